@@ -1,0 +1,67 @@
+/*
+ * The console: one stream of text in and out, on the serial line and on the
+ * VGA/PS2 pair at once. What is typed on either reaches the reader; what is
+ * printed appears on both and in the ring that `dmesg` shows.
+ */
+#pragma once
+
+#include <stdarg.h>
+
+#include "kernel/lib/types.h"
+
+/* Keys beyond 7-bit characters, as console_getkey returns them. */
+enum console_key {
+    KEY_UP = 0x100,
+    KEY_DOWN,
+    KEY_LEFT,
+    KEY_RIGHT,
+    KEY_HOME,
+    KEY_END,
+    KEY_DELETE,
+    KEY_INSERT,
+    KEY_PAGE_UP,
+    KEY_PAGE_DOWN,
+    KEY_F1, /* … KEY_F1 + 11 is F12 */
+    KEY_NONE = -1,
+};
+
+/* Brings up serial, VGA and the ring: output works from here on, polled.
+ * Needs no interrupts and no memory allocation. */
+void console_init(void);
+
+/* From polled to interrupt-driven; after the PIC and IDT are ready. */
+void console_enable_interrupts(void);
+
+/* Back to polling for good: a panic. Interrupts stay masked. */
+void console_panic_mode(void);
+
+void console_write(const char *s, size_t n);
+void console_putc(char c);
+
+/* Formatted printing to the console; \n becomes CR LF on the serial line.
+ * Callable anywhere, interrupts and panics included. */
+void kprintf(const char *fmt, ...) PRINTF_LIKE(1, 2);
+void kvprintf(const char *fmt, va_list ap) PRINTF_LIKE(1, 0);
+
+/* The next key: 1 … 255 or enum console_key. Waits with the processor halted
+ * (polls after console_panic_mode). */
+int console_getkey(void);
+
+/* The same without waiting: KEY_NONE if none is there. */
+int console_trykey(void);
+
+/* True if ^C is among the keys not yet read; leaves them in place. */
+bool console_interrupt_pending(void);
+
+/* Drops what was typed and not yet read. */
+void console_flush_input(void);
+
+/* Waits until all output has left the serial line. */
+void console_drain(void);
+
+/* Clears the VGA screen and asks the serial terminal to do so. */
+void console_clear(void);
+
+/* The ring of everything printed, oldest first: copies up to `n` characters
+ * from `offset` on. Returns how many. */
+size_t console_history(size_t offset, char *buf, size_t n);

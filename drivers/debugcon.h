@@ -1,0 +1,10 @@
+/*
+ * Port 0xE9: a write-only side channel on which the kernel reports events to
+ * tools, one JSON object per line, so that console text stays free to change.
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+/* Writes the formatted text and a newline. The caller writes the braces. */
+void debugcon_event(const char *fmt, ...) PRINTF_LIKE(1, 2);

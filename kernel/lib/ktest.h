@@ -1,0 +1,71 @@
+/*
+ * One way of writing a test for two homes: the kernel runs these under the
+ * shell's `test` command and prints KTAP; the host build runs the same cases
+ * under cmocka and the sanitizers.
+ *
+ *     KTEST(kmem, S23_colour_sequence)
+ *     {
+ *         KT_EQ(colour_of(slab), 8);
+ *     }
+ *
+ * A case registers itself through a linker section, so adding one is adding
+ * the function. An expectation that fails records where and what, and the
+ * case goes on (KT_…) or returns (KT_REQUIRE).
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+struct ktest {
+    const char *ktest_suite;
+    const char *ktest_name;
+    void (*ktest_run)(void);
+};
+
+extern const struct ktest __start_ktests[];
+extern const struct ktest __stop_ktests[];
+
+#define KTEST(suite, name)                                                     \
+    static void ktest_##suite##_##name(void);                                  \
+    static const struct ktest ktest_entry_##suite##_##name                     \
+        __attribute__((used, section("ktests"),                                \
+                       aligned(sizeof(void *)))) = {                           \
+            #suite, #name, ktest_##suite##_##name};                            \
+    static void ktest_##suite##_##name(void)
+
+/* Supplied by each home: notes a failed expectation of the running case. */
+void ktest_fail(const char *file, int line, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+
+#define KT_FAIL(...) ktest_fail(__FILE__, __LINE__, __VA_ARGS__)
+
+#define KT_TRUE(e)                                                             \
+    do {                                                                       \
+        if (!(e))                                                              \
+            KT_FAIL("not true: %s", #e);                                       \
+    } while (0)
+
+#define KT_CMP(a, op, b)                                                       \
+    do {                                                                       \
+        unsigned long long kt_a = (unsigned long long)(a);                     \
+        unsigned long long kt_b = (unsigned long long)(b);                     \
+        if (!(kt_a op kt_b))                                                   \
+            KT_FAIL("%s " #op " %s: got %llu (0x%llx), want " #op " %llu",     \
+                    #a, #b, kt_a, kt_a, kt_b);                                 \
+    } while (0)
+
+#define KT_EQ(a, b) KT_CMP(a, ==, b)
+#define KT_NE(a, b) KT_CMP(a, !=, b)
+#define KT_LE(a, b) KT_CMP(a, <=, b)
+#define KT_GE(a, b) KT_CMP(a, >=, b)
+
+/* For what the rest of the case cannot do without. */
+#define KT_REQUIRE(e)                                                          \
+    do {                                                                       \
+        if (!(e)) {                                                            \
+            KT_FAIL("required: %s", #e);                                       \
+            return;                                                            \
+        }                                                                      \
+    } while (0)
+
+#define KT_PTR(p) ((unsigned long long)(uintptr_t)(p))

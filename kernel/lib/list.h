@@ -1,0 +1,60 @@
+/*
+ * Circular doubly linked lists with the links inside the listed structure.
+ *
+ * A list is a struct list that points to itself when empty; the same type is
+ * the link in each member. No allocation, no counts, no locks: whoever owns
+ * the list brings its own.
+ *
+ *      head <-> a <-> b <-> c <-> head
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+struct list {
+    struct list *next;
+    struct list *prev;
+};
+
+#define LIST_INIT(name) {&(name), &(name)}
+
+/* The structure of type T in which link `l` is the member `m`. */
+#define list_entry(l, T, m) container_of(l, T, m)
+
+#define list_for_each(l, head)                                                 \
+    for (struct list *l = (head)->next; l != (head); l = l->next)
+
+static inline void list_init(struct list *l)
+{
+    l->next = l;
+    l->prev = l;
+}
+
+static inline bool list_empty(const struct list *l)
+{
+    return l->next == l;
+}
+
+/* Puts `l` between `at` and its successor. */
+static inline void list_insert_after(struct list *at, struct list *l)
+{
+    struct list *next = at->next;
+
+    l->next = next;
+    l->prev = at;
+    next->prev = l;
+    at->next = l;
+}
+
+/* Puts `l` between `at` and its predecessor; at a head that is the tail. */
+static inline void list_insert_before(struct list *at, struct list *l)
+{
+    list_insert_after(at->prev, l);
+}
+
+/* Takes `l` out. Its own pointers are left as they were. */
+static inline void list_remove(const struct list *l)
+{
+    l->prev->next = l->next;
+    l->next->prev = l->prev;
+}

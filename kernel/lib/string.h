@@ -1,0 +1,28 @@
+/*
+ * The part of <string.h> that the kernel uses, with the standard meaning.
+ * GCC emits calls to the first four by itself, so they must exist.
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+void *memcpy(void *dst, const void *src, size_t n);
+void *memmove(void *dst, const void *src, size_t n);
+void *memset(void *dst, int c, size_t n);
+int memcmp(const void *a, const void *b, size_t n);
+
+size_t strlen(const char *s);
+size_t strnlen(const char *s, size_t max);
+int strcmp(const char *a, const char *b);
+int strncmp(const char *a, const char *b, size_t n);
+char *strchr(const char *s, int c);
+char *strstr(const char *s, const char *what);
+
+/* Copies at most size - 1 characters and always ends dst with a NUL.
+ * Returns strlen(src), so a result >= size says that it was cut. */
+size_t strlcpy(char *dst, const char *src, size_t size);
+
+/* Parses an unsigned number: decimal, or hexadecimal after 0x. The whole of
+ * `s` must be the number; returns false, leaving *value alone, if it is not
+ * one or does not fit in 32 bits. */
+bool parse_u32(const char *s, uint32_t *value);

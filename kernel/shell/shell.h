@@ -1,0 +1,75 @@
+/*
+ * The kernel shell: what a command is, and what commands share.
+ *
+ * A file per group of commands registers them with SHELL_COMMAND; the line
+ * editor, `help` and completion find them through the linker section, so a
+ * new command is one function and one table entry in one file.
+ *
+ *     static int cmd_uptime(int argc, char **argv) { … }
+ *     SHELL_COMMAND(uptime, "uptime", "time since boot",
+ *                   "uptime", cmd_uptime, NULL);
+ *
+ * A command returns 0, or 1 after shell_error() has printed its one line. It
+ * never allocates for its own output. Commands run with interrupts on.
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+#define SHELL_LINE_MAX 256 /* characters in a command line, without the NUL */
+#define SHELL_ARGS_MAX 16  /* words in a command, its name included */
+
+/* Calls `add` for every word that could stand at this place. */
+typedef void shell_complete_t(void (*add)(const char *word, void *arg),
+                              void *arg);
+
+struct shell_command {
+    const char *command_name;
+    const char *command_usage; /* "reap [-a|-n] [NAME]" */
+    const char *command_help;  /* one line, no full stop, for `help` */
+    const char *command_more;  /* for `help NAME`: paragraphs and an example */
+    int (*command_run)(int argc, char **argv);
+    shell_complete_t *command_complete; /* for its arguments, or NULL */
+};
+
+extern const struct shell_command __start_shell_commands[];
+extern const struct shell_command __stop_shell_commands[];
+
+#define SHELL_COMMAND(id, usage, help, more, run, complete)                    \
+    static const struct shell_command shell_command_##id                       \
+        __attribute__((used, section("shell_commands"),                        \
+                       aligned(sizeof(void *)))) = {#id,  usage, help,         \
+                                                    more, run,   complete}
+
+/* Reads and runs commands for ever, on both consoles. */
+void shell_run(void) __attribute__((noreturn));
+
+/* The same for a panicked machine: polls, returns on `continue` only if the
+ * caller can go on (`may_continue`). */
+void shell_panic(bool may_continue);
+
+/* Runs one line: commands separated by `;`. Returns the last one's result.
+ * `line` is changed. */
+int shell_execute(char *line);
+
+/* Prints "NAME: what is wrong; what would be right" on one line. Returns 1. */
+int shell_error(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
+/* True once ^C was typed on a console since the command began: long commands
+ * ask and stop. */
+bool shell_interrupted(void);
+
+/* Options that begin with one dash and a letter, for commands that take no
+ * more than that: removes them from argv and returns a mask with bit
+ * (letter - 'a') set for each; on a letter that is not in `allowed` prints
+ * the error and returns false. Words after `--` are arguments. */
+bool shell_options(int *argc, char **argv, const char *allowed,
+                   uint32_t *options);
+
+#define SHELL_OPTION(c) (1u << ((c) - 'a'))
+
+/* Completes the names of slab caches. */
+shell_complete_t shell_complete_cache;
+
+/* Prints a text as a JSON string with its quotes. */
+void shell_json_string(const char *s);

@@ -1,0 +1,61 @@
+/*
+ * The buddy allocator: physical pages in blocks of 2^order, order 0 to 10.
+ *
+ * The supplier of everything: slabs, page tables, user pages. Sources: the
+ * method is Knuth's, The Art of Computer Programming volume 1, section 2.5.
+ * Safe in interrupts. One lock, MM_RANK_BUDDY.
+ */
+#pragma once
+
+#include "mm/page.h"
+
+#define BUDDY_ORDERS    11
+#define BUDDY_MAX_ORDER (BUDDY_ORDERS - 1)
+#define BUDDY_MAX_PAGES (1u << BUDDY_MAX_ORDER)
+
+/* A snapshot; counts are of blocks unless they say pages. */
+struct buddy_stat {
+    size_t stat_free[BUDDY_ORDERS];
+    uint64_t stat_allocs[BUDDY_ORDERS]; /* blocks handed out, by order */
+    uint64_t stat_frees[BUDDY_ORDERS];
+    uint64_t stat_splits;
+    uint64_t stat_merges;
+    uint64_t stat_failures;  /* requests that got NULL in the end */
+    uint64_t stat_pressures; /* times that memory was asked back */
+    size_t stat_free_pages;
+    size_t stat_total_pages; /* pages under buddy's management */
+    int stat_largest;        /* order of the largest free block, or -1 */
+};
+
+/* Takes all usable frames of the page array. Boot only. */
+void buddy_init(void);
+
+/*
+ * A block of 2^order pages, aligned to its own size, or NULL. When no block
+ * is left it asks the pressure callback once to give pages back, and tries
+ * again. Never sleeps; the callback may run constructors' opposites.
+ */
+struct page *buddy_alloc(unsigned order);
+
+/* Gives back a block as it was handed out, or part of one: any aligned block
+ * of handed-out pages may go back at any order. Freeing a page that is free,
+ * reserved or misaligned for its order panics and names the address. */
+void buddy_free(struct page *p, unsigned order);
+
+/*
+ * Exactly `pages` contiguous pages: takes the next power of two and gives the
+ * tail back at once. NULL when there is none, or pages is 0 or more than
+ * BUDDY_MAX_PAGES. buddy_free_run gives such a run back.
+ */
+struct page *buddy_alloc_run(size_t pages);
+void buddy_free_run(struct page *p, size_t pages);
+
+/* Called without locks when buddy runs dry; returns pages given back. The
+ * callback may not call for pages itself. */
+void buddy_set_pressure(size_t (*reclaim)(void));
+
+size_t buddy_free_pages(void);
+void buddy_stat(struct buddy_stat *out);
+
+/* NULL, or the name of the first broken invariant; *where gets the frame. */
+const char *buddy_verify(const struct page **where);

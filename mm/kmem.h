@@ -1,0 +1,148 @@
+/*
+ * The slab allocator's public interface (paper, section 2.3).
+ *
+ *     foo_cache = kmem_cache_create("foo", sizeof(struct foo), 0,
+ *                                   foo_constructor, foo_destructor);
+ *     foo = kmem_cache_alloc(foo_cache, KM_SLEEP);
+ *     …
+ *     kmem_cache_free(foo_cache, foo);
+ *
+ * An object is in its constructed state when it is handed out and must be in
+ * it again when it comes back. Constructors run when a slab is made, not when
+ * an object is allocated; destructors when the slab is given up.
+ *
+ * All of it may be called from interrupts with KM_NOSLEEP, but create and
+ * destroy. No function here may be called with a cache's lock held.
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+struct kmem_cache;
+
+/* The flags word of an allocation. */
+#define KM_SLEEP   0 /* wait for memory; never returns NULL */
+#define KM_NOSLEEP 1 /* return NULL rather than wait */
+
+#define KMEM_NAME_MAX  31        /* characters in a cache's name */
+#define KMEM_ALIGN_MIN 8         /* alignment 0 means this */
+#define KMEM_SIZE_MAX  (1u << 20) /* largest object of a cache, in bytes */
+#define KMEM_MAXBUF    9216      /* largest size class of kmem_alloc */
+
+/* Prepare or undo one object of `size` bytes. May not fail, may not sleep,
+ * may not use the cache that it belongs to. */
+typedef void kmem_ctor_t(void *obj, size_t size);
+typedef void kmem_dtor_t(void *obj, size_t size);
+
+/* A source of pages for one cache (section 7.1): `pages` contiguous, page
+ * aligned, or NULL; and back. May be called in interrupts. */
+struct kmem_supplier {
+    void *(*getpages)(size_t pages, void *arg);
+    void (*freepages)(void *addr, size_t pages, void *arg);
+    void *arg;
+};
+
+/*
+ * Makes the allocator's own caches and the size classes of kmem_alloc, and
+ * takes on buddy's pressure callback. After buddy_init; once.
+ */
+void kmem_init(void);
+
+/*
+ * A cache of objects of `size` bytes (1 … KMEM_SIZE_MAX), each on a multiple
+ * of `align`: 0, or a power of two up to PAGE_SIZE; less than KMEM_ALIGN_MIN
+ * means that. `name` is copied: a C identifier (letters, digits, _) of at most
+ * KMEM_NAME_MAX characters, not in use by another cache. ctor and dtor may be
+ * NULL. Returns NULL after a message if an argument is wrong or no memory is
+ * left. May sleep; not in interrupts.
+ */
+struct kmem_cache *kmem_cache_create(const char *name, size_t size,
+                                     size_t align, kmem_ctor_t *ctor,
+                                     kmem_dtor_t *dtor);
+
+/* The same with pages from `supplier` (copied), or segkmem if NULL. */
+struct kmem_cache *kmem_cache_create_from(const char *name, size_t size,
+                                          size_t align, kmem_ctor_t *ctor,
+                                          kmem_dtor_t *dtor,
+                                          const struct kmem_supplier *supplier);
+
+/* An object in constructed state; NULL only with KM_NOSLEEP. Whoever calls
+ * owns it until kmem_cache_free. May sleep with KM_SLEEP. */
+void *kmem_cache_alloc(struct kmem_cache *cp, int flags);
+
+/* Gives an object back to its cache, in constructed state. Never sleeps. */
+void kmem_cache_free(struct kmem_cache *cp, void *buf);
+
+/*
+ * Ends a cache and gives all its pages back. Refused with a message that names
+ * each object still out (at most the first few), changing nothing: then the
+ * result is -EBUSY. A destroyed or foreign handle is reported and gives
+ * -EINVAL; the allocator's own caches and size classes give -EPERM. Returns 0
+ * when the cache is gone. May sleep; not in interrupts.
+ */
+int kmem_cache_destroy(struct kmem_cache *cp);
+
+/*
+ * Memory of any size: from the nearest size class up to KMEM_MAXBUF, above it
+ * whole pages from segkmem. Size 0 gives NULL. Aligned to KMEM_ALIGN_MIN, and
+ * a multiple of 64 to 64. Contents are undefined.
+ */
+void *kmem_alloc(size_t size, int flags);
+
+/* The same, filled with zeroes. */
+void *kmem_zalloc(size_t size, int flags);
+
+/* Gives memory back; `size` must be the size that was asked for. kmem_free of
+ * (NULL, 0) does nothing. */
+void kmem_free(void *buf, size_t size);
+
+/* Errors, as POSIX numbers them; returned negative. */
+#define KMEM_EPERM  1
+#define KMEM_EBUSY  16
+#define KMEM_EINVAL 22
+
+/* ---- reclaiming (section 3.4) ------------------------------------------ */
+
+#define KMEM_WS_DEFAULT_MS 15000u
+#define KMEM_WS_INFINITE   UINT32_MAX
+
+/* The working-set interval in milliseconds. 0: a reap takes every complete
+ * slab; KMEM_WS_INFINITE: it takes none. */
+extern uint32_t kmem_ws_interval;
+
+enum kmem_reap_mode {
+    KMEM_REAP_WS,  /* keep the working set */
+    KMEM_REAP_ALL, /* every complete slab */
+    KMEM_REAP_DRY, /* count what KMEM_REAP_WS would free; change nothing */
+};
+
+struct kmem_reap_result {
+    size_t reap_slabs; /* given back (or reapable, if dry) */
+    size_t reap_pages;
+    size_t reap_objects; /* destructors run, where there is one */
+    size_t reap_kept;    /* complete slabs that the working set kept */
+};
+
+/* Gives back what `mode` allows of one cache; *out (may be NULL) says what. */
+void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
+                     struct kmem_reap_result *out);
+
+/* The same for every cache, the allocator's own last. Returns pages. Requests
+ * that arrive while one runs return 0 at once. */
+size_t kmem_reap(enum kmem_reap_mode mode);
+
+/* One working-set update of every cache: L = m, m = T. */
+void kmem_update(void);
+
+/* Runs kmem_update once for every interval that the clock has passed since
+ * the last call (twice at most: more changes nothing). Cheap; from interrupts
+ * too. */
+void kmem_update_poll(void);
+
+/* The cache called `name`, or NULL. */
+struct kmem_cache *kmem_cache_find(const char *name);
+
+/* NULL, or the name of the first broken invariant; *where gets a line that
+ * says where. Walks everything; stops at the first. */
+const char *kmem_verify(const char **where);
+const char *kmem_cache_verify(struct kmem_cache *cp, const char **where);

@@ -1,0 +1,121 @@
+/*
+ * Snapshots of the slab allocator as data; who prints them decides how.
+ *
+ * Nothing here allocates. A cache's lock is held only while one row is
+ * copied. Walks are bounded by the cache's own counts.
+ */
+#pragma once
+
+#include "mm/kmem.h"
+
+enum kmem_kind {
+    KMEM_KIND_NAMED,    /* made by kmem_cache_create */
+    KMEM_KIND_CLASS,    /* a size class of kmem_alloc */
+    KMEM_KIND_INTERNAL, /* the allocator's own */
+};
+
+#define KMEM_STAT_LARGE  1 /* off-slab data and a hash table */
+#define KMEM_STAT_CTOR   2
+#define KMEM_STAT_DTOR   4
+#define KMEM_STAT_SUPPLY 8 /* pages from a supplier of its own */
+
+struct kmem_cache_stat {
+    char stat_name[KMEM_NAME_MAX + 1];
+    enum kmem_kind stat_kind;
+    unsigned stat_flags;
+    /* geometry */
+    size_t stat_size;  /* bytes that the client asked for */
+    size_t stat_align;
+    size_t stat_chunk; /* bytes from one buffer to the next */
+    size_t stat_slab_pages;
+    size_t stat_slab_objects;
+    size_t stat_slab_left; /* unused bytes in a slab, coloured or not */
+    size_t stat_colour_max;
+    size_t stat_colour_next;
+    uintptr_t stat_ctor;
+    uintptr_t stat_dtor;
+    /* objects and slabs now */
+    size_t stat_inuse;
+    size_t stat_total;
+    size_t stat_slabs;
+    size_t stat_full;     /* all objects out: the paper's "empty" */
+    size_t stat_partial;
+    size_t stat_complete; /* all objects free; equals T */
+    size_t stat_slab_bytes; /* pages of slabs */
+    size_t stat_hash_bytes; /* hash table: whole pages, or 0 if it is a
+                               kmem_hash object, counted there */
+    size_t stat_mem;        /* slab_bytes + hash_bytes */
+    size_t stat_max_slabs;
+    /* traffic since creation */
+    uint64_t stat_allocs;
+    uint64_t stat_frees;
+    uint64_t stat_fails;
+    uint64_t stat_slab_creates;
+    uint64_t stat_slab_destroys;
+    uint64_t stat_ctors;
+    uint64_t stat_dtors;
+    /* hash, if large */
+    size_t stat_hash_size; /* buckets */
+    uint64_t stat_hash_rescales;
+    uint64_t stat_hash_depth; /* steps beyond the first, all frees */
+    /* working set */
+    size_t stat_ws_min;   /* m */
+    size_t stat_ws_limit; /* L */
+    uint64_t stat_reaps;
+    uint64_t stat_reaped_slabs;
+    uint64_t stat_last_reap_ms; /* clock at the last reap; 0 = never */
+    size_t stat_last_reap_freed;
+    size_t stat_last_reap_kept;
+};
+
+struct kmem_large_stat {
+    size_t stat_inuse; /* kmem_allocs above the last class, out now */
+    size_t stat_pages;
+    uint64_t stat_allocs;
+    uint64_t stat_frees;
+    uint64_t stat_fails;
+};
+
+enum kmem_slab_state { KMEM_SLAB_FULL, KMEM_SLAB_PARTIAL, KMEM_SLAB_COMPLETE };
+
+struct kmem_slab_stat {
+    uintptr_t stat_slab; /* address of the kmem_slab */
+    uintptr_t stat_base; /* its first page */
+    size_t stat_bytes;
+    size_t stat_colour;
+    size_t stat_refcnt;
+    size_t stat_chunks;
+    enum kmem_slab_state stat_state;
+    bool stat_freelist; /* the cache's freelist pointer points here */
+    uint64_t stat_idle_ms; /* complete slabs: since when; else 0 */
+};
+
+/* The caches in creation order: first(), then next() until NULL. A cache that
+ * is destroyed meanwhile must not be held; the shell is the only destroyer. */
+struct kmem_cache *kmem_cache_first(void);
+struct kmem_cache *kmem_cache_next(struct kmem_cache *cp);
+
+void kmem_cache_stat(struct kmem_cache *cp, struct kmem_cache_stat *out);
+void kmem_large_stat(struct kmem_large_stat *out);
+
+/* Slab number `n` of the cache in list order. False if there is none. */
+bool kmem_slab_stat(struct kmem_cache *cp, size_t n,
+                    struct kmem_slab_stat *out);
+
+/* One bit per chunk of slab `n`, set if it is allocated, in map[0 … (chunks +
+ * 7) / 8 - 1]. Chunks beyond `max_bits` are left out. Returns the slab's
+ * number of chunks, 0 if there is no such slab. */
+size_t kmem_slab_map(struct kmem_cache *cp, size_t n, uint8_t *map,
+                     size_t max_bits);
+
+/* Chain lengths of a hashed cache: histogram[i] counts buckets with i entries,
+ * the last one those with at least `len - 1`. Returns the longest chain. */
+size_t kmem_hash_stat(struct kmem_cache *cp, size_t *histogram, size_t len);
+
+/* The cache and slab that hold `addr`, and the index of its chunk. NULL if no
+ * slab does. *index is SIZE_MAX for slab bytes outside every chunk. */
+struct kmem_cache *kmem_whose(const void *addr, struct kmem_slab_stat *slab,
+                              size_t *index);
+
+/* The size class that kmem_alloc(size) uses, or NULL above the last. */
+struct kmem_cache *kmem_size_class(size_t size);

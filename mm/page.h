@@ -1,0 +1,96 @@
+/*
+ * Page frames: one struct page for each 4 KiB of physical memory that the
+ * allocator manages, in one array indexed by frame number.
+ *
+ * Holes in the machine's memory map have entries too, marked reserved, so
+ * that "my buddy" is always one index away and never outside the array.
+ */
+#pragma once
+
+#include "kernel/lib/list.h"
+#include "mm/platform.h"
+
+/* Who has a frame. The order is that of the `pages` picture's legend. */
+enum page_state {
+    PAGE_RESERVED,  /* a hole, the BIOS, a device: never ours */
+    PAGE_KERNEL,    /* the kernel's image, its page tables, this array */
+    PAGE_FREE,      /* on a buddy free list: first frame of the block */
+    PAGE_FREE_TAIL, /* the other frames of a free block */
+    PAGE_ALLOC,     /* handed out by buddy, owner unknown */
+    PAGE_SLAB,      /* segkmem: slab pages of page_owner, a cache */
+    PAGE_HASH,      /* segkmem: hash table of page_owner, a cache */
+    PAGE_LARGE,     /* segkmem: a kmem_alloc of more than the last class */
+    PAGE_STATES
+};
+
+struct page {
+    struct list page_link;  /* free list of its order; first frame only */
+    uint8_t page_state;     /* enum page_state; guarded by the buddy lock */
+    uint8_t page_order;     /* first frame of a free or handed-out block */
+    uint16_t page_reserved; /* fills the word */
+    void *page_owner;       /* segkmem: the cache; else NULL */
+};
+
+/* One run of physical memory as the boot loader reported it, in bytes. The
+ * end is exclusive and may lie above 4 GiB. */
+struct mem_region {
+    uint64_t region_start;
+    uint64_t region_end;
+    bool region_usable;
+};
+
+struct page_totals {
+    size_t total_frames;   /* entries in the array */
+    size_t total_usable;   /* frames that the memory map calls RAM */
+    size_t total_reserved; /* holes and reserved frames below the limit */
+    size_t total_kernel;   /* frames of the image, page tables and array */
+    uint64_t total_unused; /* bytes of RAM above the direct map */
+};
+
+extern struct page *page_array;
+extern size_t page_count;
+
+/* Bytes of page array needed for memory up to frame number `frames`. */
+size_t page_array_bytes(size_t frames);
+
+/*
+ * Builds the array in `array` (page_array_bytes(frames) bytes, zeroed or not)
+ * for frames 0 … frames-1 from `n` regions in any order, overlapping or not:
+ * a frame is usable if usable regions cover it wholly and no reserved one
+ * touches it. Frames inside [kernel_start, kernel_end) become PAGE_KERNEL. The
+ * rest is reserved. Frames below 1 MiB are never usable: boot loaders disagree
+ * about them. Gives nothing to buddy yet; buddy_init does. Boot only.
+ */
+void page_init(struct page *array, size_t frames,
+               const struct mem_region *regions, size_t n,
+               paddr_t kernel_start, paddr_t kernel_end);
+
+/* The counts that page_init took. */
+const struct page_totals *page_totals(void);
+
+/* The name of a state, for pictures and messages. */
+const char *page_state_name(enum page_state state);
+
+static inline size_t page_index(const struct page *p)
+{
+    return (size_t)(p - page_array);
+}
+
+static inline paddr_t page_to_phys(const struct page *p)
+{
+    return (paddr_t)page_index(p) << PAGE_SHIFT;
+}
+
+static inline void *page_to_virt(const struct page *p)
+{
+    return mm_phys_to_virt(page_to_phys(p));
+}
+
+/* The frame that holds `addr`, an address in the direct map, or NULL if that
+ * frame is not in the array. */
+static inline struct page *virt_to_page(const void *addr)
+{
+    size_t i = mm_virt_to_phys(addr) >> PAGE_SHIFT;
+
+    return i < page_count ? &page_array[i] : NULL;
+}

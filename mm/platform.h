@@ -1,0 +1,62 @@
+/*
+ * What mm/ asks of the place it runs in, and all that it asks.
+ *
+ * The same sources run in the kernel, under a program's malloc, and on a
+ * workstation under sanitizers. Each of these homes has an mm_platform.h of
+ * its own on its include path, which supplies the hot half of this page
+ * inline (the lock) and may implement the rest where it likes:
+ *
+ *     kernel/mm_platform.h         ring 0: spin locks, PIT clock, console
+ *     mm/tests/host/mm_platform.h  the host tests: fake clock, checked locks
+ *
+ * mm_platform.h defines
+ *
+ *     mm_lock_t                   the lock; it disables interrupts while held
+ *     MM_LOCK_INIT(name, rank)    its static initialiser
+ *     mm_lock_init(l, name, rank)
+ *     mm_lock(l)  mm_unlock(l)    nest strictly: last taken, first released
+ *     mm_lock_held(l)             for assertions: true if the caller holds it
+ *     mm_phys_to_virt(paddr)      where mm/ may touch this frame
+ *     mm_virt_to_phys(ptr)        and back
+ *
+ * Locks are taken in ascending rank only; docs/locking.md says why.
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+enum mm_lock_rank {
+    MM_RANK_CACHE_LIST = 10, /* the list of all caches */
+    MM_RANK_CACHE = 20,      /* one cache: its slabs, hash and counters */
+    MM_RANK_SEGKMEM = 30,    /* page ownership counts */
+    MM_RANK_BUDDY = 40,      /* the free lists of physical pages */
+};
+
+#include <mm_platform.h>
+
+/* Milliseconds since some fixed moment; never goes backwards. */
+uint64_t mm_clock_ms(void);
+
+/* KM_SLEEP found no memory even after reaping. Waits until some may have come
+ * back and returns true: the caller tries again. Returns false where there is
+ * nobody who could give any back; the caller then panics. May sleep. */
+bool mm_wait_for_memory(void);
+
+/* Pages or objects came back: whoever waits in mm_wait_for_memory may go on. */
+void mm_memory_returned(void);
+
+/* One formatted line, or part of one, for whoever watches. */
+void mm_print(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
+/* An invariant is broken or memory is gone for good: does not return. */
+void mm_panic(const char *fmt, ...) PRINTF_LIKE(1, 2)
+    __attribute__((noreturn, cold));
+
+/* The callers of this function, nearest first; returns how many it stored. */
+unsigned mm_backtrace(uintptr_t *pc, unsigned max);
+
+#define MM_ASSERT(e)                                                           \
+    do {                                                                       \
+        if (unlikely(!(e)))                                                    \
+            mm_panic("%s:%d: assertion failed: %s", __FILE__, __LINE__, #e);   \
+    } while (0)

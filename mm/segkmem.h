@@ -1,0 +1,31 @@
+/*
+ * segkmem: the page supplier behind the slab allocator (paper, 3.1 and 7.1).
+ *
+ * The firewall between the slab allocator and the rest of memory: whole runs
+ * of pages, each marked with the cache that holds it and why, and counted.
+ */
+#pragma once
+
+#include "mm/page.h"
+
+struct segkmem_stat {
+    size_t stat_slab_pages;
+    size_t stat_hash_pages;
+    size_t stat_large_pages;
+    size_t stat_pages; /* the sum of the three */
+    uint64_t stat_gets;
+    uint64_t stat_frees;
+    uint64_t stat_failures;
+};
+
+/*
+ * Exactly `pages` contiguous pages of kernel memory, or NULL. `use` is one of
+ * PAGE_SLAB, PAGE_HASH, PAGE_LARGE; `owner` is the cache they are for, or
+ * NULL. Contents are undefined. Never sleeps.
+ */
+void *kmem_getpages(size_t pages, enum page_state use, void *owner);
+
+/* Gives a whole run back as kmem_getpages handed it out. */
+void kmem_freepages(void *addr, size_t pages);
+
+void segkmem_stat(struct segkmem_stat *out);
