@@ -32,20 +32,21 @@ void buddy_init(void);
 
 /*
  * A block of 2^order pages, aligned to its own size, or NULL. When no block
- * is left it asks the pressure callback once to give pages back, and tries
- * again. Never sleeps; the callback may run constructors' opposites.
+ * is left it asks the pressure callback to give pages back and tries again,
+ * until there is a block or nothing more comes. Never sleeps; the callback
+ * may run destructors.
  */
 struct page *buddy_alloc(unsigned order);
 
-/* Gives back a block as it was handed out, or part of one: any aligned block
- * of handed-out pages may go back at any order. Freeing a page that is free,
- * reserved or misaligned for its order panics and names the address. */
+/* Gives back a block as it was handed out. A block that is not out (freed
+ * twice, reserved, the middle of another) or was handed out at another order
+ * panics and names the address. */
 void buddy_free(struct page *p, unsigned order);
 
 /*
  * Exactly `pages` contiguous pages: takes the next power of two and gives the
  * tail back at once. NULL when there is none, or pages is 0 or more than
- * BUDDY_MAX_PAGES. buddy_free_run gives such a run back.
+ * BUDDY_MAX_PAGES. buddy_free_run gives such a run back, whole.
  */
 struct page *buddy_alloc_run(size_t pages);
 void buddy_free_run(struct page *p, size_t pages);

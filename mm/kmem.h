@@ -24,10 +24,10 @@ struct kmem_cache;
 #define KM_SLEEP   0 /* wait for memory; never returns NULL */
 #define KM_NOSLEEP 1 /* return NULL rather than wait */
 
-#define KMEM_NAME_MAX  31        /* characters in a cache's name */
-#define KMEM_ALIGN_MIN 8         /* alignment 0 means this */
+#define KMEM_NAME_MAX  31         /* characters in a cache's name */
+#define KMEM_ALIGN_MIN 8          /* alignment 0 means this */
 #define KMEM_SIZE_MAX  (1u << 20) /* largest object of a cache, in bytes */
-#define KMEM_MAXBUF    9216      /* largest size class of kmem_alloc */
+#define KMEM_MAXBUF    9216       /* largest size class of kmem_alloc */
 
 /* Prepare or undo one object of `size` bytes. May not fail, may not sleep,
  * may not use the cache that it belongs to. */
@@ -76,7 +76,7 @@ void kmem_cache_free(struct kmem_cache *cp, void *buf);
 /*
  * Ends a cache and gives all its pages back. Refused with a message that names
  * each object still out (at most the first few), changing nothing: then the
- * result is -EBUSY. A destroyed or foreign handle is reported and gives
+ * result is -EBUSY. While a reap runs it is -EAGAIN. A destroyed or foreign handle is reported and gives
  * -EINVAL; the allocator's own caches and size classes give -EPERM. Returns 0
  * when the cache is gone. May sleep; not in interrupts.
  */
@@ -84,8 +84,9 @@ int kmem_cache_destroy(struct kmem_cache *cp);
 
 /*
  * Memory of any size: from the nearest size class up to KMEM_MAXBUF, above it
- * whole pages from segkmem. Size 0 gives NULL. Aligned to KMEM_ALIGN_MIN, and
- * a multiple of 64 to 64. Contents are undefined.
+ * whole pages from segkmem. Size 0 gives NULL. Aligned to KMEM_ALIGN_MIN.
+ * Contents are undefined. More than buddy's largest block can never be had:
+ * NULL, and with KM_SLEEP a panic.
  */
 void *kmem_alloc(size_t size, int flags);
 
@@ -98,6 +99,7 @@ void kmem_free(void *buf, size_t size);
 
 /* Errors, as POSIX numbers them; returned negative. */
 #define KMEM_EPERM  1
+#define KMEM_EAGAIN 11
 #define KMEM_EBUSY  16
 #define KMEM_EINVAL 22
 

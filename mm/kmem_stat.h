@@ -24,7 +24,7 @@ struct kmem_cache_stat {
     enum kmem_kind stat_kind;
     unsigned stat_flags;
     /* geometry */
-    size_t stat_size;  /* bytes that the client asked for */
+    size_t stat_size; /* bytes that the client asked for */
     size_t stat_align;
     size_t stat_chunk; /* bytes from one buffer to the next */
     size_t stat_slab_pages;
@@ -38,9 +38,9 @@ struct kmem_cache_stat {
     size_t stat_inuse;
     size_t stat_total;
     size_t stat_slabs;
-    size_t stat_full;     /* all objects out: the paper's "empty" */
+    size_t stat_full; /* all objects out: the paper's "empty" */
     size_t stat_partial;
-    size_t stat_complete; /* all objects free; equals T */
+    size_t stat_complete;   /* all objects free; equals T */
     size_t stat_slab_bytes; /* pages of slabs */
     size_t stat_hash_bytes; /* hash table: whole pages, or 0 if it is a
                                kmem_hash object, counted there */
@@ -76,7 +76,11 @@ struct kmem_large_stat {
     uint64_t stat_fails;
 };
 
-enum kmem_slab_state { KMEM_SLAB_FULL, KMEM_SLAB_PARTIAL, KMEM_SLAB_COMPLETE };
+enum kmem_slab_state {
+    KMEM_SLAB_FULL,
+    KMEM_SLAB_PARTIAL,
+    KMEM_SLAB_COMPLETE
+};
 
 struct kmem_slab_stat {
     uintptr_t stat_slab; /* address of the kmem_slab */
@@ -86,7 +90,7 @@ struct kmem_slab_stat {
     size_t stat_refcnt;
     size_t stat_chunks;
     enum kmem_slab_state stat_state;
-    bool stat_freelist; /* the cache's freelist pointer points here */
+    bool stat_freelist;    /* the cache's freelist pointer points here */
     uint64_t stat_idle_ms; /* complete slabs: since when; else 0 */
 };
 

@@ -12,24 +12,37 @@
 
 /* Who has a frame. The order is that of the `pages` picture's legend. */
 enum page_state {
-    PAGE_RESERVED,  /* a hole, the BIOS, a device: never ours */
-    PAGE_KERNEL,    /* the kernel's image, its page tables, this array */
-    PAGE_FREE,      /* on a buddy free list: first frame of the block */
-    PAGE_FREE_TAIL, /* the other frames of a free block */
-    PAGE_ALLOC,     /* handed out by buddy, owner unknown */
-    PAGE_SLAB,      /* segkmem: slab pages of page_owner, a cache */
-    PAGE_HASH,      /* segkmem: hash table of page_owner, a cache */
-    PAGE_LARGE,     /* segkmem: a kmem_alloc of more than the last class */
+    PAGE_RESERVED, /* a hole, the BIOS, a device: never ours */
+    PAGE_KERNEL,   /* the kernel's image, its page tables, this array */
+    PAGE_TAIL,     /* not the first frame of its block: that one tells */
+    PAGE_FREE,     /* first frame of a block on a buddy free list */
+    PAGE_ALLOC,    /* first frame of a block that buddy handed out */
+    PAGE_SLAB,     /* segkmem: slab pages of page_owner, a cache */
+    PAGE_HASH,     /* segkmem: hash table of page_owner, a cache */
+    PAGE_LARGE,    /* segkmem: a kmem_alloc of more than the last class */
     PAGE_STATES
 };
 
+/* The order of a frame that is not the first of its block. */
+#define PAGE_NO_ORDER 0xff
+
 struct page {
-    struct list page_link;  /* free list of its order; first frame only */
-    uint8_t page_state;     /* enum page_state; guarded by the buddy lock */
-    uint8_t page_order;     /* first frame of a free or handed-out block */
-    uint16_t page_reserved; /* fills the word */
-    void *page_owner;       /* segkmem: the cache; else NULL */
+    struct list page_link; /* free list of its order; first frame only */
+    union {                /* guarded by the buddy lock */
+        struct {
+            uint8_t page_state; /* enum page_state */
+            uint8_t page_order; /* of its block, or PAGE_NO_ORDER */
+            uint16_t page_zero; /* always */
+        };
+        uint32_t page_tag; /* all at once: PAGE_TAG(state, order) */
+    };
+    void *page_owner; /* segkmem: the cache; else NULL */
 };
+
+#define PAGE_TAG(state, order) ((uint32_t)((state) | (order) << 8))
+
+_Static_assert((sizeof(struct page) & (sizeof(struct page) - 1)) == 0,
+               "the buddy allocator reckons with addresses of entries");
 
 /* One run of physical memory as the boot loader reported it, in bytes. The
  * end is exclusive and may lie above 4 GiB. */
@@ -50,23 +63,28 @@ struct page_totals {
 extern struct page *page_array;
 extern size_t page_count;
 
-/* Bytes of page array needed for memory up to frame number `frames`. */
+/* Bytes of page array needed for memory up to frame number `frames`: one
+ * entry each, as many reserved ones as complete the last largest block, and
+ * room for aligning the array to the entries of a largest block. */
 size_t page_array_bytes(size_t frames);
 
 /*
- * Builds the array in `array` (page_array_bytes(frames) bytes, zeroed or not)
+ * Builds the array in `array` (page_array_bytes(frames) bytes anywhere)
  * for frames 0 … frames-1 from `n` regions in any order, overlapping or not:
  * a frame is usable if usable regions cover it wholly and no reserved one
  * touches it. Frames inside [kernel_start, kernel_end) become PAGE_KERNEL. The
  * rest is reserved. Frames below 1 MiB are never usable: boot loaders disagree
  * about them. Gives nothing to buddy yet; buddy_init does. Boot only.
  */
-void page_init(struct page *array, size_t frames,
-               const struct mem_region *regions, size_t n,
-               paddr_t kernel_start, paddr_t kernel_end);
+void page_init(void *array, size_t frames, const struct mem_region *regions,
+               size_t n, paddr_t kernel_start, paddr_t kernel_end);
 
 /* The counts that page_init took. */
 const struct page_totals *page_totals(void);
+
+/* The first frame of the block that holds `p`: `p` itself unless its state is
+ * PAGE_TAIL. NULL if no block does, which only a broken array shows. */
+const struct page *page_block(const struct page *p);
 
 /* The name of a state, for pictures and messages. */
 const char *page_state_name(enum page_state state);

@@ -55,6 +55,10 @@ void mm_panic(const char *fmt, ...) PRINTF_LIKE(1, 2)
 /* The callers of this function, nearest first; returns how many it stored. */
 unsigned mm_backtrace(uintptr_t *pc, unsigned max);
 
+/* Memory is as the program says here: the compiler may not carry values over
+ * in registers. No instruction. */
+#define mm_barrier() __asm__ volatile("" ::: "memory")
+
 #define MM_ASSERT(e)                                                           \
     do {                                                                       \
         if (unlikely(!(e)))                                                    \

@@ -16,7 +16,10 @@ struct list {
     struct list *prev;
 };
 
-#define LIST_INIT(name) {&(name), &(name)}
+#define LIST_INIT(name)                                                        \
+    {                                                                          \
+        &(name), &(name)                                                       \
+    }
 
 /* The structure of type T in which link `l` is the member `m`. */
 #define list_entry(l, T, m) container_of(l, T, m)
@@ -55,6 +58,9 @@ static inline void list_insert_before(struct list *at, struct list *l)
 /* Takes `l` out. Its own pointers are left as they were. */
 static inline void list_remove(const struct list *l)
 {
-    l->prev->next = l->next;
-    l->next->prev = l->prev;
+    struct list *prev = l->prev;
+    struct list *next = l->next;
+
+    prev->next = next;
+    next->prev = prev;
 }

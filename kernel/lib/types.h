@@ -23,13 +23,13 @@ typedef uintptr_t vaddr_t;
 #define MIB(n) ((size_t)(n) << 20)
 
 #define ARRAY_SIZE(a)  (sizeof(a) / sizeof((a)[0]))
-#define ROUND_UP(x, a) (((x) + (a) - 1) & ~((__typeof__(x))(a) - 1))
+#define ROUND_UP(x, a) (((x) + (a)-1) & ~((__typeof__(x))(a)-1))
 #define MIN(a, b)      ((a) < (b) ? (a) : (b))
 #define MAX(a, b)      ((a) > (b) ? (a) : (b))
 
 /* The structure of type T whose member m lives at address p. */
-#define container_of(p, T, m) ((T *)((char *)(p) - offsetof(T, m)))
+#define container_of(p, T, m) ((T *)((char *)(p)-offsetof(T, m)))
 
-#define likely(x)        __builtin_expect(!!(x), 1)
-#define unlikely(x)      __builtin_expect(!!(x), 0)
+#define likely(x)         __builtin_expect(!!(x), 1)
+#define unlikely(x)       __builtin_expect(!!(x), 0)
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))

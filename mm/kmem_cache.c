@@ -1,0 +1,425 @@
+/*
+ * Caches: creation and destruction, and the front end (paper, sections 2.3,
+ * 3.1 and 3.3).
+ *
+ * The hot path is the upper half of this file: an allocation takes the first
+ * buffer of the first slab that has one, a free puts it back, both under the
+ * cache's lock, with a single test for everything uncommon (section 6). The
+ * slow paths are called last, as jumps, so that the hot path needs no frame.
+ */
+#include "kernel/lib/string.h"
+#include "mm/kmem_impl.h"
+#include "mm/kmem_stat.h"
+
+enum kmem_state kmem_state;
+mm_lock_t kmem_list_lock = MM_LOCK_INIT("kmem cache list", MM_RANK_CACHE_LIST);
+struct list kmem_caches = LIST_INIT(kmem_caches);
+
+struct kmem_cache *kmem_slab_cache;
+struct kmem_cache *kmem_bufctl_cache;
+struct kmem_cache *kmem_hash_cache;
+
+/* The cache of caches describes itself; it is the only one not in a slab. */
+static struct kmem_cache kmem_cache_cache;
+
+/* ---- the front end ---------------------------------------------------------- */
+
+static void *alloc_grow(struct kmem_cache *cp, int flags);
+static void *alloc_flagged(struct kmem_cache *cp, int flags);
+static void free_flagged(struct kmem_cache *cp, void *buf);
+
+void *kmem_cache_alloc(struct kmem_cache *cp, int flags)
+{
+    struct kmem_bufctl *bcp;
+    struct kmem_slab *sp;
+
+    mm_lock(&cp->cache_lock);
+    if (unlikely(cp->cache_flags & KMF_SLOW))
+        return alloc_flagged(cp, flags);
+    sp = cp->cache_freelist;
+    bcp = sp->slab_head;
+    if (unlikely(bcp == NULL))
+        return alloc_grow(cp, flags);
+    kmem_slab_take(cp, sp, bcp);
+    mm_unlock(&cp->cache_lock);
+    return (char *)bcp - cp->cache_bufctl;
+}
+
+void kmem_cache_free(struct kmem_cache *cp, void *buf)
+{
+    struct kmem_bufctl *bcp;
+
+    mm_lock(&cp->cache_lock);
+    if (unlikely(cp->cache_flags & KMF_SLOW)) {
+        free_flagged(cp, buf);
+        return;
+    }
+    bcp = (struct kmem_bufctl *)((char *)buf + cp->cache_bufctl);
+    kmem_slab_give(cp, kmem_slab_of(buf), bcp);
+}
+
+void kmem_slab_moved(struct kmem_cache *cp, struct kmem_slab *sp)
+{
+    if (sp->slab_head->bufctl_next == NULL)
+        kmem_slab_refilled(cp, sp);
+    if (sp->slab_refcnt == 0)
+        kmem_slab_completed(cp, sp);
+    mm_unlock(&cp->cache_lock);
+}
+
+/* The cache has nothing left: grows it and tries again. Lock held. */
+static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
+                                                  int flags)
+{
+    mm_unlock(&cp->cache_lock);
+    while (!kmem_cache_grow(cp)) {
+        if (flags & KM_NOSLEEP) {
+            mm_lock(&cp->cache_lock);
+            cp->cache_fails++;
+            mm_unlock(&cp->cache_lock);
+            return NULL;
+        }
+        if (!mm_wait_for_memory())
+            kmem_out_of_memory(cp->cache_name, cp->cache_size);
+    }
+    return kmem_cache_alloc(cp, flags);
+}
+
+/* Ends the use of a handle whose cache is gone. Lock held. (noipa: GCC may not
+ * see that this does not return, or the jump to it becomes a call and its
+ * callers need frames.) */
+static __attribute__((noipa, cold)) void *
+use_after_destroy(struct kmem_cache *cp)
+{
+    mm_unlock(&cp->cache_lock);
+    mm_panic("kmem: cache destroyed: %s (%p) is used after its end",
+             cp->cache_name, (void *)cp);
+}
+
+/* Large objects, and in time the debugging modes. Lock held. */
+static __attribute__((noinline)) void *alloc_flagged(struct kmem_cache *cp,
+                                                     int flags)
+{
+    struct kmem_slab *sp = cp->cache_freelist;
+    struct kmem_bufctl *bcp;
+    struct kmem_bufctl **bucket;
+
+    if (unlikely(cp->cache_flags & KMF_DESTROYED))
+        return use_after_destroy(cp);
+    bcp = sp->slab_head;
+    if (unlikely(bcp == NULL))
+        return alloc_grow(cp, flags);
+    kmem_slab_take(cp, sp, bcp);
+    bucket = kmem_hash_bucket(cp, bcp->bufctl_addr);
+    bcp->bufctl_next = *bucket;
+    *bucket = bcp;
+    mm_unlock(&cp->cache_lock);
+    return bcp->bufctl_addr;
+}
+
+/* The hash table does not know the address: section 6.2. Lock held. */
+static __attribute__((noipa, cold)) void bad_free(struct kmem_cache *cp,
+                                                  void *buf)
+{
+    mm_unlock(&cp->cache_lock);
+    mm_panic("kmem_cache_free: %p is not allocated from cache %s", buf,
+             cp->cache_name);
+}
+
+static __attribute__((noinline)) void free_flagged(struct kmem_cache *cp,
+                                                   void *buf)
+{
+    struct kmem_bufctl **link = kmem_hash_bucket(cp, buf);
+    struct kmem_bufctl *bcp;
+
+    if (unlikely(cp->cache_flags & KMF_DESTROYED)) {
+        use_after_destroy(cp);
+        return;
+    }
+    for (; (bcp = *link) != NULL; link = &bcp->bufctl_next) {
+        if (likely(bcp->bufctl_addr == buf)) {
+            *link = bcp->bufctl_next;
+            kmem_slab_give(cp, bcp->bufctl_slab, bcp);
+            return;
+        }
+        cp->cache_hash_depth++;
+    }
+    bad_free(cp, buf);
+}
+
+void kmem_out_of_memory(const char *name, size_t size)
+{
+    mm_panic("out of memory: KM_SLEEP for %zu bytes of %s, and nothing left "
+             "to reap",
+             size, name);
+}
+
+/* ---- creation ---------------------------------------------------------------- */
+
+/* NULL, or what is wrong with the name of a new cache. */
+static const char *name_error(const char *name)
+{
+    size_t n = 0;
+
+    if (name == NULL)
+        return "the name is NULL";
+    for (; name[n] != '\0'; n++) {
+        char c = name[n];
+
+        if (n == KMEM_NAME_MAX)
+            return "the name is longer than 31 characters";
+        if (!(c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+              (c >= '0' && c <= '9' && n > 0)))
+            return "the name is not an identifier (letters, digits, _)";
+    }
+    return n == 0 ? "the name is empty" : NULL;
+}
+
+/* NULL, or what is wrong with the arguments of kmem_cache_create. */
+static const char *create_error(const char *name, size_t size, size_t align,
+                                bool constructed)
+{
+    const char *error = name_error(name);
+
+    if (error != NULL)
+        return error;
+    if (size == 0)
+        return "the size is 0";
+    if (size > KMEM_SIZE_MAX)
+        return "the size is more than 1 MiB";
+    if ((align & (align - 1)) != 0)
+        return "the alignment is not a power of two";
+    if (align > PAGE_SIZE)
+        return "the alignment is more than a page";
+    if (kmem_state == KMEM_DOWN)
+        return "the allocator is not up yet";
+    if (kmem_state == KMEM_PARTIAL && kmem_is_large(size, align, constructed))
+        return "large objects cannot be cached yet";
+    if (kmem_cache_find(name) != NULL)
+        return "there is a cache of that name";
+    return NULL;
+}
+
+void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
+                      size_t align, kmem_ctor_t *ctor, kmem_dtor_t *dtor,
+                      const struct kmem_supplier *supplier)
+{
+    *cp = (struct kmem_cache){
+        .cache_size = size,
+        .cache_align = MAX(align, (size_t)KMEM_ALIGN_MIN),
+        .cache_ctor = ctor,
+        .cache_dtor = dtor,
+        .cache_kind =
+            kmem_state == KMEM_UP ? KMEM_KIND_NAMED : KMEM_KIND_INTERNAL,
+    };
+    mm_lock_init(&cp->cache_lock, "kmem cache", MM_RANK_CACHE);
+    memcpy(cp->cache_name, name, strlen(name) + 1);
+    if (supplier != NULL)
+        cp->cache_supplier = *supplier;
+    cp->cache_null.slab_cache = cp;
+    list_init(&cp->cache_null.slab_link);
+    cp->cache_freelist = &cp->cache_null;
+    kmem_geometry(cp);
+}
+
+struct kmem_cache *kmem_cache_find(const char *name)
+{
+    struct kmem_cache *found = NULL;
+
+    mm_lock(&kmem_list_lock);
+    list_for_each (l, &kmem_caches) {
+        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
+
+        if (strcmp(cp->cache_name, name) == 0) {
+            found = cp;
+            break;
+        }
+    }
+    mm_unlock(&kmem_list_lock);
+    return found;
+}
+
+static void publish(struct kmem_cache *cp)
+{
+    mm_lock(&kmem_list_lock);
+    list_insert_before(&kmem_caches, &cp->cache_link);
+    mm_unlock(&kmem_list_lock);
+}
+
+struct kmem_cache *kmem_cache_create_from(const char *name, size_t size,
+                                          size_t align, kmem_ctor_t *ctor,
+                                          kmem_dtor_t *dtor,
+                                          const struct kmem_supplier *supplier)
+{
+    const char *error =
+        create_error(name, size, align, ctor != NULL || dtor != NULL);
+    struct kmem_cache *cp;
+
+    if (error == NULL && supplier != NULL &&
+        (supplier->getpages == NULL || supplier->freepages == NULL))
+        error = "the page supplier lacks a function";
+    if (error != NULL) {
+        mm_print("kmem_cache_create: %s: %s\n", name == NULL ? "?" : name,
+                 error);
+        return NULL;
+    }
+    cp = kmem_cache_alloc(&kmem_cache_cache, KM_NOSLEEP);
+    if (cp != NULL) {
+        kmem_cache_setup(cp, name, size, align, ctor, dtor, supplier);
+        if ((cp->cache_flags & KMF_HASH) == 0 || kmem_hash_create(cp)) {
+            publish(cp);
+            return cp;
+        }
+        cp->cache_flags |= KMF_DESTROYED;
+        kmem_cache_free(&kmem_cache_cache, cp);
+    }
+    mm_print("kmem_cache_create: %s: no memory\n", name);
+    return NULL;
+}
+
+struct kmem_cache *kmem_cache_create(const char *name, size_t size,
+                                     size_t align, kmem_ctor_t *ctor,
+                                     kmem_dtor_t *dtor)
+{
+    return kmem_cache_create_from(name, size, align, ctor, dtor, NULL);
+}
+
+/* ---- destruction -------------------------------------------------------------- */
+
+/* Names the objects of one slab that are still out, `left` at most. */
+static void print_live(const struct kmem_slab *sp, size_t *left)
+{
+    uint8_t map[PAGE_SIZE / KMEM_ALIGN_MIN / 8] = {0};
+    size_t bits = MIN((size_t)sp->slab_chunks, sizeof(map) * 8);
+
+    kmem_slab_bitmap(sp, map, bits);
+    for (size_t i = 0; i < bits && *left != 0; i++) {
+        if ((map[i / 8] >> (i % 8) & 1) != 0) {
+            mm_print("  still out: %p\n", kmem_slab_chunk(sp, i));
+            (*left)--;
+        }
+    }
+}
+
+static void refuse_busy(struct kmem_cache *cp)
+{
+    uint32_t out = kmem_inuse(cp);
+    size_t left = 8;
+
+    mm_print("kmem_cache_destroy: %s: refused, %u object%s still out\n",
+             cp->cache_name, (unsigned)out, out == 1 ? " is" : "s are");
+    mm_lock(&cp->cache_lock);
+    for (struct kmem_slab *sp = kmem_slab_next(&cp->cache_null);
+         sp != &cp->cache_null && left != 0; sp = kmem_slab_next(sp))
+        if (sp->slab_refcnt != 0)
+            print_live(sp, &left);
+    mm_unlock(&cp->cache_lock);
+    if (out > 8)
+        mm_print("  and %u more\n", (unsigned)out - 8);
+}
+
+/* Whether `cp` is on the list of caches: a handle is not to be trusted. */
+static bool is_cache(const struct kmem_cache *cp)
+{
+    bool found = false;
+
+    mm_lock(&kmem_list_lock);
+    list_for_each (l, &kmem_caches) {
+        if (list_entry(l, struct kmem_cache, cache_link) == cp) {
+            found = true;
+            break;
+        }
+    }
+    mm_unlock(&kmem_list_lock);
+    return found;
+}
+
+/* Takes the cache off the list unless objects are out; nothing can be
+ * allocated from it after that. 0, or the error that stands against it. */
+static int retire(struct kmem_cache *cp)
+{
+    int error = 0;
+
+    mm_lock(&kmem_list_lock);
+    mm_lock(&cp->cache_lock);
+    if (kmem_reaping) {
+        error = -KMEM_EAGAIN;
+    } else if (kmem_inuse(cp) != 0) {
+        error = -KMEM_EBUSY;
+    } else {
+        cp->cache_flags |= KMF_DESTROYED;
+        list_remove(&cp->cache_link);
+    }
+    mm_unlock(&cp->cache_lock);
+    mm_unlock(&kmem_list_lock);
+    return error;
+}
+
+/* What may be said against ending this cache; 0 if it has been retired. */
+static int destroy_error(struct kmem_cache *cp)
+{
+    int error;
+
+    if (!is_cache(cp)) {
+        mm_print("kmem_cache_destroy: %p is not a cache, or no longer\n",
+                 (void *)cp);
+        return -KMEM_EINVAL;
+    }
+    if (cp->cache_kind != KMEM_KIND_NAMED) {
+        mm_print("kmem_cache_destroy: %s: belongs to the allocator itself\n",
+                 cp->cache_name);
+        return -KMEM_EPERM;
+    }
+    error = retire(cp);
+    if (error == -KMEM_EBUSY)
+        refuse_busy(cp);
+    else if (error != 0)
+        mm_print("kmem_cache_destroy: %s: not while a reap runs\n",
+                 cp->cache_name);
+    return error;
+}
+
+int kmem_cache_destroy(struct kmem_cache *cp)
+{
+    int error = destroy_error(cp);
+    struct kmem_slab *sp;
+
+    if (error != 0)
+        return error;
+    while ((sp = kmem_slab_next(&cp->cache_null)) != &cp->cache_null) {
+        list_remove(&sp->slab_link);
+        kmem_slab_destroy(cp, sp);
+    }
+    if (cp->cache_flags & KMF_HASH)
+        kmem_hash_destroy(cp);
+    kmem_cache_free(&kmem_cache_cache, cp);
+    return 0;
+}
+
+/* ---- coming up ------------------------------------------------------------------ */
+
+static struct kmem_cache *must_create(const char *name, size_t size)
+{
+    struct kmem_cache *cp = kmem_cache_create(name, size, 0, NULL, NULL);
+
+    if (cp == NULL)
+        mm_panic("kmem_init: no memory for the %s cache", name);
+    return cp;
+}
+
+/*
+ * The allocator is its own first client. One cache is written by hand, the
+ * cache of caches; being small it needs no other. Those that the large layout
+ * stands on are small as well and come next; with them everything works.
+ */
+void kmem_init_caches(void)
+{
+    kmem_cache_setup(&kmem_cache_cache, "kmem_cache", sizeof(struct kmem_cache),
+                     0, NULL, NULL, NULL);
+    publish(&kmem_cache_cache);
+    kmem_state = KMEM_PARTIAL;
+    kmem_slab_cache = must_create("kmem_slab", sizeof(struct kmem_slab));
+    kmem_bufctl_cache = must_create("kmem_bufctl", sizeof(struct kmem_bufctl));
+    kmem_hash_cache = must_create("kmem_hash", KMEM_HASH_SMALL / 2);
+    kmem_state = KMEM_LARGE;
+}

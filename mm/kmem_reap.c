@@ -1,0 +1,174 @@
+/*
+ * Reclaiming memory (paper, section 3.4): the working set, reaping, pressure.
+ *
+ * A cache gives back complete slabs only, and only those that it has not
+ * needed for a while. "A while" is measured without touching the hot path:
+ *
+ *     T   complete slabs now
+ *     m   the least T since the last update: slabs that nobody needed
+ *     L   the m of the interval before, the limit of a reap
+ *
+ * Every working-set interval (15 seconds) L = m and m = T. A reap frees
+ * min(L, m) slabs from the tail of the list, so what was used within the last
+ * interval is never taken and what lay idle for two always may be. The rule
+ * is the one illumos applies to its depots.
+ */
+#include "mm/buddy.h"
+#include "mm/kmem_impl.h"
+#include "mm/kmem_stat.h"
+
+uint32_t kmem_ws_interval = KMEM_WS_DEFAULT_MS;
+bool kmem_reaping;
+
+static uint64_t last_update_ms;
+
+/* How many slabs a reap may take now. Lock held. */
+static uint32_t reapable(const struct kmem_cache *cp, enum kmem_reap_mode mode)
+{
+    if (mode == KMEM_REAP_ALL || kmem_ws_interval == 0)
+        return cp->cache_complete;
+    if (kmem_ws_interval == KMEM_WS_INFINITE)
+        return 0;
+    return MIN(cp->cache_ws_limit, cp->cache_ws_min);
+}
+
+/* Takes one complete slab off the tail; NULL if there is none. */
+static struct kmem_slab *pop_complete(struct kmem_cache *cp)
+{
+    struct kmem_slab *sp;
+
+    mm_lock(&cp->cache_lock);
+    sp = kmem_slab_prev(&cp->cache_null);
+    if (cp->cache_complete == 0) {
+        sp = NULL;
+    } else {
+        if (cp->cache_freelist == sp)
+            cp->cache_freelist = &cp->cache_null;
+        list_remove(&sp->slab_link);
+        kmem_complete_lost(cp);
+        if (cp->cache_ws_limit != 0)
+            cp->cache_ws_limit--;
+        cp->cache_slabs--;
+        cp->cache_slab_destroys++;
+    }
+    mm_unlock(&cp->cache_lock);
+    return sp;
+}
+
+static void note_reap(struct kmem_cache *cp, uint32_t freed)
+{
+    mm_lock(&cp->cache_lock);
+    cp->cache_reaps++;
+    cp->cache_reaped_slabs += freed;
+    cp->cache_last_reap_ms = mm_clock_ms();
+    cp->cache_last_reap_freed = freed;
+    cp->cache_last_reap_kept = cp->cache_complete;
+    mm_unlock(&cp->cache_lock);
+}
+
+void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
+                     struct kmem_reap_result *out)
+{
+    uint32_t limit;
+    uint32_t freed = 0;
+    struct kmem_slab *sp;
+
+    mm_lock(&cp->cache_lock);
+    limit = reapable(cp, mode);
+    mm_unlock(&cp->cache_lock);
+    if (mode == KMEM_REAP_DRY) {
+        freed = limit;
+    } else {
+        for (; freed < limit && (sp = pop_complete(cp)) != NULL; freed++)
+            kmem_slab_destroy(cp, sp);
+        if (freed != 0 && (cp->cache_flags & KMF_HASH))
+            kmem_hash_rescale(cp);
+        note_reap(cp, freed);
+    }
+    if (out == NULL)
+        return;
+    *out = (struct kmem_reap_result){
+        .reap_slabs = freed,
+        .reap_pages = freed * cp->cache_slab_pages,
+        .reap_objects =
+            cp->cache_dtor == NULL ? 0 : freed * cp->cache_slab_chunks,
+        .reap_kept = cp->cache_complete - (mode == KMEM_REAP_DRY ? freed : 0),
+    };
+}
+
+static bool reap_begin(void)
+{
+    bool first;
+
+    mm_lock(&kmem_list_lock);
+    first = !kmem_reaping;
+    kmem_reaping = true;
+    mm_unlock(&kmem_list_lock);
+    return first;
+}
+
+size_t kmem_reap(enum kmem_reap_mode mode)
+{
+    struct kmem_reap_result r;
+    size_t pages = 0;
+
+    if (!reap_begin())
+        return 0;
+    for (struct list *l = kmem_caches.prev; l != &kmem_caches; l = l->prev) {
+        kmem_cache_reap(list_entry(l, struct kmem_cache, cache_link), mode, &r);
+        pages += r.reap_pages;
+    }
+    kmem_reaping = false;
+    return pages;
+}
+
+/* Buddy ran dry. What the working set protects is worth less than a failed
+ * allocation: if a reap within it gave nothing, everything goes. */
+static size_t pressure(void)
+{
+    size_t pages = kmem_reap(KMEM_REAP_WS);
+
+    return pages != 0 || kmem_ws_interval == KMEM_WS_INFINITE
+               ? pages
+               : kmem_reap(KMEM_REAP_ALL);
+}
+
+void kmem_reap_init(void)
+{
+    last_update_ms = mm_clock_ms();
+    buddy_set_pressure(pressure);
+}
+
+static void update_cache(struct kmem_cache *cp)
+{
+    mm_lock(&cp->cache_lock);
+    cp->cache_ws_limit = cp->cache_ws_min;
+    cp->cache_ws_min = cp->cache_complete;
+    kmem_count_fold(cp);
+    mm_unlock(&cp->cache_lock);
+}
+
+void kmem_update(void)
+{
+    mm_lock(&kmem_list_lock);
+    list_for_each (l, &kmem_caches)
+        update_cache(list_entry(l, struct kmem_cache, cache_link));
+    mm_unlock(&kmem_list_lock);
+}
+
+void kmem_update_poll(void)
+{
+    uint32_t interval = kmem_ws_interval;
+    uint64_t now = mm_clock_ms();
+    uint64_t passed = now - last_update_ms;
+
+    kmem_seconds = (uint16_t)((uint32_t)now / 1000);
+    if (interval == 0 || interval == KMEM_WS_INFINITE)
+        interval = KMEM_WS_DEFAULT_MS;
+    if (passed < interval)
+        return;
+    last_update_ms = now - (uint32_t)passed % interval;
+    kmem_update();
+    if (passed >= 2 * (uint64_t)interval)
+        kmem_update();
+}

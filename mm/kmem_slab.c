@@ -1,0 +1,273 @@
+/*
+ * Slabs, the back end (paper, sections 3.2 and 4.3): how many pages and
+ * buffers, making one, colouring it, giving it up.
+ *
+ * A slab is born with all its buffers constructed and dies with all of them
+ * free: between the two, only the front end touches it.
+ */
+#include "kernel/lib/string.h"
+#include "mm/kmem_impl.h"
+#include "mm/segkmem.h"
+
+uint16_t kmem_seconds;
+
+/* ---- geometry ------------------------------------------------------------- */
+
+/* The small layout's chunk. Constructed objects keep their state while free,
+ * so the link gets a word of its own (3.2.2). */
+static size_t small_chunk(size_t size, size_t align, bool constructed)
+{
+    return ROUND_UP(size + (constructed ? sizeof(void *) : 0), align);
+}
+
+bool kmem_is_large(size_t size, size_t align, bool constructed)
+{
+    align = MAX(align, (size_t)KMEM_ALIGN_MIN);
+    return small_chunk(size, align, constructed) >= KMEM_LARGE_MIN;
+}
+
+/* Whether a slab of `bytes` leaves at most 1/part of itself unused. */
+static bool fits(size_t bytes, size_t chunk, size_t part)
+{
+    return bytes >= chunk && bytes % chunk * part <= bytes;
+}
+
+/*
+ * Pages for a slab of large objects. Internal fragmentation stays at 12.5 %
+ * or less (3.2, 4th point); within that, a slab of few pages is preferred,
+ * being likelier to become free, unless a somewhat larger one wastes half.
+ */
+static size_t large_pages(size_t chunk)
+{
+    size_t pages = 1;
+
+    for (; pages <= KMEM_SLAB_PAGES_TRY; pages++)
+        if (fits(pages * PAGE_SIZE, chunk, 16))
+            return pages;
+    for (pages = 1; !fits(pages * PAGE_SIZE, chunk, 8);)
+        pages++;
+    return pages;
+}
+
+void kmem_geometry(struct kmem_cache *cp)
+{
+    bool constructed = cp->cache_ctor != NULL || cp->cache_dtor != NULL;
+    size_t space = PAGE_SIZE - sizeof(struct kmem_slab);
+    size_t left;
+
+    if (kmem_is_large(cp->cache_size, cp->cache_align, constructed)) {
+        cp->cache_flags |= KMF_HASH;
+        cp->cache_chunk = ROUND_UP(cp->cache_size, cp->cache_align);
+        cp->cache_slab_pages = large_pages(cp->cache_chunk);
+        space = cp->cache_slab_pages * PAGE_SIZE;
+    } else {
+        cp->cache_chunk =
+            small_chunk(cp->cache_size, cp->cache_align, constructed);
+        cp->cache_slab_pages = 1;
+        cp->cache_bufctl = cp->cache_chunk - sizeof(void *);
+    }
+    cp->cache_slab_chunks = space / cp->cache_chunk;
+    left = MIN(space % cp->cache_chunk, (size_t)PAGE_MASK);
+    cp->cache_colour_max = left & ~(cp->cache_align - 1);
+}
+
+/* ---- pages ------------------------------------------------------------------- */
+
+static void *get_pages(struct kmem_cache *cp)
+{
+    const struct kmem_supplier *s = &cp->cache_supplier;
+
+    if (s->getpages != NULL)
+        return s->getpages(cp->cache_slab_pages, s->arg);
+    return kmem_getpages(cp->cache_slab_pages, PAGE_SLAB, cp);
+}
+
+static void free_pages(struct kmem_cache *cp, void *base)
+{
+    const struct kmem_supplier *s = &cp->cache_supplier;
+
+    if (s->getpages != NULL)
+        s->freepages(base, cp->cache_slab_pages, s->arg);
+    else
+        kmem_freepages(base, cp->cache_slab_pages);
+}
+
+/* ---- the two layouts ----------------------------------------------------------- */
+
+/* Small: threads the freelist through the last words of the buffers, in
+ * ascending order. */
+static void link_small(struct kmem_cache *cp, struct kmem_slab *sp)
+{
+    char *link = (char *)kmem_slab_chunk(sp, 0) + cp->cache_bufctl;
+    char *last = link + (sp->slab_chunks - 1) * cp->cache_chunk;
+
+    sp->slab_head = (struct kmem_bufctl *)link;
+    for (; link != last; link += cp->cache_chunk)
+        ((struct kmem_bufctl *)link)->bufctl_next =
+            (struct kmem_bufctl *)(link + cp->cache_chunk);
+    ((struct kmem_bufctl *)last)->bufctl_next = NULL;
+}
+
+static void free_bufctls(struct kmem_slab *sp)
+{
+    struct kmem_bufctl *bcp;
+
+    while ((bcp = sp->slab_head) != NULL) {
+        sp->slab_head = bcp->bufctl_next;
+        kmem_cache_free(kmem_bufctl_cache, bcp);
+    }
+}
+
+/* Large: a bufctl per buffer; pushed from the last, so ascending too. */
+static bool link_large(struct kmem_slab *sp)
+{
+    for (size_t i = sp->slab_chunks; i-- > 0;) {
+        struct kmem_bufctl *bcp =
+            kmem_cache_alloc(kmem_bufctl_cache, KM_NOSLEEP);
+
+        if (bcp == NULL) {
+            free_bufctls(sp);
+            return false;
+        }
+        bcp->bufctl_addr = kmem_slab_chunk(sp, i);
+        bcp->bufctl_slab = sp;
+        bcp->bufctl_next = sp->slab_head;
+        sp->slab_head = bcp;
+    }
+    return true;
+}
+
+static void slab_init(struct kmem_cache *cp, struct kmem_slab *sp, void *base,
+                      size_t colour)
+{
+    *sp = (struct kmem_slab){
+        .slab_cache = cp,
+        .slab_base = base,
+        .slab_chunks = (uint32_t)cp->cache_slab_chunks,
+        .slab_colour = (uint16_t)colour,
+        .slab_since = kmem_seconds,
+    };
+}
+
+/* Slab data and freelist for the pages at `base`; NULL if there is no memory
+ * for the slab data of large objects. */
+static struct kmem_slab *slab_build(struct kmem_cache *cp, void *base,
+                                    size_t colour)
+{
+    struct kmem_slab *sp;
+
+    if ((cp->cache_flags & KMF_HASH) == 0) {
+        sp = kmem_slab_of(base);
+        slab_init(cp, sp, base, colour);
+        link_small(cp, sp);
+        return sp;
+    }
+    sp = kmem_cache_alloc(kmem_slab_cache, KM_NOSLEEP);
+    if (sp == NULL)
+        return NULL;
+    slab_init(cp, sp, base, colour);
+    if (link_large(sp))
+        return sp;
+    kmem_cache_free(kmem_slab_cache, sp);
+    return NULL;
+}
+
+/* ---- birth and death -------------------------------------------------------------- */
+
+struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour)
+{
+    void *base = get_pages(cp);
+    struct kmem_slab *sp;
+
+    if (base == NULL)
+        return NULL;
+    sp = slab_build(cp, base, colour);
+    if (sp == NULL) {
+        free_pages(cp, base);
+        return NULL;
+    }
+    if (cp->cache_ctor != NULL)
+        for (size_t i = 0; i < sp->slab_chunks; i++)
+            cp->cache_ctor(kmem_slab_chunk(sp, i), cp->cache_size);
+    return sp;
+}
+
+void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp)
+{
+    void *base = sp->slab_base;
+
+    MM_ASSERT(sp->slab_refcnt == 0 && sp->slab_cache == cp);
+    if (cp->cache_dtor != NULL)
+        for (size_t i = 0; i < sp->slab_chunks; i++)
+            cp->cache_dtor(kmem_slab_chunk(sp, i), cp->cache_size);
+    if (cp->cache_flags & KMF_HASH) {
+        free_bufctls(sp);
+        kmem_cache_free(kmem_slab_cache, sp);
+    }
+    free_pages(cp, base);
+}
+
+/* Links a new slab in: complete, so at the tail, and at the head of the
+ * freelist if that was exhausted. Lock held. */
+static void slab_enter(struct kmem_cache *cp, struct kmem_slab *sp)
+{
+    list_insert_before(&cp->cache_null.slab_link, &sp->slab_link);
+    if (cp->cache_freelist == &cp->cache_null)
+        cp->cache_freelist = sp;
+    cp->cache_complete++;
+    cp->cache_slabs++;
+    cp->cache_slab_creates++;
+    cp->cache_max_slabs = MAX(cp->cache_max_slabs, cp->cache_slabs);
+    cp->cache_colour = cp->cache_colour < cp->cache_colour_max
+                           ? cp->cache_colour + cp->cache_align
+                           : 0;
+}
+
+bool kmem_cache_grow(struct kmem_cache *cp)
+{
+    struct kmem_slab *sp = kmem_slab_create(cp, cp->cache_colour);
+
+    if (sp == NULL)
+        return false;
+    mm_lock(&cp->cache_lock);
+    slab_enter(cp, sp);
+    mm_unlock(&cp->cache_lock);
+    if (cp->cache_flags & KMF_HASH)
+        kmem_hash_rescale(cp);
+    return true;
+}
+
+bool kmem_bufctl_plausible(const struct kmem_cache *cp,
+                           const struct kmem_bufctl *bcp)
+{
+    const struct page *p;
+
+    if ((cp->cache_flags & KMF_HASH) == 0)
+        return true;
+    p = virt_to_page(bcp);
+    return p != NULL && p->page_state == PAGE_SLAB &&
+           p->page_owner == kmem_bufctl_cache;
+}
+
+bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits)
+{
+    const struct kmem_cache *cp = sp->slab_cache;
+    const struct kmem_bufctl *bcp = sp->slab_head;
+    const char *first = kmem_slab_chunk(sp, 0);
+    size_t left = sp->slab_chunks - sp->slab_refcnt;
+
+    memset(map, 0xff, (bits + 7) / 8);
+    for (; bcp != NULL; bcp = bcp->bufctl_next) {
+        size_t i;
+
+        if (left-- == 0 || !kmem_bufctl_plausible(cp, bcp))
+            return false;
+        i = (size_t)((char *)kmem_bufctl_buf(cp, bcp) - first);
+        if (i % cp->cache_chunk != 0 || i / cp->cache_chunk >= sp->slab_chunks)
+            return false;
+        i /= cp->cache_chunk;
+        if (i < bits)
+            map[i / 8] &= (uint8_t) ~(1u << (i % 8));
+    }
+    return left == 0;
+}

@@ -1,0 +1,241 @@
+/*
+ * Snapshots: what the shell and the tools see of the slab allocator (paper,
+ * section 3.1, on per-cache statistics).
+ */
+#include "kernel/lib/string.h"
+#include "mm/kmem_impl.h"
+#include "mm/kmem_stat.h"
+#include "mm/page.h"
+
+static struct kmem_cache *neighbour(struct list *l)
+{
+    struct kmem_cache *cp = NULL;
+
+    mm_lock(&kmem_list_lock);
+    if (l->next != &kmem_caches)
+        cp = list_entry(l->next, struct kmem_cache, cache_link);
+    mm_unlock(&kmem_list_lock);
+    return cp;
+}
+
+struct kmem_cache *kmem_cache_first(void)
+{
+    return neighbour(&kmem_caches);
+}
+
+struct kmem_cache *kmem_cache_next(struct kmem_cache *cp)
+{
+    return neighbour(&cp->cache_link);
+}
+
+/* ---- a cache ----------------------------------------------------------------- */
+
+static void stat_geometry(const struct kmem_cache *cp,
+                          struct kmem_cache_stat *out)
+{
+    bool hashed = (cp->cache_flags & KMF_HASH) != 0;
+    size_t space = cp->cache_slab_pages * PAGE_SIZE -
+                   (hashed ? 0 : sizeof(struct kmem_slab));
+
+    memcpy(out->stat_name, cp->cache_name, sizeof(out->stat_name));
+    out->stat_kind = cp->cache_kind;
+    out->stat_flags = (hashed ? KMEM_STAT_LARGE : 0) |
+                      (cp->cache_ctor ? KMEM_STAT_CTOR : 0) |
+                      (cp->cache_dtor ? KMEM_STAT_DTOR : 0) |
+                      (cp->cache_supplier.getpages ? KMEM_STAT_SUPPLY : 0);
+    out->stat_size = cp->cache_size;
+    out->stat_align = cp->cache_align;
+    out->stat_chunk = cp->cache_chunk;
+    out->stat_slab_pages = cp->cache_slab_pages;
+    out->stat_slab_objects = cp->cache_slab_chunks;
+    out->stat_slab_left = space - cp->cache_slab_chunks * cp->cache_chunk;
+    out->stat_colour_max = cp->cache_colour_max;
+    out->stat_ctor = (uintptr_t)cp->cache_ctor;
+    out->stat_dtor = (uintptr_t)cp->cache_dtor;
+}
+
+static void stat_now(const struct kmem_cache *cp, struct kmem_cache_stat *out)
+{
+    out->stat_colour_next = cp->cache_colour;
+    out->stat_inuse = kmem_inuse(cp);
+    out->stat_slabs = cp->cache_slabs;
+    out->stat_total = out->stat_slabs * cp->cache_slab_chunks;
+    out->stat_full = cp->cache_full;
+    out->stat_complete = cp->cache_complete;
+    out->stat_partial = cp->cache_slabs - cp->cache_full - cp->cache_complete;
+    out->stat_max_slabs = cp->cache_max_slabs;
+    out->stat_slab_bytes = out->stat_slabs * cp->cache_slab_pages * PAGE_SIZE;
+    if (cp->cache_flags & KMF_HASH) {
+        out->stat_hash_size = cp->cache_hash_mask + 1;
+        out->stat_hash_bytes = kmem_hash_pages(out->stat_hash_size) * PAGE_SIZE;
+    }
+    out->stat_mem = out->stat_slab_bytes + out->stat_hash_bytes;
+    out->stat_ws_min = cp->cache_ws_min;
+    out->stat_ws_limit = cp->cache_ws_limit;
+}
+
+static void stat_traffic(struct kmem_cache *cp, struct kmem_cache_stat *out)
+{
+    kmem_count_fold(cp);
+    out->stat_allocs = cp->cache_allocs_total;
+    out->stat_frees = cp->cache_frees_total;
+    out->stat_fails = cp->cache_fails;
+    out->stat_slab_creates = cp->cache_slab_creates;
+    out->stat_slab_destroys = cp->cache_slab_destroys;
+    if (cp->cache_ctor != NULL)
+        out->stat_ctors = cp->cache_slab_creates * cp->cache_slab_chunks;
+    if (cp->cache_dtor != NULL)
+        out->stat_dtors = cp->cache_slab_destroys * cp->cache_slab_chunks;
+    out->stat_hash_rescales = cp->cache_hash_rescales;
+    out->stat_hash_depth = cp->cache_hash_depth;
+    out->stat_reaps = cp->cache_reaps;
+    out->stat_reaped_slabs = cp->cache_reaped_slabs;
+    out->stat_last_reap_ms = cp->cache_last_reap_ms;
+    out->stat_last_reap_freed = cp->cache_last_reap_freed;
+    out->stat_last_reap_kept = cp->cache_last_reap_kept;
+}
+
+void kmem_cache_stat(struct kmem_cache *cp, struct kmem_cache_stat *out)
+{
+    memset(out, 0, sizeof(*out));
+    mm_lock(&cp->cache_lock);
+    stat_geometry(cp, out);
+    stat_now(cp, out);
+    stat_traffic(cp, out);
+    mm_unlock(&cp->cache_lock);
+}
+
+/* ---- its slabs ----------------------------------------------------------------- */
+
+/* Slab number n in list order, or NULL; a broken circle ends by the count.
+ * Lock held. */
+static struct kmem_slab *slab_number(struct kmem_cache *cp, size_t n)
+{
+    struct kmem_slab *sp = kmem_slab_next(&cp->cache_null);
+
+    if (n >= cp->cache_slabs)
+        return NULL;
+    while (n-- != 0 && sp != &cp->cache_null)
+        sp = kmem_slab_next(sp);
+    return sp == &cp->cache_null ? NULL : sp;
+}
+
+static void stat_slab(const struct kmem_cache *cp, const struct kmem_slab *sp,
+                      struct kmem_slab_stat *out)
+{
+    *out = (struct kmem_slab_stat){
+        .stat_slab = (uintptr_t)sp,
+        .stat_base = (uintptr_t)sp->slab_base,
+        .stat_bytes = cp->cache_slab_pages * PAGE_SIZE,
+        .stat_colour = sp->slab_colour,
+        .stat_refcnt = sp->slab_refcnt,
+        .stat_chunks = sp->slab_chunks,
+        .stat_state = sp->slab_refcnt == 0    ? KMEM_SLAB_COMPLETE
+                      : sp->slab_head == NULL ? KMEM_SLAB_FULL
+                                              : KMEM_SLAB_PARTIAL,
+        .stat_freelist = cp->cache_freelist == sp,
+    };
+    if (sp->slab_refcnt == 0)
+        out->stat_idle_ms =
+            (uint64_t)(uint16_t)(kmem_seconds - sp->slab_since) * 1000;
+}
+
+bool kmem_slab_stat(struct kmem_cache *cp, size_t n, struct kmem_slab_stat *out)
+{
+    struct kmem_slab *sp;
+
+    mm_lock(&cp->cache_lock);
+    sp = slab_number(cp, n);
+    if (sp != NULL)
+        stat_slab(cp, sp, out);
+    mm_unlock(&cp->cache_lock);
+    return sp != NULL;
+}
+
+size_t kmem_slab_map(struct kmem_cache *cp, size_t n, uint8_t *map,
+                     size_t max_bits)
+{
+    struct kmem_slab *sp;
+    size_t chunks = 0;
+
+    mm_lock(&cp->cache_lock);
+    sp = slab_number(cp, n);
+    if (sp != NULL) {
+        chunks = sp->slab_chunks;
+        kmem_slab_bitmap(sp, map, MIN(chunks, max_bits));
+    }
+    mm_unlock(&cp->cache_lock);
+    return chunks;
+}
+
+/* ---- its hash table -------------------------------------------------------------- */
+
+static size_t chain_length(const struct kmem_bufctl *bcp, size_t limit)
+{
+    size_t n = 0;
+
+    for (; bcp != NULL && n <= limit; bcp = bcp->bufctl_next)
+        n++;
+    return n;
+}
+
+size_t kmem_hash_stat(struct kmem_cache *cp, size_t *histogram, size_t len)
+{
+    size_t longest = 0;
+
+    memset(histogram, 0, len * sizeof(*histogram));
+    mm_lock(&cp->cache_lock);
+    if (cp->cache_flags & KMF_HASH) {
+        for (size_t i = 0; i <= cp->cache_hash_mask; i++) {
+            size_t n = chain_length(cp->cache_hash[i], kmem_inuse(cp));
+
+            longest = MAX(longest, n);
+            if (len != 0)
+                histogram[MIN(n, len - 1)]++;
+        }
+    }
+    mm_unlock(&cp->cache_lock);
+    return longest;
+}
+
+/* ---- from an address ----------------------------------------------------------------- */
+
+/* The slab of `cp` whose pages hold `addr`, or NULL. Lock held. */
+static struct kmem_slab *slab_holding(struct kmem_cache *cp, const void *addr)
+{
+    struct kmem_slab *sp = kmem_slab_next(&cp->cache_null);
+
+    for (size_t n = 0; n < cp->cache_slabs && sp != &cp->cache_null; n++) {
+        uintptr_t off = (uintptr_t)addr - (uintptr_t)sp->slab_base;
+
+        if (off < cp->cache_slab_pages * PAGE_SIZE)
+            return sp;
+        sp = kmem_slab_next(sp);
+    }
+    return NULL;
+}
+
+struct kmem_cache *kmem_whose(const void *addr, struct kmem_slab_stat *slab,
+                              size_t *index)
+{
+    const struct page *p = virt_to_page(addr);
+    struct kmem_cache *cp;
+    struct kmem_slab *sp;
+
+    if (p == NULL || p->page_state != PAGE_SLAB)
+        return NULL;
+    cp = p->page_owner;
+    mm_lock(&cp->cache_lock);
+    sp = slab_holding(cp, addr);
+    if (sp != NULL) {
+        size_t off =
+            (size_t)((const char *)addr - (const char *)kmem_slab_chunk(sp, 0));
+
+        stat_slab(cp, sp, slab);
+        *index = off / cp->cache_chunk;
+        if (*index >= sp->slab_chunks)
+            *index = SIZE_MAX;
+    }
+    mm_unlock(&cp->cache_lock);
+    return sp == NULL ? NULL : cp;
+}

@@ -1,0 +1,299 @@
+/*
+ * Every invariant of the slab allocator, as code.
+ *
+ * A walk over all caches, slabs, freelists and hash chains that stops at the
+ * first thing that is wrong, and follows no pointer that it has not checked.
+ * It needs no debugging mode: counts, lists and links already say a lot. Each
+ * walk is bounded by a count, so a circle cannot hold it.
+ */
+#include "kernel/lib/printf.h"
+#include "mm/kmem_impl.h"
+#include "mm/kmem_stat.h"
+#include "mm/segkmem.h"
+
+static char where_text[96];
+
+static const char *at_cache(const struct kmem_cache *cp, const char *why)
+{
+    snprintf(where_text, sizeof(where_text), "cache %.31s (%p)", cp->cache_name,
+             (const void *)cp);
+    return why;
+}
+
+static const char *at_slab(const struct kmem_slab *sp, const char *why)
+{
+    snprintf(where_text, sizeof(where_text), "slab %p", (const void *)sp);
+    return why;
+}
+
+static const char *at_bufctl(const struct kmem_bufctl *bcp, const char *why)
+{
+    snprintf(where_text, sizeof(where_text), "bufctl %p", (const void *)bcp);
+    return why;
+}
+
+/* ---- geometry ----------------------------------------------------------------- */
+
+static const char *verify_geometry(const struct kmem_cache *cp)
+{
+    size_t align = cp->cache_align;
+    size_t bytes = cp->cache_slab_pages * PAGE_SIZE;
+
+    if (align < KMEM_ALIGN_MIN || (align & (align - 1)) != 0)
+        return at_cache(cp, "alignment is not a power of two");
+    if (cp->cache_chunk < cp->cache_size)
+        return at_cache(cp, "chunk is smaller than the object");
+    if (cp->cache_chunk % align != 0)
+        return at_cache(cp, "chunk is not a multiple of the alignment");
+    if ((cp->cache_flags & KMF_HASH) == 0)
+        bytes -= sizeof(struct kmem_slab);
+    if (cp->cache_slab_chunks == 0 ||
+        cp->cache_slab_chunks * cp->cache_chunk + cp->cache_colour_max > bytes)
+        return at_cache(cp, "chunks and colour do not fit the slab");
+    if (cp->cache_colour > cp->cache_colour_max ||
+        cp->cache_colour % align != 0)
+        return at_cache(cp, "next colour is out of range");
+    return NULL;
+}
+
+/* ---- one slab ------------------------------------------------------------------- */
+
+static bool pages_marked(const struct kmem_cache *cp,
+                         const struct kmem_slab *sp)
+{
+    const struct page *p = virt_to_page(sp->slab_base);
+
+    if (cp->cache_supplier.getpages != NULL)
+        return true;
+    if (p == NULL || page_index(p) + cp->cache_slab_pages > page_count)
+        return false;
+    for (size_t i = 0; i < cp->cache_slab_pages; i++)
+        if (p[i].page_state != PAGE_SLAB || p[i].page_owner != cp)
+            return false;
+    return true;
+}
+
+static const char *verify_slab(const struct kmem_cache *cp,
+                               const struct kmem_slab *sp)
+{
+    uint8_t map[1];
+
+    if (sp->slab_cache != cp)
+        return at_slab(sp, "slab belongs to another cache");
+    if (((uintptr_t)sp->slab_base & PAGE_MASK) != 0)
+        return at_slab(sp, "slab base is not page aligned");
+    if ((cp->cache_flags & KMF_HASH) == 0 && kmem_slab_of(sp->slab_base) != sp)
+        return at_slab(sp, "slab data is not at the end of its page");
+    if (!pages_marked(cp, sp))
+        return at_slab(sp, "slab pages are not marked as the cache's");
+    if (sp->slab_chunks != cp->cache_slab_chunks)
+        return at_slab(sp, "slab has another number of chunks");
+    if (sp->slab_colour > cp->cache_colour_max ||
+        sp->slab_colour % cp->cache_align != 0)
+        return at_slab(sp, "slab colour is out of range");
+    if (sp->slab_refcnt > sp->slab_chunks)
+        return at_slab(sp, "reference count exceeds the chunks");
+    if (!kmem_slab_bitmap(sp, map, 8))
+        return at_slab(sp, "freelist does not match the reference count");
+    return NULL;
+}
+
+/* ---- the slab list ------------------------------------------------------------------ */
+
+struct tally {
+    size_t slabs;
+    size_t inuse;
+    size_t full;
+    size_t complete;
+    const struct kmem_slab *first; /* with a free buffer */
+};
+
+/* 0 full, 1 partial, 2 complete: ascending along the list. */
+static unsigned rank(const struct kmem_slab *sp)
+{
+    if (sp->slab_head == NULL)
+        return 0;
+    return sp->slab_refcnt != 0 ? 1 : 2;
+}
+
+static void count_slab(struct tally *t, const struct kmem_slab *sp)
+{
+    t->slabs++;
+    t->inuse += sp->slab_refcnt;
+    t->full += rank(sp) == 0;
+    t->complete += rank(sp) == 2;
+    if (t->first == NULL && sp->slab_head != NULL)
+        t->first = sp;
+}
+
+/* Whether the memory at a slab's address can be read at all. */
+static bool slab_plausible(const struct kmem_slab *sp)
+{
+    const struct page *p = virt_to_page(sp);
+
+    return p != NULL && p->page_state != PAGE_RESERVED &&
+           ((uintptr_t)sp & (sizeof(void *) - 1)) == 0;
+}
+
+static const char *verify_list(const struct kmem_cache *cp, struct tally *t)
+{
+    const struct kmem_slab *null = &cp->cache_null;
+    const struct kmem_slab *sp = kmem_slab_next(null);
+    unsigned last = 0;
+
+    for (; sp != null; sp = kmem_slab_next(sp)) {
+        const char *why;
+
+        if (!slab_plausible(sp) && cp->cache_supplier.getpages == NULL)
+            return at_slab(sp, "slab list leads astray");
+        if (kmem_slab_next(kmem_slab_prev(sp)) != sp ||
+            kmem_slab_prev(kmem_slab_next(sp)) != sp)
+            return at_slab(sp, "slab list links disagree");
+        if (t->slabs == cp->cache_slabs)
+            return at_cache(cp, "slab list is longer than its count");
+        why = verify_slab(cp, sp);
+        if (why != NULL)
+            return why;
+        if (rank(sp) < last)
+            return at_slab(sp, "slab list is out of order");
+        last = rank(sp);
+        count_slab(t, sp);
+    }
+    return NULL;
+}
+
+static const char *verify_counts(const struct kmem_cache *cp,
+                                 const struct tally *t)
+{
+    const struct kmem_slab *first = t->first ? t->first : &cp->cache_null;
+
+    if (t->slabs != cp->cache_slabs)
+        return at_cache(cp, "slab list is shorter than its count");
+    if (cp->cache_slab_creates - cp->cache_slab_destroys != t->slabs)
+        return at_cache(cp, "slabs are not those created less destroyed");
+    if (cp->cache_max_slabs < t->slabs)
+        return at_cache(cp, "most slabs ever is less than those there are");
+    if (t->inuse != kmem_inuse(cp))
+        return at_cache(cp, "objects in use are not allocations less frees");
+    if (t->full != cp->cache_full)
+        return at_cache(cp, "count of full slabs is wrong");
+    if (t->complete != cp->cache_complete)
+        return at_cache(cp, "count of complete slabs (T) is wrong");
+    if (cp->cache_ws_min > cp->cache_complete)
+        return at_cache(cp, "working set: m exceeds T");
+    if (cp->cache_freelist != first)
+        return at_cache(cp, "freelist pointer is not the first free slab");
+    return NULL;
+}
+
+/* ---- the hash table --------------------------------------------------------------------- */
+
+static const char *verify_entry(struct kmem_cache *cp,
+                                const struct kmem_bufctl *bcp, size_t bucket)
+{
+    const struct kmem_slab *sp;
+    size_t off;
+
+    if (!kmem_bufctl_plausible(cp, bcp))
+        return at_bufctl(bcp, "hash chain leads astray");
+    if (kmem_hash_bucket(cp, bcp->bufctl_addr) != &cp->cache_hash[bucket])
+        return at_bufctl(bcp, "bufctl is in the wrong hash bucket");
+    sp = bcp->bufctl_slab;
+    if (!slab_plausible(sp) || sp->slab_cache != cp)
+        return at_bufctl(bcp, "bufctl points to a slab of another cache");
+    off = (size_t)((char *)bcp->bufctl_addr - (char *)kmem_slab_chunk(sp, 0));
+    if (off % cp->cache_chunk != 0 || off / cp->cache_chunk >= sp->slab_chunks)
+        return at_bufctl(bcp, "bufctl's address is no chunk of its slab");
+    return NULL;
+}
+
+static const char *verify_hash(struct kmem_cache *cp)
+{
+    size_t entries = 0;
+
+    for (size_t i = 0; i <= cp->cache_hash_mask; i++) {
+        const struct kmem_bufctl *bcp = cp->cache_hash[i];
+
+        for (; bcp != NULL; bcp = bcp->bufctl_next) {
+            const char *why = verify_entry(cp, bcp, i);
+
+            if (why != NULL)
+                return why;
+            if (++entries > kmem_inuse(cp))
+                return at_cache(cp, "hash holds more than the objects in use");
+        }
+    }
+    if (entries != kmem_inuse(cp))
+        return at_cache(cp, "hash holds less than the objects in use");
+    return NULL;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+static const char *verify_locked(struct kmem_cache *cp)
+{
+    struct tally t = {0};
+    const char *why = verify_geometry(cp);
+
+    if (why == NULL)
+        why = verify_list(cp, &t);
+    if (why == NULL)
+        why = verify_counts(cp, &t);
+    if (why == NULL && (cp->cache_flags & KMF_HASH))
+        why = verify_hash(cp);
+    return why;
+}
+
+const char *kmem_cache_verify(struct kmem_cache *cp, const char **where)
+{
+    const char *why;
+
+    mm_lock(&cp->cache_lock);
+    why = verify_locked(cp);
+    mm_unlock(&cp->cache_lock);
+    *where = why == NULL ? NULL : where_text;
+    return why;
+}
+
+/* What the caches say they hold is what segkmem says it gave. */
+static const char *verify_sums(void)
+{
+    struct kmem_large_stat large;
+    struct segkmem_stat seg;
+    size_t slab = 0;
+    size_t hash = 0;
+
+    list_for_each (l, &kmem_caches) {
+        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
+
+        if (cp->cache_supplier.getpages == NULL)
+            slab += cp->cache_slabs * cp->cache_slab_pages;
+        if (cp->cache_flags & KMF_HASH)
+            hash += kmem_hash_pages(cp->cache_hash_mask + 1);
+    }
+    kmem_large_stat(&large);
+    segkmem_stat(&seg);
+    snprintf(where_text, sizeof(where_text),
+             "segkmem: %zu slab, %zu hash, %zu large pages",
+             seg.stat_slab_pages, seg.stat_hash_pages, seg.stat_large_pages);
+    if (slab != seg.stat_slab_pages)
+        return "slab pages of all caches are not segkmem's";
+    if (hash != seg.stat_hash_pages)
+        return "hash pages of all caches are not segkmem's";
+    if (large.stat_pages != seg.stat_large_pages)
+        return "large pages are not segkmem's";
+    return NULL;
+}
+
+const char *kmem_verify(const char **where)
+{
+    const char *why = NULL;
+
+    for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL && why == NULL;
+         cp = kmem_cache_next(cp))
+        why = kmem_cache_verify(cp, where);
+    if (why == NULL)
+        why = verify_sums();
+    *where = why == NULL ? NULL : where_text;
+    return why;
+}

@@ -1,0 +1,137 @@
+/*
+ * The page array: what the boot loader said about memory, frame by frame.
+ *
+ * Boot loaders disagree about the details, so the reading is defensive: a
+ * frame is RAM only if usable regions cover all of it and nothing else claims
+ * a byte of it. The array has an entry for every frame below the limit and is
+ * filled up with reserved ones to a whole number of buddy's largest blocks:
+ *
+ *     frame   0   …  255 | 256 … kernel … array | …  usable  … | padding
+ *     state   reserved   | reserved or kernel   | tail         | reserved
+ *
+ * A usable frame starts as PAGE_TAIL; buddy_init makes blocks of them.
+ */
+#include "mm/page.h"
+#include "mm/buddy.h"
+
+#define LOW_MEMORY_FRAMES (MIB(1) >> PAGE_SHIFT)
+
+struct page *page_array;
+size_t page_count;
+
+static struct page_totals totals;
+
+static size_t padded_count(size_t frames)
+{
+    return ROUND_UP(frames, (size_t)BUDDY_MAX_PAGES);
+}
+
+size_t page_array_bytes(size_t frames)
+{
+    return (padded_count(frames) + BUDDY_MAX_PAGES) * sizeof(struct page);
+}
+
+static void mark(size_t first, size_t end, enum page_state state)
+{
+    for (struct page *p = page_array + first; p < page_array + end; p++)
+        p->page_state = state;
+}
+
+/* The frames that [start, end) covers wholly, cut to the array. */
+static void mark_inside(const struct mem_region *r)
+{
+    uint64_t first = (r->region_start + PAGE_MASK) >> PAGE_SHIFT;
+    uint64_t end = r->region_end >> PAGE_SHIFT;
+
+    if (r->region_start > UINT64_MAX - PAGE_MASK)
+        return;
+    first = MAX(first, (uint64_t)LOW_MEMORY_FRAMES);
+    end = MIN(end, (uint64_t)page_count);
+    if (first < end)
+        mark((size_t)first, (size_t)end, PAGE_TAIL);
+    if (r->region_end > (uint64_t)page_count << PAGE_SHIFT)
+        totals.total_unused +=
+            r->region_end -
+            MAX(r->region_start, (uint64_t)page_count << PAGE_SHIFT);
+}
+
+/* The frames of which [start, end) touches a byte, cut to the array. */
+static void mark_touched(uint64_t start, uint64_t end, enum page_state state)
+{
+    uint64_t first = start >> PAGE_SHIFT;
+    uint64_t last = MIN((end + PAGE_MASK) >> PAGE_SHIFT, (uint64_t)page_count);
+
+    if (end > UINT64_MAX - PAGE_MASK)
+        last = page_count;
+    if (first < last && start < end)
+        mark((size_t)first, (size_t)last, state);
+}
+
+static void count_frames(void)
+{
+    for (size_t i = 0; i < page_count; i++) {
+        if (page_array[i].page_state == PAGE_KERNEL)
+            totals.total_kernel++;
+        else if (page_array[i].page_state == PAGE_RESERVED)
+            totals.total_reserved++;
+    }
+    totals.total_frames = page_count;
+    totals.total_usable = page_count - totals.total_reserved;
+}
+
+void page_init(void *array, size_t frames, const struct mem_region *regions,
+               size_t n, paddr_t kernel_start, paddr_t kernel_end)
+{
+    uintptr_t align = BUDDY_MAX_PAGES * sizeof(struct page);
+    struct page *end;
+
+    page_array = (struct page *)ROUND_UP((uintptr_t)array, align);
+    end = page_array + padded_count(frames);
+    page_count = frames;
+    totals = (struct page_totals){0};
+    for (struct page *p = page_array; p < end; p++) {
+        p->page_tag = PAGE_TAG(PAGE_RESERVED, PAGE_NO_ORDER);
+        p->page_owner = NULL;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (regions[i].region_usable)
+            mark_inside(&regions[i]);
+    for (size_t i = 0; i < n; i++)
+        if (!regions[i].region_usable)
+            mark_touched(regions[i].region_start, regions[i].region_end,
+                         PAGE_RESERVED);
+    mark_touched(kernel_start, kernel_end, PAGE_KERNEL);
+    count_frames();
+}
+
+const struct page_totals *page_totals(void)
+{
+    return &totals;
+}
+
+const struct page *page_block(const struct page *p)
+{
+    size_t i = page_index(p);
+
+    if (p->page_state != PAGE_TAIL)
+        return p;
+    for (unsigned order = 1; order <= BUDDY_MAX_ORDER; order++) {
+        const struct page *head = &page_array[i & ~(((size_t)1 << order) - 1)];
+
+        if (head->page_order != PAGE_NO_ORDER && head->page_order >= order)
+            return head;
+    }
+    return NULL;
+}
+
+const char *page_state_name(enum page_state state)
+{
+    static const char *const names[PAGE_STATES] = {
+        [PAGE_RESERVED] = "reserved", [PAGE_KERNEL] = "kernel",
+        [PAGE_TAIL] = "tail",         [PAGE_FREE] = "free",
+        [PAGE_ALLOC] = "allocated",   [PAGE_SLAB] = "slab",
+        [PAGE_HASH] = "hash",         [PAGE_LARGE] = "large",
+    };
+
+    return state < PAGE_STATES ? names[state] : "?";
+}
