@@ -17,27 +17,12 @@
  * as it does for their numbers: from a frame to its buddy is one exclusive or.
  */
 #include "kernel/lib/string.h"
-#include "mm/buddy.h"
+#include "mm/buddy_impl.h"
 
-static struct {
-    mm_lock_t zone_lock; /* guards all of this and the tags of pages */
-    struct list zone_list[BUDDY_ORDERS + 1]; /* by order; and a stop */
-    size_t zone_total_pages;
-    uint64_t zone_allocs[BUDDY_ORDERS];
-    uint64_t zone_frees[BUDDY_ORDERS];
-    uint64_t zone_splits;
-    uint64_t zone_merges;
-    uint64_t zone_failures;
-    uint64_t zone_pressures;
-    size_t (*zone_reclaim)(void);
-} zone = {.zone_lock = MM_LOCK_INIT("buddy", MM_RANK_BUDDY)};
+struct buddy_zone buddy_zone = {.zone_lock =
+                                    MM_LOCK_INIT("buddy", MM_RANK_BUDDY)};
 
 #define TAG_TAIL PAGE_TAG(PAGE_TAIL, PAGE_NO_ORDER)
-
-static struct page *list_page(struct list *l)
-{
-    return list_entry(l, struct page, page_link);
-}
 
 /* ---- blocks and lists; the lock is held ---------------------------------- */
 
@@ -50,7 +35,7 @@ static inline struct page *buddy_of(struct page *p, unsigned order)
 static inline void block_link(struct page *p, unsigned order)
 {
     p->page_tag = PAGE_TAG(PAGE_FREE, order);
-    list_insert_after(&zone.zone_list[order], &p->page_link);
+    list_insert_after(&buddy_zone.zone_list[order], &p->page_link);
 }
 
 /*
@@ -61,11 +46,11 @@ static inline void block_link(struct page *p, unsigned order)
  */
 static inline void block_split(struct page *p, unsigned from, unsigned to)
 {
-    zone.zone_splits += from - to;
+    buddy_zone.zone_splits += from - to;
 #pragma GCC unroll 10
     for (unsigned k = BUDDY_MAX_ORDER; k-- > 0;) {
         struct page *right = p + ((size_t)1 << k);
-        struct list *head = &zone.zone_list[k];
+        struct list *head = &buddy_zone.zone_list[k];
 
         if (k >= from)
             continue;
@@ -83,27 +68,27 @@ static inline void block_split(struct page *p, unsigned from, unsigned to)
  * order is never empty, to end the search. */
 static __attribute__((noinline)) struct page *block_take_larger(unsigned order)
 {
-    struct list *head = &zone.zone_list[order];
+    struct list *head = &buddy_zone.zone_list[order];
     struct page *p;
 
     do
         head++;
     while (list_empty(head));
-    if (head == &zone.zone_list[BUDDY_ORDERS])
+    if (head == &buddy_zone.zone_list[BUDDY_ORDERS])
         return NULL;
-    p = list_page(head->next);
+    p = buddy_list_page(head->next);
     list_remove(&p->page_link);
-    block_split(p, (unsigned)(head - zone.zone_list), order);
+    block_split(p, (unsigned)(head - buddy_zone.zone_list), order);
     return p;
 }
 
 /* A block of exactly `order`, handed out, or NULL. */
 static inline struct page *block_take(unsigned order)
 {
-    struct list *head = &zone.zone_list[order];
+    struct list *head = &buddy_zone.zone_list[order];
     struct list *first = head->next;
     struct list *next = first->next;
-    struct page *p = list_page(first);
+    struct page *p = buddy_list_page(first);
 
     if (likely(first != head)) {
         head->next = next;
@@ -114,7 +99,7 @@ static inline struct page *block_take(unsigned order)
             return NULL;
     }
     p->page_tag = PAGE_TAG(PAGE_ALLOC, order);
-    zone.zone_allocs[order]++;
+    buddy_zone.zone_allocs[order]++;
     return p;
 }
 
@@ -139,7 +124,7 @@ static void block_merge(struct page *p, unsigned order)
         p = (struct page *)((uintptr_t)p & (uintptr_t)buddy);
         k = level + 1;
     }
-    zone.zone_merges += k - order;
+    buddy_zone.zone_merges += k - order;
     block_link(p, k);
 }
 
@@ -154,23 +139,23 @@ static __attribute__((noinline)) void merge_and_unlock(struct page *p,
                                                        unsigned order)
 {
     block_merge(p, order);
-    mm_unlock(&zone.zone_lock);
+    mm_unlock(&buddy_zone.zone_lock);
 }
 
 /* ---- the public half ----------------------------------------------------- */
 
 void buddy_set_pressure(size_t (*reclaim)(void))
 {
-    zone.zone_reclaim = reclaim;
+    buddy_zone.zone_reclaim = reclaim;
 }
 
 /* Asks for pages back, without the lock. True if it was worth asking. */
 static bool pressure(void)
 {
-    if (zone.zone_reclaim == NULL)
+    if (buddy_zone.zone_reclaim == NULL)
         return false;
-    zone.zone_pressures++;
-    return zone.zone_reclaim() != 0;
+    buddy_zone.zone_pressures++;
+    return buddy_zone.zone_reclaim() != 0;
 }
 
 /* What is left to do when the first look found no block: every answer to the
@@ -181,12 +166,12 @@ alloc_under_pressure(unsigned order)
     struct page *p = NULL;
 
     while (order <= BUDDY_MAX_ORDER && p == NULL && pressure()) {
-        mm_lock(&zone.zone_lock);
+        mm_lock(&buddy_zone.zone_lock);
         p = block_take(order);
-        mm_unlock(&zone.zone_lock);
+        mm_unlock(&buddy_zone.zone_lock);
     }
     if (p == NULL)
-        zone.zone_failures++;
+        buddy_zone.zone_failures++;
     return p;
 }
 
@@ -196,9 +181,9 @@ struct page *buddy_alloc(unsigned order)
 
     if (unlikely(order > BUDDY_MAX_ORDER))
         return alloc_under_pressure(order);
-    mm_lock(&zone.zone_lock);
+    mm_lock(&buddy_zone.zone_lock);
     p = block_take(order);
-    mm_unlock(&zone.zone_lock);
+    mm_unlock(&buddy_zone.zone_lock);
     if (unlikely(p == NULL))
         return alloc_under_pressure(order);
     return p;
@@ -210,7 +195,7 @@ static __attribute__((noipa, cold)) void bad_free(const struct page *p,
 {
     const char *what = "was not handed out";
 
-    mm_unlock(&zone.zone_lock);
+    mm_unlock(&buddy_zone.zone_lock);
     if (p->page_state == PAGE_FREE)
         what = "is already free";
     else if (p->page_state == PAGE_ALLOC)
@@ -225,18 +210,18 @@ static __attribute__((noipa, cold)) void bad_free(const struct page *p,
 
 void buddy_free(struct page *p, unsigned order)
 {
-    mm_lock(&zone.zone_lock);
+    mm_lock(&buddy_zone.zone_lock);
     if (unlikely(p->page_tag != PAGE_TAG(PAGE_ALLOC, order))) {
         bad_free(p, order);
         return;
     }
-    zone.zone_frees[order]++;
+    buddy_zone.zone_frees[order]++;
     if (unlikely(can_merge(p, order))) {
         merge_and_unlock(p, order);
         return;
     }
     block_link(p, order);
-    mm_unlock(&zone.zone_lock);
+    mm_unlock(&buddy_zone.zone_lock);
 }
 
 /*
@@ -280,10 +265,10 @@ struct page *buddy_alloc_run(size_t pages)
     p = buddy_alloc(order);
     if (p == NULL || pages == (size_t)1 << order)
         return p;
-    mm_lock(&zone.zone_lock);
+    mm_lock(&buddy_zone.zone_lock);
     run_mark(p, pages);
     run_trim(p, pages, (size_t)1 << order);
-    mm_unlock(&zone.zone_lock);
+    mm_unlock(&buddy_zone.zone_lock);
     return p;
 }
 
@@ -303,7 +288,7 @@ void buddy_free_run(struct page *p, size_t pages)
 /* Makes the largest aligned blocks of the usable frames [first, end). */
 static void give_range(size_t first, size_t end)
 {
-    zone.zone_total_pages += end - first;
+    buddy_zone.zone_total_pages += end - first;
     while (first < end) {
         unsigned k = BUDDY_MAX_ORDER;
 
@@ -320,11 +305,11 @@ void buddy_init(void)
 {
     size_t first = 0;
 
-    memset(&zone, 0, sizeof(zone));
-    mm_lock_init(&zone.zone_lock, "buddy", MM_RANK_BUDDY);
+    memset(&buddy_zone, 0, sizeof(buddy_zone));
+    mm_lock_init(&buddy_zone.zone_lock, "buddy", MM_RANK_BUDDY);
     for (unsigned k = 0; k < BUDDY_ORDERS; k++)
-        list_init(&zone.zone_list[k]);
-    zone.zone_list[BUDDY_ORDERS].next = &zone.zone_list[0];
+        list_init(&buddy_zone.zone_list[k]);
+    buddy_zone.zone_list[BUDDY_ORDERS].next = &buddy_zone.zone_list[0];
     while (first < page_count) {
         size_t end = first;
 
@@ -341,7 +326,7 @@ static size_t count_free(unsigned k)
 {
     size_t n = 0;
 
-    list_for_each (l, &zone.zone_list[k])
+    list_for_each (l, &buddy_zone.zone_list[k])
         n++;
     return n;
 }
@@ -350,10 +335,10 @@ size_t buddy_free_pages(void)
 {
     size_t pages = 0;
 
-    mm_lock(&zone.zone_lock);
+    mm_lock(&buddy_zone.zone_lock);
     for (unsigned k = 0; k < BUDDY_ORDERS; k++)
         pages += count_free(k) << k;
-    mm_unlock(&zone.zone_lock);
+    mm_unlock(&buddy_zone.zone_lock);
     return pages;
 }
 
@@ -361,112 +346,19 @@ void buddy_stat(struct buddy_stat *out)
 {
     memset(out, 0, sizeof(*out));
     out->stat_largest = -1;
-    mm_lock(&zone.zone_lock);
+    mm_lock(&buddy_zone.zone_lock);
     for (unsigned k = 0; k < BUDDY_ORDERS; k++) {
         out->stat_free[k] = count_free(k);
-        out->stat_allocs[k] = zone.zone_allocs[k];
-        out->stat_frees[k] = zone.zone_frees[k];
+        out->stat_allocs[k] = buddy_zone.zone_allocs[k];
+        out->stat_frees[k] = buddy_zone.zone_frees[k];
         out->stat_free_pages += out->stat_free[k] << k;
         if (out->stat_free[k] != 0)
             out->stat_largest = (int)k;
     }
-    out->stat_splits = zone.zone_splits;
-    out->stat_merges = zone.zone_merges;
-    out->stat_failures = zone.zone_failures;
-    out->stat_pressures = zone.zone_pressures;
-    out->stat_total_pages = zone.zone_total_pages;
-    mm_unlock(&zone.zone_lock);
-}
-
-/* ---- every invariant -------------------------------------------------------- */
-
-/* The list of one order; *blocks gets how many are on all lists. */
-static const char *verify_list(unsigned k, size_t *blocks,
-                               const struct page **where)
-{
-    struct list *head = &zone.zone_list[k];
-
-    for (struct list *l = head->next; l != head; l = l->next) {
-        const struct page *p = list_page(l);
-
-        *where = p;
-        if (p < page_array || p >= page_array + page_count)
-            return "free list leads outside the page array";
-        if (l->next->prev != l || l->prev->next != l)
-            return "free list links disagree";
-        if (p->page_tag != PAGE_TAG(PAGE_FREE, k))
-            return "page on a free list is not free at that order";
-        if ((page_index(p) & (((size_t)1 << k) - 1)) != 0)
-            return "free block is not aligned to its size";
-        if (k < BUDDY_MAX_ORDER &&
-            page_array[page_index(p) ^ ((size_t)1 << k)].page_tag ==
-                PAGE_TAG(PAGE_FREE, k))
-            return "two free buddies are not joined";
-        if (++*blocks > page_count)
-            return "free lists never end";
-    }
-    return NULL;
-}
-
-/* Block by block through the array: they tile the usable frames. */
-static const char *verify_blocks(size_t *managed, size_t *blocks,
-                                 const struct page **where)
-{
-    for (size_t i = 0; i < page_count;) {
-        const struct page *p = &page_array[i];
-        size_t n = 1;
-
-        *where = p;
-        if (p->page_state == PAGE_TAIL)
-            return "frame belongs to no block";
-        if (p->page_state >= PAGE_STATES)
-            return "page state is not a state";
-        if (p->page_state >= PAGE_FREE) {
-            if (p->page_order > BUDDY_MAX_ORDER)
-                return "block has no order";
-            n = (size_t)1 << p->page_order;
-            *managed += n;
-            *blocks += p->page_state == PAGE_FREE;
-        }
-        for (size_t j = 1; j < n; j++) {
-            *where = p + j;
-            if (i + j >= page_count || p[j].page_order != PAGE_NO_ORDER ||
-                (p[j].page_state != PAGE_TAIL &&
-                 p[j].page_state != p->page_state))
-                return "block overlaps another";
-        }
-        i += n;
-    }
-    return NULL;
-}
-
-static const char *verify_locked(const struct page **where)
-{
-    size_t managed = 0;
-    size_t listed = 0;
-    size_t tagged = 0;
-    const char *why = NULL;
-
-    for (unsigned k = 0; k < BUDDY_ORDERS && why == NULL; k++)
-        why = verify_list(k, &listed, where);
-    if (why == NULL)
-        why = verify_blocks(&managed, &tagged, where);
-    if (why == NULL && listed != tagged)
-        why = "a free block is on no free list";
-    if (why == NULL && managed != zone.zone_total_pages)
-        why = "blocks do not add up to all managed pages";
-    return why;
-}
-
-const char *buddy_verify(const struct page **where)
-{
-    const char *why;
-
-    *where = NULL;
-    mm_lock(&zone.zone_lock);
-    why = verify_locked(where);
-    mm_unlock(&zone.zone_lock);
-    if (why == NULL)
-        *where = NULL;
-    return why;
+    out->stat_splits = buddy_zone.zone_splits;
+    out->stat_merges = buddy_zone.zone_merges;
+    out->stat_failures = buddy_zone.zone_failures;
+    out->stat_pressures = buddy_zone.zone_pressures;
+    out->stat_total_pages = buddy_zone.zone_total_pages;
+    mm_unlock(&buddy_zone.zone_lock);
 }

@@ -141,6 +141,9 @@ void kmem_update(void);
  * too. */
 void kmem_update_poll(void);
 
+/* Milliseconds until kmem_update_poll will have something to do; 0 if it has. */
+uint32_t kmem_update_due(void);
+
 /* The cache called `name`, or NULL. */
 struct kmem_cache *kmem_cache_find(const char *name);
 

@@ -156,15 +156,30 @@ void kmem_update(void)
     mm_unlock(&kmem_list_lock);
 }
 
-void kmem_update_poll(void)
+/* Also where a reap ignores the working set, it is kept up to date. */
+static uint32_t update_interval(void)
 {
     uint32_t interval = kmem_ws_interval;
+
+    return interval == 0 || interval == KMEM_WS_INFINITE ? KMEM_WS_DEFAULT_MS
+                                                         : interval;
+}
+
+uint32_t kmem_update_due(void)
+{
+    uint64_t passed = mm_clock_ms() - last_update_ms;
+    uint32_t interval = update_interval();
+
+    return passed < interval ? interval - (uint32_t)passed : 0;
+}
+
+void kmem_update_poll(void)
+{
+    uint32_t interval = update_interval();
     uint64_t now = mm_clock_ms();
     uint64_t passed = now - last_update_ms;
 
     kmem_seconds = (uint16_t)((uint32_t)now / 1000);
-    if (interval == 0 || interval == KMEM_WS_INFINITE)
-        interval = KMEM_WS_DEFAULT_MS;
     if (passed < interval)
         return;
     last_update_ms = now - (uint32_t)passed % interval;

@@ -1,0 +1,26 @@
+/*
+ * The buddy allocator's inside, for buddy.c, its verifier and its tests.
+ */
+#pragma once
+
+#include "mm/buddy.h"
+
+struct buddy_zone {
+    mm_lock_t zone_lock; /* guards all of this and the tags of pages */
+    struct list zone_list[BUDDY_ORDERS + 1]; /* by order; and a stop */
+    size_t zone_total_pages;
+    uint64_t zone_allocs[BUDDY_ORDERS];
+    uint64_t zone_frees[BUDDY_ORDERS];
+    uint64_t zone_splits;
+    uint64_t zone_merges;
+    uint64_t zone_failures;
+    uint64_t zone_pressures;
+    size_t (*zone_reclaim)(void);
+};
+
+extern struct buddy_zone buddy_zone;
+
+static inline struct page *buddy_list_page(struct list *l)
+{
+    return list_entry(l, struct page, page_link);
+}

@@ -1,0 +1,96 @@
+/*
+ * Every invariant of the buddy allocator, as code: the free lists are sound,
+ * the blocks tile the usable frames, and the two say the same.
+ */
+#include "mm/buddy_impl.h"
+
+/* The list of one order; *blocks gets how many are on all lists. */
+static const char *verify_list(unsigned k, size_t *blocks,
+                               const struct page **where)
+{
+    struct list *head = &buddy_zone.zone_list[k];
+
+    for (struct list *l = head->next; l != head; l = l->next) {
+        const struct page *p = buddy_list_page(l);
+
+        *where = p;
+        if (p < page_array || p >= page_array + page_count)
+            return "free list leads outside the page array";
+        if (l->next->prev != l || l->prev->next != l)
+            return "free list links disagree";
+        if (p->page_tag != PAGE_TAG(PAGE_FREE, k))
+            return "page on a free list is not free at that order";
+        if ((page_index(p) & (((size_t)1 << k) - 1)) != 0)
+            return "free block is not aligned to its size";
+        if (k < BUDDY_MAX_ORDER &&
+            page_array[page_index(p) ^ ((size_t)1 << k)].page_tag ==
+                PAGE_TAG(PAGE_FREE, k))
+            return "two free buddies are not joined";
+        if (++*blocks > page_count)
+            return "free lists never end";
+    }
+    return NULL;
+}
+
+/* Block by block through the array: they tile the usable frames. */
+static const char *verify_blocks(size_t *managed, size_t *blocks,
+                                 const struct page **where)
+{
+    for (size_t i = 0; i < page_count;) {
+        const struct page *p = &page_array[i];
+        size_t n = 1;
+
+        *where = p;
+        if (p->page_state == PAGE_TAIL)
+            return "frame belongs to no block";
+        if (p->page_state >= PAGE_STATES)
+            return "page state is not a state";
+        if (p->page_state >= PAGE_FREE) {
+            if (p->page_order > BUDDY_MAX_ORDER)
+                return "block has no order";
+            n = (size_t)1 << p->page_order;
+            *managed += n;
+            *blocks += p->page_state == PAGE_FREE;
+        }
+        for (size_t j = 1; j < n; j++) {
+            *where = p + j;
+            if (i + j >= page_count || p[j].page_order != PAGE_NO_ORDER ||
+                (p[j].page_state != PAGE_TAIL &&
+                 p[j].page_state != p->page_state))
+                return "block overlaps another";
+        }
+        i += n;
+    }
+    return NULL;
+}
+
+static const char *verify_locked(const struct page **where)
+{
+    size_t managed = 0;
+    size_t listed = 0;
+    size_t tagged = 0;
+    const char *why = NULL;
+
+    for (unsigned k = 0; k < BUDDY_ORDERS && why == NULL; k++)
+        why = verify_list(k, &listed, where);
+    if (why == NULL)
+        why = verify_blocks(&managed, &tagged, where);
+    if (why == NULL && listed != tagged)
+        why = "a free block is on no free list";
+    if (why == NULL && managed != buddy_zone.zone_total_pages)
+        why = "blocks do not add up to all managed pages";
+    return why;
+}
+
+const char *buddy_verify(const struct page **where)
+{
+    const char *why;
+
+    *where = NULL;
+    mm_lock(&buddy_zone.zone_lock);
+    why = verify_locked(where);
+    mm_unlock(&buddy_zone.zone_lock);
+    if (why == NULL)
+        *where = NULL;
+    return why;
+}

@@ -1,0 +1,57 @@
+/*
+ * What tests may ask of the host machine, beyond mm/platform.h.
+ */
+#pragma once
+
+#include "mm/platform.h"
+
+#include <setjmp.h>
+
+/* Frames of the machine that tests start on: 64 MiB. */
+#define HOST_FRAMES 16384
+
+/* The value of mm_clock_ms. Tests set it; nothing else does. */
+extern uint64_t host_clock_ms;
+
+/* What mm_wait_for_memory does; NULL: there is nobody to wait for. */
+extern bool (*host_wait)(void);
+
+/* How often mm_memory_returned was called. */
+extern uint64_t host_returns;
+
+/* Everything that mm_print printed since host_print_clear, cut if long. */
+extern char host_printed[4096];
+void host_print_clear(void);
+
+/* Locks taken since the start, all together. */
+extern uint64_t host_locks_taken;
+
+/* Sets up the arena, page frames and buddy; all memory usable but a hole. */
+void host_start_pages(size_t frames);
+
+/* Ends the run if locks are held where none may be. */
+void host_check_unlocked(const char *when);
+
+/*
+ * KT_PANICS(stmt, text): `stmt` must call mm_panic with a message that
+ * contains `text`. Locks held at that moment are forgotten: whatever paniced
+ * is not used again in this case.
+ */
+extern jmp_buf host_panic_jump;
+extern bool host_panic_expected;
+extern char host_panic_text[256];
+void host_panic_check(const char *file, int line, const char *text);
+
+#define KT_PANICS(stmt, text)                                                  \
+    do {                                                                       \
+        host_panic_text[0] = '\0';                                             \
+        host_panic_expected = true;                                            \
+        if (setjmp(host_panic_jump) == 0) {                                    \
+            stmt;                                                              \
+        }                                                                      \
+        host_panic_check(__FILE__, __LINE__, text);                            \
+    } while (0)
+
+/* trace.c: `ops` random operations against the shadow model. 0 if all agreed;
+ * says what did not. */
+int host_trace(uint64_t seed, uint64_t ops);

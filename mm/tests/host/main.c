@@ -1,0 +1,269 @@
+/*
+ * The host test program: every KTEST of mm/ as a cmocka unit test, and random
+ * traces against the shadow model.
+ *
+ *     mmtest                    all cases, TAP on standard output
+ *     mmtest SUITE[.CASE] …     some of them
+ *     mmtest -l                 list the cases
+ *     mmtest -n SUITE.CASE      one case in this process, for a debugger
+ *     mmtest -t [SEED [OPS]]    a random trace; the seed is printed
+ *
+ * Each case runs in a process and on a machine of its own, so that one that
+ * crashes, hangs or spoils memory ends alone. After it the same checks stand
+ * as in the kernel: nothing leaked, every invariant holds, no lock is held.
+ */
+#include "kernel/lib/ktest.h"
+#include "mm/buddy.h"
+#include "mm/kmem_stat.h"
+#include "mm/segkmem.h"
+#include "mm/tests/host/host.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define CASE_SECONDS 120 /* a case that takes longer hangs */
+#define REPORT_MAX   4096
+
+#ifdef CONFIG_COVERAGE
+void __gcov_dump(void);
+#endif
+
+static bool failed;
+static unsigned failures;
+
+void ktest_fail(const char *file, int line, const char *fmt, ...)
+{
+    va_list ap;
+
+    failed = true;
+    if (failures++ == 20)
+        printf("and more\n");
+    if (failures > 20)
+        return;
+    printf("%s:%d: ", file, line);
+    va_start(ap, fmt);
+    vprintf(fmt, ap);
+    va_end(ap);
+    printf("\n");
+}
+
+/* ---- one case ---------------------------------------------------------------- */
+
+struct held {
+    size_t pages;
+    size_t caches;
+    size_t inuse;
+};
+
+static struct held held_now(void)
+{
+    struct held h = {0};
+    struct segkmem_stat seg;
+
+    kmem_reap(KMEM_REAP_ALL);
+    segkmem_stat(&seg);
+    h.pages = seg.stat_pages;
+    for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
+         cp = kmem_cache_next(cp)) {
+        struct kmem_cache_stat stat;
+
+        kmem_cache_stat(cp, &stat);
+        h.caches++;
+        h.inuse += stat.stat_inuse;
+    }
+    return h;
+}
+
+static void check_after(const struct held *before)
+{
+    const struct page *page;
+    const char *where;
+    const char *why;
+    struct held after;
+
+    host_check_unlocked("is still held after the case");
+    why = kmem_verify(&where);
+    if (why != NULL)
+        KT_FAIL("kmem_verify: %s: %s", why, where);
+    why = buddy_verify(&page);
+    if (why != NULL)
+        KT_FAIL("buddy_verify: %s", why);
+    if (failed)
+        return;
+    after = held_now();
+    KT_EQ(after.caches, before->caches);
+    KT_EQ(after.inuse, before->inuse);
+    KT_EQ(after.pages, before->pages);
+}
+
+/* Runs the case on a fresh machine. True if it passed. */
+static bool run_here(const struct ktest *t)
+{
+    struct held before;
+
+    host_start_pages(HOST_FRAMES);
+    kmem_init();
+    before = held_now();
+    t->ktest_run();
+    check_after(&before);
+    return !failed;
+}
+
+static void run_child(const struct ktest *t, int out)
+{
+    bool passed;
+
+    dup2(out, STDOUT_FILENO);
+    alarm(CASE_SECONDS);
+    passed = run_here(t);
+    fflush(stdout);
+#ifdef CONFIG_COVERAGE
+    __gcov_dump();
+#endif
+    _exit(passed ? 0 : 1);
+}
+
+/* Everything that the child says, the end left out if it is too long. */
+static void read_report(int in, char *report)
+{
+    char rest[256];
+    size_t n = 0;
+    ssize_t got;
+
+    while ((got = read(in, report + n, REPORT_MAX - 1 - n)) > 0)
+        n += (size_t)got;
+    report[n] = '\0';
+    while (read(in, rest, sizeof(rest)) > 0)
+        ;
+}
+
+static void run_case(void **state)
+{
+    const struct ktest *t = *state;
+    char report[REPORT_MAX];
+    int ends[2];
+    int status;
+    pid_t pid;
+
+    fflush(stdout);
+    assert_int_equal(pipe(ends), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        close(ends[0]);
+        run_child(t, ends[1]);
+    }
+    close(ends[1]);
+    read_report(ends[0], report);
+    close(ends[0]);
+    waitpid(pid, &status, 0);
+    if (WIFSIGNALED(status))
+        fail_msg("%sended by signal %d%s", report, WTERMSIG(status),
+                 WTERMSIG(status) == SIGALRM ? ": it hangs" : "");
+    else if (status != 0)
+        fail_msg("%s", report);
+}
+
+/* ---- which cases --------------------------------------------------------------- */
+
+static bool named(const struct ktest *t, const char *what)
+{
+    size_t n = strlen(t->ktest_suite);
+
+    return strncmp(what, t->ktest_suite, n) == 0 &&
+           (what[n] == '\0' ||
+            (what[n] == '.' && strcmp(what + n + 1, t->ktest_name) == 0));
+}
+
+static bool selected(const struct ktest *t, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (named(t, argv[i]))
+            return true;
+    return argc <= 1;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct CMUnitTest *x = a;
+    const struct CMUnitTest *y = b;
+
+    return strcmp(x->name, y->name);
+}
+
+static int run_cases(int argc, char **argv)
+{
+    size_t max = (size_t)(__stop_ktests - __start_ktests);
+    struct CMUnitTest *tests = calloc(max, sizeof(*tests));
+    size_t n = 0;
+
+    for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++) {
+        char *name;
+
+        if (!selected(t, argc, argv))
+            continue;
+        name = malloc(strlen(t->ktest_suite) + strlen(t->ktest_name) + 2);
+        sprintf(name, "%s.%s", t->ktest_suite, t->ktest_name);
+        tests[n++] = (struct CMUnitTest){.name = name,
+                                         .test_func = run_case,
+                                         .initial_state = (void *)t};
+    }
+    if (n == 0) {
+        fprintf(stderr, "mmtest: no such suite or case; -l lists them\n");
+        return 2;
+    }
+    qsort(tests, n, sizeof(*tests), compare);
+    setenv("CMOCKA_MESSAGE_OUTPUT", "TAP", 0);
+    n = (size_t)_cmocka_run_group_tests("mm", tests, n, NULL, NULL);
+    return n == 0 ? 0 : 1;
+}
+
+static int run_alone(const char *what)
+{
+    for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++)
+        if (named(t, what))
+            return run_here(t) ? 0 : 1;
+    fprintf(stderr, "mmtest: no case %s\n", what);
+    return 2;
+}
+
+static int run_trace(int argc, char **argv)
+{
+    uint64_t seed = (uint64_t)time(NULL);
+    uint64_t ops = 1000000;
+
+    if (argc > 2)
+        seed = strtoull(argv[2], NULL, 0);
+    if (argc > 3)
+        ops = strtoull(argv[3], NULL, 0);
+    host_start_pages(HOST_FRAMES);
+    kmem_init();
+    return host_trace(seed, ops);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "-l") == 0) {
+        for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++)
+            printf("%s.%s\n", t->ktest_suite, t->ktest_name);
+        return 0;
+    }
+    if (argc == 3 && strcmp(argv[1], "-n") == 0)
+        return run_alone(argv[2]);
+    if (argc >= 2 && strcmp(argv[1], "-t") == 0)
+        return run_trace(argc, argv);
+    if (argc >= 2 && argv[1][0] == '-') {
+        fprintf(stderr, "usage: mmtest [-l | -n CASE | -t [SEED [OPS]] | "
+                        "SUITE[.CASE] …]\n");
+        return 2;
+    }
+    return run_cases(argc, argv);
+}

@@ -1,0 +1,169 @@
+/*
+ * The fake machine under mm/ in the host tests: memory, clock, checked locks,
+ * a panic that a test can expect, and what was printed.
+ */
+#include "mm/tests/host/host.h"
+#include "kernel/lib/ktest.h"
+#include "mm/buddy.h"
+
+#include <execinfo.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+char *host_arena;
+uint64_t host_clock_ms;
+bool (*host_wait)(void);
+uint64_t host_returns;
+uint64_t host_locks_taken;
+char host_printed[4096];
+
+jmp_buf host_panic_jump;
+bool host_panic_expected;
+char host_panic_text[256];
+
+/* ---- locks --------------------------------------------------------------- */
+
+#define LOCKS_MAX 8
+
+static mm_lock_t *held[LOCKS_MAX];
+static unsigned held_count;
+
+static void lock_error(const char *what, const mm_lock_t *lock)
+{
+    fprintf(stderr, "lock \"%s\" (rank %u): %s\n", lock->lock_name,
+            lock->lock_rank, what);
+    for (unsigned i = 0; i < held_count; i++)
+        fprintf(stderr, "  held: \"%s\" (rank %u)\n", held[i]->lock_name,
+                held[i]->lock_rank);
+    abort();
+}
+
+void mm_lock(mm_lock_t *lock)
+{
+    if (lock->lock_name == NULL || lock->lock_rank == 0)
+        lock_error("was never initialised", lock);
+    if (lock->lock_held)
+        lock_error("is taken twice", lock);
+    if (held_count == LOCKS_MAX)
+        lock_error("is one too many", lock);
+    if (held_count != 0 && held[held_count - 1]->lock_rank >= lock->lock_rank)
+        lock_error("is taken out of order", lock);
+    lock->lock_held = true;
+    lock->lock_taken++;
+    host_locks_taken++;
+    held[held_count++] = lock;
+}
+
+void mm_unlock(mm_lock_t *lock)
+{
+    if (!lock->lock_held)
+        lock_error("is released but not held", lock);
+    if (held[held_count - 1] != lock)
+        lock_error("is not released last in, first out", lock);
+    lock->lock_held = false;
+    held_count--;
+}
+
+void host_check_unlocked(const char *when)
+{
+    if (held_count != 0)
+        lock_error(when, held[held_count - 1]);
+}
+
+/* ---- clock, waiting, printing ---------------------------------------------- */
+
+uint64_t mm_clock_ms(void)
+{
+    return host_clock_ms;
+}
+
+bool mm_wait_for_memory(void)
+{
+    host_check_unlocked("is held by a sleeper");
+    return host_wait != NULL && host_wait();
+}
+
+void mm_memory_returned(void)
+{
+    host_returns++;
+}
+
+void host_print_clear(void)
+{
+    host_printed[0] = '\0';
+}
+
+void mm_print(const char *fmt, ...)
+{
+    size_t n = strlen(host_printed);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(host_printed + n, sizeof(host_printed) - n, fmt, ap);
+    va_end(ap);
+}
+
+unsigned mm_backtrace(uintptr_t *pc, unsigned max)
+{
+    void *frames[32];
+    int n = backtrace(frames, 32);
+    unsigned i = 0;
+
+    for (; i < max && (int)i + 2 < n; i++)
+        pc[i] = (uintptr_t)frames[i + 2];
+    return i;
+}
+
+/* ---- panic ------------------------------------------------------------------- */
+
+void mm_panic(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(host_panic_text, sizeof(host_panic_text), fmt, ap);
+    va_end(ap);
+    if (!host_panic_expected) {
+        fprintf(stderr, "panic: %s\n", host_panic_text);
+        abort();
+    }
+    while (held_count != 0)
+        held[--held_count]->lock_held = false;
+    longjmp(host_panic_jump, 1);
+}
+
+void host_panic_check(const char *file, int line, const char *text)
+{
+    host_panic_expected = false;
+    if (host_panic_text[0] == '\0')
+        ktest_fail(file, line, "no panic; expected \"%s\"", text);
+    else if (strstr(host_panic_text, text) == NULL)
+        ktest_fail(file, line, "panic \"%s\"; expected \"%s\"",
+                   host_panic_text, text);
+}
+
+/* ---- memory -------------------------------------------------------------------- */
+
+/* A machine with the usual hole below 1 MiB and another, higher up, whose
+ * edges are not on page boundaries. */
+void host_start_pages(size_t frames)
+{
+    const struct mem_region regions[] = {
+        {0, 0x9fc00, true},
+        {MIB(1), (uint64_t)frames << PAGE_SHIFT, true},
+        {MIB(3) + 100, MIB(3) + 200 * PAGE_SIZE + 1, false},
+    };
+
+    host_arena = mmap(NULL, frames << PAGE_SHIFT, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (host_arena == MAP_FAILED) {
+        perror("mmap");
+        exit(1);
+    }
+    page_init(malloc(page_array_bytes(frames)), frames, regions,
+              ARRAY_SIZE(regions), MIB(1), MIB(1) + KIB(512));
+    buddy_init();
+}

@@ -1,0 +1,124 @@
+/*
+ * What the tests of mm/ share: a page supplier that counts and can run dry,
+ * objects that know whether they are constructed, and the geometry of a cache
+ * worked out from the rules alone.
+ *
+ * Tests run in the kernel, where structures are those of a 32-bit machine, and
+ * on the host, where they are larger; expectations follow from TEST_H, the
+ * size of a slab's header.
+ */
+#pragma once
+
+#include "kernel/lib/ktest.h"
+#include "kernel/lib/string.h"
+#include "mm/buddy.h"
+#include "mm/kmem_impl.h"
+#include "mm/kmem_stat.h"
+#include "mm/segkmem.h"
+
+#ifdef MM_HOST
+#include "mm/tests/host/host.h"
+#endif
+
+#define TEST_H    sizeof(struct kmem_slab)
+#define TEST_WORD sizeof(void *)
+
+/* A count for the kernel, and a larger one where time is cheap. */
+#ifdef MM_HOST
+#define TEST_MANY(kernel, host) (host)
+#else
+#define TEST_MANY(kernel, host) (kernel)
+#endif
+
+/* ---- a page supplier of one's own ------------------------------------------ */
+
+struct test_supply {
+    struct kmem_supplier supply; /* to pass to kmem_cache_create_from */
+    size_t limit;                /* pages that it may hand out at a time */
+    size_t held;                 /* pages out now */
+    size_t gets;                 /* calls that got pages */
+    size_t frees;
+    size_t fails;
+};
+
+/* Pages come from buddy, at most `limit` at a time. They are scribbled over
+ * when they come and when they go back. */
+void test_supply_init(struct test_supply *s, size_t limit);
+
+/* ---- all of memory ------------------------------------------------------------ */
+
+/* Takes every free page of the machine, what caches could give back included,
+ * so that nothing is left. test_flood_release gives `pages` single pages back,
+ * test_flood_end all. */
+void test_flood(void);
+void test_flood_release(size_t pages);
+void test_flood_end(void);
+
+/* Takes all free objects of the allocator's own caches too: with no page left
+ * the next of them that is wanted needs one. After test_flood. */
+void test_starve(void);
+void test_starve_end(void);
+
+/* ---- constructed objects --------------------------------------------------------- */
+
+extern size_t test_ctors; /* calls since test_constructed_reset */
+extern size_t test_dtors;
+extern size_t test_bad; /* objects found not constructed, or twice */
+void test_constructed_reset(void);
+
+/* Fill the whole object with a pattern made from its address, and check it. */
+void test_ctor(void *obj, size_t size);
+void test_dtor(void *obj, size_t size);
+bool test_is_constructed(const void *obj, size_t size);
+
+/* ---- objects by number -------------------------------------------------------------- */
+
+/* Where a case keeps the objects that it has out. */
+#define TEST_OBJS TEST_MANY(4096, 65536)
+extern void *test_obj[TEST_OBJS];
+
+/* Allocates test_obj[from … to-1], KM_NOSLEEP; false if there is no memory. */
+bool test_alloc(struct kmem_cache *cp, size_t from, size_t to);
+
+/* Frees test_obj[from … to-1], in that order. */
+void test_free(struct kmem_cache *cp, size_t from, size_t to);
+
+/* Ends a cache that must be free of objects. */
+void test_destroy(struct kmem_cache *cp);
+
+/* ---- looking inside ------------------------------------------------------------------- */
+
+/* The slab of a live object, large or small. */
+struct kmem_slab *test_slab_of(struct kmem_cache *cp, const void *buf);
+
+/* Slab number n in list order; NULL beyond the end. */
+struct kmem_slab *test_slab(struct kmem_cache *cp, size_t n);
+
+struct test_geometry {
+    bool large;
+    size_t chunk;
+    size_t pages;
+    size_t objects;
+    size_t left;
+    size_t colour_max;
+};
+
+/* From the rules alone: sections 2 to 4 of the statements. */
+struct test_geometry test_geometry(size_t size, size_t align,
+                                   bool constructed);
+
+/* What a cache of that kind would be, no pages taken. */
+struct kmem_cache *test_setup(size_t size, size_t align, bool constructed);
+
+struct kmem_cache_stat test_stat(struct kmem_cache *cp);
+
+/* Fails the case at this line if an invariant of the cache is broken. */
+#define TEST_VERIFY(cp) test_verify(__FILE__, __LINE__, cp)
+void test_verify(const char *file, int line, struct kmem_cache *cp);
+
+/* No working-set update comes by itself between these. */
+void test_clock_stop(void);
+void test_clock_start(void);
+
+/* A small generator: the same numbers everywhere. */
+uint32_t test_random(uint32_t *state);
