@@ -38,8 +38,14 @@ void console_panic_mode(void);
 void console_write(const char *s, size_t n);
 void console_putc(char c);
 
+/* The two halves of console_write: show without recording in the ring (what a
+ * line editor draws, or dmesg itself), and record without showing. */
+void console_echo(const char *s, size_t n);
+void console_record(const char *s, size_t n);
+
 /* Formatted printing to the console; \n becomes CR LF on the serial line.
- * Callable anywhere, interrupts and panics included. */
+ * Callable anywhere, interrupts and panics included. One call prints at most
+ * 511 characters; longer text ends in dots. */
 void kprintf(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void kvprintf(const char *fmt, va_list ap) PRINTF_LIKE(1, 0);
 

@@ -36,10 +36,9 @@ extern const struct shell_command __start_shell_commands[];
 extern const struct shell_command __stop_shell_commands[];
 
 #define SHELL_COMMAND(id, usage, help, more, run, complete)                    \
-    static const struct shell_command shell_command_##id                       \
-        __attribute__((used, section("shell_commands"),                        \
-                       aligned(sizeof(void *)))) = {#id,  usage, help,         \
-                                                    more, run,   complete}
+    static const struct shell_command shell_command_##id __attribute__((       \
+        used, section("shell_commands"), aligned(sizeof(void *)))) = {         \
+        #id, usage, help, more, run, complete}
 
 /* Reads and runs commands for ever, on both consoles. */
 void shell_run(void) __attribute__((noreturn));
@@ -47,6 +46,9 @@ void shell_run(void) __attribute__((noreturn));
 /* The same for a panicked machine: polls, returns on `continue` only if the
  * caller can go on (`may_continue`). */
 void shell_panic(bool may_continue);
+
+/* The command called `name`, or NULL. */
+const struct shell_command *shell_find(const char *name);
 
 /* Runs one line: commands separated by `;`. Returns the last one's result.
  * `line` is changed. */

@@ -1,0 +1,274 @@
+# Slate's build. `make` alone lists the targets.
+#
+# One Makefile, no recursion: sources are found by wildcard, objects land
+# under BUILD in folders of the same names, and dependencies come from the
+# compiler. Flags and object lists are kept in stamp files, so that changing
+# one rebuilds what it touches and a second `make` does nothing.
+#
+#   BUILD=dir  where products go           V=1      show whole commands
+#   DEBUG=1    lock-rank assertions        WERROR=1 warnings are errors
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+
+on = $(filter-out 0,$($(1)))
+
+BUILD ?= $(if $(call on,DEBUG),build/debug,build)
+
+Q   := $(if $(call on,V),,@)
+say = $(if $(call on,V),@:,@printf '  %-7s %s\n' '$(1)' '$(2)')
+
+# ---- tools -----------------------------------------------------------------
+
+have = $(shell command -v $(1) 2>/dev/null)
+
+# The first of these that works: CROSS_COMPILE, i686-elf-, i686-linux-gnu-,
+# and the host's own gcc -m32 if it has a 32-bit libgcc.
+PREFIX := $(firstword $(foreach p,$(CROSS_COMPILE) \
+            $(if $(CROSS_COMPILE),,i686-elf- i686-linux-gnu-),\
+            $(if $(call have,$(p)gcc),$(p))))
+ifneq ($(PREFIX),)
+CC := $(PREFIX)gcc
+NM := $(PREFIX)nm
+else ifneq ($(CROSS_COMPILE),)
+CC :=
+else ifneq ($(wildcard $(shell gcc -m32 -print-libgcc-file-name 2>/dev/null)),)
+CC := gcc -m32
+NM := nm
+else
+CC :=
+endif
+
+NASM   ?= nasm
+HOSTCC ?= gcc
+PYTHON ?= python3
+GRUB_MKRESCUE ?= $(firstword $(foreach t,grub-mkrescue grub2-mkrescue \
+                   i686-elf-grub-mkrescue,$(if $(call have,$(t)),$(t))))
+VENV := .venv/bin/python
+
+MISSING := $(if $(CC),,$(if $(CROSS_COMPILE),$(CROSS_COMPILE)gcc,\
+             a C compiler for i686)) \
+           $(if $(call have,$(NASM)),,$(NASM)) \
+           $(if $(call have,$(PYTHON)),,$(PYTHON))
+MISSING := $(strip $(MISSING))
+
+comma := ,
+
+# ---- the kernel ------------------------------------------------------------
+
+CFLAGS := -std=gnu17 -O2 -g -m32 -march=i686 -mregparm=3 -ffreestanding \
+    -fno-pie -fno-pic -fno-stack-protector -mgeneral-regs-only \
+    -fno-omit-frame-pointer -momit-leaf-frame-pointer -fno-strict-aliasing \
+    -fno-common -fno-asynchronous-unwind-tables -Wall -Wextra -Wundef \
+    -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wshadow -I. -Ikernel \
+    $(if $(call on,DEBUG),-DCONFIG_DEBUG=1) $(if $(call on,WERROR),-Werror)
+ASFLAGS := -f elf32 -g -F dwarf -I./
+LDFLAGS := -nostdlib -static -no-pie -T boot/linker.ld \
+    -Wl,--build-id=none,-z,max-page-size=4096,-z,noexecstack \
+    $(if $(call on,WERROR),-Wl$(comma)--fatal-warnings)
+
+ASM_SRC := $(wildcard boot/*.asm kernel/x86/*.asm)
+C_SRC   := $(wildcard kernel/*.c kernel/lib/*.c kernel/x86/*.c \
+             kernel/shell/*.c kernel/tests/*.c mm/*.c mm/tests/*.c drivers/*.c)
+OBJ     := $(ASM_SRC:%.asm=$(BUILD)/%.asm.o) $(C_SRC:%.c=$(BUILD)/%.o)
+KERNEL  := $(BUILD)/slate.elf
+ISO     := $(BUILD)/slate.iso
+
+# $(call stamp,FILE,TEXT): FILE holds TEXT and is new only when TEXT is.
+define stamp
+ifneq ($$(strip $$(shell cat $(1) 2>/dev/null)),$$(strip $(2)))
+$(1): FORCE
+endif
+$(1):
+	@mkdir -p $$(@D)
+	@printf '%s\n' '$$(strip $(2))' > $$@
+endef
+$(eval $(call stamp,$(BUILD)/flags,$$(CC) $$(CFLAGS) $$(NASM) $$(ASFLAGS)))
+$(eval $(call stamp,$(BUILD)/objects,$$(OBJ) $$(LDFLAGS)))
+
+.PHONY: FORCE
+FORCE:
+
+ifneq ($(MISSING),)
+$(OBJ): missing
+.PHONY: missing
+missing:
+	@echo 'make: $(MISSING) not found: run tools/setup' >&2; exit 1
+endif
+
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/%.asm.o: %.asm $(BUILD)/flags
+	$(call say,NASM,$<)
+	@mkdir -p $(@D)
+	$(Q)$(NASM) $(ASFLAGS) -MD $(@:.o=.d) -MP -MT $@ $< -o $@
+
+# The kernel carries its own symbol table (kernel/lib/symbol.h). It is linked
+# with an empty one, the table is taken from that, and linked in; the compare
+# at the end makes sure that this moved nothing that the table speaks of.
+LINK = $(CC) $(LDFLAGS) $(OBJ) $(1) -lgcc -o $(2)
+SYMS := $(BUILD)/symbols
+
+$(SYMS)/empty.c: tools/symbols.py
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) tools/symbols.py --empty $@
+
+$(SYMS)/table.c: $(SYMS)/first.nm tools/symbols.py
+	$(call say,SYMBOLS,$@)
+	$(Q)$(PYTHON) tools/symbols.py $< $@
+
+$(SYMS)/%.o: $(SYMS)/%.c $(BUILD)/flags
+	$(Q)$(CC) $(CFLAGS) -c $< -o $@
+
+$(SYMS)/first.elf: $(OBJ) $(SYMS)/empty.o boot/linker.ld $(BUILD)/objects
+	$(Q)$(call LINK,$(SYMS)/empty.o,$@)
+
+$(SYMS)/first.nm: $(SYMS)/first.elf
+	$(Q)$(NM) -n $< > $@
+
+$(KERNEL): $(SYMS)/table.o $(SYMS)/first.nm
+	$(call say,LINK,$@)
+	$(Q)$(call LINK,$(SYMS)/table.o,$@.new)
+	$(Q)$(NM) -n $@.new > $(SYMS)/last.nm
+	@grep -i ' t ' $(SYMS)/first.nm > $(SYMS)/first.text; \
+	grep -i ' t ' $(SYMS)/last.nm > $(SYMS)/last.text; \
+	cmp -s $(SYMS)/first.text $(SYMS)/last.text || { echo \
+	'make: linking the symbol table in has moved functions' >&2; exit 1; }
+	@mv $@.new $@
+
+-include $(OBJ:.o=.d)
+
+.PHONY: all kernel
+all: kernel iso                   ## the kernel and the ISO image
+kernel: $(KERNEL)                 ## build/slate.elf, a multiboot kernel
+
+# ---- images ----------------------------------------------------------------
+
+GRUB_DIR := $(firstword $(wildcard /usr/lib/grub/i386-pc \
+              $(dir $(GRUB_MKRESCUE))../lib/*grub/i386-pc))
+
+$(ISO): $(KERNEL) boot/grub.cfg
+	$(call say,ISO,$@)
+	@test -n '$(GRUB_MKRESCUE)' && command -v xorriso >/dev/null || { echo \
+	'make: grub-mkrescue or xorriso not found: run tools/setup' >&2; exit 1; }
+	@rm -rf $(BUILD)/iso && mkdir -p $(BUILD)/iso/boot/grub
+	@cp $(KERNEL) $(BUILD)/iso/boot/slate.elf
+	@cp boot/grub.cfg $(BUILD)/iso/boot/grub/grub.cfg
+	$(Q)$(GRUB_MKRESCUE) $(if $(GRUB_DIR),-d $(GRUB_DIR)) \
+	    --install-modules="multiboot normal iso9660 biosdisk boot" \
+	    --fonts= --locales= --themes= -o $@ $(BUILD)/iso \
+	    >$(BUILD)/iso.log 2>&1 || { cat $(BUILD)/iso.log >&2; exit 1; }
+
+.PHONY: iso
+iso: $(ISO)                       ## build/slate.iso: a CD, and a USB stick
+	@echo '$(ISO) boots from a CD, and from a USB stick that it is' \
+	    'copied to with dd.'
+
+# ---- running ---------------------------------------------------------------
+
+# What the user typed reaches tools/run.py in the environment, unread by make
+# and by the shell, so that any character may stand in it.
+override CMD    := $(value CMD)
+override APPEND := $(value APPEND)
+export CMD APPEND MEM ICOUNT KVM
+
+.PHONY: run run-iso gdb debug-server
+run: $(KERNEL)                    ## boot in QEMU: CMD="kmastat; poweroff" MEM=16
+                                  ## ICOUNT=1 APPEND=option KVM=1
+	@$(PYTHON) tools/run.py $(KERNEL)
+
+run-iso: $(ISO)                   ## boot the ISO image by BIOS and GRUB
+	@$(PYTHON) tools/run.py --iso $(ISO)
+
+gdb: $(KERNEL)                    ## QEMU with GDB attached, stopped at kmain
+	@$(PYTHON) tools/gdb/debug.py $(KERNEL)
+
+debug-server: $(KERNEL)           ## QEMU halted, waiting for a GDB
+	@$(PYTHON) tools/gdb/debug.py --server $(KERNEL)
+
+# ---- tests -----------------------------------------------------------------
+
+# mm/ and its tests as a program of this machine, under the sanitizers.
+HOST_SRC    := $(wildcard mm/*.c mm/tests/*.c mm/tests/host/*.c)
+HOST_WARN   := -Wall -Wextra -Wshadow $(if $(call on,WERROR),-Werror)
+HOST_CFLAGS := -std=gnu17 -g -fno-omit-frame-pointer -I. -Imm/tests/host \
+                 $(HOST_WARN)
+HOST_SAN    := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
+HOST_COV    := -O0 --coverage -DCONFIG_COVERAGE=1
+HOST_LIBS   := -lcmocka -lpthread -lm
+
+# $(call host,DIR,FLAGS): DIR/mmtest from objects under DIR.
+define host
+$(call stamp,$(1)/flags,$$(HOSTCC) $$(HOST_CFLAGS) $(2))
+$(call stamp,$(1)/objects,$$(HOST_SRC))
+$(1)/%.o: %.c $(1)/flags
+	$$(call say,HOSTCC,$$<)
+	@mkdir -p $$(@D)
+	$$(Q)$$(HOSTCC) $$(HOST_CFLAGS) $(2) -MMD -MP -c $$< -o $$@
+$(1)/mmtest: $$(HOST_SRC:%.c=$(1)/%.o) $(1)/objects
+	$$(call say,HOSTLD,$$@)
+	$$(Q)$$(HOSTCC) $(2) $$(filter %.o,$$^) $$(HOST_LIBS) -o $$@
+-include $$(HOST_SRC:%.c=$(1)/%.d)
+endef
+$(eval $(call host,$(BUILD)/host,$$(HOST_SAN)))
+$(eval $(call host,$(BUILD)/coverage,$$(HOST_COV)))
+
+HOST_TEST := $(BUILD)/host/mmtest
+PYTEST    := SLATE_BUILD=$(BUILD) $(VENV) -m pytest -c tools/tests/pytest.ini \
+               $(PYTEST_ARGS)
+
+$(VENV):
+	@echo 'make: $(VENV) not found: run tools/setup' >&2; exit 1
+
+.PHONY: test test-host test-kernel test-system bench coverage mutants
+test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests: host, kernel, system
+	@$(PYTEST) tools/tests
+
+test-host: $(HOST_TEST) | $(VENV) ## mm/ on this machine, under sanitizers
+	@$(PYTEST) tools/tests/test_host.py
+
+test-kernel: $(KERNEL) | $(VENV)  ## the kernel's own suites, in QEMU
+	@$(PYTEST) tools/tests/test_kernel.py
+
+test-system: $(KERNEL) $(ISO) | $(VENV) ## the booted image: serial, PS/2, VGA, GDB
+	@$(PYTEST) tools/tests --ignore=tools/tests/test_host.py \
+	    --ignore=tools/tests/test_kernel.py
+
+bench: $(KERNEL)                  ## instructions per operation, build/bench.json
+	@$(PYTHON) tools/bench.py $(KERNEL) $(BUILD)/bench.json
+
+coverage: $(BUILD)/coverage/mmtest ## branch coverage of mm/ by the host tests
+	@$(PYTHON) tools/coverage.py $(BUILD)/coverage $(BUILD)/coverage.json
+
+mutants:                          ## break mm/ in many ways; tests must notice
+	@$(PYTHON) mm/tests/mutants/run.py
+
+# ---- housekeeping ----------------------------------------------------------
+
+C_FILES := $(wildcard boot/*.[ch] kernel/*.[ch] kernel/*/*.[ch] mm/*.[ch] \
+             mm/tests/*.[ch] mm/tests/host/*.[ch] drivers/*.[ch])
+
+.PHONY: doctor lint format clean help
+doctor:                           ## each tool: version, verdict, how to get it
+	@$(PYTHON) tools/doctor.py
+
+lint:                             ## layout, include arrows, budgets, cppcheck
+	@$(PYTHON) tools/lint.py
+
+format:                           ## clang-format on all C files
+	$(Q)clang-format -i $(C_FILES)
+
+clean:                            ## remove what was built
+	$(Q)rm -rf $(BUILD)
+
+help:                             ## this list
+	@echo 'Slate: make TARGET [V=1] [DEBUG=1] [WERROR=1] [BUILD=dir]'
+	@awk -F '[:#]+' '/^[a-z-]+:.*##/ { printf "  %-13s %s\n", $$1, \
+	    substr($$0, index($$0, "## ") + 3); next } \
+	    /^ +## / { printf "  %-13s %s\n", "", \
+	    substr($$0, index($$0, "## ") + 3) }' Makefile

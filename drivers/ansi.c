@@ -1,0 +1,142 @@
+/*
+ * The decoder of a serial terminal's keys (ECMA-48, section 5.4; xterm's
+ * "PC-style function keys"; the Linux console's F1 to F5).
+ *
+ *     ESC [ A          cursor keys, Home and End      CSI
+ *     ESC [ 3 ~        Delete, Page Up, F5 …          CSI with a number
+ *     ESC [ 1 ; 5 C    the same with Control held     rest ignored
+ *     ESC O P          F1 to F4, application mode     SS3
+ *     ESC [ [ A        F1 to F5 of the Linux console
+ *
+ * A sequence that breaks off or is unknown is dropped as a whole, so that no
+ * part of it ends up as text; a control character inside one ends it and
+ * counts, so that ^C and Enter always work.
+ */
+#include "drivers/ansi.h"
+
+enum ansi_state {
+    GROUND,
+    ESCAPE,
+    CSI,
+    SS3,
+    LINUX
+};
+
+#define ESC 27
+
+static int ground(struct ansi_decoder *a, uint8_t byte)
+{
+    bool after_cr = a->ansi_cr;
+
+    a->ansi_state = byte == ESC ? ESCAPE : GROUND;
+    a->ansi_cr = byte == '\r';
+    switch (byte) {
+    case 0:
+    case ESC:
+        return KEY_NONE;
+    case '\r':
+        return '\n';
+    case '\n':
+        return after_cr ? KEY_NONE : '\n';
+    case 127:
+        return '\b';
+    default:
+        return byte;
+    }
+}
+
+static int letter_key(uint8_t byte)
+{
+    switch (byte) {
+    case 'A':
+        return KEY_UP;
+    case 'B':
+        return KEY_DOWN;
+    case 'C':
+        return KEY_RIGHT;
+    case 'D':
+        return KEY_LEFT;
+    case 'F':
+        return KEY_END;
+    case 'H':
+        return KEY_HOME;
+    case 'P':
+    case 'Q':
+    case 'R':
+    case 'S':
+        return KEY_F1 + (byte - 'P');
+    default:
+        return KEY_NONE;
+    }
+}
+
+/* Function keys have numbers with gaps: 11-15, 17-21, 23, 24. */
+static int function_key(unsigned n)
+{
+    if (n >= 11 && n <= 15)
+        return KEY_F1 + (int)(n - 11);
+    if (n >= 17 && n <= 21)
+        return KEY_F1 + (int)(n - 12);
+    if (n == 23 || n == 24)
+        return KEY_F1 + (int)(n - 13);
+    return KEY_NONE;
+}
+
+static int number_key(unsigned n)
+{
+    static const int16_t keys[] = {
+        KEY_NONE,    KEY_HOME,      KEY_INSERT, KEY_DELETE, KEY_END,
+        KEY_PAGE_UP, KEY_PAGE_DOWN, KEY_HOME,   KEY_END,
+    };
+
+    return n < ARRAY_SIZE(keys) ? keys[n] : function_key(n);
+}
+
+static int csi(struct ansi_decoder *a, uint8_t byte)
+{
+    if (byte >= '0' && byte <= '9') {
+        if (a->ansi_first && a->ansi_param < 1000)
+            a->ansi_param = (uint16_t)(a->ansi_param * 10 + (byte - '0'));
+        return KEY_NONE;
+    }
+    if (byte == '[' && a->ansi_first && a->ansi_param == 0) {
+        a->ansi_state = LINUX;
+        return KEY_NONE;
+    }
+    a->ansi_first = false;
+    if (byte < '@') /* `;` and other parameter bytes */
+        return KEY_NONE;
+    a->ansi_state = GROUND;
+    return byte == '~' ? number_key(a->ansi_param) : letter_key(byte);
+}
+
+static int after_escape(struct ansi_decoder *a, uint8_t byte)
+{
+    a->ansi_param = 0;
+    a->ansi_first = true;
+    if (byte == '[')
+        a->ansi_state = CSI;
+    else if (byte == 'O')
+        a->ansi_state = SS3;
+    else
+        return ground(a, byte); /* Alt and a key: the key */
+    return KEY_NONE;
+}
+
+int ansi_decode(struct ansi_decoder *a, uint8_t byte)
+{
+    if (a->ansi_state == GROUND || byte < ' ' || byte > '~')
+        return ground(a, byte);
+    switch (a->ansi_state) {
+    case ESCAPE:
+        return after_escape(a, byte);
+    case CSI:
+        return csi(a, byte);
+    case LINUX:
+        a->ansi_state = GROUND;
+        return byte >= 'A' && byte <= 'E' ? KEY_F1 + (byte - 'A') : KEY_NONE;
+    default: /* SS3 */
+        a->ansi_state = GROUND;
+        return letter_key(byte);
+    }
+}

@@ -1,0 +1,264 @@
+/*
+ * Two consoles as one: output goes to the serial line, the display and the
+ * ring for `dmesg`; input comes from the serial line and the keyboard into
+ * one ring of keys.
+ *
+ *     console_write -+-> serial_write          serial_receive -> ansi ---+
+ *                    +-> vga_write                                       |
+ *                    +-> history               kbd_receive -> scancode --+
+ *                                                                        v
+ *     console_getkey <------------------------------------------------ input
+ *
+ * State is guarded by disabled interrupts. Until interrupts are enabled, and
+ * again in a panic, the devices are polled by whoever asks for a key.
+ */
+#include "drivers/console.h"
+#include "drivers/ansi.h"
+#include "drivers/kbd.h"
+#include "drivers/serial.h"
+#include "drivers/vga.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/x86/cpu.h"
+
+#define HISTORY_SIZE 16384u /* powers of two */
+#define INPUT_SIZE   1024u
+#define WRITE_CHUNK  256u /* characters with interrupts disabled */
+#define PRINTF_MAX   512
+#define CTRL_C       3
+
+static struct {
+    bool interrupts;       /* input arrives by itself */
+    uint32_t input_head;   /* keys ever put in */
+    uint32_t input_tail;   /* keys ever taken out */
+    uint32_t input_ctrl_c; /* how many of those between are ^C */
+    int16_t input[INPUT_SIZE];
+    struct ansi_decoder ansi;
+    uint32_t history_end; /* characters ever recorded */
+    char history[HISTORY_SIZE];
+} console;
+
+/* ---- input ------------------------------------------------------------- */
+
+static bool input_ready(void)
+{
+    return console.input_head - console.input_tail < INPUT_SIZE;
+}
+
+static void input_clear(void)
+{
+    console.input_tail = console.input_head;
+    console.input_ctrl_c = 0;
+}
+
+/* A full ring means that nobody reads; then ^C at least must get through. */
+static void input_put(int key)
+{
+    if (key == CTRL_C && !input_ready())
+        input_clear();
+    if (!input_ready())
+        return;
+    console.input[console.input_head++ % INPUT_SIZE] = (int16_t)key;
+    console.input_ctrl_c += key == CTRL_C;
+}
+
+static int input_get(void)
+{
+    int key;
+
+    if (console.input_head == console.input_tail)
+        return KEY_NONE;
+    key = console.input[console.input_tail++ % INPUT_SIZE];
+    console.input_ctrl_c -= key == CTRL_C;
+    return key;
+}
+
+static void serial_byte(uint8_t byte)
+{
+    int key = ansi_decode(&console.ansi, byte);
+
+    if (key != KEY_NONE)
+        input_put(key);
+}
+
+/* A serial terminal scrolls by itself; the display has only us. */
+static void keyboard_key(int key)
+{
+    if (key == KEY_PAGE_UP)
+        vga_look(1);
+    else if (key == KEY_PAGE_DOWN)
+        vga_look(-1);
+    else
+        input_put(key);
+}
+
+/* Also called when interrupts work: it takes up what waited for room. */
+static void poll(void)
+{
+    serial_receive();
+    kbd_receive();
+}
+
+int console_trykey(void)
+{
+    uint32_t flags = irq_save();
+    int key;
+
+    poll();
+    key = input_get();
+    irq_restore(flags);
+    return key;
+}
+
+/* Looking and going to sleep are one step for interrupts: a key that arrives
+ * between them ends the halt. */
+int console_getkey(void)
+{
+    for (;;) {
+        uint32_t flags = irq_save();
+        int key;
+
+        poll();
+        key = input_get();
+        if (key == KEY_NONE && console.interrupts)
+            cpu_wait_interrupt();
+        irq_restore(flags);
+        if (key != KEY_NONE)
+            return key;
+    }
+}
+
+bool console_interrupt_pending(void)
+{
+    uint32_t flags = irq_save();
+    bool pending;
+
+    if (!console.interrupts)
+        poll();
+    pending = console.input_ctrl_c > 0;
+    irq_restore(flags);
+    return pending;
+}
+
+void console_flush_input(void)
+{
+    uint32_t flags = irq_save();
+
+    poll();
+    input_clear();
+    irq_restore(flags);
+}
+
+/* ---- output ------------------------------------------------------------ */
+
+void console_record(const char *s, size_t n)
+{
+    uint32_t flags = irq_save();
+
+    for (size_t i = 0; i < n; i++)
+        console.history[console.history_end++ % HISTORY_SIZE] = s[i];
+    irq_restore(flags);
+}
+
+void console_echo(const char *s, size_t n)
+{
+    while (n > 0) {
+        size_t chunk = MIN(n, WRITE_CHUNK);
+        uint32_t flags = irq_save();
+
+        serial_write(s, chunk);
+        vga_write(s, chunk);
+        irq_restore(flags);
+        s += chunk;
+        n -= chunk;
+    }
+}
+
+void console_write(const char *s, size_t n)
+{
+    console_record(s, n);
+    console_echo(s, n);
+}
+
+void console_putc(char c)
+{
+    console_write(&c, 1);
+}
+
+void kvprintf(const char *fmt, va_list ap)
+{
+    char text[PRINTF_MAX];
+    int n = vsnprintf(text, sizeof(text), fmt, ap);
+
+    if ((size_t)n >= sizeof(text)) {
+        n = sizeof(text) - 1;
+        memcpy(text + n - 4, "...\n", 4);
+    }
+    console_write(text, (size_t)n);
+}
+
+void kprintf(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    kvprintf(fmt, ap);
+    va_end(ap);
+}
+
+void console_clear(void)
+{
+    static const char clear[] = "\033[H\033[2J";
+
+    console_echo(clear, sizeof(clear) - 1);
+}
+
+void console_drain(void)
+{
+    uint32_t flags = irq_save();
+
+    serial_drain();
+    irq_restore(flags);
+}
+
+size_t console_history(size_t offset, char *buf, size_t n)
+{
+    uint32_t flags = irq_save();
+    size_t have = MIN(console.history_end, HISTORY_SIZE);
+    uint32_t at = console.history_end - (uint32_t)have + (uint32_t)offset;
+
+    n = offset < have ? MIN(n, have - offset) : 0;
+    for (size_t i = 0; i < n; i++)
+        buf[i] = console.history[at++ % HISTORY_SIZE];
+    irq_restore(flags);
+    return n;
+}
+
+/* ---- modes ------------------------------------------------------------- */
+
+void console_init(void)
+{
+    serial_set_sink(input_ready, serial_byte);
+    kbd_set_sink(keyboard_key);
+    serial_init();
+    vga_init();
+    kbd_init();
+}
+
+void console_enable_interrupts(void)
+{
+    uint32_t flags = irq_save();
+
+    console.interrupts = true;
+    serial_enable_interrupts();
+    kbd_enable_interrupts();
+    poll(); /* a byte that already waits raises no interrupt edge */
+    irq_restore(flags);
+}
+
+void console_panic_mode(void)
+{
+    irq_disable();
+    console.interrupts = false;
+    serial_disable_interrupts();
+}

@@ -1,0 +1,158 @@
+/*
+ * The keyboard controller (Intel UPI-41AH/42AH data sheet; IBM PC AT Technical
+ * Reference, keyboard controller chapter).
+ *
+ * The controller is brought into the state that is needed here rather than
+ * taken as the BIOS left it, because some machines come without a BIOS: the
+ * keyboard's clock on, its interrupt on, translation to scan code set 1 on,
+ * the mouse off. Each step waits a bounded time and carries on without an
+ * answer: a controller that lacks a command may still pass scan codes on.
+ */
+#include "drivers/kbd.h"
+#include "drivers/pic.h"
+#include "drivers/scancode.h"
+#include "kernel/x86/idt.h"
+#include "kernel/x86/io.h"
+
+#define KBD_IRQ   1
+#define KBD_TRIES 20000 /* reads of the status port: about 20 ms */
+
+enum {
+    PORT_DATA = 0x60,
+    PORT_STATUS = 0x64,  /* read */
+    PORT_COMMAND = 0x64, /* write */
+
+    STATUS_OUTPUT = 1, /* a byte for us */
+    STATUS_INPUT = 2,  /* our last byte is not taken yet */
+    STATUS_MOUSE = 0x20,
+    STATUS_ABSENT = 0xFF,
+
+    CMD_READ_CONFIG = 0x20,
+    CMD_WRITE_CONFIG = 0x60,
+    CMD_DISABLE_MOUSE = 0xA7,
+    CMD_SELF_TEST = 0xAA,
+    CMD_DISABLE_KEYBOARD = 0xAD,
+    CMD_ENABLE_KEYBOARD = 0xAE,
+
+    CONFIG_KEYBOARD_IRQ = 0x01,
+    CONFIG_MOUSE_IRQ = 0x02,
+    CONFIG_KEYBOARD_OFF = 0x10,
+    CONFIG_MOUSE_OFF = 0x20,
+    CONFIG_TRANSLATE = 0x40,
+
+    KBD_ENABLE_SCANNING = 0xF4,
+};
+
+static bool present;
+static struct scancode_decoder decoder;
+static void (*key_sink)(int key);
+
+static bool wait_status(uint8_t mask, uint8_t want)
+{
+    for (int i = 0; i < KBD_TRIES; i++)
+        if ((inb(PORT_STATUS) & mask) == want)
+            return true;
+    return false;
+}
+
+static void send(uint16_t port, uint8_t byte)
+{
+    wait_status(STATUS_INPUT, 0);
+    outb(port, byte);
+}
+
+/* The next byte from the controller, or -1 if none comes. */
+static int answer(void)
+{
+    if (!wait_status(STATUS_OUTPUT, STATUS_OUTPUT))
+        return -1;
+    return inb(PORT_DATA);
+}
+
+static void discard(void)
+{
+    for (int i = 0; i < 16 && (inb(PORT_STATUS) & STATUS_OUTPUT); i++)
+        (void)inb(PORT_DATA);
+}
+
+static uint8_t read_config(void)
+{
+    int config;
+
+    send(PORT_COMMAND, CMD_READ_CONFIG);
+    config = answer();
+    return config < 0 ? 0 : (uint8_t)config;
+}
+
+static void write_config(uint8_t config)
+{
+    config |= CONFIG_KEYBOARD_IRQ | CONFIG_TRANSLATE | CONFIG_MOUSE_OFF;
+    config &= (uint8_t) ~(CONFIG_MOUSE_IRQ | CONFIG_KEYBOARD_OFF);
+    send(PORT_COMMAND, CMD_WRITE_CONFIG);
+    send(PORT_DATA, config);
+}
+
+/* The self-test forgets the configuration on some controllers, so it comes
+ * before that is written. */
+static void init_controller(void)
+{
+    uint8_t config;
+
+    send(PORT_COMMAND, CMD_DISABLE_KEYBOARD);
+    send(PORT_COMMAND, CMD_DISABLE_MOUSE);
+    discard();
+    config = read_config();
+    send(PORT_COMMAND, CMD_SELF_TEST);
+    (void)answer(); /* 0x55 if passed, or silence where it is unknown */
+    write_config(config);
+    send(PORT_COMMAND, CMD_ENABLE_KEYBOARD);
+}
+
+bool kbd_init(void)
+{
+    present = inb(PORT_STATUS) != STATUS_ABSENT;
+    if (!present)
+        return false;
+    init_controller();
+    send(PORT_DATA, KBD_ENABLE_SCANNING);
+    (void)answer(); /* acknowledged, if a keyboard is plugged in */
+    discard();
+    return true;
+}
+
+void kbd_set_sink(void (*sink)(int key))
+{
+    key_sink = sink;
+}
+
+void kbd_receive(void)
+{
+    uint8_t status;
+
+    if (!present)
+        return;
+    while ((status = inb(PORT_STATUS)) & STATUS_OUTPUT) {
+        uint8_t code = inb(PORT_DATA);
+        int key;
+
+        if (status & STATUS_MOUSE)
+            continue;
+        key = scancode_decode(&decoder, code);
+        if (key != KEY_NONE)
+            key_sink(key);
+    }
+}
+
+static void kbd_irq(struct trapframe *tf)
+{
+    (void)tf;
+    kbd_receive();
+}
+
+void kbd_enable_interrupts(void)
+{
+    if (!present)
+        return;
+    irq_set_handler(KBD_IRQ, kbd_irq);
+    pic_unmask(KBD_IRQ);
+}

@@ -1,0 +1,23 @@
+/*
+ * The two 8259 interrupt controllers of a PC: 16 lines, delivered as
+ * interrupt vectors PIC_VECTOR … PIC_VECTOR + 15.
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+#define PIC_VECTOR 32
+#define PIC_LINES  16
+
+/* Moves the lines to their vectors, all masked. Interrupts disabled. */
+void pic_init(void);
+
+void pic_mask(int irq);
+void pic_unmask(int irq);
+
+/* Ends the interrupt `irq`. A spurious one (line 7 or 15 with nothing in
+ * service) is counted and gets no end-of-interrupt. */
+void pic_ack(int irq);
+
+/* Spurious interrupts since boot. */
+unsigned pic_spurious(void);

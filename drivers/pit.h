@@ -1,0 +1,18 @@
+/*
+ * The system clock: channel 0 of the 8254 timer, 100 interrupts a second.
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+#define TIMER_HZ 100u
+
+/* Starts the clock. After pic_init. */
+void timer_init(void);
+
+/* Milliseconds since timer_init, in steps of 10. Never goes backwards; stands
+ * still while interrupts are disabled for longer than a step. */
+uint64_t timer_ms(void);
+
+/* `fn` is called at every step from the interrupt, NULL for nobody. */
+void timer_set_tick(void (*fn)(void));

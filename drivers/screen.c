@@ -1,0 +1,312 @@
+/*
+ * A text screen in memory (control sequences: ECMA-48, chapter 8.3).
+ *
+ * All text lives in a ring of lines in ordinary memory; the cells of the
+ * screen are only ever written, and only where they change, because video
+ * memory is slow. A character costs two stores; a new line at the bottom moves
+ * the ring by one and compares each line with the one that was in its place.
+ *
+ * At the right edge the cursor stays on the last column until the next
+ * character comes, as terminals do: then both consoles break lines alike.
+ */
+#include "drivers/screen.h"
+#include "kernel/lib/string.h"
+
+enum screen_state {
+    TEXT,
+    ESCAPE,
+    SEQUENCE
+};
+
+#define ESC         27
+#define TAB         8u
+#define ATTR_NORMAL 0x07 /* light grey on black */
+#define ATTR_BRIGHT 0x08
+
+/* The ring's line at `n` lines below the top of now (above it if negative). */
+static uint16_t *line_at(const struct screen *s, int n)
+{
+    unsigned i = s->screen_top + s->screen_size + (unsigned)n;
+
+    return s->screen_lines[i % s->screen_size];
+}
+
+static uint16_t blank(const struct screen *s)
+{
+    return (uint16_t)(s->screen_attr << 8 | ' ');
+}
+
+/* Changes a cell of the screen of now, which is the one shown. */
+static void set_cell(struct screen *s, unsigned row, unsigned col,
+                     uint16_t value)
+{
+    uint16_t *line = line_at(s, (int)row);
+
+    if (line[col] == value)
+        return;
+    line[col] = value;
+    s->screen_cells[row * SCREEN_COLS + col] = value;
+}
+
+static void show_all(struct screen *s)
+{
+    volatile uint16_t *cell = s->screen_cells;
+
+    for (unsigned row = 0; row < SCREEN_ROWS; row++) {
+        const uint16_t *line = line_at(s, (int)row - (int)s->screen_view);
+
+        for (unsigned col = 0; col < SCREEN_COLS; col++)
+            *cell++ = line[col];
+    }
+}
+
+static void erase(struct screen *s, unsigned row, unsigned from, unsigned to)
+{
+    for (unsigned col = from; col < to; col++)
+        set_cell(s, row, col, blank(s));
+}
+
+static void blank_line(const struct screen *s, int row)
+{
+    uint16_t *line = line_at(s, row);
+
+    for (unsigned col = 0; col < SCREEN_COLS; col++)
+        line[col] = blank(s);
+}
+
+/* After a scroll by one: the cells of each row still show the line above. */
+static void show_scrolled(struct screen *s)
+{
+    volatile uint32_t *pair = (volatile uint32_t *)s->screen_cells;
+
+    for (int row = 0; row < (int)SCREEN_ROWS; row++) {
+        const uint32_t *was = (const uint32_t *)line_at(s, row - 1);
+        const uint32_t *is = (const uint32_t *)line_at(s, row);
+
+        for (unsigned i = 0; i < SCREEN_COLS / 2; i++, pair++)
+            if (is[i] != was[i])
+                *pair = is[i];
+    }
+}
+
+static void scroll(struct screen *s)
+{
+    s->screen_top = (s->screen_top + 1) % s->screen_size;
+    if (s->screen_past < s->screen_size - SCREEN_ROWS)
+        s->screen_past++;
+    blank_line(s, SCREEN_ROWS - 1);
+    show_scrolled(s);
+}
+
+static void new_line(struct screen *s)
+{
+    s->screen_col = 0;
+    s->screen_wrap = false;
+    if (s->screen_row + 1 < SCREEN_ROWS)
+        s->screen_row++;
+    else
+        scroll(s);
+}
+
+static void put(struct screen *s, char c)
+{
+    if (s->screen_wrap)
+        new_line(s);
+    set_cell(s, s->screen_row, s->screen_col,
+             (uint16_t)(s->screen_attr << 8 | (uint8_t)c));
+    if (s->screen_col + 1 < SCREEN_COLS)
+        s->screen_col++;
+    else
+        s->screen_wrap = true;
+}
+
+static void move_to(struct screen *s, unsigned row, unsigned col)
+{
+    s->screen_row = MIN(row, SCREEN_ROWS - 1);
+    s->screen_col = MIN(col, SCREEN_COLS - 1);
+    s->screen_wrap = false;
+}
+
+static void text(struct screen *s, char c)
+{
+    switch (c) {
+    case ESC:
+        s->screen_state = ESCAPE;
+        break;
+    case '\n':
+        new_line(s);
+        break;
+    case '\r':
+        move_to(s, s->screen_row, 0);
+        break;
+    case '\b':
+        move_to(s, s->screen_row, s->screen_col ? s->screen_col - 1 : 0);
+        break;
+    case '\t':
+        move_to(s, s->screen_row, (s->screen_col / TAB + 1) * TAB);
+        break;
+    default:
+        if ((uint8_t)c >= ' ' && c != 127)
+            put(s, c);
+        break;
+    }
+}
+
+/* SGR: ANSI counts colours in the order red, green, blue from the lowest bit;
+ * the display adapter the other way round. */
+static void set_attr(struct screen *s, unsigned code)
+{
+    static const uint8_t colour[] = {0, 4, 2, 6, 1, 5, 3, 7};
+    uint8_t a = s->screen_attr;
+
+    if (code == 0)
+        a = ATTR_NORMAL;
+    else if (code == 1)
+        a |= ATTR_BRIGHT;
+    else if (code == 22)
+        a &= (uint8_t)~ATTR_BRIGHT;
+    else if (code == 7 || code == 27)
+        a = (uint8_t)((a & 0x88) | (a & 0x07) << 4 | (a & 0x70) >> 4);
+    else if (code >= 30 && code <= 37)
+        a = (uint8_t)((a & 0xF8) | colour[code - 30]);
+    else if (code == 39)
+        a = (uint8_t)((a & 0xF8) | 7);
+    else if (code >= 40 && code <= 47)
+        a = (uint8_t)((a & 0x8F) | colour[code - 40] << 4);
+    else if (code == 49)
+        a &= 0x8F;
+    s->screen_attr = a;
+}
+
+/* ED. What is cleared does not become past: the user asked for it to go. */
+static void erase_screen(struct screen *s, unsigned how)
+{
+    unsigned from = how == 0 ? s->screen_row + 1 : 0;
+
+    if (how == 0)
+        erase(s, s->screen_row, s->screen_col, SCREEN_COLS);
+    else if (how != 2)
+        return;
+    for (unsigned row = from; row < SCREEN_ROWS; row++)
+        erase(s, row, 0, SCREEN_COLS);
+}
+
+static void erase_line(struct screen *s, unsigned how)
+{
+    unsigned from = how == 0 ? s->screen_col : 0;
+    unsigned to = how == 1 ? s->screen_col + 1 : SCREEN_COLS;
+
+    if (how <= 2)
+        erase(s, s->screen_row, from, to);
+}
+
+static void execute(struct screen *s, char final)
+{
+    unsigned p = s->screen_param[0];
+    unsigned n = p ? p : 1;
+    unsigned row = s->screen_row;
+    unsigned col = s->screen_col;
+
+    switch (final) {
+    case 'A':
+        move_to(s, row > n ? row - n : 0, col);
+        break;
+    case 'B':
+        move_to(s, row + n, col);
+        break;
+    case 'C':
+        move_to(s, row, col + n);
+        break;
+    case 'D':
+        move_to(s, row, col > n ? col - n : 0);
+        break;
+    case 'H':
+        move_to(s, n - 1, s->screen_param[1] ? s->screen_param[1] - 1u : 0);
+        break;
+    case 'J':
+        erase_screen(s, p);
+        break;
+    case 'K':
+        erase_line(s, p);
+        break;
+    case 'm':
+        for (unsigned i = 0; i <= s->screen_params; i++)
+            set_attr(s, s->screen_param[i]);
+        break;
+    }
+}
+
+static void begin_sequence(struct screen *s)
+{
+    memset(s->screen_param, 0, sizeof(s->screen_param));
+    s->screen_params = 0;
+    s->screen_state = SEQUENCE;
+}
+
+static void sequence(struct screen *s, char c)
+{
+    uint16_t *p = &s->screen_param[s->screen_params];
+
+    if (c >= '0' && c <= '9') {
+        *p = (uint16_t)MIN(*p * 10 + (c - '0'), 999);
+    } else if (c == ';') {
+        if (s->screen_params + 1u < ARRAY_SIZE(s->screen_param))
+            s->screen_params++;
+    } else if (c >= '@' && c <= '~') {
+        s->screen_state = TEXT;
+        execute(s, c);
+    } else if ((uint8_t)c < ' ') {
+        s->screen_state = TEXT;
+        text(s, c);
+    }
+}
+
+static void show_now(struct screen *s)
+{
+    if (s->screen_view == 0)
+        return;
+    s->screen_view = 0;
+    show_all(s);
+}
+
+void screen_write(struct screen *s, const char *chars, size_t n)
+{
+    show_now(s);
+    for (size_t i = 0; i < n; i++) {
+        char c = chars[i];
+
+        if (s->screen_state == TEXT)
+            text(s, c);
+        else if (s->screen_state == SEQUENCE)
+            sequence(s, c);
+        else if (c == '[')
+            begin_sequence(s);
+        else
+            s->screen_state = TEXT;
+    }
+}
+
+void screen_look(struct screen *s, int lines)
+{
+    int view = (int)s->screen_view + lines;
+
+    view = MAX(view, 0);
+    view = MIN(view, (int)s->screen_past);
+    if ((unsigned)view == s->screen_view)
+        return;
+    s->screen_view = (unsigned)view;
+    show_all(s);
+}
+
+void screen_init(struct screen *s, volatile uint16_t *cells,
+                 screen_line_t *lines, unsigned size)
+{
+    memset(s, 0, sizeof(*s));
+    s->screen_cells = cells;
+    s->screen_lines = lines;
+    s->screen_size = size;
+    s->screen_attr = ATTR_NORMAL;
+    for (unsigned row = 0; row < SCREEN_ROWS; row++)
+        blank_line(s, (int)row);
+    show_all(s);
+}

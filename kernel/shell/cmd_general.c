@@ -1,0 +1,212 @@
+/*
+ * The commands that have nothing to do with memory: help, the log, the clock,
+ * the ways out.
+ */
+#include "kernel/shell/shell.h"
+#include "drivers/console.h"
+#include "drivers/pit.h"
+#include "drivers/power.h"
+#include "drivers/rtc.h"
+#include "kernel/lib/string.h"
+
+static bool no_arguments(int argc, char **argv)
+{
+    if (argc == 1)
+        return true;
+    shell_error("takes no arguments; `%s` is all", argv[0]);
+    return false;
+}
+
+/* ---- help -------------------------------------------------------------- */
+
+/* The command whose name comes next after `last` in the alphabet, or NULL. */
+static const struct shell_command *next_command(const char *last)
+{
+    const struct shell_command *next = NULL;
+
+    for (const struct shell_command *c = __start_shell_commands;
+         c < __stop_shell_commands; c++)
+        if (strcmp(c->command_name, last) > 0 &&
+            (!next || strcmp(c->command_name, next->command_name) < 0))
+            next = c;
+    return next;
+}
+
+static void help_all(void)
+{
+    const struct shell_command *c = next_command("");
+
+    for (; c; c = next_command(c->command_name))
+        kprintf("%-12s %s\n", c->command_name, c->command_help);
+    kprintf("\n`help NAME` says more. `;` separates commands, quotes keep "
+            "blanks.\nTab completes, Up brings lines back, ^C stops a "
+            "command.\n");
+}
+
+static int help_one(const char *name)
+{
+    const struct shell_command *c = shell_find(name);
+
+    if (!c)
+        return shell_error("no command \"%.32s\"; `help` lists them", name);
+    kprintf("usage: %s\n%s\n", c->command_usage, c->command_help);
+    if (c->command_more) {
+        console_putc('\n');
+        console_write(c->command_more, strlen(c->command_more));
+        if (c->command_more[strlen(c->command_more) - 1] != '\n')
+            console_putc('\n');
+    }
+    return 0;
+}
+
+static int cmd_help(int argc, char **argv)
+{
+    if (argc > 2)
+        return shell_error("takes one command at most; see `help help`");
+    if (argc == 2)
+        return help_one(argv[1]);
+    help_all();
+    return 0;
+}
+
+static void complete_command(void (*add)(const char *word, void *arg),
+                             void *arg)
+{
+    for (const struct shell_command *c = __start_shell_commands;
+         c < __stop_shell_commands; c++)
+        add(c->command_name, arg);
+}
+
+SHELL_COMMAND(help, "help [COMMAND]", "this list, or more about one command",
+              "Without a name: every command with a line about it. With one:\n"
+              "how it is called, what it does, and an example.\n"
+              "\n"
+              "    slate> help echo\n",
+              cmd_help, complete_command);
+
+/* ---- the log ----------------------------------------------------------- */
+
+/* Shown without being recorded: the ring must stand still meanwhile. */
+static int cmd_dmesg(int argc, char **argv)
+{
+    char text[256];
+    size_t at = 0;
+    size_t n;
+
+    if (!no_arguments(argc, argv))
+        return 1;
+    while ((n = console_history(at, text, sizeof(text))) > 0) {
+        if (shell_interrupted())
+            break;
+        console_echo(text, n);
+        at += n;
+    }
+    return 0;
+}
+
+SHELL_COMMAND(dmesg, "dmesg", "what was printed since boot",
+              "The last 16 KiB of output, oldest first, without what dmesg\n"
+              "itself printed.\n",
+              cmd_dmesg, NULL);
+
+static int cmd_clear(int argc, char **argv)
+{
+    if (!no_arguments(argc, argv))
+        return 1;
+    console_clear();
+    return 0;
+}
+
+SHELL_COMMAND(clear, "clear", "an empty screen",
+              "Clears both consoles. ^L does the same while a line is typed.\n",
+              cmd_clear, NULL);
+
+static int cmd_echo(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (i > 1)
+            console_putc(' ');
+        console_write(argv[i], strlen(argv[i]));
+    }
+    console_putc('\n');
+    return 0;
+}
+
+SHELL_COMMAND(echo, "echo [WORD ...]", "print words",
+              "Prints its words with single blanks between them.\n"
+              "\n"
+              "    slate> echo one  \"two  three\"\n"
+              "    one two  three\n",
+              cmd_echo, NULL);
+
+/* ---- time -------------------------------------------------------------- */
+
+static int cmd_uptime(int argc, char **argv)
+{
+    uint64_t ms = timer_ms();
+    uint32_t seconds = (uint32_t)(ms / 1000);
+    struct rtc_time now;
+
+    if (!no_arguments(argc, argv))
+        return 1;
+    kprintf("up %u:%02u:%02u.%02u", seconds / 3600, seconds / 60 % 60,
+            seconds % 60, (uint32_t)(ms % 1000) / 10);
+    if (rtc_read(&now))
+        kprintf(", the clock says %u-%02u-%02u %02u:%02u:%02u", now.rtc_year,
+                now.rtc_month, now.rtc_day, now.rtc_hour, now.rtc_minute,
+                now.rtc_second);
+    kprintf("\n");
+    return 0;
+}
+
+SHELL_COMMAND(uptime, "uptime", "time since boot, and the time of day",
+              "Hours, minutes and seconds since the timer was started, then\n"
+              "what the machine's battery-backed clock says.\n"
+              "\n"
+              "    slate> uptime\n"
+              "    up 0:04:13.37, the clock says 2020-01-01 00:04:13\n",
+              cmd_uptime, NULL);
+
+/* ---- the rest ---------------------------------------------------------- */
+
+static int cmd_reboot(int argc, char **argv)
+{
+    if (!no_arguments(argc, argv))
+        return 1;
+    power_reset();
+}
+
+SHELL_COMMAND(reboot, "reboot", "start the machine again",
+              "Resets the machine at once. An emulator that was told not to\n"
+              "reboot ends instead.\n",
+              cmd_reboot, NULL);
+
+static int cmd_poweroff(int argc, char **argv)
+{
+    if (!no_arguments(argc, argv))
+        return 1;
+    power_off();
+}
+
+SHELL_COMMAND(
+    poweroff, "poweroff", "switch the machine off",
+    "Ends the emulator. Where a real machine cannot be switched off,\n"
+    "it says so and halts.\n",
+    cmd_poweroff, NULL);
+
+static int cmd_about(int argc, char **argv)
+{
+    if (!no_arguments(argc, argv))
+        return 1;
+    kprintf("Slate, a teaching microkernel for 32-bit x86, built around the "
+            "slab allocator of\nJeff Bonwick, \"The Slab Allocator: An "
+            "Object-Caching Kernel Memory Allocator\",\nUSENIX Summer 1994. "
+            "Free software under the MIT licence.\n"
+            "Compiled by GCC " __VERSION__ ".\n");
+    return 0;
+}
+
+SHELL_COMMAND(about, "about", "what this is",
+              "Name, purpose, source and licence of this kernel, and the\n"
+              "compiler that built it.\n",
+              cmd_about, NULL);

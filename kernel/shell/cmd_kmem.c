@@ -1,0 +1,274 @@
+/*
+ * What the memory commands share: see cmd_kmem.h.
+ */
+#include "kernel/shell/cmd_kmem.h"
+
+#include "drivers/console.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/lib/symbol.h"
+#include "kernel/shell/shell.h"
+#include "mm/segkmem.h"
+
+/* ---- sums --------------------------------------------------------------- */
+
+void memcmd_add(struct memcmd_sum *sum, const struct kmem_cache_stat *st)
+{
+    sum->sum_caches++;
+    sum->sum_inuse += st->stat_inuse;
+    sum->sum_total += st->stat_total;
+    sum->sum_slabs += st->stat_slabs;
+    sum->sum_full += st->stat_full;
+    sum->sum_partial += st->stat_partial;
+    sum->sum_complete += st->stat_complete;
+    sum->sum_mem += st->stat_mem;
+    sum->sum_used += (uint64_t)st->stat_inuse * st->stat_size;
+    sum->sum_allocs += st->stat_allocs;
+    sum->sum_frees += st->stat_frees;
+    sum->sum_fails += st->stat_fails;
+}
+
+/* Only pages are known of large allocations, so they count as used whole. */
+static void add_large(struct memcmd_totals *t)
+{
+    struct memcmd_sum *large = &t->total_large;
+    struct memcmd_sum *all = &t->total_all;
+    struct kmem_large_stat st;
+
+    kmem_large_stat(&st);
+    large->sum_inuse = st.stat_inuse;
+    large->sum_mem = (uint64_t)st.stat_pages * PAGE_SIZE;
+    large->sum_used = large->sum_mem;
+    large->sum_allocs = st.stat_allocs;
+    large->sum_frees = st.stat_frees;
+    large->sum_fails = st.stat_fails;
+    all->sum_inuse += large->sum_inuse;
+    all->sum_mem += large->sum_mem;
+    all->sum_used += large->sum_used;
+    all->sum_allocs += large->sum_allocs;
+    all->sum_frees += large->sum_frees;
+    all->sum_fails += large->sum_fails;
+}
+
+void memcmd_totals(struct memcmd_totals *t)
+{
+    struct kmem_cache_stat st;
+    struct segkmem_stat seg;
+
+    memset(t, 0, sizeof(*t));
+    for (struct kmem_cache *cp = kmem_cache_first(); cp;
+         cp = kmem_cache_next(cp)) {
+        kmem_cache_stat(cp, &st);
+        memcmd_add(&t->total_kind[st.stat_kind], &st);
+        memcmd_add(&t->total_all, &st);
+        if (st.stat_flags & KMEM_STAT_SUPPLY)
+            t->total_own += st.stat_slab_bytes;
+    }
+    add_large(t);
+    segkmem_stat(&seg);
+    t->total_supplier = (uint64_t)seg.stat_pages * PAGE_SIZE;
+}
+
+bool memcmd_bad_row(const struct kmem_cache_stat *st)
+{
+    return st->stat_inuse > st->stat_total ||
+           st->stat_total != st->stat_slabs * st->stat_slab_objects ||
+           st->stat_allocs - st->stat_frees != st->stat_inuse ||
+           st->stat_full + st->stat_partial + st->stat_complete !=
+               st->stat_slabs;
+}
+
+/* ---- order -------------------------------------------------------------- */
+
+uint64_t memcmd_key_mem(const struct kmem_cache_stat *st)
+{
+    return st->stat_mem;
+}
+
+/* True if a row with this key and place comes after the last one shown. */
+static bool comes_after(const struct memcmd_order *at, uint64_t key,
+                        size_t index)
+{
+    return !at->order_begun || key < at->order_key ||
+           (key == at->order_key && index > at->order_index);
+}
+
+struct kmem_cache *memcmd_next(struct memcmd_order *at, memcmd_key_t *key,
+                               struct kmem_cache_stat *out)
+{
+    struct memcmd_order best = {.order_begun = false};
+    struct kmem_cache *found = NULL;
+    size_t i = 0;
+
+    for (struct kmem_cache *cp = kmem_cache_first(); cp;
+         cp = kmem_cache_next(cp), i++) {
+        struct kmem_cache_stat st;
+        uint64_t k;
+
+        kmem_cache_stat(cp, &st);
+        k = key(&st);
+        if (!comes_after(at, k, i) || (found && k <= best.order_key))
+            continue;
+        best = (struct memcmd_order){k, i, true};
+        found = cp;
+        *out = st;
+    }
+    *at = best;
+    return found;
+}
+
+void memcmd_print_name(const char *name, size_t width)
+{
+    if (strlen(name) > width)
+        kprintf("%s\n%*s", name, (int)width, "");
+    else
+        kprintf("%-*s", (int)width, name);
+}
+
+/* ---- numbers ------------------------------------------------------------ */
+
+const char *memcmd_count(uint64_t n, unsigned width, char buf[MEMCMD_CELL])
+{
+    static const char unit[] = "kMGTPE";
+    unsigned u = 0;
+
+    if (snprintf(buf, MEMCMD_CELL, "%llu", (unsigned long long)n) <= (int)width)
+        return buf;
+    for (; n >= 1000000; n /= 1000)
+        u++;
+    if (snprintf(buf, MEMCMD_CELL, "%u.%u%c", (unsigned)n / 1000,
+                 (unsigned)n % 1000 / 100, unit[u]) > (int)width)
+        snprintf(buf, MEMCMD_CELL, "%u%c", (unsigned)n / 1000, unit[u]);
+    return buf;
+}
+
+const char *memcmd_percent(unsigned permille, char buf[MEMCMD_CELL])
+{
+    snprintf(buf, MEMCMD_CELL, "%u.%u", permille / 10, permille % 10);
+    return buf;
+}
+
+unsigned memcmd_waste(uint64_t part, uint64_t whole)
+{
+    if (whole == 0 || part >= whole)
+        return 0;
+    return (unsigned)(((whole - part) * 1000 + whole / 2) / whole);
+}
+
+const char *memcmd_age(uint64_t ms, char buf[MEMCMD_CELL])
+{
+    unsigned s = (unsigned)(ms / 1000);
+
+    if (ms < 1000)
+        snprintf(buf, MEMCMD_CELL, "%ums", (unsigned)ms);
+    else if (s < 600)
+        snprintf(buf, MEMCMD_CELL, "%u.%us", s, (unsigned)(ms % 1000) / 100);
+    else if (s < 100 * 60)
+        snprintf(buf, MEMCMD_CELL, "%um", s / 60);
+    else if (s < 100 * 3600)
+        snprintf(buf, MEMCMD_CELL, "%uh", s / 3600);
+    else
+        snprintf(buf, MEMCMD_CELL, "%ud", s / 86400);
+    return buf;
+}
+
+uint32_t memcmd_random(uint32_t *state)
+{
+    uint32_t x = *state;
+
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    return *state = x;
+}
+
+/* ---- arguments ---------------------------------------------------------- */
+
+/* Matches with one place to come back to: the last `*`. */
+static bool glob(const char *s, const char *pattern)
+{
+    const char *star = NULL;
+    const char *retry = s;
+
+    while (*s) {
+        if (*pattern == '*') {
+            star = ++pattern;
+            retry = s;
+        } else if (*pattern == '?' || *pattern == *s) {
+            pattern++;
+            s++;
+        } else if (star) {
+            pattern = star;
+            s = ++retry;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == '\0';
+}
+
+bool memcmd_match(const char *name, const char *pattern)
+{
+    if (!pattern)
+        return true;
+    if (strchr(pattern, '*') || strchr(pattern, '?'))
+        return glob(name, pattern);
+    return strstr(name, pattern) != NULL;
+}
+
+struct kmem_cache *memcmd_cache(const char *name)
+{
+    struct kmem_cache *cp = kmem_cache_find(name);
+
+    if (!cp)
+        shell_error("no cache is called '%s'; `kmastat -z` lists them all",
+                    name);
+    return cp;
+}
+
+bool memcmd_address(const char *word, uintptr_t *addr)
+{
+    char hex[16];
+    uint32_t value;
+
+    if (parse_u32(word, &value)) {
+        *addr = value;
+        return true;
+    }
+    *addr = symbol_address(word);
+    if (*addr)
+        return true;
+    if (snprintf(hex, sizeof(hex), "0x%s", word) < (int)sizeof(hex) &&
+        parse_u32(hex, &value)) {
+        *addr = value;
+        return true;
+    }
+    shell_error("'%s' is no address; write one as 0xc0123456, or a symbol",
+                word);
+    return false;
+}
+
+/* ---- slabs -------------------------------------------------------------- */
+
+size_t memcmd_slab_number(struct kmem_cache *cp, uintptr_t slab)
+{
+    struct kmem_slab_stat st;
+
+    for (size_t n = 0; kmem_slab_stat(cp, n, &st); n++)
+        if (st.stat_slab == slab)
+            return n;
+    return SIZE_MAX;
+}
+
+const char *memcmd_state_name(enum kmem_slab_state state)
+{
+    static const char *const names[] = {
+        [KMEM_SLAB_FULL] = "full",
+        [KMEM_SLAB_PARTIAL] = "partial",
+        [KMEM_SLAB_COMPLETE] = "free",
+    };
+
+    return names[state];
+}

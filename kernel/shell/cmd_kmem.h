@@ -1,0 +1,152 @@
+/*
+ * What the memory commands share: sums over caches, rows in order, numbers
+ * that fit a column, and arguments that name a cache or an address.
+ *
+ * The commands themselves are in the files beside this one:
+ *
+ *     cmd_kmem_stat.c    kmastat            cmd_kmem_reap.c    reap ws
+ *     cmd_kmem_sheet.c   kmastat -T         cmd_kmem_pages.c   buddyinfo pages
+ *     cmd_kmem_cache.c   cache hash         cmd_kmem_whatis.c  whatis map
+ *     cmd_kmem_slabs.c   slabs colours      cmd_kmem_play.c    kmem
+ *     cmd_kmem_stress.c  stress verify
+ *
+ * None of them allocates, but `kmem` and `stress`, which are about that.
+ */
+#pragma once
+
+#include "mm/kmem_stat.h"
+
+#define MEMCMD_CELL     24  /* bytes of a formatted number, NUL included */
+#define MEMCMD_MAP_BITS 512 /* no slab has more chunks: 8 bytes in a page */
+
+/* Columns summed over some caches, or the row of one. Bytes where not said. */
+struct memcmd_sum {
+    size_t sum_caches;
+    size_t sum_inuse; /* objects */
+    size_t sum_total; /* objects */
+    size_t sum_slabs;
+    size_t sum_full;
+    size_t sum_partial;
+    size_t sum_complete;
+    uint64_t sum_mem;
+    uint64_t sum_used; /* in use * size */
+    uint64_t sum_allocs;
+    uint64_t sum_frees;
+    uint64_t sum_fails;
+};
+
+#define MEMCMD_KINDS 3 /* enum kmem_kind */
+
+struct memcmd_totals {
+    struct memcmd_sum total_kind[MEMCMD_KINDS];
+    struct memcmd_sum total_large; /* kmem_alloc above the last class */
+    struct memcmd_sum total_all;
+    uint64_t total_own;      /* of total_all: from suppliers of their own */
+    uint64_t total_supplier; /* what segkmem says that it handed out */
+};
+
+/* Adds the row of one cache to a sum. */
+void memcmd_add(struct memcmd_sum *sum, const struct kmem_cache_stat *st);
+
+/* Walks all caches. total_all.sum_mem - total_own == total_supplier unless
+ * the accounts are wrong or memory moved during the walk. */
+void memcmd_totals(struct memcmd_totals *t);
+
+/* True if the counts of a snapshot contradict each other; such rows are
+ * marked `!`. */
+bool memcmd_bad_row(const struct kmem_cache_stat *st);
+
+/* Visits all caches by descending key, equal keys in creation order, without
+ * any memory for sorting: each call looks for the largest below the last.
+ * Start with a zeroed struct. NULL at the end. */
+struct memcmd_order {
+    uint64_t order_key;
+    size_t order_index;
+    bool order_begun;
+};
+
+typedef uint64_t memcmd_key_t(const struct kmem_cache_stat *st);
+
+struct kmem_cache *memcmd_next(struct memcmd_order *at, memcmd_key_t *key,
+                               struct kmem_cache_stat *out);
+
+memcmd_key_t memcmd_key_mem;
+
+/* `n` in at most `width` (4 or more) characters: exact if it fits, else in
+ * thousands, millions, …: 123k, 1.2M. Returns buf. */
+const char *memcmd_count(uint64_t n, unsigned width, char buf[MEMCMD_CELL]);
+
+/* Prints a row's first cell; a name that is too long for the column gets a
+ * line to itself. */
+void memcmd_print_name(const char *name, size_t width);
+
+#define MEMCMD_NAME 17 /* width of that column */
+
+/* "12.3" from 123 thousandths of hundred per cent. Returns buf. */
+const char *memcmd_percent(unsigned permille, char buf[MEMCMD_CELL]);
+
+/* How much of `whole` is not `part`, in thousandths; 0 of nothing. */
+unsigned memcmd_waste(uint64_t part, uint64_t whole);
+
+/* A span of milliseconds in at most 6 characters: 850ms 12.3s 5m 17h 3d. */
+const char *memcmd_age(uint64_t ms, char buf[MEMCMD_CELL]);
+
+/* True if `pattern` is NULL, occurs in `name`, or, if it has `*` or `?`,
+ * matches the whole of it. */
+bool memcmd_match(const char *name, const char *pattern);
+
+/* The next of a sequence of pseudo-random numbers; *state must not be 0. */
+uint32_t memcmd_random(uint32_t *state);
+
+/* The cache called `name`, or NULL after an error line. */
+struct kmem_cache *memcmd_cache(const char *name);
+
+/* An address from `word`, hexadecimal or a symbol; false after an error. */
+bool memcmd_address(const char *word, uintptr_t *addr);
+
+/* The place in list order of the slab at address `slab`; SIZE_MAX if the
+ * cache has none there. */
+size_t memcmd_slab_number(struct kmem_cache *cp, uintptr_t slab);
+
+static inline bool memcmd_map_used(const uint8_t *map, size_t i)
+{
+    return map[i / 8] & (1u << (i % 8));
+}
+
+/* The first frame of the block that frame `i` is in; `i` itself if no block
+ * claims it. */
+size_t memcmd_block_head(size_t i);
+
+/* "full", "partial" or "free". */
+const char *memcmd_state_name(enum kmem_slab_state state);
+
+/* One cache as a line of JSON, with the raw numbers. */
+void memcmd_json_cache(const struct kmem_cache_stat *st);
+
+/* Where each byte of a cache's memory is. */
+enum memcmd_ledger_entry {
+    LEDGER_REQUESTED, /* objects in use, at the size asked for */
+    LEDGER_ROUNDING,  /* their rounding up to the alignment */
+    LEDGER_EXTRA_WORD,
+    LEDGER_DEBUG_TAG,
+    LEDGER_COLOUR, /* before the first object of each slab */
+    LEDGER_TAIL,   /* after the last one */
+    LEDGER_HEADER, /* kmem_slabs in the slabs */
+    LEDGER_BUFCTL, /* 0: in the free buffers, or in a cache of their own */
+    LEDGER_HASH,   /* pages of the hash table */
+    LEDGER_FREE,   /* free objects */
+    LEDGER_ENTRIES
+};
+
+/* Fills in the entries and returns their sum, which is stat_mem unless the
+ * accounts are wrong. */
+size_t memcmd_ledger(struct kmem_cache *cp, const struct kmem_cache_stat *st,
+                     size_t entry[LEDGER_ENTRIES]);
+
+/* `kmastat -T`. */
+void memcmd_sheet(const char *pattern);
+
+/* At how many objects a hash table of `entries` grows and shrinks (0: never):
+ * statement S-32 solved for the number of objects. */
+size_t memcmd_hash_grow(size_t entries);
+size_t memcmd_hash_shrink(size_t entries);

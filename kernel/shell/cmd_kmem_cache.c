@@ -1,0 +1,421 @@
+/*
+ * cache: all there is to know of one cache; its geometry line by line (paper,
+ * section 3.2) and where each byte of its memory goes.
+ * hash: the table from buffer to bufctl of large-object caches (3.2.3).
+ */
+#include "drivers/console.h"
+#include "kernel/lib/symbol.h"
+#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/shell.h"
+
+#define LINK_BYTES 4 /* the free list's link, as the extra word has it */
+
+#define COLOUR_WALK_MAX 8192 /* slabs whose colours are summed */
+
+/* ---- geometry ----------------------------------------------------------- */
+
+static size_t slab_bytes(const struct kmem_cache_stat *st)
+{
+    return st->stat_slab_pages * PAGE_SIZE;
+}
+
+/* What is neither buffers nor unused: the kmem_slab at a small slab's end. */
+static size_t header_bytes(const struct kmem_cache_stat *st)
+{
+    return slab_bytes(st) - st->stat_slab_objects * st->stat_chunk -
+           st->stat_slab_left;
+}
+
+/* The word appended for the link where there is a constructed state to save
+ * and the link would lie in the buffer. */
+static size_t extra_word(const struct kmem_cache_stat *st)
+{
+    if (st->stat_flags & KMEM_STAT_LARGE ||
+        !(st->stat_flags & (KMEM_STAT_CTOR | KMEM_STAT_DTOR)))
+        return 0;
+    return LINK_BYTES;
+}
+
+static void print_kind(const struct kmem_cache_stat *st)
+{
+    static const char *const kinds[MEMCMD_KINDS] = {
+        [KMEM_KIND_NAMED] = "a named cache",
+        [KMEM_KIND_CLASS] = "a size class of kmem_alloc",
+        [KMEM_KIND_INTERNAL] = "the allocator's own",
+    };
+
+    kprintf("%s: %s, %s layout%s%s\n", st->stat_name, kinds[st->stat_kind],
+            st->stat_flags & KMEM_STAT_LARGE ? "large" : "small",
+            st->stat_flags & KMEM_STAT_SUPPLY ? ", pages from its own supplier"
+                                              : "",
+            memcmd_bad_row(st) ? " ! counts contradict each other" : "");
+}
+
+static void print_function(const char *label, unsigned has, uintptr_t addr)
+{
+    char buf[64];
+
+    kprintf("%-12s %s\n", label,
+            has ? symbol_format(addr, buf, sizeof(buf)) : "none");
+}
+
+static void print_colours(const struct kmem_cache_stat *st)
+{
+    size_t step = st->stat_align;
+
+    kprintf("colours   %6zu = %zu / %zu + 1: 0", st->stat_colour_max / step + 1,
+            st->stat_slab_left, step);
+    if (st->stat_colour_max >= 2 * step)
+        kprintf(", %zu", step);
+    if (st->stat_colour_max >= 3 * step)
+        kprintf(", ...");
+    if (st->stat_colour_max)
+        kprintf(", %zu", st->stat_colour_max);
+    kprintf("; the next slab gets %zu\n", st->stat_colour_next);
+}
+
+static void print_geometry(const struct kmem_cache_stat *st)
+{
+    size_t header = header_bytes(st);
+    size_t extra = extra_word(st);
+    char buf[MEMCMD_CELL];
+
+    kprintf("chunk     %6zu = %zu asked for + %zu extra word + %zu to the next "
+            "multiple of %zu\n",
+            st->stat_chunk, st->stat_size, extra,
+            st->stat_chunk - st->stat_size - extra, st->stat_align);
+    kprintf("slab      %6zu = %zu page%s\n", slab_bytes(st),
+            st->stat_slab_pages, st->stat_slab_pages == 1 ? "" : "s");
+    kprintf("header    %6zu   %s\n", header,
+            header ? "kmem_slab at the end of the page"
+                   : "kmem_slab and bufctls are outside the slab");
+    kprintf("objects   %6zu = (%zu - %zu) / %zu\n", st->stat_slab_objects,
+            slab_bytes(st), header, st->stat_chunk);
+    kprintf("unused    %6zu = %zu - %zu - %zu * %zu, %s%% of the slab\n",
+            st->stat_slab_left, slab_bytes(st), header, st->stat_slab_objects,
+            st->stat_chunk,
+            memcmd_percent(memcmd_waste(slab_bytes(st) - st->stat_slab_left,
+                                        slab_bytes(st)),
+                           buf));
+    print_colours(st);
+    print_function("constructor", st->stat_flags & KMEM_STAT_CTOR,
+                   st->stat_ctor);
+    print_function("destructor", st->stat_flags & KMEM_STAT_DTOR,
+                   st->stat_dtor);
+}
+
+/* ---- the ledger --------------------------------------------------------- */
+
+/* The colour offsets of all slabs. Where there are too many to walk, those
+ * beyond count as tail. */
+static size_t colour_bytes(struct kmem_cache *cp,
+                           const struct kmem_cache_stat *st)
+{
+    size_t slabs = MIN(st->stat_slabs, (size_t)COLOUR_WALK_MAX);
+    struct kmem_slab_stat slab;
+    size_t sum = 0;
+
+    for (size_t n = 0; n < slabs && kmem_slab_stat(cp, n, &slab); n++)
+        sum += slab.stat_colour;
+    return sum;
+}
+
+size_t memcmd_ledger(struct kmem_cache *cp, const struct kmem_cache_stat *st,
+                     size_t entry[LEDGER_ENTRIES])
+{
+    size_t extra = extra_word(st);
+    size_t sum = 0;
+
+    entry[LEDGER_REQUESTED] = st->stat_inuse * st->stat_size;
+    entry[LEDGER_ROUNDING] =
+        st->stat_inuse * (st->stat_chunk - st->stat_size - extra);
+    entry[LEDGER_EXTRA_WORD] = st->stat_inuse * extra;
+    entry[LEDGER_DEBUG_TAG] = 0;
+    entry[LEDGER_COLOUR] = colour_bytes(cp, st);
+    entry[LEDGER_TAIL] =
+        st->stat_slabs * st->stat_slab_left - entry[LEDGER_COLOUR];
+    entry[LEDGER_HEADER] = st->stat_slabs * header_bytes(st);
+    entry[LEDGER_BUFCTL] = 0;
+    entry[LEDGER_HASH] = st->stat_hash_bytes;
+    entry[LEDGER_FREE] = (st->stat_total - st->stat_inuse) * st->stat_chunk;
+    for (int i = 0; i < LEDGER_ENTRIES; i++)
+        sum += entry[i];
+    return sum;
+}
+
+/* Names, and remarks for the small and the large layout. */
+static const char *const ledger_text[LEDGER_ENTRIES][3] = {
+    [LEDGER_REQUESTED] = {"REQUESTED", "objects in use, as asked for",
+                          "objects in use, as asked for"},
+    [LEDGER_ROUNDING] = {"ROUNDING", "up to the alignment",
+                         "up to the alignment"},
+    [LEDGER_EXTRA_WORD] = {"EXTRA-WORD",
+                           "keeps the link off the constructed state",
+                           "none: the link is in the bufctl"},
+    [LEDGER_DEBUG_TAG] = {"DEBUG-TAG", "no debugging modes",
+                          "no debugging modes"},
+    [LEDGER_COLOUR] = {"COLOUR", "before the first object of each slab",
+                       "before the first object of each slab"},
+    [LEDGER_TAIL] = {"TAIL", "unused after the last object of each slab",
+                     "unused after the last object of each slab"},
+    [LEDGER_HEADER] = {"HEADER", "a kmem_slab in each slab",
+                       "counted in cache kmem_slab"},
+    [LEDGER_BUFCTL] = {"BUFCTL", "none: a free buffer is its own",
+                       "counted in cache kmem_bufctl"},
+    [LEDGER_HASH] = {"HASH", "none: the slab's address is computed",
+                     "whole pages; a small table is counted in kmem_hash"},
+    [LEDGER_FREE] = {"FREE", "free objects", "free objects"},
+};
+
+static void print_ledger(struct kmem_cache *cp,
+                         const struct kmem_cache_stat *st)
+{
+    int text = st->stat_flags & KMEM_STAT_LARGE ? 2 : 1;
+    size_t entry[LEDGER_ENTRIES];
+    size_t sum = memcmd_ledger(cp, st, entry);
+
+    kprintf("\n%-12s %9s\n", "LEDGER", "BYTES");
+    for (int i = 0; i < LEDGER_ENTRIES; i++)
+        kprintf("%-12s %9zu  %s\n", ledger_text[i][0], entry[i],
+                ledger_text[i][text]);
+    kprintf("%-12s %9zu  ", "MEM", st->stat_mem);
+    if (sum == st->stat_mem)
+        kprintf("= the sum\n");
+    else
+        kprintf("! the sum is %zu\n", sum);
+}
+
+/* ---- counters ----------------------------------------------------------- */
+
+static void print_counters(const struct kmem_cache_stat *st)
+{
+    kprintf("\nobjects      %zu in use of %zu, %llu allocs, %llu frees, "
+            "%llu failed\n",
+            st->stat_inuse, st->stat_total, (unsigned long long)st->stat_allocs,
+            (unsigned long long)st->stat_frees,
+            (unsigned long long)st->stat_fails);
+    kprintf("slabs        %zu: %zu full, %zu partial, %zu free; at most %zu; "
+            "%llu made, %llu ended\n",
+            st->stat_slabs, st->stat_full, st->stat_partial, st->stat_complete,
+            st->stat_max_slabs, (unsigned long long)st->stat_slab_creates,
+            (unsigned long long)st->stat_slab_destroys);
+    kprintf("constructed  %llu, destructed %llu\n",
+            (unsigned long long)st->stat_ctors,
+            (unsigned long long)st->stat_dtors);
+}
+
+static void print_load(const struct kmem_cache_stat *st)
+{
+    size_t load =
+        st->stat_hash_size ? st->stat_inuse * 100 / st->stat_hash_size : 0;
+
+    kprintf("%zu.%02zu", load / 100, load % 100);
+}
+
+static void print_hash_line(struct kmem_cache *cp,
+                            const struct kmem_cache_stat *st)
+{
+    size_t chain[2];
+
+    if (!(st->stat_flags & KMEM_STAT_LARGE))
+        return;
+    kprintf("hash         ENTRIES %zu LOAD ", st->stat_hash_size);
+    print_load(st);
+    kprintf(" MAXCHAIN %zu RESCALES %llu\n",
+            kmem_hash_stat(cp, chain, ARRAY_SIZE(chain)),
+            (unsigned long long)st->stat_hash_rescales);
+}
+
+static void print_working_set(const struct kmem_cache_stat *st)
+{
+    char due[MEMCMD_CELL];
+
+    kprintf("working set  T %zu (free slabs now) m %zu (fewest lately) "
+            "L %zu (may go)\n",
+            st->stat_complete, st->stat_ws_min, st->stat_ws_limit);
+    kprintf("             next update, L = m and m = T, in %s",
+            memcmd_age(kmem_update_due(), due));
+    if (kmem_ws_interval == KMEM_WS_INFINITE)
+        kprintf("; but a reap keeps everything (`ws`)");
+    else if (kmem_ws_interval == 0)
+        kprintf("; but a reap takes every free slab (`ws`)");
+    kprintf("\n");
+}
+
+static int cmd_cache(int argc, char **argv)
+{
+    struct kmem_cache_stat st;
+    struct kmem_cache *cp;
+    uint32_t options;
+
+    if (!shell_options(&argc, argv, "j", &options))
+        return 1;
+    if (argc != 2)
+        return shell_error("wants one cache; `cache kmem_alloc_64`, or "
+                           "`kmastat` for all");
+    cp = memcmd_cache(argv[1]);
+    if (!cp)
+        return 1;
+    kmem_cache_stat(cp, &st);
+    if (options & SHELL_OPTION('j')) {
+        memcmd_json_cache(&st);
+        return 0;
+    }
+    print_kind(&st);
+    print_geometry(&st);
+    print_ledger(cp, &st);
+    print_counters(&st);
+    print_hash_line(cp, &st);
+    print_working_set(&st);
+    return 0;
+}
+
+SHELL_COMMAND(cache, "cache [-j] NAME", "one cache: layout, ledger, counters",
+              "How an object's chunk and its slab are computed, where each\n"
+              "byte of the cache's memory goes, and all counters.\n"
+              "  -j  the same numbers as one JSON object\n"
+              "Example: cache kmem_alloc_224",
+              cmd_cache, shell_complete_cache);
+
+/* ---- hash --------------------------------------------------------------- */
+
+#define CHAINS 9 /* lengths 0 … 7 and above in the histogram */
+#define BAR    40
+
+size_t memcmd_hash_grow(size_t entries)
+{
+    return (8 * entries - 4 + 2) / 3;
+}
+
+size_t memcmd_hash_shrink(size_t entries)
+{
+    return entries >= 128 ? (entries - 5) / 3 : 0;
+}
+
+static void print_hash_row(struct kmem_cache *cp,
+                           const struct kmem_cache_stat *st)
+{
+    size_t chain[2];
+
+    memcmd_print_name(st->stat_name, MEMCMD_NAME);
+    kprintf(" %7zu %7zu %8zu   ", st->stat_hash_size, st->stat_inuse,
+            kmem_hash_stat(cp, chain, ARRAY_SIZE(chain)));
+    print_load(st);
+    kprintf(" %8llu %7zu %9zu\n", (unsigned long long)st->stat_hash_rescales,
+            memcmd_hash_grow(st->stat_hash_size),
+            memcmd_hash_shrink(st->stat_hash_size));
+}
+
+static void json_hash_row(struct kmem_cache *cp,
+                          const struct kmem_cache_stat *st)
+{
+    size_t chain[CHAINS];
+    size_t longest = kmem_hash_stat(cp, chain, CHAINS);
+
+    kprintf("{\"cache\":");
+    shell_json_string(st->stat_name);
+    kprintf(",\"entries\":%zu,\"used\":%zu,\"max_chain\":%zu,"
+            "\"rescales\":%llu,\"total\":%zu,\"grow_at\":%zu,"
+            "\"shrink_at\":%zu,\"chains\":[",
+            st->stat_hash_size, st->stat_inuse, longest,
+            (unsigned long long)st->stat_hash_rescales, st->stat_total,
+            memcmd_hash_grow(st->stat_hash_size),
+            memcmd_hash_shrink(st->stat_hash_size));
+    for (int i = 0; i < CHAINS; i++)
+        kprintf("%s%zu", i ? "," : "", chain[i]);
+    kprintf("]}\n");
+}
+
+/* A bar for `n` of `all`, in at most BAR characters. */
+static void print_bar(size_t n, size_t all)
+{
+    size_t length = all ? (n * BAR + all - 1) / all : 0;
+
+    for (size_t i = 0; i < length; i++)
+        kprintf("%s", i ? "#" : "  #");
+    kprintf("\n");
+}
+
+static void print_chains(struct kmem_cache *cp,
+                         const struct kmem_cache_stat *st)
+{
+    size_t chain[CHAINS];
+
+    kmem_hash_stat(cp, chain, CHAINS);
+    kprintf("\nCHAIN  BUCKETS\n");
+    for (size_t i = 0; i < CHAINS; i++) {
+        kprintf("%4zu%c %8zu", i, i == CHAINS - 1 ? '+' : ' ', chain[i]);
+        print_bar(chain[i], st->stat_hash_size);
+    }
+    kprintf("Looked at whenever a slab comes or goes. With %zu objects or more "
+            "it grows",
+            memcmd_hash_grow(st->stat_hash_size));
+    if (memcmd_hash_shrink(st->stat_hash_size))
+        kprintf(",\nwith %zu or fewer it shrinks",
+                memcmd_hash_shrink(st->stat_hash_size));
+    kprintf(".\nThe cache has %zu, free ones included.\n", st->stat_total);
+}
+
+static void hash_all(bool json)
+{
+    struct memcmd_order at = {0};
+    struct kmem_cache_stat st;
+    struct kmem_cache *cp;
+
+    while ((cp = memcmd_next(&at, memcmd_key_mem, &st)))
+        if (st.stat_flags & KMEM_STAT_LARGE) {
+            if (json)
+                json_hash_row(cp, &st);
+            else if (st.stat_mem)
+                print_hash_row(cp, &st);
+        }
+}
+
+static int cmd_hash(int argc, char **argv)
+{
+    struct kmem_cache *cp = NULL;
+    struct kmem_cache_stat st;
+    uint32_t options;
+    bool json;
+
+    if (!shell_options(&argc, argv, "j", &options))
+        return 1;
+    if (argc > 2)
+        return shell_error("wants one cache at most; `hash` shows all");
+    if (argc == 2) {
+        cp = memcmd_cache(argv[1]);
+        if (!cp)
+            return 1;
+        kmem_cache_stat(cp, &st);
+        if (!(st.stat_flags & KMEM_STAT_LARGE))
+            return shell_error(
+                "'%s' is of small objects, without a hash table; "
+                "`hash` shows which have one",
+                argv[1]);
+    }
+    json = options & SHELL_OPTION('j');
+    if (!json)
+        kprintf("%-*s %7s %7s %8s %6s %8s %7s %9s\n", MEMCMD_NAME, "CACHE",
+                "ENTRIES", "USED", "MAXCHAIN", "LOAD", "RESCALES", "GROW-AT",
+                "SHRINK-AT");
+    if (!cp) {
+        hash_all(json);
+    } else if (json) {
+        json_hash_row(cp, &st);
+    } else {
+        print_hash_row(cp, &st);
+        print_chains(cp, &st);
+    }
+    return 0;
+}
+
+SHELL_COMMAND(hash, "hash [-j] [NAME]",
+              "hash tables from buffer to bufctl, of large objects",
+              "A row per cache of large objects that has memory; of one cache\n"
+              "also how many buckets have chains of each length.\n"
+              "  ENTRIES USED  buckets; objects in them (those handed out)\n"
+              "  GROW-AT       with so many objects, free or not, it grows\n"
+              "  SHRINK-AT     with so many or fewer it shrinks; 0: never\n"
+              "  -j            JSON lines\n"
+              "Example: hash kmem_alloc_1024",
+              cmd_hash, shell_complete_cache);

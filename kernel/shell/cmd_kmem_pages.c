@@ -1,0 +1,315 @@
+/*
+ * buddyinfo: the buddy allocator's free lists and counters.
+ * pages: physical memory as a picture, or the frames around an address.
+ */
+#include "drivers/console.h"
+#include "kernel/lib/printf.h"
+#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/shell.h"
+#include "mm/buddy.h"
+
+#define KIB_PER_PAGE (PAGE_SIZE / 1024)
+
+/* ---- buddyinfo ---------------------------------------------------------- */
+
+static void print_orders(const struct buddy_stat *st)
+{
+    kprintf("%5s %9s %8s %10s %12s %12s\n", "ORDER", "BLOCK/K", "FREE",
+            "FREE/K", "ALLOCATED", "RETURNED");
+    for (unsigned order = 0; order < BUDDY_ORDERS; order++)
+        kprintf("%5u %9u %8zu %10zu %12llu %12llu\n", order,
+                (1u << order) * KIB_PER_PAGE, st->stat_free[order],
+                (st->stat_free[order] << order) * KIB_PER_PAGE,
+                (unsigned long long)st->stat_allocs[order],
+                (unsigned long long)st->stat_frees[order]);
+}
+
+/* The free lists must hold what the free count says. */
+static size_t pages_on_lists(const struct buddy_stat *st)
+{
+    size_t pages = 0;
+
+    for (unsigned order = 0; order < BUDDY_ORDERS; order++)
+        pages += st->stat_free[order] << order;
+    return pages;
+}
+
+static void print_buddy_totals(const struct buddy_stat *st)
+{
+    size_t listed = pages_on_lists(st);
+    char percent[MEMCMD_CELL];
+
+    kprintf(
+        "%zu of %zu pages free (%s%%), %zu KiB; on the lists %zu: ",
+        st->stat_free_pages, st->stat_total_pages,
+        memcmd_percent(memcmd_waste(st->stat_total_pages - st->stat_free_pages,
+                                    st->stat_total_pages),
+                       percent),
+        st->stat_free_pages * KIB_PER_PAGE, listed);
+    if (listed == st->stat_free_pages)
+        kprintf("equal\n");
+    else
+        kprintf("! off by %+ld\n", (long)listed - (long)st->stat_free_pages);
+    if (st->stat_largest < 0)
+        kprintf("no free block");
+    else
+        kprintf("largest free block %u KiB (order %d)",
+                (1u << st->stat_largest) * KIB_PER_PAGE, st->stat_largest);
+    kprintf("; %llu splits, %llu merges\n", (unsigned long long)st->stat_splits,
+            (unsigned long long)st->stat_merges);
+    kprintf("ran dry and asked for memory back %llu times; %llu requests "
+            "failed\n",
+            (unsigned long long)st->stat_pressures,
+            (unsigned long long)st->stat_failures);
+}
+
+static void json_buddy(const struct buddy_stat *st)
+{
+    for (unsigned order = 0; order < BUDDY_ORDERS; order++)
+        kprintf("{\"order\":%u,\"free\":%zu,\"allocs\":%llu,\"frees\":%llu}\n",
+                order, st->stat_free[order],
+                (unsigned long long)st->stat_allocs[order],
+                (unsigned long long)st->stat_frees[order]);
+    kprintf("{\"free_pages\":%zu,\"total_pages\":%zu,\"largest\":%d,"
+            "\"splits\":%llu,\"merges\":%llu,\"failures\":%llu,"
+            "\"pressures\":%llu}\n",
+            st->stat_free_pages, st->stat_total_pages, st->stat_largest,
+            (unsigned long long)st->stat_splits,
+            (unsigned long long)st->stat_merges,
+            (unsigned long long)st->stat_failures,
+            (unsigned long long)st->stat_pressures);
+}
+
+static int cmd_buddyinfo(int argc, char **argv)
+{
+    struct buddy_stat st;
+    uint32_t options;
+
+    if (!shell_options(&argc, argv, "j", &options))
+        return 1;
+    if (argc != 1)
+        return shell_error("takes no '%s'; write `buddyinfo`", argv[1]);
+    buddy_stat(&st);
+    if (options & SHELL_OPTION('j')) {
+        json_buddy(&st);
+    } else {
+        print_orders(&st);
+        print_buddy_totals(&st);
+    }
+    return 0;
+}
+
+SHELL_COMMAND(buddyinfo, "buddyinfo [-j]",
+              "free blocks of physical memory by order",
+              "A block of order n is 2^n pages of 4 KiB, aligned to its size.\n"
+              "FREE counts blocks on the free lists now, ALLOCATED and\n"
+              "RETURNED those handed out and taken back since boot.\n"
+              "  -j  JSON lines: one per order, then the totals\n"
+              "Example: buddyinfo",
+              cmd_buddyinfo, NULL);
+
+/* ---- pages: the picture ------------------------------------------------- */
+
+#define ROW_CELLS 64
+#define ROWS      16
+
+static const char letters[PAGE_STATES] = {
+    [PAGE_RESERVED] = '-', [PAGE_KERNEL] = 'K', [PAGE_TAIL] = '?',
+    [PAGE_FREE] = '.',     [PAGE_ALLOC] = 'A',  [PAGE_SLAB] = 'S',
+    [PAGE_HASH] = 'H',     [PAGE_LARGE] = 'L',
+};
+
+size_t memcmd_block_head(size_t i)
+{
+    for (unsigned order = 0; order < BUDDY_ORDERS; order++) {
+        size_t head = i & ~(((size_t)1 << order) - 1);
+        unsigned size = page_array[head].page_order;
+
+        if (size <= BUDDY_MAX_ORDER && i - head < (size_t)1 << size)
+            return head;
+    }
+    return i;
+}
+
+static enum page_state frame_state(size_t i)
+{
+    enum page_state state = page_array[i].page_state;
+
+    return state == PAGE_TAIL ? page_array[memcmd_block_head(i)].page_state
+                              : state;
+}
+
+/* Upper case if all frames of the cell are alike, lower case for what most of
+ * them are that are not free. */
+static char cell(size_t first, size_t frames)
+{
+    size_t seen[PAGE_STATES] = {0};
+    enum page_state most = PAGE_FREE;
+
+    frames = MIN(frames, page_count - first);
+    for (size_t i = first; i < first + frames; i++)
+        seen[MIN((unsigned)frame_state(i), PAGE_STATES - 1u)]++;
+    for (enum page_state s = 0; s < PAGE_STATES; s++)
+        if (s != PAGE_FREE && seen[s] &&
+            (most == PAGE_FREE || seen[s] > seen[most]))
+            most = s;
+    if (seen[most] == frames || letters[most] < 'A')
+        return letters[most];
+    return (char)(letters[most] + 'a' - 'A');
+}
+
+static size_t frames_per_cell(void)
+{
+    size_t k = 1;
+
+    while (k * ROW_CELLS * ROWS < page_count)
+        k *= 2;
+    return k;
+}
+
+static void print_picture(void)
+{
+    size_t k = frames_per_cell();
+
+    kprintf("each cell is %zu frame%s, %zu KiB; a row is %zu KiB\n", k,
+            k == 1 ? "" : "s", k * KIB_PER_PAGE, k * ROW_CELLS * KIB_PER_PAGE);
+    for (size_t i = 0; i < page_count && !shell_interrupted(); i += k) {
+        if (i / k % ROW_CELLS == 0)
+            kprintf("%s0x%08lx ", i ? "\n" : "",
+                    (unsigned long)i << PAGE_SHIFT);
+        kprintf("%c", cell(i, k));
+    }
+    kprintf("\n");
+}
+
+static void count_states(size_t count[PAGE_STATES])
+{
+    for (size_t i = 0; i < page_count; i++)
+        count[MIN((unsigned)frame_state(i), PAGE_STATES - 1u)]++;
+}
+
+static void print_legend(void)
+{
+    static const char *const what[PAGE_STATES] = {
+        [PAGE_RESERVED] = "holes, BIOS, devices",
+        [PAGE_KERNEL] = "the kernel's image and page array",
+        [PAGE_TAIL] = "blocks without a first frame",
+        [PAGE_FREE] = "free, in buddy's lists",
+        [PAGE_ALLOC] = "handed out by buddy",
+        [PAGE_SLAB] = "slabs",
+        [PAGE_HASH] = "hash tables of caches",
+        [PAGE_LARGE] = "kmem_alloc above the size classes",
+    };
+    size_t count[PAGE_STATES] = {0};
+
+    count_states(count);
+    kprintf("\n%8s %9s\n", "FRAMES", "KIB");
+    for (enum page_state s = 0; s < PAGE_STATES; s++)
+        if (count[s] || s != PAGE_TAIL)
+            kprintf("%8zu %9zu  %c %s\n", count[s], count[s] * KIB_PER_PAGE,
+                    letters[s], what[s]);
+    if (count[PAGE_FREE] != buddy_free_pages())
+        kprintf("! buddy counts %zu free pages\n", buddy_free_pages());
+    kprintf("lower case: a cell of mixed frames; the letter is the commonest "
+            "not free\n");
+    if (page_totals()->total_unused)
+        kprintf("%llu MiB of RAM lie above the direct map, unused\n",
+                (unsigned long long)(page_totals()->total_unused >> 20));
+}
+
+static void json_pages(void)
+{
+    size_t count[PAGE_STATES] = {0};
+
+    count_states(count);
+    kprintf("{\"frames\":%zu", page_count);
+    for (enum page_state s = 0; s < PAGE_STATES; s++)
+        kprintf(",\"%s\":%zu", page_state_name(s), count[s]);
+    kprintf(",\"buddy_free\":%zu,\"unused_bytes\":%llu}\n", buddy_free_pages(),
+            (unsigned long long)page_totals()->total_unused);
+}
+
+/* ---- pages ADDR --------------------------------------------------------- */
+
+#define AROUND 5 /* frames shown on each side */
+
+/* The name of the cache at `owner`, if there is such a cache. */
+static const char *owner_name(const void *owner, struct kmem_cache_stat *st)
+{
+    for (struct kmem_cache *cp = kmem_cache_first(); cp;
+         cp = kmem_cache_next(cp))
+        if (cp == owner) {
+            kmem_cache_stat(cp, st);
+            return st->stat_name;
+        }
+    return owner ? "! no cache" : "";
+}
+
+static void print_frame(size_t i, bool marked)
+{
+    const struct page *p = &page_array[i];
+    struct kmem_cache_stat st;
+    char order[MEMCMD_CELL] = "-";
+
+    if (p->page_order != PAGE_NO_ORDER)
+        snprintf(order, sizeof(order), "%u", p->page_order);
+    kprintf("%c %7zu 0x%08lx 0x%08lx %-9s %5s  ", marked ? '>' : ' ', i,
+            (unsigned long)page_to_phys(p), (unsigned long)page_to_virt(p),
+            page_state_name(p->page_state), order);
+    if (p->page_state == PAGE_TAIL)
+        kprintf("of the %s block at frame %zu", page_state_name(frame_state(i)),
+                memcmd_block_head(i));
+    else if (p->page_state == PAGE_SLAB || p->page_state == PAGE_HASH)
+        kprintf("%s", owner_name(p->page_owner, &st));
+    kprintf("\n");
+}
+
+/* Takes kernel addresses and, below them, physical ones. */
+static int pages_around(const char *word)
+{
+    uintptr_t base = (uintptr_t)mm_phys_to_virt(0);
+    uintptr_t addr;
+    size_t frame, first;
+
+    if (!memcmd_address(word, &addr))
+        return 1;
+    frame = (addr >= base ? addr - base : addr) >> PAGE_SHIFT;
+    if (frame >= page_count)
+        return shell_error("no frame is managed at 0x%lx; they end at 0x%lx",
+                           (unsigned long)addr,
+                           (unsigned long)page_count << PAGE_SHIFT);
+    first = frame > AROUND ? frame - AROUND : 0;
+    kprintf("  %7s %-10s %-10s %-9s %5s  %s\n", "FRAME", "PHYSICAL", "VIRTUAL",
+            "STATE", "ORDER", "OWNER");
+    for (size_t i = first; i <= frame + AROUND && i < page_count; i++)
+        print_frame(i, i == frame);
+    return 0;
+}
+
+static int cmd_pages(int argc, char **argv)
+{
+    uint32_t options;
+
+    if (!shell_options(&argc, argv, "j", &options))
+        return 1;
+    if (argc > 2)
+        return shell_error("wants one address at most; `pages` shows all");
+    if (argc == 2)
+        return pages_around(argv[1]);
+    if (options & SHELL_OPTION('j')) {
+        json_pages();
+    } else {
+        print_picture();
+        print_legend();
+    }
+    return 0;
+}
+
+SHELL_COMMAND(pages, "pages [-j] [ADDR]",
+              "a picture of physical memory and who owns it",
+              "All page frames, 64 cells in a row, a letter per owner; with\n"
+              "an address the frames around it, one by one. Addresses from\n"
+              "the kernel's base on are virtual, lower ones physical.\n"
+              "  -j  the counts as one JSON object\n"
+              "Example: pages kmain",
+              cmd_pages, NULL);

@@ -1,0 +1,442 @@
+/*
+ * kmem: a playground. Make a cache, allocate and free objects in LIFO, FIFO or
+ * random order, and look with `slabs`, `cache`, `colours`, `reap` and the rest.
+ *
+ * What is out is remembered in records from caches of the playground's own, so
+ * that the objects under study are touched by nobody but the slab allocator.
+ * Those caches exist only as long as something is being played with.
+ *
+ *     play_caches ─ play_cache ─ play_cache
+ *                      │
+ *                      └─ play_object ─ play_object   newest first
+ */
+#include "drivers/console.h"
+#include "kernel/lib/list.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/shell.h"
+#include "mm/buddy.h"
+
+#define RESERVE      8  /* one part in so many of memory stays free */
+#define SHUFFLE_BITS 24 /* random bits by which objects are shuffled */
+
+struct play_cache {
+    struct list play_link;
+    struct kmem_cache *play_cp;
+    struct list play_objects; /* newest first */
+    size_t play_count;
+};
+
+struct play_object {
+    struct list play_link;
+    void *play_addr;
+};
+
+static struct list play_caches = LIST_INIT(play_caches);
+static struct kmem_cache *cache_cache;  /* of struct play_cache */
+static struct kmem_cache *object_cache; /* of struct play_object */
+static uint32_t play_random = 1;
+
+/* Visible in a dump: which objects were constructed, which destructed. */
+static void play_ctor(void *obj, size_t size)
+{
+    memset(obj, 'c', size);
+}
+
+static void play_dtor(void *obj, size_t size)
+{
+    memset(obj, 'd', size);
+}
+
+/* ---- arguments ---------------------------------------------------------- */
+
+static struct play_cache *find_played(const char *name)
+{
+    struct kmem_cache *cp = kmem_cache_find(name);
+
+    list_for_each (l, &play_caches) {
+        struct play_cache *pc = list_entry(l, struct play_cache, play_link);
+
+        if (pc->play_cp == cp)
+            return pc;
+    }
+    shell_error(cp ? "'%s' was not made here; `kmem list` shows what was"
+                   : "no cache is called '%s'; `kmem create` makes one",
+                name);
+    return NULL;
+}
+
+static int wrong_count(const char *word)
+{
+    return shell_error("'%s' is no count; write a number from 1 on", word);
+}
+
+static bool good_name(const char *name)
+{
+    for (size_t i = 0; name[i]; i++) {
+        char c = name[i] | 0x20;
+        bool digit = name[i] >= '0' && name[i] <= '9';
+
+        if (!((c >= 'a' && c <= 'z') || name[i] == '_' || (digit && i)))
+            return false;
+    }
+    return *name && strlen(name) <= KMEM_NAME_MAX;
+}
+
+/* What `kmem create` was given. */
+struct play_order {
+    uint32_t order_size;
+    uint32_t order_align;
+    bool order_ctor;
+};
+
+static int read_order(int argc, char **argv, struct play_order *o)
+{
+    int i = 4;
+
+    if (argc < 4)
+        return shell_error("create wants a name and a size; "
+                           "`kmem create box 200`");
+    if (!good_name(argv[2]))
+        return shell_error("'%s' is no name; letters, digits and _, at most "
+                           "%u, no digit first",
+                           argv[2], KMEM_NAME_MAX);
+    if (kmem_cache_find(argv[2]))
+        return shell_error("'%s' exists; take another name", argv[2]);
+    if (!parse_u32(argv[3], &o->order_size) || o->order_size == 0 ||
+        o->order_size > KMEM_SIZE_MAX)
+        return shell_error("'%s' is no size; 1 to %u bytes", argv[3],
+                           KMEM_SIZE_MAX);
+    if (i < argc && parse_u32(argv[i], &o->order_align)) {
+        if ((o->order_align & (o->order_align - 1)) ||
+            o->order_align > PAGE_SIZE)
+            return shell_error("'%s' is no alignment; 0, or a power of two up "
+                               "to %u",
+                               argv[i], PAGE_SIZE);
+        i++;
+    }
+    if (i < argc && strcmp(argv[i], "ctor") == 0)
+        o->order_ctor = argv[i++];
+    if (i < argc)
+        return shell_error("'%s' is one word too many; after the size come "
+                           "[ALIGN] [ctor]",
+                           argv[i]);
+    return 0;
+}
+
+/* ---- create and destroy ------------------------------------------------- */
+
+static bool open_playground(void)
+{
+    if (!cache_cache)
+        cache_cache = kmem_cache_create(
+            "kmem_play_cache", sizeof(struct play_cache), 0, NULL, NULL);
+    if (!object_cache)
+        object_cache = kmem_cache_create(
+            "kmem_play", sizeof(struct play_object), 0, NULL, NULL);
+    return cache_cache && object_cache;
+}
+
+static void close_playground(void)
+{
+    if (!list_empty(&play_caches))
+        return;
+    if (cache_cache && kmem_cache_destroy(cache_cache) == 0)
+        cache_cache = NULL;
+    if (object_cache && kmem_cache_destroy(object_cache) == 0)
+        object_cache = NULL;
+}
+
+static struct play_cache *make_cache(const char *name,
+                                     const struct play_order *o)
+{
+    struct play_cache *pc;
+
+    if (!open_playground())
+        return NULL;
+    pc = kmem_cache_alloc(cache_cache, KM_NOSLEEP);
+    if (!pc)
+        return NULL;
+    pc->play_cp = kmem_cache_create(name, o->order_size, o->order_align,
+                                    o->order_ctor ? play_ctor : NULL,
+                                    o->order_ctor ? play_dtor : NULL);
+    if (!pc->play_cp) {
+        kmem_cache_free(cache_cache, pc);
+        return NULL;
+    }
+    list_init(&pc->play_objects);
+    pc->play_count = 0;
+    list_insert_before(&play_caches, &pc->play_link);
+    return pc;
+}
+
+static int play_create(int argc, char **argv)
+{
+    struct play_order order = {0};
+    struct kmem_cache_stat st;
+    struct play_cache *pc;
+
+    if (read_order(argc, argv, &order))
+        return 1;
+    pc = make_cache(argv[2], &order);
+    if (!pc) {
+        close_playground();
+        return shell_error("there is no memory for a cache; `kmem list` shows "
+                           "what could be freed");
+    }
+    kmem_cache_stat(pc->play_cp, &st);
+    kprintf("%s: %zu bytes each, chunk %zu, %zu in a slab of %zu page%s; "
+            "no slab yet\n",
+            st.stat_name, st.stat_size, st.stat_chunk, st.stat_slab_objects,
+            st.stat_slab_pages, st.stat_slab_pages == 1 ? "" : "s");
+    return 0;
+}
+
+/* With objects out the slab allocator itself refuses and says so. */
+static int play_destroy(int argc, char **argv)
+{
+    struct play_cache *pc;
+    int error;
+
+    if (argc != 3)
+        return shell_error("destroy wants one cache; `kmem destroy box`");
+    pc = find_played(argv[2]);
+    if (!pc)
+        return 1;
+    error = kmem_cache_destroy(pc->play_cp);
+    if (error == -KMEM_EBUSY)
+        return shell_error("%zu objects are out; `kmem free %s all` first",
+                           pc->play_count, argv[2]);
+    if (error)
+        return shell_error("a reap is running; try again in a moment");
+    list_remove(&pc->play_link);
+    kmem_cache_free(cache_cache, pc);
+    close_playground();
+    kprintf("%s is gone and its pages are back\n", argv[2]);
+    return 0;
+}
+
+/* ---- alloc and free ----------------------------------------------------- */
+
+static bool memory_is_short(void)
+{
+    struct buddy_stat st;
+
+    buddy_stat(&st);
+    return st.stat_free_pages < st.stat_total_pages / RESERVE;
+}
+
+static bool alloc_one(struct play_cache *pc)
+{
+    struct play_object *po;
+
+    if (memory_is_short())
+        return false;
+    po = kmem_cache_alloc(object_cache, KM_NOSLEEP);
+    if (!po)
+        return false;
+    po->play_addr = kmem_cache_alloc(pc->play_cp, KM_NOSLEEP);
+    if (!po->play_addr) {
+        kmem_cache_free(object_cache, po);
+        return false;
+    }
+    list_insert_after(&pc->play_objects, &po->play_link);
+    pc->play_count++;
+    return true;
+}
+
+static void free_one(struct play_cache *pc, struct list *l)
+{
+    struct play_object *po = list_entry(l, struct play_object, play_link);
+
+    list_remove(l);
+    kmem_cache_free(pc->play_cp, po->play_addr);
+    kmem_cache_free(object_cache, po);
+    pc->play_count--;
+}
+
+static void print_state(const struct play_cache *pc, char sign, size_t n)
+{
+    struct kmem_cache_stat st;
+
+    kmem_cache_stat(pc->play_cp, &st);
+    kprintf("%s: %c%zu objects: %zu of %zu in use; slabs: %zu full, "
+            "%zu partial, %zu free\n",
+            st.stat_name, sign, n, st.stat_inuse, st.stat_total, st.stat_full,
+            st.stat_partial, st.stat_complete);
+}
+
+static int play_alloc(int argc, char **argv)
+{
+    struct play_cache *pc;
+    uint32_t want;
+    size_t n = 0;
+
+    if (argc != 4)
+        return shell_error("alloc wants a cache and a count; "
+                           "`kmem alloc box 100`");
+    pc = find_played(argv[2]);
+    if (!pc)
+        return 1;
+    if (!parse_u32(argv[3], &want) || want == 0)
+        return wrong_count(argv[3]);
+    while (n < want && !shell_interrupted() && alloc_one(pc))
+        n++;
+    print_state(pc, '+', n);
+    if (n == want || shell_interrupted())
+        return 0;
+    if (memory_is_short())
+        return shell_error("stopped after %zu; the last eighth of memory is "
+                           "not for playing",
+                           n);
+    return shell_error("stopped after %zu; no run of pages is left for a slab, "
+                       "see `buddyinfo`",
+                       n);
+}
+
+/* Moves `n` of the objects, picked at random, to `out` (Knuth's Algorithm S:
+ * volume 2, section 3.4.2). */
+static void pick(struct play_cache *pc, size_t n, struct list *out)
+{
+    size_t left = pc->play_count;
+    struct list *next;
+
+    for (struct list *l = pc->play_objects.next; n; l = next, left--) {
+        next = l->next;
+        if (memcmd_random(&play_random) % left >= n)
+            continue;
+        list_remove(l);
+        list_insert_before(out, l);
+        n--;
+    }
+}
+
+/* Sorts by random bits: each pass moves half the list behind the other. */
+static void shuffle(struct list *head)
+{
+    for (int bit = 0; bit < SHUFFLE_BITS; bit++) {
+        struct list *last = head->prev;
+        struct list *next = head->next;
+        bool more = !list_empty(head);
+
+        while (more) {
+            struct list *l = next;
+
+            more = l != last;
+            next = l->next;
+            if (memcmd_random(&play_random) & 0x10000) {
+                list_remove(l);
+                list_insert_before(head, l);
+            }
+        }
+    }
+}
+
+static void free_in_order(struct play_cache *pc, size_t n, bool newest)
+{
+    while (n--)
+        free_one(pc, newest ? pc->play_objects.next : pc->play_objects.prev);
+}
+
+static void free_at_random(struct play_cache *pc, size_t n)
+{
+    struct list picked = LIST_INIT(picked);
+
+    pick(pc, n, &picked);
+    shuffle(&picked);
+    while (!list_empty(&picked))
+        free_one(pc, picked.next);
+}
+
+static int play_free(int argc, char **argv)
+{
+    const char *how = argc == 5 ? argv[4] : "lifo";
+    struct play_cache *pc;
+    uint32_t n;
+
+    if (argc != 4 && argc != 5)
+        return shell_error("free wants a cache and a count; "
+                           "`kmem free box 50 random`");
+    pc = find_played(argv[2]);
+    if (!pc)
+        return 1;
+    if (strcmp(argv[3], "all") == 0)
+        n = pc->play_count;
+    else if (!parse_u32(argv[3], &n) || n == 0)
+        return wrong_count(argv[3]);
+    if (n > pc->play_count)
+        return shell_error("only %zu objects are out; `kmem free %s all`",
+                           pc->play_count, argv[2]);
+    if (strcmp(how, "random") == 0)
+        free_at_random(pc, n);
+    else if (strcmp(how, "lifo") == 0 || strcmp(how, "fifo") == 0)
+        free_in_order(pc, n, *how == 'l');
+    else
+        return shell_error("'%s' is no order; it is lifo, fifo or random", how);
+    print_state(pc, '-', n);
+    return 0;
+}
+
+/* ---- list --------------------------------------------------------------- */
+
+static int play_list(int argc, char **argv)
+{
+    if (argc != 2)
+        return shell_error("list takes no '%s'; `slabs NAME` shows one cache",
+                           argv[2]);
+    if (list_empty(&play_caches)) {
+        kprintf("nothing is being played with; `kmem create box 200` makes a "
+                "cache\n");
+        return 0;
+    }
+    kprintf("%-31s %7s %7s %7s %7s %7s %4s\n", "CACHE", "SIZE", "CHUNK", "OUT",
+            "SLABS", "MEM/K", "CTOR");
+    list_for_each (l, &play_caches) {
+        struct play_cache *pc = list_entry(l, struct play_cache, play_link);
+        struct kmem_cache_stat st;
+
+        kmem_cache_stat(pc->play_cp, &st);
+        kprintf("%-31s %7zu %7zu %7zu %7zu %7zu %4s\n", st.stat_name,
+                st.stat_size, st.stat_chunk, pc->play_count, st.stat_slabs,
+                st.stat_mem / 1024,
+                st.stat_flags & KMEM_STAT_CTOR ? "yes" : "no");
+    }
+    return 0;
+}
+
+static int cmd_kmem(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*run)(int argc, char **argv);
+    } verbs[] = {
+        {"create", play_create},   {"alloc", play_alloc}, {"free", play_free},
+        {"destroy", play_destroy}, {"list", play_list},
+    };
+
+    if (argc < 2)
+        return shell_error("wants create, alloc, free, destroy or list after "
+                           "it");
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+        if (strcmp(argv[1], verbs[i].name) == 0)
+            return verbs[i].run(argc, argv);
+    return shell_error("'%s' is nothing to do; create, alloc, free, destroy or "
+                       "list",
+                       argv[1]);
+}
+
+SHELL_COMMAND(
+    kmem,
+    "kmem create NAME SIZE [ALIGN] [ctor] | alloc NAME N | "
+    "free NAME N|all [lifo|fifo|random] | destroy NAME | list",
+    "a playground: make a cache, allocate, free, look",
+    "  create NAME SIZE [ALIGN] [ctor]   a cache; ctor fills objects with 'c'\n"
+    "  alloc NAME N                      N objects more\n"
+    "  free NAME N|all [ORDER]           lifo (newest first), fifo or random\n"
+    "  destroy NAME                      refused while objects are out\n"
+    "  list                              the caches made here\n"
+    "An eighth of memory always stays free.\n"
+    "Example: kmem create box 200; kmem alloc box 50; kmem free box 20 "
+    "random;\n"
+    "         slabs box; kmem free box all; reap -a box; kmem destroy box",
+    cmd_kmem, shell_complete_cache);

@@ -1,0 +1,280 @@
+/*
+ * reap and ws: giving free slabs back, and the working set that is kept
+ * (paper, section 3.4).
+ */
+#include "drivers/console.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/shell.h"
+#include "mm/buddy.h"
+#include "mm/segkmem.h"
+
+/* What `reap` did, over all rows. */
+struct reap_sum {
+    struct kmem_reap_result rs_all;
+    size_t rs_rows;
+};
+
+static void print_head(void)
+{
+    kprintf("%-*s %6s %6s %6s %8s %9s %6s %6s\n", MEMCMD_NAME, "CACHE", "T",
+            "m", "L", "REAPABLE", "LAST-REAP", "FREED", "KEPT");
+}
+
+/* How long ago the cache was last reaped. */
+static const char *last_reap(const struct kmem_cache_stat *st,
+                             char buf[MEMCMD_CELL])
+{
+    uint64_t now = mm_clock_ms();
+
+    if (st->stat_reaps == 0)
+        return "never";
+    return memcmd_age(now - MIN(now, st->stat_last_reap_ms), buf);
+}
+
+static void print_row(const struct kmem_cache_stat *st, size_t reapable,
+                      size_t freed, size_t kept)
+{
+    char age[MEMCMD_CELL];
+
+    memcmd_print_name(st->stat_name, MEMCMD_NAME);
+    kprintf(" %6zu %6zu %6zu %8zu %9s %6zu %6zu\n", st->stat_complete,
+            st->stat_ws_min, st->stat_ws_limit, reapable, last_reap(st, age),
+            freed, kept);
+}
+
+/* ---- reap --------------------------------------------------------------- */
+
+static void reap_one(struct kmem_cache *cp, enum kmem_reap_mode mode,
+                     bool always, struct reap_sum *sum)
+{
+    struct kmem_reap_result dry, real;
+    struct kmem_cache_stat st;
+
+    kmem_cache_stat(cp, &st);
+    if (st.stat_complete == 0 && !always)
+        return;
+    kmem_cache_reap(cp, KMEM_REAP_DRY, &dry);
+    real = dry;
+    if (mode != KMEM_REAP_DRY)
+        kmem_cache_reap(cp, mode, &real);
+    sum->rs_rows++;
+    sum->rs_all.reap_slabs += real.reap_slabs;
+    sum->rs_all.reap_pages += real.reap_pages;
+    sum->rs_all.reap_objects += real.reap_objects;
+    sum->rs_all.reap_kept += real.reap_kept;
+    print_row(&st, mode == KMEM_REAP_ALL ? st.stat_complete : dry.reap_slabs,
+              mode == KMEM_REAP_DRY ? 0 : real.reap_slabs, real.reap_kept);
+}
+
+/* The allocator's own caches last: the others' slabs give objects back to
+ * them. */
+static void reap_all(enum kmem_reap_mode mode, struct reap_sum *sum)
+{
+    for (int own = 0; own < 2; own++)
+        for (struct kmem_cache *cp = kmem_cache_first(); cp;
+             cp = kmem_cache_next(cp)) {
+            struct kmem_cache_stat st;
+
+            kmem_cache_stat(cp, &st);
+            if ((st.stat_kind == KMEM_KIND_INTERNAL) == own)
+                reap_one(cp, mode, false, sum);
+            if (shell_interrupted())
+                return;
+        }
+}
+
+static size_t segkmem_pages(void)
+{
+    struct segkmem_stat seg;
+
+    segkmem_stat(&seg);
+    return seg.stat_pages;
+}
+
+static void print_outcome(const struct reap_sum *sum, size_t held, size_t free)
+{
+    const struct kmem_reap_result *all = &sum->rs_all;
+
+    kprintf("%zu slabs, %zu pages given back; %zu objects destructed; "
+            "%zu slabs kept\n",
+            all->reap_slabs, all->reap_pages, all->reap_objects,
+            all->reap_kept);
+    kprintf(
+        "slab memory %zu -> %zu KiB; free pages of the machine %zu -> %zu\n",
+        held * PAGE_SIZE / 1024, segkmem_pages() * PAGE_SIZE / 1024, free,
+        buddy_free_pages());
+}
+
+static void print_forecast(const struct reap_sum *sum)
+{
+    kprintf("a reap would give back %zu slabs, %zu pages, and destruct %zu "
+            "objects;\nthe working set would keep %zu slabs. "
+            "Nothing was changed.\n",
+            sum->rs_all.reap_slabs, sum->rs_all.reap_pages,
+            sum->rs_all.reap_objects, sum->rs_all.reap_kept);
+}
+
+static int cmd_reap(int argc, char **argv)
+{
+    enum kmem_reap_mode mode = KMEM_REAP_WS;
+    size_t held = segkmem_pages();
+    size_t free = buddy_free_pages();
+    struct reap_sum sum = {0};
+    struct kmem_cache *cp = NULL;
+    uint32_t options;
+
+    if (!shell_options(&argc, argv, "an", &options))
+        return 1;
+    if (options == (SHELL_OPTION('a') | SHELL_OPTION('n')))
+        return shell_error("-a takes everything, -n nothing; give one of them");
+    if (argc > 2)
+        return shell_error("wants one cache at most; `reap` asks all of them");
+    if (argc == 2 && !(cp = memcmd_cache(argv[1])))
+        return 1;
+    if (options)
+        mode = options & SHELL_OPTION('a') ? KMEM_REAP_ALL : KMEM_REAP_DRY;
+    print_head();
+    if (cp)
+        reap_one(cp, mode, true, &sum);
+    else
+        reap_all(mode, &sum);
+    if (sum.rs_rows == 0)
+        kprintf("(no cache has a free slab)\n");
+    if (mode == KMEM_REAP_DRY)
+        print_forecast(&sum);
+    else
+        print_outcome(&sum, held, free);
+    return 0;
+}
+
+SHELL_COMMAND(reap, "reap [-a|-n] [NAME]", "give free slabs back",
+              "Asks each cache for the slabs whose objects are all free, but\n"
+              "keeps the working set: as many as were in use at some moment\n"
+              "of the last intervals (`ws`).\n"
+              "  T m L      free slabs now; the fewest since the last update;\n"
+              "             the fewest of the interval before\n"
+              "  REAPABLE   the smaller of L and m\n"
+              "  FREED KEPT slabs that went back; free slabs that stay\n"
+              "  -a         every free slab, working set or not\n"
+              "  -n         only say what a reap would do\n"
+              "T, m, L and LAST-REAP are those from before this reap.\n"
+              "Example: kmem create box 400; kmem alloc box 100; "
+              "kmem free box 100; reap -a box",
+              cmd_reap, shell_complete_cache);
+
+/* ---- ws ----------------------------------------------------------------- */
+
+static void print_interval(void)
+{
+    if (kmem_ws_interval == KMEM_WS_INFINITE)
+        kprintf("interval: infinite; a reap keeps every free slab\n");
+    else if (kmem_ws_interval == 0)
+        kprintf("interval: 0; a reap takes every free slab\n");
+    else
+        kprintf("interval: %u.%03u s; at each update L = m, m = T\n",
+                (unsigned)kmem_ws_interval / 1000,
+                (unsigned)kmem_ws_interval % 1000);
+}
+
+static int set_interval(const char *word)
+{
+    uint32_t seconds;
+
+    if (strcmp(word, "never") == 0) {
+        kmem_ws_interval = KMEM_WS_INFINITE;
+    } else if (parse_u32(word, &seconds) && seconds <= 1000000) {
+        kmem_ws_interval = seconds * 1000;
+    } else {
+        return shell_error("'%s' is no interval; write seconds up to 1000000, "
+                           "or never",
+                           word);
+    }
+    print_interval();
+    return 0;
+}
+
+static void show_ws(struct kmem_cache *cp, const struct kmem_cache_stat *st,
+                    bool json)
+{
+    struct kmem_reap_result dry;
+
+    kmem_cache_reap(cp, KMEM_REAP_DRY, &dry);
+    if (!json) {
+        print_row(st, dry.reap_slabs, st->stat_last_reap_freed,
+                  st->stat_last_reap_kept);
+        return;
+    }
+    kprintf("{\"cache\":");
+    shell_json_string(st->stat_name);
+    kprintf(",\"T\":%zu,\"m\":%zu,\"L\":%zu,\"reapable\":%zu,\"reaps\":%llu,"
+            "\"last_reap_ms\":%llu,\"freed\":%zu,\"kept\":%zu}\n",
+            st->stat_complete, st->stat_ws_min, st->stat_ws_limit,
+            dry.reap_slabs, (unsigned long long)st->stat_reaps,
+            (unsigned long long)st->stat_last_reap_ms, st->stat_last_reap_freed,
+            st->stat_last_reap_kept);
+}
+
+/* Without a free slab lately and never reaped there is nothing to show. */
+static bool has_ws(const struct kmem_cache_stat *st)
+{
+    return st->stat_complete || st->stat_ws_min || st->stat_ws_limit ||
+           st->stat_reaps;
+}
+
+static void show_all_ws(bool json)
+{
+    struct memcmd_order at = {0};
+    struct kmem_cache_stat st;
+    struct kmem_cache *cp;
+    size_t rows = 0;
+
+    while ((cp = memcmd_next(&at, memcmd_key_mem, &st)))
+        if (json || has_ws(&st)) {
+            show_ws(cp, &st, json);
+            rows++;
+        }
+    if (rows == 0)
+        kprintf("(no cache has a free slab)\n");
+}
+
+static int cmd_ws(int argc, char **argv)
+{
+    struct kmem_cache *cp = NULL;
+    struct kmem_cache_stat st;
+    uint32_t options;
+    bool json;
+
+    if (!shell_options(&argc, argv, "ij", &options))
+        return 1;
+    if (argc > 2 || ((options & SHELL_OPTION('i')) && argc != 2))
+        return shell_error("wants one cache at most, or -i SECONDS");
+    if (options & SHELL_OPTION('i'))
+        return set_interval(argv[1]);
+    if (argc == 2 && !(cp = memcmd_cache(argv[1])))
+        return 1;
+    json = options & SHELL_OPTION('j');
+    if (!json)
+        print_head();
+    if (cp) {
+        kmem_cache_stat(cp, &st);
+        show_ws(cp, &st, json);
+    } else {
+        show_all_ws(json);
+    }
+    if (!json)
+        print_interval();
+    return 0;
+}
+
+SHELL_COMMAND(ws, "ws [-j] [NAME] | ws -i SECONDS|never",
+              "the working set: free slabs that a reap keeps",
+              "T free slabs now, m the fewest since the last update, L the\n"
+              "fewest of the interval before. A reap gives back the smaller\n"
+              "of L and m: a slab used in the last interval always stays,\n"
+              "one idle for two intervals always goes.\n"
+              "FREED and KEPT tell of the last reap, LAST-REAP how long ago.\n"
+              "  -i  sets the interval; 0 keeps nothing, never everything\n"
+              "  -j  JSON lines\n"
+              "Example: ws kmem_alloc_64",
+              cmd_ws, shell_complete_cache);

@@ -1,0 +1,402 @@
+/*
+ * slabs: a cache's slabs in the order of its list (paper, section 3.3), a
+ * cell per object.
+ * colours: where slab colouring (section 4) puts objects in a processor cache
+ * of 64 sets with lines of 64 bytes.
+ */
+#include "drivers/console.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/shell.h"
+
+#define CELLS_BESIDE 28 /* as many fit behind a row's other columns */
+#define CELLS_BELOW  64 /* in a row of their own */
+#define SHOWN        8  /* slabs of each state that are shown without -v */
+#define BINS         11 /* of the histogram */
+#define BAR          40
+
+/* ---- slabs -------------------------------------------------------------- */
+
+static void print_cells(struct kmem_cache *cp, size_t n, size_t chunks)
+{
+    uint8_t map[MEMCMD_MAP_BITS / 8] = {0};
+    bool below = chunks > CELLS_BESIDE;
+    size_t got = kmem_slab_map(cp, n, map, MEMCMD_MAP_BITS);
+
+    got = MIN(got, (size_t)MEMCMD_MAP_BITS);
+    for (size_t i = 0; i < got; i++) {
+        if (below && i % CELLS_BELOW == 0)
+            kprintf("\n       %4zu ", i);
+        else if (i == 0)
+            kprintf(" ");
+        kprintf("%c", memcmd_map_used(map, i) ? '#' : '.');
+    }
+    kprintf("\n");
+}
+
+static void print_slab(struct kmem_cache *cp, size_t n,
+                       const struct kmem_slab_stat *st)
+{
+    char idle[MEMCMD_CELL] = "-";
+
+    if (st->stat_state == KMEM_SLAB_COMPLETE)
+        memcmd_age(st->stat_idle_ms, idle);
+    kprintf("%c 0x%08lx 0x%08lx %6zu %3zu/%-3zu %-7s %6s",
+            st->stat_freelist ? '>' : ' ', (unsigned long)st->stat_slab,
+            (unsigned long)st->stat_base, st->stat_colour, st->stat_refcnt,
+            st->stat_chunks, memcmd_state_name(st->stat_state), idle);
+    print_cells(cp, n, st->stat_chunks);
+}
+
+static void json_slab(struct kmem_cache *cp, size_t n,
+                      const struct kmem_slab_stat *st)
+{
+    uint8_t map[MEMCMD_MAP_BITS / 8] = {0};
+    size_t got = kmem_slab_map(cp, n, map, MEMCMD_MAP_BITS);
+
+    kprintf("{\"slab\":%lu,\"base\":%lu,\"colour\":%zu,\"used\":%zu,"
+            "\"objects\":%zu,\"state\":\"%s\",\"freelist\":%s,\"idle_ms\":%llu,"
+            "\"cells\":\"",
+            (unsigned long)st->stat_slab, (unsigned long)st->stat_base,
+            st->stat_colour, st->stat_refcnt, st->stat_chunks,
+            memcmd_state_name(st->stat_state),
+            st->stat_freelist ? "true" : "false",
+            (unsigned long long)st->stat_idle_ms);
+    for (size_t i = 0; i < MIN(got, (size_t)MEMCMD_MAP_BITS); i++)
+        kprintf("%c", memcmd_map_used(map, i) ? '#' : '.');
+    kprintf("\"}\n");
+}
+
+/* What one walk over the slabs gathers. */
+struct slab_walk {
+    bool walk_all;
+    bool walk_json;
+    size_t walk_state[3]; /* by enum kmem_slab_state */
+    size_t walk_used[BINS];
+    bool walk_freelist;
+};
+
+/* The bin of `used` out of `n`: the first is 0 alone, the last n alone. */
+static size_t used_bin(size_t used, size_t n)
+{
+    if (used == 0)
+        return 0;
+    return used >= n ? BINS - 1 : 1 + (used - 1) * (BINS - 2) / MAX(n - 1, 1u);
+}
+
+static void end_of_run(const struct slab_walk *walk, enum kmem_slab_state state)
+{
+    if (!walk->walk_all && !walk->walk_json && walk->walk_state[state] > SHOWN)
+        kprintf("  ... and %zu more %s slabs (-v shows them)\n",
+                walk->walk_state[state] - SHOWN, memcmd_state_name(state));
+}
+
+static void visit_slab(struct kmem_cache *cp, size_t n,
+                       const struct kmem_slab_stat *st, struct slab_walk *walk)
+{
+    size_t seen = walk->walk_state[st->stat_state]++;
+
+    walk->walk_used[used_bin(st->stat_refcnt, st->stat_chunks)]++;
+    walk->walk_freelist |= st->stat_freelist;
+    if (walk->walk_json)
+        json_slab(cp, n, st);
+    else if (walk->walk_all || seen < SHOWN)
+        print_slab(cp, n, st);
+}
+
+/* False if ^C ended it. Bounded by the count that the cache had before. */
+static bool walk_slabs(struct kmem_cache *cp, size_t slabs,
+                       struct slab_walk *walk)
+{
+    struct kmem_slab_stat st, last = {0};
+
+    for (size_t n = 0; n < slabs && kmem_slab_stat(cp, n, &st); n++) {
+        if (n && st.stat_state != last.stat_state)
+            end_of_run(walk, last.stat_state);
+        visit_slab(cp, n, &st, walk);
+        last = st;
+        if (shell_interrupted())
+            return false;
+    }
+    if (slabs)
+        end_of_run(walk, last.stat_state);
+    return true;
+}
+
+/* The first and last number of used objects that belong in a bin. */
+static bool bin_range(size_t bin, size_t n, size_t *low, size_t *high)
+{
+    bool any = false;
+
+    for (size_t used = 0; used <= n; used++)
+        if (used_bin(used, n) == bin) {
+            *low = any ? *low : used;
+            *high = used;
+            any = true;
+        }
+    return any;
+}
+
+static void print_bin(size_t bin, size_t n, size_t count, size_t slabs)
+{
+    size_t low = 0, high = 0;
+
+    if (!bin_range(bin, n, &low, &high))
+        return;
+    if (low == high)
+        kprintf("%7zu %7zu", low, count);
+    else
+        kprintf("%3zu-%-3zu %7zu", low, high, count);
+    for (size_t b = 0; b < (count * BAR + slabs - 1) / slabs; b++)
+        kprintf("%s", b ? "=" : "  =");
+    kprintf("\n");
+}
+
+static void print_histogram(const struct kmem_cache_stat *st,
+                            const struct slab_walk *walk)
+{
+    if (!walk->walk_freelist)
+        kprintf("> no slab has a free object: the next one makes a slab\n");
+    kprintf("\n%7s %7s   objects used of %zu\n", "USED", "SLABS",
+            st->stat_slab_objects);
+    for (size_t bin = 0; bin < BINS; bin++)
+        print_bin(bin, st->stat_slab_objects, walk->walk_used[bin],
+                  MAX(st->stat_slabs, 1u));
+}
+
+static int cmd_slabs(int argc, char **argv)
+{
+    struct slab_walk walk = {0};
+    struct kmem_cache_stat st;
+    struct kmem_cache *cp;
+    uint32_t options;
+
+    if (!shell_options(&argc, argv, "vj", &options))
+        return 1;
+    if (argc != 2)
+        return shell_error("wants one cache; `slabs kmem_alloc_64`, or "
+                           "`kmastat` for all");
+    cp = memcmd_cache(argv[1]);
+    if (!cp)
+        return 1;
+    kmem_cache_stat(cp, &st);
+    walk.walk_all = options & SHELL_OPTION('v');
+    walk.walk_json = options & SHELL_OPTION('j');
+    if (!walk.walk_json && st.stat_slabs == 0) {
+        kprintf("%s has no slabs: the first allocation makes one of %zu "
+                "objects\n",
+                st.stat_name, st.stat_slab_objects);
+        return 0;
+    }
+    if (!walk.walk_json)
+        kprintf("  %-10s %-10s %6s %7s %-7s %6s # used . free\n", "SLAB",
+                "BASE", "COLOUR", "USED/N", "STATE", "IDLE");
+    if (walk_slabs(cp, st.stat_slabs, &walk) && !walk.walk_json)
+        print_histogram(&st, &walk);
+    return 0;
+}
+
+SHELL_COMMAND(slabs, "slabs [-v|-j] NAME",
+              "a picture of a cache's slabs, a cell per object",
+              "A row per slab, in the order of the cache's list: first those\n"
+              "with every object out, then partial ones, then free ones. `>`\n"
+              "is the freelist pointer: the next object comes from there.\n"
+              "  SLAB BASE  the kmem_slab; its first page\n"
+              "  COLOUR     bytes before the first object\n"
+              "  IDLE       for how long all its objects have been free\n"
+              "  -v         every slab; else the first 8 of each state\n"
+              "  -j         a JSON object per slab\n"
+              "Example: slabs kmem_alloc_224",
+              cmd_slabs, shell_complete_cache);
+
+/* ---- colours ------------------------------------------------------------ */
+
+#define SETS       64
+#define LINE_BYTES 64
+#define HOT_BYTES  48   /* of each object, from its start */
+#define COLOURS    512  /* more are counted together */
+#define WALK_MAX   4096 /* slabs */
+#define PAIRS      5    /* of COLOUR and SLABS in a line */
+
+struct heat {
+    size_t heat_slabs[COLOURS]; /* by colour / align */
+    size_t heat_other;
+    size_t heat_set[SETS];   /* objects whose hot bytes touch the set */
+    size_t heat_plain[SETS]; /* the same, had all slabs colour 0 */
+};
+
+/* Too big for a stack; one shell, one command at a time. */
+static struct heat heat;
+
+static void touch(size_t *sets, size_t offset)
+{
+    size_t first = offset / LINE_BYTES;
+    size_t last = (offset + HOT_BYTES - 1) / LINE_BYTES;
+
+    for (size_t line = first; line <= last; line++)
+        sets[line % SETS]++;
+}
+
+static void heat_slab(const struct kmem_cache_stat *st,
+                      const struct kmem_slab_stat *slab)
+{
+    size_t colour = slab->stat_colour / st->stat_align;
+
+    if (colour < COLOURS)
+        heat.heat_slabs[colour]++;
+    else
+        heat.heat_other++;
+    for (size_t i = 0; i < slab->stat_chunks; i++) {
+        size_t offset = slab->stat_base + i * st->stat_chunk;
+
+        touch(heat.heat_plain, offset);
+        touch(heat.heat_set, offset + slab->stat_colour);
+    }
+}
+
+/* Returns how many slabs it looked at. */
+static size_t heat_cache(struct kmem_cache *cp,
+                         const struct kmem_cache_stat *st)
+{
+    struct kmem_slab_stat slab;
+    size_t slabs = MIN(st->stat_slabs, (size_t)WALK_MAX);
+    size_t n = 0;
+
+    memset(&heat, 0, sizeof(heat));
+    for (; n < slabs && kmem_slab_stat(cp, n, &slab); n++) {
+        heat_slab(st, &slab);
+        if (shell_interrupted())
+            break;
+    }
+    return n;
+}
+
+static size_t sets_touched(const size_t *sets)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < SETS; i++)
+        n += sets[i] != 0;
+    return n;
+}
+
+static void print_heat(const char *label, const size_t *sets)
+{
+    size_t most = 1;
+
+    for (size_t i = 0; i < SETS; i++)
+        most = MAX(most, sets[i]);
+    kprintf("%-9s", label);
+    for (size_t i = 0; i < SETS; i++)
+        kprintf("%c", sets[i] ? (char)('0' + sets[i] * 9 / most) : '.');
+    kprintf("\n%-9s%zu of %u sets, at most %zu objects in one\n", "",
+            sets_touched(sets), SETS, most);
+}
+
+static void print_colour_rows(const struct kmem_cache_stat *st)
+{
+    size_t colours =
+        MIN(st->stat_colour_max / st->stat_align + 1, (size_t)COLOURS);
+
+    for (size_t i = 0; i < MIN(colours, (size_t)PAIRS); i++)
+        kprintf("%sCOLOUR  SLABS", i ? "   " : "");
+    for (size_t i = 0; i < colours; i++)
+        kprintf("%s%6zu %6zu%s", i % PAIRS ? "  " : "\n", i * st->stat_align,
+                heat.heat_slabs[i],
+                i * st->stat_align == st->stat_colour_next ? "<" : " ");
+    kprintf("\n< the next slab's colour");
+    if (heat.heat_other)
+        kprintf("; %zu slabs have higher ones", heat.heat_other);
+    kprintf("\n");
+}
+
+static int colours_one(struct kmem_cache *cp, const struct kmem_cache_stat *st)
+{
+    size_t walked = heat_cache(cp, st);
+
+    print_colour_rows(st);
+    kprintf("\nThe first %u bytes of each object in a cache of %u sets with "
+            "lines of %u\nbytes: digits are tenths of the fullest set, a dot "
+            "is a set never touched.\n",
+            HOT_BYTES, SETS, LINE_BYTES);
+    print_heat("coloured", heat.heat_set);
+    print_heat("all at 0", heat.heat_plain);
+    if (walked < st->stat_slabs)
+        kprintf("(the first %zu slabs of %zu)\n", walked, st->stat_slabs);
+    return 0;
+}
+
+static void colours_row(struct kmem_cache *cp, const struct kmem_cache_stat *st,
+                        bool json)
+{
+    size_t colours = st->stat_colour_max / st->stat_align + 1;
+
+    heat_cache(cp, st);
+    if (json) {
+        kprintf("{\"cache\":");
+        shell_json_string(st->stat_name);
+        kprintf(",\"colours\":%zu,\"step\":%zu,\"next\":%zu,\"slabs\":%zu,"
+                "\"sets\":%zu,\"sets_uncoloured\":%zu}\n",
+                colours, st->stat_align, st->stat_colour_next, st->stat_slabs,
+                sets_touched(heat.heat_set), sets_touched(heat.heat_plain));
+        return;
+    }
+    memcmd_print_name(st->stat_name, MEMCMD_NAME);
+    kprintf(" %7zu %5zu %5zu %6zu %5zu %10zu\n", colours, st->stat_align,
+            st->stat_colour_next, st->stat_slabs, sets_touched(heat.heat_set),
+            sets_touched(heat.heat_plain));
+}
+
+static int colours_all(bool json)
+{
+    struct memcmd_order at = {0};
+    struct kmem_cache_stat st;
+    struct kmem_cache *cp;
+
+    if (!json)
+        kprintf("%-*s %7s %5s %5s %6s %5s %10s\n", MEMCMD_NAME, "CACHE",
+                "COLOURS", "STEP", "NEXT", "SLABS", "SETS", "UNCOLOURED");
+    while ((cp = memcmd_next(&at, memcmd_key_mem, &st)))
+        if (st.stat_slabs || json)
+            colours_row(cp, &st, json);
+    if (!json)
+        kprintf("sets: cache sets of %u that the first %u bytes of the objects "
+                "touch\n",
+                SETS, HOT_BYTES);
+    return 0;
+}
+
+static int cmd_colours(int argc, char **argv)
+{
+    struct kmem_cache_stat st;
+    struct kmem_cache *cp;
+    uint32_t options;
+    bool json;
+
+    if (!shell_options(&argc, argv, "j", &options))
+        return 1;
+    json = options & SHELL_OPTION('j');
+    if (argc > 2)
+        return shell_error("wants one cache at most; `colours` shows all");
+    if (argc == 1)
+        return colours_all(json);
+    cp = memcmd_cache(argv[1]);
+    if (!cp)
+        return 1;
+    kmem_cache_stat(cp, &st);
+    if (json)
+        colours_row(cp, &st, true);
+    else
+        colours_one(cp, &st);
+    return 0;
+}
+
+SHELL_COMMAND(colours, "colours [-j] [NAME]",
+              "slab colours and the cache sets that objects touch",
+              "Slabs of one cache begin their objects at different offsets,\n"
+              "so that objects spread over the processor's cache. Of one\n"
+              "cache: how many slabs have each colour, and a map of 64 cache\n"
+              "sets, with the colours and as it would be without.\n"
+              "  -j  JSON lines\n"
+              "Example: kmem create box 256; kmem alloc box 200; colours box",
+              cmd_colours, shell_complete_cache);

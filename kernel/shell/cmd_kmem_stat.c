@@ -1,0 +1,562 @@
+/*
+ * kmastat: a row per cache, subtotals, and the check against the supplier
+ * (paper, section 3.1: "statistics").
+ *
+ * The narrow table fits 80 columns: it leaves out SLABS (the sum of the three
+ * in FULL/PART/FREE), FREE (ALLOC less INUSE) and FLAGS, and writes large
+ * numbers short. The wide one (-w) has every column, in full.
+ */
+#include "drivers/console.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/shell.h"
+
+#define NARROW_NAME 16
+
+struct kmastat {
+    memcmd_key_t *ks_key;
+    const char *ks_pattern;
+    unsigned ks_shift; /* MEM is in units of 2^shift bytes */
+    unsigned ks_name;  /* width of the first column */
+    bool ks_unit;      /* -k or -m was given */
+    bool ks_zero;
+    bool ks_wide;
+    bool ks_json;
+    bool ks_sheet;
+};
+
+enum column {
+    COL_SIZE,
+    COL_CHUNK,
+    COL_INUSE,
+    COL_TOTAL,
+    COL_SLABS,
+    COL_STATES,
+    COL_MEM,
+    COL_WASTE,
+    COL_ALLOC,
+    COL_FREE,
+    COL_FAIL,
+    COL_FLAGS,
+    COLUMNS
+};
+
+/* Width 0: not in that table. */
+static const struct {
+    const char *head;
+    uint8_t narrow;
+    uint8_t wide;
+} columns[COLUMNS] = {
+    [COL_SIZE] = {"SIZE", 5, 5},   [COL_CHUNK] = {"CHUNK", 5, 5},
+    [COL_INUSE] = {"INUSE", 5, 6}, [COL_TOTAL] = {"TOTAL", 5, 6},
+    [COL_SLABS] = {"SLABS", 0, 5}, [COL_STATES] = {"FULL/PART/FREE", 14, 14},
+    [COL_MEM] = {"MEM", 5, 8},     [COL_WASTE] = {"WASTE%", 6, 6},
+    [COL_ALLOC] = {"ALLOC", 5, 8}, [COL_FREE] = {"FREE", 0, 8},
+    [COL_FAIL] = {"FAIL", 4, 4},   [COL_FLAGS] = {"FLAGS", 0, 5},
+};
+
+typedef char row_t[COLUMNS][MEMCMD_CELL];
+
+static unsigned column_width(const struct kmastat *ks, int col)
+{
+    return ks->ks_wide ? columns[col].wide : columns[col].narrow;
+}
+
+static char unit_letter(const struct kmastat *ks)
+{
+    return ks->ks_shift == 20 ? 'M' : ks->ks_shift == 10 ? 'K' : 'B';
+}
+
+/* ---- a row -------------------------------------------------------------- */
+
+static void put_count(const struct kmastat *ks, row_t row, int col, uint64_t n)
+{
+    memcmd_count(n, ks->ks_wide ? 20 : MAX(column_width(ks, col), 4u),
+                 row[col]);
+}
+
+/* In full: a unit within a unit would mislead. */
+static void put_mem(const struct kmastat *ks, row_t row, uint64_t bytes)
+{
+    unsigned tenths = (unsigned)((bytes * 10 + MIB(1) / 2) >> 20);
+
+    if (ks->ks_shift != 20)
+        snprintf(row[COL_MEM], MEMCMD_CELL, "%llu",
+                 (unsigned long long)bytes >> ks->ks_shift);
+    else if (tenths >= 10000)
+        snprintf(row[COL_MEM], MEMCMD_CELL, "%u", tenths / 10);
+    else
+        snprintf(row[COL_MEM], MEMCMD_CELL, "%u.%u", tenths / 10, tenths % 10);
+}
+
+static void put_states(row_t row, const struct memcmd_sum *s)
+{
+    char full[MEMCMD_CELL], partial[MEMCMD_CELL], complete[MEMCMD_CELL];
+
+    snprintf(row[COL_STATES], MEMCMD_CELL, "%s/%s/%s",
+             memcmd_count(s->sum_full, 4, full),
+             memcmd_count(s->sum_partial, 4, partial),
+             memcmd_count(s->sum_complete, 4, complete));
+}
+
+static void put_sum(const struct kmastat *ks, row_t row,
+                    const struct memcmd_sum *s)
+{
+    memset(row, 0, sizeof(row_t));
+    put_count(ks, row, COL_INUSE, s->sum_inuse);
+    put_mem(ks, row, s->sum_mem);
+    put_count(ks, row, COL_ALLOC, s->sum_allocs);
+    put_count(ks, row, COL_FREE, s->sum_frees);
+    put_count(ks, row, COL_FAIL, s->sum_fails);
+    if (s->sum_caches == 0) /* whole pages: no slabs, no known waste */
+        return;
+    put_count(ks, row, COL_TOTAL, s->sum_total);
+    put_count(ks, row, COL_SLABS, s->sum_slabs);
+    put_states(row, s);
+    memcmd_percent(memcmd_waste(s->sum_used, s->sum_mem), row[COL_WASTE]);
+}
+
+static void put_flags(row_t row, unsigned flags)
+{
+    char *p = row[COL_FLAGS];
+
+    if (flags & KMEM_STAT_LARGE)
+        *p++ = 'L';
+    if (flags & KMEM_STAT_CTOR)
+        *p++ = 'C';
+    if (flags & KMEM_STAT_DTOR)
+        *p++ = 'D';
+    if (flags & KMEM_STAT_SUPPLY)
+        *p++ = 'S';
+    if (p == row[COL_FLAGS])
+        *p++ = '-';
+    *p = '\0';
+}
+
+static void print_cells(const struct kmastat *ks, row_t row, int from)
+{
+    int end = COLUMNS;
+
+    while (end > from && row[end - 1][0] == '\0')
+        end--;
+    for (int col = from; col < end; col++)
+        if (column_width(ks, col))
+            kprintf(" %*s", (int)column_width(ks, col), row[col]);
+    kprintf("\n");
+}
+
+static void print_cache(const struct kmastat *ks,
+                        const struct kmem_cache_stat *st)
+{
+    char name[KMEM_NAME_MAX + 2];
+    struct memcmd_sum sum = {0};
+    row_t row;
+
+    memcmd_add(&sum, st);
+    put_sum(ks, row, &sum);
+    put_count(ks, row, COL_SIZE, st->stat_size);
+    put_count(ks, row, COL_CHUNK, st->stat_chunk);
+    put_flags(row, st->stat_flags);
+    snprintf(name, sizeof(name), "%s%s", memcmd_bad_row(st) ? "!" : "",
+             st->stat_name);
+    memcmd_print_name(name, ks->ks_name);
+    print_cells(ks, row, COL_SIZE);
+}
+
+/* A sum's label takes the room of SIZE and CHUNK too. */
+static void print_sum(const struct kmastat *ks, const char *label,
+                      const struct memcmd_sum *sum)
+{
+    row_t row;
+
+    put_sum(ks, row, sum);
+    kprintf("%-*s",
+            (int)(ks->ks_name + column_width(ks, COL_SIZE) +
+                  column_width(ks, COL_CHUNK) + 2),
+            label);
+    print_cells(ks, row, COL_INUSE);
+}
+
+static void print_head(const struct kmastat *ks)
+{
+    kprintf("%-*s", (int)ks->ks_name, "CACHE");
+    for (int col = 0; col < COLUMNS; col++) {
+        int width = (int)column_width(ks, col);
+
+        if (width && col == COL_MEM)
+            kprintf(" %*s/%c", width - 2, columns[col].head, unit_letter(ks));
+        else if (width)
+            kprintf(" %*s", width, columns[col].head);
+    }
+    kprintf("\n");
+}
+
+/* ---- totals ------------------------------------------------------------- */
+
+static void print_kinds(const struct kmastat *ks, const struct memcmd_totals *t)
+{
+    static const char *const labels[MEMCMD_KINDS] = {
+        [KMEM_KIND_NAMED] = "named caches",
+        [KMEM_KIND_CLASS] = "kmem_alloc classes",
+        [KMEM_KIND_INTERNAL] = "the allocator's own",
+    };
+    char label[40];
+
+    for (int kind = 0; kind < MEMCMD_KINDS; kind++) {
+        snprintf(label, sizeof(label), "%s (%zu)", labels[kind],
+                 t->total_kind[kind].sum_caches);
+        print_sum(ks, label, &t->total_kind[kind]);
+    }
+    snprintf(label, sizeof(label), "oversize (above %u)", KMEM_MAXBUF);
+    print_sum(ks, label, &t->total_large);
+    print_sum(ks, "TOTAL", &t->total_all);
+}
+
+/* A row with nothing but memory, and what there is to say of it. */
+static void print_mem(const struct kmastat *ks, const char *label,
+                      uint64_t bytes, const char *remark)
+{
+    unsigned width = ks->ks_name;
+    row_t row;
+
+    for (int col = 0; col < COL_MEM; col++)
+        if (column_width(ks, col))
+            width += column_width(ks, col) + 1;
+    put_mem(ks, row, bytes);
+    kprintf("%-*s %*s  %s\n", (int)width, label, (int)column_width(ks, COL_MEM),
+            row[COL_MEM], remark);
+}
+
+static void print_supplier(const struct kmastat *ks,
+                           const struct memcmd_totals *t)
+{
+    long long off =
+        (long long)(t->total_all.sum_mem - t->total_own - t->total_supplier);
+    char remark[40];
+
+    if (t->total_own)
+        print_mem(ks, "own suppliers (flag S)", t->total_own, "not segkmem's");
+    snprintf(remark, sizeof(remark), "! off by %+lld", off);
+    print_mem(ks, "SUPPLIER (segkmem)", t->total_supplier,
+              off ? remark : "= supplier");
+}
+
+static void print_legend(const struct kmastat *ks, size_t hidden)
+{
+    kprintf("full: every object out (the paper's \"empty\"); "
+            "free: none out (\"complete\")\n");
+    if (ks->ks_wide)
+        kprintf("flags: L large layout, C constructor, D destructor, "
+                "S supplier of its own\n");
+    if (hidden)
+        kprintf("%zu more without memory: kmastat -z\n", hidden);
+}
+
+/* ---- JSON --------------------------------------------------------------- */
+
+static const char *const kind_names[MEMCMD_KINDS] = {
+    [KMEM_KIND_NAMED] = "named",
+    [KMEM_KIND_CLASS] = "class",
+    [KMEM_KIND_INTERNAL] = "internal",
+};
+
+void memcmd_json_cache(const struct kmem_cache_stat *st)
+{
+    const struct {
+        const char *key;
+        uint64_t value;
+    } members[] = {
+        {"size", st->stat_size},
+        {"align", st->stat_align},
+        {"chunk", st->stat_chunk},
+        {"slab_pages", st->stat_slab_pages},
+        {"slab_objects", st->stat_slab_objects},
+        {"slab_left", st->stat_slab_left},
+        {"colour_max", st->stat_colour_max},
+        {"colour_next", st->stat_colour_next},
+        {"inuse", st->stat_inuse},
+        {"total", st->stat_total},
+        {"slabs", st->stat_slabs},
+        {"full", st->stat_full},
+        {"partial", st->stat_partial},
+        {"free", st->stat_complete},
+        {"mem", st->stat_mem},
+        {"slab_mem", st->stat_slab_bytes},
+        {"hash_mem", st->stat_hash_bytes},
+        {"max_slabs", st->stat_max_slabs},
+        {"allocs", st->stat_allocs},
+        {"frees", st->stat_frees},
+        {"fails", st->stat_fails},
+        {"slab_creates", st->stat_slab_creates},
+        {"slab_destroys", st->stat_slab_destroys},
+        {"ctors", st->stat_ctors},
+        {"dtors", st->stat_dtors},
+        {"hash_entries", st->stat_hash_size},
+        {"hash_rescales", st->stat_hash_rescales},
+        {"hash_depth", st->stat_hash_depth},
+        {"ws_min", st->stat_ws_min},
+        {"ws_limit", st->stat_ws_limit},
+        {"reaps", st->stat_reaps},
+        {"reaped_slabs", st->stat_reaped_slabs},
+    };
+    row_t row;
+
+    put_flags(row, st->stat_flags);
+    kprintf("{\"cache\":");
+    shell_json_string(st->stat_name);
+    kprintf(",\"kind\":\"%s\",\"flags\":\"%s\",\"bad\":%s",
+            kind_names[st->stat_kind], st->stat_flags ? row[COL_FLAGS] : "",
+            memcmd_bad_row(st) ? "true" : "false");
+    for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+        kprintf(",\"%s\":%llu", members[i].key,
+                (unsigned long long)members[i].value);
+    kprintf("}\n");
+}
+
+static void json_sum(const char *key, const struct memcmd_sum *s)
+{
+    kprintf("\"%s\":{\"caches\":%zu,\"inuse\":%zu,\"total\":%zu,"
+            "\"slabs\":%zu,\"full\":%zu,\"partial\":%zu,\"free\":%zu,"
+            "\"mem\":%llu,\"used\":%llu,\"allocs\":%llu,\"frees\":%llu,"
+            "\"fails\":%llu},",
+            key, s->sum_caches, s->sum_inuse, s->sum_total, s->sum_slabs,
+            s->sum_full, s->sum_partial, s->sum_complete,
+            (unsigned long long)s->sum_mem, (unsigned long long)s->sum_used,
+            (unsigned long long)s->sum_allocs, (unsigned long long)s->sum_frees,
+            (unsigned long long)s->sum_fails);
+}
+
+static void json_totals(const struct memcmd_totals *t)
+{
+    kprintf("{");
+    for (int kind = 0; kind < MEMCMD_KINDS; kind++)
+        json_sum(kind_names[kind], &t->total_kind[kind]);
+    json_sum("oversize", &t->total_large);
+    json_sum("total", &t->total_all);
+    kprintf("\"own_suppliers\":%llu,\"supplier\":%llu,\"equal\":%s}\n",
+            (unsigned long long)t->total_own,
+            (unsigned long long)t->total_supplier,
+            t->total_all.sum_mem - t->total_own == t->total_supplier ? "true"
+                                                                     : "false");
+}
+
+/* ---- the command -------------------------------------------------------- */
+
+static uint64_t key_waste(const struct kmem_cache_stat *st)
+{
+    return st->stat_mem - MIN((uint64_t)st->stat_mem,
+                              (uint64_t)st->stat_inuse * st->stat_size);
+}
+
+static uint64_t key_rate(const struct kmem_cache_stat *st)
+{
+    return st->stat_allocs;
+}
+
+static uint64_t key_fail(const struct kmem_cache_stat *st)
+{
+    return st->stat_fails;
+}
+
+static int set_order(struct kmastat *ks, const char *order)
+{
+    static const struct {
+        const char *name;
+        memcmd_key_t *key;
+    } orders[] = {
+        {"mem", memcmd_key_mem},
+        {"waste", key_waste},
+        {"rate", key_rate},
+        {"fail", key_fail},
+    };
+
+    for (size_t i = 0; order && i < ARRAY_SIZE(orders); i++)
+        if (strcmp(orders[i].name, order) == 0) {
+            ks->ks_key = orders[i].key;
+            return 0;
+        }
+    return shell_error("-s wants mem, waste, rate or fail after it");
+}
+
+static bool set_letter(struct kmastat *ks, char letter)
+{
+    switch (letter) {
+    case 'k':
+    case 'm':
+        ks->ks_shift = letter == 'k' ? 10 : 20;
+        ks->ks_unit = true;
+        return true;
+    case 'z':
+        return ks->ks_zero = true;
+    case 'w':
+        return ks->ks_wide = true;
+    case 'j':
+        return ks->ks_json = true;
+    case 'T':
+        return ks->ks_sheet = true;
+    }
+    return false;
+}
+
+/* The letters of one word; -s takes the rest of it, or else `next`. */
+static int set_word(struct kmastat *ks, const char *p, const char *next,
+                    bool *took_next)
+{
+    for (; *p; p++) {
+        if (*p == 's') {
+            *took_next = !p[1];
+            return set_order(ks, p[1] ? p + 1 : next);
+        }
+        if (!set_letter(ks, *p))
+            return shell_error("'-%s' is no option; there are -k -m -z -w -j "
+                               "-T and -s ORDER",
+                               p);
+    }
+    return 0;
+}
+
+static int set_options(struct kmastat *ks, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        bool took_next = false;
+
+        if (argv[i][0] == '-' && argv[i][1]) {
+            if (set_word(ks, argv[i] + 1, i + 1 < argc ? argv[i + 1] : NULL,
+                         &took_next))
+                return 1;
+            i += took_next;
+        } else if (ks->ks_pattern) {
+            return shell_error("'%s' is one pattern too many; "
+                               "use * and ? in one",
+                               argv[i]);
+        } else {
+            ks->ks_pattern = argv[i];
+        }
+    }
+    return 0;
+}
+
+/* Unless one was asked for: bytes in the wide table, else KiB as long as they
+ * fit the column. */
+static void choose_unit(struct kmastat *ks)
+{
+    struct memcmd_totals t;
+
+    if (ks->ks_unit)
+        return;
+    memcmd_totals(&t);
+    if (ks->ks_wide)
+        ks->ks_shift = 0;
+    else
+        ks->ks_shift = t.total_all.sum_mem >> 10 > 99999 ? 20 : 10;
+}
+
+/* Counts what the pattern selects; the wide table's first column holds the
+ * longest name. */
+static void select_caches(struct kmastat *ks, struct memcmd_sum *selected)
+{
+    struct kmem_cache_stat st;
+    size_t longest = NARROW_NAME;
+
+    for (struct kmem_cache *cp = kmem_cache_first(); cp;
+         cp = kmem_cache_next(cp)) {
+        kmem_cache_stat(cp, &st);
+        if (!memcmd_match(st.stat_name, ks->ks_pattern))
+            continue;
+        memcmd_add(selected, &st);
+        longest = MAX(longest, strlen(st.stat_name));
+    }
+    ks->ks_name = ks->ks_wide ? (unsigned)longest : NARROW_NAME;
+}
+
+/* Returns how many it listed. *hidden counts those left out as they have
+ * nothing. */
+static size_t print_rows(const struct kmastat *ks, size_t *hidden)
+{
+    struct memcmd_order at = {0};
+    struct kmem_cache_stat st;
+    size_t rows = 0;
+
+    *hidden = 0;
+    while (memcmd_next(&at, ks->ks_key, &st)) {
+        if (!memcmd_match(st.stat_name, ks->ks_pattern))
+            continue;
+        rows++;
+        if (ks->ks_json)
+            memcmd_json_cache(&st);
+        else if (ks->ks_zero || st.stat_mem || memcmd_bad_row(&st))
+            print_cache(ks, &st);
+        else
+            ++*hidden;
+    }
+    return rows;
+}
+
+static void print_table(struct kmastat *ks, const struct memcmd_sum *selected)
+{
+    struct memcmd_totals t;
+    size_t hidden, rows;
+
+    choose_unit(ks);
+    print_head(ks);
+    rows = print_rows(ks, &hidden);
+    if (rows != selected->sum_caches)
+        kprintf("! caches changed meanwhile: %zu rows of %zu\n", rows,
+                selected->sum_caches);
+    if (ks->ks_pattern) {
+        print_sum(ks, "TOTAL of these", selected);
+    } else {
+        memcmd_totals(&t);
+        print_kinds(ks, &t);
+        print_supplier(ks, &t);
+    }
+    print_legend(ks, hidden);
+}
+
+static int cmd_kmastat(int argc, char **argv)
+{
+    struct kmastat ks = {.ks_key = memcmd_key_mem};
+    struct memcmd_sum selected = {0};
+    struct memcmd_totals t;
+    size_t hidden;
+
+    if (set_options(&ks, argc, argv))
+        return 1;
+    select_caches(&ks, &selected);
+    if (selected.sum_caches == 0)
+        return shell_error("no cache matches '%s'; `kmastat -z` lists them all",
+                           ks.ks_pattern);
+    if (ks.ks_json) {
+        print_rows(&ks, &hidden);
+        memcmd_totals(&t);
+        json_totals(&t);
+    } else if (ks.ks_sheet) {
+        memcmd_sheet(ks.ks_pattern);
+    } else {
+        print_table(&ks, &selected);
+    }
+    return 0;
+}
+
+SHELL_COMMAND(
+    kmastat, "kmastat [-k|-m] [-z] [-w] [-j] [-T] [-s ORDER] [PATTERN]",
+    "the slab caches: objects, slabs, memory, waste",
+    "A row per cache that has memory, largest first.\n"
+    "  SIZE CHUNK      bytes of an object; from one to the next in the slab\n"
+    "  INUSE TOTAL     objects handed out; objects there are\n"
+    "  FULL/PART/FREE  slabs with every object out, some out, none out\n"
+    "  MEM/K MEM/M     KiB or MiB of its slabs and of its hash table's pages\n"
+    "  WASTE%          how much of MEM is not INUSE * SIZE\n"
+    "  ALLOC FAIL      allocations since boot; those that got no memory\n"
+    "Numbers too long for a column end in k, M or G (thousands, ...).\n"
+    "A row marked ! contradicts itself: see `verify`.\n"
+    "  -k -m      memory in KiB or MiB; else whichever fits\n"
+    "  -z         also caches without memory\n"
+    "  -w         all columns and exact numbers, 109 wide; memory in bytes\n"
+    "  -s ORDER   mem; waste (bytes not used); rate (allocations); fail\n"
+    "  -T         averages, extremes and totals over the caches\n"
+    "  -j         a JSON object per cache, then one with the totals\n"
+    "PATTERN is a part of the name, or has * and ?.\n"
+    "Example: kmastat -s waste kmem_alloc*",
+    cmd_kmastat, shell_complete_cache);

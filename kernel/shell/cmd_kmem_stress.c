@@ -1,0 +1,378 @@
+/*
+ * stress: random allocations and frees, every object stamped over its whole
+ * length and checked. verify: every invariant of mm/, by name.
+ */
+#include "drivers/console.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/shell.h"
+#include "mm/buddy.h"
+
+#define SLOTS       512 /* objects that may be out at once */
+#define OPS_DEFAULT 20000
+#define REAP_EVERY  1024        /* operations */
+#define BUILT       0x5eedc0deu /* the stamp of a constructed object */
+
+/* ---- stamps ------------------------------------------------------------- */
+
+/* The byte that a stamp puts at an offset. */
+static uint8_t stamp_byte(uint32_t stamp, size_t i)
+{
+    return (uint8_t)((stamp >> (i % 4 * 8)) + i);
+}
+
+static void put_stamp(void *obj, size_t size, uint32_t stamp)
+{
+    for (size_t i = 0; i < size; i++)
+        ((uint8_t *)obj)[i] = stamp_byte(stamp, i);
+}
+
+/* The offset of the first wrong byte; `size` if there is none. */
+static size_t check_stamp(const void *obj, size_t size, uint32_t stamp)
+{
+    size_t i = 0;
+
+    while (i < size && ((const uint8_t *)obj)[i] == stamp_byte(stamp, i))
+        i++;
+    return i;
+}
+
+static void stress_ctor(void *obj, size_t size)
+{
+    put_stamp(obj, size, BUILT);
+}
+
+static size_t dtor_wrong;
+
+static void stress_dtor(void *obj, size_t size)
+{
+    dtor_wrong += check_stamp(obj, size, BUILT) != size;
+}
+
+/* ---- the run ------------------------------------------------------------ */
+
+static const struct source {
+    const char *source_name;
+    size_t source_size;
+    size_t source_align;
+    bool source_built; /* constructed objects */
+} sources[] = {
+    {"stress_small", 24, 0, false},    {"stress_aligned", 72, 64, false},
+    {"stress_built", 200, 0, true},    {"stress_large", 700, 0, false},
+    {"stress_built_l", 1500, 0, true},
+};
+
+#define SOURCES ARRAY_SIZE(sources) /* and one more: kmem_alloc */
+
+struct slot {
+    void *slot_obj;
+    size_t slot_size;
+    uint32_t slot_stamp;
+    uint32_t slot_source;
+};
+
+struct stress {
+    uint32_t run_random;
+    uint32_t run_done; /* operations */
+    struct kmem_cache *run_caches[SOURCES];
+    struct slot *run_slots;
+    size_t run_failed; /* allocations without memory */
+    bool run_damaged;
+};
+
+static void damaged(struct stress *run, const struct slot *s, size_t at,
+                    const char *when)
+{
+    if (!run->run_damaged)
+        kprintf("! object 0x%08lx of %zu bytes (%s): byte %zu is wrong %s, "
+                "operation %u\n",
+                (unsigned long)s->slot_obj, s->slot_size,
+                s->slot_source < SOURCES ? sources[s->slot_source].source_name
+                                         : "kmem_alloc",
+                at, when, run->run_done);
+    run->run_damaged = true;
+}
+
+static bool is_built(const struct slot *s)
+{
+    return s->slot_source < SOURCES && sources[s->slot_source].source_built;
+}
+
+static void stress_alloc(struct stress *run, struct slot *s)
+{
+    uint32_t r = memcmd_random(&run->run_random);
+    size_t at;
+
+    s->slot_source = r % (SOURCES + 3); /* kmem_alloc more often */
+    if (s->slot_source < SOURCES) {
+        s->slot_size = sources[s->slot_source].source_size;
+        s->slot_obj =
+            kmem_cache_alloc(run->run_caches[s->slot_source], KM_NOSLEEP);
+    } else {
+        s->slot_size = 1 + (r >> 8) % (2u << (r >> 4) % 14);
+        s->slot_obj = kmem_alloc(s->slot_size, KM_NOSLEEP);
+    }
+    if (!s->slot_obj) {
+        run->run_failed++;
+        return;
+    }
+    if (is_built(s)) {
+        at = check_stamp(s->slot_obj, s->slot_size, BUILT);
+        if (at != s->slot_size)
+            damaged(run, s, at, "in a constructed object");
+    }
+    s->slot_stamp = memcmd_random(&run->run_random);
+    put_stamp(s->slot_obj, s->slot_size, s->slot_stamp);
+}
+
+static void stress_free(struct stress *run, struct slot *s)
+{
+    size_t at = check_stamp(s->slot_obj, s->slot_size, s->slot_stamp);
+
+    if (at != s->slot_size)
+        damaged(run, s, at, "while it was out");
+    if (is_built(s))
+        put_stamp(s->slot_obj, s->slot_size, BUILT);
+    if (s->slot_source < SOURCES)
+        kmem_cache_free(run->run_caches[s->slot_source], s->slot_obj);
+    else
+        kmem_free(s->slot_obj, s->slot_size);
+    s->slot_obj = NULL;
+}
+
+static void stress_ops(struct stress *run, uint32_t ops)
+{
+    for (; run->run_done < ops && !run->run_damaged; run->run_done++) {
+        uint32_t r = memcmd_random(&run->run_random);
+        struct slot *s = &run->run_slots[r % SLOTS];
+
+        if (s->slot_obj)
+            stress_free(run, s);
+        else
+            stress_alloc(run, s);
+        if (run->run_done % REAP_EVERY == REAP_EVERY - 1) {
+            kmem_cache_reap(run->run_caches[r / SLOTS % SOURCES], KMEM_REAP_ALL,
+                            NULL);
+            if (shell_interrupted())
+                return;
+        }
+    }
+}
+
+static bool stress_begin(struct stress *run)
+{
+    for (size_t i = 0; i < SOURCES; i++) {
+        const struct source *s = &sources[i];
+
+        run->run_caches[i] =
+            kmem_cache_create(s->source_name, s->source_size, s->source_align,
+                              s->source_built ? stress_ctor : NULL,
+                              s->source_built ? stress_dtor : NULL);
+        if (!run->run_caches[i])
+            return false;
+    }
+    run->run_slots = kmem_zalloc(SLOTS * sizeof(struct slot), KM_NOSLEEP);
+    return run->run_slots;
+}
+
+static void stress_end(struct stress *run)
+{
+    if (run->run_slots) {
+        for (size_t i = 0; i < SLOTS; i++)
+            if (run->run_slots[i].slot_obj)
+                stress_free(run, &run->run_slots[i]);
+        kmem_free(run->run_slots, SLOTS * sizeof(struct slot));
+    }
+    for (size_t i = 0; i < SOURCES; i++)
+        if (run->run_caches[i])
+            kmem_cache_destroy(run->run_caches[i]);
+}
+
+/* What clients have, not what the allocator keeps for itself. */
+static size_t clients_inuse(void)
+{
+    struct memcmd_totals t;
+
+    memcmd_totals(&t);
+    return t.total_all.sum_inuse - t.total_kind[KMEM_KIND_INTERNAL].sum_inuse;
+}
+
+static const char *verify_all(const char **where)
+{
+    const struct page *frame;
+    const char *broken = kmem_verify(where);
+
+    if (broken)
+        return broken;
+    broken = buddy_verify(&frame);
+    *where = "the buddy allocator";
+    return broken;
+}
+
+static int print_verdict(const struct stress *run, size_t before)
+{
+    size_t after = clients_inuse();
+    const char *where;
+    const char *broken = verify_all(&where);
+
+    kprintf("%u operations, %zu allocations failed; objects in use: %zu "
+            "before, %zu after\n",
+            run->run_done, run->run_failed, before, after);
+    if (run->run_damaged)
+        return shell_error("an object was damaged; see above");
+    if (dtor_wrong)
+        return shell_error("%zu objects reached the destructor unconstructed",
+                           dtor_wrong);
+    if (after != before)
+        return shell_error("objects in use differ; `kmastat` shows where");
+    if (broken)
+        return shell_error("broken afterwards: %s, %s", broken, where);
+    kprintf("every stamp was right, every invariant holds\n");
+    return 0;
+}
+
+static int stress_run(uint32_t seed, uint32_t ops)
+{
+    size_t before = clients_inuse();
+    struct stress run = {.run_random = seed};
+
+    dtor_wrong = 0;
+    kprintf("seed %u, %u operations, at most %u objects out (^C stops)\n", seed,
+            ops, SLOTS);
+    if (!stress_begin(&run)) {
+        stress_end(&run);
+        return shell_error("there is no memory to begin with; `kmastat` shows "
+                           "who has it");
+    }
+    stress_ops(&run, ops);
+    stress_end(&run);
+    return print_verdict(&run, before);
+}
+
+static int cmd_stress(int argc, char **argv)
+{
+    uint32_t seed = 1, ops = OPS_DEFAULT;
+
+    if (argc > 3)
+        return shell_error("wants a seed and a number of operations; "
+                           "`stress 7 100000`");
+    if (argc > 1 && (!parse_u32(argv[1], &seed) || seed == 0))
+        return shell_error("'%s' is no seed; a number from 1 on", argv[1]);
+    if (argc > 2 && (!parse_u32(argv[2], &ops) || ops == 0))
+        return shell_error("'%s' is no number of operations; from 1 on",
+                           argv[2]);
+    return stress_run(seed, ops);
+}
+
+SHELL_COMMAND(
+    stress, "stress [SEED [OPS]]",
+    "random allocations and frees, every byte checked",
+    "Allocates from five caches of its own and from kmem_alloc, up\n"
+    "to 16 KiB, frees at random, reaps now and then. Each object\n"
+    "is stamped over its whole length and checked when it goes back;\n"
+    "constructed ones must come out as they went in. In the end\n"
+    "everything is freed and all invariants are checked. The same\n"
+    "seed (1) and number (20000) give the same run.\n"
+    "Example: stress 7 100000",
+    cmd_stress, NULL);
+
+/* ---- verify ------------------------------------------------------------- */
+
+/* Returns 1 if the cache is broken. Prints bad rows, and good ones on wish. */
+static unsigned verify_row(struct kmem_cache *cp, bool json, bool good)
+{
+    struct kmem_cache_stat st;
+    const char *where = "";
+    const char *broken = kmem_cache_verify(cp, &where);
+
+    kmem_cache_stat(cp, &st);
+    if (json) {
+        kprintf("{\"cache\":");
+        shell_json_string(st.stat_name);
+        kprintf(",\"checked\":%zu,\"bad\":%u,\"kind\":", st.stat_total,
+                broken != NULL);
+        shell_json_string(broken ? broken : "");
+        kprintf(",\"first_bad\":");
+        shell_json_string(broken ? where : "");
+        kprintf("}\n");
+    } else if (broken || good) {
+        kprintf("%s", broken ? "!" : "");
+        memcmd_print_name(st.stat_name, MEMCMD_NAME - (broken != NULL));
+        kprintf(" %8zu %3u  %-16s %s\n", st.stat_total, broken != NULL,
+                broken ? where : "-", broken ? broken : "-");
+    }
+    return broken != NULL;
+}
+
+static unsigned verify_caches(bool json)
+{
+    struct memcmd_order at = {0};
+    struct kmem_cache_stat st;
+    struct kmem_cache *cp;
+    unsigned bad = 0;
+
+    while ((cp = memcmd_next(&at, memcmd_key_mem, &st)))
+        bad += verify_row(cp, json, st.stat_mem != 0);
+    return bad;
+}
+
+/* Everything that is not inside one cache. Returns what is broken, or NULL. */
+static int verify_rest(unsigned bad, bool json)
+{
+    const struct page *frame = NULL;
+    const char *where = "";
+    const char *heap = kmem_verify(&where);
+    const char *buddy = buddy_verify(&frame);
+
+    bad += (heap && !bad) + (buddy != NULL);
+    if (json) {
+        kprintf("{\"bad\":%u,\"heap\":", bad);
+        shell_json_string(heap ? heap : "");
+        kprintf(",\"buddy\":");
+        shell_json_string(buddy ? buddy : "");
+        kprintf("}\n");
+    }
+    if (heap)
+        return shell_error("heap: %s: %s", where, heap);
+    if (buddy)
+        return shell_error("buddy: frame %ld: %s",
+                           frame ? (long)page_index(frame) : -1L, buddy);
+    if (!json)
+        kprintf("caches, supplier and %zu page frames: every invariant "
+                "holds\n",
+                page_count);
+    return bad != 0;
+}
+
+static int cmd_verify(int argc, char **argv)
+{
+    struct kmem_cache *cp = NULL;
+    uint32_t options;
+    bool json;
+
+    if (!shell_options(&argc, argv, "j", &options))
+        return 1;
+    if (argc > 2)
+        return shell_error("wants one cache at most; `verify` checks all");
+    if (argc == 2 && !(cp = memcmd_cache(argv[1])))
+        return 1;
+    json = options & SHELL_OPTION('j');
+    if (!json)
+        kprintf("%-*s %8s %3s  %-16s %s\n", MEMCMD_NAME, "CACHE", "CHECKED",
+                "BAD", "FIRST-BAD", "KIND");
+    if (!cp)
+        return verify_rest(verify_caches(json), json);
+    if (verify_row(cp, json, true))
+        return shell_error("'%s' breaks an invariant; see above", argv[1]);
+    return 0;
+}
+
+SHELL_COMMAND(
+    verify, "verify [-j] [NAME]", "check every invariant of memory",
+    "Walks each cache's slabs, freelists and hash chains, the page\n"
+    "owners and the buddy allocator's lists. CHECKED counts objects.\n"
+    "A broken invariant is named, with the place where it was seen;\n"
+    "of each cache the first one only.\n"
+    "  -j  JSON lines\n"
+    "Example: verify kmem_alloc_64",
+    cmd_verify, shell_complete_cache);

@@ -1,0 +1,230 @@
+/*
+ * whatis: what an address is. map: the slab around it, byte for byte (paper,
+ * section 3.2: from an address to its slab and back).
+ */
+#include "drivers/console.h"
+#include "kernel/lib/symbol.h"
+#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/shell.h"
+#include "mm/page.h"
+
+#define LINK_BYTES 4 /* the free list's link in a free small buffer */
+
+/* An address inside a slab, and all that there is to know of it. */
+struct place {
+    uintptr_t place_addr;
+    struct kmem_cache *place_cache;
+    struct kmem_cache_stat place_st;
+    struct kmem_slab_stat place_slab;
+    size_t place_index;  /* chunk, or SIZE_MAX */
+    size_t place_number; /* of the slab in list order, or SIZE_MAX */
+    uint8_t place_map[MEMCMD_MAP_BITS / 8];
+};
+
+static bool find_place(uintptr_t addr, struct place *p)
+{
+    p->place_addr = addr;
+    p->place_cache =
+        kmem_whose((const void *)addr, &p->place_slab, &p->place_index);
+    if (!p->place_cache)
+        return false;
+    kmem_cache_stat(p->place_cache, &p->place_st);
+    p->place_number =
+        memcmd_slab_number(p->place_cache, p->place_slab.stat_slab);
+    for (size_t i = 0; i < sizeof(p->place_map); i++)
+        p->place_map[i] = 0;
+    if (p->place_number != SIZE_MAX)
+        kmem_slab_map(p->place_cache, p->place_number, p->place_map,
+                      MEMCMD_MAP_BITS);
+    return true;
+}
+
+/* Where chunk `i` begins, from the slab's base. */
+static size_t chunk_offset(const struct place *p, size_t i)
+{
+    return p->place_slab.stat_colour + i * p->place_st.stat_chunk;
+}
+
+/* What is at the slab's end: 0 bytes in the large layout. */
+static size_t header_bytes(const struct place *p)
+{
+    return p->place_slab.stat_bytes - p->place_st.stat_slab_left -
+           p->place_slab.stat_chunks * p->place_st.stat_chunk;
+}
+
+static bool is_small(const struct place *p)
+{
+    return !(p->place_st.stat_flags & KMEM_STAT_LARGE);
+}
+
+/* ---- whatis ------------------------------------------------------------- */
+
+static const char *part_of_chunk(const struct place *p, size_t offset)
+{
+    const struct kmem_cache_stat *st = &p->place_st;
+
+    if (is_small(p) && !memcmd_map_used(p->place_map, p->place_index) &&
+        offset >= st->stat_chunk - LINK_BYTES)
+        return "the link to the next free object";
+    return offset < st->stat_size ? "in the object"
+                                  : "beyond the object, in "
+                                    "the chunk's padding";
+}
+
+static void print_object(const struct place *p)
+{
+    uintptr_t start = p->place_slab.stat_base + chunk_offset(p, p->place_index);
+    size_t offset = p->place_addr - start;
+
+    kprintf("object %zu of cache %s, %s: 0x%08lx + %zu, %s\n", p->place_index,
+            p->place_st.stat_name,
+            memcmd_map_used(p->place_map, p->place_index) ? "in use" : "free",
+            (unsigned long)start, offset, part_of_chunk(p, offset));
+}
+
+static void print_outside(const struct place *p)
+{
+    size_t offset = p->place_addr - p->place_slab.stat_base;
+    const char *what = "the unused tail";
+
+    if (offset < p->place_slab.stat_colour)
+        what = "the colour gap before the first object";
+    else if (offset >= p->place_slab.stat_bytes - header_bytes(p))
+        what = "the kmem_slab at the end";
+    kprintf("no object: %s of a slab of cache %s, base + %zu\n", what,
+            p->place_st.stat_name, offset);
+}
+
+static void print_in_slab(const struct place *p)
+{
+    if (p->place_index == SIZE_MAX)
+        print_outside(p);
+    else
+        print_object(p);
+    kprintf("slab 0x%08lx, base 0x%08lx, number %zu of %zu: %s, %zu of %zu "
+            "used\n",
+            (unsigned long)p->place_slab.stat_slab,
+            (unsigned long)p->place_slab.stat_base, p->place_number + 1,
+            p->place_st.stat_slabs, memcmd_state_name(p->place_slab.stat_state),
+            p->place_slab.stat_refcnt, p->place_slab.stat_chunks);
+}
+
+static void print_symbol(uintptr_t addr)
+{
+    char name[80];
+
+    if (symbol_lookup(addr, NULL))
+        kprintf("code: %s\n", symbol_format(addr, name, sizeof(name)));
+}
+
+/* A frame that is not the first of its block is what the first one is. */
+static void print_frame(const struct page *frame, uintptr_t addr)
+{
+    size_t head = memcmd_block_head(page_index(frame));
+    const struct page *first =
+        frame->page_state == PAGE_TAIL ? &page_array[head] : frame;
+
+    kprintf("frame %zu, %s", page_index(frame),
+            page_state_name(first->page_state));
+    if (first->page_state == PAGE_FREE || first->page_state == PAGE_ALLOC)
+        kprintf(" (order %u, from frame %zu)", first->page_order, head);
+    kprintf(", physical 0x%08lx\n",
+            (unsigned long)page_to_phys(frame) + (addr & PAGE_MASK));
+}
+
+static int cmd_whatis(int argc, char **argv)
+{
+    const struct page *frame;
+    struct place place;
+    uintptr_t addr;
+
+    if (argc != 2)
+        return shell_error("wants one address; `whatis 0xc0123456`");
+    if (!memcmd_address(argv[1], &addr))
+        return 1;
+    kprintf("0x%08lx: ", (unsigned long)addr);
+    frame = addr >= (uintptr_t)mm_phys_to_virt(0)
+                ? virt_to_page((const void *)addr)
+                : NULL;
+    if (!frame) {
+        kprintf("no memory that the kernel manages\n");
+        return 0;
+    }
+    print_frame(frame, addr);
+    print_symbol(addr);
+    if (find_place(addr, &place))
+        print_in_slab(&place);
+    else if (frame->page_state != PAGE_KERNEL)
+        kprintf("in no slab; `pages 0x%lx` shows the frames around it\n",
+                (unsigned long)addr);
+    return 0;
+}
+
+SHELL_COMMAND(whatis, "whatis ADDR", "what an address is: page, cache, object",
+              "The frame that holds the address and its owner; in a slab also\n"
+              "the cache, the object's index, whether it is in use, and which\n"
+              "part of it the address is in. ADDR is hexadecimal or a symbol.\n"
+              "Example: whatis kmem_cache_alloc",
+              cmd_whatis, NULL);
+
+/* ---- map ---------------------------------------------------------------- */
+
+#define ROW_CHUNKS 64
+#define ROW_CELLS  4 /* of IDX OFFSET STATE in a line */
+
+static void print_strip(const struct place *p)
+{
+    size_t tail = p->place_st.stat_slab_left - p->place_slab.stat_colour;
+
+    kprintf("colour %zu | %zu objects of %zu | tail %zu | header %zu\n",
+            p->place_slab.stat_colour, p->place_slab.stat_chunks,
+            p->place_st.stat_chunk, tail, header_bytes(p));
+    for (size_t i = 0; i < p->place_slab.stat_chunks; i++) {
+        if (i % ROW_CHUNKS == 0)
+            kprintf("%s +%05zx %c", i ? "\n" : "", chunk_offset(p, i),
+                    i == 0 && p->place_slab.stat_colour ? ':' : ' ');
+        kprintf("%c", memcmd_map_used(p->place_map, i) ? '#' : '.');
+    }
+    kprintf("%s%s\n", tail ? "=" : "", header_bytes(p) ? "H" : "");
+    kprintf("# used  . free  : colour gap  = tail  H kmem_slab\n\n");
+}
+
+static void print_chunks(const struct place *p)
+{
+    size_t n = p->place_slab.stat_chunks;
+    size_t columns = MIN(n, (size_t)ROW_CELLS);
+
+    for (size_t i = 0; i < columns; i++)
+        kprintf("%s %3s %6s STATE", i ? "  " : "", "IDX", "OFFSET");
+    for (size_t i = 0; i < n && !shell_interrupted(); i++)
+        kprintf("%s%c%3zu 0x%04zx %s", i % ROW_CELLS ? "   " : "\n",
+                i == p->place_index ? '>' : ' ', i, chunk_offset(p, i),
+                memcmd_map_used(p->place_map, i) ? "used" : "free");
+    kprintf("\n");
+}
+
+static int cmd_map(int argc, char **argv)
+{
+    struct place place;
+    uintptr_t addr;
+
+    if (argc != 2)
+        return shell_error("wants one address; `slabs NAME` prints those of a "
+                           "cache");
+    if (!memcmd_address(argv[1], &addr))
+        return 1;
+    if (addr < (uintptr_t)mm_phys_to_virt(0) || !find_place(addr, &place))
+        return shell_error("no slab holds 0x%lx; `whatis` says what is there",
+                           (unsigned long)addr);
+    print_in_slab(&place);
+    print_strip(&place);
+    print_chunks(&place);
+    return 0;
+}
+
+SHELL_COMMAND(map, "map ADDR", "one slab, a character per object",
+              "The slab that holds the address: its colour gap, objects, tail\n"
+              "and header, then each object's offset from the slab's base;\n"
+              "`>` marks the one that the address is in.\n"
+              "Example: slabs kmem_alloc_224, then map with a BASE from there",
+              cmd_map, NULL);

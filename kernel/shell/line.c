@@ -1,0 +1,447 @@
+/*
+ * The line editor. Keys are those of Emacs and readline.
+ *
+ * Drawing uses one row of the screen, whatever the line's length: a line that
+ * is too wide is shown through a window that follows the cursor, with `<` and
+ * `>` where it goes on. So it never matters how a terminal breaks lines.
+ *
+ *     slate> <ger line, of which the middle is sho>
+ *            ^ line_left                ^ cursor
+ *
+ * Only what changed is sent: typing at the end, the usual case, sends just the
+ * character.
+ */
+#include "kernel/shell/line.h"
+#include "drivers/console.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+
+#define CTRL(c)     ((c)&0x1F)
+#define WORD_COLUMN 16u /* width of a column of completions */
+#define COMMAND_MAX 32u /* characters in a command's name */
+
+/* ---- drawing ----------------------------------------------------------- */
+
+static void draw(const struct line *l, const char *s)
+{
+    l->line_write(s, strlen(s));
+}
+
+static unsigned window(const struct line *l)
+{
+    return LINE_COLUMNS - (unsigned)strlen(l->line_prompt);
+}
+
+/* Moves the window if the cursor would leave it or stand on its `<` or `>`;
+ * true if it moved. */
+static bool follow_cursor(struct line *l)
+{
+    unsigned width = window(l);
+    unsigned left = l->line_left;
+
+    if (l->line_pos < left + width - (l->line_len > left + width) &&
+        l->line_pos >= left + (left > 0))
+        return false;
+    l->line_left = l->line_pos < width - 1 ? 0 : l->line_pos - width / 2;
+    return l->line_left != left;
+}
+
+/* In one piece: each write also moves the display's cursor. */
+static void redraw(struct line *l)
+{
+    char row[LINE_COLUMNS + 16];
+    unsigned prompt = (unsigned)strlen(l->line_prompt);
+    unsigned left, shown, before, after;
+
+    follow_cursor(l);
+    left = l->line_left;
+    shown = MIN(l->line_len - left, window(l));
+    before = left > 0;
+    after = left + shown < l->line_len;
+    snprintf(row, sizeof(row), "\r%s%s%.*s%s\033[K\r\033[%uC", l->line_prompt,
+             before ? "<" : "", (int)(shown - before - after),
+             l->line_text + left + before, after ? ">" : "",
+             prompt + l->line_pos - left);
+    draw(l, row);
+}
+
+/* Moves the cursor on the screen from one place in the text to another. */
+static void step(const struct line *l, unsigned from, unsigned to)
+{
+    char move[16];
+
+    if (from == to)
+        return;
+    if (from == to + 1)
+        snprintf(move, sizeof(move), "\b");
+    else if (from > to)
+        snprintf(move, sizeof(move), "\033[%uD", from - to);
+    else
+        snprintf(move, sizeof(move), "\033[%uC", to - from);
+    draw(l, move);
+}
+
+/* The text changed from `from` on, and got shorter or not; on the screen the
+ * cursor is still at `cursor`. */
+static void redraw_from(struct line *l, unsigned cursor, unsigned from,
+                        bool shorter)
+{
+    unsigned end, after;
+
+    if (follow_cursor(l)) {
+        redraw(l);
+        return;
+    }
+    end = MIN(l->line_len, l->line_left + window(l));
+    after = end < l->line_len;
+    step(l, cursor, from);
+    l->line_write(l->line_text + from, end - after - from);
+    if (after)
+        draw(l, ">");
+    if (shorter)
+        draw(l, "\033[K");
+    step(l, end, l->line_pos);
+}
+
+static void bell(const struct line *l)
+{
+    draw(l, "\a");
+}
+
+/* ---- changing the text ------------------------------------------------- */
+
+static void insert(struct line *l, char c)
+{
+    unsigned at = l->line_pos;
+
+    if (l->line_len == SHELL_LINE_MAX) {
+        l->line_overflow = true;
+        bell(l);
+        return;
+    }
+    memmove(l->line_text + at + 1, l->line_text + at, l->line_len - at + 1);
+    l->line_text[at] = c;
+    l->line_len++;
+    l->line_pos++;
+    redraw_from(l, at, at, false);
+}
+
+/* Takes out the characters from `from` to `to`; the cursor ends there. */
+static void cut(struct line *l, unsigned from, unsigned to)
+{
+    unsigned cursor = l->line_pos;
+
+    if (from == to)
+        return;
+    l->line_overflow = false;
+    memmove(l->line_text + from, l->line_text + to, l->line_len - to + 1);
+    l->line_len -= to - from;
+    l->line_pos = from;
+    redraw_from(l, cursor, from, true);
+}
+
+static unsigned word_start(const struct line *l)
+{
+    unsigned at = l->line_pos;
+
+    while (at > 0 && l->line_text[at - 1] == ' ')
+        at--;
+    while (at > 0 && l->line_text[at - 1] != ' ')
+        at--;
+    return at;
+}
+
+static void delete_left(struct line *l)
+{
+    if (l->line_pos > 0)
+        cut(l, l->line_pos - 1, l->line_pos);
+}
+
+static void delete_right(struct line *l)
+{
+    if (l->line_pos < l->line_len)
+        cut(l, l->line_pos, l->line_pos + 1);
+}
+
+static void move(struct line *l, unsigned to)
+{
+    unsigned cursor = l->line_pos;
+
+    if (to > l->line_len) /* also one left of 0 */
+        return;
+    l->line_pos = to;
+    if (follow_cursor(l))
+        redraw(l);
+    else
+        step(l, cursor, to);
+}
+
+static void replace(struct line *l, const char *text)
+{
+    l->line_len = (unsigned)strlcpy(l->line_text, text, sizeof(l->line_text));
+    l->line_pos = l->line_len;
+    l->line_overflow = false;
+    redraw(l);
+}
+
+/* ---- history ----------------------------------------------------------- */
+
+static unsigned remembered(const struct line *l)
+{
+    return MIN(l->line_count, LINE_HISTORY);
+}
+
+/* The line `back` (1 …) lines ago. */
+static char *past_line(struct line *l, unsigned back)
+{
+    return l->line_history[(l->line_count - back) % LINE_HISTORY];
+}
+
+static bool is_blank(const char *s)
+{
+    while (*s == ' ')
+        s++;
+    return *s == 0;
+}
+
+static void remember(struct line *l)
+{
+    if (is_blank(l->line_text))
+        return;
+    if (l->line_count > 0 && strcmp(past_line(l, 1), l->line_text) == 0)
+        return;
+    l->line_count++;
+    strlcpy(past_line(l, 1), l->line_text, sizeof(l->line_text));
+}
+
+static void recall(struct line *l, unsigned back)
+{
+    if (back > remembered(l)) /* also one later than the present */
+        return;
+    if (l->line_recall == 0)
+        strlcpy(l->line_present, l->line_text, sizeof(l->line_present));
+    l->line_recall = back;
+    replace(l, back ? past_line(l, back) : l->line_present);
+}
+
+const char *line_remembered(const struct line *l, unsigned n)
+{
+    unsigned first = l->line_count - remembered(l);
+
+    if (n >= remembered(l))
+        return NULL;
+    return l->line_history[(first + n) % LINE_HISTORY];
+}
+
+/* ---- completion -------------------------------------------------------- */
+
+struct completion {
+    struct line *comp_line;
+    const char *comp_prefix; /* what stands there already */
+    size_t comp_len;
+    unsigned comp_matches;
+    char comp_common[SHELL_LINE_MAX + 1]; /* what all matches begin with */
+    unsigned comp_column;                 /* while listing */
+};
+
+static bool matches(const struct completion *c, const char *word)
+{
+    return strncmp(word, c->comp_prefix, c->comp_len) == 0;
+}
+
+static void count_match(const char *word, void *arg)
+{
+    struct completion *c = arg;
+    size_t same = 0;
+
+    if (!matches(c, word))
+        return;
+    if (c->comp_matches++ == 0) {
+        strlcpy(c->comp_common, word, sizeof(c->comp_common));
+        return;
+    }
+    while (c->comp_common[same] && c->comp_common[same] == word[same])
+        same++;
+    c->comp_common[same] = 0;
+}
+
+static void list_match(const char *word, void *arg)
+{
+    struct completion *c = arg;
+    unsigned width = (unsigned)strlen(word) + 2;
+
+    if (!matches(c, word))
+        return;
+    width = ROUND_UP(width, WORD_COLUMN);
+    if (c->comp_column > 0 && c->comp_column + width > LINE_COLUMNS) {
+        draw(c->comp_line, "\n");
+        c->comp_column = 0;
+    }
+    draw(c->comp_line, word);
+    for (unsigned i = (unsigned)strlen(word); i < width; i++)
+        draw(c->comp_line, " ");
+    c->comp_column += width;
+}
+
+/*
+ * Finds what stands before the cursor: where its word begins, and in
+ * `command` the first word of its command, empty if this is it. False inside
+ * quotes, where nothing is completed.
+ */
+static bool find_context(const struct line *l, unsigned *start, char *command)
+{
+    unsigned words = 0;
+    unsigned len = 0;
+    bool blank = true;
+
+    *start = l->line_pos;
+    for (unsigned i = 0; i < l->line_pos; i++) {
+        char c = l->line_text[i];
+
+        if (c == '"' || c == '\'')
+            return false;
+        if (c == ';')
+            words = len = 0;
+        if (blank && c != ' ' && c != ';') {
+            words++;
+            *start = i;
+        }
+        blank = c == ' ' || c == ';';
+        if (words == 1 && !blank && len < COMMAND_MAX - 1)
+            command[len++] = c;
+    }
+    if (blank)
+        *start = l->line_pos;
+    command[words > (blank ? 0u : 1u) ? len : 0] = 0;
+    return true;
+}
+
+static void complete(struct line *l)
+{
+    struct completion c = {.comp_line = l};
+    char command[COMMAND_MAX];
+    const char *of;
+    unsigned start;
+
+    if (!l->line_words || !find_context(l, &start, command))
+        return;
+    of = command[0] ? command : NULL;
+    c.comp_prefix = l->line_text + start;
+    c.comp_len = l->line_pos - start;
+    l->line_words(of, count_match, &c);
+    if (c.comp_matches == 0) {
+        bell(l);
+        return;
+    }
+    if (c.comp_matches > 1 && strlen(c.comp_common) == c.comp_len) {
+        draw(l, "\n");
+        l->line_words(of, list_match, &c);
+        draw(l, "\n");
+        redraw(l);
+        return;
+    }
+    for (const char *s = c.comp_common + c.comp_len; *s; s++)
+        insert(l, *s);
+    if (c.comp_matches == 1 && l->line_text[l->line_pos] != ' ')
+        insert(l, ' ');
+}
+
+/* ---- keys -------------------------------------------------------------- */
+
+void line_begin(struct line *l, const char *prompt)
+{
+    l->line_prompt = prompt;
+    l->line_len = 0;
+    l->line_pos = 0;
+    l->line_left = 0;
+    l->line_overflow = false;
+    l->line_text[0] = 0;
+    l->line_recall = 0;
+    draw(l, prompt);
+}
+
+static enum line_result enter(struct line *l)
+{
+    draw(l, "\n");
+    if (l->line_overflow)
+        return LINE_TOO_LONG;
+    remember(l);
+    return LINE_DONE;
+}
+
+static enum line_result cancel(const struct line *l)
+{
+    draw(l, "^C\n");
+    return LINE_CANCELLED;
+}
+
+static void clear_screen(struct line *l)
+{
+    draw(l, "\033[H\033[2J");
+    redraw(l);
+}
+
+static void edit(struct line *l, int key)
+{
+    switch (key) {
+    case KEY_LEFT:
+    case CTRL('B'):
+        move(l, l->line_pos - 1);
+        break;
+    case KEY_RIGHT:
+    case CTRL('F'):
+        move(l, l->line_pos + 1);
+        break;
+    case KEY_HOME:
+    case CTRL('A'):
+        move(l, 0);
+        break;
+    case KEY_END:
+    case CTRL('E'):
+        move(l, l->line_len);
+        break;
+    case KEY_UP:
+    case CTRL('P'):
+        recall(l, l->line_recall + 1);
+        break;
+    case KEY_DOWN:
+    case CTRL('N'):
+        recall(l, l->line_recall - 1);
+        break;
+    case '\b':
+        delete_left(l);
+        break;
+    case KEY_DELETE:
+    case CTRL('D'):
+        delete_right(l);
+        break;
+    case CTRL('K'):
+        cut(l, l->line_pos, l->line_len);
+        break;
+    case CTRL('U'):
+        cut(l, 0, l->line_pos);
+        break;
+    case CTRL('W'):
+        cut(l, word_start(l), l->line_pos);
+        break;
+    case CTRL('L'):
+        clear_screen(l);
+        break;
+    case '\t':
+        complete(l);
+        break;
+    }
+}
+
+enum line_result line_key(struct line *l, int key)
+{
+    if (key == '\n')
+        return enter(l);
+    if (key == CTRL('C'))
+        return cancel(l);
+    if (key >= ' ' && key <= '~')
+        insert(l, (char)key);
+    else
+        edit(l, key);
+    return LINE_MORE;
+}

@@ -1,0 +1,327 @@
+/*
+ * The kernel shell: reads lines, finds commands, runs them.
+ *
+ * One shell serves both consoles. It allocates nothing, so that it works
+ * after a panic; there it is entered again from the top, on polled consoles,
+ * with its one line editor started afresh.
+ */
+#include "kernel/shell/shell.h"
+#include "kernel/shell/line.h"
+#include "kernel/shell/words.h"
+#include "drivers/console.h"
+#include "drivers/debugcon.h"
+#include "kernel/cmdline.h"
+#include "kernel/lib/string.h"
+#include "kernel/main.h"
+#include "kernel/x86/cpu.h"
+#include "mm/kmem_stat.h"
+
+#define PROMPT          "slate> "
+#define PROMPT_PANIC    "slate!> "
+#define PANICS_MAX      8  /* failures inside the shell of a failed machine */
+#define NEAREST_MAX     2  /* letters by which a suggestion may differ */
+#define NEAREST_LETTERS 24 /* longest name that is compared */
+
+static const char *current = "slate"; /* the command that runs */
+static bool interrupted;              /* it was told that ^C was typed */
+
+/* ---- what commands share ----------------------------------------------- */
+
+int shell_error(const char *fmt, ...)
+{
+    va_list ap;
+
+    kprintf("%s: ", current);
+    va_start(ap, fmt);
+    kvprintf(fmt, ap);
+    va_end(ap);
+    kprintf("\n");
+    return 1;
+}
+
+bool shell_interrupted(void)
+{
+    if (console_interrupt_pending())
+        interrupted = true;
+    return interrupted;
+}
+
+bool shell_options(int *argc, char **argv, const char *allowed,
+                   uint32_t *options)
+{
+    char wrong = words_options(argc, argv, allowed, options);
+
+    if (wrong)
+        shell_error("no option -%c; `help %s` shows what there is", wrong,
+                    current);
+    return !wrong;
+}
+
+void shell_complete_cache(void (*add)(const char *word, void *arg), void *arg)
+{
+    struct kmem_cache_stat stat;
+
+    for (struct kmem_cache *cp = kmem_cache_first(); cp;
+         cp = kmem_cache_next(cp)) {
+        kmem_cache_stat(cp, &stat);
+        add(stat.stat_name, arg);
+    }
+}
+
+void shell_json_string(const char *s)
+{
+    console_putc('"');
+    for (; *s; s++) {
+        uint8_t c = (uint8_t)*s;
+
+        if (c < ' ' || c > '~')
+            kprintf("\\u%04x", c);
+        else if (c == '"' || c == '\\')
+            kprintf("\\%c", c);
+        else
+            console_putc((char)c);
+    }
+    console_putc('"');
+}
+
+/* ---- commands ---------------------------------------------------------- */
+
+const struct shell_command *shell_find(const char *name)
+{
+    for (const struct shell_command *c = __start_shell_commands;
+         c < __stop_shell_commands; c++)
+        if (strcmp(c->command_name, name) == 0)
+            return c;
+    return NULL;
+}
+
+/* How many letters must be changed, added or dropped to make `b` of `a`
+ * (Levenshtein's distance); row[j] is that for the first j letters of b. */
+static unsigned distance(const char *a, const char *b)
+{
+    uint8_t row[NEAREST_LETTERS + 1];
+    size_t len = strlen(b);
+
+    if (len > NEAREST_LETTERS || strlen(a) > NEAREST_LETTERS)
+        return NEAREST_LETTERS;
+    for (size_t j = 0; j <= len; j++)
+        row[j] = (uint8_t)j;
+    for (size_t i = 0; a[i]; i++) {
+        uint8_t diagonal = row[0]++;
+
+        for (size_t j = 0; j < len; j++) {
+            uint8_t changed = (uint8_t)(diagonal + (a[i] != b[j]));
+
+            diagonal = row[j + 1];
+            row[j + 1] = (uint8_t)MIN(changed, MIN(diagonal, row[j]) + 1);
+        }
+    }
+    return row[len];
+}
+
+/* The command that `name` was probably meant to be, or NULL: one that begins
+ * so, or the nearest. */
+static const struct shell_command *nearest(const char *name)
+{
+    const struct shell_command *best = NULL;
+    unsigned least = NEAREST_MAX + 1;
+
+    for (const struct shell_command *c = __start_shell_commands;
+         c < __stop_shell_commands; c++) {
+        unsigned d = distance(name, c->command_name);
+
+        if (strncmp(name, c->command_name, strlen(name)) == 0)
+            d = 0;
+        if (d < least && d < strlen(name)) {
+            least = d;
+            best = c;
+        }
+    }
+    return best;
+}
+
+static int unknown(const char *name)
+{
+    const struct shell_command *c = nearest(name);
+
+    if (!c)
+        return shell_error("no command \"%.32s\"; `help` lists them", name);
+    return shell_error(
+        "no command \"%.32s\"; did you mean %s? `help` lists all", name,
+        c->command_name);
+}
+
+/* A command that was interrupted takes all that was typed until the ^C along:
+ * it was meant for a state that will not come. */
+static void end_interrupt(void)
+{
+    while (console_interrupt_pending())
+        console_trykey();
+    kprintf("^C\n");
+}
+
+static int run_words(int argc, char **argv)
+{
+    const struct shell_command *c = shell_find(argv[0]);
+    const char *outer = current;
+    int result;
+
+    if (!c)
+        return unknown(argv[0]);
+    current = c->command_name;
+    result = c->command_run(argc, argv);
+    current = outer;
+    return result;
+}
+
+static int refuse(enum words_error error)
+{
+    if (error == WORDS_QUOTE)
+        return shell_error("a quote is not closed; nothing was run");
+    return shell_error("more than %d words in a command; nothing was run",
+                       SHELL_ARGS_MAX);
+}
+
+int shell_execute(char *line)
+{
+    char *argv[SHELL_ARGS_MAX + 1];
+    enum words_error error;
+    int result = 0;
+    int argc;
+
+    if (strlen(line) > SHELL_LINE_MAX)
+        return shell_error("more than %d characters; nothing was run",
+                           SHELL_LINE_MAX);
+    error = words_check(line);
+    if (error != WORDS_OK)
+        return refuse(error);
+    interrupted = false;
+    while (line && !interrupted) {
+        words_next(&line, &argc, argv);
+        if (argc > 0)
+            result = run_words(argc, argv);
+    }
+    if (interrupted)
+        end_interrupt();
+    return result;
+}
+
+/* ---- the loop ---------------------------------------------------------- */
+
+static void complete_words(const char *command,
+                           void (*add)(const char *word, void *arg), void *arg)
+{
+    const struct shell_command *of = command ? shell_find(command) : NULL;
+
+    if (of && of->command_complete)
+        of->command_complete(add, arg);
+    if (command)
+        return;
+    for (const struct shell_command *c = __start_shell_commands;
+         c < __stop_shell_commands; c++)
+        add(c->command_name, arg);
+}
+
+static struct line editor = {
+    .line_write = console_echo,
+    .line_words = complete_words,
+};
+
+/* Into the ring that dmesg shows goes the line, not how it was edited. */
+static void record(const char *prompt, const char *line)
+{
+    console_record(prompt, strlen(prompt));
+    console_record(line, strlen(line));
+    console_record("\n", 1);
+}
+
+/* Lets the user edit until there is a line worth running. */
+static char *read_line(const char *prompt)
+{
+    for (;;) {
+        enum line_result result = LINE_MORE;
+
+        line_begin(&editor, prompt);
+        while (result == LINE_MORE)
+            result = line_key(&editor, console_getkey());
+        if (result == LINE_TOO_LONG)
+            shell_error("more than %d characters; nothing was run",
+                        SHELL_LINE_MAX);
+        if (result == LINE_DONE) {
+            record(prompt, editor.line_text);
+            return editor.line_text;
+        }
+    }
+}
+
+/* The commands of the kernel option run=, shown as if they were typed. */
+static void run_option(void)
+{
+    const char *commands = cmdline_run();
+    char line[SHELL_LINE_MAX + 2]; /* room to be found too long */
+
+    if (!commands)
+        return;
+    strlcpy(line, commands, sizeof(line));
+    kprintf(PROMPT "%s\n", line);
+    shell_execute(line);
+}
+
+void shell_run(void)
+{
+    debugcon_event("{\"event\":\"prompt\",\"instructions\":%llu}",
+                   (unsigned long long)boot_instructions());
+    run_option();
+    for (;;)
+        shell_execute(read_line(PROMPT));
+}
+
+/* Each failure inside the stopped machine's shell leaves its stack behind. */
+static void enter_panic(bool may_continue, unsigned depth)
+{
+    current = "slate";
+    if (depth > PANICS_MAX) {
+        kprintf("Too many failures inside failures: halted for good.\n");
+        console_drain();
+        for (;;)
+            cpu_halt();
+    }
+    kprintf("Stopped, but for this shell: `reboot` starts again%s.\n",
+            may_continue ? ", `continue` goes on" : "");
+}
+
+void shell_panic(bool may_continue)
+{
+    static unsigned depth;
+
+    enter_panic(may_continue, ++depth);
+    for (;;) {
+        char *line = read_line(PROMPT_PANIC);
+
+        if (strcmp(line, "continue") != 0) {
+            shell_execute(line);
+        } else if (may_continue) {
+            depth--;
+            return;
+        } else {
+            shell_error("cannot continue after this; `reboot` starts again");
+        }
+    }
+}
+
+static int cmd_history(int argc, char **argv)
+{
+    const char *line;
+
+    (void)argv;
+    if (argc > 1)
+        return shell_error("takes no arguments; `history` is all");
+    for (unsigned n = 0; (line = line_remembered(&editor, n)) != NULL; n++)
+        kprintf("%3u  %s\n", n + 1, line);
+    return 0;
+}
+
+SHELL_COMMAND(history, "history", "the lines typed before, oldest first",
+              "The last 32 different lines are kept. The up and down keys\n"
+              "bring them back.\n",
+              cmd_history, NULL);

@@ -1,0 +1,29 @@
+/*
+ * Splitting a command line into commands and words.
+ */
+#pragma once
+
+#include "kernel/shell/shell.h"
+
+enum words_error {
+    WORDS_OK,
+    WORDS_QUOTE, /* a quote is not closed */
+    WORDS_MANY,  /* more than SHELL_ARGS_MAX words in a command */
+};
+
+/*
+ * Takes the next command off the text at *at and splits it in place: argv
+ * (room for SHELL_ARGS_MAX + 1) gets its words and a NULL, *argc their number,
+ * which may be 0. *at moves behind the `;` that ended it, or becomes NULL
+ * after the last command. Blanks separate words; single and double quotes
+ * take away the meaning of blanks, `;` and the other kind of quote.
+ */
+enum words_error words_next(char **at, int *argc, char **argv);
+
+/* What is wrong with a whole line of at most SHELL_LINE_MAX characters. */
+enum words_error words_check(const char *line);
+
+/* The work of shell_options. Returns 0, or the letter that is not allowed;
+ * argv is then half done. */
+char words_options(int *argc, char **argv, const char *allowed,
+                   uint32_t *options);

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Slate under GDB.
+
+    tools/gdb/debug.py KERNEL                `make gdb`
+    tools/gdb/debug.py --server KERNEL       `make debug-server`
+    tools/gdb/debug.py KERNEL -- ARGUMENTS   further arguments for gdb
+
+The first halts QEMU before its first instruction, attaches GDB in this
+terminal, and goes on to kmain. The serial line is a terminal of its own, whose
+name is printed (`screen /dev/pts/N` opens it); all that the kernel prints is
+in a file too. QEMU ends when GDB does. The second only starts QEMU and prints
+the command that attaches a GDB from elsewhere. CMD, APPEND and MEM work as
+with `make run`.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from slate import qemu  # noqa: E402
+
+
+def find_gdb():
+    """A GDB that knows the i386."""
+    names = [os.environ.get("GDB"), "gdb", "gdb-multiarch", "i386-elf-gdb"]
+    for name in filter(None, names):
+        if shutil.which(name):
+            return name
+    sys.exit("make gdb: gdb not found: run tools/setup")
+
+
+def gdb_command(kernel, stub, arguments=()):
+    """GDB attached at `stub`. The first breakpoint is a hardware one: paging
+    is off when it is set, so there is no memory to write a trap into."""
+    return [find_gdb(), "-nx", "-q", "-x", str(HERE / "slate.gdb"), kernel,
+            "-ex", f"target remote {stub}", "-ex", "hbreak kmain",
+            "-ex", "continue"] + list(arguments)
+
+
+def qemu_command(kernel, stub, serial, extra=()):
+    """QEMU halted, with its GDB stub on the unix socket `stub`."""
+    line = qemu.kernel_line(os.environ.get("CMD", ""),
+                            os.environ.get("APPEND", ""))
+    return qemu.command(
+        qemu.boot_arguments(kernel, line), os.environ.get("MEM") or "128",
+        serial=serial,
+        extra=["-S", "-chardev", f"socket,id=gdb,path={stub},server=on,wait=off",
+               "-gdb", "chardev:gdb", *extra])
+
+
+def serial_terminal(control):
+    """Asks QEMU for the name of the terminal that is the serial line."""
+    stream = control.makefile("rwb")
+    stream.readline()
+    for name in ("qmp_capabilities", "query-chardev"):
+        stream.write(json.dumps({"execute": name}).encode() + b"\n")
+        stream.flush()
+        answer = json.loads(stream.readline())
+    for chardev in answer["return"]:
+        if chardev["label"] == "line":
+            return chardev["filename"].replace("pty:", "")
+    return "?"
+
+
+def debug(kernel, folder, arguments):
+    """QEMU in the background, GDB in front."""
+    stub = f"{folder}/gdb"
+    log = str(Path(kernel).parent / "gdb-serial.log")
+    ours, theirs = socket.socketpair()
+    wire = theirs.fileno()
+    argv = qemu_command(kernel, stub, "chardev:line", [
+        "-chardev", f"pty,id=line,logfile={log}",
+        "-chardev", f"socket,id=qmp,fd={wire}",
+        "-mon", "chardev=qmp,mode=control"])
+    gdb = gdb_command(kernel, stub, arguments)
+    # A session of its own: ^C is for GDB, not for QEMU.
+    machine = subprocess.Popen(argv, pass_fds=(wire,), start_new_session=True,
+                               stdout=subprocess.DEVNULL)
+    theirs.close()
+    try:
+        print(f"serial line: {serial_terminal(ours)}, copied to {log}",
+              flush=True)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        restore = {"preexec_fn": lambda: signal.signal(signal.SIGINT,
+                                                       signal.SIG_DFL)}
+        return subprocess.run(gdb, check=False, **restore).returncode
+    except (ValueError, OSError) as e:
+        print(f"make gdb: QEMU did not start: {e}", file=sys.stderr)
+        return 1
+    finally:
+        machine.kill()
+        machine.wait()
+
+
+def serve(kernel, folder):
+    """QEMU in front, halted until a GDB comes."""
+    stub = f"{folder}/gdb"
+    print(f"Ctrl-A X leaves QEMU. Attach with:\n"
+          f"  {find_gdb()} -x tools/gdb/slate.gdb "
+          f"-ex 'target remote {stub}' {kernel}", flush=True)
+    return subprocess.run(qemu_command(kernel, stub, "mon:stdio"),
+                          check=False).returncode
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--server", action="store_true",
+                        help="only QEMU, waiting for a GDB")
+    parser.add_argument("kernel")
+    parser.add_argument("arguments", nargs="*", help="for gdb, after --")
+    args = parser.parse_args()
+
+    if not shutil.which(qemu.QEMU):
+        sys.exit(f"make gdb: {qemu.QEMU} not found: run tools/setup")
+    with tempfile.TemporaryDirectory(prefix="slate-") as folder:
+        if args.server:
+            sys.exit(serve(args.kernel, folder))
+        sys.exit(debug(args.kernel, folder, args.arguments))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+"""Checks what a compiler does not: `make lint`.
+
+    layout      clang-format agrees with every C file
+    width       no line of a source file is longer than 80 columns
+    arrows      includes only point down the floors (the table FLOORS below)
+    functions   lengths: median <= 13 lines, 90th percentile <= 35, none over
+                60 but tables and dispatch (a switch that is most of it)
+    size        the allocator's core <= 1,800 lines of code, ring 0 <= 10,000
+    cppcheck    no warning
+
+Prints the figures, then every finding as FILE:LINE: text. Exit status 1 if
+there is one.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WIDTH = 80
+LONGEST = 60
+MEDIAN = 13
+PERCENTILE_90 = 35
+CORE = 1800
+RING0 = 10000
+
+# From a folder to the folders that its files may include, besides its own.
+# The longest matching name counts. "kernel" itself is the ground floor of the
+# boot sequence and the panic screen: it knows everybody.
+EVERYTHING = ("boot", "kernel", "mm", "drivers")
+FLOORS = {
+    "boot": (),
+    "kernel/lib": (),
+    "kernel/abi": (),
+    "kernel/x86": ("kernel/lib",),
+    "drivers": ("kernel/lib", "kernel/x86"),
+    "mm": ("kernel/lib",),
+    "kernel": EVERYTHING,
+    "user/lib": ("kernel/abi", "mm"),
+    "user": ("user/lib", "kernel/abi"),
+}
+DEBUGGING = ("mm/kmem_debug", "mm/kmem_log", "mm/kmem_leak", "mm/kmem_report")
+
+findings = []
+
+
+def finding(path, line, text):
+    findings.append(f"{path}:{line}: {text}")
+
+
+def sources(*suffixes):
+    """All source files of the tree, as paths relative to its root."""
+    skip = {".git", ".venv", "build", "__pycache__", ".pytest_cache"}
+    for folder, names, files in os.walk(ROOT):
+        names[:] = sorted(n for n in names if n not in skip)
+        for name in sorted(files):
+            if name.endswith(suffixes) or not suffixes:
+                yield (Path(folder) / name).relative_to(ROOT)
+
+
+def is_test(path):
+    return "tests" in path.parts
+
+
+def without_comments(text):
+    """C text with comments and the insides of strings blanked, line by line."""
+    def blank(match):
+        token = match.group()
+        if token.startswith("/"):
+            return re.sub(r"[^\n]", " ", token)
+        return token[0] + "_" * (len(token) - 2) + token[-1]
+    pattern = r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
+    return re.sub(pattern, blank, text, flags=re.S)
+
+
+def code_lines(path):
+    """Lines that hold code: neither blank nor only comment."""
+    text = (ROOT / path).read_text()
+    if path.suffix == ".asm":
+        lines = (line.split(";")[0] for line in text.splitlines())
+    else:
+        lines = without_comments(text).splitlines()
+    return sum(1 for line in lines if line.strip())
+
+
+def functions(path):
+    """(name, first line, length, body) of each function defined in a file. A
+    function ends at the first closing brace in column 0: clang-format sees to
+    that. Its length is that of its body, without the braces' lines."""
+    lines = without_comments((ROOT / path).read_text()).splitlines()
+    for i, line in enumerate(lines):
+        if line != "{" or i == 0:
+            continue
+        head = i - 1
+        while head > 0 and lines[head - 1].strip() and \
+                not re.match(r"[#}]|.*[;:]$", lines[head - 1]):
+            head -= 1
+        name = re.search(r"(\w+)\s*\(", " ".join(lines[head:i]))
+        end = next((j for j in range(i, len(lines)) if lines[j] == "}"), i)
+        if name:
+            yield name.group(1), head + 1, end - i - 1, lines[i:end]
+
+
+def is_dispatch(body):
+    """True if most of a body is one switch: a table in the form of code."""
+    cases = sum(1 for line in body
+                if re.match(r"\s*(case\b|default:)", line))
+    return cases * 4 >= len(body)
+
+
+def check_functions():
+    lengths = []
+    for path in sources(".c"):
+        if is_test(path):
+            continue
+        for name, line, length, body in functions(path):
+            lengths.append(length)
+            if length > LONGEST and not is_dispatch(body):
+                finding(path, line, f"{name} has {length} lines, "
+                        f"more than {LONGEST}")
+    if not lengths:
+        return
+    lengths.sort()
+    median = statistics.median(lengths)
+    ninety = lengths[int(len(lengths) * 0.9)]
+    print(f"functions   {len(lengths)}; lines: median {median:g} (<= {MEDIAN}),"
+          f" 90th percentile {ninety} (<= {PERCENTILE_90}), "
+          f"longest {lengths[-1]}")
+    if median > MEDIAN:
+        finding("tree", 0, f"median function length is {median:g}")
+    if ninety > PERCENTILE_90:
+        finding("tree", 0, f"90th percentile of function length is {ninety}")
+
+
+def check_width():
+    count = 0
+    files = list(sources(".c", ".h", ".asm", ".ld", ".py", "Makefile", "setup"))
+    for path in files:
+        for number, line in enumerate((ROOT / path).read_text().splitlines()):
+            count += 1
+            if len(line.expandtabs(8)) > WIDTH:
+                finding(path, number + 1, f"{len(line.expandtabs(8))} columns")
+    print(f"width       {count} lines in {len(files)} files")
+
+
+def floor(path):
+    """The floor that a path stands on: the longest name in FLOORS above it."""
+    path = str(path)
+    fitting = [f for f in FLOORS if path.startswith(f + "/")]
+    return max(fitting, key=len, default=None)
+
+
+def check_arrows():
+    count = 0
+    for path in sources(".c", ".h"):
+        home = floor(path)
+        if home is None or is_test(path):
+            continue
+        text = (ROOT / path).read_text()
+        for match in re.finditer(r'^#include "([^"]+)"', text, re.M):
+            count += 1
+            target = match.group(1)
+            line = text.count("\n", 0, match.start()) + 1
+            if not (ROOT / target).is_file():
+                finding(path, line, f'"{target}" is not a path from the root')
+            elif not target.startswith((home + "/",) +
+                                       tuple(f + "/" for f in FLOORS[home])):
+                finding(path, line, f"{home}/ may not include {target}")
+    print(f"arrows      {count} includes")
+
+
+def check_size():
+    everything = [p for p in sources(".c", ".h", ".asm")
+                  if not is_test(p) and p.parts[0] in EVERYTHING]
+    core = sum(code_lines(p) for p in everything if p.parts[0] == "mm"
+               and not str(p).startswith(DEBUGGING))
+    ring0 = sum(code_lines(p) for p in everything)
+    print(f"size        allocator core {core} lines of code (<= {CORE}), "
+          f"ring 0 {ring0} (<= {RING0})")
+    if core > CORE:
+        finding("mm", 0, f"the allocator's core has {core} lines of code")
+    if ring0 > RING0:
+        finding("tree", 0, f"ring 0 has {ring0} lines of code")
+
+
+def tool(name):
+    """False, and a finding, if a program is missing."""
+    if shutil.which(name):
+        return True
+    finding("tree", 0, f"{name} not found: run tools/setup")
+    return False
+
+
+def check_layout():
+    if not tool("clang-format"):
+        return
+    files = [str(p) for p in sources(".c", ".h")]
+    done = subprocess.run(["clang-format", "--dry-run", "--Werror", *files],
+                          cwd=ROOT, capture_output=True, text=True, check=False)
+    print(f"layout      clang-format on {len(files)} files")
+    places = re.findall(r"^(\S+?):(\d+):\d+: error:", done.stderr, re.M)
+    for path in dict.fromkeys(p for p, _ in places):
+        lines = sorted({int(line) for p, line in places if p == path})
+        finding(path, lines[0], f"clang-format differs here and in "
+                f"{len(lines) - 1} more lines; make format")
+
+
+def check_cppcheck():
+    if not tool("cppcheck"):
+        return
+    files = [str(p) for p in sources(".c")
+             if p.parts[:3] != ("mm", "tests", "host")]
+    done = subprocess.run(
+        ["cppcheck", "-q", "-j2", "--platform=unix32", "--std=c11",
+         "--enable=warning,performance,portability", "--inline-suppr",
+         "--suppress=missingIncludeSystem", "-D__GNUC__=12",
+         # the arrays that the linker gathers end at another symbol
+         "--suppress=comparePointers", "-D__i386__=1",
+         "-I.", "-Ikernel", "--template={file}:{line}: {id}: {message}",
+         *files],
+        cwd=ROOT, capture_output=True, text=True, check=False)
+    print(f"cppcheck    {len(files)} files")
+    findings.extend(line for line in done.stderr.splitlines()
+                    if re.match(r"\S+:\d+: ", line))
+
+
+def main():
+    argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter).parse_args()
+    check_layout()
+    check_width()
+    check_arrows()
+    check_functions()
+    check_size()
+    check_cppcheck()
+    for text in findings:
+        print(text)
+    print(f"lint: {len(findings) or 'no'} finding"
+          f"{'' if len(findings) == 1 else 's'}")
+    sys.exit(1 if findings else 0)
+
+
+if __name__ == "__main__":
+    main()
