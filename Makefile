@@ -34,7 +34,7 @@ CC := $(PREFIX)gcc
 NM := $(PREFIX)nm
 else ifneq ($(CROSS_COMPILE),)
 CC :=
-else ifneq ($(wildcard $(shell gcc -m32 -print-libgcc-file-name 2>/dev/null)),)
+else ifneq ($(wildcard $(shell gcc -m32 -print-libgcc-file-name 2>&1)),)
 CC := gcc -m32
 NM := nm
 else
@@ -154,8 +154,9 @@ GRUB_DIR := $(firstword $(wildcard /usr/lib/grub/i386-pc \
 
 $(ISO): $(KERNEL) boot/grub.cfg
 	$(call say,ISO,$@)
-	@test -n '$(GRUB_MKRESCUE)' && command -v xorriso >/dev/null || { echo \
-	'make: grub-mkrescue or xorriso not found: run tools/setup' >&2; exit 1; }
+	@test -n '$(GRUB_MKRESCUE)' && command -v xorriso >/dev/null || { \
+	    echo 'make: grub-mkrescue or xorriso not found: run tools/setup' >&2; \
+	    exit 1; }
 	@rm -rf $(BUILD)/iso && mkdir -p $(BUILD)/iso/boot/grub
 	@cp $(KERNEL) $(BUILD)/iso/boot/slate.elf
 	@cp boot/grub.cfg $(BUILD)/iso/boot/grub/grub.cfg
@@ -178,8 +179,8 @@ override APPEND := $(value APPEND)
 export CMD APPEND MEM ICOUNT KVM
 
 .PHONY: run run-iso gdb debug-server
-run: $(KERNEL)                    ## boot in QEMU: CMD="kmastat; poweroff" MEM=16
-                                  ## ICOUNT=1 APPEND=option KVM=1
+run: $(KERNEL)                    ## boot in QEMU: CMD="kmastat; poweroff"
+                                  ## MEM=16 ICOUNT=1 APPEND=option KVM=1
 	@$(PYTHON) tools/run.py $(KERNEL)
 
 run-iso: $(ISO)                   ## boot the ISO image by BIOS and GRUB
@@ -226,7 +227,7 @@ $(VENV):
 	@echo 'make: $(VENV) not found: run tools/setup' >&2; exit 1
 
 .PHONY: test test-host test-kernel test-system bench coverage mutants
-test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests: host, kernel, system
+test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests, as below
 	@$(PYTEST) tools/tests
 
 test-host: $(HOST_TEST) | $(VENV) ## mm/ on this machine, under sanitizers
@@ -235,11 +236,11 @@ test-host: $(HOST_TEST) | $(VENV) ## mm/ on this machine, under sanitizers
 test-kernel: $(KERNEL) | $(VENV)  ## the kernel's own suites, in QEMU
 	@$(PYTEST) tools/tests/test_kernel.py
 
-test-system: $(KERNEL) $(ISO) | $(VENV) ## the booted image: serial, PS/2, VGA, GDB
+test-system: $(KERNEL) $(ISO) | $(VENV) ## the image: serial, PS/2, VGA, GDB
 	@$(PYTEST) tools/tests --ignore=tools/tests/test_host.py \
 	    --ignore=tools/tests/test_kernel.py
 
-bench: $(KERNEL)                  ## instructions per operation, build/bench.json
+bench: $(KERNEL)                  ## instructions per operation, as JSON too
 	@$(PYTHON) tools/bench.py $(KERNEL) $(BUILD)/bench.json
 
 coverage: $(BUILD)/coverage/mmtest ## branch coverage of mm/ by the host tests

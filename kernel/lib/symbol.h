@@ -8,8 +8,14 @@
 
 struct symbol {
     uintptr_t symbol_addr;
-    const char *symbol_name;
+    const char *symbol_name; /* NULL: the function before ends here */
 };
+
+/* Generated. First symbol_functions entries for functions, sorted by address,
+ * then objects: symbol_count in all. */
+extern const struct symbol symbol_table[];
+extern const uint32_t symbol_functions;
+extern const uint32_t symbol_count;
 
 /* The function that contains `addr`, or NULL if none does. *offset (may be
  * NULL) gets the distance from its start. */

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "kernel/lib/ktest.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
 #include "mm/kmem_impl.h"

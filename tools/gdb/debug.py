@@ -53,8 +53,8 @@ def qemu_command(kernel, stub, serial, extra=()):
     return qemu.command(
         qemu.boot_arguments(kernel, line), os.environ.get("MEM") or "128",
         serial=serial,
-        extra=["-S", "-chardev", f"socket,id=gdb,path={stub},server=on,wait=off",
-               "-gdb", "chardev:gdb", *extra])
+        extra=["-S", "-gdb", "chardev:gdb", "-chardev",
+               f"socket,id=gdb,path={stub},server=on,wait=off", *extra])
 
 
 def serial_terminal(control):

@@ -232,6 +232,7 @@ class Machine:
         self.transcript = ""
         self.process = None
         self.serial, serial_end = socket.socketpair()
+        self.serial.setblocking(False)
         qmp, qmp_end = socket.socketpair()
         wires = ["-chardev", f"socket,id=line,fd={serial_end.fileno()}",
                  "-chardev", f"socket,id=qmp,fd={qmp_end.fileno()}",
@@ -282,8 +283,20 @@ class Machine:
     # -- the serial line ----------------------------------------------------
 
     def send(self, data):
-        """Types on the serial line."""
-        self.serial.sendall(data.encode() if isinstance(data, str) else data)
+        """Types on the serial line. Takes in output meanwhile: a guest that
+        cannot get rid of its output would stop reading."""
+        left = memoryview(data.encode() if isinstance(data, str) else data)
+        while left:
+            readable, writable, _ = select.select(
+                [self.serial], [self.serial], [], LAST_RESORT)
+            if readable and not self.receive(0):
+                raise AssertionError("the machine ended while it was typed to;"
+                                     f" it said:\n{self.transcript[-3000:]}")
+            if writable:
+                left = left[self.serial.send(left[:512]):]
+            if not readable and not writable:
+                raise AssertionError("the machine does not read its serial "
+                                     "line")
 
     def receive(self, wait):
         """Takes in what has arrived. False at the end of the line, or if
@@ -292,7 +305,7 @@ class Machine:
             return False
         try:
             data = self.serial.recv(65536)
-        except ConnectionResetError:
+        except ConnectionError:
             data = b""
         text = data.decode("latin-1")
         self.buffer += text
@@ -317,8 +330,9 @@ class Machine:
                     f"{self.buffer[-3000:]}")
             if not self.receive(LAST_RESORT):
                 raise AssertionError(
-                    f"{pattern!r} did not come in {time.monotonic() - start:.0f}"
-                    f" s; the last of what came:\n{self.transcript[-3000:]}\n"
+                    f"{pattern!r} did not come in "
+                    f"{time.monotonic() - start:.0f} s; the last of what came:"
+                    f"\n{self.transcript[-3000:]}\n"
                     f"{self.errors()}")
 
     def prompt(self):

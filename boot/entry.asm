@@ -1,0 +1,98 @@
+; From the boot loader's jump to kmain (Multiboot Specification 0.6.96, 3.1
+; and 3.2; Intel SDM volume 3, 4.3 for 4 MiB pages).
+;
+; The loader leaves us in 32-bit protected mode without paging, EAX holding
+; its magic number and EBX the physical address of its information. The code
+; in .boot is linked where it runs, at 1 MiB; all else is linked 3 GiB higher:
+;
+;     virtual 0x00000000  the first 4 MiB, until the jump is done
+;     virtual 0xC0000000  physical 0 … 896 MiB, in 4 MiB pages
+;
+; kernel/x86/paging.c replaces this by page tables of 4 KiB.
+
+KERNEL_BASE  equ 0xC0000000
+DIRECT_MAP   equ 896 << 20
+LARGE_PAGE   equ 4 << 20
+
+HDR_MAGIC    equ 0x1BADB002
+HDR_ALIGN    equ 1 << 0         ; modules on page boundaries
+HDR_MEMINFO  equ 1 << 1         ; we need the memory map
+HDR_FLAGS    equ HDR_ALIGN | HDR_MEMINFO
+
+PDE_PRESENT  equ 1 << 0
+PDE_WRITE    equ 1 << 1
+PDE_LARGE    equ 1 << 7
+PDE_FLAGS    equ PDE_PRESENT | PDE_WRITE | PDE_LARGE
+
+CR4_PSE      equ 1 << 4
+CR0_WP       equ 1 << 16
+CR0_PG       equ 1 << 31
+
+PAGE         equ 4096
+STACK        equ 16 << 10
+
+extern kmain
+
+section .boot progbits alloc exec nowrite align=4
+
+        dd HDR_MAGIC
+        dd HDR_FLAGS
+        dd -(HDR_MAGIC + HDR_FLAGS)
+
+global _start
+_start:
+        mov     esi, eax
+        rdtsc
+        mov     [boot_tsc - KERNEL_BASE], eax
+        mov     [boot_tsc - KERNEL_BASE + 4], edx
+
+        mov     edi, boot_directory - KERNEL_BASE
+        mov     dword [edi], PDE_FLAGS
+        mov     eax, PDE_FLAGS
+        add     edi, KERNEL_BASE / LARGE_PAGE * 4
+fill:
+        mov     [edi], eax
+        add     edi, 4
+        add     eax, LARGE_PAGE
+        cmp     eax, DIRECT_MAP
+        jb      fill
+
+        mov     eax, cr4
+        or      eax, CR4_PSE
+        mov     cr4, eax
+        mov     eax, boot_directory - KERNEL_BASE
+        mov     cr3, eax
+        mov     eax, cr0
+        or      eax, CR0_PG | CR0_WP
+        mov     cr0, eax
+        mov     eax, boot_high
+        jmp     eax
+
+section .text
+
+boot_high:
+        mov     esp, boot_stack_top
+        xor     ebp, ebp        ; a backtrace ends here
+        mov     eax, esi        ; kmain(magic, info), arguments in registers
+        mov     edx, ebx
+        call    kmain
+        ud2                     ; it does not return
+
+section .bss align=PAGE
+
+; The page under the stack is never mapped once paging.c has been at work.
+global boot_stack_guard, boot_stack_bottom, boot_stack_top
+boot_stack_guard:
+        resb    PAGE
+boot_stack_bottom:
+        resb    STACK
+boot_stack_top:
+
+boot_directory:
+        resb    PAGE
+
+global boot_tsc
+boot_tsc:                       ; the time-stamp counter at _start
+        resq    1
+
+section .note.GNU-stack noalloc noexec nowrite progbits

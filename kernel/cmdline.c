@@ -1,0 +1,180 @@
+/*
+ * Kernel options. One table says everything about each, `help options` and the
+ * book included.
+ *
+ * The line is a row of words. run= takes all that follows it, spaces and
+ * semicolons included, so it comes last; quotes around its value are dropped.
+ * The first word may be the kernel's own file name, which boot loaders put
+ * there.
+ */
+#include "kernel/cmdline.h"
+#include "drivers/console.h"
+#include "kernel/budget.h"
+#include "kernel/lib/string.h"
+#include "mm/kmem.h"
+
+#define LINE_MAX 512
+
+static char line[LINE_MAX];
+static const char *run;
+static size_t mem_limit = SIZE_MAX;
+
+const char *cmdline_run(void)
+{
+    return run;
+}
+
+size_t cmdline_mem_limit(void)
+{
+    return mem_limit;
+}
+
+/* ---- the options ------------------------------------------------------------ */
+
+static bool set_mem(const char *value)
+{
+    uint32_t mib;
+
+    if (!parse_u32(value, &mib) || mib == 0 || mib > 4095)
+        return false;
+    mem_limit = MIB(mib);
+    return true;
+}
+
+static bool set_ws(const char *value)
+{
+    uint32_t seconds;
+
+    if (strcmp(value, "inf") == 0) {
+        kmem_ws_interval = KMEM_WS_INFINITE;
+        return true;
+    }
+    if (!parse_u32(value, &seconds) || seconds > 1000000)
+        return false;
+    kmem_ws_interval = seconds * 1000;
+    return true;
+}
+
+static bool set_budget(const char *value)
+{
+    uint32_t millions;
+
+    if (!parse_u32(value, &millions) || millions == 0)
+        return false;
+    budget_set(millions);
+    return true;
+}
+
+static bool set_run(const char *value)
+{
+    run = value;
+    return true;
+}
+
+static const struct cmdline_option options[] = {
+    {"mem=", "mem=MIB", "use no more than this much memory", set_mem},
+    {"ws=", "ws=SECONDS|inf",
+     "working-set interval of the slab caches (default 15)", set_ws},
+    {"budget=", "budget=MILLIONS",
+     "power off after so many million instructions", set_budget},
+    {"run=", "run=COMMANDS",
+     "shell commands to run after boot; the rest of the line", set_run},
+};
+
+const struct cmdline_option *cmdline_options(size_t *n)
+{
+    *n = ARRAY_SIZE(options);
+    return options;
+}
+
+/* ---- the line ----------------------------------------------------------------- */
+
+static const struct cmdline_option *find(const char *word)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+        if (strncmp(word, options[i].option_name,
+                    strlen(options[i].option_name)) == 0)
+            return &options[i];
+    return NULL;
+}
+
+static void report_unknown(const char *word)
+{
+    kprintf("option %s is not known, ignored; there are", word);
+    for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+        kprintf(" %s", options[i].option_form);
+    kprintf("\n");
+}
+
+static void apply(const struct cmdline_option *o, const char *word)
+{
+    const char *value = word + strlen(o->option_name);
+
+    if (!o->option_set(value))
+        kprintf("option %s: %s is not a value for it, ignored; it is %s\n",
+                o->option_name, value[0] != '\0' ? value : "nothing",
+                o->option_form);
+}
+
+/* Drops one pair of quotes around the whole of `s`, which ends the line. */
+static char *unquote(char *s)
+{
+    size_t n = strlen(s);
+
+    while (n > 0 && s[n - 1] == ' ')
+        s[--n] = '\0';
+    if (n >= 2 && (s[0] == '"' || s[0] == '\'') && s[n - 1] == s[0]) {
+        s[n - 1] = '\0';
+        s++;
+    }
+    return s;
+}
+
+/* The word at *p, ended with a NUL; *p moves behind it. NULL at the end. */
+static char *next_word(char **p)
+{
+    char *word = *p;
+
+    while (*word == ' ')
+        word++;
+    if (*word == '\0')
+        return NULL;
+    *p = word;
+    if (strncmp(word, "run=", 4) == 0) {
+        char *value = unquote(word + 4);
+
+        memmove(word + 4, value, strlen(value) + 1);
+        *p += strlen(word);
+        return word;
+    }
+    while (**p != ' ' && **p != '\0')
+        (*p)++;
+    if (**p == ' ')
+        *(*p)++ = '\0';
+    return word;
+}
+
+static bool is_file_name(const char *word)
+{
+    return strchr(word, '=') == NULL &&
+           (strchr(word, '/') != NULL || strstr(word, ".elf") != NULL);
+}
+
+void cmdline_parse(const char *text)
+{
+    char *p = line;
+    char *word;
+    bool first = true;
+
+    if (strlcpy(line, text, sizeof(line)) >= sizeof(line))
+        kprintf("the kernel's command line is cut after %u characters\n",
+                LINE_MAX - 1);
+    for (; (word = next_word(&p)) != NULL; first = false) {
+        const struct cmdline_option *o = find(word);
+
+        if (o != NULL)
+            apply(o, word);
+        else if (!first || !is_file_name(word))
+            report_unknown(word);
+    }
+}

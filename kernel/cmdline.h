@@ -1,0 +1,27 @@
+/*
+ * The kernel's command line: options given by the boot loader.
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+struct cmdline_option {
+    const char *option_name; /* "mem=" */
+    const char *option_form; /* "mem=MIB" */
+    const char *option_help;
+    /* Takes the value; false says that it is not a right one. */
+    bool (*option_set)(const char *value);
+};
+
+/* Copies the line and carries out its options, one after the other. Those not
+ * known, or with a wrong value, are reported and ignored. */
+void cmdline_parse(const char *line);
+
+/* The value of run=: shell commands for after boot, or NULL. */
+const char *cmdline_run(void);
+
+/* The value of mem= in bytes; SIZE_MAX without it. */
+size_t cmdline_mem_limit(void);
+
+/* All options; *n gets their number. */
+const struct cmdline_option *cmdline_options(size_t *n);

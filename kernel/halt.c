@@ -1,0 +1,24 @@
+/*
+ * Stopping at boot, with a message.
+ */
+#include "kernel/halt.h"
+#include "drivers/console.h"
+#include "drivers/debugcon.h"
+#include "kernel/x86/cpu.h"
+
+void halt(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    kprintf("\nSlate cannot start: ");
+    kvprintf(fmt, ap);
+    kprintf(".\nHalted.\n");
+    va_end(ap);
+    debugcon_event("{\"event\":\"halt\"}");
+    console_drain();
+    for (;;) {
+        irq_disable();
+        cpu_halt();
+    }
+}

@@ -1,0 +1,10 @@
+/*
+ * The end before the beginning: what cannot be started at all.
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+/* Says why on both consoles and halts for good. For boot only: later, panic. */
+void halt(const char *fmt, ...) PRINTF_LIKE(1, 2)
+    __attribute__((noreturn, cold));

@@ -1,0 +1,400 @@
+/*
+ * Formatted printing into memory, after the C standard (C17, 7.21.6.1).
+ *
+ * A directive is first read into a struct spec; then its argument becomes
+ * text in pieces, which are put down in this order:
+ *
+ *     blanks  sign or 0x  zeros  digits  blanks
+ */
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+
+/* Where the text goes. What does not fit is only counted. */
+struct out {
+    char *out_buf;
+    size_t out_size;
+    size_t out_len;
+};
+
+enum spec_flag {
+    FLAG_LEFT = 1 << 0,  /* - */
+    FLAG_ZERO = 1 << 1,  /* 0 */
+    FLAG_PLUS = 1 << 2,  /* + */
+    FLAG_BLANK = 1 << 3, /* a blank in front of what has no sign */
+    FLAG_ALT = 1 << 4,   /* # */
+};
+
+enum spec_length {
+    LENGTH_CHAR,
+    LENGTH_SHORT,
+    LENGTH_INT,
+    LENGTH_LONG,
+    LENGTH_LONG_LONG,
+    LENGTH_SIZE,
+};
+
+struct spec {
+    unsigned spec_flags;
+    size_t spec_width;
+    int spec_precision; /* negative: none was given */
+    enum spec_length spec_length;
+    char spec_conversion;
+};
+
+/* A 64-bit number in octal, the longest way to write one. */
+#define DIGITS_MAX 22
+
+#define BILLION        1000000000u /* the largest power of ten in 32 bits */
+#define BILLION_DIGITS 9
+
+/* ---- output -------------------------------------------------------------- */
+
+static void put(struct out *o, const char *s, size_t n)
+{
+    if (o->out_len < o->out_size)
+        memcpy(o->out_buf + o->out_len, s, MIN(n, o->out_size - o->out_len));
+    o->out_len += n;
+}
+
+static void put_fill(struct out *o, char c, size_t n)
+{
+    if (o->out_len < o->out_size)
+        memset(o->out_buf + o->out_len, c, MIN(n, o->out_size - o->out_len));
+    o->out_len += n;
+}
+
+/* `n` characters in a field of the width asked for. */
+static void put_field(struct out *o, const struct spec *sp, const char *s,
+                      size_t n)
+{
+    size_t pad = sp->spec_width > n ? sp->spec_width - n : 0;
+
+    if (!(sp->spec_flags & FLAG_LEFT))
+        put_fill(o, ' ', pad);
+    put(o, s, n);
+    if (sp->spec_flags & FLAG_LEFT)
+        put_fill(o, ' ', pad);
+}
+
+/* ---- numbers ------------------------------------------------------------- */
+
+/* These write digits in front of `end` and return the first. 0 has none. */
+static char *digits_u32(uint32_t value, char *end)
+{
+    for (; value != 0; value /= 10)
+        *--end = (char)('0' + value % 10);
+    return end;
+}
+
+/* Divides 64 bits only for what needs them, nine digits at a time: such a
+ * division is a long loop. */
+static char *digits_decimal(uint64_t value, char *end)
+{
+    while (value >> 32) {
+        char *group = end - BILLION_DIGITS;
+        char *at = digits_u32((uint32_t)(value % BILLION), end);
+
+        while (at > group)
+            *--at = '0';
+        end = group;
+        value /= BILLION;
+    }
+    return digits_u32((uint32_t)value, end);
+}
+
+static char *digits_binary(uint64_t value, unsigned shift, bool upper,
+                           char *end)
+{
+    const char *digits = upper ? "0123456789ABCDEF" : "0123456789abcdef";
+
+    for (; value != 0; value >>= shift)
+        *--end = digits[value & ((1u << shift) - 1)];
+    return end;
+}
+
+/* Puts down a number whose sign or 0x is `prefix`. */
+static void put_number(struct out *o, const struct spec *sp, const char *prefix,
+                       const char *digits, size_t n)
+{
+    size_t prefix_len = strlen(prefix);
+    size_t least = sp->spec_precision < 0 ? 1 : (size_t)sp->spec_precision;
+    size_t zeros = least > n ? least - n : 0;
+    size_t used = prefix_len + zeros + n;
+    size_t pad = sp->spec_width > used ? sp->spec_width - used : 0;
+
+    if ((sp->spec_flags & (FLAG_LEFT | FLAG_ZERO)) == FLAG_ZERO &&
+        sp->spec_precision < 0) {
+        zeros += pad;
+        pad = 0;
+    }
+    if (!(sp->spec_flags & FLAG_LEFT))
+        put_fill(o, ' ', pad);
+    put(o, prefix, prefix_len);
+    put_fill(o, '0', zeros);
+    put(o, digits, n);
+    if (sp->spec_flags & FLAG_LEFT)
+        put_fill(o, ' ', pad);
+}
+
+static void put_signed(struct out *o, const struct spec *sp, int64_t value)
+{
+    char text[DIGITS_MAX];
+    char *end = text + sizeof(text);
+    uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    char *at = digits_decimal(size, end);
+    const char *sign = "";
+
+    if (value < 0)
+        sign = "-";
+    else if (sp->spec_flags & FLAG_PLUS)
+        sign = "+";
+    else if (sp->spec_flags & FLAG_BLANK)
+        sign = " ";
+    put_number(o, sp, sign, at, (size_t)(end - at));
+}
+
+static void put_unsigned(struct out *o, const struct spec *sp, uint64_t value)
+{
+    char text[DIGITS_MAX];
+    char *end = text + sizeof(text);
+    char *at;
+    struct spec octal = *sp;
+    const char *prefix = "";
+
+    switch (sp->spec_conversion) {
+    case 'o':
+        at = digits_binary(value, 3, false, end);
+        /* The standard makes the leading 0 of # a matter of precision. */
+        if ((sp->spec_flags & FLAG_ALT) && sp->spec_precision <= end - at) {
+            octal.spec_precision = (int)(end - at) + 1;
+            sp = &octal;
+        }
+        break;
+    case 'x':
+    case 'X':
+        at = digits_binary(value, 4, sp->spec_conversion == 'X', end);
+        if ((sp->spec_flags & FLAG_ALT) && value != 0)
+            prefix = sp->spec_conversion == 'X' ? "0X" : "0x";
+        break;
+    default:
+        at = digits_decimal(value, end);
+        break;
+    }
+    put_number(o, sp, prefix, at, (size_t)(end - at));
+}
+
+/* Always as wide as an address is, so that columns of them line up. */
+static void put_pointer(struct out *o, const struct spec *sp, uintptr_t value)
+{
+    char text[DIGITS_MAX];
+    char *end = text + sizeof(text);
+    char *at = digits_binary(value, 4, false, end);
+    struct spec whole = *sp;
+
+    whole.spec_precision = 2 * sizeof(value);
+    put_number(o, &whole, "0x", at, (size_t)(end - at));
+}
+
+static void put_string(struct out *o, const struct spec *sp, const char *s)
+{
+    if (s == NULL)
+        s = "(null)";
+    put_field(o, sp, s,
+              sp->spec_precision < 0 ? strlen(s)
+                                     : strnlen(s, (size_t)sp->spec_precision));
+}
+
+/* ---- directives ---------------------------------------------------------- */
+
+/* A va_list in a structure, so that functions can share one by a pointer
+ * whatever type it is. */
+struct args {
+    va_list args_list;
+};
+
+static int64_t signed_arg(const struct spec *sp, struct args *a)
+{
+    switch (sp->spec_length) {
+    case LENGTH_CHAR:
+        return (signed char)va_arg(a->args_list, int);
+    case LENGTH_SHORT:
+        return (short)va_arg(a->args_list, int);
+    case LENGTH_LONG:
+        return va_arg(a->args_list, long);
+    case LENGTH_LONG_LONG:
+        return va_arg(a->args_list, long long);
+    case LENGTH_SIZE:
+        return va_arg(a->args_list, ptrdiff_t);
+    default:
+        return va_arg(a->args_list, int);
+    }
+}
+
+static uint64_t unsigned_arg(const struct spec *sp, struct args *a)
+{
+    switch (sp->spec_length) {
+    case LENGTH_CHAR:
+        return (unsigned char)va_arg(a->args_list, unsigned);
+    case LENGTH_SHORT:
+        return (unsigned short)va_arg(a->args_list, unsigned);
+    case LENGTH_LONG:
+        return va_arg(a->args_list, unsigned long);
+    case LENGTH_LONG_LONG:
+        return va_arg(a->args_list, unsigned long long);
+    case LENGTH_SIZE:
+        return va_arg(a->args_list, size_t);
+    default:
+        return va_arg(a->args_list, unsigned);
+    }
+}
+
+static const char *read_flags(const char *f, struct spec *sp)
+{
+    for (;; f++) {
+        switch (*f) {
+        case '-':
+            sp->spec_flags |= FLAG_LEFT;
+            break;
+        case '0':
+            sp->spec_flags |= FLAG_ZERO;
+            break;
+        case '+':
+            sp->spec_flags |= FLAG_PLUS;
+            break;
+        case ' ':
+            sp->spec_flags |= FLAG_BLANK;
+            break;
+        case '#':
+            sp->spec_flags |= FLAG_ALT;
+            break;
+        default:
+            return f;
+        }
+    }
+}
+
+/* A number in the format, or `*` and the number among the arguments. */
+static const char *read_number(const char *f, int *n, struct args *a)
+{
+    if (*f == '*') {
+        *n = va_arg(a->args_list, int);
+        return f + 1;
+    }
+    for (*n = 0; *f >= '0' && *f <= '9'; f++)
+        *n = *n * 10 + (*f - '0');
+    return f;
+}
+
+static const char *read_width(const char *f, struct spec *sp, struct args *a)
+{
+    int n;
+
+    f = read_number(f, &n, a);
+    if (n < 0)
+        sp->spec_flags |= FLAG_LEFT;
+    sp->spec_width = n < 0 ? -(unsigned)n : (unsigned)n;
+    if (*f == '.')
+        f = read_number(f + 1, &sp->spec_precision, a);
+    return f;
+}
+
+static const char *read_length(const char *f, struct spec *sp)
+{
+    switch (*f) {
+    case 'h':
+        sp->spec_length = f[1] == 'h' ? LENGTH_CHAR : LENGTH_SHORT;
+        return f + (f[1] == 'h' ? 2 : 1);
+    case 'l':
+        sp->spec_length = f[1] == 'l' ? LENGTH_LONG_LONG : LENGTH_LONG;
+        return f + (f[1] == 'l' ? 2 : 1);
+    case 'z':
+        sp->spec_length = LENGTH_SIZE;
+        return f + 1;
+    default:
+        return f;
+    }
+}
+
+/* False if there is no such conversion. */
+static bool convert(struct out *o, const struct spec *sp, struct args *a)
+{
+    char c;
+
+    switch (sp->spec_conversion) {
+    case 'd':
+    case 'i':
+        put_signed(o, sp, signed_arg(sp, a));
+        return true;
+    case 'o':
+    case 'u':
+    case 'x':
+    case 'X':
+        put_unsigned(o, sp, unsigned_arg(sp, a));
+        return true;
+    case 'c':
+        c = (char)va_arg(a->args_list, int);
+        put_field(o, sp, &c, 1);
+        return true;
+    case 's':
+        put_string(o, sp, va_arg(a->args_list, const char *));
+        return true;
+    case 'p':
+        put_pointer(o, sp, (uintptr_t)va_arg(a->args_list, void *));
+        return true;
+    case '%':
+        put(o, "%", 1);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Does the directive at `f`, a percent sign, and returns what follows it. One
+ * that makes no sense is printed as it stands. */
+static const char *directive(struct out *o, const char *f, struct args *a)
+{
+    const char *start = f;
+    struct spec sp = {.spec_precision = -1, .spec_length = LENGTH_INT};
+
+    f = read_flags(f + 1, &sp);
+    f = read_width(f, &sp, a);
+    f = read_length(f, &sp);
+    sp.spec_conversion = *f;
+    if (*f != 0)
+        f++;
+    if (!convert(o, &sp, a))
+        put(o, start, (size_t)(f - start));
+    return f;
+}
+
+int vsnprintf(char *buf, size_t size, const char *fmt, va_list ap)
+{
+    struct out o = {.out_buf = buf, .out_size = size};
+    struct args a;
+
+    va_copy(a.args_list, ap);
+    while (*fmt != 0) {
+        const char *run = fmt;
+
+        while (*fmt != 0 && *fmt != '%')
+            fmt++;
+        put(&o, run, (size_t)(fmt - run));
+        if (*fmt == '%')
+            fmt = directive(&o, fmt, &a);
+    }
+    va_end(a.args_list);
+    if (size > 0)
+        buf[MIN(o.out_len, size - 1)] = 0;
+    return (int)o.out_len;
+}
+
+int snprintf(char *buf, size_t size, const char *fmt, ...)
+{
+    va_list ap;
+    int n;
+
+    va_start(ap, fmt);
+    n = vsnprintf(buf, size, fmt, ap);
+    va_end(ap);
+    return n;
+}

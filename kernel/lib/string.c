@@ -1,0 +1,208 @@
+/*
+ * Memory and strings. The loops move words, not bytes, as the processor reads
+ * and writes words at any address (Intel manual, volume 1, section 4.1.1).
+ *
+ * GCC likes to see through such loops and replace them by a call of memcpy or
+ * memset, which in here would be a call of the function by itself. The pragma
+ * forbids it.
+ */
+#include "kernel/lib/string.h"
+
+#pragma GCC optimize("no-tree-loop-distribute-patterns")
+
+typedef uint32_t word_t __attribute__((may_alias, aligned(1)));
+typedef uint16_t half_t __attribute__((may_alias, aligned(1)));
+
+#define WORD  sizeof(word_t)
+#define BLOCK (4 * WORD) /* bytes moved by one turn of the main loops */
+
+#define BYTE_ONES  0x01010101u
+#define BYTE_HIGHS 0x80808080u
+
+/* Each word is read before it or anything behind it is written, so this is
+ * right for overlapping memory as well if dst is below src. */
+static inline void copy_up(char *dst, const char *src, size_t n)
+{
+    for (; n >= BLOCK; n -= BLOCK, dst += BLOCK, src += BLOCK) {
+        ((word_t *)dst)[0] = ((const word_t *)src)[0];
+        ((word_t *)dst)[1] = ((const word_t *)src)[1];
+        ((word_t *)dst)[2] = ((const word_t *)src)[2];
+        ((word_t *)dst)[3] = ((const word_t *)src)[3];
+    }
+    for (; n >= WORD; n -= WORD, dst += WORD, src += WORD)
+        *(word_t *)dst = *(const word_t *)src;
+    if (n & 2) {
+        *(half_t *)dst = *(const half_t *)src;
+        dst += 2;
+        src += 2;
+    }
+    if (n & 1)
+        *dst = *src;
+}
+
+/* From the end down, for dst above src. */
+static void copy_down(char *dst, const char *src, size_t n)
+{
+    for (; n >= WORD; n -= WORD)
+        *(word_t *)(dst + n - WORD) = *(const word_t *)(src + n - WORD);
+    while (n-- > 0)
+        dst[n] = src[n];
+}
+
+void *memcpy(void *dst, const void *src, size_t n)
+{
+    copy_up(dst, src, n);
+    return dst;
+}
+
+void *memmove(void *dst, const void *src, size_t n)
+{
+    /* True also for dst below src: the difference wraps round. */
+    if ((uintptr_t)dst - (uintptr_t)src >= n)
+        copy_up(dst, src, n);
+    else
+        copy_down(dst, src, n);
+    return dst;
+}
+
+void *memset(void *dst, int c, size_t n)
+{
+    uint32_t fill = (uint8_t)c * BYTE_ONES;
+    char *at = dst;
+
+    for (; n >= BLOCK; n -= BLOCK, at += BLOCK) {
+        ((word_t *)at)[0] = fill;
+        ((word_t *)at)[1] = fill;
+        ((word_t *)at)[2] = fill;
+        ((word_t *)at)[3] = fill;
+    }
+    for (; n >= WORD; n -= WORD, at += WORD)
+        *(word_t *)at = fill;
+    while (n-- > 0)
+        *at++ = (char)c;
+    return dst;
+}
+
+int memcmp(const void *a, const void *b, size_t n)
+{
+    const uint8_t *p = a;
+    const uint8_t *q = b;
+
+    for (; n >= WORD; n -= WORD, p += WORD, q += WORD)
+        if (*(const word_t *)p != *(const word_t *)q)
+            break;
+    for (; n > 0; n--, p++, q++)
+        if (*p != *q)
+            return *p < *q ? -1 : 1;
+    return 0;
+}
+
+/* A borrow reaches the high bit of a byte only from a zero byte. Words are
+ * read aligned, so that none reaches into a page that the string is not in. */
+size_t strlen(const char *s)
+{
+    const char *at = s;
+    uint32_t word;
+
+    for (; (uintptr_t)at % WORD != 0; at++)
+        if (*at == 0)
+            return (size_t)(at - s);
+    do {
+        word = *(const word_t *)at;
+        at += WORD;
+    } while (((word - BYTE_ONES) & ~word & BYTE_HIGHS) == 0);
+    for (at -= WORD; *at != 0;)
+        at++;
+    return (size_t)(at - s);
+}
+
+size_t strnlen(const char *s, size_t max)
+{
+    size_t n = 0;
+
+    while (n < max && s[n] != 0)
+        n++;
+    return n;
+}
+
+int strcmp(const char *a, const char *b)
+{
+    while (*a != 0 && *a == *b) {
+        a++;
+        b++;
+    }
+    return (uint8_t)*a - (uint8_t)*b;
+}
+
+int strncmp(const char *a, const char *b, size_t n)
+{
+    for (; n > 0; n--, a++, b++)
+        if (*a != *b || *a == 0)
+            return (uint8_t)*a - (uint8_t)*b;
+    return 0;
+}
+
+char *strchr(const char *s, int c)
+{
+    for (; *s != (char)c; s++)
+        if (*s == 0)
+            return NULL;
+    return (char *)s;
+}
+
+char *strstr(const char *s, const char *what)
+{
+    size_t n = strlen(what);
+
+    for (; strncmp(s, what, n) != 0; s++)
+        if (*s == 0)
+            return NULL;
+    return (char *)s;
+}
+
+size_t strlcpy(char *dst, const char *src, size_t size)
+{
+    size_t n = strlen(src);
+
+    if (size > 0) {
+        size_t copied = MIN(n, size - 1);
+
+        memcpy(dst, src, copied);
+        dst[copied] = 0;
+    }
+    return n;
+}
+
+/* The value of a digit in base 10 or 16; 16 or more if it is none. */
+static uint32_t digit_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return (uint32_t)(c - '0');
+    if (c >= 'a' && c <= 'f')
+        return (uint32_t)(c - 'a') + 10;
+    if (c >= 'A' && c <= 'F')
+        return (uint32_t)(c - 'A') + 10;
+    return UINT32_MAX;
+}
+
+bool parse_u32(const char *s, uint32_t *value)
+{
+    uint32_t base = 10;
+    uint32_t result = 0;
+
+    if (s[0] == '0' && s[1] == 'x') {
+        base = 16;
+        s += 2;
+    }
+    if (*s == 0)
+        return false;
+    for (; *s != 0; s++) {
+        uint32_t digit = digit_value(*s);
+
+        if (digit >= base || result > (UINT32_MAX - digit) / base)
+            return false;
+        result = result * base + digit;
+    }
+    *value = result;
+    return true;
+}

@@ -1,0 +1,59 @@
+/*
+ * Looking functions up in the kernel's own symbol table.
+ *
+ * tools/symbols.py writes the table. Its functions are sorted by address; an
+ * entry without a name stands where something that is no function begins: it
+ * ends the function before it. Objects come after them, for lookups by name.
+ */
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/lib/symbol.h"
+
+/* The last function's entry at or below `addr`, or NULL. */
+static const struct symbol *entry_below(uintptr_t addr)
+{
+    uint32_t low = 0; /* entries before this one are at or below addr */
+    uint32_t high = symbol_functions; /* this one and later are above */
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (symbol_table[middle].symbol_addr <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 ? &symbol_table[low - 1] : NULL;
+}
+
+const char *symbol_lookup(uintptr_t addr, uintptr_t *offset)
+{
+    const struct symbol *sym = entry_below(addr);
+
+    if (sym == NULL || sym->symbol_name == NULL)
+        return NULL;
+    if (offset != NULL)
+        *offset = addr - sym->symbol_addr;
+    return sym->symbol_name;
+}
+
+uintptr_t symbol_address(const char *name)
+{
+    for (uint32_t i = 0; i < symbol_count; i++)
+        if (symbol_table[i].symbol_name != NULL &&
+            strcmp(symbol_table[i].symbol_name, name) == 0)
+            return symbol_table[i].symbol_addr;
+    return 0;
+}
+
+const char *symbol_format(uintptr_t addr, char *buf, size_t size)
+{
+    uintptr_t offset;
+    const char *name = symbol_lookup(addr, &offset);
+
+    if (name != NULL)
+        snprintf(buf, size, "%s+0x%lx", name, (unsigned long)offset);
+    else
+        snprintf(buf, size, "0x%08lx", (unsigned long)addr);
+    return buf;
+}

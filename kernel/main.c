@@ -1,0 +1,86 @@
+/*
+ * kmain: the kernel's table of contents. Each part stands on those before it;
+ * docs/boot.md goes through them.
+ */
+#include "kernel/main.h"
+#include "boot/multiboot.h"
+#include "drivers/console.h"
+#include "drivers/pic.h"
+#include "drivers/pit.h"
+#include "kernel/budget.h"
+#include "kernel/cmdline.h"
+#include "kernel/halt.h"
+#include "kernel/memmap.h"
+#include "kernel/shell/shell.h"
+#include "kernel/x86/cpu.h"
+#include "kernel/x86/gdt.h"
+#include "kernel/x86/paging.h"
+#include "kernel/x86/trap.h"
+#include "mm/buddy.h"
+#include "mm/kmem.h"
+
+extern uint64_t boot_tsc; /* boot/entry.asm */
+
+static uint64_t prompt_tsc;
+
+uint64_t boot_instructions(void)
+{
+    if (prompt_tsc == 0)
+        prompt_tsc = rdtsc();
+    return prompt_tsc - boot_tsc;
+}
+
+/* Every step of the clock. */
+static void tick(void)
+{
+    kmem_update_poll();
+    budget_check();
+}
+
+static const struct multiboot_info *multiboot(uint32_t magic, paddr_t info)
+{
+    if (magic != MULTIBOOT_LOADER_MAGIC)
+        halt("the boot loader is not Multiboot (EAX is 0x%08x)",
+             (unsigned)magic);
+    return (const struct multiboot_info *)(info + KERNEL_BASE);
+}
+
+static const char *command_line(const struct multiboot_info *info)
+{
+    if ((info->info_flags & MULTIBOOT_CMDLINE) == 0)
+        return "";
+    return (const char *)(info->info_cmdline + KERNEL_BASE);
+}
+
+static void banner(void)
+{
+    const struct page_totals *t = page_totals();
+
+    kprintf("Slate: %u MiB of memory, %u MiB free",
+            (unsigned)(t->total_usable >> (20 - PAGE_SHIFT)),
+            (unsigned)(buddy_free_pages() >> (20 - PAGE_SHIFT)));
+    if (t->total_unused != 0)
+        kprintf("; %u MiB above the direct map unused",
+                (unsigned)(t->total_unused >> 20));
+    kprintf("\nType help for the commands.\n");
+}
+
+void kmain(uint32_t magic, paddr_t info_addr)
+{
+    const struct multiboot_info *info;
+
+    console_init();
+    gdt_init();
+    trap_init();
+    info = multiboot(magic, info_addr);
+    cmdline_parse(command_line(info));
+    memmap_init(info);
+    kmem_init();
+    pic_init();
+    timer_init();
+    timer_set_tick(tick);
+    console_enable_interrupts();
+    irq_enable();
+    banner();
+    shell_run();
+}

@@ -1,0 +1,183 @@
+/*
+ * From the boot loader's memory map to buddy.
+ *
+ * Behind the kernel's image come its page tables and the page array, both
+ * sized by the memory there is:
+ *
+ *     1 MiB      image_end
+ *       | image    | page tables | page array | free ...
+ *
+ * Multiboot 1, section 3.3, describes the map. It is read defensively: some
+ * loaders call the BIOS area free, some report overlapping or absurd entries.
+ */
+#include "kernel/memmap.h"
+#include "drivers/console.h"
+#include "kernel/cmdline.h"
+#include "kernel/halt.h"
+#include "kernel/lib/string.h"
+#include "kernel/x86/paging.h"
+#include "mm/buddy.h"
+
+/* What must be left for the allocators once the kernel has its own. */
+#define SPARE_MIN MIB(1)
+
+static struct mem_region regions[MEMMAP_REGIONS_MAX];
+static size_t region_count;
+
+const struct mem_region *memmap_regions(size_t *n)
+{
+    *n = region_count;
+    return regions;
+}
+
+/* ---- reading --------------------------------------------------------------- */
+
+static bool to_region(const struct multiboot_map *e, struct mem_region *r)
+{
+    r->region_start = e->map_base;
+    r->region_end = e->map_base + e->map_length;
+    r->region_usable = e->map_type == MULTIBOOT_RAM;
+    if (r->region_end < r->region_start)
+        r->region_end = UINT64_MAX;
+    return e->map_length != 0;
+}
+
+size_t memmap_parse(const void *map, size_t length, struct mem_region *out,
+                    size_t max)
+{
+    const size_t least = sizeof(struct multiboot_map) - sizeof(uint32_t);
+    size_t n = 0;
+    size_t at = 0;
+
+    while (n < max && length - at >= sizeof(struct multiboot_map)) {
+        struct multiboot_map e;
+
+        memcpy(&e, (const char *)map + at, sizeof(e));
+        if (e.map_size < least)
+            break;
+        if (to_region(&e, &out[n]))
+            n++;
+        if (e.map_size > length - at - sizeof(uint32_t))
+            break;
+        at += e.map_size + sizeof(uint32_t);
+    }
+    return n;
+}
+
+/* The first byte at or behind `addr` that a reserved region claims. */
+static uint64_t reserved_from(const struct mem_region *r, size_t n,
+                              uint64_t addr)
+{
+    uint64_t first = UINT64_MAX;
+
+    for (size_t i = 0; i < n; i++)
+        if (!r[i].region_usable && r[i].region_end > addr)
+            first = MIN(first, MAX(r[i].region_start, addr));
+    return first;
+}
+
+uint64_t memmap_usable_end(const struct mem_region *r, size_t n, uint64_t addr)
+{
+    uint64_t end = addr;
+
+    for (size_t again = 0; again <= n; again++)
+        for (size_t i = 0; i < n; i++)
+            if (r[i].region_usable && r[i].region_start <= end &&
+                r[i].region_end > end)
+                end = r[i].region_end;
+    end = MIN(end, reserved_from(r, n, addr));
+    return end == addr ? 0 : end;
+}
+
+/* ---- taking over -------------------------------------------------------------- */
+
+static void *direct(paddr_t addr)
+{
+    return (void *)(addr + KERNEL_BASE);
+}
+
+/* Modules are memory that somebody else's data lies in. */
+static void add_modules(const struct multiboot_info *info)
+{
+    const struct multiboot_module *m = direct(info->info_mods_addr);
+
+    if ((info->info_flags & MULTIBOOT_MODULES) == 0)
+        return;
+    for (uint32_t i = 0; i < info->info_mods_count; i++)
+        if (region_count < MEMMAP_REGIONS_MAX)
+            regions[region_count++] = (struct mem_region){
+                .region_start = m[i].mod_start,
+                .region_end = m[i].mod_end,
+                .region_usable = false,
+            };
+}
+
+/* Frames from 0 to the end of the highest memory that will be used. */
+static size_t frames_to_manage(void)
+{
+    uint64_t limit = MIN(PAGING_MAX_RAM, cmdline_mem_limit());
+    uint64_t top = 0;
+
+    for (size_t i = 0; i < region_count; i++)
+        if (regions[i].region_usable)
+            top = MAX(top, MIN(regions[i].region_end, limit));
+    return (size_t)(top >> PAGE_SHIFT);
+}
+
+/* Where the kernel's own tables can begin: behind the image, and behind any
+ * module that lies in the way. */
+static paddr_t space_for(size_t bytes)
+{
+    paddr_t at = (paddr_t)image_end - KERNEL_BASE;
+
+    for (size_t again = 0; again < region_count; again++)
+        for (size_t i = 0; i < region_count; i++)
+            if (!regions[i].region_usable &&
+                regions[i].region_start < at + bytes &&
+                regions[i].region_end > at && regions[i].region_end < MIB(16))
+                at = ROUND_UP((paddr_t)regions[i].region_end, PAGE_SIZE);
+    return at;
+}
+
+static void too_little(size_t need)
+{
+    halt("too little memory: the kernel needs %u MiB, and there is memory up "
+         "to %u MiB",
+         (unsigned)((need + MIB(1) - 1) >> 20),
+         (unsigned)(frames_to_manage() >> (20 - PAGE_SHIFT)));
+}
+
+static void read_map(const struct multiboot_info *info)
+{
+    if ((info->info_flags & MULTIBOOT_MMAP) == 0 || info->info_mmap_length == 0)
+        halt("the boot loader gave no memory map");
+    region_count =
+        memmap_parse(direct(info->info_mmap_addr), info->info_mmap_length,
+                     regions, MEMMAP_REGIONS_MAX - 16);
+    if (region_count == 0)
+        halt("the boot loader's memory map is empty or broken");
+    add_modules(info);
+}
+
+void memmap_init(const struct multiboot_info *info)
+{
+    size_t frames;
+    size_t bytes;
+    paddr_t tables;
+    paddr_t array;
+    uint64_t end;
+
+    read_map(info);
+    frames = frames_to_manage();
+    bytes = paging_bytes(frames) + page_array_bytes(frames);
+    tables = space_for(bytes);
+    array = tables + paging_bytes(frames);
+    end = memmap_usable_end(regions, region_count, tables);
+    if (end < tables + bytes || tables + bytes > MIB(16) ||
+        ((uint64_t)frames << PAGE_SHIFT) < tables + bytes + SPARE_MIN)
+        too_little(tables + bytes + SPARE_MIN);
+    paging_init(frames, direct(tables));
+    page_init(direct(array), frames, regions, region_count,
+              (paddr_t)image_start - KERNEL_BASE, tables + bytes);
+    buddy_init();
+}

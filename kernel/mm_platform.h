@@ -1,0 +1,42 @@
+/*
+ * mm/platform.h for ring 0: the half that must be inline. The other half is
+ * kernel/mm_platform.c.
+ */
+#pragma once
+
+#include "kernel/x86/paging.h"
+#include "kernel/x86/spinlock.h"
+
+typedef struct spinlock mm_lock_t;
+
+#define MM_LOCK_INIT(name, rank) SPINLOCK_INIT(name, rank)
+
+static inline void mm_lock_init(mm_lock_t *l, const char *name, unsigned rank)
+{
+    spin_init(l, name, rank);
+}
+
+static inline void mm_lock(mm_lock_t *l)
+{
+    spin_lock(l);
+}
+
+static inline void mm_unlock(mm_lock_t *l)
+{
+    spin_unlock(l);
+}
+
+static inline bool mm_lock_held(const mm_lock_t *l)
+{
+    return spin_debug_held(l);
+}
+
+static inline void *mm_phys_to_virt(paddr_t addr)
+{
+    return (void *)(addr + KERNEL_BASE);
+}
+
+static inline paddr_t mm_virt_to_phys(const void *addr)
+{
+    return (paddr_t)addr - KERNEL_BASE;
+}

@@ -1,0 +1,186 @@
+/*
+ * Panics: what happened, where, who called, and then the kernel shell.
+ *
+ * A panic may come from anywhere, interrupt handlers and the allocator
+ * included. It disables interrupts, switches the console to polling, uses no
+ * memory but the stack, and runs the shell on what is left: looking is most of
+ * what a panicked machine is good for.
+ */
+#include "kernel/panic.h"
+#include "drivers/console.h"
+#include "drivers/debugcon.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/symbol.h"
+#include "kernel/shell/shell.h"
+#include "kernel/x86/backtrace.h"
+#include "kernel/x86/cpu.h"
+#include "kernel/x86/gdt.h"
+#include "kernel/x86/panic_hook.h"
+#include "kernel/x86/paging.h"
+#include "kernel/x86/trap.h"
+
+#define FRAMES_MAX 24
+
+/* Of the first panic: later ones are its consequences. */
+static uintptr_t frames[FRAMES_MAX];
+static unsigned frame_count;
+static unsigned depth;
+
+bool panic_happened(void)
+{
+    return depth != 0;
+}
+
+static void print_frames(const uintptr_t *pc, unsigned n)
+{
+    char text[64];
+
+    for (unsigned i = 0; i < n; i++)
+        kprintf("  %2u  0x%08lx  %s\n", i, (unsigned long)pc[i],
+                symbol_format(pc[i], text, sizeof(text)));
+}
+
+void panic_backtrace(void)
+{
+    print_frames(frames, frame_count);
+}
+
+void print_backtrace_here(void)
+{
+    uintptr_t pc[FRAMES_MAX];
+
+    print_frames(pc, backtrace(read_ebp(), pc, FRAMES_MAX));
+}
+
+/* ---- parts of the report -------------------------------------------------- */
+
+static void begin(void)
+{
+    irq_disable();
+    cpu_self()->cpu_locks = 0;
+    console_panic_mode();
+    if (depth++ >= 3) {
+        kprintf("\npanic: too many panics; halted\n");
+        console_drain();
+        for (;;)
+            cpu_halt();
+    }
+}
+
+static void headline(const char *text)
+{
+    char where[64] = "";
+
+    if (frame_count != 0)
+        symbol_format(frames[0], where, sizeof(where));
+    kprintf("\npanic: %s\n", text);
+    debugcon_event("{\"event\":\"panic\",\"text\":\"%s\",\"at\":\"%s\"}", text,
+                   where);
+}
+
+static void print_registers(const struct trapframe *tf, uint32_t cr2)
+{
+    kprintf("  eax %08x  ebx %08x  ecx %08x  edx %08x\n", (unsigned)tf->eax,
+            (unsigned)tf->ebx, (unsigned)tf->ecx, (unsigned)tf->edx);
+    kprintf("  esi %08x  edi %08x  ebp %08x  esp %08lx\n", (unsigned)tf->esi,
+            (unsigned)tf->edi, (unsigned)tf->ebp, (unsigned long)trap_esp(tf));
+    kprintf("  eip %08x  eflags %08x  cs %04x  ds %04x\n", (unsigned)tf->eip,
+            (unsigned)tf->eflags, (unsigned)tf->cs & 0xffff,
+            (unsigned)tf->ds & 0xffff);
+    kprintf("  cr0 %08x  cr2 %08x  cr3 %08x  error %x\n", (unsigned)read_cr0(),
+            (unsigned)cr2, (unsigned)read_cr3(), (unsigned)tf->error);
+}
+
+/* The instruction, the caller of a function without a frame, the frames. */
+static unsigned trap_frames(const struct trapframe *tf, uintptr_t *pc,
+                            unsigned max)
+{
+    uintptr_t caller = backtrace_leaf_caller(tf->eip, trap_esp(tf));
+    unsigned n = 0;
+
+    pc[n++] = tf->eip;
+    if (caller != 0)
+        pc[n++] = caller;
+    return n + backtrace(tf->ebp, pc + n, max - n);
+}
+
+static void keep_frames(const uintptr_t *pc, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        frames[i] = pc[i];
+    frame_count = n;
+}
+
+static __attribute__((noreturn)) void stop(void)
+{
+    for (;;)
+        shell_panic(false);
+}
+
+/* ---- the ways in ------------------------------------------------------------ */
+
+static __attribute__((noreturn)) void vpanic(uintptr_t frame, const char *fmt,
+                                             va_list ap)
+{
+    uintptr_t pc[FRAMES_MAX];
+    char text[256];
+    unsigned n;
+
+    begin();
+    vsnprintf(text, sizeof(text), fmt, ap);
+    n = backtrace(frame, pc, FRAMES_MAX);
+    if (depth == 1)
+        keep_frames(pc, n);
+    headline(text);
+    print_frames(pc, n);
+    stop();
+}
+
+void panic(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vpanic(read_ebp(), fmt, ap);
+}
+
+void x86_panic(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vpanic(read_ebp(), fmt, ap);
+}
+
+/* A double fault at the edge of the guard page is a stack that overflowed. */
+static bool hit_guard_page(const struct trapframe *tf, uint32_t cr2)
+{
+    return tf->vector == TRAP_DOUBLE_FAULT &&
+           cr2 - (uint32_t)boot_stack_guard < PAGE_SIZE;
+}
+
+void x86_panic_trap(struct trapframe *tf)
+{
+    uint32_t cr2 = read_cr2();
+    uintptr_t pc[FRAMES_MAX];
+    char what[96];
+    char text[160];
+    unsigned n;
+
+    begin();
+    trap_describe(tf, cr2, what, sizeof(what));
+    if (hit_guard_page(tf, cr2))
+        snprintf(text, sizeof(text),
+                 "kernel stack overflow: the guard page at %p was hit",
+                 (void *)boot_stack_guard);
+    else
+        snprintf(text, sizeof(text), "%s%s%s", trap_name(tf->vector),
+                 what[0] != '\0' ? ": " : "", what);
+    n = trap_frames(tf, pc, FRAMES_MAX);
+    if (depth == 1)
+        keep_frames(pc, n);
+    headline(text);
+    print_registers(tf, cr2);
+    print_frames(pc, n);
+    stop();
+}

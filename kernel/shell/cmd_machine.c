@@ -1,0 +1,334 @@
+/*
+ * The machine as it is: callers, bytes, symbols, the memory map; and ways of
+ * bringing it to a stop, to see what that looks like.
+ */
+#include "drivers/console.h"
+#include "kernel/lib/string.h"
+#include "kernel/lib/symbol.h"
+#include "kernel/memmap.h"
+#include "kernel/panic.h"
+#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/shell.h"
+#include "kernel/x86/fault.h"
+#include "kernel/x86/paging.h"
+#include "mm/buddy.h"
+#include "mm/segkmem.h"
+
+#define KIB_PER_PAGE (PAGE_SIZE / 1024)
+
+/* ---- bt ------------------------------------------------------------------ */
+
+static int cmd_bt(int argc, char **argv)
+{
+    if (argc != 1)
+        return shell_error("takes no '%.32s'; write `bt`", argv[1]);
+    if (panic_happened())
+        panic_backtrace();
+    else
+        print_backtrace_here();
+    return 0;
+}
+
+SHELL_COMMAND(bt, "bt", "who called whom, up to here",
+              "The functions that are under way, the latest first. On a\n"
+              "stopped machine: those that were when it stopped.\n"
+              "Example: bt",
+              cmd_bt, NULL);
+
+/* ---- x ------------------------------------------------------------------- */
+
+#define ROW_BYTES    16u
+#define DUMP_DEFAULT 64u
+#define DUMP_MAX     65536u
+
+/* The end of what can be read from `addr` on, at most `n` bytes. */
+static size_t readable_bytes(vaddr_t addr, size_t n)
+{
+    size_t good = 0;
+
+    while (good < n && paging_readable(addr + good))
+        good = MIN(n, good + PAGE_SIZE - ((addr + good) & PAGE_MASK));
+    return good;
+}
+
+static void dump_row(vaddr_t addr, size_t n)
+{
+    const uint8_t *bytes = (const uint8_t *)addr;
+
+    kprintf("%08lx ", (unsigned long)addr);
+    for (size_t i = 0; i < ROW_BYTES; i++) {
+        if (i == ROW_BYTES / 2)
+            kprintf(" ");
+        if (i < n)
+            kprintf(" %02x", bytes[i]);
+        else
+            kprintf("   ");
+    }
+    kprintf("  |");
+    for (size_t i = 0; i < n; i++)
+        kprintf("%c", bytes[i] >= ' ' && bytes[i] < 0x7f ? bytes[i] : '.');
+    kprintf("|\n");
+}
+
+static int dump(vaddr_t addr, size_t n)
+{
+    size_t good = readable_bytes(addr, n);
+
+    for (size_t i = 0; i < good && !shell_interrupted(); i += ROW_BYTES)
+        dump_row(addr + i, MIN(good - i, (size_t)ROW_BYTES));
+    if (good < n)
+        return shell_error("nothing is mapped at 0x%08lx",
+                           (unsigned long)(addr + good));
+    return 0;
+}
+
+static int cmd_x(int argc, char **argv)
+{
+    uint32_t n = DUMP_DEFAULT;
+    uintptr_t addr;
+
+    if (argc < 2 || argc > 3)
+        return shell_error("wants an address and how many bytes; "
+                           "`x 0xc0100000 64`");
+    if (!memcmd_address(argv[1], &addr))
+        return 1;
+    if (argc == 3 && (!parse_u32(argv[2], &n) || n == 0 || n > DUMP_MAX))
+        return shell_error("'%.32s' is no number of bytes; 1 to %u are",
+                           argv[2], DUMP_MAX);
+    if (n - 1 > UINTPTR_MAX - addr)
+        return shell_error("0x%08lx and %u bytes go past the last address",
+                           (unsigned long)addr, n);
+    return dump(addr, n);
+}
+
+SHELL_COMMAND(x, "x ADDR [BYTES]", "memory in hexadecimal and as characters",
+              "Reads memory, 64 bytes unless told, 16 in a row. Looks in the\n"
+              "page tables first, so that it cannot fault. ADDR is\n"
+              "hexadecimal or a symbol.\n"
+              "Example: x page_array 32",
+              cmd_x, NULL);
+
+/* ---- sym ----------------------------------------------------------------- */
+
+static int cmd_sym(int argc, char **argv)
+{
+    char text[80];
+    uintptr_t addr;
+
+    if (argc != 2)
+        return shell_error("wants an address or a name; `sym kmain`");
+    addr = symbol_address(argv[1]);
+    if (addr != 0) {
+        kprintf("0x%08lx %s\n", (unsigned long)addr, argv[1]);
+        return 0;
+    }
+    if (!memcmd_address(argv[1], &addr))
+        return 1;
+    if (symbol_lookup(addr, NULL) == NULL)
+        return shell_error("no function is at 0x%08lx; `whatis` says what is",
+                           (unsigned long)addr);
+    kprintf("0x%08lx %s\n", (unsigned long)addr,
+            symbol_format(addr, text, sizeof(text)));
+    return 0;
+}
+
+SHELL_COMMAND(sym, "sym ADDR|NAME", "from an address to a function, and back",
+              "For an address: the function that contains it, and how far\n"
+              "in. For the name of a function or object: its address.\n"
+              "Example: sym kmem_cache_alloc",
+              cmd_sym, NULL);
+
+/* ---- meminfo ------------------------------------------------------------- */
+
+struct meminfo {
+    const struct mem_region *info_regions;
+    size_t info_count;
+    const struct page_totals *info_totals;
+    struct buddy_stat info_buddy;
+    struct segkmem_stat info_segkmem;
+};
+
+static void print_region(const struct mem_region *r)
+{
+    uint64_t bytes = r->region_end - r->region_start;
+    bool large = bytes >= MIB(10);
+
+    kprintf("0x%010llx  0x%010llx %9llu %s  %s\n",
+            (unsigned long long)r->region_start,
+            (unsigned long long)r->region_end,
+            (unsigned long long)(large ? bytes >> 20 : bytes >> 10),
+            large ? "MiB" : "KiB", r->region_usable ? "RAM" : "reserved");
+}
+
+static void print_pages(const char *what, size_t pages)
+{
+    kprintf("%-34s %9zu %12zu\n", what, pages, pages * KIB_PER_PAGE);
+}
+
+static void print_meminfo(const struct meminfo *m)
+{
+    const struct page_totals *t = m->info_totals;
+
+    kprintf("%-12s  %-12s %13s  %s\n", "START", "END", "SIZE", "KIND");
+    for (size_t i = 0; i < m->info_count; i++)
+        print_region(&m->info_regions[i]);
+    kprintf("\n%-34s %9s %12s\n", "PAGES OF 4 KIB", "PAGES", "KIB");
+    print_pages("page frames, holes and all", t->total_frames);
+    print_pages("  reserved", t->total_reserved);
+    print_pages("  the kernel and its tables", t->total_kernel);
+    print_pages("  managed by buddy", m->info_buddy.stat_total_pages);
+    print_pages("    free", m->info_buddy.stat_free_pages);
+    print_pages("    out",
+                m->info_buddy.stat_total_pages - m->info_buddy.stat_free_pages);
+    print_pages("      for slabs", m->info_segkmem.stat_slab_pages);
+    print_pages("      for hash tables", m->info_segkmem.stat_hash_pages);
+    print_pages("      for large requests", m->info_segkmem.stat_large_pages);
+    if (t->total_unused)
+        kprintf("%llu MiB of RAM lie above the direct map, unused\n",
+                (unsigned long long)(t->total_unused >> 20));
+}
+
+static void json_meminfo(const struct meminfo *m)
+{
+    const struct page_totals *t = m->info_totals;
+
+    for (size_t i = 0; i < m->info_count; i++)
+        kprintf("{\"start\":%llu,\"end\":%llu,\"usable\":%s}\n",
+                (unsigned long long)m->info_regions[i].region_start,
+                (unsigned long long)m->info_regions[i].region_end,
+                m->info_regions[i].region_usable ? "true" : "false");
+    kprintf("{\"frames\":%zu,\"usable\":%zu,\"reserved\":%zu,\"kernel\":%zu,"
+            "\"unused_bytes\":%llu,\"buddy_pages\":%zu,\"buddy_free\":%zu,",
+            t->total_frames, t->total_usable, t->total_reserved,
+            t->total_kernel, (unsigned long long)t->total_unused,
+            m->info_buddy.stat_total_pages, m->info_buddy.stat_free_pages);
+    kprintf("\"slab_pages\":%zu,\"hash_pages\":%zu,\"large_pages\":%zu}\n",
+            m->info_segkmem.stat_slab_pages, m->info_segkmem.stat_hash_pages,
+            m->info_segkmem.stat_large_pages);
+}
+
+static int cmd_meminfo(int argc, char **argv)
+{
+    struct meminfo m;
+    uint32_t options;
+
+    if (!shell_options(&argc, argv, "j", &options))
+        return 1;
+    if (argc != 1)
+        return shell_error("takes no '%.32s'; write `meminfo`", argv[1]);
+    m.info_regions = memmap_regions(&m.info_count);
+    m.info_totals = page_totals();
+    buddy_stat(&m.info_buddy);
+    segkmem_stat(&m.info_segkmem);
+    if (options & SHELL_OPTION('j'))
+        json_meminfo(&m);
+    else
+        print_meminfo(&m);
+    return 0;
+}
+
+SHELL_COMMAND(meminfo, "meminfo [-j]", "the memory map, and where pages went",
+              "What the boot loader said of physical memory (END is the first\n"
+              "address behind), then how many page frames each has: indented\n"
+              "lines are parts of the one above them.\n"
+              "  -j  JSON lines: one per region, then the counts\n"
+              "Example: meminfo",
+              cmd_meminfo, NULL);
+
+/* ---- panic and fault ----------------------------------------------------- */
+
+static int cmd_panic(int argc, char **argv)
+{
+    char text[SHELL_LINE_MAX + 1] = "";
+    size_t n = 0;
+
+    for (int i = 1; i < argc && n < sizeof(text); i++) {
+        if (i > 1)
+            n += strlcpy(text + n, " ", sizeof(text) - n);
+        if (n < sizeof(text))
+            n += strlcpy(text + n, argv[i], sizeof(text) - n);
+    }
+    panic("%s", n > 0 ? text : "asked for at the shell");
+}
+
+SHELL_COMMAND(panic, "panic [TEXT]", "stop the machine",
+              "Does what the kernel does when an invariant is broken: reports\n"
+              "TEXT, registers and callers, and ends in a shell on the\n"
+              "stopped machine.\n"
+              "Example: panic just looking",
+              cmd_panic, NULL);
+
+/* Read and written only here, but the compiler may not know their values. */
+static volatile int zero;
+static int *volatile null;
+
+static void fault_null(void)
+{
+    kprintf("%d\n", *null);
+}
+
+static void fault_divide(void)
+{
+    kprintf("%d\n", 1 / zero);
+}
+
+/* Fills the stack with its own frames until there is no page for the next. */
+static int fault_stack(int depth)
+{
+    volatile char frame[256];
+
+    frame[0] = (char)depth;
+    if (zero)
+        return 0;
+    return fault_stack(depth + 1) + frame[0];
+}
+
+static void fault_overflow(void)
+{
+    fault_stack(0);
+}
+
+static void fault_write_text(void)
+{
+    *(volatile char *)text_start = 0;
+}
+
+static const struct fault {
+    const char *fault_name;
+    void (*fault_run)(void);
+} faults[] = {
+    {"null", fault_null},      {"divide", fault_divide},
+    {"stack", fault_overflow}, {"write-text", fault_write_text},
+    {"gp", fault_protection},  {"opcode", fault_opcode},
+};
+
+static int cmd_fault(int argc, char **argv)
+{
+    if (argc != 2)
+        return shell_error("wants one kind; `help fault` lists them");
+    for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
+        if (strcmp(argv[1], faults[i].fault_name) == 0) {
+            faults[i].fault_run();
+            return shell_error("the processor let '%s' pass", argv[1]);
+        }
+    }
+    return shell_error("no kind '%.32s'; `help fault` lists them", argv[1]);
+}
+
+static void complete_fault(void (*add)(const char *word, void *arg), void *arg)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
+        add(faults[i].fault_name, arg);
+}
+
+SHELL_COMMAND(fault, "fault KIND", "make a mistake on purpose",
+              "Commits one, to see how the kernel reports it:\n"
+              "  null        reads through a null pointer: page fault\n"
+              "  divide      divides by zero: divide error\n"
+              "  stack       calls itself for ever: double fault\n"
+              "  write-text  writes to the kernel's code: page fault\n"
+              "  gp          loads a segment that is not there: general\n"
+              "              protection\n"
+              "  opcode      runs an undefined instruction: invalid opcode\n"
+              "Example: fault null",
+              cmd_fault, complete_fault);

@@ -1,0 +1,62 @@
+/*
+ * What the kernel keeps per processor, and the checks on locks that debug
+ * builds make with it.
+ */
+#include "kernel/x86/cpu.h"
+#include "kernel/x86/panic_hook.h"
+#include "kernel/x86/spinlock.h"
+
+struct cpu cpu_boot;
+
+void cpu_triple_fault(void)
+{
+    struct {
+        uint16_t limit;
+        uint32_t base;
+    } __attribute__((packed)) none = {0, 0};
+
+    __asm__ volatile("lidt %0; int3" : : "m"(none));
+    for (;;)
+        cpu_halt();
+}
+
+#ifdef CONFIG_DEBUG
+static struct spinlock *innermost(const struct cpu *cpu)
+{
+    return cpu->cpu_locks == 0 ? NULL : cpu->cpu_lock[cpu->cpu_locks - 1];
+}
+
+void spin_debug_taken(struct spinlock *l)
+{
+    struct cpu *cpu = cpu_self();
+    const struct spinlock *last = innermost(cpu);
+
+    if (last != NULL && last->lock_rank >= l->lock_rank)
+        x86_panic("lock order: %s (rank %u) taken while %s (rank %u) is held",
+                  l->lock_name, l->lock_rank, last->lock_name, last->lock_rank);
+    if (cpu->cpu_locks == CPU_LOCKS_MAX)
+        x86_panic("lock order: %s is one lock too many", l->lock_name);
+    cpu->cpu_lock[cpu->cpu_locks++] = l;
+}
+
+void spin_debug_released(struct spinlock *l)
+{
+    struct cpu *cpu = cpu_self();
+    const struct spinlock *last = innermost(cpu);
+
+    if (last != l)
+        x86_panic("lock order: %s released while %s was taken last",
+                  l->lock_name, last == NULL ? "no lock" : last->lock_name);
+    cpu->cpu_locks--;
+}
+
+bool spin_debug_held(const struct spinlock *l)
+{
+    const struct cpu *cpu = cpu_self();
+
+    for (unsigned i = 0; i < cpu->cpu_locks; i++)
+        if (cpu->cpu_lock[i] == l)
+            return true;
+    return false;
+}
+#endif

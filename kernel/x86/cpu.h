@@ -1,0 +1,130 @@
+/*
+ * The processor: its registers and instructions, and what the kernel keeps for
+ * each one (Intel SDM volume 2 and volume 3, chapter 2).
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+#define EFLAGS_IF (1u << 9)
+
+struct spinlock;
+
+#define CPU_LOCKS_MAX 8
+
+/* What belongs to one processor. Reached through cpu_self() only. */
+struct cpu {
+    unsigned cpu_number;
+    unsigned cpu_locks; /* locks held, in debug builds */
+    struct spinlock *cpu_lock[CPU_LOCKS_MAX];
+};
+
+extern struct cpu cpu_boot;
+
+/* The processor that runs this. There is one. */
+static inline struct cpu *cpu_self(void)
+{
+    return &cpu_boot;
+}
+
+static inline uint64_t rdtsc(void)
+{
+    uint64_t value;
+
+    __asm__ volatile("rdtsc" : "=A"(value) : : "memory");
+    return value;
+}
+
+static inline uint32_t read_cr0(void)
+{
+    uint32_t value;
+
+    __asm__ volatile("mov %%cr0, %0" : "=r"(value));
+    return value;
+}
+
+static inline uint32_t read_cr2(void)
+{
+    uint32_t value;
+
+    __asm__ volatile("mov %%cr2, %0" : "=r"(value));
+    return value;
+}
+
+static inline uint32_t read_cr3(void)
+{
+    uint32_t value;
+
+    __asm__ volatile("mov %%cr3, %0" : "=r"(value));
+    return value;
+}
+
+static inline void write_cr3(uint32_t value)
+{
+    __asm__ volatile("mov %0, %%cr3" : : "r"(value) : "memory");
+}
+
+static inline void invlpg(vaddr_t addr)
+{
+    __asm__ volatile("invlpg (%0)" : : "r"(addr) : "memory");
+}
+
+static inline uint32_t read_eflags(void)
+{
+    uint32_t value;
+
+    __asm__ volatile("pushfl; popl %0" : "=r"(value));
+    return value;
+}
+
+/* The frame pointer of the function that this is inlined into. */
+static inline uintptr_t read_ebp(void)
+{
+    uintptr_t value;
+
+    __asm__ volatile("mov %%ebp, %0" : "=r"(value));
+    return value;
+}
+
+/* ---- interrupts --------------------------------------------------------- */
+
+static inline void irq_enable(void)
+{
+    __asm__ volatile("sti" : : : "memory");
+}
+
+static inline void irq_disable(void)
+{
+    __asm__ volatile("cli" : : : "memory");
+}
+
+/* Disables interrupts; irq_restore gets what this returns. */
+static inline uint32_t irq_save(void)
+{
+    uint32_t flags = read_eflags();
+
+    irq_disable();
+    return flags;
+}
+
+static inline void irq_restore(uint32_t flags)
+{
+    if (flags & EFLAGS_IF)
+        irq_enable();
+}
+
+/* One hlt: until the next interrupt, if they are enabled. */
+static inline void cpu_halt(void)
+{
+    __asm__ volatile("hlt" : : : "memory");
+}
+
+/* Enables interrupts and waits for one. There is no gap between the two in
+ * which it could be missed (sti takes effect one instruction later). */
+static inline void cpu_wait_interrupt(void)
+{
+    __asm__ volatile("sti; hlt" : : : "memory");
+}
+
+/* A fault with no table of handlers: the processor resets. */
+void cpu_triple_fault(void) __attribute__((noreturn));

@@ -1,0 +1,87 @@
+/*
+ * The segment table and the two task state segments.
+ */
+#include "kernel/x86/gdt.h"
+#include "kernel/x86/cpu.h"
+#include "kernel/x86/trap.h"
+
+#define ACCESS_CODE 0x9A /* present, ring 0, code, readable */
+#define ACCESS_DATA 0x92 /* present, ring 0, data, writable */
+#define ACCESS_TSS  0x89 /* present, 32-bit task state, not busy */
+#define FLAGS_FLAT  0xC  /* 4 KiB units, 32-bit */
+
+static uint64_t gdt[5];
+static struct tss boot_tss;
+static struct tss fault_tss;
+static uint8_t fault_stack[8192] __attribute__((aligned(16)));
+
+static uint64_t descriptor(uint32_t base, uint32_t limit, uint8_t access,
+                           uint8_t flags)
+{
+    return (uint64_t)(limit & 0xffff) | (uint64_t)(base & 0xffffff) << 16 |
+           (uint64_t)access << 40 | (uint64_t)(limit >> 16 & 0xf) << 48 |
+           (uint64_t)flags << 52 | (uint64_t)(base >> 24) << 56;
+}
+
+static void load(void)
+{
+    struct {
+        uint16_t limit;
+        uint32_t base;
+    } __attribute__((packed)) gdtr = {sizeof(gdt) - 1, (uint32_t)gdt};
+
+    __asm__ volatile("lgdt %0\n\t"
+                     "ljmp %1, $1f\n"
+                     "1:\tmovw %w2, %%ds\n\t"
+                     "movw %w2, %%es\n\t"
+                     "movw %w2, %%fs\n\t"
+                     "movw %w2, %%gs\n\t"
+                     "movw %w2, %%ss\n\t"
+                     "ltr %w3"
+                     :
+                     : "m"(gdtr), "i"(GDT_KERNEL_CODE), "r"(GDT_KERNEL_DATA),
+                       "r"(GDT_TSS)
+                     : "memory");
+}
+
+void gdt_init(void)
+{
+    boot_tss.ss0 = GDT_KERNEL_DATA;
+    boot_tss.iomap = sizeof(struct tss);
+    fault_tss = (struct tss){
+        .eip = (uint32_t)trap_double_fault,
+        .esp = (uint32_t)fault_stack + sizeof(fault_stack),
+        .eflags = 2,
+        .cs = GDT_KERNEL_CODE,
+        .ss = GDT_KERNEL_DATA,
+        .ds = GDT_KERNEL_DATA,
+        .es = GDT_KERNEL_DATA,
+        .fs = GDT_KERNEL_DATA,
+        .gs = GDT_KERNEL_DATA,
+        .cr3 = read_cr3(),
+        .iomap = sizeof(struct tss),
+    };
+    gdt[1] = descriptor(0, 0xfffff, ACCESS_CODE, FLAGS_FLAT);
+    gdt[2] = descriptor(0, 0xfffff, ACCESS_DATA, FLAGS_FLAT);
+    gdt[3] =
+        descriptor((uint32_t)&boot_tss, sizeof(boot_tss) - 1, ACCESS_TSS, 0);
+    gdt[4] =
+        descriptor((uint32_t)&fault_tss, sizeof(fault_tss) - 1, ACCESS_TSS, 0);
+    load();
+}
+
+const struct tss *gdt_interrupted(void)
+{
+    return &boot_tss;
+}
+
+void gdt_set_cr3(uint32_t cr3)
+{
+    fault_tss.cr3 = cr3;
+    boot_tss.cr3 = cr3;
+}
+
+bool gdt_on_fault_stack(uintptr_t addr)
+{
+    return addr - (uintptr_t)fault_stack < sizeof(fault_stack);
+}

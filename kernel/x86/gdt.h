@@ -1,0 +1,37 @@
+/*
+ * Segments and task states (Intel SDM volume 3, chapters 3 and 8).
+ *
+ * Segments are flat and serve only to tell the rings apart. There are two task
+ * state segments: one that the processor needs for its stack pointers, and one
+ * of its own for the double fault, which cannot use the stack it was raised on.
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+#define GDT_KERNEL_CODE 0x08
+#define GDT_KERNEL_DATA 0x10
+#define GDT_TSS         0x18
+#define GDT_DF_TSS      0x20
+
+/* 32-bit task state segment (volume 3, figure 8-2). */
+struct tss {
+    uint32_t link;
+    uint32_t esp0, ss0, esp1, ss1, esp2, ss2;
+    uint32_t cr3, eip, eflags;
+    uint32_t eax, ecx, edx, ebx, esp, ebp, esi, edi;
+    uint32_t es, cs, ss, ds, fs, gs;
+    uint32_t ldt;
+    uint16_t trap, iomap;
+};
+
+void gdt_init(void);
+
+/* The state of whatever a double fault interrupted. */
+const struct tss *gdt_interrupted(void);
+
+/* The double fault's task takes the page tables in force now. */
+void gdt_set_cr3(uint32_t cr3);
+
+/* The double fault's stack, for backtraces. */
+bool gdt_on_fault_stack(uintptr_t addr);

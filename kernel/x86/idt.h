@@ -1,0 +1,14 @@
+/*
+ * Interrupt lines: who handles them and who ends them. The controller itself
+ * is a driver (drivers/pic.c), which registers here.
+ */
+#pragma once
+
+struct trapframe;
+
+/* `fn` is called with interrupts disabled whenever line `irq` (0 … 15) raises
+ * one. */
+void irq_set_handler(int irq, void (*fn)(struct trapframe *tf));
+
+/* `fn` ends an interrupt at the controller; called after the handler. */
+void irq_set_ack(void (*fn)(int irq));

@@ -1,0 +1,45 @@
+/*
+ * The kernel's page tables (Intel SDM volume 3, chapter 4).
+ *
+ * All RAM up to PAGING_MAX_RAM at KERNEL_BASE, in 4 KiB entries: the direct
+ * map. Text and read-only data may not be written, not by ring 0 either.
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+#define KERNEL_BASE    0xC0000000u
+#define PAGING_MAX_RAM MIB(896)
+
+#define PTE_PRESENT 1u
+#define PTE_WRITE   2u
+#define PTE_USER    4u
+
+/* From the linker script: the edges of the image. */
+extern char image_start[], image_end[];
+extern char text_start[], text_end[], rodata_start[], rodata_end[];
+
+/* From boot/entry.asm: the boot stack, and the page below it that is never
+ * mapped. */
+extern char boot_stack_guard[], boot_stack_bottom[], boot_stack_top[];
+
+/* Page tables for `frames` frames need this many bytes. */
+size_t paging_bytes(size_t frames);
+
+/* Builds the tables for frames 0 … frames-1 in `space` (paging_bytes() of it,
+ * page aligned, mapped now and in the direct map) and switches to them. */
+void paging_init(size_t frames, void *space);
+
+/* Takes one page of the direct map away, or gives it back. */
+void paging_unmap(vaddr_t addr);
+void paging_map(vaddr_t addr);
+
+/* The entry that maps `addr`, 0 if there is none. */
+uint32_t paging_entry(vaddr_t addr);
+
+/* Whether ring 0 can read (write) there without a fault. */
+bool paging_readable(vaddr_t addr);
+bool paging_writable(vaddr_t addr);
+
+/* NULL, or the first rule about the kernel's map that does not hold. */
+const char *paging_verify(void);

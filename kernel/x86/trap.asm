@@ -1,0 +1,68 @@
+; The 48 ways into the kernel: a stub for each exception and interrupt line.
+;
+; Some exceptions push an error code and others do not; the stubs even that out,
+; add the vector, and save the registers as struct trapframe lists them.
+
+        extern  trap_dispatch
+        extern  trap_double_fault_report
+        global  trap_stubs
+        global  trap_double_fault
+
+KERNEL_DATA     equ 0x10
+
+section .text
+
+%macro STUB 1
+stub_%1:
+%if !(%1 == 8 || (%1 >= 10 && %1 <= 14) || %1 == 17 || %1 == 21 || %1 == 29 || %1 == 30)
+        push    dword 0
+%endif
+        push    dword %1
+        jmp     trap_common
+%endmacro
+
+%assign v 0
+%rep 48
+        STUB    v
+%assign v v + 1
+%endrep
+
+trap_common:
+        push    ds
+        push    es
+        push    fs
+        push    gs
+        pushad
+        cld
+        mov     eax, KERNEL_DATA
+        mov     ds, eax
+        mov     es, eax
+        mov     eax, esp
+        call    trap_dispatch
+        popad
+        pop     gs
+        pop     fs
+        pop     es
+        pop     ds
+        add     esp, 8
+        iretd
+
+; A task of its own, entered by a task gate with the error code on its stack.
+; What it interrupted is in the other task state segment.
+trap_double_fault:
+        clts
+        xor     ebp, ebp
+        call    trap_double_fault_report
+.halt:  hlt
+        jmp     .halt
+
+section .rodata
+        align   4
+trap_stubs:
+%assign v 0
+%rep 48
+        dd      stub_ %+ v
+%assign v v + 1
+%endrep
+
+section .note.GNU-stack noalloc noexec nowrite progbits

@@ -1,0 +1,199 @@
+/*
+ * The interrupt table, and what happens behind the stubs in trap.asm.
+ */
+#include "kernel/x86/trap.h"
+#include "kernel/lib/printf.h"
+#include "kernel/x86/cpu.h"
+#include "kernel/x86/gdt.h"
+#include "kernel/x86/idt.h"
+#include "kernel/x86/panic_hook.h"
+
+#define GATE_INTERRUPT 0x8E00 /* present, ring 0, interrupts off inside */
+#define GATE_TASK      0x8500 /* present, ring 0, switches tasks */
+
+extern const uint32_t trap_stubs[TRAP_VECTORS];
+void trap_dispatch(struct trapframe *tf);
+void trap_double_fault_report(void);
+
+static uint64_t idt[TRAP_VECTORS];
+static trap_handler_t *handlers[TRAP_EXCEPTIONS];
+static void (*irq_handlers[16])(struct trapframe *tf);
+static void (*irq_ack)(int irq);
+
+static uint64_t gate(uint16_t selector, uint32_t offset, uint16_t type)
+{
+    return (uint64_t)(offset & 0xffff) | (uint64_t)selector << 16 |
+           (uint64_t)((offset & 0xffff0000) | type) << 32;
+}
+
+void trap_init(void)
+{
+    struct {
+        uint16_t limit;
+        uint32_t base;
+    } __attribute__((packed)) idtr = {sizeof(idt) - 1, (uint32_t)idt};
+
+    for (unsigned i = 0; i < TRAP_VECTORS; i++)
+        idt[i] = gate(GDT_KERNEL_CODE, trap_stubs[i], GATE_INTERRUPT);
+    idt[TRAP_DOUBLE_FAULT] = gate(GDT_DF_TSS, 0, GATE_TASK);
+    __asm__ volatile("lidt %0" : : "m"(idtr));
+}
+
+trap_handler_t *trap_set_handler(unsigned vector, trap_handler_t *fn)
+{
+    trap_handler_t *before = handlers[vector];
+
+    handlers[vector] = fn;
+    return before;
+}
+
+void irq_set_handler(int irq, void (*fn)(struct trapframe *tf))
+{
+    irq_handlers[irq] = fn;
+}
+
+void irq_set_ack(void (*fn)(int irq))
+{
+    irq_ack = fn;
+}
+
+void trap_dispatch(struct trapframe *tf)
+{
+    if (tf->vector >= TRAP_IRQ_BASE) {
+        int irq = (int)tf->vector - TRAP_IRQ_BASE;
+
+        if (irq_handlers[irq] != NULL)
+            irq_handlers[irq](tf);
+        if (irq_ack != NULL)
+            irq_ack(irq);
+        return;
+    }
+    if (handlers[tf->vector] == NULL || !handlers[tf->vector](tf))
+        x86_panic_trap(tf);
+}
+
+/* ---- double fault --------------------------------------------------------- */
+
+/* Dresses what the task switch saved up as a trap frame. */
+void trap_double_fault_report(void)
+{
+    const struct tss *t = gdt_interrupted();
+    struct trapframe tf = {
+        .edi = t->edi,
+        .esi = t->esi,
+        .ebp = t->ebp,
+        .ebx = t->ebx,
+        .edx = t->edx,
+        .ecx = t->ecx,
+        .eax = t->eax,
+        .ds = t->ds,
+        .es = t->es,
+        .fs = t->fs,
+        .gs = t->gs,
+        .vector = TRAP_DOUBLE_FAULT,
+        .eip = t->eip,
+        .cs = t->cs,
+        .eflags = t->eflags,
+        .esp = t->esp,
+        .ss = t->ss,
+    };
+
+    x86_panic_trap(&tf);
+}
+
+uintptr_t trap_esp(const struct trapframe *tf)
+{
+    return tf->vector == TRAP_DOUBLE_FAULT || (tf->cs & 3) != 0
+               ? tf->esp
+               : (uintptr_t)&tf->esp;
+}
+
+/* ---- words ------------------------------------------------------------------ */
+
+const char *trap_name(unsigned vector)
+{
+    static const char *const names[TRAP_EXCEPTIONS] = {
+        "divide error (#DE)",
+        "debug (#DB)",
+        "non-maskable interrupt",
+        "breakpoint (#BP)",
+        "overflow (#OF)",
+        "bound range exceeded (#BR)",
+        "invalid opcode (#UD)",
+        "no floating-point unit (#NM)",
+        "double fault (#DF)",
+        "coprocessor segment overrun",
+        "invalid task state (#TS)",
+        "segment not present (#NP)",
+        "stack fault (#SS)",
+        "general protection (#GP)",
+        "page fault (#PF)",
+        "reserved exception 15",
+        "floating-point error (#MF)",
+        "alignment check (#AC)",
+        "machine check (#MC)",
+        "SIMD floating-point (#XM)",
+        "virtualisation (#VE)",
+        "control protection (#CP)",
+        "reserved exception 22",
+        "reserved exception 23",
+        "reserved exception 24",
+        "reserved exception 25",
+        "reserved exception 26",
+        "reserved exception 27",
+        "hypervisor injection (#HV)",
+        "VMM communication (#VC)",
+        "security (#SX)",
+        "reserved exception 31",
+    };
+
+    return vector < TRAP_EXCEPTIONS ? names[vector] : "not an exception";
+}
+
+/* Volume 3, figure 6-11: the error code of a page fault. */
+static void describe_page_fault(const struct trapframe *tf, uint32_t cr2,
+                                char *buf, size_t size)
+{
+    const char *what = tf->error & 16  ? "executing"
+                       : tf->error & 2 ? "writing to"
+                                       : "reading from";
+    const char *why = tf->error & 8   ? "a reserved bit is set in its entry"
+                      : tf->error & 1 ? "the page is protected"
+                                      : "nothing is mapped there";
+
+    snprintf(buf, size, "%s 0x%08x in ring %d: %s%s", what, (unsigned)cr2,
+             tf->error & 4 ? 3 : 0, why,
+             cr2 < PAGE_SIZE ? " (a null pointer?)" : "");
+}
+
+/* Volume 3, figure 6-7: an error code that names a descriptor. */
+static void describe_selector(const struct trapframe *tf, char *buf,
+                              size_t size)
+{
+    static const char *const tables[] = {"GDT", "IDT", "LDT", "IDT"};
+
+    if (tf->error == 0)
+        snprintf(buf, size, "no descriptor is to blame");
+    else
+        snprintf(buf, size, "entry %u of the %s%s", (unsigned)tf->error >> 3,
+                 tables[tf->error >> 1 & 3],
+                 tf->error & 1 ? ", raised from outside" : "");
+}
+
+void trap_describe(const struct trapframe *tf, uint32_t cr2, char *buf,
+                   size_t size)
+{
+    switch (tf->vector) {
+    case TRAP_PAGE_FAULT:
+        describe_page_fault(tf, cr2, buf, size);
+        break;
+    case 10: /* #TS, #NP, #SS, #GP: a selector */
+    case 11:
+    case TRAP_STACK:
+    case TRAP_PROTECTION:
+        describe_selector(tf, buf, size);
+        break;
+    default:
+        buf[0] = '\0';
+    }
+}

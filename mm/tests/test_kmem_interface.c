@@ -1,0 +1,690 @@
+/*
+ * Statements S-1 to S-14: the interface of the slab allocator (paper, 2.3).
+ */
+#include "mm/tests/kmem_test.h"
+
+/* ---- create ------------------------------------------------------------------ */
+
+static size_t seen_ctor[2];
+static size_t seen_dtor[2];
+
+static void note_ctor(void *obj, size_t size)
+{
+    (void)obj;
+    seen_ctor[size == 100]++;
+    test_bad += size != 100 && size != 24;
+}
+
+static void note_dtor(void *obj, size_t size)
+{
+    (void)obj;
+    seen_dtor[size == 100]++;
+    test_bad += size != 100 && size != 24;
+}
+
+KTEST(kmem, S1_constructors_get_object_and_size)
+{
+    struct kmem_cache *a = kmem_cache_create("t_a", 24, 0, note_ctor,
+                                             note_dtor);
+    struct kmem_cache *b = kmem_cache_create("t_b", 100, 0, note_ctor,
+                                             note_dtor);
+
+    KT_REQUIRE(a != NULL && b != NULL && a != b);
+    test_constructed_reset();
+    memset(seen_ctor, 0, sizeof(seen_ctor));
+    memset(seen_dtor, 0, sizeof(seen_dtor));
+    test_obj[0] = kmem_cache_alloc(a, KM_SLEEP);
+    test_obj[1] = kmem_cache_alloc(b, KM_SLEEP);
+    KT_EQ(seen_ctor[0], a->cache_slab_chunks);
+    KT_EQ(seen_ctor[1], b->cache_slab_chunks);
+    test_free(a, 0, 1);
+    test_free(b, 1, 2);
+    test_destroy(a);
+    KT_EQ(seen_dtor[0], seen_ctor[0]);
+    KT_EQ(seen_dtor[1], 0);
+    test_destroy(b);
+    KT_EQ(seen_dtor[1], seen_ctor[1]);
+    KT_EQ(test_bad, 0);
+}
+
+KTEST(kmem, S1_create_refuses_bad_names)
+{
+    static const char *const bad[] = {
+        "",    "7up", "a b", "a-b", "tab\t", "t.x",
+        "t_32_characters_are_one_too_many",
+    };
+    struct kmem_cache *cp;
+
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        if (kmem_cache_create(bad[i], 8, 0, NULL, NULL) != NULL)
+            KT_FAIL("accepted \"%s\"", bad[i]);
+    KT_TRUE(kmem_cache_create(NULL, 8, 0, NULL, NULL) == NULL);
+    KT_TRUE(kmem_cache_create("kmem_slab", 8, 0, NULL, NULL) == NULL);
+    cp = kmem_cache_create("_t31_characters_are_just_enough", 8, 0, NULL,
+                           NULL);
+    KT_REQUIRE(cp != NULL);
+    KT_TRUE(kmem_cache_find("_t31_characters_are_just_enough") == cp);
+    KT_TRUE(kmem_cache_create("_t31_characters_are_just_enough", 8, 0, NULL,
+                              NULL) == NULL);
+    test_destroy(cp);
+    KT_TRUE(kmem_cache_find("_t31_characters_are_just_enough") == NULL);
+}
+
+KTEST(kmem, S1_name_is_copied)
+{
+    char name[] = "t_copied";
+    struct kmem_cache *cp = kmem_cache_create(name, 8, 0, NULL, NULL);
+
+    KT_REQUIRE(cp != NULL);
+    memset(name, 'x', sizeof(name) - 1);
+    KT_TRUE(kmem_cache_find("t_copied") == cp);
+    test_destroy(cp);
+}
+
+KTEST(kmem, S1_create_refuses_bad_sizes)
+{
+    struct kmem_cache *cp;
+
+    KT_TRUE(kmem_cache_create("t_zero", 0, 0, NULL, NULL) == NULL);
+    KT_TRUE(kmem_cache_create("t_huge", KMEM_SIZE_MAX + 1, 0, NULL, NULL) ==
+            NULL);
+    KT_TRUE(kmem_cache_create("t_huge", SIZE_MAX, 0, NULL, NULL) == NULL);
+    cp = kmem_cache_create("t_largest", KMEM_SIZE_MAX, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
+    test_destroy(cp);
+    cp = kmem_cache_create("t_smallest", 1, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
+    KT_EQ(cp->cache_chunk, 8);
+    test_destroy(cp);
+}
+
+KTEST(kmem, S1_create_refuses_half_a_supplier)
+{
+    struct test_supply s;
+    struct kmem_supplier half;
+
+    test_supply_init(&s, 1);
+    half = s.supply;
+    half.freepages = NULL;
+    KT_TRUE(kmem_cache_create_from("t_half", 8, 0, NULL, NULL, &half) == NULL);
+    half = s.supply;
+    half.getpages = NULL;
+    KT_TRUE(kmem_cache_create_from("t_half", 8, 0, NULL, NULL, &half) == NULL);
+}
+
+KTEST(kmem, S2_alignment_zero_means_eight)
+{
+    for (size_t align = 0; align < 8; align = align == 0 ? 1 : 2 * align) {
+        struct kmem_cache *cp = kmem_cache_create("t_align", 20, align, NULL,
+                                                  NULL);
+
+        KT_REQUIRE(cp != NULL);
+        KT_EQ(cp->cache_align, 8);
+        KT_EQ(cp->cache_chunk, 24);
+        test_destroy(cp);
+    }
+}
+
+static void check_aligned(size_t size, size_t align)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_align", size, align, NULL,
+                                              NULL);
+    size_t n = 2 * MIN(cp->cache_slab_chunks, (size_t)20) + 1;
+
+    if (!test_alloc(cp, 0, n))
+        return;
+    for (size_t i = 0; i < n; i++)
+        KT_EQ((uintptr_t)test_obj[i] % MAX(align, (size_t)8), 0);
+    test_free(cp, 0, n);
+    test_destroy(cp);
+}
+
+KTEST(kmem, S2_every_address_is_aligned)
+{
+    for (size_t align = 1; align <= PAGE_SIZE; align *= 2) {
+        check_aligned(24, align);
+        check_aligned(200, align);
+        check_aligned(700, align);
+        check_aligned(5000, align);
+    }
+}
+
+KTEST(kmem, S2_bad_alignments_are_refused)
+{
+    static const size_t bad[] = {3, 5, 12, 24, 100, 4095, 8192, 1u << 31};
+
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        if (kmem_cache_create("t_align", 24, bad[i], NULL, NULL) != NULL)
+            KT_FAIL("accepted alignment %zu", bad[i]);
+}
+
+/* ---- alloc and free ------------------------------------------------------------ */
+
+KTEST(kmem, S3_nosleep_gets_null_when_supplier_is_empty)
+{
+    struct test_supply s;
+    struct kmem_cache *cp;
+    size_t n;
+
+    test_supply_init(&s, 2);
+    cp = kmem_cache_create_from("t_dry", 100, 0, NULL, NULL, &s.supply);
+    KT_REQUIRE(cp != NULL);
+    n = 2 * cp->cache_slab_chunks;
+    if (test_alloc(cp, 0, n)) {
+        KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);
+        KT_EQ(cp->cache_fails, 1);
+        KT_EQ(s.fails, 1);
+        KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);
+        KT_EQ(cp->cache_fails, 2);
+        TEST_VERIFY(cp);
+        kmem_cache_free(cp, test_obj[0]);
+        KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == test_obj[0]);
+        KT_EQ(cp->cache_fails, 2);
+    }
+    test_free(cp, 0, n);
+    test_destroy(cp);
+    KT_EQ(s.held, 0);
+}
+
+KTEST(kmem, S3_nosleep_gets_null_when_memory_is_gone)
+{
+    struct kmem_cache *small = kmem_cache_create("t_dry_s", 64, 0, NULL, NULL);
+    struct kmem_cache *large = kmem_cache_create("t_dry_l", 1024, 0, NULL,
+                                                 NULL);
+    void *a;
+    void *b;
+
+    KT_REQUIRE(small != NULL && large != NULL);
+    test_flood();
+    a = kmem_cache_alloc(small, KM_NOSLEEP);
+    b = kmem_cache_alloc(large, KM_NOSLEEP);
+    test_flood_end();
+    KT_TRUE(a == NULL && b == NULL);
+    KT_EQ(small->cache_fails, 1);
+    KT_EQ(large->cache_fails, 1);
+    a = kmem_cache_alloc(small, KM_NOSLEEP);
+    b = kmem_cache_alloc(large, KM_NOSLEEP);
+    KT_REQUIRE(a != NULL && b != NULL);
+    kmem_cache_free(small, a);
+    kmem_cache_free(large, b);
+    test_destroy(small);
+    test_destroy(large);
+}
+
+#ifdef MM_HOST
+static struct kmem_cache *waiting_for;
+static unsigned waits;
+
+/* Somebody else gives an object back, the third time. */
+static bool wait_for_free(void)
+{
+    if (++waits == 3)
+        kmem_cache_free(waiting_for, test_obj[0]);
+    return true;
+}
+
+KTEST(kmem, S3_sleeper_waits_and_completes)
+{
+    struct test_supply s;
+    struct kmem_cache *cp;
+    void *obj;
+
+    test_supply_init(&s, 1);
+    cp = kmem_cache_create_from("t_sleep", 100, 0, NULL, NULL, &s.supply);
+    test_alloc(cp, 0, cp->cache_slab_chunks);
+    waiting_for = cp;
+    waits = 0;
+    host_wait = wait_for_free;
+    obj = kmem_cache_alloc(cp, KM_SLEEP);
+    KT_TRUE(obj == test_obj[0]);
+    KT_EQ(cp->cache_fails, 0);
+    test_free(cp, 0, cp->cache_slab_chunks);
+    test_destroy(cp);
+}
+
+KTEST(kmem, S3_sleep_without_hope_panics)
+{
+    struct test_supply s;
+    struct kmem_cache *cp;
+
+    test_supply_init(&s, 0);
+    cp = kmem_cache_create_from("t_hopeless", 100, 0, NULL, NULL, &s.supply);
+    KT_PANICS(kmem_cache_alloc(cp, KM_SLEEP), "100 bytes of t_hopeless");
+    test_destroy(cp);
+}
+#endif
+
+KTEST(kmem, S4_objects_are_handed_out_constructed)
+{
+    static const size_t sizes[] = {1, 20, 100, 300, 600, 3000};
+
+    test_constructed_reset();
+    for (size_t k = 0; k < ARRAY_SIZE(sizes); k++) {
+        struct kmem_cache *cp = kmem_cache_create("t_built", sizes[k], 0,
+                                                  test_ctor, test_dtor);
+        size_t n = cp->cache_slab_chunks + 2;
+
+        for (unsigned round = 0; round < 3; round++) {
+            if (!test_alloc(cp, 0, n))
+                return;
+            for (size_t i = 0; i < n; i++)
+                KT_TRUE(test_is_constructed(test_obj[i], sizes[k]));
+            test_free(cp, 0, n);
+        }
+        test_destroy(cp);
+    }
+    KT_EQ(test_bad, 0);
+    KT_EQ(test_ctors, test_dtors);
+}
+
+KTEST(kmem, S5_pairs_run_no_constructor)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_pairs", 64, 0, test_ctor,
+                                              test_dtor);
+    size_t pairs = TEST_MANY(200000, 1000000);
+
+    test_constructed_reset();
+    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
+    KT_EQ(test_ctors, cp->cache_slab_chunks);
+    for (size_t i = 0; i < pairs; i++)
+        kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
+    KT_EQ(test_ctors, cp->cache_slab_chunks);
+    KT_EQ(test_dtors, 0);
+    KT_EQ(test_stat(cp).stat_allocs, pairs + 1);
+    KT_EQ(test_stat(cp).stat_frees, pairs + 1);
+    test_destroy(cp);
+}
+
+static void check_reap_destroys(size_t size)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_reap", size, 0, test_ctor,
+                                              test_dtor);
+    size_t n = cp->cache_slab_chunks;
+    struct kmem_reap_result r;
+
+    test_constructed_reset();
+    if (!test_alloc(cp, 0, 5 * n))
+        return;
+    test_free(cp, 0, 3 * n);
+    kmem_cache_reap(cp, KMEM_REAP_ALL, &r);
+    KT_EQ(r.reap_slabs, 3);
+    KT_EQ(r.reap_objects, 3 * n);
+    KT_EQ(test_dtors, 3 * n);
+    KT_EQ(test_stat(cp).stat_dtors, 3 * n);
+    KT_EQ(test_stat(cp).stat_ctors, 5 * n);
+    test_free(cp, 3 * n, 5 * n);
+    test_destroy(cp);
+    KT_EQ(test_dtors, 5 * n);
+    KT_EQ(test_bad, 0);
+}
+
+KTEST(kmem, S5_reap_of_k_slabs_destroys_k_times_n)
+{
+    check_reap_destroys(64);
+    check_reap_destroys(700);
+}
+
+KTEST(kmem, S6_no_constructor_while_an_object_is_available)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_avail", 100, 0, test_ctor,
+                                              NULL);
+    size_t n = cp->cache_slab_chunks;
+
+    test_constructed_reset();
+    for (size_t i = 0; i < 3 * n; i++) {
+        size_t before = test_ctors;
+
+        test_alloc(cp, i, i + 1);
+        KT_EQ(test_ctors - before, i % n == 0 ? n : 0);
+    }
+    test_free(cp, 0, 3 * n);
+    test_destroy(cp);
+}
+
+/* Constructors cannot fail; so one may only run once nothing else can. */
+KTEST(kmem, S7_no_constructor_before_the_slab_is_certain)
+{
+    struct test_supply s;
+    struct kmem_cache *cp;
+
+    test_supply_init(&s, 16);
+    cp = kmem_cache_create_from("t_certain", 600, 0, test_ctor, test_dtor,
+                                &s.supply);
+    KT_REQUIRE(cp != NULL);
+    test_constructed_reset();
+    test_supply_init(&s, 16);
+    test_flood();
+    test_starve();
+    for (size_t pages = 0; pages < 64; pages++) {
+        void *obj = kmem_cache_alloc(cp, KM_NOSLEEP);
+
+        if (obj != NULL) {
+            KT_EQ(test_ctors, cp->cache_slab_chunks);
+            KT_TRUE(pages > 0);
+            kmem_cache_free(cp, obj);
+            break;
+        }
+        KT_EQ(test_ctors, 0);
+        KT_EQ(s.held, 0);
+        TEST_VERIFY(cp);
+        test_flood_release(1);
+    }
+    KT_NE(test_ctors, 0);
+    test_flood_end();
+    test_starve_end();
+    test_destroy(cp);
+    KT_EQ(test_dtors, test_ctors);
+}
+
+/* ---- destroy ------------------------------------------------------------------- */
+
+KTEST(kmem, S8_destroy_gives_every_page_back)
+{
+    static const size_t sizes[] = {8, 200, 512, 700, 9000};
+
+    for (size_t k = 0; k < ARRAY_SIZE(sizes); k++) {
+        struct test_supply s;
+        struct kmem_cache *cp;
+        size_t n;
+
+        test_supply_init(&s, 1000);
+        cp = kmem_cache_create_from("t_ends", sizes[k], 0, NULL, NULL,
+                                    &s.supply);
+        n = 4 * cp->cache_slab_chunks + 1;
+        test_alloc(cp, 0, n);
+        KT_EQ(s.held, 5 * cp->cache_slab_pages);
+        test_free(cp, 0, n);
+        KT_EQ(s.held, 5 * cp->cache_slab_pages);
+        test_destroy(cp);
+        KT_EQ(s.held, 0);
+        KT_EQ(s.gets, s.frees);
+    }
+}
+
+/* One live object, in a slab at each position of the list. */
+static void check_refusal(struct kmem_cache *cp, size_t live)
+{
+    struct kmem_cache_stat before;
+    struct kmem_cache_stat after;
+
+    before = test_stat(cp);
+    KT_EQ(kmem_cache_destroy(cp), -KMEM_EBUSY);
+    after = test_stat(cp);
+    KT_EQ(memcmp(&before, &after, sizeof(before)), 0);
+    KT_EQ(after.stat_inuse, live);
+    KT_TRUE(kmem_cache_find(cp->cache_name) == cp);
+    TEST_VERIFY(cp);
+}
+
+static void check_refusals(size_t size)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_live", size, 0, NULL, NULL);
+    size_t n = cp->cache_slab_chunks;
+
+    if (!test_alloc(cp, 0, 3 * n))
+        return;
+    check_refusal(cp, 3 * n);
+    test_free(cp, n, 3 * n);
+    check_refusal(cp, n);
+    test_free(cp, 1, n);
+    check_refusal(cp, 1);
+    test_free(cp, 0, 1);
+    test_destroy(cp);
+}
+
+KTEST(kmem, S8_destroy_with_live_objects_is_refused)
+{
+    check_refusals(200);
+    check_refusals(700);
+}
+
+#ifdef MM_HOST
+KTEST(kmem, S8_refusal_names_the_live_objects)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_named", 100, 0, NULL, NULL);
+    char text[40];
+
+    test_alloc(cp, 0, 12);
+    test_free(cp, 0, 1);
+    test_free(cp, 2, 3);
+    host_print_clear();
+    KT_EQ(kmem_cache_destroy(cp), -KMEM_EBUSY);
+    KT_TRUE(strstr(host_printed, "t_named: refused, 10 objects are") != NULL);
+    for (size_t i = 0; i < 12; i++) {
+        snprintf(text, sizeof(text), "still out: %p\n", test_obj[i]);
+        if ((strstr(host_printed, text) != NULL) !=
+            (i == 1 || (i > 2 && i < 10)))
+            KT_FAIL("object %zu: %s", i, host_printed);
+    }
+    KT_TRUE(strstr(host_printed, "and 2 more") != NULL);
+    kmem_cache_free(cp, test_obj[1]);
+    test_free(cp, 3, 12);
+    test_destroy(cp);
+}
+#endif
+
+KTEST(kmem, S9_second_destroy_is_reported)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_twice", 100, 0, NULL, NULL);
+    struct kmem_cache not_one;
+
+    test_destroy(cp);
+    KT_EQ(kmem_cache_destroy(cp), -KMEM_EINVAL);
+    memset(&not_one, 0, sizeof(not_one));
+    KT_EQ(kmem_cache_destroy(&not_one), -KMEM_EINVAL);
+    KT_EQ(kmem_cache_destroy(NULL), -KMEM_EINVAL);
+}
+
+KTEST(kmem, S9_the_allocators_own_caches_stay)
+{
+    KT_EQ(kmem_cache_destroy(kmem_cache_find("kmem_cache")), -KMEM_EPERM);
+    KT_EQ(kmem_cache_destroy(kmem_slab_cache), -KMEM_EPERM);
+    KT_EQ(kmem_cache_destroy(kmem_bufctl_cache), -KMEM_EPERM);
+    KT_EQ(kmem_cache_destroy(kmem_hash_cache), -KMEM_EPERM);
+    KT_EQ(kmem_cache_destroy(kmem_size_class(64)), -KMEM_EPERM);
+}
+
+#ifdef MM_HOST
+KTEST(kmem, S9_use_after_destroy_stops_at_once)
+{
+    struct kmem_cache *small = kmem_cache_create("t_gone_s", 64, 0, NULL,
+                                                 NULL);
+    struct kmem_cache *large = kmem_cache_create("t_gone_l", 640, 0, NULL,
+                                                 NULL);
+
+    test_alloc(small, 0, 1);
+    test_free(small, 0, 1);
+    test_alloc(large, 1, 2);
+    test_free(large, 1, 2);
+    test_destroy(small);
+    test_destroy(large);
+    KT_PANICS(kmem_cache_alloc(small, KM_NOSLEEP), "cache destroyed: t_gone_s");
+    KT_PANICS(kmem_cache_free(small, test_obj[0]), "cache destroyed: t_gone_s");
+    KT_PANICS(kmem_cache_alloc(large, KM_SLEEP), "cache destroyed: t_gone_l");
+    KT_PANICS(kmem_cache_free(large, test_obj[1]), "cache destroyed: t_gone_l");
+}
+#endif
+
+/* ---- size classes -------------------------------------------------------------- */
+
+static const uint16_t classes[] = {
+    8,    16,   24,   32,   40,   48,   56,   64,   80,   96,
+    112,  128,  144,  176,  200,  224,  256,  288,  336,  400,
+    448,  504,  584,  680,  816,  1024, 1168, 1360, 1632, 2048,
+    2336, 2728, 3272, 4096, 5456, 6144, 8192, 9216,
+};
+
+KTEST(kmem, S10_classes_are_the_table)
+{
+    size_t n = 0;
+
+    for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
+         cp = kmem_cache_next(cp)) {
+        struct kmem_cache_stat stat = test_stat(cp);
+
+        if (stat.stat_kind != KMEM_KIND_CLASS)
+            continue;
+        KT_REQUIRE(n < ARRAY_SIZE(classes));
+        KT_EQ(stat.stat_size, classes[n]);
+        KT_EQ(stat.stat_chunk, classes[n]);
+        n++;
+    }
+    KT_EQ(n, 38);
+}
+
+KTEST(kmem, S10_every_size_has_the_nearest_class)
+{
+    size_t k = 0;
+
+    for (size_t size = 1; size <= KMEM_MAXBUF; size++) {
+        struct kmem_cache *cp = kmem_size_class(size);
+
+        if (size > classes[k])
+            k++;
+        if (cp == NULL || cp->cache_size != classes[k])
+            KT_FAIL("size %zu: class %zu", size, cp ? cp->cache_size : 0);
+        if (size >= 64)
+            KT_LE(4 * (cp->cache_size - size), cp->cache_size);
+    }
+    KT_TRUE(kmem_size_class(KMEM_MAXBUF + 1) == NULL);
+    KT_TRUE(kmem_size_class(0) == NULL);
+}
+
+KTEST(kmem, S11_class_size_uses_that_class_and_one_more_the_next)
+{
+    for (size_t k = 0; k < ARRAY_SIZE(classes); k++) {
+        struct kmem_cache *cp = kmem_size_class(classes[k]);
+        uint32_t before = cp->cache_allocs;
+        void *buf = kmem_alloc(classes[k], KM_SLEEP);
+
+        KT_EQ(cp->cache_allocs - before, 1);
+        KT_TRUE(test_slab_of(cp, buf)->slab_cache == cp);
+        kmem_free(buf, classes[k]);
+        if (k + 1 == ARRAY_SIZE(classes))
+            break;
+        before = kmem_size_class(classes[k + 1])->cache_allocs;
+        buf = kmem_alloc(classes[k] + 1u, KM_SLEEP);
+        KT_EQ(kmem_size_class(classes[k + 1])->cache_allocs - before, 1);
+        KT_EQ(kmem_inuse(kmem_size_class(classes[k])),
+              cp->cache_allocs - cp->cache_frees);
+        kmem_free(buf, classes[k] + 1u);
+    }
+}
+
+KTEST(kmem, S11_larger_requests_take_whole_pages)
+{
+    struct kmem_large_stat before;
+    struct kmem_large_stat now;
+    uint32_t last = kmem_size_class(KMEM_MAXBUF)->cache_allocs;
+    void *buf;
+
+    kmem_large_stat(&before);
+    buf = kmem_alloc(9217, KM_SLEEP);
+    KT_REQUIRE(buf != NULL);
+    kmem_large_stat(&now);
+    KT_EQ((uintptr_t)buf % PAGE_SIZE, 0);
+    KT_EQ(now.stat_inuse - before.stat_inuse, 1);
+    KT_EQ(now.stat_pages - before.stat_pages, 3);
+    for (unsigned i = 0; i < 3; i++)
+        KT_EQ(virt_to_page(buf)[i].page_state, PAGE_LARGE);
+    KT_NE(virt_to_page(buf)[3].page_state, PAGE_LARGE);
+    kmem_free(buf, 9217);
+    kmem_large_stat(&now);
+    KT_EQ(now.stat_pages, before.stat_pages);
+    KT_EQ(now.stat_frees - before.stat_frees, 1);
+    KT_EQ(kmem_size_class(KMEM_MAXBUF)->cache_allocs, last);
+}
+
+KTEST(kmem, S12_size_zero)
+{
+    struct kmem_large_stat before;
+    struct kmem_large_stat after;
+
+    kmem_large_stat(&before);
+    KT_TRUE(kmem_alloc(0, KM_NOSLEEP) == NULL);
+    KT_TRUE(kmem_alloc(0, KM_SLEEP) == NULL);
+    KT_TRUE(kmem_zalloc(0, KM_SLEEP) == NULL);
+    kmem_free(NULL, 0);
+    kmem_large_stat(&after);
+    KT_EQ(memcmp(&before, &after, sizeof(before)), 0);
+}
+
+/* ---- policy -------------------------------------------------------------------- */
+
+KTEST(kmem, S13_no_limits_and_no_watermarks)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_free", 200, 0, NULL, NULL);
+    size_t n = cp->cache_slab_chunks;
+    size_t objs = MIN((size_t)2000, (size_t)TEST_OBJS);
+
+    test_clock_stop();
+    for (size_t i = 0; i < objs; i++) {
+        test_alloc(cp, i, i + 1);
+        KT_EQ(cp->cache_slabs, i / n + 1);
+    }
+    test_free(cp, 0, objs);
+    for (unsigned i = 0; i < 5; i++)
+        kmem_update();
+    KT_EQ(cp->cache_slabs, (objs - 1) / n + 1);
+    test_alloc(cp, 0, objs);
+    KT_EQ(cp->cache_slabs, (objs - 1) / n + 1);
+    KT_EQ(cp->cache_slab_creates, cp->cache_slabs);
+    test_free(cp, 0, objs);
+    test_clock_start();
+    test_destroy(cp);
+}
+
+static struct kmem_cache *other_cache;
+
+/* While one cache grows, another can be used: no lock of the first is held. */
+static void use_other(void *obj, size_t size)
+{
+    (void)obj;
+    (void)size;
+    kmem_cache_free(other_cache, kmem_cache_alloc(other_cache, KM_SLEEP));
+    test_ctors++;
+}
+
+KTEST(kmem, S14_caches_share_no_state)
+{
+    struct kmem_cache *a = kmem_cache_create("t_a", 100, 0, use_other,
+                                             use_other);
+    struct kmem_cache *b = kmem_cache_create("t_b", 100, 0, NULL, NULL);
+    size_t a_objects;
+
+    KT_REQUIRE(a != NULL && b != NULL);
+    a_objects = a->cache_slab_chunks;
+    other_cache = b;
+    test_constructed_reset();
+    KT_TRUE(&a->cache_lock != &b->cache_lock);
+    test_alloc(a, 0, 1);
+    KT_EQ(test_ctors, a_objects);
+    KT_EQ(b->cache_allocs, test_ctors);
+    test_free(a, 0, 1);
+    test_destroy(a);
+    KT_EQ(test_ctors, 2 * a_objects);
+    KT_EQ(b->cache_allocs, test_ctors);
+    test_destroy(b);
+}
+
+#ifdef MM_HOST
+KTEST(kmem, S14_a_pair_takes_its_own_lock_only)
+{
+    static const size_t sizes[] = {100, 1000};
+
+    for (size_t k = 0; k < ARRAY_SIZE(sizes); k++) {
+        struct kmem_cache *cp = kmem_cache_create("t_lock", sizes[k], 0, NULL,
+                                                  NULL);
+        uint64_t all;
+        uint64_t own;
+
+        kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
+        all = host_locks_taken;
+        own = cp->cache_lock.lock_taken;
+        kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
+        KT_EQ(host_locks_taken - all, 2);
+        KT_EQ(cp->cache_lock.lock_taken - own, 2);
+        test_destroy(cp);
+    }
+}
+#endif

@@ -1,0 +1,30 @@
+"""Reads the Test Anything Protocol and the kernel's dialect of it."""
+
+import re
+from dataclasses import dataclass, field
+
+RESULT = re.compile(r"(not )?ok \d+ - (\S+)")
+
+
+@dataclass
+class Case:
+    """The result of one case, and what it said about it."""
+    passed: bool
+    notes: list = field(default_factory=list)
+
+
+def parse(text, notes_first):
+    """{name: Case} of all results in `text`. Notes ("# …") stand before the
+    result that they belong to if `notes_first`, as the kernel prints them;
+    else after it, as cmocka does."""
+    cases, notes = {}, []
+    for line in text.splitlines():
+        line = line.strip("\r ")
+        match = RESULT.match(line)
+        if match:
+            mine = notes if notes_first else []
+            cases[match.group(2)] = Case(not match.group(1), mine)
+            notes = [] if notes_first else mine
+        elif line.startswith("#"):
+            notes.append(line[1:].strip())
+    return cases

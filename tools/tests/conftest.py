@@ -1,0 +1,53 @@
+"""What all system tests share: where the products are, and machines."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from slate import qemu
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / os.environ.get("SLATE_BUILD", "build")
+
+
+def product(name, target):
+    """A built file, or the end of the test with the command that makes it."""
+    path = BUILD / name
+    if not path.exists():
+        pytest.fail(f"{path} does not exist: make {target}", pytrace=False)
+    return path
+
+
+@pytest.fixture(scope="session")
+def kernel():
+    return product("slate.elf", "kernel")
+
+
+@pytest.fixture(scope="session")
+def iso():
+    return product("slate.iso", "iso")
+
+
+@pytest.fixture
+def boot(kernel):
+    """boot(...) starts a machine on the kernel; it ends with the test."""
+    machines = []
+
+    def start(*args, **options):
+        machine = qemu.Machine(options.pop("image", kernel), *args, **options)
+        machines.append(machine)
+        return machine
+
+    yield start
+    for machine in machines:
+        machine.close()
+
+
+@pytest.fixture(scope="module")
+def shell(kernel):
+    """One booted machine for all tests of a module that leave it as it was,
+    at its prompt."""
+    with qemu.Machine(kernel) as machine:
+        machine.prompt()
+        yield machine

@@ -1,0 +1,22 @@
+"""The ISO image boots by BIOS and GRUB: as a CD, and as a disk, which is what
+a USB stick is to a BIOS."""
+
+import pytest
+
+
+@pytest.mark.parametrize("how", ["cd", "disk", "usb"])
+def test_iso_boots(boot, iso, how):
+    arguments = {
+        "cd": ["-cdrom", str(iso), "-boot", "d"],
+        "disk": ["-drive", f"file={iso},format=raw,if=ide,readonly=off,"
+                 "snapshot=on"],
+        "usb": ["-drive", f"file={iso},format=raw,if=none,id=stick,"
+                "snapshot=on", "-device", "qemu-xhci", "-device",
+                "usb-storage,drive=stick,bootindex=1"],
+    }[how]
+    machine = boot(boot=arguments)
+    machine.prompt()
+    assert "kmem_cache" in machine.command("kmastat")
+    machine.send("poweroff\r")
+    assert machine.wait() == 0
+    assert machine.events("poweroff")

@@ -1,0 +1,128 @@
+"""The machine around the shell: consoles, memory sizes, options, panics."""
+
+import re
+
+import pytest
+
+from slate import qemu
+
+PANIC_PROMPT = r"slate!> "
+
+
+# ---- keyboard and screen ---------------------------------------------------
+
+def test_keyboard_types_on_both_consoles(boot):
+    machine = boot()
+    machine.prompt()
+    machine.keys("e", "c", "h", "o", "spc", "shift-a", "b", "shift-1", "ret")
+    machine.expect(r"\nAb!\r?\n")
+    machine.wait_screen(r"^Ab! *$")
+    machine.wait_screen(r"^slate> +$")
+
+
+def test_caps_lock_control_and_arrows(boot):
+    machine = boot()
+    machine.prompt()
+    machine.keys("e", "c", "h", "o", "spc", "caps_lock", "a", "shift-b", "1",
+                 "caps_lock", "c", "ret")
+    machine.expect(r"\nAb1c\r?\n")
+    machine.keys("x", "y", "ctrl-u", "up", "left", "left", "z", "ret")
+    machine.expect(r"\nAbz1c\r?\n")
+    machine.keys("x", "ctrl-c")
+    machine.prompt()
+    machine.keys("c", "h", "o", "spc", "q", "home", "e", "end", "w", "ret")
+    machine.expect(r"\nqw\r?\n")
+
+
+def test_serial_output_is_on_the_screen(boot):
+    machine = boot()
+    machine.prompt()
+    machine.send("echo seen-on-both\r")
+    machine.expect(r"\nseen-on-both")
+    machine.wait_screen(r"^seen-on-both *$")
+
+
+def test_scrollback(boot):
+    machine = boot()
+    machine.prompt()
+    machine.command("echo a-mark")
+    for _ in range(3):
+        machine.command("help")
+    assert not any("a-mark" in line for line in machine.screen())
+    for _ in range(10):
+        machine.keys("shift-pgup")
+        if any("a-mark" in line for line in machine.screen()):
+            break
+    machine.wait_screen(r"^a-mark")
+    machine.keys("shift-pgdn")
+    machine.keys("e", "c", "h", "o", "spc", "b", "a", "c", "k", "ret")
+    machine.wait_screen(r"^back *$")
+
+
+# ---- memory ----------------------------------------------------------------
+
+@pytest.mark.parametrize("mebibytes", [8, 16, 128, 1024, 3072])
+def test_memory_sizes(kernel, mebibytes):
+    run = qemu.run(kernel, "verify; meminfo; stress 1 2000; verify; poweroff",
+                   memory=mebibytes)
+    assert run.problem is None, run.explain()
+    assert "panic" not in run.named, run.explain()
+    assert "meminfo" in run.text
+
+
+@pytest.mark.parametrize("mebibytes", [2, 3, 4])
+def test_too_little_memory_is_said_on_both_consoles(boot, mebibytes):
+    machine = boot(memory=mebibytes)
+    machine.expect(r"(?i)memory[^\n]*\n", unless=r"slate> ")
+    machine.wait_screen(r"(?i)memory")
+    assert not machine.events("prompt")
+
+
+# ---- options ---------------------------------------------------------------
+
+def test_unknown_option_is_reported_and_ignored(kernel):
+    run = qemu.run(kernel, "echo got-here; poweroff", append="frobnicate=1")
+    assert run.problem is None, run.explain()
+    assert "\ngot-here" in run.text.replace("\r", "")
+    lines = [x for x in run.text.splitlines()
+             if "frobnicate" in x and "run=" not in x]
+    assert lines, run.text
+
+
+def test_power_off_and_reset_are_reported(kernel):
+    assert qemu.run(kernel, "poweroff").named.get("poweroff")
+    assert qemu.run(kernel, "reboot").named.get("reset")
+
+
+# ---- failures --------------------------------------------------------------
+
+def crash(machine, line):
+    """Types a command that ends in a panic; returns what the panic said."""
+    machine.prompt()
+    machine.send(line + "\r")
+    return qemu.plain(machine.expect(PANIC_PROMPT))
+
+
+@pytest.mark.parametrize("line, cause", [
+    ("fault null", r"(?i)page fault.*0x0000|null"),
+    ("fault stack", r"(?i)kernel stack overflow"),
+    ("panic", r"(?i)panic"),
+])
+def test_panic_screen(boot, line, cause):
+    machine = boot()
+    text = crash(machine, line)
+    assert re.search(cause, text), text
+    for register in ("eax", "ebx", "ecx", "edx", "esi", "edi", "ebp", "esp",
+                     "eip", "cr2"):
+        assert re.search(register, text, re.I), text
+    assert re.search(r"shell_execute\+0x[0-9a-f]+", text), text
+    machine.wait_screen(r"^slate!>")
+    machine.send("kmastat\r")
+    assert "kmem_cache" in machine.expect(PANIC_PROMPT)
+    machine.keys("u", "p", "t", "i", "m", "e", "ret")
+    machine.expect(PANIC_PROMPT)
+
+
+def test_text_and_read_only_data_are_read_only(boot):
+    text = crash(boot(), "fault text")
+    assert re.search(r"(?i)page fault", text), text
