@@ -74,6 +74,7 @@ static __attribute__((noinline)) struct page *block_take_larger(unsigned order)
     do
         head++;
     while (list_empty(head));
+    mm_barrier(); /* so that the loop compares in memory */
     if (head == &buddy_zone.zone_list[BUDDY_ORDERS])
         return NULL;
     p = buddy_list_page(head->next);
@@ -105,7 +106,7 @@ static inline struct page *block_take(unsigned order)
 
 /* Joins the block at `p` with its buddy, and what comes of it with its own,
  * until one is not free; then puts the result on its list. */
-static void block_merge(struct page *p, unsigned order)
+static inline void block_merge(struct page *p, unsigned order)
 {
     unsigned k = order;
 
@@ -242,17 +243,6 @@ static void run_mark(struct page *p, size_t pages)
     }
 }
 
-/* Gives the pages [first, end) of the block at `p` back, smallest first. */
-static void run_trim(struct page *p, size_t first, size_t end)
-{
-    while (first < end) {
-        unsigned k = (unsigned)__builtin_ctz((unsigned)first);
-
-        block_merge(p + first, k);
-        first += (size_t)1 << k;
-    }
-}
-
 struct page *buddy_alloc_run(size_t pages)
 {
     unsigned order = 0;
@@ -267,8 +257,14 @@ struct page *buddy_alloc_run(size_t pages)
         return p;
     mm_lock(&buddy_zone.zone_lock);
     run_mark(p, pages);
-    run_trim(p, pages, (size_t)1 << order);
     mm_unlock(&buddy_zone.zone_lock);
+    while (pages < (size_t)1 << order) {
+        unsigned k = (unsigned)__builtin_ctz((unsigned)pages);
+
+        mm_lock(&buddy_zone.zone_lock);
+        merge_and_unlock(p + pages, k);
+        pages += (size_t)1 << k;
+    }
     return p;
 }
 

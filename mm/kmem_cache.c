@@ -67,11 +67,21 @@ void kmem_slab_moved(struct kmem_cache *cp, struct kmem_slab *sp)
     mm_unlock(&cp->cache_lock);
 }
 
+/* Ends the use of a handle whose cache is gone: entomb() has left it without a
+ * buffer and without a hash entry, so every use comes by here. */
+static void refuse_destroyed(const struct kmem_cache *cp)
+{
+    if (cp->cache_flags & KMF_DESTROYED)
+        mm_panic("kmem: cache destroyed: %s (%p) is used after its end",
+                 cp->cache_name, (const void *)cp);
+}
+
 /* The cache has nothing left: grows it and tries again. Lock held. */
 static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
                                                   int flags)
 {
     mm_unlock(&cp->cache_lock);
+    refuse_destroyed(cp);
     while (!kmem_cache_grow(cp)) {
         if (flags & KM_NOSLEEP) {
             mm_lock(&cp->cache_lock);
@@ -85,17 +95,6 @@ static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
     return kmem_cache_alloc(cp, flags);
 }
 
-/* Ends the use of a handle whose cache is gone. Lock held. (noipa: GCC may not
- * see that this does not return, or the jump to it becomes a call and its
- * callers need frames.) */
-static __attribute__((noipa, cold)) void *
-use_after_destroy(struct kmem_cache *cp)
-{
-    mm_unlock(&cp->cache_lock);
-    mm_panic("kmem: cache destroyed: %s (%p) is used after its end",
-             cp->cache_name, (void *)cp);
-}
-
 /* Large objects, and in time the debugging modes. Lock held. */
 static __attribute__((noinline)) void *alloc_flagged(struct kmem_cache *cp,
                                                      int flags)
@@ -104,8 +103,6 @@ static __attribute__((noinline)) void *alloc_flagged(struct kmem_cache *cp,
     struct kmem_bufctl *bcp;
     struct kmem_bufctl **bucket;
 
-    if (unlikely(cp->cache_flags & KMF_DESTROYED))
-        return use_after_destroy(cp);
     bcp = sp->slab_head;
     if (unlikely(bcp == NULL))
         return alloc_grow(cp, flags);
@@ -117,11 +114,14 @@ static __attribute__((noinline)) void *alloc_flagged(struct kmem_cache *cp,
     return bcp->bufctl_addr;
 }
 
-/* The hash table does not know the address: section 6.2. Lock held. */
+/* The hash table does not know the address: section 6.2. Lock held. (noipa: GCC
+ * may not see that this does not return, or the jump to it becomes a call and
+ * its callers need frames.) */
 static __attribute__((noipa, cold)) void bad_free(struct kmem_cache *cp,
                                                   void *buf)
 {
     mm_unlock(&cp->cache_lock);
+    refuse_destroyed(cp);
     mm_panic("kmem_cache_free: %p is not allocated from cache %s", buf,
              cp->cache_name);
 }
@@ -132,10 +132,6 @@ static __attribute__((noinline)) void free_flagged(struct kmem_cache *cp,
     struct kmem_bufctl **link = kmem_hash_bucket(cp, buf);
     struct kmem_bufctl *bcp;
 
-    if (unlikely(cp->cache_flags & KMF_DESTROYED)) {
-        use_after_destroy(cp);
-        return;
-    }
     for (; (bcp = *link) != NULL; link = &bcp->bufctl_next) {
         if (likely(bcp->bufctl_addr == buf)) {
             *link = bcp->bufctl_next;
@@ -379,6 +375,16 @@ static int destroy_error(struct kmem_cache *cp)
     return error;
 }
 
+/* Leaves a handle that finds nothing: no buffer and no hash entry. */
+static void entomb(struct kmem_cache *cp)
+{
+    static struct kmem_bufctl *nothing[1];
+
+    cp->cache_freelist = &cp->cache_null;
+    cp->cache_hash = nothing;
+    cp->cache_hash_mask = 0;
+}
+
 int kmem_cache_destroy(struct kmem_cache *cp)
 {
     int error = destroy_error(cp);
@@ -392,6 +398,7 @@ int kmem_cache_destroy(struct kmem_cache *cp)
     }
     if (cp->cache_flags & KMF_HASH)
         kmem_hash_destroy(cp);
+    entomb(cp);
     kmem_cache_free(&kmem_cache_cache, cp);
     return 0;
 }

@@ -310,9 +310,13 @@ static inline void kmem_slab_take(struct kmem_cache *cp, struct kmem_slab *sp,
 static inline void kmem_slab_refilled(struct kmem_cache *cp,
                                       struct kmem_slab *sp)
 {
+    struct list *head = &cp->cache_freelist->slab_link;
+
     cp->cache_full--;
-    list_remove(&sp->slab_link);
-    list_insert_before(&cp->cache_freelist->slab_link, &sp->slab_link);
+    if (sp->slab_link.next != head) {
+        list_remove(&sp->slab_link);
+        list_insert_before(head, &sp->slab_link);
+    }
     cp->cache_freelist = sp;
 }
 

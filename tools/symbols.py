@@ -4,8 +4,9 @@
     tools/symbols.py --empty OUT.c       a table without entries, to link first
     tools/symbols.py NM-OUTPUT OUT.c     from `nm -n` of what that linked
 
-Table and names lie in one section, .symtab_slate, which the linker script
-puts behind everything else: linking the full table in moves nothing.
+Table and names lie in .rodata.symbols, behind the code: linking the full table
+in moves no function, so the addresses of functions are written as nm found
+them. Objects do move; the linker fills theirs in.
 """
 
 import re
@@ -16,84 +17,91 @@ HEAD = """\
 /* Made by tools/symbols.py. */
 #include "kernel/lib/symbol.h"
 
-#define IN_SYMTAB __attribute__((section(".symtab_slate")))
+#define IN_SYMBOLS __attribute__((section(".rodata.symbols")))
 
 """
 
-# Where the table itself begins: what nm says of addresses from there on is
-# true of the first link only.
-TABLE = "symtab_start"
-
-# A symbol's variants, as GCC names them. Any other dot is that of a label
+# A function's variants, as GCC names them. Any other dot is that of a label
 # inside a function, in NASM's manner.
-VARIANT = re.compile(r"(\.(part|isra|constprop|cold|lto_priv|localalias|\d+))+$")
+VARIANT = re.compile(r"(\.(part|isra|constprop|cold|lto_priv|\d+))+$")
+
+# Names that the linker script gives to the edges of sections.
+EDGE = re.compile(r"[a-z]+_(start|end)$")
+
+# No function is so long: what lies this far behind one is a gap.
+GAP = 1 << 20
+PAGE = 4096
 
 
 def read_nm(text):
-    """The symbols in `nm -n` output as (address, kind, name), but for those
-    that the table's size moves."""
-    symbols = []
-    for line in text.splitlines():
-        fields = line.split()
-        if len(fields) == 3:  # undefined ones have no address
-            symbols.append((int(fields[0], 16), fields[1], fields[2]))
-    limit = min((s[0] for s in symbols if s[2] == TABLE), default=1 << 32)
-    return [s for s in symbols if s[0] < limit]
+    """The symbols in `nm -n` output as (address, kind, name)."""
+    lines = (line.split() for line in text.splitlines())
+    return [(int(fields[0], 16), fields[1], fields[2])
+            for fields in lines if len(fields) == 3]  # 2 if undefined
 
 
 def functions(symbols):
     """(address, name) of all functions, sorted, one for each address. The name
     is None where something else begins behind a function."""
     best = {}
-    ends = set()
+    ends = {symbols[-1][0] + PAGE} if symbols else set()
     for addr, kind, name in symbols:
-        if kind in "tTwW":
-            if "." not in VARIANT.sub("", name):
-                rank = ("TtWw".index(kind), name)
-                best[addr] = min(best.get(addr, rank), rank)
-        elif kind not in "aA":
+        if kind in "aA":
+            continue
+        if kind not in "tTwW" or EDGE.match(name):
             ends.add(addr)
+        elif "." not in VARIANT.sub("", name):
+            rank = ("TtWw".index(kind), name)
+            best[addr] = min(best.get(addr, rank), rank)
     table = []
     for addr in sorted(ends | best.keys()):
+        inside = table and table[-1][1] is not None
+        if inside and addr - table[-1][0] > GAP:
+            table.append((table[-1][0] // PAGE * PAGE + PAGE, None))
+            inside = False
         if addr in best:
             table.append((addr, best[addr][1]))
-        elif table and table[-1][1] is not None:
+        elif inside:
             table.append((addr, None))
     return table
 
 
 def objects(symbols):
-    """(address, name) of all data, sorted."""
-    return sorted((addr, name) for addr, kind, name in symbols
-                  if kind in "dDbBrR" and "." not in name)
+    """The names of all global objects, and of the edges of sections."""
+    return sorted({name for _, kind, name in symbols
+                   if (kind in "DBR" or (kind == "T" and EDGE.match(name)))
+                   and "." not in name and not name.startswith("symbol_")})
 
 
 def write_table(called, named):
     """The C text. Names follow each other in one array of characters, so that
     no string lands in a section of the compiler's choice."""
+    values = [(f"0x{addr:08x}", name) for addr, name in called]
+    values += [(f"(uintptr_t){name}", name) for name in named]
     names = []
     entries = []
     at = 0
-    for addr, name in called + named:
+    for value, name in values:
         if name is None:
-            entries.append(f"    {{0x{addr:08x}, 0}},")
+            entries.append(f"    {{{value}, 0}},")
         else:
             names.append(f'    "{name}\\0"')
-            entries.append(f"    {{0x{addr:08x}, names + {at}}},")
+            entries.append(f"    {{{value}, names + {at}}},")
             at += len(name) + 1
     return "\n".join(
-        ["static const char names[] IN_SYMTAB ="] + names + ["    ;", "",
-         "const struct symbol symbol_table[] IN_SYMTAB = {"] + entries +
+        [f"extern const char {name}[];" for name in named] +
+        ["", "static const char names[] IN_SYMBOLS ="] + names + ["    ;", "",
+         "const struct symbol symbol_table[] IN_SYMBOLS = {"] + entries +
         ["};", "",
-         f"const uint32_t symbol_functions IN_SYMTAB = {len(called)};",
-         f"const uint32_t symbol_count IN_SYMTAB = {len(entries)};", ""])
+         f"const uint32_t symbol_functions IN_SYMBOLS = {len(called)};",
+         f"const uint32_t symbol_count IN_SYMBOLS = {len(entries)};", ""])
 
 
 EMPTY = """\
-const struct symbol symbol_table[1] IN_SYMTAB = {{0, 0}};
+const struct symbol symbol_table[1] IN_SYMBOLS = {{0, 0}};
 
-const uint32_t symbol_functions IN_SYMTAB = 0;
-const uint32_t symbol_count IN_SYMTAB = 0;
+const uint32_t symbol_functions IN_SYMBOLS = 0;
+const uint32_t symbol_count IN_SYMBOLS = 0;
 """
 
 

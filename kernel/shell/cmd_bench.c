@@ -209,10 +209,11 @@ static int bench_kmem_cache(void)
 
         if (cp == NULL)
             break;
-        bench_means(cp, size, p);
         live = kmem_cache_alloc(cp, KM_SLEEP);
         report_size("kmem_cache.pair", size, cache_pair(cp), ROUNDS);
         kmem_cache_free(cp, live);
+        kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+        bench_means(cp, size, p);
         bench_slab(cp, size);
         kmem_cache_destroy(cp);
     }

@@ -82,16 +82,15 @@ void test_flood(void)
     }
 }
 
-/* Breaks a larger block up if there are no single pages. */
+/* Breaks a larger block up if there are no single pages. What was released
+ * before may be among those taken, or as many others. */
 static void flood_break(void)
 {
     unsigned order = flood->flood_order;
-    struct page *p = flood_pop(&flood);
-    struct page *got;
 
-    buddy_free(p, order);
-    while ((got = buddy_alloc(0)) != NULL)
-        flood_push(got, 0);
+    buddy_free(flood_pop(&flood), order);
+    for (size_t i = 0; i < (size_t)1 << order; i++)
+        flood_push(buddy_alloc(0), 0);
 }
 
 void test_flood_release(size_t pages)

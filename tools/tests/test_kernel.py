@@ -18,7 +18,7 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(scope="module")
 def run(kernel):
-    return qemu.run(kernel, "test; poweroff", budget=60_000)
+    return qemu.run(kernel, "test; poweroff", budget=20_000)
 
 
 @pytest.fixture(scope="module")
@@ -28,16 +28,17 @@ def results(run):
     return verdicts, tap.parse(run.text, notes_first=True)
 
 
+def test_run_ends_well(run):
+    assert run.problem is None, run.explain()
+    assert len(run.named.get("tests", [])) == 1, run.explain()
+
+
 def test_kernel(kernel_case, run, results):
     verdicts, cases = results
     if kernel_case not in verdicts:
-        pytest.fail(f"no result\n{run.explain()}", pytrace=False)
+        pytest.fail(f"no result: {run.problem or 'it was not run'}; see "
+                    "test_run_ends_well", pytrace=False)
     if not verdicts[kernel_case]:
         case = cases.get(kernel_case)
         notes = case.notes if case else ["its line is not on the console"]
         pytest.fail("\n".join(notes), pytrace=False)
-
-
-def test_run_ends_well(run):
-    assert run.problem is None, run.explain()
-    assert len(run.named.get("tests", [])) == 1, run.explain()

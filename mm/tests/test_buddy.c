@@ -1,0 +1,427 @@
+/*
+ * The buddy allocator: blocks, runs, merging, and what its verifier sees.
+ */
+#include "mm/buddy_impl.h"
+#include "mm/tests/kmem_test.h"
+
+#define BLOCKS 512
+
+static struct page *block[BLOCKS];
+
+static struct buddy_stat stat_now(void)
+{
+    struct buddy_stat s;
+
+    buddy_stat(&s);
+    return s;
+}
+
+static void check(void)
+{
+    const struct page *where;
+    const char *why = buddy_verify(&where);
+
+    if (why != NULL)
+        KT_FAIL("%s (frame %zu)", why, where ? page_index(where) : 0);
+}
+
+/* Nothing changed for good: the same free blocks of each order. */
+static void check_same(const struct buddy_stat *before)
+{
+    struct buddy_stat now = stat_now();
+
+    for (unsigned k = 0; k < BUDDY_ORDERS; k++)
+        KT_EQ(now.stat_free[k], before->stat_free[k]);
+    KT_EQ(now.stat_free_pages, before->stat_free_pages);
+    check();
+}
+
+KTEST(buddy, blocks_are_aligned_to_their_size)
+{
+    struct buddy_stat before = stat_now();
+
+    for (unsigned order = 0; order <= 8; order++) {
+        block[order] = buddy_alloc(order);
+        KT_REQUIRE(block[order] != NULL);
+        KT_EQ(page_index(block[order]) % (1u << order), 0);
+        KT_EQ(block[order]->page_state, PAGE_ALLOC);
+        KT_EQ(block[order]->page_order, order);
+    }
+    check();
+    for (unsigned order = 0; order <= 8; order++)
+        buddy_free(block[order], order);
+    check_same(&before);
+}
+
+KTEST(buddy, splitting_gives_back_the_right_halves)
+{
+    struct buddy_stat before;
+    struct buddy_stat now;
+    struct page *p;
+    unsigned k = 0;
+
+    test_flood();
+    test_flood_release(0);
+    buddy_stat(&before);
+    KT_EQ(before.stat_free_pages, 0);
+    KT_EQ(before.stat_largest, -1);
+    test_flood_end();
+    before = stat_now();
+    while (before.stat_free[k] == 0)
+        k++;
+    /* Use up the smaller orders, so that this one must be split. */
+    KT_REQUIRE(k <= BUDDY_MAX_ORDER);
+    if (k == 0)
+        return; /* nothing to split for a page on this machine now */
+    p = buddy_alloc(0);
+    now = stat_now();
+    KT_EQ(now.stat_splits - before.stat_splits, k);
+    for (unsigned i = 0; i < k; i++)
+        KT_EQ(now.stat_free[i], 1);
+    KT_EQ(now.stat_free[k], before.stat_free[k] - 1);
+    buddy_free(p, 0);
+    KT_EQ(stat_now().stat_merges - now.stat_merges, k);
+    check_same(&before);
+}
+
+KTEST(buddy, halves_merge_back_to_the_largest_block)
+{
+    struct buddy_stat before = stat_now();
+    struct page *big = buddy_alloc(9);
+
+    KT_REQUIRE(big != NULL);
+    buddy_free(big, 9);
+    test_flood();
+    test_flood_end();
+    check_same(&before);
+    /* 512 single pages of one block, given back in a scrambled order. */
+    test_flood();
+    test_flood_release(BLOCKS);
+    for (size_t i = 0; i < BLOCKS; i++)
+        block[i] = buddy_alloc(0);
+    KT_TRUE(buddy_alloc(0) == NULL);
+    for (size_t i = 0; i < BLOCKS; i++) {
+        buddy_free(block[i * 197 % BLOCKS], 0);
+        if (i % 32 == 0)
+            check();
+    }
+    KT_EQ(buddy_free_pages(), BLOCKS);
+    test_flood_end();
+    check_same(&before);
+}
+
+KTEST(buddy, smallest_block_that_fits_is_taken)
+{
+    struct buddy_stat before;
+    struct page *p = buddy_alloc(2);
+    struct page *q;
+
+    KT_REQUIRE(p != NULL);
+    before = stat_now();
+    for (unsigned order = 0; order < BUDDY_ORDERS; order++) {
+        unsigned k = order;
+
+        while (k < BUDDY_ORDERS && before.stat_free[k] == 0)
+            k++;
+        if (k == BUDDY_ORDERS)
+            break;
+        q = buddy_alloc(order);
+        KT_EQ(stat_now().stat_splits - before.stat_splits, k - order);
+        buddy_free(q, order);
+        check_same(&before);
+        before = stat_now();
+    }
+    buddy_free(p, 2);
+}
+
+KTEST(buddy, runs_have_exactly_their_pages)
+{
+    struct buddy_stat before = stat_now();
+
+    for (size_t pages = 1; pages <= 100; pages++) {
+        struct page *p = buddy_alloc_run(pages);
+        size_t n = 0;
+
+        KT_REQUIRE(p != NULL);
+        KT_EQ(before.stat_free_pages - buddy_free_pages(), pages);
+        while (n < pages) {
+            KT_EQ(p[n].page_state, PAGE_ALLOC);
+            n += (size_t)1 << p[n].page_order;
+        }
+        KT_EQ(n, pages);
+        check();
+        buddy_free_run(p, pages);
+    }
+    check_same(&before);
+}
+
+KTEST(buddy, runs_out_of_range_are_refused)
+{
+    struct page *p = buddy_alloc_run(BUDDY_MAX_PAGES);
+
+    KT_TRUE(buddy_alloc_run(0) == NULL);
+    KT_TRUE(buddy_alloc_run(BUDDY_MAX_PAGES + 1) == NULL);
+    KT_TRUE(buddy_alloc_run(SIZE_MAX) == NULL);
+    KT_TRUE(buddy_alloc(BUDDY_ORDERS) == NULL);
+    KT_TRUE(buddy_alloc(1000) == NULL);
+    if (p != NULL)
+        buddy_free_run(p, BUDDY_MAX_PAGES);
+    check();
+}
+
+KTEST(buddy, counters_count)
+{
+    struct buddy_stat before = stat_now();
+    struct page *p = buddy_alloc(3);
+    struct buddy_stat now = stat_now();
+
+    KT_REQUIRE(p != NULL);
+    KT_EQ(now.stat_allocs[3] - before.stat_allocs[3], 1);
+    KT_EQ(before.stat_free_pages - now.stat_free_pages, 8);
+    KT_EQ(now.stat_total_pages, before.stat_total_pages);
+    buddy_free(p, 3);
+    KT_EQ(stat_now().stat_frees[3] - now.stat_frees[3], 1);
+    KT_EQ(stat_now().stat_failures, before.stat_failures);
+}
+
+KTEST(buddy, dryness_and_back)
+{
+    struct buddy_stat before;
+    struct buddy_stat dry;
+
+    kmem_reap(KMEM_REAP_ALL);
+    before = stat_now();
+    test_flood();
+    dry = stat_now();
+    KT_EQ(dry.stat_free_pages, 0);
+    KT_EQ(dry.stat_largest, -1);
+    KT_EQ(dry.stat_failures - before.stat_failures, BUDDY_ORDERS);
+    KT_TRUE(buddy_alloc(0) == NULL);
+    check();
+    test_flood_end();
+    check_same(&before);
+}
+
+static unsigned reclaims;
+
+static size_t reclaim_one(void)
+{
+    if (++reclaims > 3)
+        return 0;
+    test_flood_release(1);
+    return 1;
+}
+
+KTEST(buddy, pressure_is_asked_until_there_is_a_block_or_no_more)
+{
+    struct page *p;
+
+    test_flood();
+    buddy_set_pressure(reclaim_one);
+    reclaims = 0;
+    p = buddy_alloc(0);
+    KT_TRUE(p != NULL);
+    KT_EQ(reclaims, 1);
+    KT_TRUE(buddy_alloc(5) == NULL);
+    KT_EQ(reclaims, 4);
+    KT_TRUE(buddy_alloc(BUDDY_ORDERS) == NULL);
+    KT_EQ(reclaims, 4); /* no use asking */
+    buddy_set_pressure(NULL);
+    buddy_free(p, 0);
+    test_flood_end();
+    buddy_set_pressure(NULL);
+    kmem_reap_init();
+    check();
+}
+
+#ifdef MM_HOST
+KTEST(buddy, wrong_frees_are_caught)
+{
+    struct page *p = buddy_alloc(2);
+    struct page *one = buddy_alloc(0);
+    void *slab = kmem_getpages(1, PAGE_SLAB, NULL);
+
+    KT_PANICS(buddy_free(p, 1), "handed out at another order");
+    KT_PANICS(buddy_free(p, 3), "handed out at another order");
+    KT_PANICS(buddy_free(p + 1, 0), "not the start of a block");
+    KT_PANICS(buddy_free(virt_to_page(slab), 0), "belongs to segkmem");
+    KT_PANICS(buddy_free(&page_array[0], 0), "was not handed out");
+    buddy_free(p, 2);
+    KT_PANICS(buddy_free(p, 2), "is");
+    buddy_free(one, 0);
+    one = buddy_alloc(0);
+    buddy_free(one, 0);
+    KT_PANICS(buddy_free(one, 0), "buddy_free: page 0x");
+    kmem_freepages(slab, 1);
+    check();
+}
+
+KTEST(buddy, double_free_names_page_and_reason)
+{
+    struct page *keep = buddy_alloc(0);
+    struct page *p = buddy_alloc(0);
+    char text[64];
+
+    /* Its buddy is out, so the page stays a free block of its own. */
+    while (((page_index(keep) ^ page_index(p)) != 1)) {
+        keep = p;
+        p = buddy_alloc(0);
+    }
+    buddy_free(p, 0);
+    snprintf(text, sizeof(text), "page 0x%lx, order 0: is already free",
+             (unsigned long)page_to_phys(p));
+    KT_PANICS(buddy_free(p, 0), text);
+    buddy_free(keep, 0);
+}
+#endif
+
+/* ---- the verifier: each invariant broken, reported, mended ----------------------- */
+
+static void expect(const char *what)
+{
+    const struct page *where = NULL;
+    const char *why = buddy_verify(&where);
+
+    if (why == NULL || strcmp(why, what) != 0)
+        KT_FAIL("verify said \"%s\", expected \"%s\"", why ? why : "-", what);
+}
+
+/* A block of order 0 on its free list, its buddy not free. */
+static struct page *lone_free_page(struct page **held)
+{
+    for (;;) {
+        struct page *p = buddy_alloc(0);
+
+        if (p == NULL)
+            return NULL;
+        if (page_index(p) % 2 == 1) {
+            buddy_free(p, 0);
+            continue;
+        }
+        *held = p;
+        return p + 1;
+    }
+}
+
+#define POKE(field, value, what)                                               \
+    do {                                                                       \
+        __typeof__(field) poke_saved = (field);                                \
+        (field) = (value);                                                     \
+        expect(what);                                                          \
+        (field) = poke_saved;                                                  \
+        check();                                                               \
+    } while (0)
+
+KTEST(buddy, verify_finds_broken_free_lists)
+{
+    struct page *held = NULL;
+    struct page *p = lone_free_page(&held);
+    struct page *q;
+
+    KT_REQUIRE(p != NULL && p->page_tag == PAGE_TAG(PAGE_FREE, 0));
+    POKE(p->page_link.prev, &held->page_link, "free list links disagree");
+    POKE(p->page_state, PAGE_ALLOC,
+         "page on a free list is not free at that order");
+    POKE(p->page_order, 1, "page on a free list is not free at that order");
+    POKE(held->page_tag, PAGE_TAG(PAGE_FREE, 0),
+         "two free buddies are not joined");
+    POKE(buddy_zone.zone_list[0].next, &page_array[page_count].page_link,
+         "free list leads outside the page array");
+    POKE(buddy_zone.zone_total_pages, 1,
+         "blocks do not add up to all managed pages");
+    q = buddy_alloc(0);
+    KT_REQUIRE(q == p);
+    POKE(q->page_tag, PAGE_TAG(PAGE_FREE, 0),
+         "a free block is on no free list");
+    buddy_free(q, 0);
+    buddy_free(held, 0);
+    check();
+}
+
+KTEST(buddy, verify_finds_broken_blocks)
+{
+    struct page *p = buddy_alloc(3);
+
+    KT_REQUIRE(p != NULL);
+    POKE(p->page_state, PAGE_TAIL, "frame belongs to no block");
+    POKE(p->page_state, PAGE_STATES, "page state is not a state");
+    POKE(p->page_order, PAGE_NO_ORDER, "block has no order");
+    POKE(p[3].page_order, 0, "block overlaps another");
+    POKE(p[5].page_state, PAGE_FREE, "block overlaps another");
+    POKE(p->page_order, 2, "frame belongs to no block");
+    buddy_free(p, 3);
+}
+
+/* A block that is misaligned on its list: order 1 at an odd frame. */
+KTEST(buddy, verify_finds_misaligned_blocks)
+{
+    struct page *p = buddy_alloc(2);
+    struct list *head = &buddy_zone.zone_list[1];
+
+    KT_REQUIRE(p != NULL);
+    p[1].page_tag = PAGE_TAG(PAGE_FREE, 1);
+    list_insert_after(head, &p[1].page_link);
+    expect("free block is not aligned to its size");
+    list_remove(&p[1].page_link);
+    p[1].page_tag = PAGE_TAG(PAGE_TAIL, PAGE_NO_ORDER);
+    buddy_free(p, 2);
+    check();
+}
+
+KTEST(buddy, verify_ends_on_a_cyclic_list)
+{
+    struct page *held = NULL;
+    struct page *p = lone_free_page(&held);
+    struct list saved;
+
+    KT_REQUIRE(p != NULL &&
+               buddy_zone.zone_list[0].next == &p->page_link);
+    /* The head leads to p, which leads to itself both ways. */
+    saved = p->page_link;
+    p->page_link.next = &p->page_link;
+    p->page_link.prev = &p->page_link;
+    expect("free lists never end");
+    p->page_link = saved;
+    buddy_free(held, 0);
+    check();
+}
+
+/* ---- random traffic ------------------------------------------------------------- */
+
+KTEST(buddy, random_blocks_never_overlap)
+{
+    struct buddy_stat before = stat_now();
+    uint8_t order[BLOCKS];
+    uint32_t seed = 42;
+    size_t ops = TEST_MANY(20000, 200000);
+
+    memset(block, 0, sizeof(block));
+    for (size_t i = 0; i < ops; i++) {
+        size_t k = test_random(&seed) % BLOCKS;
+
+        if (block[k] != NULL) {
+            uint32_t *words = page_to_virt(block[k]);
+
+            KT_EQ(words[0], k);
+            KT_EQ(words[(PAGE_SIZE << order[k]) / 4 - 1], k);
+            buddy_free(block[k], order[k]);
+            block[k] = NULL;
+            continue;
+        }
+        order[k] = test_random(&seed) % 32 == 0 ? 4 : test_random(&seed) % 3;
+        block[k] = buddy_alloc(order[k]);
+        if (block[k] != NULL) {
+            uint32_t *words = page_to_virt(block[k]);
+
+            words[0] = k;
+            words[(PAGE_SIZE << order[k]) / 4 - 1] = k;
+        }
+        if (i % (ops / 16) == 0)
+            check();
+    }
+    for (size_t k = 0; k < BLOCKS; k++)
+        if (block[k] != NULL)
+            buddy_free(block[k], order[k]);
+    kmem_reap(KMEM_REAP_ALL);
+    check_same(&before);
+}

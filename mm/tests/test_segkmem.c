@@ -1,0 +1,100 @@
+/*
+ * segkmem: whole pages for the slab allocator, marked and counted.
+ */
+#include "mm/tests/kmem_test.h"
+
+static struct segkmem_stat stat_now(void)
+{
+    struct segkmem_stat s;
+
+    segkmem_stat(&s);
+    return s;
+}
+
+static void check_use(enum page_state use, size_t pages)
+{
+    struct segkmem_stat before = stat_now();
+    struct segkmem_stat now;
+    int owner;
+    char *run = kmem_getpages(pages, use, &owner);
+    struct page *p;
+
+    KT_REQUIRE(run != NULL);
+    p = virt_to_page(run);
+    KT_EQ((uintptr_t)run % PAGE_SIZE, 0);
+    for (size_t i = 0; i < pages; i++) {
+        KT_EQ(p[i].page_state, use);
+        KT_TRUE(p[i].page_owner == &owner);
+    }
+    KT_TRUE(p[pages].page_owner != &owner);
+    now = stat_now();
+    KT_EQ(now.stat_pages - before.stat_pages, pages);
+    KT_EQ(now.stat_slab_pages - before.stat_slab_pages,
+          use == PAGE_SLAB ? pages : 0);
+    KT_EQ(now.stat_hash_pages - before.stat_hash_pages,
+          use == PAGE_HASH ? pages : 0);
+    KT_EQ(now.stat_large_pages - before.stat_large_pages,
+          use == PAGE_LARGE ? pages : 0);
+    KT_EQ(now.stat_gets - before.stat_gets, 1);
+    kmem_freepages(run, pages);
+    KT_EQ(stat_now().stat_frees - before.stat_frees, 1);
+    KT_EQ(stat_now().stat_pages, before.stat_pages);
+    for (size_t i = 0; i < pages; i++)
+        KT_TRUE(p[i].page_owner == NULL && p[i].page_state <= PAGE_FREE);
+}
+
+KTEST(segkmem, pages_are_marked_and_counted)
+{
+    for (size_t pages = 1; pages <= 16; pages++) {
+        check_use(PAGE_SLAB, pages);
+        check_use(PAGE_HASH, pages);
+        check_use(PAGE_LARGE, pages);
+    }
+}
+
+KTEST(segkmem, exactly_n_pages_leave_buddy)
+{
+    size_t before = buddy_free_pages();
+
+    for (size_t pages = 1; pages <= 40; pages++) {
+        void *run = kmem_getpages(pages, PAGE_SLAB, NULL);
+
+        KT_REQUIRE(run != NULL);
+        KT_EQ(before - buddy_free_pages(), pages);
+        kmem_freepages(run, pages);
+        KT_EQ(buddy_free_pages(), before);
+    }
+}
+
+KTEST(segkmem, failures_are_counted)
+{
+    struct segkmem_stat before = stat_now();
+
+    KT_TRUE(kmem_getpages(BUDDY_MAX_PAGES + 1, PAGE_LARGE, NULL) == NULL);
+    KT_TRUE(kmem_getpages(0, PAGE_LARGE, NULL) == NULL);
+    KT_EQ(stat_now().stat_failures - before.stat_failures, 2);
+    test_flood();
+    KT_TRUE(kmem_getpages(1, PAGE_SLAB, NULL) == NULL);
+    test_flood_end();
+    KT_EQ(stat_now().stat_failures - before.stat_failures, 3);
+    KT_EQ(stat_now().stat_pages, before.stat_pages);
+}
+
+#ifdef MM_HOST
+KTEST(segkmem, wrong_frees_are_caught)
+{
+    char *run = kmem_getpages(2, PAGE_SLAB, NULL);
+    struct page *p = buddy_alloc(0);
+    char outside[1];
+
+    KT_PANICS(kmem_freepages(run + 8, 1), "not a run of pages");
+    KT_PANICS(kmem_freepages(run, 0), "not a run of pages");
+    KT_PANICS(kmem_freepages(outside, 1), "not a run of pages");
+    KT_PANICS(kmem_freepages(run, SIZE_MAX), "not a run of pages");
+    KT_PANICS(kmem_freepages(page_to_virt(p), 1), "not segkmem's");
+    KT_PANICS(kmem_freepages(page_to_virt(&page_array[0]), 1), "is reserved");
+    kmem_freepages(run, 2);
+    KT_PANICS(kmem_freepages(run, 2), "not segkmem's");
+    buddy_free(p, 0);
+}
+#endif
