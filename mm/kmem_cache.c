@@ -76,13 +76,19 @@ static void refuse_destroyed(const struct kmem_cache *cp)
                  cp->cache_name, (const void *)cp);
 }
 
-/* The cache has nothing left: grows it and tries again. Lock held. */
+/*
+ * The cache has nothing left: grows it and tries again. Lock held. The hash
+ * table follows only when the object is out: looking for memory for a larger
+ * table may reap, and a new slab with nothing out would be the first to go.
+ */
 static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
                                                   int flags)
 {
+    void *buf;
+
     mm_unlock(&cp->cache_lock);
     refuse_destroyed(cp);
-    while (!kmem_cache_grow(cp)) {
+    if (!kmem_cache_grow(cp)) {
         if (flags & KM_NOSLEEP) {
             mm_lock(&cp->cache_lock);
             cp->cache_fails++;
@@ -92,7 +98,10 @@ static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
         if (!mm_wait_for_memory())
             kmem_out_of_memory(cp->cache_name, cp->cache_size);
     }
-    return kmem_cache_alloc(cp, flags);
+    buf = kmem_cache_alloc(cp, flags);
+    if (cp->cache_flags & KMF_HASH)
+        kmem_hash_rescale(cp);
+    return buf;
 }
 
 /* Large objects, and in time the debugging modes. Lock held. */

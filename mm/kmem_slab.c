@@ -232,8 +232,6 @@ bool kmem_cache_grow(struct kmem_cache *cp)
     mm_lock(&cp->cache_lock);
     slab_enter(cp, sp);
     mm_unlock(&cp->cache_lock);
-    if (cp->cache_flags & KMF_HASH)
-        kmem_hash_rescale(cp);
     return true;
 }
 

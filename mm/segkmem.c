@@ -37,22 +37,28 @@ void *kmem_getpages(size_t pages, enum page_state use, void *owner)
     return page_to_virt(p);
 }
 
-/* Marks the run as buddy handed it out; panics if it is not ours. */
-static void disown(struct page *p, size_t pages)
+/* Panics, having changed nothing, if the run is not segkmem's. */
+static void check_run(const struct page *p, size_t pages)
 {
     uint8_t use = p->page_state;
 
-    for (size_t i = 0; i < pages; i++) {
+    for (size_t i = 0; i < pages; i++)
         if (p[i].page_state != use || use < PAGE_SLAB)
             mm_panic("kmem_freepages: page 0x%lx is %s, not segkmem's",
                      (unsigned long)page_to_phys(p + i),
                      page_state_name(p[i].page_state));
+}
+
+/* Marks the run as buddy handed it out. */
+static void disown(struct page *p, size_t pages)
+{
+    segkmem.pages[p->page_state] -= pages;
+    segkmem.frees++;
+    for (size_t i = 0; i < pages; i++) {
         p[i].page_owner = NULL;
         p[i].page_state =
             p[i].page_order == PAGE_NO_ORDER ? PAGE_TAIL : PAGE_ALLOC;
     }
-    segkmem.pages[use] -= pages;
-    segkmem.frees++;
 }
 
 void kmem_freepages(void *addr, size_t pages)
@@ -60,9 +66,10 @@ void kmem_freepages(void *addr, size_t pages)
     struct page *p = virt_to_page(addr);
 
     if (p == NULL || ((uintptr_t)addr & PAGE_MASK) != 0 || pages == 0 ||
-        page_index(p) + pages > page_count)
+        pages > page_count - page_index(p))
         mm_panic("kmem_freepages: %p, %zu pages: not a run of pages", addr,
                  pages);
+    check_run(p, pages);
     mm_lock(&segkmem.lock);
     disown(p, pages);
     mm_unlock(&segkmem.lock);

@@ -1,0 +1,226 @@
+/*
+ * kmem_alloc: any size (paper, 3.1). After the cases of the SPLAT kmem tests
+ * (kmem_alloc, kmem_zalloc, vmem_alloc, vmem_zalloc) and libumem's.
+ */
+#include "mm/tests/kmem_test.h"
+
+#define LIVE 64
+
+static void *buf[LIVE];
+static size_t buf_size[LIVE];
+
+static bool filled(const void *p, size_t size, uint8_t with)
+{
+    const uint8_t *b = p;
+
+    for (size_t i = 0; i < size; i++)
+        if (b[i] != with)
+            return false;
+    return true;
+}
+
+/* Ten of each size, doubling; `check` zero says that they must be zero. */
+static void check_doubling(size_t from, size_t to, bool zero)
+{
+    for (size_t size = from; size <= to; size *= 2) {
+        for (size_t i = 0; i < 10; i++) {
+            buf[i] = zero ? kmem_zalloc(size, KM_NOSLEEP)
+                          : kmem_alloc(size, KM_NOSLEEP);
+            KT_REQUIRE(buf[i] != NULL);
+            if (zero)
+                KT_TRUE(filled(buf[i], size, 0));
+            memset(buf[i], (int)(i + 1), size);
+        }
+        for (size_t i = 0; i < 10; i++) {
+            KT_TRUE(filled(buf[i], size, (uint8_t)(i + 1)));
+            kmem_free(buf[i], size);
+        }
+    }
+}
+
+KTEST(kmem_alloc, splat_1_doubling_sizes)
+{
+    check_doubling(PAGE_SIZE, KIB(64), false);
+    check_doubling(1, PAGE_SIZE, false);
+}
+
+KTEST(kmem_alloc, splat_2_zeroed)
+{
+    check_doubling(1, PAGE_SIZE, true);
+    check_doubling(1, PAGE_SIZE, true); /* now what lies there is dirty */
+}
+
+KTEST(kmem_alloc, splat_3_across_both_paths)
+{
+    for (size_t size = 1000; size <= 4 * KMEM_MAXBUF; size += 777) {
+        void *p = kmem_alloc(size, KM_NOSLEEP);
+
+        KT_REQUIRE(p != NULL);
+        KT_EQ((uintptr_t)p % 8, 0);
+        if (size > KMEM_MAXBUF)
+            KT_EQ((uintptr_t)p % PAGE_SIZE, 0);
+        memset(p, 1, size);
+        kmem_free(p, size);
+    }
+}
+
+KTEST(kmem_alloc, splat_4_across_both_paths_zeroed)
+{
+    for (unsigned round = 0; round < 2; round++) {
+        for (size_t size = 5000; size <= 4 * KMEM_MAXBUF; size += 3001) {
+            void *p = kmem_zalloc(size, KM_NOSLEEP);
+
+            KT_REQUIRE(p != NULL);
+            KT_TRUE(filled(p, size, 0));
+            memset(p, 0xee, size);
+            kmem_free(p, size);
+        }
+    }
+}
+
+KTEST(kmem_alloc, libumem_boundaries_of_every_class)
+{
+    for (size_t size = 1; size <= KMEM_MAXBUF; size++) {
+        struct kmem_cache *cp = kmem_size_class(size);
+        void *p;
+
+        if (size + 1 < cp->cache_size && size % 61 != 0)
+            continue;
+        p = kmem_alloc(size, KM_NOSLEEP);
+        KT_REQUIRE(p != NULL);
+        KT_TRUE(test_slab_of(cp, p)->slab_cache == cp);
+        memset(p, 0x5c, cp->cache_chunk); /* all of the chunk is ours */
+        kmem_free(p, size);
+    }
+}
+
+KTEST(kmem_alloc, libumem_near_powers_of_two)
+{
+    for (size_t power = 8; power <= KIB(128); power *= 2) {
+        for (size_t i = 0; i < 3; i++) {
+            buf_size[i] = power - 1 + i;
+            buf[i] = kmem_alloc(buf_size[i], KM_NOSLEEP);
+            KT_REQUIRE(buf[i] != NULL);
+            memset(buf[i], (int)(i + 1), buf_size[i]);
+        }
+        for (size_t i = 0; i < 3; i++) {
+            KT_TRUE(filled(buf[i], buf_size[i], (uint8_t)(i + 1)));
+            kmem_free(buf[i], buf_size[i]);
+        }
+    }
+}
+
+KTEST(kmem_alloc, libumem_live_buffers_never_overlap)
+{
+    uint32_t seed = 7;
+
+    memset(buf, 0, sizeof(buf));
+    for (size_t i = 0; i < TEST_MANY(5000u, 50000u); i++) {
+        size_t k = test_random(&seed) % LIVE;
+
+        if (buf[k] != NULL) {
+            KT_TRUE(filled(buf[k], buf_size[k], (uint8_t)k));
+            kmem_free(buf[k], buf_size[k]);
+        }
+        buf_size[k] = 1 + test_random(&seed) % (i % 8 == 0 ? 20000 : 700);
+        buf[k] = kmem_alloc(buf_size[k], KM_NOSLEEP);
+        KT_REQUIRE(buf[k] != NULL);
+        memset(buf[k], (int)k, buf_size[k]);
+    }
+    for (size_t k = 0; k < LIVE; k++)
+        if (buf[k] != NULL)
+            kmem_free(buf[k], buf_size[k]);
+}
+
+KTEST(kmem_alloc, libumem_reuse_of_what_was_freed)
+{
+    static const size_t sizes[] = {8, 100, 513, 4096, 9216};
+
+    for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+        void *p = kmem_alloc(sizes[i], KM_SLEEP);
+
+        kmem_free(p, sizes[i]);
+        KT_TRUE(kmem_alloc(sizes[i], KM_SLEEP) == p);
+        kmem_free(p, sizes[i]);
+    }
+}
+
+KTEST(kmem_alloc, more_than_the_largest_block_is_null)
+{
+    struct kmem_large_stat before;
+    struct kmem_large_stat after;
+
+    kmem_large_stat(&before);
+    KT_TRUE(kmem_alloc(BUDDY_MAX_PAGES * PAGE_SIZE + 1, KM_NOSLEEP) == NULL);
+    KT_TRUE(kmem_alloc(SIZE_MAX, KM_NOSLEEP) == NULL);
+    KT_TRUE(kmem_alloc(SIZE_MAX - PAGE_MASK, KM_NOSLEEP) == NULL);
+    KT_TRUE(kmem_zalloc(SIZE_MAX / 2, KM_NOSLEEP) == NULL);
+    kmem_large_stat(&after);
+    KT_EQ(after.stat_fails - before.stat_fails, 4);
+    KT_EQ(after.stat_inuse, before.stat_inuse);
+    KT_EQ(after.stat_allocs, before.stat_allocs);
+}
+
+KTEST(kmem_alloc, out_of_memory_is_null_and_counted)
+{
+    struct kmem_large_stat before;
+    struct kmem_large_stat after;
+    void *large;
+
+    kmem_large_stat(&before);
+    test_flood();
+    large = kmem_alloc(3 * PAGE_SIZE, KM_NOSLEEP);
+    test_flood_end();
+    kmem_large_stat(&after);
+    KT_TRUE(large == NULL);
+    KT_EQ(after.stat_fails - before.stat_fails, 1);
+}
+
+#ifdef MM_HOST
+static bool wait_for_flood_end(void)
+{
+    test_flood_end();
+    return true;
+}
+
+KTEST(kmem_alloc, large_sleeper_waits_and_completes)
+{
+    void *p;
+
+    test_flood();
+    host_wait = wait_for_flood_end;
+    p = kmem_alloc(5 * PAGE_SIZE, KM_SLEEP);
+    KT_TRUE(p != NULL);
+    kmem_free(p, 5 * PAGE_SIZE);
+}
+
+KTEST(kmem_alloc, sleep_for_the_impossible_panics)
+{
+    host_wait = wait_for_flood_end;
+    KT_PANICS(kmem_alloc(BUDDY_MAX_PAGES * PAGE_SIZE + 1, KM_SLEEP),
+              "out of memory: KM_SLEEP for 4194305 bytes");
+    host_wait = NULL;
+    test_flood();
+    KT_PANICS(kmem_alloc(3 * PAGE_SIZE, KM_SLEEP), "out of memory");
+    test_flood_end();
+}
+
+KTEST(kmem_alloc, wrong_large_frees_are_caught)
+{
+    char *p = kmem_alloc(10000, KM_SLEEP);
+    char local[8];
+
+    KT_PANICS(kmem_free(p, 0), "0 bytes: was not allocated so");
+    KT_PANICS(kmem_free(NULL, 10000), "10000 bytes: was not allocated so");
+    KT_PANICS(kmem_free(local, 10000), "was not allocated so");
+    KT_PANICS(kmem_free(p + 8, 10000), "not a run of pages");
+    KT_PANICS(kmem_free(kmem_alloc(9216, KM_SLEEP), 9217),
+              "was not allocated so");
+    kmem_free(p, 10000);
+    KT_PANICS(kmem_free(p, 10000), "was not allocated so");
+    kmem_reap(KMEM_REAP_ALL);
+    kmem_free((void *)kmem_slab_chunk(
+                  test_slab(kmem_size_class(9216), 0), 0),
+              9216);
+}
+#endif

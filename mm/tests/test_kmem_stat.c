@@ -1,0 +1,267 @@
+/*
+ * Snapshots: the numbers that the shell and the tools show.
+ */
+#include "mm/tests/kmem_test.h"
+
+KTEST(kmem_stat, geometry_and_identity)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_stat", 100, 16, test_ctor,
+                                              test_dtor);
+    struct kmem_cache_stat s = test_stat(cp);
+    struct test_geometry g = test_geometry(100, 16, true);
+
+    KT_EQ(strcmp(s.stat_name, "t_stat"), 0);
+    KT_EQ(s.stat_kind, KMEM_KIND_NAMED);
+    KT_EQ(s.stat_flags, KMEM_STAT_CTOR | KMEM_STAT_DTOR);
+    KT_EQ(s.stat_size, 100);
+    KT_EQ(s.stat_align, 16);
+    KT_EQ(s.stat_chunk, g.chunk);
+    KT_EQ(s.stat_slab_pages, g.pages);
+    KT_EQ(s.stat_slab_objects, g.objects);
+    KT_EQ(s.stat_slab_left, g.left);
+    KT_EQ(s.stat_colour_max, g.colour_max);
+    KT_EQ(s.stat_ctor, (uintptr_t)test_ctor);
+    KT_EQ(s.stat_dtor, (uintptr_t)test_dtor);
+    test_destroy(cp);
+}
+
+KTEST(kmem_stat, flags_of_a_large_cache_with_a_supplier)
+{
+    struct test_supply supply;
+    struct kmem_cache *cp;
+    struct kmem_cache_stat s;
+
+    test_supply_init(&supply, 10);
+    cp = kmem_cache_create_from("t_stat", 600, 0, NULL, NULL, &supply.supply);
+    s = test_stat(cp);
+    KT_EQ(s.stat_flags, KMEM_STAT_LARGE | KMEM_STAT_SUPPLY);
+    KT_EQ(s.stat_hash_size, 64);
+    KT_EQ(s.stat_hash_bytes, TEST_WORD == 4 ? 0 : 4096);
+    KT_EQ(s.stat_mem, s.stat_hash_bytes);
+    test_destroy(cp);
+}
+
+KTEST(kmem_stat, objects_slabs_and_traffic)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_stat", 200, 0, test_ctor,
+                                              NULL);
+    size_t n = cp->cache_slab_chunks;
+    struct kmem_cache_stat s;
+
+    test_alloc(cp, 0, 3 * n + 1);
+    test_free(cp, n, 2 * n);
+    s = test_stat(cp);
+    KT_EQ(s.stat_inuse, 2 * n + 1);
+    KT_EQ(s.stat_total, 4 * n);
+    KT_EQ(s.stat_slabs, 4);
+    KT_EQ(s.stat_full, 2);
+    KT_EQ(s.stat_partial, 1);
+    KT_EQ(s.stat_complete, 1);
+    KT_EQ(s.stat_slab_bytes, 4 * 4096);
+    KT_EQ(s.stat_mem, 4 * 4096);
+    KT_EQ(s.stat_max_slabs, 4);
+    KT_EQ(s.stat_allocs, 3 * n + 1);
+    KT_EQ(s.stat_frees, n);
+    KT_EQ(s.stat_fails, 0);
+    KT_EQ(s.stat_slab_creates, 4);
+    KT_EQ(s.stat_ctors, 4 * n);
+    KT_EQ(s.stat_dtors, 0);
+    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    s = test_stat(cp);
+    KT_EQ(s.stat_slabs, 3);
+    KT_EQ(s.stat_max_slabs, 4);
+    KT_EQ(s.stat_slab_destroys, 1);
+    KT_EQ(s.stat_reaped_slabs, 1);
+    KT_EQ(s.stat_dtors, 0); /* it has none */
+    test_free(cp, 0, n);
+    test_free(cp, 2 * n, 3 * n + 1);
+    test_destroy(cp);
+}
+
+/* The counts of the hot path are 32 bits wide; the totals are not. */
+KTEST(kmem_stat, counts_go_beyond_32_bits)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_stat", 200, 0, NULL, NULL);
+    uint32_t near = 0xfffffff0u;
+
+    test_alloc(cp, 0, 1);
+    test_free(cp, 0, 1);
+    (void)test_stat(cp);
+    cp->cache_allocs = cp->cache_allocs_seen = near;
+    cp->cache_frees = cp->cache_frees_seen = near;
+    cp->cache_allocs_total = near;
+    cp->cache_frees_total = near;
+    for (unsigned i = 0; i < 100; i++) {
+        test_alloc(cp, 0, 2);
+        KT_EQ(kmem_inuse(cp), 2);
+        if (i == 50)
+            kmem_update(); /* folds as well */
+        test_free(cp, 0, 2);
+    }
+    KT_EQ(test_stat(cp).stat_allocs, 0xfffffff0ull + 200);
+    KT_EQ(test_stat(cp).stat_frees, 0xfffffff0ull + 200);
+    TEST_VERIFY(cp);
+    test_destroy(cp);
+}
+
+KTEST(kmem_stat, caches_are_listed_in_creation_order)
+{
+    struct kmem_cache *a = kmem_cache_create("t_a", 8, 0, NULL, NULL);
+    struct kmem_cache *b = kmem_cache_create("t_b", 8, 0, NULL, NULL);
+    size_t own = 0;
+
+    KT_EQ(strcmp(kmem_cache_first()->cache_name, "kmem_cache"), 0);
+    KT_TRUE(kmem_cache_next(a) == b);
+    KT_TRUE(kmem_cache_next(b) == NULL);
+    for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
+         cp = kmem_cache_next(cp)) {
+        own += test_stat(cp).stat_kind == KMEM_KIND_INTERNAL;
+        KT_TRUE(kmem_cache_find(cp->cache_name) == cp);
+    }
+    KT_EQ(own, 4);
+    test_destroy(a);
+    KT_TRUE(kmem_cache_find("t_b") == b);
+    KT_TRUE(kmem_cache_find("t_a") == NULL);
+    test_destroy(b);
+}
+
+KTEST(kmem_stat, slab_map_has_a_bit_for_each_object_out)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_stat", 300, 0, NULL, NULL);
+    size_t n = cp->cache_slab_chunks;
+    uint8_t map[2] = {0, 0};
+
+    test_alloc(cp, 0, n);
+    KT_EQ(kmem_slab_map(cp, 0, map, 16), n);
+    KT_EQ((map[0] | map[1] << 8) & ((1 << n) - 1), (1 << n) - 1);
+    test_free(cp, 2, 4);
+    test_free(cp, 9, 10);
+    KT_EQ(kmem_slab_map(cp, 0, map, 16), n);
+    KT_EQ((map[0] | map[1] << 8) & ((1 << n) - 1),
+          ((1 << n) - 1) & ~(1 << 2 | 1 << 3 | 1 << 9));
+    map[1] = 0x77;
+    KT_EQ(kmem_slab_map(cp, 0, map, 8), n);
+    KT_EQ(map[0], 0xff & ~(1 << 2 | 1 << 3));
+    KT_EQ(map[1], 0x77); /* beyond what was asked for */
+    KT_EQ(kmem_slab_map(cp, 1, map, 8), 0);
+    test_free(cp, 0, 2);
+    test_free(cp, 4, 9);
+    test_free(cp, 10, n);
+    test_destroy(cp);
+}
+
+KTEST(kmem_stat, slab_rows)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_stat", 600, 0, NULL, NULL);
+    size_t n = cp->cache_slab_chunks;
+    struct kmem_slab_stat s;
+
+    test_alloc(cp, 0, n + 2);
+    KT_TRUE(kmem_slab_stat(cp, 1, &s));
+    KT_EQ(s.stat_slab, KT_PTR(test_slab_of(cp, test_obj[n])));
+    KT_EQ(s.stat_base, KT_PTR(test_obj[n]) & ~(uintptr_t)PAGE_MASK);
+    KT_EQ(s.stat_bytes, 2 * 4096);
+    KT_EQ(s.stat_colour, 8);
+    KT_EQ(s.stat_refcnt, 2);
+    KT_EQ(s.stat_chunks, n);
+    KT_EQ(s.stat_state, KMEM_SLAB_PARTIAL);
+    KT_TRUE(s.stat_freelist);
+    KT_TRUE(!kmem_slab_stat(cp, 2, &s));
+    KT_TRUE(!kmem_slab_stat(cp, SIZE_MAX, &s));
+    test_free(cp, 0, n + 2);
+    test_destroy(cp);
+}
+
+KTEST(kmem_stat, hash_histogram)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_stat", 4096, 0, NULL, NULL);
+    struct kmem_cache *small = kmem_cache_create("t_small", 64, 0, NULL, NULL);
+    size_t h[4];
+    size_t wide[40];
+    size_t longest;
+    size_t entries = 0;
+    size_t buckets = 0;
+
+    test_alloc(cp, 0, 120);
+    longest = kmem_hash_stat(cp, wide, 40);
+    for (size_t i = 0; i < 40; i++) {
+        entries += i * wide[i];
+        buckets += wide[i];
+        KT_TRUE(i <= longest || wide[i] == 0);
+    }
+    KT_EQ(entries, 120);
+    KT_EQ(buckets, 64);
+    KT_TRUE(longest < 40 && wide[longest] != 0);
+    KT_EQ(kmem_hash_stat(cp, h, 2), longest);
+    KT_EQ(h[0], wide[0]);
+    KT_EQ(h[1], 64 - wide[0]);
+    KT_EQ(kmem_hash_stat(cp, h, 0), longest);
+    KT_EQ(kmem_hash_stat(small, h, 4), 0);
+    KT_EQ(h[0] + h[1] + h[2] + h[3], 0);
+    test_free(cp, 0, 120);
+    test_destroy(cp);
+    test_destroy(small);
+}
+
+/* What an address belongs to: objects, gaps, headers, and nothing. */
+static void check_whose(size_t size)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_whose", size, 0, NULL, NULL);
+    size_t n = cp->cache_slab_chunks;
+    struct kmem_slab_stat s;
+    size_t index;
+    char *base;
+
+    test_alloc(cp, 0, 2 * n); /* the second slab has a colour */
+    for (size_t i = 0; i < n; i++) {
+        char *obj = test_obj[n + i];
+
+        KT_TRUE(kmem_whose(obj, &s, &index) == cp);
+        KT_EQ(index, i);
+        KT_EQ(s.stat_slab, KT_PTR(test_slab_of(cp, obj)));
+        KT_TRUE(kmem_whose(obj + cp->cache_chunk - 1, &s, &index) == cp);
+        KT_EQ(index, i);
+    }
+    base = (char *)s.stat_base;
+    KT_TRUE(kmem_whose(base, &s, &index) == cp);
+    KT_EQ(index, SIZE_MAX); /* the colour's gap */
+    KT_TRUE(kmem_whose(base + s.stat_bytes - 1, &s, &index) == cp);
+    KT_EQ(index, SIZE_MAX); /* tail or header */
+    test_free(cp, 0, 2 * n);
+    test_destroy(cp);
+    KT_TRUE(kmem_whose(base, &s, &index) != cp);
+}
+
+KTEST(kmem_stat, whose_address)
+{
+    struct kmem_slab_stat s;
+    size_t index;
+
+    check_whose(200);
+    check_whose(1500);
+    KT_TRUE(kmem_whose(mm_phys_to_virt(0), &s, &index) == NULL);
+    KT_TRUE(kmem_whose(mm_phys_to_virt(page_count << PAGE_SHIFT), &s,
+                       &index) == NULL);
+}
+
+KTEST(kmem_stat, sums_equal_the_supplier)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_sum", 4096, 0, NULL, NULL);
+    struct kmem_large_stat large;
+    struct segkmem_stat seg;
+    size_t bytes = 0;
+    void *buf = kmem_alloc(50000, KM_SLEEP);
+
+    test_alloc(cp, 0, 200);
+    for (struct kmem_cache *c = kmem_cache_first(); c != NULL;
+         c = kmem_cache_next(c))
+        bytes += test_stat(c).stat_mem;
+    kmem_large_stat(&large);
+    segkmem_stat(&seg);
+    KT_EQ(bytes / PAGE_SIZE + large.stat_pages, seg.stat_pages);
+    KT_EQ(seg.stat_pages, seg.stat_slab_pages + seg.stat_hash_pages +
+                              seg.stat_large_pages);
+    kmem_free(buf, 50000);
+    test_free(cp, 0, 200);
+    test_destroy(cp);
+}

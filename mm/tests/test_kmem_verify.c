@@ -1,0 +1,464 @@
+/*
+ * The verifier finds each invariant of section 11 when it is broken: a poke
+ * into the structure, the report by name, and all is well when it is mended.
+ */
+#include "mm/tests/kmem_test.h"
+
+static void expect(struct kmem_cache *cp, const char *what, int line)
+{
+    const char *where = NULL;
+    const char *why = kmem_cache_verify(cp, &where);
+
+    if (why == NULL || strcmp(why, what) != 0)
+        ktest_fail(__FILE__, line, "verify said \"%s\", expected \"%s\"",
+                   why == NULL ? "nothing" : why, what);
+    else if (where == NULL || *where == '\0')
+        ktest_fail(__FILE__, line, "\"%s\", but not where", what);
+}
+
+#define POKE(cp, field, value, what)                                           \
+    do {                                                                       \
+        __typeof__(field) poke_saved = (field);                                \
+        (field) = (value);                                                     \
+        expect(cp, what, __LINE__);                                            \
+        (field) = poke_saved;                                                  \
+        TEST_VERIFY(cp);                                                       \
+    } while (0)
+
+/* Four slabs: full, full, partial (2 out), complete. */
+static struct kmem_cache *make(size_t size, size_t *n)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_verify", size, 0, NULL,
+                                              NULL);
+
+    *n = cp->cache_slab_chunks;
+    test_alloc(cp, 0, 4 * *n);
+    test_free(cp, 3 * *n, 4 * *n);
+    test_free(cp, 2 * *n + 2, 3 * *n);
+    TEST_VERIFY(cp);
+    return cp;
+}
+
+static void end(struct kmem_cache *cp)
+{
+    test_free(cp, 0, 2 * cp->cache_slab_chunks + 2);
+    TEST_VERIFY(cp);
+    test_destroy(cp);
+}
+
+static void check_geometry(size_t size)
+{
+    size_t n;
+    struct kmem_cache *cp = make(size, &n);
+
+    POKE(cp, cp->cache_align, 24, "alignment is not a power of two");
+    POKE(cp, cp->cache_align, 4, "alignment is not a power of two");
+    POKE(cp, cp->cache_align, 0, "alignment is not a power of two");
+    POKE(cp, cp->cache_chunk, size - 8, "chunk is smaller than the object");
+    POKE(cp, cp->cache_chunk, cp->cache_chunk + 4,
+         "chunk is not a multiple of the alignment");
+    POKE(cp, cp->cache_slab_chunks, n + 1,
+         "chunks and colour do not fit the slab");
+    POKE(cp, cp->cache_slab_chunks, 0,
+         "chunks and colour do not fit the slab");
+    POKE(cp, cp->cache_colour_max, cp->cache_colour_max + 512,
+         "chunks and colour do not fit the slab");
+    POKE(cp, cp->cache_colour, cp->cache_colour_max + 8,
+         "next colour is out of range");
+    POKE(cp, cp->cache_colour, 4, "next colour is out of range");
+    end(cp);
+}
+
+KTEST(kmem_verify, geometry)
+{
+    check_geometry(200);
+    check_geometry(1000);
+}
+
+static void check_slab(size_t size)
+{
+    size_t n;
+    struct kmem_cache *cp = make(size, &n);
+    struct kmem_slab *sp = test_slab(cp, 2);
+    struct page *p = virt_to_page(sp->slab_base);
+
+    POKE(cp, sp->slab_cache, kmem_slab_cache, "slab belongs to another cache");
+    POKE(cp, sp->slab_base, (char *)sp->slab_base + 8,
+         "slab base is not page aligned");
+    POKE(cp, p->page_owner, kmem_slab_cache,
+         "slab pages are not marked as the cache's");
+    POKE(cp, p->page_state, PAGE_HASH,
+         "slab pages are not marked as the cache's");
+    POKE(cp, sp->slab_chunks, (uint32_t)n - 1,
+         "slab has another number of chunks");
+    POKE(cp, sp->slab_colour, (uint16_t)(cp->cache_colour_max + 8),
+         "slab colour is out of range");
+    POKE(cp, sp->slab_colour, 4, "slab colour is out of range");
+    POKE(cp, sp->slab_refcnt, (uint32_t)n + 1,
+         "reference count exceeds the chunks");
+    POKE(cp, sp->slab_refcnt, 0x80000000u,
+         "reference count exceeds the chunks");
+    POKE(cp, sp->slab_refcnt, 1, "freelist does not match the reference count");
+    POKE(cp, sp->slab_refcnt, 3, "freelist does not match the reference count");
+    POKE(cp, sp->slab_head, NULL,
+         "freelist does not match the reference count");
+    end(cp);
+}
+
+KTEST(kmem_verify, slabs)
+{
+    check_slab(200);
+    check_slab(1000);
+}
+
+KTEST(kmem_verify, header_of_a_small_slab)
+{
+    size_t n;
+    struct kmem_cache *cp = make(200, &n);
+    struct kmem_slab *sp = test_slab(cp, 0);
+
+    POKE(cp, sp->slab_base, (char *)sp->slab_base + PAGE_SIZE,
+         "slab data is not at the end of its page");
+    end(cp);
+}
+
+KTEST(kmem_verify, pages_of_a_large_slab)
+{
+    size_t n;
+    struct kmem_cache *cp = make(1500, &n); /* three pages */
+    struct kmem_slab *sp = test_slab(cp, 0);
+    struct page *p = virt_to_page(sp->slab_base);
+
+    POKE(cp, p[2].page_owner, NULL, "slab pages are not marked as the cache's");
+    POKE(cp, sp->slab_base, mm_phys_to_virt((page_count - 1) << PAGE_SHIFT),
+         "slab pages are not marked as the cache's");
+    POKE(cp, sp->slab_base, mm_phys_to_virt(page_count << PAGE_SHIFT),
+         "slab pages are not marked as the cache's");
+    end(cp);
+}
+
+/* ---- freelists ------------------------------------------------------------------- */
+
+static void check_freelist(size_t size)
+{
+    size_t n;
+    struct kmem_cache *cp = make(size, &n);
+    struct kmem_slab *sp = test_slab(cp, 2);
+    struct kmem_bufctl *first = sp->slab_head;
+    struct kmem_bufctl *second = first->bufctl_next;
+    const char *what = "freelist does not match the reference count";
+
+    POKE(cp, second->bufctl_next, first, what);  /* a circle */
+    POKE(cp, first->bufctl_next, first, what);   /* a smaller one */
+    POKE(cp, first->bufctl_next, NULL, what);    /* cut short */
+    POKE(cp, second->bufctl_next, test_slab(cp, 3)->slab_head, what);
+    POKE(cp, second->bufctl_next, (void *)((char *)second + 1), what);
+    POKE(cp, second->bufctl_next, (void *)sp, what);
+    POKE(cp, second->bufctl_next, (void *)&n, what);
+    POKE(cp, sp->slab_head, (void *)&n, what);
+    end(cp);
+}
+
+KTEST(kmem_verify, freelists_of_small_slabs)
+{
+    check_freelist(200);
+}
+
+KTEST(kmem_verify, freelists_of_large_slabs)
+{
+    check_freelist(600);
+}
+
+KTEST(kmem_verify, addresses_of_free_large_buffers)
+{
+    size_t n;
+    struct kmem_cache *cp = make(600, &n);
+    struct kmem_bufctl *bcp = test_slab(cp, 2)->slab_head;
+    const char *what = "freelist does not match the reference count";
+
+    POKE(cp, bcp->bufctl_addr, (char *)bcp->bufctl_addr + 8, what);
+    POKE(cp, bcp->bufctl_addr, test_obj[0], what);
+    POKE(cp, bcp->bufctl_addr, NULL, what);
+    end(cp);
+}
+
+KTEST(kmem_verify, a_buffer_twice_on_a_freelist)
+{
+    size_t n;
+    struct kmem_cache *cp = make(600, &n);
+    struct kmem_bufctl *bcp = test_slab(cp, 2)->slab_head;
+
+    POKE(cp, bcp->bufctl_addr, bcp->bufctl_next->bufctl_addr,
+         "freelist does not match the reference count");
+    end(cp);
+}
+
+/* ---- the slab list ------------------------------------------------------------------ */
+
+static void check_list(size_t size)
+{
+    size_t n;
+    struct kmem_cache *cp = make(size, &n);
+    struct kmem_slab *sp[4];
+
+    for (size_t i = 0; i < 4; i++)
+        sp[i] = test_slab(cp, i);
+    POKE(cp, sp[1]->slab_link.next, &sp[3]->slab_link,
+         "slab list links disagree");
+    POKE(cp, sp[2]->slab_link.prev, &sp[0]->slab_link,
+         "slab list links disagree");
+    POKE(cp, sp[2]->slab_link.prev, NULL, "slab list links disagree");
+    POKE(cp, sp[2]->slab_link.next, &sp[2]->slab_link,
+         "slab list links disagree");
+    POKE(cp, sp[3]->slab_link.next, &sp[0]->slab_link,
+         "slab list links disagree");
+    POKE(cp, cp->cache_null.slab_link.prev, &sp[0]->slab_link,
+         "slab list links disagree");
+    POKE(cp, cp->cache_slabs, 3, "slab list is longer than its count");
+    POKE(cp, cp->cache_slabs, 5, "slab list is shorter than its count");
+    end(cp);
+}
+
+KTEST(kmem_verify, slab_list)
+{
+    check_list(200);
+    check_list(1000);
+}
+
+KTEST(kmem_verify, slab_list_that_leads_astray)
+{
+    size_t n;
+    struct kmem_cache *cp = make(200, &n);
+    struct list local = {&local, &local};
+
+    POKE(cp, test_slab(cp, 3)->slab_link.next, &local,
+         "slab list leads astray");
+    POKE(cp, cp->cache_null.slab_link.next, NULL, "slab list leads astray");
+    POKE(cp, cp->cache_null.slab_link.next,
+         (struct list *)((char *)cp->cache_null.slab_link.next + 1),
+         "slab list leads astray");
+    end(cp);
+}
+
+/* Moves the slab at `from` to the end of the list. */
+static void to_tail(struct kmem_cache *cp, struct kmem_slab *sp)
+{
+    list_remove(&sp->slab_link);
+    list_insert_before(&cp->cache_null.slab_link, &sp->slab_link);
+}
+
+KTEST(kmem_verify, order_of_the_slab_list)
+{
+    size_t n;
+    struct kmem_cache *cp = make(200, &n);
+    struct kmem_slab *full = test_slab(cp, 1);
+    struct kmem_slab *partial = test_slab(cp, 2);
+    struct kmem_slab *complete = test_slab(cp, 3);
+
+    to_tail(cp, partial); /* complete before partial */
+    expect(cp, "slab list is out of order", __LINE__);
+    to_tail(cp, complete);
+    TEST_VERIFY(cp);
+    to_tail(cp, full); /* anything before full */
+    expect(cp, "slab list is out of order", __LINE__);
+    to_tail(cp, partial);
+    to_tail(cp, complete);
+    TEST_VERIFY(cp);
+    end(cp);
+}
+
+KTEST(kmem_verify, counts)
+{
+    size_t n;
+    struct kmem_cache *cp = make(200, &n);
+
+    POKE(cp, cp->cache_slab_creates, 5,
+         "slabs are not those created less destroyed");
+    POKE(cp, cp->cache_slab_destroys, 1,
+         "slabs are not those created less destroyed");
+    POKE(cp, cp->cache_max_slabs, 3,
+         "most slabs ever is less than those there are");
+    POKE(cp, cp->cache_allocs, cp->cache_allocs + 1,
+         "objects in use are not allocations less frees");
+    POKE(cp, cp->cache_frees, cp->cache_frees + 1,
+         "objects in use are not allocations less frees");
+    POKE(cp, cp->cache_full, 1, "count of full slabs is wrong");
+    POKE(cp, cp->cache_complete, 2, "count of complete slabs (T) is wrong");
+    POKE(cp, cp->cache_ws_min, 2, "working set: m exceeds T");
+    POKE(cp, cp->cache_freelist, test_slab(cp, 3),
+         "freelist pointer is not the first free slab");
+    POKE(cp, cp->cache_freelist, &cp->cache_null,
+         "freelist pointer is not the first free slab");
+    POKE(cp, cp->cache_freelist, test_slab(cp, 1),
+         "freelist pointer is not the first free slab");
+    end(cp);
+}
+
+KTEST(kmem_verify, freelist_pointer_of_an_exhausted_cache)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_verify", 500, 0, NULL, NULL);
+
+    test_alloc(cp, 0, cp->cache_slab_chunks);
+    POKE(cp, cp->cache_freelist, test_slab(cp, 0),
+         "freelist pointer is not the first free slab");
+    test_free(cp, 0, cp->cache_slab_chunks);
+    test_destroy(cp);
+}
+
+/* ---- the hash table ----------------------------------------------------------------- */
+
+KTEST(kmem_verify, hash_chains)
+{
+    size_t n;
+    struct kmem_cache *cp = make(600, &n);
+    struct kmem_bufctl **bucket = kmem_hash_bucket(cp, test_obj[0]);
+    struct kmem_bufctl *bcp = *bucket;
+    struct kmem_bufctl **other =
+        &cp->cache_hash[((size_t)(bucket - cp->cache_hash) + 1) & 63];
+
+    POKE(cp, *bucket, (void *)&n, "hash chain leads astray");
+    POKE(cp, *bucket, (void *)test_obj[0], "hash chain leads astray");
+    POKE(cp, *bucket, NULL, "hash holds less than the objects in use");
+    POKE(cp, *other, bcp, "bufctl is in the wrong hash bucket");
+    POKE(cp, bcp->bufctl_slab, (void *)&n,
+         "bufctl points to a slab of another cache");
+    POKE(cp, bcp->bufctl_slab, test_slab_of(kmem_bufctl_cache, bcp),
+         "bufctl points to a slab of another cache");
+    POKE(cp, bcp->bufctl_slab, test_slab(cp, 3),
+         "bufctl's address is no chunk of its slab");
+    POKE(cp, bcp->bufctl_addr, (char *)bcp->bufctl_addr + 1,
+         "bufctl's address is no chunk of its slab");
+    end(cp);
+}
+
+/* A chain that runs in a circle ends at the count of objects. */
+KTEST(kmem_verify, hash_chain_in_a_circle)
+{
+    size_t n;
+    struct kmem_cache *cp = make(600, &n);
+    struct kmem_bufctl *last = *kmem_hash_bucket(cp, test_obj[0]);
+
+    while (last->bufctl_next != NULL)
+        last = last->bufctl_next;
+    POKE(cp, last->bufctl_next, last,
+         "hash holds more than the objects in use");
+    end(cp);
+}
+
+/* A free buffer on a chain: its bufctl is taken off the freelist for it. */
+KTEST(kmem_verify, free_buffer_in_the_hash_table)
+{
+    size_t n;
+    struct kmem_cache *cp = make(600, &n);
+    struct kmem_slab *sp = test_slab(cp, 2);
+    struct kmem_bufctl *bcp = sp->slab_head;
+    struct kmem_bufctl *next = bcp->bufctl_next;
+    struct kmem_bufctl **bucket = kmem_hash_bucket(cp, bcp->bufctl_addr);
+
+    sp->slab_head = next;
+    bcp->bufctl_next = *bucket;
+    *bucket = bcp;
+    expect(cp, "freelist does not match the reference count", __LINE__);
+    *bucket = bcp->bufctl_next;
+    bcp->bufctl_next = next;
+    sp->slab_head = bcp;
+    TEST_VERIFY(cp);
+    end(cp);
+}
+
+/* One allocated buffer twice, another not at all. */
+KTEST(kmem_verify, buffer_twice_in_the_hash_table)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_verify", 600, 0, NULL, NULL);
+    size_t n = cp->cache_slab_chunks;
+    struct kmem_bufctl *a;
+    struct kmem_bufctl *b;
+    const char *where;
+
+    test_alloc(cp, 0, n);
+    a = *kmem_hash_bucket(cp, test_obj[0]);
+    while (a->bufctl_addr != test_obj[0])
+        a = a->bufctl_next;
+    /* Some other buffer of the same bucket would do; make one agree. */
+    b = *kmem_hash_bucket(cp, test_obj[1]);
+    while (b->bufctl_addr != test_obj[1])
+        b = b->bufctl_next;
+    if (kmem_hash_bucket(cp, test_obj[0]) == kmem_hash_bucket(cp, test_obj[1])) {
+        b->bufctl_addr = test_obj[0];
+        KT_TRUE(kmem_cache_verify(cp, &where) != NULL);
+        b->bufctl_addr = test_obj[1];
+        TEST_VERIFY(cp);
+    } else {
+        b->bufctl_addr = test_obj[0];
+        expect(cp, "bufctl is in the wrong hash bucket", __LINE__);
+        b->bufctl_addr = test_obj[1];
+        TEST_VERIFY(cp);
+    }
+    test_free(cp, 0, n);
+    test_destroy(cp);
+}
+
+/* ---- the whole heap ------------------------------------------------------------------ */
+
+static void expect_heap(const char *what)
+{
+    const char *where = NULL;
+    const char *why = kmem_verify(&where);
+
+    if (what == NULL && why == NULL)
+        return;
+    if (what == NULL || why == NULL || strcmp(why, what) != 0)
+        KT_FAIL("kmem_verify said \"%s\" (%s), expected \"%s\"",
+                why == NULL ? "nothing" : why, where == NULL ? "" : where,
+                what == NULL ? "nothing" : what);
+}
+
+KTEST(kmem_verify, sums_with_the_supplier)
+{
+    static const struct {
+        enum page_state use;
+        const char *what;
+    } cases[] = {
+        {PAGE_SLAB, "slab pages of all caches are not segkmem's"},
+        {PAGE_HASH, "hash pages of all caches are not segkmem's"},
+        {PAGE_LARGE, "large pages are not segkmem's"},
+    };
+
+    expect_heap(NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        void *lost = kmem_getpages(1, cases[i].use, NULL);
+
+        KT_REQUIRE(lost != NULL);
+        expect_heap(cases[i].what);
+        kmem_freepages(lost, 1);
+        expect_heap(NULL);
+    }
+}
+
+KTEST(kmem_verify, a_broken_cache_breaks_the_heap)
+{
+    size_t n;
+    struct kmem_cache *cp = make(200, &n);
+
+    cp->cache_full++;
+    expect_heap("count of full slabs is wrong");
+    cp->cache_full--;
+    expect_heap(NULL);
+    end(cp);
+}
+
+/* Slabs of a supplier of their own are not segkmem's, and not marked. */
+KTEST(kmem_verify, caches_with_suppliers_are_sound)
+{
+    struct test_supply s;
+    struct kmem_cache *cp;
+
+    test_supply_init(&s, 100);
+    cp = kmem_cache_create_from("t_verify", 700, 0, NULL, NULL, &s.supply);
+    test_alloc(cp, 0, 50);
+    TEST_VERIFY(cp);
+    expect_heap(NULL);
+    test_free(cp, 0, 50);
+    expect_heap(NULL);
+    test_destroy(cp);
+}
