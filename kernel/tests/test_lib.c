@@ -116,7 +116,9 @@ KTEST(string, memcmp_every_byte)
             KT_TRUE(memcmp(b, a, n) > 0);
         }
     }
-    KT_TRUE(memcmp("\x7f", "\x80", 1) < 0);
+    a[0] = 0x7f;
+    b[0] = 0x80;
+    KT_TRUE(memcmp(a, b, 1) < 0);
 }
 
 /* ---- strings ------------------------------------------------------------- */

@@ -224,6 +224,9 @@ class Machine:
 
     PROMPT = "slate> "
 
+    # A prompt that waits: at the beginning of a line, and nothing behind it.
+    READY = r"(?:\A|\n)slate> \Z"
+
     def __init__(self, image, append="", memory="128", counted=False,
                  boot=None, extra=()):
         self.folder = tempfile.mkdtemp(prefix="slate-")
@@ -309,7 +312,9 @@ class Machine:
             data = b""
         text = data.decode("latin-1")
         self.buffer += text
-        self.transcript = (self.transcript + text)[-1_000_000:]
+        self.transcript += text
+        if len(self.transcript) > 1_000_000:
+            self.transcript = self.transcript[-100_000:]
         return bool(data)
 
     def expect(self, pattern, unless=None):
@@ -337,7 +342,7 @@ class Machine:
 
     def prompt(self):
         """Waits for the shell to be ready; returns what it printed before."""
-        return self.expect(re.escape(self.PROMPT))
+        return self.expect(self.READY, unless="slate!> ")
 
     def command(self, line):
         """Types a command and returns its output, without the echo."""

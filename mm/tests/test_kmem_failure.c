@@ -1,0 +1,261 @@
+/*
+ * Every error path, systematically: an operation is tried with 0, 1, 2, …
+ * pages to be had, and nothing lying about in the allocator's own caches,
+ * until it succeeds. Each failure must leave everything as it was.
+ */
+#include "mm/tests/kmem_test.h"
+
+#define TRIES 80
+
+static struct kmem_cache *subject;
+
+static size_t held_pages(void)
+{
+    struct segkmem_stat s;
+
+    kmem_reap(KMEM_REAP_ALL);
+    segkmem_stat(&s);
+    return s.stat_pages;
+}
+
+static void check_heap(size_t pages)
+{
+    const char *where;
+    const char *why = kmem_verify(&where);
+
+    if (why != NULL)
+        KT_FAIL("with %zu pages: %s: %s", pages, why, where);
+}
+
+/* The number of pages with which `op` first succeeded. `undo` takes back what
+ * it did. */
+static size_t fail_nth(bool (*op)(void), void (*undo)(void))
+{
+    size_t held = held_pages();
+
+    for (size_t pages = 0; pages < TRIES; pages++) {
+        bool done;
+
+        test_flood();
+        test_starve();
+        test_flood_release(pages);
+        done = op();
+        check_heap(pages);
+        test_flood_end();
+        test_starve_end();
+        if (done)
+            undo();
+        check_heap(pages);
+        KT_EQ(held_pages(), held);
+        if (done)
+            return pages;
+    }
+    KT_FAIL("never succeeds");
+    return TRIES;
+}
+
+/* ---- create ------------------------------------------------------------------ */
+
+static bool create_small(void)
+{
+    subject = kmem_cache_create("t_fail", 100, 0, NULL, NULL);
+    KT_TRUE((kmem_cache_find("t_fail") != NULL) == (subject != NULL));
+    return subject != NULL;
+}
+
+static bool create_large(void)
+{
+    subject = kmem_cache_create("t_fail", 1000, 0, NULL, NULL);
+    KT_TRUE((kmem_cache_find("t_fail") != NULL) == (subject != NULL));
+    return subject != NULL;
+}
+
+static void destroy(void)
+{
+    test_destroy(subject);
+}
+
+KTEST(kmem_failure, create_of_a_small_cache)
+{
+    KT_EQ(fail_nth(create_small, destroy), 1);
+}
+
+KTEST(kmem_failure, create_of_a_large_cache)
+{
+    /* The cache's slab and the hash table, or its slab. */
+    KT_EQ(fail_nth(create_large, destroy), 2);
+}
+
+/* ---- grow ---------------------------------------------------------------------- */
+
+static bool alloc_one(void)
+{
+    uint64_t fails = subject->cache_fails;
+    uint32_t inuse = kmem_inuse(subject);
+    uint32_t slabs = subject->cache_slabs;
+
+    test_obj[0] = kmem_cache_alloc(subject, KM_NOSLEEP);
+    if (test_obj[0] != NULL)
+        return true;
+    KT_EQ(subject->cache_fails, fails + 1);
+    KT_EQ(kmem_inuse(subject), inuse);
+    KT_EQ(subject->cache_slabs, slabs);
+    return false;
+}
+
+static void free_one(void)
+{
+    kmem_cache_free(subject, test_obj[0]);
+}
+
+KTEST(kmem_failure, growth_of_a_small_cache)
+{
+    KT_REQUIRE(create_small());
+    KT_EQ(fail_nth(alloc_one, free_one), 1);
+    destroy();
+}
+
+KTEST(kmem_failure, growth_of_a_large_cache)
+{
+    KT_REQUIRE(create_large());
+    /* The slab's page, its kmem_slab, its bufctls. */
+    KT_EQ(fail_nth(alloc_one, free_one), 3);
+    destroy();
+}
+
+/* So many bufctls that two slabs of them are needed: the second may fail. */
+static size_t bufctls_had;
+
+static bool alloc_under_shortage(void)
+{
+    bool done;
+
+    for (size_t i = 0; i < bufctls_had; i++)
+        test_obj[1 + i] = kmem_cache_alloc(kmem_bufctl_cache, KM_NOSLEEP);
+    done = alloc_one();
+    for (size_t i = 0; i < bufctls_had; i++)
+        if (test_obj[1 + i] != NULL)
+            kmem_cache_free(kmem_bufctl_cache, test_obj[1 + i]);
+    return done;
+}
+
+KTEST(kmem_failure, growth_that_runs_out_of_bufctls_half_way)
+{
+    uint32_t inuse = kmem_inuse(kmem_bufctl_cache);
+
+    KT_REQUIRE(create_large());
+    bufctls_had = kmem_bufctl_cache->cache_slab_chunks - 2;
+    KT_EQ(fail_nth(alloc_under_shortage, free_one), 4);
+    kmem_cache_reap(subject, KMEM_REAP_ALL, NULL);
+    KT_EQ(kmem_inuse(kmem_bufctl_cache), inuse);
+    destroy();
+}
+
+/* ---- rescale --------------------------------------------------------------------- */
+
+/* From 169 to 170 objects: the object itself may fail, its table may not. */
+static bool alloc_and_rescale(void)
+{
+    if (!alloc_one())
+        return false;
+    KT_EQ(kmem_inuse(subject), 170);
+    if (subject->cache_hash_mask + 1 == 256)
+        return true;
+    KT_EQ(subject->cache_hash_mask + 1, 64);
+    free_one();
+    return false;
+}
+
+KTEST(kmem_failure, rescale_of_a_hash_table)
+{
+    subject = kmem_cache_create("t_fail", 4096, 0, NULL, NULL);
+    KT_REQUIRE(subject != NULL && test_alloc(subject, 1, 170));
+    fail_nth(alloc_and_rescale, free_one);
+    test_free(subject, 1, 170);
+    destroy();
+}
+
+/* ---- kmem_alloc ------------------------------------------------------------------- */
+
+static bool alloc_large(void)
+{
+    test_obj[0] = kmem_alloc(5 * PAGE_SIZE, KM_NOSLEEP);
+    return test_obj[0] != NULL;
+}
+
+static void free_large(void)
+{
+    kmem_free(test_obj[0], 5 * PAGE_SIZE);
+}
+
+static bool alloc_class(void)
+{
+    test_obj[0] = kmem_zalloc(3000, KM_NOSLEEP);
+    return test_obj[0] != NULL;
+}
+
+static void free_class(void)
+{
+    kmem_free(test_obj[0], 3000);
+}
+
+KTEST(kmem_failure, kmem_alloc_of_whole_pages)
+{
+    KT_GE(fail_nth(alloc_large, free_large), 8);
+}
+
+KTEST(kmem_failure, kmem_alloc_of_a_class)
+{
+    KT_GE(fail_nth(alloc_class, free_class), 3);
+}
+
+/* ---- a supplier that fails at the n-th call ---------------------------------------- */
+
+/* Allocates until the supplier, which has `limit` pages, fails; then frees. */
+static void check_supplier(size_t size, size_t limit)
+{
+    struct test_supply s;
+    struct kmem_cache *cp;
+    size_t n = 0;
+
+    test_supply_init(&s, limit);
+    cp = kmem_cache_create_from("t_fail", size, 0, test_ctor, test_dtor,
+                                &s.supply);
+    KT_REQUIRE(cp != NULL);
+    while ((test_obj[n] = kmem_cache_alloc(cp, KM_NOSLEEP)) != NULL)
+        n++;
+    KT_EQ(n, limit / cp->cache_slab_pages * cp->cache_slab_chunks);
+    KT_EQ(cp->cache_fails, 1);
+    TEST_VERIFY(cp);
+    test_free(cp, 0, n);
+    test_destroy(cp);
+    KT_EQ(s.held, 0);
+}
+
+KTEST(kmem_failure, suppliers_that_run_dry)
+{
+    test_constructed_reset();
+    for (size_t limit = 0; limit < 8; limit++) {
+        check_supplier(100, limit);
+        check_supplier(1500, limit);
+    }
+    KT_EQ(test_ctors, test_dtors);
+    KT_EQ(test_bad, 0);
+}
+
+/* ---- coming up ---------------------------------------------------------------------- */
+
+KTEST(kmem_failure, too_early_is_refused)
+{
+    struct kmem_cache *cp;
+
+    kmem_state = KMEM_DOWN;
+    KT_TRUE(kmem_cache_create("t_early", 8, 0, NULL, NULL) == NULL);
+    kmem_state = KMEM_PARTIAL;
+    KT_TRUE(kmem_cache_create("t_early", 512, 0, NULL, NULL) == NULL);
+    KT_TRUE(kmem_cache_create("t_early", 504, 0, test_ctor, NULL) == NULL);
+    kmem_state = KMEM_UP;
+    cp = kmem_cache_create("t_early", 512, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
+    test_destroy(cp);
+}
