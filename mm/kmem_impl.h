@@ -186,7 +186,8 @@ bool kmem_cache_grow(struct kmem_cache *cp);
 
 /* Sets a bit in map[] for each chunk that is allocated; `bits` of them at
  * most. Returns false, having followed no link that leads astray, if the
- * freelist is broken: a cycle, a wrong length, an address that is no chunk's.
+ * freelist is broken: a cycle, a wrong length, a buffer that is there twice
+ * or is no chunk's.
  * Lock held. */
 bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits);
 

@@ -243,8 +243,8 @@ bool kmem_bufctl_plausible(const struct kmem_cache *cp,
     if ((cp->cache_flags & KMF_HASH) == 0)
         return true;
     p = virt_to_page(bcp);
-    return p != NULL && p->page_state == PAGE_SLAB &&
-           p->page_owner == kmem_bufctl_cache;
+    return p != NULL && ((uintptr_t)bcp & (sizeof(void *) - 1)) == 0 &&
+           p->page_state == PAGE_SLAB && p->page_owner == kmem_bufctl_cache;
 }
 
 bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits)
@@ -264,8 +264,11 @@ bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits)
         if (i % cp->cache_chunk != 0 || i / cp->cache_chunk >= sp->slab_chunks)
             return false;
         i /= cp->cache_chunk;
-        if (i < bits)
-            map[i / 8] &= (uint8_t) ~(1u << (i % 8));
+        if (i >= bits)
+            continue;
+        if ((map[i / 8] >> (i % 8) & 1) == 0)
+            return false;
+        map[i / 8] &= (uint8_t) ~(1u << (i % 8));
     }
     return left == 0;
 }

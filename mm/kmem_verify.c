@@ -76,7 +76,7 @@ static bool pages_marked(const struct kmem_cache *cp,
 static const char *verify_slab(const struct kmem_cache *cp,
                                const struct kmem_slab *sp)
 {
-    uint8_t map[1];
+    uint8_t map[PAGE_SIZE / KMEM_ALIGN_MIN / 8];
 
     if (sp->slab_cache != cp)
         return at_slab(sp, "slab belongs to another cache");
@@ -93,7 +93,7 @@ static const char *verify_slab(const struct kmem_cache *cp,
         return at_slab(sp, "slab colour is out of range");
     if (sp->slab_refcnt > sp->slab_chunks)
         return at_slab(sp, "reference count exceeds the chunks");
-    if (!kmem_slab_bitmap(sp, map, 8))
+    if (!kmem_slab_bitmap(sp, map, sizeof(map) * 8))
         return at_slab(sp, "freelist does not match the reference count");
     return NULL;
 }
@@ -105,6 +105,7 @@ struct tally {
     size_t inuse;
     size_t full;
     size_t complete;
+    unsigned last;                 /* rank of the slab before */
     const struct kmem_slab *first; /* with a free buffer */
 };
 
@@ -126,39 +127,64 @@ static void count_slab(struct tally *t, const struct kmem_slab *sp)
         t->first = sp;
 }
 
-/* Whether the memory at a slab's address can be read at all. */
-static bool slab_plausible(const struct kmem_slab *sp)
+/* Whether a link of the slab list may be followed: back to the head, or into
+ * a slab's data. The pages of foreign suppliers are not known here. */
+static bool link_plausible(const struct kmem_cache *cp, const struct list *l)
 {
-    const struct page *p = virt_to_page(sp);
+    const struct page *p = virt_to_page(l);
 
-    return p != NULL && p->page_state != PAGE_RESERVED &&
-           ((uintptr_t)sp & (sizeof(void *) - 1)) == 0;
+    if (l == &cp->cache_null.slab_link)
+        return true;
+    if (l == NULL || ((uintptr_t)l & (sizeof(void *) - 1)) != 0)
+        return false;
+    if ((cp->cache_flags & KMF_HASH) == 0)
+        return cp->cache_supplier.getpages != NULL ||
+               (p != NULL && p->page_state >= PAGE_ALLOC);
+    return p != NULL && p->page_state == PAGE_SLAB &&
+           p->page_owner == kmem_slab_cache;
+}
+
+/* One slab at its place in the list: behind `prev`, no earlier than `last`. */
+static const char *verify_place(const struct kmem_cache *cp,
+                                const struct list *l, const struct list *prev,
+                                struct tally *t)
+{
+    const struct kmem_slab *sp = list_entry(l, struct kmem_slab, slab_link);
+    const char *why;
+
+    if (l->prev != prev)
+        return at_slab(sp, "slab list links disagree");
+    if (t->slabs == cp->cache_slabs)
+        return at_cache(cp, "slab list is longer than its count");
+    why = verify_slab(cp, sp);
+    if (why != NULL)
+        return why;
+    if (rank(sp) < t->last)
+        return at_slab(sp, "slab list is out of order");
+    t->last = rank(sp);
+    count_slab(t, sp);
+    return NULL;
 }
 
 static const char *verify_list(const struct kmem_cache *cp, struct tally *t)
 {
-    const struct kmem_slab *null = &cp->cache_null;
-    const struct kmem_slab *sp = kmem_slab_next(null);
-    unsigned last = 0;
+    const struct list *head = &cp->cache_null.slab_link;
+    const struct list *prev = head;
 
-    for (; sp != null; sp = kmem_slab_next(sp)) {
+    for (const struct list *l = head->next;; l = l->next) {
         const char *why;
 
-        if (!slab_plausible(sp) && cp->cache_supplier.getpages == NULL)
-            return at_slab(sp, "slab list leads astray");
-        if (kmem_slab_next(kmem_slab_prev(sp)) != sp ||
-            kmem_slab_prev(kmem_slab_next(sp)) != sp)
-            return at_slab(sp, "slab list links disagree");
-        if (t->slabs == cp->cache_slabs)
-            return at_cache(cp, "slab list is longer than its count");
-        why = verify_slab(cp, sp);
+        if (!link_plausible(cp, l))
+            return at_cache(cp, "slab list leads astray");
+        if (l == head)
+            break;
+        why = verify_place(cp, l, prev, t);
         if (why != NULL)
             return why;
-        if (rank(sp) < last)
-            return at_slab(sp, "slab list is out of order");
-        last = rank(sp);
-        count_slab(t, sp);
+        prev = l;
     }
+    if (head->prev != prev)
+        return at_cache(cp, "slab list links disagree");
     return NULL;
 }
 
@@ -199,7 +225,8 @@ static const char *verify_entry(struct kmem_cache *cp,
     if (kmem_hash_bucket(cp, bcp->bufctl_addr) != &cp->cache_hash[bucket])
         return at_bufctl(bcp, "bufctl is in the wrong hash bucket");
     sp = bcp->bufctl_slab;
-    if (!slab_plausible(sp) || sp->slab_cache != cp)
+    if (sp == NULL || !link_plausible(cp, &sp->slab_link) ||
+        sp->slab_cache != cp)
         return at_bufctl(bcp, "bufctl points to a slab of another cache");
     off = (size_t)((char *)bcp->bufctl_addr - (char *)kmem_slab_chunk(sp, 0));
     if (off % cp->cache_chunk != 0 || off / cp->cache_chunk >= sp->slab_chunks)

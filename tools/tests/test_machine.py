@@ -110,6 +110,8 @@ def test_panic_screen(boot, line, cause):
     machine = boot()
     text = crash(machine, line)
     assert re.search(cause, text), text
+    if line == "panic":  # nothing was interrupted: there are no registers
+        return
     for register in ("eax", "ebx", "ecx", "edx", "esi", "edi", "ebp", "esp",
                      "eip", "cr2"):
         assert re.search(register, text, re.I), text
@@ -122,5 +124,5 @@ def test_panic_screen(boot, line, cause):
 
 
 def test_text_and_read_only_data_are_read_only(boot):
-    text = crash(boot(), "fault text")
+    text = crash(boot(), "fault write-text")
     assert re.search(r"(?i)page fault", text), text

@@ -1,6 +1,7 @@
 """The kernel shell over the serial line: prompt, editing, history,
 completion, and what it says to wrong input."""
 
+import json
 import random
 import re
 import time
@@ -51,11 +52,12 @@ def test_line_editing(shell, keys, said):
 
 
 def test_history(shell):
-    shell.command("echo first")
-    shell.command("echo second")
-    assert typed(shell, UP) == "second"
-    assert typed(shell, UP + UP) == "first"
-    assert typed(shell, UP + UP + DOWN) == "second"
+    for word in ("first", "second", "third"):
+        shell.command(f"echo {word}")
+    assert typed(shell, UP) == "third"
+    assert typed(shell, UP + UP) == "second"  # and now that is the newest
+    assert typed(shell, UP + UP + UP + DOWN) == "third"
+    assert typed(shell, UP * 40 + DOWN * 40 + "echo fresh") == "fresh"
 
 
 def test_control_c_drops_the_line(shell):
@@ -101,31 +103,60 @@ def test_a_line_that_is_too_long_gives_one_line(shell):
     assert shell.command("echo fine") == "fine\n"
 
 
-def test_json_is_json(shell):
-    import json
-    for name in ("kmastat", "buddyinfo", "ws", "verify", "cache kmem_cache",
-                 "slabs kmem_cache", "hash", "colours", "pages"):
-        words = name.split(" ", 1)
-        text = shell.command(" ".join([words[0], "-j", *words[1:]]))
-        lines = text.splitlines()
-        assert lines, name
-        for line in lines:
-            assert isinstance(json.loads(line), dict), f"{name}: {line}"
+@pytest.mark.parametrize("line", [
+    "kmastat -j", "buddyinfo -j", "ws -j", "verify -j", "cache -j kmem_cache",
+    "slabs -j kmem_cache", "hash -j", "colours -j", "pages -j", "meminfo -j"])
+def test_json_is_an_object_per_line(shell, line):
+    assert records(shell, line)
 
 
-def test_dmesg_and_uptime(shell):
+def records(shell, line):
+    """The JSON lines that a command prints."""
+    found = [json.loads(text) for text in shell.command(line).splitlines()]
+    assert all(isinstance(record, dict) for record in found)
+    return found
+
+
+def test_totals_agree_with_each_other_and_with_buddy(shell):
+    shell.command("stress 1 500")
+    *rows, sums = records(shell, "kmastat -j")
+    total, oversize = sums["total"], sums["oversize"]
+    for key in ("inuse", "total", "slabs", "mem", "allocs", "frees", "fails"):
+        assert sum(row[key] for row in rows) + oversize[key] == total[key], key
+    assert len(rows) == total["caches"] > 38
+    memory = records(shell, "meminfo -j")[-1]
+    held = memory["slab_pages"] + memory["hash_pages"] + memory["large_pages"]
+    assert total["mem"] == sums["supplier"] == 4096 * held
+    assert memory["buddy_pages"] - memory["buddy_free"] == held
+    buddy = records(shell, "buddyinfo -j")
+    assert sum(row["free"] << row["order"] for row in buddy[:-1]) \
+        == buddy[-1]["free_pages"] == memory["buddy_free"]
+
+
+def test_reap_gives_pages_back(shell):
+    def held():
+        return records(shell, "kmastat -j")[-1]["total"]["mem"]
+    shell.command("kmem create reaped 500")
+    before = held()
+    shell.command("kmem alloc reaped 1000")
+    full = held()
+    shell.command("kmem free reaped 1000")
+    assert held() == full > before
+    shell.command("reap -a")
+    assert held() <= before
+    shell.command("kmem destroy reaped")
+    assert "reaped" not in shell.command("kmastat -z")
+
+
+def test_dmesg_shows_what_was_printed(shell):
+    shell.command("echo a-mark-for-dmesg")
     shell.send("dmesg\r")
-    assert "Type help" in shell.expect(r"\nslate> dmesg\r\n.*slate> \Z")
+    assert "\na-mark-for-dmesg" in shell.expect(r"(?s)slate> dmesg\r\n"
+                                                r"slate> \Z")
+
+
+def test_uptime(shell):
     assert re.search(r"\d+:\d\d:\d\d", shell.command("uptime"))
-
-
-def test_totals_agree_with_buddy(shell):
-    """kmastat's memory is what segkmem holds, and that with the free pages
-    is what buddy manages."""
-    import json
-    rows = [json.loads(x) for x in
-            shell.command("kmastat -j").splitlines()]
-    assert len(rows) > 30
 
 
 # ---- a hundred thousand lines of random bytes ------------------------------
