@@ -6,6 +6,7 @@
  * with an entry for every 8 bytes finds the class in one load. What is larger
  * goes to segkmem, whole pages.
  */
+#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
 #include "mm/kmem_impl.h"
@@ -18,22 +19,6 @@ static const uint16_t class_size[] = {
     448,  504,  584,  680,  816,  1024, 1168, 1360,        1632, 2048,
     2336, 2728, 3272, 4096, 5456, 6144, 8192, KMEM_MAXBUF,
 };
-
-static const char *const class_name[] = {
-    "kmem_alloc_8",    "kmem_alloc_16",   "kmem_alloc_24",   "kmem_alloc_32",
-    "kmem_alloc_40",   "kmem_alloc_48",   "kmem_alloc_56",   "kmem_alloc_64",
-    "kmem_alloc_80",   "kmem_alloc_96",   "kmem_alloc_112",  "kmem_alloc_128",
-    "kmem_alloc_144",  "kmem_alloc_176",  "kmem_alloc_200",  "kmem_alloc_224",
-    "kmem_alloc_256",  "kmem_alloc_288",  "kmem_alloc_336",  "kmem_alloc_400",
-    "kmem_alloc_448",  "kmem_alloc_504",  "kmem_alloc_584",  "kmem_alloc_680",
-    "kmem_alloc_816",  "kmem_alloc_1024", "kmem_alloc_1168", "kmem_alloc_1360",
-    "kmem_alloc_1632", "kmem_alloc_2048", "kmem_alloc_2336", "kmem_alloc_2728",
-    "kmem_alloc_3272", "kmem_alloc_4096", "kmem_alloc_5456", "kmem_alloc_6144",
-    "kmem_alloc_8192", "kmem_alloc_9216",
-};
-
-_Static_assert(ARRAY_SIZE(class_size) == ARRAY_SIZE(class_name),
-               "every class has a name");
 
 /* class_of[(size - 1) / 8] serves `size`. Written once, by kmem_init. */
 static struct kmem_cache *class_of[KMEM_MAXBUF / KMEM_ALIGN_MIN];
@@ -150,11 +135,13 @@ static void create_classes(void)
     size_t from = 0;
 
     for (size_t i = 0; i < ARRAY_SIZE(class_size); i++) {
-        struct kmem_cache *cp =
-            kmem_cache_create(class_name[i], class_size[i], 0, NULL, NULL);
+        char name[KMEM_NAME_MAX + 1];
+        struct kmem_cache *cp;
 
+        snprintf(name, sizeof(name), "kmem_alloc_%u", class_size[i]);
+        cp = kmem_cache_create(name, class_size[i], 0, NULL, NULL);
         if (cp == NULL)
-            mm_panic("kmem_init: no memory for %s", class_name[i]);
+            mm_panic("kmem_init: no memory for %s", name);
         cp->cache_kind = KMEM_KIND_CLASS;
         for (; from < class_size[i] / KMEM_ALIGN_MIN; from++)
             class_of[from] = cp;
