@@ -31,7 +31,7 @@ CR0_PG       equ 1 << 31
 PAGE         equ 4096
 STACK        equ 16 << 10
 
-extern kmain
+extern boot_high
 
 section .boot progbits alloc exec nowrite align=4
 
@@ -67,16 +67,6 @@ fill:
         mov     cr0, eax
         mov     eax, boot_high
         jmp     eax
-
-section .text
-
-boot_high:
-        mov     esp, boot_stack_top
-        xor     ebp, ebp        ; a backtrace ends here
-        mov     eax, esi        ; kmain(magic, info), arguments in registers
-        mov     edx, ebx
-        call    kmain
-        ud2                     ; it does not return
 
 section .bss align=PAGE
 

@@ -286,33 +286,12 @@ static void expect(const char *what)
         KT_FAIL("verify said \"%s\", expected \"%s\"", why ? why : "-", what);
 }
 
-/* Single pages that lie about already are put aside while a test runs. */
-static struct page *aside;
-
-/* A block of order 0 on its free list, its buddy not free. */
-static struct page *lone_free_page(struct page **held)
+/* A free block of order 0, the first on its list, its buddy not free: the
+ * tail of a run of three pages, which the caller gives back. */
+static struct page *lone_free_page(struct page **run)
 {
-    struct page *p;
-
-    while ((p = buddy_alloc(0)) != NULL && page_index(p) % 2 == 1) {
-        p->page_owner = aside;
-        aside = p;
-    }
-    *held = p;
-    return p == NULL ? NULL : p + 1;
-}
-
-/* Undoes lone_free_page. */
-static void give_back(struct page *held)
-{
-    buddy_free(held, 0);
-    while (aside != NULL) {
-        struct page *p = aside;
-
-        aside = p->page_owner;
-        p->page_owner = NULL;
-        buddy_free(p, 0);
-    }
+    *run = buddy_alloc_run(3);
+    return *run == NULL ? NULL : *run + 3;
 }
 
 #define POKE(field, value, what)                                               \
@@ -326,16 +305,16 @@ static void give_back(struct page *held)
 
 KTEST(buddy, verify_finds_broken_free_lists)
 {
-    struct page *held = NULL;
-    struct page *p = lone_free_page(&held);
+    struct page *run;
+    struct page *p = lone_free_page(&run);
     struct page *q;
 
     KT_REQUIRE(p != NULL && p->page_tag == PAGE_TAG(PAGE_FREE, 0));
-    POKE(p->page_link.prev, &held->page_link, "free list links disagree");
+    POKE(p->page_link.prev, &run->page_link, "free list links disagree");
     POKE(p->page_state, PAGE_ALLOC,
          "page on a free list is not free at that order");
     POKE(p->page_order, 1, "page on a free list is not free at that order");
-    POKE(held->page_tag, PAGE_TAG(PAGE_FREE, 0),
+    POKE(run[2].page_tag, PAGE_TAG(PAGE_FREE, 0),
          "two free buddies are not joined");
     POKE(buddy_zone.zone_list[0].next, &page_array[page_count].page_link,
          "free list leads outside the page array");
@@ -346,7 +325,7 @@ KTEST(buddy, verify_finds_broken_free_lists)
     POKE(q->page_tag, PAGE_TAG(PAGE_FREE, 0),
          "a free block is on no free list");
     buddy_free(q, 0);
-    give_back(held);
+    buddy_free_run(run, 3);
     check();
 }
 
@@ -382,8 +361,8 @@ KTEST(buddy, verify_finds_misaligned_blocks)
 
 KTEST(buddy, verify_ends_on_a_cyclic_list)
 {
-    struct page *held = NULL;
-    struct page *p = lone_free_page(&held);
+    struct page *run;
+    struct page *p = lone_free_page(&run);
     struct list saved;
 
     KT_REQUIRE(p != NULL &&
@@ -394,7 +373,7 @@ KTEST(buddy, verify_ends_on_a_cyclic_list)
     p->page_link.prev = &p->page_link;
     expect("free lists never end");
     p->page_link = saved;
-    give_back(held);
+    buddy_free_run(run, 3);
     check();
 }
 

@@ -242,6 +242,30 @@ KTEST(kmem, S3_sleeper_waits_and_completes)
     test_destroy(cp);
 }
 
+/* Others are faster again and again. */
+static bool wait_long(void)
+{
+    if (++waits == 300000)
+        kmem_cache_free(waiting_for, test_obj[0]);
+    return true;
+}
+
+KTEST(kmem, S3_a_long_wait_needs_no_stack)
+{
+    struct test_supply s;
+    struct kmem_cache *cp;
+
+    test_supply_init(&s, 1);
+    cp = kmem_cache_create_from("t_sleep", 100, 0, NULL, NULL, &s.supply);
+    test_alloc(cp, 0, cp->cache_slab_chunks);
+    waiting_for = cp;
+    waits = 0;
+    host_wait = wait_long;
+    KT_TRUE(kmem_cache_alloc(cp, KM_SLEEP) == test_obj[0]);
+    test_free(cp, 0, cp->cache_slab_chunks);
+    test_destroy(cp);
+}
+
 KTEST(kmem, S3_sleep_without_hope_panics)
 {
     struct test_supply s;

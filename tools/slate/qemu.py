@@ -27,9 +27,10 @@ from pathlib import Path
 
 QEMU = os.environ.get("QEMU", "qemu-system-i386")
 
-# Seconds after which a QEMU without a sign of life is given up. A loaded host
-# is slow, not broken: this is far above what any test takes.
+# Seconds after which a whole run, or a machine that does not answer, is given
+# up. A loaded host is slow, not broken: both are far above what a test takes.
 LAST_RESORT = 300
+SILENCE = 60
 
 DETERMINISTIC = ["-icount", "shift=0,sleep=off",
                  "-rtc", "base=2020-01-01,clock=vm"]
@@ -192,7 +193,7 @@ class Qmp:
 
     def __init__(self, sock):
         self.sock = sock
-        self.sock.settimeout(LAST_RESORT)
+        self.sock.settimeout(SILENCE)
         self.file = sock.makefile("rwb")
         self.read()
         self.execute("qmp_capabilities")
@@ -291,7 +292,7 @@ class Machine:
         left = memoryview(data.encode() if isinstance(data, str) else data)
         while left:
             readable, writable, _ = select.select(
-                [self.serial], [self.serial], [], LAST_RESORT)
+                [self.serial], [self.serial], [], SILENCE)
             if readable and not self.receive(0):
                 raise AssertionError("the machine ended while it was typed to;"
                                      f" it said:\n{self.transcript[-3000:]}")
@@ -333,7 +334,7 @@ class Machine:
                 raise AssertionError(
                     f"{wrong.group()!r} came before {pattern!r}:\n"
                     f"{self.buffer[-3000:]}")
-            if not self.receive(LAST_RESORT):
+            if not self.receive(SILENCE):
                 raise AssertionError(
                     f"{pattern!r} did not come in "
                     f"{time.monotonic() - start:.0f} s; the last of what came:"
@@ -352,9 +353,9 @@ class Machine:
 
     def wait(self):
         """Waits for QEMU to end; returns its exit status."""
-        while self.receive(LAST_RESORT):
+        while self.receive(SILENCE):
             pass
-        return self.process.wait(timeout=LAST_RESORT)
+        return self.process.wait(timeout=SILENCE)
 
     def events(self, name=None):
         """The kernel's records up to now, or those of one kind."""
@@ -372,7 +373,7 @@ class Machine:
 
     def wait_screen(self, pattern):
         """Waits until a line of the screen matches; returns the screen."""
-        end = time.monotonic() + LAST_RESORT
+        end = time.monotonic() + SILENCE
         while True:
             lines = self.screen()
             if any(re.search(pattern, line) for line in lines):

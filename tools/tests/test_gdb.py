@@ -1,8 +1,10 @@
 """`make gdb`: GDB attaches to a halted machine, stops at kmain, shows source,
 steps; and no QEMU stays behind."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,13 +14,16 @@ COMMANDS = ["-ex", "echo at:", "-ex", "info line", "-ex", "list", "-ex", "step",
             "-ex", "info registers eip", "-ex", "bt", "-ex", "kill"]
 
 
+MARK = f"echo mark-{os.getpid()}"  # finds our QEMU among all processes
+
+
 @pytest.fixture(scope="module")
 def session(kernel):
     return subprocess.run(
         [sys.executable, "tools/gdb/debug.py", str(kernel), "--", "--batch",
          *COMMANDS], cwd=ROOT, text=True, check=False, timeout=300,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT)
+        stderr=subprocess.STDOUT, env={**os.environ, "CMD": MARK})
 
 
 def test_stops_at_kmain_with_source(session):
@@ -35,3 +40,14 @@ def test_steps_and_sees_the_stack(session):
 
 def test_names_the_serial_line(session):
     assert "serial line: /dev/pts/" in session.stdout, session.stdout
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(),
+                    reason="processes are listed in another way here")
+def test_no_qemu_stays_behind(session):
+    assert "Breakpoint 1, kmain" in session.stdout, session.stdout
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            assert MARK.encode() not in process.read_bytes(), process
+        except OSError:
+            pass  # it ended meanwhile

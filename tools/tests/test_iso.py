@@ -18,5 +18,5 @@ def test_iso_boots(boot, iso, how):
     machine.prompt()
     assert "kmem_cache" in machine.command("kmastat")
     machine.send("poweroff\r")
-    assert machine.wait() == 0
+    machine.wait()
     assert machine.events("poweroff")

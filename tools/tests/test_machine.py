@@ -70,7 +70,7 @@ def test_memory_sizes(kernel, mebibytes):
     assert "meminfo" in run.text
 
 
-@pytest.mark.parametrize("mebibytes", [2, 3, 4])
+@pytest.mark.parametrize("mebibytes", [2, 3])
 def test_too_little_memory_is_said_on_both_consoles(boot, mebibytes):
     machine = boot(memory=mebibytes)
     machine.expect(r"(?i)memory[^\n]*\n", unless=r"slate> ")

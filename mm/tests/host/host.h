@@ -52,6 +52,9 @@ void host_panic_check(const char *file, int line, const char *text);
         host_panic_check(__FILE__, __LINE__, text);                            \
     } while (0)
 
+/* Expectations that failed in this process. */
+extern unsigned host_failures;
+
 /* trace.c: `ops` random operations against the shadow model. 0 if all agreed;
  * says what did not. */
 int host_trace(uint64_t seed, uint64_t ops);

@@ -40,17 +40,15 @@
 void __gcov_dump(void);
 #endif
 
-static bool failed;
-static unsigned failures;
+unsigned host_failures;
 
 void ktest_fail(const char *file, int line, const char *fmt, ...)
 {
     va_list ap;
 
-    failed = true;
-    if (failures++ == 20)
+    if (host_failures++ == 20)
         printf("and more\n");
-    if (failures > 20)
+    if (host_failures > 20)
         return;
     printf("%s:%d: ", file, line);
     va_start(ap, fmt);
@@ -100,7 +98,7 @@ static void check_after(const struct held *before)
     why = buddy_verify(&page);
     if (why != NULL)
         KT_FAIL("buddy_verify: %s", why);
-    if (failed)
+    if (host_failures != 0)
         return;
     after = held_now();
     KT_EQ(after.caches, before->caches);
@@ -118,7 +116,7 @@ static bool run_here(const struct ktest *t)
     before = held_now();
     t->ktest_run();
     check_after(&before);
-    return !failed;
+    return host_failures == 0;
 }
 
 static void run_child(const struct ktest *t, int out)
