@@ -76,6 +76,40 @@ static void refuse_destroyed(const struct kmem_cache *cp)
                  cp->cache_name, (const void *)cp);
 }
 
+/* Puts the bufctl of a large buffer that goes out into the table. */
+static inline void hash_enter(struct kmem_cache *cp, struct kmem_bufctl *bcp)
+{
+    struct kmem_bufctl **bucket = kmem_hash_bucket(cp, bcp->bufctl_addr);
+
+    bcp->bufctl_next = *bucket;
+    *bucket = bcp;
+}
+
+/* A buffer if there is one. No lock held. */
+static void *alloc_now(struct kmem_cache *cp)
+{
+    struct kmem_bufctl *bcp;
+    void *buf = NULL;
+
+    mm_lock(&cp->cache_lock);
+    bcp = cp->cache_freelist->slab_head;
+    if (bcp != NULL) {
+        buf = kmem_bufctl_buf(cp, bcp);
+        kmem_slab_take(cp, cp->cache_freelist, bcp);
+        if (cp->cache_flags & KMF_HASH)
+            hash_enter(cp, bcp);
+    }
+    mm_unlock(&cp->cache_lock);
+    return buf;
+}
+
+static void count_failure(struct kmem_cache *cp)
+{
+    mm_lock(&cp->cache_lock);
+    cp->cache_fails++;
+    mm_unlock(&cp->cache_lock);
+}
+
 /*
  * The cache has nothing left: grows it and tries again. Lock held. The hash
  * table follows only when the object is out: looking for memory for a larger
@@ -88,17 +122,16 @@ static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
 
     mm_unlock(&cp->cache_lock);
     refuse_destroyed(cp);
-    if (!kmem_cache_grow(cp)) {
+    do {
+        if (kmem_cache_grow(cp))
+            continue;
         if (flags & KM_NOSLEEP) {
-            mm_lock(&cp->cache_lock);
-            cp->cache_fails++;
-            mm_unlock(&cp->cache_lock);
+            count_failure(cp);
             return NULL;
         }
         if (!mm_wait_for_memory())
             kmem_out_of_memory(cp->cache_name, cp->cache_size);
-    }
-    buf = kmem_cache_alloc(cp, flags);
+    } while ((buf = alloc_now(cp)) == NULL);
     if (cp->cache_flags & KMF_HASH)
         kmem_hash_rescale(cp);
     return buf;
@@ -109,16 +142,12 @@ static __attribute__((noinline)) void *alloc_flagged(struct kmem_cache *cp,
                                                      int flags)
 {
     struct kmem_slab *sp = cp->cache_freelist;
-    struct kmem_bufctl *bcp;
-    struct kmem_bufctl **bucket;
+    struct kmem_bufctl *bcp = sp->slab_head;
 
-    bcp = sp->slab_head;
     if (unlikely(bcp == NULL))
         return alloc_grow(cp, flags);
     kmem_slab_take(cp, sp, bcp);
-    bucket = kmem_hash_bucket(cp, bcp->bufctl_addr);
-    bcp->bufctl_next = *bucket;
-    *bucket = bcp;
+    hash_enter(cp, bcp);
     mm_unlock(&cp->cache_lock);
     return bcp->bufctl_addr;
 }

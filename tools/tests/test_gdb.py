@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT
 
 COMMANDS = ["-ex", "echo at:", "-ex", "info line", "-ex", "list", "-ex", "step",
-            "-ex", "info registers eip", "-ex", "bt", "-ex", "kill"]
+            "-ex", "info registers eip", "-ex", "bt", "-ex", "detach"]
 
 
 MARK = f"echo mark-{os.getpid()}"  # finds our QEMU among all processes
