@@ -1,0 +1,95 @@
+/*
+ * The working set's clock and pressure at the two extremes of its interval,
+ * which need a clock that stands still (paper, section 3.4).
+ */
+#include "kernel/lib/ktest.h"
+#include "mm/buddy.h"
+#include "mm/kmem_impl.h"
+#include "mm/kmem_stat.h"
+#include "mm/tests/host/host.h"
+
+KTEST(kmem_clock, the_next_update_is_an_interval_away)
+{
+    kmem_ws_interval = 15000;
+    host_clock_ms = 100000;
+    kmem_update_poll();
+    host_clock_ms = 200000;
+    kmem_update_poll();
+    KT_EQ(kmem_update_due() <= 15000, 1);
+    host_clock_ms += kmem_update_due();
+    KT_EQ(kmem_update_due(), 0);
+    kmem_update_poll();
+    KT_EQ(kmem_update_due(), 15000);
+    host_clock_ms += 1000;
+    KT_EQ(kmem_update_due(), 14000);
+}
+
+KTEST(kmem_clock, extremes_keep_the_default_pace)
+{
+    static const uint32_t extremes[] = {0, KMEM_WS_INFINITE};
+
+    host_clock_ms = 300000;
+    kmem_update_poll();
+    for (size_t i = 0; i < ARRAY_SIZE(extremes); i++) {
+        kmem_ws_interval = extremes[i];
+        KT_LE(kmem_update_due(), KMEM_WS_DEFAULT_MS);
+        KT_NE(kmem_update_due(), 0);
+    }
+}
+
+/* Fills memory, then frees one cache's slabs: who wants a page gets it by
+ * pressure alone, unless the working set is infinite. */
+static struct page *page_under_pressure(uint32_t interval)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_idle", 2048, 0, NULL, NULL);
+    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    struct page *held[HOST_FRAMES];
+    struct page *got;
+    size_t n = 0;
+
+    kmem_ws_interval = KMEM_WS_INFINITE;
+    while ((held[n] = buddy_alloc(0)) != NULL)
+        n++;
+    kmem_cache_free(cp, obj);
+    kmem_ws_interval = interval;
+    got = buddy_alloc(0);
+    if (got != NULL)
+        buddy_free(got, 0);
+    while (n-- > 0)
+        buddy_free(held[n], 0);
+    kmem_cache_destroy(cp);
+    return got;
+}
+
+KTEST(kmem_clock, pressure_takes_the_working_set_in_the_end)
+{
+    KT_TRUE(page_under_pressure(15000) != NULL);
+    KT_TRUE(page_under_pressure(0) != NULL);
+}
+
+KTEST(kmem_clock, an_infinite_working_set_yields_nothing)
+{
+    KT_TRUE(page_under_pressure(KMEM_WS_INFINITE) == NULL);
+}
+
+/* Two requests at once: the second, from inside the first, finds it running. */
+static size_t inner = 1;
+
+static void reap_again(void *obj, size_t size)
+{
+    (void)obj;
+    (void)size;
+    inner = kmem_reap(KMEM_REAP_ALL);
+}
+
+KTEST(kmem_clock, S45_a_reap_within_a_reap_does_nothing)
+{
+    struct kmem_cache *cp =
+        kmem_cache_create("t_again", 100, 0, NULL, reap_again);
+    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
+
+    kmem_cache_free(cp, obj);
+    KT_NE(kmem_reap(KMEM_REAP_ALL), 0);
+    KT_EQ(inner, 0);
+    KT_EQ(kmem_cache_destroy(cp), 0);
+}
