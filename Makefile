@@ -241,7 +241,8 @@ test-system: $(KERNEL) $(ISO) | $(VENV) ## the image: serial, PS/2, VGA, GDB
 	    --ignore=tools/tests/test_kernel.py
 
 bench: $(KERNEL)                  ## instructions per operation, as JSON too
-	@$(PYTHON) tools/bench.py $(KERNEL) $(BUILD)/bench.json
+	@$(PYTHON) tools/bench.py $(KERNEL) $(BUILD)/bench.json \
+	    $(if $(call on,DOC),--doc docs/performance.md)
 
 coverage: $(BUILD)/coverage/mmtest ## branch coverage of mm/ by the host tests
 	@$(PYTHON) tools/coverage.py $(BUILD)/coverage $(BUILD)/coverage.json

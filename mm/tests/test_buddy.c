@@ -318,6 +318,10 @@ KTEST(buddy, verify_finds_broken_free_lists)
          "two free buddies are not joined");
     POKE(buddy_zone.zone_list[0].next, &page_array[page_count].page_link,
          "free list leads outside the page array");
+    POKE(p->page_link.next, &run->page_link, "free list links disagree");
+    POKE(buddy_zone.zone_list[0].next,
+         (struct list *)((uintptr_t)page_array - sizeof(struct page)),
+         "free list leads outside the page array");
     POKE(buddy_zone.zone_total_pages, 1,
          "blocks do not add up to all managed pages");
     q = buddy_alloc(0);
@@ -373,6 +377,22 @@ KTEST(buddy, verify_ends_on_a_cyclic_list)
     p->page_link.prev = &p->page_link;
     expect("free lists never end");
     p->page_link = saved;
+    buddy_free_run(run, 3);
+    check();
+}
+
+KTEST(buddy, verify_follows_no_wild_links)
+{
+    struct page *run;
+    struct page *p = lone_free_page(&run);
+    struct list local = {&local, &local};
+
+    KT_REQUIRE(p != NULL);
+    POKE(p->page_link.prev, NULL, "free list links disagree");
+    POKE(p->page_link.next, NULL, "free list leads outside the page array");
+    POKE(p->page_link.next, &local, "free list leads outside the page array");
+    POKE(buddy_zone.zone_list[0].next, NULL,
+         "free list leads outside the page array");
     buddy_free_run(run, 3);
     check();
 }

@@ -184,6 +184,81 @@ KTEST(kmem_failure, rescale_of_a_hash_table)
     destroy();
 }
 
+/* A supplier that keeps what it has: giving slabs back helps nobody else. */
+static void *pool;
+
+static void *pool_get(size_t pages, void *arg)
+{
+    void **p = pool;
+
+    (void)pages;
+    (void)arg;
+    if (p != NULL)
+        pool = *p;
+    return p;
+}
+
+static void pool_free(void *addr, size_t pages, void *arg)
+{
+    (void)pages;
+    (void)arg;
+    *(void **)addr = pool;
+    pool = addr;
+}
+
+static const struct kmem_supplier pool_supplier = {pool_get, pool_free, NULL};
+
+static void pool_fill(size_t pages)
+{
+    while (pages-- != 0)
+        pool_free(page_to_virt(buddy_alloc(0)), 1, NULL);
+}
+
+static void pool_drain(void)
+{
+    while (pool != NULL)
+        buddy_free(virt_to_page(pool_get(1, NULL)), 0);
+}
+
+/*
+ * A reap leaves 339 buffers, for which the table is too large; looking for
+ * memory for a smaller one reaps again and leaves 60, for which that one is
+ * too large as well. It is dropped.
+ */
+KTEST(kmem_failure, rescale_overtaken_by_a_reap)
+{
+    struct kmem_cache *rich = kmem_cache_create("t_rich", 500, 0, NULL, NULL);
+    struct kmem_cache *cp;
+    struct kmem_reap_result r;
+
+    pool_fill(700);
+    cp = kmem_cache_create_from("t_fail", 4096, 0, NULL, NULL,
+                                &pool_supplier);
+    KT_REQUIRE(rich != NULL && cp != NULL && test_alloc(cp, 0, 690));
+    KT_EQ(cp->cache_hash_mask + 1, 1024);
+    test_clock_stop();
+    test_obj[690] = kmem_cache_alloc(rich, KM_SLEEP);
+    test_flood();
+    test_free(cp, 60, 60 + 351);
+    kmem_update();
+    kmem_update();
+    test_free(cp, 60 + 351, 690);
+    kmem_cache_free(rich, test_obj[690]);
+    kmem_cache_reap(cp, KMEM_REAP_WS, &r);
+    KT_EQ(r.reap_slabs, 351);
+    KT_EQ(cp->cache_slabs, 60);
+    KT_EQ(rich->cache_slabs, 0);
+    KT_NE(cp->cache_hash_mask + 1, 256);
+    TEST_VERIFY(cp);
+    check_heap(0);
+    test_flood_end();
+    test_clock_start();
+    test_free(cp, 0, 60);
+    test_destroy(cp);
+    test_destroy(rich);
+    pool_drain();
+}
+
 /* ---- kmem_alloc ------------------------------------------------------------------- */
 
 static bool alloc_large(void)

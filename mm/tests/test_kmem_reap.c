@@ -411,6 +411,84 @@ KTEST(kmem, S46_pressure_within_the_working_set_leaves_the_rest)
     end(cp);
 }
 
+KTEST(kmem, S46_pressure_takes_nothing_if_the_interval_is_infinite)
+{
+    struct kmem_cache *cp = make(2);
+    struct kmem_cache *poor = kmem_cache_create("t_poor", 64, 0, NULL, NULL);
+
+    test_flood();
+    test_free(cp, 0, 2 * PER);
+    kmem_ws_interval = KMEM_WS_INFINITE;
+    KT_TRUE(kmem_cache_alloc(poor, KM_NOSLEEP) == NULL);
+    KT_EQ(cp->cache_complete, 2);
+    kmem_ws_interval = KMEM_WS_INFINITE - 1;
+    test_flood_end();
+    test_destroy(poor);
+    end(cp);
+}
+
+/* ---- what else happens meanwhile ------------------------------------------------- */
+
+static void *freed_by_ctor;
+
+/* Somebody frees an object while its cache grows. (In life an interrupt: a
+ * constructor may not use its own cache.) */
+static void freeing_ctor(void *obj, size_t size)
+{
+    (void)obj;
+    (void)size;
+    if (freed_by_ctor != NULL)
+        kmem_cache_free(bystander, freed_by_ctor);
+    freed_by_ctor = NULL;
+}
+
+KTEST(kmem, S35_an_object_freed_while_the_cache_grows_goes_first)
+{
+    size_t n;
+
+    bystander = kmem_cache_create("t_grow", 496 - TEST_WORD, 0, freeing_ctor,
+                                  NULL);
+    n = bystander->cache_slab_chunks;
+    test_alloc(bystander, 0, n);
+    freed_by_ctor = test_obj[3];
+    KT_TRUE(kmem_cache_alloc(bystander, KM_NOSLEEP) == test_obj[3]);
+    KT_EQ(bystander->cache_slabs, 2);
+    KT_EQ(bystander->cache_complete, 1);
+    TEST_VERIFY(bystander);
+    test_free(bystander, 0, n);
+    test_destroy(bystander);
+}
+
+static size_t taken_by_dtor;
+
+/* Somebody allocates while slabs are given up. */
+static void taking_dtor(void *obj, size_t size)
+{
+    (void)obj;
+    (void)size;
+    if (taken_by_dtor < 2 * PER)
+        test_alloc(bystander, taken_by_dtor, taken_by_dtor + 1);
+    taken_by_dtor++;
+}
+
+KTEST(kmem, S43_slabs_taken_while_a_reap_runs_are_left)
+{
+    struct kmem_reap_result r;
+
+    bystander = kmem_cache_create("t_race", 4096, 0, NULL, taking_dtor);
+    test_alloc(bystander, 0, 4);
+    test_free(bystander, 0, 4);
+    taken_by_dtor = 0;
+    kmem_cache_reap(bystander, KMEM_REAP_ALL, &r);
+    KT_EQ(r.reap_slabs, 2); /* and as many were taken meanwhile */
+    KT_EQ(r.reap_kept, 0);
+    KT_EQ(kmem_inuse(bystander), 2);
+    TEST_VERIFY(bystander);
+    taken_by_dtor = 2 * PER;
+    test_free(bystander, 0, 2);
+    test_destroy(bystander);
+}
+
 /* Reaped pages are spoiled by their supplier at once: whoever still needs a
  * header on them, or gives up a page that is not its own, is caught. */
 KTEST(kmem, S47_idle_slabs_keep_their_headers)
@@ -494,6 +572,44 @@ KTEST(kmem, S43_the_interval_can_be_set)
     kmem_update_poll();
     expect(cp, 1, 1, 0);
     test_destroy(cp);
+}
+
+KTEST(kmem, S43_updates_go_on_where_the_interval_says_nothing)
+{
+    static const uint32_t intervals[] = {0, KMEM_WS_INFINITE};
+    struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
+
+    for (size_t i = 0; i < 2; i++) {
+        kmem_ws_interval = intervals[i];
+        kmem_update_poll();
+        test_alloc(cp, 0, PER);
+        test_free(cp, 0, PER);
+        host_clock_ms += 14999;
+        kmem_update_poll();
+        expect(cp, 1, 0, 0);
+        host_clock_ms += 1;
+        kmem_update_poll();
+        expect(cp, 1, 1, 0);
+        kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+        host_clock_ms += 15000;
+        kmem_update_poll();
+        host_clock_ms += 15000;
+        kmem_update_poll();
+        expect(cp, 0, 0, 0);
+    }
+    test_destroy(cp);
+}
+
+KTEST(kmem, S43_time_to_the_next_update)
+{
+    kmem_update_poll();
+    host_clock_ms += 40000;
+    kmem_update_poll();
+    KT_EQ(kmem_update_due(), 5000);
+    host_clock_ms += 4999;
+    KT_EQ(kmem_update_due(), 1);
+    host_clock_ms += 100;
+    KT_EQ(kmem_update_due(), 0);
 }
 
 KTEST(kmem, S43_idle_time_of_complete_slabs)

@@ -244,6 +244,35 @@ KTEST(kmem_stat, whose_address)
                        &index) == NULL);
 }
 
+/* Snapshots of what is broken end, and say what they can. */
+KTEST(kmem_stat, broken_structures_are_survived)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_broken", 4096, 0, NULL, NULL);
+    struct kmem_bufctl *last;
+    struct kmem_slab_stat s;
+    size_t h[2];
+    size_t index;
+    void *lost;
+
+    test_alloc(cp, 0, 3);
+    cp->cache_slabs = 100; /* the list is shorter than its count */
+    KT_TRUE(!kmem_slab_stat(cp, 50, &s));
+    KT_TRUE(kmem_whose(test_obj[2], &s, &index) == cp);
+    lost = kmem_getpages(1, PAGE_SLAB, cp); /* marked, but no slab of it */
+    KT_TRUE(kmem_whose(lost, &s, &index) == NULL);
+    cp->cache_slabs = 3;
+    KT_TRUE(kmem_whose(lost, &s, &index) == NULL);
+    kmem_freepages(lost, 1);
+    last = *kmem_hash_bucket(cp, test_obj[0]);
+    KT_REQUIRE(last->bufctl_next == NULL);
+    last->bufctl_next = last;
+    KT_EQ(kmem_hash_stat(cp, h, 2), 4); /* one more than there can be */
+    last->bufctl_next = NULL;
+    TEST_VERIFY(cp);
+    test_free(cp, 0, 3);
+    test_destroy(cp);
+}
+
 KTEST(kmem_stat, sums_equal_the_supplier)
 {
     struct kmem_cache *cp = kmem_cache_create("t_sum", 4096, 0, NULL, NULL);

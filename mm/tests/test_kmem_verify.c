@@ -154,6 +154,8 @@ static void check_freelist(size_t size)
     POKE(cp, second->bufctl_next, test_slab(cp, 3)->slab_head, what);
     POKE(cp, second->bufctl_next, (void *)((char *)second + 1), what);
     POKE(cp, second->bufctl_next, (void *)sp, what);
+    POKE(cp, second->bufctl_next,
+         (void *)((char *)first + n * cp->cache_chunk), what);
     POKE(cp, second->bufctl_next, (void *)&n, what);
     POKE(cp, sp->slab_head, (void *)&n, what);
     end(cp);
@@ -237,6 +239,22 @@ KTEST(kmem_verify, slab_list_that_leads_astray)
     POKE(cp, cp->cache_null.slab_link.next,
          (struct list *)((char *)cp->cache_null.slab_link.next + 1),
          "slab list leads astray");
+    POKE(cp, test_slab(cp, 1)->slab_link.next, mm_phys_to_virt(64),
+         "slab list leads astray");
+    end(cp);
+}
+
+KTEST(kmem_verify, large_slab_list_that_leads_astray)
+{
+    size_t n;
+    struct kmem_cache *cp = make(1000, &n);
+    struct list local = {&local, &local};
+    struct list **link = &test_slab(cp, 1)->slab_link.next;
+
+    POKE(cp, *link, &local, "slab list leads astray");
+    POKE(cp, *link, mm_phys_to_virt(64), "slab list leads astray");
+    POKE(cp, *link, (struct list *)test_obj[0], "slab list leads astray");
+    POKE(cp, *link, NULL, "slab list leads astray");
     end(cp);
 }
 
@@ -322,12 +340,35 @@ KTEST(kmem_verify, hash_chains)
     POKE(cp, *other, bcp, "bufctl is in the wrong hash bucket");
     POKE(cp, bcp->bufctl_slab, (void *)&n,
          "bufctl points to a slab of another cache");
+    POKE(cp, bcp->bufctl_slab, NULL,
+         "bufctl points to a slab of another cache");
+    POKE(cp, bcp->bufctl_slab->slab_cache, kmem_slab_cache,
+         "slab belongs to another cache");
     POKE(cp, bcp->bufctl_slab, test_slab_of(kmem_bufctl_cache, bcp),
          "bufctl points to a slab of another cache");
     POKE(cp, bcp->bufctl_slab, test_slab(cp, 3),
          "bufctl's address is no chunk of its slab");
     POKE(cp, bcp->bufctl_addr, (char *)bcp->bufctl_addr + 1,
          "bufctl's address is no chunk of its slab");
+    end(cp);
+}
+
+/* The right bucket and a multiple of the chunk, but beyond the slab; and a
+ * slab of another cache. */
+KTEST(kmem_verify, hash_entries_of_other_slabs)
+{
+    size_t n;
+    struct kmem_cache *cp = make(512, &n);
+    struct kmem_cache *other = kmem_cache_create("t_other", 512, 0, NULL, NULL);
+    struct kmem_bufctl *bcp = *kmem_hash_bucket(cp, test_obj[0]);
+    void *obj = kmem_cache_alloc(other, KM_SLEEP);
+
+    POKE(cp, bcp->bufctl_addr, (char *)bcp->bufctl_addr + (64 << 9),
+         "bufctl's address is no chunk of its slab");
+    POKE(cp, bcp->bufctl_slab, test_slab(other, 0),
+         "bufctl points to a slab of another cache");
+    kmem_cache_free(other, obj);
+    test_destroy(other);
     end(cp);
 }
 
@@ -439,11 +480,17 @@ KTEST(kmem_verify, a_broken_cache_breaks_the_heap)
 {
     size_t n;
     struct kmem_cache *cp = make(200, &n);
+    struct kmem_cache *last = kmem_cache_create("t_last", 8, 0, NULL, NULL);
 
     cp->cache_full++;
     expect_heap("count of full slabs is wrong");
     cp->cache_full--;
     expect_heap(NULL);
+    last->cache_full++;
+    expect_heap("count of full slabs is wrong");
+    last->cache_full--;
+    expect_heap(NULL);
+    test_destroy(last);
     end(cp);
 }
 

@@ -141,6 +141,8 @@ KTEST(page, reserved_wins_over_usable_in_any_order)
         {MIB(2) + 10, MIB(2) + 11, false},
         {MIB(1), MIB(4), true},
         {MIB(3) - 1, MIB(3) + 1, false},
+        {MIB(3) + 100000, MIB(3) + 50000, false}, /* nonsense */
+        {MIB(3) + 50000, MIB(3) + 50000, false},
         {MIB(2), MIB(3), true},
     };
     struct machine old;

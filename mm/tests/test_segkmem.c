@@ -91,6 +91,7 @@ KTEST(segkmem, wrong_frees_are_caught)
     KT_PANICS(kmem_freepages(run, 0), "not a run of pages");
     KT_PANICS(kmem_freepages(outside, 1), "not a run of pages");
     KT_PANICS(kmem_freepages(run, SIZE_MAX), "not a run of pages");
+    KT_PANICS(kmem_freepages(run, 3), "not segkmem's");
     KT_PANICS(kmem_freepages(page_to_virt(p), 1), "not segkmem's");
     KT_PANICS(kmem_freepages(page_to_virt(&page_array[0]), 1), "is reserved");
     kmem_freepages(run, 2);
