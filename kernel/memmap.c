@@ -134,7 +134,8 @@ static paddr_t space_for(size_t bytes)
         for (size_t i = 0; i < region_count; i++)
             if (!regions[i].region_usable &&
                 regions[i].region_start < at + bytes &&
-                regions[i].region_end > at && regions[i].region_end < MIB(16))
+                regions[i].region_end > at &&
+                regions[i].region_end < PAGING_MAX_RAM)
                 at = ROUND_UP((paddr_t)regions[i].region_end, PAGE_SIZE);
     return at;
 }
@@ -173,7 +174,7 @@ void memmap_init(const struct multiboot_info *info)
     tables = space_for(bytes);
     array = tables + paging_bytes(frames);
     end = memmap_usable_end(regions, region_count, tables);
-    if (end < tables + bytes || tables + bytes > MIB(16) ||
+    if (end < tables + bytes || tables + bytes > PAGING_MAX_RAM ||
         ((uint64_t)frames << PAGE_SHIFT) < tables + bytes + SPARE_MIN)
         too_little(tables + bytes + SPARE_MIN);
     paging_init(frames, direct(tables));

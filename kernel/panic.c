@@ -21,6 +21,9 @@
 
 #define FRAMES_MAX 24
 
+/* Panics on top of one another that the stack has room for. */
+#define PANICS_MAX 5
+
 /* Of the first panic: later ones are its consequences. */
 static uintptr_t frames[FRAMES_MAX];
 static unsigned frame_count;
@@ -59,7 +62,7 @@ static void begin(void)
     irq_disable();
     cpu_self()->cpu_locks = 0;
     console_panic_mode();
-    if (depth++ >= 3) {
+    if (depth++ >= PANICS_MAX) {
         kprintf("\npanic: too many panics; halted\n");
         console_drain();
         for (;;)
@@ -67,15 +70,29 @@ static void begin(void)
     }
 }
 
-static void headline(const char *text)
+/* What may stand between the quotes of a JSON string; cut if it is too long. */
+static void json_escape(const char *text, char *out, size_t size)
 {
-    char where[64] = "";
+    size_t n = 0;
 
-    if (frame_count != 0)
-        symbol_format(frames[0], where, sizeof(where));
+    for (; *text != '\0' && n + 2 < size; text++) {
+        if (*text == '"' || *text == '\\')
+            out[n++] = '\\';
+        out[n++] = *text >= ' ' && *text < 127 ? *text : '?';
+    }
+    out[n] = '\0';
+}
+
+static void headline(const char *text, uintptr_t pc)
+{
+    char where[64];
+    char escaped[320];
+
+    symbol_format(pc, where, sizeof(where));
     kprintf("\npanic: %s\n", text);
-    debugcon_event("{\"event\":\"panic\",\"text\":\"%s\",\"at\":\"%s\"}", text,
-                   where);
+    json_escape(text, escaped, sizeof(escaped));
+    debugcon_event("{\"event\":\"panic\",\"text\":\"%s\",\"at\":\"%s\"}",
+                   escaped, where);
 }
 
 static void print_registers(const struct trapframe *tf, uint32_t cr2)
@@ -131,7 +148,7 @@ static __attribute__((noreturn)) void vpanic(uintptr_t frame, const char *fmt,
     n = backtrace(frame, pc, FRAMES_MAX);
     if (depth == 1)
         keep_frames(pc, n);
-    headline(text);
+    headline(text, n == 0 ? 0 : pc[0]);
     print_frames(pc, n);
     stop();
 }
@@ -142,6 +159,7 @@ void panic(const char *fmt, ...)
 
     va_start(ap, fmt);
     vpanic(read_ebp(), fmt, ap);
+    va_end(ap);
 }
 
 void x86_panic(const char *fmt, ...)
@@ -150,13 +168,19 @@ void x86_panic(const char *fmt, ...)
 
     va_start(ap, fmt);
     vpanic(read_ebp(), fmt, ap);
+    va_end(ap);
 }
 
-/* A double fault at the edge of the guard page is a stack that overflowed. */
-static bool hit_guard_page(const struct trapframe *tf, uint32_t cr2)
+/* The guard page that a double fault ran into: a stack that overflowed. 0 if it
+ * was something else. */
+static vaddr_t hit_guard_page(const struct trapframe *tf, uint32_t cr2)
 {
-    return tf->vector == TRAP_DOUBLE_FAULT &&
-           cr2 - (uint32_t)boot_stack_guard < PAGE_SIZE;
+    vaddr_t page = cr2 & ~PAGE_MASK;
+
+    if (tf->vector == TRAP_DOUBLE_FAULT &&
+        (page == (vaddr_t)boot_stack_guard || page == gdt_fault_guard()))
+        return page;
+    return 0;
 }
 
 void x86_panic_trap(struct trapframe *tf)
@@ -165,21 +189,23 @@ void x86_panic_trap(struct trapframe *tf)
     uintptr_t pc[FRAMES_MAX];
     char what[96];
     char text[160];
+    vaddr_t guard;
     unsigned n;
 
     begin();
     trap_describe(tf, cr2, what, sizeof(what));
-    if (hit_guard_page(tf, cr2))
+    guard = hit_guard_page(tf, cr2);
+    if (guard != 0)
         snprintf(text, sizeof(text),
-                 "kernel stack overflow: the guard page at %p was hit",
-                 (void *)boot_stack_guard);
+                 "kernel stack overflow: the guard page at 0x%08lx was hit",
+                 (unsigned long)guard);
     else
         snprintf(text, sizeof(text), "%s%s%s", trap_name(tf->vector),
                  what[0] != '\0' ? ": " : "", what);
     n = trap_frames(tf, pc, FRAMES_MAX);
     if (depth == 1)
         keep_frames(pc, n);
-    headline(text);
+    headline(text, n == 0 ? 0 : pc[0]);
     print_registers(tf, cr2);
     print_frames(pc, n);
     stop();

@@ -10,10 +10,16 @@
 #define ACCESS_TSS  0x89 /* present, 32-bit task state, not busy */
 #define FLAGS_FLAT  0xC  /* 4 KiB units, 32-bit */
 
+#define TSS_BUSY (2ull << 40) /* in the descriptor */
+#define NESTED   (1u << 14)   /* EFLAGS.NT: iret would switch tasks */
+
 static uint64_t gdt[5];
 static struct tss boot_tss;
 static struct tss fault_tss;
-static uint8_t fault_stack[8192] __attribute__((aligned(16)));
+
+/* Its first page is a guard page. */
+static uint8_t fault_stack[PAGE_SIZE + 12288]
+    __attribute__((aligned(PAGE_SIZE)));
 
 static uint64_t descriptor(uint32_t base, uint32_t limit, uint8_t access,
                            uint8_t flags)
@@ -81,7 +87,20 @@ void gdt_set_cr3(uint32_t cr3)
     boot_tss.cr3 = cr3;
 }
 
-bool gdt_on_fault_stack(uintptr_t addr)
+void gdt_leave_fault_task(void)
 {
-    return addr - (uintptr_t)fault_stack < sizeof(fault_stack);
+    gdt[GDT_TSS / 8] &= ~TSS_BUSY;
+    gdt[GDT_DF_TSS / 8] &= ~TSS_BUSY;
+    __asm__ volatile("ltr %w0\n\t"
+                     "pushfl\n\t"
+                     "andl %1, (%%esp)\n\t"
+                     "popfl"
+                     :
+                     : "r"(GDT_TSS), "i"(~NESTED)
+                     : "memory", "cc");
+}
+
+vaddr_t gdt_fault_guard(void)
+{
+    return (vaddr_t)fault_stack;
 }

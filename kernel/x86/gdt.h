@@ -33,5 +33,9 @@ const struct tss *gdt_interrupted(void);
 /* The double fault's task takes the page tables in force now. */
 void gdt_set_cr3(uint32_t cr3);
 
-/* The double fault's stack, for backtraces. */
-bool gdt_on_fault_stack(uintptr_t addr);
+/* Leaves the double fault's task for the ordinary one, on the stack in use, so
+ * that the next double fault finds its task free. */
+void gdt_leave_fault_task(void);
+
+/* The page below the double fault's stack, which paging_init takes away. */
+vaddr_t gdt_fault_guard(void);

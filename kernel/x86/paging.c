@@ -99,6 +99,7 @@ void paging_init(size_t frames, void *space)
     write_protect(text_start, text_end);
     write_protect(rodata_start, rodata_end);
     *entry_of((vaddr_t)boot_stack_guard) &= ~PTE_PRESENT;
+    *entry_of(gdt_fault_guard()) &= ~PTE_PRESENT;
     gdt_set_cr3(to_phys(directory));
     write_cr3(to_phys(directory));
 }
@@ -127,7 +128,8 @@ const char *paging_verify(void)
         return "the kernel's text is not write protected";
     if (!protected(rodata_start, rodata_end))
         return "read-only data is not write protected";
-    if (paging_readable((vaddr_t)boot_stack_guard))
-        return "the boot stack has no guard page";
+    if (paging_readable((vaddr_t)boot_stack_guard) ||
+        paging_readable(gdt_fault_guard()))
+        return "a kernel stack has no guard page";
     return NULL;
 }

@@ -74,7 +74,9 @@ void trap_dispatch(struct trapframe *tf)
 
 /* ---- double fault --------------------------------------------------------- */
 
-/* Dresses what the task switch saved up as a trap frame. */
+/* Dresses what the task switch saved up as a trap frame. The report and the
+ * shell after it run on the double fault's stack, which has a guard page too:
+ * another overflow there is another double fault, and starts at its top. */
 void trap_double_fault_report(void)
 {
     const struct tss *t = gdt_interrupted();
@@ -98,6 +100,7 @@ void trap_double_fault_report(void)
         .ss = t->ss,
     };
 
+    gdt_leave_fault_task();
     x86_panic_trap(&tf);
 }
 

@@ -5,7 +5,7 @@
 
 void *test_obj[TEST_OBJS];
 
-/* ---- a page supplier of one's own ------------------------------------------ */
+/* ---- a page supplier of one's own --------------------------------------- */
 
 static void *supply_get(size_t pages, void *arg)
 {
@@ -42,7 +42,7 @@ void test_supply_init(struct test_supply *s, size_t limit)
     };
 }
 
-/* ---- all of memory ------------------------------------------------------------ */
+/* ---- all of memory ------------------------------------------------------ */
 
 /* Blocks taken from buddy, chained through their own first words. */
 struct flood {
@@ -153,7 +153,7 @@ void test_starve_end(void)
     }
 }
 
-/* ---- constructed objects --------------------------------------------------------- */
+/* ---- constructed objects ------------------------------------------------ */
 
 size_t test_ctors;
 size_t test_dtors;
@@ -198,7 +198,7 @@ void test_dtor(void *obj, size_t size)
     memset(obj, 0, size);
 }
 
-/* ---- objects by number -------------------------------------------------------------- */
+/* ---- objects by number -------------------------------------------------- */
 
 bool test_alloc(struct kmem_cache *cp, size_t from, size_t to)
 {
@@ -223,7 +223,7 @@ void test_destroy(struct kmem_cache *cp)
     KT_EQ(kmem_cache_destroy(cp), 0);
 }
 
-/* ---- looking inside ------------------------------------------------------------------- */
+/* ---- looking inside ----------------------------------------------------- */
 
 struct kmem_slab *test_slab_of(struct kmem_cache *cp, const void *buf)
 {
@@ -323,6 +323,33 @@ void test_clock_stop(void)
 void test_clock_start(void)
 {
     kmem_ws_interval = saved_interval;
+}
+
+struct kmem_cache *test_ws_make(size_t slabs)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
+
+    test_clock_stop();
+    if (cp->cache_slab_chunks != TEST_WS_PER)
+        KT_FAIL("not %u objects in a slab", TEST_WS_PER);
+    test_alloc(cp, 0, slabs * TEST_WS_PER);
+    return cp;
+}
+
+void test_ws_end(struct kmem_cache *cp)
+{
+    TEST_VERIFY(cp);
+    test_clock_start();
+    test_destroy(cp);
+}
+
+void test_ws_expect(struct kmem_cache *cp, size_t t, size_t m, size_t l)
+{
+    if (cp->cache_complete != t || cp->cache_ws_min != m ||
+        cp->cache_ws_limit != l)
+        KT_FAIL("T %zu, m %zu, L %zu; want %zu, %zu, %zu",
+                (size_t)cp->cache_complete, (size_t)cp->cache_ws_min,
+                (size_t)cp->cache_ws_limit, t, m, l);
 }
 
 uint32_t test_random(uint32_t *state)

@@ -31,7 +31,7 @@
 #define TEST_MANY(kernel, host) (kernel)
 #endif
 
-/* ---- a page supplier of one's own ------------------------------------------ */
+/* ---- a page supplier of one's own --------------------------------------- */
 
 struct test_supply {
     struct kmem_supplier supply; /* to pass to kmem_cache_create_from */
@@ -46,7 +46,7 @@ struct test_supply {
  * when they come and when they go back. */
 void test_supply_init(struct test_supply *s, size_t limit);
 
-/* ---- all of memory ------------------------------------------------------------ */
+/* ---- all of memory ------------------------------------------------------ */
 
 /* Takes every free page of the machine, what caches could give back included,
  * so that nothing is left. test_flood_release gives `pages` single pages back,
@@ -60,7 +60,7 @@ void test_flood_end(void);
 void test_starve(void);
 void test_starve_end(void);
 
-/* ---- constructed objects --------------------------------------------------------- */
+/* ---- constructed objects ------------------------------------------------ */
 
 extern size_t test_ctors; /* calls since test_constructed_reset */
 extern size_t test_dtors;
@@ -72,7 +72,7 @@ void test_ctor(void *obj, size_t size);
 void test_dtor(void *obj, size_t size);
 bool test_is_constructed(const void *obj, size_t size);
 
-/* ---- objects by number -------------------------------------------------------------- */
+/* ---- objects by number -------------------------------------------------- */
 
 /* Where a case keeps the objects that it has out. */
 #define TEST_OBJS TEST_MANY(4096, 65536)
@@ -87,7 +87,7 @@ void test_free(struct kmem_cache *cp, size_t from, size_t to);
 /* Ends a cache that must be free of objects. */
 void test_destroy(struct kmem_cache *cp);
 
-/* ---- looking inside ------------------------------------------------------------------- */
+/* ---- looking inside ----------------------------------------------------- */
 
 /* The slab of a live object, large or small. */
 struct kmem_slab *test_slab_of(struct kmem_cache *cp, const void *buf);
@@ -105,8 +105,7 @@ struct test_geometry {
 };
 
 /* From the rules alone: sections 2 to 4 of the statements. */
-struct test_geometry test_geometry(size_t size, size_t align,
-                                   bool constructed);
+struct test_geometry test_geometry(size_t size, size_t align, bool constructed);
 
 /* What a cache of that kind would be, no pages taken. */
 struct kmem_cache *test_setup(size_t size, size_t align, bool constructed);
@@ -120,6 +119,15 @@ void test_verify(const char *file, int line, struct kmem_cache *cp);
 /* No working-set update comes by itself between these. */
 void test_clock_stop(void);
 void test_clock_start(void);
+
+/* A cache of objects of 500 bytes, eight in a slab, with `slabs` slabs of them
+ * in test_obj[] and the clock stopped; and its end, when all are free. */
+#define TEST_WS_PER 8
+struct kmem_cache *test_ws_make(size_t slabs);
+void test_ws_end(struct kmem_cache *cp);
+
+/* Complete slabs, the least of them, and the limit must be these. */
+void test_ws_expect(struct kmem_cache *cp, size_t t, size_t m, size_t l);
 
 /* A small generator: the same numbers everywhere. */
 uint32_t test_random(uint32_t *state);

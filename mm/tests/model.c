@@ -81,9 +81,9 @@ void model_init(struct model *m, struct kmem_cache *cp,
     m->model_cache = cp;
     m->model_supply = supply;
     m->model_align = cp->cache_align;
-    m->model_geometry = test_geometry(
-        cp->cache_size, cp->cache_align,
-        cp->cache_ctor != NULL || cp->cache_dtor != NULL);
+    m->model_geometry =
+        test_geometry(cp->cache_size, cp->cache_align,
+                      cp->cache_ctor != NULL || cp->cache_dtor != NULL);
     m->model_hash = m->model_geometry.large ? 64 : 0;
     m->model_allocs = test_stat(cp).stat_allocs;
     m->model_frees = test_stat(cp).stat_frees;
@@ -159,9 +159,8 @@ static size_t slab_of(const struct model *m, const void *obj)
 {
     size_t i = 0;
 
-    while (i < m->model_slabs &&
-           (uintptr_t)obj - m->model_slab[i].model_base >=
-               m->model_geometry.pages * PAGE_SIZE)
+    while (i < m->model_slabs && (uintptr_t)obj - m->model_slab[i].model_base >=
+                                     m->model_geometry.pages * PAGE_SIZE)
         i++;
     return i;
 }
@@ -179,8 +178,7 @@ void model_free(struct model *m, void *obj)
     kmem_cache_free(m->model_cache, obj);
     full = is_full(s);
     s->model_stack[s->model_free++] =
-        (uint16_t)(((uintptr_t)obj - chunk(m, s, 0)) /
-                   m->model_geometry.chunk);
+        (uint16_t)(((uintptr_t)obj - chunk(m, s, 0)) / m->model_geometry.chunk);
     m->model_frees++;
     if (is_complete(m, s)) {
         move(m, i, m->model_slabs - 1);
@@ -288,9 +286,8 @@ static bool compare_freelist(const struct model *m, const struct model_slab *s,
     const struct kmem_bufctl *bcp = sp->slab_head;
 
     for (size_t i = s->model_free; i-- > 0; bcp = bcp->bufctl_next) {
-        if (bcp == NULL ||
-            (uintptr_t)kmem_bufctl_buf(m->model_cache, bcp) !=
-                chunk(m, s, s->model_stack[i])) {
+        if (bcp == NULL || (uintptr_t)kmem_bufctl_buf(m->model_cache, bcp) !=
+                               chunk(m, s, s->model_stack[i])) {
             KT_FAIL("%s: freelist of slab 0x%llx differs",
                     m->model_cache->cache_name,
                     (unsigned long long)s->model_base);

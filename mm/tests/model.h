@@ -16,7 +16,7 @@
 struct model_slab {
     uintptr_t model_base;
     size_t model_colour;
-    size_t model_free;    /* free buffers: entries in the stack */
+    size_t model_free;     /* free buffers: entries in the stack */
     uint16_t *model_stack; /* their numbers, the next to go last */
 };
 

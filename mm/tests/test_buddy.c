@@ -275,7 +275,7 @@ KTEST(buddy, double_free_names_page_and_reason)
 }
 #endif
 
-/* ---- the verifier: each invariant broken, reported, mended ----------------------- */
+/* ---- the verifier: each invariant broken, reported, mended -------------- */
 
 static void expect(const char *what)
 {
@@ -369,8 +369,7 @@ KTEST(buddy, verify_ends_on_a_cyclic_list)
     struct page *p = lone_free_page(&run);
     struct list saved;
 
-    KT_REQUIRE(p != NULL &&
-               buddy_zone.zone_list[0].next == &p->page_link);
+    KT_REQUIRE(p != NULL && buddy_zone.zone_list[0].next == &p->page_link);
     /* The head leads to p, which leads to itself both ways. */
     saved = p->page_link;
     p->page_link.next = &p->page_link;
@@ -397,7 +396,7 @@ KTEST(buddy, verify_follows_no_wild_links)
     check();
 }
 
-/* ---- random traffic ------------------------------------------------------------- */
+/* ---- random traffic ----------------------------------------------------- */
 
 KTEST(buddy, random_blocks_never_overlap)
 {

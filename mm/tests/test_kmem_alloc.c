@@ -219,8 +219,7 @@ KTEST(kmem_alloc, wrong_large_frees_are_caught)
     kmem_free(p, 10000);
     KT_PANICS(kmem_free(p, 10000), "was not allocated so");
     kmem_reap(KMEM_REAP_ALL);
-    kmem_free((void *)kmem_slab_chunk(
-                  test_slab(kmem_size_class(9216), 0), 0),
+    kmem_free((void *)kmem_slab_chunk(test_slab(kmem_size_class(9216), 0), 0),
               9216);
 }
 #endif

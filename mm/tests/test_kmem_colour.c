@@ -26,8 +26,8 @@ static size_t offset(const void *obj)
 static void check_sequence(size_t size, size_t align, size_t slabs,
                            size_t expect_max)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_colour", size, align, NULL,
-                                              NULL);
+    struct kmem_cache *cp =
+        kmem_cache_create("t_colour", size, align, NULL, NULL);
     size_t colours = expect_max / MAX(align, (size_t)8) + 1;
     size_t objs;
 

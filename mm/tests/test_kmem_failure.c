@@ -54,7 +54,7 @@ static size_t fail_nth(bool (*op)(void), void (*undo)(void))
     return TRIES;
 }
 
-/* ---- create ------------------------------------------------------------------ */
+/* ---- create ------------------------------------------------------------- */
 
 static bool create_small(void)
 {
@@ -86,7 +86,7 @@ KTEST(kmem_failure, create_of_a_large_cache)
     KT_EQ(fail_nth(create_large, destroy), 2);
 }
 
-/* ---- grow ---------------------------------------------------------------------- */
+/* ---- grow --------------------------------------------------------------- */
 
 static bool alloc_one(void)
 {
@@ -151,7 +151,7 @@ KTEST(kmem_failure, growth_that_runs_out_of_bufctls_half_way)
     destroy();
 }
 
-/* ---- rescale --------------------------------------------------------------------- */
+/* ---- rescale ------------------------------------------------------------ */
 
 /* From 169 to 170 objects: the object itself may fail, its table may not. */
 static bool alloc_and_rescale(void)
@@ -232,8 +232,7 @@ KTEST(kmem_failure, rescale_overtaken_by_a_reap)
     struct kmem_reap_result r;
 
     pool_fill(700);
-    cp = kmem_cache_create_from("t_fail", 4096, 0, NULL, NULL,
-                                &pool_supplier);
+    cp = kmem_cache_create_from("t_fail", 4096, 0, NULL, NULL, &pool_supplier);
     KT_REQUIRE(rich != NULL && cp != NULL && test_alloc(cp, 0, 690));
     KT_EQ(cp->cache_hash_mask + 1, 1024);
     test_clock_stop();
@@ -259,7 +258,7 @@ KTEST(kmem_failure, rescale_overtaken_by_a_reap)
     pool_drain();
 }
 
-/* ---- kmem_alloc ------------------------------------------------------------------- */
+/* ---- kmem_alloc --------------------------------------------------------- */
 
 static bool alloc_large(void)
 {
@@ -293,7 +292,7 @@ KTEST(kmem_failure, kmem_alloc_of_a_class)
     KT_GE(fail_nth(alloc_class, free_class), 3);
 }
 
-/* ---- a supplier that fails at the n-th call ---------------------------------------- */
+/* ---- a supplier that fails at the n-th call ----------------------------- */
 
 /* Allocates until the supplier, which has `limit` pages, fails; then frees. */
 static void check_supplier(size_t size, size_t limit)
@@ -327,7 +326,7 @@ KTEST(kmem_failure, suppliers_that_run_dry)
     KT_EQ(test_bad, 0);
 }
 
-/* ---- coming up ---------------------------------------------------------------------- */
+/* ---- coming up ---------------------------------------------------------- */
 
 KTEST(kmem_failure, too_early_is_refused)
 {

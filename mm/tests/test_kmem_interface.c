@@ -1,9 +1,9 @@
 /*
- * Statements S-1 to S-14: the interface of the slab allocator (paper, 2.3).
+ * Statements S-1 to S-9: the interface of the slab allocator (paper, 2.3).
  */
 #include "mm/tests/kmem_test.h"
 
-/* ---- create ------------------------------------------------------------------ */
+/* ---- create ------------------------------------------------------------- */
 
 static size_t seen_ctor[2];
 static size_t seen_dtor[2];
@@ -24,10 +24,10 @@ static void note_dtor(void *obj, size_t size)
 
 KTEST(kmem, S1_constructors_get_object_and_size)
 {
-    struct kmem_cache *a = kmem_cache_create("t_a", 24, 0, note_ctor,
-                                             note_dtor);
-    struct kmem_cache *b = kmem_cache_create("t_b", 100, 0, note_ctor,
-                                             note_dtor);
+    struct kmem_cache *a =
+        kmem_cache_create("t_a", 24, 0, note_ctor, note_dtor);
+    struct kmem_cache *b =
+        kmem_cache_create("t_b", 100, 0, note_ctor, note_dtor);
 
     KT_REQUIRE(a != NULL && b != NULL && a != b);
     test_constructed_reset();
@@ -50,7 +50,12 @@ KTEST(kmem, S1_constructors_get_object_and_size)
 KTEST(kmem, S1_create_refuses_bad_names)
 {
     static const char *const bad[] = {
-        "",    "7up", "a b", "a-b", "tab\t", "t.x",
+        "",
+        "7up",
+        "a b",
+        "a-b",
+        "tab\t",
+        "t.x",
         "t_32_characters_are_one_too_many",
     };
     struct kmem_cache *cp;
@@ -60,8 +65,7 @@ KTEST(kmem, S1_create_refuses_bad_names)
             KT_FAIL("accepted \"%s\"", bad[i]);
     KT_TRUE(kmem_cache_create(NULL, 8, 0, NULL, NULL) == NULL);
     KT_TRUE(kmem_cache_create("kmem_slab", 8, 0, NULL, NULL) == NULL);
-    cp = kmem_cache_create("_t31_characters_are_just_enough", 8, 0, NULL,
-                           NULL);
+    cp = kmem_cache_create("_t31_characters_are_just_enough", 8, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);
     KT_TRUE(kmem_cache_find("_t31_characters_are_just_enough") == cp);
     KT_TRUE(kmem_cache_create("_t31_characters_are_just_enough", 8, 0, NULL,
@@ -115,8 +119,8 @@ KTEST(kmem, S1_create_refuses_half_a_supplier)
 KTEST(kmem, S2_alignment_zero_means_eight)
 {
     for (size_t align = 0; align < 8; align = align == 0 ? 1 : 2 * align) {
-        struct kmem_cache *cp = kmem_cache_create("t_align", 20, align, NULL,
-                                                  NULL);
+        struct kmem_cache *cp =
+            kmem_cache_create("t_align", 20, align, NULL, NULL);
 
         KT_REQUIRE(cp != NULL);
         KT_EQ(cp->cache_align, 8);
@@ -127,8 +131,8 @@ KTEST(kmem, S2_alignment_zero_means_eight)
 
 static void check_aligned(size_t size, size_t align)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_align", size, align, NULL,
-                                              NULL);
+    struct kmem_cache *cp =
+        kmem_cache_create("t_align", size, align, NULL, NULL);
     size_t n = 2 * MIN(cp->cache_slab_chunks, (size_t)20) + 1;
 
     if (!test_alloc(cp, 0, n))
@@ -158,7 +162,7 @@ KTEST(kmem, S2_bad_alignments_are_refused)
             KT_FAIL("accepted alignment %zu", bad[i]);
 }
 
-/* ---- alloc and free ------------------------------------------------------------ */
+/* ---- alloc and free ----------------------------------------------------- */
 
 KTEST(kmem, S3_nosleep_gets_null_when_supplier_is_empty)
 {
@@ -189,8 +193,8 @@ KTEST(kmem, S3_nosleep_gets_null_when_supplier_is_empty)
 KTEST(kmem, S3_nosleep_gets_null_when_memory_is_gone)
 {
     struct kmem_cache *small = kmem_cache_create("t_dry_s", 64, 0, NULL, NULL);
-    struct kmem_cache *large = kmem_cache_create("t_dry_l", 1024, 0, NULL,
-                                                 NULL);
+    struct kmem_cache *large =
+        kmem_cache_create("t_dry_l", 1024, 0, NULL, NULL);
     void *a;
     void *b;
 
@@ -284,8 +288,8 @@ KTEST(kmem, S4_objects_are_handed_out_constructed)
 
     test_constructed_reset();
     for (size_t k = 0; k < ARRAY_SIZE(sizes); k++) {
-        struct kmem_cache *cp = kmem_cache_create("t_built", sizes[k], 0,
-                                                  test_ctor, test_dtor);
+        struct kmem_cache *cp =
+            kmem_cache_create("t_built", sizes[k], 0, test_ctor, test_dtor);
         size_t n = cp->cache_slab_chunks + 2;
 
         for (unsigned round = 0; round < 3; round++) {
@@ -303,8 +307,8 @@ KTEST(kmem, S4_objects_are_handed_out_constructed)
 
 KTEST(kmem, S5_pairs_run_no_constructor)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_pairs", 64, 0, test_ctor,
-                                              test_dtor);
+    struct kmem_cache *cp =
+        kmem_cache_create("t_pairs", 64, 0, test_ctor, test_dtor);
     size_t pairs = TEST_MANY(200000, 1000000);
 
     test_constructed_reset();
@@ -321,8 +325,8 @@ KTEST(kmem, S5_pairs_run_no_constructor)
 
 static void check_reap_destroys(size_t size)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_reap", size, 0, test_ctor,
-                                              test_dtor);
+    struct kmem_cache *cp =
+        kmem_cache_create("t_reap", size, 0, test_ctor, test_dtor);
     size_t n = cp->cache_slab_chunks;
     struct kmem_reap_result r;
 
@@ -350,8 +354,8 @@ KTEST(kmem, S5_reap_of_k_slabs_destroys_k_times_n)
 
 KTEST(kmem, S6_no_constructor_while_an_object_is_available)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_avail", 100, 0, test_ctor,
-                                              NULL);
+    struct kmem_cache *cp =
+        kmem_cache_create("t_avail", 100, 0, test_ctor, NULL);
     size_t n = cp->cache_slab_chunks;
 
     test_constructed_reset();
@@ -400,7 +404,7 @@ KTEST(kmem, S7_no_constructor_before_the_slab_is_certain)
     KT_EQ(test_dtors, test_ctors);
 }
 
-/* ---- destroy ------------------------------------------------------------------- */
+/* ---- destroy ------------------------------------------------------------ */
 
 KTEST(kmem, S8_destroy_gives_every_page_back)
 {
@@ -511,10 +515,9 @@ KTEST(kmem, S9_the_allocators_own_caches_stay)
 #ifdef MM_HOST
 KTEST(kmem, S9_use_after_destroy_stops_at_once)
 {
-    struct kmem_cache *small = kmem_cache_create("t_gone_s", 64, 0, NULL,
-                                                 NULL);
-    struct kmem_cache *large = kmem_cache_create("t_gone_l", 640, 0, NULL,
-                                                 NULL);
+    struct kmem_cache *small = kmem_cache_create("t_gone_s", 64, 0, NULL, NULL);
+    struct kmem_cache *large =
+        kmem_cache_create("t_gone_l", 640, 0, NULL, NULL);
 
     test_alloc(small, 0, 1);
     test_free(small, 0, 1);
@@ -526,189 +529,5 @@ KTEST(kmem, S9_use_after_destroy_stops_at_once)
     KT_PANICS(kmem_cache_free(small, test_obj[0]), "cache destroyed: t_gone_s");
     KT_PANICS(kmem_cache_alloc(large, KM_SLEEP), "cache destroyed: t_gone_l");
     KT_PANICS(kmem_cache_free(large, test_obj[1]), "cache destroyed: t_gone_l");
-}
-#endif
-
-/* ---- size classes -------------------------------------------------------------- */
-
-static const uint16_t classes[] = {
-    8,    16,   24,   32,   40,   48,   56,   64,   80,   96,
-    112,  128,  144,  176,  200,  224,  256,  288,  336,  400,
-    448,  504,  584,  680,  816,  1024, 1168, 1360, 1632, 2048,
-    2336, 2728, 3272, 4096, 5456, 6144, 8192, 9216,
-};
-
-KTEST(kmem, S10_classes_are_the_table)
-{
-    size_t n = 0;
-
-    for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
-         cp = kmem_cache_next(cp)) {
-        struct kmem_cache_stat stat = test_stat(cp);
-
-        if (stat.stat_kind != KMEM_KIND_CLASS)
-            continue;
-        KT_REQUIRE(n < ARRAY_SIZE(classes));
-        KT_EQ(stat.stat_size, classes[n]);
-        KT_EQ(stat.stat_chunk, classes[n]);
-        n++;
-    }
-    KT_EQ(n, 38);
-}
-
-KTEST(kmem, S10_every_size_has_the_nearest_class)
-{
-    size_t k = 0;
-
-    for (size_t size = 1; size <= KMEM_MAXBUF; size++) {
-        struct kmem_cache *cp = kmem_size_class(size);
-
-        if (size > classes[k])
-            k++;
-        if (cp == NULL || cp->cache_size != classes[k])
-            KT_FAIL("size %zu: class %zu", size, cp ? cp->cache_size : 0);
-        if (size >= 64)
-            KT_LE(4 * (cp->cache_size - size), cp->cache_size);
-    }
-    KT_TRUE(kmem_size_class(KMEM_MAXBUF + 1) == NULL);
-    KT_TRUE(kmem_size_class(0) == NULL);
-}
-
-KTEST(kmem, S11_class_size_uses_that_class_and_one_more_the_next)
-{
-    for (size_t k = 0; k < ARRAY_SIZE(classes); k++) {
-        struct kmem_cache *cp = kmem_size_class(classes[k]);
-        uint32_t before = cp->cache_allocs;
-        void *buf = kmem_alloc(classes[k], KM_SLEEP);
-
-        KT_EQ(cp->cache_allocs - before, 1);
-        KT_TRUE(test_slab_of(cp, buf)->slab_cache == cp);
-        kmem_free(buf, classes[k]);
-        if (k + 1 == ARRAY_SIZE(classes))
-            break;
-        before = kmem_size_class(classes[k + 1])->cache_allocs;
-        buf = kmem_alloc(classes[k] + 1u, KM_SLEEP);
-        KT_EQ(kmem_size_class(classes[k + 1])->cache_allocs - before, 1);
-        KT_EQ(kmem_inuse(kmem_size_class(classes[k])),
-              cp->cache_allocs - cp->cache_frees);
-        kmem_free(buf, classes[k] + 1u);
-    }
-}
-
-KTEST(kmem, S11_larger_requests_take_whole_pages)
-{
-    struct kmem_large_stat before;
-    struct kmem_large_stat now;
-    uint32_t last = kmem_size_class(KMEM_MAXBUF)->cache_allocs;
-    void *buf;
-
-    kmem_large_stat(&before);
-    buf = kmem_alloc(9217, KM_SLEEP);
-    KT_REQUIRE(buf != NULL);
-    kmem_large_stat(&now);
-    KT_EQ((uintptr_t)buf % PAGE_SIZE, 0);
-    KT_EQ(now.stat_inuse - before.stat_inuse, 1);
-    KT_EQ(now.stat_pages - before.stat_pages, 3);
-    for (unsigned i = 0; i < 3; i++)
-        KT_EQ(virt_to_page(buf)[i].page_state, PAGE_LARGE);
-    KT_NE(virt_to_page(buf)[3].page_state, PAGE_LARGE);
-    kmem_free(buf, 9217);
-    kmem_large_stat(&now);
-    KT_EQ(now.stat_pages, before.stat_pages);
-    KT_EQ(now.stat_frees - before.stat_frees, 1);
-    KT_EQ(kmem_size_class(KMEM_MAXBUF)->cache_allocs, last);
-}
-
-KTEST(kmem, S12_size_zero)
-{
-    struct kmem_large_stat before;
-    struct kmem_large_stat after;
-
-    kmem_large_stat(&before);
-    KT_TRUE(kmem_alloc(0, KM_NOSLEEP) == NULL);
-    KT_TRUE(kmem_alloc(0, KM_SLEEP) == NULL);
-    KT_TRUE(kmem_zalloc(0, KM_SLEEP) == NULL);
-    kmem_free(NULL, 0);
-    kmem_large_stat(&after);
-    KT_EQ(memcmp(&before, &after, sizeof(before)), 0);
-}
-
-/* ---- policy -------------------------------------------------------------------- */
-
-KTEST(kmem, S13_no_limits_and_no_watermarks)
-{
-    struct kmem_cache *cp = kmem_cache_create("t_free", 200, 0, NULL, NULL);
-    size_t n = cp->cache_slab_chunks;
-    size_t objs = MIN((size_t)2000, (size_t)TEST_OBJS);
-
-    test_clock_stop();
-    for (size_t i = 0; i < objs; i++) {
-        test_alloc(cp, i, i + 1);
-        KT_EQ(cp->cache_slabs, i / n + 1);
-    }
-    test_free(cp, 0, objs);
-    for (unsigned i = 0; i < 5; i++)
-        kmem_update();
-    KT_EQ(cp->cache_slabs, (objs - 1) / n + 1);
-    test_alloc(cp, 0, objs);
-    KT_EQ(cp->cache_slabs, (objs - 1) / n + 1);
-    KT_EQ(cp->cache_slab_creates, cp->cache_slabs);
-    test_free(cp, 0, objs);
-    test_clock_start();
-    test_destroy(cp);
-}
-
-static struct kmem_cache *other_cache;
-
-/* While one cache grows, another can be used: no lock of the first is held. */
-static void use_other(void *obj, size_t size)
-{
-    (void)obj;
-    (void)size;
-    kmem_cache_free(other_cache, kmem_cache_alloc(other_cache, KM_SLEEP));
-    test_ctors++;
-}
-
-KTEST(kmem, S14_caches_share_no_state)
-{
-    struct kmem_cache *a = kmem_cache_create("t_a", 100, 0, use_other,
-                                             use_other);
-    struct kmem_cache *b = kmem_cache_create("t_b", 100, 0, NULL, NULL);
-    size_t a_objects;
-
-    KT_REQUIRE(a != NULL && b != NULL);
-    a_objects = a->cache_slab_chunks;
-    other_cache = b;
-    test_constructed_reset();
-    KT_TRUE(&a->cache_lock != &b->cache_lock);
-    test_alloc(a, 0, 1);
-    KT_EQ(test_ctors, a_objects);
-    KT_EQ(b->cache_allocs, test_ctors);
-    test_free(a, 0, 1);
-    test_destroy(a);
-    KT_EQ(test_ctors, 2 * a_objects);
-    KT_EQ(b->cache_allocs, test_ctors);
-    test_destroy(b);
-}
-
-#ifdef MM_HOST
-KTEST(kmem, S14_a_pair_takes_its_own_lock_only)
-{
-    static const size_t sizes[] = {100, 1000};
-
-    for (size_t k = 0; k < ARRAY_SIZE(sizes); k++) {
-        struct kmem_cache *cp = kmem_cache_create("t_lock", sizes[k], 0, NULL,
-                                                  NULL);
-        uint64_t all;
-        uint64_t own;
-
-        kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
-        all = host_locks_taken;
-        own = cp->cache_lock.lock_taken;
-        kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
-        KT_EQ(host_locks_taken - all, 2);
-        KT_EQ(cp->cache_lock.lock_taken - own, 2);
-        test_destroy(cp);
-    }
 }
 #endif

@@ -4,7 +4,7 @@
  */
 #include "mm/tests/kmem_test.h"
 
-/* ---- layout -------------------------------------------------------------------- */
+/* ---- layout ------------------------------------------------------------- */
 
 KTEST(kmem, S29_slab_and_bufctls_come_from_their_own_caches)
 {
@@ -77,12 +77,12 @@ KTEST(kmem, S31_slab_size_table)
     static const struct {
         uint16_t size, pages, objects, left;
     } table[] = {
-        {512, 1, 8, 0},    {520, 2, 15, 392}, {600, 2, 13, 392},
-        {704, 2, 11, 448}, {768, 1, 5, 256},  {1000, 1, 4, 96},
-        {1024, 1, 4, 0},   {1200, 3, 10, 288}, {1504, 3, 8, 256},
-        {2048, 1, 2, 0},   {2400, 3, 5, 288}, {2560, 2, 3, 512},
-        {3000, 3, 4, 288}, {3504, 6, 7, 48},  {5000, 5, 4, 480},
-        {6000, 3, 2, 288}, {7168, 7, 4, 0},   {9000, 7, 3, 1672},
+        {512, 1, 8, 0},     {520, 2, 15, 392},  {600, 2, 13, 392},
+        {704, 2, 11, 448},  {768, 1, 5, 256},   {1000, 1, 4, 96},
+        {1024, 1, 4, 0},    {1200, 3, 10, 288}, {1504, 3, 8, 256},
+        {2048, 1, 2, 0},    {2400, 3, 5, 288},  {2560, 2, 3, 512},
+        {3000, 3, 4, 288},  {3504, 6, 7, 48},   {5000, 5, 4, 480},
+        {6000, 3, 2, 288},  {7168, 7, 4, 0},    {9000, 7, 3, 1672},
         {9216, 7, 3, 1024},
     };
 
@@ -96,20 +96,20 @@ KTEST(kmem, S31_slab_size_table)
     }
 }
 
-/* ---- the hash table ---------------------------------------------------------------- */
+/* ---- the hash table ----------------------------------------------------- */
 
 KTEST(kmem, S32_steps_of_the_rule)
 {
     static const struct {
         uint32_t from, buffers, to;
     } steps[] = {
-        {64, 0, 64},         {64, 126, 64},       {64, 169, 64},
-        {64, 170, 256},      {256, 681, 256},     {256, 682, 1024},
-        {1024, 2729, 1024},  {1024, 2730, 4096},  {4096, 10921, 4096},
+        {64, 0, 64},          {64, 126, 64},        {64, 169, 64},
+        {64, 170, 256},       {256, 681, 256},      {256, 682, 1024},
+        {1024, 2729, 1024},   {1024, 2730, 4096},   {4096, 10921, 4096},
         {4096, 10922, 16384}, {16384, 5460, 16384}, {16384, 5459, 4096},
-        {4096, 1364, 4096},  {4096, 1363, 1024},  {1024, 340, 1024},
-        {1024, 339, 256},    {256, 84, 256},      {256, 83, 64},
-        {256, 0, 64},        {4096, 0, 64},
+        {4096, 1364, 4096},   {4096, 1363, 1024},   {1024, 340, 1024},
+        {1024, 339, 256},     {256, 84, 256},       {256, 83, 64},
+        {256, 0, 64},         {4096, 0, 64},
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
@@ -218,12 +218,12 @@ KTEST(kmem, S32_bucket_is_the_address_without_its_low_bits)
 
 KTEST(kmem, S32_shift_is_the_logarithm_of_the_chunk)
 {
-    static const uint16_t sizes[][2] = {
-        {512, 9}, {1016, 9}, {1024, 10}, {2047, 11}, {5000, 12}, {9216, 13}};
+    static const uint16_t sizes[][2] = {{512, 9},   {1016, 9},  {1024, 10},
+                                        {2047, 11}, {5000, 12}, {9216, 13}};
 
     for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
-        struct kmem_cache *cp = kmem_cache_create("t_shift", sizes[i][0], 0,
-                                                  NULL, NULL);
+        struct kmem_cache *cp =
+            kmem_cache_create("t_shift", sizes[i][0], 0, NULL, NULL);
 
         KT_EQ(cp->cache_hash_shift, sizes[i][1]);
         test_destroy(cp);
@@ -320,14 +320,13 @@ KTEST(kmem, S32_a_table_that_failed_to_grow_grows_later)
     test_destroy(cp);
 }
 
-/* ---- the flag word ---------------------------------------------------------------- */
+/* ---- the flag word ------------------------------------------------------ */
 
 KTEST(kmem, S33_one_word_tells_the_common_case)
 {
-    struct kmem_cache *small = kmem_cache_create("t_small", 64, 0, test_ctor,
-                                                 NULL);
-    struct kmem_cache *large = kmem_cache_create("t_large", 640, 0, NULL,
-                                                 NULL);
+    struct kmem_cache *small =
+        kmem_cache_create("t_small", 64, 0, test_ctor, NULL);
+    struct kmem_cache *large = kmem_cache_create("t_large", 640, 0, NULL, NULL);
 
     KT_EQ(small->cache_flags & KMF_SLOW, 0);
     KT_EQ(large->cache_flags & KMF_SLOW, KMF_HASH);

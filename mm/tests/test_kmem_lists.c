@@ -317,9 +317,9 @@ KTEST(kmem, S40_full_partial_and_complete_in_the_statistics)
     struct kmem_cache *cp = make(6);
     struct kmem_cache_stat stat;
     struct kmem_slab_stat s;
-    static const uint8_t states[] = {
-        KMEM_SLAB_FULL,    KMEM_SLAB_FULL,     KMEM_SLAB_FULL,
-        KMEM_SLAB_PARTIAL, KMEM_SLAB_COMPLETE, KMEM_SLAB_COMPLETE};
+    static const uint8_t states[] = {KMEM_SLAB_FULL,     KMEM_SLAB_FULL,
+                                     KMEM_SLAB_FULL,     KMEM_SLAB_PARTIAL,
+                                     KMEM_SLAB_COMPLETE, KMEM_SLAB_COMPLETE};
 
     test_free(cp, 0, 2 * PER);
     test_free(cp, 2 * PER, 2 * PER + 5);

@@ -5,7 +5,7 @@
  */
 #include "mm/tests/kmem_test.h"
 
-/* ---- SPLAT ------------------------------------------------------------------- */
+/* ---- SPLAT -------------------------------------------------------------- */
 
 /* Random size and power-of-two alignment; what the constructor wrote is there
  * on each object, and everything is given back. */
@@ -14,8 +14,8 @@ static void check_torture(uint32_t *seed, size_t min, size_t max)
     size_t size = min + test_random(seed) % (max - min + 1);
     size_t align = (size_t)8 << test_random(seed) % 10;
     size_t n = 1 + test_random(seed) % 16;
-    struct kmem_cache *cp = kmem_cache_create("t_splat", size, align,
-                                              test_ctor, test_dtor);
+    struct kmem_cache *cp =
+        kmem_cache_create("t_splat", size, align, test_ctor, test_dtor);
 
     if (cp == NULL || !test_alloc(cp, 0, n)) {
         KT_FAIL("size %zu, align %zu", size, align);
@@ -59,8 +59,8 @@ KTEST(kmem_ported, splat_7_slab_align)
     for (size_t align = 8; align <= PAGE_SIZE; align *= 2) {
         for (unsigned i = 0; i < 4; i++) {
             size_t size = 1 + test_random(&seed) % (i < 2 ? 400 : 9000);
-            struct kmem_cache *cp = kmem_cache_create("t_splat", size, align,
-                                                      NULL, NULL);
+            struct kmem_cache *cp =
+                kmem_cache_create("t_splat", size, align, NULL, NULL);
 
             test_alloc(cp, 0, 9);
             for (size_t k = 0; k < 9; k++)
@@ -165,8 +165,8 @@ KTEST(kmem_ported, splat_11_slab_overcommit)
  * comes back. */
 KTEST(kmem_ported, splat_13_slab_reclaim)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_splat", KIB(128), 0, NULL,
-                                              NULL);
+    struct kmem_cache *cp =
+        kmem_cache_create("t_splat", KIB(128), 0, NULL, NULL);
     size_t n = TEST_MANY(16, 64);
     size_t slabs;
 
@@ -180,7 +180,7 @@ KTEST(kmem_ported, splat_13_slab_reclaim)
     test_destroy(cp);
 }
 
-/* ---- HelenOS ------------------------------------------------------------------- */
+/* ---- HelenOS ------------------------------------------------------------ */
 
 static void mark(void **obj, size_t i)
 {
@@ -277,7 +277,7 @@ KTEST(kmem_ported, helenos_slab2)
     test_destroy(b);
 }
 
-/* ---- libumem ---------------------------------------------------------------------- */
+/* ---- libumem ------------------------------------------------------------ */
 
 static const char *numbered(const char *name, unsigned i)
 {
@@ -398,8 +398,8 @@ KTEST(kmem_ported, soak_returns_every_page)
     pages = buddy_free_pages();
     for (unsigned round = 0; round < TEST_MANY(3, 20); round++) {
         for (size_t k = 0; k < ARRAY_SIZE(sizes); k++) {
-            struct kmem_cache *cp = kmem_cache_create("t_soak", sizes[k], 0,
-                                                      NULL, NULL);
+            struct kmem_cache *cp =
+                kmem_cache_create("t_soak", sizes[k], 0, NULL, NULL);
             size_t n = 1 + test_random(&seed) % 300;
 
             test_alloc(cp, 0, n);

@@ -44,8 +44,8 @@ KTEST(kmem, S16_header_is_the_end_of_the_page)
     static const size_t sizes[] = {8, 24, 100, 200, 504};
 
     for (size_t k = 0; k < ARRAY_SIZE(sizes); k++) {
-        struct kmem_cache *cp = kmem_cache_create("t_header", sizes[k], 0,
-                                                  NULL, NULL);
+        struct kmem_cache *cp =
+            kmem_cache_create("t_header", sizes[k], 0, NULL, NULL);
         size_t n = 2 * cp->cache_slab_chunks;
 
         if (!test_alloc(cp, 0, n))
@@ -53,8 +53,7 @@ KTEST(kmem, S16_header_is_the_end_of_the_page)
         for (size_t i = 0; i < n; i++) {
             uintptr_t addr = (uintptr_t)test_obj[i];
             struct kmem_slab *sp =
-                (struct kmem_slab *)((addr & ~(uintptr_t)4095) + 4096 -
-                                     TEST_H);
+                (struct kmem_slab *)((addr & ~(uintptr_t)4095) + 4096 - TEST_H);
 
             KT_TRUE(sp->slab_cache == cp);
             KT_EQ(KT_PTR(sp->slab_base), addr & ~(uintptr_t)4095);
@@ -80,8 +79,8 @@ KTEST(kmem, S18_free_buffers_are_their_own_control_blocks)
     test_alloc(cp, 0, 1);
     sp = test_slab_of(cp, test_obj[0]);
     for (bcp = sp->slab_head; bcp != NULL; bcp = bcp->bufctl_next, i++) {
-        KT_TRUE((const char *)bcp == (char *)sp->slab_base + i * 40 + 40 -
-                                         TEST_WORD);
+        KT_TRUE((const char *)bcp ==
+                (char *)sp->slab_base + i * 40 + 40 - TEST_WORD);
         KT_TRUE(kmem_bufctl_buf(cp, bcp) == kmem_slab_chunk(sp, i));
     }
     KT_EQ(i, sp->slab_chunks);
@@ -110,9 +109,9 @@ KTEST(kmem, S19_only_the_last_word_of_a_free_buffer_changes)
         KT_EQ(a[i], 0x11);
         KT_EQ(b[i], 0x22);
     }
-    memcpy(&link, b + chunk - TEST_WORD, TEST_WORD);
+    link = *(void **)(b + chunk - TEST_WORD);
     KT_TRUE(link == a + chunk - TEST_WORD);
-    memcpy(&link, a + chunk - TEST_WORD, TEST_WORD);
+    link = *(void **)(a + chunk - TEST_WORD);
     KT_TRUE(link == (uint8_t *)test_obj[1] + 2 * chunk - TEST_WORD);
     test_destroy(cp);
 }
@@ -152,8 +151,7 @@ KTEST(kmem, S20_constructed_objects_have_an_extra_word)
 
 KTEST(kmem, S20_a_destructor_alone_needs_the_word_too)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_dtor", 24, 0, NULL,
-                                              test_dtor);
+    struct kmem_cache *cp = kmem_cache_create("t_dtor", 24, 0, NULL, test_dtor);
 
     KT_REQUIRE(cp != NULL);
     KT_EQ(cp->cache_chunk, 32);
@@ -162,8 +160,8 @@ KTEST(kmem, S20_a_destructor_alone_needs_the_word_too)
 
 static void check_kept(size_t size)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_kept", size, 0, test_ctor,
-                                              test_dtor);
+    struct kmem_cache *cp =
+        kmem_cache_create("t_kept", size, 0, test_ctor, test_dtor);
 
     test_alloc(cp, 0, 2);
     test_free(cp, 0, 1);

@@ -5,8 +5,8 @@
 
 KTEST(kmem_stat, geometry_and_identity)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_stat", 100, 16, test_ctor,
-                                              test_dtor);
+    struct kmem_cache *cp =
+        kmem_cache_create("t_stat", 100, 16, test_ctor, test_dtor);
     struct kmem_cache_stat s = test_stat(cp);
     struct test_geometry g = test_geometry(100, 16, true);
 
@@ -43,8 +43,8 @@ KTEST(kmem_stat, flags_of_a_large_cache_with_a_supplier)
 
 KTEST(kmem_stat, objects_slabs_and_traffic)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_stat", 200, 0, test_ctor,
-                                              NULL);
+    struct kmem_cache *cp =
+        kmem_cache_create("t_stat", 200, 0, test_ctor, NULL);
     size_t n = cp->cache_slab_chunks;
     struct kmem_cache_stat s;
 
@@ -208,7 +208,7 @@ static void check_whose(size_t size)
 {
     struct kmem_cache *cp = kmem_cache_create("t_whose", size, 0, NULL, NULL);
     size_t n = cp->cache_slab_chunks;
-    struct kmem_slab_stat s;
+    struct kmem_slab_stat s = {0};
     size_t index;
     char *base;
 
@@ -240,8 +240,8 @@ KTEST(kmem_stat, whose_address)
     check_whose(200);
     check_whose(1500);
     KT_TRUE(kmem_whose(mm_phys_to_virt(0), &s, &index) == NULL);
-    KT_TRUE(kmem_whose(mm_phys_to_virt(page_count << PAGE_SHIFT), &s,
-                       &index) == NULL);
+    KT_TRUE(kmem_whose(mm_phys_to_virt(page_count << PAGE_SHIFT), &s, &index) ==
+            NULL);
 }
 
 /* Snapshots of what is broken end, and say what they can. */
@@ -288,8 +288,8 @@ KTEST(kmem_stat, sums_equal_the_supplier)
     kmem_large_stat(&large);
     segkmem_stat(&seg);
     KT_EQ(bytes / PAGE_SIZE + large.stat_pages, seg.stat_pages);
-    KT_EQ(seg.stat_pages, seg.stat_slab_pages + seg.stat_hash_pages +
-                              seg.stat_large_pages);
+    KT_EQ(seg.stat_pages,
+          seg.stat_slab_pages + seg.stat_hash_pages + seg.stat_large_pages);
     kmem_free(buf, 50000);
     test_free(cp, 0, 200);
     test_destroy(cp);

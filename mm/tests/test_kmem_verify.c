@@ -28,8 +28,7 @@ static void expect(struct kmem_cache *cp, const char *what, int line)
 /* Four slabs: full, full, partial (2 out), complete. */
 static struct kmem_cache *make(size_t size, size_t *n)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_verify", size, 0, NULL,
-                                              NULL);
+    struct kmem_cache *cp = kmem_cache_create("t_verify", size, 0, NULL, NULL);
 
     *n = cp->cache_slab_chunks;
     test_alloc(cp, 0, 4 * *n);
@@ -59,8 +58,7 @@ static void check_geometry(size_t size)
          "chunk is not a multiple of the alignment");
     POKE(cp, cp->cache_slab_chunks, n + 1,
          "chunks and colour do not fit the slab");
-    POKE(cp, cp->cache_slab_chunks, 0,
-         "chunks and colour do not fit the slab");
+    POKE(cp, cp->cache_slab_chunks, 0, "chunks and colour do not fit the slab");
     POKE(cp, cp->cache_colour_max, cp->cache_colour_max + 512,
          "chunks and colour do not fit the slab");
     POKE(cp, cp->cache_colour, cp->cache_colour_max + 8,
@@ -137,7 +135,7 @@ KTEST(kmem_verify, pages_of_a_large_slab)
     end(cp);
 }
 
-/* ---- freelists ------------------------------------------------------------------- */
+/* ---- freelists ---------------------------------------------------------- */
 
 static void check_freelist(size_t size)
 {
@@ -148,14 +146,14 @@ static void check_freelist(size_t size)
     struct kmem_bufctl *second = first->bufctl_next;
     const char *what = "freelist does not match the reference count";
 
-    POKE(cp, second->bufctl_next, first, what);  /* a circle */
-    POKE(cp, first->bufctl_next, first, what);   /* a smaller one */
-    POKE(cp, first->bufctl_next, NULL, what);    /* cut short */
+    POKE(cp, second->bufctl_next, first, what); /* a circle */
+    POKE(cp, first->bufctl_next, first, what);  /* a smaller one */
+    POKE(cp, first->bufctl_next, NULL, what);   /* cut short */
     POKE(cp, second->bufctl_next, test_slab(cp, 3)->slab_head, what);
     POKE(cp, second->bufctl_next, (void *)((char *)second + 1), what);
     POKE(cp, second->bufctl_next, (void *)sp, what);
-    POKE(cp, second->bufctl_next,
-         (void *)((char *)first + n * cp->cache_chunk), what);
+    POKE(cp, second->bufctl_next, (void *)((char *)first + n * cp->cache_chunk),
+         what);
     POKE(cp, second->bufctl_next, (void *)&n, what);
     POKE(cp, sp->slab_head, (void *)&n, what);
     end(cp);
@@ -195,7 +193,7 @@ KTEST(kmem_verify, a_buffer_twice_on_a_freelist)
     end(cp);
 }
 
-/* ---- the slab list ------------------------------------------------------------------ */
+/* ---- the slab list ------------------------------------------------------ */
 
 static void check_list(size_t size)
 {
@@ -323,7 +321,7 @@ KTEST(kmem_verify, freelist_pointer_of_an_exhausted_cache)
     test_destroy(cp);
 }
 
-/* ---- the hash table ----------------------------------------------------------------- */
+/* ---- the hash table ----------------------------------------------------- */
 
 KTEST(kmem_verify, hash_chains)
 {
@@ -424,7 +422,8 @@ KTEST(kmem_verify, buffer_twice_in_the_hash_table)
     b = *kmem_hash_bucket(cp, test_obj[1]);
     while (b->bufctl_addr != test_obj[1])
         b = b->bufctl_next;
-    if (kmem_hash_bucket(cp, test_obj[0]) == kmem_hash_bucket(cp, test_obj[1])) {
+    if (kmem_hash_bucket(cp, test_obj[0]) ==
+        kmem_hash_bucket(cp, test_obj[1])) {
         b->bufctl_addr = test_obj[0];
         KT_TRUE(kmem_cache_verify(cp, &where) != NULL);
         b->bufctl_addr = test_obj[1];
@@ -439,7 +438,7 @@ KTEST(kmem_verify, buffer_twice_in_the_hash_table)
     test_destroy(cp);
 }
 
-/* ---- the whole heap ------------------------------------------------------------------ */
+/* ---- the whole heap ----------------------------------------------------- */
 
 static void expect_heap(const char *what)
 {

@@ -180,8 +180,8 @@ KTEST(page, memory_above_the_limit_is_counted_as_unused)
 /* No buddy of a block lies outside the array, whatever its length. */
 KTEST(page, arrays_of_any_length)
 {
-    static const size_t lengths[] = {257, 300, 511, 512, 1023, 1024, 1025,
-                                     2047, 2049, 4097};
+    static const size_t lengths[] = {257,  300,  511,  512,  1023,
+                                     1024, 1025, 2047, 2049, 4097};
 
     for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
         const struct mem_region map = {0, 1ull << 32, true};

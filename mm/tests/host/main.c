@@ -34,7 +34,7 @@
 #ifndef CASE_SECONDS
 #define CASE_SECONDS 60 /* a case that takes longer hangs */
 #endif
-#define REPORT_MAX   4096
+#define REPORT_MAX 4096
 
 #ifdef CONFIG_COVERAGE
 void __gcov_dump(void);
@@ -57,7 +57,7 @@ void ktest_fail(const char *file, int line, const char *fmt, ...)
     printf("\n");
 }
 
-/* ---- one case ---------------------------------------------------------------- */
+/* ---- one case ----------------------------------------------------------- */
 
 struct held {
     size_t pages;
@@ -174,7 +174,7 @@ static void run_case(void **state)
         fail_msg("%s", report);
 }
 
-/* ---- which cases --------------------------------------------------------------- */
+/* ---- which cases -------------------------------------------------------- */
 
 static bool named(const struct ktest *t, const char *what)
 {
@@ -214,9 +214,8 @@ static int run_cases(int argc, char **argv)
             continue;
         name = malloc(strlen(t->ktest_suite) + strlen(t->ktest_name) + 2);
         sprintf(name, "%s.%s", t->ktest_suite, t->ktest_name);
-        tests[n++] = (struct CMUnitTest){.name = name,
-                                         .test_func = run_case,
-                                         .initial_state = (void *)t};
+        tests[n++] = (struct CMUnitTest){
+            .name = name, .test_func = run_case, .initial_state = (void *)t};
     }
     if (n == 0) {
         fprintf(stderr, "mmtest: no such suite or case; -l lists them\n");

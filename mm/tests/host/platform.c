@@ -24,7 +24,7 @@ jmp_buf host_panic_jump;
 bool host_panic_expected;
 char host_panic_text[256];
 
-/* ---- locks --------------------------------------------------------------- */
+/* ---- locks -------------------------------------------------------------- */
 
 #define LOCKS_MAX 8
 
@@ -73,7 +73,7 @@ void host_check_unlocked(const char *when)
         lock_error(when, held[held_count - 1]);
 }
 
-/* ---- clock, waiting, printing ---------------------------------------------- */
+/* ---- clock, waiting, printing ------------------------------------------- */
 
 uint64_t mm_clock_ms(void)
 {
@@ -117,7 +117,7 @@ unsigned mm_backtrace(uintptr_t *pc, unsigned max)
     return i;
 }
 
-/* ---- panic ------------------------------------------------------------------- */
+/* ---- panic -------------------------------------------------------------- */
 
 void mm_panic(const char *fmt, ...)
 {
@@ -141,11 +141,11 @@ void host_panic_check(const char *file, int line, const char *text)
     if (host_panic_text[0] == '\0')
         ktest_fail(file, line, "no panic; expected \"%s\"", text);
     else if (strstr(host_panic_text, text) == NULL)
-        ktest_fail(file, line, "panic \"%s\"; expected \"%s\"",
-                   host_panic_text, text);
+        ktest_fail(file, line, "panic \"%s\"; expected \"%s\"", host_panic_text,
+                   text);
 }
 
-/* ---- memory -------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------- */
 
 /* A machine with the usual hole below 1 MiB and another, higher up, whose
  * edges are not on page boundaries. */

@@ -14,13 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CUSTOM       24  /* caches that come and go */
-#define CLASSES      38  /* those of kmem_alloc */
-#define SLOTS        (CUSTOM + CLASSES)
-#define LIVE_MAX     600 /* objects out of a cache */
-#define CACHE_BYTES  KIB(512)
-#define COMPARE_OPS  64   /* one cache is compared after so many operations */
-#define VERIFY_OPS   5000 /* everything is verified after so many */
+#define CUSTOM      24 /* caches that come and go */
+#define CLASSES     38 /* those of kmem_alloc */
+#define SLOTS       (CUSTOM + CLASSES)
+#define LIVE_MAX    600 /* objects out of a cache */
+#define CACHE_BYTES KIB(512)
+#define COMPARE_OPS 64   /* one cache is compared after so many operations */
+#define VERIFY_OPS  5000 /* everything is verified after so many */
 
 struct object {
     void *object_addr;
@@ -54,7 +54,7 @@ static size_t below(size_t n)
     return (size_t)(random_number() % n);
 }
 
-/* ---- objects --------------------------------------------------------------- */
+/* ---- objects ------------------------------------------------------------ */
 
 static bool constructed(const struct slot *s)
 {
@@ -143,7 +143,7 @@ static void do_large(void)
     kmem_free(buf, size);
 }
 
-/* ---- caches ------------------------------------------------------------------ */
+/* ---- caches ------------------------------------------------------------- */
 
 static size_t random_size(void)
 {
@@ -173,10 +173,10 @@ static void create(struct slot *s)
     snprintf(name, sizeof(name), "trace_%llu", (unsigned long long)++serial);
     test_supply_init(&s->slot_supply,
                      below(2) == 0 ? 4 + below(60) : MODEL_SLABS * 128);
-    s->slot_cache = kmem_cache_create_from(
-        name, size, shift == 0 ? 0 : (size_t)1 << shift,
-        ctor ? test_ctor : NULL, ctor ? test_dtor : NULL,
-        supplied ? &s->slot_supply.supply : NULL);
+    s->slot_cache =
+        kmem_cache_create_from(name, size, shift == 0 ? 0 : (size_t)1 << shift,
+                               ctor ? test_ctor : NULL, ctor ? test_dtor : NULL,
+                               supplied ? &s->slot_supply.supply : NULL);
     if (s->slot_cache == NULL) {
         KT_FAIL("no cache of %zu bytes", size);
         return;
@@ -184,8 +184,9 @@ static void create(struct slot *s)
     model_init(&s->slot_model, s->slot_cache,
                supplied ? &s->slot_supply : NULL);
     s->slot_live = 0;
-    s->slot_max = MIN((size_t)LIVE_MAX,
-                      MAX((size_t)12, CACHE_BYTES / s->slot_cache->cache_chunk));
+    s->slot_max =
+        MIN((size_t)LIVE_MAX,
+            MAX((size_t)12, CACHE_BYTES / s->slot_cache->cache_chunk));
 }
 
 static void destroy(struct slot *s)
@@ -200,7 +201,7 @@ static void destroy(struct slot *s)
     s->slot_cache = NULL;
 }
 
-/* ---- all caches ----------------------------------------------------------------- */
+/* ---- all caches --------------------------------------------------------- */
 
 static void update_all(void)
 {
@@ -273,7 +274,7 @@ static void verify_all(void)
     check_own_caches();
 }
 
-/* ---- the trace -------------------------------------------------------------------- */
+/* ---- the trace ---------------------------------------------------------- */
 
 /* Phases in which memory fills, is in balance, and drains. */
 static unsigned alloc_share(uint64_t op)

@@ -125,7 +125,7 @@ def build_base(tree, objects):
 
 
 def check_killers(program, mutants):
-    """A case that fails anyway kills nothing; nor does one that is not there."""
+    """A case that fails anyway kills nothing; nor does a missing one."""
     killers = sorted({m[5] for m in mutants})
     bad = [k for k in killers if not run(program, killer_arguments(k))]
     if bad:

@@ -1,0 +1,242 @@
+/*
+ * Statements S-45 to S-47: who asks for memory back, when, and what must stay
+ * as it is meanwhile (paper, 3.4).
+ */
+#include "mm/tests/kmem_test.h"
+
+/* ---- reap as a service -------------------------------------------------- */
+
+static size_t nested_reaps;
+static int nested_destroy;
+static struct kmem_cache *bystander;
+
+static void reaping_dtor(void *obj, size_t size)
+{
+    (void)obj;
+    (void)size;
+    nested_reaps += kmem_reap(KMEM_REAP_ALL);
+    nested_destroy = kmem_cache_destroy(bystander);
+    test_dtors++;
+}
+
+KTEST(kmem, S45_a_second_reap_is_ignored_until_the_first_is_done)
+{
+    struct kmem_cache *cp;
+
+    bystander = kmem_cache_create("t_by", 100, 0, NULL, NULL);
+    cp = kmem_cache_create("t_reaping", 1000, 0, NULL, reaping_dtor);
+    KT_REQUIRE(bystander != NULL && cp != NULL);
+    test_alloc(bystander, 0, 1);
+    test_free(bystander, 0, 1);
+    test_alloc(cp, 0, 1);
+    test_free(cp, 0, 1);
+    test_constructed_reset();
+    nested_reaps = 0;
+    nested_destroy = 0;
+    KT_NE(kmem_reap(KMEM_REAP_ALL), 0);
+    KT_NE(test_dtors, 0);
+    KT_EQ(nested_reaps, 0);
+    KT_EQ(nested_destroy, -KMEM_EAGAIN);
+    KT_EQ(bystander->cache_slabs, 0); /* the first one got there */
+    KT_TRUE(kmem_cache_find("t_by") == bystander);
+    test_destroy(bystander);
+    bystander = NULL;
+    test_destroy(cp);
+}
+
+KTEST(kmem, S45_reap_goes_through_every_cache)
+{
+    struct kmem_cache *a = kmem_cache_create("t_a", 500, 0, NULL, NULL);
+    struct kmem_cache *b = kmem_cache_create("t_b", 1000, 0, NULL, NULL);
+    size_t pages;
+
+    kmem_reap(KMEM_REAP_ALL);
+    test_alloc(a, 0, 1);
+    test_alloc(b, 1, 2);
+    test_free(a, 0, 1);
+    test_free(b, 1, 2);
+    pages = kmem_reap(KMEM_REAP_ALL);
+    KT_GE(pages, 2);
+    KT_LE(pages, 4); /* and perhaps the slabs of kmem_slab, kmem_bufctl */
+    KT_EQ(a->cache_slabs, 0);
+    KT_EQ(b->cache_slabs, 0);
+    KT_EQ(kmem_reap(KMEM_REAP_ALL), 0);
+    test_destroy(a);
+    test_destroy(b);
+}
+
+/* Buddy is dry, one cache has complete slabs: another gets their pages. */
+static void check_pressure(enum kmem_reap_mode mode)
+{
+    struct kmem_cache *rich = kmem_cache_create("t_rich", 500, 0, NULL, NULL);
+    struct kmem_cache *poor = kmem_cache_create("t_poor", 64, 0, NULL, NULL);
+    struct buddy_stat before;
+    struct buddy_stat after;
+    void *obj;
+
+    test_clock_stop();
+    test_alloc(rich, 0, 2 * TEST_WS_PER);
+    test_flood();
+    test_free(rich, 0, 2 * TEST_WS_PER);
+    if (mode == KMEM_REAP_WS) {
+        kmem_update();
+        kmem_update();
+    }
+    buddy_stat(&before);
+    obj = kmem_cache_alloc(poor, KM_NOSLEEP);
+    buddy_stat(&after);
+    KT_TRUE(obj != NULL);
+    KT_EQ(after.stat_pressures - before.stat_pressures, 1);
+    KT_EQ(after.stat_failures, before.stat_failures);
+    KT_EQ(poor->cache_fails, 0);
+    KT_EQ(rich->cache_slabs, 0);
+    KT_EQ(buddy_free_pages(), 1);
+    if (obj != NULL)
+        kmem_cache_free(poor, obj);
+    test_flood_end();
+    test_clock_start();
+    test_destroy(rich);
+    test_destroy(poor);
+}
+
+KTEST(kmem, S46_a_dry_supplier_reaps_once_and_retries)
+{
+    check_pressure(KMEM_REAP_WS);
+}
+
+KTEST(kmem, S46_pressure_breaks_the_working_set_before_it_fails)
+{
+    check_pressure(KMEM_REAP_ALL);
+}
+
+KTEST(kmem, S46_pressure_within_the_working_set_leaves_the_rest)
+{
+    struct kmem_cache *cp = test_ws_make(4);
+    struct kmem_cache *poor = kmem_cache_create("t_poor", 64, 0, NULL, NULL);
+    void *obj;
+
+    test_free(cp, 0, 4 * TEST_WS_PER);
+    kmem_update();
+    test_alloc(cp, 0, 2 * TEST_WS_PER);
+    test_flood(); /* reaps: what was complete is gone */
+    test_free(cp, 0, 2 * TEST_WS_PER);
+    kmem_update();
+    test_alloc(cp, 0, TEST_WS_PER);
+    test_free(cp, 0, TEST_WS_PER);
+    kmem_update();
+    test_ws_expect(cp, 2, 2, 1);
+    obj = kmem_cache_alloc(poor, KM_NOSLEEP);
+    KT_TRUE(obj != NULL);
+    test_ws_expect(cp, 1, 1, 0);
+    if (obj != NULL)
+        kmem_cache_free(poor, obj);
+    test_flood_end();
+    test_destroy(poor);
+    test_ws_end(cp);
+}
+
+KTEST(kmem, S46_pressure_takes_nothing_if_the_interval_is_infinite)
+{
+    struct kmem_cache *cp = test_ws_make(2);
+    struct kmem_cache *poor = kmem_cache_create("t_poor", 64, 0, NULL, NULL);
+
+    test_flood();
+    test_free(cp, 0, 2 * TEST_WS_PER);
+    kmem_ws_interval = KMEM_WS_INFINITE;
+    KT_TRUE(kmem_cache_alloc(poor, KM_NOSLEEP) == NULL);
+    KT_EQ(cp->cache_complete, 2);
+    kmem_ws_interval = KMEM_WS_INFINITE - 1;
+    test_flood_end();
+    test_destroy(poor);
+    test_ws_end(cp);
+}
+
+/* ---- what else happens meanwhile ---------------------------------------- */
+
+static void *freed_by_ctor;
+
+/* Somebody frees an object while its cache grows. (In life an interrupt: a
+ * constructor may not use its own cache.) */
+static void freeing_ctor(void *obj, size_t size)
+{
+    (void)obj;
+    (void)size;
+    if (freed_by_ctor != NULL)
+        kmem_cache_free(bystander, freed_by_ctor);
+    freed_by_ctor = NULL;
+}
+
+KTEST(kmem, S35_an_object_freed_while_the_cache_grows_goes_first)
+{
+    size_t n;
+
+    bystander =
+        kmem_cache_create("t_grow", 496 - TEST_WORD, 0, freeing_ctor, NULL);
+    n = bystander->cache_slab_chunks;
+    test_alloc(bystander, 0, n);
+    freed_by_ctor = test_obj[3];
+    KT_TRUE(kmem_cache_alloc(bystander, KM_NOSLEEP) == test_obj[3]);
+    KT_EQ(bystander->cache_slabs, 2);
+    KT_EQ(bystander->cache_complete, 1);
+    TEST_VERIFY(bystander);
+    test_free(bystander, 0, n);
+    test_destroy(bystander);
+}
+
+static size_t taken_by_dtor;
+
+/* Somebody allocates while slabs are given up. */
+static void taking_dtor(void *obj, size_t size)
+{
+    (void)obj;
+    (void)size;
+    if (taken_by_dtor < 2 * TEST_WS_PER)
+        test_alloc(bystander, taken_by_dtor, taken_by_dtor + 1);
+    taken_by_dtor++;
+}
+
+KTEST(kmem, S43_slabs_taken_while_a_reap_runs_are_left)
+{
+    struct kmem_reap_result r;
+
+    bystander = kmem_cache_create("t_race", 4096, 0, NULL, taking_dtor);
+    test_alloc(bystander, 0, 4);
+    test_free(bystander, 0, 4);
+    taken_by_dtor = 0;
+    kmem_cache_reap(bystander, KMEM_REAP_ALL, &r);
+    KT_EQ(r.reap_slabs, 2); /* and as many were taken meanwhile */
+    KT_EQ(r.reap_kept, 0);
+    KT_EQ(kmem_inuse(bystander), 2);
+    TEST_VERIFY(bystander);
+    taken_by_dtor = 2 * TEST_WS_PER;
+    test_free(bystander, 0, 2);
+    test_destroy(bystander);
+}
+
+/* Reaped pages are spoiled by their supplier at once: whoever still needs a
+ * header on them, or gives up a page that is not its own, is caught. */
+KTEST(kmem, S47_idle_slabs_keep_their_headers)
+{
+    struct test_supply s;
+    struct kmem_cache *cp;
+    struct kmem_slab *sp;
+
+    test_supply_init(&s, 10);
+    cp = kmem_cache_create_from("t_idle", 500, 0, NULL, NULL, &s.supply);
+    test_alloc(cp, 0, 3 * TEST_WS_PER);
+    test_free(cp, 0, 3 * TEST_WS_PER);
+    kmem_update();
+    kmem_cache_reap(cp, KMEM_REAP_DRY, NULL);
+    for (size_t i = 0; i < 3; i++) {
+        sp = test_slab(cp, i);
+        KT_TRUE(sp->slab_cache == cp && kmem_slab_of(sp->slab_base) == sp);
+    }
+    TEST_VERIFY(cp);
+    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    KT_EQ(s.held, 0);
+    test_alloc(cp, 0, 3 * TEST_WS_PER);
+    TEST_VERIFY(cp);
+    test_free(cp, 0, 3 * TEST_WS_PER);
+    test_destroy(cp);
+    KT_EQ(s.gets, s.frees);
+}
