@@ -155,8 +155,8 @@ GRUB_DIR := $(firstword $(wildcard /usr/lib/grub/i386-pc \
 $(ISO): $(KERNEL) boot/grub.cfg
 	$(call say,ISO,$@)
 	@test -n '$(GRUB_MKRESCUE)' && command -v xorriso >/dev/null || { \
-	    echo 'make: grub-mkrescue or xorriso not found: run tools/setup' >&2; \
-	    exit 1; }
+	    echo 'make: grub-mkrescue or xorriso not found: run tools/setup' \
+	    >&2; exit 1; }
 	@rm -rf $(BUILD)/iso && mkdir -p $(BUILD)/iso/boot/grub
 	@cp $(KERNEL) $(BUILD)/iso/boot/slate.elf
 	@cp boot/grub.cfg $(BUILD)/iso/boot/grub/grub.cfg

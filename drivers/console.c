@@ -38,7 +38,7 @@ static struct {
     char history[HISTORY_SIZE];
 } console;
 
-/* ---- input ------------------------------------------------------------- */
+/* ---- input -------------------------------------------------------------- */
 
 static bool input_ready(void)
 {
@@ -149,7 +149,7 @@ void console_flush_input(void)
     irq_restore(flags);
 }
 
-/* ---- output ------------------------------------------------------------ */
+/* ---- output ------------------------------------------------------------- */
 
 void console_record(const char *s, size_t n)
 {
@@ -234,7 +234,7 @@ size_t console_history(size_t offset, char *buf, size_t n)
     return n;
 }
 
-/* ---- modes ------------------------------------------------------------- */
+/* ---- modes -------------------------------------------------------------- */
 
 void console_init(void)
 {

@@ -29,7 +29,7 @@ size_t cmdline_mem_limit(void)
     return mem_limit;
 }
 
-/* ---- the options ------------------------------------------------------------ */
+/* ---- the options -------------------------------------------------------- */
 
 static bool set_mem(const char *value)
 {
@@ -87,7 +87,7 @@ const struct cmdline_option *cmdline_options(size_t *n)
     return options;
 }
 
-/* ---- the line ----------------------------------------------------------------- */
+/* ---- the line ----------------------------------------------------------- */
 
 static const struct cmdline_option *find(const char *word)
 {

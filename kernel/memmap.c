@@ -30,7 +30,7 @@ const struct mem_region *memmap_regions(size_t *n)
     return regions;
 }
 
-/* ---- reading --------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------ */
 
 static bool to_region(const struct multiboot_map *e, struct mem_region *r)
 {
@@ -89,7 +89,7 @@ uint64_t memmap_usable_end(const struct mem_region *r, size_t n, uint64_t addr)
     return end == addr ? 0 : end;
 }
 
-/* ---- taking over -------------------------------------------------------------- */
+/* ---- taking over -------------------------------------------------------- */
 
 static void *direct(paddr_t addr)
 {

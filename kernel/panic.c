@@ -55,7 +55,7 @@ void print_backtrace_here(void)
     print_frames(pc, backtrace(read_ebp(), pc, FRAMES_MAX));
 }
 
-/* ---- parts of the report -------------------------------------------------- */
+/* ---- parts of the report ------------------------------------------------ */
 
 static void begin(void)
 {
@@ -134,7 +134,7 @@ static __attribute__((noreturn)) void stop(void)
         shell_panic(false);
 }
 
-/* ---- the ways in ------------------------------------------------------------ */
+/* ---- the ways in -------------------------------------------------------- */
 
 static __attribute__((noreturn)) void vpanic(uintptr_t frame, const char *fmt,
                                              va_list ap)

@@ -24,7 +24,7 @@ struct buddy_zone buddy_zone = {.zone_lock =
 
 #define TAG_TAIL PAGE_TAG(PAGE_TAIL, PAGE_NO_ORDER)
 
-/* ---- blocks and lists; the lock is held ---------------------------------- */
+/* ---- blocks and lists; the lock is held --------------------------------- */
 
 /* The entry `2^order` frames away from p in the one direction or the other. */
 static inline struct page *buddy_of(struct page *p, unsigned order)
@@ -143,7 +143,7 @@ static __attribute__((noinline)) void merge_and_unlock(struct page *p,
     mm_unlock(&buddy_zone.zone_lock);
 }
 
-/* ---- the public half ----------------------------------------------------- */
+/* ---- the public half ---------------------------------------------------- */
 
 void buddy_set_pressure(size_t (*reclaim)(void))
 {
@@ -279,7 +279,7 @@ void buddy_free_run(struct page *p, size_t pages)
     }
 }
 
-/* ---- starting, counting --------------------------------------------------- */
+/* ---- starting, counting ------------------------------------------------- */
 
 /* Makes the largest aligned blocks of the usable frames [first, end). */
 static void give_range(size_t first, size_t end)

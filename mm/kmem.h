@@ -27,7 +27,7 @@ struct kmem_cache;
 #define KMEM_NAME_MAX  31         /* characters in a cache's name */
 #define KMEM_ALIGN_MIN 8          /* alignment 0 means this */
 #define KMEM_SIZE_MAX  (1u << 20) /* largest object of a cache, in bytes */
-#define KMEM_MAXBUF    9216       /* largest size class of kmem_alloc */
+#define KMEM_MAXBUF    9216u      /* largest size class of kmem_alloc */
 
 /* Prepare or undo one object of `size` bytes. May not fail, may not sleep,
  * may not use the cache that it belongs to. */
@@ -76,9 +76,10 @@ void kmem_cache_free(struct kmem_cache *cp, void *buf);
 /*
  * Ends a cache and gives all its pages back. Refused with a message that names
  * each object still out (at most the first few), changing nothing: then the
- * result is -EBUSY. While a reap runs it is -EAGAIN. A destroyed or foreign handle is reported and gives
- * -EINVAL; the allocator's own caches and size classes give -EPERM. Returns 0
- * when the cache is gone. May sleep; not in interrupts.
+ * result is -EBUSY. While a reap runs it is -EAGAIN. A destroyed or foreign
+ * handle is reported and gives -EINVAL; the allocator's own caches and size
+ * classes give -EPERM. Returns 0 when the cache is gone. May sleep; not in
+ * interrupts.
  */
 int kmem_cache_destroy(struct kmem_cache *cp);
 
@@ -103,7 +104,7 @@ void kmem_free(void *buf, size_t size);
 #define KMEM_EBUSY  16
 #define KMEM_EINVAL 22
 
-/* ---- reclaiming (section 3.4) ------------------------------------------ */
+/* ---- reclaiming (section 3.4) ------------------------------------------- */
 
 #define KMEM_WS_DEFAULT_MS 15000u
 #define KMEM_WS_INFINITE   UINT32_MAX
@@ -141,7 +142,7 @@ void kmem_update(void);
  * too. */
 void kmem_update_poll(void);
 
-/* Milliseconds until kmem_update_poll will have something to do; 0 if it has. */
+/* Milliseconds until kmem_update_poll will have something to do; 0: now. */
 uint32_t kmem_update_due(void);
 
 /* The cache called `name`, or NULL. */

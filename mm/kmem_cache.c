@@ -22,7 +22,7 @@ struct kmem_cache *kmem_hash_cache;
 /* The cache of caches describes itself; it is the only one not in a slab. */
 static struct kmem_cache kmem_cache_cache;
 
-/* ---- the front end ---------------------------------------------------------- */
+/* ---- the front end ------------------------------------------------------ */
 
 static void *alloc_grow(struct kmem_cache *cp, int flags);
 static void *alloc_flagged(struct kmem_cache *cp, int flags);
@@ -188,7 +188,7 @@ void kmem_out_of_memory(const char *name, size_t size)
              size, name);
 }
 
-/* ---- creation ---------------------------------------------------------------- */
+/* ---- creation ----------------------------------------------------------- */
 
 /* NULL, or what is wrong with the name of a new cache. */
 static const char *name_error(const char *name)
@@ -318,7 +318,7 @@ struct kmem_cache *kmem_cache_create(const char *name, size_t size,
     return kmem_cache_create_from(name, size, align, ctor, dtor, NULL);
 }
 
-/* ---- destruction -------------------------------------------------------------- */
+/* ---- destruction -------------------------------------------------------- */
 
 /* Names the objects of one slab that are still out, `left` at most. */
 static void print_live(const struct kmem_slab *sp, size_t *left)
@@ -441,7 +441,7 @@ int kmem_cache_destroy(struct kmem_cache *cp)
     return 0;
 }
 
-/* ---- coming up ------------------------------------------------------------------ */
+/* ---- coming up ---------------------------------------------------------- */
 
 static struct kmem_cache *must_create(const char *name, size_t size)
 {

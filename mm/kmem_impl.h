@@ -151,7 +151,7 @@ extern struct kmem_cache *kmem_slab_cache;
 extern struct kmem_cache *kmem_bufctl_cache;
 extern struct kmem_cache *kmem_hash_cache;
 
-/* ---- kmem_cache.c ---------------------------------------------------------- */
+/* ---- kmem_cache.c ------------------------------------------------------- */
 
 /* Fills in a cache of zeroes; no pages yet. The arguments are right. */
 void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
@@ -165,7 +165,7 @@ void kmem_init_caches(void);
 void kmem_out_of_memory(const char *name, size_t size)
     __attribute__((noreturn, cold));
 
-/* ---- kmem_slab.c ----------------------------------------------------------- */
+/* ---- kmem_slab.c -------------------------------------------------------- */
 
 /* Whether objects of this kind take the large layout: the chunk decides, with
  * the extra word of constructed objects. */
@@ -196,7 +196,7 @@ bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits);
 bool kmem_bufctl_plausible(const struct kmem_cache *cp,
                            const struct kmem_bufctl *bcp);
 
-/* ---- kmem_hash.c (3.2.3) --------------------------------------------------- */
+/* ---- kmem_hash.c (3.2.3) ------------------------------------------------ */
 
 bool kmem_hash_create(struct kmem_cache *cp);
 void kmem_hash_destroy(struct kmem_cache *cp);
@@ -218,7 +218,7 @@ static inline struct kmem_bufctl **kmem_hash_bucket(struct kmem_cache *cp,
                            cp->cache_hash_mask];
 }
 
-/* ---- kmem_reap.c (3.4) ------------------------------------------------------ */
+/* ---- kmem_reap.c (3.4) -------------------------------------------------- */
 
 /* A reap is running: the list of caches may not shrink. Guarded by
  * kmem_list_lock. */
@@ -227,7 +227,7 @@ extern bool kmem_reaping;
 /* Starts the clock of the working set and takes on buddy's pressure. */
 void kmem_reap_init(void);
 
-/* ---- shared arithmetic ----------------------------------------------------- */
+/* ---- shared arithmetic -------------------------------------------------- */
 
 /* The slab data of the page that holds a small object. */
 static inline struct kmem_slab *kmem_slab_of(const void *buf)
@@ -275,7 +275,7 @@ static inline void kmem_count_fold(struct kmem_cache *cp)
     cp->cache_frees_seen = cp->cache_frees;
 }
 
-/* ---- lists and counts; the cache's lock is held (3.3) ----------------------- */
+/* ---- lists and counts; the cache's lock is held (3.3) ------------------- */
 
 /* A slab left the complete ones: the working set may have grown. */
 static inline void kmem_complete_lost(struct kmem_cache *cp)

@@ -11,7 +11,7 @@
 
 uint16_t kmem_seconds;
 
-/* ---- geometry ------------------------------------------------------------- */
+/* ---- geometry ----------------------------------------------------------- */
 
 /* The small layout's chunk. Constructed objects keep their state while free,
  * so the link gets a word of its own (3.2.2). */
@@ -71,7 +71,7 @@ void kmem_geometry(struct kmem_cache *cp)
     cp->cache_colour_max = left & ~(cp->cache_align - 1);
 }
 
-/* ---- pages ------------------------------------------------------------------- */
+/* ---- pages -------------------------------------------------------------- */
 
 static void *get_pages(struct kmem_cache *cp)
 {
@@ -92,7 +92,7 @@ static void free_pages(struct kmem_cache *cp, void *base)
         kmem_freepages(base, cp->cache_slab_pages);
 }
 
-/* ---- the two layouts ----------------------------------------------------------- */
+/* ---- the two layouts ---------------------------------------------------- */
 
 /* Small: threads the freelist through the last words of the buffers, in
  * ascending order. */
@@ -172,7 +172,7 @@ static struct kmem_slab *slab_build(struct kmem_cache *cp, void *base,
     return NULL;
 }
 
-/* ---- birth and death -------------------------------------------------------------- */
+/* ---- birth and death ---------------------------------------------------- */
 
 struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour)
 {

@@ -28,7 +28,7 @@ struct kmem_cache *kmem_cache_next(struct kmem_cache *cp)
     return neighbour(&cp->cache_link);
 }
 
-/* ---- a cache ----------------------------------------------------------------- */
+/* ---- a cache ------------------------------------------------------------ */
 
 static void stat_geometry(const struct kmem_cache *cp,
                           struct kmem_cache_stat *out)
@@ -105,7 +105,7 @@ void kmem_cache_stat(struct kmem_cache *cp, struct kmem_cache_stat *out)
     mm_unlock(&cp->cache_lock);
 }
 
-/* ---- its slabs ----------------------------------------------------------------- */
+/* ---- its slabs ---------------------------------------------------------- */
 
 /* Slab number n in list order, or NULL; a broken circle ends by the count.
  * Lock held. */
@@ -168,7 +168,7 @@ size_t kmem_slab_map(struct kmem_cache *cp, size_t n, uint8_t *map,
     return chunks;
 }
 
-/* ---- its hash table -------------------------------------------------------------- */
+/* ---- its hash table ----------------------------------------------------- */
 
 static size_t chain_length(const struct kmem_bufctl *bcp, size_t limit)
 {
@@ -198,7 +198,7 @@ size_t kmem_hash_stat(struct kmem_cache *cp, size_t *histogram, size_t len)
     return longest;
 }
 
-/* ---- from an address ----------------------------------------------------------------- */
+/* ---- from an address ---------------------------------------------------- */
 
 /* The slab of `cp` whose pages hold `addr`, or NULL. Lock held. */
 static struct kmem_slab *slab_holding(struct kmem_cache *cp, const void *addr)

@@ -32,7 +32,7 @@ static const char *at_bufctl(const struct kmem_bufctl *bcp, const char *why)
     return why;
 }
 
-/* ---- geometry ----------------------------------------------------------------- */
+/* ---- geometry ----------------------------------------------------------- */
 
 static const char *verify_geometry(const struct kmem_cache *cp)
 {
@@ -56,7 +56,7 @@ static const char *verify_geometry(const struct kmem_cache *cp)
     return NULL;
 }
 
-/* ---- one slab ------------------------------------------------------------------- */
+/* ---- one slab ----------------------------------------------------------- */
 
 static bool pages_marked(const struct kmem_cache *cp,
                          const struct kmem_slab *sp)
@@ -98,7 +98,7 @@ static const char *verify_slab(const struct kmem_cache *cp,
     return NULL;
 }
 
-/* ---- the slab list ------------------------------------------------------------------ */
+/* ---- the slab list ------------------------------------------------------ */
 
 struct tally {
     size_t slabs;
@@ -212,7 +212,7 @@ static const char *verify_counts(const struct kmem_cache *cp,
     return NULL;
 }
 
-/* ---- the hash table --------------------------------------------------------------------- */
+/* ---- the hash table ----------------------------------------------------- */
 
 static const char *verify_entry(struct kmem_cache *cp,
                                 const struct kmem_bufctl *bcp, size_t bucket)
@@ -255,7 +255,7 @@ static const char *verify_hash(struct kmem_cache *cp)
     return NULL;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- all of it ---------------------------------------------------------- */
 
 static const char *verify_locked(struct kmem_cache *cp)
 {

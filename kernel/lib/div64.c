@@ -39,8 +39,9 @@ uint64_t __udivmoddi4(uint64_t n, uint64_t d, uint64_t *rem)
     uint64_t r;
     uint64_t quotient;
 
-    /* Dividing by 0 goes to the processor, which traps. */
-    if (d == 0 || ((n >> 32) == 0 && (d >> 32) == 0)) {
+    if (d == 0)
+        __builtin_trap();
+    if ((n >> 32) == 0 && (d >> 32) == 0) {
         quotient = (uint32_t)n / (uint32_t)d;
         r = (uint32_t)n % (uint32_t)d;
     } else {

@@ -28,8 +28,7 @@ extern const struct ktest __stop_ktests[];
 #define KTEST(suite, name)                                                     \
     static void ktest_##suite##_##name(void);                                  \
     static const struct ktest ktest_entry_##suite##_##name                     \
-        __attribute__((used, section("ktests"),                                \
-                       aligned(sizeof(void *)))) = {                           \
+        __attribute__((used, section("ktests"), aligned(sizeof(void *)))) = {  \
             #suite, #name, ktest_##suite##_##name};                            \
     static void ktest_##suite##_##name(void)
 
@@ -50,8 +49,8 @@ void ktest_fail(const char *file, int line, const char *fmt, ...)
         unsigned long long kt_a = (unsigned long long)(a);                     \
         unsigned long long kt_b = (unsigned long long)(b);                     \
         if (!(kt_a op kt_b))                                                   \
-            KT_FAIL("%s " #op " %s: got %llu (0x%llx), want " #op " %llu",     \
-                    #a, #b, kt_a, kt_a, kt_b);                                 \
+            KT_FAIL("%s " #op " %s: got %llu (0x%llx), want " #op " %llu", #a, \
+                    #b, kt_a, kt_a, kt_b);                                     \
     } while (0)
 
 #define KT_EQ(a, b) KT_CMP(a, ==, b)

@@ -47,7 +47,7 @@ struct spec {
 #define BILLION        1000000000u /* the largest power of ten in 32 bits */
 #define BILLION_DIGITS 9
 
-/* ---- output -------------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------- */
 
 static void put(struct out *o, const char *s, size_t n)
 {
@@ -76,7 +76,7 @@ static void put_field(struct out *o, const struct spec *sp, const char *s,
         put_fill(o, ' ', pad);
 }
 
-/* ---- numbers ------------------------------------------------------------- */
+/* ---- numbers ------------------------------------------------------------ */
 
 /* These write digits in front of `end` and return the first. 0 has none. */
 static char *digits_u32(uint32_t value, char *end)
@@ -204,7 +204,7 @@ static void put_string(struct out *o, const struct spec *sp, const char *s)
                                      : strnlen(s, (size_t)sp->spec_precision));
 }
 
-/* ---- directives ---------------------------------------------------------- */
+/* ---- directives --------------------------------------------------------- */
 
 /* A va_list in a structure, so that functions can share one by a pointer
  * whatever type it is. */

@@ -36,7 +36,7 @@ static const uint16_t util_sizes[] = {
     8,   16,  24,  32,  40,  48,  64,   72,   96,   128,  200,
     256, 300, 400, 512, 600, 700, 1024, 1500, 2048, 3000, 4096};
 
-/* ---- reporting -------------------------------------------------------------- */
+/* ---- reporting ---------------------------------------------------------- */
 
 /* One figure, `total` instructions (or per cent) over `n` operations. */
 static void report(const char *key, uint64_t total, uint32_t n)
@@ -57,7 +57,7 @@ static void report_size(const char *what, uint32_t size, uint64_t total,
     report(key, total, n);
 }
 
-/* ---- what measuring itself costs -------------------------------------------- */
+/* ---- what measuring itself costs ---------------------------------------- */
 
 static uint64_t empty_loop(void)
 {
@@ -89,7 +89,7 @@ static uint64_t load_loop(void **p, uint32_t n)
     return rdtsc() - start;
 }
 
-/* ---- caches ------------------------------------------------------------------- */
+/* ---- caches ------------------------------------------------------------- */
 
 static uint64_t alloc_all(struct kmem_cache *cp, void **p, uint32_t n)
 {
@@ -221,7 +221,7 @@ static int bench_kmem_cache(void)
     return 0;
 }
 
-/* ---- kmem_alloc ------------------------------------------------------------------ */
+/* ---- kmem_alloc --------------------------------------------------------- */
 
 static uint64_t kmem_pair(uint32_t size)
 {
@@ -244,7 +244,7 @@ static int bench_kmem(void)
     return 0;
 }
 
-/* ---- object caching (the paper's second table) ------------------------------------ */
+/* ---- object caching (the paper's second table) -------------------------- */
 
 static void construct(void *obj, size_t size)
 {
@@ -287,7 +287,7 @@ static int bench_object(void)
     return 0;
 }
 
-/* ---- buddy --------------------------------------------------------------------------- */
+/* ---- buddy -------------------------------------------------------------- */
 
 static uint64_t buddy_pair(unsigned order)
 {
@@ -355,7 +355,7 @@ static int bench_buddy(void)
     return bench_buddy_chain();
 }
 
-/* ---- memory utilisation ------------------------------------------------------------------ */
+/* ---- memory utilisation ------------------------------------------------- */
 
 static size_t held_pages(void)
 {
@@ -398,7 +398,7 @@ static int bench_util(void)
     return 0;
 }
 
-/* ---- cost stays flat ------------------------------------------------------------------------ */
+/* ---- cost stays flat ---------------------------------------------------- */
 
 /* A hot pair with `live` objects out, small and large. */
 static void flat_live(uint32_t size, const char *what, uint32_t live, void **p)
@@ -483,7 +483,7 @@ static int bench_boot(void)
     return 0;
 }
 
-/* ---- the command -------------------------------------------------------------------------------- */
+/* ---- the command -------------------------------------------------------- */
 
 static const struct {
     const char *name;

@@ -17,7 +17,7 @@ static bool no_arguments(int argc, char **argv)
     return false;
 }
 
-/* ---- help -------------------------------------------------------------- */
+/* ---- help --------------------------------------------------------------- */
 
 /* The command whose name comes next after `last` in the alphabet, or NULL. */
 static const struct shell_command *next_command(const char *last)
@@ -84,7 +84,7 @@ SHELL_COMMAND(help, "help [COMMAND]", "this list, or more about one command",
               "    slate> help echo\n",
               cmd_help, complete_command);
 
-/* ---- the log ----------------------------------------------------------- */
+/* ---- the log ------------------------------------------------------------ */
 
 /* Shown without being recorded: the ring must stand still meanwhile. */
 static int cmd_dmesg(int argc, char **argv)
@@ -139,7 +139,7 @@ SHELL_COMMAND(echo, "echo [WORD ...]", "print words",
               "    one two  three\n",
               cmd_echo, NULL);
 
-/* ---- time -------------------------------------------------------------- */
+/* ---- time --------------------------------------------------------------- */
 
 static int cmd_uptime(int argc, char **argv)
 {
@@ -167,7 +167,7 @@ SHELL_COMMAND(uptime, "uptime", "time since boot, and the time of day",
               "    up 0:04:13.37, the clock says 2020-01-01 00:04:13\n",
               cmd_uptime, NULL);
 
-/* ---- the rest ---------------------------------------------------------- */
+/* ---- the rest ----------------------------------------------------------- */
 
 static int cmd_reboot(int argc, char **argv)
 {

@@ -16,7 +16,7 @@
 
 #define KIB_PER_PAGE (PAGE_SIZE / 1024)
 
-/* ---- bt ------------------------------------------------------------------ */
+/* ---- bt ----------------------------------------------------------------- */
 
 static int cmd_bt(int argc, char **argv)
 {
@@ -35,7 +35,7 @@ SHELL_COMMAND(bt, "bt", "who called whom, up to here",
               "Example: bt",
               cmd_bt, NULL);
 
-/* ---- x ------------------------------------------------------------------- */
+/* ---- x ------------------------------------------------------------------ */
 
 #define ROW_BYTES    16u
 #define DUMP_DEFAULT 64u
@@ -108,7 +108,7 @@ SHELL_COMMAND(x, "x ADDR [BYTES]", "memory in hexadecimal and as characters",
               "Example: x page_array 32",
               cmd_x, NULL);
 
-/* ---- sym ----------------------------------------------------------------- */
+/* ---- sym ---------------------------------------------------------------- */
 
 static int cmd_sym(int argc, char **argv)
 {
@@ -138,7 +138,7 @@ SHELL_COMMAND(sym, "sym ADDR|NAME", "from an address to a function, and back",
               "Example: sym kmem_cache_alloc",
               cmd_sym, NULL);
 
-/* ---- meminfo ------------------------------------------------------------- */
+/* ---- meminfo ------------------------------------------------------------ */
 
 struct meminfo {
     const struct mem_region *info_regions;
@@ -235,7 +235,7 @@ SHELL_COMMAND(meminfo, "meminfo [-j]", "the memory map, and where pages went",
               "Example: meminfo",
               cmd_meminfo, NULL);
 
-/* ---- panic and fault ----------------------------------------------------- */
+/* ---- panic and fault ---------------------------------------------------- */
 
 static int cmd_panic(int argc, char **argv)
 {

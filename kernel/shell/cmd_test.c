@@ -30,7 +30,7 @@ void ktest_fail(const char *file, int line, const char *fmt, ...)
     kprintf("\n");
 }
 
-/* ---- leaks ------------------------------------------------------------- */
+/* ---- leaks -------------------------------------------------------------- */
 
 static struct {
     size_t pages;
@@ -100,7 +100,7 @@ static void check_after(void)
         KT_FAIL("leak: %zu pages held, were %zu", pages, before.pages);
 }
 
-/* ---- running ----------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------ */
 
 /* Whether a case belongs to `what`: NULL for all, "suite" or "suite.case". */
 static bool selected(const struct ktest *t, const char *what)

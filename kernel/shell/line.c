@@ -20,7 +20,7 @@
 #define WORD_COLUMN 16u /* width of a column of completions */
 #define COMMAND_MAX 32u /* characters in a command's name */
 
-/* ---- drawing ----------------------------------------------------------- */
+/* ---- drawing ------------------------------------------------------------ */
 
 static void draw(const struct line *l, const char *s)
 {
@@ -108,7 +108,7 @@ static void bell(const struct line *l)
     draw(l, "\a");
 }
 
-/* ---- changing the text ------------------------------------------------- */
+/* ---- changing the text -------------------------------------------------- */
 
 static void insert(struct line *l, char c)
 {
@@ -184,7 +184,7 @@ static void replace(struct line *l, const char *text)
     redraw(l);
 }
 
-/* ---- history ----------------------------------------------------------- */
+/* ---- history ------------------------------------------------------------ */
 
 static unsigned remembered(const struct line *l)
 {
@@ -233,7 +233,7 @@ const char *line_remembered(const struct line *l, unsigned n)
     return l->line_history[(first + n) % LINE_HISTORY];
 }
 
-/* ---- completion -------------------------------------------------------- */
+/* ---- completion --------------------------------------------------------- */
 
 struct completion {
     struct line *comp_line;
@@ -346,7 +346,7 @@ static void complete(struct line *l)
         insert(l, ' ');
 }
 
-/* ---- keys -------------------------------------------------------------- */
+/* ---- keys --------------------------------------------------------------- */
 
 void line_begin(struct line *l, const char *prompt)
 {

@@ -25,7 +25,7 @@
 static const char *current = "slate"; /* the command that runs */
 static bool interrupted;              /* it was told that ^C was typed */
 
-/* ---- what commands share ----------------------------------------------- */
+/* ---- what commands share ------------------------------------------------ */
 
 int shell_error(const char *fmt, ...)
 {
@@ -84,7 +84,7 @@ void shell_json_string(const char *s)
     console_putc('"');
 }
 
-/* ---- commands ---------------------------------------------------------- */
+/* ---- commands ----------------------------------------------------------- */
 
 const struct shell_command *shell_find(const char *name)
 {
@@ -206,7 +206,7 @@ int shell_execute(char *line)
     return result;
 }
 
-/* ---- the loop ---------------------------------------------------------- */
+/* ---- the loop ----------------------------------------------------------- */
 
 static void complete_words(const char *command,
                            void (*add)(const char *word, void *arg), void *arg)

@@ -43,7 +43,7 @@ static void expect_area(const uint8_t *got, const uint8_t *want, size_t to,
     }
 }
 
-/* ---- memory -------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------- */
 
 KTEST(string, memcpy_lengths_and_alignments)
 {
@@ -121,7 +121,7 @@ KTEST(string, memcmp_every_byte)
     KT_TRUE(memcmp(a, b, 1) < 0);
 }
 
-/* ---- strings ------------------------------------------------------------- */
+/* ---- strings ------------------------------------------------------------ */
 
 /* Next to the end stands what a search by words could take for it. */
 static void expect_length(size_t at, size_t n, char last, char behind)
@@ -201,7 +201,7 @@ KTEST(string, strlcpy_cuts)
     KT_EQ(strcmp(buf, ""), 0);
 }
 
-/* ---- parse_u32 ----------------------------------------------------------- */
+/* ---- parse_u32 ---------------------------------------------------------- */
 
 static void expect_parse(const char *text, uint32_t want)
 {
@@ -240,7 +240,7 @@ KTEST(parse_u32, refuses)
     }
 }
 
-/* ---- printf -------------------------------------------------------------- */
+/* ---- printf ------------------------------------------------------------- */
 
 /* Not marked PRINTF_LIKE: some of these formats a compiler would object to. */
 static void expect_print(int line, const char *want, const char *fmt, ...)
@@ -367,7 +367,7 @@ KTEST(printf, nonsense_stays)
     PRINT("end %-5", "end %-5");
 }
 
-/* ---- list ---------------------------------------------------------------- */
+/* ---- list --------------------------------------------------------------- */
 
 struct item {
     int item_value;
@@ -429,7 +429,7 @@ KTEST(list, init_forgets)
     KT_EQ(KT_PTR(head.prev), KT_PTR(&head));
 }
 
-/* ---- 64-bit division ----------------------------------------------------- */
+/* ---- 64-bit division ---------------------------------------------------- */
 
 static void expect_division(uint64_t n, uint64_t d, uint64_t q, uint64_t r)
 {
@@ -507,7 +507,7 @@ KTEST(div64, identity)
     }
 }
 
-/* ---- symbols ------------------------------------------------------------- */
+/* ---- symbols ------------------------------------------------------------ */
 
 KTEST(symbol, function_and_offset)
 {

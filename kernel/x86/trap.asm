@@ -14,7 +14,11 @@ section .text
 
 %macro STUB 1
 stub_%1:
-%if !(%1 == 8 || (%1 >= 10 && %1 <= 14) || %1 == 17 || %1 == 21 || %1 == 29 || %1 == 30)
+%if %1 == 8 || (%1 >= 10 && %1 <= 14) || %1 == 17 || %1 == 21
+                                        ; the processor pushes a code
+%elif %1 == 29 || %1 == 30
+                                        ; here too
+%else
         push    dword 0
 %endif
         push    dword %1

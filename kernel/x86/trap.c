@@ -16,7 +16,7 @@ void trap_dispatch(struct trapframe *tf);
 void trap_double_fault_report(void);
 
 static uint64_t idt[TRAP_VECTORS];
-static trap_handler_t *handlers[TRAP_EXCEPTIONS];
+static trap_handler_t handlers[TRAP_EXCEPTIONS];
 static void (*irq_handlers[16])(struct trapframe *tf);
 static void (*irq_ack)(int irq);
 
@@ -39,9 +39,9 @@ void trap_init(void)
     __asm__ volatile("lidt %0" : : "m"(idtr));
 }
 
-trap_handler_t *trap_set_handler(unsigned vector, trap_handler_t *fn)
+trap_handler_t trap_set_handler(unsigned vector, trap_handler_t fn)
 {
-    trap_handler_t *before = handlers[vector];
+    trap_handler_t before = handlers[vector];
 
     handlers[vector] = fn;
     return before;
@@ -72,7 +72,7 @@ void trap_dispatch(struct trapframe *tf)
         x86_panic_trap(tf);
 }
 
-/* ---- double fault --------------------------------------------------------- */
+/* ---- double fault ------------------------------------------------------- */
 
 /* Dresses what the task switch saved up as a trap frame. The report and the
  * shell after it run on the double fault's stack, which has a guard page too:
@@ -111,7 +111,7 @@ uintptr_t trap_esp(const struct trapframe *tf)
                : (uintptr_t)&tf->esp;
 }
 
-/* ---- words ------------------------------------------------------------------ */
+/* ---- words -------------------------------------------------------------- */
 
 const char *trap_name(unsigned vector)
 {

@@ -33,8 +33,8 @@ void trap_init(void);
 
 /* `fn` handles an exception from now on; true says that the program may go on.
  * NULL for nobody. Returns the one before. */
-typedef bool trap_handler_t(struct trapframe *tf);
-trap_handler_t *trap_set_handler(unsigned vector, trap_handler_t *fn);
+typedef bool (*trap_handler_t)(struct trapframe *tf);
+trap_handler_t trap_set_handler(unsigned vector, trap_handler_t fn);
 
 /* The processor's name for an exception, with its mnemonic. */
 const char *trap_name(unsigned vector);
