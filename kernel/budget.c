@@ -23,3 +23,9 @@ void budget_check(void)
     kprintf("\nThe instruction budget (budget=) is used up.\n");
     power_exit(BUDGET_EXIT);
 }
+
+void budget_panic(void)
+{
+    if (last_tick != 0)
+        power_exit(BUDGET_EXIT_PANIC);
+}

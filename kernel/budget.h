@@ -7,8 +7,10 @@
 
 #include "kernel/lib/types.h"
 
-/* The exit code of a run that used up its budget (power_exit). */
-#define BUDGET_EXIT 3
+/* Exit codes (power_exit) of a run that used up its budget, and of one that
+ * panicked: its clock stands still then, and nobody is there to look. */
+#define BUDGET_EXIT       3
+#define BUDGET_EXIT_PANIC 4
 
 /* Sets the limit, in million ticks of the time-stamp counter from now on;
  * under QEMU's -icount shift=0 a tick is one instruction. */
@@ -16,3 +18,6 @@ void budget_set(uint32_t millions);
 
 /* Ends the run if they have. Called at every tick of the clock. */
 void budget_check(void);
+
+/* Ends the run if it has a limit at all. For panics. */
+void budget_panic(void);

@@ -52,13 +52,21 @@ static const char *command_line(const struct multiboot_info *info)
     return (const char *)(info->info_cmdline + KERNEL_BASE);
 }
 
+static void print_pages(const char *before, size_t pages, const char *after)
+{
+    bool small = pages < MIB(4) >> PAGE_SHIFT;
+
+    kprintf("%s%zu %s%s", before,
+            small ? pages << (PAGE_SHIFT - 10) : pages >> (20 - PAGE_SHIFT),
+            small ? "KiB" : "MiB", after);
+}
+
 static void banner(void)
 {
     const struct page_totals *t = page_totals();
 
-    kprintf("Slate: %u MiB of memory, %u MiB free",
-            (unsigned)(t->total_usable >> (20 - PAGE_SHIFT)),
-            (unsigned)(buddy_free_pages() >> (20 - PAGE_SHIFT)));
+    print_pages("Slate: ", t->total_usable, " of memory, ");
+    print_pages("", buddy_free_pages(), " free");
     if (t->total_unused != 0)
         kprintf("; %u MiB above the direct map unused",
                 (unsigned)(t->total_unused >> 20));

@@ -18,8 +18,9 @@
 #include "kernel/x86/paging.h"
 #include "mm/buddy.h"
 
-/* What must be left for the allocators once the kernel has its own. */
-#define SPARE_MIN MIB(1)
+/* What must be left for the allocators once the kernel has its own: enough for
+ * a prompt and a look around. */
+#define SPARE_MIN KIB(256)
 
 static struct mem_region regions[MEMMAP_REGIONS_MAX];
 static size_t region_count;
@@ -89,6 +90,32 @@ uint64_t memmap_usable_end(const struct mem_region *r, size_t n, uint64_t addr)
     return end == addr ? 0 : end;
 }
 
+static bool fits(const struct mem_region *r, size_t n, uint64_t at,
+                 size_t bytes)
+{
+    return at + bytes <= PAGING_MAX_RAM &&
+           memmap_usable_end(r, n, at) >= at + bytes;
+}
+
+/* If not at `from`, then it is where something ends or begins. */
+paddr_t memmap_space(const struct mem_region *r, size_t n, paddr_t from,
+                     size_t bytes)
+{
+    uint64_t best = UINT64_MAX;
+
+    if (fits(r, n, from, bytes))
+        return from;
+    for (size_t i = 0; i < 2 * n; i++) {
+        uint64_t edge =
+            i % 2 == 0 ? r[i / 2].region_start : r[i / 2].region_end;
+        uint64_t at = ROUND_UP(edge, (uint64_t)PAGE_SIZE);
+
+        if (at > from && at < best && fits(r, n, at, bytes))
+            best = at;
+    }
+    return best == UINT64_MAX ? 0 : (paddr_t)best;
+}
+
 /* ---- taking over -------------------------------------------------------- */
 
 static void *direct(paddr_t addr)
@@ -124,28 +151,12 @@ static size_t frames_to_manage(void)
     return (size_t)(top >> PAGE_SHIFT);
 }
 
-/* Where the kernel's own tables can begin: behind the image, and behind any
- * module that lies in the way. */
-static paddr_t space_for(size_t bytes)
+static void too_little(uint64_t need)
 {
-    paddr_t at = (paddr_t)image_end - KERNEL_BASE;
-
-    for (size_t again = 0; again < region_count; again++)
-        for (size_t i = 0; i < region_count; i++)
-            if (!regions[i].region_usable &&
-                regions[i].region_start < at + bytes &&
-                regions[i].region_end > at &&
-                regions[i].region_end < PAGING_MAX_RAM)
-                at = ROUND_UP((paddr_t)regions[i].region_end, PAGE_SIZE);
-    return at;
-}
-
-static void too_little(size_t need)
-{
-    halt("too little memory: the kernel needs %u MiB, and there is memory up "
-         "to %u MiB",
-         (unsigned)((need + MIB(1) - 1) >> 20),
-         (unsigned)(frames_to_manage() >> (20 - PAGE_SHIFT)));
+    halt("too little memory: the kernel needs %u KiB, and there is memory up "
+         "to %u KiB",
+         (unsigned)(need >> 10),
+         (unsigned)(frames_to_manage() << (PAGE_SHIFT - 10)));
 }
 
 static void read_map(const struct multiboot_info *info)
@@ -162,21 +173,21 @@ static void read_map(const struct multiboot_info *info)
 
 void memmap_init(const struct multiboot_info *info)
 {
+    paddr_t image = (paddr_t)image_end - KERNEL_BASE;
     size_t frames;
     size_t bytes;
     paddr_t tables;
     paddr_t array;
-    uint64_t end;
+    uint64_t need;
 
     read_map(info);
     frames = frames_to_manage();
     bytes = paging_bytes(frames) + page_array_bytes(frames);
-    tables = space_for(bytes);
+    tables = memmap_space(regions, region_count, image, bytes);
+    need = (uint64_t)MAX(tables, image) + bytes + SPARE_MIN;
+    if (tables == 0 || ((uint64_t)frames << PAGE_SHIFT) < need)
+        too_little(need);
     array = tables + paging_bytes(frames);
-    end = memmap_usable_end(regions, region_count, tables);
-    if (end < tables + bytes || tables + bytes > PAGING_MAX_RAM ||
-        ((uint64_t)frames << PAGE_SHIFT) < tables + bytes + SPARE_MIN)
-        too_little(tables + bytes + SPARE_MIN);
     paging_init(frames, direct(tables));
     page_init(direct(array), frames, regions, region_count,
               (paddr_t)image_start - KERNEL_BASE, tables + bytes);

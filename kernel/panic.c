@@ -112,7 +112,7 @@ static void print_registers(const struct trapframe *tf, uint32_t cr2)
 static unsigned trap_frames(const struct trapframe *tf, uintptr_t *pc,
                             unsigned max)
 {
-    uintptr_t caller = backtrace_leaf_caller(tf->eip, trap_esp(tf));
+    uintptr_t caller = backtrace_leaf_caller(tf->eip, trap_esp(tf), tf->ebp);
     unsigned n = 0;
 
     pc[n++] = tf->eip;

@@ -4,32 +4,53 @@
  */
 #include "mm/buddy_impl.h"
 
-/* The list of one order; *blocks gets how many are on all lists. */
+/* Whether a link is that of an entry of the page array. */
+static bool link_plausible(const struct list *l)
+{
+    uintptr_t off = (uintptr_t)l - (uintptr_t)&page_array[0].page_link;
+
+    return off < page_count * sizeof(struct page) &&
+           off % sizeof(struct page) == 0;
+}
+
+/* One page on the free list of order k. */
+static const char *verify_free(const struct page *p, unsigned k)
+{
+    size_t i = page_index(p);
+
+    if (p->page_tag != PAGE_TAG(PAGE_FREE, k))
+        return "page on a free list is not free at that order";
+    if ((i & (((size_t)1 << k) - 1)) != 0)
+        return "free block is not aligned to its size";
+    if (k < BUDDY_MAX_ORDER &&
+        page_array[i ^ ((size_t)1 << k)].page_tag == PAGE_TAG(PAGE_FREE, k))
+        return "two free buddies are not joined";
+    return NULL;
+}
+
+/* The list of one order; *blocks counts what is on all lists. A list that has
+ * become a circle past its head ends too: it comes back to a page whose `prev`
+ * is not where it came from. */
 static const char *verify_list(unsigned k, size_t *blocks,
                                const struct page **where)
 {
     struct list *head = &buddy_zone.zone_list[k];
+    struct list *prev = head;
+    const char *why = NULL;
 
     for (struct list *l = head->next; l != head; l = l->next) {
-        const struct page *p = buddy_list_page(l);
-
-        *where = p;
-        if (p < page_array || p >= page_array + page_count)
+        if (!link_plausible(l))
             return "free list leads outside the page array";
-        if (l->next->prev != l || l->prev->next != l)
+        *where = buddy_list_page(l);
+        if (l->prev != prev)
             return "free list links disagree";
-        if (p->page_tag != PAGE_TAG(PAGE_FREE, k))
-            return "page on a free list is not free at that order";
-        if ((page_index(p) & (((size_t)1 << k) - 1)) != 0)
-            return "free block is not aligned to its size";
-        if (k < BUDDY_MAX_ORDER &&
-            page_array[page_index(p) ^ ((size_t)1 << k)].page_tag ==
-                PAGE_TAG(PAGE_FREE, k))
-            return "two free buddies are not joined";
-        if (++*blocks > page_count)
-            return "free lists never end";
+        why = verify_free(*where, k);
+        if (why != NULL)
+            return why;
+        prev = l;
+        ++*blocks;
     }
-    return NULL;
+    return head->prev == prev ? NULL : "free list links disagree";
 }
 
 /* Block by block through the array: they tile the usable frames. */

@@ -10,6 +10,7 @@
 #include "kernel/shell/words.h"
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
+#include "kernel/budget.h"
 #include "kernel/cmdline.h"
 #include "kernel/lib/string.h"
 #include "kernel/main.h"
@@ -294,6 +295,7 @@ void shell_panic(bool may_continue)
 {
     static unsigned depth;
 
+    budget_panic();
     enter_panic(may_continue, ++depth);
     for (;;) {
         char *line = read_line(PROMPT_PANIC);

@@ -8,9 +8,10 @@
  * Leaf functions have no frame (-momit-leaf-frame-pointer keeps the
  * allocator's hot path short). When one of them faults, EBP is still its
  * caller's, and the list would leave out the caller itself: the one name that
- * matters most. It is found again by its return address: the first word near
- * the top of the stack that stands right behind a call (E8 rel32) of a
- * function.
+ * matters most. It is found again by its return address, a word between ESP
+ * and EBP that stands right behind a call: best one of this very function; but
+ * an indirect call does not say of which, nor does one of a function that
+ * jumped here instead of calling.
  */
 #include "kernel/x86/backtrace.h"
 #include "kernel/lib/symbol.h"
@@ -45,19 +46,45 @@ unsigned backtrace(uintptr_t frame, uintptr_t *pc, unsigned max)
     return n;
 }
 
-/* Whether `ret` is the address behind a direct call of a function. */
-static bool returns_from_call(uintptr_t ret)
+/* The function that the call in front of `ret` calls directly (E8 rel32), or
+ * 0. */
+static uintptr_t direct_target(uintptr_t ret)
 {
     const uint8_t *call = (const uint8_t *)ret - 5;
     uintptr_t offset;
-    int32_t distance;
+    uintptr_t target;
 
     if (!in_text(ret) || !in_text((uintptr_t)call) || call[0] != 0xE8)
-        return false;
-    distance = (int32_t)((uint32_t)call[1] | (uint32_t)call[2] << 8 |
-                         (uint32_t)call[3] << 16 | (uint32_t)call[4] << 24);
-    return symbol_lookup(ret + (uintptr_t)distance, &offset) != NULL &&
-           offset == 0;
+        return 0;
+    target = ret + ((uint32_t)call[1] | (uint32_t)call[2] << 8 |
+                    (uint32_t)call[3] << 16 | (uint32_t)call[4] << 24);
+    return symbol_lookup(target, &offset) != NULL && offset == 0 ? target : 0;
+}
+
+/* The length of the indirect call (FF /2) at `p`, 0 if it is none: opcode,
+ * ModRM, and what ModRM and SIB ask for (SDM volume 2, tables 2-2 and 2-3). */
+static unsigned indirect_length(const uint8_t *p)
+{
+    unsigned mod = p[1] >> 6;
+    unsigned rm = p[1] & 7;
+    bool sib = mod != 3 && rm == 4;
+
+    if (p[0] != 0xFF || (p[1] >> 3 & 7) != 2)
+        return 0;
+    if (mod == 1)
+        return 3 + sib;
+    if (mod == 2 || (mod == 0 && (sib ? p[2] & 7 : rm) == 5))
+        return 6 + sib;
+    return 2 + sib;
+}
+
+static bool behind_indirect_call(uintptr_t ret)
+{
+    for (unsigned length = 2; length <= 7; length++)
+        if (in_text(ret) && in_text(ret - length) &&
+            indirect_length((const uint8_t *)ret - length) == length)
+            return true;
+    return false;
 }
 
 /* Whether mov ebp, esp (89 E5) stands between a function's start and pc. */
@@ -69,20 +96,32 @@ static bool has_frame(const uint8_t *start, const uint8_t *pc)
     return false;
 }
 
-uintptr_t backtrace_leaf_caller(uintptr_t pc, uintptr_t esp)
+/* The first word in [from, to) behind a direct call of `function`; any call
+ * will do if that is 0. */
+static uintptr_t find_return(uintptr_t from, uintptr_t to, uintptr_t function)
 {
+    for (; from < to && readable(from); from += sizeof(uintptr_t)) {
+        uintptr_t word = *(const uintptr_t *)from;
+        uintptr_t target = direct_target(word);
+
+        if (function != 0 ? target == function
+                          : target != 0 || behind_indirect_call(word))
+            return word;
+    }
+    return 0;
+}
+
+uintptr_t backtrace_leaf_caller(uintptr_t pc, uintptr_t esp, uintptr_t ebp)
+{
+    uintptr_t end = esp + LEAF_WORDS * sizeof(uintptr_t);
     uintptr_t offset;
+    uintptr_t caller;
 
     if (!in_text(pc) || symbol_lookup(pc, &offset) == NULL ||
         has_frame((const uint8_t *)(pc - offset), (const uint8_t *)pc))
         return 0;
-    for (unsigned i = 0; i < LEAF_WORDS; i++) {
-        const uintptr_t *word = (const uintptr_t *)esp + i;
-
-        if (!readable((uintptr_t)word))
-            return 0;
-        if (returns_from_call(*word))
-            return *word;
-    }
-    return 0;
+    if (ebp > esp && ebp < end)
+        end = ebp;
+    caller = find_return(esp, end, pc - offset);
+    return caller != 0 ? caller : find_return(esp, end, 0);
 }

@@ -14,6 +14,6 @@ unsigned backtrace(uintptr_t frame, uintptr_t *pc, unsigned max);
  * The caller of a function that was interrupted before it set up its frame, or
  * that has none (leaf functions): looks near the top of its stack for an
  * address that stands behind a call. `pc` is where it was, `esp` its stack
- * pointer. 0 if it has a frame; then the frame pointer tells.
+ * pointer, `ebp` its caller's frame. 0 if it has a frame; then that tells.
  */
-uintptr_t backtrace_leaf_caller(uintptr_t pc, uintptr_t esp);
+uintptr_t backtrace_leaf_caller(uintptr_t pc, uintptr_t esp, uintptr_t ebp);

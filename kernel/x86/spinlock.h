@@ -4,7 +4,9 @@
  * The interrupt flag from before is kept in the lock itself: it belongs to
  * whoever holds the lock, and the caller needs no register for it. Locks must
  * therefore be released in the reverse order of taking. On one processor
- * taking is three instructions and releasing two.
+ * taking is three instructions and releasing two. (Should the lock's address
+ * depend on ESP, both are right: POP computes it after, PUSH before it changes
+ * ESP, SDM volume 2.)
  *
  * CONFIG_SMP adds the spinning. CONFIG_DEBUG asserts that locks are taken in
  * ascending rank (docs/locking.md) and released by their holder.
@@ -74,9 +76,9 @@ static inline void spin_lock(struct spinlock *l)
         __builtin_ia32_pause();
     l->lock_eflags = flags;
 #else
-    __asm__ volatile("pushfl; cli; popl %c1(%0)"
+    __asm__ volatile("pushfl; cli; popl %0"
+                     : "=m"(l->lock_eflags)
                      :
-                     : "r"(l), "i"(offsetof(struct spinlock, lock_eflags))
                      : "memory", "cc");
 #endif
     spin_debug_taken(l);
@@ -91,9 +93,9 @@ static inline void spin_unlock(struct spinlock *l)
     __atomic_store_n(&l->lock_taken, 0, __ATOMIC_RELEASE);
     irq_restore(flags);
 #else
-    __asm__ volatile("pushl %c1(%0); popfl"
+    __asm__ volatile("pushl %0; popfl"
                      :
-                     : "r"(l), "i"(offsetof(struct spinlock, lock_eflags))
+                     : "m"(l->lock_eflags)
                      : "memory", "cc");
 #endif
 }

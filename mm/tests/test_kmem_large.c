@@ -270,31 +270,7 @@ KTEST(kmem, S32_depth_counts_extra_steps_only)
     test_destroy(cp);
 }
 
-/* No memory for a new table: the old one goes on, nothing else fails. */
-KTEST(kmem, S32_no_memory_for_a_table_is_ignored)
-{
-    struct test_supply s;
-    struct kmem_cache *cp;
-    size_t n = 400;
-
-    test_supply_init(&s, n);
-    cp = kmem_cache_create_from("t_rehash", 4096, 0, NULL, NULL, &s.supply);
-    KT_REQUIRE(cp != NULL);
-    test_flood();
-    test_starve();
-    test_flood_release(169);
-    for (size_t i = 0; i < 169; i++)
-        test_obj[i] = NULL;
-    test_starve_end();
-    if (test_alloc(cp, 0, 100)) {
-        KT_EQ(buckets(cp), 64);
-        KT_EQ(cp->cache_hash_rescales, 0);
-    }
-    test_flood_end();
-    test_free(cp, 0, 100);
-    test_destroy(cp);
-}
-
+/* No memory for a new table: the old one goes on, and nothing else fails. */
 KTEST(kmem, S32_a_table_that_failed_to_grow_grows_later)
 {
     struct kmem_cache *cp = kmem_cache_create("t_later", 4096, 0, NULL, NULL);
@@ -335,8 +311,6 @@ KTEST(kmem, S33_one_word_tells_the_common_case)
     test_destroy(large);
 }
 
-/* Any other bit of the word takes the slow path, which must do the same for a
- * cache of small objects as for one of large. */
 #ifdef MM_HOST
 KTEST(kmem, S33_large_free_of_a_wrong_address_is_caught)
 {

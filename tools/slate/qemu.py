@@ -121,6 +121,8 @@ class Result:
         """One line that says why this run did not end well, or None."""
         if "budget" in self.named:
             return "the instruction budget was used up"
+        if "panic" in self.named:
+            return f"panic: {self.named['panic'][0]['text']}"
         if self.ended:
             return None
         if self.status == 0:

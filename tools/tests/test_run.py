@@ -77,6 +77,15 @@ def test_reboot_starts_again(make):
     assert child.exitstatus == 0
 
 
+def test_run_iso(make, iso):
+    child = make("-o", str(iso), "run-iso")
+    child.expect_exact("slate> ")
+    child.send("poweroff\r")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0
+
+
 def test_debug_server_waits_for_a_gdb(make):
     child = make("debug-server")
     child.expect(r"target remote (\S+)'")
