@@ -89,31 +89,35 @@ const struct cmdline_option *cmdline_options(size_t *n)
 
 /* ---- the line ----------------------------------------------------------- */
 
-static const struct cmdline_option *find(const char *word)
+static const struct cmdline_option *find(const struct cmdline_option *table,
+                                         size_t n, const char *word)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(options); i++)
-        if (strncmp(word, options[i].option_name,
-                    strlen(options[i].option_name)) == 0)
-            return &options[i];
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(word, table[i].option_name, strlen(table[i].option_name)) ==
+            0)
+            return &table[i];
     return NULL;
 }
 
-static void report_unknown(const char *word)
+static void report_unknown(const struct cmdline_option *table, size_t n,
+                           const char *word)
 {
     kprintf("option %s is not known, ignored; there are", word);
-    for (size_t i = 0; i < ARRAY_SIZE(options); i++)
-        kprintf(" %s", options[i].option_form);
+    for (size_t i = 0; i < n; i++)
+        kprintf(" %s", table[i].option_form);
     kprintf("\n");
 }
 
-static void apply(const struct cmdline_option *o, const char *word)
+static bool apply(const struct cmdline_option *o, const char *word)
 {
     const char *value = word + strlen(o->option_name);
 
-    if (!o->option_set(value))
-        kprintf("option %s: %s is not a value for it, ignored; it is %s\n",
-                o->option_name, value[0] != '\0' ? value : "nothing",
-                o->option_form);
+    if (o->option_set(value))
+        return true;
+    kprintf("option %s: %s is not a value for it, ignored; it is %s\n",
+            o->option_name, value[0] != '\0' ? value : "nothing",
+            o->option_form);
+    return false;
 }
 
 /* Drops one pair of quotes around the whole of `s`, which ends the line. */
@@ -160,21 +164,30 @@ static bool is_file_name(const char *word)
            (strchr(word, '/') != NULL || strstr(word, ".elf") != NULL);
 }
 
+unsigned cmdline_read(char *text, const struct cmdline_option *table, size_t n)
+{
+    unsigned ignored = 0;
+    bool first = true;
+    char *p = text;
+    char *word;
+
+    for (; (word = next_word(&p)) != NULL; first = false) {
+        const struct cmdline_option *o = find(table, n, word);
+
+        if (o != NULL) {
+            ignored += !apply(o, word);
+        } else if (!first || !is_file_name(word)) {
+            report_unknown(table, n, word);
+            ignored++;
+        }
+    }
+    return ignored;
+}
+
 void cmdline_parse(const char *text)
 {
-    char *p = line;
-    char *word;
-    bool first = true;
-
     if (strlcpy(line, text, sizeof(line)) >= sizeof(line))
         kprintf("the kernel's command line is cut after %u characters\n",
                 LINE_MAX - 1);
-    for (; (word = next_word(&p)) != NULL; first = false) {
-        const struct cmdline_option *o = find(word);
-
-        if (o != NULL)
-            apply(o, word);
-        else if (!first || !is_file_name(word))
-            report_unknown(word);
-    }
+    cmdline_read(line, options, ARRAY_SIZE(options));
 }

@@ -17,6 +17,11 @@ struct cmdline_option {
  * known, or with a wrong value, are reported and ignored. */
 void cmdline_parse(const char *line);
 
+/* The same by a table of `n` options of the caller's. Cuts `text` into pieces
+ * that the options are given, so it must last as long as their values. Returns
+ * how many words were ignored. */
+unsigned cmdline_read(char *text, const struct cmdline_option *table, size_t n);
+
 /* The value of run=: shell commands for after boot, or NULL. */
 const char *cmdline_run(void);
 

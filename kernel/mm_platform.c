@@ -19,7 +19,7 @@ uint64_t mm_clock_ms(void)
  * holds the memory is the next question, so it is answered. */
 bool mm_wait_for_memory(void)
 {
-    char command[] = "kmastat";
+    char command[] = "kmastat -z";
 
     kprintf("\nout of memory: a KM_SLEEP allocation would wait for ever\n");
     shell_execute(command);

@@ -136,8 +136,8 @@ static __attribute__((noreturn)) void stop(void)
 
 /* ---- the ways in -------------------------------------------------------- */
 
-static __attribute__((noreturn)) void vpanic(uintptr_t frame, const char *fmt,
-                                             va_list ap)
+static __attribute__((noreturn)) void vpanic(const struct trapframe *tf,
+                                             const char *fmt, va_list ap)
 {
     uintptr_t pc[FRAMES_MAX];
     char text[256];
@@ -145,29 +145,34 @@ static __attribute__((noreturn)) void vpanic(uintptr_t frame, const char *fmt,
 
     begin();
     vsnprintf(text, sizeof(text), fmt, ap);
-    n = backtrace(frame, pc, FRAMES_MAX);
+    n = backtrace(tf->ebp, pc, FRAMES_MAX);
     if (depth == 1)
         keep_frames(pc, n);
     headline(text, n == 0 ? 0 : pc[0]);
+    print_registers(tf, read_cr2());
     print_frames(pc, n);
     stop();
 }
 
 void panic(const char *fmt, ...)
 {
+    struct trapframe tf;
     va_list ap;
 
+    trap_here(&tf);
     va_start(ap, fmt);
-    vpanic(read_ebp(), fmt, ap);
+    vpanic(&tf, fmt, ap);
     va_end(ap);
 }
 
 void x86_panic(const char *fmt, ...)
 {
+    struct trapframe tf;
     va_list ap;
 
+    trap_here(&tf);
     va_start(ap, fmt);
-    vpanic(read_ebp(), fmt, ap);
+    vpanic(&tf, fmt, ap);
     va_end(ap);
 }
 

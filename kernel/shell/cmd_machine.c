@@ -306,6 +306,13 @@ MISTAKE run_bad_opcode(void)
     fault_opcode();
 }
 
+/* Asks for more than there is, and would wait for it. What it got stays out. */
+MISTAKE exhaust_memory(void)
+{
+    for (;;)
+        kmem_alloc(MIB(1), KM_SLEEP);
+}
+
 enum fault_kind {
     FAULT_NULL,
     FAULT_DIVIDE,
@@ -313,11 +320,12 @@ enum fault_kind {
     FAULT_WRITE_TEXT,
     FAULT_PROTECTION,
     FAULT_OPCODE,
+    FAULT_MEMORY,
     FAULT_KINDS
 };
 
 static const char *const fault_names[FAULT_KINDS] = {
-    "null", "divide", "stack", "write-text", "gp", "opcode",
+    "null", "divide", "stack", "write-text", "gp", "opcode", "memory",
 };
 
 /* Direct calls: a backtrace finds the caller of a function without a frame
@@ -340,8 +348,11 @@ static void run_fault(enum fault_kind kind)
     case FAULT_PROTECTION:
         load_bad_segment();
         break;
-    default:
+    case FAULT_OPCODE:
         run_bad_opcode();
+        break;
+    default:
+        exhaust_memory();
         break;
     }
     kprintf("the processor let it pass\n");
@@ -375,5 +386,6 @@ SHELL_COMMAND(fault, "fault KIND", "make a mistake on purpose",
               "  gp          loads a segment that is not there: general\n"
               "              protection\n"
               "  opcode      runs an undefined instruction: invalid opcode\n"
+              "  memory      allocates with KM_SLEEP until nothing is left\n"
               "Example: fault null",
               cmd_fault, complete_fault);

@@ -26,12 +26,19 @@ static struct spinlock *innermost(const struct cpu *cpu)
     return cpu->cpu_locks == 0 ? NULL : cpu->cpu_lock[cpu->cpu_locks - 1];
 }
 
+bool spin_debug_in_order(const struct spinlock *l)
+{
+    const struct spinlock *last = innermost(cpu_self());
+
+    return last == NULL || last->lock_rank < l->lock_rank;
+}
+
 void spin_debug_taken(struct spinlock *l)
 {
     struct cpu *cpu = cpu_self();
     const struct spinlock *last = innermost(cpu);
 
-    if (last != NULL && last->lock_rank >= l->lock_rank)
+    if (!spin_debug_in_order(l))
         x86_panic("lock order: %s (rank %u) taken while %s (rank %u) is held",
                   l->lock_name, l->lock_rank, last->lock_name, last->lock_rank);
     if (cpu->cpu_locks == CPU_LOCKS_MAX)

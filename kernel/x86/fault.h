@@ -9,11 +9,36 @@
 /* #UD: the opcode that is kept undefined for this. */
 static inline void fault_opcode(void)
 {
-    __asm__ volatile("ud2");
+    __asm__ volatile("ud2" : : : "memory");
 }
 
 /* #GP with the selector as its error code: there is no such descriptor. */
 static inline void fault_protection(void)
 {
-    __asm__ volatile("movw %w0, %%gs" : : "r"(0xfff8));
+    __asm__ volatile("movw %w0, %%gs" : : "r"(0xfff8) : "memory");
+}
+
+/*
+ * One byte read or written where that may fault. The instructions have a known
+ * length: a handler that adds FAULT_LENGTH to EIP skips them (ud2 as well).
+ */
+#define FAULT_LENGTH 2
+
+static inline uint8_t fault_read(vaddr_t addr)
+{
+    uint32_t value = addr;
+
+    __asm__ volatile("movb (%%eax), %%al" : "+a"(value) : : "memory");
+    return (uint8_t)value;
+}
+
+static inline void fault_write(vaddr_t addr, uint8_t value)
+{
+    __asm__ volatile("movb %%al, (%%edx)" : : "a"(value), "d"(addr) : "memory");
+}
+
+/* #BP: EIP is already behind the instruction. */
+static inline void fault_breakpoint(void)
+{
+    __asm__ volatile("int3" : : : "memory");
 }

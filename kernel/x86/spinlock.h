@@ -31,6 +31,9 @@ struct spinlock {
         0, 0, name, rank                                                       \
     }
 
+/* Whether this processor may take the lock now, by its rank. */
+bool spin_debug_in_order(const struct spinlock *l);
+
 /* Both panic, naming the locks, if the order is broken. */
 void spin_debug_taken(struct spinlock *l);
 void spin_debug_released(struct spinlock *l);

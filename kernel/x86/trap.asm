@@ -7,8 +7,10 @@
         extern  trap_double_fault_report
         global  trap_stubs
         global  trap_double_fault
+        global  trap_here
 
 KERNEL_DATA     equ 0x10
+TRAP_NONE       equ 0xff                ; as in trap.h
 
 section .text
 
@@ -50,6 +52,32 @@ trap_common:
         pop     ds
         add     esp, 8
         iretd
+
+; void trap_here(struct trapframe *tf): fills in the frame (EAX) as if the
+; caller had trapped on its return.
+trap_here:
+        mov     [eax], edi
+        mov     [eax + 4], esi
+        mov     [eax + 8], ebp
+        mov     [eax + 16], ebx
+        mov     [eax + 20], edx
+        mov     [eax + 24], ecx
+        mov     [eax + 28], eax
+        mov     [eax + 32], gs
+        mov     [eax + 36], fs
+        mov     [eax + 40], es
+        mov     [eax + 44], ds
+        mov     dword [eax + 48], TRAP_NONE
+        mov     dword [eax + 52], 0
+        mov     ecx, [esp]
+        mov     [eax + 56], ecx
+        mov     [eax + 60], cs
+        pushfd
+        pop     dword [eax + 64]
+        lea     ecx, [esp + 4]
+        mov     [eax + 68], ecx
+        mov     [eax + 72], ss
+        ret
 
 ; A task of its own, entered by a task gate with the error code on its stack.
 ; What it interrupted is in the other task state segment.

@@ -106,7 +106,8 @@ void trap_double_fault_report(void)
 
 uintptr_t trap_esp(const struct trapframe *tf)
 {
-    return tf->vector == TRAP_DOUBLE_FAULT || (tf->cs & 3) != 0
+    return tf->vector == TRAP_DOUBLE_FAULT || tf->vector == TRAP_NONE ||
+                   (tf->cs & 3) != 0
                ? tf->esp
                : (uintptr_t)&tf->esp;
 }

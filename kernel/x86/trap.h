@@ -9,6 +9,8 @@
 #define TRAP_VECTORS    48 /* exceptions, and the PIC's 16 lines */
 #define TRAP_IRQ_BASE   32
 
+#define TRAP_NONE 0xff /* a frame that no trap made */
+
 #define TRAP_DIVIDE       0
 #define TRAP_BREAKPOINT   3
 #define TRAP_OPCODE       6
@@ -45,6 +47,9 @@ void trap_describe(const struct trapframe *tf, uint32_t cr2, char *buf,
 
 /* The stack pointer at the moment of the trap. */
 uintptr_t trap_esp(const struct trapframe *tf);
+
+/* Fills *tf with the registers of the caller. */
+void trap_here(struct trapframe *tf);
 
 /* Where the processor enters after a double fault. */
 void trap_double_fault(void);

@@ -120,10 +120,20 @@ def test_fault_screen(boot, kind, cause):
         assert re.search(r"shell_execute\+0x[0-9a-f]+", text), text
 
 
+def test_out_of_memory_shows_who_has_it(boot):
+    text = crash(boot(memory=16), "fault memory")
+    assert re.search(r"out of memory: KM_SLEEP for 1048576 bytes", text), text
+    assert re.search(r"(?m)^kmem_alloc_9216 ", text), text
+    assert re.search(r"(?m)^oversize .*\b1[0-9]\b", text), text
+    assert "= supplier" in text, text
+
+
 def test_panic_drops_to_a_shell_on_both_consoles(boot):
     machine = boot()
     text = crash(machine, "panic")
     assert re.search(r"(?i)panic", text), text
+    for register in ("eax", "ebp", "esp", "eip", "cr3"):
+        assert re.search(register + r" +[0-9a-f]{8}", text), text
     assert re.search(r"shell_execute\+0x[0-9a-f]+", text), text
     machine.wait_screen(r"^slate!>")
     machine.send("kmastat\r")

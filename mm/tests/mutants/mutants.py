@@ -370,7 +370,7 @@ MUTANTS = [
      "if (order <= BUDDY_MAX_ORDER && p == NULL && pressure()) {",
      "buddy.pressure_is_asked_until_there_is_a_block_or_no_more"),
     ("verify_skips_buddies", "buddy", BUDDY_VERIFY,
-     "        if (k < BUDDY_MAX_ORDER &&", "        if (k > BUDDY_MAX_ORDER &&",
+     "    if (k < BUDDY_MAX_ORDER &&", "    if (k > BUDDY_MAX_ORDER &&",
      "buddy.verify_finds_broken_free_lists"),
     ("edges_are_usable", "page", PAGE,
      "uint64_t first = (r->region_start + PAGE_MASK) >> PAGE_SHIFT;",

@@ -1,0 +1,159 @@
+/*
+ * The kernel's command line (kernel/cmdline.c), read into a table of this
+ * file's: nothing here changes the machine that runs it.
+ */
+#include "kernel/cmdline.h"
+#include "kernel/lib/ktest.h"
+#include "kernel/lib/string.h"
+
+static char line[128];
+static char size[32];
+static char commands[64];
+static unsigned sets;
+
+static bool set_size(const char *value)
+{
+    uint32_t n;
+
+    sets++;
+    strlcpy(size, value, sizeof(size));
+    return parse_u32(value, &n);
+}
+
+static bool set_commands(const char *value)
+{
+    sets++;
+    strlcpy(commands, value, sizeof(commands));
+    return true;
+}
+
+static const struct cmdline_option table[] = {
+    {"size=", "size=N", "", set_size},
+    {"run=", "run=COMMANDS", "", set_commands},
+};
+
+static unsigned read_line(const char *text)
+{
+    sets = 0;
+    size[0] = '\0';
+    commands[0] = '\0';
+    strlcpy(line, text, sizeof(line));
+    return cmdline_read(line, table, ARRAY_SIZE(table));
+}
+
+static void expect(const char *text, unsigned ignored, const char *want_size,
+                   const char *want_commands)
+{
+    unsigned got = read_line(text);
+
+    if (got != ignored || strcmp(size, want_size) != 0 ||
+        strcmp(commands, want_commands) != 0)
+        KT_FAIL("\"%s\": %u ignored, size \"%s\", run \"%s\"; want %u, \"%s\", "
+                "\"%s\"",
+                text, got, size, commands, ignored, want_size, want_commands);
+}
+
+KTEST(cmdline, empty)
+{
+    expect("", 0, "", "");
+    expect("    ", 0, "", "");
+    KT_EQ(sets, 0);
+}
+
+KTEST(cmdline, words)
+{
+    expect("size=7", 0, "7", "");
+    expect("  size=7   size=8  ", 0, "8", "");
+    KT_EQ(sets, 2);
+}
+
+KTEST(cmdline, run_takes_the_rest)
+{
+    expect("size=7 run=meminfo; size=8 x", 0, "7", "meminfo; size=8 x");
+    expect("run=", 0, "", "");
+    KT_EQ(sets, 1);
+}
+
+KTEST(cmdline, quotes_around_run_are_dropped)
+{
+    expect("run=\"a; b\"", 0, "", "a; b");
+    expect("run='a; b'  ", 0, "", "a; b");
+    expect("run='panic \"x\"'", 0, "", "panic \"x\"");
+    expect("run=\"a", 0, "", "\"a");
+    expect("run=\"a'", 0, "", "\"a'");
+    expect("run=\"", 0, "", "\"");
+    expect("run=\"\"", 0, "", "");
+}
+
+KTEST(cmdline, unknown_words_are_reported)
+{
+    expect("colour=red size=7", 1, "7", "");
+    expect("size=7 colour", 1, "7", "");
+    expect("siz=7 size", 2, "", "");
+}
+
+KTEST(cmdline, wrong_values_are_reported)
+{
+    expect("size=much run=x", 1, "much", "x");
+    expect("size=", 1, "", "");
+}
+
+KTEST(cmdline, file_name_may_come_first)
+{
+    expect("/boot/slate.elf size=7", 0, "7", "");
+    expect("slate.elf", 0, "", "");
+    expect("size=7 /boot/slate.elf", 1, "7", "");
+    expect("slate size=7", 1, "7", "");
+}
+
+static const struct cmdline_option *option(const char *name)
+{
+    size_t n;
+    const struct cmdline_option *o = cmdline_options(&n);
+
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(o[i].option_name, name) == 0)
+            return &o[i];
+    return NULL;
+}
+
+static void expect_refused(const char *name, const char *value)
+{
+    const struct cmdline_option *o = option(name);
+
+    KT_REQUIRE(o != NULL);
+    if (o->option_set(value))
+        KT_FAIL("%s%s was taken", name, value);
+}
+
+KTEST(cmdline, kernel_refuses_wrong_values)
+{
+    size_t limit = cmdline_mem_limit();
+
+    expect_refused("mem=", "");
+    expect_refused("mem=", "0");
+    expect_refused("mem=", "4096");
+    expect_refused("mem=", "16M");
+    expect_refused("ws=", "");
+    expect_refused("ws=", "never");
+    expect_refused("ws=", "1000001");
+    expect_refused("budget=", "0");
+    expect_refused("budget=", "-1");
+    KT_EQ(cmdline_mem_limit(), limit);
+}
+
+KTEST(cmdline, kernel_options_explain_themselves)
+{
+    size_t n;
+    const struct cmdline_option *o = cmdline_options(&n);
+
+    KT_TRUE(n > 0);
+    for (size_t i = 0; i < n; i++) {
+        size_t len = strlen(o[i].option_name);
+
+        KT_TRUE(len > 1 && o[i].option_name[len - 1] == '=');
+        KT_TRUE(strncmp(o[i].option_form, o[i].option_name, len) == 0);
+        KT_TRUE(o[i].option_help[0] != '\0');
+        KT_TRUE(option(o[i].option_name) == &o[i]);
+    }
+}
