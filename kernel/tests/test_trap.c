@@ -4,6 +4,7 @@
 #include "kernel/x86/trap.h"
 #include "kernel/lib/ktest.h"
 #include "kernel/lib/string.h"
+#include "kernel/lib/symbol.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/fault.h"
 #include "kernel/x86/gdt.h"
@@ -80,6 +81,31 @@ KTEST(trap, stack_pointer_of_ring_0)
     tf.vector = TRAP_PAGE_FAULT;
     tf.cs = 0x1b;
     KT_EQ(trap_esp(&tf), 0x1234);
+}
+
+KTEST(trap, registers_of_the_caller)
+{
+    struct trapframe tf;
+    uintptr_t offset = 0;
+    const char *name;
+
+    memset(&tf, 0xee, sizeof(tf));
+    trap_here(&tf);
+    name = symbol_lookup(tf.eip, &offset);
+    KT_TRUE(name != NULL &&
+            strcmp(name, "ktest_trap_registers_of_the_caller") == 0);
+    KT_TRUE(offset > 0);
+    KT_EQ(tf.ebp, read_ebp());
+    KT_TRUE(tf.esp < tf.ebp && tf.ebp - tf.esp < 512);
+    KT_TRUE((uintptr_t)&tf >= tf.esp && (uintptr_t)&tf < tf.ebp);
+    KT_EQ(tf.eax, (uintptr_t)&tf);
+    KT_EQ(tf.cs, GDT_KERNEL_CODE);
+    KT_EQ(tf.ss & 0xffff, GDT_KERNEL_DATA);
+    KT_EQ(tf.ds & 0xffff, GDT_KERNEL_DATA);
+    KT_EQ(tf.gs & 0xffff, GDT_KERNEL_DATA);
+    KT_EQ(tf.eflags & EFLAGS_IF, read_eflags() & EFLAGS_IF);
+    KT_EQ(tf.vector, TRAP_NONE);
+    KT_EQ(tf.error, 0);
 }
 
 KTEST(trap, every_exception_has_a_name_of_its_own)

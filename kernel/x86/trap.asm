@@ -63,20 +63,26 @@ trap_here:
         mov     [eax + 20], edx
         mov     [eax + 24], ecx
         mov     [eax + 28], eax
-        mov     [eax + 32], gs
-        mov     [eax + 36], fs
-        mov     [eax + 40], es
-        mov     [eax + 44], ds
+        mov     ecx, gs                 ; (by way of a register: to memory
+        mov     [eax + 32], ecx         ; only 16 bits would go)
+        mov     ecx, fs
+        mov     [eax + 36], ecx
+        mov     ecx, es
+        mov     [eax + 40], ecx
+        mov     ecx, ds
+        mov     [eax + 44], ecx
         mov     dword [eax + 48], TRAP_NONE
         mov     dword [eax + 52], 0
         mov     ecx, [esp]
         mov     [eax + 56], ecx
-        mov     [eax + 60], cs
+        mov     ecx, cs
+        mov     [eax + 60], ecx
         pushfd
         pop     dword [eax + 64]
         lea     ecx, [esp + 4]
         mov     [eax + 68], ecx
-        mov     [eax + 72], ss
+        mov     ecx, ss
+        mov     [eax + 72], ecx
         ret
 
 ; A task of its own, entered by a task gate with the error code on its stack.
