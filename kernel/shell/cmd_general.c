@@ -7,6 +7,7 @@
 #include "drivers/pit.h"
 #include "drivers/power.h"
 #include "drivers/rtc.h"
+#include "kernel/cmdline.h"
 #include "kernel/lib/string.h"
 
 static bool no_arguments(int argc, char **argv)
@@ -59,10 +60,23 @@ static int help_one(const char *name)
     return 0;
 }
 
+static int help_options(void)
+{
+    size_t n;
+    const struct cmdline_option *o = cmdline_options(&n);
+
+    kprintf("options on the kernel's command line, `make run APPEND=...`\n");
+    for (size_t i = 0; i < n; i++)
+        kprintf("  %-16s %s\n", o[i].option_form, o[i].option_help);
+    return 0;
+}
+
 static int cmd_help(int argc, char **argv)
 {
     if (argc > 2)
         return shell_error("takes one command at most; see `help help`");
+    if (argc == 2 && strcmp(argv[1], "options") == 0)
+        return help_options();
     if (argc == 2)
         return help_one(argv[1]);
     help_all();
@@ -80,6 +94,7 @@ static void complete_command(void (*add)(const char *word, void *arg),
 SHELL_COMMAND(help, "help [COMMAND]", "this list, or more about one command",
               "Without a name: every command with a line about it. With one:\n"
               "how it is called, what it does, and an example.\n"
+              "`help options` lists the kernel's boot options.\n"
               "\n"
               "    slate> help echo\n",
               cmd_help, complete_command);

@@ -204,6 +204,19 @@ KTEST(memmap, space_behind_holes)
     KT_EQ(memmap_space(got, 2, MIB(2), MIB(16)), 0);
 }
 
+KTEST(memmap, space_is_the_lowest)
+{
+    start();
+    add(ENTRY, MIB(1), MIB(2), RAM);
+    add(ENTRY, MIB(8), MIB(8), RAM);
+    add(ENTRY, MIB(32), MIB(8), RAM);
+    add(ENTRY, MIB(20), MIB(8), RAM);
+    KT_EQ(parse(), 4);
+    KT_EQ(memmap_space(got, 4, MIB(2), MIB(4)), MIB(8));
+    KT_EQ(memmap_space(got, 4, MIB(9), MIB(8)), MIB(20));
+    KT_EQ(memmap_space(got, 4, MIB(21), MIB(8)), MIB(32));
+}
+
 KTEST(memmap, space_ends_with_the_direct_map)
 {
     start();

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from conftest import ROOT
 from slate import qemu
 
 PANIC_PROMPT = r"slate!> "
@@ -84,6 +85,16 @@ def test_unknown_option_is_reported_and_ignored(kernel):
     assert run.problem is None, run.explain()
     assert "\ngot-here" in run.text.replace("\r", "")
     assert re.search(r"^option frobnicate=1 is not known", run.text, re.M)
+
+
+def test_the_book_lists_the_options_that_there_are(kernel):
+    text = qemu.run(kernel, "help options; poweroff").text.replace("\r", "")
+    book = (ROOT / "docs/boot.md").read_text().replace("\\|", "|")
+    options = re.findall(r"(?m)^  (\w+=\S+) +(.+)$", text)
+    assert options
+    for form, meaning in options:
+        assert f"| `{form}` | {meaning} |" in book
+    assert len(options) == len(re.findall(r"(?m)^\| `\w+=", book))
 
 
 def test_power_off_and_reset_are_reported(kernel):
