@@ -55,7 +55,7 @@ void kmem_cache_free(struct kmem_cache *cp, void *buf)
         return;
     }
     bcp = (struct kmem_bufctl *)((char *)buf + cp->cache_bufctl);
-    kmem_slab_give(cp, kmem_slab_of(buf), bcp);
+    kmem_slab_give(cp, kmem_slab_of(buf), bcp, false);
 }
 
 void kmem_slab_moved(struct kmem_cache *cp, struct kmem_slab *sp)
@@ -173,7 +173,7 @@ static __attribute__((noinline)) void free_flagged(struct kmem_cache *cp,
     for (; (bcp = *link) != NULL; link = &bcp->bufctl_next) {
         if (likely(bcp->bufctl_addr == buf)) {
             *link = bcp->bufctl_next;
-            kmem_slab_give(cp, bcp->bufctl_slab, bcp);
+            kmem_slab_give(cp, bcp->bufctl_slab, bcp, true);
             return;
         }
         cp->cache_hash_depth++;

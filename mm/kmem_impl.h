@@ -67,9 +67,9 @@ struct kmem_bufctl {
 
 /* All members are guarded by the lock of slab_cache. */
 struct kmem_slab {
+    struct list slab_link; /* first: from link to slab is no arithmetic */
     struct kmem_cache *slab_cache;
-    void *slab_base; /* its first page */
-    struct list slab_link;
+    void *slab_base;               /* its first page */
     struct kmem_bufctl *slab_head; /* freelist; NULL if nothing is left */
     uint32_t slab_refcnt;          /* buffers handed out */
     uint32_t slab_chunks;          /* buffers in all */
@@ -311,14 +311,22 @@ static inline void kmem_slab_take(struct kmem_cache *cp, struct kmem_slab *sp,
 static inline void kmem_slab_refilled(struct kmem_cache *cp,
                                       struct kmem_slab *sp)
 {
-    struct list *head = &cp->cache_freelist->slab_link;
-
+    list_remove(&sp->slab_link);
+    list_insert_before(&cp->cache_freelist->slab_link, &sp->slab_link);
     cp->cache_full--;
-    if (sp->slab_link.next != head) {
-        list_remove(&sp->slab_link);
-        list_insert_before(head, &sp->slab_link);
-    }
     cp->cache_freelist = sp;
+}
+
+/* The same where the slab is at the boundary already, as it is after its last
+ * buffer was taken. False if it is not. */
+static inline bool kmem_slab_refilled_here(struct kmem_cache *cp,
+                                           struct kmem_slab *sp)
+{
+    if (sp->slab_link.next != &cp->cache_freelist->slab_link)
+        return false;
+    cp->cache_full--;
+    cp->cache_freelist = sp;
+    return true;
 }
 
 /* A slab got its last buffer back: it goes to the tail. */
@@ -339,9 +347,11 @@ static inline void kmem_slab_completed(struct kmem_cache *cp,
  * kmem_cache.c. Lock held; releases it. */
 void kmem_slab_moved(struct kmem_cache *cp, struct kmem_slab *sp);
 
-/* Puts a buffer back on its slab. Releases the lock. */
+/* Puts a buffer back on its slab. Releases the lock. `few` (a constant) says
+ * that slabs have few buffers, so that they are often full: worth a look, which
+ * would cost small objects a register. */
 static inline void kmem_slab_give(struct kmem_cache *cp, struct kmem_slab *sp,
-                                  struct kmem_bufctl *bcp)
+                                  struct kmem_bufctl *bcp, bool few)
 {
     struct kmem_bufctl *head = sp->slab_head;
 
@@ -351,7 +361,8 @@ static inline void kmem_slab_give(struct kmem_cache *cp, struct kmem_slab *sp,
     sp->slab_refcnt--;
     if (unlikely(sp->slab_refcnt == 0))
         kmem_slab_moved(cp, sp);
-    else if (unlikely(head == NULL))
+    else if (unlikely(head == NULL) &&
+             !(few && kmem_slab_refilled_here(cp, sp)))
         kmem_slab_moved(cp, sp);
     else
         mm_unlock(&cp->cache_lock);

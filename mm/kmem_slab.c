@@ -53,7 +53,6 @@ void kmem_geometry(struct kmem_cache *cp)
 {
     bool constructed = cp->cache_ctor != NULL || cp->cache_dtor != NULL;
     size_t space = PAGE_SIZE - sizeof(struct kmem_slab);
-    size_t left;
 
     if (kmem_is_large(cp->cache_size, cp->cache_align, constructed)) {
         cp->cache_flags |= KMF_HASH;
@@ -67,8 +66,7 @@ void kmem_geometry(struct kmem_cache *cp)
         cp->cache_bufctl = cp->cache_chunk - sizeof(void *);
     }
     cp->cache_slab_chunks = space / cp->cache_chunk;
-    left = MIN(space % cp->cache_chunk, (size_t)PAGE_MASK);
-    cp->cache_colour_max = left & ~(cp->cache_align - 1);
+    cp->cache_colour_max = space % cp->cache_chunk & ~(cp->cache_align - 1);
 }
 
 /* ---- pages -------------------------------------------------------------- */

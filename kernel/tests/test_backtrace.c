@@ -55,12 +55,22 @@ KTEST(backtrace, follows_no_bad_pointer)
     KT_EQ(backtrace(0, pc, FRAMES), 0);
     KT_EQ(backtrace((uintptr_t)boot_stack_guard, pc, FRAMES), 0);
     KT_EQ(backtrace((uintptr_t)boot_stack_bottom - 4, pc, FRAMES), 0);
-    KT_EQ(backtrace((uintptr_t)frame + 1, pc, FRAMES), 0);
     frame[1] = (uintptr_t)frame; /* no code there */
     KT_EQ(backtrace((uintptr_t)frame, pc, FRAMES), 0);
     frame[0] = 0x1000;
     frame[1] = (uintptr_t)text_start;
     KT_EQ(backtrace((uintptr_t)frame, pc, FRAMES), 1);
+}
+
+KTEST(backtrace, frames_are_aligned)
+{
+    static uint32_t place[3];
+    const uintptr_t frame[2] = {0, (uintptr_t)text_start};
+
+    memcpy(place, frame, sizeof(frame));
+    KT_EQ(backtrace((uintptr_t)place, pc, FRAMES), 1);
+    memcpy((char *)place + 1, frame, sizeof(frame));
+    KT_EQ(backtrace((uintptr_t)place + 1, pc, FRAMES), 0);
 }
 
 KTEST(backtrace, ends_in_a_circle)
