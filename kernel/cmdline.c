@@ -4,8 +4,9 @@
  *
  * The line is a row of words. run= takes all that follows it, spaces and
  * semicolons included, so it comes last; quotes around its value are dropped.
- * The first word may be the kernel's own file name, which boot loaders put
- * there.
+ * A word may be in quotes as a whole, with \ before quotes inside: GRUB makes
+ * that of an argument with blanks, and then run= ends with it. The first word
+ * may be the kernel's own file name, which boot loaders put there.
  */
 #include "kernel/cmdline.h"
 #include "drivers/console.h"
@@ -134,6 +135,23 @@ static char *unquote(char *s)
     return s;
 }
 
+/* The word in quotes at `word`, without them; *p moves behind it. */
+static char *quoted_word(char *word, char **p)
+{
+    char quote = *word;
+    char *in = word + 1;
+    char *out = word;
+
+    for (; *in != quote && *in != '\0'; in++) {
+        if (*in == '\\' && in[1] != '\0')
+            in++;
+        *out++ = *in;
+    }
+    *p = *in == '\0' ? in : in + 1;
+    *out = '\0';
+    return word;
+}
+
 /* The word at *p, ended with a NUL; *p moves behind it. NULL at the end. */
 static char *next_word(char **p)
 {
@@ -143,6 +161,8 @@ static char *next_word(char **p)
         word++;
     if (*word == '\0')
         return NULL;
+    if (*word == '"' || *word == '\'')
+        return quoted_word(word, p);
     *p = word;
     if (strncmp(word, "run=", 4) == 0) {
         char *value = unquote(word + 4);

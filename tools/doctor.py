@@ -61,6 +61,12 @@ def find(check):
     if kind == "python":
         ok = output("python3", "-c", f"import {what}") is not None
         return (f"python3 {what}", "") if ok else None
+    if kind == "window":
+        if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+            return "no display", ""
+        kinds = (output("qemu-system-i386", "-display", "help") or "").split()
+        return ("QEMU's window", "") if {"gtk", "sdl", "cocoa"} & set(kinds) \
+            else None
     if kind == "path":
         for path in what.split(","):
             if os.path.exists(path):

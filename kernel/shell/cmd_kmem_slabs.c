@@ -5,6 +5,7 @@
  * of 64 sets with lines of 64 bytes.
  */
 #include "drivers/console.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
@@ -140,13 +141,15 @@ static bool bin_range(size_t bin, size_t n, size_t *low, size_t *high)
 static void print_bin(size_t bin, size_t n, size_t count, size_t slabs)
 {
     size_t low = 0, high = 0;
+    char range[24];
 
     if (!bin_range(bin, n, &low, &high))
         return;
     if (low == high)
-        kprintf("%7zu %7zu", low, count);
+        snprintf(range, sizeof(range), "%zu", low);
     else
-        kprintf("%3zu-%-3zu %7zu", low, high, count);
+        snprintf(range, sizeof(range), "%zu-%zu", low, high);
+    kprintf("%7s %7zu", range, count);
     for (size_t b = 0; b < (count * BAR + slabs - 1) / slabs; b++)
         kprintf("%s", b ? "=" : "  =");
     kprintf("\n");

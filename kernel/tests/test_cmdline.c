@@ -85,6 +85,17 @@ KTEST(cmdline, quotes_around_run_are_dropped)
     expect("run=\"\"", 0, "", "");
 }
 
+KTEST(cmdline, words_in_quotes)
+{
+    expect("/boot/slate.elf \"run=a; b\" size=7", 0, "7", "a; b");
+    expect("'run=a b'", 0, "", "a b");
+    expect("\"run=say \\\"a\\\" \\\\\" size=7", 0, "7", "say \"a\" \\");
+    expect("\"size=7\"size=8", 0, "8", "");
+    expect("\"run=a b", 0, "", "a b");
+    expect("\"size=7\\", 1, "7\\", "");
+    expect("\"", 1, "", "");
+}
+
 KTEST(cmdline, unknown_words_are_reported)
 {
     expect("colour=red size=7", 1, "7", "");
