@@ -21,6 +21,7 @@ enum {
     KBD_COMMAND = 0x64,
     KBD_INPUT_FULL = 2,
     KBD_PULSE_RESET = 0xFE,
+    DELAY_PORT = 0x80,
     PCI_RESET = 0xCF9,
     PCI_RESET_CPU = 6,
 };
@@ -32,6 +33,14 @@ static void try_acpi(void)
     outw(VIRTUALBOX_PM1A, VIRTUALBOX_SLEEP_S5);
     for (const char *s = "Shutdown"; *s; s++)
         outb(BOCHS_SHUTDOWN, (uint8_t)*s);
+}
+
+/* An emulator ends some time after it was told to: it gets that time. Port 0x80
+ * is there to be written and read for delay. */
+static void wait_for_the_end(void)
+{
+    for (unsigned i = 0; i < 300000; i++)
+        inb(DELAY_PORT);
 }
 
 static void try_exit_port(uint8_t code)
@@ -60,6 +69,7 @@ void power_off(void)
 {
     leave("poweroff");
     try_acpi();
+    wait_for_the_end();
     try_exit_port(0);
     stay();
 }
