@@ -47,7 +47,10 @@ uint64_t timer_ms(void)
     return ms;
 }
 
-void timer_set_tick(void (*fn)(void))
+timer_tick_t timer_set_tick(timer_tick_t fn)
 {
+    timer_tick_t before = tick;
+
     tick = fn;
+    return before;
 }

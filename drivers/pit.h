@@ -14,5 +14,7 @@ void timer_init(void);
  * still while interrupts are disabled for longer than a step. */
 uint64_t timer_ms(void);
 
-/* `fn` is called at every step from the interrupt, NULL for nobody. */
-void timer_set_tick(void (*fn)(void));
+/* `fn` is called at every step from the interrupt, NULL for nobody. Returns the
+ * one before. */
+typedef void (*timer_tick_t)(void);
+timer_tick_t timer_set_tick(timer_tick_t fn);
