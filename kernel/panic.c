@@ -15,7 +15,6 @@
 #include "kernel/x86/backtrace.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/gdt.h"
-#include "kernel/x86/panic_hook.h"
 #include "kernel/x86/paging.h"
 #include "kernel/x86/trap.h"
 
@@ -136,44 +135,26 @@ static __attribute__((noreturn)) void stop(void)
 
 /* ---- the ways in -------------------------------------------------------- */
 
-static __attribute__((noreturn)) void vpanic(const struct trapframe *tf,
-                                             const char *fmt, va_list ap)
+void panic(const char *fmt, ...)
 {
     uintptr_t pc[FRAMES_MAX];
+    struct trapframe tf;
     char text[256];
+    va_list ap;
     unsigned n;
 
+    trap_here(&tf);
     begin();
+    va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
-    n = backtrace(tf->ebp, pc, FRAMES_MAX);
+    va_end(ap);
+    n = backtrace(tf.ebp, pc, FRAMES_MAX);
     if (depth == 1)
         keep_frames(pc, n);
     headline(text, n == 0 ? 0 : pc[0]);
-    print_registers(tf, read_cr2());
+    print_registers(&tf, read_cr2());
     print_frames(pc, n);
     stop();
-}
-
-void panic(const char *fmt, ...)
-{
-    struct trapframe tf;
-    va_list ap;
-
-    trap_here(&tf);
-    va_start(ap, fmt);
-    vpanic(&tf, fmt, ap);
-    va_end(ap);
-}
-
-void x86_panic(const char *fmt, ...)
-{
-    struct trapframe tf;
-    va_list ap;
-
-    trap_here(&tf);
-    va_start(ap, fmt);
-    vpanic(&tf, fmt, ap);
-    va_end(ap);
 }
 
 /* The guard page that a double fault ran into: a stack that overflowed. 0 if it
@@ -188,7 +169,7 @@ static vaddr_t hit_guard_page(const struct trapframe *tf, uint32_t cr2)
     return 0;
 }
 
-void x86_panic_trap(struct trapframe *tf)
+void panic_trap(struct trapframe *tf)
 {
     uint32_t cr2 = read_cr2();
     uintptr_t pc[FRAMES_MAX];

@@ -4,12 +4,7 @@
  */
 #pragma once
 
-#include "kernel/lib/types.h"
-
-/* Reports the text, the registers and the callers, and stops the machine in
- * the kernel shell. Callable anywhere. */
-void panic(const char *fmt, ...) PRINTF_LIKE(1, 2)
-    __attribute__((noreturn, cold));
+#include "kernel/x86/panic_hook.h" /* panic */
 
 /* True once the machine has panicked. */
 bool panic_happened(void);

@@ -39,10 +39,10 @@ void spin_debug_taken(struct spinlock *l)
     const struct spinlock *last = innermost(cpu);
 
     if (!spin_debug_in_order(l))
-        x86_panic("lock order: %s (rank %u) taken while %s (rank %u) is held",
-                  l->lock_name, l->lock_rank, last->lock_name, last->lock_rank);
+        panic("lock order: %s (rank %u) taken while %s (rank %u) is held",
+              l->lock_name, l->lock_rank, last->lock_name, last->lock_rank);
     if (cpu->cpu_locks == CPU_LOCKS_MAX)
-        x86_panic("lock order: %s is one lock too many", l->lock_name);
+        panic("lock order: %s is one lock too many", l->lock_name);
     cpu->cpu_lock[cpu->cpu_locks++] = l;
 }
 
@@ -52,8 +52,8 @@ void spin_debug_released(struct spinlock *l)
     const struct spinlock *last = innermost(cpu);
 
     if (last != l)
-        x86_panic("lock order: %s released while %s was taken last",
-                  l->lock_name, last == NULL ? "no lock" : last->lock_name);
+        panic("lock order: %s released while %s was taken last", l->lock_name,
+              last == NULL ? "no lock" : last->lock_name);
     cpu->cpu_locks--;
 }
 

@@ -8,9 +8,10 @@
 
 struct trapframe;
 
-void x86_panic(const char *fmt, ...) PRINTF_LIKE(1, 2)
+/* Reports the text, the registers and the callers, and stops the machine in
+ * the kernel shell. Callable anywhere. */
+void panic(const char *fmt, ...) PRINTF_LIKE(1, 2)
     __attribute__((noreturn, cold));
 
-/* An exception that nobody handles. Does not return unless the shell that it
- * ends in was told to continue. */
-void x86_panic_trap(struct trapframe *tf);
+/* The same for an exception that nobody handles. */
+void panic_trap(struct trapframe *tf) __attribute__((noreturn, cold));

@@ -69,7 +69,7 @@ void trap_dispatch(struct trapframe *tf)
         return;
     }
     if (handlers[tf->vector] == NULL || !handlers[tf->vector](tf))
-        x86_panic_trap(tf);
+        panic_trap(tf);
 }
 
 /* ---- double fault ------------------------------------------------------- */
@@ -101,7 +101,7 @@ void trap_double_fault_report(void)
     };
 
     gdt_leave_fault_task();
-    x86_panic_trap(&tf);
+    panic_trap(&tf);
 }
 
 uintptr_t trap_esp(const struct trapframe *tf)
