@@ -140,15 +140,6 @@ bool console_interrupt_pending(void)
     return pending;
 }
 
-void console_flush_input(void)
-{
-    uint32_t flags = irq_save();
-
-    poll();
-    input_clear();
-    irq_restore(flags);
-}
-
 /* ---- output ------------------------------------------------------------- */
 
 void console_record(const char *s, size_t n)

@@ -59,9 +59,6 @@ int console_trykey(void);
 /* True if ^C is among the keys not yet read; leaves them in place. */
 bool console_interrupt_pending(void);
 
-/* Drops what was typed and not yet read. */
-void console_flush_input(void);
-
 /* Waits until all output has left the serial line. */
 void console_drain(void);
 

@@ -29,7 +29,6 @@ enum {
 };
 
 static uint16_t masked = 0xFFFF;
-static unsigned spurious;
 
 static void write_masks(void)
 {
@@ -54,12 +53,6 @@ void pic_init(void)
     irq_set_ack(pic_ack);
 }
 
-void pic_mask(int irq)
-{
-    masked |= (uint16_t)(1u << irq);
-    write_masks();
-}
-
 void pic_unmask(int irq)
 {
     masked &= (uint16_t) ~(1u << irq);
@@ -77,15 +70,8 @@ void pic_ack(int irq)
     uint16_t port = irq < 8 ? MASTER : SLAVE;
     bool real = (irq & 7) != SPURIOUS_LINE || in_service(port);
 
-    if (!real)
-        spurious++;
-    else
+    if (real)
         outb(port, OCW2_EOI);
     if (port == SLAVE) /* the master saw its cascade line in any case */
         outb(MASTER, OCW2_EOI);
-}
-
-unsigned pic_spurious(void)
-{
-    return spurious;
 }

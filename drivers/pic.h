@@ -12,12 +12,8 @@
 /* Moves the lines to their vectors, all masked. Interrupts disabled. */
 void pic_init(void);
 
-void pic_mask(int irq);
 void pic_unmask(int irq);
 
 /* Ends the interrupt `irq`. A spurious one (line 7 or 15 with nothing in
- * service) is counted and gets no end-of-interrupt. */
+ * service) gets no end-of-interrupt. */
 void pic_ack(int irq);
-
-/* Spurious interrupts since boot. */
-unsigned pic_spurious(void);
