@@ -6,6 +6,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
+#include "kernel/x86/paging.h"
 #include "mm/buddy.h"
 
 #define SLOTS       512 /* objects that may be out at once */
@@ -323,13 +324,16 @@ static int verify_rest(unsigned bad, bool json)
     const char *where = "";
     const char *heap = kmem_verify(&where);
     const char *buddy = buddy_verify(&frame);
+    const char *paging = paging_verify();
 
-    bad += (heap && !bad) + (buddy != NULL);
+    bad += (heap && !bad) + (buddy != NULL) + (paging != NULL);
     if (json) {
         kprintf("{\"bad\":%u,\"heap\":", bad);
         shell_json_string(heap ? heap : "");
         kprintf(",\"buddy\":");
         shell_json_string(buddy ? buddy : "");
+        kprintf(",\"paging\":");
+        shell_json_string(paging ? paging : "");
         kprintf("}\n");
     }
     if (heap)
@@ -337,9 +341,11 @@ static int verify_rest(unsigned bad, bool json)
     if (buddy)
         return shell_error("buddy: frame %ld: %s",
                            frame ? (long)page_index(frame) : -1L, buddy);
+    if (paging)
+        return shell_error("page tables: %s", paging);
     if (!json)
-        kprintf("caches, supplier and %zu page frames: every invariant "
-                "holds\n",
+        kprintf("caches, supplier, %zu page frames and the page tables: "
+                "every invariant holds\n",
                 page_count);
     return bad != 0;
 }
