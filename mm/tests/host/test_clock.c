@@ -71,25 +71,3 @@ KTEST(kmem_clock, an_infinite_working_set_yields_nothing)
 {
     KT_TRUE(page_under_pressure(KMEM_WS_INFINITE) == NULL);
 }
-
-/* Two requests at once: the second, from inside the first, finds it running. */
-static size_t inner = 1;
-
-static void reap_again(void *obj, size_t size)
-{
-    (void)obj;
-    (void)size;
-    inner = kmem_reap(KMEM_REAP_ALL);
-}
-
-KTEST(kmem_clock, S45_a_reap_within_a_reap_does_nothing)
-{
-    struct kmem_cache *cp =
-        kmem_cache_create("t_again", 100, 0, NULL, reap_again);
-    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
-
-    kmem_cache_free(cp, obj);
-    KT_NE(kmem_reap(KMEM_REAP_ALL), 0);
-    KT_EQ(inner, 0);
-    KT_EQ(kmem_cache_destroy(cp), 0);
-}
