@@ -25,7 +25,8 @@ say = $(if $(call on,V),@:,@printf '  %-7s %s\n' '$(1)' '$(2)')
 have = $(shell command -v $(1) 2>/dev/null)
 
 # The first of these that works: CROSS_COMPILE, i686-elf-, i686-linux-gnu-,
-# and the host's own gcc -m32 if it has a 32-bit libgcc.
+# and the host's own gcc -m32 if it makes 32-bit code (an x86 gcc does; the
+# kernel needs no library, so no 32-bit one need be there).
 PREFIX := $(firstword $(foreach p,$(CROSS_COMPILE) \
             $(if $(CROSS_COMPILE),,i686-elf- i686-linux-gnu-),\
             $(if $(call have,$(p)gcc),$(p))))
@@ -34,7 +35,7 @@ CC := $(PREFIX)gcc
 NM := $(PREFIX)nm
 else ifneq ($(CROSS_COMPILE),)
 CC :=
-else ifneq ($(wildcard $(shell gcc -m32 -print-libgcc-file-name 2>&1)),)
+else ifeq ($(shell echo | gcc -m32 -E - >/dev/null 2>&1 && echo yes),yes)
 CC := gcc -m32
 NM := nm
 else
@@ -111,7 +112,7 @@ $(BUILD)/%.asm.o: %.asm $(BUILD)/flags
 # The kernel carries its own symbol table (kernel/lib/symbol.h). It is linked
 # with an empty one, the table is taken from that, and linked in; the compare
 # at the end makes sure that this moved nothing that the table speaks of.
-LINK = $(CC) $(LDFLAGS) $(OBJ) $(1) -lgcc -o $(2)
+LINK = $(CC) $(LDFLAGS) $(OBJ) $(1) -o $(2)
 SYMS := $(BUILD)/symbols
 
 $(SYMS)/empty.c: tools/symbols.py

@@ -40,8 +40,7 @@ def cross_compiler():
     names = [[prefix + "gcc"]] if prefix else [
         ["i686-elf-gcc"], ["i686-linux-gnu-gcc"], ["gcc", "-m32"]]
     for argv in names:
-        library = output(*argv, "-print-libgcc-file-name")
-        if library and os.path.isfile(library.strip()):
+        if output(*argv, "-m32", "-E", "-", stdin="") is not None:
             return argv
     return None
 
