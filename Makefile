@@ -71,8 +71,7 @@ LDFLAGS := -nostdlib -static -no-pie -T boot/linker.ld \
     $(if $(call on,WERROR),-Wl$(comma)--fatal-warnings)
 
 ASM_SRC := $(wildcard boot/*.asm kernel/x86/*.asm)
-C_SRC   := $(wildcard kernel/*.c kernel/lib/*.c kernel/x86/*.c \
-             kernel/shell/*.c kernel/tests/*.c mm/*.c mm/tests/*.c drivers/*.c)
+C_SRC   := $(wildcard kernel/*.c kernel/*/*.c mm/*.c mm/tests/*.c drivers/*.c)
 OBJ     := $(ASM_SRC:%.asm=$(BUILD)/%.asm.o) $(C_SRC:%.c=$(BUILD)/%.o)
 KERNEL  := $(BUILD)/slate.elf
 ISO     := $(BUILD)/slate.iso
@@ -254,7 +253,7 @@ mutants:                          ## break mm/ in many ways; tests must notice
 # ---- housekeeping ----------------------------------------------------------
 
 C_FILES := $(wildcard boot/*.[ch] kernel/*.[ch] kernel/*/*.[ch] mm/*.[ch] \
-             mm/tests/*.[ch] mm/tests/host/*.[ch] drivers/*.[ch])
+             mm/tests/*.[ch] mm/tests/host/*.[ch] drivers/*.[ch] user/*/*.[ch])
 
 .PHONY: doctor lint format clean help
 doctor:                           ## each tool: version, verdict, how to get it

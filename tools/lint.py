@@ -36,16 +36,23 @@ SHELL = 6000
 # The longest matching name counts. "kernel" itself is the ground floor of the
 # boot sequence and the panic screen: it knows everybody.
 EVERYTHING = ("boot", "kernel", "mm", "drivers")
+BELOW = ("kernel/lib", "kernel/abi", "kernel/x86", "mm", "drivers")
 FLOORS = {
     "boot": (),
     "kernel/lib": (),
-    "kernel/abi": (),
+    "kernel/abi": ("kernel/lib",),
     "kernel/x86": ("kernel/lib",),
     "drivers": ("kernel/lib", "kernel/x86"),
     "mm": ("kernel/lib",),
+    "kernel/task": BELOW,
+    "kernel/vm": BELOW + ("kernel/task",),
+    "kernel/ipc": BELOW + ("kernel/task", "kernel/vm"),
+    "kernel/fs": BELOW + ("kernel/task", "kernel/vm", "kernel/ipc"),
+    "kernel/syscall": BELOW + ("kernel/task", "kernel/vm", "kernel/ipc",
+                               "kernel/fs"),
     "kernel": EVERYTHING,
-    "user/lib": ("kernel/abi", "mm"),
-    "user": ("user/lib", "kernel/abi"),
+    "user/lib": ("kernel/abi", "kernel/lib", "mm"),
+    "user": ("user/lib", "kernel/abi", "kernel/lib"),
 }
 # Files of mm/ that look at the allocator but are no part of it.
 OBSERVERS = ("mm/kmem_debug", "mm/kmem_log", "mm/kmem_leak", "mm/kmem_report",

@@ -9,11 +9,15 @@
 #define EFLAGS_IF (1u << 9)
 
 struct spinlock;
+struct task;
 
 #define CPU_LOCKS_MAX 8
 
 /* What belongs to one processor. Reached through cpu_self() only. */
 struct cpu {
+    struct task *cpu_task; /* what runs; first: trap.asm loads it. NULL until
+                              there are tasks. Its first word is not 0 if
+                              something is to be done before ring 3. */
     unsigned cpu_number;
     unsigned cpu_locks; /* locks held, in debug builds */
     struct spinlock *cpu_lock[CPU_LOCKS_MAX];

@@ -1,0 +1,62 @@
+/*
+ * Open files: what a handle to a file, a device or a pipe end refers to.
+ */
+#pragma once
+
+#include "kernel/fs/inode.h"
+#include "kernel/task/object.h"
+
+struct file;
+
+/* Bytes or a negative error. `buf` as for user_copy. May sleep. */
+struct file_ops {
+    ssize_t (*file_read)(struct file *f, void *buf, size_t n);
+    ssize_t (*file_write)(struct file *f, const void *buf, size_t n);
+    void (*file_release)(struct file *f); /* drops what it points to */
+    void (*file_stat)(struct file *f, struct stat *out);
+};
+
+struct file {
+    struct object file_object; /* first */
+    const struct file_ops *file_ops;
+    uint32_t file_flags;      /* O_RDONLY …, O_APPEND */
+    uint32_t file_offset;     /* by the inode's lock; shared by dup and fork */
+    struct inode *file_inode; /* NULL for pipe ends */
+    void *file_data;          /* the pipe; proc's text */
+};
+
+extern const struct object_type file_type;
+
+/* The cache. Boot only. */
+void file_init(void);
+
+/* A new open file with one reference. NULL: no memory. Takes over `inode`'s
+ * reference (may be NULL). */
+struct file *file_create(const struct file_ops *ops, uint32_t flags,
+                         struct inode *inode, void *data);
+
+/* Opens as open() does. 0 and *out, or an error. May sleep. */
+int file_open(const char *path, struct inode *cwd, uint32_t flags,
+              struct file **out);
+
+/* A pipe and its two ends, each with one reference. 0 or -ENOMEM. */
+int pipe_create(struct file **read_end, struct file **write_end);
+
+/* Without object caching, pipes are allocated by kmem_alloc and constructed
+ * every time: only for measuring what the cache saves. Default true. */
+extern bool pipe_caching;
+
+struct pipe_stat {
+    const void *stat_pipe;
+    uint32_t stat_readers, stat_writers, stat_bytes;
+    uint64_t stat_total; /* bytes that ever went through */
+};
+
+size_t pipe_stats(struct pipe_stat *out, size_t n);
+const char *pipe_verify(const char **where);
+
+/* The root file system from the ustar archive at [start, start + size), with
+ * /dev and /proc; size 0 makes an empty tree. Everything of kernel/fs. Boot
+ * only. Returns the number of archive entries that were broken or did not
+ * fit, each reported on the console. */
+unsigned fs_init(const void *start, size_t size);

@@ -1,0 +1,29 @@
+/*
+ * What a system call handler is.
+ *
+ * The stub in kernel/x86/trap.asm calls syscall_table[EAX] with EBX, ECX and
+ * EDX as arguments, interrupts enabled, and puts the result into EAX. A handler
+ * checks everything first; what lies behind the comment "point of no return"
+ * cannot fail. Pointers are checked with user_range (kernel/vm/user.h) before
+ * anything else is done with them.
+ *
+ * Handlers are spread over files by family: task.c, memory.c, file.c, ipc.c.
+ */
+#pragma once
+
+#include "kernel/abi/errno.h"
+#include "kernel/abi/syscall.h"
+#include "kernel/task/task.h"
+#include "kernel/vm/user.h"
+#include "kernel/x86/trap.h"
+
+typedef int32_t syscall_t(uint32_t a, uint32_t b, uint32_t c);
+
+#define SYSCALL_DECLARE(name) syscall_t sys_##name;
+SYSCALL_LIST(SYSCALL_DECLARE)
+
+/* The registers of the program that made the call that runs. */
+static inline struct trapframe *syscall_frame(void)
+{
+    return (struct trapframe *)task_self()->task_stack_top - 1;
+}

@@ -1,0 +1,45 @@
+/*
+ * Objects that handles refer to: open files, pipe ends, ports.
+ *
+ * Each begins with a struct object, comes out of a cache of its own, and goes
+ * back when the last reference is dropped.
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+struct object;
+
+/* What a kind of object does when handles to it come and go. */
+struct object_type {
+    const char *type_name; /* "file", "pipe", "port": for `files` */
+    /* The last reference is gone. May sleep. */
+    void (*type_release)(struct object *o);
+    /* A handle with these flags was made or ended; NULL: of no interest. */
+    void (*type_opened)(struct object *o, uint32_t flags);
+    void (*type_closed)(struct object *o, uint32_t flags);
+};
+
+struct object {
+    const struct object_type *object_type;
+    uint32_t object_refs; /* changed by object_get and object_put only */
+};
+
+static inline void object_init(struct object *o, const struct object_type *type)
+{
+    o->object_type = type;
+    o->object_refs = 1;
+}
+
+static inline struct object *object_get(struct object *o)
+{
+    __atomic_add_fetch(&o->object_refs, 1, __ATOMIC_RELAXED);
+    return o;
+}
+
+/* May sleep: the last one releases. */
+static inline void object_put(struct object *o)
+{
+    if (__atomic_sub_fetch(&o->object_refs, 1, __ATOMIC_ACQ_REL) == 0)
+        o->object_type->type_release(o);
+}
