@@ -82,5 +82,9 @@ static inline struct object *handle_object(const struct handle_table *t, int h,
 /* Ends a handle: 0 or -EBADF. May sleep. */
 int handle_close(struct handle_table *t, int h);
 
-/* Ends it without dropping the reference, which is the caller's now. */
+/* Ends it without dropping the reference, which is the caller's now. NULL if
+ * there is no such handle. */
 struct object *handle_take(struct handle_table *t, int h);
+
+/* NULL, or the first broken invariant of a table that does not change. */
+const char *handle_verify(const struct handle_table *t);

@@ -1,0 +1,222 @@
+/*
+ * Handle tables.
+ *
+ * The first HANDLES_INLINE slots lie in the table itself, where most tasks'
+ * handles fit; a table that needs more moves all slots to memory of twice the
+ * size, up to HANDLES_MAX, and keeps that until it ends. A table in its
+ * constructed state is empty and uses its own slots.
+ *
+ * A slot is emptied before its object hears of it: releasing may sleep, and
+ * nobody may find a handle that is going.
+ */
+#include "kernel/task/handle.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/types.h"
+#include "kernel/lib/string.h"
+#include "mm/kmem.h"
+
+static struct kmem_cache *handle_cache;
+
+/* ---- tables ------------------------------------------------------------- */
+
+static void use_inline(struct handle_table *t)
+{
+    t->table_size = HANDLES_INLINE;
+    t->table_used = 0;
+    t->table_slot = t->table_first;
+}
+
+static void construct(void *obj, size_t size)
+{
+    memset(obj, 0, size);
+    use_inline(obj);
+}
+
+void handle_init(void)
+{
+    handle_cache = kmem_cache_create(
+        "handle_table", sizeof(struct handle_table), 0, construct, NULL);
+}
+
+struct handle_table *handle_table_create(void)
+{
+    return kmem_cache_alloc(handle_cache, KM_NOSLEEP);
+}
+
+/* Gives an empty table back. */
+static void discard(struct handle_table *t)
+{
+    if (t->table_slot != t->table_first)
+        kmem_free(t->table_slot, t->table_size * sizeof(struct handle));
+    use_inline(t);
+    kmem_cache_free(handle_cache, t);
+}
+
+/* At least `size` slots, which is at most HANDLES_MAX. 0 or -ENOMEM. */
+static int grow(struct handle_table *t, uint32_t size)
+{
+    uint32_t to = t->table_size;
+    struct handle *slot;
+    size_t bytes;
+
+    if (size <= to)
+        return 0;
+    while (to < size)
+        to *= 2;
+    slot = kmem_zalloc(to * sizeof(struct handle), KM_NOSLEEP);
+    if (slot == NULL)
+        return -ENOMEM;
+    bytes = t->table_size * sizeof(struct handle);
+    memcpy(slot, t->table_slot, bytes);
+    if (t->table_slot == t->table_first)
+        memset(t->table_first, 0, bytes);
+    else
+        kmem_free(t->table_slot, bytes);
+    t->table_slot = slot;
+    t->table_size = to;
+    return 0;
+}
+
+/* ---- slots -------------------------------------------------------------- */
+
+static void fill(struct handle_table *t, uint32_t h, struct object *o,
+                 uint32_t flags)
+{
+    t->table_slot[h] = (struct handle){o, flags};
+    t->table_used++;
+    if (o->object_type->type_opened != NULL)
+        o->object_type->type_opened(o, flags);
+}
+
+/* Empties an open handle's slot; the reference is the caller's. */
+static struct object *empty(struct handle_table *t, struct handle *slot)
+{
+    struct object *o = slot->handle_object;
+
+    slot->handle_object = NULL;
+    t->table_used--;
+    if (o->object_type->type_closed != NULL)
+        o->object_type->type_closed(o, slot->handle_flags);
+    return o;
+}
+
+struct handle_table *handle_table_copy(const struct handle_table *from)
+{
+    struct handle_table *t = handle_table_create();
+
+    if (t == NULL)
+        return NULL;
+    if (grow(t, from->table_size) != 0) {
+        discard(t);
+        return NULL;
+    }
+    for (uint32_t h = 0; h < from->table_size; h++) {
+        const struct handle *slot = &from->table_slot[h];
+
+        if (slot->handle_object != NULL)
+            fill(t, h, object_get(slot->handle_object), slot->handle_flags);
+    }
+    return t;
+}
+
+/* Closes the handles whose flags have all of `flags`. */
+static void close_matching(struct handle_table *t, uint32_t flags)
+{
+    for (uint32_t h = 0; t->table_used > 0 && h < t->table_size; h++) {
+        struct handle *slot = &t->table_slot[h];
+
+        if (slot->handle_object != NULL &&
+            (slot->handle_flags & flags) == flags)
+            object_put(empty(t, slot));
+    }
+}
+
+void handle_table_destroy(struct handle_table *t)
+{
+    close_matching(t, 0);
+    discard(t);
+}
+
+void handle_close_on_exec(struct handle_table *t)
+{
+    close_matching(t, HANDLE_CLOEXEC);
+}
+
+int handle_install(struct handle_table *t, int least, struct object *o,
+                   uint32_t flags)
+{
+    uint32_t h = (uint32_t)least;
+
+    while (h < t->table_size && t->table_slot[h].handle_object != NULL)
+        h++;
+    if (h >= HANDLES_MAX)
+        return -EMFILE;
+    if (grow(t, h + 1) != 0)
+        return -ENOMEM;
+    fill(t, h, o, flags);
+    return (int)h;
+}
+
+int handle_reserve(struct handle_table *t, unsigned n)
+{
+    if (n > HANDLES_MAX - t->table_used)
+        return -EMFILE;
+    return grow(t, t->table_used + n);
+}
+
+int handle_install_at(struct handle_table *t, int h, struct object *o,
+                      uint32_t flags)
+{
+    struct handle *slot;
+
+    if ((uint32_t)h >= HANDLES_MAX)
+        return -EBADF;
+    if (grow(t, (uint32_t)h + 1) != 0)
+        return -ENOMEM;
+    /* point of no return */
+    slot = &t->table_slot[h];
+    if (slot->handle_object != NULL) {
+        struct object *old = empty(t, slot);
+
+        fill(t, (uint32_t)h, o, flags);
+        object_put(old);
+    } else {
+        fill(t, (uint32_t)h, o, flags);
+    }
+    return 0;
+}
+
+int handle_close(struct handle_table *t, int h)
+{
+    struct handle *slot = handle_slot(t, h);
+
+    if (slot == NULL)
+        return -EBADF;
+    object_put(empty(t, slot));
+    return 0;
+}
+
+struct object *handle_take(struct handle_table *t, int h)
+{
+    struct handle *slot = handle_slot(t, h);
+
+    return slot == NULL ? NULL : empty(t, slot);
+}
+
+const char *handle_verify(const struct handle_table *t)
+{
+    uint32_t used = 0;
+
+    if (t->table_size < HANDLES_INLINE || t->table_size > HANDLES_MAX)
+        return "the size of a handle table is out of bounds";
+    if ((t->table_slot == t->table_first) != (t->table_size == HANDLES_INLINE))
+        return "a handle table's slots are not where its size says";
+    for (uint32_t h = 0; h < t->table_size; h++) {
+        const struct object *o = t->table_slot[h].handle_object;
+
+        used += o != NULL;
+        if (o != NULL && o->object_refs == 0)
+            return "a handle refers to an object without references";
+    }
+    return used == t->table_used ? NULL : "a handle table's count is wrong";
+}
