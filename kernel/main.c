@@ -11,7 +11,12 @@
 #include "kernel/cmdline.h"
 #include "kernel/halt.h"
 #include "kernel/memmap.h"
+#include "kernel/mm_platform.h"
 #include "kernel/shell/shell.h"
+#include "kernel/syscall/process.h"
+#include "kernel/task/handle.h"
+#include "kernel/task/task.h"
+#include "kernel/vm/space.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/gdt.h"
 #include "kernel/x86/paging.h"
@@ -33,7 +38,8 @@ uint64_t boot_instructions(void)
 /* Every step of the clock. */
 static void tick(void)
 {
-    kmem_update_poll();
+    sched_tick();
+    reapd_tick();
     budget_check();
 }
 
@@ -84,6 +90,11 @@ void kmain(uint32_t magic, paddr_t info_addr)
     cmdline_parse(command_line(info));
     memmap_init(info);
     kmem_init();
+    task_init();
+    handle_init();
+    space_init();
+    process_init();
+    reapd_init();
     pic_init();
     timer_init();
     timer_set_tick(tick);

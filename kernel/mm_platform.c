@@ -5,30 +5,116 @@
 #include "drivers/console.h"
 #include "drivers/pit.h"
 #include "kernel/lib/printf.h"
+#include "kernel/mm_platform.h"
 #include "kernel/panic.h"
 #include "kernel/shell/shell.h"
+#include "kernel/task/sync.h"
 #include "kernel/x86/backtrace.h"
-#include "mm/platform.h"
+#include "mm/buddy.h"
+#include "mm/kmem.h"
 
 uint64_t mm_clock_ms(void)
 {
     return timer_ms();
 }
 
-/* There is nobody yet who could give memory back while this one waits. What
- * holds the memory is the next question, so it is answered. */
+/* ---- waiting for memory ------------------------------------------------- */
+
+#define LOOK_AGAIN_MS 20   /* an object may have come back without a page */
+#define SILENCE_MS    5000 /* between two messages about who waits */
+
+static struct wait_queue memory_wanted =
+    WAIT_QUEUE_INIT(memory_wanted, "memory");
+
+static bool may_sleep(void)
+{
+    const struct task *self = task_self();
+
+    return self != NULL && self->task_priority != PRIORITY_IDLE &&
+           (read_eflags() & EFLAGS_IF) != 0 && !panic_happened();
+}
+
+static void complain(void)
+{
+    static uint64_t next;
+
+    if (timer_ms() < next)
+        return;
+    next = timer_ms() + SILENCE_MS;
+    kprintf("\n%s (task %d) waits for memory\n", task_self()->task_name,
+            (int)task_self()->task_pid);
+}
+
+/* Where nobody can wait there is nobody either who could give memory back. */
 bool mm_wait_for_memory(void)
 {
     char command[] = "kmastat -z";
 
-    kprintf("\nout of memory: a KM_SLEEP allocation would wait for ever\n");
+    if (may_sleep()) {
+        complain();
+        spin_lock(&sched_lock);
+        wait_queue_block(&memory_wanted, false, LOOK_AGAIN_MS);
+        spin_unlock(&sched_lock);
+        return true;
+    }
+    kprintf("\nout of memory where nobody can wait for it\n");
     shell_execute(command);
     return false;
 }
 
 void mm_memory_returned(void)
 {
+    if (unlikely(!list_empty(&memory_wanted.wait_tasks)))
+        wait_queue_wake(&memory_wanted, UINT32_MAX);
 }
+
+/* ---- kmem_reapd --------------------------------------------------------- */
+
+#define LOW_WATER(total) ((total) / 32) /* pages free below which it reaps */
+#define PAUSE_MS         1000           /* between two such reaps */
+
+static struct wait_queue reapd_idle = WAIT_QUEUE_INIT(reapd_idle, "low memory");
+static uint64_t reapd_last_ms;
+
+static bool memory_low(void)
+{
+    return buddy_free_pages() < LOW_WATER(page_totals()->total_usable);
+}
+
+static void reapd_main(void *arg)
+{
+    (void)arg;
+    for (;;) {
+        spin_lock(&sched_lock);
+        wait_queue_block(&reapd_idle, false, 0);
+        spin_unlock(&sched_lock);
+        kmem_update_poll();
+        if (memory_low())
+            kmem_reap(KMEM_REAP_WS);
+    }
+}
+
+void reapd_init(void)
+{
+    struct task *t =
+        task_create("kmem_reapd", reapd_main, NULL, PRIORITY_KERNEL);
+
+    if (t == NULL)
+        panic("no memory for kmem_reapd");
+    task_disown(t);
+}
+
+void reapd_tick(void)
+{
+    bool low = memory_low() && timer_ms() - reapd_last_ms >= PAUSE_MS;
+
+    if (!low && kmem_update_due() != 0)
+        return;
+    reapd_last_ms = timer_ms();
+    wait_queue_wake(&reapd_idle, 1);
+}
+
+/* ---- the rest ----------------------------------------------------------- */
 
 void mm_print(const char *fmt, ...)
 {

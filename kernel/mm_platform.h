@@ -40,3 +40,8 @@ static inline paddr_t mm_virt_to_phys(const void *addr)
 {
     return (paddr_t)addr - KERNEL_BASE;
 }
+
+/* The task that keeps free memory from running out; and its part of each step
+ * of the clock. After task_init. */
+void reapd_init(void);
+void reapd_tick(void);

@@ -134,6 +134,16 @@ void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
  * that arrive while one runs return 0 at once. */
 size_t kmem_reap(enum kmem_reap_mode mode);
 
+/*
+ * `fn` gives back objects that their owner keeps only because they might be
+ * wanted again, at most so many, and returns how many; it is asked before any
+ * slab is. It is called where an allocation found no memory: it may take spin
+ * locks that no caller of an allocation holds, and may not allocate or sleep.
+ */
+void kmem_set_reclaim(size_t (*fn)(size_t most));
+
+#define KMEM_RECLAIM_STEP 64 /* objects asked for at a time */
+
 /* One working-set update of every cache: L = m, m = T. */
 void kmem_update(void);
 

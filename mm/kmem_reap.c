@@ -122,15 +122,34 @@ size_t kmem_reap(enum kmem_reap_mode mode)
     return pages;
 }
 
-/* Buddy ran dry. What the working set protects is worth less than a failed
- * allocation: if a reap within it gave nothing, everything goes. */
+static size_t no_reclaim(size_t most)
+{
+    (void)most;
+    return 0;
+}
+
+static size_t (*reclaim)(size_t most) = no_reclaim;
+
+void kmem_set_reclaim(size_t (*fn)(size_t most))
+{
+    reclaim = fn;
+}
+
+/* Buddy ran dry. First go objects that are only kept in case. What the working
+ * set protects is worth less than a failed allocation: if a reap within it
+ * gave nothing, everything goes. */
 static size_t pressure(void)
 {
-    size_t pages = kmem_reap(KMEM_REAP_WS);
+    size_t pages;
+    size_t objects;
 
-    return pages != 0 || kmem_ws_interval == KMEM_WS_INFINITE
-               ? pages
-               : kmem_reap(KMEM_REAP_ALL);
+    do {
+        objects = reclaim(KMEM_RECLAIM_STEP);
+        pages = kmem_reap(KMEM_REAP_WS);
+        if (pages == 0 && kmem_ws_interval != KMEM_WS_INFINITE)
+            pages = kmem_reap(KMEM_REAP_ALL);
+    } while (pages == 0 && objects != 0);
+    return pages;
 }
 
 void kmem_reap_init(void)

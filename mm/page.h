@@ -20,6 +20,7 @@ enum page_state {
     PAGE_SLAB,     /* segkmem: slab pages of page_owner, a cache */
     PAGE_HASH,     /* segkmem: hash table of page_owner, a cache */
     PAGE_LARGE,    /* segkmem: a kmem_alloc of more than the last class */
+    PAGE_USER,     /* mapped in page_refs places by programs */
     PAGE_STATES
 };
 
@@ -27,8 +28,11 @@ enum page_state {
 #define PAGE_NO_ORDER 0xff
 
 struct page {
-    struct list page_link; /* free list of its order; first frame only */
-    union {                /* guarded by the buddy lock */
+    union {
+        struct list page_link; /* free list of its order; first frame only */
+        uint32_t page_refs;    /* PAGE_USER: how many entries map it */
+    };
+    union { /* guarded by the buddy lock */
         struct {
             uint8_t page_state; /* enum page_state */
             uint8_t page_order; /* of its block, or PAGE_NO_ORDER */

@@ -43,7 +43,7 @@ static void check_run(const struct page *p, size_t pages)
     uint8_t use = p->page_state;
 
     for (size_t i = 0; i < pages; i++)
-        if (p[i].page_state != use || use < PAGE_SLAB)
+        if (p[i].page_state != use || use < PAGE_SLAB || use > PAGE_LARGE)
             mm_panic("kmem_freepages: page 0x%lx is %s, not segkmem's",
                      (unsigned long)page_to_phys(p + i),
                      page_state_name(p[i].page_state));

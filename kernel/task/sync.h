@@ -12,11 +12,6 @@
 
 /* ---- wait queues -------------------------------------------------------- */
 
-struct wait_queue {
-    struct list wait_tasks;  /* by sched_lock; first come, first served */
-    const char *wait_reason; /* "pipe full": what `ps` shows */
-};
-
 #define WAIT_QUEUE_INIT(name, reason)                                          \
     {                                                                          \
         LIST_INIT((name).wait_tasks), reason                                   \
@@ -66,14 +61,20 @@ void mutex_unlock_slow(struct mutex *m);
 void mutex_debug_taken(struct mutex *m);
 void mutex_debug_released(struct mutex *m);
 
-/* Waits, not to be interrupted: mutexes are held for a short time. */
-static inline void mutex_lock(struct mutex *m)
+/* Takes it if it is free. */
+static inline bool mutex_try(struct mutex *m)
 {
     struct task *none = NULL;
 
-    if (unlikely(!__atomic_compare_exchange_n(
-            &m->mutex_owner, &none, task_self(), false, __ATOMIC_ACQUIRE,
-            __ATOMIC_RELAXED)))
+    return __atomic_compare_exchange_n(&m->mutex_owner, &none, task_self(),
+                                       false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+}
+
+/* Waits, not to be interrupted: mutexes are held for a short time. */
+static inline void mutex_lock(struct mutex *m)
+{
+    if (unlikely(!mutex_try(m)))
         mutex_lock_slow(m);
 #ifdef CONFIG_DEBUG
     mutex_debug_taken(m);

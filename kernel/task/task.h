@@ -24,9 +24,9 @@
 
 struct handle_table; /* kernel/task/handle.h */
 struct inode;        /* kernel/fs */
+struct mutex;        /* kernel/task/sync.h */
 struct port;         /* kernel/ipc */
 struct space;        /* kernel/vm */
-struct wait_queue;   /* kernel/task/sync.h */
 
 #define TASK_NAME_MAX 15
 #define TASK_SLICE    5 /* ticks of 10 ms */
@@ -52,6 +52,13 @@ enum task_state {
 /* Bits of task_attention: looked at on every way back to ring 3. */
 #define ATTENTION_RESCHED 1u /* the slice is over, or a better one is ready */
 #define ATTENTION_KILLED  2u /* ends instead of going back */
+
+/* Tasks that wait for the same thing. What can be done with it is in
+ * kernel/task/sync.h. */
+struct wait_queue {
+    struct list wait_tasks;  /* by sched_lock; first come, first served */
+    const char *wait_reason; /* "pipe full": what `ps` shows */
+};
 
 /* What an IPC partner needs to know; kernel/ipc gives it meaning. */
 struct task_ipc {
@@ -80,6 +87,7 @@ struct task {
     uint8_t task_priority;
     bool task_interruptible; /* a kill ends this wait */
     bool task_timed;         /* in the timer list */
+    bool task_privileged;    /* may bind interrupts */
     uint8_t task_slice;      /* ticks left */
     uint8_t task_signal;     /* what killed it: SIGKILL … */
     int32_t task_status;     /* of a zombie, as wait() tells it */
@@ -90,8 +98,8 @@ struct task {
     struct list task_hash_link;
     struct list task_children;
     struct list task_sibling;
-    struct list task_exited; /* wait queue of a parent: see task_wait */
-    uint64_t task_ticks;     /* run, in ticks */
+    struct wait_queue task_exited; /* where it waits for a child */
+    uint64_t task_ticks;           /* run, in ticks */
     uint64_t task_switches;
     void *task_kstack; /* from the kstack cache; NULL for the boot task */
     char task_name[TASK_NAME_MAX + 1];
@@ -100,7 +108,9 @@ struct task {
     struct handle_table *task_handles;
     struct inode *task_cwd;
     struct task_ipc task_ipc;
-    uint32_t task_locks; /* mutexes held, in debug builds */
+#ifdef CONFIG_DEBUG
+    struct mutex *task_mutex; /* taken last, of those it holds */
+#endif
 };
 
 extern struct spinlock sched_lock;
@@ -122,6 +132,9 @@ void task_init(void);
 struct task *task_create(const char *name, void (*fn)(void *), void *arg,
                          enum task_priority priority);
 
+/* Nobody will wait for this child of the caller. */
+void task_disown(struct task *t);
+
 /*
  * The two halves of it, for fork and exec: a task that is in no queue, whose
  * first switch enters `entry` with `arg`; then making it known and READY. In
@@ -131,6 +144,7 @@ struct task *task_create(const char *name, void (*fn)(void *), void *arg,
 struct task *task_prepare(const char *name, void (*entry)(void *), void *arg,
                           enum task_priority priority);
 pid_t task_start(struct task *t);
+void sched_begin(void); /* the first thing that `entry` does */
 void task_discard(struct task *t);
 
 /* Ends the caller with a status as wait() tells it. What it owned must be gone
@@ -148,8 +162,14 @@ pid_t task_wait(pid_t pid, int *status, int flags);
  * only looks. 0, -ESRCH (none), -EPERM (kernel tasks), -EINVAL (signal). */
 int task_kill(pid_t pid, int signal);
 
+/* Ends the program that runs, by `signal`, before it is back in ring 3. */
+void task_end(int signal);
+
 /* The task `pid`, or NULL. Valid while sched_lock is held. */
 struct task *task_find(pid_t pid);
+
+/* Whether any task is in the group. With sched_lock held. */
+bool task_group_exists(pid_t group);
 
 /* Calls fn for every task in order of pid, with sched_lock held: fn may not
  * sleep, print or allocate. Stops when it returns false. */

@@ -120,11 +120,11 @@ KTEST(paging, nothing_behind_memory)
 
 KTEST(paging, a_page_goes_and_comes_back)
 {
-    struct page *page = buddy_alloc(0);
+    struct page *page = buddy_alloc(2);
     vaddr_t addr;
 
     KT_REQUIRE(page != NULL);
-    addr = (vaddr_t)page_to_virt(page);
+    addr = (vaddr_t)page_to_virt(page) + PAGE_SIZE;
     fault_write(addr, 0x31);
     paging_unmap(addr);
     KT_TRUE(!paging_readable(addr) && !paging_writable(addr));
@@ -137,7 +137,7 @@ KTEST(paging, a_page_goes_and_comes_back)
     KT_TRUE(!read_faults(addr));
     KT_EQ(fault_read(addr), 0x31);
     KT_TRUE(!write_faults(addr, 0x33));
-    buddy_free(page, 0);
+    buddy_free(page, 2);
 }
 
 KTEST(paging, tables_take_one_page_per_4_MiB)

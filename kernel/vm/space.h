@@ -81,7 +81,5 @@ int32_t space_sbrk(struct space *s, int32_t change);
 int32_t space_mmap(struct space *s, size_t length, int prot);
 int space_munmap(struct space *s, uaddr_t addr, size_t length);
 
-/* Frames mapped and page tables, by any space, for proofs and `pages`. */
-size_t space_frames_out(void);
-
-const char *space_verify(struct space *s, const char **where);
+/* NULL, or the first broken invariant. */
+const char *space_verify(struct space *s);

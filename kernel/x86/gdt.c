@@ -8,13 +8,14 @@
 #define ACCESS_CODE 0x9A /* present, ring 0, code, readable */
 #define ACCESS_DATA 0x92 /* present, ring 0, data, writable */
 #define ACCESS_TSS  0x89 /* present, 32-bit task state, not busy */
+#define ACCESS_USER 0x60 /* the same in ring 3 */
 #define FLAGS_FLAT  0xC  /* 4 KiB units, 32-bit */
 
 #define TSS_BUSY (2ull << 40) /* in the descriptor */
 #define NESTED   (1u << 14)   /* EFLAGS.NT: iret would switch tasks */
 
-static uint64_t gdt[5];
-static struct tss boot_tss;
+static uint64_t gdt[7];
+struct tss gdt_tss;
 static struct tss fault_tss;
 
 /* Its first page is a guard page. */
@@ -52,8 +53,8 @@ static void load(void)
 
 void gdt_init(void)
 {
-    boot_tss.ss0 = GDT_KERNEL_DATA;
-    boot_tss.iomap = sizeof(struct tss);
+    gdt_tss.ss0 = GDT_KERNEL_DATA;
+    gdt_tss.iomap = sizeof(struct tss);
     fault_tss = (struct tss){
         .eip = (uint32_t)trap_double_fault,
         .esp = (uint32_t)fault_stack + sizeof(fault_stack),
@@ -69,22 +70,25 @@ void gdt_init(void)
     };
     gdt[1] = descriptor(0, 0xfffff, ACCESS_CODE, FLAGS_FLAT);
     gdt[2] = descriptor(0, 0xfffff, ACCESS_DATA, FLAGS_FLAT);
-    gdt[3] =
-        descriptor((uint32_t)&boot_tss, sizeof(boot_tss) - 1, ACCESS_TSS, 0);
+    gdt[3] = descriptor((uint32_t)&gdt_tss, sizeof(gdt_tss) - 1, ACCESS_TSS, 0);
     gdt[4] =
         descriptor((uint32_t)&fault_tss, sizeof(fault_tss) - 1, ACCESS_TSS, 0);
+    gdt[GDT_USER_CODE / 8] =
+        descriptor(0, 0xfffff, ACCESS_CODE | ACCESS_USER, FLAGS_FLAT);
+    gdt[GDT_USER_DATA / 8] =
+        descriptor(0, 0xfffff, ACCESS_DATA | ACCESS_USER, FLAGS_FLAT);
     load();
 }
 
 const struct tss *gdt_interrupted(void)
 {
-    return &boot_tss;
+    return &gdt_tss;
 }
 
 void gdt_set_cr3(uint32_t cr3)
 {
     fault_tss.cr3 = cr3;
-    boot_tss.cr3 = cr3;
+    gdt_tss.cr3 = cr3;
 }
 
 void gdt_leave_fault_task(void)

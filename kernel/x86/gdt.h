@@ -13,6 +13,8 @@
 #define GDT_KERNEL_DATA 0x10
 #define GDT_TSS         0x18
 #define GDT_DF_TSS      0x20
+#define GDT_USER_CODE   0x2B /* with the 3 of ring 3 */
+#define GDT_USER_DATA   0x33
 
 /* 32-bit task state segment (volume 3, figure 8-2). */
 struct tss {
@@ -25,7 +27,15 @@ struct tss {
     uint16_t trap, iomap;
 };
 
+extern struct tss gdt_tss;
+
 void gdt_init(void);
+
+/* Where the processor puts its stack pointer when it leaves ring 3. */
+static inline void gdt_set_stack(vaddr_t top)
+{
+    gdt_tss.esp0 = top;
+}
 
 /* The state of whatever a double fault interrupted. */
 const struct tss *gdt_interrupted(void);

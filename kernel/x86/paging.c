@@ -104,6 +104,17 @@ void paging_init(size_t frames, void *space)
     write_cr3(to_phys(directory));
 }
 
+uint32_t paging_kernel_cr3(void)
+{
+    return to_phys(directory);
+}
+
+void paging_copy_kernel(uint32_t *to)
+{
+    memcpy(to + (KERNEL_BASE >> 22), directory + (KERNEL_BASE >> 22),
+           PAGE_SIZE - (KERNEL_BASE >> 22) * sizeof(*to));
+}
+
 static bool protected(const char *start, const char *end)
 {
     for (vaddr_t a = (vaddr_t)start; a < (vaddr_t)end; a += PAGE_SIZE)

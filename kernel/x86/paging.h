@@ -30,6 +30,12 @@ size_t paging_bytes(size_t frames);
  * page aligned, mapped now and in the direct map) and switches to them. */
 void paging_init(size_t frames, void *space);
 
+/* CR3 for whoever has no page tables of its own. */
+uint32_t paging_kernel_cr3(void);
+
+/* The directory of a new address space: copies the kernel's part. */
+void paging_copy_kernel(uint32_t *to);
+
 /* Takes one page of the direct map away, or gives it back. */
 void paging_unmap(vaddr_t addr);
 void paging_map(vaddr_t addr);

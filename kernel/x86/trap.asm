@@ -1,16 +1,27 @@
-; The 48 ways into the kernel: a stub for each exception and interrupt line.
+; The ways into the kernel: a stub for each exception and interrupt line, and
+; one for system calls.
 ;
 ; Some exceptions push an error code and others do not; the stubs even that out,
 ; add the vector, and save the registers as struct trapframe lists them.
 
         extern  trap_dispatch
         extern  trap_double_fault_report
+        extern  trap_attention
+        extern  cpu_boot
+        extern  syscall_table
+        extern  syscall_limit
+        global  trap_syscall
+        global  trap_return
         global  trap_stubs
         global  trap_double_fault
         global  trap_here
 
 KERNEL_DATA     equ 0x10
 TRAP_NONE       equ 0xff                ; as in trap.h
+SYSCALL_VECTOR  equ 0x80
+FRAME_EAX       equ 28                  ; in struct trapframe
+FRAME_CS        equ 60
+ENOSYS          equ 38
 
 section .text
 
@@ -33,18 +44,32 @@ stub_%1:
 %assign v v + 1
 %endrep
 
-trap_common:
+%macro SAVE 0
         push    ds
         push    es
         push    fs
         push    gs
         pushad
         cld
+%endmacro
+
+trap_common:
+        SAVE
         mov     eax, KERNEL_DATA
         mov     ds, eax
         mov     es, eax
         mov     eax, esp
         call    trap_dispatch
+        test    byte [esp + FRAME_CS], 3
+        jz      restore
+
+; Back to a program, interrupts disabled: unless the task has something to do
+; first (the first word of struct task).
+to_user:
+        mov     eax, [cpu_boot]         ; cpu_task
+        cmp     dword [eax], 0
+        jne     first
+restore:
         popad
         pop     gs
         pop     fs
@@ -52,6 +77,40 @@ trap_common:
         pop     ds
         add     esp, 8
         iretd
+first:
+        mov     eax, esp
+        call    trap_attention
+        jmp     to_user
+
+; int 0x80, interrupts still enabled: EAX is the number, EBX, ECX and EDX are
+; the arguments. EBP is 0 meanwhile: a backtrace ends here.
+trap_syscall:
+        push    dword 0
+        push    dword SYSCALL_VECTOR
+        SAVE
+        mov     esi, KERNEL_DATA
+        mov     ds, esi
+        mov     es, esi
+        xor     ebp, ebp
+        cmp     eax, [syscall_limit]
+        jae     .none
+        mov     esi, eax
+        mov     eax, ebx
+        xchg    ecx, edx                ; regparm: EAX, EDX, ECX
+        call    [syscall_table + esi * 4]
+.result:
+        mov     [esp + FRAME_EAX], eax
+        cli
+        jmp     to_user
+.none:
+        mov     eax, -ENOSYS
+        jmp     .result
+
+; void trap_return(struct trapframe *tf)
+trap_return:
+        cli
+        mov     esp, eax
+        jmp     to_user
 
 ; void trap_here(struct trapframe *tf): fills in the frame (EAX) as if the
 ; caller had trapped on its return.

@@ -10,15 +10,22 @@
 
 #define GATE_INTERRUPT 0x8E00 /* present, ring 0, interrupts off inside */
 #define GATE_TASK      0x8500 /* present, ring 0, switches tasks */
+#define GATE_USER      0x6000 /* ring 3 may use it too */
+#define GATE_SYSCALL   0xEF00 /* present, ring 3, interrupts as they were */
 
 extern const uint32_t trap_stubs[TRAP_VECTORS];
 void trap_dispatch(struct trapframe *tf);
 void trap_double_fault_report(void);
 
-static uint64_t idt[TRAP_VECTORS];
+void trap_attention(struct trapframe *tf);
+void trap_syscall(void); /* trap.asm */
+
+static uint64_t idt[TRAP_SYSCALL + 1];
 static trap_handler_t handlers[TRAP_EXCEPTIONS];
 static void (*irq_handlers[16])(struct trapframe *tf);
 static void (*irq_ack)(int irq);
+static void (*attention)(struct trapframe *tf);
+static void (*preempt)(void);
 
 static uint64_t gate(uint16_t selector, uint32_t offset, uint16_t type)
 {
@@ -35,7 +42,10 @@ void trap_init(void)
 
     for (unsigned i = 0; i < TRAP_VECTORS; i++)
         idt[i] = gate(GDT_KERNEL_CODE, trap_stubs[i], GATE_INTERRUPT);
+    idt[TRAP_BREAKPOINT] |= (uint64_t)GATE_USER << 32;
     idt[TRAP_DOUBLE_FAULT] = gate(GDT_DF_TSS, 0, GATE_TASK);
+    idt[TRAP_SYSCALL] =
+        gate(GDT_KERNEL_CODE, (uint32_t)trap_syscall, GATE_SYSCALL);
     __asm__ volatile("lidt %0" : : "m"(idtr));
 }
 
@@ -57,15 +67,37 @@ void irq_set_ack(void (*fn)(int irq))
     irq_ack = fn;
 }
 
+void trap_set_attention(void (*fn)(struct trapframe *tf))
+{
+    attention = fn;
+}
+
+void trap_set_preempt(void (*fn)(void))
+{
+    preempt = fn;
+}
+
+/* From trap.asm, on the way to ring 3, when there is something to be done. */
+void trap_attention(struct trapframe *tf)
+{
+    attention(tf);
+    irq_disable();
+}
+
+static void handle_irq(struct trapframe *tf, int irq)
+{
+    if (irq_handlers[irq] != NULL)
+        irq_handlers[irq](tf);
+    if (irq_ack != NULL)
+        irq_ack(irq);
+    if (preempt != NULL && !trap_from_user(tf))
+        preempt();
+}
+
 void trap_dispatch(struct trapframe *tf)
 {
     if (tf->vector >= TRAP_IRQ_BASE) {
-        int irq = (int)tf->vector - TRAP_IRQ_BASE;
-
-        if (irq_handlers[irq] != NULL)
-            irq_handlers[irq](tf);
-        if (irq_ack != NULL)
-            irq_ack(irq);
+        handle_irq(tf, (int)tf->vector - TRAP_IRQ_BASE);
         return;
     }
     if (handlers[tf->vector] == NULL || !handlers[tf->vector](tf))

@@ -8,6 +8,7 @@
 #define TRAP_EXCEPTIONS 32
 #define TRAP_VECTORS    48 /* exceptions, and the PIC's 16 lines */
 #define TRAP_IRQ_BASE   32
+#define TRAP_SYSCALL    0x80
 
 #define TRAP_NONE 0xff /* a frame that no trap made */
 
@@ -50,6 +51,24 @@ uintptr_t trap_esp(const struct trapframe *tf);
 
 /* Fills *tf with the registers of the caller. */
 void trap_here(struct trapframe *tf);
+
+/* Whether a frame is that of a program. */
+static inline bool trap_from_user(const struct trapframe *tf)
+{
+    return (tf->cs & 3) == 3;
+}
+
+/* Leaves for ring 3 with these registers; the frame lies at the top of the
+ * kernel stack of the task that runs. */
+void trap_return(struct trapframe *tf) __attribute__((noreturn));
+
+/* `fn` is called, interrupts disabled, on the way back to ring 3 whenever the
+ * first word of the running task is not 0, until it is. */
+void trap_set_attention(void (*fn)(struct trapframe *tf));
+
+/* `fn` is called at the end of every interrupt that the kernel itself was
+ * interrupted by, interrupts disabled. */
+void trap_set_preempt(void (*fn)(void));
 
 /* Where the processor enters after a double fault. */
 void trap_double_fault(void);

@@ -1,0 +1,203 @@
+/*
+ * exec: from a path and arguments to a loaded address space.
+ *
+ * The new program's stack, from the top, as the System V ABI for the i386
+ * (figure 3-31) draws it:
+ *
+ *     0xBFFFF000  strings of the environment and the arguments
+ *                 NULL
+ *                 pointers to the environment
+ *                 NULL
+ *                 pointers to the arguments
+ *     esp ──────> argc
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/fs/inode.h"
+#include "kernel/lib/string.h"
+#include "kernel/syscall/process.h"
+#include "kernel/vm/elf.h"
+#include "mm/kmem.h"
+
+/* ---- arguments ---------------------------------------------------------- */
+
+/* The pointer at array[i]. */
+static int read_pointer(const char *const array[], size_t i, bool user,
+                        const char **out)
+{
+    if (!user) {
+        *out = array[i];
+        return 0;
+    }
+    return copy_from_user(out, &array[i], sizeof(*out));
+}
+
+/* One string to the end of the text; the pointers to it must fit as well. */
+static int add_string(struct exec_args *args, const char *s, bool user)
+{
+    size_t pointers = (args->args_argc + args->args_envc + 4) * sizeof(char *);
+    size_t room = ARG_MAX - args->args_used;
+    char *to = args->args_text + args->args_used;
+    int n;
+
+    if (room <= pointers)
+        return -E2BIG;
+    room -= pointers;
+    if (user)
+        n = copy_string_from_user(to, s, room);
+    else
+        n = strlcpy(to, s, room) >= room ? -ENAMETOOLONG : (int)strlen(s);
+    if (n < 0)
+        return n == -ENAMETOOLONG ? -E2BIG : n;
+    args->args_used += (uint32_t)n + 1;
+    return 0;
+}
+
+static int add_strings(struct exec_args *args, const char *const array[],
+                       bool user, uint32_t *count)
+{
+    const char *s;
+    int error = 0;
+
+    if (array == NULL)
+        return 0;
+    while (error == 0) {
+        error = read_pointer(array, *count, user, &s);
+        if (error != 0 || s == NULL)
+            break;
+        error = add_string(args, s, user);
+        ++*count;
+    }
+    return error;
+}
+
+int exec_args_copy(struct exec_args *args, const char *const argv[],
+                   const char *const envp[], bool user)
+{
+    int error;
+
+    *args = (struct exec_args){.args_text = kmem_alloc(ARG_MAX, KM_NOSLEEP)};
+    if (args->args_text == NULL)
+        return -ENOMEM;
+    error = add_strings(args, argv, user, &args->args_argc);
+    if (error == 0)
+        error = add_strings(args, envp, user, &args->args_envc);
+    if (error != 0)
+        exec_args_free(args);
+    return error;
+}
+
+void exec_args_free(struct exec_args *args)
+{
+    kmem_free(args->args_text, ARG_MAX);
+}
+
+/* ---- the new stack ------------------------------------------------------ */
+
+/* Copies into a space that nobody runs in yet. */
+static int put(struct space *s, uaddr_t to, const void *from, size_t n)
+{
+    const char *bytes = from;
+    int error = 0;
+
+    while (n != 0) {
+        size_t part = MIN(n, PAGE_SIZE - (to & PAGE_MASK));
+        void *at = space_touch(s, to, true, &error);
+
+        if (at == NULL)
+            return error;
+        memcpy(at, bytes, part);
+        to += part;
+        bytes += part;
+        n -= part;
+    }
+    return 0;
+}
+
+/* `count` pointers to consecutive strings of `text`, which will lie at `at`,
+ * and a NULL. *used moves on in the text. */
+static int put_pointers(struct space *s, uaddr_t *to,
+                        const struct exec_args *args, uint32_t count,
+                        uint32_t *used, uaddr_t at)
+{
+    for (uint32_t i = 0; i <= count; i++) {
+        uaddr_t pointer = i < count ? at + *used : 0;
+        int error = put(s, *to, &pointer, sizeof(pointer));
+
+        if (error != 0)
+            return error;
+        *to += sizeof(pointer);
+        if (i < count)
+            *used += (uint32_t)strlen(args->args_text + *used) + 1;
+    }
+    return 0;
+}
+
+static int put_args(struct space *s, const struct exec_args *args,
+                    uint32_t *esp)
+{
+    uaddr_t text = (SPACE_STACK_TOP - args->args_used) & ~15u;
+    uint32_t words = args->args_argc + args->args_envc + 3;
+    uaddr_t at = (text - words * sizeof(uint32_t)) & ~15u;
+    uint32_t used = 0;
+    int error = put(s, text, args->args_text, args->args_used);
+
+    *esp = at;
+    if (error == 0)
+        error = put(s, at, &args->args_argc, sizeof(args->args_argc));
+    at += sizeof(args->args_argc);
+    if (error == 0)
+        error = put_pointers(s, &at, args, args->args_argc, &used, text);
+    if (error == 0)
+        error = put_pointers(s, &at, args, args->args_envc, &used, text);
+    return error;
+}
+
+/* ---- loading ------------------------------------------------------------ */
+
+const char *exec_name(const char *path)
+{
+    const char *name = path;
+
+    for (; *path != '\0'; path++)
+        if (path[0] == '/' && path[1] != '\0')
+            name = path + 1;
+    return name;
+}
+
+static ssize_t read_program(void *arg, uint32_t offset, void *buf, size_t n)
+{
+    return inode_read(arg, offset, buf, n);
+}
+
+static int load(struct space *s, const char *path, struct inode *cwd,
+                const struct exec_args *args, uint32_t *entry, uint32_t *esp)
+{
+    struct inode *inode;
+    int error = path_lookup(path, cwd, &inode);
+
+    if (error != 0)
+        return error;
+    if (inode->inode_type == FILE_REGULAR)
+        error = elf_load(s, read_program, inode, entry);
+    else
+        error = inode->inode_type == FILE_DIRECTORY ? -EISDIR : -EACCES;
+    inode_put(inode);
+    return error != 0 ? error : put_args(s, args, esp);
+}
+
+struct space *exec_load(const char *path, struct inode *cwd,
+                        const struct exec_args *args, uint32_t *entry,
+                        uint32_t *esp, int *error)
+{
+    struct space *s = space_create();
+
+    if (s == NULL) {
+        *error = -ENOMEM;
+        return NULL;
+    }
+    *error = load(s, path, cwd, args, entry, esp);
+    if (*error == 0)
+        return s;
+    space_destroy(s);
+    return NULL;
+}

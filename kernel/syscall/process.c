@@ -1,0 +1,223 @@
+/*
+ * Processes: made by fork and spawn, ended by exit. Here the floors meet: a
+ * process is a task, a space, a handle table and a directory, and this file is
+ * the only one that knows them all.
+ */
+#include "kernel/syscall/process.h"
+#include "kernel/abi/errno.h"
+#include "kernel/fs/file.h"
+void ipc_task_exit(struct task *t);
+#include "kernel/lib/string.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/task/handle.h"
+#include "kernel/vm/space.h"
+#include "kernel/x86/gdt.h"
+#include "kernel/x86/paging.h"
+#include "mm/kmem.h"
+
+static struct trapframe *frame_of(const struct task *t)
+{
+    return (struct trapframe *)t->task_stack_top - 1;
+}
+
+/* ---- the way into ring 3 ------------------------------------------------ */
+
+static void enter_program(void *arg)
+{
+    sched_begin();
+    trap_return(arg);
+}
+
+/* On the way back to ring 3 with something to be done first. */
+static void attention(struct trapframe *tf)
+{
+    struct task *self = task_self();
+
+    (void)tf;
+    if (self->task_attention & ATTENTION_RESCHED)
+        sched_yield();
+    if (self->task_attention & ATTENTION_KILLED) {
+        irq_enable();
+        process_exit(self->task_signal);
+    }
+}
+
+void process_init(void)
+{
+    trap_set_attention(attention);
+}
+
+/* ---- making ------------------------------------------------------------- */
+
+/* What a task needs to be a process. All or nothing. */
+static int equip(struct task *t, struct space *s, struct handle_table *handles,
+                 struct inode *cwd)
+{
+    if (s == NULL || handles == NULL) {
+        if (s != NULL)
+            space_destroy(s);
+        if (handles != NULL)
+            handle_table_destroy(handles);
+        task_discard(t);
+        return -ENOMEM;
+    }
+    t->task_space = s;
+    t->task_cr3 = space_cr3(s);
+    t->task_handles = handles;
+    t->task_cwd = inode_ref(cwd);
+    return 0;
+}
+
+pid_t process_fork(void)
+{
+    struct task *self = task_self();
+    struct task *t =
+        task_prepare(self->task_name, enter_program, NULL, PRIORITY_USER);
+    int error;
+
+    if (t == NULL)
+        return -ENOMEM;
+    error = equip(t, space_copy(self->task_space),
+                  handle_table_copy(self->task_handles), self->task_cwd);
+    if (error != 0)
+        return error;
+    /* Point of no return. */
+    t->task_group = self->task_group;
+    t->task_privileged = self->task_privileged;
+    *frame_of(t) = *frame_of(self);
+    frame_of(t)->eax = 0;
+    return task_start(t);
+}
+
+static struct trapframe first_frame(uint32_t entry, uint32_t esp)
+{
+    return (struct trapframe){
+        .gs = GDT_USER_DATA,
+        .fs = GDT_USER_DATA,
+        .es = GDT_USER_DATA,
+        .ds = GDT_USER_DATA,
+        .eip = entry,
+        .cs = GDT_USER_CODE,
+        .eflags = EFLAGS_IF | 2,
+        .esp = esp,
+        .ss = GDT_USER_DATA,
+    };
+}
+
+/* A table with the console as handles 0, 1 and 2. */
+static struct handle_table *standard_handles(struct file *console)
+{
+    struct handle_table *handles = handle_table_create();
+
+    for (int h = 0; h < 3 && handles != NULL; h++)
+        handle_install(handles, h, object_get(&console->file_object), 0);
+    return handles;
+}
+
+static pid_t spawn(const char *path, const struct exec_args *args,
+                   struct file *console)
+{
+    uint32_t entry, esp;
+    int error;
+    struct space *s = exec_load(path, path_root(), args, &entry, &esp, &error);
+    struct task *t;
+
+    if (s == NULL)
+        return error;
+    t = task_prepare(exec_name(path), enter_program, NULL, PRIORITY_USER);
+    if (t == NULL) {
+        space_destroy(s);
+        return -ENOMEM;
+    }
+    error = equip(t, s, standard_handles(console), path_root());
+    if (error != 0)
+        return error;
+    *frame_of(t) = first_frame(entry, esp);
+    return task_start(t);
+}
+
+pid_t process_spawn(const char *path, const char *const argv[],
+                    const char *const envp[], struct file *console)
+{
+    struct exec_args args;
+    int error = exec_args_copy(&args, argv, envp, false);
+
+    if (error != 0)
+        return error;
+    error = spawn(path, &args, console);
+    exec_args_free(&args);
+    return error;
+}
+
+/* ---- exec --------------------------------------------------------------- */
+
+/* From here the old program is gone. */
+static void replace(struct space *s, const char *path, uint32_t entry,
+                    uint32_t esp)
+{
+    struct task *self = task_self();
+    struct space *old = self->task_space;
+
+    self->task_space = s;
+    self->task_cr3 = space_cr3(s);
+    write_cr3(self->task_cr3);
+    space_destroy(old);
+    handle_close_on_exec(self->task_handles);
+    strlcpy(self->task_name, exec_name(path), sizeof(self->task_name));
+    *frame_of(self) = first_frame(entry, esp);
+}
+
+static int exec_copied(const char *path, const char *const argv[],
+                       const char *const envp[])
+{
+    struct exec_args args;
+    uint32_t entry, esp;
+    struct space *s;
+    int error = exec_args_copy(&args, argv, envp, true);
+
+    if (error != 0)
+        return error;
+    s = exec_load(path, task_self()->task_cwd, &args, &entry, &esp, &error);
+    exec_args_free(&args);
+    if (s == NULL)
+        return error;
+    /* Point of no return. */
+    replace(s, path, entry, esp);
+    return 0;
+}
+
+/* exec(path, argv, envp): returns only if it fails. ENOENT, ENOTDIR, EISDIR,
+ * ENOEXEC, E2BIG, EFAULT, ENOMEM, ENAMETOOLONG. */
+int32_t sys_exec(uint32_t path_in, uint32_t argv, uint32_t envp)
+{
+    char *path = kmem_alloc(PATH_MAX, KM_NOSLEEP);
+    int result;
+
+    if (path == NULL)
+        return -ENOMEM;
+    result = copy_string_from_user(path, (const char *)path_in, PATH_MAX);
+    if (result >= 0)
+        result = exec_copied(path, (const char *const *)argv,
+                             (const char *const *)envp);
+    kmem_free(path, PATH_MAX);
+    return result;
+}
+
+/* ---- ending ------------------------------------------------------------- */
+
+void process_exit(int status)
+{
+    struct task *self = task_self();
+    struct space *s = self->task_space;
+
+    handle_table_destroy(self->task_handles);
+    self->task_handles = NULL;
+    ipc_task_exit(self);
+    inode_put(self->task_cwd);
+    self->task_cwd = NULL;
+    self->task_cr3 = paging_kernel_cr3();
+    write_cr3(self->task_cr3);
+    self->task_space = NULL;
+    space_destroy(s);
+    task_exit(status);
+}

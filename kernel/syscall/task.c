@@ -1,0 +1,121 @@
+/*
+ * System calls about tasks: who am I, come, go, wait. (exec is a file of its
+ * own.)
+ */
+#include "drivers/pit.h"
+#include "kernel/syscall/process.h"
+#include "kernel/syscall/syscall.h"
+
+/* getpid() */
+int32_t sys_getpid(uint32_t a, uint32_t b, uint32_t c)
+{
+    (void)a, (void)b, (void)c;
+    return task_self()->task_pid;
+}
+
+/* getppid(): 0 if the parent is the kernel itself. */
+int32_t sys_getppid(uint32_t a, uint32_t b, uint32_t c)
+{
+    const struct task *parent;
+    pid_t pid;
+
+    (void)a, (void)b, (void)c;
+    spin_lock(&sched_lock);
+    parent = task_self()->task_parent;
+    pid = parent->task_space == NULL ? 0 : parent->task_pid;
+    spin_unlock(&sched_lock);
+    return pid;
+}
+
+/* exit(code) */
+int32_t sys_exit(uint32_t code, uint32_t b, uint32_t c)
+{
+    (void)b, (void)c;
+    process_exit((int)(code & 0xff) << 8);
+}
+
+/* fork(): the child's pid, and 0 in the child. ENOMEM, EAGAIN. */
+int32_t sys_fork(uint32_t a, uint32_t b, uint32_t c)
+{
+    (void)a, (void)b, (void)c;
+    return process_fork();
+}
+
+/* wait(pid, int *status or NULL, flags): ECHILD, EINTR, EINVAL, EFAULT. */
+int32_t sys_wait(uint32_t pid, uint32_t status_out, uint32_t flags)
+{
+    int *out = (int *)status_out;
+    int status;
+    pid_t child;
+
+    if ((flags & ~(uint32_t)WNOHANG) != 0 ||
+        ((pid_t)pid <= 0 && (pid_t)pid != -1))
+        return -EINVAL;
+    if (out != NULL && !user_range(out, sizeof(*out)))
+        return -EFAULT;
+    child = task_wait((pid_t)pid, &status, (int)flags);
+    if (child > 0 && out != NULL &&
+        user_copy(out, &status, sizeof(status)) != 0)
+        return -EFAULT;
+    return child;
+}
+
+/* kill(pid or -group, signal): ESRCH, EPERM, EINVAL. */
+int32_t sys_kill(uint32_t pid, uint32_t signal, uint32_t c)
+{
+    (void)c;
+    return task_kill((pid_t)pid, (int)signal);
+}
+
+/* yield() */
+int32_t sys_yield(uint32_t a, uint32_t b, uint32_t c)
+{
+    (void)a, (void)b, (void)c;
+    sched_yield();
+    return 0;
+}
+
+/* sleep(milliseconds): EINTR, which only a killed task gets. */
+int32_t sys_sleep(uint32_t ms, uint32_t b, uint32_t c)
+{
+    (void)b, (void)c;
+    return ms == 0 ? 0 : sched_sleep_ms(ms);
+}
+
+/* uptime(): milliseconds since boot, modulo 2^31. */
+int32_t sys_uptime(uint32_t a, uint32_t b, uint32_t c)
+{
+    (void)a, (void)b, (void)c;
+    return (int32_t)(timer_ms() & INT32_MAX);
+}
+
+/* The group may be the task's own new one, or one that exists. */
+static int set_group(struct task *self, struct task *t, pid_t group)
+{
+    if (t == NULL || (t != self && t->task_parent != self))
+        return -ESRCH;
+    if (group != t->task_pid && !task_group_exists(group))
+        return -EPERM;
+    t->task_group = group;
+    return 0;
+}
+
+/* setpgid(pid or 0, group or 0): for the caller or a child of his. ESRCH,
+ * EPERM (no such group), EINVAL. */
+int32_t sys_setpgid(uint32_t pid, uint32_t group, uint32_t c)
+{
+    struct task *self = task_self();
+    int result;
+
+    (void)c;
+    if ((pid_t)pid < 0 || (pid_t)group < 0)
+        return -EINVAL;
+    if (pid == 0)
+        pid = (uint32_t)self->task_pid;
+    if (group == 0)
+        group = pid;
+    spin_lock(&sched_lock);
+    result = set_group(self, task_find((pid_t)pid), (pid_t)group);
+    spin_unlock(&sched_lock);
+    return result;
+}

@@ -1,0 +1,268 @@
+/*
+ * The scheduler: which task runs next, and how the processor gets there.
+ *
+ * One lock, sched_lock, guards every queue that a task can be in. It is held
+ * across the switch: the task that is switched to lets it go, so that no other
+ * processor can take up a task whose stack is still in use.
+ *
+ *     ready[KERNEL] -> a -> b         ready_mask = 1 << KERNEL | 1 << USER
+ *     ready[SERVER]
+ *     ready[USER]   -> c              sleepers, by time: d -> e
+ *
+ * The idle task is in no queue; it runs when ready_mask is 0.
+ */
+#include "kernel/task/sched_impl.h"
+#include "drivers/pit.h"
+#include "kernel/abi/errno.h"
+#include "kernel/x86/gdt.h"
+#include "kernel/x86/switch.h"
+
+struct spinlock sched_lock = SPINLOCK_INIT("scheduler", SCHED_LOCK_RANK);
+
+static struct list ready[PRIORITIES];
+static uint32_t ready_mask;
+static struct list sleepers = LIST_INIT(sleepers);
+static struct task *idle;
+
+void sched_init(struct task *boot, struct task *idle_task)
+{
+    for (unsigned i = 0; i < PRIORITIES; i++)
+        list_init(&ready[i]);
+    idle = idle_task;
+    boot->task_state = TASK_RUNNING;
+    boot->task_slice = TASK_SLICE;
+    cpu_self()->cpu_task = boot;
+}
+
+/* ---- queues ------------------------------------------------------------- */
+
+void sched_ready(struct task *t)
+{
+    t->task_state = TASK_READY;
+    if (t == idle)
+        return;
+    list_insert_before(&ready[t->task_priority], &t->task_link);
+    ready_mask |= 1u << t->task_priority;
+}
+
+static struct task *pick(void)
+{
+    unsigned priority;
+    struct task *t;
+
+    if (ready_mask == 0)
+        return idle;
+    priority = 31 - (unsigned)__builtin_clz(ready_mask);
+    t = list_entry(ready[priority].next, struct task, task_link);
+    list_remove(&t->task_link);
+    if (list_empty(&ready[priority]))
+        ready_mask &= ~(1u << priority);
+    return t;
+}
+
+/* Puts the caller into the list of those that time wakes. */
+static void sleep_until(struct task *t, uint64_t wake_ms)
+{
+    struct list *at = sleepers.prev;
+
+    while (at != &sleepers &&
+           list_entry(at, struct task, task_timer_link)->task_wake_ms > wake_ms)
+        at = at->prev;
+    t->task_wake_ms = wake_ms;
+    t->task_timed = true;
+    list_insert_after(at, &t->task_timer_link);
+}
+
+/* ---- switching ---------------------------------------------------------- */
+
+/* The interrupt flag that the lock keeps belongs to whoever took it: each task
+ * has its own back when it returns from here. */
+static inline void switch_to(struct task *self, struct task *next)
+{
+    uint32_t eflags = sched_lock.lock_eflags;
+
+    next->task_state = TASK_RUNNING;
+    next->task_slice = TASK_SLICE;
+    next->task_switches++;
+    cpu_self()->cpu_task = next;
+    gdt_set_stack(next->task_stack_top);
+    if (next->task_cr3 != self->task_cr3)
+        write_cr3(next->task_cr3);
+    switch_stack(&self->task_esp, next->task_esp);
+    sched_lock.lock_eflags = eflags;
+}
+
+/* The other end of the first switch to a task. */
+void sched_begin(void)
+{
+    sched_lock.lock_eflags = EFLAGS_IF;
+    spin_unlock(&sched_lock);
+}
+
+/* Lets the best of those that are ready run; the caller is in some queue, or
+ * a zombie. */
+void sched_switch(void)
+{
+    struct task *self = task_self();
+    struct task *next = pick();
+
+    self->task_attention &= ~ATTENTION_RESCHED;
+    if (next != self)
+        switch_to(self, next);
+    else
+        self->task_state = TASK_RUNNING;
+}
+
+void sched_yield(void)
+{
+    spin_lock(&sched_lock);
+    sched_ready(task_self());
+    sched_switch();
+    spin_unlock(&sched_lock);
+}
+
+void sched_preempt(void)
+{
+    struct task *self = task_self();
+
+    if (self != NULL && (self->task_attention & ATTENTION_RESCHED))
+        sched_yield();
+}
+
+/* ---- waiting and waking ------------------------------------------------- */
+
+/* Notes how the caller waits. False: it has been killed, and does not. */
+static inline bool begin_wait(struct task *self, bool interruptible,
+                              uint32_t timeout_ms)
+{
+    if (interruptible && (self->task_attention & ATTENTION_KILLED))
+        return false;
+    self->task_state = TASK_BLOCKED;
+    self->task_interruptible = interruptible;
+    self->task_wake_result = 0;
+    if (timeout_ms != 0)
+        sleep_until(self, timer_ms() + timeout_ms);
+    return true;
+}
+
+int sched_block(bool interruptible, uint32_t timeout_ms)
+{
+    struct task *self = task_self();
+
+    if (!begin_wait(self, interruptible, timeout_ms))
+        return -EINTR;
+    sched_switch();
+    return self->task_wake_result;
+}
+
+/* Out of what it waits in. */
+static inline void end_wait(struct task *t, int result)
+{
+    t->task_wake_result = result;
+    t->task_interruptible = false;
+    if (t->task_waiting != NULL) {
+        list_remove(&t->task_link);
+        t->task_waiting = NULL;
+    }
+    if (t->task_timed) {
+        list_remove(&t->task_timer_link);
+        t->task_timed = false;
+    }
+}
+
+int sched_block_handoff(bool interruptible, struct task *next, int result)
+{
+    struct task *self = task_self();
+
+    if (!begin_wait(self, interruptible, 0))
+        return -EINTR;
+    end_wait(next, result);
+    switch_to(self, next);
+    return self->task_wake_result;
+}
+
+void sched_wake(struct task *t, int result)
+{
+    struct task *self = task_self();
+
+    end_wait(t, result);
+    sched_ready(t);
+    if (t->task_priority > self->task_priority)
+        self->task_attention |= ATTENTION_RESCHED;
+}
+
+int sched_sleep_ms(uint32_t ms)
+{
+    static struct wait_queue asleep = WAIT_QUEUE_INIT(asleep, "sleep");
+    int result;
+
+    spin_lock(&sched_lock);
+    result = wait_queue_block(&asleep, true, MAX(ms, 1u));
+    spin_unlock(&sched_lock);
+    return result == -ETIMEDOUT ? 0 : result;
+}
+
+/* ---- the clock ---------------------------------------------------------- */
+
+void sched_tick(void)
+{
+    struct task *self = task_self();
+    uint64_t now = timer_ms();
+
+    spin_lock(&sched_lock);
+    while (!list_empty(&sleepers)) {
+        struct task *t =
+            list_entry(sleepers.next, struct task, task_timer_link);
+
+        if (t->task_wake_ms > now)
+            break;
+        sched_wake(t, -ETIMEDOUT);
+    }
+    self->task_ticks++;
+    if (self->task_slice > 1)
+        self->task_slice--;
+    else if (ready_mask >> self->task_priority != 0)
+        self->task_attention |= ATTENTION_RESCHED;
+    spin_unlock(&sched_lock);
+}
+
+/* ---- checking ----------------------------------------------------------- */
+
+static const char *verify_ready(unsigned priority, size_t bound)
+{
+    size_t n = 0;
+
+    list_for_each (l, &ready[priority]) {
+        const struct task *t = list_entry(l, struct task, task_link);
+
+        if (n++ > bound)
+            return "a run queue does not end";
+        if (t->task_state != TASK_READY || t->task_priority != priority)
+            return "a task in a run queue is not ready, or in a wrong one";
+    }
+    return (n != 0) == (ready_mask >> priority & 1)
+               ? NULL
+               : "ready_mask does not tell which run queues are empty";
+}
+
+const char *sched_verify(size_t tasks)
+{
+    const char *wrong = NULL;
+    uint64_t last = 0;
+    size_t n = 0;
+
+    for (unsigned i = 0; i < PRIORITIES && wrong == NULL; i++)
+        wrong = verify_ready(i, tasks);
+    list_for_each (l, &sleepers) {
+        const struct task *t = list_entry(l, struct task, task_timer_link);
+
+        if (wrong != NULL || n++ > tasks)
+            return wrong != NULL ? wrong : "the list of sleepers does not end";
+        if (!t->task_timed || t->task_state != TASK_BLOCKED)
+            wrong = "a sleeper is not waiting";
+        if (t->task_wake_ms < last)
+            wrong = "the sleepers are not in order of time";
+        last = t->task_wake_ms;
+    }
+    return wrong;
+}

@@ -1,0 +1,19 @@
+/*
+ * Loading a program: a static ELF executable for the i386 (Tool Interface
+ * Standard, ELF 1.2, book I chapters 1 and 2).
+ */
+#pragma once
+
+#include "kernel/abi/types.h"
+#include "kernel/vm/space.h"
+
+/* Reads n bytes at an offset of the file; the number read, or an error. */
+typedef ssize_t elf_read_t(void *arg, uint32_t offset, void *buf, size_t n);
+
+/*
+ * Fills an empty space with the program, its heap and the top page of its
+ * stack; *entry gets its first instruction. 0; -ENOEXEC: not such a file, or
+ * one that contradicts itself; -ENOMEM; or what `read` says. On an error the
+ * space holds whatever was loaded so far. May sleep.
+ */
+int elf_load(struct space *s, elf_read_t *read, void *arg, uaddr_t *entry);

@@ -1,0 +1,108 @@
+/*
+ * Page faults and other exceptions: which a program may have, which end it,
+ * and which are the kernel's own.
+ *
+ *     page fault ── the region allows it ──> the page is brought in
+ *         │
+ *         ├─ in kernel/x86/copy.asm ──> the copy fails, the call gets -EFAULT
+ *         ├─ in a program ──> the program ends, with one line that says why
+ *         └─ in the kernel ──> panic
+ */
+#include "drivers/console.h"
+#include "kernel/abi/types.h"
+#include "kernel/lib/printf.h"
+#include "kernel/task/task.h"
+#include "kernel/vm/space_impl.h"
+#include "kernel/x86/copy.h"
+#include "kernel/x86/trap.h"
+
+#define ERROR_PRESENT 1u /* of a page fault: something is mapped there */
+#define ERROR_WRITE   2u
+
+static bool in_copy(uint32_t eip)
+{
+    return eip >= (uint32_t)copy_begin && eip < (uint32_t)copy_end;
+}
+
+/* ---- programs that go wrong --------------------------------------------- */
+
+static int signal_of(uint32_t vector)
+{
+    switch (vector) {
+    case TRAP_DIVIDE:
+    case 4: /* overflow */
+    case 16:
+    case 19: /* floating point */
+        return SIGFPE;
+    case 1:
+    case TRAP_BREAKPOINT:
+        return SIGTRAP;
+    case TRAP_OPCODE:
+    case 7: /* there is no floating-point unit for programs */
+        return SIGILL;
+    default:
+        return SIGSEGV;
+    }
+}
+
+/* Ends the program that runs, with one line about it. */
+static void end_program(const struct trapframe *tf, uint32_t cr2,
+                        const char *why)
+{
+    struct task *self = task_self();
+    char what[96];
+
+    trap_describe(tf, cr2, what, sizeof(what));
+    kprintf("%s (pid %d) killed at 0x%08x: %s%s%s%s%s\n", self->task_name,
+            (int)self->task_pid, (unsigned)tf->eip, trap_name(tf->vector),
+            what[0] != '\0' ? ": " : "", what, why != NULL ? ", " : "",
+            why != NULL ? why : "");
+    task_end(signal_of(tf->vector));
+}
+
+static bool exception(struct trapframe *tf)
+{
+    if (!trap_from_user(tf))
+        return false;
+    irq_enable();
+    end_program(tf, 0, NULL);
+    return true;
+}
+
+/* ---- page faults -------------------------------------------------------- */
+
+static bool page_fault(struct trapframe *tf)
+{
+    uaddr_t addr = read_cr2();
+    bool write = (tf->error & ERROR_WRITE) != 0;
+    bool copying = in_copy(tf->eip);
+    struct space *s = task_self()->task_space;
+    int error = -EFAULT;
+
+    if (!trap_from_user(tf) && !copying)
+        return false;
+    if (tf->eflags & EFLAGS_IF)
+        irq_enable();
+    if (addr < USER_TOP && s != NULL &&
+        (write || (tf->error & ERROR_PRESENT) == 0))
+        error = space_fault(s, addr, write);
+    if (error == 0)
+        return true;
+    if (copying) {
+        tf->eip = (uint32_t)copy_fault;
+        tf->eax = (uint32_t)error;
+    } else {
+        end_program(tf, addr,
+                    error == -ENOMEM ? "and no memory is left for it" : NULL);
+    }
+    return true;
+}
+
+void space_init(void)
+{
+    space_caches_init();
+    for (unsigned v = 0; v < TRAP_EXCEPTIONS; v++)
+        if (v != 2 && v != TRAP_DOUBLE_FAULT && v != 18)
+            trap_set_handler(v, exception);
+    trap_set_handler(TRAP_PAGE_FAULT, page_fault);
+}

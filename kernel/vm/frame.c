@@ -1,0 +1,39 @@
+/*
+ * User frames: blocks of order 0 from buddy, with a count of references.
+ */
+#include "kernel/vm/frame.h"
+#include "mm/buddy.h"
+
+static size_t frames_out;
+
+struct page *frame_alloc(void)
+{
+    struct page *p = buddy_alloc(0);
+
+    if (p == NULL)
+        return NULL;
+    p->page_state = PAGE_USER;
+    p->page_refs = 1;
+    __atomic_add_fetch(&frames_out, 1, __ATOMIC_RELAXED);
+    return p;
+}
+
+void frame_get(struct page *p)
+{
+    __atomic_add_fetch(&p->page_refs, 1, __ATOMIC_RELAXED);
+}
+
+void frame_put(struct page *p)
+{
+    if (__atomic_sub_fetch(&p->page_refs, 1, __ATOMIC_ACQ_REL) != 0)
+        return;
+    p->page_state = PAGE_ALLOC;
+    buddy_free(p, 0);
+    __atomic_sub_fetch(&frames_out, 1, __ATOMIC_RELAXED);
+    mm_memory_returned();
+}
+
+size_t frame_count(void)
+{
+    return frames_out;
+}

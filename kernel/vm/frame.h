@@ -1,0 +1,19 @@
+/*
+ * The frames that programs' pages lie in.
+ *
+ * A frame may be mapped by several address spaces (after fork, until one of
+ * them writes); it counts them and goes back to buddy with the last.
+ */
+#pragma once
+
+#include "mm/page.h"
+
+/* A frame with one reference and undefined contents; NULL: no memory. */
+struct page *frame_alloc(void);
+
+/* One reference more, or less. */
+void frame_get(struct page *p);
+void frame_put(struct page *p);
+
+/* Frames out at this moment. */
+size_t frame_count(void);

@@ -1,0 +1,476 @@
+/*
+ * Address spaces: what a program may touch (regions), and what of it is there
+ * (page tables).
+ *
+ *     directory ──> table ──> frame        regions: image, image, heap, stack
+ *
+ * Directories, tables, regions and spaces are objects of caches of their own.
+ * A table is constructed empty and goes back empty, a directory with the
+ * kernel's part filled in: so a fork clears and copies next to nothing.
+ *
+ * After fork both sides map the same frames read-only. The first to write
+ * gets a copy; the last to hold one just gets its write permission back.
+ */
+#include "kernel/vm/space.h"
+#include "kernel/abi/types.h"
+#include "kernel/lib/string.h"
+#include "kernel/vm/frame.h"
+#include "kernel/vm/space_impl.h"
+#include "kernel/x86/copy.h"
+#include "kernel/x86/cpu.h"
+#include "kernel/x86/paging.h"
+#include "mm/buddy.h"
+#include "mm/kmem.h"
+
+static struct kmem_cache *space_cache;
+static struct kmem_cache *region_cache;
+static struct kmem_cache *directory_cache;
+static struct kmem_cache *table_cache;
+
+/* ---- the caches --------------------------------------------------------- */
+
+static void space_ctor(void *obj, size_t size)
+{
+    struct space *s = obj;
+
+    memset(s, 0, size);
+    list_init(&s->space_regions);
+}
+
+static void directory_ctor(void *obj, size_t size)
+{
+    copy_zero(obj, size);
+    paging_copy_kernel(obj);
+}
+
+static void table_ctor(void *obj, size_t size)
+{
+    copy_zero(obj, size);
+}
+
+void space_caches_init(void)
+{
+    space_cache =
+        kmem_cache_create("space", sizeof(struct space), 0, space_ctor, NULL);
+    region_cache =
+        kmem_cache_create("region", sizeof(struct region), 0, NULL, NULL);
+    directory_cache = kmem_cache_create("page_directory", PAGE_SIZE, PAGE_SIZE,
+                                        directory_ctor, NULL);
+    table_cache =
+        kmem_cache_create("page_table", PAGE_SIZE, PAGE_SIZE, table_ctor, NULL);
+}
+
+/* ---- page tables -------------------------------------------------------- */
+
+static uint32_t *table_of(uint32_t pde)
+{
+    return mm_phys_to_virt(pde & ~PAGE_MASK);
+}
+
+uint32_t *space_entry(const struct space *s, uaddr_t addr)
+{
+    uint32_t pde = s->space_directory[addr >> 22];
+
+    return (pde & PTE_PRESENT) == 0
+               ? NULL
+               : table_of(pde) + (addr >> PAGE_SHIFT) % PAGE_ENTRIES;
+}
+
+/* The same, with a new table if there is none yet. NULL: no memory. */
+static uint32_t *entry_make(struct space *s, uaddr_t addr)
+{
+    uint32_t *pde = &s->space_directory[addr >> 22];
+
+    if ((*pde & PTE_PRESENT) == 0) {
+        void *table = kmem_cache_alloc(table_cache, KM_NOSLEEP);
+
+        if (table == NULL)
+            return NULL;
+        *pde = mm_virt_to_phys(table) | PTE_PRESENT | PTE_WRITE | PTE_USER;
+        s->space_tables++;
+    }
+    return table_of(*pde) + (addr >> PAGE_SHIFT) % PAGE_ENTRIES;
+}
+
+struct page *space_frame(uint32_t pte)
+{
+    return &page_array[pte >> PAGE_SHIFT];
+}
+
+/* The end of what one table covers, at most `end`. */
+static uaddr_t table_end(uaddr_t addr, uaddr_t end)
+{
+    uaddr_t next = (addr | (MIB(4) - 1)) + 1;
+
+    return next == 0 || next > end ? end : next;
+}
+
+/* Lets go of the pages in [start, end); their tables stay. */
+static void drop_pages(struct space *s, uaddr_t start, uaddr_t end)
+{
+    while (start < end) {
+        uaddr_t stop = table_end(start, end);
+        uint32_t *pte = space_entry(s, start);
+
+        for (; pte != NULL && start < stop; start += PAGE_SIZE, pte++) {
+            if (*pte == 0)
+                continue;
+            frame_put(space_frame(*pte));
+            *pte = 0;
+            s->space_pages--;
+        }
+        start = stop;
+    }
+}
+
+/* Makes the processor forget what it knows of a space that it may be in. */
+static void flush(const struct space *s)
+{
+    if (read_cr3() == space_cr3(s))
+        write_cr3(read_cr3());
+}
+
+/* ---- making and ending -------------------------------------------------- */
+
+paddr_t space_cr3(const struct space *s)
+{
+    return mm_virt_to_phys(s->space_directory);
+}
+
+struct space *space_create(void)
+{
+    struct space *s = kmem_cache_alloc(space_cache, KM_NOSLEEP);
+
+    if (s == NULL)
+        return NULL;
+    s->space_directory = kmem_cache_alloc(directory_cache, KM_NOSLEEP);
+    if (s->space_directory == NULL) {
+        kmem_cache_free(space_cache, s);
+        return NULL;
+    }
+    s->space_break = s->space_break_base = 0;
+    return s;
+}
+
+static void drop_region(struct space *s, struct region *r)
+{
+    drop_pages(s, r->region_start, r->region_end);
+    list_remove(&r->region_link);
+    kmem_cache_free(region_cache, r);
+}
+
+/* All pages are gone by now, so every table is in its constructed state. */
+static void drop_tables(struct space *s)
+{
+    uint32_t *pde = s->space_directory;
+
+    for (; s->space_tables != 0; pde++) {
+        if (*pde == 0)
+            continue;
+        kmem_cache_free(table_cache, table_of(*pde));
+        *pde = 0;
+        s->space_tables--;
+    }
+}
+
+void space_destroy(struct space *s)
+{
+    while (!list_empty(&s->space_regions))
+        drop_region(
+            s, list_entry(s->space_regions.next, struct region, region_link));
+    drop_tables(s);
+    kmem_cache_free(directory_cache, s->space_directory);
+    kmem_cache_free(space_cache, s);
+}
+
+/* ---- regions ------------------------------------------------------------ */
+
+struct region *space_region(const struct space *s, uaddr_t addr)
+{
+    list_for_each (l, &s->space_regions) {
+        struct region *r = list_entry(l, struct region, region_link);
+
+        if (addr < r->region_end)
+            return addr >= r->region_start ? r : NULL;
+    }
+    return NULL;
+}
+
+/* The link that a region [start, end) comes before; NULL if it overlaps. */
+static struct list *place_for(struct space *s, uaddr_t start, uaddr_t end)
+{
+    struct list *at = s->space_regions.next;
+
+    for (; at != &s->space_regions; at = at->next) {
+        const struct region *r = list_entry(at, struct region, region_link);
+
+        if (end <= r->region_start)
+            break;
+        if (start < r->region_end)
+            return NULL;
+    }
+    return at;
+}
+
+int space_add_region(struct space *s, uaddr_t start, uaddr_t end, int prot,
+                     enum region_kind kind)
+{
+    struct list *before;
+    struct region *r;
+
+    if (((start | end) & PAGE_MASK) != 0 || start < USER_BASE || end < start ||
+        end > USER_TOP)
+        return -EINVAL;
+    before = place_for(s, start, end);
+    if (before == NULL)
+        return -EEXIST;
+    r = kmem_cache_alloc(region_cache, KM_NOSLEEP);
+    if (r == NULL)
+        return -ENOMEM;
+    r->region_start = start;
+    r->region_end = end;
+    r->region_prot = (uint8_t)prot;
+    r->region_kind = kind;
+    list_insert_before(before, &r->region_link);
+    return 0;
+}
+
+/* ---- fork --------------------------------------------------------------- */
+
+/* Shares the pages of [start, end) read-only. */
+static int share_pages(struct space *to, struct space *from, uaddr_t start,
+                       uaddr_t end)
+{
+    while (start < end) {
+        uaddr_t stop = table_end(start, end);
+        uint32_t *pte = space_entry(from, start);
+        uint32_t *copy = pte == NULL ? NULL : entry_make(to, start);
+
+        if (pte != NULL && copy == NULL)
+            return -ENOMEM;
+        for (; pte != NULL && start < stop; start += PAGE_SIZE, pte++, copy++) {
+            if (*pte == 0)
+                continue;
+            *pte &= ~PTE_WRITE;
+            *copy = *pte;
+            frame_get(space_frame(*pte));
+            to->space_pages++;
+        }
+        start = stop;
+    }
+    return 0;
+}
+
+static int copy_region(struct space *to, struct space *from,
+                       const struct region *r)
+{
+    int error = space_add_region(to, r->region_start, r->region_end,
+                                 r->region_prot, r->region_kind);
+
+    return error != 0 ? error
+                      : share_pages(to, from, r->region_start, r->region_end);
+}
+
+struct space *space_copy(struct space *from)
+{
+    struct space *s = space_create();
+    int error = 0;
+
+    if (s == NULL)
+        return NULL;
+    s->space_break = from->space_break;
+    s->space_break_base = from->space_break_base;
+    list_for_each (l, &from->space_regions)
+        if (error == 0)
+            error =
+                copy_region(s, from, list_entry(l, struct region, region_link));
+    flush(from);
+    if (error == 0)
+        return s;
+    space_destroy(s);
+    return NULL;
+}
+
+/* ---- bringing pages in -------------------------------------------------- */
+
+/* The stack's region reaches down to where the stack was touched. */
+static struct region *grow_stack(struct space *s, uaddr_t addr)
+{
+    struct region *r =
+        list_entry(s->space_regions.prev, struct region, region_link);
+
+    if (list_empty(&s->space_regions) || r->region_kind != REGION_STACK ||
+        addr < SPACE_STACK_TOP - SPACE_STACK_MAX || addr >= r->region_end)
+        return NULL;
+    r->region_start = addr & ~PAGE_MASK;
+    return r;
+}
+
+static int fill_page(struct space *s, const struct region *r, uaddr_t addr)
+{
+    uint32_t *pte = entry_make(s, addr);
+    struct page *p = pte == NULL ? NULL : frame_alloc();
+
+    if (p == NULL)
+        return -ENOMEM;
+    copy_zero(page_to_virt(p), PAGE_SIZE);
+    *pte = page_to_phys(p) | PTE_PRESENT | PTE_USER |
+           (r->region_prot & PROT_WRITE ? PTE_WRITE : 0);
+    s->space_pages++;
+    return 0;
+}
+
+/* The first write to a page that may be shared. */
+static int make_private(uint32_t *pte, uaddr_t addr)
+{
+    struct page *old = space_frame(*pte);
+
+    if (old->page_refs != 1) {
+        struct page *p = frame_alloc();
+
+        if (p == NULL)
+            return -ENOMEM;
+        copy_bytes(page_to_virt(p), page_to_virt(old), PAGE_SIZE);
+        frame_put(old);
+        *pte = page_to_phys(p) | (*pte & PAGE_MASK);
+    }
+    *pte |= PTE_WRITE;
+    invlpg(addr);
+    return 0;
+}
+
+int space_fault(struct space *s, uaddr_t addr, bool write)
+{
+    struct region *r = space_region(s, addr);
+    uint32_t *pte;
+
+    if (r == NULL && (r = grow_stack(s, addr)) == NULL)
+        return -EFAULT;
+    if (write && (r->region_prot & PROT_WRITE) == 0)
+        return -EFAULT;
+    pte = space_entry(s, addr);
+    if (pte == NULL || *pte == 0)
+        return fill_page(s, r, addr);
+    if (write && (*pte & PTE_WRITE) == 0)
+        return make_private(pte, addr);
+    return 0;
+}
+
+void *space_touch(struct space *s, uaddr_t addr, bool write, int *error)
+{
+    *error = addr < USER_TOP ? space_fault(s, addr, write) : -EFAULT;
+    if (*error != 0)
+        return NULL;
+    return (char *)page_to_virt(space_frame(*space_entry(s, addr))) +
+           (addr & PAGE_MASK);
+}
+
+int space_transfer(struct space *to, uaddr_t dst, struct space *from,
+                   uaddr_t src, size_t n)
+{
+    int error = 0;
+
+    while (n != 0) {
+        size_t part = MIN(n, PAGE_SIZE - (dst & PAGE_MASK));
+        void *out = space_touch(to, dst, true, &error);
+        const void *in;
+
+        part = MIN(part, PAGE_SIZE - (src & PAGE_MASK));
+        in = out == NULL ? NULL : space_touch(from, src, false, &error);
+        if (in == NULL)
+            return error;
+        copy_bytes(out, in, part);
+        dst += part;
+        src += part;
+        n -= part;
+    }
+    return 0;
+}
+
+/* ---- what a program asks for -------------------------------------------- */
+
+static struct region *heap_of(const struct space *s)
+{
+    list_for_each (l, &s->space_regions) {
+        struct region *r = list_entry(l, struct region, region_link);
+
+        if (r->region_kind == REGION_HEAP)
+            return r;
+    }
+    return NULL;
+}
+
+/* More than all memory there is can only be a mistake. */
+static bool absurd(size_t bytes)
+{
+    return bytes >> PAGE_SHIFT > page_totals()->total_usable;
+}
+
+int32_t space_sbrk(struct space *s, int32_t change)
+{
+    uaddr_t old = s->space_break;
+    uaddr_t wanted = old + (uint32_t)change;
+    struct region *heap = heap_of(s);
+    uaddr_t end = ROUND_UP(wanted, PAGE_SIZE);
+
+    if (heap == NULL || (change < 0 && wanted > old))
+        return -EINVAL;
+    if (change < 0
+            ? wanted < s->space_break_base
+            : wanted < old || end > SPACE_MMAP_BASE || absurd((size_t)change))
+        return change < 0 ? -EINVAL : -ENOMEM;
+    if (end < heap->region_end) {
+        drop_pages(s, end, heap->region_end);
+        flush(s);
+    }
+    heap->region_end = end;
+    s->space_break = wanted;
+    return (int32_t)old;
+}
+
+/* The lowest gap of `length` bytes above SPACE_MMAP_BASE, or 0. */
+static uaddr_t find_gap(const struct space *s, size_t length)
+{
+    uaddr_t at = SPACE_MMAP_BASE;
+
+    list_for_each (l, &s->space_regions) {
+        const struct region *r = list_entry(l, struct region, region_link);
+
+        if (r->region_end <= at)
+            continue;
+        if (r->region_kind == REGION_STACK ||
+            (r->region_start >= at && r->region_start - at >= length))
+            break;
+        at = r->region_end;
+    }
+    return SPACE_STACK_TOP - SPACE_STACK_MAX - PAGE_SIZE - at >= length ? at
+                                                                        : 0;
+}
+
+int32_t space_mmap(struct space *s, size_t length, int prot)
+{
+    uaddr_t start;
+    int error;
+
+    if (length == 0 || length > USER_TOP || (prot & PROT_READ) == 0 ||
+        (prot & ~(PROT_READ | PROT_WRITE)) != 0)
+        return -EINVAL;
+    length = ROUND_UP(length, PAGE_SIZE);
+    start = absurd(length) ? 0 : find_gap(s, length);
+    if (start == 0)
+        return -ENOMEM;
+    error = space_add_region(s, start, start + length, prot, REGION_MMAP);
+    return error != 0 ? error : (int32_t)start;
+}
+
+int32_t space_munmap(struct space *s, uaddr_t addr, size_t length)
+{
+    struct region *r = space_region(s, addr);
+
+    if (r == NULL || r->region_kind != REGION_MMAP || r->region_start != addr ||
+        r->region_end - addr != ROUND_UP(length, PAGE_SIZE))
+        return -EINVAL;
+    drop_region(s, r);
+    flush(s);
+    return 0;
+}

@@ -1,0 +1,75 @@
+/*
+ * Every invariant of an address space, as code.
+ */
+#include "kernel/vm/frame.h"
+#include "kernel/vm/space_impl.h"
+#include "kernel/abi/types.h"
+#include "kernel/x86/paging.h"
+
+static const char *verify_page(const struct space *s, uint32_t pte,
+                               uaddr_t addr)
+{
+    const struct region *r = space_region(s, addr);
+    const struct page *p;
+
+    if (r == NULL)
+        return "a page is mapped outside the regions";
+    if (pte >> PAGE_SHIFT >= page_count)
+        return "a page table entry leads outside memory";
+    p = space_frame(pte);
+    if (p->page_state != PAGE_USER || p->page_refs == 0)
+        return "a mapped frame is not a program's";
+    if ((pte & PTE_WRITE) != 0 &&
+        ((r->region_prot & PROT_WRITE) == 0 || p->page_refs != 1))
+        return "a page may be written that is shared or read-only";
+    return NULL;
+}
+
+static const char *verify_table(const struct space *s, uaddr_t base,
+                                size_t *pages)
+{
+    const uint32_t *pte = space_entry(s, base);
+    const char *wrong = NULL;
+
+    for (unsigned i = 0; i < PAGE_ENTRIES && wrong == NULL; i++) {
+        if (pte[i] == 0)
+            continue;
+        ++*pages;
+        wrong = verify_page(s, pte[i], base + i * PAGE_SIZE);
+    }
+    return wrong;
+}
+
+static const char *verify_regions(const struct space *s)
+{
+    uaddr_t last = USER_BASE;
+
+    list_for_each (l, &s->space_regions) {
+        const struct region *r = list_entry(l, struct region, region_link);
+
+        if (r->region_start < last || r->region_end < r->region_start)
+            return "the regions overlap or are not in order";
+        if (r->region_kind == REGION_HEAP &&
+            r->region_end != ROUND_UP(s->space_break, PAGE_SIZE))
+            return "the heap does not end at the break";
+        last = r->region_end;
+    }
+    return NULL;
+}
+
+const char *space_verify(struct space *s)
+{
+    const char *wrong = verify_regions(s);
+    size_t tables = 0;
+    size_t pages = 0;
+
+    for (uaddr_t a = 0; a < USER_TOP && wrong == NULL; a += MIB(4)) {
+        if (space_entry(s, a) == NULL)
+            continue;
+        tables++;
+        wrong = verify_table(s, a, &pages);
+    }
+    if (wrong == NULL && (tables != s->space_tables || pages != s->space_pages))
+        wrong = "a space has other pages or tables than it counts";
+    return wrong;
+}

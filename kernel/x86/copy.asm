@@ -1,0 +1,82 @@
+; Copying where either side may be a program's memory. A page fault in these
+; instructions that nobody can repair goes on at copy_fault (kernel/vm/fault.c).
+
+        global  copy_bytes
+        global  copy_zero
+        global  copy_string
+        global  copy_begin
+        global  copy_end
+        global  copy_fault
+
+section .text
+
+copy_begin:
+
+; int copy_bytes(void *dst, const void *src, size_t n): 0 or -EFAULT
+copy_bytes:
+        push    esi
+        push    edi
+        mov     edi, eax
+        mov     esi, edx
+        cmp     ecx, 16
+        jb      .bytes
+        mov     edx, ecx
+        shr     ecx, 2
+        rep movsd
+        mov     ecx, edx
+        and     ecx, 3
+.bytes:
+        rep movsb
+        xor     eax, eax
+        pop     edi
+        pop     esi
+        ret
+
+; int copy_zero(void *dst, size_t n)
+copy_zero:
+        push    esi
+        push    edi
+        mov     edi, eax
+        mov     ecx, edx
+        xor     eax, eax
+        shr     ecx, 2
+        rep stosd
+        mov     ecx, edx
+        and     ecx, 3
+        rep stosb
+        pop     edi
+        pop     esi
+        ret
+
+; int copy_string(char *dst, const char *src, size_t max): the length without
+; the NUL, max if there is none among the first max bytes.
+copy_string:
+        push    esi
+        push    edi
+        mov     edi, eax
+        mov     esi, edx
+        mov     edx, ecx
+.next:
+        jecxz   .done
+        lodsb
+        stosb
+        dec     ecx
+        test    al, al
+        jnz     .next
+        inc     ecx                     ; the NUL does not count
+.done:
+        mov     eax, edx
+        sub     eax, ecx
+        pop     edi
+        pop     esi
+        ret
+
+copy_end:
+
+; With what the function shall return in EAX.
+copy_fault:
+        pop     edi
+        pop     esi
+        ret
+
+section .note.GNU-stack noalloc noexec nowrite progbits
