@@ -24,6 +24,7 @@
 
 struct handle_table; /* kernel/task/handle.h */
 struct inode;        /* kernel/fs */
+struct ipc_buffer;   /* kernel/abi/ipc.h */
 struct port;         /* kernel/ipc */
 struct space;        /* kernel/vm */
 struct wait_queue;   /* kernel/task/sync.h */
@@ -55,13 +56,13 @@ enum task_state {
 
 /* What an IPC partner needs to know; kernel/ipc gives it meaning. */
 struct task_ipc {
-    struct list ipc_link;    /* in the port's queue, or the server's clients */
+    struct list ipc_link;    /* in the list that ipc_state tells */
     struct list ipc_clients; /* received from here and not answered yet */
     uint8_t ipc_state;       /* enum ipc_state, kernel/ipc/port.h */
     struct port *ipc_port;   /* called, or receiving on */
     struct task *ipc_server; /* who received the call and owes an answer */
     struct task *ipc_last;   /* the caller received last, not answered yet */
-    const void *ipc_buffer;  /* struct ipc_buffer in user space, or NULL */
+    struct ipc_buffer *ipc_buffer; /* a copy on the kernel stack, or NULL */
 };
 
 struct task {
@@ -99,6 +100,7 @@ struct task {
     struct space *task_space; /* NULL for kernel tasks */
     struct handle_table *task_handles;
     struct inode *task_cwd;
+    bool task_privileged; /* may bind interrupts and be the name server */
     struct task_ipc task_ipc;
     uint32_t task_locks; /* mutexes held, in debug builds */
 };

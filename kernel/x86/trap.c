@@ -10,6 +10,7 @@
 
 #define GATE_INTERRUPT 0x8E00 /* present, ring 0, interrupts off inside */
 #define GATE_TASK      0x8500 /* present, ring 0, switches tasks */
+#define IRQ_CASCADE    2      /* the second controller */
 
 extern const uint32_t trap_stubs[TRAP_VECTORS];
 void trap_dispatch(struct trapframe *tf);
@@ -50,6 +51,11 @@ trap_handler_t trap_set_handler(unsigned vector, trap_handler_t fn)
 void irq_set_handler(int irq, void (*fn)(struct trapframe *tf))
 {
     irq_handlers[irq] = fn;
+}
+
+bool irq_taken(int irq)
+{
+    return irq == IRQ_CASCADE || irq_handlers[irq] != NULL;
 }
 
 void irq_set_ack(void (*fn)(int irq))
