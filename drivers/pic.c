@@ -59,6 +59,12 @@ void pic_unmask(int irq)
     write_masks();
 }
 
+void pic_mask(int irq)
+{
+    masked |= (uint16_t)(1u << irq);
+    write_masks();
+}
+
 static bool in_service(uint16_t port)
 {
     outb(port, OCW3_READ_ISR);

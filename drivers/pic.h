@@ -12,7 +12,9 @@
 /* Moves the lines to their vectors, all masked. Interrupts disabled. */
 void pic_init(void);
 
+/* Lets a line raise interrupts, or not. Interrupts disabled. */
 void pic_unmask(int irq);
+void pic_mask(int irq);
 
 /* Ends the interrupt `irq`. A spurious one (line 7 or 15 with nothing in
  * service) gets no end-of-interrupt. */

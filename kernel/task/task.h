@@ -25,6 +25,7 @@
 struct handle_table; /* kernel/task/handle.h */
 struct inode;        /* kernel/fs */
 struct mutex;        /* kernel/task/sync.h */
+struct ipc_buffer;   /* kernel/abi/ipc.h */
 struct port;         /* kernel/ipc */
 struct space;        /* kernel/vm */
 
@@ -62,13 +63,13 @@ struct wait_queue {
 
 /* What an IPC partner needs to know; kernel/ipc gives it meaning. */
 struct task_ipc {
-    struct list ipc_link;    /* in the port's queue, or the server's clients */
+    struct list ipc_link;    /* in the list that ipc_state tells */
     struct list ipc_clients; /* received from here and not answered yet */
     uint8_t ipc_state;       /* enum ipc_state, kernel/ipc/port.h */
     struct port *ipc_port;   /* called, or receiving on */
     struct task *ipc_server; /* who received the call and owes an answer */
     struct task *ipc_last;   /* the caller received last, not answered yet */
-    const void *ipc_buffer;  /* struct ipc_buffer in user space, or NULL */
+    struct ipc_buffer *ipc_buffer; /* a copy on the kernel stack, or NULL */
 };
 
 struct task {
@@ -87,7 +88,6 @@ struct task {
     uint8_t task_priority;
     bool task_interruptible; /* a kill ends this wait */
     bool task_timed;         /* in the timer list */
-    bool task_privileged;    /* may bind interrupts */
     uint8_t task_slice;      /* ticks left */
     uint8_t task_signal;     /* what killed it: SIGKILL … */
     int32_t task_status;     /* of a zombie, as wait() tells it */
@@ -107,6 +107,7 @@ struct task {
     struct space *task_space; /* NULL for kernel tasks */
     struct handle_table *task_handles;
     struct inode *task_cwd;
+    bool task_privileged; /* may bind interrupts and be the name server */
     struct task_ipc task_ipc;
 #ifdef CONFIG_DEBUG
     struct mutex *task_mutex; /* taken last, of those it holds */

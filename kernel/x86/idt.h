@@ -4,11 +4,16 @@
  */
 #pragma once
 
+#include "kernel/lib/types.h"
+
 struct trapframe;
 
 /* `fn` is called with interrupts disabled whenever line `irq` (0 … 15) raises
- * one. */
+ * one; NULL: nobody any more. */
 void irq_set_handler(int irq, void (*fn)(struct trapframe *tf));
+
+/* Whether a line has a handler, or is the one that joins the controllers. */
+bool irq_taken(int irq);
 
 /* `fn` ends an interrupt at the controller; called after the handler. */
 void irq_set_ack(void (*fn)(int irq));

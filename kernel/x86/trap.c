@@ -12,6 +12,7 @@
 #define GATE_TASK      0x8500 /* present, ring 0, switches tasks */
 #define GATE_USER      0x6000 /* ring 3 may use it too */
 #define GATE_SYSCALL   0xEF00 /* present, ring 3, interrupts as they were */
+#define IRQ_CASCADE    2      /* the second controller */
 
 extern const uint32_t trap_stubs[TRAP_VECTORS];
 void trap_dispatch(struct trapframe *tf);
@@ -60,6 +61,11 @@ trap_handler_t trap_set_handler(unsigned vector, trap_handler_t fn)
 void irq_set_handler(int irq, void (*fn)(struct trapframe *tf))
 {
     irq_handlers[irq] = fn;
+}
+
+bool irq_taken(int irq)
+{
+    return irq == IRQ_CASCADE || irq_handlers[irq] != NULL;
 }
 
 void irq_set_ack(void (*fn)(int irq))

@@ -1,0 +1,81 @@
+/*
+ * Interrupts as notifications: for drivers that are programs.
+ *
+ *     line raises ──> mask it, OR the bit into the port ──> driver is woken
+ *     driver has served the device ──> irq_ack unmasks the line
+ *
+ * The line stays masked in between, so a device that keeps on asking does not
+ * keep the driver from running.
+ */
+#include "drivers/pic.h"
+#include "kernel/abi/errno.h"
+#include "kernel/ipc/ipc_impl.h"
+#include "kernel/x86/idt.h"
+
+/* By sched_lock. */
+static struct {
+    struct port *line_port; /* NULL: not bound */
+    uint32_t line_bits;
+} lines[PIC_LINES];
+
+static void raised(struct trapframe *tf)
+{
+    unsigned irq = tf->vector - TRAP_IRQ_BASE;
+
+    spin_lock(&sched_lock);
+    pic_mask((int)irq);
+    ipc_notify_locked(lines[irq].line_port, lines[irq].line_bits);
+    spin_unlock(&sched_lock);
+}
+
+int ipc_irq_bind(struct port *port, unsigned irq, unsigned bit)
+{
+    int result = 0;
+
+    if (irq >= PIC_LINES || bit >= 32)
+        return -EINVAL;
+    spin_lock(&sched_lock);
+    if (irq_taken((int)irq)) {
+        result = -EBUSY;
+    } else {
+        lines[irq].line_port = port;
+        lines[irq].line_bits = 1u << bit;
+        irq_set_handler((int)irq, raised);
+        pic_unmask((int)irq);
+    }
+    spin_unlock(&sched_lock);
+    return result;
+}
+
+int ipc_irq_ack(unsigned irq)
+{
+    int result = -EINVAL;
+
+    spin_lock(&sched_lock);
+    if (irq < PIC_LINES && lines[irq].line_port != NULL) {
+        pic_unmask((int)irq);
+        result = 0;
+    }
+    spin_unlock(&sched_lock);
+    return result;
+}
+
+void ipc_irq_release(const struct port *port)
+{
+    for (unsigned irq = 0; irq < PIC_LINES; irq++) {
+        if (lines[irq].line_port != port)
+            continue;
+        pic_mask((int)irq);
+        irq_set_handler((int)irq, NULL);
+        lines[irq].line_port = NULL;
+    }
+}
+
+uint32_t ipc_irq_lines(const struct port *port)
+{
+    uint32_t bits = 0;
+
+    for (unsigned irq = 0; irq < PIC_LINES; irq++)
+        bits |= (uint32_t)(lines[irq].line_port == port) << irq;
+    return bits;
+}

@@ -1,0 +1,433 @@
+/*
+ * Messages: call, receive, reply, and what ends them early.
+ *
+ * A short message is four registers, copied from one task's trap frame to the
+ * other's by whoever of the two runs. If a receiver waits, the call goes
+ * straight on to it, past the run queue; if the server has nothing else to do
+ * after its answer, the answer goes straight on to the client:
+ *
+ *     client                              server
+ *     ipc_call                            (waits in ipc_reply_receive)
+ *       registers ──────────────────────> returns
+ *       (waits)                           …
+ *     returns <────────────────────────── ipc_reply_receive: registers
+ *                                         (waits)
+ *
+ * Bytes and handles are copied by the server, in both directions, with
+ * sched_lock released, because copying may fault and sleep. The client is
+ * blocked all the while and pinned: a kill is noted, but wakes it only when
+ * the copy is done. So its memory and its handles stay as they are. A caller
+ * with bytes therefore queues even if a receiver waits, and the receiver is
+ * woken to look at the queue.
+ *
+ * Everybody who waits here looks at its own state afterwards: whoever ended the
+ * wait has taken it out of its list; if it was killed, it does that itself.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/ipc/ipc_impl.h"
+
+/* Results of a wait, besides errors. */
+#define DELIVERED 0 /* the message is in the registers */
+#define LOOK      1 /* there is something in the queue */
+
+/* ---- small steps, sched_lock held --------------------------------------- */
+
+static inline void copy_words(const struct task *to, const struct task *from)
+{
+    struct trapframe *out = ipc_frame(to);
+    const struct trapframe *in = ipc_frame(from);
+
+    out->ecx = in->ecx;
+    out->edx = in->edx;
+    out->esi = in->esi;
+    out->edi = in->edi;
+}
+
+/* The first receiver that waits, or NULL. */
+static inline struct task *receiver(const struct port *port)
+{
+    list_for_each (l, &port->port_receivers)
+        if (likely(ipc_waits(ipc_task(l))))
+            return ipc_task(l);
+    return NULL;
+}
+
+/* Out of its list; nobody wakes it here. */
+static inline void leave(struct task *t)
+{
+    list_remove(&t->task_ipc.ipc_link);
+    t->task_ipc.ipc_state = IPC_NONE;
+}
+
+/* `server` owes `client`, which is in no list, an answer. */
+static inline void pick_up(struct task *server, struct task *client)
+{
+    client->task_ipc.ipc_state = IPC_ANSWER;
+    client->task_ipc.ipc_server = server;
+    list_insert_before(&server->task_ipc.ipc_clients,
+                       &client->task_ipc.ipc_link);
+    client->task_ipc.ipc_port->port_calls++;
+    server->task_ipc.ipc_last = client;
+    ipc_frame(server)->ebx = (uint32_t)client->task_pid;
+}
+
+/* `server` owes it nothing any more. */
+static inline void put_down(struct task *server, struct task *client)
+{
+    leave(client);
+    if (server->task_ipc.ipc_last == client)
+        server->task_ipc.ipc_last = NULL;
+}
+
+/* Having been killed: out of where it waited. */
+static void withdraw(struct task *self)
+{
+    if (self->task_ipc.ipc_state == IPC_ANSWER)
+        put_down(self->task_ipc.ipc_server, self);
+    else
+        leave(self);
+}
+
+/* A receiver that waits shall look at the queue. */
+static void let_look(struct port *port)
+{
+    struct task *t = receiver(port);
+
+    if (t == NULL)
+        return;
+    leave(t);
+    sched_wake(t, LOOK);
+}
+
+/* ---- bytes and handles -------------------------------------------------- */
+
+/* From now on a kill does not end the client's wait. */
+static void pin(struct task *client)
+{
+    client->task_ipc.ipc_state = IPC_TRANSFER;
+    client->task_interruptible = false;
+}
+
+/* The client waits on, in the list that it is in now. */
+static void unpin(struct task *client, enum ipc_state state)
+{
+    client->task_ipc.ipc_state = (uint8_t)state;
+    client->task_interruptible = true;
+    if (client->task_attention & ATTENTION_KILLED)
+        sched_wake(client, -EINTR);
+}
+
+/* Puts a caller that could not be received back to where it was. */
+static void put_back(struct task *server, struct task *client)
+{
+    struct port *port = client->task_ipc.ipc_port;
+
+    put_down(server, client);
+    port->port_calls--;
+    list_insert_after(&port->port_callers, &client->task_ipc.ipc_link);
+    unpin(client, IPC_QUEUED);
+    let_look(port);
+}
+
+/* The rest of a message that has been picked up. Lets go of the lock. An error
+ * is the client's, who is told, and there is more to look for; but where the
+ * server's own memory cannot be written the error is the server's. */
+static int receive_extra(struct task *self, struct task *client)
+{
+    bool own = false;
+    int error;
+
+    pin(client);
+    spin_unlock(&sched_lock);
+    error = ipc_transfer(self, client, ipc_frame(client)->ecx);
+    if (error == -EFAULT)
+        own = ipc_readable(client);
+    spin_lock(&sched_lock);
+    if (own) {
+        put_back(self, client);
+        return error;
+    }
+    if (error != 0) {
+        put_down(self, client);
+        sched_wake(client, error);
+        return LOOK;
+    }
+    copy_words(self, client);
+    unpin(client, IPC_ANSWER);
+    return DELIVERED;
+}
+
+/* Ends a client's call: with the answer in the registers and in `buffer`, or
+ * with an error. Lets go of the lock if there is more than registers. */
+static int answer(struct task *self, struct task *client,
+                  struct ipc_buffer *buffer, int error)
+{
+    uint32_t tag = ipc_frame(self)->ecx;
+
+    if (error == 0 && (tag & IPC_EXTRA) != 0) {
+        self->task_ipc.ipc_buffer = buffer;
+        pin(client);
+        spin_unlock(&sched_lock);
+        error = ipc_transfer(client, self, tag);
+        spin_lock(&sched_lock);
+    }
+    if (error == 0)
+        copy_words(client, self);
+    put_down(self, client);
+    sched_wake(client, error);
+    return error;
+}
+
+/* ---- calling ------------------------------------------------------------ */
+
+/* Into the port's queue. If a receiver waits, it is because the message has
+ * more than registers. */
+static int call_queued(struct task *self, struct port *port,
+                       struct task *server)
+{
+    struct task_ipc *ipc = &self->task_ipc;
+
+    if (port->port_holders == 0)
+        return -EPIPE;
+    ipc->ipc_state = IPC_QUEUED;
+    if (server == NULL && ipc_deadlock(self)) {
+        ipc->ipc_state = IPC_NONE;
+        return -EDEADLK;
+    }
+    list_insert_before(&port->port_callers, &ipc->ipc_link);
+    if (server == NULL)
+        return sched_block(true, 0);
+    leave(server);
+    return sched_block_handoff(true, server, LOOK);
+}
+
+static inline int call(struct task *self, struct port *port)
+{
+    struct task *server = receiver(port);
+
+    if (unlikely(self->task_attention & ATTENTION_KILLED))
+        return -EINTR;
+    if (unlikely(server == NULL || (ipc_frame(self)->ecx & IPC_EXTRA) != 0))
+        return call_queued(self, port, server);
+    leave(server);
+    pick_up(server, self);
+    copy_words(server, self);
+    return sched_block_handoff(true, server, DELIVERED);
+}
+
+int ipc_call(struct port *port, struct ipc_buffer *buffer)
+{
+    struct task *self = task_self();
+    int result;
+
+    spin_lock(&sched_lock);
+    self->task_ipc.ipc_port = port;
+    self->task_ipc.ipc_buffer = buffer;
+    result = call(self, port);
+    if (unlikely(self->task_ipc.ipc_state != IPC_NONE))
+        withdraw(self);
+    spin_unlock(&sched_lock);
+    return result;
+}
+
+/* ---- receiving ---------------------------------------------------------- */
+
+/* Notifications come as a message of client 0. */
+static void take_bits(struct port *port, const struct task *to)
+{
+    struct trapframe *out = ipc_frame(to);
+
+    out->ebx = 0;
+    out->ecx = 0;
+    out->edx = port->port_bits;
+    out->esi = 0;
+    out->edi = 0;
+    port->port_bits = 0;
+}
+
+/* Takes what is there to take: LOOK if that led to nothing. */
+static int take(struct task *self, struct port *port)
+{
+    struct task *client;
+
+    if (port->port_bits != 0) {
+        take_bits(port, self);
+        return DELIVERED;
+    }
+    client = ipc_task(port->port_callers.next);
+    leave(client);
+    if (!ipc_waits(client)) /* killed */
+        return LOOK;
+    pick_up(self, client);
+    if (ipc_frame(client)->ecx & IPC_EXTRA)
+        return receive_extra(self, client);
+    copy_words(self, client);
+    return DELIVERED;
+}
+
+/* Waits among the receivers; the processor goes to `answered`, if there is a
+ * client that has just got its answer. */
+static inline int wait_for_call(struct task *self, struct port *port,
+                                struct task *answered)
+{
+    int result;
+
+    self->task_ipc.ipc_state = IPC_RECEIVING;
+    list_insert_before(&port->port_receivers, &self->task_ipc.ipc_link);
+    if (answered == NULL)
+        result = sched_block(true, 0);
+    else
+        result = sched_block_handoff(true, answered, 0);
+    if (unlikely(self->task_ipc.ipc_state != IPC_NONE))
+        withdraw(self);
+    return result;
+}
+
+static inline bool pending(const struct port *port)
+{
+    return port->port_bits != 0 || !list_empty(&port->port_callers);
+}
+
+/* `answered`, if not NULL, has got its answer and is still to be woken. */
+static inline int receive(struct task *self, struct port *port,
+                          struct ipc_buffer *buffer, struct task *answered)
+{
+    int result;
+
+    self->task_ipc.ipc_port = port;
+    self->task_ipc.ipc_buffer = buffer;
+    self->task_ipc.ipc_last = NULL;
+    port->port_server = self->task_pid;
+    if (unlikely(answered != NULL &&
+                 (pending(port) ||
+                  (self->task_attention & ATTENTION_KILLED) != 0))) {
+        sched_wake(answered, 0);
+        answered = NULL;
+    }
+    do {
+        if (likely(!pending(port)))
+            result = wait_for_call(self, port, answered);
+        else
+            result = take(self, port);
+        answered = NULL;
+    } while (unlikely(result == LOOK));
+    return result;
+}
+
+int ipc_receive(struct port *port, struct ipc_buffer *buffer)
+{
+    int result;
+
+    spin_lock(&sched_lock);
+    result = receive(task_self(), port, buffer, NULL);
+    spin_unlock(&sched_lock);
+    return result;
+}
+
+/* ---- replying ----------------------------------------------------------- */
+
+/* The client of that number, if it waits for an answer from this task. */
+static struct task *find_client(const struct task *self, uint32_t number)
+{
+    struct task *t = self->task_ipc.ipc_last;
+
+    if (number != 0 && (t == NULL || (uint32_t)t->task_pid != number))
+        t = task_find((pid_t)number);
+    if (t == NULL || t->task_ipc.ipc_state != IPC_ANSWER ||
+        t->task_ipc.ipc_server != self || !ipc_waits(t))
+        return NULL;
+    return t;
+}
+
+int ipc_reply(uint32_t client, struct ipc_buffer *buffer, int error)
+{
+    struct task *self = task_self();
+    struct task *t;
+    int result = -ESRCH;
+
+    spin_lock(&sched_lock);
+    t = find_client(self, client);
+    if (t != NULL)
+        result = answer(self, t, buffer, error);
+    spin_unlock(&sched_lock);
+    return result;
+}
+
+int ipc_reply_receive(struct port *port, struct ipc_buffer *buffer)
+{
+    struct task *self = task_self();
+    struct task *client;
+    int result = 0;
+
+    spin_lock(&sched_lock);
+    client = self->task_ipc.ipc_last;
+    if (unlikely(client != NULL && !ipc_waits(client)))
+        client = NULL;
+    if (likely(client != NULL)) {
+        if (unlikely((ipc_frame(self)->ecx & IPC_EXTRA) != 0)) {
+            result = answer(self, client, buffer, 0);
+            client = NULL;
+        } else {
+            leave(client);
+            copy_words(client, self);
+        }
+    }
+    if (likely(result == 0))
+        result = receive(self, port, buffer, client);
+    spin_unlock(&sched_lock);
+    return result;
+}
+
+/* ---- notifications ------------------------------------------------------ */
+
+int ipc_notify_locked(struct port *port, uint32_t bits)
+{
+    struct task *t = receiver(port);
+
+    if (port->port_holders == 0)
+        return -EPIPE;
+    port->port_bits |= bits;
+    if (t == NULL || port->port_bits == 0)
+        return 0;
+    take_bits(port, t);
+    leave(t);
+    sched_wake(t, DELIVERED);
+    return 0;
+}
+
+int ipc_notify(struct port *port, uint32_t bits)
+{
+    int result;
+
+    spin_lock(&sched_lock);
+    result = ipc_notify_locked(port, bits);
+    spin_unlock(&sched_lock);
+    return result;
+}
+
+/* ---- the end of the other side ------------------------------------------ */
+
+/* Ends the waits of all in a list; those killed find out by themselves. */
+static void refuse_all(struct list *waiting)
+{
+    while (!list_empty(waiting)) {
+        struct task *t = ipc_task(waiting->next);
+
+        leave(t);
+        if (ipc_waits(t))
+            sched_wake(t, -EPIPE);
+    }
+}
+
+void ipc_refuse_callers(struct port *port)
+{
+    refuse_all(&port->port_callers);
+}
+
+void ipc_task_exit(struct task *t)
+{
+    spin_lock(&sched_lock);
+    refuse_all(&t->task_ipc.ipc_clients);
+    t->task_ipc.ipc_last = NULL;
+    spin_unlock(&sched_lock);
+}

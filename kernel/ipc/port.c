@@ -1,0 +1,139 @@
+/*
+ * Ports as objects: made, shared by handles, dead, gone; and the one port that
+ * everybody can find, the name server's.
+ *
+ * A port lives while some handle may receive there. Handles that only call
+ * keep the object, but not the port alive: when the last receiver is gone it
+ * is dead for good, and callers are told so. Nobody in a port's queues needs a
+ * reference: each holds the handle by which it came, and cannot close it while
+ * it waits.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/ipc/ipc_impl.h"
+#include "kernel/task/handle.h"
+#include "kernel/x86/panic_hook.h"
+#include "mm/kmem.h"
+
+struct list port_all = LIST_INIT(port_all);
+struct port *names_port;
+
+static struct kmem_cache *port_cache;
+static uint32_t last_number; /* by sched_lock */
+
+static void port_ctor(void *obj, size_t size)
+{
+    struct port *port = obj;
+
+    (void)size;
+    list_init(&port->port_callers);
+    list_init(&port->port_receivers);
+    port->port_bits = 0;
+    port->port_holders = 0;
+}
+
+void port_init(void)
+{
+    port_cache =
+        kmem_cache_create("port", sizeof(struct port), 0, port_ctor, NULL);
+    if (port_cache == NULL)
+        panic("no memory for the cache of ports");
+}
+
+struct port *port_create(void)
+{
+    struct port *port = kmem_cache_alloc(port_cache, KM_NOSLEEP);
+
+    if (port == NULL)
+        return NULL;
+    object_init(&port->port_object, &port_type);
+    port->port_server = task_self()->task_pid;
+    port->port_calls = 0;
+    spin_lock(&sched_lock);
+    port->port_number = ++last_number;
+    list_insert_before(&port_all, &port->port_all_link);
+    spin_unlock(&sched_lock);
+    return port;
+}
+
+/* ---- handles come and go ------------------------------------------------ */
+
+static void release(struct object *o)
+{
+    struct port *port = container_of(o, struct port, port_object);
+
+    spin_lock(&sched_lock);
+    list_remove(&port->port_all_link);
+    spin_unlock(&sched_lock);
+    kmem_cache_free(port_cache, port);
+}
+
+static void opened(struct object *o, uint32_t flags)
+{
+    struct port *port = container_of(o, struct port, port_object);
+
+    if ((flags & HANDLE_RECEIVE) == 0)
+        return;
+    spin_lock(&sched_lock);
+    port->port_holders++;
+    spin_unlock(&sched_lock);
+}
+
+/* The last one that could receive is gone. sched_lock held. */
+static void die(struct port *port)
+{
+    port->port_bits = 0;
+    if (names_port == port)
+        names_port = NULL;
+    ipc_irq_release(port);
+    ipc_refuse_callers(port);
+}
+
+static void closed(struct object *o, uint32_t flags)
+{
+    struct port *port = container_of(o, struct port, port_object);
+
+    if ((flags & HANDLE_RECEIVE) == 0)
+        return;
+    spin_lock(&sched_lock);
+    if (--port->port_holders == 0)
+        die(port);
+    spin_unlock(&sched_lock);
+}
+
+const struct object_type port_type = {
+    .type_name = "port",
+    .type_release = release,
+    .type_opened = opened,
+    .type_closed = closed,
+};
+
+/* ---- the name server's port --------------------------------------------- */
+
+/* No reference: names_port is forgotten when the port dies, which is before
+ * its object can go. */
+int names_set(struct port *port, bool force)
+{
+    int result = 0;
+
+    spin_lock(&sched_lock);
+    if (port->port_holders == 0)
+        result = -EPIPE;
+    else if (names_port != NULL && names_port != port && !force)
+        result = -EPERM;
+    else
+        names_port = port;
+    spin_unlock(&sched_lock);
+    return result;
+}
+
+struct port *names_get(void)
+{
+    struct port *port;
+
+    spin_lock(&sched_lock);
+    port = names_port;
+    if (port != NULL)
+        object_get(&port->port_object);
+    spin_unlock(&sched_lock);
+    return port;
+}

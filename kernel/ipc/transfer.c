@@ -1,0 +1,72 @@
+/*
+ * What a message carries besides registers: bytes, by one copy from space to
+ * space, and a handle. Both sides' sizes are compared first and the handle's
+ * place is made sure of; then the bytes are copied, which may still fail; and
+ * only then the handle is put into the receiver's table.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/ipc/ipc_impl.h"
+#include "kernel/task/handle.h"
+#include "kernel/vm/space.h"
+
+/* Whether a receiver that gave `in` has room for the message. */
+static bool fits(const struct ipc_buffer *in, uint32_t tag, uint32_t bytes)
+{
+    if (in == NULL)
+        return bytes == 0 && (tag & IPC_HANDLE) == 0;
+    return bytes <= in->ipc_receive_max;
+}
+
+static int transfer_bytes(struct task *to, struct task *from, uint32_t bytes)
+{
+    if (bytes == 0)
+        return 0;
+    return space_transfer(
+        to->task_space, (uaddr_t)to->task_ipc.ipc_buffer->ipc_receive,
+        from->task_space, (uaddr_t)from->task_ipc.ipc_buffer->ipc_send, bytes);
+}
+
+/* A handle that was sent may call, if it is a port's, and not receive. */
+static int32_t give_handle(struct task *to, struct object *o)
+{
+    return handle_install(to->task_handles, 0, object_get(o), 0);
+}
+
+int ipc_transfer(struct task *to, struct task *from, uint32_t tag)
+{
+    const struct ipc_buffer *out = from->task_ipc.ipc_buffer;
+    struct ipc_buffer *in = to->task_ipc.ipc_buffer;
+    uint32_t bytes = tag & IPC_DATA ? out->ipc_send_size : 0;
+    struct object *o = NULL;
+    int error = 0;
+
+    if (!fits(in, tag, bytes))
+        return -EMSGSIZE;
+    if (tag & IPC_HANDLE) {
+        o = handle_object(from->task_handles, out->ipc_send_handle, NULL);
+        error = o == NULL ? -EBADF : handle_reserve(to->task_handles, 1);
+    }
+    if (error == 0)
+        error = transfer_bytes(to, from, bytes);
+    if (error != 0)
+        return error;
+    /* Point of no return. */
+    if (in != NULL) {
+        in->ipc_received = bytes;
+        in->ipc_received_handle = o == NULL ? -1 : give_handle(to, o);
+    }
+    return 0;
+}
+
+bool ipc_readable(struct task *t)
+{
+    const struct ipc_buffer *out = t->task_ipc.ipc_buffer;
+    uaddr_t at = (uaddr_t)out->ipc_send;
+    uaddr_t end = at + out->ipc_send_size;
+    int error;
+
+    for (; at < end; at = (at & ~(uaddr_t)PAGE_MASK) + PAGE_SIZE)
+        if (space_touch(t->task_space, at, false, &error) == NULL)
+            return false;
+    return true;
+}

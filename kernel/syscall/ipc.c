@@ -1,0 +1,244 @@
+/*
+ * System calls for messages: ports, call, receive, reply, notifications,
+ * interrupts, the name server.
+ *
+ * The messages' registers stay in the trap frame, where kernel/ipc finds them.
+ * A struct ipc_buffer is copied into the kernel on the way in and back on the
+ * way out, by the program's own task; the copy back cannot fail, since it was
+ * tried before anything else was done.
+ */
+#include "kernel/ipc/port.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/task/handle.h"
+
+#define EXTRA (IPC_DATA | IPC_HANDLE)
+
+/* The port behind a handle of the caller, or NULL. */
+static inline struct port *port_of(uint32_t handle)
+{
+    return (struct port *)handle_object(task_self()->task_handles, (int)handle,
+                                        &port_type);
+}
+
+/* The same if the caller may receive there. */
+static inline struct port *receiving_port(uint32_t handle)
+{
+    const struct handle *slot =
+        handle_slot(task_self()->task_handles, (int)handle);
+
+    if (unlikely(slot == NULL || (slot->handle_flags & HANDLE_RECEIVE) == 0))
+        return NULL;
+    return (struct port *)slot->handle_object;
+}
+
+/* ---- buffers ------------------------------------------------------------ */
+
+static int put_buffer(struct ipc_buffer *b, struct ipc_buffer __user *to)
+{
+    return copy_to_user(to, b, sizeof(*b));
+}
+
+/* A copy of the program's buffer, with nothing received yet. */
+static int get_buffer(struct ipc_buffer *b, struct ipc_buffer __user *from)
+{
+    int error = copy_from_user(b, from, sizeof(*b));
+
+    if (error != 0)
+        return error;
+    if (!user_range(b->ipc_receive, b->ipc_receive_max))
+        return -EFAULT;
+    b->ipc_received = 0;
+    b->ipc_received_handle = -1;
+    return put_buffer(b, from);
+}
+
+/* Whether a message with this tag can be sent as the buffer says. */
+static int check_sent(const struct ipc_buffer *b, uint32_t tag)
+{
+    if ((tag & IPC_DATA) && b->ipc_send_size > IPC_DATA_MAX)
+        return -EMSGSIZE;
+    if ((tag & IPC_DATA) && !user_range(b->ipc_send, b->ipc_send_size))
+        return -EFAULT;
+    if ((tag & IPC_HANDLE) &&
+        handle_slot(task_self()->task_handles, b->ipc_send_handle) == NULL)
+        return -EBADF;
+    return 0;
+}
+
+static inline struct ipc_buffer __user *user_buffer(void)
+{
+    return (struct ipc_buffer __user *)syscall_frame()->ebp;
+}
+
+/* Fetches the caller's buffer, and checks it against what is sent. */
+static int get_message(struct ipc_buffer *b, uint32_t tag)
+{
+    int error = get_buffer(b, user_buffer());
+
+    return error != 0 ? error : check_sent(b, tag);
+}
+
+/* The end of a call with a buffer that came to `result`. */
+static int32_t finish(struct ipc_buffer *b, int result)
+{
+    return result == 0 ? put_buffer(b, user_buffer()) : result;
+}
+
+/* ---- the calls ---------------------------------------------------------- */
+
+int32_t sys_port_create(uint32_t flags, uint32_t b, uint32_t c)
+{
+    struct port *port;
+    int handle;
+
+    (void)b;
+    (void)c;
+    if (flags != 0)
+        return -EINVAL;
+    port = port_create();
+    if (port == NULL)
+        return -ENOMEM;
+    handle = handle_install(task_self()->task_handles, 0, &port->port_object,
+                            HANDLE_RECEIVE);
+    if (handle < 0)
+        object_put(&port->port_object);
+    return handle;
+}
+
+static __attribute__((noinline)) int32_t call_extra(struct port *port,
+                                                    uint32_t tag)
+{
+    struct ipc_buffer b;
+    int error = get_message(&b, tag);
+
+    return error != 0 ? error : finish(&b, ipc_call(port, &b));
+}
+
+int32_t sys_ipc_call(uint32_t handle, uint32_t tag, uint32_t word)
+{
+    struct port *port = port_of(handle);
+
+    (void)word;
+    if (unlikely(port == NULL))
+        return -EBADF;
+    if (unlikely(((tag & EXTRA) | syscall_frame()->ebp) != 0))
+        return call_extra(port, tag);
+    return ipc_call(port, NULL);
+}
+
+int32_t sys_ipc_receive(uint32_t handle, uint32_t b, uint32_t c)
+{
+    struct port *port = receiving_port(handle);
+    struct ipc_buffer buffer;
+    int error;
+
+    (void)b;
+    (void)c;
+    if (port == NULL)
+        return -EBADF;
+    if (user_buffer() == NULL)
+        return ipc_receive(port, NULL);
+    error = get_buffer(&buffer, user_buffer());
+    return error != 0 ? error : finish(&buffer, ipc_receive(port, &buffer));
+}
+
+/* An answer that cannot even be sent ends the client's call all the same. */
+int32_t sys_ipc_reply(uint32_t client, uint32_t tag, uint32_t word)
+{
+    struct ipc_buffer b;
+    int error = 0;
+
+    (void)word;
+    if (client == 0)
+        return -ESRCH;
+    if (((tag & EXTRA) | syscall_frame()->ebp) == 0)
+        return ipc_reply(client, NULL, 0);
+    error = get_message(&b, tag);
+    return ipc_reply(client, &b, error);
+}
+
+/* The same; where nobody waits for an answer, the message is of no interest,
+ * but the buffer to receive with must be good. */
+static __attribute__((noinline)) int32_t reply_receive_extra(struct port *port,
+                                                             uint32_t tag)
+{
+    struct ipc_buffer b;
+    bool given = user_buffer() != NULL;
+    int error = 0;
+    int sent;
+
+    if (given)
+        error = get_buffer(&b, user_buffer());
+    sent = error != 0 ? error : given ? check_sent(&b, tag) : -EFAULT;
+    if (sent != 0 && (ipc_reply(0, NULL, sent) != -ESRCH || error != 0))
+        return sent;
+    if (!given)
+        return ipc_receive(port, NULL);
+    return finish(&b, ipc_reply_receive(port, &b));
+}
+
+int32_t sys_ipc_reply_receive(uint32_t handle, uint32_t tag, uint32_t word)
+{
+    struct port *port = receiving_port(handle);
+
+    (void)word;
+    if (unlikely(port == NULL))
+        return -EBADF;
+    if (unlikely(((tag & EXTRA) | syscall_frame()->ebp) != 0))
+        return reply_receive_extra(port, tag);
+    return ipc_reply_receive(port, NULL);
+}
+
+/* ---- notifications, interrupts, names ----------------------------------- */
+
+int32_t sys_notify(uint32_t handle, uint32_t bits, uint32_t c)
+{
+    struct port *port = port_of(handle);
+
+    (void)c;
+    return port == NULL ? -EBADF : ipc_notify(port, bits);
+}
+
+int32_t sys_irq_bind(uint32_t handle, uint32_t irq, uint32_t bit)
+{
+    struct port *port = receiving_port(handle);
+
+    if (!task_self()->task_privileged)
+        return -EPERM;
+    return port == NULL ? -EBADF : ipc_irq_bind(port, irq, bit);
+}
+
+int32_t sys_irq_ack(uint32_t irq, uint32_t b, uint32_t c)
+{
+    (void)b;
+    (void)c;
+    return task_self()->task_privileged ? ipc_irq_ack(irq) : -EPERM;
+}
+
+static int32_t get_names(void)
+{
+    struct port *port = names_get();
+    int handle;
+
+    if (port == NULL)
+        return -ENOENT;
+    handle =
+        handle_install(task_self()->task_handles, 0, &port->port_object, 0);
+    if (handle < 0)
+        object_put(&port->port_object);
+    return handle;
+}
+
+int32_t sys_names(uint32_t op, uint32_t handle, uint32_t c)
+{
+    struct port *port;
+
+    (void)c;
+    if (op == NAMES_GET)
+        return get_names();
+    if (op != NAMES_SET)
+        return -EINVAL;
+    port = port_of(handle);
+    return port == NULL ? -EBADF
+                        : names_set(port, task_self()->task_privileged);
+}
