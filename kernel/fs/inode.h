@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include "kernel/fs/hash.h"
 #include "kernel/task/sync.h"
 
 struct fs;
@@ -27,20 +28,32 @@ struct inode;
  * What a file system can do. All return 0 or a negative error; NULL means
  * that the system has no such thing (-EROFS or -EINVAL, as fits). `dir` and
  * `inode` are locked (inode_lock) by the caller unless it says otherwise.
- * Names are checked: 1 … NAME_MAX bytes without '/', not "." or "..".
+ * Names are checked: 1 … NAME_MAX bytes without '/', not "." or "..", and an
+ * entry that is made or taken away has been looked up under the same lock. In
+ * a directory that has been removed there is nothing, and nothing can be made:
+ * -ENOENT.
  */
 struct fs_ops {
-    /* Fills in a new inode (type, size, links, device) by its number. */
+    /* Fills in a new inode (type, size, links, device, data) by its number.
+     * Not locked: nobody else can use it yet. While it runs an old inode of
+     * the same number may still be on its way out (fs_evict), but only one
+     * that has links. */
     int (*fs_read_inode)(struct inode *inode);
-    /* The number of the entry `name`; -ENOENT. "." and ".." come too. */
+    /* The number of the entry `name`; -ENOENT. ".." comes too, but not that of
+     * the root. The file cannot go before `dir` is unlocked. */
     int (*fs_lookup)(struct inode *dir, const char *name, uint32_t *ino);
+    /* The name of a directory other than the root in its parent: NAME_MAX + 1
+     * bytes. NULL where the root is the only directory. */
+    int (*fs_name)(struct inode *inode, char *name);
     /* A new file or directory with one entry in `dir`. */
     int (*fs_create)(struct inode *dir, const char *name, enum file_type type,
                      uint32_t device, uint32_t *ino);
     int (*fs_link)(struct inode *dir, const char *name, struct inode *inode);
     int (*fs_unlink)(struct inode *dir, const char *name, struct inode *inode);
     int (*fs_rmdir)(struct inode *dir, const char *name, struct inode *inode);
-    /* `target` is what `to` already is, or NULL; both directories locked. */
+    /* `target` is what `to` already is and makes room, or NULL: a directory if
+     * `inode` is one. All four are locked, but for `inode` if it is a file.
+     * `inode` is no ancestor of to_dir, `target` none of from_dir. */
     int (*fs_rename)(struct inode *from_dir, const char *from,
                      struct inode *to_dir, const char *to, struct inode *inode,
                      struct inode *target);
@@ -57,7 +70,8 @@ struct fs_ops {
                            size_t n);
     /* The inode goes: because its file has no link any more (inode_nlink is
      * 0: give up its contents), or just from memory. Not locked; may be
-     * called under memory pressure, so it may not allocate or sleep. */
+     * called under memory pressure, so it may not allocate or sleep. NULL:
+     * nothing to do. */
     void (*fs_evict)(struct inode *inode);
 };
 
@@ -66,25 +80,32 @@ struct fs {
     const char *fs_name; /* "ram", "proc" */
     uint32_t fs_id;
     uint32_t fs_root;        /* number of the root directory */
-    struct inode *fs_covers; /* directory that it is mounted on; NULL: the
-                                root of all */
+    struct inode *fs_covers; /* directory that it is mounted on, with a
+                                reference; NULL: the root of all */
     void *fs_data;
 };
 
+enum inode_state {
+    INODE_NEW,    /* fs_read_inode runs */
+    INODE_READY,  /* in use or in the LRU list */
+    INODE_FAILED, /* fs_read_inode said no; in no table any more */
+};
+
 struct inode {
-    struct list inode_hash_link;
-    struct list inode_lru_link; /* in the LRU list if inode_refs is 0 */
+    struct hash_link inode_hash_link; /* by inode_list_lock, to inode_refs */
+    struct list inode_lru_link;       /* in the LRU list if READY and unused */
+    uint32_t inode_refs;
+    uint8_t inode_state; /* enum inode_state; whoever waits holds sched_lock */
+    uint8_t inode_type;  /* enum file_type; never changes */
     struct fs *inode_fs;
     uint32_t inode_number;
-    uint32_t inode_refs; /* by inode_lock_all, as the two links */
+    uint32_t inode_device; /* never changes either */
     struct mutex inode_mutex;
     /* By inode_mutex: */
-    uint8_t inode_type; /* enum file_type */
     uint32_t inode_size;
-    uint32_t inode_nlink;
-    uint32_t inode_device;
+    uint32_t inode_nlink;     /* 0: its last reference takes the file along */
     struct fs *inode_mounted; /* a file system covers this directory */
-    void *inode_data;         /* the file system's own */
+    void *inode_data;         /* the file system's own; never changes */
 };
 
 /* Caches and hash table; registers with memory pressure. Boot only. */
@@ -93,6 +114,14 @@ void inode_init(void);
 /* The inode of a file by number, with a reference: *out. 0, -ENOMEM or what
  * fs_read_inode says. May sleep. */
 int inode_get(struct fs *fs, uint32_t number, struct inode **out);
+
+/* The same in two steps, for whoever must not fail for lack of memory in the
+ * second: a blank inode (NULL: no memory), and inode_get with it. What is not
+ * needed of it goes back by itself; inode_blank_free if it comes to nothing. */
+struct inode *inode_blank(void);
+void inode_blank_free(struct inode *blank);
+int inode_get_with(struct fs *fs, uint32_t number, struct inode *blank,
+                   struct inode **out);
 
 /* One more reference to an inode that the caller has one to. */
 struct inode *inode_ref(struct inode *inode);
@@ -110,7 +139,8 @@ static inline void inode_unlock(struct inode *inode)
     mutex_unlock(&inode->inode_mutex);
 }
 
-/* Reads as fs_read does, taking the lock. -EISDIR for a directory. */
+/* Reads as fs_read does, taking the lock. -EISDIR for a directory, -EINVAL for
+ * what cannot be read. */
 ssize_t inode_read(struct inode *inode, uint32_t offset, void *buf, size_t n);
 
 /* Gives up unreferenced inodes, the least recently used first, `most` at most.
@@ -139,22 +169,72 @@ const char *inode_verify(const char **where);
 /* ---- paths (kernel/fs/path.c) ------------------------------------------- */
 
 /*
- * Walks a path from the root ("/…") or from `cwd`. `.` `..` and doubled
- * slashes are as POSIX has them; there are no symbolic links. A trailing slash
- * wants a directory. *out gets a reference. -ENOENT (also for ""), -ENOTDIR,
- * -ENAMETOOLONG, -ENOMEM. May sleep.
+ * Walks a path from the root ("/…") or from `cwd` (NULL: the root). `.` `..`
+ * and doubled slashes are as POSIX has them; there are no symbolic links. A
+ * trailing slash wants a directory. *out gets a reference. -ENOENT (also for
+ * ""), -ENOTDIR, -ENAMETOOLONG, -ENOMEM. May sleep; no inode locked.
  */
 int path_lookup(const char *path, struct inode *cwd, struct inode **out);
 
 /* The same up to the last name: *dir gets a reference to the directory, `name`
- * (NAME_MAX + 1 bytes) the last component, which need not exist. -EINVAL if
- * that is "." or "..", -EBUSY if the path is a root. */
+ * (NAME_MAX + 1 bytes) the last component, which need not exist. Returns 0, or
+ * 1 if a slash follows: a directory is meant. -EINVAL if the name is "." or
+ * "..", -EBUSY if the path is a root. */
 int path_parent(const char *path, struct inode *cwd, struct inode **dir,
                 char *name);
 
 /* The absolute path of a directory. Returns its length, or -ERANGE, -ENOENT
- * (it has been removed). */
+ * (it has been removed), -ENOMEM. May sleep; no inode locked. */
 int path_of(struct inode *dir, char *buf, size_t size);
 
 /* The root directory of all, borrowed; NULL before fs_init. */
 struct inode *path_root(void);
+
+/* One rename at a time, over all file systems: while it is held, directories
+ * stay where they are. Taken before any inode is locked. */
+extern struct mutex rename_mutex;
+
+/* ---- the tree (kernel/fs/tree.c) ---------------------------------------- */
+
+/*
+ * What system calls do by path. All return 0 or a negative error: those of
+ * path_lookup, -EROFS, and what stands here. All may sleep; no inode locked.
+ */
+
+/* -EEXIST, -ENOMEM. */
+int fs_mkdir(const char *path, struct inode *cwd);
+int fs_mknod(const char *path, struct inode *cwd, enum file_type type,
+             uint32_t device);
+
+/* -ENOTEMPTY, -ENOTDIR, -EBUSY (a root or covered), -EINVAL (ends in "." or
+ * ".."). */
+int fs_rmdir(const char *path, struct inode *cwd);
+
+/* -EISDIR, -EBUSY, -EINVAL. An open file stays until its last reference. */
+int fs_unlink(const char *path, struct inode *cwd);
+
+/* -EEXIST, -EPERM (a directory), -EXDEV. */
+int fs_link(const char *old, const char *new, struct inode *cwd);
+
+/* Replaces a file by a file, an empty directory by a directory, at once.
+ * -EINVAL (into itself), -ENOTEMPTY, -EISDIR, -ENOTDIR, -EXDEV, -EBUSY. */
+int fs_rename(const char *old, const char *new, struct inode *cwd);
+
+/* The part of open() with O_CREAT in `flags`: the file, made if it is not
+ * there; -EEXIST if it is and O_EXCL is among the flags. May be anything that
+ * there was before, also a directory. */
+int fs_create_file(const char *path, struct inode *cwd, uint32_t flags,
+                   struct inode **out);
+
+/* ---- mounting (kernel/fs/fs.c) ------------------------------------------ */
+
+/* Covers the directory `dir` (a reference is taken; NULL: makes it the root of
+ * all) by a file system, which gets its fs_id here. -EBUSY, -ENOTDIR. */
+int fs_mount(struct fs *fs, struct inode *dir);
+
+/* Uncovers the directory again. -EBUSY if an inode of `fs` is in use, or one
+ * is covered; -EINVAL if it is not mounted. */
+int fs_unmount(struct fs *fs);
+
+/* kernel/fs/proc.c */
+extern struct fs proc_fs;
