@@ -16,7 +16,7 @@
 #include "kernel/abi/ipc.h"
 #include "user/lib/unistd.h"
 
-/* user/lib/ipc.asm knows the places of these members. */
+/* user/lib/syscall.asm knows the places of these members. */
 struct message {
     uint32_t msg_tag; /* label | IPC_DATA | IPC_HANDLE */
     uint32_t msg_word[3];
