@@ -33,11 +33,15 @@ PREFIX := $(firstword $(foreach p,$(CROSS_COMPILE) \
 ifneq ($(PREFIX),)
 CC := $(PREFIX)gcc
 NM := $(PREFIX)nm
+AR := $(PREFIX)ar
+STRIP := $(PREFIX)strip
 else ifneq ($(CROSS_COMPILE),)
 CC :=
 else ifeq ($(shell echo | gcc -m32 -E - >/dev/null 2>&1 && echo yes),yes)
 CC := gcc -m32
 NM := nm
+AR := ar
+STRIP := strip
 else
 CC :=
 endif
@@ -143,22 +147,112 @@ $(KERNEL): $(SYMS)/table.o $(SYMS)/first.nm
 
 -include $(OBJ:.o=.d)
 
-.PHONY: all kernel
+# ---- programs --------------------------------------------------------------
+
+# The library is user/lib and those parts of kernel/lib and mm/ that programs
+# use too, compiled once more for them; an archive, so that a program has only
+# what it needs. A file of user/bin or user/servers is a program, and so is a
+# folder there.
+USER      := $(BUILD)/user
+INITRD    := $(BUILD)/initrd.tar
+LIB_SRC   := $(wildcard user/lib/*.c) $(wildcard mm/kmem*.c) mm/segkmem.c \
+               mm/page_stat.c $(patsubst %,kernel/lib/%.c,string printf div64 \
+               line)
+LIB_ASM   := user/lib/syscall.asm
+PROG_SRC  := $(wildcard user/bin/*.c user/servers/*.c)
+PROG_DIR  := $(patsubst %/,%,$(dir $(wildcard user/bin/*/. user/servers/*/.)))
+USER_SRC  := $(LIB_SRC) $(PROG_SRC) \
+               $(foreach d,$(PROG_DIR),$(wildcard $(d)/*.c))
+PROGRAMS  := $(notdir $(PROG_SRC:.c=) $(PROG_DIR))
+LIB_OBJ   := $(LIB_SRC:%.c=$(USER)/%.o) $(LIB_ASM:%.asm=$(USER)/%.asm.o)
+USER_OBJ  := $(USER_SRC:%.c=$(USER)/%.o) $(LIB_ASM:%.asm=$(USER)/%.asm.o) \
+               $(USER)/user/lib/crt0.asm.o
+USER_LIB  := $(USER)/libslate.a
+USER_BIN  := $(PROGRAMS:%=$(USER)/bin/%)
+USER_FILES := $(shell find user/root -type f 2>/dev/null)
+
+USER_CFLAGS  := $(filter-out -Ikernel,$(CFLAGS)) -Iuser/lib \
+    -ffunction-sections -fdata-sections
+USER_ASFLAGS := $(ASFLAGS) -I$(USER)/
+USER_LDFLAGS := -nostdlib -static -no-pie -T user/lib/user.ld \
+    -Wl,--gc-sections,--build-id=none,-z,max-page-size=4096,-z,noexecstack \
+    $(if $(call on,WERROR),-Wl$(comma)--fatal-warnings)
+
+$(eval $(call stamp,$(USER)/flags,$$(CC) $$(USER_CFLAGS) $$(NASM) \
+    $$(USER_ASFLAGS)))
+$(eval $(call stamp,$(USER)/objects,$$(LIB_OBJ) $$(USER_LDFLAGS)))
+$(eval $(call stamp,$(USER)/programs,$$(PROGRAMS) $$(USER_FILES)))
+
+ifneq ($(MISSING),)
+$(USER_OBJ): missing
+endif
+
+$(USER)/%.o: %.c $(USER)/flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(USER_CFLAGS) -MMD -MP -c $< -o $@
+
+$(USER)/%.asm.o: %.asm $(USER)/flags
+	$(call say,NASM,$<)
+	@mkdir -p $(@D)
+	$(Q)$(NASM) $(USER_ASFLAGS) -MD $(@:.o=.d) -MP -MT $@ $< -o $@
+
+# The numbers of system calls, in the assembler's words.
+$(USER)/syscall.inc: kernel/abi/syscall.h
+	@mkdir -p $(@D)
+	@awk -F '[()]' '/^#define SYSCALL_VECTOR/ { sub("#", "%"); print } \
+	    /^ +X\(/ { print "%define SYS_" $$2 " " n++ }' $< > $@
+$(USER)/user/lib/syscall.asm.o: $(USER)/syscall.inc
+
+$(USER_LIB): $(LIB_OBJ) $(USER)/objects
+	$(call say,AR,$@)
+	@rm -f $@
+	$(Q)$(AR) rcD $@ $(LIB_OBJ)
+
+# $(call program,NAME): with all that a debugger wants to know.
+define program
+$(USER)/bin/$(1): $(patsubst %.c,$(USER)/%.o,$(wildcard user/bin/$(1).c \
+    user/servers/$(1).c user/bin/$(1)/*.c user/servers/$(1)/*.c)) \
+    $(USER)/user/lib/crt0.asm.o $(USER_LIB) user/lib/user.ld
+	$$(call say,LINK,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(USER_LDFLAGS) $$(filter %.o %.a,$$^) -o $$@
+endef
+$(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
+
+-include $(USER_OBJ:.o=.d)
+
+# The archive that the boot loader loads beside the kernel, and the root file
+# system is made of: user/root and the programs, without what only a debugger
+# wants.
+INITRD_TOOL = $(PYTHON) tools/initrd.py --strip '$(STRIP)' --root user/root \
+                --programs $(USER_BIN)
+
+$(INITRD): $(USER_BIN) $(USER_FILES) $(USER)/programs tools/initrd.py
+	$(call say,INITRD,$@)
+	$(Q)$(INITRD_TOOL) --out $@
+
+.PHONY: all kernel initrd-big
 all: kernel iso                   ## the kernel and the ISO image
-kernel: $(KERNEL)                 ## build/slate.elf, a multiboot kernel
+kernel: $(KERNEL) $(INITRD)       ## build/slate.elf and build/initrd.tar
+
+initrd-big: $(USER_BIN)           ## build/initrd-big.tar: FILES=5000 more
+	$(Q)$(INITRD_TOOL) --files $(or $(FILES),5000) \
+	    --out $(BUILD)/initrd-big.tar
 
 # ---- images ----------------------------------------------------------------
 
 GRUB_DIR := $(firstword $(wildcard /usr/lib/grub/i386-pc \
               $(dir $(GRUB_MKRESCUE))../lib/*grub/i386-pc))
 
-$(ISO): $(KERNEL) boot/grub.cfg
+$(ISO): $(KERNEL) $(INITRD) boot/grub.cfg
 	$(call say,ISO,$@)
 	@test -n '$(GRUB_MKRESCUE)' && command -v xorriso >/dev/null || { \
 	    echo 'make: grub-mkrescue or xorriso not found: run tools/setup' \
 	    >&2; exit 1; }
 	@rm -rf $(BUILD)/iso && mkdir -p $(BUILD)/iso/boot/grub
 	@cp $(KERNEL) $(BUILD)/iso/boot/slate.elf
+	@cp $(INITRD) $(BUILD)/iso/boot/initrd.tar
 	@cp boot/grub.cfg $(BUILD)/iso/boot/grub/grub.cfg
 	$(Q)$(GRUB_MKRESCUE) $(if $(GRUB_DIR),-d $(GRUB_DIR)) \
 	    --install-modules="multiboot normal iso9660 biosdisk boot" \
@@ -179,17 +273,17 @@ override APPEND := $(value APPEND)
 export CMD APPEND MEM ICOUNT KVM
 
 .PHONY: run run-iso gdb debug-server
-run: $(KERNEL)                    ## boot in QEMU: CMD="kmastat; poweroff"
+run: $(KERNEL) $(INITRD)          ## boot in QEMU: CMD="kmastat; poweroff"
                                   ## MEM=16 ICOUNT=1 APPEND=option KVM=1
 	@$(PYTHON) tools/run.py $(KERNEL)
 
 run-iso: $(ISO)                   ## boot the ISO image by BIOS and GRUB
 	@$(PYTHON) tools/run.py --iso $(ISO)
 
-gdb: $(KERNEL)                    ## QEMU with GDB attached, stopped at kmain
+gdb: $(KERNEL) $(INITRD)          ## QEMU with GDB attached, stopped at kmain
 	@$(PYTHON) tools/gdb/debug.py $(KERNEL)
 
-debug-server: $(KERNEL)           ## QEMU halted, waiting for a GDB
+debug-server: $(KERNEL) $(INITRD) ## QEMU halted, waiting for a GDB
 	@$(PYTHON) tools/gdb/debug.py --server $(KERNEL)
 
 # ---- tests -----------------------------------------------------------------
@@ -233,14 +327,14 @@ test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests, as below
 test-host: $(HOST_TEST) | $(VENV) ## mm/ on this machine, under sanitizers
 	@$(PYTEST) tools/tests/test_host.py
 
-test-kernel: $(KERNEL) | $(VENV)  ## the kernel's own suites, in QEMU
+test-kernel: $(KERNEL) $(INITRD) | $(VENV) ## the kernel's own suites, in QEMU
 	@$(PYTEST) tools/tests/test_kernel.py
 
 test-system: $(KERNEL) $(ISO) | $(VENV) ## the image: serial, PS/2, VGA, GDB
 	@$(PYTEST) tools/tests --ignore=tools/tests/test_host.py \
 	    --ignore=tools/tests/test_kernel.py
 
-bench: $(KERNEL)                  ## instructions per operation, as JSON too
+bench: $(KERNEL) $(INITRD)        ## instructions per operation, as JSON too
 	@$(PYTHON) tools/bench.py $(KERNEL) $(BUILD)/bench.json \
 	    $(if $(call on,DOC),--doc docs/performance.md)
 
@@ -253,7 +347,8 @@ mutants:                          ## break mm/ in many ways; tests must notice
 # ---- housekeeping ----------------------------------------------------------
 
 C_FILES := $(wildcard boot/*.[ch] kernel/*.[ch] kernel/*/*.[ch] mm/*.[ch] \
-             mm/tests/*.[ch] mm/tests/host/*.[ch] drivers/*.[ch] user/*/*.[ch])
+             mm/tests/*.[ch] mm/tests/host/*.[ch] drivers/*.[ch] \
+             user/*/*.[ch] user/*/*/*.[ch])
 
 .PHONY: doctor lint format clean help
 doctor:                           ## each tool: version, verdict, how to get it

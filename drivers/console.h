@@ -7,23 +7,8 @@
 
 #include <stdarg.h>
 
+#include "kernel/lib/key.h"
 #include "kernel/lib/types.h"
-
-/* Keys beyond 7-bit characters, as console_getkey returns them. */
-enum console_key {
-    KEY_UP = 0x100,
-    KEY_DOWN,
-    KEY_LEFT,
-    KEY_RIGHT,
-    KEY_HOME,
-    KEY_END,
-    KEY_DELETE,
-    KEY_INSERT,
-    KEY_PAGE_UP,
-    KEY_PAGE_DOWN,
-    KEY_F1, /* … KEY_F1 + 11 is F12 */
-    KEY_NONE = -1,
-};
 
 /* Brings up serial, VGA and the ring: output works from here on, polled.
  * Needs no interrupts and no memory allocation. */

@@ -6,7 +6,7 @@
  * with its one line editor started afresh.
  */
 #include "kernel/shell/shell.h"
-#include "kernel/shell/line.h"
+#include "kernel/lib/line.h"
 #include "kernel/shell/words.h"
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
@@ -243,7 +243,7 @@ static char *read_line(const char *prompt)
         enum line_result result = LINE_MORE;
 
         line_begin(&editor, prompt);
-        while (result == LINE_MORE)
+        while (result == LINE_MORE || result == LINE_EOF)
             result = line_key(&editor, console_getkey());
         if (result == LINE_TOO_LONG)
             shell_error("more than %d characters; nothing was run",

@@ -14,10 +14,11 @@
  */
 #pragma once
 
+#include "kernel/lib/line.h"
 #include "kernel/lib/types.h"
 
-#define SHELL_LINE_MAX 256 /* characters in a command line, without the NUL */
-#define SHELL_ARGS_MAX 16  /* words in a command, its name included */
+#define SHELL_LINE_MAX LINE_MAX
+#define SHELL_ARGS_MAX 16 /* words in a command, its name included */
 
 /* Calls `add` for every word that could stand at this place. */
 typedef void shell_complete_t(void (*add)(const char *word, void *arg),

@@ -1,11 +1,11 @@
 /*
- * The line editor (kernel/shell/line.c), drawing on a screen in memory.
+ * The line editor (kernel/lib/line.c), drawing on a screen in memory.
  */
-#include "drivers/console.h"
 #include "drivers/screen.h"
+#include "kernel/lib/key.h"
 #include "kernel/lib/ktest.h"
+#include "kernel/lib/line.h"
 #include "kernel/lib/string.h"
-#include "kernel/shell/line.h"
 
 #define PROMPT  "slate> "
 #define PREFIX  7u /* its length */
@@ -166,8 +166,31 @@ KTEST(line, delete)
     line_key(&line, '\b');
     line_key(&line, CTRL('D'));
     EXPECT("", 0);
-    line_key(&line, CTRL('D')); /* on an empty line: harmless */
+    KT_EQ(line_key(&line, CTRL('D')), LINE_EOF); /* on an empty line */
     EXPECT("", 0);
+    type("x"); /* and it can go on */
+    KT_EQ(line_key(&line, CTRL('D')), LINE_MORE);
+    EXPECT("x", 1);
+}
+
+/* As programs get the keys without a character: one byte each. */
+KTEST(line, control_characters)
+{
+    start();
+    enter("one");
+    enter("two");
+    line_key(&line, CTRL('P'));
+    line_key(&line, CTRL('P'));
+    EXPECT("one", 3);
+    line_key(&line, CTRL('N'));
+    EXPECT("two", 3);
+    line_key(&line, CTRL('B'));
+    line_key(&line, CTRL('B'));
+    EXPECT("two", 1);
+    line_key(&line, CTRL('F'));
+    EXPECT("two", 2);
+    line_key(&line, CTRL('D'));
+    EXPECT("tw", 2);
 }
 
 KTEST(line, kill)
@@ -220,22 +243,22 @@ KTEST(line, keys_without_meaning)
 KTEST(line, wide_lines_use_one_row)
 {
     start();
-    for (unsigned i = 0; i < SHELL_LINE_MAX; i++) {
+    for (unsigned i = 0; i < LINE_MAX; i++) {
         line_key(&line, 'a' + (int)(i % 26));
         check_screen(__FILE__, __LINE__);
     }
     KT_EQ(screen.screen_row, 0);
-    KT_EQ(line.line_len, SHELL_LINE_MAX);
-    for (unsigned i = 0; i < SHELL_LINE_MAX; i++) {
+    KT_EQ(line.line_len, LINE_MAX);
+    for (unsigned i = 0; i < LINE_MAX; i++) {
         line_key(&line, KEY_LEFT);
         check_screen(__FILE__, __LINE__);
     }
     KT_EQ(line.line_pos, 0);
-    for (unsigned i = 0; i < SHELL_LINE_MAX; i++) {
+    for (unsigned i = 0; i < LINE_MAX; i++) {
         line_key(&line, KEY_RIGHT);
         check_screen(__FILE__, __LINE__);
     }
-    KT_EQ(line.line_pos, SHELL_LINE_MAX);
+    KT_EQ(line.line_pos, LINE_MAX);
 }
 
 KTEST(line, wide_lines_can_be_edited_anywhere)
@@ -259,11 +282,11 @@ KTEST(line, wide_lines_can_be_edited_anywhere)
 KTEST(line, too_long_is_refused)
 {
     start();
-    for (unsigned i = 0; i < SHELL_LINE_MAX + 1; i++)
+    for (unsigned i = 0; i < LINE_MAX + 1; i++)
         type("x");
     KT_EQ(line_key(&line, '\n'), LINE_TOO_LONG);
     line_begin(&line, PROMPT);
-    for (unsigned i = 0; i < SHELL_LINE_MAX; i++)
+    for (unsigned i = 0; i < LINE_MAX; i++)
         type("x");
     KT_EQ(line_key(&line, '\n'), LINE_DONE);
     line_begin(&line, PROMPT);
@@ -274,7 +297,7 @@ KTEST(line, too_long_is_refused)
     line_begin(&line, PROMPT);
     line_key(&line, KEY_UP);
     type("y\b"); /* a change after the loss: the user has seen it */
-    KT_EQ(line.line_len, SHELL_LINE_MAX - 1);
+    KT_EQ(line.line_len, LINE_MAX - 1);
     KT_EQ(line_key(&line, '\n'), LINE_DONE);
 }
 
@@ -387,7 +410,7 @@ KTEST(line, any_keys_keep_it_whole)
             key = often[(seed >> 24) % ARRAY_SIZE(often)];
         if (line_key(&line, key) != LINE_MORE)
             line_begin(&line, PROMPT);
-        KT_REQUIRE(line.line_len <= SHELL_LINE_MAX);
+        KT_REQUIRE(line.line_len <= LINE_MAX);
         KT_REQUIRE(line.line_pos <= line.line_len);
         KT_REQUIRE(strlen(line.line_text) == line.line_len);
         if (i % 16 == 0)

@@ -11,8 +11,8 @@
  * Only what changed is sent: typing at the end, the usual case, sends just the
  * character.
  */
-#include "kernel/shell/line.h"
-#include "drivers/console.h"
+#include "kernel/lib/line.h"
+#include "kernel/lib/key.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 
@@ -114,7 +114,7 @@ static void insert(struct line *l, char c)
 {
     unsigned at = l->line_pos;
 
-    if (l->line_len == SHELL_LINE_MAX) {
+    if (l->line_len == LINE_MAX) {
         l->line_overflow = true;
         bell(l);
         return;
@@ -240,8 +240,8 @@ struct completion {
     const char *comp_prefix; /* what stands there already */
     size_t comp_len;
     unsigned comp_matches;
-    char comp_common[SHELL_LINE_MAX + 1]; /* what all matches begin with */
-    unsigned comp_column;                 /* while listing */
+    char comp_common[LINE_MAX + 1]; /* what all matches begin with */
+    unsigned comp_column;           /* while listing */
 };
 
 static bool matches(const struct completion *c, const char *word)
@@ -283,6 +283,12 @@ static void list_match(const char *word, void *arg)
     c->comp_column += width;
 }
 
+/* What ends a command in a line of several. */
+static bool is_separator(char c)
+{
+    return c == ';' || c == '|' || c == '&';
+}
+
 /*
  * Finds what stands before the cursor: where its word begins, and in
  * `command` the first word of its command, empty if this is it. False inside
@@ -300,13 +306,13 @@ static bool find_context(const struct line *l, unsigned *start, char *command)
 
         if (c == '"' || c == '\'')
             return false;
-        if (c == ';')
+        if (is_separator(c))
             words = len = 0;
-        if (blank && c != ' ' && c != ';') {
+        if (blank && c != ' ' && !is_separator(c)) {
             words++;
             *start = i;
         }
-        blank = c == ' ' || c == ';';
+        blank = c == ' ' || is_separator(c);
         if (words == 1 && !blank && len < COMMAND_MAX - 1)
             command[len++] = c;
     }
@@ -439,6 +445,8 @@ enum line_result line_key(struct line *l, int key)
         return enter(l);
     if (key == CTRL('C'))
         return cancel(l);
+    if (key == CTRL('D') && l->line_len == 0)
+        return LINE_EOF;
     if (key >= ' ' && key <= '~')
         insert(l, (char)key);
     else

@@ -1,0 +1,20 @@
+/*
+ * Keys without a character, as numbers beyond all bytes: what the console's
+ * drivers make of escape sequences and scan codes, and line editors take in.
+ */
+#pragma once
+
+enum console_key {
+    KEY_UP = 0x100,
+    KEY_DOWN,
+    KEY_LEFT,
+    KEY_RIGHT,
+    KEY_HOME,
+    KEY_END,
+    KEY_DELETE,
+    KEY_INSERT,
+    KEY_PAGE_UP,
+    KEY_PAGE_DOWN,
+    KEY_F1, /* … KEY_F1 + 11 is F12 */
+    KEY_NONE = -1,
+};

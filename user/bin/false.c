@@ -1,0 +1,7 @@
+/*
+ * false: ends with status 1.
+ */
+int main(void)
+{
+    return 1;
+}

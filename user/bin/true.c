@@ -1,0 +1,7 @@
+/*
+ * true: ends well.
+ */
+int main(void)
+{
+    return 0;
+}

@@ -1,0 +1,74 @@
+/*
+ * Messages of a program about itself. Each leaves in one write, so that those
+ * of several programs at one console do not mix.
+ */
+#include "user/lib/err.h"
+#include "user/lib/stdio.h"
+#include "user/lib/stdlib.h"
+#include "user/lib/string.h"
+
+static void message(int error, const char *fmt, va_list ap)
+{
+    char text[256];
+    size_t max = sizeof(text) - 1; /* the newline */
+    size_t n;
+
+    snprintf(text, max, "%s: ", program_name);
+    n = strlen(text);
+    vsnprintf(text + n, max - n, fmt, ap);
+    n = strlen(text);
+    if (error != 0)
+        snprintf(text + n, max - n, ": %s", strerror(error));
+    n = strlen(text);
+    text[n] = '\n';
+    write_all(STDERR_FILENO, text, n + 1);
+}
+
+void warn(const char *fmt, ...)
+{
+    int error = errno;
+    va_list ap;
+
+    va_start(ap, fmt);
+    message(error, fmt, ap);
+    va_end(ap);
+}
+
+void warnx(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    message(0, fmt, ap);
+    va_end(ap);
+}
+
+void err(int status, const char *fmt, ...)
+{
+    int error = errno;
+    va_list ap;
+
+    va_start(ap, fmt);
+    message(error, fmt, ap);
+    va_end(ap);
+    exit(status);
+}
+
+void errx(int status, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    message(0, fmt, ap);
+    va_end(ap);
+    exit(status);
+}
+
+void usage(const char *arguments)
+{
+    char text[256];
+
+    snprintf(text, sizeof(text), "usage: %s %s\n", program_name, arguments);
+    write_all(STDERR_FILENO, text, strlen(text));
+    exit(2);
+}

@@ -1,0 +1,24 @@
+/*
+ * Messages of a program about itself, on stderr, after its name:
+ *
+ *     warn("%s", path)     cat: /nowhere: no such file or directory
+ *     warnx("no input")    cat: no input
+ *     err, errx            the same, then exit(status)
+ *     usage("[-n] FILE")   usage: cat [-n] FILE           then exit(2)
+ *
+ * Names and meanings are BSD's.
+ */
+#pragma once
+
+#include "user/lib/errno.h"
+#include "kernel/lib/types.h"
+
+extern const char *program_name; /* the last part of argv[0] */
+
+void warn(const char *fmt, ...) PRINTF_LIKE(1, 2);
+void warnx(const char *fmt, ...) PRINTF_LIKE(1, 2);
+void err(int status, const char *fmt, ...) PRINTF_LIKE(2, 3)
+    __attribute__((noreturn));
+void errx(int status, const char *fmt, ...) PRINTF_LIKE(2, 3)
+    __attribute__((noreturn));
+void usage(const char *arguments) __attribute__((noreturn));

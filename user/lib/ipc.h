@@ -1,0 +1,72 @@
+/*
+ * Messages (kernel/abi/ipc.h) as C functions, and names for ports.
+ *
+ *     struct message m = {.msg_tag = PING, .msg_word = {42}};
+ *     int server = name_lookup("ping");
+ *
+ *     if (ipc_call(server, &m) < 0)
+ *         err(1, "ping");
+ *     printf("%u\n", m.msg_word[0]);
+ *
+ * One struct message serves both directions: what a call sends is overwritten
+ * by its answer, what ipc_reply_receive answers by the next request.
+ */
+#pragma once
+
+#include "kernel/abi/ipc.h"
+#include "user/lib/unistd.h"
+
+/* user/lib/syscall.asm knows the places of these members. */
+struct message {
+    uint32_t msg_tag; /* label | IPC_DATA | IPC_HANDLE */
+    uint32_t msg_word[3];
+    struct ipc_buffer *msg_buffer; /* NULL: neither bytes nor a handle */
+    uint32_t msg_client; /* out, of a receive; 0: a notification, whose bits
+                            are in msg_word[0] */
+};
+
+/* A new port, as a handle that may receive. */
+int port_create(void);
+
+/* All return 0, or -1 with errno. */
+int ipc_call(int port, struct message *m);
+int ipc_receive(int port, struct message *m);
+int ipc_reply(uint32_t client, struct message *m);
+int ipc_reply_receive(int port, struct message *m);
+
+/* Sets notification bits of a port; whoever receives there gets them. */
+int notify(int port, uint32_t bits);
+
+/* From now on interrupt line `irq` sets these bits of the port, and is masked
+ * until irq_ack. */
+int irq_bind(int irq, int port, uint32_t bits);
+int irq_ack(int irq);
+
+/* NAMES_GET (`port` means nothing): a handle; NAMES_SET: 0. */
+int names(int operation, int port);
+
+/* ---- the name server ----------------------------------------------------
+ *
+ * The port that names(NAMES_GET) gives answers these labels. The name comes as
+ * the message's bytes, 1 … PORT_NAME_MAX of them, without a NUL. The answer's
+ * label is 0 and its first word 0 or an error number.
+ */
+enum names_label {
+    NAMES_REGISTER = 1, /* with the port's handle; replaces an older one */
+    NAMES_LOOKUP,       /* the answer brings a handle; ENOENT */
+    NAMES_REMOVE,       /* ENOENT */
+    NAMES_LIST,         /* the answer's bytes: all names, a NUL behind each */
+};
+
+#define PORT_NAME_MAX 31
+
+/* Publishes a port under a name: 0 or -1. */
+int name_register(const char *name, int port);
+
+/* A handle to the port of that name, or -1. */
+int name_lookup(const char *name);
+
+int name_remove(const char *name);
+
+/* Fills `buf` with all names, a NUL behind each; returns the bytes or -1. */
+ssize_t name_list(char *buf, size_t size);

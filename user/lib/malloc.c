@@ -1,0 +1,123 @@
+/*
+ * malloc: mm/'s slab allocator in a program (paper, section 7.3).
+ *
+ * The layers are the kernel's: size classes, slabs, segkmem, pages; only the
+ * lowest comes from sbrk (mm_sbrk.c) and not from buddy. free() needs no
+ * header in front of a block: the page that holds it leads to its cache, which
+ * knows the size. Everything comes up at the first malloc.
+ */
+#include "mm/kmem_impl.h"
+#include "mm/kmem_stat.h"
+#include "user/lib/errno.h"
+#include "user/lib/heap.h"
+#include "user/lib/stdlib.h"
+#include "user/lib/string.h"
+
+static bool come_up(void)
+{
+    if (!heap_init())
+        return false;
+    kmem_init();
+    return true;
+}
+
+void *malloc(size_t size)
+{
+    void *p = NULL;
+
+    if (likely(kmem_state == KMEM_UP) || come_up())
+        p = kmem_alloc(size != 0 ? size : 1, KM_NOSLEEP);
+    if (unlikely(p == NULL))
+        errno = ENOMEM;
+    return p;
+}
+
+/* The page that tells about a block of malloc's; others end the program. */
+static struct page *page_of(const void *p, const char *caller)
+{
+    struct page *page = virt_to_page(p);
+
+    if (page != NULL && page->page_state == PAGE_SLAB) {
+        const struct kmem_cache *cp = page->page_owner;
+
+        if (cp->cache_kind == KMEM_KIND_CLASS)
+            return page;
+    } else if (page != NULL && page->page_state == PAGE_LARGE &&
+               page->page_order != PAGE_NO_ORDER &&
+               ((uintptr_t)p & PAGE_MASK) == 0) {
+        return page;
+    }
+    mm_panic("%s: %p did not come from malloc", caller, p);
+}
+
+static size_t usable(const struct page *page)
+{
+    const struct kmem_cache *cp = page->page_owner;
+
+    return page->page_state == PAGE_SLAB ? cp->cache_size
+                                         : heap_run_pages(page) << PAGE_SHIFT;
+}
+
+size_t malloc_usable_size(void *p)
+{
+    return p == NULL ? 0 : usable(page_of(p, "malloc_usable_size"));
+}
+
+void free(void *p)
+{
+    const struct page *page;
+
+    if (p == NULL)
+        return;
+    page = page_of(p, "free");
+    if (page->page_state == PAGE_SLAB)
+        kmem_cache_free(page->page_owner, p);
+    else
+        kmem_free(p, usable(page));
+}
+
+void *calloc(size_t n, size_t size)
+{
+    size_t bytes;
+    void *p;
+
+    if (__builtin_mul_overflow(n, size, &bytes)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    p = malloc(bytes);
+    return p == NULL ? NULL : memset(p, 0, bytes);
+}
+
+/* Stays where it is unless it grows out of its block, or would leave more
+ * than half of that unused. A block that shrinks is never lost. */
+void *realloc(void *p, size_t size)
+{
+    size_t old = malloc_usable_size(p);
+    void *q;
+
+    if (p != NULL && size <= old && size > old / 2)
+        return p;
+    q = malloc(size);
+    if (q == NULL)
+        return size <= old ? p : NULL;
+    if (p != NULL)
+        memcpy(q, p, MIN(old, size));
+    free(p);
+    return q;
+}
+
+size_t malloc_trim(void)
+{
+    if (kmem_state != KMEM_UP)
+        return 0;
+    kmem_reap(KMEM_REAP_ALL);
+    return heap_trim(1);
+}
+
+const char *malloc_verify(const char **where)
+{
+    const char *why = kmem_state == KMEM_UP ? kmem_verify(where) : NULL;
+
+    return why != NULL ? why : heap_verify(where);
+}

@@ -1,0 +1,51 @@
+/*
+ * A program's answer to mm/platform.h: the slab allocator as malloc.
+ *
+ * A program is one task, so locks are empty. What mm/ calls physical memory
+ * is the heap: frame 0 is its first page, and the page array says what each
+ * page of it is used for (user/lib/mm_sbrk.c).
+ */
+#pragma once
+
+typedef struct mm_lock {
+} mm_lock_t;
+
+#define MM_LOCK_INIT(name, rank)                                               \
+    {                                                                          \
+    }
+
+extern char *heap_base;
+
+static inline void mm_lock_init(mm_lock_t *l, const char *name, unsigned rank)
+{
+    (void)l;
+    (void)name;
+    (void)rank;
+}
+
+static inline void mm_lock(mm_lock_t *l)
+{
+    (void)l;
+}
+
+static inline void mm_unlock(mm_lock_t *l)
+{
+    (void)l;
+}
+
+static inline bool mm_lock_held(const mm_lock_t *l)
+{
+    (void)l;
+    return true;
+}
+
+static inline void *mm_phys_to_virt(paddr_t addr)
+{
+    return heap_base + addr;
+}
+
+/* An address outside the heap gives a number beyond every frame. */
+static inline paddr_t mm_virt_to_phys(const void *addr)
+{
+    return (paddr_t)addr - (paddr_t)heap_base;
+}

@@ -1,0 +1,309 @@
+/*
+ * Pages from sbrk: what takes buddy's place under mm/segkmem.c in a program
+ * (paper, section 7.3).
+ *
+ * The heap is an array of pages from heap_base up, and page_array has an entry
+ * for each. The array could grow to a page for every one below the mmap area;
+ * it is mapped as large as that, and costs memory only where it is touched.
+ * Pages are in runs, handed out or free; no two free runs touch:
+ *
+ *     heap_base                                               the break
+ *     | run | run | free run | run |  free run  | run | free run |
+ *     order 0 first, else NO_ORDER   ^ first and last page know the length
+ *
+ * A request takes the first free run that is large enough, in order of
+ * address, so that the far end of the heap comes free and can go back. Others
+ * may call sbrk too: what they get is marked as reserved.
+ */
+#include "kernel/lib/printf.h"
+#include "mm/buddy.h"
+#include "user/lib/heap.h"
+#include "user/lib/unistd.h"
+
+#define HEAP_END   0x40000000u /* where mmap begins */
+#define GROW_PAGES 16u         /* at least, by one sbrk */
+#define TRIM_PAGES 32u         /* at the end: back they go */
+
+char *heap_base;
+struct page *page_array;
+size_t page_count;
+
+static struct list free_runs = LIST_INIT(free_runs);
+static size_t (*reclaim)(void);
+static struct heap_stat stat_now;
+
+/* ---- runs --------------------------------------------------------------- */
+
+/* Only the first and the last page of a free run know its length. */
+static size_t free_length(const struct page *p)
+{
+    return (size_t)p->page_owner;
+}
+
+static void mark(struct page *p, size_t pages, enum page_state state)
+{
+    for (size_t i = 0; i < pages; i++) {
+        p[i].page_tag = PAGE_TAG(state, i == 0 ? 0 : PAGE_NO_ORDER);
+        p[i].page_owner = NULL;
+    }
+}
+
+/* Enters a free run in front of another, or at the end of the list. */
+static void enter(struct list *before, struct page *p, size_t pages)
+{
+    mark(p, pages, PAGE_FREE);
+    p[0].page_owner = p[pages - 1].page_owner = (void *)pages;
+    list_insert_before(before, &p->page_link);
+    stat_now.stat_free += pages;
+    stat_now.stat_runs++;
+}
+
+/* Takes a free run off the list; returns what stood behind it there. */
+static struct list *leave(const struct page *p)
+{
+    struct list *next = p->page_link.next;
+
+    list_remove(&p->page_link);
+    stat_now.stat_free -= free_length(p);
+    stat_now.stat_runs--;
+    return next;
+}
+
+/* The free run that ends in front of `p`, or NULL. */
+static struct page *free_before(struct page *p)
+{
+    if (p == page_array || p[-1].page_state != PAGE_FREE)
+        return NULL;
+    return p - free_length(p - 1);
+}
+
+static struct page *free_behind(struct page *p, size_t pages)
+{
+    struct page *next = p + pages;
+
+    if (page_index(next) >= page_count || next->page_state != PAGE_FREE)
+        return NULL;
+    return next;
+}
+
+/* Where in the list a run at `p` belongs that touches no other. */
+static struct list *place_of(const struct page *p)
+{
+    list_for_each (l, &free_runs)
+        if (list_entry(l, struct page, page_link) > p)
+            return l;
+    return &free_runs;
+}
+
+static void make_free(struct page *p, size_t pages)
+{
+    struct page *before = free_before(p);
+    const struct page *behind = free_behind(p, pages);
+    struct list *place = NULL;
+
+    if (before != NULL) {
+        pages += free_length(before);
+        p = before;
+        place = leave(before);
+    }
+    if (behind != NULL) {
+        pages += free_length(behind);
+        place = leave(behind);
+    }
+    enter(place != NULL ? place : place_of(p), p, pages);
+}
+
+/* The first `pages` of the first free run that has as many, or NULL. */
+static struct page *take(size_t pages)
+{
+    list_for_each (l, &free_runs) {
+        struct page *p = list_entry(l, struct page, page_link);
+        size_t length = free_length(p);
+        struct list *place;
+
+        if (length < pages)
+            continue;
+        place = leave(p);
+        if (length > pages)
+            enter(place, p + pages, length - pages);
+        mark(p, pages, PAGE_ALLOC);
+        return p;
+    }
+    return NULL;
+}
+
+/* ---- the heap's end ----------------------------------------------------- */
+
+static char *heap_end(void)
+{
+    return heap_base + page_count * PAGE_SIZE;
+}
+
+/* Somebody else has moved the break: goes on behind his pages. */
+static bool skip_foreign(const char *at)
+{
+    size_t bytes = -(uintptr_t)at & PAGE_MASK;
+    size_t pages = (size_t)(at + bytes - heap_end()) >> PAGE_SHIFT;
+
+    if (at < heap_end() || (bytes != 0 && sbrk((int32_t)bytes) == MAP_FAILED))
+        return false;
+    mark(page_array + page_count, pages, PAGE_RESERVED);
+    page_count += pages;
+    stat_now.stat_foreign += pages;
+    return true;
+}
+
+/* Adds exactly `pages` free pages to the end. */
+static bool extend(size_t pages)
+{
+    const char *at = sbrk(0);
+
+    if (pages >= (HEAP_END - (uintptr_t)at) >> PAGE_SHIFT)
+        return false;
+    if (at != heap_end() && !skip_foreign(at))
+        return false;
+    if (sbrk((int32_t)(pages << PAGE_SHIFT)) == MAP_FAILED)
+        return false;
+    page_count += pages;
+    stat_now.stat_pages += pages;
+    stat_now.stat_grows++;
+    make_free(page_array + page_count - pages, pages);
+    return true;
+}
+
+size_t heap_trim(size_t least)
+{
+    struct page *last = list_entry(free_runs.prev, struct page, page_link);
+    size_t pages;
+
+    if (list_empty(&free_runs))
+        return 0;
+    pages = free_length(last);
+    if (page_index(last) + pages != page_count || pages < least ||
+        sbrk(0) != heap_end() ||
+        sbrk(-(int32_t)(pages << PAGE_SHIFT)) == MAP_FAILED)
+        return 0;
+    leave(last);
+    page_count -= pages;
+    stat_now.stat_pages -= pages;
+    stat_now.stat_shrinks++;
+    return pages;
+}
+
+bool heap_init(void)
+{
+    uintptr_t at = (uintptr_t)sbrk(0);
+    uintptr_t base = ROUND_UP(at, (uintptr_t)PAGE_SIZE);
+    size_t most = (HEAP_END - base) >> PAGE_SHIFT;
+    void *array = mmap(most * sizeof(struct page), PROT_READ | PROT_WRITE);
+
+    if (array == MAP_FAILED)
+        return false;
+    if (at < base && sbrk((int32_t)(base - at)) == MAP_FAILED) {
+        munmap(array, most * sizeof(struct page));
+        return false;
+    }
+    page_array = array;
+    heap_base = (char *)base;
+    if (extend(GROW_PAGES))
+        return true;
+    munmap(array, most * sizeof(struct page));
+    return false;
+}
+
+/* ---- what segkmem asks of buddy ----------------------------------------- */
+
+/* As buddy does: if there is nothing left, memory is asked back, until there
+ * is enough or nothing more comes. */
+struct page *buddy_alloc_run(size_t pages)
+{
+    struct page *p = take(pages);
+
+    while (p == NULL) {
+        if (!extend(MAX(pages, (size_t)GROW_PAGES)) && !extend(pages) &&
+            (reclaim == NULL || reclaim() == 0))
+            return NULL;
+        p = take(pages);
+    }
+    return p;
+}
+
+struct page *buddy_alloc(unsigned order)
+{
+    return buddy_alloc_run((size_t)1 << order);
+}
+
+void buddy_free_run(struct page *p, size_t pages)
+{
+    make_free(p, pages);
+    heap_trim(TRIM_PAGES);
+}
+
+void buddy_set_pressure(size_t (*callback)(void))
+{
+    reclaim = callback;
+}
+
+/* ---- looking ------------------------------------------------------------ */
+
+size_t heap_run_pages(const struct page *p)
+{
+    const struct page *end = page_array + page_count;
+    const struct page *next = p + 1;
+
+    while (next < end && next->page_order == PAGE_NO_ORDER)
+        next++;
+    return (size_t)(next - p);
+}
+
+void heap_stat(struct heap_stat *out)
+{
+    *out = stat_now;
+    out->stat_largest = 0;
+    list_for_each (l, &free_runs) {
+        size_t n = free_length(list_entry(l, struct page, page_link));
+
+        out->stat_largest = MAX(out->stat_largest, n);
+    }
+}
+
+static const char *verify_run(const struct page *p)
+{
+    size_t pages = free_length(p);
+
+    if (page_index(p) >= page_count || p->page_state != PAGE_FREE)
+        return "list of free runs leads astray";
+    if (pages == 0 || pages > page_count - page_index(p))
+        return "free run has an impossible length";
+    if (free_length(p + pages - 1) != pages)
+        return "free run's ends disagree about its length";
+    if (page_index(p) + pages < page_count && p[pages].page_state == PAGE_FREE)
+        return "free runs touch";
+    for (size_t i = 0; i < pages; i++)
+        if (p[i].page_state != PAGE_FREE)
+            return "page of a free run is in use";
+    return NULL;
+}
+
+const char *heap_verify(const char **where)
+{
+    static char text[48];
+    const struct page *last = NULL;
+    size_t free = 0;
+
+    list_for_each (l, &free_runs) {
+        const struct page *p = list_entry(l, struct page, page_link);
+        const char *why = verify_run(p);
+
+        if (why == NULL && last >= p)
+            why = "free runs are out of order";
+        snprintf(text, sizeof(text), "page %zu of the heap", page_index(p));
+        *where = text;
+        if (why != NULL)
+            return why;
+        free += free_length(p);
+        last = p;
+    }
+    *where = "heap";
+    return free == stat_now.stat_free ? NULL : "count of free pages is wrong";
+}

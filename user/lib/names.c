@@ -1,0 +1,91 @@
+/*
+ * Names for ports: the client's side of the name server (user/lib/ipc.h).
+ *
+ * The handle to the server is kept. When the server has gone and another has
+ * taken its place, the old port answers EPIPE; then the kernel is asked again,
+ * once.
+ */
+#include "user/lib/ipc.h"
+#include "user/lib/string.h"
+
+static int server = -1;
+
+/* One request to the server that is known now. */
+static int ask_once(struct message *m)
+{
+    if (server < 0)
+        server = names(NAMES_GET, 0);
+    if (server < 0)
+        return -1;
+    if (ipc_call(server, m) == 0)
+        return 0;
+    if (errno == EPIPE) {
+        close(server);
+        server = -1;
+        errno = EPIPE;
+    }
+    return -1;
+}
+
+/* Sends a request about `name`; the answer is in *m. */
+static int ask(struct message *m, const char *name, int handle)
+{
+    const struct message request = *m;
+    size_t n = strlen(name);
+
+    if (n > PORT_NAME_MAX) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    m->msg_buffer->ipc_send = name;
+    m->msg_buffer->ipc_send_size = (uint32_t)n;
+    m->msg_buffer->ipc_send_handle = handle;
+    if (ask_once(m) < 0) {
+        if (errno != EPIPE)
+            return -1;
+        *m = request;
+        if (ask_once(m) < 0)
+            return -1;
+    }
+    if (m->msg_word[0] != 0) {
+        errno = (int)m->msg_word[0];
+        return -1;
+    }
+    return 0;
+}
+
+int name_register(const char *name, int port)
+{
+    struct ipc_buffer buffer = {0};
+    struct message m = {.msg_tag = NAMES_REGISTER | IPC_DATA | IPC_HANDLE,
+                        .msg_buffer = &buffer};
+
+    return ask(&m, name, port);
+}
+
+int name_lookup(const char *name)
+{
+    struct ipc_buffer buffer = {0};
+    struct message m = {.msg_tag = NAMES_LOOKUP | IPC_DATA,
+                        .msg_buffer = &buffer};
+
+    return ask(&m, name, -1) < 0 ? -1 : buffer.ipc_received_handle;
+}
+
+int name_remove(const char *name)
+{
+    struct ipc_buffer buffer = {0};
+    struct message m = {.msg_tag = NAMES_REMOVE | IPC_DATA,
+                        .msg_buffer = &buffer};
+
+    return ask(&m, name, -1);
+}
+
+ssize_t name_list(char *buf, size_t size)
+{
+    struct ipc_buffer buffer = {.ipc_receive = buf,
+                                .ipc_receive_max = (uint32_t)size};
+    struct message m = {.msg_tag = NAMES_LIST, .msg_buffer = &buffer};
+
+    return ask(&m, "", -1) < 0 ? -1 : (ssize_t)buffer.ipc_received;
+}

@@ -1,0 +1,62 @@
+/*
+ * Buffered input and output: the standard's, as far as it goes.
+ *
+ * The three standard streams live in the program's data, so a program that
+ * opens no other calls no malloc. stdout is written at the end of each line if
+ * it is the console, else when its buffer is full; stderr at once.
+ *
+ * A program whose stdout nobody reads any more (EPIPE) ends there and then,
+ * quietly, with status 1: what `yes | head` needs. write() does not do that.
+ */
+#pragma once
+
+#include "kernel/lib/printf.h"
+#include "user/lib/unistd.h"
+
+#define EOF    (-1)
+#define BUFSIZ 1024
+
+typedef struct file FILE;
+
+extern FILE *const stdin;
+extern FILE *const stdout;
+extern FILE *const stderr;
+
+/* Modes: r w a r+ w+ a+. NULL and errno if that fails. */
+FILE *fopen(const char *path, const char *mode);
+FILE *fdopen(int handle, const char *mode);
+int fclose(FILE *f); /* flushes; 0 or EOF; ends the FILE in any case */
+int fflush(FILE *f); /* NULL: all of them */
+int fileno(const FILE *f);
+int feof(const FILE *f);
+int ferror(const FILE *f);
+void clearerr(FILE *f);
+
+size_t fread(void *buf, size_t size, size_t n, FILE *f);
+size_t fwrite(const void *buf, size_t size, size_t n, FILE *f);
+
+int fgetc(FILE *f);
+int ungetc(int c, FILE *f); /* one is always possible */
+char *fgets(char *buf, int size, FILE *f);
+int fputc(int c, FILE *f);
+int fputs(const char *s, FILE *f);
+int puts(const char *s);
+#define getc(f)    fgetc(f)
+#define putc(c, f) fputc(c, f)
+int getchar(void);
+int putchar(int c);
+
+/* A line of any length, with its newline, into *line: memory of malloc's that
+ * grows (NULL and 0 to begin with; free it in the end). The length, or -1 at
+ * the end of the file or without memory. */
+ssize_t getline(char **line, size_t *size, FILE *f);
+
+/* Conversions as kernel/lib/printf.h has them. One call prints at most 64 KiB;
+ * more fails with E2BIG. */
+int printf(const char *fmt, ...) PRINTF_LIKE(1, 2);
+int fprintf(FILE *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
+int vprintf(const char *fmt, va_list ap) PRINTF_LIKE(1, 0);
+int vfprintf(FILE *f, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
+
+/* "what: the text of errno" on stderr. */
+void perror(const char *what);

@@ -1,0 +1,182 @@
+/*
+ * Numbers, sorting, random numbers, the environment.
+ */
+#include "user/lib/stdlib.h"
+#include "user/lib/ctype.h"
+#include "user/lib/errno.h"
+#include "user/lib/string.h"
+#include "user/lib/unistd.h"
+
+void abort(void)
+{
+    __builtin_trap();
+}
+
+int abs(int n)
+{
+    return n < 0 ? -n : n;
+}
+
+/* ---- numbers ------------------------------------------------------------ */
+
+/* The value of a digit or letter; 36 if it is neither. */
+static unsigned digit_of(char c)
+{
+    if (isdigit(c))
+        return (unsigned)(c - '0');
+    if (isalpha(c))
+        return (unsigned)(tolower(c) - 'a') + 10;
+    return 36;
+}
+
+/* Settles base 0, and skips the 0x that base 16 may have. */
+static const char *skip_prefix(const char *s, unsigned *base)
+{
+    bool hex = s[0] == '0' && (s[1] == 'x' || s[1] == 'X') &&
+               digit_of(s[2]) < 16 && (*base == 0 || *base == 16);
+
+    if (*base == 0)
+        *base = hex ? 16 : s[0] == '0' ? 8 : 10;
+    return hex ? s + 2 : s;
+}
+
+/* The number at `s`, at most `limit` (then errno is ERANGE). *end is where it
+ * stops; `start` if there is none. */
+static unsigned long parse(const char *s, const char *start, char **end,
+                           unsigned base, unsigned long limit)
+{
+    unsigned long n = 0;
+    bool over = false;
+    const char *at = skip_prefix(s, &base);
+    const char *first = at;
+
+    for (unsigned digit; (digit = digit_of(*at)) < base; at++) {
+        over |= digit > limit || n > (limit - digit) / base;
+        n = n * base + digit;
+    }
+    if (end != NULL)
+        *end = (char *)(at == first ? start : at);
+    if (!over)
+        return n;
+    errno = ERANGE;
+    return limit;
+}
+
+/* Behind blanks and a sign. */
+static const char *skip_sign(const char *s, bool *negative)
+{
+    while (isspace(*s))
+        s++;
+    *negative = *s == '-';
+    return *s == '-' || *s == '+' ? s + 1 : s;
+}
+
+long strtol(const char *s, char **end, int base)
+{
+    bool negative;
+    const char *at = skip_sign(s, &negative);
+    unsigned long limit = 0x7fffffffUL + negative;
+    unsigned long n = parse(at, s, end, (unsigned)base, limit);
+
+    return (long)(negative ? -n : n);
+}
+
+unsigned long strtoul(const char *s, char **end, int base)
+{
+    bool negative;
+    const char *at = skip_sign(s, &negative);
+    unsigned long n = parse(at, s, end, (unsigned)base, 0xffffffffUL);
+
+    return negative ? -n : n;
+}
+
+int atoi(const char *s)
+{
+    return (int)strtol(s, NULL, 10);
+}
+
+/* ---- arrays ------------------------------------------------------------- */
+
+static void swap(char *a, char *b, size_t size)
+{
+    while (size-- > 0) {
+        char c = a[size];
+
+        a[size] = b[size];
+        b[size] = c;
+    }
+}
+
+/* Lets element `i` sink until no child in the first `n` is greater. */
+static void sink(char *base, size_t i, size_t n, size_t size,
+                 compare_t *compare)
+{
+    for (size_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n &&
+            compare(base + child * size, base + (child + 1) * size) < 0)
+            child++;
+        if (compare(base + i * size, base + child * size) >= 0)
+            return;
+        swap(base + i * size, base + child * size, size);
+    }
+}
+
+void qsort(void *base, size_t n, size_t size, compare_t *compare)
+{
+    for (size_t i = n / 2; i-- > 0;)
+        sink(base, i, n, size, compare);
+    while (n > 1) {
+        swap(base, (char *)base + --n * size, size);
+        sink(base, 0, n, size, compare);
+    }
+}
+
+void *bsearch(const void *key, const void *base, size_t n, size_t size,
+              compare_t *compare)
+{
+    const char *low = base;
+
+    while (n > 0) {
+        const char *middle = low + n / 2 * size;
+        int order = compare(key, middle);
+
+        if (order == 0)
+            return (void *)middle;
+        if (order > 0) {
+            low = middle + size;
+            n--;
+        }
+        n /= 2;
+    }
+    return NULL;
+}
+
+/* ---- random numbers ----------------------------------------------------- */
+
+static unsigned random_state = 2463534242u;
+
+/* 0 is the one state that xorshift never leaves. */
+void srand(unsigned seed)
+{
+    random_state = seed != 0 ? seed : 1;
+}
+
+int rand(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 17;
+    random_state ^= random_state << 5;
+    return (int)(random_state & RAND_MAX);
+}
+
+/* ---- environment -------------------------------------------------------- */
+
+char *getenv(const char *name)
+{
+    size_t n = strlen(name);
+
+    for (char **e = environ; e != NULL && *e != NULL; e++)
+        if (strncmp(*e, name, n) == 0 && (*e)[n] == '=')
+            return *e + n + 1;
+    return NULL;
+}

@@ -1,0 +1,27 @@
+/*
+ * Strings: what the kernel has of them (kernel/lib/string.h: memcpy memmove
+ * memset memcmp strlen strnlen strcmp strncmp strchr strstr strlcpy), and the
+ * rest that programs use, all with the standard's meaning.
+ */
+#pragma once
+
+#include "kernel/lib/string.h"
+
+void *memchr(const void *s, int c, size_t n);
+char *strrchr(const char *s, int c);
+char *strpbrk(const char *s, const char *set);
+size_t strspn(const char *s, const char *set);
+size_t strcspn(const char *s, const char *set);
+char *strcpy(char *dst, const char *src);
+size_t strlcat(char *dst, const char *src, size_t size);
+char *strtok_r(char *s, const char *separators, char **save);
+int strcasecmp(const char *a, const char *b);
+
+/* A copy out of malloc, or NULL. */
+char *strdup(const char *s);
+
+/* The text of an error number. */
+const char *strerror(int error);
+
+/* The part of a path behind its last '/'. */
+const char *path_name(const char *path);

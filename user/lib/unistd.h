@@ -1,0 +1,111 @@
+/*
+ * System calls as C functions, under their POSIX names where POSIX has one.
+ *
+ * Those that can fail return -1 (or MAP_FAILED) and leave the error in errno.
+ * A handle is what POSIX calls a file descriptor: 0, 1 and 2 are open when a
+ * program begins. The stubs are user/lib/syscall.asm, one instruction `int`
+ * each; what is built of several calls is user/lib/process.c.
+ */
+#pragma once
+
+#include "kernel/abi/syscall.h"
+#include "kernel/abi/types.h"
+#include "user/lib/errno.h"
+
+#define STDIN_FILENO  0
+#define STDOUT_FILENO 1
+#define STDERR_FILENO 2
+
+#define MAP_FAILED ((void *)-1)
+
+extern char **environ; /* "NAME=value", ended by NULL */
+
+/* ---- tasks -------------------------------------------------------------- */
+
+pid_t getpid(void);
+pid_t getppid(void);
+
+/* Ends the program at once: nothing is flushed, no atexit function runs. */
+void _exit(int status) __attribute__((noreturn));
+
+/* 0 in the child, its pid in the parent. */
+pid_t fork(void);
+
+/* Run another program in this task; return only if that failed. execve is the
+ * system call; execvp looks for a name without '/' in the folders of PATH (or
+ * in /bin if there is no PATH). */
+int execve(const char *path, char *const argv[], char *const envp[]);
+int execv(const char *path, char *const argv[]);
+int execvp(const char *file, char *const argv[]);
+
+/* The pid of a child that has ended; *status (may be NULL) tells how. pid -1
+ * means any child; WNOHANG: 0 if none has ended yet. */
+pid_t waitpid(pid_t pid, int *status, int options);
+pid_t wait(int *status);
+
+/* Ends a task (or a whole group, by a negative pid) for the reason `sig`. */
+int kill(pid_t pid, int sig);
+
+/* Puts a task (0: the caller) into a group (0: one of its own number). */
+int setpgid(pid_t pid, pid_t pgid);
+
+/* Lets another task of the same priority run. */
+int yield(void);
+
+int sleep_ms(uint32_t ms);
+unsigned sleep(unsigned seconds);
+
+/* Milliseconds since boot, modulo 2^31. */
+uint32_t uptime_ms(void);
+
+/* ---- memory ------------------------------------------------------------- */
+
+/* Moves the end of the heap by `change` bytes; returns where it was, or
+ * MAP_FAILED. malloc lives there: it copes with others who do this too. */
+void *sbrk(int32_t change);
+
+/* Zeroed pages somewhere; `prot` is PROT_READ | PROT_WRITE or less. */
+void *mmap(size_t length, int prot);
+int munmap(void *addr, size_t length);
+
+/* ---- files -------------------------------------------------------------- */
+
+int open(const char *path, uint32_t flags);
+int close(int handle);
+ssize_t read(int handle, void *buf, size_t n);
+ssize_t write(int handle, const void *buf, size_t n);
+off_t lseek(int handle, off_t offset, int whence);
+int stat(const char *path, struct stat *out);
+int fstat(int handle, struct stat *out);
+int ftruncate(int handle, uint32_t size);
+ssize_t getdents(int handle, void *buf, size_t n);
+int mkdir(const char *path);
+int rmdir(const char *path);
+int unlink(const char *path);
+int rename(const char *from, const char *to);
+int link(const char *from, const char *to);
+int chdir(const char *path);
+int getcwd(char *buf, size_t size); /* returns the length */
+int dup(int handle);
+int dup2(int handle, int to);
+int pipe(int ends[2]); /* ends[0] is read, ends[1] written */
+
+/* Writes all of it, however many calls that takes: 0, or -1. */
+int write_all(int handle, const void *buf, size_t n);
+
+/* Makes a FILE_DEVICE's input come as whole lines or as keys. */
+int ttymode(int handle, int mode);
+int tcsetpgrp(int handle, pid_t pgid);
+
+/* 1 if the handle is a device such as the console, else 0. */
+int isatty(int handle);
+
+/* ---- options (user/lib/getopt.c) ---------------------------------------- */
+
+extern char *optarg; /* the argument of the option found */
+extern int optind;   /* the first word that is no option */
+
+/* The next option letter out of `letters` (a ':' behind one: it takes an
+ * argument), -1 after the last, '?' after a message for one that is not
+ * there. As POSIX has it; words behind the first operand are operands. */
+int getopt(int argc, char *const argv[], const char *letters);
