@@ -24,11 +24,21 @@
 
 static struct mem_region regions[MEMMAP_REGIONS_MAX];
 static size_t region_count;
+static struct mem_region initrd; /* the first module; empty without one */
 
 const struct mem_region *memmap_regions(size_t *n)
 {
     *n = region_count;
     return regions;
+}
+
+/* Whether the direct map reaches it depends on the memory that is used. */
+const void *memmap_initrd(size_t *size)
+{
+    bool there = initrd.region_end <= (uint64_t)page_count << PAGE_SHIFT;
+
+    *size = there ? (size_t)(initrd.region_end - initrd.region_start) : 0;
+    return (const void *)((uintptr_t)initrd.region_start + KERNEL_BASE);
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -130,6 +140,10 @@ static void add_modules(const struct multiboot_info *info)
 
     if ((info->info_flags & MULTIBOOT_MODULES) == 0)
         return;
+    if (info->info_mods_count != 0 && m[0].mod_end <= PAGING_MAX_RAM &&
+        m[0].mod_start < m[0].mod_end)
+        initrd = (struct mem_region){.region_start = m[0].mod_start,
+                                     .region_end = m[0].mod_end};
     for (uint32_t i = 0; i < info->info_mods_count; i++)
         if (region_count < MEMMAP_REGIONS_MAX)
             regions[region_count++] = (struct mem_region){

@@ -36,3 +36,7 @@ void memmap_init(const struct multiboot_info *info);
 
 /* What was found, modules included as reserved. */
 const struct mem_region *memmap_regions(size_t *n);
+
+/* The first boot module, which is the initrd; *size is 0 if there is none, or
+ * if it lies outside the memory that is managed. After memmap_init. */
+const void *memmap_initrd(size_t *size);

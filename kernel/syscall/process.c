@@ -6,7 +6,7 @@
 #include "kernel/syscall/process.h"
 #include "kernel/abi/errno.h"
 #include "kernel/fs/file.h"
-void ipc_task_exit(struct task *t);
+#include "kernel/ipc/port.h"
 #include "kernel/lib/string.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/handle.h"
