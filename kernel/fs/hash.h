@@ -14,8 +14,8 @@
  *     …
  *
  * A table is guarded by a spin lock of its owner's. Segments come and go
- * without it, in hash_balance; a table that finds no memory for one has longer
- * chains, and no error.
+ * without it, in hash_extend and hash_trim; a table that finds no memory for
+ * one has longer chains, and no error.
  */
 #pragma once
 
@@ -57,9 +57,19 @@ void hash_insert(struct hash *h, struct hash_link *l);
 /* Takes one out that is in. Lock held. */
 void hash_remove(struct hash *h, struct hash_link *l);
 
-/* After either, without `lock`, which is the table's: memory for the next
- * bucket, or back from buckets that are gone. Never sleeps. */
-void hash_balance(struct hash *h, struct spinlock *lock);
+/* After hash_insert, without `lock`, which is the table's: memory for the next
+ * bucket if there is none left. Never sleeps. */
+void hash_extend(struct hash *h, struct spinlock *lock);
+
+/* After hash_remove, likewise: gives back memory of buckets that are gone.
+ * Allocates nothing. */
+void hash_trim(struct hash *h, struct spinlock *lock);
+
+/* The entries of bucket i (0 … hash_buckets - 1). Lock held. */
+static inline struct hash_link *hash_chain(const struct hash *h, uint32_t i)
+{
+    return h->hash_segment[i / HASH_SEGMENT_BUCKETS][i % HASH_SEGMENT_BUCKETS];
+}
 
 /* NULL, or what is wrong. Lock held. */
 const char *hash_verify(const struct hash *h);

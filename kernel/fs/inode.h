@@ -82,6 +82,7 @@ struct fs {
     uint32_t fs_root;        /* number of the root directory */
     struct inode *fs_covers; /* directory that it is mounted on, with a
                                 reference; NULL: the root of all */
+    uint32_t fs_inodes;      /* in memory; by inode_list_lock */
     void *fs_data;
 };
 
@@ -142,6 +143,10 @@ static inline void inode_unlock(struct inode *inode)
 /* Reads as fs_read does, taking the lock. -EISDIR for a directory, -EINVAL for
  * what cannot be read. */
 ssize_t inode_read(struct inode *inode, uint32_t offset, void *buf, size_t n);
+
+/* Gives up all unreferenced inodes of one file system. True if it has no inode
+ * left. Never sleeps. */
+bool inode_flush(struct fs *fs);
 
 /* Gives up unreferenced inodes, the least recently used first, `most` at most.
  * Returns how many. Never sleeps. */

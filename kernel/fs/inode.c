@@ -1,0 +1,425 @@
+/*
+ * The inode cache (kernel/fs/inode.h): finding, reading, keeping, giving up.
+ *
+ * One spin lock guards the hash table, the LRU list and all reference counts;
+ * nothing under it allocates, frees or sleeps. An inode enters the table before
+ * its file system has filled it in, so that whoever else wants it meanwhile
+ * finds it and waits; only one is ever made.
+ *
+ *     inode_get_with ─┬─ find_or_enter ── found ──> is_ready ──> done
+ *                     └─ entered ──> read_new ──> READY or FAILED, wakes
+ *     inode_put ──> LRU list ──> inode_reclaim ─┐
+ *          └── no links left ───────────────────┴─> give_up
+ */
+#include "kernel/fs/inode.h"
+#include "kernel/abi/errno.h"
+#include "kernel/lib/printf.h"
+#include "mm/kmem.h"
+
+#define INODE_LOCK_RANK 5
+
+static struct spinlock inode_list_lock =
+    SPINLOCK_INIT("inode list", INODE_LOCK_RANK);
+static struct hash inode_table;
+static struct list inode_lru = LIST_INIT(inode_lru); /* oldest first */
+static struct inode_totals totals;
+
+static struct wait_queue reading = WAIT_QUEUE_INIT(reading, "inode read");
+static struct kmem_cache *inode_cache;
+
+/* ---- the cache ---------------------------------------------------------- */
+
+static void inode_ctor(void *obj, size_t size)
+{
+    struct inode *inode = obj;
+
+    (void)size;
+    *inode = (struct inode){.inode_state = INODE_NEW};
+    list_init(&inode->inode_lru_link);
+    mutex_init(&inode->inode_mutex, "inode", MUTEX_RANK_FILE);
+}
+
+void inode_init(void)
+{
+    hash_cache_init();
+    hash_init(&inode_table);
+    inode_cache = kmem_cache_create("inode", sizeof(struct inode), 0,
+                                    inode_ctor, NULL);
+}
+
+struct inode *inode_blank(void)
+{
+    return kmem_cache_alloc(inode_cache, KM_NOSLEEP);
+}
+
+void inode_blank_free(struct inode *blank)
+{
+    kmem_cache_free(inode_cache, blank);
+}
+
+/* Directories come before other files in the order of locks. */
+static void set_rank(struct inode *inode)
+{
+#ifdef CONFIG_DEBUG
+    inode->inode_mutex.mutex_rank = inode->inode_type == FILE_DIRECTORY
+                                        ? MUTEX_RANK_DIRECTORY
+                                        : MUTEX_RANK_FILE;
+#else
+    (void)inode;
+#endif
+}
+
+/* ---- finding ------------------------------------------------------------ */
+
+static uint32_t hash_of(const struct fs *fs, uint32_t number)
+{
+    uint32_t hash = (number ^ fs->fs_id << 24) * 0x9e3779b1u;
+
+    return hash ^ hash >> 16;
+}
+
+/* The inode in the table, or NULL. List lock held. */
+static struct inode *find(const struct fs *fs, uint32_t number, uint32_t hash)
+{
+    struct hash_link *l = *hash_bucket(&inode_table, hash);
+
+    for (; l != NULL; l = l->link_next) {
+        struct inode *inode = container_of(l, struct inode, inode_hash_link);
+
+        if (inode->inode_number == number && inode->inode_fs == fs)
+            return inode;
+    }
+    return NULL;
+}
+
+/* One reference more. List lock held. */
+static void take(struct inode *inode)
+{
+    if (inode->inode_refs++ == 0) {
+        list_remove(&inode->inode_lru_link);
+        list_init(&inode->inode_lru_link);
+        totals.total_unused--;
+    }
+}
+
+/* Puts a blank inode into the table, with one reference. List lock held. */
+static void enter(struct fs *fs, uint32_t number, uint32_t hash,
+                  struct inode *inode)
+{
+    inode->inode_fs = fs;
+    inode->inode_number = number;
+    inode->inode_refs = 1;
+    inode->inode_hash_link.link_hash = hash;
+    hash_insert(&inode_table, &inode->inode_hash_link);
+    fs->fs_inodes++;
+    totals.total_misses++;
+}
+
+/* Takes it out again. List lock held. */
+static void leave(struct inode *inode)
+{
+    hash_remove(&inode_table, &inode->inode_hash_link);
+    inode->inode_fs->fs_inodes--;
+}
+
+/* The inode of that number with a reference: found, or `blank`, if there is
+ * one, entered. NULL if neither. */
+static struct inode *find_or_enter(struct fs *fs, uint32_t number,
+                                   struct inode *blank)
+{
+    uint32_t hash = hash_of(fs, number);
+    struct inode *inode;
+
+    spin_lock(&inode_list_lock);
+    inode = find(fs, number, hash);
+    if (inode != NULL) {
+        take(inode);
+        totals.total_hits++;
+    } else if (blank != NULL) {
+        inode = blank;
+        enter(fs, number, hash, inode);
+    }
+    spin_unlock(&inode_list_lock);
+    return inode;
+}
+
+/* Waits until a found inode has been read. False if that failed. */
+static bool is_ready(struct inode *inode)
+{
+    if (likely(__atomic_load_n(&inode->inode_state, __ATOMIC_ACQUIRE) ==
+               INODE_READY))
+        return true;
+    spin_lock(&sched_lock);
+    while (inode->inode_state == INODE_NEW)
+        wait_queue_block(&reading, false, 0);
+    spin_unlock(&sched_lock);
+    return inode->inode_state == INODE_READY;
+}
+
+/* Has the file system fill in the inode that has just been entered. */
+static int read_new(struct inode *inode)
+{
+    int r;
+
+    hash_extend(&inode_table, &inode_list_lock);
+    r = inode->inode_fs->fs_ops->fs_read_inode(inode);
+    if (r < 0) {
+        spin_lock(&inode_list_lock);
+        leave(inode);
+        spin_unlock(&inode_list_lock);
+    }
+    set_rank(inode);
+    __atomic_store_n(&inode->inode_state, r < 0 ? INODE_FAILED : INODE_READY,
+                     __ATOMIC_RELEASE);
+    wait_queue_wake(&reading, UINT32_MAX);
+    if (r < 0)
+        inode_put(inode);
+    return r;
+}
+
+int inode_get_with(struct fs *fs, uint32_t number, struct inode *blank,
+                   struct inode **out)
+{
+    struct inode *inode;
+
+    for (;;) {
+        inode = find_or_enter(fs, number, blank);
+        if (inode == NULL) {
+            blank = inode_blank();
+            if (blank == NULL)
+                return -ENOMEM;
+        } else if (inode == blank) {
+            *out = inode;
+            return read_new(inode);
+        } else if (is_ready(inode)) {
+            break;
+        } else {
+            inode_put(inode);
+        }
+    }
+    if (blank != NULL)
+        inode_blank_free(blank);
+    *out = inode;
+    return 0;
+}
+
+int inode_get(struct fs *fs, uint32_t number, struct inode **out)
+{
+    return inode_get_with(fs, number, NULL, out);
+}
+
+/* ---- references --------------------------------------------------------- */
+
+struct inode *inode_ref(struct inode *inode)
+{
+    spin_lock(&inode_list_lock);
+    inode->inode_refs++;
+    spin_unlock(&inode_list_lock);
+    return inode;
+}
+
+/* The end of an inode that is in no table and no list any more. */
+static void give_up(struct inode *inode)
+{
+    const struct fs_ops *ops = inode->inode_fs->fs_ops;
+
+    hash_trim(&inode_table, &inode_list_lock);
+    if (inode->inode_state == INODE_READY && ops->fs_evict != NULL)
+        ops->fs_evict(inode);
+    inode->inode_state = INODE_NEW;
+    inode->inode_data = NULL;
+    kmem_cache_free(inode_cache, inode);
+}
+
+void inode_put(struct inode *inode)
+{
+    bool gone = false;
+
+    if (inode == NULL)
+        return;
+    spin_lock(&inode_list_lock);
+    if (--inode->inode_refs == 0) {
+        gone = inode->inode_state == INODE_FAILED || inode->inode_nlink == 0;
+        if (!gone) {
+            list_insert_before(&inode_lru, &inode->inode_lru_link);
+            totals.total_unused++;
+        } else if (inode->inode_state == INODE_READY) {
+            leave(inode);
+        }
+    }
+    spin_unlock(&inode_list_lock);
+    if (gone)
+        give_up(inode);
+}
+
+/* ---- reclaiming --------------------------------------------------------- */
+
+/* The longest unused inode, or that of `fs` if it is not NULL, out of list and
+ * table. NULL if there is none. */
+static struct inode *take_oldest(const struct fs *fs)
+{
+    struct inode *oldest = NULL;
+
+    spin_lock(&inode_list_lock);
+    list_for_each (l, &inode_lru) {
+        oldest = list_entry(l, struct inode, inode_lru_link);
+        if (fs == NULL || oldest->inode_fs == fs)
+            break;
+        oldest = NULL;
+    }
+    if (oldest != NULL) {
+        list_remove(&oldest->inode_lru_link);
+        list_init(&oldest->inode_lru_link);
+        leave(oldest);
+        totals.total_unused--;
+        totals.total_reclaimed++;
+    }
+    spin_unlock(&inode_list_lock);
+    return oldest;
+}
+
+size_t inode_reclaim(size_t most)
+{
+    struct inode *inode;
+    size_t n = 0;
+
+    while (n < most && (inode = take_oldest(NULL)) != NULL) {
+        give_up(inode);
+        n++;
+    }
+    return n;
+}
+
+bool inode_flush(struct fs *fs)
+{
+    struct inode *inode;
+
+    while ((inode = take_oldest(fs)) != NULL)
+        give_up(inode);
+    return fs->fs_inodes == 0;
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+ssize_t inode_read(struct inode *inode, uint32_t offset, void *buf, size_t n)
+{
+    const struct fs_ops *ops = inode->inode_fs->fs_ops;
+    ssize_t r;
+
+    if (inode->inode_type == FILE_DIRECTORY)
+        return -EISDIR;
+    if (ops->fs_read == NULL)
+        return -EINVAL;
+    inode_lock(inode);
+    r = ops->fs_read(inode, offset, buf, n);
+    inode_unlock(inode);
+    return r;
+}
+
+/* ---- looking in from outside -------------------------------------------- */
+
+void inode_totals(struct inode_totals *out)
+{
+    spin_lock(&inode_list_lock);
+    *out = totals;
+    out->total_cached = inode_table.hash_count;
+    spin_unlock(&inode_list_lock);
+}
+
+size_t inode_stats(struct inode_stat *out, size_t n)
+{
+    size_t stored = 0;
+
+    spin_lock(&inode_list_lock);
+    for (uint32_t i = 0; i < inode_table.hash_buckets; i++) {
+        struct hash_link *l = hash_chain(&inode_table, i);
+
+        for (; l != NULL && stored < n; l = l->link_next) {
+            const struct inode *inode =
+                container_of(l, struct inode, inode_hash_link);
+
+            out[stored++] = (struct inode_stat){
+                .stat_fs = inode->inode_fs->fs_name,
+                .stat_number = inode->inode_number,
+                .stat_refs = inode->inode_refs,
+                .stat_size = inode->inode_size,
+                .stat_nlink = inode->inode_nlink,
+                .stat_type = inode->inode_type,
+            };
+        }
+    }
+    spin_unlock(&inode_list_lock);
+    return stored;
+}
+
+/* What is wrong with one inode of the table, or NULL. */
+static const char *verify_inode(const struct inode *inode, size_t *unused)
+{
+    bool listed = !list_empty(&inode->inode_lru_link);
+
+    *unused += listed;
+    if (inode->inode_hash_link.link_hash !=
+        hash_of(inode->inode_fs, inode->inode_number))
+        return "inode: hash does not fit the number";
+    if (inode->inode_state == INODE_FAILED)
+        return "inode: one that could not be read is in the table";
+    if (listed != (inode->inode_refs == 0))
+        return "inode: the LRU list is for those without a reference";
+    if (listed && inode->inode_nlink == 0)
+        return "inode: kept, although its file has no link";
+    if (inode->inode_mounted != NULL &&
+        inode->inode_mounted->fs_covers != inode)
+        return "inode: covered by a file system that covers another";
+    return NULL;
+}
+
+static const char *verify_table(size_t *unused, const struct inode **at)
+{
+    const char *wrong = hash_verify(&inode_table);
+
+    for (uint32_t i = 0; wrong == NULL && i < inode_table.hash_buckets; i++) {
+        struct hash_link *l = hash_chain(&inode_table, i);
+
+        for (; wrong == NULL && l != NULL; l = l->link_next) {
+            *at = container_of(l, struct inode, inode_hash_link);
+            wrong = verify_inode(*at, unused);
+        }
+    }
+    return wrong;
+}
+
+static const char *verify_lru(size_t unused)
+{
+    size_t n = 0;
+
+    list_for_each (l, &inode_lru) {
+        if (l->next->prev != l || ++n > unused)
+            break;
+    }
+    if (n != unused || n != totals.total_unused)
+        return "inode: the LRU list does not have all that are unused";
+    return NULL;
+}
+
+const char *inode_verify(const char **where)
+{
+    static char text[64];
+    const struct inode *at = NULL;
+    const char *wrong;
+    size_t unused = 0;
+
+    spin_lock(&inode_list_lock);
+    wrong = verify_table(&unused, &at);
+    if (wrong == NULL) {
+        at = NULL;
+        wrong = verify_lru(unused);
+    }
+    if (wrong != NULL && at != NULL)
+        snprintf(text, sizeof(text), "inode %u of %s at %p", at->inode_number,
+                 at->inode_fs->fs_name, (const void *)at);
+    else
+        text[0] = '\0';
+    spin_unlock(&inode_list_lock);
+    *where = text;
+    return wrong;
+}

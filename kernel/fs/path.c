@@ -1,0 +1,251 @@
+/*
+ * Paths: from names to inodes, and from a directory back to its path.
+ *
+ * A walk has one reference at a time, to where it is, and locks that directory
+ * for as long as it takes to find the next one's number and get its inode: so
+ * the file cannot go in between. Where file systems meet, the walk steps down
+ * from a covered directory to the root of what covers it, and up, at "..", the
+ * other way.
+ */
+#include "kernel/fs/path.h"
+#include "kernel/abi/errno.h"
+#include "kernel/lib/string.h"
+
+static struct inode *root;
+
+struct inode *path_root(void)
+{
+    return root;
+}
+
+void path_set_root(struct inode *inode)
+{
+    root = inode;
+}
+
+/* ---- one step ----------------------------------------------------------- */
+
+/* The reference at *at moves on to `next`. */
+static void move(struct inode **at, struct inode *next)
+{
+    inode_put(*at);
+    *at = next;
+}
+
+static bool is_root(const struct inode *inode)
+{
+    return inode->inode_number == inode->inode_fs->fs_root;
+}
+
+int path_child(struct inode *dir, const char *name, struct inode **out)
+{
+    uint32_t number;
+    int r = dir->inode_fs->fs_ops->fs_lookup(dir, name, &number);
+
+    return r < 0 ? r : inode_get(dir->inode_fs, number, out);
+}
+
+int path_descend(struct inode **at)
+{
+    while (unlikely((*at)->inode_mounted != NULL)) {
+        struct inode *next = NULL;
+        struct fs *fs;
+        int r = 0;
+
+        inode_lock(*at);
+        fs = (*at)->inode_mounted;
+        if (fs != NULL)
+            r = inode_get(fs, fs->fs_root, &next);
+        inode_unlock(*at);
+        if (r < 0)
+            return r;
+        if (next != NULL)
+            move(at, next);
+    }
+    return 0;
+}
+
+/* Up from the root of a mounted file system to what it covers. */
+static void ascend(struct inode **at)
+{
+    struct inode *covered;
+
+    while (is_root(*at) && (covered = (*at)->inode_fs->fs_covers) != NULL)
+        move(at, inode_ref(covered));
+}
+
+/* Moves *at, a directory, to what `name` is in it. */
+static int step(struct inode **at, const char *name)
+{
+    struct inode *next;
+    int r;
+
+    if (strcmp(name, ".") == 0)
+        return 0;
+    if (strcmp(name, "..") == 0) {
+        ascend(at);
+        if (is_root(*at))
+            return 0;
+    }
+    inode_lock(*at);
+    r = path_child(*at, name, &next);
+    inode_unlock(*at);
+    if (r < 0)
+        return r;
+    move(at, next);
+    return path_descend(at);
+}
+
+/* ---- the walk ----------------------------------------------------------- */
+
+/* Copies the next name of the path, which moves behind it and the slashes that
+ * follow. Its length; 0 at the end; -ENAMETOOLONG. */
+static int next_name(const char **path, char *name)
+{
+    const char *p = *path;
+    int n = 0;
+
+    while (*p != '\0' && *p != '/') {
+        if (n == NAME_MAX)
+            return -ENAMETOOLONG;
+        name[n++] = *p++;
+    }
+    name[n] = '\0';
+    while (*p == '/')
+        p++;
+    *path = p;
+    return n;
+}
+
+/* Where a path begins, with a reference; it moves behind leading slashes. */
+static struct inode *start(const char **path, struct inode *cwd)
+{
+    struct inode *from = cwd != NULL && **path != '/' ? cwd : root;
+
+    while (**path == '/')
+        (*path)++;
+    return inode_ref(from);
+}
+
+/* Moves *at along the path: all of it, or, if `last` is not NULL, up to its
+ * last name, which goes there, as it does into nothing if there is none. */
+static int walk(struct inode **at, const char *path, char *last)
+{
+    char name[NAME_MAX + 1];
+    int n;
+
+    for (;;) {
+        n = next_name(&path, name);
+        if (n > 0 && (*at)->inode_type != FILE_DIRECTORY)
+            return -ENOTDIR;
+        if (n > 0 && last != NULL && *path == '\0') {
+            strlcpy(last, name, sizeof(name));
+            return 0;
+        }
+        if (n <= 0)
+            return n;
+        n = step(at, name);
+        if (n < 0)
+            return n;
+    }
+}
+
+/* Whether a slash ends the path. */
+static bool ends_in_slash(const char *path)
+{
+    return path[strlen(path) - 1] == '/';
+}
+
+int path_lookup(const char *path, struct inode *cwd, struct inode **out)
+{
+    const char *rest = path;
+    struct inode *at;
+    int r;
+
+    if (*path == '\0')
+        return -ENOENT;
+    at = start(&rest, cwd);
+    r = walk(&at, rest, NULL);
+    if (r == 0 && at->inode_type != FILE_DIRECTORY && ends_in_slash(path))
+        r = -ENOTDIR;
+    if (r < 0)
+        inode_put(at);
+    else
+        *out = at;
+    return r;
+}
+
+int path_parent(const char *path, struct inode *cwd, struct inode **dir,
+                char *name)
+{
+    const char *rest = path;
+    struct inode *at;
+    int r;
+
+    if (*path == '\0')
+        return -ENOENT;
+    at = start(&rest, cwd);
+    name[0] = '\0';
+    r = walk(&at, rest, name);
+    if (r == 0 && name[0] == '\0')
+        r = -EBUSY;
+    if (r == 0 && (strcmp(name, ".") == 0 || strcmp(name, "..") == 0))
+        r = -EINVAL;
+    if (r < 0) {
+        inode_put(at);
+        return r;
+    }
+    *dir = at;
+    return ends_in_slash(path);
+}
+
+/* ---- the way back ------------------------------------------------------- */
+
+/* Puts "/name" of the directory *at in front of buf[*start], moving *at to its
+ * parent. */
+static int prepend(struct inode **at, char *buf, size_t *begin)
+{
+    char name[NAME_MAX + 1];
+    size_t n;
+    int r = -ENOENT;
+
+    inode_lock(*at);
+    if ((*at)->inode_nlink != 0)
+        r = (*at)->inode_fs->fs_ops->fs_name(*at, name);
+    inode_unlock(*at);
+    if (r < 0)
+        return r;
+    n = strlen(name);
+    if (*begin < n + 1)
+        return -ERANGE;
+    *begin -= n + 1;
+    buf[*begin] = '/';
+    memcpy(buf + *begin + 1, name, n);
+    return step(at, "..");
+}
+
+int path_of(struct inode *dir, char *buf, size_t size)
+{
+    struct inode *at = inode_ref(dir);
+    size_t begin = size - 1;
+    int r = 0;
+
+    if (size < 2)
+        r = -ERANGE;
+    else
+        buf[begin] = '\0';
+    mutex_lock(&rename_mutex);
+    for (; r == 0; r = prepend(&at, buf, &begin)) {
+        ascend(&at);
+        if (is_root(at))
+            break;
+    }
+    mutex_unlock(&rename_mutex);
+    inode_put(at);
+    if (r < 0)
+        return r;
+    if (begin == size - 1)
+        buf[--begin] = '/';
+    memmove(buf, buf + begin, size - begin);
+    return (int)(size - begin - 1);
+}

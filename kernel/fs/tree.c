@@ -1,0 +1,432 @@
+/*
+ * Changes to the tree by path: what mkdir, unlink, link, rename and the
+ * creating half of open do. Names and types are checked here, once for all
+ * file systems; these make the change.
+ *
+ * Locks are taken from the root downwards: a directory, then what is in it.
+ * Only rename locks two directories of which none is in the other, and there
+ * is one rename at a time, so no circle can close (see lock_both).
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/fs/path.h"
+
+struct mutex rename_mutex;
+
+void tree_init(void)
+{
+    mutex_init(&rename_mutex, "rename", MUTEX_RANK_RENAME);
+}
+
+/* Where an entry is or will be. */
+struct place {
+    struct inode *dir; /* with a reference */
+    bool slash;        /* a directory is meant */
+    char name[NAME_MAX + 1];
+};
+
+static int find_place(const char *path, struct inode *cwd, struct place *p)
+{
+    int r = path_parent(path, cwd, &p->dir, p->name);
+
+    p->slash = r == 1;
+    return MIN(r, 0);
+}
+
+/* The same where something new is to be: "/", "." and ".." are there. */
+static int find_new_place(const char *path, struct inode *cwd, struct place *p)
+{
+    int r = find_place(path, cwd, p);
+
+    return r == -EBUSY || r == -EINVAL ? -EEXIST : r;
+}
+
+/* Whether a place, whose directory is locked, is free: 0, -EEXIST or what
+ * fs_lookup says. */
+static int is_free(const struct place *p)
+{
+    uint32_t number;
+    int r = p->dir->inode_fs->fs_ops->fs_lookup(p->dir, p->name, &number);
+
+    if (r == 0)
+        return -EEXIST;
+    return r == -ENOENT ? 0 : r;
+}
+
+/* ---- making ------------------------------------------------------------- */
+
+static int create(const struct place *p, enum file_type type, uint32_t device,
+                  uint32_t *number)
+{
+    const struct fs_ops *ops = p->dir->inode_fs->fs_ops;
+
+    if (ops->fs_create == NULL)
+        return -EROFS;
+    return ops->fs_create(p->dir, p->name, type, device, number);
+}
+
+int fs_mknod(const char *path, struct inode *cwd, enum file_type type,
+             uint32_t device)
+{
+    struct place p;
+    uint32_t number;
+    int r = find_new_place(path, cwd, &p);
+
+    if (r < 0)
+        return r;
+    inode_lock(p.dir);
+    r = is_free(&p);
+    if (r == 0 && p.slash && type != FILE_DIRECTORY)
+        r = -ENOENT;
+    if (r == 0)
+        r = create(&p, type, device, &number);
+    inode_unlock(p.dir);
+    inode_put(p.dir);
+    return r;
+}
+
+int fs_mkdir(const char *path, struct inode *cwd)
+{
+    return fs_mknod(path, cwd, FILE_DIRECTORY, 0);
+}
+
+/* A new file in a locked directory. Memory for its inode comes first: there
+ * is no file then that could not be opened. */
+static int create_inode(const struct place *p, struct inode **out)
+{
+    struct inode *blank = inode_blank();
+    uint32_t number;
+    int r;
+
+    if (blank == NULL)
+        return -ENOMEM;
+    r = create(p, FILE_REGULAR, 0, &number);
+    if (r < 0) {
+        inode_blank_free(blank);
+        return r;
+    }
+    return inode_get_with(p->dir->inode_fs, number, blank, out);
+}
+
+/* What is at the place, made if nothing is. Its directory is locked. */
+static int find_or_create(const struct place *p, uint32_t flags,
+                          struct inode **out)
+{
+    int r = path_child(p->dir, p->name, out);
+
+    if (r == -ENOENT)
+        return create_inode(p, out);
+    if (r == 0 && (flags & O_EXCL) != 0) {
+        inode_put(*out);
+        return -EEXIST;
+    }
+    return r;
+}
+
+int fs_create_file(const char *path, struct inode *cwd, uint32_t flags,
+                   struct inode **out)
+{
+    struct place p;
+    int r = find_new_place(path, cwd, &p);
+
+    if (r == -EEXIST && (flags & O_EXCL) == 0)
+        return path_lookup(path, cwd, out);
+    if (r < 0)
+        return r;
+    r = -EISDIR;
+    if (!p.slash) {
+        inode_lock(p.dir);
+        r = find_or_create(&p, flags, out);
+        inode_unlock(p.dir);
+    }
+    inode_put(p.dir);
+    if (r < 0)
+        return r;
+    r = path_descend(out);
+    if (r < 0)
+        inode_put(*out);
+    return r;
+}
+
+/* ---- links -------------------------------------------------------------- */
+
+/* Gives `inode` another entry. Both are locked. */
+static int link_locked(const struct place *p, struct inode *inode)
+{
+    const struct fs_ops *ops = p->dir->inode_fs->fs_ops;
+
+    if (ops->fs_link == NULL)
+        return -EROFS;
+    if (inode->inode_nlink == 0)
+        return -ENOENT;
+    return ops->fs_link(p->dir, p->name, inode);
+}
+
+static int link_at(const struct place *p, struct inode *inode)
+{
+    int r;
+
+    if (p->dir->inode_fs != inode->inode_fs)
+        return -EXDEV;
+    inode_lock(p->dir);
+    r = is_free(p);
+    if (r == 0 && p->slash)
+        r = -ENOENT;
+    if (r == 0) {
+        inode_lock(inode);
+        r = link_locked(p, inode);
+        inode_unlock(inode);
+    }
+    inode_unlock(p->dir);
+    return r;
+}
+
+int fs_link(const char *old, const char *new, struct inode *cwd)
+{
+    struct inode *inode;
+    struct place p;
+    int r = path_lookup(old, cwd, &inode);
+
+    if (r < 0)
+        return r;
+    r = inode->inode_type == FILE_DIRECTORY ? -EPERM
+                                            : find_new_place(new, cwd, &p);
+    if (r == 0) {
+        r = link_at(&p, inode);
+        inode_put(p.dir);
+    }
+    inode_put(inode);
+    return r;
+}
+
+/* ---- removing ----------------------------------------------------------- */
+
+static int remove_file(const struct place *p, struct inode *inode)
+{
+    const struct fs_ops *ops = p->dir->inode_fs->fs_ops;
+
+    if (inode->inode_type == FILE_DIRECTORY)
+        return -EISDIR;
+    if (p->slash)
+        return -ENOTDIR;
+    if (ops->fs_unlink == NULL)
+        return -EROFS;
+    return ops->fs_unlink(p->dir, p->name, inode);
+}
+
+static int remove_directory(const struct place *p, struct inode *inode)
+{
+    const struct fs_ops *ops = p->dir->inode_fs->fs_ops;
+
+    if (inode->inode_type != FILE_DIRECTORY)
+        return -ENOTDIR;
+    if (inode->inode_mounted != NULL)
+        return -EBUSY;
+    if (ops->fs_rmdir == NULL)
+        return -EROFS;
+    return ops->fs_rmdir(p->dir, p->name, inode);
+}
+
+/* Removes an entry by one of these two, which find both inodes locked. */
+static int remove(const char *path, struct inode *cwd,
+                  int (*fn)(const struct place *, struct inode *))
+{
+    struct inode *inode = NULL;
+    struct place p;
+    int r = find_place(path, cwd, &p);
+
+    if (r < 0)
+        return r;
+    inode_lock(p.dir);
+    r = path_child(p.dir, p.name, &inode);
+    if (r == 0) {
+        inode_lock(inode);
+        r = fn(&p, inode);
+        inode_unlock(inode);
+    } else {
+        inode = NULL;
+    }
+    inode_unlock(p.dir);
+    inode_put(inode);
+    inode_put(p.dir);
+    return r;
+}
+
+int fs_rmdir(const char *path, struct inode *cwd)
+{
+    return remove(path, cwd, remove_directory);
+}
+
+int fs_unlink(const char *path, struct inode *cwd)
+{
+    return remove(path, cwd, remove_file);
+}
+
+/* ---- renaming ----------------------------------------------------------- */
+
+struct rename {
+    struct place from;
+    struct place to;
+    struct inode *inode;  /* at from */
+    struct inode *target; /* at to, or NULL */
+    uint32_t from_above;  /* number of the entry of from.dir that is to.dir or
+                             above it, 0 if none is */
+    uint32_t to_above;    /* of to.dir, likewise */
+};
+
+/* Whether `dir` lies below `top`: 1, and *child is the number of the entry of
+ * `top` that it is or lies below; 0; or an error. Rename mutex held. */
+static int is_below(struct inode *dir, const struct inode *top, uint32_t *child)
+{
+    struct inode *at = inode_ref(dir);
+    int r = 0;
+
+    while (at != top && at->inode_number != at->inode_fs->fs_root) {
+        struct inode *parent;
+
+        inode_lock(at);
+        r = path_child(at, "..", &parent);
+        inode_unlock(at);
+        if (r < 0)
+            break;
+        *child = at->inode_number;
+        inode_put(at);
+        at = parent;
+    }
+    if (r == 0 && at == top)
+        r = 1;
+    else
+        *child = 0;
+    inode_put(at);
+    return r;
+}
+
+/*
+ * Locks both directories, the upper one first. If none is above the other any
+ * order will do: whoever else holds one of them wants only what is below it,
+ * and no other rename runs.
+ */
+static int lock_both(struct rename *m)
+{
+    struct inode *first = m->from.dir;
+    struct inode *second = m->to.dir;
+    int r = 0;
+
+    if (first != second)
+        r = is_below(second, first, &m->from_above);
+    if (r == 0 && first != second) {
+        r = is_below(first, second, &m->to_above);
+        if (r == 1) {
+            first = m->to.dir;
+            second = m->from.dir;
+        }
+    }
+    if (r < 0)
+        return r;
+    inode_lock(first);
+    if (second != first)
+        inode_lock(second);
+    return 0;
+}
+
+static void unlock_both(const struct rename *m)
+{
+    inode_unlock(m->to.dir);
+    if (m->from.dir != m->to.dir)
+        inode_unlock(m->from.dir);
+}
+
+static int find_both(struct rename *m)
+{
+    int r = path_child(m->from.dir, m->from.name, &m->inode);
+
+    if (r < 0) {
+        m->inode = NULL;
+        return r;
+    }
+    r = path_child(m->to.dir, m->to.name, &m->target);
+    if (r < 0)
+        m->target = NULL;
+    return r == -ENOENT ? 0 : r;
+}
+
+/* What POSIX forbids. Directories are locked, but not yet what is in them. */
+static int check_rename(const struct rename *m)
+{
+    bool dir = m->inode->inode_type == FILE_DIRECTORY;
+    const struct inode *target = m->target;
+
+    if (!dir && (m->from.slash || m->to.slash))
+        return -ENOTDIR;
+    if (m->inode->inode_number == m->from_above)
+        return -EINVAL;
+    if (m->inode->inode_mounted != NULL)
+        return -EBUSY;
+    if (target == NULL)
+        return 0;
+    if (dir != (target->inode_type == FILE_DIRECTORY))
+        return dir ? -ENOTDIR : -EISDIR;
+    if (target->inode_number == m->to_above)
+        return -ENOTEMPTY;
+    return target->inode_mounted != NULL ? -EBUSY : 0;
+}
+
+/* The last two locks, and the change. */
+static int commit_rename(const struct rename *m)
+{
+    bool dir = m->inode->inode_type == FILE_DIRECTORY;
+    int r;
+
+    if (dir)
+        inode_lock(m->inode);
+    if (m->target != NULL)
+        inode_lock(m->target);
+    r = m->from.dir->inode_fs->fs_ops->fs_rename(m->from.dir, m->from.name,
+                                                 m->to.dir, m->to.name,
+                                                 m->inode, m->target);
+    if (m->target != NULL)
+        inode_unlock(m->target);
+    if (dir)
+        inode_unlock(m->inode);
+    return r;
+}
+
+static int rename_places(struct rename *m)
+{
+    int r;
+
+    if (m->from.dir->inode_fs != m->to.dir->inode_fs)
+        return -EXDEV;
+    if (m->from.dir->inode_fs->fs_ops->fs_rename == NULL)
+        return -EROFS;
+    mutex_lock(&rename_mutex);
+    r = lock_both(m);
+    if (r == 0) {
+        r = find_both(m);
+        if (r == 0 && m->inode != m->target) {
+            r = check_rename(m);
+            if (r == 0)
+                r = commit_rename(m);
+        }
+        unlock_both(m);
+    }
+    mutex_unlock(&rename_mutex);
+    inode_put(m->target);
+    inode_put(m->inode);
+    return r;
+}
+
+int fs_rename(const char *old, const char *new, struct inode *cwd)
+{
+    struct rename m = {.inode = NULL};
+    int r = find_place(old, cwd, &m.from);
+
+    if (r < 0)
+        return r;
+    r = find_place(new, cwd, &m.to);
+    if (r == 0) {
+        r = rename_places(&m);
+        inode_put(m.to.dir);
+    }
+    inode_put(m.from.dir);
+    return r;
+}
