@@ -24,8 +24,9 @@ static struct trapframe *frame_of(const struct task *t)
 
 static void enter_program(void *arg)
 {
+    (void)arg;
     sched_begin();
-    trap_return(arg);
+    trap_return(frame_of(task_self()));
 }
 
 /* On the way back to ring 3 with something to be done first. */
