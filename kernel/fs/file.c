@@ -81,8 +81,7 @@ static ssize_t regular_write(struct file *f, const void *buf, size_t n)
     ssize_t done = -EFBIG;
 
     inode_lock(inode);
-    offset =
-        f->file_flags & O_APPEND ? inode->inode_size : f->file_offset;
+    offset = f->file_flags & O_APPEND ? inode->inode_size : f->file_offset;
     if (n == 0 || offset < INT32_MAX)
         done = inode->inode_fs->fs_ops->fs_write(inode, offset, buf,
                                                  MIN(n, INT32_MAX - offset));
@@ -279,9 +278,8 @@ int file_open(const char *path, struct inode *cwd, uint32_t flags,
     f = file_create(NULL, flags & (O_ACCMODE | O_APPEND), NULL, NULL);
     if (f == NULL)
         return -ENOMEM;
-    error = flags & O_CREAT
-                ? fs_create_file(path, cwd, flags, &f->file_inode)
-                : path_lookup(path, cwd, &f->file_inode);
+    error = flags & O_CREAT ? fs_create_file(path, cwd, flags, &f->file_inode)
+                            : path_lookup(path, cwd, &f->file_inode);
     if (error == 0) {
         error = open_inode(f, flags);
         if (error == 0) {

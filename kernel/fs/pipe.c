@@ -81,8 +81,8 @@ static void destruct(void *obj, size_t size)
 
 void pipe_init(void)
 {
-    pipe_cache = kmem_cache_create("pipe", sizeof(struct pipe), 0, construct,
-                                   destruct);
+    pipe_cache =
+        kmem_cache_create("pipe", sizeof(struct pipe), 0, construct, destruct);
     buffer_cache = kmem_cache_create("pipe_buffer", PIPE_SIZE, 0, NULL, NULL);
 }
 
@@ -248,8 +248,7 @@ static ssize_t pipe_write(struct file *f, const void *buf, size_t n)
                      room(p) < need) &&
             (result = wait_for_room(p, need)) < 0)
             break;
-        result =
-            put(p, (const uint8_t *)buf + done, MIN(n - done, room(p)));
+        result = put(p, (const uint8_t *)buf + done, MIN(n - done, room(p)));
         if (unlikely(result < 0))
             break;
         done += (size_t)result;
@@ -330,9 +329,9 @@ size_t pipe_stats(struct pipe_stat *out, size_t n)
         if (used == n)
             break;
         if ((p->pipe_readers | p->pipe_writers) != 0)
-            out[used++] = (struct pipe_stat){p, p->pipe_readers,
-                                             p->pipe_writers, p->pipe_bytes,
-                                             p->pipe_total};
+            out[used++] =
+                (struct pipe_stat){p, p->pipe_readers, p->pipe_writers,
+                                   p->pipe_bytes, p->pipe_total};
     }
     spin_unlock(&list_lock);
     return used;

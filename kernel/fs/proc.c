@@ -311,7 +311,8 @@ static ssize_t getdents(struct inode *dir, uint32_t *offset, void *buf,
 
     (void)dir;
     while (*offset < entries) {
-        size_t size = put_entry(*offset, (void *)((char *)buf + done), n - done);
+        size_t size =
+            put_entry(*offset, (void *)((char *)buf + done), n - done);
 
         if (size == 0)
             return done > 0 ? (ssize_t)done : -EINVAL;

@@ -230,8 +230,7 @@ bool tty_attention(int key)
         stop();
         return true;
     }
-    if (key != CTRL_C || foreground == 0 ||
-        task_kill(-foreground, SIGINT) != 0)
+    if (key != CTRL_C || foreground == 0 || task_kill(-foreground, SIGINT) != 0)
         return false;
     interrupted = true;
     console_write("^C\n", 3);
