@@ -21,11 +21,12 @@
 #include "kernel/lib/string.h"
 #include "kernel/x86/cpu.h"
 
-#define HISTORY_SIZE 16384u /* powers of two */
-#define INPUT_SIZE   1024u
-#define WRITE_CHUNK  256u /* characters with interrupts disabled */
-#define PRINTF_MAX   512
-#define CTRL_C       3
+#define HISTORY_SIZE   16384u /* powers of two */
+#define INPUT_SIZE     1024u
+#define WRITE_CHUNK    256u /* characters with interrupts disabled */
+#define PRINTF_MAX     512
+#define CTRL_C         0x03
+#define CTRL_BACKSLASH 0x1c
 
 static struct {
     bool interrupts;       /* input arrives by itself */
@@ -34,6 +35,9 @@ static struct {
     uint32_t input_ctrl_c; /* how many of those between are ^C */
     int16_t input[INPUT_SIZE];
     struct ansi_decoder ansi;
+    void (*wait)(void); /* the hooks, or NULL */
+    void (*wake)(void);
+    bool (*attention)(int key);
     uint32_t history_end; /* characters ever recorded */
     char history[HISTORY_SIZE];
 } console;
@@ -52,7 +56,7 @@ static void input_clear(void)
 }
 
 /* A full ring means that nobody reads; then ^C at least must get through. */
-static void input_put(int key)
+static void input_store(int key)
 {
     if (key == CTRL_C && !input_ready())
         input_clear();
@@ -60,6 +64,24 @@ static void input_put(int key)
         return;
     console.input[console.input_head++ % INPUT_SIZE] = (int16_t)key;
     console.input_ctrl_c += key == CTRL_C;
+}
+
+/* Whether the key is one that acts at once. */
+static bool input_acts(int key)
+{
+    return (key == CTRL_C || key == CTRL_BACKSLASH) && console.interrupts &&
+           console.attention && console.attention(key);
+}
+
+static void input_put(int key)
+{
+    if (input_acts(key)) {
+        input_clear();
+        return;
+    }
+    input_store(key);
+    if (console.interrupts && console.wake)
+        console.wake();
 }
 
 static int input_get(void)
@@ -120,12 +142,39 @@ int console_getkey(void)
 
         poll();
         key = input_get();
-        if (key == KEY_NONE && console.interrupts)
-            cpu_wait_interrupt();
+        if (key == KEY_NONE && console.interrupts) {
+            if (console.wait)
+                console.wait();
+            else
+                cpu_wait_interrupt();
+        }
         irq_restore(flags);
         if (key != KEY_NONE)
             return key;
     }
+}
+
+bool console_key_pending(void)
+{
+    uint32_t flags = irq_save();
+    bool pending = console.input_head != console.input_tail;
+
+    irq_restore(flags);
+    return pending;
+}
+
+void console_set_wait(void (*wait)(void), void (*wake)(void))
+{
+    uint32_t flags = irq_save();
+
+    console.wait = wait;
+    console.wake = wake;
+    irq_restore(flags);
+}
+
+void console_set_attention(bool (*attention)(int key))
+{
+    console.attention = attention;
 }
 
 bool console_interrupt_pending(void)

@@ -41,6 +41,20 @@ int console_getkey(void);
 /* The same without waiting: KEY_NONE if none is there. */
 int console_trykey(void);
 
+/* True if a key waits to be read. */
+bool console_key_pending(void);
+
+/* With tasks, waiting for a key becomes somebody else's business:
+ * console_getkey calls `wait`, with interrupts disabled as they must be when it
+ * returns, and looks again; when a key has arrived `wake` is called, with
+ * interrupts disabled. Neither is used after console_panic_mode. */
+void console_set_wait(void (*wait)(void), void (*wake)(void));
+
+/* `attention` is shown ^C and ^\ as they arrive, with interrupts disabled,
+ * before anybody can read them. If it returns true they are used up, and with
+ * them all keys that nobody has read. Not after console_panic_mode. */
+void console_set_attention(bool (*attention)(int key));
+
 /* True if ^C is among the keys not yet read; leaves them in place. */
 bool console_interrupt_pending(void);
 

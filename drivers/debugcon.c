@@ -8,32 +8,49 @@
 #include "kernel/x86/io.h"
 
 #define PORT_DEBUG 0xE9
-#define EVENT_MAX  512
+#define EVENT_MAX  (DEBUGCON_LINE_MAX + 1)
 
-static void write(const char *text)
+static bool present(void)
 {
-    while (*text)
-        outb(PORT_DEBUG, (uint8_t)*text++);
+    return inb(PORT_DEBUG) == PORT_DEBUG;
+}
+
+static void write(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        outb(PORT_DEBUG, (uint8_t)text[i]);
+}
+
+void debugcon_line(const char *text, size_t n)
+{
+    uint32_t flags;
+
+    if (!present())
+        return;
+    flags = irq_save();
+    write(text, n);
+    write("\n", 1);
+    irq_restore(flags);
 }
 
 /* An event that does not fit would break its reader's parser if cut. */
 void debugcon_event(const char *fmt, ...)
 {
+    static const char too_long[] = "{\"event\":\"too-long\"}";
     static char text[EVENT_MAX]; /* guarded by disabled interrupts */
     uint32_t flags;
     va_list ap;
     int n;
 
-    if (inb(PORT_DEBUG) != PORT_DEBUG)
+    if (!present())
         return;
     flags = irq_save();
     va_start(ap, fmt);
     n = vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     if ((size_t)n < sizeof(text))
-        write(text);
+        debugcon_line(text, (size_t)n);
     else
-        write("{\"event\":\"too-long\"}");
-    write("\n");
+        debugcon_line(too_long, sizeof(too_long) - 1);
     irq_restore(flags);
 }

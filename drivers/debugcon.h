@@ -8,3 +8,7 @@
 
 /* Writes the formatted text and a newline. The caller writes the braces. */
 void debugcon_event(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
+/* Writes `n` bytes, at most DEBUGCON_LINE_MAX, as one line. */
+#define DEBUGCON_LINE_MAX 511
+void debugcon_line(const char *text, size_t n);

@@ -105,6 +105,20 @@ void kmem_cache_stat(struct kmem_cache *cp, struct kmem_cache_stat *out)
     mm_unlock(&cp->cache_lock);
 }
 
+bool kmem_cache_stat_number(size_t n, struct kmem_cache_stat *out)
+{
+    struct list *l;
+
+    mm_lock(&kmem_list_lock);
+    l = kmem_caches.next;
+    while (n-- != 0 && l != &kmem_caches)
+        l = l->next;
+    if (l != &kmem_caches)
+        kmem_cache_stat(list_entry(l, struct kmem_cache, cache_link), out);
+    mm_unlock(&kmem_list_lock);
+    return l != &kmem_caches;
+}
+
 /* ---- its slabs ---------------------------------------------------------- */
 
 /* Slab number n in list order, or NULL; a broken circle ends by the count.

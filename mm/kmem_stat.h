@@ -100,6 +100,11 @@ struct kmem_cache *kmem_cache_first(void);
 struct kmem_cache *kmem_cache_next(struct kmem_cache *cp);
 
 void kmem_cache_stat(struct kmem_cache *cp, struct kmem_cache_stat *out);
+
+/* The row of cache number `n` in that order, whoever destroys caches
+ * meanwhile. False if there are no more. */
+bool kmem_cache_stat_number(size_t n, struct kmem_cache_stat *out);
+
 void kmem_large_stat(struct kmem_large_stat *out);
 
 /* Slab number `n` of the cache in list order. False if there is none. */

@@ -3,16 +3,20 @@
  */
 #pragma once
 
+#include "kernel/abi/errno.h"
 #include "kernel/fs/inode.h"
 #include "kernel/task/object.h"
 
 struct file;
 
-/* Bytes or a negative error. `buf` as for user_copy. May sleep. */
+/* Bytes or a negative error. `buf` as for user_copy. May sleep. Reading and
+ * writing are asked for only where the file was opened for it. */
 struct file_ops {
     ssize_t (*file_read)(struct file *f, void *buf, size_t n);
     ssize_t (*file_write)(struct file *f, const void *buf, size_t n);
-    void (*file_release)(struct file *f); /* drops what it points to */
+    /* Drops what it points to, but for the inode. NULL: nothing. */
+    void (*file_release)(struct file *f);
+    /* Changes what is known from the inode (zeroes without). NULL: nothing. */
     void (*file_stat)(struct file *f, struct stat *out);
 };
 
@@ -27,7 +31,7 @@ struct file {
 
 extern const struct object_type file_type;
 
-/* The cache. Boot only. */
+/* Everything of open files, pipes and the console. Boot only. */
 void file_init(void);
 
 /* A new open file with one reference. NULL: no memory. Takes over `inode`'s
@@ -38,6 +42,33 @@ struct file *file_create(const struct file_ops *ops, uint32_t flags,
 /* Opens as open() does. 0 and *out, or an error. May sleep. */
 int file_open(const char *path, struct inode *cwd, uint32_t flags,
               struct file **out);
+
+/* As read() and write(): bytes moved, 0 at the end; -EBADF if it was not
+ * opened for that, -EFAULT, -EISDIR, -EFBIG, -ENOSPC, -ENOMEM, -EPIPE, -EINTR.
+ * `buf` as for user_copy. May sleep. */
+static inline ssize_t file_read(struct file *f, void *buf, size_t n)
+{
+    if (unlikely((f->file_flags & O_ACCMODE) == O_WRONLY))
+        return -EBADF;
+    return f->file_ops->file_read(f, buf, n);
+}
+
+static inline ssize_t file_write(struct file *f, const void *buf, size_t n)
+{
+    if (unlikely((f->file_flags & O_ACCMODE) == O_RDONLY))
+        return -EBADF;
+    return f->file_ops->file_write(f, buf, n);
+}
+
+/* As lseek(), ftruncate(), getdents(), fstat() and stat(). May sleep. */
+off_t file_seek(struct file *f, off_t offset, int whence);
+int file_truncate(struct file *f, uint32_t size);
+ssize_t file_getdents(struct file *f, void *buf, size_t n);
+void file_stat(struct file *f, struct stat *out);
+void file_stat_inode(struct inode *inode, struct stat *out);
+
+/* The caches; file_init calls it. */
+void pipe_init(void);
 
 /* A pipe and its two ends, each with one reference. 0 or -ENOMEM. */
 int pipe_create(struct file **read_end, struct file **write_end);

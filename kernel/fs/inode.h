@@ -21,6 +21,7 @@
 #include "kernel/fs/hash.h"
 #include "kernel/task/sync.h"
 
+struct file;
 struct fs;
 struct inode;
 
@@ -73,6 +74,10 @@ struct fs_ops {
      * called under memory pressure, so it may not allocate or sleep. NULL:
      * nothing to do. */
     void (*fs_evict)(struct inode *inode);
+    /* `f` is opened from the inode, as a file or directory: gives it, if need
+     * be, operations and data of its own (kernel/fs/file.h). Not locked. NULL:
+     * nothing to do. */
+    int (*fs_open)(struct inode *inode, struct file *f);
 };
 
 struct fs {

@@ -1,0 +1,97 @@
+/*
+ * The devices without state: null, zero and the debug port.
+ */
+#include "kernel/fs/device.h"
+#include "drivers/debugcon.h"
+#include "kernel/abi/errno.h"
+#include "kernel/fs/tty.h"
+#include "kernel/vm/user.h"
+
+static ssize_t read_nothing(struct file *f, void *buf, size_t n)
+{
+    (void)f;
+    (void)buf;
+    (void)n;
+    return 0;
+}
+
+static ssize_t write_nothing(struct file *f, const void *buf, size_t n)
+{
+    (void)f;
+    (void)buf;
+    return (ssize_t)n;
+}
+
+static ssize_t read_zeroes(struct file *f, void *buf, size_t n)
+{
+    (void)f;
+    return user_zero(buf, n) == 0 ? (ssize_t)n : -EFAULT;
+}
+
+/* ---- the debug port ----------------------------------------------------- */
+
+/* Bytes of the first line in `text`, without its end. */
+static size_t line_length(const char *text, size_t n)
+{
+    size_t len = 0;
+
+    while (len < n && text[len] != '\n')
+        len++;
+    return len;
+}
+
+/* One line, which ends with the text if not before: a line that was written in
+ * two halves could be torn by the kernel's own. Returns what it used up. */
+static ssize_t write_line(const uint8_t *buf, size_t n)
+{
+    char text[DEBUGCON_LINE_MAX + 1];
+    size_t have = MIN(n, sizeof(text));
+    size_t len;
+
+    if (user_copy(text, buf, have) != 0)
+        return -EFAULT;
+    len = line_length(text, have);
+    if (len == sizeof(text))
+        return -EMSGSIZE;
+    debugcon_line(text, len);
+    return (ssize_t)MIN(len + 1, n);
+}
+
+static ssize_t write_debug(struct file *f, const void *buf, size_t n)
+{
+    size_t done = 0;
+
+    (void)f;
+    while (done < n) {
+        ssize_t used = write_line((const uint8_t *)buf + done, n - done);
+
+        if (used < 0)
+            return done > 0 ? (ssize_t)done : used;
+        done += (size_t)used;
+    }
+    return (ssize_t)done;
+}
+
+/* ---- which is which ----------------------------------------------------- */
+
+int device_open(struct file *f)
+{
+    static const struct file_ops null_ops = {read_nothing, write_nothing, NULL,
+                                             NULL};
+    static const struct file_ops zero_ops = {read_zeroes, write_nothing, NULL,
+                                             NULL};
+    static const struct file_ops debug_ops = {read_nothing, write_debug, NULL,
+                                              NULL};
+    static const struct file_ops *const ops[] = {
+        [DEVICE_CONSOLE] = &tty_ops,
+        [DEVICE_NULL] = &null_ops,
+        [DEVICE_ZERO] = &zero_ops,
+        [DEVICE_DEBUG] = &debug_ops,
+    };
+    uint32_t device = f->file_inode->inode_device;
+
+    if (device >= ARRAY_SIZE(ops) || ops[device] == NULL)
+        return -ENODEV;
+    f->file_ops = ops[device];
+    return 0;
+}

@@ -1,0 +1,293 @@
+/*
+ * Open files: opening by path, and what can be done with files and
+ * directories. Devices have operations of their own (device.c, tty.c), and so
+ * do pipe ends (pipe.c) and what a file system sees to itself (fs_open).
+ *
+ *     handle ──> struct file ──> file_ops ──> file system, device, pipe
+ *                    └── file_inode
+ */
+#include "kernel/fs/file.h"
+#include "kernel/abi/errno.h"
+#include "kernel/fs/device.h"
+#include "kernel/fs/tty.h"
+#include "kernel/lib/string.h"
+#include "kernel/vm/user.h"
+#include "mm/kmem.h"
+
+#define OPEN_FLAGS                                                             \
+    (O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_DIRECTORY |         \
+     O_CLOEXEC)
+
+static struct kmem_cache *file_cache;
+
+/* ---- the object --------------------------------------------------------- */
+
+static void release(struct object *o)
+{
+    struct file *f = (struct file *)o;
+
+    if (f->file_ops->file_release != NULL)
+        f->file_ops->file_release(f);
+    if (f->file_inode != NULL)
+        inode_put(f->file_inode);
+    kmem_cache_free(file_cache, f);
+}
+
+const struct object_type file_type = {"file", release, NULL, NULL};
+
+struct file *file_create(const struct file_ops *ops, uint32_t flags,
+                         struct inode *inode, void *data)
+{
+    struct file *f = kmem_cache_alloc(file_cache, KM_NOSLEEP);
+
+    if (f == NULL)
+        return NULL;
+    object_init(&f->file_object, &file_type);
+    f->file_ops = ops;
+    f->file_flags = flags;
+    f->file_offset = 0;
+    f->file_inode = inode;
+    f->file_data = data;
+    return f;
+}
+
+void file_init(void)
+{
+    file_cache = kmem_cache_create("file", sizeof(struct file), 0, NULL, NULL);
+    pipe_init();
+    tty_init();
+}
+
+/* ---- files and directories ---------------------------------------------- */
+
+static ssize_t regular_read(struct file *f, void *buf, size_t n)
+{
+    struct inode *inode = f->file_inode;
+    ssize_t done;
+
+    inode_lock(inode);
+    done = inode->inode_fs->fs_ops->fs_read(inode, f->file_offset, buf, n);
+    if (done > 0)
+        f->file_offset += (uint32_t)done;
+    inode_unlock(inode);
+    return done;
+}
+
+/* Offsets stay below 2^31. */
+static ssize_t regular_write(struct file *f, const void *buf, size_t n)
+{
+    struct inode *inode = f->file_inode;
+    uint32_t offset;
+    ssize_t done = -EFBIG;
+
+    inode_lock(inode);
+    offset = f->file_flags & O_APPEND ? inode->inode_size : f->file_offset;
+    if (n == 0 || offset < INT32_MAX)
+        done = inode->inode_fs->fs_ops->fs_write(inode, offset, buf,
+                                                 MIN(n, INT32_MAX - offset));
+    if (done > 0)
+        f->file_offset = offset + (uint32_t)done;
+    inode_unlock(inode);
+    return done;
+}
+
+static ssize_t directory_read(struct file *f, void *buf, size_t n)
+{
+    (void)f;
+    (void)buf;
+    (void)n;
+    return -EISDIR;
+}
+
+static const struct file_ops regular_ops = {regular_read, regular_write, NULL,
+                                            NULL};
+static const struct file_ops directory_ops = {directory_read, NULL, NULL, NULL};
+
+/* The entries come by way of the kernel's memory, so that the position moves
+ * only when the caller has them. */
+ssize_t file_getdents(struct file *f, void *buf, size_t n)
+{
+    struct inode *inode = f->file_inode;
+    size_t size = MIN(n, PAGE_SIZE);
+    uint32_t offset;
+    ssize_t done;
+    void *entries;
+
+    if (f->file_ops != &directory_ops)
+        return -ENOTDIR;
+    if (size == 0)
+        return -EINVAL;
+    entries = kmem_alloc(size, KM_NOSLEEP);
+    if (entries == NULL)
+        return -ENOMEM;
+    inode_lock(inode);
+    offset = f->file_offset;
+    done = inode->inode_fs->fs_ops->fs_getdents(inode, &offset, entries, size);
+    if (done > 0 && user_copy(buf, entries, (size_t)done) != 0)
+        done = -EFAULT;
+    if (done >= 0)
+        f->file_offset = offset;
+    inode_unlock(inode);
+    kmem_free(entries, size);
+    return done;
+}
+
+int file_truncate(struct file *f, uint32_t size)
+{
+    struct inode *inode = f->file_inode;
+    int error;
+
+    if ((f->file_flags & O_ACCMODE) == O_RDONLY)
+        return -EBADF;
+    if (f->file_ops != &regular_ops || size > INT32_MAX)
+        return -EINVAL;
+    inode_lock(inode);
+    error = inode->inode_fs->fs_ops->fs_truncate(inode, size);
+    inode_unlock(inode);
+    return error;
+}
+
+/* ---- status and position ------------------------------------------------ */
+
+/* With its lock held. */
+static void stat_inode(const struct inode *inode, struct stat *out)
+{
+    *out = (struct stat){
+        .st_fs = inode->inode_fs->fs_id,
+        .st_ino = inode->inode_number,
+        .st_type = inode->inode_type,
+        .st_nlink = inode->inode_nlink,
+        .st_size = inode->inode_size,
+        .st_blocks = ROUND_UP(inode->inode_size, PAGE_SIZE) / PAGE_SIZE,
+        .st_device = inode->inode_device,
+    };
+}
+
+void file_stat_inode(struct inode *inode, struct stat *out)
+{
+    inode_lock(inode);
+    stat_inode(inode, out);
+    inode_unlock(inode);
+}
+
+void file_stat(struct file *f, struct stat *out)
+{
+    memset(out, 0, sizeof(*out));
+    if (f->file_inode != NULL)
+        file_stat_inode(f->file_inode, out);
+    if (f->file_ops->file_stat != NULL)
+        f->file_ops->file_stat(f, out);
+}
+
+static bool seekable(const struct file *f)
+{
+    return f->file_inode != NULL && f->file_inode->inode_type != FILE_DEVICE;
+}
+
+/* A place in a directory means something to its file system alone, so that
+ * one can only stay, or begin again. */
+off_t file_seek(struct file *f, off_t offset, int whence)
+{
+    struct stat st;
+    int64_t to;
+
+    if (!seekable(f))
+        return -ESPIPE;
+    if (whence != SEEK_SET && whence != SEEK_CUR && whence != SEEK_END)
+        return -EINVAL;
+    file_stat(f, &st);
+    inode_lock(f->file_inode);
+    to = whence == SEEK_SET   ? 0
+         : whence == SEEK_CUR ? f->file_offset
+                              : st.st_size;
+    to += offset;
+    if (to < 0 || to > INT32_MAX ||
+        (st.st_type == FILE_DIRECTORY && to != 0 && to != f->file_offset))
+        to = -EINVAL;
+    else
+        f->file_offset = (uint32_t)to;
+    inode_unlock(f->file_inode);
+    return (off_t)to;
+}
+
+/* ---- opening ------------------------------------------------------------ */
+
+static bool writes(uint32_t flags)
+{
+    return (flags & O_ACCMODE) != O_RDONLY;
+}
+
+static int check_flags(uint32_t flags)
+{
+    bool creates_directory =
+        (flags & (O_CREAT | O_DIRECTORY)) == (O_CREAT | O_DIRECTORY);
+
+    if ((flags & ~OPEN_FLAGS) != 0 || (flags & O_ACCMODE) == O_ACCMODE ||
+        creates_directory || ((flags & O_TRUNC) && !writes(flags)))
+        return -EINVAL;
+    return 0;
+}
+
+/* Whether a file may be opened so. */
+static int check_inode(const struct inode *inode, uint32_t flags)
+{
+    if (inode->inode_type == FILE_DIRECTORY)
+        return writes(flags) || (flags & O_CREAT) ? -EISDIR : 0;
+    if (flags & O_DIRECTORY)
+        return -ENOTDIR;
+    if (inode->inode_type == FILE_REGULAR && writes(flags) &&
+        inode->inode_fs->fs_ops->fs_write == NULL)
+        return -EROFS;
+    return 0;
+}
+
+/* Gives `f` the operations that suit its inode. */
+static int prepare(struct file *f)
+{
+    struct inode *inode = f->file_inode;
+    const struct fs_ops *ops = inode->inode_fs->fs_ops;
+
+    if (inode->inode_type == FILE_DEVICE)
+        return device_open(f);
+    f->file_ops =
+        inode->inode_type == FILE_DIRECTORY ? &directory_ops : &regular_ops;
+    return ops->fs_open == NULL ? 0 : ops->fs_open(inode, f);
+}
+
+/* The second half of opening: `f` has its inode. */
+static int open_inode(struct file *f, uint32_t flags)
+{
+    int error = check_inode(f->file_inode, flags);
+
+    if (error == 0)
+        error = prepare(f);
+    if (error == 0 && (flags & O_TRUNC) && f->file_ops == &regular_ops)
+        error = file_truncate(f, 0);
+    return error;
+}
+
+/* The open file comes first: once a file has been made nothing may fail. */
+int file_open(const char *path, struct inode *cwd, uint32_t flags,
+              struct file **out)
+{
+    int error = check_flags(flags);
+    struct file *f;
+
+    if (error != 0)
+        return error;
+    f = file_create(NULL, flags & (O_ACCMODE | O_APPEND), NULL, NULL);
+    if (f == NULL)
+        return -ENOMEM;
+    error = flags & O_CREAT ? fs_create_file(path, cwd, flags, &f->file_inode)
+                            : path_lookup(path, cwd, &f->file_inode);
+    if (error == 0) {
+        error = open_inode(f, flags);
+        if (error == 0) {
+            *out = f;
+            return 0;
+        }
+        inode_put(f->file_inode);
+    }
+    kmem_cache_free(file_cache, f);
+    return error;
+}

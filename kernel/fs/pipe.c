@@ -1,0 +1,396 @@
+/*
+ * Pipes: bytes that wait between a writer and a reader.
+ *
+ * A pipe is two objects: the pipe with its mutex and condition variables,
+ * which are constructed once for all its uses, and a buffer of PIPE_SIZE
+ * bytes, used as a ring. Each end is one open file, whatever number of handles
+ * refers to it; the pipe goes when both are gone.
+ *
+ *     write end ──> put ──> | … pipe_first ── pipe_bytes ──> … | ──> take ──>
+ *                           └────────── pipe_buffer ───────────┘    read end
+ *
+ * Readers wait on pipe_readable, and one that leaves bytes behind wakes the
+ * next. Of the writers that find too little room one waits for it on
+ * pipe_writable, having noted how much it needs, and the others wait their turn
+ * on pipe_turn, so that no writer is overtaken for ever by smaller ones and
+ * none is woken for nothing. Whoever is woken and gives up passes that on.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/fs/file.h"
+#include "kernel/lib/printf.h"
+#include "kernel/vm/user.h"
+#include "mm/kmem.h"
+
+#define PIPE_LIST_RANK 5 /* docs/locking.md */
+
+struct pipe {
+    struct list pipe_link; /* among all that are constructed, used or not */
+    bool pipe_cached;      /* from the cache, or from kmem_alloc */
+    /* Constructed once: */
+    struct mutex pipe_mutex;
+    struct cond pipe_readable;
+    struct cond pipe_writable;
+    struct cond pipe_turn;
+    /* By pipe_mutex; all 0 between uses but for pipe_total. */
+    uint32_t pipe_readers; /* open ends: 0 or 1 */
+    uint32_t pipe_writers;
+    uint32_t pipe_first; /* where the oldest byte lies */
+    uint32_t pipe_bytes;
+    uint32_t pipe_need; /* room that a writer waits for, or 0 */
+    uint64_t pipe_total;
+    uint8_t *pipe_buffer;
+};
+
+bool pipe_caching = true;
+
+static struct kmem_cache *pipe_cache;
+static struct kmem_cache *buffer_cache;
+
+static struct spinlock list_lock = SPINLOCK_INIT("pipes", PIPE_LIST_RANK);
+static struct list pipes = LIST_INIT(pipes);
+static size_t pipe_count; /* in that list */
+
+/* ---- construction ------------------------------------------------------- */
+
+static void construct(void *obj, size_t size)
+{
+    struct pipe *p = obj;
+
+    (void)size;
+    *p = (struct pipe){.pipe_cached = true};
+    mutex_init(&p->pipe_mutex, "pipe", MUTEX_RANK_PIPE);
+    cond_init(&p->pipe_readable, "pipe empty");
+    cond_init(&p->pipe_writable, "pipe full");
+    cond_init(&p->pipe_turn, "pipe turn");
+    spin_lock(&list_lock);
+    list_insert_before(&pipes, &p->pipe_link);
+    pipe_count++;
+    spin_unlock(&list_lock);
+}
+
+static void destruct(void *obj, size_t size)
+{
+    struct pipe *p = obj;
+
+    (void)size;
+    spin_lock(&list_lock);
+    list_remove(&p->pipe_link);
+    pipe_count--;
+    spin_unlock(&list_lock);
+}
+
+void pipe_init(void)
+{
+    pipe_cache =
+        kmem_cache_create("pipe", sizeof(struct pipe), 0, construct, destruct);
+    buffer_cache = kmem_cache_create("pipe_buffer", PIPE_SIZE, 0, NULL, NULL);
+}
+
+/* What every pipe costs where objects are not cached. */
+static struct pipe *alloc_uncached(void)
+{
+    struct pipe *p = kmem_alloc(sizeof(*p), KM_NOSLEEP);
+
+    if (p == NULL)
+        return NULL;
+    construct(p, sizeof(*p));
+    p->pipe_cached = false;
+    return p;
+}
+
+/* Without its buffer. */
+static void free_pipe(struct pipe *p)
+{
+    if (likely(p->pipe_cached)) {
+        kmem_cache_free(pipe_cache, p);
+        return;
+    }
+    destruct(p, sizeof(*p));
+    kmem_free(p, sizeof(*p));
+}
+
+/* A pipe without ends. */
+static struct pipe *alloc_pipe(void)
+{
+    struct pipe *p = likely(pipe_caching)
+                         ? kmem_cache_alloc(pipe_cache, KM_NOSLEEP)
+                         : alloc_uncached();
+
+    if (p == NULL)
+        return NULL;
+    p->pipe_buffer = kmem_cache_alloc(buffer_cache, KM_NOSLEEP);
+    if (p->pipe_buffer == NULL) {
+        free_pipe(p);
+        return NULL;
+    }
+    p->pipe_total = 0;
+    return p;
+}
+
+static void discard(struct pipe *p)
+{
+    kmem_cache_free(buffer_cache, p->pipe_buffer);
+    p->pipe_first = 0;
+    p->pipe_bytes = 0;
+    free_pipe(p);
+}
+
+/* ---- moving bytes ------------------------------------------------------- */
+
+/* All with pipe_mutex held. Both move `n` bytes, 1 … what there is or fits, or
+ * after -EFAULT none: the pipe is then as it was. */
+
+static ssize_t take(struct pipe *p, uint8_t *buf, size_t n)
+{
+    size_t run = MIN(n, PIPE_SIZE - p->pipe_first);
+
+    if (user_copy(buf, p->pipe_buffer + p->pipe_first, run) != 0)
+        return -EFAULT;
+    if (unlikely(run < n) && user_copy(buf + run, p->pipe_buffer, n - run) != 0)
+        return -EFAULT;
+    p->pipe_first = (p->pipe_first + n) % PIPE_SIZE;
+    p->pipe_bytes -= n;
+    return (ssize_t)n;
+}
+
+static ssize_t put(struct pipe *p, const uint8_t *buf, size_t n)
+{
+    uint32_t at = (p->pipe_first + p->pipe_bytes) % PIPE_SIZE;
+    size_t run = MIN(n, PIPE_SIZE - at);
+
+    if (user_copy(p->pipe_buffer + at, buf, run) != 0)
+        return -EFAULT;
+    if (unlikely(run < n) && user_copy(p->pipe_buffer, buf + run, n - run) != 0)
+        return -EFAULT;
+    p->pipe_bytes += n;
+    p->pipe_total += n;
+    return (ssize_t)n;
+}
+
+static inline uint32_t room(const struct pipe *p)
+{
+    return PIPE_SIZE - p->pipe_bytes;
+}
+
+/* 1: there are bytes; 0: there will never be; or -EINTR. */
+static int wait_for_bytes(struct pipe *p)
+{
+    while (p->pipe_bytes == 0) {
+        if (p->pipe_writers == 0)
+            return 0;
+        if (cond_wait(&p->pipe_readable, &p->pipe_mutex) != 0) {
+            if (p->pipe_bytes > 0)
+                cond_signal(&p->pipe_readable);
+            return -EINTR;
+        }
+    }
+    return 1;
+}
+
+static ssize_t pipe_read(struct file *f, void *buf, size_t n)
+{
+    struct pipe *p = f->file_data;
+    ssize_t result;
+
+    if (n == 0)
+        return 0;
+    mutex_lock(&p->pipe_mutex);
+    result = p->pipe_bytes > 0 ? 1 : wait_for_bytes(p);
+    if (likely(result > 0)) {
+        result = take(p, buf, MIN(n, p->pipe_bytes));
+        if (unlikely(p->pipe_bytes > 0))
+            cond_signal(&p->pipe_readable);
+        if (unlikely(p->pipe_need > 0) && room(p) >= p->pipe_need)
+            cond_signal(&p->pipe_writable);
+    }
+    mutex_unlock(&p->pipe_mutex);
+    return result;
+}
+
+/* Waits until it is the caller's turn. */
+static int wait_for_turn(struct pipe *p)
+{
+    while (p->pipe_need > 0)
+        if (cond_wait(&p->pipe_turn, &p->pipe_mutex) != 0) {
+            if (p->pipe_need == 0)
+                cond_signal(&p->pipe_turn);
+            return -EINTR;
+        }
+    return 0;
+}
+
+/* 0: there is room for `need` bytes; or -EPIPE, -EINTR. */
+static int wait_for_room(struct pipe *p, uint32_t need)
+{
+    int error = wait_for_turn(p);
+
+    if (error != 0)
+        return error;
+    p->pipe_need = need;
+    while (error == 0 && p->pipe_readers > 0 && room(p) < need)
+        error = cond_wait(&p->pipe_writable, &p->pipe_mutex);
+    p->pipe_need = 0;
+    cond_signal(&p->pipe_turn);
+    return p->pipe_readers == 0 ? -EPIPE : error;
+}
+
+/* What fits the pipe goes in as a whole, more goes piece by piece. */
+static ssize_t pipe_write(struct file *f, const void *buf, size_t n)
+{
+    struct pipe *p = f->file_data;
+    uint32_t need = n <= PIPE_SIZE ? n : 1;
+    ssize_t result = 0;
+    size_t done = 0;
+
+    mutex_lock(&p->pipe_mutex);
+    while (done < n) {
+        if (unlikely(p->pipe_readers == 0 || p->pipe_need > 0 ||
+                     room(p) < need) &&
+            (result = wait_for_room(p, need)) < 0)
+            break;
+        result = put(p, (const uint8_t *)buf + done, MIN(n - done, room(p)));
+        if (unlikely(result < 0))
+            break;
+        done += (size_t)result;
+        cond_signal(&p->pipe_readable);
+    }
+    mutex_unlock(&p->pipe_mutex);
+    return done > 0 ? (ssize_t)done : result;
+}
+
+/* ---- ends --------------------------------------------------------------- */
+
+/* One end is closed: who waits at the other has to hear of it. */
+static void pipe_release(struct file *f)
+{
+    struct pipe *p = f->file_data;
+    bool last;
+
+    mutex_lock(&p->pipe_mutex);
+    if ((f->file_flags & O_ACCMODE) == O_RDONLY) {
+        p->pipe_readers = 0;
+        cond_broadcast(&p->pipe_writable);
+    } else {
+        p->pipe_writers = 0;
+        cond_broadcast(&p->pipe_readable);
+    }
+    last = (p->pipe_readers | p->pipe_writers) == 0;
+    mutex_unlock(&p->pipe_mutex);
+    if (last)
+        discard(p);
+}
+
+static void pipe_stat_file(struct file *f, struct stat *out)
+{
+    const struct pipe *p = f->file_data;
+
+    out->st_type = FILE_PIPE;
+    out->st_size = p->pipe_bytes;
+}
+
+static const struct file_ops pipe_ops = {
+    .file_read = pipe_read,
+    .file_write = pipe_write,
+    .file_release = pipe_release,
+    .file_stat = pipe_stat_file,
+};
+
+int pipe_create(struct file **read_end, struct file **write_end)
+{
+    struct pipe *p = alloc_pipe();
+
+    if (p == NULL)
+        return -ENOMEM;
+    *read_end = file_create(&pipe_ops, O_RDONLY, NULL, p);
+    if (*read_end == NULL) {
+        discard(p);
+        return -ENOMEM;
+    }
+    p->pipe_readers = 1;
+    *write_end = file_create(&pipe_ops, O_WRONLY, NULL, p);
+    if (*write_end == NULL) {
+        object_put(&(*read_end)->file_object);
+        return -ENOMEM;
+    }
+    p->pipe_writers = 1;
+    return 0;
+}
+
+/* ---- looking ------------------------------------------------------------ */
+
+size_t pipe_stats(struct pipe_stat *out, size_t n)
+{
+    size_t used = 0;
+
+    spin_lock(&list_lock);
+    list_for_each (l, &pipes) {
+        const struct pipe *p = list_entry(l, struct pipe, pipe_link);
+
+        if (used == n)
+            break;
+        if ((p->pipe_readers | p->pipe_writers) != 0)
+            out[used++] =
+                (struct pipe_stat){p, p->pipe_readers, p->pipe_writers,
+                                   p->pipe_bytes, p->pipe_total};
+    }
+    spin_unlock(&list_lock);
+    return used;
+}
+
+static bool nobody_waits(const struct wait_queue *q)
+{
+    return list_empty(&q->wait_tasks);
+}
+
+/* Nothing in it, and nobody knows of it. */
+static bool unused(const struct pipe *p)
+{
+    return p->pipe_bytes == 0 && p->pipe_first == 0 && p->pipe_need == 0 &&
+           nobody_waits(&p->pipe_readable.cond_waiters) &&
+           nobody_waits(&p->pipe_writable.cond_waiters) &&
+           nobody_waits(&p->pipe_turn.cond_waiters) &&
+           nobody_waits(&p->pipe_mutex.mutex_waiters);
+}
+
+/* What must hold of a pipe that nobody is busy with. */
+static const char *verify_pipe(const struct pipe *p)
+{
+    if (p->pipe_readers > 1 || p->pipe_writers > 1)
+        return "a pipe has several ends of a kind";
+    if (p->pipe_bytes > PIPE_SIZE || p->pipe_first >= PIPE_SIZE)
+        return "a pipe's bytes lie outside its buffer";
+    if (p->pipe_need > PIPE_SIZE)
+        return "a pipe's writer waits for room that can never be";
+    if (p->pipe_need == 0 && !nobody_waits(&p->pipe_writable.cond_waiters))
+        return "a writer waits for room and has not said how much";
+    if ((p->pipe_readers | p->pipe_writers) == 0 && !unused(p))
+        return "a pipe without ends is not in its constructed state";
+    return NULL;
+}
+
+const char *pipe_verify(const char **where)
+{
+    static char place[24];
+    const char *wrong = NULL;
+    size_t n = 0;
+
+    *where = "the list of pipes";
+    spin_lock(&list_lock);
+    list_for_each (l, &pipes) {
+        const struct pipe *p = list_entry(l, struct pipe, pipe_link);
+
+        if (n++ > pipe_count)
+            break;
+        if (p->pipe_mutex.mutex_owner == NULL)
+            wrong = verify_pipe(p);
+        if (wrong != NULL) {
+            snprintf(place, sizeof(place), "pipe %p", (const void *)p);
+            *where = place;
+            break;
+        }
+    }
+    if (wrong == NULL && n != pipe_count)
+        wrong = "the number of pipes is wrong";
+    spin_unlock(&list_lock);
+    return wrong;
+}

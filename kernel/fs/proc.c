@@ -1,0 +1,336 @@
+/*
+ * /proc: what the kernel knows of itself, as text for programs.
+ *
+ * A directory of files that cannot be written. A file's text is made when it
+ * is opened and belongs to the open file, so that whoever reads it in pieces
+ * gets one moment's figures; it goes when the file is closed. Tables begin with
+ * a line of column names, and no column's value contains a blank.
+ *
+ *     open ──> fs_open ──> write_kmastat … ──> struct text
+ *     read ──> text_read <───────────────────────┘
+ */
+#include "drivers/pit.h"
+#include "kernel/abi/errno.h"
+#include "kernel/fs/file.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/vm/frame.h"
+#include "kernel/vm/user.h"
+#include "mm/buddy.h"
+#include "mm/kmem_stat.h"
+#include "mm/segkmem.h"
+
+#define ROOT        1u   /* its number; the files have those that follow */
+#define TEXT_FIRST  1024 /* bytes that a text begins with */
+#define TASKS_BATCH 8
+
+/* ---- texts -------------------------------------------------------------- */
+
+struct text {
+    size_t text_size; /* bytes in all, as kmem_alloc gave them */
+    size_t text_len;
+    char text[];
+};
+
+static size_t room(const struct text *t)
+{
+    return t->text_size - sizeof(*t) - t->text_len;
+}
+
+/* A larger text with the same contents, or NULL. The old one is gone. */
+static struct text *enlarge(struct text *t, size_t more)
+{
+    size_t size = MAX(2 * t->text_size, t->text_size + more);
+    struct text *larger = kmem_alloc(size, KM_NOSLEEP);
+
+    if (larger != NULL) {
+        memcpy(larger, t, sizeof(*t) + t->text_len);
+        larger->text_size = size;
+    }
+    kmem_free(t, t->text_size);
+    return larger;
+}
+
+/* Adds to a text, which grows; it becomes NULL, and stays that, when there is
+ * no memory. */
+static void PRINTF_LIKE(2, 3) print(struct text **t, const char *fmt, ...)
+{
+    va_list ap;
+    size_t n;
+
+    if (*t == NULL)
+        return;
+    va_start(ap, fmt);
+    n = (size_t)vsnprintf((*t)->text + (*t)->text_len, room(*t), fmt, ap);
+    va_end(ap);
+    if (n >= room(*t)) {
+        *t = enlarge(*t, n + 1);
+        if (*t == NULL)
+            return;
+        va_start(ap, fmt);
+        vsnprintf((*t)->text + (*t)->text_len, room(*t), fmt, ap);
+        va_end(ap);
+    }
+    (*t)->text_len += n;
+}
+
+/* ---- the files ---------------------------------------------------------- */
+
+static void write_kmastat(struct text **t)
+{
+    struct kmem_cache_stat st;
+
+    print(t, "%-20s %7s %7s %7s %6s %6s %10s %6s\n", "name", "size", "inuse",
+          "total", "slabs", "pages", "allocs", "fails");
+    for (size_t n = 0; kmem_cache_stat_number(n, &st); n++)
+        print(t, "%-20s %7zu %7zu %7zu %6zu %6zu %10llu %6llu\n", st.stat_name,
+              st.stat_size, st.stat_inuse, st.stat_total, st.stat_slabs,
+              st.stat_slab_bytes / PAGE_SIZE,
+              (unsigned long long)st.stat_allocs,
+              (unsigned long long)st.stat_fails);
+}
+
+static void write_buddyinfo(struct text **t)
+{
+    struct buddy_stat st;
+
+    buddy_stat(&st);
+    print(t, "%5s %9s %8s %10s %12s %12s\n", "order", "block/K", "free",
+          "free/K", "allocated", "returned");
+    for (unsigned order = 0; order < BUDDY_ORDERS; order++)
+        print(t, "%5u %9zu %8zu %10zu %12llu %12llu\n", order,
+              (PAGE_SIZE << order) / KIB(1), st.stat_free[order],
+              (st.stat_free[order] << order) * PAGE_SIZE / KIB(1),
+              (unsigned long long)st.stat_allocs[order],
+              (unsigned long long)st.stat_frees[order]);
+}
+
+static void meminfo_row(struct text **t, const char *name, size_t pages)
+{
+    print(t, "%-8s %10zu\n", name, pages * (PAGE_SIZE / KIB(1)));
+}
+
+static void write_meminfo(struct text **t)
+{
+    const struct page_totals *totals = page_totals();
+    struct segkmem_stat st;
+
+    segkmem_stat(&st);
+    print(t, "%-8s %10s\n", "what", "KiB");
+    meminfo_row(t, "total", totals->total_usable);
+    meminfo_row(t, "free", buddy_free_pages());
+    meminfo_row(t, "kernel", totals->total_kernel);
+    meminfo_row(t, "slab", st.stat_slab_pages + st.stat_hash_pages);
+    meminfo_row(t, "large", st.stat_large_pages);
+    meminfo_row(t, "user", frame_count());
+}
+
+/* The reason of a wait as one word. */
+static const char *one_word(const char *s, char *buf, size_t size)
+{
+    strlcpy(buf, s == NULL ? "-" : s, size);
+    for (char *c = buf; *c != '\0'; c++)
+        if (*c == ' ')
+            *c = '-';
+    return buf;
+}
+
+static void tasks_row(struct text **t, const struct task_stat *st)
+{
+    static const char *const states[] = {
+        [TASK_READY] = "ready",
+        [TASK_RUNNING] = "running",
+        [TASK_BLOCKED] = "blocked",
+        [TASK_ZOMBIE] = "zombie",
+    };
+    char wait[24];
+
+    print(t, "%5d %5d %5d %-7s %4u %-6s %8llu %-14s %s\n", (int)st->stat_pid,
+          (int)st->stat_parent, (int)st->stat_group, states[st->stat_state],
+          st->stat_priority, st->stat_user ? "user" : "kernel",
+          (unsigned long long)st->stat_ticks,
+          one_word(st->stat_waits_for, wait, sizeof(wait)), st->stat_name);
+}
+
+static void write_tasks(struct text **t)
+{
+    struct task_stat st[TASKS_BATCH];
+    pid_t last = -1;
+    size_t n;
+
+    print(t, "%5s %5s %5s %-7s %4s %-6s %8s %-14s %s\n", "pid", "ppid", "group",
+          "state", "prio", "kind", "ticks", "wait", "name");
+    while ((n = task_stats(last, st, ARRAY_SIZE(st))) > 0) {
+        for (size_t i = 0; i < n; i++)
+            tasks_row(t, &st[i]);
+        last = st[n - 1].stat_pid;
+    }
+}
+
+static void write_uptime(struct text **t)
+{
+    uint64_t ms = timer_ms();
+
+    print(t, "%llu.%02u\n", (unsigned long long)(ms / 1000),
+          (unsigned)(ms % 1000) / 10);
+}
+
+static void mounts_row(struct text **t, const struct fs *fs)
+{
+    char *path = kmem_alloc(PATH_MAX, KM_NOSLEEP);
+
+    if (path == NULL)
+        return;
+    if (fs->fs_covers == NULL)
+        strlcpy(path, "/", PATH_MAX);
+    else if (path_of(fs->fs_covers, path, PATH_MAX) < 0)
+        strlcpy(path, "?", PATH_MAX);
+    print(t, "%-8s %s\n", fs->fs_name, path);
+    kmem_free(path, PATH_MAX);
+}
+
+static void write_mounts(struct text **t)
+{
+    print(t, "%-8s %s\n", "fs", "on");
+    mounts_row(t, path_root()->inode_fs);
+    mounts_row(t, &proc_fs);
+}
+
+static const struct proc_file {
+    const char *proc_name;
+    void (*proc_write)(struct text **t);
+} files[] = {
+    {"kmastat", write_kmastat}, {"buddyinfo", write_buddyinfo},
+    {"meminfo", write_meminfo}, {"tasks", write_tasks},
+    {"mounts", write_mounts},   {"uptime", write_uptime},
+};
+
+/* ---- open files --------------------------------------------------------- */
+
+static ssize_t text_read(struct file *f, void *buf, size_t n)
+{
+    const struct text *t = f->file_data;
+    ssize_t done = 0;
+
+    inode_lock(f->file_inode);
+    if (f->file_offset < t->text_len) {
+        n = MIN(n, t->text_len - f->file_offset);
+        done = user_copy(buf, t->text + f->file_offset, n) == 0 ? (ssize_t)n
+                                                                : -EFAULT;
+    }
+    if (done > 0)
+        f->file_offset += (uint32_t)done;
+    inode_unlock(f->file_inode);
+    return done;
+}
+
+static void text_release(struct file *f)
+{
+    struct text *t = f->file_data;
+
+    kmem_free(t, t->text_size);
+}
+
+static void text_stat(struct file *f, struct stat *out)
+{
+    const struct text *t = f->file_data;
+
+    out->st_size = (uint32_t)t->text_len;
+}
+
+static int open_text(struct inode *inode, struct file *f)
+{
+    static const struct file_ops ops = {text_read, NULL, text_release,
+                                        text_stat};
+    struct text *t;
+
+    if (inode->inode_type == FILE_DIRECTORY)
+        return 0;
+    t = kmem_alloc(TEXT_FIRST, KM_NOSLEEP);
+    if (t == NULL)
+        return -ENOMEM;
+    t->text_size = TEXT_FIRST;
+    t->text_len = 0;
+    files[inode->inode_number - ROOT - 1].proc_write(&t);
+    if (t == NULL)
+        return -ENOMEM;
+    f->file_ops = &ops;
+    f->file_data = t;
+    return 0;
+}
+
+/* ---- the file system ---------------------------------------------------- */
+
+static int read_inode(struct inode *inode)
+{
+    bool root = inode->inode_number == ROOT;
+
+    inode->inode_type = root ? FILE_DIRECTORY : FILE_REGULAR;
+    inode->inode_nlink = root ? 2 : 1;
+    inode->inode_size = 0;
+    inode->inode_device = 0;
+    inode->inode_data = NULL;
+    return 0;
+}
+
+static int lookup(struct inode *dir, const char *name, uint32_t *ino)
+{
+    (void)dir;
+    for (uint32_t i = 0; i < ARRAY_SIZE(files); i++)
+        if (strcmp(files[i].proc_name, name) == 0) {
+            *ino = ROOT + 1 + i;
+            return 0;
+        }
+    return -ENOENT;
+}
+
+/* Puts the entry at position `at` into `d`, which has room for `n` bytes.
+ * Returns its length, 0 if it has no room or there is none. */
+static size_t put_entry(uint32_t at, struct dirent *d, size_t n)
+{
+    const char *name = at == 0 ? "." : at == 1 ? ".." : files[at - 2].proc_name;
+    size_t len = strlen(name);
+    size_t size = ROUND_UP(sizeof(*d) + len + 1, 4);
+
+    if (size > n)
+        return 0;
+    d->d_ino = at < 2 ? ROOT : ROOT + at - 1;
+    d->d_reclen = (uint16_t)size;
+    d->d_type = at < 2 ? FILE_DIRECTORY : FILE_REGULAR;
+    d->d_namlen = (uint8_t)len;
+    memcpy(d->d_name, name, len + 1);
+    return size;
+}
+
+/* The offset counts entries. */
+static ssize_t getdents(struct inode *dir, uint32_t *offset, void *buf,
+                        size_t n)
+{
+    const uint32_t entries = 2 + ARRAY_SIZE(files);
+    size_t done = 0;
+
+    (void)dir;
+    while (*offset < entries) {
+        size_t size =
+            put_entry(*offset, (void *)((char *)buf + done), n - done);
+
+        if (size == 0)
+            return done > 0 ? (ssize_t)done : -EINVAL;
+        done += size;
+        ++*offset;
+    }
+    return (ssize_t)done;
+}
+
+static const struct fs_ops proc_ops = {
+    .fs_read_inode = read_inode,
+    .fs_lookup = lookup,
+    .fs_getdents = getdents,
+    .fs_open = open_text,
+};
+
+struct fs proc_fs = {
+    .fs_ops = &proc_ops,
+    .fs_name = "proc",
+    .fs_root = ROOT,
+};

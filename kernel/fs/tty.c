@@ -1,0 +1,243 @@
+/*
+ * The console for programs: who has it, and reading and writing it.
+ *
+ * Who has the console changes in interrupts (Ctrl-\) and is therefore looked
+ * at with interrupts disabled; "look, then wait" is one step there, as in
+ * drivers/console.c. The line that is being typed is guarded by a mutex, which
+ * is never held while its owner waits for a key: several may wait, and each of
+ * them can be killed.
+ */
+#include "kernel/fs/tty.h"
+#include "drivers/console.h"
+#include "kernel/abi/errno.h"
+#include "kernel/vm/user.h"
+
+#define CTRL_C         0x03
+#define CTRL_BACKSLASH 0x1c
+#define WRITE_MAX      256u /* bytes that appear in one piece */
+
+static struct wait_queue input = WAIT_QUEUE_INIT(input, "console input");
+static struct wait_queue turn = WAIT_QUEUE_INIT(turn, "console");
+
+/* With interrupts disabled. */
+static bool programs;      /* the console is theirs, not the shell's */
+static struct task *shell; /* which waits until it is not */
+static pid_t foreground;   /* the group that ^C ends, or 0 */
+static bool interrupted;   /* ^C ended it: what was typed before is void */
+
+static struct mutex line_mutex;
+static struct tty_line line = {.tty_echo = console_echo};
+
+/* ---- waiting ------------------------------------------------------------ */
+
+static int block(struct wait_queue *q, bool interruptible)
+{
+    int result;
+
+    spin_lock(&sched_lock);
+    result = wait_queue_block(q, interruptible, 0);
+    spin_unlock(&sched_lock);
+    return result;
+}
+
+void tty_wait(void)
+{
+    block(&input, false);
+}
+
+void tty_wake(void)
+{
+    if (!list_empty(&input.wait_tasks))
+        wait_queue_wake(&input, UINT32_MAX);
+}
+
+/* Until there is a key for a program. 0 or -EINTR. */
+static int wait_for_key(void)
+{
+    uint32_t flags = irq_save();
+    int error = 0;
+
+    while (error == 0 && !(programs && console_key_pending()))
+        error = block(programs ? &input : &turn, true);
+    irq_restore(flags);
+    return error;
+}
+
+/* ---- reading and writing ------------------------------------------------ */
+
+static int program_key(void)
+{
+    uint32_t flags = irq_save();
+    int key = programs ? console_trykey() : KEY_NONE;
+
+    irq_restore(flags);
+    return key;
+}
+
+/* Takes in what has been typed, up to the end of a line. Mutex held. */
+static void gather(void)
+{
+    int key;
+
+    if (interrupted) {
+        interrupted = false;
+        tty_line_clear(&line);
+    }
+    while (!line.tty_done && (key = program_key()) != KEY_NONE) {
+        tty_line_key(&line, key);
+        if (line.tty_done && !line.tty_raw)
+            console_record(line.tty_text, line.tty_len);
+    }
+}
+
+static ssize_t tty_read(struct file *f, void *buf, size_t n)
+{
+    ssize_t result = 0;
+
+    (void)f;
+    while (n > 0) {
+        bool done;
+
+        mutex_lock(&line_mutex);
+        gather();
+        done = line.tty_done;
+        if (done)
+            result = tty_line_take(&line, buf, n);
+        mutex_unlock(&line_mutex);
+        if (done)
+            break;
+        result = wait_for_key();
+        if (result != 0)
+            break;
+    }
+    return result;
+}
+
+/* As soon as the console is a program's. 0, or -EINTR: the caller has been
+ * killed, and has said enough. */
+static int show(const char *text, size_t n)
+{
+    uint32_t flags = irq_save();
+    int error = 0;
+
+    while (error == 0 && !programs)
+        error = block(&turn, true);
+    if (task_self()->task_attention & ATTENTION_KILLED)
+        error = -EINTR;
+    if (error == 0)
+        console_write(text, n);
+    irq_restore(flags);
+    return error;
+}
+
+static ssize_t tty_write(struct file *f, const void *buf, size_t n)
+{
+    char text[WRITE_MAX];
+    size_t done = 0;
+
+    (void)f;
+    while (done < n) {
+        size_t chunk = MIN(n - done, sizeof(text));
+        int error = user_copy(text, (const uint8_t *)buf + done, chunk);
+
+        if (error == 0)
+            error = show(text, chunk);
+        if (error != 0)
+            return done > 0 ? (ssize_t)done : error;
+        done += chunk;
+    }
+    return (ssize_t)done;
+}
+
+const struct file_ops tty_ops = {tty_read, tty_write, NULL, NULL};
+
+/* ---- modes -------------------------------------------------------------- */
+
+int tty_set_mode(int mode)
+{
+    int before;
+
+    if (mode != TTY_COOKED && mode != TTY_RAW)
+        return -EINVAL;
+    mutex_lock(&line_mutex);
+    before = line.tty_raw ? TTY_RAW : TTY_COOKED;
+    tty_line_clear(&line);
+    line.tty_raw = mode == TTY_RAW;
+    mutex_unlock(&line_mutex);
+    return before;
+}
+
+int tty_set_group(pid_t group)
+{
+    if (group < 0)
+        return -EINVAL;
+    if (group > 0 && task_kill(-group, 0) == -ESRCH)
+        return -ESRCH;
+    foreground = group;
+    return 0;
+}
+
+/* ---- whose it is -------------------------------------------------------- */
+
+/* sched_lock held. */
+static bool runs(pid_t pid)
+{
+    const struct task *t = task_find(pid);
+
+    return t != NULL && t->task_state != TASK_ZOMBIE;
+}
+
+int tty_continue(pid_t pid, int *status)
+{
+    pid_t ended;
+
+    spin_lock(&sched_lock);
+    shell = task_self();
+    programs = true;
+    wait_queue_wake_locked(&turn, UINT32_MAX);
+    while (programs && runs(pid))
+        wait_queue_block(&shell->task_exited, false, 0);
+    programs = false;
+    spin_unlock(&sched_lock);
+    ended = task_wait(pid, status, WNOHANG);
+    if (ended == 0)
+        return -EINTR;
+    return ended < 0 ? ended : 0;
+}
+
+int tty_foreground(pid_t pid, int *status)
+{
+    tty_set_mode(TTY_COOKED);
+    foreground = pid;
+    return tty_continue(pid, status);
+}
+
+/* Gives the console back to the shell, which hears of it where it waits for
+ * its child. */
+static void stop(void)
+{
+    spin_lock(&sched_lock);
+    programs = false;
+    wait_queue_wake_locked(&shell->task_exited, UINT32_MAX);
+    spin_unlock(&sched_lock);
+}
+
+bool tty_attention(int key)
+{
+    if (!programs)
+        return false;
+    if (key == CTRL_BACKSLASH) {
+        stop();
+        return true;
+    }
+    if (key != CTRL_C || foreground == 0 || task_kill(-foreground, SIGINT) != 0)
+        return false;
+    interrupted = true;
+    console_write("^C\n", 3);
+    return true;
+}
+
+void tty_init(void)
+{
+    mutex_init(&line_mutex, "console line", MUTEX_RANK_CONSOLE);
+}

@@ -1,0 +1,119 @@
+/*
+ * What is typed at the console, on its way to a program: lines, or keys.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/fs/tty.h"
+#include "drivers/console.h"
+#include "kernel/vm/user.h"
+
+#define CTRL(c) ((c)&0x1f)
+
+/* ---- editing ------------------------------------------------------------ */
+
+void tty_line_clear(struct tty_line *l)
+{
+    if (!l->tty_done)
+        l->tty_len = 0;
+}
+
+/* Every character takes one column, tabs too, so that each can be wiped out. */
+static void append(struct tty_line *l, char c)
+{
+    if (l->tty_len == TTY_LINE_MAX - 1) {
+        l->tty_echo("\a", 1);
+        return;
+    }
+    l->tty_text[l->tty_len++] = c;
+    l->tty_echo(c == '\t' ? " " : &c, 1);
+}
+
+static void erase(struct tty_line *l, uint32_t to)
+{
+    for (; l->tty_len > to; l->tty_len--)
+        l->tty_echo("\b \b", 3);
+}
+
+static uint32_t word_start(const struct tty_line *l)
+{
+    uint32_t at = l->tty_len;
+
+    while (at > 0 && l->tty_text[at - 1] == ' ')
+        at--;
+    while (at > 0 && l->tty_text[at - 1] != ' ')
+        at--;
+    return at;
+}
+
+static void finish(struct tty_line *l)
+{
+    l->tty_text[l->tty_len++] = '\n';
+    l->tty_echo("\n", 1);
+    l->tty_done = true;
+}
+
+static void cooked_key(struct tty_line *l, int key)
+{
+    if (key == '\n')
+        finish(l);
+    else if (key == CTRL('D'))
+        l->tty_done = true;
+    else if (key == '\b' && l->tty_len > 0)
+        erase(l, l->tty_len - 1);
+    else if (key == CTRL('U'))
+        erase(l, 0);
+    else if (key == CTRL('W'))
+        erase(l, word_start(l));
+    else if (key == CTRL('C')) {
+        l->tty_echo("^C\n", 3);
+        l->tty_len = 0;
+    } else if (key == '\t' || (key >= ' ' && key <= 0xff && key != 0x7f))
+        append(l, (char)key);
+}
+
+/* ---- keys as they come -------------------------------------------------- */
+
+/* The character that stands for a key, or 0. */
+static char raw_character(int key)
+{
+    static const char beyond[] = {
+        [KEY_UP - KEY_UP] = CTRL('P'),    [KEY_DOWN - KEY_UP] = CTRL('N'),
+        [KEY_LEFT - KEY_UP] = CTRL('B'),  [KEY_RIGHT - KEY_UP] = CTRL('F'),
+        [KEY_HOME - KEY_UP] = CTRL('A'),  [KEY_END - KEY_UP] = CTRL('E'),
+        [KEY_DELETE - KEY_UP] = CTRL('D')};
+
+    if (key < KEY_UP)
+        return (char)key;
+    return key <= KEY_DELETE ? beyond[key - KEY_UP] : 0;
+}
+
+static void raw_key(struct tty_line *l, int key)
+{
+    char c = raw_character(key);
+
+    if (c == 0)
+        return;
+    l->tty_text[l->tty_len++] = c;
+    l->tty_done = true;
+}
+
+void tty_line_key(struct tty_line *l, int key)
+{
+    if (l->tty_raw)
+        raw_key(l, key);
+    else
+        cooked_key(l, key);
+}
+
+ssize_t tty_line_take(struct tty_line *l, void *buf, size_t n)
+{
+    n = MIN(n, l->tty_len - l->tty_taken);
+    if (user_copy(buf, l->tty_text + l->tty_taken, n) != 0)
+        return -EFAULT;
+    l->tty_taken += n;
+    if (l->tty_taken == l->tty_len) {
+        l->tty_len = 0;
+        l->tty_taken = 0;
+        l->tty_done = false;
+    }
+    return (ssize_t)n;
+}

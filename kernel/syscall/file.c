@@ -1,0 +1,215 @@
+/*
+ * System calls on handles: open files, pipes, the console.
+ *
+ * A handle that is given is looked up first, then numbers are checked, then
+ * pointers; the object that a handle refers to is borrowed for the length of
+ * the call, since nobody but the caller closes it.
+ */
+#include "kernel/fs/file.h"
+#include "kernel/fs/tty.h"
+#include "kernel/syscall/path.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/task/handle.h"
+
+static inline struct handle_table *handles(void)
+{
+    return task_self()->task_handles;
+}
+
+/* The open file behind a handle, or NULL. */
+static inline struct file *file_at(uint32_t h)
+{
+    return (struct file *)handle_object(handles(), (int)h, &file_type);
+}
+
+/* ---- bytes -------------------------------------------------------------- */
+
+int32_t sys_read(uint32_t a, uint32_t b, uint32_t c)
+{
+    struct file *f = file_at(a);
+
+    if (f == NULL)
+        return -EBADF;
+    if (c > INT32_MAX)
+        return -EINVAL;
+    if (!user_range((void __user *)b, c))
+        return -EFAULT;
+    return file_read(f, (void *)b, c);
+}
+
+int32_t sys_write(uint32_t a, uint32_t b, uint32_t c)
+{
+    struct file *f = file_at(a);
+
+    if (f == NULL)
+        return -EBADF;
+    if (c > INT32_MAX)
+        return -EINVAL;
+    if (!user_range((const void __user *)b, c))
+        return -EFAULT;
+    return file_write(f, (const void *)b, c);
+}
+
+int32_t sys_lseek(uint32_t a, uint32_t b, uint32_t c)
+{
+    struct file *f = file_at(a);
+
+    return f == NULL ? -EBADF : file_seek(f, (off_t)b, (int)c);
+}
+
+int32_t sys_ftruncate(uint32_t a, uint32_t b, uint32_t c)
+{
+    struct file *f = file_at(a);
+
+    (void)c;
+    return f == NULL ? -EBADF : file_truncate(f, b);
+}
+
+int32_t sys_getdents(uint32_t a, uint32_t b, uint32_t c)
+{
+    struct file *f = file_at(a);
+
+    if (f == NULL)
+        return -EBADF;
+    if (c > INT32_MAX)
+        return -EINVAL;
+    if (!user_range((void __user *)b, c))
+        return -EFAULT;
+    return file_getdents(f, (void *)b, c);
+}
+
+/* Of a port there is no more to say than that it is one. */
+int32_t sys_fstat(uint32_t a, uint32_t b, uint32_t c)
+{
+    struct object *o = handle_object(handles(), (int)a, NULL);
+    struct stat st = {.st_type = FILE_PORT};
+
+    (void)c;
+    if (o == NULL)
+        return -EBADF;
+    if (o->object_type == &file_type)
+        file_stat((struct file *)o, &st);
+    return copy_to_user((void __user *)b, &st, sizeof(st));
+}
+
+/* ---- handles ------------------------------------------------------------ */
+
+int32_t sys_open(uint32_t a, uint32_t b, uint32_t c)
+{
+    struct file *f;
+    char *path;
+    int error = handle_reserve(handles(), 1);
+
+    (void)c;
+    if (error != 0)
+        return error;
+    error = path_in(a, &path);
+    if (error != 0)
+        return error;
+    error = file_open(path, task_self()->task_cwd, b, &f);
+    path_out(path);
+    if (error != 0)
+        return error;
+    return handle_install(handles(), 0, &f->file_object,
+                          b & O_CLOEXEC ? HANDLE_CLOEXEC : 0);
+}
+
+int32_t sys_close(uint32_t a, uint32_t b, uint32_t c)
+{
+    (void)b;
+    (void)c;
+    return handle_close(handles(), (int)a);
+}
+
+/* The second handle survives exec even if the first does not. */
+int32_t sys_dup(uint32_t a, uint32_t b, uint32_t c)
+{
+    const struct handle *slot = handle_slot(handles(), (int)a);
+    struct object *o;
+    int h;
+
+    (void)b;
+    (void)c;
+    if (slot == NULL)
+        return -EBADF;
+    o = object_get(slot->handle_object);
+    h = handle_install(handles(), 0, o, slot->handle_flags & ~HANDLE_CLOEXEC);
+    if (h < 0)
+        object_put(o);
+    return h;
+}
+
+int32_t sys_dup2(uint32_t a, uint32_t b, uint32_t c)
+{
+    const struct handle *slot = handle_slot(handles(), (int)a);
+    struct object *o;
+    int error;
+
+    (void)c;
+    if (slot == NULL)
+        return -EBADF;
+    if (a == b)
+        return (int32_t)b;
+    o = object_get(slot->handle_object);
+    error = handle_install_at(handles(), (int)b, o,
+                              slot->handle_flags & ~HANDLE_CLOEXEC);
+    if (error != 0) {
+        object_put(o);
+        return error;
+    }
+    return (int32_t)b;
+}
+
+int32_t sys_pipe(uint32_t a, uint32_t b, uint32_t c)
+{
+    struct handle_table *t = handles();
+    struct file *read_end, *write_end;
+    int32_t fd[2];
+    int error;
+
+    (void)b;
+    (void)c;
+    if (!user_range((void __user *)a, sizeof(fd)))
+        return -EFAULT;
+    error = handle_reserve(t, 2);
+    if (error == 0)
+        error = pipe_create(&read_end, &write_end);
+    if (error != 0)
+        return error;
+    fd[0] = handle_install(t, 0, &read_end->file_object, 0);
+    fd[1] = handle_install(t, 0, &write_end->file_object, 0);
+    error = user_copy((void *)a, fd, sizeof(fd));
+    if (unlikely(error != 0)) {
+        handle_close(t, fd[0]);
+        handle_close(t, fd[1]);
+    }
+    return error;
+}
+
+/* ---- the console -------------------------------------------------------- */
+
+/* 0, or why the handle is not the console's. */
+static int check_console(uint32_t h)
+{
+    const struct file *f = file_at(h);
+
+    if (f == NULL)
+        return -EBADF;
+    return tty_is(f) ? 0 : -ENOTTY;
+}
+
+int32_t sys_ttymode(uint32_t a, uint32_t b, uint32_t c)
+{
+    int error = check_console(a);
+
+    (void)c;
+    return error != 0 ? error : tty_set_mode((int)b);
+}
+
+int32_t sys_tcsetpgrp(uint32_t a, uint32_t b, uint32_t c)
+{
+    int error = check_console(a);
+
+    (void)c;
+    return error != 0 ? error : tty_set_group((pid_t)b);
+}
