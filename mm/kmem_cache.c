@@ -8,6 +8,7 @@
  * slow paths are called last, as jumps, so that the hot path needs no frame.
  */
 #include "kernel/lib/string.h"
+#include "mm/kmem_fail.h"
 #include "mm/kmem_impl.h"
 #include "mm/kmem_stat.h"
 
@@ -137,19 +138,25 @@ static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
     return buf;
 }
 
-/* Large objects, and in time the debugging modes. Lock held. */
+/* Large objects, and the debugging modes. Lock held. */
 static __attribute__((noinline)) void *alloc_flagged(struct kmem_cache *cp,
                                                      int flags)
 {
     struct kmem_slab *sp = cp->cache_freelist;
     struct kmem_bufctl *bcp = sp->slab_head;
 
+    if (unlikely(cp->cache_flags & KMF_FAIL) && kmem_fail_alloc(flags)) {
+        cp->cache_fails++;
+        mm_unlock(&cp->cache_lock);
+        return NULL;
+    }
     if (unlikely(bcp == NULL))
         return alloc_grow(cp, flags);
     kmem_slab_take(cp, sp, bcp);
-    hash_enter(cp, bcp);
+    if (likely(cp->cache_flags & KMF_HASH))
+        hash_enter(cp, bcp);
     mm_unlock(&cp->cache_lock);
-    return bcp->bufctl_addr;
+    return kmem_bufctl_buf(cp, bcp);
 }
 
 /* The hash table does not know the address: section 6.2. Lock held. (noipa: GCC
@@ -170,6 +177,11 @@ static __attribute__((noinline)) void free_flagged(struct kmem_cache *cp,
     struct kmem_bufctl **link = kmem_hash_bucket(cp, buf);
     struct kmem_bufctl *bcp;
 
+    if (unlikely((cp->cache_flags & (KMF_HASH | KMF_DESTROYED)) == 0)) {
+        bcp = (struct kmem_bufctl *)((char *)buf + cp->cache_bufctl);
+        kmem_slab_give(cp, kmem_slab_of(buf), bcp, false);
+        return;
+    }
     for (; (bcp = *link) != NULL; link = &bcp->bufctl_next) {
         if (likely(bcp->bufctl_addr == buf)) {
             *link = bcp->bufctl_next;
@@ -320,38 +332,6 @@ struct kmem_cache *kmem_cache_create(const char *name, size_t size,
 
 /* ---- destruction -------------------------------------------------------- */
 
-/* Names the objects of one slab that are still out, `left` at most. */
-static void print_live(const struct kmem_slab *sp, size_t *left)
-{
-    uint8_t map[PAGE_SIZE / KMEM_ALIGN_MIN / 8] = {0};
-    size_t bits = MIN((size_t)sp->slab_chunks, sizeof(map) * 8);
-
-    kmem_slab_bitmap(sp, map, bits);
-    for (size_t i = 0; i < bits && *left != 0; i++) {
-        if ((map[i / 8] >> (i % 8) & 1) != 0) {
-            mm_print("  still out: %p\n", kmem_slab_chunk(sp, i));
-            (*left)--;
-        }
-    }
-}
-
-static void refuse_busy(struct kmem_cache *cp)
-{
-    uint32_t out = kmem_inuse(cp);
-    size_t left = 8;
-
-    mm_print("kmem_cache_destroy: %s: refused, %u object%s still out\n",
-             cp->cache_name, (unsigned)out, out == 1 ? " is" : "s are");
-    mm_lock(&cp->cache_lock);
-    for (struct kmem_slab *sp = kmem_slab_next(&cp->cache_null);
-         sp != &cp->cache_null && left != 0; sp = kmem_slab_next(sp))
-        if (sp->slab_refcnt != 0)
-            print_live(sp, &left);
-    mm_unlock(&cp->cache_lock);
-    if (out > 8)
-        mm_print("  and %u more\n", (unsigned)out - 8);
-}
-
 /* Whether `cp` is on the list of caches: a handle is not to be trusted. */
 static bool is_cache(const struct kmem_cache *cp)
 {
@@ -406,7 +386,7 @@ static int destroy_error(struct kmem_cache *cp)
     }
     error = retire(cp);
     if (error == -KMEM_EBUSY)
-        refuse_busy(cp);
+        kmem_report_live(cp);
     else if (error != 0)
         mm_print("kmem_cache_destroy: %s: not while a reap runs\n",
                  cp->cache_name);

@@ -55,6 +55,7 @@
  */
 #define KMF_HASH      1u /* large objects: off-slab data and a hash table */
 #define KMF_DESTROYED 2u /* the handle is dead: any use is an error */
+#define KMF_FAIL      4u /* an allocation is to fail: mm/kmem_fail.h */
 #define KMF_SLOW      0xffffu
 
 /* A buffer's control block. A small buffer has only the first word of it,

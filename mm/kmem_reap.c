@@ -122,13 +122,7 @@ size_t kmem_reap(enum kmem_reap_mode mode)
     return pages;
 }
 
-static size_t no_reclaim(size_t most)
-{
-    (void)most;
-    return 0;
-}
-
-static size_t (*reclaim)(size_t most) = no_reclaim;
+static size_t (*reclaim)(size_t most);
 
 void kmem_set_reclaim(size_t (*fn)(size_t most))
 {
@@ -144,7 +138,7 @@ static size_t pressure(void)
     size_t objects;
 
     do {
-        objects = reclaim(KMEM_RECLAIM_STEP);
+        objects = reclaim == NULL ? 0 : reclaim(KMEM_RECLAIM_STEP);
         pages = kmem_reap(KMEM_REAP_WS);
         if (pages == 0 && kmem_ws_interval != KMEM_WS_INFINITE)
             pages = kmem_reap(KMEM_REAP_ALL);

@@ -253,3 +253,41 @@ struct kmem_cache *kmem_whose(const void *addr, struct kmem_slab_stat *slab,
     mm_unlock(&cp->cache_lock);
     return sp == NULL ? NULL : cp;
 }
+
+bool kmem_bufctl_plausible(const struct kmem_cache *cp,
+                           const struct kmem_bufctl *bcp)
+{
+    const struct page *p;
+
+    if ((cp->cache_flags & KMF_HASH) == 0)
+        return true;
+    p = virt_to_page(bcp);
+    return p != NULL && ((uintptr_t)bcp & (sizeof(void *) - 1)) == 0 &&
+           p->page_state == PAGE_SLAB && p->page_owner == kmem_bufctl_cache;
+}
+
+bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits)
+{
+    const struct kmem_cache *cp = sp->slab_cache;
+    const struct kmem_bufctl *bcp = sp->slab_head;
+    const char *first = kmem_slab_chunk(sp, 0);
+    size_t left = sp->slab_chunks - sp->slab_refcnt;
+
+    memset(map, 0xff, (bits + 7) / 8);
+    for (; bcp != NULL; bcp = bcp->bufctl_next) {
+        size_t i;
+
+        if (left-- == 0 || !kmem_bufctl_plausible(cp, bcp))
+            return false;
+        i = (size_t)((char *)kmem_bufctl_buf(cp, bcp) - first);
+        if (i % cp->cache_chunk != 0 || i / cp->cache_chunk >= sp->slab_chunks)
+            return false;
+        i /= cp->cache_chunk;
+        if (i >= bits)
+            continue;
+        if ((map[i / 8] >> (i % 8) & 1) == 0)
+            return false;
+        map[i / 8] &= (uint8_t) ~(1u << (i % 8));
+    }
+    return left == 0;
+}

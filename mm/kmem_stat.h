@@ -128,3 +128,6 @@ struct kmem_cache *kmem_whose(const void *addr, struct kmem_slab_stat *slab,
 
 /* The size class that kmem_alloc(size) uses, or NULL above the last. */
 struct kmem_cache *kmem_size_class(size_t size);
+
+/* Prints a refusal to destroy a cache, and the first objects still out. */
+void kmem_report_live(struct kmem_cache *cp);

@@ -8,6 +8,7 @@
  */
 #include "mm/segkmem.h"
 #include "mm/buddy.h"
+#include "mm/kmem_fail.h"
 
 static struct {
     mm_lock_t lock;
@@ -19,7 +20,9 @@ static struct {
 
 void *kmem_getpages(size_t pages, enum page_state use, void *owner)
 {
-    struct page *p = pages == 1 ? buddy_alloc(0) : buddy_alloc_run(pages);
+    struct page *p = kmem_fail_page() ? NULL
+                     : pages == 1     ? buddy_alloc(0)
+                                      : buddy_alloc_run(pages);
 
     mm_lock(&segkmem.lock);
     if (unlikely(p == NULL)) {

@@ -56,7 +56,7 @@ FLOORS = {
 }
 # Files of mm/ that look at the allocator but are no part of it.
 OBSERVERS = ("mm/kmem_debug", "mm/kmem_log", "mm/kmem_leak", "mm/kmem_report",
-             "mm/kmem_stat", "mm/kmem_verify", "mm/buddy_verify",
+             "mm/kmem_fail", "mm/kmem_stat", "mm/kmem_verify", "mm/buddy_verify",
              "mm/page_stat")
 
 findings = []

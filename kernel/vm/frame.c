@@ -3,12 +3,13 @@
  */
 #include "kernel/vm/frame.h"
 #include "mm/buddy.h"
+#include "mm/kmem_fail.h"
 
 static size_t frames_out;
 
 struct page *frame_alloc(void)
 {
-    struct page *p = buddy_alloc(0);
+    struct page *p = kmem_fail_page() ? NULL : buddy_alloc(0);
 
     if (p == NULL)
         return NULL;
