@@ -30,8 +30,7 @@ void hash_init(struct hash *h)
 
 static struct hash_link **bucket_at(const struct hash *h, uint32_t i)
 {
-    return &h->hash_segment[i / HASH_SEGMENT_BUCKETS]
-                           [i % HASH_SEGMENT_BUCKETS];
+    return &h->hash_segment[i / HASH_SEGMENT_BUCKETS][i % HASH_SEGMENT_BUCKETS];
 }
 
 /* Whether there is memory for one bucket more. */

@@ -47,8 +47,7 @@ static inline struct hash_link **hash_bucket(const struct hash *h,
 
     if (i >= h->hash_buckets)
         i &= h->hash_mask >> 1;
-    return &h->hash_segment[i / HASH_SEGMENT_BUCKETS]
-                           [i % HASH_SEGMENT_BUCKETS];
+    return &h->hash_segment[i / HASH_SEGMENT_BUCKETS][i % HASH_SEGMENT_BUCKETS];
 }
 
 /* Puts in an entry whose link_hash is set. Lock held. */

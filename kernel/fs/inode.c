@@ -43,8 +43,8 @@ void inode_init(void)
 {
     hash_cache_init();
     hash_init(&inode_table);
-    inode_cache = kmem_cache_create("inode", sizeof(struct inode), 0,
-                                    inode_ctor, NULL);
+    inode_cache =
+        kmem_cache_create("inode", sizeof(struct inode), 0, inode_ctor, NULL);
 }
 
 struct inode *inode_blank(void)

@@ -238,8 +238,8 @@ int fs_create_file(const char *path, struct inode *cwd, uint32_t flags,
 
 /* ---- mounting (kernel/fs/fs.c) ------------------------------------------ */
 
-/* Covers the directory `dir` (a reference is taken; NULL: makes it the root of
- * all) by a file system, which gets its fs_id here. -EBUSY, -ENOTDIR. */
+/* Covers the directory `dir` (a reference is taken) by a file system, which
+ * gets its fs_id here. -EBUSY, -ENOTDIR, -ENOENT (it has been removed). */
 int fs_mount(struct fs *fs, struct inode *dir);
 
 /* Uncovers the directory again. -EBUSY if an inode of `fs` is in use, or one

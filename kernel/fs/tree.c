@@ -380,9 +380,8 @@ static int commit_rename(const struct rename *m)
         inode_lock(m->inode);
     if (m->target != NULL)
         inode_lock(m->target);
-    r = m->from.dir->inode_fs->fs_ops->fs_rename(m->from.dir, m->from.name,
-                                                 m->to.dir, m->to.name,
-                                                 m->inode, m->target);
+    r = m->from.dir->inode_fs->fs_ops->fs_rename(
+        m->from.dir, m->from.name, m->to.dir, m->to.name, m->inode, m->target);
     if (m->target != NULL)
         inode_unlock(m->target);
     if (dir)

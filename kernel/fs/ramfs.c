@@ -1,0 +1,524 @@
+/*
+ * The RAM file system (kernel/fs/ramfs.h): nodes, directories, and what the
+ * inode layer asks of it. File contents are in ramfs_file.c.
+ *
+ * Entries of all directories are in one hash table, so that a lookup takes the
+ * same time in a directory of ten and of ten thousand, and besides in a list
+ * per directory in the order of their cookies, which only ever grow: the
+ * position of a getdents stays good whatever is removed. An operation on a
+ * directory holds its inode's mutex; ramfs_lock is for the table, which
+ * directories share.
+ */
+#include "kernel/fs/ramfs.h"
+#include "kernel/abi/errno.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/vm/user.h"
+#include "kernel/x86/paging.h"
+#include "mm/kmem.h"
+
+#define RAMFS_LOCK_RANK 6
+#define NUMBER_SHIFT    3 /* objects are aligned to 8 bytes */
+#define FIRST_COOKIE    2 /* "." is 0 and ".." is 1 */
+
+struct spinlock ramfs_lock = SPINLOCK_INIT("ramfs", RAMFS_LOCK_RANK);
+static struct hash entries;
+static struct kmem_cache *node_cache;
+static struct kmem_cache *entry_cache;
+
+/* ---- nodes -------------------------------------------------------------- */
+
+static uint32_t number_of(const struct ramfs_node *node)
+{
+    return ((uintptr_t)node - KERNEL_BASE) >> NUMBER_SHIFT;
+}
+
+/* NULL if there is no memory. Without links yet. */
+static struct ramfs_node *node_create(enum file_type type, uint32_t device)
+{
+    struct ramfs_node *node = kmem_cache_alloc(node_cache, KM_NOSLEEP);
+
+    if (node == NULL)
+        return NULL;
+    *node = (struct ramfs_node){.node_type = (uint8_t)type};
+    if (type == FILE_DIRECTORY) {
+        list_init(&node->dir_entries);
+        node->dir_cookie = FIRST_COOKIE;
+    } else if (type == FILE_DEVICE) {
+        node->node_device = device;
+    }
+    return node;
+}
+
+static bool is_dir(const struct ramfs_node *node)
+{
+    return node->node_type == FILE_DIRECTORY;
+}
+
+/* ---- entries ------------------------------------------------------------ */
+
+/* FNV-1a over the name, begun with the directory; the low bits get the high
+ * ones mixed in, since they choose the bucket. */
+static uint32_t hash_of(const struct ramfs_node *dir, const char *name,
+                        size_t n)
+{
+    uint32_t hash = (uintptr_t)dir * 0x9e3779b1u;
+
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ (uint8_t)name[i]) * 0x01000193u;
+    return hash ^ hash >> 15;
+}
+
+static bool matches(const struct ramfs_entry *e, uint32_t hash,
+                    const struct ramfs_node *dir, const char *name, size_t n)
+{
+    return e->entry_hash_link.link_hash == hash && e->entry_dir == dir &&
+           memcmp(e->entry_name, name, n) == 0 && e->entry_name[n] == '\0';
+}
+
+static struct ramfs_entry *find(const struct ramfs_node *dir, const char *name,
+                                size_t n)
+{
+    uint32_t hash = hash_of(dir, name, n);
+    struct ramfs_entry *e = NULL;
+    struct hash_link *l;
+
+    spin_lock(&ramfs_lock);
+    for (l = *hash_bucket(&entries, hash); l != NULL; l = l->link_next) {
+        e = container_of(l, struct ramfs_entry, entry_hash_link);
+        if (matches(e, hash, dir, name, n))
+            break;
+    }
+    spin_unlock(&ramfs_lock);
+    return l == NULL ? NULL : e;
+}
+
+struct ramfs_node *ramfs_find(const struct ramfs_node *dir, const char *name,
+                              size_t n)
+{
+    const struct ramfs_entry *e = find(dir, name, n);
+
+    return e == NULL ? NULL : e->entry_node;
+}
+
+/* An entry for `node`, in no directory yet. NULL if there is no memory. */
+static struct ramfs_entry *entry_create(struct ramfs_node *node)
+{
+    struct ramfs_entry *e = kmem_cache_alloc(entry_cache, KM_NOSLEEP);
+
+    if (e != NULL)
+        e->entry_node = node;
+    return e;
+}
+
+/* Puts an entry into a directory under a name, which counts as a link. Lock
+ * held. A directory has two links from the start, and is one to its parent. */
+static void enter(struct ramfs_entry *e, struct ramfs_node *dir,
+                  const char *name, size_t n)
+{
+    struct ramfs_node *node = e->entry_node;
+
+    memcpy(e->entry_name, name, n);
+    e->entry_name[n] = '\0';
+    e->entry_dir = dir;
+    e->entry_cookie = dir->dir_cookie++;
+    e->entry_hash_link.link_hash = hash_of(dir, name, n);
+    hash_insert(&entries, &e->entry_hash_link);
+    list_insert_before(&dir->dir_entries, &e->entry_link);
+    node->node_nlink++;
+    if (is_dir(node)) {
+        node->node_nlink++;
+        node->dir_parent = dir;
+        node->dir_entry = e;
+        dir->node_nlink++;
+    }
+}
+
+/* Takes it out again. Lock held. */
+static void leave(struct ramfs_entry *e)
+{
+    struct ramfs_node *node = e->entry_node;
+
+    hash_remove(&entries, &e->entry_hash_link);
+    list_remove(&e->entry_link);
+    node->node_nlink--;
+    if (is_dir(node)) {
+        node->node_nlink--;
+        e->entry_dir->node_nlink--;
+    }
+}
+
+/* 0, or why a directory can take no entry more. */
+static int check_room(const struct ramfs_node *dir)
+{
+    if (dir->node_nlink == 0)
+        return -ENOENT;
+    return dir->dir_cookie == UINT32_MAX ? -ENOSPC : 0;
+}
+
+/* A new entry for a node. */
+static int add_entry(struct ramfs_node *dir, const char *name, size_t n,
+                     struct ramfs_node *node)
+{
+    struct ramfs_entry *e;
+    int r = check_room(dir);
+
+    if (r < 0)
+        return r;
+    e = entry_create(node);
+    if (e == NULL)
+        return -ENOMEM;
+    spin_lock(&ramfs_lock);
+    enter(e, dir, name, n);
+    spin_unlock(&ramfs_lock);
+    hash_extend(&entries, &ramfs_lock);
+    return 0;
+}
+
+static void remove_entry(struct ramfs_entry *e)
+{
+    spin_lock(&ramfs_lock);
+    leave(e);
+    spin_unlock(&ramfs_lock);
+    hash_trim(&entries, &ramfs_lock);
+    kmem_cache_free(entry_cache, e);
+}
+
+int ramfs_add(struct ramfs_node *dir, const char *name, size_t n,
+              enum file_type type, uint32_t device, struct ramfs_node **out)
+{
+    struct ramfs_node *node = node_create(type, device);
+    int r;
+
+    if (node == NULL)
+        return -ENOMEM;
+    r = add_entry(dir, name, n, node);
+    if (r < 0)
+        kmem_cache_free(node_cache, node);
+    else
+        *out = node;
+    return r;
+}
+
+/* ---- operations --------------------------------------------------------- */
+
+/* After a change of links: what the inode says of them. */
+static void sync_links(struct inode *inode)
+{
+    inode->inode_nlink = ramfs_node_of(inode)->node_nlink;
+}
+
+static int ramfs_read_inode(struct inode *inode)
+{
+    struct ramfs_node *node =
+        (struct ramfs_node *)(KERNEL_BASE +
+                              (inode->inode_number << NUMBER_SHIFT));
+
+    inode->inode_data = node;
+    inode->inode_type = node->node_type;
+    inode->inode_size = node->node_size;
+    inode->inode_nlink = node->node_nlink;
+    inode->inode_device =
+        node->node_type == FILE_DEVICE ? node->node_device : 0;
+    return 0;
+}
+
+static int ramfs_lookup(struct inode *dir, const char *name, uint32_t *ino)
+{
+    const struct ramfs_node *node = ramfs_node_of(dir);
+
+    if (node->node_nlink == 0)
+        return -ENOENT;
+    node = strcmp(name, "..") == 0 ? node->dir_parent
+                                   : ramfs_find(node, name, strlen(name));
+    if (node == NULL)
+        return -ENOENT;
+    *ino = number_of(node);
+    return 0;
+}
+
+static int ramfs_name(struct inode *inode, char *name)
+{
+    strlcpy(name, ramfs_node_of(inode)->dir_entry->entry_name, NAME_MAX + 1);
+    return 0;
+}
+
+static int ramfs_create(struct inode *dir, const char *name,
+                        enum file_type type, uint32_t device, uint32_t *ino)
+{
+    struct ramfs_node *node;
+    int r =
+        ramfs_add(ramfs_node_of(dir), name, strlen(name), type, device, &node);
+
+    if (r < 0)
+        return r;
+    sync_links(dir);
+    *ino = number_of(node);
+    return 0;
+}
+
+static int ramfs_link(struct inode *dir, const char *name, struct inode *inode)
+{
+    int r =
+        add_entry(ramfs_node_of(dir), name, strlen(name), ramfs_node_of(inode));
+
+    sync_links(inode);
+    return r;
+}
+
+static int ramfs_unlink(struct inode *dir, const char *name,
+                        struct inode *inode)
+{
+    remove_entry(find(ramfs_node_of(dir), name, strlen(name)));
+    sync_links(inode);
+    return 0;
+}
+
+static int ramfs_rmdir(struct inode *dir, const char *name, struct inode *inode)
+{
+    if (!list_empty(&ramfs_node_of(inode)->dir_entries))
+        return -ENOTEMPTY;
+    remove_entry(find(ramfs_node_of(dir), name, strlen(name)));
+    sync_links(inode);
+    sync_links(dir);
+    return 0;
+}
+
+/* Nothing is allocated: the entry itself moves. */
+static int ramfs_rename(struct inode *from_dir, const char *from,
+                        struct inode *to_dir, const char *to,
+                        struct inode *inode, struct inode *target)
+{
+    struct ramfs_node *dir = ramfs_node_of(to_dir);
+    struct ramfs_entry *e = find(ramfs_node_of(from_dir), from, strlen(from));
+    int r = check_room(dir);
+
+    (void)inode;
+    if (r < 0)
+        return r;
+    if (target != NULL && target->inode_type == FILE_DIRECTORY &&
+        !list_empty(&ramfs_node_of(target)->dir_entries))
+        return -ENOTEMPTY;
+    /* Point of no return. */
+    if (target != NULL) {
+        remove_entry(find(dir, to, strlen(to)));
+        sync_links(target);
+    }
+    spin_lock(&ramfs_lock);
+    leave(e);
+    enter(e, dir, to, strlen(to));
+    spin_unlock(&ramfs_lock);
+    sync_links(from_dir);
+    sync_links(to_dir);
+    return 0;
+}
+
+/* Under memory pressure too; nodes that have a link stay. */
+static void ramfs_evict(struct inode *inode)
+{
+    struct ramfs_node *node = ramfs_node_of(inode);
+
+    if (inode->inode_nlink != 0)
+        return;
+    if (node->node_type == FILE_REGULAR)
+        ramfs_file_free(node);
+    kmem_cache_free(node_cache, node);
+}
+
+/* ---- getdents ----------------------------------------------------------- */
+
+/* What is left of the reader's buffer. */
+struct dent_buffer {
+    char *buf;
+    size_t room;
+};
+
+/* Adds one entry: its length, -EFAULT, or -EINVAL if it does not fit. */
+static int put_dirent(struct dent_buffer *b, const struct ramfs_node *node,
+                      const char *name)
+{
+    _Alignas(struct dirent) char
+        bytes[sizeof(struct dirent) + ROUND_UP(NAME_MAX + 1, 4)];
+    struct dirent *d = (struct dirent *)bytes;
+    size_t n = strlen(name);
+
+    d->d_ino = number_of(node);
+    d->d_reclen = (uint16_t)ROUND_UP(sizeof(*d) + n + 1, 4);
+    d->d_type = node->node_type;
+    d->d_namlen = (uint8_t)n;
+    memset(d->d_name + n, 0, d->d_reclen - sizeof(*d) - n);
+    memcpy(d->d_name, name, n);
+    if (d->d_reclen > b->room)
+        return -EINVAL;
+    if (user_copy(b->buf, d, d->d_reclen) < 0)
+        return -EFAULT;
+    b->buf += d->d_reclen;
+    b->room -= d->d_reclen;
+    return d->d_reclen;
+}
+
+static int put_dots(struct dent_buffer *b, const struct ramfs_node *dir,
+                    uint32_t *offset)
+{
+    int r = 0;
+
+    for (; r >= 0 && *offset<FIRST_COOKIE; *offset += r> 0)
+        r = *offset == 0 ? put_dirent(b, dir, ".")
+                         : put_dirent(b, dir->dir_parent, "..");
+    return r;
+}
+
+static int put_entries(struct dent_buffer *b, const struct ramfs_node *dir,
+                       uint32_t *offset)
+{
+    list_for_each (l, &dir->dir_entries) {
+        const struct ramfs_entry *e =
+            list_entry(l, struct ramfs_entry, entry_link);
+        int r;
+
+        if (e->entry_cookie < *offset)
+            continue;
+        r = put_dirent(b, e->entry_node, e->entry_name);
+        if (r < 0)
+            return r;
+        *offset = e->entry_cookie + 1;
+    }
+    return 0;
+}
+
+static ssize_t ramfs_getdents(struct inode *dir, uint32_t *offset, void *buf,
+                              size_t n)
+{
+    const struct ramfs_node *node = ramfs_node_of(dir);
+    struct dent_buffer b = {buf, n};
+    int r;
+
+    if (node->node_nlink == 0)
+        return 0;
+    r = put_dots(&b, node, offset);
+    if (r >= 0)
+        r = put_entries(&b, node, offset);
+    if (r < 0 && b.room == n)
+        return r;
+    return (ssize_t)(n - b.room);
+}
+
+/* ---- the file system ---------------------------------------------------- */
+
+static const struct fs_ops ramfs_ops = {
+    .fs_read_inode = ramfs_read_inode,
+    .fs_lookup = ramfs_lookup,
+    .fs_name = ramfs_name,
+    .fs_create = ramfs_create,
+    .fs_link = ramfs_link,
+    .fs_unlink = ramfs_unlink,
+    .fs_rmdir = ramfs_rmdir,
+    .fs_rename = ramfs_rename,
+    .fs_read = ramfs_read,
+    .fs_write = ramfs_write,
+    .fs_truncate = ramfs_truncate,
+    .fs_getdents = ramfs_getdents,
+    .fs_evict = ramfs_evict,
+};
+
+struct fs ramfs = {.fs_ops = &ramfs_ops, .fs_name = "ram"};
+
+struct ramfs_node *ramfs_root(void)
+{
+    return ramfs.fs_data;
+}
+
+void ramfs_init(void)
+{
+    struct ramfs_node *root;
+
+    hash_init(&entries);
+    node_cache = kmem_cache_create("ramfs_node", sizeof(struct ramfs_node), 0,
+                                   NULL, NULL);
+    entry_cache = kmem_cache_create("ramfs_entry", sizeof(struct ramfs_entry),
+                                    0, NULL, NULL);
+    ramfs_file_init();
+    root = kmem_cache_alloc(node_cache, KM_SLEEP);
+    *root = (struct ramfs_node){
+        .node_type = FILE_DIRECTORY,
+        .node_nlink = 2,
+        .dir_cookie = FIRST_COOKIE,
+        .dir_parent = root,
+    };
+    list_init(&root->dir_entries);
+    ramfs.fs_root = number_of(root);
+    ramfs.fs_data = root;
+}
+
+/* ---- invariants --------------------------------------------------------- */
+
+/* A directory's own list: cookies ascend, entries are its own, and it has as
+ * many links as directories in it, and two. */
+static const char *verify_dir(const struct ramfs_node *dir)
+{
+    uint32_t links = 2;
+    uint32_t n = 0;
+    uint32_t cookie = FIRST_COOKIE;
+
+    list_for_each (l, &dir->dir_entries) {
+        const struct ramfs_entry *e =
+            list_entry(l, struct ramfs_entry, entry_link);
+
+        if (l->next->prev != l || ++n > entries.hash_count)
+            return "ramfs: broken list of entries";
+        if (e->entry_dir != dir)
+            return "ramfs: entry of another directory";
+        if (e->entry_cookie < cookie || e->entry_cookie >= dir->dir_cookie)
+            return "ramfs: cookies do not ascend";
+        cookie = e->entry_cookie + 1;
+        links += is_dir(e->entry_node);
+    }
+    return links == dir->node_nlink ? NULL : "ramfs: links of a directory";
+}
+
+static const char *verify_entry(const struct ramfs_entry *e)
+{
+    const struct ramfs_node *node = e->entry_node;
+
+    if (hash_of(e->entry_dir, e->entry_name,
+                strnlen(e->entry_name, NAME_MAX)) !=
+        e->entry_hash_link.link_hash)
+        return "ramfs: hash does not fit the name";
+    if (node->node_nlink == 0)
+        return "ramfs: entry of a file without links";
+    if (node->node_type == FILE_REGULAR)
+        return ramfs_file_verify(node);
+    if (!is_dir(node))
+        return NULL;
+    if (node->dir_entry != e || node->dir_parent != e->entry_dir)
+        return "ramfs: directory with another parent or entry";
+    return verify_dir(node);
+}
+
+const char *ramfs_verify(const char **where)
+{
+    static char text[NAME_MAX + 16];
+    const char *wrong;
+
+    snprintf(text, sizeof(text), "the root");
+    spin_lock(&ramfs_lock);
+    wrong = hash_verify(&entries);
+    if (wrong == NULL)
+        wrong = verify_dir(ramfs_root());
+    for (uint32_t i = 0; wrong == NULL && i < entries.hash_buckets; i++) {
+        struct hash_link *l = hash_chain(&entries, i);
+
+        for (; wrong == NULL && l != NULL; l = l->link_next) {
+            const struct ramfs_entry *e =
+                container_of(l, struct ramfs_entry, entry_hash_link);
+
+            wrong = verify_entry(e);
+            if (wrong != NULL)
+                snprintf(text, sizeof(text), "entry \"%.*s\"", NAME_MAX,
+                         e->entry_name);
+        }
+    }
+    spin_unlock(&ramfs_lock);
+    *where = text;
+    return wrong;
+}

@@ -1,0 +1,106 @@
+/*
+ * The RAM file system: what its two files, the archive reader, and tests
+ * share.
+ *
+ *     ramfs_node (directory) ──list by cookie──> ramfs_entry ──> ramfs_node
+ *                                                ramfs_entry ──> ramfs_node
+ *     hash table (directory, name) ────────────────^               │ (file)
+ *                                                                  v
+ *                                  vector of ramfs_page, 4 KiB each, and
+ *                                  behind missing ones the archive's bytes
+ *
+ * A node's number is where it lies in the direct map, in units of 8 bytes.
+ */
+#pragma once
+
+#include "kernel/fs/inode.h"
+
+#define RAMFS_FILE_MAX MIB(64) /* bytes in one file */
+
+struct ramfs_entry {
+    struct hash_link entry_hash_link; /* by ramfs_lock, as the next */
+    struct list entry_link;           /* in the directory's list */
+    struct ramfs_node *entry_dir;
+    struct ramfs_node *entry_node;
+    uint32_t entry_cookie; /* its place for getdents; ascending in the list */
+    char entry_name[NAME_MAX + 1];
+};
+
+/* By the mutex of its inode. */
+struct ramfs_node {
+    uint32_t node_nlink; /* 0: goes with its inode */
+    uint32_t node_size;
+    uint8_t node_type; /* enum file_type */
+    union {
+        struct {
+            struct list dir_entries;
+            struct ramfs_node *dir_parent; /* the root's: itself */
+            struct ramfs_entry *dir_entry; /* its own; NULL for the root */
+            uint32_t dir_cookie;           /* for the next entry */
+        };
+        struct {
+            const uint8_t *file_data; /* where no page is; then zeroes */
+            uint32_t file_data_size;  /* at most node_size */
+            uint32_t file_slots;
+            uint8_t **file_page; /* NULL: see above. Zero beyond node_size */
+        };
+        uint32_t node_device;
+    };
+};
+
+extern struct fs ramfs;
+
+/* The table, links, lists of directories; which vector of pages a file has.
+ * Each changes only with the inode's mutex held too. */
+extern struct spinlock ramfs_lock;
+
+/* Caches, table and an empty root directory. Boot only. */
+void ramfs_init(void);
+
+static inline struct ramfs_node *ramfs_node_of(const struct inode *inode)
+{
+    return inode->inode_data;
+}
+
+/* The root's node. */
+struct ramfs_node *ramfs_root(void);
+
+/* What is called by these `n` bytes in a directory, or NULL. */
+struct ramfs_node *ramfs_find(const struct ramfs_node *dir, const char *name,
+                              size_t n);
+
+/* A new node with one entry in `dir`, where the name (1 … NAME_MAX bytes) is
+ * free. 0, -ENOMEM; -ENOSPC: the directory has used up its cookies. */
+int ramfs_add(struct ramfs_node *dir, const char *name, size_t n,
+              enum file_type type, uint32_t device, struct ramfs_node **out);
+
+/* NULL, or the first broken invariant. */
+const char *ramfs_verify(const char **where);
+
+/* ---- the archive (ustar.c) ---------------------------------------------- */
+
+/*
+ * Makes the files of a ustar archive below `dir`; their contents stay in the
+ * archive. Nobody else may have inodes of these yet. Entries that are broken,
+ * of another kind than file or directory, or do not fit are reported on the
+ * console; returns their number.
+ */
+unsigned ustar_unpack(const void *start, size_t size, struct ramfs_node *dir);
+
+/* ---- contents (ramfs_file.c) -------------------------------------------- */
+
+void ramfs_file_init(void);
+ssize_t ramfs_read(struct inode *inode, uint32_t offset, void *buf, size_t n);
+ssize_t ramfs_write(struct inode *inode, uint32_t offset, const void *buf,
+                    size_t n);
+int ramfs_truncate(struct inode *inode, uint32_t size);
+
+/* Gives a file that has none its contents, which stay where they are. At most
+ * RAMFS_FILE_MAX bytes; nobody else has an inode of it. */
+void ramfs_file_archived(struct ramfs_node *node, const void *data, size_t n);
+
+/* Gives up the contents of a file. */
+void ramfs_file_free(struct ramfs_node *node);
+
+/* What is wrong with a file's pages, or NULL. */
+const char *ramfs_file_verify(const struct ramfs_node *node);

@@ -1,0 +1,303 @@
+/*
+ * The archive that the boot loader brings: ustar (POSIX.1, "pax", ustar
+ * interchange format), as tar writes it.
+ *
+ *     header | contents, filled up to 512 | header | … | zeroes | zeroes
+ *
+ * Nothing in it is trusted: every header must have the right checksum, every
+ * length must lie within the archive. What is wrong is reported and passed
+ * over; behind a header that cannot be read the next good one is looked for.
+ * Consecutive entries are mostly of one directory, so the last one is kept.
+ */
+#include "drivers/console.h"
+#include "kernel/abi/errno.h"
+#include "kernel/fs/ramfs.h"
+#include "kernel/lib/string.h"
+
+#define BLOCK    512u
+#define NAME_LEN 100u
+#define PATH_LEN 256u /* prefix, slash, name */
+
+struct header {
+    char name[NAME_LEN];
+    char mode[8];
+    char uid[8];
+    char gid[8];
+    char size[12];
+    char mtime[12];
+    char checksum[8];
+    char type;
+    char linkname[100];
+    char magic[6];
+    char version[2];
+    char uname[32];
+    char gname[32];
+    char devmajor[8];
+    char devminor[8];
+    char prefix[155];
+    char unused[12];
+};
+
+_Static_assert(sizeof(struct header) == BLOCK, "a header is one block");
+
+struct unpacking {
+    const char *pos;
+    const char *end;
+    struct ramfs_node *root;
+    unsigned broken;
+    char path[PATH_LEN + 1];     /* of the entry at hand */
+    char last_dir[PATH_LEN + 1]; /* with its last slash, … */
+    size_t last_len;
+    struct ramfs_node *last; /* … and its node */
+};
+
+static void report(struct unpacking *u, const char *what)
+{
+    u->broken++;
+    kprintf("initrd: %s: %s\n", u->path, what);
+}
+
+/* ---- headers ------------------------------------------------------------ */
+
+/* The sum of all bytes, in two halves of a word; they have room for it. Most
+ * of a header is zero. */
+static uint32_t sum_of(const struct header *h)
+{
+    const uint32_t *w = (const uint32_t *)h;
+    uint32_t sum = 0;
+
+    for (size_t i = 0; i < BLOCK / sizeof(*w); i += 4) {
+        if ((w[i] | w[i + 1] | w[i + 2] | w[i + 3]) == 0)
+            continue;
+        for (size_t j = i; j < i + 4; j++)
+            sum += (w[j] & 0x00ff00ff) + (w[j] >> 8 & 0x00ff00ff);
+    }
+    return (sum & 0xffff) + (sum >> 16);
+}
+
+/* A number in octal, ended by a blank, NUL or the end of the field. */
+static bool octal(const char *s, size_t n, uint32_t *value)
+{
+    size_t i = 0;
+    uint32_t v = 0;
+
+    while (i < n && s[i] == ' ')
+        i++;
+    if (i == n || s[i] < '0' || s[i] > '7')
+        return false;
+    for (; i < n && s[i] >= '0' && s[i] <= '7'; i++) {
+        if (v >> 29 != 0)
+            return false;
+        v = v << 3 | (uint32_t)(s[i] - '0');
+    }
+    *value = v;
+    return i == n || s[i] == ' ' || s[i] == '\0';
+}
+
+static bool is_zero(const struct header *h)
+{
+    return h->name[0] == '\0' && sum_of(h) == 0;
+}
+
+/* The checksum counts its own field as blanks. */
+static bool is_header(const struct header *h)
+{
+    uint32_t sum = sum_of(h) + sizeof(h->checksum) * ' ';
+    uint32_t want;
+
+    for (size_t i = 0; i < sizeof(h->checksum); i++)
+        sum -= (uint8_t)h->checksum[i];
+    return memcmp(h->magic, "ustar", 5) == 0 &&
+           octal(h->checksum, sizeof(h->checksum), &want) && want == sum;
+}
+
+/* Joins prefix and name, without the end that makes a path absolute. GNU's
+ * variant has other things where the prefix is. */
+static void take_path(struct unpacking *u, const struct header *h)
+{
+    size_t prefix = h->magic[5] == '\0' && h->prefix[0] != '\0'
+                        ? strnlen(h->prefix, sizeof(h->prefix))
+                        : 0;
+    size_t name = strnlen(h->name, NAME_LEN);
+    char *to = u->path;
+
+    if (prefix != 0) {
+        memcpy(to, h->prefix, prefix);
+        to[prefix] = '/';
+        to += prefix + 1;
+    }
+    memcpy(to, h->name, name);
+    to[name] = '\0';
+}
+
+/* ---- the tree ----------------------------------------------------------- */
+
+/* What the first component of `name` is in `dir`; made, if it is missing, as
+ * `type`. */
+static int enter(struct ramfs_node *dir, const char *name, size_t n,
+                 enum file_type type, struct ramfs_node **out)
+{
+    if (n > NAME_MAX)
+        return -ENAMETOOLONG;
+    if (n == 2 && name[0] == '.' && name[1] == '.')
+        return -EINVAL;
+    *out = dir;
+    if (n == 0 || (n == 1 && name[0] == '.'))
+        return 0;
+    *out = ramfs_find(dir, name, n);
+    if (*out == NULL)
+        return ramfs_add(dir, name, n, type, 0, out);
+    return (*out)->node_type == type ? 0 : -EEXIST;
+}
+
+/* Walks and makes the directories of the first `n` bytes of the path. */
+static int walk(struct unpacking *u, size_t n, struct ramfs_node **dir)
+{
+    const char *p = u->path;
+    const char *end = p + n;
+    int r = 0;
+
+    if (n == u->last_len && memcmp(p, u->last_dir, n) == 0) {
+        *dir = u->last;
+        return 0;
+    }
+    *dir = u->root;
+    while (p < end && r == 0) {
+        const char *name = p;
+
+        while (p < end && *p != '/')
+            p++;
+        r = enter(*dir, name, (size_t)(p - name), FILE_DIRECTORY, dir);
+        p++;
+    }
+    if (r == 0) {
+        memcpy(u->last_dir, u->path, n);
+        u->last_len = n;
+        u->last = *dir;
+    }
+    return r;
+}
+
+static int add_file(struct unpacking *u, const char *data, uint32_t size)
+{
+    struct ramfs_node *node;
+    size_t n = strlen(u->path);
+    size_t dir = n;
+    int r;
+
+    while (dir > 0 && u->path[dir - 1] != '/')
+        dir--;
+    if (dir == n)
+        return -EISDIR;
+    if (size > RAMFS_FILE_MAX)
+        return -EFBIG;
+    r = walk(u, dir, &node);
+    if (r == 0)
+        r = enter(node, u->path + dir, n - dir, FILE_REGULAR, &node);
+    if (r == 0 && node->node_type != FILE_REGULAR)
+        r = -EISDIR; /* "." */
+    if (r == 0)
+        ramfs_file_archived(node, data, size);
+    return r;
+}
+
+static int add(struct unpacking *u, char type, const char *data, uint32_t size)
+{
+    struct ramfs_node *dir;
+
+    switch (type) {
+    case '0':
+    case '\0':
+        return add_file(u, data, size);
+    case '5':
+        return walk(u, strlen(u->path), &dir);
+    default:
+        return -EROFS; /* see why_not */
+    }
+}
+
+static const char *why_not(int error)
+{
+    switch (error) {
+    case -ENOMEM:
+        return "no memory left";
+    case -ENAMETOOLONG:
+        return "a name in it is too long";
+    case -EINVAL:
+        return "leads out of the archive";
+    case -EEXIST:
+        return "a file and a directory have the same name";
+    case -EFBIG:
+        return "larger than a file can be";
+    case -EISDIR:
+        return "a file with the name of a directory";
+    default:
+        return "only files and directories can be unpacked";
+    }
+}
+
+/* ---- the archive -------------------------------------------------------- */
+
+/* Unpacks the entry with header `h`, behind which u->pos is. False if its
+ * contents are not all there. */
+static bool take_entry(struct unpacking *u, const struct header *h)
+{
+    uint32_t size = 0;
+    int r;
+
+    take_path(u, h);
+    if (!octal(h->size, sizeof(h->size), &size)) {
+        report(u, "its size is not a number");
+        return true;
+    }
+    if (size > (size_t)(u->end - u->pos)) {
+        report(u, "the archive ends in the middle of it");
+        return false;
+    }
+    r = add(u, h->type, u->pos, size);
+    if (r < 0)
+        report(u, why_not(r));
+    u->pos += MIN(ROUND_UP(size, BLOCK), (size_t)(u->end - u->pos));
+    return true;
+}
+
+/* Moves to the next good header at or behind u->pos; NULL at the end. */
+static const struct header *next_header(struct unpacking *u)
+{
+    bool lost = false;
+
+    while ((size_t)(u->end - u->pos) >= BLOCK) {
+        const struct header *h = (const struct header *)u->pos;
+
+        u->pos += BLOCK;
+        if (!lost && is_zero(h))
+            return NULL;
+        if (is_header(h))
+            return h;
+        if (!lost) {
+            strlcpy(u->path, "broken header", sizeof(u->path));
+            report(u, "looking for the next");
+        }
+        lost = true;
+    }
+    strlcpy(u->path, "no end mark", sizeof(u->path));
+    if (!lost)
+        report(u, "the archive has been cut off");
+    return NULL;
+}
+
+unsigned ustar_unpack(const void *start, size_t size, struct ramfs_node *dir)
+{
+    struct unpacking u = {.pos = start,
+                          .end = (const char *)start + size,
+                          .root = dir,
+                          .last = dir};
+    const struct header *h;
+
+    if (size == 0)
+        return 0;
+    while ((h = next_header(&u)) != NULL)
+        if (!take_entry(&u, h))
+            break;
+    return u.broken;
+}
