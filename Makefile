@@ -152,7 +152,7 @@ $(KERNEL): $(SYMS)/table.o $(SYMS)/first.nm
 # The library is user/lib and those parts of kernel/lib and mm/ that programs
 # use too, compiled once more for them; an archive, so that a program has only
 # what it needs. A file of user/bin or user/servers is a program, and so is a
-# folder there.
+# folder there or in user/tests.
 USER      := $(BUILD)/user
 INITRD    := $(BUILD)/initrd.tar
 LIB_SRC   := $(wildcard user/lib/*.c) $(wildcard mm/kmem*.c) mm/segkmem.c \
@@ -160,7 +160,8 @@ LIB_SRC   := $(wildcard user/lib/*.c) $(wildcard mm/kmem*.c) mm/segkmem.c \
                line)
 LIB_ASM   := user/lib/syscall.asm
 PROG_SRC  := $(wildcard user/bin/*.c user/servers/*.c)
-PROG_DIR  := $(patsubst %/,%,$(dir $(wildcard user/bin/*/. user/servers/*/.)))
+PROG_DIR  := $(patsubst %/,%,$(dir $(wildcard user/bin/*/. user/servers/*/. \
+               user/tests/*/.)))
 USER_SRC  := $(LIB_SRC) $(PROG_SRC) \
                $(foreach d,$(PROG_DIR),$(wildcard $(d)/*.c))
 PROGRAMS  := $(notdir $(PROG_SRC:.c=) $(PROG_DIR))
@@ -212,7 +213,8 @@ $(USER_LIB): $(LIB_OBJ) $(USER)/objects
 # $(call program,NAME): with all that a debugger wants to know.
 define program
 $(USER)/bin/$(1): $(patsubst %.c,$(USER)/%.o,$(wildcard user/bin/$(1).c \
-    user/servers/$(1).c user/bin/$(1)/*.c user/servers/$(1)/*.c)) \
+    user/servers/$(1).c $(addsuffix /$(1)/*.c,user/bin user/servers \
+    user/tests))) \
     $(USER)/user/lib/crt0.asm.o $(USER_LIB) user/lib/user.ld
 	$$(call say,LINK,$$@)
 	@mkdir -p $$(@D)

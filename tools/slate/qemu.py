@@ -45,12 +45,18 @@ class QemuError(Exception):
     """QEMU could not be started or stopped answering."""
 
 
-def boot_arguments(image, append=""):
-    """Arguments that boot `image`: a kernel (.elf), or a CD (.iso)."""
+def boot_arguments(image, append="", initrd=None):
+    """Arguments that boot `image`: a CD (.iso), or a kernel (.elf) with the
+    archive of its root file system, which is initrd.tar beside it unless
+    told. `initrd` "" means none."""
     image = str(image)
     if image.endswith(".iso"):
         return ["-cdrom", image, "-boot", "d"]
-    return ["-kernel", image] + (["-append", append] if append else [])
+    if initrd is None:
+        beside = Path(image).with_name("initrd.tar")
+        initrd = beside if beside.exists() else ""
+    return (["-kernel", image] + (["-append", append] if append else [])
+            + (["-initrd", str(initrd)] if initrd else []))
 
 
 def kernel_line(commands="", append="", budget=None):
@@ -158,14 +164,14 @@ def _fault_log(argv, folder):
 
 
 def run(image, commands="", append="", memory="128", counted=True,
-        budget=BUDGET, extra=()):
+        budget=BUDGET, extra=(), initrd=None):
     """Boots, runs the shell commands, waits for the end. Returns a Result;
     raises QemuError if QEMU cannot be started or hangs."""
     folder = tempfile.mkdtemp(prefix="slate-")
     try:
         serial, events = f"{folder}/serial", f"{folder}/events"
         line = kernel_line(commands, append, budget if counted else None)
-        argv = command(boot_arguments(image, line), memory, counted,
+        argv = command(boot_arguments(image, line, initrd), memory, counted,
                        serial=f"file:{serial}", events=events,
                        extra=EXIT_PORT + list(extra))
         try:
@@ -231,7 +237,7 @@ class Machine:
     READY = r"(?:\A|\n)slate> \Z"
 
     def __init__(self, image, append="", memory="128", counted=False,
-                 boot=None, extra=()):
+                 boot=None, extra=(), initrd=None):
         self.folder = tempfile.mkdtemp(prefix="slate-")
         self.events_file = f"{self.folder}/events"
         self.buffer = ""
@@ -243,8 +249,8 @@ class Machine:
         wires = ["-chardev", f"socket,id=line,fd={serial_end.fileno()}",
                  "-chardev", f"socket,id=qmp,fd={qmp_end.fileno()}",
                  "-mon", "chardev=qmp,mode=control"]
-        self.argv = command(boot or boot_arguments(image, append), memory,
-                            counted, serial="chardev:line",
+        self.argv = command(boot or boot_arguments(image, append, initrd),
+                            memory, counted, serial="chardev:line",
                             events=self.events_file,
                             extra=EXIT_PORT + wires + list(extra))
         self.stderr = open(f"{self.folder}/stderr", "w+b")

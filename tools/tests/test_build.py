@@ -12,7 +12,7 @@ import pytest
 
 from conftest import BUILD, ROOT
 
-FOLDERS = ["boot", "kernel", "mm", "drivers", "tools"]
+FOLDERS = ["boot", "kernel", "mm", "drivers", "user", "tools"]
 
 
 @pytest.fixture(scope="module")

@@ -109,10 +109,13 @@ void *realloc(void *p, size_t size)
 
 size_t malloc_trim(void)
 {
+    size_t pages = page_count;
+
     if (kmem_state != KMEM_UP)
         return 0;
     kmem_reap(KMEM_REAP_ALL);
-    return heap_trim(1);
+    heap_trim(1);
+    return pages - page_count;
 }
 
 const char *malloc_verify(const char **where)

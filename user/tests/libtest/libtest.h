@@ -1,0 +1,31 @@
+/*
+ * Tests of the C library, as a program: prints KTAP (the kernel's tests do
+ * too), ends with status 1 if a case failed.
+ *
+ * A file per part of the library; its cases are a table that main.c knows.
+ */
+#pragma once
+
+#include "user/lib/unistd.h"
+
+struct test {
+    const char *test_name; /* "part.case" */
+    void (*test_run)(void);
+};
+
+extern const struct test malloc_tests[];
+extern const struct test text_tests[];
+extern const struct test stdio_tests[];
+extern const struct test process_tests[];
+
+/* Says what failed and goes on. */
+void test_failed(const char *file, int line, const char *what);
+
+#define CHECK(e)                                                               \
+    do {                                                                       \
+        if (!(e))                                                              \
+            test_failed(__FILE__, __LINE__, #e);                               \
+    } while (0)
+
+/* Runs `f` in a child whose stderr goes nowhere; returns how it ended. */
+int test_in_child(void (*f)(void));

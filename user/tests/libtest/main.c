@@ -1,0 +1,73 @@
+/*
+ * libtest [PART]: tests of the C library. PART is the beginning of the names
+ * to run.
+ */
+#include "user/tests/libtest/libtest.h"
+#include "user/lib/stdio.h"
+#include "user/lib/string.h"
+
+static const struct test *const parts[] = {malloc_tests, text_tests,
+                                           stdio_tests, process_tests};
+static const char *wanted = "";
+static unsigned number;
+static unsigned failures;
+static bool failed;
+
+void test_failed(const char *file, int line, const char *what)
+{
+    printf("# %s:%d: %s\n", file, line, what);
+    failed = true;
+}
+
+static void run(const struct test *t)
+{
+    failed = false;
+    t->test_run();
+    failures += failed;
+    printf("%s %u - %s\n", failed ? "not ok" : "ok", ++number, t->test_name);
+    fflush(stdout);
+}
+
+/* Runs, or only counts, what is wanted. */
+static unsigned for_each(void (*f)(const struct test *t))
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        for (const struct test *t = parts[i]; t->test_name != NULL; t++) {
+            if (strncmp(t->test_name, wanted, strlen(wanted)) != 0)
+                continue;
+            n++;
+            if (f != NULL)
+                f(t);
+        }
+    }
+    return n;
+}
+
+int test_in_child(void (*f)(void))
+{
+    int status = -1;
+    pid_t child;
+
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+        f();
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        wanted = argv[1];
+    printf("KTAP version 1\n1..%u\n", for_each(NULL));
+    fflush(stdout);
+    for_each(run);
+    printf("# %u passed, %u failed\n", number - failures, failures);
+    return failures != 0 || number == 0;
+}

@@ -1,0 +1,255 @@
+/*
+ * malloc and what lies below it.
+ */
+#include "user/lib/stdlib.h"
+#include "user/lib/string.h"
+#include "user/tests/libtest/libtest.h"
+
+#define BLOCKS 300
+
+static uint8_t *block[BLOCKS];
+static size_t length[BLOCKS];
+
+static void check_heap(void)
+{
+    const char *where;
+
+    CHECK(malloc_verify(&where) == NULL);
+}
+
+static void fill(size_t i, size_t n)
+{
+    length[i] = n;
+    if (block[i] != NULL)
+        memset(block[i], (int)(i * 7 + 1), n);
+}
+
+static bool intact(size_t i)
+{
+    for (size_t at = 0; at < length[i]; at++)
+        if (block[i][at] != (uint8_t)(i * 7 + 1))
+            return false;
+    return true;
+}
+
+static void free_all(void)
+{
+    for (size_t i = 0; i < BLOCKS; i++) {
+        CHECK(intact(i));
+        free(block[i]);
+        block[i] = NULL;
+        length[i] = 0;
+    }
+    check_heap();
+}
+
+/* Around every class and into whole pages: aligned, apart, usable. */
+static void sizes(void)
+{
+    for (size_t i = 0; i < BLOCKS; i++) {
+        size_t n = i < 160 ? i : (i - 160) * 131;
+
+        block[i] = malloc(n);
+        CHECK(block[i] != NULL);
+        CHECK((uintptr_t)block[i] % 8 == 0);
+        CHECK(malloc_usable_size(block[i]) >= n);
+        fill(i, n);
+    }
+    check_heap();
+    free_all();
+}
+
+static size_t random_size(void)
+{
+    switch (rand() % 8) {
+    case 0:
+        return (size_t)rand() % 40000;
+    case 1:
+        return (size_t)rand() % 9300;
+    default:
+        return (size_t)rand() % 600;
+    }
+}
+
+/* One step: a new block, an end, or another size. */
+static void random_step(size_t i)
+{
+    size_t n = random_size();
+    uint8_t *p;
+
+    CHECK(intact(i));
+    if (block[i] == NULL) {
+        block[i] = malloc(n);
+        fill(i, n);
+    } else if (rand() % 3 != 0) {
+        free(block[i]);
+        block[i] = NULL;
+        length[i] = 0;
+    } else {
+        p = realloc(block[i], n);
+        CHECK(p != NULL);
+        length[i] = MIN(length[i], n);
+        block[i] = p;
+        CHECK(intact(i));
+        fill(i, n);
+    }
+}
+
+static void random_use(void)
+{
+    srand(1994);
+    for (unsigned i = 0; i < 20000; i++) {
+        random_step((size_t)rand() % BLOCKS);
+        if (i % 1000 == 0)
+            check_heap();
+    }
+    free_all();
+}
+
+static void nothing(void)
+{
+    char *a = malloc(0);
+    char *b = malloc(0);
+
+    CHECK(a != NULL && b != NULL && a != b);
+    free(a);
+    free(b);
+    free(NULL);
+    CHECK(malloc_usable_size(NULL) == 0);
+    a = realloc(NULL, 10);
+    CHECK(a != NULL);
+    a = realloc(a, 0);
+    CHECK(a != NULL);
+    free(a);
+}
+
+static void zeroes(void)
+{
+    uint8_t *p = malloc(3000);
+    size_t set = 0;
+
+    memset(p, 0xff, 3000);
+    free(p);
+    p = calloc(30, 100);
+    CHECK(p != NULL);
+    for (size_t i = 0; i < 3000; i++)
+        set += p[i] != 0;
+    CHECK(set == 0);
+    free(p);
+}
+
+static void too_much(void)
+{
+    void *p = malloc(100);
+
+    errno = 0;
+    CHECK(malloc(0xffffffffu) == NULL && errno == ENOMEM);
+    errno = 0;
+    CHECK(malloc(0x7fffffffu) == NULL && errno == ENOMEM);
+    errno = 0;
+    CHECK(calloc(0x10001, 0x10000) == NULL && errno == ENOMEM);
+    errno = 0;
+    CHECK(realloc(p, 0xf0000000u) == NULL && errno == ENOMEM);
+    free(p);
+    check_heap();
+}
+
+/* What is free at the end of the heap goes back by itself; slabs when they are
+ * asked for. */
+static void gives_back(void)
+{
+    const char *before, *most;
+    void *p;
+
+    malloc_trim();
+    before = sbrk(0);
+    p = malloc(1000000);
+    most = sbrk(0);
+    CHECK(most >= before + 900000);
+    free(p);
+    CHECK(sbrk(0) <= (void *)(before + 128 * 1024));
+    for (size_t i = 0; i < BLOCKS; i++) {
+        block[i] = malloc(2000);
+        fill(i, 2000);
+    }
+    most = sbrk(0);
+    free_all();
+    CHECK(malloc_trim() > 0);
+    CHECK((char *)sbrk(0) < most);
+    check_heap();
+}
+
+/* Somebody else uses sbrk as well. */
+static void foreign_break(void)
+{
+    uint8_t *mine[3];
+    void *p[3];
+    bool same = true;
+
+    for (size_t i = 0; i < 3; i++) {
+        mine[i] = sbrk(5001);
+        memset(mine[i], 0x5a, 5001);
+        p[i] = malloc(200000);
+        CHECK(p[i] != NULL);
+        memset(p[i], 0xa5, 200000);
+    }
+    check_heap();
+    for (size_t i = 0; i < 3; i++)
+        free(p[i]);
+    malloc_trim();
+    for (size_t i = 0; i < 3; i++)
+        for (size_t at = 0; at < 5001; at++)
+            same &= mine[i][at] == 0x5a;
+    CHECK(same);
+    p[0] = malloc(300000);
+    memset(p[0], 1, 300000);
+    free(p[0]);
+    check_heap();
+}
+
+static void free_of_nonsense(void)
+{
+    int local = 0;
+
+    free(&local);
+}
+
+static void free_of_inside(void)
+{
+    char *p = malloc(20000);
+
+    free(p + 4096);
+}
+
+static void free_of_code(void)
+{
+    free((void *)free_of_code);
+}
+
+static void free_twice(void)
+{
+    char *p = malloc(20000);
+
+    free(p);
+    free(p);
+}
+
+static void wrong_frees(void)
+{
+    CHECK(WTERMSIG(test_in_child(free_of_nonsense)) == SIGILL);
+    CHECK(WTERMSIG(test_in_child(free_of_inside)) == SIGILL);
+    CHECK(WTERMSIG(test_in_child(free_of_code)) == SIGILL);
+    CHECK(WTERMSIG(test_in_child(free_twice)) == SIGILL);
+}
+
+const struct test malloc_tests[] = {
+    {"malloc.sizes", sizes},
+    {"malloc.random_use", random_use},
+    {"malloc.nothing", nothing},
+    {"malloc.zeroes", zeroes},
+    {"malloc.too_much", too_much},
+    {"malloc.gives_back", gives_back},
+    {"malloc.foreign_break", foreign_break},
+    {"malloc.wrong_frees", wrong_frees},
+    {NULL, NULL},
+};

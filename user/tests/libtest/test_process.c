@@ -1,0 +1,187 @@
+/*
+ * Beginning and end of a program: arguments, environment, options, exit.
+ */
+#include "user/lib/dirent.h"
+#include "user/lib/err.h"
+#include "user/lib/stdio.h"
+#include "user/lib/stdlib.h"
+#include "user/lib/string.h"
+#include "user/tests/libtest/libtest.h"
+
+/* What a child writes to its stdout, as a string. */
+static const char *output_of(void (*f)(void))
+{
+    static char text[200];
+    int ends[2];
+    size_t used = 0;
+    ssize_t n;
+
+    CHECK(pipe(ends) == 0);
+    fflush(stdout);
+    if (fork() == 0) {
+        close(ends[0]);
+        dup2(ends[1], STDOUT_FILENO);
+        close(ends[1]);
+        f();
+        exit(0);
+    }
+    close(ends[1]);
+    while ((n = read(ends[0], text + used, sizeof(text) - 1 - used)) > 0)
+        used += (size_t)n;
+    text[used] = 0;
+    close(ends[0]);
+    CHECK(wait(NULL) > 0);
+    return text;
+}
+
+static void say_first(void)
+{
+    fputs("first ", stdout);
+}
+
+static void say_second(void)
+{
+    fputs("second ", stdout);
+}
+
+static void end_with_functions(void)
+{
+    atexit(say_second);
+    atexit(say_first);
+    fputs("main ", stdout);
+}
+
+static void ending(void)
+{
+    CHECK(strcmp(output_of(end_with_functions), "main first second ") == 0);
+}
+
+static void too_many_functions(void)
+{
+    for (int i = 0; i < 8; i++)
+        if (atexit(say_first) != 0)
+            fputs("early ", stdout);
+    if (atexit(say_second) != -1)
+        fputs("late ", stdout);
+}
+
+static void many_functions(void)
+{
+    CHECK(strcmp(output_of(too_many_functions),
+                 "first first first first first first first first ") == 0);
+}
+
+static void run_echo(void)
+{
+    char *words[] = {"echo", "two", "a word", "", "end", NULL};
+
+    execvp("echo", words);
+}
+
+static void run_echo_by_path(void)
+{
+    char *words[] = {"echo", "-n", "x", NULL};
+
+    environ = (char *[]){"A=b", "PATH=/nowhere:/bin", NULL};
+    execvp("echo", words);
+}
+
+static void running(void)
+{
+    char *words[] = {"nothing", NULL};
+
+    CHECK(strcmp(output_of(run_echo), "two a word  end\n") == 0);
+    CHECK(strcmp(output_of(run_echo_by_path), "x") == 0);
+    errno = 0;
+    CHECK(execvp("no-such-program", words) == -1 && errno == ENOENT);
+    errno = 0;
+    CHECK(execvp("", words) == -1 && errno == ENOENT);
+    errno = 0;
+    CHECK(execv("/etc/motd", words) == -1);
+    CHECK(errno == ENOEXEC || errno == EACCES);
+}
+
+static void environment(void)
+{
+    char **saved = environ;
+
+    environ = (char *[]){"AB=1", "A=2", "EMPTY=", NULL};
+    CHECK(strcmp(getenv("A"), "2") == 0 && strcmp(getenv("AB"), "1") == 0);
+    CHECK(strcmp(getenv("EMPTY"), "") == 0 && getenv("B") == NULL);
+    environ = NULL;
+    CHECK(getenv("A") == NULL);
+    environ = saved;
+}
+
+static void options(void)
+{
+    char *words[] = {"x", "-ab", "-nval", "-n", "5", "--", "-c", NULL};
+
+    optind = 1;
+    CHECK(getopt(7, words, "abn:") == 'a' && getopt(7, words, "abn:") == 'b');
+    CHECK(getopt(7, words, "abn:") == 'n' && strcmp(optarg, "val") == 0);
+    CHECK(getopt(7, words, "abn:") == 'n' && strcmp(optarg, "5") == 0);
+    CHECK(getopt(7, words, "abn:") == -1 && optind == 6);
+}
+
+static void one_wrong_option(void)
+{
+    char *words[] = {"x", "-q", "-n", NULL};
+
+    optind = 1;
+    _exit(getopt(3, words, "n:") == '?' && getopt(3, words, "n:") == '?');
+}
+
+static void wrong_options(void)
+{
+    CHECK(WEXITSTATUS(test_in_child(one_wrong_option)) == 1);
+}
+
+static void bad_usage(void)
+{
+    usage("[NOTHING]");
+}
+
+static void ends_with_error(void)
+{
+    err(3, "%s", "text");
+}
+
+static void messages(void)
+{
+    CHECK(WEXITSTATUS(test_in_child(bad_usage)) == 2);
+    CHECK(WEXITSTATUS(test_in_child(ends_with_error)) == 3);
+    CHECK(WTERMSIG(test_in_child(abort)) == SIGILL);
+    CHECK(strcmp(program_name, "libtest") == 0);
+}
+
+static void folders(void)
+{
+    DIR *d = opendir("/");
+    struct dirent *e;
+    unsigned found = 0;
+
+    CHECK(d != NULL);
+    while ((e = readdir(d)) != NULL) {
+        CHECK(strlen(e->d_name) == e->d_namlen);
+        found += strcmp(e->d_name, "tmp") == 0;
+    }
+    CHECK(found == 1);
+    CHECK(closedir(d) == 0);
+    errno = 0;
+    CHECK(opendir("/nowhere") == NULL && errno == ENOENT);
+    errno = 0;
+    CHECK(opendir("/bin/echo") == NULL && errno == ENOTDIR);
+}
+
+const struct test process_tests[] = {
+    {"process.ending", ending},
+    {"process.many_functions", many_functions},
+    {"process.running", running},
+    {"process.environment", environment},
+    {"process.options", options},
+    {"process.wrong_options", wrong_options},
+    {"process.messages", messages},
+    {"process.folders", folders},
+    {NULL, NULL},
+};
