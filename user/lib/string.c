@@ -4,6 +4,7 @@
  */
 #include "user/lib/string.h"
 #include "user/lib/ctype.h"
+#include "user/lib/errno.h"
 #include "user/lib/stdlib.h"
 
 void *memchr(const void *s, int c, size_t n)
@@ -105,4 +106,20 @@ const char *path_name(const char *path)
     const char *slash = strrchr(path, '/');
 
     return slash == NULL ? path : slash + 1;
+}
+
+bool path_join(char *out, size_t size, const char *dir, const char *name)
+{
+    size_t n = strlen(dir);
+    bool slash = n > 0 && dir[n - 1] != '/';
+
+    if (n + slash + strlen(name) >= size) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    memmove(out, dir, n);
+    if (slash)
+        out[n++] = '/';
+    strcpy(out + n, name);
+    return true;
 }

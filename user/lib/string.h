@@ -25,3 +25,7 @@ const char *strerror(int error);
 
 /* The part of a path behind its last '/'. */
 const char *path_name(const char *path);
+
+/* "dir/name" in `out`; false if it does not fit (ENAMETOOLONG). `out` may be
+ * `dir`. */
+bool path_join(char *out, size_t size, const char *dir, const char *name);

@@ -1,0 +1,13 @@
+/*
+ * free: who has the memory, as the kernel says in /proc/meminfo.
+ */
+#include "user/lib/copy.h"
+#include "user/lib/err.h"
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    if (argc != 1)
+        usage("");
+    return !copy_file("/proc/meminfo");
+}

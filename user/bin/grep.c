@@ -1,0 +1,75 @@
+/*
+ * grep [-cinv] PATTERN [FILE…]: prints the lines that match (user/lib/match.h
+ * says what a pattern is).
+ *
+ * Status 0 if there was one, 1 if not, 2 if something went wrong.
+ */
+#include "user/lib/copy.h"
+#include "user/lib/err.h"
+#include "user/lib/match.h"
+#include "user/lib/stdlib.h"
+
+static const char *pattern;
+static bool only_count;
+static bool fold;
+static bool numbers;
+static bool invert;
+static bool named; /* there are several files: say which */
+static bool found;
+
+static void print_line(const char *name, unsigned number, const char *line)
+{
+    if (named)
+        printf("%s:", name);
+    if (numbers)
+        printf("%u:", number);
+    puts(line);
+}
+
+static bool search(FILE *f, const char *name)
+{
+    char *line = NULL;
+    size_t size = 0;
+    unsigned number = 0;
+    unsigned count = 0;
+    ssize_t n;
+
+    while ((n = getline(&line, &size, f)) > 0) {
+        number++;
+        if (line[n - 1] == '\n')
+            line[n - 1] = 0;
+        if (regex_match(pattern, line, fold) == invert)
+            continue;
+        count++;
+        if (!only_count)
+            print_line(name, number, line);
+    }
+    free(line);
+    if (only_count && named)
+        printf("%s:", name);
+    if (only_count)
+        printf("%u\n", count);
+    found |= count > 0;
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    int letter;
+
+    while ((letter = getopt(argc, argv, "cinv")) != -1) {
+        if (letter == '?')
+            usage("[-cinv] PATTERN [FILE...]");
+        only_count |= letter == 'c';
+        fold |= letter == 'i';
+        numbers |= letter == 'n';
+        invert |= letter == 'v';
+    }
+    if (optind == argc)
+        usage("[-cinv] PATTERN [FILE...]");
+    pattern = argv[optind++];
+    named = argc - optind > 1;
+    if (!for_each_file(argv + optind, search))
+        return 2;
+    return found ? 0 : 1;
+}

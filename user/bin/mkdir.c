@@ -1,0 +1,45 @@
+/*
+ * mkdir [-p] FOLDER…: makes folders; -p those on the way too, and one that is
+ * there is no error.
+ */
+#include "user/lib/err.h"
+#include "user/lib/string.h"
+#include "user/lib/unistd.h"
+
+static bool make_one(const char *path, bool may_exist)
+{
+    if (mkdir(path) == 0 || (may_exist && errno == EEXIST))
+        return true;
+    warn("%s", path);
+    return false;
+}
+
+static bool make_all(char *path)
+{
+    for (char *at = path + 1; (at = strchr(at, '/')) != NULL; at++) {
+        *at = 0;
+        if (!make_one(path, true))
+            return false;
+        *at = '/';
+    }
+    return make_one(path, true);
+}
+
+int main(int argc, char **argv)
+{
+    bool parents = false;
+    bool good = true;
+    int letter;
+
+    while ((letter = getopt(argc, argv, "p")) != -1) {
+        if (letter == '?')
+            usage("[-p] FOLDER...");
+        parents = true;
+    }
+    if (optind == argc)
+        usage("[-p] FOLDER...");
+    for (; optind < argc; optind++)
+        good &=
+            parents ? make_all(argv[optind]) : make_one(argv[optind], false);
+    return !good;
+}

@@ -1,0 +1,44 @@
+/*
+ * mv FROM TO, mv FROM… FOLDER: gives files and folders another name.
+ */
+#include "user/lib/err.h"
+#include "user/lib/string.h"
+#include "user/lib/unistd.h"
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && st.st_type == FILE_DIRECTORY;
+}
+
+static bool move(const char *from, const char *to)
+{
+    char inside[PATH_MAX];
+
+    if (is_folder(to)) {
+        if (!path_join(inside, sizeof(inside), to, path_name(from))) {
+            warn("%s", to);
+            return false;
+        }
+        to = inside;
+    }
+    if (rename(from, to) == 0)
+        return true;
+    warn("%s to %s", from, to);
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    const char *to = argv[argc - 1];
+    bool good = true;
+
+    if (getopt(argc, argv, "") != -1 || argc - optind < 2)
+        usage("FROM TO | FROM... FOLDER");
+    if (argc - optind > 2 && !is_folder(to))
+        errx(2, "%s is not a folder", to);
+    for (int i = optind; i < argc - 1; i++)
+        good &= move(argv[i], to);
+    return !good;
+}

@@ -1,0 +1,83 @@
+/*
+ * rm [-fr] PATH…: removes files, with -r folders and all that is in them; -f
+ * says nothing about what is not there.
+ */
+#include "user/lib/dirent.h"
+#include "user/lib/err.h"
+#include "user/lib/string.h"
+#include "user/lib/unistd.h"
+
+static bool force;
+static bool recursive;
+
+static bool failed(const char *path)
+{
+    if (force && errno == ENOENT)
+        return true;
+    warn("%s", path);
+    return false;
+}
+
+static bool remove_path(const char *path);
+
+/* The first entry of a folder that is not one of its dots; false if there is
+ * none, or after a message. */
+static bool first_entry(const char *path, char *name)
+{
+    DIR *d = opendir(path);
+    struct dirent *e;
+
+    if (d == NULL)
+        return failed(path) && false;
+    while ((e = readdir(d)) != NULL)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            break;
+    if (e != NULL)
+        strlcpy(name, e->d_name, NAME_MAX + 1);
+    closedir(d);
+    return e != NULL;
+}
+
+/* Always takes the first, as the folder changes under the reader's feet. */
+static bool remove_folder(const char *path)
+{
+    char name[NAME_MAX + 1];
+    char inside[PATH_MAX];
+
+    while (first_entry(path, name)) {
+        if (!path_join(inside, sizeof(inside), path, name))
+            return failed(path);
+        if (!remove_path(inside))
+            return false;
+    }
+    return rmdir(path) == 0 || failed(path);
+}
+
+static bool remove_path(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return failed(path);
+    if (st.st_type == FILE_DIRECTORY && recursive)
+        return remove_folder(path);
+    return unlink(path) == 0 || failed(path);
+}
+
+int main(int argc, char **argv)
+{
+    bool good = true;
+    int letter;
+
+    while ((letter = getopt(argc, argv, "fr")) != -1) {
+        if (letter == '?')
+            usage("[-fr] PATH...");
+        force |= letter == 'f';
+        recursive |= letter == 'r';
+    }
+    if (optind == argc)
+        usage("[-fr] PATH...");
+    for (; optind < argc; optind++)
+        good &= remove_path(argv[optind]);
+    return !good;
+}

@@ -1,0 +1,69 @@
+/*
+ * Files to standard output, and lines out of files.
+ */
+#include "user/lib/copy.h"
+#include "user/lib/err.h"
+#include "user/lib/stdlib.h"
+#include "user/lib/string.h"
+
+/* Until the end of the file: false if reading failed. */
+static bool copy(int handle)
+{
+    static char buf[4096];
+    ssize_t n;
+
+    while ((n = read(handle, buf, sizeof(buf))) > 0) {
+        if (write_all(STDOUT_FILENO, buf, (size_t)n) == 0)
+            continue;
+        if (errno != EPIPE)
+            warn("standard output");
+        _exit(1);
+    }
+    return n == 0;
+}
+
+bool copy_file(const char *path)
+{
+    bool standard = strcmp(path, "-") == 0;
+    int handle = standard ? STDIN_FILENO : open(path, O_RDONLY);
+    bool good = handle >= 0 && copy(handle);
+
+    if (!good)
+        warn("%s", path);
+    if (handle >= 0 && !standard)
+        close(handle);
+    return good;
+}
+
+static bool one_file(const char *path, bool (*each)(FILE *f, const char *name))
+{
+    FILE *f = fopen(path, "r");
+    bool good;
+
+    if (f == NULL) {
+        warn("%s", path);
+        return false;
+    }
+    good = each(f, path);
+    if (ferror(f)) {
+        warn("%s", path);
+        good = false;
+    }
+    fclose(f);
+    return good;
+}
+
+bool for_each_file(char *const paths[], bool (*each)(FILE *f, const char *name))
+{
+    bool good = true;
+
+    if (paths[0] == NULL)
+        return each(stdin, "-");
+    for (; *paths != NULL; paths++) {
+        if (strcmp(*paths, "-") == 0)
+            good &= each(stdin, "-");
+        else
+            good &= one_file(*paths, each);
+    }
+    return good;
+}

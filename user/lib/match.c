@@ -1,0 +1,123 @@
+/*
+ * Patterns. Both matchers try the shortest way first and come back for the
+ * next only where a star left a choice.
+ */
+#include "user/lib/match.h"
+#include "user/lib/ctype.h"
+#include "user/lib/string.h"
+
+/* ---- grep's ------------------------------------------------------------- */
+
+/* Characters of the pattern's first element: one, or two with a backslash. */
+static size_t element(const char *p)
+{
+    return p[0] == '\\' && p[1] != 0 ? 2 : 1;
+}
+
+static bool matches_one(const char *p, char c, bool fold)
+{
+    char want = p[element(p) - 1];
+
+    if (c == 0)
+        return false;
+    if (*p == '.' || want == c)
+        return true;
+    return fold && tolower(want) == tolower(c);
+}
+
+/* Whether the pattern matches what begins at `s`. */
+static bool matches_here(const char *p, const char *s, bool fold)
+{
+    for (;; s++) {
+        size_t n = element(p);
+
+        if (*p == 0)
+            return true;
+        if (*p == '$' && p[1] == 0)
+            return *s == 0;
+        if (p[n] == '*')
+            break;
+        if (!matches_one(p, *s, fold))
+            return false;
+        p += n;
+    }
+    for (;; s++) {
+        if (matches_here(p + element(p) + 1, s, fold))
+            return true;
+        if (!matches_one(p, *s, fold))
+            return false;
+    }
+}
+
+bool regex_match(const char *pattern, const char *line, bool fold)
+{
+    if (*pattern == '^')
+        return matches_here(pattern + 1, line, fold);
+    for (;; line++) {
+        if (matches_here(pattern, line, fold))
+            return true;
+        if (*line == 0)
+            return false;
+    }
+}
+
+/* ---- file names --------------------------------------------------------- */
+
+/* Whether `c` is in the set behind the '[' at `p`. *end is what follows it;
+ * a set without end is no set, and *end is NULL. */
+static bool in_set(const char *p, char c, const char **end)
+{
+    bool inverted = p[1] == '!';
+    const char *first = p + 1 + inverted;
+    bool found = false;
+
+    *end = NULL;
+    for (p = first; *p != ']' || p == first; p++) {
+        if (*p == 0)
+            return false;
+        if (p[1] == '-' && p[2] != ']' && p[2] != 0) {
+            found |= p[0] <= c && c <= p[2];
+            p += 2;
+        } else {
+            found |= *p == c;
+        }
+    }
+    *end = p + 1;
+    return found != inverted;
+}
+
+/* What follows the pattern's first element if that matches `c`, else NULL. */
+static const char *glob_one(const char *p, char c)
+{
+    const char *end;
+
+    if (*p == '[') {
+        bool found = in_set(p, c, &end);
+
+        if (end != NULL)
+            return found ? end : NULL;
+    }
+    return *p == '?' || *p == c ? p + 1 : NULL;
+}
+
+bool glob_match(const char *pattern, const char *name)
+{
+    const char *star = NULL; /* behind the last one met */
+    const char *resume = NULL;
+
+    while (*name != 0 || *pattern == '*') {
+        const char *next;
+
+        if (*pattern == '*') {
+            star = ++pattern;
+            resume = name;
+            continue;
+        }
+        next = *pattern == 0 ? NULL : glob_one(pattern, *name);
+        if (next == NULL && star == NULL)
+            return false;
+        pattern = next != NULL ? next : star;
+        name = next != NULL ? name + 1 : ++resume;
+    }
+    return *pattern == 0;
+}
