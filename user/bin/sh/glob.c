@@ -1,0 +1,145 @@
+/*
+ * Patterns of file names.
+ *
+ * A pattern is worked off one component at a time: those without `*` and `?`
+ * are just appended to the path, the others tried on every name of the
+ * directory that the path is by then.
+ *
+ *     /bin/s*      path "/bin/", rest "s*"  ->  /bin/sh /bin/sort …
+ */
+#include "user/bin/sh/sh.h"
+#include "user/lib/dirent.h"
+#include "user/lib/string.h"
+
+static char path[PATH_MAX];
+
+struct glob {
+    struct field *glob_first;
+    int glob_count; /* -1: the arena is full */
+};
+
+static void glob_from(struct glob *g, size_t length, const char *rest);
+
+void glob_plain(char *pattern)
+{
+    char *to = pattern;
+
+    for (const char *from = pattern; *from != 0; from++) {
+        if (*from == '\\' && from[1] != 0)
+            from++;
+        *to++ = *from;
+    }
+    *to = 0;
+}
+
+/* Whether a name fits the pattern up to its end or a '/'. A `*` that turns out
+ * to have taken too little takes one character more: only the last one ever
+ * needs to. */
+static bool match(const char *pattern, const char *name)
+{
+    const char *star = NULL;
+    const char *from = NULL;
+
+    while (*name != 0) {
+        char want = *pattern == '\\' ? pattern[1] : *pattern;
+
+        if (*pattern == '*') {
+            star = ++pattern;
+            from = name;
+        } else if (want != '/' && want != 0 &&
+                   (*pattern == '?' || want == *name)) {
+            pattern += *pattern == '\\' ? 2 : 1;
+            name++;
+        } else if (star != NULL) {
+            pattern = star;
+            name = ++from;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == 0 || *pattern == '/';
+}
+
+/* Adds the path to the result, in its place. */
+static void add(struct glob *g, size_t length)
+{
+    struct field **at = &g->glob_first;
+    struct field *f = arena_alloc(sizeof(*f));
+    char *text = arena_string(path, length);
+
+    if (f == NULL || text == NULL) {
+        g->glob_count = -1;
+        return;
+    }
+    while (*at != NULL && strcmp((*at)->field_text, text) < 0)
+        at = &(*at)->field_next;
+    f->field_text = text;
+    f->field_next = *at;
+    *at = f;
+    g->glob_count++;
+}
+
+/* Appends a name and goes on behind it. */
+static void descend(struct glob *g, size_t length, const char *name, size_t n,
+                    const char *rest)
+{
+    if (length + n + 2 > sizeof(path))
+        return;
+    memcpy(path + length, name, n);
+    path[length + n] = 0;
+    glob_from(g, length + n, rest);
+}
+
+static void try_names(struct glob *g, size_t length, const char *pattern,
+                      const char *rest)
+{
+    DIR *d;
+    const struct dirent *entry;
+
+    path[length] = 0;
+    d = opendir(length > 0 ? path : ".");
+    if (d == NULL)
+        return;
+    while (g->glob_count >= 0 && (entry = readdir(d)) != NULL)
+        if ((entry->d_name[0] != '.' || pattern[0] == '.') &&
+            match(pattern, entry->d_name))
+            descend(g, length, entry->d_name, entry->d_namlen, rest);
+    closedir(d);
+}
+
+/* The path has `length` characters already; `rest` of the pattern is left. */
+static void glob_from(struct glob *g, size_t length, const char *rest)
+{
+    size_t n = strcspn(rest, "/");
+    struct stat st;
+    char name[NAME_MAX + 2];
+
+    if (*rest == 0) {
+        if (stat(path, &st) == 0)
+            add(g, length);
+    } else if (n == 0) {
+        descend(g, length, "/", 1, rest + 1);
+    } else if (memchr(rest, '*', n) != NULL || memchr(rest, '?', n) != NULL) {
+        try_names(g, length, rest, rest + n);
+    } else if (n < sizeof(name)) {
+        strlcpy(name, rest, n + 1);
+        glob_plain(name);
+        descend(g, length, name, strlen(name), rest + n);
+    }
+}
+
+int glob(const char *pattern, struct fields *f)
+{
+    struct glob g = {0};
+
+    glob_from(&g, 0, pattern);
+    if (g.glob_count <= 0)
+        return g.glob_count;
+    *f->fields_end = g.glob_first;
+    while (*f->fields_end != NULL)
+        f->fields_end = &(*f->fields_end)->field_next;
+    f->fields_count += g.glob_count;
+    return g.glob_count;
+}
