@@ -9,7 +9,10 @@
 #include "drivers/pit.h"
 #include "kernel/budget.h"
 #include "kernel/cmdline.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/tty.h"
 #include "kernel/halt.h"
+#include "kernel/ipc/port.h"
 #include "kernel/memmap.h"
 #include "kernel/mm_platform.h"
 #include "kernel/shell/shell.h"
@@ -79,6 +82,15 @@ static void banner(void)
     kprintf("\nType help for the commands.\n");
 }
 
+/* The tree of files, from the initrd. */
+static void mount_root(void)
+{
+    size_t size;
+    const void *initrd = memmap_initrd(&size);
+
+    fs_init(initrd, size);
+}
+
 void kmain(uint32_t magic, paddr_t info_addr)
 {
     const struct multiboot_info *info;
@@ -93,8 +105,14 @@ void kmain(uint32_t magic, paddr_t info_addr)
     task_init();
     handle_init();
     space_init();
+    port_init();
     process_init();
     reapd_init();
+    file_init();
+    mount_root();
+    tty_init();
+    console_set_wait(tty_wait, tty_wake);
+    console_set_attention(tty_attention);
     pic_init();
     timer_init();
     timer_set_tick(tick);
