@@ -12,6 +12,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/shell.h"
+#include "kernel/task/task.h"
 #include "kernel/x86/backtrace.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/gdt.h"
@@ -157,6 +158,14 @@ void panic(const char *fmt, ...)
     stop();
 }
 
+/* The page below the stack of the task that runs, if it has one. */
+static vaddr_t task_guard(void)
+{
+    const struct task *self = task_self();
+
+    return self == NULL ? 0 : (vaddr_t)self->task_kstack;
+}
+
 /* The guard page that a double fault ran into: a stack that overflowed. 0 if it
  * was something else. */
 static vaddr_t hit_guard_page(const struct trapframe *tf, uint32_t cr2)
@@ -164,7 +173,8 @@ static vaddr_t hit_guard_page(const struct trapframe *tf, uint32_t cr2)
     vaddr_t page = cr2 & ~PAGE_MASK;
 
     if (tf->vector == TRAP_DOUBLE_FAULT &&
-        (page == (vaddr_t)boot_stack_guard || page == gdt_fault_guard()))
+        (page == (vaddr_t)boot_stack_guard || page == gdt_fault_guard() ||
+         page == task_guard()))
         return page;
     return 0;
 }

@@ -29,6 +29,7 @@ void sched_init(struct task *boot, struct task *idle_task)
     for (unsigned i = 0; i < PRIORITIES; i++)
         list_init(&ready[i]);
     idle = idle_task;
+    idle->task_state = TASK_READY;
     boot->task_state = TASK_RUNNING;
     boot->task_slice = TASK_SLICE;
     cpu_self()->cpu_task = boot;
