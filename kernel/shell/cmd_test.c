@@ -2,19 +2,14 @@
  * The command `test`: runs the kernel's test cases and prints KTAP (the
  * kernel's dialect of the Test Anything Protocol, version 1).
  *
- * Around every case stands a check for leaks: with all caches reaped, the
- * pages that the allocator holds, the set of caches and the objects in use in
- * each must be the same before and after.
+ * Around every case stands a check for leaks (leak.h).
  */
 #include "kernel/lib/ktest.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/shell.h"
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
-#include "mm/kmem_stat.h"
-#include "mm/segkmem.h"
-
-#define CACHES_MAX 256 /* caches that the check remembers one by one */
+#include "kernel/shell/leak.h"
 
 static bool failed; /* an expectation of the running case */
 
@@ -30,74 +25,9 @@ void ktest_fail(const char *file, int line, const char *fmt, ...)
     kprintf("\n");
 }
 
-/* ---- leaks -------------------------------------------------------------- */
-
-static struct {
-    size_t pages;
-    size_t caches;
-    struct {
-        struct kmem_cache *cache;
-        size_t inuse;
-    } cache[CACHES_MAX];
-} before;
-
-/* Reaped first: complete slabs are a matter of history, not a leak. */
-static size_t pages_held(void)
+static void say_leak(const char *line)
 {
-    struct segkmem_stat stat;
-
-    kmem_reap(KMEM_REAP_ALL);
-    segkmem_stat(&stat);
-    return stat.stat_pages;
-}
-
-static void note_before(void)
-{
-    struct kmem_cache_stat stat;
-
-    before.pages = pages_held();
-    before.caches = 0;
-    for (struct kmem_cache *cp = kmem_cache_first(); cp;
-         cp = kmem_cache_next(cp)) {
-        size_t i = before.caches++;
-
-        if (i >= CACHES_MAX)
-            continue;
-        kmem_cache_stat(cp, &stat);
-        before.cache[i].cache = cp;
-        before.cache[i].inuse = stat.stat_inuse;
-    }
-}
-
-/* The number of objects that were in use, 0 if the cache is new. */
-static size_t inuse_before(const struct kmem_cache *cp)
-{
-    for (size_t i = 0; i < MIN(before.caches, CACHES_MAX); i++)
-        if (before.cache[i].cache == cp)
-            return before.cache[i].inuse;
-    return 0;
-}
-
-static void check_after(void)
-{
-    struct kmem_cache_stat stat;
-    size_t pages = pages_held();
-    size_t caches = 0;
-
-    for (struct kmem_cache *cp = kmem_cache_first(); cp;
-         cp = kmem_cache_next(cp)) {
-        size_t was = inuse_before(cp);
-
-        kmem_cache_stat(cp, &stat);
-        if (stat.stat_inuse != was && before.caches <= CACHES_MAX)
-            KT_FAIL("leak: cache %s has %zu objects in use, had %zu",
-                    stat.stat_name, stat.stat_inuse, was);
-        caches++;
-    }
-    if (caches != before.caches)
-        KT_FAIL("leak: %zu caches, were %zu", caches, before.caches);
-    if (pages != before.pages)
-        KT_FAIL("leak: %zu pages held, were %zu", pages, before.pages);
+    KT_FAIL("leak: %s", line);
 }
 
 /* ---- running ------------------------------------------------------------ */
@@ -127,9 +57,9 @@ static unsigned count(const char *what)
 static bool run_case(const struct ktest *t, unsigned number)
 {
     failed = false;
-    note_before();
+    leak_note();
     t->ktest_run();
-    check_after();
+    leak_check(say_leak);
     kprintf("%s %u - %s.%s\n", failed ? "not ok" : "ok", number, t->ktest_suite,
             t->ktest_name);
     debugcon_event("{\"event\":\"test\",\"suite\":\"%s\",\"name\":\"%s\","
