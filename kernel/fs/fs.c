@@ -105,6 +105,7 @@ unsigned fs_init(const void *start, size_t size)
     inode_init();
     tree_init();
     ramfs_init();
+    file_init();
     make_root(start, size, &broken);
     make_directory("/dev");
     make_directory("/proc");

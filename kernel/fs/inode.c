@@ -45,6 +45,7 @@ void inode_init(void)
     hash_init(&inode_table);
     inode_cache =
         kmem_cache_create("inode", sizeof(struct inode), 0, inode_ctor, NULL);
+    kmem_set_reclaim(inode_reclaim);
 }
 
 struct inode *inode_blank(void)
