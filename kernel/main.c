@@ -10,6 +10,7 @@
 #include "kernel/budget.h"
 #include "kernel/cmdline.h"
 #include "kernel/halt.h"
+#include "kernel/ipc/port.h"
 #include "kernel/memmap.h"
 #include "kernel/mm_platform.h"
 #include "kernel/shell/shell.h"
@@ -93,6 +94,7 @@ void kmain(uint32_t magic, paddr_t info_addr)
     task_init();
     handle_init();
     space_init();
+    port_init();
     process_init();
     reapd_init();
     pic_init();

@@ -504,20 +504,30 @@ KTEST(ipc, a_circle_of_three)
     actor_end(&s);
 }
 
-/* A parent calls the port that its child serves, before the child is there. */
+/* As after fork: c has all that s has, two ports with the right to receive. s
+ * calls one before c is there to serve it, and then c calls the other. */
 KTEST(ipc, another_receiver_opens_a_circle)
 {
+    uint32_t other, other_c;
+
     KT_REQUIRE(begin(2));
+    other = actor_port(&s);
     port_c = actor_share(&s, port, &c, HANDLE_RECEIVE);
+    other_c = actor_share(&s, other, &c, HANDLE_RECEIVE);
     KT_TRUE(!call(&s, port, 1));
     KT_TRUE(actor_do(&c, sys_ipc_receive, port_c, 0, 0));
     KT_EQ(c.actor_out[0], s.actor_pid);
-    /* now all that could receive would wait for one another */
-    KT_TRUE(call(&c, port_c, 2));
+    /* all that could receive there would wait for one another */
+    KT_TRUE(call(&c, other_c, 2));
     expect_back(&c, -EDEADLK);
+    /* but d might */
+    port_d = actor_share(&s, other, &d, HANDLE_RECEIVE);
+    KT_TRUE(!call(&c, other_c, 2));
+    KT_TRUE(actor_do(&d, sys_ipc_receive, port_d, 0, 0));
+    actor_end(&d);
+    expect_back(&c, -EPIPE);
     actor_end(&c);
     expect_back(&s, -EPIPE);
-    actor_end(&d);
     actor_end(&s);
 }
 

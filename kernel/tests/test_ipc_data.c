@@ -304,6 +304,32 @@ KTEST(ipc_data, bad_addresses_of_the_receiver)
     end();
 }
 
+/* A second server that waits gets what the first could not take. */
+KTEST(ipc_data, a_message_goes_on_to_the_next_receiver)
+{
+    static struct actor other;
+    struct ipc_buffer *b;
+    uint32_t port_other;
+
+    KT_REQUIRE(begin() && actor_start(&other, "other"));
+    port_other = actor_share(&s, port, &other, HANDLE_RECEIVE);
+    actor_buffer(&c, 10, 0, 0);
+    fill(&c, 10, 1);
+    b = actor_buffer(&s, 0, 10, 0);
+    b->ipc_receive = (void *)ACTOR_HOLE;
+    actor_buffer(&other, 0, 10, 0);
+    KT_TRUE(!receive());
+    KT_TRUE(!actor_do_buffer(&other, sys_ipc_receive, port_other, 0, 0,
+                             ACTOR_BUFFER));
+    KT_TRUE(!call(IPC_DATA));
+    expect_back(&s, -EFAULT);
+    expect_back(&other, 0);
+    KT_TRUE(came(&other, 10, 1));
+    actor_end(&other);
+    expect_back(&c, -EPIPE);
+    end();
+}
+
 KTEST(ipc_data, bad_addresses_of_an_answer)
 {
     struct ipc_buffer *b;
