@@ -25,8 +25,13 @@ struct message {
                             are in msg_word[0] */
 };
 
-/* A new port, as a handle that may receive. */
-int port_create(void);
+/* A new port, as a handle that may receive. There are no flags yet: 0. */
+int port_create_flags(uint32_t flags);
+
+static inline int port_create(void)
+{
+    return port_create_flags(0);
+}
 
 /* All return 0, or -1 with errno. */
 int ipc_call(int port, struct message *m);
@@ -37,9 +42,9 @@ int ipc_reply_receive(int port, struct message *m);
 /* Sets notification bits of a port; whoever receives there gets them. */
 int notify(int port, uint32_t bits);
 
-/* From now on interrupt line `irq` sets these bits of the port, and is masked
- * until irq_ack. */
-int irq_bind(int irq, int port, uint32_t bits);
+/* From now on an interrupt on line `irq` sets bit number `bit` of the port's
+ * notification, and masks the line until irq_ack. For privileged tasks. */
+int irq_bind(int port, int irq, unsigned bit);
 int irq_ack(int irq);
 
 /* NAMES_GET (`port` means nothing): a handle; NAMES_SET: 0. */

@@ -93,7 +93,7 @@ syscall_error:
 
 ; ---- ports ------------------------------------------------------------------
 
-        STUB    port_create, SYS_port_create
+        STUB    port_create_flags, SYS_port_create
         STUB    notify, SYS_notify
         STUB    irq_bind, SYS_irq_bind
         STUB    irq_ack, SYS_irq_ack
