@@ -1,0 +1,312 @@
+/*
+ * bench: what system calls cost, by the time-stamp counter, which under QEMU's
+ * -icount shift=0 counts instructions, of program and kernel together.
+ *
+ *     bench [KEY …]      prints "KEY VALUE" for all, or those given
+ *
+ * An operation is a function. It is called a number of times in a batch; the
+ * same loop around a function that does nothing is subtracted, so that what
+ * remains is the C call of each library function, the system call, and what the
+ * kernel does for it, on both sides of a switch. There is a batch to warm
+ * up, which brings in every page and fills every slab; of those that follow the
+ * cheapest counts, for it is the one without timer interrupts. The value is its
+ * mean. Each also goes to /dev/debug as a JSON line.
+ */
+#include "user/lib/err.h"
+#include "user/lib/ipc.h"
+#include "user/lib/stdio.h"
+#include "user/lib/string.h"
+#include "user/lib/tsc.h"
+
+#define BATCHES     8
+#define FAULT_PAGES 64u
+
+typedef void operation_t(void);
+
+static int debug; /* /dev/debug, or -1 */
+
+static void report(const char *key, uint64_t hundredths)
+{
+    char value[32];
+    char line[96];
+    int n;
+
+    snprintf(value, sizeof(value), "%llu.%02u",
+             (unsigned long long)(hundredths / 100),
+             (unsigned)(hundredths % 100));
+    printf("%-28s %12s\n", key, value);
+    n = snprintf(line, sizeof(line),
+                 "{\"event\":\"bench\",\"key\":\"%s\",\"value\":%s}\n", key,
+                 value);
+    if (debug >= 0)
+        write_all(debug, line, (size_t)n);
+}
+
+/* ---- measuring ---------------------------------------------------------- */
+
+static void nothing(void)
+{
+}
+
+static uint64_t batch(operation_t *op, unsigned rounds)
+{
+    uint64_t start = tsc_read();
+
+    for (unsigned i = 0; i < rounds; i++)
+        op();
+    return tsc_read() - start;
+}
+
+static uint64_t cheapest_batch(operation_t *op, unsigned rounds)
+{
+    uint64_t best = UINT64_MAX;
+
+    batch(op, rounds);
+    for (unsigned i = 0; i < BATCHES; i++) {
+        uint64_t cost = batch(op, rounds);
+
+        best = MIN(best, cost);
+    }
+    return best;
+}
+
+/* The cost of one call of `op`, in hundredths. */
+static uint64_t measure(operation_t *op, unsigned rounds)
+{
+    uint64_t loop = cheapest_batch(nothing, rounds);
+    uint64_t all = cheapest_batch(op, rounds);
+
+    return (all - loop) * 100 / rounds;
+}
+
+/* ---- with another process ----------------------------------------------- */
+
+/* A child that runs `serve`, which does not return; it is killed afterwards. */
+static uint64_t measure_with(operation_t *serve, operation_t *op,
+                             unsigned rounds)
+{
+    uint64_t cost;
+    pid_t pid = fork();
+
+    if (pid < 0)
+        err(1, "fork");
+    if (pid == 0) {
+        serve();
+        _exit(1);
+    }
+    cost = measure(op, rounds);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    return cost;
+}
+
+/* ---- operations --------------------------------------------------------- */
+
+static void op_getpid(void)
+{
+    getpid();
+}
+
+static uint64_t syscall_null(void)
+{
+    return measure(op_getpid, 2000);
+}
+
+static int there[2]; /* from this process to the other one */
+static int back[2];
+
+static void echo_bytes(void)
+{
+    char c;
+
+    while (read(there[0], &c, 1) == 1)
+        write(back[1], &c, 1);
+}
+
+static void op_pipe(void)
+{
+    char c = 0;
+
+    write(there[1], &c, 1);
+    read(back[0], &c, 1);
+}
+
+static uint64_t pipe_roundtrip(void)
+{
+    uint64_t cost;
+
+    if (pipe(there) < 0 || pipe(back) < 0)
+        err(1, "pipe");
+    cost = measure_with(echo_bytes, op_pipe, 500);
+    for (int i = 0; i < 2; i++) {
+        close(there[i]);
+        close(back[i]);
+    }
+    return cost;
+}
+
+static int port;
+
+static void answer_calls(void)
+{
+    struct message m = {0};
+
+    if (ipc_receive(port, &m) == 0)
+        while (ipc_reply_receive(port, &m) == 0)
+            continue;
+}
+
+static void op_call(void)
+{
+    struct message m = {.msg_tag = 1};
+
+    ipc_call(port, &m);
+}
+
+static uint64_t ipc_roundtrip(void)
+{
+    uint64_t cost;
+
+    port = port_create();
+    if (port < 0)
+        err(1, "port");
+    cost = measure_with(answer_calls, op_call, 500);
+    close(port);
+    return cost;
+}
+
+static void keep_yielding(void)
+{
+    for (;;)
+        yield();
+}
+
+static void op_yield(void)
+{
+    yield();
+}
+
+/* A yield of each of two processes is two switches. */
+static uint64_t task_switch(void)
+{
+    uint64_t both = measure_with(keep_yielding, op_yield, 500);
+
+    return both / 2 - syscall_null();
+}
+
+/* Touches the pages of a fresh mapping, but for the first, which may need a
+ * page table as well. */
+static uint64_t touch_pages(void)
+{
+    volatile char *pages =
+        mmap((FAULT_PAGES + 1) * PAGE_SIZE, PROT_READ | PROT_WRITE);
+    uint64_t start, cost[2];
+
+    if (pages == MAP_FAILED)
+        err(1, "mmap");
+    pages[0] = 1;
+    for (int again = 0; again < 2; again++) {
+        start = tsc_read();
+        for (unsigned i = 1; i <= FAULT_PAGES; i++)
+            pages[i * PAGE_SIZE] = 1;
+        cost[again] = tsc_read() - start;
+    }
+    munmap((void *)pages, (FAULT_PAGES + 1) * PAGE_SIZE);
+    return cost[0] - cost[1];
+}
+
+static uint64_t fault_zero(void)
+{
+    uint64_t best = touch_pages();
+
+    for (unsigned i = 0; i < BATCHES; i++) {
+        uint64_t cost = touch_pages();
+
+        best = MIN(best, cost);
+    }
+    return best * 100 / FAULT_PAGES;
+}
+
+static void op_fork(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(0);
+    waitpid(pid, NULL, 0);
+}
+
+static uint64_t fork_exit_wait(void)
+{
+    return measure(op_fork, 20);
+}
+
+static void op_exec(void)
+{
+    char *argv[] = {"true", NULL};
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        execv("/bin/true", argv);
+        _exit(127);
+    }
+    waitpid(pid, NULL, 0);
+}
+
+static uint64_t fork_exec_exit_wait(void)
+{
+    return measure(op_exec, 20);
+}
+
+static void op_make_pipe(void)
+{
+    int ends[2];
+
+    pipe(ends);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static uint64_t pipe_create_close(void)
+{
+    return measure(op_make_pipe, 500);
+}
+
+/* ---- all of them -------------------------------------------------------- */
+
+static const struct benchmark {
+    const char *bench_key;
+    uint64_t (*bench_run)(void);
+} benchmarks[] = {
+    {"syscall.null", syscall_null},
+    {"task.switch", task_switch},
+    {"pipe.roundtrip", pipe_roundtrip},
+    {"ipc.roundtrip", ipc_roundtrip},
+    {"fault.zero", fault_zero},
+    {"task.fork_exit_wait", fork_exit_wait},
+    {"task.fork_exec_exit_wait", fork_exec_exit_wait},
+    {"pipe.create_close.cached", pipe_create_close},
+};
+
+static bool is_wanted(const char *key, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(key, argv[i]) == 0)
+            return true;
+    return argc == 1;
+}
+
+int main(int argc, char **argv)
+{
+    bool found = false;
+
+    debug = open("/dev/debug", O_WRONLY | O_CLOEXEC);
+    for (size_t i = 0; i < ARRAY_SIZE(benchmarks); i++)
+        if (is_wanted(benchmarks[i].bench_key, argc, argv)) {
+            report(benchmarks[i].bench_key, benchmarks[i].bench_run());
+            found = true;
+        }
+    if (!found)
+        errx(2, "%s: no such key", argv[1]);
+    return 0;
+}

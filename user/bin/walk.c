@@ -1,0 +1,100 @@
+/*
+ * walk: the paper's `find`, which touches every inode: walks a tree and asks
+ * for the state of everything in it.
+ *
+ *     walk [-r ROUNDS] [PATH]
+ */
+#include "user/lib/dirent.h"
+#include "user/lib/err.h"
+#include "user/lib/number.h"
+#include "user/lib/stdio.h"
+#include "user/lib/string.h"
+
+static char path[PATH_MAX];
+
+struct counts {
+    unsigned directories;
+    unsigned files;
+    unsigned others;
+    unsigned failures;
+    uint64_t bytes;
+};
+
+static void walk_directory(struct counts *c, size_t length);
+
+/* What the path, `length` characters, leads to. */
+static void walk(struct counts *c, size_t length)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0) {
+        warn("%s", path);
+        c->failures++;
+    } else if (st.st_type == FILE_DIRECTORY) {
+        c->directories++;
+        walk_directory(c, length);
+    } else if (st.st_type == FILE_REGULAR) {
+        c->files++;
+        c->bytes += st.st_size;
+    } else {
+        c->others++;
+    }
+}
+
+static bool is_dots(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static void walk_directory(struct counts *c, size_t length)
+{
+    DIR *d = opendir(path);
+    const struct dirent *entry;
+
+    if (d == NULL) {
+        warn("%s", path);
+        c->failures++;
+        return;
+    }
+    if (path[length - 1] != '/')
+        path[length++] = '/';
+    while ((entry = readdir(d)) != NULL) {
+        size_t n = entry->d_namlen;
+
+        if (is_dots(entry->d_name) || length + n + 2 > sizeof(path))
+            continue;
+        memcpy(path + length, entry->d_name, n + 1);
+        walk(c, length + n);
+    }
+    path[length] = 0;
+    closedir(d);
+}
+
+int main(int argc, char **argv)
+{
+    const char *from;
+    uint32_t rounds = 1;
+    uint32_t start = uptime_ms();
+    struct counts c = {0};
+    int option;
+
+    while ((option = getopt(argc, argv, "r:")) != -1) {
+        if (option != 'r')
+            usage("[-r ROUNDS] [PATH]");
+        rounds = number_between(optarg, 1, 1000000);
+    }
+    from = optind < argc ? argv[optind] : "/";
+    if (*from == 0 || strlcpy(path, from, sizeof(path)) >= sizeof(path) - 1)
+        errx(1, "%s: not a path", from);
+    for (uint32_t i = 0; i < rounds; i++) {
+        c = (struct counts){0};
+        strlcpy(path, from, sizeof(path));
+        walk(&c, strlen(path));
+    }
+    printf("walk: %u files, %u directories, %u others, %llu KiB, %u failures; "
+           "%u times in %u ms\n",
+           c.files, c.directories, c.others,
+           (unsigned long long)(c.bytes / 1024), c.failures, (unsigned)rounds,
+           (unsigned)(uptime_ms() - start));
+    return c.failures == 0 ? 0 : 1;
+}

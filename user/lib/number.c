@@ -1,0 +1,16 @@
+/*
+ * A number that the user typed.
+ */
+#include "user/lib/number.h"
+#include "user/lib/err.h"
+#include "user/lib/string.h"
+
+uint32_t number_between(const char *text, uint32_t least, uint32_t most)
+{
+    uint32_t value;
+
+    if (!parse_u32(text, &value) || value < least || value > most)
+        errx(2, "%s: not a number from %u to %u", text, (unsigned)least,
+             (unsigned)most);
+    return value;
+}

@@ -1,0 +1,46 @@
+/*
+ * Removing a tree. Entries are removed while their directory is read: what
+ * comes behind them is still seen.
+ */
+#include "user/lib/tree.h"
+#include "user/lib/string.h"
+#include "user/lib/unistd.h"
+
+#define TRIES 3
+
+static void remove_entries(char *path, int handle)
+{
+    uint8_t buf[256] __attribute__((aligned(4)));
+    size_t length = strlen(path);
+    ssize_t n;
+
+    while ((n = getdents(handle, buf, sizeof(buf))) > 0)
+        for (ssize_t at = 0; at < n;) {
+            const struct dirent *d = (const struct dirent *)(buf + at);
+
+            at += d->d_reclen;
+            if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 ||
+                length + d->d_namlen + 2 > PATH_MAX)
+                continue;
+            path[length] = '/';
+            memcpy(path + length + 1, d->d_name, d->d_namlen + 1u);
+            remove_tree(path);
+            path[length] = 0;
+        }
+}
+
+bool remove_tree(char *path)
+{
+    for (int i = 0; i < TRIES; i++) {
+        int handle;
+
+        if (unlink(path) == 0 || rmdir(path) == 0 || errno == ENOENT)
+            return true;
+        handle = open(path, O_RDONLY | O_DIRECTORY);
+        if (handle < 0)
+            continue;
+        remove_entries(path, handle);
+        close(handle);
+    }
+    return rmdir(path) == 0;
+}

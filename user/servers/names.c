@@ -1,0 +1,173 @@
+/*
+ * names: the name server. Programs give it ports under names and ask for them
+ * (user/lib/ipc.h: enum names_label); the kernel itself knows only the server's
+ * own port.
+ *
+ * A name belongs to whoever registered it for as long as somebody receives at
+ * that port. After that it is free: a server that has been started again just
+ * registers again.
+ */
+#include "user/lib/err.h"
+#include "user/lib/ipc.h"
+#include "user/lib/stdlib.h"
+#include "user/lib/string.h"
+
+#define LIST_MAX 4096 /* bytes of all names that NAMES_LIST tells */
+
+struct entry {
+    struct entry *entry_next; /* by name */
+    int entry_port;
+    char entry_name[PORT_NAME_MAX + 1];
+};
+
+static struct entry *entries;
+
+/* ---- the table ---------------------------------------------------------- */
+
+/* Whether somebody receives at a port: no bits are notified, but one hears of
+ * it if nobody could. */
+static bool lives(int port)
+{
+    return notify(port, 0) == 0;
+}
+
+static void drop(struct entry **at)
+{
+    struct entry *e = *at;
+
+    *at = e->entry_next;
+    close(e->entry_port);
+    free(e);
+}
+
+/* Forgets the dead; then, where the name is or belongs. */
+static struct entry **find(const char *name, bool *found)
+{
+    struct entry **at = &entries;
+    int order = -1;
+
+    while (*at != NULL) {
+        if (!lives((*at)->entry_port)) {
+            drop(at);
+            continue;
+        }
+        order = strcmp((*at)->entry_name, name);
+        if (order >= 0)
+            break;
+        at = &(*at)->entry_next;
+    }
+    *found = *at != NULL && order == 0;
+    return at;
+}
+
+/* ---- requests ----------------------------------------------------------- */
+
+/* Takes over the handle if that succeeds. */
+static int add(const char *name, int port)
+{
+    bool found;
+    struct entry **at = find(name, &found);
+    struct entry *e;
+
+    if (port < 0)
+        return EINVAL;
+    if (!lives(port))
+        return errno;
+    if (found)
+        return EEXIST;
+    e = malloc(sizeof(*e));
+    if (e == NULL)
+        return ENOMEM;
+    e->entry_port = port;
+    strlcpy(e->entry_name, name, sizeof(e->entry_name));
+    e->entry_next = *at;
+    *at = e;
+    return 0;
+}
+
+/* All names into `out`; returns the bytes. */
+static size_t list(char *out)
+{
+    size_t used = 0;
+    bool found;
+
+    find("\xff", &found); /* behind all: drops every dead one */
+    for (const struct entry *e = entries; e != NULL; e = e->entry_next) {
+        size_t n = strlen(e->entry_name) + 1;
+
+        if (used + n > LIST_MAX)
+            break;
+        memcpy(out + used, e->entry_name, n);
+        used += n;
+    }
+    return used;
+}
+
+/* Turns a request about `name` into its answer; a handle that came with it is
+ * closed unless it is kept. */
+static void answer(struct message *m, const char *name, char *text)
+{
+    struct ipc_buffer *b = m->msg_buffer;
+    int port = b->ipc_received_handle;
+    uint32_t label = IPC_LABEL(m->msg_tag);
+    int error = 0;
+    bool found;
+    struct entry **at;
+
+    m->msg_tag = 0;
+    if (label == NAMES_LIST) {
+        b->ipc_send_size = (uint32_t)list(text);
+        m->msg_tag = IPC_DATA;
+    } else if (name[0] == 0) {
+        error = EINVAL;
+    } else if (label == NAMES_REGISTER) {
+        error = add(name, port);
+        port = error == 0 ? -1 : port;
+    } else {
+        at = find(name, &found);
+        error = found ? 0 : ENOENT;
+        if (label != NAMES_LOOKUP && label != NAMES_REMOVE)
+            error = EINVAL;
+        if (error == 0 && label == NAMES_LOOKUP) {
+            b->ipc_send_handle = (*at)->entry_port;
+            m->msg_tag = IPC_HANDLE;
+        } else if (error == 0) {
+            drop(at);
+        }
+    }
+    m->msg_word[0] = (uint32_t)error;
+    if (port >= 0)
+        close(port);
+}
+
+int main(void)
+{
+    static char name[PORT_NAME_MAX + 1];
+    static char text[LIST_MAX];
+    struct ipc_buffer b = {
+        .ipc_send = text,
+        .ipc_receive = name,
+        .ipc_receive_max = PORT_NAME_MAX,
+    };
+    struct message m = {.msg_buffer = &b};
+    int port = port_create();
+    int result;
+
+    if (port < 0 || names(NAMES_SET, port) < 0)
+        err(1, "cannot become the name server");
+    result = ipc_receive(port, &m);
+    for (;;) {
+        /* An answer that its client could not take is the client's trouble. */
+        if (result < 0) {
+            result = ipc_receive(port, &m);
+            continue;
+        }
+        if (m.msg_client == 0) {
+            result = ipc_receive(port, &m); /* bits mean nothing here */
+            continue;
+        }
+        name[b.ipc_received] = 0;
+        answer(&m, name, text);
+        result = ipc_reply_receive(port, &m);
+    }
+}
