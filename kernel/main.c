@@ -108,9 +108,7 @@ void kmain(uint32_t magic, paddr_t info_addr)
     port_init();
     process_init();
     reapd_init();
-    file_init();
     mount_root();
-    tty_init();
     console_set_wait(tty_wait, tty_wake);
     console_set_attention(tty_attention);
     pic_init();
