@@ -18,7 +18,7 @@
     (O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_DIRECTORY |         \
      O_CLOEXEC)
 
-static struct kmem_cache *file_cache;
+struct kmem_cache *file_cache;
 
 /* ---- the object --------------------------------------------------------- */
 
@@ -34,22 +34,6 @@ static void release(struct object *o)
 }
 
 const struct object_type file_type = {"file", release, NULL, NULL};
-
-struct file *file_create(const struct file_ops *ops, uint32_t flags,
-                         struct inode *inode, void *data)
-{
-    struct file *f = kmem_cache_alloc(file_cache, KM_NOSLEEP);
-
-    if (f == NULL)
-        return NULL;
-    object_init(&f->file_object, &file_type);
-    f->file_ops = ops;
-    f->file_flags = flags;
-    f->file_offset = 0;
-    f->file_inode = inode;
-    f->file_data = data;
-    return f;
-}
 
 void file_init(void)
 {

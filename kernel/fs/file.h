@@ -6,6 +6,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/fs/inode.h"
 #include "kernel/task/object.h"
+#include "mm/kmem.h"
 
 struct file;
 
@@ -34,10 +35,26 @@ extern const struct object_type file_type;
 /* Everything of open files, pipes and the console. Boot only. */
 void file_init(void);
 
+extern struct kmem_cache *file_cache;
+
 /* A new open file with one reference. NULL: no memory. Takes over `inode`'s
  * reference (may be NULL). */
-struct file *file_create(const struct file_ops *ops, uint32_t flags,
-                         struct inode *inode, void *data);
+static inline struct file *file_create(const struct file_ops *ops,
+                                       uint32_t flags, struct inode *inode,
+                                       void *data)
+{
+    struct file *f = kmem_cache_alloc(file_cache, KM_NOSLEEP);
+
+    if (unlikely(f == NULL))
+        return NULL;
+    object_init(&f->file_object, &file_type);
+    f->file_ops = ops;
+    f->file_flags = flags;
+    f->file_offset = 0;
+    f->file_inode = inode;
+    f->file_data = data;
+    return f;
+}
 
 /* Opens as open() does. 0 and *out, or an error. May sleep. */
 int file_open(const char *path, struct inode *cwd, uint32_t flags,

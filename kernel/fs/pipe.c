@@ -3,7 +3,7 @@
  *
  * A pipe is two objects: the pipe with its mutex and condition variables,
  * which are constructed once for all its uses, and a buffer of PIPE_SIZE
- * bytes, used as a ring. Each end is one open file, whatever number of handles
+ * bytes, used as a ring, which comes with the first byte. Each end is one open file, whatever number of handles
  * refers to it; the pipe goes when both are gone.
  *
  *     write end ──> put ──> | … pipe_first ── pipe_bytes ──> … | ──> take ──>
@@ -116,22 +116,19 @@ static struct pipe *alloc_pipe(void)
                          ? kmem_cache_alloc(pipe_cache, KM_NOSLEEP)
                          : alloc_uncached();
 
-    if (p == NULL)
-        return NULL;
-    p->pipe_buffer = kmem_cache_alloc(buffer_cache, KM_NOSLEEP);
-    if (p->pipe_buffer == NULL) {
-        free_pipe(p);
-        return NULL;
-    }
-    p->pipe_total = 0;
+    if (p != NULL)
+        p->pipe_total = 0;
     return p;
 }
 
 static void discard(struct pipe *p)
 {
-    kmem_cache_free(buffer_cache, p->pipe_buffer);
-    p->pipe_first = 0;
-    p->pipe_bytes = 0;
+    if (p->pipe_buffer != NULL) {
+        kmem_cache_free(buffer_cache, p->pipe_buffer);
+        p->pipe_buffer = NULL;
+        p->pipe_first = 0;
+        p->pipe_bytes = 0;
+    }
     free_pipe(p);
 }
 
@@ -153,11 +150,20 @@ static ssize_t take(struct pipe *p, uint8_t *buf, size_t n)
     return (ssize_t)n;
 }
 
+static __attribute__((noinline)) bool make_buffer(struct pipe *p)
+{
+    p->pipe_buffer = kmem_cache_alloc(buffer_cache, KM_NOSLEEP);
+    return p->pipe_buffer != NULL;
+}
+
+/* -ENOMEM as well, if these would be the pipe's first bytes. */
 static ssize_t put(struct pipe *p, const uint8_t *buf, size_t n)
 {
     uint32_t at = (p->pipe_first + p->pipe_bytes) % PIPE_SIZE;
     size_t run = MIN(n, PIPE_SIZE - at);
 
+    if (unlikely(p->pipe_buffer == NULL) && !make_buffer(p))
+        return -ENOMEM;
     if (user_copy(p->pipe_buffer + at, buf, run) != 0)
         return -EFAULT;
     if (unlikely(run < n) && user_copy(p->pipe_buffer, buf + run, n - run) != 0)
@@ -260,12 +266,31 @@ static ssize_t pipe_write(struct file *f, const void *buf, size_t n)
 
 /* ---- ends --------------------------------------------------------------- */
 
-/* One end is closed: who waits at the other has to hear of it. */
+/* Whether the other end is closed, and whoever closed it done with that. */
+static inline bool alone(const struct pipe *p)
+{
+    bool result;
+
+    spin_lock(&sched_lock);
+    result = p->pipe_mutex.mutex_owner == NULL &&
+             (p->pipe_readers & p->pipe_writers) == 0;
+    spin_unlock(&sched_lock);
+    return result;
+}
+
+/* One end is closed: who waits at the other has to hear of it. Where there is
+ * no other, there is nobody. */
 static void pipe_release(struct file *f)
 {
     struct pipe *p = f->file_data;
     bool last;
 
+    if (alone(p)) {
+        p->pipe_readers = 0;
+        p->pipe_writers = 0;
+        discard(p);
+        return;
+    }
     mutex_lock(&p->pipe_mutex);
     if ((f->file_flags & O_ACCMODE) == O_RDONLY) {
         p->pipe_readers = 0;

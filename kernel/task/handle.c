@@ -23,6 +23,7 @@ static void use_inline(struct handle_table *t)
 {
     t->table_size = HANDLES_INLINE;
     t->table_used = 0;
+    t->table_lowest = 0;
     t->table_slot = t->table_first;
 }
 
@@ -52,15 +53,13 @@ static void discard(struct handle_table *t)
     kmem_cache_free(handle_cache, t);
 }
 
-/* At least `size` slots, which is at most HANDLES_MAX. 0 or -ENOMEM. */
-static int grow(struct handle_table *t, uint32_t size)
+static __attribute__((noinline)) int enlarge(struct handle_table *t,
+                                             uint32_t size)
 {
     uint32_t to = t->table_size;
     struct handle *slot;
     size_t bytes;
 
-    if (size <= to)
-        return 0;
     while (to < size)
         to *= 2;
     slot = kmem_zalloc(to * sizeof(struct handle), KM_NOSLEEP);
@@ -77,24 +76,34 @@ static int grow(struct handle_table *t, uint32_t size)
     return 0;
 }
 
+/* At least `size` slots, which is at most HANDLES_MAX. 0 or -ENOMEM. */
+static inline int grow(struct handle_table *t, uint32_t size)
+{
+    return likely(size <= t->table_size) ? 0 : enlarge(t, size);
+}
+
 /* ---- slots -------------------------------------------------------------- */
 
-static void fill(struct handle_table *t, uint32_t h, struct object *o,
-                 uint32_t flags)
+static inline void fill(struct handle_table *t, uint32_t h, struct object *o,
+                        uint32_t flags)
 {
     t->table_slot[h] = (struct handle){o, flags};
     t->table_used++;
+    if (h == t->table_lowest)
+        t->table_lowest++;
     if (o->object_type->type_opened != NULL)
         o->object_type->type_opened(o, flags);
 }
 
 /* Empties an open handle's slot; the reference is the caller's. */
-static struct object *empty(struct handle_table *t, struct handle *slot)
+static inline struct object *empty(struct handle_table *t, struct handle *slot)
 {
     struct object *o = slot->handle_object;
+    uint32_t h = (uint32_t)(slot - t->table_slot);
 
     slot->handle_object = NULL;
     t->table_used--;
+    t->table_lowest = MIN(t->table_lowest, h);
     if (o->object_type->type_closed != NULL)
         o->object_type->type_closed(o, slot->handle_flags);
     return o;
@@ -145,7 +154,7 @@ void handle_close_on_exec(struct handle_table *t)
 int handle_install(struct handle_table *t, int least, struct object *o,
                    uint32_t flags)
 {
-    uint32_t h = (uint32_t)least;
+    uint32_t h = MAX((uint32_t)least, t->table_lowest);
 
     while (h < t->table_size && t->table_slot[h].handle_object != NULL)
         h++;
@@ -215,6 +224,8 @@ const char *handle_verify(const struct handle_table *t)
         const struct object *o = t->table_slot[h].handle_object;
 
         used += o != NULL;
+        if (o == NULL && h < t->table_lowest)
+            return "a handle table has a free slot where it says none is";
         if (o != NULL && o->object_refs == 0)
             return "a handle refers to an object without references";
     }
