@@ -23,6 +23,7 @@ static void use_inline(struct handle_table *t)
 {
     t->table_size = HANDLES_INLINE;
     t->table_used = 0;
+    t->table_lowest = 0;
     t->table_slot = t->table_first;
 }
 
@@ -79,23 +80,26 @@ static int grow(struct handle_table *t, uint32_t size)
 
 /* ---- slots -------------------------------------------------------------- */
 
-static void fill(struct handle_table *t, uint32_t h, struct object *o,
-                 uint32_t flags)
+static inline void fill(struct handle_table *t, uint32_t h, struct object *o,
+                        uint32_t flags)
 {
     t->table_slot[h] = (struct handle){o, flags};
     t->table_used++;
-    if (o->object_type->type_opened != NULL)
+    if (unlikely(o->object_type->type_opened != NULL))
         o->object_type->type_opened(o, flags);
 }
 
 /* Empties an open handle's slot; the reference is the caller's. */
-static struct object *empty(struct handle_table *t, struct handle *slot)
+static inline struct object *empty(struct handle_table *t, struct handle *slot)
 {
+    uint32_t h = (uint32_t)(slot - t->table_slot);
     struct object *o = slot->handle_object;
 
     slot->handle_object = NULL;
     t->table_used--;
-    if (o->object_type->type_closed != NULL)
+    if (h < t->table_lowest)
+        t->table_lowest = h;
+    if (unlikely(o->object_type->type_closed != NULL))
         o->object_type->type_closed(o, slot->handle_flags);
     return o;
 }
@@ -145,20 +149,26 @@ void handle_close_on_exec(struct handle_table *t)
 int handle_install(struct handle_table *t, int least, struct object *o,
                    uint32_t flags)
 {
-    uint32_t h = (uint32_t)least;
+    uint32_t h = MAX((uint32_t)least, t->table_lowest);
 
     while (h < t->table_size && t->table_slot[h].handle_object != NULL)
         h++;
-    if (h >= HANDLES_MAX)
-        return -EMFILE;
-    if (grow(t, h + 1) != 0)
-        return -ENOMEM;
+    if (unlikely(h >= t->table_size)) {
+        if (h >= HANDLES_MAX)
+            return -EMFILE;
+        if (grow(t, h + 1) != 0)
+            return -ENOMEM;
+    }
+    if ((uint32_t)least <= t->table_lowest)
+        t->table_lowest = h + 1;
     fill(t, h, o, flags);
     return (int)h;
 }
 
 int handle_reserve(struct handle_table *t, unsigned n)
 {
+    if (likely(n <= t->table_size - t->table_used))
+        return 0;
     if (n > HANDLES_MAX - t->table_used)
         return -EMFILE;
     return grow(t, t->table_used + n);
@@ -215,6 +225,8 @@ const char *handle_verify(const struct handle_table *t)
         const struct object *o = t->table_slot[h].handle_object;
 
         used += o != NULL;
+        if (o == NULL && h < t->table_lowest)
+            return "a handle below the lowest free one is free";
         if (o != NULL && o->object_refs == 0)
             return "a handle refers to an object without references";
     }

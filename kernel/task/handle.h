@@ -23,6 +23,7 @@ struct handle {
 struct handle_table {
     uint32_t table_size; /* slots */
     uint32_t table_used;
+    uint32_t table_lowest; /* no number below it is free */
     struct handle *table_slot;
     struct handle table_first[HANDLES_INLINE];
 };
