@@ -76,12 +76,12 @@ static ssize_t write_debug(struct file *f, const void *buf, size_t n)
 
 int device_open(struct file *f)
 {
-    static const struct file_ops null_ops = {read_nothing, write_nothing, NULL,
-                                             NULL};
-    static const struct file_ops zero_ops = {read_zeroes, write_nothing, NULL,
-                                             NULL};
-    static const struct file_ops debug_ops = {read_nothing, write_debug, NULL,
-                                              NULL};
+    static const struct file_ops null_ops = {read_nothing, write_nothing,
+                                             file_free, NULL};
+    static const struct file_ops zero_ops = {read_zeroes, write_nothing,
+                                             file_free, NULL};
+    static const struct file_ops debug_ops = {read_nothing, write_debug,
+                                              file_free, NULL};
     static const struct file_ops *const ops[] = {
         [DEVICE_CONSOLE] = &tty_ops,
         [DEVICE_NULL] = &null_ops,

@@ -22,15 +22,17 @@ struct kmem_cache *file_cache;
 
 /* ---- the object --------------------------------------------------------- */
 
+void file_free(struct file *f)
+{
+    inode_put(f->file_inode);
+    kmem_cache_free(file_cache, f);
+}
+
 static void release(struct object *o)
 {
     struct file *f = (struct file *)o;
 
-    if (f->file_ops->file_release != NULL)
-        f->file_ops->file_release(f);
-    if (f->file_inode != NULL)
-        inode_put(f->file_inode);
-    kmem_cache_free(file_cache, f);
+    f->file_ops->file_release(f);
 }
 
 const struct object_type file_type = {"file", release, NULL, NULL};
@@ -83,9 +85,10 @@ static ssize_t directory_read(struct file *f, void *buf, size_t n)
     return -EISDIR;
 }
 
-static const struct file_ops regular_ops = {regular_read, regular_write, NULL,
-                                            NULL};
-static const struct file_ops directory_ops = {directory_read, NULL, NULL, NULL};
+static const struct file_ops regular_ops = {regular_read, regular_write,
+                                            file_free, NULL};
+static const struct file_ops directory_ops = {directory_read, NULL, file_free,
+                                              NULL};
 
 /* The entries come by way of the kernel's memory, so that the position moves
  * only when the caller has them. */
@@ -270,8 +273,7 @@ int file_open(const char *path, struct inode *cwd, uint32_t flags,
             *out = f;
             return 0;
         }
-        inode_put(f->file_inode);
     }
-    kmem_cache_free(file_cache, f);
+    file_free(f);
     return error;
 }

@@ -15,7 +15,7 @@ struct file;
 struct file_ops {
     ssize_t (*file_read)(struct file *f, void *buf, size_t n);
     ssize_t (*file_write)(struct file *f, const void *buf, size_t n);
-    /* Drops what it points to, but for the inode. NULL: nothing. */
+    /* The last reference is gone: gives up what belongs to it and itself. */
     void (*file_release)(struct file *f);
     /* Changes what is known from the inode (zeroes without). NULL: nothing. */
     void (*file_stat)(struct file *f, struct stat *out);
@@ -55,6 +55,10 @@ static inline struct file *file_create(const struct file_ops *ops,
     f->file_data = data;
     return f;
 }
+
+/* Drops its inode and gives it back: what file_release does, or ends with, for
+ * what file_create and file_open made. */
+void file_free(struct file *f);
 
 /* Opens as open() does. 0 and *out, or an error. May sleep. */
 int file_open(const char *path, struct inode *cwd, uint32_t flags,

@@ -1,10 +1,10 @@
 /*
  * Pipes: bytes that wait between a writer and a reader.
  *
- * A pipe is two objects: the pipe with its mutex and condition variables,
- * which are constructed once for all its uses, and a buffer of PIPE_SIZE
- * bytes, used as a ring, which comes with the first byte. Each end is one open file, whatever number of handles
- * refers to it; the pipe goes when both are gone.
+ * A pipe is one object, constructed once for all its uses: its mutex, its
+ * condition variables and both its ends, which are open files whatever number
+ * of handles refers to them. With the first write comes the second object, a
+ * buffer of PIPE_SIZE bytes used as a ring. All goes when both ends are closed.
  *
  *     write end ──> put ──> | … pipe_first ── pipe_bytes ──> … | ──> take ──>
  *                           └────────── pipe_buffer ───────────┘    read end
@@ -27,16 +27,20 @@ struct pipe {
     struct list pipe_link; /* among all that are constructed, used or not */
     bool pipe_cached;      /* from the cache, or from kmem_alloc */
     /* Constructed once: */
+    struct file pipe_read_end;
+    struct file pipe_write_end;
     struct mutex pipe_mutex;
     struct cond pipe_readable;
     struct cond pipe_writable;
     struct cond pipe_turn;
-    /* By pipe_mutex; all 0 between uses but for pipe_total. */
+    /* By pipe_mutex; between uses all 0 but for pipe_total. */
     uint32_t pipe_readers; /* open ends: 0 or 1 */
     uint32_t pipe_writers;
     uint32_t pipe_first; /* where the oldest byte lies */
     uint32_t pipe_bytes;
-    uint32_t pipe_need; /* room that a writer waits for, or 0 */
+    uint32_t pipe_limit; /* of pipe_bytes: PIPE_SIZE; 0 as long as there is no
+                            buffer, and when nobody reads */
+    uint32_t pipe_need;  /* room that a writer waits for, or 0 */
     uint64_t pipe_total;
     uint8_t *pipe_buffer;
 };
@@ -52,12 +56,24 @@ static size_t pipe_count; /* in that list */
 
 /* ---- construction ------------------------------------------------------- */
 
+static const struct file_ops pipe_ops;
+
+static void construct_end(struct file *f, uint32_t flags, struct pipe *p)
+{
+    f->file_object.object_type = &file_type;
+    f->file_ops = &pipe_ops;
+    f->file_flags = flags;
+    f->file_data = p;
+}
+
 static void construct(void *obj, size_t size)
 {
     struct pipe *p = obj;
 
     (void)size;
     *p = (struct pipe){.pipe_cached = true};
+    construct_end(&p->pipe_read_end, O_RDONLY, p);
+    construct_end(&p->pipe_write_end, O_WRONLY, p);
     mutex_init(&p->pipe_mutex, "pipe", MUTEX_RANK_PIPE);
     cond_init(&p->pipe_readable, "pipe empty");
     cond_init(&p->pipe_writable, "pipe full");
@@ -98,38 +114,21 @@ static struct pipe *alloc_uncached(void)
     return p;
 }
 
-/* Without its buffer. */
-static void free_pipe(struct pipe *p)
+static void discard(struct pipe *p)
 {
+    if (p->pipe_buffer != NULL) {
+        kmem_cache_free(buffer_cache, p->pipe_buffer);
+        p->pipe_buffer = NULL;
+    }
+    p->pipe_first = 0;
+    p->pipe_bytes = 0;
+    p->pipe_limit = 0;
     if (likely(p->pipe_cached)) {
         kmem_cache_free(pipe_cache, p);
         return;
     }
     destruct(p, sizeof(*p));
     kmem_free(p, sizeof(*p));
-}
-
-/* A pipe without ends. */
-static struct pipe *alloc_pipe(void)
-{
-    struct pipe *p = likely(pipe_caching)
-                         ? kmem_cache_alloc(pipe_cache, KM_NOSLEEP)
-                         : alloc_uncached();
-
-    if (p != NULL)
-        p->pipe_total = 0;
-    return p;
-}
-
-static void discard(struct pipe *p)
-{
-    if (p->pipe_buffer != NULL) {
-        kmem_cache_free(buffer_cache, p->pipe_buffer);
-        p->pipe_buffer = NULL;
-        p->pipe_first = 0;
-        p->pipe_bytes = 0;
-    }
-    free_pipe(p);
 }
 
 /* ---- moving bytes ------------------------------------------------------- */
@@ -150,20 +149,11 @@ static ssize_t take(struct pipe *p, uint8_t *buf, size_t n)
     return (ssize_t)n;
 }
 
-static __attribute__((noinline)) bool make_buffer(struct pipe *p)
-{
-    p->pipe_buffer = kmem_cache_alloc(buffer_cache, KM_NOSLEEP);
-    return p->pipe_buffer != NULL;
-}
-
-/* -ENOMEM as well, if these would be the pipe's first bytes. */
 static ssize_t put(struct pipe *p, const uint8_t *buf, size_t n)
 {
     uint32_t at = (p->pipe_first + p->pipe_bytes) % PIPE_SIZE;
     size_t run = MIN(n, PIPE_SIZE - at);
 
-    if (unlikely(p->pipe_buffer == NULL) && !make_buffer(p))
-        return -ENOMEM;
     if (user_copy(p->pipe_buffer + at, buf, run) != 0)
         return -EFAULT;
     if (unlikely(run < n) && user_copy(p->pipe_buffer, buf + run, n - run) != 0)
@@ -175,7 +165,13 @@ static ssize_t put(struct pipe *p, const uint8_t *buf, size_t n)
 
 static inline uint32_t room(const struct pipe *p)
 {
-    return PIPE_SIZE - p->pipe_bytes;
+    return p->pipe_limit - p->pipe_bytes;
+}
+
+static inline void wake(struct cond *c)
+{
+    if (!list_empty(&c->cond_waiters.wait_tasks))
+        wait_queue_wake(&c->cond_waiters, 1);
 }
 
 /* 1: there are bytes; 0: there will never be; or -EINTR. */
@@ -186,7 +182,7 @@ static int wait_for_bytes(struct pipe *p)
             return 0;
         if (cond_wait(&p->pipe_readable, &p->pipe_mutex) != 0) {
             if (p->pipe_bytes > 0)
-                cond_signal(&p->pipe_readable);
+                wake(&p->pipe_readable);
             return -EINTR;
         }
     }
@@ -205,9 +201,9 @@ static ssize_t pipe_read(struct file *f, void *buf, size_t n)
     if (likely(result > 0)) {
         result = take(p, buf, MIN(n, p->pipe_bytes));
         if (unlikely(p->pipe_bytes > 0))
-            cond_signal(&p->pipe_readable);
+            wake(&p->pipe_readable);
         if (unlikely(p->pipe_need > 0) && room(p) >= p->pipe_need)
-            cond_signal(&p->pipe_writable);
+            wake(&p->pipe_writable);
     }
     mutex_unlock(&p->pipe_mutex);
     return result;
@@ -219,81 +215,95 @@ static int wait_for_turn(struct pipe *p)
     while (p->pipe_need > 0)
         if (cond_wait(&p->pipe_turn, &p->pipe_mutex) != 0) {
             if (p->pipe_need == 0)
-                cond_signal(&p->pipe_turn);
+                wake(&p->pipe_turn);
             return -EINTR;
         }
     return 0;
 }
 
-/* 0: there is room for `need` bytes; or -EPIPE, -EINTR. */
-static int wait_for_room(struct pipe *p, uint32_t need)
+/* Of a pipe that is written to for the first time. */
+static int get_buffer(struct pipe *p)
 {
-    int error = wait_for_turn(p);
+    p->pipe_buffer = kmem_cache_alloc(buffer_cache, KM_NOSLEEP);
+    if (p->pipe_buffer == NULL)
+        return -ENOMEM;
+    p->pipe_limit = PIPE_SIZE;
+    return 0;
+}
 
+/* 0: there is room for `need` bytes; or -EPIPE, -EINTR, -ENOMEM. */
+static int get_room(struct pipe *p, uint32_t need)
+{
+    int error = 0;
+
+    if (p->pipe_readers == 0)
+        return -EPIPE;
+    if (p->pipe_buffer == NULL)
+        return get_buffer(p);
+    error = wait_for_turn(p);
     if (error != 0)
         return error;
     p->pipe_need = need;
     while (error == 0 && p->pipe_readers > 0 && room(p) < need)
         error = cond_wait(&p->pipe_writable, &p->pipe_mutex);
     p->pipe_need = 0;
-    cond_signal(&p->pipe_turn);
+    wake(&p->pipe_turn);
     return p->pipe_readers == 0 ? -EPIPE : error;
+}
+
+/* One piece of what is written, at least `need` bytes of it: bytes, or an
+ * error. */
+static inline ssize_t write_piece(struct pipe *p, const uint8_t *buf, size_t n,
+                                  uint32_t need)
+{
+    ssize_t result = 0;
+
+    mutex_lock(&p->pipe_mutex);
+    if (unlikely(room(p) < need || p->pipe_need > 0))
+        result = get_room(p, need);
+    if (likely(result == 0)) {
+        result = put(p, buf, need == n ? n : MIN(n, room(p)));
+        wake(&p->pipe_readable);
+    }
+    mutex_unlock(&p->pipe_mutex);
+    return result;
+}
+
+static __attribute__((noinline)) ssize_t
+write_long(struct pipe *p, const uint8_t *buf, size_t n)
+{
+    ssize_t result = 0;
+    size_t done = 0;
+
+    while (done < n && result >= 0) {
+        result = write_piece(p, buf + done, n - done, 1);
+        if (result > 0)
+            done += (size_t)result;
+    }
+    return done > 0 ? (ssize_t)done : result;
 }
 
 /* What fits the pipe goes in as a whole, more goes piece by piece. */
 static ssize_t pipe_write(struct file *f, const void *buf, size_t n)
 {
-    struct pipe *p = f->file_data;
-    uint32_t need = n <= PIPE_SIZE ? n : 1;
-    ssize_t result = 0;
-    size_t done = 0;
-
-    mutex_lock(&p->pipe_mutex);
-    while (done < n) {
-        if (unlikely(p->pipe_readers == 0 || p->pipe_need > 0 ||
-                     room(p) < need) &&
-            (result = wait_for_room(p, need)) < 0)
-            break;
-        result = put(p, (const uint8_t *)buf + done, MIN(n - done, room(p)));
-        if (unlikely(result < 0))
-            break;
-        done += (size_t)result;
-        cond_signal(&p->pipe_readable);
-    }
-    mutex_unlock(&p->pipe_mutex);
-    return done > 0 ? (ssize_t)done : result;
+    if (unlikely(n > PIPE_SIZE))
+        return write_long(f->file_data, buf, n);
+    return write_piece(f->file_data, buf, n, n);
 }
 
 /* ---- ends --------------------------------------------------------------- */
 
-/* Whether the other end is closed, and whoever closed it done with that. */
-static inline bool alone(const struct pipe *p)
-{
-    bool result;
-
-    spin_lock(&sched_lock);
-    result = p->pipe_mutex.mutex_owner == NULL &&
-             (p->pipe_readers & p->pipe_writers) == 0;
-    spin_unlock(&sched_lock);
-    return result;
-}
-
-/* One end is closed: who waits at the other has to hear of it. Where there is
- * no other, there is nobody. */
+/* One end is closed: who waits at the other has to hear of it. */
 static void pipe_release(struct file *f)
 {
     struct pipe *p = f->file_data;
     bool last;
 
-    if (alone(p)) {
-        p->pipe_readers = 0;
-        p->pipe_writers = 0;
-        discard(p);
-        return;
-    }
     mutex_lock(&p->pipe_mutex);
     if ((f->file_flags & O_ACCMODE) == O_RDONLY) {
         p->pipe_readers = 0;
+        p->pipe_bytes = 0;
+        p->pipe_limit = 0;
         cond_broadcast(&p->pipe_writable);
     } else {
         p->pipe_writers = 0;
@@ -322,22 +332,19 @@ static const struct file_ops pipe_ops = {
 
 int pipe_create(struct file **read_end, struct file **write_end)
 {
-    struct pipe *p = alloc_pipe();
+    struct pipe *p = likely(pipe_caching)
+                         ? kmem_cache_alloc(pipe_cache, KM_NOSLEEP)
+                         : alloc_uncached();
 
-    if (p == NULL)
+    if (unlikely(p == NULL))
         return -ENOMEM;
-    *read_end = file_create(&pipe_ops, O_RDONLY, NULL, p);
-    if (*read_end == NULL) {
-        discard(p);
-        return -ENOMEM;
-    }
+    p->pipe_total = 0;
     p->pipe_readers = 1;
-    *write_end = file_create(&pipe_ops, O_WRONLY, NULL, p);
-    if (*write_end == NULL) {
-        object_put(&(*read_end)->file_object);
-        return -ENOMEM;
-    }
     p->pipe_writers = 1;
+    p->pipe_read_end.file_object.object_refs = 1;
+    p->pipe_write_end.file_object.object_refs = 1;
+    *read_end = &p->pipe_read_end;
+    *write_end = &p->pipe_write_end;
     return 0;
 }
 
@@ -370,7 +377,8 @@ static bool nobody_waits(const struct wait_queue *q)
 /* Nothing in it, and nobody knows of it. */
 static bool unused(const struct pipe *p)
 {
-    return p->pipe_bytes == 0 && p->pipe_first == 0 && p->pipe_need == 0 &&
+    return p->pipe_bytes == 0 && p->pipe_first == 0 && p->pipe_limit == 0 &&
+           p->pipe_need == 0 && p->pipe_buffer == NULL &&
            nobody_waits(&p->pipe_readable.cond_waiters) &&
            nobody_waits(&p->pipe_writable.cond_waiters) &&
            nobody_waits(&p->pipe_turn.cond_waiters) &&
@@ -382,7 +390,7 @@ static const char *verify_pipe(const struct pipe *p)
 {
     if (p->pipe_readers > 1 || p->pipe_writers > 1)
         return "a pipe has several ends of a kind";
-    if (p->pipe_bytes > PIPE_SIZE || p->pipe_first >= PIPE_SIZE)
+    if (p->pipe_bytes > p->pipe_limit || p->pipe_first >= PIPE_SIZE)
         return "a pipe's bytes lie outside its buffer";
     if (p->pipe_need > PIPE_SIZE)
         return "a pipe's writer waits for room that can never be";

@@ -229,6 +229,7 @@ static void text_release(struct file *f)
     struct text *t = f->file_data;
 
     kmem_free(t, t->text_size);
+    file_free(f);
 }
 
 static void text_stat(struct file *f, struct stat *out)

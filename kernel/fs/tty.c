@@ -149,7 +149,7 @@ static ssize_t tty_write(struct file *f, const void *buf, size_t n)
     return (ssize_t)done;
 }
 
-const struct file_ops tty_ops = {tty_read, tty_write, NULL, NULL};
+const struct file_ops tty_ops = {tty_read, tty_write, file_free, NULL};
 
 /* ---- modes -------------------------------------------------------------- */
 

@@ -176,8 +176,8 @@ int32_t sys_pipe(uint32_t a, uint32_t b, uint32_t c)
         error = pipe_create(&read_end, &write_end);
     if (error != 0)
         return error;
-    fd[0] = handle_add(t, &read_end->file_object, 0);
-    fd[1] = handle_add(t, &write_end->file_object, 0);
+    fd[0] = handle_install(t, 0, &read_end->file_object, 0);
+    fd[1] = handle_install(t, 0, &write_end->file_object, 0);
     error = user_copy((void *)a, fd, sizeof(fd));
     if (unlikely(error != 0)) {
         handle_close(t, fd[0]);

@@ -53,13 +53,15 @@ static void discard(struct handle_table *t)
     kmem_cache_free(handle_cache, t);
 }
 
-static __attribute__((noinline)) int enlarge(struct handle_table *t,
-                                             uint32_t size)
+/* At least `size` slots, which is at most HANDLES_MAX. 0 or -ENOMEM. */
+static int grow(struct handle_table *t, uint32_t size)
 {
     uint32_t to = t->table_size;
     struct handle *slot;
     size_t bytes;
 
+    if (size <= to)
+        return 0;
     while (to < size)
         to *= 2;
     slot = kmem_zalloc(to * sizeof(struct handle), KM_NOSLEEP);
@@ -76,12 +78,6 @@ static __attribute__((noinline)) int enlarge(struct handle_table *t,
     return 0;
 }
 
-/* At least `size` slots, which is at most HANDLES_MAX. 0 or -ENOMEM. */
-static inline int grow(struct handle_table *t, uint32_t size)
-{
-    return likely(size <= t->table_size) ? 0 : enlarge(t, size);
-}
-
 /* ---- slots -------------------------------------------------------------- */
 
 static inline void fill(struct handle_table *t, uint32_t h, struct object *o,
@@ -89,22 +85,21 @@ static inline void fill(struct handle_table *t, uint32_t h, struct object *o,
 {
     t->table_slot[h] = (struct handle){o, flags};
     t->table_used++;
-    if (h == t->table_lowest)
-        t->table_lowest++;
-    if (o->object_type->type_opened != NULL)
+    if (unlikely(o->object_type->type_opened != NULL))
         o->object_type->type_opened(o, flags);
 }
 
 /* Empties an open handle's slot; the reference is the caller's. */
 static inline struct object *empty(struct handle_table *t, struct handle *slot)
 {
-    struct object *o = slot->handle_object;
     uint32_t h = (uint32_t)(slot - t->table_slot);
+    struct object *o = slot->handle_object;
 
     slot->handle_object = NULL;
     t->table_used--;
-    t->table_lowest = MIN(t->table_lowest, h);
-    if (o->object_type->type_closed != NULL)
+    if (h < t->table_lowest)
+        t->table_lowest = h;
+    if (unlikely(o->object_type->type_closed != NULL))
         o->object_type->type_closed(o, slot->handle_flags);
     return o;
 }
@@ -158,16 +153,22 @@ int handle_install(struct handle_table *t, int least, struct object *o,
 
     while (h < t->table_size && t->table_slot[h].handle_object != NULL)
         h++;
-    if (h >= HANDLES_MAX)
-        return -EMFILE;
-    if (grow(t, h + 1) != 0)
-        return -ENOMEM;
+    if (unlikely(h >= t->table_size)) {
+        if (h >= HANDLES_MAX)
+            return -EMFILE;
+        if (grow(t, h + 1) != 0)
+            return -ENOMEM;
+    }
+    if ((uint32_t)least <= t->table_lowest)
+        t->table_lowest = h + 1;
     fill(t, h, o, flags);
     return (int)h;
 }
 
 int handle_reserve(struct handle_table *t, unsigned n)
 {
+    if (likely(n <= t->table_size - t->table_used))
+        return 0;
     if (n > HANDLES_MAX - t->table_used)
         return -EMFILE;
     return grow(t, t->table_used + n);
@@ -225,7 +226,7 @@ const char *handle_verify(const struct handle_table *t)
 
         used += o != NULL;
         if (o == NULL && h < t->table_lowest)
-            return "a handle table has a free slot where it says none is";
+            return "a handle below the lowest free one is free";
         if (o != NULL && o->object_refs == 0)
             return "a handle refers to an object without references";
     }

@@ -23,7 +23,7 @@ struct handle {
 struct handle_table {
     uint32_t table_size; /* slots */
     uint32_t table_used;
-    uint32_t table_lowest; /* no slot below this number is free */
+    uint32_t table_lowest; /* no number below it is free */
     struct handle *table_slot;
     struct handle table_first[HANDLES_INLINE];
 };
@@ -53,23 +53,6 @@ int handle_install(struct handle_table *t, int least, struct object *o,
 /* Makes sure that the next `n` handle_installs with least 0 succeed. Returns
  * 0, -EMFILE or -ENOMEM. (Check first, then commit.) */
 int handle_reserve(struct handle_table *t, unsigned n);
-
-/* Gives `o` the lowest free number, which handle_reserve has made sure there is;
- * the table takes over the caller's reference. Returns it. */
-static inline int handle_add(struct handle_table *t, struct object *o,
-                             uint32_t flags)
-{
-    uint32_t h = t->table_lowest;
-
-    while (unlikely(t->table_slot[h].handle_object != NULL))
-        h++;
-    t->table_lowest = h + 1;
-    t->table_slot[h] = (struct handle){o, flags};
-    t->table_used++;
-    if (unlikely(o->object_type->type_opened != NULL))
-        o->object_type->type_opened(o, flags);
-    return (int)h;
-}
 
 /* Puts `o` at number `h` (0 … HANDLES_MAX - 1), closing what was there. Takes
  * over the reference unless it fails: -EBADF, -ENOMEM. May sleep. */
