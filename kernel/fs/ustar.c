@@ -51,9 +51,13 @@ struct unpacking {
     struct ramfs_node *last; /* … and its node */
 };
 
+/* What was read from the archive goes to the console: only what it can show. */
 static void report(struct unpacking *u, const char *what)
 {
     u->broken++;
+    for (char *p = u->path; *p != '\0'; p++)
+        if (*p < ' ' || *p > '~')
+            *p = '?';
     kprintf("initrd: %s: %s\n", u->path, what);
 }
 
