@@ -57,16 +57,25 @@ static bool is_dir(const struct ramfs_node *node)
 
 /* ---- entries ------------------------------------------------------------ */
 
-/* FNV-1a over the name, begun with the directory; the low bits get the high
- * ones mixed in, since they choose the bucket. */
+typedef uint32_t word_t __attribute__((may_alias, aligned(1)));
+
+static inline uint32_t mix(uint32_t hash, uint32_t word)
+{
+    hash = (hash ^ word) * 0x9e3779b1u;
+    return hash ^ hash >> 15;
+}
+
+/* Over directory and name, by words as long as there are any. */
 static uint32_t hash_of(const struct ramfs_node *dir, const char *name,
                         size_t n)
 {
-    uint32_t hash = (uintptr_t)dir * 0x9e3779b1u;
+    uint32_t hash = (uintptr_t)dir;
 
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ (uint8_t)name[i]) * 0x01000193u;
-    return hash ^ hash >> 15;
+    for (; n >= sizeof(word_t); n -= sizeof(word_t), name += sizeof(word_t))
+        hash = mix(hash, *(const word_t *)name);
+    for (; n > 0; n--, name++)
+        hash = mix(hash, (uint8_t)*name);
+    return hash;
 }
 
 static bool matches(const struct ramfs_entry *e, uint32_t hash,
@@ -76,10 +85,10 @@ static bool matches(const struct ramfs_entry *e, uint32_t hash,
            memcmp(e->entry_name, name, n) == 0 && e->entry_name[n] == '\0';
 }
 
-static struct ramfs_entry *find(const struct ramfs_node *dir, const char *name,
-                                size_t n)
+static struct ramfs_entry *find_hashed(const struct ramfs_node *dir,
+                                       const char *name, size_t n,
+                                       uint32_t hash)
 {
-    uint32_t hash = hash_of(dir, name, n);
     struct ramfs_entry *e = NULL;
     struct hash_link *l;
 
@@ -91,6 +100,12 @@ static struct ramfs_entry *find(const struct ramfs_node *dir, const char *name,
     }
     spin_unlock(&ramfs_lock);
     return l == NULL ? NULL : e;
+}
+
+static struct ramfs_entry *find(const struct ramfs_node *dir, const char *name,
+                                size_t n)
+{
+    return find_hashed(dir, name, n, hash_of(dir, name, n));
 }
 
 struct ramfs_node *ramfs_find(const struct ramfs_node *dir, const char *name,
@@ -111,10 +126,10 @@ static struct ramfs_entry *entry_create(struct ramfs_node *node)
     return e;
 }
 
-/* Puts an entry into a directory under a name, which counts as a link. Lock
- * held. A directory has two links from the start, and is one to its parent. */
+/* Puts an entry into a directory under a name, which has this hash there; that
+ * counts as a link. Lock held. A directory has two links from the start, and is one to its parent. */
 static void enter(struct ramfs_entry *e, struct ramfs_node *dir,
-                  const char *name, size_t n)
+                  const char *name, size_t n, uint32_t hash)
 {
     struct ramfs_node *node = e->entry_node;
 
@@ -122,7 +137,7 @@ static void enter(struct ramfs_entry *e, struct ramfs_node *dir,
     e->entry_name[n] = '\0';
     e->entry_dir = dir;
     e->entry_cookie = dir->dir_cookie++;
-    e->entry_hash_link.link_hash = hash_of(dir, name, n);
+    e->entry_hash_link.link_hash = hash;
     hash_insert(&entries, &e->entry_hash_link);
     list_insert_before(&dir->dir_entries, &e->entry_link);
     node->node_nlink++;
@@ -158,7 +173,7 @@ static int check_room(const struct ramfs_node *dir)
 
 /* A new entry for a node. */
 static int add_entry(struct ramfs_node *dir, const char *name, size_t n,
-                     struct ramfs_node *node)
+                     uint32_t hash, struct ramfs_node *node)
 {
     struct ramfs_entry *e;
     int r = check_room(dir);
@@ -169,7 +184,7 @@ static int add_entry(struct ramfs_node *dir, const char *name, size_t n,
     if (e == NULL)
         return -ENOMEM;
     spin_lock(&ramfs_lock);
-    enter(e, dir, name, n);
+    enter(e, dir, name, n, hash);
     spin_unlock(&ramfs_lock);
     hash_extend(&entries, &ramfs_lock);
     return 0;
@@ -184,20 +199,31 @@ static void remove_entry(struct ramfs_entry *e)
     kmem_cache_free(entry_cache, e);
 }
 
-int ramfs_add(struct ramfs_node *dir, const char *name, size_t n,
-              enum file_type type, uint32_t device, struct ramfs_node **out)
+/* A new node with one entry. */
+static int add_node(struct ramfs_node *dir, const char *name, size_t n,
+                    uint32_t hash, struct ramfs_node *node)
 {
-    struct ramfs_node *node = node_create(type, device);
-    int r;
+    int r = -ENOMEM;
 
-    if (node == NULL)
-        return -ENOMEM;
-    r = add_entry(dir, name, n, node);
-    if (r < 0)
+    if (node != NULL)
+        r = add_entry(dir, name, n, hash, node);
+    if (node != NULL && r < 0)
         kmem_cache_free(node_cache, node);
-    else
-        *out = node;
     return r;
+}
+
+int ramfs_obtain(struct ramfs_node *dir, const char *name, size_t n,
+                 enum file_type type, struct ramfs_node **out)
+{
+    uint32_t hash = hash_of(dir, name, n);
+    const struct ramfs_entry *e = find_hashed(dir, name, n, hash);
+
+    if (e != NULL) {
+        *out = e->entry_node;
+        return 0;
+    }
+    *out = node_create(type, 0);
+    return add_node(dir, name, n, hash, *out);
 }
 
 /* ---- operations --------------------------------------------------------- */
@@ -246,9 +272,10 @@ static int ramfs_name(struct inode *inode, char *name)
 static int ramfs_create(struct inode *dir, const char *name,
                         enum file_type type, uint32_t device, uint32_t *ino)
 {
-    struct ramfs_node *node;
-    int r =
-        ramfs_add(ramfs_node_of(dir), name, strlen(name), type, device, &node);
+    struct ramfs_node *to = ramfs_node_of(dir);
+    struct ramfs_node *node = node_create(type, device);
+    size_t n = strlen(name);
+    int r = add_node(to, name, n, hash_of(to, name, n), node);
 
     if (r < 0)
         return r;
@@ -259,8 +286,9 @@ static int ramfs_create(struct inode *dir, const char *name,
 
 static int ramfs_link(struct inode *dir, const char *name, struct inode *inode)
 {
-    int r =
-        add_entry(ramfs_node_of(dir), name, strlen(name), ramfs_node_of(inode));
+    struct ramfs_node *to = ramfs_node_of(dir);
+    size_t n = strlen(name);
+    int r = add_entry(to, name, n, hash_of(to, name, n), ramfs_node_of(inode));
 
     sync_links(inode);
     return r;
@@ -291,6 +319,7 @@ static int ramfs_rename(struct inode *from_dir, const char *from,
 {
     struct ramfs_node *dir = ramfs_node_of(to_dir);
     struct ramfs_entry *e = find(ramfs_node_of(from_dir), from, strlen(from));
+    size_t n = strlen(to);
     int r = check_room(dir);
 
     (void)inode;
@@ -301,12 +330,12 @@ static int ramfs_rename(struct inode *from_dir, const char *from,
         return -ENOTEMPTY;
     /* Point of no return. */
     if (target != NULL) {
-        remove_entry(find(dir, to, strlen(to)));
+        remove_entry(find(dir, to, n));
         sync_links(target);
     }
     spin_lock(&ramfs_lock);
     leave(e);
-    enter(e, dir, to, strlen(to));
+    enter(e, dir, to, n, hash_of(dir, to, n));
     spin_unlock(&ramfs_lock);
     sync_links(from_dir);
     sync_links(to_dir);

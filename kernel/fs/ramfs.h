@@ -69,10 +69,11 @@ struct ramfs_node *ramfs_root(void);
 struct ramfs_node *ramfs_find(const struct ramfs_node *dir, const char *name,
                               size_t n);
 
-/* A new node with one entry in `dir`, where the name (1 … NAME_MAX bytes) is
- * free. 0, -ENOMEM; -ENOSPC: the directory has used up its cookies. */
-int ramfs_add(struct ramfs_node *dir, const char *name, size_t n,
-              enum file_type type, uint32_t device, struct ramfs_node **out);
+/* The same, made as `type` if there is nothing; the name has 1 … NAME_MAX bytes.
+ * 0, -ENOMEM; -ENOSPC: the directory has used up its cookies. For what nobody
+ * has inodes of yet. */
+int ramfs_obtain(struct ramfs_node *dir, const char *name, size_t n,
+                 enum file_type type, struct ramfs_node **out);
 
 /* NULL, or the first broken invariant. */
 const char *ramfs_verify(const char **where);

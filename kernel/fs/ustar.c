@@ -45,89 +45,120 @@ struct unpacking {
     const char *end;
     struct ramfs_node *root;
     unsigned broken;
-    char path[PATH_LEN + 1];     /* of the entry at hand */
+    const char *path; /* of the entry at hand */
+    size_t path_len;
+    char joined[PATH_LEN + 1];   /* the path, where it must be put together */
     char last_dir[PATH_LEN + 1]; /* with its last slash, … */
     size_t last_len;
     struct ramfs_node *last; /* … and its node */
 };
 
-static void report(struct unpacking *u, const char *what)
+/* What was read from the archive goes to the console: only what it can show. */
+static void report(struct unpacking *u, const char *name, const char *what)
 {
+    char text[PATH_LEN + 1];
+
     u->broken++;
-    kprintf("initrd: %s: %s\n", u->path, what);
+    strlcpy(text, name, sizeof(text));
+    for (char *p = text; *p != '\0'; p++)
+        if (*p < ' ' || *p > '~')
+            *p = '?';
+    kprintf("initrd: %s: %s\n", text, what);
 }
 
 /* ---- headers ------------------------------------------------------------ */
 
-/* The sum of all bytes, in two halves of a word; they have room for it. Most
- * of a header is zero. */
+#define EVEN_BYTES 0x00ff00ffu
+#define HIGH_BITS  0x80808080u
+
+/* The four bytes of a word, added up in two halves. */
+static inline uint32_t halves(uint32_t w)
+{
+    return (w & EVEN_BYTES) + (w >> 8 & EVEN_BYTES);
+}
+
+static inline uint32_t fold(uint32_t sum)
+{
+    return (sum & 0xffff) + (sum >> 16);
+}
+
+/* The sum of all bytes; the halves have room for it. Most of a header is zero,
+ * the rest text: of that two words can be added without a carry from byte to
+ * byte. */
 static uint32_t sum_of(const struct header *h)
 {
     const uint32_t *w = (const uint32_t *)h;
+    const uint32_t *end = w + BLOCK / sizeof(*w);
     uint32_t sum = 0;
 
-    for (size_t i = 0; i < BLOCK / sizeof(*w); i += 4) {
-        if ((w[i] | w[i + 1] | w[i + 2] | w[i + 3]) == 0)
+    for (; w < end; w += 4) {
+        uint32_t any = w[0] | w[1] | w[2] | w[3];
+
+        if (any == 0)
             continue;
-        for (size_t j = i; j < i + 4; j++)
-            sum += (w[j] & 0x00ff00ff) + (w[j] >> 8 & 0x00ff00ff);
+        if ((any & HIGH_BITS) == 0)
+            sum += halves(w[0] + w[1]) + halves(w[2] + w[3]);
+        else
+            sum += halves(w[0]) + halves(w[1]) + halves(w[2]) + halves(w[3]);
     }
-    return (sum & 0xffff) + (sum >> 16);
+    return fold(sum);
 }
+
+#define OCTAL_MAX 10 /* digits that fit in a word for sure */
 
 /* A number in octal, ended by a blank, NUL or the end of the field. */
 static bool octal(const char *s, size_t n, uint32_t *value)
 {
-    size_t i = 0;
+    const char *end = s + n;
+    const char *first;  /* digit */
+    const char *zeroes; /* end of the leading ones */
     uint32_t v = 0;
+    uint32_t digit;
 
-    while (i < n && s[i] == ' ')
-        i++;
-    if (i == n || s[i] < '0' || s[i] > '7')
-        return false;
-    for (; i < n && s[i] >= '0' && s[i] <= '7'; i++) {
-        if (v >> 29 != 0)
-            return false;
-        v = v << 3 | (uint32_t)(s[i] - '0');
-    }
+    while (s < end && *s == ' ')
+        s++;
+    first = s;
+    while (s < end && *s == '0')
+        s++;
+    for (zeroes = s; s < end && (digit = (uint8_t)*s - '0') < 8; s++)
+        v = v << 3 | digit;
     *value = v;
-    return i == n || s[i] == ' ' || s[i] == '\0';
-}
-
-static bool is_zero(const struct header *h)
-{
-    return h->name[0] == '\0' && sum_of(h) == 0;
+    return s > first && s <= zeroes + OCTAL_MAX &&
+           (s == end || *s == ' ' || *s == '\0');
 }
 
 /* The checksum counts its own field as blanks. */
 static bool is_header(const struct header *h)
 {
-    uint32_t sum = sum_of(h) + sizeof(h->checksum) * ' ';
+    const uint32_t *field = (const uint32_t *)h->checksum;
+    uint32_t own = fold(halves(field[0]) + halves(field[1]));
     uint32_t want;
 
-    for (size_t i = 0; i < sizeof(h->checksum); i++)
-        sum -= (uint8_t)h->checksum[i];
-    return memcmp(h->magic, "ustar", 5) == 0 &&
-           octal(h->checksum, sizeof(h->checksum), &want) && want == sum;
+    return octal(h->checksum, sizeof(h->checksum), &want) &&
+           want == sum_of(h) - own + sizeof(h->checksum) * ' ' &&
+           memcmp(h->magic, "ustar", 5) == 0;
 }
 
-/* Joins prefix and name, without the end that makes a path absolute. GNU's
- * variant has other things where the prefix is. */
+/* The path as it stands in the header, or, if it is in two pieces there or has
+ * no NUL, put together. GNU's variant has other things where the prefix is. */
 static void take_path(struct unpacking *u, const struct header *h)
 {
-    size_t prefix = h->magic[5] == '\0' && h->prefix[0] != '\0'
-                        ? strnlen(h->prefix, sizeof(h->prefix))
-                        : 0;
-    size_t name = strnlen(h->name, NAME_LEN);
-    char *to = u->path;
+    char *to = u->joined;
 
-    if (prefix != 0) {
-        memcpy(to, h->prefix, prefix);
-        to[prefix] = '/';
-        to += prefix + 1;
+    u->path = h->name;
+    if (h->magic[5] == '\0' && h->prefix[0] != '\0') {
+        size_t n = strnlen(h->prefix, sizeof(h->prefix));
+
+        memcpy(to, h->prefix, n);
+        to[n] = '/';
+        to += n + 1;
     }
-    memcpy(to, h->name, name);
-    to[name] = '\0';
+    if (to != u->joined || h->name[NAME_LEN - 1] != '\0') {
+        memcpy(to, h->name, NAME_LEN);
+        to[NAME_LEN] = '\0';
+        u->path = u->joined;
+    }
+    u->path_len = strlen(u->path);
 }
 
 /* ---- the tree ----------------------------------------------------------- */
@@ -137,6 +168,8 @@ static void take_path(struct unpacking *u, const struct header *h)
 static int enter(struct ramfs_node *dir, const char *name, size_t n,
                  enum file_type type, struct ramfs_node **out)
 {
+    int r;
+
     if (n > NAME_MAX)
         return -ENAMETOOLONG;
     if (n == 2 && name[0] == '.' && name[1] == '.')
@@ -144,10 +177,8 @@ static int enter(struct ramfs_node *dir, const char *name, size_t n,
     *out = dir;
     if (n == 0 || (n == 1 && name[0] == '.'))
         return 0;
-    *out = ramfs_find(dir, name, n);
-    if (*out == NULL)
-        return ramfs_add(dir, name, n, type, 0, out);
-    return (*out)->node_type == type ? 0 : -EEXIST;
+    r = ramfs_obtain(dir, name, n, type, out);
+    return r == 0 && (*out)->node_type != type ? -EEXIST : r;
 }
 
 /* Walks and makes the directories of the first `n` bytes of the path. */
@@ -181,7 +212,7 @@ static int walk(struct unpacking *u, size_t n, struct ramfs_node **dir)
 static int add_file(struct unpacking *u, const char *data, uint32_t size)
 {
     struct ramfs_node *node;
-    size_t n = strlen(u->path);
+    size_t n = u->path_len;
     size_t dir = n;
     int r;
 
@@ -210,7 +241,7 @@ static int add(struct unpacking *u, char type, const char *data, uint32_t size)
     case '\0':
         return add_file(u, data, size);
     case '5':
-        return walk(u, strlen(u->path), &dir);
+        return walk(u, u->path_len, &dir);
     default:
         return -EROFS; /* see why_not */
     }
@@ -247,16 +278,16 @@ static bool take_entry(struct unpacking *u, const struct header *h)
 
     take_path(u, h);
     if (!octal(h->size, sizeof(h->size), &size)) {
-        report(u, "its size is not a number");
+        report(u, u->path, "its size is not a number");
         return true;
     }
     if (size > (size_t)(u->end - u->pos)) {
-        report(u, "the archive ends in the middle of it");
+        report(u, u->path, "the archive ends in the middle of it");
         return false;
     }
     r = add(u, h->type, u->pos, size);
     if (r < 0)
-        report(u, why_not(r));
+        report(u, u->path, why_not(r));
     u->pos += MIN(ROUND_UP(size, BLOCK), (size_t)(u->end - u->pos));
     return true;
 }
@@ -270,19 +301,16 @@ static const struct header *next_header(struct unpacking *u)
         const struct header *h = (const struct header *)u->pos;
 
         u->pos += BLOCK;
-        if (!lost && is_zero(h))
-            return NULL;
         if (is_header(h))
             return h;
-        if (!lost) {
-            strlcpy(u->path, "broken header", sizeof(u->path));
-            report(u, "looking for the next");
-        }
+        if (!lost && sum_of(h) == 0)
+            return NULL;
+        if (!lost)
+            report(u, "broken header", "looking for the next");
         lost = true;
     }
-    strlcpy(u->path, "no end mark", sizeof(u->path));
     if (!lost)
-        report(u, "the archive has been cut off");
+        report(u, "no end mark", "the archive has been cut off");
     return NULL;
 }
 

@@ -129,38 +129,47 @@ unsigned fs_test_count(struct inode *dir, size_t n)
 
 /* ---- removing a tree ---------------------------------------------------- */
 
-static void remove_one(const char *path, const struct dirent *d)
+static void empty(struct inode *dir);
+
+static void remove_one(struct inode *dir, const struct dirent *d)
 {
-    char below[PATH_MAX / 4];
+    struct inode *below;
 
     if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
         return;
-    snprintf(below, sizeof(below), "%s/%s", path, d->d_name);
     if (d->d_type != FILE_DIRECTORY) {
-        KT_EQ(fs_unlink(below, NULL), 0);
+        KT_EQ(fs_unlink(d->d_name, dir), 0);
         return;
     }
-    fs_test_empty(below);
-    KT_EQ(fs_rmdir(below, NULL), 0);
+    if (path_lookup(d->d_name, dir, &below) == 0) {
+        empty(below);
+        inode_put(below);
+    }
+    KT_EQ(fs_rmdir(d->d_name, dir), 0);
+}
+
+static void empty(struct inode *dir)
+{
+    _Alignas(struct dirent) char buf[160];
+    uint32_t offset = 0;
+    ssize_t got;
+
+    while ((got = fs_test_getdents(dir, &offset, buf, sizeof(buf))) > 0) {
+        for (ssize_t at = 0; at < got;) {
+            const struct dirent *d = (const struct dirent *)(buf + at);
+
+            remove_one(dir, d);
+            at += d->d_reclen;
+        }
+    }
 }
 
 void fs_test_empty(const char *path)
 {
     struct inode *dir = fs_test_get(path);
-    _Alignas(struct dirent) char buf[160];
-    uint32_t offset = 0;
-    ssize_t got;
 
-    if (dir == NULL)
-        return;
-    while ((got = fs_test_getdents(dir, &offset, buf, sizeof(buf))) > 0) {
-        for (ssize_t at = 0; at < got;) {
-            const struct dirent *d = (const struct dirent *)(buf + at);
-
-            remove_one(path, d);
-            at += d->d_reclen;
-        }
-    }
+    if (dir != NULL)
+        empty(dir);
     inode_put(dir);
 }
 
