@@ -270,53 +270,73 @@ KTEST(ipc, who_has_been_killed_does_not_wait)
     actor_end(&d);
 }
 
-/* Killed and woken, but not yet out of its list: a client and a receiver are
- * passed over in that state too. */
+/* Killed and woken, but not yet out of its list. */
 KTEST(ipc, killed_but_not_yet_gone)
 {
-    KT_REQUIRE(begin(2));
+    KT_REQUIRE(begin(1));
     call(&c, port_c, 1);
     KT_EQ(task_kill(c.actor_pid, SIGKILL), 0);
     KT_EQ(c.actor_task->task_ipc.ipc_state, IPC_QUEUED);
     KT_EQ(c.actor_task->task_state, TASK_READY);
     actor_settle();
     expect_back(&c, -EINTR);
-    KT_TRUE(!receive());
-    KT_EQ(task_kill(s.actor_pid, SIGKILL), 0);
-    KT_EQ(s.actor_task->task_ipc.ipc_state, IPC_RECEIVING);
-    KT_TRUE(!call(&d, port_d, 2)); /* queues */
-    expect_back(&s, -EINTR);
-    KT_EQ(d.actor_task->task_ipc.ipc_state, IPC_QUEUED);
     actor_end(&s);
-    expect_back(&d, -EPIPE);
     actor_end(&c);
-    actor_end(&d);
 }
 
-/* The server takes from its queue, and answers, while the client is READY. */
+/* In that state it is passed over: here by a server that looks at its queue,
+ * and that answers. (Who is told first runs first.) */
 KTEST(ipc, a_ready_client_is_passed_over)
 {
-    KT_REQUIRE(begin(2));
+    KT_REQUIRE(begin(3));
     call(&c, port_c, 1);
     call(&d, port_d, 2);
-    s.actor_in[0] = port;
-    s.actor_in[5] = 0;
-    s.actor_call = sys_ipc_receive;
-    wait_queue_wake(&s.actor_idle, 1); /* runs before c does */
+    call(&e, port_e, 3);
+    actor_tell(&s, sys_ipc_receive, port, 0, 0, 0);
     KT_EQ(task_kill(c.actor_pid, SIGKILL), 0);
     actor_settle();
     expect_back(&c, -EINTR);
     expect_received(&d, 2);
-    s.actor_in[0] = (uint32_t)d.actor_pid;
-    s.actor_call = sys_ipc_reply;
-    wait_queue_wake(&s.actor_idle, 1);
+    actor_tell(&s, sys_ipc_reply, (uint32_t)d.actor_pid, 0, 0, 0);
     KT_EQ(task_kill(d.actor_pid, SIGKILL), 0);
     actor_settle();
     expect_back(&s, -ESRCH);
     expect_back(&d, -EINTR);
+    KT_TRUE(receive());
+    expect_received(&e, 3);
+    actor_tell(&s, sys_ipc_reply_receive, port, 4, 4, 0);
+    KT_EQ(task_kill(e.actor_pid, SIGKILL), 0);
+    actor_settle();
+    expect_back(&e, -EINTR);
+    KT_TRUE(actor_waits(&s));
     actor_end(&s);
     actor_end(&c);
     actor_end(&d);
+    actor_end(&e);
+}
+
+/* By a caller, and by one who notifies. */
+KTEST(ipc, a_ready_receiver_is_passed_over)
+{
+    KT_REQUIRE(begin(2));
+    port_d = actor_share(&s, port, &d, HANDLE_RECEIVE);
+    KT_TRUE(!receive());
+    actor_tell(&c, sys_ipc_call, port_c, 1, 1, 0);
+    KT_EQ(task_kill(s.actor_pid, SIGKILL), 0);
+    actor_settle();
+    expect_back(&s, -EINTR);
+    KT_EQ(c.actor_task->task_ipc.ipc_state, IPC_QUEUED);
+    KT_TRUE(actor_do(&d, sys_ipc_receive, port_d, 0, 0));
+    KT_EQ(d.actor_out[0], c.actor_pid);
+    KT_TRUE(!actor_do(&d, sys_ipc_receive, port_d, 0, 0));
+    KT_EQ(task_kill(d.actor_pid, SIGKILL), 0);
+    KT_EQ(ipc_notify(d.actor_task->task_ipc.ipc_port, 1), 0);
+    actor_settle();
+    expect_back(&d, -EINTR);
+    actor_end(&d);
+    expect_back(&c, -EPIPE);
+    actor_end(&c);
+    actor_end(&s);
 }
 
 /* ---- the server dies ---------------------------------------------------- */
@@ -502,6 +522,46 @@ KTEST(ipc, a_circle_of_three)
     actor_end(&d);
     expect_back(&s, -EPIPE);
     actor_end(&s);
+}
+
+/* A killed member does not wait any more, though it has not gone yet. */
+KTEST(ipc, a_ready_member_opens_a_circle)
+{
+    uint32_t to_d;
+
+    KT_REQUIRE(begin(2));
+    to_d = actor_share(&d, actor_port(&d), &s, 0);
+    call(&d, port_d, 1);
+    actor_tell(&s, sys_ipc_call, to_d, 2, 2, 0);
+    KT_EQ(task_kill(d.actor_pid, SIGKILL), 0);
+    actor_settle();
+    expect_back(&d, -EINTR);
+    KT_TRUE(actor_waits(&s));
+    actor_end(&d);
+    expect_back(&s, -EPIPE);
+    actor_end(&c);
+    actor_end(&s);
+}
+
+/* c has taken over the port that s made. */
+KTEST(ipc, a_circle_through_who_received_last)
+{
+    uint32_t to_e;
+
+    KT_REQUIRE(begin(3));
+    to_e = actor_share(&e, actor_port(&e), &c, 0);
+    port_c = actor_share(&s, port, &c, HANDLE_RECEIVE);
+    actor_end(&s);
+    KT_TRUE(!call(&d, port_d, 1));
+    KT_TRUE(actor_do(&c, sys_ipc_receive, port_c, 0, 0));
+    KT_TRUE(!call(&e, port_e, 2)); /* queues */
+    KT_TRUE(call(&c, to_e, 3));
+    expect_back(&c, -EDEADLK);
+    actor_end(&c);
+    expect_back(&d, -EPIPE);
+    expect_back(&e, -EPIPE);
+    actor_end(&d);
+    actor_end(&e);
 }
 
 /* As after fork: c has all that s has, two ports with the right to receive. s
