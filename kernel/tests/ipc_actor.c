@@ -1,6 +1,5 @@
 #include "kernel/tests/ipc_actor.h"
 #include "kernel/lib/string.h"
-#include "kernel/task/handle.h"
 #include "kernel/vm/space.h"
 #include "kernel/x86/cpu.h"
 

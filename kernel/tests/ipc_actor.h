@@ -14,6 +14,7 @@
 
 #include "kernel/ipc/port.h"
 #include "kernel/lib/ktest.h"
+#include "kernel/task/handle.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/sync.h"
 
