@@ -83,7 +83,6 @@ static inline void switch_to(struct task *self, struct task *next)
     uint32_t eflags = sched_lock.lock_eflags;
 
     next->task_state = TASK_RUNNING;
-    next->task_slice = TASK_SLICE;
     next->task_switches++;
     cpu_self()->cpu_task = next;
     gdt_set_stack(next->task_stack_top);
@@ -108,6 +107,7 @@ void sched_switch(void)
     struct task *next = pick();
 
     self->task_attention &= ~ATTENTION_RESCHED;
+    next->task_slice = TASK_SLICE;
     if (next != self)
         switch_to(self, next);
     else
@@ -178,6 +178,7 @@ int sched_block_handoff(bool interruptible, struct task *next, int result)
     if (!begin_wait(self, interruptible, 0))
         return -EINTR;
     end_wait(next, result);
+    next->task_slice = self->task_slice; /* others have their turn */
     switch_to(self, next);
     return self->task_wake_result;
 }

@@ -1,6 +1,5 @@
 #include "kernel/tests/ipc_actor.h"
 #include "kernel/lib/string.h"
-#include "kernel/task/handle.h"
 #include "kernel/vm/space.h"
 #include "kernel/x86/cpu.h"
 
@@ -148,8 +147,8 @@ void actor_kill(struct actor *a)
     actor_settle();
 }
 
-bool actor_do_buffer(struct actor *a, syscall_t *call, uint32_t ebx,
-                     uint32_t ecx, uint32_t edx, uint32_t ebp)
+void actor_tell(struct actor *a, syscall_t *call, uint32_t ebx, uint32_t ecx,
+                uint32_t edx, uint32_t ebp)
 {
     const uint32_t in[6] = {ebx, ecx, edx, edx + 1, edx + 2, ebp};
 
@@ -157,6 +156,12 @@ bool actor_do_buffer(struct actor *a, syscall_t *call, uint32_t ebx,
     memcpy(a->actor_in, in, sizeof(in));
     a->actor_call = call;
     wait_queue_wake(&a->actor_idle, 1);
+}
+
+bool actor_do_buffer(struct actor *a, syscall_t *call, uint32_t ebx,
+                     uint32_t ecx, uint32_t edx, uint32_t ebp)
+{
+    actor_tell(a, call, ebx, ecx, edx, ebp);
     actor_settle();
     return !actor_waits(a);
 }

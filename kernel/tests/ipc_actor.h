@@ -14,6 +14,7 @@
 
 #include "kernel/ipc/port.h"
 #include "kernel/lib/ktest.h"
+#include "kernel/task/handle.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/sync.h"
 
@@ -48,7 +49,11 @@ void actor_kill(struct actor *a);
 bool actor_do(struct actor *a, syscall_t *call, uint32_t ebx, uint32_t ecx,
               uint32_t edx);
 
-/* The same with a buffer at `ebp`. */
+/* Only tells it so: it is READY then, ahead of all that become so later. */
+void actor_tell(struct actor *a, syscall_t *call, uint32_t ebx, uint32_t ecx,
+                uint32_t edx, uint32_t ebp);
+
+/* actor_do with a buffer at `ebp`. */
 bool actor_do_buffer(struct actor *a, syscall_t *call, uint32_t ebx,
                      uint32_t ecx, uint32_t edx, uint32_t ebp);
 
