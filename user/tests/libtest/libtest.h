@@ -1,6 +1,6 @@
 /*
- * Tests of the C library and of small programs, as a program: prints KTAP (the kernel's tests do
- * too), ends with status 1 if a case failed.
+ * Tests of the C library and of the small programs, as a program: prints KTAP
+ * (the kernel's tests do too), ends with status 1 if a case failed.
  *
  * A file per part of the library; its cases are a table that main.c knows.
  */

@@ -1,6 +1,6 @@
 /*
- * libtest [PART]: tests of the C library and of the small programs. PART is the beginning of the names
- * to run.
+ * libtest [PART]: tests of the C library and of the small programs. PART is the
+ * beginning of the names to run.
  */
 #include "user/tests/libtest/libtest.h"
 #include "user/lib/stdio.h"
