@@ -155,6 +155,8 @@ $(KERNEL): $(SYMS)/table.o $(SYMS)/first.nm
 # folder there or in user/tests.
 USER      := $(BUILD)/user
 INITRD    := $(BUILD)/initrd.tar
+INITRD_BIG := $(BUILD)/initrd-big.tar
+FILES     ?= 5000
 LIB_SRC   := $(wildcard user/lib/*.c) $(wildcard mm/kmem*.c) mm/segkmem.c \
                mm/page_stat.c $(patsubst %,kernel/lib/%.c,string printf div64 \
                line)
@@ -183,6 +185,7 @@ $(eval $(call stamp,$(USER)/flags,$$(CC) $$(USER_CFLAGS) $$(NASM) \
     $$(USER_ASFLAGS)))
 $(eval $(call stamp,$(USER)/objects,$$(LIB_OBJ) $$(USER_LDFLAGS)))
 $(eval $(call stamp,$(USER)/programs,$$(PROGRAMS) $$(USER_FILES)))
+$(eval $(call stamp,$(USER)/files,$$(FILES)))
 
 ifneq ($(MISSING),)
 $(USER_OBJ): missing
@@ -238,9 +241,10 @@ $(INITRD): $(USER_BIN) $(USER_FILES) $(USER)/programs tools/initrd.py
 all: kernel iso                   ## the kernel and the ISO image
 kernel: $(KERNEL) $(INITRD)       ## build/slate.elf and build/initrd.tar
 
-initrd-big: $(USER_BIN)           ## build/initrd-big.tar: FILES=5000 more
-	$(Q)$(INITRD_TOOL) --files $(or $(FILES),5000) \
-	    --out $(BUILD)/initrd-big.tar
+initrd-big: $(INITRD_BIG)         ## build/initrd-big.tar: FILES=5000 more
+$(INITRD_BIG): $(INITRD) $(USER)/files
+	$(call say,INITRD,$@)
+	$(Q)$(INITRD_TOOL) --files $(FILES) --out $@
 
 # ---- images ----------------------------------------------------------------
 

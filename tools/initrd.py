@@ -36,9 +36,8 @@ def stripped(program, strip):
 
 
 def many(count):
-    """Names and contents of `count` small files: three in four are empty, as
-    their number is the point, and memory is for a page per file that is
-    not."""
+    """Names and contents of `count` small files. Three in four are empty:
+    their number is the point, and the archive stays in memory."""
     for i in range(count):
         text = random.Random(i)
         lines = [" ".join(text.choices(WORDS, k=8)) + "\n"

@@ -29,7 +29,7 @@ static bool columns;
 
 static void add(struct listing *l, const char *name, uint8_t type)
 {
-    char *copy = strdup(name);
+    struct entry *e;
 
     if (l->list_used == l->list_size) {
         size_t size = MAX(l->list_size * 2, (size_t)16);
@@ -41,9 +41,11 @@ static void add(struct listing *l, const char *name, uint8_t type)
         l->list_entry = more;
         l->list_size = size;
     }
-    if (copy == NULL)
+    e = &l->list_entry[l->list_used++];
+    e->entry_type = type;
+    e->entry_name = strdup(name);
+    if (e->entry_name == NULL)
         err(1, "%s", name);
-    l->list_entry[l->list_used++] = (struct entry){copy, type};
 }
 
 static void forget(struct listing *l)

@@ -6,7 +6,7 @@
  * it is the console, else when its buffer is full; stderr at once.
  *
  * A program whose stdout nobody reads any more (EPIPE) ends there and then,
- * quietly, with status 1: what `yes | head` needs. write() does not do that.
+ * quietly, with status 1: what `find / | head` needs. write() does not do that.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * Tests of the C library, as a program: prints KTAP (the kernel's tests do
- * too), ends with status 1 if a case failed.
+ * Tests of the C library and of the small programs, as a program: prints KTAP
+ * (the kernel's tests do too), ends with status 1 if a case failed.
  *
  * A file per part of the library; its cases are a table that main.c knows.
  */
@@ -17,6 +17,7 @@ extern const struct test malloc_tests[];
 extern const struct test text_tests[];
 extern const struct test stdio_tests[];
 extern const struct test process_tests[];
+extern const struct test program_tests[];
 
 /* Says what failed and goes on. */
 void test_failed(const char *file, int line, const char *what);

@@ -1,13 +1,13 @@
 /*
- * libtest [PART]: tests of the C library. PART is the beginning of the names
- * to run.
+ * libtest [PART]: tests of the C library and of the small programs. PART is the
+ * beginning of the names to run.
  */
 #include "user/tests/libtest/libtest.h"
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"
 
-static const struct test *const parts[] = {malloc_tests, text_tests,
-                                           stdio_tests, process_tests};
+static const struct test *const parts[] = {
+    malloc_tests, text_tests, stdio_tests, process_tests, program_tests};
 static const char *wanted = "";
 static unsigned number;
 static unsigned failures;

@@ -1,0 +1,213 @@
+/*
+ * The small programs, each as its users see it: a command line for sh, what it
+ * prints (messages too) and the status that it ends with.
+ */
+#include "user/lib/stdio.h"
+#include "user/lib/string.h"
+#include "user/tests/libtest/libtest.h"
+
+struct line {
+    const char *line_command; /* NULL ends a case */
+    const char *line_output;  /* wanted; one that ends in * is a beginning */
+    int line_status;
+};
+
+static char output[2000];
+
+/* Runs a command in the folder of the tests; returns its status. */
+static int run(const char *command)
+{
+    size_t used = 0;
+    int status = -1;
+    int ends[2];
+    ssize_t n;
+
+    CHECK(pipe(ends) == 0);
+    if (fork() == 0) {
+        char *words[] = {"sh", "-c", (char *)command, NULL};
+
+        close(ends[0]);
+        dup2(ends[1], STDOUT_FILENO);
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[1]);
+        execvp("sh", words);
+        _exit(127);
+    }
+    close(ends[1]);
+    while ((n = read(ends[0], output + used, sizeof(output) - 1 - used)) > 0)
+        used += (size_t)n;
+    output[used] = 0;
+    close(ends[0]);
+    CHECK(wait(&status) > 0 && WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static bool as_wanted(const char *want)
+{
+    size_t n = strlen(want);
+
+    if (n > 0 && want[n - 1] == '*')
+        return strncmp(output, want, n - 1) == 0;
+    return strcmp(output, want) == 0;
+}
+
+/* In an empty folder, so that cases do not meet. */
+static void run_lines(const struct line *l)
+{
+    CHECK(mkdir("/tmp/programs") == 0 && chdir("/tmp/programs") == 0);
+    for (; l->line_command != NULL; l++) {
+        int status = run(l->line_command);
+
+        if (status == l->line_status && as_wanted(l->line_output))
+            continue;
+        printf("# %s: status %d, output:\n# %s\n", l->line_command, status,
+               output);
+        CHECK(status == l->line_status && as_wanted(l->line_output));
+    }
+    CHECK(chdir("/") == 0);
+    CHECK(run("rm -r /tmp/programs") == 0);
+}
+
+#define CASE(name, ...)                                                        \
+    static void name(void)                                                     \
+    {                                                                          \
+        static const struct line lines[] = {__VA_ARGS__, {NULL, NULL, 0}};     \
+                                                                               \
+        run_lines(lines);                                                      \
+    }
+
+/* clang-format off */
+CASE(true_false,
+     {"true", "", 0},
+     {"false", "", 1})
+
+CASE(echo,
+     {"echo", "\n", 0},
+     {"echo a 'b  c'", "a b  c\n", 0},
+     {"echo -n a", "a", 0})
+
+CASE(cat,
+     {"echo one > a; echo two > b; cat a b", "one\ntwo\n", 0},
+     {"echo x | cat a - b", "one\nx\ntwo\n", 0},
+     {"cat < b", "two\n", 0},
+     {"cat nothing a", "cat: nothing: no such file or directory\none\n", 1},
+     {"cat .", "cat: .: is a directory\n", 1},
+     {"cat -x a", "cat: there is no option -x\nusage: cat [FILE...]\n", 2})
+
+CASE(ls,
+     {"mkdir d; echo > d/b; echo > d/a; ls d", "a\nb\n", 0},
+     {"ls -a d", ".\n..\na\nb\n", 0},
+     {"echo -n 12345 > d/a; ls -l d/a", "-    1        5 *", 0},
+     {"ls nothing", "ls: nothing: no such file or directory\n", 1},
+     {"ls -q", "ls: there is no option -q\nusage: ls [-al] [PATH...]\n", 2})
+
+CASE(grep,
+     {"echo slab > a; echo Slate >> a; echo bin >> a; grep '^s.*b$' a",
+      "slab\n", 0},
+     {"grep -i SLA a", "slab\nSlate\n", 0},
+     {"grep -n b a", "1:slab\n3:bin\n", 0},
+     {"grep -vn b a", "2:Slate\n", 0},
+     {"grep -c . a", "3\n", 0},
+     {"cat a | grep bin", "bin\n", 0},
+     {"grep bin a /dev/null", "a:bin\n", 0},
+     {"grep nothing a", "", 1},
+     {"grep x nothing", "grep: nothing: no such file or directory\n", 2},
+     {"grep", "usage: grep [-cinv] PATTERN [FILE...]\n", 2})
+
+CASE(wc,
+     {"echo one two > a; echo three >> a; wc a",
+      "       2       3      14 a\n", 0},
+     {"wc -l < a", "       2\n", 0},
+     {"wc -cw a a", "       3      14 a\n       3      14 a\n"
+      "       6      28 total\n", 0},
+     {"echo -n 'a b' | wc", "       0       2       3\n", 0})
+
+CASE(head,
+     {"find /bin | head -n 1", "/bin\n", 0},
+     {"echo a > a; echo b >> a; head a", "a\nb\n", 0},
+     {"head -n 0 a", "", 0},
+     {"head -n1 a a", "==> a <==\na\n==> a <==\na\n", 0},
+     {"head -n x a", "head: x is not a number of lines\n", 2})
+
+CASE(sort,
+     {"echo 10 > a; echo 9 >> a; echo -3 >> a; echo x >> a; sort a",
+      "-3\n10\n9\nx\n", 0},
+     {"sort -n a", "-3\nx\n9\n10\n", 0},
+     {"sort -nr < a", "10\n9\nx\n-3\n", 0},
+     {"sort /dev/null", "", 0})
+
+CASE(folders,
+     {"mkdir a", "", 0},
+     {"mkdir a", "mkdir: a: exists already\n", 1},
+     {"mkdir b/c", "mkdir: b/c: no such file or directory\n", 1},
+     {"mkdir -p b/c/d a; find .", "*", 0},
+     {"echo > b/c/f; rm b", "rm: b: is a directory\n", 1},
+     {"rm nothing", "rm: nothing: no such file or directory\n", 1},
+     {"rm -f nothing", "", 0},
+     {"rm -r a b; ls", "", 0},
+     {"rm", "usage: rm [-fr] PATH...\n", 2})
+
+CASE(names,
+     {"echo x > a; mkdir d; mv a b; cat b", "x\n", 0},
+     {"mv b d; ls; ls d", "d\nb\n", 0},
+     {"echo y > c; echo z > e; mv c e d; ls d", "b\nc\ne\n", 0},
+     {"ln d/b k; echo w > k; cat d/b", "w\n", 0},
+     {"ln d/b k", "ln: d/b to k: exists already\n", 1},
+     {"mv nothing d", "mv: nothing to d/nothing: no such file or directory\n",
+      1},
+     {"mv k d/b c", "mv: c is not a folder\n", 2},
+     {"ln d", "usage: ln FILE NAME\n", 2})
+
+CASE(finds,
+     {"mkdir -p x/y; echo > x/f.c; echo > x/y/g.c; find x -name '*.c' | sort",
+      "x/f.c\nx/y/g.c\n", 0},
+     {"find x -type d | sort", "x\nx/y\n", 0},
+     {"find x/f.c x/y -type f", "x/f.c\nx/y/g.c\n", 0},
+     {"find / -name console -type c", "/dev/console\n", 0},
+     {"find nothing", "find: nothing: no such file or directory\n", 1},
+     {"find x -type q", "find: -type q: there are f, d and c\n", 2},
+     {"find x -wrong", "usage: find [PATH...] [-name PATTERN] [-type f|d|c]\n",
+      2})
+
+CASE(files,
+     {"file /bin/ls /etc/motd /dev/null /",
+      "/bin/ls: ELF program, 32 bits, i386\n/etc/motd: text\n"
+      "/dev/null: device\n/: folder\n", 0},
+     {"echo -n > e; file e", "e: empty\n", 0},
+     {"file nothing", "file: nothing: no such file or directory\n", 1},
+     {"echo abc > e; stat e", "e: file, inode *", 0},
+     {"stat nothing", "stat: nothing: no such file or directory\n", 1})
+
+CASE(proc,
+     {"kmastat pipe_buffer", "name *", 0},
+     {"kmastat no_such", "kmastat: there is no cache like no_such\n*", 1},
+     {"free", "what *", 0},
+     {"uptime", "up 0 days 00:*", 0},
+     {"ps | grep -c ' libtest$'", "1\n", 0},
+     {"ps x", "usage: ps \n", 2})
+
+CASE(time_and_death,
+     {"sleep 0.01", "", 0},
+     {"sleep x", "usage: sleep SECONDS\n", 2},
+     {"kill 99999", "kill: 99999: no such task\n", 1},
+     {"kill x", "kill: x is not the number of a task\n", 2},
+     {"kill", "usage: kill [-SIGNAL] PID...\n", 2})
+/* clang-format on */
+
+const struct test program_tests[] = {
+    {"programs.true_false", true_false},
+    {"programs.echo", echo},
+    {"programs.cat", cat},
+    {"programs.ls", ls},
+    {"programs.grep", grep},
+    {"programs.wc", wc},
+    {"programs.head", head},
+    {"programs.sort", sort},
+    {"programs.folders", folders},
+    {"programs.names", names},
+    {"programs.find", finds},
+    {"programs.file_and_stat", files},
+    {"programs.proc", proc},
+    {"programs.time_and_death", time_and_death},
+    {NULL, NULL},
+};
