@@ -34,7 +34,7 @@ bool panic_happened(void)
     return depth != 0;
 }
 
-static void print_frames(const uintptr_t *pc, unsigned n)
+void print_frames(const uintptr_t *pc, unsigned n)
 {
     char text[64];
 

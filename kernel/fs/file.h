@@ -104,7 +104,8 @@ struct pipe_stat {
     uint64_t stat_total; /* bytes that ever went through */
 };
 
-size_t pipe_stats(struct pipe_stat *out, size_t n);
+/* Of the pipes with the lowest addresses above `after`; at most n. */
+size_t pipe_stats(const void *after, struct pipe_stat *out, size_t n);
 const char *pipe_verify(const char **where);
 
 /* The root file system from the ustar archive at [start, start + size), with

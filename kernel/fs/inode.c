@@ -327,7 +327,46 @@ void inode_totals(struct inode_totals *out)
     spin_unlock(&inode_list_lock);
 }
 
-size_t inode_stats(struct inode_stat *out, size_t n)
+static bool comes_before(const struct inode_stat *a, const struct inode_stat *b)
+{
+    return a->stat_fs_id != b->stat_fs_id ? a->stat_fs_id < b->stat_fs_id
+                                          : a->stat_number < b->stat_number;
+}
+
+static struct inode_stat stat_of(const struct inode *inode)
+{
+    return (struct inode_stat){
+        .stat_fs = inode->inode_fs->fs_name,
+        .stat_fs_id = inode->inode_fs->fs_id,
+        .stat_number = inode->inode_number,
+        .stat_refs = inode->inode_refs,
+        .stat_size = inode->inode_size,
+        .stat_nlink = inode->inode_nlink,
+        .stat_type = inode->inode_type,
+    };
+}
+
+/* Puts `st` at its place among the `used` lowest ones, of which `n` are kept.
+ * Returns how many they are then. */
+static size_t keep_lowest(struct inode_stat *out, size_t used, size_t n,
+                          const struct inode_stat *st)
+{
+    size_t at = used;
+
+    if (used == n && !comes_before(st, &out[n - 1]))
+        return n;
+    if (used == n)
+        at--;
+    else
+        used++;
+    for (; at > 0 && comes_before(st, &out[at - 1]); at--)
+        out[at] = out[at - 1];
+    out[at] = *st;
+    return used;
+}
+
+size_t inode_stats(const struct inode_stat *after, struct inode_stat *out,
+                   size_t n)
 {
     size_t stored = 0;
 
@@ -335,18 +374,12 @@ size_t inode_stats(struct inode_stat *out, size_t n)
     for (uint32_t i = 0; i < inode_table.hash_buckets; i++) {
         struct hash_link *l = hash_chain(&inode_table, i);
 
-        for (; l != NULL && stored < n; l = l->link_next) {
-            const struct inode *inode =
-                container_of(l, struct inode, inode_hash_link);
+        for (; l != NULL && n > 0; l = l->link_next) {
+            struct inode_stat st =
+                stat_of(container_of(l, struct inode, inode_hash_link));
 
-            out[stored++] = (struct inode_stat){
-                .stat_fs = inode->inode_fs->fs_name,
-                .stat_number = inode->inode_number,
-                .stat_refs = inode->inode_refs,
-                .stat_size = inode->inode_size,
-                .stat_nlink = inode->inode_nlink,
-                .stat_type = inode->inode_type,
-            };
+            if (after == NULL || comes_before(after, &st))
+                stored = keep_lowest(out, stored, n, &st);
         }
     }
     spin_unlock(&inode_list_lock);

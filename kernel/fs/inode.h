@@ -165,14 +165,17 @@ struct inode_totals {
 
 void inode_totals(struct inode_totals *out);
 
-/* Copies what `inodes` shows, `n` at most, in order of the hash table. */
 struct inode_stat {
     const char *stat_fs;
+    uint32_t stat_fs_id;
     uint32_t stat_number, stat_refs, stat_size, stat_nlink;
     uint8_t stat_type;
 };
 
-size_t inode_stats(struct inode_stat *out, size_t n);
+/* Copies what `inodes` shows of those that come next after `after` (NULL: the
+ * first), in order of file system and number; `n` at most. */
+size_t inode_stats(const struct inode_stat *after, struct inode_stat *out,
+                   size_t n);
 
 const char *inode_verify(const char **where);
 

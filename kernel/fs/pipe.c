@@ -350,21 +350,30 @@ int pipe_create(struct file **read_end, struct file **write_end)
 
 /* ---- looking ------------------------------------------------------------ */
 
-size_t pipe_stats(struct pipe_stat *out, size_t n)
+/* The pipe in use with the lowest address above `after`, or NULL. */
+static const struct pipe *next_in_use(const void *after)
 {
-    size_t used = 0;
+    const struct pipe *next = NULL;
 
-    spin_lock(&list_lock);
     list_for_each (l, &pipes) {
         const struct pipe *p = list_entry(l, struct pipe, pipe_link);
 
-        if (used == n)
-            break;
-        if ((p->pipe_readers | p->pipe_writers) != 0)
-            out[used++] =
-                (struct pipe_stat){p, p->pipe_readers, p->pipe_writers,
-                                   p->pipe_bytes, p->pipe_total};
+        if ((p->pipe_readers | p->pipe_writers) != 0 &&
+            (const void *)p > after && (next == NULL || p < next))
+            next = p;
     }
+    return next;
+}
+
+size_t pipe_stats(const void *after, struct pipe_stat *out, size_t n)
+{
+    const struct pipe *p = after;
+    size_t used = 0;
+
+    spin_lock(&list_lock);
+    while (used < n && (p = next_in_use(p)) != NULL)
+        out[used++] = (struct pipe_stat){p, p->pipe_readers, p->pipe_writers,
+                                         p->pipe_bytes, p->pipe_total};
     spin_unlock(&list_lock);
     return used;
 }

@@ -8,6 +8,7 @@
 #include "kernel/memmap.h"
 #include "kernel/panic.h"
 #include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/cmd_task.h"
 #include "kernel/shell/shell.h"
 #include "kernel/x86/fault.h"
 #include "kernel/x86/paging.h"
@@ -20,8 +21,18 @@
 
 static int cmd_bt(int argc, char **argv)
 {
-    if (argc != 1)
-        return shell_error("takes no '%.32s'; write `bt`", argv[1]);
+    struct task_stat st;
+
+    if (argc > 2)
+        return shell_error("wants one pid at most; `bt` is the shell's own");
+    if (argc == 2) {
+        if (!taskcmd_stat(argv[1], &st))
+            return 1;
+        if (taskcmd_print_stack(st.stat_pid))
+            return 0;
+        if (st.stat_pid != task_self()->task_pid)
+            return shell_error("task %d has gone on", (int)st.stat_pid);
+    }
     if (panic_happened())
         panic_backtrace();
     else
@@ -29,11 +40,12 @@ static int cmd_bt(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(bt, "bt", "who called whom, up to here",
+SHELL_COMMAND(bt, "bt [PID]", "who called whom, up to here",
               "The functions that are under way, the latest first. On a\n"
-              "stopped machine: those that were when it stopped.\n"
-              "Example: bt",
-              cmd_bt, NULL);
+              "stopped machine: those that were when it stopped. With a pid:\n"
+              "those on the kernel stack of that task, and where it waits.\n"
+              "Example: bt 2",
+              cmd_bt, taskcmd_complete);
 
 /* ---- x ------------------------------------------------------------------ */
 

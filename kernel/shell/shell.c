@@ -14,6 +14,7 @@
 #include "kernel/cmdline.h"
 #include "kernel/lib/string.h"
 #include "kernel/main.h"
+#include "kernel/shell/cmd_task.h"
 #include "kernel/x86/cpu.h"
 #include "mm/kmem_stat.h"
 
@@ -273,8 +274,10 @@ void shell_run(void)
     debugcon_event("{\"event\":\"prompt\",\"instructions\":%llu}",
                    (unsigned long long)boot_instructions());
     run_option();
-    for (;;)
+    for (;;) {
+        taskcmd_reap();
         shell_execute(read_line(PROMPT));
+    }
 }
 
 /* Each failure inside the stopped machine's shell leaves its stack behind. */

@@ -206,16 +206,19 @@ int32_t sys_exec(uint32_t path_in, uint32_t argv, uint32_t envp)
 
 /* ---- ending ------------------------------------------------------------- */
 
+/* What goes is first put out of sight of whoever looks at tasks. */
 void process_exit(int status)
 {
     struct task *self = task_self();
+    struct handle_table *handles = self->task_handles;
+    struct inode *cwd = self->task_cwd;
     struct space *s = self->task_space;
 
-    handle_table_destroy(self->task_handles);
     self->task_handles = NULL;
+    handle_table_destroy(handles);
     ipc_task_exit(self);
-    inode_put(self->task_cwd);
     self->task_cwd = NULL;
+    inode_put(cwd);
     self->task_cr3 = paging_kernel_cr3();
     write_cr3(self->task_cr3);
     self->task_space = NULL;

@@ -53,12 +53,14 @@ static void discard(struct handle_table *t)
     kmem_cache_free(handle_cache, t);
 }
 
-/* At least `size` slots, which is at most HANDLES_MAX. 0 or -ENOMEM. */
+/* At least `size` slots, which is at most HANDLES_MAX. 0 or -ENOMEM. Wherever
+ * it is preempted, who looks at the table finds slots that exist. */
 static int grow(struct handle_table *t, uint32_t size)
 {
     uint32_t to = t->table_size;
+    struct handle *old = t->table_slot;
+    size_t bytes = t->table_size * sizeof(struct handle);
     struct handle *slot;
-    size_t bytes;
 
     if (size <= to)
         return 0;
@@ -67,14 +69,13 @@ static int grow(struct handle_table *t, uint32_t size)
     slot = kmem_zalloc(to * sizeof(struct handle), KM_NOSLEEP);
     if (slot == NULL)
         return -ENOMEM;
-    bytes = t->table_size * sizeof(struct handle);
-    memcpy(slot, t->table_slot, bytes);
-    if (t->table_slot == t->table_first)
-        memset(t->table_first, 0, bytes);
+    memcpy(slot, old, bytes);
+    __atomic_store_n(&t->table_slot, slot, __ATOMIC_RELEASE);
+    __atomic_store_n(&t->table_size, to, __ATOMIC_RELEASE);
+    if (old == t->table_first)
+        memset(old, 0, bytes);
     else
-        kmem_free(t->table_slot, bytes);
-    t->table_slot = slot;
-    t->table_size = to;
+        kmem_free(old, bytes);
     return 0;
 }
 

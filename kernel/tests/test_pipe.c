@@ -47,7 +47,7 @@ static void close_pipe(void)
 static struct pipe_stat the_pipe(void)
 {
     struct pipe_stat st[8];
-    size_t n = pipe_stats(st, ARRAY_SIZE(st));
+    size_t n = pipe_stats(NULL, st, ARRAY_SIZE(st));
 
     for (size_t i = 0; i < n; i++)
         if (pipe.read_end != NULL &&
@@ -188,7 +188,7 @@ KTEST(pipe, stats)
     KT_EQ(st.stat_writers, 1);
     KT_EQ(st.stat_bytes, 3);
     KT_EQ(st.stat_total, 3);
-    KT_EQ(pipe_stats(&st, 0), 0);
+    KT_EQ(pipe_stats(NULL, &st, 0), 0);
     close_pipe();
 }
 

@@ -1,0 +1,157 @@
+/*
+ * Messages: which ports there are, and who waits for whom.
+ */
+#include "drivers/console.h"
+#include "kernel/ipc/port.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/cmd_task.h"
+
+/* ---- ports -------------------------------------------------------------- */
+
+static int cmd_ports(int argc, char **argv)
+{
+    struct port_stat st;
+    uint32_t last = 0;
+
+    if (argc != 1)
+        return shell_error("takes no '%.32s'; `ports` is all", argv[1]);
+    kprintf("%6s %5s %7s %7s %6s %7s %8s %8s\n", "NUMBER", "REFS", "RECEIVE",
+            "CALLS", "QUEUED", "WAITING", "BITS", "IRQS");
+    for (; port_stats(last, &st, 1) == 1 && !shell_interrupted();
+         last = st.stat_number) {
+        kprintf("%6u %5u %7u %7u %6u %7u %08x %8x", st.stat_number,
+                st.stat_refs, st.stat_holders, st.stat_calls, st.stat_queued,
+                st.stat_waiting, st.stat_bits, st.stat_irqs);
+        kprintf("  %s%s\n", st.stat_holders == 0 ? "dead" : "",
+                st.stat_names ? "the name server's" : "");
+    }
+    if (last == 0)
+        kprintf("(there are no ports)\n");
+    return 0;
+}
+
+SHELL_COMMAND(ports, "ports", "the ports where messages are exchanged",
+              "  REFS RECEIVE  handles to it; those that may receive there\n"
+              "                (without any the port is dead)\n"
+              "  CALLS         calls that were received so far\n"
+              "  QUEUED        callers that nobody has received yet\n"
+              "  WAITING       receivers that wait for a message\n"
+              "  BITS          notified and not received yet\n"
+              "  IRQS          interrupt lines bound to it, as bits\n"
+              "Example: sh, then Ctrl-\\, then ports",
+              cmd_ports, NULL);
+
+/* ---- ipc ---------------------------------------------------------------- */
+
+#define EDGES_MAX 64
+
+/* Where every arrow ends another one may begin; each task has one at most. */
+static struct graph {
+    struct ipc_edge graph_edge[EDGES_MAX];
+    bool graph_shown[EDGES_MAX]; /* its task's stack, and its server's */
+    size_t graph_edges;
+} graph;
+
+/* The arrow that begins at a task, or NULL. */
+static const struct ipc_edge *edge_of(pid_t pid)
+{
+    for (size_t i = 0; i < graph.graph_edges; i++)
+        if (graph.graph_edge[i].edge_task == pid)
+            return &graph.graph_edge[i];
+    return NULL;
+}
+
+static bool is_waited_for(pid_t pid)
+{
+    for (size_t i = 0; i < graph.graph_edges; i++)
+        if (graph.graph_edge[i].edge_server == pid)
+            return true;
+    return false;
+}
+
+static bool is_shown(pid_t pid)
+{
+    for (size_t i = 0; i < graph.graph_edges; i++)
+        if (graph.graph_shown[i] && (graph.graph_edge[i].edge_task == pid ||
+                                     graph.graph_edge[i].edge_server == pid))
+            return true;
+    return false;
+}
+
+/* The whole chain on one line. A circle ends where it is closed. */
+static void print_chain(const struct ipc_edge *e)
+{
+    size_t length = 0;
+
+    kprintf("%s(%d)", e->edge_name, (int)e->edge_task);
+    for (; e != NULL && length++ <= graph.graph_edges;
+         e = edge_of(e->edge_server)) {
+        kprintf(" -> port %u%s -> ", e->edge_port,
+                e->edge_state == IPC_QUEUED ? " (queued)" : "");
+        if (e->edge_server == 0)
+            kprintf("nobody");
+        else
+            kprintf("%s(%d)", e->edge_server_name, (int)e->edge_server);
+    }
+    kprintf("\n");
+}
+
+static void print_stack(const char *name, pid_t pid)
+{
+    if (pid == 0 || is_shown(pid))
+        return;
+    kprintf("  the stack of %s(%d):\n", name, (int)pid);
+    if (!taskcmd_print_stack(pid))
+        kprintf("  (gone)\n");
+}
+
+/* Of every task of the chain, each once. */
+static void print_stacks(const struct ipc_edge *e)
+{
+    for (; e != NULL; e = edge_of(e->edge_server)) {
+        bool *shown = &graph.graph_shown[e - graph.graph_edge];
+
+        if (*shown)
+            return;
+        print_stack(e->edge_name, e->edge_task);
+        print_stack(e->edge_server_name, e->edge_server);
+        *shown = true;
+    }
+}
+
+/* Chains begin where nobody waits for the first; what is left then are
+ * circles. */
+static void print_graph(bool circles)
+{
+    for (size_t i = 0; i < graph.graph_edges && !shell_interrupted(); i++) {
+        const struct ipc_edge *e = &graph.graph_edge[i];
+
+        if (graph.graph_shown[i] || (!circles && is_waited_for(e->edge_task)))
+            continue;
+        print_chain(e);
+        print_stacks(e);
+    }
+}
+
+static int cmd_ipc(int argc, char **argv)
+{
+    if (argc != 1)
+        return shell_error("takes no '%.32s'; `ipc` is all", argv[1]);
+    memset(&graph, 0, sizeof(graph));
+    graph.graph_edges = ipc_edges(graph.graph_edge, EDGES_MAX);
+    print_graph(false);
+    print_graph(true);
+    if (graph.graph_edges == EDGES_MAX)
+        kprintf("(only the first %d callers)\n", EDGES_MAX);
+    if (graph.graph_edges == 0)
+        kprintf("(nobody waits for an answer)\n");
+    return 0;
+}
+
+SHELL_COMMAND(ipc, "ipc", "who waits for whom for the answer to a message",
+              "A line for each chain: a task that called, the port, the task\n"
+              "that owes the answer, and on if that waits itself. (queued):\n"
+              "nobody has received the call yet; the task behind it received\n"
+              "there last. Below it the kernel stacks of its tasks.\n"
+              "Example: run ping, then Ctrl-\\, then ipc",
+              cmd_ipc, NULL);

@@ -1,0 +1,426 @@
+/*
+ * Tasks: which there are, ending them, what they have open.
+ *
+ * All of it comes from snapshots, a few rows at a time, so that the scheduler
+ * is locked for a moment only. A task's handle table is its own, but nobody
+ * changes it while the task does not run, which with sched_lock held is true
+ * of every task but the caller.
+ */
+#include "kernel/shell/cmd_task.h"
+#include "drivers/console.h"
+#include "drivers/pit.h"
+#include "kernel/fs/device.h"
+#include "kernel/ipc/port.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/panic.h"
+#include "kernel/shell/cmd_kmem.h"
+#include "kernel/task/handle.h"
+#include "kernel/x86/backtrace.h"
+#include "kernel/x86/switch.h"
+
+#define BATCH       8 /* rows per look at the tasks */
+#define FRAMES_MAX  24
+#define MS_PER_TICK (1000 / TIMER_HZ)
+
+/* ---- what commands share ------------------------------------------------ */
+
+bool taskcmd_alive(void)
+{
+    if (panic_happened())
+        shell_error("cannot work on a stopped machine");
+    return !panic_happened();
+}
+
+bool taskcmd_stat(const char *word, struct task_stat *out)
+{
+    uint32_t pid;
+
+    if (!parse_u32(word, &pid) || pid > INT32_MAX) {
+        shell_error("'%.32s' is no pid; `ps` lists them", word);
+        return false;
+    }
+    if (task_stats((pid_t)pid - 1, out, 1) == 1 && out->stat_pid == (pid_t)pid)
+        return true;
+    shell_error("there is no task %u; `ps` lists them", pid);
+    return false;
+}
+
+void taskcmd_complete(void (*add)(const char *word, void *arg), void *arg)
+{
+    struct task_stat st;
+    char word[12];
+    pid_t last = -1;
+
+    while (task_stats(last, &st, 1) == 1) {
+        last = st.stat_pid;
+        snprintf(word, sizeof(word), "%d", (int)last);
+        add(word, arg);
+    }
+}
+
+/* The return addresses on a stack that is not in use: it begins with where the
+ * task goes on. */
+static unsigned stack_of(pid_t pid, uintptr_t *pc, unsigned max)
+{
+    const struct switch_frame *f;
+    const struct task *t;
+    unsigned n = 0;
+
+    spin_lock(&sched_lock);
+    t = task_find(pid);
+    if (t != NULL && t->task_state != TASK_RUNNING) {
+        f = (const struct switch_frame *)t->task_esp;
+        pc[0] = f->eip;
+        n = 1 + backtrace(f->ebp, pc + 1, max - 1);
+    }
+    spin_unlock(&sched_lock);
+    return n;
+}
+
+bool taskcmd_print_stack(pid_t pid)
+{
+    uintptr_t pc[FRAMES_MAX];
+    unsigned n = stack_of(pid, pc, FRAMES_MAX);
+
+    print_frames(pc, n);
+    return n > 0;
+}
+
+/* ---- ps ----------------------------------------------------------------- */
+
+static const char *const states[] = {
+    [TASK_READY] = "ready",
+    [TASK_RUNNING] = "running",
+    [TASK_BLOCKED] = "blocked",
+    [TASK_ZOMBIE] = "ended",
+};
+
+/* Messages are waited for in no wait queue. */
+static const char *waits_for(const struct task_stat *st)
+{
+    if (st->stat_waits_for != NULL)
+        return st->stat_waits_for;
+    return st->stat_state == TASK_BLOCKED ? "message" : "-";
+}
+
+static void print_task(const struct task_stat *st)
+{
+    char switches[MEMCMD_CELL];
+
+    kprintf("%5d %5d %5d %-7s %3u %-6s %7llu %8s %-13.13s %s\n",
+            (int)st->stat_pid, (int)st->stat_parent, (int)st->stat_group,
+            states[st->stat_state], st->stat_priority,
+            st->stat_user ? "user" : "kernel",
+            (unsigned long long)st->stat_ticks * MS_PER_TICK,
+            memcmd_count(st->stat_switches, 8, switches), waits_for(st),
+            st->stat_name);
+}
+
+static void json_task(const struct task_stat *st)
+{
+    kprintf("{\"pid\":%d,\"ppid\":%d,\"group\":%d,\"state\":\"%s\","
+            "\"priority\":%u,\"user\":%s,\"cpu_ms\":%llu,\"switches\":%llu,",
+            (int)st->stat_pid, (int)st->stat_parent, (int)st->stat_group,
+            states[st->stat_state], st->stat_priority,
+            st->stat_user ? "true" : "false",
+            (unsigned long long)st->stat_ticks * MS_PER_TICK,
+            (unsigned long long)st->stat_switches);
+    kprintf("\"waits_for\":");
+    shell_json_string(waits_for(st));
+    kprintf(",\"name\":");
+    shell_json_string(st->stat_name);
+    kprintf("}\n");
+}
+
+static int cmd_ps(int argc, char **argv)
+{
+    struct task_stat st[BATCH];
+    uint32_t options;
+    pid_t last = -1;
+    size_t n;
+
+    if (!shell_options(&argc, argv, "j", &options))
+        return 1;
+    if (argc != 1)
+        return shell_error("takes no '%.32s'; `ps` lists all", argv[1]);
+    if (!options)
+        kprintf("%5s %5s %5s %-7s %3s %-6s %7s %8s %-13s %s\n", "PID", "PPID",
+                "GRP", "STATE", "PRI", "KIND", "CPU(ms)", "SWITCHES",
+                "WAITS-FOR", "NAME");
+    while (!shell_interrupted() && (n = task_stats(last, st, BATCH)) > 0) {
+        for (size_t i = 0; i < n; i++)
+            options ? json_task(&st[i]) : print_task(&st[i]);
+        last = st[n - 1].stat_pid;
+    }
+    return 0;
+}
+
+SHELL_COMMAND(ps, "ps [-j]", "the tasks, programs and the kernel's own",
+              "  PPID GRP   the parent (0: none that lives) and the group\n"
+              "  STATE      ready, running, blocked; ended: its parent has\n"
+              "             not asked yet how\n"
+              "  PRI        0 idle, 1 programs, 2 servers, 3 the kernel's own\n"
+              "  KIND       user: has an address space\n"
+              "  CPU        time it ran, in steps of 10 ms\n"
+              "  SWITCHES   how often it got the processor\n"
+              "  WAITS-FOR  what a blocked task is to be woken by\n"
+              "  -j         JSON lines\n"
+              "Example: run -b sleep 5; ps",
+              cmd_ps, NULL);
+
+/* ---- kill --------------------------------------------------------------- */
+
+static const struct signal_name {
+    const char *signal_name;
+    uint8_t signal_number;
+} signals[] = {
+    {"INT", SIGINT},   {"ILL", SIGILL},   {"TRAP", SIGTRAP}, {"FPE", SIGFPE},
+    {"KILL", SIGKILL}, {"SEGV", SIGSEGV}, {"TERM", SIGTERM},
+};
+
+const char *taskcmd_signal(int signal)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+        if (signals[i].signal_number == signal)
+            return signals[i].signal_name;
+    return NULL;
+}
+
+/* "9", "KILL" or "SIGKILL". -1: no such signal. */
+static int parse_signal(const char *word)
+{
+    const char *name = strncmp(word, "SIG", 3) == 0 ? word + 3 : word;
+    uint32_t number;
+
+    for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+        if (strcmp(signals[i].signal_name, name) == 0)
+            return signals[i].signal_number;
+    return parse_u32(word, &number) && number <= SIG_MAX ? (int)number : -1;
+}
+
+static int send(const char *word, int signal)
+{
+    bool group = word[0] == '-';
+    uint32_t number;
+    int error;
+
+    if (!parse_u32(word + group, &number) || number == 0 || number > INT32_MAX)
+        return shell_error("'%.32s' is no pid, and no group with a - in front",
+                           word);
+    error = task_kill(group ? -(pid_t)number : (pid_t)number, signal);
+    if (error == -EPERM)
+        return shell_error("%.32s is the kernel's own; only programs can be "
+                           "ended",
+                           word);
+    if (error != 0)
+        return shell_error("there is no %s %u; `ps` lists them",
+                           group ? "group" : "task", number);
+    return 0;
+}
+
+static int cmd_kill(int argc, char **argv)
+{
+    int signal = SIGTERM;
+
+    if (!taskcmd_alive())
+        return 1;
+    if (argc < 2 || argc > 3)
+        return shell_error("wants a pid, or a group as -5; `kill -KILL 5` "
+                           "names the signal");
+    if (argc == 3)
+        signal = argv[1][0] == '-' ? parse_signal(argv[1] + 1) : -1;
+    if (signal < 0)
+        return shell_error("'%.32s' is no signal; -0 to -%d are, or a name as "
+                           "-TERM",
+                           argv[1], SIG_MAX);
+    return send(argv[argc - 1], signal);
+}
+
+SHELL_COMMAND(kill, "kill [-SIGNAL] PID|-GROUP", "end a program, or a group",
+              "Programs cannot catch signals: each ends them, and says why\n"
+              "they ended. SIGNAL is a number, or INT ILL TRAP FPE KILL SEGV\n"
+              "TERM; without it TERM. 0 only looks whether there is such a\n"
+              "program. A number with - in front means all of a group.\n"
+              "Example: run -b sleep 60; ps; kill -KILL 5",
+              cmd_kill, taskcmd_complete);
+
+/* ---- files -------------------------------------------------------------- */
+
+struct row {
+    int row_handle;
+    char row_flags[12];
+    const char *row_type;
+    const char *row_fs;  /* of its inode, or NULL */
+    uint32_t row_number; /* of inode, device or port */
+    uint32_t row_offset;
+    uint32_t row_size;
+    const void *row_pipe;
+};
+
+static void inode_row(const struct inode *inode, struct row *row)
+{
+    static const char *const types[] = {
+        [FILE_REGULAR] = "file",
+        [FILE_DIRECTORY] = "dir",
+        [FILE_DEVICE] = "device",
+    };
+
+    row->row_type = types[inode->inode_type];
+    row->row_fs = inode->inode_fs->fs_name;
+    row->row_number = inode->inode_type == FILE_DEVICE ? inode->inode_device
+                                                       : inode->inode_number;
+    row->row_size = inode->inode_size;
+}
+
+static void add_flag(struct row *row, const char *flag)
+{
+    size_t used = strlen(row->row_flags);
+
+    strlcpy(row->row_flags + used, flag, sizeof(row->row_flags) - used);
+}
+
+static void file_row(const struct file *f, struct row *row)
+{
+    static const char *const access[] = {
+        [O_RDONLY] = "r", [O_WRONLY] = "w", [O_RDWR] = "rw"};
+
+    add_flag(row, access[f->file_flags & O_ACCMODE]);
+    if (f->file_flags & O_APPEND)
+        add_flag(row, "a");
+    row->row_offset = f->file_offset;
+    if (f->file_inode != NULL) {
+        inode_row(f->file_inode, row);
+        return;
+    }
+    row->row_type = "pipe";
+    row->row_pipe = f->file_data;
+}
+
+static void handle_row(int h, const struct handle *slot, struct row *row)
+{
+    const struct object *o = slot->handle_object;
+
+    *row = (struct row){.row_handle = h, .row_type = o->object_type->type_name};
+    if (o->object_type == &file_type)
+        file_row((const struct file *)o, row);
+    if (o->object_type == &port_type) {
+        row->row_number = ((const struct port *)o)->port_number;
+        add_flag(row,
+                 slot->handle_flags & HANDLE_RECEIVE ? "receive " : "call ");
+    }
+    if (slot->handle_flags & HANDLE_CLOEXEC)
+        add_flag(row, "c");
+}
+
+/* Rows of the handles from number `from` on, `n` at most. -1: has none. */
+static int fetch_rows(pid_t pid, uint32_t from, struct row *rows, int n)
+{
+    const struct handle_table *table;
+    const struct task *t;
+    int used = -1;
+
+    spin_lock(&sched_lock);
+    t = task_find(pid);
+    table = t == NULL || t->task_state == TASK_RUNNING ? NULL : t->task_handles;
+    if (table != NULL)
+        used = 0;
+    for (uint32_t h = from; used >= 0 && h < table->table_size && used < n; h++)
+        if (table->table_slot[h].handle_object != NULL)
+            handle_row((int)h, &table->table_slot[h], &rows[used++]);
+    spin_unlock(&sched_lock);
+    return used;
+}
+
+static bool fetch_cwd(pid_t pid, struct row *row)
+{
+    const struct task *t;
+
+    *row = (struct row){.row_handle = -1};
+    spin_lock(&sched_lock);
+    t = task_find(pid);
+    if (t != NULL && t->task_cwd != NULL)
+        inode_row(t->task_cwd, row);
+    spin_unlock(&sched_lock);
+    return row->row_type != NULL;
+}
+
+static void print_pipe(const void *pipe)
+{
+    struct pipe_stat st;
+    const char *before = (const char *)pipe - 1;
+
+    if (pipe_stats(before, &st, 1) == 1 && st.stat_pipe == pipe)
+        kprintf("pipe %p, %u bytes in it\n", pipe, st.stat_bytes);
+    else
+        kprintf("pipe %p\n", pipe);
+}
+
+static void print_what(const struct row *row)
+{
+    static const char *const devices[] = {
+        [DEVICE_CONSOLE] = "console",
+        [DEVICE_NULL] = "null",
+        [DEVICE_ZERO] = "zero",
+        [DEVICE_DEBUG] = "debug",
+    };
+
+    if (row->row_pipe != NULL)
+        print_pipe(row->row_pipe);
+    else if (row->row_fs == NULL)
+        kprintf("%s %u\n", row->row_type, row->row_number);
+    else if (strcmp(row->row_type, "device") == 0 &&
+             row->row_number < ARRAY_SIZE(devices))
+        kprintf("%s\n", devices[row->row_number]);
+    else
+        kprintf("%s %s %u, %u bytes\n", row->row_fs, row->row_type,
+                row->row_number, row->row_size);
+}
+
+static void print_row(const struct row *row)
+{
+    char number[12] = "cwd";
+
+    if (row->row_handle >= 0)
+        snprintf(number, sizeof(number), "%d", row->row_handle);
+    kprintf("%6s %-6s %-8s %10u ", number, row->row_type,
+            row->row_flags[0] != '\0' ? row->row_flags : "-", row->row_offset);
+    print_what(row);
+}
+
+static int cmd_files(int argc, char **argv)
+{
+    struct row rows[BATCH];
+    struct task_stat st;
+    uint32_t from = 0;
+    int n;
+
+    if (argc != 2)
+        return shell_error("wants a pid; `ps` lists them");
+    if (!taskcmd_stat(argv[1], &st))
+        return 1;
+    if (fetch_rows(st.stat_pid, 0, rows, BATCH) < 0)
+        return shell_error("task %d has no handles; programs have",
+                           (int)st.stat_pid);
+    kprintf("%6s %-6s %-8s %10s %s\n", "HANDLE", "TYPE", "FLAGS", "OFFSET",
+            "WHAT");
+    if (fetch_cwd(st.stat_pid, rows))
+        print_row(rows);
+    while ((n = fetch_rows(st.stat_pid, from, rows, BATCH)) > 0) {
+        for (int i = 0; i < n; i++)
+            print_row(&rows[i]);
+        from = (uint32_t)rows[n - 1].row_handle + 1;
+    }
+    return 0;
+}
+
+SHELL_COMMAND(files, "files PID", "what a program has open",
+              "A row per handle, after one for the current directory.\n"
+              "  TYPE   file, dir, device, pipe or port\n"
+              "  FLAGS  r w: opened for that; a: appends; c: closed by exec;\n"
+              "         receive, call: what may be done with a port\n"
+              "  WHAT   file system, number and size of its inode (`inodes`),\n"
+              "         name of the device, address of the pipe (`pipes`),\n"
+              "         number of the port (`ports`)\n"
+              "Example: run -b sleep 60; ps; files 5",
+              cmd_files, taskcmd_complete);
