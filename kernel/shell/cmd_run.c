@@ -152,6 +152,11 @@ static int run(char **argv, bool privileged, bool background)
     return 0;
 }
 
+int taskcmd_run(char **argv)
+{
+    return run(argv, false, false);
+}
+
 /* Options end where the program begins. */
 static bool run_options(char ***argv, bool *privileged, bool *background)
 {

@@ -34,3 +34,6 @@ shell_complete_t taskcmd_complete;
 /* Takes in the children of the shell that have ended, with a line about each:
  * what the shell does before it prompts. */
 void taskcmd_reap(void);
+
+/* Runs a program with the console, as `run` does. argv ends with NULL. */
+int taskcmd_run(char **argv);

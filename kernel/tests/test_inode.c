@@ -385,13 +385,13 @@ KTEST(inode, what_is_shown)
 
     test_fs_begin();
     a = get(77);
-    n = inode_stats(stat, ARRAY_SIZE(stat));
+    n = inode_stats(NULL, stat, ARRAY_SIZE(stat));
     KT_LE(n, ARRAY_SIZE(stat));
     for (size_t i = 0; i < n; i++)
         seen |= strcmp(stat[i].stat_fs, "test") == 0 &&
                 stat[i].stat_number == 77 && stat[i].stat_refs == 1;
     KT_TRUE(seen);
-    KT_EQ(inode_stats(stat, 1), 1);
+    KT_EQ(inode_stats(NULL, stat, 1), 1);
     KT_EQ(inode_read(a, 0, stat, 1), -EINVAL);
     KT_EQ(inode_read(path_root(), 0, stat, 1), -EISDIR);
     inode_put(a);

@@ -1,0 +1,99 @@
+/*
+ * `fail`: makes an allocation fail, and tries what a program makes of that.
+ */
+#include "drivers/console.h"
+#include "drivers/debugcon.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/cmd_task.h"
+#include "kernel/shell/leak.h"
+#include "kernel/shell/shell.h"
+#include "mm/kmem.h"
+#include "mm/kmem_fail.h"
+
+#define TRIES_MAX 100000u /* a program that never gets through is stuck */
+
+static void say(const char *line)
+{
+    kprintf("  leak: %s\n", line);
+}
+
+/* Whether everything is as it was before the failure. */
+static bool unharmed(void)
+{
+    const char *where;
+    const char *wrong = kmem_verify(&where);
+
+    if (wrong != NULL)
+        kprintf("  broken: %s (%s)\n", wrong, where);
+    return leak_check(say) == 0 && wrong == NULL;
+}
+
+/* Runs the program with the n-th request failing, for n = 1, 2, 3 … until none
+ * does. */
+static int try_all(enum kmem_fail_kind kind, const char *name, char **argv)
+{
+    uint32_t n = 0;
+    uint32_t bad = 0;
+    bool fired;
+
+    do {
+        leak_note();
+        kmem_fail_set(kind, ++n);
+        taskcmd_run(argv);
+        fired = kmem_fail_fired();
+        kmem_fail_set(KMEM_FAIL_NONE, 0);
+        if (!unharmed()) {
+            kprintf("  … after %s request %u failed\n", name, (unsigned)n);
+            bad++;
+        }
+    } while (fired && n < TRIES_MAX && !shell_interrupted());
+    kprintf("%s: %u requests failed in turn; %u left something behind\n",
+            argv[0], (unsigned)n - 1, (unsigned)bad);
+    debugcon_event("{\"event\":\"fail\",\"kind\":\"%s\",\"program\":\"%s\","
+                   "\"requests\":%u,\"bad\":%u,\"untouched\":%s}",
+                   name, argv[0], (unsigned)n - 1, (unsigned)bad,
+                   fired ? "false" : "true");
+    return fired || bad != 0;
+}
+
+static enum kmem_fail_kind kind_of(const char *word)
+{
+    if (strcmp(word, "slab") == 0)
+        return KMEM_FAIL_SLAB;
+    return strcmp(word, "page") == 0 ? KMEM_FAIL_PAGE : KMEM_FAIL_NONE;
+}
+
+static int cmd_fail(int argc, char **argv)
+{
+    enum kmem_fail_kind kind = argc > 1 ? kind_of(argv[1]) : KMEM_FAIL_NONE;
+    uint32_t n;
+
+    if (argc == 2 && strcmp(argv[1], "off") == 0) {
+        kprintf("a failure %s\n",
+                kmem_fail_fired() ? "has happened" : "has not happened");
+        kmem_fail_set(KMEM_FAIL_NONE, 0);
+        return 0;
+    }
+    if (argc < 3 || kind == KMEM_FAIL_NONE)
+        return shell_error("wants slab or page, and a number or a program; "
+                           "`fail slab 3`");
+    if (argc == 3 && parse_u32(argv[2], &n) && n != 0) {
+        kmem_fail_set(kind, n);
+        return 0;
+    }
+    return try_all(kind, argv[1], argv + 2);
+}
+
+SHELL_COMMAND(fail, "fail slab|page N, fail slab|page PROGRAM ARGS, fail off",
+              "make an allocation fail",
+              "With a number: the N-th request for an object (slab) or a page\n"
+              "from now on fails, once. Requests that may wait (KM_SLEEP) do\n"
+              "not count; those for pages are tried again.\n"
+              "With a program: runs it with the first request failing, then\n"
+              "with the second, and so on until it gets through untouched.\n"
+              "After each run the heap is verified and nothing may be left\n"
+              "behind.\n"
+              "`fail off` ends it and says whether it has happened.\n"
+              "\n"
+              "    slate> fail slab ls /\n",
+              cmd_fail, NULL);
