@@ -18,15 +18,25 @@
  *
  * The client is a number that names a caller until it has been answered. 0
  * means a notification: then word 0 has the bits, and nobody waits for an
- * answer. ipc_reply_receive answers the caller that this task received last
- * and has not answered yet, if there is one, and receives in the same call.
+ * answer. ipc_reply_receive answers the caller that the last receive of this
+ * task delivered, if it did and that has not been answered yet, and receives in
+ * the same call.
  *
- * Errors of a call: EBADF (no port), EPIPE (nobody receives there any more, or
- * the server died before it answered), EDEADLK (the server waits, over any
- * number of others, for the caller), EMSGSIZE (the other side has less room),
- * EFAULT, EMFILE (no room for the handle), EINTR. Of a reply: ESRCH (nobody of
- * that number waits for this task's answer); EMSGSIZE and EFAULT then go to
- * both sides.
+ * A handle stays with its sender, who gives a copy. A port's may only call:
+ * the right to receive is passed on by fork alone.
+ *
+ * Errors of a call: EBADF (no port; no such handle to send), EPIPE (nobody
+ * receives there any more, or the server died before it answered), EDEADLK (the
+ * server waits, over any number of others, for the caller), EMSGSIZE (the other
+ * side has less room, or no buffer), EFAULT, EMFILE (no room for the handle),
+ * ENOMEM, EINTR. Nothing has been delivered then.
+ *
+ * Of a receive: EBADF (no port that this task may receive on), EFAULT (its own
+ * buffer; the caller waits on), EINTR.
+ *
+ * Of a reply: ESRCH (nobody of that number waits for this task's answer);
+ * EMSGSIZE, EFAULT, EMFILE, ENOMEM and EBADF (no such handle to send) then go
+ * to both sides: the call has ended.
  */
 #pragma once
 

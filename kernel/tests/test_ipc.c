@@ -139,7 +139,7 @@ KTEST(ipc, a_full_table_takes_no_port)
     actor_end(&s);
 }
 
-/* ---- turns ---------------------------------------------------------------- */
+/* ---- turns --------------------------------------------------------------- */
 
 #define ROUNDS_MAX 400000 /* several slices of time */
 
