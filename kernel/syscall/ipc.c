@@ -70,14 +70,6 @@ static inline struct ipc_buffer __user *user_buffer(void)
     return (struct ipc_buffer __user *)syscall_frame()->ebp;
 }
 
-/* Fetches the caller's buffer, and checks it against what is sent. */
-static int get_message(struct ipc_buffer *b, uint32_t tag)
-{
-    int error = get_buffer(b, user_buffer());
-
-    return error != 0 ? error : check_sent(b, tag);
-}
-
 /* The end of a call with a buffer that came to `result`. */
 static int32_t finish(struct ipc_buffer *b, int result)
 {
@@ -109,8 +101,10 @@ static __attribute__((noinline)) int32_t call_extra(struct port *port,
                                                     uint32_t tag)
 {
     struct ipc_buffer b;
-    int error = get_message(&b, tag);
+    int error = get_buffer(&b, user_buffer());
 
+    if (error == 0)
+        error = check_sent(&b, tag);
     return error != 0 ? error : finish(&b, ipc_call(port, &b));
 }
 
@@ -142,7 +136,8 @@ int32_t sys_ipc_receive(uint32_t handle, uint32_t b, uint32_t c)
     return error != 0 ? error : finish(&buffer, ipc_receive(port, &buffer));
 }
 
-/* An answer that cannot even be sent ends the client's call all the same. */
+/* An answer that cannot even be sent ends the client's call all the same. What
+ * the program's buffer says about the last receive is left as it is. */
 int32_t sys_ipc_reply(uint32_t client, uint32_t tag, uint32_t word)
 {
     struct ipc_buffer b;
@@ -153,7 +148,9 @@ int32_t sys_ipc_reply(uint32_t client, uint32_t tag, uint32_t word)
         return -ESRCH;
     if (((tag & EXTRA) | syscall_frame()->ebp) == 0)
         return ipc_reply(client, NULL, 0);
-    error = get_message(&b, tag);
+    error = copy_from_user(&b, user_buffer(), sizeof(b));
+    if (error == 0)
+        error = check_sent(&b, tag);
     return ipc_reply(client, &b, error);
 }
 

@@ -389,6 +389,7 @@ KTEST(ipc_data, a_handle_there_and_back)
     KT_EQ(actor_result(&s, sys_notify, passed, 2, 0), 0);
     actor_buffer(&s, 0, 0, (int)passed);
     KT_EQ(reply(2 | IPC_HANDLE), 0);
+    KT_EQ(buffer_of(&s)->ipc_received_handle, 0xdead); /* of a receive only */
     expect_back(&c, 0);
     KT_EQ(used(&c), 3);
     KT_TRUE(actor_do(&c, sys_ipc_receive, own, 0, 0));
