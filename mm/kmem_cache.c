@@ -241,7 +241,7 @@ static const char *create_error(const char *name, size_t size, size_t align,
         return "the allocator is not up yet";
     if (kmem_state == KMEM_PARTIAL && kmem_is_large(size, align, constructed))
         return "large objects cannot be cached yet";
-    if (kmem_cache_find(name) != NULL)
+    if (kmem_state == KMEM_UP && kmem_cache_find(name) != NULL)
         return "there is a cache of that name";
     return NULL;
 }
