@@ -176,14 +176,12 @@ USER_FILES := $(shell find user/root -type f 2>/dev/null)
 
 USER_CFLAGS  := $(filter-out -Ikernel,$(CFLAGS)) -Iuser/lib \
     -ffunction-sections -fdata-sections
-USER_ASFLAGS := $(ASFLAGS) -I$(USER)/
 USER_LDFLAGS := -nostdlib -static -no-pie -T user/lib/user.ld \
     -Wl,--gc-sections,--build-id=none,-z,max-page-size=4096,-z,noexecstack \
     $(if $(call on,WERROR),-Wl$(comma)--fatal-warnings)
 
-$(eval $(call stamp,$(USER)/flags,$$(CC) $$(USER_CFLAGS) $$(NASM) \
-    $$(USER_ASFLAGS)))
-$(eval $(call stamp,$(USER)/objects,$$(LIB_OBJ) $$(USER_LDFLAGS)))
+$(eval $(call stamp,$(USER)/flags,$$(CC) $$(USER_CFLAGS) $$(NASM) $$(ASFLAGS)))
+$(eval $(call stamp,$(USER)/objects,$$(LIB_SRC) $$(LIB_ASM) $$(USER_LDFLAGS)))
 $(eval $(call stamp,$(USER)/programs,$$(PROGRAMS) $$(USER_FILES)))
 $(eval $(call stamp,$(USER)/files,$$(FILES)))
 
@@ -199,7 +197,7 @@ $(USER)/%.o: %.c $(USER)/flags
 $(USER)/%.asm.o: %.asm $(USER)/flags
 	$(call say,NASM,$<)
 	@mkdir -p $(@D)
-	$(Q)$(NASM) $(USER_ASFLAGS) -MD $(@:.o=.d) -MP -MT $@ $< -o $@
+	$(Q)$(NASM) $(ASFLAGS) -I$(USER)/ -MD $(@:.o=.d) -MP -MT $@ $< -o $@
 
 # The numbers of system calls, in the assembler's words.
 $(USER)/syscall.inc: kernel/abi/syscall.h

@@ -17,14 +17,15 @@ LEAVE = "\x01x"  # Ctrl-A X
 
 @pytest.fixture
 def make(kernel):
-    """make("run", "MEM=16") on a terminal of its own, with the kernel that is
-    there: -o keeps make from building it."""
+    """make("run", "MEM=16") on a terminal of its own, with the kernel and the
+    programs that are there: -o keeps make from building them."""
     children = []
 
     def start(*arguments):
         child = pexpect.spawn(
             "make", ["--no-print-directory", f"BUILD={BUILD}",
-                     "-o", str(kernel), *arguments],
+                     "-o", str(kernel), "-o", str(BUILD / "initrd.tar"),
+                     *arguments],
             cwd=str(ROOT), encoding="latin-1", timeout=qemu.SILENCE,
             env={k: v for k, v in os.environ.items()
                  if k not in ("DISPLAY", "WAYLAND_DISPLAY", "MAKEFLAGS")})
