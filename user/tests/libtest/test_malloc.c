@@ -1,6 +1,8 @@
 /*
  * malloc and what lies below it.
  */
+#include "mm/kmem_stat.h"
+#include "user/lib/heap.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 #include "user/tests/libtest/libtest.h"
@@ -207,6 +209,64 @@ static void foreign_break(void)
     check_heap();
 }
 
+/* Blocks of 1 MiB, untouched, until there are no addresses left. Free slabs
+ * must have been asked back by then. */
+static void take_everything(void)
+{
+    static void *large[1200];
+    struct kmem_cache_stat stat;
+    const char *where;
+    size_t n = 0;
+
+    for (size_t i = 0; i < BLOCKS; i++)
+        block[i] = malloc(2000);
+    for (size_t i = 0; i < BLOCKS; i++)
+        free(block[i]);
+    while (n < ARRAY_SIZE(large) && (large[n] = malloc(1 << 20)) != NULL)
+        n++;
+    if (n < 10 || n == ARRAY_SIZE(large) || errno != ENOMEM)
+        _exit(1);
+    kmem_cache_stat(kmem_size_class(2000), &stat);
+    if (malloc_verify(&where) != NULL || stat.stat_complete != 0)
+        _exit(2);
+    if (malloc(10000) == NULL)
+        _exit(3);
+    while (n > 0)
+        free(large[--n]);
+    if (malloc_verify(&where) != NULL || malloc(1 << 20) == NULL)
+        _exit(4);
+    _exit(0);
+}
+
+static void out_of_memory(void)
+{
+    int status = test_in_child(take_everything);
+
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* What verifies the heap must see what is wrong with it. */
+static void broken_heap(void)
+{
+    void *p = malloc(100000);
+    struct page *page = page_array + page_count;
+    const char *where;
+    void *pages;
+
+    while ((--page)->page_state != PAGE_FREE)
+        CHECK(page > page_array);
+    check_heap();
+    pages = page->page_owner;
+    page->page_owner = (char *)pages + 1;
+    CHECK(malloc_verify(&where) != NULL);
+    page->page_owner = pages;
+    page->page_state = PAGE_ALLOC;
+    CHECK(malloc_verify(&where) != NULL);
+    page->page_state = PAGE_FREE;
+    check_heap();
+    free(p);
+}
+
 static void free_of_nonsense(void)
 {
     int local = 0;
@@ -250,6 +310,8 @@ const struct test malloc_tests[] = {
     {"malloc.too_much", too_much},
     {"malloc.gives_back", gives_back},
     {"malloc.foreign_break", foreign_break},
+    {"malloc.out_of_memory", out_of_memory},
+    {"malloc.broken_heap", broken_heap},
     {"malloc.wrong_frees", wrong_frees},
     {NULL, NULL},
 };
