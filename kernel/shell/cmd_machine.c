@@ -10,6 +10,7 @@
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/cmd_task.h"
 #include "kernel/shell/shell.h"
+#include "kernel/x86/cpu.h"
 #include "kernel/x86/fault.h"
 #include "kernel/x86/paging.h"
 #include "mm/buddy.h"
@@ -318,9 +319,11 @@ MISTAKE run_bad_opcode(void)
     fault_opcode();
 }
 
-/* Asks for more than there is, and would wait for it. What it got stays out. */
+/* Asks for more than there is where it cannot wait for it. What it got stays
+ * out. */
 MISTAKE exhaust_memory(void)
 {
+    irq_disable();
     for (;;)
         kmem_alloc(MIB(1), KM_SLEEP);
 }
@@ -398,6 +401,7 @@ SHELL_COMMAND(fault, "fault KIND", "make a mistake on purpose",
               "  gp          loads a segment that is not there: general\n"
               "              protection\n"
               "  opcode      runs an undefined instruction: invalid opcode\n"
-              "  memory      allocates with KM_SLEEP until nothing is left\n"
+              "  memory      allocates with KM_SLEEP, interrupts disabled, until\n"
+              "              nothing is left\n"
               "Example: fault null",
               cmd_fault, complete_fault);
