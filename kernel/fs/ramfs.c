@@ -126,8 +126,9 @@ static struct ramfs_entry *entry_create(struct ramfs_node *node)
     return e;
 }
 
-/* Puts an entry into a directory under a name, which has this hash there; that
- * counts as a link. Lock held. A directory has two links from the start, and is one to its parent. */
+/* Puts an entry into a directory under a name with this hash, as one link more.
+ * Lock held. A directory has two links from the start, and is one to its
+ * parent. */
 static void enter(struct ramfs_entry *e, struct ramfs_node *dir,
                   const char *name, size_t n, uint32_t hash)
 {
