@@ -7,7 +7,7 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/path.h"
 #include "kernel/fs/ramfs.h"
-#include "kernel/panic.h"
+#include "kernel/x86/panic_hook.h"
 
 /* ---- mounting ----------------------------------------------------------- */
 

@@ -69,9 +69,9 @@ struct ramfs_node *ramfs_root(void);
 struct ramfs_node *ramfs_find(const struct ramfs_node *dir, const char *name,
                               size_t n);
 
-/* The same, made as `type` if there is nothing; the name has 1 … NAME_MAX bytes.
- * 0, -ENOMEM; -ENOSPC: the directory has used up its cookies. For what nobody
- * has inodes of yet. */
+/* The same, made as `type` if there is nothing; the name has 1 … NAME_MAX
+ * bytes. 0, -ENOMEM; -ENOSPC: the directory has used up its cookies. For what
+ * nobody has inodes of yet. */
 int ramfs_obtain(struct ramfs_node *dir, const char *name, size_t n,
                  enum file_type type, struct ramfs_node **out);
 

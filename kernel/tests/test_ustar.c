@@ -49,10 +49,8 @@ static struct tar_header *tar_add(const char *name, char type, const char *data)
     strlcpy(h->mode, "0000644", sizeof(h->mode));
     snprintf(h->size, sizeof(h->size), "%011o", (unsigned)strlen(data));
     h->type = type;
-    memcpy(h->magic,
-           "ustar\0"
-           "00",
-           8);
+    memcpy(h->magic, "ustar", 6);
+    memcpy(h->version, "00", 2);
     tar_sum(h);
     memcpy(h + 1, data, strlen(data));
     tar_size += sizeof(*h) * (data[0] == '\0' ? 1 : 2);
