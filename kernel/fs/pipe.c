@@ -149,7 +149,8 @@ static ssize_t take(struct pipe *p, uint8_t *buf, size_t n)
     return (ssize_t)n;
 }
 
-static ssize_t put(struct pipe *p, const uint8_t *buf, size_t n)
+static inline __attribute__((always_inline)) ssize_t
+put(struct pipe *p, const uint8_t *buf, size_t n)
 {
     uint32_t at = (p->pipe_first + p->pipe_bytes) % PIPE_SIZE;
     size_t run = MIN(n, PIPE_SIZE - at);

@@ -63,13 +63,54 @@ static int wait_for_key(void)
     return error;
 }
 
+/* ---- keys that act at once ---------------------------------------------- */
+
+/* Gives the console back to the shell, which hears of it where it waits for
+ * its child. */
+static void stop(void)
+{
+    spin_lock(&sched_lock);
+    programs = false;
+    wait_queue_wake_locked(&shell->task_exited, UINT32_MAX);
+    spin_unlock(&sched_lock);
+}
+
+bool tty_attention(int key)
+{
+    if (!programs)
+        return false;
+    if (key == CTRL_BACKSLASH) {
+        stop();
+        return true;
+    }
+    if (key != CTRL_C || foreground == 0 || task_kill(-foreground, SIGINT) != 0)
+        return false;
+    interrupted = true;
+    console_write("^C\n", 3);
+    return true;
+}
+
+/* A ^C that nobody has read was meant for the group that has the foreground
+ * only now: it reads perhaps never. */
+static void interrupt_early(void)
+{
+    if (!console_interrupt_pending())
+        return;
+    while (console_interrupt_pending())
+        console_trykey();
+    tty_attention(CTRL_C);
+}
+
 /* ---- reading and writing ------------------------------------------------ */
 
+/* ^C and ^\ that were typed before the console was a program's act now. */
 static int program_key(void)
 {
     uint32_t flags = irq_save();
     int key = programs ? console_trykey() : KEY_NONE;
 
+    if ((key == CTRL_C || key == CTRL_BACKSLASH) && tty_attention(key))
+        key = KEY_NONE;
     irq_restore(flags);
     return key;
 }
@@ -174,6 +215,8 @@ int tty_set_group(pid_t group)
     if (group > 0 && task_kill(-group, 0) == -ESRCH)
         return -ESRCH;
     foreground = group;
+    if (programs && group > 0)
+        interrupt_early();
     return 0;
 }
 
@@ -191,9 +234,10 @@ int tty_continue(pid_t pid, int *status)
 {
     pid_t ended;
 
-    spin_lock(&sched_lock);
     shell = task_self();
     programs = true;
+    interrupt_early();
+    spin_lock(&sched_lock);
     wait_queue_wake_locked(&turn, UINT32_MAX);
     while (programs && runs(pid))
         wait_queue_block(&shell->task_exited, false, 0);
@@ -210,31 +254,6 @@ int tty_foreground(pid_t pid, int *status)
     tty_set_mode(TTY_COOKED);
     foreground = pid;
     return tty_continue(pid, status);
-}
-
-/* Gives the console back to the shell, which hears of it where it waits for
- * its child. */
-static void stop(void)
-{
-    spin_lock(&sched_lock);
-    programs = false;
-    wait_queue_wake_locked(&shell->task_exited, UINT32_MAX);
-    spin_unlock(&sched_lock);
-}
-
-bool tty_attention(int key)
-{
-    if (!programs)
-        return false;
-    if (key == CTRL_BACKSLASH) {
-        stop();
-        return true;
-    }
-    if (key != CTRL_C || foreground == 0 || task_kill(-foreground, SIGINT) != 0)
-        return false;
-    interrupted = true;
-    console_write("^C\n", 3);
-    return true;
 }
 
 void tty_init(void)

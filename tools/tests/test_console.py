@@ -1,0 +1,111 @@
+"""The console as programs have it: lines, keys that act, the way back."""
+
+import time
+
+
+def begin(machine, command):
+    """Starts a program that says it reads, and waits until it does."""
+    machine.prompt()
+    machine.send(command + "\r")
+    machine.expect(r"\n")
+
+
+def test_a_line_is_edited_and_read_whole(boot):
+    machine = boot()
+    begin(machine, "run cat")
+    machine.send("on two\x17three\bE\r")
+    machine.expect(r"\non threE\r?\n")
+    machine.send("never\x15at last\r")
+    machine.expect(r"\nat last\r?\n")
+    machine.send("\x04")
+    machine.prompt()
+
+
+def test_end_of_file_in_a_line_hands_over_what_there_is(boot):
+    machine = boot()
+    begin(machine, "run cat")
+    machine.send("half\x04")
+    machine.expect(r"halfhalf")
+    machine.send("\x04")
+    machine.prompt()
+
+
+def test_interrupt_ends_the_program(boot):
+    machine = boot()
+    begin(machine, "run cat")
+    machine.send("typed in vain\x03")
+    machine.expect(r"\^C\r?\n")
+    machine.prompt()
+    machine.send("echo alive\r")
+    machine.expect(r"\nalive\r?\n")
+
+
+def test_interrupt_typed_ahead_is_not_lost(boot):
+    machine = boot()
+    machine.prompt()
+    machine.send("run sleep 1000\r\x03")
+    machine.expect(r"\^C\r?\n")
+    machine.prompt()
+
+
+def test_interrupt_at_the_prompt_of_the_shell_ends_nothing(boot):
+    machine = boot()
+    begin(machine, "sh")
+    machine.expect(r"\$ ")
+    machine.send("garbage\x03")
+    machine.expect(r"\$ ")
+    machine.send("sleep 1000\r")
+    machine.expect(r"\n")
+    machine.send("\x03")
+    machine.expect(r"\$ ")
+    machine.send("echo still here\r")
+    machine.expect(r"\nstill here\r?\n")
+
+
+def test_the_way_out_and_back(boot):
+    machine = boot()
+    begin(machine, "run cat")
+    machine.send("mark\r")
+    machine.expect(r"\nmark\r?\n")
+    machine.send("\x1c")
+    machine.expect(r"cat \(pid \d+\) has lost the console")
+    machine.prompt()
+    machine.send("ps\r")
+    machine.expect(r" cat\r?\n")
+    machine.prompt()
+    machine.send("continue\r")
+    machine.send("there again\r")
+    machine.expect(r"\nthere again\r?\nthere again\r?\n")
+    machine.send("\x04")
+    machine.prompt()
+
+
+def test_both_keys_from_the_other_keyboard(boot):
+    machine = boot()
+    begin(machine, "run cat")
+    machine.keys("a", "ret")
+    machine.expect(r"\na\r?\n")
+    machine.keys("ctrl-backslash")
+    machine.expect(r"has lost the console")
+    machine.prompt()
+    machine.send("continue\r")
+    machine.expect(r"\n")
+    machine.keys("b", "ret")
+    machine.expect(r"\nb\r?\n")
+    machine.keys("ctrl-c")
+    machine.expect(r"\^C\r?\n")
+    machine.prompt()
+
+
+def test_output_is_held_back_while_the_shell_has_the_console(boot):
+    machine = boot()
+    begin(machine, "run sh -c 'echo begun; sleep 1; echo held back'")
+    machine.expect(r"begun\r?\n")
+    machine.send("\x1c")
+    machine.expect(r"has lost the console")
+    machine.prompt()
+    time.sleep(1.5)
+    assert "held back" not in machine.command("ps")
+    machine.send("continue\r")
+    machine.expect(r"\nheld back\r?\n")
+    machine.prompt()
