@@ -1,0 +1,100 @@
+/*
+ * What many cases need.
+ */
+#include "user/bin/usertests/test.h"
+#include "user/lib/stdio.h"
+#include "user/lib/stdlib.h"
+#include "user/lib/string.h"
+
+void test_fail(const char *file, int line, const char *what, int32_t got)
+{
+    char text[200];
+    int n = snprintf(text, sizeof(text) - 1, "# %s:%d: %s: got %d", file, line,
+                     what, (int)got);
+
+    n = MIN(n, (int)sizeof(text) - 2);
+    text[n] = '\n';
+    write_all(STDOUT_FILENO, text, (size_t)n + 1);
+    _exit(1);
+}
+
+pid_t spawn(void (*fn)(int arg), int arg)
+{
+    pid_t pid = fork();
+
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        fn(arg);
+        _exit(0);
+    }
+    return pid;
+}
+
+void expect_exit(pid_t pid, int code)
+{
+    int status = -1;
+
+    EQUAL(waitpid(pid, &status, 0), pid);
+    EQUAL(WTERMSIG(status), 0);
+    EQUAL(WEXITSTATUS(status), code);
+}
+
+void expect_signal(pid_t pid, int signal)
+{
+    int status = -1;
+
+    EQUAL(waitpid(pid, &status, 0), pid);
+    EQUAL(WTERMSIG(status), signal);
+}
+
+/* Whether the row of /proc/tasks for `pid` says so. */
+static bool is_blocked(pid_t pid)
+{
+    FILE *f = fopen("/proc/tasks", "r");
+    bool blocked = false;
+    char row[128];
+
+    CHECK(f != NULL);
+    while (fgets(row, sizeof(row), f) != NULL)
+        if (strtol(row, NULL, 10) == pid)
+            blocked = strstr(row, " blocked ") != NULL;
+    fclose(f);
+    return blocked;
+}
+
+void until_blocked(pid_t pid)
+{
+    for (int i = 0; i < 1000; i++) {
+        if (is_blocked(pid))
+            return;
+        yield();
+    }
+    CHECK(!"the child is blocked");
+}
+
+void make_file(const char *path, const char *text)
+{
+    int h = open(path, O_WRONLY | O_CREAT | O_TRUNC);
+
+    CHECK(h >= 0);
+    EQUAL(write(h, text, strlen(text)), strlen(text));
+    EQUAL(close(h), 0);
+}
+
+bool has_text(const char *path, const char *text)
+{
+    char buf[256];
+    int h = open(path, O_RDONLY);
+    ssize_t n;
+
+    CHECK(h >= 0);
+    n = read(h, buf, sizeof(buf));
+    EQUAL(close(h), 0);
+    return n == (ssize_t)strlen(text) && memcmp(buf, text, (size_t)n) == 0;
+}
+
+void make_pipe(int ends[2])
+{
+    EQUAL(pipe(ends), 0);
+    CHECK(ends[0] >= 0 && ends[1] >= 0 && ends[0] != ends[1]);
+}
