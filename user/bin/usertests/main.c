@@ -9,6 +9,7 @@
  */
 #include "user/bin/usertests/test.h"
 #include "user/lib/err.h"
+#include "user/lib/ipc.h"
 #include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
@@ -181,25 +182,25 @@ static void report(unsigned number, const struct test *t, bool good)
 /* ---- all of them -------------------------------------------------------- */
 
 static bool is_wanted(const struct family *f, const struct test *t,
-                      char **names)
+                      char **wanted)
 {
-    if (*names == NULL)
+    if (*wanted == NULL)
         return true;
-    for (; *names != NULL; names++)
-        if (strcmp(*names, f->family_name) == 0 ||
-            strcmp(*names, t->test_name) == 0)
+    for (; *wanted != NULL; wanted++)
+        if (strcmp(*wanted, f->family_name) == 0 ||
+            strcmp(*wanted, t->test_name) == 0)
             return true;
     return false;
 }
 
 /* Calls fn for each case that is wanted; returns their number. */
-static unsigned each(char **names, void (*fn)(const struct test *t))
+static unsigned each(char **wanted, void (*fn)(const struct test *t))
 {
     unsigned n = 0;
 
     for (const struct family *f = families; f->family_name != NULL; f++)
         for (const struct test *t = f->family_tests; t->test_name != NULL; t++)
-            if (is_wanted(f, t, names)) {
+            if (is_wanted(f, t, wanted)) {
                 n++;
                 if (fn != NULL)
                     fn(t);
@@ -222,21 +223,32 @@ static void list(const struct test *t)
     puts(t->test_name);
 }
 
+/* A name server gets its heap by its first name, and keeps it. */
+static void warm_up(void)
+{
+    int port = port_create();
+
+    if (name_register("usertests", port) == 0)
+        name_remove("usertests");
+    close(port);
+}
+
 int main(int argc, char **argv)
 {
-    char **names = argv + (argc > 0);
+    char **wanted = argv + (argc > 0);
 
     if (argc > 1 && strcmp(argv[1], "-l") == 0) {
         each(argv + 2, list);
         return 0;
     }
-    if (each(names, NULL) == 0)
-        errx(2, "%s: no such case; -l lists them", names[0]);
+    if (each(wanted, NULL) == 0)
+        errx(2, "%s: no such case; -l lists them", wanted[0]);
+    warm_up();
     debug = open("/dev/debug", O_WRONLY | O_CLOEXEC);
     mkdir("/tmp");
     snprintf(scratch, sizeof(scratch), "/tmp/usertests.%d", (int)getpid());
-    printf("KTAP version 1\n1..%u\n", each(names, NULL));
-    each(names, run_and_report);
+    printf("KTAP version 1\n1..%u\n", each(wanted, NULL));
+    each(wanted, run_and_report);
     printf("# %u passed, %u failed\n", passed, failed);
     event("{\"event\":\"user-tests\",\"passed\":%u,\"failed\":%u}\n", passed,
           failed);

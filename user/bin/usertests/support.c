@@ -2,6 +2,7 @@
  * What many cases need.
  */
 #include "user/bin/usertests/test.h"
+#include "user/lib/ipc.h"
 #include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
@@ -97,4 +98,40 @@ void make_pipe(int ends[2])
 {
     EQUAL(pipe(ends), 0);
     CHECK(ends[0] >= 0 && ends[1] >= 0 && ends[0] != ends[1]);
+}
+
+/* ---- servers ------------------------------------------------------------ */
+
+/* Sends a port, which then is a handle that cannot receive, to `carrier`. */
+static void pass_port(int carrier, int port)
+{
+    struct ipc_buffer b = {.ipc_send_handle = port};
+    struct message m = {.msg_tag = IPC_HANDLE, .msg_buffer = &b};
+
+    EQUAL(ipc_call(carrier, &m), 0);
+    _exit(0);
+}
+
+pid_t spawn_server(void (*fn)(int port), int *port)
+{
+    int carrier = port_create();
+    int own = port_create();
+    struct ipc_buffer b = {0};
+    struct message m = {.msg_buffer = &b};
+    pid_t server, bearer;
+
+    CHECK(carrier >= 0 && own >= 0);
+    server = spawn(fn, own);
+    bearer = fork();
+    CHECK(bearer >= 0);
+    if (bearer == 0)
+        pass_port(carrier, own);
+    EQUAL(ipc_receive(carrier, &m), 0);
+    m.msg_tag = 0;
+    EQUAL(ipc_reply(m.msg_client, &m), 0);
+    expect_exit(bearer, 0);
+    EQUAL(close(carrier), 0);
+    EQUAL(close(own), 0);
+    *port = b.ipc_received_handle;
+    return server;
 }

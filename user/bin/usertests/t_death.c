@@ -23,12 +23,11 @@ static void sleep_long(int unused)
 }
 
 /* Receives one call and lives on without answering. */
-static void receive_only(int unused)
+static void receive_only(int at)
 {
     struct message m = {0};
 
-    (void)unused;
-    EQUAL(ipc_receive(port, &m), 0);
+    EQUAL(ipc_receive(at, &m), 0);
     sleep_ms(1000000);
 }
 
@@ -45,35 +44,10 @@ static pid_t start_client(void (*fn)(int))
     _exit(0);
 }
 
-/* Makes `port` a handle that cannot receive, and the server, which runs fn, the
- * only one that can. The way is a message to oneself through a child. */
-static void pass_port(int carrier)
-{
-    struct ipc_buffer b = {.ipc_send_handle = port};
-    struct message m = {.msg_tag = IPC_HANDLE, .msg_buffer = &b};
-
-    EQUAL(ipc_call(carrier, &m), 0);
-}
-
+/* A server that runs fn; `port` gets a handle to it. */
 static pid_t start_server(void (*fn)(int))
 {
-    int carrier = port_create();
-    struct ipc_buffer b = {0};
-    struct message m = {.msg_buffer = &b};
-    pid_t server, bearer;
-
-    port = port_create();
-    CHECK(carrier >= 0 && port >= 0);
-    server = spawn(fn, 0);
-    bearer = spawn(pass_port, carrier);
-    EQUAL(ipc_receive(carrier, &m), 0);
-    m.msg_tag = 0;
-    EQUAL(ipc_reply(m.msg_client, &m), 0);
-    expect_exit(bearer, 0);
-    EQUAL(close(carrier), 0);
-    EQUAL(close(port), 0);
-    port = b.ipc_received_handle;
-    return server;
+    return spawn_server(fn, &port);
 }
 
 static void end_server(pid_t server)
@@ -117,12 +91,11 @@ static void death_server_answering(void)
     expect_exit(client, 0);
 }
 
-static void receive_and_exit(int unused)
+static void receive_and_exit(int at)
 {
     struct message m = {0};
 
-    (void)unused;
-    EQUAL(ipc_receive(port, &m), 0);
+    EQUAL(ipc_receive(at, &m), 0);
 }
 
 /* By its own will, with two more in the queue. */
@@ -138,13 +111,12 @@ static void death_server_exits(void)
     expect_exit(server, 0);
 }
 
-static void receive_and_close(int unused)
+static void receive_and_close(int at)
 {
     struct message m = {0};
 
-    (void)unused;
-    EQUAL(ipc_receive(port, &m), 0);
-    EQUAL(close(port), 0);
+    EQUAL(ipc_receive(at, &m), 0);
+    EQUAL(close(at), 0);
     m.msg_word[0] = 6;
     EQUAL(ipc_reply(m.msg_client, &m), 0);
 }
@@ -162,13 +134,9 @@ static void expect_six(int unused)
 static void death_port_closed(void)
 {
     pid_t server = start_server(receive_and_close);
-    pid_t client = start_client(expect_six);
-    pid_t second;
 
-    until_blocked(client);
-    second = start_client(expect_epipe);
-    expect_exit(client, 0);
-    expect_exit(second, 0);
+    expect_exit(start_client(expect_six), 0);
+    expect_exit(start_client(expect_epipe), 0);
     expect_exit(server, 0);
 }
 
@@ -199,7 +167,7 @@ static void death_one_of_two(void)
 /* The server is killed while the kernel copies much to or from it. */
 static uint8_t data[IPC_DATA_MAX];
 
-static void serve_bytes(int unused)
+static void serve_bytes(int at)
 {
     struct ipc_buffer b = {.ipc_receive = data,
                            .ipc_receive_max = sizeof(data),
@@ -207,11 +175,10 @@ static void serve_bytes(int unused)
                            .ipc_send_size = sizeof(data)};
     struct message m = {.msg_buffer = &b};
 
-    (void)unused;
-    EQUAL(ipc_receive(port, &m), 0);
+    EQUAL(ipc_receive(at, &m), 0);
     for (;;) {
         m.msg_tag = IPC_DATA;
-        EQUAL(ipc_reply_receive(port, &m), 0);
+        EQUAL(ipc_reply_receive(at, &m), 0);
     }
 }
 

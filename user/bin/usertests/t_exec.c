@@ -18,6 +18,7 @@ static int run(const char *path, char *const argv[], char *const envp[])
 
         CHECK(h >= 0);
         EQUAL(dup2(h, STDOUT_FILENO), STDOUT_FILENO);
+        EQUAL(dup2(open("/dev/null", O_WRONLY), STDERR_FILENO), STDERR_FILENO);
         execve(path, argv, envp);
         _exit(99);
     }

@@ -37,6 +37,7 @@ static void file_open_flags(void)
     EQUAL(close(open("f", O_WRONLY | O_TRUNC)), 0);
     CHECK(has_text("f", ""));
     FAILS(open("f", 3), EINVAL);
+    FAILS(open("f", O_RDONLY | O_TRUNC), EINVAL);
     FAILS(open("f", O_RDONLY | O_DIRECTORY), ENOTDIR);
 }
 
@@ -53,7 +54,7 @@ static void file_open_directory(void)
     CHECK(h >= 0);
     FAILS(read(h, buf, sizeof(buf)), EISDIR);
     FAILS(write(h, buf, 1), EBADF);
-    FAILS(ftruncate(h, 0), EINVAL);
+    FAILS(ftruncate(h, 0), EBADF);
     EQUAL(close(h), 0);
     EQUAL(close(open("d", O_RDONLY | O_DIRECTORY)), 0);
 }
@@ -68,7 +69,7 @@ static void file_access_mode(void)
     w = open("f", O_WRONLY);
     FAILS(write(r, &c, 1), EBADF);
     FAILS(read(w, &c, 1), EBADF);
-    FAILS(ftruncate(r, 0), EINVAL);
+    FAILS(ftruncate(r, 0), EBADF);
     EQUAL(write(w, &c, 1), 1);
     EQUAL(read(r, &c, 1), 1);
     EQUAL(c, 'x');
@@ -182,18 +183,15 @@ static void file_contents(void)
     EQUAL(read(h, buf, 1), 0);
 }
 
-/* Holes read as zeroes and occupy nothing. */
+/* Holes read as zeroes. */
 static void file_sparse(void)
 {
-    struct stat st;
     char buf[8] = "........";
     int h = open_new("f");
 
     EQUAL(lseek(h, 500000, SEEK_SET), 500000);
     EQUAL(write(h, "end", 3), 3);
-    EQUAL(fstat(h, &st), 0);
-    EQUAL(st.st_size, 500003);
-    CHECK(st.st_blocks <= 1);
+    EQUAL(size_of(h), 500003);
     EQUAL(lseek(h, 499998, SEEK_SET), 499998);
     EQUAL(read(h, buf, sizeof(buf)), 5);
     EQUAL(memcmp(buf, "\0\0end", 5), 0);
@@ -259,6 +257,7 @@ static void file_exhaustion(void)
     int h = open_new("f");
     int other;
 
+    errno = 0; /* its page is this process's own from here on */
     for (int i = 0; i < 100000 && n >= 0; i++)
         n = write(h, block, sizeof(block));
     EQUAL(n, -1);

@@ -267,36 +267,44 @@ static void ipc_reply_and_receive(void)
 
 /* ---- circles ------------------------------------------------------------ */
 
-static int ports[3];
-
-/* Receives a call and, before it answers, calls the next one. */
-static void call_next(int i)
+/* Gets a handle by its first message; for the second it calls there, and tells
+ * how that went. */
+static void call_onward(int port)
 {
-    struct message m = {0};
+    struct ipc_buffer b = {0};
+    struct message m = {.msg_buffer = &b};
     struct message next = {.msg_tag = 1};
+    int to;
 
-    EQUAL(ipc_receive(ports[i], &m), 0);
-    m.msg_word[0] = ipc_call(ports[(i + 1) % 3], &next) == 0 ? next.msg_word[0]
-                                                             : (uint32_t)errno;
+    EQUAL(ipc_receive(port, &m), 0);
+    to = b.ipc_received_handle;
+    m.msg_tag = 0;
+    EQUAL(ipc_reply_receive(port, &m), 0);
+    m.msg_word[0] =
+        ipc_call(to, &next) == 0 ? next.msg_word[0] : (uint32_t)errno;
+    m.msg_tag = 0;
     EQUAL(ipc_reply(m.msg_client, &m), 0);
 }
 
 /* One calls two, two calls three, three calls one, who waits: refused. */
 static void ipc_circle(void)
 {
-    pid_t children[3];
+    pid_t servers[3];
+    int ports[3];
     struct message m = {.msg_tag = 1};
 
     for (int i = 0; i < 3; i++)
-        ports[i] = port_create();
+        servers[i] = spawn_server(call_onward, &ports[i]);
     for (int i = 0; i < 3; i++) {
-        children[i] = spawn(call_next, i);
-        until_blocked(children[i]);
+        struct ipc_buffer b = {.ipc_send_handle = ports[(i + 1) % 3]};
+        struct message handle = {.msg_tag = IPC_HANDLE, .msg_buffer = &b};
+
+        EQUAL(ipc_call(ports[i], &handle), 0);
     }
     EQUAL(ipc_call(ports[0], &m), 0);
     EQUAL(m.msg_word[0], EDEADLK);
     for (int i = 0; i < 3; i++)
-        expect_exit(children[i], 0);
+        expect_exit(servers[i], 0);
 }
 
 static void receive_and_answer(int port)

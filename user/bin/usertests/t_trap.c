@@ -38,8 +38,6 @@ INSTRUCTIONS(opcode, "ud2")
 INSTRUCTIONS(floating_point, "fld1")
 INSTRUCTIONS(single_step, "pushfl\n orl $0x100, (%%esp)\n popfl\n nop\n nop")
 INSTRUCTIONS(no_stack, "xorl %%esp, %%esp\n pushl %%eax")
-INSTRUCTIONS(no_data, "xorl %%eax, %%eax\n movw %%ax, %%ds\n movl 0x400000, "
-                      "%%eax")
 INSTRUCTIONS(io_privilege, "pushfl\n orl $0x3000, (%%esp)\n popfl\n cli")
 /* iret to ring 0, as if the program had been called from there. */
 INSTRUCTIONS(iret, "pushfl\n pushl $8\n pushl $0xc0100000\n iretl")
@@ -157,7 +155,6 @@ const struct test trap_tests[] = {
     TEST_KILLED(trap, floating_point, SIGILL),
     TEST_KILLED(trap, single_step, SIGTRAP),
     TEST_KILLED(trap, no_stack, SIGSEGV),
-    TEST_KILLED(trap, no_data, SIGSEGV),
     TEST_KILLED(trap, io_privilege, SIGSEGV),
     TEST_KILLED(trap, iret, SIGSEGV),
     TEST(trap, popf),

@@ -102,3 +102,8 @@ bool has_text(const char *path, const char *text);
 
 /* A pipe, which must be possible. */
 void make_pipe(int ends[2]);
+
+/* A child that runs fn(port), and is the only one that receives at that port;
+ * *port is a handle to call it by. (A port that is just inherited could be
+ * received at by both.) */
+pid_t spawn_server(void (*fn)(int port), int *port);
