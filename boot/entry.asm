@@ -25,6 +25,8 @@ PDE_LARGE    equ 1 << 7
 PDE_FLAGS    equ PDE_PRESENT | PDE_WRITE | PDE_LARGE
 
 CR4_PSE      equ 1 << 4
+CR0_EM       equ 1 << 2               ; no floating point: its registers are
+                                        ; nobody's, so tasks need not save them
 CR0_WP       equ 1 << 16
 CR0_PG       equ 1 << 31
 
@@ -63,7 +65,7 @@ fill:
         mov     eax, boot_directory - KERNEL_BASE
         mov     cr3, eax
         mov     eax, cr0
-        or      eax, CR0_PG | CR0_WP
+        or      eax, CR0_PG | CR0_WP | CR0_EM
         mov     cr0, eax
         mov     eax, boot_high
         jmp     eax

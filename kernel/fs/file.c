@@ -258,6 +258,7 @@ int file_open(const char *path, struct inode *cwd, uint32_t flags,
               struct file **out)
 {
     int error = check_flags(flags);
+    struct inode *inode;
     struct file *f;
 
     if (error != 0)
@@ -265,9 +266,10 @@ int file_open(const char *path, struct inode *cwd, uint32_t flags,
     f = file_create(NULL, flags & (O_ACCMODE | O_APPEND), NULL, NULL);
     if (f == NULL)
         return -ENOMEM;
-    error = flags & O_CREAT ? fs_create_file(path, cwd, flags, &f->file_inode)
-                            : path_lookup(path, cwd, &f->file_inode);
+    error = flags & O_CREAT ? fs_create_file(path, cwd, flags, &inode)
+                            : path_lookup(path, cwd, &inode);
     if (error == 0) {
+        f->file_inode = inode;
         error = open_inode(f, flags);
         if (error == 0) {
             *out = f;

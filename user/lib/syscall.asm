@@ -143,3 +143,27 @@ MSG_CLIENT equ 20
         MESSAGE ipc_receive, SYS_ipc_receive
         MESSAGE ipc_reply, SYS_ipc_reply
         MESSAGE ipc_reply_receive, SYS_ipc_reply_receive
+
+; ---- any call, with any registers -------------------------------------------
+
+; EAX is the number, EDX six values for EBX, ECX, EDX, ESI, EDI, EBP. The result
+; comes back as it is.
+        global  syscall_raw
+        section .text.syscall_raw progbits alloc exec nowrite align=4
+syscall_raw:
+        push    ebp
+        push    edi
+        push    esi
+        push    ebx
+        mov     ebx, [edx]
+        mov     ecx, [edx + 4]
+        mov     esi, [edx + 12]
+        mov     edi, [edx + 16]
+        mov     ebp, [edx + 20]
+        mov     edx, [edx + 8]
+        int     SYSCALL_VECTOR
+        pop     ebx
+        pop     esi
+        pop     edi
+        pop     ebp
+        ret

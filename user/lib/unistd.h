@@ -109,3 +109,9 @@ extern int optind;   /* the first word that is no option */
  * argument), -1 after the last, '?' after a message for one that is not
  * there. As POSIX has it; words behind the first operand are operands. */
 int getopt(int argc, char *const argv[], const char *letters);
+
+/* ---- for tests ---------------------------------------------------------- */
+
+/* Any system call with EBX, ECX, EDX, ESI, EDI, EBP as given. Returns what is
+ * in EAX afterwards: an error is negative, errno stays. */
+int32_t syscall_raw(uint32_t number, const uint32_t registers[6]);

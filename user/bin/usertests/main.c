@@ -1,0 +1,256 @@
+/*
+ * usertests: checks every system call from ring 3.
+ *
+ *     usertests            all cases
+ *     usertests NAME …     those of that name or family ("file", "file.lseek")
+ *     usertests -l         lists them
+ *
+ * The result is KTAP on the console and a JSON line per case on /dev/debug.
+ */
+#include "user/bin/usertests/test.h"
+#include "user/lib/err.h"
+#include "user/lib/ipc.h"
+#include "user/lib/stdio.h"
+#include "user/lib/stdlib.h"
+#include "user/lib/string.h"
+#include "user/lib/tree.h"
+
+#define LIMIT_MS 20000 /* for one case */
+#define STEP_MS  10
+
+static char scratch[PATH_MAX];
+static int debug;
+
+/* ---- what a case may not leave ------------------------------------------ */
+
+/* Caches whose objects programs cause. (Inodes stay in memory by design.) */
+static const char *const counted[] = {
+    "task", "kstack", "space", "region",       "page_directory", "page_table",
+    "file", "pipe",   "port",  "handle_table", "pipe_buffer",    "ramfs_node",
+};
+
+struct census {
+    long census_inuse[ARRAY_SIZE(counted)];
+};
+
+/* The columns of a row of /proc/kmastat: name, size, objects in use. */
+static void count_row(struct census *c, char *row)
+{
+    char *save;
+    const char *name = strtok_r(row, " ", &save);
+    const char *size = strtok_r(NULL, " ", &save);
+    const char *inuse = strtok_r(NULL, " ", &save);
+
+    if (name == NULL || size == NULL || inuse == NULL)
+        return;
+    for (size_t i = 0; i < ARRAY_SIZE(counted); i++)
+        if (strcmp(name, counted[i]) == 0)
+            c->census_inuse[i] = strtol(inuse, NULL, 10);
+}
+
+static struct census take_census(void)
+{
+    struct census c = {{0}};
+    FILE *f = fopen("/proc/kmastat", "r");
+    char row[160];
+
+    if (f == NULL)
+        err(1, "/proc/kmastat");
+    while (fgets(row, sizeof(row), f) != NULL)
+        count_row(&c, row);
+    fclose(f);
+    return c;
+}
+
+/* Whether there is no more than before; if `report`, says of what. */
+static bool compare(const struct census *before, bool report)
+{
+    struct census after = take_census();
+    bool good = true;
+
+    for (size_t i = 0; i < ARRAY_SIZE(counted); i++) {
+        long more = after.census_inuse[i] - before->census_inuse[i];
+
+        if (more > 0 && report)
+            printf("# left behind: %ld of %s\n", more, counted[i]);
+        good &= more <= 0;
+    }
+    return good;
+}
+
+/* Orphans are waited for by init, which may not have come to it yet. */
+static bool nothing_left(const struct census *before)
+{
+    for (int i = 0; i < 20; i++) {
+        if (compare(before, false))
+            return true;
+        sleep_ms(STEP_MS);
+    }
+    return compare(before, true);
+}
+
+/* ---- one case ----------------------------------------------------------- */
+
+static void run_child(const struct test *t) __attribute__((noreturn));
+static void run_child(const struct test *t)
+{
+    setpgid(0, 0);
+    if (chdir(scratch) < 0)
+        err(1, "%s", scratch);
+    t->test_run();
+    _exit(0);
+}
+
+/* How the child ended, or -1: it did not in time. */
+static int wait_for(pid_t pid)
+{
+    int status;
+
+    for (int ms = 0; ms < LIMIT_MS; ms += STEP_MS) {
+        for (int i = 0; i < 100; i++) {
+            if (waitpid(pid, &status, WNOHANG) == pid)
+                return status;
+            yield();
+        }
+        sleep_ms(STEP_MS);
+    }
+    return -1;
+}
+
+static bool as_expected(const struct test *t, int status)
+{
+    if (status == -1) {
+        printf("# did not end within %d ms\n", LIMIT_MS);
+        return false;
+    }
+    if (WTERMSIG(status) == t->test_signal && WEXITSTATUS(status) == 0)
+        return true;
+    if (WTERMSIG(status) != t->test_signal)
+        printf("# ended by signal %d instead of %d\n", WTERMSIG(status),
+               t->test_signal);
+    return false;
+}
+
+static bool run_case(const struct test *t)
+{
+    struct census before = take_census();
+    bool good;
+    pid_t pid;
+
+    if (mkdir(scratch) < 0)
+        err(1, "%s", scratch);
+    fflush(stdout);
+    pid = fork();
+    if (pid < 0)
+        err(1, "fork");
+    if (pid == 0)
+        run_child(t);
+    setpgid(pid, pid);
+    good = as_expected(t, wait_for(pid));
+    kill(-pid, SIGKILL);
+    while (wait(NULL) > 0)
+        continue;
+    if (!remove_tree(scratch)) {
+        printf("# %s cannot be removed\n", scratch);
+        return false;
+    }
+    return nothing_left(&before) && good;
+}
+
+/* ---- reports ------------------------------------------------------------ */
+
+static void PRINTF_LIKE(1, 2) event(const char *fmt, ...)
+{
+    char text[200];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    if (debug >= 0)
+        write_all(debug, text, strlen(text));
+}
+
+static void report(unsigned number, const struct test *t, bool good)
+{
+    printf("%sok %u - %s\n", good ? "" : "not ", number, t->test_name);
+    fflush(stdout);
+    event("{\"event\":\"user-test\",\"name\":\"%s\",\"ok\":%s}\n", t->test_name,
+          good ? "true" : "false");
+}
+
+/* ---- all of them -------------------------------------------------------- */
+
+static bool is_wanted(const struct family *f, const struct test *t,
+                      char **wanted)
+{
+    if (*wanted == NULL)
+        return true;
+    for (; *wanted != NULL; wanted++)
+        if (strcmp(*wanted, f->family_name) == 0 ||
+            strcmp(*wanted, t->test_name) == 0)
+            return true;
+    return false;
+}
+
+/* Calls fn for each case that is wanted; returns their number. */
+static unsigned each(char **wanted, void (*fn)(const struct test *t))
+{
+    unsigned n = 0;
+
+    for (const struct family *f = families; f->family_name != NULL; f++)
+        for (const struct test *t = f->family_tests; t->test_name != NULL; t++)
+            if (is_wanted(f, t, wanted)) {
+                n++;
+                if (fn != NULL)
+                    fn(t);
+            }
+    return n;
+}
+
+static unsigned passed, failed;
+
+static void run_and_report(const struct test *t)
+{
+    bool good = run_case(t);
+
+    *(good ? &passed : &failed) += 1;
+    report(passed + failed, t, good);
+}
+
+static void list(const struct test *t)
+{
+    puts(t->test_name);
+}
+
+/* A name server gets its heap by its first name, and keeps it. */
+static void warm_up(void)
+{
+    int port = port_create();
+
+    if (name_register("usertests", port) == 0)
+        name_remove("usertests");
+    close(port);
+}
+
+int main(int argc, char **argv)
+{
+    char **wanted = argv + (argc > 0);
+
+    if (argc > 1 && strcmp(argv[1], "-l") == 0) {
+        each(argv + 2, list);
+        return 0;
+    }
+    if (each(wanted, NULL) == 0)
+        errx(2, "%s: no such case; -l lists them", wanted[0]);
+    warm_up();
+    debug = open("/dev/debug", O_WRONLY | O_CLOEXEC);
+    mkdir("/tmp");
+    snprintf(scratch, sizeof(scratch), "/tmp/usertests.%d", (int)getpid());
+    printf("KTAP version 1\n1..%u\n", each(wanted, NULL));
+    each(wanted, run_and_report);
+    printf("# %u passed, %u failed\n", passed, failed);
+    event("{\"event\":\"user-tests\",\"passed\":%u,\"failed\":%u}\n", passed,
+          failed);
+    return failed == 0 ? 0 : 1;
+}

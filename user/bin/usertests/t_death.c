@@ -1,0 +1,319 @@
+/*
+ * Messages and the end of either side, in every state that a call can be in:
+ * nobody stays stuck, and a server does not fall for a client that is gone.
+ */
+#include "user/bin/usertests/test.h"
+#include "user/lib/ipc.h"
+#include "user/lib/string.h"
+
+static int port;
+
+static void expect_epipe(int unused)
+{
+    struct message m = {.msg_tag = 1};
+
+    (void)unused;
+    FAILS(ipc_call(port, &m), EPIPE);
+}
+
+static void sleep_long(int unused)
+{
+    (void)unused;
+    sleep_ms(1000000);
+}
+
+/* Receives one call and lives on without answering. */
+static void receive_only(int at)
+{
+    struct message m = {0};
+
+    EQUAL(ipc_receive(at, &m), 0);
+    sleep_ms(1000000);
+}
+
+/* A client that is no receiver itself, or it would keep the port alive: it
+ * gets the port as a handle without that right. */
+static pid_t start_client(void (*fn)(int))
+{
+    pid_t pid = fork();
+
+    CHECK(pid >= 0);
+    if (pid > 0)
+        return pid;
+    fn(0);
+    _exit(0);
+}
+
+/* A server that runs fn; `port` gets a handle to it. */
+static pid_t start_server(void (*fn)(int))
+{
+    return spawn_server(fn, &port);
+}
+
+static void end_server(pid_t server)
+{
+    EQUAL(kill(server, SIGKILL), 0);
+    expect_signal(server, SIGKILL);
+}
+
+/* ---- the server ends ---------------------------------------------------- */
+
+/* Before anybody called. */
+static void death_server_before(void)
+{
+    pid_t server = start_server(sleep_long);
+
+    end_server(server);
+    expect_exit(start_client(expect_epipe), 0);
+    FAILS(notify(port, 1), EPIPE);
+}
+
+/* While a call waits to be received. */
+static void death_server_queued(void)
+{
+    pid_t server = start_server(sleep_long);
+    pid_t client = start_client(expect_epipe);
+
+    until_blocked(client);
+    end_server(server);
+    expect_exit(client, 0);
+}
+
+/* After it received and before it answered. */
+static void death_server_answering(void)
+{
+    pid_t server = start_server(receive_only);
+    pid_t client = start_client(expect_epipe);
+
+    until_blocked(client);
+    until_blocked(server);
+    end_server(server);
+    expect_exit(client, 0);
+}
+
+static void receive_and_exit(int at)
+{
+    struct message m = {0};
+
+    EQUAL(ipc_receive(at, &m), 0);
+}
+
+/* By its own will, with two more in the queue. */
+static void death_server_exits(void)
+{
+    pid_t server = start_server(receive_and_exit);
+    pid_t clients[3];
+
+    for (int i = 0; i < 3; i++)
+        clients[i] = start_client(expect_epipe);
+    for (int i = 0; i < 3; i++)
+        expect_exit(clients[i], 0);
+    expect_exit(server, 0);
+}
+
+static void receive_and_close(int at)
+{
+    struct message m = {0};
+
+    EQUAL(ipc_receive(at, &m), 0);
+    EQUAL(close(at), 0);
+    m.msg_word[0] = 6;
+    EQUAL(ipc_reply(m.msg_client, &m), 0);
+}
+
+static void expect_six(int unused)
+{
+    struct message m = {.msg_tag = 1};
+
+    (void)unused;
+    EQUAL(ipc_call(port, &m), 0);
+    EQUAL(m.msg_word[0], 6);
+}
+
+/* It closes the port, but still answers the one that it has received. */
+static void death_port_closed(void)
+{
+    pid_t server = start_server(receive_and_close);
+
+    expect_exit(start_client(expect_six), 0);
+    expect_exit(start_client(expect_epipe), 0);
+    expect_exit(server, 0);
+}
+
+/* One of two that receive there goes; the other one serves on. */
+static void serve_one(int unused)
+{
+    struct message m = {0};
+
+    (void)unused;
+    EQUAL(ipc_receive(port, &m), 0);
+    m.msg_word[0] = 6;
+    EQUAL(ipc_reply(m.msg_client, &m), 0);
+}
+
+static void death_one_of_two(void)
+{
+    pid_t first, second;
+
+    port = port_create();
+    first = spawn(sleep_long, 0);
+    second = spawn(serve_one, 0);
+    until_blocked(second);
+    end_server(first);
+    expect_exit(start_client(expect_six), 0);
+    expect_exit(second, 0);
+}
+
+/* The server is killed while the kernel copies much to or from it. */
+static uint8_t data[IPC_DATA_MAX];
+
+static void serve_bytes(int at)
+{
+    struct ipc_buffer b = {.ipc_receive = data,
+                           .ipc_receive_max = sizeof(data),
+                           .ipc_send = data,
+                           .ipc_send_size = sizeof(data)};
+    struct message m = {.msg_buffer = &b};
+
+    EQUAL(ipc_receive(at, &m), 0);
+    for (;;) {
+        m.msg_tag = IPC_DATA;
+        EQUAL(ipc_reply_receive(at, &m), 0);
+    }
+}
+
+static void call_with_bytes(int unused)
+{
+    struct ipc_buffer b = {.ipc_receive = data,
+                           .ipc_receive_max = sizeof(data),
+                           .ipc_send = data,
+                           .ipc_send_size = sizeof(data)};
+
+    (void)unused;
+    for (;;) {
+        struct message m = {.msg_tag = IPC_DATA, .msg_buffer = &b};
+
+        if (ipc_call(port, &m) < 0) {
+            EQUAL(errno, EPIPE);
+            return;
+        }
+        EQUAL(b.ipc_received, sizeof(data));
+    }
+}
+
+static void death_while_copying(void)
+{
+    for (int i = 0; i < 10; i++) {
+        pid_t server = start_server(serve_bytes);
+        pid_t client = start_client(call_with_bytes);
+
+        sleep_ms(10);
+        if (i % 2 == 0) {
+            end_server(server);
+            expect_exit(client, 0);
+        } else {
+            end_server(client);
+            end_server(server);
+        }
+        EQUAL(close(port), 0);
+    }
+}
+
+/* ---- the client ends ---------------------------------------------------- */
+
+static void call_once(int unused)
+{
+    struct message m = {.msg_tag = 1, .msg_word = {1}};
+
+    (void)unused;
+    EQUAL(ipc_call(port, &m), 0);
+    EQUAL(m.msg_word[0], 2);
+}
+
+static void answer_one(uint32_t with)
+{
+    struct message m = {0};
+
+    EQUAL(ipc_receive(port, &m), 0);
+    m.msg_word[0] += with;
+    EQUAL(ipc_reply(m.msg_client, &m), 0);
+}
+
+/* In the queue: the next one is received instead. */
+static void death_client_queued(void)
+{
+    pid_t first, second;
+
+    port = port_create();
+    first = start_client(call_once);
+    until_blocked(first);
+    second = start_client(call_once);
+    end_server(first);
+    answer_one(1);
+    expect_exit(second, 0);
+}
+
+/* Received already: its answer finds nobody. */
+static void death_client_answered(void)
+{
+    struct message m = {0};
+    pid_t client;
+
+    port = port_create();
+    client = start_client(call_once);
+    EQUAL(ipc_receive(port, &m), 0);
+    end_server(client);
+    FAILS(ipc_reply(m.msg_client, &m), ESRCH);
+    /* reply_receive does not mind, and receives. */
+    client = start_client(call_once);
+    EQUAL(ipc_reply_receive(port, &m), 0);
+    m.msg_word[0]++;
+    EQUAL(ipc_reply(m.msg_client, &m), 0);
+    expect_exit(client, 0);
+}
+
+/* ---- the receiver ------------------------------------------------------- */
+
+/* Killed while it waits for somebody to call. */
+static void death_receiving(void)
+{
+    pid_t server = start_server(receive_only);
+
+    until_blocked(server);
+    end_server(server);
+    expect_exit(start_client(expect_epipe), 0);
+}
+
+/* A handle on its way when its receiver ends goes as well. */
+static void death_handle_goes(void)
+{
+    int ends[2];
+    char c;
+    pid_t client, server;
+    struct ipc_buffer b = {0};
+    struct message m = {.msg_tag = IPC_HANDLE, .msg_buffer = &b};
+
+    make_pipe(ends);
+    server = start_server(sleep_long);
+    client = fork();
+    CHECK(client >= 0);
+    if (client == 0) {
+        b.ipc_send_handle = ends[1];
+        FAILS(ipc_call(port, &m), EPIPE);
+        _exit(0);
+    }
+    EQUAL(close(ends[1]), 0);
+    until_blocked(client);
+    end_server(server);
+    expect_exit(client, 0);
+    EQUAL(read(ends[0], &c, 1), 0);
+}
+
+const struct test death_tests[] = {
+    TEST(death, server_before),    TEST(death, server_queued),
+    TEST(death, server_answering), TEST(death, server_exits),
+    TEST(death, port_closed),      TEST(death, one_of_two),
+    TEST(death, while_copying),    TEST(death, client_queued),
+    TEST(death, client_answered),  TEST(death, receiving),
+    TEST(death, handle_goes),      TEST_END,
+};

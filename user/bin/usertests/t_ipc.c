@@ -1,0 +1,489 @@
+/*
+ * Messages: what arrives, and what is refused. How the death of either side is
+ * taken is another family (t_death.c).
+ */
+#include "user/bin/usertests/test.h"
+#include "user/lib/ipc.h"
+#include "user/lib/string.h"
+
+enum request {
+    ADD = 1, /* word 0 + word 1 */
+    BACK,    /* the bytes and the handle */
+    STOP,
+};
+
+static uint8_t server_data[IPC_DATA_MAX];
+
+/* Answers requests until STOP. */
+static void serve(int port)
+{
+    struct ipc_buffer b = {.ipc_send = server_data,
+                           .ipc_receive = server_data,
+                           .ipc_receive_max = sizeof(server_data)};
+    struct message m = {.msg_buffer = &b};
+    uint32_t label;
+
+    EQUAL(ipc_receive(port, &m), 0);
+    do {
+        label = IPC_LABEL(m.msg_tag);
+        b.ipc_send_size = b.ipc_received;
+        b.ipc_send_handle = b.ipc_received_handle;
+        if (label == ADD)
+            m.msg_word[0] += m.msg_word[1];
+        EQUAL(ipc_reply(m.msg_client, &m), 0);
+        if (b.ipc_received_handle >= 0)
+            EQUAL(close(b.ipc_received_handle), 0);
+        m.msg_tag = 0;
+        if (label != STOP)
+            EQUAL(ipc_receive(port, &m), 0);
+    } while (label != STOP);
+}
+
+/* A server in a child; *port gets a handle to call it by. */
+static pid_t start_server(int *port)
+{
+    *port = port_create();
+    CHECK(*port >= 0);
+    return spawn(serve, *port);
+}
+
+static void stop_server(int port, pid_t server)
+{
+    struct message m = {.msg_tag = STOP};
+
+    EQUAL(ipc_call(port, &m), 0);
+    expect_exit(server, 0);
+}
+
+/* ---- words, bytes, handles ---------------------------------------------- */
+
+static void ipc_words(void)
+{
+    int port;
+    pid_t server = start_server(&port);
+
+    for (uint32_t i = 0; i < 100; i++) {
+        struct message m = {.msg_tag = ADD, .msg_word = {i, 2 * i, ~i}};
+
+        EQUAL(ipc_call(port, &m), 0);
+        EQUAL(m.msg_tag, ADD);
+        EQUAL(m.msg_word[0], 3 * i);
+        EQUAL(m.msg_word[1], 2 * i);
+        EQUAL(m.msg_word[2], ~i);
+    }
+    stop_server(port, server);
+}
+
+static void ipc_bytes(void)
+{
+    static uint8_t out[IPC_DATA_MAX], in[IPC_DATA_MAX];
+    static const uint32_t sizes[] = {0, 1, 3, 4, 100, 4095, 4096, 4097, 65536};
+    int port;
+    pid_t server = start_server(&port);
+
+    for (uint32_t i = 0; i < sizeof(out); i++)
+        out[i] = (uint8_t)(i * 13 + (i >> 8));
+    for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+        struct ipc_buffer b = {.ipc_send = out,
+                               .ipc_send_size = sizes[i],
+                               .ipc_receive = in,
+                               .ipc_receive_max = sizeof(in)};
+        struct message m = {.msg_tag = BACK | IPC_DATA, .msg_buffer = &b};
+
+        memset(in, 0xee, sizeof(in));
+        EQUAL(ipc_call(port, &m), 0);
+        EQUAL(b.ipc_received, sizes[i]);
+        EQUAL(b.ipc_received_handle, -1);
+        EQUAL(memcmp(in, out, sizes[i]), 0);
+        if (sizes[i] < sizeof(in))
+            EQUAL(in[sizes[i]], 0xee);
+    }
+    stop_server(port, server);
+}
+
+static void ipc_handle(void)
+{
+    int ends[2];
+    char c;
+    int port;
+    pid_t server = start_server(&port);
+    struct ipc_buffer b = {0};
+    struct message m = {.msg_tag = BACK | IPC_HANDLE, .msg_buffer = &b};
+
+    make_pipe(ends);
+    b.ipc_send_handle = ends[1];
+    EQUAL(ipc_call(port, &m), 0);
+    CHECK(b.ipc_received_handle > ends[1]);
+    EQUAL(close(ends[1]), 0);
+    EQUAL(write(b.ipc_received_handle, "h", 1), 1);
+    EQUAL(read(ends[0], &c, 1), 1);
+    EQUAL(close(b.ipc_received_handle), 0);
+    EQUAL(read(ends[0], &c, 1), 0); /* the server has none any more */
+    stop_server(port, server);
+}
+
+/* A port may be passed, but not the right to receive there. */
+static void ipc_handle_of_port(void)
+{
+    int port;
+    pid_t server = start_server(&port);
+    struct ipc_buffer b = {.ipc_send_handle = port};
+    struct message m = {.msg_tag = BACK | IPC_HANDLE, .msg_buffer = &b};
+    struct message sum = {.msg_tag = ADD, .msg_word = {1, 2}};
+
+    EQUAL(ipc_call(port, &m), 0);
+    EQUAL(ipc_call(b.ipc_received_handle, &sum), 0);
+    EQUAL(sum.msg_word[0], 3);
+    FAILS(ipc_receive(b.ipc_received_handle, &m), EBADF);
+    FAILS(ipc_reply_receive(b.ipc_received_handle, &m), EBADF);
+    stop_server(port, server);
+}
+
+/* ---- what does not fit -------------------------------------------------- */
+
+static void serve_small(int port)
+{
+    char text[4];
+    struct ipc_buffer b = {.ipc_receive = text, .ipc_receive_max = 4};
+    struct message m = {.msg_buffer = &b};
+
+    EQUAL(ipc_receive(port, &m), 0);
+    EQUAL(b.ipc_received, 4);
+    b.ipc_send = server_data;
+    b.ipc_send_size = 100;
+    m.msg_tag = IPC_DATA;
+    FAILS(ipc_reply(m.msg_client, &m), EMSGSIZE);
+    m.msg_buffer = NULL;
+    EQUAL(ipc_receive(port, &m), 0);
+    m.msg_tag = 0;
+    EQUAL(ipc_reply(m.msg_client, &m), 0);
+}
+
+/* Too long for the receiver: the caller hears of it, the receiver does not.
+ * Too long an answer: both do. */
+static void ipc_too_long(void)
+{
+    int port = port_create();
+    pid_t server = spawn(serve_small, port);
+    struct ipc_buffer b = {.ipc_send = server_data, .ipc_send_size = 5};
+    struct message m = {.msg_tag = IPC_DATA, .msg_buffer = &b};
+
+    FAILS(ipc_call(port, &m), EMSGSIZE);
+    b.ipc_send_size = 4;
+    m = (struct message){.msg_tag = IPC_DATA, .msg_buffer = &b};
+    FAILS(ipc_call(port, &m), EMSGSIZE);
+    m = (struct message){.msg_tag = IPC_DATA, .msg_buffer = &b};
+    FAILS(ipc_call(port, &m), EMSGSIZE); /* it has no buffer at all */
+    m = (struct message){.msg_tag = 1};
+    EQUAL(ipc_call(port, &m), 0);
+    expect_exit(server, 0);
+}
+
+static void serve_full(int port)
+{
+    struct ipc_buffer b = {0};
+    struct message m = {.msg_buffer = &b};
+
+    while (dup(0) >= 0)
+        continue;
+    EQUAL(ipc_receive(port, &m), 0);
+    EQUAL(b.ipc_received_handle, -1);
+    m.msg_tag = 0;
+    EQUAL(ipc_reply(m.msg_client, &m), 0);
+}
+
+/* No room for the handle. */
+static void ipc_no_room_for_handle(void)
+{
+    int port = port_create();
+    pid_t server = spawn(serve_full, port);
+    struct ipc_buffer b = {.ipc_send_handle = 0};
+    struct message m = {.msg_tag = IPC_HANDLE, .msg_buffer = &b};
+
+    FAILS(ipc_call(port, &m), EMFILE);
+    m = (struct message){.msg_tag = 1};
+    EQUAL(ipc_call(port, &m), 0);
+    expect_exit(server, 0);
+}
+
+/* ---- who answers whom --------------------------------------------------- */
+
+static void ipc_reply_errors(void)
+{
+    struct message m = {0};
+
+    FAILS(ipc_reply(0, &m), ESRCH);
+    FAILS(ipc_reply(1, &m), ESRCH);
+    FAILS(ipc_reply((uint32_t)getpid(), &m), ESRCH);
+    FAILS(ipc_reply(0x7fffffff, &m), ESRCH);
+    FAILS(ipc_reply(UINT32_MAX, &m), ESRCH);
+}
+
+static void call_with(int arg)
+{
+    struct message m = {.msg_tag = 1, .msg_word = {(uint32_t)arg & 0xff}};
+
+    EQUAL(ipc_call(arg >> 8, &m), 0);
+    _exit((int)m.msg_word[0]);
+}
+
+/* Three callers are received, then answered in another order. */
+static void ipc_out_of_order(void)
+{
+    int port = port_create();
+    struct message m[3] = {{0}};
+    pid_t children[3];
+
+    for (int i = 0; i < 3; i++)
+        children[i] = spawn(call_with, port << 8 | i);
+    for (int i = 0; i < 3; i++)
+        EQUAL(ipc_receive(port, &m[i]), 0);
+    for (int i = 2; i >= 0; i--) {
+        m[i].msg_word[0] += 10;
+        EQUAL(ipc_reply(m[i].msg_client, &m[i]), 0);
+        FAILS(ipc_reply(m[i].msg_client, &m[i]), ESRCH);
+    }
+    for (int i = 0; i < 3; i++)
+        expect_exit(children[i], i + 10);
+}
+
+/* reply_receive answers the last one, and takes in the next. */
+static void ipc_reply_and_receive(void)
+{
+    int port = port_create();
+    struct message m = {0};
+    pid_t a = spawn(call_with, port << 8 | 1);
+    pid_t b = spawn(call_with, port << 8 | 1);
+
+    EQUAL(ipc_receive(port, &m), 0);
+    m.msg_word[0] = 5;
+    EQUAL(ipc_reply_receive(port, &m), 0);
+    EQUAL(m.msg_word[0], 1);
+    m.msg_word[0] = 6;
+    EQUAL(ipc_reply(m.msg_client, &m), 0);
+    expect_exit(a, 5);
+    expect_exit(b, 6);
+}
+
+/* ---- circles ------------------------------------------------------------ */
+
+/* Gets a handle by its first message; for the second it calls there, and tells
+ * how that went. */
+static void call_onward(int port)
+{
+    struct ipc_buffer b = {0};
+    struct message m = {.msg_buffer = &b};
+    struct message next = {.msg_tag = 1};
+    int to;
+
+    EQUAL(ipc_receive(port, &m), 0);
+    to = b.ipc_received_handle;
+    m.msg_tag = 0;
+    EQUAL(ipc_reply_receive(port, &m), 0);
+    m.msg_word[0] =
+        ipc_call(to, &next) == 0 ? next.msg_word[0] : (uint32_t)errno;
+    m.msg_tag = 0;
+    EQUAL(ipc_reply(m.msg_client, &m), 0);
+}
+
+/* One calls two, two calls three, three calls one, who waits: refused. */
+static void ipc_circle(void)
+{
+    pid_t servers[3];
+    int ports[3];
+    struct message m = {.msg_tag = 1};
+
+    for (int i = 0; i < 3; i++)
+        servers[i] = spawn_server(call_onward, &ports[i]);
+    for (int i = 0; i < 3; i++) {
+        struct ipc_buffer b = {.ipc_send_handle = ports[(i + 1) % 3]};
+        struct message handle = {.msg_tag = IPC_HANDLE, .msg_buffer = &b};
+
+        EQUAL(ipc_call(ports[i], &handle), 0);
+    }
+    EQUAL(ipc_call(ports[0], &m), 0);
+    EQUAL(m.msg_word[0], EDEADLK);
+    for (int i = 0; i < 3; i++)
+        expect_exit(servers[i], 0);
+}
+
+static void receive_and_answer(int port)
+{
+    struct message m = {0};
+
+    EQUAL(ipc_receive(port, &m), 0);
+    EQUAL(ipc_reply(m.msg_client, &m), 0);
+}
+
+/* Only the caller itself receives there. */
+static void ipc_call_self(void)
+{
+    int port = port_create();
+    struct message m = {.msg_tag = 1};
+    pid_t child;
+
+    FAILS(ipc_call(port, &m), EDEADLK);
+    child = spawn(receive_and_answer, port);
+    until_blocked(child);
+    EQUAL(ipc_call(port, &m), 0);
+    expect_exit(child, 0);
+}
+
+/* ---- notifications ------------------------------------------------------ */
+
+static void ipc_notify(void)
+{
+    int port = port_create();
+    struct message m = {.msg_client = 9};
+
+    EQUAL(notify(port, 1), 0);
+    EQUAL(notify(port, 4), 0);
+    EQUAL(notify(port, 4), 0);
+    EQUAL(notify(port, 0), 0);
+    EQUAL(ipc_receive(port, &m), 0);
+    EQUAL(m.msg_client, 0);
+    EQUAL(m.msg_word[0], 5);
+    EQUAL(notify(port, 0x80000000), 0);
+    EQUAL(ipc_receive(port, &m), 0);
+    EQUAL(m.msg_word[0], 0x80000000);
+}
+
+static void receive_bits(int port)
+{
+    struct message m = {.msg_client = 9};
+
+    EQUAL(ipc_receive(port, &m), 0);
+    EQUAL(m.msg_client, 0);
+    EQUAL(m.msg_word[0], 3);
+}
+
+static void ipc_notify_wakes(void)
+{
+    int port = port_create();
+    pid_t child = spawn(receive_bits, port);
+
+    until_blocked(child);
+    EQUAL(notify(port, 3), 0);
+    expect_exit(child, 0);
+}
+
+/* ---- interrupts and names ----------------------------------------------- */
+
+static void ipc_privileged(void)
+{
+    int port = port_create();
+
+    FAILS(irq_bind(port, 5, 1), EPERM);
+    FAILS(irq_ack(5), EPERM);
+    FAILS(names(7, port), EINVAL);
+    FAILS(names(-1, port), EINVAL);
+    EQUAL(syscall_raw(SYS_port_create, (uint32_t[6]){1}), -EINVAL);
+}
+
+/* A name server of our own if there is none. */
+static pid_t need_names(void)
+{
+    char *argv[] = {"names", NULL};
+    int server = names(NAMES_GET, 0);
+    pid_t pid;
+
+    if (server >= 0) {
+        EQUAL(close(server), 0);
+        return 0;
+    }
+    EQUAL(errno, ENOENT);
+    pid = fork();
+    if (pid == 0) {
+        execv("/bin/names", argv);
+        _exit(127);
+    }
+    until_blocked(pid);
+    return pid;
+}
+
+static void ipc_names(void)
+{
+    char list[512];
+    pid_t server = need_names();
+    int port = port_create();
+    pid_t child = spawn(receive_and_answer, port);
+    struct message m = {.msg_tag = 1, .msg_word = {77}};
+    int found;
+
+    FAILS(name_lookup("usertests"), ENOENT);
+    EQUAL(name_register("usertests", port), 0);
+    FAILS(name_register("usertests", port), EEXIST);
+    FAILS(name_register("", port), EINVAL);
+    FAILS(name_register("a name of more than 31 characters", port),
+          ENAMETOOLONG);
+    found = name_lookup("usertests");
+    CHECK(found >= 0 && found != port);
+    EQUAL(ipc_call(found, &m), 0);
+    EQUAL(m.msg_word[0], 77);
+    expect_exit(child, 0);
+    CHECK(name_list(list, sizeof(list)) >= 10);
+    EQUAL(name_remove("usertests"), 0);
+    FAILS(name_remove("usertests"), ENOENT);
+    FAILS(name_lookup("usertests"), ENOENT);
+    if (server > 0)
+        EQUAL(kill(server, SIGKILL), 0);
+}
+
+/* A name whose port has died can be had by the next one. */
+static void ipc_names_of_the_dead(void)
+{
+    pid_t server = need_names();
+    int first = port_create();
+    int second;
+
+    EQUAL(name_register("usertests", first), 0);
+    EQUAL(close(first), 0);
+    FAILS(name_lookup("usertests"), ENOENT);
+    first = port_create();
+    EQUAL(name_register("usertests", first), 0);
+    EQUAL(close(first), 0);
+    second = port_create();
+    EQUAL(name_register("usertests", second), 0);
+    EQUAL(name_remove("usertests"), 0);
+    if (server > 0)
+        EQUAL(kill(server, SIGKILL), 0);
+}
+
+/* There is one name server, and nobody takes its place while it lives. */
+static void ipc_names_one_server(void)
+{
+    pid_t server = need_names();
+    int port = port_create();
+
+    FAILS(names(NAMES_SET, port), EPERM);
+    if (server == 0)
+        return;
+    EQUAL(kill(server, SIGKILL), 0);
+    expect_signal(server, SIGKILL);
+    FAILS(names(NAMES_GET, 0), ENOENT);
+    EQUAL(names(NAMES_SET, port), 0);
+    EQUAL(close(names(NAMES_GET, 0)), 0);
+    EQUAL(close(port), 0);
+    FAILS(names(NAMES_GET, 0), ENOENT);
+}
+
+const struct test ipc_tests[] = {
+    TEST(ipc, words),
+    TEST(ipc, bytes),
+    TEST(ipc, handle),
+    TEST(ipc, handle_of_port),
+    TEST(ipc, too_long),
+    TEST(ipc, no_room_for_handle),
+    TEST(ipc, reply_errors),
+    TEST(ipc, out_of_order),
+    TEST(ipc, reply_and_receive),
+    TEST(ipc, circle),
+    TEST(ipc, call_self),
+    TEST(ipc, notify),
+    TEST(ipc, notify_wakes),
+    TEST(ipc, privileged),
+    TEST(ipc, names),
+    TEST(ipc, names_of_the_dead),
+    TEST(ipc, names_one_server),
+    TEST_END,
+};

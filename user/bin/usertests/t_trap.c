@@ -1,0 +1,166 @@
+/*
+ * Instructions that a program may not execute, or whose exception is the
+ * program's own; and states of the processor in which it may come into the
+ * kernel, which must not mind.
+ */
+#include "user/bin/usertests/test.h"
+#include "user/lib/string.h"
+
+/* A case that consists of instructions. */
+#define INSTRUCTIONS(name, text)                                               \
+    static void trap_##name(void)                                              \
+    {                                                                          \
+        __asm__ volatile(text ::: "eax", "ecx", "edx", "memory");              \
+    }
+
+INSTRUCTIONS(hlt, "hlt")
+INSTRUCTIONS(cli, "cli")
+INSTRUCTIONS(sti, "sti")
+INSTRUCTIONS(in, "inb $0x60, %%al")
+INSTRUCTIONS(out, "outb %%al, $0xe9")
+INSTRUCTIONS(lidt, "lidt 0x400000")
+INSTRUCTIONS(lgdt, "lgdt 0x400000")
+INSTRUCTIONS(ltr, "movl $0x28, %%eax\n ltr %%ax")
+INSTRUCTIONS(read_cr0, "movl %%cr0, %%eax")
+INSTRUCTIONS(write_cr0, "movl %%eax, %%cr0")
+INSTRUCTIONS(write_cr3, "xorl %%eax, %%eax\n movl %%eax, %%cr3")
+INSTRUCTIONS(invlpg, "invlpg 0x400000")
+INSTRUCTIONS(clts, "clts")
+INSTRUCTIONS(wrmsr, "xorl %%ecx, %%ecx\n wrmsr")
+INSTRUCTIONS(kernel_data, "movl $0x10, %%eax\n movw %%ax, %%ds")
+INSTRUCTIONS(kernel_code, "lcall $0x08, $0xc0100000")
+INSTRUCTIONS(fake_interrupt, "int $0x20")
+INSTRUCTIONS(fake_page_fault, "int $0x0e")
+INSTRUCTIONS(fake_double_fault, "int $0x08")
+INSTRUCTIONS(divide, "xorl %%ecx, %%ecx\n movl $1, %%eax\n cltd\n idivl %%ecx")
+INSTRUCTIONS(breakpoint, "int3")
+INSTRUCTIONS(opcode, "ud2")
+INSTRUCTIONS(floating_point, "fld1")
+INSTRUCTIONS(single_step, "pushfl\n orl $0x100, (%%esp)\n popfl\n nop\n nop")
+INSTRUCTIONS(no_stack, "xorl %%esp, %%esp\n pushl %%eax")
+INSTRUCTIONS(io_privilege, "pushfl\n orl $0x3000, (%%esp)\n popfl\n cli")
+/* iret to ring 0, as if the program had been called from there. */
+INSTRUCTIONS(iret, "pushfl\n pushl $8\n pushl $0xc0100000\n iretl")
+
+/* Clearing the interrupt flag by popf does nothing: the clock goes on. */
+static void trap_popf(void)
+{
+    uint32_t before = uptime_ms();
+    uint32_t flags;
+
+    __asm__ volatile("pushfl\n andl $~0x200, (%%esp)\n popfl\n"
+                     "pushfl\n popl %0"
+                     : "=r"(flags)::"cc", "memory");
+    EQUAL(flags & 0x200, 0x200);
+    while (uptime_ms() == before)
+        continue;
+}
+
+/* ---- odd ways into the kernel ------------------------------------------- */
+
+static int32_t getpid_with_null_segments(void)
+{
+    int32_t pid;
+
+    __asm__ volatile("pushl %%ds\n pushl %%es\n"
+                     "xorl %%eax, %%eax\n"
+                     "movw %%ax, %%fs\n movw %%ax, %%gs\n"
+                     "movw %%ax, %%es\n movw %%ax, %%ds\n"
+                     "movl %1, %%eax\n int $0x80\n"
+                     "popl %%es\n popl %%ds"
+                     : "=&a"(pid)
+                     : "i"(SYS_getpid)
+                     : "memory");
+    return pid;
+}
+
+static void trap_null_segments(void)
+{
+    EQUAL(getpid_with_null_segments(), getpid());
+}
+
+static void trap_no_stack_call(void)
+{
+    int32_t pid;
+
+    __asm__ volatile("movl %%esp, %%esi\n movl $3, %%esp\n"
+                     "int $0x80\n movl %%esi, %%esp"
+                     : "=a"(pid)
+                     : "a"(SYS_getpid)
+                     : "esi", "memory");
+    EQUAL(pid, getpid());
+}
+
+/* String instructions of the kernel must not run backwards. */
+static void trap_direction(void)
+{
+    static char from[64] = "forwards, whatever the flag says";
+    static char to[64];
+    int ends[2];
+    int32_t n;
+
+    make_pipe(ends);
+    EQUAL(write(ends[1], from, sizeof(from)), sizeof(from));
+    __asm__ volatile("std\n int $0x80\n cld"
+                     : "=a"(n)
+                     : "a"(SYS_read), "b"(ends[0]), "c"(to), "d"(sizeof(to))
+                     : "memory");
+    EQUAL(n, sizeof(to));
+    EQUAL(memcmp(from, to, sizeof(to)), 0);
+}
+
+/* A call changes EAX and nothing else. */
+static void trap_registers(void)
+{
+    uint32_t b = 0x11111111, c = 0x22222222, d = 0x33333333;
+    uint32_t si = 0x44444444, di = 0x55555555;
+    uint32_t number = SYS_uptime;
+
+    for (int i = 0; i < 100; i++) {
+        __asm__ volatile("int $0x80"
+                         : "+a"(number), "+b"(b), "+c"(c), "+d"(d), "+S"(si),
+                           "+D"(di)::"memory");
+        number = i % 2 ? SYS_uptime : SYS_yield;
+    }
+    EQUAL(b, 0x11111111);
+    EQUAL(c, 0x22222222);
+    EQUAL(d, 0x33333333);
+    EQUAL(si, 0x44444444);
+    EQUAL(di, 0x55555555);
+}
+
+const struct test trap_tests[] = {
+    TEST_KILLED(trap, hlt, SIGSEGV),
+    TEST_KILLED(trap, cli, SIGSEGV),
+    TEST_KILLED(trap, sti, SIGSEGV),
+    TEST_KILLED(trap, in, SIGSEGV),
+    TEST_KILLED(trap, out, SIGSEGV),
+    TEST_KILLED(trap, lidt, SIGSEGV),
+    TEST_KILLED(trap, lgdt, SIGSEGV),
+    TEST_KILLED(trap, ltr, SIGSEGV),
+    TEST_KILLED(trap, read_cr0, SIGSEGV),
+    TEST_KILLED(trap, write_cr0, SIGSEGV),
+    TEST_KILLED(trap, write_cr3, SIGSEGV),
+    TEST_KILLED(trap, invlpg, SIGSEGV),
+    TEST_KILLED(trap, clts, SIGSEGV),
+    TEST_KILLED(trap, wrmsr, SIGSEGV),
+    TEST_KILLED(trap, kernel_data, SIGSEGV),
+    TEST_KILLED(trap, kernel_code, SIGSEGV),
+    TEST_KILLED(trap, fake_interrupt, SIGSEGV),
+    TEST_KILLED(trap, fake_page_fault, SIGSEGV),
+    TEST_KILLED(trap, fake_double_fault, SIGSEGV),
+    TEST_KILLED(trap, divide, SIGFPE),
+    TEST_KILLED(trap, breakpoint, SIGTRAP),
+    TEST_KILLED(trap, opcode, SIGILL),
+    TEST_KILLED(trap, floating_point, SIGILL),
+    TEST_KILLED(trap, single_step, SIGTRAP),
+    TEST_KILLED(trap, no_stack, SIGSEGV),
+    TEST_KILLED(trap, io_privilege, SIGSEGV),
+    TEST_KILLED(trap, iret, SIGSEGV),
+    TEST(trap, popf),
+    TEST(trap, null_segments),
+    TEST(trap, no_stack_call),
+    TEST(trap, direction),
+    TEST(trap, registers),
+    TEST_END,
+};

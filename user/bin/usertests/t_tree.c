@@ -1,0 +1,407 @@
+/*
+ * Directories: paths, what can be made, moved and removed, and listing.
+ */
+#include "user/bin/usertests/test.h"
+#include "user/lib/dirent.h"
+#include "user/lib/stdio.h"
+#include "user/lib/string.h"
+
+static bool exists(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0;
+}
+
+/* ---- paths -------------------------------------------------------------- */
+
+static void tree_path_errors(void)
+{
+    static char path[PATH_MAX + 100];
+    struct stat st;
+
+    FAILS(stat("", &st), ENOENT);
+    FAILS(stat("nothing", &st), ENOENT);
+    FAILS(stat("nothing/x", &st), ENOENT);
+    make_file("f", "");
+    FAILS(stat("f/x", &st), ENOTDIR);
+    FAILS(stat("f/", &st), ENOTDIR);
+    FAILS(stat("f/.", &st), ENOTDIR);
+    FAILS(chdir("f"), ENOTDIR);
+    FAILS(chdir("nothing"), ENOENT);
+    memset(path, 'x', sizeof(path));
+    path[NAME_MAX + 1] = 0;
+    FAILS(stat(path, &st), ENAMETOOLONG);
+    FAILS(mkdir(path), ENAMETOOLONG);
+    FAILS(open(path, O_WRONLY | O_CREAT), ENAMETOOLONG);
+    path[NAME_MAX] = 0;
+    FAILS(stat(path, &st), ENOENT);
+    make_file(path, "longest");
+    CHECK(has_text(path, "longest"));
+}
+
+static void tree_path_length(void)
+{
+    static char path[PATH_MAX + 2];
+    struct stat st;
+
+    for (size_t i = 0; i < sizeof(path); i++)
+        path[i] = i % 2 ? '/' : '.';
+    path[PATH_MAX - 1] = 0;
+    EQUAL(stat(path, &st), 0);
+    path[PATH_MAX - 1] = '/';
+    path[PATH_MAX] = 0;
+    FAILS(stat(path, &st), ENAMETOOLONG);
+    FAILS(open(path, O_RDONLY), ENAMETOOLONG);
+    FAILS(chdir(path), ENAMETOOLONG);
+    FAILS(mkdir(path), ENAMETOOLONG);
+}
+
+static void tree_dots(void)
+{
+    struct stat a, b;
+
+    EQUAL(mkdir("d"), 0);
+    EQUAL(stat("d/.././d//.", &a), 0);
+    EQUAL(stat("d", &b), 0);
+    EQUAL(a.st_ino, b.st_ino);
+    EQUAL(stat("/", &a), 0);
+    EQUAL(stat("/..", &b), 0);
+    EQUAL(a.st_ino, b.st_ino);
+    EQUAL(stat("/../../bin/..", &b), 0);
+    EQUAL(a.st_ino, b.st_ino);
+    EQUAL(stat("/proc/..", &b), 0);
+    EQUAL(a.st_ino, b.st_ino);
+    EQUAL(a.st_fs, b.st_fs);
+}
+
+/* ---- the working directory ---------------------------------------------- */
+
+static void tree_getcwd(void)
+{
+    char before[PATH_MAX], path[PATH_MAX];
+    int n = getcwd(before, sizeof(before));
+
+    EQUAL(n, strlen(before));
+    EQUAL(mkdir("d"), 0);
+    EQUAL(chdir("d"), 0);
+    EQUAL(getcwd(path, sizeof(path)), n + 2);
+    EQUAL(memcmp(path, before, (size_t)n), 0);
+    EQUAL(strcmp(path + n, "/d"), 0);
+    EQUAL(getcwd(path, (size_t)n + 3), n + 2);
+    FAILS(getcwd(path, (size_t)n + 2), ERANGE);
+    FAILS(getcwd(path, 0), ERANGE);
+    EQUAL(chdir("/"), 0);
+    EQUAL(getcwd(path, 2), 1);
+    EQUAL(strcmp(path, "/"), 0);
+    EQUAL(chdir("/proc"), 0);
+    EQUAL(getcwd(path, sizeof(path)), 5);
+    EQUAL(strcmp(path, "/proc"), 0);
+}
+
+static void tree_cwd_removed(void)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    EQUAL(mkdir("d"), 0);
+    EQUAL(chdir("d"), 0);
+    EQUAL(rmdir("../d"), 0);
+    FAILS(getcwd(path, sizeof(path)), ENOENT);
+    FAILS(open("f", O_WRONLY | O_CREAT), ENOENT);
+    FAILS(mkdir("e"), ENOENT);
+    FAILS(stat("f", &st), ENOENT);
+    EQUAL(stat(".", &st), 0);
+    EQUAL(st.st_nlink, 0);
+    EQUAL(chdir("/"), 0);
+}
+
+/* A child begins where its parent is, and goes its own way. */
+static void tree_cwd_of_child(void)
+{
+    char before[PATH_MAX], after[PATH_MAX];
+    pid_t child;
+
+    getcwd(before, sizeof(before));
+    child = fork();
+    if (child == 0) {
+        getcwd(after, sizeof(after));
+        EQUAL(strcmp(before, after), 0);
+        EQUAL(chdir("/"), 0);
+        _exit(0);
+    }
+    expect_exit(child, 0);
+    getcwd(after, sizeof(after));
+    EQUAL(strcmp(before, after), 0);
+}
+
+/* ---- making and removing ------------------------------------------------ */
+
+static void tree_mkdir_errors(void)
+{
+    struct stat st;
+
+    EQUAL(mkdir("d"), 0);
+    EQUAL(stat("d", &st), 0);
+    EQUAL(st.st_nlink, 2);
+    EQUAL(mkdir("d/e/"), 0);
+    EQUAL(stat("d", &st), 0);
+    EQUAL(st.st_nlink, 3);
+    FAILS(mkdir("d"), EEXIST);
+    FAILS(mkdir("d/"), EEXIST);
+    FAILS(mkdir("/"), EEXIST);
+    FAILS(mkdir("."), EEXIST);
+    FAILS(mkdir("d/.."), EEXIST);
+    FAILS(mkdir(""), ENOENT);
+    FAILS(mkdir("nothing/d"), ENOENT);
+    make_file("f", "");
+    FAILS(mkdir("f"), EEXIST);
+    FAILS(mkdir("f/d"), ENOTDIR);
+}
+
+static void tree_rmdir_errors(void)
+{
+    EQUAL(mkdir("d"), 0);
+    EQUAL(mkdir("d/e"), 0);
+    make_file("f", "");
+    FAILS(rmdir("d"), ENOTEMPTY);
+    FAILS(rmdir("f"), ENOTDIR);
+    FAILS(rmdir("nothing"), ENOENT);
+    FAILS(rmdir("d/."), EINVAL);
+    FAILS(rmdir("/"), EBUSY);
+    FAILS(rmdir("/proc"), EBUSY);
+    FAILS(unlink("d"), EISDIR);
+    FAILS(unlink("/proc"), EISDIR);
+    FAILS(unlink("nothing"), ENOENT);
+    FAILS(unlink(""), ENOENT);
+    FAILS(unlink("f/"), ENOTDIR);
+    EQUAL(rmdir("d/e/"), 0);
+    EQUAL(rmdir("d"), 0);
+    CHECK(!exists("d"));
+}
+
+/* ---- renaming ----------------------------------------------------------- */
+
+static void tree_rename(void)
+{
+    struct stat st;
+
+    EQUAL(mkdir("d"), 0);
+    make_file("a", "a");
+    EQUAL(rename("a", "d/b"), 0);
+    CHECK(!exists("a") && has_text("d/b", "a"));
+    make_file("c", "c");
+    EQUAL(rename("c", "d/b"), 0); /* over one that is there */
+    CHECK(has_text("d/b", "c"));
+    EQUAL(stat("d/b", &st), 0);
+    EQUAL(st.st_nlink, 1);
+    EQUAL(rename("d/b", "d/b"), 0);
+    EQUAL(link("d/b", "again"), 0);
+    EQUAL(rename("d/b", "again"), 0); /* the same file: nothing happens */
+    CHECK(exists("d/b") && exists("again"));
+}
+
+static void tree_rename_directory(void)
+{
+    struct stat parent, above;
+
+    EQUAL(mkdir("a"), 0);
+    EQUAL(mkdir("a/sub"), 0);
+    make_file("a/sub/f", "deep");
+    EQUAL(mkdir("b"), 0);
+    EQUAL(rename("a/sub", "b/moved"), 0);
+    CHECK(has_text("b/moved/f", "deep"));
+    EQUAL(stat("b", &parent), 0);
+    EQUAL(stat("b/moved/..", &above), 0);
+    EQUAL(parent.st_ino, above.st_ino);
+    EQUAL(parent.st_nlink, 3);
+    EQUAL(stat("a", &above), 0);
+    EQUAL(above.st_nlink, 2);
+    EQUAL(rename("b", "a"), 0); /* over an empty one */
+    CHECK(has_text("a/moved/f", "deep") && !exists("b"));
+}
+
+static void tree_rename_errors(void)
+{
+    EQUAL(mkdir("d"), 0);
+    EQUAL(mkdir("d/e"), 0);
+    EQUAL(mkdir("x"), 0);
+    make_file("f", "");
+    FAILS(rename("nothing", "g"), ENOENT);
+    FAILS(rename("f", "nothing/g"), ENOENT);
+    FAILS(rename("f", "f/g"), ENOTDIR);
+    FAILS(rename("d", "d/e/d"), EINVAL);
+    FAILS(rename("d", "d/d"), EINVAL);
+    FAILS(rename("x", "d"), ENOTEMPTY);
+    FAILS(rename("d/e", "d"), ENOTEMPTY);
+    FAILS(rename("f", "x"), EISDIR);
+    FAILS(rename("x", "f"), ENOTDIR);
+    FAILS(rename("f", "g/"), ENOTDIR);
+    FAILS(rename("f", "/proc/f"), EXDEV);
+    FAILS(rename("d/.", "y"), EINVAL);
+    FAILS(rename("/", "y"), EBUSY);
+    FAILS(rename("/proc", "/y"), EBUSY);
+    CHECK(exists("d/e") && exists("x") && exists("f"));
+}
+
+static void rename_often(int way)
+{
+    char *names[2] = {"one/x", "two/y"};
+
+    for (int i = 0; i < 200; i++)
+        rename(names[way], names[!way]);
+}
+
+/* Two that move the same file back and forth, and never lose it. */
+static void tree_rename_race(void)
+{
+    pid_t a, b;
+
+    EQUAL(mkdir("one"), 0);
+    EQUAL(mkdir("two"), 0);
+    make_file("one/x", "here");
+    a = spawn(rename_often, 0);
+    b = spawn(rename_often, 1);
+    expect_exit(a, 0);
+    expect_exit(b, 0);
+    CHECK(exists("one/x") != exists("two/y"));
+}
+
+/* ---- listing ------------------------------------------------------------ */
+
+#define ENTRIES 60
+
+/* Names are n0 … n59; counts in `seen`. */
+static void make_entries(void)
+{
+    char name[8];
+
+    for (int i = 0; i < ENTRIES; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        make_file(name, "");
+    }
+}
+
+static void note_entry(const struct dirent *d, uint8_t *seen)
+{
+    uint32_t n;
+
+    EQUAL(d->d_namlen, strlen(d->d_name));
+    EQUAL(d->d_reclen % 4, 0);
+    if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0) {
+        EQUAL(d->d_type, FILE_DIRECTORY);
+        seen[ENTRIES + d->d_namlen - 1]++;
+        return;
+    }
+    CHECK(d->d_name[0] == 'n' && parse_u32(d->d_name + 1, &n) && n < ENTRIES);
+    EQUAL(d->d_type, FILE_REGULAR);
+    seen[n]++;
+}
+
+static void tree_getdents(void)
+{
+    uint8_t seen[ENTRIES + 2] = {0};
+    struct stat st;
+    DIR *d;
+    const struct dirent *entry;
+
+    make_entries();
+    d = opendir(".");
+    CHECK(d != NULL);
+    while ((entry = readdir(d)) != NULL) {
+        note_entry(entry, seen);
+        EQUAL(stat(entry->d_name, &st), 0);
+        EQUAL(st.st_ino, entry->d_ino);
+    }
+    closedir(d);
+    for (int i = 0; i < ENTRIES + 2; i++)
+        EQUAL(seen[i], 1);
+}
+
+/* With a buffer for one or two entries; every other one is removed, once it
+ * has been seen. Those that stay are seen once. */
+static void tree_getdents_removal(void)
+{
+    uint8_t seen[ENTRIES + 2] = {0};
+    uint8_t buf[32] __attribute__((aligned(4)));
+    int h = open(".", O_RDONLY);
+    ssize_t n;
+
+    make_entries();
+    while ((n = getdents(h, buf, sizeof(buf))) > 0)
+        for (ssize_t at = 0; at < n;) {
+            const struct dirent *d = (const struct dirent *)(buf + at);
+
+            at += d->d_reclen;
+            note_entry(d, seen);
+            if (d->d_name[0] == 'n' && d->d_name[d->d_namlen - 1] % 2 == 0)
+                EQUAL(unlink(d->d_name), 0);
+        }
+    EQUAL(n, 0);
+    for (int i = 0; i < ENTRIES + 2; i++)
+        EQUAL(seen[i], 1);
+}
+
+static void tree_getdents_errors(void)
+{
+    uint8_t buf[64];
+    int file, dir;
+
+    make_file("f", "");
+    file = open("f", O_RDONLY);
+    dir = open(".", O_RDONLY);
+    FAILS(getdents(file, buf, sizeof(buf)), ENOTDIR);
+    FAILS(getdents(dir, buf, 4), EINVAL);
+    FAILS(getdents(dir, buf, 0), EINVAL);
+    FAILS(getdents(dir, buf, UINT32_MAX), EINVAL);
+    CHECK(getdents(dir, buf, sizeof(buf)) > 0);
+    EQUAL(lseek(dir, 0, SEEK_SET), 0);
+    CHECK(getdents(dir, buf, sizeof(buf)) > 0);
+}
+
+/* A directory that has been removed is empty. */
+static void tree_getdents_removed(void)
+{
+    uint8_t buf[64];
+    int dir;
+
+    EQUAL(mkdir("d"), 0);
+    dir = open("d", O_RDONLY);
+    EQUAL(rmdir("d"), 0);
+    CHECK(getdents(dir, buf, sizeof(buf)) <= 0 || errno == ENOENT);
+}
+
+/* As deep as a path reaches. */
+static void tree_deep(void)
+{
+    int depth = 0;
+
+    while (depth < 200 && mkdir("x") == 0 && chdir("x") == 0)
+        depth++;
+    EQUAL(depth, 200);
+    while (depth-- > 0) {
+        EQUAL(chdir(".."), 0);
+        EQUAL(rmdir("x"), 0);
+    }
+}
+
+const struct test tree_tests[] = {
+    TEST(tree, path_errors),
+    TEST(tree, path_length),
+    TEST(tree, dots),
+    TEST(tree, getcwd),
+    TEST(tree, cwd_removed),
+    TEST(tree, cwd_of_child),
+    TEST(tree, mkdir_errors),
+    TEST(tree, rmdir_errors),
+    TEST(tree, rename),
+    TEST(tree, rename_directory),
+    TEST(tree, rename_errors),
+    TEST(tree, rename_race),
+    TEST(tree, getdents),
+    TEST(tree, getdents_removal),
+    TEST(tree, getdents_errors),
+    TEST(tree, getdents_removed),
+    TEST(tree, deep),
+    TEST_END,
+};

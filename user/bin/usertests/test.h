@@ -1,0 +1,109 @@
+/*
+ * Tests of the system calls, from where programs see them.
+ *
+ *     main.c      runs cases, each in a child of its own, and reports
+ *     table.c     the list of all families
+ *     t_*.c       a family each: functions, and a table of them at the end
+ *
+ * A case runs in a process group of its own, in an empty directory. Whatever
+ * it leaves running is killed, whatever it leaves in the directory removed;
+ * then the kernel's objects are counted, and if there are more than before the
+ * case has failed as well.
+ */
+#pragma once
+
+#include "user/lib/unistd.h"
+
+struct test {
+    const char *test_name;
+    void (*test_run)(void);
+    int test_signal; /* that must end the case; 0: it ends by itself */
+};
+
+struct family {
+    const char *family_name;
+    const struct test *family_tests; /* ended by a NULL name */
+};
+
+extern const struct family families[]; /* ended by a NULL name */
+
+extern const struct test task_tests[];
+extern const struct test exec_tests[];
+extern const struct test memory_tests[];
+extern const struct test protect_tests[];
+extern const struct test trap_tests[];
+extern const struct test pointer_tests[];
+extern const struct test handle_tests[];
+extern const struct test pipe_tests[];
+extern const struct test file_tests[];
+extern const struct test tree_tests[];
+extern const struct test device_tests[];
+extern const struct test ipc_tests[];
+extern const struct test death_tests[];
+
+/* An entry: TEST(task, fork) is the function task_fork. */
+#define TEST(family, name)                                                     \
+    {                                                                          \
+#family "." #name, family##_##name, 0                                  \
+    }
+/* … one that a signal must end. */
+#define TEST_KILLED(family, name, signal)                                      \
+    {                                                                          \
+#family "." #name, family##_##name, signal                             \
+    }
+#define TEST_END                                                               \
+    {                                                                          \
+        NULL, NULL, 0                                                          \
+    }
+
+/* Ends the case, or a child of it, as failed. */
+void test_fail(const char *file, int line, const char *what, int32_t got)
+    __attribute__((noreturn));
+
+#define CHECK(e)                                                               \
+    do {                                                                       \
+        if (!(e))                                                              \
+            test_fail(__FILE__, __LINE__, "not true: " #e, errno);             \
+    } while (0)
+
+/* The number on the left must be that on the right. */
+#define EQUAL(e, value)                                                        \
+    do {                                                                       \
+        int32_t test_got = (int32_t)(e);                                       \
+        if (test_got != (int32_t)(value))                                      \
+            test_fail(__FILE__, __LINE__, #e " is not " #value, test_got);     \
+    } while (0)
+
+/* A library function must return -1 and set errno to that. */
+#define FAILS(e, error)                                                        \
+    do {                                                                       \
+        int32_t test_result = (int32_t)(e);                                    \
+        if (test_result != -1)                                                 \
+            test_fail(__FILE__, __LINE__, #e " does not fail", test_result);   \
+        if (errno != (error))                                                  \
+            test_fail(__FILE__, __LINE__, #e " is not -" #error, errno);       \
+    } while (0)
+
+/* ---- what many cases need ----------------------------------------------- */
+
+/* A child that runs fn(arg) and ends with 0. */
+pid_t spawn(void (*fn)(int arg), int arg);
+
+/* Waits for a child and checks how it ended. */
+void expect_exit(pid_t pid, int code);
+void expect_signal(pid_t pid, int signal);
+
+/* Until the child is blocked in the kernel, as /proc/tasks tells it. */
+void until_blocked(pid_t pid);
+
+/* A file with that text; its contents; whether they are that text. */
+void make_file(const char *path, const char *text);
+bool has_text(const char *path, const char *text);
+
+/* A pipe, which must be possible. */
+void make_pipe(int ends[2]);
+
+/* A child that runs fn(port), and is the only one that receives at that port;
+ * *port is a handle to call it by. (A port that is just inherited could be
+ * received at by both.) */
+pid_t spawn_server(void (*fn)(int port), int *port);
