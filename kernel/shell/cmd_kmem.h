@@ -8,7 +8,8 @@
  *     cmd_kmem_sheet.c   kmastat -T         cmd_kmem_pages.c   buddyinfo pages
  *     cmd_kmem_cache.c   cache hash         cmd_kmem_whatis.c  whatis map
  *     cmd_kmem_slabs.c   slabs colours      cmd_kmem_play.c    kmem
- *     cmd_kmem_stress.c  stress verify
+ *     cmd_kmem_frag.c    frag               cmd_kmem_stress.c  stress
+ *     cmd_verify.c       verify
  *
  * None of them allocates, but `kmem` and `stress`, which are about that.
  */

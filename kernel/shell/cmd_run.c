@@ -137,6 +137,7 @@ static int run(char **argv, bool privileged, bool background)
     const char *dir = strchr(argv[0], '/') == NULL ? "/bin/" : "";
     char path[SHELL_LINE_MAX + 8];
     int status = 0;
+    int error;
     pid_t pid;
 
     snprintf(path, sizeof(path), "%s%s", dir, argv[0]);
@@ -145,9 +146,10 @@ static int run(char **argv, bool privileged, bool background)
         return cannot_start(path, pid);
     if (privileged)
         privilege(pid);
-    if (!background)
-        return console_back(pid, exec_name(path), tty_foreground(pid, &status),
-                            status);
+    if (!background) {
+        error = tty_foreground(pid, &status);
+        return console_back(pid, exec_name(path), error, status);
+    }
     kprintf("%s: pid %d\n", exec_name(path), (int)pid);
     return 0;
 }

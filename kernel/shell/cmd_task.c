@@ -22,6 +22,7 @@
 #define BATCH       8 /* rows per look at the tasks */
 #define FRAMES_MAX  24
 #define MS_PER_TICK (1000 / TIMER_HZ)
+#define MS_TO_DIE   10
 
 /* ---- what commands share ------------------------------------------------ */
 
@@ -199,6 +200,8 @@ static int parse_signal(const char *word)
     return parse_u32(word, &number) && number <= SIG_MAX ? (int)number : -1;
 }
 
+/* Those who were killed end when they get the processor, which the shell leaves
+ * them here, so that its next prompt can say that they have. */
 static int send(const char *word, int signal)
 {
     bool group = word[0] == '-';
@@ -216,6 +219,8 @@ static int send(const char *word, int signal)
     if (error != 0)
         return shell_error("there is no %s %u; `ps` lists them",
                            group ? "group" : "task", number);
+    if (signal != 0)
+        sched_sleep_ms(MS_TO_DIE);
     return 0;
 }
 

@@ -1,0 +1,196 @@
+/*
+ * frag: total fragmentation as the paper's section 5.2 defines it, the part of
+ * the memory that the slabs take up which no client has asked for.
+ *
+ * Its three causes are told apart. Internal: a buffer is larger than the
+ * object in it, a slab than its buffers. External: buffers are free. Overhead:
+ * slab headers, hash tables and the allocator's own caches, all of which no
+ * client asked for. An object in use counts with the size that its cache was
+ * created for; of kmem_alloc's size classes, which forget what was asked for,
+ * with that of the class.
+ */
+#include "drivers/console.h"
+#include "drivers/debugcon.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/shell.h"
+
+#define KEY_MAX 32 /* characters of a label */
+
+/* All in bytes. */
+struct frag {
+    uint64_t frag_mem;
+    uint64_t frag_used; /* in allocated buffers */
+    uint64_t frag_free; /* in free ones */
+};
+
+static struct frag frag_of(const struct kmem_cache_stat *st)
+{
+    if (st->stat_kind == KMEM_KIND_INTERNAL)
+        return (struct frag){.frag_mem = st->stat_mem};
+    return (struct frag){
+        .frag_mem = st->stat_mem,
+        .frag_used = (uint64_t)st->stat_inuse * st->stat_size,
+        .frag_free =
+            (uint64_t)(st->stat_total - st->stat_inuse) * st->stat_chunk,
+    };
+}
+
+static uint64_t key_lost(const struct kmem_cache_stat *st)
+{
+    struct frag f = frag_of(st);
+
+    return f.frag_mem - f.frag_used;
+}
+
+static struct frag frag_total(void)
+{
+    struct kmem_cache_stat st;
+    struct frag sum = {0};
+
+    for (size_t n = 0; kmem_cache_stat_number(n, &st); n++) {
+        struct frag f = frag_of(&st);
+
+        sum.frag_mem += f.frag_mem;
+        sum.frag_used += f.frag_used;
+        sum.frag_free += f.frag_free;
+    }
+    return sum;
+}
+
+/* In hundredths of a per cent, rounded. */
+static unsigned frag_share(uint64_t part, uint64_t whole)
+{
+    return whole == 0 ? 0 : (unsigned)((part * 10000 + whole / 2) / whole);
+}
+
+static unsigned frag_percent(const struct frag *f)
+{
+    return frag_share(f->frag_mem - f->frag_used, f->frag_mem);
+}
+
+/* ---- output ------------------------------------------------------------- */
+
+/* `points` is how much of the total's per cent is due to this row. */
+static void print_row(const char *name, const struct frag *f, uint64_t all)
+{
+    uint64_t lost = f->frag_mem - f->frag_used;
+    unsigned points = frag_share(lost, all);
+    unsigned percent = frag_percent(f);
+
+    memcmd_print_name(name, MEMCMD_NAME);
+    kprintf(" %8llu %8llu %8llu %8llu %8llu %4u.%02u %4u.%02u\n",
+            (unsigned long long)f->frag_mem, (unsigned long long)f->frag_used,
+            (unsigned long long)f->frag_free,
+            (unsigned long long)(lost - f->frag_free), (unsigned long long)lost,
+            percent / 100, percent % 100, points / 100, points % 100);
+}
+
+static void json_row(const char *key, const char *name, const struct frag *f)
+{
+    unsigned percent = frag_percent(f);
+
+    kprintf("{\"%s\":", key);
+    shell_json_string(name);
+    kprintf(",\"mem\":%llu,\"used\":%llu,\"free\":%llu,\"lost\":%llu,"
+            "\"percent\":%u.%02u}\n",
+            (unsigned long long)f->frag_mem, (unsigned long long)f->frag_used,
+            (unsigned long long)f->frag_free,
+            (unsigned long long)(f->frag_mem - f->frag_used), percent / 100,
+            percent % 100);
+}
+
+static void print_rows(const struct frag *total, bool json)
+{
+    struct memcmd_order at = {0};
+    struct kmem_cache_stat st;
+
+    while (memcmd_next(&at, key_lost, &st)) {
+        struct frag f = frag_of(&st);
+
+        if (json)
+            json_row("cache", st.stat_name, &f);
+        else if (f.frag_mem > 0)
+            print_row(st.stat_name, &f, total->frag_mem);
+    }
+}
+
+static void print_table(const struct frag *total)
+{
+    kprintf("%-*s %8s %8s %8s %8s %8s %7s %7s\n", MEMCMD_NAME, "CACHE", "MEM",
+            "USED", "FREE", "OVERHEAD", "LOST", "LOST%", "POINTS");
+    print_rows(total, false);
+    print_row("TOTAL", total, total->frag_mem);
+    kprintf("the paper's own: boot 11 %%, spike 13 %%, find 14 %%, "
+            "kenbus 14 %%\n");
+}
+
+/* ---- the command -------------------------------------------------------- */
+
+/* Letters, digits, dots and dashes: it becomes part of a key. */
+static bool label_good(const char *label)
+{
+    size_t n = 0;
+
+    for (; label[n] != '\0'; n++)
+        if (!(label[n] >= 'a' && label[n] <= 'z') &&
+            !(label[n] >= '0' && label[n] <= '9') && label[n] != '.' &&
+            label[n] != '-')
+            return false;
+    return n > 0 && n <= KEY_MAX;
+}
+
+static int measure(const char *label, const struct frag *total)
+{
+    unsigned percent = frag_percent(total);
+
+    if (!label_good(label))
+        return shell_error("'%.32s' is no label; small letters, digits, . and "
+                           "- are, at most %d",
+                           label, KEY_MAX);
+    kprintf("frag.%s: %u.%02u %% of %llu KiB\n", label, percent / 100,
+            percent % 100, (unsigned long long)(total->frag_mem >> 10));
+    debugcon_event("{\"event\":\"bench\",\"key\":\"frag.%s\","
+                   "\"value\":%u.%02u}",
+                   label, percent / 100, percent % 100);
+    return 0;
+}
+
+static int cmd_frag(int argc, char **argv)
+{
+    struct frag total = frag_total();
+    uint32_t options;
+
+    if (!shell_options(&argc, argv, "bj", &options))
+        return 1;
+    if (options == SHELL_OPTION('b') && argc == 2)
+        return measure(argv[1], &total);
+    if ((options & SHELL_OPTION('b')) || argc != 1)
+        return shell_error("wants nothing, -j, or -b and a label: "
+                           "`frag -b spike`");
+    if (options) {
+        print_rows(&total, true);
+        json_row("key", "frag.total", &total);
+    } else {
+        print_table(&total);
+    }
+    return 0;
+}
+
+SHELL_COMMAND(
+    frag, "frag [-j | -b LABEL]", "slab memory that nobody asked for",
+    "Total fragmentation as the paper's section 5.2 defines it, by cache,\n"
+    "the one that loses most first, in bytes:\n"
+    "  MEM       its slabs and the pages of its hash table\n"
+    "  USED      objects in use, at the size that was asked for\n"
+    "  FREE      free buffers: external fragmentation\n"
+    "  OVERHEAD  rounding, rests of slabs, headers, hash tables; all of the\n"
+    "            allocator's own caches\n"
+    "  LOST%     of MEM\n"
+    "  POINTS    its part of the total's LOST%\n"
+    "Memory that kmem_alloc takes by the page is no slab's and not counted.\n"
+    "  -j        JSON lines\n"
+    "  -b LABEL  only the total, also as the figure frag.LABEL for `make\n"
+    "            bench`\n"
+    "Example: run spike; frag",
+    cmd_frag, NULL);

@@ -1,0 +1,221 @@
+/*
+ * verify: every invariant of the kernel, by name.
+ *
+ * First the memory: a row per cache, then what lies between them. Then what
+ * the memory is used for. Programs change under their own hands: of them only
+ * those are checked that wait, and not in the middle of a message that another
+ * one copies for them.
+ */
+#include "drivers/console.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/ramfs.h"
+#include "kernel/ipc/port.h"
+#include "kernel/lib/printf.h"
+#include "kernel/panic.h"
+#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/shell.h"
+#include "kernel/task/handle.h"
+#include "kernel/vm/space.h"
+#include "kernel/x86/paging.h"
+#include "mm/buddy.h"
+
+/* ---- caches ------------------------------------------------------------- */
+
+/* Returns 1 if the cache is broken. Prints bad rows, and good ones on wish. */
+static unsigned verify_row(struct kmem_cache *cp, bool json, bool good)
+{
+    struct kmem_cache_stat st;
+    const char *where = "";
+    const char *broken = kmem_cache_verify(cp, &where);
+
+    kmem_cache_stat(cp, &st);
+    if (json) {
+        kprintf("{\"cache\":");
+        shell_json_string(st.stat_name);
+        kprintf(",\"checked\":%zu,\"bad\":%u,\"kind\":", st.stat_total,
+                broken != NULL);
+        shell_json_string(broken ? broken : "");
+        kprintf(",\"first_bad\":");
+        shell_json_string(broken ? where : "");
+        kprintf("}\n");
+    } else if (broken || good) {
+        kprintf("%s", broken ? "!" : "");
+        memcmd_print_name(st.stat_name, MEMCMD_NAME - (broken != NULL));
+        kprintf(" %8zu %3u  %-16s %s\n", st.stat_total, broken != NULL,
+                broken ? where : "-", broken ? broken : "-");
+    }
+    return broken != NULL;
+}
+
+static unsigned verify_caches(bool json)
+{
+    struct memcmd_order at = {0};
+    struct kmem_cache_stat st;
+    struct kmem_cache *cp;
+    unsigned bad = 0;
+
+    while ((cp = memcmd_next(&at, memcmd_key_mem, &st)))
+        bad += verify_row(cp, json, st.stat_mem != 0);
+    return bad;
+}
+
+/* ---- what lies between caches ------------------------------------------- */
+
+static const char *check_buddy(const char **where)
+{
+    static char text[24];
+    const struct page *frame = NULL;
+    const char *wrong = buddy_verify(&frame);
+
+    snprintf(text, sizeof(text), "frame %ld",
+             frame ? (long)page_index(frame) : -1L);
+    *where = text;
+    return wrong;
+}
+
+static const char *check_paging(const char **where)
+{
+    *where = "the kernel's map";
+    return paging_verify();
+}
+
+/* ---- programs ----------------------------------------------------------- */
+
+/* Whether nobody changes what a program owns. sched_lock held. */
+static bool stands_still(const struct task *t)
+{
+    return t->task_space != NULL && t->task_state == TASK_BLOCKED &&
+           t->task_ipc.ipc_state != IPC_TRANSFER;
+}
+
+static const char *check_program(pid_t pid)
+{
+    const char *wrong = NULL;
+    const struct task *t;
+
+    spin_lock(&sched_lock);
+    t = task_find(pid);
+    if (t != NULL && stands_still(t)) {
+        wrong = space_verify(t->task_space);
+        if (wrong == NULL && t->task_handles != NULL)
+            wrong = handle_verify(t->task_handles);
+    }
+    spin_unlock(&sched_lock);
+    return wrong;
+}
+
+static const char *check_programs(const char **where)
+{
+    static char text[TASK_NAME_MAX + 16];
+    const char *wrong = NULL;
+    struct task_stat st;
+    pid_t last = -1;
+
+    while (wrong == NULL && task_stats(last, &st, 1) == 1) {
+        last = st.stat_pid;
+        wrong = check_program(last);
+        snprintf(text, sizeof(text), "%s(%d)", st.stat_name, (int)last);
+    }
+    *where = text;
+    return wrong;
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+#define TRIES  4
+#define TRY_MS 20
+
+/* `heap` first: it finds what the rows of the caches have shown, too. */
+static const struct check {
+    const char *check_name;
+    const char *(*check_run)(const char **where);
+    bool check_again; /* programs may be in the midst of a change */
+} checks[] = {
+    {"heap", kmem_verify, false},    {"buddy", check_buddy, false},
+    {"paging", check_paging, false}, {"tasks", task_verify, false},
+    {"ports", ipc_verify, false},    {"programs", check_programs, false},
+    {"pipes", pipe_verify, false},   {"inodes", inode_verify, false},
+    {"files", ramfs_verify, true},
+};
+
+#define CHECKS ARRAY_SIZE(checks)
+
+/* What a program was interrupted in is done when it has run again. */
+static const char *run_check(const struct check *c, const char **where)
+{
+    const char *wrong = c->check_run(where);
+
+    for (int i = 1; wrong && c->check_again && i < TRIES; i++) {
+        if (panic_happened())
+            break;
+        sched_sleep_ms(TRY_MS);
+        wrong = c->check_run(where);
+    }
+    return wrong;
+}
+
+/* Everything that is not inside one cache. 0, or 1 after a line for each thing
+ * that is broken. */
+static int verify_rest(unsigned bad_caches, bool json)
+{
+    const char *wrong[CHECKS];
+    const char *where[CHECKS];
+    unsigned bad = bad_caches;
+
+    for (size_t i = 0; i < CHECKS; i++) {
+        wrong[i] = run_check(&checks[i], &where[i]);
+        bad += wrong[i] != NULL && (i > 0 || bad_caches == 0);
+    }
+    if (json) {
+        kprintf("{\"bad\":%u", bad);
+        for (size_t i = 0; i < CHECKS; i++) {
+            kprintf(",\"%s\":", checks[i].check_name);
+            shell_json_string(wrong[i] ? wrong[i] : "");
+        }
+        kprintf("}\n");
+    }
+    for (size_t i = 0; i < CHECKS; i++)
+        if (wrong[i])
+            shell_error("%s: %s: %s", checks[i].check_name, where[i], wrong[i]);
+    if (bad == 0 && !json)
+        kprintf("caches, supplier, %zu page frames, page tables, tasks, "
+                "programs, ports,\npipes, inodes and files: "
+                "every invariant holds\n",
+                page_count);
+    return bad != 0;
+}
+
+static int cmd_verify(int argc, char **argv)
+{
+    struct kmem_cache *cp = NULL;
+    uint32_t options;
+    bool json;
+
+    if (!shell_options(&argc, argv, "j", &options))
+        return 1;
+    if (argc > 2)
+        return shell_error("wants one cache at most; `verify` checks all");
+    if (argc == 2 && !(cp = memcmd_cache(argv[1])))
+        return 1;
+    json = options & SHELL_OPTION('j');
+    if (!json)
+        kprintf("%-*s %8s %3s  %-16s %s\n", MEMCMD_NAME, "CACHE", "CHECKED",
+                "BAD", "FIRST-BAD", "KIND");
+    if (!cp)
+        return verify_rest(verify_caches(json), json);
+    if (verify_row(cp, json, true))
+        return shell_error("'%s' breaks an invariant; see above", argv[1]);
+    return 0;
+}
+
+SHELL_COMMAND(
+    verify, "verify [-j] [NAME]", "check every invariant of the kernel",
+    "Walks each cache's slabs, freelists and hash chains, the page\n"
+    "owners and the buddy allocator's lists. CHECKED counts objects.\n"
+    "Then run queues, ports and pipes, inodes and files, and address\n"
+    "space and handles of each program that waits.\n"
+    "A broken invariant is named, with the place where it was seen;\n"
+    "of each cache, and of each kind of thing, the first one only.\n"
+    "  -j  JSON lines\n"
+    "Example: verify kmem_alloc_64",
+    cmd_verify, shell_complete_cache);
