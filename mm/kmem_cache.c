@@ -138,6 +138,28 @@ static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
     return buf;
 }
 
+/* Other than large objects as usual: a failure to come (mm/kmem_fail.h), or a
+ * cache that is gone. Lock held. */
+static __attribute__((noinline)) void *alloc_debug(struct kmem_cache *cp,
+                                                   int flags)
+{
+    struct kmem_slab *sp = cp->cache_freelist;
+    struct kmem_bufctl *bcp = sp->slab_head;
+
+    if ((cp->cache_flags & KMF_FAIL) && kmem_fail_alloc(flags)) {
+        cp->cache_fails++;
+        mm_unlock(&cp->cache_lock);
+        return NULL;
+    }
+    if (bcp == NULL)
+        return alloc_grow(cp, flags);
+    kmem_slab_take(cp, sp, bcp);
+    if (cp->cache_flags & KMF_HASH)
+        hash_enter(cp, bcp);
+    mm_unlock(&cp->cache_lock);
+    return kmem_bufctl_buf(cp, bcp);
+}
+
 /* Large objects, and the debugging modes. Lock held. */
 static __attribute__((noinline)) void *alloc_flagged(struct kmem_cache *cp,
                                                      int flags)
@@ -145,18 +167,14 @@ static __attribute__((noinline)) void *alloc_flagged(struct kmem_cache *cp,
     struct kmem_slab *sp = cp->cache_freelist;
     struct kmem_bufctl *bcp = sp->slab_head;
 
-    if (unlikely(cp->cache_flags & KMF_FAIL) && kmem_fail_alloc(flags)) {
-        cp->cache_fails++;
-        mm_unlock(&cp->cache_lock);
-        return NULL;
-    }
+    if (unlikely((cp->cache_flags & KMF_SLOW) != KMF_HASH))
+        return alloc_debug(cp, flags);
     if (unlikely(bcp == NULL))
         return alloc_grow(cp, flags);
     kmem_slab_take(cp, sp, bcp);
-    if (likely(cp->cache_flags & KMF_HASH))
-        hash_enter(cp, bcp);
+    hash_enter(cp, bcp);
     mm_unlock(&cp->cache_lock);
-    return kmem_bufctl_buf(cp, bcp);
+    return bcp->bufctl_addr;
 }
 
 /* The hash table does not know the address: section 6.2. Lock held. (noipa: GCC
@@ -171,15 +189,23 @@ static __attribute__((noipa, cold)) void bad_free(struct kmem_cache *cp,
              cp->cache_name);
 }
 
+static __attribute__((noinline)) void free_small(struct kmem_cache *cp,
+                                                 void *buf)
+{
+    struct kmem_bufctl *bcp =
+        (struct kmem_bufctl *)((char *)buf + cp->cache_bufctl);
+
+    kmem_slab_give(cp, kmem_slab_of(buf), bcp, false);
+}
+
 static __attribute__((noinline)) void free_flagged(struct kmem_cache *cp,
                                                    void *buf)
 {
     struct kmem_bufctl **link = kmem_hash_bucket(cp, buf);
     struct kmem_bufctl *bcp;
 
-    if (unlikely((cp->cache_flags & (KMF_HASH | KMF_DESTROYED)) == 0)) {
-        bcp = (struct kmem_bufctl *)((char *)buf + cp->cache_bufctl);
-        kmem_slab_give(cp, kmem_slab_of(buf), bcp, false);
+    if (unlikely((cp->cache_flags & KMF_SLOW) == KMF_FAIL)) {
+        free_small(cp, buf);
         return;
     }
     for (; (bcp = *link) != NULL; link = &bcp->bufctl_next) {

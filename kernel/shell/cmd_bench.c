@@ -1,5 +1,5 @@
 /*
- * `bench`: what the allocator costs, in instructions.
+ * `bench`: what the allocator costs, and what programs pay, in instructions.
  *
  * Under `make run ICOUNT=1` and `make bench` the time-stamp counter advances
  * by exactly one per guest instruction, so a difference of two readings is a
@@ -16,6 +16,8 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/main.h"
+#include "kernel/fs/file.h"
+#include "kernel/shell/cmd_task.h"
 #include "kernel/shell/shell.h"
 #include "kernel/x86/cpu.h"
 #include "mm/buddy.h"
@@ -477,6 +479,22 @@ static int bench_flat(void)
     return 0;
 }
 
+/* What programs pay is measured by a program; only the switch that takes the
+ * cache of pipes out of use is out of its reach. */
+static int bench_programs(void)
+{
+    char name[] = "bench";
+    char key[] = "pipe.create_close.uncached";
+    char *all[] = {name, NULL};
+    char *uncached[] = {name, key, NULL};
+    int result = taskcmd_run(all);
+
+    pipe_caching = false;
+    result |= taskcmd_run(uncached);
+    pipe_caching = true;
+    return result;
+}
+
 static int bench_boot(void)
 {
     report("boot.instructions", boot_instructions(), 1);
@@ -496,6 +514,7 @@ static const struct {
     {"buddy", "pages from buddy and back", bench_buddy},
     {"util", "payload, per cent of memory", bench_util},
     {"flat", "cost stays flat", bench_flat},
+    {"programs", "system calls and processes", bench_programs},
     {"boot", "kernel entry to prompt", bench_boot},
 };
 
@@ -517,7 +536,7 @@ static int cmd_bench(int argc, char **argv)
     }
     if (!found)
         return shell_error("no group %s; groups are kmem_cache kmem object "
-                           "buddy util flat boot",
+                           "buddy util flat programs boot",
                            argv[1]);
     debugcon_event("{\"event\":\"bench-end\"}");
     return result;
@@ -529,7 +548,7 @@ static void complete_groups(void (*add)(const char *word, void *arg), void *arg)
         add(groups[i].name, arg);
 }
 
-SHELL_COMMAND(bench, "bench [GROUP]", "what the allocator costs",
+SHELL_COMMAND(bench, "bench [GROUP]", "what the allocator and programs cost",
               "Counts time-stamp counter ticks per operation, argument loads\n"
               "to return. Under `make run ICOUNT=1` a tick is exactly one\n"
               "instruction; on other machines ticks are cycles and vary.\n"

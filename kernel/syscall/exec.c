@@ -4,7 +4,7 @@
  * The new program's stack, from the top, as the System V ABI for the i386
  * (figure 3-31) draws it:
  *
- *     0xBFFFF000  strings of the environment and the arguments
+ *     0x00500000  strings of the environment and the arguments
  *                 NULL
  *                 pointers to the environment
  *                 NULL

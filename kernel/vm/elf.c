@@ -50,7 +50,7 @@ static bool header_good(const struct elf_header *h)
 
 static bool segment_good(const struct elf_segment *g)
 {
-    return g->vaddr >= USER_BASE && g->vaddr < LOAD_LIMIT &&
+    return g->vaddr >= SPACE_IMAGE_BASE && g->vaddr < LOAD_LIMIT &&
            g->memsz <= LOAD_LIMIT - g->vaddr && g->filesz <= g->memsz &&
            g->offset <= INT32_MAX && g->filesz <= INT32_MAX;
 }

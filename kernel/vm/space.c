@@ -293,14 +293,15 @@ struct space *space_copy(struct space *from)
 
 /* ---- bringing pages in -------------------------------------------------- */
 
-/* The stack's region reaches down to where the stack was touched. */
+/* The stack's region, the first, reaches down to where the stack was
+ * touched. */
 static struct region *grow_stack(struct space *s, uaddr_t addr)
 {
     struct region *r =
-        list_entry(s->space_regions.prev, struct region, region_link);
+        list_entry(s->space_regions.next, struct region, region_link);
 
     if (list_empty(&s->space_regions) || r->region_kind != REGION_STACK ||
-        addr < SPACE_STACK_TOP - SPACE_STACK_MAX || addr >= r->region_end)
+        addr < SPACE_STACK_TOP - SPACE_STACK_MAX || addr >= r->region_start)
         return NULL;
     r->region_start = addr & ~PAGE_MASK;
     return r;
@@ -438,13 +439,11 @@ static uaddr_t find_gap(const struct space *s, size_t length)
 
         if (r->region_end <= at)
             continue;
-        if (r->region_kind == REGION_STACK ||
-            (r->region_start >= at && r->region_start - at >= length))
+        if (r->region_start >= at && r->region_start - at >= length)
             break;
         at = r->region_end;
     }
-    return SPACE_STACK_TOP - SPACE_STACK_MAX - PAGE_SIZE - at >= length ? at
-                                                                        : 0;
+    return USER_TOP - at >= length ? at : 0;
 }
 
 int32_t space_mmap(struct space *s, size_t length, int prot)

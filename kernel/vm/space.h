@@ -1,10 +1,13 @@
 /*
  * Address spaces: page directory, regions, and the faults that fill them.
  *
- *     0x00400000  text, data, bss, heap (grows up by sbrk)
+ *     0x00400000  stack (grows down from 0x00500000, a page per fault)
+ *     0x00500000  text, data, bss, heap (grows up by sbrk)
  *     0x40000000  mmap
- *     …           stack (grows down from SPACE_STACK_TOP, a page per fault)
  *     0xC0000000  the kernel, the same tables in every space
+ *
+ * The stack lies below the program so that a small one needs one page table; a
+ * stack that grows too far runs into what is never mapped.
  *
  * A space is changed by the task that runs in it, or by whoever holds that
  * task blocked, so it needs no lock. Frames may be in several spaces at once
@@ -15,9 +18,10 @@
 #include "kernel/vm/user.h"
 #include "mm/page.h"
 
-#define SPACE_STACK_TOP 0xBFFFF000u
-#define SPACE_STACK_MAX MIB(1)
-#define SPACE_MMAP_BASE 0x40000000u
+#define SPACE_STACK_MAX  MIB(1)
+#define SPACE_STACK_TOP  (USER_BASE + SPACE_STACK_MAX)
+#define SPACE_IMAGE_BASE SPACE_STACK_TOP
+#define SPACE_MMAP_BASE  0x40000000u
 
 enum region_kind {
     REGION_IMAGE, /* from an executable */

@@ -17,7 +17,7 @@ PROGRAMS = ("ls cat echo grep wc head sort mkdir rm mv ln ps kill sleep find "
 
 PT_LOAD = 1
 PF_X, PF_W, PF_R = 1, 2, 4
-USER_BASE, HEAP_END = 0x400000, 0x40000000
+USER_BASE, HEAP_END = 0x500000, 0x40000000
 
 
 @pytest.fixture(scope="module")

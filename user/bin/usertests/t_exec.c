@@ -196,7 +196,7 @@ static void exec_bad_headers(void)
         {52 + 4, 4, 0xfffff000},
         {52 + 8, 4, 0},           /* to address 0 */
         {52 + 8, 4, 0xc0000000},  /* over the kernel */
-        {52 + 8, 4, 0xbffff000},  /* over the stack */
+        {52 + 8, 4, 0x004ff000},  /* over the stack */
         {52 + 16, 4, 0xffffffff}, /* more bytes than memory */
         {52 + 20, 4, 0xffffffff}, /* more memory than there is */
         {52 + 20, 4, 0x40000000},
