@@ -275,10 +275,15 @@ static void all_get_nine(void)
 
 KTEST(inode, tasks_that_ask_at_the_same_moment_get_one)
 {
+    struct inode_totals before, after;
+
     test_fs_begin();
     test_fs_log.sleep_ms = 20;
+    inode_totals(&before);
     all_get_nine();
+    inode_totals(&after);
     KT_EQ(test_fs_log.reads, 1);
+    KT_EQ(after.total_hits - before.total_hits, 3); /* asked once, waited */
     for (unsigned i = 0; i < ARRAY_SIZE(got); i++) {
         KT_EQ(result[i], 0);
         KT_TRUE(got[i] == got[0]);
