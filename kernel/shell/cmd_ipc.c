@@ -22,8 +22,8 @@ static int cmd_ports(int argc, char **argv)
         kprintf("%6u %5u %7u %7u %6u %7u %08x %8x", st.stat_number,
                 st.stat_refs, st.stat_holders, st.stat_calls, st.stat_queued,
                 st.stat_waiting, st.stat_bits, st.stat_irqs);
-        kprintf("  %s%s\n", st.stat_holders == 0 ? "dead" : "",
-                st.stat_names ? "the name server's" : "");
+        kprintf("%s%s\n", st.stat_holders == 0 ? "  dead" : "",
+                st.stat_names ? "  the name server's" : "");
     }
     if (last == 0)
         kprintf("(there are no ports)\n");

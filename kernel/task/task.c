@@ -126,12 +126,23 @@ static void enter(struct task *t, struct task *parent)
         list_insert_before(&parent->task_children, &t->task_sibling);
 }
 
+/* A group that was killed while one of it made another: that one was meant
+ * too, although it could not be found yet. sched_lock held. */
+static void share_kill(struct task *t, const struct task *parent)
+{
+    if (parent->task_signal == 0 || t->task_group != parent->task_group)
+        return;
+    t->task_signal = parent->task_signal;
+    t->task_attention |= ATTENTION_KILLED;
+}
+
 pid_t task_start(struct task *t)
 {
     pid_t pid;
 
     spin_lock(&sched_lock);
     enter(t, task_self());
+    share_kill(t, task_self());
     pid = t->task_pid;
     sched_wake(t, 0);
     spin_unlock(&sched_lock);

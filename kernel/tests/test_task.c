@@ -370,3 +370,37 @@ KTEST(kmem_sleep, S3_waits_until_pages_come_back)
     kmem_cache_free(hungry, fed);
     KT_EQ(kmem_cache_destroy(hungry), 0);
 }
+
+/* ---- killed while another one is being made ----------------------------- */
+
+static void end_at_once(void *arg)
+{
+    (void)arg;
+    sched_begin();
+    task_exit(0);
+}
+
+/* What becomes of a new task of `group`, made by a task that is killed. */
+static uint8_t signal_of_new(pid_t group)
+{
+    struct task *t = task_prepare("new", end_at_once, NULL, PRIORITY_USER);
+    struct task *self = task_self();
+    uint8_t signal;
+
+    if (t == NULL)
+        return 0;
+    t->task_group = group;
+    self->task_signal = SIGINT;
+    task_start(t);
+    self->task_signal = 0;
+    signal = t->task_signal;
+    KT_EQ(t->task_attention, signal == 0 ? 0 : ATTENTION_KILLED);
+    join(1);
+    return signal;
+}
+
+KTEST(task, one_made_while_its_group_is_killed_is_killed_too)
+{
+    KT_EQ(signal_of_new(task_self()->task_group), SIGINT);
+    KT_EQ(signal_of_new(0), 0);
+}

@@ -26,8 +26,13 @@ def tasks(machine):
 
 
 def programs(machine):
-    """{name: task} of the tasks in ring 3."""
-    return {t["name"]: t for t in tasks(machine).values() if t["user"]}
+    """{name: task} of the tasks in ring 3; of several the oldest, since one
+    that has just forked has its parent's name."""
+    found = {}
+    for task in tasks(machine).values():
+        if task["user"]:
+            found.setdefault(task["name"], task)
+    return found
 
 
 def in_use(machine):
