@@ -1,0 +1,22 @@
+/*
+ * syscallfuzz: what its files share.
+ *
+ *     main.c    batches in child processes, and what becomes of them
+ *     args.c    random system calls: numbers and arguments from a seed
+ */
+#pragma once
+
+#include "user/lib/unistd.h"
+
+#define REPORT_HANDLE (HANDLES_MAX - 1) /* no call is given this number */
+
+struct fuzz_call {
+    uint32_t call_number;
+    uint32_t call_registers[6]; /* EBX ECX EDX ESI EDI EBP */
+};
+
+/* Starts the sequence of a batch, and makes what its pointers point to. */
+void args_begin(uint32_t seed);
+
+/* The next call of the sequence. */
+void args_next(struct fuzz_call *call);

@@ -1,0 +1,167 @@
+/*
+ * syscallfuzz: random system calls with random arguments.
+ *
+ *     syscallfuzz [-s SEED] [-n CALLS] [-v]
+ *
+ * Calls are made in batches, each by a child in an empty directory and a
+ * process group of its own, without the console; so a batch may end itself,
+ * run another program, fault, or wait for something that never comes, which
+ * the parent ends after a while. A child reports each call by one byte in a
+ * pipe. A batch depends on the seed and its own number alone, but for what the
+ * kernel answers.
+ */
+#include "user/bin/syscallfuzz/fuzz.h"
+#include "user/lib/err.h"
+#include "user/lib/number.h"
+#include "user/lib/stdio.h"
+#include "user/lib/tree.h"
+
+#define BATCH    1000u /* calls; their bytes fit into the pipe */
+#define LIMIT_MS 100u
+#define STEP_MS  10u
+
+static char scratch[PATH_MAX];
+static bool verbose;
+
+struct totals {
+    uint32_t total_calls;
+    uint32_t total_batches;
+    uint32_t total_killed; /* by the kernel, for a fault or by themselves */
+    uint32_t total_stuck;  /* ended by the parent */
+};
+
+/* ---- the child ---------------------------------------------------------- */
+
+/* Leaves nothing open but two devices, and the report under a number that is
+ * not used. */
+static void isolate(int report)
+{
+    setpgid(0, 0);
+    if (dup2(report, REPORT_HANDLE) < 0)
+        _exit(1);
+    for (int h = 0; h < REPORT_HANDLE; h++)
+        close(h);
+    if (open("/dev/null", O_RDWR) != 0 || open("/dev/zero", O_RDWR) != 1 ||
+        chdir(scratch) < 0)
+        _exit(1);
+}
+
+static void run_batch(uint32_t seed, uint32_t calls, int report)
+    __attribute__((noreturn));
+static void run_batch(uint32_t seed, uint32_t calls, int report)
+{
+    struct fuzz_call call;
+    pid_t self = getpid();
+
+    isolate(report);
+    args_begin(seed);
+    while (calls-- > 0) {
+        args_next(&call);
+        if (write(REPORT_HANDLE, "", 1) != 1)
+            _exit(1);
+        syscall_raw(call.call_number, call.call_registers);
+        if (getpid() != self) /* of a fork */
+            _exit(0);
+    }
+    _exit(0);
+}
+
+/* ---- the parent --------------------------------------------------------- */
+
+/* Waits for a batch; true: it ended without being told to. */
+static bool wait_for(pid_t pid, int *status)
+{
+    for (uint32_t ms = 0; ms < LIMIT_MS; ms += STEP_MS) {
+        for (int i = 0; i < 20; i++) {
+            if (waitpid(pid, status, WNOHANG) == pid)
+                return true;
+            yield();
+        }
+        sleep_ms(STEP_MS);
+    }
+    return false;
+}
+
+/* The bytes that a batch has reported by. */
+static uint32_t count_calls(int report)
+{
+    char buf[256];
+    uint32_t calls = 0;
+    ssize_t n;
+
+    while ((n = read(report, buf, sizeof(buf))) > 0)
+        calls += (uint32_t)n;
+    return calls;
+}
+
+static void batch(uint32_t seed, uint32_t calls, struct totals *t)
+{
+    int ends[2];
+    int status = 0;
+    pid_t pid;
+
+    if (mkdir(scratch) < 0)
+        err(1, "%s", scratch);
+    if (pipe(ends) < 0)
+        err(1, "pipe");
+    pid = fork();
+    if (pid < 0)
+        err(1, "fork");
+    if (pid == 0)
+        run_batch(seed, calls, ends[1]);
+    setpgid(pid, pid);
+    close(ends[1]);
+    if (!wait_for(pid, &status)) {
+        t->total_stuck++;
+        kill(-pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+    } else {
+        t->total_killed += !WIFEXITED(status);
+        kill(-pid, SIGKILL);
+    }
+    calls = count_calls(ends[0]);
+    close(ends[0]);
+    if (calls == 0)
+        errx(1, "a batch could not begin: status 0x%04x", (unsigned)status);
+    if (!remove_tree(scratch))
+        errx(1, "%s cannot be removed", scratch);
+    t->total_calls += calls;
+    t->total_batches++;
+    if (verbose)
+        printf("batch %u, seed %u: %u calls, status 0x%04x\n",
+               (unsigned)t->total_batches, (unsigned)seed, (unsigned)calls,
+               (unsigned)status);
+}
+
+int main(int argc, char **argv)
+{
+    uint32_t seed = uptime_ms() + 1;
+    uint32_t calls = 10000;
+    struct totals t = {0};
+    int option;
+
+    while ((option = getopt(argc, argv, "s:n:v")) != -1) {
+        if (option == 's')
+            seed = number_between(optarg, 0, UINT32_MAX);
+        else if (option == 'n')
+            calls = number_between(optarg, 1, UINT32_MAX);
+        else if (option == 'v')
+            verbose = true;
+        else
+            usage("[-s SEED] [-n CALLS] [-v]");
+    }
+    mkdir("/tmp");
+    snprintf(scratch, sizeof(scratch), "/tmp/fuzz.%d", (int)getpid());
+    printf("syscallfuzz: seed %u\n", (unsigned)seed);
+    fflush(stdout);
+    while (t.total_calls < calls)
+        batch(seed * 1000003u + t.total_batches + 1,
+              MIN(BATCH, calls - t.total_calls), &t);
+    while (wait(NULL) > 0)
+        continue;
+    printf("syscallfuzz: seed %u, %u calls in %u batches; %u of these were "
+           "killed, %u stuck\n",
+           (unsigned)seed, (unsigned)t.total_calls, (unsigned)t.total_batches,
+           (unsigned)t.total_killed, (unsigned)t.total_stuck);
+    return 0;
+}
