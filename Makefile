@@ -324,7 +324,7 @@ PYTEST    := SLATE_BUILD=$(BUILD) $(VENV) -m pytest -c tools/tests/pytest.ini \
 $(VENV):
 	@echo 'make: $(VENV) not found: run tools/setup' >&2; exit 1
 
-.PHONY: test test-host test-kernel test-system bench coverage mutants
+.PHONY: test test-host test-kernel test-system failures bench coverage mutants
 test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests, as below
 	@$(PYTEST) tools/tests
 
@@ -337,6 +337,9 @@ test-kernel: $(KERNEL) $(INITRD) | $(VENV) ## the kernel's own suites, in QEMU
 test-system: $(KERNEL) $(ISO) | $(VENV) ## the image: serial, PS/2, VGA, GDB
 	@$(PYTEST) tools/tests --ignore=tools/tests/test_host.py \
 	    --ignore=tools/tests/test_kernel.py
+
+failures: $(KERNEL) $(INITRD) | $(VENV) ## the n-th allocation fails, for all n
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_failures.py
 
 # A heap of more than 1 MiB at rest takes so many files.
 BENCH_FILES := 7600

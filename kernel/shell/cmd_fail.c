@@ -17,6 +17,28 @@ static void say(const char *line)
     kprintf("  leak: %s\n", line);
 }
 
+/* The highest pid so far; programs above it are the command's own. */
+static pid_t last_pid(void)
+{
+    struct task_stat st;
+    pid_t last = 0;
+
+    while (task_stats(last, &st, 1) == 1)
+        last = st.stat_pid;
+    return last;
+}
+
+/* Ends what a program has left running, its parent having failed. */
+static void end_programs(pid_t after)
+{
+    struct task_stat st;
+
+    while (task_stats(after, &st, 1) == 1) {
+        task_kill(st.stat_pid, SIGKILL);
+        sched_sleep_ms(10);
+    }
+}
+
 /* Whether everything is as it was before the failure. */
 static bool unharmed(void)
 {
@@ -37,11 +59,14 @@ static int try_all(enum kmem_fail_kind kind, const char *name, char **argv)
     bool fired;
 
     do {
+        pid_t before = last_pid();
+
         leak_note();
         kmem_fail_set(kind, ++n);
         taskcmd_run(argv);
         fired = kmem_fail_fired();
         kmem_fail_set(KMEM_FAIL_NONE, 0);
+        end_programs(before);
         if (!unharmed()) {
             kprintf("  … after %s request %u failed\n", name, (unsigned)n);
             bad++;
@@ -84,16 +109,17 @@ static int cmd_fail(int argc, char **argv)
     return try_all(kind, argv[1], argv + 2);
 }
 
-SHELL_COMMAND(fail, "fail slab|page N, fail slab|page PROGRAM ARGS, fail off",
-              "make an allocation fail",
-              "With a number: the N-th request for an object (slab) or a page\n"
-              "from now on fails, once. Requests that may wait (KM_SLEEP) do\n"
-              "not count; those for pages are tried again.\n"
-              "With a program: runs it with the first request failing, then\n"
-              "with the second, and so on until it gets through untouched.\n"
-              "After each run the heap is verified and nothing may be left\n"
-              "behind.\n"
-              "`fail off` ends it and says whether it has happened.\n"
-              "\n"
-              "    slate> fail slab ls /\n",
-              cmd_fail, NULL);
+SHELL_COMMAND(
+    fail, "fail slab|page N, fail slab|page PROGRAM ARGS, fail off",
+    "make an allocation fail",
+    "With a number: the N-th request for an object (slab) or a page\n"
+    "from now on fails, once. Requests that may wait (KM_SLEEP) do\n"
+    "not count; those for pages are tried again.\n"
+    "With a program: runs it with the first request failing, then\n"
+    "with the second, and so on until it gets through untouched.\n"
+    "After each run what is still running is ended; then the heap is\n"
+    "verified, and nothing may be left behind.\n"
+    "`fail off` ends it and says whether it has happened.\n"
+    "\n"
+    "    slate> fail slab ls /\n",
+    cmd_fail, NULL);

@@ -30,9 +30,8 @@ enum kind {
     GROUP,
     TAG,
     MESSAGE, /* a struct ipc_buffer */
-    PROGRAM,
-    VECTOR, /* argv */
-    KINDS,
+    VECTOR,  /* argv */
+    PROGRAM, /* one of all others', so never by chance */
 };
 
 /* What the registers of a call should be. */
@@ -250,7 +249,7 @@ static uint32_t value(enum kind kind)
     case VECTOR:
         return vector();
     default:
-        return value((enum kind)(1 + below(KINDS - 1)));
+        return value((enum kind)(1 + below(PROGRAM - 1)));
     }
 }
 
