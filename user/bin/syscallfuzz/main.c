@@ -14,6 +14,7 @@
 #include "user/lib/err.h"
 #include "user/lib/number.h"
 #include "user/lib/stdio.h"
+#include "user/lib/string.h"
 #include "user/lib/tree.h"
 
 #define BATCH    1000u /* calls; their bytes fit into the pipe */
@@ -44,6 +45,7 @@ static void isolate(int report)
     if (open("/dev/null", O_RDWR) != 0 || open("/dev/zero", O_RDWR) != 1 ||
         chdir(scratch) < 0)
         _exit(1);
+    memset(scratch, 0, sizeof(scratch)); /* cut short it would lead outside */
 }
 
 static void run_batch(uint32_t seed, uint32_t calls, int report)
