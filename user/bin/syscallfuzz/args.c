@@ -91,7 +91,7 @@ static const char *const paths[] = {
     "a/",
     "./a",
     "a//b",
-    "...",
+    "..a", /* a path may begin in the middle: none ends in ".." */
     "/proc",
     "/proc/",
     "/proc/tasks",

@@ -45,7 +45,7 @@ static void isolate(int report)
     if (open("/dev/null", O_RDWR) != 0 || open("/dev/zero", O_RDWR) != 1 ||
         chdir(scratch) < 0)
         _exit(1);
-    memset(scratch, 0, sizeof(scratch)); /* cut short it would lead outside */
+    memset(scratch, 0, sizeof(scratch)); /* no path that leads outside */
 }
 
 static void run_batch(uint32_t seed, uint32_t calls, int report)
