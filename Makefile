@@ -324,7 +324,8 @@ PYTEST    := SLATE_BUILD=$(BUILD) $(VENV) -m pytest -c tools/tests/pytest.ini \
 $(VENV):
 	@echo 'make: $(VENV) not found: run tools/setup' >&2; exit 1
 
-.PHONY: test test-host test-kernel test-system failures bench coverage mutants
+.PHONY: test test-host test-kernel test-system failures fuzz bench
+.PHONY: coverage mutants
 test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests, as below
 	@$(PYTEST) tools/tests
 
@@ -351,6 +352,10 @@ bench: $(KERNEL) $(BUILD)/initrd-bench.tar ## instructions per operation
 	@$(PYTHON) tools/bench.py $(KERNEL) $(BUILD)/initrd-bench.tar \
 	    $(BUILD)/bench.json \
 	    $(if $(call on,DOC),--doc docs/performance.md)
+
+fuzz: $(KERNEL) $(INITRD)         ## a million random system calls, 10 seeds
+	@$(PYTHON) tools/fuzz.py $(KERNEL) --seeds $(or $(SEEDS),10) \
+	    --calls $(or $(CALLS),100000)
 
 coverage: $(BUILD)/coverage/mmtest ## branch coverage of mm/ by the host tests
 	@$(PYTHON) tools/coverage.py $(BUILD)/coverage $(BUILD)/coverage.json

@@ -7,7 +7,7 @@
     functions   lengths: median <= 13 lines, 90th percentile <= 35, none over
                 60 but tables and dispatch (a switch that is most of it)
     size        the allocator's core <= 1,800 lines of code; ring 0 without
-                its shell <= 10,000, the shell <= 6,000
+                its shell <= 15,500, the shell <= 6,000
     cppcheck    no warning
 
 Prints the figures, then every finding as FILE:LINE: text. Exit status 1 if
@@ -29,7 +29,7 @@ LONGEST = 60
 MEDIAN = 13
 PERCENTILE_90 = 35
 CORE = 1800
-RING0 = 10000
+RING0 = 15500
 SHELL = 6000
 
 # From a folder to the folders that its files may include, besides its own.
@@ -55,9 +55,9 @@ FLOORS = {
     "user": ("user/lib", "kernel/abi", "kernel/lib"),
 }
 # Files of mm/ that look at the allocator but are no part of it.
-OBSERVERS = ("mm/kmem_debug", "mm/kmem_log", "mm/kmem_leak", "mm/kmem_report",
-             "mm/kmem_fail", "mm/kmem_stat", "mm/kmem_verify", "mm/buddy_verify",
-             "mm/page_stat")
+OBSERVERS = ("mm/kmem_debug", "mm/kmem_fail", "mm/kmem_leak", "mm/kmem_log",
+             "mm/kmem_report", "mm/kmem_stat", "mm/kmem_verify",
+             "mm/buddy_verify", "mm/page_stat")
 
 findings = []
 

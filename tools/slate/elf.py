@@ -42,6 +42,16 @@ class Elf32:
         return struct.unpack_from(f"<{count}I", self.data,
                                   self._offset(address))
 
+    def table(self, address, width):
+        """Rows of `width` words from `address` on, up to one that begins with
+        0."""
+        while True:
+            row = self.words(address, width)
+            if row[0] == 0:
+                return
+            yield row
+            address += 4 * width
+
     def string(self, address):
         """The NUL-terminated string at `address`."""
         return self._text(self._offset(address))
@@ -56,3 +66,13 @@ def kernel_cases(path):
     words = elf.words(start, (end - start) // 4) if end > start else ()
     return [f"{elf.string(words[i])}.{elf.string(words[i + 1])}"
             for i in range(0, len(words), 3)]
+
+
+def user_cases(path):
+    """FAMILY.CASE of every case of the program usertests: the tables that its
+    `families` lists (user/bin/usertests/test.h), each ended by a NULL."""
+    elf = Elf32(path)
+    cases = []
+    for family in elf.table(elf.symbols["families"], 2):
+        cases += [elf.string(case[0]) for case in elf.table(family[1], 3)]
+    return cases

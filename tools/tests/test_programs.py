@@ -7,8 +7,9 @@ import tarfile
 
 import pytest
 
-from conftest import BUILD, product
-from slate import elf, qemu
+import fuzz
+from conftest import product
+from slate import qemu
 
 LOST = r"has lost the console[^\n]*\n"
 BACKSLASH = "\x1c"
@@ -364,3 +365,10 @@ def test_spike_in_16_mebibytes_leaves_nothing(boot):
     machine.command("reap -a")
     assert slab_bytes(machine) == held
     assert CLEAN in machine.command("verify")
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_random_system_calls_leave_nothing(kernel, seed):
+    """A small measure of what `make fuzz` does."""
+    wrong, _, run = fuzz.fuzz(kernel, seed, 10_000)
+    assert not wrong, f"{wrong}\n{run.explain()}"
