@@ -4,8 +4,9 @@
  * A pointer from a program is marked __user and never dereferenced. The range
  * is checked once, where the system call begins (user_range); then these
  * functions copy, and a fault on the way is either one that the program would
- * have been allowed (a page that is filled in now) or comes back as -EFAULT.
- * They may sleep, so no spin lock may be held.
+ * have been allowed (a page that is filled in now) or comes back as -EFAULT, or
+ * -ENOMEM if there is no memory for that page. They may sleep, so no spin lock
+ * may be held.
  */
 #pragma once
 
@@ -27,16 +28,16 @@ static inline bool user_range(const void __user *p, size_t n)
 
 /*
  * Copies n bytes where source or destination may be a program's memory whose
- * range has been checked, or the kernel's own. 0, or -EFAULT: then a part may
- * have been copied. This is what files, pipes and devices use for their
- * buffers, so that the kernel itself can read and write them as well.
+ * range has been checked, or the kernel's own. 0, -EFAULT or -ENOMEM: then a
+ * part may have been copied. This is what files, pipes and devices use for
+ * their buffers, so that the kernel itself can read and write them as well.
  */
 int user_copy(void *dst, const void *src, size_t n);
 
 /* The same with zeroes. */
 int user_zero(void *dst, size_t n);
 
-/* With the range check: 0 or -EFAULT. */
+/* With the range check: 0, -EFAULT or -ENOMEM. */
 static inline int copy_from_user(void *dst, const void __user *src, size_t n)
 {
     return user_range(src, n) ? user_copy(dst, src, n) : -EFAULT;
@@ -48,5 +49,5 @@ static inline int copy_to_user(void __user *dst, const void *src, size_t n)
 }
 
 /* Copies a string of at most max - 1 bytes and its NUL. Returns its length,
- * -EFAULT, or -ENAMETOOLONG if there is no NUL in time. */
+ * -EFAULT, -ENOMEM, or -ENAMETOOLONG if there is no NUL in time. */
 int copy_string_from_user(char *dst, const char __user *src, size_t max);
