@@ -1,0 +1,150 @@
+"""The book against the tree: what it names is there, and its table of system
+calls is complete. Commands and figures are checked where they are made."""
+
+import re
+import subprocess
+
+import pytest
+
+from conftest import ROOT
+
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
+FOLDERS = "boot kernel mm drivers user tools docs".split()
+SOURCES = (".c", ".h", ".asm", ".ld", ".py", ".cfg")
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+
+
+def named(text):
+    """What a page has in backticks."""
+    return re.findall(r"`([^`\n]+)`", text)
+
+
+def line_of(text, at):
+    return text.count("\n", 0, at) + 1
+
+
+# ---- the table of system calls ---------------------------------------------
+
+def rows():
+    """(number, name, cells) of each row of the table of all calls."""
+    table = (ROOT / "docs/syscalls.md").read_text().split("| nr | call |")[1]
+    for line in table.splitlines()[2:]:
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        if len(cells) < 2:
+            return
+        name = re.match(r"`(\w+)\(", cells[1])
+        assert len(cells) == 4 and name, line
+        yield int(cells[0]), name.group(1), cells
+
+
+def test_every_system_call_has_its_row():
+    header = (ROOT / "kernel/abi/syscall.h").read_text()
+    listed = re.findall(r"^ +X\((\w+)\)", header, re.M)
+    assert len(listed) > 40
+    assert [(n, name) for n, name, _ in rows()] == list(enumerate(listed))
+
+
+def test_every_handler_is_where_the_book_says():
+    handlers = "".join(p.read_text() for p in
+                       (ROOT / "kernel/syscall").glob("*.c"))
+    for _, name, _ in rows():
+        assert re.search(rf"^int32_t sys_{name}\(", handlers, re.M), name
+
+
+def errors():
+    return set(re.findall(r"^#define (E\w+) +\d+",
+                          (ROOT / "kernel/abi/errno.h").read_text(), re.M))
+
+
+@each_page
+def test_errors_exist(page):
+    assert len(errors()) > 30
+    used = {word for word in named(page.read_text())
+            if re.fullmatch(r"E[A-Z0-9]+", word)}
+    assert used <= errors(), used - errors()
+
+
+def test_errors_of_the_table_are_marked():
+    """So that the check above sees them."""
+    for _, name, cells in rows():
+        bare = re.sub(r"`[^`]*`", "", cells[3])
+        assert not set(re.findall(r"\w+", bare)) & errors(), name
+
+
+# ---- what pages name -------------------------------------------------------
+
+@each_page
+def test_links_lead_somewhere(page):
+    text = page.read_text()
+    for link in re.finditer(r"\]\(([^)#\s]+)(#[^)\s]*)?\)", text):
+        if re.match(r"\w+:", link.group(1)):
+            continue
+        assert (page.parent / link.group(1)).exists(), \
+            f"{page.name}:{line_of(text, link.start())}: {link.group()}"
+
+
+def is_path(word):
+    """A path from the root of the tree, maybe with * or a NAME in it."""
+    return re.fullmatch(rf"(?:{'|'.join(FOLDERS)})/[\w./*-]*", word)
+
+
+@each_page
+def test_paths_exist(page):
+    for word in filter(is_path, named(page.read_text())):
+        pattern = re.sub(r"\b[A-Z]+\b(?=/|$)", "*", word).rstrip("/")
+        assert any(ROOT.glob(pattern)), f"{page.name}: {word}"
+
+
+@pytest.fixture(scope="module")
+def words():
+    """{path: its words} of every source of the tree."""
+    tree = subprocess.run(["git", "ls-files", *FOLDERS], cwd=ROOT, text=True,
+                          capture_output=True, check=False).stdout.split()
+    files = [ROOT / name for name in tree] or \
+        [p for f in FOLDERS for p in (ROOT / f).rglob("*")]
+    return {str(p.relative_to(ROOT)): set(re.findall(r"\w+", p.read_text()))
+            for p in files if p.suffix in SOURCES and p.is_file()}
+
+
+@each_page
+def test_identifiers_exist(page, words):
+    """Everything in backticks that can only be a name of the sources."""
+    known = set().union(*words.values())
+    for word in named(page.read_text()):
+        name = re.fullmatch(r"(?:struct |enum )?(\w+)(\(.*\))?", word)
+        if name and ("_" in word or name.group(2) or " " in word):
+            assert name.group(1) in known, f"{page.name}: {word}"
+
+
+@each_page
+def test_functions_are_in_the_files_given(page, words):
+    """`name` (`path`), and `name` in `path`: the file knows the name."""
+    text = page.read_text()
+    for m in re.finditer(r"`(\w+)(?:\(\))?`\*{0,2}\s+(?:\(|in\s+)"
+                         r"`([\w/.-]+\.\w+)`", text):
+        name, path = m.groups()
+        assert name in words.get(path, ()), \
+            f"{page.name}:{line_of(text, m.start())}: {path} has no {name}"
+
+
+# ---- what pages type -------------------------------------------------------
+
+@each_page
+def test_commands_and_programs_exist(page):
+    shell = "".join(p.read_text()
+                    for p in (ROOT / "kernel/shell").glob("*.c"))
+    commands = set(re.findall(r"SHELL_COMMAND\(\s*(\w+),", shell))
+    programs = {p.stem for folder in ("bin", "servers", "tests")
+                for p in (ROOT / "user" / folder).glob("*")}
+    assert len(commands) > 30 and len(programs) > 30
+    lines = re.findall(r"^ *slate> (.+)$", page.read_text(), re.M)
+    for part in ";".join(re.sub(r"\"[^\"]*\"", "", line)
+                         for line in lines).split(";"):
+        typed = part.split()
+        if not typed:
+            continue
+        assert typed[0] in commands, f"{page.name}: {part}"
+        if typed[0] == "run":
+            name = next(w for w in typed[1:] if not w.startswith("-"))
+            assert name.removeprefix("/bin/") in programs | {"hello"}, part
