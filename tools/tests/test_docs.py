@@ -2,7 +2,6 @@
 calls is complete. Commands and figures are checked where they are made."""
 
 import re
-import subprocess
 
 import pytest
 
@@ -99,12 +98,9 @@ def test_paths_exist(page):
 @pytest.fixture(scope="module")
 def words():
     """{path: its words} of every source of the tree."""
-    tree = subprocess.run(["git", "ls-files", *FOLDERS], cwd=ROOT, text=True,
-                          capture_output=True, check=False).stdout.split()
-    files = [ROOT / name for name in tree] or \
-        [p for f in FOLDERS for p in (ROOT / f).rglob("*")]
     return {str(p.relative_to(ROOT)): set(re.findall(r"\w+", p.read_text()))
-            for p in files if p.suffix in SOURCES and p.is_file()}
+            for folder in FOLDERS for p in (ROOT / folder).rglob("*")
+            if p.suffix in SOURCES}
 
 
 @each_page
