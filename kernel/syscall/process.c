@@ -188,7 +188,8 @@ static int exec_copied(const char *path, const char *const argv[],
 }
 
 /* exec(path, argv, envp): returns only if it fails. ENOENT, ENOTDIR, EISDIR,
- * ENOEXEC, E2BIG, EFAULT, ENOMEM, ENAMETOOLONG. */
+ * EACCES (a device), ENOEXEC, EINVAL (a file of /proc), E2BIG, EFAULT, ENOMEM,
+ * ENAMETOOLONG. */
 int32_t sys_exec(uint32_t path_in, uint32_t argv, uint32_t envp)
 {
     char *path = kmem_alloc(PATH_MAX, KM_NOSLEEP);

@@ -7,7 +7,8 @@
  * cannot fail. Pointers are checked with user_range (kernel/vm/user.h) before
  * anything else is done with them.
  *
- * Handlers are spread over files by family: task.c, memory.c, file.c, ipc.c.
+ * Handlers are spread over files by family: task.c, process.c (exec), memory.c,
+ * file.c, path.c, ipc.c. docs/syscalls.md lists all calls with all errors.
  */
 #pragma once
 

@@ -34,7 +34,7 @@ int32_t sys_exit(uint32_t code, uint32_t b, uint32_t c)
     process_exit((int)(code & 0xff) << 8);
 }
 
-/* fork(): the child's pid, and 0 in the child. ENOMEM, EAGAIN. */
+/* fork(): the child's pid, and 0 in the child. ENOMEM. */
 int32_t sys_fork(uint32_t a, uint32_t b, uint32_t c)
 {
     (void)a, (void)b, (void)c;

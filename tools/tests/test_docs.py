@@ -144,3 +144,11 @@ def test_commands_and_programs_exist(page):
         if typed[0] == "run":
             name = next(w for w in typed[1:] if not w.startswith("-"))
             assert name.removeprefix("/bin/") in programs | {"hello"}, part
+
+
+@each_page
+def test_make_targets_exist(page):
+    makefile = (ROOT / "Makefile").read_text()
+    text = page.read_text()
+    for target in re.findall(r"(?:^ +|`|&& )make ([a-z][\w-]*)", text, re.M):
+        assert re.search(rf"^{target}:", makefile, re.M), target
