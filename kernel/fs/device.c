@@ -24,8 +24,10 @@ static ssize_t write_nothing(struct file *f, const void *buf, size_t n)
 
 static ssize_t read_zeroes(struct file *f, void *buf, size_t n)
 {
+    int error = user_zero(buf, n);
+
     (void)f;
-    return user_zero(buf, n) == 0 ? (ssize_t)n : -EFAULT;
+    return error == 0 ? (ssize_t)n : error;
 }
 
 /* ---- the debug port ----------------------------------------------------- */
@@ -46,10 +48,11 @@ static ssize_t write_line(const uint8_t *buf, size_t n)
 {
     char text[DEBUGCON_LINE_MAX + 1];
     size_t have = MIN(n, sizeof(text));
+    int error = user_copy(text, buf, have);
     size_t len;
 
-    if (user_copy(text, buf, have) != 0)
-        return -EFAULT;
+    if (error != 0)
+        return error;
     len = line_length(text, have);
     if (len == sizeof(text))
         return -EMSGSIZE;

@@ -12,6 +12,7 @@
 #include "kernel/fs/tty.h"
 #include "kernel/lib/string.h"
 #include "kernel/vm/user.h"
+#include "kernel/task/cache.h"
 #include "mm/kmem.h"
 
 #define OPEN_FLAGS                                                             \
@@ -39,7 +40,7 @@ const struct object_type file_type = {"file", release, NULL, NULL};
 
 void file_init(void)
 {
-    file_cache = kmem_cache_create("file", sizeof(struct file), 0, NULL, NULL);
+    file_cache = cache_create("file", sizeof(struct file), 0, NULL, NULL);
     pipe_init();
     tty_init();
 }
@@ -99,6 +100,7 @@ ssize_t file_getdents(struct file *f, void *buf, size_t n)
     uint32_t offset;
     ssize_t done;
     void *entries;
+    int error = 0;
 
     if (f->file_ops != &directory_ops)
         return -ENOTDIR;
@@ -110,13 +112,13 @@ ssize_t file_getdents(struct file *f, void *buf, size_t n)
     inode_lock(inode);
     offset = f->file_offset;
     done = inode->inode_fs->fs_ops->fs_getdents(inode, &offset, entries, size);
-    if (done > 0 && user_copy(buf, entries, (size_t)done) != 0)
-        done = -EFAULT;
-    if (done >= 0)
+    if (done > 0)
+        error = user_copy(buf, entries, (size_t)done);
+    if (done >= 0 && error == 0)
         f->file_offset = offset;
     inode_unlock(inode);
     kmem_free(entries, size);
-    return done;
+    return error != 0 ? error : done;
 }
 
 int file_truncate(struct file *f, uint32_t size)

@@ -3,6 +3,7 @@
  * segments that they lie in.
  */
 #include "kernel/fs/hash.h"
+#include "kernel/task/cache.h"
 #include "mm/kmem.h"
 
 static struct kmem_cache *segment_cache;
@@ -17,7 +18,7 @@ static void segment_ctor(void *obj, size_t size)
 
 void hash_cache_init(void)
 {
-    segment_cache = kmem_cache_create(
+    segment_cache = cache_create(
         "hash_segment", HASH_SEGMENT_BUCKETS * sizeof(struct hash_link *), 0,
         segment_ctor, NULL);
 }

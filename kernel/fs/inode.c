@@ -14,6 +14,7 @@
 #include "kernel/fs/inode.h"
 #include "kernel/abi/errno.h"
 #include "kernel/lib/printf.h"
+#include "kernel/task/cache.h"
 #include "mm/kmem.h"
 
 #define INODE_LOCK_RANK 5
@@ -44,7 +45,7 @@ void inode_init(void)
     hash_cache_init();
     hash_init(&inode_table);
     inode_cache =
-        kmem_cache_create("inode", sizeof(struct inode), 0, inode_ctor, NULL);
+        cache_create("inode", sizeof(struct inode), 0, inode_ctor, NULL);
     kmem_set_reclaim(inode_reclaim);
 }
 

@@ -19,6 +19,7 @@
 #include "kernel/fs/file.h"
 #include "kernel/lib/printf.h"
 #include "kernel/vm/user.h"
+#include "kernel/task/cache.h"
 #include "mm/kmem.h"
 
 #define PIPE_LIST_RANK 5 /* docs/locking.md */
@@ -98,8 +99,8 @@ static void destruct(void *obj, size_t size)
 void pipe_init(void)
 {
     pipe_cache =
-        kmem_cache_create("pipe", sizeof(struct pipe), 0, construct, destruct);
-    buffer_cache = kmem_cache_create("pipe_buffer", PIPE_SIZE, 0, NULL, NULL);
+        cache_create("pipe", sizeof(struct pipe), 0, construct, destruct);
+    buffer_cache = cache_create("pipe_buffer", PIPE_SIZE, 0, NULL, NULL);
 }
 
 /* What every pipe costs where objects are not cached. */
@@ -139,11 +140,12 @@ static void discard(struct pipe *p)
 static ssize_t take(struct pipe *p, uint8_t *buf, size_t n)
 {
     size_t run = MIN(n, PIPE_SIZE - p->pipe_first);
+    int error = user_copy(buf, p->pipe_buffer + p->pipe_first, run);
 
-    if (user_copy(buf, p->pipe_buffer + p->pipe_first, run) != 0)
-        return -EFAULT;
-    if (unlikely(run < n) && user_copy(buf + run, p->pipe_buffer, n - run) != 0)
-        return -EFAULT;
+    if (unlikely(run < n) && error == 0)
+        error = user_copy(buf + run, p->pipe_buffer, n - run);
+    if (unlikely(error != 0))
+        return error;
     p->pipe_first = (p->pipe_first + n) % PIPE_SIZE;
     p->pipe_bytes -= n;
     return (ssize_t)n;
@@ -154,11 +156,12 @@ put(struct pipe *p, const uint8_t *buf, size_t n)
 {
     uint32_t at = (p->pipe_first + p->pipe_bytes) % PIPE_SIZE;
     size_t run = MIN(n, PIPE_SIZE - at);
+    int error = user_copy(p->pipe_buffer + at, buf, run);
 
-    if (user_copy(p->pipe_buffer + at, buf, run) != 0)
-        return -EFAULT;
-    if (unlikely(run < n) && user_copy(p->pipe_buffer, buf + run, n - run) != 0)
-        return -EFAULT;
+    if (unlikely(run < n) && error == 0)
+        error = user_copy(p->pipe_buffer, buf + run, n - run);
+    if (unlikely(error != 0))
+        return error;
     p->pipe_bytes += n;
     p->pipe_total += n;
     return (ssize_t)n;

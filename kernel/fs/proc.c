@@ -215,8 +215,8 @@ static ssize_t text_read(struct file *f, void *buf, size_t n)
     inode_lock(f->file_inode);
     if (f->file_offset < t->text_len) {
         n = MIN(n, t->text_len - f->file_offset);
-        done = user_copy(buf, t->text + f->file_offset, n) == 0 ? (ssize_t)n
-                                                                : -EFAULT;
+        done = user_copy(buf, t->text + f->file_offset, n);
+        done = done == 0 ? (ssize_t)n : done;
     }
     if (done > 0)
         f->file_offset += (uint32_t)done;

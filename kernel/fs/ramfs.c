@@ -15,6 +15,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/vm/user.h"
 #include "kernel/x86/paging.h"
+#include "kernel/task/cache.h"
 #include "mm/kmem.h"
 
 #define RAMFS_LOCK_RANK 6
@@ -463,10 +464,10 @@ void ramfs_init(void)
     struct ramfs_node *root;
 
     hash_init(&entries);
-    node_cache = kmem_cache_create("ramfs_node", sizeof(struct ramfs_node), 0,
-                                   NULL, NULL);
-    entry_cache = kmem_cache_create("ramfs_entry", sizeof(struct ramfs_entry),
-                                    0, NULL, NULL);
+    node_cache =
+        cache_create("ramfs_node", sizeof(struct ramfs_node), 0, NULL, NULL);
+    entry_cache =
+        cache_create("ramfs_entry", sizeof(struct ramfs_entry), 0, NULL, NULL);
     ramfs_file_init();
     root = kmem_cache_alloc(node_cache, KM_SLEEP);
     *root = (struct ramfs_node){

@@ -10,6 +10,7 @@
 #include "kernel/fs/ramfs.h"
 #include "kernel/lib/string.h"
 #include "kernel/vm/user.h"
+#include "kernel/task/cache.h"
 #include "mm/kmem.h"
 
 #define SLOTS_FIRST 4u /* of the first vector */
@@ -18,7 +19,7 @@ static struct kmem_cache *page_cache;
 
 void ramfs_file_init(void)
 {
-    page_cache = kmem_cache_create("ramfs_page", PAGE_SIZE, 0, NULL, NULL);
+    page_cache = cache_create("ramfs_page", PAGE_SIZE, 0, NULL, NULL);
 }
 
 static uint8_t *page_at(const struct ramfs_node *node, uint32_t i)

@@ -106,9 +106,12 @@ void tty_line_key(struct tty_line *l, int key)
 
 ssize_t tty_line_take(struct tty_line *l, void *buf, size_t n)
 {
+    int error;
+
     n = MIN(n, l->tty_len - l->tty_taken);
-    if (user_copy(buf, l->tty_text + l->tty_taken, n) != 0)
-        return -EFAULT;
+    error = user_copy(buf, l->tty_text + l->tty_taken, n);
+    if (error != 0)
+        return error;
     l->tty_taken += n;
     if (l->tty_taken == l->tty_len) {
         l->tty_len = 0;

@@ -10,6 +10,7 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/ipc/ipc_impl.h"
+#include "kernel/task/cache.h"
 #include "kernel/task/handle.h"
 #include "kernel/x86/panic_hook.h"
 #include "mm/kmem.h"
@@ -33,8 +34,7 @@ static void port_ctor(void *obj, size_t size)
 
 void port_init(void)
 {
-    port_cache =
-        kmem_cache_create("port", sizeof(struct port), 0, port_ctor, NULL);
+    port_cache = cache_create("port", sizeof(struct port), 0, port_ctor, NULL);
     if (port_cache == NULL)
         panic("no memory for the cache of ports");
 }

@@ -177,7 +177,8 @@ static int load(struct space *s, const char *path, struct inode *cwd,
 
     if (error != 0)
         return error;
-    if (inode->inode_type == FILE_REGULAR)
+    if (inode->inode_type == FILE_REGULAR &&
+        inode->inode_fs->fs_ops->fs_read != NULL)
         error = elf_load(s, read_program, inode, entry);
     else
         error = inode->inode_type == FILE_DIRECTORY ? -EISDIR : -EACCES;

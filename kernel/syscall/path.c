@@ -154,6 +154,7 @@ int32_t sys_link(uint32_t a, uint32_t b, uint32_t c)
 int32_t sys_getcwd(uint32_t a, uint32_t b, uint32_t c)
 {
     struct inode *cwd = task_self()->task_cwd;
+    int error = 0;
     char *path;
     int len;
 
@@ -166,8 +167,8 @@ int32_t sys_getcwd(uint32_t a, uint32_t b, uint32_t c)
     len = path_of(cwd == NULL ? path_root() : cwd, path, PATH_MAX);
     if (len >= 0 && (uint32_t)len >= b)
         len = -ERANGE;
-    if (len >= 0 && user_copy((void *)a, path, (size_t)len + 1) != 0)
-        len = -EFAULT;
+    if (len >= 0)
+        error = user_copy((void *)a, path, (size_t)len + 1);
     path_out(path);
-    return len;
+    return error != 0 ? error : len;
 }

@@ -188,7 +188,7 @@ static int exec_copied(const char *path, const char *const argv[],
 }
 
 /* exec(path, argv, envp): returns only if it fails. ENOENT, ENOTDIR, EISDIR,
- * EACCES (a device), ENOEXEC, EINVAL (a file of /proc), E2BIG, EFAULT, ENOMEM,
+ * EACCES (a device, a file of /proc), ENOEXEC, E2BIG, EFAULT, ENOMEM,
  * ENAMETOOLONG. */
 int32_t sys_exec(uint32_t path_in, uint32_t argv, uint32_t envp)
 {

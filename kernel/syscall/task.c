@@ -41,22 +41,27 @@ int32_t sys_fork(uint32_t a, uint32_t b, uint32_t c)
     return process_fork();
 }
 
-/* wait(pid, int *status or NULL, flags): ECHILD, EINTR, EINVAL, EFAULT. */
+/* wait(pid, int *status or NULL, flags): ECHILD, EINTR, EINVAL, EFAULT, ENOMEM.
+ * That the status can be written is tried first. */
 int32_t sys_wait(uint32_t pid, uint32_t status_out, uint32_t flags)
 {
     int *out = (int *)status_out;
     int status;
     pid_t child;
+    int error = 0;
 
     if ((flags & ~(uint32_t)WNOHANG) != 0 ||
         ((pid_t)pid <= 0 && (pid_t)pid != -1))
         return -EINVAL;
-    if (out != NULL && !user_range(out, sizeof(*out)))
-        return -EFAULT;
+    if (out != NULL)
+        error = copy_from_user(&status, out, sizeof(status));
+    if (out != NULL && error == 0)
+        error = user_copy(out, &status, sizeof(status));
+    if (error != 0)
+        return error;
     child = task_wait((pid_t)pid, &status, (int)flags);
-    if (child > 0 && out != NULL &&
-        user_copy(out, &status, sizeof(status)) != 0)
-        return -EFAULT;
+    if (child > 0 && out != NULL)
+        user_copy(out, &status, sizeof(status)); /* as it has just done */
     return child;
 }
 

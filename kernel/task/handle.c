@@ -9,6 +9,7 @@
  * A slot is emptied before its object hears of it: releasing may sleep, and
  * nobody may find a handle that is going.
  */
+#include "kernel/task/cache.h"
 #include "kernel/task/handle.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/types.h"
@@ -35,8 +36,8 @@ static void construct(void *obj, size_t size)
 
 void handle_init(void)
 {
-    handle_cache = kmem_cache_create(
-        "handle_table", sizeof(struct handle_table), 0, construct, NULL);
+    handle_cache = cache_create("handle_table", sizeof(struct handle_table), 0,
+                                construct, NULL);
 }
 
 struct handle_table *handle_table_create(void)

@@ -9,6 +9,7 @@
  *     kstack:   | no page | page | page |
  *                         stack <──────── top
  */
+#include "kernel/task/cache.h"
 #include "kernel/task/task.h"
 #include "kernel/abi/errno.h"
 #include "kernel/lib/string.h"
@@ -479,10 +480,9 @@ void task_init(void)
 
     for (unsigned i = 0; i < HASH_SIZE; i++)
         list_init(&by_pid[i]);
-    task_cache =
-        kmem_cache_create("task", sizeof(struct task), 0, task_ctor, NULL);
-    kstack_cache = kmem_cache_create("kstack", KSTACK_BYTES, PAGE_SIZE,
-                                     kstack_ctor, kstack_dtor);
+    task_cache = cache_create("task", sizeof(struct task), 0, task_ctor, NULL);
+    kstack_cache = cache_create("kstack", KSTACK_BYTES, PAGE_SIZE, kstack_ctor,
+                                kstack_dtor);
     boot = boot_task();
     idle = must(task_prepare("idle", idle_main, NULL, PRIORITY_IDLE));
     sched_init(boot, idle);

@@ -20,6 +20,7 @@
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/paging.h"
 #include "mm/buddy.h"
+#include "kernel/task/cache.h"
 #include "mm/kmem.h"
 
 static struct kmem_cache *space_cache;
@@ -51,13 +52,12 @@ static void table_ctor(void *obj, size_t size)
 void space_caches_init(void)
 {
     space_cache =
-        kmem_cache_create("space", sizeof(struct space), 0, space_ctor, NULL);
-    region_cache =
-        kmem_cache_create("region", sizeof(struct region), 0, NULL, NULL);
-    directory_cache = kmem_cache_create("page_directory", PAGE_SIZE, PAGE_SIZE,
-                                        directory_ctor, NULL);
+        cache_create("space", sizeof(struct space), 0, space_ctor, NULL);
+    region_cache = cache_create("region", sizeof(struct region), 0, NULL, NULL);
+    directory_cache = cache_create("page_directory", PAGE_SIZE, PAGE_SIZE,
+                                   directory_ctor, NULL);
     table_cache =
-        kmem_cache_create("page_table", PAGE_SIZE, PAGE_SIZE, table_ctor, NULL);
+        cache_create("page_table", PAGE_SIZE, PAGE_SIZE, table_ctor, NULL);
 }
 
 /* ---- page tables -------------------------------------------------------- */
