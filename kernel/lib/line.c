@@ -348,7 +348,9 @@ static void complete(struct line *l)
     }
     for (const char *s = c.comp_common + c.comp_len; *s; s++)
         insert(l, *s);
-    if (c.comp_matches == 1 && l->line_text[l->line_pos] != ' ')
+    /* A folder's name goes on. */
+    if (c.comp_matches == 1 && l->line_text[l->line_pos] != ' ' &&
+        l->line_text[l->line_pos - 1] != '/')
         insert(l, ' ');
 }
 

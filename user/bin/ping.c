@@ -85,7 +85,7 @@ int main(int argc, char **argv)
     cost = tsc_read() - start;
     if (memcmp(sent, received, o.size) != 0)
         errx(1, "the bytes came back changed");
-    printf("%u round trips, %u bytes%s: %llu instructions each\n",
+    printf("%u round trips, %u bytes%s: %llu each by the time-stamp counter\n",
            (unsigned)o.rounds, (unsigned)o.size, o.pass ? ", a handle" : "",
            (unsigned long long)(cost / o.rounds));
     return 0;
