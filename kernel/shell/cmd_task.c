@@ -97,12 +97,9 @@ static const char *const states[] = {
     [TASK_ZOMBIE] = "ended",
 };
 
-/* Messages are waited for in no wait queue. */
 static const char *waits_for(const struct task_stat *st)
 {
-    if (st->stat_waits_for != NULL)
-        return st->stat_waits_for;
-    return st->stat_state == TASK_BLOCKED ? "message" : "-";
+    return st->stat_waits_for != NULL ? st->stat_waits_for : "-";
 }
 
 static void print_task(const struct task_stat *st)

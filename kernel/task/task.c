@@ -369,8 +369,10 @@ static void copy_stat(const struct task *t, struct task_stat *out)
         .stat_user = t->task_space != NULL,
         .stat_ticks = t->task_ticks,
         .stat_switches = t->task_switches,
-        .stat_waits_for =
-            t->task_waiting == NULL ? NULL : t->task_waiting->wait_reason,
+        /* Messages are waited for in no wait queue. */
+        .stat_waits_for = t->task_waiting != NULL ? t->task_waiting->wait_reason
+                          : t->task_state == TASK_BLOCKED ? "message"
+                                                          : NULL,
     };
     memcpy(out->stat_name, t->task_name, sizeof(out->stat_name));
 }

@@ -79,7 +79,7 @@ static bool print_long(const char *folder, const char *name)
         warn("%s", name);
         return false;
     }
-    printf("%c %4u %8u %6u %s\n", type_letter(st.st_type), st.st_nlink,
+    printf("%c %4u %8u %8u %s\n", type_letter(st.st_type), st.st_nlink,
            st.st_size, st.st_ino, name);
     return true;
 }
