@@ -139,8 +139,10 @@ size_t kmem_reap(enum kmem_reap_mode mode);
  * wanted again, at most so many, and returns how many; it is asked before any
  * slab is. It is called where an allocation found no memory: it may take spin
  * locks that no caller of an allocation holds, and may not allocate or sleep.
+ * NULL for nobody. Returns the one before.
  */
-void kmem_set_reclaim(size_t (*fn)(size_t most));
+typedef size_t kmem_reclaim_t(size_t most);
+kmem_reclaim_t *kmem_set_reclaim(kmem_reclaim_t *fn);
 
 #define KMEM_RECLAIM_STEP 64 /* objects asked for at a time */
 

@@ -122,11 +122,14 @@ size_t kmem_reap(enum kmem_reap_mode mode)
     return pages;
 }
 
-static size_t (*reclaim)(size_t most);
+static kmem_reclaim_t *reclaim;
 
-void kmem_set_reclaim(size_t (*fn)(size_t most))
+kmem_reclaim_t *kmem_set_reclaim(kmem_reclaim_t *fn)
 {
+    kmem_reclaim_t *before = reclaim;
+
     reclaim = fn;
+    return before;
 }
 
 /* Buddy ran dry. First go objects that are only kept in case. What the working

@@ -240,3 +240,51 @@ KTEST(kmem, S47_idle_slabs_keep_their_headers)
     test_destroy(cp);
     KT_EQ(s.gets, s.frees);
 }
+
+/* ---- objects that are kept in case -------------------------------------- */
+
+static struct kmem_cache *kept_cache;
+static size_t kept; /* objects out that nobody would miss */
+static size_t asked;
+static size_t largest_request;
+
+static size_t give_back(size_t most)
+{
+    size_t n = MIN(kept, most);
+
+    asked++;
+    largest_request = MAX(largest_request, most);
+    kept -= n;
+    test_free(kept_cache, kept, kept + n);
+    return n;
+}
+
+/* Everything is full; only such objects, in steps, can make room. */
+KTEST(kmem, objects_kept_in_case_go_before_anything_fails)
+{
+    struct kmem_cache *poor = kmem_cache_create("t_poor", 64, 0, NULL, NULL);
+    kmem_reclaim_t *before;
+    void *obj;
+
+    kept_cache = kmem_cache_create("t_kept", 24, 0, NULL, NULL);
+    KT_REQUIRE(poor != NULL && kept_cache != NULL);
+    test_clock_stop();
+    kept = 3 * KMEM_RECLAIM_STEP;
+    asked = 0;
+    largest_request = 0;
+    test_alloc(kept_cache, 0, kept);
+    test_flood();
+    before = kmem_set_reclaim(give_back);
+    obj = kmem_cache_alloc(poor, KM_NOSLEEP);
+    KT_TRUE(obj != NULL);
+    KT_GE(asked, 1);
+    KT_EQ(largest_request, KMEM_RECLAIM_STEP);
+    KT_TRUE(kept < 3 * KMEM_RECLAIM_STEP);
+    kmem_cache_free(poor, obj);
+    test_flood_end();
+    test_free(kept_cache, 0, kept);
+    kmem_set_reclaim(before);
+    test_clock_start();
+    test_destroy(kept_cache);
+    test_destroy(poor);
+}
