@@ -10,9 +10,9 @@
  */
 #include "user/lib/err.h"
 #include "user/lib/number.h"
+#include "user/lib/scratch.h"
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"
-#include "user/lib/tree.h"
 #include "user/lib/unistd.h"
 
 static const char script[] =
@@ -38,6 +38,8 @@ static const char script[] =
 static const char expected[] = "4\n2\ninode\npipe\n";
 
 static char home[PATH_MAX]; /* the directory of all users */
+static uint32_t users = 4;
+static uint32_t iterations = 2;
 
 /* ---- a user ------------------------------------------------------------- */
 
@@ -89,8 +91,8 @@ static bool result_is_right(void)
            memcmp(text, expected, (size_t)n) == 0;
 }
 
-static void work(unsigned user, uint32_t iterations) __attribute__((noreturn));
-static void work(unsigned user, uint32_t iterations)
+static void work(unsigned user) __attribute__((noreturn));
+static void work(unsigned user)
 {
     uint32_t good = 0;
 
@@ -106,7 +108,7 @@ static void work(unsigned user, uint32_t iterations)
 
 /* ---- all of them -------------------------------------------------------- */
 
-static void start_users(uint32_t users, uint32_t iterations)
+static void start_users(void)
 {
     for (uint32_t i = 0; i < users; i++) {
         pid_t pid = fork();
@@ -116,18 +118,32 @@ static void start_users(uint32_t users, uint32_t iterations)
             return;
         }
         if (pid == 0)
-            work(i, iterations);
+            work(i);
     }
+}
+
+/* In a directory that will be removed. */
+static int run_users(void)
+{
+    uint32_t start = uptime_ms();
+    uint32_t good = 0;
+    int status;
+
+    if (getcwd(home, sizeof(home)) < 0)
+        err(1, "directory");
+    start_users();
+    while (wait(&status) > 0)
+        good += status == 0;
+    printf("kenbus: %u of %u users did %u scripts each without a mistake in "
+           "%u ms\n",
+           (unsigned)good, (unsigned)users, (unsigned)iterations,
+           (unsigned)(uptime_ms() - start));
+    return good == users ? 0 : 1;
 }
 
 int main(int argc, char **argv)
 {
-    uint32_t users = 4;
-    uint32_t iterations = 2;
-    uint32_t start = uptime_ms();
-    uint32_t good = 0;
-    bool removed;
-    int option, status;
+    int option;
 
     while ((option = getopt(argc, argv, "u:i:")) != -1) {
         if (option == 'u')
@@ -137,18 +153,5 @@ int main(int argc, char **argv)
         else
             usage("[-u USERS] [-i ITERATIONS]");
     }
-    mkdir("/tmp");
-    snprintf(home, sizeof(home), "/tmp/kenbus.%d", (int)getpid());
-    if (mkdir(home) < 0)
-        err(1, "%s", home);
-    start_users(users, iterations);
-    while (wait(&status) > 0)
-        good += status == 0;
-    removed = remove_tree(home);
-    printf("kenbus: %u of %u users did %u scripts each without a mistake in "
-           "%u ms%s\n",
-           (unsigned)good, (unsigned)users, (unsigned)iterations,
-           (unsigned)(uptime_ms() - start),
-           removed ? "" : "; their files could not be removed");
-    return good == users && removed ? 0 : 1;
+    return scratch_run(run_users);
 }

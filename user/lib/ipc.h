@@ -57,7 +57,8 @@ int names(int operation, int port);
  * label is 0 and its first word 0 or an error number.
  */
 enum names_label {
-    NAMES_REGISTER = 1, /* with the port's handle; replaces an older one */
+    NAMES_REGISTER = 1, /* with the port's handle; EEXIST while it has a port
+                           that lives */
     NAMES_LOOKUP,       /* the answer brings a handle; ENOENT */
     NAMES_REMOVE,       /* ENOENT */
     NAMES_LIST,         /* the answer's bytes: all names, a NUL behind each */

@@ -13,7 +13,9 @@
 #include "user/bin/syscallfuzz/fuzz.h"
 #include "user/lib/err.h"
 #include "user/lib/number.h"
+#include "user/lib/scratch.h"
 #include "user/lib/stdio.h"
+#include "user/lib/string.h"
 #include "user/lib/string.h"
 #include "user/lib/tree.h"
 
@@ -21,7 +23,11 @@
 #define LIMIT_MS 100u
 #define STEP_MS  10u
 
+/* A batch's own, in the directory of the whole program. */
 static char scratch[PATH_MAX];
+
+static uint32_t seed;
+static uint32_t calls = 10000;
 static bool verbose;
 
 struct totals {
@@ -48,16 +54,16 @@ static void isolate(int report)
     memset(scratch, 0, sizeof(scratch)); /* no path that leads outside */
 }
 
-static void run_batch(uint32_t seed, uint32_t calls, int report)
+static void run_batch(uint32_t start, uint32_t left, int report)
     __attribute__((noreturn));
-static void run_batch(uint32_t seed, uint32_t calls, int report)
+static void run_batch(uint32_t start, uint32_t left, int report)
 {
     struct fuzz_call call;
     pid_t self = getpid();
 
     isolate(report);
-    args_begin(seed);
-    while (calls-- > 0) {
+    args_begin(start);
+    while (left-- > 0) {
         args_next(&call);
         if (write(REPORT_HANDLE, "", 1) != 1)
             _exit(1);
@@ -88,18 +94,19 @@ static bool wait_for(pid_t pid, int *status)
 static uint32_t count_calls(int report)
 {
     char buf[256];
-    uint32_t calls = 0;
+    uint32_t made = 0;
     ssize_t n;
 
     while ((n = read(report, buf, sizeof(buf))) > 0)
-        calls += (uint32_t)n;
-    return calls;
+        made += (uint32_t)n;
+    return made;
 }
 
-static void batch(uint32_t seed, uint32_t calls, struct totals *t)
+static void batch(uint32_t start, uint32_t most, struct totals *t)
 {
     int ends[2];
     int status = 0;
+    uint32_t made;
     pid_t pid;
 
     if (mkdir(scratch) < 0)
@@ -110,7 +117,7 @@ static void batch(uint32_t seed, uint32_t calls, struct totals *t)
     if (pid < 0)
         err(1, "fork");
     if (pid == 0)
-        run_batch(seed, calls, ends[1]);
+        run_batch(start, most, ends[1]);
     setpgid(pid, pid);
     close(ends[1]);
     if (!wait_for(pid, &status)) {
@@ -121,41 +128,28 @@ static void batch(uint32_t seed, uint32_t calls, struct totals *t)
         t->total_killed += !WIFEXITED(status);
         kill(-pid, SIGKILL);
     }
-    calls = count_calls(ends[0]);
+    made = count_calls(ends[0]);
     close(ends[0]);
-    if (calls == 0)
+    if (made == 0)
         errx(1, "a batch could not begin: status 0x%04x", (unsigned)status);
     if (!remove_tree(scratch))
         errx(1, "%s cannot be removed", scratch);
-    t->total_calls += calls;
+    t->total_calls += made;
     t->total_batches++;
     if (verbose)
         printf("batch %u, seed %u: %u calls, status 0x%04x\n",
-               (unsigned)t->total_batches, (unsigned)seed, (unsigned)calls,
+               (unsigned)t->total_batches, (unsigned)start, (unsigned)made,
                (unsigned)status);
 }
 
-int main(int argc, char **argv)
+/* In a directory that will be removed. */
+static int run_batches(void)
 {
-    uint32_t seed = uptime_ms() + 1;
-    uint32_t calls = 10000;
     struct totals t = {0};
-    int option;
 
-    while ((option = getopt(argc, argv, "s:n:v")) != -1) {
-        if (option == 's')
-            seed = number_between(optarg, 0, UINT32_MAX);
-        else if (option == 'n')
-            calls = number_between(optarg, 1, UINT32_MAX);
-        else if (option == 'v')
-            verbose = true;
-        else
-            usage("[-s SEED] [-n CALLS] [-v]");
-    }
-    mkdir("/tmp");
-    snprintf(scratch, sizeof(scratch), "/tmp/fuzz.%d", (int)getpid());
-    printf("syscallfuzz: seed %u\n", (unsigned)seed);
-    fflush(stdout);
+    if (getcwd(scratch, sizeof(scratch)) < 0)
+        err(1, "directory");
+    strlcat(scratch, "/batch", sizeof(scratch));
     while (t.total_calls < calls)
         batch(seed * 1000003u + t.total_batches + 1,
               MIN(BATCH, calls - t.total_calls), &t);
@@ -166,4 +160,24 @@ int main(int argc, char **argv)
            (unsigned)seed, (unsigned)t.total_calls, (unsigned)t.total_batches,
            (unsigned)t.total_killed, (unsigned)t.total_stuck);
     return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int option;
+
+    seed = uptime_ms() + 1;
+    while ((option = getopt(argc, argv, "s:n:v")) != -1) {
+        if (option == 's')
+            seed = number_between(optarg, 0, UINT32_MAX);
+        else if (option == 'n')
+            calls = number_between(optarg, 1, UINT32_MAX);
+        else if (option == 'v')
+            verbose = true;
+        else
+            usage("[-s SEED] [-n CALLS] [-v]");
+    }
+    printf("syscallfuzz: seed %u\n", (unsigned)seed);
+    fflush(stdout);
+    return scratch_run(run_batches);
 }

@@ -81,7 +81,7 @@ static void protect_write_constant(void)
     poke((uintptr_t)&constant);
 }
 
-/* Below the program, between heap and mappings, above the stack. */
+/* Below the stack, between heap and mappings, right below the kernel. */
 static void protect_unmapped_low(void)
 {
     poke(0x00400000 - 1);
@@ -92,7 +92,7 @@ static void protect_unmapped_middle(void)
     peek(0x30000000);
 }
 
-static void protect_above_stack(void)
+static void protect_below_kernel(void)
 {
     poke(0xC0000000 - 1);
 }
@@ -116,7 +116,7 @@ const struct test protect_tests[] = {
     TEST_KILLED(protect, write_constant, SIGSEGV),
     TEST_KILLED(protect, unmapped_low, SIGSEGV),
     TEST_KILLED(protect, unmapped_middle, SIGSEGV),
-    TEST_KILLED(protect, above_stack, SIGSEGV),
+    TEST_KILLED(protect, below_kernel, SIGSEGV),
     TEST_KILLED(protect, straddle, SIGSEGV),
     TEST_END,
 };
