@@ -262,18 +262,18 @@ pid_t task_wait(pid_t pid, int *status, int flags)
     struct task *self = task_self();
     struct task *child;
     int error = 0;
+    bool ended;
 
     spin_lock(&sched_lock);
     while ((child = find_child(self, pid)) != NULL && error == 0 &&
            child->task_state != TASK_ZOMBIE && (flags & WNOHANG) == 0)
         error = wait_queue_block(&self->task_exited, true, 0);
-    if (child != NULL && child->task_state == TASK_ZOMBIE)
+    ended = child != NULL && child->task_state == TASK_ZOMBIE;
+    if (ended)
         forget(child);
     spin_unlock(&sched_lock);
-    if (child == NULL)
-        return -ECHILD;
-    if (child->task_state != TASK_ZOMBIE)
-        return error;
+    if (!ended)
+        return child == NULL ? -ECHILD : error;
     pid = child->task_pid;
     *status = child->task_status;
     release(child);

@@ -167,6 +167,36 @@ KTEST(task, wait_finds_children_only)
     KT_EQ(task_wait(pid, &status, 0), -ECHILD);
 }
 
+static unsigned asked_wrong;
+
+/* Looks for a child that ends in the middle of that: woken by the clock, which
+ * strikes where it likes, with the higher priority. */
+static void ask_all_the_time(void *arg)
+{
+    int status;
+    pid_t pid;
+
+    (void)arg;
+    for (unsigned i = 0; i < 10; i++) {
+        if (task_create("child", sleep_and_note, "1", PRIORITY_KERNEL) == NULL)
+            return;
+        while ((pid = task_wait(-1, &status, WNOHANG)) == 0)
+            ;
+        asked_wrong += pid < 0 || status != 0;
+    }
+}
+
+KTEST(task, a_child_that_ends_while_it_is_asked_about)
+{
+    asked_wrong = 0;
+    begin_order();
+    KT_REQUIRE(task_create("asker", ask_all_the_time, NULL, PRIORITY_USER));
+    KT_TRUE(join(1));
+    KT_EQ(asked_wrong, 0);
+    KT_ORDER("1111111111");
+    VERIFY();
+}
+
 KTEST(task, orphans_are_taken_in)
 {
     begin_order();
