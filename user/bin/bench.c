@@ -34,7 +34,7 @@ static void report(const char *key, uint64_t hundredths)
     snprintf(value, sizeof(value), "%llu.%02u",
              (unsigned long long)(hundredths / 100),
              (unsigned)(hundredths % 100));
-    printf("%-28s %12s\n", key, value);
+    printf("  %-26s %12s\n", key, value);
     n = snprintf(line, sizeof(line),
                  "{\"event\":\"bench\",\"key\":\"%s\",\"value\":%s}\n", key,
                  value);
