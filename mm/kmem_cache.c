@@ -26,7 +26,6 @@ static struct kmem_cache kmem_cache_cache;
 /* ---- the front end ------------------------------------------------------ */
 
 static void *alloc_grow(struct kmem_cache *cp, int flags);
-static void *alloc_flagged(struct kmem_cache *cp, int flags);
 static void free_flagged(struct kmem_cache *cp, void *buf);
 
 void *kmem_cache_alloc(struct kmem_cache *cp, int flags)
@@ -36,7 +35,7 @@ void *kmem_cache_alloc(struct kmem_cache *cp, int flags)
 
     mm_lock(&cp->cache_lock);
     if (unlikely(cp->cache_flags & KMF_SLOW))
-        return alloc_flagged(cp, flags);
+        return cp->cache_alloc_slow(cp, flags);
     sp = cp->cache_freelist;
     bcp = sp->slab_head;
     if (unlikely(bcp == NULL))
@@ -51,7 +50,7 @@ void kmem_cache_free(struct kmem_cache *cp, void *buf)
     struct kmem_bufctl *bcp;
 
     mm_lock(&cp->cache_lock);
-    if (unlikely(cp->cache_flags & KMF_SLOW)) {
+    if (unlikely(cp->cache_flags & KMF_SLOW_FREE)) {
         free_flagged(cp, buf);
         return;
     }
@@ -138,15 +137,26 @@ static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
     return buf;
 }
 
-/* Other than large objects as usual: a failure to come (mm/kmem_fail.h), or a
- * cache that is gone. Lock held. */
-static __attribute__((noinline)) void *alloc_debug(struct kmem_cache *cp,
-                                                   int flags)
+void *kmem_alloc_large(struct kmem_cache *cp, int flags)
 {
     struct kmem_slab *sp = cp->cache_freelist;
     struct kmem_bufctl *bcp = sp->slab_head;
 
-    if ((cp->cache_flags & KMF_FAIL) && kmem_fail_alloc(flags)) {
+    if (unlikely(bcp == NULL))
+        return alloc_grow(cp, flags);
+    kmem_slab_take(cp, sp, bcp);
+    hash_enter(cp, bcp);
+    mm_unlock(&cp->cache_lock);
+    return bcp->bufctl_addr;
+}
+
+/* While a failure is set (mm/kmem_fail.h). */
+void *kmem_alloc_debug(struct kmem_cache *cp, int flags)
+{
+    struct kmem_slab *sp = cp->cache_freelist;
+    struct kmem_bufctl *bcp = sp->slab_head;
+
+    if (kmem_fail_alloc(flags)) {
         cp->cache_fails++;
         mm_unlock(&cp->cache_lock);
         return NULL;
@@ -158,23 +168,6 @@ static __attribute__((noinline)) void *alloc_debug(struct kmem_cache *cp,
         hash_enter(cp, bcp);
     mm_unlock(&cp->cache_lock);
     return kmem_bufctl_buf(cp, bcp);
-}
-
-/* Large objects, and the debugging modes. Lock held. */
-static __attribute__((noinline)) void *alloc_flagged(struct kmem_cache *cp,
-                                                     int flags)
-{
-    struct kmem_slab *sp = cp->cache_freelist;
-    struct kmem_bufctl *bcp = sp->slab_head;
-
-    if (unlikely((cp->cache_flags & KMF_SLOW) != KMF_HASH))
-        return alloc_debug(cp, flags);
-    if (unlikely(bcp == NULL))
-        return alloc_grow(cp, flags);
-    kmem_slab_take(cp, sp, bcp);
-    hash_enter(cp, bcp);
-    mm_unlock(&cp->cache_lock);
-    return bcp->bufctl_addr;
 }
 
 /* The hash table does not know the address: section 6.2. Lock held. (noipa: GCC
@@ -189,25 +182,12 @@ static __attribute__((noipa, cold)) void bad_free(struct kmem_cache *cp,
              cp->cache_name);
 }
 
-static __attribute__((noinline)) void free_small(struct kmem_cache *cp,
-                                                 void *buf)
-{
-    struct kmem_bufctl *bcp =
-        (struct kmem_bufctl *)((char *)buf + cp->cache_bufctl);
-
-    kmem_slab_give(cp, kmem_slab_of(buf), bcp, false);
-}
-
 static __attribute__((noinline)) void free_flagged(struct kmem_cache *cp,
                                                    void *buf)
 {
     struct kmem_bufctl **link = kmem_hash_bucket(cp, buf);
     struct kmem_bufctl *bcp;
 
-    if (unlikely((cp->cache_flags & KMF_SLOW) == KMF_FAIL)) {
-        free_small(cp, buf);
-        return;
-    }
     for (; (bcp = *link) != NULL; link = &bcp->bufctl_next) {
         if (likely(bcp->bufctl_addr == buf)) {
             *link = bcp->bufctl_next;
@@ -281,6 +261,7 @@ void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
         .cache_align = MAX(align, (size_t)KMEM_ALIGN_MIN),
         .cache_ctor = ctor,
         .cache_dtor = dtor,
+        .cache_alloc_slow = kmem_alloc_large,
         .cache_kind =
             kmem_state == KMEM_UP ? KMEM_KIND_NAMED : KMEM_KIND_INTERNAL,
     };

@@ -27,6 +27,7 @@ static void mark_caches(bool on)
             cp->cache_flags |= KMF_FAIL;
         else
             cp->cache_flags &= ~KMF_FAIL;
+        cp->cache_alloc_slow = on ? kmem_alloc_debug : kmem_alloc_large;
         mm_unlock(&cp->cache_lock);
     }
     mm_unlock(&kmem_list_lock);

@@ -57,6 +57,7 @@
 #define KMF_DESTROYED 2u /* the handle is dead: any use is an error */
 #define KMF_FAIL      4u /* an allocation is to fail: mm/kmem_fail.h */
 #define KMF_SLOW      0xffffu
+#define KMF_SLOW_FREE (KMF_SLOW & ~KMF_FAIL)
 
 /* A buffer's control block. A small buffer has only the first word of it,
  * in its own last word, while it is free. */
@@ -65,6 +66,9 @@ struct kmem_bufctl {
     void *bufctl_addr;               /* the buffer */
     struct kmem_slab *bufctl_slab;   /* the slab that it belongs to */
 };
+
+/* An allocation out of the common, lock held; lets it go. */
+typedef void *kmem_slow_t(struct kmem_cache *cp, int flags);
 
 /* All members are guarded by the lock of slab_cache. */
 struct kmem_slab {
@@ -92,6 +96,7 @@ struct kmem_cache {
     struct kmem_bufctl **cache_hash; /* large: the table */
     size_t cache_hash_mask;          /* buckets - 1 */
     uint32_t cache_hash_shift;       /* address bits that say nothing */
+    kmem_slow_t *cache_alloc_slow;   /* if a bit of KMF_SLOW is set */
 
     /* slabs and the working set (section 3.4) */
     uint32_t cache_complete;     /* T: complete slabs now */
@@ -184,6 +189,10 @@ void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp);
 
 /* Adds one slab to the cache. False if there is no memory. No lock held. */
 bool kmem_cache_grow(struct kmem_cache *cp);
+
+/* Large objects; with the debugging modes, objects of any size. */
+kmem_slow_t kmem_alloc_large;
+kmem_slow_t kmem_alloc_debug;
 
 /* Sets a bit in map[] for each chunk that is allocated; `bits` of them at
  * most. Returns false, having followed no link that leads astray, if the
