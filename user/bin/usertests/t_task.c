@@ -164,10 +164,9 @@ static void task_wait_for_one(void)
 
 static void have_child(int report)
 {
-    pid_t child = fork();
     pid_t parent = getpid();
 
-    if (child == 0) {
+    if (fork() == 0) {
         while (getppid() == parent)
             yield();
         parent = getppid();
