@@ -470,6 +470,13 @@ static void select_caches(struct kmastat *ks, struct memcmd_sum *selected)
     ks->ks_name = ks->ks_wide ? (unsigned)longest : NARROW_NAME;
 }
 
+/* The size classes are many, and most of them have nothing. */
+static bool of_interest(const struct kmem_cache_stat *st)
+{
+    return st->stat_kind == KMEM_KIND_NAMED || st->stat_mem != 0 ||
+           memcmd_bad_row(st);
+}
+
 /* Returns how many it listed. *hidden counts those left out as they have
  * nothing. */
 static size_t print_rows(const struct kmastat *ks, size_t *hidden)
@@ -485,7 +492,7 @@ static size_t print_rows(const struct kmastat *ks, size_t *hidden)
         rows++;
         if (ks->ks_json)
             memcmd_json_cache(&st);
-        else if (ks->ks_zero || st.stat_mem || memcmd_bad_row(&st))
+        else if (ks->ks_zero || of_interest(&st))
             print_cache(ks, &st);
         else
             ++*hidden;
@@ -542,7 +549,8 @@ static int cmd_kmastat(int argc, char **argv)
 SHELL_COMMAND(
     kmastat, "kmastat [-k|-m] [-z] [-w] [-j] [-T] [-s ORDER] [PATTERN]",
     "the slab caches: objects, slabs, memory, waste",
-    "A row per cache that has memory, largest first.\n"
+    "A row per named cache, and per other one that has memory; largest\n"
+    "first.\n"
     "  SIZE CHUNK      bytes of an object; from one to the next in the slab\n"
     "  INUSE TOTAL     objects handed out; objects there are\n"
     "  FULL/PART/FREE  slabs with every object out, some out, none out\n"
@@ -552,7 +560,7 @@ SHELL_COMMAND(
     "Numbers too long for a column end in k, M or G (thousands, ...).\n"
     "A row marked ! contradicts itself: see `verify`.\n"
     "  -k -m      memory in KiB or MiB; else whichever fits\n"
-    "  -z         also caches without memory\n"
+    "  -z         also size classes without memory\n"
     "  -w         all columns and exact numbers, 109 wide; memory in bytes\n"
     "  -s ORDER   mem; waste (bytes not used); rate (allocations); fail\n"
     "  -T         averages, extremes and totals over the caches\n"
