@@ -62,6 +62,7 @@ static int equip(struct task *t, struct space *s, struct handle_table *handles,
         task_discard(t);
         return -ENOMEM;
     }
+    t->task_program = true;
     t->task_space = s;
     t->task_cr3 = space_cr3(s);
     t->task_handles = handles;

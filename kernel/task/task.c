@@ -74,6 +74,7 @@ static void init(struct task *t, const char *name, unsigned priority)
     t->task_group = 0;
     t->task_ticks = 0;
     t->task_switches = 0;
+    t->task_program = false;
     t->task_privileged = false;
     set_name(t, name);
 }
@@ -314,7 +315,7 @@ int task_kill(pid_t pid, int signal)
 
         if (!meant(t, pid))
             continue;
-        if (t->task_space == NULL && t->task_state != TASK_ZOMBIE) {
+        if (!t->task_program) {
             if (result != 0)
                 result = -EPERM;
             continue;

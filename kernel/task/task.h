@@ -105,6 +105,7 @@ struct task {
     char task_name[TASK_NAME_MAX + 1];
     /* Its own; nobody else touches them while it runs. */
     struct space *task_space; /* NULL for kernel tasks */
+    bool task_program;        /* has one, or had: not the kernel's own */
     struct handle_table *task_handles;
     struct inode *task_cwd;
     bool task_privileged; /* may bind interrupts and be the name server */

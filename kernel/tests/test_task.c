@@ -216,6 +216,24 @@ KTEST(task, kernel_tasks_cannot_be_killed)
     KT_EQ(task_kill(0, SIGKILL), -EINVAL);
 }
 
+/* Where it stands when its address space has gone. */
+static void end_as_program(void *arg)
+{
+    pid_t self = task_self()->task_pid;
+
+    task_self()->task_program = true;
+    *(int *)arg = task_kill(self, SIGTERM);
+}
+
+KTEST(task, a_program_that_ends_can_be_killed)
+{
+    int result = 1;
+
+    KT_REQUIRE(task_create("p", end_as_program, &result, PRIORITY_KERNEL));
+    KT_TRUE(join(1));
+    KT_EQ(result, 0);
+}
+
 /* ---- stacks: the cache keeps the guard ---------------------------------- */
 
 KTEST(task, a_stack_keeps_its_guard_in_the_cache)
