@@ -26,6 +26,7 @@ static bool move_in(struct actor *a)
                              PROT_READ | PROT_WRITE, REGION_IMAGE) != 0)
             return false;
     t->task_cr3 = space_cr3(t->task_space);
+    t->task_program = true;
     write_cr3(t->task_cr3);
     return true;
 }
