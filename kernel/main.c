@@ -79,7 +79,7 @@ static void banner(void)
     if (t->total_unused != 0)
         kprintf("; %u MiB above the direct map unused",
                 (unsigned)(t->total_unused >> 20));
-    kprintf("\nType help for the commands.\n");
+    kprintf("\nType help for the commands, sh for programs.\n");
 }
 
 /* The tree of files, from the initrd. */

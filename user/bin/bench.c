@@ -81,9 +81,10 @@ static uint64_t measure(operation_t *op, unsigned rounds)
 
 /* ---- with another process ----------------------------------------------- */
 
-/* A child that runs `serve`, which does not return; it is killed afterwards. */
-static uint64_t measure_with(operation_t *serve, operation_t *op,
-                             unsigned rounds)
+/* With a child that runs `serve` until it is killed; `prepare` is done in the
+ * parent before anything is measured. */
+static uint64_t measure_with(operation_t *serve, operation_t *prepare,
+                             operation_t *op, unsigned rounds)
 {
     uint64_t cost;
     pid_t pid = fork();
@@ -94,6 +95,8 @@ static uint64_t measure_with(operation_t *serve, operation_t *op,
         serve();
         _exit(1);
     }
+    if (prepare != NULL)
+        prepare();
     cost = measure(op, rounds);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
@@ -119,16 +122,25 @@ static void echo_bytes(void)
 {
     char c;
 
-    while (read(there[0], &c, 1) == 1)
-        write(back[1], &c, 1);
+    close(there[1]);
+    close(back[0]);
+    while (read(there[0], &c, 1) == 1 && write(back[1], &c, 1) == 1)
+        continue;
+}
+
+/* So that there is an end of file should the other one die. */
+static void close_other_ends(void)
+{
+    close(there[0]);
+    close(back[1]);
 }
 
 static void op_pipe(void)
 {
     char c = 0;
 
-    write(there[1], &c, 1);
-    read(back[0], &c, 1);
+    if (write(there[1], &c, 1) != 1 || read(back[0], &c, 1) != 1)
+        err(1, "pipe");
 }
 
 static uint64_t pipe_roundtrip(void)
@@ -137,11 +149,9 @@ static uint64_t pipe_roundtrip(void)
 
     if (pipe(there) < 0 || pipe(back) < 0)
         err(1, "pipe");
-    cost = measure_with(echo_bytes, op_pipe, 500);
-    for (int i = 0; i < 2; i++) {
-        close(there[i]);
-        close(back[i]);
-    }
+    cost = measure_with(echo_bytes, close_other_ends, op_pipe, 500);
+    close(there[1]);
+    close(back[0]);
     return cost;
 }
 
@@ -170,7 +180,7 @@ static uint64_t ipc_roundtrip(void)
     port = port_create();
     if (port < 0)
         err(1, "port");
-    cost = measure_with(answer_calls, op_call, 500);
+    cost = measure_with(answer_calls, NULL, op_call, 500);
     close(port);
     return cost;
 }
@@ -189,7 +199,7 @@ static void op_yield(void)
 /* A yield of each of two processes is two switches. */
 static uint64_t task_switch(void)
 {
-    uint64_t both = measure_with(keep_yielding, op_yield, 500);
+    uint64_t both = measure_with(keep_yielding, NULL, op_yield, 500);
 
     return both / 2 - syscall_null();
 }
