@@ -30,6 +30,8 @@ static uint64_t descriptor(uint32_t base, uint32_t limit, uint8_t access,
            (uint64_t)flags << 52 | (uint64_t)(base >> 24) << 56;
 }
 
+/* There is no local table: loaders leave whatever was there, and programs could
+ * name its segments. */
 static void load(void)
 {
     struct {
@@ -44,10 +46,11 @@ static void load(void)
                      "movw %w2, %%fs\n\t"
                      "movw %w2, %%gs\n\t"
                      "movw %w2, %%ss\n\t"
-                     "ltr %w3"
+                     "ltr %w3\n\t"
+                     "lldt %w4"
                      :
                      : "m"(gdtr), "i"(GDT_KERNEL_CODE), "r"(GDT_KERNEL_DATA),
-                       "r"(GDT_TSS)
+                       "r"(GDT_TSS), "r"(0)
                      : "memory");
 }
 

@@ -39,6 +39,19 @@ INSTRUCTIONS(floating_point, "fld1")
 INSTRUCTIONS(single_step, "pushfl\n orl $0x100, (%%esp)\n popfl\n nop\n nop")
 INSTRUCTIONS(no_stack, "xorl %%esp, %%esp\n pushl %%eax")
 INSTRUCTIONS(io_privilege, "pushfl\n orl $0x3000, (%%esp)\n popfl\n cli")
+INSTRUCTIONS(debug_register, "movl %%eax, %%dr0")
+INSTRUCTIONS(lldt, "xorl %%eax, %%eax\n lldt %%ax")
+INSTRUCTIONS(sysenter, "sysenter")
+INSTRUCTIONS(no_gate, "int $0x60")
+INSTRUCTIONS(beyond_gates, "int $0xff")
+INSTRUCTIONS(local_table, "movl $7, %%eax\n movw %%ax, %%gs")
+INSTRUCTIONS(beyond_table, "movl $0x3b, %%eax\n movw %%ax, %%gs")
+INSTRUCTIONS(null_stack, "xorl %%eax, %%eax\n movw %%ax, %%ss")
+INSTRUCTIONS(task_switch, "lcall $0x18, $0")
+INSTRUCTIONS(fault_task_switch, "ljmp $0x20, $0")
+INSTRUCTIONS(return_inwards, "pushl $8\n pushl $0xc0100000\n lretl")
+/* iret with the flag that makes it go back to another task. */
+INSTRUCTIONS(nested_iret, "pushfl\n orl $0x4000, (%%esp)\n popfl\n iretl")
 /* iret to ring 0, as if the program had been called from there. */
 INSTRUCTIONS(iret, "pushfl\n pushl $8\n pushl $0xc0100000\n iretl")
 
@@ -89,6 +102,42 @@ static void trap_no_stack_call(void)
                      : "a"(SYS_getpid)
                      : "esi", "memory");
     EQUAL(pid, getpid());
+}
+
+/* The flags for alignment checks, single steps and nested tasks are not the
+ * kernel's: it may neither trap on them nor return by them. */
+static void trap_flags(void)
+{
+    static const uint32_t flags[] = {0x40000, 0x4000, 0x44000, 0x200000};
+
+    for (unsigned i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+        int32_t result;
+        uint32_t after;
+
+        __asm__ volatile("pushfl\n orl %3, (%%esp)\n popfl\n"
+                         "int $0x80\n"
+                         "pushfl\n popl %1\n"
+                         "pushfl\n andl %4, (%%esp)\n popfl"
+                         : "=a"(result), "=&S"(after)
+                         : "a"(SYS_sleep), "D"(flags[i]), "d"(~flags[i]),
+                           "b"(20)
+                         : "memory", "cc");
+        EQUAL(result, 0);
+        EQUAL(after & flags[i], flags[i]);
+    }
+}
+
+/* A single step into the kernel ends behind it. */
+static void trap_step_into_call(void)
+{
+    int32_t pid;
+
+    __asm__ volatile("pushfl\n orl $0x100, (%%esp)\n"
+                     "movl %1, %%eax\n movw %%ss, %%cx\n"
+                     "popfl\n movw %%cx, %%ss\n int $0x80\n nop"
+                     : "=&a"(pid)
+                     : "i"(SYS_getpid)
+                     : "ecx", "memory", "cc");
 }
 
 /* String instructions of the kernel must not run backwards. */
@@ -157,6 +206,20 @@ const struct test trap_tests[] = {
     TEST_KILLED(trap, no_stack, SIGSEGV),
     TEST_KILLED(trap, io_privilege, SIGSEGV),
     TEST_KILLED(trap, iret, SIGSEGV),
+    TEST_KILLED(trap, debug_register, SIGSEGV),
+    TEST_KILLED(trap, lldt, SIGSEGV),
+    TEST_KILLED(trap, sysenter, SIGSEGV),
+    TEST_KILLED(trap, no_gate, SIGSEGV),
+    TEST_KILLED(trap, beyond_gates, SIGSEGV),
+    TEST_KILLED(trap, local_table, SIGSEGV),
+    TEST_KILLED(trap, beyond_table, SIGSEGV),
+    TEST_KILLED(trap, null_stack, SIGSEGV),
+    TEST_KILLED(trap, task_switch, SIGSEGV),
+    TEST_KILLED(trap, fault_task_switch, SIGSEGV),
+    TEST_KILLED(trap, return_inwards, SIGSEGV),
+    TEST_KILLED(trap, nested_iret, SIGSEGV),
+    TEST_KILLED(trap, step_into_call, SIGTRAP),
+    TEST(trap, flags),
     TEST(trap, popf),
     TEST(trap, null_segments),
     TEST(trap, no_stack_call),
