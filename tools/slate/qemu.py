@@ -322,7 +322,7 @@ class Machine:
         text = data.decode("latin-1")
         self.buffer += text
         self.transcript += text
-        if len(self.transcript) > 1_000_000:
+        if len(self.transcript) > 200_000:
             self.transcript = self.transcript[-100_000:]
         return bool(data)
 
