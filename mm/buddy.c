@@ -262,6 +262,7 @@ struct page *buddy_alloc_run(size_t pages)
         unsigned k = (unsigned)__builtin_ctz((unsigned)pages);
 
         mm_lock(&buddy_zone.zone_lock);
+        buddy_zone.zone_tails += (size_t)1 << k;
         merge_and_unlock(p + pages, k);
         pages += (size_t)1 << k;
     }
@@ -329,11 +330,10 @@ static size_t count_free(unsigned k)
 
 size_t buddy_free_pages(void)
 {
-    size_t pages = 0;
+    size_t pages;
 
     mm_lock(&buddy_zone.zone_lock);
-    for (unsigned k = 0; k < BUDDY_ORDERS; k++)
-        pages += count_free(k) << k;
+    pages = buddy_count_free();
     mm_unlock(&buddy_zone.zone_lock);
     return pages;
 }

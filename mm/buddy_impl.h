@@ -11,6 +11,7 @@ struct buddy_zone {
     size_t zone_total_pages;
     uint64_t zone_allocs[BUDDY_ORDERS];
     uint64_t zone_frees[BUDDY_ORDERS];
+    size_t zone_tails; /* pages of runs' tails that went back at once */
     uint64_t zone_splits;
     uint64_t zone_merges;
     uint64_t zone_failures;
@@ -19,6 +20,18 @@ struct buddy_zone {
 };
 
 extern struct buddy_zone buddy_zone;
+
+/* Free pages, from what has come and gone: the lists may be long, and the clock
+ * asks at every step. Lock held. */
+static inline size_t buddy_count_free(void)
+{
+    size_t pages = buddy_zone.zone_total_pages + buddy_zone.zone_tails;
+
+    for (unsigned k = 0; k < BUDDY_ORDERS; k++)
+        pages += (size_t)(buddy_zone.zone_frees[k] - buddy_zone.zone_allocs[k])
+                 << k;
+    return pages;
+}
 
 static inline struct page *buddy_list_page(struct list *l)
 {

@@ -28,10 +28,10 @@ static const char *verify_free(const struct page *p, unsigned k)
     return NULL;
 }
 
-/* The list of one order; *blocks counts what is on all lists. A list that has
+/* The list of one order; *blocks and *free (pages) count what is on all lists. A list that has
  * become a circle past its head ends too: it comes back to a page whose `prev`
  * is not where it came from. */
-static const char *verify_list(unsigned k, size_t *blocks,
+static const char *verify_list(unsigned k, size_t *blocks, size_t *free,
                                const struct page **where)
 {
     struct list *head = &buddy_zone.zone_list[k];
@@ -49,6 +49,7 @@ static const char *verify_list(unsigned k, size_t *blocks,
             return why;
         prev = l;
         ++*blocks;
+        *free += (size_t)1 << k;
     }
     return head->prev == prev ? NULL : "free list links disagree";
 }
@@ -90,16 +91,19 @@ static const char *verify_locked(const struct page **where)
     size_t managed = 0;
     size_t listed = 0;
     size_t tagged = 0;
+    size_t free = 0;
     const char *why = NULL;
 
     for (unsigned k = 0; k < BUDDY_ORDERS && why == NULL; k++)
-        why = verify_list(k, &listed, where);
+        why = verify_list(k, &listed, &free, where);
     if (why == NULL)
         why = verify_blocks(&managed, &tagged, where);
     if (why == NULL && listed != tagged)
         why = "a free block is on no free list";
     if (why == NULL && managed != buddy_zone.zone_total_pages)
         why = "blocks do not add up to all managed pages";
+    if (why == NULL && free != buddy_count_free())
+        why = "free pages are not what has come and gone";
     return why;
 }
 

@@ -313,6 +313,8 @@ KTEST(buddy, verify_finds_broken_free_lists)
     POKE(buddy_zone.zone_list[0].next,
          (struct list *)((uintptr_t)page_array - sizeof(struct page)),
          "free list leads outside the page array");
+    POKE(buddy_zone.zone_tails, buddy_zone.zone_tails + 1,
+         "free pages are not what has come and gone");
     POKE(buddy_zone.zone_total_pages, 1,
          "blocks do not add up to all managed pages");
     q = buddy_alloc(0);
