@@ -28,9 +28,9 @@ static const char *verify_free(const struct page *p, unsigned k)
     return NULL;
 }
 
-/* The list of one order; *blocks and *free (pages) count what is on all lists. A list that has
- * become a circle past its head ends too: it comes back to a page whose `prev`
- * is not where it came from. */
+/* The list of one order; *blocks and *free (pages) count what is on all lists.
+ * A list that has become a circle past its head ends too: it comes back to a
+ * page whose `prev` is not where it came from. */
 static const char *verify_list(unsigned k, size_t *blocks, size_t *free,
                                const struct page **where)
 {
