@@ -299,7 +299,8 @@ static size_t put_entry(uint32_t at, struct dirent *d, size_t n)
     d->d_reclen = (uint16_t)size;
     d->d_type = at < 2 ? FILE_DIRECTORY : FILE_REGULAR;
     d->d_namlen = (uint8_t)len;
-    memcpy(d->d_name, name, len + 1);
+    memcpy(d->d_name, name, len);
+    memset(d->d_name + len, 0, size - sizeof(*d) - len);
     return size;
 }
 

@@ -192,3 +192,24 @@ KTEST(proc, directory)
     KT_EQ(entries, 8);
     object_put(&f->file_object);
 }
+
+/* All of an entry goes to the program, what lies behind its name too. */
+KTEST(proc, entries_end_in_zeroes)
+{
+    char buf[512] __attribute__((aligned(4)));
+    uint32_t offset = 0;
+    unsigned dirty = 0;
+    ssize_t n;
+
+    memset(buf, 0xff, sizeof(buf));
+    n = proc_fs.fs_ops->fs_getdents(NULL, &offset, buf, sizeof(buf));
+    KT_GE(n, 1);
+    for (ssize_t at = 0; at < n;) {
+        const struct dirent *d = (const struct dirent *)(buf + at);
+
+        for (size_t i = d->d_namlen; i < d->d_reclen - sizeof(*d); i++)
+            dirty += d->d_name[i] != 0;
+        at += d->d_reclen;
+    }
+    KT_EQ(dirty, 0);
+}
