@@ -460,7 +460,8 @@ KTEST(ipc_data, a_full_table_takes_no_handle_of_an_answer)
 
 /* ---- death in the middle ------------------------------------------------ */
 
-#define ROUNDS_MAX 2000
+/* A hundred ticks of the clock, most of which fall into a transfer. */
+#define ROUNDS_MAX 50000
 
 static volatile bool hit; /* the client was killed while it was pinned */
 static timer_tick_t tick; /* what the clock does otherwise */
