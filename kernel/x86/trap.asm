@@ -62,6 +62,7 @@ trap_common:
         call    trap_dispatch
         test    byte [esp + FRAME_CS], 3
         jz      restore
+        cli                             ; a page fault's handler enabled them
 
 ; Back to a program, interrupts disabled: unless the task has something to do
 ; first (the first word of struct task).
