@@ -42,7 +42,9 @@ static void stat_geometry(const struct kmem_cache *cp,
     out->stat_flags = (hashed ? KMEM_STAT_LARGE : 0) |
                       (cp->cache_ctor ? KMEM_STAT_CTOR : 0) |
                       (cp->cache_dtor ? KMEM_STAT_DTOR : 0) |
-                      (cp->cache_supplier.getpages ? KMEM_STAT_SUPPLY : 0);
+                      (cp->cache_supplier.getpages ? KMEM_STAT_SUPPLY : 0) |
+                      (cp->cache_heir ? KMEM_STAT_ELDER : 0);
+    out->stat_modes = (cp->cache_flags & KMF_MODES) >> KMF_MODES_SHIFT;
     out->stat_size = cp->cache_size;
     out->stat_align = cp->cache_align;
     out->stat_chunk = cp->cache_chunk;
@@ -83,9 +85,13 @@ static void stat_traffic(struct kmem_cache *cp, struct kmem_cache_stat *out)
     out->stat_slab_creates = cp->cache_slab_creates;
     out->stat_slab_destroys = cp->cache_slab_destroys;
     if (cp->cache_ctor != NULL)
-        out->stat_ctors = cp->cache_slab_creates * cp->cache_slab_chunks;
+        out->stat_ctors = kmem_per_alloc(cp)
+                              ? out->stat_allocs
+                              : cp->cache_slab_creates * cp->cache_slab_chunks;
     if (cp->cache_dtor != NULL)
-        out->stat_dtors = cp->cache_slab_destroys * cp->cache_slab_chunks;
+        out->stat_dtors = kmem_per_alloc(cp)
+                              ? out->stat_frees
+                              : cp->cache_slab_destroys * cp->cache_slab_chunks;
     out->stat_hash_rescales = cp->cache_hash_rescales;
     out->stat_hash_depth = cp->cache_hash_depth;
     out->stat_reaps = cp->cache_reaps;
@@ -214,21 +220,6 @@ size_t kmem_hash_stat(struct kmem_cache *cp, size_t *histogram, size_t len)
 
 /* ---- from an address ---------------------------------------------------- */
 
-/* The slab of `cp` whose pages hold `addr`, or NULL. Lock held. */
-static struct kmem_slab *slab_holding(struct kmem_cache *cp, const void *addr)
-{
-    struct kmem_slab *sp = kmem_slab_next(&cp->cache_null);
-
-    for (size_t n = 0; n < cp->cache_slabs && sp != &cp->cache_null; n++) {
-        uintptr_t off = (uintptr_t)addr - (uintptr_t)sp->slab_base;
-
-        if (off < cp->cache_slab_pages * PAGE_SIZE)
-            return sp;
-        sp = kmem_slab_next(sp);
-    }
-    return NULL;
-}
-
 struct kmem_cache *kmem_whose(const void *addr, struct kmem_slab_stat *slab,
                               size_t *index)
 {
@@ -240,7 +231,7 @@ struct kmem_cache *kmem_whose(const void *addr, struct kmem_slab_stat *slab,
         return NULL;
     cp = p->page_owner;
     mm_lock(&cp->cache_lock);
-    sp = slab_holding(cp, addr);
+    sp = kmem_slab_holding(cp, addr);
     if (sp != NULL) {
         size_t off =
             (size_t)((const char *)addr - (const char *)kmem_slab_chunk(sp, 0));
@@ -252,18 +243,6 @@ struct kmem_cache *kmem_whose(const void *addr, struct kmem_slab_stat *slab,
     }
     mm_unlock(&cp->cache_lock);
     return sp == NULL ? NULL : cp;
-}
-
-bool kmem_bufctl_plausible(const struct kmem_cache *cp,
-                           const struct kmem_bufctl *bcp)
-{
-    const struct page *p;
-
-    if ((cp->cache_flags & KMF_HASH) == 0)
-        return true;
-    p = virt_to_page(bcp);
-    return p != NULL && ((uintptr_t)bcp & (sizeof(void *) - 1)) == 0 &&
-           p->page_state == PAGE_SLAB && p->page_owner == kmem_bufctl_cache;
 }
 
 bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits)
