@@ -77,17 +77,6 @@ static struct kmem_bufctl *on_freelist(const struct kmem_cache *cp,
     return NULL;
 }
 
-struct kmem_bufctl *kmem_bufctl_find(struct kmem_cache *cp,
-                                     const struct kmem_slab *sp,
-                                     const void *buf)
-{
-    struct kmem_bufctl *bcp = NULL;
-
-    if (cp->cache_flags & KMF_HASH)
-        bcp = in_table(cp, buf);
-    return bcp != NULL ? bcp : on_freelist(cp, sp, buf);
-}
-
 /* What the debug layout's bufctl knows. */
 static void debug_stat(const struct kmem_cache *cp,
                        const struct kmem_bufctl_debug *bdp,
