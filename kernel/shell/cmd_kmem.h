@@ -9,7 +9,8 @@
  *     cmd_kmem_cache.c   cache hash         cmd_kmem_whatis.c  whatis map
  *     cmd_kmem_slabs.c   slabs colours      cmd_kmem_play.c    kmem
  *     cmd_kmem_frag.c    frag               cmd_kmem_stress.c  stress
- *     cmd_verify.c       verify
+ *     cmd_kmem_walk.c    walk               cmd_kmem_mark.c    mark diff
+ *     cmd_kmem_why.c     why                cmd_verify.c       verify
  *
  * None of them allocates, but `kmem` and `stress`, which are about that.
  */
@@ -104,6 +105,22 @@ struct kmem_cache *memcmd_cache(const char *name);
 
 /* An address from `word`, hexadecimal or a symbol; false after an error. */
 bool memcmd_address(const char *word, uintptr_t *addr);
+
+/* The number that option -letter was given: true and *n unchanged if `word`
+ * is NULL, false after an error line if it is no number from 1 on. */
+bool memcmd_number(char letter, const char *word, uint32_t *n);
+
+/* The word at an address, if ring 0 can read it. */
+bool memcmd_word(uintptr_t addr, uintptr_t *word);
+
+#define MEMCMD_WORDS 3 /* so many fit a row */
+
+/* Prints " 01234567" for each of `n` words, or " unmapped" for those that
+ * cannot be read. */
+void memcmd_print_words(uintptr_t addr, unsigned n);
+
+/* Prints a line "! …" if the cache breaks an invariant. */
+void memcmd_note_broken(struct kmem_cache *cp);
 
 /* The place in list order of the slab at address `slab`; SIZE_MAX if the
  * cache has none there. */
