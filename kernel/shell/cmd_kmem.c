@@ -86,14 +86,6 @@ uint64_t memcmd_key_mem(const struct kmem_cache_stat *st)
     return st->stat_mem;
 }
 
-/* True if a row with this key and place comes after the last one shown. */
-static bool comes_after(const struct memcmd_order *at, uint64_t key,
-                        size_t index)
-{
-    return !at->order_begun || key < at->order_key ||
-           (key == at->order_key && index > at->order_index);
-}
-
 struct kmem_cache *memcmd_next(struct memcmd_order *at, memcmd_key_t *key,
                                struct kmem_cache_stat *out)
 {
@@ -108,7 +100,7 @@ struct kmem_cache *memcmd_next(struct memcmd_order *at, memcmd_key_t *key,
 
         kmem_cache_stat(cp, &st);
         k = key(&st);
-        if (!comes_after(at, k, i) || (found && k <= best.order_key))
+        if (!memcmd_after(at, k, i) || (found && k <= best.order_key))
             continue;
         best = (struct memcmd_order){k, i, true};
         found = cp;

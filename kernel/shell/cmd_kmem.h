@@ -67,6 +67,14 @@ struct memcmd_order {
     bool order_begun;
 };
 
+/* True if a row with this key and place comes after the last one shown. */
+static inline bool memcmd_after(const struct memcmd_order *at, uint64_t key,
+                                size_t index)
+{
+    return !at->order_begun || key < at->order_key ||
+           (key == at->order_key && index > at->order_index);
+}
+
 typedef uint64_t memcmd_key_t(const struct kmem_cache_stat *st);
 
 struct kmem_cache *memcmd_next(struct memcmd_order *at, memcmd_key_t *key,
@@ -160,6 +168,22 @@ enum memcmd_ledger_entry {
  * accounts are wrong. */
 size_t memcmd_ledger(struct kmem_cache *cp, const struct kmem_cache_stat *st,
                      size_t entry[LEDGER_ENTRIES]);
+
+/* Fragmentation of all slabs, in bytes: frag_consumed is the sum of the other
+ * four. What the allocator's own caches take is all overhead. */
+struct memcmd_frag {
+    uint64_t frag_consumed;
+    uint64_t frag_requested; /* objects in use, at the size asked for */
+    uint64_t frag_internal;  /* rounding, colour, rests of slabs */
+    uint64_t frag_free;      /* free buffers */
+    uint64_t frag_meta;      /* headers, hash tables, the allocator's own */
+};
+
+void memcmd_frag(struct memcmd_frag *out);
+
+/* Label and fragmentation of mark number `i`, oldest first; false if there are
+ * no more. */
+bool memcmd_mark(size_t i, const char **label, struct memcmd_frag *frag);
 
 /* `kmastat -T`. */
 void memcmd_sheet(const char *pattern);
