@@ -7,6 +7,7 @@
  *     cmd_kmem_stat.c    kmastat            cmd_kmem_reap.c    reap ws
  *     cmd_kmem_sheet.c   kmastat -T         cmd_kmem_pages.c   buddyinfo pages
  *     cmd_kmem_cache.c   cache hash         cmd_kmem_whatis.c  whatis map
+ *                                              with cmd_kmem_where.c
  *     cmd_kmem_slabs.c   slabs colours      cmd_kmem_play.c    kmem
  *     cmd_kmem_frag.c    frag               cmd_kmem_stress.c  stress
  *     cmd_kmem_walk.c    walk               cmd_kmem_mark.c    mark diff
@@ -142,6 +143,17 @@ static inline bool memcmd_map_used(const uint8_t *map, size_t i)
 /* The first frame of the block that frame `i` is in; `i` itself if no block
  * claims it. */
 size_t memcmd_block_head(size_t i);
+
+/* The name of the cache at `owner`, "" of NULL, "! no cache" of anything else.
+ * Good until the next call. */
+const char *memcmd_owner_name(const void *owner);
+
+/* Print what an object in use of one of the allocator's own caches stands for;
+ * which tasks have a page at a user address; which have this frame. */
+struct page;
+void memcmd_print_own(const struct kmem_cache *cp, uintptr_t start);
+void memcmd_print_user(uintptr_t addr);
+void memcmd_print_mappers(const struct page *frame);
 
 /* "full", "partial" or "free". */
 const char *memcmd_state_name(enum kmem_slab_state state);

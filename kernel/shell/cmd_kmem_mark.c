@@ -343,8 +343,7 @@ static int cmd_diff(int argc, char **argv)
     if (!b)
         return 1;
     if (a == &now || (b != &now && a > b))
-        return shell_error("%s is younger than %s; the older one comes first",
-                           a->mark_label, b->mark_label);
+        return shell_error("the older mark comes first; `mark` lists them");
     if (!options)
         print_diff(a, b);
     else
