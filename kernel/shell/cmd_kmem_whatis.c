@@ -8,6 +8,7 @@
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
+#include "kernel/x86/paging.h"
 #include "mm/kmem_impl.h"
 #include "mm/page.h"
 
@@ -121,10 +122,20 @@ static void print_in_slab(const struct place *p)
 
 static void print_symbol(uintptr_t addr)
 {
+    const char *object;
+    uintptr_t offset;
     char name[80];
 
-    if (symbol_lookup(addr, NULL))
+    if (symbol_lookup(addr, NULL)) {
         kprintf("code: %s\n", symbol_format(addr, name, sizeof(name)));
+    } else if (addr >= (uintptr_t)rodata_start &&
+               addr < (uintptr_t)rodata_end) {
+        kprintf("read-only data of the kernel\n");
+    } else if (addr >= (uintptr_t)rodata_end && addr < (uintptr_t)image_end) {
+        object = symbol_object(addr, &offset);
+        kprintf("data: %s+0x%lx\n", object ? object : "?",
+                (unsigned long)offset);
+    }
 }
 
 /* A frame that is not the first of its block is what the first one is. */

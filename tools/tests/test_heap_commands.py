@@ -241,6 +241,12 @@ def test_whatis_knows_the_allocators_own(shell):
     shell.command("kmem free big all; kmem destroy big")
 
 
+def test_whatis_knows_symbols(shell):
+    for name, kind in (("kmem_cache_alloc", "code"), ("kmem_caches", "data")):
+        addr = int(shell.command(f"sym {name}").split()[0], 16)
+        assert f"{kind}: {name}+0x3\n" in shell.command(f"whatis {addr + 3:x}")
+
+
 def test_whatis_knows_pages_of_programs(shell):
     pid = int(re.search(r"pid (\d+)", shell.command("run -b sleep 600"))[1])
     text = shell.command("whatis 0x500000")
