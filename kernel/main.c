@@ -26,6 +26,7 @@
 #include "kernel/x86/trap.h"
 #include "mm/buddy.h"
 #include "mm/kmem.h"
+#include "mm/kmem_debug.h"
 
 extern uint64_t boot_tsc; /* boot/entry.asm */
 
@@ -102,6 +103,7 @@ void kmain(uint32_t magic, paddr_t info_addr)
     cmdline_parse(command_line(info));
     memmap_init(info);
     kmem_init();
+    kmem_verify_every(cmdline_verify());
     task_init();
     handle_init();
     space_init();

@@ -116,7 +116,8 @@ SHELL_COMMAND(buddyinfo, "buddyinfo [-j]",
 static const char letters[PAGE_STATES] = {
     [PAGE_RESERVED] = '-', [PAGE_KERNEL] = 'K', [PAGE_TAIL] = '?',
     [PAGE_FREE] = '.',     [PAGE_ALLOC] = 'A',  [PAGE_SLAB] = 'S',
-    [PAGE_HASH] = 'H',     [PAGE_LARGE] = 'L',  [PAGE_USER] = 'U',
+    [PAGE_HASH] = 'H',     [PAGE_LARGE] = 'L',  [PAGE_UNMAPPED] = 'X',
+    [PAGE_USER] = 'U',
 };
 
 size_t memcmd_block_head(size_t i)
@@ -199,6 +200,7 @@ static void print_legend(void)
         [PAGE_SLAB] = "slabs",
         [PAGE_HASH] = "hash tables of caches",
         [PAGE_LARGE] = "kmem_alloc above the size classes",
+        [PAGE_UNMAPPED] = "taken away by debugging mode S",
         [PAGE_USER] = "mapped by programs",
     };
     size_t count[PAGE_STATES] = {0};
