@@ -246,6 +246,11 @@ kmem_slow_free_t kmem_free_large;
  * Lock held. */
 bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits);
 
+/* The chunk of the slab whose bufctl this is, SIZE_MAX if that leads astray.
+ * Lock held. */
+size_t kmem_bufctl_chunk(const struct kmem_slab *sp,
+                         const struct kmem_bufctl *bcp);
+
 /* Whether `bcp` can be the bufctl of a large cache at all: it lies on a page
  * of the bufctl cache. True for small caches. */
 bool kmem_bufctl_plausible(const struct kmem_cache *cp,
@@ -253,6 +258,17 @@ bool kmem_bufctl_plausible(const struct kmem_cache *cp,
 
 /* The same for the slab data of the large layout. */
 bool kmem_slab_plausible(const struct kmem_slab *sp);
+
+/* ---- kmem_verify.c ------------------------------------------------------ */
+
+/* NULL, or what is wrong with one slab of the cache. Lock held. */
+const char *kmem_slab_wrong(const struct kmem_cache *cp,
+                            const struct kmem_slab *sp);
+
+/* Whether a link of the cache's slab list may be followed: back to the head,
+ * or into a slab's data. */
+bool kmem_slab_link_plausible(const struct kmem_cache *cp,
+                              const struct list *l);
 
 /* ---- kmem_hash.c (3.2.3) ------------------------------------------------ */
 

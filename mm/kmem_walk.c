@@ -8,16 +8,39 @@
 #include "mm/kmem_stat.h"
 #include "mm/page.h"
 
+/* The slab behind this one, NULL at the end of the list or where it leads
+ * astray. Lock held. */
+static struct kmem_slab *slab_after(struct kmem_cache *cp,
+                                    const struct kmem_slab *sp)
+{
+    const struct list *l = sp->slab_link.next;
+
+    if (l == &cp->cache_null.slab_link || !kmem_slab_link_plausible(cp, l))
+        return NULL;
+    return kmem_slab_next(sp);
+}
+
+struct kmem_slab *kmem_slab_number(struct kmem_cache *cp, size_t n)
+{
+    struct kmem_slab *sp = slab_after(cp, &cp->cache_null);
+
+    if (n >= cp->cache_slabs)
+        return NULL;
+    while (n-- != 0 && sp != NULL)
+        sp = slab_after(cp, sp);
+    return sp;
+}
+
 struct kmem_slab *kmem_slab_holding(struct kmem_cache *cp, const void *addr)
 {
-    struct kmem_slab *sp = kmem_slab_next(&cp->cache_null);
+    struct kmem_slab *sp = slab_after(cp, &cp->cache_null);
 
-    for (size_t n = 0; n < cp->cache_slabs && sp != &cp->cache_null; n++) {
+    for (size_t n = 0; n < cp->cache_slabs && sp != NULL; n++) {
         uintptr_t off = (uintptr_t)addr - (uintptr_t)sp->slab_base;
 
         if (off < cp->cache_slab_pages * PAGE_SIZE)
             return sp;
-        sp = kmem_slab_next(sp);
+        sp = slab_after(cp, sp);
     }
     return NULL;
 }
@@ -153,18 +176,6 @@ bool kmem_buf_stat(const void *addr, struct kmem_buf_stat *out)
     return true;
 }
 
-/* The slab number `n` in list order, or NULL. Lock held. */
-static struct kmem_slab *slab_number(struct kmem_cache *cp, size_t n)
-{
-    struct kmem_slab *sp = kmem_slab_next(&cp->cache_null);
-
-    if (n >= cp->cache_slabs)
-        return NULL;
-    while (n-- != 0 && sp != &cp->cache_null)
-        sp = kmem_slab_next(sp);
-    return sp == &cp->cache_null ? NULL : sp;
-}
-
 void kmem_buf_walk(struct kmem_cache *cp, kmem_buf_fn_t *fn, void *arg)
 {
     struct kmem_buf_stat stat;
@@ -175,7 +186,7 @@ void kmem_buf_walk(struct kmem_cache *cp, kmem_buf_fn_t *fn, void *arg)
             const struct kmem_slab *sp;
 
             mm_lock(&cp->cache_lock);
-            sp = slab_number(cp, n);
+            sp = kmem_slab_number(cp, n);
             if (sp != NULL)
                 find_stat(cp, sp, i, &stat);
             mm_unlock(&cp->cache_lock);
@@ -202,4 +213,74 @@ bool kmem_unmapped_stat(const void *addr, struct kmem_buf_stat *out)
         buf_stat(cp, sp, i, on_freelist(cp, sp, kmem_slab_chunk(sp, i)), false,
                  out);
     return true;
+}
+
+/* ---- bufctls ------------------------------------------------------------ */
+
+const struct kmem_bufctl *kmem_hash_entry(struct kmem_cache *cp, size_t bucket,
+                                          size_t i, bool *bad)
+{
+    const struct kmem_bufctl *bcp = NULL;
+
+    *bad = false;
+    mm_lock(&cp->cache_lock);
+    if ((cp->cache_flags & KMF_HASH) != 0 && bucket <= cp->cache_hash_mask) {
+        size_t limit = kmem_inuse(cp);
+
+        bcp = cp->cache_hash[bucket];
+        for (; bcp != NULL && !*bad; bcp = bcp->bufctl_next, i--) {
+            *bad = limit-- == 0 || !kmem_bufctl_plausible(cp, bcp);
+            if (i == 0)
+                break;
+        }
+    }
+    mm_unlock(&cp->cache_lock);
+    return *bad ? NULL : bcp;
+}
+
+/* Those on the slab's freelist, as far as it can be followed. Lock held. */
+static void free_bufctls(const struct kmem_slab *sp,
+                         const struct kmem_bufctl **bufctl, size_t max)
+{
+    const struct kmem_bufctl *bcp = sp->slab_head;
+
+    for (size_t left = sp->slab_chunks; bcp != NULL && left != 0; left--) {
+        size_t i = kmem_bufctl_chunk(sp, bcp);
+
+        if (i == SIZE_MAX)
+            return;
+        if (i < max)
+            bufctl[i] = bcp;
+        bcp = bcp->bufctl_next;
+    }
+}
+
+static void find_bufctls(const struct kmem_slab *sp,
+                         const struct kmem_bufctl **bufctl, size_t max)
+{
+    struct kmem_cache *cp = sp->slab_cache;
+
+    free_bufctls(sp, bufctl, max);
+    for (size_t i = 0; i < max && (cp->cache_flags & KMF_HASH) != 0; i++)
+        if (bufctl[i] == NULL)
+            bufctl[i] = in_table(cp, kmem_slab_chunk(sp, i));
+}
+
+size_t kmem_slab_bufctls(struct kmem_cache *cp, size_t n,
+                         const struct kmem_bufctl **bufctl, size_t max)
+{
+    struct kmem_slab *sp;
+    size_t chunks = 0;
+
+    mm_lock(&cp->cache_lock);
+    sp = kmem_slab_number(cp, n);
+    if (sp != NULL) {
+        chunks = cp->cache_slab_chunks;
+        max = MIN(chunks, max);
+        memset(bufctl, 0, max * sizeof(*bufctl));
+        if (sp->slab_cache == cp)
+            find_bufctls(sp, bufctl, max);
+    }
+    mm_unlock(&cp->cache_lock);
+    return chunks;
 }
