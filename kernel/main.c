@@ -15,6 +15,7 @@
 #include "kernel/ipc/port.h"
 #include "kernel/memmap.h"
 #include "kernel/mm_platform.h"
+#include "kernel/sanitize/sanitize.h"
 #include "kernel/shell/shell.h"
 #include "kernel/syscall/process.h"
 #include "kernel/task/handle.h"
@@ -101,6 +102,7 @@ void kmain(uint32_t magic, paddr_t info_addr)
     info = multiboot(magic, info_addr);
     cmdline_parse(command_line(info));
     memmap_init(info);
+    sanitize_init();
     kmem_init();
     task_init();
     handle_init();

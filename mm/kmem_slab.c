@@ -187,6 +187,7 @@ struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour)
     if (cp->cache_ctor != NULL)
         for (size_t i = 0; i < sp->slab_chunks; i++)
             cp->cache_ctor(kmem_slab_chunk(sp, i), cp->cache_size);
+    mm_slab_made(cp, sp);
     return sp;
 }
 
@@ -195,6 +196,7 @@ void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp)
     void *base = sp->slab_base;
 
     MM_ASSERT(sp->slab_refcnt == 0 && sp->slab_cache == cp);
+    mm_slab_ending(cp, sp);
     if (cp->cache_dtor != NULL)
         for (size_t i = 0; i < sp->slab_chunks; i++)
             cp->cache_dtor(kmem_slab_chunk(sp, i), cp->cache_size);
