@@ -81,7 +81,7 @@ C_SRC   := $(wildcard kernel/*.c kernel/*/*.c mm/*.c mm/tests/*.c drivers/*.c)
 
 # SANITIZE=1: every file under the undefined behaviour sanitizer; under the
 # address sanitizer all but the allocator, its tests, and what reads words where
-# others have bytes; the run time under neither. -O1 compiles faster; a call for
+# others have bytes; the run time under neither; the mistakes under both. -O1 compiles faster; a call for
 # each access (threshold 0) makes the checks ours, the offset is KASAN_OFFSET.
 SAN_SRC   := $(filter kernel/sanitize/%,$(C_SRC))
 SAN_LIST  := kmem_cache_alloc kmem_cache_free kmem_alloc kmem_zalloc \
@@ -98,12 +98,13 @@ SAN_ADDR  := -fsanitize=kernel-address -fasan-shadow-offset=0xe0000000 \
     --param asan-stack=1 --param asan-globals=1 \
     -mpreferred-stack-boundary=3 -mincoming-stack-boundary=2 \
     -fsanitize-address-use-after-scope -include kernel/sanitize/string.h
+SAN_RUN   := $(filter-out kernel/sanitize/mistakes.c,$(SAN_SRC))
 SAN_BARE  := mm/% kernel/lib/string.c kernel/x86/backtrace.c \
                kernel/x86/paging.c
 SAN_WRAP  := $(SAN_LIST:%=-Wl,--wrap=%)
 ASFLAGS   += -DSANITIZE=1
 endif
-san = $(SAN_FLAGS) $(if $(filter $(SAN_SRC),$(1)),,$(SAN_UB) $(if \
+san = $(SAN_FLAGS) $(if $(filter $(SAN_RUN),$(1)),,$(SAN_UB) $(if \
         $(filter $(SAN_BARE),$(1)),,$(SAN_ADDR)))
 
 OBJ     := $(ASM_SRC:%.asm=$(BUILD)/%.asm.o) $(C_SRC:%.c=$(BUILD)/%.o)

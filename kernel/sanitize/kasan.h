@@ -13,6 +13,7 @@
  *     kasan.c         the shadow, the checks, start
  *     kasan_mm.c      memory that the allocators hand out and take back
  *     kasan_string.c  memcpy and its like, copies from and to programs
+ *     mistakes.c      one of each kind, on purpose
  *     report.c        what is said when a check fails, and the end
  *     ubsan.c         the other sanitizer: undefined behaviour
  *
@@ -54,8 +55,9 @@ struct sanitizer_report {
     char report_text[128];
 };
 
-/* For tests: from now on reports are only noted in *r, the last one wins, and
- * what was to be done is done. NULL: they are for panics again. */
+/* For tests: from now on reports are only counted, the first is noted in *r,
+ * and what was to be done is done (but a bad free). NULL: they are panics
+ * again. */
 void sanitizer_expect(struct sanitizer_report *r);
 
 /* A report begins. False if there must be none: during another one, and after

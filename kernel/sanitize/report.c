@@ -62,15 +62,17 @@ bool sanitizer_enter(void)
 
 /* ---- in words ----------------------------------------------------------- */
 
-/* Why a byte may not be touched. Of a granule of which some may be, the next
- * one tells. */
+/* Why a byte may not be touched. If some of its granule may be, it is behind
+ * the end of something; of a variable, if the next granule says so. */
 static enum kasan_shadow reason(uintptr_t addr)
 {
     uint8_t s = *kasan_shadow(addr);
 
-    if (s < KASAN_GRANULE && kasan_covers(addr + KASAN_GRANULE))
+    if (s >= KASAN_GRANULE)
+        return s;
+    if (kasan_covers(addr + KASAN_GRANULE))
         s = *kasan_shadow(addr + KASAN_GRANULE);
-    return s;
+    return s >= KASAN_STACK_LEFT && s <= KASAN_GLOBAL ? s : KASAN_GAP;
 }
 
 static bool on_stack(uintptr_t addr)
@@ -216,7 +218,8 @@ static bool note(const char *kind, uintptr_t addr, size_t size, bool write,
     if (r == NULL)
         return false;
     reporting = false;
-    r->report_count++;
+    if (r->report_count++ != 0)
+        return true;
     r->report_kind = kind;
     r->report_addr = addr;
     r->report_size = size;
