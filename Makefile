@@ -91,8 +91,8 @@ ifeq ($(call on,SANITIZE),)
 C_SRC     := $(filter-out $(SAN_SRC),$(C_SRC))
 SAN_WRAP  :=
 else
-SAN_FLAGS := -O1 -DCONFIG_SANITIZE=1
-SAN_UB    := -fsanitize=undefined
+SAN_FLAGS := -DCONFIG_SANITIZE=1
+SAN_UB    := -O1 -fsanitize=undefined
 SAN_ADDR  := -fsanitize=kernel-address -fasan-shadow-offset=0xe0000000 \
     --param asan-instrumentation-with-call-threshold=0 \
     --param asan-stack=1 --param asan-globals=1 \

@@ -31,9 +31,12 @@ CR0_WP       equ 1 << 16
 CR0_PG       equ 1 << 31
 
 PAGE         equ 4096
-STACK        equ 16 << 10
-
+%ifdef SANITIZE
+STACK        equ 32 << 10       ; frames are larger
 SHADOW       equ 0xF8000000     ; PAGING_SHADOW in paging.h
+%else
+STACK        equ 16 << 10
+%endif
 
 extern boot_high
 

@@ -12,7 +12,7 @@
 #include "mm/buddy.h"
 #include "mm/kmem.h"
 
-KTEST(sanitize, every_mistake_is_reported_once_and_named)
+KTEST(sanitize, every_mistake_is_reported_and_named)
 {
     for (size_t i = 0; i < mistake_count; i++) {
         const struct mistake *m = &mistakes[i];
