@@ -20,6 +20,11 @@
  *     mm_phys_to_virt(paddr)      where mm/ may touch this frame
  *     mm_virt_to_phys(ptr)        and back
  *
+ * and, if it keeps a record of who may touch what (kernel/sanitize/),
+ *
+ *     mm_slab_made(cp, sp)        a slab's objects are all free, constructed
+ *     mm_slab_ending(cp, sp)      they will be destroyed, the slab taken apart
+ *
  * Locks are taken in ascending rank only; docs/locking.md says why.
  */
 #pragma once
@@ -37,6 +42,11 @@ enum mm_lock_rank {
 struct kmem_cache;
 
 #include <mm_platform.h>
+
+#ifndef mm_slab_made
+#define mm_slab_made(cp, sp)   ((void)0)
+#define mm_slab_ending(cp, sp) ((void)0)
+#endif
 
 /* Milliseconds since some fixed moment; never goes backwards. */
 uint64_t mm_clock_ms(void);

@@ -11,6 +11,12 @@
 #define KERNEL_BASE    0xC0000000u
 #define PAGING_MAX_RAM MIB(896)
 
+#ifdef CONFIG_SANITIZE
+/* The sanitizers' shadow of it (kernel/sanitize/kasan.h): a page for each 8. */
+#define PAGING_SHADOW 0xF8000000u
+#define SHADOW_RATIO  8u
+#endif
+
 #define PTE_PRESENT 1u
 #define PTE_WRITE   2u
 #define PTE_USER    4u
