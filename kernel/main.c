@@ -15,6 +15,7 @@
 #include "kernel/ipc/port.h"
 #include "kernel/memmap.h"
 #include "kernel/mm_platform.h"
+#include "kernel/sample.h"
 #include "kernel/shell/shell.h"
 #include "kernel/syscall/process.h"
 #include "kernel/task/handle.h"
@@ -43,6 +44,7 @@ static void tick(void)
 {
     sched_tick();
     reapd_tick();
+    sample_tick();
     budget_check();
 }
 

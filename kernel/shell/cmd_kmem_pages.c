@@ -218,6 +218,73 @@ static void print_legend(void)
                 (unsigned long long)(page_totals()->total_unused >> 20));
 }
 
+/* Blocks of one kind, one after the other. */
+struct run {
+    size_t run_first;
+    size_t run_frames;
+    unsigned run_order; /* PAGE_NO_ORDER: no blocks, but frames */
+    enum page_state run_state;
+    const void *run_owner;
+};
+
+static const char *owner_name(const void *owner, struct kmem_cache_stat *st);
+
+/* The block or single frame at `i`. */
+static struct run block_at(size_t i)
+{
+    const struct page *p = &page_array[i];
+    bool block = p->page_order <= BUDDY_MAX_ORDER;
+    bool owned = p->page_state == PAGE_SLAB || p->page_state == PAGE_HASH;
+
+    return (struct run){
+        .run_first = i,
+        .run_frames =
+            MIN(block ? (size_t)1 << p->page_order : 1, page_count - i),
+        .run_order = p->page_order,
+        .run_state = p->page_state,
+        .run_owner = owned ? p->page_owner : NULL,
+    };
+}
+
+static bool same_kind(const struct run *a, const struct run *b)
+{
+    return a->run_order == b->run_order && a->run_state == b->run_state &&
+           a->run_owner == b->run_owner;
+}
+
+static void json_run(const struct run *run)
+{
+    struct kmem_cache_stat st;
+
+    kprintf("{\"frame\":%zu,\"frames\":%zu,\"state\":\"%s\"", run->run_first,
+            run->run_frames, page_state_name(run->run_state));
+    if (run->run_order <= BUDDY_MAX_ORDER)
+        kprintf(",\"order\":%u", run->run_order);
+    if (run->run_owner) {
+        kprintf(",\"cache\":");
+        shell_json_string(owner_name(run->run_owner, &st));
+    }
+    kprintf("}\n");
+}
+
+static void json_runs(void)
+{
+    struct run run = block_at(0);
+
+    for (size_t i = run.run_frames; i < page_count && !shell_interrupted();) {
+        struct run next = block_at(i);
+
+        i += next.run_frames;
+        if (same_kind(&run, &next)) {
+            run.run_frames += next.run_frames;
+        } else {
+            json_run(&run);
+            run = next;
+        }
+    }
+    json_run(&run);
+}
+
 static void json_pages(void)
 {
     size_t count[PAGE_STATES] = {0};
@@ -298,6 +365,7 @@ static int cmd_pages(int argc, char **argv)
     if (argc == 2)
         return pages_around(argv[1]);
     if (options & SHELL_OPTION('j')) {
+        json_runs();
         json_pages();
     } else {
         print_picture();
@@ -306,11 +374,13 @@ static int cmd_pages(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(pages, "pages [-j] [ADDR]",
-              "a picture of physical memory and who owns it",
-              "All page frames, 64 cells in a row, a letter per owner; with\n"
-              "an address the frames around it, one by one. Addresses from\n"
-              "the kernel's base on are virtual, lower ones physical.\n"
-              "  -j  the counts as one JSON object\n"
-              "Example: pages kmain",
-              cmd_pages, NULL);
+SHELL_COMMAND(
+    pages, "pages [-j] [ADDR]", "a picture of physical memory and who owns it",
+    "All page frames, 64 cells in a row, a letter per owner; with\n"
+    "an address the frames around it, one by one. Addresses from\n"
+    "the kernel's base on are virtual, lower ones physical.\n"
+    "  -j  JSON lines: runs of like blocks, one after the other, with\n"
+    "      order (without: frames of no block), state and cache; then\n"
+    "      the counts\n"
+    "Example: pages kmain",
+    cmd_pages, NULL);

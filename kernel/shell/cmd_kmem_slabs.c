@@ -49,17 +49,19 @@ static void print_slab(struct kmem_cache *cp, size_t n,
     print_cells(cp, n, st->stat_chunks);
 }
 
-static void json_slab(struct kmem_cache *cp, size_t n,
+static void json_slab(struct kmem_cache *cp, const char *name, size_t n,
                       const struct kmem_slab_stat *st)
 {
     uint8_t map[MEMCMD_MAP_BITS / 8] = {0};
     size_t got = kmem_slab_map(cp, n, map, MEMCMD_MAP_BITS);
 
-    kprintf("{\"slab\":%lu,\"base\":%lu,\"colour\":%zu,\"used\":%zu,"
-            "\"objects\":%zu,\"state\":\"%s\",\"freelist\":%s,\"idle_ms\":%llu,"
-            "\"cells\":\"",
+    kprintf("{\"cache\":");
+    shell_json_string(name);
+    kprintf(",\"slab\":%lu,\"base\":%lu,\"bytes\":%zu,\"colour\":%zu,"
+            "\"used\":%zu,\"objects\":%zu,\"state\":\"%s\",\"freelist\":%s,"
+            "\"idle_ms\":%llu,\"cells\":\"",
             (unsigned long)st->stat_slab, (unsigned long)st->stat_base,
-            st->stat_colour, st->stat_refcnt, st->stat_chunks,
+            st->stat_bytes, st->stat_colour, st->stat_refcnt, st->stat_chunks,
             memcmd_state_name(st->stat_state),
             st->stat_freelist ? "true" : "false",
             (unsigned long long)st->stat_idle_ms);
@@ -71,8 +73,8 @@ static void json_slab(struct kmem_cache *cp, size_t n,
 /* What one walk over the slabs gathers. */
 struct slab_walk {
     bool walk_all;
-    bool walk_json;
-    size_t walk_state[3]; /* by enum kmem_slab_state */
+    const char *walk_json; /* the cache's name, if it is to be JSON */
+    size_t walk_state[3];  /* by enum kmem_slab_state */
     size_t walk_used[BINS];
     bool walk_freelist;
 };
@@ -100,7 +102,7 @@ static void visit_slab(struct kmem_cache *cp, size_t n,
     walk->walk_used[used_bin(st->stat_refcnt, st->stat_chunks)]++;
     walk->walk_freelist |= st->stat_freelist;
     if (walk->walk_json)
-        json_slab(cp, n, st);
+        json_slab(cp, walk->walk_json, n, st);
     else if (walk->walk_all || seen < SHOWN)
         print_slab(cp, n, st);
 }
@@ -167,6 +169,25 @@ static void print_histogram(const struct kmem_cache_stat *st,
                   MAX(st->stat_slabs, 1u));
 }
 
+static bool json_slabs(struct kmem_cache *cp)
+{
+    struct slab_walk walk = {0};
+    struct kmem_cache_stat st;
+
+    kmem_cache_stat(cp, &st);
+    walk.walk_json = st.stat_name;
+    return walk_slabs(cp, st.stat_slabs, &walk);
+}
+
+static int json_slabs_all(void)
+{
+    struct kmem_cache *cp = kmem_cache_first();
+
+    while (cp && json_slabs(cp))
+        cp = kmem_cache_next(cp);
+    return 0;
+}
+
 static int cmd_slabs(int argc, char **argv)
 {
     struct slab_walk walk = {0};
@@ -176,30 +197,34 @@ static int cmd_slabs(int argc, char **argv)
 
     if (!shell_options(&argc, argv, "vj", &options))
         return 1;
+    if (argc == 1 && (options & SHELL_OPTION('j')))
+        return json_slabs_all();
     if (argc != 2)
         return shell_error("wants one cache; `slabs kmem_alloc_64`, or "
                            "`kmastat` for all");
     cp = memcmd_cache(argv[1]);
     if (!cp)
         return 1;
+    if (options & SHELL_OPTION('j')) {
+        json_slabs(cp);
+        return 0;
+    }
     kmem_cache_stat(cp, &st);
     walk.walk_all = options & SHELL_OPTION('v');
-    walk.walk_json = options & SHELL_OPTION('j');
-    if (!walk.walk_json && st.stat_slabs == 0) {
+    if (st.stat_slabs == 0) {
         kprintf("%s has no slabs: the first allocation makes one of %zu "
                 "objects\n",
                 st.stat_name, st.stat_slab_objects);
         return 0;
     }
-    if (!walk.walk_json)
-        kprintf("  %-10s %-10s %6s %7s %-7s %6s # used . free\n", "SLAB",
-                "BASE", "COLOUR", "USED/N", "STATE", "IDLE");
-    if (walk_slabs(cp, st.stat_slabs, &walk) && !walk.walk_json)
+    kprintf("  %-10s %-10s %6s %7s %-7s %6s # used . free\n", "SLAB", "BASE",
+            "COLOUR", "USED/N", "STATE", "IDLE");
+    if (walk_slabs(cp, st.stat_slabs, &walk))
         print_histogram(&st, &walk);
     return 0;
 }
 
-SHELL_COMMAND(slabs, "slabs [-v|-j] NAME",
+SHELL_COMMAND(slabs, "slabs [-v|-j] [NAME]",
               "a picture of a cache's slabs, a cell per object",
               "A row per slab, in the order of the cache's list: first those\n"
               "with every object out, then partial ones, then free ones. `>`\n"
@@ -208,7 +233,8 @@ SHELL_COMMAND(slabs, "slabs [-v|-j] NAME",
               "  COLOUR     bytes before the first object\n"
               "  IDLE       for how long all its objects have been free\n"
               "  -v         every slab; else the first 8 of each state\n"
-              "  -j         a JSON object per slab\n"
+              "  -j         a JSON object per slab; of all caches if none is "
+              "named\n"
               "Example: slabs kmem_alloc_224",
               cmd_slabs, shell_complete_cache);
 
