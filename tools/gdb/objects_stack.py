@@ -241,10 +241,11 @@ class UserStack:
             ret = self.word(at)
             if not self.returns_here(ret):
                 continue
-            if at < self.ebp < self.top:
-                return ret, self.ebp
-            saved = self.word(at - common.WORD)
-            return ret, saved if at < saved < self.top else 0
+            for frame in (self.ebp, self.word(at - common.WORD)):
+                if at < frame < self.top and \
+                        self.returns_here(self.word(frame + common.WORD)):
+                    return ret, frame
+            return ret, 0
         return None
 
     def pcs(self):
