@@ -22,16 +22,17 @@ from slate import gdb
 # processor to them for 10 ms, and the timer gives the shell it back.
 PROGRAMS = ("run -b sh -c 'sleep 99|cat';run -b sleep 99;run -b init;"
             "run sleep 1;run -b pong;run -b sh -c 'ls|sleep 99';run sleep 1;"
-            "run -b ping -n9999 -s65000;run -b ping -n9999 -s65000;kill 5;")
-SHELL = "ps;pipes;inodes -a;ports;ipc;bt 9;files 9;verify -j;pages -j;dmesg"
+            "run -b ping -n999 -s65000;run -b ping -n999 -s65000;kill 5;")
+SHELL = "ps;pipes;inodes -a;ports;ipc;bt 9;files 9;files 12;verify -j;pages -j;dmesg"
 
 # Commands of which the kernel's text has to be the same, letter by letter.
-SAME = {"print_task": "slate tasks", "cmd_pipes": "slate pipes",
-        "cmd_inodes": "slate inodes -a", "cmd_ports": "slate ports",
-        "cmd_ipc": "slate ipc", "cmd_bt": "slate bt -k 9",
-        "cmd_files": "slate files 9"}
+SAME = [("print_task", "slate tasks"), ("cmd_pipes", "slate pipes"),
+        ("cmd_inodes", "slate inodes -a"), ("cmd_ports", "slate ports"),
+        ("cmd_ipc", "slate ipc"), ("cmd_bt", "slate bt -k 9"),
+        ("cmd_files", "slate files 9"), ("cmd_files", "slate files 12")]
 
 EXAMPLES = {"slate bt": "slate bt 2", "slate dmesg": "slate dmesg -n 5",
+            "slate enter": "slate enter 2",
             "slate files": "slate files 4", "slate inodes": "slate inodes -a",
             "slate ipc": "slate ipc", "slate locks": "slate locks",
             "slate pages": "slate pages page_table",
@@ -50,12 +51,17 @@ ASKED = ["slate bt 9", "slate bt 17", "slate bt 12", "slate bt", "slate bt 0",
          "print *(struct file *)$task(9)->task_handles->table_slot[0]"
          ".handle_object", "print *$task(9)->task_space",
          "print *(struct port *)$task(17)->task_ipc.ipc_port",
-         "print $task(99)", *SAME.values(), *EXAMPLES.values(), "slate"]
+         "print $task(99)", *(command for _, command in SAME),
+         *EXAMPLES.values(), "slate",
+         "slate enter 9", "frame function cond_wait",
+         "print c->cond_waiters.wait_reason", "slate enter", "bt 1"]
 
 WRONG = {"slate tasks 5": "slate tasks: takes no further words",
          "slate bt 99": "slate bt: there is no task 99; `slate tasks` lists "
                         "them",
          "slate bt x": "slate bt: 'x' is no pid; `slate tasks` lists them",
+         "slate enter 1": "slate enter: task 1 has no stack to enter: it runs, "
+                          "or has ended",
          "slate files 2": "slate files: task 2 has no handles; programs have",
          "slate space 2": "slate space: task 2 has no address space; programs "
                           "have",
@@ -139,7 +145,7 @@ def run(kernel, core_file):
     steps = [("shell_run", ["slate symbols on"]),
              (cat, ["slate symbols", "bt 1", "slate bt", "print $pid()",
                     "slate symbols off"]),
-             *((at, [command]) for at, command in SAME.items()),
+             *((at, [command]) for at, command in SAME),
              ("cmd_verify", ["slate verify -j"]),
              ("cmd_pages", ["slate pages -j"]),
              ("cmd_dmesg", ASKED)]
@@ -162,7 +168,7 @@ def lines_of(text):
 
 # ---- the same as the shell -------------------------------------------------
 
-@pytest.mark.parametrize("command", SAME.values())
+@pytest.mark.parametrize("command", [command for _, command in SAME])
 def test_equals_the_shell(run, command):
     said = next(step[command] for step in run.said if command in step)
     assert len(lines_of(said)) > 2, said
@@ -243,6 +249,13 @@ def test_bt_finds_the_caller_of_a_stub_without_frame(live):
 def test_bt_of_the_task_that_runs(live):
     names = names_in(live["slate bt"])
     assert names[0] == "cmd_dmesg" and "kmain" in names, live["slate bt"]
+
+
+def test_frames_of_another_task(live):
+    assert '"pipe empty"' in live["print c->cond_waiters.wait_reason"], live
+    assert live["slate enter"] == \
+        "the frames are those of the task that runs\n"
+    assert live["bt 1"].startswith("#0  cmd_dmesg (")
 
 
 # ---- what only GDB has -----------------------------------------------------
