@@ -32,3 +32,6 @@ Example: slab kmastat"""
 
 
 Slab()
+
+import slab_stat  # noqa: E402,F401
+import slab_cache  # noqa: E402,F401
