@@ -126,8 +126,9 @@ $(SYMS)/table.c: $(SYMS)/first.nm tools/symbols.py
 	$(call say,SYMBOLS,$@)
 	$(Q)$(PYTHON) tools/symbols.py $< $@
 
+# The table has its own idea of every type: a debugger must not see it.
 $(SYMS)/%.o: $(SYMS)/%.c $(BUILD)/flags
-	$(Q)$(CC) $(CFLAGS) -c $< -o $@
+	$(Q)$(CC) $(CFLAGS) -g0 -c $< -o $@
 
 $(SYMS)/first.elf: $(OBJ) $(SYMS)/empty.o boot/linker.ld $(BUILD)/objects
 	$(Q)$(call LINK,$(SYMS)/empty.o,$@)

@@ -35,5 +35,6 @@ Slab()
 
 import slab_stat  # noqa: E402,F401
 import slab_cache  # noqa: E402,F401
+import slab_verify  # noqa: E402,F401
 import slab_slabs  # noqa: E402,F401
 import slab_whatis  # noqa: E402,F401

@@ -8,6 +8,7 @@ import common
 import slab_heap
 from common import BadMemory, Broken, Command, age, json_line
 from slab_heap import COMPLETE, STATES, Heap
+from slab_verify import note_broken, slab_wrong
 from slab_stat import NAME, name_cell
 
 CELLS_BESIDE = 28
@@ -35,71 +36,78 @@ def used_bin(used, n):
 
 class Slabs(Command):
     name = "slab slabs"
-    usage = "[-v|-j] NAME"
+    usage = "[-v|-j] [NAME]"
     summary = "A picture of a cache's slabs, a cell per object"
     details = """\
-A row per slab, in the order of the cache's list: first those with every
-object out, then partial ones, then free ones. `>` is the freelist pointer:
-the next object comes from there.
+Of one cache, or of each that has memory, largest first: a row per slab, in
+the order of the cache's list: first those with every object out, then partial
+ones, then free ones. `>` is the freelist pointer: the next object comes from
+there. A slab marked ! is broken.
   SLAB BASE  the kmem_slab; its first page
   COLOUR     bytes before the first object
   IDLE       for how long all its objects have been free
   -v         every slab; else the first 8 of each state
   -j         a JSON object per slab"""
     example = "slab slabs kmem_alloc_224"
-    options, least, most = "vj", 1, 1
-    wants = "wants one cache; `slab slabs kmem_alloc_64`, or " \
-            "`slab kmastat` for all"
+    options, most = "vj", 1
+    wants = "wants one cache at most; `slab slabs` shows all"
 
     def run(self, args):
-        heap = Heap()
-        cache = heap.cache(args.word())
-        if "j" in args:
-            for slab in cache.slab_list():
-                self.json(slab, heap.pages)
-        elif cache.slabs == 0:
-            print(f"{cache.name} has no slabs: the first allocation makes "
-                  f"one of {cache.slab_objects} objects")
-        else:
-            self.table(cache, heap.pages, "v" in args)
+        heap, everything = Heap(), "v" in args
+        one = heap.cache(args.word()) if args.words else None
+        for cache in [one] if one else heap.ordered():
+            if cache.mem == 0 and not one:
+                continue
+            if "j" in args:
+                for slab in cache.slab_list():
+                    self.json(heap, slab)
+                continue
+            if not one:
+                print(f"{cache.name}:")
+            if cache.slabs == 0:
+                print(f"{cache.name} has no slabs: the first allocation "
+                      f"makes one of {cache.slab_objects} objects")
+            else:
+                self.table(heap, cache, everything)
+            if not one:
+                print()
 
-    def json(self, slab, pages):
-        json_line({"slab": slab.address, "base": slab.base,
-                   "colour": slab.colour, "used": slab.refcnt,
-                   "objects": slab.chunks, "state": slab.state_name,
-                   "freelist": slab.freelist, "idle_ms": slab.idle_ms,
-                   "cells": cells(slab, pages)})
+    def json(self, heap, slab):
+        json_line({"cache": slab.cache.name, "slab": slab.address,
+                   "base": slab.base, "colour": slab.colour,
+                   "used": slab.refcnt, "objects": slab.chunks,
+                   "state": slab.state_name, "freelist": slab.freelist,
+                   "bad": slab_wrong(heap, slab) is not None,
+                   "idle_ms": slab.idle_ms,
+                   "cells": cells(slab, heap.pages)})
 
-    def table(self, cache, pages, everything):
+    def table(self, heap, cache, everything):
         print(f"  {'SLAB':<10} {'BASE':<10} {'COLOUR':>6} {'USED/N':>7} "
               f"{'STATE':<7} {'IDLE':>6} # used . free")
         seen, used, freelist, last = [0, 0, 0], [0] * BINS, False, None
-        broken = None
         try:
             for slab in cache.slab_list():
                 if last not in (None, slab.state):
                     self.end_of_run(seen, last, everything)
                 if everything or seen[slab.state] < SHOWN:
-                    self.row(slab, pages)
+                    self.row(heap, slab)
                 last = slab.state
                 seen[last] += 1
                 used[used_bin(slab.refcnt, slab.chunks)] += 1
                 freelist |= slab.freelist
-        except (Broken, BadMemory) as e:
-            broken = e
+        except (Broken, BadMemory):
+            pass  # note_broken says so
         if last is not None:
             self.end_of_run(seen, last, everything)
-        if broken:
-            print(f"! {broken}: the rest of the {cache.slabs} slabs is out "
-                  "of reach")
         self.histogram(cache, used, freelist)
+        note_broken(heap, cache)
 
-    def row(self, slab, pages):
-        used, sound = slab.bitmap(pages)
-        line = "".join("#" if u else "." for u in used)
+    def row(self, heap, slab):
+        line = cells(slab, heap.pages)
         idle = age(slab.idle_ms) if slab.state == COMPLETE else "-"
-        mark = "!" if not sound else ">" if slab.freelist else " "
-        text = f"{mark} 0x{slab.address:08x} 0x{slab.base:08x} " \
+        text = f"{'>' if slab.freelist else ' '}" \
+               f"{'!' if slab_wrong(heap, slab) else ' '}" \
+               f"0x{slab.address:08x} 0x{slab.base:08x} " \
                f"{slab.colour:6} {slab.refcnt:3}/{slab.chunks:<3} " \
                f"{slab.state_name:<7} {idle:>6}"
         if slab.chunks <= CELLS_BESIDE:

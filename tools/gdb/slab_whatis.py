@@ -5,7 +5,8 @@ As kernel/shell/cmd_kmem_whatis.c and cmd_kmem_pages.c.
 
 import common
 from common import PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, WORD, Command, Fail
-from slab_heap import Heap, Pages
+from slab_heap import KINDS, Heap, Pages, bufctl
+from slab_verify import note_broken, slab_wrong
 
 KIB_PER_PAGE = PAGE_SIZE // 1024
 
@@ -60,12 +61,38 @@ class Place:
                   f"{'in use' if self.in_use else 'free'}: "
                   f"0x{self.start:08x} + {self.address - self.start}, "
                   f"{self.part()}")
-        print(f"slab 0x{slab.address:08x}, base 0x{slab.base:08x}, number "
+            if self.in_use and c.kind == KINDS.index("internal"):
+                print_own(self.heap, c, self.start)
+        bad = "! " if slab_wrong(self.heap, slab) else ""
+        print(f"{bad}slab 0x{slab.address:08x}, base 0x{slab.base:08x}, number "
               f"{slab.number + 1} of {c.slabs}: {slab.state_name}, "
               f"{slab.refcnt} of {slab.chunks} used")
-        if not self.sound:
-            print("! its freelist is broken: `slab freelist "
-                  f"0x{slab.address:08x}`")
+
+
+def owner_name(heap, address):
+    """The name of a cache; "" of NULL, "! no cache" of anything else."""
+    cache = heap.cache_at(address)
+    return cache.name if cache else "! no cache" if address else ""
+
+
+def print_own(heap, cache, start):
+    """What an object in use of one of the allocator's own caches is for."""
+    if cache.name == "kmem_bufctl":
+        buf = bufctl(start).bufctl_addr
+        place = heap.whose(buf)
+        print(f"bufctl of object 0x{buf:08x} of cache {place[0].name}"
+              if place else f"! bufctl of 0x{buf:08x}, which is no object")
+    elif cache.name == "kmem_slab":
+        raw = common.record("struct kmem_slab", start)
+        print(f"slab data of cache {owner_name(heap, raw.slab_cache)}, slab "
+              f"base 0x{raw.slab_base:08x}")
+    elif cache.name == "kmem_hash":
+        owner = next((c.name for c in heap.caches
+                      if c.hashed and c.raw.cache_hash == start), None)
+        print(f"hash table of cache {owner}" if owner else
+              "! hash table of no cache")
+    elif heap.cache_at(start):
+        print(f"the cache {owner_name(heap, start)} itself")
 
 
 # ---- whatis ----------------------------------------------------------------
@@ -85,18 +112,34 @@ ADDR is a number, a symbol, a variable of this frame or an expression."""
     def run(self, args):
         address = common.parse_address(args.word())
         heap = Heap()
-        pages = heap.pages
-        frame = pages.frame(address) if address >= pages.kernel_base else None
-        if frame is None:
+        if address < heap.pages.kernel_base:
+            self.user(address)
+        elif heap.pages.frame(address) is None:
             print(f"0x{address:08x}: no memory that the kernel manages")
-            return
+        else:
+            self.managed(heap, address)
+
+    def user(self, address):
+        """What programs have mapped is known to `slate`."""
+        print(f"0x{address:08x}: an address of programs")
+
+    def managed(self, heap, address):
+        pages = heap.pages
+        frame = pages.frame(address)
+        page = pages.page(frame)
         self.frame(pages, frame, address)
         if common.symbol_lookup(address):
             print(f"code: {common.symbol_format(address)}")
         place = Place.find(heap, address)
         if place:
             place.print_slab()
-        elif not pages.is_state(pages.page(frame), "PAGE_KERNEL"):
+        elif pages.is_state(page, "PAGE_HASH"):
+            print("hash table of cache "
+                  f"{owner_name(heap, page.page_owner)}")
+        elif pages.is_state(page, "PAGE_USER"):
+            print("mapped by programs in "
+                  f"{common.plural(page.page_refs, 'place')}")
+        elif not pages.is_state(page, "PAGE_KERNEL"):
             print(f"in no slab; `pages 0x{address:x}` shows the frames "
                   "around it")
 
@@ -116,7 +159,7 @@ ADDR is a number, a symbol, a variable of this frame or an expression."""
 # ---- map -------------------------------------------------------------------
 
 ROW_CHUNKS = 64
-ROW_CELLS = 4
+ROW_CELLS = 3
 
 
 class Map(Command):
@@ -125,8 +168,8 @@ class Map(Command):
     summary = "One slab, a character per object"
     details = """\
 The slab that holds the address: its colour gap, objects, tail and header,
-then each object's offset from the slab's base; `>` marks the one that the
-address is in."""
+then each object's offset from the slab's base, and of free ones LINK, the
+next on the freelist; `>` marks the one that the address is in."""
     example = "slab map kmem_caches.next"
     least, most, joined = 1, 1 << 10, True
     wants = "wants one address; `slab slabs NAME` prints those of a cache"
@@ -140,8 +183,29 @@ address is in."""
             raise Fail(f"no slab holds 0x{address:x}; `slab whatis` says "
                        "what is there")
         place.print_slab()
+        self.cells = [self.cell(place, i) for i in range(place.slab.chunks)]
         self.strip(place)
         self.chunks(place)
+        note_broken(heap, place.cache)
+
+    def cell(self, place, i):
+        """A free object that is on no list, or a large one in use that the
+        hash table does not know, is bad."""
+        used = place.used[i]
+        if used and place.cache.hashed and \
+                place.cache.bufctl_of(place.slab.chunk(i)) is None:
+            return "!"
+        return "#" if used else "."
+
+    def links(self, place):
+        """Of each free object, the next on the freelist, or "end"."""
+        steps = list(place.slab.steps(place.heap.pages))
+        text = {}
+        for (_, _, index, why), (_, _, then, wrong) in zip(
+                steps, steps[1:] + [(0, 0, "end", None)]):
+            if why is None:
+                text[index] = "!" if wrong else str(then)
+        return text
 
     def strip(self, place):
         slab, c = place.slab, place.cache
@@ -152,21 +216,21 @@ address is in."""
         for i in range(0, slab.chunks, ROW_CHUNKS):
             gap = ":" if i == 0 and slab.colour else " "
             lines.append(f" +{slab.chunk(i) - slab.base:05x} {gap}" + "".join(
-                "#" if u else "." for u in place.used[i:i + ROW_CHUNKS]))
+                self.cells[i:i + ROW_CHUNKS]))
         print("\n".join(lines) + ("=" if tail else "") +
               ("H" if c.header else ""))
-        print("# used  . free  : colour gap  = tail  H kmem_slab\n")
+        print("# used  . free  ! bad  : colour gap  = tail  H kmem_slab\n")
 
     def chunks(self, place):
-        n = place.slab.chunks
-        head = "  ".join([f" {'IDX':>3} {'OFFSET':>6} STATE"] *
-                         min(n, ROW_CELLS))
-        lines = [head]
+        n, links = place.slab.chunks, self.links(place)
+        words = {"!": "!", "#": "used", ".": "free"}
+        lines = ["  ".join([f" {'IDX':>3} {'OFFSET':>6} STATE LINK"] *
+                           min(n, ROW_CELLS))]
         for i in range(0, n, ROW_CELLS):
-            lines.append("   ".join(
+            lines.append("  ".join(
                 f"{'>' if k == place.index else ' '}{k:3} "
                 f"0x{place.slab.chunk(k) - place.slab.base:04x} "
-                f"{'used' if place.used[k] else 'free'}"
+                f"{words[self.cells[k]]:<5} {links.get(k, '-'):>4}"
                 for k in range(i, min(i + ROW_CELLS, n))))
         print("\n".join(lines))
 
@@ -282,15 +346,16 @@ class _Frames:
 
 class PagesCommand(Command):
     name = "slab pages"
-    usage = "[-j] [ADDR]"
+    usage = "[-j|-r] [ADDR]"
     summary = "A picture of physical memory and who owns it"
     details = """\
 All page frames, 64 cells in a row, a letter per owner; with an address the
 frames around it, one by one. Addresses from the kernel's base on are virtual,
 lower ones physical.
+  -r  a row per run of frames of one kind and cache
   -j  the counts as one JSON object"""
     example = "slab pages kmain"
-    options, most, joined = "j", 1 << 10, True
+    options, most, joined = "jr", 1 << 10, True
 
     def run(self, args):
         heap = Heap()
@@ -299,11 +364,38 @@ lower ones physical.
             return
         self.frames = _Frames(heap.pages)
         self.state = heap.pages.state
-        if "j" in args:
+        if "r" in args:
+            self.runs(heap)
+        elif "j" in args:
             self.json(heap.pages)
         else:
             self.picture(heap.pages)
             self.legend(heap.pages)
+
+    def runs(self, heap):
+        """Neighbours in the same state, of the same cache."""
+        pages, states = heap.pages, self.frames.states
+        owned = (self.state["PAGE_SLAB"], self.state["PAGE_HASH"])
+        data = common.read_run(pages.base, pages.count * pages.layout.size)
+        at = pages.layout.members["page_owner"][0]
+
+        def key(i):
+            offset = i * pages.layout.size + at
+            owner = int.from_bytes(data[offset:offset + WORD], "little")
+            return states[i], owner if states[i] in owned else 0
+
+        print(f"{'FRAME':>8} {'FRAMES':>8} {'KIB':>9}  {'VIRTUAL':<10} "
+              f"{'STATE':<9} OWNER")
+        first = 0
+        for i in range(1, pages.count + 1):
+            if i < pages.count and key(i) == key(first):
+                continue
+            state, owner = key(first)
+            print(f"{first:8} {i - first:8} {(i - first) * KIB_PER_PAGE:9}  "
+                  f"0x{pages.virtual(first):08x} "
+                  f"{pages.state_name(state):<9} {owner_name(heap, owner)}"
+                  .rstrip())
+            first = i
 
     def letters(self):
         table = {v: LETTERS.get(n[len("PAGE_"):], "?")
@@ -389,9 +481,8 @@ def frame_line(heap, i, marked):
         head = pages.block_head(i)
         state = pages.state_name(pages.page(head).page_state)
         owner = f"of the {state} block at frame {head}"
-    elif pages.is_state(page, "PAGE_SLAB", "PAGE_HASH") and page.page_owner:
-        cache = heap.cache_at(page.page_owner)
-        owner = cache.name if cache else "! no cache"
+    elif pages.is_state(page, "PAGE_SLAB", "PAGE_HASH"):
+        owner = owner_name(heap, page.page_owner)
     return f"{'>' if marked else ' '} {i:7} 0x{i << PAGE_SHIFT:08x} " \
            f"0x{pages.virtual(i):08x} {pages.state_name(page.page_state):<9}" \
            f" {order:>5}  {owner}".rstrip()
