@@ -38,3 +38,6 @@ import slab_cache  # noqa: E402,F401
 import slab_verify  # noqa: E402,F401
 import slab_slabs  # noqa: E402,F401
 import slab_whatis  # noqa: E402,F401
+import slab_walk  # noqa: E402,F401
+import slab_marks  # noqa: E402,F401
+import slab_frag  # noqa: E402,F401

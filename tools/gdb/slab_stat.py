@@ -1,6 +1,6 @@
 """slab kmastat: a row per cache, subtotals, the check against the supplier
-(kernel/shell/cmd_kmem_stat.c and cmd_kmem_sheet.c). slab frag and slab ws:
-what the memory is lost to, and what a reap would take.
+(kernel/shell/cmd_kmem_stat.c and cmd_kmem_sheet.c). slab ws: the working set,
+and what a reap would take.
 """
 
 import common
@@ -286,81 +286,6 @@ itself, which in the middle of an allocation it may: see `slab verify`."""
         return slab_heap.complete_cache(word)
 
 
-# ---- frag ------------------------------------------------------------------
-
-class _Frag:
-    """Where the memory of a cache, or of all, is; in bytes."""
-
-    def __init__(self, mem=0, used=0, free=0):
-        self.mem, self.used, self.free = mem, used, free
-
-    @classmethod
-    def of(cls, cache):
-        if cache.kind == KINDS.index("internal"):
-            return cls(cache.mem)
-        return cls(cache.mem, cache.used,
-                   (cache.total - cache.inuse) * cache.chunk)
-
-    @property
-    def lost(self):
-        return self.mem - self.used
-
-    def share(self, whole):
-        """LOST in hundredths of a per cent of `whole`."""
-        return (self.lost * 10000 + whole // 2) // whole if whole else 0
-
-    def row(self, name, whole):
-        own, points = self.share(self.mem), self.share(whole)
-        print(f"{name_cell(name)} {self.mem:8} {self.used:8} {self.free:8} "
-              f"{self.lost - self.free:8} {self.lost:8} "
-              f"{own // 100:4}.{own % 100:02} "
-              f"{points // 100:4}.{points % 100:02}")
-
-    def json(self, key, name):
-        own = self.share(self.mem)
-        print(f'{{"{key}":"{name}","mem":{self.mem},"used":{self.used},'
-              f'"free":{self.free},"lost":{self.lost},'
-              f'"percent":{own // 100}.{own % 100:02}}}')
-
-
-class Frag(Command):
-    name = "slab frag"
-    usage = "[-j]"
-    summary = "Slab memory that nobody asked for"
-    details = """\
-Total fragmentation as the paper's section 5.2 defines it, by cache, the one
-that loses most first, in bytes:
-  MEM       its slabs and the pages of its hash table
-  USED      objects in use, at the size that was asked for
-  FREE      free buffers: external fragmentation
-  OVERHEAD  rounding, rests of slabs, headers, hash tables
-  LOST%     of MEM;  POINTS: its part of the total's LOST%"""
-    example = "slab frag"
-    options = "j"
-
-    def run(self, args):
-        heap, total = Heap(), _Frag()
-        rows = [(c, _Frag.of(c)) for c in
-                heap.ordered(lambda c: _Frag.of(c).lost)]
-        for _, frag in rows:
-            total.mem += frag.mem
-            total.used += frag.used
-            total.free += frag.free
-        if "j" in args:
-            for cache, frag in rows:
-                frag.json("cache", cache.name)
-            total.json("key", "frag.total")
-            return
-        print(f"{'CACHE':<{NAME}} {'MEM':>8} {'USED':>8} {'FREE':>8} "
-              f"{'OVERHEAD':>8} {'LOST':>8} {'LOST%':>7} {'POINTS':>7}")
-        for cache, frag in rows:
-            if frag.mem:
-                frag.row(cache.name, total.mem)
-        total.row("TOTAL", total.mem)
-        print("the paper's own: boot 11 %, spike 13 %, find 14 %, "
-              "kenbus 14 %")
-
-
 # ---- ws --------------------------------------------------------------------
 
 INFINITE = common.WORD_MASK
@@ -440,5 +365,5 @@ FREED and KEPT tell of the last reap, LAST-REAP how long ago.
         return slab_heap.complete_cache(word)
 
 
-for _command in (Kmastat, Frag, WorkingSet):
+for _command in (Kmastat, WorkingSet):
     _command()
