@@ -621,7 +621,7 @@ class Command(gdb.Command):
     options   letters without a value, `valued` those with one
     least     how many words it wants, and `most`
     wants     says so in an error
-    joined    its words are one expression, blanks and all
+    joined    what follows its options is one expression, blanks and all
 
     run(args) does it. What it raises as Fail is an error of one line.
     """
@@ -668,7 +668,24 @@ class Command(gdb.Command):
                 raise Fail(f"'-{letter}' is no option; options: "
                            f"{self._letters()}")
 
+    def expression(self, text):
+        """Options, then an expression as it stands, quotes and all."""
+        found = {}
+        while (item := re.match(r"\s*(-[A-Za-z]\S*)(?:\s+|$)", text)):
+            text = text[item.end():]
+            rest = gdb.string_to_argv(text)[:1]
+            wanted = len(rest)
+            self._option(item[1][1:], rest, found)
+            if len(rest) < wanted:
+                text = re.sub(r"^\s*\S+\s*", "", text)
+        words = [text.strip()] if text.strip() else []
+        if len(words) < self.least:
+            raise Fail(self.wants)
+        return Arguments(words, found)
+
     def parse(self, text):
+        if self.joined:
+            return self.expression(text)
         rest = gdb.string_to_argv(text)
         words, found, looking = [], {}, True
         while rest:
@@ -679,8 +696,6 @@ class Command(gdb.Command):
                 self._option(item[1:], rest, found)
             else:
                 words.append(item)
-        if self.joined and words:
-            words = [" ".join(words)]
         if not self.least <= len(words) <= self.most:
             raise Fail(self.wants)
         return Arguments(words, found)

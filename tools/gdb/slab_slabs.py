@@ -268,8 +268,8 @@ SLAB is any address in the slab: its kmem_slab, its page, an object.
           bufctl of a large one
   NEXT    what is in it
 A link that leads astray ends the walk, marked `!`."""
-    example = "slab freelist kmem_caches.next"
-    least, most, joined = 1, 1 << 10, True
+    example = "slab freelist $cache(\"inode\")->cache_freelist"
+    least, joined = 1, True
     wants = "wants the address of a slab; `slab slabs NAME` prints some"
 
     def run(self, args):

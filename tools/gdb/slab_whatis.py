@@ -106,7 +106,7 @@ The frame that holds the address and its owner; in a slab also the cache, the
 object's index, whether it is in use, and which part of it the address is in.
 ADDR is a number, a symbol, a variable of this frame or an expression."""
     example = "slab whatis kmem_cache_alloc"
-    least, most, joined = 1, 1 << 10, True
+    least, joined = 1, True
     wants = "wants one address; `slab whatis 0xc0123456`"
 
     def run(self, args):
@@ -170,8 +170,8 @@ class Map(Command):
 The slab that holds the address: its colour gap, objects, tail and header,
 then each object's offset from the slab's base, and of free ones LINK, the
 next on the freelist; `>` marks the one that the address is in."""
-    example = "slab map kmem_caches.next"
-    least, most, joined = 1, 1 << 10, True
+    example = "slab map $cache(\"inode\")"
+    least, joined = 1, True
     wants = "wants one address; `slab slabs NAME` prints those of a cache"
 
     def run(self, args):
@@ -355,7 +355,7 @@ lower ones physical.
   -r  a row per run of frames of one kind and cache
   -j  the counts as one JSON object"""
     example = "slab pages kmain"
-    options, most, joined = "jr", 1 << 10, True
+    options, joined = "jr", True
 
     def run(self, args):
         heap = Heap()
