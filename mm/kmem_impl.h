@@ -206,6 +206,17 @@ bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits);
 bool kmem_bufctl_plausible(const struct kmem_cache *cp,
                            const struct kmem_bufctl *bcp);
 
+/* ---- kmem_verify.c ------------------------------------------------------ */
+
+/* NULL, or what is wrong with one slab of the cache. Lock held. */
+const char *kmem_slab_wrong(const struct kmem_cache *cp,
+                            const struct kmem_slab *sp);
+
+/* Whether a link of the cache's slab list may be followed: back to the head,
+ * or into a slab's data. */
+bool kmem_slab_link_plausible(const struct kmem_cache *cp,
+                              const struct list *l);
+
 /* ---- kmem_hash.c (3.2.3) ------------------------------------------------ */
 
 bool kmem_hash_create(struct kmem_cache *cp);

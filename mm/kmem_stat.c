@@ -121,17 +121,29 @@ bool kmem_cache_stat_number(size_t n, struct kmem_cache_stat *out)
 
 /* ---- its slabs ---------------------------------------------------------- */
 
+/* The slab behind this one, NULL at the end of the list or where it leads
+ * astray. Lock held. */
+static struct kmem_slab *slab_after(struct kmem_cache *cp,
+                                    const struct kmem_slab *sp)
+{
+    const struct list *l = sp->slab_link.next;
+
+    if (l == &cp->cache_null.slab_link || !kmem_slab_link_plausible(cp, l))
+        return NULL;
+    return kmem_slab_next(sp);
+}
+
 /* Slab number n in list order, or NULL; a broken circle ends by the count.
  * Lock held. */
 static struct kmem_slab *slab_number(struct kmem_cache *cp, size_t n)
 {
-    struct kmem_slab *sp = kmem_slab_next(&cp->cache_null);
+    struct kmem_slab *sp = slab_after(cp, &cp->cache_null);
 
     if (n >= cp->cache_slabs)
         return NULL;
-    while (n-- != 0 && sp != &cp->cache_null)
-        sp = kmem_slab_next(sp);
-    return sp == &cp->cache_null ? NULL : sp;
+    while (n-- != 0 && sp != NULL)
+        sp = slab_after(cp, sp);
+    return sp;
 }
 
 static void stat_slab(const struct kmem_cache *cp, const struct kmem_slab *sp,
@@ -148,6 +160,7 @@ static void stat_slab(const struct kmem_cache *cp, const struct kmem_slab *sp,
                       : sp->slab_head == NULL ? KMEM_SLAB_FULL
                                               : KMEM_SLAB_PARTIAL,
         .stat_freelist = cp->cache_freelist == sp,
+        .stat_bad = kmem_slab_wrong(cp, sp) != NULL,
     };
     if (sp->slab_refcnt == 0)
         out->stat_idle_ms =
@@ -175,8 +188,11 @@ size_t kmem_slab_map(struct kmem_cache *cp, size_t n, uint8_t *map,
     mm_lock(&cp->cache_lock);
     sp = slab_number(cp, n);
     if (sp != NULL) {
-        chunks = sp->slab_chunks;
-        kmem_slab_bitmap(sp, map, MIN(chunks, max_bits));
+        chunks = cp->cache_slab_chunks;
+        max_bits = MIN(chunks, max_bits);
+        memset(map, 0xff, (max_bits + 7) / 8);
+        if (sp->slab_cache == cp)
+            kmem_slab_bitmap(sp, map, max_bits);
     }
     mm_unlock(&cp->cache_lock);
     return chunks;
@@ -217,14 +233,14 @@ size_t kmem_hash_stat(struct kmem_cache *cp, size_t *histogram, size_t len)
 /* The slab of `cp` whose pages hold `addr`, or NULL. Lock held. */
 static struct kmem_slab *slab_holding(struct kmem_cache *cp, const void *addr)
 {
-    struct kmem_slab *sp = kmem_slab_next(&cp->cache_null);
+    struct kmem_slab *sp = slab_after(cp, &cp->cache_null);
 
-    for (size_t n = 0; n < cp->cache_slabs && sp != &cp->cache_null; n++) {
+    for (size_t n = 0; n < cp->cache_slabs && sp != NULL; n++) {
         uintptr_t off = (uintptr_t)addr - (uintptr_t)sp->slab_base;
 
         if (off < cp->cache_slab_pages * PAGE_SIZE)
             return sp;
-        sp = kmem_slab_next(sp);
+        sp = slab_after(cp, sp);
     }
     return NULL;
 }
@@ -242,12 +258,12 @@ struct kmem_cache *kmem_whose(const void *addr, struct kmem_slab_stat *slab,
     mm_lock(&cp->cache_lock);
     sp = slab_holding(cp, addr);
     if (sp != NULL) {
-        size_t off =
-            (size_t)((const char *)addr - (const char *)kmem_slab_chunk(sp, 0));
+        size_t off = (size_t)((const char *)addr - (const char *)sp->slab_base -
+                              sp->slab_colour);
 
         stat_slab(cp, sp, slab);
         *index = off / cp->cache_chunk;
-        if (*index >= sp->slab_chunks)
+        if (*index >= cp->cache_slab_chunks)
             *index = SIZE_MAX;
     }
     mm_unlock(&cp->cache_lock);
@@ -266,23 +282,36 @@ bool kmem_bufctl_plausible(const struct kmem_cache *cp,
            p->page_state == PAGE_SLAB && p->page_owner == kmem_bufctl_cache;
 }
 
-bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits)
+/* The chunk whose bufctl this is, SIZE_MAX if the link leads astray. */
+static size_t bufctl_chunk(const struct kmem_slab *sp,
+                           const struct kmem_bufctl *bcp)
 {
     const struct kmem_cache *cp = sp->slab_cache;
+    size_t off;
+
+    if (!kmem_bufctl_plausible(cp, bcp))
+        return SIZE_MAX;
+    off = (size_t)((char *)kmem_bufctl_buf(cp, bcp) -
+                   (const char *)kmem_slab_chunk(sp, 0));
+    if (off % cp->cache_chunk != 0 || off / cp->cache_chunk >= sp->slab_chunks)
+        return SIZE_MAX;
+    return off / cp->cache_chunk;
+}
+
+bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits)
+{
     const struct kmem_bufctl *bcp = sp->slab_head;
-    const char *first = kmem_slab_chunk(sp, 0);
     size_t left = sp->slab_chunks - sp->slab_refcnt;
 
     memset(map, 0xff, (bits + 7) / 8);
     for (; bcp != NULL; bcp = bcp->bufctl_next) {
         size_t i;
 
-        if (left-- == 0 || !kmem_bufctl_plausible(cp, bcp))
+        if (left-- == 0)
             return false;
-        i = (size_t)((char *)kmem_bufctl_buf(cp, bcp) - first);
-        if (i % cp->cache_chunk != 0 || i / cp->cache_chunk >= sp->slab_chunks)
+        i = bufctl_chunk(sp, bcp);
+        if (i == SIZE_MAX)
             return false;
-        i /= cp->cache_chunk;
         if (i >= bits)
             continue;
         if ((map[i / 8] >> (i % 8) & 1) == 0)
@@ -290,4 +319,90 @@ bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits)
         map[i / 8] &= (uint8_t) ~(1u << (i % 8));
     }
     return left == 0;
+}
+
+/* ---- bufctls ------------------------------------------------------------ */
+
+const struct kmem_bufctl *kmem_hash_entry(struct kmem_cache *cp, size_t bucket,
+                                          size_t i, bool *bad)
+{
+    const struct kmem_bufctl *bcp = NULL;
+
+    *bad = false;
+    mm_lock(&cp->cache_lock);
+    if ((cp->cache_flags & KMF_HASH) != 0 && bucket <= cp->cache_hash_mask) {
+        size_t limit = kmem_inuse(cp);
+
+        bcp = cp->cache_hash[bucket];
+        for (; bcp != NULL && !*bad; bcp = bcp->bufctl_next, i--) {
+            *bad = limit-- == 0 || !kmem_bufctl_plausible(cp, bcp);
+            if (i == 0)
+                break;
+        }
+    }
+    mm_unlock(&cp->cache_lock);
+    return *bad ? NULL : bcp;
+}
+
+/* The bufctl of an allocated large buffer, or NULL. Lock held. */
+static const struct kmem_bufctl *hashed_bufctl(struct kmem_cache *cp,
+                                               const void *buf)
+{
+    const struct kmem_bufctl *bcp = *kmem_hash_bucket(cp, buf);
+
+    for (size_t n = kmem_inuse(cp); bcp != NULL && n != 0; n--) {
+        if (!kmem_bufctl_plausible(cp, bcp))
+            return NULL;
+        if (bcp->bufctl_addr == buf)
+            return bcp;
+        bcp = bcp->bufctl_next;
+    }
+    return NULL;
+}
+
+/* Those on the slab's freelist, as far as it can be followed. Lock held. */
+static void free_bufctls(const struct kmem_slab *sp,
+                         const struct kmem_bufctl **bufctl, size_t max)
+{
+    const struct kmem_bufctl *bcp = sp->slab_head;
+
+    for (size_t left = sp->slab_chunks; bcp != NULL && left != 0; left--) {
+        size_t i = bufctl_chunk(sp, bcp);
+
+        if (i == SIZE_MAX)
+            return;
+        if (i < max)
+            bufctl[i] = bcp;
+        bcp = bcp->bufctl_next;
+    }
+}
+
+static void find_bufctls(const struct kmem_slab *sp,
+                         const struct kmem_bufctl **bufctl, size_t max)
+{
+    struct kmem_cache *cp = sp->slab_cache;
+
+    free_bufctls(sp, bufctl, max);
+    for (size_t i = 0; i < max && (cp->cache_flags & KMF_HASH) != 0; i++)
+        if (bufctl[i] == NULL)
+            bufctl[i] = hashed_bufctl(cp, kmem_slab_chunk(sp, i));
+}
+
+size_t kmem_slab_bufctls(struct kmem_cache *cp, size_t n,
+                         const struct kmem_bufctl **bufctl, size_t max)
+{
+    struct kmem_slab *sp;
+    size_t chunks = 0;
+
+    mm_lock(&cp->cache_lock);
+    sp = slab_number(cp, n);
+    if (sp != NULL) {
+        chunks = cp->cache_slab_chunks;
+        max = MIN(chunks, max);
+        memset(bufctl, 0, max * sizeof(*bufctl));
+        if (sp->slab_cache == cp)
+            find_bufctls(sp, bufctl, max);
+    }
+    mm_unlock(&cp->cache_lock);
+    return chunks;
 }

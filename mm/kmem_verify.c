@@ -73,8 +73,8 @@ static bool pages_marked(const struct kmem_cache *cp,
     return true;
 }
 
-static const char *verify_slab(const struct kmem_cache *cp,
-                               const struct kmem_slab *sp)
+const char *kmem_slab_wrong(const struct kmem_cache *cp,
+                            const struct kmem_slab *sp)
 {
     uint8_t map[PAGE_SIZE / KMEM_ALIGN_MIN / 8];
 
@@ -127,9 +127,8 @@ static void count_slab(struct tally *t, const struct kmem_slab *sp)
         t->first = sp;
 }
 
-/* Whether a link of the slab list may be followed: back to the head, or into
- * a slab's data. The pages of foreign suppliers are not known here. */
-static bool link_plausible(const struct kmem_cache *cp, const struct list *l)
+/* The pages of foreign suppliers are not known here. */
+bool kmem_slab_link_plausible(const struct kmem_cache *cp, const struct list *l)
 {
     const struct page *p = virt_to_page(l);
 
@@ -156,7 +155,7 @@ static const char *verify_place(const struct kmem_cache *cp,
         return at_slab(sp, "slab list links disagree");
     if (t->slabs == cp->cache_slabs)
         return at_cache(cp, "slab list is longer than its count");
-    why = verify_slab(cp, sp);
+    why = kmem_slab_wrong(cp, sp);
     if (why != NULL)
         return why;
     if (rank(sp) < t->last)
@@ -174,7 +173,7 @@ static const char *verify_list(const struct kmem_cache *cp, struct tally *t)
     for (const struct list *l = head->next;; l = l->next) {
         const char *why;
 
-        if (!link_plausible(cp, l))
+        if (!kmem_slab_link_plausible(cp, l))
             return at_cache(cp, "slab list leads astray");
         if (l == head)
             break;
@@ -225,7 +224,7 @@ static const char *verify_entry(struct kmem_cache *cp,
     if (kmem_hash_bucket(cp, bcp->bufctl_addr) != &cp->cache_hash[bucket])
         return at_bufctl(bcp, "bufctl is in the wrong hash bucket");
     sp = bcp->bufctl_slab;
-    if (sp == NULL || !link_plausible(cp, &sp->slab_link) ||
+    if (sp == NULL || !kmem_slab_link_plausible(cp, &sp->slab_link) ||
         sp->slab_cache != cp)
         return at_bufctl(bcp, "bufctl points to a slab of another cache");
     off = (size_t)((char *)bcp->bufctl_addr - (char *)kmem_slab_chunk(sp, 0));

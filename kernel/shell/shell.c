@@ -59,6 +59,20 @@ bool shell_options(int *argc, char **argv, const char *allowed,
     return !wrong;
 }
 
+bool shell_take(int *argc, char **argv, const struct words_option *options,
+                size_t n)
+{
+    int wrong = words_take(argc, argv, options, n);
+
+    if (wrong & WORDS_NO_VALUE)
+        shell_error("-%c wants something after it; `help %s` says what",
+                    wrong & 0xff, current);
+    else if (wrong)
+        shell_error("no option -%c; `help %s` shows what there is", wrong,
+                    current);
+    return !wrong;
+}
+
 void shell_complete_cache(void (*add)(const char *word, void *arg), void *arg)
 {
     struct kmem_cache_stat stat;
