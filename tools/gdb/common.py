@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE_SHIFT = 12
 PAGE_SIZE = 1 << PAGE_SHIFT
 PAGE_MASK = PAGE_SIZE - 1
+MIB4 = PAGE_SIZE * 1024  # what a page table maps
 WORD = 4
 WORD_MASK = 0xFFFFFFFF
 
@@ -212,50 +213,77 @@ def _evaluate(text, known):
         return None
 
 
-@functools.lru_cache(maxsize=None)
-def macros(header):
-    """{name: number} of the plain macros of a header of this tree: debug
-    information does not have them."""
-    known = {"PAGE_SIZE": PAGE_SIZE, "PAGE_MASK": PAGE_MASK,
-             "PAGE_SHIFT": PAGE_SHIFT}
-    text = (ROOT / header).read_text(encoding="utf-8").replace("\\\n", " ")
+def _collect(header, known, seen):
+    """The macros of a header and of those that it includes."""
+    path = ROOT / header
+    if header in seen or not path.is_file():
+        return
+    seen.add(header)
+    text = path.read_text(encoding="utf-8").replace("\\\n", " ")
+    for name in re.findall(r'^#include "([^"]+)"', text, re.M):
+        _collect(name, known, seen)
     for name, value in re.findall(r"^#define (\w+)[ \t]+(.+)$", text, re.M):
         number = _evaluate(value, known)
         if number is not None:
             known[name] = number
+
+
+@functools.lru_cache(maxsize=None)
+def macros(header):
+    """{name: number} of the plain macros that a header of this tree gives:
+    debug information does not have them."""
+    known = {"PAGE_SIZE": PAGE_SIZE, "PAGE_MASK": PAGE_MASK,
+             "PAGE_SHIFT": PAGE_SHIFT}
+    _collect(header, known, set())
     return known
 
 
-class _Functions:
-    """The kernel's own table of functions, so that names and offsets are the
-    same as in the shell."""
+class _Symbols:
+    """The kernel's own table of symbols, so that names and offsets are the
+    same as in the shell: functions, then objects."""
 
     def __init__(self):
-        count = int(variable("symbol_functions"))
-        table = read(address_of("symbol_table"), 8 * count)
-        words = [int.from_bytes(table[i:i + 4], "little")
-                 for i in range(0, len(table), 4)]
-        self.starts = words[0::2]
-        self.names = words[1::2]
+        functions = int(variable("symbol_functions"))
+        count_ = int(variable("symbol_count"))
+        table = read(address_of("symbol_table"), 8 * count_)
+        pairs = [(int.from_bytes(table[i:i + 4], "little"),
+                  int.from_bytes(table[i + 4:i + 8], "little"))
+                 for i in range(0, len(table), 8)]
+        self.functions = pairs[:functions]
+        self.objects = sorted(pairs[functions:], key=lambda pair: pair[0])
 
-    def lookup(self, address):
-        i = bisect.bisect_right(self.starts, address) - 1
-        if i < 0 or self.names[i] == 0:
+    @staticmethod
+    def below(table, address):
+        """(name, offset) of the last entry at or below, or None."""
+        i = bisect.bisect_right(table, address, key=lambda pair: pair[0]) - 1
+        if i < 0 or table[i][1] == 0:
             return None
-        return string(self.names[i], 80), address - self.starts[i]
+        return string(table[i][1], 80), address - table[i][0]
 
 
 @functools.lru_cache(maxsize=1)
-def _functions(_objfile):
-    return _Functions()
+def _symbols(_objfile):
+    return _Symbols()
 
 
 def symbol_lookup(address):
     """(function, offset), or None if no function of the kernel is there."""
     try:
-        return _functions(kernel()).lookup(address)
+        table = _symbols(kernel())
+        return table.below(table.functions, address)
     except BadMemory:
         return None
+
+
+def symbol_object(address):
+    """(variable, offset) of the kernel's data at or next below, or None."""
+    table = _symbols(kernel())
+    return table.below(table.objects, address)
+
+
+def linker(name):
+    """The address of a symbol that the linker script defines."""
+    return int(gdb.parse_and_eval(f"(unsigned long)&'{name}'")) & WORD_MASK
 
 
 def symbol_format(address):

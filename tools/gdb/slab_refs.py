@@ -21,8 +21,7 @@ def words_of(data):
 
 def data_range():
     """Where the kernel's variables are: (first, end)."""
-    return tuple(int(gdb.parse_and_eval(f"(unsigned long)&{name}"))
-                 for name in ("data_start", "bss_end"))
+    return common.linker("data_start"), common.linker("bss_end")
 
 
 class Index:
@@ -77,7 +76,7 @@ def regions(index):
 
 
 def variable_at(address):
-    """name+offset of the kernel's variable there."""
+    """name+offset of the variable there, static ones included."""
     text = gdb.execute(f"info symbol {address}", to_string=True)
     if " in section" not in text:
         return "no symbol"

@@ -51,8 +51,19 @@ def json_rows(text):
             continue
         key = classify(row) if isinstance(row, dict) else None
         if key:
-            rows[key] = row
+            rows[key] = flat(row)
     return rows
+
+
+def flat(row):
+    """Members of members by a name with a dot."""
+    out = {}
+    for key, value in row.items():
+        if isinstance(value, dict):
+            out.update((f"{key}.{k}", v) for k, v in value.items())
+        else:
+            out[key] = value
+    return out
 
 
 def own_rows(commands):

@@ -6,6 +6,7 @@ As kernel/shell/cmd_kmem_whatis.c and cmd_kmem_pages.c.
 import common
 from common import PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, WORD, Command, Fail
 from slab_heap import KINDS, Heap, Pages, bufctl
+from slab_user import print_mappers, print_user
 from slab_verify import note_broken, slab_wrong
 
 KIB_PER_PAGE = PAGE_SIZE // 1024
@@ -69,6 +70,18 @@ class Place:
               f"{slab.refcnt} of {slab.chunks} used")
 
 
+def print_symbol(address):
+    """What of the kernel's image is there."""
+    if common.symbol_lookup(address):
+        print(f"code: {common.symbol_format(address)}")
+    elif common.linker("rodata_start") <= address < \
+            common.linker("rodata_end"):
+        print("read-only data of the kernel")
+    elif common.linker("rodata_end") <= address < common.linker("image_end"):
+        name, offset = common.symbol_object(address) or ("?", 0)
+        print(f"data: {name}+0x{offset:x}")
+
+
 def owner_name(heap, address):
     """The name of a cache; "" of NULL, "! no cache" of anything else."""
     cache = heap.cache_at(address)
@@ -113,23 +126,18 @@ ADDR is a number, a symbol, a variable of this frame or an expression."""
         address = common.parse_address(args.word())
         heap = Heap()
         if address < heap.pages.kernel_base:
-            self.user(address)
+            print_user(heap.pages, address)
         elif heap.pages.frame(address) is None:
             print(f"0x{address:08x}: no memory that the kernel manages")
         else:
             self.managed(heap, address)
-
-    def user(self, address):
-        """What programs have mapped is known to `slate`."""
-        print(f"0x{address:08x}: an address of programs")
 
     def managed(self, heap, address):
         pages = heap.pages
         frame = pages.frame(address)
         page = pages.page(frame)
         self.frame(pages, frame, address)
-        if common.symbol_lookup(address):
-            print(f"code: {common.symbol_format(address)}")
+        print_symbol(address)
         place = Place.find(heap, address)
         if place:
             place.print_slab()
@@ -137,8 +145,7 @@ ADDR is a number, a symbol, a variable of this frame or an expression."""
             print("hash table of cache "
                   f"{owner_name(heap, page.page_owner)}")
         elif pages.is_state(page, "PAGE_USER"):
-            print("mapped by programs in "
-                  f"{common.plural(page.page_refs, 'place')}")
+            print_mappers(pages, frame)
         elif not pages.is_state(page, "PAGE_KERNEL"):
             print(f"in no slab; `pages 0x{address:x}` shows the frames "
                   "around it")
