@@ -225,17 +225,29 @@ def _collect(header, known, seen):
     for name, value in re.findall(r"^#define (\w+)[ \t]+(.+)$", text, re.M):
         number = _evaluate(value, known)
         if number is not None:
-            known[name] = number
+            known.setdefault(name, number)
 
 
 @functools.lru_cache(maxsize=None)
 def macros(header):
     """{name: number} of the plain macros that a header of this tree gives:
-    debug information does not have them."""
+    debug information does not have them. Where #if gives several, the first,
+    which is the kernel's."""
     known = {"PAGE_SIZE": PAGE_SIZE, "PAGE_MASK": PAGE_MASK,
              "PAGE_SHIFT": PAGE_SHIFT}
     _collect(header, known, set())
     return known
+
+
+@functools.lru_cache(maxsize=None)
+def text_macro(header, name):
+    """A macro of a header that is a string; "" if there is none."""
+    try:
+        text = (ROOT / header).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+    found = re.search(rf'^#define {name}[ \t]+"([^"]*)"', text, re.M)
+    return found[1] if found else ""
 
 
 class _Symbols:
@@ -532,6 +544,20 @@ def plural(n, what):
 def clock_ms():
     """The kernel's clock, in milliseconds."""
     return int(variable("now_ms", "pit.c"))
+
+
+def clock_us():
+    """The same in microseconds: the last that the kernel asked for, or the
+    last step; a stopped target does not tell its time-stamp counter."""
+    now = clock_ms() * 1000
+    symbol = gdb.lookup_static_symbol("timer_us") or \
+        kernel().lookup_global_symbol("timer_us")
+    if symbol is None:
+        return now
+    for local in gdb.block_for_pc(int(symbol.value().address)):
+        if local.name == "last":
+            return max(now, int(local.value()))
+    return now
 
 
 def json_line(value):

@@ -26,6 +26,17 @@ def impl(name):
     return common.macros("mm/kmem_impl.h").get(name, 0)
 
 
+def debug(name):
+    """The same of mm/kmem_debug.h."""
+    return common.macros("mm/kmem_debug.h").get(name, 0)
+
+
+def mode_letters(modes):
+    """The letters of debugging modes, "-" for none."""
+    letters = common.text_macro("mm/kmem_debug.h", "KMEM_DEBUG_LETTERS")
+    return "".join(c for i, c in enumerate(letters) if modes >> i & 1) or "-"
+
+
 def flag_letters(pairs):
     return "".join(letter for letter, on in pairs if on)
 
@@ -113,6 +124,13 @@ class Cache:
         self.flags = raw.cache_flags
         self.hashed = bool(self.flags & impl("KMF_HASH"))
         self.large = self.hashed
+        self.modes = self.flags >> impl("KMF_MODES_SHIFT") & 0x7F \
+            if raw.has("cache_guard") else 0
+        self.debugged = bool(self.flags & impl("KMF_DEBUG"))
+        self.heir = raw.cache_heir if raw.has("cache_heir") else 0
+        self.front = raw.cache_front if raw.has("cache_front") else 0
+        self.guard = raw.cache_guard if raw.has("cache_guard") else 0
+        self.busy = raw.cache_busy if raw.has("cache_busy") else 0
         self.ctor, self.dtor = raw.cache_ctor, raw.cache_dtor
         self.own_supplier = raw.cache_supplier.getpages != 0
         self._geometry(raw)
@@ -154,14 +172,32 @@ class Cache:
         self.fails = raw.cache_fails
         self.creates = raw.cache_slab_creates
         self.destroys = raw.cache_slab_destroys
-        self.ctors = self.creates * self.slab_objects if self.ctor else 0
-        self.dtors = self.destroys * self.slab_objects if self.dtor else 0
+        made, ended = self.creates, self.destroys
+        self.ctors = self.allocs if self.per_alloc else \
+            made * self.slab_objects
+        self.dtors = self.frees if self.per_alloc else \
+            ended * self.slab_objects
+        self.ctors = self.ctors if self.ctor else 0
+        self.dtors = self.dtors if self.dtor else 0
         self.rescales = raw.cache_hash_rescales
         self.depth = raw.cache_hash_depth
         self.reaps, self.reaped = raw.cache_reaps, raw.cache_reaped_slabs
         self.last_reap_ms = raw.cache_last_reap_ms
         self.last_freed = raw.cache_last_reap_freed
         self.last_kept = raw.cache_last_reap_kept
+
+    def in_mode(self, letters):
+        """Whether one of the debugging modes is on."""
+        return any(self.modes & debug(f"KMEM_DEBUG_{c}") for c in letters)
+
+    @property
+    def per_alloc(self):
+        """Whether objects are constructed with each allocation."""
+        return self.debugged and self.in_mode("PG")
+
+    @property
+    def mode_text(self):
+        return mode_letters(self.modes)
 
     @property
     def bad(self):
@@ -349,7 +385,9 @@ def bufctl_plausible(cache, address, pages):
         return True
     if address % WORD:
         return False
-    owner = int(common.variable("kmem_bufctl_cache")) & WORD_MASK
+    name = "kmem_bufctl_debug_cache" if cache.debugged else \
+        "kmem_bufctl_cache"
+    owner = int(common.variable(name)) & WORD_MASK
     return pages.owned(address, "PAGE_SLAB", owner)
 
 
