@@ -1,0 +1,166 @@
+"""Going through a recorded run in both directions (tools/replay.py starts it).
+
+QEMU knows where it stands by the number of instructions that have been
+executed. GDB's own commands do the travelling: `continue` and `step` as ever,
+`reverse-continue`, `reverse-step`, `reverse-next`, `reverse-finish` the other
+way. What is here keeps them from running over the end of the recording, where
+QEMU's machine is switched off and cannot go back any more: every command that
+goes forward is preceded by a stop that is set there.
+
+    begin()     attaches to a replay and goes to kmain
+    count()     the instructions executed up to here
+    end()       where the recording ends
+    go(n)       forward to the instruction with this number
+    back()      to the latest stop before this moment
+    `slate when`   prints the first two
+"""
+
+import re
+import time
+
+import gdb
+
+import common
+
+FORWARD = ("continue", "step", "next", "stepi", "nexti", "finish", "until",
+           "advance")
+
+_end = None  # the number of the last instruction; None: no recording
+
+
+def end():
+    """Where the recording ends. Fails if this is no recording."""
+    if _end is None:
+        raise common.Fail("this is no recording; `make record` makes one and "
+                          "`make replay` opens it")
+    return _end
+
+
+def count():
+    """Instructions executed since the machine was switched on."""
+    answer = gdb.execute("monitor info replay", to_string=True)
+    found = re.search(r"instruction count = (\d+)", answer)
+    if not found:
+        raise common.Fail("QEMU does not replay: " + answer.strip())
+    return int(found.group(1))
+
+
+def _stop_at(number):
+    gdb.execute(f"monitor replay_break {number}", to_string=True)
+
+
+def before_forward():
+    """What is done before each command that goes forward."""
+    if _end is None:
+        return
+    if count() >= _end:
+        raise gdb.GdbError("The recording ends here; reverse-continue goes "
+                           "back to the breakpoint before, reverse-step a "
+                           "line back.")
+    _stop_at(_end)
+
+
+def after():
+    """What is done after a command that may have come to an end."""
+    if _end is None or gdb.selected_inferior().pid == 0:
+        return
+    at = count()
+    if at >= _end:
+        print("This is the end of the recording.")
+    elif at == 0:
+        print("This is the beginning of the recording, in the BIOS.")
+
+
+def _install_hooks():
+    for name in FORWARD:
+        gdb.execute(f"define hook-{name}\npython travel.before_forward()\nend")
+    for name in ("continue", "reverse-continue"):
+        gdb.execute(f"define hookpost-{name}\npython travel.after()\nend")
+
+
+# ---- for commands ----------------------------------------------------------
+
+def _quietly(command):
+    """Runs a command that moves; only what went wrong is of interest."""
+    gdb.execute(command, from_tty=False, to_string=True)
+    common.forget()
+
+
+def run_to_end():
+    """Forward to the next breakpoint, or to the end of the recording; True if
+    a breakpoint came first."""
+    if count() >= end():
+        return False
+    _stop_at(end())
+    _quietly("continue")
+    return count() < end()
+
+
+def go(number):
+    """Forward to instruction `number`, if nothing stops before."""
+    if count() < number:
+        _stop_at(number)
+        _quietly("continue")
+
+
+def back():
+    """To the latest stop before this moment; False if there is none."""
+    _quietly("reverse-continue")
+    return count() != 0
+
+
+# ---- commands --------------------------------------------------------------
+
+class When(common.Command):
+    name = "slate when"
+    summary = "where this recording stands, in instructions executed"
+    details = """
+A recorded run has a moment for every instruction. The number is the same every
+time that the recording is opened."""
+    example = "slate when"
+
+    def run(self, args):
+        print(f"instruction {count()} of {end()}")
+
+
+def _prefix_exists(name):
+    try:
+        gdb.execute(f"help {name}", to_string=True)
+        return True
+    except gdb.error:
+        return False
+
+
+class _Slate(gdb.Command):
+    """The kernel's objects.
+Usage: slate COMMAND"""
+
+    def __init__(self):
+        super().__init__("slate", gdb.COMMAND_DATA, prefix=True)
+
+
+if not _prefix_exists("slate"):
+    _Slate()
+When()
+
+
+def begin(stub, last):
+    """Attaches GDB to the replay at `stub`, whose last instruction is number
+    `last`, and goes to kmain."""
+    global _end
+    gdb.execute("python import travel")
+    gdb.execute(f"target remote {stub}", to_string=True)
+    _end = last
+    main = gdb.Breakpoint("kmain", type=gdb.BP_HARDWARE_BREAKPOINT,
+                          internal=True, temporary=True)
+    started = time.monotonic()
+    run_to_end()
+    if main.is_valid():
+        main.delete()
+    gdb.execute("frame")
+    print(f"A recording of {last} instructions, stopped at number {count()} "
+          f"({time.monotonic() - started:.1f} s).\n"
+          "continue, step, next go on; reverse-continue, reverse-step, "
+          "reverse-next, reverse-finish go back; `slab culprit` finds who "
+          "damaged the heap.")
+    _install_hooks()
