@@ -49,41 +49,66 @@ def _stop_at(number):
     gdb.execute(f"monitor replay_break {number}", to_string=True)
 
 
-def before_forward():
+class _Before(gdb.Command):
     """What is done before each command that goes forward."""
-    if _end is None:
-        return
-    if count() >= _end:
-        raise gdb.GdbError("The recording ends here; reverse-continue goes "
-                           "back to the breakpoint before, reverse-step a "
-                           "line back.")
-    _stop_at(_end)
+
+    def __init__(self):
+        super().__init__("slate-before-moving", gdb.COMMAND_OBSCURE)
+
+    def invoke(self, argument, from_tty):
+        if _backwards():
+            return
+        if count() >= _end:
+            raise gdb.GdbError(
+                "The recording ends here. reverse-continue goes back to the "
+                "breakpoint before, reverse-step a line back.")
+        _stop_at(_end)
 
 
-def after():
+class _After(gdb.Command):
     """What is done after a command that may have come to an end."""
-    if _end is None or gdb.selected_inferior().pid == 0:
-        return
-    at = count()
-    if at >= _end:
-        print("This is the end of the recording.")
-    elif at == 0:
-        print("This is the beginning of the recording, in the BIOS.")
+
+    def __init__(self):
+        super().__init__("slate-after-moving", gdb.COMMAND_OBSCURE)
+
+    def invoke(self, argument, from_tty):
+        at = count()
+        if at >= _end:
+            print("This is the end of the recording.")
+        elif at == 0:
+            print("This is the beginning of the recording: the BIOS.")
+
+
+def _backwards():
+    """reverse-step is `step` with the direction changed."""
+    return "Reverse" in gdb.execute("show exec-direction", to_string=True)
 
 
 def _install_hooks():
+    _Before()
+    _After()
     for name in FORWARD:
-        gdb.execute(f"define hook-{name}\npython travel.before_forward()\nend")
-    for name in ("continue", "reverse-continue"):
-        gdb.execute(f"define hookpost-{name}\npython travel.after()\nend")
+        gdb.execute(f"define hook-{name}\nslate-before-moving\nend")
+    gdb.execute("define hookpost-continue\nslate-after-moving\nend")
 
 
 # ---- for commands ----------------------------------------------------------
 
-def _quietly(command):
+def _silence(switch):
+    try:
+        gdb.execute(f"set suppress-cli-notifications {switch}")
+    except gdb.error:
+        pass  # an older GDB: it says where it stops
+
+
+def quietly(command):
     """Runs a command that moves; only what went wrong is of interest."""
-    gdb.execute(command, from_tty=False, to_string=True)
-    common.forget()
+    _silence("on")
+    try:
+        gdb.execute(command, from_tty=False, to_string=True)
+    finally:
+        _silence("off")
+        common.forget()
 
 
 def run_to_end():
@@ -92,7 +117,7 @@ def run_to_end():
     if count() >= end():
         return False
     _stop_at(end())
-    _quietly("continue")
+    quietly("continue")
     return count() < end()
 
 
@@ -100,12 +125,12 @@ def go(number):
     """Forward to instruction `number`, if nothing stops before."""
     if count() < number:
         _stop_at(number)
-        _quietly("continue")
+        quietly("continue")
 
 
 def back():
     """To the latest stop before this moment; False if there is none."""
-    _quietly("reverse-continue")
+    quietly("reverse-continue")
     return count() != 0
 
 
@@ -149,7 +174,7 @@ def begin(stub, last):
     `last`, and goes to kmain."""
     global _end
     gdb.execute("python import travel")
-    gdb.execute(f"target remote {stub}", to_string=True)
+    quietly(f"target remote {stub}")
     _end = last
     main = gdb.Breakpoint("kmain", type=gdb.BP_HARDWARE_BREAKPOINT,
                           internal=True, temporary=True)
