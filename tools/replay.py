@@ -99,11 +99,11 @@ def record(kernel, folder):
 
 # ---- replay ----------------------------------------------------------------
 
-def gdb_command(recording, stub, arguments):
+def gdb_command(recording, stub, process, arguments):
     about = recording.about
     return [debug.find_gdb(), "-nx", "-q", "-x", str(HERE / "gdb/slate.gdb"),
-            about["kernel"], "-ex", f"python import travel; travel.begin("
-            f"{str(stub)!r}, {about['end']})", *arguments]
+            about["kernel"], "-ex", "python import travel; travel.begin("
+            f"{stub!r}, {about['end']}, {process})", *arguments]
 
 
 def open_recording(kernel, folder, arguments, timeout=None, **options):
@@ -113,12 +113,12 @@ def open_recording(kernel, folder, arguments, timeout=None, **options):
     try:
         stub = f"{own}/gdb"
         said = recording.file("replayed")
-        gdb = gdb_command(recording, stub, arguments)
         with replay.Control(
                 recording.replaying(own, f"file:{said}"),
                 ["-gdb", "chardev:gdb", "-chardev",
                  f"socket,id=gdb,path={stub},server=on,wait=off"],
-                start_new_session=True):
+                start_new_session=True) as control:
+            gdb = gdb_command(recording, stub, control.process.pid, arguments)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             return subprocess.run(
                 gdb, check=False, timeout=timeout,

@@ -27,3 +27,4 @@ end
 
 # Each is a prefix with its commands: `help slab`.
 python import slab
+python import culprit

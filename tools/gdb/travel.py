@@ -15,7 +15,10 @@ goes forward is preceded by a stop that is set there.
     `slate when`   prints the first two
 """
 
+import os
 import re
+import signal
+import threading
 import time
 
 import gdb
@@ -26,6 +29,13 @@ FORWARD = ("continue", "step", "next", "stepi", "nexti", "finish", "until",
            "advance")
 
 _end = None  # the number of the last instruction; None: no recording
+_start = 0   # the number of kmain's first
+
+# Seconds that one movement of a command may take. QEMU may hang for ever when
+# it goes back; it is ended then.
+PATIENCE = 90
+
+_qemu = None  # its process number
 
 
 def end():
@@ -34,6 +44,13 @@ def end():
         raise common.Fail("this is no recording; `make record` makes one and "
                           "`make replay` opens it")
     return _end
+
+
+def start():
+    """The first instruction of the kernel's C code: before it paging is off,
+    and nothing is where its address says."""
+    end()
+    return _start
 
 
 def count():
@@ -102,11 +119,27 @@ def _silence(switch):
 
 
 def quietly(command):
-    """Runs a command that moves; only what went wrong is of interest."""
+    """Runs a command that moves; only what went wrong is of interest. A QEMU
+    that does not come back is ended."""
+    hung = threading.Event()
+
+    def give_up():
+        hung.set()
+        os.kill(_qemu, signal.SIGKILL)
+
+    watchdog = threading.Timer(PATIENCE, give_up)
+    watchdog.start()
     _silence("on")
     try:
         gdb.execute(command, from_tty=False, to_string=True)
+    except gdb.error as e:
+        if hung.is_set():
+            raise common.Fail(f"{command}: QEMU did not answer in {PATIENCE} s "
+                              "and was ended; `make replay` opens the "
+                              "recording again") from e
+        raise
     finally:
+        watchdog.cancel()
         _silence("off")
         common.forget()
 
@@ -132,6 +165,12 @@ def back():
     """To the latest stop before this moment; False if there is none."""
     quietly("reverse-continue")
     return count() != 0
+
+
+def start_again():
+    """To the first instruction of the recording, past all stops."""
+    while back():
+        pass
 
 
 # ---- commands --------------------------------------------------------------
@@ -169,11 +208,12 @@ if not _prefix_exists("slate"):
 When()
 
 
-def begin(stub, last):
+def begin(stub, last, process):
     """Attaches GDB to the replay at `stub`, whose last instruction is number
-    `last`, and goes to kmain."""
-    global _end
+    `last` and which QEMU's `process` plays, and goes to kmain."""
+    global _end, _start, _qemu
     gdb.execute("python import travel")
+    _qemu = process
     quietly(f"target remote {stub}")
     _end = last
     main = gdb.Breakpoint("kmain", type=gdb.BP_HARDWARE_BREAKPOINT,
@@ -182,6 +222,7 @@ def begin(stub, last):
     run_to_end()
     if main.is_valid():
         main.delete()
+    _start = count()
     gdb.execute("frame")
     print(f"A recording of {last} instructions, stopped at number {count()} "
           f"({time.monotonic() - started:.1f} s).\n"
