@@ -157,7 +157,9 @@ def main():
         if args.what == "record":
             record(args.kernel, folder)
         elif args.what == "open":
-            sys.exit(open_recording(args.kernel, folder, args.arguments))
+            sys.exit(open_recording(
+                args.kernel, folder, ["-ex", "python travel.greet()",
+                                      *args.arguments]))
         else:
             sys.exit(culprit(args.kernel, folder))
     except replay.ReplayError as e:

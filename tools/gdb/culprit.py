@@ -282,7 +282,12 @@ def _fault(report):
         found = travel.back()
     finally:
         stop.delete()
-    if not found:
+    if found and gdb.newest_frame().pc() != eip:
+        # A fault does not count as an instruction, so that QEMU may stand
+        # behind it: from the instruction before, one step leads to it.
+        travel.quietly("reverse-stepi")
+        travel.quietly("stepi")
+    if not found or gdb.newest_frame().pc() != eip:
         raise common.Fail(f"the instruction at 0x{eip:08x} that faulted is "
                           "not found in the recording")
 
@@ -298,7 +303,8 @@ def _followed(report):
     _fault(report)
     user = Store(b"")
     path = origin.trace(report.error.error_buf, stores)
-    travel.go(user.count)
+    travel.go(report.count)
+    _fault(report)
     verdict = Verdict.of(user, "used it")
     verdict.path = path
     return verdict

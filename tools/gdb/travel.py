@@ -10,16 +10,17 @@ goes forward is preceded by a stop that is set there.
     begin()     attaches to a replay and goes to kmain
     count()     the instructions executed up to here
     end()       where the recording ends
+    greet()     says so
     go(n)       forward to the instruction with this number
     back()      to the latest stop before this moment
     `slate when`   prints the first two
 """
 
+import contextlib
 import os
 import re
 import signal
 import threading
-import time
 
 import gdb
 
@@ -36,6 +37,8 @@ _start = 0   # the number of kmain's first
 PATIENCE = 90
 
 _qemu = None  # its process number
+
+_moving = False  # a command of ours moves, and knows where to stop
 
 
 def end():
@@ -73,7 +76,7 @@ class _Before(gdb.Command):
         super().__init__("slate-before-moving", gdb.COMMAND_OBSCURE)
 
     def invoke(self, argument, from_tty):
-        if _backwards():
+        if _moving or _backwards():
             return
         if count() >= _end:
             raise gdb.GdbError(
@@ -89,6 +92,8 @@ class _After(gdb.Command):
         super().__init__("slate-after-moving", gdb.COMMAND_OBSCURE)
 
     def invoke(self, argument, from_tty):
+        if _moving:
+            return
         at = count()
         if at >= _end:
             print("This is the end of the recording.")
@@ -111,16 +116,27 @@ def _install_hooks():
 
 # ---- for commands ----------------------------------------------------------
 
-def _silence(switch):
+@contextlib.contextmanager
+def _silence():
+    """What GDB says about stops does not come back as a command's output, so
+    the standard output itself goes nowhere for a while."""
+    gdb.flush(gdb.STDOUT)
+    standard = os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
     try:
-        gdb.execute(f"set suppress-cli-notifications {switch}")
-    except gdb.error:
-        pass  # an older GDB: it says where it stops
+        yield
+    finally:
+        gdb.flush(gdb.STDOUT)
+        os.dup2(standard, 1)
+        os.close(standard)
 
 
 def quietly(command):
     """Runs a command that moves; only what went wrong is of interest. A QEMU
     that does not come back is ended."""
+    global _moving
     hung = threading.Event()
 
     def give_up():
@@ -129,9 +145,10 @@ def quietly(command):
 
     watchdog = threading.Timer(PATIENCE, give_up)
     watchdog.start()
-    _silence("on")
+    _moving = True
     try:
-        gdb.execute(command, from_tty=False, to_string=True)
+        with _silence():
+            gdb.execute(command, from_tty=False, to_string=True)
     except gdb.error as e:
         if hung.is_set():
             raise common.Fail(f"{command}: QEMU did not answer in {PATIENCE} s "
@@ -140,7 +157,7 @@ def quietly(command):
         raise
     finally:
         watchdog.cancel()
-        _silence("off")
+        _moving = False
         common.forget()
 
 
@@ -213,20 +230,23 @@ def begin(stub, last, process):
     `last` and which QEMU's `process` plays, and goes to kmain."""
     global _end, _start, _qemu
     gdb.execute("python import travel")
+    gdb.execute("set print inferior-events off")
     _qemu = process
     quietly(f"target remote {stub}")
     _end = last
     main = gdb.Breakpoint("kmain", type=gdb.BP_HARDWARE_BREAKPOINT,
                           internal=True, temporary=True)
-    started = time.monotonic()
     run_to_end()
     if main.is_valid():
         main.delete()
     _start = count()
-    gdb.execute("frame")
-    print(f"A recording of {last} instructions, stopped at number {count()} "
-          f"({time.monotonic() - started:.1f} s).\n"
-          "continue, step, next go on; reverse-continue, reverse-step, "
-          "reverse-next, reverse-finish go back; `slab culprit` finds who "
-          "damaged the heap.")
     _install_hooks()
+
+
+def greet():
+    """Says where this is, and what can be done."""
+    gdb.execute("frame")
+    print(f"A recording of {_end} instructions; this is number {count()}.\n"
+          "continue, step and next go on; reverse-continue, reverse-step, "
+          "reverse-next\nand reverse-finish go back; `slab culprit` finds who "
+          "damaged the heap.")
