@@ -308,7 +308,7 @@ iso: $(ISO)                       ## build/slate.iso: a CD, and a USB stick
 # and by the shell, so that any character may stand in it.
 override CMD    := $(value CMD)
 override APPEND := $(value APPEND)
-export CMD APPEND MEM ICOUNT KVM CORE
+export CMD APPEND MEM ICOUNT KVM CORE BUDGET
 
 .PHONY: run run-iso gdb debug-server core
 run: $(KERNEL) $(INITRD)          ## boot in QEMU: CMD="kmastat; poweroff"
@@ -327,6 +327,16 @@ core: $(KERNEL) $(INITRD)         ## run CMD="…", keep memory: build/slate.cor
 
 debug-server: $(KERNEL) $(INITRD) ## QEMU halted, waiting for a GDB
 	@$(PYTHON) tools/gdb/debug.py --server $(KERNEL)
+
+.PHONY: record replay culprit
+record: $(KERNEL) $(INITRD)       ## record a run: CMD="…", or you type
+	@$(PYTHON) tools/replay.py record $(KERNEL)
+
+replay: $(KERNEL) $(INITRD)       ## the record in GDB, forwards and backwards
+	@$(PYTHON) tools/replay.py open $(KERNEL)
+
+culprit: $(KERNEL) $(INITRD)      ## record CMD="…"; who damaged the heap?
+	@$(PYTHON) tools/replay.py culprit $(KERNEL)
 
 # ---- tests -----------------------------------------------------------------
 
