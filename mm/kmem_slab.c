@@ -223,7 +223,9 @@ void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp)
     void *base = sp->slab_base;
 
     if (MM_DEBUG)
-        kmem_event(KMEM_RING_SLAB, kmem_reaping ? KMEM_WHY_REAP : KMEM_WHY_END,
+        kmem_event(KMEM_RING_SLAB,
+                   cp->cache_flags & KMF_DESTROYED ? KMEM_WHY_END
+                                                   : KMEM_WHY_REAP,
                    cp, base, sp->slab_chunks);
     kmem_slab_end(cp, sp);
     if (cp->cache_flags & KMF_HASH)
@@ -253,12 +255,14 @@ bool kmem_cache_grow(struct kmem_cache *cp)
 
     mm_lock(&cp->cache_lock);
     cp->cache_busy++;
+    kmem_move_begin();
     mm_unlock(&cp->cache_lock);
     sp = kmem_slab_create(cp, cp->cache_colour);
     mm_lock(&cp->cache_lock);
     cp->cache_busy--;
     if (sp != NULL)
         slab_enter(cp, sp);
+    kmem_move_end();
     mm_unlock(&cp->cache_lock);
     if (MM_DEBUG && sp != NULL)
         kmem_event(KMEM_RING_SLAB, KMEM_WHY_GROW, cp, sp->slab_base,

@@ -91,7 +91,7 @@ static struct kmem_bufctl *on_freelist(const struct kmem_cache *cp,
     struct kmem_bufctl *bcp = sp->slab_head;
 
     for (uint32_t left = sp->slab_chunks; bcp != NULL && left != 0; left--) {
-        if (!kmem_bufctl_plausible(cp, bcp))
+        if (kmem_bufctl_chunk(sp, bcp) == SIZE_MAX)
             return NULL;
         if (kmem_bufctl_buf(cp, bcp) == buf)
             return bcp;
