@@ -142,7 +142,7 @@ bool kmem_debug_geometry(struct kmem_cache *cp)
         cp->cache_chunk = ROUND_UP(cp->cache_size + 2 * guard, cp->cache_align);
         cp->cache_guard = cp->cache_chunk - guard;
         cp->cache_slab_pages =
-            kmem_large_pages(cp->cache_front + cp->cache_chunk);
+            kmem_large_pages(cp->cache_front, cp->cache_chunk);
         bytes = cp->cache_slab_pages * PAGE_SIZE;
     }
     cp->cache_slab_chunks = (bytes - cp->cache_front) / cp->cache_chunk;

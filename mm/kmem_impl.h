@@ -231,8 +231,8 @@ void kmem_slab_end(struct kmem_cache *cp, struct kmem_slab *sp);
 void kmem_slab_free_data(struct kmem_slab *sp);
 void kmem_slab_free_pages(struct kmem_cache *cp, void *base);
 
-/* Pages for a slab of large objects. */
-size_t kmem_large_pages(size_t chunk);
+/* Pages for a slab of large objects whose first is at `front` or later. */
+size_t kmem_large_pages(size_t front, size_t chunk);
 
 /* Adds one slab to the cache. False if there is no memory. No lock held. */
 bool kmem_cache_grow(struct kmem_cache *cp);
