@@ -546,8 +546,9 @@ KTEST(kmem_debug, S8_destroy_names_what_is_out)
     host_print_clear();
     KT_EQ(kmem_cache_destroy(cp), -KMEM_EBUSY);
     kmem_buf_stat(test_obj[0], &b);
-    snprintf(text, sizeof(text), "still out: %p, allocated by %lx, task 1 (one)",
-             test_obj[0], (unsigned long)b.stat_alloc.trans_stack[0]);
+    snprintf(text, sizeof(text),
+             "still out: %p, allocated by %lx, task 1 (one)", test_obj[0],
+             (unsigned long)b.stat_alloc.trans_stack[0]);
     TEST_SAYS(TEST_SAYS(host_printed, "10 objects are still out"), text);
     TEST_SAYS(host_printed, "and more");
     KT_EQ(kmem_inuse(cp), 10);

@@ -256,9 +256,8 @@ KTEST(kmem_debug, rings_of_rare_events)
         kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
         kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
     }
-    KT_TRUE(!kmem_event_get(KMEM_RING_REAP,
-                            kmem_event_last(KMEM_RING_REAP) - KMEM_RING_SIZE,
-                            &e));
+    KT_TRUE(!kmem_event_get(
+        KMEM_RING_REAP, kmem_event_last(KMEM_RING_REAP) - KMEM_RING_SIZE, &e));
     KT_TRUE(kmem_event_get(KMEM_RING_REAP,
                            kmem_event_last(KMEM_RING_REAP) - KMEM_RING_SIZE + 1,
                            &e));

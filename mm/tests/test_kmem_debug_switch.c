@@ -188,8 +188,8 @@ KTEST(kmem_debug, who_may_not_switch)
     struct kmem_cache *supplied;
 
     test_supply_init(&s, 10);
-    supplied = kmem_cache_create_from("t_supplied", 40, 0, NULL, NULL,
-                                      &s.supply);
+    supplied =
+        kmem_cache_create_from("t_supplied", 40, 0, NULL, NULL, &s.supply);
     KT_EQ(kmem_debug_set(kmem_slab_cache, KMEM_DEBUG_F), -KMEM_EPERM);
     KT_EQ(kmem_debug_set(kmem_bufctl_debug_cache, KMEM_DEBUG_G), -KMEM_EPERM);
     KT_EQ(kmem_debug_set(&kmem_cache_cache, KMEM_DEBUG_Z), -KMEM_EPERM);
