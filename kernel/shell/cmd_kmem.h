@@ -176,6 +176,12 @@ enum memcmd_ledger_entry {
     LEDGER_ENTRIES
 };
 
+/* How many colours a cache's slabs go through. */
+static inline size_t memcmd_colours(const struct kmem_cache_stat *st)
+{
+    return (st->stat_colour_max - st->stat_colour_min) / st->stat_align + 1;
+}
+
 /* Fills in the entries and returns their sum, which is stat_mem unless the
  * accounts are wrong. */
 size_t memcmd_ledger(struct kmem_cache *cp, const struct kmem_cache_stat *st,

@@ -262,7 +262,7 @@ SHELL_COMMAND(slabs, "slabs [-v|-j] [NAME]",
 #define PAIRS      5    /* of COLOUR and SLABS in a line */
 
 struct heat {
-    size_t heat_slabs[COLOURS]; /* by colour / align */
+    size_t heat_slabs[COLOURS]; /* by place in the sequence of colours */
     size_t heat_other;
     size_t heat_set[SETS];   /* objects whose hot bytes touch the set */
     size_t heat_plain[SETS]; /* the same, had all slabs colour 0 */
@@ -283,7 +283,7 @@ static void touch(size_t *sets, size_t offset)
 static void heat_slab(const struct kmem_cache_stat *st,
                       const struct kmem_slab_stat *slab)
 {
-    size_t colour = slab->stat_colour / st->stat_align;
+    size_t colour = (slab->stat_colour - st->stat_colour_min) / st->stat_align;
 
     if (colour < COLOURS)
         heat.heat_slabs[colour]++;
@@ -338,15 +338,16 @@ static void print_heat(const char *label, const size_t *sets)
 
 static void print_colour_rows(const struct kmem_cache_stat *st)
 {
-    size_t colours =
-        MIN(st->stat_colour_max / st->stat_align + 1, (size_t)COLOURS);
+    size_t colours = MIN(memcmd_colours(st), (size_t)COLOURS);
 
     for (size_t i = 0; i < MIN(colours, (size_t)PAIRS); i++)
         kprintf("%sCOLOUR  SLABS", i ? "   " : "");
-    for (size_t i = 0; i < colours; i++)
-        kprintf("%s%6zu %6zu%s", i % PAIRS ? "  " : "\n", i * st->stat_align,
-                heat.heat_slabs[i],
-                i * st->stat_align == st->stat_colour_next ? "<" : " ");
+    for (size_t i = 0; i < colours; i++) {
+        size_t colour = st->stat_colour_min + i * st->stat_align;
+
+        kprintf("%s%6zu %6zu%s", i % PAIRS ? "  " : "\n", colour,
+                heat.heat_slabs[i], colour == st->stat_colour_next ? "<" : " ");
+    }
     kprintf("\n< the next slab's colour");
     if (heat.heat_other)
         kprintf("; %zu slabs have higher ones", heat.heat_other);
@@ -372,7 +373,7 @@ static int colours_one(struct kmem_cache *cp, const struct kmem_cache_stat *st)
 static void colours_row(struct kmem_cache *cp, const struct kmem_cache_stat *st,
                         bool json)
 {
-    size_t colours = st->stat_colour_max / st->stat_align + 1;
+    size_t colours = memcmd_colours(st);
 
     heat_cache(cp, st);
     if (json) {
