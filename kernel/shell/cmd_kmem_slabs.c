@@ -18,19 +18,37 @@
 
 /* ---- slabs -------------------------------------------------------------- */
 
-static void print_cells(struct kmem_cache *cp, size_t n, size_t chunks)
+/* Of slab `n`: one character per object. Returns how many. */
+static size_t slab_cells(struct kmem_cache *cp, size_t n,
+                         const struct kmem_slab_stat *st,
+                         char cells[MEMCMD_MAP_BITS])
 {
     uint8_t map[MEMCMD_MAP_BITS / 8] = {0};
-    bool below = chunks > CELLS_BESIDE;
-    size_t got = kmem_slab_map(cp, n, map, MEMCMD_MAP_BITS);
+    size_t got = MIN(kmem_slab_map(cp, n, map, MEMCMD_MAP_BITS),
+                     (size_t)MEMCMD_MAP_BITS);
+    struct kmem_cache_stat cache;
 
-    got = MIN(got, (size_t)MEMCMD_MAP_BITS);
+    kmem_cache_stat(cp, &cache);
+    for (size_t i = 0; i < got; i++)
+        cells[i] = memcmd_object_cell(
+            cp, st->stat_base + st->stat_colour + i * cache.stat_chunk,
+            memcmd_map_used(map, i));
+    return got;
+}
+
+static void print_cells(struct kmem_cache *cp, size_t n,
+                        const struct kmem_slab_stat *st)
+{
+    char cells[MEMCMD_MAP_BITS];
+    size_t got = slab_cells(cp, n, st, cells);
+    bool below = got > CELLS_BESIDE;
+
     for (size_t i = 0; i < got; i++) {
         if (below && i % CELLS_BELOW == 0)
             kprintf("\n       %4zu ", i);
         else if (i == 0)
             kprintf(" ");
-        kprintf("%c", memcmd_map_used(map, i) ? '#' : '.');
+        kprintf("%c", cells[i]);
     }
     kprintf("\n");
 }
@@ -47,15 +65,15 @@ static void print_slab(struct kmem_cache *cp, size_t n,
             (unsigned long)st->stat_slab, (unsigned long)st->stat_base,
             st->stat_colour, st->stat_refcnt, st->stat_chunks,
             memcmd_state_name(st->stat_state), idle);
-    print_cells(cp, n, st->stat_chunks);
+    print_cells(cp, n, st);
 }
 
 static void json_slab(struct kmem_cache *cp, size_t n,
                       const struct kmem_slab_stat *st)
 {
     struct kmem_cache_stat cache;
-    uint8_t map[MEMCMD_MAP_BITS / 8] = {0};
-    size_t got = kmem_slab_map(cp, n, map, MEMCMD_MAP_BITS);
+    char cells[MEMCMD_MAP_BITS];
+    size_t got = slab_cells(cp, n, st, cells);
 
     kmem_cache_stat(cp, &cache);
     kprintf("{\"cache\":");
@@ -68,8 +86,8 @@ static void json_slab(struct kmem_cache *cp, size_t n,
         st->stat_colour, st->stat_refcnt, st->stat_chunks,
         memcmd_state_name(st->stat_state), st->stat_freelist ? "true" : "false",
         st->stat_bad ? "true" : "false", (unsigned long long)st->stat_idle_ms);
-    for (size_t i = 0; i < MIN(got, (size_t)MEMCMD_MAP_BITS); i++)
-        kprintf("%c", memcmd_map_used(map, i) ? '#' : '.');
+    for (size_t i = 0; i < got; i++)
+        kprintf("%c", cells[i]);
     kprintf("\"}\n");
 }
 

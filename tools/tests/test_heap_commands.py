@@ -383,6 +383,15 @@ def test_old_and_leaks_name_suspects(shell, audited):
     assert re.search(r"suspect: \d+ objects, .* are reached from", text)
 
 
+def test_diff_names_new_callers(shell, audited):
+    shell.command("mark t1")
+    assert "callers that are new: none" in shell.command("diff t1")
+    shell.command("debug +U kmem_play; kmem alloc spy 2")
+    new = shell.command("diff t1").split("callers that are new:")[1]
+    assert re.search(r"^kmem_play +2 +24 +\S+ 0x\w+ play_alloc\+0x", new, re.M)
+    assert not re.search(r"^spy ", new, re.M)  # its caller had objects before
+
+
 def test_why_names_what_keeps_slabs(shell, audited):
     used = records(shell, "walk -j alloc spy")
     listed = records(shell, "why -j spy")
