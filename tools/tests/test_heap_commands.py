@@ -196,7 +196,7 @@ def test_page_runs_add_up(shell, box):
     for run in runs:
         assert int(run["first"]) == at
         at += int(run["frames"])
-    counts = records(shell, "pages -j")[0]
+    counts = records(shell, "pages -j")[-1]
     assert at == counts["frames"]
     for state in ("slab", "free", "kernel"):
         assert counts[state] == sum(int(run["frames"]) for run in runs
@@ -367,7 +367,7 @@ def test_users_sums_by_caller(shell, audited):
     assert groups[0]["waste"] == (chunk - 100) * groups[0]["count"]
     text = shell.command("users spy")
     assert re.search(r"^ +600 +6 +100 +\d+ \S+/\S+/\S+ +1 +spy$", text, re.M)
-    assert re.search(r"^ +\S+ < .*play_alloc\+0x", text, re.M | re.S)
+    assert re.search(r"^ +play_alloc\+0x\w+ < shell_execute\+0x", text, re.M)
     everything = shell.command("users")
     assert "not in mode U" in everything and " spy\n" in everything
 
