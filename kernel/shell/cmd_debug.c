@@ -15,16 +15,6 @@
 
 /* ---- what commands share ------------------------------------------------ */
 
-/* The functions through which every call of the allocator comes. */
-static bool is_allocator(uintptr_t pc)
-{
-    const char *name = symbol_lookup(pc, NULL);
-
-    return name &&
-           (strncmp(name, "kmem_", 5) == 0 || strcmp(name, "alloc_slow") == 0 ||
-            strcmp(name, "free_slow") == 0);
-}
-
 static uint32_t depth(const struct kmem_transaction *t)
 {
     return MIN(t->trans_depth, KMEM_STACK_DEPTH + 0u);
@@ -33,14 +23,9 @@ static uint32_t depth(const struct kmem_transaction *t)
 const char *debugcmd_caller(const struct kmem_transaction *t,
                             char text[DEBUGCMD_CALLER])
 {
-    uint32_t i = 0;
-
     if (depth(t) == 0)
         return "-";
-    while (i < depth(t) && is_allocator(t->trans_stack[i]))
-        i++;
-    return symbol_format(t->trans_stack[i < depth(t) ? i : 0], text,
-                         DEBUGCMD_CALLER);
+    return symbol_format(t->trans_stack[0], text, DEBUGCMD_CALLER);
 }
 
 void debugcmd_print_stack(const struct kmem_transaction *t, unsigned indent)

@@ -12,9 +12,8 @@
 
 #define DEBUGCMD_CALLER 40 /* characters of a caller, NUL included */
 
-/* "function+0x1c" of the nearest caller that is not the allocator itself: in
- * names of functions, the first that is neither kmem_… nor alloc_slow nor
- * free_slow. "-" if nothing is known. Returns text, or that. */
+/* "function+0x1c" of whoever called the allocator, "-" if nothing is known.
+ * Returns text, or that. */
 const char *debugcmd_caller(const struct kmem_transaction *t,
                             char text[DEBUGCMD_CALLER]);
 
