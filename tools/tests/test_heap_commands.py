@@ -151,6 +151,14 @@ def test_frag_has_a_row_per_mark(shell, box):
         assert frag == pytest.approx(100 * (1 - requested / consumed), abs=.01)
         assert internal + free + meta == pytest.approx(frag, abs=.02)
     assert by_step["now"][4] > by_step["steady"][4]  # free buffers
+    stats = records(shell, "kmastat -j")[:-1]
+    meta = sum(s["mem"] if s["kind"] == "internal" else s["hash_mem"]
+               + s["slabs"] * (s["slab_pages"] * 4096 - s["slab_left"]
+                               - s["slab_objects"] * s["chunk"])
+               for s in stats)
+    assert sum(s["mem"] for s in stats) == by_step["now"][1]
+    assert by_step["now"][5] == pytest.approx(100 * meta / by_step["now"][1],
+                                              abs=.006)
 
 
 # ---- slabs, map, pages -----------------------------------------------------
@@ -428,7 +436,10 @@ def test_whatis_and_map_know_owners(shell, audited):
                      r"allocated by task 1 \(kernel\), [\d.]+ s ago\n", text)
     assert "play_alloc+0x" in text
     assert "in the redzone behind" in shell.command(f"whatis {used + 101:x}")
-    assert "redzone before" in shell.command(f"whatis {used - 3:x}")
+    assert "redzone before the first" in shell.command(f"whatis {used - 3:x}")
+    chunk = records(shell, "cache -j spy")[0]["chunk"]
+    text = shell.command(f"whatis {used + chunk - 3:x}")
+    assert "object 0 of" in text and "redzone before the next" in text
     text = shell.command(f"whatis {freed['buf']:x}")
     assert re.search(r"cache spy, free: .*\nfreed by task 1 .*"
                      r"\nallocated by task 1 ", text, re.S)
