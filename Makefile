@@ -274,7 +274,7 @@ iso: $(ISO)                       ## build/slate.iso: a CD, and a USB stick
 # and by the shell, so that any character may stand in it.
 override CMD    := $(value CMD)
 override APPEND := $(value APPEND)
-export CMD APPEND MEM ICOUNT KVM
+export CMD APPEND MEM ICOUNT KVM STEP
 
 .PHONY: run run-iso gdb debug-server
 run: $(KERNEL) $(INITRD)          ## boot in QEMU: CMD="kmastat; poweroff"
@@ -289,6 +289,14 @@ gdb: $(KERNEL) $(INITRD)          ## QEMU with GDB attached, stopped at kmain
 
 debug-server: $(KERNEL) $(INITRD) ## QEMU halted, waiting for a GDB
 	@$(PYTHON) tools/gdb/debug.py --server $(KERNEL)
+
+.PHONY: picture screenshots
+picture: $(KERNEL) $(INITRD)      ## build/picture/index.html: the heap drawn
+                                  ## CMD="run kenbus" MEM=32 STEP=10
+	@$(PYTHON) tools/picture.py $(KERNEL) $(BUILD)/picture
+
+screenshots: $(KERNEL) $(INITRD)  ## the pictures in docs/pictures, again
+	@$(PYTHON) tools/screenshots.py $(KERNEL) docs/pictures
 
 # ---- tests -----------------------------------------------------------------
 
