@@ -12,10 +12,11 @@ import pytest
 
 from conftest import ROOT
 import picture
-from slate import pictures, statistics
+from slate import pictures, statistics, svg
 
 RECORDED = Path(__file__).with_name("statistics.jsonl")
 LINES = RECORDED.read_text().splitlines()
+TIMES = [json.loads(line)["ms"] for line in LINES if '"user_pages"' in line]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -27,8 +28,9 @@ def shapes(text, kind=None):
 
 
 def words(text):
-    return " ".join(e.text or "" for e in
-                    ElementTree.fromstring(text).iter(SVG + "text"))
+    """The text of a drawing, without what is shown when pointed at."""
+    return " ".join((e.text or "") + "".join(tip.tail or "" for tip in e)
+                    for e in ElementTree.fromstring(text).iter(SVG + "text"))
 
 
 @pytest.fixture(scope="module")
@@ -49,14 +51,14 @@ def drawn(stats, tmp_path_factory):
 # ---- what is drawn ---------------------------------------------------------
 
 def test_a_cell_for_each_object(stats, drawn):
-    svg = drawn["slabs.svg"]
+    text = drawn["slabs.svg"]
     legend = 1  # a swatch of each kind
     caches = stats.caches.values()
     assert sum(c.total for c in caches) > 1000
-    assert len(shapes(svg, "used")) - legend == sum(c.inuse for c in caches)
-    assert len(shapes(svg, "free")) - legend == \
+    assert len(shapes(text, "used")) - legend == sum(c.inuse for c in caches)
+    assert len(shapes(text, "free")) - legend == \
         sum(c.total - c.inuse for c in caches)
-    assert len(shapes(svg, "header")) - legend == \
+    assert len(shapes(text, "header")) - legend == \
         sum(c.count for c in caches if c.header)
 
 
@@ -70,10 +72,10 @@ def test_colours_are_shifted_as_they_are(stats, drawn):
 
 def test_bytes_are_to_scale(stats):
     box = stats.caches["box"]
-    svg = pictures.slabs(stats, ["box"], 0).file()
+    text = pictures.slabs(stats, ["box"], 0).file()
     scale = pictures.TRACK / box.slab_bytes
     rows = {}
-    for cell in shapes(svg, "used")[1:] + shapes(svg, "free")[1:]:
+    for cell in shapes(text, "used")[1:] + shapes(text, "free")[1:]:
         rows.setdefault(float(cell.get("y")), []).append(
             (float(cell.get("x")) - pictures.LEFT) / scale)
     assert len(rows) == len(box.slabs) > 3
@@ -85,12 +87,12 @@ def test_bytes_are_to_scale(stats):
 def test_which_objects_are_out(stats):
     """The cells of one slab from left to right."""
     box = stats.caches["box"]
-    svg = pictures.slabs(stats, ["box"], 0).file()
-    cells = [e for e in shapes(svg) if e.find(SVG + "title") is not None
+    text = pictures.slabs(stats, ["box"], 0).file()
+    cells = [e for e in shapes(text) if e.find(SVG + "title") is not None
              and e.find(SVG + "title").text.startswith("object ")]
-    text = "".join("#" if e.get("class") == "used" else "." for e in cells)
-    assert text == "".join(s.cells for s in box.slabs)
-    assert "#.#" in text and ".#." in text
+    seen = "".join("#" if e.get("class") == "used" else "." for e in cells)
+    assert seen == "".join(s.cells for s in box.slabs)
+    assert "#.#" in seen and ".#." in seen
     first = cells[0].find(SVG + "title").text
     assert first.endswith(f"0x{box.slabs[0].base + box.slabs[0].colour:08x}")
 
@@ -113,6 +115,17 @@ def test_every_block_of_the_buddy_map(stats, drawn):
                                for c in stats.caches.values())
 
 
+def test_frames_of_no_block_have_their_area(stats, drawn):
+    """They may be more than a row, and begin anywhere in it."""
+    kernel = [r for r in stats.runs if r.state == "kernel"]
+    assert sum(r.frames for r in kernel) > pictures.ACROSS
+    cell = pictures.MAP_WIDTH / pictures.ACROSS
+    across = sum(float(e.get("width")) / cell
+                 for e in shapes(drawn["buddy.svg"], "kernel")
+                 if float(e.get("x")) < pictures.MAP_LEFT + pictures.MAP_WIDTH)
+    assert across == pytest.approx(sum(r.frames for r in kernel), abs=0.1)
+
+
 def test_memory_adds_up(stats, drawn):
     last = stats.samples[-1]
     areas = [int(e.get("data-last")) for e in shapes(drawn["memory.svg"])
@@ -122,10 +135,11 @@ def test_memory_adds_up(stats, drawn):
 
 
 def test_many_slabs_are_told_not_drawn(stats):
-    svg = pictures.slabs(stats, each=1).file()
-    assert re.search(r"and 3 more full \(not drawn\)", words(svg))
-    assert len(shapes(svg, "used")) < len(
-        shapes(pictures.slabs(stats, each=0).file(), "used"))
+    text = pictures.slabs(stats, each=1).file()
+    assert re.search(r"and 3 more full \(not drawn\)", words(text))
+    heads = sum(len({s.state for s in c.slabs})
+                for c in stats.caches.values() if c.header)
+    assert len(shapes(text, "header")) - 1 == heads
 
 
 def test_the_page_needs_nothing_else(stats, drawn):
@@ -138,6 +152,23 @@ def test_the_page_needs_nothing_else(stats, drawn):
         {"http://www.w3.org/2000/svg"}
     for cache in stats.by_memory():
         assert f"<td>{cache.name}<td>" in page
+
+
+def test_two_looks_in_one_step_are_one_sample():
+    again = [line for line in LINES if f'"ms": {TIMES[-1]},' in line]
+    again = [line.replace('"user_pages": 0', '"user_pages": 7')
+             for line in again]
+    samples = statistics.read(LINES + again).samples
+    assert [s.ms for s in samples] == sorted(set(TIMES))
+    assert samples[-1].user == 7
+
+
+def test_any_text_can_stand_in_a_drawing():
+    d = svg.Drawing(10, "<t>", "&")
+    d.text(0, 0, "a<b>&c", tip='"<')
+    d.rect(0, 0, 1, 1, "used", "<&", data_name='"<')
+    assert words(d.file()) == "a<b>&c"
+    assert words(d.inline()) == "a<b>&c"
 
 
 # ---- what cannot be drawn --------------------------------------------------
@@ -247,8 +278,8 @@ def test_end_to_end(kernel, tmp_path):
     held = [sum(s.mem.values()) for s in stats.samples]
     assert max(held) > 2 * held[0]
     picture.draw(stats, tmp_path, each=0)
-    svg = (tmp_path / "slabs.svg").read_text()
-    assert len(shapes(svg, "used")) - 1 == \
+    text = (tmp_path / "slabs.svg").read_text()
+    assert len(shapes(text, "used")) - 1 == \
         sum(c.inuse for c in stats.caches.values())
 
 
