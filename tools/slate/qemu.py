@@ -228,7 +228,8 @@ class Machine:
     """A running machine. Use it in a `with` statement.
 
     The serial line and QMP are socket pairs that QEMU inherits, so nothing is
-    printed before somebody listens and no port number can be taken.
+    printed before somebody listens and no port number can be taken. `leave`
+    are the arguments that say what becomes of QEMU when the kernel ends.
     """
 
     PROMPT = "slate> "
@@ -237,7 +238,7 @@ class Machine:
     READY = r"(?:\A|\n)slate> \Z"
 
     def __init__(self, image, append="", memory="128", counted=False,
-                 boot=None, extra=(), initrd=None):
+                 boot=None, extra=(), initrd=None, leave=EXIT_PORT):
         self.folder = tempfile.mkdtemp(prefix="slate-")
         self.events_file = f"{self.folder}/events"
         self.buffer = ""
@@ -252,7 +253,7 @@ class Machine:
         self.argv = command(boot or boot_arguments(image, append, initrd),
                             memory, counted, serial="chardev:line",
                             events=self.events_file,
-                            extra=EXIT_PORT + wires + list(extra))
+                            extra=list(leave) + wires + list(extra))
         self.stderr = open(f"{self.folder}/stderr", "w+b")
         try:
             self.process = subprocess.Popen(
