@@ -16,7 +16,7 @@ takes samples (`sample`), then collects `kmastat -j`, `slabs -j`,
 
 With --from a file of such lines is drawn instead. make passes on, in the
 environment, CMD (the workload: commands of the kernel shell), STEP (milliseconds
-between two samples, 10 at least) and MEM (MiB).
+between two samples, 10 at least), MEM (MiB) and APPEND (kernel options).
 """
 
 import argparse
@@ -76,10 +76,10 @@ td:first-child, th:first-child { padding-left: 0; text-align: left; }
 """
 
 
-def gather(kernel, workload, step, memory):
+def gather(kernel, workload, step, memory, append=""):
     """Runs the workload; returns the lines of the statistics."""
     run = qemu.run(kernel, f"sample {step}; {workload}; sample off; "
-                   f"echo {MARK}; {LOOK}", memory=memory, budget=BUDGET)
+                   f"echo {MARK}; {LOOK}", append, memory, budget=BUDGET)
     text = qemu.plain(run.text)
     if run.problem or f"\n{MARK}\n" not in text:
         said = "\n".join(text.splitlines()[-12:])
@@ -191,7 +191,8 @@ def main():
         workload = ""
         lines = args.source.read_text(errors="replace").splitlines()
     else:
-        lines = gather(args.kernel, workload, step, memory)
+        lines = gather(args.kernel, workload, step, memory,
+                       os.environ.get("APPEND", ""))
     stats = statistics.read(lines, str(args.source or "statistics"))
     only = args.only.split(",") if args.only else None
     for name in only or ():

@@ -237,7 +237,7 @@ static size_t print_rows(const struct view *v, size_t first, size_t max)
     for (size_t i = 0; i < table.table_rows; i++) {
         const struct slabtop_row *row = slabtop_row(&table, i);
 
-        if (row->row_idle)
+        if (slabtop_idle(row))
             continue;
         if (n >= first && n - first < max)
             print_row(v, row);

@@ -116,7 +116,8 @@ def _row(d, y, cache, slab, tips):
     if slab.freelist:
         d.text(0, y + 10, "\u25b6", "small ink",
                "the freelist pointer: the next object comes from here")
-    d.text(13, y + 10, f"0x{slab.base:08x}", "mono dim")
+    d.text(13, y + 10, f"0x{slab.base:08x}",
+           "mono inkbad" if slab.bad else "mono dim")
     d.text(LEFT - 8, y + 10, f"+{slab.colour}", "mono end "
            + ("inkcolour" if slab.colour else "dim"),
            f"colour {slab.colour}")
@@ -167,7 +168,7 @@ def slabs(statistics, only=None, each=EACH_STATE, tips=True):
     y = swatches(d, 0, 18, [
         ("used", "object out"), ("free cell", "free object"),
         ("colour", "colour: bytes before the first object"),
-        ("round", "rounding, extra word"), ("tail", "unused tail"),
+        ("round", "rounding, extra word, guard"), ("tail", "unused tail"),
         ("header", "kmem_slab"),
         ("pointer", "freelist pointer: the next object comes from here"),
     ], WIDTH)

@@ -55,6 +55,7 @@ class Slab:
     state: str
     freelist: bool
     cells: str       # "#" is an object handed out, "." a free one
+    bad: bool = False
 
 
 @dataclass
@@ -141,7 +142,8 @@ class _Reader:
                                       where, str)
         numbers = _members(record, ("base", "bytes", "colour", "used",
                                     "objects"), where)
-        slab = Slab(*numbers, state, bool(record.get("freelist")), cells)
+        slab = Slab(*numbers, state, bool(record.get("freelist")), cells,
+                    bool(record.get("bad")))
         if name not in self.result.caches:
             raise StatisticsError(f"{where}: a slab of {name}, a cache without "
                                   "a line; kmastat -j comes before slabs -j")
@@ -216,6 +218,8 @@ def _check_cache(cache, doubt):
               f"{cache.inuse} counted")
     for slab in slabs:
         where = f"slab 0x{slab.base:08x}: "
+        if slab.bad:
+            doubt(cache, where + "its freelist is broken")
         if slab.cells.count("#") != slab.used or \
                 len(slab.cells) != slab.objects:
             doubt(cache, where + f"{slab.cells.count('#')} cells of "

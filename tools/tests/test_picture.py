@@ -220,7 +220,8 @@ def test_bad_input_is_named(lines, text):
     (dict(used=1), "1 of 19 counted"),
     (dict(cells="##"), "2 cells of 2 used"),
     (dict(colour=4000), "reach beyond its end"),
-], ids=["used", "cells", "colour"])
+    (dict(bad=True), "its freelist is broken"),
+], ids=["used", "cells", "colour", "bad"])
 def test_a_damaged_slab_is_drawn_and_marked(change, text, tmp_path):
     stats = statistics.read(edited(SLAB, **change))
     assert any(d.startswith("box: ") and text in d for d in stats.doubts)
