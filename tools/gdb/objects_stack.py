@@ -170,7 +170,8 @@ def gdb_frames(task):
     try:
         enter(switch_frame(task) if entered else None)
         gdb.newest_frame().select()
-        lines = gdb.execute(f"bt {depth()}", to_string=True).splitlines()
+        lines = gdb.execute(f"bt -entry-values no {depth()}",
+                            to_string=True).splitlines()
         for line in lines:
             number = re.match(r"#(\d+)( +)(.*)", line)
             if number and entered and number.group(1) == "0":
