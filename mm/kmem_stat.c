@@ -42,7 +42,9 @@ static void stat_geometry(const struct kmem_cache *cp,
     out->stat_flags = (hashed ? KMEM_STAT_LARGE : 0) |
                       (cp->cache_ctor ? KMEM_STAT_CTOR : 0) |
                       (cp->cache_dtor ? KMEM_STAT_DTOR : 0) |
-                      (cp->cache_supplier.getpages ? KMEM_STAT_SUPPLY : 0);
+                      (cp->cache_supplier.getpages ? KMEM_STAT_SUPPLY : 0) |
+                      (cp->cache_heir ? KMEM_STAT_ELDER : 0);
+    out->stat_modes = (cp->cache_flags & KMF_MODES) >> KMF_MODES_SHIFT;
     out->stat_size = cp->cache_size;
     out->stat_align = cp->cache_align;
     out->stat_chunk = cp->cache_chunk;
@@ -83,9 +85,13 @@ static void stat_traffic(struct kmem_cache *cp, struct kmem_cache_stat *out)
     out->stat_slab_creates = cp->cache_slab_creates;
     out->stat_slab_destroys = cp->cache_slab_destroys;
     if (cp->cache_ctor != NULL)
-        out->stat_ctors = cp->cache_slab_creates * cp->cache_slab_chunks;
+        out->stat_ctors = kmem_per_alloc(cp)
+                              ? out->stat_allocs
+                              : cp->cache_slab_creates * cp->cache_slab_chunks;
     if (cp->cache_dtor != NULL)
-        out->stat_dtors = cp->cache_slab_destroys * cp->cache_slab_chunks;
+        out->stat_dtors = kmem_per_alloc(cp)
+                              ? out->stat_frees
+                              : cp->cache_slab_destroys * cp->cache_slab_chunks;
     out->stat_hash_rescales = cp->cache_hash_rescales;
     out->stat_hash_depth = cp->cache_hash_depth;
     out->stat_reaps = cp->cache_reaps;
@@ -121,31 +127,6 @@ bool kmem_cache_stat_number(size_t n, struct kmem_cache_stat *out)
 
 /* ---- its slabs ---------------------------------------------------------- */
 
-/* The slab behind this one, NULL at the end of the list or where it leads
- * astray. Lock held. */
-static struct kmem_slab *slab_after(struct kmem_cache *cp,
-                                    const struct kmem_slab *sp)
-{
-    const struct list *l = sp->slab_link.next;
-
-    if (l == &cp->cache_null.slab_link || !kmem_slab_link_plausible(cp, l))
-        return NULL;
-    return kmem_slab_next(sp);
-}
-
-/* Slab number n in list order, or NULL; a broken circle ends by the count.
- * Lock held. */
-static struct kmem_slab *slab_number(struct kmem_cache *cp, size_t n)
-{
-    struct kmem_slab *sp = slab_after(cp, &cp->cache_null);
-
-    if (n >= cp->cache_slabs)
-        return NULL;
-    while (n-- != 0 && sp != NULL)
-        sp = slab_after(cp, sp);
-    return sp;
-}
-
 static void stat_slab(const struct kmem_cache *cp, const struct kmem_slab *sp,
                       struct kmem_slab_stat *out)
 {
@@ -172,7 +153,7 @@ bool kmem_slab_stat(struct kmem_cache *cp, size_t n, struct kmem_slab_stat *out)
     struct kmem_slab *sp;
 
     mm_lock(&cp->cache_lock);
-    sp = slab_number(cp, n);
+    sp = kmem_slab_number(cp, n);
     if (sp != NULL)
         stat_slab(cp, sp, out);
     mm_unlock(&cp->cache_lock);
@@ -186,7 +167,7 @@ size_t kmem_slab_map(struct kmem_cache *cp, size_t n, uint8_t *map,
     size_t chunks = 0;
 
     mm_lock(&cp->cache_lock);
-    sp = slab_number(cp, n);
+    sp = kmem_slab_number(cp, n);
     if (sp != NULL) {
         chunks = cp->cache_slab_chunks;
         max_bits = MIN(chunks, max_bits);
@@ -230,21 +211,6 @@ size_t kmem_hash_stat(struct kmem_cache *cp, size_t *histogram, size_t len)
 
 /* ---- from an address ---------------------------------------------------- */
 
-/* The slab of `cp` whose pages hold `addr`, or NULL. Lock held. */
-static struct kmem_slab *slab_holding(struct kmem_cache *cp, const void *addr)
-{
-    struct kmem_slab *sp = slab_after(cp, &cp->cache_null);
-
-    for (size_t n = 0; n < cp->cache_slabs && sp != NULL; n++) {
-        uintptr_t off = (uintptr_t)addr - (uintptr_t)sp->slab_base;
-
-        if (off < cp->cache_slab_pages * PAGE_SIZE)
-            return sp;
-        sp = slab_after(cp, sp);
-    }
-    return NULL;
-}
-
 struct kmem_cache *kmem_whose(const void *addr, struct kmem_slab_stat *slab,
                               size_t *index)
 {
@@ -256,7 +222,7 @@ struct kmem_cache *kmem_whose(const void *addr, struct kmem_slab_stat *slab,
         return NULL;
     cp = p->page_owner;
     mm_lock(&cp->cache_lock);
-    sp = slab_holding(cp, addr);
+    sp = kmem_slab_holding(cp, addr);
     if (sp != NULL) {
         size_t off = (size_t)((const char *)addr - (const char *)sp->slab_base -
                               sp->slab_colour);
@@ -270,21 +236,8 @@ struct kmem_cache *kmem_whose(const void *addr, struct kmem_slab_stat *slab,
     return sp == NULL ? NULL : cp;
 }
 
-bool kmem_bufctl_plausible(const struct kmem_cache *cp,
-                           const struct kmem_bufctl *bcp)
-{
-    const struct page *p;
-
-    if ((cp->cache_flags & KMF_HASH) == 0)
-        return true;
-    p = virt_to_page(bcp);
-    return p != NULL && ((uintptr_t)bcp & (sizeof(void *) - 1)) == 0 &&
-           p->page_state == PAGE_SLAB && p->page_owner == kmem_bufctl_cache;
-}
-
-/* The chunk whose bufctl this is, SIZE_MAX if the link leads astray. */
-static size_t bufctl_chunk(const struct kmem_slab *sp,
-                           const struct kmem_bufctl *bcp)
+size_t kmem_bufctl_chunk(const struct kmem_slab *sp,
+                         const struct kmem_bufctl *bcp)
 {
     const struct kmem_cache *cp = sp->slab_cache;
     size_t off;
@@ -309,7 +262,7 @@ bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits)
 
         if (left-- == 0)
             return false;
-        i = bufctl_chunk(sp, bcp);
+        i = kmem_bufctl_chunk(sp, bcp);
         if (i == SIZE_MAX)
             return false;
         if (i >= bits)
@@ -319,90 +272,4 @@ bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits)
         map[i / 8] &= (uint8_t) ~(1u << (i % 8));
     }
     return left == 0;
-}
-
-/* ---- bufctls ------------------------------------------------------------ */
-
-const struct kmem_bufctl *kmem_hash_entry(struct kmem_cache *cp, size_t bucket,
-                                          size_t i, bool *bad)
-{
-    const struct kmem_bufctl *bcp = NULL;
-
-    *bad = false;
-    mm_lock(&cp->cache_lock);
-    if ((cp->cache_flags & KMF_HASH) != 0 && bucket <= cp->cache_hash_mask) {
-        size_t limit = kmem_inuse(cp);
-
-        bcp = cp->cache_hash[bucket];
-        for (; bcp != NULL && !*bad; bcp = bcp->bufctl_next, i--) {
-            *bad = limit-- == 0 || !kmem_bufctl_plausible(cp, bcp);
-            if (i == 0)
-                break;
-        }
-    }
-    mm_unlock(&cp->cache_lock);
-    return *bad ? NULL : bcp;
-}
-
-/* The bufctl of an allocated large buffer, or NULL. Lock held. */
-static const struct kmem_bufctl *hashed_bufctl(struct kmem_cache *cp,
-                                               const void *buf)
-{
-    const struct kmem_bufctl *bcp = *kmem_hash_bucket(cp, buf);
-
-    for (size_t n = kmem_inuse(cp); bcp != NULL && n != 0; n--) {
-        if (!kmem_bufctl_plausible(cp, bcp))
-            return NULL;
-        if (bcp->bufctl_addr == buf)
-            return bcp;
-        bcp = bcp->bufctl_next;
-    }
-    return NULL;
-}
-
-/* Those on the slab's freelist, as far as it can be followed. Lock held. */
-static void free_bufctls(const struct kmem_slab *sp,
-                         const struct kmem_bufctl **bufctl, size_t max)
-{
-    const struct kmem_bufctl *bcp = sp->slab_head;
-
-    for (size_t left = sp->slab_chunks; bcp != NULL && left != 0; left--) {
-        size_t i = bufctl_chunk(sp, bcp);
-
-        if (i == SIZE_MAX)
-            return;
-        if (i < max)
-            bufctl[i] = bcp;
-        bcp = bcp->bufctl_next;
-    }
-}
-
-static void find_bufctls(const struct kmem_slab *sp,
-                         const struct kmem_bufctl **bufctl, size_t max)
-{
-    struct kmem_cache *cp = sp->slab_cache;
-
-    free_bufctls(sp, bufctl, max);
-    for (size_t i = 0; i < max && (cp->cache_flags & KMF_HASH) != 0; i++)
-        if (bufctl[i] == NULL)
-            bufctl[i] = hashed_bufctl(cp, kmem_slab_chunk(sp, i));
-}
-
-size_t kmem_slab_bufctls(struct kmem_cache *cp, size_t n,
-                         const struct kmem_bufctl **bufctl, size_t max)
-{
-    struct kmem_slab *sp;
-    size_t chunks = 0;
-
-    mm_lock(&cp->cache_lock);
-    sp = slab_number(cp, n);
-    if (sp != NULL) {
-        chunks = cp->cache_slab_chunks;
-        max = MIN(chunks, max);
-        memset(bufctl, 0, max * sizeof(*bufctl));
-        if (sp->slab_cache == cp)
-            find_bufctls(sp, bufctl, max);
-    }
-    mm_unlock(&cp->cache_lock);
-    return chunks;
 }

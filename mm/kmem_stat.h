@@ -17,19 +17,22 @@ enum kmem_kind {
 #define KMEM_STAT_LARGE  1 /* off-slab data and a hash table */
 #define KMEM_STAT_CTOR   2
 #define KMEM_STAT_DTOR   4
-#define KMEM_STAT_SUPPLY 8 /* pages from a supplier of its own */
+#define KMEM_STAT_SUPPLY 8  /* pages from a supplier of its own */
+#define KMEM_STAT_ELDER  16 /* has the older layout of another cache */
 
 struct kmem_cache_stat {
     char stat_name[KMEM_NAME_MAX + 1];
     enum kmem_kind stat_kind;
     unsigned stat_flags;
+    unsigned stat_modes; /* KMEM_DEBUG_… */
     /* geometry */
     size_t stat_size; /* bytes that the client asked for */
     size_t stat_align;
     size_t stat_chunk; /* bytes from one buffer to the next */
     size_t stat_slab_pages;
     size_t stat_slab_objects;
-    size_t stat_slab_left; /* unused bytes in a slab, coloured or not */
+    size_t stat_slab_left;  /* unused bytes in a slab, coloured or not */
+    size_t stat_colour_min; /* more than 0: room for a redzone */
     size_t stat_colour_max;
     size_t stat_colour_next;
     uintptr_t stat_ctor;
@@ -144,5 +147,5 @@ struct kmem_cache *kmem_whose(const void *addr, struct kmem_slab_stat *slab,
 /* The size class that kmem_alloc(size) uses, or NULL above the last. */
 struct kmem_cache *kmem_size_class(size_t size);
 
-/* Prints a refusal to destroy a cache, and the first objects still out. */
+/* Prints the first objects that keep a cache from being destroyed. */
 void kmem_report_live(struct kmem_cache *cp);

@@ -6,7 +6,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
-#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/cmd_debug.h"
 #include "kernel/shell/shell.h"
 #include "kernel/x86/paging.h"
 #include "mm/kmem_impl.h"
@@ -67,29 +67,76 @@ static bool is_small(const struct place *p)
 
 /* ---- whatis ------------------------------------------------------------- */
 
-static const char *part_of_chunk(const struct place *p, size_t offset)
+/* The same in the debug layout: behind the object are the rest of its chunk
+ * and, in mode Z, redzones. */
+static const char *part_in_debug(const struct place *p,
+                                 const struct kmem_buf_stat *b, size_t offset)
+{
+    if (!(p->place_st.stat_modes & KMEM_DEBUG_Z))
+        return "beyond the object, in the chunk's padding";
+    if (offset >= p->place_cache->cache_guard)
+        return "in the redzone before the next object";
+    return offset < p->place_st.stat_size && b->stat_state == KMEM_BUF_USED
+               ? "in the redzone behind what was asked for"
+               : "in the redzone behind the object";
+}
+
+static const char *part_of_chunk(const struct place *p,
+                                 const struct kmem_buf_stat *b, size_t offset)
 {
     const struct kmem_cache_stat *st = &p->place_st;
 
-    if (is_small(p) && !memcmd_map_used(p->place_map, p->place_index) &&
+    if (is_small(p) && b->stat_state == KMEM_BUF_FREE &&
         offset >= st->stat_chunk - LINK_BYTES)
         return "the link to the next free object";
-    return offset < st->stat_size ? "in the object"
-                                  : "beyond the object, in "
-                                    "the chunk's padding";
+    if (offset < b->stat_size)
+        return "in the object";
+    return st->stat_modes ? part_in_debug(p, b, offset)
+                          : "beyond the object, in the chunk's padding";
+}
+
+static const char *state_text(enum kmem_buf_state state)
+{
+    static const char *const texts[] = {
+        [KMEM_BUF_FREE] = "free",
+        [KMEM_BUF_USED] = "in use",
+        [KMEM_BUF_BAD] = "damaged and put aside",
+    };
+
+    return texts[state];
+}
+
+/* Its last two transactions, the newest first. */
+static void print_life(const struct kmem_buf_stat *b)
+{
+    bool used = b->stat_state != KMEM_BUF_FREE;
+
+    if (!b->stat_audited)
+        return;
+    if (!used)
+        debugcmd_print_transaction("freed", &b->stat_free);
+    debugcmd_print_transaction("allocated", &b->stat_alloc);
+    if (used)
+        debugcmd_print_transaction("before that freed", &b->stat_free);
 }
 
 static void print_object(const struct place *p)
 {
     uintptr_t start = p->place_slab.stat_base + chunk_offset(p, p->place_index);
     size_t offset = p->place_addr - start;
-    bool used = memcmd_map_used(p->place_map, p->place_index);
+    struct kmem_buf_stat b;
 
+    if (!kmem_buf_stat((const void *)p->place_addr, &b))
+        return;
     kprintf("object %zu of cache %s, %s: 0x%08lx + %zu, %s\n", p->place_index,
-            p->place_st.stat_name, used ? "in use" : "free",
-            (unsigned long)start, offset, part_of_chunk(p, offset));
-    if (used && p->place_st.stat_kind == KMEM_KIND_INTERNAL)
+            p->place_st.stat_name, state_text(b.stat_state),
+            (unsigned long)start, offset, part_of_chunk(p, &b, offset));
+    if (b.stat_size != p->place_st.stat_size)
+        kprintf("%zu bytes were asked for\n", b.stat_size);
+    if (b.stat_state == KMEM_BUF_USED &&
+        p->place_st.stat_kind == KMEM_KIND_INTERNAL)
         memcmd_print_own(p->place_cache, start);
+    print_life(&b);
 }
 
 static void print_outside(const struct place *p)
@@ -98,7 +145,10 @@ static void print_outside(const struct place *p)
     const char *what = "the unused tail";
 
     if (offset < p->place_slab.stat_colour)
-        what = "the colour gap before the first object";
+        what = p->place_st.stat_modes & KMEM_DEBUG_Z &&
+                       offset + KMEM_GUARD_FRONT >= p->place_slab.stat_colour
+                   ? "the redzone before the first object"
+                   : "the colour gap before the first object";
     else if (offset >= p->place_slab.stat_bytes - header_bytes(p))
         what = "the kmem_slab at the end";
     kprintf("no object: %s of a slab of cache %s, base + %zu\n", what,
@@ -153,12 +203,39 @@ static void print_frame(const struct page *frame, uintptr_t addr)
             (unsigned long)page_to_phys(frame) + (addr & PAGE_MASK));
 }
 
+/* What debugging mode S took away. */
+static void print_unmapped(uintptr_t addr)
+{
+    struct kmem_buf_stat b;
+
+    if (!kmem_unmapped_stat((const void *)addr, &b))
+        return;
+    kprintf("unmapped: a slab of cache %s was here",
+            memcmd_owner_name(b.stat_cache));
+    if (b.stat_buf)
+        kprintf(", and object %zu: 0x%08lx + %lu", b.stat_index,
+                (unsigned long)b.stat_buf, (unsigned long)(addr - b.stat_buf));
+    kprintf("\n");
+    print_life(&b);
+}
+
+static void print_stack(uintptr_t addr)
+{
+    char text[80];
+
+    if (mm_describe((const void *)addr, text, sizeof(text)))
+        kprintf("%s\n", text);
+}
+
 static void print_managed(const struct page *frame, uintptr_t addr)
 {
     print_frame(frame, addr);
     print_symbol(addr);
+    print_stack(addr);
     if (find_place(addr, &place))
         print_in_slab(&place);
+    else if (frame->page_state == PAGE_UNMAPPED)
+        print_unmapped(addr);
     else if (frame->page_state == PAGE_HASH)
         kprintf("hash table of cache %s\n",
                 memcmd_owner_name(frame->page_owner));
@@ -194,6 +271,8 @@ SHELL_COMMAND(whatis, "whatis ADDR", "what an address is: page, cache, object",
               "the cache, the object's index, whether it is in use, and which\n"
               "part of it the address is in; of the allocator's own objects\n"
               "what they are for, of a program's page who has it mapped.\n"
+              "Of caches in mode U also who had the object last, and when; of\n"
+              "memory that mode S took away, what it was.\n"
               "ADDR is hexadecimal or a symbol.\n"
               "Example: whatis kmem_cache_alloc",
               cmd_whatis, NULL);
@@ -203,12 +282,23 @@ SHELL_COMMAND(whatis, "whatis ADDR", "what an address is: page, cache, object",
 #define ROW_CHUNKS 64
 #define ROW_CELLS  3 /* of IDX OFFSET STATE LINK in a line */
 
+/* All that is known of chunk `i`. */
+static struct kmem_buf_stat chunk_stat(const struct place *p, size_t i)
+{
+    struct kmem_buf_stat b = {.stat_state = KMEM_BUF_BAD};
+
+    kmem_buf_stat((const void *)(p->place_slab.stat_base + chunk_offset(p, i)),
+                  &b);
+    return b;
+}
+
 /* Chunk `i` as a character: a free one on no list is bad. */
 static char chunk_cell(const struct place *p, size_t i)
 {
     bool used = memcmd_map_used(p->place_map, i);
 
-    if (p->place_bufctl[i] == NULL && !(used && is_small(p)))
+    if ((p->place_bufctl[i] == NULL && !(used && is_small(p))) ||
+        chunk_stat(p, i).stat_state == KMEM_BUF_BAD)
         return '!';
     return used ? '#' : '.';
 }
@@ -253,21 +343,51 @@ static const char *link_text(const struct place *p, size_t i,
     return text;
 }
 
+static void print_cell(const struct place *p, size_t i)
+{
+    char cell = chunk_cell(p, i);
+    char link[MEMCMD_CELL];
+
+    kprintf("%c%3zu 0x%04zx %-5s %4s", i == p->place_index ? '>' : ' ', i,
+            chunk_offset(p, i),
+            cell == '!'   ? "!"
+            : cell == '#' ? "used"
+                          : "free",
+            link_text(p, i, link));
+}
+
+/* The last transaction on chunk `i`. */
+static void print_owner(const struct place *p, size_t i)
+{
+    struct kmem_buf_stat b = chunk_stat(p, i);
+    const struct kmem_transaction *t =
+        b.stat_state == KMEM_BUF_FREE ? &b.stat_free : &b.stat_alloc;
+    char caller[DEBUGCMD_CALLER], age[MEMCMD_CELL];
+
+    if (t->trans_depth == 0)
+        kprintf(" %5s %6s  -", "-", "-");
+    else
+        kprintf(" %5u %6s  %s", (unsigned)t->trans_task, debugcmd_age(t, age),
+                debugcmd_caller(t, caller));
+}
+
+/* A row per chunk if there is more to say of it, else several in a line. */
 static void print_chunks(const struct place *p)
 {
     size_t n = MIN(p->place_st.stat_slab_objects, (size_t)MEMCMD_MAP_BITS);
-    size_t columns = MIN(n, (size_t)ROW_CELLS);
-    char link[MEMCMD_CELL];
+    bool audited = p->place_st.stat_modes & KMEM_DEBUG_U;
+    size_t columns = audited ? 1 : MIN(n, (size_t)ROW_CELLS);
 
     for (size_t i = 0; i < columns; i++)
         kprintf("%s %3s %6s STATE LINK", i ? "  " : "", "IDX", "OFFSET");
-    for (size_t i = 0; i < n && !shell_interrupted(); i++)
-        kprintf("%s%c%3zu 0x%04zx %-5s %4s", i % ROW_CELLS ? "  " : "\n",
-                i == p->place_index ? '>' : ' ', i, chunk_offset(p, i),
-                chunk_cell(p, i) == '!'            ? "!"
-                : memcmd_map_used(p->place_map, i) ? "used"
-                                                   : "free",
-                link_text(p, i, link));
+    if (audited)
+        kprintf(" %5s %6s  %s", "OWNER", "AGE", "CALLER");
+    for (size_t i = 0; i < n && !shell_interrupted(); i++) {
+        kprintf("%s", i % columns ? "  " : "\n");
+        print_cell(p, i);
+        if (audited)
+            print_owner(p, i);
+    }
     kprintf("\n");
 }
 

@@ -1,4 +1,4 @@
-"""slate bt: who called whom, of any task.
+"""slate bt, enter: who called whom, of any task.
 
 A task that does not run has its registers on its kernel stack, where
 switch_stack left them. Two things make GDB itself unwind from there, with
@@ -132,10 +132,20 @@ unwinder = Unwinder()
 gdb.unwinder.register_unwinder(None, unwinder, replace=True)
 
 
-def enter(task):
-    """From now on GDB's frame 1 is where the task goes on; None ends it."""
-    unwinder.entered = switch_frame(task) if task else None
+def enter(registers):
+    """From now on GDB's frame 1 is where a task goes on that has these; None
+    ends it."""
+    unwinder.entered = registers
     gdb.invalidate_cached_frames()
+
+
+def leave(*_):
+    """When the target runs, the task that runs is the one that is meant."""
+    if unwinder.entered:
+        enter(None)
+
+
+gdb.events.cont.connect(leave)
 
 
 def depth():
@@ -154,11 +164,11 @@ def depth():
 def gdb_frames(task):
     """What GDB's `bt` prints of a task's kernel stack, numbered from 0."""
     entered = task is not None
+    before = unwinder.entered
     selected = gdb.selected_frame()
     text = []
     try:
-        if entered:
-            enter(task)
+        enter(switch_frame(task) if entered else None)
         gdb.newest_frame().select()
         lines = gdb.execute(f"bt {depth()}", to_string=True).splitlines()
         for line in lines:
@@ -172,8 +182,7 @@ def gdb_frames(task):
                 continue
             text.append(line)
     finally:
-        if entered:
-            enter(None)
+        enter(before)
         if selected.is_valid():
             selected.select()
     return text
@@ -241,10 +250,11 @@ class UserStack:
             ret = self.word(at)
             if not self.returns_here(ret):
                 continue
-            if at < self.ebp < self.top:
-                return ret, self.ebp
-            saved = self.word(at - common.WORD)
-            return ret, saved if at < saved < self.top else 0
+            for frame in (self.ebp, self.word(at - common.WORD)):
+                if at < frame < self.top and \
+                        self.returns_here(self.word(frame + common.WORD)):
+                    return ret, frame
+            return ret, 0
         return None
 
     def pcs(self):
@@ -286,7 +296,7 @@ def print_user(task, number):
     eip, esp, ebp = user_registers(task)
     with symbols.loaded_for(task) as file:
         print(f"-- ring 3, {task.task_name}: "
-              f"{file or 'its symbols are not known'}")
+              f"{symbols.shown(file) if file else 'no symbols are known'}")
         space = model.space_at(task.task_space)
         for i, pc in enumerate(UserStack(space, eip, esp, ebp).pcs()):
             # A return address may be the first of the next line.
@@ -352,4 +362,29 @@ lines are known if build/user/bin has the program.
             print_user(task, sum(line.startswith("#") for line in lines))
 
 
+class Enter(common.Command):
+    name = "slate enter"
+    usage = "[PID]"
+    summary = "GDB's own bt, frame, up, info locals speak of another task"
+    details = """
+From frame 1 on they show the kernel stack of that task, which does not run;
+frame 0 stays what the processor does. Without PID, and when the target runs
+on, they are about the task that runs again."""
+    example = "slate enter 2"
+    most = 1
+    wants = "wants one pid at most; `slate tasks` lists them"
+
+    def run(self, args):
+        task = model.parse_task(args.words[0]) if args.words else None
+        if task and (model.is_state(task, "TASK_RUNNING")
+                     or model.is_state(task, "TASK_ZOMBIE")):
+            raise common.Fail(f"task {task.task_pid} has no stack to enter: "
+                              "it runs, or has ended")
+        enter(switch_frame(task) if task else None)
+        gdb.newest_frame().select()
+        print(f"frame 1 and up: {head_line(task)}" if task
+              else "the frames are those of the task that runs")
+
+
 Bt()
+Enter()

@@ -38,8 +38,9 @@ def file_of(name):
     return found[0] if len(found) == 1 else None
 
 
-def loaded():
-    return _loaded
+def shown(path):
+    """A path as it is printed: from the root of the tree, if it is there."""
+    return str(path).removeprefix(f"{common.ROOT}/")
 
 
 def _is_there(path):
@@ -177,7 +178,7 @@ and forgets them. Without a word: what is loaded."""
             unload()
         elif word is not None:
             self.by_hand(word)
-        print(f"symbols of {_loaded or 'no program'}"
+        print(f"symbols of {shown(_loaded) if _loaded else 'no program'}"
               + (", replaced at every exec" if _hooks else ""))
 
     @staticmethod
@@ -188,7 +189,8 @@ and forgets them. Without a word: what is loaded."""
             name = model.parse_task(word).task_name
         path = file_of(name)
         if path is None:
-            raise common.Fail(f"there is no program {name} in {folder()}")
+            raise common.Fail(f"there is no program {name} in "
+                              f"{shown(folder())}")
         load(path)
 
 

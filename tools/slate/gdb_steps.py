@@ -37,8 +37,9 @@ def go_to(function):
 
 
 def ask(command):
+    """What a command prints. What follows " # " tells equal ones apart."""
     try:
-        return gdb.execute(command, to_string=True)
+        return gdb.execute(command.split(" # ")[0], to_string=True)
     except gdb.error as e:
         return f"error: {e}\n"
 
