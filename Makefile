@@ -7,6 +7,7 @@
 #
 #   BUILD=dir  where products go           V=1      show whole commands
 #   DEBUG=1    lock-rank assertions        WERROR=1 warnings are errors
+#   SANITIZE=1 the kernel under the address and undefined behaviour sanitizers
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -15,7 +16,8 @@ MAKEFLAGS += --no-builtin-rules
 
 on = $(filter-out 0,$($(1)))
 
-BUILD ?= $(if $(call on,DEBUG),build/debug,build)
+BUILD ?= $(if $(call on,SANITIZE),build/sanitize,$(if \
+           $(call on,DEBUG),build/debug,build))
 
 Q   := $(if $(call on,V),,@)
 say = $(if $(call on,V),@:,@printf '  %-7s %s\n' '$(1)' '$(2)')
@@ -76,6 +78,35 @@ LDFLAGS := -nostdlib -static -no-pie -T boot/linker.ld \
 
 ASM_SRC := $(wildcard boot/*.asm kernel/x86/*.asm)
 C_SRC   := $(wildcard kernel/*.c kernel/*/*.c mm/*.c mm/tests/*.c drivers/*.c)
+
+# SANITIZE=1: every file under the undefined behaviour sanitizer; under the
+# address sanitizer all but the allocator, its tests, and what reads words where
+# others have bytes; the run time under neither; the mistakes under both. -O1 compiles faster; a call for
+# each access (threshold 0) makes the checks ours, the offset is KASAN_OFFSET.
+SAN_SRC   := $(filter kernel/sanitize/%,$(C_SRC))
+SAN_LIST  := kmem_cache_alloc kmem_cache_free kmem_alloc kmem_zalloc \
+               buddy_alloc buddy_free buddy_alloc_run buddy_free_run \
+               copy_bytes copy_zero copy_string
+ifeq ($(call on,SANITIZE),)
+C_SRC     := $(filter-out $(SAN_SRC),$(C_SRC))
+SAN_WRAP  :=
+else
+SAN_FLAGS := -DCONFIG_SANITIZE=1
+SAN_UB    := -O1 -fsanitize=undefined
+SAN_ADDR  := -fsanitize=kernel-address -fasan-shadow-offset=0xe0000000 \
+    --param asan-instrumentation-with-call-threshold=0 \
+    --param asan-stack=1 --param asan-globals=1 \
+    -mpreferred-stack-boundary=3 -mincoming-stack-boundary=2 \
+    -fsanitize-address-use-after-scope -include kernel/sanitize/string.h
+SAN_RUN   := $(filter-out kernel/sanitize/mistakes.c,$(SAN_SRC))
+SAN_BARE  := mm/% kernel/lib/string.c kernel/x86/backtrace.c \
+               kernel/x86/paging.c
+SAN_WRAP  := $(SAN_LIST:%=-Wl,--wrap=%)
+ASFLAGS   += -DSANITIZE=1
+endif
+san = $(SAN_FLAGS) $(if $(filter $(SAN_RUN),$(1)),,$(SAN_UB) $(if \
+        $(filter $(SAN_BARE),$(1)),,$(SAN_ADDR)))
+
 OBJ     := $(ASM_SRC:%.asm=$(BUILD)/%.asm.o) $(C_SRC:%.c=$(BUILD)/%.o)
 KERNEL  := $(BUILD)/slate.elf
 ISO     := $(BUILD)/slate.iso
@@ -89,8 +120,9 @@ $(1):
 	@mkdir -p $$(@D)
 	@printf '%s\n' '$$(strip $(2))' > $$@
 endef
-$(eval $(call stamp,$(BUILD)/flags,$$(CC) $$(CFLAGS) $$(NASM) $$(ASFLAGS)))
-$(eval $(call stamp,$(BUILD)/objects,$$(OBJ) $$(LDFLAGS)))
+$(eval $(call stamp,$(BUILD)/flags,$$(CC) $$(CFLAGS) $$(SAN_FLAGS) \
+    $$(SAN_UB) $$(SAN_ADDR) $$(SAN_BARE) $$(NASM) $$(ASFLAGS)))
+$(eval $(call stamp,$(BUILD)/objects,$$(OBJ) $$(LDFLAGS) $$(SAN_WRAP)))
 
 .PHONY: FORCE
 FORCE:
@@ -105,7 +137,7 @@ endif
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(CFLAGS) $(call san,$<) -MMD -MP -c $< -o $@
 
 $(BUILD)/%.asm.o: %.asm $(BUILD)/flags
 	$(call say,NASM,$<)
@@ -115,7 +147,7 @@ $(BUILD)/%.asm.o: %.asm $(BUILD)/flags
 # The kernel carries its own symbol table (kernel/lib/symbol.h). It is linked
 # with an empty one, the table is taken from that, and linked in; the compare
 # at the end makes sure that this moved nothing that the table speaks of.
-LINK = $(CC) $(LDFLAGS) $(OBJ) $(1) -o $(2)
+LINK = $(CC) $(LDFLAGS) $(SAN_WRAP) $(OBJ) $(1) -o $(2)
 SYMS := $(BUILD)/symbols
 
 $(SYMS)/empty.c: tools/symbols.py
@@ -276,7 +308,7 @@ iso: $(ISO)                       ## build/slate.iso: a CD, and a USB stick
 # and by the shell, so that any character may stand in it.
 override CMD    := $(value CMD)
 override APPEND := $(value APPEND)
-export CMD APPEND MEM ICOUNT KVM CORE
+export CMD APPEND MEM ICOUNT KVM CORE BUDGET
 
 .PHONY: run run-iso gdb debug-server core
 run: $(KERNEL) $(INITRD)          ## boot in QEMU: CMD="kmastat; poweroff"
@@ -295,6 +327,16 @@ core: $(KERNEL) $(INITRD)         ## run CMD="…", keep memory: build/slate.cor
 
 debug-server: $(KERNEL) $(INITRD) ## QEMU halted, waiting for a GDB
 	@$(PYTHON) tools/gdb/debug.py --server $(KERNEL)
+
+.PHONY: record replay culprit
+record: $(KERNEL) $(INITRD)       ## record a run: CMD="…", or you type
+	@$(PYTHON) tools/replay.py record $(KERNEL)
+
+replay: $(KERNEL) $(INITRD)       ## the record in GDB, forwards and backwards
+	@$(PYTHON) tools/replay.py open $(KERNEL)
+
+culprit: $(KERNEL) $(INITRD)      ## record CMD="…"; who damaged the heap?
+	@$(PYTHON) tools/replay.py culprit $(KERNEL)
 
 # ---- tests -----------------------------------------------------------------
 
@@ -389,7 +431,8 @@ clean:                            ## remove what was built
 	$(Q)rm -rf $(BUILD)
 
 help:                             ## this list
-	@echo 'Slate: make TARGET [V=1] [DEBUG=1] [WERROR=1] [BUILD=dir]'
+	@echo 'Slate: make TARGET [V=1] [DEBUG=1] [SANITIZE=1]' \
+	    '[WERROR=1] [BUILD=dir]'
 	@awk -F '[:#]+' '/^[a-z-]+:.*##/ { printf "  %-13s %s\n", $$1, \
 	    substr($$0, index($$0, "## ") + 3); next } \
 	    /^ +## / { printf "  %-13s %s\n", "", \

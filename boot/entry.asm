@@ -31,7 +31,12 @@ CR0_WP       equ 1 << 16
 CR0_PG       equ 1 << 31
 
 PAGE         equ 4096
+%ifdef SANITIZE
+STACK        equ 32 << 10       ; frames are larger
+SHADOW       equ 0xF8000000     ; PAGING_SHADOW in paging.h
+%else
 STACK        equ 16 << 10
+%endif
 
 extern boot_high
 
@@ -59,6 +64,17 @@ fill:
         cmp     eax, DIRECT_MAP
         jb      fill
 
+%ifdef SANITIZE
+; The compiler's code closes and opens room on the stack in its shadow, which is
+; not there yet (kernel/sanitize/kasan.h). One page takes what is written.
+        mov     edi, shadow_table - KERNEL_BASE
+        mov     eax, shadow_page - KERNEL_BASE + PDE_PRESENT + PDE_WRITE
+        mov     ecx, PAGE / 4
+        rep stosd
+        mov     dword [boot_directory - KERNEL_BASE + SHADOW / LARGE_PAGE * 4],\
+                shadow_table - KERNEL_BASE + PDE_PRESENT + PDE_WRITE
+%endif
+
         mov     eax, cr4
         or      eax, CR4_PSE
         mov     cr4, eax
@@ -82,6 +98,13 @@ boot_stack_top:
 
 boot_directory:
         resb    PAGE
+
+%ifdef SANITIZE
+shadow_table:
+        resb    PAGE
+shadow_page:
+        resb    PAGE
+%endif
 
 global boot_tsc
 boot_tsc:                       ; the time-stamp counter at _start

@@ -9,6 +9,8 @@
 
 typedef struct spinlock mm_lock_t;
 
+#define MM_DEBUG 1 /* the other half of it: kernel/mm_debug.c */
+
 #define MM_LOCK_INIT(name, rank) SPINLOCK_INIT(name, rank)
 
 static inline void mm_lock_init(mm_lock_t *l, const char *name, unsigned rank)
@@ -40,6 +42,17 @@ static inline paddr_t mm_virt_to_phys(const void *addr)
 {
     return (paddr_t)addr - KERNEL_BASE;
 }
+
+#ifdef CONFIG_SANITIZE
+struct kmem_cache;
+struct kmem_slab;
+
+void kasan_slab_made(const struct kmem_cache *cp, const struct kmem_slab *sp);
+void kasan_slab_ending(const struct kmem_cache *cp, const struct kmem_slab *sp);
+
+#define mm_slab_made(cp, sp)   kasan_slab_made(cp, sp)
+#define mm_slab_ending(cp, sp) kasan_slab_ending(cp, sp)
+#endif
 
 /* The task that keeps free memory from running out; and its part of each step
  * of the clock. After task_init. */

@@ -14,6 +14,7 @@
 #include "kernel/cmdline.h"
 #include "kernel/lib/string.h"
 #include "kernel/main.h"
+#include "kernel/shell/cmd_log.h"
 #include "kernel/shell/cmd_task.h"
 #include "kernel/x86/cpu.h"
 #include "mm/kmem_stat.h"
@@ -54,6 +55,20 @@ bool shell_options(int *argc, char **argv, const char *allowed,
     char wrong = words_options(argc, argv, allowed, options);
 
     if (wrong)
+        shell_error("no option -%c; `help %s` shows what there is", wrong,
+                    current);
+    return !wrong;
+}
+
+bool shell_take(int *argc, char **argv, const struct words_option *options,
+                size_t n)
+{
+    int wrong = words_take(argc, argv, options, n);
+
+    if (wrong & WORDS_NO_VALUE)
+        shell_error("-%c wants something after it; `help %s` says what",
+                    wrong & 0xff, current);
+    else if (wrong)
         shell_error("no option -%c; `help %s` shows what there is", wrong,
                     current);
     return !wrong;
@@ -318,15 +333,21 @@ static int cmd_history(int argc, char **argv)
 {
     const char *line;
 
-    (void)argv;
-    if (argc > 1)
-        return shell_error("takes no arguments; `history` is all");
+    if (argc > 2)
+        return shell_error("wants one address at most");
+    if (argc == 2)
+        return logcmd_history(argv[1]);
     for (unsigned n = 0; (line = line_remembered(&editor, n)) != NULL; n++)
         kprintf("%3u  %s\n", n + 1, line);
     return 0;
 }
 
-SHELL_COMMAND(history, "history", "the lines typed before, oldest first",
-              "The last 32 different lines are kept. The up and down keys\n"
-              "bring them back.\n",
+SHELL_COMMAND(history, "history [ADDR]",
+              "the lines typed before, or what happened to an object",
+              "Without ADDR: the last 32 different lines, oldest first. The\n"
+              "up and down keys bring them back.\n"
+              "With ADDR: the transactions on the object that holds the\n"
+              "address, newest first, as far as the log has them, and why\n"
+              "they end there. Caches in mode U are logged.\n"
+              "Example: debug +U pipe; run sh; walk alloc pipe; history ADDR",
               cmd_history, NULL);

@@ -298,10 +298,12 @@ void task_end(int signal)
     spin_unlock(&sched_lock);
 }
 
-/* Whether `pid` means this task; a negative one means a group. */
+/* Whether `pid` means this task; a negative one means a group. (Unsigned: the
+ * lowest number has no positive one.) */
 static bool meant(const struct task *t, pid_t pid)
 {
-    return pid > 0 ? t->task_pid == pid : t->task_group == -pid;
+    return pid > 0 ? t->task_pid == pid
+                   : (uint32_t)t->task_group == -(uint32_t)pid;
 }
 
 int task_kill(pid_t pid, int signal)

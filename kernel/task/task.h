@@ -32,8 +32,13 @@ struct space;        /* kernel/vm */
 #define TASK_NAME_MAX 15
 #define TASK_SLICE    5 /* ticks of 10 ms */
 
-/* Stacks: two pages, and below them one that is missing. */
+/* Stacks: two pages, and below them one that is missing. Under the sanitizers
+ * frames are larger. */
+#ifdef CONFIG_SANITIZE
+#define KSTACK_BYTES (5 * PAGE_SIZE)
+#else
 #define KSTACK_BYTES (3 * PAGE_SIZE)
+#endif
 
 enum task_priority {
     PRIORITY_IDLE, /* the idle task alone */

@@ -95,7 +95,7 @@ KTEST(shell_task, ipc_draws_chains_and_stacks)
     KT_SAID(1, "the stack of client-d(%d):\n", (int)d.actor_pid);
     KT_SAID(1, "the stack of server(%d):\n", (int)s.actor_pid);
     KT_SAID(1, "the stack of disk(%d):\n", (int)e.actor_pid);
-    KT_SAID(3, "ipc_call+0x");
+    KT_SAID(3, "  ipc_call+0x");
     actor_end(&e);
     actor_end(&c);
     actor_end(&d);

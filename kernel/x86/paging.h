@@ -11,6 +11,12 @@
 #define KERNEL_BASE    0xC0000000u
 #define PAGING_MAX_RAM MIB(896)
 
+#ifdef CONFIG_SANITIZE
+/* The sanitizers' shadow of it (kernel/sanitize/kasan.h): a page for each 8. */
+#define PAGING_SHADOW 0xF8000000u
+#define SHADOW_RATIO  8u
+#endif
+
 #define PTE_PRESENT 1u
 #define PTE_WRITE   2u
 #define PTE_USER    4u
@@ -18,6 +24,8 @@
 /* From the linker script: the edges of the image. */
 extern char image_start[], image_end[];
 extern char text_start[], text_end[], rodata_start[], rodata_end[];
+extern char heap_text_start[], heap_text_end[];
+extern char data_start[], data_end[], bss_start[], bss_end[];
 
 /* From boot/entry.asm: the boot stack, and the page below it that is never
  * mapped. */

@@ -28,3 +28,4 @@ end
 # Each is a prefix with its commands: `help slab`.
 python import slab
 python import objects
+python import culprit

@@ -381,7 +381,8 @@ class Machine:
         return [cells[i:i + 80] for i in range(0, 2000, 80)]
 
     def wait_screen(self, pattern):
-        """Waits until a line of the screen matches; returns the screen."""
+        """Waits until a line of the screen matches; returns the screen. Takes
+        in serial output meanwhile, or the machine would wait for that."""
         end = time.monotonic() + SILENCE
         while True:
             lines = self.screen()
@@ -390,7 +391,7 @@ class Machine:
             if time.monotonic() > end:
                 raise AssertionError(f"no {pattern!r} on the screen:\n" +
                                      "\n".join(lines))
-            time.sleep(0.05)
+            self.receive(0.05)
 
     def keys(self, *chords):
         """Types on the PS/2 keyboard. A chord is a key by QEMU's name, or

@@ -205,6 +205,7 @@ static void task_kill_errors(void)
     FAILS(kill(child, SIGKILL), ESRCH);
     FAILS(kill(-child, SIGKILL), ESRCH);
     FAILS(kill(0x7fffffff, 0), ESRCH);
+    FAILS(kill(-0x7fffffff - 1, SIGKILL), ESRCH);
     FAILS(kill(getpid(), SIG_MAX + 1), EINVAL);
     FAILS(kill(getpid(), -1), EINVAL);
     FAILS(kill(0, SIGKILL), EINVAL);

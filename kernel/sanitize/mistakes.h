@@ -1,0 +1,18 @@
+/*
+ * Mistakes that the sanitizers are there to find, one of each kind. Most do no
+ * harm when they are let pass: what is written is nobody's.
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+struct mistake {
+    const char *mistake_name;
+    const char *mistake_kind; /* of the report that it must cause */
+    const char *mistake_says; /* in a few words */
+    void (*mistake_make)(void);
+    bool mistake_fatal; /* the processor faults, if the report does not end it */
+};
+
+extern const struct mistake mistakes[];
+extern const size_t mistake_count;
