@@ -388,7 +388,10 @@ def test_the_book_is_true(run, live):
 
 def test_every_command_is_listed(live):
     listed = re.findall(r"^(slate \w+)", live["slate"], re.M)
-    assert listed == sorted(EXAMPLES)
+    assert set(listed) >= set(EXAMPLES) and listed == sorted(listed)
+    sources = "".join(p.read_text()
+                      for p in (ROOT / "tools/gdb").glob("objects*.py"))
+    assert set(re.findall(r'name = "(slate \w+)"', sources)) == set(EXAMPLES)
 
 
 @pytest.mark.parametrize("command", EXAMPLES)
