@@ -12,13 +12,15 @@
 #include "drivers/console.h"
 #include "kernel/budget.h"
 #include "kernel/lib/string.h"
-#include "mm/kmem.h"
+#include "mm/kmem_debug.h"
 
 #define LINE_MAX 512
 
 static char line[LINE_MAX];
 static const char *run;
+static const char *fail;
 static size_t mem_limit = SIZE_MAX;
+static uint32_t verify_every;
 
 const char *cmdline_run(void)
 {
@@ -66,6 +68,48 @@ static bool set_budget(const char *value)
     return true;
 }
 
+/* LETTERS or LETTERS,cache,cache … */
+static bool set_debug(const char *value)
+{
+    const char *comma = strchr(value, ',');
+    unsigned modes;
+    char bad;
+
+    if (!kmem_debug_letters(value, comma, &modes, &bad))
+        return false;
+    kmem_debug_boot(modes, comma == NULL ? NULL : comma + 1);
+    return true;
+}
+
+static bool set_panic(const char *value)
+{
+    if ((value[0] != '0' && value[0] != '1') || value[1] != '\0')
+        return false;
+    kmem_error_panics = value[0] == '1';
+    return true;
+}
+
+static bool set_verify(const char *value)
+{
+    return parse_u32(value, &verify_every);
+}
+
+uint32_t cmdline_verify(void)
+{
+    return verify_every;
+}
+
+static bool set_fail(const char *value)
+{
+    fail = value;
+    return value[0] != '\0';
+}
+
+const char *cmdline_fail(void)
+{
+    return fail;
+}
+
 static bool set_run(const char *value)
 {
     run = value;
@@ -73,6 +117,14 @@ static bool set_run(const char *value)
 }
 
 static const struct cmdline_option options[] = {
+    {"kmem.debug=", "kmem.debug=LETTERS[,...]",
+     "debugging modes: FPZUTSG; of which caches (all)", set_debug},
+    {"kmem.panic=", "kmem.panic=0|1",
+     "1: an error in the heap stops the machine", set_panic},
+    {"kmem.fail=", "kmem.fail=WORD,WORD...",
+     "`fail` after boot, with commas for blanks", set_fail},
+    {"kmem.verify=", "kmem.verify=N",
+     "check the whole heap at every N-th operation", set_verify},
     {"mem=", "mem=MIB", "use no more than this much memory", set_mem},
     {"ws=", "ws=SECONDS|inf",
      "working-set interval of the slab caches (default 15)", set_ws},

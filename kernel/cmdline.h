@@ -28,5 +28,11 @@ const char *cmdline_run(void);
 /* The value of mem= in bytes; SIZE_MAX without it. */
 size_t cmdline_mem_limit(void);
 
+/* The value of kmem.fail=, NULL without it. */
+const char *cmdline_fail(void);
+
+/* The value of kmem.verify=, 0 without it. */
+uint32_t cmdline_verify(void);
+
 /* All options; *n gets their number. */
 const struct cmdline_option *cmdline_options(size_t *n);

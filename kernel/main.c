@@ -15,6 +15,7 @@
 #include "kernel/ipc/port.h"
 #include "kernel/memmap.h"
 #include "kernel/mm_platform.h"
+#include "kernel/sample.h"
 #include "kernel/sanitize/sanitize.h"
 #include "kernel/shell/shell.h"
 #include "kernel/syscall/process.h"
@@ -27,6 +28,7 @@
 #include "kernel/x86/trap.h"
 #include "mm/buddy.h"
 #include "mm/kmem.h"
+#include "mm/kmem_debug.h"
 
 extern uint64_t boot_tsc; /* boot/entry.asm */
 
@@ -44,6 +46,7 @@ static void tick(void)
 {
     sched_tick();
     reapd_tick();
+    sample_tick();
     budget_check();
 }
 
@@ -104,6 +107,7 @@ void kmain(uint32_t magic, paddr_t info_addr)
     memmap_init(info);
     sanitize_init();
     kmem_init();
+    kmem_verify_every(cmdline_verify());
     task_init();
     handle_init();
     space_init();

@@ -18,6 +18,7 @@
 #include "kernel/x86/gdt.h"
 #include "kernel/x86/paging.h"
 #include "kernel/x86/trap.h"
+#include "mm/kmem_debug.h"
 
 #define FRAMES_MAX 24
 
@@ -201,6 +202,8 @@ void panic_trap(struct trapframe *tf)
     n = trap_frames(tf, pc, FRAMES_MAX);
     if (depth == 1)
         keep_frames(pc, n);
+    if (tf->vector == TRAP_PAGE_FAULT)
+        kmem_fault((const void *)cr2);
     headline(text, n == 0 ? 0 : pc[0]);
     print_registers(tf, cr2);
     print_frames(pc, n);

@@ -31,13 +31,19 @@ static struct {
 static void *large_alloc(size_t size, int flags);
 static void large_free(void *buf, size_t size);
 
+/* While any class is debugged, every size leaves by the door of the large ones:
+ * there is time to pass on what was asked for. */
+size_t kmem_direct_max = KMEM_MAXBUF;
+
+#define DIRECT_MAX (MM_DEBUG ? kmem_direct_max : KMEM_MAXBUF)
+
 /* Size 0 becomes the largest number and so leaves by the same door as all
  * sizes that no class serves. */
 void *kmem_alloc(size_t size, int flags)
 {
     size_t last = size - 1;
 
-    if (unlikely(last >= KMEM_MAXBUF))
+    if (unlikely(last >= DIRECT_MAX))
         return large_alloc(size, flags);
     return kmem_cache_alloc(class_of[last / KMEM_ALIGN_MIN], flags);
 }
@@ -46,7 +52,7 @@ void kmem_free(void *buf, size_t size)
 {
     size_t last = size - 1;
 
-    if (unlikely(last >= KMEM_MAXBUF)) {
+    if (unlikely(last >= DIRECT_MAX)) {
         large_free(buf, size);
         return;
     }
@@ -88,6 +94,8 @@ static __attribute__((noinline)) void *large_alloc(size_t size, int flags)
 
     if (size == 0)
         return NULL;
+    if (MM_DEBUG && size <= KMEM_MAXBUF)
+        return kmem_alloc_sized(kmem_size_class(size), size, flags);
     buf = large_pages_get(size, flags);
     mm_lock(&large.lock);
     if (buf != NULL) {
@@ -107,6 +115,10 @@ static __attribute__((noinline)) void large_free(void *buf, size_t size)
 
     if (buf == NULL && size == 0)
         return;
+    if (MM_DEBUG && size != 0 && size <= KMEM_MAXBUF) {
+        kmem_free_sized(kmem_size_class(size), buf, size);
+        return;
+    }
     if (size == 0 || p == NULL || p->page_state != PAGE_LARGE)
         mm_panic("kmem_free: %p, %zu bytes: was not allocated so", buf, size);
     kmem_freepages(buf, large_pages(size));
@@ -128,6 +140,20 @@ struct kmem_cache *kmem_size_class(size_t size)
 {
     return size - 1 >= KMEM_MAXBUF ? NULL
                                    : class_of[(size - 1) / KMEM_ALIGN_MIN];
+}
+
+/* Whether the size matters to a class: to its redzones, or an elder's. */
+static bool wants_size(const struct kmem_cache *cp)
+{
+    return cp != NULL && (cp->cache_flags & (KMF_DEBUG | KMF_ELDERS)) != 0;
+}
+
+void kmem_direct_update(void)
+{
+    kmem_direct_max = KMEM_MAXBUF;
+    for (size_t i = 0; i < ARRAY_SIZE(class_size); i++)
+        if (wants_size(kmem_size_class(class_size[i])))
+            kmem_direct_max = 0;
 }
 
 static void create_classes(void)
@@ -153,5 +179,8 @@ void kmem_init(void)
     kmem_init_caches();
     create_classes();
     kmem_reap_init();
+    kmem_direct_update();
+    if (MM_DEBUG)
+        kmem_debug_init();
     kmem_state = KMEM_UP;
 }

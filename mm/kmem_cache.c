@@ -20,18 +20,20 @@ struct kmem_cache *kmem_slab_cache;
 struct kmem_cache *kmem_bufctl_cache;
 struct kmem_cache *kmem_hash_cache;
 
+struct kmem_cache *kmem_bufctl_debug_cache;
+
 /* The cache of caches describes itself; it is the only one not in a slab. */
-static struct kmem_cache kmem_cache_cache;
+struct kmem_cache kmem_cache_cache;
 
 /* ---- the front end ------------------------------------------------------ */
 
 static void *alloc_grow(struct kmem_cache *cp, int flags);
-static void free_flagged(struct kmem_cache *cp, void *buf);
 
 void *kmem_cache_alloc(struct kmem_cache *cp, int flags)
 {
     struct kmem_bufctl *bcp;
     struct kmem_slab *sp;
+    void *buf;
 
     mm_lock(&cp->cache_lock);
     if (unlikely(cp->cache_flags & KMF_SLOW))
@@ -41,8 +43,9 @@ void *kmem_cache_alloc(struct kmem_cache *cp, int flags)
     if (unlikely(bcp == NULL))
         return alloc_grow(cp, flags);
     kmem_slab_take(cp, sp, bcp);
+    buf = (char *)bcp - cp->cache_bufctl;
     mm_unlock(&cp->cache_lock);
-    return (char *)bcp - cp->cache_bufctl;
+    return buf;
 }
 
 void kmem_cache_free(struct kmem_cache *cp, void *buf)
@@ -51,7 +54,7 @@ void kmem_cache_free(struct kmem_cache *cp, void *buf)
 
     mm_lock(&cp->cache_lock);
     if (unlikely(cp->cache_flags & KMF_SLOW_FREE)) {
-        free_flagged(cp, buf);
+        cp->cache_free_slow(cp, buf);
         return;
     }
     bcp = (struct kmem_bufctl *)((char *)buf + cp->cache_bufctl);
@@ -69,35 +72,33 @@ void kmem_slab_moved(struct kmem_cache *cp, struct kmem_slab *sp)
 
 /* Ends the use of a handle whose cache is gone: entomb() has left it without a
  * buffer and without a hash entry, so every use comes by here. */
-static void refuse_destroyed(const struct kmem_cache *cp)
+static void refuse_destroyed(struct kmem_cache *cp)
 {
-    if (cp->cache_flags & KMF_DESTROYED)
-        mm_panic("kmem: cache destroyed: %s (%p) is used after its end",
-                 cp->cache_name, (const void *)cp);
+    if ((cp->cache_flags & KMF_DESTROYED) == 0)
+        return;
+    if (MM_DEBUG)
+        kmem_error(&(struct kmem_error_record){.error_kind = KMEM_ERROR_GONE,
+                                               .error_cache = cp});
+    mm_panic("kmem: cache destroyed: %s (%p) is used after its end",
+             cp->cache_name, (const void *)cp);
 }
 
-/* Puts the bufctl of a large buffer that goes out into the table. */
-static inline void hash_enter(struct kmem_cache *cp, struct kmem_bufctl *bcp)
-{
-    struct kmem_bufctl **bucket = kmem_hash_bucket(cp, bcp->bufctl_addr);
-
-    bcp->bufctl_next = *bucket;
-    *bucket = bcp;
-}
-
-/* A buffer if there is one. No lock held. */
-static void *alloc_now(struct kmem_cache *cp)
+/* A buffer if there is one. No lock held. (The cache may have come into a
+ * debugging mode since the caller looked.) */
+static void *alloc_now(struct kmem_cache *cp, int flags)
 {
     struct kmem_bufctl *bcp;
     void *buf = NULL;
 
     mm_lock(&cp->cache_lock);
+    if (cp->cache_flags & KMF_DEBUG)
+        return cp->cache_alloc_slow(cp, flags);
     bcp = cp->cache_freelist->slab_head;
     if (bcp != NULL) {
         buf = kmem_bufctl_buf(cp, bcp);
         kmem_slab_take(cp, cp->cache_freelist, bcp);
         if (cp->cache_flags & KMF_HASH)
-            hash_enter(cp, bcp);
+            kmem_hash_enter(cp, bcp);
     }
     mm_unlock(&cp->cache_lock);
     return buf;
@@ -108,6 +109,20 @@ static void count_failure(struct kmem_cache *cp)
     mm_lock(&cp->cache_lock);
     cp->cache_fails++;
     mm_unlock(&cp->cache_lock);
+}
+
+bool kmem_cache_more(struct kmem_cache *cp, int flags)
+{
+    refuse_destroyed(cp);
+    if (kmem_cache_grow(cp))
+        return true;
+    if (flags & KM_NOSLEEP) {
+        count_failure(cp);
+        return false;
+    }
+    if (!mm_wait_for_memory())
+        kmem_out_of_memory(cp->cache_name, cp->cache_size);
+    return true;
 }
 
 /*
@@ -121,17 +136,10 @@ static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
     void *buf;
 
     mm_unlock(&cp->cache_lock);
-    refuse_destroyed(cp);
     do {
-        if (kmem_cache_grow(cp))
-            continue;
-        if (flags & KM_NOSLEEP) {
-            count_failure(cp);
+        if (!kmem_cache_more(cp, flags))
             return NULL;
-        }
-        if (!mm_wait_for_memory())
-            kmem_out_of_memory(cp->cache_name, cp->cache_size);
-    } while ((buf = alloc_now(cp)) == NULL);
+    } while ((buf = alloc_now(cp, flags)) == NULL);
     if (cp->cache_flags & KMF_HASH)
         kmem_hash_rescale(cp);
     return buf;
@@ -145,29 +153,9 @@ void *kmem_alloc_large(struct kmem_cache *cp, int flags)
     if (unlikely(bcp == NULL))
         return alloc_grow(cp, flags);
     kmem_slab_take(cp, sp, bcp);
-    hash_enter(cp, bcp);
+    kmem_hash_enter(cp, bcp);
     mm_unlock(&cp->cache_lock);
     return bcp->bufctl_addr;
-}
-
-/* While a failure is set (mm/kmem_fail.h). */
-void *kmem_alloc_debug(struct kmem_cache *cp, int flags)
-{
-    struct kmem_slab *sp = cp->cache_freelist;
-    struct kmem_bufctl *bcp = sp->slab_head;
-
-    if (kmem_fail_alloc(flags)) {
-        cp->cache_fails++;
-        mm_unlock(&cp->cache_lock);
-        return NULL;
-    }
-    if (bcp == NULL)
-        return alloc_grow(cp, flags);
-    kmem_slab_take(cp, sp, bcp);
-    if (cp->cache_flags & KMF_HASH)
-        hash_enter(cp, bcp);
-    mm_unlock(&cp->cache_lock);
-    return kmem_bufctl_buf(cp, bcp);
 }
 
 /* The hash table does not know the address: section 6.2. Lock held. (noipa: GCC
@@ -178,12 +166,15 @@ static __attribute__((noipa, cold)) void bad_free(struct kmem_cache *cp,
 {
     mm_unlock(&cp->cache_lock);
     refuse_destroyed(cp);
+    if (MM_DEBUG) {
+        kmem_bad_free(cp, buf, 0);
+        return;
+    }
     mm_panic("kmem_cache_free: %p is not allocated from cache %s", buf,
              cp->cache_name);
 }
 
-static __attribute__((noinline)) void free_flagged(struct kmem_cache *cp,
-                                                   void *buf)
+void kmem_free_large(struct kmem_cache *cp, void *buf)
 {
     struct kmem_bufctl **link = kmem_hash_bucket(cp, buf);
     struct kmem_bufctl *bcp;
@@ -252,6 +243,8 @@ static const char *create_error(const char *name, size_t size, size_t align,
     return NULL;
 }
 
+static uint32_t caches_made;
+
 void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
                       size_t align, kmem_ctor_t *ctor, kmem_dtor_t *dtor,
                       const struct kmem_supplier *supplier)
@@ -262,6 +255,8 @@ void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
         .cache_ctor = ctor,
         .cache_dtor = dtor,
         .cache_alloc_slow = kmem_alloc_large,
+        .cache_free_slow = kmem_free_large,
+        .cache_number = ++caches_made,
         .cache_kind =
             kmem_state == KMEM_UP ? KMEM_KIND_NAMED : KMEM_KIND_INTERNAL,
     };
@@ -272,7 +267,11 @@ void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
     cp->cache_null.slab_cache = cp;
     list_init(&cp->cache_null.slab_link);
     cp->cache_freelist = &cp->cache_null;
+    if (MM_DEBUG && kmem_state >= KMEM_LARGE)
+        cp->cache_flags = KMF_MODE(kmem_debug_wanted(name));
     kmem_geometry(cp);
+    if (MM_DEBUG)
+        kmem_slow_paths(cp);
 }
 
 struct kmem_cache *kmem_cache_find(const char *name)
@@ -292,7 +291,7 @@ struct kmem_cache *kmem_cache_find(const char *name)
     return found;
 }
 
-static void publish(struct kmem_cache *cp)
+void kmem_cache_publish(struct kmem_cache *cp)
 {
     mm_lock(&kmem_list_lock);
     list_insert_before(&kmem_caches, &cp->cache_link);
@@ -320,7 +319,7 @@ struct kmem_cache *kmem_cache_create_from(const char *name, size_t size,
     if (cp != NULL) {
         kmem_cache_setup(cp, name, size, align, ctor, dtor, supplier);
         if ((cp->cache_flags & KMF_HASH) == 0 || kmem_hash_create(cp)) {
-            publish(cp);
+            kmem_cache_publish(cp);
             return cp;
         }
         cp->cache_flags |= KMF_DESTROYED;
@@ -365,7 +364,7 @@ static int retire(struct kmem_cache *cp)
     mm_lock(&cp->cache_lock);
     if (kmem_reaping) {
         error = -KMEM_EAGAIN;
-    } else if (kmem_inuse(cp) != 0) {
+    } else if (kmem_inuse(cp) != 0 || cp->cache_elders != NULL) {
         error = -KMEM_EBUSY;
     } else {
         cp->cache_flags |= KMF_DESTROYED;
@@ -374,6 +373,18 @@ static int retire(struct kmem_cache *cp)
     mm_unlock(&cp->cache_lock);
     mm_unlock(&kmem_list_lock);
     return error;
+}
+
+static void refuse_live(struct kmem_cache *cp)
+{
+    uint32_t out = 0;
+
+    for (struct kmem_cache *c = cp; c != NULL; c = c->cache_elders)
+        out += kmem_inuse(c);
+    mm_print("kmem_cache_destroy: %s: refused, %u object%s still out\n",
+             cp->cache_name, (unsigned)out, out == 1 ? " is" : "s are");
+    if (MM_DEBUG)
+        kmem_report_live(cp);
 }
 
 /* What may be said against ending this cache; 0 if it has been retired. */
@@ -386,14 +397,16 @@ static int destroy_error(struct kmem_cache *cp)
                  (void *)cp);
         return -KMEM_EINVAL;
     }
-    if (cp->cache_kind != KMEM_KIND_NAMED) {
+    if (cp->cache_kind != KMEM_KIND_NAMED || cp->cache_heir != NULL) {
         mm_print("kmem_cache_destroy: %s: belongs to the allocator itself\n",
                  cp->cache_name);
         return -KMEM_EPERM;
     }
+    if (MM_DEBUG)
+        kmem_elders_collect();
     error = retire(cp);
     if (error == -KMEM_EBUSY)
-        kmem_report_live(cp);
+        refuse_live(cp);
     else if (error != 0)
         mm_print("kmem_cache_destroy: %s: not while a reap runs\n",
                  cp->cache_name);
@@ -406,6 +419,8 @@ static void entomb(struct kmem_cache *cp)
     static struct kmem_bufctl *nothing[1];
 
     cp->cache_freelist = &cp->cache_null;
+    cp->cache_alloc_slow = kmem_alloc_large;
+    cp->cache_free_slow = kmem_free_large;
     cp->cache_hash = nothing;
     cp->cache_hash_mask = 0;
 }
@@ -417,6 +432,8 @@ int kmem_cache_destroy(struct kmem_cache *cp)
 
     if (error != 0)
         return error;
+    if (MM_DEBUG)
+        kmem_unmapped_release(cp);
     while ((sp = kmem_slab_next(&cp->cache_null)) != &cp->cache_null) {
         list_remove(&sp->slab_link);
         kmem_slab_destroy(cp, sp);
@@ -448,10 +465,13 @@ void kmem_init_caches(void)
 {
     kmem_cache_setup(&kmem_cache_cache, "kmem_cache", sizeof(struct kmem_cache),
                      0, NULL, NULL, NULL);
-    publish(&kmem_cache_cache);
+    kmem_cache_publish(&kmem_cache_cache);
     kmem_state = KMEM_PARTIAL;
     kmem_slab_cache = must_create("kmem_slab", sizeof(struct kmem_slab));
     kmem_bufctl_cache = must_create("kmem_bufctl", sizeof(struct kmem_bufctl));
     kmem_hash_cache = must_create("kmem_hash", KMEM_HASH_SMALL / 2);
+    if (MM_DEBUG)
+        kmem_bufctl_debug_cache =
+            must_create("kmem_bufctl_debug", sizeof(struct kmem_bufctl_debug));
     kmem_state = KMEM_LARGE;
 }

@@ -1,63 +1,110 @@
 /*
- * Failing on purpose: the n-th allocation from now on gets NULL, so that what
- * its caller does then can be tested, for every n.
+ * Failing on purpose: the n-th request from now on, or one in so many, out of
+ * those that a cache, a task and a caller fit.
  *
- * Objects and pages are counted separately. Only requests that may fail are
- * counted (KM_NOSLEEP; pages of any kind, since a KM_SLEEP caller just tries
- * again). While a failure is set, every cache has KMF_FAIL in its flag word
- * and takes the slow path: when none is, this costs nothing.
+ * While a failure of objects is set, every cache that can be met has KMF_FAIL
+ * in its flag word and takes the slow path: when none is, this costs nothing.
  */
 #include "mm/kmem_fail.h"
 #include "mm/kmem_impl.h"
 #include "mm/kmem_stat.h"
 
-uint32_t kmem_fail_page_left;
+#define CALLERS 16 /* frames among which a caller is looked for */
 
-static uint32_t alloc_left;
-static bool fired;
+bool kmem_fail_pages;
 
-static void mark_caches(bool on)
+static struct kmem_fail set;
+static uint32_t fitted;
+static uint32_t failed;
+static uint32_t chance;
+
+static void mark_caches(bool on, const struct kmem_cache *only)
 {
-    mm_lock(&kmem_list_lock);
-    list_for_each (l, &kmem_caches) {
-        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
-
+    for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
+         cp = kmem_cache_next(cp)) {
         mm_lock(&cp->cache_lock);
-        if (on)
+        cp->cache_flags &= ~KMF_FAIL;
+        if (on && (only == NULL || only == cp))
             cp->cache_flags |= KMF_FAIL;
-        else
-            cp->cache_flags &= ~KMF_FAIL;
-        cp->cache_alloc_slow = on ? kmem_alloc_debug : kmem_alloc_large;
+        if (MM_DEBUG)
+            kmem_slow_paths(cp);
         mm_unlock(&cp->cache_lock);
     }
-    mm_unlock(&kmem_list_lock);
+}
+
+void kmem_fail(const struct kmem_fail *f)
+{
+    mark_caches(false, NULL);
+    kmem_fail_pages = false;
+    set = *f;
+    fitted = failed = 0;
+    chance = f->fail_seed;
+    mark_caches(f->fail_kind == KMEM_FAIL_SLAB, f->fail_cache);
+    kmem_fail_pages = f->fail_kind == KMEM_FAIL_PAGE;
 }
 
 void kmem_fail_set(enum kmem_fail_kind kind, uint32_t n)
 {
-    fired = false;
-    alloc_left = kind == KMEM_FAIL_SLAB ? n : 0;
-    kmem_fail_page_left = kind == KMEM_FAIL_PAGE ? n : 0;
-    mark_caches(alloc_left != 0);
+    kmem_fail(&(struct kmem_fail){.fail_kind = kind, .fail_nth = n});
+}
+
+void kmem_fail_stat(struct kmem_fail *out, uint32_t *fits, uint32_t *fails)
+{
+    *out = set;
+    *fits = fitted;
+    *fails = failed;
 }
 
 bool kmem_fail_fired(void)
 {
-    return fired;
+    return failed != 0;
 }
 
-bool kmem_fail_alloc(int flags)
+static bool called_from(uintptr_t from, uintptr_t behind)
 {
-    if ((flags & KM_NOSLEEP) == 0 || alloc_left == 0 || --alloc_left != 0)
+    uintptr_t pc[CALLERS];
+    unsigned n = mm_backtrace(pc, CALLERS);
+
+    for (unsigned i = 0; i < n; i++)
+        if (pc[i] >= from && pc[i] < behind)
+            return true;
+    return false;
+}
+
+/* One in `rate`: the high bits of a linear congruential sequence. */
+static bool by_chance(uint32_t rate)
+{
+    chance = chance * 1664525u + 1013904223u;
+    return (chance >> 16) % rate == 0;
+}
+
+static bool by_whom(void)
+{
+    if (set.fail_task != 0 && set.fail_task != mm_task_id())
         return false;
-    fired = true;
+    return set.fail_behind == 0 || called_from(set.fail_from, set.fail_behind);
+}
+
+/* Whether a request that may fail does so. */
+static bool fails(void)
+{
+    if (MM_DEBUG && !by_whom())
+        return false;
+    fitted++;
+    if (set.fail_nth != 0 ? fitted != set.fail_nth
+                          : set.fail_rate == 0 || !by_chance(set.fail_rate))
+        return false;
+    failed++;
     return true;
+}
+
+bool kmem_fail_alloc(const struct kmem_cache *cp, int flags)
+{
+    return (cp->cache_flags & KMF_FAIL) != 0 && (flags & KM_NOSLEEP) != 0 &&
+           fails();
 }
 
 bool kmem_fail_page_slow(void)
 {
-    if (--kmem_fail_page_left != 0)
-        return false;
-    fired = true;
-    return true;
+    return fails();
 }

@@ -1,5 +1,6 @@
 /*
- * Failing allocations on purpose.
+ * Failing allocations on purpose, so that what their callers do then can be
+ * tested.
  */
 #pragma once
 
@@ -12,20 +13,43 @@ enum kmem_fail_kind {
     KMEM_FAIL_PAGE, /* a page: of a slab, of a program */
 };
 
-/* From now on the n-th request of that kind fails, once. KMEM_FAIL_NONE ends
- * it. Caches that are made later do not take part. */
+/*
+ * Which requests fail. Objects and pages are counted apart; only requests that
+ * may fail count (KM_NOSLEEP; pages of any kind, since a KM_SLEEP caller just
+ * tries again), and of these only what all the conditions fit.
+ */
+struct kmem_fail {
+    enum kmem_fail_kind fail_kind;
+    uint32_t fail_nth;                /* the n-th, once; or 0: */
+    uint32_t fail_rate;               /* one in so many, by chance */
+    uint32_t fail_seed;               /* of that chance */
+    struct kmem_cache *fail_cache;    /* only this cache, NULL: any. Objects */
+    uint32_t fail_task;               /* only this task, 0: any */
+    uintptr_t fail_from, fail_behind; /* only with a caller in this range of
+                                         addresses, both 0: any */
+};
+
+/* From now on requests fail as `f` says (copied). KMEM_FAIL_NONE ends it.
+ * Caches that are made later do not take part. */
+void kmem_fail(const struct kmem_fail *f);
+
+/* The n-th request of that kind from now on, once. */
 void kmem_fail_set(enum kmem_fail_kind kind, uint32_t n);
 
-/* Whether it has happened since kmem_fail_set. */
+/* What is set, and how many requests fitted and failed since. */
+void kmem_fail_stat(struct kmem_fail *out, uint32_t *fitted, uint32_t *failed);
+
+/* Whether any has failed since it was set. */
 bool kmem_fail_fired(void);
 
-/* For the allocator: whether this request is to fail. */
-bool kmem_fail_alloc(int flags);
+/* For the allocator: whether this request is to fail. The cache's lock is
+ * held. */
+bool kmem_fail_alloc(const struct kmem_cache *cp, int flags);
 bool kmem_fail_page_slow(void);
 
-extern uint32_t kmem_fail_page_left; /* 0: none is set */
+extern bool kmem_fail_pages; /* requests for pages are looked at */
 
 static inline bool kmem_fail_page(void)
 {
-    return unlikely(kmem_fail_page_left != 0) && kmem_fail_page_slow();
+    return unlikely(kmem_fail_pages) && kmem_fail_page_slow();
 }

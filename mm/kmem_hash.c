@@ -131,7 +131,7 @@ void kmem_hash_rescale(struct kmem_cache *cp)
     mm_lock(&cp->cache_lock);
     old_size = cp->cache_hash_mask + 1;
     old = cp->cache_hash;
-    if (wanted(cp) == size) {
+    if ((cp->cache_flags & KMF_HASH) != 0 && wanted(cp) == size) {
         rehash(cp, table, size);
         mm_unlock(&cp->cache_lock);
         table_free(old, old_size);

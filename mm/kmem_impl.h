@@ -34,6 +34,7 @@
 
 #include "kernel/lib/list.h"
 #include "mm/kmem.h"
+#include "mm/kmem_debug.h"
 #include "mm/platform.h"
 
 /* Objects of this size and more take the large layout: 1/8 page. */
@@ -56,8 +57,20 @@
 #define KMF_HASH      1u /* large objects: off-slab data and a hash table */
 #define KMF_DESTROYED 2u /* the handle is dead: any use is an error */
 #define KMF_FAIL      4u /* an allocation is to fail: mm/kmem_fail.h */
-#define KMF_SLOW      0xffffu
-#define KMF_SLOW_FREE (KMF_SLOW & ~KMF_FAIL)
+#if MM_DEBUG
+#define KMF_ELDERS 8u  /* objects are out that an elder's slabs hold */
+#define KMF_VERIFY 16u /* operations are counted: kmem_verify_every */
+#define KMF_DEBUG  32u /* the debug layout */
+#else
+#define KMF_ELDERS 0u
+#define KMF_VERIFY 0u
+#define KMF_DEBUG  0u
+#endif
+#define KMF_MODES_SHIFT 8 /* KMEM_DEBUG_… are bits 8 to 14 */
+#define KMF_MODE(modes) ((uint32_t)(modes) << KMF_MODES_SHIFT)
+#define KMF_MODES       KMF_MODE(0x7f)
+#define KMF_SLOW        0xffffu
+#define KMF_SLOW_FREE   (KMF_SLOW & ~KMF_FAIL)
 
 /* A buffer's control block. A small buffer has only the first word of it,
  * in its own last word, while it is free. */
@@ -67,8 +80,9 @@ struct kmem_bufctl {
     struct kmem_slab *bufctl_slab;   /* the slab that it belongs to */
 };
 
-/* An allocation out of the common, lock held; lets it go. */
+/* An allocation or a free out of the common, lock held; lets it go. */
 typedef void *kmem_slow_t(struct kmem_cache *cp, int flags);
+typedef void kmem_slow_free_t(struct kmem_cache *cp, void *buf);
 
 /* All members are guarded by the lock of slab_cache. */
 struct kmem_slab {
@@ -78,8 +92,8 @@ struct kmem_slab {
     struct kmem_bufctl *slab_head; /* freelist; NULL if nothing is left */
     uint32_t slab_refcnt;          /* buffers handed out */
     uint32_t slab_chunks;          /* buffers in all */
-    uint16_t slab_colour;          /* bytes from slab_base to first buffer */
-    uint16_t slab_since;           /* kmem_seconds when it became complete */
+    uint16_t slab_colour; /* bytes from slab_base to the first buffer */
+    uint16_t slab_since;  /* kmem_seconds when it became complete */
 };
 
 /*
@@ -97,6 +111,7 @@ struct kmem_cache {
     size_t cache_hash_mask;          /* buckets - 1 */
     uint32_t cache_hash_shift;       /* address bits that say nothing */
     kmem_slow_t *cache_alloc_slow;   /* if a bit of KMF_SLOW is set */
+    kmem_slow_free_t *cache_free_slow;
 
     /* slabs and the working set (section 3.4) */
     uint32_t cache_complete;     /* T: complete slabs now */
@@ -121,6 +136,16 @@ struct kmem_cache {
     struct kmem_supplier cache_supplier; /* getpages NULL: segkmem */
     uint8_t cache_kind;                  /* enum kmem_kind */
     struct list cache_link;
+    uint32_t cache_number;     /* no other cache had it or will */
+    uint32_t cache_busy;       /* slabs are made or given up just now */
+    uint32_t cache_generation; /* of an elder: the number in its name */
+
+    /* debugging modes (section 6) */
+    size_t cache_front;              /* the least colour: room for a redzone */
+    size_t cache_guard;              /* Z: from a buffer to its redzone's end */
+    struct kmem_cache *cache_elders; /* with older layouts; guarded by */
+    struct kmem_cache *cache_heir;   /* kmem_list_lock, as its cache_elders is
+                                        the next of the same heir */
 
     /* counters that only the back end touches */
     uint32_t cache_allocs_seen; /* folded into the 64-bit counts */
@@ -156,8 +181,19 @@ extern uint16_t kmem_seconds;    /* a coarse clock, for slab_since */
 extern struct kmem_cache *kmem_slab_cache;
 extern struct kmem_cache *kmem_bufctl_cache;
 extern struct kmem_cache *kmem_hash_cache;
+extern struct kmem_cache *kmem_bufctl_debug_cache;
 
 /* ---- kmem_cache.c ------------------------------------------------------- */
+
+/* A slab more for a cache that has nothing left, or a wait for memory: true,
+ * try again. False: KM_NOSLEEP, and there is none. No lock held. */
+bool kmem_cache_more(struct kmem_cache *cp, int flags);
+
+/* Puts a cache on the list of all. */
+void kmem_cache_publish(struct kmem_cache *cp);
+
+/* The cache of caches. */
+extern struct kmem_cache kmem_cache_cache;
 
 /* Fills in a cache of zeroes; no pages yet. The arguments are right. */
 void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
@@ -187,12 +223,21 @@ struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour);
 /* Destroys the objects and gives the pages back. No lock held; on no list. */
 void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp);
 
+/* Its two halves: destroys the objects; gives back slab data and bufctls of
+ * the large layout, pages. */
+void kmem_slab_end(struct kmem_cache *cp, struct kmem_slab *sp);
+void kmem_slab_free_data(struct kmem_slab *sp);
+void kmem_slab_free_pages(struct kmem_cache *cp, void *base);
+
+/* Pages for a slab of large objects. */
+size_t kmem_large_pages(size_t chunk);
+
 /* Adds one slab to the cache. False if there is no memory. No lock held. */
 bool kmem_cache_grow(struct kmem_cache *cp);
 
-/* Large objects; with the debugging modes, objects of any size. */
+/* Large objects. */
 kmem_slow_t kmem_alloc_large;
-kmem_slow_t kmem_alloc_debug;
+kmem_slow_free_t kmem_free_large;
 
 /* Sets a bit in map[] for each chunk that is allocated; `bits` of them at
  * most. Returns false, having followed no link that leads astray, if the
@@ -201,10 +246,29 @@ kmem_slow_t kmem_alloc_debug;
  * Lock held. */
 bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits);
 
+/* The chunk of the slab whose bufctl this is, SIZE_MAX if that leads astray.
+ * Lock held. */
+size_t kmem_bufctl_chunk(const struct kmem_slab *sp,
+                         const struct kmem_bufctl *bcp);
+
 /* Whether `bcp` can be the bufctl of a large cache at all: it lies on a page
  * of the bufctl cache. True for small caches. */
 bool kmem_bufctl_plausible(const struct kmem_cache *cp,
                            const struct kmem_bufctl *bcp);
+
+/* The same for the slab data of the large layout. */
+bool kmem_slab_plausible(const struct kmem_slab *sp);
+
+/* ---- kmem_verify.c ------------------------------------------------------ */
+
+/* NULL, or what is wrong with one slab of the cache. Lock held. */
+const char *kmem_slab_wrong(const struct kmem_cache *cp,
+                            const struct kmem_slab *sp);
+
+/* Whether a link of the cache's slab list may be followed: back to the head,
+ * or into a slab's data. */
+bool kmem_slab_link_plausible(const struct kmem_cache *cp,
+                              const struct list *l);
 
 /* ---- kmem_hash.c (3.2.3) ------------------------------------------------ */
 
@@ -228,7 +292,27 @@ static inline struct kmem_bufctl **kmem_hash_bucket(struct kmem_cache *cp,
                            cp->cache_hash_mask];
 }
 
+/* Puts the bufctl of a buffer that goes out into the table. Lock held. */
+static inline void kmem_hash_enter(struct kmem_cache *cp,
+                                   struct kmem_bufctl *bcp)
+{
+    struct kmem_bufctl **bucket = kmem_hash_bucket(cp, bcp->bufctl_addr);
+
+    bcp->bufctl_next = *bucket;
+    *bucket = bcp;
+}
+
+/* ---- kmem_alloc.c (3.1) ------------------------------------------------- */
+
+/* Sizes up to this go straight to their class: KMEM_MAXBUF, or 0
+ * while the size that was asked for matters to any class. */
+extern size_t kmem_direct_max;
+void kmem_direct_update(void);
+
 /* ---- kmem_reap.c (3.4) -------------------------------------------------- */
+
+/* Takes one complete slab off the tail; NULL if there is none. No lock. */
+struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp);
 
 /* A reap is running: the list of caches may not shrink. Guarded by
  * kmem_list_lock. */
@@ -236,6 +320,8 @@ extern bool kmem_reaping;
 
 /* Starts the clock of the working set and takes on buddy's pressure. */
 void kmem_reap_init(void);
+
+#include "mm/kmem_debug_impl.h"
 
 /* ---- shared arithmetic -------------------------------------------------- */
 
@@ -263,6 +349,7 @@ static inline void *kmem_bufctl_buf(const struct kmem_cache *cp,
                                              : (char *)bcp - cp->cache_bufctl;
 }
 
+/* The buffer of chunk `i`. */
 static inline void *kmem_slab_chunk(const struct kmem_slab *sp, size_t i)
 {
     return (char *)sp->slab_base + sp->slab_colour +

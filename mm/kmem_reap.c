@@ -15,6 +15,7 @@
  */
 #include "mm/buddy.h"
 #include "mm/kmem_impl.h"
+#include "mm/kmem_log.h"
 #include "mm/kmem_stat.h"
 
 uint32_t kmem_ws_interval = KMEM_WS_DEFAULT_MS;
@@ -32,8 +33,7 @@ static uint32_t reapable(const struct kmem_cache *cp, enum kmem_reap_mode mode)
     return MIN(cp->cache_ws_limit, cp->cache_ws_min);
 }
 
-/* Takes one complete slab off the tail; NULL if there is none. */
-static struct kmem_slab *pop_complete(struct kmem_cache *cp)
+struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp)
 {
     struct kmem_slab *sp;
 
@@ -58,12 +58,15 @@ static struct kmem_slab *pop_complete(struct kmem_cache *cp)
 static void note_reap(struct kmem_cache *cp, uint32_t freed)
 {
     mm_lock(&cp->cache_lock);
+    cp->cache_busy--;
     cp->cache_reaps++;
     cp->cache_reaped_slabs += freed;
     cp->cache_last_reap_ms = mm_clock_ms();
     cp->cache_last_reap_freed = freed;
     cp->cache_last_reap_kept = cp->cache_complete;
     mm_unlock(&cp->cache_lock);
+    if (MM_DEBUG && freed != 0)
+        kmem_event(KMEM_RING_REAP, KMEM_WHY_REAP, cp, NULL, freed);
 }
 
 void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
@@ -74,12 +77,13 @@ void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
     struct kmem_slab *sp;
 
     mm_lock(&cp->cache_lock);
+    cp->cache_busy += mode != KMEM_REAP_DRY;
     limit = reapable(cp, mode);
     mm_unlock(&cp->cache_lock);
     if (mode == KMEM_REAP_DRY) {
         freed = limit;
     } else {
-        for (; freed < limit && (sp = pop_complete(cp)) != NULL; freed++)
+        for (; freed < limit && (sp = kmem_slab_pop(cp)) != NULL; freed++)
             kmem_slab_destroy(cp, sp);
         if (freed != 0 && (cp->cache_flags & KMF_HASH))
             kmem_hash_rescale(cp);
@@ -114,6 +118,8 @@ size_t kmem_reap(enum kmem_reap_mode mode)
 
     if (!reap_begin())
         return 0;
+    if (MM_DEBUG && mode == KMEM_REAP_ALL)
+        pages = kmem_unmapped_release(NULL);
     for (struct list *l = kmem_caches.prev; l != &kmem_caches; l = l->prev) {
         kmem_cache_reap(list_entry(l, struct kmem_cache, cache_link), mode, &r);
         pages += r.reap_pages;
@@ -199,6 +205,8 @@ void kmem_update_poll(void)
     if (passed < interval)
         return;
     last_update_ms = now - (uint32_t)passed % interval;
+    if (MM_DEBUG)
+        kmem_elders_collect();
     kmem_update();
     if (passed >= 2 * (uint64_t)interval)
         kmem_update();

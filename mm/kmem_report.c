@@ -1,38 +1,401 @@
 /*
- * What the allocator says when something is wrong (paper, section 6): which
- * objects, of which cache, where.
+ * What the allocator says when something is wrong (paper, section 6.8): what
+ * it is, where, which objects of which cache, and who had them before.
+ *
+ *     kernel memory allocator: buffer modified after being freed
+ *     modification occurred at offset 0x18 (0xdeadbeef replaced by 0x34)
+ *     buffer=c12cea20  bufctl=c12cfef0  cache: inode
+ *     c12cea30: ef be ad de …                    what is around the damage
+ *     previous transactions on buffer c12cea20:
+ *     thread=5 (cat)  time=T-0.000089  slab=c12ca8c0  cache: inode
+ *     kmem_cache_alloc+f8
+ *     …
+ *     (transaction log continues at c0f31410)
  */
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
 #include "mm/kmem_impl.h"
+#include "mm/kmem_log.h"
 #include "mm/kmem_stat.h"
+#include "mm/page.h"
 
-/* Names the objects of one slab that are still out, `left` at most. */
-static void print_live(const struct kmem_slab *sp, size_t *left)
+struct kmem_error_record kmem_last_error;
+uint32_t kmem_error_count;
+bool kmem_error_panics = true;
+
+static const struct {
+    const char *name;
+    const char *title;
+} errors[KMEM_ERRORS] = {
+    [KMEM_ERROR_NONE] = {"none", "no error"},
+    [KMEM_ERROR_MODIFIED] = {"modified", "buffer modified after being freed"},
+    [KMEM_ERROR_END] = {"end", "buffer written past its end"},
+    [KMEM_ERROR_START] = {"start", "buffer written before its start"},
+    [KMEM_ERROR_DOUBLE] = {"double", "buffer freed twice"},
+    [KMEM_ERROR_NEVER] = {"never", "freed address was never allocated"},
+    [KMEM_ERROR_INTERIOR] = {"interior",
+                             "freed address is not a buffer's start"},
+    [KMEM_ERROR_FOREIGN] = {"foreign", "buffer freed to the wrong cache"},
+    [KMEM_ERROR_STACK] = {"stack", "freed address is on a stack"},
+    [KMEM_ERROR_SIZE] = {"size", "buffer freed with the wrong size"},
+    [KMEM_ERROR_BUFCTL] = {"bufctl", "bufctl is damaged"},
+    [KMEM_ERROR_FREELIST] = {"freelist", "freelist is damaged"},
+    [KMEM_ERROR_SLAB] = {"slab", "slab data is damaged"},
+    [KMEM_ERROR_GONE] = {"gone", "cache destroyed, but used"},
+    [KMEM_ERROR_TOUCHED] = {"touched", "memory touched that was taken away"},
+    [KMEM_ERROR_UNINIT] = {"uninit", "use of uninitialised memory"},
+    [KMEM_ERROR_STALE] = {"stale", "use of a pointer out of freed memory"},
+    [KMEM_ERROR_VERIFY] = {"verify", "an invariant does not hold"},
+};
+
+const char *kmem_error_name(enum kmem_error kind)
 {
-    uint8_t map[PAGE_SIZE / KMEM_ALIGN_MIN / 8] = {0};
-    size_t bits = MIN((size_t)sp->slab_chunks, sizeof(map) * 8);
+    return errors[kind].name;
+}
 
-    kmem_slab_bitmap(sp, map, bits);
-    for (size_t i = 0; i < bits && *left != 0; i++) {
-        if ((map[i / 8] >> (i % 8) & 1) != 0) {
-            mm_print("  still out: %p\n", kmem_slab_chunk(sp, i));
-            (*left)--;
-        }
+const char *kmem_error_title(enum kmem_error kind)
+{
+    return errors[kind].title;
+}
+
+/* ---- parts of the report ------------------------------------------------ */
+
+#define DUMP_ROW    16
+#define DUMP_AROUND 32 /* bytes shown on either side of the damage */
+
+static void dump_row(const uint8_t *row, const uint8_t *at)
+{
+    mm_print("%lx:", (unsigned long)(uintptr_t)row);
+    for (size_t i = 0; i < DUMP_ROW; i++)
+        mm_print("%c%02x", row + i == at ? '>' : ' ', row[i]);
+    mm_print("\n");
+}
+
+/* The bytes around the damage, the first wrong one marked. */
+static void print_contents(const void *at)
+{
+    uintptr_t from = ((uintptr_t)at - DUMP_AROUND) & ~(uintptr_t)(DUMP_ROW - 1);
+
+    mm_print("contents around it:\n");
+    for (uintptr_t p = from; p <= (uintptr_t)at + DUMP_AROUND; p += DUMP_ROW)
+        if (mm_readable((const void *)p))
+            dump_row((const uint8_t *)p, at);
+}
+
+static void print_transaction(const struct kmem_transaction *t,
+                              const char *what, const struct kmem_cache *cp,
+                              uintptr_t slab)
+{
+    uint64_t ago = kmem_last_error.error_us - t->trans_us;
+    char text[64];
+
+    mm_print("thread=%u (%s)  time=T-%llu.%06u  slab=%lx  cache: %s  %s\n",
+             (unsigned)t->trans_task, mm_task_name(t->trans_task),
+             (unsigned long long)(ago / 1000000), (unsigned)(ago % 1000000),
+             (unsigned long)slab, cp->cache_name, what);
+    for (size_t i = 0; i < MIN(t->trans_depth, (uint32_t)KMEM_STACK_DEPTH); i++)
+        mm_print("%s\n", mm_symbol(t->trans_stack[i], text, sizeof(text)));
+}
+
+/* The two that the bufctl keeps, newest first; then where the log has more. */
+static void print_transactions(const struct kmem_buf_stat *b)
+{
+    const struct kmem_bufctl_debug *bdp = (const void *)b->stat_bufctl;
+    bool freed = b->stat_free.trans_us > b->stat_alloc.trans_us ||
+                 (b->stat_state == KMEM_BUF_FREE &&
+                  b->stat_free.trans_us == b->stat_alloc.trans_us);
+    const struct kmem_log_entry *e;
+
+    mm_print("previous transactions on buffer %lx:\n",
+             (unsigned long)b->stat_buf);
+    for (int i = 0; i < 2; i++) {
+        bool free = (i == 0) == freed;
+        const struct kmem_transaction *t =
+            free ? &b->stat_free : &b->stat_alloc;
+
+        if (t->trans_us != 0)
+            print_transaction(t, free ? "free" : "alloc", b->stat_cache,
+                              b->stat_slab);
     }
+    e = kmem_log_at(bdp->bufctl_log);
+    for (int i = 0; i < 2 && e != NULL; i++)
+        e = kmem_log_at(e->log_prev);
+    if (e != NULL)
+        mm_print("(transaction log continues at %lx: `log %lx`)\n",
+                 (unsigned long)(uintptr_t)e, (unsigned long)b->stat_buf);
+}
+
+static void print_history(const struct kmem_error_record *e)
+{
+    struct kmem_buf_stat b;
+
+    if (e->error_bufctl == NULL)
+        return;
+    kmem_bufctl_stat(e->error_bufctl, &b);
+    if (b.stat_audited)
+        print_transactions(&b);
+    else
+        mm_print("no transactions are kept; mode U keeps them: `debug +U "
+                 "%s`\n",
+                 b.stat_cache->cache_name);
+}
+
+/* The line that says what is wrong, beyond the title. */
+static void print_details(const struct kmem_error_record *e)
+{
+    char text[96] = "";
+
+    switch (e->error_kind) {
+    case KMEM_ERROR_MODIFIED:
+    case KMEM_ERROR_END:
+    case KMEM_ERROR_START:
+        mm_print("modification occurred at offset %s0x%lx (0x%x replaced by "
+                 "0x%x)\n",
+                 (intptr_t)e->error_offset < 0 ? "-" : "",
+                 (unsigned long)((intptr_t)e->error_offset < 0
+                                     ? -e->error_offset
+                                     : e->error_offset),
+                 (unsigned)e->error_expected, (unsigned)e->error_found);
+        break;
+    case KMEM_ERROR_SIZE:
+        mm_print("allocated with %zu bytes, freed with %zu\n", e->error_size,
+                 e->error_size_free);
+        break;
+    case KMEM_ERROR_INTERIOR:
+        mm_print("it is %zu bytes into a buffer of cache %s\n", e->error_offset,
+                 e->error_owner->cache_name);
+        break;
+    case KMEM_ERROR_FOREIGN:
+        mm_print("it belongs to cache %s, not %s\n", e->error_owner->cache_name,
+                 e->error_cache->cache_name);
+        break;
+    case KMEM_ERROR_NEVER:
+    case KMEM_ERROR_STACK:
+        mm_describe(e->error_buf, text, sizeof(text));
+        mm_print("it is %s\n", text);
+        break;
+    default:
+        if (e->error_text != NULL)
+            mm_print("%s\n", e->error_text);
+    }
+}
+
+static void print_place(const struct kmem_error_record *e)
+{
+    const struct kmem_cache *cp =
+        e->error_owner != NULL ? e->error_owner : e->error_cache;
+    const void *buf = e->error_base != NULL ? e->error_base : e->error_buf;
+
+    mm_print("buffer=%lx", (unsigned long)(uintptr_t)buf);
+    if (e->error_bufctl != NULL)
+        mm_print("  bufctl=%lx", (unsigned long)(uintptr_t)e->error_bufctl);
+    mm_print("  cache: %s\n", cp == NULL ? "none" : cp->cache_name);
+}
+
+/* ---- errors ------------------------------------------------------------- */
+
+static void tell_tools(const struct kmem_error_record *e)
+{
+    mm_event("{\"event\":\"kmem_error\",\"kind\":\"%s\",\"cache\":\"%s\","
+             "\"owner\":\"%s\",\"buf\":%lu,\"base\":%lu,\"at\":%lu,"
+             "\"offset\":%ld,\"expected\":%u,\"found\":%u}",
+             kmem_error_name(e->error_kind),
+             e->error_cache != NULL ? e->error_cache->cache_name : "",
+             e->error_owner != NULL ? e->error_owner->cache_name : "",
+             (unsigned long)(uintptr_t)e->error_buf,
+             (unsigned long)(uintptr_t)e->error_base,
+             (unsigned long)(uintptr_t)e->error_at, (long)e->error_offset,
+             (unsigned)e->error_expected, (unsigned)e->error_found);
+}
+
+static void report(const struct kmem_error_record *e)
+{
+    mm_print("\nkernel memory allocator: %s\n",
+             kmem_error_title(e->error_kind));
+    print_details(e);
+    print_place(e);
+    if (e->error_at != NULL && mm_readable(e->error_at))
+        print_contents(e->error_at);
+    print_history(e);
+}
+
+/* Keeps the error, reports it, and stops the log. */
+static void keep(const struct kmem_error_record *error)
+{
+    kmem_last_error = *error;
+    kmem_last_error.error_us = mm_clock_us();
+    kmem_last_error.error_task = mm_task_id();
+    kmem_error_count++;
+    kmem_log_stopped = kmem_error_panics;
+    tell_tools(&kmem_last_error);
+    report(&kmem_last_error);
+}
+
+void kmem_error(const struct kmem_error_record *error)
+{
+    enum kmem_error kind = error->error_kind;
+
+    keep(error);
+    if (kmem_error_panics || kind == KMEM_ERROR_GONE)
+        mm_panic("%s: %p, cache %s", kmem_error_title(kind),
+                 error->error_buf != NULL ? error->error_buf
+                                          : (const void *)error->error_cache,
+                 error->error_cache == NULL ? "none"
+                                            : error->error_cache->cache_name);
+}
+
+void kmem_error_damage(struct kmem_cache *cp,
+                       const struct kmem_bufctl_debug *bdp,
+                       enum kmem_error kind, const void *at)
+{
+    const char *buf = bdp->bufctl.bufctl_addr;
+    intptr_t offset = (const char *)at - buf;
+    uint32_t found = *(const uint8_t *)at;
+    uint32_t expected = KMEM_GUARD;
+
+    if (kind == KMEM_ERROR_MODIFIED) {
+        offset &= ~(intptr_t)3;
+        expected = KMEM_FREED;
+        found = 0;
+        memcpy(&found, buf + offset,
+               MIN(sizeof(found), cp->cache_size - (size_t)offset));
+    }
+    kmem_error(&(struct kmem_error_record){
+        .error_kind = kind,
+        .error_cache = cp,
+        .error_owner = cp,
+        .error_buf = buf,
+        .error_base = buf,
+        .error_slab = bdp->bufctl.bufctl_slab,
+        .error_bufctl = bdp,
+        .error_at = at,
+        .error_offset = (size_t)offset,
+        .error_expected = expected,
+        .error_found = found,
+    });
+}
+
+/* ---- a free of what is no buffer (6.2) ---------------------------------- */
+
+/* The cache that a free buffer's, or an elder's, owner was asked for. */
+static bool same_family(const struct kmem_cache *a, const struct kmem_cache *b)
+{
+    return a == b || a->cache_heir == b;
+}
+
+/* What freeing an address in a buffer is that is not out of `cp`, or not as
+ * freed: `offset` bytes from the buffer's start. */
+static enum kmem_error bad_free_kind(const struct kmem_cache *cp,
+                                     const struct kmem_buf_stat *b,
+                                     uintptr_t offset)
+{
+    if (b->stat_buf == 0)
+        return KMEM_ERROR_NEVER;
+    if (offset != 0)
+        return KMEM_ERROR_INTERIOR;
+    if (b->stat_state == KMEM_BUF_BAD)
+        return KMEM_ERROR_BUFCTL;
+    if (!same_family(b->stat_cache, cp))
+        return KMEM_ERROR_FOREIGN;
+    if (b->stat_audited && b->stat_free.trans_us == 0)
+        return KMEM_ERROR_NEVER;
+    return KMEM_ERROR_DOUBLE;
+}
+
+/* Enters what is known of the buffer that an address is in. */
+static void enter_buffer(struct kmem_error_record *e,
+                         const struct kmem_buf_stat *b)
+{
+    e->error_owner = b->stat_cache;
+    e->error_base = (const void *)b->stat_buf;
+    e->error_slab = (const void *)b->stat_slab;
+    e->error_offset = (uintptr_t)e->error_buf - b->stat_buf;
+    if (b->stat_cache->cache_flags & KMF_DEBUG)
+        e->error_bufctl = (const void *)b->stat_bufctl;
+}
+
+void kmem_bad_free(struct kmem_cache *cp, const void *buf, size_t size)
+{
+    struct kmem_error_record e = {
+        .error_kind = KMEM_ERROR_NEVER,
+        .error_cache = cp,
+        .error_buf = buf,
+        .error_size_free = size,
+    };
+    struct kmem_buf_stat b;
+    char text[8];
+
+    if (mm_describe(buf, text, sizeof(text))) {
+        e.error_kind = KMEM_ERROR_STACK;
+    } else if (kmem_buf_stat(buf, &b) || kmem_unmapped_stat(buf, &b)) {
+        enter_buffer(&e, &b);
+        e.error_kind = bad_free_kind(cp, &b, e.error_offset);
+    }
+    kmem_error(&e);
+}
+
+/* ---- faults ------------------------------------------------------------- */
+
+#define NEAR 4096u /* as large as members are far from a structure's start */
+
+static bool near(uintptr_t addr, uint32_t word)
+{
+    return addr + NEAR - word < 2 * NEAR;
+}
+
+bool kmem_fault(const void *addr)
+{
+    struct kmem_error_record e = {.error_buf = addr};
+    struct kmem_buf_stat b;
+
+    if (kmem_unmapped_stat(addr, &b) || kmem_buf_stat(addr, &b)) {
+        e.error_kind = KMEM_ERROR_TOUCHED;
+        e.error_cache = b.stat_cache;
+        enter_buffer(&e, &b);
+    } else if (near((uintptr_t)addr, KMEM_UNINIT)) {
+        e.error_kind = KMEM_ERROR_UNINIT;
+        e.error_text = "the address is 0xbaddcafe or near it: a pointer that "
+                       "was never set";
+    } else if (near((uintptr_t)addr, KMEM_FREED)) {
+        e.error_kind = KMEM_ERROR_STALE;
+        e.error_text = "the address is 0xdeadbeef or near it: a pointer read "
+                       "from a freed buffer";
+    } else {
+        return false;
+    }
+    keep(&e);
+    return true;
+}
+
+/* ---- destroying a cache that is in use ---------------------------------- */
+
+#define LIVE_SHOWN 8
+
+static bool print_live(const struct kmem_buf_stat *b, void *arg)
+{
+    size_t *seen = arg;
+    char by[64];
+
+    if (b->stat_state == KMEM_BUF_FREE)
+        return true;
+    if ((*seen)++ >= LIVE_SHOWN)
+        return false;
+    mm_print("  still out: %p", (void *)b->stat_buf);
+    if (b->stat_audited && b->stat_alloc.trans_depth != 0)
+        mm_print(", allocated by %s, task %u (%s)",
+                 mm_symbol(b->stat_alloc.trans_stack[0], by, sizeof(by)),
+                 (unsigned)b->stat_alloc.trans_task,
+                 mm_task_name(b->stat_alloc.trans_task));
+    mm_print("\n");
+    return true;
 }
 
 void kmem_report_live(struct kmem_cache *cp)
 {
-    uint32_t out = kmem_inuse(cp);
-    size_t left = 8;
+    size_t seen = 0;
 
-    mm_print("kmem_cache_destroy: %s: refused, %u object%s still out\n",
-             cp->cache_name, (unsigned)out, out == 1 ? " is" : "s are");
-    mm_lock(&cp->cache_lock);
-    for (struct kmem_slab *sp = kmem_slab_next(&cp->cache_null);
-         sp != &cp->cache_null && left != 0; sp = kmem_slab_next(sp))
-        if (sp->slab_refcnt != 0)
-            print_live(sp, &left);
-    mm_unlock(&cp->cache_lock);
-    if (out > 8)
-        mm_print("  and %u more\n", (unsigned)out - 8);
+    for (; cp != NULL; cp = cp->cache_elders)
+        kmem_buf_walk(cp, print_live, &seen);
+    if (seen > LIVE_SHOWN)
+        mm_print("  and more\n");
 }

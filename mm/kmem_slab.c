@@ -7,6 +7,7 @@
  */
 #include "kernel/lib/string.h"
 #include "mm/kmem_impl.h"
+#include "mm/kmem_log.h"
 #include "mm/segkmem.h"
 
 uint16_t kmem_seconds;
@@ -37,7 +38,7 @@ static bool fits(size_t bytes, size_t chunk, size_t part)
  * or less (3.2, 4th point); within that, a slab of few pages is preferred,
  * being likelier to become free, unless a somewhat larger one wastes half.
  */
-static size_t large_pages(size_t chunk)
+size_t kmem_large_pages(size_t chunk)
 {
     size_t pages = 1;
 
@@ -54,10 +55,12 @@ void kmem_geometry(struct kmem_cache *cp)
     bool constructed = cp->cache_ctor != NULL || cp->cache_dtor != NULL;
     size_t space = PAGE_SIZE - sizeof(struct kmem_slab);
 
+    if (MM_DEBUG && kmem_debug_geometry(cp))
+        return;
     if (kmem_is_large(cp->cache_size, cp->cache_align, constructed)) {
         cp->cache_flags |= KMF_HASH;
         cp->cache_chunk = ROUND_UP(cp->cache_size, cp->cache_align);
-        cp->cache_slab_pages = large_pages(cp->cache_chunk);
+        cp->cache_slab_pages = kmem_large_pages(cp->cache_chunk);
         space = cp->cache_slab_pages * PAGE_SIZE;
     } else {
         cp->cache_chunk =
@@ -80,7 +83,7 @@ static void *get_pages(struct kmem_cache *cp)
     return kmem_getpages(cp->cache_slab_pages, PAGE_SLAB, cp);
 }
 
-static void free_pages(struct kmem_cache *cp, void *base)
+void kmem_slab_free_pages(struct kmem_cache *cp, void *base)
 {
     const struct kmem_supplier *s = &cp->cache_supplier;
 
@@ -106,27 +109,37 @@ static void link_small(struct kmem_cache *cp, struct kmem_slab *sp)
     ((struct kmem_bufctl *)last)->bufctl_next = NULL;
 }
 
-static void free_bufctls(struct kmem_slab *sp)
+/* Where the bufctls of a large cache come from. */
+static struct kmem_cache *bufctl_cache(const struct kmem_cache *cp)
 {
+    return cp->cache_flags & KMF_DEBUG ? kmem_bufctl_debug_cache
+                                       : kmem_bufctl_cache;
+}
+
+void kmem_slab_free_data(struct kmem_slab *sp)
+{
+    struct kmem_cache *from = bufctl_cache(sp->slab_cache);
     struct kmem_bufctl *bcp;
 
     while ((bcp = sp->slab_head) != NULL) {
         sp->slab_head = bcp->bufctl_next;
-        kmem_cache_free(kmem_bufctl_cache, bcp);
+        kmem_cache_free(from, bcp);
     }
+    kmem_cache_free(kmem_slab_cache, sp);
 }
 
 /* Large: a bufctl per buffer; pushed from the last, so ascending too. */
 static bool link_large(struct kmem_slab *sp)
 {
-    for (size_t i = sp->slab_chunks; i-- > 0;) {
-        struct kmem_bufctl *bcp =
-            kmem_cache_alloc(kmem_bufctl_cache, KM_NOSLEEP);
+    struct kmem_cache *from = bufctl_cache(sp->slab_cache);
 
-        if (bcp == NULL) {
-            free_bufctls(sp);
+    for (size_t i = sp->slab_chunks; i-- > 0;) {
+        struct kmem_bufctl *bcp = kmem_cache_alloc(from, KM_NOSLEEP);
+
+        if (bcp == NULL)
             return false;
-        }
+        if (from == kmem_bufctl_debug_cache && MM_DEBUG)
+            memset(bcp, 0, sizeof(struct kmem_bufctl_debug));
         bcp->bufctl_addr = kmem_slab_chunk(sp, i);
         bcp->bufctl_slab = sp;
         bcp->bufctl_next = sp->slab_head;
@@ -166,7 +179,7 @@ static struct kmem_slab *slab_build(struct kmem_cache *cp, void *base,
     slab_init(cp, sp, base, colour);
     if (link_large(sp))
         return sp;
-    kmem_cache_free(kmem_slab_cache, sp);
+    kmem_slab_free_data(sp);
     return NULL;
 }
 
@@ -181,30 +194,41 @@ struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour)
         return NULL;
     sp = slab_build(cp, base, colour);
     if (sp == NULL) {
-        free_pages(cp, base);
+        kmem_slab_free_pages(cp, base);
         return NULL;
     }
-    if (cp->cache_ctor != NULL)
+    if (cp->cache_flags & KMF_DEBUG)
+        kmem_debug_slab(cp, sp);
+    if (cp->cache_ctor != NULL && !kmem_per_alloc(cp))
         for (size_t i = 0; i < sp->slab_chunks; i++)
             cp->cache_ctor(kmem_slab_chunk(sp, i), cp->cache_size);
     mm_slab_made(cp, sp);
     return sp;
 }
 
+/* The objects' end: nothing is in the slab after it. */
+void kmem_slab_end(struct kmem_cache *cp, struct kmem_slab *sp)
+{
+    MM_ASSERT(sp->slab_refcnt == 0 && sp->slab_cache == cp);
+    mm_slab_ending(cp, sp);
+    if (cp->cache_flags & KMF_DEBUG)
+        kmem_debug_slab_end(cp, sp);
+    if (cp->cache_dtor != NULL && !kmem_per_alloc(cp))
+        for (size_t i = 0; i < sp->slab_chunks; i++)
+            cp->cache_dtor(kmem_slab_chunk(sp, i), cp->cache_size);
+}
+
 void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     void *base = sp->slab_base;
 
-    MM_ASSERT(sp->slab_refcnt == 0 && sp->slab_cache == cp);
-    mm_slab_ending(cp, sp);
-    if (cp->cache_dtor != NULL)
-        for (size_t i = 0; i < sp->slab_chunks; i++)
-            cp->cache_dtor(kmem_slab_chunk(sp, i), cp->cache_size);
-    if (cp->cache_flags & KMF_HASH) {
-        free_bufctls(sp);
-        kmem_cache_free(kmem_slab_cache, sp);
-    }
-    free_pages(cp, base);
+    if (MM_DEBUG)
+        kmem_event(KMEM_RING_SLAB, kmem_reaping ? KMEM_WHY_REAP : KMEM_WHY_END,
+                   cp, base, sp->slab_chunks);
+    kmem_slab_end(cp, sp);
+    if (cp->cache_flags & KMF_HASH)
+        kmem_slab_free_data(sp);
+    kmem_slab_free_pages(cp, base);
 }
 
 /* Links a new slab in: complete, so at the tail, and at the head of the
@@ -220,17 +244,24 @@ static void slab_enter(struct kmem_cache *cp, struct kmem_slab *sp)
     cp->cache_max_slabs = MAX(cp->cache_max_slabs, cp->cache_slabs);
     cp->cache_colour = cp->cache_colour < cp->cache_colour_max
                            ? cp->cache_colour + cp->cache_align
-                           : 0;
+                           : cp->cache_front;
 }
 
 bool kmem_cache_grow(struct kmem_cache *cp)
 {
-    struct kmem_slab *sp = kmem_slab_create(cp, cp->cache_colour);
+    struct kmem_slab *sp;
 
-    if (sp == NULL)
-        return false;
     mm_lock(&cp->cache_lock);
-    slab_enter(cp, sp);
+    cp->cache_busy++;
     mm_unlock(&cp->cache_lock);
-    return true;
+    sp = kmem_slab_create(cp, cp->cache_colour);
+    mm_lock(&cp->cache_lock);
+    cp->cache_busy--;
+    if (sp != NULL)
+        slab_enter(cp, sp);
+    mm_unlock(&cp->cache_lock);
+    if (MM_DEBUG && sp != NULL)
+        kmem_event(KMEM_RING_SLAB, KMEM_WHY_GROW, cp, sp->slab_base,
+                   sp->slab_chunks);
+    return sp != NULL;
 }

@@ -42,7 +42,9 @@ static void stat_geometry(const struct kmem_cache *cp,
     out->stat_flags = (hashed ? KMEM_STAT_LARGE : 0) |
                       (cp->cache_ctor ? KMEM_STAT_CTOR : 0) |
                       (cp->cache_dtor ? KMEM_STAT_DTOR : 0) |
-                      (cp->cache_supplier.getpages ? KMEM_STAT_SUPPLY : 0);
+                      (cp->cache_supplier.getpages ? KMEM_STAT_SUPPLY : 0) |
+                      (cp->cache_heir ? KMEM_STAT_ELDER : 0);
+    out->stat_modes = (cp->cache_flags & KMF_MODES) >> KMF_MODES_SHIFT;
     out->stat_size = cp->cache_size;
     out->stat_align = cp->cache_align;
     out->stat_chunk = cp->cache_chunk;
@@ -83,9 +85,13 @@ static void stat_traffic(struct kmem_cache *cp, struct kmem_cache_stat *out)
     out->stat_slab_creates = cp->cache_slab_creates;
     out->stat_slab_destroys = cp->cache_slab_destroys;
     if (cp->cache_ctor != NULL)
-        out->stat_ctors = cp->cache_slab_creates * cp->cache_slab_chunks;
+        out->stat_ctors = kmem_per_alloc(cp)
+                              ? out->stat_allocs
+                              : cp->cache_slab_creates * cp->cache_slab_chunks;
     if (cp->cache_dtor != NULL)
-        out->stat_dtors = cp->cache_slab_destroys * cp->cache_slab_chunks;
+        out->stat_dtors = kmem_per_alloc(cp)
+                              ? out->stat_frees
+                              : cp->cache_slab_destroys * cp->cache_slab_chunks;
     out->stat_hash_rescales = cp->cache_hash_rescales;
     out->stat_hash_depth = cp->cache_hash_depth;
     out->stat_reaps = cp->cache_reaps;
@@ -121,19 +127,6 @@ bool kmem_cache_stat_number(size_t n, struct kmem_cache_stat *out)
 
 /* ---- its slabs ---------------------------------------------------------- */
 
-/* Slab number n in list order, or NULL; a broken circle ends by the count.
- * Lock held. */
-static struct kmem_slab *slab_number(struct kmem_cache *cp, size_t n)
-{
-    struct kmem_slab *sp = kmem_slab_next(&cp->cache_null);
-
-    if (n >= cp->cache_slabs)
-        return NULL;
-    while (n-- != 0 && sp != &cp->cache_null)
-        sp = kmem_slab_next(sp);
-    return sp == &cp->cache_null ? NULL : sp;
-}
-
 static void stat_slab(const struct kmem_cache *cp, const struct kmem_slab *sp,
                       struct kmem_slab_stat *out)
 {
@@ -148,6 +141,7 @@ static void stat_slab(const struct kmem_cache *cp, const struct kmem_slab *sp,
                       : sp->slab_head == NULL ? KMEM_SLAB_FULL
                                               : KMEM_SLAB_PARTIAL,
         .stat_freelist = cp->cache_freelist == sp,
+        .stat_bad = kmem_slab_wrong(cp, sp) != NULL,
     };
     if (sp->slab_refcnt == 0)
         out->stat_idle_ms =
@@ -159,7 +153,7 @@ bool kmem_slab_stat(struct kmem_cache *cp, size_t n, struct kmem_slab_stat *out)
     struct kmem_slab *sp;
 
     mm_lock(&cp->cache_lock);
-    sp = slab_number(cp, n);
+    sp = kmem_slab_number(cp, n);
     if (sp != NULL)
         stat_slab(cp, sp, out);
     mm_unlock(&cp->cache_lock);
@@ -173,10 +167,13 @@ size_t kmem_slab_map(struct kmem_cache *cp, size_t n, uint8_t *map,
     size_t chunks = 0;
 
     mm_lock(&cp->cache_lock);
-    sp = slab_number(cp, n);
+    sp = kmem_slab_number(cp, n);
     if (sp != NULL) {
-        chunks = sp->slab_chunks;
-        kmem_slab_bitmap(sp, map, MIN(chunks, max_bits));
+        chunks = cp->cache_slab_chunks;
+        max_bits = MIN(chunks, max_bits);
+        memset(map, 0xff, (max_bits + 7) / 8);
+        if (sp->slab_cache == cp)
+            kmem_slab_bitmap(sp, map, max_bits);
     }
     mm_unlock(&cp->cache_lock);
     return chunks;
@@ -214,21 +211,6 @@ size_t kmem_hash_stat(struct kmem_cache *cp, size_t *histogram, size_t len)
 
 /* ---- from an address ---------------------------------------------------- */
 
-/* The slab of `cp` whose pages hold `addr`, or NULL. Lock held. */
-static struct kmem_slab *slab_holding(struct kmem_cache *cp, const void *addr)
-{
-    struct kmem_slab *sp = kmem_slab_next(&cp->cache_null);
-
-    for (size_t n = 0; n < cp->cache_slabs && sp != &cp->cache_null; n++) {
-        uintptr_t off = (uintptr_t)addr - (uintptr_t)sp->slab_base;
-
-        if (off < cp->cache_slab_pages * PAGE_SIZE)
-            return sp;
-        sp = kmem_slab_next(sp);
-    }
-    return NULL;
-}
-
 struct kmem_cache *kmem_whose(const void *addr, struct kmem_slab_stat *slab,
                               size_t *index)
 {
@@ -240,49 +222,49 @@ struct kmem_cache *kmem_whose(const void *addr, struct kmem_slab_stat *slab,
         return NULL;
     cp = p->page_owner;
     mm_lock(&cp->cache_lock);
-    sp = slab_holding(cp, addr);
+    sp = kmem_slab_holding(cp, addr);
     if (sp != NULL) {
-        size_t off =
-            (size_t)((const char *)addr - (const char *)kmem_slab_chunk(sp, 0));
+        size_t off = (size_t)((const char *)addr - (const char *)sp->slab_base -
+                              sp->slab_colour);
 
         stat_slab(cp, sp, slab);
         *index = off / cp->cache_chunk;
-        if (*index >= sp->slab_chunks)
+        if (*index >= cp->cache_slab_chunks)
             *index = SIZE_MAX;
     }
     mm_unlock(&cp->cache_lock);
     return sp == NULL ? NULL : cp;
 }
 
-bool kmem_bufctl_plausible(const struct kmem_cache *cp,
-                           const struct kmem_bufctl *bcp)
+size_t kmem_bufctl_chunk(const struct kmem_slab *sp,
+                         const struct kmem_bufctl *bcp)
 {
-    const struct page *p;
+    const struct kmem_cache *cp = sp->slab_cache;
+    size_t off;
 
-    if ((cp->cache_flags & KMF_HASH) == 0)
-        return true;
-    p = virt_to_page(bcp);
-    return p != NULL && ((uintptr_t)bcp & (sizeof(void *) - 1)) == 0 &&
-           p->page_state == PAGE_SLAB && p->page_owner == kmem_bufctl_cache;
+    if (!kmem_bufctl_plausible(cp, bcp))
+        return SIZE_MAX;
+    off = (size_t)((char *)kmem_bufctl_buf(cp, bcp) -
+                   (const char *)kmem_slab_chunk(sp, 0));
+    if (off % cp->cache_chunk != 0 || off / cp->cache_chunk >= sp->slab_chunks)
+        return SIZE_MAX;
+    return off / cp->cache_chunk;
 }
 
 bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits)
 {
-    const struct kmem_cache *cp = sp->slab_cache;
     const struct kmem_bufctl *bcp = sp->slab_head;
-    const char *first = kmem_slab_chunk(sp, 0);
     size_t left = sp->slab_chunks - sp->slab_refcnt;
 
     memset(map, 0xff, (bits + 7) / 8);
     for (; bcp != NULL; bcp = bcp->bufctl_next) {
         size_t i;
 
-        if (left-- == 0 || !kmem_bufctl_plausible(cp, bcp))
+        if (left-- == 0)
             return false;
-        i = (size_t)((char *)kmem_bufctl_buf(cp, bcp) - first);
-        if (i % cp->cache_chunk != 0 || i / cp->cache_chunk >= sp->slab_chunks)
+        i = kmem_bufctl_chunk(sp, bcp);
+        if (i == SIZE_MAX)
             return false;
-        i /= cp->cache_chunk;
         if (i >= bits)
             continue;
         if ((map[i / 8] >> (i % 8) & 1) == 0)

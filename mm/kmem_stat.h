@@ -17,19 +17,22 @@ enum kmem_kind {
 #define KMEM_STAT_LARGE  1 /* off-slab data and a hash table */
 #define KMEM_STAT_CTOR   2
 #define KMEM_STAT_DTOR   4
-#define KMEM_STAT_SUPPLY 8 /* pages from a supplier of its own */
+#define KMEM_STAT_SUPPLY 8  /* pages from a supplier of its own */
+#define KMEM_STAT_ELDER  16 /* has the older layout of another cache */
 
 struct kmem_cache_stat {
     char stat_name[KMEM_NAME_MAX + 1];
     enum kmem_kind stat_kind;
     unsigned stat_flags;
+    unsigned stat_modes; /* KMEM_DEBUG_… */
     /* geometry */
     size_t stat_size; /* bytes that the client asked for */
     size_t stat_align;
     size_t stat_chunk; /* bytes from one buffer to the next */
     size_t stat_slab_pages;
     size_t stat_slab_objects;
-    size_t stat_slab_left; /* unused bytes in a slab, coloured or not */
+    size_t stat_slab_left;  /* unused bytes in a slab, coloured or not */
+    size_t stat_colour_min; /* more than 0: room for a redzone */
     size_t stat_colour_max;
     size_t stat_colour_next;
     uintptr_t stat_ctor;
@@ -68,6 +71,8 @@ struct kmem_cache_stat {
     size_t stat_last_reap_kept;
 };
 
+struct kmem_bufctl;
+
 struct kmem_large_stat {
     size_t stat_inuse; /* kmem_allocs above the last class, out now */
     size_t stat_pages;
@@ -91,6 +96,7 @@ struct kmem_slab_stat {
     size_t stat_chunks;
     enum kmem_slab_state stat_state;
     bool stat_freelist;    /* the cache's freelist pointer points here */
+    bool stat_bad;         /* the slab breaks an invariant */
     uint64_t stat_idle_ms; /* complete slabs: since when; else 0 */
 };
 
@@ -107,7 +113,8 @@ bool kmem_cache_stat_number(size_t n, struct kmem_cache_stat *out);
 
 void kmem_large_stat(struct kmem_large_stat *out);
 
-/* Slab number `n` of the cache in list order. False if there is none. */
+/* Slab number `n` of the cache in list order. False if there is none, or the
+ * list leads astray before it. */
 bool kmem_slab_stat(struct kmem_cache *cp, size_t n,
                     struct kmem_slab_stat *out);
 
@@ -116,6 +123,17 @@ bool kmem_slab_stat(struct kmem_cache *cp, size_t n,
  * number of chunks, 0 if there is no such slab. */
 size_t kmem_slab_map(struct kmem_cache *cp, size_t n, uint8_t *map,
                      size_t max_bits);
+
+/* The bufctls of slab `n`: bufctl[i] is that of chunk i, of `max` chunks at
+ * most. NULL where there is none (a small buffer in use) or none is found.
+ * Returns the slab's number of chunks, 0 if there is no such slab. */
+size_t kmem_slab_bufctls(struct kmem_cache *cp, size_t n,
+                         const struct kmem_bufctl **bufctl, size_t max);
+
+/* Entry number `i` of a bucket of a hashed cache: its bufctl, or NULL at the
+ * chain's end and where the chain leads astray (then *bad is set). */
+const struct kmem_bufctl *kmem_hash_entry(struct kmem_cache *cp, size_t bucket,
+                                          size_t i, bool *bad);
 
 /* Chain lengths of a hashed cache: histogram[i] counts buckets with i entries,
  * the last one those with at least `len - 1`. Returns the longest chain. */
@@ -129,5 +147,5 @@ struct kmem_cache *kmem_whose(const void *addr, struct kmem_slab_stat *slab,
 /* The size class that kmem_alloc(size) uses, or NULL above the last. */
 struct kmem_cache *kmem_size_class(size_t size);
 
-/* Prints a refusal to destroy a cache, and the first objects still out. */
+/* Prints the first objects that keep a cache from being destroyed. */
 void kmem_report_live(struct kmem_cache *cp);

@@ -47,11 +47,13 @@ static const char *verify_geometry(const struct kmem_cache *cp)
         return at_cache(cp, "chunk is not a multiple of the alignment");
     if ((cp->cache_flags & KMF_HASH) == 0)
         bytes -= sizeof(struct kmem_slab);
+    if (cp->cache_flags & KMF_MODE(KMEM_DEBUG_G))
+        bytes += cp->cache_front; /* the chunk begins before its buffer */
     if (cp->cache_slab_chunks == 0 ||
         cp->cache_slab_chunks * cp->cache_chunk + cp->cache_colour_max > bytes)
         return at_cache(cp, "chunks and colour do not fit the slab");
     if (cp->cache_colour > cp->cache_colour_max ||
-        cp->cache_colour % align != 0)
+        cp->cache_colour < cp->cache_front || cp->cache_colour % align != 0)
         return at_cache(cp, "next colour is out of range");
     return NULL;
 }
@@ -73,8 +75,8 @@ static bool pages_marked(const struct kmem_cache *cp,
     return true;
 }
 
-static const char *verify_slab(const struct kmem_cache *cp,
-                               const struct kmem_slab *sp)
+const char *kmem_slab_wrong(const struct kmem_cache *cp,
+                            const struct kmem_slab *sp)
 {
     uint8_t map[PAGE_SIZE / KMEM_ALIGN_MIN / 8];
 
@@ -89,6 +91,7 @@ static const char *verify_slab(const struct kmem_cache *cp,
     if (sp->slab_chunks != cp->cache_slab_chunks)
         return at_slab(sp, "slab has another number of chunks");
     if (sp->slab_colour > cp->cache_colour_max ||
+        sp->slab_colour < cp->cache_front ||
         sp->slab_colour % cp->cache_align != 0)
         return at_slab(sp, "slab colour is out of range");
     if (sp->slab_refcnt > sp->slab_chunks)
@@ -127,9 +130,8 @@ static void count_slab(struct tally *t, const struct kmem_slab *sp)
         t->first = sp;
 }
 
-/* Whether a link of the slab list may be followed: back to the head, or into
- * a slab's data. The pages of foreign suppliers are not known here. */
-static bool link_plausible(const struct kmem_cache *cp, const struct list *l)
+/* The pages of foreign suppliers are not known here. */
+bool kmem_slab_link_plausible(const struct kmem_cache *cp, const struct list *l)
 {
     const struct page *p = virt_to_page(l);
 
@@ -156,7 +158,7 @@ static const char *verify_place(const struct kmem_cache *cp,
         return at_slab(sp, "slab list links disagree");
     if (t->slabs == cp->cache_slabs)
         return at_cache(cp, "slab list is longer than its count");
-    why = verify_slab(cp, sp);
+    why = kmem_slab_wrong(cp, sp);
     if (why != NULL)
         return why;
     if (rank(sp) < t->last)
@@ -174,7 +176,7 @@ static const char *verify_list(const struct kmem_cache *cp, struct tally *t)
     for (const struct list *l = head->next;; l = l->next) {
         const char *why;
 
-        if (!link_plausible(cp, l))
+        if (!kmem_slab_link_plausible(cp, l))
             return at_cache(cp, "slab list leads astray");
         if (l == head)
             break;
@@ -225,7 +227,7 @@ static const char *verify_entry(struct kmem_cache *cp,
     if (kmem_hash_bucket(cp, bcp->bufctl_addr) != &cp->cache_hash[bucket])
         return at_bufctl(bcp, "bufctl is in the wrong hash bucket");
     sp = bcp->bufctl_slab;
-    if (sp == NULL || !link_plausible(cp, &sp->slab_link) ||
+    if (sp == NULL || !kmem_slab_link_plausible(cp, &sp->slab_link) ||
         sp->slab_cache != cp)
         return at_bufctl(bcp, "bufctl points to a slab of another cache");
     off = (size_t)((char *)bcp->bufctl_addr - (char *)kmem_slab_chunk(sp, 0));
@@ -250,9 +252,51 @@ static const char *verify_hash(struct kmem_cache *cp)
                 return at_cache(cp, "hash holds more than the objects in use");
         }
     }
-    if (entries != kmem_inuse(cp))
+    if (entries + cp->cache_busy < kmem_inuse(cp))
         return at_cache(cp, "hash holds less than the objects in use");
     return NULL;
+}
+
+/* ---- the debugging modes (section 6) ------------------------------------ */
+
+/* A buffer's state, redzone and poison. Those set aside are known to be bad. */
+static const char *verify_buffer(const struct kmem_cache *cp,
+                                 const struct kmem_bufctl *bcp, bool free)
+{
+    const struct kmem_bufctl_debug *bdp = (const void *)bcp;
+    enum kmem_error kind;
+    const void *at;
+    const char *why;
+
+    if (bdp->bufctl_state == KMEM_BUF_BAD && !free)
+        return NULL;
+    if (bdp->bufctl_state != (free ? KMEM_BUF_FREE : KMEM_BUF_USED))
+        return at_bufctl(bcp, "buffer's state is not that of its list");
+    if (!mm_readable(bcp->bufctl_addr))
+        return NULL;
+    why = kmem_debug_damage(cp, bdp, &at, &kind);
+    if (why != NULL)
+        snprintf(where_text, sizeof(where_text), "buffer %p of %s, at %p",
+                 bcp->bufctl_addr, cp->cache_name, at);
+    return why;
+}
+
+/* The lists have been found right. A buffer that is just changing hands is on
+ * none of them. */
+static const char *verify_debug(struct kmem_cache *cp)
+{
+    const struct kmem_slab *sp = kmem_slab_next(&cp->cache_null);
+    const char *why = NULL;
+
+    for (; sp != &cp->cache_null; sp = kmem_slab_next(sp))
+        for (const struct kmem_bufctl *bcp = sp->slab_head;
+             bcp != NULL && why == NULL; bcp = bcp->bufctl_next)
+            why = verify_buffer(cp, bcp, true);
+    for (size_t i = 0; i <= cp->cache_hash_mask && why == NULL; i++)
+        for (const struct kmem_bufctl *bcp = cp->cache_hash[i];
+             bcp != NULL && why == NULL; bcp = bcp->bufctl_next)
+            why = verify_buffer(cp, bcp, false);
+    return why;
 }
 
 /* ---- all of it ---------------------------------------------------------- */
@@ -268,6 +312,8 @@ static const char *verify_locked(struct kmem_cache *cp)
         why = verify_counts(cp, &t);
     if (why == NULL && (cp->cache_flags & KMF_HASH))
         why = verify_hash(cp);
+    if (why == NULL && (cp->cache_flags & KMF_DEBUG) && cp->cache_busy == 0)
+        why = verify_debug(cp);
     return why;
 }
 
@@ -307,6 +353,8 @@ static const char *verify_sums(void)
         return "slab pages of all caches are not segkmem's";
     if (hash != seg.stat_hash_pages)
         return "hash pages of all caches are not segkmem's";
+    if (MM_DEBUG && kmem_unmapped_pages() != seg.stat_unmapped_pages)
+        return "unmapped pages are not segkmem's";
     if (large.stat_pages != seg.stat_large_pages)
         return "large pages are not segkmem's";
     return NULL;

@@ -20,6 +20,8 @@ enum page_state {
     PAGE_SLAB,     /* segkmem: slab pages of page_owner, a cache */
     PAGE_HASH,     /* segkmem: hash table of page_owner, a cache */
     PAGE_LARGE,    /* segkmem: a kmem_alloc of more than the last class */
+    PAGE_UNMAPPED, /* segkmem: taken away by debugging mode S; page_owner is
+                      the slab that it was */
     PAGE_USER,     /* mapped in page_refs places by programs */
     PAGE_STATES
 };

@@ -26,7 +26,7 @@ const char *page_state_name(enum page_state state)
         [PAGE_TAIL] = "tail",         [PAGE_FREE] = "free",
         [PAGE_ALLOC] = "allocated",   [PAGE_SLAB] = "slab",
         [PAGE_HASH] = "hash",         [PAGE_LARGE] = "large",
-        [PAGE_USER] = "user",
+        [PAGE_UNMAPPED] = "unmapped", [PAGE_USER] = "user",
     };
 
     return state < PAGE_STATES ? names[state] : "?";

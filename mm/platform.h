@@ -16,6 +16,7 @@
  *     mm_lock_init(l, name, rank)
  *     mm_lock(l)  mm_unlock(l)    nest strictly: last taken, first released
  *     mm_lock_held(l)             for assertions: true if the caller holds it
+ *     MM_DEBUG                    1: with the debugging modes of section 6
  *     mm_phys_to_virt(paddr)      where mm/ may touch this frame
  *     mm_virt_to_phys(ptr)        and back
  *     mm_slab_made(cp, sp)        a slab's objects are all free, constructed
@@ -33,8 +34,11 @@ enum mm_lock_rank {
     MM_RANK_CACHE_LIST = 10, /* the list of all caches */
     MM_RANK_CACHE = 20,      /* one cache: its slabs, hash and counters */
     MM_RANK_SEGKMEM = 30,    /* page ownership counts */
+    MM_RANK_LOG = 35,        /* the transaction log */
     MM_RANK_BUDDY = 40,      /* the free lists of physical pages */
 };
+
+struct kmem_cache;
 
 #include <mm_platform.h>
 
@@ -56,8 +60,47 @@ void mm_print(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void mm_panic(const char *fmt, ...) PRINTF_LIKE(1, 2)
     __attribute__((noreturn, cold));
 
-/* The callers of this function, nearest first; returns how many it stored. */
+/* Who called the allocator: return addresses outside of it, nearest first;
+ * returns how many it stored. */
 unsigned mm_backtrace(uintptr_t *pc, unsigned max);
+
+/* ---- for the debugging modes (section 6) -------------------------------- */
+
+/* Microseconds since some fixed moment, as fine as the clock is. */
+uint64_t mm_clock_us(void);
+
+/* The task that runs, 0 if there is none; and its name, "" if it is gone. */
+uint32_t mm_task_id(void);
+const char *mm_task_name(uint32_t id);
+
+/* Writes "function+1c", or a number where no symbol fits; returns text. */
+const char *mm_symbol(uintptr_t pc, char *text, size_t size);
+
+/* Takes a page of kernel memory away so that touching it faults, or gives it
+ * back; NULL: neither. False where this cannot be done. */
+bool mm_page_map(void *page, bool present);
+
+/* Whether `addr` can be read without a fault. */
+bool mm_readable(const void *addr);
+
+/* What an address outside the heap is, in words ("the stack of task 3 (sh)");
+ * true if it is on a stack. */
+bool mm_describe(const void *addr, char *text, size_t size);
+
+/* Between these two nothing but the caller runs. They do not nest. */
+void mm_stop_others(void);
+void mm_let_others_go(void);
+
+/* Calls fn with each range that may hold the only pointer to a buffer: data,
+ * the stacks in use, registers. What mm/ itself knows is not among them. */
+typedef void mm_root_t(const void *from, const void *end, const char *name);
+void mm_roots(mm_root_t *fn);
+
+/* Whether mm_roots has read the live part of this cache's objects: stacks. */
+bool mm_is_root(const struct kmem_cache *cp);
+
+/* A record for tools, one line of JSON. */
+void mm_event(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
 /* Memory is as the program says here: the compiler may not carry values over
  * in registers. No instruction. */

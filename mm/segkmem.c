@@ -46,10 +46,25 @@ static void check_run(const struct page *p, size_t pages)
     uint8_t use = p->page_state;
 
     for (size_t i = 0; i < pages; i++)
-        if (p[i].page_state != use || use < PAGE_SLAB || use > PAGE_LARGE)
+        if (p[i].page_state != use || use < PAGE_SLAB || use > PAGE_UNMAPPED)
             mm_panic("kmem_freepages: page 0x%lx is %s, not segkmem's",
                      (unsigned long)page_to_phys(p + i),
                      page_state_name(p[i].page_state));
+}
+
+void kmem_setuse(void *addr, size_t pages, enum page_state use, void *owner)
+{
+    struct page *p = virt_to_page(addr);
+
+    check_run(p, pages);
+    mm_lock(&segkmem.lock);
+    segkmem.pages[p->page_state] -= pages;
+    segkmem.pages[use] += pages;
+    for (size_t i = 0; i < pages; i++) {
+        p[i].page_state = use;
+        p[i].page_owner = owner;
+    }
+    mm_unlock(&segkmem.lock);
 }
 
 /* Marks the run as buddy handed it out. */
@@ -88,7 +103,8 @@ void segkmem_stat(struct segkmem_stat *out)
         .stat_hash_pages = segkmem.pages[PAGE_HASH],
         .stat_large_pages = segkmem.pages[PAGE_LARGE],
         .stat_pages = segkmem.pages[PAGE_SLAB] + segkmem.pages[PAGE_HASH] +
-                      segkmem.pages[PAGE_LARGE],
+                      segkmem.pages[PAGE_LARGE] + segkmem.pages[PAGE_UNMAPPED],
+        .stat_unmapped_pages = segkmem.pages[PAGE_UNMAPPED],
         .stat_gets = segkmem.gets,
         .stat_frees = segkmem.frees,
         .stat_failures = segkmem.failures,

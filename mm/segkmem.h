@@ -12,7 +12,8 @@ struct segkmem_stat {
     size_t stat_slab_pages;
     size_t stat_hash_pages;
     size_t stat_large_pages;
-    size_t stat_pages; /* the sum of the three */
+    size_t stat_unmapped_pages;
+    size_t stat_pages; /* the sum of the four */
     uint64_t stat_gets;
     uint64_t stat_frees;
     uint64_t stat_failures;
@@ -24,6 +25,9 @@ struct segkmem_stat {
  * NULL. Contents are undefined. Never sleeps.
  */
 void *kmem_getpages(size_t pages, enum page_state use, void *owner);
+
+/* Gives pages that it handed out another use and owner. */
+void kmem_setuse(void *addr, size_t pages, enum page_state use, void *owner);
 
 /* Gives a whole run back as kmem_getpages handed it out. */
 void kmem_freepages(void *addr, size_t pages);

@@ -29,9 +29,9 @@ WIDTH = 80
 LONGEST = 60
 MEDIAN = 13
 PERCENTILE_90 = 35
-CORE = 1800
-RING0 = 15500
-SHELL = 6000
+CORE = 1950  # 1,800 and the places where the debugging modes hook in
+RING0 = 18000
+SHELL = 9000
 
 # From a folder to the folders that its files may include, besides its own.
 # The longest matching name counts. "kernel" itself is the ground floor of the
@@ -55,9 +55,10 @@ FLOORS = {
     "user/lib": ("kernel/abi", "kernel/lib", "mm"),
     "user": ("user/lib", "kernel/abi", "kernel/lib"),
 }
-# Files of mm/ that look at the allocator but are no part of it.
-OBSERVERS = ("mm/kmem_debug", "mm/kmem_fail", "mm/kmem_leak", "mm/kmem_log",
-             "mm/kmem_report", "mm/kmem_stat", "mm/kmem_verify",
+# Files of mm/ that debug the allocator (paper, section 6) or look at it.
+OBSERVERS = ("mm/kmem_debug", "mm/kmem_elder", "mm/kmem_fail", "mm/kmem_guard",
+             "mm/kmem_leak", "mm/kmem_log", "mm/kmem_report", "mm/kmem_stat",
+             "mm/kmem_unmap", "mm/kmem_verify", "mm/kmem_walk",
              "mm/buddy_verify", "mm/page_stat")
 
 findings = []

@@ -37,6 +37,32 @@ const char *symbol_lookup(uintptr_t addr, uintptr_t *offset)
     return sym->symbol_name;
 }
 
+uintptr_t symbol_end(uintptr_t addr)
+{
+    const struct symbol *sym = entry_below(addr);
+
+    if (sym == NULL || sym->symbol_name == NULL ||
+        sym + 1 == &symbol_table[symbol_functions])
+        return 0;
+    return sym[1].symbol_addr;
+}
+
+const char *symbol_object(uintptr_t addr, uintptr_t *offset)
+{
+    const struct symbol *best = NULL;
+
+    for (uint32_t i = symbol_functions; i < symbol_count; i++) {
+        const struct symbol *sym = &symbol_table[i];
+
+        if (sym->symbol_addr <= addr &&
+            (best == NULL || sym->symbol_addr > best->symbol_addr))
+            best = sym;
+    }
+    if (best != NULL)
+        *offset = addr - best->symbol_addr;
+    return best != NULL ? best->symbol_name : NULL;
+}
+
 uintptr_t symbol_address(const char *name)
 {
     for (uint32_t i = 0; i < symbol_count; i++)

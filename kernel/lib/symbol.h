@@ -21,6 +21,13 @@ extern const uint32_t symbol_count;
  * NULL) gets the distance from its start. */
 const char *symbol_lookup(uintptr_t addr, uintptr_t *offset);
 
+/* Where the function that contains `addr` ends, 0 if none does. */
+uintptr_t symbol_end(uintptr_t addr);
+
+/* The object of the kernel's data at or next below `addr`, NULL if there is
+ * none; *offset gets the distance. */
+const char *symbol_object(uintptr_t addr, uintptr_t *offset);
+
 /* The address of the function or object called `name`, or 0. */
 uintptr_t symbol_address(const char *name);
 

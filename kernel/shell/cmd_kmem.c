@@ -8,6 +8,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/shell.h"
+#include "kernel/x86/paging.h"
 #include "mm/segkmem.h"
 
 /* ---- sums --------------------------------------------------------------- */
@@ -85,14 +86,6 @@ uint64_t memcmd_key_mem(const struct kmem_cache_stat *st)
     return st->stat_mem;
 }
 
-/* True if a row with this key and place comes after the last one shown. */
-static bool comes_after(const struct memcmd_order *at, uint64_t key,
-                        size_t index)
-{
-    return !at->order_begun || key < at->order_key ||
-           (key == at->order_key && index > at->order_index);
-}
-
 struct kmem_cache *memcmd_next(struct memcmd_order *at, memcmd_key_t *key,
                                struct kmem_cache_stat *out)
 {
@@ -107,7 +100,7 @@ struct kmem_cache *memcmd_next(struct memcmd_order *at, memcmd_key_t *key,
 
         kmem_cache_stat(cp, &st);
         k = key(&st);
-        if (!comes_after(at, k, i) || (found && k <= best.order_key))
+        if (!memcmd_after(at, k, i) || (found && k <= best.order_key))
             continue;
         best = (struct memcmd_order){k, i, true};
         found = cp;
@@ -248,6 +241,44 @@ bool memcmd_address(const char *word, uintptr_t *addr)
     shell_error("'%s' is no address; write one as 0xc0123456, or a symbol",
                 word);
     return false;
+}
+
+bool memcmd_number(char letter, const char *word, uint32_t *n)
+{
+    if (!word || (parse_u32(word, n) && *n != 0))
+        return true;
+    shell_error("-%c wants a number from 1 on, not '%.32s'", letter, word);
+    return false;
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+bool memcmd_word(uintptr_t addr, uintptr_t *word)
+{
+    if (!paging_readable(addr) || !paging_readable(addr + sizeof(*word) - 1))
+        return false;
+    memcpy(word, (const void *)addr, sizeof(*word));
+    return true;
+}
+
+void memcmd_print_words(uintptr_t addr, unsigned n)
+{
+    uintptr_t word;
+
+    for (unsigned i = 0; i < n; i++)
+        if (memcmd_word(addr + i * sizeof(word), &word))
+            kprintf(" %08lx", (unsigned long)word);
+        else
+            kprintf(" unmapped");
+}
+
+void memcmd_note_broken(struct kmem_cache *cp)
+{
+    const char *where;
+    const char *broken = kmem_cache_verify(cp, &where);
+
+    if (broken)
+        kprintf("! %s: %s\n", where, broken);
 }
 
 /* ---- slabs -------------------------------------------------------------- */

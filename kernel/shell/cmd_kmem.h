@@ -7,9 +7,11 @@
  *     cmd_kmem_stat.c    kmastat            cmd_kmem_reap.c    reap ws
  *     cmd_kmem_sheet.c   kmastat -T         cmd_kmem_pages.c   buddyinfo pages
  *     cmd_kmem_cache.c   cache hash         cmd_kmem_whatis.c  whatis map
+ *                                              with cmd_kmem_where.c
  *     cmd_kmem_slabs.c   slabs colours      cmd_kmem_play.c    kmem
  *     cmd_kmem_frag.c    frag               cmd_kmem_stress.c  stress
- *     cmd_verify.c       verify
+ *     cmd_kmem_walk.c    walk               cmd_kmem_mark.c    mark diff
+ *     cmd_kmem_why.c     why                cmd_verify.c       verify
  *
  * None of them allocates, but `kmem` and `stress`, which are about that.
  */
@@ -66,6 +68,14 @@ struct memcmd_order {
     bool order_begun;
 };
 
+/* True if a row with this key and place comes after the last one shown. */
+static inline bool memcmd_after(const struct memcmd_order *at, uint64_t key,
+                                size_t index)
+{
+    return !at->order_begun || key < at->order_key ||
+           (key == at->order_key && index > at->order_index);
+}
+
 typedef uint64_t memcmd_key_t(const struct kmem_cache_stat *st);
 
 struct kmem_cache *memcmd_next(struct memcmd_order *at, memcmd_key_t *key,
@@ -105,6 +115,22 @@ struct kmem_cache *memcmd_cache(const char *name);
 /* An address from `word`, hexadecimal or a symbol; false after an error. */
 bool memcmd_address(const char *word, uintptr_t *addr);
 
+/* The number that option -letter was given: true and *n unchanged if `word`
+ * is NULL, false after an error line if it is no number from 1 on. */
+bool memcmd_number(char letter, const char *word, uint32_t *n);
+
+/* The word at an address, if ring 0 can read it. */
+bool memcmd_word(uintptr_t addr, uintptr_t *word);
+
+#define MEMCMD_WORDS 3 /* so many fit a row */
+
+/* Prints " 01234567" for each of `n` words, or " unmapped" for those that
+ * cannot be read. */
+void memcmd_print_words(uintptr_t addr, unsigned n);
+
+/* Prints a line "! …" if the cache breaks an invariant. */
+void memcmd_note_broken(struct kmem_cache *cp);
+
 /* The place in list order of the slab at address `slab`; SIZE_MAX if the
  * cache has none there. */
 size_t memcmd_slab_number(struct kmem_cache *cp, uintptr_t slab);
@@ -117,6 +143,17 @@ static inline bool memcmd_map_used(const uint8_t *map, size_t i)
 /* The first frame of the block that frame `i` is in; `i` itself if no block
  * claims it. */
 size_t memcmd_block_head(size_t i);
+
+/* The name of the cache at `owner`, "" of NULL, "! no cache" of anything else.
+ * Good until the next call. */
+const char *memcmd_owner_name(const void *owner);
+
+/* Print what an object in use of one of the allocator's own caches stands for;
+ * which tasks have a page at a user address; which have this frame. */
+struct page;
+void memcmd_print_own(const struct kmem_cache *cp, uintptr_t start);
+void memcmd_print_user(uintptr_t addr);
+void memcmd_print_mappers(const struct page *frame);
 
 /* "full", "partial" or "free". */
 const char *memcmd_state_name(enum kmem_slab_state state);
@@ -143,6 +180,22 @@ enum memcmd_ledger_entry {
  * accounts are wrong. */
 size_t memcmd_ledger(struct kmem_cache *cp, const struct kmem_cache_stat *st,
                      size_t entry[LEDGER_ENTRIES]);
+
+/* Fragmentation of all slabs, in bytes: frag_consumed is the sum of the other
+ * four. What the allocator's own caches take is all overhead. */
+struct memcmd_frag {
+    uint64_t frag_consumed;
+    uint64_t frag_requested; /* objects in use, at the size asked for */
+    uint64_t frag_internal;  /* rounding, colour, rests of slabs */
+    uint64_t frag_free;      /* free buffers */
+    uint64_t frag_meta;      /* headers, hash tables, the allocator's own */
+};
+
+void memcmd_frag(struct memcmd_frag *out);
+
+/* Label and fragmentation of mark number `i`, oldest first; false if there are
+ * no more. */
+bool memcmd_mark(size_t i, const char **label, struct memcmd_frag *frag);
 
 /* `kmastat -T`. */
 void memcmd_sheet(const char *pattern);

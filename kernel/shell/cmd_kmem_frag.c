@@ -58,6 +58,33 @@ static struct frag frag_total(void)
     return sum;
 }
 
+/* Adds one cache to `out`. */
+static void add_parts(struct memcmd_frag *out, const struct kmem_cache_stat *st)
+{
+    struct frag f = frag_of(st);
+    uint64_t slab = (uint64_t)st->stat_slab_pages * PAGE_SIZE;
+    uint64_t header = slab - st->stat_slab_left -
+                      (uint64_t)st->stat_slab_objects * st->stat_chunk;
+    uint64_t meta = st->stat_kind == KMEM_KIND_INTERNAL
+                        ? st->stat_mem
+                        : st->stat_slabs * header + st->stat_hash_bytes;
+
+    out->frag_consumed += f.frag_mem;
+    out->frag_requested += f.frag_used;
+    out->frag_free += f.frag_free;
+    out->frag_meta += meta;
+    out->frag_internal += f.frag_mem - f.frag_used - f.frag_free - meta;
+}
+
+void memcmd_frag(struct memcmd_frag *out)
+{
+    struct kmem_cache_stat st;
+
+    *out = (struct memcmd_frag){0};
+    for (size_t n = 0; kmem_cache_stat_number(n, &st); n++)
+        add_parts(out, &st);
+}
+
 /* In hundredths of a per cent, rounded. */
 static unsigned frag_share(uint64_t part, uint64_t whole)
 {
@@ -84,6 +111,39 @@ static void print_row(const char *name, const struct frag *f, uint64_t all)
             (unsigned long long)f->frag_free,
             (unsigned long long)(lost - f->frag_free), (unsigned long long)lost,
             percent / 100, percent % 100, points / 100, points % 100);
+}
+
+static void print_share(uint64_t part, uint64_t whole)
+{
+    unsigned share = frag_share(part, whole);
+
+    kprintf(" %6u.%02u", share / 100, share % 100);
+}
+
+static void print_step(const char *step, const struct memcmd_frag *f)
+{
+    kprintf("%-12s %10llu %10llu", step, (unsigned long long)f->frag_requested,
+            (unsigned long long)f->frag_consumed);
+    print_share(f->frag_consumed - f->frag_requested, f->frag_consumed);
+    print_share(f->frag_internal, f->frag_consumed);
+    print_share(f->frag_free, f->frag_consumed);
+    print_share(f->frag_meta, f->frag_consumed);
+    kprintf("\n");
+}
+
+/* A row per mark, and one for now. */
+static void print_steps(void)
+{
+    struct memcmd_frag f;
+    const char *label;
+
+    kprintf("%-12s %10s %10s %9s %9s %9s %9s\n", "STEP", "REQUESTED",
+            "CONSUMED", "FRAG%", "INTERNAL%", "FREE-BUF%", "META%");
+    for (size_t i = 0; memcmd_mark(i, &label, &f); i++)
+        print_step(label, &f);
+    memcmd_frag(&f);
+    print_step("now", &f);
+    kprintf("\n");
 }
 
 static void json_row(const char *key, const char *name, const struct frag *f)
@@ -117,6 +177,7 @@ static void print_rows(const struct frag *total, bool json)
 
 static void print_table(const struct frag *total)
 {
+    print_steps();
     kprintf("%-*s %8s %8s %8s %8s %8s %7s %7s\n", MEMCMD_NAME, "CACHE", "MEM",
             "USED", "FREE", "OVERHEAD", "LOST", "LOST%", "POINTS");
     print_rows(total, false);
@@ -179,8 +240,13 @@ static int cmd_frag(int argc, char **argv)
 
 SHELL_COMMAND(
     frag, "frag [-j | -b LABEL]", "slab memory that nobody asked for",
-    "Total fragmentation as the paper's section 5.2 defines it, by cache,\n"
-    "the one that loses most first, in bytes:\n"
+    "Total fragmentation as the paper's section 5.2 defines it: a row for\n"
+    "each `mark` and one for now; in per cent of CONSUMED\n"
+    "  FRAG%      what is not REQUESTED, of which\n"
+    "  INTERNAL%  rounding, colours and rests of slabs\n"
+    "  FREE-BUF%  free buffers\n"
+    "  META%      headers, hash tables, the allocator's own caches\n"
+    "Then by cache, the one that loses most first, in bytes:\n"
     "  MEM       its slabs and the pages of its hash table\n"
     "  USED      objects in use, at the size that was asked for\n"
     "  FREE      free buffers: external fragmentation\n"

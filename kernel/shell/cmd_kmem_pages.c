@@ -116,7 +116,8 @@ SHELL_COMMAND(buddyinfo, "buddyinfo [-j]",
 static const char letters[PAGE_STATES] = {
     [PAGE_RESERVED] = '-', [PAGE_KERNEL] = 'K', [PAGE_TAIL] = '?',
     [PAGE_FREE] = '.',     [PAGE_ALLOC] = 'A',  [PAGE_SLAB] = 'S',
-    [PAGE_HASH] = 'H',     [PAGE_LARGE] = 'L',  [PAGE_USER] = 'U',
+    [PAGE_HASH] = 'H',     [PAGE_LARGE] = 'L',  [PAGE_UNMAPPED] = 'X',
+    [PAGE_USER] = 'U',
 };
 
 size_t memcmd_block_head(size_t i)
@@ -199,6 +200,7 @@ static void print_legend(void)
         [PAGE_SLAB] = "slabs",
         [PAGE_HASH] = "hash tables of caches",
         [PAGE_LARGE] = "kmem_alloc above the size classes",
+        [PAGE_UNMAPPED] = "taken away by debugging mode S",
         [PAGE_USER] = "mapped by programs",
     };
     size_t count[PAGE_STATES] = {0};
@@ -218,6 +220,69 @@ static void print_legend(void)
                 (unsigned long long)(page_totals()->total_unused >> 20));
 }
 
+/* Blocks of one kind, one after the other. */
+struct run {
+    size_t run_first;
+    size_t run_frames;
+    unsigned run_order; /* PAGE_NO_ORDER: no blocks, but frames */
+    enum page_state run_state;
+    const void *run_owner;
+};
+
+/* The block or single frame at `i`. */
+static struct run block_at(size_t i)
+{
+    const struct page *p = &page_array[i];
+    bool block = p->page_order <= BUDDY_MAX_ORDER;
+    bool owned = p->page_state == PAGE_SLAB || p->page_state == PAGE_HASH;
+
+    return (struct run){
+        .run_first = i,
+        .run_frames =
+            MIN(block ? (size_t)1 << p->page_order : 1, page_count - i),
+        .run_order = p->page_order,
+        .run_state = p->page_state,
+        .run_owner = owned ? p->page_owner : NULL,
+    };
+}
+
+static bool same_kind(const struct run *a, const struct run *b)
+{
+    return a->run_order == b->run_order && a->run_state == b->run_state &&
+           a->run_owner == b->run_owner;
+}
+
+static void json_run(const struct run *run)
+{
+    kprintf("{\"frame\":%zu,\"frames\":%zu,\"state\":\"%s\"", run->run_first,
+            run->run_frames, page_state_name(run->run_state));
+    if (run->run_order <= BUDDY_MAX_ORDER)
+        kprintf(",\"order\":%u", run->run_order);
+    if (run->run_owner) {
+        kprintf(",\"cache\":");
+        shell_json_string(memcmd_owner_name(run->run_owner));
+    }
+    kprintf("}\n");
+}
+
+static void json_runs(void)
+{
+    struct run run = block_at(0);
+
+    for (size_t i = run.run_frames; i < page_count && !shell_interrupted();) {
+        struct run next = block_at(i);
+
+        i += next.run_frames;
+        if (same_kind(&run, &next)) {
+            run.run_frames += next.run_frames;
+        } else {
+            json_run(&run);
+            run = next;
+        }
+    }
+    json_run(&run);
+}
+
 static void json_pages(void)
 {
     size_t count[PAGE_STATES] = {0};
@@ -234,22 +299,9 @@ static void json_pages(void)
 
 #define AROUND 5 /* frames shown on each side */
 
-/* The name of the cache at `owner`, if there is such a cache. */
-static const char *owner_name(const void *owner, struct kmem_cache_stat *st)
-{
-    for (struct kmem_cache *cp = kmem_cache_first(); cp;
-         cp = kmem_cache_next(cp))
-        if (cp == owner) {
-            kmem_cache_stat(cp, st);
-            return st->stat_name;
-        }
-    return owner ? "! no cache" : "";
-}
-
 static void print_frame(size_t i, bool marked)
 {
     const struct page *p = &page_array[i];
-    struct kmem_cache_stat st;
     char order[MEMCMD_CELL] = "-";
 
     if (p->page_order != PAGE_NO_ORDER)
@@ -261,7 +313,7 @@ static void print_frame(size_t i, bool marked)
         kprintf("of the %s block at frame %zu", page_state_name(frame_state(i)),
                 memcmd_block_head(i));
     else if (p->page_state == PAGE_SLAB || p->page_state == PAGE_HASH)
-        kprintf("%s", owner_name(p->page_owner, &st));
+        kprintf("%s", memcmd_owner_name(p->page_owner));
     kprintf("\n");
 }
 
@@ -287,17 +339,56 @@ static int pages_around(const char *word)
     return 0;
 }
 
+/* ---- pages -r ------------------------------------------------------------ */
+
+/* The cache that a frame belongs to, or NULL. */
+static const void *frame_owner(size_t i)
+{
+    enum page_state state = page_array[i].page_state;
+
+    return state == PAGE_SLAB || state == PAGE_HASH ? page_array[i].page_owner
+                                                    : NULL;
+}
+
+static void print_run(size_t first, size_t frames)
+{
+    kprintf("%8zu %8zu %9zu  0x%08lx %-9s %s\n", first, frames,
+            frames * KIB_PER_PAGE,
+            (unsigned long)page_to_virt(&page_array[first]),
+            page_state_name(frame_state(first)),
+            memcmd_owner_name(frame_owner(first)));
+}
+
+/* Neighbours in the same state, of the same cache. */
+static void print_runs(void)
+{
+    size_t first = 0;
+
+    kprintf("%8s %8s %9s  %-10s %-9s %s\n", "FRAME", "FRAMES", "KIB", "VIRTUAL",
+            "STATE", "OWNER");
+    for (size_t i = 1; i <= page_count && !shell_interrupted(); i++) {
+        if (i < page_count && frame_state(i) == frame_state(first) &&
+            frame_owner(i) == frame_owner(first))
+            continue;
+        print_run(first, i - first);
+        first = i;
+    }
+}
+
 static int cmd_pages(int argc, char **argv)
 {
     uint32_t options;
 
-    if (!shell_options(&argc, argv, "j", &options))
+    if (!shell_options(&argc, argv, "jr", &options))
         return 1;
     if (argc > 2)
         return shell_error("wants one address at most; `pages` shows all");
     if (argc == 2)
         return pages_around(argv[1]);
-    if (options & SHELL_OPTION('j')) {
+    if (options & SHELL_OPTION('r')) {
+        print_runs();
+    } else if (options & SHELL_OPTION('j')) {
+        json_runs();
         json_pages();
     } else {
         print_picture();
@@ -306,11 +397,14 @@ static int cmd_pages(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(pages, "pages [-j] [ADDR]",
+SHELL_COMMAND(pages, "pages [-j|-r] [ADDR]",
               "a picture of physical memory and who owns it",
               "All page frames, 64 cells in a row, a letter per owner; with\n"
               "an address the frames around it, one by one. Addresses from\n"
               "the kernel's base on are virtual, lower ones physical.\n"
-              "  -j  the counts as one JSON object\n"
+              "  -r  a row per run of frames of one kind and cache\n"
+              "  -j  JSON lines: runs of like blocks, one after the other,\n"
+              "      with order (without: frames of no block), state and\n"
+              "      cache; then the counts\n"
               "Example: pages kmain",
               cmd_pages, NULL);

@@ -42,27 +42,33 @@ static void print_slab(struct kmem_cache *cp, size_t n,
 
     if (st->stat_state == KMEM_SLAB_COMPLETE)
         memcmd_age(st->stat_idle_ms, idle);
-    kprintf("%c 0x%08lx 0x%08lx %6zu %3zu/%-3zu %-7s %6s",
-            st->stat_freelist ? '>' : ' ', (unsigned long)st->stat_slab,
-            (unsigned long)st->stat_base, st->stat_colour, st->stat_refcnt,
-            st->stat_chunks, memcmd_state_name(st->stat_state), idle);
+    kprintf("%c%c0x%08lx 0x%08lx %6zu %3zu/%-3zu %-7s %6s",
+            st->stat_freelist ? '>' : ' ', st->stat_bad ? '!' : ' ',
+            (unsigned long)st->stat_slab, (unsigned long)st->stat_base,
+            st->stat_colour, st->stat_refcnt, st->stat_chunks,
+            memcmd_state_name(st->stat_state), idle);
     print_cells(cp, n, st->stat_chunks);
 }
 
 static void json_slab(struct kmem_cache *cp, size_t n,
                       const struct kmem_slab_stat *st)
 {
+    struct kmem_cache_stat cache;
     uint8_t map[MEMCMD_MAP_BITS / 8] = {0};
     size_t got = kmem_slab_map(cp, n, map, MEMCMD_MAP_BITS);
 
-    kprintf("{\"slab\":%lu,\"base\":%lu,\"colour\":%zu,\"used\":%zu,"
-            "\"objects\":%zu,\"state\":\"%s\",\"freelist\":%s,\"idle_ms\":%llu,"
-            "\"cells\":\"",
-            (unsigned long)st->stat_slab, (unsigned long)st->stat_base,
-            st->stat_colour, st->stat_refcnt, st->stat_chunks,
-            memcmd_state_name(st->stat_state),
-            st->stat_freelist ? "true" : "false",
-            (unsigned long long)st->stat_idle_ms);
+    kmem_cache_stat(cp, &cache);
+    kprintf("{\"cache\":");
+    shell_json_string(cache.stat_name);
+    kprintf(
+        ",\"slab\":%lu,\"base\":%lu,\"bytes\":%zu,\"colour\":%zu,"
+        "\"used\":%zu,"
+        "\"objects\":%zu,\"state\":\"%s\",\"freelist\":%s,\"bad\":%s,"
+        "\"idle_ms\":%llu,\"cells\":\"",
+        (unsigned long)st->stat_slab, (unsigned long)st->stat_base,
+        st->stat_bytes, st->stat_colour, st->stat_refcnt, st->stat_chunks,
+        memcmd_state_name(st->stat_state), st->stat_freelist ? "true" : "false",
+        st->stat_bad ? "true" : "false", (unsigned long long)st->stat_idle_ms);
     for (size_t i = 0; i < MIN(got, (size_t)MEMCMD_MAP_BITS); i++)
         kprintf("%c", memcmd_map_used(map, i) ? '#' : '.');
     kprintf("\"}\n");
@@ -110,8 +116,9 @@ static bool walk_slabs(struct kmem_cache *cp, size_t slabs,
                        struct slab_walk *walk)
 {
     struct kmem_slab_stat st, last = {0};
+    size_t n = 0;
 
-    for (size_t n = 0; n < slabs && kmem_slab_stat(cp, n, &st); n++) {
+    for (; n < slabs && kmem_slab_stat(cp, n, &st); n++) {
         if (n && st.stat_state != last.stat_state)
             end_of_run(walk, last.stat_state);
         visit_slab(cp, n, &st, walk);
@@ -119,7 +126,7 @@ static bool walk_slabs(struct kmem_cache *cp, size_t slabs,
         if (shell_interrupted())
             return false;
     }
-    if (slabs)
+    if (n)
         end_of_run(walk, last.stat_state);
     return true;
 }
@@ -167,43 +174,77 @@ static void print_histogram(const struct kmem_cache_stat *st,
                   MAX(st->stat_slabs, 1u));
 }
 
+/* One cache. False if ^C ended it. */
+static bool show_slabs(struct kmem_cache *cp, const struct kmem_cache_stat *st,
+                       bool all, bool json)
+{
+    struct slab_walk walk = {.walk_all = all, .walk_json = json};
+
+    if (json)
+        return walk_slabs(cp, st->stat_slabs, &walk);
+    if (st->stat_slabs == 0) {
+        kprintf("%s has no slabs: the first allocation makes one of %zu "
+                "objects\n",
+                st->stat_name, st->stat_slab_objects);
+        return true;
+    }
+    kprintf("  %-10s %-10s %6s %7s %-7s %6s # used . free\n", "SLAB", "BASE",
+            "COLOUR", "USED/N", "STATE", "IDLE");
+    if (!walk_slabs(cp, st->stat_slabs, &walk))
+        return false;
+    print_histogram(st, &walk);
+    memcmd_note_broken(cp);
+    return true;
+}
+
+static void all_slabs(bool all, bool json)
+{
+    struct memcmd_order at = {0};
+    struct kmem_cache_stat st;
+    struct kmem_cache *cp;
+
+    while ((cp = memcmd_next(&at, memcmd_key_mem, &st)) && st.stat_mem) {
+        if (!json)
+            kprintf("%s:\n", st.stat_name);
+        if (!show_slabs(cp, &st, all, json))
+            return;
+        if (!json)
+            kprintf("\n");
+    }
+}
+
 static int cmd_slabs(int argc, char **argv)
 {
-    struct slab_walk walk = {0};
     struct kmem_cache_stat st;
     struct kmem_cache *cp;
     uint32_t options;
+    bool all, json;
 
     if (!shell_options(&argc, argv, "vj", &options))
         return 1;
-    if (argc != 2)
-        return shell_error("wants one cache; `slabs kmem_alloc_64`, or "
-                           "`kmastat` for all");
+    if (argc > 2)
+        return shell_error("wants one cache at most; `slabs` shows all");
+    all = options & SHELL_OPTION('v');
+    json = options & SHELL_OPTION('j');
+    if (argc == 1) {
+        all_slabs(all, json);
+        return 0;
+    }
     cp = memcmd_cache(argv[1]);
     if (!cp)
         return 1;
     kmem_cache_stat(cp, &st);
-    walk.walk_all = options & SHELL_OPTION('v');
-    walk.walk_json = options & SHELL_OPTION('j');
-    if (!walk.walk_json && st.stat_slabs == 0) {
-        kprintf("%s has no slabs: the first allocation makes one of %zu "
-                "objects\n",
-                st.stat_name, st.stat_slab_objects);
-        return 0;
-    }
-    if (!walk.walk_json)
-        kprintf("  %-10s %-10s %6s %7s %-7s %6s # used . free\n", "SLAB",
-                "BASE", "COLOUR", "USED/N", "STATE", "IDLE");
-    if (walk_slabs(cp, st.stat_slabs, &walk) && !walk.walk_json)
-        print_histogram(&st, &walk);
+    show_slabs(cp, &st, all, json);
     return 0;
 }
 
-SHELL_COMMAND(slabs, "slabs [-v|-j] NAME",
+SHELL_COMMAND(slabs, "slabs [-v|-j] [NAME]",
               "a picture of a cache's slabs, a cell per object",
-              "A row per slab, in the order of the cache's list: first those\n"
+              "Of one cache, or of each that has memory, largest first:\n"
+              "a row per slab, in the order of the cache's list: first those\n"
               "with every object out, then partial ones, then free ones. `>`\n"
-              "is the freelist pointer: the next object comes from there.\n"
+              "is the freelist pointer: the next object comes from there. A\n"
+              "slab marked ! is broken.\n"
               "  SLAB BASE  the kmem_slab; its first page\n"
               "  COLOUR     bytes before the first object\n"
               "  IDLE       for how long all its objects have been free\n"

@@ -3,9 +3,13 @@
  * section 3.2: from an address to its slab and back).
  */
 #include "drivers/console.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
-#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/cmd_debug.h"
 #include "kernel/shell/shell.h"
+#include "kernel/x86/paging.h"
+#include "mm/kmem_impl.h"
 #include "mm/page.h"
 
 #define LINK_BYTES 4 /* the free list's link in a free small buffer */
@@ -19,10 +23,15 @@ struct place {
     size_t place_index;  /* chunk, or SIZE_MAX */
     size_t place_number; /* of the slab in list order, or SIZE_MAX */
     uint8_t place_map[MEMCMD_MAP_BITS / 8];
+    const struct kmem_bufctl *place_bufctl[MEMCMD_MAP_BITS];
 };
+
+/* Too big for a stack; one shell, one command at a time. */
+static struct place place;
 
 static bool find_place(uintptr_t addr, struct place *p)
 {
+    memset(p, 0, sizeof(*p));
     p->place_addr = addr;
     p->place_cache =
         kmem_whose((const void *)addr, &p->place_slab, &p->place_index);
@@ -31,10 +40,9 @@ static bool find_place(uintptr_t addr, struct place *p)
     kmem_cache_stat(p->place_cache, &p->place_st);
     p->place_number =
         memcmd_slab_number(p->place_cache, p->place_slab.stat_slab);
-    for (size_t i = 0; i < sizeof(p->place_map); i++)
-        p->place_map[i] = 0;
-    if (p->place_number != SIZE_MAX)
-        kmem_slab_map(p->place_cache, p->place_number, p->place_map,
+    kmem_slab_map(p->place_cache, p->place_number, p->place_map,
+                  MEMCMD_MAP_BITS);
+    kmem_slab_bufctls(p->place_cache, p->place_number, p->place_bufctl,
                       MEMCMD_MAP_BITS);
     return true;
 }
@@ -59,27 +67,76 @@ static bool is_small(const struct place *p)
 
 /* ---- whatis ------------------------------------------------------------- */
 
-static const char *part_of_chunk(const struct place *p, size_t offset)
+/* The same in the debug layout: behind the object are the rest of its chunk
+ * and, in mode Z, redzones. */
+static const char *part_in_debug(const struct place *p,
+                                 const struct kmem_buf_stat *b, size_t offset)
+{
+    if (!(p->place_st.stat_modes & KMEM_DEBUG_Z))
+        return "beyond the object, in the chunk's padding";
+    if (offset >= p->place_cache->cache_guard)
+        return "in the redzone before the next object";
+    return offset < p->place_st.stat_size && b->stat_state == KMEM_BUF_USED
+               ? "in the redzone behind what was asked for"
+               : "in the redzone behind the object";
+}
+
+static const char *part_of_chunk(const struct place *p,
+                                 const struct kmem_buf_stat *b, size_t offset)
 {
     const struct kmem_cache_stat *st = &p->place_st;
 
-    if (is_small(p) && !memcmd_map_used(p->place_map, p->place_index) &&
+    if (is_small(p) && b->stat_state == KMEM_BUF_FREE &&
         offset >= st->stat_chunk - LINK_BYTES)
         return "the link to the next free object";
-    return offset < st->stat_size ? "in the object"
-                                  : "beyond the object, in "
-                                    "the chunk's padding";
+    if (offset < b->stat_size)
+        return "in the object";
+    return st->stat_modes ? part_in_debug(p, b, offset)
+                          : "beyond the object, in the chunk's padding";
+}
+
+static const char *state_text(enum kmem_buf_state state)
+{
+    static const char *const texts[] = {
+        [KMEM_BUF_FREE] = "free",
+        [KMEM_BUF_USED] = "in use",
+        [KMEM_BUF_BAD] = "damaged and put aside",
+    };
+
+    return texts[state];
+}
+
+/* Its last two transactions, the newest first. */
+static void print_life(const struct kmem_buf_stat *b)
+{
+    bool used = b->stat_state != KMEM_BUF_FREE;
+
+    if (!b->stat_audited)
+        return;
+    if (!used)
+        debugcmd_print_transaction("freed", &b->stat_free);
+    debugcmd_print_transaction("allocated", &b->stat_alloc);
+    if (used)
+        debugcmd_print_transaction("before that freed", &b->stat_free);
 }
 
 static void print_object(const struct place *p)
 {
     uintptr_t start = p->place_slab.stat_base + chunk_offset(p, p->place_index);
     size_t offset = p->place_addr - start;
+    struct kmem_buf_stat b;
 
+    if (!kmem_buf_stat((const void *)p->place_addr, &b))
+        return;
     kprintf("object %zu of cache %s, %s: 0x%08lx + %zu, %s\n", p->place_index,
-            p->place_st.stat_name,
-            memcmd_map_used(p->place_map, p->place_index) ? "in use" : "free",
-            (unsigned long)start, offset, part_of_chunk(p, offset));
+            p->place_st.stat_name, state_text(b.stat_state),
+            (unsigned long)start, offset, part_of_chunk(p, &b, offset));
+    if (b.stat_size != p->place_st.stat_size)
+        kprintf("%zu bytes were asked for\n", b.stat_size);
+    if (b.stat_state == KMEM_BUF_USED &&
+        p->place_st.stat_kind == KMEM_KIND_INTERNAL)
+        memcmd_print_own(p->place_cache, start);
+    print_life(&b);
 }
 
 static void print_outside(const struct place *p)
@@ -88,7 +145,10 @@ static void print_outside(const struct place *p)
     const char *what = "the unused tail";
 
     if (offset < p->place_slab.stat_colour)
-        what = "the colour gap before the first object";
+        what = p->place_st.stat_modes & KMEM_DEBUG_Z &&
+                       offset + KMEM_GUARD_FRONT >= p->place_slab.stat_colour
+                   ? "the redzone before the first object"
+                   : "the colour gap before the first object";
     else if (offset >= p->place_slab.stat_bytes - header_bytes(p))
         what = "the kmem_slab at the end";
     kprintf("no object: %s of a slab of cache %s, base + %zu\n", what,
@@ -101,8 +161,9 @@ static void print_in_slab(const struct place *p)
         print_outside(p);
     else
         print_object(p);
-    kprintf("slab 0x%08lx, base 0x%08lx, number %zu of %zu: %s, %zu of %zu "
+    kprintf("%sslab 0x%08lx, base 0x%08lx, number %zu of %zu: %s, %zu of %zu "
             "used\n",
+            p->place_slab.stat_bad ? "! " : "",
             (unsigned long)p->place_slab.stat_slab,
             (unsigned long)p->place_slab.stat_base, p->place_number + 1,
             p->place_st.stat_slabs, memcmd_state_name(p->place_slab.stat_state),
@@ -111,10 +172,20 @@ static void print_in_slab(const struct place *p)
 
 static void print_symbol(uintptr_t addr)
 {
+    const char *object;
+    uintptr_t offset;
     char name[80];
 
-    if (symbol_lookup(addr, NULL))
+    if (symbol_lookup(addr, NULL)) {
         kprintf("code: %s\n", symbol_format(addr, name, sizeof(name)));
+    } else if (addr >= (uintptr_t)rodata_start &&
+               addr < (uintptr_t)rodata_end) {
+        kprintf("read-only data of the kernel\n");
+    } else if (addr >= (uintptr_t)rodata_end && addr < (uintptr_t)image_end) {
+        object = symbol_object(addr, &offset);
+        kprintf("data: %s+0x%lx\n", object ? object : "?",
+                (unsigned long)offset);
+    }
 }
 
 /* A frame that is not the first of its block is what the first one is. */
@@ -132,10 +203,52 @@ static void print_frame(const struct page *frame, uintptr_t addr)
             (unsigned long)page_to_phys(frame) + (addr & PAGE_MASK));
 }
 
+/* What debugging mode S took away. */
+static void print_unmapped(uintptr_t addr)
+{
+    struct kmem_buf_stat b;
+
+    if (!kmem_unmapped_stat((const void *)addr, &b))
+        return;
+    kprintf("unmapped: a slab of cache %s was here",
+            memcmd_owner_name(b.stat_cache));
+    if (b.stat_buf)
+        kprintf(", and object %zu: 0x%08lx + %lu", b.stat_index,
+                (unsigned long)b.stat_buf, (unsigned long)(addr - b.stat_buf));
+    kprintf("\n");
+    print_life(&b);
+}
+
+static void print_stack(uintptr_t addr)
+{
+    char text[80];
+
+    if (mm_describe((const void *)addr, text, sizeof(text)))
+        kprintf("%s\n", text);
+}
+
+static void print_managed(const struct page *frame, uintptr_t addr)
+{
+    print_frame(frame, addr);
+    print_symbol(addr);
+    print_stack(addr);
+    if (find_place(addr, &place))
+        print_in_slab(&place);
+    else if (frame->page_state == PAGE_UNMAPPED)
+        print_unmapped(addr);
+    else if (frame->page_state == PAGE_HASH)
+        kprintf("hash table of cache %s\n",
+                memcmd_owner_name(frame->page_owner));
+    else if (frame->page_state == PAGE_USER)
+        memcmd_print_mappers(frame);
+    else if (frame->page_state != PAGE_KERNEL)
+        kprintf("in no slab; `pages 0x%lx` shows the frames around it\n",
+                (unsigned long)addr);
+}
+
 static int cmd_whatis(int argc, char **argv)
 {
     const struct page *frame;
-    struct place place;
     uintptr_t addr;
 
     if (argc != 2)
@@ -143,69 +256,143 @@ static int cmd_whatis(int argc, char **argv)
     if (!memcmd_address(argv[1], &addr))
         return 1;
     kprintf("0x%08lx: ", (unsigned long)addr);
-    frame = addr >= (uintptr_t)mm_phys_to_virt(0)
-                ? virt_to_page((const void *)addr)
-                : NULL;
-    if (!frame) {
+    frame = virt_to_page((const void *)addr);
+    if (addr < (uintptr_t)mm_phys_to_virt(0))
+        memcmd_print_user(addr);
+    else if (frame)
+        print_managed(frame, addr);
+    else
         kprintf("no memory that the kernel manages\n");
-        return 0;
-    }
-    print_frame(frame, addr);
-    print_symbol(addr);
-    if (find_place(addr, &place))
-        print_in_slab(&place);
-    else if (frame->page_state != PAGE_KERNEL)
-        kprintf("in no slab; `pages 0x%lx` shows the frames around it\n",
-                (unsigned long)addr);
     return 0;
 }
 
 SHELL_COMMAND(whatis, "whatis ADDR", "what an address is: page, cache, object",
               "The frame that holds the address and its owner; in a slab also\n"
               "the cache, the object's index, whether it is in use, and which\n"
-              "part of it the address is in. ADDR is hexadecimal or a symbol.\n"
+              "part of it the address is in; of the allocator's own objects\n"
+              "what they are for, of a program's page who has it mapped.\n"
+              "Of caches in mode U also who had the object last, and when; of\n"
+              "memory that mode S took away, what it was.\n"
+              "ADDR is hexadecimal or a symbol.\n"
               "Example: whatis kmem_cache_alloc",
               cmd_whatis, NULL);
 
 /* ---- map ---------------------------------------------------------------- */
 
 #define ROW_CHUNKS 64
-#define ROW_CELLS  4 /* of IDX OFFSET STATE in a line */
+#define ROW_CELLS  3 /* of IDX OFFSET STATE LINK in a line */
+
+/* All that is known of chunk `i`. */
+static struct kmem_buf_stat chunk_stat(const struct place *p, size_t i)
+{
+    struct kmem_buf_stat b = {.stat_state = KMEM_BUF_BAD};
+
+    kmem_buf_stat((const void *)(p->place_slab.stat_base + chunk_offset(p, i)),
+                  &b);
+    return b;
+}
+
+/* Chunk `i` as a character: a free one on no list is bad. */
+static char chunk_cell(const struct place *p, size_t i)
+{
+    bool used = memcmd_map_used(p->place_map, i);
+
+    if ((p->place_bufctl[i] == NULL && !(used && is_small(p))) ||
+        chunk_stat(p, i).stat_state == KMEM_BUF_BAD)
+        return '!';
+    return used ? '#' : '.';
+}
 
 static void print_strip(const struct place *p)
 {
     size_t tail = p->place_st.stat_slab_left - p->place_slab.stat_colour;
+    size_t n = MIN(p->place_st.stat_slab_objects, (size_t)MEMCMD_MAP_BITS);
 
     kprintf("colour %zu | %zu objects of %zu | tail %zu | header %zu\n",
-            p->place_slab.stat_colour, p->place_slab.stat_chunks,
-            p->place_st.stat_chunk, tail, header_bytes(p));
-    for (size_t i = 0; i < p->place_slab.stat_chunks; i++) {
+            p->place_slab.stat_colour, n, p->place_st.stat_chunk, tail,
+            header_bytes(p));
+    for (size_t i = 0; i < n; i++) {
         if (i % ROW_CHUNKS == 0)
             kprintf("%s +%05zx %c", i ? "\n" : "", chunk_offset(p, i),
                     i == 0 && p->place_slab.stat_colour ? ':' : ' ');
-        kprintf("%c", memcmd_map_used(p->place_map, i) ? '#' : '.');
+        kprintf("%c", chunk_cell(p, i));
     }
     kprintf("%s%s\n", tail ? "=" : "", header_bytes(p) ? "H" : "");
-    kprintf("# used  . free  : colour gap  = tail  H kmem_slab\n\n");
+    kprintf("# used  . free  ! bad  : colour gap  = tail  H kmem_slab\n\n");
 }
 
+/* The chunk that a bufctl's link leads to, "end", or "!" if it leads astray;
+ * "-" where there is no link. */
+static const char *link_text(const struct place *p, size_t i,
+                             char text[MEMCMD_CELL])
+{
+    const struct kmem_bufctl *next;
+    size_t n = MIN(p->place_st.stat_slab_objects, (size_t)MEMCMD_MAP_BITS);
+    size_t to = 0;
+
+    if (memcmd_map_used(p->place_map, i) || p->place_bufctl[i] == NULL)
+        return "-";
+    next = p->place_bufctl[i]->bufctl_next;
+    if (next == NULL)
+        return "end";
+    while (to < n && p->place_bufctl[to] != next)
+        to++;
+    if (to == n)
+        return "!";
+    snprintf(text, MEMCMD_CELL, "%zu", to);
+    return text;
+}
+
+static void print_cell(const struct place *p, size_t i)
+{
+    char cell = chunk_cell(p, i);
+    char link[MEMCMD_CELL];
+
+    kprintf("%c%3zu 0x%04zx %-5s %4s", i == p->place_index ? '>' : ' ', i,
+            chunk_offset(p, i),
+            cell == '!'   ? "!"
+            : cell == '#' ? "used"
+                          : "free",
+            link_text(p, i, link));
+}
+
+/* The last transaction on chunk `i`. */
+static void print_owner(const struct place *p, size_t i)
+{
+    struct kmem_buf_stat b = chunk_stat(p, i);
+    const struct kmem_transaction *t =
+        b.stat_state == KMEM_BUF_FREE ? &b.stat_free : &b.stat_alloc;
+    char caller[DEBUGCMD_CALLER], age[MEMCMD_CELL];
+
+    if (t->trans_depth == 0)
+        kprintf(" %5s %6s  -", "-", "-");
+    else
+        kprintf(" %5u %6s  %s", (unsigned)t->trans_task, debugcmd_age(t, age),
+                debugcmd_caller(t, caller));
+}
+
+/* A row per chunk if there is more to say of it, else several in a line. */
 static void print_chunks(const struct place *p)
 {
-    size_t n = p->place_slab.stat_chunks;
-    size_t columns = MIN(n, (size_t)ROW_CELLS);
+    size_t n = MIN(p->place_st.stat_slab_objects, (size_t)MEMCMD_MAP_BITS);
+    bool audited = p->place_st.stat_modes & KMEM_DEBUG_U;
+    size_t columns = audited ? 1 : MIN(n, (size_t)ROW_CELLS);
 
     for (size_t i = 0; i < columns; i++)
-        kprintf("%s %3s %6s STATE", i ? "  " : "", "IDX", "OFFSET");
-    for (size_t i = 0; i < n && !shell_interrupted(); i++)
-        kprintf("%s%c%3zu 0x%04zx %s", i % ROW_CELLS ? "   " : "\n",
-                i == p->place_index ? '>' : ' ', i, chunk_offset(p, i),
-                memcmd_map_used(p->place_map, i) ? "used" : "free");
+        kprintf("%s %3s %6s STATE LINK", i ? "  " : "", "IDX", "OFFSET");
+    if (audited)
+        kprintf(" %5s %6s  %s", "OWNER", "AGE", "CALLER");
+    for (size_t i = 0; i < n && !shell_interrupted(); i++) {
+        kprintf("%s", i % columns ? "  " : "\n");
+        print_cell(p, i);
+        if (audited)
+            print_owner(p, i);
+    }
     kprintf("\n");
 }
 
 static int cmd_map(int argc, char **argv)
 {
-    struct place place;
     uintptr_t addr;
 
     if (argc != 2)
@@ -219,12 +406,15 @@ static int cmd_map(int argc, char **argv)
     print_in_slab(&place);
     print_strip(&place);
     print_chunks(&place);
+    memcmd_note_broken(place.place_cache);
     return 0;
 }
 
-SHELL_COMMAND(map, "map ADDR", "one slab, a character per object",
-              "The slab that holds the address: its colour gap, objects, tail\n"
-              "and header, then each object's offset from the slab's base;\n"
-              "`>` marks the one that the address is in.\n"
-              "Example: slabs kmem_alloc_224, then map with a BASE from there",
-              cmd_map, NULL);
+SHELL_COMMAND(
+    map, "map ADDR", "one slab, a character per object",
+    "The slab that holds the address: its colour gap, objects, tail\n"
+    "and header, then each object's offset from the slab's base, and\n"
+    "of free ones LINK, the next on the freelist; `>` marks the one\n"
+    "that the address is in.\n"
+    "Example: slabs kmem_alloc_224, then map with a BASE from there",
+    cmd_map, NULL);

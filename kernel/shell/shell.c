@@ -12,8 +12,10 @@
 #include "drivers/debugcon.h"
 #include "kernel/budget.h"
 #include "kernel/cmdline.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/main.h"
+#include "kernel/shell/cmd_log.h"
 #include "kernel/shell/cmd_task.h"
 #include "kernel/x86/cpu.h"
 #include "mm/kmem_stat.h"
@@ -54,6 +56,20 @@ bool shell_options(int *argc, char **argv, const char *allowed,
     char wrong = words_options(argc, argv, allowed, options);
 
     if (wrong)
+        shell_error("no option -%c; `help %s` shows what there is", wrong,
+                    current);
+    return !wrong;
+}
+
+bool shell_take(int *argc, char **argv, const struct words_option *options,
+                size_t n)
+{
+    int wrong = words_take(argc, argv, options, n);
+
+    if (wrong & WORDS_NO_VALUE)
+        shell_error("-%c wants something after it; `help %s` says what",
+                    wrong & 0xff, current);
+    else if (wrong)
         shell_error("no option -%c; `help %s` shows what there is", wrong,
                     current);
     return !wrong;
@@ -256,6 +272,21 @@ static char *read_line(const char *prompt)
     }
 }
 
+/* The command that the kernel option kmem.fail= stands for. */
+static void fail_option(void)
+{
+    char line[SHELL_LINE_MAX + 2];
+
+    if (!cmdline_fail())
+        return;
+    snprintf(line, sizeof(line), "fail %s", cmdline_fail());
+    for (char *p = line; *p != '\0'; p++)
+        if (*p == ',')
+            *p = ' ';
+    kprintf(PROMPT "%s\n", line);
+    shell_execute(line);
+}
+
 /* The commands of the kernel option run=, shown as if they were typed. */
 static void run_option(void)
 {
@@ -273,6 +304,7 @@ void shell_run(void)
 {
     debugcon_event("{\"event\":\"prompt\",\"instructions\":%llu}",
                    (unsigned long long)boot_instructions());
+    fail_option();
     run_option();
     for (;;) {
         taskcmd_reap();
@@ -318,15 +350,21 @@ static int cmd_history(int argc, char **argv)
 {
     const char *line;
 
-    (void)argv;
-    if (argc > 1)
-        return shell_error("takes no arguments; `history` is all");
+    if (argc > 2)
+        return shell_error("wants one address at most");
+    if (argc == 2)
+        return logcmd_history(argv[1]);
     for (unsigned n = 0; (line = line_remembered(&editor, n)) != NULL; n++)
         kprintf("%3u  %s\n", n + 1, line);
     return 0;
 }
 
-SHELL_COMMAND(history, "history", "the lines typed before, oldest first",
-              "The last 32 different lines are kept. The up and down keys\n"
-              "bring them back.\n",
+SHELL_COMMAND(history, "history [ADDR]",
+              "the lines typed before, or what happened to an object",
+              "Without ADDR: the last 32 different lines, oldest first. The\n"
+              "up and down keys bring them back.\n"
+              "With ADDR: the transactions on the object that holds the\n"
+              "address, newest first, as far as the log has them, and why\n"
+              "they end there. Caches in mode U are logged.\n"
+              "Example: debug +U pipe; run sh; walk alloc pipe; history ADDR",
               cmd_history, NULL);

@@ -71,6 +71,12 @@ bool shell_options(int *argc, char **argv, const char *allowed,
 
 #define SHELL_OPTION(c) (1u << ((c) - 'a'))
 
+/* The same for commands whose options may have values: words_take() with the
+ * error line. */
+struct words_option;
+bool shell_take(int *argc, char **argv, const struct words_option *options,
+                size_t n);
+
 /* Completes the names of slab caches. */
 shell_complete_t shell_complete_cache;
 

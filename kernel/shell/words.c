@@ -115,3 +115,52 @@ char words_options(int *argc, char **argv, const char *allowed,
     argv[kept] = NULL;
     return wrong;
 }
+
+static const struct words_option *
+find_option(char letter, const struct words_option *options, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (options[i].option_letter == letter)
+            return &options[i];
+    return NULL;
+}
+
+/* The letters of word *i; a value may take the word behind it, too. */
+static int take_options(int argc, char **argv, int *i,
+                        const struct words_option *options, size_t n)
+{
+    for (const char *c = argv[*i] + 1; *c; c++) {
+        const struct words_option *o = find_option(*c, options, n);
+
+        if (!o)
+            return *c;
+        if (o->option_value) {
+            if (!c[1] && *i + 1 == argc)
+                return WORDS_NO_VALUE | *c;
+            *o->option_value = c[1] ? c + 1 : argv[++*i];
+            return 0;
+        }
+        *o->option_on = true;
+    }
+    return 0;
+}
+
+int words_take(int *argc, char **argv, const struct words_option *options,
+               size_t n)
+{
+    bool looking = true;
+    int wrong = 0;
+    int kept = 1;
+
+    for (int i = 1; i < *argc && !wrong; i++) {
+        if (looking && strcmp(argv[i], "--") == 0)
+            looking = false;
+        else if (looking && is_option(argv[i]))
+            wrong = take_options(*argc, argv, &i, options, n);
+        else
+            argv[kept++] = argv[i];
+    }
+    *argc = kept;
+    argv[kept] = NULL;
+    return wrong;
+}

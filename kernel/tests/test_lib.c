@@ -11,6 +11,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/x86/paging.h"
+#include "mm/page.h"
 
 #define ROOM  64 /* bytes of the areas that are worked on */
 #define SPAN  40 /* longest piece that is moved */
@@ -535,6 +536,24 @@ KTEST(symbol, unknown_addresses)
     KT_EQ(KT_PTR(symbol_lookup(UINTPTR_MAX, NULL)), 0);
     KT_EQ(KT_PTR(symbol_lookup((uintptr_t)&symbol_count, NULL)), 0);
     KT_EQ(KT_PTR(symbol_lookup((uintptr_t)__start_ktests, NULL)), 0);
+}
+
+KTEST(symbol, ends_and_objects)
+{
+    uintptr_t addr = (uintptr_t)symbol_lookup;
+    uintptr_t offset = 1;
+    const char *name;
+
+    KT_EQ(symbol_end(addr + 5), symbol_end(addr));
+    KT_REQUIRE(symbol_end(addr) > addr + 5);
+    name = symbol_lookup(symbol_end(addr) - 1, NULL);
+    KT_TRUE(name != NULL && strcmp(name, "symbol_lookup") == 0);
+    KT_EQ(symbol_end(0), 0);
+    KT_EQ(symbol_end((uintptr_t)&symbol_count), 0);
+    name = symbol_object((uintptr_t)&page_array + 2, &offset);
+    KT_TRUE(name != NULL && strcmp(name, "page_array") == 0);
+    KT_EQ(offset, 2);
+    KT_EQ(KT_PTR(symbol_object(0, &offset)), 0);
 }
 
 KTEST(symbol, by_name)

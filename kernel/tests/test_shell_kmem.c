@@ -4,6 +4,7 @@
  */
 #include "drivers/console.h"
 #include "kernel/lib/ktest.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
@@ -407,6 +408,19 @@ KTEST(shell_kmem, wrong_input_is_refused)
         "stress x",
         "stress 1 0",
         "verify nothing",
+        "walk",
+        "walk none",
+        "walk alloc -n",
+        "walk alloc -n 0",
+        "walk alloc nothing",
+        "walk alloc kmem_slab more",
+        "mark now",
+        "mark much_too_long_a_label",
+        "mark a b",
+        "diff",
+        "diff no_mark",
+        "diff now",
+        "pages -r x y",
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
@@ -440,4 +454,110 @@ KTEST(shell_kmem, stress_and_verify)
 {
     KT_EQ(run("stress 42 3000"), 0);
     KT_EQ(run("verify kmem_slab"), 0);
+}
+
+/* ---- what is broken ----------------------------------------------------- */
+
+/* Whether a command prints `text`. */
+static void says(const char *line, const char *text)
+{
+    static char out[4096];
+
+    console_tail(out, sizeof(out));
+    KT_EQ(run(line), 0);
+    console_tail(out, sizeof(out));
+    if (!strstr(out, text))
+        KT_FAIL("%s does not say \"%s\"", line, text);
+}
+
+/* A cache with three slabs, the last of them half empty. */
+static struct kmem_cache *make_broken(size_t size, void **obj, size_t *n)
+{
+    struct kmem_cache *cp =
+        kmem_cache_create("test_broken", size, 0, NULL, NULL);
+
+    *n = cp ? cp->cache_slab_chunks * 5 / 2 : 0;
+    for (size_t i = 0; i < *n; i++)
+        obj[i] = kmem_cache_alloc(cp, KM_NOSLEEP);
+    return cp;
+}
+
+static void end_broken(struct kmem_cache *cp, void **obj, size_t n)
+{
+    says("verify test_broken", "test_broken");
+    for (size_t i = 0; i < n; i++)
+        kmem_cache_free(cp, obj[i]);
+    KT_EQ(kmem_cache_destroy(cp), 0);
+}
+
+KTEST(shell_kmem, broken_slabs_get_marked_rows)
+{
+    static void *obj[64];
+    struct kmem_slab *sp;
+    struct kmem_bufctl *head, *next;
+    struct kmem_cache *cp;
+    size_t n;
+
+    cp = make_broken(200, obj, &n);
+    KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
+    sp = cp->cache_freelist;
+    says("walk slab test_broken", "3 rows");
+    sp->slab_refcnt--;
+    says("slabs test_broken", ">!0x");
+    says("walk slab test_broken", "!0x");
+    says("walk alloc test_broken -n 1000", "freelist does not match");
+    sp->slab_refcnt++;
+    head = sp->slab_head;
+    next = head->bufctl_next;
+    head->bufctl_next = head; /* a circle of one */
+    says("walk free test_broken", "freelist does not match");
+    says("slabs test_broken", ">!0x");
+    head->bufctl_next = (struct kmem_bufctl *)0x10; /* nowhere */
+    says("walk bufctl test_broken", "!0x");
+    head->bufctl_next = next;
+    end_broken(cp, obj, n);
+}
+
+KTEST(shell_kmem, broken_lists_end)
+{
+    static void *obj[64];
+    struct kmem_cache *cp;
+    struct list *second;
+    size_t n;
+
+    cp = make_broken(900, obj, &n);
+    KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
+    second = cp->cache_null.slab_link.next->next;
+    second->next = second; /* a circle */
+    says("slabs test_broken", "! ");
+    says("walk slab test_broken", "3 rows");
+    second->next = (struct list *)&n; /* out of the heap */
+    says("walk slab test_broken", "slab list leads astray");
+    says("walk slab test_broken", "2 rows");
+    second->next = cp->cache_null.slab_link.prev;
+    says("walk hash test_broken", "rows");
+    end_broken(cp, obj, n);
+}
+
+KTEST(shell_kmem, walk_finds_every_object)
+{
+    struct kmem_cache *cp;
+    static void *obj[64];
+    char line[40];
+    size_t n;
+
+    for (size_t size = 200; size <= 900; size += 700) {
+        cp = make_broken(size, obj, &n);
+        KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
+        snprintf(line, sizeof(line), "%zu rows", n);
+        says("walk alloc test_broken", line);
+        if (size > 512)
+            says("walk hash test_broken", line);
+        snprintf(line, sizeof(line), "%zu rows", 3 * cp->cache_slab_chunks - n);
+        says("walk free test_broken", line);
+        snprintf(line, sizeof(line), "%zu rows",
+                 3 * cp->cache_slab_chunks - (size > 512 ? 0 : n));
+        says("walk bufctl test_broken", line);
+        end_broken(cp, obj, n);
+    }
 }

@@ -157,3 +157,45 @@ KTEST(options, others_are_refused)
     KT_EQ(options("cmd -ax", &argc, argv, &mask), 'x');
     KT_EQ(options("cmd -A", &argc, argv, &mask), 'A');
 }
+
+/* ---- options with values ------------------------------------------------ */
+
+static bool taken_j;
+static const char *taken_n;
+
+static int take(const char *words, int *argc, char **argv)
+{
+    static const struct words_option options[] = {
+        {'j', &taken_j, NULL},
+        {'n', NULL, &taken_n},
+    };
+    static char copy[SHELL_LINE_MAX + 1];
+    char *at = copy;
+
+    strlcpy(copy, words, sizeof(copy));
+    words_next(&at, argc, argv);
+    taken_j = false;
+    taken_n = NULL;
+    return words_take(argc, argv, options, ARRAY_SIZE(options));
+}
+
+KTEST(options, take_values)
+{
+    static const char *const lines[] = {"cmd -n 5 -j foo", "cmd -jn5 foo",
+                                        "cmd foo -j -n 5", "cmd -jn 5 -- foo"};
+    char *argv[SHELL_ARGS_MAX + 1];
+    int argc;
+
+    for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+        KT_EQ(take(lines[i], &argc, argv), 0);
+        KT_TRUE(taken_j);
+        KT_REQUIRE(taken_n && argc == 2);
+        KT_TRUE(strcmp(taken_n, "5") == 0);
+        KT_TRUE(strcmp(argv[1], "foo") == 0);
+        KT_TRUE(argv[2] == NULL);
+    }
+    KT_EQ(take("cmd -- -n", &argc, argv), 0);
+    KT_TRUE(taken_n == NULL && argc == 2);
+    KT_EQ(take("cmd -jn", &argc, argv), WORDS_NO_VALUE | 'n');
+    KT_EQ(take("cmd -x", &argc, argv), 'x');
+}

@@ -87,3 +87,9 @@ int space_munmap(struct space *s, uaddr_t addr, size_t length);
 
 /* NULL, or the first broken invariant. */
 const char *space_verify(struct space *s);
+
+/* For whoever looks on, with sched_lock held while the task that runs in the
+ * space does not: the frame at a user address, NULL if none is mapped; and an
+ * address where a frame is mapped, 0 if it is nowhere. */
+const struct page *space_frame_at(const struct space *s, uaddr_t addr);
+uaddr_t space_mapping(const struct space *s, const struct page *frame);

@@ -1,5 +1,5 @@
 /*
- * Every invariant of an address space, as code.
+ * Every invariant of an address space, as code; and what is mapped where.
  */
 #include "kernel/vm/frame.h"
 #include "kernel/vm/space_impl.h"
@@ -72,4 +72,27 @@ const char *space_verify(struct space *s)
     if (wrong == NULL && (tables != s->space_tables || pages != s->space_pages))
         wrong = "a space has other pages or tables than it counts";
     return wrong;
+}
+
+/* ---- looking on --------------------------------------------------------- */
+
+const struct page *space_frame_at(const struct space *s, uaddr_t addr)
+{
+    const uint32_t *pte = addr < USER_TOP ? space_entry(s, addr) : NULL;
+
+    if (pte == NULL || *pte == 0 || *pte >> PAGE_SHIFT >= page_count)
+        return NULL;
+    return space_frame(*pte);
+}
+
+uaddr_t space_mapping(const struct space *s, const struct page *frame)
+{
+    for (uaddr_t base = 0; base < USER_TOP; base += MIB(4)) {
+        const uint32_t *pte = space_entry(s, base);
+
+        for (unsigned i = 0; pte != NULL && i < PAGE_ENTRIES; i++)
+            if (pte[i] != 0 && pte[i] >> PAGE_SHIFT == page_index(frame))
+                return base + i * PAGE_SIZE;
+    }
+    return 0;
 }

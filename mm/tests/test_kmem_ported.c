@@ -358,8 +358,8 @@ KTEST(kmem_ported, large_object_freed_to_the_wrong_cache)
 
     test_alloc(a, 0, 1);
     test_alloc(b, 1, 2);
-    KT_PANICS(kmem_cache_free(a, test_obj[1]), "not allocated from cache");
-    KT_PANICS(kmem_cache_free(b, test_obj[0]), "not allocated from cache");
+    KT_PANICS(kmem_cache_free(a, test_obj[1]), "freed to the wrong cache");
+    KT_PANICS(kmem_cache_free(b, test_obj[0]), "freed to the wrong cache");
     test_free(a, 0, 1);
     test_free(b, 1, 2);
     test_destroy(a);

@@ -147,6 +147,16 @@ def test_commands_and_programs_exist(page):
             assert name.removeprefix("/bin/") in programs | {"hello"}, part
 
 
+def test_every_shell_command_has_its_row():
+    shell = "".join(p.read_text()
+                    for p in (ROOT / "kernel/shell").glob("*.c"))
+    commands = set(re.findall(r"SHELL_COMMAND\(\s*(\w+),", shell))
+    page = (ROOT / "docs/shell.md").read_text()
+    firsts = re.findall(r"^\| (`.*?`(?:, `.*?`)*) \|", page, re.M)
+    described = {name.split()[0] for cell in firsts for name in named(cell)}
+    assert not commands - described, commands - described
+
+
 @each_page
 def test_make_targets_exist(page):
     makefile = (ROOT / "Makefile").read_text()

@@ -78,7 +78,7 @@ def test_completion_of_commands_and_cache_names(shell):
 
 
 WRONG = ["frobnicate", "kmastat -q", "cache", "cache no_such_cache",
-         "slabs no_such_cache", "slabs", "reap -q", "reap no_such_cache",
+         "slabs no_such_cache", "reap -q", "reap no_such_cache",
          "ws -i", "ws -i soon", "map", "map banana", "map 0xffffffffff",
          "hash no_such_cache", "colours no_such_cache", "kmem", "kmem frob",
          "kmem create", "kmem create x 0", "kmem create 7up 32",

@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#define MM_DEBUG 0
+
 typedef struct mm_lock {
 } mm_lock_t;
 

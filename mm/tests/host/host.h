@@ -52,6 +52,13 @@ void host_panic_check(const char *file, int line, const char *text);
         host_panic_check(__FILE__, __LINE__, text);                            \
     } while (0)
 
+/* What the debugging modes are told: microseconds beyond the clock's, who
+ * runs; the events they sent; up to two ranges that hold pointers. */
+extern uint64_t host_clock_extra_us;
+extern uint32_t host_task;
+extern char host_events[4096];
+extern const void *host_root_from[2], *host_root_end[2];
+
 /* Expectations that failed in this process. */
 extern unsigned host_failures;
 

@@ -106,6 +106,98 @@ void mm_print(const char *fmt, ...)
     va_end(ap);
 }
 
+/* ---- for the debugging modes -------------------------------------------- */
+
+uint64_t host_clock_extra_us;
+uint32_t host_task = 1;
+char host_events[4096];
+const void *host_root_from[2], *host_root_end[2];
+
+static uint8_t *unmapped; /* a byte for each page of the arena */
+static size_t arena_pages;
+
+uint64_t mm_clock_us(void)
+{
+    return host_clock_ms * 1000 + ++host_clock_extra_us;
+}
+
+uint32_t mm_task_id(void)
+{
+    return host_task;
+}
+
+const char *mm_task_name(uint32_t id)
+{
+    return id == 1 ? "one" : "other";
+}
+
+const char *mm_symbol(uintptr_t pc, char *text, size_t size)
+{
+    snprintf(text, size, "%lx", (unsigned long)pc);
+    return text;
+}
+
+void mm_event(const char *fmt, ...)
+{
+    size_t n = strlen(host_events);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(host_events + n, sizeof(host_events) - n, fmt, ap);
+    va_end(ap);
+}
+
+static size_t page_of(const void *addr)
+{
+    return mm_virt_to_phys(addr) >> PAGE_SHIFT;
+}
+
+bool mm_page_map(void *page, bool present)
+{
+    if (page == NULL)
+        return true;
+    unmapped[page_of(page)] = !present;
+    if (mprotect(page, PAGE_SIZE, present ? PROT_READ | PROT_WRITE : 0) != 0)
+        abort();
+    return true;
+}
+
+bool mm_readable(const void *addr)
+{
+    return page_of(addr) >= arena_pages || !unmapped[page_of(addr)];
+}
+
+/* The host's stack is the megabyte around here. */
+bool mm_describe(const void *addr, char *text, size_t size)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    bool stack = (uintptr_t)addr + MIB(1) - here < 2 * MIB(1);
+
+    snprintf(text, size, "%s", stack ? "on the stack" : "elsewhere");
+    return stack;
+}
+
+void mm_stop_others(void)
+{
+}
+
+void mm_let_others_go(void)
+{
+}
+
+void mm_roots(mm_root_t *fn)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(host_root_from); i++)
+        if (host_root_from[i] != NULL)
+            fn(host_root_from[i], host_root_end[i], "root");
+}
+
+bool mm_is_root(const struct kmem_cache *cp)
+{
+    (void)cp;
+    return false;
+}
+
 unsigned mm_backtrace(uintptr_t *pc, unsigned max)
 {
     void *frames[32];
@@ -163,6 +255,8 @@ void host_start_pages(size_t frames)
         perror("mmap");
         exit(1);
     }
+    unmapped = calloc(frames, 1);
+    arena_pages = frames;
     page_init(malloc(page_array_bytes(frames)), frames, regions,
               ARRAY_SIZE(regions), MIB(1), MIB(1) + KIB(512));
     buddy_init();

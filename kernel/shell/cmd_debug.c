@@ -1,0 +1,291 @@
+/*
+ * debug: the debugging modes of each cache (paper, section 6). trace: a line
+ * for every allocation and free of one cache.
+ */
+#include "kernel/shell/cmd_debug.h"
+#include "drivers/console.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/lib/symbol.h"
+#include "kernel/shell/shell.h"
+#include "mm/kmem_log.h"
+#include "mm/platform.h"
+
+#define LINE_WIDTH 80
+
+/* ---- what commands share ------------------------------------------------ */
+
+const char *debugcmd_caller(const struct kmem_transaction *t,
+                            char text[DEBUGCMD_CALLER])
+{
+    if (t->trans_depth == 0)
+        return "-";
+    return symbol_format(t->trans_stack[0], text, DEBUGCMD_CALLER);
+}
+
+void debugcmd_print_stack(const struct kmem_transaction *t, unsigned indent)
+{
+    char text[DEBUGCMD_CALLER];
+    size_t column = LINE_WIDTH;
+
+    for (uint32_t i = 0; i < MIN(t->trans_depth, KMEM_STACK_DEPTH + 0u); i++) {
+        size_t n;
+
+        symbol_format(t->trans_stack[i], text, sizeof(text));
+        n = strlen(text) + 3;
+        if (column + n > LINE_WIDTH) {
+            kprintf("%s%*s", i ? "\n" : "", (int)indent, "");
+            column = indent;
+        }
+        kprintf("%s%s", i ? "< " : "", text);
+        kprintf(" ");
+        column += n;
+    }
+    if (t->trans_depth != 0)
+        kprintf("\n");
+}
+
+const char *debugcmd_seconds(uint64_t us, char buf[MEMCMD_CELL])
+{
+    snprintf(buf, MEMCMD_CELL, "%llu.%06u", (unsigned long long)(us / 1000000),
+             (unsigned)(us % 1000000));
+    return buf;
+}
+
+uint64_t debugcmd_ago(const struct kmem_transaction *t)
+{
+    uint64_t now = mm_clock_us();
+
+    return now - MIN(now, t->trans_us);
+}
+
+const char *debugcmd_age(const struct kmem_transaction *t,
+                         char buf[MEMCMD_CELL])
+{
+    if (t->trans_depth == 0)
+        return "-";
+    return memcmd_age(debugcmd_ago(t) / 1000, buf);
+}
+
+void debugcmd_print_transaction(const char *what,
+                                const struct kmem_transaction *t)
+{
+    char ago[MEMCMD_CELL];
+
+    if (t->trans_depth == 0)
+        return;
+    kprintf("%s by task %u (%s), %s s ago\n", what, (unsigned)t->trans_task,
+            mm_task_name(t->trans_task),
+            debugcmd_seconds(debugcmd_ago(t), ago));
+    debugcmd_print_stack(t, 4);
+}
+
+/* ---- debug -------------------------------------------------------------- */
+
+static void print_cache(struct kmem_cache *cp)
+{
+    const struct kmem_cache *heir = kmem_cache_heir(cp);
+    struct kmem_cache_stat st;
+    char letters[8];
+
+    kmem_cache_stat(cp, &st);
+    memcmd_print_name(st.stat_name, MEMCMD_NAME);
+    kprintf(" %-7s %6zu %6zu %6zu",
+            kmem_debug_text(kmem_debug_modes(cp), letters), st.stat_inuse,
+            st.stat_slabs, st.stat_chunk);
+    if (heir)
+        kprintf("  what was out of %s", memcmd_owner_name(heir));
+    kprintf("\n");
+}
+
+static void print_settings(void)
+{
+    kprintf("an error %s; %u so far",
+            kmem_error_panics ? "stops the machine" : "is reported",
+            (unsigned)kmem_error_count);
+    if (kmem_error_count)
+        kprintf(", the last: %s", kmem_error_title(kmem_last_error.error_kind));
+    kprintf("\nlog: %u transactions kept of %u%s\n", (unsigned)kmem_log_kept(),
+            (unsigned)kmem_log_last(), kmem_log_stopped ? ", stopped" : "");
+    if (kmem_verify_interval())
+        kprintf("verified at every %u operations\n",
+                (unsigned)kmem_verify_interval());
+    if (kmem_unmapped_pages())
+        kprintf("%zu pages are unmapped\n", kmem_unmapped_pages());
+}
+
+static void show_modes(void)
+{
+    size_t none = 0;
+
+    kprintf("%-*s %-7s %6s %6s %6s\n", MEMCMD_NAME, "CACHE", "MODES", "INUSE",
+            "SLABS", "CHUNK");
+    for (struct kmem_cache *cp = kmem_cache_first(); cp;
+         cp = kmem_cache_next(cp)) {
+        if (kmem_debug_modes(cp) || kmem_cache_heir(cp))
+            print_cache(cp);
+        else
+            none++;
+    }
+    kprintf("%zu caches in no mode\n", none);
+    print_settings();
+}
+
+/* What "+FP" or "-FP" or "=FP" makes of the modes that there are. */
+struct change {
+    char change_sign;
+    unsigned change_modes;
+};
+
+static bool read_change(const char *word, struct change *c)
+{
+    char bad;
+
+    c->change_sign = strchr("+-=", *word) ? *word : '+';
+    word += *word == c->change_sign;
+    if (strcmp(word, "-") == 0 || strcmp(word, "none") == 0) {
+        c->change_modes = 0;
+        return true;
+    }
+    if (*word && kmem_debug_letters(word, NULL, &c->change_modes, &bad))
+        return true;
+    if (*word)
+        shell_error("'%c' is no mode; they are " KMEM_DEBUG_LETTERS
+                    ", see `help debug`",
+                    bad);
+    else
+        shell_error("wants letters of " KMEM_DEBUG_LETTERS
+                    " behind +, - or =; `debug +FPZU inode`");
+    return false;
+}
+
+static unsigned changed(const struct change *c, unsigned modes)
+{
+    if (c->change_sign == '=')
+        return c->change_modes;
+    return c->change_sign == '+' ? modes | c->change_modes
+                                 : modes & ~c->change_modes;
+}
+
+static const char *refusal(int error)
+{
+    switch (error) {
+    case -KMEM_EPERM:
+        return "is the allocator's own; only T works there";
+    case -KMEM_EINVAL:
+        return "has pages of its own that cannot be unmapped: no S, no G";
+    case -KMEM_EAGAIN:
+        return "is growing or being reaped; try again";
+    default:
+        return "cannot change: there is no memory";
+    }
+}
+
+/* Returns 0, or 1 after an error line. `named`: the cache alone was asked
+ * for. */
+static int change_cache(struct kmem_cache *cp, const struct change *c,
+                        bool named)
+{
+    unsigned modes = changed(c, kmem_debug_modes(cp));
+    char was[8], is[8];
+    int error;
+
+    kmem_debug_text(kmem_debug_modes(cp), was);
+    if (kmem_cache_heir(cp) || modes == kmem_debug_modes(cp)) {
+        if (named && kmem_cache_heir(cp))
+            return shell_error("'%s' keeps the modes it has until its last "
+                               "object is freed",
+                               memcmd_owner_name(cp));
+        return 0;
+    }
+    error = kmem_debug_set(cp, modes);
+    if (error == -KMEM_EPERM && !named)
+        return 0;
+    if (error)
+        return shell_error("%s %s", memcmd_owner_name(cp), refusal(error));
+    if (named)
+        kprintf("%s: %s, was %s\n", memcmd_owner_name(cp),
+                kmem_debug_text(kmem_debug_modes(cp), is), was);
+    return 0;
+}
+
+static int change_all(const struct change *c, const char *pattern)
+{
+    struct kmem_cache_stat st;
+    size_t n = 0;
+    int failed = 0;
+
+    for (struct kmem_cache *cp = kmem_cache_first(); cp;
+         cp = kmem_cache_next(cp)) {
+        unsigned before = kmem_debug_modes(cp);
+
+        kmem_cache_stat(cp, &st);
+        if (!memcmd_match(st.stat_name, pattern))
+            continue;
+        failed |= change_cache(cp, c, false);
+        n += kmem_debug_modes(cp) != before;
+    }
+    kprintf("%zu caches changed\n", n);
+    return failed;
+}
+
+static int cmd_debug(int argc, char **argv)
+{
+    struct kmem_cache *cp;
+    struct change c;
+
+    if (argc == 1) {
+        show_modes();
+        return 0;
+    }
+    if (argc > 3)
+        return shell_error("wants letters and one cache at most; "
+                           "`debug +FPZU inode`");
+    if (!read_change(argv[1], &c))
+        return 1;
+    if (argc == 2)
+        return change_all(&c, NULL);
+    if (strchr(argv[2], '*') || strchr(argv[2], '?'))
+        return change_all(&c, argv[2]);
+    cp = memcmd_cache(argv[2]);
+    return cp ? change_cache(cp, &c, true) : 1;
+}
+
+SHELL_COMMAND(
+    debug, "debug [[+-=]LETTERS [NAME]]", "debugging modes of the caches",
+    "Adds modes to a cache, takes them away, or sets them; of all caches\n"
+    "without NAME, which may have * and ?. `debug =none` ends all.\n"
+    "  F  freed addresses are verified, sanity checks\n"
+    "  P  poison: free memory is deadbeef, new memory baddcafe\n"
+    "  Z  redzones around each object, checked when it is freed\n"
+    "  U  who used it: `log`, `history`, `users`, `whatis`\n"
+    "  T  a line for each operation\n"
+    "  S  free slabs are unmapped at once: a late touch faults\n"
+    "  G  each object on pages of its own, unmapped while it is free\n"
+    "Objects that are out stay as they are, in a cache NAME~1 that ends\n"
+    "with the last of them.\n"
+    "Without arguments: the caches in any mode, and what was found.\n"
+    "Example: debug +FPZU inode",
+    cmd_debug, shell_complete_cache);
+
+/* ---- trace -------------------------------------------------------------- */
+
+static int cmd_trace(int argc, char **argv)
+{
+    struct change c = {'+', KMEM_DEBUG_T};
+    struct kmem_cache *cp;
+
+    if (argc != 3 ||
+        (strcmp(argv[2], "on") != 0 && strcmp(argv[2], "off") != 0))
+        return shell_error("wants a cache and on or off; `trace inode on`");
+    if (strcmp(argv[2], "off") == 0)
+        c.change_sign = '-';
+    cp = memcmd_cache(argv[1]);
+    return cp ? change_cache(cp, &c, true) : 1;
+}
+
+SHELL_COMMAND(trace, "trace NAME on|off",
+              "a line for each allocation and free of a cache",
+              "The same as `debug +T NAME` and `debug -T NAME`.\n"
+              "Example: trace pipe on",
+              cmd_trace, shell_complete_cache);

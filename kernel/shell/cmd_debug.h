@@ -1,0 +1,36 @@
+/*
+ * What the commands share that show who used memory: callers, stacks, ages,
+ * and buffers summed by the stack that allocated them.
+ *
+ *     cmd_debug.c   debug trace          cmd_log.c     log history
+ *     cmd_users.c   users old leaks      cmd_kmem_why.c  why
+ */
+#pragma once
+
+#include "kernel/shell/cmd_kmem.h"
+#include "mm/kmem_debug.h"
+
+#define DEBUGCMD_CALLER 40 /* characters of a caller, NUL included */
+
+/* "function+0x1c" of the nearest caller that is not the allocator itself; "-"
+ * if nothing is known. Returns text. */
+const char *debugcmd_caller(const struct kmem_transaction *t,
+                            char text[DEBUGCMD_CALLER]);
+
+/* Prints the callers, nearest first, in lines of at most 80 columns behind
+ * `indent` blanks. Nothing if there are none. */
+void debugcmd_print_stack(const struct kmem_transaction *t, unsigned indent);
+
+/* Seconds with six decimals, as the reports have them: "12.000345". */
+const char *debugcmd_seconds(uint64_t us, char buf[MEMCMD_CELL]);
+
+/* How long ago a transaction was, in microseconds. */
+uint64_t debugcmd_ago(const struct kmem_transaction *t);
+
+/* The same as a cell; "-" if there was none. */
+const char *debugcmd_age(const struct kmem_transaction *t,
+                         char buf[MEMCMD_CELL]);
+
+/* Prints " task 3 (sh), 12.000345 s ago" and the stack. */
+void debugcmd_print_transaction(const char *what,
+                                const struct kmem_transaction *t);

@@ -1,0 +1,275 @@
+/*
+ * walk: one row per object, slab, bufctl or hash entry, of one cache or of
+ * all; in the order in which they lie in the slabs, the slabs in the order of
+ * the cache's list.
+ *
+ * The walk goes by slab number and copies one slab's state at a time. What
+ * contradicts itself gets a row marked `!`; at the end of a cache that breaks
+ * an invariant its name and place are said.
+ */
+#include "drivers/console.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/shell.h"
+#include "kernel/shell/words.h"
+#include "mm/kmem_impl.h"
+
+struct walk {
+    void (*walk_slab)(struct walk *w);  /* called for each slab */
+    void (*walk_cache)(struct walk *w); /* or else once for each cache */
+    bool walk_used;                     /* of objects: those in use */
+    bool walk_json;
+    uint32_t walk_most; /* rows */
+    uint32_t walk_rows; /* so far */
+    struct kmem_cache *walk_cp;
+    struct kmem_cache_stat walk_st;
+    struct kmem_slab_stat walk_at;
+    size_t walk_number; /* of the slab in list order */
+};
+
+/* Of one slab: too big for a stack. One shell, one command at a time. */
+static uint8_t map[MEMCMD_MAP_BITS / 8];
+static const struct kmem_bufctl *bufctl[MEMCMD_MAP_BITS];
+
+/* ---- rows --------------------------------------------------------------- */
+
+/* What a row shows; `words` at row_addr are shown. */
+struct row {
+    uintptr_t row_addr;
+    uintptr_t row_slab;
+    size_t row_index;
+    const char *row_state;
+    unsigned row_words;
+    bool row_bad;
+};
+
+static void json_row(const struct walk *w, const struct row *r)
+{
+    uintptr_t word;
+
+    kprintf("{\"addr\":%lu,\"cache\":", (unsigned long)r->row_addr);
+    shell_json_string(w->walk_st.stat_name);
+    kprintf(",\"slab\":%lu,\"index\":%zu,\"state\":\"%s\",\"bad\":%s,"
+            "\"words\":[",
+            (unsigned long)r->row_slab, r->row_index, r->row_state,
+            r->row_bad ? "true" : "false");
+    for (unsigned i = 0; i < r->row_words; i++)
+        if (memcmd_word(r->row_addr + i * sizeof(word), &word))
+            kprintf("%s%lu", i ? "," : "", (unsigned long)word);
+    kprintf("]}\n");
+}
+
+static void print_row(const struct walk *w, const struct row *r)
+{
+    kprintf("%c0x%08lx %-16s 0x%08lx %4zu %-7s", r->row_bad ? '!' : ' ',
+            (unsigned long)r->row_addr, w->walk_st.stat_name,
+            (unsigned long)r->row_slab, r->row_index, r->row_state);
+    memcmd_print_words(r->row_addr, r->row_words);
+    kprintf("\n");
+}
+
+static bool done(const struct walk *w)
+{
+    return w->walk_rows >= w->walk_most || shell_interrupted();
+}
+
+static void put_row(struct walk *w, const struct row *r)
+{
+    if (done(w))
+        return;
+    w->walk_rows++;
+    if (w->walk_json)
+        json_row(w, r);
+    else
+        print_row(w, r);
+}
+
+/* ---- what there is to walk ---------------------------------------------- */
+
+/* Chunks of the slab that the walk is at, its map and bufctls at hand. */
+static size_t take_slab(const struct walk *w)
+{
+    size_t n = kmem_slab_map(w->walk_cp, w->walk_number, map, MEMCMD_MAP_BITS);
+
+    kmem_slab_bufctls(w->walk_cp, w->walk_number, bufctl, MEMCMD_MAP_BITS);
+    return MIN(n, (size_t)MEMCMD_MAP_BITS);
+}
+
+static uintptr_t chunk_addr(const struct walk *w, size_t i)
+{
+    return w->walk_at.stat_base + w->walk_at.stat_colour +
+           i * w->walk_st.stat_chunk;
+}
+
+static bool is_large(const struct walk *w)
+{
+    return w->walk_st.stat_flags & KMEM_STAT_LARGE;
+}
+
+/* A buffer of a large cache has a bufctl, or something is wrong. */
+static bool chunk_bad(const struct walk *w, size_t i)
+{
+    return w->walk_at.stat_bad || (is_large(w) && bufctl[i] == NULL);
+}
+
+static const char *chunk_state(size_t i)
+{
+    return memcmd_map_used(map, i) ? "used" : "free";
+}
+
+static void walk_objects(struct walk *w)
+{
+    size_t n = take_slab(w);
+
+    for (size_t i = 0; i < n && !done(w); i++)
+        if (memcmd_map_used(map, i) == w->walk_used)
+            put_row(w, &(struct row){chunk_addr(w, i), w->walk_at.stat_slab, i,
+                                     chunk_state(i), MEMCMD_WORDS,
+                                     chunk_bad(w, i)});
+}
+
+/* A free small buffer's bufctl is its last word. */
+static void walk_bufctls(struct walk *w)
+{
+    size_t n = take_slab(w);
+
+    for (size_t i = 0; i < n && !done(w); i++)
+        if (bufctl[i] != NULL)
+            put_row(w, &(struct row){(uintptr_t)bufctl[i], w->walk_at.stat_slab,
+                                     i, chunk_state(i),
+                                     is_large(w) ? MEMCMD_WORDS : 1,
+                                     w->walk_at.stat_bad});
+}
+
+static void walk_slab(struct walk *w)
+{
+    put_row(w, &(struct row){w->walk_at.stat_slab, w->walk_at.stat_slab,
+                             w->walk_number,
+                             memcmd_state_name(w->walk_at.stat_state),
+                             MEMCMD_WORDS, w->walk_at.stat_bad});
+}
+
+/* One chain; the number of the bucket is the index. */
+static void walk_bucket(struct walk *w, size_t bucket)
+{
+    const struct kmem_bufctl *bcp;
+    bool bad;
+
+    for (size_t i = 0; !done(w); i++) {
+        bcp = kmem_hash_entry(w->walk_cp, bucket, i, &bad);
+        if (bcp == NULL && !bad)
+            return;
+        put_row(w, &(struct row){(uintptr_t)bcp,
+                                 bcp ? (uintptr_t)bcp->bufctl_slab : 0, bucket,
+                                 bcp ? "used" : "astray",
+                                 bcp ? MEMCMD_WORDS : 0, bad});
+        if (bad)
+            return;
+    }
+}
+
+static void walk_hash(struct walk *w)
+{
+    for (size_t i = 0; i < w->walk_st.stat_hash_size && !done(w); i++)
+        walk_bucket(w, i);
+}
+
+/* ---- caches ------------------------------------------------------------- */
+
+static void walk_cache(struct walk *w)
+{
+    if (w->walk_cache) {
+        w->walk_cache(w);
+    } else {
+        size_t slabs = w->walk_st.stat_slabs;
+
+        for (size_t n = 0; n < slabs && !done(w); n++) {
+            if (!kmem_slab_stat(w->walk_cp, n, &w->walk_at))
+                break;
+            w->walk_number = n;
+            w->walk_slab(w);
+        }
+    }
+    if (!w->walk_json)
+        memcmd_note_broken(w->walk_cp);
+}
+
+static void walk_all(struct walk *w)
+{
+    struct memcmd_order at = {0};
+
+    while (!done(w) &&
+           (w->walk_cp = memcmd_next(&at, memcmd_key_mem, &w->walk_st)))
+        walk_cache(w);
+}
+
+static bool set_what(struct walk *w, const char *what)
+{
+    static const struct {
+        const char *name;
+        void (*slab)(struct walk *w);
+        void (*cache)(struct walk *w);
+    } kinds[] = {
+        {"alloc", walk_objects, NULL}, {"free", walk_objects, NULL},
+        {"slab", walk_slab, NULL},     {"bufctl", walk_bufctls, NULL},
+        {"hash", NULL, walk_hash},
+    };
+
+    for (size_t i = 0; what && i < ARRAY_SIZE(kinds); i++)
+        if (strcmp(kinds[i].name, what) == 0) {
+            w->walk_slab = kinds[i].slab;
+            w->walk_cache = kinds[i].cache;
+            w->walk_used = *what == 'a';
+            return true;
+        }
+    return false;
+}
+
+static int cmd_walk(int argc, char **argv)
+{
+    struct walk w = {.walk_most = UINT32_MAX};
+    const char *most = NULL;
+    const struct words_option options[] = {
+        {'j', &w.walk_json, NULL},
+        {'n', NULL, &most},
+    };
+
+    if (!shell_take(&argc, argv, options, ARRAY_SIZE(options)) ||
+        !memcmd_number('n', most, &w.walk_most))
+        return 1;
+    if (!set_what(&w, argv[1]) || argc > 3)
+        return shell_error("wants alloc, free, slab, bufctl or hash, and one "
+                           "cache at most");
+    if (argc == 3 && !(w.walk_cp = memcmd_cache(argv[2])))
+        return 1;
+    if (!w.walk_json)
+        kprintf(" %-10s %-16s %-10s %4s %-7s %s\n", "ADDR", "CACHE", "SLAB",
+                "IDX", "STATE", "FIRST-WORDS");
+    if (w.walk_cp) {
+        kmem_cache_stat(w.walk_cp, &w.walk_st);
+        walk_cache(&w);
+    } else {
+        walk_all(&w);
+    }
+    if (!w.walk_json)
+        kprintf("%u row%s%s\n", (unsigned)w.walk_rows,
+                w.walk_rows == 1 ? "" : "s",
+                w.walk_rows == w.walk_most ? ", as many as asked for" : "");
+    return 0;
+}
+
+SHELL_COMMAND(
+    walk, "walk [-j] alloc|free|slab|bufctl|hash [NAME] [-n N]",
+    "every object, slab, bufctl or hash entry",
+    "A row for each, of one cache or of all, largest cache first:\n"
+    "  alloc free  objects in use, free objects\n"
+    "  slab        slabs in list order; IDX is the place in the list\n"
+    "  bufctl      control blocks; of small objects, where a free one is its\n"
+    "              own, the link word\n"
+    "  hash        the chains of the hash table; IDX is the bucket\n"
+    "FIRST-WORDS are the words at ADDR. A row marked ! is inconsistent.\n"
+    "  -n N  at most N rows\n"
+    "  -j    JSON lines\n"
+    "Example: walk alloc task -n 4",
+    cmd_walk, shell_complete_cache);

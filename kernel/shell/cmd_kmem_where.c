@@ -1,0 +1,139 @@
+/*
+ * For whatis: what memory is that is no object of a client: control blocks of
+ * the allocator, hash tables, pages of programs.
+ */
+#include "drivers/console.h"
+#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/cmd_task.h"
+#include "kernel/vm/space.h"
+#include "mm/kmem_impl.h"
+#include "mm/page.h"
+
+const char *memcmd_owner_name(const void *owner)
+{
+    static struct kmem_cache_stat st;
+
+    for (struct kmem_cache *cp = kmem_cache_first(); cp;
+         cp = kmem_cache_next(cp))
+        if (cp == owner) {
+            kmem_cache_stat(cp, &st);
+            return st.stat_name;
+        }
+    return owner ? "! no cache" : "";
+}
+
+/* ---- the allocator's own objects ---------------------------------------- */
+
+static void print_bufctl(const struct kmem_bufctl *bcp)
+{
+    const void *buf = bcp->bufctl_addr;
+    struct kmem_slab_stat slab;
+    struct kmem_cache *cp;
+    size_t index;
+
+    cp = (uintptr_t)buf >= (uintptr_t)mm_phys_to_virt(0)
+             ? kmem_whose(buf, &slab, &index)
+             : NULL;
+    if (cp)
+        kprintf("bufctl of object 0x%08lx of cache %s\n", (unsigned long)buf,
+                memcmd_owner_name(cp));
+    else
+        kprintf("! bufctl of 0x%08lx, which is no object\n",
+                (unsigned long)buf);
+}
+
+static void print_table(const void *table)
+{
+    for (struct kmem_cache *cp = kmem_cache_first(); cp;
+         cp = kmem_cache_next(cp))
+        if (cp->cache_hash == table) {
+            kprintf("hash table of cache %s\n", memcmd_owner_name(cp));
+            return;
+        }
+    kprintf("! hash table of no cache\n");
+}
+
+void memcmd_print_own(const struct kmem_cache *cp, uintptr_t start)
+{
+    const struct kmem_slab *sp = (const struct kmem_slab *)start;
+
+    if (cp == kmem_bufctl_cache)
+        print_bufctl((const struct kmem_bufctl *)start);
+    else if (cp == kmem_slab_cache)
+        kprintf("slab data of cache %s, slab base 0x%08lx\n",
+                memcmd_owner_name(sp->slab_cache),
+                (unsigned long)sp->slab_base);
+    else if (cp == kmem_hash_cache)
+        print_table((const void *)start);
+    else if (*memcmd_owner_name((const void *)start) != '!')
+        kprintf("the cache %s itself\n",
+                memcmd_owner_name((const void *)start));
+}
+
+/* ---- programs ----------------------------------------------------------- */
+
+static const char *part_name(uaddr_t addr)
+{
+    if (addr < SPACE_STACK_TOP)
+        return "stack";
+    return addr < SPACE_MMAP_BASE ? "image or heap" : "mmap";
+}
+
+/* What one task has at an address, or where it has a frame. */
+struct mapping {
+    uaddr_t map_addr;
+    const struct page *map_frame;
+};
+
+/* False if the task is gone or has it not mapped. */
+static bool look_in(pid_t pid, struct mapping *m)
+{
+    const struct task *t;
+    bool found = false;
+
+    spin_lock(&sched_lock);
+    t = task_find(pid);
+    if (t != NULL && t->task_space != NULL) {
+        if (m->map_addr != 0)
+            m->map_frame = space_frame_at(t->task_space, m->map_addr);
+        else
+            m->map_addr = space_mapping(t->task_space, m->map_frame);
+        found = m->map_addr != 0 && m->map_frame != NULL;
+    }
+    spin_unlock(&sched_lock);
+    return found;
+}
+
+static size_t print_mappings(struct mapping wanted)
+{
+    struct task_stat st;
+    pid_t last = -1;
+    size_t n = 0;
+
+    while (task_stats(last, &st, 1) == 1) {
+        struct mapping m = wanted;
+
+        last = st.stat_pid;
+        if (!look_in(last, &m))
+            continue;
+        kprintf("  page 0x%08lx of task %d (%s), %s: frame %zu\n",
+                (unsigned long)(m.map_addr & ~(uaddr_t)PAGE_MASK), (int)last,
+                st.stat_name, part_name(m.map_addr), page_index(m.map_frame));
+        n++;
+    }
+    return n;
+}
+
+void memcmd_print_user(uintptr_t addr)
+{
+    kprintf("an address of programs\n");
+    if (addr < USER_BASE ||
+        print_mappings((struct mapping){.map_addr = addr}) == 0)
+        kprintf("  no task has a page there now\n");
+}
+
+void memcmd_print_mappers(const struct page *frame)
+{
+    if (print_mappings((struct mapping){.map_frame = frame}) == 0)
+        kprintf("! no task has it mapped\n");
+}

@@ -1,0 +1,299 @@
+/*
+ * log: the transactions of audited caches (paper, section 6.1) and the rings
+ * of rare events. history: all that the log knows of one buffer.
+ */
+#include "drivers/console.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/lib/symbol.h"
+#include "kernel/shell/cmd_debug.h"
+#include "kernel/shell/cmd_log.h"
+#include "kernel/shell/shell.h"
+#include "kernel/shell/words.h"
+#include "mm/kmem_log.h"
+
+#define ROWS 20 /* unless -n says otherwise */
+
+/* ---- rows --------------------------------------------------------------- */
+
+static void print_head(void)
+{
+    kprintf("%6s %11s %-5s %4s %-15s %-8s %-8s %s\n", "SEQ", "T-AGE", "OP",
+            "TASK", "CACHE", "SLAB", "BUF", "CALLER");
+}
+
+static const char *op_name(enum kmem_op op)
+{
+    return op == KMEM_OP_ALLOC ? "alloc" : "free";
+}
+
+static void print_entry(const struct kmem_log_entry *e, bool stack)
+{
+    char ago[MEMCMD_CELL];
+    char caller[DEBUGCMD_CALLER];
+
+    kprintf("%6u %11s %-5s %4u %-15s %08lx %08lx", (unsigned)e->log_seq,
+            debugcmd_seconds(debugcmd_ago(&e->log_trans), ago),
+            op_name(e->log_op), (unsigned)e->log_trans.trans_task,
+            kmem_log_name(e), (unsigned long)(uintptr_t)e->log_slab,
+            (unsigned long)(uintptr_t)e->log_buf);
+    if (stack) {
+        kprintf("\n");
+        debugcmd_print_stack(&e->log_trans, 7);
+    } else {
+        kprintf(" %s\n", debugcmd_caller(&e->log_trans, caller));
+    }
+}
+
+static void json_entry(const struct kmem_log_entry *e)
+{
+    char text[DEBUGCMD_CALLER];
+
+    kprintf("{\"seq\":%u,\"prev\":%u,\"us\":%llu,\"op\":\"%s\",\"task\":%u,"
+            "\"cache\":",
+            (unsigned)e->log_seq, (unsigned)e->log_prev,
+            (unsigned long long)e->log_trans.trans_us, op_name(e->log_op),
+            (unsigned)e->log_trans.trans_task);
+    shell_json_string(kmem_log_name(e));
+    kprintf(",\"slab\":%lu,\"buf\":%lu,\"size\":%zu,\"stack\":[",
+            (unsigned long)(uintptr_t)e->log_slab,
+            (unsigned long)(uintptr_t)e->log_buf, e->log_size);
+    for (uint32_t i = 0; i < e->log_trans.trans_depth; i++) {
+        kprintf("%s", i ? "," : "");
+        shell_json_string(
+            symbol_format(e->log_trans.trans_stack[i], text, sizeof(text)));
+    }
+    kprintf("]}\n");
+}
+
+/* ---- log ---------------------------------------------------------------- */
+
+struct filter {
+    uint32_t filter_rows;
+    uintptr_t filter_addr; /* 0: any */
+    const char *filter_cache;
+    uint32_t filter_task;
+    bool filter_by_task;
+    bool filter_stack;
+    bool filter_json;
+};
+
+/* Whether the transaction was on the buffer that holds the address. */
+static bool concerns(const struct kmem_log_entry *e, uintptr_t addr)
+{
+    struct kmem_buf_stat buf;
+
+    if ((uintptr_t)e->log_buf == addr)
+        return true;
+    return kmem_buf_stat((const void *)addr, &buf) &&
+           buf.stat_buf == (uintptr_t)e->log_buf;
+}
+
+static bool fits(const struct filter *f, const struct kmem_log_entry *e)
+{
+    return (f->filter_addr == 0 || concerns(e, f->filter_addr)) &&
+           (!f->filter_cache ||
+            strcmp(f->filter_cache, kmem_log_name(e)) == 0) &&
+           (!f->filter_by_task || f->filter_task == e->log_trans.trans_task);
+}
+
+static void show_log(const struct filter *f)
+{
+    uint32_t last = kmem_log_last();
+    uint32_t kept = kmem_log_kept();
+    struct kmem_log_entry e;
+    uint32_t shown = 0;
+
+    if (!f->filter_json)
+        print_head();
+    for (uint32_t i = 0; i < kept && shown < f->filter_rows; i++) {
+        if (shell_interrupted())
+            break;
+        if (!kmem_log_get(last - i, &e) || !fits(f, &e))
+            continue;
+        shown++;
+        if (f->filter_json)
+            json_entry(&e);
+        else
+            print_entry(&e, f->filter_stack);
+    }
+    if (f->filter_json)
+        return;
+    kprintf("%u shown; %u transactions kept of %u%s\n", (unsigned)shown,
+            (unsigned)kept, (unsigned)last,
+            kmem_log_stopped ? "; the log stopped at the first error" : "");
+    if (last == 0)
+        kprintf("caches in mode U are logged: `debug +U NAME`\n");
+}
+
+/* ---- the rings ---------------------------------------------------------- */
+
+static void print_event(enum kmem_ring ring, const struct kmem_event *e)
+{
+    static const char *const units[] = {
+        [KMEM_RING_FAIL] = "bytes",
+        [KMEM_RING_SLAB] = "objects",
+        [KMEM_RING_REAP] = "slabs",
+    };
+    const struct kmem_transaction t = {.trans_us = e->event_us};
+    char ago[MEMCMD_CELL];
+
+    kprintf("%6u %11s %4u %-17s", (unsigned)e->event_seq,
+            debugcmd_seconds(debugcmd_ago(&t), ago), (unsigned)e->event_task,
+            e->event_name);
+    if (e->event_slab)
+        kprintf(" 0x%08lx", (unsigned long)(uintptr_t)e->event_slab);
+    else
+        kprintf(" %10s", "-");
+    kprintf(" %8u %-7s %s\n", (unsigned)e->event_count, units[ring],
+            kmem_why_text(e->event_why));
+}
+
+static void json_event(const struct kmem_event *e)
+{
+    kprintf("{\"seq\":%u,\"us\":%llu,\"task\":%u,\"cache\":",
+            (unsigned)e->event_seq, (unsigned long long)e->event_us,
+            (unsigned)e->event_task);
+    shell_json_string(e->event_name);
+    kprintf(",\"slab\":%lu,\"count\":%u,\"why\":\"%s\"}\n",
+            (unsigned long)(uintptr_t)e->event_slab, (unsigned)e->event_count,
+            kmem_why_text(e->event_why));
+}
+
+static void show_ring(enum kmem_ring ring, const struct filter *f)
+{
+    uint32_t last = kmem_event_last(ring);
+    struct kmem_event e;
+
+    if (!f->filter_json)
+        kprintf("%6s %11s %4s %-17s %-10s %8s %-7s %s\n", "SEQ", "T-AGE",
+                "TASK", "CACHE", "SLAB", "COUNT", "OF", "WHY");
+    for (uint32_t i = 0; i < MIN(f->filter_rows, KMEM_RING_SIZE + 0u); i++) {
+        if (i >= last || !kmem_event_get(ring, last - i, &e))
+            break;
+        if (f->filter_cache && strcmp(f->filter_cache, e.event_name) != 0)
+            continue;
+        if (f->filter_json)
+            json_event(&e);
+        else
+            print_event(ring, &e);
+    }
+    if (!f->filter_json && last == 0)
+        kprintf("(nothing yet)\n");
+}
+
+/* ---- the command -------------------------------------------------------- */
+
+static bool ring_named(const char *word, enum kmem_ring *ring)
+{
+    static const char *const names[KMEM_RINGS] = {
+        [KMEM_RING_FAIL] = "fail",
+        [KMEM_RING_SLAB] = "slab",
+        [KMEM_RING_REAP] = "reap",
+    };
+
+    for (int i = 0; i < KMEM_RINGS; i++)
+        if (strcmp(word, names[i]) == 0) {
+            *ring = (enum kmem_ring)i;
+            return true;
+        }
+    return false;
+}
+
+/* Reads the options; the words left are in argv. */
+static bool read_filter(int *argc, char **argv, struct filter *f)
+{
+    const char *rows = NULL, *addr = NULL, *task = NULL;
+    const struct words_option options[] = {
+        {'n', NULL, &rows},
+        {'a', NULL, &addr},
+        {'c', NULL, &f->filter_cache},
+        {'t', NULL, &task},
+        {'S', &f->filter_stack, NULL},
+        {'j', &f->filter_json, NULL},
+    };
+
+    if (!shell_take(argc, argv, options, ARRAY_SIZE(options)) ||
+        !memcmd_number('n', rows, &f->filter_rows) ||
+        (addr && !memcmd_address(addr, &f->filter_addr)))
+        return false;
+    f->filter_by_task = task != NULL;
+    if (task && !parse_u32(task, &f->filter_task)) {
+        shell_error("'%.32s' is no task; `ps` lists them", task);
+        return false;
+    }
+    return true;
+}
+
+static int cmd_log(int argc, char **argv)
+{
+    struct filter f = {.filter_rows = ROWS};
+    enum kmem_ring ring;
+
+    if (!read_filter(&argc, argv, &f))
+        return 1;
+    if (argc > 2)
+        return shell_error("wants fail, slab, reap or one address at most");
+    if (argc == 2 && ring_named(argv[1], &ring)) {
+        show_ring(ring, &f);
+        return 0;
+    }
+    if (argc == 2 && !memcmd_address(argv[1], &f.filter_addr))
+        return 1;
+    show_log(&f);
+    return 0;
+}
+
+SHELL_COMMAND(
+    log, "log [-S|-j] [-n N] [-c CACHE] [-t TASK] [[-a] ADDR] | fail|slab|reap",
+    "what the allocator did: the transaction log",
+    "Allocations and frees of caches in mode U (`debug`), newest first;\n"
+    "T-AGE is seconds ago.\n"
+    "  -n N      at most N rows, else 20\n"
+    "  -a ADDR   only those of the buffer that holds ADDR\n"
+    "  -c CACHE  only those of this cache\n"
+    "  -t TASK   only those of this task\n"
+    "  -S        with all callers\n"
+    "  -j        JSON lines\n"
+    "`log fail`, `log slab` and `log reap` show the last allocations that\n"
+    "failed, slabs that came and went, and reaps, with the reason.\n"
+    "Example: debug +U inode; run ls; log -c inode -S",
+    cmd_log, shell_complete_cache);
+
+/* ---- history ------------------------------------------------------------ */
+
+/* The newest transaction on the buffer that holds an address. */
+static bool newest_of(uintptr_t addr, struct kmem_log_entry *e)
+{
+    uint32_t last = kmem_log_last();
+
+    for (uint32_t i = 0; i < kmem_log_kept(); i++)
+        if (kmem_log_get(last - i, e) && concerns(e, addr))
+            return true;
+    return false;
+}
+
+int logcmd_history(const char *word)
+{
+    struct kmem_log_entry e, older;
+    uintptr_t addr;
+
+    if (!memcmd_address(word, &addr))
+        return 1;
+    if (!newest_of(addr, &e))
+        return shell_error("the log knows nothing of 0x%08lx; caches in mode U "
+                           "are logged",
+                           (unsigned long)addr);
+    print_head();
+    print_entry(&e, true);
+    while (e.log_prev != 0 && kmem_log_get(e.log_prev, &older)) {
+        print_entry(&older, true);
+        e = older;
+    }
+    if (e.log_prev == 0)
+        kprintf("nothing before that: the buffer's first transaction\n");
+    else
+        kprintf("the log is overwritten from there on: %u is not kept\n",
+                (unsigned)e.log_prev);
+    return 0;
+}

@@ -1,0 +1,447 @@
+/*
+ * users: live memory summed by the stack that allocated it. old: what has been
+ * live for long, the paper's way to find leaks (section 6.7). leaks: what
+ * nothing points to.
+ *
+ * All three put buffers into groups of like cache, size and stack, in a table
+ * of fixed size: a command allocates nothing. Buffers of caches that are not in
+ * mode U have no stack and make one group per cache and size.
+ */
+#include "drivers/console.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/lib/symbol.h"
+#include "kernel/shell/cmd_debug.h"
+#include "kernel/shell/shell.h"
+#include "kernel/shell/words.h"
+#include "mm/kmem_leak.h"
+#include "mm/platform.h"
+
+#define GROUPS     128
+#define TASKS_KEPT 4
+#define ROOTS_KEPT 32
+#define US_PER_S   1000000ull
+
+/* Times in microseconds. */
+struct group {
+    const struct kmem_cache *group_cache;
+    size_t group_size;                   /* bytes asked for, each */
+    struct kmem_transaction group_trans; /* whose stack all have */
+    uint64_t group_count;
+    uint64_t group_waste; /* bytes of their chunks that nobody asked for */
+    uint64_t group_youngest;
+    uint64_t group_oldest;
+    uint64_t group_ages;    /* sum */
+    uintptr_t group_sample; /* the oldest */
+    uint32_t group_task[TASKS_KEPT];
+    unsigned group_tasks; /* distinct ones; more than are kept: more */
+};
+
+static struct {
+    struct group table[GROUPS];
+    size_t used;
+    uint64_t left_out;  /* buffers for which there was no group */
+    uint64_t unaudited; /* buffers without a stack */
+    uint64_t min_age;   /* younger ones are not taken in */
+    bool audited_only;
+    size_t chunk; /* of the cache that is walked */
+} groups;
+
+static void clear_groups(uint64_t min_age, bool audited_only)
+{
+    memset(&groups, 0, sizeof(groups));
+    groups.min_age = min_age;
+    groups.audited_only = audited_only;
+}
+
+/* ---- grouping ----------------------------------------------------------- */
+
+static uint64_t group_bytes(const struct group *g)
+{
+    return g->group_count * g->group_size;
+}
+
+static bool belongs(const struct group *g, const struct kmem_buf_stat *b)
+{
+    const struct kmem_transaction *t = &b->stat_alloc;
+
+    return g->group_cache == b->stat_cache && g->group_size == b->stat_size &&
+           g->group_trans.trans_depth == t->trans_depth &&
+           memcmp(g->group_trans.trans_stack, t->trans_stack,
+                  t->trans_depth * sizeof(t->trans_stack[0])) == 0;
+}
+
+static struct group *group_of(const struct kmem_buf_stat *b)
+{
+    struct group *g;
+
+    for (size_t i = 0; i < groups.used; i++)
+        if (belongs(&groups.table[i], b))
+            return &groups.table[i];
+    if (groups.used == GROUPS)
+        return NULL;
+    g = &groups.table[groups.used++];
+    g->group_cache = b->stat_cache;
+    g->group_size = b->stat_size;
+    g->group_trans = b->stat_alloc;
+    g->group_youngest = UINT64_MAX;
+    return g;
+}
+
+static void count_task(struct group *g, uint32_t task)
+{
+    for (unsigned i = 0; i < MIN(g->group_tasks, TASKS_KEPT + 0u); i++)
+        if (g->group_task[i] == task)
+            return;
+    if (g->group_tasks < TASKS_KEPT)
+        g->group_task[g->group_tasks] = task;
+    g->group_tasks = MIN(g->group_tasks + 1, TASKS_KEPT + 1u);
+}
+
+/* A kmem_buf_fn_t. Free ones are passed over. Neither prints nor allocates:
+ * the leak scan calls it with interrupts off. */
+static bool take_in(const struct kmem_buf_stat *b, void *arg)
+{
+    bool known = b->stat_audited && b->stat_alloc.trans_depth != 0;
+    uint64_t age = known ? debugcmd_ago(&b->stat_alloc) : 0;
+    struct group *g;
+
+    (void)arg;
+    if (b->stat_state != KMEM_BUF_USED)
+        return true;
+    groups.unaudited += !known;
+    if (age < groups.min_age || (groups.audited_only && !known))
+        return true;
+    g = group_of(b);
+    if (!g) {
+        groups.left_out++;
+        return true;
+    }
+    g->group_count++;
+    g->group_waste += groups.chunk - MIN(groups.chunk, b->stat_size);
+    g->group_ages += age;
+    g->group_youngest = MIN(g->group_youngest, age);
+    if (age >= g->group_oldest) {
+        g->group_oldest = age;
+        g->group_sample = b->stat_buf;
+    }
+    if (known)
+        count_task(g, b->stat_alloc.trans_task);
+    return !shell_interrupted();
+}
+
+static void take_in_cache(struct kmem_cache *cp)
+{
+    struct kmem_cache_stat st;
+
+    kmem_cache_stat(cp, &st);
+    if (st.stat_kind == KMEM_KIND_INTERNAL)
+        return;
+    groups.chunk = st.stat_chunk;
+    kmem_buf_walk(cp, take_in, NULL);
+}
+
+static void take_in_all(void)
+{
+    for (struct kmem_cache *cp = kmem_cache_first(); cp;
+         cp = kmem_cache_next(cp))
+        take_in_cache(cp);
+}
+
+/* The next group, most bytes first. NULL at the end, and after ^C. */
+static const struct group *next_group(struct memcmd_order *at)
+{
+    struct memcmd_order best = {.order_begun = false};
+    const struct group *found = NULL;
+
+    for (size_t i = 0; i < groups.used; i++) {
+        uint64_t key = group_bytes(&groups.table[i]);
+
+        if (!memcmd_after(at, key, i) || (found && key <= best.order_key))
+            continue;
+        best = (struct memcmd_order){key, i, true};
+        found = &groups.table[i];
+    }
+    *at = best;
+    return shell_interrupted() ? NULL : found;
+}
+
+static bool has_stack(const struct group *g)
+{
+    return g->group_trans.trans_depth != 0;
+}
+
+static void print_left_out(void)
+{
+    if (groups.left_out)
+        kprintf("! %llu more objects, of more stacks than %d\n",
+                (unsigned long long)groups.left_out, GROUPS);
+}
+
+/* ---- users -------------------------------------------------------------- */
+
+/* "1,4" or "1,4,7,9…" in `text`. */
+static void tasks_text(const struct group *g, char *text, size_t size)
+{
+    size_t n = 0;
+
+    strlcpy(text, "-", size);
+    for (unsigned i = 0; i < MIN(g->group_tasks, TASKS_KEPT + 0u); i++)
+        n += (size_t)snprintf(text + n, size - n, "%s%u", i ? "," : "",
+                              (unsigned)g->group_task[i]);
+    if (g->group_tasks > TASKS_KEPT)
+        strlcpy(text + n, ",..", size - n);
+}
+
+static void ages_text(const struct group *g, char *text, size_t size)
+{
+    char low[MEMCMD_CELL], mean[MEMCMD_CELL], high[MEMCMD_CELL];
+
+    strlcpy(text, "-", size);
+    if (has_stack(g))
+        snprintf(text, size, "%s/%s/%s",
+                 memcmd_age(g->group_youngest / 1000, low),
+                 memcmd_age(g->group_ages / g->group_count / 1000, mean),
+                 memcmd_age(g->group_oldest / 1000, high));
+}
+
+static void print_user(const struct group *g)
+{
+    char ages[3 * MEMCMD_CELL], tasks[TASKS_KEPT * 11 + 4];
+
+    tasks_text(g, tasks, sizeof(tasks));
+    ages_text(g, ages, sizeof(ages));
+    kprintf("%9llu %6llu %6zu %7llu %-20s %-9s %s\n",
+            (unsigned long long)group_bytes(g),
+            (unsigned long long)g->group_count, g->group_size,
+            (unsigned long long)g->group_waste, ages, tasks,
+            memcmd_owner_name(g->group_cache));
+    debugcmd_print_stack(&g->group_trans, 10);
+}
+
+static void json_group(const struct group *g)
+{
+    char text[DEBUGCMD_CALLER];
+
+    kprintf("{\"cache\":");
+    shell_json_string(memcmd_owner_name(g->group_cache));
+    kprintf(
+        ",\"bytes\":%llu,\"count\":%llu,\"size\":%zu,\"waste\":%llu,"
+        "\"youngest_us\":%llu,\"oldest_us\":%llu,\"sample\":%lu,"
+        "\"stack\":[",
+        (unsigned long long)group_bytes(g), (unsigned long long)g->group_count,
+        g->group_size, (unsigned long long)g->group_waste,
+        (unsigned long long)(has_stack(g) ? g->group_youngest : 0),
+        (unsigned long long)g->group_oldest, (unsigned long)g->group_sample);
+    for (uint32_t i = 0; i < g->group_trans.trans_depth; i++) {
+        kprintf("%s", i ? "," : "");
+        shell_json_string(
+            symbol_format(g->group_trans.trans_stack[i], text, sizeof(text)));
+    }
+    kprintf("]}\n");
+}
+
+static int cmd_users(int argc, char **argv)
+{
+    struct memcmd_order at = {0};
+    struct kmem_cache *cp = NULL;
+    const struct group *g;
+    uint32_t options;
+
+    if (!shell_options(&argc, argv, "j", &options))
+        return 1;
+    if (argc > 2)
+        return shell_error("wants one cache at most; `users` shows all");
+    if (argc == 2 && !(cp = memcmd_cache(argv[1])))
+        return 1;
+    clear_groups(0, false);
+    if (cp)
+        take_in_cache(cp);
+    else
+        take_in_all();
+    if (!options)
+        kprintf("%9s %6s %6s %7s %-20s %-9s %s\n", "BYTES", "COUNT", "SIZE",
+                "WASTE", "AGE-MIN/AVG/MAX", "TASKS", "CACHE");
+    while ((g = next_group(&at)))
+        if (options)
+            json_group(g);
+        else
+            print_user(g);
+    if (options)
+        return 0;
+    print_left_out();
+    if (groups.unaudited)
+        kprintf("%llu objects are of caches that are not in mode U "
+                "(`debug +U`)\n",
+                (unsigned long long)groups.unaudited);
+    return 0;
+}
+
+SHELL_COMMAND(users, "users [-j] [CACHE]",
+              "live memory by the stack that allocated it",
+              "Objects in use of one cache or of all, in groups of one cache,\n"
+              "one size and one chain of callers, which is below each row,\n"
+              "nearest first. Most bytes first.\n"
+              "  BYTES COUNT SIZE  what was asked for; objects; of each\n"
+              "  WASTE             bytes of their chunks beyond that\n"
+              "  TASKS             who asked\n"
+              "Callers are known of caches in mode U: `debug +U`.\n"
+              "  -j  JSON lines\n"
+              "Example: debug +U; run ls; users inode",
+              cmd_users, shell_complete_cache);
+
+/* ---- old and leaks ------------------------------------------------------ */
+
+static void print_suspects(bool json)
+{
+    struct memcmd_order at = {0};
+    char age[MEMCMD_CELL], caller[DEBUGCMD_CALLER];
+    const struct group *g;
+
+    if (!json)
+        kprintf("%-*s %6s %9s %7s %-10s %s\n", MEMCMD_NAME, "CACHE", "COUNT",
+                "BYTES", "OLDEST", "SAMPLE", "CALLER");
+    while ((g = next_group(&at))) {
+        if (json) {
+            json_group(g);
+            continue;
+        }
+        memcmd_print_name(memcmd_owner_name(g->group_cache), MEMCMD_NAME);
+        kprintf(" %6llu %9llu %7s 0x%08lx %s\n",
+                (unsigned long long)g->group_count,
+                (unsigned long long)group_bytes(g),
+                has_stack(g) ? memcmd_age(g->group_oldest / 1000, age) : "-",
+                (unsigned long)g->group_sample,
+                debugcmd_caller(&g->group_trans, caller));
+    }
+    if (!json)
+        print_left_out();
+}
+
+/* Sums over the groups. */
+static void count_suspects(uint64_t *count, uint64_t *bytes)
+{
+    *count = *bytes = 0;
+    for (size_t i = 0; i < groups.used; i++) {
+        *count += groups.table[i].group_count;
+        *bytes += group_bytes(&groups.table[i]);
+    }
+}
+
+static int cmd_old(int argc, char **argv)
+{
+    uint64_t count, bytes;
+    uint32_t options, seconds;
+
+    if (!shell_options(&argc, argv, "j", &options))
+        return 1;
+    if (argc != 2 || !parse_u32(argv[1], &seconds))
+        return shell_error("wants seconds; `old 3600` shows what has been out "
+                           "for an hour");
+    clear_groups(seconds * US_PER_S, true);
+    take_in_all();
+    print_suspects(options != 0);
+    if (options)
+        return 0;
+    count_suspects(&count, &bytes);
+    kprintf("suspect: %llu objects, %llu bytes, out for %u s or more\n",
+            (unsigned long long)count, (unsigned long long)bytes,
+            (unsigned)seconds);
+    if (groups.unaudited)
+        kprintf("of %llu objects nobody knows the age: their caches are not "
+                "in mode U\n",
+                (unsigned long long)groups.unaudited);
+    return 0;
+}
+
+SHELL_COMMAND(old, "old [-j] SECONDS",
+              "objects that have been out for long: suspects of a leak",
+              "The paper's section 6.7: whatever was allocated so long ago\n"
+              "and has not been freed may have been forgotten. Of caches in\n"
+              "mode U, in groups of one chain of callers; SAMPLE is the\n"
+              "oldest of each: `whatis SAMPLE`.\n"
+              "  -j  JSON lines\n"
+              "Example: debug +U; run ls; old 10",
+              cmd_old, NULL);
+
+/* ---- the roots of the scan ---------------------------------------------- */
+
+static struct {
+    struct {
+        uintptr_t from, end;
+        char name[32];
+    } range[ROOTS_KEPT];
+    size_t count;
+} roots;
+
+/* An mm_root_t: keeps, for it may not print. */
+static void keep_root(const void *from, const void *end, const char *name)
+{
+    if (roots.count++ >= ROOTS_KEPT)
+        return;
+    roots.range[roots.count - 1].from = (uintptr_t)from;
+    roots.range[roots.count - 1].end = (uintptr_t)end;
+    strlcpy(roots.range[roots.count - 1].name, name,
+            sizeof(roots.range[0].name));
+}
+
+static void print_roots(void)
+{
+    roots.count = 0;
+    mm_roots(keep_root);
+    kprintf("\n%-10s %-10s %9s  %s\n", "ROOT", "END", "BYTES", "WHAT");
+    for (size_t i = 0; i < MIN(roots.count, ROOTS_KEPT + (size_t)0); i++)
+        kprintf("0x%08lx 0x%08lx %9lu  %s\n",
+                (unsigned long)roots.range[i].from,
+                (unsigned long)roots.range[i].end,
+                (unsigned long)(roots.range[i].end - roots.range[i].from),
+                roots.range[i].name);
+    if (roots.count > ROOTS_KEPT)
+        kprintf("and %zu more\n", roots.count - ROOTS_KEPT);
+}
+
+static int cmd_leaks(int argc, char **argv)
+{
+    bool json = false, with_roots = false;
+    const char *age = NULL;
+    uint32_t seconds = 0;
+    struct kmem_leak_stat st;
+    const struct words_option options[] = {
+        {'j', &json, NULL},
+        {'r', &with_roots, NULL},
+        {'m', NULL, &age},
+    };
+
+    if (!shell_take(&argc, argv, options, ARRAY_SIZE(options)) ||
+        !memcmd_number('m', age, &seconds))
+        return 1;
+    if (argc != 1)
+        return shell_error("takes no '%.32s'; `users NAME` shows one cache",
+                           argv[1]);
+    clear_groups(seconds * US_PER_S, age != NULL);
+    if (!kmem_leak_scan(take_in, NULL, &st))
+        return shell_error("there are no pages for the marks of the scan");
+    print_suspects(json);
+    if (!json)
+        kprintf("suspect: %zu objects, %zu bytes; %zu of %zu are reached from "
+                "%zu bytes of roots\n",
+                st.stat_suspects, st.stat_suspect_bytes, st.stat_reached,
+                st.stat_buffers, st.stat_roots);
+    if (with_roots && !json)
+        print_roots();
+    return 0;
+}
+
+SHELL_COMMAND(leaks, "leaks [-j] [-r] [-m AGE]",
+              "objects that nothing points to: suspects of a leak",
+              "Looks for pointers in the kernel's data, in stacks, in\n"
+              "registers and in all objects that are reached from there; what\n"
+              "no address leads to is suspect. A number that looks like an\n"
+              "address hides a leak; a pointer that is kept in another form\n"
+              "makes a false suspect.\n"
+              "  -m AGE  only those that have been out for AGE seconds, which\n"
+              "          is known of caches in mode U\n"
+              "  -r      also the roots: where the search began\n"
+              "  -j      JSON lines\n"
+              "Example: debug +U; leaks -m 10",
+              cmd_leaks, NULL);

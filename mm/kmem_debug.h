@@ -1,0 +1,185 @@
+/*
+ * Debugging the heap (paper, section 6): which modes a cache is in, what the
+ * allocator knows about a buffer then, and what it found wrong.
+ *
+ * Modes are letters, per cache, at boot (kmem.debug=) or at any time later.
+ * A cache that is in any of them but T has the debug layout: slab data and
+ * bufctls off the slab, a hash table, and bufctls that remember. The hot paths
+ * know nothing of it: one bit of the flag word leads here.
+ */
+#pragma once
+
+#include "mm/kmem.h"
+
+#define KMEM_DEBUG_LETTERS "FPZUTSG"
+
+#define KMEM_DEBUG_F 1u  /* freed addresses are verified; sanity checks (6.2) */
+#define KMEM_DEBUG_P 2u  /* poison: deadbeef, baddcafe (6.3) */
+#define KMEM_DEBUG_Z 4u  /* redzones around each buffer (6.4) */
+#define KMEM_DEBUG_U 8u  /* who used it: audit (6.1) */
+#define KMEM_DEBUG_T 16u /* trace: a line per event */
+#define KMEM_DEBUG_S 32u /* complete slabs are unmapped at once (6.5) */
+#define KMEM_DEBUG_G 64u /* each buffer has pages of its own (6.6) */
+#define KMEM_DEBUG_LAYOUT                                                      \
+    (KMEM_DEBUG_F | KMEM_DEBUG_P | KMEM_DEBUG_Z | KMEM_DEBUG_U |               \
+     KMEM_DEBUG_S | KMEM_DEBUG_G)
+
+#define KMEM_FREED  0xdeadbeefu /* what freed memory is filled with */
+#define KMEM_UNINIT 0xbaddcafeu /* what memory is that nobody wrote yet */
+#define KMEM_GUARD  0xbbu       /* each byte of a redzone */
+
+#define KMEM_STACK_DEPTH 12
+
+/* One transaction on a buffer (6.1). */
+struct kmem_transaction {
+    uint64_t trans_us;   /* mm_clock_us() then */
+    uint32_t trans_task; /* mm_task_id() then; 0: no task yet */
+    uint32_t trans_depth;
+    uintptr_t trans_stack[KMEM_STACK_DEPTH]; /* callers, nearest first */
+};
+
+enum kmem_buf_state {
+    KMEM_BUF_FREE,
+    KMEM_BUF_USED,
+    KMEM_BUF_BAD, /* damaged; out for good, in nobody's hands */
+};
+
+/* What is known of one buffer. */
+struct kmem_buf_stat {
+    struct kmem_cache *stat_cache;
+    uintptr_t stat_slab;   /* its kmem_slab */
+    uintptr_t stat_bufctl; /* 0 if it has none: small, and in use */
+    uintptr_t stat_buf;    /* where the object begins */
+    size_t stat_index;     /* in the slab */
+    size_t stat_size;      /* asked for; the object's size if nobody knows */
+    enum kmem_buf_state stat_state;
+    bool stat_audited;                  /* the next two mean something */
+    struct kmem_transaction stat_alloc; /* the last; depth 0: none yet */
+    struct kmem_transaction stat_free;
+};
+
+/*
+ * The modes that the letters of `text` stand for, up to `end` (NULL: to its
+ * NUL). False, and nothing changed, if one is unknown; *bad gets it.
+ */
+bool kmem_debug_letters(const char *text, const char *end, unsigned *modes,
+                        char *bad);
+
+/* The letters of `modes` in `text` (8 bytes), "-" for none; returns text. */
+const char *kmem_debug_text(unsigned modes, char *text);
+
+/* kmem.debug=: modes for caches that will be made, of these names (separated
+ * by commas, kept by the caller for ever; NULL: all). Before kmem_init. */
+void kmem_debug_boot(unsigned modes, const char *names);
+
+/*
+ * Puts a cache into `modes`, all of it: what is not in the set ends. Objects
+ * that are out stay as they are: their slabs go to an elder, a cache of the
+ * name with a number behind it, which takes their frees and ends with the last
+ * one. Returns 0; -KMEM_EPERM for the allocator's own caches (but T);
+ * -KMEM_EINVAL where S or G cannot be had (pages of a supplier, or a home that
+ * cannot unmap); -KMEM_EAGAIN if the cache grows or reaps just now;
+ * -KMEM_ENOMEM. May sleep; not in interrupts.
+ */
+int kmem_debug_set(struct kmem_cache *cp, unsigned modes);
+
+#define KMEM_ENOMEM 12
+
+/* The modes that a cache is in. */
+unsigned kmem_debug_modes(const struct kmem_cache *cp);
+
+/* The cache that this one is an elder of, or NULL. */
+struct kmem_cache *kmem_cache_heir(const struct kmem_cache *cp);
+
+/* Ends elders that are empty. Called with each working-set update. */
+void kmem_elders_collect(void);
+
+/* kmem.verify=N: kmem_verify at every N-th operation on any cache; what it
+ * finds is an error like others. 0: never. */
+void kmem_verify_every(uint32_t n);
+uint32_t kmem_verify_interval(void);
+
+/* ---- looking ------------------------------------------------------------ */
+
+/* What is known of the buffer that `addr` is in: of any cache, debugged or
+ * not. False if it is in none. */
+bool kmem_buf_stat(const void *addr, struct kmem_buf_stat *out);
+
+/* Calls fn for each buffer of the cache, slabs in list order, without a lock,
+ * until it returns false. Bounded by the cache's counts. */
+typedef bool kmem_buf_fn_t(const struct kmem_buf_stat *buf, void *arg);
+void kmem_buf_walk(struct kmem_cache *cp, kmem_buf_fn_t *fn, void *arg);
+
+/* The same for an address whose page mode S took away: what was there last.
+ * (Pages that G takes away still belong to a slab.) stat_buf is 0 if it is
+ * outside all buffers. */
+bool kmem_unmapped_stat(const void *addr, struct kmem_buf_stat *out);
+
+/* Pages that S holds back, so that a late touch faults. */
+size_t kmem_unmapped_pages(void);
+
+/* ---- errors ------------------------------------------------------------- */
+
+enum kmem_error {
+    KMEM_ERROR_NONE,
+    KMEM_ERROR_MODIFIED, /* a free buffer was written to */
+    KMEM_ERROR_END,      /* written past its end */
+    KMEM_ERROR_START,    /* written before its start */
+    KMEM_ERROR_DOUBLE,   /* freed twice */
+    KMEM_ERROR_NEVER,    /* freed: an address that no cache ever gave */
+    KMEM_ERROR_INTERIOR, /* freed: an address inside a buffer */
+    KMEM_ERROR_FOREIGN,  /* freed to another cache than its own */
+    KMEM_ERROR_STACK,    /* freed: an address on a stack */
+    KMEM_ERROR_SIZE,     /* freed with another size than allocated */
+    KMEM_ERROR_BUFCTL,   /* bufctl damaged */
+    KMEM_ERROR_FREELIST, /* freelist damaged */
+    KMEM_ERROR_SLAB,     /* slab data damaged */
+    KMEM_ERROR_GONE,     /* use of a destroyed cache */
+    KMEM_ERROR_TOUCHED,  /* fault: memory that S or G took away */
+    KMEM_ERROR_UNINIT,   /* fault: an address that is baddcafe or near it */
+    KMEM_ERROR_STALE,    /* fault: an address that is deadbeef or near it */
+    KMEM_ERROR_VERIFY,   /* kmem_verify found something */
+    KMEM_ERRORS
+};
+
+/* The last error, for whoever reads memory and not prose. */
+struct kmem_error_record {
+    enum kmem_error error_kind;
+    uint32_t error_task;
+    uint64_t error_us;
+    struct kmem_cache *error_cache; /* that was called */
+    struct kmem_cache *error_owner; /* that the buffer belongs to, or NULL */
+    const void *error_buf;          /* as it was given, or the buffer */
+    const void *error_base;         /* the buffer that it is in, or NULL */
+    const void *error_slab;         /* its kmem_slab, or NULL */
+    const void *error_bufctl;       /* its bufctl, if it has one */
+    const void *error_at;           /* damage: the first wrong byte's address */
+    size_t error_offset;            /* the same from the buffer's start; of a
+                                       word, as is what follows, for MODIFIED */
+    uint32_t error_expected;
+    uint32_t error_found;
+    size_t error_size;      /* SIZE: asked for */
+    size_t error_size_free; /* SIZE: freed with */
+    const char *error_text; /* VERIFY, BUFCTL, SLAB: more about it, or NULL */
+};
+
+extern struct kmem_error_record kmem_last_error;
+extern uint32_t kmem_error_count;
+
+/* kmem.panic=: 1 (the default): an error ends in the panic shell. 0: it is
+ * reported, the buffer is put aside for good, and the system goes on. */
+extern bool kmem_error_panics;
+
+/* Every error comes by here: kept in kmem_last_error, reported as in section
+ * 6.8; returns only if !kmem_error_panics. No lock held. */
+void kmem_error(const struct kmem_error_record *error);
+
+/* Ring 0 could not read or write at `addr`: if that has to do with the heap,
+ * says so and keeps it as the last error, without a panic: that goes on. */
+bool kmem_fault(const void *addr);
+
+/* The name of an error kind in one word, for tools: "modified". */
+const char *kmem_error_name(enum kmem_error kind);
+
+/* The sentence: "buffer modified after being freed". */
+const char *kmem_error_title(enum kmem_error kind);

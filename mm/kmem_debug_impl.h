@@ -1,0 +1,120 @@
+/*
+ * The debugging modes' side of the slab allocator (paper, section 6), for mm/
+ * and for the tests and tools that look inside. mm/kmem_impl.h includes it; in
+ * a home without them (MM_DEBUG 0) nothing of it is called.
+ */
+#pragma once
+
+#include "mm/kmem_debug.h"
+
+struct kmem_slab;
+
+/*
+ * The bufctl of the debug layout (section 6.1): what every buffer of a cache
+ * has for as long as its slab lives. Guarded by the cache's lock while the
+ * buffer is free, by whoever allocates or frees it between.
+ */
+struct kmem_bufctl_debug {
+    struct kmem_bufctl bufctl; /* first: the rest of mm/ sees only this */
+    uint32_t bufctl_state;     /* enum kmem_buf_state */
+    uint32_t bufctl_size;      /* bytes asked for, while it is out */
+    uint32_t bufctl_log;       /* its last transaction's number in the log */
+    struct kmem_transaction bufctl_alloc;
+    struct kmem_transaction bufctl_free;
+};
+
+/* ---- kmem_debug.c (6) --------------------------------------------------- */
+
+/* What cache_alloc_slow and cache_free_slow are while any bit but KMF_HASH is
+ * set. */
+kmem_slow_t kmem_alloc_debug;
+kmem_slow_free_t kmem_free_debug;
+
+/* The same from kmem_alloc and kmem_free, which know the size. No lock. */
+void *kmem_alloc_sized(struct kmem_cache *cp, size_t size, int flags);
+void kmem_free_sized(struct kmem_cache *cp, void *buf, size_t size);
+
+/* Sets cache_alloc_slow and cache_free_slow after a change of cache_flags, and
+ * kmem_direct_max. Lock held. */
+void kmem_slow_paths(struct kmem_cache *cp);
+
+/* The log, if kmem.debug= asked for U. */
+void kmem_debug_init(void);
+
+/* The debug layout's geometry. False, and nothing changed, if the cache's modes
+ * do not ask for it. */
+bool kmem_debug_geometry(struct kmem_cache *cp);
+
+/* The modes that kmem.debug= asks for a cache of this name. */
+unsigned kmem_debug_wanted(const char *name);
+
+/* Makes a slab's buffers what free buffers are in the cache's modes; and at the
+ * slab's end, checks them and calls the destructors still due. */
+void kmem_debug_slab(struct kmem_cache *cp, struct kmem_slab *sp);
+void kmem_debug_slab_end(struct kmem_cache *cp, struct kmem_slab *sp);
+
+/* NULL, or what is wrong with a buffer: its redzone, or being free its poison.
+ * *at gets the first wrong byte. */
+const char *kmem_debug_damage(const struct kmem_cache *cp,
+                              const struct kmem_bufctl_debug *bdp,
+                              const void **at, enum kmem_error *kind);
+
+/* Reports damage that kmem_debug_damage found. */
+void kmem_error_damage(struct kmem_cache *cp,
+                       const struct kmem_bufctl_debug *bdp,
+                       enum kmem_error kind, const void *at);
+
+/* Whether objects are constructed with each allocation, not with the slab. */
+static inline bool kmem_per_alloc(const struct kmem_cache *cp)
+{
+    return (cp->cache_flags & KMF_DEBUG) != 0 &&
+           (cp->cache_flags & KMF_MODE(KMEM_DEBUG_P | KMEM_DEBUG_G)) != 0;
+}
+
+/* ---- kmem_elder.c ------------------------------------------------------- */
+
+/* The cache of `cp` and its elders that has `buf` on one of its slabs, or
+ * NULL. No lock held. */
+struct kmem_cache *kmem_elder_holding(struct kmem_cache *cp, const void *buf);
+
+/* ---- kmem_unmap.c (6.5) ------------------------------------------------- */
+
+/* Takes the pages of a slab away instead of giving them back: it is on no
+ * list, its objects destroyed. */
+void kmem_slab_bury(struct kmem_cache *cp, struct kmem_slab *sp);
+
+/* Buries all complete slabs of the cache. No lock held. */
+void kmem_unmap_complete(struct kmem_cache *cp);
+
+/* Gives back buried slabs of `cp`, NULL: of all. Returns pages. */
+size_t kmem_unmapped_release(const struct kmem_cache *cp);
+
+/* ---- kmem_guard.c (6.3, 6.4) -------------------------------------------- */
+
+/* Fills memory with a word, byte for byte in its order. */
+void kmem_fill(void *buf, size_t size, uint32_t word);
+
+/* The first byte that is not as kmem_fill left it, or NULL. */
+const void *kmem_filled_otherwise(const void *buf, size_t size, uint32_t word);
+
+#define KMEM_GUARD_WORD  (KMEM_GUARD * 0x01010101u)
+#define KMEM_GUARD_FRONT 8u /* bytes of redzone before a buffer */
+
+/* ---- kmem_report.c (6.8) ------------------------------------------------ */
+
+/* An address was freed that is no buffer out of `cp`: finds out what it is and
+ * reports it. `size`: as freed, 0 if unknown. No lock held. */
+void kmem_bad_free(struct kmem_cache *cp, const void *buf, size_t size);
+
+/* ---- kmem_walk.c -------------------------------------------------------- */
+
+/* What is known of the buffer that a bufctl of the debug layout stands for. */
+void kmem_bufctl_stat(const struct kmem_bufctl_debug *bdp,
+                      struct kmem_buf_stat *out);
+
+/* Slab number `n` of the cache in list order, or NULL; a broken circle ends by
+ * the count, and no link is followed that leads astray. Lock held. */
+struct kmem_slab *kmem_slab_number(struct kmem_cache *cp, size_t n);
+
+/* The slab of `cp` whose pages hold `addr`, or NULL. Lock held. */
+struct kmem_slab *kmem_slab_holding(struct kmem_cache *cp, const void *addr);

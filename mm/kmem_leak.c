@@ -1,0 +1,339 @@
+/*
+ * Finding leaks by looking for pointers (paper, section 6.7, and what became of
+ * the idea): a buffer in use that no address leads to cannot be freed any more.
+ *
+ * The scan is a mark phase. It begins at the roots that the surroundings name,
+ * and takes every word that lies in a buffer in use for a pointer to it, be it
+ * to its start or inside; what is reached so is read in turn. It errs on one
+ * side only: a number that looks like an address hides a leak. Buffers of the
+ * allocator itself are neither read nor suspected.
+ *
+ * Marks are bits in pages that are borrowed from buddy: for each slab, whether
+ * a buffer is in use, reached, read. The first frame of a slab knows where its
+ * bits are (page_refs, which nobody needs while the frame is a slab's).
+ */
+#include "mm/kmem_leak.h"
+#include "kernel/lib/string.h"
+#include "mm/buddy.h"
+#include "mm/kmem_impl.h"
+#include "mm/kmem_stat.h"
+#include "mm/page.h"
+
+enum mark {
+    MARK_USED,
+    MARK_REACHED,
+    MARK_READ,
+    MARKS
+};
+
+/* The marks of one slab: MARKS rows of slab_chunks bits. */
+struct slab_marks {
+    struct kmem_cache *marks_cache;
+    struct kmem_slab *marks_slab;
+    uint32_t marks_bits[];
+};
+
+static struct {
+    char *memory; /* all slab_marks, one behind the other */
+    size_t bytes;
+    size_t end; /* bytes laid out */
+    bool more;  /* something was reached that is not read yet */
+    struct kmem_leak_stat stat;
+} scan;
+
+/* ---- marks -------------------------------------------------------------- */
+
+static size_t words(const struct kmem_cache *cp)
+{
+    return (cp->cache_slab_chunks + 31) / 32;
+}
+
+static size_t marks_size(const struct kmem_cache *cp)
+{
+    return sizeof(struct slab_marks) + MARKS * words(cp) * sizeof(uint32_t);
+}
+
+static bool marked(const struct slab_marks *m, enum mark what, size_t i)
+{
+    return m->marks_bits[what * words(m->marks_cache) + i / 32] >> (i % 32) & 1;
+}
+
+static void mark(struct slab_marks *m, enum mark what, size_t i)
+{
+    m->marks_bits[what * words(m->marks_cache) + i / 32] |= 1u << (i % 32);
+}
+
+static bool watched(const struct kmem_cache *cp)
+{
+    return cp->cache_kind != KMEM_KIND_INTERNAL &&
+           cp->cache_supplier.getpages == NULL;
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+static size_t table_bytes(void)
+{
+    size_t bytes = 0;
+
+    for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
+         cp = kmem_cache_next(cp))
+        if (watched(cp))
+            bytes += cp->cache_slabs * marks_size(cp);
+    return bytes;
+}
+
+static void note_used(struct slab_marks *m)
+{
+    struct kmem_cache *cp = m->marks_cache;
+    uint32_t *used = m->marks_bits;
+    const struct kmem_bufctl *bcp = m->marks_slab->slab_head;
+    const char *first = kmem_slab_chunk(m->marks_slab, 0);
+
+    for (size_t i = 0; i < cp->cache_slab_chunks; i++)
+        mark(m, MARK_USED, i);
+    for (size_t left = cp->cache_slab_chunks; bcp != NULL && left != 0;
+         left--) {
+        size_t i;
+
+        if (!kmem_bufctl_plausible(cp, bcp))
+            return;
+        i = (size_t)((char *)kmem_bufctl_buf(cp, bcp) - first) /
+            cp->cache_chunk;
+        if (i < cp->cache_slab_chunks)
+            used[i / 32] &= ~(1u << (i % 32));
+        bcp = bcp->bufctl_next;
+    }
+}
+
+/* Lays out the marks of a cache's slabs, and lets each frame find them. */
+static void enter_cache(struct kmem_cache *cp)
+{
+    struct kmem_slab *sp = kmem_slab_next(&cp->cache_null);
+
+    for (size_t n = cp->cache_slabs; n != 0 && sp != &cp->cache_null; n--) {
+        struct slab_marks *m = (struct slab_marks *)(scan.memory + scan.end);
+        struct page *p = virt_to_page(sp->slab_base);
+
+        if (scan.end + marks_size(cp) > scan.bytes)
+            return;
+        m->marks_cache = cp;
+        m->marks_slab = sp;
+        note_used(m);
+        for (size_t i = 0; i < cp->cache_slab_pages; i++)
+            p[i].page_refs = (uint32_t)scan.end;
+        scan.end += marks_size(cp);
+        scan.stat.stat_buffers += sp->slab_refcnt;
+        sp = kmem_slab_next(sp);
+    }
+}
+
+/* The marks of the slab that holds `addr` and the index of its buffer there,
+ * or NULL. */
+static struct slab_marks *marks_of(uintptr_t addr, size_t *index)
+{
+    const struct page *p = virt_to_page((const void *)addr);
+    struct slab_marks *m;
+
+    if (p == NULL || p->page_state != PAGE_SLAB || !watched(p->page_owner))
+        return NULL;
+    m = (struct slab_marks *)(scan.memory + p->page_refs);
+    *index = (addr - (uintptr_t)kmem_slab_chunk(m->marks_slab, 0)) /
+             m->marks_cache->cache_chunk;
+    return *index < m->marks_cache->cache_slab_chunks ? m : NULL;
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+static void reach(uintptr_t addr)
+{
+    size_t i;
+    struct slab_marks *m = marks_of(addr, &i);
+
+    if (m == NULL || !marked(m, MARK_USED, i) || marked(m, MARK_REACHED, i))
+        return;
+    mark(m, MARK_REACHED, i);
+    scan.stat.stat_reached++;
+    scan.more = true;
+}
+
+/* Every aligned word from `from` on; pages that are not there are left out. */
+static void read_words(const void *from, const void *end)
+{
+    uintptr_t p = ROUND_UP((uintptr_t)from, sizeof(uintptr_t));
+
+    while (p + sizeof(uintptr_t) <= (uintptr_t)end) {
+        uintptr_t stop = MIN((p | PAGE_MASK) + 1, (uintptr_t)end);
+
+        if (mm_readable((const void *)p))
+            for (; p + sizeof(uintptr_t) <= stop; p += sizeof(uintptr_t))
+                reach(*(const uintptr_t *)p);
+        p = stop;
+    }
+}
+
+static void read_root(const void *from, const void *end, const char *name)
+{
+    (void)name;
+    scan.stat.stat_roots += (size_t)((const char *)end - (const char *)from);
+    if (from <= (const void *)&kmem_last_error &&
+        end > (const void *)&kmem_last_error) {
+        read_words(from, &kmem_last_error); /* that is nobody's pointer */
+        from = &kmem_last_error + 1;
+    }
+    read_words(from, end);
+}
+
+/* Allocations of whole pages may point to buffers; they are not watched. */
+static void read_large(void)
+{
+    for (size_t i = 0; i < page_count; i++)
+        if (page_array[i].page_state == PAGE_LARGE) {
+            const char *page = page_to_virt(&page_array[i]);
+
+            read_root(page, page + PAGE_SIZE, "kmem_alloc");
+        }
+}
+
+static void read_buffers(struct slab_marks *m)
+{
+    struct kmem_cache *cp = m->marks_cache;
+
+    for (size_t i = 0; i < cp->cache_slab_chunks; i++) {
+        const char *buf = kmem_slab_chunk(m->marks_slab, i);
+
+        if (!marked(m, MARK_REACHED, i) || marked(m, MARK_READ, i))
+            continue;
+        mark(m, MARK_READ, i);
+        if (!mm_is_root(cp))
+            read_words(buf, buf + cp->cache_size);
+    }
+}
+
+static void each_slab(void (*fn)(struct slab_marks *m))
+{
+    for (size_t at = 0; at < scan.end;) {
+        struct slab_marks *m = (struct slab_marks *)(scan.memory + at);
+
+        fn(m);
+        at += marks_size(m->marks_cache);
+    }
+}
+
+/* ---- the scan ----------------------------------------------------------- */
+
+static kmem_buf_fn_t *suspect_fn;
+static void *suspect_arg;
+
+static void tell_suspects(struct slab_marks *m)
+{
+    for (size_t i = 0; i < m->marks_cache->cache_slab_chunks; i++) {
+        struct kmem_buf_stat stat;
+
+        if (!marked(m, MARK_USED, i) || marked(m, MARK_REACHED, i) ||
+            !kmem_buf_stat(kmem_slab_chunk(m->marks_slab, i), &stat) ||
+            stat.stat_state != KMEM_BUF_USED)
+            continue;
+        scan.stat.stat_suspects++;
+        scan.stat.stat_suspect_bytes += stat.stat_size;
+        if (suspect_fn != NULL && !suspect_fn(&stat, suspect_arg))
+            suspect_fn = NULL;
+    }
+}
+
+static void mark_all(void)
+{
+    for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
+         cp = kmem_cache_next(cp))
+        if (watched(cp))
+            enter_cache(cp);
+    mm_roots(read_root);
+    read_large();
+    do {
+        scan.more = false;
+        each_slab(read_buffers);
+    } while (scan.more);
+}
+
+/* Nothing is allocated, freed or moved between the marks and the telling:
+ * whoever calls has stopped the others. */
+static bool run(size_t pages)
+{
+    struct page *p = buddy_alloc_run(pages);
+
+    if (p == NULL)
+        return false;
+    memset(&scan, 0, sizeof(scan));
+    scan.memory = page_to_virt(p);
+    scan.bytes = pages * PAGE_SIZE;
+    memset(scan.memory, 0, scan.bytes);
+    mark_all();
+    each_slab(tell_suspects);
+    buddy_free_run(p, pages);
+    return true;
+}
+
+bool kmem_leak_scan(kmem_buf_fn_t *fn, void *arg, struct kmem_leak_stat *out)
+{
+    size_t pages = (table_bytes() + PAGE_MASK) >> PAGE_SHIFT;
+    bool done;
+
+    suspect_fn = fn;
+    suspect_arg = arg;
+    mm_stop_others();
+    done = run(pages + 1);
+    mm_let_others_go();
+    *out = scan.stat;
+    return done;
+}
+
+/* ---- who points here ---------------------------------------------------- */
+
+static struct {
+    uintptr_t from, end; /* the buffer */
+    kmem_ref_fn_t *fn;
+    void *arg;
+} wanted;
+
+static void look(const void *from, const void *end, const char *root,
+                 const struct kmem_buf_stat *in)
+{
+    const uintptr_t *p =
+        (const uintptr_t *)ROUND_UP((uintptr_t)from, sizeof(uintptr_t));
+
+    for (; (const void *)(p + 1) <= end; p++)
+        if (p != &wanted.from && mm_readable(p) && *p >= wanted.from &&
+            *p < wanted.end && wanted.fn != NULL &&
+            !wanted.fn((uintptr_t)p, root, in, wanted.arg))
+            wanted.fn = NULL;
+}
+
+static void look_root(const void *from, const void *end, const char *name)
+{
+    look(from, end, name, NULL);
+}
+
+static bool look_buffer(const struct kmem_buf_stat *b, void *arg)
+{
+    (void)arg;
+    if (b->stat_state == KMEM_BUF_USED && !mm_is_root(b->stat_cache))
+        look((const void *)b->stat_buf,
+             (const char *)b->stat_buf + b->stat_size, NULL, b);
+    return wanted.fn != NULL;
+}
+
+void kmem_leak_refs(const void *buf, kmem_ref_fn_t *fn, void *arg)
+{
+    struct kmem_buf_stat stat;
+
+    if (!kmem_buf_stat(buf, &stat))
+        return;
+    wanted.from = stat.stat_buf;
+    wanted.end = stat.stat_buf + stat.stat_size;
+    wanted.fn = fn;
+    wanted.arg = arg;
+    mm_roots(look_root);
+    for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
+         cp = kmem_cache_next(cp))
+        if (watched(cp))
+            kmem_buf_walk(cp, look_buffer, NULL);
+}

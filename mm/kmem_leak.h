@@ -1,0 +1,30 @@
+/*
+ * Leaks (paper, section 6.7): buffers that nothing points to. A conservative
+ * scan of all that may hold a pointer.
+ */
+#pragma once
+
+#include "mm/kmem_debug.h"
+
+/* What the scan found. */
+struct kmem_leak_stat {
+    size_t stat_roots;   /* bytes of data, stacks and registers read */
+    size_t stat_buffers; /* in use, of all caches */
+    size_t stat_reached;
+    size_t stat_suspects;
+    size_t stat_suspect_bytes;
+};
+
+/*
+ * Reads data, stacks, registers and every buffer that these lead to, and calls
+ * fn for each buffer in use that nothing leads to: suspects, for a pointer may
+ * be kept in a form that is not seen. Interrupts are off meanwhile. Takes pages
+ * from buddy for its marks, and gives them back; false if there are none.
+ */
+bool kmem_leak_scan(kmem_buf_fn_t *fn, void *arg, struct kmem_leak_stat *out);
+
+/* Who points to the buffer at `buf`: calls fn with the address of each word
+ * that holds an address in it, and what that word is in; NULL `in`: a root. */
+typedef bool kmem_ref_fn_t(uintptr_t at, const char *root,
+                           const struct kmem_buf_stat *in, void *arg);
+void kmem_leak_refs(const void *buf, kmem_ref_fn_t *fn, void *arg);

@@ -1,0 +1,173 @@
+/*
+ * The transaction log (paper, section 6.1) and the rings of rare events.
+ *
+ * The log is one run of pages, taken from buddy when the first cache is
+ * audited. Transaction number n is in place n modulo its length, so an entry
+ * is kept exactly if it still has the number that is looked for. Nothing is
+ * entered after an error: what led there must not be overwritten.
+ */
+#include "mm/kmem_log.h"
+#include "kernel/lib/string.h"
+#include "mm/buddy.h"
+#include "mm/kmem_impl.h"
+#include "mm/kmem_stat.h"
+
+#define LOG_SHARE     50 /* of memory: one part in so many */
+#define LOG_PAGES_MIN 4u
+
+bool kmem_log_stopped;
+
+static struct {
+    mm_lock_t lock;
+    struct kmem_log_entry *entries;
+    uint32_t length;
+    uint32_t last; /* number of the newest */
+} transactions = {.lock = MM_LOCK_INIT("kmem log", MM_RANK_LOG)};
+
+bool kmem_log_create(void)
+{
+    size_t pages = MAX(page_count / LOG_SHARE, (size_t)LOG_PAGES_MIN);
+    struct page *p = NULL;
+
+    if (transactions.entries != NULL)
+        return true;
+    pages = MIN(pages, (size_t)BUDDY_MAX_PAGES);
+    for (; p == NULL && pages >= LOG_PAGES_MIN; pages /= 2)
+        if ((p = buddy_alloc_run(pages)) != NULL)
+            break;
+    if (p == NULL)
+        return false;
+    memset(page_to_virt(p), 0, pages * PAGE_SIZE);
+    transactions.length =
+        (uint32_t)(pages * PAGE_SIZE / sizeof(struct kmem_log_entry));
+    transactions.entries = page_to_virt(p);
+    return true;
+}
+
+void kmem_transaction(struct kmem_transaction *trans)
+{
+    trans->trans_us = mm_clock_us();
+    trans->trans_task = mm_task_id();
+    trans->trans_depth = mm_backtrace(trans->trans_stack, KMEM_STACK_DEPTH);
+}
+
+void kmem_log_enter(enum kmem_op op, struct kmem_cache *cp,
+                    struct kmem_bufctl_debug *bdp)
+{
+    struct kmem_log_entry *e;
+
+    if (transactions.entries == NULL || kmem_log_stopped)
+        return;
+    mm_lock(&transactions.lock);
+    e = &transactions.entries[++transactions.last % transactions.length];
+    *e = (struct kmem_log_entry){
+        .log_seq = transactions.last,
+        .log_prev = bdp->bufctl_log,
+        .log_op = op,
+        .log_cache = cp,
+        .log_number = cp->cache_number,
+        .log_slab = bdp->bufctl.bufctl_slab,
+        .log_buf = bdp->bufctl.bufctl_addr,
+        .log_bufctl = bdp,
+        .log_size = op == KMEM_OP_ALLOC ? bdp->bufctl_size : 0,
+        .log_trans = op == KMEM_OP_ALLOC ? bdp->bufctl_alloc : bdp->bufctl_free,
+    };
+    bdp->bufctl_log = transactions.last;
+    mm_unlock(&transactions.lock);
+}
+
+uint32_t kmem_log_last(void)
+{
+    return transactions.last;
+}
+
+uint32_t kmem_log_kept(void)
+{
+    return MIN(transactions.last, transactions.length);
+}
+
+const struct kmem_log_entry *kmem_log_at(uint32_t seq)
+{
+    const struct kmem_log_entry *e;
+
+    if (seq == 0 || transactions.length == 0)
+        return NULL;
+    e = &transactions.entries[seq % transactions.length];
+    return e->log_seq == seq ? e : NULL;
+}
+
+bool kmem_log_get(uint32_t seq, struct kmem_log_entry *out)
+{
+    const struct kmem_log_entry *e;
+
+    mm_lock(&transactions.lock);
+    e = kmem_log_at(seq);
+    if (e != NULL)
+        *out = *e;
+    mm_unlock(&transactions.lock);
+    return e != NULL;
+}
+
+const char *kmem_log_name(const struct kmem_log_entry *entry)
+{
+    for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
+         cp = kmem_cache_next(cp))
+        if (cp == entry->log_cache && cp->cache_number == entry->log_number)
+            return cp->cache_name;
+    return "?";
+}
+
+/* ---- rare events -------------------------------------------------------- */
+
+static struct {
+    uint32_t last;
+    struct kmem_event events[KMEM_RING_SIZE];
+} rings[KMEM_RINGS];
+
+void kmem_event(enum kmem_ring ring, enum kmem_why why,
+                const struct kmem_cache *cp, const void *slab, size_t count)
+{
+    struct kmem_event *e;
+
+    if (kmem_log_stopped)
+        return;
+    mm_lock(&transactions.lock);
+    e = &rings[ring].events[++rings[ring].last % KMEM_RING_SIZE];
+    e->event_seq = rings[ring].last;
+    e->event_why = why;
+    e->event_task = mm_task_id();
+    e->event_count = (uint32_t)count;
+    e->event_us = mm_clock_ms() * 1000; /* rare, but not so rare */
+    e->event_slab = slab;
+    memcpy(e->event_name, cp->cache_name, sizeof(e->event_name));
+    mm_unlock(&transactions.lock);
+}
+
+uint32_t kmem_event_last(enum kmem_ring ring)
+{
+    return rings[ring].last;
+}
+
+bool kmem_event_get(enum kmem_ring ring, uint32_t seq, struct kmem_event *out)
+{
+    const struct kmem_event *e = &rings[ring].events[seq % KMEM_RING_SIZE];
+    bool kept;
+
+    mm_lock(&transactions.lock);
+    kept = seq != 0 && e->event_seq == seq;
+    if (kept)
+        *out = *e;
+    mm_unlock(&transactions.lock);
+    return kept;
+}
+
+const char *kmem_why_text(enum kmem_why why)
+{
+    static const char *const text[] = {
+        [KMEM_WHY_NOMEM] = "no memory", [KMEM_WHY_INJECTED] = "on purpose",
+        [KMEM_WHY_GROW] = "grown",      [KMEM_WHY_REAP] = "reaped",
+        [KMEM_WHY_UNMAP] = "unmapped",  [KMEM_WHY_END] = "cache ended",
+    };
+
+    return text[why];
+}

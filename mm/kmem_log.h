@@ -1,0 +1,96 @@
+/*
+ * What the allocator did: the transaction log of audited caches (paper,
+ * section 6.1), and three small rings of rare events that are always kept.
+ */
+#pragma once
+
+#include "mm/kmem_debug.h"
+
+struct kmem_bufctl_debug;
+
+enum kmem_op {
+    KMEM_OP_ALLOC,
+    KMEM_OP_FREE
+};
+
+struct kmem_log_entry {
+    uint32_t log_seq;  /* 1, 2, 3, …; 0: not used yet */
+    uint32_t log_prev; /* the one before on this buffer, 0: none */
+    enum kmem_op log_op;
+    struct kmem_cache *log_cache; /* may be gone: log_number tells */
+    uint32_t log_number;          /* of the cache; see kmem_log_cache */
+    const void *log_slab;
+    const void *log_buf;
+    const void *log_bufctl;
+    size_t log_size; /* bytes asked for */
+    struct kmem_transaction log_trans;
+};
+
+/* Makes the log if there is none: a fiftieth of memory, less if that is not to
+ * be had. False if nothing is. */
+bool kmem_log_create(void);
+
+/* Enters a buffer's latest transaction, and its number in the bufctl. Does
+ * nothing while there is no log or it is stopped. The cache's lock may be
+ * held. */
+void kmem_log_enter(enum kmem_op op, struct kmem_cache *cp,
+                    struct kmem_bufctl_debug *bdp);
+
+/* The newest number (0: empty) and how many are kept. */
+uint32_t kmem_log_last(void);
+uint32_t kmem_log_kept(void);
+
+/* Copies transaction number `seq`. False if it is not kept (any more). */
+bool kmem_log_get(uint32_t seq, struct kmem_log_entry *out);
+
+/* Where that entry lies in memory, for tools; NULL if it is not kept. */
+const struct kmem_log_entry *kmem_log_at(uint32_t seq);
+
+/* The name of the entry's cache; "?" if that is gone. */
+const char *kmem_log_name(const struct kmem_log_entry *entry);
+
+/* Nothing more is entered: what led to an error stays. */
+extern bool kmem_log_stopped;
+
+/* Fills in time, task and callers of a transaction that happens now. */
+void kmem_transaction(struct kmem_transaction *trans);
+
+/* ---- rare events -------------------------------------------------------- */
+
+enum kmem_ring {
+    KMEM_RING_FAIL,
+    KMEM_RING_SLAB,
+    KMEM_RING_REAP,
+    KMEM_RINGS
+};
+
+enum kmem_why {
+    KMEM_WHY_NOMEM,    /* fail: no pages */
+    KMEM_WHY_INJECTED, /* fail: on purpose */
+    KMEM_WHY_GROW,     /* slab: born, an allocation found none free */
+    KMEM_WHY_REAP,     /* slab: died, reaped; reap: it happened */
+    KMEM_WHY_UNMAP,    /* slab: died at once, mode S */
+    KMEM_WHY_END,      /* slab: died with its cache */
+};
+
+struct kmem_event {
+    uint32_t event_seq; /* 1, 2, … in its ring; 0: not used yet */
+    enum kmem_why event_why;
+    uint32_t event_task;
+    uint32_t event_count; /* fail: the object's bytes; slab: objects in it;
+                             reap: slabs given back */
+    uint64_t event_us;
+    const void *event_slab;             /* slab: its first page */
+    char event_name[KMEM_NAME_MAX + 1]; /* the cache */
+};
+
+#define KMEM_RING_SIZE 64
+
+/* Keeps an event of the calling task. A cache's lock may be held. */
+void kmem_event(enum kmem_ring ring, enum kmem_why why,
+                const struct kmem_cache *cp, const void *slab, size_t count);
+
+/* Copies event number `seq` of a ring; false if it is not kept. */
+bool kmem_event_get(enum kmem_ring ring, uint32_t seq, struct kmem_event *out);
+uint32_t kmem_event_last(enum kmem_ring ring);
+const char *kmem_why_text(enum kmem_why why);

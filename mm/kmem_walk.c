@@ -1,0 +1,286 @@
+/*
+ * From an address to its slab, its bufctl and its history; and from a cache to
+ * all its buffers. For whoever looks at the heap: nothing here changes it, and
+ * nothing is followed that was not checked.
+ */
+#include "kernel/lib/string.h"
+#include "mm/kmem_impl.h"
+#include "mm/kmem_stat.h"
+#include "mm/page.h"
+
+/* The slab behind this one, NULL at the end of the list or where it leads
+ * astray. Lock held. */
+static struct kmem_slab *slab_after(struct kmem_cache *cp,
+                                    const struct kmem_slab *sp)
+{
+    const struct list *l = sp->slab_link.next;
+
+    if (l == &cp->cache_null.slab_link || !kmem_slab_link_plausible(cp, l))
+        return NULL;
+    return kmem_slab_next(sp);
+}
+
+struct kmem_slab *kmem_slab_number(struct kmem_cache *cp, size_t n)
+{
+    struct kmem_slab *sp = slab_after(cp, &cp->cache_null);
+
+    if (n >= cp->cache_slabs)
+        return NULL;
+    while (n-- != 0 && sp != NULL)
+        sp = slab_after(cp, sp);
+    return sp;
+}
+
+struct kmem_slab *kmem_slab_holding(struct kmem_cache *cp, const void *addr)
+{
+    struct kmem_slab *sp = slab_after(cp, &cp->cache_null);
+
+    for (size_t n = 0; n < cp->cache_slabs && sp != NULL; n++) {
+        uintptr_t off = (uintptr_t)addr - (uintptr_t)sp->slab_base;
+
+        if (off < cp->cache_slab_pages * PAGE_SIZE)
+            return sp;
+        sp = slab_after(cp, sp);
+    }
+    return NULL;
+}
+
+/* Whether `addr` is an object's place in a slab of one of the allocator's own
+ * caches. */
+static bool on_page_of(const void *addr, const struct kmem_cache *cp)
+{
+    const struct page *p = virt_to_page(addr);
+
+    return ((uintptr_t)addr & (sizeof(void *) - 1)) == 0 && p != NULL &&
+           p->page_state == PAGE_SLAB && p->page_owner == cp;
+}
+
+bool kmem_bufctl_plausible(const struct kmem_cache *cp,
+                           const struct kmem_bufctl *bcp)
+{
+    if (cp->cache_flags & KMF_DEBUG)
+        return on_page_of(bcp, kmem_bufctl_debug_cache);
+    if (cp->cache_flags & KMF_HASH)
+        return on_page_of(bcp, kmem_bufctl_cache);
+    return true;
+}
+
+bool kmem_slab_plausible(const struct kmem_slab *sp)
+{
+    return on_page_of(sp, kmem_slab_cache);
+}
+
+static struct kmem_bufctl *in_table(struct kmem_cache *cp, const void *buf)
+{
+    struct kmem_bufctl *bcp = *kmem_hash_bucket(cp, buf);
+
+    for (uint32_t left = kmem_inuse(cp); bcp != NULL && left != 0; left--) {
+        if (!kmem_bufctl_plausible(cp, bcp))
+            return NULL;
+        if (bcp->bufctl_addr == buf)
+            return bcp;
+        bcp = bcp->bufctl_next;
+    }
+    return NULL;
+}
+
+static struct kmem_bufctl *on_freelist(const struct kmem_cache *cp,
+                                       const struct kmem_slab *sp,
+                                       const void *buf)
+{
+    struct kmem_bufctl *bcp = sp->slab_head;
+
+    for (uint32_t left = sp->slab_chunks; bcp != NULL && left != 0; left--) {
+        if (!kmem_bufctl_plausible(cp, bcp))
+            return NULL;
+        if (kmem_bufctl_buf(cp, bcp) == buf)
+            return bcp;
+        bcp = bcp->bufctl_next;
+    }
+    return NULL;
+}
+
+/* What the debug layout's bufctl knows. */
+static void debug_stat(const struct kmem_cache *cp,
+                       const struct kmem_bufctl_debug *bdp,
+                       struct kmem_buf_stat *out)
+{
+    out->stat_state = bdp->bufctl_state;
+    if (bdp->bufctl_state != KMEM_BUF_FREE)
+        out->stat_size = bdp->bufctl_size;
+    out->stat_audited = (cp->cache_flags & KMF_MODE(KMEM_DEBUG_U)) != 0;
+    if (!out->stat_audited)
+        return;
+    out->stat_alloc = bdp->bufctl_alloc;
+    out->stat_free = bdp->bufctl_free;
+}
+
+/* Fills in buffer `i` of a slab. `bcp` is its bufctl, NULL: small and in use.
+ * Lock held. */
+static void buf_stat(struct kmem_cache *cp, const struct kmem_slab *sp,
+                     size_t i, const struct kmem_bufctl *bcp, bool used,
+                     struct kmem_buf_stat *out)
+{
+    *out = (struct kmem_buf_stat){
+        .stat_cache = cp,
+        .stat_slab = (uintptr_t)sp,
+        .stat_bufctl = (uintptr_t)bcp,
+        .stat_buf = (uintptr_t)kmem_slab_chunk(sp, i),
+        .stat_index = i,
+        .stat_size = cp->cache_size,
+        .stat_state = used ? KMEM_BUF_USED : KMEM_BUF_FREE,
+    };
+    if ((cp->cache_flags & KMF_DEBUG) != 0 && bcp != NULL)
+        debug_stat(cp, (const struct kmem_bufctl_debug *)bcp, out);
+}
+
+void kmem_bufctl_stat(const struct kmem_bufctl_debug *bdp,
+                      struct kmem_buf_stat *out)
+{
+    const struct kmem_slab *sp = bdp->bufctl.bufctl_slab;
+    struct kmem_cache *cp = sp->slab_cache;
+    size_t off =
+        (uintptr_t)bdp->bufctl.bufctl_addr - (uintptr_t)kmem_slab_chunk(sp, 0);
+
+    buf_stat(cp, sp, off / cp->cache_chunk, &bdp->bufctl, true, out);
+}
+
+/* The buffer at index `i`, found from its address. Lock held. */
+static void find_stat(struct kmem_cache *cp, const struct kmem_slab *sp,
+                      size_t i, struct kmem_buf_stat *out)
+{
+    const void *buf = kmem_slab_chunk(sp, i);
+    const struct kmem_bufctl *bcp = NULL;
+    bool used = true;
+
+    if (cp->cache_flags & KMF_HASH)
+        bcp = in_table(cp, buf);
+    if (bcp == NULL) {
+        bcp = on_freelist(cp, sp, buf);
+        used = bcp == NULL;
+    }
+    buf_stat(cp, sp, i, bcp, used, out);
+}
+
+bool kmem_buf_stat(const void *addr, struct kmem_buf_stat *out)
+{
+    struct kmem_slab_stat slab;
+    size_t i;
+    struct kmem_cache *cp = kmem_whose(addr, &slab, &i);
+
+    if (cp == NULL || i == SIZE_MAX)
+        return false;
+    mm_lock(&cp->cache_lock);
+    find_stat(cp, (const struct kmem_slab *)slab.stat_slab, i, out);
+    mm_unlock(&cp->cache_lock);
+    return true;
+}
+
+void kmem_buf_walk(struct kmem_cache *cp, kmem_buf_fn_t *fn, void *arg)
+{
+    struct kmem_buf_stat stat;
+    size_t chunks = cp->cache_slab_chunks;
+
+    for (size_t n = 0; n < cp->cache_slabs; n++) {
+        for (size_t i = 0; i < chunks; i++) {
+            const struct kmem_slab *sp;
+
+            mm_lock(&cp->cache_lock);
+            sp = kmem_slab_number(cp, n);
+            if (sp != NULL)
+                find_stat(cp, sp, i, &stat);
+            mm_unlock(&cp->cache_lock);
+            if (sp == NULL || !fn(&stat, arg))
+                return;
+        }
+    }
+}
+
+bool kmem_unmapped_stat(const void *addr, struct kmem_buf_stat *out)
+{
+    const struct page *p = virt_to_page(addr);
+    const struct kmem_slab *sp;
+    struct kmem_cache *cp;
+    size_t i;
+
+    if (p == NULL || p->page_state != PAGE_UNMAPPED)
+        return false;
+    sp = p->page_owner;
+    cp = sp->slab_cache;
+    i = ((uintptr_t)addr - (uintptr_t)kmem_slab_chunk(sp, 0)) / cp->cache_chunk;
+    *out = (struct kmem_buf_stat){.stat_cache = cp};
+    if (i < sp->slab_chunks)
+        buf_stat(cp, sp, i, on_freelist(cp, sp, kmem_slab_chunk(sp, i)), false,
+                 out);
+    return true;
+}
+
+/* ---- bufctls ------------------------------------------------------------ */
+
+const struct kmem_bufctl *kmem_hash_entry(struct kmem_cache *cp, size_t bucket,
+                                          size_t i, bool *bad)
+{
+    const struct kmem_bufctl *bcp = NULL;
+
+    *bad = false;
+    mm_lock(&cp->cache_lock);
+    if ((cp->cache_flags & KMF_HASH) != 0 && bucket <= cp->cache_hash_mask) {
+        size_t limit = kmem_inuse(cp);
+
+        bcp = cp->cache_hash[bucket];
+        for (; bcp != NULL && !*bad; bcp = bcp->bufctl_next, i--) {
+            *bad = limit-- == 0 || !kmem_bufctl_plausible(cp, bcp);
+            if (i == 0)
+                break;
+        }
+    }
+    mm_unlock(&cp->cache_lock);
+    return *bad ? NULL : bcp;
+}
+
+/* Those on the slab's freelist, as far as it can be followed. Lock held. */
+static void free_bufctls(const struct kmem_slab *sp,
+                         const struct kmem_bufctl **bufctl, size_t max)
+{
+    const struct kmem_bufctl *bcp = sp->slab_head;
+
+    for (size_t left = sp->slab_chunks; bcp != NULL && left != 0; left--) {
+        size_t i = kmem_bufctl_chunk(sp, bcp);
+
+        if (i == SIZE_MAX)
+            return;
+        if (i < max)
+            bufctl[i] = bcp;
+        bcp = bcp->bufctl_next;
+    }
+}
+
+static void find_bufctls(const struct kmem_slab *sp,
+                         const struct kmem_bufctl **bufctl, size_t max)
+{
+    struct kmem_cache *cp = sp->slab_cache;
+
+    free_bufctls(sp, bufctl, max);
+    for (size_t i = 0; i < max && (cp->cache_flags & KMF_HASH) != 0; i++)
+        if (bufctl[i] == NULL)
+            bufctl[i] = in_table(cp, kmem_slab_chunk(sp, i));
+}
+
+size_t kmem_slab_bufctls(struct kmem_cache *cp, size_t n,
+                         const struct kmem_bufctl **bufctl, size_t max)
+{
+    struct kmem_slab *sp;
+    size_t chunks = 0;
+
+    mm_lock(&cp->cache_lock);
+    sp = kmem_slab_number(cp, n);
+    if (sp != NULL) {
+        chunks = cp->cache_slab_chunks;
+        max = MIN(chunks, max);
+        memset(bufctl, 0, max * sizeof(*bufctl));
+        if (sp->slab_cache == cp)
+            find_bufctls(sp, bufctl, max);
+    }
+    mm_unlock(&cp->cache_lock);
+    return chunks;
+}

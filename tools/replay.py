@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Runs of Slate that GDB can go through forwards and backwards.
+
+    tools/replay.py record KERNEL              `make record`
+    tools/replay.py open KERNEL [-- ARGUMENTS] `make replay`, ARGUMENTS for gdb
+    tools/replay.py culprit KERNEL             `make culprit`
+
+The first boots the kernel and records the run in the folder `record` beside
+it. With CMD it executes these commands and ends: by switching the machine off,
+by a panic, or after BUDGET milliseconds of guest time (60000). Without CMD you
+type; the keys are recorded too, and Ctrl-A X leaves. MEM and APPEND are as
+with `make run`, but that MEM is 16: snapshots of a small machine are quick.
+
+The second opens the recording in GDB, at kmain. The third does both, lets GDB
+find who damaged the heap (`slab culprit`), and prints what it found.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE / "gdb"))
+from slate import qemu, replay, terminal  # noqa: E402
+import debug  # noqa: E402
+
+BUDGET = 60_000
+
+# Seconds that finding a culprit may take in all.
+CULPRIT_SECONDS = 300
+
+
+def folder_of(kernel):
+    return Path(kernel).resolve().parent / "record"
+
+
+def setting(name, default):
+    """A number from the environment."""
+    text = os.environ.get(name) or str(default)
+    if not text.rstrip("M").isdigit() or int(text.rstrip("M")) == 0:
+        raise replay.ReplayError(f"{name}={text} is not a number, as in "
+                                 f"{name}={default}")
+    return text
+
+
+# ---- record ----------------------------------------------------------------
+
+def kernel_line(commands):
+    """The kernel's options. What was given to do ends by itself."""
+    append = os.environ.get("APPEND", "")
+    if not commands:
+        return qemu.kernel_line("", append)
+    budget = setting("BUDGET", BUDGET)
+    return qemu.kernel_line(f"{commands}; poweroff", append, budget)
+
+
+def run(made, typing):
+    """Runs QEMU to its end, or till the user leaves; what it says is shown and
+    kept. It says that into a file, which takes everything at once: a full pipe
+    would make the serial port wait, and such a wait is not in QEMU's log."""
+    keys, typed = os.pipe()
+    line = ["-chardev", "stdio,id=line,signal=off"]
+    with open(made.file("serial"), "w+b") as said, \
+            replay.Control(made.recording("chardev:line"), line, keys, said,
+                           # A session of its own: ^C is for us.
+                           start_new_session=True) as control:
+        os.close(keys)
+        with open(made.file("serial"), "rb") as shown:
+            left = not terminal.attend(shown, typed if typing else None,
+                                       control.running)
+        if left:
+            control.quit()
+        status = control.process.wait(timeout=replay.SILENCE)
+        os.close(typed)
+        if status != 0:
+            raise replay.ReplayError(f"QEMU ended with status {status}: "
+                                     f"{control.said()}")
+
+
+def record(kernel, folder):
+    """Makes a recording, and says what it holds."""
+    commands = os.environ.get("CMD", "")
+    made = replay.start(folder, kernel, kernel_line(commands),
+                        setting("MEM", 16))
+    if not commands:
+        print("Recording. Ctrl-A X leaves.", flush=True)
+    run(made, typing=not commands)
+    replay.finish(made)
+    print(f"\nrecorded: {made.about['end']} instructions, in {made.folder}; "
+          "`make replay` opens it", flush=True)
+    return made
+
+
+# ---- replay ----------------------------------------------------------------
+
+def gdb_command(recording, stub, process, arguments):
+    about = recording.about
+    return [debug.find_gdb(), "-nx", "-q", "-x", str(HERE / "gdb/slate.gdb"),
+            about["kernel"], "-ex", "python import travel; travel.begin("
+            f"{stub!r}, {about['end']}, {process})", *arguments]
+
+
+def open_recording(kernel, folder, arguments, timeout=None, **options):
+    """GDB in front, QEMU behind it. Returns GDB's exit status."""
+    recording = replay.Recording(folder).load(kernel)
+    own = tempfile.mkdtemp(prefix="slate-")
+    try:
+        stub = f"{own}/gdb"
+        said = recording.file("replayed")
+        with replay.Control(
+                recording.replaying(own, f"file:{said}"),
+                ["-gdb", "chardev:gdb", "-chardev",
+                 f"socket,id=gdb,path={stub},server=on,wait=off"],
+                start_new_session=True) as control:
+            gdb = gdb_command(recording, stub, control.process.pid, arguments)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            return subprocess.run(
+                gdb, check=False, timeout=timeout,
+                preexec_fn=lambda: signal.signal(signal.SIGINT,
+                                                 signal.SIG_DFL),
+                **options).returncode
+    except subprocess.TimeoutExpired as e:
+        raise replay.ReplayError(
+            f"GDB was ended: no answer in {timeout} s; going back can hang in "
+            "QEMU, docs/replay.md says what then") from e
+    finally:
+        shutil.rmtree(own, ignore_errors=True)
+
+
+def culprit(kernel, folder):
+    """Records, and looks for who did it."""
+    if not os.environ.get("CMD"):
+        raise replay.ReplayError('wants CMD="…": commands that damage the '
+                                 'heap, as in make culprit CMD="bug list"')
+    record(kernel, folder)
+    return open_recording(
+        kernel, folder, ["-batch", "-ex", "slab culprit"],
+        timeout=CULPRIT_SECONDS, stdin=subprocess.DEVNULL)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("what", choices=["record", "open", "culprit"])
+    parser.add_argument("kernel")
+    parser.add_argument("arguments", nargs="*", help="for gdb, after --")
+    args = parser.parse_args()
+    name = {"open": "replay"}.get(args.what, args.what)
+    folder = folder_of(args.kernel)
+    try:
+        if args.what == "record":
+            record(args.kernel, folder)
+        elif args.what == "open":
+            sys.exit(open_recording(
+                args.kernel, folder, ["-ex", "python travel.greet()",
+                                      *args.arguments]))
+        else:
+            sys.exit(culprit(args.kernel, folder))
+    except replay.ReplayError as e:
+        sys.exit(f"make {name}: {e}")
+
+
+if __name__ == "__main__":
+    main()
