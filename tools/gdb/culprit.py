@@ -60,11 +60,16 @@ class Frame:
             return ""
 
 
+def _kernel_base():
+    return common.macros("kernel/x86/paging.h")["KERNEL_BASE"]
+
+
 def frames():
     """All functions under way, the innermost first."""
     found, frame = [], gdb.newest_frame()
     while frame is not None and len(found) < FRAMES_MAX:
-        found.append(Frame(frame))
+        if frame.name() or frame.pc() < _kernel_base():
+            found.append(Frame(frame))
         try:
             frame = frame.older()
         except gdb.error:
@@ -431,10 +436,12 @@ With an address: who wrote the word there last, before this moment.
 
     def run(self, args):
         travel.end()
-        if args.word() is not None:
-            self.last_writer(common.parse_address(args.word()), "j" in args)
-        else:
-            self.whole(args)
+        with travel.alone():
+            if args.word() is not None:
+                address = common.parse_address(args.word())
+                self.last_writer(address, "j" in args)
+            else:
+                self.whole(args)
 
     def whole(self, args):
         report = to_report()
