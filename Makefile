@@ -158,8 +158,10 @@ $(SYMS)/table.c: $(SYMS)/first.nm tools/symbols.py
 	$(call say,SYMBOLS,$@)
 	$(Q)$(PYTHON) tools/symbols.py $< $@
 
+# (No debug information: it declares each object as characters, and GDB would
+# believe that.)
 $(SYMS)/%.o: $(SYMS)/%.c $(BUILD)/flags
-	$(Q)$(CC) $(CFLAGS) -c $< -o $@
+	$(Q)$(CC) $(CFLAGS) -g0 -c $< -o $@
 
 $(SYMS)/first.elf: $(OBJ) $(SYMS)/empty.o boot/linker.ld $(BUILD)/objects
 	$(Q)$(call LINK,$(SYMS)/empty.o,$@)
@@ -306,9 +308,9 @@ iso: $(ISO)                       ## build/slate.iso: a CD, and a USB stick
 # and by the shell, so that any character may stand in it.
 override CMD    := $(value CMD)
 override APPEND := $(value APPEND)
-export CMD APPEND MEM ICOUNT KVM BUDGET
+export CMD APPEND MEM ICOUNT KVM CORE BUDGET
 
-.PHONY: run run-iso gdb debug-server
+.PHONY: run run-iso gdb debug-server core
 run: $(KERNEL) $(INITRD)          ## boot in QEMU: CMD="kmastat; poweroff"
                                   ## MEM=16 ICOUNT=1 APPEND=option KVM=1
 	@$(PYTHON) tools/run.py $(KERNEL)
@@ -316,8 +318,12 @@ run: $(KERNEL) $(INITRD)          ## boot in QEMU: CMD="kmastat; poweroff"
 run-iso: $(ISO)                   ## boot the ISO image by BIOS and GRUB
 	@$(PYTHON) tools/run.py --iso $(ISO)
 
-gdb: $(KERNEL) $(INITRD)          ## QEMU with GDB attached, stopped at kmain
+gdb: $(KERNEL) $(INITRD)          ## QEMU with GDB attached, stopped at kmain;
+                                  ## CORE=file: that file, without QEMU
 	@$(PYTHON) tools/gdb/debug.py $(KERNEL)
+
+core: $(KERNEL) $(INITRD)         ## run CMD="…", keep memory: build/slate.core
+	@$(PYTHON) tools/core.py $(KERNEL) $(BUILD)/slate.core
 
 debug-server: $(KERNEL) $(INITRD) ## QEMU halted, waiting for a GDB
 	@$(PYTHON) tools/gdb/debug.py --server $(KERNEL)

@@ -15,6 +15,7 @@
 #include "drivers/console.h"
 #include "drivers/ansi.h"
 #include "drivers/kbd.h"
+#include "drivers/pit.h"
 #include "drivers/serial.h"
 #include "drivers/vga.h"
 #include "kernel/lib/printf.h"
@@ -35,7 +36,8 @@ static struct {
     uint32_t input_ctrl_c; /* how many of those between are ^C */
     int16_t input[INPUT_SIZE];
     struct ansi_decoder ansi;
-    void (*wait)(void); /* the hooks, or NULL */
+    bool display;              /* console_display_begin */
+    void (*wait)(uint32_t ms); /* the hooks, or NULL */
     void (*wake)(void);
     bool (*attention)(int key);
     uint32_t history_end; /* characters ever recorded */
@@ -133,25 +135,43 @@ int console_trykey(void)
 }
 
 /* Looking and going to sleep are one step for interrupts: a key that arrives
- * between them ends the halt. */
+ * between them ends the halt. Returns whether there was a key before it. */
+static bool look_or_wait(uint32_t ms)
+{
+    uint32_t flags = irq_save();
+    bool pending;
+
+    poll();
+    pending = console.input_head != console.input_tail;
+    if (!pending && console.interrupts) {
+        if (console.wait)
+            console.wait(ms);
+        else
+            cpu_wait_interrupt();
+    }
+    irq_restore(flags);
+    return pending;
+}
+
 int console_getkey(void)
 {
-    for (;;) {
-        uint32_t flags = irq_save();
-        int key;
+    int key;
 
-        poll();
-        key = input_get();
-        if (key == KEY_NONE && console.interrupts) {
-            if (console.wait)
-                console.wait();
-            else
-                cpu_wait_interrupt();
-        }
-        irq_restore(flags);
-        if (key != KEY_NONE)
-            return key;
-    }
+    do
+        key = look_or_wait(0) ? console_trykey() : KEY_NONE;
+    while (key == KEY_NONE);
+    return key;
+}
+
+bool console_wait_key(uint32_t ms)
+{
+    uint64_t now = timer_ms();
+    uint64_t end = now + ms;
+
+    for (; now < end && console.interrupts; now = timer_ms())
+        if (look_or_wait((uint32_t)(end - now)))
+            return true;
+    return console_key_pending();
 }
 
 bool console_key_pending(void)
@@ -163,7 +183,7 @@ bool console_key_pending(void)
     return pending;
 }
 
-void console_set_wait(void (*wait)(void), void (*wake)(void))
+void console_set_wait(void (*wait)(uint32_t ms), void (*wake)(void))
 {
     uint32_t flags = irq_save();
 
@@ -253,6 +273,25 @@ void console_clear(void)
     console_echo(clear, sizeof(clear) - 1);
 }
 
+/* A terminal that has no second screen to show ends up below the display. */
+void console_display_begin(void)
+{
+    static const char begin[] = "\033[?1049h\033[H\033[2J\033[?25l";
+
+    console.display = true;
+    console_echo(begin, sizeof(begin) - 1);
+}
+
+void console_display_end(void)
+{
+    static const char end[] = "\033[0m\033[25;1H\n\033[?25h\033[?1049l";
+
+    if (!console.display)
+        return;
+    console.display = false;
+    console_echo(end, sizeof(end) - 1);
+}
+
 void console_drain(void)
 {
     uint32_t flags = irq_save();
@@ -301,4 +340,5 @@ void console_panic_mode(void)
     irq_disable();
     console.interrupts = false;
     serial_disable_interrupts();
+    console_display_end();
 }

@@ -44,11 +44,16 @@ int console_trykey(void);
 /* True if a key waits to be read. */
 bool console_key_pending(void);
 
+/* Waits until one does, at most `ms` milliseconds: what console_key_pending
+ * says then. Does not wait after console_panic_mode: the clock stands still. */
+bool console_wait_key(uint32_t ms);
+
 /* With tasks, waiting for a key becomes somebody else's business:
- * console_getkey calls `wait`, with interrupts disabled as they must be when it
- * returns, and looks again; when a key has arrived `wake` is called, with
- * interrupts disabled. Neither is used after console_panic_mode. */
-void console_set_wait(void (*wait)(void), void (*wake)(void));
+ * `wait` is called with interrupts disabled, as they must be when it returns,
+ * which is after `ms` milliseconds at the latest (0: no limit), and the caller
+ * looks again; when a key has arrived `wake` is called, with interrupts
+ * disabled. Neither is used after console_panic_mode. */
+void console_set_wait(void (*wait)(uint32_t ms), void (*wake)(void));
 
 /* `attention` is shown ^C and ^\ as they arrive, with interrupts disabled,
  * before anybody can read them. If it returns true they are used up, and with
@@ -63,6 +68,11 @@ void console_drain(void);
 
 /* Clears the VGA screen and asks the serial terminal to do so. */
 void console_clear(void);
+
+/* Shows an empty screen without a cursor, for a display that changes in place;
+ * then again what was there before. A panic does the latter by itself. */
+void console_display_begin(void);
+void console_display_end(void);
 
 /* The ring of everything printed, oldest first: copies up to `n` characters
  * from `offset` on. Returns how many. */

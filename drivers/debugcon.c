@@ -10,7 +10,7 @@
 #define PORT_DEBUG 0xE9
 #define EVENT_MAX  (DEBUGCON_LINE_MAX + 1)
 
-static bool present(void)
+bool debugcon_present(void)
 {
     return inb(PORT_DEBUG) == PORT_DEBUG;
 }
@@ -25,7 +25,7 @@ void debugcon_line(const char *text, size_t n)
 {
     uint32_t flags;
 
-    if (!present())
+    if (!debugcon_present())
         return;
     flags = irq_save();
     write(text, n);
@@ -42,7 +42,7 @@ void debugcon_event(const char *fmt, ...)
     va_list ap;
     int n;
 
-    if (!present())
+    if (!debugcon_present())
         return;
     flags = irq_save();
     va_start(ap, fmt);

@@ -6,6 +6,9 @@
 
 #include "kernel/lib/types.h"
 
+/* True if somebody takes what is written; if not, it is dropped. */
+bool debugcon_present(void);
+
 /* Writes the formatted text and a newline. The caller writes the braces. */
 void debugcon_event(const char *fmt, ...) PRINTF_LIKE(1, 2);
 

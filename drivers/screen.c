@@ -6,6 +6,10 @@
  * memory is slow. A character costs two stores; a new line at the bottom moves
  * the ring by one and compares each line with the one that was in its place.
  *
+ * A second screen, for a display that is to leave no trace, is the next 25
+ * lines of the ring; the first one is then past like any other, and coming back
+ * to it is turning the ring back.
+ *
  * At the right edge the cursor stays on the last column until the next
  * character comes, as terminals do: then both consoles break lines alike.
  */
@@ -94,6 +98,7 @@ static void scroll(struct screen *s)
     s->screen_top = (s->screen_top + 1) % s->screen_size;
     if (s->screen_past < s->screen_size - SCREEN_ROWS)
         s->screen_past++;
+    s->screen_scrolled++;
     blank_line(s, SCREEN_ROWS - 1);
     show_scrolled(s);
 }
@@ -200,6 +205,51 @@ static void erase_line(struct screen *s, unsigned how)
         erase(s, s->screen_row, from, to);
 }
 
+static void second_begin(struct screen *s)
+{
+    if (s->screen_second || s->screen_size < 2 * SCREEN_ROWS)
+        return;
+    s->screen_second = true;
+    s->screen_scrolled = 0;
+    s->screen_first_top = s->screen_top;
+    s->screen_first_past = s->screen_past;
+    s->screen_first_row = s->screen_row;
+    s->screen_first_col = s->screen_col;
+    s->screen_top = (s->screen_top + SCREEN_ROWS) % s->screen_size;
+    s->screen_past =
+        MIN(s->screen_past + SCREEN_ROWS, s->screen_size - SCREEN_ROWS);
+    for (unsigned row = 0; row < SCREEN_ROWS; row++)
+        blank_line(s, (int)row);
+    show_all(s);
+    move_to(s, 0, 0);
+}
+
+static void second_end(struct screen *s)
+{
+    unsigned spare = s->screen_size - 2 * SCREEN_ROWS;
+
+    if (!s->screen_second)
+        return;
+    s->screen_second = false;
+    if (s->screen_scrolled > spare)
+        return;
+    s->screen_top = s->screen_first_top;
+    s->screen_past = MIN(s->screen_first_past, spare - s->screen_scrolled);
+    show_all(s);
+    move_to(s, s->screen_first_row, s->screen_first_col);
+}
+
+/* DEC's private modes, as xterm has them. */
+static void set_mode(struct screen *s, bool on)
+{
+    if (s->screen_param[0] == 25)
+        s->screen_hidden = !on;
+    else if (s->screen_param[0] == 1049 && on)
+        second_begin(s);
+    else if (s->screen_param[0] == 1049)
+        second_end(s);
+}
+
 static void execute(struct screen *s, char final)
 {
     unsigned p = s->screen_param[0];
@@ -240,6 +290,7 @@ static void begin_sequence(struct screen *s)
 {
     memset(s->screen_param, 0, sizeof(s->screen_param));
     s->screen_params = 0;
+    s->screen_private = false;
     s->screen_state = SEQUENCE;
 }
 
@@ -248,13 +299,18 @@ static void sequence(struct screen *s, char c)
     uint16_t *p = &s->screen_param[s->screen_params];
 
     if (c >= '0' && c <= '9') {
-        *p = (uint16_t)MIN(*p * 10 + (c - '0'), 999);
+        *p = (uint16_t)MIN(*p * 10 + (c - '0'), 9999);
     } else if (c == ';') {
         if (s->screen_params + 1u < ARRAY_SIZE(s->screen_param))
             s->screen_params++;
+    } else if (c == '?') {
+        s->screen_private = true;
     } else if (c >= '@' && c <= '~') {
         s->screen_state = TEXT;
-        execute(s, c);
+        if (!s->screen_private)
+            execute(s, c);
+        else if (c == 'h' || c == 'l')
+            set_mode(s, c == 'h');
     } else if ((uint8_t)c < ' ') {
         s->screen_state = TEXT;
         text(s, c);

@@ -31,12 +31,13 @@ static void crtc_write(uint8_t index, uint8_t value)
     outb(CRTC_DATA, value);
 }
 
-/* While the user looks back, the cursor stands just below the screen. */
+/* A cursor that is not to be seen, as while the user looks back, stands just
+ * below the screen. */
 static void show_cursor(void)
 {
     unsigned at = screen.screen_row * SCREEN_COLS + screen.screen_col;
 
-    if (screen.screen_view > 0)
+    if (screen.screen_view > 0 || screen.screen_hidden)
         at = SCREEN_ROWS * SCREEN_COLS;
     crtc_write(CRTC_CURSOR_HIGH, (uint8_t)(at >> 8));
     crtc_write(CRTC_CURSOR_LOW, (uint8_t)at);

@@ -15,6 +15,7 @@
 #include "kernel/ipc/port.h"
 #include "kernel/memmap.h"
 #include "kernel/mm_platform.h"
+#include "kernel/sample.h"
 #include "kernel/sanitize/sanitize.h"
 #include "kernel/shell/shell.h"
 #include "kernel/syscall/process.h"
@@ -45,6 +46,7 @@ static void tick(void)
 {
     sched_tick();
     reapd_tick();
+    sample_tick();
     budget_check();
 }
 

@@ -5,6 +5,7 @@
 #include "drivers/console.h"
 #include "drivers/pit.h"
 #include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
 #include "kernel/mm_platform.h"
 #include "kernel/panic.h"
 #include "kernel/shell/shell.h"
@@ -136,7 +137,24 @@ void mm_panic(const char *fmt, ...)
     panic("%s", text);
 }
 
+#define FRAMES_MAX 24u
+#define OWN_FRAMES 12u /* as deep as the allocator calls itself */
+
+static bool in_allocator(uintptr_t pc)
+{
+    return pc >= (uintptr_t)heap_text_start && pc < (uintptr_t)heap_text_end;
+}
+
 unsigned mm_backtrace(uintptr_t *pc, unsigned max)
 {
-    return backtrace(read_ebp(), pc, max);
+    uintptr_t all[FRAMES_MAX + OWN_FRAMES];
+    unsigned n = MIN(max, FRAMES_MAX) + OWN_FRAMES;
+    unsigned own = 0;
+
+    n = backtrace(read_ebp(), all, n);
+    while (own < n && in_allocator(all[own]))
+        own++;
+    n = MIN(n - own, max);
+    memcpy(pc, all + own, n * sizeof(*pc));
+    return n;
 }

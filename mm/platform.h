@@ -66,7 +66,8 @@ void mm_print(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void mm_panic(const char *fmt, ...) PRINTF_LIKE(1, 2)
     __attribute__((noreturn, cold));
 
-/* The callers of this function, nearest first; returns how many it stored. */
+/* Who called the allocator: return addresses outside of it, nearest first;
+ * returns how many it stored. */
 unsigned mm_backtrace(uintptr_t *pc, unsigned max);
 
 /* ---- for the debugging modes (section 6) -------------------------------- */

@@ -30,19 +30,19 @@ static struct tty_line line = {.tty_echo = console_echo};
 
 /* ---- waiting ------------------------------------------------------------ */
 
-static int block(struct wait_queue *q, bool interruptible)
+static int block(struct wait_queue *q, bool interruptible, uint32_t ms)
 {
     int result;
 
     spin_lock(&sched_lock);
-    result = wait_queue_block(q, interruptible, 0);
+    result = wait_queue_block(q, interruptible, ms);
     spin_unlock(&sched_lock);
     return result;
 }
 
-void tty_wait(void)
+void tty_wait(uint32_t ms)
 {
-    block(&input, false);
+    block(&input, false, ms);
 }
 
 void tty_wake(void)
@@ -58,7 +58,7 @@ static int wait_for_key(void)
     int error = 0;
 
     while (error == 0 && !(programs && console_key_pending()))
-        error = block(programs ? &input : &turn, true);
+        error = block(programs ? &input : &turn, true, 0);
     irq_restore(flags);
     return error;
 }
@@ -162,7 +162,7 @@ static int show(const char *text, size_t n)
     int error = 0;
 
     while (error == 0 && !programs)
-        error = block(&turn, true);
+        error = block(&turn, true, 0);
     if (task_self()->task_attention & ATTENTION_KILLED)
         error = -EINTR;
     if (error == 0)

@@ -220,6 +220,69 @@ static void print_legend(void)
                 (unsigned long long)(page_totals()->total_unused >> 20));
 }
 
+/* Blocks of one kind, one after the other. */
+struct run {
+    size_t run_first;
+    size_t run_frames;
+    unsigned run_order; /* PAGE_NO_ORDER: no blocks, but frames */
+    enum page_state run_state;
+    const void *run_owner;
+};
+
+/* The block or single frame at `i`. */
+static struct run block_at(size_t i)
+{
+    const struct page *p = &page_array[i];
+    bool block = p->page_order <= BUDDY_MAX_ORDER;
+    bool owned = p->page_state == PAGE_SLAB || p->page_state == PAGE_HASH;
+
+    return (struct run){
+        .run_first = i,
+        .run_frames =
+            MIN(block ? (size_t)1 << p->page_order : 1, page_count - i),
+        .run_order = p->page_order,
+        .run_state = p->page_state,
+        .run_owner = owned ? p->page_owner : NULL,
+    };
+}
+
+static bool same_kind(const struct run *a, const struct run *b)
+{
+    return a->run_order == b->run_order && a->run_state == b->run_state &&
+           a->run_owner == b->run_owner;
+}
+
+static void json_run(const struct run *run)
+{
+    kprintf("{\"frame\":%zu,\"frames\":%zu,\"state\":\"%s\"", run->run_first,
+            run->run_frames, page_state_name(run->run_state));
+    if (run->run_order <= BUDDY_MAX_ORDER)
+        kprintf(",\"order\":%u", run->run_order);
+    if (run->run_owner) {
+        kprintf(",\"cache\":");
+        shell_json_string(memcmd_owner_name(run->run_owner));
+    }
+    kprintf("}\n");
+}
+
+static void json_runs(void)
+{
+    struct run run = block_at(0);
+
+    for (size_t i = run.run_frames; i < page_count && !shell_interrupted();) {
+        struct run next = block_at(i);
+
+        i += next.run_frames;
+        if (same_kind(&run, &next)) {
+            run.run_frames += next.run_frames;
+        } else {
+            json_run(&run);
+            run = next;
+        }
+    }
+    json_run(&run);
+}
+
 static void json_pages(void)
 {
     size_t count[PAGE_STATES] = {0};
@@ -325,6 +388,7 @@ static int cmd_pages(int argc, char **argv)
     if (options & SHELL_OPTION('r')) {
         print_runs();
     } else if (options & SHELL_OPTION('j')) {
+        json_runs();
         json_pages();
     } else {
         print_picture();
@@ -339,6 +403,8 @@ SHELL_COMMAND(pages, "pages [-j|-r] [ADDR]",
               "an address the frames around it, one by one. Addresses from\n"
               "the kernel's base on are virtual, lower ones physical.\n"
               "  -r  a row per run of frames of one kind and cache\n"
-              "  -j  the counts as one JSON object\n"
+              "  -j  JSON lines: runs of like blocks, one after the other,\n"
+              "      with order (without: frames of no block), state and\n"
+              "      cache; then the counts\n"
               "Example: pages kmain",
               cmd_pages, NULL);

@@ -61,11 +61,12 @@ static void json_slab(struct kmem_cache *cp, size_t n,
     kprintf("{\"cache\":");
     shell_json_string(cache.stat_name);
     kprintf(
-        ",\"slab\":%lu,\"base\":%lu,\"colour\":%zu,\"used\":%zu,"
+        ",\"slab\":%lu,\"base\":%lu,\"bytes\":%zu,\"colour\":%zu,"
+        "\"used\":%zu,"
         "\"objects\":%zu,\"state\":\"%s\",\"freelist\":%s,\"bad\":%s,"
         "\"idle_ms\":%llu,\"cells\":\"",
         (unsigned long)st->stat_slab, (unsigned long)st->stat_base,
-        st->stat_colour, st->stat_refcnt, st->stat_chunks,
+        st->stat_bytes, st->stat_colour, st->stat_refcnt, st->stat_chunks,
         memcmd_state_name(st->stat_state), st->stat_freelist ? "true" : "false",
         st->stat_bad ? "true" : "false", (unsigned long long)st->stat_idle_ms);
     for (size_t i = 0; i < MIN(got, (size_t)MEMCMD_MAP_BITS); i++)

@@ -210,14 +210,87 @@ KTEST(screen, swallows_what_it_does_not_know)
     ROW(1, "g");
 }
 
-/* What is shown must always be the ring's last lines. */
-KTEST(screen, any_bytes_keep_cells_and_ring_alike)
+/* A ring that has room for a second screen, and 10 lines. */
+static screen_line_t many[2 * SCREEN_ROWS + 10];
+
+static void start_with_room(void)
 {
+    screen_init(&screen, cells, many, ARRAY_SIZE(many));
+}
+
+KTEST(screen, the_second_leaves_the_first_as_it_was)
+{
+    start_with_room();
+    write_numbers(0, 30);
+    write("abc");
+    write("\033[?1049h");
+    ROW(0, "");
+    ROW(24, "");
+    CURSOR(0, 0);
+    write("\033[12;5Hsecond\033[?1049h");
+    ROW(11, "    second"); /* there is one only */
+    screen_look(&screen, (int)SCREEN_ROWS);
+    ROW(0, "07"); /* the first is past like any other */
+    ROW(24, "abc");
+    write("\033[?1049l");
+    ROW(0, "07");
+    ROW(23, "30");
+    ROW(24, "abc");
+    CURSOR(24, 3);
+    screen_look(&screen, 1000);
+    ROW(0, "00");
+    screen_look(&screen, -1000);
+    write("\033[?1049l\nd"); /* not in it: nothing happens */
+    ROW(24, "d");
+}
+
+KTEST(screen, the_second_may_scroll_as_far_as_the_ring_goes)
+{
+    start_with_room();
+    write_numbers(0, 30);
+    write("\033[?1049h");
+    write_numbers(40, 40 + 33); /* scrolls by 10 */
+    write("x\033[?1049l");
+    ROW(0, "07");
+    ROW(23, "30");
+    screen_look(&screen, 1000);
+    ROW(0, "07"); /* what was past before is lost */
+    write("\033[?1049h");
+    write_numbers(40, 40 + 34); /* and now one line of the first */
+    write("x\033[?1049l");
+    ROW(0, "51");
+    ROW(24, "x");
+    CURSOR(24, 1);
+}
+
+KTEST(screen, a_ring_without_room_has_no_second)
+{
+    start();
+    write("abc\033[?1049hd\033[?1049le");
+    ROW(0, "abcde");
+}
+
+KTEST(screen, the_cursor_is_hidden_and_shown)
+{
+    start();
+    KT_TRUE(!screen.screen_hidden);
+    write("\033[?25l");
+    KT_TRUE(screen.screen_hidden);
+    write("\033[25h"); /* without `?` it is another mode */
+    KT_TRUE(screen.screen_hidden);
+    write("\033[?25h");
+    KT_TRUE(!screen.screen_hidden);
+    ROW(0, "");
+}
+
+/* What is shown must always be the ring's last lines. */
+static void any_bytes(const screen_line_t *ring, unsigned size)
+{
+    static const char *const whole[] = {"\033[?1049h", "\033[?1049l"};
     uint32_t seed = 11;
 
-    start();
     for (unsigned i = 0; i < 20000; i++) {
-        static const char often[] = "\033[;0123456789ABCDHJKm\n\r\b\tx";
+        static const char often[] = "\033[?;0123456789ABCDHJKmhl\n\r\b\tx";
         char c;
 
         seed = seed * 1664525u + 1013904223u;
@@ -225,14 +298,25 @@ KTEST(screen, any_bytes_keep_cells_and_ring_alike)
         if (seed >> 16 & 1)
             c = often[(seed >> 24) % (sizeof(often) - 1)];
         screen_write(&screen, &c, 1);
+        if (i % 512 == 0)
+            write(whole[seed >> 30 & 1]);
         KT_REQUIRE(screen.screen_row < SCREEN_ROWS);
         KT_REQUIRE(screen.screen_col < SCREEN_COLS);
+        KT_REQUIRE(screen.screen_past <= size - SCREEN_ROWS);
         if (i % 64 == 0)
             screen_look(&screen, (int)(seed >> 20 & 31) - 16);
     }
     screen_look(&screen, -1000);
     for (unsigned row = 0; row < SCREEN_ROWS; row++)
         KT_TRUE(memcmp(cells + row * SCREEN_COLS,
-                       lines[(screen.screen_top + row) % LINES],
+                       ring[(screen.screen_top + row) % size],
                        sizeof(screen_line_t)) == 0);
+}
+
+KTEST(screen, any_bytes_keep_cells_and_ring_alike)
+{
+    start();
+    any_bytes(lines, LINES);
+    start_with_room();
+    any_bytes(many, ARRAY_SIZE(many));
 }

@@ -24,6 +24,7 @@
 /* From the linker script: the edges of the image. */
 extern char image_start[], image_end[];
 extern char text_start[], text_end[], rodata_start[], rodata_end[];
+extern char heap_text_start[], heap_text_end[];
 extern char data_start[], data_end[], bss_start[], bss_end[];
 
 /* From boot/entry.asm: the boot stack, and the page below it that is never

@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE_SHIFT = 12
 PAGE_SIZE = 1 << PAGE_SHIFT
 PAGE_MASK = PAGE_SIZE - 1
+MIB4 = PAGE_SIZE * 1024  # what a page table maps
 WORD = 4
 WORD_MASK = 0xFFFFFFFF
 
@@ -212,50 +213,89 @@ def _evaluate(text, known):
         return None
 
 
-@functools.lru_cache(maxsize=None)
-def macros(header):
-    """{name: number} of the plain macros of a header of this tree: debug
-    information does not have them."""
-    known = {"PAGE_SIZE": PAGE_SIZE, "PAGE_MASK": PAGE_MASK,
-             "PAGE_SHIFT": PAGE_SHIFT}
-    text = (ROOT / header).read_text(encoding="utf-8").replace("\\\n", " ")
+def _collect(header, known, seen):
+    """The macros of a header and of those that it includes."""
+    path = ROOT / header
+    if header in seen or not path.is_file():
+        return
+    seen.add(header)
+    text = path.read_text(encoding="utf-8").replace("\\\n", " ")
+    for name in re.findall(r'^#include "([^"]+)"', text, re.M):
+        _collect(name, known, seen)
     for name, value in re.findall(r"^#define (\w+)[ \t]+(.+)$", text, re.M):
         number = _evaluate(value, known)
         if number is not None:
-            known[name] = number
+            known.setdefault(name, number)
+
+
+@functools.lru_cache(maxsize=None)
+def macros(header):
+    """{name: number} of the plain macros that a header of this tree gives:
+    debug information does not have them. Where #if gives several, the first,
+    which is the kernel's."""
+    known = {"PAGE_SIZE": PAGE_SIZE, "PAGE_MASK": PAGE_MASK,
+             "PAGE_SHIFT": PAGE_SHIFT}
+    _collect(header, known, set())
     return known
 
 
-class _Functions:
-    """The kernel's own table of functions, so that names and offsets are the
-    same as in the shell."""
+@functools.lru_cache(maxsize=None)
+def text_macro(header, name):
+    """A macro of a header that is a string; "" if there is none."""
+    try:
+        text = (ROOT / header).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+    found = re.search(rf'^#define {name}[ \t]+"([^"]*)"', text, re.M)
+    return found[1] if found else ""
+
+
+class _Symbols:
+    """The kernel's own table of symbols, so that names and offsets are the
+    same as in the shell: functions, then objects."""
 
     def __init__(self):
-        count = int(variable("symbol_functions"))
-        table = read(address_of("symbol_table"), 8 * count)
-        words = [int.from_bytes(table[i:i + 4], "little")
-                 for i in range(0, len(table), 4)]
-        self.starts = words[0::2]
-        self.names = words[1::2]
+        functions = int(variable("symbol_functions"))
+        count_ = int(variable("symbol_count"))
+        table = read(address_of("symbol_table"), 8 * count_)
+        pairs = [(int.from_bytes(table[i:i + 4], "little"),
+                  int.from_bytes(table[i + 4:i + 8], "little"))
+                 for i in range(0, len(table), 8)]
+        self.functions = pairs[:functions]
+        self.objects = sorted(pairs[functions:], key=lambda pair: pair[0])
 
-    def lookup(self, address):
-        i = bisect.bisect_right(self.starts, address) - 1
-        if i < 0 or self.names[i] == 0:
+    @staticmethod
+    def below(table, address):
+        """(name, offset) of the last entry at or below, or None."""
+        i = bisect.bisect_right(table, address, key=lambda pair: pair[0]) - 1
+        if i < 0 or table[i][1] == 0:
             return None
-        return string(self.names[i], 80), address - self.starts[i]
+        return string(table[i][1], 80), address - table[i][0]
 
 
 @functools.lru_cache(maxsize=1)
-def _functions(_objfile):
-    return _Functions()
+def _symbols(_objfile):
+    return _Symbols()
 
 
 def symbol_lookup(address):
     """(function, offset), or None if no function of the kernel is there."""
     try:
-        return _functions(kernel()).lookup(address)
+        table = _symbols(kernel())
+        return table.below(table.functions, address)
     except BadMemory:
         return None
+
+
+def symbol_object(address):
+    """(variable, offset) of the kernel's data at or next below, or None."""
+    table = _symbols(kernel())
+    return table.below(table.objects, address)
+
+
+def linker(name):
+    """The address of a symbol that the linker script defines."""
+    return int(gdb.parse_and_eval(f"(unsigned long)&'{name}'")) & WORD_MASK
 
 
 def symbol_format(address):
@@ -506,6 +546,20 @@ def clock_ms():
     return int(variable("now_ms", "pit.c"))
 
 
+def clock_us():
+    """The same in microseconds: the last that the kernel asked for, or the
+    last step; a stopped target does not tell its time-stamp counter."""
+    now = clock_ms() * 1000
+    symbol = gdb.lookup_static_symbol("timer_us") or \
+        kernel().lookup_global_symbol("timer_us")
+    if symbol is None:
+        return now
+    for local in gdb.block_for_pc(int(symbol.value().address)):
+        if local.name == "last":
+            return max(now, int(local.value()))
+    return now
+
+
 def json_line(value):
     """One line of JSON as the shell writes it."""
     print(json.dumps(value, separators=(",", ":"), ensure_ascii=True))
@@ -621,7 +675,7 @@ class Command(gdb.Command):
     options   letters without a value, `valued` those with one
     least     how many words it wants, and `most`
     wants     says so in an error
-    joined    its words are one expression, blanks and all
+    joined    what follows its options is one expression, blanks and all
 
     run(args) does it. What it raises as Fail is an error of one line.
     """
@@ -668,7 +722,24 @@ class Command(gdb.Command):
                 raise Fail(f"'-{letter}' is no option; options: "
                            f"{self._letters()}")
 
+    def expression(self, text):
+        """Options, then an expression as it stands, quotes and all."""
+        found = {}
+        while (item := re.match(r"\s*(-[A-Za-z]\S*)(?:\s+|$)", text)):
+            text = text[item.end():]
+            rest = gdb.string_to_argv(text)[:1]
+            wanted = len(rest)
+            self._option(item[1][1:], rest, found)
+            if len(rest) < wanted:
+                text = re.sub(r"^\s*\S+\s*", "", text)
+        words = [text.strip()] if text.strip() else []
+        if len(words) < self.least:
+            raise Fail(self.wants)
+        return Arguments(words, found)
+
     def parse(self, text):
+        if self.joined:
+            return self.expression(text)
         rest = gdb.string_to_argv(text)
         words, found, looking = [], {}, True
         while rest:
@@ -679,8 +750,6 @@ class Command(gdb.Command):
                 self._option(item[1:], rest, found)
             else:
                 words.append(item)
-        if self.joined and words:
-            words = [" ".join(words)]
         if not self.least <= len(words) <= self.most:
             raise Fail(self.wants)
         return Arguments(words, found)

@@ -4,13 +4,15 @@
     tools/gdb/debug.py KERNEL                `make gdb`
     tools/gdb/debug.py --server KERNEL       `make debug-server`
     tools/gdb/debug.py KERNEL -- ARGUMENTS   further arguments for gdb
+    tools/gdb/debug.py --core FILE KERNEL    `make gdb CORE=FILE`
 
 The first halts QEMU before its first instruction, attaches GDB in this
 terminal, and goes on to kmain. The serial line is a terminal of its own, whose
 name is printed (`screen /dev/pts/N` opens it); all that the kernel prints is
 in a file too. QEMU ends when GDB does. The second only starts QEMU and prints
 the command that attaches a GDB from elsewhere. CMD, APPEND and MEM work as
-with `make run`.
+with `make run`. With a core (`make core`) there is no machine to run; all that
+looks at memory works as on a live one.
 """
 
 import argparse
@@ -44,6 +46,16 @@ def gdb_command(kernel, stub, arguments=()):
     return [find_gdb(), "-nx", "-q", "-x", str(HERE / "slate.gdb"), kernel,
             "-ex", f"target remote {stub}", "-ex", "hbreak kmain",
             "-ex", "continue"] + list(arguments)
+
+
+def open_core(kernel, core, arguments):
+    """GDB on the memory of a machine that is no more."""
+    if not os.access(core, os.R_OK):
+        sys.exit(f"make gdb: cannot read {core}; `make core` makes "
+                 "build/slate.core")
+    return subprocess.run(
+        [find_gdb(), "-nx", "-q", "-x", str(HERE / "slate.gdb"), kernel, core,
+         *arguments], check=False).returncode
 
 
 def qemu_command(kernel, stub, serial, extra=()):
@@ -116,10 +128,14 @@ def main():
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--server", action="store_true",
                         help="only QEMU, waiting for a GDB")
+    parser.add_argument("--core", default=os.environ.get("CORE"),
+                        help="open this file instead of starting QEMU")
     parser.add_argument("kernel")
     parser.add_argument("arguments", nargs="*", help="for gdb, after --")
     args = parser.parse_args()
 
+    if args.core:
+        sys.exit(open_core(args.kernel, args.core, args.arguments))
     if not shutil.which(qemu.QEMU):
         sys.exit(f"make gdb: {qemu.QEMU} not found: run tools/setup")
     with tempfile.TemporaryDirectory(prefix="slate-") as folder:

@@ -27,4 +27,5 @@ end
 
 # Each is a prefix with its commands: `help slab`.
 python import slab
+python import objects
 python import culprit

@@ -228,7 +228,8 @@ class Machine:
     """A running machine. Use it in a `with` statement.
 
     The serial line and QMP are socket pairs that QEMU inherits, so nothing is
-    printed before somebody listens and no port number can be taken.
+    printed before somebody listens and no port number can be taken. `leave`
+    are the arguments that say what becomes of QEMU when the kernel ends.
     """
 
     PROMPT = "slate> "
@@ -237,7 +238,7 @@ class Machine:
     READY = r"(?:\A|\n)slate> \Z"
 
     def __init__(self, image, append="", memory="128", counted=False,
-                 boot=None, extra=(), initrd=None):
+                 boot=None, extra=(), initrd=None, leave=EXIT_PORT):
         self.folder = tempfile.mkdtemp(prefix="slate-")
         self.events_file = f"{self.folder}/events"
         self.buffer = ""
@@ -252,7 +253,7 @@ class Machine:
         self.argv = command(boot or boot_arguments(image, append, initrd),
                             memory, counted, serial="chardev:line",
                             events=self.events_file,
-                            extra=EXIT_PORT + wires + list(extra))
+                            extra=list(leave) + wires + list(extra))
         self.stderr = open(f"{self.folder}/stderr", "w+b")
         try:
             self.process = subprocess.Popen(
@@ -380,7 +381,8 @@ class Machine:
         return [cells[i:i + 80] for i in range(0, 2000, 80)]
 
     def wait_screen(self, pattern):
-        """Waits until a line of the screen matches; returns the screen."""
+        """Waits until a line of the screen matches; returns the screen. Takes
+        in serial output meanwhile, or the machine would wait for that."""
         end = time.monotonic() + SILENCE
         while True:
             lines = self.screen()
@@ -389,7 +391,7 @@ class Machine:
             if time.monotonic() > end:
                 raise AssertionError(f"no {pattern!r} on the screen:\n" +
                                      "\n".join(lines))
-            time.sleep(0.05)
+            self.receive(0.05)
 
     def keys(self, *chords):
         """Types on the PS/2 keyboard. A chord is a key by QEMU's name, or

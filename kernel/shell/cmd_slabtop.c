@@ -1,0 +1,460 @@
+/*
+ * slabtop: the traffic of the slab caches, live, on both consoles.
+ *
+ * A screen is written over the last one from the top, each line erased behind
+ * its end, so that nothing flickers on a serial line; it is 24 lines high, as
+ * terminals are at least. Between two screens the shell waits for a key, and
+ * everybody else runs.
+ */
+#include "kernel/shell/slabtop.h"
+#include "drivers/console.h"
+#include "drivers/pit.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/cmd_task.h"
+#include "kernel/shell/shell.h"
+#include "mm/buddy.h"
+#include "mm/segkmem.h"
+
+#define WIDTH       79 /* of a line that is erased behind its end */
+#define ROWS        18 /* of caches on a screen */
+#define NAME        20
+#define BAR         12
+#define BATCH       8 /* tasks counted at once */
+#define DEFAULT_MS  2000
+#define DELAY_MAX_S 3600
+#define REVERSE     "\033[7m"
+#define NORMAL      "\033[0m"
+
+enum output {
+    DISPLAY,
+    PLAIN,
+    JSON
+};
+
+struct view {
+    enum output view_output;
+    enum slabtop_order view_order;
+    uint32_t view_ms;
+    uint32_t view_looks; /* left; 0: no end */
+    size_t view_first;   /* of the rows, on a screen */
+};
+
+/* Too big for a stack; one shell, one command at a time. */
+static struct slabtop_table table;
+
+static const struct {
+    const char *order_word; /* of -s; its first letter is the key */
+    const char *order_name;
+} orders[SLABTOP_ORDERS] = {
+    [SLABTOP_BY_MEM] = {"mem", "memory"},
+    [SLABTOP_BY_ALLOC] = {"alloc", "allocs"},
+    [SLABTOP_BY_FREE] = {"free", "frees"},
+    [SLABTOP_BY_GROW] = {"grow", "grows"},
+    [SLABTOP_BY_HIT] = {"hit", "hits"},
+    [SLABTOP_BY_NAME] = {"name", "name"},
+};
+
+/* ---- lines -------------------------------------------------------------- */
+
+static void put(const struct view *v, const char *text)
+{
+    if (v->view_output == DISPLAY)
+        console_echo(text, strlen(text));
+    else
+        console_write(text, strlen(text));
+}
+
+/* A line, without what is longer than the screen is wide. */
+static void line(const struct view *v, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void line(const struct view *v, const char *fmt, ...)
+{
+    char text[WIDTH + 1];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    put(v, text);
+    put(v, v->view_output == DISPLAY ? "\033[K\n" : "\n");
+}
+
+/* ---- the head ----------------------------------------------------------- */
+
+static unsigned count_tasks(void)
+{
+    struct task_stat st[BATCH];
+    unsigned tasks = 0;
+    pid_t last = -1;
+    size_t n;
+
+    while ((n = task_stats(last, st, BATCH)) > 0) {
+        tasks += (unsigned)n;
+        last = st[n - 1].stat_pid;
+    }
+    return tasks;
+}
+
+/* "12.3" MiB of so many pages. */
+static const char *mib(size_t pages, char buf[MEMCMD_CELL])
+{
+    size_t tenths = (pages * 10 + 128) / 256;
+
+    snprintf(buf, MEMCMD_CELL, "%zu.%zu", tenths / 10, tenths % 10);
+    return buf;
+}
+
+static void print_times(const struct view *v)
+{
+    uint32_t s = (uint32_t)(table.table_at_ms / 1000);
+    char since[MEMCMD_CELL] = "boot";
+
+    if (table.table_ms < table.table_at_ms)
+        snprintf(since, sizeof(since), "%u.%02u s ago", table.table_ms / 1000,
+                 table.table_ms % 1000 / 10);
+    line(v, "up %u:%02u:%02u   %u tasks   %zu caches%s   rates since %s",
+         s / 3600, s / 60 % 60, s % 60, count_tasks(), table.table_rows - 1,
+         table.table_rows == SLABTOP_ROWS ? " or more" : "", since);
+}
+
+static void print_memory(const struct view *v)
+{
+    char a[MEMCMD_CELL], b[MEMCMD_CELL];
+    struct segkmem_stat seg;
+    struct buddy_stat st;
+
+    segkmem_stat(&seg);
+    buddy_stat(&st);
+    line(v, "pages: %zu free of %zu (%s of %s MiB)", st.stat_free_pages,
+         st.stat_total_pages, mib(st.stat_free_pages, a),
+         mib(st.stat_total_pages, b));
+    line(v,
+         "slabs: %zu pages (%s MiB), hash tables %zu, oversize %zu; "
+         "%zu objects in %zu slabs",
+         seg.stat_slab_pages, mib(seg.stat_slab_pages, a), seg.stat_hash_pages,
+         seg.stat_large_pages, table.table_sum.row_inuse,
+         table.table_sum.row_slabs);
+}
+
+/* The keys; the one of the order in force stands out. */
+static void print_keys(const struct view *v)
+{
+    if (v->view_output != DISPLAY)
+        return;
+    for (unsigned i = 0; i < SLABTOP_ORDERS; i++) {
+        put(v, i == v->view_order ? REVERSE : "");
+        put(v, (char[]){orders[i].order_word[0], ' ', '\0'});
+        put(v, orders[i].order_name);
+        put(v, NORMAL " ");
+    }
+    put(v, "  up down   space now   q quit\033[K\n");
+}
+
+/* ---- rows --------------------------------------------------------------- */
+
+static uint64_t bar_value(const struct slabtop_row *row,
+                          enum slabtop_order order)
+{
+    switch (order) {
+    case SLABTOP_BY_ALLOC:
+        return row->row_delta[SLABTOP_ALLOCS];
+    case SLABTOP_BY_FREE:
+        return row->row_delta[SLABTOP_FREES];
+    case SLABTOP_BY_GROW:
+        return row->row_delta[SLABTOP_GROWS];
+    default:
+        return row->row_mem;
+    }
+}
+
+/* The share in the total of what the rows are ordered by, as a bar: blanks in
+ * reverse look alike on every terminal. */
+static void print_bar(const struct view *v, const struct slabtop_row *row)
+{
+    uint64_t whole = bar_value(&table.table_sum, v->view_order);
+    uint64_t part = bar_value(row, v->view_order);
+    char bar[BAR + 1];
+    size_t n;
+
+    if (v->view_output != DISPLAY || whole == 0)
+        return;
+    n = (size_t)((part * BAR + whole - 1) / whole);
+    memset(bar, ' ', sizeof(bar));
+    bar[MIN(n, (size_t)BAR)] = '\0';
+    put(v, "  " REVERSE);
+    put(v, bar);
+    put(v, NORMAL);
+}
+
+static const char *tenths(uint64_t rate, char buf[MEMCMD_CELL])
+{
+    if (rate >= 10000)
+        return memcmd_count((rate + 5) / 10, 8, buf);
+    return memcmd_percent((unsigned)rate, buf);
+}
+
+static void print_row(const struct view *v, const struct slabtop_row *row)
+{
+    char allocs[MEMCMD_CELL], frees[MEMCMD_CELL], grows[MEMCMD_CELL];
+    char mem[MEMCMD_CELL], hit[MEMCMD_CELL] = "-";
+    char text[WIDTH + 1];
+    const uint64_t *delta = row->row_delta;
+
+    if (slabtop_hit(row) >= 0)
+        memcmd_percent((unsigned)slabtop_hit(row), hit);
+    snprintf(
+        text, sizeof(text), "%-*.*s %9s %9s %9s %9s %6s", NAME, NAME,
+        row->row_name,
+        tenths(slabtop_rate(delta[SLABTOP_ALLOCS], table.table_ms), allocs),
+        tenths(slabtop_rate(delta[SLABTOP_FREES], table.table_ms), frees),
+        tenths(slabtop_rate(delta[SLABTOP_GROWS], table.table_ms), grows),
+        memcmd_count(row->row_mem / 1024, 9, mem), hit);
+    put(v, text);
+    print_bar(v, row);
+    put(v, v->view_output == DISPLAY ? "\033[K\n" : "\n");
+}
+
+static void print_head(const struct view *v)
+{
+    char head[WIDTH + 2];
+
+    snprintf(head, sizeof(head), "%-*s %9s %9s %9s %9s %6s", NAME, "CACHE",
+             "ALLOC/s", "FREE/s", "GROW/s", "MEM/K", "HIT%");
+    put(v, v->view_output == DISPLAY ? REVERSE : "");
+    put(v, head);
+    if (v->view_output == DISPLAY)
+        for (size_t n = strlen(head); n < WIDTH + 1; n++)
+            put(v, " ");
+    put(v, v->view_output == DISPLAY ? NORMAL "\n" : "\n");
+}
+
+/* The rows from `first` on, `max` at most. Returns how many there are. */
+static size_t print_rows(const struct view *v, size_t first, size_t max)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < table.table_rows; i++) {
+        const struct slabtop_row *row = slabtop_row(&table, i);
+
+        if (row->row_idle)
+            continue;
+        if (n >= first && n - first < max)
+            print_row(v, row);
+        n++;
+    }
+    return n;
+}
+
+static void print_screen(struct view *v)
+{
+    bool display = v->view_output == DISPLAY;
+    size_t rows;
+
+    put(v, display ? "\033[H" : "");
+    print_times(v);
+    print_memory(v);
+    print_keys(v);
+    print_head(v);
+    print_row(v, &table.table_sum);
+    rows = print_rows(v, v->view_first, display ? ROWS : SIZE_MAX);
+    if (v->view_first + ROWS > rows)
+        v->view_first = rows > ROWS ? rows - ROWS : 0;
+    put(v, display ? "\033[J" : "\n");
+}
+
+/* ---- JSON --------------------------------------------------------------- */
+
+/* The members that a row and the sum of all rows have. */
+static void json_counts(const struct slabtop_row *row)
+{
+    kprintf(",\"allocs\":%llu,\"frees\":%llu,\"grows\":%llu,\"mem\":%llu,"
+            "\"inuse\":%zu,\"slabs\":%zu}\n",
+            (unsigned long long)row->row_delta[SLABTOP_ALLOCS],
+            (unsigned long long)row->row_delta[SLABTOP_FREES],
+            (unsigned long long)row->row_delta[SLABTOP_GROWS],
+            (unsigned long long)row->row_mem, row->row_inuse, row->row_slabs);
+}
+
+static void json_table(void)
+{
+    struct segkmem_stat seg;
+    struct buddy_stat st;
+
+    segkmem_stat(&seg);
+    buddy_stat(&st);
+    kprintf("{\"at_ms\":%llu,\"ms\":%u,\"tasks\":%u,\"free_pages\":%zu,"
+            "\"total_pages\":%zu,\"supplier_pages\":%zu",
+            (unsigned long long)table.table_at_ms, table.table_ms,
+            count_tasks(), st.stat_free_pages, st.stat_total_pages,
+            seg.stat_pages);
+    json_counts(&table.table_sum);
+    for (size_t i = 0; i < table.table_rows; i++) {
+        kprintf("{\"cache\":");
+        shell_json_string(slabtop_row(&table, i)->row_name);
+        json_counts(slabtop_row(&table, i));
+    }
+}
+
+/* ---- keys --------------------------------------------------------------- */
+
+static void show(struct view *v)
+{
+    slabtop_sort(&table, v->view_order);
+    if (v->view_output == JSON)
+        json_table();
+    else
+        print_screen(v);
+}
+
+/* What a key does; false if that is to leave. *now: to look at once. */
+static bool act(struct view *v, int key, bool *now)
+{
+    *now = key == ' ';
+    if (key == KEY_DOWN || key == KEY_UP)
+        v->view_first += key == KEY_DOWN ? 1 : v->view_first > 0 ? SIZE_MAX : 0;
+    for (unsigned i = 0; i < SLABTOP_ORDERS; i++)
+        if (key == orders[i].order_word[0]) {
+            v->view_order = i;
+            v->view_first = 0;
+        }
+    if (key != KEY_NONE && !*now && key != 'q' && v->view_output == DISPLAY)
+        show(v);
+    return key != 'q';
+}
+
+/* Until the next look is due. False: the user wants to leave. */
+static bool pause(struct view *v)
+{
+    uint64_t end = table.table_at_ms + v->view_ms;
+    bool at_once = false;
+
+    for (uint64_t now; !at_once && (now = timer_ms()) < end;) {
+        bool key = console_wait_key((uint32_t)(end - now));
+
+        if (shell_interrupted())
+            return false;
+        if (key && !act(v, console_trykey(), &at_once))
+            return false;
+    }
+    return true;
+}
+
+static void watch(struct view *v)
+{
+    slabtop_begin(&table, timer_ms());
+    for (;;) {
+        show(v);
+        if (v->view_looks != 0 && --v->view_looks == 0)
+            return;
+        if (!pause(v))
+            return;
+        slabtop_look(&table, timer_ms());
+    }
+}
+
+/* ---- the command -------------------------------------------------------- */
+
+/* Milliseconds from seconds with up to three decimals. False: is none. */
+static bool parse_delay(const char *word, uint32_t *ms)
+{
+    uint32_t unit = 1000;
+
+    *ms = 0;
+    if (*word < '0' || *word > '9')
+        return false;
+    for (; *word >= '0' && *word <= '9' && *ms <= DELAY_MAX_S * 1000; word++)
+        *ms = *ms * 10 + (uint32_t)(*word - '0') * 1000;
+    if (*word == '.')
+        for (word++; *word >= '0' && *word <= '9' && unit > 1; word++)
+            *ms += (uint32_t)(*word - '0') * (unit /= 10);
+    return *word == '\0' && *ms >= 10 && *ms <= DELAY_MAX_S * 1000;
+}
+
+static bool parse_order(const char *word, enum slabtop_order *order)
+{
+    for (unsigned i = 0; i < SLABTOP_ORDERS; i++)
+        if (strcmp(word, orders[i].order_word) == 0) {
+            *order = i;
+            return true;
+        }
+    return false;
+}
+
+/* An option with a value. Returns 1 after an error. */
+static int set_value(struct view *v, char letter, const char *word)
+{
+    if (word == NULL)
+        return shell_error("-%c wants a value; `help slabtop`", letter);
+    if (letter == 'd' && !parse_delay(word, &v->view_ms))
+        return shell_error("'%.16s' is no delay; 0.01 to %u seconds are", word,
+                           DELAY_MAX_S);
+    if (letter == 's' && !parse_order(word, &v->view_order))
+        return shell_error("'%.16s' is no order; there are mem, alloc, free, "
+                           "grow, hit and name",
+                           word);
+    if (letter == 'n' &&
+        (!parse_u32(word, &v->view_looks) || v->view_looks == 0))
+        return shell_error("'%.16s' is no number of screens; 1 is the least",
+                           word);
+    return 0;
+}
+
+/* Returns 1 after an error. */
+static int parse(struct view *v, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+
+        if (word[0] != '-' || word[1] == '\0' || word[2] != '\0')
+            return shell_error("takes no '%.32s'; there are -d S, -n N, "
+                               "-s ORDER, -b and -j",
+                               word);
+        if (word[1] == 'b')
+            v->view_output = PLAIN;
+        else if (word[1] == 'j')
+            v->view_output = JSON;
+        else if (strchr("dns", word[1]) == NULL)
+            return shell_error("no option %s; there are -d S, -n N, -s ORDER, "
+                               "-b and -j",
+                               word);
+        else if (set_value(v, word[1], argv[++i]) != 0)
+            return 1;
+    }
+    return 0;
+}
+
+static int cmd_slabtop(int argc, char **argv)
+{
+    struct view v = {.view_ms = DEFAULT_MS};
+
+    if (parse(&v, argc, argv) != 0 || !taskcmd_alive())
+        return 1;
+    if (v.view_output == DISPLAY)
+        console_display_begin();
+    watch(&v);
+    console_display_end();
+    return 0;
+}
+
+SHELL_COMMAND(
+    slabtop, "slabtop [-d S] [-n N] [-s ORDER] [-b|-j]",
+    "the traffic of the slab caches, live",
+    "A screen that is renewed every two seconds, the first with averages\n"
+    "since boot. Rates are of the time between two looks.\n"
+    "  ALLOC/s FREE/s  objects handed out and taken back, per second\n"
+    "  GROW/s          slabs created, per second\n"
+    "  MEM/K           KiB of its slabs and of its hash table's pages\n"
+    "  HIT%            allocations that needed no new slab; - if none came\n"
+    "The bar is the cache's share in what the rows are ordered by.\n"
+    "Keys: m a f g h n change the order to memory, allocs, frees, grows,\n"
+    "hits (the worst first) or name; up and down move through the rows; space\n"
+    "looks at once; q and ^C leave.\n"
+    "  -d S      seconds between two looks: 0.01 to 3600\n"
+    "  -n N      ends after N screens\n"
+    "  -s ORDER  mem alloc free grow hit name\n"
+    "  -b        plain text, one screen below the other, all caches\n"
+    "  -j        JSON lines: one with the sums, then one per cache, with the\n"
+    "            counts of each interval, not rates\n"
+    "Example: run -b kenbus -i 1000; slabtop -d 1 -s alloc",
+    cmd_slabtop, NULL);
