@@ -172,6 +172,9 @@ and forgets them. Without a word: what is loaded."""
         word = args.word()
         if word == "on":
             common.need_target()
+            if gdb.selected_inferior().connection.type == "core":
+                raise common.Fail("nothing is executed in a core; load by "
+                                  "hand: slate symbols PID")
             switch_on()
         elif word == "off":
             switch_off()
