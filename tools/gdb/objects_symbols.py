@@ -140,6 +140,9 @@ _hooks = []
 
 
 def switch_on():
+    """GDB shall also take breakpoints in programs that it does not know yet,
+    without a question."""
+    gdb.execute("set breakpoint pending on")
     if not _hooks:
         _hooks.append(Hook())
         gdb.events.stop.connect(follow)
