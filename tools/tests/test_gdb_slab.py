@@ -19,20 +19,19 @@ WORKLOAD = "stress 1 99;kmem create box 200;kmem alloc box 50;" \
            "kmem free box 17;mark a;run ls;"
 LINE_MAX = 255  # of the kernel's shell
 
-# What the shell is asked. `slab` gets the same line in front of it. A shell's
-# line holds no more, so there are several runs of the same workload. No command
+# What the shell is asked. `slab` gets the same line in front of it. No command
 # comes twice in a row: where the compiler has split its function, GDB may stop
 # in it twice.
-FIRST = ["kmastat -z", "frag", "kmastat -w", "cache inode", "kmastat -j",
+LINES = ["kmastat -z", "frag", "kmastat -w", "cache inode", "kmastat -j",
          "ws", "kmastat -T", "cache kstack", "kmastat -m pipe", "ws -j",
-         "kmastat -s waste kmem_*", "cache -j pipe"]
-SECOND = ["hash", "slabs box", "hash kstack", "frag -j", "hash -j",
-          "slabs -v kmem_slab", "colours", "mark", "slabs -j", "colours box",
-          "mark -j", "colours -j", "verify box"]
-THIRD = ["diff a", "buddyinfo", "diff -j a", "pages", "buddyinfo -j",
-         "pages -j", "whatis kmain", "pages -r", "whatis page_array",
-         "pages kmain", "whatis 3fff000", "verify", "walk hash", "verify -j"]
-FOURTH = ["walk alloc box", "map {inode}", "walk -j free box",
+         "kmastat -s waste kmem_*", "cache -j pipe", "hash", "slabs box",
+         "hash kstack", "frag -j", "hash -j", "slabs -v kmem_slab",
+         "colours", "mark", "slabs -j", "colours box", "mark -j",
+         "colours -j", "verify box", "diff a", "buddyinfo", "diff -j a",
+         "pages", "buddyinfo -j", "pages -j", "whatis kmain", "pages -r",
+         "whatis page_array", "pages kmain", "whatis 3fff000", "verify",
+         "walk hash", "verify -j", "why box"]
+PLACES = ["walk alloc box", "map {inode}", "walk -j free box",
           "whatis {inode}", "walk slab -n 9", "whatis {free}",
           "walk bufctl kstack", "map {free}", "walk -j bufctl box -n 5"]
 
@@ -89,28 +88,16 @@ def answers(kernel, lines, last=(), workload=WORKLOAD, **options):
 
 
 @pytest.fixture(scope="module")
-def addresses(first):
-    """Two addresses in slabs: of an object in use, and of a free one."""
-    own = first[1]
-    return {"inode": re.search(r"0x(\w+)", own['print $cache("inode")'])[1],
-            "free": re.search(r"0x(\w+)", own["slab walk free box -n 1"])[1]}
-
-
-@pytest.fixture(scope="module")
-def first(kernel):
-    return answers(kernel, FIRST, ['print $cache("inode")',
-                                   "slab walk free box -n 1"])
-
-
-@pytest.fixture(scope="module")
-def compared(kernel, first, addresses):
-    """All pairs of answers."""
-    pairs = dict(first[0])
-    fourth = {line: line.format(**addresses) for line in FOURTH}
-    for lines in (SECOND, THIRD):
-        pairs.update(answers(kernel, lines)[0])
-    told = answers(kernel, list(fourth.values()))[0]
-    pairs.update((line, told[real]) for line, real in fourth.items())
+def compared(kernel):
+    """All pairs of answers. Two addresses in slabs, of an object in use and of
+    a free one, are found first."""
+    inode, free = 'print $cache("inode")', "slab walk free box -n 1"
+    pairs, said = answers(kernel, LINES, [inode, free])
+    addresses = {"inode": re.search(r"0x(\w+)", said[inode])[1],
+                 "free": re.search(r"0x(\w+)", said[free])[1]}
+    lines = {line.format(**addresses): line for line in PLACES}
+    for line, pair in answers(kernel, list(lines))[0].items():
+        pairs[lines[line]] = pair
     return pairs
 
 
@@ -140,7 +127,7 @@ def timeless(lines):
         yield re.sub(r" +T\b|AGE +", " T ", line).rstrip()
 
 
-@pytest.mark.parametrize("line", FIRST + SECOND + THIRD + FOURTH)
+@pytest.mark.parametrize("line", LINES + PLACES)
 def test_gdb_and_shell_say_the_same(compared, line):
     shell, own = compared[line]
     assert shell and own and not own[0].startswith("error"), own
