@@ -45,10 +45,11 @@ static bool holds(struct kmem_cache *cp, const void *buf)
 
 struct kmem_cache *kmem_elder_holding(struct kmem_cache *cp, const void *buf)
 {
-    for (; cp != NULL; cp = cp->cache_elders)
-        if (holds(cp, buf))
-            return cp;
-    return NULL;
+    mm_lock(&kmem_list_lock);
+    while (cp != NULL && !holds(cp, buf))
+        cp = cp->cache_elders;
+    mm_unlock(&kmem_list_lock);
+    return cp;
 }
 
 /* ---- handing over ------------------------------------------------------- */
