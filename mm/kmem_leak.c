@@ -105,17 +105,22 @@ static void note_used(struct slab_marks *m)
     }
 }
 
-/* Lays out the marks of a cache's slabs, and lets each frame find them. */
+/* Lays out the marks of a cache's slabs, and lets each frame find them. Broken
+ * slabs have none. */
 static void enter_cache(struct kmem_cache *cp)
 {
-    struct kmem_slab *sp = kmem_slab_next(&cp->cache_null);
+    struct kmem_slab *sp = &cp->cache_null;
 
-    for (size_t n = cp->cache_slabs; n != 0 && sp != &cp->cache_null; n--) {
+    for (size_t n = cp->cache_slabs; n != 0; n--) {
         struct slab_marks *m = (struct slab_marks *)(scan.memory + scan.end);
-        struct page *p = virt_to_page(sp->slab_base);
+        struct page *p;
 
-        if (scan.end + marks_size(cp) > scan.bytes)
+        sp = kmem_slab_after(cp, sp);
+        if (sp == NULL || scan.end + marks_size(cp) > scan.bytes)
             return;
+        if (kmem_slab_wrong(cp, sp) != NULL)
+            continue;
+        p = virt_to_page(sp->slab_base);
         m->marks_cache = cp;
         m->marks_slab = sp;
         note_used(m);
@@ -123,7 +128,6 @@ static void enter_cache(struct kmem_cache *cp)
             p[i].page_refs = (uint32_t)scan.end;
         scan.end += marks_size(cp);
         scan.stat.stat_buffers += sp->slab_refcnt;
-        sp = kmem_slab_next(sp);
     }
 }
 
@@ -137,6 +141,10 @@ static struct slab_marks *marks_of(uintptr_t addr, size_t *index)
     if (p == NULL || p->page_state != PAGE_SLAB || !watched(p->page_owner))
         return NULL;
     m = (struct slab_marks *)(scan.memory + p->page_refs);
+    if (p->page_refs % sizeof(uint32_t) != 0 ||
+        p->page_refs + (uint64_t)sizeof(*m) > scan.end ||
+        m->marks_cache != p->page_owner)
+        return NULL; /* of a slab without marks */
     *index = (addr - (uintptr_t)kmem_slab_chunk(m->marks_slab, 0)) /
              m->marks_cache->cache_chunk;
     return *index < m->marks_cache->cache_slab_chunks ? m : NULL;
