@@ -79,10 +79,12 @@ LDFLAGS := -nostdlib -static -no-pie -T boot/linker.ld \
 ASM_SRC := $(wildcard boot/*.asm kernel/x86/*.asm)
 C_SRC   := $(wildcard kernel/*.c kernel/*/*.c mm/*.c mm/tests/*.c drivers/*.c)
 
-# SANITIZE=1: every file under the undefined behaviour sanitizer; under the
-# address sanitizer all but the allocator, its tests, and what reads words where
-# others have bytes; the run time under neither; the mistakes under both. -O1 compiles faster; a call for
-# each access (threshold 0) makes the checks ours, the offset is KASAN_OFFSET.
+# SANITIZE=1 (kernel/sanitize/kasan.h): every file under the undefined behaviour
+# sanitizer; under the address sanitizer all but the allocator, its tests, and
+# what reads words where others have bytes; the run time under neither. -O1
+# compiles faster; a call for each access (threshold 0) makes the checks ours;
+# the offset is KASAN_OFFSET; a shadow byte wants frames on a multiple of 8,
+# which the kernel's assembly does not promise.
 SAN_SRC   := $(filter kernel/sanitize/%,$(C_SRC))
 SAN_LIST  := kmem_cache_alloc kmem_cache_free kmem_alloc kmem_zalloc \
                buddy_alloc buddy_free buddy_alloc_run buddy_free_run \

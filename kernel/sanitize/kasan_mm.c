@@ -147,7 +147,7 @@ void __wrap_kmem_cache_free(struct kmem_cache *cp, void *buf)
 {
     if (kasan_covers((uintptr_t)buf) && !stays_open(cp)) {
         if (*kasan_shadow((uintptr_t)buf) == KASAN_FREE) {
-            kasan_report_free((uintptr_t)buf, CALLER_PC, CALLER_EBP);
+            kasan_report_free((uintptr_t)buf, CALLER);
             return;
         }
         if (may_own(cp, buf))
