@@ -313,7 +313,7 @@ iso: $(ISO)                       ## build/slate.iso: a CD, and a USB stick
 # and by the shell, so that any character may stand in it.
 override CMD    := $(value CMD)
 override APPEND := $(value APPEND)
-export CMD APPEND MEM ICOUNT KVM CORE BUDGET
+export CMD APPEND MEM ICOUNT KVM CORE BUDGET STEP
 
 .PHONY: run run-iso gdb debug-server core
 run: $(KERNEL) $(INITRD)          ## boot in QEMU: CMD="kmastat; poweroff"
@@ -332,6 +332,14 @@ core: $(KERNEL) $(INITRD)         ## run CMD="…", keep memory: build/slate.cor
 
 debug-server: $(KERNEL) $(INITRD) ## QEMU halted, waiting for a GDB
 	@$(PYTHON) tools/gdb/debug.py --server $(KERNEL)
+
+.PHONY: picture screenshots
+picture: $(KERNEL) $(INITRD)      ## build/picture/index.html: the heap drawn
+                                  ## CMD="run kenbus" MEM=32 STEP=10
+	@$(PYTHON) tools/picture.py $(KERNEL) $(BUILD)/picture
+
+screenshots: $(KERNEL) $(INITRD)  ## the pictures in docs/pictures, again
+	@$(PYTHON) tools/screenshots.py $(KERNEL) docs/pictures
 
 .PHONY: record replay culprit
 record: $(KERNEL) $(INITRD)       ## record a run: CMD="…", or you type

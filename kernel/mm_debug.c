@@ -14,9 +14,11 @@
 #include "mm/kmem_debug.h"
 #include "mm/page.h"
 
+/* Never 0, which would mean "not yet" to who keeps it: before the clock's first
+ * step there are allocations too. */
 uint64_t mm_clock_us(void)
 {
-    return timer_us();
+    return timer_us() + 1;
 }
 
 void mm_event(const char *fmt, ...)

@@ -223,7 +223,9 @@ void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp)
     void *base = sp->slab_base;
 
     if (MM_DEBUG)
-        kmem_event(KMEM_RING_SLAB, kmem_reaping ? KMEM_WHY_REAP : KMEM_WHY_END,
+        kmem_event(KMEM_RING_SLAB,
+                   cp->cache_flags & KMF_DESTROYED ? KMEM_WHY_END
+                                                   : KMEM_WHY_REAP,
                    cp, base, sp->slab_chunks);
     kmem_slab_end(cp, sp);
     if (cp->cache_flags & KMF_HASH)

@@ -51,6 +51,7 @@ static void stat_geometry(const struct kmem_cache *cp,
     out->stat_slab_pages = cp->cache_slab_pages;
     out->stat_slab_objects = cp->cache_slab_chunks;
     out->stat_slab_left = space - cp->cache_slab_chunks * cp->cache_chunk;
+    out->stat_colour_min = cp->cache_front;
     out->stat_colour_max = cp->cache_colour_max;
     out->stat_ctor = (uintptr_t)cp->cache_ctor;
     out->stat_dtor = (uintptr_t)cp->cache_dtor;

@@ -297,10 +297,10 @@ static char chunk_cell(const struct place *p, size_t i)
 {
     bool used = memcmd_map_used(p->place_map, i);
 
-    if ((p->place_bufctl[i] == NULL && !(used && is_small(p))) ||
-        chunk_stat(p, i).stat_state == KMEM_BUF_BAD)
+    if (p->place_bufctl[i] == NULL && !(used && is_small(p)))
         return '!';
-    return used ? '#' : '.';
+    return memcmd_object_cell(
+        p->place_cache, p->place_slab.stat_base + chunk_offset(p, i), used);
 }
 
 static void print_strip(const struct place *p)

@@ -561,3 +561,30 @@ KTEST(shell_kmem, walk_finds_every_object)
         end_broken(cp, obj, n);
     }
 }
+
+KTEST(shell_kmem, damaged_objects_are_marked)
+{
+    static void *obj[64];
+    struct kmem_bufctl_debug *bdp;
+    struct kmem_cache *cp = kmem_cache_create("test_bad", 100, 0, NULL, NULL);
+    char line[40];
+
+    KT_REQUIRE(cp);
+    KT_REQUIRE(kmem_debug_set(cp, KMEM_DEBUG_F) == 0);
+    for (int i = 0; i < 3; i++)
+        obj[i] = kmem_cache_alloc(cp, KM_NOSLEEP);
+    bdp = (struct kmem_bufctl_debug *)*kmem_hash_bucket(cp, obj[1]);
+    KT_REQUIRE(bdp && bdp->bufctl.bufctl_addr == obj[1]);
+    says("slabs test_bad", " ###.");
+    bdp->bufctl_state = KMEM_BUF_BAD;
+    says("slabs test_bad", " #!#.");
+    says("walk alloc test_bad", "   1 bad ");
+    snprintf(line, sizeof(line), "map %p", obj[0]);
+    says(line, " #!#.");
+    snprintf(line, sizeof(line), "whatis %p", obj[1]);
+    says(line, "damaged and put aside");
+    bdp->bufctl_state = KMEM_BUF_USED;
+    for (int i = 0; i < 3; i++)
+        kmem_cache_free(cp, obj[i]);
+    KT_EQ(kmem_cache_destroy(cp), 0);
+}

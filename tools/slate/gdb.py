@@ -62,8 +62,9 @@ class Session:
             serial=f"file:{serial}",
             extra=["-S", "-gdb", "chardev:gdb", "-chardev",
                    f"socket,id=gdb,path={stub},server=on,wait=off"])
-        machine = subprocess.Popen(argv, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL)
+        with open(f"{folder}/qemu", "wb") as errors:
+            machine = subprocess.Popen(argv, stdin=subprocess.DEVNULL,
+                                       stdout=errors, stderr=errors)
         plan = {"steps": [{"at": at, "do": list(do),
                            "core": str(core_file) if i == core_at else None}
                           for i, (at, do) in enumerate(steps)], "live": stub}
@@ -73,6 +74,9 @@ class Session:
                 encoding="latin-1"))
             if core_at is not None:
                 core.narrow(core_file)
+        except GdbError as e:
+            qemu_said = Path(f"{folder}/qemu").read_text(errors="replace")
+            raise GdbError(f"{e}\n{qemu_said}") from e
         finally:
             machine.kill()
             machine.wait()
