@@ -116,6 +116,11 @@ void kmem_bad_free(struct kmem_cache *cp, const void *buf, size_t size);
 void kmem_bufctl_stat(const struct kmem_bufctl_debug *bdp,
                       struct kmem_buf_stat *out);
 
+/* The slab behind this one, NULL at the end of the list and where it leads
+ * astray. Lock held. */
+struct kmem_slab *kmem_slab_after(struct kmem_cache *cp,
+                                  const struct kmem_slab *sp);
+
 /* Slab number `n` of the cache in list order, or NULL; a broken circle ends by
  * the count, and no link is followed that leads astray. Lock held. */
 struct kmem_slab *kmem_slab_number(struct kmem_cache *cp, size_t n);

@@ -357,12 +357,14 @@ static inline struct kmem_slab *kmem_slab_prev(const struct kmem_slab *sp)
     return list_entry(sp->slab_link.prev, struct kmem_slab, slab_link);
 }
 
-/* The buffer that a bufctl on a freelist stands for. */
+/* The buffer that a bufctl on a freelist stands for. (Addresses, not pointers:
+ * the link of a damaged freelist may be any number.) */
 static inline void *kmem_bufctl_buf(const struct kmem_cache *cp,
                                     const struct kmem_bufctl *bcp)
 {
-    return (cp->cache_flags & KMF_HASH) != 0 ? bcp->bufctl_addr
-                                             : (char *)bcp - cp->cache_bufctl;
+    return (cp->cache_flags & KMF_HASH) != 0
+               ? bcp->bufctl_addr
+               : (void *)((uintptr_t)bcp - cp->cache_bufctl);
 }
 
 /* The buffer of chunk `i`. */

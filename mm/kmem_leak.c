@@ -105,18 +105,22 @@ static void note_used(struct slab_marks *m)
     }
 }
 
-/* Lays out the marks of a cache's slabs, and lets each frame find them. */
+/* Lays out the marks of a cache's slabs, and lets each frame find them. Broken
+ * slabs have none. */
 static void enter_cache(struct kmem_cache *cp)
 {
-    struct kmem_slab *sp = kmem_slab_next(&cp->cache_null);
+    struct kmem_slab *sp = &cp->cache_null;
 
-    for (size_t n = cp->cache_slabs; n != 0 && sp != &cp->cache_null; n--) {
+    for (size_t n = cp->cache_slabs; n != 0; n--) {
         struct slab_marks *m = (struct slab_marks *)(scan.memory + scan.end);
-        struct page *p = virt_to_page(sp->slab_base);
+        struct page *p;
 
-        if (scan.end + marks_size(cp) > scan.bytes ||
-            kmem_slab_wrong(cp, sp) != NULL)
+        sp = kmem_slab_after(cp, sp);
+        if (sp == NULL || scan.end + marks_size(cp) > scan.bytes)
             return;
+        if (kmem_slab_wrong(cp, sp) != NULL)
+            continue;
+        p = virt_to_page(sp->slab_base);
         m->marks_cache = cp;
         m->marks_slab = sp;
         note_used(m);
@@ -124,7 +128,6 @@ static void enter_cache(struct kmem_cache *cp)
             p[i].page_refs = (uint32_t)scan.end;
         scan.end += marks_size(cp);
         scan.stat.stat_buffers += sp->slab_refcnt;
-        sp = kmem_slab_next(sp);
     }
 }
 

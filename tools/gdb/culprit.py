@@ -17,11 +17,14 @@ A store belongs to the function that is not a mere helper: memcpy and the like
 do what they are told.
 """
 
+import re
+
 import gdb
 
 import common
 import origin
 import travel
+import unwind  # noqa: F401  (registers itself)
 
 # Who stores on behalf of his caller.
 HELPERS = ("kernel/lib/", "kernel/x86/copy.asm", "kernel/vm/user.")
@@ -39,7 +42,8 @@ class Frame:
 
     def __init__(self, frame):
         self.pc = frame.pc()
-        self.name = (frame.name() or f"0x{self.pc:08x}").split(".")[0]
+        name = frame.name() or f"0x{self.pc:08x}"
+        self.name = re.split(r"[.[]", name)[0]
         sal = frame.find_sal()
         self.line = sal.line
         self.file = ""
@@ -48,8 +52,10 @@ class Frame:
             self.file = self.file.removeprefix("./")
 
     def __str__(self):
-        where = f"{self.file}:{self.line}" if self.file else f"0x{self.pc:08x}"
-        return f"{self.name} at {where}"
+        if self.pc < _kernel_base():
+            return f"a program, at 0x{self.pc:08x}"
+        return f"{self.name} at {self.file}:{self.line}" if self.file \
+            else self.name
 
     def source(self):
         """The line's text, or "" if there is none to be had."""
@@ -60,11 +66,17 @@ class Frame:
             return ""
 
 
+def _kernel_base():
+    return common.macros("kernel/x86/paging.h")["KERNEL_BASE"]
+
+
 def frames():
     """All functions under way, the innermost first."""
     found, frame = [], gdb.newest_frame()
     while frame is not None and len(found) < FRAMES_MAX:
-        found.append(Frame(frame))
+        # What is left out is no code, but a word on the stack.
+        if frame.name() or frame.pc() < _kernel_base():
+            found.append(Frame(frame))
         try:
             frame = frame.older()
         except gdb.error:
@@ -360,27 +372,34 @@ def _ago(count, report):
         "report"
 
 
+def _place(pc):
+    """A caller in words: pc is where it goes on, behind the call."""
+    found = common.symbol_lookup(pc - 1)
+    name = found[0].split(".")[0] if found else f"0x{pc:08x}"
+    line = common.source_line(pc - 1)
+    return f"{name} at {line.removeprefix('./')}" if line else name
+
+
 def _print_transaction(what, trans, report):
-    if trans.trans_us == 0:
-        return
     ago = report.error.error_us - trans.trans_us
-    callers = [common.symbol_format(pc)
-               for pc in trans.trans_stack[:trans.trans_depth]]
-    print(f"  {what} by task {trans.trans_task}, {ago} us before the report")
-    for caller in callers:
-        print(f"      {caller}")
+    print(f"  {what} by task {trans.trans_task}"
+          + (f", {ago} us before the report" if ago > 0 else ""))
+    for i, pc in enumerate(trans.trans_stack[:trans.trans_depth]):
+        print(f"  #{i:<2} {_place(pc)}")
 
 
 def print_history(bufctl, report):
-    """What was done to the buffer last, the newest first."""
+    """What was done to the buffer last, the newest first. In the same
+    microsecond the free came last if the buffer was free."""
     if bufctl is None:
         return
-    both = [("allocated", bufctl.bufctl_alloc), ("freed", bufctl.bufctl_free)]
-    both.sort(key=lambda item: -item[1].trans_us)
-    if not any(trans.trans_us for _, trans in both):
-        print("The buffer's history was not kept (mode U keeps it).")
-        return
-    print("History of the buffer, the latest first:")
+    states = common.enumerators("enum kmem_buf_state", "kmem_error")
+    free = bufctl.bufctl_state == states["KMEM_BUF_FREE"]
+    both = [("freed", bufctl.bufctl_free), ("allocated", bufctl.bufctl_alloc)]
+    both.sort(key=lambda item: (-item[1].trans_us, free != (item[0] == "freed")))
+    both = [(what, trans) for what, trans in both if trans.trans_us != 0]
+    print("The buffer before, the latest first:" if both else
+          "The buffer's history was not kept (mode U keeps it).")
     for what, trans in both:
         _print_transaction(what, trans, report)
 
@@ -431,10 +450,12 @@ With an address: who wrote the word there last, before this moment.
 
     def run(self, args):
         travel.end()
-        if args.word() is not None:
-            self.last_writer(common.parse_address(args.word()), "j" in args)
-        else:
-            self.whole(args)
+        with travel.alone():
+            if args.word() is not None:
+                address = common.parse_address(args.word())
+                self.last_writer(address, "j" in args)
+            else:
+                self.whole(args)
 
     def whole(self, args):
         report = to_report()

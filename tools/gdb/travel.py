@@ -133,6 +133,20 @@ def _silence():
         os.close(standard)
 
 
+@contextlib.contextmanager
+def alone():
+    """While a command looks for something, the user's stops are not met."""
+    others = [b for b in gdb.breakpoints() if b.enabled]
+    for stop in others:
+        stop.enabled = False
+    try:
+        yield
+    finally:
+        for stop in others:
+            if stop.is_valid():
+                stop.enabled = True
+
+
 def quietly(command):
     """Runs a command that moves; only what went wrong is of interest. A QEMU
     that does not come back is ended."""
