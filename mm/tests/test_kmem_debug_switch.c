@@ -339,6 +339,21 @@ KTEST(kmem_debug, elders_find_errors)
     test_destroy(cp);
 }
 
+/* Also where an elder's slab has been taken away. */
+KTEST(kmem_debug, elders_find_double_frees_of_what_is_unmapped)
+{
+    struct kmem_cache *cp = test_debug("S", 40, 0, false);
+    struct kmem_cache *elder;
+    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
+
+    test_switch(cp, "F");
+    elder = cp->cache_elders;
+    kmem_cache_free(cp, obj);
+    TEST_ERROR(KMEM_ERROR_DOUBLE, kmem_cache_free(cp, obj));
+    KT_TRUE(kmem_last_error.error_owner == elder);
+    test_destroy(cp);
+}
+
 /* kmem_free passes sizes on to an elder. */
 KTEST(kmem_debug, sizes_after_switching)
 {
