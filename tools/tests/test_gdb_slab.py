@@ -497,3 +497,34 @@ def test_break_at_an_error(stopped):
                      text, re.M), (text, stopped)
     answer = [v for k, v in stopped.items() if "error_at" in k][0]
     assert answer.endswith(" = 25\n"), answer
+
+
+# ---- a core ----------------------------------------------------------------
+
+OF_CORE = ["slab kmastat -j", "slab verify", "slab slabs -j", "slab leaks",
+           "slab log -n 5", "slab users inode", "slab hash -j",
+           "slab explain box", "slab pages", "slab refs $cache(\"box\")"]
+
+
+@pytest.fixture(scope="module")
+def dead(kernel, tmp_path_factory):
+    """What GDB says of a machine, and then of its core."""
+    file = tmp_path_factory.mktemp("core") / "core"
+    live = gdb.Session(kernel, WORKLOAD + "poweroff", [(END, OF_CORE)],
+                       append="kmem.debug=U,inode", core_at=0,
+                       core_file=file).said[0]
+    return live, gdb.examine(kernel, file,
+                             [*OF_CORE, "slab trace box on"])
+
+
+@pytest.mark.parametrize("line", OF_CORE)
+def test_a_core_answers_as_the_machine_did(dead, line):
+    live, core = dead
+    assert live[line] and not live[line].startswith("error")
+    assert core[line] == live[line]
+
+
+def test_a_core_cannot_be_changed(dead):
+    assert dead[1]["slab trace box on"] == \
+        "error: slab trace: this target cannot be written to: a memory " \
+        "dump?\n"
