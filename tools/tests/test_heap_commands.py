@@ -470,6 +470,23 @@ def test_whatis_remembers_unmapped_memory(shell):
     shell.command("kmem destroy late")
 
 
+def test_whatis_remembers_what_a_free_page_was(shell):
+    shell.command("kmem create late 100; debug =U late; kmem alloc late 3")
+    slab, = records(shell, "slabs -j late")
+    obj = records(shell, "walk -j alloc late")[1]["addr"]
+    shell.command("kmem free late all; reap -a late")
+    text = shell.command(f"whatis {obj + 6:x}")
+    assert ": frame " in text and ", free (order " in text
+    assert "last slab that began here was of cache late: reaped" in text
+    assert re.search(rf"last object here was 0x{obj:x} of cache late\n"
+                     r"freed by task 1 \(kernel\), ", text)
+    history = shell.command(f"history {obj + 6:x}")
+    assert [row["op"] for row in rows(history, r"^ *\d+ +[\d.]+ (?P<op>\w+)")
+            ][:2] == ["free", "alloc"]
+    assert slab["base"] <= obj
+    shell.command("kmem destroy late")
+
+
 def test_fail_with_conditions(shell):
     shell.command("kmem create spy 100; kmem create other 100")
     shell.command("fail slab 2 -c spy")
