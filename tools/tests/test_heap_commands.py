@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from slate import qemu
+
 WORDS = 3  # of an object that walk shows
 
 
@@ -525,3 +527,32 @@ def test_wrong_input_gives_one_line(shell, line):
     text = shell.command(line)
     assert len(text.splitlines()) == 1, text
     assert re.match(r"\w+: \S", text), text
+
+
+# ---- on a stopped machine --------------------------------------------------
+
+def test_all_of_it_works_after_a_panic(boot):
+    machine = boot("kmem.debug=U,inode")
+    machine.prompt()
+    machine.command("kmem create spy 100; debug +FPZU spy; kmem alloc spy 3; "
+                    "mark before; run ls")
+    machine.send("panic on purpose\r")
+    machine.expect(r"\nslate!> ")
+
+    def command(line):
+        machine.send(line + "\r")
+        return qemu.plain(machine.expect(r"\nslate!> "))
+    obj = int(command("walk -j alloc spy -n 1")
+              .split('"addr":')[1].split(",")[0])
+    for line, said in (
+            ("debug", r"spy +FPZU"), ("log -n 3", "transactions kept"),
+            ("log slab", "grown"), ("history " + f"{obj:x}", "first transact"),
+            ("users spy", r"300 +3 +100"), ("old 0", "suspect: "),
+            ("leaks", "suspect: "), ("why spy", "1 of 1 partial"),
+            (f"whatis {obj:x}", "allocated by task 1"),
+            (f"map {obj:x}", "play_alloc"), ("diff before", "from before"),
+            ("slabs spy", "###"), ("verify spy", r"spy +\d+ +0 "),
+            ("frag", "now"), ("fail", "no failure"), ("pages -r", "slab +spy"),
+            ("mark after", "mark after"), ("trace spy on", "FPZUT")):
+        assert re.search(said, command(line)), line
+    assert len(machine.events("panic")) == 1
