@@ -81,7 +81,8 @@ C_SRC   := $(wildcard kernel/*.c kernel/*/*.c mm/*.c mm/tests/*.c drivers/*.c)
 
 # SANITIZE=1 (kernel/sanitize/kasan.h): every file under the undefined behaviour
 # sanitizer; under the address sanitizer all but the allocator, its tests, and
-# what reads words where others have bytes; the run time under neither. -O1
+# what reads words where others have bytes, or shows whatever memory it is asked
+# for (SAN_LOOK); the run time under neither. -O1
 # compiles faster; a call for each access (threshold 0) makes the checks ours;
 # the offset is KASAN_OFFSET; a shadow byte wants frames on a multiple of 8,
 # which the kernel's assembly does not promise.
@@ -101,8 +102,10 @@ SAN_ADDR  := -fsanitize=kernel-address -fasan-shadow-offset=0xe0000000 \
     -mpreferred-stack-boundary=3 -mincoming-stack-boundary=2 \
     -fsanitize-address-use-after-scope -include kernel/sanitize/string.h
 SAN_RUN   := $(filter-out kernel/sanitize/mistakes.c,$(SAN_SRC))
+SAN_LOOK  := kernel/shell/cmd_kmem.c kernel/shell/cmd_machine.c \
+               $(shell grep -l '"mm/[a-z_]*_impl\.h"' $(C_SRC))
 SAN_BARE  := mm/% kernel/lib/string.c kernel/x86/backtrace.c \
-               kernel/x86/paging.c
+               kernel/x86/paging.c $(SAN_LOOK)
 SAN_WRAP  := $(SAN_LIST:%=-Wl,--wrap=%)
 ASFLAGS   += -DSANITIZE=1
 endif

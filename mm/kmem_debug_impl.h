@@ -17,7 +17,7 @@ struct kmem_slab;
 struct kmem_bufctl_debug {
     struct kmem_bufctl bufctl; /* first: the rest of mm/ sees only this */
     uint32_t bufctl_state;     /* enum kmem_buf_state */
-    uint32_t bufctl_size;      /* bytes asked for, while it is out */
+    uint32_t bufctl_size;      /* bytes asked for last; 0: never given */
     uint32_t bufctl_log;       /* its last transaction's number in the log */
     struct kmem_transaction bufctl_alloc;
     struct kmem_transaction bufctl_free;
@@ -45,8 +45,12 @@ void kmem_debug_init(void);
  * do not ask for it. */
 bool kmem_debug_geometry(struct kmem_cache *cp);
 
-/* The modes that kmem.debug= asks for a cache of this name. */
-unsigned kmem_debug_wanted(const char *name);
+/* The modes that kmem.debug= asks for this cache, as far as it can have them. */
+unsigned kmem_debug_wanted(const struct kmem_cache *cp);
+
+/* Whether S and G can be had: the cache's pages are segkmem's, and this home
+ * can take a page away. */
+bool kmem_debug_can_unmap(const struct kmem_cache *cp);
 
 /* Makes a slab's buffers what free buffers are in the cache's modes; and at the
  * slab's end, checks them and calls the destructors still due. */
