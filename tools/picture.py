@@ -15,8 +15,9 @@ takes samples (`sample`), then collects `kmastat -j`, `slabs -j`,
     index.html         all three on a page that needs nothing else
 
 With --from a file of such lines is drawn instead. make passes on, in the
-environment, CMD (the workload: commands of the kernel shell), STEP (milliseconds
-between two samples, 10 at least), MEM (MiB) and APPEND (kernel options).
+environment, CMD (the workload: commands of the kernel shell), STEP
+(milliseconds between two samples, 10 at least), MEM (MiB) and APPEND (kernel
+options).
 """
 
 import argparse
@@ -137,8 +138,8 @@ def body(stats, drawings, workload):
     yield f"<figure>{drawings['slabs'].inline()}</figure>"
     yield "\n".join(summary(stats))
     yield "<h2>Physical memory</h2>"
-    yield ("<p>The buddy allocator\u2019s blocks at the same moment: a block of "
-           "order <i>n</i> is 2<sup><i>n</i></sup> frames of 4 KiB, aligned to "
+    yield ("<p>The buddy allocator\u2019s blocks at the same moment: a block "
+           "of order <i>n</i> is 2<sup><i>n</i></sup> frames of 4 KiB, aligned to "
            "its own size, and so always a rectangle here.</p>")
     yield f"<figure>{drawings['buddy'].inline()}</figure>"
     yield ('<p class="note">Point at a shape to see what it is. Made by '

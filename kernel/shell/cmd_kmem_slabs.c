@@ -308,7 +308,7 @@ static void heat_slab(const struct kmem_cache_stat *st,
         heat.heat_slabs[colour]++;
     else
         heat.heat_other++;
-    for (size_t i = 0; i < slab->stat_chunks; i++) {
+    for (size_t i = 0; i < MIN(slab->stat_chunks, st->stat_slab_objects); i++) {
         size_t offset = slab->stat_base + i * st->stat_chunk;
 
         touch(heat.heat_plain, offset);

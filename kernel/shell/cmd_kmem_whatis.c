@@ -57,7 +57,7 @@ static size_t chunk_offset(const struct place *p, size_t i)
 static size_t header_bytes(const struct place *p)
 {
     return p->place_slab.stat_bytes - p->place_st.stat_slab_left -
-           p->place_slab.stat_chunks * p->place_st.stat_chunk;
+           p->place_st.stat_slab_objects * p->place_st.stat_chunk;
 }
 
 static bool is_small(const struct place *p)

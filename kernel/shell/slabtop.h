@@ -48,10 +48,10 @@ struct slabtop_table {
 /* Begins a table with a look that takes in all traffic since boot. */
 void slabtop_begin(struct slabtop_table *t, uint64_t now_ms);
 
-/* Looks at all caches, each with its elders, and at what is too large for any, which has a row called
- * "oversize", at time `now_ms`. An interval of no length leaves the
- * table as it was and returns false. A cache that was not there before has
- * had all its traffic in the interval. */
+/* Looks at all caches, each with its elders, and at what is too large for any,
+ * which has a row called "oversize", at time `now_ms`. An interval of no length
+ * leaves the table as it was and returns false. A cache that was not there
+ * before has had all its traffic in the interval. */
 bool slabtop_look(struct slabtop_table *t, uint64_t now_ms);
 
 /* The part of slabtop_look that knows no caches: one that has `now` in place

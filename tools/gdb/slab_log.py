@@ -200,8 +200,9 @@ class History(Command):
     details = """\
 All transactions on the buffer that holds the address, newest first, with
 callers; and why the list ends: with the buffer's first transaction, or where
-the log has been overwritten. Of caches in mode U."""
-    example = "slab history $cache(\"inode\")"
+the log has been overwritten. Of caches in mode U. $obj is the last object
+that `slab walk alloc` showed."""
+    example = "slab history $obj"
     least, joined = 1, True
     wants = "wants an address; `slab log` shows some"
 

@@ -127,7 +127,7 @@ def owner_name(heap, address):
 
 def print_own(heap, cache, start):
     """What an object in use of one of the allocator's own caches is for."""
-    if cache.name == "kmem_bufctl":
+    if cache.name.startswith("kmem_bufctl"):
         buf = bufctl(start).bufctl_addr
         place = heap.whose(buf)
         print(f"bufctl of object 0x{buf:08x} of cache {place[0].name}"
@@ -153,7 +153,10 @@ class Whatis(Command):
     summary = "What an address is: page, cache, object"
     details = """\
 The frame that holds the address and its owner; in a slab also the cache, the
-object's index, whether it is in use, and which part of it the address is in, and of caches in mode U who had it last.
+object's index, whether it is in use, which part of it the address is in, and
+of caches in mode U who had it last; of memory that mode S took away, what it
+was. Of the allocator's own objects what they are for, of a program's page who
+has it mapped.
 ADDR is a number, a symbol, a variable of this frame or an expression."""
     example = "slab whatis kmem_cache_alloc"
     least, joined = 1, True

@@ -40,9 +40,13 @@ def _gdb(kernel, plan, folder, target):
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         env={**os.environ, "SLATE_PLAN": plan_file, "SLATE_ANSWERS": answers,
              "LC_ALL": "C.UTF-8"})
-    if not os.path.exists(answers):
-        raise GdbError(f"GDB gave no answers:\n{done.stdout[-4000:]}")
-    return json.loads(Path(answers).read_text(encoding="utf-8"))
+    said = []
+    if os.path.exists(answers):
+        said = json.loads(Path(answers).read_text(encoding="utf-8"))
+    if len(said) < len(plan["steps"]):
+        raise GdbError(f"GDB came no further than step {len(said)} of "
+                       f"{len(plan['steps'])}:\n{done.stdout[-4000:]}")
+    return said
 
 
 class Session:

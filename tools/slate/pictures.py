@@ -55,7 +55,8 @@ def _heading(d, y, cache):
                        if n) or "no slab"]
     if cache.colour_max:
         parts.insert(2, f"colours 0 to {cache.colour_max} by {cache.align}")
-    d.text(max(LEFT, 14 + 8.6 * len(cache.name)), y, " \u00b7 ".join(parts), "dim")
+    d.text(max(LEFT, 14 + 8.6 * len(cache.name)), y, " \u00b7 ".join(parts),
+           "dim")
     d.text(WIDTH, y, f"{cache.inuse:,} of {cache.total:,} out, "
            f"{size(cache.mem)}", "dim end")
 
@@ -172,8 +173,8 @@ def slabs(statistics, only=None, each=EACH_STATE, tips=True):
         ("header", "kmem_slab"),
         ("pointer", "freelist pointer: the next object comes from here"),
     ], WIDTH)
-    d.text(0, y, "A slab is full when all its objects are out (the paper\u2019s "
-           "\u201cempty\u201d) and free when none is (the paper\u2019s "
+    d.text(0, y, "A slab is full when all its objects are out (the "
+           "paper\u2019s \u201cempty\u201d) and free when none is (the paper\u2019s "
            "\u201ccomplete\u201d); others are partial.", "dim")
     y += 44
     caches = statistics.by_memory()

@@ -126,7 +126,7 @@ BREAK = [
      "a task is in a list, but not in the state for it"),
 ]
 
-# Lists that lead nowhere, or in a circle: what a row says then.
+# Lists that lead nowhere or in a circle, locks: what a row says then.
 LISTS = [
     (f"{CAT}->task_all_link.next", "(struct list *)0x10", "slate tasks",
      "! the list leads to 0x00000010, which cannot be read"),
@@ -140,6 +140,10 @@ LISTS = [
      "! its wait queue: 0x00001000 cannot be read"),
     (f"{CAT}->task_cwd", "(struct inode *)0x1000", "slate files 9",
      "! 0x00001000 cannot be read"),
+    (f"{CAT}->task_cwd->inode_mutex.mutex_owner", "$task(4)", "slate locks",
+     " sh(4)              -"),
+    (f"{PIPE}->pipe_mutex.mutex_owner", "(struct task *)0x1000",
+     "slate locks", "! 0x00001000"),
 ]
 
 
@@ -166,6 +170,7 @@ def core_file(tmp_path_factory):
 def run(kernel, core_file):
     cat = 'copy_file if $_streq($task_name(cpu_boot.cpu_task), "cat")'
     steps = [("shell_run", ["slate symbols on"]),
+             ("mutex_unlock", ["slate locks"]),
              (cat, IN_CAT),
              ("cmd_verify", ["slate verify -j"]),
              ("cmd_pages", ["slate pages -j"]),
@@ -204,14 +209,14 @@ def test_equals_the_shell(run, command):
 
 
 def test_verify_equals_the_shell(run):
-    said = json.loads(run.said[2]["slate verify -j"])
+    said = json.loads(run.said[3]["slate verify -j"])
     shell = json.loads(re.findall(r'^\{"bad".*', run.serial, re.M)[0])
     assert said == {kind: shell[kind] for kind in said}
     assert len(said) == 6
 
 
 def test_pages_equal_the_shell(run):
-    said = json.loads(run.said[3]["slate pages -j"])
+    said = json.loads(run.said[4]["slate pages -j"])
     shell = json.loads(re.findall(r'^\{"frames".*', run.serial, re.M)[0])
     assert said == {kind: n for kind, n in shell.items()
                     if n and kind not in ("buddy_free", "unused_bytes")}
@@ -335,7 +340,7 @@ def test_printers_and_functions(live):
 
 def test_symbols_follow_exec(run):
     """A breakpoint in cat, set before there was a cat, was reached in it."""
-    said = run.said[1]
+    said = run.said[2]
     assert said["slate symbols"].endswith(
         "/user/bin/cat, replaced at every exec\n"), said
     assert re.match(r"#0  (0x\w+ in )?copy_file \(.*\) at user/lib/copy.c",
@@ -346,7 +351,11 @@ def test_symbols_follow_exec(run):
     assert said["slate symbols off"] == "symbols of no program\n"
 
 
-def test_locks_without_any(live):
+def test_locks(run, live):
+    """The first mutex that is given back is that of a directory on the way to
+    the first program."""
+    held = run.said[1]["slate locks"]
+    assert re.search(r"^0x\w+ inode ram \d+ +kernel\(1\) +-$", held, re.M), held
     assert "(no mutex is held)" in live["slate locks"]
 
 
@@ -362,13 +371,20 @@ def test_the_core_says_the_same(kernel, core_file, live):
         assert text(said[command]) == text(live[command]), command
 
 
+def test_a_core_is_not_executed(kernel, core_file):
+    said = gdb.examine(kernel, core_file, ["slate symbols on"])
+    assert said["slate symbols on"] == \
+        "error: slate symbols: nothing is executed in a core; load by hand: " \
+        "slate symbols PID\n"
+
+
 # ---- the book --------------------------------------------------------------
 
 @pytest.mark.skipif(BUILD != ROOT / "build",
                     reason="the page shows the plain build")
 def test_the_book_is_true(run, live):
     """SLATE_BOOK=write brings the page up to date instead."""
-    early = {**run.said[0], **run.said[1]}
+    early = {**run.said[0], **run.said[2]}
 
     def answer(entry):
         return (early if is_early(entry) else live).get(entry.command)
@@ -382,6 +398,25 @@ def test_the_book_is_true(run, live):
     for entry in entries:
         wrong = transcript.difference(entry, answer(entry))
         assert wrong is None, f"{PAGE.name}, {wrong}"
+
+
+def test_transcripts_are_compared():
+    """Numbers and widths do not count, words and rows do."""
+    page = ("text\n\n    (gdb) one\n    ROW 1\n    ROW   22 0xc0\n"
+            "    (gdb) two\n\nmore\n    (gdb) three\n    a\n    ...\n    z\n")
+    one, two, three = transcript.entries(page)
+    assert (one.command, one.output) == ("one", ["ROW 1", "ROW   22 0xc0"])
+    assert transcript.difference(one, "ROW 23\nROW 4 0x17\n") is None
+    assert transcript.difference(one, "ROW 23\n") is not None
+    assert transcript.difference(one, "ROW 23\nRAW 4 0x17\n") is not None
+    assert transcript.difference(two, "") is None
+    assert transcript.difference(two, "a\n") is not None
+    assert transcript.difference(three, "a\nb\nc\nz\n") is None
+    assert transcript.difference(three, "a\nb\nc\n") is not None
+    new = {"one": "X\n", "two": "Y\nZ\n", "three": "no\n"}
+    assert transcript.rewrite(page, lambda e: new[e.command]) == (
+        "text\n\n    (gdb) one\n    X\n    (gdb) two\n    Y\n    Z\n\nmore\n"
+        "    (gdb) three\n    a\n    ...\n    z\n")
 
 
 # ---- help, errors, broken things -------------------------------------------
