@@ -238,6 +238,7 @@ class Verdict:
         self.stack = stack
         self.count = count
         self.task = who
+        self.path = []  # further lines
 
     @staticmethod
     def of(store, what):
@@ -275,7 +276,10 @@ def _freed_before(report):
         raise common.Fail("nothing is remembered of this buffer: mode F or U "
                           "does, `kmem.debug=FU`")
     for store in stores(bufctl.where("bufctl_state"), common.WORD):
-        return Verdict.caller(store, "freed it first")
+        verdict = Verdict.caller(store, "freed it first")
+        if report.stack:
+            verdict.path = [f"freed again by {report.stack[0]}"]
+        return verdict
     raise common.Fail("the buffer was never freed before in this recording")
 
 
@@ -423,7 +427,7 @@ def print_verdict(verdict, report):
         f", {_ago(verdict.count, report)}"
     print(f"  {verdict.what}, at instruction {verdict.count}{ago}, "
           f"{verdict.task}")
-    for line in getattr(verdict, "path", []):
+    for line in verdict.path:
         print(f"  {line}")
     print_stack(verdict.stack)
 
@@ -433,7 +437,7 @@ def print_verdict(verdict, report):
 class Culprit(common.Command):
     name = "slab culprit"
     usage = "[-j] [ADDR]"
-    summary = "who damaged the heap, in a recorded run"
+    summary = "Who damaged the heap, in a recorded run"
     details = """
 Goes to the report of a heap error, the latest before this moment or else the
 first after it, and from there back to the instruction that is to blame: the
