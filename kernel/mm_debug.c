@@ -119,9 +119,7 @@ static bool find_stack(struct stack_of *s)
     strlcpy(s->name, "kernel", sizeof(s->name));
     if (task_self() == NULL)
         return s->pid != 0;
-    spin_lock(&sched_lock);
     task_each(is_on, s);
-    spin_unlock(&sched_lock);
     return s->pid != 0;
 }
 
@@ -208,9 +206,7 @@ void mm_roots(mm_root_t *fn)
     read_own_stack(fn);
     if (task_self() == NULL)
         return;
-    spin_lock(&sched_lock);
     task_each(live_stack, &fn);
-    spin_unlock(&sched_lock);
 }
 
 bool mm_is_root(const struct kmem_cache *cp)

@@ -57,7 +57,7 @@ static size_t chunk_offset(const struct place *p, size_t i)
 static size_t header_bytes(const struct place *p)
 {
     return p->place_slab.stat_bytes - p->place_st.stat_slab_left -
-           p->place_slab.stat_chunks * p->place_st.stat_chunk;
+           p->place_st.stat_slab_objects * p->place_st.stat_chunk;
 }
 
 static bool is_small(const struct place *p)
@@ -297,10 +297,10 @@ static char chunk_cell(const struct place *p, size_t i)
 {
     bool used = memcmd_map_used(p->place_map, i);
 
-    if ((p->place_bufctl[i] == NULL && !(used && is_small(p))) ||
-        chunk_stat(p, i).stat_state == KMEM_BUF_BAD)
+    if (p->place_bufctl[i] == NULL && !(used && is_small(p)))
         return '!';
-    return used ? '#' : '.';
+    return memcmd_object_cell(
+        p->place_cache, p->place_slab.stat_base + chunk_offset(p, i), used);
 }
 
 static void print_strip(const struct place *p)
