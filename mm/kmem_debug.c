@@ -310,7 +310,8 @@ void kmem_verify_every(uint32_t n)
 }
 
 /* One operation is done. A verification allocates nothing, so that it cannot
- * come by here again. */
+ * come by here again. What it finds stays so: it is said once, and that is the
+ * end of it until kmem_verify_every is called again. */
 static void count_operation(const struct kmem_cache *cp)
 {
     const char *where;
@@ -321,11 +322,13 @@ static void count_operation(const struct kmem_cache *cp)
         return;
     verify_left = verify_interval;
     why = kmem_verify(&where);
-    if (why != NULL)
-        kmem_error(
-            &(struct kmem_error_record){.error_kind = KMEM_ERROR_VERIFY,
-                                        .error_cache = (struct kmem_cache *)cp,
-                                        .error_text = why});
+    if (why == NULL)
+        return;
+    verify_left = 0;
+    kmem_error(
+        &(struct kmem_error_record){.error_kind = KMEM_ERROR_VERIFY,
+                                    .error_cache = (struct kmem_cache *)cp,
+                                    .error_text = why});
 }
 
 /* ---- allocation --------------------------------------------------------- */
@@ -365,18 +368,34 @@ static const char *head_error(const struct kmem_cache *cp,
     return NULL;
 }
 
+/* The buffers of a slab that are out, by the hash table. Lock held. */
+static uint32_t out_of(const struct kmem_cache *cp, const struct kmem_slab *sp)
+{
+    uint32_t left = kmem_inuse(cp);
+    uint32_t out = 0;
+
+    for (size_t i = 0; i <= cp->cache_hash_mask; i++)
+        for (const struct kmem_bufctl *bcp = cp->cache_hash[i];
+             left != 0 && kmem_bufctl_plausible(cp, bcp);
+             bcp = bcp->bufctl_next, left--)
+            out += bcp->bufctl_slab == sp;
+    return out;
+}
+
 /* A slab whose freelist cannot be trusted gives nothing any more: what it
  * still had counts as out. Lock held. */
 static void give_up_slab(struct kmem_cache *cp, struct kmem_slab *sp)
 {
+    uint32_t out = out_of(cp, sp);
+
     sp->slab_cache = cp;
     sp->slab_chunks = (uint32_t)cp->cache_slab_chunks;
-    sp->slab_refcnt = MIN(sp->slab_refcnt, sp->slab_chunks);
-    cp->cache_allocs += sp->slab_chunks - sp->slab_refcnt;
-    if (sp->slab_refcnt == 0)
-        kmem_complete_lost(cp);
     sp->slab_refcnt = sp->slab_chunks;
     sp->slab_head = NULL;
+    cp->cache_lost += sp->slab_chunks - out;
+    cp->cache_allocs += sp->slab_chunks - out;
+    if (out == 0)
+        kmem_complete_lost(cp);
     cp->cache_full++;
     cp->cache_freelist = kmem_slab_next(sp);
 }

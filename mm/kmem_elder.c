@@ -106,7 +106,7 @@ static void begin_anew(struct kmem_cache *cp, unsigned modes)
 {
     list_init(&cp->cache_null.slab_link);
     cp->cache_freelist = &cp->cache_null;
-    cp->cache_allocs = cp->cache_frees = 0;
+    cp->cache_allocs = cp->cache_frees = cp->cache_lost = 0;
     cp->cache_allocs_seen = cp->cache_frees_seen = 0;
     cp->cache_allocs_total = cp->cache_frees_total = 0;
     cp->cache_fails = 0;

@@ -16,6 +16,7 @@
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
 #include "mm/kmem_impl.h"
+#include "mm/kmem_log.h"
 #include "mm/kmem_stat.h"
 #include "mm/page.h"
 
@@ -171,16 +172,40 @@ static void read_words(const void *from, const void *end)
     }
 }
 
+/* Where the allocator notes addresses that are nobody's pointers: the last
+ * error, the rings of rare events. */
+#define NOTES 2
+
+static const void *note_at(size_t i, const void **end)
+{
+    if (i == 0) {
+        *end = &kmem_last_error + 1;
+        return &kmem_last_error;
+    }
+    return kmem_event_memory(end);
+}
+
+/* The words of a root, but for notes from the i-th on. */
+static void read_part(const void *from, const void *end, size_t i)
+{
+    const void *behind;
+    const void *note = i < NOTES ? note_at(i, &behind) : NULL;
+
+    if (note == NULL) {
+        read_words(from, end);
+    } else if (from <= note && behind <= end) {
+        read_part(from, note, i + 1);
+        read_part(behind, end, i + 1);
+    } else {
+        read_part(from, end, i + 1);
+    }
+}
+
 static void read_root(const void *from, const void *end, const char *name)
 {
     (void)name;
     scan.stat.stat_roots += (size_t)((const char *)end - (const char *)from);
-    if (from <= (const void *)&kmem_last_error &&
-        end > (const void *)&kmem_last_error) {
-        read_words(from, &kmem_last_error); /* that is nobody's pointer */
-        from = &kmem_last_error + 1;
-    }
-    read_words(from, end);
+    read_part(from, end, 0);
 }
 
 /* Allocations of whole pages may point to buffers; they are not watched. */
@@ -240,12 +265,28 @@ static void tell_suspects(struct slab_marks *m)
     }
 }
 
-static void mark_all(void)
+/* The scan's own frames are among the roots, and gaps in them hold what earlier
+ * calls left there: addresses that nobody has any more. */
+static __attribute__((noinline)) void wipe_stack(void)
+{
+    volatile uintptr_t gaps[128];
+
+    for (size_t i = 0; i < ARRAY_SIZE(gaps); i++)
+        gaps[i] = 0;
+}
+
+static __attribute__((noinline)) void enter_all(void)
 {
     for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
          cp = kmem_cache_next(cp))
         if (watched(cp))
             enter_cache(cp);
+}
+
+static void mark_all(void)
+{
+    enter_all();
+    wipe_stack();
     mm_roots(read_root);
     read_large();
     do {
@@ -294,6 +335,16 @@ static struct {
     void *arg;
 } wanted;
 
+static bool is_note(const void *p)
+{
+    const void *behind;
+
+    for (size_t i = 0; i < NOTES; i++)
+        if (p >= note_at(i, &behind) && p < behind)
+            return true;
+    return false;
+}
+
 static void look(const void *from, const void *end, const char *root,
                  const struct kmem_buf_stat *in)
 {
@@ -302,7 +353,7 @@ static void look(const void *from, const void *end, const char *root,
 
     for (; (const void *)(p + 1) <= end; p++)
         if (p != &wanted.from && mm_readable(p) && *p >= wanted.from &&
-            *p < wanted.end && wanted.fn != NULL &&
+            *p < wanted.end && wanted.fn != NULL && !is_note(p) &&
             !wanted.fn((uintptr_t)p, root, in, wanted.arg))
             wanted.fn = NULL;
 }

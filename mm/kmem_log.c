@@ -143,6 +143,12 @@ void kmem_event(enum kmem_ring ring, enum kmem_why why,
     mm_unlock(&transactions.lock);
 }
 
+const void *kmem_event_memory(const void **end)
+{
+    *end = rings + KMEM_RINGS;
+    return rings;
+}
+
 uint32_t kmem_event_last(enum kmem_ring ring)
 {
     return rings[ring].last;

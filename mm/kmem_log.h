@@ -93,4 +93,8 @@ void kmem_event(enum kmem_ring ring, enum kmem_why why,
 /* Copies event number `seq` of a ring; false if it is not kept. */
 bool kmem_event_get(enum kmem_ring ring, uint32_t seq, struct kmem_event *out);
 uint32_t kmem_event_last(enum kmem_ring ring);
+
+/* Where the rings lie: they hold addresses that nobody uses. */
+const void *kmem_event_memory(const void **end);
+
 const char *kmem_why_text(enum kmem_why why);

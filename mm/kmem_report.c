@@ -113,7 +113,7 @@ static void print_transactions(const struct kmem_buf_stat *b)
         const struct kmem_transaction *t =
             free ? &b->stat_free : &b->stat_alloc;
 
-        if (t->trans_us != 0)
+        if (t->trans_depth != 0)
             print_transaction(t, free ? "free" : "alloc", b->stat_cache,
                               b->stat_slab);
     }
@@ -297,7 +297,7 @@ static enum kmem_error bad_free_kind(const struct kmem_cache *cp,
         return KMEM_ERROR_BUFCTL;
     if (!same_family(b->stat_cache, cp))
         return KMEM_ERROR_FOREIGN;
-    if (b->stat_audited && b->stat_free.trans_us == 0)
+    if (b->stat_audited && b->stat_free.trans_depth == 0)
         return KMEM_ERROR_NEVER;
     return KMEM_ERROR_DOUBLE;
 }

@@ -252,7 +252,7 @@ static const char *verify_hash(struct kmem_cache *cp)
                 return at_cache(cp, "hash holds more than the objects in use");
         }
     }
-    if (entries + cp->cache_busy < kmem_inuse(cp))
+    if (entries + cp->cache_busy + cp->cache_lost < kmem_inuse(cp))
         return at_cache(cp, "hash holds less than the objects in use");
     return NULL;
 }
