@@ -107,6 +107,17 @@ bool kmem_debug_can_unmap(const struct kmem_cache *cp)
     return cp->cache_supplier.getpages == NULL && mm_page_map(NULL, true);
 }
 
+/* Size classes are looked at while they are made, too. */
+static void direct_update(void)
+{
+    const struct kmem_cache *cp = kmem_size_class(1);
+    uint32_t flags = 0;
+
+    for (; cp != NULL; cp = kmem_size_class(cp->cache_size + 1))
+        flags |= cp->cache_flags;
+    kmem_direct_max = flags & (KMF_DEBUG | KMF_ELDERS) ? 0 : KMEM_MAXBUF;
+}
+
 void kmem_slow_paths(struct kmem_cache *cp)
 {
     uint32_t flags = cp->cache_flags & ~KMF_HASH;
@@ -115,11 +126,12 @@ void kmem_slow_paths(struct kmem_cache *cp)
         flags & KMF_SLOW ? kmem_alloc_debug : kmem_alloc_large;
     cp->cache_free_slow =
         flags & KMF_SLOW_FREE ? kmem_free_debug : kmem_free_large;
-    kmem_direct_update();
+    direct_update();
 }
 
 void kmem_debug_init(void)
 {
+    direct_update();
     if (boot_modes & KMEM_DEBUG_U)
         kmem_log_create();
 }
@@ -228,6 +240,9 @@ void kmem_debug_slab(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     size_t bytes = cp->cache_slab_pages * PAGE_SIZE;
 
+    for (struct kmem_bufctl *bcp = sp->slab_head; bcp != NULL;
+         bcp = bcp->bufctl_next)
+        memset(bcp + 1, 0, sizeof(struct kmem_bufctl_debug) - sizeof(*bcp));
     if (in_mode(cp, KMEM_DEBUG_Z))
         kmem_fill(sp->slab_base, bytes, KMEM_GUARD_WORD);
     for (size_t i = 0; i < sp->slab_chunks; i++) {

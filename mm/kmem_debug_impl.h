@@ -38,7 +38,7 @@ void kmem_free_sized(struct kmem_cache *cp, void *buf, size_t size);
  * kmem_direct_max. Lock held. */
 void kmem_slow_paths(struct kmem_cache *cp);
 
-/* The log, if kmem.debug= asked for U. */
+/* kmem_direct_max; and the log, if kmem.debug= asked for U. Boot only. */
 void kmem_debug_init(void);
 
 /* The debug layout's geometry. False, and nothing changed, if the cache's modes
@@ -68,11 +68,34 @@ void kmem_error_damage(struct kmem_cache *cp,
                        const struct kmem_bufctl_debug *bdp,
                        enum kmem_error kind, const void *at);
 
+/* Where the bufctls of a large cache come from. */
+static inline struct kmem_cache *kmem_bufctls_of(const struct kmem_cache *cp)
+{
+    return cp->cache_flags & KMF_DEBUG ? kmem_bufctl_debug_cache
+                                       : kmem_bufctl_cache;
+}
+
 /* Whether objects are constructed with each allocation, not with the slab. */
 static inline bool kmem_per_alloc(const struct kmem_cache *cp)
 {
     return (cp->cache_flags & KMF_DEBUG) != 0 &&
            (cp->cache_flags & KMF_MODE(KMEM_DEBUG_P | KMEM_DEBUG_G)) != 0;
+}
+
+/* ---- kmem_verify.c ------------------------------------------------------ */
+
+/* How many are just moving pages between segkmem and what a cache or a count
+ * says it holds: while anybody is, the sums need not agree. */
+extern uint32_t kmem_moving;
+
+static inline void kmem_move_begin(void)
+{
+    __atomic_fetch_add(&kmem_moving, 1, __ATOMIC_RELAXED);
+}
+
+static inline void kmem_move_end(void)
+{
+    __atomic_fetch_sub(&kmem_moving, 1, __ATOMIC_RELAXED);
 }
 
 /* ---- kmem_elder.c ------------------------------------------------------- */
