@@ -131,6 +131,7 @@ class Cache:
         self.front = raw.cache_front if raw.has("cache_front") else 0
         self.guard = raw.cache_guard if raw.has("cache_guard") else 0
         self.busy = raw.cache_busy if raw.has("cache_busy") else 0
+        self.lost = raw.cache_lost if raw.has("cache_lost") else 0
         self.ctor, self.dtor = raw.cache_ctor, raw.cache_dtor
         self.own_supplier = raw.cache_supplier.getpages != 0
         self._geometry(raw)
@@ -209,7 +210,27 @@ class Cache:
     @property
     def letters(self):
         return flag_letters((("L", self.large), ("C", self.ctor),
-                             ("D", self.dtor), ("S", self.own_supplier)))
+                             ("D", self.dtor), ("S", self.own_supplier),
+                             ("E", self.heir)))
+
+    @property
+    def colours(self):
+        """How many its slabs go through."""
+        return (self.colour_max - self.front) // self.align + 1
+
+    @property
+    def tag(self):
+        """Bytes of a chunk that are there for a debugging mode: redzones; in
+        mode G the page behind the object that never is."""
+        front = common.macros("mm/kmem_debug_impl.h")["KMEM_GUARD_FRONT"]
+        return PAGE_SIZE if self.in_mode("G") else \
+            2 * front if self.in_mode("Z") else 0
+
+    @property
+    def own_chunk(self):
+        """In mode G a chunk is counted from the slab's start, and so is the
+        colour: without that."""
+        return self.chunk - self.front if self.in_mode("G") else self.chunk
 
     @property
     def extra_word(self):
