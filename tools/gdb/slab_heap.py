@@ -334,7 +334,7 @@ class Slab:
         self.freelist = cache.raw.cache_freelist == raw.address
         self.idle_ms = 0
         if self.refcnt == 0:
-            now = int(common.variable("kmem_seconds"))
+            now = common.integer("kmem_seconds")
             self.idle_ms = (now - raw.slab_since & 0xFFFF) * 1000
 
     @property
@@ -363,24 +363,24 @@ class Slab:
         """The freelist: (link, buffer, index, why it is wrong or None), the
         wrong step last. Follows no link that leads astray."""
         seen, at, left = set(), self.head, self.chunks - self.refcnt
+        first, chunk = self.chunk(0), self.cache.chunk
         while at != 0:
             why = index = buf = None
-            if not bufctl_plausible(self.cache, at, pages):
-                why = "leads astray"
-            else:
-                try:
+            try:
+                if not bufctl_plausible(self.cache, at, pages):
+                    why = "leads astray"
+                else:
+                    following = common.word(at)
                     buf = self.buffer_of(at)
-                    index, rest = divmod(buf - self.chunk(0),
-                                         self.cache.chunk)
+                    index, rest = divmod(buf - first, chunk)
                     if rest or not 0 <= index < self.chunks:
                         why = "is no buffer of this slab"
                     elif index in seen:
                         why = "is there already: a circle"
                     elif len(seen) == left:
                         why = "is one too many for the count"
-                    following = common.word(at)
-                except common.BadMemory:
-                    why = "cannot be read"
+            except common.BadMemory:
+                why = "cannot be read"
             yield at, buf, index, why
             if why:
                 return
@@ -408,7 +408,7 @@ def bufctl_plausible(cache, address, pages):
         return False
     name = "kmem_bufctl_debug_cache" if cache.debugged else \
         "kmem_bufctl_cache"
-    owner = int(common.variable(name)) & WORD_MASK
+    owner = common.integer(name)
     return pages.owned(address, "PAGE_SLAB", owner)
 
 

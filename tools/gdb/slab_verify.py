@@ -97,7 +97,7 @@ def link_plausible(heap, c, link):
         return c.own_supplier or (
             page is not None and
             page.page_state >= heap.pages.state["PAGE_ALLOC"])
-    owner = int(common.variable("kmem_slab_cache")) & WORD_MASK
+    owner = common.integer("kmem_slab_cache")
     return heap.pages.owned(link, "PAGE_SLAB", owner)
 
 
