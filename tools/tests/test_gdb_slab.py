@@ -357,7 +357,7 @@ def test_functions(tried):
         tried["print $slab_cache($cache(\"box\"))->cache_name"]
     assert tried["print $slab_base((char *)$cache(\"box\") + 9) == "
                  "$cache(\"box\")"].endswith("= 1\n")
-    assert re.search(r'"1 \w+ inode_get', tried["print $slab_owner($obj)"])
+    assert re.search(r'"1 kernel \w+\+0x', tried["print $slab_owner($obj)"])
 
 
 # ---- a broken heap ---------------------------------------------------------
