@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from slate import qemu
+
 WORDS = 3  # of an object that walk shows
 
 
@@ -470,6 +472,23 @@ def test_whatis_remembers_unmapped_memory(shell):
     shell.command("kmem destroy late")
 
 
+def test_whatis_remembers_what_a_free_page_was(shell):
+    shell.command("kmem create late 100; debug =U late; kmem alloc late 3")
+    slab, = records(shell, "slabs -j late")
+    obj = records(shell, "walk -j alloc late")[1]["addr"]
+    shell.command("kmem free late all; reap -a late")
+    text = shell.command(f"whatis {obj + 6:x}")
+    assert ": frame " in text and ", free (order " in text
+    assert "last slab that began here was of cache late: reaped" in text
+    assert re.search(rf"last object here was 0x{obj:x} of cache late\n"
+                     r"freed by task 1 \(kernel\), ", text)
+    history = shell.command(f"history {obj + 6:x}")
+    assert [row["op"] for row in rows(history, r"^ *\d+ +[\d.]+ (?P<op>\w+)")
+            ][:2] == ["free", "alloc"]
+    assert slab["base"] <= obj
+    shell.command("kmem destroy late")
+
+
 def test_fail_with_conditions(shell):
     shell.command("kmem create spy 100; kmem create other 100")
     shell.command("fail slab 2 -c spy")
@@ -508,3 +527,32 @@ def test_wrong_input_gives_one_line(shell, line):
     text = shell.command(line)
     assert len(text.splitlines()) == 1, text
     assert re.match(r"\w+: \S", text), text
+
+
+# ---- on a stopped machine --------------------------------------------------
+
+def test_all_of_it_works_after_a_panic(boot):
+    machine = boot("kmem.debug=U,inode")
+    machine.prompt()
+    machine.command("kmem create spy 100; debug +FPZU spy; kmem alloc spy 3; "
+                    "mark before; run ls")
+    machine.send("panic on purpose\r")
+    machine.expect(r"\nslate!> ")
+
+    def command(line):
+        machine.send(line + "\r")
+        return qemu.plain(machine.expect(r"\nslate!> "))
+    obj = int(command("walk -j alloc spy -n 1")
+              .split('"addr":')[1].split(",")[0])
+    for line, said in (
+            ("debug", r"spy +FPZU"), ("log -n 3", "transactions kept"),
+            ("log slab", "grown"), ("history " + f"{obj:x}", "first transact"),
+            ("users spy", r"300 +3 +100"), ("old 0", "suspect: "),
+            ("leaks", "suspect: "), ("why spy", "1 of 1 partial"),
+            (f"whatis {obj:x}", "allocated by task 1"),
+            (f"map {obj:x}", "play_alloc"), ("diff before", "from before"),
+            ("slabs spy", "###"), ("verify spy", r"spy +\d+ +0 "),
+            ("frag", "now"), ("fail", "no failure"), ("pages -r", "slab +spy"),
+            ("mark after", "mark after"), ("trace spy on", "FPZUT")):
+        assert re.search(said, command(line)), line
+    assert len(machine.events("panic")) == 1
