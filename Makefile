@@ -7,7 +7,7 @@
 #
 #   BUILD=dir  where products go           V=1      show whole commands
 #   DEBUG=1    lock-rank assertions        WERROR=1 warnings are errors
-#   SANITIZE=1 the kernel under the address and undefined behaviour sanitizers
+#   DWARF=0    nothing for debuggers       SANITIZE=1 the kernel under sanitizers
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -16,6 +16,7 @@ MAKEFLAGS += --no-builtin-rules
 
 on = $(filter-out 0,$($(1)))
 
+DWARF ?= 1
 BUILD ?= $(if $(call on,SANITIZE),build/sanitize,$(if \
            $(call on,DEBUG),build/debug,build))
 
@@ -65,7 +66,7 @@ comma := ,
 
 # ---- the kernel ------------------------------------------------------------
 
-CFLAGS := -std=gnu17 -O2 -g -m32 -march=i686 -mregparm=3 -ffreestanding \
+CFLAGS := -std=gnu17 -O2 $(if $(call on,DWARF),-g) -m32 -march=i686 -mregparm=3 -ffreestanding \
     -fno-pie -fno-pic -fno-stack-protector -mgeneral-regs-only \
     -fno-omit-frame-pointer -momit-leaf-frame-pointer -fno-strict-aliasing \
     -fno-common -fno-asynchronous-unwind-tables -Wall -Wextra -Wundef \

@@ -53,7 +53,9 @@ static size_t words(const struct kmem_cache *cp)
 
 static size_t marks_size(const struct kmem_cache *cp)
 {
-    return sizeof(struct slab_marks) + MARKS * words(cp) * sizeof(uint32_t);
+    return ROUND_UP(sizeof(struct slab_marks) +
+                        MARKS * words(cp) * sizeof(uint32_t),
+                    sizeof(void *));
 }
 
 static bool marked(const struct slab_marks *m, enum mark what, size_t i)
@@ -134,14 +136,20 @@ static void enter_cache(struct kmem_cache *cp)
 static struct slab_marks *marks_of(uintptr_t addr, size_t *index)
 {
     const struct page *p = virt_to_page((const void *)addr);
+    const struct kmem_cache *cp;
     struct slab_marks *m;
+    size_t off;
 
     if (p == NULL || p->page_state != PAGE_SLAB || p->page_refs == NO_MARKS)
         return NULL;
     m = (struct slab_marks *)(scan.memory + p->page_refs);
-    *index = (addr - (uintptr_t)kmem_slab_chunk(m->marks_slab, 0)) /
-             m->marks_cache->cache_chunk;
-    return *index < m->marks_cache->cache_slab_chunks ? m : NULL;
+    cp = m->marks_cache;
+    off = addr - (uintptr_t)kmem_slab_chunk(m->marks_slab, 0);
+    *index = off / cp->cache_chunk;
+    return *index < cp->cache_slab_chunks &&
+                   off % cp->cache_chunk < cp->cache_size
+               ? m
+               : NULL;
 }
 
 /* ---- reading ------------------------------------------------------------ */

@@ -273,6 +273,8 @@ def test_end_to_end(kernel, tmp_path):
     stats = statistics.read(lines)
     assert stats.doubts == []
     assert stats.caches["box"].inuse == 50
+    kinds = [(r.order, r.state, r.cache) for r in stats.runs]
+    assert all(a != b for a, b in zip(kinds, kinds[1:]))
     times = [s.ms for s in stats.samples]
     assert len(times) > 4
     assert {b - a for a, b in zip(times, times[1:-1])} == {20}
