@@ -221,7 +221,7 @@ static void print_unmapped(uintptr_t addr)
 }
 
 /* The slab that was last on a frame that buddy has back, if it is still known
- * in the ring of slab events; and the last object there, if it is in the log. */
+ * in the ring of slab events; and the last object there, if the log has it. */
 static void print_former(uintptr_t addr)
 {
     uint32_t last = kmem_event_last(KMEM_RING_SLAB);
