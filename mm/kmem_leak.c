@@ -297,7 +297,7 @@ static void mark_all(void)
 
 /* Nothing is allocated, freed or moved between the marks and the telling:
  * whoever calls has stopped the others. */
-static bool run(size_t pages)
+static __attribute__((noinline)) bool run(size_t pages)
 {
     struct page *p = buddy_alloc_run(pages);
 
@@ -321,6 +321,7 @@ bool kmem_leak_scan(kmem_buf_fn_t *fn, void *arg, struct kmem_leak_stat *out)
     suspect_fn = fn;
     suspect_arg = arg;
     mm_stop_others();
+    wipe_stack();
     done = run(pages + 1);
     mm_let_others_go();
     *out = scan.stat;
