@@ -7,7 +7,7 @@
 #
 #   BUILD=dir  where products go           V=1      show whole commands
 #   DEBUG=1    lock-rank assertions        WERROR=1 warnings are errors
-#   SANITIZE=1 the kernel under the address and undefined behaviour sanitizers
+#   DWARF=0    nothing for debuggers       SANITIZE=1 the kernel under sanitizers
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -16,6 +16,7 @@ MAKEFLAGS += --no-builtin-rules
 
 on = $(filter-out 0,$($(1)))
 
+DWARF ?= 1
 BUILD ?= $(if $(call on,SANITIZE),build/sanitize,$(if \
            $(call on,DEBUG),build/debug,build))
 
@@ -65,7 +66,7 @@ comma := ,
 
 # ---- the kernel ------------------------------------------------------------
 
-CFLAGS := -std=gnu17 -O2 -g -m32 -march=i686 -mregparm=3 -ffreestanding \
+CFLAGS := -std=gnu17 -O2 $(if $(call on,DWARF),-g) -m32 -march=i686 -mregparm=3 -ffreestanding \
     -fno-pie -fno-pic -fno-stack-protector -mgeneral-regs-only \
     -fno-omit-frame-pointer -momit-leaf-frame-pointer -fno-strict-aliasing \
     -fno-common -fno-asynchronous-unwind-tables -Wall -Wextra -Wundef \
@@ -79,10 +80,13 @@ LDFLAGS := -nostdlib -static -no-pie -T boot/linker.ld \
 ASM_SRC := $(wildcard boot/*.asm kernel/x86/*.asm)
 C_SRC   := $(wildcard kernel/*.c kernel/*/*.c mm/*.c mm/tests/*.c drivers/*.c)
 
-# SANITIZE=1: every file under the undefined behaviour sanitizer; under the
-# address sanitizer all but the allocator, its tests, and what reads words where
-# others have bytes; the run time under neither; the mistakes under both. -O1 compiles faster; a call for
-# each access (threshold 0) makes the checks ours, the offset is KASAN_OFFSET.
+# SANITIZE=1 (kernel/sanitize/kasan.h): every file under the undefined behaviour
+# sanitizer; under the address sanitizer all but the allocator, its tests, and
+# what reads words where others have bytes, or shows whatever memory it is asked
+# for (SAN_LOOK); the run time under neither. -O1
+# compiles faster; a call for each access (threshold 0) makes the checks ours;
+# the offset is KASAN_OFFSET; a shadow byte wants frames on a multiple of 8,
+# which the kernel's assembly does not promise.
 SAN_SRC   := $(filter kernel/sanitize/%,$(C_SRC))
 SAN_LIST  := kmem_cache_alloc kmem_cache_free kmem_alloc kmem_zalloc \
                buddy_alloc buddy_free buddy_alloc_run buddy_free_run \
@@ -99,8 +103,10 @@ SAN_ADDR  := -fsanitize=kernel-address -fasan-shadow-offset=0xe0000000 \
     -mpreferred-stack-boundary=3 -mincoming-stack-boundary=2 \
     -fsanitize-address-use-after-scope -include kernel/sanitize/string.h
 SAN_RUN   := $(filter-out kernel/sanitize/mistakes.c,$(SAN_SRC))
+SAN_LOOK  := kernel/shell/cmd_kmem.c kernel/shell/cmd_machine.c \
+               $(shell grep -l '"mm/[a-z_]*_impl\.h"' $(C_SRC))
 SAN_BARE  := mm/% kernel/lib/string.c kernel/x86/backtrace.c \
-               kernel/x86/paging.c
+               kernel/x86/paging.c $(SAN_LOOK)
 SAN_WRAP  := $(SAN_LIST:%=-Wl,--wrap=%)
 ASFLAGS   += -DSANITIZE=1
 endif
@@ -308,7 +314,7 @@ iso: $(ISO)                       ## build/slate.iso: a CD, and a USB stick
 # and by the shell, so that any character may stand in it.
 override CMD    := $(value CMD)
 override APPEND := $(value APPEND)
-export CMD APPEND MEM ICOUNT KVM CORE BUDGET
+export CMD APPEND MEM ICOUNT KVM CORE BUDGET STEP
 
 .PHONY: run run-iso gdb debug-server core
 run: $(KERNEL) $(INITRD)          ## boot in QEMU: CMD="kmastat; poweroff"
@@ -327,6 +333,14 @@ core: $(KERNEL) $(INITRD)         ## run CMD="…", keep memory: build/slate.cor
 
 debug-server: $(KERNEL) $(INITRD) ## QEMU halted, waiting for a GDB
 	@$(PYTHON) tools/gdb/debug.py --server $(KERNEL)
+
+.PHONY: picture screenshots
+picture: $(KERNEL) $(INITRD)      ## build/picture/index.html: the heap drawn
+                                  ## CMD="run kenbus" MEM=32 STEP=10
+	@$(PYTHON) tools/picture.py $(KERNEL) $(BUILD)/picture
+
+screenshots: $(KERNEL) $(INITRD)  ## the pictures in docs/pictures, again
+	@$(PYTHON) tools/screenshots.py $(KERNEL) docs/pictures
 
 .PHONY: record replay culprit
 record: $(KERNEL) $(INITRD)       ## record a run: CMD="…", or you type

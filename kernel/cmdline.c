@@ -18,6 +18,7 @@
 
 static char line[LINE_MAX];
 static const char *run;
+static const char *fail;
 static size_t mem_limit = SIZE_MAX;
 static uint32_t verify_every;
 
@@ -98,6 +99,17 @@ uint32_t cmdline_verify(void)
     return verify_every;
 }
 
+static bool set_fail(const char *value)
+{
+    fail = value;
+    return value[0] != '\0';
+}
+
+const char *cmdline_fail(void)
+{
+    return fail;
+}
+
 static bool set_run(const char *value)
 {
     run = value;
@@ -105,10 +117,12 @@ static bool set_run(const char *value)
 }
 
 static const struct cmdline_option options[] = {
-    {"kmem.debug=", "kmem.debug=LETTERS[,CACHE...]",
-     "debugging modes of the slab caches: FPZUTSG", set_debug},
+    {"kmem.debug=", "kmem.debug=LETTERS[,...]",
+     "debugging modes: FPZUTSG; of which caches (all)", set_debug},
     {"kmem.panic=", "kmem.panic=0|1",
-     "whether an error in the heap stops the machine (default 1)", set_panic},
+     "1: an error in the heap stops the machine", set_panic},
+    {"kmem.fail=", "kmem.fail=WORD,WORD...",
+     "`fail` after boot, with commas for blanks", set_fail},
     {"kmem.verify=", "kmem.verify=N",
      "check the whole heap at every N-th operation", set_verify},
     {"mem=", "mem=MIB", "use no more than this much memory", set_mem},

@@ -28,6 +28,9 @@ const char *cmdline_run(void);
 /* The value of mem= in bytes; SIZE_MAX without it. */
 size_t cmdline_mem_limit(void);
 
+/* The value of kmem.fail=, NULL without it. */
+const char *cmdline_fail(void);
+
 /* The value of kmem.verify=, 0 without it. */
 uint32_t cmdline_verify(void);
 

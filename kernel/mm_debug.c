@@ -14,9 +14,11 @@
 #include "mm/kmem_debug.h"
 #include "mm/page.h"
 
+/* Never 0, which would mean "not yet" to who keeps it: before the clock's first
+ * step there are allocations too. */
 uint64_t mm_clock_us(void)
 {
-    return timer_us();
+    return timer_us() + 1;
 }
 
 void mm_event(const char *fmt, ...)
@@ -117,9 +119,7 @@ static bool find_stack(struct stack_of *s)
     strlcpy(s->name, "kernel", sizeof(s->name));
     if (task_self() == NULL)
         return s->pid != 0;
-    spin_lock(&sched_lock);
     task_each(is_on, s);
-    spin_unlock(&sched_lock);
     return s->pid != 0;
 }
 
@@ -206,9 +206,7 @@ void mm_roots(mm_root_t *fn)
     read_own_stack(fn);
     if (task_self() == NULL)
         return;
-    spin_lock(&sched_lock);
     task_each(live_stack, &fn);
-    spin_unlock(&sched_lock);
 }
 
 bool mm_is_root(const struct kmem_cache *cp)

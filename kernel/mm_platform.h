@@ -52,6 +52,9 @@ void kasan_slab_ending(const struct kmem_cache *cp, const struct kmem_slab *sp);
 
 #define mm_slab_made(cp, sp)   kasan_slab_made(cp, sp)
 #define mm_slab_ending(cp, sp) kasan_slab_ending(cp, sp)
+#else
+#define mm_slab_made(cp, sp)   ((void)0)
+#define mm_slab_ending(cp, sp) ((void)0)
 #endif
 
 /* The task that keeps free memory from running out; and its part of each step

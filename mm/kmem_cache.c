@@ -10,6 +10,7 @@
 #include "kernel/lib/string.h"
 #include "mm/kmem_fail.h"
 #include "mm/kmem_impl.h"
+#include "mm/kmem_log.h"
 #include "mm/kmem_stat.h"
 
 enum kmem_state kmem_state;
@@ -109,6 +110,8 @@ static void count_failure(struct kmem_cache *cp)
     mm_lock(&cp->cache_lock);
     cp->cache_fails++;
     mm_unlock(&cp->cache_lock);
+    if (MM_DEBUG)
+        kmem_event(KMEM_RING_FAIL, KMEM_WHY_NOMEM, cp, NULL, cp->cache_size);
 }
 
 bool kmem_cache_more(struct kmem_cache *cp, int flags)
@@ -268,7 +271,7 @@ void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
     list_init(&cp->cache_null.slab_link);
     cp->cache_freelist = &cp->cache_null;
     if (MM_DEBUG && kmem_state >= KMEM_LARGE)
-        cp->cache_flags = KMF_MODE(kmem_debug_wanted(name));
+        cp->cache_flags = KMF_MODE(kmem_debug_wanted(cp));
     kmem_geometry(cp);
     if (MM_DEBUG)
         kmem_slow_paths(cp);
@@ -317,11 +320,16 @@ struct kmem_cache *kmem_cache_create_from(const char *name, size_t size,
     }
     cp = kmem_cache_alloc(&kmem_cache_cache, KM_NOSLEEP);
     if (cp != NULL) {
+        bool made;
+
         kmem_cache_setup(cp, name, size, align, ctor, dtor, supplier);
-        if ((cp->cache_flags & KMF_HASH) == 0 || kmem_hash_create(cp)) {
+        kmem_move_begin();
+        made = (cp->cache_flags & KMF_HASH) == 0 || kmem_hash_create(cp);
+        if (made)
             kmem_cache_publish(cp);
+        kmem_move_end();
+        if (made)
             return cp;
-        }
         cp->cache_flags |= KMF_DESTROYED;
         kmem_cache_free(&kmem_cache_cache, cp);
     }
@@ -362,7 +370,7 @@ static int retire(struct kmem_cache *cp)
 
     mm_lock(&kmem_list_lock);
     mm_lock(&cp->cache_lock);
-    if (kmem_reaping) {
+    if (kmem_reaping || cp->cache_busy != 0) {
         error = -KMEM_EAGAIN;
     } else if (kmem_inuse(cp) != 0 || cp->cache_elders != NULL) {
         error = -KMEM_EBUSY;
@@ -408,7 +416,7 @@ static int destroy_error(struct kmem_cache *cp)
     if (error == -KMEM_EBUSY)
         refuse_live(cp);
     else if (error != 0)
-        mm_print("kmem_cache_destroy: %s: not while a reap runs\n",
+        mm_print("kmem_cache_destroy: %s: not while it grows or is reaped\n",
                  cp->cache_name);
     return error;
 }
@@ -432,6 +440,7 @@ int kmem_cache_destroy(struct kmem_cache *cp)
 
     if (error != 0)
         return error;
+    kmem_move_begin();
     if (MM_DEBUG)
         kmem_unmapped_release(cp);
     while ((sp = kmem_slab_next(&cp->cache_null)) != &cp->cache_null) {
@@ -440,6 +449,7 @@ int kmem_cache_destroy(struct kmem_cache *cp)
     }
     if (cp->cache_flags & KMF_HASH)
         kmem_hash_destroy(cp);
+    kmem_move_end();
     entomb(cp);
     kmem_cache_free(&kmem_cache_cache, cp);
     return 0;

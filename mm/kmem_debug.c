@@ -17,11 +17,13 @@
  * A buffer that is found damaged stays out for good (KMEM_BUF_BAD), so that
  * nobody gets it and what it holds can be looked at.
  */
+#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "mm/kmem_fail.h"
 #include "mm/kmem_impl.h"
 #include "mm/kmem_log.h"
 #include "mm/kmem_stat.h"
+#include "mm/page.h"
 
 /* ---- modes -------------------------------------------------------------- */
 
@@ -92,9 +94,17 @@ static bool listed(const char *names, const char *name)
     return false;
 }
 
-unsigned kmem_debug_wanted(const char *name)
+unsigned kmem_debug_wanted(const struct kmem_cache *cp)
 {
-    return boot_names == NULL || listed(boot_names, name) ? boot_modes : 0;
+    if (boot_names != NULL && !listed(boot_names, cp->cache_name))
+        return 0;
+    return kmem_debug_can_unmap(cp) ? boot_modes
+                                    : boot_modes & ~KMEM_DEBUG_UNMAP;
+}
+
+bool kmem_debug_can_unmap(const struct kmem_cache *cp)
+{
+    return cp->cache_supplier.getpages == NULL && mm_page_map(NULL, true);
 }
 
 void kmem_slow_paths(struct kmem_cache *cp)
@@ -132,7 +142,7 @@ bool kmem_debug_geometry(struct kmem_cache *cp)
         cp->cache_chunk = ROUND_UP(cp->cache_size + 2 * guard, cp->cache_align);
         cp->cache_guard = cp->cache_chunk - guard;
         cp->cache_slab_pages =
-            kmem_large_pages(cp->cache_front + cp->cache_chunk);
+            kmem_large_pages(cp->cache_front, cp->cache_chunk);
         bytes = cp->cache_slab_pages * PAGE_SIZE;
     }
     cp->cache_slab_chunks = (bytes - cp->cache_front) / cp->cache_chunk;
@@ -141,26 +151,6 @@ bool kmem_debug_geometry(struct kmem_cache *cp)
         ((bytes - cp->cache_front) % cp->cache_chunk & ~(cp->cache_align - 1));
     cp->cache_colour = cp->cache_front;
     return true;
-}
-
-/* ---- errors ------------------------------------------------------------- */
-
-static const char *damage_report(struct kmem_cache *cp,
-                                 const struct kmem_bufctl_debug *bdp)
-{
-    enum kmem_error kind;
-    const void *at;
-    const char *why = kmem_debug_damage(cp, bdp, &at, &kind);
-
-    if (why != NULL)
-        kmem_error_damage(cp, bdp, kind, at);
-    return why;
-}
-
-/* Puts a buffer aside that is out. */
-static void set_aside(struct kmem_bufctl_debug *bdp)
-{
-    bdp->bufctl_state = KMEM_BUF_BAD;
 }
 
 /* ---- the state of one buffer -------------------------------------------- */
@@ -217,10 +207,13 @@ static void map_buffer(const struct kmem_cache *cp, void *buf, bool present)
         mm_page_map(page + i * PAGE_SIZE, present);
 }
 
+/* The redzone behind a buffer begins where what was asked for ends; from the
+ * object's end on it is always there, so that a constructor or destructor that
+ * writes too far is found as well. */
 static void fill_guard(const struct kmem_cache *cp, void *buf, size_t size)
 {
     if (in_mode(cp, KMEM_DEBUG_Z))
-        kmem_fill((char *)buf + size, cp->cache_guard - size, KMEM_GUARD_WORD);
+        kmem_fill((char *)buf + size, cp->cache_size - size, KMEM_GUARD_WORD);
 }
 
 static void fill(const struct kmem_cache *cp, void *buf, uint32_t word)
@@ -246,6 +239,8 @@ void kmem_debug_slab(struct kmem_cache *cp, struct kmem_slab *sp)
 void kmem_debug_slab_end(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     const struct kmem_bufctl *bcp = sp->slab_head;
+    enum kmem_error kind;
+    const void *at;
 
     if (in_mode(cp, KMEM_DEBUG_G))
         mm_page_map((char *)sp->slab_base +
@@ -253,7 +248,8 @@ void kmem_debug_slab_end(struct kmem_cache *cp, struct kmem_slab *sp)
                     true);
     for (; bcp != NULL; bcp = bcp->bufctl_next) {
         map_buffer(cp, bcp->bufctl_addr, true);
-        damage_report(cp, debug_of(bcp));
+        if (kmem_debug_damage(cp, debug_of(bcp), &at, &kind) != NULL)
+            kmem_error_damage(cp, debug_of(bcp), kind, at);
     }
 }
 
@@ -310,28 +306,37 @@ void kmem_verify_every(uint32_t n)
 }
 
 /* One operation is done. A verification allocates nothing, so that it cannot
- * come by here again. What it finds stays so: it is said once, and that is the
- * end of it until kmem_verify_every is called again. */
-static void count_operation(const struct kmem_cache *cp)
+ * come by here again. What it finds stays: that is said once, and then not
+ * looked for until kmem_verify_every is called again. */
+static void count_operation(struct kmem_cache *cp, uint32_t flags)
 {
+    static char text[192];
     const char *where;
     const char *why;
 
-    if ((cp->cache_flags & KMF_VERIFY) == 0 || verify_left == 0 ||
-        --verify_left != 0)
+    if ((flags & KMF_VERIFY) == 0 || verify_left == 0 || --verify_left != 0)
         return;
     verify_left = verify_interval;
     why = kmem_verify(&where);
     if (why == NULL)
         return;
     verify_left = 0;
-    kmem_error(
-        &(struct kmem_error_record){.error_kind = KMEM_ERROR_VERIFY,
-                                    .error_cache = (struct kmem_cache *)cp,
-                                    .error_text = why});
+    snprintf(text, sizeof(text), "%s: %s", where, why);
+    kmem_error(&(struct kmem_error_record){.error_kind = KMEM_ERROR_VERIFY,
+                                           .error_cache = cp,
+                                           .error_text = text});
 }
 
 /* ---- allocation --------------------------------------------------------- */
+
+/* Whether a slab's neighbours are slabs, and know it. */
+static bool linked(const struct kmem_cache *cp, const struct kmem_slab *sp)
+{
+    const struct list *l = &sp->slab_link;
+
+    return kmem_slab_link_plausible(cp, l->next) && l->next->prev == l &&
+           kmem_slab_link_plausible(cp, l->prev) && l->prev->next == l;
+}
 
 /* What is wrong with a slab's data, or NULL. */
 static const char *slab_error(const struct kmem_cache *cp,
@@ -345,6 +350,8 @@ static const char *slab_error(const struct kmem_cache *cp,
     if (((uintptr_t)sp->slab_base & PAGE_MASK) != 0 ||
         sp->slab_colour > cp->cache_colour_max)
         return "it does not say where its buffers are";
+    if (!linked(cp, sp))
+        return "its links lead astray";
     return NULL;
 }
 
@@ -368,34 +375,61 @@ static const char *head_error(const struct kmem_cache *cp,
     return NULL;
 }
 
-/* The buffers of a slab that are out, by the hash table. Lock held. */
-static uint32_t out_of(const struct kmem_cache *cp, const struct kmem_slab *sp)
+/* Buffers that are out of all slabs but this one. Lock held. */
+static uint32_t out_elsewhere(struct kmem_cache *cp, const struct kmem_slab *sp)
 {
-    uint32_t left = kmem_inuse(cp);
     uint32_t out = 0;
 
-    for (size_t i = 0; i <= cp->cache_hash_mask; i++)
-        for (const struct kmem_bufctl *bcp = cp->cache_hash[i];
-             left != 0 && kmem_bufctl_plausible(cp, bcp);
-             bcp = bcp->bufctl_next, left--)
-            out += bcp->bufctl_slab == sp;
+    for (size_t n = 0; n < cp->cache_slabs; n++) {
+        const struct kmem_slab *other = kmem_slab_number(cp, n);
+
+        out += other == NULL || other == sp ? 0 : other->slab_refcnt;
+    }
     return out;
 }
 
+/* Makes a slab's links right by those of its neighbours, who are found from
+ * both ends of the list; false if they are not found. Lock held. */
+static bool mend_links(struct kmem_cache *cp, struct kmem_slab *sp)
+{
+    struct list *before = &cp->cache_null.slab_link;
+    struct list *behind = before;
+    size_t n = cp->cache_slabs;
+
+    for (; n-- != 0 && before->next != &sp->slab_link &&
+           kmem_slab_link_plausible(cp, before->next);)
+        before = before->next;
+    for (n = cp->cache_slabs; n-- != 0 && behind->prev != &sp->slab_link &&
+                              kmem_slab_link_plausible(cp, behind->prev);)
+        behind = behind->prev;
+    if (before->next != &sp->slab_link || behind->prev != &sp->slab_link)
+        return false;
+    sp->slab_link.next = behind;
+    sp->slab_link.prev = before;
+    return true;
+}
+
 /* A slab whose freelist cannot be trusted gives nothing any more: what it
- * still had counts as out. Lock held. */
+ * still had counts as out, and as lost. Lock held. */
 static void give_up_slab(struct kmem_cache *cp, struct kmem_slab *sp)
 {
-    uint32_t out = out_of(cp, sp);
+    uint32_t lost;
 
+    if (!mend_links(cp, sp)) {
+        cp->cache_freelist = &cp->cache_null;
+        return;
+    }
     sp->slab_cache = cp;
     sp->slab_chunks = (uint32_t)cp->cache_slab_chunks;
+    sp->slab_refcnt =
+        MIN(kmem_inuse(cp) - out_elsewhere(cp, sp), sp->slab_chunks);
+    lost = sp->slab_chunks - sp->slab_refcnt;
+    if (sp->slab_refcnt == 0)
+        kmem_complete_lost(cp);
+    cp->cache_allocs += lost;
+    cp->cache_lost += lost;
     sp->slab_refcnt = sp->slab_chunks;
     sp->slab_head = NULL;
-    cp->cache_lost += sp->slab_chunks - out;
-    cp->cache_allocs += sp->slab_chunks - out;
-    if (out == 0)
-        kmem_complete_lost(cp);
     cp->cache_full++;
     cp->cache_freelist = kmem_slab_next(sp);
 }
@@ -421,6 +455,7 @@ static struct kmem_bufctl *take(struct kmem_cache *cp, const char **why)
             .error_cache = cp,
             .error_owner = cp,
             .error_buf = kind == KMEM_ERROR_SLAB ? (void *)sp : bcp,
+            .error_slab = sp,
             .error_at = sp,
             .error_text = *why});
         return NULL;
@@ -440,15 +475,21 @@ static void leave_busy(struct kmem_cache *cp)
 }
 
 /* Makes a buffer of the debug layout fit to hand out. NULL: it was damaged and
- * is set aside. No lock held: it is nobody else's. */
+ * is set aside; that comes before the report, which may be the end of
+ * everything, so that who looks then finds the heap in order. No lock held: it
+ * is nobody else's. */
 static void *hand_out(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp,
                       size_t size)
 {
     void *buf = bdp->bufctl.bufctl_addr;
+    enum kmem_error kind;
+    const void *at;
 
     map_buffer(cp, buf, true);
-    if (damage_report(cp, bdp) != NULL) {
-        set_aside(bdp);
+    if (kmem_debug_damage(cp, bdp, &at, &kind) != NULL) {
+        bdp->bufctl_state = KMEM_BUF_BAD;
+        leave_busy(cp);
+        kmem_error_damage(cp, bdp, kind, at);
         return NULL;
     }
     fill(cp, buf, KMEM_UNINIT);
@@ -458,6 +499,7 @@ static void *hand_out(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp,
     bdp->bufctl_size = (uint32_t)size;
     bdp->bufctl_state = KMEM_BUF_USED;
     note(cp, bdp, KMEM_OP_ALLOC);
+    leave_busy(cp);
     return buf;
 }
 
@@ -473,10 +515,8 @@ static void *alloc_checked(struct kmem_cache *cp, size_t size)
         cp->cache_busy += bcp != NULL;
         if (why == NULL)
             mm_unlock(&cp->cache_lock);
-        if (bcp != NULL) {
+        if (bcp != NULL)
             buf = hand_out(cp, debug_of(bcp), size);
-            leave_busy(cp);
-        }
         if (buf != NULL || (bcp == NULL && why == NULL))
             return buf;
         mm_lock(&cp->cache_lock);
@@ -500,9 +540,11 @@ static void *alloc_once(struct kmem_cache *cp, size_t size)
     return buf;
 }
 
-/* Lock held; lets it go. */
+/* Lock held; lets it go. The hash table follows only when the object is out:
+ * see alloc_grow in kmem_cache.c. */
 static void *alloc_slow(struct kmem_cache *cp, size_t size, int flags)
 {
+    bool grown = false;
     void *buf;
 
     if (kmem_fail_alloc(cp, flags)) {
@@ -514,12 +556,13 @@ static void *alloc_slow(struct kmem_cache *cp, size_t size, int flags)
     while ((buf = alloc_once(cp, size)) == NULL) {
         if (!kmem_cache_more(cp, flags))
             return NULL;
-        if (cp->cache_flags & KMF_HASH)
-            kmem_hash_rescale(cp);
+        grown = true;
         mm_lock(&cp->cache_lock);
     }
+    if (grown && (cp->cache_flags & KMF_HASH))
+        kmem_hash_rescale(cp);
     trace(cp, "alloc", buf);
-    count_operation(cp);
+    count_operation(cp, cp->cache_flags);
     return buf;
 }
 
@@ -538,15 +581,17 @@ void *kmem_alloc_sized(struct kmem_cache *cp, size_t size, int flags)
 
 /* ---- free --------------------------------------------------------------- */
 
-/* The place that points to the buffer's bufctl in the hash table, or NULL.
- * Lock held. */
-static struct kmem_bufctl **lookup(struct kmem_cache *cp, const void *buf)
+/* The place that points to the buffer's bufctl in the hash table, or NULL;
+ * *astray: the chain ended where none ends. Lock held. */
+static struct kmem_bufctl **lookup(struct kmem_cache *cp, const void *buf,
+                                   bool *astray)
 {
     struct kmem_bufctl **link = kmem_hash_bucket(cp, buf);
     uint32_t left = kmem_inuse(cp);
 
-    for (; *link != NULL && left-- != 0; link = &(*link)->bufctl_next) {
-        if (!kmem_bufctl_plausible(cp, *link))
+    for (; *link != NULL; link = &(*link)->bufctl_next) {
+        *astray = left-- == 0 || !kmem_bufctl_plausible(cp, *link);
+        if (*astray)
             return NULL;
         if ((*link)->bufctl_addr == buf)
             return link;
@@ -555,26 +600,49 @@ static struct kmem_bufctl **lookup(struct kmem_cache *cp, const void *buf)
     return NULL;
 }
 
-/* Whether the buffer may be freed so; if not, it has been reported and set
- * aside. `size` 0: the caller does not know. No lock held. */
+/* Puts a buffer aside for good: it goes back into the table, as one that is
+ * out. No lock held. */
+static void set_aside(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp)
+{
+    mm_lock(&cp->cache_lock);
+    bdp->bufctl_state = KMEM_BUF_BAD;
+    kmem_hash_enter(cp, &bdp->bufctl);
+    cp->cache_busy--;
+    mm_unlock(&cp->cache_lock);
+}
+
+static void wrong_size(struct kmem_cache *cp,
+                       const struct kmem_bufctl_debug *bdp, size_t size)
+{
+    kmem_error(&(struct kmem_error_record){
+        .error_kind = KMEM_ERROR_SIZE,
+        .error_cache = cp,
+        .error_owner = cp,
+        .error_buf = bdp->bufctl.bufctl_addr,
+        .error_base = bdp->bufctl.bufctl_addr,
+        .error_slab = bdp->bufctl.bufctl_slab,
+        .error_bufctl = bdp,
+        .error_size = bdp->bufctl_size,
+        .error_size_free = size,
+    });
+}
+
+/* Whether the buffer may be freed so; if not, it is set aside and reported.
+ * `size` 0: the caller does not know. No lock held. */
 static bool right_free(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp,
                        size_t size)
 {
-    if (size != 0 && size != bdp->bufctl_size) {
-        kmem_error(
-            &(struct kmem_error_record){.error_kind = KMEM_ERROR_SIZE,
-                                        .error_cache = cp,
-                                        .error_owner = cp,
-                                        .error_buf = bdp->bufctl.bufctl_addr,
-                                        .error_base = bdp->bufctl.bufctl_addr,
-                                        .error_size = bdp->bufctl_size,
-                                        .error_size_free = size});
-        set_aside(bdp);
-        return false;
-    }
-    if (damage_report(cp, bdp) == NULL)
+    bool sized = size == 0 || size == bdp->bufctl_size;
+    enum kmem_error kind;
+    const void *at;
+
+    if (sized && kmem_debug_damage(cp, bdp, &at, &kind) == NULL)
         return true;
-    set_aside(bdp);
+    set_aside(cp, bdp);
+    if (sized)
+        kmem_error_damage(cp, bdp, kind, at);
+    else
+        wrong_size(cp, bdp, size);
     return false;
 }
 
@@ -587,62 +655,76 @@ static void take_back(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp)
     if (kmem_per_alloc(cp) && cp->cache_dtor != NULL)
         cp->cache_dtor(buf, cp->cache_size);
     fill(cp, buf, KMEM_FREED);
-    fill_guard(cp, buf, cp->cache_size);
     bdp->bufctl_state = KMEM_BUF_FREE;
     map_buffer(cp, buf, false);
 }
 
-/* What is wrong with the bufctl of a buffer that is out, or NULL. */
+/* What is wrong with the bufctl of a buffer that is out, or its slab; or NULL. */
 static const char *bufctl_error(const struct kmem_cache *cp,
-                                const struct kmem_bufctl_debug *bdp)
+                                const struct kmem_bufctl_debug *bdp,
+                                enum kmem_error *kind)
 {
     const struct kmem_slab *sp = bdp->bufctl.bufctl_slab;
 
+    *kind = KMEM_ERROR_BUFCTL;
     if (bdp->bufctl_state == KMEM_BUF_BAD)
         return "its buffer was set aside after an error";
     if (bdp->bufctl_state != KMEM_BUF_USED)
         return "it does not say that its buffer is out";
     if (!kmem_slab_plausible(sp))
         return "it does not point to a slab";
+    *kind = KMEM_ERROR_SLAB;
     return slab_error(cp, sp);
 }
 
+/* Sets aside a buffer whose bufctl or slab is damaged. Lock held; lets it go. */
+static void refuse_free(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp,
+                        enum kmem_error kind, const char *why)
+{
+    struct kmem_slab *sp = bdp->bufctl.bufctl_slab;
+
+    bdp->bufctl_state = KMEM_BUF_BAD;
+    mm_unlock(&cp->cache_lock);
+    kmem_error(&(struct kmem_error_record){
+        .error_kind = kind,
+        .error_cache = cp,
+        .error_owner = cp,
+        .error_buf = bdp->bufctl.bufctl_addr,
+        .error_slab = kind == KMEM_ERROR_SLAB ? sp : NULL,
+        .error_at = kind == KMEM_ERROR_SLAB ? (void *)sp : bdp,
+        .error_text = why,
+    });
+}
+
 /* A buffer of the debug layout, whose bufctl *link is. Lock held; lets it go.
- * It leaves the table first: a second free must not find it. */
+ * It leaves the table first: a second free must not find it. While the cache
+ * is busy it can neither change its modes nor end. */
 static void free_checked(struct kmem_cache *cp, struct kmem_bufctl **link,
                          size_t size)
 {
     struct kmem_bufctl *bcp = *link;
     struct kmem_bufctl_debug *bdp = debug_of(bcp);
-    const char *why = bufctl_error(cp, bdp);
+    bool unmaps = in_mode(cp, KMEM_DEBUG_S);
+    enum kmem_error kind;
+    const char *why = bufctl_error(cp, bdp, &kind);
 
     if (why != NULL) {
-        set_aside(bdp);
-        mm_unlock(&cp->cache_lock);
-        kmem_error(&(struct kmem_error_record){.error_kind = KMEM_ERROR_BUFCTL,
-                                               .error_cache = cp,
-                                               .error_owner = cp,
-                                               .error_buf = bcp->bufctl_addr,
-                                               .error_at = bcp,
-                                               .error_text = why});
+        refuse_free(cp, bdp, kind, why);
         return;
     }
     *link = bcp->bufctl_next;
     cp->cache_busy++;
     mm_unlock(&cp->cache_lock);
-    if (right_free(cp, bdp, size)) {
-        take_back(cp, bdp);
-        mm_lock(&cp->cache_lock);
-        cp->cache_busy--;
-        kmem_slab_give(cp, bcp->bufctl_slab, bcp, true);
-    } else {
-        mm_lock(&cp->cache_lock);
-        cp->cache_busy--;
-        kmem_hash_enter(cp, bcp);
-        mm_unlock(&cp->cache_lock);
-    }
-    if (in_mode(cp, KMEM_DEBUG_S))
+    if (!right_free(cp, bdp, size))
+        return;
+    take_back(cp, bdp);
+    mm_lock(&cp->cache_lock);
+    cp->cache_busy -= !unmaps;
+    kmem_slab_give(cp, bcp->bufctl_slab, bcp, true);
+    if (unmaps) {
         kmem_unmap_complete(cp);
+        leave_busy(cp);
+    }
 }
 
 /* The buffer is not in the table: an elder's, or nobody's. No lock held. */
@@ -662,7 +744,7 @@ static void free_elsewhere(struct kmem_cache *cp, void *buf, size_t size)
 
 /* A buffer of the small layout, in a cache that is only traced, counted, or has
  * elders. Lock held; lets it go. */
-static void free_small(struct kmem_cache *cp, void *buf)
+static void free_small(struct kmem_cache *cp, void *buf, size_t size)
 {
     struct kmem_cache *holder = cp;
 
@@ -670,7 +752,7 @@ static void free_small(struct kmem_cache *cp, void *buf)
         mm_unlock(&cp->cache_lock);
         holder = kmem_elder_holding(cp, buf);
         if (holder != cp) {
-            free_elsewhere(cp, buf, 0);
+            free_elsewhere(cp, buf, size);
             return;
         }
         mm_lock(&cp->cache_lock);
@@ -680,19 +762,34 @@ static void free_small(struct kmem_cache *cp, void *buf)
                    false);
 }
 
+static void broken_chain(struct kmem_cache *cp, const void *buf)
+{
+    kmem_error(&(struct kmem_error_record){
+        .error_kind = KMEM_ERROR_BUFCTL,
+        .error_cache = cp,
+        .error_buf = buf,
+        .error_at = kmem_hash_bucket(cp, buf),
+        .error_text = "the hash chain that the buffer must be on leads astray",
+    });
+}
+
 /* Lock held; lets it go. */
 static void free_slow(struct kmem_cache *cp, void *buf, size_t size)
 {
     struct kmem_bufctl **link;
+    bool astray = false;
 
     if ((cp->cache_flags & KMF_HASH) == 0) {
-        free_small(cp, buf);
+        free_small(cp, buf, size);
         return;
     }
-    link = lookup(cp, buf);
+    link = lookup(cp, buf, &astray);
     if (link == NULL) {
         mm_unlock(&cp->cache_lock);
-        free_elsewhere(cp, buf, size);
+        if (astray)
+            broken_chain(cp, buf);
+        else
+            free_elsewhere(cp, buf, size);
     } else if (cp->cache_flags & KMF_DEBUG) {
         free_checked(cp, link, size);
     } else {
@@ -705,10 +802,12 @@ static void free_slow(struct kmem_cache *cp, void *buf, size_t size)
 
 static void free_any(struct kmem_cache *cp, void *buf, size_t size)
 {
+    uint32_t flags = cp->cache_flags; /* an elder may end with this */
+
     trace(cp, "free", buf);
     mm_lock(&cp->cache_lock);
     free_slow(cp, buf, size);
-    count_operation(cp);
+    count_operation(cp, flags);
 }
 
 void kmem_free_debug(struct kmem_cache *cp, void *buf)
@@ -717,10 +816,18 @@ void kmem_free_debug(struct kmem_cache *cp, void *buf)
     free_any(cp, buf, 0);
 }
 
+/* While any class is debugged, a size that leads to another class than the
+ * buffer's is found for all of them. */
 void kmem_free_sized(struct kmem_cache *cp, void *buf, size_t size)
 {
-    if ((cp->cache_flags & (KMF_DEBUG | KMF_ELDERS)) == 0)
+    const struct page *p = virt_to_page(buf);
+    bool own = p != NULL && p->page_state == PAGE_SLAB && p->page_owner == cp;
+
+    mm_barrier(); /* were cp's slabs an elder's by now, its flags would say so */
+    if (cp->cache_flags & (KMF_DEBUG | KMF_ELDERS))
+        free_any(cp, buf, size);
+    else if (own)
         kmem_cache_free(cp, buf);
     else
-        free_any(cp, buf, size);
+        kmem_bad_free(cp, buf, size);
 }

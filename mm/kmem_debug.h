@@ -24,6 +24,8 @@
     (KMEM_DEBUG_F | KMEM_DEBUG_P | KMEM_DEBUG_Z | KMEM_DEBUG_U |               \
      KMEM_DEBUG_S | KMEM_DEBUG_G)
 
+#define KMEM_DEBUG_UNMAP (KMEM_DEBUG_S | KMEM_DEBUG_G)
+
 #define KMEM_FREED  0xdeadbeefu /* what freed memory is filled with */
 #define KMEM_UNINIT 0xbaddcafeu /* what memory is that nobody wrote yet */
 #define KMEM_GUARD  0xbbu       /* each byte of a redzone */

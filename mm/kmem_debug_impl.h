@@ -17,7 +17,7 @@ struct kmem_slab;
 struct kmem_bufctl_debug {
     struct kmem_bufctl bufctl; /* first: the rest of mm/ sees only this */
     uint32_t bufctl_state;     /* enum kmem_buf_state */
-    uint32_t bufctl_size;      /* bytes asked for, while it is out */
+    uint32_t bufctl_size;      /* bytes asked for last; 0: never given */
     uint32_t bufctl_log;       /* its last transaction's number in the log */
     struct kmem_transaction bufctl_alloc;
     struct kmem_transaction bufctl_free;
@@ -45,8 +45,12 @@ void kmem_debug_init(void);
  * do not ask for it. */
 bool kmem_debug_geometry(struct kmem_cache *cp);
 
-/* The modes that kmem.debug= asks for a cache of this name. */
-unsigned kmem_debug_wanted(const char *name);
+/* The modes that kmem.debug= asks for this cache, as far as it can have them. */
+unsigned kmem_debug_wanted(const struct kmem_cache *cp);
+
+/* Whether S and G can be had: the cache's pages are segkmem's, and this home
+ * can take a page away. */
+bool kmem_debug_can_unmap(const struct kmem_cache *cp);
 
 /* Makes a slab's buffers what free buffers are in the cache's modes; and at the
  * slab's end, checks them and calls the destructors still due. */
@@ -111,6 +115,11 @@ void kmem_bad_free(struct kmem_cache *cp, const void *buf, size_t size);
 /* What is known of the buffer that a bufctl of the debug layout stands for. */
 void kmem_bufctl_stat(const struct kmem_bufctl_debug *bdp,
                       struct kmem_buf_stat *out);
+
+/* The slab behind this one, NULL at the end of the list and where it leads
+ * astray. Lock held. */
+struct kmem_slab *kmem_slab_after(struct kmem_cache *cp,
+                                  const struct kmem_slab *sp);
 
 /* Slab number `n` of the cache in list order, or NULL; a broken circle ends by
  * the count, and no link is followed that leads astray. Lock held. */

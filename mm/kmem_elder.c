@@ -45,10 +45,11 @@ static bool holds(struct kmem_cache *cp, const void *buf)
 
 struct kmem_cache *kmem_elder_holding(struct kmem_cache *cp, const void *buf)
 {
-    for (; cp != NULL; cp = cp->cache_elders)
-        if (holds(cp, buf))
-            return cp;
-    return NULL;
+    mm_lock(&kmem_list_lock);
+    while (cp != NULL && !holds(cp, buf))
+        cp = cp->cache_elders;
+    mm_unlock(&kmem_list_lock);
+    return cp;
 }
 
 /* ---- handing over ------------------------------------------------------- */
@@ -115,6 +116,7 @@ static void begin_anew(struct kmem_cache *cp, unsigned modes)
     cp->cache_reaps = cp->cache_reaped_slabs = 0;
     cp->cache_complete = cp->cache_ws_min = cp->cache_ws_limit = 0;
     cp->cache_full = cp->cache_slabs = cp->cache_max_slabs = 0;
+    cp->cache_lost = 0;
     cp->cache_flags &= ~(KMF_MODES | KMF_HASH | KMF_DEBUG);
     cp->cache_flags |= KMF_MODE(modes);
     cp->cache_hash = NULL;
@@ -139,59 +141,76 @@ static void inherit(struct kmem_cache *cp, struct kmem_cache *elder)
     cp->cache_reaps += elder->cache_reaps;
     cp->cache_reaped_slabs += elder->cache_reaped_slabs;
     cp->cache_max_slabs = MAX(cp->cache_max_slabs, elder->cache_max_slabs);
+    cp->cache_busy--;
     mm_unlock(&cp->cache_lock);
 }
 
 /* ---- the end of elders -------------------------------------------------- */
 
-/* Takes an elder that is empty off both lists; NULL if there is none. */
-static struct kmem_cache *retire_elder(struct kmem_cache *heir)
+/* Takes an elder off the chain of its heir, who stays until it has inherited:
+ * a busy cache does not end. The list's lock is held. */
+static void leave_chain(struct kmem_cache *elder)
 {
+    struct kmem_cache *heir = elder->cache_heir;
     struct kmem_cache **link = &heir->cache_elders;
+
+    while (*link != elder)
+        link = &(*link)->cache_elders;
+    *link = elder->cache_elders;
+    mm_lock(&heir->cache_lock);
+    heir->cache_busy++;
+    if (heir->cache_elders == NULL) {
+        heir->cache_flags &= ~KMF_ELDERS;
+        kmem_slow_paths(heir);
+    }
+    mm_unlock(&heir->cache_lock);
+}
+
+/* Takes an elder that is empty off both lists, one of `heir` or, NULL, of any;
+ * NULL if there is none. */
+static struct kmem_cache *retire_elder(const struct kmem_cache *heir)
+{
     struct kmem_cache *elder = NULL;
 
     mm_lock(&kmem_list_lock);
-    for (; *link != NULL && !kmem_reaping; link = &(*link)->cache_elders) {
-        if (kmem_inuse(*link) != 0 || (*link)->cache_busy != 0)
-            continue;
-        elder = *link;
-        *link = elder->cache_elders;
+    for (struct list *l = kmem_caches.next;
+         l != &kmem_caches && elder == NULL && !kmem_reaping; l = l->next) {
+        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
+
+        if (cp->cache_heir != NULL && kmem_inuse(cp) == 0 &&
+            cp->cache_busy == 0 && (heir == NULL || cp->cache_heir == heir))
+            elder = cp;
+    }
+    if (elder != NULL) {
+        leave_chain(elder);
         list_remove(&elder->cache_link);
         elder->cache_flags |= KMF_DESTROYED;
-        break;
-    }
-    if (heir->cache_elders == NULL) {
-        mm_lock(&heir->cache_lock);
-        heir->cache_flags &= ~KMF_ELDERS;
-        kmem_slow_paths(heir);
-        mm_unlock(&heir->cache_lock);
     }
     mm_unlock(&kmem_list_lock);
     return elder;
 }
 
-static void collect(struct kmem_cache *heir)
+static void collect(const struct kmem_cache *heir)
 {
     struct kmem_cache *elder;
     struct kmem_slab *sp;
 
-    while (heir->cache_elders != NULL && (elder = retire_elder(heir)) != NULL) {
+    kmem_move_begin();
+    while ((elder = retire_elder(heir)) != NULL) {
         kmem_unmapped_release(elder);
         while ((sp = kmem_slab_pop(elder)) != NULL)
             kmem_slab_destroy(elder, sp);
         if (elder->cache_flags & KMF_HASH)
             kmem_hash_destroy(elder);
-        inherit(heir, elder);
+        inherit(elder->cache_heir, elder);
         kmem_cache_free(&kmem_cache_cache, elder);
     }
+    kmem_move_end();
 }
 
 void kmem_elders_collect(void)
 {
-    for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
-         cp = kmem_cache_next(cp))
-        if (cp->cache_heir == NULL)
-            collect(cp);
+    collect(NULL);
 }
 
 /* ---- the switch --------------------------------------------------------- */
@@ -199,15 +218,12 @@ void kmem_elders_collect(void)
 /* 0, or why the cache cannot be in these modes. */
 static int modes_error(const struct kmem_cache *cp, unsigned modes)
 {
-    unsigned pages = modes & (KMEM_DEBUG_S | KMEM_DEBUG_G);
-
     if (cp->cache_heir != NULL)
         return -KMEM_EPERM;
     if (cp->cache_kind == KMEM_KIND_INTERNAL &&
         (modes & KMEM_DEBUG_LAYOUT) != 0)
         return -KMEM_EPERM;
-    if (pages != 0 &&
-        (cp->cache_supplier.getpages != NULL || !mm_page_map(NULL, true)))
+    if ((modes & KMEM_DEBUG_UNMAP) != 0 && !kmem_debug_can_unmap(cp))
         return -KMEM_EINVAL;
     if ((modes & KMEM_DEBUG_U) != 0 && !kmem_log_create())
         return -KMEM_ENOMEM;
@@ -291,6 +307,7 @@ int kmem_debug_set(struct kmem_cache *cp, unsigned modes)
     fresh = kmem_cache_alloc(&kmem_cache_cache, KM_NOSLEEP);
     if (fresh == NULL)
         return -KMEM_ENOMEM;
+    kmem_move_begin();
     kmem_unmapped_release(cp);
     if (!prepare(fresh, cp, modes))
         error = -KMEM_ENOMEM;
@@ -300,5 +317,6 @@ int kmem_debug_set(struct kmem_cache *cp, unsigned modes)
         collect(cp);
     else
         discard(fresh);
+    kmem_move_end();
     return error;
 }

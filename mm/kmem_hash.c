@@ -125,9 +125,12 @@ void kmem_hash_rescale(struct kmem_cache *cp)
 
     if (size == old_size)
         return;
+    kmem_move_begin();
     table = table_alloc(cp, size);
-    if (table == NULL)
+    if (table == NULL) {
+        kmem_move_end();
         return;
+    }
     mm_lock(&cp->cache_lock);
     old_size = cp->cache_hash_mask + 1;
     old = cp->cache_hash;
@@ -139,4 +142,5 @@ void kmem_hash_rescale(struct kmem_cache *cp)
         mm_unlock(&cp->cache_lock);
         table_free(table, size);
     }
+    kmem_move_end();
 }

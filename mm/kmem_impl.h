@@ -147,6 +147,8 @@ struct kmem_cache {
     struct kmem_cache *cache_elders; /* with older layouts; guarded by */
     struct kmem_cache *cache_heir;   /* kmem_list_lock, as its cache_elders is
                                         the next of the same heir */
+    uint32_t cache_lost;             /* in use by nobody, in no table: of slabs
+                                        whose freelist was damaged */
 
     /* counters that only the back end touches */
     uint32_t cache_allocs_seen; /* folded into the 64-bit counts */
@@ -230,8 +232,8 @@ void kmem_slab_end(struct kmem_cache *cp, struct kmem_slab *sp);
 void kmem_slab_free_data(struct kmem_slab *sp);
 void kmem_slab_free_pages(struct kmem_cache *cp, void *base);
 
-/* Pages for a slab of large objects. */
-size_t kmem_large_pages(size_t chunk);
+/* Pages for a slab of large objects whose first is at `front` or later. */
+size_t kmem_large_pages(size_t front, size_t chunk);
 
 /* Adds one slab to the cache. False if there is no memory. No lock held. */
 bool kmem_cache_grow(struct kmem_cache *cp);
@@ -326,6 +328,20 @@ void kmem_reap_init(void);
 
 /* ---- shared arithmetic -------------------------------------------------- */
 
+/* How many are just moving pages between segkmem and what a cache or a count
+ * says it holds: while anybody is, the sums need not agree. */
+extern uint32_t kmem_moving;
+
+static inline void kmem_move_begin(void)
+{
+    __atomic_fetch_add(&kmem_moving, 1, __ATOMIC_RELAXED);
+}
+
+static inline void kmem_move_end(void)
+{
+    __atomic_fetch_sub(&kmem_moving, 1, __ATOMIC_RELAXED);
+}
+
 /* The slab data of the page that holds a small object. */
 static inline struct kmem_slab *kmem_slab_of(const void *buf)
 {
@@ -342,12 +358,14 @@ static inline struct kmem_slab *kmem_slab_prev(const struct kmem_slab *sp)
     return list_entry(sp->slab_link.prev, struct kmem_slab, slab_link);
 }
 
-/* The buffer that a bufctl on a freelist stands for. */
+/* The buffer that a bufctl on a freelist stands for. (Addresses, not pointers:
+ * the link of a damaged freelist may be any number.) */
 static inline void *kmem_bufctl_buf(const struct kmem_cache *cp,
                                     const struct kmem_bufctl *bcp)
 {
-    return (cp->cache_flags & KMF_HASH) != 0 ? bcp->bufctl_addr
-                                             : (char *)bcp - cp->cache_bufctl;
+    return (cp->cache_flags & KMF_HASH) != 0
+               ? bcp->bufctl_addr
+               : (void *)((uintptr_t)bcp - cp->cache_bufctl);
 }
 
 /* The buffer of chunk `i`. */

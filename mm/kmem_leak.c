@@ -27,6 +27,8 @@ enum mark {
     MARKS
 };
 
+#define NO_MARKS UINT32_MAX /* page_refs of a frame that is not watched */
+
 /* The marks of one slab: MARKS rows of slab_chunks bits. */
 struct slab_marks {
     struct kmem_cache *marks_cache;
@@ -51,7 +53,9 @@ static size_t words(const struct kmem_cache *cp)
 
 static size_t marks_size(const struct kmem_cache *cp)
 {
-    return sizeof(struct slab_marks) + MARKS * words(cp) * sizeof(uint32_t);
+    return ROUND_UP(sizeof(struct slab_marks) +
+                        MARKS * words(cp) * sizeof(uint32_t),
+                    sizeof(void *));
 }
 
 static bool marked(const struct slab_marks *m, enum mark what, size_t i)
@@ -85,38 +89,38 @@ static size_t table_bytes(void)
 
 static void note_used(struct slab_marks *m)
 {
-    struct kmem_cache *cp = m->marks_cache;
+    size_t chunks = m->marks_cache->cache_slab_chunks;
     uint32_t *used = m->marks_bits;
     const struct kmem_bufctl *bcp = m->marks_slab->slab_head;
-    const char *first = kmem_slab_chunk(m->marks_slab, 0);
 
-    for (size_t i = 0; i < cp->cache_slab_chunks; i++)
+    for (size_t i = 0; i < chunks; i++)
         mark(m, MARK_USED, i);
-    for (size_t left = cp->cache_slab_chunks; bcp != NULL && left != 0;
-         left--) {
-        size_t i;
+    for (size_t left = chunks; bcp != NULL && left != 0; left--) {
+        size_t i = kmem_bufctl_chunk(m->marks_slab, bcp);
 
-        if (!kmem_bufctl_plausible(cp, bcp))
+        if (i >= chunks)
             return;
-        i = (size_t)((char *)kmem_bufctl_buf(cp, bcp) - first) /
-            cp->cache_chunk;
-        if (i < cp->cache_slab_chunks)
-            used[i / 32] &= ~(1u << (i % 32));
+        used[i / 32] &= ~(1u << (i % 32));
         bcp = bcp->bufctl_next;
     }
 }
 
-/* Lays out the marks of a cache's slabs, and lets each frame find them. */
+/* Lays out the marks of a cache's slabs, and lets each frame find them. Broken
+ * slabs have none. */
 static void enter_cache(struct kmem_cache *cp)
 {
-    struct kmem_slab *sp = kmem_slab_next(&cp->cache_null);
+    struct kmem_slab *sp = &cp->cache_null;
 
-    for (size_t n = cp->cache_slabs; n != 0 && sp != &cp->cache_null; n--) {
+    for (size_t n = cp->cache_slabs; n != 0; n--) {
         struct slab_marks *m = (struct slab_marks *)(scan.memory + scan.end);
-        struct page *p = virt_to_page(sp->slab_base);
+        struct page *p;
 
-        if (scan.end + marks_size(cp) > scan.bytes)
+        sp = kmem_slab_after(cp, sp);
+        if (sp == NULL || scan.end + marks_size(cp) > scan.bytes)
             return;
+        if (kmem_slab_wrong(cp, sp) != NULL)
+            continue;
+        p = virt_to_page(sp->slab_base);
         m->marks_cache = cp;
         m->marks_slab = sp;
         note_used(m);
@@ -124,7 +128,6 @@ static void enter_cache(struct kmem_cache *cp)
             p[i].page_refs = (uint32_t)scan.end;
         scan.end += marks_size(cp);
         scan.stat.stat_buffers += sp->slab_refcnt;
-        sp = kmem_slab_next(sp);
     }
 }
 
@@ -133,14 +136,20 @@ static void enter_cache(struct kmem_cache *cp)
 static struct slab_marks *marks_of(uintptr_t addr, size_t *index)
 {
     const struct page *p = virt_to_page((const void *)addr);
+    const struct kmem_cache *cp;
     struct slab_marks *m;
+    size_t off;
 
-    if (p == NULL || p->page_state != PAGE_SLAB || !watched(p->page_owner))
+    if (p == NULL || p->page_state != PAGE_SLAB || p->page_refs == NO_MARKS)
         return NULL;
     m = (struct slab_marks *)(scan.memory + p->page_refs);
-    *index = (addr - (uintptr_t)kmem_slab_chunk(m->marks_slab, 0)) /
-             m->marks_cache->cache_chunk;
-    return *index < m->marks_cache->cache_slab_chunks ? m : NULL;
+    cp = m->marks_cache;
+    off = addr - (uintptr_t)kmem_slab_chunk(m->marks_slab, 0);
+    *index = off / cp->cache_chunk;
+    return *index < cp->cache_slab_chunks &&
+                   off % cp->cache_chunk < cp->cache_size
+               ? m
+               : NULL;
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -172,40 +181,37 @@ static void read_words(const void *from, const void *end)
     }
 }
 
-/* Where the allocator notes addresses that are nobody's pointers: the last
- * error, the rings of rare events. */
-#define NOTES 2
-
-static const void *note_at(size_t i, const void **end)
+/* Calls fn with the parts of a root that are not what the allocator remembers:
+ * the buffer of the last error and the first pages of slabs in the rings of
+ * events are nobody's pointers. */
+static void without_memory(const char *from, const char *end, size_t i,
+                           const char *name, mm_root_t *fn)
 {
-    if (i == 0) {
-        *end = &kmem_last_error + 1;
-        return &kmem_last_error;
+    size_t bytes = sizeof(kmem_last_error);
+    const char *own = (const char *)&kmem_last_error;
+
+    if (i == 1)
+        own = kmem_event_memory(&bytes);
+    if (i == 2) {
+        fn(from, end, name);
+    } else if (own >= from && own < end) {
+        without_memory(from, own, i + 1, name, fn);
+        without_memory(own + bytes, end, i + 1, name, fn);
+    } else {
+        without_memory(from, end, i + 1, name, fn);
     }
-    return kmem_event_memory(end);
 }
 
-/* The words of a root, but for notes from the i-th on. */
-static void read_part(const void *from, const void *end, size_t i)
+static void read_part(const void *from, const void *end, const char *name)
 {
-    const void *behind;
-    const void *note = i < NOTES ? note_at(i, &behind) : NULL;
-
-    if (note == NULL) {
-        read_words(from, end);
-    } else if (from <= note && behind <= end) {
-        read_part(from, note, i + 1);
-        read_part(behind, end, i + 1);
-    } else {
-        read_part(from, end, i + 1);
-    }
+    (void)name;
+    read_words(from, end);
 }
 
 static void read_root(const void *from, const void *end, const char *name)
 {
-    (void)name;
     scan.stat.stat_roots += (size_t)((const char *)end - (const char *)from);
-    read_part(from, end, 0);
+    without_memory(from, end, 0, name, read_part);
 }
 
 /* Allocations of whole pages may point to buffers; they are not watched. */
@@ -265,6 +271,14 @@ static void tell_suspects(struct slab_marks *m)
     }
 }
 
+/* Also frames of slabs that are just being made, and so on no list. */
+static void forget_marks(void)
+{
+    for (size_t i = 0; i < page_count; i++)
+        if (page_array[i].page_state == PAGE_SLAB)
+            page_array[i].page_refs = NO_MARKS;
+}
+
 /* The scan's own frames are among the roots, and gaps in them hold what earlier
  * calls left there: addresses that nobody has any more. */
 static __attribute__((noinline)) void wipe_stack(void)
@@ -277,6 +291,7 @@ static __attribute__((noinline)) void wipe_stack(void)
 
 static __attribute__((noinline)) void enter_all(void)
 {
+    forget_marks();
     for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
          cp = kmem_cache_next(cp))
         if (watched(cp))
@@ -297,13 +312,13 @@ static void mark_all(void)
 
 /* Nothing is allocated, freed or moved between the marks and the telling:
  * whoever calls has stopped the others. */
-static __attribute__((noinline)) bool run(size_t pages)
+static __attribute__((noinline)) bool run(void)
 {
+    size_t pages = (table_bytes() + PAGE_SIZE) >> PAGE_SHIFT;
     struct page *p = buddy_alloc_run(pages);
 
     if (p == NULL)
         return false;
-    memset(&scan, 0, sizeof(scan));
     scan.memory = page_to_virt(p);
     scan.bytes = pages * PAGE_SIZE;
     memset(scan.memory, 0, scan.bytes);
@@ -315,14 +330,14 @@ static __attribute__((noinline)) bool run(size_t pages)
 
 bool kmem_leak_scan(kmem_buf_fn_t *fn, void *arg, struct kmem_leak_stat *out)
 {
-    size_t pages = (table_bytes() + PAGE_MASK) >> PAGE_SHIFT;
     bool done;
 
     suspect_fn = fn;
     suspect_arg = arg;
+    memset(&scan, 0, sizeof(scan));
     mm_stop_others();
     wipe_stack();
-    done = run(pages + 1);
+    done = run();
     mm_let_others_go();
     *out = scan.stat;
     return done;
@@ -336,16 +351,6 @@ static struct {
     void *arg;
 } wanted;
 
-static bool is_note(const void *p)
-{
-    const void *behind;
-
-    for (size_t i = 0; i < NOTES; i++)
-        if (p >= note_at(i, &behind) && p < behind)
-            return true;
-    return false;
-}
-
 static void look(const void *from, const void *end, const char *root,
                  const struct kmem_buf_stat *in)
 {
@@ -354,14 +359,19 @@ static void look(const void *from, const void *end, const char *root,
 
     for (; (const void *)(p + 1) <= end; p++)
         if (p != &wanted.from && mm_readable(p) && *p >= wanted.from &&
-            *p < wanted.end && wanted.fn != NULL && !is_note(p) &&
+            *p < wanted.end && wanted.fn != NULL &&
             !wanted.fn((uintptr_t)p, root, in, wanted.arg))
             wanted.fn = NULL;
 }
 
-static void look_root(const void *from, const void *end, const char *name)
+static void look_part(const void *from, const void *end, const char *name)
 {
     look(from, end, name, NULL);
+}
+
+static void look_root(const void *from, const void *end, const char *name)
+{
+    without_memory(from, end, 0, name, look_part);
 }
 
 static bool look_buffer(const struct kmem_buf_stat *b, void *arg)

@@ -143,9 +143,9 @@ void kmem_event(enum kmem_ring ring, enum kmem_why why,
     mm_unlock(&transactions.lock);
 }
 
-const void *kmem_event_memory(const void **end)
+const void *kmem_event_memory(size_t *bytes)
 {
-    *end = rings + KMEM_RINGS;
+    *bytes = sizeof(rings);
     return rings;
 }
 

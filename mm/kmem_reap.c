@@ -83,10 +83,12 @@ void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
     if (mode == KMEM_REAP_DRY) {
         freed = limit;
     } else {
+        kmem_move_begin();
         for (; freed < limit && (sp = kmem_slab_pop(cp)) != NULL; freed++)
             kmem_slab_destroy(cp, sp);
         if (freed != 0 && (cp->cache_flags & KMF_HASH))
             kmem_hash_rescale(cp);
+        kmem_move_end();
         note_reap(cp, freed);
     }
     if (out == NULL)

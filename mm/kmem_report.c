@@ -102,7 +102,8 @@ static void print_transactions(const struct kmem_buf_stat *b)
 {
     const struct kmem_bufctl_debug *bdp = (const void *)b->stat_bufctl;
     bool freed = b->stat_free.trans_us > b->stat_alloc.trans_us ||
-                 (b->stat_state == KMEM_BUF_FREE &&
+                 ((b->stat_state == KMEM_BUF_FREE ||
+                   kmem_last_error.error_kind == KMEM_ERROR_MODIFIED) &&
                   b->stat_free.trans_us == b->stat_alloc.trans_us);
     const struct kmem_log_entry *e;
 
@@ -289,16 +290,19 @@ static enum kmem_error bad_free_kind(const struct kmem_cache *cp,
                                      const struct kmem_buf_stat *b,
                                      uintptr_t offset)
 {
+    const struct kmem_bufctl_debug *bdp = (const void *)b->stat_bufctl;
+    bool debugged = (b->stat_cache->cache_flags & KMF_DEBUG) != 0;
+
     if (b->stat_buf == 0)
         return KMEM_ERROR_NEVER;
     if (offset != 0)
         return KMEM_ERROR_INTERIOR;
-    if (b->stat_state == KMEM_BUF_BAD)
+    if (debugged && (bdp == NULL || b->stat_state == KMEM_BUF_BAD))
         return KMEM_ERROR_BUFCTL;
+    if (debugged && bdp->bufctl_size == 0)
+        return KMEM_ERROR_NEVER;
     if (!same_family(b->stat_cache, cp))
         return KMEM_ERROR_FOREIGN;
-    if (b->stat_audited && b->stat_free.trans_depth == 0)
-        return KMEM_ERROR_NEVER;
     return KMEM_ERROR_DOUBLE;
 }
 
@@ -310,8 +314,17 @@ static void enter_buffer(struct kmem_error_record *e,
     e->error_base = (const void *)b->stat_buf;
     e->error_slab = (const void *)b->stat_slab;
     e->error_offset = (uintptr_t)e->error_buf - b->stat_buf;
+    e->error_size = b->stat_size;
     if (b->stat_cache->cache_flags & KMF_DEBUG)
         e->error_bufctl = (const void *)b->stat_bufctl;
+}
+
+/* A size class was asked to free what another one gave: the size is wrong. */
+static bool other_class(const struct kmem_error_record *e)
+{
+    return e->error_kind == KMEM_ERROR_FOREIGN && e->error_size_free != 0 &&
+           e->error_cache->cache_kind == KMEM_KIND_CLASS &&
+           e->error_owner->cache_kind == KMEM_KIND_CLASS;
 }
 
 void kmem_bad_free(struct kmem_cache *cp, const void *buf, size_t size)
@@ -330,6 +343,10 @@ void kmem_bad_free(struct kmem_cache *cp, const void *buf, size_t size)
     } else if (kmem_buf_stat(buf, &b) || kmem_unmapped_stat(buf, &b)) {
         enter_buffer(&e, &b);
         e.error_kind = bad_free_kind(cp, &b, e.error_offset);
+        if (other_class(&e))
+            e.error_kind = KMEM_ERROR_SIZE;
+        if (e.error_kind == KMEM_ERROR_BUFCTL)
+            e.error_text = "it does not say that its buffer is out";
     }
     kmem_error(&e);
 }

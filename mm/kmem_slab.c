@@ -27,10 +27,11 @@ bool kmem_is_large(size_t size, size_t align, bool constructed)
     return small_chunk(size, align, constructed) >= KMEM_LARGE_MIN;
 }
 
-/* Whether a slab of `bytes` leaves at most 1/part of itself unused. */
-static bool fits(size_t bytes, size_t chunk, size_t part)
+/* Whether a slab of `bytes`, from `front` on, leaves at most 1/part of itself
+ * unused. */
+static bool fits(size_t bytes, size_t front, size_t chunk, size_t part)
 {
-    return bytes >= chunk && bytes % chunk * part <= bytes;
+    return bytes >= front + chunk && (bytes - front) % chunk * part <= bytes;
 }
 
 /*
@@ -38,14 +39,14 @@ static bool fits(size_t bytes, size_t chunk, size_t part)
  * or less (3.2, 4th point); within that, a slab of few pages is preferred,
  * being likelier to become free, unless a somewhat larger one wastes half.
  */
-size_t kmem_large_pages(size_t chunk)
+size_t kmem_large_pages(size_t front, size_t chunk)
 {
     size_t pages = 1;
 
     for (; pages <= KMEM_SLAB_PAGES_TRY; pages++)
-        if (fits(pages * PAGE_SIZE, chunk, 16))
+        if (fits(pages * PAGE_SIZE, front, chunk, 16))
             return pages;
-    for (pages = 1; !fits(pages * PAGE_SIZE, chunk, 8);)
+    for (pages = 1; !fits(pages * PAGE_SIZE, front, chunk, 8);)
         pages++;
     return pages;
 }
@@ -60,7 +61,7 @@ void kmem_geometry(struct kmem_cache *cp)
     if (kmem_is_large(cp->cache_size, cp->cache_align, constructed)) {
         cp->cache_flags |= KMF_HASH;
         cp->cache_chunk = ROUND_UP(cp->cache_size, cp->cache_align);
-        cp->cache_slab_pages = kmem_large_pages(cp->cache_chunk);
+        cp->cache_slab_pages = kmem_large_pages(0, cp->cache_chunk);
         space = cp->cache_slab_pages * PAGE_SIZE;
     } else {
         cp->cache_chunk =
@@ -223,7 +224,9 @@ void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp)
     void *base = sp->slab_base;
 
     if (MM_DEBUG)
-        kmem_event(KMEM_RING_SLAB, kmem_reaping ? KMEM_WHY_REAP : KMEM_WHY_END,
+        kmem_event(KMEM_RING_SLAB,
+                   cp->cache_flags & KMF_DESTROYED ? KMEM_WHY_END
+                                                   : KMEM_WHY_REAP,
                    cp, base, sp->slab_chunks);
     kmem_slab_end(cp, sp);
     if (cp->cache_flags & KMF_HASH)
@@ -253,12 +256,14 @@ bool kmem_cache_grow(struct kmem_cache *cp)
 
     mm_lock(&cp->cache_lock);
     cp->cache_busy++;
+    kmem_move_begin();
     mm_unlock(&cp->cache_lock);
     sp = kmem_slab_create(cp, cp->cache_colour);
     mm_lock(&cp->cache_lock);
     cp->cache_busy--;
     if (sp != NULL)
         slab_enter(cp, sp);
+    kmem_move_end();
     mm_unlock(&cp->cache_lock);
     if (MM_DEBUG && sp != NULL)
         kmem_event(KMEM_RING_SLAB, KMEM_WHY_GROW, cp, sp->slab_base,

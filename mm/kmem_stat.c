@@ -51,6 +51,7 @@ static void stat_geometry(const struct kmem_cache *cp,
     out->stat_slab_pages = cp->cache_slab_pages;
     out->stat_slab_objects = cp->cache_slab_chunks;
     out->stat_slab_left = space - cp->cache_slab_chunks * cp->cache_chunk;
+    out->stat_colour_min = cp->cache_front;
     out->stat_colour_max = cp->cache_colour_max;
     out->stat_ctor = (uintptr_t)cp->cache_ctor;
     out->stat_dtor = (uintptr_t)cp->cache_dtor;
@@ -181,12 +182,17 @@ size_t kmem_slab_map(struct kmem_cache *cp, size_t n, uint8_t *map,
 
 /* ---- its hash table ----------------------------------------------------- */
 
-static size_t chain_length(const struct kmem_bufctl *bcp, size_t limit)
+/* As far as the chain can be followed. */
+static size_t chain_length(const struct kmem_cache *cp,
+                           const struct kmem_bufctl *bcp)
 {
     size_t n = 0;
 
-    for (; bcp != NULL && n <= limit; bcp = bcp->bufctl_next)
+    while (bcp != NULL && n <= kmem_inuse(cp) &&
+           kmem_bufctl_plausible(cp, bcp)) {
+        bcp = bcp->bufctl_next;
         n++;
+    }
     return n;
 }
 
@@ -198,7 +204,7 @@ size_t kmem_hash_stat(struct kmem_cache *cp, size_t *histogram, size_t len)
     mm_lock(&cp->cache_lock);
     if (cp->cache_flags & KMF_HASH) {
         for (size_t i = 0; i <= cp->cache_hash_mask; i++) {
-            size_t n = chain_length(cp->cache_hash[i], kmem_inuse(cp));
+            size_t n = chain_length(cp, cp->cache_hash[i]);
 
             longest = MAX(longest, n);
             if (len != 0)

@@ -66,10 +66,12 @@ size_t kmem_unmapped_release(const struct kmem_cache *cp)
     size_t pages = 0;
     struct kmem_slab *sp;
 
+    kmem_move_begin();
     while ((sp = oldest(cp)) != NULL) {
         pages += sp->slab_cache->cache_slab_pages;
         exhume(sp);
     }
+    kmem_move_end();
     return pages;
 }
 
@@ -97,6 +99,8 @@ void kmem_unmap_complete(struct kmem_cache *cp)
 {
     struct kmem_slab *sp;
 
+    kmem_move_begin();
     while ((sp = kmem_slab_pop(cp)) != NULL)
         kmem_slab_bury(cp, sp);
+    kmem_move_end();
 }

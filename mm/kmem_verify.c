@@ -11,6 +11,8 @@
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
 
+uint32_t kmem_moving;
+
 static char where_text[96];
 
 static const char *at_cache(const struct kmem_cache *cp, const char *why)
@@ -301,11 +303,30 @@ static const char *verify_debug(struct kmem_cache *cp)
 
 /* ---- all of it ---------------------------------------------------------- */
 
+/* The flag word, and what follows from it. */
+static const char *verify_flags(const struct kmem_cache *cp)
+{
+    uint32_t flags = cp->cache_flags;
+    bool debug = (flags & KMF_MODE(KMEM_DEBUG_LAYOUT)) != 0;
+    bool slow = (flags & KMF_SLOW & ~KMF_HASH) != 0;
+
+    if (debug != ((flags & KMF_DEBUG) != 0))
+        return at_cache(cp, "layout is not that of the debugging modes");
+    if (debug && (flags & KMF_HASH) == 0)
+        return at_cache(cp, "debug layout without a hash table");
+    if (slow != (cp->cache_alloc_slow == kmem_alloc_debug) ||
+        slow != (cp->cache_free_slow == kmem_free_debug))
+        return at_cache(cp, "slow paths are not those of the flags");
+    return NULL;
+}
+
 static const char *verify_locked(struct kmem_cache *cp)
 {
     struct tally t = {0};
-    const char *why = verify_geometry(cp);
+    const char *why = MM_DEBUG ? verify_flags(cp) : NULL;
 
+    if (why == NULL)
+        why = verify_geometry(cp);
     if (why == NULL)
         why = verify_list(cp, &t);
     if (why == NULL)
@@ -328,7 +349,37 @@ const char *kmem_cache_verify(struct kmem_cache *cp, const char **where)
     return why;
 }
 
-/* What the caches say they hold is what segkmem says it gave. */
+/* Heirs and elders know each other: `elders` are those on the list of caches,
+ * `chained` those that heirs lead to. */
+static const char *verify_elders(void)
+{
+    size_t elders = 0;
+    size_t chained = 0;
+
+    list_for_each (l, &kmem_caches)
+        elders +=
+            list_entry(l, struct kmem_cache, cache_link)->cache_heir != NULL;
+    list_for_each (l, &kmem_caches) {
+        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
+        struct kmem_cache *elder = cp->cache_elders;
+
+        if (cp->cache_heir != NULL)
+            continue;
+        if ((elder != NULL) != ((cp->cache_flags & KMF_ELDERS) != 0))
+            return at_cache(cp, "flags do not say whether there are elders");
+        for (; elder != NULL && chained <= elders; elder = elder->cache_elders)
+            if (elder->cache_heir == cp)
+                chained++;
+            else
+                return at_cache(cp, "elder has another heir");
+    }
+    if (chained != elders)
+        return "elders are not those that their heirs know";
+    return NULL;
+}
+
+/* What the caches say they hold is what segkmem says it gave. The list's lock
+ * is held. */
 static const char *verify_sums(void)
 {
     struct kmem_large_stat large;
@@ -336,6 +387,8 @@ static const char *verify_sums(void)
     size_t slab = 0;
     size_t hash = 0;
 
+    if (kmem_moving != 0)
+        return NULL;
     list_for_each (l, &kmem_caches) {
         struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
 
@@ -367,8 +420,12 @@ const char *kmem_verify(const char **where)
     for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL && why == NULL;
          cp = kmem_cache_next(cp))
         why = kmem_cache_verify(cp, where);
+    mm_lock(&kmem_list_lock);
+    if (why == NULL && MM_DEBUG)
+        why = verify_elders();
     if (why == NULL)
         why = verify_sums();
+    mm_unlock(&kmem_list_lock);
     *where = why == NULL ? NULL : where_text;
     return why;
 }

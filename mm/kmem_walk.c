@@ -8,10 +8,8 @@
 #include "mm/kmem_stat.h"
 #include "mm/page.h"
 
-/* The slab behind this one, NULL at the end of the list or where it leads
- * astray. Lock held. */
-static struct kmem_slab *slab_after(struct kmem_cache *cp,
-                                    const struct kmem_slab *sp)
+struct kmem_slab *kmem_slab_after(struct kmem_cache *cp,
+                                  const struct kmem_slab *sp)
 {
     const struct list *l = sp->slab_link.next;
 
@@ -22,25 +20,25 @@ static struct kmem_slab *slab_after(struct kmem_cache *cp,
 
 struct kmem_slab *kmem_slab_number(struct kmem_cache *cp, size_t n)
 {
-    struct kmem_slab *sp = slab_after(cp, &cp->cache_null);
+    struct kmem_slab *sp = kmem_slab_after(cp, &cp->cache_null);
 
     if (n >= cp->cache_slabs)
         return NULL;
     while (n-- != 0 && sp != NULL)
-        sp = slab_after(cp, sp);
+        sp = kmem_slab_after(cp, sp);
     return sp;
 }
 
 struct kmem_slab *kmem_slab_holding(struct kmem_cache *cp, const void *addr)
 {
-    struct kmem_slab *sp = slab_after(cp, &cp->cache_null);
+    struct kmem_slab *sp = kmem_slab_after(cp, &cp->cache_null);
 
     for (size_t n = 0; n < cp->cache_slabs && sp != NULL; n++) {
         uintptr_t off = (uintptr_t)addr - (uintptr_t)sp->slab_base;
 
         if (off < cp->cache_slab_pages * PAGE_SIZE)
             return sp;
-        sp = slab_after(cp, sp);
+        sp = kmem_slab_after(cp, sp);
     }
     return NULL;
 }
@@ -91,10 +89,11 @@ static struct kmem_bufctl *on_freelist(const struct kmem_cache *cp,
                                        const struct kmem_slab *sp,
                                        const void *buf)
 {
-    struct kmem_bufctl *bcp = sp->slab_head;
+    struct kmem_bufctl *bcp = sp->slab_cache == cp ? sp->slab_head : NULL;
 
-    for (uint32_t left = sp->slab_chunks; bcp != NULL && left != 0; left--) {
-        if (!kmem_bufctl_plausible(cp, bcp))
+    for (size_t left = cp->cache_slab_chunks; bcp != NULL && left != 0;
+         left--) {
+        if (kmem_bufctl_chunk(sp, bcp) == SIZE_MAX)
             return NULL;
         if (kmem_bufctl_buf(cp, bcp) == buf)
             return bcp;
@@ -118,6 +117,13 @@ static void debug_stat(const struct kmem_cache *cp,
     out->stat_free = bdp->bufctl_free;
 }
 
+/* Chunk `i` of a slab, whatever that says of its cache. */
+static void *chunk_at(const struct kmem_cache *cp, const struct kmem_slab *sp,
+                      size_t i)
+{
+    return (char *)sp->slab_base + sp->slab_colour + i * cp->cache_chunk;
+}
+
 /* Fills in buffer `i` of a slab. `bcp` is its bufctl, NULL: small and in use.
  * Lock held. */
 static void buf_stat(struct kmem_cache *cp, const struct kmem_slab *sp,
@@ -128,7 +134,7 @@ static void buf_stat(struct kmem_cache *cp, const struct kmem_slab *sp,
         .stat_cache = cp,
         .stat_slab = (uintptr_t)sp,
         .stat_bufctl = (uintptr_t)bcp,
-        .stat_buf = (uintptr_t)kmem_slab_chunk(sp, i),
+        .stat_buf = (uintptr_t)chunk_at(cp, sp, i),
         .stat_index = i,
         .stat_size = cp->cache_size,
         .stat_state = used ? KMEM_BUF_USED : KMEM_BUF_FREE,
@@ -152,7 +158,7 @@ void kmem_bufctl_stat(const struct kmem_bufctl_debug *bdp,
 static void find_stat(struct kmem_cache *cp, const struct kmem_slab *sp,
                       size_t i, struct kmem_buf_stat *out)
 {
-    const void *buf = kmem_slab_chunk(sp, i);
+    const void *buf = chunk_at(cp, sp, i);
     const struct kmem_bufctl *bcp = NULL;
     bool used = true;
 
@@ -247,7 +253,8 @@ static void free_bufctls(const struct kmem_slab *sp,
 {
     const struct kmem_bufctl *bcp = sp->slab_head;
 
-    for (size_t left = sp->slab_chunks; bcp != NULL && left != 0; left--) {
+    for (size_t left = sp->slab_cache->cache_slab_chunks;
+         bcp != NULL && left != 0; left--) {
         size_t i = kmem_bufctl_chunk(sp, bcp);
 
         if (i == SIZE_MAX)

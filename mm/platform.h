@@ -19,11 +19,10 @@
  *     MM_DEBUG                    1: with the debugging modes of section 6
  *     mm_phys_to_virt(paddr)      where mm/ may touch this frame
  *     mm_virt_to_phys(ptr)        and back
- *
- * and, if it keeps a record of who may touch what (kernel/sanitize/),
- *
  *     mm_slab_made(cp, sp)        a slab's objects are all free, constructed
  *     mm_slab_ending(cp, sp)      they will be destroyed, the slab taken apart
+ *
+ * The last two tell those who record what may be touched (kernel/sanitize/).
  *
  * Locks are taken in ascending rank only; docs/locking.md says why.
  */
@@ -42,11 +41,6 @@ enum mm_lock_rank {
 struct kmem_cache;
 
 #include <mm_platform.h>
-
-#ifndef mm_slab_made
-#define mm_slab_made(cp, sp)   ((void)0)
-#define mm_slab_ending(cp, sp) ((void)0)
-#endif
 
 /* Milliseconds since some fixed moment; never goes backwards. */
 uint64_t mm_clock_ms(void);

@@ -79,8 +79,8 @@ int tty_set_group(pid_t group);
 void tty_init(void);
 
 /* Hooks of drivers/console.h, which may not know of tasks: to wait for a key,
- * with interrupts disabled, `ms` at most (0: no limit); to wake who does; and what to do at once with ^C
- * and ^\. */
+ * with interrupts disabled, `ms` at most (0: no limit); to wake who does; and
+ * what to do at once with ^C and ^\. */
 void tty_wait(uint32_t ms);
 void tty_wake(void);
 bool tty_attention(int key);

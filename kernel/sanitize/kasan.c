@@ -108,10 +108,10 @@ void kasan_check(uintptr_t addr, size_t size, bool write, uintptr_t pc,
 /* Mostly it is one granule, all of which may be touched. */
 #define CHECK(addr, size, write)                                               \
     do {                                                                       \
-        if (kasan_covers(addr) && (*kasan_shadow(addr) != 0 ||                 \
-                                   (addr) % KASAN_GRANULE + (size) >           \
-                                       KASAN_GRANULE))                         \
-            kasan_check(addr, size, write, CALLER_PC, CALLER_EBP);             \
+        if (kasan_covers(addr) &&                                              \
+            (*kasan_shadow(addr) != 0 ||                                       \
+             (addr) % KASAN_GRANULE + (size) > KASAN_GRANULE))                 \
+            kasan_check(addr, size, write, CALLER);                            \
     } while (0)
 
 #define ACCESS(size)                                                           \
@@ -137,12 +137,12 @@ void __asan_storeN_noabort(uintptr_t addr, size_t size);
 
 void __asan_loadN_noabort(uintptr_t addr, size_t size)
 {
-    kasan_check(addr, size, false, CALLER_PC, CALLER_EBP);
+    kasan_check(addr, size, false, CALLER);
 }
 
 void __asan_storeN_noabort(uintptr_t addr, size_t size)
 {
-    kasan_check(addr, size, true, CALLER_PC, CALLER_EBP);
+    kasan_check(addr, size, true, CALLER);
 }
 
 /* ---- stacks ------------------------------------------------------------- */

@@ -100,6 +100,8 @@ void kasan_report_free(uintptr_t addr, uintptr_t pc, uintptr_t ebp);
 void ubsan_report(const char *kind, const char *text, uintptr_t pc,
                   uintptr_t ebp);
 
-/* Of the function that this stands in: for kasan_check and the reports. */
-#define CALLER_PC  ((uintptr_t)__builtin_return_address(0))
-#define CALLER_EBP (*(const uintptr_t *)__builtin_frame_address(0))
+/* `pc` and `ebp` of the caller of the function that this stands in: where a
+ * check or a report says it was. */
+#define CALLER                                                                 \
+    (uintptr_t) __builtin_return_address(0),                                   \
+        *(const uintptr_t *)__builtin_frame_address(0)

@@ -89,13 +89,6 @@ void __wrap_buddy_free_run(struct page *p, size_t pages)
 
 /* ---- slabs -------------------------------------------------------------- */
 
-/* Whether a debugging mode is on. */
-static bool watched(const struct kmem_cache *cp)
-{
-    return (cp->cache_flags & KMF_SLOW &
-            ~(KMF_HASH | KMF_DESTROYED | KMF_FAIL)) != 0;
-}
-
 /* Caches whose objects are in use while they are free: constructed pipes are
  * linked with each other, and who looks for one walks along them all; and the
  * cache of caches serves kmem_cache.c alone, by inner calls. */
@@ -106,7 +99,7 @@ static bool stays_open(const struct kmem_cache *cp)
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
         if (strcmp(cp->cache_name, names[i]) == 0)
             return true;
-    return watched(cp);
+    return (cp->cache_flags & KMF_DEBUG) != 0;
 }
 
 void kasan_slab_made(const struct kmem_cache *cp, const struct kmem_slab *sp)
@@ -147,7 +140,7 @@ void __wrap_kmem_cache_free(struct kmem_cache *cp, void *buf)
 {
     if (kasan_covers((uintptr_t)buf) && !stays_open(cp)) {
         if (*kasan_shadow((uintptr_t)buf) == KASAN_FREE) {
-            kasan_report_free((uintptr_t)buf, CALLER_PC, CALLER_EBP);
+            kasan_report_free((uintptr_t)buf, CALLER);
             return;
         }
         if (may_own(cp, buf))

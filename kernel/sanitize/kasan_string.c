@@ -29,10 +29,8 @@ int __wrap_copy_zero(void *dst, size_t n);
 int __real_copy_string(char *dst, const char *src, size_t max);
 int __wrap_copy_string(char *dst, const char *src, size_t max);
 
-#define READS(p, n)                                                            \
-    kasan_check((uintptr_t)(p), n, false, CALLER_PC, CALLER_EBP)
-#define WRITES(p, n)                                                           \
-    kasan_check((uintptr_t)(p), n, true, CALLER_PC, CALLER_EBP)
+#define READS(p, n)  kasan_check((uintptr_t)(p), n, false, CALLER)
+#define WRITES(p, n) kasan_check((uintptr_t)(p), n, true, CALLER)
 
 void *kasan_memcpy(void *dst, const void *src, size_t n)
 {

@@ -163,7 +163,7 @@ MISTAKE stack_write(void)
 
 MISTAKE stack_left_block(void)
 {
-    char *p = NULL;
+    char *p = table;
 
     for (int i = 0; i < one; i++) {
         char inner[32];
@@ -171,6 +171,7 @@ MISTAKE stack_left_block(void)
         write_byte(inner);
         p = inner;
     }
+    /* cppcheck-suppress invalidLifetime */
     read_byte(p);
 }
 
@@ -181,7 +182,10 @@ MISTAKE global_read(void)
 
 /* ---- undefined behaviour ------------------------------------------------ */
 
-enum colour { RED, GREEN };
+enum colour {
+    RED,
+    GREEN
+};
 
 struct pair {
     int pair_a;

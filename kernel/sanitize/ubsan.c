@@ -105,8 +105,7 @@ static void say(const char *kind, const struct location *where, uintptr_t pc,
     ubsan_report(kind, text, pc, ebp);
 }
 
-#define SAY(kind, where, ...)                                                  \
-    say(kind, where, CALLER_PC, CALLER_EBP, __VA_ARGS__)
+#define SAY(kind, where, ...) say(kind, where, CALLER, __VA_ARGS__)
 
 static unsigned bits_of(const struct type *t)
 {
@@ -212,9 +211,8 @@ void __ubsan_handle_type_mismatch_v1(const struct mismatch *m, uintptr_t addr);
 void __ubsan_handle_type_mismatch_v1(const struct mismatch *m, uintptr_t addr)
 {
     uintptr_t align = (uintptr_t)1 << m->mismatch_align;
-    const char *use = m->mismatch_use < ARRAY_SIZE(uses)
-                          ? uses[m->mismatch_use]
-                          : "use of";
+    const char *use =
+        m->mismatch_use < ARRAY_SIZE(uses) ? uses[m->mismatch_use] : "use of";
     const char *name = m->mismatch_type->type_name;
 
     if (addr == 0)

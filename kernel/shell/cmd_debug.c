@@ -15,10 +15,15 @@
 
 /* ---- what commands share ------------------------------------------------ */
 
+static uint32_t depth(const struct kmem_transaction *t)
+{
+    return MIN(t->trans_depth, KMEM_STACK_DEPTH + 0u);
+}
+
 const char *debugcmd_caller(const struct kmem_transaction *t,
                             char text[DEBUGCMD_CALLER])
 {
-    if (t->trans_depth == 0)
+    if (depth(t) == 0)
         return "-";
     return symbol_format(t->trans_stack[0], text, DEBUGCMD_CALLER);
 }
@@ -28,21 +33,34 @@ void debugcmd_print_stack(const struct kmem_transaction *t, unsigned indent)
     char text[DEBUGCMD_CALLER];
     size_t column = LINE_WIDTH;
 
-    for (uint32_t i = 0; i < MIN(t->trans_depth, KMEM_STACK_DEPTH + 0u); i++) {
+    for (uint32_t i = 0; i < depth(t); i++) {
         size_t n;
 
         symbol_format(t->trans_stack[i], text, sizeof(text));
-        n = strlen(text) + 3;
+        n = strlen(text) + 3; /* " < " */
         if (column + n > LINE_WIDTH) {
-            kprintf("%s%*s", i ? "\n" : "", (int)indent, "");
+            kprintf("%s%*s%s", i ? "\n" : "", (int)indent, "", i ? "< " : "");
             column = indent;
+        } else {
+            kprintf(" < ");
         }
-        kprintf("%s%s", i ? "< " : "", text);
-        kprintf(" ");
+        kprintf("%s", text);
         column += n;
     }
-    if (t->trans_depth != 0)
+    if (depth(t) != 0)
         kprintf("\n");
+}
+
+void debugcmd_json_stack(const struct kmem_transaction *t)
+{
+    char text[DEBUGCMD_CALLER];
+
+    kprintf("[");
+    for (uint32_t i = 0; i < depth(t); i++) {
+        kprintf("%s", i ? "," : "");
+        shell_json_string(symbol_format(t->trans_stack[i], text, sizeof(text)));
+    }
+    kprintf("]");
 }
 
 const char *debugcmd_seconds(uint64_t us, char buf[MEMCMD_CELL])
@@ -114,20 +132,33 @@ static void print_settings(void)
         kprintf("%zu pages are unmapped\n", kmem_unmapped_pages());
 }
 
+/* The size classes are many, and most of them have nothing. */
+static bool of_interest(struct kmem_cache *cp)
+{
+    struct kmem_cache_stat st;
+
+    kmem_cache_stat(cp, &st);
+    return st.stat_slabs != 0 || st.stat_kind != KMEM_KIND_CLASS;
+}
+
 static void show_modes(void)
 {
-    size_t none = 0;
+    size_t none = 0, empty = 0;
 
     kprintf("%-*s %-7s %6s %6s %6s\n", MEMCMD_NAME, "CACHE", "MODES", "INUSE",
             "SLABS", "CHUNK");
     for (struct kmem_cache *cp = kmem_cache_first(); cp;
          cp = kmem_cache_next(cp)) {
-        if (kmem_debug_modes(cp) || kmem_cache_heir(cp))
-            print_cache(cp);
-        else
+        if (!kmem_debug_modes(cp) && !kmem_cache_heir(cp))
             none++;
+        else if (!of_interest(cp))
+            empty++;
+        else
+            print_cache(cp);
     }
-    kprintf("%zu caches in no mode\n", none);
+    if (empty)
+        kprintf("%zu size classes without slabs are in a mode, too\n", empty);
+    kprintf("%zu caches are in none\n", none);
     print_settings();
 }
 

@@ -12,14 +12,21 @@
 
 #define DEBUGCMD_CALLER 40 /* characters of a caller, NUL included */
 
-/* "function+0x1c" of the nearest caller that is not the allocator itself; "-"
- * if nothing is known. Returns text. */
+/* "function+0x1c" of whoever called the allocator, "-" if nothing is known.
+ * Returns text, or that. */
 const char *debugcmd_caller(const struct kmem_transaction *t,
                             char text[DEBUGCMD_CALLER]);
 
 /* Prints the callers, nearest first, in lines of at most 80 columns behind
  * `indent` blanks. Nothing if there are none. */
 void debugcmd_print_stack(const struct kmem_transaction *t, unsigned indent);
+
+/* The callers as a JSON array of strings. */
+void debugcmd_json_stack(const struct kmem_transaction *t);
+
+/* Prints the callers all of whose live objects are younger than so many
+ * microseconds; nothing if no cache is audited. */
+void debugcmd_print_new_callers(uint64_t us);
 
 /* Seconds with six decimals, as the reports have them: "12.000345". */
 const char *debugcmd_seconds(uint64_t us, char buf[MEMCMD_CELL]);

@@ -67,7 +67,7 @@ static int help_options(void)
 
     kprintf("options on the kernel's command line, `make run APPEND=...`\n");
     for (size_t i = 0; i < n; i++)
-        kprintf("  %-16s %s\n", o[i].option_form, o[i].option_help);
+        kprintf("  %-24s %s\n", o[i].option_form, o[i].option_help);
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/shell.h"
 #include "kernel/x86/paging.h"
+#include "mm/kmem_debug.h"
 #include "mm/segkmem.h"
 
 /* ---- sums --------------------------------------------------------------- */
@@ -291,6 +292,24 @@ size_t memcmd_slab_number(struct kmem_cache *cp, uintptr_t slab)
         if (st.stat_slab == slab)
             return n;
     return SIZE_MAX;
+}
+
+const char *memcmd_object_state(const struct kmem_cache *cp, uintptr_t addr,
+                                bool used)
+{
+    struct kmem_buf_stat b;
+
+    if (kmem_debug_modes(cp) & KMEM_DEBUG_LAYOUT &&
+        kmem_buf_stat((const void *)addr, &b) && b.stat_state == KMEM_BUF_BAD)
+        return "bad";
+    return used ? "used" : "free";
+}
+
+char memcmd_object_cell(const struct kmem_cache *cp, uintptr_t addr, bool used)
+{
+    return memcmd_object_state(cp, addr, used)[0] == 'b' ? '!'
+           : used                                        ? '#'
+                                                         : '.';
 }
 
 const char *memcmd_state_name(enum kmem_slab_state state)

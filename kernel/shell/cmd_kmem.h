@@ -140,6 +140,14 @@ static inline bool memcmd_map_used(const uint8_t *map, size_t i)
     return map[i / 8] & (1u << (i % 8));
 }
 
+/* The state of the object at `addr`: "used", "free", or "bad" if a debugging
+ * mode has put it aside as damaged. `used` is what the slab's map says. */
+const char *memcmd_object_state(const struct kmem_cache *cp, uintptr_t addr,
+                                bool used);
+
+/* The same as a character: # . ! */
+char memcmd_object_cell(const struct kmem_cache *cp, uintptr_t addr, bool used);
+
 /* The first frame of the block that frame `i` is in; `i` itself if no block
  * claims it. */
 size_t memcmd_block_head(size_t i);
@@ -175,6 +183,12 @@ enum memcmd_ledger_entry {
     LEDGER_FREE,   /* free objects */
     LEDGER_ENTRIES
 };
+
+/* How many colours a cache's slabs go through. */
+static inline size_t memcmd_colours(const struct kmem_cache_stat *st)
+{
+    return (st->stat_colour_max - st->stat_colour_min) / st->stat_align + 1;
+}
 
 /* Fills in the entries and returns their sum, which is stat_mem unless the
  * accounts are wrong. */

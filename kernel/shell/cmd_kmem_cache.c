@@ -7,6 +7,7 @@
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
+#include "mm/kmem_impl.h"
 
 #define LINK_BYTES 4 /* the free list's link, as the extra word has it */
 
@@ -44,8 +45,14 @@ static void print_kind(const struct kmem_cache_stat *st)
         [KMEM_KIND_INTERNAL] = "the allocator's own",
     };
 
-    kprintf("%s: %s, %s layout%s%s\n", st->stat_name, kinds[st->stat_kind],
+    char modes[8];
+
+    kprintf("%s: %s, %s layout%s%s%s%s%s\n", st->stat_name,
+            kinds[st->stat_kind],
             st->stat_flags & KMEM_STAT_LARGE ? "large" : "small",
+            st->stat_modes ? ", modes " : "",
+            st->stat_modes ? kmem_debug_text(st->stat_modes, modes) : "",
+            st->stat_flags & KMEM_STAT_ELDER ? ", an elder" : "",
             st->stat_flags & KMEM_STAT_SUPPLY ? ", pages from its own supplier"
                                               : "",
             memcmd_bad_row(st) ? " ! counts contradict each other" : "");
@@ -62,28 +69,52 @@ static void print_function(const char *label, unsigned has, uintptr_t addr)
 static void print_colours(const struct kmem_cache_stat *st)
 {
     size_t step = st->stat_align;
+    size_t least = st->stat_colour_min;
 
-    kprintf("colours   %6zu = %zu / %zu + 1: 0", st->stat_colour_max / step + 1,
-            st->stat_slab_left, step);
-    if (st->stat_colour_max >= 2 * step)
-        kprintf(", %zu", step);
-    if (st->stat_colour_max >= 3 * step)
+    kprintf("colours   %6zu = %zu / %zu + 1: %zu", memcmd_colours(st),
+            st->stat_colour_max - least, step, least);
+    if (st->stat_colour_max >= least + 2 * step)
+        kprintf(", %zu", least + step);
+    if (st->stat_colour_max >= least + 3 * step)
         kprintf(", ...");
-    if (st->stat_colour_max)
+    if (st->stat_colour_max > least)
         kprintf(", %zu", st->stat_colour_max);
     kprintf("; the next slab gets %zu\n", st->stat_colour_next);
+}
+
+/* Bytes of a chunk that are there for a debugging mode: redzones; in mode G
+ * the page behind the object that never is. */
+static size_t debug_tag(const struct kmem_cache_stat *st)
+{
+    if (st->stat_modes & KMEM_DEBUG_G)
+        return PAGE_SIZE;
+    return st->stat_modes & KMEM_DEBUG_Z ? 2 * KMEM_GUARD_FRONT : 0;
+}
+
+/* In mode G a chunk is counted from the slab's start, and so is the colour. */
+static size_t chunk_bytes(const struct kmem_cache_stat *st)
+{
+    return st->stat_modes & KMEM_DEBUG_G ? st->stat_chunk - st->stat_colour_min
+                                         : st->stat_chunk;
+}
+
+static void print_chunk(const struct kmem_cache_stat *st)
+{
+    size_t extra = extra_word(st), tag = debug_tag(st);
+    size_t chunk = chunk_bytes(st);
+
+    kprintf("chunk     %6zu = %zu asked for + %zu %s", chunk, st->stat_size,
+            tag ? tag : extra, tag ? "debug tag" : "extra word");
+    kprintf(" + %zu to the next multiple of %zu\n",
+            chunk - st->stat_size - extra - tag, st->stat_align);
 }
 
 static void print_geometry(const struct kmem_cache_stat *st)
 {
     size_t header = header_bytes(st);
-    size_t extra = extra_word(st);
     char buf[MEMCMD_CELL];
 
-    kprintf("chunk     %6zu = %zu asked for + %zu extra word + %zu to the next "
-            "multiple of %zu\n",
-            st->stat_chunk, st->stat_size, extra,
-            st->stat_chunk - st->stat_size - extra, st->stat_align);
+    print_chunk(st);
     kprintf("slab      %6zu = %zu page%s\n", slab_bytes(st),
             st->stat_slab_pages, st->stat_slab_pages == 1 ? "" : "s");
     kprintf("header    %6zu   %s\n", header,
@@ -123,21 +154,23 @@ static size_t colour_bytes(struct kmem_cache *cp,
 size_t memcmd_ledger(struct kmem_cache *cp, const struct kmem_cache_stat *st,
                      size_t entry[LEDGER_ENTRIES])
 {
-    size_t extra = extra_word(st);
+    size_t extra = extra_word(st), tag = debug_tag(st);
+    size_t chunk = chunk_bytes(st);
     size_t sum = 0;
 
     entry[LEDGER_REQUESTED] = st->stat_inuse * st->stat_size;
     entry[LEDGER_ROUNDING] =
-        st->stat_inuse * (st->stat_chunk - st->stat_size - extra);
+        st->stat_inuse * (chunk - st->stat_size - extra - tag);
     entry[LEDGER_EXTRA_WORD] = st->stat_inuse * extra;
-    entry[LEDGER_DEBUG_TAG] = 0;
+    entry[LEDGER_DEBUG_TAG] = st->stat_inuse * tag;
     entry[LEDGER_COLOUR] = colour_bytes(cp, st);
-    entry[LEDGER_TAIL] =
-        st->stat_slabs * st->stat_slab_left - entry[LEDGER_COLOUR];
+    entry[LEDGER_TAIL] = st->stat_slabs * (slab_bytes(st) - header_bytes(st) -
+                                           st->stat_slab_objects * chunk) -
+                         entry[LEDGER_COLOUR];
     entry[LEDGER_HEADER] = st->stat_slabs * header_bytes(st);
     entry[LEDGER_BUFCTL] = 0;
     entry[LEDGER_HASH] = st->stat_hash_bytes;
-    entry[LEDGER_FREE] = (st->stat_total - st->stat_inuse) * st->stat_chunk;
+    entry[LEDGER_FREE] = (st->stat_total - st->stat_inuse) * chunk;
     for (int i = 0; i < LEDGER_ENTRIES; i++)
         sum += entry[i];
     return sum;
@@ -153,7 +186,7 @@ static const char *const ledger_text[LEDGER_ENTRIES][3] = {
                            "keeps the link off the constructed state",
                            "none: the link is in the bufctl"},
     [LEDGER_DEBUG_TAG] = {"DEBUG-TAG", "no debugging modes",
-                          "no debugging modes"},
+                          "redzones (Z), a page that is never there (G)"},
     [LEDGER_COLOUR] = {"COLOUR", "before the first object of each slab",
                        "before the first object of each slab"},
     [LEDGER_TAIL] = {"TAIL", "unused after the last object of each slab",
@@ -176,8 +209,11 @@ static void print_ledger(struct kmem_cache *cp,
 
     kprintf("\n%-12s %9s\n", "LEDGER", "BYTES");
     for (int i = 0; i < LEDGER_ENTRIES; i++)
-        kprintf("%-12s %9zu  %s\n", ledger_text[i][0], entry[i],
-                ledger_text[i][text]);
+        kprintf("%-12s %9zu  %s%s\n", ledger_text[i][0], entry[i],
+                ledger_text[i][text],
+                i == LEDGER_BUFCTL && st->stat_modes & KMEM_DEBUG_LAYOUT
+                    ? "_debug"
+                    : "");
     kprintf("%-12s %9zu  ", "MEM", st->stat_mem);
     if (sum == st->stat_mem)
         kprintf("= the sum\n");

@@ -9,7 +9,7 @@
  */
 #include "drivers/console.h"
 #include "kernel/lib/string.h"
-#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/cmd_debug.h"
 #include "kernel/shell/shell.h"
 #include "mm/platform.h"
 
@@ -30,6 +30,7 @@ struct mark_row {
 struct mark {
     char mark_label[LABEL_MAX + 1]; /* empty: not in use */
     uint64_t mark_ms;
+    uint64_t mark_us; /* the same on the clock of transactions */
     size_t mark_rows;
     size_t mark_left_out;
     struct memcmd_frag mark_frag;
@@ -66,6 +67,7 @@ static void take(struct mark *m, const char *label)
     memset(m, 0, sizeof(*m));
     strlcpy(m->mark_label, label, sizeof(m->mark_label));
     m->mark_ms = mm_clock_ms();
+    m->mark_us = mm_clock_us();
     memcmd_frag(&m->mark_frag);
     for (size_t n = 0; kmem_cache_stat_number(n, &st); n++)
         note_cache(m, &st);
@@ -344,11 +346,13 @@ static int cmd_diff(int argc, char **argv)
         return 1;
     if (a == &now || (b != &now && a > b))
         return shell_error("the older mark comes first; `mark` lists them");
-    if (!options)
-        print_diff(a, b);
-    else
-        while (next_change(a, b, &at, &c))
-            json_change(&c);
+    while (options && next_change(a, b, &at, &c))
+        json_change(&c);
+    if (options)
+        return 0;
+    print_diff(a, b);
+    if (b == &now)
+        debugcmd_print_new_callers(mm_clock_us() - a->mark_us);
     return 0;
 }
 
@@ -360,7 +364,9 @@ static void complete_marks(void (*add)(const char *word, void *arg), void *arg)
 
 SHELL_COMMAND(diff, "diff [-j] A [B]", "what has changed since a mark",
               "A row per cache that differs between the marks A and B, or\n"
-              "between A and now; the most memory gained first.\n"
+              "between A and now; the most memory gained first. Then, of\n"
+              "caches in mode U, the callers all of whose live objects are\n"
+              "younger than A.\n"
               "  -j  JSON lines\n"
               "Example: mark before; run ls; diff before",
               cmd_diff, complete_marks);

@@ -18,19 +18,37 @@
 
 /* ---- slabs -------------------------------------------------------------- */
 
-static void print_cells(struct kmem_cache *cp, size_t n, size_t chunks)
+/* Of slab `n`: one character per object. Returns how many. */
+static size_t slab_cells(struct kmem_cache *cp, size_t n,
+                         const struct kmem_slab_stat *st,
+                         char cells[MEMCMD_MAP_BITS])
 {
     uint8_t map[MEMCMD_MAP_BITS / 8] = {0};
-    bool below = chunks > CELLS_BESIDE;
-    size_t got = kmem_slab_map(cp, n, map, MEMCMD_MAP_BITS);
+    size_t got = MIN(kmem_slab_map(cp, n, map, MEMCMD_MAP_BITS),
+                     (size_t)MEMCMD_MAP_BITS);
+    struct kmem_cache_stat cache;
 
-    got = MIN(got, (size_t)MEMCMD_MAP_BITS);
+    kmem_cache_stat(cp, &cache);
+    for (size_t i = 0; i < got; i++)
+        cells[i] = memcmd_object_cell(
+            cp, st->stat_base + st->stat_colour + i * cache.stat_chunk,
+            memcmd_map_used(map, i));
+    return got;
+}
+
+static void print_cells(struct kmem_cache *cp, size_t n,
+                        const struct kmem_slab_stat *st)
+{
+    char cells[MEMCMD_MAP_BITS];
+    size_t got = slab_cells(cp, n, st, cells);
+    bool below = got > CELLS_BESIDE;
+
     for (size_t i = 0; i < got; i++) {
         if (below && i % CELLS_BELOW == 0)
             kprintf("\n       %4zu ", i);
         else if (i == 0)
             kprintf(" ");
-        kprintf("%c", memcmd_map_used(map, i) ? '#' : '.');
+        kprintf("%c", cells[i]);
     }
     kprintf("\n");
 }
@@ -47,15 +65,15 @@ static void print_slab(struct kmem_cache *cp, size_t n,
             (unsigned long)st->stat_slab, (unsigned long)st->stat_base,
             st->stat_colour, st->stat_refcnt, st->stat_chunks,
             memcmd_state_name(st->stat_state), idle);
-    print_cells(cp, n, st->stat_chunks);
+    print_cells(cp, n, st);
 }
 
 static void json_slab(struct kmem_cache *cp, size_t n,
                       const struct kmem_slab_stat *st)
 {
     struct kmem_cache_stat cache;
-    uint8_t map[MEMCMD_MAP_BITS / 8] = {0};
-    size_t got = kmem_slab_map(cp, n, map, MEMCMD_MAP_BITS);
+    char cells[MEMCMD_MAP_BITS];
+    size_t got = slab_cells(cp, n, st, cells);
 
     kmem_cache_stat(cp, &cache);
     kprintf("{\"cache\":");
@@ -69,8 +87,8 @@ static void json_slab(struct kmem_cache *cp, size_t n,
         st->stat_bytes, st->stat_colour, st->stat_refcnt, st->stat_chunks,
         memcmd_state_name(st->stat_state), st->stat_freelist ? "true" : "false",
         st->stat_bad ? "true" : "false", (unsigned long long)st->stat_idle_ms);
-    for (size_t i = 0; i < MIN(got, (size_t)MEMCMD_MAP_BITS); i++)
-        kprintf("%c", memcmd_map_used(map, i) ? '#' : '.');
+    for (size_t i = 0; i < got; i++)
+        kprintf("%c", cells[i]);
     kprintf("\"}\n");
 }
 
@@ -263,7 +281,7 @@ SHELL_COMMAND(slabs, "slabs [-v|-j] [NAME]",
 #define PAIRS      5    /* of COLOUR and SLABS in a line */
 
 struct heat {
-    size_t heat_slabs[COLOURS]; /* by colour / align */
+    size_t heat_slabs[COLOURS]; /* by place in the sequence of colours */
     size_t heat_other;
     size_t heat_set[SETS];   /* objects whose hot bytes touch the set */
     size_t heat_plain[SETS]; /* the same, had all slabs colour 0 */
@@ -284,13 +302,13 @@ static void touch(size_t *sets, size_t offset)
 static void heat_slab(const struct kmem_cache_stat *st,
                       const struct kmem_slab_stat *slab)
 {
-    size_t colour = slab->stat_colour / st->stat_align;
+    size_t colour = (slab->stat_colour - st->stat_colour_min) / st->stat_align;
 
     if (colour < COLOURS)
         heat.heat_slabs[colour]++;
     else
         heat.heat_other++;
-    for (size_t i = 0; i < slab->stat_chunks; i++) {
+    for (size_t i = 0; i < MIN(slab->stat_chunks, st->stat_slab_objects); i++) {
         size_t offset = slab->stat_base + i * st->stat_chunk;
 
         touch(heat.heat_plain, offset);
@@ -339,15 +357,16 @@ static void print_heat(const char *label, const size_t *sets)
 
 static void print_colour_rows(const struct kmem_cache_stat *st)
 {
-    size_t colours =
-        MIN(st->stat_colour_max / st->stat_align + 1, (size_t)COLOURS);
+    size_t colours = MIN(memcmd_colours(st), (size_t)COLOURS);
 
     for (size_t i = 0; i < MIN(colours, (size_t)PAIRS); i++)
         kprintf("%sCOLOUR  SLABS", i ? "   " : "");
-    for (size_t i = 0; i < colours; i++)
-        kprintf("%s%6zu %6zu%s", i % PAIRS ? "  " : "\n", i * st->stat_align,
-                heat.heat_slabs[i],
-                i * st->stat_align == st->stat_colour_next ? "<" : " ");
+    for (size_t i = 0; i < colours; i++) {
+        size_t colour = st->stat_colour_min + i * st->stat_align;
+
+        kprintf("%s%6zu %6zu%s", i % PAIRS ? "  " : "\n", colour,
+                heat.heat_slabs[i], colour == st->stat_colour_next ? "<" : " ");
+    }
     kprintf("\n< the next slab's colour");
     if (heat.heat_other)
         kprintf("; %zu slabs have higher ones", heat.heat_other);
@@ -373,7 +392,7 @@ static int colours_one(struct kmem_cache *cp, const struct kmem_cache_stat *st)
 static void colours_row(struct kmem_cache *cp, const struct kmem_cache_stat *st,
                         bool json)
 {
-    size_t colours = st->stat_colour_max / st->stat_align + 1;
+    size_t colours = memcmd_colours(st);
 
     heat_cache(cp, st);
     if (json) {

@@ -11,6 +11,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
+#include "mm/kmem_debug.h"
 
 #define NARROW_NAME 16
 
@@ -117,8 +118,9 @@ static void put_sum(const struct kmastat *ks, row_t row,
     memcmd_percent(memcmd_waste(s->sum_used, s->sum_mem), row[COL_WASTE]);
 }
 
-static void put_flags(row_t row, unsigned flags)
+static void put_flags(row_t row, const struct kmem_cache_stat *st)
 {
+    unsigned flags = st->stat_flags;
     char *p = row[COL_FLAGS];
 
     if (flags & KMEM_STAT_LARGE)
@@ -129,9 +131,15 @@ static void put_flags(row_t row, unsigned flags)
         *p++ = 'D';
     if (flags & KMEM_STAT_SUPPLY)
         *p++ = 'S';
+    if (flags & KMEM_STAT_ELDER)
+        *p++ = 'E';
     if (p == row[COL_FLAGS])
         *p++ = '-';
     *p = '\0';
+    if (st->stat_modes) {
+        *p++ = '/';
+        kmem_debug_text(st->stat_modes, p);
+    }
 }
 
 static void print_cells(const struct kmastat *ks, row_t row, int from)
@@ -157,7 +165,7 @@ static void print_cache(const struct kmastat *ks,
     put_sum(ks, row, &sum);
     put_count(ks, row, COL_SIZE, st->stat_size);
     put_count(ks, row, COL_CHUNK, st->stat_chunk);
-    put_flags(row, st->stat_flags);
+    put_flags(row, st);
     snprintf(name, sizeof(name), "%s%s", memcmd_bad_row(st) ? "!" : "",
              st->stat_name);
     memcmd_print_name(name, ks->ks_name);
@@ -248,7 +256,8 @@ static void print_legend(const struct kmastat *ks, size_t hidden)
             "free: none out (\"complete\")\n");
     if (ks->ks_wide)
         kprintf("flags: L large layout, C constructor, D destructor, "
-                "S supplier of its own\n");
+                "S supplier of its own,\nE an elder; behind the /: debugging "
+                "modes (`debug`)\n");
     if (hidden)
         kprintf("%zu more without memory: kmastat -z\n", hidden);
 }
@@ -300,13 +309,16 @@ void memcmd_json_cache(const struct kmem_cache_stat *st)
         {"reaps", st->stat_reaps},
         {"reaped_slabs", st->stat_reaped_slabs},
     };
+    char modes[8];
     row_t row;
 
-    put_flags(row, st->stat_flags);
+    put_flags(row, st);
+    *(strchr(row[COL_FLAGS], '/') ?: row[COL_FLAGS] + MEMCMD_CELL - 1) = '\0';
     kprintf("{\"cache\":");
     shell_json_string(st->stat_name);
-    kprintf(",\"kind\":\"%s\",\"flags\":\"%s\",\"bad\":%s",
+    kprintf(",\"kind\":\"%s\",\"flags\":\"%s\",\"modes\":\"%s\",\"bad\":%s",
             kind_names[st->stat_kind], st->stat_flags ? row[COL_FLAGS] : "",
+            st->stat_modes ? kmem_debug_text(st->stat_modes, modes) : "",
             memcmd_bad_row(st) ? "true" : "false");
     for (size_t i = 0; i < ARRAY_SIZE(members); i++)
         kprintf(",\"%s\":%llu", members[i].key,

@@ -107,15 +107,17 @@ static bool is_large(const struct walk *w)
     return w->walk_st.stat_flags & KMEM_STAT_LARGE;
 }
 
+static const char *chunk_state(const struct walk *w, size_t i)
+{
+    return memcmd_object_state(w->walk_cp, chunk_addr(w, i),
+                               memcmd_map_used(map, i));
+}
+
 /* A buffer of a large cache has a bufctl, or something is wrong. */
 static bool chunk_bad(const struct walk *w, size_t i)
 {
-    return w->walk_at.stat_bad || (is_large(w) && bufctl[i] == NULL);
-}
-
-static const char *chunk_state(size_t i)
-{
-    return memcmd_map_used(map, i) ? "used" : "free";
+    return w->walk_at.stat_bad || (is_large(w) && bufctl[i] == NULL) ||
+           *chunk_state(w, i) == 'b';
 }
 
 static void walk_objects(struct walk *w)
@@ -125,7 +127,7 @@ static void walk_objects(struct walk *w)
     for (size_t i = 0; i < n && !done(w); i++)
         if (memcmd_map_used(map, i) == w->walk_used)
             put_row(w, &(struct row){chunk_addr(w, i), w->walk_at.stat_slab, i,
-                                     chunk_state(i), MEMCMD_WORDS,
+                                     chunk_state(w, i), MEMCMD_WORDS,
                                      chunk_bad(w, i)});
 }
 
@@ -137,7 +139,7 @@ static void walk_bufctls(struct walk *w)
     for (size_t i = 0; i < n && !done(w); i++)
         if (bufctl[i] != NULL)
             put_row(w, &(struct row){(uintptr_t)bufctl[i], w->walk_at.stat_slab,
-                                     i, chunk_state(i),
+                                     i, chunk_state(w, i),
                                      is_large(w) ? MEMCMD_WORDS : 1,
                                      w->walk_at.stat_bad});
 }

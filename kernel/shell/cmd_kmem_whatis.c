@@ -7,6 +7,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/cmd_debug.h"
+#include "kernel/shell/cmd_log.h"
 #include "kernel/shell/shell.h"
 #include "kernel/x86/paging.h"
 #include "mm/kmem_impl.h"
@@ -57,7 +58,7 @@ static size_t chunk_offset(const struct place *p, size_t i)
 static size_t header_bytes(const struct place *p)
 {
     return p->place_slab.stat_bytes - p->place_st.stat_slab_left -
-           p->place_slab.stat_chunks * p->place_st.stat_chunk;
+           p->place_st.stat_slab_objects * p->place_st.stat_chunk;
 }
 
 static bool is_small(const struct place *p)
@@ -219,6 +220,32 @@ static void print_unmapped(uintptr_t addr)
     print_life(&b);
 }
 
+/* The slab that was last on a frame that buddy has back, if it is still known
+ * in the ring of slab events; and the last object there, if it is in the log. */
+static void print_former(uintptr_t addr)
+{
+    uint32_t last = kmem_event_last(KMEM_RING_SLAB);
+    struct kmem_log_entry entry;
+    struct kmem_event e;
+
+    for (uint32_t i = 0; i < KMEM_RING_SIZE && i < last; i++) {
+        if (!kmem_event_get(KMEM_RING_SLAB, last - i, &e))
+            break;
+        if ((uintptr_t)e.event_slab >> PAGE_SHIFT != addr >> PAGE_SHIFT)
+            continue;
+        kprintf("the last slab that began here was of cache %s: %s\n",
+                e.event_name, kmem_why_text(e.event_why));
+        break;
+    }
+    if (logcmd_newest(addr, &entry)) {
+        kprintf("the last object here was 0x%08lx of cache %s\n",
+                (unsigned long)entry.log_buf, kmem_log_name(&entry));
+        debugcmd_print_transaction(entry.log_op == KMEM_OP_FREE ? "freed"
+                                                                : "allocated",
+                                   &entry.log_trans);
+    }
+}
+
 static void print_stack(uintptr_t addr)
 {
     char text[80];
@@ -241,9 +268,11 @@ static void print_managed(const struct page *frame, uintptr_t addr)
                 memcmd_owner_name(frame->page_owner));
     else if (frame->page_state == PAGE_USER)
         memcmd_print_mappers(frame);
-    else if (frame->page_state != PAGE_KERNEL)
+    else if (frame->page_state != PAGE_KERNEL) {
         kprintf("in no slab; `pages 0x%lx` shows the frames around it\n",
                 (unsigned long)addr);
+        print_former(addr);
+    }
 }
 
 static int cmd_whatis(int argc, char **argv)
@@ -297,10 +326,10 @@ static char chunk_cell(const struct place *p, size_t i)
 {
     bool used = memcmd_map_used(p->place_map, i);
 
-    if ((p->place_bufctl[i] == NULL && !(used && is_small(p))) ||
-        chunk_stat(p, i).stat_state == KMEM_BUF_BAD)
+    if (p->place_bufctl[i] == NULL && !(used && is_small(p)))
         return '!';
-    return used ? '#' : '.';
+    return memcmd_object_cell(
+        p->place_cache, p->place_slab.stat_base + chunk_offset(p, i), used);
 }
 
 static void print_strip(const struct place *p)

@@ -59,6 +59,13 @@ static void find_nearly_free(struct kmem_cache *cp,
 
 /* ---- rows --------------------------------------------------------------- */
 
+static void print_head(bool json)
+{
+    if (!json)
+        kprintf(" %-10s %7s %-10s %6s  %s\n", "SLAB", "USED/N", "OBJ", "AGE",
+                "CALLER");
+}
+
 static void json_object(const struct kmem_slab_stat *st, uintptr_t obj,
                         const struct kmem_buf_stat *buf)
 {
@@ -126,6 +133,7 @@ static void why_cache(struct kmem_cache *cp, const struct kmem_cache_stat *st,
 {
     size_t objects = 0;
 
+    print_head(json);
     find_nearly_free(cp, st);
     for (size_t i = 0; i < near.near_count && !shell_interrupted(); i++)
         objects += show_slab(cp, near.near_slab[i].number,
@@ -170,6 +178,7 @@ static int why_slab(const char *word, bool json)
         return shell_error("'%.32s' is no cache and no slab's address; "
                            "`slabs` lists them",
                            word);
+    print_head(json);
     if (show_slab(cp, memcmd_slab_number(cp, st.stat_slab), &st,
                   MEMCMD_MAP_BITS, json) == 0 &&
         !json)
@@ -190,9 +199,6 @@ static int cmd_why(int argc, char **argv)
         return shell_error("wants a cache or a slab's address; `why inode`");
     json = options != 0;
     cp = kmem_cache_find(argv[1]);
-    if (!json)
-        kprintf(" %-10s %7s %-10s %6s  %s\n", "SLAB", "USED/N", "OBJ", "AGE",
-                "CALLER");
     if (!cp)
         return why_slab(argv[1], json);
     kmem_cache_stat(cp, &st);

@@ -5,7 +5,6 @@
 #include "drivers/console.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "kernel/lib/symbol.h"
 #include "kernel/shell/cmd_debug.h"
 #include "kernel/shell/cmd_log.h"
 #include "kernel/shell/shell.h"
@@ -47,23 +46,17 @@ static void print_entry(const struct kmem_log_entry *e, bool stack)
 
 static void json_entry(const struct kmem_log_entry *e)
 {
-    char text[DEBUGCMD_CALLER];
-
     kprintf("{\"seq\":%u,\"prev\":%u,\"us\":%llu,\"op\":\"%s\",\"task\":%u,"
             "\"cache\":",
             (unsigned)e->log_seq, (unsigned)e->log_prev,
             (unsigned long long)e->log_trans.trans_us, op_name(e->log_op),
             (unsigned)e->log_trans.trans_task);
     shell_json_string(kmem_log_name(e));
-    kprintf(",\"slab\":%lu,\"buf\":%lu,\"size\":%zu,\"stack\":[",
+    kprintf(",\"slab\":%lu,\"buf\":%lu,\"size\":%zu,\"stack\":",
             (unsigned long)(uintptr_t)e->log_slab,
             (unsigned long)(uintptr_t)e->log_buf, e->log_size);
-    for (uint32_t i = 0; i < e->log_trans.trans_depth; i++) {
-        kprintf("%s", i ? "," : "");
-        shell_json_string(
-            symbol_format(e->log_trans.trans_stack[i], text, sizeof(text)));
-    }
-    kprintf("]}\n");
+    debugcmd_json_stack(&e->log_trans);
+    kprintf("}\n");
 }
 
 /* ---- log ---------------------------------------------------------------- */
@@ -78,15 +71,32 @@ struct filter {
     bool filter_json;
 };
 
-/* Whether the transaction was on the buffer that holds the address. */
+/* The bytes of the entry's object, 0 if its cache is gone and only the free is
+ * known. */
+static size_t size_of(const struct kmem_log_entry *e)
+{
+    struct kmem_cache_stat st;
+    struct kmem_cache *cp = kmem_cache_find(kmem_log_name(e));
+
+    if (e->log_size != 0 || cp == NULL)
+        return e->log_size;
+    kmem_cache_stat(cp, &st);
+    return st.stat_size;
+}
+
+/* Whether the transaction was on the buffer that holds the address: now, or
+ * then, if no slab is there any more. */
 static bool concerns(const struct kmem_log_entry *e, uintptr_t addr)
 {
-    struct kmem_buf_stat buf;
+    uintptr_t buf = (uintptr_t)e->log_buf;
+    struct kmem_buf_stat b;
 
-    if ((uintptr_t)e->log_buf == addr)
+    if (buf == addr)
         return true;
-    return kmem_buf_stat((const void *)addr, &buf) &&
-           buf.stat_buf == (uintptr_t)e->log_buf;
+    if (addr - buf >= KMEM_SIZE_MAX)
+        return false;
+    return kmem_buf_stat((const void *)addr, &b) ? b.stat_buf == buf
+                                                 : addr - buf < size_of(e);
 }
 
 static bool fits(const struct filter *f, const struct kmem_log_entry *e)
@@ -155,7 +165,7 @@ static void json_event(const struct kmem_event *e)
             (unsigned)e->event_seq, (unsigned long long)e->event_us,
             (unsigned)e->event_task);
     shell_json_string(e->event_name);
-    kprintf(",\"slab\":%lu,\"count\":%u,\"why\":\"%s\"}\n",
+    kprintf(",\"base\":%lu,\"count\":%u,\"why\":\"%s\"}\n",
             (unsigned long)(uintptr_t)e->event_slab, (unsigned)e->event_count,
             kmem_why_text(e->event_why));
 }
@@ -167,7 +177,7 @@ static void show_ring(enum kmem_ring ring, const struct filter *f)
 
     if (!f->filter_json)
         kprintf("%6s %11s %4s %-17s %-10s %8s %-7s %s\n", "SEQ", "T-AGE",
-                "TASK", "CACHE", "SLAB", "COUNT", "OF", "WHY");
+                "TASK", "CACHE", "BASE", "COUNT", "OF", "WHY");
     for (uint32_t i = 0; i < MIN(f->filter_rows, KMEM_RING_SIZE + 0u); i++) {
         if (i >= last || !kmem_event_get(ring, last - i, &e))
             break;
@@ -262,8 +272,7 @@ SHELL_COMMAND(
 
 /* ---- history ------------------------------------------------------------ */
 
-/* The newest transaction on the buffer that holds an address. */
-static bool newest_of(uintptr_t addr, struct kmem_log_entry *e)
+bool logcmd_newest(uintptr_t addr, struct kmem_log_entry *e)
 {
     uint32_t last = kmem_log_last();
 
@@ -280,7 +289,7 @@ int logcmd_history(const char *word)
 
     if (!memcmd_address(word, &addr))
         return 1;
-    if (!newest_of(addr, &e))
+    if (!logcmd_newest(addr, &e))
         return shell_error("the log knows nothing of 0x%08lx; caches in mode U "
                            "are logged",
                            (unsigned long)addr);

@@ -20,7 +20,7 @@
 #define WIDTH       79 /* of a line that is erased behind its end */
 #define ROWS        18 /* of caches on a screen */
 #define NAME        20
-#define BAR         12
+#define BAR         10
 #define BATCH       8 /* tasks counted at once */
 #define DEFAULT_MS  2000
 #define DELAY_MAX_S 3600
@@ -177,9 +177,9 @@ static void print_bar(const struct view *v, const struct slabtop_row *row)
     char bar[BAR + 1];
     size_t n;
 
-    if (v->view_output != DISPLAY || whole == 0)
+    if (v->view_output != DISPLAY || row == &table.table_sum || whole == 0)
         return;
-    n = (size_t)((part * BAR + whole - 1) / whole);
+    n = (size_t)((part * BAR + whole / 2) / whole);
     memset(bar, ' ', sizeof(bar));
     bar[MIN(n, (size_t)BAR)] = '\0';
     put(v, "  " REVERSE);
@@ -237,7 +237,7 @@ static size_t print_rows(const struct view *v, size_t first, size_t max)
     for (size_t i = 0; i < table.table_rows; i++) {
         const struct slabtop_row *row = slabtop_row(&table, i);
 
-        if (row->row_idle)
+        if (slabtop_idle(row))
             continue;
         if (n >= first && n - first < max)
             print_row(v, row);

@@ -10,10 +10,10 @@
 #include "drivers/console.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "kernel/lib/symbol.h"
 #include "kernel/shell/cmd_debug.h"
 #include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
+#include "mm/kmem_impl.h"
 #include "mm/kmem_leak.h"
 #include "mm/platform.h"
 
@@ -44,7 +44,6 @@ static struct {
     uint64_t unaudited; /* buffers without a stack */
     uint64_t min_age;   /* younger ones are not taken in */
     bool audited_only;
-    size_t chunk; /* of the cache that is walked */
 } groups;
 
 static void clear_groups(uint64_t min_age, bool audited_only)
@@ -88,6 +87,14 @@ static struct group *group_of(const struct kmem_buf_stat *b)
     return g;
 }
 
+/* Geometry never changes: no lock. */
+static size_t waste(const struct kmem_buf_stat *b)
+{
+    size_t chunk = b->stat_cache->cache_chunk;
+
+    return chunk - MIN(chunk, b->stat_size);
+}
+
 static void count_task(struct group *g, uint32_t task)
 {
     for (unsigned i = 0; i < MIN(g->group_tasks, TASKS_KEPT + 0u); i++)
@@ -118,7 +125,7 @@ static bool take_in(const struct kmem_buf_stat *b, void *arg)
         return true;
     }
     g->group_count++;
-    g->group_waste += groups.chunk - MIN(groups.chunk, b->stat_size);
+    g->group_waste += waste(b);
     g->group_ages += age;
     g->group_youngest = MIN(g->group_youngest, age);
     if (age >= g->group_oldest) {
@@ -137,7 +144,6 @@ static void take_in_cache(struct kmem_cache *cp)
     kmem_cache_stat(cp, &st);
     if (st.stat_kind == KMEM_KIND_INTERNAL)
         return;
-    groups.chunk = st.stat_chunk;
     kmem_buf_walk(cp, take_in, NULL);
 }
 
@@ -221,24 +227,18 @@ static void print_user(const struct group *g)
 
 static void json_group(const struct group *g)
 {
-    char text[DEBUGCMD_CALLER];
-
     kprintf("{\"cache\":");
     shell_json_string(memcmd_owner_name(g->group_cache));
     kprintf(
         ",\"bytes\":%llu,\"count\":%llu,\"size\":%zu,\"waste\":%llu,"
         "\"youngest_us\":%llu,\"oldest_us\":%llu,\"sample\":%lu,"
-        "\"stack\":[",
+        "\"stack\":",
         (unsigned long long)group_bytes(g), (unsigned long long)g->group_count,
         g->group_size, (unsigned long long)g->group_waste,
         (unsigned long long)(has_stack(g) ? g->group_youngest : 0),
         (unsigned long long)g->group_oldest, (unsigned long)g->group_sample);
-    for (uint32_t i = 0; i < g->group_trans.trans_depth; i++) {
-        kprintf("%s", i ? "," : "");
-        shell_json_string(
-            symbol_format(g->group_trans.trans_stack[i], text, sizeof(text)));
-    }
-    kprintf("]}\n");
+    debugcmd_json_stack(&g->group_trans);
+    kprintf("}\n");
 }
 
 static int cmd_users(int argc, char **argv)
@@ -316,6 +316,23 @@ static void print_suspects(bool json)
     }
     if (!json)
         print_left_out();
+}
+
+void debugcmd_print_new_callers(uint64_t us)
+{
+    size_t kept = 0;
+
+    clear_groups(0, true);
+    take_in_all();
+    if (groups.used == 0)
+        return;
+    for (size_t i = 0; i < groups.used; i++)
+        if (groups.table[i].group_oldest < us)
+            groups.table[kept++] = groups.table[i];
+    groups.used = kept;
+    kprintf("\ncallers that are new:%s\n", kept ? "" : " none");
+    if (kept)
+        print_suspects(false);
 }
 
 /* Sums over the groups. */

@@ -12,6 +12,7 @@
 #include "drivers/debugcon.h"
 #include "kernel/budget.h"
 #include "kernel/cmdline.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/main.h"
 #include "kernel/shell/cmd_log.h"
@@ -271,6 +272,21 @@ static char *read_line(const char *prompt)
     }
 }
 
+/* The command that the kernel option kmem.fail= stands for. */
+static void fail_option(void)
+{
+    char line[SHELL_LINE_MAX + 2];
+
+    if (!cmdline_fail())
+        return;
+    snprintf(line, sizeof(line), "fail %s", cmdline_fail());
+    for (char *p = line; *p != '\0'; p++)
+        if (*p == ',')
+            *p = ' ';
+    kprintf(PROMPT "%s\n", line);
+    shell_execute(line);
+}
+
 /* The commands of the kernel option run=, shown as if they were typed. */
 static void run_option(void)
 {
@@ -288,6 +304,7 @@ void shell_run(void)
 {
     debugcon_event("{\"event\":\"prompt\",\"instructions\":%llu}",
                    (unsigned long long)boot_instructions());
+    fail_option();
     run_option();
     for (;;) {
         taskcmd_reap();

@@ -1,9 +1,10 @@
 /*
  * The rows of `slabtop`: see slabtop.h.
  *
- * Two tables take turns, the last look and this one. Both are in the order of
- * the list of caches, so that a cache is found again by going on from where
- * the one before it was found.
+ * Two tables take turns, the last look and this one. A cache whose debugging
+ * modes were changed goes on in the place of an elder of the same name and a
+ * `~`, which keeps the counts until it is gone; the counts of both together
+ * never jump, and both have one row.
  */
 #include "kernel/shell/slabtop.h"
 #include "kernel/lib/string.h"
@@ -22,26 +23,13 @@ void slabtop_delta(struct slabtop_row *now, const struct slabtop_row *old)
     }
 }
 
-static void fill_row(struct slabtop_row *row, const struct kmem_cache_stat *st)
+/* The row called `name`, or NULL. */
+static struct slabtop_row *find(struct slabtop_row *rows, size_t n,
+                                const char *name)
 {
-    memcpy(row->row_name, st->stat_name, sizeof(row->row_name));
-    row->row_mem = st->stat_mem;
-    row->row_inuse = st->stat_inuse;
-    row->row_slabs = st->stat_slabs;
-    row->row_total[SLABTOP_ALLOCS] = st->stat_allocs;
-    row->row_total[SLABTOP_FREES] = st->stat_frees;
-    row->row_total[SLABTOP_GROWS] = st->stat_slab_creates;
-}
-
-/* The row called `name` from *from on, which then moves behind it, or NULL. */
-static const struct slabtop_row *find(const struct slabtop_row *rows, size_t n,
-                                      size_t *from, const char *name)
-{
-    for (size_t i = *from; i < n; i++)
-        if (strcmp(rows[i].row_name, name) == 0) {
-            *from = i + 1;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(rows[i].row_name, name) == 0)
             return &rows[i];
-        }
     return NULL;
 }
 
@@ -56,6 +44,19 @@ static void add_row(struct slabtop_row *sum, const struct slabtop_row *row)
     }
 }
 
+static void fill_row(struct slabtop_row *row, const struct kmem_cache_stat *st)
+{
+    *row = (struct slabtop_row){
+        .row_class = st->stat_kind == KMEM_KIND_CLASS,
+        .row_mem = st->stat_mem,
+        .row_inuse = st->stat_inuse,
+        .row_slabs = st->stat_slabs,
+        .row_total = {st->stat_allocs, st->stat_frees, st->stat_slab_creates},
+    };
+    for (size_t i = 0; st->stat_name[i] != '\0' && st->stat_name[i] != '~'; i++)
+        row->row_name[i] = st->stat_name[i];
+}
+
 /* Each of these allocations takes pages of its own. */
 static void fill_oversize(struct slabtop_row *row)
 {
@@ -64,38 +65,45 @@ static void fill_oversize(struct slabtop_row *row)
     kmem_large_stat(&st);
     *row = (struct slabtop_row){
         .row_name = "oversize",
+        .row_class = true,
         .row_mem = (uint64_t)st.stat_pages * PAGE_SIZE,
         .row_inuse = st.stat_inuse,
         .row_total = {st.stat_allocs, st.stat_frees, st.stat_allocs},
     };
 }
 
-/* A size class, or oversize, that has no memory and had no traffic. */
-static bool idle(const struct slabtop_row *row, enum kmem_kind kind)
+/* A row for each cache and its elders. Returns how many. */
+static size_t gather(struct slabtop_row *rows)
 {
-    return kind == KMEM_KIND_CLASS && row->row_mem == 0 &&
-           row->row_delta[SLABTOP_ALLOCS] == 0;
+    struct kmem_cache_stat st;
+    size_t n = 1;
+
+    fill_oversize(&rows[0]);
+    for (size_t i = 0; kmem_cache_stat_number(i, &st); i++) {
+        struct slabtop_row row;
+        struct slabtop_row *family;
+
+        fill_row(&row, &st);
+        family = find(rows, n, row.row_name);
+        if (family != NULL)
+            add_row(family, &row);
+        else if (n < SLABTOP_ROWS)
+            rows[n++] = row;
+    }
+    return n;
 }
 
 static void look(struct slabtop_table *t)
 {
-    const struct slabtop_row *old = t->table_row[t->table_half];
+    struct slabtop_row *old = t->table_row[t->table_half];
     struct slabtop_row *row = t->table_row[1 - t->table_half];
-    struct kmem_cache_stat st = {.stat_kind = KMEM_KIND_CLASS};
-    size_t from = 0;
-    size_t n = 0;
+    size_t n = gather(row);
 
     t->table_sum = (struct slabtop_row){.row_name = "TOTAL"};
-    fill_oversize(&row[0]);
-    do {
-        if (n > 0)
-            fill_row(&row[n], &st);
-        slabtop_delta(&row[n],
-                      find(old, t->table_rows, &from, row[n].row_name));
-        row[n].row_idle = idle(&row[n], st.stat_kind);
-        add_row(&t->table_sum, &row[n]);
-        n++;
-    } while (n < SLABTOP_ROWS && kmem_cache_stat_number(n - 1, &st));
+    for (size_t i = 0; i < n; i++) {
+        slabtop_delta(&row[i], find(old, t->table_rows, row[i].row_name));
+        add_row(&t->table_sum, &row[i]);
+    }
     t->table_rows = n;
     t->table_half = 1 - t->table_half;
 }

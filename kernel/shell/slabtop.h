@@ -28,7 +28,7 @@ enum slabtop_order {
 
 struct slabtop_row {
     char row_name[KMEM_NAME_MAX + 1];
-    bool row_idle; /* a size class without memory or traffic */
+    bool row_class; /* a size class, or what is above them */
     uint64_t row_mem;
     size_t row_inuse, row_slabs;
     uint64_t row_total[SLABTOP_COUNTS]; /* since the cache was created */
@@ -48,15 +48,22 @@ struct slabtop_table {
 /* Begins a table with a look that takes in all traffic since boot. */
 void slabtop_begin(struct slabtop_table *t, uint64_t now_ms);
 
-/* Looks at all caches, and at what is too large for any, which has a row called
- * "oversize", at time `now_ms`. An interval of no length leaves the
- * table as it was and returns false. A cache that was not there before has
- * had all its traffic in the interval. */
+/* Looks at all caches, each with its elders, and at what is too large for any,
+ * which has a row called "oversize", at time `now_ms`. An interval of no length
+ * leaves the table as it was and returns false. A cache that was not there
+ * before has had all its traffic in the interval. */
 bool slabtop_look(struct slabtop_table *t, uint64_t now_ms);
 
 /* The part of slabtop_look that knows no caches: one that has `now` in place
  * of `old` (NULL: is new). Counts that went back count from zero. */
 void slabtop_delta(struct slabtop_row *now, const struct slabtop_row *old);
+
+/* A size class that has no memory and had no traffic: not worth a line. */
+static inline bool slabtop_idle(const struct slabtop_row *row)
+{
+    return row->row_class && row->row_mem == 0 &&
+           row->row_delta[SLABTOP_ALLOCS] == 0;
+}
 
 /* Puts the rows in order; equal ones as they were created. */
 void slabtop_sort(struct slabtop_table *t, enum slabtop_order order);

@@ -155,6 +155,32 @@ KTEST(sanitize, a_stack_is_clean_for_its_next_task)
     KT_EQ(result, 0);
 }
 
+static void *way_back[5];
+static const char *left_behind;
+
+static __attribute__((noipa)) void jump_back(void)
+{
+    char array[64];
+
+    memset(array, 1, sizeof(array));
+    left_behind = array;
+    __builtin_longjmp(way_back, 1);
+}
+
+/* The room below an array, closed while its function runs, is opened when that
+ * ends without returning. */
+KTEST(sanitize, a_jump_leaves_nothing_closed)
+{
+    struct sanitizer_report r;
+
+    sanitizer_expect(&r);
+    if (__builtin_setjmp(way_back) == 0)
+        jump_back();
+    read_at(left_behind - 8, 4);
+    sanitizer_expect(NULL);
+    KT_EQ(r.report_count, 0);
+}
+
 KTEST(sanitize, a_free_object_may_not_be_read_and_a_new_one_may)
 {
     struct kmem_cache *cp =

@@ -518,6 +518,96 @@ KTEST(shell_kmem, broken_slabs_get_marked_rows)
     end_broken(cp, obj, n);
 }
 
+/* Every command that looks at one cache, or at an address in it. */
+static void look(const void *obj)
+{
+    static const char *const lines[] = {
+        "slabs test_broken",
+        "walk alloc test_broken",
+        "walk free test_broken",
+        "walk bufctl test_broken",
+        "walk slab test_broken",
+        "cache test_broken",
+        "users test_broken",
+        "why test_broken",
+        "colours test_broken",
+        "frag",
+        "kmastat test_broken",
+        "leaks",
+        "old 0",
+    };
+    char line[40];
+
+    for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+        KT_EQ(run(lines[i]), 0);
+    snprintf(line, sizeof(line), "whatis %p", obj);
+    KT_EQ(run(line), 0);
+    snprintf(line, sizeof(line), "map %p", obj);
+    run(line);
+    snprintf(line, sizeof(line), "why %p", obj);
+    run(line);
+    KT_EQ(run("verify test_broken"), 1);
+}
+
+KTEST(shell_kmem, looking_survives_broken_freelists)
+{
+    const uintptr_t astray[] = {0x10, 0xc0000001, 0xfffffff0, 0};
+    struct kmem_bufctl *head, *next;
+    static void *obj[64];
+    struct kmem_cache *cp;
+    size_t n;
+
+    for (size_t size = 200; size <= 900; size += 700) {
+        cp = make_broken(size, obj, &n);
+        KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
+        head = cp->cache_freelist->slab_head;
+        next = head->bufctl_next;
+        for (size_t i = 0; i < ARRAY_SIZE(astray); i++) {
+            head->bufctl_next = (struct kmem_bufctl *)astray[i];
+            look(obj[n - 1]);
+        }
+        head->bufctl_next = head;
+        look(obj[n - 1]);
+        head->bufctl_next = next;
+        end_broken(cp, obj, n);
+    }
+}
+
+KTEST(shell_kmem, looking_survives_broken_lists_and_tables)
+{
+    struct kmem_bufctl **bucket, *first;
+    static void *obj[64];
+    struct kmem_slab *sp;
+    struct kmem_cache *cp;
+    struct list *link, *next;
+    size_t n;
+
+    cp = make_broken(900, obj, &n);
+    KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
+    link = cp->cache_null.slab_link.next;
+    next = link->next;
+    link->next = (struct list *)0x10;
+    look(obj[n - 1]);
+    link->next = link;
+    look(obj[n - 1]);
+    link->next = next;
+    bucket = kmem_hash_bucket(cp, obj[0]);
+    first = *bucket;
+    *bucket = (struct kmem_bufctl *)0x14;
+    says("hash test_broken", "CHAIN");
+    says("walk hash test_broken", "astray");
+    look(obj[0]);
+    *bucket = first;
+    sp = cp->cache_freelist;
+    sp->slab_cache = (struct kmem_cache *)0x20;
+    look(obj[n - 1]);
+    sp->slab_cache = cp;
+    sp->slab_chunks = 0x7fffffff;
+    look(obj[n - 1]);
+    sp->slab_chunks = cp->cache_slab_chunks;
+    end_broken(cp, obj, n);
+}
+
 KTEST(shell_kmem, broken_lists_end)
 {
     static void *obj[64];
@@ -560,4 +650,31 @@ KTEST(shell_kmem, walk_finds_every_object)
         says("walk bufctl test_broken", line);
         end_broken(cp, obj, n);
     }
+}
+
+KTEST(shell_kmem, damaged_objects_are_marked)
+{
+    static void *obj[64];
+    struct kmem_bufctl_debug *bdp;
+    struct kmem_cache *cp = kmem_cache_create("test_bad", 100, 0, NULL, NULL);
+    char line[40];
+
+    KT_REQUIRE(cp);
+    KT_REQUIRE(kmem_debug_set(cp, KMEM_DEBUG_F) == 0);
+    for (int i = 0; i < 3; i++)
+        obj[i] = kmem_cache_alloc(cp, KM_NOSLEEP);
+    bdp = (struct kmem_bufctl_debug *)*kmem_hash_bucket(cp, obj[1]);
+    KT_REQUIRE(bdp && bdp->bufctl.bufctl_addr == obj[1]);
+    says("slabs test_bad", " ###.");
+    bdp->bufctl_state = KMEM_BUF_BAD;
+    says("slabs test_bad", " #!#.");
+    says("walk alloc test_bad", "   1 bad ");
+    snprintf(line, sizeof(line), "map %p", obj[0]);
+    says(line, " #!#.");
+    snprintf(line, sizeof(line), "whatis %p", obj[1]);
+    says(line, "damaged and put aside");
+    bdp->bufctl_state = KMEM_BUF_USED;
+    for (int i = 0; i < 3; i++)
+        kmem_cache_free(cp, obj[i]);
+    KT_EQ(kmem_cache_destroy(cp), 0);
 }

@@ -550,14 +550,10 @@ def clock_us():
     """The same in microseconds: the last that the kernel asked for, or the
     last step; a stopped target does not tell its time-stamp counter."""
     now = clock_ms() * 1000
-    symbol = gdb.lookup_static_symbol("timer_us") or \
-        kernel().lookup_global_symbol("timer_us")
-    if symbol is None:
+    try:
+        return max(now, int(gdb.parse_and_eval("timer_us::last")))
+    except gdb.error:
         return now
-    for local in gdb.block_for_pc(int(symbol.value().address)):
-        if local.name == "last":
-            return max(now, int(local.value()))
-    return now
 
 
 def json_line(value):

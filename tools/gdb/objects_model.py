@@ -36,9 +36,9 @@ def members(head, kind, link, home, offset=0):
         yield Bad(str(e))
 
 
-def name_of(number, names, what="?"):
+def name_of(number, names):
     """The name of an enumerator, as the shell writes it."""
-    return names.get(number, f"{what}{number}")
+    return names.get(number, f"?{number}")
 
 
 # ---- tasks -----------------------------------------------------------------

@@ -25,13 +25,15 @@ def about_inode(address):
     inode = model.inode_at(address)
     kind = model.file_types().get(inode.inode_type, "new")
     return (f"{model.fs_name(inode)} {kind} {inode.inode_number}, "
-            f"{inode.inode_size} bytes, {inode.inode_refs} references")
+            f"{common.plural(inode.inode_size, 'byte')}, "
+            f"{common.plural(inode.inode_refs, 'reference')}")
 
 
 def about_pipe(address):
     pipe = common.record("struct pipe", address, "pipe_init")
-    return (f"{pipe.pipe_bytes} bytes in it, {pipe.pipe_readers} readers, "
-            f"{pipe.pipe_writers} writers")
+    return (f"{common.plural(pipe.pipe_bytes, 'byte')} in it, "
+            f"{common.plural(pipe.pipe_readers, 'reader')}, "
+            f"{common.plural(pipe.pipe_writers, 'writer')}")
 
 
 def about_port(address):
@@ -52,8 +54,9 @@ def about_file(address):
 
 def about_space(address):
     space = model.space_at(address)
-    return (f"{space.space_pages} pages, {space.space_tables} page tables, "
-            f"break 0x{space.space_break:08x}")
+    return (f"{common.plural(space.space_pages, 'page')}, "
+            f"{common.plural(space.space_tables, 'page table')}, break "
+            f"0x{space.space_break:08x}")
 
 
 class Printer:

@@ -15,6 +15,7 @@ runs: functions of Slate's programs have frames, but for leaves and the stubs
 of system calls, whose caller is found as the kernel's backtrace does it.
 """
 
+import functools
 import re
 
 import gdb
@@ -27,6 +28,7 @@ import objects_symbols as symbols
 FRAMES_MAX = 64
 SAVED = ("edi", "esi", "ebx", "ebp", "eip")  # struct switch_frame
 STUBS = ("trap_common", "trap_syscall", "to_user", "first", "trap_return")
+STUB_MAX = 256
 LEAF_WORDS = 16
 
 
@@ -68,8 +70,22 @@ def print_pcs(pcs):
 
 # ---- GDB's walk ------------------------------------------------------------
 
+@functools.lru_cache(maxsize=1)
+def stub_ranges(_objfile):
+    """[start, end) of each stub. No stub is longer than STUB_MAX."""
+    found = []
+    for name in STUBS:
+        start = int(gdb.parse_and_eval(f"(unsigned)&{name}"))
+        found.append((start, start + STUB_MAX))
+    return found
+
+
 def in_stub(pc):
-    """Whether pc is behind a call in a stub: ESP is at the trap frame."""
+    """Whether pc is behind a call in a stub: ESP is at the trap frame. It is
+    asked for every frame that GDB unwinds, hence the quick first look."""
+    if not any(start <= pc < end for start, end in
+               stub_ranges(common.kernel())):
+        return False
     found = common.symbol_lookup(pc)
     return found is not None and found[0] in STUBS and \
         (common.read(pc - 5, 1) == b"\xe8"
@@ -170,7 +186,8 @@ def gdb_frames(task):
     try:
         enter(switch_frame(task) if entered else None)
         gdb.newest_frame().select()
-        lines = gdb.execute(f"bt {depth()}", to_string=True).splitlines()
+        lines = gdb.execute(f"bt -entry-values no {depth()}",
+                            to_string=True).splitlines()
         for line in lines:
             number = re.match(r"#(\d+)( +)(.*)", line)
             if number and entered and number.group(1) == "0":

@@ -140,6 +140,9 @@ _hooks = []
 
 
 def switch_on():
+    """GDB shall also take breakpoints in programs that it does not know yet,
+    without a question."""
+    gdb.execute("set breakpoint pending on")
     if not _hooks:
         _hooks.append(Hook())
         gdb.events.stop.connect(follow)
@@ -172,6 +175,9 @@ and forgets them. Without a word: what is loaded."""
         word = args.word()
         if word == "on":
             common.need_target()
+            if gdb.selected_inferior().connection.type == "core":
+                raise common.Fail("nothing is executed in a core; load by "
+                                  "hand: slate symbols PID")
             switch_on()
         elif word == "off":
             switch_off()

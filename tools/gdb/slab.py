@@ -38,6 +38,7 @@ import slab_cache  # noqa: E402,F401
 import slab_verify  # noqa: E402,F401
 import slab_slabs  # noqa: E402,F401
 import slab_whatis  # noqa: E402,F401
+import slab_pages  # noqa: E402,F401
 import slab_walk  # noqa: E402,F401
 import slab_marks  # noqa: E402,F401
 import slab_frag  # noqa: E402,F401
@@ -45,4 +46,7 @@ import slab_layout  # noqa: E402,F401
 import slab_refs  # noqa: E402,F401
 import slab_print  # noqa: E402,F401
 import slab_break  # noqa: E402,F401
+import slab_users  # noqa: E402,F401
+import slab_log  # noqa: E402,F401
+import slab_debug  # noqa: E402,F401
 import slab_selftest  # noqa: E402,F401

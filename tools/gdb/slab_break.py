@@ -17,9 +17,7 @@ EVENTS = {"alloc": ("kmem_cache_alloc", 0, None),
           "free": ("kmem_cache_free", 0, 1),
           "grow": ("kmem_cache_grow", 0, None),
           "reap": ("kmem_cache_reap", 0, None),
-          "error": ("mm_panic", None, None)}
-
-ERRORS = ("kmem_error", "mm_panic")  # the first that this kernel has
+          "error": ("kmem_error", None, None)}
 
 
 def argument(i):
@@ -42,8 +40,6 @@ class HeapBreakpoint(gdb.Breakpoint):
 
     def __init__(self, event, cache, address, nth):
         function, self.cache_at, self.buffer_at = EVENTS[event]
-        if event == "error":
-            function = next(f for f in ERRORS if common.has_variable(f))
         self.event, self.cache_name, self.buffer = event, cache, address
         self.nth, self.seen = nth, 0
         super().__init__(f"*{function}")
@@ -56,24 +52,36 @@ class HeapBreakpoint(gdb.Breakpoint):
             return True
 
     def wanted(self):
+        common.forget()
         text = f"slab break {self.event}:"
-        if self.cache_at is not None:
-            common.forget()
-            cache = Cache(argument(self.cache_at))
-            if self.cache_name not in (None, cache.name):
-                return False
-            text += f" cache {cache.name}"
-            buffer = self.which(cache)
-            if self.buffer is not None and buffer != self.buffer:
-                return False
-            if buffer is not None:
-                text += f", object 0x{buffer:08x}"
+        if self.event == "error":
+            kind, address, buffer = self.error()
+            text += f" {kind}"
+        else:
+            address = argument(self.cache_at)
+            buffer = self.which(Cache(address))
+        name = Cache(address).name if address else "none"
+        if self.cache_name not in (None, name) or \
+                self.buffer not in (None, buffer):
+            return False
+        text += f", cache {name}" if self.event == "error" else \
+            f" cache {name}"
+        if buffer is not None:
+            text += f", object 0x{buffer:08x}"
         self.seen += 1
         if self.seen < self.nth:
             return False
         text += f", number {self.seen}" if self.nth > 1 else ""
         print(text)
         return True
+
+    @staticmethod
+    def error():
+        """(kind, cache, buffer) that kmem_error is about to report."""
+        e = common.record("struct kmem_error_record", argument(0))
+        row = common.variable("errors", "kmem_report.c")[e.error_kind]
+        return common.string(int(row["name"]) & WORD_MASK), e.error_cache, \
+            e.error_base or e.error_buf
 
     def which(self, cache):
         """The buffer that this is about; of an allocation, the one that it
@@ -92,7 +100,7 @@ class Break(Command):
   grow reap   a cache gets a slab; is asked to give some back
   error       the allocator has found something wrong, before it reports it
   -c CACHE    only of this cache
-  -a ADDR     only of the object at this address (alloc and free)
+  -a ADDR     only of the object at this address
   -n NTH      the n-th time from now, and from then on
 It is a breakpoint like others: `info breakpoints`, `delete N`."""
     example = "slab break alloc -c inode -n 3"
@@ -105,12 +113,10 @@ It is a breakpoint like others: `info breakpoints`, `delete N`."""
             raise Fail(self.wants)
         cache, address = args.get("c"), args.get("a")
         if cache is not None:
-            if event == "error":
-                raise Fail("an error has no cache before it is reported")
             Heap().cache(cache)
         if address is not None:
-            if event not in ("alloc", "free"):
-                raise Fail("-a goes with alloc and free only")
+            if event in ("grow", "reap"):
+                raise Fail("-a goes with alloc, free and error")
             address = common.parse_address(address)
         nth = args.number("n", 1)
         if nth < 1:

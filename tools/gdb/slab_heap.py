@@ -477,11 +477,12 @@ class Heap:
         return total
 
     def supplier_pages(self):
-        """What segkmem says it has handed out: slab, hash and large pages."""
+        """What segkmem says it has handed out: slab, hash, large pages, and
+        those that mode S took away."""
         pages = common.record_of(
             common.variable("segkmem", "segkmem.c")).pages
         return tuple(pages[self.pages.state[n]] for n in
-                     ("PAGE_SLAB", "PAGE_HASH", "PAGE_LARGE"))
+                     ("PAGE_SLAB", "PAGE_HASH", "PAGE_LARGE", "PAGE_UNMAPPED"))
 
     def totals(self):
         """(sum by kind, of large ones, of all, own suppliers, segkmem), the

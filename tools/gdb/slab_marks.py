@@ -11,6 +11,7 @@ from pathlib import Path
 
 import common
 import slab_heap
+import slab_log
 from common import Command, Fail, age
 from slab_heap import KINDS, Heap
 from slab_stat import NAME, json_cache, name_cell
@@ -242,15 +243,18 @@ another kernel."""
 class Timeline(Command):
     name = "slab timeline"
     usage = "NAME"
-    summary = "One cache at each mark, and now"
+    summary = "One cache at each mark and now, and its last events"
     details = """\
 AGE is how long ago the mark was taken. The bar is the cache's memory, `#` what
 is in use of it and `.` what is not. Marks are those of `slab mark`, of the
-kernel shell's `mark`, and now: take some while the workload runs."""
+kernel shell's `mark`, and now: take some while the workload runs. Below, when
+slabs came and went, allocations failed and reaps were (the rings of
+`slab log`), and of a cache in mode U how many objects were out before each of
+its last transactions."""
     example = "slab timeline inode"
     least = most = 1
     wants = "wants one cache; `slab timeline inode`"
-    BAR = 36
+    BAR, ROWS = 36, 10
 
     def run(self, args):
         cache = Heap().cache(args.word())
@@ -270,6 +274,36 @@ kernel shell's `mark`, and now: take some while the workload runs."""
             table.row(mark.label, age(steps[-1].ms - mark.ms), row["inuse"],
                       row["slabs"], row["mem"] // 1024,
                       "#" * full + "." * (width - full))
+        self.events(cache)
+        if cache.in_mode("U"):
+            self.transactions(cache)
+
+    def events(self, cache):
+        """Of the three rings, in order of time, the newest first."""
+        rows = [(e.event_us, ring, e) for ring in slab_log.RINGS
+                for e in slab_log.ring_events(ring)
+                if e.event_name == cache.name]
+        rows.sort(key=lambda row: -row[0])
+        if rows:
+            print(f"\n{'AGE':>19} {'RING':<5} {'COUNT':>7} WHY")
+        now = common.clock_us()
+        for us, ring, e in rows[:self.ROWS]:
+            print(f"{age(max(0, now - us) // 1000):>19} {ring:<5} "
+                  f"{e.event_count:7} {slab_log.why_text(e.event_why)}")
+
+    def transactions(self, cache):
+        """The number of objects out, reckoned back from now."""
+        out, shown = cache.inuse, 0
+        print(f"\n{'AGE':>19} {'OP':<5} {'INUSE':>7} BUF")
+        for e in slab_log.Log(Heap()).newest_first():
+            if e.cache != cache.name:
+                continue
+            if shown == self.ROWS:
+                break
+            out += -1 if e.op == "alloc" else 1
+            shown += 1
+            print(f"{e.trans.age:>19} {e.op:<5} {out:7} {e.buf:08x} "
+                  f"{e.trans.caller}")
 
     def complete(self, text, word):
         return slab_heap.complete_cache(word)

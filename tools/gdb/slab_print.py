@@ -7,6 +7,7 @@ import gdb
 import gdb.printing
 
 import common
+import slab_buf
 import slab_heap
 from common import WORD_MASK, BadMemory, Broken
 from slab_heap import Heap
@@ -69,7 +70,7 @@ class BufctlPrinter(_Printer):
     def summary(self):
         heap = Heap()
         place = heap.whose(self.address)
-        if place is None or place[0].name != "kmem_bufctl":
+        if place is None or not place[0].name.startswith("kmem_bufctl"):
             # A free small buffer is its own: only the link is there.
             return "link in a free buffer"
         raw = slab_heap.bufctl(self.address)
@@ -211,6 +212,25 @@ Example: print $slab_state($cache("inode"))"""
         return "used" if used else "free"
 
 
+class SlabOwner(_Function):
+    """$slab_owner(ADDR): who had the object last that the address is in:
+"TASK NAME CALLER" of a cache in mode U, else why nobody knows.
+Example: print $slab_owner($cache("inode"))"""
+
+    name = "slab_owner"
+
+    def call(self, argument):
+        buffer = slab_buf.buffer_at(Heap(), int(argument) & WORD_MASK)
+        if buffer is None:
+            return "no object"
+        trans = buffer.free if buffer.state == slab_buf.FREE else buffer.alloc
+        if not buffer.audited:
+            return f"not recorded: {buffer.cache.name} is not in mode U"
+        if not trans.depth:
+            return "nobody yet"
+        return f"{trans.task} {slab_buf.task_name(trans.task)} {trans.caller}"
+
+
 _register()
-for _function in (CacheByName, SlabCache, SlabBase, SlabState):
+for _function in (CacheByName, SlabCache, SlabBase, SlabState, SlabOwner):
     _function()

@@ -74,7 +74,8 @@ there. A slab marked ! is broken.
 
     def json(self, heap, slab):
         json_line({"cache": slab.cache.name, "slab": slab.address,
-                   "base": slab.base, "colour": slab.colour,
+                   "base": slab.base, "bytes": slab.bytes,
+                   "colour": slab.colour,
                    "used": slab.refcnt, "objects": slab.chunks,
                    "state": slab.state_name, "freelist": slab.freelist,
                    "bad": slab_wrong(heap, slab) is not None,

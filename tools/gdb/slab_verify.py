@@ -6,6 +6,7 @@ A check returns None, or (where, why): the first thing that is wrong.
 """
 
 import common
+import slab_buf
 import slab_heap
 from common import PAGE_MASK, WORD, WORD_MASK, BadMemory, Command, json_line
 from slab_heap import Heap, Slab, bufctl, bufctl_plausible, hash_pages
@@ -33,6 +34,7 @@ def _first(pairs):
 
 def geometry_wrong(c):
     space = c.slab_bytes_each - c.header
+    space += c.front if c.in_mode("G") else 0  # begins before its buffer
     least = common.macros("mm/kmem.h")["KMEM_ALIGN_MIN"]
     if c.align < least or c.align & (c.align - 1):
         return "alignment is not a power of two"
@@ -42,7 +44,8 @@ def geometry_wrong(c):
         (c.slab_objects == 0 or
          c.slab_objects * c.chunk + c.colour_max > space,
          "chunks and colour do not fit the slab"),
-        (c.colour_next > c.colour_max or c.colour_next % c.align,
+        (c.colour_next > c.colour_max or c.colour_next < c.front or
+         c.colour_next % c.align,
          "next colour is out of range")))
 
 
@@ -72,7 +75,8 @@ def slab_wrong(heap, slab):
         why = "slab pages are not marked as the cache's"
     return why or _first((
         (slab.chunks != c.slab_objects, "slab has another number of chunks"),
-        (slab.colour > c.colour_max or slab.colour % c.align,
+        (slab.colour > c.colour_max or slab.colour < c.front or
+         slab.colour % c.align,
          "slab colour is out of range"),
         (slab.refcnt > slab.chunks,
          "reference count exceeds the chunks"))) or \
@@ -194,8 +198,40 @@ def hash_wrong(heap, c):
             if entries > c.inuse:
                 return at_cache(c, "hash holds more than the objects in use")
             at = bufctl(at).bufctl_next
-    if entries != c.inuse:
+    if entries + c.busy < c.inuse:
         return at_cache(c, "hash holds less than the objects in use")
+    return None
+
+
+# ---- the debugging modes (section 6) --------------------------------------
+
+def buffer_wrong(c, at, free):
+    """A buffer's state, redzone and poison. Those set aside are known."""
+    raw = common.record(slab_buf.BUFCTL, at)
+    if raw.bufctl_state == slab_buf.BAD and not free:
+        return None
+    if raw.bufctl_state != (slab_buf.FREE if free else slab_buf.USED):
+        return at_bufctl(at, "buffer's state is not that of its list")
+    try:
+        found = slab_buf.damage(c, raw)
+    except BadMemory:
+        return None  # its page was taken away
+    return found and (f"buffer 0x{raw.bufctl.bufctl_addr:08x} of {c.name}, at "
+                      f"0x{found[1]:08x}", found[0])
+
+
+def debug_wrong(heap, c):
+    """The lists have been found right."""
+    for slab in c.slab_list():
+        for link, _, _, _ in slab.steps(heap.pages):
+            wrong = buffer_wrong(c, link, True)
+            if wrong:
+                return wrong
+    for bucket in range(c.hash_size):
+        for at in c.chain(bucket):
+            wrong = buffer_wrong(c, at, False)
+            if wrong:
+                return wrong
     return None
 
 
@@ -207,8 +243,9 @@ def cache_wrong(heap, c):
     try:
         why = geometry_wrong(c)
         return (why and at_cache(c, why)) or list_wrong(heap, c, tally) or \
-            counts_wrong(c, tally) or (hash_wrong(heap, c) if c.hashed
-                                       else None)
+            counts_wrong(c, tally) or \
+            (hash_wrong(heap, c) if c.hashed else None) or \
+            (debug_wrong(heap, c) if c.debugged and not c.busy else None)
     except BadMemory as e:
         return at_cache(c, str(e))
 
@@ -226,10 +263,11 @@ def sums_wrong(heap):
     table = sum(hash_pages(c.hash_size) for c in heap.caches if c.hashed)
     had = heap.supplier_pages()
     where = f"segkmem: {had[0]} slab, {had[1]} hash, {had[2]} large pages"
+    away = int(common.variable("buried", "kmem_unmap.c")["pages"])
     for n, have, what in zip(
-            (slab, table, heap.large().stat_pages), had,
+            (slab, table, heap.large().stat_pages, away), had,
             ("slab pages of all caches", "hash pages of all caches",
-             "large pages")):
+             "large pages", "unmapped pages")):
         if n != have:
             return where, f"{what} are not segkmem's"
     return None

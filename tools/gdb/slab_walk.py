@@ -50,7 +50,8 @@ A row for each, of one cache or of all, largest cache first:
   hash        the chains of the hash table; IDX is the bucket
 FIRST-WORDS are the words at ADDR. A row marked ! is inconsistent.
   -n N     at most N rows
-  -e EXPR  print EXPR for each; $obj is the address in it
+  -e EXPR  print EXPR for each; $obj is the address in it, and stays that of
+           the last row
   -j       JSON lines"""
     example = "slab walk alloc inode -n 2 -e '((struct inode *)$obj)->" \
               "inode_refs'"
@@ -101,11 +102,11 @@ FIRST-WORDS are the words at ADDR. A row marked ! is inconsistent.
             raise _Enough
 
     def evaluate(self, row):
-        if self.expression is None:
-            return
         kind = gdb.lookup_type("void").pointer()
         gdb.set_convenience_variable("obj",
                                      gdb.Value(row.address).cast(kind))
+        if self.expression is None:
+            return
         try:
             value = gdb.parse_and_eval(self.expression)
             text = value.format_string()

@@ -133,6 +133,20 @@ def _silence():
         os.close(standard)
 
 
+@contextlib.contextmanager
+def alone():
+    """While a command looks for something, the user's stops are not met."""
+    others = [b for b in gdb.breakpoints() if b.enabled]
+    for stop in others:
+        stop.enabled = False
+    try:
+        yield
+    finally:
+        for stop in others:
+            if stop.is_valid():
+                stop.enabled = True
+
+
 def quietly(command):
     """Runs a command that moves; only what went wrong is of interest. A QEMU
     that does not come back is ended."""
@@ -194,7 +208,7 @@ def start_again():
 
 class When(common.Command):
     name = "slate when"
-    summary = "where this recording stands, in instructions executed"
+    summary = "Where this recording stands, in instructions executed"
     details = """
 A recorded run has a moment for every instruction. The number is the same every
 time that the recording is opened."""
@@ -202,27 +216,6 @@ time that the recording is opened."""
 
     def run(self, args):
         print(f"instruction {count()} of {end()}")
-
-
-def _prefix_exists(name):
-    try:
-        gdb.execute(f"help {name}", to_string=True)
-        return True
-    except gdb.error:
-        return False
-
-
-class _Slate(gdb.Command):
-    """The kernel's objects.
-Usage: slate COMMAND"""
-
-    def __init__(self):
-        super().__init__("slate", gdb.COMMAND_DATA, prefix=True)
-
-
-if not _prefix_exists("slate"):
-    _Slate()
-When()
 
 
 def begin(stub, last, process):
@@ -241,6 +234,7 @@ def begin(stub, last, process):
         main.delete()
     _start = count()
     _install_hooks()
+    When()
 
 
 def greet():

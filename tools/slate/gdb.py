@@ -40,9 +40,13 @@ def _gdb(kernel, plan, folder, target):
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         env={**os.environ, "SLATE_PLAN": plan_file, "SLATE_ANSWERS": answers,
              "LC_ALL": "C.UTF-8"})
-    if not os.path.exists(answers):
-        raise GdbError(f"GDB gave no answers:\n{done.stdout[-4000:]}")
-    return json.loads(Path(answers).read_text(encoding="utf-8"))
+    said = []
+    if os.path.exists(answers):
+        said = json.loads(Path(answers).read_text(encoding="utf-8"))
+    if len(said) < len(plan["steps"]):
+        raise GdbError(f"GDB came no further than step {len(said)} of "
+                       f"{len(plan['steps'])}:\n{done.stdout[-4000:]}")
+    return said
 
 
 class Session:
@@ -62,8 +66,9 @@ class Session:
             serial=f"file:{serial}",
             extra=["-S", "-gdb", "chardev:gdb", "-chardev",
                    f"socket,id=gdb,path={stub},server=on,wait=off"])
-        machine = subprocess.Popen(argv, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL)
+        with open(f"{folder}/qemu", "wb") as errors:
+            machine = subprocess.Popen(argv, stdin=subprocess.DEVNULL,
+                                       stdout=errors, stderr=errors)
         plan = {"steps": [{"at": at, "do": list(do),
                            "core": str(core_file) if i == core_at else None}
                           for i, (at, do) in enumerate(steps)], "live": stub}
@@ -73,6 +78,9 @@ class Session:
                 encoding="latin-1"))
             if core_at is not None:
                 core.narrow(core_file)
+        except GdbError as e:
+            qemu_said = Path(f"{folder}/qemu").read_text(errors="replace")
+            raise GdbError(f"{e}\n{qemu_said}") from e
         finally:
             machine.kill()
             machine.wait()

@@ -129,7 +129,8 @@ def test_functions_are_in_the_files_given(page, words):
 @each_page
 def test_commands_and_programs_exist(page):
     shell = "".join(p.read_text()
-                    for p in (ROOT / "kernel/shell").glob("*.c"))
+                    for folder in ("shell", "sanitize")
+                    for p in (ROOT / "kernel" / folder).glob("*.c"))
     commands = set(re.findall(r"SHELL_COMMAND\(\s*(\w+),", shell))
     programs = {p.stem for folder in ("bin", "servers", "tests")
                 for p in (ROOT / "user" / folder).glob("*")}

@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from slate import qemu
+
 WORDS = 3  # of an object that walk shows
 
 
@@ -151,6 +153,14 @@ def test_frag_has_a_row_per_mark(shell, box):
         assert frag == pytest.approx(100 * (1 - requested / consumed), abs=.01)
         assert internal + free + meta == pytest.approx(frag, abs=.02)
     assert by_step["now"][4] > by_step["steady"][4]  # free buffers
+    stats = records(shell, "kmastat -j")[:-1]
+    meta = sum(s["mem"] if s["kind"] == "internal" else s["hash_mem"]
+               + s["slabs"] * (s["slab_pages"] * 4096 - s["slab_left"]
+                               - s["slab_objects"] * s["chunk"])
+               for s in stats)
+    assert sum(s["mem"] for s in stats) == by_step["now"][1]
+    assert by_step["now"][5] == pytest.approx(100 * meta / by_step["now"][1],
+                                              abs=.006)
 
 
 # ---- slabs, map, pages -----------------------------------------------------
@@ -196,7 +206,7 @@ def test_page_runs_add_up(shell, box):
     for run in runs:
         assert int(run["first"]) == at
         at += int(run["frames"])
-    counts = records(shell, "pages -j")[0]
+    counts = records(shell, "pages -j")[-1]
     assert at == counts["frames"]
     for state in ("slab", "free", "kernel"):
         assert counts[state] == sum(int(run["frames"]) for run in runs
@@ -257,3 +267,292 @@ def test_whatis_knows_pages_of_programs(shell):
     assert f"page 0x00500000 of task {pid} (sleep)" in text
     shell.command(f"kill -KILL {pid}")
     assert "no task has a page there" in shell.command("whatis 0x500000")
+
+
+# ---- debugging modes -------------------------------------------------------
+
+@pytest.fixture
+def audited(shell):
+    """A cache in modes FPZU: 6 objects out, 4 freed before; an elder with
+    2 more. Every object was allocated by the shell, task 1."""
+    shell.command("kmem create spy 100; kmem alloc spy 2; debug +FPZU spy; "
+                  "kmem alloc spy 10; kmem free spy 4")
+    yield "spy"
+    shell.command("kmem free spy all; kmem destroy spy; trace kmem_slab off")
+
+
+def test_debug_switches_modes(shell):
+    shell.command("kmem create spy 100; kmem alloc spy 3")
+    assert shell.command("debug +pf spy") == "spy: FP, was -\n"
+    assert shell.command("debug +U spy") == "spy: FPU, was FP\n"
+    assert shell.command("debug -F spy") == "spy: PU, was FPU\n"
+    assert shell.command("debug =Z spy") == "spy: Z, was PU\n"
+    table = rows(shell.command("debug"),
+                 r"^(?P<cache>spy\S*) +(?P<modes>\S+) +(?P<inuse>\d+)")
+    assert {row["cache"]: (row["modes"], row["inuse"]) for row in table} == \
+        {"spy": ("Z", "0"), "spy~1": ("-", "3")}
+    assert "keeps the modes" in shell.command("debug +F spy~1")
+    assert records(shell, "cache -j spy")[0]["modes"] == "Z"
+    assert re.search(r"^spy~1 .* E$", shell.command("kmastat -w spy"), re.M)
+    assert re.search(r"^spy .* L/Z$", shell.command("kmastat -w spy"), re.M)
+    shell.command("kmem free spy all")
+    assert shell.command("debug =none spy") == "spy: -, was Z\n"
+    assert "gone" in shell.command("kmem destroy spy")
+
+
+def test_debug_takes_patterns_and_spares_the_allocators_own(shell):
+    shell.command("kmem create spy_a 8; kmem create spy_b 8")
+    assert shell.command("debug +U spy_*") == "2 caches changed\n"
+    assert shell.command("debug -U spy_*") == "2 caches changed\n"
+    assert shell.command("debug -U spy_*") == "0 caches changed\n"
+    assert "only T works" in shell.command("debug +P kmem_slab")
+    shell.command("kmem destroy spy_a; kmem destroy spy_b")
+
+
+def test_trace_prints_a_line_per_operation(shell, audited):
+    assert shell.command("trace spy on") == "spy: FPZUT, was FPZU\n"
+    text = shell.command("kmem alloc spy 2; kmem free spy 1")
+    shell.command("trace spy off")
+    assert len(re.findall(r"^trace: .*spy", text, re.M)) == 3
+
+
+def test_log_tells_what_was_done(shell, audited):
+    entries = records(shell, "log -j -c spy -n 100")
+    assert [e["op"] for e in entries] == ["free"] * 4 + ["alloc"] * 10
+    assert [e["seq"] for e in entries] == \
+        sorted((e["seq"] for e in entries), reverse=True)
+    assert all(e["task"] == 1 and e["size"] in (0, 100) for e in entries)
+    assert all(any("play_" in call for call in e["stack"]) for e in entries)
+    buf = entries[0]["buf"]  # the last one freed
+    same = records(shell, f"log -j {buf + 7:x}")
+    assert [(e["op"], e["buf"]) for e in same[:2]] == [("free", buf),
+                                                       ("alloc", buf)]
+    assert same[0]["prev"] == same[1]["seq"] and same[1]["prev"] == 0
+    assert same == records(shell, f"log -j -a {buf:x}")
+    text = shell.command("log -c spy -n 3")
+    table = rows(text, r"^ *(?P<seq>\d+) +(?P<age>\d+\.\d{6}) (?P<op>\w+) +"
+                       r"(?P<task>\d+) (?P<cache>\w+) +(?P<slab>[0-9a-f]{8}) "
+                       r"(?P<buf>[0-9a-f]{8}) (?P<caller>\S+)$")
+    assert [int(row["seq"]) for row in table] == \
+        [e["seq"] for e in entries[:3]]
+    assert {row["caller"].split("+")[0] for row in table} == {"play_free"} \
+        or all("free" in row["caller"] for row in table)
+    assert "< shell_execute+0x" in shell.command("log -S -n 1 -c spy")
+    assert records(shell, "log -j -t 77") == []
+
+
+def test_log_keeps_rare_events(shell, audited):
+    slabs = records(shell, "log -j slab -c spy")
+    assert [s["why"] for s in slabs][-1] == "grown"
+    spied = records(shell, f"slabs -j {audited}")
+    assert slabs[0]["base"] == spied[0]["base"]
+    shell.command("kmem free spy all; reap -a spy")
+    assert records(shell, "log -j slab -c spy")[0]["why"] == "reaped"
+    assert records(shell, "log -j reap -c spy")[0]["count"] >= 1
+    shell.command("fail slab 1 -c spy; kmem alloc spy 1; fail off")
+    failed = records(shell, "log -j fail -c spy")[0]
+    assert (failed["why"], failed["task"]) == ("on purpose", 1)
+
+
+def test_history_goes_back_to_the_start_of_life(shell, audited):
+    buf = records(shell, "log -j -c spy -n 1")[0]["buf"]
+    text = shell.command(f"history {buf + 3:x}")
+    ops = rows(text, r"^ *\d+ +[\d.]+ (?P<op>\w+) ")
+    assert [row["op"] for row in ops] == ["free", "alloc"]
+    assert "the buffer's first transaction" in text
+    shell.command("kmem alloc spy 1")
+    text = shell.command(f"history {buf:x}")
+    assert len(rows(text, r"^ *\d+ +[\d.]+ (?P<op>\w+) ")) == 3
+    assert "knows nothing" in shell.command("history kmem_caches")
+    assert re.search(r"^ +\d+  kmem alloc spy 1$", shell.command("history"),
+                     re.M)
+
+
+def test_users_sums_by_caller(shell, audited):
+    groups = records(shell, "users -j spy")
+    assert sum(g["count"] for g in groups) == 6
+    assert all(g["bytes"] == 100 * g["count"] and g["size"] == 100
+               for g in groups)
+    chunk = records(shell, "cache -j spy")[0]["chunk"]
+    assert groups[0]["waste"] == (chunk - 100) * groups[0]["count"]
+    text = shell.command("users spy")
+    assert re.search(r"^ +600 +6 +100 +\d+ \S+/\S+/\S+ +1 +spy$", text, re.M)
+    assert re.search(r"^ +play_alloc\+0x\w+ < shell_execute\+0x", text, re.M)
+    everything = shell.command("users")
+    assert "not in mode U" in everything and " spy\n" in everything
+
+
+def test_old_and_leaks_name_suspects(shell, audited):
+    text = shell.command("old 0")
+    assert re.search(r"^spy +6 +600 +\S+ 0x\w+ \w+\+0x", text, re.M)
+    assert "suspect: 6 objects, 600 bytes" in text
+    assert "suspect: 0 objects" in shell.command("old 100000")
+    text = shell.command("leaks -r")  # the playground knows all its objects
+    assert "spy" not in text.split("\n\n")[0]
+    assert re.search(r"^0x\w+ 0x\w+ +\d+  \.bss$", text, re.M)
+    assert re.search(r"suspect: \d+ objects, .* are reached from", text)
+
+
+def test_diff_names_new_callers(shell, audited):
+    shell.command("mark t1")
+    assert "callers that are new: none" in shell.command("diff t1")
+    shell.command("debug +U kmem_play; kmem alloc spy 2")
+    new = shell.command("diff t1").split("callers that are new:")[1]
+    assert re.search(r"^kmem_play +2 +24 +\S+ 0x\w+ play_alloc\+0x", new, re.M)
+    assert not re.search(r"^spy ", new, re.M)  # its caller had objects before
+
+
+def test_why_names_what_keeps_slabs(shell, audited):
+    used = records(shell, "walk -j alloc spy")
+    listed = records(shell, "why -j spy")
+    assert [row["obj"] for row in listed] == [row["addr"] for row in used]
+    assert all(row["used"] == 6 and "+0x" in row["caller"] for row in listed)
+    text = shell.command("why spy")
+    assert "1 of 1 partial slabs; 6 frees would let 1 pages go" in text
+    by_slab = records(shell, f"why -j {used[0]['slab']:x}")
+    by_addr = records(shell, f"why -j {used[3]['addr'] + 1:x}")
+    key = [(row["slab"], row["obj"]) for row in listed]
+    assert [(row["slab"], row["obj"]) for row in by_slab] == key
+    assert [(row["slab"], row["obj"]) for row in by_addr] == key
+
+
+def test_why_begins_with_the_emptiest_slabs(shell):
+    shell.command("kmem create box 1000; kmem alloc box 40; "
+                  "kmem free box 22 random")
+    slabs = [s["used"] for s in records(shell, "slabs -j box")
+             if s["state"] == "partial"]
+    listed = records(shell, "why -j box")
+    order = []
+    for row in listed:
+        if not order or order[-1][0] != row["slab"]:
+            order.append((row["slab"], row["used"]))
+    assert [used for _, used in order] == sorted(slabs)[:8]
+    shell.command("kmem free box all; kmem destroy box")
+
+
+def test_whatis_and_map_know_owners(shell, audited):
+    freed, = records(shell, "log -j -c spy -n 1")
+    used = records(shell, "walk -j alloc spy")[0]["addr"]
+    text = shell.command(f"whatis {used + 5:x}")
+    assert re.search(r"cache spy, in use: 0x\w+ \+ 5, in the object\n"
+                     r"allocated by task 1 \(kernel\), [\d.]+ s ago\n", text)
+    assert "play_alloc+0x" in text
+    assert "in the redzone behind" in shell.command(f"whatis {used + 101:x}")
+    assert "redzone before the first" in shell.command(f"whatis {used - 3:x}")
+    chunk = records(shell, "cache -j spy")[0]["chunk"]
+    text = shell.command(f"whatis {used + chunk - 3:x}")
+    assert "object 0 of" in text and "redzone before the next" in text
+    text = shell.command(f"whatis {freed['buf']:x}")
+    assert re.search(r"cache spy, free: .*\nfreed by task 1 .*"
+                     r"\nallocated by task 1 ", text, re.S)
+    text = shell.command(f"map {used:x}")
+    table = rows(text, r"^[> ] *(?P<idx>\d+) 0x\w+ (?P<state>\w+) +\S+ +"
+                       r"(?P<owner>\d+|-) +(?P<age>\S+)  (?P<caller>\S+)$")
+    slab = records(shell, f"slabs -j {audited}")[0]
+    assert len(table) == slab["objects"]
+    assert sum(row["owner"] == "1" for row in table) == 10
+    assert [row["state"] for row in table].count("used") == 6
+
+
+def test_whatis_knows_stacks(shell):
+    stack = records(shell, "walk -j alloc kstack")[1]["addr"]
+    assert re.search(r"on the stack of task \d+ \(\w+\)",
+                     shell.command(f"whatis {stack + 8000:x}"))
+    assert "on the stack of task 1 (kernel)" in \
+        shell.command("whatis boot_stack_bottom")
+
+
+def test_whatis_remembers_unmapped_memory(shell):
+    shell.command("kmem create late 100; debug =SU late; kmem alloc late 3")
+    obj = records(shell, "walk -j alloc late")[1]["addr"]
+    shell.command("kmem free late all")
+    text = shell.command(f"whatis {obj + 6:x}")
+    assert re.search(r"unmapped: a slab of cache late was here, and object 1: "
+                     r"0x\w+ \+ 6\nfreed by task 1 ", text), text
+    shell.command("kmem destroy late")
+
+
+def test_whatis_remembers_what_a_free_page_was(shell):
+    shell.command("kmem create late 100; debug =U late; kmem alloc late 3")
+    slab, = records(shell, "slabs -j late")
+    obj = records(shell, "walk -j alloc late")[1]["addr"]
+    shell.command("kmem free late all; reap -a late")
+    text = shell.command(f"whatis {obj + 6:x}")
+    assert ": frame " in text and ", free (order " in text
+    assert "last slab that began here was of cache late: reaped" in text
+    assert re.search(rf"last object here was 0x{obj:x} of cache late\n"
+                     r"freed by task 1 \(kernel\), ", text)
+    history = shell.command(f"history {obj + 6:x}")
+    assert [row["op"] for row in rows(history, r"^ *\d+ +[\d.]+ (?P<op>\w+)")
+            ][:2] == ["free", "alloc"]
+    assert slab["base"] <= obj
+    shell.command("kmem destroy late")
+
+
+def test_fail_with_conditions(shell):
+    shell.command("kmem create spy 100; kmem create other 100")
+    shell.command("fail slab 2 -c spy")
+    assert "+1 objects" in shell.command("kmem alloc other 1")
+    assert "+1 objects" in shell.command("kmem alloc spy 5")  # one failed
+    text = shell.command("fail")
+    assert "request 2 for an object of spy: 2 so far, 1 failed" in text
+    assert "has happened" in shell.command("fail off")
+    shell.command("fail slab -r 4 -s 9 -c spy -f play_alloc -t 1")
+    done = sum(int(re.search(r"\+(\d+) objects",
+                             shell.command("kmem alloc spy 1"))[1])
+               for _ in range(60))
+    text = shell.command("fail")
+    assert re.search(r"one request in 4 for an object of spy by task 1 from "
+                     rf"play_alloc: 60 so far, {60 - done} failed", text), text
+    assert 5 <= 60 - done <= 30
+    shell.command("fail slab 1 -t 2; kmem alloc spy 1")
+    assert ": 0 so far, 0 failed" in shell.command("fail")
+    shell.command("fail off; kmem free spy all; kmem free other all; "
+                  "kmem destroy spy; kmem destroy other")
+
+
+WRONG = ["debug Q", "debug +", "debug +F no_such_cache", "debug +F a b",
+         "trace inode", "trace inode maybe", "trace no_such_cache on",
+         "log -a", "log -n 0", "log zz", "log -t me", "log fail slab",
+         "history zz", "history 1 2", "users no_such_cache", "users a b",
+         "old", "old soon", "leaks -m", "leaks now", "why", "why zz_q",
+         "why 0x1000", "fail slab 0", "fail slab -r 0", "fail page 1 -c inode",
+         "fail slab 1 -f no_such_function", "fail slab 1 -c no_such_cache",
+         "fail slab 1 -t me", "fail slab -r 3 4", "walk alloc -n many",
+         "mark now", "diff no_mark"]
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_wrong_input_gives_one_line(shell, line):
+    text = shell.command(line)
+    assert len(text.splitlines()) == 1, text
+    assert re.match(r"\w+: \S", text), text
+
+
+# ---- on a stopped machine --------------------------------------------------
+
+def test_all_of_it_works_after_a_panic(boot):
+    machine = boot("kmem.debug=U,inode")
+    machine.prompt()
+    machine.command("kmem create spy 100; debug +FPZU spy; kmem alloc spy 3; "
+                    "mark before; run ls")
+    machine.send("panic on purpose\r")
+    machine.expect(r"\nslate!> ")
+
+    def command(line):
+        machine.send(line + "\r")
+        return qemu.plain(machine.expect(r"\nslate!> "))
+    obj = int(command("walk -j alloc spy -n 1")
+              .split('"addr":')[1].split(",")[0])
+    for line, said in (
+            ("debug", r"spy +FPZU"), ("log -n 3", "transactions kept"),
+            ("log slab", "grown"), ("history " + f"{obj:x}", "first transact"),
+            ("users spy", r"300 +3 +100"), ("old 0", "suspect: "),
+            ("leaks", "suspect: "), ("why spy", "1 of 1 partial"),
+            (f"whatis {obj:x}", "allocated by task 1"),
+            (f"map {obj:x}", "play_alloc"), ("diff before", "from before"),
+            ("slabs spy", "###"), ("verify spy", r"spy +\d+ +0 "),
+            ("frag", "now"), ("fail", "no failure"), ("pages -r", "slab +spy"),
+            ("mark after", "mark after"), ("trace spy on", "FPZUT")):
+        assert re.search(said, command(line)), line
+    assert len(machine.events("panic")) == 1

@@ -23,14 +23,14 @@ def watched():
              if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "V")}
     done = subprocess.run(
         ["make", "--no-print-directory", "-j2", "SANITIZE=1", "DEBUG=1",
-         f"BUILD={folder}", f"{folder}/slate.elf"], cwd=ROOT, text=True,
+         "DWARF=0", f"BUILD={folder}", f"{folder}/slate.elf"], cwd=ROOT, text=True,
         check=False, capture_output=True, env=clean)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "slate.elf"
 
 
 def boot(kernel, commands):
-    return qemu.run(kernel, "; ".join(commands), memory="64", budget=200_000,
+    return qemu.run(kernel, "; ".join(commands), memory="32", budget=200_000,
                     initrd=BUILD / "initrd.tar")
 
 

@@ -15,7 +15,9 @@ CLEAR = "\x1b[2J"
 def screens(text):
     """What was drawn, a list of lines for each time it began at the top."""
     for part in text.split("\x1b[H")[1:]:
-        yield [line.rstrip() for line in qemu.plain(part).split("\n")]
+        lines = qemu.plain(part).split("\n")
+        assert max(map(len, lines)) <= 80, lines
+        yield [line.rstrip() for line in lines]
 
 
 def names(screen):
@@ -43,7 +45,7 @@ def test_on_the_serial_line(boot):
     assert re.match(r"up 0:\d\d:\d\d +\d+ tasks +\d+ caches", screen[0])
     assert re.fullmatch(HEAD, screen[4])
     assert "\x1b[7mm memory\x1b[0m" in text
-    assert len(screen) <= 25 and max(map(len, screen)) < 80
+    assert len(screen) <= 25  # the last is the place behind the end
     for _ in range(200):  # programs run while it waits
         screen, text = next_screen(machine)
         if float(screen[5].split()[1]) > 0:
@@ -77,6 +79,7 @@ def test_on_the_display(boot):
     machine.qmp.execute("pmemsave", val=0xB8000, size=4000, filename=path)
     with open(path, "rb") as f:
         attributes = f.read()[1::2]
+    assert at == 4 and screen[0].startswith("up ")
     assert set(attributes[80 * at:80 * at + 80]) == {0x70}  # in reverse
     assert 0x70 not in attributes[80 * at + 80:80 * at + 80 + 66]
     machine.keys("n")
@@ -98,11 +101,20 @@ def test_on_the_display(boot):
                  "slabtop -n -1", "slabtop -s best", "slabtop all"):
         said = machine.command(line)
         assert re.fullmatch(r"slabtop: \S.*\n", said), said
-    # A panic in the middle of it is seen where the user looks.
-    machine.send("slabtop -n 1 -d 60; panic on purpose\r")
+
+
+def test_a_panic_ends_it(boot):
+    machine = boot()
+    machine.prompt()
+    machine.command("echo what was there")
+    machine.send("slabtop -d 60\r")
+    machine.expect(r"\x1b\[J")
+    machine.qmp.execute("inject-nmi")
+    machine.expect(r"\x1b\[\?1049l")
     machine.expect(r"slate!> \Z")
-    machine.wait_screen(r"^panic: on purpose")
-    said = machine.expect(r"\Z")
+    screen = "\n".join(machine.screen())
+    assert "what was there" in screen and "panic: " in screen
+    assert not re.search(HEAD, screen)
     machine.send("slabtop\r")
     said = machine.expect(r"slate!> \Z")
     assert re.search(r"slabtop: cannot work on a stopped machine", said)

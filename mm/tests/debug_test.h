@@ -1,0 +1,56 @@
+/*
+ * What the tests of the debugging modes share: caches in modes, errors that
+ * are expected, and the pardon of buffers that an error has set aside.
+ *
+ * Tests that make the allocator report something run on the host only, where
+ * what it says is caught; see test_error_check.
+ */
+#pragma once
+
+#include "mm/kmem_fail.h"
+#include "mm/kmem_leak.h"
+#include "mm/kmem_log.h"
+#include "mm/tests/kmem_test.h"
+
+/* The modes that these letters stand for. */
+unsigned test_modes(const char *letters);
+
+/* A cache "t_debug" of this kind in these modes. */
+struct kmem_cache *test_debug(const char *letters, size_t size, size_t align,
+                              bool constructed);
+
+/* The same cache in other modes; fails the case if that is refused. */
+void test_switch(struct kmem_cache *cp, const char *letters);
+
+/* The bufctl of a buffer of the debug layout, in use or free. */
+struct kmem_bufctl_debug *test_bufctl(struct kmem_cache *cp, const void *buf);
+
+/* Makes good what is wrong with a buffer that was set aside, and frees it. */
+void test_pardon(struct kmem_cache *cp, void *buf);
+
+#ifdef MM_HOST
+/* `stmt` must make the allocator report exactly one error, of this kind, and
+ * go on. */
+#define TEST_ERROR(kind, stmt)                                                 \
+    do {                                                                       \
+        uint32_t test_errors = kmem_error_count;                               \
+        kmem_error_panics = false;                                             \
+        host_print_clear();                                                    \
+        host_events[0] = '\0';                                                 \
+        stmt;                                                                  \
+        kmem_error_panics = true;                                              \
+        test_error_check(__FILE__, __LINE__, test_errors, kind);               \
+    } while (0)
+
+/* `stmt` must make it report nothing. */
+#define TEST_NO_ERROR(stmt) TEST_ERROR(KMEM_ERROR_NONE, stmt)
+
+void test_error_check(const char *file, int line, uint32_t before,
+                      enum kmem_error kind);
+
+/* host_printed contains `text` behind place `from`: returns its end. Fails the
+ * case at this line, and returns `from`, if it does not. */
+#define TEST_SAYS(from, text) test_says(__FILE__, __LINE__, from, text)
+const char *test_says(const char *file, int line, const char *from,
+                      const char *text);
+#endif

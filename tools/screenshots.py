@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Makes the pictures of the book again: `make screenshots`.
+
+    tools/screenshots.py build/slate.elf docs/pictures
+
+slabtop.png is the VGA screen as QEMU dumps it; the machine runs in the
+deterministic mode and is stopped when a certain screen is complete, so that the
+figures on it depend on the kernel alone. slabs.svg is a part of what
+`make picture` draws.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import picture  # noqa: E402
+from slate import pictures, qemu, statistics  # noqa: E402
+
+WATCHED = "run -b kenbus -u 4 -i 1000; slabtop -d 0.2 -s alloc"
+SCREENS = 2    # the first has averages since boot
+DRAWN = ("kmem create box 200 8 ctor; kmem alloc box 90; "
+         "kmem free box 41 random; " + picture.WORKLOAD)
+CACHES = ["box", "kmem_cache", "inode", "handle_table", "page_table"]
+EACH = 4
+LARGEST = 150 * 1024    # bytes of a file in the tree
+
+
+def slabtop(kernel, path):
+    with qemu.Machine(kernel, f"run={WATCHED}", memory="32",
+                      counted=True) as machine:
+        for _ in range(SCREENS):
+            machine.expect(r"\x1b\[J")
+        machine.qmp.execute("stop")
+        machine.qmp.execute("screendump", filename=str(path.resolve()),
+                            format="png")
+
+
+def slabs(kernel, path):
+    lines = picture.gather(kernel, DRAWN, "50", "32")
+    stats = statistics.read(lines)
+    path.write_text(pictures.slabs(stats, CACHES, EACH, tips=False).file())
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("kernel")
+    parser.add_argument("folder", type=Path)
+    args = parser.parse_args()
+    args.folder.mkdir(parents=True, exist_ok=True)
+    for make, name in ((slabtop, "slabtop.png"), (slabs, "slabs.svg")):
+        path = args.folder / name
+        make(args.kernel, path)
+        size = path.stat().st_size
+        print(f"{path}: {size:,} bytes")
+        if size > LARGEST:
+            sys.exit(f"screenshots: {path} is larger than {LARGEST:,} bytes")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (OSError, qemu.QemuError, statistics.StatisticsError) as e:
+        sys.exit(f"screenshots: {e}")
