@@ -142,7 +142,6 @@ struct kmem_cache {
 
     /* debugging modes (section 6) */
     size_t cache_front;              /* the least colour: room for a redzone */
-    uint32_t cache_lost;             /* buffers of slabs given up */
     size_t cache_guard;              /* Z: from a buffer to its redzone's end */
     struct kmem_cache *cache_elders; /* with older layouts; guarded by */
     struct kmem_cache *cache_heir;   /* kmem_list_lock, as its cache_elders is
