@@ -306,8 +306,8 @@ void kmem_verify_every(uint32_t n)
 }
 
 /* One operation is done. A verification allocates nothing, so that it cannot
- * come by here again. What it finds stays: that is said once, and then not
- * looked for until kmem_verify_every is called again. */
+ * come by here again. What it finds stays so: it is said once, and that is the
+ * end of it until kmem_verify_every is called again. */
 static void count_operation(struct kmem_cache *cp, uint32_t flags)
 {
     static char text[192];

@@ -116,7 +116,6 @@ static void begin_anew(struct kmem_cache *cp, unsigned modes)
     cp->cache_reaps = cp->cache_reaped_slabs = 0;
     cp->cache_complete = cp->cache_ws_min = cp->cache_ws_limit = 0;
     cp->cache_full = cp->cache_slabs = cp->cache_max_slabs = 0;
-    cp->cache_lost = 0;
     cp->cache_flags &= ~(KMF_MODES | KMF_HASH | KMF_DEBUG);
     cp->cache_flags |= KMF_MODE(modes);
     cp->cache_hash = NULL;

@@ -142,12 +142,11 @@ struct kmem_cache {
 
     /* debugging modes (section 6) */
     size_t cache_front;              /* the least colour: room for a redzone */
+    uint32_t cache_lost;             /* buffers of slabs given up */
     size_t cache_guard;              /* Z: from a buffer to its redzone's end */
     struct kmem_cache *cache_elders; /* with older layouts; guarded by */
     struct kmem_cache *cache_heir;   /* kmem_list_lock, as its cache_elders is
                                         the next of the same heir */
-    uint32_t cache_lost;             /* in use by nobody, in no table: of slabs
-                                        whose freelist was damaged */
 
     /* counters that only the back end touches */
     uint32_t cache_allocs_seen; /* folded into the 64-bit counts */
