@@ -143,9 +143,9 @@ void kmem_event(enum kmem_ring ring, enum kmem_why why,
     mm_unlock(&transactions.lock);
 }
 
-const void *kmem_event_memory(size_t *bytes)
+const void *kmem_event_memory(const void **end)
 {
-    *bytes = sizeof(rings);
+    *end = rings + KMEM_RINGS;
     return rings;
 }
 

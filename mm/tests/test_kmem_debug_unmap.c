@@ -309,14 +309,13 @@ KTEST(kmem_debug, leaks_are_not_hidden_by_events)
 {
     struct kmem_cache *cp = kmem_cache_create("t_leak", 64, 0, NULL, NULL);
     struct kmem_leak_stat stat;
-    const char *events;
-    size_t bytes;
+    const void *behind;
+    const void *events = kmem_event_memory(&behind);
     void *obj = kmem_cache_alloc(cp, KM_SLEEP);
 
-    events = kmem_event_memory(&bytes);
     KT_TRUE(obj == test_slab(cp, 0)->slab_base);
     host_root_from[0] = events;
-    host_root_end[0] = events + bytes;
+    host_root_end[0] = behind;
     KT_EQ(scan(&stat), 1);
     host_root_from[0] = NULL;
     kmem_cache_free(cp, obj);
