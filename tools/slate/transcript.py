@@ -106,7 +106,9 @@ def plain(lines):
     for line in lines:
         for pattern, text in NOISE:
             line = re.sub(pattern, text, line)
-        result.append(line.rstrip())
+        # The columns behind an age move with its width.
+        result.append(" ".join(line.split()) if " AGE" in line
+                      else line.rstrip())
     return result
 
 
