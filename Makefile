@@ -386,7 +386,7 @@ PYTEST    := SLATE_BUILD=$(BUILD) $(VENV) -m pytest -c tools/tests/pytest.ini \
 $(VENV):
 	@echo 'make: $(VENV) not found: run tools/setup' >&2; exit 1
 
-.PHONY: test test-host test-kernel test-system failures fuzz bench
+.PHONY: test test-host test-kernel test-system failures test-replay fuzz bench
 .PHONY: coverage mutants
 test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests, as below
 	@$(PYTEST) tools/tests
@@ -403,6 +403,9 @@ test-system: $(KERNEL) $(ISO) | $(VENV) ## the image: serial, PS/2, VGA, GDB
 
 failures: $(KERNEL) $(INITRD) | $(VENV) ## the n-th allocation fails, for all n
 	@SLATE_LONG=1 $(PYTEST) tools/tests/test_failures.py
+
+test-replay: $(KERNEL) $(INITRD) | $(VENV) ## bugs of the zoo to their lines
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_replay.py
 
 # A heap of more than 1 MiB at rest takes so many files.
 BENCH_FILES := 7600
