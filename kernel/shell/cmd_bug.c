@@ -75,15 +75,10 @@ static int list(bool json)
 
 /* ---- a visit ------------------------------------------------------------ */
 
-static void print_expected(const struct zoo_bug *bug, unsigned modes)
+static void print_rule(const struct zoo_rule *rule)
 {
-    const struct zoo_rule *rule = zoo_rule(bug, modes);
-    char text[8];
-
-    kprintf("%s: %s; modes %s\nEXPECTED  ", bug->bug_name, bug->bug_what,
-            kmem_debug_text(modes, text));
     if (rule == NULL) {
-        kprintf("nothing\n");
+        kprintf("nothing");
         return;
     }
     kprintf("%s: ", zoo_when_text(rule->rule_when));
@@ -97,7 +92,19 @@ static void print_expected(const struct zoo_bug *bug, unsigned modes)
     else if (rule->rule_when == ZOO_BY_LEAKS)
         kprintf("objects that nothing points to");
     else if (rule->rule_how == ZOO_NOTICED)
-        kprintf("the destructor does not find what the constructor made");
+        kprintf("the destructor finds no constructed object");
+}
+
+static void print_expected(const struct zoo_bug *bug, unsigned modes)
+{
+    char text[8];
+
+    kprintf("%s: %s; modes %s\nEXPECTED  ", bug->bug_name, bug->bug_what,
+            kmem_debug_text(modes, text));
+    print_rule(zoo_rule(bug, modes));
+    if (kmem_verify_interval() != 0)
+        kprintf(",\n          or sooner, by kmem.verify=%u",
+                (unsigned)kmem_verify_interval());
     kprintf("\n");
 }
 

@@ -284,12 +284,13 @@ void zoo_noticed(const char *text)
     r->result_text = text;
 }
 
-void zoo_will_write(const void *base, const void *at, uint32_t found)
+void zoo_tell_write(const void *base, const void *at, size_t size,
+                    uint32_t found)
 {
     debugcon_event("{\"event\":\"bug-write\",\"name\":\"%s\",\"buf\":%lu,"
-                   "\"offset\":%ld,\"value\":%lu}",
+                   "\"offset\":%ld,\"size\":%zu,\"value\":%lu}",
                    visit.bug->bug_name, (unsigned long)(uintptr_t)base,
-                   (long)((const char *)at - (const char *)base),
+                   (long)((const char *)at - (const char *)base), size,
                    (unsigned long)found);
 }
 
