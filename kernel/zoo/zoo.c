@@ -328,10 +328,9 @@ static void look_for_leaks(void)
         zoo_noticed(text);
     }
     zoo_step(ZOO_NEVER);
-    zoo_cages_found();
 }
 
-void zoo_visit(const struct zoo_bug *bug, struct zoo_result *out)
+void zoo_visit(const struct zoo_bug *bug, bool keep, struct zoo_result *out)
 {
     struct task *t;
     int status;
@@ -340,6 +339,7 @@ void zoo_visit(const struct zoo_bug *bug, struct zoo_result *out)
     visit.bug = bug;
     visit.errors = kmem_error_count;
     visit.result.result_when = visit.step = ZOO_NEVER;
+    zoo_cages_found();
     zoo_cages_clean();
     kmem_verify_every(kmem_verify_interval()); /* said once, until now */
     t = task_create("zoo", zoo_main, (void *)bug, PRIORITY_KERNEL);
@@ -347,6 +347,8 @@ void zoo_visit(const struct zoo_bug *bug, struct zoo_result *out)
         task_wait(t->task_pid, &status, 0);
         look_for_leaks();
     }
+    if (!keep)
+        zoo_cages_found();
     visit.result.result_lost = t == NULL;
     *out = visit.result;
 }
