@@ -95,6 +95,10 @@ def read_run(address, size):
 
 def word(address):
     """The 32-bit word at `address`."""
+    offset = address & PAGE_MASK
+    page = _pages.get(address - offset)
+    if page is not None and offset <= PAGE_SIZE - WORD:
+        return int.from_bytes(page[offset:offset + WORD], "little")
     return int.from_bytes(read(address, WORD), "little")
 
 
@@ -136,7 +140,11 @@ def kernel():
 
 def _symbol(name, file=None):
     """The kernel's variable or function, global or, in `file`, static."""
-    objfile = kernel()
+    return _symbol_of(kernel(), name, file)
+
+
+@functools.lru_cache(maxsize=None)
+def _symbol_of(objfile, name, file):
     if file is None:
         found = objfile.lookup_global_symbol(name)
         if found is not None:
@@ -155,6 +163,19 @@ def variable(name, file=None):
     if found is None:
         raise Fail(f"this kernel has no `{name}`")
     return found.value()
+
+
+@functools.lru_cache(maxsize=None)
+def _place(_objfile, name, file):
+    """(address, bytes) of a variable."""
+    value = variable(name, file)
+    return int(value.address) & WORD_MASK, value.type.sizeof
+
+
+def integer(name, file=None):
+    """An unsigned variable, or a pointer; what is asked for often."""
+    address, size = _place(kernel(), name, file)
+    return int.from_bytes(read(address, size), "little")
 
 
 def has_variable(name, file=None):

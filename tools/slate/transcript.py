@@ -13,8 +13,9 @@ that it belongs to, and in the block that comes first what is run:
 Blocks of one name are one session of GDB, in the order of the page, from the
 kernel's first function on. `append="..."` gives kernel options. A line of three
 dots in an answer stands for lines that the page leaves out, or that GDB prints
-past who asks it, as the place where it stops. Addresses, frame numbers and ages
-are not compared: they change with every change of the kernel.
+past who asks it, as the place where it stops. Addresses, places in the code,
+frame numbers and ages are not compared: they change with every change of the
+kernel.
 
     cd tools && python -m slate.transcript KERNEL PAGE...
 
@@ -32,11 +33,13 @@ DOTS = "..."
 PROMPT = "(gdb) "
 FENCE = re.compile(r"^```gdb (\w+)(.*)\n((?:(?!```).*\n)*)```$", re.M)
 
-# What one change of the kernel changes without a meaning.
-NOISE = ((r"\b0x[0-9a-f]+\b", "0x"), (r"\b[0-9a-f]{8}\b", "hex"),
+# What one change of the kernel, or another compiler, changes without a meaning.
+NOISE = ((r"(?i)^(temporary )?breakpoint \d+ at .*", "Breakpoint"),
+         (r"\b\w+\+0x[0-9a-f]+", "caller"), (r"\b0x[0-9a-f]+\b", "0x"),
+         (r"\b[0-9a-f]{8}\b", "hex"),
          (r"\b(frame) \d+", r"\1 N"), (r"\.([ch]):\d+", r".\1:N"),
          (r"^\d+\t", "N\t"), (r" *\b[\d.]+m?s\b", " AGE"),
-         (r" *\b\d+\.\d{6}\b", " AGE"), (r"line \d+\.", "line N."),
+         (r" *\b\d+\.\d{6}\b", " AGE"),
          (r"\b\d+ (others|caches|references?)\b", r"N \1"),
          (r"caches, \d+ KiB", "caches, N KiB"))
 
