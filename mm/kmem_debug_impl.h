@@ -45,7 +45,7 @@ void kmem_debug_init(void);
  * do not ask for it. */
 bool kmem_debug_geometry(struct kmem_cache *cp);
 
-/* The modes that kmem.debug= asks for this cache, as far as it can have them. */
+/* The modes that kmem.debug= asks for this cache, those that it can have. */
 unsigned kmem_debug_wanted(const struct kmem_cache *cp);
 
 /* Whether S and G can be had: the cache's pages are segkmem's, and this home
@@ -56,6 +56,20 @@ bool kmem_debug_can_unmap(const struct kmem_cache *cp);
  * slab's end, checks them and calls the destructors still due. */
 void kmem_debug_slab(struct kmem_cache *cp, struct kmem_slab *sp);
 void kmem_debug_slab_end(struct kmem_cache *cp, struct kmem_slab *sp);
+
+/* What is wrong with a slab's data, or NULL. Lock held. */
+const char *kmem_slab_error(const struct kmem_cache *cp,
+                            const struct kmem_slab *sp);
+
+/* What is wrong with the head of a slab's freelist or with the slab, or NULL;
+ * *kind says which. Lock held. */
+const char *kmem_head_error(const struct kmem_cache *cp,
+                            const struct kmem_slab *sp,
+                            const struct kmem_bufctl *bcp,
+                            enum kmem_error *kind);
+
+/* Gives up a slab whose freelist cannot be trusted. Lock held. */
+void kmem_slab_give_up(struct kmem_cache *cp, struct kmem_slab *sp);
 
 /* NULL, or what is wrong with a buffer: its redzone, or being free its poison.
  * *at gets the first wrong byte. */
