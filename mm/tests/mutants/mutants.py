@@ -385,6 +385,9 @@ MUTANTS = [
      "        if (*index >= cp->cache_slab_chunks)\n"
      "            *index = SIZE_MAX;\n",
      "",
+     "kmem_stat.whose_address"),
+    ("verify_skips_order", "11", VERIFY,
+     "if (rank(sp) < t->last)", "if (rank(sp) + 9 < t->last)",
      "kmem_verify.order_of_the_slab_list"),
     ("verify_skips_T", "11", VERIFY,
      "if (t->complete != cp->cache_complete)",
