@@ -386,8 +386,8 @@ PYTEST    := SLATE_BUILD=$(BUILD) $(VENV) -m pytest -c tools/tests/pytest.ini \
 $(VENV):
 	@echo 'make: $(VENV) not found: run tools/setup' >&2; exit 1
 
-.PHONY: test test-host test-kernel test-system failures test-replay fuzz bench
-.PHONY: coverage mutants
+.PHONY: test test-host test-kernel test-system failures zoo test-replay fuzz
+.PHONY: bench coverage mutants
 test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests, as below
 	@$(PYTEST) tools/tests
 
@@ -406,6 +406,9 @@ failures: $(KERNEL) $(INITRD) | $(VENV) ## the n-th allocation fails, for all n
 
 test-replay: $(KERNEL) $(INITRD) | $(VENV) ## bugs of the zoo to their lines
 	@SLATE_LONG=1 $(PYTEST) tools/tests/test_replay.py
+
+zoo: $(KERNEL) $(INITRD) | $(VENV) ## each bug in each mode; no false alarms
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_zoo.py
 
 # A heap of more than 1 MiB at rest takes so many files.
 BENCH_FILES := 7600
