@@ -306,7 +306,8 @@ void kmem_verify_every(uint32_t n)
 }
 
 /* One operation is done. A verification allocates nothing, so that it cannot
- * come by here again. */
+ * come by here again. What it finds stays so: it is said once, and that is the
+ * end of it until kmem_verify_every is called again. */
 static void count_operation(struct kmem_cache *cp, uint32_t flags)
 {
     static char text[192];
@@ -319,6 +320,7 @@ static void count_operation(struct kmem_cache *cp, uint32_t flags)
     why = kmem_verify(&where);
     if (why == NULL)
         return;
+    verify_left = 0;
     snprintf(text, sizeof(text), "%s: %s", where, why);
     kmem_error(&(struct kmem_error_record){.error_kind = KMEM_ERROR_VERIFY,
                                            .error_cache = cp,

@@ -107,7 +107,7 @@ static void begin_anew(struct kmem_cache *cp, unsigned modes)
 {
     list_init(&cp->cache_null.slab_link);
     cp->cache_freelist = &cp->cache_null;
-    cp->cache_allocs = cp->cache_frees = 0;
+    cp->cache_allocs = cp->cache_frees = cp->cache_lost = 0;
     cp->cache_allocs_seen = cp->cache_frees_seen = 0;
     cp->cache_allocs_total = cp->cache_frees_total = 0;
     cp->cache_fails = 0;
@@ -116,7 +116,6 @@ static void begin_anew(struct kmem_cache *cp, unsigned modes)
     cp->cache_reaps = cp->cache_reaped_slabs = 0;
     cp->cache_complete = cp->cache_ws_min = cp->cache_ws_limit = 0;
     cp->cache_full = cp->cache_slabs = cp->cache_max_slabs = 0;
-    cp->cache_lost = 0;
     cp->cache_flags &= ~(KMF_MODES | KMF_HASH | KMF_DEBUG);
     cp->cache_flags |= KMF_MODE(modes);
     cp->cache_hash = NULL;

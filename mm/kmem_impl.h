@@ -142,12 +142,11 @@ struct kmem_cache {
 
     /* debugging modes (section 6) */
     size_t cache_front;              /* the least colour: room for a redzone */
+    uint32_t cache_lost;             /* buffers of slabs given up */
     size_t cache_guard;              /* Z: from a buffer to its redzone's end */
     struct kmem_cache *cache_elders; /* with older layouts; guarded by */
     struct kmem_cache *cache_heir;   /* kmem_list_lock, as its cache_elders is
                                         the next of the same heir */
-    uint32_t cache_lost;             /* in use by nobody, in no table: of slabs
-                                        whose freelist was damaged */
 
     /* counters that only the back end touches */
     uint32_t cache_allocs_seen; /* folded into the 64-bit counts */
@@ -253,8 +252,8 @@ bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits);
 size_t kmem_bufctl_chunk(const struct kmem_slab *sp,
                          const struct kmem_bufctl *bcp);
 
-/* Whether `bcp` can be the bufctl of a large cache at all: it lies on a page
- * of the bufctl cache. True for small caches. */
+/* Whether `bcp` can be a bufctl of the cache at all: it lies on a page of the
+ * bufctl cache; of a small one, on one of its own. */
 bool kmem_bufctl_plausible(const struct kmem_cache *cp,
                            const struct kmem_bufctl *bcp);
 

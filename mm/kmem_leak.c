@@ -53,7 +53,9 @@ static size_t words(const struct kmem_cache *cp)
 
 static size_t marks_size(const struct kmem_cache *cp)
 {
-    return sizeof(struct slab_marks) + MARKS * words(cp) * sizeof(uint32_t);
+    return ROUND_UP(sizeof(struct slab_marks) +
+                        MARKS * words(cp) * sizeof(uint32_t),
+                    sizeof(void *));
 }
 
 static bool marked(const struct slab_marks *m, enum mark what, size_t i)
@@ -134,14 +136,20 @@ static void enter_cache(struct kmem_cache *cp)
 static struct slab_marks *marks_of(uintptr_t addr, size_t *index)
 {
     const struct page *p = virt_to_page((const void *)addr);
+    const struct kmem_cache *cp;
     struct slab_marks *m;
+    size_t off;
 
     if (p == NULL || p->page_state != PAGE_SLAB || p->page_refs == NO_MARKS)
         return NULL;
     m = (struct slab_marks *)(scan.memory + p->page_refs);
-    *index = (addr - (uintptr_t)kmem_slab_chunk(m->marks_slab, 0)) /
-             m->marks_cache->cache_chunk;
-    return *index < m->marks_cache->cache_slab_chunks ? m : NULL;
+    cp = m->marks_cache;
+    off = addr - (uintptr_t)kmem_slab_chunk(m->marks_slab, 0);
+    *index = off / cp->cache_chunk;
+    return *index < cp->cache_slab_chunks &&
+                   off % cp->cache_chunk < cp->cache_size
+               ? m
+               : NULL;
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -173,37 +181,40 @@ static void read_words(const void *from, const void *end)
     }
 }
 
-/* Calls fn with the parts of a root that are not what the allocator remembers:
- * the buffer of the last error and the first pages of slabs in the rings of
- * events are nobody's pointers. */
-static void without_memory(const char *from, const char *end, size_t i,
-                           const char *name, mm_root_t *fn)
-{
-    size_t bytes = sizeof(kmem_last_error);
-    const char *own = (const char *)&kmem_last_error;
+/* Where the allocator notes addresses that are nobody's pointers: the last
+ * error, the rings of rare events. */
+#define NOTES 2
 
-    if (i == 1)
-        own = kmem_event_memory(&bytes);
-    if (i == 2) {
-        fn(from, end, name);
-    } else if (own >= from && own < end) {
-        without_memory(from, own, i + 1, name, fn);
-        without_memory(own + bytes, end, i + 1, name, fn);
-    } else {
-        without_memory(from, end, i + 1, name, fn);
+static const void *note_at(size_t i, const void **end)
+{
+    if (i == 0) {
+        *end = &kmem_last_error + 1;
+        return &kmem_last_error;
     }
+    return kmem_event_memory(end);
 }
 
-static void read_part(const void *from, const void *end, const char *name)
+/* The words of a root, but for notes from the i-th on. */
+static void read_part(const void *from, const void *end, size_t i)
 {
-    (void)name;
-    read_words(from, end);
+    const void *behind;
+    const void *note = i < NOTES ? note_at(i, &behind) : NULL;
+
+    if (note == NULL) {
+        read_words(from, end);
+    } else if (from <= note && behind <= end) {
+        read_part(from, note, i + 1);
+        read_part(behind, end, i + 1);
+    } else {
+        read_part(from, end, i + 1);
+    }
 }
 
 static void read_root(const void *from, const void *end, const char *name)
 {
+    (void)name;
     scan.stat.stat_roots += (size_t)((const char *)end - (const char *)from);
-    without_memory(from, end, 0, name, read_part);
+    read_part(from, end, 0);
 }
 
 /* Allocations of whole pages may point to buffers; they are not watched. */
@@ -271,13 +282,29 @@ static void forget_marks(void)
             page_array[i].page_refs = NO_MARKS;
 }
 
-static void mark_all(void)
+/* The scan's own frames are among the roots, and gaps in them hold what earlier
+ * calls left there: addresses that nobody has any more. */
+static __attribute__((noinline)) void wipe_stack(void)
+{
+    volatile uintptr_t gaps[128];
+
+    for (size_t i = 0; i < ARRAY_SIZE(gaps); i++)
+        gaps[i] = 0;
+}
+
+static __attribute__((noinline)) void enter_all(void)
 {
     forget_marks();
     for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
          cp = kmem_cache_next(cp))
         if (watched(cp))
             enter_cache(cp);
+}
+
+static void mark_all(void)
+{
+    enter_all();
+    wipe_stack();
     mm_roots(read_root);
     read_large();
     do {
@@ -326,6 +353,16 @@ static struct {
     void *arg;
 } wanted;
 
+static bool is_note(const void *p)
+{
+    const void *behind;
+
+    for (size_t i = 0; i < NOTES; i++)
+        if (p >= note_at(i, &behind) && p < behind)
+            return true;
+    return false;
+}
+
 static void look(const void *from, const void *end, const char *root,
                  const struct kmem_buf_stat *in)
 {
@@ -334,19 +371,14 @@ static void look(const void *from, const void *end, const char *root,
 
     for (; (const void *)(p + 1) <= end; p++)
         if (p != &wanted.from && mm_readable(p) && *p >= wanted.from &&
-            *p < wanted.end && wanted.fn != NULL &&
+            *p < wanted.end && wanted.fn != NULL && !is_note(p) &&
             !wanted.fn((uintptr_t)p, root, in, wanted.arg))
             wanted.fn = NULL;
 }
 
-static void look_part(const void *from, const void *end, const char *name)
-{
-    look(from, end, name, NULL);
-}
-
 static void look_root(const void *from, const void *end, const char *name)
 {
-    without_memory(from, end, 0, name, look_part);
+    look(from, end, name, NULL);
 }
 
 static bool look_buffer(const struct kmem_buf_stat *b, void *arg)

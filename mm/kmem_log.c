@@ -139,13 +139,13 @@ void kmem_event(enum kmem_ring ring, enum kmem_why why,
     e->event_count = (uint32_t)count;
     e->event_us = mm_clock_ms() * 1000; /* rare, but not so rare */
     e->event_slab = slab;
-    memcpy(e->event_name, cp->cache_name, sizeof(e->event_name));
+    __builtin_memcpy(e->event_name, cp->cache_name, sizeof(e->event_name));
     mm_unlock(&transactions.lock);
 }
 
-const void *kmem_event_memory(size_t *bytes)
+const void *kmem_event_memory(const void **end)
 {
-    *bytes = sizeof(rings);
+    *end = rings + KMEM_RINGS;
     return rings;
 }
 

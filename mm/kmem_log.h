@@ -95,6 +95,6 @@ bool kmem_event_get(enum kmem_ring ring, uint32_t seq, struct kmem_event *out);
 uint32_t kmem_event_last(enum kmem_ring ring);
 
 /* Where the rings lie: what they say of slabs is no pointer to a buffer. */
-const void *kmem_event_memory(size_t *bytes);
+const void *kmem_event_memory(const void **end);
 
 const char *kmem_why_text(enum kmem_why why);

@@ -323,10 +323,10 @@ static const char *verify_flags(const struct kmem_cache *cp)
 static const char *verify_locked(struct kmem_cache *cp)
 {
     struct tally t = {0};
-    const char *why = verify_geometry(cp);
+    const char *why = MM_DEBUG ? verify_flags(cp) : NULL;
 
-    if (why == NULL && MM_DEBUG)
-        why = verify_flags(cp);
+    if (why == NULL)
+        why = verify_geometry(cp);
     if (why == NULL)
         why = verify_list(cp, &t);
     if (why == NULL)

@@ -60,7 +60,10 @@ bool kmem_bufctl_plausible(const struct kmem_cache *cp,
         return on_page_of(bcp, kmem_bufctl_debug_cache);
     if (cp->cache_flags & KMF_HASH)
         return on_page_of(bcp, kmem_bufctl_cache);
-    return true;
+    if (cp->cache_supplier.getpages != NULL) /* its pages are not marked */
+        return ((uintptr_t)bcp & (sizeof(void *) - 1)) == 0 &&
+               (!MM_DEBUG || mm_readable(bcp));
+    return on_page_of(bcp, cp);
 }
 
 bool kmem_slab_plausible(const struct kmem_slab *sp)

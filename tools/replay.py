@@ -17,6 +17,7 @@ find who damaged the heap (`slab culprit`), and prints what it found.
 
 import argparse
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -43,7 +44,7 @@ def folder_of(kernel):
 def setting(name, default):
     """A number from the environment."""
     text = os.environ.get(name) or str(default)
-    if not text.rstrip("M").isdigit() or int(text.rstrip("M")) == 0:
+    if not re.fullmatch(r"[1-9][0-9]*", text):
         raise replay.ReplayError(f"{name}={text} is not a number, as in "
                                  f"{name}={default}")
     return text
@@ -147,12 +148,14 @@ def culprit(kernel, folder):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--folder", help="of the recording, instead of "
+                        "`record` beside the kernel")
     parser.add_argument("what", choices=["record", "open", "culprit"])
     parser.add_argument("kernel")
     parser.add_argument("arguments", nargs="*", help="for gdb, after --")
     args = parser.parse_args()
     name = {"open": "replay"}.get(args.what, args.what)
-    folder = folder_of(args.kernel)
+    folder = args.folder or folder_of(args.kernel)
     try:
         if args.what == "record":
             record(args.kernel, folder)

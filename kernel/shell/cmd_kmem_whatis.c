@@ -7,6 +7,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/cmd_debug.h"
+#include "kernel/shell/cmd_log.h"
 #include "kernel/shell/shell.h"
 #include "kernel/x86/paging.h"
 #include "mm/kmem_impl.h"
@@ -219,6 +220,32 @@ static void print_unmapped(uintptr_t addr)
     print_life(&b);
 }
 
+/* The slab that was last on a frame that buddy has back, if it is still known
+ * in the ring of slab events; and the last object there, if the log has it. */
+static void print_former(uintptr_t addr)
+{
+    uint32_t last = kmem_event_last(KMEM_RING_SLAB);
+    struct kmem_log_entry entry;
+    struct kmem_event e;
+
+    for (uint32_t i = 0; i < KMEM_RING_SIZE && i < last; i++) {
+        if (!kmem_event_get(KMEM_RING_SLAB, last - i, &e))
+            break;
+        if ((uintptr_t)e.event_slab >> PAGE_SHIFT != addr >> PAGE_SHIFT)
+            continue;
+        kprintf("the last slab that began here was of cache %s: %s\n",
+                e.event_name, kmem_why_text(e.event_why));
+        break;
+    }
+    if (logcmd_newest(addr, &entry)) {
+        kprintf("the last object here was 0x%08lx of cache %s\n",
+                (unsigned long)entry.log_buf, kmem_log_name(&entry));
+        debugcmd_print_transaction(entry.log_op == KMEM_OP_FREE ? "freed"
+                                                                : "allocated",
+                                   &entry.log_trans);
+    }
+}
+
 static void print_stack(uintptr_t addr)
 {
     char text[80];
@@ -241,16 +268,21 @@ static void print_managed(const struct page *frame, uintptr_t addr)
                 memcmd_owner_name(frame->page_owner));
     else if (frame->page_state == PAGE_USER)
         memcmd_print_mappers(frame);
-    else if (frame->page_state != PAGE_KERNEL)
+    else if (frame->page_state != PAGE_KERNEL) {
         kprintf("in no slab; `pages 0x%lx` shows the frames around it\n",
                 (unsigned long)addr);
+        print_former(addr);
+    }
 }
 
 static int cmd_whatis(int argc, char **argv)
 {
     const struct page *frame;
+    uint32_t options;
     uintptr_t addr;
 
+    if (!shell_options(&argc, argv, "r", &options))
+        return 1;
     if (argc != 2)
         return shell_error("wants one address; `whatis 0xc0123456`");
     if (!memcmd_address(argv[1], &addr))
@@ -263,16 +295,21 @@ static int cmd_whatis(int argc, char **argv)
         print_managed(frame, addr);
     else
         kprintf("no memory that the kernel manages\n");
+    memset(&place, 0, sizeof(place)); /* it would be found */
+    if (options)
+        debugcmd_print_refs(addr, (uintptr_t)__builtin_frame_address(0));
     return 0;
 }
 
-SHELL_COMMAND(whatis, "whatis ADDR", "what an address is: page, cache, object",
+SHELL_COMMAND(whatis, "whatis [-r] ADDR",
+              "what an address is: page, cache, object",
               "The frame that holds the address and its owner; in a slab also\n"
               "the cache, the object's index, whether it is in use, and which\n"
               "part of it the address is in; of the allocator's own objects\n"
               "what they are for, of a program's page who has it mapped.\n"
               "Of caches in mode U also who had the object last, and when; of\n"
               "memory that mode S took away, what it was.\n"
+              "  -r  also who points to the object: data, stacks, objects\n"
               "ADDR is hexadecimal or a symbol.\n"
               "Example: whatis kmem_cache_alloc",
               cmd_whatis, NULL);

@@ -71,15 +71,32 @@ struct filter {
     bool filter_json;
 };
 
-/* Whether the transaction was on the buffer that holds the address. */
+/* The bytes of the entry's object, 0 if its cache is gone and only the free is
+ * known. */
+static size_t size_of(const struct kmem_log_entry *e)
+{
+    struct kmem_cache_stat st;
+    struct kmem_cache *cp = kmem_cache_find(kmem_log_name(e));
+
+    if (e->log_size != 0 || cp == NULL)
+        return e->log_size;
+    kmem_cache_stat(cp, &st);
+    return st.stat_size;
+}
+
+/* Whether the transaction was on the buffer that holds the address: now, or
+ * then, if no slab is there any more. */
 static bool concerns(const struct kmem_log_entry *e, uintptr_t addr)
 {
-    struct kmem_buf_stat buf;
+    uintptr_t buf = (uintptr_t)e->log_buf;
+    struct kmem_buf_stat b;
 
-    if ((uintptr_t)e->log_buf == addr)
+    if (buf == addr)
         return true;
-    return kmem_buf_stat((const void *)addr, &buf) &&
-           buf.stat_buf == (uintptr_t)e->log_buf;
+    if (addr - buf >= KMEM_SIZE_MAX)
+        return false;
+    return kmem_buf_stat((const void *)addr, &b) ? b.stat_buf == buf
+                                                 : addr - buf < size_of(e);
 }
 
 static bool fits(const struct filter *f, const struct kmem_log_entry *e)
@@ -255,8 +272,7 @@ SHELL_COMMAND(
 
 /* ---- history ------------------------------------------------------------ */
 
-/* The newest transaction on the buffer that holds an address. */
-static bool newest_of(uintptr_t addr, struct kmem_log_entry *e)
+bool logcmd_newest(uintptr_t addr, struct kmem_log_entry *e)
 {
     uint32_t last = kmem_log_last();
 
@@ -273,7 +289,7 @@ int logcmd_history(const char *word)
 
     if (!memcmd_address(word, &addr))
         return 1;
-    if (!newest_of(addr, &e))
+    if (!logcmd_newest(addr, &e))
         return shell_error("the log knows nothing of 0x%08lx; caches in mode U "
                            "are logged",
                            (unsigned long)addr);

@@ -1,8 +1,15 @@
 /*
- * The part of `history` that shows a buffer's transactions; without an
- * argument it is about typed lines, which the shell itself knows.
+ * What the log knows of one address, for `history ADDR` (without an argument
+ * that command is about typed lines, which the shell itself knows) and for
+ * `whatis`.
  */
 #pragma once
 
+#include "mm/kmem_log.h"
+
 /* `history ADDR`. */
 int logcmd_history(const char *word);
+
+/* The newest transaction on the object that is, or was, at an address. False
+ * if the log has none. */
+bool logcmd_newest(uintptr_t addr, struct kmem_log_entry *e);

@@ -72,8 +72,8 @@ void test_error_check(const char *file, int line, uint32_t before,
 
     if (kmem_error_count - before != want)
         ktest_fail(file, line, "%u errors, the last \"%s\"; expected \"%s\"",
-                   (unsigned)(kmem_error_count - before),
-                   kmem_error_name(last), kmem_error_name(kind));
+                   (unsigned)(kmem_error_count - before), kmem_error_name(last),
+                   kmem_error_name(kind));
     else if (want != 0 && last != kind)
         ktest_fail(file, line, "error \"%s\", expected \"%s\"",
                    kmem_error_name(last), kmem_error_name(kind));

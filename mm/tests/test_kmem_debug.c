@@ -82,8 +82,8 @@ static void check_layout(const char *letters, size_t size, size_t align)
     test_destroy(cp);
 }
 
-static const char *const layouts[] = {"F", "P", "Z", "U", "FPZU", "S", "G",
-                                      "GZP"};
+static const char *const layouts[] = {"F",    "P", "Z", "U",
+                                      "FPZU", "S", "G", "GZP"};
 
 KTEST(kmem_debug, S52_geometry_of_many_sizes)
 {

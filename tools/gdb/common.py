@@ -95,6 +95,10 @@ def read_run(address, size):
 
 def word(address):
     """The 32-bit word at `address`."""
+    offset = address & PAGE_MASK
+    page = _pages.get(address - offset)
+    if page is not None and offset <= PAGE_SIZE - WORD:
+        return int.from_bytes(page[offset:offset + WORD], "little")
     return int.from_bytes(read(address, WORD), "little")
 
 
@@ -136,7 +140,11 @@ def kernel():
 
 def _symbol(name, file=None):
     """The kernel's variable or function, global or, in `file`, static."""
-    objfile = kernel()
+    return _symbol_of(kernel(), name, file)
+
+
+@functools.lru_cache(maxsize=None)
+def _symbol_of(objfile, name, file):
     if file is None:
         found = objfile.lookup_global_symbol(name)
         if found is not None:
@@ -155,6 +163,19 @@ def variable(name, file=None):
     if found is None:
         raise Fail(f"this kernel has no `{name}`")
     return found.value()
+
+
+@functools.lru_cache(maxsize=None)
+def _place(_objfile, name, file):
+    """(address, bytes) of a variable."""
+    value = variable(name, file)
+    return int(value.address) & WORD_MASK, value.type.sizeof
+
+
+def integer(name, file=None):
+    """An unsigned variable, or a pointer; what is asked for often."""
+    address, size = _place(kernel(), name, file)
+    return int.from_bytes(read(address, size), "little")
 
 
 def has_variable(name, file=None):
@@ -550,14 +571,10 @@ def clock_us():
     """The same in microseconds: the last that the kernel asked for, or the
     last step; a stopped target does not tell its time-stamp counter."""
     now = clock_ms() * 1000
-    symbol = gdb.lookup_static_symbol("timer_us") or \
-        kernel().lookup_global_symbol("timer_us")
-    if symbol is None:
+    try:
+        return max(now, int(gdb.parse_and_eval("timer_us::last")))
+    except gdb.error:
         return now
-    for local in gdb.block_for_pc(int(symbol.value().address)):
-        if local.name == "last":
-            return max(now, int(local.value()))
-    return now
 
 
 def json_line(value):

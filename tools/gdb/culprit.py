@@ -12,161 +12,18 @@ blame, in a recorded run (`make record`, `make replay`).
                   a state, and who wrote "free" there freed it first; a pointer
                   out of memory that nobody set is followed from register to
                   memory to register until the allocator's fill is found
-
-A store belongs to the function that is not a mere helper: memcpy and the like
-do what they are told.
 """
-
-import re
 
 import gdb
 
 import common
 import origin
 import travel
-import unwind  # noqa: F401  (registers itself)
+from stores import (Store, damaging, frames, is_allocator, is_helper, skip,
+                    stores, task, to_call)
 
-# Who stores on behalf of his caller.
-HELPERS = ("kernel/lib/", "kernel/x86/copy.asm", "kernel/vm/user.")
-
-# Stores to one word that are looked at before giving up.
-STORES_MAX = 64
-
-FRAMES_MAX = 24
-
-
-# ---- where a program stands -------------------------------------------------
-
-class Frame:
-    """A function under way: its name, and the line that it is at."""
-
-    def __init__(self, frame):
-        self.pc = frame.pc()
-        name = frame.name() or f"0x{self.pc:08x}"
-        self.name = re.split(r"[.[]", name)[0]
-        sal = frame.find_sal()
-        self.line = sal.line
-        self.file = ""
-        if sal.symtab is not None:
-            self.file = sal.symtab.filename.removeprefix(f"{common.ROOT}/")
-            self.file = self.file.removeprefix("./")
-
-    def __str__(self):
-        if self.pc < _kernel_base():
-            return f"a program, at 0x{self.pc:08x}"
-        return f"{self.name} at {self.file}:{self.line}" if self.file \
-            else self.name
-
-    def source(self):
-        """The line's text, or "" if there is none to be had."""
-        try:
-            text = (common.ROOT / self.file).read_text(encoding="utf-8")
-            return text.splitlines()[self.line - 1]
-        except (OSError, IndexError):
-            return ""
-
-
-def _kernel_base():
-    return common.macros("kernel/x86/paging.h")["KERNEL_BASE"]
-
-
-def frames():
-    """All functions under way, the innermost first."""
-    found, frame = [], gdb.newest_frame()
-    while frame is not None and len(found) < FRAMES_MAX:
-        # What is left out is no code, but a word on the stack.
-        if frame.name() or frame.pc() < _kernel_base():
-            found.append(Frame(frame))
-        try:
-            frame = frame.older()
-        except gdb.error:
-            break
-    return found
-
-
-def task():
-    """Who runs, in words."""
-    at = int(common.variable("cpu_boot")["cpu_task"])
-    if at == 0:
-        return "before there are tasks"
-    try:
-        it = common.record("struct task", at, "task_init")
-        return f"task {it.task_pid} ({it.task_name})"
-    except common.BadMemory:
-        return f"a task at 0x{at:08x}, which cannot be read"
-
-
-def is_helper(frame):
-    return frame.file.startswith(HELPERS)
-
-
-def is_allocator(frame):
-    return frame.file.startswith("mm/") and \
-        not frame.file.startswith("mm/tests/")
-
-
-def skip(stack, *unwanted):
-    """The stack from the first frame on that is none of the unwanted."""
-    for i, frame in enumerate(stack):
-        if not any(test(frame) for test in unwanted):
-            return stack[i:]
-    return []
-
-
-# ---- stores -----------------------------------------------------------------
-
-class Store:
-    """A moment: an instruction that is about to write, and who executes it."""
-
-    def __init__(self, after):
-        self.count = travel.count()
-        self.after = after
-        self.stack = frames()
-        self.task = task()
-
-    @property
-    def blamed(self):
-        """The stack from the function on that the store belongs to."""
-        return skip(self.stack, is_helper) or self.stack
-
-    @property
-    def own(self):
-        """Whether it is the allocator's."""
-        return bool(self.blamed) and is_allocator(self.blamed[0])
-
-
-def stores(address, size):
-    """The stores to these bytes, the latest first, from this moment back. GDB
-    stands before each when it is given."""
-    watch = gdb.Breakpoint(f"*(char (*)[{size}]) 0x{address:x}",
-                           gdb.BP_WATCHPOINT, gdb.WP_WRITE, internal=True)
-    try:
-        for _ in range(STORES_MAX):
-            if not travel.back():
-                return
-            after = common.read(address, size)
-            travel.quietly("reverse-stepi")
-            yield Store(after)
-    finally:
-        watch.delete()
-    raise common.Fail(f"0x{address:08x} was written {STORES_MAX} times, each "
-                      "time by the allocator; that is as far as this goes")
-
-
-def damaging(address, expected):
-    """The store that put a wrong byte at `address`, where `expected` was to
-    stay; None if there is none but the allocator's own. GDB stands before it.
-    """
-    own = None
-    for store in stores(address, 1):
-        if not store.own:
-            return store
-        if store.after[0] == expected:
-            break  # before this, the byte was not yet in the allocator's care
-        own = own or store
-    if own is not None:
-        travel.go(own.count)
-    return own
+# Bufctls of one hash chain that are looked at.
+CHAIN_MAX = 4
 
 
 # ---- the report -------------------------------------------------------------
@@ -238,16 +95,18 @@ class Verdict:
         self.stack = stack
         self.count = count
         self.task = who
+        self.second = None  # of two, the other function
+        self.path = []      # further lines
 
     @staticmethod
     def of(store, what):
         return Verdict(what, store.blamed, store.count, store.task)
 
     @staticmethod
-    def caller(store, what):
-        """Not the allocator, but who called it."""
-        stack = skip(store.stack, is_helper, is_allocator)
-        return Verdict(what, stack, store.count, store.task)
+    def caller(what):
+        """Not the allocator, which is under way here, but who called it."""
+        call = to_call()
+        return Verdict(what, call.blamed, call.count, call.task)
 
 
 def _written(report):
@@ -269,20 +128,25 @@ def _written(report):
 
 
 def _freed_before(report):
-    """Freed twice: who freed it first."""
+    """Freed twice: who freed it first, and who again."""
     bufctl = report.bufctl()
     if bufctl is None:
         raise common.Fail("nothing is remembered of this buffer: mode F or U "
                           "does, `kmem.debug=FU`")
-    for store in stores(bufctl.where("bufctl_state"), common.WORD):
-        return Verdict.caller(store, "freed it first")
+    again = to_call()
+    travel.go(report.count)
+    for _ in stores(bufctl.where("bufctl_state"), common.WORD):
+        verdict = Verdict.caller("freed it first")
+        verdict.second = again.blamed[0]
+        verdict.path = [f"freed again by {again.blamed[0]}, "
+                        f"{_ago(again.count, report)}"]
+        return verdict
     raise common.Fail("the buffer was never freed before in this recording")
 
 
 def _called(report):
     """What was wrong is the call itself."""
-    return Verdict("called", skip(report.stack, is_helper), report.count,
-                   report.task)
+    return Verdict.caller(f"called with 0x{report.error.error_buf:08x}")
 
 
 def _fault(report):
@@ -311,32 +175,79 @@ def _touched(report):
 
 
 def _followed(report):
-    """A pointer from memory that nobody set, or that was freed."""
+    """A pointer from memory that nobody set, or that was freed: who read it
+    from there is to blame."""
     _fault(report)
     user = Store(b"")
-    path = origin.trace(report.error.error_buf, stores)
-    travel.go(report.count)
-    _fault(report)
-    verdict = Verdict.of(user, "used it")
-    verdict.path = path
+    name = origin.base_register(origin.instruction(), report.error.error_buf)
+    if name is None:
+        return Verdict.of(user, "used the pointer")
+    path = origin.trace(name, stores, lambda: Store(b""))
+    blamed = path.load or user
+    travel.go(blamed.count)
+    verdict = Verdict.of(blamed, "read the pointer")
+    verdict.path = [f"used by {user.blamed[0]}, {_ago(user.count, report)}",
+                    *path.lines]
+    if path.store is not None and path.store.own:
+        callers = skip(path.store.stack, is_helper, is_allocator)
+        verdict.path += [f"on behalf of {callers[0]}"] if callers else []
     return verdict
 
 
-def _damaged_slab(report):
-    """The allocator's own data; which word of it, the error does not say."""
-    error = report.error
-    at, name = error.error_at, "struct kmem_slab"
-    if report.kind == "bufctl":
-        at, name = error.error_bufctl, "struct kmem_bufctl"
-    if at == 0:
-        raise common.Fail(f"the report ({report.title()}) does not say where; "
-                          "`slab culprit ADDR` finds who wrote to an address")
-    size = common.layout(name).size
-    for store in stores(at, size):
+def _led_astray(report):
+    """A freelist's head is wrong: somebody wrote there, or the allocator took
+    it from a link that somebody wrote to."""
+    slab = common.record("struct kmem_slab", report.error.error_at)
+    for store in stores(slab.where("slab_head"), common.WORD):
+        value = int.from_bytes(store.after, "little")
         if not store.own:
-            return Verdict.of(store, f"wrote to the {name} at 0x{at:08x}")
-    raise common.Fail(f"nobody but the allocator has written to the {name} at "
-                      f"0x{at:08x} in this recording")
+            return Verdict.of(store, "wrote to the head of the freelist")
+        name = origin.stored_register(value)
+        if value != 0 and name is not None:
+            break
+    else:
+        raise common.Fail("nobody has written to the head of the freelist at "
+                          f"0x{slab.where('slab_head'):08x}")
+    path = origin.trace(name, stores, lambda: Store(b""))
+    if path.store is None or path.store.own:
+        raise common.Fail("the freelist leads astray by the allocator's own "
+                          f"doing: {'; '.join(path.lines)}")
+    verdict = Verdict.of(path.store, "wrote to a link of the freelist")
+    verdict.path = path.lines
+    return verdict
+
+
+def _own_data(error, kind):
+    """Where data of the allocator may be damaged: [(address, type)]."""
+    slab = common.ctype("struct kmem_slab")
+    bufctl = common.ctype("struct kmem_bufctl")
+    if kind == "slab":
+        return [(error.error_at, slab)]
+    if error.error_bufctl:
+        return [(error.error_bufctl, bufctl)]
+    # The bucket of the hash table, and what is on its chain.
+    found = [(error.error_at, bufctl.pointer())]
+    try:
+        for at in common.walk_chain(common.word(error.error_at), common.word,
+                                    limit=CHAIN_MAX):
+            found.append((at, bufctl))
+    except (common.BadMemory, common.Broken):
+        pass  # no wonder
+    return found
+
+
+def _damaged_data(report):
+    """The allocator's own data; which word of it, the error does not say."""
+    if report.error.error_at == 0 and report.error.error_bufctl == 0:
+        _unknown(report)
+    places = _own_data(report.error, report.kind)
+    for at, kind in places:
+        travel.go(report.count)
+        for store in stores(at, kind.sizeof):
+            if not store.own:
+                return Verdict.of(store, f"wrote to the {kind} at 0x{at:08x}")
+    raise common.Fail("nobody but the allocator has written to its data at "
+                      f"0x{places[0][0]:08x} lately")
 
 
 def _unknown(report):
@@ -350,7 +261,7 @@ WAYS = {
     "double": _freed_before, "never": _called, "interior": _called,
     "foreign": _called, "stack": _called, "size": _called, "gone": _called,
     "touched": _touched, "uninit": _followed, "stale": _followed,
-    "bufctl": _damaged_slab, "freelist": _damaged_slab, "slab": _damaged_slab,
+    "bufctl": _damaged_data, "freelist": _led_astray, "slab": _damaged_data,
 }
 
 
@@ -423,9 +334,15 @@ def print_verdict(verdict, report):
         f", {_ago(verdict.count, report)}"
     print(f"  {verdict.what}, at instruction {verdict.count}{ago}, "
           f"{verdict.task}")
-    for line in getattr(verdict, "path", []):
+    for line in verdict.path:
         print(f"  {line}")
     print_stack(verdict.stack)
+
+
+def _place_of(frame):
+    """For JSON."""
+    return frame and {"function": frame.name, "file": frame.file,
+                      "line": frame.line}
 
 
 # ---- the command ------------------------------------------------------------
@@ -433,7 +350,7 @@ def print_verdict(verdict, report):
 class Culprit(common.Command):
     name = "slab culprit"
     usage = "[-j] [ADDR]"
-    summary = "who damaged the heap, in a recorded run"
+    summary = "Who damaged the heap, in a recorded run"
     details = """
 Goes to the report of a heap error, the latest before this moment or else the
 first after it, and from there back to the instruction that is to blame: the
@@ -464,12 +381,11 @@ With an address: who wrote the word there last, before this moment.
             print_report(report)
         verdict = WAYS.get(report.kind, _unknown)(report)
         if "j" in args:
-            top = verdict.stack[0]
             common.json_line({
                 "kind": report.kind, "cache": report.cache(),
-                "function": top.name, "file": top.file, "line": top.line,
-                "at": verdict.count, "report": report.count,
-                "task": verdict.task})
+                **_place_of(verdict.stack[0]), "at": verdict.count,
+                "report": report.count, "task": verdict.task,
+                "second": _place_of(verdict.second)})
             return
         print_verdict(verdict, report)
         print_history(bufctl, report)
@@ -487,9 +403,8 @@ With an address: who wrote the word there last, before this moment.
         top = store.blamed[0]
         value = int.from_bytes(store.after, "little")
         if as_json:
-            common.json_line({
-                "function": top.name, "file": top.file, "line": top.line,
-                "at": store.count, "value": value, "task": store.task})
+            common.json_line({**_place_of(top), "at": store.count,
+                              "value": value, "task": store.task})
             return
         print(f"0x{address:08x} became 0x{value:08x} by {top}")
         print_place(store.blamed)

@@ -22,6 +22,9 @@ NEAR = 4096
 STEPS_MAX = 400  # instructions stepped back to find one load
 HOPS_MAX = 8     # from memory to memory
 
+# What the allocator fills memory with: there a value begins.
+POISON = (0xDEADBEEF, 0xBADDCAFE)
+
 # Instructions from a snapshot to where stepping back begins.
 RUN_UP = 2000
 
@@ -41,8 +44,7 @@ def faulting_instruction():
 
 
 def register(name):
-    value = gdb.selected_inferior().threads()[0] and \
-        gdb.newest_frame().read_register(name)
+    value = gdb.newest_frame().read_register(name)
     return int(value) & common.WORD_MASK
 
 
@@ -105,7 +107,7 @@ def _source(name):
     return "computed", text
 
 
-def _stored_register(value):
+def stored_register(value):
     """The register whose value the instruction stores, or None."""
     for name in REGISTERS:
         if re.search(rf"(push\s+|,\s*){name}$", instruction()) and \
@@ -123,37 +125,43 @@ def _snapshot_before(number):
     travel.go(here)
 
 
-def trace(address, stores):
-    """From the instruction here, which uses memory at `address` through a
-    pointer, back to where the pointer comes from. Lines of text, the latest
-    first; stores(address, size) goes from store to store."""
-    name = base_register(instruction(), address)
-    if name is None:
-        return [f"the pointer is not in a register of `{instruction()}`"]
-    lines = []
+class Path:
+    """The way back: in words, the latest first; the moment of the last load on
+    it, and that of the store that the loaded value came from, None if the way
+    ends before."""
+
+    def __init__(self):
+        self.lines = []
+        self.load = None
+        self.store = None
+
+    def say(self, text):
+        self.lines.append(text)
+        return self
+
+
+def trace(name, stores, moment):
+    """From the instruction here, which uses register `name`, back to where its
+    value comes from: a Path. stores(address, size) goes back from store to
+    store; moment() is where the program stands."""
+    path = Path()
     _snapshot_before(travel.count())
     for _ in range(HOPS_MAX):
         value = _step_back_to_load(name)
         kind, source = _source(name)
-        at = common.source_line(gdb.newest_frame().pc())
+        at = moment()
         if kind == "computed":
-            return lines + [f"computed by `{source}` at {at}"]
+            return path.say(f"computed by `{source}`, {at.blamed[0]}")
         if kind == "register":
             name = source
             continue
-        lines.append(f"0x{value:08x} was read from 0x{source:08x} at {at}")
-        store = next(stores(source, common.WORD), None)
-        if store is None:
-            return lines + [f"0x{source:08x} was never written in this "
-                            "recording"]
-        lines.append(f"0x{source:08x} was written by {store.blamed[0]}")
-        if store.own:
-            callers = [f for f in store.blamed if not f.file.startswith("mm/")]
-            if callers:
-                lines.append(f"which filled it for {callers[0]}; nobody wrote "
-                             "to it since")
-            return lines
-        name = _stored_register(value)
-        if name is None:
-            return lines
-    return lines + ["and so on"]
+        path.load, path.store = at, next(stores(source, common.WORD), None)
+        path.say(f"0x{value:08x} was read from 0x{source:08x} by "
+                 f"{at.blamed[0]}")
+        if path.store is None:
+            return path.say("where nobody ever wrote in this recording")
+        path.say(f"where {path.store.blamed[0]} wrote it")
+        name = stored_register(value)
+        if path.store.own and value in POISON or name is None:
+            return path
+    return path.say("and so on")

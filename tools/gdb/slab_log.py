@@ -166,7 +166,7 @@ that failed, slabs that came and went, and reaps, with the reason."""
     def ring(self, name, rows, args):
         if "j" not in args:
             print(f"{'SEQ':>6} {'T-AGE':>11} {'TASK':>4} {'CACHE':<17} "
-                  f"{'SLAB':<10} {'COUNT':>8} {'OF':<7} WHY")
+                  f"{'BASE':<10} {'COUNT':>8} {'OF':<7} WHY")
         n, now = 0, common.clock_us()
         for e in ring_events(name):
             n += 1
@@ -177,7 +177,7 @@ that failed, slabs that came and went, and reaps, with the reason."""
             if "j" in args:
                 json_line({"seq": e.event_seq, "us": e.event_us,
                            "task": e.event_task, "cache": e.event_name,
-                           "slab": e.event_slab, "count": e.event_count,
+                           "base": e.event_slab, "count": e.event_count,
                            "why": why_text(e.event_why)})
                 continue
             slab = f"0x{e.event_slab:08x}" if e.event_slab else f"{'-':>10}"

@@ -1,5 +1,5 @@
-"""slab pages and slab buddyinfo: who has the page frames (mm/page.c, mm/buddy.c).
-As kernel/shell/cmd_kmem_pages.c.
+"""slab pages and slab buddyinfo: who has the page frames (mm/page.c,
+mm/buddy.c). As kernel/shell/cmd_kmem_pages.c.
 """
 
 import common
@@ -88,8 +88,8 @@ back since boot.
 
 CELLS, ROWS, AROUND = 64, 16, 5
 LETTERS = {"RESERVED": "-", "KERNEL": "K", "TAIL": "?", "FREE": ".",
-           "ALLOC": "A", "SLAB": "S", "HASH": "H", "LARGE": "L", "UNMAPPED": "X",
-           "USER": "U"}
+           "ALLOC": "A", "SLAB": "S", "HASH": "H", "LARGE": "L",
+           "UNMAPPED": "X", "USER": "U"}
 WHAT = {"RESERVED": "holes, BIOS, devices",
         "KERNEL": "the kernel's image and page array",
         "TAIL": "blocks without a first frame",

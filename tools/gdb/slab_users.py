@@ -247,11 +247,14 @@ class Scan:
 
     def read_root(self, start, end):
         self.bytes += end - start
-        skip = common.variable("kmem_last_error")
-        at = int(skip.address) & WORD_MASK
-        if start <= at < end:  # that is nobody's pointer
-            self.read(start, at)
-            start = at + skip.type.sizeof
+        # What the allocator remembers is nobody's pointer.
+        for skip in sorted((common.variable("kmem_last_error"),
+                            common.variable("rings", "kmem_log.c")),
+                           key=lambda v: int(v.address) & WORD_MASK):
+            at = int(skip.address) & WORD_MASK
+            if start <= at < end:
+                self.read(start, at)
+                start = at + skip.type.sizeof
         self.read(start, end)
 
     def run(self):

@@ -208,7 +208,7 @@ def start_again():
 
 class When(common.Command):
     name = "slate when"
-    summary = "where this recording stands, in instructions executed"
+    summary = "Where this recording stands, in instructions executed"
     details = """
 A recorded run has a moment for every instruction. The number is the same every
 time that the recording is opened."""
@@ -216,27 +216,6 @@ time that the recording is opened."""
 
     def run(self, args):
         print(f"instruction {count()} of {end()}")
-
-
-def _prefix_exists(name):
-    try:
-        gdb.execute(f"help {name}", to_string=True)
-        return True
-    except gdb.error:
-        return False
-
-
-class _Slate(gdb.Command):
-    """The kernel's objects.
-Usage: slate COMMAND"""
-
-    def __init__(self):
-        super().__init__("slate", gdb.COMMAND_DATA, prefix=True)
-
-
-if not _prefix_exists("slate"):
-    _Slate()
-When()
 
 
 def begin(stub, last, process):
@@ -255,6 +234,7 @@ def begin(stub, last, process):
         main.delete()
     _start = count()
     _install_hooks()
+    When()
 
 
 def greet():

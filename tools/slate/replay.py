@@ -219,12 +219,16 @@ class Recording:
 
 # ---- recording -------------------------------------------------------------
 
+FILES = ("log", "disk", "about.json", "serial", "events")
+
+
 def start(folder, kernel, line="", memory="16", initrd=None):
-    """A Recording in an emptied `folder`, with all that is known before it
-    runs."""
+    """A Recording in `folder`, in place of the one there, with all that is
+    known before it runs."""
     folder = Path(folder)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in FILES:
+        (folder / name).unlink(missing_ok=True)
     kernel = Path(kernel).resolve()
     if initrd is None:
         beside = kernel.with_name("initrd.tar")

@@ -10,18 +10,24 @@ import os
 import select
 import sys
 import termios
+import time
 import tty
 
 ESCAPE = b"\x01"  # Ctrl-A
 
+PROMPT = b"slate> "
+
 LOOK_EVERY = 0.02  # seconds
+SILENCE = 2        # seconds: what was to be done is done
 
 
 class Keys:
-    """The standard input, key by key while in use in a `with` statement."""
+    """The standard input, if it is `wanted`: key by key while in use in a
+    `with` statement."""
 
-    def __init__(self):
-        self.terminal = os.isatty(0)
+    def __init__(self, wanted):
+        self.sources = [sys.stdin] if wanted else []
+        self.terminal = wanted and os.isatty(0)
         self.escaped = False
 
     def __enter__(self):
@@ -48,41 +54,61 @@ class Keys:
         return out, False
 
 
-def _show(shown):
-    """Prints what has been added to the file."""
-    data = shown.read()
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
-
-
 def _type(keys, typed):
-    """Passes on what was typed. Returns whether to leave, and whether more can
-    come."""
+    """Passes on what has been typed, if anything. True: somebody leaves."""
+    if not select.select(keys.sources, [], [], LOOK_EVERY)[0]:
+        return False
     data = os.read(0, 1024)
+    if not data:
+        keys.sources = []  # that was all
     wanted, leave = keys.translate(data)
     if wanted:
         os.write(typed, wanted)
-    return leave, bool(data)
+    return leave
 
 
-def attend(shown, typed, running):
-    """Shows what is added to the file `shown`, and types what comes from the
-    standard input into the pipe `typed`, None for nothing. Returns True if the
-    machine ended, which `running()` says, and False if the user left: by
-    Ctrl-A X, or by ^C where that is not typed into the machine."""
-    sources = [] if typed is None else [sys.stdin]
+class Screen:
+    """The standard output, which what the machine says is copied to."""
+
+    def __init__(self, said):
+        self.said = said
+        self.tail = b""
+        self.prompted = False
+        self.changed = time.monotonic()
+
+    def update(self):
+        data = self.said.read()
+        if data:
+            self.changed = time.monotonic()
+        self.tail = self.tail[-len(PROMPT):] + data
+        self.prompted = self.prompted or PROMPT in self.tail
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+    def silent(self):
+        return time.monotonic() - self.changed > SILENCE
+
+
+def attend(said, typed, running):
+    """Shows what is added to the file `said`, and types what comes from the
+    standard input into the pipe `typed`, None for nothing; not before the
+    machine is there to read it. Returns True if the machine ended, which
+    `running()` says, and False if it was left: by Ctrl-A X; by ^C where that is
+    not typed into the machine; after the last of what was not typed by hand.
+    """
+    screen = Screen(said)
     try:
-        with Keys() if sources else open(os.devnull) as keys:
+        with Keys(typed is not None) as keys:
             while running():
-                if select.select(sources, [], [], LOOK_EVERY)[0]:
-                    leave, more = _type(keys, typed)
-                    if leave:
-                        return False
-                    if not more:
-                        sources = []
-                _show(shown)
+                screen.update()
+                if not keys.sources or not screen.prompted:
+                    time.sleep(LOOK_EVERY)
+                elif _type(keys, typed):
+                    return False
+                if typed is not None and not keys.sources and screen.silent():
+                    return False
     except KeyboardInterrupt:
         return False
     finally:
-        _show(shown)
+        screen.update()
     return True

@@ -3,8 +3,11 @@ what the playground did, and against what other commands say of the same."""
 
 import json
 import re
+import subprocess
 
 import pytest
+
+from slate import qemu
 
 WORDS = 3  # of an object that walk shows
 
@@ -249,8 +252,15 @@ def test_whatis_knows_the_allocators_own(shell):
     shell.command("kmem free big all; kmem destroy big")
 
 
-def test_whatis_knows_symbols(shell):
-    for name, kind in (("kmem_cache_alloc", "code"), ("kmem_caches", "data")):
+def test_whatis_knows_symbols(shell, kernel):
+    objects = dict(line.split()[::2][::-1] for line in subprocess.run(
+        ["nm", kernel], check=True, text=True, stdout=subprocess.PIPE)
+        .stdout.splitlines() if line[9] in "dbDB")
+    for name in ("play_caches", "kmem_reaping", "page_array", "marks"):
+        assert shell.command(f"sym {name}") == \
+            f"0x{objects[name]} {name}\n"
+    for name, kind in (("kmem_cache_alloc", "code"), ("kmem_caches", "data"),
+                       ("play_caches", "data")):
         addr = int(shell.command(f"sym {name}").split()[0], 16)
         assert f"{kind}: {name}+0x3\n" in shell.command(f"whatis {addr + 3:x}")
 
@@ -452,6 +462,19 @@ def test_whatis_and_map_know_owners(shell, audited):
     assert [row["state"] for row in table].count("used") == 6
 
 
+def test_whatis_finds_who_points_here(shell, audited):
+    objects = [row["addr"] for row in records(shell, "walk -j alloc spy")]
+    notes = {row["words"][2]: row["addr"]  # struct play_object: links, address
+             for row in records(shell, "walk -j alloc kmem_play")}
+    text = shell.command(f"whatis -r {objects[2]:x}")
+    assert f"0x{notes[objects[2]] + 8:08x} object 0x{notes[objects[2]]:08x} " \
+        "of cache kmem_play, + 8" in text
+    assert re.search(r"^[1-9]\d* words point to it:$", text, re.M)
+    cache = records(shell, "walk -j alloc kmem_play_cache")[0]["addr"]
+    assert re.search(r": play_caches\+0x0$",
+                     shell.command(f"whatis -r {cache:x}"), re.M)
+
+
 def test_whatis_knows_stacks(shell):
     stack = records(shell, "walk -j alloc kstack")[1]["addr"]
     assert re.search(r"on the stack of task \d+ \(\w+\)",
@@ -467,6 +490,23 @@ def test_whatis_remembers_unmapped_memory(shell):
     text = shell.command(f"whatis {obj + 6:x}")
     assert re.search(r"unmapped: a slab of cache late was here, and object 1: "
                      r"0x\w+ \+ 6\nfreed by task 1 ", text), text
+    shell.command("kmem destroy late")
+
+
+def test_whatis_remembers_what_a_free_page_was(shell):
+    shell.command("kmem create late 100; debug =U late; kmem alloc late 3")
+    slab, = records(shell, "slabs -j late")
+    obj = records(shell, "walk -j alloc late")[1]["addr"]
+    shell.command("kmem free late all; reap -a late")
+    text = shell.command(f"whatis {obj + 6:x}")
+    assert ": frame " in text and ", free (order " in text
+    assert "last slab that began here was of cache late: reaped" in text
+    assert re.search(rf"last object here was 0x{obj:x} of cache late\n"
+                     r"freed by task 1 \(kernel\), ", text)
+    history = shell.command(f"history {obj + 6:x}")
+    assert [row["op"] for row in rows(history, r"^ *\d+ +[\d.]+ (?P<op>\w+)")
+            ][:2] == ["free", "alloc"]
+    assert slab["base"] <= obj
     shell.command("kmem destroy late")
 
 
@@ -508,3 +548,32 @@ def test_wrong_input_gives_one_line(shell, line):
     text = shell.command(line)
     assert len(text.splitlines()) == 1, text
     assert re.match(r"\w+: \S", text), text
+
+
+# ---- on a stopped machine --------------------------------------------------
+
+def test_all_of_it_works_after_a_panic(boot):
+    machine = boot("kmem.debug=U,inode")
+    machine.prompt()
+    machine.command("kmem create spy 100; debug +FPZU spy; kmem alloc spy 3; "
+                    "mark before; run ls")
+    machine.send("panic on purpose\r")
+    machine.expect(r"\nslate!> ")
+
+    def command(line):
+        machine.send(line + "\r")
+        return qemu.plain(machine.expect(r"\nslate!> "))
+    obj = int(command("walk -j alloc spy -n 1")
+              .split('"addr":')[1].split(",")[0])
+    for line, said in (
+            ("debug", r"spy +FPZU"), ("log -n 3", "transactions kept"),
+            ("log slab", "grown"), ("history " + f"{obj:x}", "first transact"),
+            ("users spy", r"300 +3 +100"), ("old 0", "suspect: "),
+            ("leaks", "suspect: "), ("why spy", "1 of 1 partial"),
+            (f"whatis {obj:x}", "allocated by task 1"),
+            (f"map {obj:x}", "play_alloc"), ("diff before", "from before"),
+            ("slabs spy", "###"), ("verify spy", r"spy +\d+ +0 "),
+            ("frag", "now"), ("fail", "no failure"), ("pages -r", "slab +spy"),
+            ("mark after", "mark after"), ("trace spy on", "FPZUT")):
+        assert re.search(said, command(line)), line
+    assert len(machine.events("panic")) == 1

@@ -11,6 +11,7 @@ from slate import tap
 MMTEST = BUILD / "host" / "mmtest"
 SEEDS = [1, 20060102]
 OPERATIONS = 500_000
+MODES_OPERATIONS = 60_000
 
 
 def mmtest(*arguments):
@@ -60,5 +61,12 @@ def test_host(host_case, results):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_trace_against_shadow_model(seed):
     done = mmtest("-t", seed, OPERATIONS)
+    assert done.returncode == 0, \
+        f"seed {seed}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_trace_while_modes_come_and_go(seed):
+    done = mmtest("-m", seed, MODES_OPERATIONS)
     assert done.returncode == 0, \
         f"seed {seed}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"

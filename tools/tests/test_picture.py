@@ -171,6 +171,15 @@ def test_any_text_can_stand_in_a_drawing():
     assert words(d.inline()) == "a<b>&c"
 
 
+def test_the_pictures_of_the_book_are_small_and_whole():
+    """`make screenshots` makes them."""
+    folder = ROOT / "docs/pictures"
+    text = (folder / "slabs.svg").read_text()
+    assert len(shapes(text, "used")) > 100 and len(shapes(text, "colour")) > 5
+    assert (folder / "slabtop.png").read_bytes().startswith(b"\x89PNG\r\n")
+    assert all(p.stat().st_size < 150 * 1024 for p in folder.iterdir())
+
+
 # ---- what cannot be drawn --------------------------------------------------
 
 def line_with(*parts):
@@ -273,6 +282,8 @@ def test_end_to_end(kernel, tmp_path):
     stats = statistics.read(lines)
     assert stats.doubts == []
     assert stats.caches["box"].inuse == 50
+    kinds = [(r.order, r.state, r.cache) for r in stats.runs]
+    assert all(a != b for a, b in zip(kinds, kinds[1:]))
     times = [s.ms for s in stats.samples]
     assert len(times) > 4
     assert {b - a for a, b in zip(times, times[1:-1])} == {20}

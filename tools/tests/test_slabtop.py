@@ -101,11 +101,20 @@ def test_on_the_display(boot):
                  "slabtop -n -1", "slabtop -s best", "slabtop all"):
         said = machine.command(line)
         assert re.fullmatch(r"slabtop: \S.*\n", said), said
-    # A panic in the middle of it is seen where the user looks.
-    machine.send("slabtop -n 1 -d 60; panic on purpose\r")
+
+
+def test_a_panic_ends_it(boot):
+    machine = boot()
+    machine.prompt()
+    machine.command("echo what was there")
+    machine.send("slabtop -d 60\r")
+    machine.expect(r"\x1b\[J")
+    machine.qmp.execute("inject-nmi")
+    machine.expect(r"\x1b\[\?1049l")
     machine.expect(r"slate!> \Z")
-    machine.wait_screen(r"^panic: on purpose")
-    said = machine.expect(r"\Z")
+    screen = "\n".join(machine.screen())
+    assert "what was there" in screen and "panic: " in screen
+    assert not re.search(HEAD, screen)
     machine.send("slabtop\r")
     said = machine.expect(r"slate!> \Z")
     assert re.search(r"slabtop: cannot work on a stopped machine", said)

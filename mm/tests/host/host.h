@@ -65,3 +65,7 @@ extern unsigned host_failures;
 /* trace.c: `ops` random operations against the shadow model. 0 if all agreed;
  * says what did not. */
 int host_trace(uint64_t seed, uint64_t ops);
+
+/* trace_modes.c: the same while debugging modes come and go, without a model
+ * of where things lie. */
+int host_trace_modes(uint64_t seed, uint64_t ops);

@@ -7,6 +7,7 @@
  *     mmtest -l                 list the cases
  *     mmtest -n SUITE.CASE      one case in this process, for a debugger
  *     mmtest -t [SEED [OPS]]    a random trace; the seed is printed
+ *     mmtest -m [SEED [OPS]]    one while debugging modes come and go
  *
  * Each case runs in a process and on a machine of its own, so that one that
  * crashes, hangs or spoils memory ends alone. After it the same checks stand
@@ -247,7 +248,8 @@ static int run_trace(int argc, char **argv)
         ops = strtoull(argv[3], NULL, 0);
     host_start_pages(HOST_FRAMES);
     kmem_init();
-    return host_trace(seed, ops);
+    return argv[1][1] == 'm' ? host_trace_modes(seed, ops)
+                             : host_trace(seed, ops);
 }
 
 int main(int argc, char **argv)
@@ -259,11 +261,11 @@ int main(int argc, char **argv)
     }
     if (argc == 3 && strcmp(argv[1], "-n") == 0)
         return run_alone(argv[2]);
-    if (argc >= 2 && strcmp(argv[1], "-t") == 0)
+    if (argc >= 2 && (strcmp(argv[1], "-t") == 0 || strcmp(argv[1], "-m") == 0))
         return run_trace(argc, argv);
     if (argc >= 2 && argv[1][0] == '-') {
         fprintf(stderr, "usage: mmtest [-l | -n CASE | -t [SEED [OPS]] | "
-                        "SUITE[.CASE] …]\n");
+                        "-m [SEED [OPS]] | SUITE[.CASE] …]\n");
         return 2;
     }
     return run_cases(argc, argv);

@@ -1,0 +1,582 @@
+/*
+ * What the debugging modes catch: each class of error (S-49, S-51, S-57) is
+ * made on purpose, must be reported as what it is and where it is, and after
+ * it everything goes on (kmem.panic=0) with every invariant in place. With the
+ * cases of Linux's and Solaris' suites (10.1 to 10.3) that apply.
+ */
+#include "mm/tests/debug_test.h"
+
+#ifdef MM_HOST
+
+/* The last error's place: the buffer, and the first wrong byte or word. */
+static void expect_place(struct kmem_cache *cp, const void *buf, long offset)
+{
+    const struct kmem_error_record *e = &kmem_last_error;
+
+    KT_TRUE(e->error_cache == cp);
+    KT_TRUE(e->error_base == buf);
+    KT_EQ((long)e->error_offset, offset);
+    KT_TRUE(e->error_bufctl == test_bufctl(cp, buf));
+    KT_TRUE(e->error_slab != NULL && kmem_slab_plausible(e->error_slab));
+}
+
+/* ---- 6.2: freed addresses ----------------------------------------------- */
+
+static void check_untouched(struct kmem_cache *cp, uint32_t inuse)
+{
+    KT_EQ(kmem_inuse(cp), inuse);
+    TEST_VERIFY(cp);
+}
+
+static void freed_addresses(const char *letters)
+{
+    struct kmem_cache *cp = test_debug(letters, 48, 0, false);
+    struct kmem_cache *other = kmem_cache_create("t_other", 48, 0, NULL, NULL);
+    char *foreign = kmem_cache_alloc(other, KM_SLEEP);
+    char *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    uintptr_t on_stack = 5;
+
+    TEST_ERROR(KMEM_ERROR_NEVER,
+               kmem_cache_free(cp, (void *)(uintptr_t)0xbaddcafe));
+    KT_TRUE(kmem_last_error.error_owner == NULL);
+    TEST_ERROR(KMEM_ERROR_NEVER, kmem_cache_free(cp, NULL));
+    TEST_ERROR(KMEM_ERROR_STACK, kmem_cache_free(cp, &on_stack));
+    TEST_SAYS(host_printed, "it is on the stack");
+    TEST_ERROR(KMEM_ERROR_INTERIOR, kmem_cache_free(cp, obj + 4));
+    TEST_SAYS(host_printed, "it is 4 bytes into a buffer of cache t_debug");
+    expect_place(cp, obj, 4);
+    TEST_ERROR(KMEM_ERROR_INTERIOR, kmem_cache_free(cp, obj + 1));
+    TEST_ERROR(KMEM_ERROR_FOREIGN, kmem_cache_free(cp, foreign));
+    TEST_SAYS(host_printed, "it belongs to cache t_other, not t_debug");
+    KT_TRUE(kmem_last_error.error_owner == other);
+    TEST_ERROR(KMEM_ERROR_NEVER, kmem_cache_free(cp, obj + cp->cache_chunk));
+    KT_TRUE(kmem_last_error.error_base == obj + cp->cache_chunk);
+    check_untouched(cp, 1);
+    TEST_NO_ERROR(kmem_cache_free(cp, obj));
+    TEST_ERROR(KMEM_ERROR_DOUBLE, kmem_cache_free(cp, obj));
+    expect_place(cp, obj, 0);
+    check_untouched(cp, 0);
+    TEST_VERIFY(other);
+    kmem_cache_free(other, foreign);
+    test_destroy(other);
+    test_destroy(cp);
+}
+
+KTEST(kmem_debug, S49_freed_addresses_are_verified)
+{
+    freed_addresses("F");
+    freed_addresses("U");
+    freed_addresses("Z");
+    freed_addresses("FPZU");
+}
+
+/* Pages of nobody, of kmem_alloc's largest, of the allocator itself; and from
+ * one debugged cache to another. */
+KTEST(kmem_debug, S49_freed_addresses_of_other_kinds)
+{
+    struct kmem_cache *cp = test_debug("F", 48, 0, false);
+    struct kmem_cache *other = kmem_cache_create("t_other", 48, 0, NULL, NULL);
+    void *large = kmem_alloc(20000, KM_SLEEP);
+    struct page *page = buddy_alloc(0);
+    void *obj;
+
+    test_switch(other, "FPZU");
+    obj = kmem_cache_alloc(other, KM_SLEEP);
+    TEST_ERROR(KMEM_ERROR_FOREIGN, kmem_cache_free(cp, obj));
+    TEST_ERROR(KMEM_ERROR_NEVER, kmem_cache_free(cp, large));
+    TEST_ERROR(KMEM_ERROR_NEVER, kmem_cache_free(cp, page_to_virt(page)));
+    TEST_ERROR(KMEM_ERROR_FOREIGN,
+               kmem_cache_free(cp, test_slab_of(other, obj)));
+    TEST_ERROR(KMEM_ERROR_INTERIOR,
+               kmem_cache_free(cp, (char *)test_slab_of(other, obj) + 8));
+    TEST_NO_ERROR(kmem_cache_free(other, obj));
+    kmem_free(large, 20000);
+    buddy_free(page, 0);
+    test_destroy(other);
+    test_destroy(cp);
+}
+
+/* Large objects are verified without any mode: they have a hash table. */
+KTEST(kmem_debug, S49_large_objects_are_always_verified)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_debug", 1000, 0, NULL, NULL);
+    char *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    char local;
+
+    TEST_ERROR(KMEM_ERROR_INTERIOR, kmem_cache_free(cp, obj + 1));
+    TEST_ERROR(KMEM_ERROR_STACK, kmem_cache_free(cp, &local));
+    kmem_cache_free(cp, obj);
+    TEST_ERROR(KMEM_ERROR_DOUBLE, kmem_cache_free(cp, obj));
+    check_untouched(cp, 0);
+    test_destroy(cp);
+}
+
+/* ---- 6.3: poison -------------------------------------------------------- */
+
+/* Writes `value` at `offset` of a freed object: found at the next allocation,
+ * which gets another one, and at once by kmem_verify. */
+static void modified(const char *letters, size_t size, size_t offset,
+                     uint8_t value)
+{
+    struct kmem_cache *cp = test_debug(letters, size, 0, false);
+    const char *where;
+    uint8_t *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    void *other = NULL;
+    uint8_t saved;
+
+    kmem_cache_free(cp, obj);
+    saved = obj[offset];
+    obj[offset] = value;
+    KT_TRUE(kmem_cache_verify(cp, &where) != NULL);
+    KT_TRUE(strcmp(kmem_cache_verify(cp, &where),
+                   "free buffer is not deadbeef throughout") == 0);
+    obj[offset] = saved;
+    TEST_VERIFY(cp);
+    obj[offset] = value;
+    TEST_ERROR(KMEM_ERROR_MODIFIED, other = kmem_cache_alloc(cp, KM_SLEEP));
+    KT_TRUE(other != NULL && other != obj);
+    expect_place(cp, obj, (long)(offset & ~3ul));
+    KT_TRUE(kmem_last_error.error_at == obj + offset);
+    KT_EQ(kmem_last_error.error_expected, KMEM_FREED);
+    KT_EQ(obj[offset], value);
+    TEST_VERIFY(cp);
+    KT_EQ(kmem_inuse(cp), 2);
+    kmem_cache_free(cp, other);
+    test_pardon(cp, obj);
+    test_destroy(cp);
+}
+
+KTEST(kmem_debug, S57_modified_after_being_freed)
+{
+    modified("P", 64, 0, 0x78);
+    modified("P", 64, 50, 0x9a);
+    modified("FPZU", 64, 63, 0);
+    modified("P", 65, 64, 0);
+    modified("P", 67, 66, 0xff);
+    modified("PU", 128, 0, 0);
+    modified("PZ", 256, 50, 1);
+    modified("P", 5000, 4999, 7);
+}
+
+/* Found too when the slab goes back: no allocation need come. */
+KTEST(kmem_debug, S57_modified_is_found_by_a_reap)
+{
+    struct kmem_cache *cp = test_debug("FPU", 64, 0, false);
+    uint32_t *obj = kmem_cache_alloc(cp, KM_SLEEP);
+
+    kmem_cache_free(cp, obj);
+    obj[2] = 77;
+    TEST_ERROR(KMEM_ERROR_MODIFIED, kmem_cache_reap(cp, KMEM_REAP_ALL, NULL));
+    KT_EQ(kmem_last_error.error_offset, 8);
+    KT_EQ(kmem_last_error.error_found, 77);
+    test_destroy(cp);
+}
+
+/* ---- 6.4: redzones ------------------------------------------------------ */
+
+/* Writes one byte at `offset` of an object: found when it is freed. */
+static void overrun(const char *letters, size_t size, long offset,
+                    enum kmem_error kind)
+{
+    struct kmem_cache *cp = test_debug(letters, size, 0, false);
+    uint8_t *obj = kmem_cache_alloc(cp, KM_SLEEP);
+
+    obj[offset] ^= 0x10;
+    TEST_ERROR(kind, kmem_cache_free(cp, obj));
+    if (kind != KMEM_ERROR_NONE) {
+        expect_place(cp, obj, offset);
+        KT_EQ(kmem_last_error.error_expected, KMEM_GUARD);
+        KT_EQ(kmem_last_error.error_found, KMEM_GUARD ^ 0x10);
+        KT_EQ(kmem_inuse(cp), 1);
+        TEST_VERIFY(cp);
+        TEST_ERROR(KMEM_ERROR_BUFCTL, kmem_cache_free(cp, obj));
+        test_pardon(cp, obj);
+    }
+    test_destroy(cp);
+}
+
+KTEST(kmem_debug, S57_written_past_its_end)
+{
+    overrun("Z", 64, 64, KMEM_ERROR_END);
+    overrun("Z", 64, 71, KMEM_ERROR_END);
+    overrun("FPZU", 61, 61, KMEM_ERROR_END);
+    overrun("ZG", 61, 63, KMEM_ERROR_END);
+    overrun("Z", 73, 73, KMEM_ERROR_END);
+    overrun("Z", 5000, 5007, KMEM_ERROR_END);
+    overrun("Z", 64, 63, KMEM_ERROR_NONE);
+    overrun("FPU", 61, 61, KMEM_ERROR_NONE);
+}
+
+KTEST(kmem_debug, S57_written_before_its_start)
+{
+    overrun("Z", 64, -1, KMEM_ERROR_START);
+    overrun("FPZU", 64, -8, KMEM_ERROR_START);
+    overrun("ZG", 64, -1, KMEM_ERROR_START);
+    overrun("Z", 64, 0, KMEM_ERROR_NONE);
+}
+
+/* One byte of a request of 13 bytes in class 16: to the last byte of the
+ * redzone, each is found. */
+static void class_overrun(size_t offset, bool found)
+{
+    struct kmem_cache *cp = kmem_size_class(16);
+    uint8_t *obj;
+
+    test_switch(cp, "Z");
+    obj = kmem_alloc(13, KM_SLEEP);
+    obj[offset] ^= 1;
+    TEST_ERROR(found ? KMEM_ERROR_END : KMEM_ERROR_NONE, kmem_free(obj, 13));
+    if (found) {
+        KT_EQ(kmem_last_error.error_offset, offset);
+        test_pardon(cp, obj);
+    }
+    test_switch(cp, "");
+}
+
+KTEST(kmem_debug, S51_each_byte_behind_a_request)
+{
+    static const uint8_t found[] = {13, 14, 15, 16, 19, 20, 23};
+
+    for (size_t i = 0; i < ARRAY_SIZE(found); i++)
+        class_overrun(found[i], true);
+    for (size_t i = 0; i <= 12; i++)
+        class_overrun(i, false);
+    KT_EQ(kmem_direct_max, KMEM_MAXBUF);
+}
+
+/* kmalloc_redzone_access: 18 bytes of class 32 (here: 24), bytes 18 and 19. */
+KTEST(kmem_debug, S51_slack_of_a_size_class)
+{
+    struct kmem_cache *cp = kmem_size_class(18);
+    const char *where;
+    uint8_t *obj;
+
+    test_switch(cp, "FZ");
+    obj = kmem_alloc(18, KM_SLEEP);
+    obj[18] = obj[19] = 0xab;
+    KT_TRUE(kmem_cache_verify(cp, &where) != NULL);
+    TEST_ERROR(KMEM_ERROR_END, kmem_free(obj, 18));
+    KT_EQ(kmem_last_error.error_offset, 18);
+    test_pardon(cp, obj);
+    test_switch(cp, "");
+}
+
+/* clobber_redzone_free: the redzone of a free object. */
+KTEST(kmem_debug, S51_redzone_of_a_free_object)
+{
+    struct kmem_cache *cp = test_debug("Z", 64, 0, false);
+    uint8_t *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    const char *where;
+    void *other = NULL;
+
+    kmem_cache_free(cp, obj);
+    obj[64] = 0xab;
+    KT_TRUE(kmem_cache_verify(cp, &where) != NULL);
+    TEST_ERROR(KMEM_ERROR_END, other = kmem_cache_alloc(cp, KM_SLEEP));
+    KT_TRUE(other != obj && other != NULL);
+    kmem_cache_free(cp, other);
+    test_pardon(cp, obj);
+    test_destroy(cp);
+}
+
+/* Constructors and destructors that write too far. */
+static void long_ctor(void *obj, size_t size)
+{
+    ((uint8_t *)obj)[size] = 1;
+}
+
+static void overrun_by_callback(kmem_ctor_t *ctor, kmem_dtor_t *dtor,
+                                const char *letters)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_debug", 40, 0, ctor, dtor);
+    void *obj = NULL;
+    uint32_t errors = kmem_error_count;
+
+    test_switch(cp, letters);
+    kmem_error_panics = false;
+    obj = kmem_cache_alloc(cp, KM_SLEEP);
+    kmem_cache_free(cp, obj);
+    if (kmem_error_count == errors)
+        kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    KT_EQ(kmem_error_count, errors + 1);
+    KT_EQ(kmem_last_error.error_kind, KMEM_ERROR_END);
+    kmem_error_panics = true;
+    if (kmem_inuse(cp) != 0) {
+        struct kmem_bufctl_debug *bdp = test_bufctl(cp, obj);
+
+        cp->cache_ctor = NULL;
+        cp->cache_dtor = NULL;
+        KT_EQ(bdp->bufctl_state, KMEM_BUF_BAD);
+        test_pardon(cp, obj);
+    }
+    test_destroy(cp);
+}
+
+KTEST(kmem_debug, S51_constructors_and_destructors_may_not_overrun)
+{
+    overrun_by_callback(long_ctor, NULL, "PZ");
+    overrun_by_callback(NULL, long_ctor, "PZ");
+}
+
+/* ---- sizes -------------------------------------------------------------- */
+
+KTEST(kmem_debug, S57_freed_with_the_wrong_size)
+{
+    struct kmem_cache *cp = kmem_size_class(100);
+    void *obj;
+    void *plain = kmem_alloc(200, KM_SLEEP);
+
+    test_switch(cp, "F");
+    obj = kmem_alloc(100, KM_SLEEP);
+    TEST_ERROR(KMEM_ERROR_SIZE, kmem_free(obj, 99));
+    TEST_SAYS(host_printed, "allocated with 100 bytes, freed with 99");
+    KT_EQ(kmem_last_error.error_size, 100);
+    KT_EQ(kmem_last_error.error_size_free, 99);
+    expect_place(cp, obj, 0);
+    test_pardon(cp, obj);
+
+    obj = kmem_alloc(100, KM_SLEEP);
+    TEST_ERROR(KMEM_ERROR_SIZE, kmem_free(obj, 500));
+    KT_EQ(kmem_last_error.error_size, 100);
+    KT_EQ(kmem_last_error.error_size_free, 500);
+    TEST_ERROR(KMEM_ERROR_SIZE, kmem_free(plain, 100));
+    TEST_ERROR(KMEM_ERROR_SIZE, kmem_free(plain, 5000));
+    TEST_NO_ERROR(kmem_free(plain, 200));
+    TEST_NO_ERROR(kmem_free(obj, 100));
+    KT_TRUE(kmem_alloc(0, KM_SLEEP) == NULL);
+    TEST_NO_ERROR(kmem_free(NULL, 0));
+    test_switch(cp, "");
+}
+
+/* kmem_alloc and kmem_free of all sizes while some classes are debugged. */
+KTEST(kmem_debug, sizes_of_all_classes)
+{
+    uint32_t errors = kmem_error_count;
+    size_t n = 0;
+
+    for (size_t size = 1; size <= KMEM_MAXBUF + 9; size += 1 + size / 16)
+        if (size % 3 == 0 && kmem_size_class(size) != NULL)
+            test_switch(kmem_size_class(size), "FPZU");
+    for (size_t size = 1; size <= KMEM_MAXBUF + 9; size += 1 + size / 100) {
+        test_obj[n] = kmem_alloc(size, KM_SLEEP);
+        memset(test_obj[n++], 3, size);
+    }
+    n = 0;
+    for (size_t size = 1; size <= KMEM_MAXBUF + 9; size += 1 + size / 100)
+        kmem_free(test_obj[n++], size);
+    for (size_t size = 1; size <= KMEM_MAXBUF; size += 1 + size / 16)
+        test_switch(kmem_size_class(size), "");
+    KT_EQ(kmem_error_count, errors);
+    KT_EQ(kmem_direct_max, KMEM_MAXBUF);
+}
+
+/* ---- bufctls, freelists, slabs ------------------------------------------ */
+
+/* Breaks something of the bufctl of an object that is out, frees the object,
+ * and mends it. */
+#define BROKEN(letters, field, value, kind)                                    \
+    do {                                                                       \
+        struct kmem_cache *cp = test_debug(letters, 40, 0, false);             \
+        void *obj = kmem_cache_alloc(cp, KM_SLEEP);                            \
+        struct kmem_bufctl_debug *bdp = test_bufctl(cp, obj);                  \
+        __typeof__(bdp->field) saved = bdp->field;                             \
+                                                                               \
+        bdp->field = (value);                                                  \
+        TEST_ERROR(kind, kmem_cache_free(cp, obj));                            \
+        bdp->field = saved;                                                    \
+        TEST_VERIFY(cp);                                                       \
+        KT_EQ(kmem_inuse(cp), 1);                                              \
+        bdp->bufctl_state = KMEM_BUF_USED;                                     \
+        kmem_cache_free(cp, obj);                                              \
+        test_destroy(cp);                                                      \
+    } while (0)
+
+KTEST(kmem_debug, S57_bufctl_damaged)
+{
+    int local;
+
+    BROKEN("F", bufctl_state, KMEM_BUF_FREE, KMEM_ERROR_BUFCTL);
+    BROKEN("F", bufctl_state, 0xdeadbeef, KMEM_ERROR_BUFCTL);
+    BROKEN("F", bufctl.bufctl_slab, (void *)&local, KMEM_ERROR_BUFCTL);
+    BROKEN("F", bufctl.bufctl_slab, NULL, KMEM_ERROR_BUFCTL);
+    BROKEN("F", bufctl.bufctl_addr, NULL, KMEM_ERROR_BUFCTL);
+    BROKEN("F", bufctl.bufctl_slab->slab_cache, NULL, KMEM_ERROR_SLAB);
+    BROKEN("F", bufctl.bufctl_slab->slab_refcnt, 0xffffff, KMEM_ERROR_SLAB);
+    BROKEN("F", bufctl.bufctl_slab->slab_chunks, 1, KMEM_ERROR_SLAB);
+    BROKEN("F", bufctl.bufctl_slab->slab_link.next, NULL, KMEM_ERROR_SLAB);
+    BROKEN("F", bufctl.bufctl_slab->slab_base,
+           (char *)bdp->bufctl.bufctl_slab->slab_base + 1, KMEM_ERROR_SLAB);
+}
+
+KTEST(kmem_debug, S57_hash_chain_damaged)
+{
+    struct kmem_cache *cp = test_debug("F", 40, 0, false);
+    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    struct kmem_bufctl **bucket = kmem_hash_bucket(cp, obj);
+    struct kmem_bufctl *bcp = *bucket;
+    struct kmem_bufctl *next = bcp->bufctl_next;
+
+    *bucket = (void *)&cp;
+    TEST_ERROR(KMEM_ERROR_BUFCTL, kmem_cache_free(cp, obj));
+    TEST_SAYS(host_printed, "the hash chain");
+    *bucket = bcp;
+    bcp->bufctl_next = bcp;
+    TEST_ERROR(KMEM_ERROR_BUFCTL,
+               kmem_cache_free(cp, (char *)obj + 1)); /* the same bucket */
+    bcp->bufctl_next = next;
+    TEST_NO_ERROR(kmem_cache_free(cp, obj));
+    test_destroy(cp);
+}
+
+/* Breaks something of a slab that is next to give a buffer. The slab gives
+ * nothing more, others do, and the counts hold. Mends it all by hand. */
+static void broken_slab(size_t live, void *field, size_t size,
+                        const void *value, struct kmem_cache *cp,
+                        enum kmem_error kind)
+{
+    struct kmem_slab *sp = cp->cache_freelist;
+    struct kmem_bufctl *head = sp->slab_head;
+    uint8_t saved[16];
+    uint32_t lost;
+    void *obj = NULL;
+
+    memcpy(saved, field, size);
+    memcpy(field, value, size);
+    TEST_ERROR(kind, obj = kmem_cache_alloc(cp, KM_SLEEP));
+    KT_TRUE(obj != NULL && test_slab_of(cp, obj) != sp);
+    KT_TRUE(kmem_last_error.error_slab == sp);
+    lost = cp->cache_lost;
+    KT_EQ(lost, cp->cache_slab_chunks - live);
+    KT_EQ(kmem_inuse(cp), live + lost + 1);
+    KT_EQ(sp->slab_refcnt, cp->cache_slab_chunks);
+    if (memcmp(field, value, size) == 0)
+        memcpy(field, saved, size); /* what giving up did not make good */
+    TEST_VERIFY(cp);
+    kmem_cache_free(cp, obj);
+    test_free(cp, 0, live);
+    TEST_VERIFY(cp);
+    KT_EQ(kmem_cache_destroy(cp), -KMEM_EBUSY);
+    /* give what is lost back: the freelist's rest, in front of what came */
+    while (head != NULL) {
+        struct kmem_bufctl *next = head->bufctl_next;
+
+        if (((struct kmem_bufctl_debug *)head)->bufctl_size == 0) {
+            mm_lock(&cp->cache_lock);
+            kmem_slab_give(cp, sp, head, false);
+            lost--;
+        }
+        head = next;
+    }
+    KT_EQ(lost, 0);
+    cp->cache_lost = 0;
+    TEST_VERIFY(cp);
+    test_destroy(cp);
+}
+
+#define BROKEN_SLAB(live, expr, val, kind)                                     \
+    do {                                                                       \
+        struct kmem_cache *cp = test_debug("F", 300, 0, false);                \
+        struct kmem_slab *sp;                                                  \
+        __typeof__(expr) broken;                                               \
+                                                                               \
+        kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));                   \
+        kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);                              \
+        KT_TRUE(kmem_cache_grow(cp));                                          \
+        KT_TRUE(test_alloc(cp, 0, live));                                      \
+        sp = cp->cache_freelist;                                               \
+        broken = (val);                                                        \
+        broken_slab(live, &(expr), sizeof(broken), &broken, cp, kind);         \
+        (void)sp;                                                              \
+    } while (0)
+
+KTEST(kmem_debug, S57_freelist_damaged)
+{
+    int local;
+
+    for (size_t live = 0; live <= 3; live += 3) {
+        BROKEN_SLAB(live, sp->slab_head, (void *)&local, KMEM_ERROR_FREELIST);
+        BROKEN_SLAB(live, sp->slab_head, (void *)(uintptr_t)0xdeadbeef,
+                    KMEM_ERROR_FREELIST);
+        BROKEN_SLAB(live, sp->slab_head->bufctl_slab, NULL,
+                    KMEM_ERROR_FREELIST);
+    }
+    BROKEN_SLAB(1, sp->slab_head, (void *)test_bufctl(cp, test_obj[0]),
+                KMEM_ERROR_FREELIST);
+}
+
+KTEST(kmem_debug, S57_slab_damaged)
+{
+    for (size_t live = 0; live <= 3; live += 3) {
+        BROKEN_SLAB(live, sp->slab_cache, NULL, KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_chunks, 0xbaddcafe, KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_refcnt, 0xdeadbeef, KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_link.next, NULL, KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_link.prev, &sp->slab_link, KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_base, (char *)sp->slab_base + 8,
+                    KMEM_ERROR_SLAB);
+    }
+}
+
+/* ---- destroyed caches --------------------------------------------------- */
+
+KTEST(kmem_debug, S57_use_of_a_destroyed_cache)
+{
+    struct kmem_cache *cp = test_debug("FPZU", 40, 0, false);
+    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
+
+    kmem_cache_free(cp, obj);
+    test_destroy(cp);
+    kmem_error_panics = false;
+    KT_PANICS(kmem_cache_alloc(cp, KM_SLEEP), "cache destroyed, but used");
+    KT_EQ(kmem_last_error.error_kind, KMEM_ERROR_GONE);
+    KT_PANICS(kmem_cache_free(cp, obj), "cache destroyed, but used");
+    kmem_error_panics = true;
+    host_print_clear();
+    KT_EQ(kmem_cache_destroy(cp), -KMEM_EINVAL);
+}
+
+/* leak_destroy: each object with its last owner, and nothing else changes. */
+KTEST(kmem_debug, S8_destroy_names_what_is_out)
+{
+    struct kmem_cache *cp = test_debug("U", 40, 0, false);
+    struct kmem_buf_stat b;
+    char text[64];
+
+    KT_REQUIRE(test_alloc(cp, 0, 10));
+    host_print_clear();
+    KT_EQ(kmem_cache_destroy(cp), -KMEM_EBUSY);
+    kmem_buf_stat(test_obj[0], &b);
+    snprintf(text, sizeof(text),
+             "still out: %p, allocated by %lx, task 1 (one)", test_obj[0],
+             (unsigned long)b.stat_alloc.trans_stack[0]);
+    TEST_SAYS(TEST_SAYS(host_printed, "10 objects are still out"), text);
+    TEST_SAYS(host_printed, "and more");
+    KT_EQ(kmem_inuse(cp), 10);
+    test_free(cp, 0, 10);
+    test_destroy(cp);
+}
+
+/* ---- the end of it all: kmem.panic=1 ------------------------------------ */
+
+KTEST(kmem_debug, an_error_panics_with_the_heap_in_order)
+{
+    struct kmem_cache *cp = test_debug("FPZU", 40, 0, false);
+    char *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    char *freed = kmem_cache_alloc(cp, KM_SLEEP);
+
+    obj[40] = 0;
+    KT_PANICS(kmem_cache_free(cp, obj), "buffer written past its end");
+    KT_TRUE(kmem_log_stopped);
+    TEST_VERIFY(cp);
+    KT_EQ(cp->cache_busy, 0);
+    kmem_cache_free(cp, freed);
+    freed[3] = 0;
+    KT_PANICS(kmem_cache_alloc(cp, KM_SLEEP), "modified after being freed");
+    TEST_VERIFY(cp);
+    KT_EQ(cp->cache_busy, 0);
+    test_pardon(cp, obj);
+    test_pardon(cp, freed);
+    test_destroy(cp);
+}
+
+#endif

@@ -1,0 +1,437 @@
+/*
+ * The report (S-56), the transaction log and the rings of rare events (S-48),
+ * failures on purpose, and kmem_verify at every N-th operation.
+ */
+#include "mm/tests/debug_test.h"
+
+#ifdef MM_HOST
+
+/* ---- 6.8: the report ---------------------------------------------------- */
+
+static const char *says_transaction(const char *at, const char *what,
+                                    const struct kmem_transaction *t,
+                                    const struct kmem_buf_stat *b)
+{
+    uint64_t ago = kmem_last_error.error_us - t->trans_us;
+    char text[160];
+
+    snprintf(text, sizeof(text),
+             "thread=%u (%s)  time=T-%llu.%06u  slab=%lx  cache: t_debug  %s\n",
+             (unsigned)t->trans_task, t->trans_task == 1 ? "one" : "other",
+             (unsigned long long)(ago / 1000000), (unsigned)(ago % 1000000),
+             (unsigned long)b->stat_slab, what);
+    at = TEST_SAYS(at, text);
+    for (size_t i = 0; i < t->trans_depth; i++) {
+        snprintf(text, sizeof(text), "%lx\n", (unsigned long)t->trans_stack[i]);
+        KT_TRUE(strncmp(at, text, strlen(text)) == 0);
+        at += strlen(text);
+    }
+    return at;
+}
+
+KTEST(kmem_debug, S56_fields_of_the_report_in_order)
+{
+    struct kmem_cache *cp = test_debug("FPZU", 48, 0, false);
+    uint32_t *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    void *other = NULL;
+    struct kmem_buf_stat b;
+    const char *at;
+    char text[160];
+
+    kmem_cache_free(cp, obj);
+    KT_TRUE(kmem_cache_alloc(cp, KM_SLEEP) == obj);
+    host_clock_ms += 1830;
+    host_task = 7;
+    kmem_cache_free(cp, obj);
+    obj[6] = 0x34;
+    host_clock_ms += 89;
+    TEST_ERROR(KMEM_ERROR_MODIFIED, other = kmem_cache_alloc(cp, KM_SLEEP));
+    host_task = 1;
+    kmem_buf_stat(obj, &b);
+
+    at = TEST_SAYS(host_printed, "kernel memory allocator: buffer modified "
+                                 "after being freed\n");
+    at = TEST_SAYS(at, "modification occurred at offset 0x18 (0xdeadbeef "
+                       "replaced by 0x34)\n");
+    snprintf(text, sizeof(text), "buffer=%lx  bufctl=%lx  cache: t_debug\n",
+             (unsigned long)obj, (unsigned long)b.stat_bufctl);
+    at = TEST_SAYS(at, text);
+    at = TEST_SAYS(at, "contents around it:\n");
+    snprintf(text, sizeof(text), ">34 00 00 00");
+    at = TEST_SAYS(at, text);
+    snprintf(text, sizeof(text), "previous transactions on buffer %lx:\n",
+             (unsigned long)obj);
+    at = TEST_SAYS(at, text);
+    KT_EQ(b.stat_free.trans_task, 7);
+    at = says_transaction(at, "free", &b.stat_free, &b);
+    KT_TRUE(kmem_last_error.error_us - b.stat_free.trans_us >= 89000);
+    at = says_transaction(at, "alloc", &b.stat_alloc, &b);
+    KT_TRUE(kmem_last_error.error_us - b.stat_alloc.trans_us >= 1919000);
+    TEST_SAYS(at, "(transaction log continues at ");
+    kmem_cache_free(cp, other);
+    test_pardon(cp, obj);
+    test_destroy(cp);
+}
+
+KTEST(kmem_debug, S56_offsets_before_the_start)
+{
+    struct kmem_cache *cp = test_debug("Z", 48, 0, false);
+    uint8_t *obj = kmem_cache_alloc(cp, KM_SLEEP);
+
+    obj[-3] = 0x61;
+    TEST_ERROR(KMEM_ERROR_START, kmem_cache_free(cp, obj));
+    TEST_SAYS(TEST_SAYS(host_printed, "buffer written before its start\n"),
+              "offset -0x3 (0xbb replaced by 0x61)");
+    TEST_SAYS(host_printed, "no transactions are kept; mode U keeps them: "
+                            "`debug +U t_debug`");
+    test_pardon(cp, obj);
+    test_destroy(cp);
+}
+
+/* The record and the event say the same. */
+KTEST(kmem_debug, S57_the_record_for_tools)
+{
+    struct kmem_cache *cp = test_debug("ZU", 48, 0, false);
+    uint8_t *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    char text[200];
+
+    obj[50] = 1;
+    host_clock_ms += 5;
+    host_task = 3;
+    TEST_ERROR(KMEM_ERROR_END, kmem_cache_free(cp, obj));
+    host_task = 1;
+    KT_EQ(kmem_last_error.error_task, 3);
+    KT_TRUE(kmem_last_error.error_us >= host_clock_ms * 1000);
+    snprintf(text, sizeof(text),
+             "{\"event\":\"kmem_error\",\"kind\":\"end\",\"cache\":\"t_debug\","
+             "\"owner\":\"t_debug\",\"buf\":%lu,\"base\":%lu,\"at\":%lu,"
+             "\"offset\":50,\"expected\":187,\"found\":1}",
+             (unsigned long)obj, (unsigned long)obj, (unsigned long)(obj + 50));
+    KT_EQ(strcmp(host_events, text), 0);
+    test_pardon(cp, obj);
+    test_destroy(cp);
+}
+
+KTEST(kmem_debug, errors_have_names_and_titles)
+{
+    for (int k = 0; k < KMEM_ERRORS; k++) {
+        KT_TRUE(kmem_error_name(k) != NULL && *kmem_error_name(k) != '\0');
+        KT_TRUE(kmem_error_title(k) != NULL && *kmem_error_title(k) != '\0');
+        for (int other = 0; other < k; other++)
+            KT_TRUE(strcmp(kmem_error_name(k), kmem_error_name(other)) != 0);
+    }
+}
+
+/* ---- 6.1: the log ------------------------------------------------------- */
+
+/* Follows the transactions of a buffer back; returns how many are kept. */
+static size_t chain(struct kmem_cache *cp, const void *buf)
+{
+    uint32_t seq = test_bufctl(cp, buf)->bufctl_log;
+    struct kmem_log_entry e;
+    uint64_t last = UINT64_MAX;
+    enum kmem_op op = KMEM_OP_FREE;
+    size_t n = 0;
+
+    for (; kmem_log_get(seq, &e); n++, seq = e.log_prev) {
+        KT_TRUE(e.log_seq == seq && e.log_buf == buf && e.log_cache == cp);
+        KT_TRUE(e.log_prev < seq && e.log_trans.trans_us < last);
+        KT_TRUE(kmem_log_at(seq) != NULL && e.log_trans.trans_depth > 0);
+        KT_TRUE(n == 0 || e.log_op != op);
+        KT_EQ(e.log_size, e.log_op == KMEM_OP_ALLOC ? 48 : 0);
+        KT_EQ(strcmp(kmem_log_name(&e), "t_debug"), 0);
+        last = e.log_trans.trans_us;
+        op = e.log_op;
+    }
+    return n;
+}
+
+static void pairs(struct kmem_cache *cp, size_t n)
+{
+    while (n-- != 0)
+        kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
+}
+
+KTEST(kmem_debug, S48_log_of_a_buffer_and_its_overwriting)
+{
+    struct kmem_cache *cp = test_debug("U", 48, 0, false);
+    void *held = kmem_cache_alloc(cp, KM_SLEEP);
+    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    uint32_t seq;
+    size_t n;
+
+    kmem_cache_free(cp, obj);
+    pairs(cp, 20);
+    KT_EQ(chain(cp, obj), 42);
+    KT_EQ(chain(cp, held), 1);
+    seq = kmem_log_last();
+    KT_EQ(test_bufctl(cp, obj)->bufctl_log, seq);
+    while (kmem_log_kept() == kmem_log_last())
+        pairs(cp, 1);
+    n = chain(cp, obj);
+    KT_TRUE(n <= kmem_log_kept() && n + 2 >= kmem_log_kept());
+    KT_EQ(kmem_log_kept(), n + (chain(cp, held) != 0));
+    pairs(cp, kmem_log_kept());
+    KT_EQ(chain(cp, held), 0);
+    KT_EQ(chain(cp, obj), kmem_log_kept());
+    KT_TRUE(kmem_log_at(seq) == NULL && kmem_log_at(0) == NULL);
+    KT_TRUE(kmem_log_at(kmem_log_last() + 1) == NULL);
+    kmem_cache_free(cp, held);
+    test_destroy(cp);
+}
+
+KTEST(kmem_debug, S48_log_stops_at_an_error)
+{
+    struct kmem_cache *cp = test_debug("FU", 48, 0, false);
+    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    uint32_t events = kmem_event_last(KMEM_RING_SLAB);
+    uint32_t last;
+
+    KT_PANICS(kmem_cache_free(cp, (char *)obj + 8), "not a buffer's start");
+    KT_TRUE(kmem_log_stopped);
+    last = kmem_log_last();
+    pairs(cp, 3);
+    KT_TRUE(kmem_cache_grow(cp));
+    KT_EQ(kmem_log_last(), last);
+    KT_EQ(kmem_event_last(KMEM_RING_SLAB), events);
+    kmem_log_stopped = false;
+    TEST_ERROR(KMEM_ERROR_INTERIOR, kmem_cache_free(cp, (char *)obj + 8));
+    KT_TRUE(!kmem_log_stopped);
+    pairs(cp, 3);
+    KT_EQ(kmem_log_last(), last + 6);
+    kmem_cache_free(cp, obj);
+    test_destroy(cp);
+}
+
+/* The name of a cache that has gone is not guessed at. */
+KTEST(kmem_debug, log_names_no_cache_that_is_gone)
+{
+    struct kmem_cache *cp = test_debug("U", 48, 0, false);
+    struct kmem_log_entry e;
+
+    pairs(cp, 1);
+    KT_TRUE(kmem_log_get(kmem_log_last(), &e));
+    KT_EQ(strcmp(kmem_log_name(&e), "t_debug"), 0);
+    test_destroy(cp);
+    cp = test_debug("", 48, 0, false);
+    KT_EQ(strcmp(kmem_log_name(&e), "?"), 0);
+    test_destroy(cp);
+}
+
+static struct kmem_event last_event(enum kmem_ring ring)
+{
+    struct kmem_event e = {0};
+
+    KT_TRUE(kmem_event_get(ring, kmem_event_last(ring), &e));
+    return e;
+}
+
+KTEST(kmem_debug, rings_of_rare_events)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_ring", 500, 0, NULL, NULL);
+    struct kmem_event e;
+
+    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
+    e = last_event(KMEM_RING_SLAB);
+    KT_EQ(e.event_why, KMEM_WHY_GROW);
+    KT_EQ(strcmp(e.event_name, "t_ring"), 0);
+    KT_TRUE(e.event_slab == test_slab(cp, 0)->slab_base);
+    KT_EQ(e.event_count, cp->cache_slab_chunks);
+    KT_EQ(e.event_task, 1);
+    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    KT_EQ(last_event(KMEM_RING_SLAB).event_why, KMEM_WHY_REAP);
+    e = last_event(KMEM_RING_REAP);
+    KT_EQ(e.event_count, 1);
+    KT_EQ(strcmp(e.event_name, "t_ring"), 0);
+    kmem_fail_set(KMEM_FAIL_SLAB, 1);
+    KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);
+    KT_EQ(last_event(KMEM_RING_FAIL).event_why, KMEM_WHY_INJECTED);
+    kmem_fail_set(KMEM_FAIL_PAGE, 1);
+    KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);
+    kmem_fail_set(KMEM_FAIL_NONE, 0);
+    e = last_event(KMEM_RING_FAIL);
+    KT_EQ(e.event_why, KMEM_WHY_NOMEM);
+    KT_EQ(strcmp(e.event_name, "t_ring"), 0);
+    for (size_t i = 0; i < KMEM_RING_SIZE; i++) {
+        kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
+        kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    }
+    KT_TRUE(!kmem_event_get(
+        KMEM_RING_REAP, kmem_event_last(KMEM_RING_REAP) - KMEM_RING_SIZE, &e));
+    KT_TRUE(kmem_event_get(KMEM_RING_REAP,
+                           kmem_event_last(KMEM_RING_REAP) - KMEM_RING_SIZE + 1,
+                           &e));
+    KT_TRUE(!kmem_event_get(KMEM_RING_REAP, 0, &e));
+    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
+    test_destroy(cp);
+    KT_EQ(last_event(KMEM_RING_SLAB).event_why, KMEM_WHY_END);
+    for (int why = KMEM_WHY_NOMEM; why <= KMEM_WHY_END; why++)
+        KT_TRUE(kmem_why_text(why) != NULL);
+}
+
+/* ---- trace -------------------------------------------------------------- */
+
+KTEST(kmem_debug, T_says_each_event)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_trace", 40, 0, NULL, NULL);
+    void *obj;
+    char text[80];
+
+    for (int round = 0; round < 2; round++) {
+        test_switch(cp, round ? "TFZ" : "T");
+        host_print_clear();
+        obj = kmem_cache_alloc(cp, KM_SLEEP);
+        snprintf(text, sizeof(text), "trace: alloc t_trace %p by ", obj);
+        TEST_SAYS(TEST_SAYS(host_printed, text), ", task 1\n");
+        host_print_clear();
+        kmem_cache_free(cp, obj);
+        snprintf(text, sizeof(text), "trace: free t_trace %p by ", obj);
+        TEST_SAYS(host_printed, text);
+    }
+    test_switch(cp, "");
+    host_print_clear();
+    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
+    KT_EQ(host_printed[0], 0);
+    KT_EQ(cp->cache_flags, 0);
+    test_destroy(cp);
+}
+
+/* ---- kmem.verify=N ------------------------------------------------------ */
+
+KTEST(kmem_debug, verify_at_every_nth_operation)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_verify", 40, 0, NULL, NULL);
+    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
+
+    kmem_verify_every(3);
+    KT_EQ(kmem_verify_interval(), 3);
+    cp->cache_full++;
+    TEST_NO_ERROR(kmem_cache_free(cp, obj));
+    TEST_NO_ERROR(obj = kmem_cache_alloc(cp, KM_SLEEP));
+    TEST_ERROR(KMEM_ERROR_VERIFY, kmem_cache_free(cp, obj));
+    TEST_SAYS(TEST_SAYS(host_printed, "cache t_verify"),
+              "count of full slabs is wrong");
+    TEST_NO_ERROR(obj = kmem_cache_alloc(cp, KM_SLEEP));
+    TEST_NO_ERROR(kmem_cache_free(cp, obj));
+    cp->cache_full--;
+    TEST_NO_ERROR(pairs(cp, 30));
+    kmem_verify_every(0);
+    cp->cache_full++;
+    TEST_NO_ERROR(pairs(cp, 30));
+    cp->cache_full--;
+    KT_EQ(cp->cache_flags & KMF_SLOW, 0);
+    test_destroy(cp);
+}
+
+/* Also in the middle of growing, rescaling and reaping, where what the caches
+ * hold and what segkmem gave differ for a moment. */
+KTEST(kmem_debug, verify_at_every_operation_raises_no_alarm)
+{
+    static const char *const modes[] = {"", "FPZU", "S", "G", "T"};
+    struct kmem_cache *cp = kmem_cache_create("t_verify", 600, 0, NULL, NULL);
+    uint32_t errors = kmem_error_count;
+
+    kmem_verify_every(1);
+    for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+        KT_REQUIRE(test_alloc(cp, 0, 300));
+        kmem_free(kmem_alloc(50000, KM_SLEEP), 50000);
+        test_switch(cp, modes[i]);
+        KT_REQUIRE(test_alloc(cp, 300, 400));
+        test_free(cp, 0, 400);
+        kmem_reap(KMEM_REAP_ALL);
+    }
+    kmem_verify_every(0);
+    KT_EQ(kmem_error_count, errors);
+    test_destroy(cp);
+}
+
+#endif
+
+/* ---- failures on purpose ------------------------------------------------ */
+
+/* Which of 16 requests of a cache fail. */
+static unsigned failing(struct kmem_cache *cp)
+{
+    unsigned mask = 0;
+
+    for (unsigned i = 0; i < 16; i++) {
+        void *obj = kmem_cache_alloc(cp, KM_NOSLEEP);
+
+        mask |= (unsigned)(obj == NULL) << i;
+        if (obj != NULL)
+            kmem_cache_free(cp, obj);
+    }
+    return mask;
+}
+
+static void fail_conditions(const char *letters)
+{
+    struct kmem_cache *cp = test_debug(letters, 40, 0, false);
+    struct kmem_cache *other = kmem_cache_create("t_other", 40, 0, NULL, NULL);
+    uint32_t fitted;
+    uint32_t failed;
+    struct kmem_fail f = {.fail_kind = KMEM_FAIL_SLAB, .fail_nth = 5};
+    struct kmem_fail now;
+
+    f.fail_cache = cp;
+    kmem_fail(&f);
+    KT_EQ(failing(other), 0);
+    KT_EQ(failing(cp), 1u << 4);
+    kmem_fail_stat(&now, &fitted, &failed);
+    KT_EQ(fitted, 16);
+    KT_EQ(failed, 1);
+    KT_TRUE(now.fail_cache == cp && now.fail_nth == 5);
+    KT_EQ(test_stat(cp).stat_fails, 1);
+
+    f = (struct kmem_fail){.fail_kind = KMEM_FAIL_SLAB, .fail_rate = 1};
+    f.fail_task = mm_task_id() + 1;
+    kmem_fail(&f);
+    KT_EQ(failing(cp), 0);
+    f.fail_task--;
+    kmem_fail(&f);
+    KT_EQ(failing(cp), 0xffff);
+    f.fail_from = 1;
+    f.fail_behind = 2;
+    kmem_fail(&f);
+    KT_EQ(failing(cp), 0);
+    f.fail_behind = UINTPTR_MAX;
+    kmem_fail(&f);
+    KT_EQ(failing(cp), 0xffff);
+    kmem_fail_set(KMEM_FAIL_NONE, 0);
+    KT_EQ(failing(cp), 0);
+    KT_EQ(other->cache_flags & KMF_SLOW, 0);
+    test_destroy(other);
+    test_destroy(cp);
+}
+
+KTEST(kmem_debug, failures_by_cache_task_and_caller)
+{
+    fail_conditions("");
+    fail_conditions("FPZU");
+}
+
+/* By chance, about as often as asked; the same seed gives the same. */
+KTEST(kmem_debug, failures_by_chance)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_fail", 40, 0, NULL, NULL);
+    struct kmem_fail f = {
+        .fail_kind = KMEM_FAIL_SLAB, .fail_rate = 10, .fail_seed = 3};
+    unsigned masks[2][8];
+    uint32_t fitted;
+    uint32_t failed;
+
+    f.fail_cache = cp;
+    for (size_t round = 0; round < 2; round++) {
+        kmem_fail(&f);
+        for (size_t i = 0; i < 8; i++)
+            masks[round][i] = failing(cp);
+    }
+    KT_EQ(memcmp(masks[0], masks[1], sizeof(masks[0])), 0);
+    for (size_t i = 0; i < 120; i++)
+        failing(cp);
+    kmem_fail_stat(&f, &fitted, &failed);
+    KT_EQ(fitted, 2048);
+    KT_TRUE(failed > 150 && failed < 260);
+    kmem_fail_set(KMEM_FAIL_NONE, 0);
+    test_destroy(cp);
+}

@@ -1,0 +1,396 @@
+/*
+ * Memory that is taken away (6.5, 6.6): complete slabs of mode S, free buffers
+ * of mode G; what a fault there is told; and leaks (6.7).
+ */
+#include "mm/tests/debug_test.h"
+
+#ifdef MM_HOST
+
+/* ---- 6.5: synchronous unmapping ----------------------------------------- */
+
+KTEST(kmem_debug, S53_complete_slabs_are_unmapped_at_once)
+{
+    struct kmem_cache *cp = test_debug("SU", 500, 0, true);
+    size_t n;
+    struct kmem_buf_stat b;
+    struct segkmem_stat seg;
+    char *obj;
+
+    obj = kmem_cache_alloc(cp, KM_SLEEP);
+    n = cp->cache_slab_chunks;
+    KT_REQUIRE(test_alloc(cp, 0, n)); /* one in a second slab */
+    kmem_cache_free(cp, test_obj[n - 1]);
+    KT_EQ(test_dtors, n);
+    KT_EQ(kmem_unmapped_pages(), cp->cache_slab_pages);
+    KT_TRUE(!mm_readable(test_obj[n - 1]) && mm_readable(obj));
+    KT_EQ(virt_to_page(test_obj[n - 1])->page_state, PAGE_UNMAPPED);
+    segkmem_stat(&seg);
+    KT_EQ(seg.stat_unmapped_pages, cp->cache_slab_pages);
+    KT_TRUE(kmem_unmapped_stat((char *)test_obj[n - 1] + 7, &b));
+    KT_TRUE(b.stat_cache == cp && b.stat_buf == (uintptr_t)test_obj[n - 1]);
+    KT_TRUE(b.stat_audited && b.stat_free.trans_depth > 0);
+    KT_TRUE(!kmem_unmapped_stat(obj, &b) && !kmem_unmapped_stat(&b, &b));
+    TEST_VERIFY(cp);
+    test_free(cp, 0, n - 1);
+    kmem_cache_free(cp, obj);
+    KT_EQ(cp->cache_slabs, 0);
+    KT_EQ(kmem_unmapped_pages(), 2 * cp->cache_slab_pages);
+    KT_EQ(test_ctors, test_dtors);
+    KT_EQ(test_bad, 0);
+    test_destroy(cp);
+    KT_EQ(kmem_unmapped_pages(), 0);
+    KT_TRUE(mm_readable(obj));
+}
+
+/* Freed a second time when the slab is gone. */
+KTEST(kmem_debug, S53_double_free_of_what_is_unmapped)
+{
+    struct kmem_cache *cp = test_debug("S", 500, 0, false);
+    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
+
+    kmem_cache_free(cp, obj);
+    TEST_ERROR(KMEM_ERROR_DOUBLE, kmem_cache_free(cp, obj));
+    KT_TRUE(kmem_last_error.error_base == obj);
+    test_destroy(cp);
+}
+
+/* The queue has its share of memory and no more; a reap of everything, which
+ * is what pressure ends in, gives it back. */
+KTEST(kmem_debug, S53_the_queue_is_bounded)
+{
+    struct kmem_cache *cp = test_debug("S", 20000, 0, false);
+    size_t pages = cp->cache_slab_pages;
+
+    for (size_t i = 0; i < page_count / 16 / pages + 50; i++)
+        kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
+    KT_TRUE(kmem_unmapped_pages() <= page_count / 16);
+    KT_TRUE(kmem_unmapped_pages() + 2 * pages > page_count / 16);
+    KT_TRUE(kmem_reap(KMEM_REAP_ALL) >= page_count / 16 - 2 * pages);
+    KT_EQ(kmem_unmapped_pages(), 0);
+    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
+    KT_EQ(kmem_unmapped_pages(), pages);
+    test_flood();
+    KT_EQ(kmem_unmapped_pages(), 0);
+    test_flood_end();
+    test_destroy(cp);
+}
+
+/* Switching S off gives back what was held for the cache, and no more. */
+KTEST(kmem_debug, S53_switching_it_off)
+{
+    struct kmem_cache *cp = test_debug("S", 500, 0, false);
+    struct kmem_cache *other = kmem_cache_create("t_other", 500, 0, NULL, NULL);
+    void *obj;
+
+    test_switch(other, "S");
+    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
+    kmem_cache_free(other, kmem_cache_alloc(other, KM_SLEEP));
+    obj = kmem_cache_alloc(cp, KM_SLEEP);
+    test_switch(cp, "");
+    KT_EQ(kmem_unmapped_pages(), other->cache_slab_pages);
+    kmem_cache_free(cp, obj); /* to the elder, which is in S */
+    KT_EQ(kmem_unmapped_pages(), 2 * other->cache_slab_pages);
+    kmem_elders_collect();
+    KT_EQ(kmem_unmapped_pages(), other->cache_slab_pages);
+    test_destroy(cp);
+    test_destroy(other);
+    KT_EQ(kmem_unmapped_pages(), 0);
+}
+
+/* ---- 6.6: a page per buffer --------------------------------------------- */
+
+static void page_per_buffer(size_t size, size_t align)
+{
+    struct kmem_cache *cp = test_debug("GP", size, align, false);
+    char *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    char *end = (char *)ROUND_UP((uintptr_t)obj + size, PAGE_SIZE);
+    struct kmem_buf_stat b;
+
+    KT_EQ(cp->cache_slab_chunks, 1);
+    memset(obj, 5, size);
+    KT_TRUE((size_t)(end - obj) - size < MAX(align, (size_t)8));
+    KT_TRUE(!mm_readable(end));
+    KT_TRUE(mm_readable(end - 1));
+    kmem_cache_free(cp, obj);
+    for (char *p = obj; p < end; p++)
+        KT_TRUE(!mm_readable(p));
+    KT_TRUE(kmem_buf_stat(obj + size - 1, &b));
+    KT_EQ(b.stat_buf, (uintptr_t)obj);
+    TEST_VERIFY(cp);
+    KT_TRUE(kmem_cache_alloc(cp, KM_SLEEP) == obj);
+    KT_TRUE(kmem_filled_otherwise(obj, size, KMEM_UNINIT) == NULL);
+    kmem_cache_free(cp, obj);
+    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    KT_TRUE(mm_readable(obj) && mm_readable(end));
+    test_destroy(cp);
+}
+
+KTEST(kmem_debug, S54_each_buffer_has_pages_of_its_own)
+{
+    page_per_buffer(8, 0);
+    page_per_buffer(13, 0);
+    page_per_buffer(100, 64);
+    page_per_buffer(2048, 0);
+    page_per_buffer(4096, 0);
+    page_per_buffer(4097, 0);
+    page_per_buffer(5000, 512);
+    page_per_buffer(300, 4096);
+    page_per_buffer(20000, 0);
+}
+
+/* ---- faults ------------------------------------------------------------- */
+
+static enum kmem_error fault(const void *addr)
+{
+    uint32_t before = kmem_error_count;
+    bool known;
+
+    host_print_clear();
+    kmem_error_panics = false;
+    known = kmem_fault(addr);
+    kmem_error_panics = true;
+    KT_EQ(kmem_error_count - before, known ? 1 : 0);
+    return known ? kmem_last_error.error_kind : KMEM_ERROR_NONE;
+}
+
+KTEST(kmem_debug, faults_that_have_to_do_with_the_heap)
+{
+    struct kmem_cache *s = test_debug("SU", 500, 0, false);
+    struct kmem_cache *g = kmem_cache_create("t_g", 40, 0, NULL, NULL);
+    char *gone = kmem_cache_alloc(s, KM_SLEEP);
+    char *freed;
+
+    test_switch(g, "GU");
+    freed = kmem_cache_alloc(g, KM_SLEEP);
+    kmem_cache_free(s, gone);
+    kmem_cache_free(g, freed);
+    KT_EQ(fault(gone + 20), KMEM_ERROR_TOUCHED);
+    KT_TRUE(kmem_last_error.error_base == gone);
+    KT_EQ(kmem_last_error.error_offset, 20);
+    TEST_SAYS(TEST_SAYS(host_printed, "cache: t_debug"), "free\n");
+    KT_EQ(fault(freed + 4), KMEM_ERROR_TOUCHED);
+    KT_TRUE(kmem_last_error.error_base == freed);
+    KT_TRUE(kmem_last_error.error_cache == g);
+    TEST_SAYS(host_printed, "cache: t_g");
+    KT_EQ(fault(freed + 40), KMEM_ERROR_TOUCHED); /* past its end */
+    KT_EQ(kmem_last_error.error_offset, 40);
+    for (long off = -40; off <= 40; off += 20) {
+        KT_EQ(fault((void *)(uintptr_t)(0xbaddcafe + off)), KMEM_ERROR_UNINIT);
+        KT_EQ(fault((void *)(uintptr_t)(0xdeadbeef + off)), KMEM_ERROR_STALE);
+    }
+    KT_EQ(fault((void *)(uintptr_t)0xbaddcafe), KMEM_ERROR_UNINIT);
+    TEST_SAYS(host_printed, "0xbaddcafe");
+    KT_EQ(fault((void *)(uintptr_t)(0xbaddcafe + 5000)), KMEM_ERROR_NONE);
+    KT_EQ(fault((void *)(uintptr_t)(0xdeadbeef - 5000)), KMEM_ERROR_NONE);
+    KT_EQ(fault(NULL), KMEM_ERROR_NONE);
+    KT_EQ(fault(&gone), KMEM_ERROR_NONE);
+    test_destroy(g);
+    test_destroy(s);
+}
+
+/* ---- 6.7: leaks --------------------------------------------------------- */
+
+#define LEAKS_MAX 64
+
+static const void *leaked[LEAKS_MAX];
+static size_t leak_count;
+
+static bool note_leak(const struct kmem_buf_stat *b, void *arg)
+{
+    (void)arg;
+    if (leak_count < LEAKS_MAX)
+        leaked[leak_count] = (const void *)b->stat_buf;
+    leak_count++;
+    return true;
+}
+
+static bool is_leaked(const void *buf)
+{
+    for (size_t i = 0; i < leak_count; i++)
+        if (leaked[i] == buf)
+            return true;
+    return false;
+}
+
+/* A scan; it changes nothing. Returns the number of suspects. */
+static size_t scan(struct kmem_leak_stat *stat)
+{
+    size_t free_pages = buddy_free_pages();
+    const char *where;
+
+    leak_count = 0;
+    KT_TRUE(kmem_leak_scan(note_leak, NULL, stat));
+    KT_EQ(leak_count, stat->stat_suspects);
+    KT_EQ(buddy_free_pages(), free_pages);
+    KT_TRUE(kmem_verify(&where) == NULL);
+    KT_EQ(stat->stat_buffers, stat->stat_reached + stat->stat_suspects);
+    return leak_count;
+}
+
+static void *root[4];
+
+static void set_root(void)
+{
+    memset(root, 0, sizeof(root));
+    host_root_from[0] = root;
+    host_root_end[0] = root + ARRAY_SIZE(root);
+}
+
+/* A chain from a root by starts and interior pointers, a circle that nothing
+ * leads to, and a lone one; in a cache without and with modes. */
+static void leaks_of(const char *letters, size_t size)
+{
+    struct kmem_cache *cp = test_debug(letters, size, 0, false);
+    struct kmem_leak_stat stat;
+    void ***obj = (void ***)test_obj;
+
+    set_root();
+    KT_REQUIRE(test_alloc(cp, 0, 9));
+    for (size_t i = 0; i < 9; i++)
+        memset(obj[i], 0, size);
+    root[1] = obj[0];
+    obj[0][1] = (char *)obj[1] + size - 1;
+    obj[1][size / sizeof(void *) - 1] = obj[2];
+    obj[2][0] = obj[0];
+    obj[3][0] = obj[4]; /* a circle */
+    obj[4][1] = obj[5];
+    obj[5][0] = obj[3];
+    obj[6][0] = obj[0]; /* points, but is not pointed to */
+    kmem_cache_free(cp, obj[8]);
+    root[2] = (void *)((uintptr_t)obj[7] + size); /* just behind */
+    KT_EQ(scan(&stat), 5);
+    for (size_t i = 3; i <= 7; i++)
+        KT_TRUE(is_leaked(obj[i]));
+    KT_EQ(stat.stat_buffers, 8);
+    KT_EQ(stat.stat_reached, 3);
+    KT_EQ(stat.stat_suspect_bytes, 5 * size);
+    KT_EQ(stat.stat_roots, sizeof(root));
+    root[3] = (char *)obj[5] + 1;
+    KT_EQ(scan(&stat), 2);
+    test_free(cp, 0, 8);
+    host_root_from[0] = NULL;
+    KT_EQ(scan(&stat), 0);
+    test_destroy(cp);
+}
+
+KTEST(kmem_debug, leaks_are_what_nothing_leads_to)
+{
+    leaks_of("", 64);
+    leaks_of("", 1000);
+    leaks_of("FPZU", 64);
+    leaks_of("U", 1000);
+    leaks_of("G", 64);
+}
+
+/* Pages of kmem_alloc and the last error are not what a leak is hidden by; the
+ * first may be read, the second may not. */
+KTEST(kmem_debug, leaks_and_other_memory)
+{
+    struct kmem_cache *cp = test_debug("F", 64, 0, false);
+    struct kmem_leak_stat stat;
+    void **large = kmem_zalloc(20000, KM_SLEEP);
+    char *obj = kmem_cache_alloc(cp, KM_SLEEP);
+
+    host_root_from[0] = &kmem_last_error;
+    host_root_end[0] = &kmem_last_error + 1;
+    TEST_ERROR(KMEM_ERROR_INTERIOR, kmem_cache_free(cp, obj + 4));
+    KT_TRUE(kmem_last_error.error_base == obj);
+    KT_EQ(scan(&stat), 1);
+    large[1000] = obj;
+    KT_EQ(scan(&stat), 0);
+    host_root_from[0] = NULL;
+    kmem_free(large, 20000);
+    kmem_cache_free(cp, obj);
+    test_destroy(cp);
+}
+
+/* The rings of events keep first pages of slabs, which are first buffers. */
+KTEST(kmem_debug, leaks_are_not_hidden_by_events)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_leak", 64, 0, NULL, NULL);
+    struct kmem_leak_stat stat;
+    const void *behind;
+    const void *events = kmem_event_memory(&behind);
+    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
+
+    KT_TRUE(obj == test_slab(cp, 0)->slab_base);
+    host_root_from[0] = events;
+    host_root_end[0] = behind;
+    KT_EQ(scan(&stat), 1);
+    host_root_from[0] = NULL;
+    kmem_cache_free(cp, obj);
+    test_destroy(cp);
+}
+
+/* Without a page for its marks the scan says so; with broken lists it ends. */
+KTEST(kmem_debug, leaks_under_adverse_conditions)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_leak", 64, 0, NULL, NULL);
+    struct kmem_leak_stat stat;
+    struct kmem_slab *sp;
+    void *saved;
+
+    host_root_from[0] = NULL;
+    KT_REQUIRE(test_alloc(cp, 0, 5));
+    test_flood();
+    KT_TRUE(!kmem_leak_scan(note_leak, NULL, &stat));
+    KT_EQ(stat.stat_suspects, 0);
+    test_flood_end();
+    sp = test_slab(cp, 0);
+    saved = sp->slab_head->bufctl_next;
+    sp->slab_head->bufctl_next = sp->slab_head;
+    KT_TRUE(kmem_leak_scan(note_leak, NULL, &stat));
+    sp->slab_head->bufctl_next = (void *)(uintptr_t)0xdeadbeec;
+    KT_TRUE(kmem_leak_scan(note_leak, NULL, &stat));
+    sp->slab_head->bufctl_next = saved;
+    leak_count = 0;
+    KT_TRUE(kmem_leak_scan(NULL, NULL, &stat));
+    KT_EQ(stat.stat_suspects, 5);
+    test_free(cp, 0, 5);
+    test_destroy(cp);
+}
+
+static size_t refs;
+static uintptr_t ref_at[8];
+
+static bool note_ref(uintptr_t at, const char *name,
+                     const struct kmem_buf_stat *in, void *arg)
+{
+    KT_TRUE((in == NULL) == (name != NULL));
+    if (refs < ARRAY_SIZE(ref_at))
+        ref_at[refs] = at;
+    refs++;
+    return refs != *(size_t *)arg;
+}
+
+KTEST(kmem_debug, who_points_to_a_buffer)
+{
+    struct kmem_cache *cp = test_debug("FZ", 64, 0, false);
+    void ***obj = (void ***)test_obj;
+    size_t most = 0;
+
+    set_root();
+    KT_REQUIRE(test_alloc(cp, 0, 3));
+    for (size_t i = 0; i < 3; i++)
+        memset(obj[i], 0, 64);
+    root[2] = obj[0] + 3;
+    obj[1][4] = obj[0];
+    obj[2][0] = (char *)obj[0] + 64; /* not in it */
+    refs = 0;
+    kmem_leak_refs((char *)obj[0] + 8, note_ref, &most);
+    KT_EQ(refs, 2);
+    KT_EQ(ref_at[0], (uintptr_t)&root[2]);
+    KT_EQ(ref_at[1], (uintptr_t)&obj[1][4]);
+    refs = 0;
+    most = 1;
+    kmem_leak_refs(obj[0], note_ref, &most);
+    KT_EQ(refs, 1);
+    refs = 0;
+    kmem_leak_refs(&refs, note_ref, &most);
+    KT_EQ(refs, 0);
+    host_root_from[0] = NULL;
+    test_free(cp, 0, 3);
+    test_destroy(cp);
+}
+
+#endif

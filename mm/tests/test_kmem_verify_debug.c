@@ -1,0 +1,296 @@
+/*
+ * The verifier and the debugging modes: each invariant of section 11 that they
+ * add is broken by a poke and found by name; and no walk is held by a circle.
+ */
+#include "mm/tests/debug_test.h"
+
+static void expect(struct kmem_cache *cp, const char *what, int line)
+{
+    const char *where = NULL;
+    const char *why =
+        cp == NULL ? kmem_verify(&where) : kmem_cache_verify(cp, &where);
+
+    if (why == NULL || strcmp(why, what) != 0)
+        ktest_fail(__FILE__, line, "verify said \"%s\", expected \"%s\"",
+                   why == NULL ? "nothing" : why, what);
+    else if (where == NULL || *where == '\0')
+        ktest_fail(__FILE__, line, "\"%s\", but not where", what);
+}
+
+static void expect_none(int line)
+{
+    const char *where;
+    const char *why = kmem_verify(&where);
+
+    if (why != NULL)
+        ktest_fail(__FILE__, line, "kmem_verify: %s: %s", why, where);
+}
+
+/* cp NULL: the whole heap. */
+#define POKE(cp, field, value, what)                                           \
+    do {                                                                       \
+        __typeof__(field) poke_saved = (field);                                \
+        (field) = (value);                                                     \
+        expect(cp, what, __LINE__);                                            \
+        (field) = poke_saved;                                                  \
+        expect_none(__LINE__);                                                 \
+    } while (0)
+
+#define END_DAMAGED   "redzone behind a buffer is damaged"
+#define START_DAMAGED "redzone before a buffer is damaged"
+#define NOT_DEADBEEF  "free buffer is not deadbeef throughout"
+#define WRONG_STATE   "buffer's state is not that of its list"
+
+static void check_buffers(const char *letters, size_t size)
+{
+    struct kmem_cache *cp = test_debug(letters, size, 0, false);
+    uint8_t *used = kmem_cache_alloc(cp, KM_SLEEP);
+    uint8_t *freed = kmem_cache_alloc(cp, KM_SLEEP);
+    struct kmem_bufctl_debug *bdp = test_bufctl(cp, used);
+    bool guarded = (kmem_debug_modes(cp) & KMEM_DEBUG_Z) != 0;
+    bool poisoned = (kmem_debug_modes(cp) & KMEM_DEBUG_P) != 0;
+
+    kmem_cache_free(cp, freed);
+    expect_none(__LINE__);
+    POKE(cp, bdp->bufctl_state, KMEM_BUF_FREE, WRONG_STATE);
+    POKE(cp, bdp->bufctl_state, 77, WRONG_STATE);
+    POKE(cp, test_bufctl(cp, freed)->bufctl_state, KMEM_BUF_USED, WRONG_STATE);
+    POKE(cp, test_bufctl(cp, freed)->bufctl_state, KMEM_BUF_BAD, WRONG_STATE);
+    for (size_t i = 0; guarded && i < 8; i++) {
+        POKE(cp, used[size + i], 0, END_DAMAGED);
+        POKE(cp, freed[size + i], 0, END_DAMAGED);
+        POKE(cp, used[-1 - (long)i], 0, START_DAMAGED);
+    }
+    for (size_t i = 0; poisoned && i < size; i += 1 + size / 20)
+        POKE(cp, freed[i], 0x11, NOT_DEADBEEF);
+    used[0] = used[size - 1] = 1;
+    expect_none(__LINE__);
+    bdp->bufctl_state = KMEM_BUF_BAD; /* known to be, and so all right */
+    used[size - 1 + guarded] = 0;
+    expect_none(__LINE__);
+    bdp->bufctl_state = KMEM_BUF_USED;
+    used[size - 1 + guarded] = KMEM_GUARD;
+    kmem_cache_free(cp, used);
+    test_destroy(cp);
+}
+
+KTEST(kmem_verify, buffers_of_the_debug_layout)
+{
+    check_buffers("F", 48);
+    check_buffers("Z", 48);
+    check_buffers("P", 45);
+    check_buffers("FPZU", 61);
+    check_buffers("FPZU", 1500);
+}
+
+/* The bytes between what was asked for and the object's end. */
+KTEST(kmem_verify, slack_of_a_size_class)
+{
+    struct kmem_cache *cp = kmem_size_class(13);
+    uint8_t *obj;
+
+    test_switch(cp, "Z");
+    obj = kmem_alloc(13, KM_SLEEP);
+    memset(obj, 0, 13);
+    for (size_t i = 13; i < 24; i++)
+        POKE(cp, obj[i], 1, END_DAMAGED);
+    POKE(cp, test_bufctl(cp, obj)->bufctl_size, 12, END_DAMAGED);
+    kmem_free(obj, 13);
+    test_switch(cp, "");
+}
+
+KTEST(kmem_verify, flags_and_what_follows_from_them)
+{
+    struct kmem_cache *cp = test_debug("FZ", 48, 0, false);
+    struct kmem_cache *plain = test_setup(48, 0, false);
+
+    POKE(cp, cp->cache_flags, cp->cache_flags & ~KMF_DEBUG,
+         "layout is not that of the debugging modes");
+    POKE(cp, cp->cache_flags, cp->cache_flags & ~KMF_MODES,
+         "layout is not that of the debugging modes");
+    POKE(cp, cp->cache_flags, cp->cache_flags & ~KMF_HASH,
+         "debug layout without a hash table");
+    POKE(cp, cp->cache_alloc_slow, plain->cache_alloc_slow,
+         "slow paths are not those of the flags");
+    POKE(cp, cp->cache_free_slow, plain->cache_free_slow,
+         "slow paths are not those of the flags");
+    test_destroy(cp);
+    cp = kmem_cache_create("t_verify", 48, 0, NULL, NULL);
+    POKE(cp, cp->cache_flags, KMF_MODE(KMEM_DEBUG_P),
+         "layout is not that of the debugging modes");
+    POKE(cp, cp->cache_flags, KMF_VERIFY,
+         "slow paths are not those of the flags");
+    test_destroy(cp);
+}
+
+KTEST(kmem_verify, geometry_of_the_debug_layout)
+{
+    struct kmem_cache *cp = test_debug("Z", 48, 0, false);
+    struct kmem_slab *sp;
+
+    KT_REQUIRE(test_alloc(cp, 0, 1));
+    sp = test_slab(cp, 0);
+    POKE(cp, cp->cache_colour, 0, "next colour is out of range");
+    POKE(cp, sp->slab_colour, 0, "slab colour is out of range");
+    POKE(cp, cp->cache_front, cp->cache_colour_max + 8,
+         "next colour is out of range");
+    test_free(cp, 0, 1);
+    test_destroy(cp);
+}
+
+KTEST(kmem_verify, counts_of_what_is_lost_or_on_its_way)
+{
+    struct kmem_cache *cp = test_debug("F", 48, 0, false);
+    struct kmem_bufctl **bucket;
+    struct kmem_bufctl *bcp;
+
+    KT_REQUIRE(test_alloc(cp, 0, 2));
+    bucket = kmem_hash_bucket(cp, test_obj[0]);
+    bcp = *bucket;
+    POKE(cp, *bucket, bcp->bufctl_next,
+         "hash holds less than the objects in use");
+    *bucket = bcp->bufctl_next;
+    cp->cache_busy++;
+    expect_none(__LINE__);
+    cp->cache_busy--;
+    cp->cache_lost++;
+    expect_none(__LINE__);
+    cp->cache_lost--;
+    *bucket = bcp;
+    expect_none(__LINE__);
+    test_free(cp, 0, 2);
+    test_destroy(cp);
+}
+
+/* Two slabs that say they have the same pages. */
+KTEST(kmem_verify, slabs_that_overlap)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_verify", 700, 0, NULL, NULL);
+    size_t n = cp->cache_slab_chunks;
+
+    KT_REQUIRE(test_alloc(cp, 0, 2 * n + 1));
+    POKE(cp, test_slab(cp, 0)->slab_base, test_slab(cp, 1)->slab_base,
+         "bufctl's address is no chunk of its slab");
+    POKE(cp, test_slab(cp, 2)->slab_base, test_slab(cp, 1)->slab_base,
+         "freelist does not match the reference count");
+    test_free(cp, 0, 2 * n + 1);
+    test_destroy(cp);
+}
+
+KTEST(kmem_verify, elders_and_heirs)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_verify", 48, 0, NULL, NULL);
+    struct kmem_cache *other = kmem_cache_create("t_other", 48, 0, NULL, NULL);
+    struct kmem_cache *elder;
+
+    KT_REQUIRE(test_alloc(cp, 0, 1));
+    test_switch(cp, "F");
+    KT_REQUIRE(test_alloc(cp, 1, 2));
+    test_switch(cp, "");
+    elder = cp->cache_elders;
+    expect_none(__LINE__);
+    POKE(NULL, cp->cache_flags, cp->cache_flags & ~KMF_ELDERS,
+         "slow paths are not those of the flags");
+    POKE(NULL, cp->cache_elders, NULL,
+         "flags do not say whether there are elders");
+    POKE(NULL, elder->cache_heir, other, "elder has another heir");
+    POKE(NULL, elder->cache_elders, NULL,
+         "elders are not those that their heirs know");
+    POKE(NULL, elder->cache_elders->cache_elders, elder,
+         "elders are not those that their heirs know");
+    test_free(cp, 0, 2);
+    test_destroy(cp);
+    test_destroy(other);
+}
+
+#ifdef MM_HOST
+KTEST(kmem_verify, unmapped_pages)
+{
+    void *lost = kmem_getpages(1, PAGE_UNMAPPED, NULL);
+
+    KT_REQUIRE(lost != NULL);
+    expect(NULL, "unmapped pages are not segkmem's", __LINE__);
+    kmem_move_begin();
+    expect_none(__LINE__); /* somebody may be moving just that one */
+    kmem_move_end();
+    kmem_freepages(lost, 1);
+    expect_none(__LINE__);
+}
+#endif
+
+/* ---- circles ------------------------------------------------------------ */
+
+static bool count_walk(const struct kmem_buf_stat *b, void *arg)
+{
+    (void)b;
+    ++*(size_t *)arg;
+    return true;
+}
+
+/* Every walk over the cache ends, and within its counts. */
+static void walk_all(struct kmem_cache *cp)
+{
+    size_t total = cp->cache_slabs * cp->cache_slab_chunks;
+    size_t histogram[4];
+    struct kmem_buf_stat b;
+    struct kmem_slab_stat slab;
+    uint8_t map[64];
+    size_t seen = 0;
+    const char *where;
+
+    KT_TRUE(kmem_cache_verify(cp, &where) != NULL);
+    kmem_buf_walk(cp, count_walk, &seen);
+    KT_LE(seen, total);
+    for (size_t n = 0; n <= cp->cache_slabs; n++) {
+        kmem_slab_stat(cp, n, &slab);
+        kmem_slab_map(cp, n, map, sizeof(map) * 8);
+    }
+    KT_LE(kmem_hash_stat(cp, histogram, 4), kmem_inuse(cp) + 1);
+    kmem_buf_stat(test_obj[0], &b);
+    kmem_buf_stat((char *)test_obj[0] + PAGE_SIZE, &b);
+    KT_TRUE(kmem_cache_verify(cp, &where) != NULL);
+}
+
+#define CIRCLE(cp, field, value)                                               \
+    do {                                                                       \
+        __typeof__(field) circle_saved = (field);                              \
+        (field) = (value);                                                     \
+        walk_all(cp);                                                          \
+        (field) = circle_saved;                                                \
+        TEST_VERIFY(cp);                                                       \
+    } while (0)
+
+static void circles(const char *letters, size_t size)
+{
+    struct kmem_cache *cp = test_debug(letters, size, 0, false);
+    size_t n = 0;
+    struct kmem_slab *sp;
+    struct kmem_bufctl *bcp;
+
+    KT_REQUIRE(test_alloc(cp, 0, 1));
+    n = 2 * cp->cache_slab_chunks + 2;
+    KT_REQUIRE(test_alloc(cp, 1, n));
+    sp = cp->cache_freelist;
+    bcp = sp->slab_head;
+    CIRCLE(cp, bcp->bufctl_next, bcp);
+    CIRCLE(cp, bcp->bufctl_next->bufctl_next, bcp);
+    CIRCLE(cp, bcp->bufctl_next, (void *)(uintptr_t)0xdeadbeec);
+    CIRCLE(cp, sp->slab_head, (void *)(uintptr_t)0xbaddcafc);
+    CIRCLE(cp, sp->slab_link.next, &sp->slab_link);
+    CIRCLE(cp, test_slab(cp, 1)->slab_link.next, cp->cache_null.slab_link.next);
+    CIRCLE(cp, sp->slab_link.next, (void *)(uintptr_t)0xdeadbeec);
+    if (cp->cache_flags & KMF_HASH) {
+        struct kmem_bufctl *out = *kmem_hash_bucket(cp, test_obj[0]);
+
+        CIRCLE(cp, out->bufctl_next, out);
+    }
+    test_free(cp, 0, n);
+    test_destroy(cp);
+}
+
+KTEST(kmem_verify, circles_hold_nobody)
+{
+    circles("", 300);
+    circles("", 700);
+    circles("FPZU", 300);
+}
