@@ -7,7 +7,7 @@
 #
 #   BUILD=dir  where products go           V=1      show whole commands
 #   DEBUG=1    lock-rank assertions        WERROR=1 warnings are errors
-#   DWARF=0    nothing for debuggers       SANITIZE=1 the kernel under sanitizers
+#   DWARF=0    nothing for debuggers       SANITIZE=1 under sanitizers
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -66,8 +66,8 @@ comma := ,
 
 # ---- the kernel ------------------------------------------------------------
 
-CFLAGS := -std=gnu17 -O2 $(if $(call on,DWARF),-g) -m32 -march=i686 -mregparm=3 -ffreestanding \
-    -fno-pie -fno-pic -fno-stack-protector -mgeneral-regs-only \
+CFLAGS := -std=gnu17 -O2 $(if $(call on,DWARF),-g) -m32 -march=i686 \
+    -mregparm=3 -ffreestanding -fno-pie -fno-pic -fno-stack-protector -mgeneral-regs-only \
     -fno-omit-frame-pointer -momit-leaf-frame-pointer -fno-strict-aliasing \
     -fno-common -fno-asynchronous-unwind-tables -Wall -Wextra -Wundef \
     -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wshadow -I. -Ikernel \
@@ -387,7 +387,7 @@ PYTEST    := SLATE_BUILD=$(BUILD) $(VENV) -m pytest -c tools/tests/pytest.ini \
 $(VENV):
 	@echo 'make: $(VENV) not found: run tools/setup' >&2; exit 1
 
-.PHONY: test test-host test-kernel test-system failures fuzz bench
+.PHONY: test test-host test-kernel test-system failures test-replay fuzz bench
 .PHONY: coverage mutants
 test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests, as below
 	@$(PYTEST) tools/tests
@@ -404,6 +404,9 @@ test-system: $(KERNEL) $(ISO) | $(VENV) ## the image: serial, PS/2, VGA, GDB
 
 failures: $(KERNEL) $(INITRD) | $(VENV) ## the n-th allocation fails, for all n
 	@SLATE_LONG=1 $(PYTEST) tools/tests/test_failures.py
+
+test-replay: $(KERNEL) $(INITRD) | $(VENV) ## bugs of the zoo to their lines
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_replay.py
 
 # A heap of more than 1 MiB at rest takes so many files.
 BENCH_FILES := 7600

@@ -402,10 +402,13 @@ class Slab:
 
 def bufctl_plausible(cache, address, pages):
     """Whether this can be a bufctl of the cache at all."""
-    if not cache.hashed:
-        return True
     if address % WORD:
         return False
+    if not cache.hashed:
+        if cache.own_supplier:  # its pages are not marked
+            common.word(address)
+            return True
+        return pages.owned(address, "PAGE_SLAB", cache.address)
     name = "kmem_bufctl_debug_cache" if cache.debugged else \
         "kmem_bufctl_cache"
     owner = common.integer(name)

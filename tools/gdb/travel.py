@@ -85,20 +85,16 @@ class _Before(gdb.Command):
         _stop_at(_end)
 
 
-class _After(gdb.Command):
-    """What is done after a command that may have come to an end."""
-
-    def __init__(self):
-        super().__init__("slate-after-moving", gdb.COMMAND_OBSCURE)
-
-    def invoke(self, argument, from_tty):
-        if _moving:
-            return
-        at = count()
-        if at >= _end:
-            print("This is the end of the recording.")
-        elif at == 0:
-            print("This is the beginning of the recording: the BIOS.")
+def _stopped(_event):
+    """Says so when a movement came to an end of the recording. (What follows a
+    command cannot: GDB takes the next one while the machine still runs.)"""
+    if _moving:
+        return
+    at = count()
+    if at >= _end:
+        print("This is the end of the recording.")
+    elif at == 0:
+        print("This is the beginning of the recording: the BIOS.")
 
 
 def _backwards():
@@ -108,10 +104,9 @@ def _backwards():
 
 def _install_hooks():
     _Before()
-    _After()
     for name in FORWARD:
         gdb.execute(f"define hook-{name}\nslate-before-moving\nend")
-    gdb.execute("define hookpost-continue\nslate-after-moving\nend")
+    gdb.events.stop.connect(_stopped)
 
 
 # ---- for commands ----------------------------------------------------------

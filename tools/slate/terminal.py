@@ -17,6 +17,10 @@ ESCAPE = b"\x01"  # Ctrl-A
 
 PROMPT = b"slate> "
 
+# What is typed into a recorded machine goes through QEMU's log, and is lost if
+# the serial port has no room for it by then: it has 16 bytes.
+AT_ONCE = 8
+
 LOOK_EVERY = 0.02  # seconds
 SILENCE = 2        # seconds: what was to be done is done
 
@@ -26,9 +30,12 @@ class Keys:
     `with` statement."""
 
     def __init__(self, wanted):
+        self.wanted = wanted
         self.sources = [sys.stdin] if wanted else []
         self.terminal = wanted and os.isatty(0)
         self.escaped = False
+        self.pending = b""  # for the machine
+        self.leaving = False
 
     def __enter__(self):
         if self.terminal:
@@ -39,6 +46,9 @@ class Keys:
     def __exit__(self, *_):
         if self.terminal:
             termios.tcsetattr(0, termios.TCSADRAIN, self.before)
+
+    def exhausted(self):
+        return self.wanted and not self.sources and not self.pending
 
     def translate(self, data):
         """What of `data` is for the machine, and whether it says to leave."""
@@ -55,16 +65,19 @@ class Keys:
 
 
 def _type(keys, typed):
-    """Passes on what has been typed, if anything. True: somebody leaves."""
-    if not select.select(keys.sources, [], [], LOOK_EVERY)[0]:
-        return False
-    data = os.read(0, 1024)
-    if not data:
-        keys.sources = []  # that was all
-    wanted, leave = keys.translate(data)
-    if wanted:
-        os.write(typed, wanted)
-    return leave
+    """Passes on what has been typed, if anything. True: somebody leaves, and
+    all that was typed before has been passed on."""
+    sources = [] if keys.pending or keys.leaving else keys.sources
+    if select.select(sources, [], [], LOOK_EVERY)[0]:
+        data = os.read(0, 1024)
+        if not data:
+            keys.sources = []  # that was all
+        wanted, keys.leaving = keys.translate(data)
+        keys.pending += wanted
+    if keys.pending:
+        os.write(typed, keys.pending[:AT_ONCE])
+        keys.pending = keys.pending[AT_ONCE:]
+    return keys.leaving and not keys.pending
 
 
 class Screen:
@@ -101,11 +114,11 @@ def attend(said, typed, running):
         with Keys(typed is not None) as keys:
             while running():
                 screen.update()
-                if not keys.sources or not screen.prompted:
+                if not keys.wanted or not screen.prompted:
                     time.sleep(LOOK_EVERY)
                 elif _type(keys, typed):
                     return False
-                if typed is not None and not keys.sources and screen.silent():
+                if keys.exhausted() and screen.silent():
                     return False
     except KeyboardInterrupt:
         return False
