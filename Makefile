@@ -7,7 +7,7 @@
 #
 #   BUILD=dir  where products go           V=1      show whole commands
 #   DEBUG=1    lock-rank assertions        WERROR=1 warnings are errors
-#   DWARF=0    nothing for debuggers       SANITIZE=1 the kernel under sanitizers
+#   DWARF=0    nothing for debuggers       SANITIZE=1 under sanitizers
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -66,8 +66,8 @@ comma := ,
 
 # ---- the kernel ------------------------------------------------------------
 
-CFLAGS := -std=gnu17 -O2 $(if $(call on,DWARF),-g) -m32 -march=i686 -mregparm=3 -ffreestanding \
-    -fno-pie -fno-pic -fno-stack-protector -mgeneral-regs-only \
+CFLAGS := -std=gnu17 -O2 $(if $(call on,DWARF),-g) -m32 -march=i686 \
+    -mregparm=3 -ffreestanding -fno-pie -fno-pic -fno-stack-protector -mgeneral-regs-only \
     -fno-omit-frame-pointer -momit-leaf-frame-pointer -fno-strict-aliasing \
     -fno-common -fno-asynchronous-unwind-tables -Wall -Wextra -Wundef \
     -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wshadow -I. -Ikernel \

@@ -15,24 +15,16 @@
 enum {
     PIT_CHANNEL0 = 0x40,
     PIT_CONTROL = 0x43,
+    CONTROL_CHANNEL0_LATCH = 0x00,
     CONTROL_CHANNEL0_BOTH_MODE2 = 0x34,
 };
 
-#define STEP_US (1000000 / TIMER_HZ)
-
 static uint64_t now_ms;
-static uint64_t step_tsc;   /* the time-stamp counter at the last step */
-static uint64_t tsc_a_step; /* what it counts in one; 0: not known yet */
 static void (*tick)(void);
 
 static void timer_irq(struct trapframe *tf)
 {
-    uint64_t tsc = rdtsc();
-
     (void)tf;
-    if (tsc > step_tsc && (tsc_a_step == 0 || tsc - step_tsc < tsc_a_step))
-        tsc_a_step = tsc - step_tsc; /* longer ones missed a step */
-    step_tsc = tsc;
     now_ms += 1000 / TIMER_HZ;
     if (tick)
         tick();
@@ -43,7 +35,6 @@ void timer_init(void)
     outb(PIT_CONTROL, CONTROL_CHANNEL0_BOTH_MODE2);
     outb(PIT_CHANNEL0, PIT_DIVISOR & 0xFF);
     outb(PIT_CHANNEL0, PIT_DIVISOR >> 8);
-    step_tsc = rdtsc();
     irq_set_handler(TIMER_IRQ, timer_irq);
     pic_unmask(TIMER_IRQ);
 }
@@ -57,20 +48,28 @@ uint64_t timer_ms(void)
     return ms;
 }
 
+/* Microseconds since the last step: the channel counts down from the divisor,
+ * 1.193182 times in each. */
+static uint32_t step_us(void)
+{
+    uint32_t count;
+
+    outb(PIT_CONTROL, CONTROL_CHANNEL0_LATCH);
+    count = inb(PIT_CHANNEL0);
+    count |= (uint32_t)inb(PIT_CHANNEL0) << 8;
+    return count <= PIT_DIVISOR ? (PIT_DIVISOR - count) * 8381 / 10000 : 0;
+}
+
+/* A step that is due but not yet taken, interrupts being disabled, would let
+ * time go back: then it stands still. */
 uint64_t timer_us(void)
 {
     static uint64_t last;
     uint32_t flags = irq_save();
-    uint64_t since = rdtsc() - step_tsc;
-    uint64_t us = now_ms * 1000;
 
-    if (tsc_a_step != 0 && since < tsc_a_step)
-        us += since * STEP_US / tsc_a_step;
-    else if (tsc_a_step != 0 && since < UINT64_MAX / 2)
-        us += STEP_US - 1;
-    last = us = MAX(us, last);
+    last = MAX(last, now_ms * 1000 + step_us());
     irq_restore(flags);
-    return us;
+    return last;
 }
 
 timer_tick_t timer_set_tick(timer_tick_t fn)

@@ -14,8 +14,8 @@ void timer_init(void);
  * still while interrupts are disabled for longer than a step. */
 uint64_t timer_ms(void);
 
-/* Microseconds: the same, and between two steps what the time-stamp counter
- * says, as far as it has been seen to count in a step. Never goes backwards. */
+/* Microseconds: the same, and between two steps what the timer has counted.
+ * Never goes backwards. */
 uint64_t timer_us(void);
 
 /* `fn` is called at every step from the interrupt, NULL for nobody. Returns the

@@ -109,10 +109,12 @@ bool kmem_debug_can_unmap(const struct kmem_cache *cp)
 
 void kmem_slow_paths(struct kmem_cache *cp)
 {
-    bool slow = (cp->cache_flags & KMF_SLOW & ~KMF_HASH) != 0;
+    uint32_t flags = cp->cache_flags & ~KMF_HASH;
 
-    cp->cache_alloc_slow = slow ? kmem_alloc_debug : kmem_alloc_large;
-    cp->cache_free_slow = slow ? kmem_free_debug : kmem_free_large;
+    cp->cache_alloc_slow =
+        flags & KMF_SLOW ? kmem_alloc_debug : kmem_alloc_large;
+    cp->cache_free_slow =
+        flags & KMF_SLOW_FREE ? kmem_free_debug : kmem_free_large;
     kmem_direct_update();
 }
 

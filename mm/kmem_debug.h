@@ -97,7 +97,8 @@ struct kmem_cache *kmem_cache_heir(const struct kmem_cache *cp);
 void kmem_elders_collect(void);
 
 /* kmem.verify=N: kmem_verify at every N-th operation on any cache; what it
- * finds is an error like others. 0: never. */
+ * finds is an error like others, and the last until this is called again. 0:
+ * never. */
 void kmem_verify_every(uint32_t n);
 uint32_t kmem_verify_interval(void);
 

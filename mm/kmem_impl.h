@@ -69,8 +69,12 @@
 #define KMF_MODES_SHIFT 8 /* KMEM_DEBUG_… are bits 8 to 14 */
 #define KMF_MODE(modes) ((uint32_t)(modes) << KMF_MODES_SHIFT)
 #define KMF_MODES       KMF_MODE(0x7f)
-#define KMF_SLOW        0xffffu
-#define KMF_SLOW_FREE   (KMF_SLOW & ~KMF_FAIL)
+#define KMF_ANY         0xffffu
+#define KMF_SLOW        (KMF_ANY & ~KMF_ELDERS)
+/* Each slab that dies is an event; those of other caches are counted by the
+ * event of the reap that took them. */
+#define KMF_SLAB_EVENTS (KMF_DESTROYED | KMF_MODES)
+#define KMF_SLOW_FREE   (KMF_ANY & ~KMF_FAIL)
 
 /* A buffer's control block. A small buffer has only the first word of it,
  * in its own last word, while it is free. */

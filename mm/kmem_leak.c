@@ -315,7 +315,7 @@ static void mark_all(void)
 
 /* Nothing is allocated, freed or moved between the marks and the telling:
  * whoever calls has stopped the others. */
-static bool run(void)
+static __attribute__((noinline)) bool run(void)
 {
     size_t pages = (table_bytes() + PAGE_SIZE) >> PAGE_SHIFT;
     struct page *p = buddy_alloc_run(pages);
@@ -339,6 +339,7 @@ bool kmem_leak_scan(kmem_buf_fn_t *fn, void *arg, struct kmem_leak_stat *out)
     suspect_arg = arg;
     memset(&scan, 0, sizeof(scan));
     mm_stop_others();
+    wipe_stack();
     done = run();
     mm_let_others_go();
     *out = scan.stat;

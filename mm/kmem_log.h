@@ -68,7 +68,8 @@ enum kmem_why {
     KMEM_WHY_NOMEM,    /* fail: no pages */
     KMEM_WHY_INJECTED, /* fail: on purpose */
     KMEM_WHY_GROW,     /* slab: born, an allocation found none free */
-    KMEM_WHY_REAP,     /* slab: died, reaped; reap: it happened */
+    KMEM_WHY_REAP,     /* slab: died, reaped (only of caches in debugging
+                          modes); reap: it happened */
     KMEM_WHY_UNMAP,    /* slab: died at once, mode S */
     KMEM_WHY_END,      /* slab: died with its cache */
 };

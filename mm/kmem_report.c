@@ -6,6 +6,7 @@
  *     modification occurred at offset 0x18 (0xdeadbeef replaced by 0x34)
  *     buffer=c12cea20  bufctl=c12cfef0  cache: inode
  *     c12cea30: ef be ad de …                    what is around the damage
+ *     found by thread=7 (wc):                    if no panic follows
  *     previous transactions on buffer c12cea20:
  *     thread=5 (cat)  time=T-0.000089  slab=c12ca8c0  cache: inode
  *     kmem_cache_alloc+f8
@@ -82,19 +83,25 @@ static void print_contents(const void *at)
             dump_row((const uint8_t *)p, at);
 }
 
+static void print_stack(const struct kmem_transaction *t)
+{
+    char text[64];
+
+    for (size_t i = 0; i < MIN(t->trans_depth, (uint32_t)KMEM_STACK_DEPTH); i++)
+        mm_print("%s\n", mm_symbol(t->trans_stack[i], text, sizeof(text)));
+}
+
 static void print_transaction(const struct kmem_transaction *t,
                               const char *what, const struct kmem_cache *cp,
                               uintptr_t slab)
 {
     uint64_t ago = kmem_last_error.error_us - t->trans_us;
-    char text[64];
 
     mm_print("thread=%u (%s)  time=T-%llu.%06u  slab=%lx  cache: %s  %s\n",
              (unsigned)t->trans_task, mm_task_name(t->trans_task),
              (unsigned long long)(ago / 1000000), (unsigned)(ago % 1000000),
              (unsigned long)slab, cp->cache_name, what);
-    for (size_t i = 0; i < MIN(t->trans_depth, (uint32_t)KMEM_STACK_DEPTH); i++)
-        mm_print("%s\n", mm_symbol(t->trans_stack[i], text, sizeof(text)));
+    print_stack(t);
 }
 
 /* The two that the bufctl keeps, newest first; then where the log has more. */
@@ -187,7 +194,8 @@ static void print_place(const struct kmem_error_record *e)
         e->error_owner != NULL ? e->error_owner : e->error_cache;
     const void *buf = e->error_base != NULL ? e->error_base : e->error_buf;
 
-    mm_print("buffer=%lx", (unsigned long)(uintptr_t)buf);
+    mm_print("%s=%lx", e->error_kind == KMEM_ERROR_SLAB ? "slab" : "buffer",
+             (unsigned long)(uintptr_t)buf);
     if (e->error_bufctl != NULL)
         mm_print("  bufctl=%lx", (unsigned long)(uintptr_t)e->error_bufctl);
     mm_print("  cache: %s\n", cp == NULL ? "none" : cp->cache_name);
@@ -209,6 +217,20 @@ static void tell_tools(const struct kmem_error_record *e)
              (unsigned)e->error_expected, (unsigned)e->error_found);
 }
 
+/* Who has come upon it: a panic says so itself, and a fault is one. */
+static void print_finder(const struct kmem_error_record *e)
+{
+    struct kmem_transaction now;
+
+    if (kmem_error_panics || e->error_kind == KMEM_ERROR_TOUCHED ||
+        e->error_kind == KMEM_ERROR_UNINIT || e->error_kind == KMEM_ERROR_STALE)
+        return;
+    kmem_transaction(&now);
+    mm_print("found by thread=%u (%s):\n", (unsigned)now.trans_task,
+             mm_task_name(now.trans_task));
+    print_stack(&now);
+}
+
 static void report(const struct kmem_error_record *e)
 {
     mm_print("\nkernel memory allocator: %s\n",
@@ -217,6 +239,7 @@ static void report(const struct kmem_error_record *e)
     print_place(e);
     if (e->error_at != NULL && mm_readable(e->error_at))
         print_contents(e->error_at);
+    print_finder(e);
     print_history(e);
 }
 

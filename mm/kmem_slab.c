@@ -207,11 +207,9 @@ struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour)
     return sp;
 }
 
-/* The objects' end: nothing is in the slab after it. */
-void kmem_slab_end(struct kmem_cache *cp, struct kmem_slab *sp)
+static __attribute__((noinline)) void end_objects(struct kmem_cache *cp,
+                                                  struct kmem_slab *sp)
 {
-    MM_ASSERT(sp->slab_refcnt == 0 && sp->slab_cache == cp);
-    mm_slab_ending(cp, sp);
     if (cp->cache_flags & KMF_DEBUG)
         kmem_debug_slab_end(cp, sp);
     if (cp->cache_dtor != NULL && !kmem_per_alloc(cp))
@@ -219,11 +217,20 @@ void kmem_slab_end(struct kmem_cache *cp, struct kmem_slab *sp)
             cp->cache_dtor(kmem_slab_chunk(sp, i), cp->cache_size);
 }
 
+/* The objects' end: nothing is in the slab after it. */
+void kmem_slab_end(struct kmem_cache *cp, struct kmem_slab *sp)
+{
+    MM_ASSERT(sp->slab_refcnt == 0 && sp->slab_cache == cp);
+    mm_slab_ending(cp, sp);
+    if (cp->cache_dtor != NULL || (cp->cache_flags & KMF_DEBUG) != 0)
+        end_objects(cp, sp);
+}
+
 void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     void *base = sp->slab_base;
 
-    if (MM_DEBUG)
+    if (MM_DEBUG && (cp->cache_flags & KMF_SLAB_EVENTS))
         kmem_event(KMEM_RING_SLAB,
                    cp->cache_flags & KMF_DESTROYED ? KMEM_WHY_END
                                                    : KMEM_WHY_REAP,

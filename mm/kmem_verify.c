@@ -309,13 +309,14 @@ static const char *verify_flags(const struct kmem_cache *cp)
     uint32_t flags = cp->cache_flags;
     bool debug = (flags & KMF_MODE(KMEM_DEBUG_LAYOUT)) != 0;
     bool slow = (flags & KMF_SLOW & ~KMF_HASH) != 0;
+    bool slow_free = (flags & KMF_SLOW_FREE & ~KMF_HASH) != 0;
 
     if (debug != ((flags & KMF_DEBUG) != 0))
         return at_cache(cp, "layout is not that of the debugging modes");
     if (debug && (flags & KMF_HASH) == 0)
         return at_cache(cp, "debug layout without a hash table");
     if (slow != (cp->cache_alloc_slow == kmem_alloc_debug) ||
-        slow != (cp->cache_free_slow == kmem_free_debug))
+        slow_free != (cp->cache_free_slow == kmem_free_debug))
         return at_cache(cp, "slow paths are not those of the flags");
     return NULL;
 }

@@ -237,9 +237,9 @@ const struct kmem_bufctl *kmem_hash_entry(struct kmem_cache *cp, size_t bucket,
         size_t limit = kmem_inuse(cp);
 
         bcp = cp->cache_hash[bucket];
-        for (; bcp != NULL && !*bad; bcp = bcp->bufctl_next, i--) {
+        for (; bcp != NULL; bcp = bcp->bufctl_next, i--) {
             *bad = limit-- == 0 || !kmem_bufctl_plausible(cp, bcp);
-            if (i == 0)
+            if (*bad || i == 0)
                 break;
         }
     }

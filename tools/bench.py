@@ -140,6 +140,23 @@ def fragments(figures):
     yield "| the paper, SunOS 5.4 on 16 MB | 11 | 13 | 14 | 14 |"
 
 
+# What a cache is in while the hot pair is counted.
+MODES = [("off", "none, having been in others"), ("F", "F, freed addresses"),
+         ("P", "P, poison"), ("Z", "Z, redzones"), ("U", "U, audit"),
+         ("S", "S, unmapping"), ("G", "G, a page per buffer"),
+         ("FPZU", "FPZU")]
+
+
+def debugging(figures):
+    yield "| modes | 64 bytes | 512 bytes |"
+    yield "|---|---:|---:|"
+    for letters, what in MODES:
+        cells = " | ".join(
+            f"{figures[f'kmem_cache.pair.{size}.debug_{letters}']:,.6g}"
+            for size in (64, 512))
+        yield f"| {what} | {cells} |"
+
+
 def headline(figures):
     yield "| figure | Slate | target | Linux SLAB / SLUB / SLOB |"
     yield "|---|---:|---:|---:|"
@@ -166,6 +183,7 @@ def write_doc(path, figures):
     text = path.read_text()
     for mark, rows in (("headline", headline), ("programs", programs),
                        ("fragmentation", fragments),
+                       ("debugging", debugging),
                        ("figures", all_figures)):
         before, rest = text.split(f"<!-- {mark} -->\n", 1)
         after = rest.split("<!-- end -->", 1)[1]

@@ -139,8 +139,8 @@ def body(stats, drawings, workload):
     yield "\n".join(summary(stats))
     yield "<h2>Physical memory</h2>"
     yield ("<p>The buddy allocator\u2019s blocks at the same moment: a block "
-           "of order <i>n</i> is 2<sup><i>n</i></sup> frames of 4 KiB, aligned to "
-           "its own size, and so always a rectangle here.</p>")
+           "of order <i>n</i> is 2<sup><i>n</i></sup> frames of 4 KiB, aligned "
+           "to its own size, and so always a rectangle here.</p>")
     yield f"<figure>{drawings['buddy'].inline()}</figure>"
     yield ('<p class="note">Point at a shape to see what it is. Made by '
            "<code>make picture</code>.</p>")

@@ -3,10 +3,11 @@
 
     tools/screenshots.py build/slate.elf docs/pictures
 
-slabtop.png is the VGA screen as QEMU dumps it; the machine runs in the
-deterministic mode and is stopped when a certain screen is complete, so that the
-figures on it depend on the kernel alone. slabs.svg is a part of what
-`make picture` draws.
+slabtop.png is the VGA screen as QEMU dumps it. The machine counts instructions
+and is stopped when a certain screen is complete, so that the figures on it
+depend on the kernel, but for the pace at which the serial line is read here.
+slabs.svg is a part of what `make picture` draws; the same kernel gives the same
+file.
 """
 
 import argparse

@@ -6,7 +6,8 @@
 
 Table and names lie in .rodata.symbols, behind the code: linking the full table
 in moves no function, so the addresses of functions are written as nm found
-them. Objects do move; the linker fills theirs in.
+them. Objects do move: the linker fills in those of global ones, and a static
+one stays where it was from the start of its section.
 """
 
 import re
@@ -73,11 +74,28 @@ def objects(symbols):
                    and "." not in name and not name.startswith("symbol_")})
 
 
-def write_table(called, named):
+def statics(symbols):
+    """(section's start, offset, name) of objects that one file alone knows. A
+    variable of a function has a number behind its name, which is dropped."""
+    starts = {name: addr for addr, _, name in symbols
+              if name in ("data_start", "bss_start")}
+    found = []
+    for addr, kind, name in symbols:
+        start = {"d": "data_start", "b": "bss_start"}.get(kind)
+        plain = re.sub(r"\.\d+$", "", name)
+        if start in starts and re.fullmatch(r"\w+", plain) \
+                and addr >= starts[start]:
+            found.append((start, addr - starts[start], plain))
+    return found
+
+
+def write_table(called, named, local):
     """The C text. Names follow each other in one array of characters, so that
     no string lands in a section of the compiler's choice."""
     values = [(f"0x{addr:08x}", name) for addr, name in called]
     values += [(f"(uintptr_t){name}", name) for name in named]
+    values += [(f"(uintptr_t){start} + {offset}", name)
+               for start, offset, name in local]
     names = []
     entries = []
     at = 0
@@ -114,7 +132,7 @@ def main(argv):
         called = functions(symbols)
         if not called:
             sys.exit(f"symbols.py: {argv[1]} names no function")
-        text = write_table(called, objects(symbols))
+        text = write_table(called, objects(symbols), statics(symbols))
     Path(argv[2]).write_text(HEAD + text)
 
 

@@ -246,6 +246,68 @@ static int bench_kmem(void)
     return 0;
 }
 
+/* ---- debugging modes (section 6) ---------------------------------------- */
+
+static const char *const debug_modes[] = {"F", "P", "Z",    "U",
+                                          "S", "G", "FPZU", ""};
+
+/* A hot pair in modes; in none, after it was in others: "off". */
+static void debug_pair(const char *what, const char *letters,
+                       struct kmem_cache *cp)
+{
+    char key[40];
+    unsigned modes;
+    char bad;
+
+    snprintf(key, sizeof(key), "%s.debug_%s", what,
+             *letters == '\0' ? "off" : letters);
+    kmem_debug_letters(letters, NULL, &modes, &bad);
+    if (kmem_debug_set(cp, modes) == 0) {
+        void *live = kmem_cache_alloc(cp, KM_SLEEP);
+
+        report(key, cache_pair(cp), ROUNDS);
+        kmem_cache_free(cp, live);
+    }
+}
+
+/* And of kmem_alloc, while its class is debugged, or only another. */
+static void debug_sizes(void)
+{
+    static const uint16_t debugged[] = {64, 1024};
+
+    for (size_t i = 0; i < ARRAY_SIZE(debugged); i++) {
+        struct kmem_cache *cp = kmem_size_class(debugged[i]);
+        void *live;
+
+        if (kmem_debug_set(cp, KMEM_DEBUG_F | KMEM_DEBUG_Z) != 0)
+            continue;
+        live = kmem_alloc(64, KM_SLEEP);
+        report(i == 0 ? "kmem.pair.64.debug_FZ" : "kmem.pair.64.debug_another",
+               kmem_pair(64), ROUNDS);
+        kmem_free(live, 64);
+        kmem_debug_set(cp, 0);
+    }
+}
+
+static int bench_debug(void)
+{
+    struct kmem_cache *small = bench_cache(64);
+    struct kmem_cache *large = kmem_cache_create("large", 512, 0, NULL, NULL);
+
+    for (size_t i = 0; i < ARRAY_SIZE(debug_modes); i++) {
+        if (small != NULL)
+            debug_pair("kmem_cache.pair.64", debug_modes[i], small);
+        if (large != NULL)
+            debug_pair("kmem_cache.pair.512", debug_modes[i], large);
+    }
+    if (small != NULL)
+        kmem_cache_destroy(small);
+    if (large != NULL)
+        kmem_cache_destroy(large);
+    debug_sizes();
+    return 0;
+}
+
 /* ---- object caching (the paper's second table) -------------------------- */
 
 static void construct(void *obj, size_t size)
@@ -510,6 +572,7 @@ static const struct {
 } groups[] = {
     {"kmem_cache", "kmem_cache_alloc/free, slabs", bench_kmem_cache},
     {"kmem", "kmem_alloc/free, hot pair", bench_kmem},
+    {"debug", "hot pairs in debugging modes", bench_debug},
     {"object", "constructed objects, cached or not", bench_object},
     {"buddy", "pages from buddy and back", bench_buddy},
     {"util", "payload, per cent of memory", bench_util},
@@ -535,8 +598,8 @@ static int cmd_bench(int argc, char **argv)
             break;
     }
     if (!found)
-        return shell_error("no group %s; groups are kmem_cache kmem object "
-                           "buddy util flat programs boot",
+        return shell_error("no group %s; groups are kmem_cache kmem debug "
+                           "object buddy util flat programs boot",
                            argv[1]);
     debugcon_event("{\"event\":\"bench-end\"}");
     return result;

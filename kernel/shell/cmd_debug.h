@@ -24,9 +24,13 @@ void debugcmd_print_stack(const struct kmem_transaction *t, unsigned indent);
 /* The callers as a JSON array of strings. */
 void debugcmd_json_stack(const struct kmem_transaction *t);
 
-/* Prints the callers all of whose live objects are younger than so many
- * microseconds; nothing if no cache is audited. */
-void debugcmd_print_new_callers(uint64_t us);
+/* Prints who points to the object at an address; words on the stack below
+ * `stack_end` are the command's own and left out. */
+void debugcmd_print_refs(uintptr_t addr, uintptr_t stack_end);
+
+/* Prints the callers all of whose live objects are younger than the moment
+ * `since`, in microseconds; nothing if no cache is audited. */
+void debugcmd_print_new_callers(uint64_t since);
 
 /* Seconds with six decimals, as the reports have them: "12.000345". */
 const char *debugcmd_seconds(uint64_t us, char buf[MEMCMD_CELL]);

@@ -352,7 +352,7 @@ static int cmd_diff(int argc, char **argv)
         return 0;
     print_diff(a, b);
     if (b == &now)
-        debugcmd_print_new_callers(mm_clock_us() - a->mark_us);
+        debugcmd_print_new_callers(a->mark_us);
     return 0;
 }
 

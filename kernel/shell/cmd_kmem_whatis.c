@@ -221,7 +221,7 @@ static void print_unmapped(uintptr_t addr)
 }
 
 /* The slab that was last on a frame that buddy has back, if it is still known
- * in the ring of slab events; and the last object there, if it is in the log. */
+ * in the ring of slab events; and the last object there, if the log has it. */
 static void print_former(uintptr_t addr)
 {
     uint32_t last = kmem_event_last(KMEM_RING_SLAB);
@@ -278,8 +278,11 @@ static void print_managed(const struct page *frame, uintptr_t addr)
 static int cmd_whatis(int argc, char **argv)
 {
     const struct page *frame;
+    uint32_t options;
     uintptr_t addr;
 
+    if (!shell_options(&argc, argv, "r", &options))
+        return 1;
     if (argc != 2)
         return shell_error("wants one address; `whatis 0xc0123456`");
     if (!memcmd_address(argv[1], &addr))
@@ -292,16 +295,21 @@ static int cmd_whatis(int argc, char **argv)
         print_managed(frame, addr);
     else
         kprintf("no memory that the kernel manages\n");
+    memset(&place, 0, sizeof(place)); /* it would be found */
+    if (options)
+        debugcmd_print_refs(addr, (uintptr_t)__builtin_frame_address(0));
     return 0;
 }
 
-SHELL_COMMAND(whatis, "whatis ADDR", "what an address is: page, cache, object",
+SHELL_COMMAND(whatis, "whatis [-r] ADDR",
+              "what an address is: page, cache, object",
               "The frame that holds the address and its owner; in a slab also\n"
               "the cache, the object's index, whether it is in use, and which\n"
               "part of it the address is in; of the allocator's own objects\n"
               "what they are for, of a program's page who has it mapped.\n"
               "Of caches in mode U also who had the object last, and when; of\n"
               "memory that mode S took away, what it was.\n"
+              "  -r  also who points to the object: data, stacks, objects\n"
               "ADDR is hexadecimal or a symbol.\n"
               "Example: whatis kmem_cache_alloc",
               cmd_whatis, NULL);

@@ -42,6 +42,7 @@ static struct {
     size_t used;
     uint64_t left_out;  /* buffers for which there was no group */
     uint64_t unaudited; /* buffers without a stack */
+    uint64_t now;       /* when the walk began: ages are as of then */
     uint64_t min_age;   /* younger ones are not taken in */
     bool audited_only;
 } groups;
@@ -49,6 +50,7 @@ static struct {
 static void clear_groups(uint64_t min_age, bool audited_only)
 {
     memset(&groups, 0, sizeof(groups));
+    groups.now = mm_clock_us();
     groups.min_age = min_age;
     groups.audited_only = audited_only;
 }
@@ -105,12 +107,17 @@ static void count_task(struct group *g, uint32_t task)
     g->group_tasks = MIN(g->group_tasks + 1, TASKS_KEPT + 1u);
 }
 
+static uint64_t age_of(const struct kmem_transaction *t)
+{
+    return groups.now - MIN(groups.now, t->trans_us);
+}
+
 /* A kmem_buf_fn_t. Free ones are passed over. Neither prints nor allocates:
  * the leak scan calls it with interrupts off. */
 static bool take_in(const struct kmem_buf_stat *b, void *arg)
 {
     bool known = b->stat_audited && b->stat_alloc.trans_depth != 0;
-    uint64_t age = known ? debugcmd_ago(&b->stat_alloc) : 0;
+    uint64_t age = known ? age_of(&b->stat_alloc) : 0;
     struct group *g;
 
     (void)arg;
@@ -318,7 +325,7 @@ static void print_suspects(bool json)
         print_left_out();
 }
 
-void debugcmd_print_new_callers(uint64_t us)
+void debugcmd_print_new_callers(uint64_t since)
 {
     size_t kept = 0;
 
@@ -327,7 +334,7 @@ void debugcmd_print_new_callers(uint64_t us)
     if (groups.used == 0)
         return;
     for (size_t i = 0; i < groups.used; i++)
-        if (groups.table[i].group_oldest < us)
+        if (groups.now - groups.table[i].group_oldest > since)
             groups.table[kept++] = groups.table[i];
     groups.used = kept;
     kprintf("\ncallers that are new:%s\n", kept ? "" : " none");

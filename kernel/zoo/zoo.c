@@ -115,8 +115,7 @@ const struct zoo_bug zoo_bugs[] = {
     {"free-never",
      "a buffer that nobody was given",
      bug_free_never,
-     {REPORTED("U", ZOO_AT_ONCE, NEVER), REPORTED("+", ZOO_AT_ONCE, DOUBLE),
-      SCANNED("-")}},
+     {REPORTED("+", ZOO_AT_ONCE, NEVER), SCANNED("-")}},
     {"free-interior",
      "a member instead of the object",
      bug_free_interior,
@@ -285,12 +284,13 @@ void zoo_noticed(const char *text)
     r->result_text = text;
 }
 
-void zoo_will_write(const void *base, const void *at, uint32_t found)
+void zoo_tell_write(const void *base, const void *at, size_t size,
+                    uint32_t found)
 {
     debugcon_event("{\"event\":\"bug-write\",\"name\":\"%s\",\"buf\":%lu,"
-                   "\"offset\":%ld,\"value\":%lu}",
+                   "\"offset\":%ld,\"size\":%zu,\"value\":%lu}",
                    visit.bug->bug_name, (unsigned long)(uintptr_t)base,
-                   (long)((const char *)at - (const char *)base),
+                   (long)((const char *)at - (const char *)base), size,
                    (unsigned long)found);
 }
 
@@ -328,10 +328,9 @@ static void look_for_leaks(void)
         zoo_noticed(text);
     }
     zoo_step(ZOO_NEVER);
-    zoo_cages_found();
 }
 
-void zoo_visit(const struct zoo_bug *bug, struct zoo_result *out)
+void zoo_visit(const struct zoo_bug *bug, bool keep, struct zoo_result *out)
 {
     struct task *t;
     int status;
@@ -340,14 +339,17 @@ void zoo_visit(const struct zoo_bug *bug, struct zoo_result *out)
     visit.bug = bug;
     visit.errors = kmem_error_count;
     visit.result.result_when = visit.step = ZOO_NEVER;
+    zoo_cages_found();
     zoo_cages_clean();
+    kmem_verify_every(kmem_verify_interval()); /* said once, until now */
     t = task_create("zoo", zoo_main, (void *)bug, PRIORITY_KERNEL);
     if (t != NULL) {
         task_wait(t->task_pid, &status, 0);
         look_for_leaks();
     }
+    if (!keep)
+        zoo_cages_found();
     visit.result.result_lost = t == NULL;
-    kmem_verify_every(kmem_verify_interval());
     *out = visit.result;
 }
 

@@ -541,6 +541,7 @@ KTEST(kmem_debug, S8_destroy_names_what_is_out)
     struct kmem_cache *cp = test_debug("U", 40, 0, false);
     struct kmem_buf_stat b;
     char text[64];
+    size_t shown = 0;
 
     KT_REQUIRE(test_alloc(cp, 0, 10));
     host_print_clear();
@@ -550,6 +551,9 @@ KTEST(kmem_debug, S8_destroy_names_what_is_out)
              "still out: %p, allocated by %lx, task 1 (one)", test_obj[0],
              (unsigned long)b.stat_alloc.trans_stack[0]);
     TEST_SAYS(TEST_SAYS(host_printed, "10 objects are still out"), text);
+    for (const char *at = host_printed; (at = strstr(at, "out: ")); at++)
+        shown++;
+    KT_EQ(shown, 8);
     TEST_SAYS(host_printed, "and more");
     KT_EQ(kmem_inuse(cp), 10);
     test_free(cp, 0, 10);

@@ -239,10 +239,15 @@ KTEST(kmem_debug, rings_of_rare_events)
     KT_EQ(e.event_count, cp->cache_slab_chunks);
     KT_EQ(e.event_task, 1);
     kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
-    KT_EQ(last_event(KMEM_RING_SLAB).event_why, KMEM_WHY_REAP);
+    KT_EQ(last_event(KMEM_RING_SLAB).event_why, KMEM_WHY_GROW);
     e = last_event(KMEM_RING_REAP);
     KT_EQ(e.event_count, 1);
     KT_EQ(strcmp(e.event_name, "t_ring"), 0);
+    test_switch(cp, "F");
+    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
+    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    KT_EQ(last_event(KMEM_RING_SLAB).event_why, KMEM_WHY_REAP);
+    test_switch(cp, "");
     kmem_fail_set(KMEM_FAIL_SLAB, 1);
     KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);
     KT_EQ(last_event(KMEM_RING_FAIL).event_why, KMEM_WHY_INJECTED);

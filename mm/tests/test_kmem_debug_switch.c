@@ -66,7 +66,7 @@ static void generations(size_t size, bool constructed, const char *const *modes,
 KTEST(kmem_debug, elders_of_several_generations)
 {
     static const char *const one[] = {"FPZU", "", "Z", "U", ""};
-    static const char *const other[] = {"P", "FPZUT", "", "G", "S", "F", ""};
+    static const char *const other[] = {"P", "FPZU", "", "G", "S", "F", ""};
 
     generations(40, false, one, ARRAY_SIZE(one));
     generations(40, true, other, ARRAY_SIZE(other));
@@ -165,6 +165,8 @@ KTEST(kmem_debug, S59_off_again_is_as_never_on)
         test_switch(cp, "FPZU");
         test_switch(cp, "");
         KT_TRUE((cp->cache_flags & KMF_ELDERS) != 0);
+        KT_EQ(cp->cache_flags & KMF_SLOW, before.cache_flags & KMF_SLOW);
+        KT_TRUE(cp->cache_alloc_slow == before.cache_alloc_slow);
         test_free(cp, 0, 3);
         kmem_elders_collect();
         KT_EQ(cp->cache_flags, before.cache_flags);
@@ -334,6 +336,21 @@ KTEST(kmem_debug, elders_find_errors)
     TEST_ERROR(KMEM_ERROR_INTERIOR, kmem_cache_free(cp, twice + 8));
     TEST_ERROR(KMEM_ERROR_INTERIOR, kmem_cache_free(cp, (char *)elder + 1));
     test_pardon(elder, obj);
+    test_destroy(cp);
+}
+
+/* Also where an elder's slab has been taken away. */
+KTEST(kmem_debug, elders_find_double_frees_of_what_is_unmapped)
+{
+    struct kmem_cache *cp = test_debug("S", 40, 0, false);
+    struct kmem_cache *elder;
+    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
+
+    test_switch(cp, "F");
+    elder = cp->cache_elders;
+    kmem_cache_free(cp, obj);
+    TEST_ERROR(KMEM_ERROR_DOUBLE, kmem_cache_free(cp, obj));
+    KT_TRUE(kmem_last_error.error_owner == elder);
     test_destroy(cp);
 }
 

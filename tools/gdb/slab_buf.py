@@ -18,8 +18,9 @@ class Transaction:
     def __init__(self, raw=None):
         self.us = raw.trans_us if raw else 0
         self.task = raw.trans_task if raw else 0
-        self.depth = raw.trans_depth if raw else 0
-        self.stack = tuple(raw.trans_stack[:self.depth]) if raw else ()
+        stack = raw.trans_stack if raw else []
+        self.depth = min(raw.trans_depth, len(stack)) if raw else 0
+        self.stack = tuple(stack[:self.depth])
 
     @property
     def ago(self):
@@ -32,7 +33,12 @@ class Transaction:
 
     @property
     def caller(self):
-        return common.symbol_format(self.stack[0])[:39] if self.stack else "-"
+        """The nearest that is not the allocator itself."""
+        if not self.stack:
+            return "-"
+        pc = next((pc for pc in self.stack if not is_allocator(pc)),
+                  self.stack[0])
+        return common.symbol_format(pc)[:39]
 
     def callers(self):
         return [common.symbol_format(pc)[:39] for pc in self.stack]
@@ -44,8 +50,11 @@ class Transaction:
             n = len(text) + 3
             if column + n > LINE_WIDTH:
                 line += ("\n" if i else "") + " " * indent
+                line += "< " if i else ""
                 column = indent
-            line += ("< " if i else "") + text + " "
+            else:
+                line += " < "
+            line += text
             column += n
         if line:
             print(line)
@@ -55,6 +64,14 @@ class Transaction:
             print(f"{what} by task {self.task} ({task_name(self.task)}), "
                   f"{seconds(self.ago)} s ago")
             self.print_stack(4)
+
+
+def is_allocator(pc):
+    """Whether this is one of the functions through which every call comes."""
+    found = common.symbol_lookup(pc)
+    return found is not None and (
+        found[0].startswith("kmem_") or
+        found[0] in ("alloc_slow", "free_slow"))
 
 
 def seconds(us):

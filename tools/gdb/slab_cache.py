@@ -19,27 +19,31 @@ KIND_TEXT = ("a named cache", "a size class of kmem_alloc",
 def print_kind(c):
     print(f"{c.name}: {KIND_TEXT[min(c.kind, len(KINDS) - 1)]}, "
           f"{'large' if c.large else 'small'} layout"
+          f"{f', modes {c.mode_text}' if c.modes else ''}"
+          f"{', an elder' if c.heir else ''}"
           f"{', pages from its own supplier' if c.own_supplier else ''}"
           f"{' ! counts contradict each other' if c.bad else ''}")
 
 
 def colour_line(c):
-    step = c.align
-    text = f"colours   {c.colour_max // step + 1:6} = {c.slab_left} / " \
-           f"{step} + 1: 0"
-    if c.colour_max >= 2 * step:
-        text += f", {step}"
-    if c.colour_max >= 3 * step:
+    step, least = c.align, c.front
+    text = f"colours   {c.colours:6} = {c.colour_max - least} / {step} + 1: " \
+           f"{least}"
+    if c.colour_max >= least + 2 * step:
+        text += f", {least + step}"
+    if c.colour_max >= least + 3 * step:
         text += ", ..."
-    if c.colour_max:
+    if c.colour_max > least:
         text += f", {c.colour_max}"
     return f"{text}; the next slab gets {c.colour_next}"
 
 
 def print_geometry(c):
-    slab, extra = c.slab_bytes_each, c.extra_word
-    print(f"chunk     {c.chunk:6} = {c.size} asked for + {extra} extra word "
-          f"+ {c.chunk - c.size - extra} to the next multiple of {c.align}")
+    slab, extra, tag = c.slab_bytes_each, c.extra_word, c.tag
+    print(f"chunk     {c.own_chunk:6} = {c.size} asked for + {tag or extra} "
+          f"{'debug tag' if tag else 'extra word'} + "
+          f"{c.own_chunk - c.size - extra - tag} to the next multiple of "
+          f"{c.align}")
     print(f"slab      {slab:6} = {common.plural(c.slab_pages, 'page')}")
     print(f"header    {c.header:6}   " +
           ("kmem_slab at the end of the page" if c.header else
@@ -61,7 +65,8 @@ LEDGER = (
     ("ROUNDING", "up to the alignment", "up to the alignment"),
     ("EXTRA-WORD", "keeps the link off the constructed state",
      "none: the link is in the bufctl"),
-    ("DEBUG-TAG", "no debugging modes", "no debugging modes"),
+    ("DEBUG-TAG", "no debugging modes",
+     "redzones (Z), a page that is never there (G)"),
     ("COLOUR", "before the first object of each slab",
      "before the first object of each slab"),
     ("TAIL", "unused after the last object of each slab",
@@ -80,17 +85,20 @@ def ledger(c):
         colour = sum(slab.colour for slab in c.slab_list())
     except (common.Broken, common.BadMemory):
         colour = 0
-    return [c.used, c.inuse * (c.chunk - c.size - c.extra_word),
-            c.inuse * c.extra_word, 0, colour,
-            c.slabs * c.slab_left - colour, c.slabs * c.header, 0,
-            c.hash_bytes, (c.total - c.inuse) * c.chunk]
+    chunk, tail = c.own_chunk, c.slab_bytes_each - c.header - \
+        c.slab_objects * c.own_chunk
+    return [c.used, c.inuse * (chunk - c.size - c.extra_word - c.tag),
+            c.inuse * c.extra_word, c.inuse * c.tag, colour,
+            c.slabs * tail - colour, c.slabs * c.header, 0, c.hash_bytes,
+            (c.total - c.inuse) * chunk]
 
 
 def print_ledger(c):
     entries = ledger(c)
     print(f"\n{'LEDGER':<12} {'BYTES':>9}")
     for (name, small, large), size in zip(LEDGER, entries):
-        print(f"{name:<12} {size:9}  {large if c.large else small}")
+        more = "_debug" if name == "BUFCTL" and c.debugged else ""
+        print(f"{name:<12} {size:9}  {large if c.large else small}{more}")
     total = sum(entries)
     print(f"{'MEM':<12} {c.mem:9}  " +
           ("= the sum" if total == c.mem else f"! the sum is {total}"))

@@ -8,7 +8,7 @@ import common
 import gdb
 import slab_heap
 from common import WORD_MASK, Command, Fail
-from slab_heap import Heap, debug, impl
+from slab_heap import KINDS, Heap, debug, impl
 from slab_log import Log
 from slab_stat import NAME, name_cell
 
@@ -78,13 +78,17 @@ kmem.debug= at boot."""
         heap = Heap()
         print(f"{'CACHE':<{NAME}} {'MODES':<7} {'INUSE':>6} {'SLABS':>6} "
               f"{'CHUNK':>6}")
-        none = 0
+        none = empty = 0
         for cache in heap.caches:
-            if cache.modes or cache.heir:
-                self.row(heap, cache)
-            else:
+            if not cache.modes and not cache.heir:
                 none += 1
-        print(f"{none} caches in no mode")
+            elif cache.slabs == 0 and cache.kind == KINDS.index("class"):
+                empty += 1
+            else:
+                self.row(heap, cache)
+        if empty:
+            print(f"{empty} size classes without slabs are in a mode, too")
+        print(f"{none} caches are in none")
         self.settings(heap)
 
     def row(self, heap, cache):

@@ -131,6 +131,7 @@ class Cache:
         self.front = raw.cache_front if raw.has("cache_front") else 0
         self.guard = raw.cache_guard if raw.has("cache_guard") else 0
         self.busy = raw.cache_busy if raw.has("cache_busy") else 0
+        self.lost = raw.cache_lost if raw.has("cache_lost") else 0
         self.ctor, self.dtor = raw.cache_ctor, raw.cache_dtor
         self.own_supplier = raw.cache_supplier.getpages != 0
         self._geometry(raw)
@@ -209,7 +210,27 @@ class Cache:
     @property
     def letters(self):
         return flag_letters((("L", self.large), ("C", self.ctor),
-                             ("D", self.dtor), ("S", self.own_supplier)))
+                             ("D", self.dtor), ("S", self.own_supplier),
+                             ("E", self.heir)))
+
+    @property
+    def colours(self):
+        """How many its slabs go through."""
+        return (self.colour_max - self.front) // self.align + 1
+
+    @property
+    def tag(self):
+        """Bytes of a chunk that are there for a debugging mode: redzones; in
+        mode G the page behind the object that never is."""
+        front = common.macros("mm/kmem_debug_impl.h")["KMEM_GUARD_FRONT"]
+        return PAGE_SIZE if self.in_mode("G") else \
+            2 * front if self.in_mode("Z") else 0
+
+    @property
+    def own_chunk(self):
+        """In mode G a chunk is counted from the slab's start, and so is the
+        colour: without that."""
+        return self.chunk - self.front if self.in_mode("G") else self.chunk
 
     @property
     def extra_word(self):
@@ -313,7 +334,7 @@ class Slab:
         self.freelist = cache.raw.cache_freelist == raw.address
         self.idle_ms = 0
         if self.refcnt == 0:
-            now = int(common.variable("kmem_seconds"))
+            now = common.integer("kmem_seconds")
             self.idle_ms = (now - raw.slab_since & 0xFFFF) * 1000
 
     @property
@@ -342,24 +363,24 @@ class Slab:
         """The freelist: (link, buffer, index, why it is wrong or None), the
         wrong step last. Follows no link that leads astray."""
         seen, at, left = set(), self.head, self.chunks - self.refcnt
+        first, chunk = self.chunk(0), self.cache.chunk
         while at != 0:
             why = index = buf = None
-            if not bufctl_plausible(self.cache, at, pages):
-                why = "leads astray"
-            else:
-                try:
+            try:
+                if not bufctl_plausible(self.cache, at, pages):
+                    why = "leads astray"
+                else:
+                    following = common.word(at)
                     buf = self.buffer_of(at)
-                    index, rest = divmod(buf - self.chunk(0),
-                                         self.cache.chunk)
+                    index, rest = divmod(buf - first, chunk)
                     if rest or not 0 <= index < self.chunks:
                         why = "is no buffer of this slab"
                     elif index in seen:
                         why = "is there already: a circle"
                     elif len(seen) == left:
                         why = "is one too many for the count"
-                    following = common.word(at)
-                except common.BadMemory:
-                    why = "cannot be read"
+            except common.BadMemory:
+                why = "cannot be read"
             yield at, buf, index, why
             if why:
                 return
@@ -381,13 +402,16 @@ class Slab:
 
 def bufctl_plausible(cache, address, pages):
     """Whether this can be a bufctl of the cache at all."""
-    if not cache.hashed:
-        return True
     if address % WORD:
         return False
+    if not cache.hashed:
+        if cache.own_supplier:  # its pages are not marked
+            common.word(address)
+            return True
+        return pages.owned(address, "PAGE_SLAB", cache.address)
     name = "kmem_bufctl_debug_cache" if cache.debugged else \
         "kmem_bufctl_cache"
-    owner = int(common.variable(name)) & WORD_MASK
+    owner = common.integer(name)
     return pages.owned(address, "PAGE_SLAB", owner)
 
 

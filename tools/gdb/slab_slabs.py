@@ -222,7 +222,7 @@ without.
 
     def row(self, cache, as_json):
         heat = _Heat(cache)
-        values = (cache.colour_max // cache.align + 1, cache.align,
+        values = (cache.colours, cache.align,
                   cache.colour_next, cache.slabs, heat.touched(heat.sets),
                   heat.touched(heat.plain))
         if as_json:
@@ -236,7 +236,7 @@ without.
 
     def one(self, cache):
         heat = _Heat(cache)
-        colours = range(0, cache.colour_max + 1, cache.align)
+        colours = range(cache.front, cache.colour_max + 1, cache.align)
         line = "   ".join(["COLOUR  SLABS"] * min(len(colours), PAIRS))
         for i, colour in enumerate(colours):
             line += "  " if i % PAIRS else "\n"

@@ -53,7 +53,9 @@ JSON = (("size", "size"), ("align", "align"), ("chunk", "chunk"),
 def json_cache(cache):
     """One cache as the shell's `kmastat -j` has it."""
     row = {"cache": cache.name, "kind": KINDS[min(cache.kind, 2)],
-           "flags": cache.letters, "bad": cache.bad}
+           "flags": cache.letters,
+           "modes": cache.mode_text if cache.modes else "",
+           "bad": cache.bad}
     row.update((key, getattr(cache, name)) for key, name in JSON)
     return row
 
@@ -189,7 +191,8 @@ class _Kmastat:
         row = self.cells(cache)
         row[SIZE] = self.count(SIZE, cache.size)
         row[CHUNK] = self.count(CHUNK, cache.chunk)
-        row[FLAGS] = cache.letters or "-"
+        row[FLAGS] = cache.letters or ("" if cache.modes else "-")
+        row[FLAGS] += f"/{cache.mode_text}" if cache.modes else ""
         name = ("!" if cache.bad else "") + cache.name
         self.line(name_cell(name, self.name), row, SIZE)
 
@@ -221,7 +224,8 @@ class _Kmastat:
               '("complete")')
         if self.wide:
             print("flags: L large layout, C constructor, D destructor, S "
-                  "supplier of its own")
+                  "supplier of its own,\nE an elder; behind the /: debugging "
+                  "modes (`debug`)")
         if self.hidden:
             print(f"{self.hidden} more without memory: kmastat -z")
 

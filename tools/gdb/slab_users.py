@@ -226,7 +226,8 @@ class Scan:
             return
         slab, used, reached, is_root = entry
         i = slab.index(word)
-        if i is None or not used[i] or i in reached:
+        if i is None or not used[i] or i in reached or \
+                word - slab.chunk(i) >= slab.cache.size:
             return
         reached.add(i)
         if not is_root:
@@ -247,11 +248,14 @@ class Scan:
 
     def read_root(self, start, end):
         self.bytes += end - start
-        skip = common.variable("kmem_last_error")
-        at = int(skip.address) & WORD_MASK
-        if start <= at < end:  # that is nobody's pointer
-            self.read(start, at)
-            start = at + skip.type.sizeof
+        # What the allocator remembers is nobody's pointer.
+        for skip in sorted((common.variable("kmem_last_error"),
+                            common.variable("rings", "kmem_log.c")),
+                           key=lambda v: int(v.address) & WORD_MASK):
+            at = int(skip.address) & WORD_MASK
+            if start <= at < end:
+                self.read(start, at)
+                start = at + skip.type.sizeof
         self.read(start, end)
 
     def run(self):

@@ -97,7 +97,7 @@ def link_plausible(heap, c, link):
         return c.own_supplier or (
             page is not None and
             page.page_state >= heap.pages.state["PAGE_ALLOC"])
-    owner = int(common.variable("kmem_slab_cache")) & WORD_MASK
+    owner = common.integer("kmem_slab_cache")
     return heap.pages.owned(link, "PAGE_SLAB", owner)
 
 
@@ -198,9 +198,25 @@ def hash_wrong(heap, c):
             if entries > c.inuse:
                 return at_cache(c, "hash holds more than the objects in use")
             at = bufctl(at).bufctl_next
-    if entries + c.busy < c.inuse:
+    if entries + c.busy + c.lost < c.inuse:
         return at_cache(c, "hash holds less than the objects in use")
     return None
+
+
+def flags_wrong(c):
+    """The flag word, and what follows from it."""
+    modes = slab_heap.debug
+    layout = sum(modes(f"KMEM_DEBUG_{m}") for m in "FPZUSG")
+    slow = bool(c.flags & slab_heap.impl("KMF_SLOW") &
+                ~slab_heap.impl("KMF_HASH"))
+    paths = [getattr(c.raw, f"cache_{p}_slow") ==
+             common.address_of(f"kmem_{p}_debug") for p in ("alloc", "free")]
+    return _first((
+        (bool(c.modes & layout) != c.debugged,
+         "layout is not that of the debugging modes"),
+        (c.modes & layout and not c.hashed,
+         "debug layout without a hash table"),
+        (paths != [slow, slow], "slow paths are not those of the flags")))
 
 
 # ---- the debugging modes (section 6) --------------------------------------
@@ -241,7 +257,7 @@ def cache_wrong(heap, c):
     """None, or the first broken invariant of a cache."""
     tally = _Tally()
     try:
-        why = geometry_wrong(c)
+        why = flags_wrong(c) or geometry_wrong(c)
         return (why and at_cache(c, why)) or list_wrong(heap, c, tally) or \
             counts_wrong(c, tally) or \
             (hash_wrong(heap, c) if c.hashed else None) or \
@@ -257,7 +273,29 @@ def note_broken(heap, cache):
         print(f"! {wrong[0]}: {wrong[1]}")
 
 
+def elders_wrong(heap):
+    """Heirs and elders know each other."""
+    elders, chained = sum(1 for c in heap.caches if c.heir), 0
+    for c in heap.caches:
+        at = 0 if c.heir else c.raw.cache_elders
+        if not c.heir and bool(at) != \
+                bool(c.flags & slab_heap.impl("KMF_ELDERS")):
+            return at_cache(c, "flags do not say whether there are elders")
+        while at and chained <= elders:
+            elder = slab_heap.Cache(at)
+            if elder.heir != c.address:
+                return at_cache(c, "elder has another heir")
+            chained += 1
+            at = elder.raw.cache_elders
+    if chained != elders:
+        return "", "elders are not those that their heirs know"
+    return None
+
+
 def sums_wrong(heap):
+    if common.has_variable("kmem_moving") and \
+            int(common.variable("kmem_moving")):
+        return None  # pages are just changing hands
     slab = sum(c.slabs * c.slab_pages for c in heap.caches
                if not c.own_supplier)
     table = sum(hash_pages(c.hash_size) for c in heap.caches if c.hashed)
@@ -417,7 +455,8 @@ $_exitcode is the number of things that are broken.
 
     def rest(self, heap, bad, as_json):
         """What lies between the caches."""
-        checks = {"heap": sums_wrong(heap), "buddy": buddy_wrong(heap.pages)}
+        checks = {"heap": elders_wrong(heap) or sums_wrong(heap),
+                  "buddy": buddy_wrong(heap.pages)}
         more = sum(1 for wrong in checks.values() if wrong)
         if as_json:
             row = {"bad": bad + more}

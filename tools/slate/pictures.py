@@ -174,8 +174,8 @@ def slabs(statistics, only=None, each=EACH_STATE, tips=True):
         ("pointer", "freelist pointer: the next object comes from here"),
     ], WIDTH)
     d.text(0, y, "A slab is full when all its objects are out (the "
-           "paper\u2019s \u201cempty\u201d) and free when none is (the paper\u2019s "
-           "\u201ccomplete\u201d); others are partial.", "dim")
+           "paper\u2019s \u201cempty\u201d) and free when none is (the "
+           "paper\u2019s \u201ccomplete\u201d); others are partial.", "dim")
     y += 44
     caches = statistics.by_memory()
     if only:

@@ -10,6 +10,8 @@ SANS = ("system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, "
         "sans-serif")
 MONO = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
+MARGIN = 16    # around a picture that is a file of its own
+
 # (class, light, dark): what fills shapes.
 FILLS = [
     ("bg", "#ffffff", "#15181d"),
@@ -102,25 +104,27 @@ class Drawing:
         self.parts.append(f'<path class="{kind}" d="M{path}Z"{attributes}>'
                           f"{tip}</path>")
 
-    def _element(self, inside, attributes=""):
-        height = number(self.height + 12)
+    def _element(self, box, inside="", attributes=""):
+        box = " ".join(number(value) for value in box)
         return (f'<svg xmlns="http://www.w3.org/2000/svg"{attributes} '
-                f'viewBox="0 0 {self.width} {height}" role="img">\n'
+                f'viewBox="{box}" role="img">\n'
                 f"<title>{escape(self.title)}</title>\n"
                 f"<desc>{escape(self.description)}</desc>\n"
                 + inside + "\n".join(self.parts) + "\n</svg>\n")
 
     def inline(self):
         """For a page that has the style already."""
-        return self._element("")
+        return self._element((0, 0, self.width, self.height + 12))
 
     def file(self):
-        """A whole file."""
-        height = number(self.height + 12)
+        """A whole file, with a margin."""
+        width, height = self.width + 2 * MARGIN, self.height + 2 * MARGIN
+        size = f'width="{number(width)}" height="{number(height)}"'
         return self._element(
+            (-MARGIN, -MARGIN, width, height),
             f"<style>\n{style()}\n</style>\n"
-            f'<rect class="bg" width="{self.width}" height="{height}"/>\n',
-            f' width="{self.width}" height="{height}"')
+            f'<rect class="bg" x="{-MARGIN}" y="{-MARGIN}" {size}/>\n',
+            " " + size)
 
 
 def swatches(drawing, x, y, entries, right):

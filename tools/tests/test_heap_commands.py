@@ -3,6 +3,7 @@ what the playground did, and against what other commands say of the same."""
 
 import json
 import re
+import subprocess
 
 import pytest
 
@@ -251,8 +252,15 @@ def test_whatis_knows_the_allocators_own(shell):
     shell.command("kmem free big all; kmem destroy big")
 
 
-def test_whatis_knows_symbols(shell):
-    for name, kind in (("kmem_cache_alloc", "code"), ("kmem_caches", "data")):
+def test_whatis_knows_symbols(shell, kernel):
+    objects = dict(line.split()[::2][::-1] for line in subprocess.run(
+        ["nm", kernel], check=True, text=True, stdout=subprocess.PIPE)
+        .stdout.splitlines() if line[9] in "dbDB")
+    for name in ("play_caches", "kmem_reaping", "page_array", "marks"):
+        assert shell.command(f"sym {name}") == \
+            f"0x{objects[name]} {name}\n"
+    for name, kind in (("kmem_cache_alloc", "code"), ("kmem_caches", "data"),
+                       ("play_caches", "data")):
         addr = int(shell.command(f"sym {name}").split()[0], 16)
         assert f"{kind}: {name}+0x3\n" in shell.command(f"whatis {addr + 3:x}")
 
@@ -452,6 +460,19 @@ def test_whatis_and_map_know_owners(shell, audited):
     assert len(table) == slab["objects"]
     assert sum(row["owner"] == "1" for row in table) == 10
     assert [row["state"] for row in table].count("used") == 6
+
+
+def test_whatis_finds_who_points_here(shell, audited):
+    objects = [row["addr"] for row in records(shell, "walk -j alloc spy")]
+    notes = {row["words"][2]: row["addr"]  # struct play_object: links, address
+             for row in records(shell, "walk -j alloc kmem_play")}
+    text = shell.command(f"whatis -r {objects[2]:x}")
+    assert f"0x{notes[objects[2]] + 8:08x} object 0x{notes[objects[2]]:08x} " \
+        "of cache kmem_play, + 8" in text
+    assert re.search(r"^[1-9]\d* words point to it:$", text, re.M)
+    cache = records(shell, "walk -j alloc kmem_play_cache")[0]["addr"]
+    assert re.search(r": play_caches\+0x0$",
+                     shell.command(f"whatis -r {cache:x}"), re.M)
 
 
 def test_whatis_knows_stacks(shell):

@@ -31,7 +31,7 @@ CC = os.environ.get("HOSTCC", "gcc")
 CFLAGS = ["-std=gnu17", "-g", "-O0", "-w", "-I.", "-Imm/tests/host",
           "-DCASE_SECONDS=10", "-fno-omit-frame-pointer"]
 LIBS = ["-lcmocka"]
-TRACE = ["-t", "1", "60000"]
+TRACES = {"trace": ["-t", "1", "60000"], "modes": ["-m", "1", "30000"]}
 SECONDS = 60
 JOBS = min(2, os.cpu_count() or 1)
 
@@ -78,7 +78,7 @@ def run(program, arguments):
 
 
 def killer_arguments(killer):
-    return TRACE if killer == "trace" else [killer]
+    return TRACES.get(killer, [killer])
 
 
 def touched(tree, file):

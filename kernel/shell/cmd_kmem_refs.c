@@ -1,0 +1,82 @@
+/*
+ * For whatis -r: every word that holds an address in an object, in roots and
+ * in objects, as the search for leaks sees them.
+ */
+#include "drivers/console.h"
+#include "kernel/lib/string.h"
+#include "kernel/lib/symbol.h"
+#include "kernel/shell/cmd_debug.h"
+#include "kernel/x86/paging.h"
+#include "mm/kmem_impl.h"
+#include "mm/kmem_leak.h"
+
+#define REFS 24 /* more are only counted */
+
+/* Where a word is: at an offset in an object, or in a root. */
+struct ref {
+    uintptr_t ref_at;
+    const struct kmem_cache *ref_cache; /* NULL: a root */
+    uintptr_t ref_buf;
+    char ref_root[16];
+};
+
+static struct {
+    struct ref table[REFS];
+    size_t count;
+    uintptr_t stack, stack_end; /* where the command's own copies are */
+} refs;
+
+/* A kmem_ref_fn_t: keeps, for it is called with locks held. */
+static bool keep(uintptr_t at, const char *root, const struct kmem_buf_stat *in,
+                 void *arg)
+{
+    struct ref *r;
+
+    (void)arg;
+    if (at >= refs.stack && at < refs.stack_end)
+        return true;
+    if (refs.count++ >= REFS)
+        return true;
+    r = &refs.table[refs.count - 1];
+    *r = (struct ref){.ref_at = at};
+    if (in) {
+        r->ref_cache = in->stat_cache;
+        r->ref_buf = in->stat_buf;
+    } else {
+        strlcpy(r->ref_root, root, sizeof(r->ref_root));
+    }
+    return true;
+}
+
+static void print_ref(const struct ref *r)
+{
+    uintptr_t offset;
+    const char *name;
+
+    kprintf("  0x%08lx ", (unsigned long)r->ref_at);
+    if (r->ref_cache) {
+        kprintf("object 0x%08lx of cache %s, + %lu\n",
+                (unsigned long)r->ref_buf, memcmd_owner_name(r->ref_cache),
+                (unsigned long)(r->ref_at - r->ref_buf));
+    } else if (r->ref_at >= (uintptr_t)rodata_end &&
+               r->ref_at < (uintptr_t)image_end && r->ref_root[0] == '.') {
+        name = symbol_object(r->ref_at, &offset);
+        kprintf("%s: %s+0x%lx\n", r->ref_root, name ? name : "?",
+                (unsigned long)offset);
+    } else {
+        kprintf("stack of %s\n", r->ref_root);
+    }
+}
+
+void debugcmd_print_refs(uintptr_t addr, uintptr_t stack_end)
+{
+    refs.count = 0;
+    refs.stack = (uintptr_t)__builtin_frame_address(0) - PAGE_SIZE;
+    refs.stack_end = stack_end;
+    kmem_leak_refs((const void *)addr, keep, NULL);
+    kprintf("%zu words point to it%s\n", refs.count, refs.count ? ":" : "");
+    for (size_t i = 0; i < MIN(refs.count, (size_t)REFS); i++)
+        print_ref(&refs.table[i]);
+    if (refs.count > REFS)
+        kprintf("  and %zu more\n", refs.count - REFS);
+}
