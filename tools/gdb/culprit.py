@@ -307,7 +307,8 @@ def print_history(bufctl, report):
     states = common.enumerators("enum kmem_buf_state", "kmem_error")
     free = bufctl.bufctl_state == states["KMEM_BUF_FREE"]
     both = [("freed", bufctl.bufctl_free), ("allocated", bufctl.bufctl_alloc)]
-    both.sort(key=lambda item: (-item[1].trans_us, free != (item[0] == "freed")))
+    both.sort(key=lambda item: (-item[1].trans_us,
+                                free != (item[0] == "freed")))
     both = [(what, trans) for what, trans in both if trans.trans_us != 0]
     print("The buffer before, the latest first:" if both else
           "The buffer's history was not kept (mode U keeps it).")

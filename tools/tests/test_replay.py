@@ -99,7 +99,8 @@ def walk(kernel, folder):
         "continue # no", "slate when # still", "reverse-stepi # end",
         "slate when # before the end", "slab culprit", "slate when # culprit",
         "bt 1", "slab culprit -j", "hbreak kmain", "slab culprit &now_ms",
-        "slab culprit 0x4", "slab culprit 1 2", "slab culprit symbol_table", "reverse-continue",
+        "slab culprit 0x4", "slab culprit 1 2", "slab culprit symbol_table",
+        "reverse-continue",
         "slate when # kmain", "delete # all", "reverse-continue # start",
         "slate when # start", "slab culprit -j # again")
 
