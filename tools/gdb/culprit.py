@@ -361,7 +361,8 @@ first after it, and from there back to the instruction that is to blame: the
 store that changed what had to stay, the first of two frees, the use of a
 pointer that was never set. Prints it with its source line and its callers, and
 what is known of the buffer; GDB then stands at that instruction, so that `bt`,
-`info locals` and `reverse-step` go on from there.
+`info locals` and `reverse-step` go on from there. $damage is the address of the
+first wrong byte, $buffer that of the buffer.
 With an address: who wrote the word there last, before this moment.
 -j prints one line of JSON. Needs a recording: `make record`, `make replay`."""
     example = "slab culprit"
@@ -387,6 +388,8 @@ With an address: who wrote the word there last, before this moment.
     def whole(self, args):
         report = to_report()
         bufctl = report.bufctl()
+        gdb.set_convenience_variable("damage", report.error.error_at)
+        gdb.set_convenience_variable("buffer", report.buffer())
         if "j" not in args:
             print_report(report)
         verdict = WAYS.get(report.kind, _unknown)(report)

@@ -186,24 +186,11 @@ def test_nobody_wrote(walk):
 
 
 def test_the_chapter_says_what_gdb_says(kernel, folder):
-    page = [step for match in re.finditer(
-        r"^```(replay)()\n((?:(?!```).*\n)*)```$", PAGE, re.M)
-        for step in transcript.Block(match).steps]
-    assert len(page) > 4
-    said = gdb(kernel, folder, *(step.command for step in page))
-    for step in page:
-        answer = step.trimmed(said[step.command].rstrip("\n").split("\n"))
-        assert counted(answer) == counted(step.lines), said[step.command]
-
-
-def counted(lines):
-    """Without what changes with every build."""
-    noise = ((r"\b\d{4,}\b", "N"), (r"^ +\d+  ", "  N  "), (r"\d+ us", "AGE"),
-             (r"task \d+", "task N"))
-    lines = transcript.plain(lines)
-    for pattern, text in noise:
-        lines = [re.sub(pattern, text, line) for line in lines]
-    return lines
+    page = transcript.entries(PAGE)
+    assert len(page) >= 4
+    said = gdb(kernel, folder, *(entry.command for entry in page))
+    wrong = [transcript.difference(e, said[e.command]) for e in page]
+    assert not any(wrong), "\n".join(filter(None, wrong))
 
 
 # ---- what is typed ----------------------------------------------------------
