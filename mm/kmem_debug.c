@@ -526,11 +526,12 @@ static void free_small(struct kmem_cache *cp, void *buf, size_t size)
     if (cp->cache_flags & KMF_ELDERS) {
         mm_unlock(&cp->cache_lock);
         holder = kmem_elder_holding(cp, buf);
-        if (holder != cp) {
+        mm_lock(&cp->cache_lock);
+        if (holder != cp || kmem_slab_of(buf)->slab_cache != cp) {
+            mm_unlock(&cp->cache_lock);
             free_elsewhere(cp, buf, size);
             return;
         }
-        mm_lock(&cp->cache_lock);
     }
     kmem_slab_give(cp, kmem_slab_of(buf),
                    (struct kmem_bufctl *)((char *)buf + cp->cache_bufctl),
