@@ -87,24 +87,6 @@ static size_t table_bytes(void)
     return bytes;
 }
 
-static void note_used(struct slab_marks *m)
-{
-    size_t chunks = m->marks_cache->cache_slab_chunks;
-    uint32_t *used = m->marks_bits;
-    const struct kmem_bufctl *bcp = m->marks_slab->slab_head;
-
-    for (size_t i = 0; i < chunks; i++)
-        mark(m, MARK_USED, i);
-    for (size_t left = chunks; bcp != NULL && left != 0; left--) {
-        size_t i = kmem_bufctl_chunk(m->marks_slab, bcp);
-
-        if (i >= chunks)
-            return;
-        used[i / 32] &= ~(1u << (i % 32));
-        bcp = bcp->bufctl_next;
-    }
-}
-
 /* Lays out the marks of a cache's slabs, and lets each frame find them. Broken
  * slabs have none. */
 static void enter_cache(struct kmem_cache *cp)
@@ -123,7 +105,7 @@ static void enter_cache(struct kmem_cache *cp)
         p = virt_to_page(sp->slab_base);
         m->marks_cache = cp;
         m->marks_slab = sp;
-        note_used(m);
+        kmem_slab_bitmap(sp, (uint8_t *)m->marks_bits, cp->cache_slab_chunks);
         for (size_t i = 0; i < cp->cache_slab_pages; i++)
             p[i].page_refs = (uint32_t)scan.end;
         scan.end += marks_size(cp);

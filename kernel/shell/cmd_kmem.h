@@ -45,14 +45,15 @@ struct memcmd_totals {
     struct memcmd_sum total_large; /* kmem_alloc above the last class */
     struct memcmd_sum total_all;
     uint64_t total_own;      /* of total_all: from suppliers of their own */
+    uint64_t total_unmapped; /* of no cache: mode S took it away */
     uint64_t total_supplier; /* what segkmem says that it handed out */
 };
 
 /* Adds the row of one cache to a sum. */
 void memcmd_add(struct memcmd_sum *sum, const struct kmem_cache_stat *st);
 
-/* Walks all caches. total_all.sum_mem - total_own == total_supplier unless
- * the accounts are wrong or memory moved during the walk. */
+/* Walks all caches. total_all.sum_mem - total_own + total_unmapped is
+ * total_supplier unless the accounts are wrong or memory moved meanwhile. */
 void memcmd_totals(struct memcmd_totals *t);
 
 /* True if the counts of a snapshot contradict each other; such rows are

@@ -236,15 +236,23 @@ static void print_mem(const struct kmastat *ks, const char *label,
             row[COL_MEM], remark);
 }
 
+/* Bytes that caches have, less those that segkmem says it gave. */
+static long long supplier_off(const struct memcmd_totals *t)
+{
+    return (long long)(t->total_all.sum_mem - t->total_own + t->total_unmapped -
+                       t->total_supplier);
+}
+
 static void print_supplier(const struct kmastat *ks,
                            const struct memcmd_totals *t)
 {
-    long long off =
-        (long long)(t->total_all.sum_mem - t->total_own - t->total_supplier);
+    long long off = supplier_off(t);
     char remark[40];
 
     if (t->total_own)
         print_mem(ks, "own suppliers (flag S)", t->total_own, "not segkmem's");
+    if (t->total_unmapped)
+        print_mem(ks, "unmapped (mode S)", t->total_unmapped, "of no cache");
     snprintf(remark, sizeof(remark), "! off by %+lld", off);
     print_mem(ks, "SUPPLIER (segkmem)", t->total_supplier,
               off ? remark : "= supplier");
@@ -349,8 +357,7 @@ static void json_totals(const struct memcmd_totals *t)
     kprintf("\"own_suppliers\":%llu,\"supplier\":%llu,\"equal\":%s}\n",
             (unsigned long long)t->total_own,
             (unsigned long long)t->total_supplier,
-            t->total_all.sum_mem - t->total_own == t->total_supplier ? "true"
-                                                                     : "false");
+            supplier_off(t) == 0 ? "true" : "false");
 }
 
 /* ---- the command -------------------------------------------------------- */

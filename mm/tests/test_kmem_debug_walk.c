@@ -232,7 +232,50 @@ KTEST(kmem_debug, S53_between_buffers)
     test_destroy(cp);
 }
 
+static bool count_refs(uintptr_t at, const char *root,
+                       const struct kmem_buf_stat *in, void *arg)
+{
+    (void)at;
+    (void)root;
+    (void)in;
+    ++*(size_t *)arg;
+    return true;
+}
+
 /* ---- leaks, once more --------------------------------------------------- */
+
+/* Objects of a cache of roots are reached, but not read: their live part has
+ * been. */
+KTEST(kmem_debug, leaks_and_objects_that_are_roots)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_stack", 64, 0, NULL, NULL);
+    struct kmem_leak_stat stat;
+    void ***obj = (void ***)test_obj;
+    void *root[1];
+    size_t refs = 0;
+
+    KT_REQUIRE(test_alloc(cp, 0, 2));
+    memset(obj[0], 0, 64);
+    memset(obj[1], 0, 64);
+    obj[0][3] = obj[1];
+    root[0] = obj[0];
+    host_root_from[0] = root;
+    host_root_end[0] = root + 1;
+    KT_TRUE(kmem_leak_scan(NULL, NULL, &stat) && stat.stat_suspects == 0);
+    kmem_leak_refs(obj[1], count_refs, &refs);
+    KT_EQ(refs, 1);
+    host_root_cache = cp;
+    KT_TRUE(kmem_leak_scan(NULL, NULL, &stat) && stat.stat_suspects == 1);
+    kmem_leak_refs(obj[1], count_refs, &refs);
+    KT_EQ(refs, 1);
+    host_root_from[1] = test_slab(cp, 0)->slab_base;
+    host_root_end[1] = (char *)host_root_from[1] + PAGE_SIZE;
+    KT_TRUE(kmem_leak_scan(NULL, NULL, &stat) && stat.stat_suspects == 0);
+    host_root_cache = NULL;
+    host_root_from[0] = host_root_from[1] = NULL;
+    test_free(cp, 0, 2);
+    test_destroy(cp);
+}
 
 static bool only_one(const struct kmem_buf_stat *b, void *arg)
 {
@@ -271,6 +314,10 @@ KTEST(kmem_debug, leaks_that_are_not_told)
     mm_page_map(page + PAGE_SIZE, true);
     KT_TRUE(kmem_leak_scan(NULL, NULL, &stat));
     KT_EQ(stat.stat_suspects, 2);
+    test_slab(cp, 0)->slab_refcnt++; /* a broken slab is left out */
+    KT_TRUE(kmem_leak_scan(NULL, NULL, &stat));
+    KT_EQ(stat.stat_buffers, 0);
+    test_slab(cp, 0)->slab_refcnt--;
     host_root_from[0] = NULL;
     kmem_free(page, 20000);
     test_pardon(cp, bad);

@@ -517,6 +517,10 @@ class Heap:
         return tuple(pages[self.pages.state[n]] for n in
                      ("PAGE_SLAB", "PAGE_HASH", "PAGE_LARGE", "PAGE_UNMAPPED"))
 
+    def unmapped_bytes(self):
+        """What mode S took away: handed out, but of no cache."""
+        return self.supplier_pages()[3] * PAGE_SIZE
+
     def totals(self):
         """(sum by kind, of large ones, of all, own suppliers, segkmem), the
         last two in bytes."""

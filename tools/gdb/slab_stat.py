@@ -73,7 +73,7 @@ def json_totals(heap):
     row = {name: json_sum(kinds[i]) for i, name in enumerate(KINDS)}
     row.update(oversize=json_sum(large), total=json_sum(everything),
                own_suppliers=own, supplier=supplier,
-               equal=everything.mem - own == supplier)
+               equal=everything.mem - own + heap.unmapped_bytes() == supplier)
     return row
 
 
@@ -215,7 +215,10 @@ class _Kmastat:
         self.sum("TOTAL", everything)
         if own:
             self.bytes("own suppliers (flag S)", own, "not segkmem's")
-        off = everything.mem - own - supplier
+        unmapped = self.heap.unmapped_bytes()
+        if unmapped:
+            self.bytes("unmapped (mode S)", unmapped, "of no cache")
+        off = everything.mem - own + unmapped - supplier
         self.bytes("SUPPLIER (segkmem)", supplier,
                    f"! off by {off:+d}" if off else "= supplier")
 

@@ -112,6 +112,7 @@ uint64_t host_clock_extra_us;
 uint32_t host_task = 1;
 char host_events[4096];
 const void *host_root_from[2], *host_root_end[2];
+const struct kmem_cache *host_root_cache;
 
 static uint8_t *unmapped; /* a byte for each page of the arena */
 static size_t arena_pages;
@@ -194,8 +195,7 @@ void mm_roots(mm_root_t *fn)
 
 bool mm_is_root(const struct kmem_cache *cp)
 {
-    (void)cp;
-    return false;
+    return cp == host_root_cache;
 }
 
 unsigned mm_backtrace(uintptr_t *pc, unsigned max)

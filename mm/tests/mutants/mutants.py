@@ -714,11 +714,6 @@ MUTANTS = [
     ("refs_not_bounded", "S-55", LEAK,
      "*p < wanted.end && wanted.fn", "wanted.fn",
      "kmem_debug.who_points_to_a_buffer"),
-    ("walk_trusts_small_links", "11", WALK,
-     "        if (kmem_bufctl_chunk(sp, bcp) == SIZE_MAX)\n"
-     "            return NULL;",
-     "        if (!kmem_bufctl_plausible(cp, bcp))\n            return NULL;",
-     "kmem_verify.circles_hold_nobody"),
     ("verify_ignores_states", "11", VERIFY,
      "if (bdp->bufctl_state != (free ? KMEM_BUF_FREE : KMEM_BUF_USED))",
      "if (bdp->bufctl_state == KMEM_BUF_BAD)",
