@@ -88,7 +88,7 @@ C_SRC   := $(wildcard kernel/*.c kernel/*/*.c mm/*.c mm/tests/*.c drivers/*.c)
 # the offset is KASAN_OFFSET; a shadow byte wants frames on a multiple of 8,
 # which the kernel's assembly does not promise.
 SAN_SRC   := $(filter kernel/sanitize/%,$(C_SRC))
-SAN_LIST  := kmem_cache_alloc kmem_cache_free kmem_alloc kmem_zalloc \
+SAN_LIST  := kmem_cache_alloc kmem_cache_free kmem_alloc kmem_zalloc kmem_free \
                buddy_alloc buddy_free buddy_alloc_run buddy_free_run \
                copy_bytes copy_zero copy_string
 ifeq ($(call on,SANITIZE),)
@@ -104,7 +104,8 @@ SAN_ADDR  := -fsanitize=kernel-address -fasan-shadow-offset=0xe0000000 \
     -fsanitize-address-use-after-scope -include kernel/sanitize/string.h
 SAN_RUN   := $(filter-out kernel/sanitize/mistakes.c,$(SAN_SRC))
 SAN_LOOK  := kernel/shell/cmd_kmem.c kernel/shell/cmd_machine.c \
-               $(shell grep -l '"mm/[a-z_]*_impl\.h"' $(C_SRC))
+               $(filter-out kernel/zoo/bugs_%,$(shell \
+               grep -l '"mm/[a-z_]*_impl\.h"' $(C_SRC)))
 SAN_BARE  := mm/% kernel/lib/string.c kernel/x86/backtrace.c \
                kernel/x86/paging.c $(SAN_LOOK)
 SAN_WRAP  := $(SAN_LIST:%=-Wl,--wrap=%)

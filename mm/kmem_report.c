@@ -450,7 +450,12 @@ static bool print_live(const struct kmem_buf_stat *b, void *arg)
 void kmem_report_live(struct kmem_cache *cp)
 {
     size_t seen = 0;
+    uint32_t out = 0;
 
+    for (const struct kmem_cache *c = cp; c != NULL; c = c->cache_elders)
+        out += kmem_inuse(c);
+    mm_print("kmem_cache_destroy: %s: refused, %u object%s still out\n",
+             cp->cache_name, (unsigned)out, out == 1 ? " is" : "s are");
     for (; cp != NULL; cp = cp->cache_elders)
         kmem_buf_walk(cp, print_live, &seen);
     if (seen > LIVE_SHOWN)

@@ -79,10 +79,37 @@ def print_head():
           f"{'SLAB':<8} {'BUF':<8} CALLER")
 
 
-def about(heap, address):
-    """The addresses that transactions on the buffer around an address have."""
-    buffer = buffer_at(heap, address)
-    return {address, buffer.address} if buffer else {address}
+class Filter:
+    """Whether a transaction was on the buffer that holds an address: now, or
+    then, if no slab is there any more."""
+
+    def __init__(self, heap, address):
+        self.heap, self.address = heap, address
+        self.buffer = buffer_at(heap, address)
+        self.most = common.macros("mm/kmem.h")["KMEM_SIZE_MAX"]
+
+    def fits(self, entry):
+        offset = self.address - entry.buf
+        if offset == 0:
+            return True
+        if not 0 < offset < self.most:
+            return False
+        if self.buffer:
+            return self.buffer.address == entry.buf
+        return offset < self.size(entry)
+
+    def size(self, entry):
+        """The bytes of its object, 0 if nobody knows."""
+        cache = next((c for c in self.heap.caches if c.name == entry.cache),
+                     None)
+        return entry.raw.log_size or (cache.size if cache else 0)
+
+
+def newest(heap, address):
+    """The newest transaction on the object that is, or was, at an address, or
+    None."""
+    wanted = Filter(heap, address)
+    return next((e for e in Log(heap).newest_first() if wanted.fits(e)), None)
 
 
 # ---- the rings -------------------------------------------------------------
@@ -140,14 +167,14 @@ that failed, slabs that came and went, and reaps, with the reason."""
 
     def log(self, heap, rows, address, args):
         log, shown = Log(heap), 0
-        wanted = about(heap, address) if address is not None else None
+        wanted = Filter(heap, address) if address is not None else None
         task = args.number("t", None)
         if "j" not in args:
             print_head()
         for e in log.newest_first():
             if shown == rows:
                 break
-            if (wanted and e.buf not in wanted) or \
+            if (wanted and not wanted.fits(e)) or \
                     args.get("c", e.cache) != e.cache or \
                     (task is not None and e.trans.task != task):
                 continue
@@ -209,8 +236,7 @@ that `slab walk alloc` showed."""
     def run(self, args):
         address = common.parse_address(args.word())
         heap = Heap()
-        log, wanted = Log(heap), about(heap, address)
-        entry = next((e for e in log.newest_first() if e.buf in wanted), None)
+        log, entry = Log(heap), newest(heap, address)
         if entry is None:
             raise Fail(f"the log knows nothing of 0x{address:08x}; caches in "
                        "mode U are logged")

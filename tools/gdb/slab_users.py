@@ -226,7 +226,8 @@ class Scan:
             return
         slab, used, reached, is_root = entry
         i = slab.index(word)
-        if i is None or not used[i] or i in reached:
+        if i is None or not used[i] or i in reached or \
+                word - slab.chunk(i) >= slab.cache.size:
             return
         reached.add(i)
         if not is_root:

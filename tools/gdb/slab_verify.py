@@ -257,9 +257,7 @@ def cache_wrong(heap, c):
     """None, or the first broken invariant of a cache."""
     tally = _Tally()
     try:
-        why = geometry_wrong(c)
-        if not why and c.raw.has("cache_free_slow"):
-            why = flags_wrong(c)
+        why = flags_wrong(c) or geometry_wrong(c)
         return (why and at_cache(c, why)) or list_wrong(heap, c, tally) or \
             counts_wrong(c, tally) or \
             (hash_wrong(heap, c) if c.hashed else None) or \

@@ -3,6 +3,7 @@ byte (paper, section 3.2). As kernel/shell/cmd_kmem_whatis.c.
 """
 
 import common
+import slab_log
 from common import PAGE_MASK, PAGE_SHIFT, WORD, Command, Fail
 from slab_heap import KINDS, Heap, bufctl
 from slab_buf import BAD, FREE, USED, buffers, unmapped
@@ -104,6 +105,21 @@ def print_stack(address):
         print("on the stack of task 1 (kernel)")
 
 
+def print_former(heap, address):
+    """The slab that was last on a frame that buddy has back, if it is still
+    known, and the object."""
+    for event in slab_log.ring_events("slab"):
+        if event.event_slab >> PAGE_SHIFT == address >> PAGE_SHIFT:
+            print("the last slab that began here was of cache "
+                  f"{event.event_name}: {slab_log.why_text(event.event_why)}")
+            break
+    entry = slab_log.newest(heap, address)
+    if entry:
+        print(f"the last object here was 0x{entry.buf:08x} of cache "
+              f"{entry.cache}")
+        entry.trans.show("freed" if entry.op == "free" else "allocated")
+
+
 def print_unmapped(heap, address):
     """What debugging mode S took away."""
     found = unmapped(heap, address)
@@ -192,6 +208,7 @@ ADDR is a number, a symbol, a variable of this frame or an expression."""
         elif not pages.is_state(page, "PAGE_KERNEL"):
             print(f"in no slab; `pages 0x{address:x}` shows the frames "
                   "around it")
+            print_former(heap, address)
 
     def frame(self, pages, frame, address):
         head = pages.block_head(frame)

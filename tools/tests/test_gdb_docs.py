@@ -5,16 +5,16 @@ import re
 import pytest
 
 from conftest import ROOT
-from slate import transcript
+from slate import sessions
 
 PAGES = [p for p in sorted((ROOT / "docs").glob("*.md"))
-         if transcript.blocks(p.read_text())]
+         if sessions.blocks(p.read_text())]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_transcripts(kernel, page):
-    """If they should change: tools/slate/transcript.py writes them anew."""
-    wrong = transcript.differences(kernel, page.read_text())
+    """If they should change: tools/slate/sessions.py writes them anew."""
+    wrong = sessions.differences(kernel, page.read_text())
     for command, said, says in wrong:
         print(f"---- {page.name}: {command}", *said, "---- but GDB says",
               *says, sep="\n")
@@ -24,13 +24,13 @@ def test_transcripts(kernel, page):
 def test_a_wrong_answer_is_seen(kernel):
     """In a number, in a line too many, in one left out."""
     page = (ROOT / "docs/gdb.md").read_text()
-    stop = next(b for b in transcript.blocks(page) if b.name == "stop")
+    stop = next(b for b in sessions.blocks(page) if b.name == "stop")
     text = page[page.rindex("```gdb", 0, stop.start):stop.end] + "```\n"
-    assert not transcript.differences(kernel, text)
+    assert not sessions.differences(kernel, text)
     worse = text.replace("number 3", "number 4")
     worse = re.sub(r"^slab break grow: .*\n", "", worse, flags=re.M)
     assert worse != text
-    assert [c for c, *_ in transcript.differences(kernel, worse)] == \
+    assert [c for c, *_ in sessions.differences(kernel, worse)] == \
         ["continue", "continue"]
 
 

@@ -41,6 +41,15 @@ DEBUGGED = ["debug", "log", "users box", "log -S -n 9", "why box", "log -j",
             "slabs box", "frag", "hash box"]
 OF_OBJECT = ["map {}", "whatis {}", "history {}", "log -a {}"]
 
+# Modes that are switched while objects are out, with elders, pages of their own
+# and pages that are taken away; and slabs that are gone.
+SWITCH = "kmem create box 200;kmem alloc box 30;debug +FPZU box;" \
+         "kmem alloc box 5;debug +SU file;debug +G pipe;run ls;"
+SWITCHED = ["kmastat", "verify", "slabs box~1", "cache pipe", "log -c box",
+            "leaks", "cache box~1", "pages -r", "hash"]
+GO = "kmem create box 200;kmem alloc box 30;kmem free box all;reap -a;"
+GONE = ["whatis {}", "history {}", "log -a {} -n 1"]
+
 # All commands, of which some are only the debugger's.
 COMMANDS = """break buddyinfo cache colours debug diff explain fail frag
     freelist hash history kmastat layout leaks log map mark old pages refs
@@ -66,6 +75,7 @@ def work(request, kernel, examples, tmp_path_factory):
     core = tmp_path_factory.mktemp("core") / "core"
     runs = {"compared": (run_compared, kernel),
             "debugged": (run_debugged, kernel),
+            "changed": (run_changed, kernel),
             "tried": (run_tried, kernel, examples),
             "broken": (run_broken, kernel), "stopped": (run_stopped, kernel),
             "dead": (run_dead, kernel, core)}
@@ -84,8 +94,9 @@ def result_of(name):
     return result
 
 
-compared, debugged, tried, broken, stopped, dead = map(
-    result_of, ("compared", "debugged", "tried", "broken", "stopped", "dead"))
+compared, debugged, changed, tried, broken, stopped, dead = map(
+    result_of, ("compared", "debugged", "changed", "tried", "broken",
+                "stopped", "dead"))
 
 
 def answers(kernel, lines, last=(), workload=WORKLOAD, **options):
@@ -138,6 +149,19 @@ def run_debugged(kernel):
     return pairs
 
 
+def run_changed(kernel):
+    """The same when modes were switched, and slabs given back."""
+    pairs, _ = answers(kernel, SWITCHED, workload=SWITCH)
+    find = "slab log -c box -n 1"
+    _, said = answers(kernel, ["ws"], [find], GO, append=MODES)
+    address = re.findall(r"\b[0-9a-f]{8}\b", said[find])[1]
+    lines = {line.format(address): line for line in GONE}
+    for line, pair in answers(kernel, list(lines), workload=GO,
+                              append=MODES)[0].items():
+        pairs[lines[line]] = pair
+    return pairs
+
+
 def bare(lines):
     """Columns at the end of a line may be empty."""
     return [line.rstrip() for line in lines]
@@ -166,11 +190,22 @@ def test_gdb_and_shell_say_the_same(compared, line):
 
 @pytest.mark.parametrize("line", DEBUGGED + OF_OBJECT)
 def test_gdb_and_shell_say_the_same_in_debugging_modes(debugged, line):
-    shell, own = (list(timeless(lines)) for lines in debugged[line])
+    same_but_for_ages(line, *debugged[line])
+
+
+@pytest.mark.parametrize("line", SWITCHED + GONE)
+def test_gdb_and_shell_say_the_same_after_changes(changed, line):
+    same_but_for_ages(line, *changed[line])
+
+
+def same_but_for_ages(line, shell, own):
+    shell, own = list(timeless(shell)), list(timeless(own))
     assert shell and own and not own[0].startswith("error"), own
     if line == "leaks":  # the shell's own stack is another one
         shell, own = ([re.sub(r"\d+ bytes of roots", "", text)
                        for text in lines] for lines in (shell, own))
+    if line == "verify":  # the shell goes on to what is no heap
+        shell, own = shell[:len(own) - 1], own[:-1]
     assert own == shell
 
 
@@ -492,7 +527,8 @@ STOPS = ["slab break alloc -c box -n 3", "continue # alloc",
          "set var $f = (char *)$c->cache_freelist->slab_head->bufctl_addr",
          "set var $f[25] = 0x34", "delete # pipe grow",
          "slab break error -c pipe", "continue # error",
-         "print (char *)((struct kmem_error_record *)$eax)->error_at - $f"]
+         "print (char *)((struct kmem_error_record *)$eax)->error_at - $f",
+         "tbreak mm_panic", "continue # panic", "slab explain # panic"]
 
 
 def run_stopped(kernel):
@@ -526,6 +562,10 @@ def test_break_at_an_error(stopped):
     text = stopped["continue # error"]
     assert re.search(r"^slab break error: modified, cache pipe, object 0x",
                      text, re.M), (text, stopped)
+    said = stopped["slab explain # panic"]
+    assert said.startswith("The allocator has found: buffer modified after "
+                           "being freed."), said
+    assert "(section 6)" in said and "kmem_error" in said, said
     answer = [v for k, v in stopped.items() if "error_at" in k][0]
     assert answer.endswith(" = 25\n"), answer
 
