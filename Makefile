@@ -67,9 +67,10 @@ comma := ,
 # ---- the kernel ------------------------------------------------------------
 
 CFLAGS := -std=gnu17 -O2 $(if $(call on,DWARF),-g) -m32 -march=i686 \
-    -mregparm=3 -ffreestanding -fno-pie -fno-pic -fno-stack-protector -mgeneral-regs-only \
-    -fno-omit-frame-pointer -momit-leaf-frame-pointer -fno-strict-aliasing \
-    -fno-common -fno-asynchronous-unwind-tables -Wall -Wextra -Wundef \
+    -mregparm=3 -ffreestanding -fno-pie -fno-pic -fno-stack-protector \
+    -mgeneral-regs-only -fno-omit-frame-pointer -momit-leaf-frame-pointer \
+    -fno-strict-aliasing -fno-common -fno-asynchronous-unwind-tables \
+    -Wall -Wextra -Wundef \
     -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wshadow -I. -Ikernel \
     $(if $(call on,DEBUG),-DCONFIG_DEBUG=1) $(if $(call on,WERROR),-Werror)
 ASFLAGS := -f elf32 -g -F dwarf -I./
