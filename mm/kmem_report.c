@@ -114,6 +114,10 @@ static void print_transactions(const struct kmem_buf_stat *b)
                   b->stat_free.trans_us == b->stat_alloc.trans_us);
     const struct kmem_log_entry *e;
 
+    if (b->stat_alloc.trans_depth == 0 && b->stat_free.trans_depth == 0) {
+        mm_print("no previous transactions: it was never handed out\n");
+        return;
+    }
     mm_print("previous transactions on buffer %lx:\n",
              (unsigned long)b->stat_buf);
     for (int i = 0; i < 2; i++) {
@@ -187,7 +191,11 @@ static void print_details(const struct kmem_error_record *e)
     case KMEM_ERROR_NEVER:
     case KMEM_ERROR_STACK:
         mm_describe(e->error_buf, text, sizeof(text));
-        mm_print("it is %s\n", text);
+        if (e->error_base == e->error_buf && e->error_owner != NULL)
+            mm_print("it is a free buffer of cache %s\n",
+                     e->error_owner->cache_name);
+        else
+            mm_print("it is %s\n", text);
         break;
     default:
         if (e->error_text != NULL)
