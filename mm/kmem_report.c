@@ -6,6 +6,7 @@
  *     modification occurred at offset 0x18 (0xdeadbeef replaced by 0x34)
  *     buffer=c12cea20  bufctl=c12cfef0  cache: inode
  *     c12cea30: ef be ad de …                    what is around the damage
+ *     found by thread=7 (wc):                    if no panic follows
  *     previous transactions on buffer c12cea20:
  *     thread=5 (cat)  time=T-0.000089  slab=c12ca8c0  cache: inode
  *     kmem_cache_alloc+f8
@@ -82,19 +83,25 @@ static void print_contents(const void *at)
             dump_row((const uint8_t *)p, at);
 }
 
+static void print_stack(const struct kmem_transaction *t)
+{
+    char text[64];
+
+    for (size_t i = 0; i < MIN(t->trans_depth, (uint32_t)KMEM_STACK_DEPTH); i++)
+        mm_print("%s\n", mm_symbol(t->trans_stack[i], text, sizeof(text)));
+}
+
 static void print_transaction(const struct kmem_transaction *t,
                               const char *what, const struct kmem_cache *cp,
                               uintptr_t slab)
 {
     uint64_t ago = kmem_last_error.error_us - t->trans_us;
-    char text[64];
 
     mm_print("thread=%u (%s)  time=T-%llu.%06u  slab=%lx  cache: %s  %s\n",
              (unsigned)t->trans_task, mm_task_name(t->trans_task),
              (unsigned long long)(ago / 1000000), (unsigned)(ago % 1000000),
              (unsigned long)slab, cp->cache_name, what);
-    for (size_t i = 0; i < MIN(t->trans_depth, (uint32_t)KMEM_STACK_DEPTH); i++)
-        mm_print("%s\n", mm_symbol(t->trans_stack[i], text, sizeof(text)));
+    print_stack(t);
 }
 
 /* The two that the bufctl keeps, newest first; then where the log has more. */
@@ -170,6 +177,13 @@ static void print_details(const struct kmem_error_record *e)
         mm_print("it belongs to cache %s, not %s\n", e->error_owner->cache_name,
                  e->error_cache->cache_name);
         break;
+    case KMEM_ERROR_TOUCHED:
+        if (e->error_base != NULL)
+            mm_print("at offset 0x%lx, %s\n", (unsigned long)e->error_offset,
+                     e->error_offset < e->error_owner->cache_size
+                         ? "after it was freed"
+                         : "past its end");
+        break;
     case KMEM_ERROR_NEVER:
     case KMEM_ERROR_STACK:
         mm_describe(e->error_buf, text, sizeof(text));
@@ -186,8 +200,11 @@ static void print_place(const struct kmem_error_record *e)
     const struct kmem_cache *cp =
         e->error_owner != NULL ? e->error_owner : e->error_cache;
     const void *buf = e->error_base != NULL ? e->error_base : e->error_buf;
+    const char *what = e->error_kind == KMEM_ERROR_SLAB       ? "slab"
+                       : e->error_kind == KMEM_ERROR_FREELIST ? "link"
+                                                              : "buffer";
 
-    mm_print("buffer=%lx", (unsigned long)(uintptr_t)buf);
+    mm_print("%s=%lx", what, (unsigned long)(uintptr_t)buf);
     if (e->error_bufctl != NULL)
         mm_print("  bufctl=%lx", (unsigned long)(uintptr_t)e->error_bufctl);
     mm_print("  cache: %s\n", cp == NULL ? "none" : cp->cache_name);
@@ -209,6 +226,20 @@ static void tell_tools(const struct kmem_error_record *e)
              (unsigned)e->error_expected, (unsigned)e->error_found);
 }
 
+/* Who has come upon it: a panic says so itself, and a fault is one. */
+static void print_finder(const struct kmem_error_record *e)
+{
+    struct kmem_transaction now;
+
+    if (kmem_error_panics || e->error_kind == KMEM_ERROR_TOUCHED ||
+        e->error_kind == KMEM_ERROR_UNINIT || e->error_kind == KMEM_ERROR_STALE)
+        return;
+    kmem_transaction(&now);
+    mm_print("found by thread=%u (%s):\n", (unsigned)now.trans_task,
+             mm_task_name(now.trans_task));
+    print_stack(&now);
+}
+
 static void report(const struct kmem_error_record *e)
 {
     mm_print("\nkernel memory allocator: %s\n",
@@ -217,6 +248,7 @@ static void report(const struct kmem_error_record *e)
     print_place(e);
     if (e->error_at != NULL && mm_readable(e->error_at))
         print_contents(e->error_at);
+    print_finder(e);
     print_history(e);
 }
 
@@ -410,7 +442,12 @@ static bool print_live(const struct kmem_buf_stat *b, void *arg)
 void kmem_report_live(struct kmem_cache *cp)
 {
     size_t seen = 0;
+    uint32_t out = 0;
 
+    for (const struct kmem_cache *c = cp; c != NULL; c = c->cache_elders)
+        out += kmem_inuse(c);
+    mm_print("kmem_cache_destroy: %s: refused, %u object%s still out\n",
+             cp->cache_name, (unsigned)out, out == 1 ? " is" : "s are");
     for (; cp != NULL; cp = cp->cache_elders)
         kmem_buf_walk(cp, print_live, &seen);
     if (seen > LIVE_SHOWN)

@@ -30,8 +30,9 @@ LONGEST = 60
 MEDIAN = 13
 PERCENTILE_90 = 35
 CORE = 1950  # 1,800 and the places where the debugging modes hook in
-RING0 = 18000
-SHELL = 9000
+RING0 = 13500
+SHELL = 9200
+DEBUGGING = 3600
 
 # From a folder to the folders that its files may include, besides its own.
 # The longest matching name counts. "kernel" itself is the ground floor of the
@@ -190,22 +191,26 @@ def check_arrows():
 
 
 def check_size():
-    everything = [p for p in sources(".c", ".h", ".asm")
+    """Lines of code of the kernel's parts. Tests, the zoo of bugs and the
+    sanitizers' run time are not parts of what runs."""
+    everything = {str(p): code_lines(p) for p in sources(".c", ".h", ".asm")
                   if not is_test(p) and p.parts[0] in EVERYTHING
-                  and p.parts[:2] != ("kernel", "sanitize")]
-    core = sum(code_lines(p) for p in everything if p.parts[0] == "mm"
-               and not str(p).startswith(OBSERVERS))
-    shell = sum(code_lines(p) for p in everything
-                if str(p).startswith("kernel/shell/"))
-    ring0 = sum(code_lines(p) for p in everything) - shell
-    print(f"size        allocator core {core} lines of code (<= {CORE}), "
-          f"ring 0 {ring0} (<= {RING0}), its shell {shell} (<= {SHELL})")
-    if core > CORE:
-        finding("mm", 0, f"the allocator's core has {core} lines of code")
-    if ring0 > RING0:
-        finding("tree", 0, f"ring 0 has {ring0} lines of code")
-    if shell > SHELL:
-        finding("kernel/shell", 0, f"the shell has {shell} lines of code")
+                  and p.parts[:2] not in (("kernel", "sanitize"),
+                                          ("kernel", "zoo"))}
+    parts = {"the allocator's core": CORE, "its debugging": DEBUGGING,
+             "the shell": SHELL, "the rest of ring 0": RING0}
+    lines = dict.fromkeys(parts, 0)
+    for path, n in everything.items():
+        part = ("its debugging" if path.startswith(OBSERVERS) else
+                "the allocator's core" if path.startswith("mm/") else
+                "the shell" if path.startswith("kernel/shell/") else
+                "the rest of ring 0")
+        lines[part] += n
+    print("size        lines of code: " + ", ".join(
+        f"{part} {lines[part]} (<= {most})" for part, most in parts.items()))
+    for part, most in parts.items():
+        if lines[part] > most:
+            finding("tree", 0, f"{part} has {lines[part]} lines of code")
 
 
 def tool(name):

@@ -65,25 +65,20 @@ static int list(bool json)
     for (size_t i = 0; i < zoo_count; i++)
         (json ? list_json : list_row)(&zoo_bugs[i]);
     if (!json)
-        kprintf("FOUND BY: the mode's letters (any of FPZUSG; -: none on; all: "
-                "each way), and when:\nonce: by the guilty line  fault: "
-                "the same, by the processor  free: when the\nvictim is freed  "
-                "alloc: when its memory is allocated again  reap: when its "
-                "slab\nends  scan: by `verify`  leaks: by `leaks`\n");
+        kprintf("FOUND BY: letters of modes (any: of FPZUSG; -: none; all: "
+                "with and without), and\nwhen: once, by the guilty line; "
+                "fault, the same by the processor; free, when the\nvictim "
+                "is freed; alloc, when its memory is allocated again; reap, "
+                "when its slab\nends; scan, by `verify`; leaks, by `leaks`\n");
     return 0;
 }
 
 /* ---- a visit ------------------------------------------------------------ */
 
-static void print_expected(const struct zoo_bug *bug, unsigned modes)
+static void print_rule(const struct zoo_rule *rule)
 {
-    const struct zoo_rule *rule = zoo_rule(bug, modes);
-    char text[8];
-
-    kprintf("%s: %s; modes %s\nEXPECTED  ", bug->bug_name, bug->bug_what,
-            kmem_debug_text(modes, text));
     if (rule == NULL) {
-        kprintf("nothing\n");
+        kprintf("nothing");
         return;
     }
     kprintf("%s: ", zoo_when_text(rule->rule_when));
@@ -97,7 +92,19 @@ static void print_expected(const struct zoo_bug *bug, unsigned modes)
     else if (rule->rule_when == ZOO_BY_LEAKS)
         kprintf("objects that nothing points to");
     else if (rule->rule_how == ZOO_NOTICED)
-        kprintf("the destructor does not find what the constructor made");
+        kprintf("the destructor finds no constructed object");
+}
+
+static void print_expected(const struct zoo_bug *bug, unsigned modes)
+{
+    char text[8];
+
+    kprintf("%s: %s; modes %s\nEXPECTED  ", bug->bug_name, bug->bug_what,
+            kmem_debug_text(modes, text));
+    print_rule(zoo_rule(bug, modes));
+    if (kmem_verify_interval() != 0)
+        kprintf(",\n          or sooner, by kmem.verify=%u",
+                (unsigned)kmem_verify_interval());
     kprintf("\n");
 }
 
@@ -130,13 +137,13 @@ static void tell_tools(const struct zoo_bug *bug, unsigned modes,
                    (unsigned)e->error_found);
 }
 
-static int run(const struct zoo_bug *bug)
+static int run(const struct zoo_bug *bug, bool keep)
 {
     unsigned modes = zoo_modes();
     struct zoo_result result = {.result_when = ZOO_NEVER};
 
     print_expected(bug, modes);
-    zoo_visit(bug, &result);
+    zoo_visit(bug, keep, &result);
     if (result.result_lost)
         return shell_error("no memory for a task");
     print_reported(&result);
@@ -155,7 +162,7 @@ static int run_all(void)
         if (rule != NULL &&
             (rule->rule_how == ZOO_FAULT || rule->rule_how == ZOO_STOP))
             skipped++;
-        else if (run(&zoo_bugs[i]) != 0)
+        else if (run(&zoo_bugs[i], false) != 0)
             return 1;
         else
             kprintf("\n");
@@ -165,7 +172,7 @@ static int run_all(void)
     return 0;
 }
 
-static int visit(const char *name, unsigned modes)
+static int visit(const char *name, unsigned modes, bool keep)
 {
     const struct zoo_bug *bug = zoo_find(name);
     bool all = strcmp(name, "all") == 0;
@@ -177,7 +184,7 @@ static int visit(const char *name, unsigned modes)
                            name);
     error = zoo_open(modes);
     if (error == 0)
-        result = all ? run_all() : run(bug);
+        result = all ? run_all() : run(bug, keep);
     else
         shell_error("the caches cannot be put into these modes (error %d)",
                     error);
@@ -185,26 +192,39 @@ static int visit(const char *name, unsigned modes)
     return result;
 }
 
+/* The modes of `-m`; false after an error line. */
+static bool parse_modes(const char *letters, unsigned *modes)
+{
+    char bad;
+
+    if (strcmp(letters, "-") == 0)
+        letters = "";
+    if (kmem_debug_letters(letters, NULL, modes, &bad))
+        return true;
+    shell_error("'%c' is no mode; they are " KMEM_DEBUG_LETTERS, bad);
+    return false;
+}
+
 static int cmd_bug(int argc, char **argv)
 {
     unsigned modes = ZOO_AS_IT_IS;
-    char bad;
+    bool keep = false;
+    int i = 1;
 
     if (argc >= 2 && strcmp(argv[1], "list") == 0 &&
         (argc == 2 || (argc == 3 && strcmp(argv[2], "-j") == 0)))
         return list(argc == 3);
-    if (argc == 4 && strcmp(argv[1], "-m") == 0) {
-        const char *letters = strcmp(argv[2], "-") == 0 ? "" : argv[2];
-
-        if (!kmem_debug_letters(letters, NULL, &modes, &bad))
-            return shell_error("'%c' is no mode; they are " KMEM_DEBUG_LETTERS,
-                               bad);
-        argv += 2;
-        argc -= 2;
+    for (; i + 1 < argc && argv[i][0] == '-'; i++) {
+        if (strcmp(argv[i], "-k") == 0)
+            keep = true;
+        else if (strcmp(argv[i], "-m") != 0)
+            break;
+        else if (!parse_modes(argv[++i], &modes))
+            return 1;
     }
-    if (argc != 2 || argv[1][0] == '-')
+    if (i + 1 != argc || argv[i][0] == '-')
         return shell_error("wants one bug; `bug list` names them");
-    return visit(argv[1], modes);
+    return visit(argv[i], modes, keep);
 }
 
 static void complete(void (*add)(const char *word, void *arg), void *arg)
@@ -216,7 +236,7 @@ static void complete(void (*add)(const char *word, void *arg), void *arg)
 }
 
 SHELL_COMMAND(
-    bug, "bug list [-j], bug [-m LETTERS] NAME|all",
+    bug, "bug list [-j], bug [-k] [-m LETTERS] NAME|all",
     "plant a bug, and see what finds it",
     "`bug list` shows the zoo: what each bug does, and which debugging\n"
     "mode finds it when. `bug NAME` runs one, in a task and in caches\n"
@@ -228,6 +248,7 @@ SHELL_COMMAND(
     "`bug all` runs those that do not stop the machine.\n"
     "  -m LETTERS  in these modes, of FPZUTSG (-: in none), instead of\n"
     "              those that the caches are in: see `help debug`\n"
+    "  -k          what leaked stays lost until the next visit: for `leaks`\n"
     "  -j          JSON lines\n"
     "The guilty line is in kernel/zoo, with `culprit: NAME` at its end.\n"
     "Example: bug -m FPZU write-after-free",

@@ -247,7 +247,7 @@ void bug_last_in_slab(void)
     struct snode *last = all;
 
     zoo_cages_remember(last, NULL);
-    zoo_will_write(last, last + 1, 0);
+    zoo_will_write(last, &last[1].next, 0);
     last[1].next = NULL; /* culprit: last-in-slab */
     if (zoo_is_plain(ZOO_SNODE))
         zoo_look(); /* the first free would follow the slab's links */

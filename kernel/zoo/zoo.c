@@ -284,12 +284,13 @@ void zoo_noticed(const char *text)
     r->result_text = text;
 }
 
-void zoo_will_write(const void *base, const void *at, uint32_t found)
+void zoo_tell_write(const void *base, const void *at, size_t size,
+                    uint32_t found)
 {
     debugcon_event("{\"event\":\"bug-write\",\"name\":\"%s\",\"buf\":%lu,"
-                   "\"offset\":%ld,\"value\":%lu}",
+                   "\"offset\":%ld,\"size\":%zu,\"value\":%lu}",
                    visit.bug->bug_name, (unsigned long)(uintptr_t)base,
-                   (long)((const char *)at - (const char *)base),
+                   (long)((const char *)at - (const char *)base), size,
                    (unsigned long)found);
 }
 
@@ -309,6 +310,7 @@ static void zoo_main(void *arg)
 {
     const struct zoo_bug *bug = arg;
 
+    zoo_cages_found(); /* here: the stack that this leaves is not read */
     zoo_step(ZOO_AT_ONCE);
     bug->bug_run();
     zoo_look();
@@ -327,10 +329,9 @@ static void look_for_leaks(void)
         zoo_noticed(text);
     }
     zoo_step(ZOO_NEVER);
-    zoo_cages_found();
 }
 
-void zoo_visit(const struct zoo_bug *bug, struct zoo_result *out)
+void zoo_visit(const struct zoo_bug *bug, bool keep, struct zoo_result *out)
 {
     struct task *t;
     int status;
@@ -346,6 +347,8 @@ void zoo_visit(const struct zoo_bug *bug, struct zoo_result *out)
         task_wait(t->task_pid, &status, 0);
         look_for_leaks();
     }
+    if (!keep)
+        zoo_cages_found();
     visit.result.result_lost = t == NULL;
     *out = visit.result;
 }

@@ -82,9 +82,10 @@ struct zoo_result {
  * of kmem_debug_set. */
 int zoo_open(unsigned modes);
 
-/* Runs a bug in the cages as they are, and puts them in order again. Returns
- * only if the machine survives. */
-void zoo_visit(const struct zoo_bug *bug, struct zoo_result *out);
+/* Runs a bug in the cages as they are, and puts them in order again; `keep`
+ * leaves lost what was lost, until the next visit. Returns only if the machine
+ * survives. */
+void zoo_visit(const struct zoo_bug *bug, bool keep, struct zoo_result *out);
 
 /* Puts the cages back into the modes that they had before zoo_open. */
 void zoo_close(void);

@@ -76,8 +76,12 @@ void zoo_step(enum zoo_when when);
 /* Found, though not by kmem_error. */
 void zoo_noticed(const char *text);
 
-/* What the guilty store will write: `found` at `at`. For tests to compare. */
-void zoo_will_write(const void *base, const void *at, uint32_t found);
+/* What the guilty store will write: `found` at `at`, in the buffer at `base`.
+ * For tests to compare with the report. */
+#define zoo_will_write(base, at, found)                                        \
+    zoo_tell_write(base, at, sizeof(*(at)), (uint32_t)(found))
+void zoo_tell_write(const void *base, const void *at, size_t size,
+                    uint32_t found);
 
 /* A scan of the cages, which are then put in order: what follows is only to
  * leave them as they were. */
