@@ -138,7 +138,8 @@ def _freed_before(report):
     for _ in stores(bufctl.where("bufctl_state"), common.WORD):
         verdict = Verdict.caller("freed it first")
         verdict.second = again.blamed[0]
-        verdict.path = [f"freed again by {again.blamed[0]}, "
+        verdict.path = [f"freed again by {again.blamed[0]}",
+                        f"instruction {again.count}, "
                         f"{_ago(again.count, report)}"]
         return verdict
     raise common.Fail("the buffer was never freed before in this recording")
@@ -181,16 +182,15 @@ def _followed(report):
     user = Store(b"")
     name = origin.base_register(origin.instruction(), report.error.error_buf)
     if name is None:
-        return Verdict.of(user, "used the pointer")
+        return Verdict.of(user, f"used 0x{report.error.error_buf:08x}")
     path = origin.trace(name, stores, lambda: Store(b""))
     blamed = path.load or user
     travel.go(blamed.count)
     verdict = Verdict.of(blamed, "read the pointer")
-    verdict.path = [f"used by {user.blamed[0]}, {_ago(user.count, report)}",
-                    *path.lines]
+    verdict.path = [f"used by {user.blamed[0]}", *path.lines]
     if path.store is not None and path.store.own:
         callers = skip(path.store.stack, is_helper, is_allocator)
-        verdict.path += [f"on behalf of {callers[0]}"] if callers else []
+        verdict.path += [f"    for {callers[0]}"] if callers else []
     return verdict
 
 
@@ -223,9 +223,10 @@ def _own_data(error, kind):
     bufctl = common.ctype("struct kmem_bufctl")
     if kind == "slab":
         return [(error.error_at, slab)]
-    if error.error_bufctl:
-        return [(error.error_bufctl, bufctl)]
-    # The bucket of the hash table, and what is on its chain.
+    at = error.error_bufctl or error.error_at
+    if common.record("struct kmem_bufctl", at).bufctl_addr == error.error_buf:
+        return [(at, bufctl)]
+    # Else the bucket of the hash table, and what is on its chain.
     found = [(error.error_at, bufctl.pointer())]
     try:
         for at in common.walk_chain(common.word(error.error_at), common.word,
@@ -279,8 +280,7 @@ def print_place(stack):
 
 
 def _ago(count, report):
-    return f"{common.plural(report.count - count, 'instruction')} before the " \
-        "report"
+    return f"{report.count - count} before the report"
 
 
 def _place(pc):
@@ -307,7 +307,8 @@ def print_history(bufctl, report):
     states = common.enumerators("enum kmem_buf_state", "kmem_error")
     free = bufctl.bufctl_state == states["KMEM_BUF_FREE"]
     both = [("freed", bufctl.bufctl_free), ("allocated", bufctl.bufctl_alloc)]
-    both.sort(key=lambda item: (-item[1].trans_us, free != (item[0] == "freed")))
+    both.sort(key=lambda item: (-item[1].trans_us,
+                                free != (item[0] == "freed")))
     both = [(what, trans) for what, trans in both if trans.trans_us != 0]
     print("The buffer before, the latest first:" if both else
           "The buffer's history was not kept (mode U keeps it).")
@@ -318,11 +319,15 @@ def print_history(bufctl, report):
 def print_report(report):
     print(f"Error: {report.title()}")
     error = report.error
-    print(f"  buffer 0x{report.buffer():08x}, cache {report.cache() or 'none'}"
-          + (f"; the damage is at 0x{error.error_at:08x}"
-             if error.error_at else ""))
-    where = f" for {report.stack[0]}" if report.stack else ""
-    print(f"  reported at instruction {report.count}{where}, {report.task}")
+    if report.cache() is None:
+        print(f"  address 0x{error.error_buf:08x}")
+    else:
+        print(f"  buffer 0x{report.buffer():08x}, cache {report.cache()}"
+              + (f"; the damage is at 0x{error.error_at:08x}"
+                 if error.error_at else ""))
+    if report.stack and report.stack[0].file != "kernel/panic.c":
+        print(f"  reported to {report.stack[0]}")
+    print(f"  instruction {report.count}, {report.task}")
 
 
 def print_verdict(verdict, report):
@@ -330,9 +335,8 @@ def print_verdict(verdict, report):
         raise common.Fail("the stack of the guilty one cannot be read")
     print(f"Culprit: {verdict.stack[0]}")
     print_place(verdict.stack)
-    ago = "" if verdict.count == report.count else \
-        f", {_ago(verdict.count, report)}"
-    print(f"  {verdict.what}, at instruction {verdict.count}{ago}, "
+    print(f"  {verdict.what}\n"
+          f"  instruction {verdict.count}, {_ago(verdict.count, report)}, "
           f"{verdict.task}")
     for line in verdict.path:
         print(f"  {line}")
@@ -357,7 +361,8 @@ first after it, and from there back to the instruction that is to blame: the
 store that changed what had to stay, the first of two frees, the use of a
 pointer that was never set. Prints it with its source line and its callers, and
 what is known of the buffer; GDB then stands at that instruction, so that `bt`,
-`info locals` and `reverse-step` go on from there.
+`info locals` and `reverse-step` go on from there. $damage is the address of the
+first wrong byte, $buffer that of the buffer.
 With an address: who wrote the word there last, before this moment.
 -j prints one line of JSON. Needs a recording: `make record`, `make replay`."""
     example = "slab culprit"
@@ -367,16 +372,24 @@ With an address: who wrote the word there last, before this moment.
 
     def run(self, args):
         travel.end()
+        address = args.word() and common.parse_address(args.word())
+        before = travel.count()
         with travel.alone():
-            if args.word() is not None:
-                address = common.parse_address(args.word())
-                self.last_writer(address, "j" in args)
-            else:
-                self.whole(args)
+            try:
+                if address is None:
+                    self.whole(args)
+                else:
+                    self.last_writer(address, "j" in args)
+            except (common.Fail, common.BadMemory):
+                if travel.alive():
+                    travel.return_to(before)
+                raise
 
     def whole(self, args):
         report = to_report()
         bufctl = report.bufctl()
+        gdb.set_convenience_variable("damage", report.error.error_at)
+        gdb.set_convenience_variable("buffer", report.buffer())
         if "j" not in args:
             print_report(report)
         verdict = WAYS.get(report.kind, _unknown)(report)

@@ -151,16 +151,17 @@ def trace(name, stores, moment):
         kind, source = _source(name)
         at = moment()
         if kind == "computed":
-            return path.say(f"computed by `{source}`, {at.blamed[0]}")
+            path.say(f"computed: {source}")
+            return path.say(f"    by {at.blamed[0]}")
         if kind == "register":
             name = source
             continue
         path.load, path.store = at, next(stores(source, common.WORD), None)
-        path.say(f"0x{value:08x} was read from 0x{source:08x} by "
-                 f"{at.blamed[0]}")
+        path.say(f"0x{value:08x} was read from 0x{source:08x}")
+        path.say(f"    by {at.blamed[0]}")
         if path.store is None:
             return path.say("where nobody ever wrote in this recording")
-        path.say(f"where {path.store.blamed[0]} wrote it")
+        path.say(f"where it was written by {path.store.blamed[0]}")
         name = stored_register(value)
         if path.store.own and value in POISON or name is None:
             return path

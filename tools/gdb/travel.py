@@ -199,6 +199,18 @@ def start_again():
         pass
 
 
+def alive():
+    """Whether there still is a machine."""
+    return gdb.selected_inferior().pid != 0
+
+
+def return_to(number):
+    """To instruction `number`, wherever that is from here."""
+    if count() > number:
+        start_again()
+    go(number)
+
+
 # ---- commands --------------------------------------------------------------
 
 class When(common.Command):

@@ -15,7 +15,7 @@ import sys
 import pytest
 
 from conftest import ROOT
-from slate import replay, terminal
+from slate import replay, terminal, transcript
 
 # Bugs, and the modes that find them: after it was freed, past the end, before
 # the start, freed twice, a wrong free, never set, in the allocator's data, by
@@ -26,8 +26,16 @@ BUGS = [("write-after-free", "FPZU"), ("off-by-one", "FPZU"),
         ("free-size", "FPZU"), ("uninitialised", "FPZU"),
         ("free-loop", "FPZU"), ("stale-realloc", "FPZU"),
         ("dangling-list", "FPZU"), ("wild-freelist", "FPZU"),
-        ("wild-slab", "FPZU"), ("race", "FPZU"), ("late-interrupt", "FPZU"),
+        ("wild-slab", "FPZU"), ("wild-bufctl", "FPZU"),
+        ("race", "FPZU"), ("late-interrupt", "FPZU"),
         ("read-after-free", "FS"), ("too-long", "FUG")]
+
+PAGE = (ROOT / "docs/replay.md").read_text()
+
+# What the chapter on time travel records, and follows.
+RECORDED = re.search(r'^    make record CMD="(bug .*)"$', PAGE, re.M)[1]
+BUG = RECORDED.split()[-1]
+FUNCTION = "bug_" + BUG.replace("-", "_")
 
 everything = pytest.mark.skipif(not os.environ.get("SLATE_LONG"),
                                 reason="make test-replay does it")
@@ -72,7 +80,7 @@ def folder(kernel, tmp_path_factory):
     path = tmp_path_factory.mktemp("record")
     done = tool(kernel, path, "record",
                 CMD="run sh -c 'echo hello > /tmp/x'; run cat /tmp/x; "
-                    "bug -m FPZU write-after-free; ps")
+                    f"{RECORDED}; ps")
     assert done.returncode == 0, done.stdout
     assert "recorded: " in done.stdout, done.stdout
     return path
@@ -91,7 +99,8 @@ def walk(kernel, folder):
         "continue # no", "slate when # still", "reverse-stepi # end",
         "slate when # before the end", "slab culprit", "slate when # culprit",
         "bt 1", "slab culprit -j", "hbreak kmain", "slab culprit &now_ms",
-        "slab culprit 0x4", "slab culprit 1 2", "reverse-continue",
+        "slab culprit 0x4", "slab culprit 1 2", "slab culprit symbol_table",
+        "reverse-continue",
         "slate when # kmain", "delete # all", "reverse-continue # start",
         "slate when # start", "slab culprit -j # again")
 
@@ -132,26 +141,26 @@ def test_the_beginning_is_one_too(walk):
 
 
 def test_the_culprit_is_the_marked_line(walk):
-    file, line = marked("write-after-free")
+    file, line = marked(BUG)
     said = walk["slab culprit"]
-    assert f"Culprit: bug_write_after_free at {file}:{line}\n" in said
-    assert re.search(rf"^ +{line}  .*culprit: write-after-free", said, re.M)
+    assert f"Culprit: {FUNCTION} at {file}:{line}\n" in said
+    assert re.search(rf"^ +{line}  .*culprit: {BUG} ", said, re.M)
     assert "Error: buffer modified after being freed" in said
-    assert re.search(r"instruction \d+, \d+ instructions before the report, "
+    assert re.search(r"instruction \d+, \d+ before the report, "
                      r"task \d+ \(zoo\)", said)
     assert re.search(rf"latest first:\n  freed by task .*\n  #0  \w+ at {file}",
                      said)
 
 
 def test_gdb_stands_at_the_store(walk):
-    assert "bug_write_after_free" in walk["bt 1"]
-    assert f"at instruction {when(walk, 'culprit')}," in walk["slab culprit"]
+    assert FUNCTION in walk["bt 1"]
+    assert f"\n  instruction {when(walk, 'culprit')}," in walk["slab culprit"]
 
 
 def test_the_culprit_is_the_same_from_anywhere(walk):
     for command in ("slab culprit -j", "slab culprit -j # again"):
         said = json.loads(walk[command])
-        assert (said["file"], said["line"]) == marked("write-after-free")
+        assert (said["file"], said["line"]) == marked(BUG)
         assert said["at"] == when(walk, "culprit")
         assert said["kind"] == "modified" and said["cache"] == "zoo_snode"
 
@@ -168,6 +177,20 @@ def test_wrong_words(walk):
     assert "nothing is mapped there" in walk["slab culprit 0x4"]
     assert walk["slab culprit 1 2"].startswith(
         "slab culprit: wants one address at most")
+
+
+def test_nobody_wrote(walk):
+    """The loader did, before the machine was there."""
+    assert re.match(r"slab culprit: 0x\w{8} was not written in this recording "
+                    r"before this moment\n", walk["slab culprit symbol_table"])
+
+
+def test_the_chapter_says_what_gdb_says(kernel, folder):
+    page = transcript.entries(PAGE)
+    assert len(page) >= 4
+    said = gdb(kernel, folder, *(entry.command for entry in page))
+    wrong = [transcript.difference(e, said[e.command]) for e in page]
+    assert not any(wrong), "\n".join(filter(None, wrong))
 
 
 # ---- what is typed ----------------------------------------------------------
@@ -264,6 +287,15 @@ def test_no_error_no_culprit(kernel, tmp_path):
     assert done.returncode != 0
     assert "slab culprit: no heap error is reported in this recording" in \
         done.stdout
+
+
+def test_a_qemu_that_hangs_is_ended(kernel, folder):
+    said = gdb(kernel, folder, "python travel.PATIENCE = 0", "slab culprit",
+               "slate when")
+    assert re.match(r"slab culprit: .*: QEMU did not answer in 0 s and was "
+                    r"ended; `make replay` opens the recording again\n",
+                    said["slab culprit"]), said
+    assert said["slate when"].startswith("slate when: no target")
 
 
 # ---- the zoo ----------------------------------------------------------------
