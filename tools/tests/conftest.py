@@ -11,6 +11,16 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("SLATE_BUILD", "build")
 
 
+def pytest_collection_finish(session):
+    """Work that takes long and can be done beside the tests begins: that of
+    each module with a function begin_early()."""
+    modules = {item.module for item in session.items
+               if hasattr(item, "module")}
+    if not session.config.option.collectonly:
+        for module in modules:
+            getattr(module, "begin_early", lambda: None)()
+
+
 def product(name, target):
     """A built file, or the end of the test with the command that makes it."""
     path = BUILD / name

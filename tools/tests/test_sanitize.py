@@ -5,38 +5,50 @@ what the sanitizers find must end in a report and a panic."""
 
 import os
 import subprocess
+from concurrent import futures
 
 import pytest
 
 from conftest import BUILD, ROOT
 from slate import qemu
 
+FOLDER = BUILD / "sanitize"
+KERNEL = FOLDER / "slate.elf"
 WORK = ("test", "run init usertests", "run init kenbus", "run init hackbench",
         "run init syscallfuzz -s 7 -n 3000", "stress 42 3000", "verify",
         "poweroff")
 
+early = {}  # what has been begun
 
-@pytest.fixture(scope="module")
-def watched():
-    folder = BUILD / "sanitize"
+
+def build():
     clean = {k: v for k, v in os.environ.items()
              if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "V")}
-    done = subprocess.run(
+    return subprocess.run(
         ["make", "--no-print-directory", "-j2", "SANITIZE=1", "DEBUG=1",
-         "DWARF=0", f"BUILD={folder}", f"{folder}/slate.elf"], cwd=ROOT,
-        text=True, check=False, capture_output=True, env=clean)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder / "slate.elf"
+         "DWARF=0", f"BUILD={FOLDER}", str(KERNEL)], cwd=ROOT, text=True,
+        check=False, capture_output=True, env=clean)
 
 
-def boot(kernel, commands):
-    return qemu.run(kernel, "; ".join(commands), memory="32", budget=200_000,
+def boot(commands):
+    return qemu.run(KERNEL, "; ".join(commands), memory="32", budget=200_000,
                     initrd=BUILD / "initrd.tar")
 
 
+def build_and_run():
+    done = build()
+    return done, boot(WORK) if done.returncode == 0 else None
+
+
+def begin_early():
+    early["run"] = futures.ThreadPoolExecutor(1).submit(build_and_run)
+
+
 @pytest.fixture(scope="module")
-def run(watched):
-    return boot(watched, WORK)
+def run():
+    done, result = early["run"].result()
+    assert done.returncode == 0, done.stdout + done.stderr
+    return result
 
 
 def test_suites_of_the_kernel(run):
@@ -72,10 +84,10 @@ def test_workloads(run):
     ("bug write-after-free", "use-after-free",
      ["write of 4 bytes", "bug_write_after_free+0x", "cache zoo_snode, free"]),
 ])
-def test_reports(watched, command, report, says):
-    run = boot(watched, [command, "version", "poweroff"])
-    events = run.named.get("sanitizer", [])
-    assert [e["kind"] for e in events] == [report], run.explain()
-    assert report in run.named["panic"][0]["text"], run.explain()
+def test_reports(run, command, report, says):
+    end = boot([command, "poweroff"])
+    events = end.named.get("sanitizer", [])
+    assert [e["kind"] for e in events] == [report], end.explain()
+    assert report in end.named["panic"][0]["text"], end.explain()
     for words in says:
-        assert words in run.text, run.explain()
+        assert words in end.text, end.explain()
