@@ -77,7 +77,7 @@ def run(made, typing):
                                        control.running)
         if left:
             control.quit()
-        status = control.process.wait(timeout=replay.SILENCE)
+        status, made.about["ended"] = control.wait()
         os.close(typed)
         if status != 0:
             raise replay.ReplayError(f"QEMU ended with status {status}: "
@@ -93,6 +93,9 @@ def record(kernel, folder):
         print("Recording. Ctrl-A X leaves.", flush=True)
     run(made, typing=not commands)
     replay.finish(made)
+    if replay.faulted(made):
+        print("\nTriple fault: the processor gave up. `continue` in the replay "
+              "stops at the instruction.")
     print(f"\nrecorded: {made.about['end']} instructions, in {made.folder}; "
           "`make replay` opens it", flush=True)
     return made

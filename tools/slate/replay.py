@@ -119,6 +119,19 @@ class Control:
     def running(self):
         return self.process.poll() is None
 
+    def wait(self):
+        """Waits for the end. Returns the status, and why the guest was
+        switched off, in QEMU's words; None if it was not."""
+        status = self.process.wait(timeout=SILENCE)
+        why = None
+        try:
+            while True:
+                event = self.qmp.read()
+                if event.get("event") == "SHUTDOWN":
+                    why = why or event["data"]["reason"]
+        except (qemu.QemuError, OSError):
+            return status, why
+
     def quit(self):
         """Asks QEMU to end, so that it completes its files."""
         try:
@@ -244,18 +257,17 @@ def start(folder, kernel, line="", memory="16", initrd=None):
 
 
 def _play_on(control, count):
-    """Plays up to instruction `count`. Returns where it stands, and why the
-    run ended if it did."""
+    """Plays up to instruction `count`. Returns where it stands, and whether the
+    run ended before."""
     control.qmp.execute("replay-break", icount=count)
     control.qmp.execute("cont")
     while True:
         event = control.qmp.read()
-        if event.get("event") == "SHUTDOWN":
-            control.ended = event["data"]["reason"]
         if event.get("event") == "STOP":
             break
     at = control.qmp.execute("query-replay")["icount"]
-    return at, getattr(control, "ended", None)
+    state = control.qmp.execute("query-status")["status"]
+    return at, state != "paused"
 
 
 def _monitor(control, command):
@@ -268,7 +280,7 @@ def _monitor(control, command):
 
 def _survey(control):
     """Plays a run to its end, and keeps a snapshot every now and then. Returns
-    (the number of the last instruction, how it ended)."""
+    the number of the last instruction."""
     step, kept = SNAPSHOT_EVERY, []
     at, ended = _play_on(control, BIOS_INSTRUCTIONS)
     while not ended:
@@ -279,7 +291,15 @@ def _survey(control):
                 _monitor(control, f"delvm at-{number}")
             kept, step = kept[::2], 2 * step
         at, ended = _play_on(control, at + step)
-    return at, ended
+    return at
+
+
+def faulted(made):
+    """Whether the run ended with a triple fault: a reset that the kernel did
+    not ask for. Such a machine stands still at once."""
+    asked = any(e.get("event") == "reset"
+                for e in qemu.read_events(made.file("events")))
+    return made.about.get("ended") == "guest-reset" and not asked
 
 
 def finish(made):
@@ -292,7 +312,7 @@ def finish(made):
         with Control(made.replaying(folder, f"file:{folder}/serial"),
                      ["-monitor", "none"]) as control:
             try:
-                at, ended = _survey(control)
+                at = _survey(control)
             except TimeoutError as e:
                 raise ReplayError("the recording cannot be played: QEMU was "
                                   f"silent for {SILENCE} s") from e
@@ -309,7 +329,6 @@ def finish(made):
         shutil.move(f"{folder}/disk", made.file("disk"))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    made.about["end"] = at - (1 if ended == "guest-reset" else LAST_STEPS)
-    made.about["ended"] = ended
+    made.about["end"] = at - (1 if faulted(made) else LAST_STEPS)
     made.about["seconds"] = round(time.monotonic() - start_time, 2)
     made.save()
