@@ -67,9 +67,10 @@ comma := ,
 # ---- the kernel ------------------------------------------------------------
 
 CFLAGS := -std=gnu17 -O2 $(if $(call on,DWARF),-g) -m32 -march=i686 \
-    -mregparm=3 -ffreestanding -fno-pie -fno-pic -fno-stack-protector -mgeneral-regs-only \
-    -fno-omit-frame-pointer -momit-leaf-frame-pointer -fno-strict-aliasing \
-    -fno-common -fno-asynchronous-unwind-tables -Wall -Wextra -Wundef \
+    -mregparm=3 -ffreestanding -fno-pie -fno-pic -fno-stack-protector \
+    -mgeneral-regs-only -fno-omit-frame-pointer -momit-leaf-frame-pointer \
+    -fno-strict-aliasing -fno-common -fno-asynchronous-unwind-tables \
+    -Wall -Wextra -Wundef \
     -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wshadow -I. -Ikernel \
     $(if $(call on,DEBUG),-DCONFIG_DEBUG=1) $(if $(call on,WERROR),-Werror)
 ASFLAGS := -f elf32 -g -F dwarf -I./
@@ -88,7 +89,7 @@ C_SRC   := $(wildcard kernel/*.c kernel/*/*.c mm/*.c mm/tests/*.c drivers/*.c)
 # the offset is KASAN_OFFSET; a shadow byte wants frames on a multiple of 8,
 # which the kernel's assembly does not promise.
 SAN_SRC   := $(filter kernel/sanitize/%,$(C_SRC))
-SAN_LIST  := kmem_cache_alloc kmem_cache_free kmem_alloc kmem_zalloc \
+SAN_LIST  := kmem_cache_alloc kmem_cache_free kmem_alloc kmem_zalloc kmem_free \
                buddy_alloc buddy_free buddy_alloc_run buddy_free_run \
                copy_bytes copy_zero copy_string
 ifeq ($(call on,SANITIZE),)
@@ -104,7 +105,8 @@ SAN_ADDR  := -fsanitize=kernel-address -fasan-shadow-offset=0xe0000000 \
     -fsanitize-address-use-after-scope -include kernel/sanitize/string.h
 SAN_RUN   := $(filter-out kernel/sanitize/mistakes.c,$(SAN_SRC))
 SAN_LOOK  := kernel/shell/cmd_kmem.c kernel/shell/cmd_machine.c \
-               $(shell grep -l '"mm/[a-z_]*_impl\.h"' $(C_SRC))
+               $(filter-out kernel/zoo/bugs_%,$(shell \
+               grep -l '"mm/[a-z_]*_impl\.h"' $(C_SRC)))
 SAN_BARE  := mm/% kernel/lib/string.c kernel/x86/backtrace.c \
                kernel/x86/paging.c $(SAN_LOOK)
 SAN_WRAP  := $(SAN_LIST:%=-Wl,--wrap=%)
@@ -386,8 +388,8 @@ PYTEST    := SLATE_BUILD=$(BUILD) $(VENV) -m pytest -c tools/tests/pytest.ini \
 $(VENV):
 	@echo 'make: $(VENV) not found: run tools/setup' >&2; exit 1
 
-.PHONY: test test-host test-kernel test-system failures test-replay fuzz bench
-.PHONY: coverage mutants
+.PHONY: test test-host test-kernel test-system failures zoo test-replay fuzz
+.PHONY: bench coverage mutants
 test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests, as below
 	@$(PYTEST) tools/tests
 
@@ -406,6 +408,9 @@ failures: $(KERNEL) $(INITRD) | $(VENV) ## the n-th allocation fails, for all n
 
 test-replay: $(KERNEL) $(INITRD) | $(VENV) ## bugs of the zoo to their lines
 	@SLATE_LONG=1 $(PYTEST) tools/tests/test_replay.py
+
+zoo: $(KERNEL) $(INITRD) | $(VENV) ## each bug in each mode; no false alarms
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_zoo.py
 
 # A heap of more than 1 MiB at rest takes so many files.
 BENCH_FILES := 7600

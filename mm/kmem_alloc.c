@@ -146,20 +146,6 @@ struct kmem_cache *kmem_size_class(size_t size)
                                    : class_of[(size - 1) / KMEM_ALIGN_MIN];
 }
 
-/* Whether the size matters to a class: to its redzones, or an elder's. */
-static bool wants_size(const struct kmem_cache *cp)
-{
-    return cp != NULL && (cp->cache_flags & (KMF_DEBUG | KMF_ELDERS)) != 0;
-}
-
-void kmem_direct_update(void)
-{
-    kmem_direct_max = KMEM_MAXBUF;
-    for (size_t i = 0; i < ARRAY_SIZE(class_size); i++)
-        if (wants_size(kmem_size_class(class_size[i])))
-            kmem_direct_max = 0;
-}
-
 static void create_classes(void)
 {
     size_t from = 0;
@@ -183,7 +169,6 @@ void kmem_init(void)
     kmem_init_caches();
     create_classes();
     kmem_reap_init();
-    kmem_direct_update();
     if (MM_DEBUG)
         kmem_debug_init();
     kmem_state = KMEM_UP;

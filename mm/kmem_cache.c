@@ -320,16 +320,14 @@ struct kmem_cache *kmem_cache_create_from(const char *name, size_t size,
     }
     cp = kmem_cache_alloc(&kmem_cache_cache, KM_NOSLEEP);
     if (cp != NULL) {
-        bool made;
-
         kmem_cache_setup(cp, name, size, align, ctor, dtor, supplier);
         kmem_move_begin();
-        made = (cp->cache_flags & KMF_HASH) == 0 || kmem_hash_create(cp);
-        if (made)
+        if ((cp->cache_flags & KMF_HASH) == 0 || kmem_hash_create(cp)) {
             kmem_cache_publish(cp);
-        kmem_move_end();
-        if (made)
+            kmem_move_end();
             return cp;
+        }
+        kmem_move_end();
         cp->cache_flags |= KMF_DESTROYED;
         kmem_cache_free(&kmem_cache_cache, cp);
     }
@@ -383,18 +381,6 @@ static int retire(struct kmem_cache *cp)
     return error;
 }
 
-static void refuse_live(struct kmem_cache *cp)
-{
-    uint32_t out = 0;
-
-    for (struct kmem_cache *c = cp; c != NULL; c = c->cache_elders)
-        out += kmem_inuse(c);
-    mm_print("kmem_cache_destroy: %s: refused, %u object%s still out\n",
-             cp->cache_name, (unsigned)out, out == 1 ? " is" : "s are");
-    if (MM_DEBUG)
-        kmem_report_live(cp);
-}
-
 /* What may be said against ending this cache; 0 if it has been retired. */
 static int destroy_error(struct kmem_cache *cp)
 {
@@ -413,8 +399,11 @@ static int destroy_error(struct kmem_cache *cp)
     if (MM_DEBUG)
         kmem_elders_collect();
     error = retire(cp);
-    if (error == -KMEM_EBUSY)
-        refuse_live(cp);
+    if (error == -KMEM_EBUSY && MM_DEBUG)
+        kmem_report_live(cp);
+    else if (error == -KMEM_EBUSY)
+        mm_print("kmem_cache_destroy: %s: refused, %u still out\n",
+                 cp->cache_name, (unsigned)kmem_inuse(cp));
     else if (error != 0)
         mm_print("kmem_cache_destroy: %s: not while it grows or is reaped\n",
                  cp->cache_name);

@@ -25,134 +25,9 @@
 #include "mm/kmem_stat.h"
 #include "mm/page.h"
 
-/* ---- modes -------------------------------------------------------------- */
-
-static unsigned boot_modes;
-static const char *boot_names;
-
 static bool in_mode(const struct kmem_cache *cp, unsigned modes)
 {
     return (cp->cache_flags & KMF_MODE(modes)) != 0;
-}
-
-unsigned kmem_debug_modes(const struct kmem_cache *cp)
-{
-    return (cp->cache_flags & KMF_MODES) >> KMF_MODES_SHIFT;
-}
-
-bool kmem_debug_letters(const char *text, const char *end, unsigned *modes,
-                        char *bad)
-{
-    unsigned set = 0;
-
-    for (; text != end && *text != '\0'; text++) {
-        char c = *text >= 'a' && *text <= 'z' ? (char)(*text - 32) : *text;
-        const char *at = strchr(KMEM_DEBUG_LETTERS, c);
-
-        if (at == NULL) {
-            *bad = *text;
-            return false;
-        }
-        set |= 1u << (at - KMEM_DEBUG_LETTERS);
-    }
-    *modes = set;
-    return true;
-}
-
-const char *kmem_debug_text(unsigned modes, char *text)
-{
-    size_t n = 0;
-
-    for (unsigned i = 0; KMEM_DEBUG_LETTERS[i] != '\0'; i++)
-        if (modes >> i & 1)
-            text[n++] = KMEM_DEBUG_LETTERS[i];
-    if (n == 0)
-        text[n++] = '-';
-    text[n] = '\0';
-    return text;
-}
-
-void kmem_debug_boot(unsigned modes, const char *names)
-{
-    boot_modes = modes;
-    boot_names = names;
-}
-
-/* Whether `name` is one of the words in `names`, with commas between them. */
-static bool listed(const char *names, const char *name)
-{
-    size_t n = strlen(name);
-
-    for (const char *p = names; p != NULL && *p != '\0';) {
-        const char *comma = strchr(p, ',');
-        size_t len = comma == NULL ? strlen(p) : (size_t)(comma - p);
-
-        if (len == n && strncmp(p, name, n) == 0)
-            return true;
-        p = comma == NULL ? NULL : comma + 1;
-    }
-    return false;
-}
-
-unsigned kmem_debug_wanted(const struct kmem_cache *cp)
-{
-    if (boot_names != NULL && !listed(boot_names, cp->cache_name))
-        return 0;
-    return kmem_debug_can_unmap(cp) ? boot_modes
-                                    : boot_modes & ~KMEM_DEBUG_UNMAP;
-}
-
-bool kmem_debug_can_unmap(const struct kmem_cache *cp)
-{
-    return cp->cache_supplier.getpages == NULL && mm_page_map(NULL, true);
-}
-
-void kmem_slow_paths(struct kmem_cache *cp)
-{
-    uint32_t flags = cp->cache_flags & ~KMF_HASH;
-
-    cp->cache_alloc_slow =
-        flags & KMF_SLOW ? kmem_alloc_debug : kmem_alloc_large;
-    cp->cache_free_slow =
-        flags & KMF_SLOW_FREE ? kmem_free_debug : kmem_free_large;
-    kmem_direct_update();
-}
-
-void kmem_debug_init(void)
-{
-    if (boot_modes & KMEM_DEBUG_U)
-        kmem_log_create();
-}
-
-bool kmem_debug_geometry(struct kmem_cache *cp)
-{
-    size_t size = ROUND_UP(cp->cache_size, cp->cache_align);
-    size_t guard = in_mode(cp, KMEM_DEBUG_Z) ? KMEM_GUARD_FRONT : 0;
-    size_t bytes;
-
-    if (!in_mode(cp, KMEM_DEBUG_LAYOUT))
-        return false;
-    cp->cache_flags |= KMF_HASH | KMF_DEBUG;
-    if (in_mode(cp, KMEM_DEBUG_G)) {
-        cp->cache_front = -size & PAGE_MASK;
-        cp->cache_guard = size;
-        cp->cache_chunk = cp->cache_front + size + PAGE_SIZE;
-        cp->cache_slab_pages = cp->cache_chunk >> PAGE_SHIFT;
-        bytes = cp->cache_front + cp->cache_chunk;
-    } else {
-        cp->cache_front = guard == 0 ? 0 : cp->cache_align;
-        cp->cache_chunk = ROUND_UP(cp->cache_size + 2 * guard, cp->cache_align);
-        cp->cache_guard = cp->cache_chunk - guard;
-        cp->cache_slab_pages =
-            kmem_large_pages(cp->cache_front, cp->cache_chunk);
-        bytes = cp->cache_slab_pages * PAGE_SIZE;
-    }
-    cp->cache_slab_chunks = (bytes - cp->cache_front) / cp->cache_chunk;
-    cp->cache_colour_max =
-        cp->cache_front +
-        ((bytes - cp->cache_front) % cp->cache_chunk & ~(cp->cache_align - 1));
-    cp->cache_colour = cp->cache_front;
-    return true;
 }
 
 /* ---- the state of one buffer -------------------------------------------- */
@@ -228,6 +103,9 @@ void kmem_debug_slab(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     size_t bytes = cp->cache_slab_pages * PAGE_SIZE;
 
+    for (struct kmem_bufctl *bcp = sp->slab_head; bcp != NULL;
+         bcp = bcp->bufctl_next)
+        memset(bcp + 1, 0, sizeof(struct kmem_bufctl_debug) - sizeof(*bcp));
     if (in_mode(cp, KMEM_DEBUG_Z))
         kmem_fill(sp->slab_base, bytes, KMEM_GUARD_WORD);
     for (size_t i = 0; i < sp->slab_chunks; i++) {
@@ -331,111 +209,6 @@ static void count_operation(struct kmem_cache *cp, uint32_t flags)
 
 /* ---- allocation --------------------------------------------------------- */
 
-/* Whether a slab's neighbours are slabs, and know it. */
-static bool linked(const struct kmem_cache *cp, const struct kmem_slab *sp)
-{
-    const struct list *l = &sp->slab_link;
-
-    return kmem_slab_link_plausible(cp, l->next) && l->next->prev == l &&
-           kmem_slab_link_plausible(cp, l->prev) && l->prev->next == l;
-}
-
-/* What is wrong with a slab's data, or NULL. */
-static const char *slab_error(const struct kmem_cache *cp,
-                              const struct kmem_slab *sp)
-{
-    if (sp->slab_cache != cp)
-        return "it does not point to its cache";
-    if (sp->slab_chunks != cp->cache_slab_chunks ||
-        sp->slab_refcnt > sp->slab_chunks)
-        return "its counts are impossible";
-    if (((uintptr_t)sp->slab_base & PAGE_MASK) != 0 ||
-        sp->slab_colour > cp->cache_colour_max)
-        return "it does not say where its buffers are";
-    if (!linked(cp, sp))
-        return "its links lead astray";
-    return NULL;
-}
-
-/* What is wrong with the head of a slab's freelist, or NULL. */
-static const char *head_error(const struct kmem_cache *cp,
-                              const struct kmem_slab *sp,
-                              const struct kmem_bufctl *bcp,
-                              enum kmem_error *kind)
-{
-    const char *why = slab_error(cp, sp);
-
-    *kind = why != NULL ? KMEM_ERROR_SLAB : KMEM_ERROR_FREELIST;
-    if (why != NULL)
-        return why;
-    if (!kmem_bufctl_plausible(cp, bcp))
-        return "it leads astray";
-    if (bcp->bufctl_slab != sp)
-        return "it leads to another slab's buffer";
-    if (debug_of(bcp)->bufctl_state != KMEM_BUF_FREE)
-        return "it leads to a buffer that is out";
-    return NULL;
-}
-
-/* Buffers that are out of all slabs but this one. Lock held. */
-static uint32_t out_elsewhere(struct kmem_cache *cp, const struct kmem_slab *sp)
-{
-    uint32_t out = 0;
-
-    for (size_t n = 0; n < cp->cache_slabs; n++) {
-        const struct kmem_slab *other = kmem_slab_number(cp, n);
-
-        out += other == NULL || other == sp ? 0 : other->slab_refcnt;
-    }
-    return out;
-}
-
-/* Makes a slab's links right by those of its neighbours, who are found from
- * both ends of the list; false if they are not found. Lock held. */
-static bool mend_links(struct kmem_cache *cp, struct kmem_slab *sp)
-{
-    struct list *before = &cp->cache_null.slab_link;
-    struct list *behind = before;
-    size_t n = cp->cache_slabs;
-
-    for (; n-- != 0 && before->next != &sp->slab_link &&
-           kmem_slab_link_plausible(cp, before->next);)
-        before = before->next;
-    for (n = cp->cache_slabs; n-- != 0 && behind->prev != &sp->slab_link &&
-                              kmem_slab_link_plausible(cp, behind->prev);)
-        behind = behind->prev;
-    if (before->next != &sp->slab_link || behind->prev != &sp->slab_link)
-        return false;
-    sp->slab_link.next = behind;
-    sp->slab_link.prev = before;
-    return true;
-}
-
-/* A slab whose freelist cannot be trusted gives nothing any more: what it
- * still had counts as out, and as lost. Lock held. */
-static void give_up_slab(struct kmem_cache *cp, struct kmem_slab *sp)
-{
-    uint32_t lost;
-
-    if (!mend_links(cp, sp)) {
-        cp->cache_freelist = &cp->cache_null;
-        return;
-    }
-    sp->slab_cache = cp;
-    sp->slab_chunks = (uint32_t)cp->cache_slab_chunks;
-    sp->slab_refcnt =
-        MIN(kmem_inuse(cp) - out_elsewhere(cp, sp), sp->slab_chunks);
-    lost = sp->slab_chunks - sp->slab_refcnt;
-    if (sp->slab_refcnt == 0)
-        kmem_complete_lost(cp);
-    cp->cache_allocs += lost;
-    cp->cache_lost += lost;
-    sp->slab_refcnt = sp->slab_chunks;
-    sp->slab_head = NULL;
-    cp->cache_full++;
-    cp->cache_freelist = kmem_slab_next(sp);
-}
-
 /* Takes a bufctl; NULL if the cache has none left, or if the freelist was
  * found damaged: then *why is not NULL and the lock was let go. Lock held. */
 static struct kmem_bufctl *take(struct kmem_cache *cp, const char **why)
@@ -448,9 +221,9 @@ static struct kmem_bufctl *take(struct kmem_cache *cp, const char **why)
     if (bcp == NULL)
         return NULL;
     if (cp->cache_flags & KMF_DEBUG)
-        *why = head_error(cp, sp, bcp, &kind);
+        *why = kmem_head_error(cp, sp, bcp, &kind);
     if (*why != NULL) {
-        give_up_slab(cp, sp);
+        kmem_slab_give_up(cp, sp);
         mm_unlock(&cp->cache_lock);
         kmem_error(&(struct kmem_error_record){
             .error_kind = kind,
@@ -661,7 +434,7 @@ static void take_back(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp)
     map_buffer(cp, buf, false);
 }
 
-/* What is wrong with the bufctl of a buffer that is out, or its slab; or NULL. */
+/* What is wrong with the bufctl of a buffer that is out, or with its slab. */
 static const char *bufctl_error(const struct kmem_cache *cp,
                                 const struct kmem_bufctl_debug *bdp,
                                 enum kmem_error *kind)
@@ -676,10 +449,10 @@ static const char *bufctl_error(const struct kmem_cache *cp,
     if (!kmem_slab_plausible(sp))
         return "it does not point to a slab";
     *kind = KMEM_ERROR_SLAB;
-    return slab_error(cp, sp);
+    return kmem_slab_error(cp, sp);
 }
 
-/* Sets aside a buffer whose bufctl or slab is damaged. Lock held; lets it go. */
+/* Sets aside a buffer whose bufctl or slab is damaged. Lock held; lets go. */
 static void refuse_free(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp,
                         enum kmem_error kind, const char *why)
 {
@@ -825,7 +598,7 @@ void kmem_free_sized(struct kmem_cache *cp, void *buf, size_t size)
     const struct page *p = virt_to_page(buf);
     bool own = p != NULL && p->page_state == PAGE_SLAB && p->page_owner == cp;
 
-    mm_barrier(); /* were cp's slabs an elder's by now, its flags would say so */
+    mm_barrier(); /* were cp's slabs an elder's by now, its flags said so */
     if (cp->cache_flags & (KMF_DEBUG | KMF_ELDERS))
         free_any(cp, buf, size);
     else if (own)

@@ -38,14 +38,14 @@ void kmem_free_sized(struct kmem_cache *cp, void *buf, size_t size);
  * kmem_direct_max. Lock held. */
 void kmem_slow_paths(struct kmem_cache *cp);
 
-/* The log, if kmem.debug= asked for U. */
+/* kmem_direct_max; and the log, if kmem.debug= asked for U. Boot only. */
 void kmem_debug_init(void);
 
 /* The debug layout's geometry. False, and nothing changed, if the cache's modes
  * do not ask for it. */
 bool kmem_debug_geometry(struct kmem_cache *cp);
 
-/* The modes that kmem.debug= asks for this cache, as far as it can have them. */
+/* The modes that kmem.debug= asks for this cache, those that it can have. */
 unsigned kmem_debug_wanted(const struct kmem_cache *cp);
 
 /* Whether S and G can be had: the cache's pages are segkmem's, and this home
@@ -56,6 +56,20 @@ bool kmem_debug_can_unmap(const struct kmem_cache *cp);
  * slab's end, checks them and calls the destructors still due. */
 void kmem_debug_slab(struct kmem_cache *cp, struct kmem_slab *sp);
 void kmem_debug_slab_end(struct kmem_cache *cp, struct kmem_slab *sp);
+
+/* What is wrong with a slab's data, or NULL. Lock held. */
+const char *kmem_slab_error(const struct kmem_cache *cp,
+                            const struct kmem_slab *sp);
+
+/* What is wrong with the head of a slab's freelist or with the slab, or NULL;
+ * *kind says which. Lock held. */
+const char *kmem_head_error(const struct kmem_cache *cp,
+                            const struct kmem_slab *sp,
+                            const struct kmem_bufctl *bcp,
+                            enum kmem_error *kind);
+
+/* Gives up a slab whose freelist cannot be trusted. Lock held. */
+void kmem_slab_give_up(struct kmem_cache *cp, struct kmem_slab *sp);
 
 /* NULL, or what is wrong with a buffer: its redzone, or being free its poison.
  * *at gets the first wrong byte. */
@@ -68,11 +82,34 @@ void kmem_error_damage(struct kmem_cache *cp,
                        const struct kmem_bufctl_debug *bdp,
                        enum kmem_error kind, const void *at);
 
+/* Where the bufctls of a large cache come from. */
+static inline struct kmem_cache *kmem_bufctls_of(const struct kmem_cache *cp)
+{
+    return cp->cache_flags & KMF_DEBUG ? kmem_bufctl_debug_cache
+                                       : kmem_bufctl_cache;
+}
+
 /* Whether objects are constructed with each allocation, not with the slab. */
 static inline bool kmem_per_alloc(const struct kmem_cache *cp)
 {
     return (cp->cache_flags & KMF_DEBUG) != 0 &&
            (cp->cache_flags & KMF_MODE(KMEM_DEBUG_P | KMEM_DEBUG_G)) != 0;
+}
+
+/* ---- kmem_verify.c ------------------------------------------------------ */
+
+/* How many are just moving pages between segkmem and what a cache or a count
+ * says it holds: while anybody is, the sums need not agree. */
+extern uint32_t kmem_moving;
+
+static inline void kmem_move_begin(void)
+{
+    __atomic_fetch_add(&kmem_moving, 1, __ATOMIC_RELAXED);
+}
+
+static inline void kmem_move_end(void)
+{
+    __atomic_fetch_sub(&kmem_moving, 1, __ATOMIC_RELAXED);
 }
 
 /* ---- kmem_elder.c ------------------------------------------------------- */

@@ -260,7 +260,8 @@ static bool switch_modes(struct kmem_cache *cp, struct kmem_cache *fresh,
 
     mm_lock(&kmem_list_lock);
     mm_lock(&cp->cache_lock);
-    idle = cp->cache_busy == 0 && !kmem_reaping;
+    idle = cp->cache_busy == 0 && !kmem_reaping &&
+           (cp->cache_flags & KMF_DESTROYED) == 0;
     if (idle) {
         become(fresh, cp);
         begin_anew(cp, modes);

@@ -118,29 +118,25 @@ static void rehash(struct kmem_cache *cp, struct kmem_bufctl **table,
 
 void kmem_hash_rescale(struct kmem_cache *cp)
 {
-    size_t old_size = cp->cache_hash_mask + 1;
     size_t size = wanted(cp);
+    size_t old_size = cp->cache_hash_mask + 1;
     struct kmem_bufctl **table;
     struct kmem_bufctl **old;
 
     if (size == old_size)
         return;
     kmem_move_begin();
-    table = table_alloc(cp, size);
-    if (table == NULL) {
-        kmem_move_end();
-        return;
-    }
-    mm_lock(&cp->cache_lock);
-    old_size = cp->cache_hash_mask + 1;
-    old = cp->cache_hash;
-    if ((cp->cache_flags & KMF_HASH) != 0 && wanted(cp) == size) {
-        rehash(cp, table, size);
+    old = table = table_alloc(cp, size);
+    old_size = size;
+    if (table != NULL) {
+        mm_lock(&cp->cache_lock);
+        if ((cp->cache_flags & KMF_HASH) != 0 && wanted(cp) == size) {
+            old_size = cp->cache_hash_mask + 1;
+            old = cp->cache_hash;
+            rehash(cp, table, size);
+        }
         mm_unlock(&cp->cache_lock);
         table_free(old, old_size);
-    } else {
-        mm_unlock(&cp->cache_lock);
-        table_free(table, size);
     }
     kmem_move_end();
 }

@@ -312,7 +312,6 @@ static inline void kmem_hash_enter(struct kmem_cache *cp,
 /* Sizes up to this go straight to their class: KMEM_MAXBUF, or 0
  * while the size that was asked for matters to any class. */
 extern size_t kmem_direct_max;
-void kmem_direct_update(void);
 
 /* ---- kmem_reap.c (3.4) -------------------------------------------------- */
 
@@ -329,20 +328,6 @@ void kmem_reap_init(void);
 #include "mm/kmem_debug_impl.h"
 
 /* ---- shared arithmetic -------------------------------------------------- */
-
-/* How many are just moving pages between segkmem and what a cache or a count
- * says it holds: while anybody is, the sums need not agree. */
-extern uint32_t kmem_moving;
-
-static inline void kmem_move_begin(void)
-{
-    __atomic_fetch_add(&kmem_moving, 1, __ATOMIC_RELAXED);
-}
-
-static inline void kmem_move_end(void)
-{
-    __atomic_fetch_sub(&kmem_moving, 1, __ATOMIC_RELAXED);
-}
 
 /* The slab data of the page that holds a small object. */
 static inline struct kmem_slab *kmem_slab_of(const void *buf)

@@ -146,6 +146,15 @@ void kmem_event(enum kmem_ring ring, enum kmem_why why,
     mm_unlock(&transactions.lock);
 }
 
+void kmem_event_slab_ends(const struct kmem_slab *sp)
+{
+    const struct kmem_cache *cp = sp->slab_cache;
+    bool reaped = (cp->cache_flags & KMF_DESTROYED) == 0;
+
+    kmem_event(KMEM_RING_SLAB, reaped ? KMEM_WHY_REAP : KMEM_WHY_END, cp,
+               sp->slab_base, sp->slab_chunks);
+}
+
 const void *kmem_event_memory(const void **end)
 {
     *end = rings + KMEM_RINGS;

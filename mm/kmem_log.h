@@ -7,6 +7,7 @@
 #include "mm/kmem_debug.h"
 
 struct kmem_bufctl_debug;
+struct kmem_slab;
 
 enum kmem_op {
     KMEM_OP_ALLOC,
@@ -90,6 +91,9 @@ struct kmem_event {
 /* Keeps an event of the calling task. A cache's lock may be held. */
 void kmem_event(enum kmem_ring ring, enum kmem_why why,
                 const struct kmem_cache *cp, const void *slab, size_t count);
+
+/* That of a slab that is given back. */
+void kmem_event_slab_ends(const struct kmem_slab *sp);
 
 /* Copies event number `seq` of a ring; false if it is not kept. */
 bool kmem_event_get(enum kmem_ring ring, uint32_t seq, struct kmem_event *out);

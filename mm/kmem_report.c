@@ -177,6 +177,13 @@ static void print_details(const struct kmem_error_record *e)
         mm_print("it belongs to cache %s, not %s\n", e->error_owner->cache_name,
                  e->error_cache->cache_name);
         break;
+    case KMEM_ERROR_TOUCHED:
+        if (e->error_base != NULL)
+            mm_print("at offset 0x%lx, %s\n", (unsigned long)e->error_offset,
+                     e->error_offset < e->error_owner->cache_size
+                         ? "after it was freed"
+                         : "past its end");
+        break;
     case KMEM_ERROR_NEVER:
     case KMEM_ERROR_STACK:
         mm_describe(e->error_buf, text, sizeof(text));
@@ -193,9 +200,11 @@ static void print_place(const struct kmem_error_record *e)
     const struct kmem_cache *cp =
         e->error_owner != NULL ? e->error_owner : e->error_cache;
     const void *buf = e->error_base != NULL ? e->error_base : e->error_buf;
+    const char *what = e->error_kind == KMEM_ERROR_SLAB       ? "slab"
+                       : e->error_kind == KMEM_ERROR_FREELIST ? "link"
+                                                              : "buffer";
 
-    mm_print("%s=%lx", e->error_kind == KMEM_ERROR_SLAB ? "slab" : "buffer",
-             (unsigned long)(uintptr_t)buf);
+    mm_print("%s=%lx", what, (unsigned long)(uintptr_t)buf);
     if (e->error_bufctl != NULL)
         mm_print("  bufctl=%lx", (unsigned long)(uintptr_t)e->error_bufctl);
     mm_print("  cache: %s\n", cp == NULL ? "none" : cp->cache_name);
@@ -433,7 +442,12 @@ static bool print_live(const struct kmem_buf_stat *b, void *arg)
 void kmem_report_live(struct kmem_cache *cp)
 {
     size_t seen = 0;
+    uint32_t out = 0;
 
+    for (const struct kmem_cache *c = cp; c != NULL; c = c->cache_elders)
+        out += kmem_inuse(c);
+    mm_print("kmem_cache_destroy: %s: refused, %u object%s still out\n",
+             cp->cache_name, (unsigned)out, out == 1 ? " is" : "s are");
     for (; cp != NULL; cp = cp->cache_elders)
         kmem_buf_walk(cp, print_live, &seen);
     if (seen > LIVE_SHOWN)

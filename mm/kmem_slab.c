@@ -5,7 +5,6 @@
  * A slab is born with all its buffers constructed and dies with all of them
  * free: between the two, only the front end touches it.
  */
-#include "kernel/lib/string.h"
 #include "mm/kmem_impl.h"
 #include "mm/kmem_log.h"
 #include "mm/segkmem.h"
@@ -110,16 +109,9 @@ static void link_small(struct kmem_cache *cp, struct kmem_slab *sp)
     ((struct kmem_bufctl *)last)->bufctl_next = NULL;
 }
 
-/* Where the bufctls of a large cache come from. */
-static struct kmem_cache *bufctl_cache(const struct kmem_cache *cp)
-{
-    return cp->cache_flags & KMF_DEBUG ? kmem_bufctl_debug_cache
-                                       : kmem_bufctl_cache;
-}
-
 void kmem_slab_free_data(struct kmem_slab *sp)
 {
-    struct kmem_cache *from = bufctl_cache(sp->slab_cache);
+    struct kmem_cache *from = kmem_bufctls_of(sp->slab_cache);
     struct kmem_bufctl *bcp;
 
     while ((bcp = sp->slab_head) != NULL) {
@@ -132,15 +124,13 @@ void kmem_slab_free_data(struct kmem_slab *sp)
 /* Large: a bufctl per buffer; pushed from the last, so ascending too. */
 static bool link_large(struct kmem_slab *sp)
 {
-    struct kmem_cache *from = bufctl_cache(sp->slab_cache);
+    struct kmem_cache *from = kmem_bufctls_of(sp->slab_cache);
 
     for (size_t i = sp->slab_chunks; i-- > 0;) {
         struct kmem_bufctl *bcp = kmem_cache_alloc(from, KM_NOSLEEP);
 
         if (bcp == NULL)
             return false;
-        if (from == kmem_bufctl_debug_cache && MM_DEBUG)
-            memset(bcp, 0, sizeof(struct kmem_bufctl_debug));
         bcp->bufctl_addr = kmem_slab_chunk(sp, i);
         bcp->bufctl_slab = sp;
         bcp->bufctl_next = sp->slab_head;
@@ -231,10 +221,7 @@ void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp)
     void *base = sp->slab_base;
 
     if (MM_DEBUG && (cp->cache_flags & KMF_SLAB_EVENTS))
-        kmem_event(KMEM_RING_SLAB,
-                   cp->cache_flags & KMF_DESTROYED ? KMEM_WHY_END
-                                                   : KMEM_WHY_REAP,
-                   cp, base, sp->slab_chunks);
+        kmem_event_slab_ends(sp);
     kmem_slab_end(cp, sp);
     if (cp->cache_flags & KMF_HASH)
         kmem_slab_free_data(sp);

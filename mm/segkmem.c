@@ -18,6 +18,16 @@ static struct {
     uint64_t failures;
 } segkmem = {.lock = MM_LOCK_INIT("segkmem", MM_RANK_SEGKMEM)};
 
+/* segkmem's lock is held. */
+static void own(struct page *p, size_t pages, enum page_state use, void *owner)
+{
+    segkmem.pages[use] += pages;
+    for (size_t i = 0; i < pages; i++) {
+        p[i].page_state = use;
+        p[i].page_owner = owner;
+    }
+}
+
 void *kmem_getpages(size_t pages, enum page_state use, void *owner)
 {
     struct page *p = kmem_fail_page() ? NULL
@@ -31,11 +41,7 @@ void *kmem_getpages(size_t pages, enum page_state use, void *owner)
         return NULL;
     }
     segkmem.gets++;
-    segkmem.pages[use] += pages;
-    for (size_t i = 0; i < pages; i++) {
-        p[i].page_state = use;
-        p[i].page_owner = owner;
-    }
+    own(p, pages, use, owner);
     mm_unlock(&segkmem.lock);
     return page_to_virt(p);
 }
@@ -59,11 +65,7 @@ void kmem_setuse(void *addr, size_t pages, enum page_state use, void *owner)
     check_run(p, pages);
     mm_lock(&segkmem.lock);
     segkmem.pages[p->page_state] -= pages;
-    segkmem.pages[use] += pages;
-    for (size_t i = 0; i < pages; i++) {
-        p[i].page_state = use;
-        p[i].page_owner = owner;
-    }
+    own(p, pages, use, owner);
     mm_unlock(&segkmem.lock);
 }
 

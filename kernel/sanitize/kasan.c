@@ -67,7 +67,7 @@ void kasan_close(const void *addr, size_t size, enum kasan_shadow why)
 
 /* ---- checking ----------------------------------------------------------- */
 
-static inline bool closed(uintptr_t addr)
+bool kasan_closed(uintptr_t addr)
 {
     int8_t s = (int8_t)*kasan_shadow(addr);
 
@@ -86,8 +86,8 @@ static uintptr_t first_closed(uintptr_t addr, size_t size)
         uintptr_t next = ROUND_UP(addr + 1, KASAN_GRANULE);
         uintptr_t last = MIN(next, end) - 1;
 
-        if (unlikely(*kasan_shadow(addr) != 0) && closed(last)) {
-            while (!closed(addr))
+        if (unlikely(*kasan_shadow(addr) != 0) && kasan_closed(last)) {
+            while (!kasan_closed(addr))
                 addr++;
             return addr;
         }

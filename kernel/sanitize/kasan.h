@@ -74,6 +74,9 @@ static inline uint8_t *kasan_shadow(uintptr_t addr)
 /* Whether `addr` has a shadow. */
 bool kasan_covers(uintptr_t addr);
 
+/* Whether the byte at `addr`, which has a shadow, may not be touched. */
+bool kasan_closed(uintptr_t addr);
+
 /* Lets everybody touch [addr, addr + size), whose start is a multiple of 8;
  * and forbids it, whole granules only, for the reason `why`. */
 void kasan_open(const void *addr, size_t size);
@@ -95,7 +98,8 @@ const char *kasan_global(uintptr_t addr, const char **file, uintptr_t *start,
  * above. */
 void kasan_report(uintptr_t addr, size_t size, bool write, uintptr_t pc,
                   uintptr_t ebp);
-void kasan_report_free(uintptr_t addr, uintptr_t pc, uintptr_t ebp);
+void kasan_report_free(const char *kind, uintptr_t addr, uintptr_t pc,
+                       uintptr_t ebp);
 /* After sanitizer_enter. */
 void ubsan_report(const char *kind, const char *text, uintptr_t pc,
                   uintptr_t ebp);

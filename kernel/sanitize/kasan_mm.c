@@ -10,7 +10,8 @@
  *                  when it comes back: also against its cache's other users
  *
  * A cache with debugging modes watches over its objects itself, and applies
- * constructors whenever it likes: its objects are left open.
+ * constructors whenever it likes; another one has pages of its own: objects of
+ * such caches are left open.
  */
 #include "kernel/lib/string.h"
 #include "kernel/mm_platform.h"
@@ -26,6 +27,8 @@ void __wrap_kmem_cache_free(struct kmem_cache *cp, void *buf);
 void *__real_kmem_alloc(size_t size, int flags);
 void *__wrap_kmem_alloc(size_t size, int flags);
 void *__wrap_kmem_zalloc(size_t size, int flags);
+void __real_kmem_free(void *buf, size_t size);
+void __wrap_kmem_free(void *buf, size_t size);
 struct page *__real_buddy_alloc(unsigned order);
 struct page *__wrap_buddy_alloc(unsigned order);
 void __real_buddy_free(struct page *p, unsigned order);
@@ -99,7 +102,8 @@ static bool stays_open(const struct kmem_cache *cp)
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
         if (strcmp(cp->cache_name, names[i]) == 0)
             return true;
-    return (cp->cache_flags & KMF_DEBUG) != 0;
+    return (cp->cache_flags & KMF_DEBUG) != 0 ||
+           cp->cache_supplier.getpages != NULL;
 }
 
 void kasan_slab_made(const struct kmem_cache *cp, const struct kmem_slab *sp)
@@ -127,36 +131,62 @@ void *__wrap_kmem_cache_alloc(struct kmem_cache *cp, int flags)
     return buf;
 }
 
-/* Whether `buf` can be an object of this cache, by its page. */
-static bool may_own(const struct kmem_cache *cp, const void *buf)
+/* The cache that has the page of `buf`, or NULL: cp, one of its elders, to
+ * which it will be passed on, or the wrong one. */
+static const struct kmem_cache *owner_of(const void *buf)
 {
     const struct page *p = virt_to_page(buf);
 
-    return cp->cache_supplier.getpages != NULL ||
-           (p != NULL && p->page_state == PAGE_SLAB && p->page_owner == cp);
+    return p != NULL && p->page_state == PAGE_SLAB ? p->page_owner : NULL;
+}
+
+/* NULL, or what is wrong with a free as far as slab and shadow can tell. (The
+ * hash table of large objects knows more.) */
+static const char *free_error(const struct kmem_cache *cp, const char *buf)
+{
+    const struct kmem_cache *owner = owner_of(buf);
+    const struct kmem_slab *sp = kmem_slab_of(buf);
+
+    if (*kasan_shadow((uintptr_t)buf) == KASAN_FREE)
+        return "double-free";
+    if (owner != NULL && owner != cp && owner->cache_heir != cp)
+        return "foreign-free";
+    if (owner == cp && (cp->cache_flags & KMF_HASH) == 0 &&
+        (size_t)(buf - (const char *)kmem_slab_chunk(sp, 0)) %
+                cp->cache_chunk !=
+            0)
+        return "interior-free";
+    return NULL;
 }
 
 void __wrap_kmem_cache_free(struct kmem_cache *cp, void *buf)
 {
     if (kasan_covers((uintptr_t)buf) && !stays_open(cp)) {
-        if (*kasan_shadow((uintptr_t)buf) == KASAN_FREE) {
-            kasan_report_free((uintptr_t)buf, CALLER);
+        const char *error = free_error(cp, buf);
+
+        if (error != NULL) {
+            kasan_report_free(error, (uintptr_t)buf, CALLER);
             return;
         }
-        if (may_own(cp, buf))
+        if (owner_of(buf) == cp)
             kasan_close(buf, cp->cache_size, KASAN_FREE);
     }
     __real_kmem_cache_free(cp, buf);
 }
 
-/* Closes what a request got beyond what it asked for. */
-static void trim(const char *buf, size_t size)
+/* What a request gets, of which it asked for `size` bytes. */
+static size_t room_of(size_t size)
 {
     const struct kmem_cache *cp = kmem_size_class(size);
-    size_t room = cp != NULL ? cp->cache_size : ROUND_UP(size, PAGE_SIZE);
 
+    return cp != NULL ? cp->cache_size : ROUND_UP(size, PAGE_SIZE);
+}
+
+/* Closes what is beyond that. */
+static void trim(const char *buf, size_t size)
+{
     kasan_open(buf, size);
-    kasan_close(buf + size, room - size, KASAN_GAP);
+    kasan_close(buf + size, room_of(size) - size, KASAN_GAP);
 }
 
 void *__wrap_kmem_alloc(size_t size, int flags)
@@ -175,4 +205,26 @@ void *__wrap_kmem_zalloc(size_t size, int flags)
     if (buf != NULL)
         memset(buf, 0, size);
     return buf;
+}
+
+/* Whether something open ends elsewhere than `size` bytes from `buf`: then it
+ * was not allocated with this size. */
+static bool other_size(const char *buf, size_t size)
+{
+    uintptr_t end = (uintptr_t)buf + size;
+    const struct kmem_cache *cp = kmem_size_class(size);
+
+    if (size == 0 || !kasan_covers((uintptr_t)buf) || !kasan_covers(end) ||
+        kasan_closed((uintptr_t)buf) || (cp != NULL && stays_open(cp)))
+        return false;
+    return kasan_closed(end - 1) ||
+           (room_of(size) != size && !kasan_closed(end));
+}
+
+void __wrap_kmem_free(void *buf, size_t size)
+{
+    if (other_size(buf, size))
+        kasan_report_free("wrong-size-free", (uintptr_t)buf, CALLER);
+    else
+        __real_kmem_free(buf, size);
 }

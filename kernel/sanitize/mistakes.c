@@ -12,6 +12,7 @@
 #include "kernel/vm/user.h"
 #include "mm/buddy.h"
 #include "mm/kmem.h"
+#include "mm/kmem_stat.h"
 
 #define MISTAKE static __attribute__((noinline)) void
 
@@ -97,6 +98,30 @@ MISTAKE free_twice(void)
 
     kmem_free(p, 64);
     kmem_free(p, 64);
+}
+
+MISTAKE free_inside(void)
+{
+    char *p = kmem_alloc(64, KM_SLEEP);
+
+    kmem_cache_free(kmem_size_class(64), p + 8);
+    kmem_free(p, 64);
+}
+
+MISTAKE free_elsewhere(void)
+{
+    char *p = kmem_alloc(64, KM_SLEEP);
+
+    kmem_cache_free(kmem_size_class(128), p);
+    kmem_free(p, 64);
+}
+
+MISTAKE free_other_size(void)
+{
+    char *p = kmem_alloc(ODD, KM_SLEEP);
+
+    kmem_free(p, ODD - 1);
+    kmem_free(p, ODD);
 }
 
 MISTAKE free_page(void)
@@ -284,6 +309,12 @@ const struct mistake mistakes[] = {
      0},
     {"uaf-read", "use-after-free", "reads one", read_after_free, 0},
     {"free", "double-free", "frees an object twice", free_twice, 0},
+    {"inside", "interior-free", "frees the middle of an object", free_inside,
+     0},
+    {"foreign", "foreign-free", "frees an object to another cache",
+     free_elsewhere, 0},
+    {"size", "wrong-size-free", "frees with another size than it asked for",
+     free_other_size, 0},
     {"page", "use-of-free-page", "writes to a page that buddy has", free_page,
      0},
     {"memcpy", overrun, "copies more than an object has", copy_too_much, 0},

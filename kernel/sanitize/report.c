@@ -262,10 +262,9 @@ void kasan_report(uintptr_t addr, size_t size, bool write, uintptr_t pc,
         report(kind, what, addr, pc, ebp);
 }
 
-void kasan_report_free(uintptr_t addr, uintptr_t pc, uintptr_t ebp)
+void kasan_report_free(const char *kind, uintptr_t addr, uintptr_t pc,
+                       uintptr_t ebp)
 {
-    static const char kind[] = "double-free";
-
     if (sanitizer_enter() && !note(kind, addr, 0, true, "free"))
         report(kind, "free", addr, pc, ebp);
 }

@@ -65,11 +65,11 @@ static int list(bool json)
     for (size_t i = 0; i < zoo_count; i++)
         (json ? list_json : list_row)(&zoo_bugs[i]);
     if (!json)
-        kprintf("FOUND BY: the mode's letters (any of FPZUSG; -: none on; all: "
-                "each way), and when:\nonce: by the guilty line  fault: "
-                "the same, by the processor  free: when the\nvictim is freed  "
-                "alloc: when its memory is allocated again  reap: when its "
-                "slab\nends  scan: by `verify`  leaks: by `leaks`\n");
+        kprintf("FOUND BY: letters of modes (any: of FPZUSG; -: none; all: "
+                "with and without), and\nwhen: once, by the guilty line; "
+                "fault, the same by the processor; free, when the\nvictim "
+                "is freed; alloc, when its memory is allocated again; reap, "
+                "when its slab\nends; scan, by `verify`; leaks, by `leaks`\n");
     return 0;
 }
 

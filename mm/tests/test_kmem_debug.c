@@ -27,6 +27,8 @@ KTEST(kmem_debug, letters_and_back)
     KT_EQ(bad, 'X');
     KT_TRUE(!kmem_debug_letters("Fx", NULL, &modes, &bad));
     KT_EQ(bad, 'x');
+    KT_TRUE(!kmem_debug_letters("F{", NULL, &modes, &bad));
+    KT_TRUE(!kmem_debug_letters("F1", NULL, &modes, &bad));
     KT_EQ(modes, 77);
 }
 

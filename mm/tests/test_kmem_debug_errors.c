@@ -179,6 +179,7 @@ static void overrun(const char *letters, size_t size, long offset,
                     enum kmem_error kind)
 {
     struct kmem_cache *cp = test_debug(letters, size, 0, false);
+    struct kmem_cache *other = kmem_cache_create("t_other", 600, 0, NULL, NULL);
     uint8_t *obj = kmem_cache_alloc(cp, KM_SLEEP);
 
     obj[offset] ^= 0x10;
@@ -190,8 +191,10 @@ static void overrun(const char *letters, size_t size, long offset,
         KT_EQ(kmem_inuse(cp), 1);
         TEST_VERIFY(cp);
         TEST_ERROR(KMEM_ERROR_BUFCTL, kmem_cache_free(cp, obj));
+        TEST_ERROR(KMEM_ERROR_BUFCTL, kmem_cache_free(other, obj));
         test_pardon(cp, obj);
     }
+    test_destroy(other);
     test_destroy(cp);
 }
 
@@ -323,7 +326,9 @@ KTEST(kmem_debug, S51_constructors_and_destructors_may_not_overrun)
 KTEST(kmem_debug, S57_freed_with_the_wrong_size)
 {
     struct kmem_cache *cp = kmem_size_class(100);
+    struct kmem_cache *other = test_debug("F", 48, 0, false);
     void *obj;
+    void *named = kmem_cache_alloc(other, KM_SLEEP);
     void *plain = kmem_alloc(200, KM_SLEEP);
 
     test_switch(cp, "F");
@@ -340,11 +345,15 @@ KTEST(kmem_debug, S57_freed_with_the_wrong_size)
     KT_EQ(kmem_last_error.error_size, 100);
     KT_EQ(kmem_last_error.error_size_free, 500);
     TEST_ERROR(KMEM_ERROR_SIZE, kmem_free(plain, 100));
+    TEST_ERROR(KMEM_ERROR_FOREIGN, kmem_free(named, 100));
+    TEST_ERROR(KMEM_ERROR_FOREIGN, kmem_cache_free(other, plain));
     TEST_ERROR(KMEM_ERROR_SIZE, kmem_free(plain, 5000));
     TEST_NO_ERROR(kmem_free(plain, 200));
     TEST_NO_ERROR(kmem_free(obj, 100));
     KT_TRUE(kmem_alloc(0, KM_SLEEP) == NULL);
     TEST_NO_ERROR(kmem_free(NULL, 0));
+    kmem_cache_free(other, named);
+    test_destroy(other);
     test_switch(cp, "");
 }
 
@@ -473,6 +482,9 @@ static void broken_slab(size_t live, void *field, size_t size,
     test_destroy(cp);
 }
 
+/* Complete slabs behind it. */
+static size_t others;
+
 #define BROKEN_SLAB(live, expr, val, kind)                                     \
     do {                                                                       \
         struct kmem_cache *cp = test_debug("F", 300, 0, false);                \
@@ -483,6 +495,8 @@ static void broken_slab(size_t live, void *field, size_t size,
         kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);                              \
         KT_TRUE(kmem_cache_grow(cp));                                          \
         KT_TRUE(test_alloc(cp, 0, live));                                      \
+        for (size_t more = others; more != 0; more--)                          \
+            KT_TRUE(kmem_cache_grow(cp));                                      \
         sp = cp->cache_freelist;                                               \
         broken = (val);                                                        \
         broken_slab(live, &(expr), sizeof(broken), &broken, cp, kind);         \
@@ -514,6 +528,22 @@ KTEST(kmem_debug, S57_slab_damaged)
         BROKEN_SLAB(live, sp->slab_link.prev, &sp->slab_link, KMEM_ERROR_SLAB);
         BROKEN_SLAB(live, sp->slab_base, (char *)sp->slab_base + 8,
                     KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_colour, (uint16_t)0xffff, KMEM_ERROR_SLAB);
+    }
+}
+
+/* Links that lead to a slab, but one that does not lead back. */
+KTEST(kmem_debug, S57_slab_damaged_among_others)
+{
+    others = 2;
+    for (size_t live = 0; live <= 3; live += 3) {
+        BROKEN_SLAB(live, sp->slab_link.next, &cp->cache_null.slab_link,
+                    KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_link.next, sp->slab_link.next->next,
+                    KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_link.prev, sp->slab_link.next,
+                    KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_link.prev, NULL, KMEM_ERROR_SLAB);
     }
 }
 
@@ -557,6 +587,14 @@ KTEST(kmem_debug, S8_destroy_names_what_is_out)
     TEST_SAYS(host_printed, "and more");
     KT_EQ(kmem_inuse(cp), 10);
     test_free(cp, 0, 10);
+    test_destroy(cp);
+    cp = test_debug("F", 40, 0, false);
+    KT_REQUIRE(test_alloc(cp, 0, 1));
+    host_print_clear();
+    KT_EQ(kmem_cache_destroy(cp), -KMEM_EBUSY);
+    snprintf(text, sizeof(text), "still out: %p\n", test_obj[0]);
+    TEST_SAYS(TEST_SAYS(host_printed, "1 object is still out"), text);
+    test_free(cp, 0, 1);
     test_destroy(cp);
 }
 

@@ -88,6 +88,32 @@ KTEST(kmem_debug, S56_offsets_before_the_start)
     test_destroy(cp);
 }
 
+/* Allocated and freed in the same microsecond: the error tells which came
+ * last. */
+KTEST(kmem_debug, S56_newest_first_in_one_microsecond)
+{
+    struct kmem_cache *cp = test_debug("PU", 48, 0, false);
+    uint32_t *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    void *other = NULL;
+    struct kmem_buf_stat b;
+    const char *at;
+
+    host_clock_extra_us--;
+    kmem_cache_free(cp, obj);
+    kmem_buf_stat(obj, &b);
+    KT_EQ(b.stat_free.trans_us, b.stat_alloc.trans_us);
+    TEST_ERROR(KMEM_ERROR_DOUBLE, kmem_cache_free(cp, obj));
+    at = says_transaction(host_printed, "free", &b.stat_free, &b);
+    says_transaction(at, "alloc", &b.stat_alloc, &b);
+    obj[1] = 0;
+    TEST_ERROR(KMEM_ERROR_MODIFIED, other = kmem_cache_alloc(cp, KM_SLEEP));
+    at = says_transaction(host_printed, "free", &b.stat_free, &b);
+    says_transaction(at, "alloc", &b.stat_alloc, &b);
+    kmem_cache_free(cp, other);
+    test_pardon(cp, obj);
+    test_destroy(cp);
+}
+
 /* The record and the event say the same. */
 KTEST(kmem_debug, S57_the_record_for_tools)
 {
@@ -355,7 +381,7 @@ KTEST(kmem_debug, verify_at_every_operation_raises_no_alarm)
 /* ---- failures on purpose ------------------------------------------------ */
 
 /* Which of 16 requests of a cache fail. */
-static unsigned failing(struct kmem_cache *cp)
+static __attribute__((noinline)) unsigned failing(struct kmem_cache *cp)
 {
     unsigned mask = 0;
 
@@ -402,6 +428,13 @@ static void fail_conditions(const char *letters)
     f.fail_behind = UINTPTR_MAX;
     kmem_fail(&f);
     KT_EQ(failing(cp), 0xffff);
+    f.fail_from = (uintptr_t)failing;
+    f.fail_behind = f.fail_from + 200;
+    kmem_fail(&f);
+    KT_EQ(failing(cp), 0xffff);
+    f.fail_rate = 0; /* neither the n-th nor by chance: none */
+    kmem_fail(&f);
+    KT_EQ(failing(cp), 0);
     kmem_fail_set(KMEM_FAIL_NONE, 0);
     KT_EQ(failing(cp), 0);
     KT_EQ(other->cache_flags & KMF_SLOW, 0);

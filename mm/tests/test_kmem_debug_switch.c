@@ -94,6 +94,8 @@ KTEST(kmem_debug, elders_can_be_looked_at)
     KT_NE(cp->cache_chunk, chunk);
     KT_EQ(kmem_debug_modes(cp), test_modes("FPZU"));
     KT_EQ(kmem_debug_modes(elder), 0);
+    KT_TRUE((test_stat(elder).stat_flags & KMEM_STAT_ELDER) != 0);
+    KT_TRUE((test_stat(cp).stat_flags & KMEM_STAT_ELDER) == 0);
     KT_EQ(kmem_inuse(elder), 1);
     KT_TRUE(kmem_buf_stat(obj, &b) && b.stat_cache == elder);
     young = kmem_cache_alloc(cp, KM_SLEEP);
@@ -232,6 +234,17 @@ KTEST(kmem_debug, switching_without_memory)
         verify_heap(__LINE__);
     }
     KT_TRUE(n >= 2 && n < 6);
+    for (n = 1;; n++) {
+        kmem_fail_set(KMEM_FAIL_PAGE, n);
+        error = kmem_debug_set(cp, test_modes("P"));
+        kmem_fail_set(KMEM_FAIL_NONE, 0);
+        verify_heap(__LINE__);
+        if (error == 0)
+            break;
+        KT_EQ(error, -KMEM_ENOMEM);
+        KT_EQ(kmem_debug_modes(cp), test_modes("FPZ"));
+    }
+    KT_TRUE(n < 6);
     test_free(cp, 0, 5);
     test_destroy(cp);
 }
@@ -404,6 +417,17 @@ KTEST(kmem_debug, modes_at_boot)
     }
     cp[0] = kmem_cache_create("t_a", 40, 0, NULL, NULL);
     KT_EQ(kmem_debug_modes(cp[0]), test_modes("P"));
+    test_destroy(cp[0]);
+    kmem_debug_boot(test_modes("P"), "");
+    cp[0] = kmem_cache_create("t_a", 40, 0, NULL, NULL);
+    KT_EQ(kmem_debug_modes(cp[0]), 0);
+    test_destroy(cp[0]);
+    kmem_debug_boot(test_modes("U"), "t_a");
+    KT_TRUE(kmem_log_kept() == 0);
+    kmem_debug_init();
+    cp[0] = kmem_cache_create("t_a", 40, 0, NULL, NULL);
+    kmem_cache_free(cp[0], kmem_cache_alloc(cp[0], KM_SLEEP));
+    KT_EQ(kmem_log_kept(), 2);
     test_destroy(cp[0]);
     kmem_debug_boot(0, NULL);
 }

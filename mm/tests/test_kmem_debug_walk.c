@@ -48,6 +48,7 @@ static void check_bufctls(const char *letters, size_t size)
     KT_EQ(found, MIN(chunks, ARRAY_SIZE(bufctl)) -
                      (hashed ? 0 : MIN((size_t)5, chunks)));
     KT_EQ(kmem_slab_bufctls(cp, cp->cache_slabs, bufctl, 1), 0);
+    KT_EQ(kmem_slab_bufctls(cp, 0, bufctl, 1), chunks);
     if (hashed)
         check_entries(cp, 5);
     else
@@ -70,7 +71,10 @@ KTEST(kmem_debug, bufctls_of_broken_lists)
     const struct kmem_bufctl *bufctl[64];
     struct kmem_bufctl *bcp;
     struct kmem_bufctl *next;
+    struct kmem_bufctl *rest;
+    struct kmem_buf_stat b;
     struct kmem_slab *sp;
+    uint8_t map[8];
     size_t bucket;
     bool bad;
 
@@ -88,15 +92,33 @@ KTEST(kmem_debug, bufctls_of_broken_lists)
 
     sp = cp->cache_freelist;
     next = sp->slab_head;
+    rest = next->bufctl_next;
     sp->slab_head = (void *)(uintptr_t)0xbaddcafc;
     KT_EQ(kmem_slab_bufctls(cp, 0, bufctl, 64), cp->cache_slab_chunks);
     sp->slab_head = next;
+    next->bufctl_next = next;
+    KT_EQ(kmem_slab_bufctls(cp, 0, bufctl, 64), cp->cache_slab_chunks);
+    next->bufctl_next = rest;
     sp->slab_cache = NULL;
     KT_EQ(kmem_slab_bufctls(cp, 0, bufctl, 64), cp->cache_slab_chunks);
     KT_TRUE(bufctl[0] == NULL);
+    KT_EQ(kmem_slab_map(cp, 0, map, 64), cp->cache_slab_chunks);
+    KT_TRUE(kmem_buf_stat(test_obj[0], &b) && b.stat_cache == cp);
     sp->slab_cache = cp;
     test_free(cp, 0, 3);
     test_destroy(cp);
+}
+
+KTEST(kmem_debug, caches_by_number)
+{
+    struct kmem_cache_stat stat;
+    size_t n = 0;
+
+    while (kmem_cache_stat_number(n, &stat))
+        n++;
+    KT_TRUE(n > 42 && !kmem_cache_stat_number(n + 1, &stat));
+    KT_TRUE(kmem_cache_stat_number(0, &stat));
+    KT_EQ(strcmp(stat.stat_name, kmem_cache_first()->cache_name), 0);
 }
 
 /* ---- little memory ------------------------------------------------------ */

@@ -283,6 +283,7 @@ static void circles(const char *letters, size_t size)
         struct kmem_bufctl *out = *kmem_hash_bucket(cp, test_obj[0]);
 
         CIRCLE(cp, out->bufctl_next, out);
+        CIRCLE(cp, out->bufctl_next, (void *)(uintptr_t)0xdeadbeec);
     }
     test_free(cp, 0, n);
     test_destroy(cp);

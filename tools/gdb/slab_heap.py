@@ -48,6 +48,9 @@ class Pages:
 
     def __init__(self):
         self.base = int(common.variable("page_array")) & WORD_MASK
+        if self.base == 0:
+            raise common.Fail("the kernel has no heap yet; let it run past "
+                              "kmem_init")
         self.count = int(common.variable("page_count"))
         self.layout = common.layout("struct page")
         self.state = common.enumerators("enum page_state")
@@ -442,6 +445,12 @@ class Heap:
         self.pages = Pages()
         self.notes = []
         self.caches = list(self._caches())
+        state = common.integer("kmem_state")
+        names = {v: n for n, v in
+                 common.enumerators("enum kmem_state").items()}
+        if names.get(state) != "KMEM_UP":
+            self.notes.append("the allocator is not up yet: "
+                              f"{names.get(state, state)}")
 
     def _caches(self):
         head = common.address_of("kmem_caches")

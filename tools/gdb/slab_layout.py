@@ -149,7 +149,55 @@ def explain_cache(cache):
         f"{common.plural(cache.colour_max // cache.align + 1, 'colour')} "
         "(section 4), so that objects of different slabs do not meet in the "
         "same lines of the processor's cache.")
+    if cache.modes:
+        explain_modes(cache)
     explain_list(cache)
+
+
+MODES = {"F": "a freed address is verified before it is believed (6.2)",
+         "P": "free memory is 0xdeadbeef and new memory 0xbaddcafe, so that "
+              "objects are constructed with each allocation (6.3)",
+         "Z": "there is a redzone before and behind each object (6.4)",
+         "U": "each object knows who allocated and who freed it last, and the "
+              "log has more (6.1)",
+         "T": "each operation prints a line",
+         "S": "a slab whose objects are all free is unmapped at once (6.5)",
+         "G": "each object has pages of its own, which are there only while "
+              "it is in use (6.6)"}
+
+
+def explain_modes(cache):
+    said = "; ".join(MODES.get(c, c) for c in cache.mode_text)
+    say(f"It is in debugging modes {cache.mode_text} (section 6): {said}." +
+        (" Such a cache has the large layout whatever its objects' size, as "
+         "nothing of the allocator's may lie within reach of a client."
+         if cache.debugged else ""))
+
+
+def explain_error():
+    """The last error that the allocator has found."""
+    e = common.record_of(common.variable("kmem_last_error"))
+    row = common.variable("errors", "kmem_report.c")[e.error_kind]
+    title = common.string(int(row["title"]) & common.WORD_MASK)
+    print(f"The allocator has found: {title}.\n")
+    if e.error_base or e.error_buf:
+        address = e.error_base or e.error_buf
+        say(f"It is about 0x{address:08x}" +
+            (f", where the first wrong byte is at 0x{e.error_at:08x}, "
+             f"0x{e.error_expected:x} expected and 0x{e.error_found:x} found."
+             if e.error_at else ".") +
+            f" `slab whatis 0x{address:08x}` says whose that was, `slab "
+            f"history 0x{address:08x}` what happened to it, and in a replay "
+            "`slab culprit` goes back to the guilty line.")
+
+
+def callers(frame):
+    """The names of the functions under way."""
+    names = []
+    while frame is not None:
+        names.append(frame.name())
+        frame = frame.older()
+    return names
 
 
 def explain_list(cache):
@@ -188,7 +236,7 @@ class Explain(Command):
     details = """\
 Of a cache by name, of whatever is at an address, or, with neither, of the
 cache and slab that the selected frame works on: stop in kmem_cache_alloc and
-ask. Sections are those of the paper."""
+ask; after an error, of that. Sections are those of the paper."""
     example = "slab explain kmem_alloc_64"
     joined = True
 
@@ -229,8 +277,12 @@ ask. Sections are those of the paper."""
         explain_cache(cache)
 
     def frame(self, heap):
-        """The nearest frame that has a cache or a slab in a variable."""
+        """The nearest frame that has a cache or a slab in a variable; before
+        that, the error that is being reported."""
         frame = gdb.selected_frame()
+        if "kmem_error" in callers(frame):
+            explain_error()
+            print()
         while frame is not None:
             found = self.variables(heap, frame)
             if found:

@@ -35,7 +35,8 @@ FENCE = re.compile(r"^```gdb (\w+)(.*)\n((?:(?!```).*\n)*)```$", re.M)
 
 # What one change of the kernel, or another compiler, changes without a meaning.
 NOISE = ((r"(?i)^(temporary )?breakpoint \d+ at .*", "Breakpoint"),
-         (r"\b\w+\+0x[0-9a-f]+", "caller"), (r"\b0x[0-9a-f]+\b", "0x"), (r"\b[0-9a-f]{8}\b", "hex"),
+         (r"\b\w+\+0x[0-9a-f]+", "caller"),
+         (r"\b0x[0-9a-f]+\b", "0x"), (r"\b[0-9a-f]{8}\b", "hex"),
          (r"\b(frame) \d+", r"\1 N"), (r"\.([ch]):\d+", r".\1:N"),
          (r"^\d+\t", "N\t"), (r" *\b[\d.]+m?s\b", " AGE"),
          (r" *\b\d+\.\d{6}\b", " AGE"),

@@ -527,7 +527,8 @@ STOPS = ["slab break alloc -c box -n 3", "continue # alloc",
          "set var $f = (char *)$c->cache_freelist->slab_head->bufctl_addr",
          "set var $f[25] = 0x34", "delete # pipe grow",
          "slab break error -c pipe", "continue # error",
-         "print (char *)((struct kmem_error_record *)$eax)->error_at - $f"]
+         "print (char *)((struct kmem_error_record *)$eax)->error_at - $f",
+         "tbreak mm_panic", "continue # panic", "slab explain # panic"]
 
 
 def run_stopped(kernel):
@@ -561,6 +562,10 @@ def test_break_at_an_error(stopped):
     text = stopped["continue # error"]
     assert re.search(r"^slab break error: modified, cache pipe, object 0x",
                      text, re.M), (text, stopped)
+    said = stopped["slab explain # panic"]
+    assert said.startswith("The allocator has found: buffer modified after "
+                           "being freed."), said
+    assert "(section 6)" in said and "kmem_error" in said, said
     answer = [v for k, v in stopped.items() if "error_at" in k][0]
     assert answer.endswith(" = 25\n"), answer
 

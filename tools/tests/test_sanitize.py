@@ -23,8 +23,8 @@ def watched():
              if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "V")}
     done = subprocess.run(
         ["make", "--no-print-directory", "-j2", "SANITIZE=1", "DEBUG=1",
-         "DWARF=0", f"BUILD={folder}", f"{folder}/slate.elf"], cwd=ROOT, text=True,
-        check=False, capture_output=True, env=clean)
+         "DWARF=0", f"BUILD={folder}", f"{folder}/slate.elf"], cwd=ROOT,
+        text=True, check=False, capture_output=True, env=clean)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "slate.elf"
 
@@ -57,16 +57,23 @@ def test_workloads(run):
     assert "every invariant holds" in run.text, run.explain()
 
 
-@pytest.mark.parametrize("kind, report, says", [
-    ("heap", "heap-out-of-bounds", ["write of 1 byte", "heap_write+0x",
-                                    "cache kmem_alloc_16, in use", "*05 "]),
-    ("free", "double-free", ["free_twice+0x", "cache kmem_alloc_64, free"]),
-    ("stack", "stack-out-of-bounds", ["the frame of stack_write", "on_stack"]),
-    ("global", "global-out-of-bounds", ["13 bytes from the start of table"]),
-    ("divide", "division", ["1 / 0", "kernel/sanitize/mistakes.c:"]),
+@pytest.mark.parametrize("command, report, says", [
+    ("sanitize heap", "heap-out-of-bounds",
+     ["write of 1 byte", "heap_write+0x", "cache kmem_alloc_16, in use",
+      "*05 "]),
+    ("sanitize free", "double-free",
+     ["free_twice+0x", "cache kmem_alloc_64, free"]),
+    ("sanitize stack", "stack-out-of-bounds",
+     ["the frame of stack_write", "on_stack"]),
+    ("sanitize global", "global-out-of-bounds",
+     ["13 bytes from the start of table"]),
+    ("sanitize divide", "division",
+     ["1 / 0", "kernel/sanitize/mistakes.c:"]),
+    ("bug write-after-free", "use-after-free",
+     ["write of 4 bytes", "bug_write_after_free+0x", "cache zoo_snode, free"]),
 ])
-def test_reports(watched, kind, report, says):
-    run = boot(watched, [f"sanitize {kind}", "version", "poweroff"])
+def test_reports(watched, command, report, says):
+    run = boot(watched, [command, "version", "poweroff"])
     events = run.named.get("sanitizer", [])
     assert [e["kind"] for e in events] == [report], run.explain()
     assert report in run.named["panic"][0]["text"], run.explain()

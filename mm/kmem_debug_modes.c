@@ -1,0 +1,150 @@
+/*
+ * Debugging modes and what follows from them: their letters, kmem.debug=, the
+ * slow paths, and the geometry of the debug layout.
+ *
+ *     |colour|guard|  buffer  |slack| guard |  buffer  |slack| guard | unused |
+ *                  ^ front               ^ 8 bytes of it are the next one's
+ *
+ * In mode G each slab is one buffer, laid so that it ends at a page that is
+ * not there.
+ */
+#include "kernel/lib/string.h"
+#include "mm/kmem_impl.h"
+#include "mm/kmem_log.h"
+#include "mm/kmem_stat.h"
+
+static unsigned boot_modes;
+static const char *boot_names;
+
+unsigned kmem_debug_modes(const struct kmem_cache *cp)
+{
+    return (cp->cache_flags & KMF_MODES) >> KMF_MODES_SHIFT;
+}
+
+bool kmem_debug_letters(const char *text, const char *end, unsigned *modes,
+                        char *bad)
+{
+    unsigned set = 0;
+
+    for (; text != end && *text != '\0'; text++) {
+        char c = *text >= 'a' && *text <= 'z' ? (char)(*text - 32) : *text;
+        const char *at = strchr(KMEM_DEBUG_LETTERS, c);
+
+        if (at == NULL) {
+            *bad = *text;
+            return false;
+        }
+        set |= 1u << (at - KMEM_DEBUG_LETTERS);
+    }
+    *modes = set;
+    return true;
+}
+
+const char *kmem_debug_text(unsigned modes, char *text)
+{
+    size_t n = 0;
+
+    for (unsigned i = 0; KMEM_DEBUG_LETTERS[i] != '\0'; i++)
+        if (modes >> i & 1)
+            text[n++] = KMEM_DEBUG_LETTERS[i];
+    if (n == 0)
+        text[n++] = '-';
+    text[n] = '\0';
+    return text;
+}
+
+void kmem_debug_boot(unsigned modes, const char *names)
+{
+    boot_modes = modes;
+    boot_names = names;
+}
+
+/* Whether `name` is one of the words in `names`, with commas between them. */
+static bool listed(const char *names, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (const char *p = names; p != NULL && *p != '\0';) {
+        const char *comma = strchr(p, ',');
+        size_t len = comma == NULL ? strlen(p) : (size_t)(comma - p);
+
+        if (len == n && strncmp(p, name, n) == 0)
+            return true;
+        p = comma == NULL ? NULL : comma + 1;
+    }
+    return false;
+}
+
+unsigned kmem_debug_wanted(const struct kmem_cache *cp)
+{
+    if (boot_names != NULL && !listed(boot_names, cp->cache_name))
+        return 0;
+    return kmem_debug_can_unmap(cp) ? boot_modes
+                                    : boot_modes & ~KMEM_DEBUG_UNMAP;
+}
+
+bool kmem_debug_can_unmap(const struct kmem_cache *cp)
+{
+    return cp->cache_supplier.getpages == NULL && mm_page_map(NULL, true);
+}
+
+/* Size classes are looked at while they are made, too. */
+static void direct_update(void)
+{
+    const struct kmem_cache *cp = kmem_size_class(1);
+    uint32_t flags = 0;
+
+    for (; cp != NULL; cp = kmem_size_class(cp->cache_size + 1))
+        flags |= cp->cache_flags;
+    kmem_direct_max = flags & (KMF_DEBUG | KMF_ELDERS) ? 0 : KMEM_MAXBUF;
+}
+
+void kmem_slow_paths(struct kmem_cache *cp)
+{
+    uint32_t flags = cp->cache_flags & ~KMF_HASH;
+
+    cp->cache_alloc_slow =
+        flags & KMF_SLOW ? kmem_alloc_debug : kmem_alloc_large;
+    cp->cache_free_slow =
+        flags & KMF_SLOW_FREE ? kmem_free_debug : kmem_free_large;
+    direct_update();
+}
+
+void kmem_debug_init(void)
+{
+    direct_update();
+    if (boot_modes & KMEM_DEBUG_U)
+        kmem_log_create();
+}
+
+bool kmem_debug_geometry(struct kmem_cache *cp)
+{
+    unsigned modes = kmem_debug_modes(cp);
+    size_t size = ROUND_UP(cp->cache_size, cp->cache_align);
+    size_t guard = (modes & KMEM_DEBUG_Z) ? KMEM_GUARD_FRONT : 0;
+    size_t bytes;
+
+    if ((modes & KMEM_DEBUG_LAYOUT) == 0)
+        return false;
+    cp->cache_flags |= KMF_HASH | KMF_DEBUG;
+    if (modes & KMEM_DEBUG_G) {
+        cp->cache_front = -size & PAGE_MASK;
+        cp->cache_guard = size;
+        cp->cache_chunk = cp->cache_front + size + PAGE_SIZE;
+        cp->cache_slab_pages = cp->cache_chunk >> PAGE_SHIFT;
+        bytes = cp->cache_front + cp->cache_chunk;
+    } else {
+        cp->cache_front = guard == 0 ? 0 : cp->cache_align;
+        cp->cache_chunk = ROUND_UP(cp->cache_size + 2 * guard, cp->cache_align);
+        cp->cache_guard = cp->cache_chunk - guard;
+        cp->cache_slab_pages =
+            kmem_large_pages(cp->cache_front, cp->cache_chunk);
+        bytes = cp->cache_slab_pages * PAGE_SIZE;
+    }
+    cp->cache_slab_chunks = (bytes - cp->cache_front) / cp->cache_chunk;
+    cp->cache_colour_max =
+        cp->cache_front +
+        ((bytes - cp->cache_front) % cp->cache_chunk & ~(cp->cache_align - 1));
+    cp->cache_colour = cp->cache_front;
+    return true;
+}

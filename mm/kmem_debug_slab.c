@@ -1,0 +1,110 @@
+/*
+ * What is wrong with slab data and freelists of the debug layout, and giving
+ * up a slab that cannot be trusted, so that the cache goes on without it.
+ */
+#include "mm/kmem_impl.h"
+
+/* Whether a slab's neighbours are slabs, and know it. */
+static bool linked(const struct kmem_cache *cp, const struct kmem_slab *sp)
+{
+    const struct list *l = &sp->slab_link;
+
+    return kmem_slab_link_plausible(cp, l->next) && l->next->prev == l &&
+           kmem_slab_link_plausible(cp, l->prev) && l->prev->next == l;
+}
+
+/* What is wrong with a slab's data, or NULL. */
+const char *kmem_slab_error(const struct kmem_cache *cp,
+                            const struct kmem_slab *sp)
+{
+    if (sp->slab_cache != cp)
+        return "it does not point to its cache";
+    if (sp->slab_chunks != cp->cache_slab_chunks ||
+        sp->slab_refcnt > sp->slab_chunks)
+        return "its counts are impossible";
+    if (((uintptr_t)sp->slab_base & PAGE_MASK) != 0 ||
+        sp->slab_colour > cp->cache_colour_max)
+        return "it does not say where its buffers are";
+    if (!linked(cp, sp))
+        return "its links lead astray";
+    return NULL;
+}
+
+/* What is wrong with the head of a slab's freelist, or NULL. */
+const char *kmem_head_error(const struct kmem_cache *cp,
+                            const struct kmem_slab *sp,
+                            const struct kmem_bufctl *bcp,
+                            enum kmem_error *kind)
+{
+    const char *why = kmem_slab_error(cp, sp);
+
+    *kind = why != NULL ? KMEM_ERROR_SLAB : KMEM_ERROR_FREELIST;
+    if (why != NULL)
+        return why;
+    if (!kmem_bufctl_plausible(cp, bcp))
+        return "it leads astray";
+    if (bcp->bufctl_slab != sp)
+        return "it leads to another slab's buffer";
+    if (((const struct kmem_bufctl_debug *)bcp)->bufctl_state != KMEM_BUF_FREE)
+        return "it leads to a buffer that is out";
+    return NULL;
+}
+
+/* Buffers that are out of all slabs but this one. Lock held. */
+static uint32_t out_elsewhere(struct kmem_cache *cp, const struct kmem_slab *sp)
+{
+    uint32_t out = 0;
+
+    for (size_t n = 0; n < cp->cache_slabs; n++) {
+        const struct kmem_slab *other = kmem_slab_number(cp, n);
+
+        out += other == NULL || other == sp ? 0 : other->slab_refcnt;
+    }
+    return out;
+}
+
+/* Makes a slab's links right by those of its neighbours, who are found from
+ * both ends of the list; false if they are not found. Lock held. */
+static bool mend_links(struct kmem_cache *cp, struct kmem_slab *sp)
+{
+    struct list *before = &cp->cache_null.slab_link;
+    struct list *behind = before;
+    size_t n = cp->cache_slabs;
+
+    for (; n-- != 0 && before->next != &sp->slab_link &&
+           kmem_slab_link_plausible(cp, before->next);)
+        before = before->next;
+    for (n = cp->cache_slabs; n-- != 0 && behind->prev != &sp->slab_link &&
+                              kmem_slab_link_plausible(cp, behind->prev);)
+        behind = behind->prev;
+    if (before->next != &sp->slab_link || behind->prev != &sp->slab_link)
+        return false;
+    sp->slab_link.next = behind;
+    sp->slab_link.prev = before;
+    return true;
+}
+
+/* A slab whose freelist cannot be trusted gives nothing any more: what it
+ * still had counts as out, and as lost. Lock held. */
+void kmem_slab_give_up(struct kmem_cache *cp, struct kmem_slab *sp)
+{
+    uint32_t lost;
+
+    if (!mend_links(cp, sp)) {
+        cp->cache_freelist = &cp->cache_null;
+        return;
+    }
+    sp->slab_cache = cp;
+    sp->slab_chunks = (uint32_t)cp->cache_slab_chunks;
+    sp->slab_refcnt =
+        MIN(kmem_inuse(cp) - out_elsewhere(cp, sp), sp->slab_chunks);
+    lost = sp->slab_chunks - sp->slab_refcnt;
+    if (sp->slab_refcnt == 0)
+        kmem_complete_lost(cp);
+    cp->cache_allocs += lost;
+    cp->cache_lost += lost;
+    sp->slab_refcnt = sp->slab_chunks;
+    sp->slab_head = NULL;
+    cp->cache_full++;
+    cp->cache_freelist = kmem_slab_next(sp);
+}
