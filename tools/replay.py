@@ -148,6 +148,10 @@ def culprit(kernel, folder):
         timeout=CULPRIT_SECONDS, stdin=subprocess.DEVNULL)
 
 
+def leave(number, _frame):
+    sys.exit(128 + number)
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -157,6 +161,8 @@ def main():
     parser.add_argument("kernel")
     parser.add_argument("arguments", nargs="*", help="for gdb, after --")
     args = parser.parse_args()
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, leave)  # and QEMU ends with us
     name = {"open": "replay"}.get(args.what, args.what)
     folder = args.folder or folder_of(args.kernel)
     try:
