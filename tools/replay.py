@@ -77,7 +77,7 @@ def run(made, typing):
                                        control.running)
         if left:
             control.quit()
-        status = control.process.wait(timeout=replay.SILENCE)
+        status, made.about["ended"] = control.wait()
         os.close(typed)
         if status != 0:
             raise replay.ReplayError(f"QEMU ended with status {status}: "
@@ -93,6 +93,9 @@ def record(kernel, folder):
         print("Recording. Ctrl-A X leaves.", flush=True)
     run(made, typing=not commands)
     replay.finish(made)
+    if replay.faulted(made):
+        print("\nTriple fault: the processor gave up. `continue` in the replay "
+              "stops at the instruction.")
     print(f"\nrecorded: {made.about['end']} instructions, in {made.folder}; "
           "`make replay` opens it", flush=True)
     return made
@@ -145,6 +148,10 @@ def culprit(kernel, folder):
         timeout=CULPRIT_SECONDS, stdin=subprocess.DEVNULL)
 
 
+def leave(number, _frame):
+    sys.exit(128 + number)
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -154,6 +161,8 @@ def main():
     parser.add_argument("kernel")
     parser.add_argument("arguments", nargs="*", help="for gdb, after --")
     args = parser.parse_args()
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, leave)  # and QEMU ends with us
     name = {"open": "replay"}.get(args.what, args.what)
     folder = args.folder or folder_of(args.kernel)
     try:

@@ -142,8 +142,8 @@ def parse_address(text):
             if value is not None:
                 return _number(value)
             found = symbol(text)
-            if found is not None and not found.type.code == \
-                    gdb.TYPE_CODE_TYPEDEF:
+            if found is not None and \
+                    found.addr_class != gdb.SYMBOL_LOC_TYPEDEF:
                 return int(found.value().address) & WORD_MASK
         return _number(gdb.parse_and_eval(text))
     except (gdb.error, ValueError) as e:

@@ -40,7 +40,8 @@ FIXED = ["-global", "apic-common.vapic=off", "-rtc", "base=2020-01-01,clock=vm",
          "-nodefaults", "-vga", "std"]
 
 # Snapshots: the first where the BIOS is about to start the kernel, then one
-# every so many instructions. After ENOUGH of them the distance doubles.
+# every so many instructions. When there are ENOUGH, every other one goes, and
+# the distance doubles.
 BIOS_INSTRUCTIONS = 6_000_000
 SNAPSHOT_EVERY = 500_000
 ENOUGH = 24
@@ -117,6 +118,19 @@ class Control:
 
     def running(self):
         return self.process.poll() is None
+
+    def wait(self):
+        """Waits for the end. Returns the status, and why the guest was
+        switched off, in QEMU's words; None if it was not."""
+        status = self.process.wait(timeout=SILENCE)
+        why = None
+        try:
+            while True:
+                event = self.qmp.read()
+                if event.get("event") == "SHUTDOWN":
+                    why = why or event["data"]["reason"]
+        except (qemu.QemuError, OSError):
+            return status, why
 
     def quit(self):
         """Asks QEMU to end, so that it completes its files."""
@@ -243,35 +257,49 @@ def start(folder, kernel, line="", memory="16", initrd=None):
 
 
 def _play_on(control, count):
-    """Plays up to instruction `count`. Returns where it stands, and why the
-    run ended if it did."""
+    """Plays up to instruction `count`. Returns where it stands, and whether the
+    run ended before."""
     control.qmp.execute("replay-break", icount=count)
     control.qmp.execute("cont")
     while True:
         event = control.qmp.read()
-        if event.get("event") == "SHUTDOWN":
-            control.ended = event["data"]["reason"]
         if event.get("event") == "STOP":
             break
     at = control.qmp.execute("query-replay")["icount"]
-    return at, getattr(control, "ended", None)
+    state = control.qmp.execute("query-status")["status"]
+    return at, state != "paused"
+
+
+def _monitor(control, command):
+    """A command of QEMU's own monitor, which is silent if all is well."""
+    said = control.qmp.execute("human-monitor-command",
+                               **{"command-line": command})
+    if said.strip():
+        raise ReplayError(f"QEMU: {command}: {said.strip()}")
 
 
 def _survey(control):
     """Plays a run to its end, and keeps a snapshot every now and then. Returns
-    (the number of the last instruction, how it ended)."""
-    step, kept = SNAPSHOT_EVERY, 0
+    the number of the last instruction."""
+    step, kept = SNAPSHOT_EVERY, []
     at, ended = _play_on(control, BIOS_INSTRUCTIONS)
     while not ended:
-        said = control.qmp.execute("human-monitor-command", **{
-            "command-line": f"savevm at-{at}"})
-        if said.strip():
-            raise ReplayError(f"no snapshot at {at}: {said.strip()}")
-        kept += 1
-        if kept % ENOUGH == 0:
-            step *= 2
+        _monitor(control, f"savevm at-{at}")
+        kept.append(at)
+        if len(kept) == ENOUGH:
+            for number in kept[1::2]:
+                _monitor(control, f"delvm at-{number}")
+            kept, step = kept[::2], 2 * step
         at, ended = _play_on(control, at + step)
-    return at, ended
+    return at
+
+
+def faulted(made):
+    """Whether the run ended with a triple fault: a reset that the kernel did
+    not ask for. Such a machine stands still at once."""
+    asked = any(e.get("event") == "reset"
+                for e in qemu.read_events(made.file("events")))
+    return made.about.get("ended") == "guest-reset" and not asked
 
 
 def finish(made):
@@ -284,7 +312,7 @@ def finish(made):
         with Control(made.replaying(folder, f"file:{folder}/serial"),
                      ["-monitor", "none"]) as control:
             try:
-                at, ended = _survey(control)
+                at = _survey(control)
             except TimeoutError as e:
                 raise ReplayError("the recording cannot be played: QEMU was "
                                   f"silent for {SILENCE} s") from e
@@ -301,7 +329,6 @@ def finish(made):
         shutil.move(f"{folder}/disk", made.file("disk"))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    made.about["end"] = at - (1 if ended == "guest-reset" else LAST_STEPS)
-    made.about["ended"] = ended
+    made.about["end"] = at - (1 if faulted(made) else LAST_STEPS)
     made.about["seconds"] = round(time.monotonic() - start_time, 2)
     made.save()

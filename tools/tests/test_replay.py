@@ -193,6 +193,18 @@ def test_the_chapter_says_what_gdb_says(kernel, folder):
     assert not any(wrong), "\n".join(filter(None, wrong))
 
 
+def test_a_reset_that_nobody_wanted(copy):
+    """Is a triple fault, where the last instruction is the one to see."""
+    recording = replay.Recording(copy).load()
+    assert recording.about["ended"] == "guest-shutdown"
+    assert not replay.faulted(recording)
+    recording.about["ended"] = "guest-reset"
+    assert replay.faulted(recording)
+    with open(copy / "events", "a") as events:
+        events.write('{"event":"reset"}\n')
+    assert not replay.faulted(recording)
+
+
 # ---- what is typed ----------------------------------------------------------
 
 def test_keys_are_recorded(kernel, tmp_path):
