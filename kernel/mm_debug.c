@@ -209,11 +209,31 @@ void mm_roots(mm_root_t *fn)
     task_each(live_stack, &fn);
 }
 
+/* Whether a cache is the one of this name, or has what was out of that. */
+static bool is_of(const struct kmem_cache *cp, const struct kmem_cache **named,
+                  const char *name)
+{
+    if (*named == NULL)
+        *named = kmem_cache_find(name);
+    return cp == *named || kmem_cache_heir(cp) == *named;
+}
+
 bool mm_is_root(const struct kmem_cache *cp)
 {
     static const struct kmem_cache *stacks;
 
-    if (stacks == NULL)
-        stacks = kmem_cache_find("kstack");
-    return cp == stacks || kmem_cache_heir(cp) == stacks;
+    return is_of(cp, &stacks, "kstack");
+}
+
+/* A page directory has the only mention of its page tables, as the processor
+ * wants it: a physical address, with flags in the low bits. */
+uintptr_t mm_pointer(const struct kmem_cache *cp, uintptr_t word)
+{
+    static const struct kmem_cache *directories;
+
+    if (!is_of(cp, &directories, "page_directory"))
+        return word;
+    return word & PTE_PRESENT
+               ? (uintptr_t)mm_phys_to_virt(word & ~(uintptr_t)PAGE_MASK)
+               : 0;
 }

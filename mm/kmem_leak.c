@@ -148,8 +148,15 @@ static void reach(uintptr_t addr)
     scan.more = true;
 }
 
-/* Every aligned word from `from` on; pages that are not there are left out. */
-static void read_words(const void *from, const void *end)
+static uintptr_t pointer_in(const struct kmem_cache *cp, uintptr_t word)
+{
+    return cp == NULL ? word : mm_pointer(cp, word);
+}
+
+/* Every aligned word from `from` on, of an object of the cache or of none;
+ * pages that are not there are left out. */
+static void read_words(const struct kmem_cache *cp, const void *from,
+                       const void *end)
 {
     uintptr_t p = ROUND_UP((uintptr_t)from, sizeof(uintptr_t));
 
@@ -158,7 +165,7 @@ static void read_words(const void *from, const void *end)
 
         if (mm_readable((const void *)p))
             for (; p + sizeof(uintptr_t) <= stop; p += sizeof(uintptr_t))
-                reach(*(const uintptr_t *)p);
+                reach(pointer_in(cp, *(const uintptr_t *)p));
         p = stop;
     }
 }
@@ -183,7 +190,7 @@ static void read_part(const void *from, const void *end, size_t i)
     const void *note = i < NOTES ? note_at(i, &behind) : NULL;
 
     if (note == NULL) {
-        read_words(from, end);
+        read_words(NULL, from, end);
     } else if (from <= note && behind <= end) {
         read_part(from, note, i + 1);
         read_part(behind, end, i + 1);
@@ -221,7 +228,7 @@ static void read_buffers(struct slab_marks *m)
             continue;
         mark(m, MARK_READ, i);
         if (!mm_is_root(cp))
-            read_words(buf, buf + cp->cache_size);
+            read_words(cp, buf, buf + cp->cache_size);
     }
 }
 
@@ -346,6 +353,11 @@ static bool is_note(const void *p)
     return false;
 }
 
+static bool is_wanted(uintptr_t addr)
+{
+    return addr >= wanted.from && addr < wanted.end;
+}
+
 static void look(const void *from, const void *end, const char *root,
                  const struct kmem_buf_stat *in)
 {
@@ -353,8 +365,9 @@ static void look(const void *from, const void *end, const char *root,
         (const uintptr_t *)ROUND_UP((uintptr_t)from, sizeof(uintptr_t));
 
     for (; (const void *)(p + 1) <= end; p++)
-        if (p != &wanted.from && mm_readable(p) && *p >= wanted.from &&
-            *p < wanted.end && wanted.fn != NULL && !is_note(p) &&
+        if (p != &wanted.from && mm_readable(p) &&
+            is_wanted(pointer_in(in == NULL ? NULL : in->stat_cache, *p)) &&
+            wanted.fn != NULL && !is_note(p) &&
             !wanted.fn((uintptr_t)p, root, in, wanted.arg))
             wanted.fn = NULL;
 }

@@ -158,7 +158,7 @@ static void show_modes(void)
     }
     if (empty)
         kprintf("%zu size classes without slabs are in a mode, too\n", empty);
-    kprintf("%zu caches are in none\n", none);
+    kprintf("%zu cache%s in none\n", none, none == 1 ? " is" : "s are");
     print_settings();
 }
 
@@ -172,7 +172,7 @@ static bool read_change(const char *word, struct change *c)
 {
     char bad;
 
-    c->change_sign = strchr("+-=", *word) ? *word : '+';
+    c->change_sign = *word && strchr("+-=", *word) ? *word : '+';
     word += *word == c->change_sign;
     if (strcmp(word, "-") == 0 || strcmp(word, "none") == 0) {
         c->change_modes = 0;
@@ -222,11 +222,14 @@ static int change_cache(struct kmem_cache *cp, const struct change *c,
     int error;
 
     kmem_debug_text(kmem_debug_modes(cp), was);
-    if (kmem_cache_heir(cp) || modes == kmem_debug_modes(cp)) {
-        if (named && kmem_cache_heir(cp))
-            return shell_error("'%s' keeps the modes it has until its last "
-                               "object is freed",
-                               memcmd_owner_name(cp));
+    if (kmem_cache_heir(cp))
+        return named ? shell_error("'%s' keeps the modes it has until its last "
+                                   "object is freed",
+                                   memcmd_owner_name(cp))
+                     : 0;
+    if (modes == kmem_debug_modes(cp)) {
+        if (named)
+            kprintf("%s: %s, as before\n", memcmd_owner_name(cp), was);
         return 0;
     }
     error = kmem_debug_set(cp, modes);
@@ -243,7 +246,7 @@ static int change_cache(struct kmem_cache *cp, const struct change *c,
 static int change_all(const struct change *c, const char *pattern)
 {
     struct kmem_cache_stat st;
-    size_t n = 0;
+    size_t n = 0, matching = 0;
     int failed = 0;
 
     for (struct kmem_cache *cp = kmem_cache_first(); cp;
@@ -253,10 +256,14 @@ static int change_all(const struct change *c, const char *pattern)
         kmem_cache_stat(cp, &st);
         if (!memcmd_match(st.stat_name, pattern))
             continue;
+        matching++;
         failed |= change_cache(cp, c, false);
         n += kmem_debug_modes(cp) != before;
     }
-    kprintf("%zu caches changed\n", n);
+    if (matching == 0)
+        return shell_error("no cache fits '%.20s'; `kmastat -z` lists them all",
+                           pattern);
+    kprintf("%zu cache%s changed\n", n, n == 1 ? "" : "s");
     return failed;
 }
 

@@ -157,33 +157,43 @@ static int set_failure(int argc, char **argv, enum kmem_fail_kind kind)
     return 0;
 }
 
+static int end_failure(void)
+{
+    struct kmem_fail f;
+    uint32_t fitted, failed;
+
+    kmem_fail_stat(&f, &fitted, &failed);
+    if (f.fail_kind == KMEM_FAIL_NONE)
+        kprintf("no failure was set\n");
+    else
+        kprintf("a failure %s\n",
+                kmem_fail_fired() ? "has happened" : "has not happened");
+    kmem_fail_set(KMEM_FAIL_NONE, 0);
+    return 0;
+}
+
 static int cmd_fail(int argc, char **argv)
 {
     enum kmem_fail_kind kind = argc > 1 ? kind_of(argv[1]) : KMEM_FAIL_NONE;
-    uint32_t n;
 
     if (argc == 1) {
         print_state();
         return 0;
     }
     if (argc == 2 && strcmp(argv[1], "off") == 0) {
-        kprintf("a failure %s\n",
-                kmem_fail_fired() ? "has happened" : "has not happened");
-        kmem_fail_set(KMEM_FAIL_NONE, 0);
-        return 0;
+        return end_failure();
     }
     if (argc < 3 || kind == KMEM_FAIL_NONE)
         return shell_error("wants slab or page, and a number or a program; "
                            "`fail slab 3`");
-    if (argv[2][0] == '-' || parse_u32(argv[2], &n))
+    if (argv[2][0] == '-' || (argv[2][0] >= '0' && argv[2][0] <= '9'))
         return set_failure(argc - 1, argv + 1, kind);
-    return try_all(kind, argv[1], argv + 2);
+    return taskcmd_exists(argv[2]) ? try_all(kind, argv[1], argv + 2) : 1;
 }
 
 SHELL_COMMAND(
     fail,
-    "fail slab|page N [CONDITIONS] | -r RATE [-s SEED] [CONDITIONS] | "
-    "PROGRAM ARGS, fail off, fail",
+    "fail slab|page N|-r RATE [-s SEED] [CONDITIONS], fail slab|page PROGRAM",
     "make an allocation fail",
     "With a number: the N-th request for an object (slab) or a page\n"
     "from now on fails, once. Requests that may wait (KM_SLEEP) do\n"
@@ -199,7 +209,5 @@ SHELL_COMMAND(
     "verified, and nothing may be left behind.\n"
     "`fail off` ends it and says whether it has happened; `fail` says\n"
     "what is set.\n"
-    "\n"
-    "    slate> fail slab ls /\n"
-    "    slate> fail slab -r 20 -c inode\n",
+    "Example: fail slab -r 20 -c inode; run ls; fail off",
     cmd_fail, NULL);

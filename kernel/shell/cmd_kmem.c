@@ -218,7 +218,7 @@ struct kmem_cache *memcmd_cache(const char *name)
     struct kmem_cache *cp = kmem_cache_find(name);
 
     if (!cp)
-        shell_error("no cache is called '%s'; `kmastat -z` lists them all",
+        shell_error("no cache is called '%.20s'; `kmastat -z` lists them all",
                     name);
     return cp;
 }
@@ -240,7 +240,7 @@ bool memcmd_address(const char *word, uintptr_t *addr)
         *addr = value;
         return true;
     }
-    shell_error("'%s' is no address; write one as 0xc0123456, or a symbol",
+    shell_error("'%.24s' is no address; write one as 0xc0123456, or a symbol",
                 word);
     return false;
 }

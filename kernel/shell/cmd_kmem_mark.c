@@ -156,8 +156,8 @@ static int cmd_mark(int argc, char **argv)
         return 0;
     }
     if (argc != 2 || !label_good(argv[1]))
-        return shell_error("wants one label of at most %d characters, not "
-                           "\"" NOW "\"; `mark before`",
+        return shell_error("wants one label of at most %d characters, and not "
+                           "'" NOW "'; `mark before`",
                            LABEL_MAX);
     old = find_mark(argv[1]);
     if (!old && marks_taken() == MARKS)

@@ -154,6 +154,20 @@ static void print_cells(const struct kmastat *ks, row_t row, int from)
     kprintf("\n");
 }
 
+/* A name that is one character too long takes the gap before a short SIZE. */
+static void print_first(const struct kmastat *ks, const char *name, row_t row)
+{
+    unsigned width = column_width(ks, COL_SIZE);
+
+    if (strlen(name) == ks->ks_name + 1 && strlen(row[COL_SIZE]) < width) {
+        kprintf("%s%*s", name, (int)width, row[COL_SIZE]);
+        print_cells(ks, row, COL_CHUNK);
+    } else {
+        memcmd_print_name(name, ks->ks_name);
+        print_cells(ks, row, COL_SIZE);
+    }
+}
+
 static void print_cache(const struct kmastat *ks,
                         const struct kmem_cache_stat *st)
 {
@@ -168,8 +182,7 @@ static void print_cache(const struct kmastat *ks,
     put_flags(row, st);
     snprintf(name, sizeof(name), "%s%s", memcmd_bad_row(st) ? "!" : "",
              st->stat_name);
-    memcmd_print_name(name, ks->ks_name);
-    print_cells(ks, row, COL_SIZE);
+    print_first(ks, name, row);
 }
 
 /* A sum's label takes the room of SIZE and CHUNK too. */

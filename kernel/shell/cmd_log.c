@@ -11,7 +11,8 @@
 #include "kernel/shell/words.h"
 #include "mm/kmem_log.h"
 
-#define ROWS 20 /* unless -n says otherwise */
+#define ROWS         20 /* unless -n says otherwise */
+#define CALLER_WIDTH 16 /* what is left of 80 columns */
 
 /* ---- rows --------------------------------------------------------------- */
 
@@ -24,6 +25,18 @@ static void print_head(void)
 static const char *op_name(enum kmem_op op)
 {
     return op == KMEM_OP_ALLOC ? "alloc" : "free";
+}
+
+/* The caller that a row has room for: in full, or without the offset. */
+static const char *short_caller(const struct kmem_transaction *t,
+                                char text[DEBUGCMD_CALLER])
+{
+    const char *full = debugcmd_caller(t, text);
+    char *plus = strchr(text, '+');
+
+    if (full == text && strlen(text) > CALLER_WIDTH && plus != NULL)
+        *plus = '\0';
+    return full;
 }
 
 static void print_entry(const struct kmem_log_entry *e, bool stack)
@@ -40,7 +53,7 @@ static void print_entry(const struct kmem_log_entry *e, bool stack)
         kprintf("\n");
         debugcmd_print_stack(&e->log_trans, 7);
     } else {
-        kprintf(" %s\n", debugcmd_caller(&e->log_trans, caller));
+        kprintf(" %.*s\n", CALLER_WIDTH, short_caller(&e->log_trans, caller));
     }
 }
 
@@ -250,6 +263,8 @@ static int cmd_log(int argc, char **argv)
     }
     if (argc == 2 && !memcmd_address(argv[1], &f.filter_addr))
         return 1;
+    if (f.filter_cache && !memcmd_cache(f.filter_cache))
+        return 1;
     show_log(&f);
     return 0;
 }
@@ -296,6 +311,8 @@ int logcmd_history(const char *word)
     print_head();
     print_entry(&e, true);
     while (e.log_prev != 0 && kmem_log_get(e.log_prev, &older)) {
+        if (shell_interrupted())
+            return 0;
         print_entry(&older, true);
         e = older;
     }

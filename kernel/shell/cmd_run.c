@@ -132,15 +132,37 @@ static void privilege(pid_t pid)
     spin_unlock(&sched_lock);
 }
 
+typedef char path_t[SHELL_LINE_MAX + 8];
+
+static void find_program(const char *name, path_t path)
+{
+    snprintf(path, sizeof(path_t), "%s%s",
+             strchr(name, '/') == NULL ? "/bin/" : "", name);
+}
+
+bool taskcmd_exists(const char *name)
+{
+    struct file *f;
+    path_t path;
+    int error;
+
+    find_program(name, path);
+    error = file_open(path, NULL, O_RDONLY, &f);
+    if (error == 0)
+        object_put(&f->file_object);
+    else
+        cannot_start(path, error);
+    return error == 0;
+}
+
 static int run(char **argv, bool privileged, bool background)
 {
-    const char *dir = strchr(argv[0], '/') == NULL ? "/bin/" : "";
-    char path[SHELL_LINE_MAX + 8];
+    path_t path;
     int status = 0;
     int error;
     pid_t pid;
 
-    snprintf(path, sizeof(path), "%s%s", dir, argv[0]);
+    find_program(argv[0], path);
     pid = spawn(path, argv);
     if (pid < 0)
         return cannot_start(path, pid);

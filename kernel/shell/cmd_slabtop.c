@@ -130,7 +130,7 @@ static void print_memory(const struct view *v)
          st.stat_total_pages, mib(st.stat_free_pages, a),
          mib(st.stat_total_pages, b));
     line(v,
-         "slabs: %zu pages (%s MiB), hash tables %zu, oversize %zu; "
+         "slabs: %zu pages (%s MiB), hash %zu, oversize %zu; "
          "%zu objects in %zu slabs",
          seg.stat_slab_pages, mib(seg.stat_slab_pages, a), seg.stat_hash_pages,
          seg.stat_large_pages, table.table_sum.row_inuse,
@@ -385,7 +385,9 @@ static bool parse_order(const char *word, enum slabtop_order *order)
 static int set_value(struct view *v, char letter, const char *word)
 {
     if (word == NULL)
-        return shell_error("-%c wants a value; `help slabtop`", letter);
+        return shell_error("-%c wants something after it; `help slabtop` says "
+                           "what",
+                           letter);
     if (letter == 'd' && !parse_delay(word, &v->view_ms))
         return shell_error("'%.16s' is no delay; 0.01 to %u seconds are", word,
                            DELAY_MAX_S);

@@ -35,5 +35,8 @@ shell_complete_t taskcmd_complete;
  * what the shell does before it prompts. */
 void taskcmd_reap(void);
 
+/* Whether there is such a program. False after an error line. */
+bool taskcmd_exists(const char *name);
+
 /* Runs a program with the console, as `run` does. argv ends with NULL. */
 int taskcmd_run(char **argv);

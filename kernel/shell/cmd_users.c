@@ -368,9 +368,9 @@ static int cmd_old(int argc, char **argv)
     if (options)
         return 0;
     count_suspects(&count, &bytes);
-    kprintf("suspect: %llu objects, %llu bytes, out for %u s or more\n",
-            (unsigned long long)count, (unsigned long long)bytes,
-            (unsigned)seconds);
+    kprintf("suspect: %llu object%s, %llu bytes, out for %u s or more\n",
+            (unsigned long long)count, count == 1 ? "" : "s",
+            (unsigned long long)bytes, (unsigned)seconds);
     if (groups.unaudited)
         kprintf("of %llu objects nobody knows the age: their caches are not "
                 "in mode U\n",
@@ -447,10 +447,11 @@ static int cmd_leaks(int argc, char **argv)
         return shell_error("there are no pages for the marks of the scan");
     print_suspects(json);
     if (!json)
-        kprintf("suspect: %zu objects, %zu bytes; %zu of %zu are reached from "
-                "%zu bytes of roots\n",
-                st.stat_suspects, st.stat_suspect_bytes, st.stat_reached,
-                st.stat_buffers, st.stat_roots);
+        kprintf("suspect: %zu object%s, %zu bytes; %zu of %zu are reached from "
+                "%zu KiB of roots\n",
+                st.stat_suspects, st.stat_suspects == 1 ? "" : "s",
+                st.stat_suspect_bytes, st.stat_reached, st.stat_buffers,
+                st.stat_roots >> 10);
     if (with_roots && !json)
         print_roots();
     return 0;

@@ -10,7 +10,7 @@ PIPE_COLUMNS = "{:<10} {:>7} {:>7} {:>6} {:>10}"
 
 class Pipes(common.Command):
     name = "slate pipes"
-    summary = "the pipes that are open"
+    summary = "The pipes that are open"
     details = """
 READERS and WRITERS are 0 where that end is closed. BYTES wait in the pipe,
 TOTAL went in since it was made."""
@@ -63,7 +63,7 @@ def print_totals():
 class Inodes(common.Command):
     name = "slate inodes"
     usage = "[-a]"
-    summary = "the inode cache"
+    summary = "The inode cache"
     details = """
 The files that somebody uses, by file system and number: REFS counts open
 files, current directories and mounts. The last lines tell how many files are

@@ -40,7 +40,7 @@ def print_port(port, names_port):
 
 class Ports(common.Command):
     name = "slate ports"
-    summary = "the ports where messages are exchanged"
+    summary = "The ports where messages are exchanged"
     details = """
   REFS RECEIVE  handles to it; those that may receive there (without any the
                 port is dead)
@@ -119,7 +119,7 @@ def print_stack(task):
 class Ipc(common.Command):
     name = "slate ipc"
     usage = "[-s]"
-    summary = "who waits for whom for the answer to a message"
+    summary = "Who waits for whom for the answer to a message"
     details = """
 A line for each chain: a task that called, the port, the task that owes the
 answer, and on if that waits itself. (queued): nobody has received the call
@@ -221,7 +221,7 @@ def print_spin_locks():
 
 class Locks(common.Command):
     name = "slate locks"
-    summary = "the locks that are held, by whom, and who waits"
+    summary = "The locks that are held, by whom, and who waits"
     details = """
 Mutexes of inodes, pipes, the console and renaming. A kernel built with DEBUG=1
 notes the spin locks as well, in the order in which they were taken."""

@@ -73,7 +73,7 @@ def page_runs(only=None):
 class Pages(common.Command):
     name = "slate pages"
     usage = "[-j] [STATE|OWNER]"
-    summary = "page frames, a row per run that has one owner"
+    summary = "Page frames, a row per run that has one owner"
     details = """
   STATE  reserved, kernel, free, allocated, slab, hash, large or user: as
          `pages` of the shell has them
@@ -123,7 +123,7 @@ def describe(address):
 class Syms(common.Command):
     name = "slate syms"
     usage = "[ADDR|NAME ...]"
-    summary = "from addresses to functions and source lines, and back"
+    summary = "From addresses to functions and source lines, and back"
     details = """
 For an address: the function or object that contains it, how far in, and the
 line. For a name: its address. Without any: how large the kernel's own table
@@ -160,7 +160,7 @@ def history():
 class Dmesg(common.Command):
     name = "slate dmesg"
     usage = "[-n LINES]"
-    summary = "what the kernel has printed, out of its memory"
+    summary = "What the kernel has printed, out of its memory"
     details = """
 The last 16 KiB of output, oldest first; also of a kernel whose serial line
 says nothing any more.

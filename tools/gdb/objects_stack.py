@@ -345,7 +345,7 @@ def kernel_part(task):
 class Bt(common.Command):
     name = "slate bt"
     usage = "[-k] [PID]"
-    summary = "who called whom, of any task, in the kernel and in its program"
+    summary = "Who called whom, of any task, in the kernel and in its program"
     details = """
 Of a task that does not run: from where it was switched away on. Without PID:
 of the one that runs. Programs follow below a line of their own; names and

@@ -160,7 +160,7 @@ def switch_off():
 class Symbols(common.Command):
     name = "slate symbols"
     usage = "[on|off|PID|PROGRAM]"
-    summary = "the symbols of programs, by hand or at every exec"
+    summary = "The symbols of programs, by hand or at every exec"
     details = """
 All programs lie at the same addresses, so GDB knows one at a time. PID or
 PROGRAM loads that one's symbols, in place of those before; on does it by

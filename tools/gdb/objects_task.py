@@ -48,7 +48,7 @@ def task_row(task):
 class Tasks(common.Command):
     name = "slate tasks"
     usage = "[-j]"
-    summary = "the tasks, programs and the kernel's own: the shell's ps"
+    summary = "The tasks, programs and the kernel's own: the shell's ps"
     details = """
   PPID GRP   the parent (0: none that lives) and the group
   STATE      ready, running, blocked; ended: its parent has not asked yet
@@ -160,7 +160,7 @@ def print_files(task):
 class Files(common.Command):
     name = "slate files"
     usage = "[PID]"
-    summary = "what a program has open; all programs without PID"
+    summary = "What a program has open; all programs without PID"
     details = """
 A row per handle, after one for the current directory.
   TYPE   file, dir, device, pipe or port
@@ -250,7 +250,7 @@ def print_regions(space, pages):
 class Space(common.Command):
     name = "slate space"
     usage = "PID"
-    summary = "a program's address space: its regions and its page tables"
+    summary = "A program's address space: its regions and its page tables"
     details = """
 First the regions, what the program may touch:
   KIB THERE  its size, and how many of its pages are there

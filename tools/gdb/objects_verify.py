@@ -453,7 +453,7 @@ def run_check(check):
 class Verify(common.Command):
     name = "slate verify"
     usage = "[-j] [KIND]"
-    summary = "check every invariant of tasks, ports, programs, pipes, inodes"
+    summary = "Check every invariant of tasks, ports, programs, pipes, inodes"
     details = """
 KIND is one of these five. Programs are checked (address space, handles) while
 they wait, as the shell's verify does. All that is broken is listed. A machine

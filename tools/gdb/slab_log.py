@@ -44,6 +44,16 @@ class Log:
                 yield entry
 
 
+CALLER_WIDTH = 16  # what is left of 80 columns
+
+
+def short(caller):
+    """The caller that a row has room for: in full, or without the offset."""
+    if len(caller) > CALLER_WIDTH:
+        caller = caller.split("+")[0]
+    return caller[:CALLER_WIDTH]
+
+
 class Entry:
     """One transaction in the log."""
 
@@ -62,7 +72,7 @@ class Entry:
         text = f"{self.seq:6} {seconds(self.trans.ago):>11} {self.op:<5} " \
                f"{self.trans.task:4} {self.cache:<15} {self.slab:08x} " \
                f"{self.buf:08x}"
-        print(text if stack else f"{text} {self.trans.caller}")
+        print(text if stack else f"{text} {short(self.trans.caller)}")
         if stack:
             self.trans.print_stack(7)
 
@@ -169,6 +179,8 @@ that failed, slabs that came and went, and reaps, with the reason."""
         log, shown = Log(heap), 0
         wanted = Filter(heap, address) if address is not None else None
         task = args.number("t", None)
+        if args.get("c"):
+            heap.cache(args.get("c"))
         if "j" not in args:
             print_head()
         for e in log.newest_first():

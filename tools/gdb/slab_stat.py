@@ -194,7 +194,16 @@ class _Kmastat:
         row[FLAGS] = cache.letters or ("" if cache.modes else "-")
         row[FLAGS] += f"/{cache.mode_text}" if cache.modes else ""
         name = ("!" if cache.bad else "") + cache.name
-        self.line(name_cell(name, self.name), row, SIZE)
+        self.first(name, row)
+
+    def first(self, name, row):
+        """A name that is one character too long takes the gap before a short
+        SIZE."""
+        width = self.width(SIZE)
+        if len(name) == self.name + 1 and len(row[SIZE]) < width:
+            self.line(f"{name}{row[SIZE]:>{width}}", row, CHUNK)
+        else:
+            self.line(name_cell(name, self.name), row, SIZE)
 
     def sum(self, label, total, slabs=True):
         width = self.name + self.width(SIZE) + self.width(CHUNK) + 2

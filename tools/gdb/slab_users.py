@@ -9,7 +9,7 @@ import gdb
 import slab_buf
 import slab_heap
 from common import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, WORD, WORD_MASK,
-                    BadMemory, Command, Fail, age, json_line)
+                    BadMemory, Command, Fail, age, json_line, plural)
 from slab_heap import KINDS, Heap
 from slab_refs import REGISTERS, words_of
 from slab_slabs import find_slab
@@ -157,7 +157,7 @@ callers; SAMPLE is the oldest of each: `slab whatis SAMPLE`.
         if "j" in args:
             return
         all_ = groups.table.values()
-        print(f"suspect: {sum(g.count for g in all_)} objects, "
+        print(f"suspect: {plural(sum(g.count for g in all_), 'object')}, "
               f"{sum(g.bytes for g in all_)} bytes, out for {old} s or more")
         if groups.unaudited:
             print(f"of {groups.unaudited} objects nobody knows the age: their "
@@ -194,6 +194,12 @@ def stacks(boot):
         yield pointer, boot[1], "boot"
 
 
+def is_of(heap, cache, name):
+    """Whether a cache is the one of this name, or has what was out of it."""
+    named = [c.address for c in heap.caches if c.name == name]
+    return cache.address in named or cache.heir in named
+
+
 class Scan:
     """A mark phase: what is reached from the roots, and from what is reached
     so."""
@@ -201,12 +207,10 @@ class Scan:
     def __init__(self, heap):
         self.heap, self.slabs = heap, {}  # by page: (slab, used, reached)
         self.all, self.todo, self.bytes = [], [], 0
-        stacks_ = [c.address for c in heap.caches if c.name == "kstack"]
         for cache in heap.caches:
-            if cache.kind == KINDS.index("internal") or cache.own_supplier:
-                continue
-            is_root = cache.address in stacks_ or cache.heir in stacks_
-            self.enter(cache, is_root)
+            if cache.kind != KINDS.index("internal") and \
+                    not cache.own_supplier:
+                self.enter(cache, is_of(heap, cache, "kstack"))
 
     def enter(self, cache, is_root):
         try:
@@ -231,15 +235,20 @@ class Scan:
             return
         reached.add(i)
         if not is_root:
-            self.todo.append((slab.chunk(i), slab.cache.size))
+            self.todo.append((slab.chunk(i), slab.cache))
 
-    def read(self, start, end):
+    def from_directory(self, word):
+        """The address that a page directory's word stands for."""
+        return self.heap.pages.virtual(word >> PAGE_SHIFT) if word & 1 else 0
+
+    def read(self, start, end, pointer=lambda word: word):
         """Every aligned word; pages that are not there are left out."""
         at = -(-start // WORD) * WORD
         while at < end:
             stop = min((at | PAGE_MASK) + 1, end)
             try:
-                for word in words_of(common.read(at, stop - at)):
+                for word in map(pointer,
+                                words_of(common.read(at, stop - at))):
                     if word >> PAGE_SHIFT in self.slabs:
                         self.reach(word)
             except BadMemory:
@@ -269,8 +278,11 @@ class Scan:
             if state == pages.state["PAGE_LARGE"]:
                 self.read_root(pages.virtual(i), pages.virtual(i) + PAGE_SIZE)
         while self.todo:
-            start, size = self.todo.pop()
-            self.read(start, start + size)
+            start, cache = self.todo.pop()
+            if is_of(self.heap, cache, "page_directory"):
+                self.read(start, start + cache.size, self.from_directory)
+            else:
+                self.read(start, start + cache.size)
 
     def suspects(self):
         """Buffers in use that were not reached."""
@@ -311,9 +323,9 @@ another form makes a false suspect.
             return
         reached = sum(len(r) for _, _, r, _ in scan.all)
         total = sum(slab.refcnt for slab, *_ in scan.all)
-        print(f"suspect: {len(found)} objects, {sum(b.size for b in found)} "
-              f"bytes; {reached} of {total} are reached from {scan.bytes} "
-              "bytes of roots")
+        print(f"suspect: {plural(len(found), 'object')}, "
+              f"{sum(b.size for b in found)} bytes; {reached} of {total} are "
+              f"reached from {scan.bytes >> 10} KiB of roots")
         if "r" in args:
             self.roots(heap)
 
@@ -366,7 +378,8 @@ AGE and CALLER are known of caches in mode U.
             print(f"(no slab of {cache.name} is partial)")
         else:
             print(f"{len(near)} of {len(partial)} partial slabs; {objects} "
-                  f"frees would let {len(near) * cache.slab_pages} pages go")
+                  "frees would let "
+                  f"{plural(len(near) * cache.slab_pages, 'page')} go")
 
     def slab(self, heap, slab, most):
         """Shows the objects in use; returns their number."""

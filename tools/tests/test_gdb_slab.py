@@ -210,7 +210,7 @@ def same_but_for_ages(line, shell, own):
     shell, own = list(timeless(shell)), list(timeless(own))
     assert shell and own and not own[0].startswith("error"), own
     if line == "leaks":  # the shell's own stack is another one
-        shell, own = ([re.sub(r"\d+ bytes of roots", "", text)
+        shell, own = ([re.sub(r"\d+ KiB of roots", "", text)
                        for text in lines] for lines in (shell, own))
     if line == "verify":  # the shell goes on to what is no heap
         shell, own = shell[:len(own) - 1], own[:-1]

@@ -313,6 +313,7 @@ def test_debug_takes_patterns_and_spares_the_allocators_own(shell):
     assert shell.command("debug +U spy_*") == "2 caches changed\n"
     assert shell.command("debug -U spy_*") == "2 caches changed\n"
     assert shell.command("debug -U spy_*") == "0 caches changed\n"
+    assert shell.command("debug -U spy_a") == "spy_a: -, as before\n"
     assert "only T works" in shell.command("debug +P kmem_slab")
     shell.command("kmem destroy spy_a; kmem destroy spy_b")
 
@@ -401,6 +402,18 @@ def test_old_and_leaks_name_suspects(shell, audited):
     assert re.search(r"suspect: \d+ objects, .* are reached from", text)
 
 
+def test_no_object_of_a_waiting_program_is_suspect(shell):
+    pid = int(re.search(r"pid (\d+)", shell.command("run -b sleep 600"))[1])
+    shell.command("uptime")  # it runs when the shell waits
+    tables = records(shell, "walk -j alloc page_table")
+    text = shell.command("leaks")
+    refs = shell.command(f"whatis -r {tables[0]['addr']:x}")
+    shell.command(f"kill -KILL {pid}")
+    assert tables and re.search(r"^suspect: 0 objects", text, re.M), text
+    # by its physical address, from the directory
+    assert re.search(r"of cache page_directory, \+ ", refs), refs
+
+
 def test_diff_names_new_callers(shell, audited):
     shell.command("mark t1")
     assert "callers that are new: none" in shell.command("diff t1")
@@ -416,7 +429,7 @@ def test_why_names_what_keeps_slabs(shell, audited):
     assert [row["obj"] for row in listed] == [row["addr"] for row in used]
     assert all(row["used"] == 6 and "+0x" in row["caller"] for row in listed)
     text = shell.command("why spy")
-    assert "1 of 1 partial slabs; 6 frees would let 1 pages go" in text
+    assert "1 of 1 partial slabs; 6 frees would let 1 page go" in text
     by_slab = records(shell, f"why -j {used[0]['slab']:x}")
     by_addr = records(shell, f"why -j {used[3]['addr'] + 1:x}")
     key = [(row["slab"], row["obj"]) for row in listed]
@@ -532,7 +545,9 @@ def test_fail_with_conditions(shell):
                   "kmem destroy spy; kmem destroy other")
 
 
-WRONG = ["debug Q", "debug +", "debug +F no_such_cache", "debug +F a b",
+WRONG = ["debug Q", "debug +", 'debug ""', "debug +F no_such_*",
+         "debug +F " + 60 * "x", "log -c no_such", "fail slab no_such",
+         "fail page 99999999999999", "fail slab 0x", "debug +F no_such_cache", "debug +F a b",
          "trace inode", "trace inode maybe", "trace no_such_cache on",
          "log -a", "log -n 0", "log zz", "log -t me", "log fail slab",
          "history zz", "history 1 2", "users no_such_cache", "users a b",
@@ -547,7 +562,7 @@ WRONG = ["debug Q", "debug +", "debug +F no_such_cache", "debug +F a b",
 def test_wrong_input_gives_one_line(shell, line):
     text = shell.command(line)
     assert len(text.splitlines()) == 1, text
-    assert re.match(r"\w+: \S", text), text
+    assert re.match(r"\w+: \S", text) and len(text) <= 81, text
 
 
 # ---- on a stopped machine --------------------------------------------------
