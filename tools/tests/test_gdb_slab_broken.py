@@ -1,6 +1,6 @@
-"""The commands of `slab` in GDB where things go wrong: a heap that is broken, one
-invariant at a time; errors that GDB stops at; a machine of which only its core
-is left.
+"""The commands of `slab` in GDB where things go wrong: a heap that is broken,
+one invariant at a time; errors that GDB stops at; a machine of which only its
+core is left.
 """
 
 import re
