@@ -4,6 +4,7 @@
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
 #include "kernel/lib/string.h"
+#include "kernel/shell/cmd_task.h"
 #include "kernel/shell/shell.h"
 #include "kernel/zoo/zoo.h"
 
@@ -214,6 +215,8 @@ static int cmd_bug(int argc, char **argv)
     if (argc >= 2 && strcmp(argv[1], "list") == 0 &&
         (argc == 2 || (argc == 3 && strcmp(argv[2], "-j") == 0)))
         return list(argc == 3);
+    if (!taskcmd_alive())
+        return 1;
     for (; i + 1 < argc && argv[i][0] == '-'; i++) {
         if (strcmp(argv[i], "-k") == 0)
             keep = true;

@@ -122,7 +122,7 @@ static void print_settings(void)
             kmem_error_panics ? "stops the machine" : "is reported",
             (unsigned)kmem_error_count);
     if (kmem_error_count)
-        kprintf(", the last: %s", kmem_error_title(kmem_last_error.error_kind));
+        kprintf(", last: %s", kmem_error_title(kmem_last_error.error_kind));
     kprintf("\nlog: %u transactions kept of %u%s\n", (unsigned)kmem_log_kept(),
             (unsigned)kmem_log_last(), kmem_log_stopped ? ", stopped" : "");
     if (kmem_verify_interval())

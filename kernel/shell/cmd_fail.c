@@ -188,7 +188,9 @@ static int cmd_fail(int argc, char **argv)
                            "`fail slab 3`");
     if (argv[2][0] == '-' || (argv[2][0] >= '0' && argv[2][0] <= '9'))
         return set_failure(argc - 1, argv + 1, kind);
-    return taskcmd_exists(argv[2]) ? try_all(kind, argv[1], argv + 2) : 1;
+    return taskcmd_alive() && taskcmd_exists(argv[2])
+               ? try_all(kind, argv[1], argv + 2)
+               : 1;
 }
 
 SHELL_COMMAND(

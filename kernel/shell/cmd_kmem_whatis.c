@@ -101,7 +101,7 @@ static const char *state_text(enum kmem_buf_state state)
     static const char *const texts[] = {
         [KMEM_BUF_FREE] = "free",
         [KMEM_BUF_USED] = "in use",
-        [KMEM_BUF_BAD] = "damaged and put aside",
+        [KMEM_BUF_BAD] = "damaged, put aside",
     };
 
     return texts[state];

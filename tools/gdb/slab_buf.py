@@ -8,7 +8,7 @@ from slab_heap import Slab
 
 LINE_WIDTH = 80
 FREE, USED, BAD = range(3)  # enum kmem_buf_state
-STATE_TEXT = ("free", "in use", "damaged and put aside")
+STATE_TEXT = ("free", "in use", "damaged, put aside")
 BUFCTL = "struct kmem_bufctl_debug"
 
 

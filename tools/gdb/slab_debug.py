@@ -106,7 +106,7 @@ kmem.debug= at boot."""
                f"; {count} so far"
         if count:
             kind = int(common.variable("kmem_last_error")["error_kind"])
-            text += f", the last: {error_title(kind)}"
+            text += f", last: {error_title(kind)}"
         print(text)
         log = Log(heap)
         print(f"log: {log.kept} transactions kept of {log.last}"
