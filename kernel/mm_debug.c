@@ -11,7 +11,7 @@
 #include "kernel/mm_platform.h"
 #include "kernel/task/task.h"
 #include "kernel/x86/backtrace.h"
-#include "mm/kmem_debug.h"
+#include "mm/kmem_leak.h"
 #include "mm/page.h"
 
 /* Never 0, which would mean "not yet" to who keeps it: before the clock's first

@@ -28,3 +28,8 @@ bool kmem_leak_scan(kmem_buf_fn_t *fn, void *arg, struct kmem_leak_stat *out);
 typedef bool kmem_ref_fn_t(uintptr_t at, const char *root,
                            const struct kmem_buf_stat *in, void *arg);
 void kmem_leak_refs(const void *buf, kmem_ref_fn_t *fn, void *arg);
+
+/* What the surroundings tell, as in mm/platform.h: the address that a word in
+ * an object of this cache stands for. The word itself, but for objects that
+ * name memory in another way. 0: none. */
+uintptr_t mm_pointer(const struct kmem_cache *cp, uintptr_t word);

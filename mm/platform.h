@@ -99,10 +99,6 @@ void mm_roots(mm_root_t *fn);
 /* Whether mm_roots has read the live part of this cache's objects: stacks. */
 bool mm_is_root(const struct kmem_cache *cp);
 
-/* The address that a word in an object of this cache stands for: the word
- * itself, but for objects that name memory in another way. 0: none. */
-uintptr_t mm_pointer(const struct kmem_cache *cp, uintptr_t word);
-
 /* A record for tools, one line of JSON. */
 void mm_event(const char *fmt, ...) PRINTF_LIKE(1, 2);
 

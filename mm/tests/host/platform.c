@@ -5,6 +5,7 @@
 #include "mm/tests/host/host.h"
 #include "kernel/lib/ktest.h"
 #include "mm/buddy.h"
+#include "mm/kmem_leak.h"
 
 #include <execinfo.h>
 #include <stdarg.h>
