@@ -301,7 +301,7 @@ SHELL_COMMAND(
     "  S  free slabs are unmapped at once: a late touch faults\n"
     "  G  each object on pages of its own, unmapped while it is free\n"
     "Objects that are out stay as they are, in a cache NAME~1 that ends\n"
-    "with the last of them.\n"
+    "once it is empty, at an update of the working set (`ws`).\n"
     "Without arguments: the caches in any mode, and what was found.\n"
     "Example: debug +FPZU inode",
     cmd_debug, shell_complete_cache);
