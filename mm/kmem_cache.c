@@ -270,8 +270,8 @@ void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
     cp->cache_null.slab_cache = cp;
     list_init(&cp->cache_null.slab_link);
     cp->cache_freelist = &cp->cache_null;
-    if (MM_DEBUG && kmem_state >= KMEM_LARGE)
-        cp->cache_flags = KMF_MODE(kmem_debug_wanted(cp));
+    if (MM_DEBUG)
+        cp->cache_flags = kmem_debug_flags(cp);
     kmem_geometry(cp);
     if (MM_DEBUG)
         kmem_slow_paths(cp);

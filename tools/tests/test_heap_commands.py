@@ -547,7 +547,8 @@ def test_fail_with_conditions(shell):
 
 WRONG = ["debug Q", "debug +", 'debug ""', "debug +F no_such_*",
          "debug +F " + 60 * "x", "log -c no_such", "fail slab no_such",
-         "fail page 99999999999999", "fail slab 0x", "debug +F no_such_cache", "debug +F a b",
+         "fail page 99999999999999", "fail slab 0x",
+         "debug +F no_such_cache", "debug +F a b",
          "trace inode", "trace inode maybe", "trace no_such_cache on",
          "log -a", "log -n 0", "log zz", "log -t me", "log fail slab",
          "history zz", "history 1 2", "users no_such_cache", "users a b",
