@@ -169,12 +169,11 @@ static __attribute__((noipa, cold)) void bad_free(struct kmem_cache *cp,
 {
     mm_unlock(&cp->cache_lock);
     refuse_destroyed(cp);
-    if (MM_DEBUG) {
+    if (MM_DEBUG)
         kmem_bad_free(cp, buf, 0);
-        return;
-    }
-    mm_panic("kmem_cache_free: %p is not allocated from cache %s", buf,
-             cp->cache_name);
+    else
+        mm_panic("kmem_cache_free: %p is not allocated from cache %s", buf,
+                 cp->cache_name);
 }
 
 void kmem_free_large(struct kmem_cache *cp, void *buf)

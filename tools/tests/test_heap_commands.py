@@ -591,7 +591,8 @@ def test_all_of_it_works_after_a_panic(boot):
             ("slabs spy", "###"), ("verify spy", r"spy +\d+ +0 "),
             ("frag", "now"), ("fail", "no failure"),
             ("fail slab ls", "fail: cannot work on a stopped"),
-            ("bug double-free", "bug: cannot work on a stopped"), ("pages -r", "slab +spy"),
+            ("bug double-free", "bug: cannot work on a stopped"),
+            ("pages -r", "slab +spy"),
             ("mark after", "mark after"), ("trace spy on", "FPZUT")):
         assert re.search(said, command(line)), line
     assert len(machine.events("panic")) == 1
