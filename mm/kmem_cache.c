@@ -169,12 +169,11 @@ static __attribute__((noipa, cold)) void bad_free(struct kmem_cache *cp,
 {
     mm_unlock(&cp->cache_lock);
     refuse_destroyed(cp);
-    if (MM_DEBUG) {
+    if (MM_DEBUG)
         kmem_bad_free(cp, buf, 0);
-        return;
-    }
-    mm_panic("kmem_cache_free: %p is not allocated from cache %s", buf,
-             cp->cache_name);
+    else
+        mm_panic("kmem_cache_free: %p is not allocated from cache %s", buf,
+                 cp->cache_name);
 }
 
 void kmem_free_large(struct kmem_cache *cp, void *buf)
@@ -270,8 +269,8 @@ void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
     cp->cache_null.slab_cache = cp;
     list_init(&cp->cache_null.slab_link);
     cp->cache_freelist = &cp->cache_null;
-    if (MM_DEBUG && kmem_state >= KMEM_LARGE)
-        cp->cache_flags = KMF_MODE(kmem_debug_wanted(cp));
+    if (MM_DEBUG)
+        cp->cache_flags = kmem_debug_flags(cp);
     kmem_geometry(cp);
     if (MM_DEBUG)
         kmem_slow_paths(cp);

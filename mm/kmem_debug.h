@@ -118,8 +118,10 @@ void kmem_buf_walk(struct kmem_cache *cp, kmem_buf_fn_t *fn, void *arg);
  * outside all buffers. */
 bool kmem_unmapped_stat(const void *addr, struct kmem_buf_stat *out);
 
-/* Pages that S holds back, so that a late touch faults. */
+/* Pages that S holds back, so that a late touch faults; and giving back those
+ * of one cache, NULL: of all. Returns how many. */
 size_t kmem_unmapped_pages(void);
+size_t kmem_unmapped_release(const struct kmem_cache *cp);
 
 /* ---- errors ------------------------------------------------------------- */
 

@@ -45,8 +45,8 @@ void kmem_debug_init(void);
  * do not ask for it. */
 bool kmem_debug_geometry(struct kmem_cache *cp);
 
-/* The modes that kmem.debug= asks for this cache, those that it can have. */
-unsigned kmem_debug_wanted(const struct kmem_cache *cp);
+/* The flags that a new cache begins with: kmem.debug=, kmem.verify=. */
+uint32_t kmem_debug_flags(const struct kmem_cache *cp);
 
 /* Whether S and G can be had: the cache's pages are segkmem's, and this home
  * can take a page away. */
@@ -126,9 +126,6 @@ void kmem_slab_bury(struct kmem_cache *cp, struct kmem_slab *sp);
 
 /* Buries all complete slabs of the cache. No lock held. */
 void kmem_unmap_complete(struct kmem_cache *cp);
-
-/* Gives back buried slabs of `cp`, NULL: of all. Returns pages. */
-size_t kmem_unmapped_release(const struct kmem_cache *cp);
 
 /* ---- kmem_guard.c (6.3, 6.4) -------------------------------------------- */
 

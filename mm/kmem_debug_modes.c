@@ -75,12 +75,19 @@ static bool listed(const char *names, const char *name)
     return false;
 }
 
-unsigned kmem_debug_wanted(const struct kmem_cache *cp)
+/* The modes that kmem.debug= asks for. */
+static unsigned wanted(const struct kmem_cache *cp)
 {
-    if (boot_names != NULL && !listed(boot_names, cp->cache_name))
+    if (kmem_state < KMEM_LARGE ||
+        (boot_names != NULL && !listed(boot_names, cp->cache_name)))
         return 0;
     return kmem_debug_can_unmap(cp) ? boot_modes
                                     : boot_modes & ~KMEM_DEBUG_UNMAP;
+}
+
+uint32_t kmem_debug_flags(const struct kmem_cache *cp)
+{
+    return KMF_MODE(wanted(cp)) | (kmem_verify_interval() ? KMF_VERIFY : 0);
 }
 
 bool kmem_debug_can_unmap(const struct kmem_cache *cp)

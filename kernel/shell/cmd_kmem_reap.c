@@ -7,6 +7,7 @@
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
 #include "mm/buddy.h"
+#include "mm/kmem_debug.h"
 #include "mm/segkmem.h"
 
 /* What `reap` did, over all rows. */
@@ -115,6 +116,15 @@ static void print_forecast(const struct reap_sum *sum)
             sum->rs_all.reap_objects, sum->rs_all.reap_kept);
 }
 
+/* What debugging mode S holds back. */
+static void give_back_unmapped(const struct kmem_cache *cp)
+{
+    size_t pages = kmem_unmapped_release(cp);
+
+    if (pages)
+        kprintf("mode S held back %zu pages more; they go as well\n", pages);
+}
+
 static int cmd_reap(int argc, char **argv)
 {
     enum kmem_reap_mode mode = KMEM_REAP_WS;
@@ -141,6 +151,8 @@ static int cmd_reap(int argc, char **argv)
         reap_all(mode, &sum);
     if (sum.rs_rows == 0)
         kprintf("(no cache has a free slab)\n");
+    if (mode == KMEM_REAP_ALL)
+        give_back_unmapped(cp);
     if (mode == KMEM_REAP_DRY)
         print_forecast(&sum);
     else

@@ -98,7 +98,7 @@ def walk(kernel, folder):
         "slab culprit $sp", "continue # end", "slate when # end",
         "continue # no", "slate when # still", "reverse-stepi # end",
         "slate when # before the end", "slab culprit", "slate when # culprit",
-        "bt 1", "slab culprit -j", "hbreak kmain", "slab culprit &now_ms",
+        "bt 1", "slab culprit -j", "hbreak kmain", "slab culprit now_ms",
         "slab culprit 0x4", "slab culprit 1 2", "slab culprit symbol_table",
         "reverse-continue",
         "slate when # kmain", "delete # all", "reverse-continue # start",
@@ -166,7 +166,7 @@ def test_the_culprit_is_the_same_from_anywhere(walk):
 
 
 def test_who_wrote_last(walk):
-    said = walk["slab culprit &now_ms"]
+    said = walk["slab culprit now_ms"]
     assert re.search(r"0x\w{8} became 0x\w{8} by timer_irq at drivers/pit.c:",
                      said), said
     assert "now_ms += " in said
