@@ -212,10 +212,11 @@ static void print_place(const struct kmem_error_record *e)
                        : e->error_kind == KMEM_ERROR_FREELIST ? "link"
                                                               : "buffer";
 
-    mm_print("%s=%lx", what, (unsigned long)(uintptr_t)buf);
+    if (buf != NULL)
+        mm_print("%s=%lx  ", what, (unsigned long)(uintptr_t)buf);
     if (e->error_bufctl != NULL)
-        mm_print("  bufctl=%lx", (unsigned long)(uintptr_t)e->error_bufctl);
-    mm_print("  cache: %s\n", cp == NULL ? "none" : cp->cache_name);
+        mm_print("bufctl=%lx  ", (unsigned long)(uintptr_t)e->error_bufctl);
+    mm_print("cache: %s\n", cp == NULL ? "none" : cp->cache_name);
 }
 
 /* ---- errors ------------------------------------------------------------- */

@@ -116,11 +116,12 @@ static void print_forecast(const struct reap_sum *sum)
             sum->rs_all.reap_objects, sum->rs_all.reap_kept);
 }
 
-/* What debugging mode S holds back. */
-static void give_back_unmapped(const struct kmem_cache *cp)
+/* What debugging modes hold back: pages of mode S, elders without objects. */
+static void give_back_more(const struct kmem_cache *cp)
 {
     size_t pages = kmem_unmapped_release(cp);
 
+    kmem_elders_collect();
     if (pages)
         kprintf("mode S held back %zu pages more; they go as well\n", pages);
 }
@@ -152,7 +153,7 @@ static int cmd_reap(int argc, char **argv)
     if (sum.rs_rows == 0)
         kprintf("(no cache has a free slab)\n");
     if (mode == KMEM_REAP_ALL)
-        give_back_unmapped(cp);
+        give_back_more(cp);
     if (mode == KMEM_REAP_DRY)
         print_forecast(&sum);
     else

@@ -672,7 +672,7 @@ KTEST(shell_kmem, damaged_objects_are_marked)
     snprintf(line, sizeof(line), "map %p", obj[0]);
     says(line, " #!#.");
     snprintf(line, sizeof(line), "whatis %p", obj[1]);
-    says(line, "damaged and put aside");
+    says(line, "damaged, put aside");
     bdp->bufctl_state = KMEM_BUF_USED;
     for (int i = 0; i < 3; i++)
         kmem_cache_free(cp, obj[i]);
