@@ -25,6 +25,7 @@
 #define DEFAULT_MS  2000
 #define DELAY_MAX_S 3600
 #define REVERSE     "\033[7m"
+#define BAR_HEAD    "  SHARE"
 #define NORMAL      "\033[0m"
 
 enum output {
@@ -221,12 +222,17 @@ static void print_head(const struct view *v)
 
     snprintf(head, sizeof(head), "%-*s %9s %9s %9s %9s %6s", NAME, "CACHE",
              "ALLOC/s", "FREE/s", "GROW/s", "MEM/K", "HIT%");
-    put(v, v->view_output == DISPLAY ? REVERSE : "");
+    if (v->view_output != DISPLAY) {
+        put(v, head);
+        put(v, "\n");
+        return;
+    }
+    put(v, REVERSE);
     put(v, head);
-    if (v->view_output == DISPLAY)
-        for (size_t n = strlen(head); n < WIDTH + 1; n++)
-            put(v, " ");
-    put(v, v->view_output == DISPLAY ? NORMAL "\n" : "\n");
+    put(v, BAR_HEAD);
+    for (size_t n = strlen(head) + strlen(BAR_HEAD); n < WIDTH + 1; n++)
+        put(v, " ");
+    put(v, NORMAL "\n");
 }
 
 /* The rows from `first` on, `max` at most. Returns how many there are. */

@@ -13,12 +13,13 @@ BUILD = ROOT / os.environ.get("SLATE_BUILD", "build")
 
 def pytest_collection_finish(session):
     """Work that takes long and can be done beside the tests begins: that of
-    each module with a function begin_early()."""
+    each module with a function begin_early(names of the tests to run)."""
     modules = {item.module for item in session.items
                if hasattr(item, "module")}
+    names = {item.name for item in session.items}
     if not session.config.option.collectonly:
         for module in modules:
-            getattr(module, "begin_early", lambda: None)()
+            getattr(module, "begin_early", lambda _: None)(names)
 
 
 def product(name, target):

@@ -40,7 +40,7 @@ def build_and_run():
     return done, boot(WORK) if done.returncode == 0 else None
 
 
-def begin_early():
+def begin_early(_):
     early["run"] = futures.ThreadPoolExecutor(1).submit(build_and_run)
 
 

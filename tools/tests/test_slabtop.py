@@ -8,7 +8,7 @@ import pytest
 
 from slate import qemu
 
-HEAD = r"CACHE +ALLOC/s +FREE/s +GROW/s +MEM/K +HIT%"
+HEAD = r"CACHE +ALLOC/s +FREE/s +GROW/s +MEM/K +HIT%( +SHARE)?"
 CLEAR = "\x1b[2J"
 
 
