@@ -712,7 +712,7 @@ MUTANTS = [
      "    read_large();\n", "    (void)read_large;\n",
      "kmem_debug.leaks_and_other_memory"),
     ("refs_not_bounded", "S-55", LEAK,
-     "*p < wanted.end && wanted.fn", "wanted.fn",
+     "addr >= wanted.from && addr < wanted.end", "addr >= wanted.from",
      "kmem_debug.who_points_to_a_buffer"),
     ("verify_ignores_states", "11", VERIFY,
      "if (bdp->bufctl_state != (free ? KMEM_BUF_FREE : KMEM_BUF_USED))",
