@@ -12,6 +12,7 @@ from pathlib import Path
 import common
 import slab_heap
 import slab_log
+import slab_users
 from common import Command, Fail, age
 from slab_heap import KINDS, Heap
 from slab_stat import NAME, json_cache, name_cell
@@ -39,16 +40,18 @@ def frag_parts(heap):
 class Mark:
     """What a mark has: a label, the kernel's clock, counts by cache."""
 
-    def __init__(self, label, ms, rows, frag, left_out=0):
+    def __init__(self, label, ms, rows, frag, left_out=0, us=None):
         self.label, self.ms, self.rows = label, ms, rows
         self.frag, self.left_out = frag, left_out
+        self.us = ms * 1000 if us is None else us  # as transactions have it
 
     @classmethod
     def take(cls, label):
         heap = Heap()
         rows = {c.name: {n: getattr(c, n) for n in COUNTS}
                 for c in heap.caches}
-        return cls(label, common.clock_ms(), rows, frag_parts(heap))
+        return cls(label, common.clock_ms(), rows, frag_parts(heap),
+                   us=common.clock_us())
 
     @classmethod
     def of_kernel(cls, raw):
@@ -57,7 +60,7 @@ class Mark:
                 for r in raw.mark_row[:raw.mark_rows]}
         frag = {n: getattr(raw.mark_frag, f"frag_{n}") for n in PARTS}
         return cls(raw.mark_label, raw.mark_ms, rows, frag,
-                   raw.mark_left_out)
+                   raw.mark_left_out, raw.mark_us)
 
     def line(self, now):
         return f"{self.label:<12} {age(max(0, now - self.ms)):>6} " \
@@ -151,7 +154,8 @@ class Diff(Command):
     details = """\
 A row per cache that differs between the marks A and B, or between A and now;
 the most memory gained first. A mark is one of `slab mark`, of the kernel
-shell's `mark`, or the file of a `slab snapshot`.
+shell's `mark`, or the file of a `slab snapshot`. Compared with now: of caches
+in mode U, the callers all of whose live objects are younger than the mark.
   -j  JSON lines"""
     example = "slab diff before"
     options, least, most = "j", 1, 2
@@ -193,6 +197,8 @@ shell's `mark`, or the file of a `slab snapshot`.
                 total[n] += delta[n]
         self.row("TOTAL", total)
         print(f"from {a.label} to {b.label}: {age(b.ms - a.ms)}")
+        if b.label == NOW:
+            slab_users.print_new_callers(a.us)
         if a.left_out or b.left_out:
             print(f"! not compared: {a.left_out} caches of the one, "
                   f"{b.left_out} of the other")

@@ -100,6 +100,21 @@ class Groups:
             group.json() if as_json else group.suspect()
 
 
+def print_new_callers(since):
+    """The groups of audited buffers that are all younger than a moment."""
+    heap, groups = Heap(), Groups(0, True)
+    for cache in heap.caches:
+        groups.add_cache(heap, cache)
+    if not groups.table:
+        return
+    now = common.clock_us()
+    groups.table = {key: g for key, g in groups.table.items()
+                    if now - g.oldest > since}
+    print("\ncallers that are new:" + ("" if groups.table else " none"))
+    if groups.table:
+        groups.suspects(False)
+
+
 class Users(Command):
     name = "slab users"
     usage = "[-j] [CACHE]"

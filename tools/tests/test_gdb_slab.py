@@ -37,7 +37,7 @@ MODES = "kmem.debug=FPZU,box,inode,pipe"
 DEBUGGED = ["debug", "log", "users box", "log -S -n 9", "why box", "log -j",
             "users", "log slab", "old 0", "log reap", "leaks", "users -j",
             "fail", "verify box", "kmastat -w", "cache box", "kmastat -j",
-            "slabs box", "frag", "hash box"]
+            "slabs box", "frag", "hash box", "diff a"]
 OF_OBJECT = ["map {0:x}", "whatis {0:x}", "history {0:x}", "log -a {0:x}",
              "whatis {1:x}", "slabs box", "whatis {2:x}"]
 BEHIND = 200, 208  # where its redzone begins; and that of the next one
