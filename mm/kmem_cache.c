@@ -293,7 +293,7 @@ struct kmem_cache *kmem_cache_find(const char *name)
     return found;
 }
 
-void kmem_cache_publish(struct kmem_cache *cp)
+static void publish(struct kmem_cache *cp)
 {
     mm_lock(&kmem_list_lock);
     list_insert_before(&kmem_caches, &cp->cache_link);
@@ -322,7 +322,7 @@ struct kmem_cache *kmem_cache_create_from(const char *name, size_t size,
         kmem_cache_setup(cp, name, size, align, ctor, dtor, supplier);
         kmem_move_begin();
         if ((cp->cache_flags & KMF_HASH) == 0 || kmem_hash_create(cp)) {
-            kmem_cache_publish(cp);
+            publish(cp);
             kmem_move_end();
             return cp;
         }
@@ -463,7 +463,7 @@ void kmem_init_caches(void)
 {
     kmem_cache_setup(&kmem_cache_cache, "kmem_cache", sizeof(struct kmem_cache),
                      0, NULL, NULL, NULL);
-    kmem_cache_publish(&kmem_cache_cache);
+    publish(&kmem_cache_cache);
     kmem_state = KMEM_PARTIAL;
     kmem_slab_cache = must_create("kmem_slab", sizeof(struct kmem_slab));
     kmem_bufctl_cache = must_create("kmem_bufctl", sizeof(struct kmem_bufctl));

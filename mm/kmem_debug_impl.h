@@ -120,10 +120,6 @@ struct kmem_cache *kmem_elder_holding(struct kmem_cache *cp, const void *buf);
 
 /* ---- kmem_unmap.c (6.5) ------------------------------------------------- */
 
-/* Takes the pages of a slab away instead of giving them back: it is on no
- * list, its objects destroyed. */
-void kmem_slab_bury(struct kmem_cache *cp, struct kmem_slab *sp);
-
 /* Buries all complete slabs of the cache. No lock held. */
 void kmem_unmap_complete(struct kmem_cache *cp);
 

@@ -194,9 +194,6 @@ extern struct kmem_cache *kmem_bufctl_debug_cache;
  * try again. False: KM_NOSLEEP, and there is none. No lock held. */
 bool kmem_cache_more(struct kmem_cache *cp, int flags);
 
-/* Puts a cache on the list of all. */
-void kmem_cache_publish(struct kmem_cache *cp);
-
 /* The cache of caches. */
 extern struct kmem_cache kmem_cache_cache;
 

@@ -80,7 +80,9 @@ size_t kmem_unmapped_pages(void)
     return buried.pages;
 }
 
-void kmem_slab_bury(struct kmem_cache *cp, struct kmem_slab *sp)
+/* Takes the pages of a slab away instead of giving them back: it is on no
+ * list, its objects destroyed. */
+static void bury(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     kmem_event(KMEM_RING_SLAB, KMEM_WHY_UNMAP, cp, sp->slab_base,
                sp->slab_chunks);
@@ -101,6 +103,6 @@ void kmem_unmap_complete(struct kmem_cache *cp)
 
     kmem_move_begin();
     while ((sp = kmem_slab_pop(cp)) != NULL)
-        kmem_slab_bury(cp, sp);
+        bury(cp, sp);
     kmem_move_end();
 }
