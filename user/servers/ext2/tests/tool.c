@@ -228,5 +228,8 @@ int main(int argc, char **argv)
 {
     if (argc == 2)
         return commands(argv[1]);
-    host_fail("usage: ext2tool IMAGE < commands");
+    if (argc == 6 && strcmp(argv[1], "soak") == 0)
+        return soak(argv[2], number(argv[3]), number(argv[4]), number(argv[5]));
+    host_fail("usage: ext2tool IMAGE < commands\n"
+              "       ext2tool soak IMAGE SEED STEPS BYTES");
 }
