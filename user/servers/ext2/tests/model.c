@@ -149,6 +149,7 @@ static bool do_create(struct model *m, bool dir)
         struct object *o = calloc(1, sizeof(*o));
 
         o->obj_dir = dir;
+        o->obj_id = ++m->model_objects;
         add(m, path, o);
         note(m, CHANGE_MADE, path, "");
     }
@@ -170,6 +171,7 @@ static bool do_write(struct model *m)
     data = malloc(n);
     pattern(data, n, random_next(&m->model_random));
     note(m, CHANGE_CONTENTS, s->sh_path, "");
+    m->model_last.change_object = s->sh_object->obj_id;
     r = path_write(m->model_fs, s->sh_path, offset, data, n);
     if (r > 0) {
         if (offset + (uint32_t)r > s->sh_object->obj_size)
@@ -189,6 +191,7 @@ static bool do_truncate(struct model *m)
         return true;
     size = dice(m, dice(m, 2) ? s->sh_object->obj_size + 1 : m->model_file_max);
     note(m, CHANGE_CONTENTS, s->sh_path, "");
+    m->model_last.change_object = s->sh_object->obj_id;
     if (path_truncate(m->model_fs, s->sh_path, size) != 0)
         return disagree(m, "truncate");
     resize(s->sh_object, size);
@@ -266,6 +269,9 @@ static bool do_rename(struct model *m)
         return disagree(m, "rename");
     victim = model_find(m, path);
     note(m, victim == NULL ? CHANGE_MOVED : CHANGE_REPLACED, from, path);
+    m->model_last.change_object = s->sh_object->obj_id;
+    m->model_last.change_hash =
+        model_hash(s->sh_object->obj_data, s->sh_object->obj_size);
     if (victim != NULL && victim->sh_object == s->sh_object)
         return note(m, CHANGE_NONE, "", "");
     if (victim != NULL)
