@@ -95,7 +95,8 @@ static uint8_t *entry(struct image *m)
     for (uint32_t i = dice(m, 12); i > 0; i--) {
         struct ext2_dirent *d = (void *)(block + at);
 
-        if (d->d_rec_len < 8 || at + d->d_rec_len >= m->img_block - 8)
+        if (d->d_rec_len < 8 || d->d_rec_len % 4 != 0 ||
+            at + d->d_rec_len >= m->img_block - 8)
             break;
         at += d->d_rec_len;
     }
