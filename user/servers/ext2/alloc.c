@@ -99,11 +99,15 @@ static uint32_t block_group(const struct ext2 *fs, uint32_t block)
            fs->fs_super.s_blocks_per_group;
 }
 
+bool block_own(const struct ext2 *fs, uint32_t block)
+{
+    return is_own(fs, block_group(fs, block), block);
+}
+
 bool block_valid(const struct ext2 *fs, uint32_t block)
 {
     return block > fs->fs_super.s_first_data_block &&
-           block < fs->fs_super.s_blocks_count &&
-           !is_own(fs, block_group(fs, block), block);
+           block < fs->fs_super.s_blocks_count && !block_own(fs, block);
 }
 
 /* ---- reading the descriptors -------------------------------------------- */
