@@ -385,6 +385,18 @@ $(eval $(call host,$(BUILD)/host,$$(HOST_SAN)))
 $(eval $(call host,$(BUILD)/coverage,$$(HOST_COV)))
 
 HOST_TEST := $(BUILD)/host/mmtest
+
+# The core of the ext2 server, with a disk that is an image in memory.
+EXT2_SRC  := $(filter-out %/main.c,$(wildcard user/servers/ext2/*.c)) \
+               $(wildcard user/servers/ext2/tests/*.c)
+EXT2_TOOL := $(BUILD)/host/ext2tool
+$(eval $(call stamp,$(BUILD)/host/ext2-objects,$$(EXT2_SRC)))
+$(EXT2_TOOL): $(EXT2_SRC:%.c=$(BUILD)/host/%.o) $(BUILD)/host/ext2-objects
+	$(call say,HOSTLD,$@)
+	$(Q)$(HOSTCC) $(HOST_SAN) $(filter %.o,$^) -o $@
+-include $(EXT2_SRC:%.c=$(BUILD)/host/%.d)
+HOST_TEST += $(EXT2_TOOL)
+
 PYTEST    := SLATE_BUILD=$(BUILD) $(VENV) -m pytest -c tools/tests/pytest.ini \
                $(PYTEST_ARGS)
 
@@ -392,12 +404,21 @@ $(VENV):
 	@echo 'make: $(VENV) not found: run tools/setup' >&2; exit 1
 
 .PHONY: test test-host test-kernel test-system failures zoo test-replay fuzz
-.PHONY: bench coverage mutants
+.PHONY: bench coverage mutants test-ext2 powercut fuzz-ext2
 test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests, as below
 	@$(PYTEST) tools/tests
 
 test-host: $(HOST_TEST) | $(VENV) ## mm/ on this machine, under sanitizers
 	@$(PYTEST) tools/tests/test_host.py
+
+test-ext2: $(EXT2_TOOL) | $(VENV) ## the ext2 server's core on this machine
+	@$(PYTEST) tools/tests/test_ext2.py
+
+powercut: $(EXT2_TOOL) | $(VENV)  ## the power goes in thousands of moments
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_ext2.py -k power_cut
+
+fuzz-ext2: $(EXT2_TOOL) | $(VENV) ## damaged images, 80,000 of them
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_ext2.py -k damaged
 
 test-kernel: $(KERNEL) $(INITRD) | $(VENV) ## the kernel's own suites, in QEMU
 	@$(PYTEST) tools/tests/test_kernel.py
@@ -458,7 +479,7 @@ clean:                            ## remove what was built
 help:                             ## this list
 	@echo 'Slate: make TARGET [V=1] [DEBUG=1] [SANITIZE=1]' \
 	    '[WERROR=1] [BUILD=dir]'
-	@awk -F '[:#]+' '/^[a-z-]+:.*##/ { printf "  %-13s %s\n", $$1, \
+	@awk -F '[:#]+' '/^[a-z0-9-]+:.*##/ { printf "  %-13s %s\n", $$1, \
 	    substr($$0, index($$0, "## ") + 3); next } \
 	    /^ +## / { printf "  %-13s %s\n", "", \
 	    substr($$0, index($$0, "## ") + 3) }' Makefile
