@@ -482,6 +482,8 @@ int gone_apply(struct ext2 *fs)
     for (uint32_t i = 0; i < fs->fs_groups && fs->fs_gone > 0; i++) {
         int r = group_apply(fs, &fs->fs_group[i]);
 
+        if (r == 0 && fs->fs_dirty_meta > fs->fs_buffers / 2)
+            r = buffer_write_kind(fs, BUFFER_MAP);
         if (r < 0)
             return r;
     }

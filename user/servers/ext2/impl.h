@@ -173,8 +173,8 @@ void buffer_ahead(struct ext2 *fs, uint32_t block, uint32_t n);
 
 /* Writes the dirty buffers with buf_mark, in order, in few requests. */
 int buffer_write_marked(struct ext2 *fs);
-/* Writes all data. */
-int buffer_write_data(struct ext2 *fs);
+/* Writes all that is dirty of a kind. */
+int buffer_write_kind(struct ext2 *fs, enum buffer_kind kind);
 int disk_read(struct ext2 *fs, uint32_t sector, uint32_t n, void *buf);
 int disk_write(struct ext2 *fs, uint32_t sector, uint32_t n, const void *buf);
 int disk_flush(struct ext2 *fs);

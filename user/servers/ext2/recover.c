@@ -347,7 +347,9 @@ static int passes(struct recovery *r)
     if (result == 0)
         result = epoch_commit(fs);
     for (uint32_t i = 0; i < fs->fs_groups && result == 0; i++) {
-        result = blocks_of(r, i);
+        result = epoch_begin(fs);
+        if (result == 0)
+            result = blocks_of(r, i);
         if (result == 0)
             result = inodes_of(r, i);
     }
