@@ -415,7 +415,7 @@ test-ext2: $(EXT2_TOOL) | $(VENV) ## the ext2 server's core on this machine
 	@$(PYTEST) tools/tests/test_ext2.py
 
 powercut: $(EXT2_TOOL) | $(VENV)  ## the power goes in thousands of moments
-	@SLATE_LONG=1 $(PYTEST) tools/tests/test_ext2.py -k power_cut
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_ext2.py -k cut
 
 fuzz-ext2: $(EXT2_TOOL) | $(VENV) ## damaged images, 80,000 of them
 	@SLATE_LONG=1 $(PYTEST) tools/tests/test_ext2.py -k damaged

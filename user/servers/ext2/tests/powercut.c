@@ -346,3 +346,24 @@ int powercut(const char *image, uint32_t seed, uint32_t steps, uint32_t cuts)
     disk_close(&disk);
     return 0;
 }
+
+void cut_everywhere(const struct disk *disk, const uint8_t *before,
+                    uint32_t ways)
+{
+    struct disk cut_disk = {.disk_sectors = disk->disk_sectors};
+
+    cut_disk.disk_image = malloc(512u * disk->disk_sectors);
+    for (uint32_t at = 1; at <= disk->disk_records; at++) {
+        for (uint32_t seed = 0; seed < ways; seed++) {
+            struct ext2 *fs;
+
+            disk_cut(disk, before, at, seed, cut_disk.disk_image);
+            fs = disk_mount(&cut_disk, CACHE);
+            if (ext2_read_only(fs) != NULL)
+                host_fail("cut after write %u of %u, way %u: %s", at,
+                          disk->disk_records, seed, cut_disk.disk_said);
+            ext2_free(fs);
+        }
+    }
+    disk_close(&cut_disk);
+}
