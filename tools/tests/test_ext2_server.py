@@ -39,19 +39,19 @@ def machine(kernel, folder, tmp_path_factory):
         yield m
 
 
-def mounted(m, state="ok"):
-    return re.search(rf"^/disk +ext2 .* {state}\s*$", m.command("mounts"),
-                     re.M)
+def wait_for(m, state):
+    """Until `mounts` says so of /disk."""
+    end = time.monotonic() + PATIENCE
+    row = rf"^/disk +ext2 .* {state}\s*$"
+    while not re.search(row, m.command("mounts"), re.M):
+        assert time.monotonic() < end, m.command("run true")
+        time.sleep(0.05)
 
 
 def serve(m):
-    """Starts the server: its task's number."""
-    said = m.command("run -b ext2 -v ata 0 /disk")
-    end = time.monotonic() + PATIENCE
-    while not mounted(m):
-        assert time.monotonic() < end, m.command("run true")
-        time.sleep(0.05)
-    return re.search(r"ext2: pid (\d+)", said).group(1)
+    """Starts the server."""
+    m.command("run -b ext2 -v ata 0 /disk")
+    wait_for(m, "ok")
 
 
 def sh(m, commands):
@@ -102,7 +102,7 @@ def test_a_successor_goes_on(machine):
     sh(machine, "echo kept > /disk/kept; sync; echo lost > /disk/lost")
     pid = re.search(r"ext2\((\d+)\)", machine.command("mounts")).group(1)
     machine.command(f"run kill -9 {pid}")
-    assert mounted(machine, "dead")
+    wait_for(machine, "dead")
     serve(machine)
     assert "kept" in sh(machine, "cat /disk/kept")
     assert "lost" not in sh(machine, "ls /disk").split()
