@@ -32,11 +32,20 @@ def machine(kernel, folder, tmp_path_factory):
     with qemu.Machine(kernel, disks=images) as m:
         m.prompt()
         m.command("run -b -s names")
-        m.command("run -b -s ata")
+        start_ata(m)
         m.command("run mkdir /disk")
         serve(m)
         m.images = images
         yield m
+
+
+def start_ata(m):
+    """The driver ends if the name server is not there yet."""
+    end = time.monotonic() + PATIENCE
+    while not re.search(r"^ata +\d+ running", m.command("servers"), re.M):
+        assert time.monotonic() < end, m.command("run true")
+        m.command("run -b -s ata")
+        time.sleep(0.3)
 
 
 def wait_for(m, state):
