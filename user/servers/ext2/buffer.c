@@ -24,10 +24,10 @@ int disk_read(struct ext2 *fs, uint32_t sector, uint32_t n, void *buf)
     return r < 0 ? -EIO : 0;
 }
 
-/* A disk that does not write is not written to again: what is there has been
- * written in order so far. */
-static int failed(struct ext2 *fs)
+int disk_failed(struct ext2 *fs)
 {
+    if (fs->fs_failed)
+        return -EIO;
     fs->fs_failed = true;
     fs->fs_read_only = "the disk cannot be written";
     fs->fs_counts.count_errors++;
@@ -43,7 +43,7 @@ int disk_write(struct ext2 *fs, uint32_t sector, uint32_t n, const void *buf)
     fs->fs_counts.count_writes++;
     fs->fs_counts.count_write_sectors += n;
     if (fs->fs_disk.disk_write(fs->fs_disk.disk_arg, sector, n, buf) < 0)
-        return failed(fs);
+        return disk_failed(fs);
     return 0;
 }
 
@@ -53,7 +53,7 @@ int disk_flush(struct ext2 *fs)
         return -EIO;
     fs->fs_counts.count_flushes++;
     if (fs->fs_disk.disk_flush(fs->fs_disk.disk_arg) < 0)
-        return failed(fs);
+        return disk_failed(fs);
     return 0;
 }
 

@@ -282,9 +282,11 @@ int epoch_commit(struct ext2 *fs)
     r = steps(fs);
     if (r == 0)
         r = step_freed(fs);
+    if (r < 0)
+        return disk_failed(fs); /* a step that is left out is never made up */
     end_fresh(fs);
     end_nodes(fs);
-    return r;
+    return 0;
 }
 
 int epoch_begin(struct ext2 *fs)

@@ -178,6 +178,9 @@ int buffer_write_kind(struct ext2 *fs, enum buffer_kind kind);
 int disk_read(struct ext2 *fs, uint32_t sector, uint32_t n, void *buf);
 int disk_write(struct ext2 *fs, uint32_t sector, uint32_t n, const void *buf);
 int disk_flush(struct ext2 *fs);
+/* A disk that does not take what it should is not written to again: what is
+ * there has been written in order so far. -EIO. */
+int disk_failed(struct ext2 *fs);
 
 /* ---- alloc.c ------------------------------------------------------------ */
 

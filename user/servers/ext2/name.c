@@ -90,6 +90,7 @@ static int release(struct ext2 *fs, struct node *n)
         r = free_attributes(fs, n->node_inode.i_file_acl);
     if (r == 0)
         r = inode_free(fs, n->node_number, node_is_dir(n));
+    fs->fs_suspect |= r < 0; /* something is lost, for the next mount to find */
     return r;
 }
 

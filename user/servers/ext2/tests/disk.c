@@ -17,10 +17,13 @@ uint32_t random_next(uint32_t *state)
 
 static int image_read(void *arg, uint32_t first, uint32_t sectors, void *buf)
 {
-    const struct disk *d = arg;
+    struct disk *d = arg;
 
     if (first >= d->disk_sectors || sectors > d->disk_sectors - first)
         return -EINVAL;
+    if (d->disk_unlucky > 0 &&
+        random_next(&d->disk_random) % d->disk_unlucky == 0)
+        return -EIO;
     memcpy(buf, d->disk_image + (size_t)first * SECTOR,
            (size_t)sectors * SECTOR);
     return 0;

@@ -18,8 +18,10 @@ struct disk {
     bool disk_recording;
     struct record *disk_record;
     uint32_t disk_records;
-    uint32_t disk_time; /* seconds, one more at each question */
-    bool disk_broken;   /* every write fails */
+    uint32_t disk_time;    /* seconds, one more at each question */
+    bool disk_broken;      /* every write fails */
+    uint32_t disk_unlucky; /* a read of so many fails; 0: none */
+    uint32_t disk_random;
     char disk_said[128];
 };
 

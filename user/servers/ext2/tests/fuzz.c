@@ -259,6 +259,30 @@ static const char *use(struct tour *t)
     return wrong != NULL ? wrong : ext2_verify(t->tour_fs);
 }
 
+/* ---- reads that fail ----------------------------------------------------- */
+
+/* On a disk that is not damaged, some reads fail. Nothing may come of it that
+ * the next mount does not put right. */
+static const char *use_unlucky(struct tour *t, struct disk *disk, uint32_t seed)
+{
+    struct ext2_disk functions = disk_functions(disk);
+    const char *wrong = NULL;
+    struct ext2 *fs;
+
+    if (ext2_mount(&functions, CACHE, &t->tour_fs, &wrong) < 0)
+        return wrong;
+    disk->disk_random = seed * 2654435761u + 1;
+    disk->disk_unlucky = 10 + seed % 50;
+    wrong = use(t);
+    ext2_free(t->tour_fs);
+    disk->disk_unlucky = 0;
+    if (wrong != NULL || ext2_mount(&functions, CACHE, &fs, &wrong) < 0)
+        return wrong;
+    wrong = ext2_read_only(fs) != NULL ? disk->disk_said : NULL;
+    ext2_free(fs);
+    return wrong;
+}
+
 /* ---- all of it ----------------------------------------------------------- */
 
 int fuzz(const char *image, uint32_t seed, uint32_t mutations)
@@ -287,6 +311,13 @@ int fuzz(const char *image, uint32_t seed, uint32_t mutations)
         for (uint32_t n = 1 + dice(&m, 3); n > 0; n--)
             damage(&m);
         tour->tour_image = &m;
+        if (i % 4 == 3) {
+            memcpy(disk.disk_image, clean, size);
+            why = use_unlucky(tour, &disk, seed * 1000 + i);
+            if (why != NULL)
+                host_fail("seed %u, unlucky %u: %s", seed, i, why);
+            continue;
+        }
         if (ext2_mount(&functions, CACHE, &tour->tour_fs, &why) < 0)
             continue;
         mounted++;
