@@ -146,7 +146,7 @@ def test_a_directory_of_thousands(form, tmp_path):
 
 @each_format
 def test_random_workload_against_shadow(form, tmp_path):
-    for seed in range(1, 31 if LONG else 4):
+    for seed in range(1, 31 if LONG else 3):
         small = seed % 2  # the disk gets full
         image = make(tmp_path / "image", form, "700k" if small else "4M",
                      "-N", "64" if small else "256")
@@ -331,6 +331,6 @@ def test_power_cuts(form):
         for seed in range(1, 61 if LONG else 4):
             image = make(f"{folder}/image", form,
                          "2M" if form == "1k-128" else "4M", "-N", "128")
-            run(TOOL, "powercut", image, seed, 400, 400 if LONG else 120)
+            run(TOOL, "powercut", image, seed, 400, 400 if LONG else 80)
     finally:
         shutil.rmtree(folder)

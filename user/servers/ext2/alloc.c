@@ -88,7 +88,7 @@ static bool is_own(const struct ext2 *fs, uint32_t group, uint32_t block)
     const struct group *g = &fs->fs_group[group];
     const struct ext2_group_desc *d = &g->group_desc;
 
-    return block - g->group_first < copy_blocks(fs, group) ||
+    return block - g->group_first < g->group_copy ||
            block == d->bg_block_bitmap || block == d->bg_inode_bitmap ||
            block - d->bg_inode_table < table_blocks(fs);
 }
@@ -135,7 +135,7 @@ static const char *desc_check(const struct ext2 *fs, uint32_t group)
         return "a group's bitmaps and inodes overlap";
     if (MIN(MIN(d->bg_block_bitmap, d->bg_inode_bitmap), d->bg_inode_table) -
             g->group_first <
-        copy_blocks(fs, group))
+        g->group_copy)
         return "a group's bitmaps or inodes overlap the descriptors";
     return NULL;
 }
@@ -175,6 +175,7 @@ static int group_read(struct ext2 *fs, uint32_t i, const char **why)
     g->group_first = first + i * fs->fs_super.s_blocks_per_group;
     g->group_blocks = MIN(fs->fs_super.s_blocks_per_group,
                           fs->fs_super.s_blocks_count - g->group_first);
+    g->group_copy = copy_blocks(fs, i);
     *why = desc_check(fs, i);
     if (*why != NULL)
         return -EIO;

@@ -85,6 +85,7 @@ struct group {
     uint32_t group_free_inodes;
     uint32_t group_first;  /* block */
     uint32_t group_blocks; /* how many */
+    uint32_t group_copy;   /* of them, in front, of superblock and so on */
     /* Bitmaps of what was freed in this epoch and cannot be had again before
      * its end; NULL: nothing. */
     uint8_t *group_gone_blocks;
