@@ -463,6 +463,8 @@ C_FILES := $(wildcard boot/*.[ch] kernel/*.[ch] kernel/*/*.[ch] mm/*.[ch] \
              mm/tests/*.[ch] mm/tests/host/*.[ch] drivers/*.[ch] \
              user/*/*.[ch] user/*/*/*.[ch])
 
+C_FILES += $(wildcard user/*/*/*/*.[ch])
+
 .PHONY: doctor lint format clean help
 doctor:                           ## each tool: version, verdict, how to get it
 	@$(PYTHON) tools/doctor.py
