@@ -30,6 +30,12 @@ def product(name, target):
     return path
 
 
+def sanitized():
+    """Whether the kernel under test is one of `make SANITIZE=1`."""
+    flags = product("flags", "kernel").read_text().split()
+    return "-DCONFIG_SANITIZE=1" in flags
+
+
 @pytest.fixture(scope="session")
 def kernel():
     return product("slate.elf", "kernel")
