@@ -69,8 +69,7 @@ def reports(result):
 
 
 def expected(bugs, mode):
-    """What `reports` has to be for these bugs. Who is named where the report
-    is not at once is as good as any."""
+    """What `reports` has to be for these bugs."""
     return {bug: (*seen(bug, mode), culprit(bug)) for bug in bugs
             if seen(bug, mode)}
 
