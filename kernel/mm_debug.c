@@ -11,6 +11,7 @@
 #include "kernel/mm_platform.h"
 #include "kernel/task/task.h"
 #include "kernel/x86/backtrace.h"
+#include "kernel/x86/cpu.h"
 #include "mm/kmem_leak.h"
 #include "mm/page.h"
 
@@ -65,6 +66,11 @@ const char *mm_task_name(uint32_t id)
     strlcpy(name, t == NULL ? "gone" : t->task_name, sizeof(name));
     spin_unlock(&sched_lock);
     return name;
+}
+
+uint32_t mm_cpu_id(void)
+{
+    return cpu_self()->cpu_number;
 }
 
 /* ---- pages -------------------------------------------------------------- */

@@ -330,7 +330,8 @@ def test_log_tells_what_was_done(shell, audited):
     assert [e["op"] for e in entries] == ["free"] * 4 + ["alloc"] * 10
     assert [e["seq"] for e in entries] == \
         sorted((e["seq"] for e in entries), reverse=True)
-    assert all(e["task"] == 1 and e["size"] in (0, 100) for e in entries)
+    assert all(e["task"] == 1 and e["cpu"] == 0 and e["size"] in (0, 100)
+               for e in entries)
     assert all(any("play_" in call for call in e["stack"]) for e in entries)
     buf = entries[0]["buf"]  # the last one freed
     same = records(shell, f"log -j {buf + 7:x}")
@@ -339,8 +340,10 @@ def test_log_tells_what_was_done(shell, audited):
     assert same[0]["prev"] == same[1]["seq"] and same[1]["prev"] == 0
     assert same == records(shell, f"log -j -a {buf:x}")
     text = shell.command("log -c spy -n 3")
+    assert text.split()[:5] == ["SEQ", "T-AGE", "OP", "CPU", "TASK"]
+    assert max(map(len, text.splitlines())) <= 80
     table = rows(text, r"^ *(?P<seq>\d+) +(?P<age>\d+\.\d{6}) (?P<op>\w+) +"
-                       r"(?P<task>\d+) (?P<cache>\w+) +(?P<slab>[0-9a-f]{8}) "
+                       r"0 +(?P<task>\d+) (?P<cache>\w+) +(?P<slab>[0-9a-f]{8}) "
                        r"(?P<buf>[0-9a-f]{8}) (?P<caller>\S+)$")
     assert [int(row["seq"]) for row in table] == \
         [e["seq"] for e in entries[:3]]
