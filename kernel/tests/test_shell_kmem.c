@@ -8,6 +8,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
+#include "mm/buddy_impl.h"
 #include "mm/kmem_impl.h"
 
 /* ---- sums --------------------------------------------------------------- */
@@ -547,6 +548,30 @@ static void look(const void *obj)
     snprintf(line, sizeof(line), "why %p", obj);
     run(line);
     KT_EQ(run("verify test_broken"), 1);
+}
+
+KTEST(shell_kmem, verify_counts_what_is_broken)
+{
+    struct kmem_cache *one = kmem_cache_find("kmem_slab");
+    static void *obj[64];
+    struct kmem_cache *cp;
+    size_t n;
+
+    cp = make_broken(200, obj, &n);
+    KT_REQUIRE(cp && one && n <= ARRAY_SIZE(obj));
+    KT_EQ(run("verify"), 0);
+    cp->cache_full++;
+    KT_EQ(run("verify"), 1);
+    one->cache_full++;
+    KT_EQ(run("verify"), 2);
+    KT_EQ(run("verify test_broken"), 1);
+    buddy_zone.zone_total_pages++;
+    cp->cache_full--;
+    KT_EQ(run("verify -j"), 2);
+    one->cache_full--;
+    KT_EQ(run("verify"), 1);
+    buddy_zone.zone_total_pages--;
+    end_broken(cp, obj, n);
 }
 
 KTEST(shell_kmem, looking_survives_broken_freelists)

@@ -101,6 +101,13 @@ def test_wrong_input_gives_one_line(shell, line):
     assert re.match(r"\w+: \S", text), text
 
 
+def test_a_status_that_is_not_0_is_an_event(kernel):
+    run = qemu.run(kernel, "cache no_such_cache; verify; ws -q; poweroff")
+    assert run.problem is None, run.explain()
+    assert [(e["command"], e["status"]) for e in run.named["status"]] == \
+        [("cache", 1), ("ws", 1)]
+
+
 def test_a_line_that_is_too_long_gives_one_line(shell):
     text = shell.command("echo " + "a" * 400)
     assert "more than 256 characters" in text
