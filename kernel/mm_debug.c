@@ -35,14 +35,7 @@ void mm_event(const char *fmt, ...)
 
 const char *mm_symbol(uintptr_t pc, char *text, size_t size)
 {
-    uintptr_t offset;
-    const char *name = symbol_lookup(pc, &offset);
-
-    if (name != NULL)
-        snprintf(text, size, "%s+%lx", name, (unsigned long)offset);
-    else
-        snprintf(text, size, "%08lx", (unsigned long)pc);
-    return text;
+    return symbol_format(pc, text, size);
 }
 
 /* ---- tasks -------------------------------------------------------------- */

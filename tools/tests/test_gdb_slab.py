@@ -25,7 +25,7 @@ LINES = ["kmastat -z", "frag", "kmastat -w", "cache inode", "kmastat -j",
          "ws", "kmastat -T", "cache kstack", "kmastat -s waste kmem_*",
          "hash", "slabs box", "hash kstack", "colours", "slabs -v kmem_slab",
          "colours box", "mark", "colours -j", "mark -j", "verify box",
-         "diff a", "buddyinfo", "diff -j a", "pages", "whatis kmain",
+         "diff a", "buddyinfo", "diff -j a", "pages", "whatis kmain+0x4",
          "pages -j", "whatis page_array", "pages -r", "whatis 3fff000",
          "pages kmain", "verify", "walk hash", "why box"]
 PLACES = ["walk alloc box", "map {inode}", "walk -j free box",
@@ -35,7 +35,7 @@ PLACES = ["walk alloc box", "map {inode}", "walk -j free box",
 # The same with debugging modes.
 MODES = "kmem.debug=FPZU,box,inode,pipe"
 DEBUGGED = ["debug", "log", "users box", "log -S -n 9", "why box", "log -j",
-            "users", "log slab", "old 0", "log reap", "leaks", "users -j",
+            "users", "users pipe", "log slab", "old 0", "log reap", "leaks", "users -j",
             "fail", "verify box", "kmastat -w", "cache box", "kmastat -j",
             "slabs box", "frag", "hash box", "diff a"]
 OF_OBJECT = ["map {0:x}", "whatis {0:x}", "history {0:x}", "log -a {0:x}",

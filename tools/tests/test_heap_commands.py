@@ -263,6 +263,8 @@ def test_whatis_knows_symbols(shell, kernel):
                        ("play_caches", "data")):
         addr = int(shell.command(f"sym {name}").split()[0], 16)
         assert f"{kind}: {name}+0x3\n" in shell.command(f"whatis {addr + 3:x}")
+        assert shell.command(f"whatis {name}+0x3") == \
+            shell.command(f"whatis {addr + 3:x}")
 
 
 def test_whatis_knows_pages_of_programs(shell):
@@ -393,6 +395,13 @@ def test_users_sums_by_caller(shell, audited):
                      r"shell_execute\+0x", text, re.M)
     everything = shell.command("users")
     assert "not in mode U" in everything and " spy\n" in everything
+
+
+def test_users_of_nothing(shell):
+    shell.command("kmem create idle 100")
+    assert shell.command("users idle") == "no object of idle is in use\n"
+    assert shell.command("users -j idle") == ""
+    shell.command("kmem destroy idle")
 
 
 def test_old_and_leaks_name_suspects(shell, audited):

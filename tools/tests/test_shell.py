@@ -89,7 +89,8 @@ WRONG = ["frobnicate", "kmastat -q", "cache", "cache no_such_cache",
          "kmem alloc no_such_cache 1", "kmem destroy no_such_cache",
          "kmem free no_such_cache", "stress banana", "stress 1 banana",
          "verify no_such_cache", "test no_such_suite", "bench no_such_group",
-         "x", "x banana", "sym", "sym banana", "help no_such_command",
+         "x", "x banana", "sym", "sym banana", "sym kmain+",
+         "sym kmain+z", "help no_such_command",
          "echo \"open", "uptime now", "clear all", "history all",
          "echo " + "a " * 20]
 
