@@ -13,7 +13,8 @@
 #include "kernel/x86/backtrace.h"
 #include "kernel/x86/cpu.h"
 #include "mm/kmem_leak.h"
-#include "mm/page.h"
+#include "mm/platform_debug.h"
+#include "mm/page_stat.h"
 
 /* Never 0, which would mean "not yet" to who keeps it: before the clock's first
  * step there are allocations too. */

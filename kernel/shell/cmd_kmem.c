@@ -68,7 +68,7 @@ void memcmd_totals(struct memcmd_totals *t)
     }
     add_large(t);
     segkmem_stat(&seg);
-    t->total_unmapped = (uint64_t)seg.stat_unmapped_pages * PAGE_SIZE;
+    t->total_unmapped = (uint64_t)seg.stat_use[PAGE_UNMAPPED] * PAGE_SIZE;
     t->total_supplier = (uint64_t)seg.stat_pages * PAGE_SIZE;
 }
 

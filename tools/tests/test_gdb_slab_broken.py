@@ -76,7 +76,7 @@ BROKEN = [
     ("buddy_zone.zone_total_pages", "1",
      "blocks do not add up to all managed pages"),
     ("page_array[300].page_state", "77", "page state is not a state"),
-    ("segkmem.pages[5]", "1",
+    ("segkmem.stat.stat_use[5]", "1",
      "slab pages of all caches are not segkmem's"),
 ]
 SETTINGS = [

@@ -6,6 +6,7 @@
 #include "kernel/lib/ktest.h"
 #include "mm/buddy.h"
 #include "mm/kmem_leak.h"
+#include "mm/platform_debug.h"
 
 #include <execinfo.h>
 #include <stdarg.h>

@@ -199,19 +199,12 @@ MUTANTS = [
      "        (void)from;",
      "kmem.S29_slab_and_bufctls_come_from_their_own_caches"),
     ("bufctls_leak_on_failure", "S-29", SLAB,
-     "    if (link_large(sp))\n"
-     "        return sp;\n"
-     "    kmem_slab_free_data(sp);",
-     "    if (link_large(sp))\n"
-     "        return sp;\n"
-     "    kmem_cache_free(kmem_slab_cache, sp);",
+     "        kmem_slab_free_data(sp);\n        return NULL;",
+     "        kmem_cache_free(kmem_slab_cache, sp);\n        return NULL;",
      "kmem_failure.growth_that_runs_out_of_bufctls_half_way"),
     ("slab_data_leaks_on_failure", "S-29", SLAB,
-     "    if (link_large(sp))\n"
-     "        return sp;\n"
-     "    kmem_slab_free_data(sp);",
-     "    if (link_large(sp))\n"
-     "        return sp;",
+     "        kmem_slab_free_data(sp);\n        return NULL;",
+     "        return NULL;",
      "kmem_failure.growth_of_a_large_cache"),
     ("pages_leak_on_failure", "S-29", SLAB,
      "    if (sp == NULL) {\n"
@@ -406,7 +399,8 @@ MUTANTS = [
      "p[i].page_owner != cp)", "p[i].page_owner == &where_text)",
      "kmem_verify.slabs"),
     ("verify_skips_sums", "11", VERIFY,
-     "if (slab != seg.stat_slab_pages)", "if (slab > seg.stat_slab_pages)",
+     "if (slab != seg.stat_use[PAGE_SLAB])",
+     "if (slab > seg.stat_use[PAGE_SLAB])",
      "kmem_verify.sums_with_the_supplier"),
     # ---- pages ------------------------------------------------------------
     ("run_keeps_its_tail", "S-31", BUDDY,
@@ -441,10 +435,7 @@ MUTANTS = [
      "        p[i].page_owner = NULL;", "        (void)0;",
      "segkmem.pages_are_marked_and_counted"),
     ("pages_not_counted", "segkmem", SEG,
-     "segkmem.pages[p->page_state] -= pages;\n"
-     "    segkmem.frees++;",
-     "segkmem.pages[p->page_state] -= 1;\n"
-     "    segkmem.frees++;",
+     "stat_use[p->page_state] -= pages;", "stat_use[p->page_state] -= 1;",
      "segkmem.pages_are_marked_and_counted"),
     # ---- seen by the random traces ----------------------------------------
     ("trace_lifo", "S-38", IMPL,
