@@ -53,6 +53,9 @@ bool kmem_debug_geometry(struct kmem_cache *cp);
 /* The flags that a new cache begins with: kmem.debug=, kmem.verify=. */
 uint32_t kmem_debug_flags(const struct kmem_cache *cp);
 
+/* One operation is done in a cache with KMF_VERIFY. No lock. */
+void kmem_verify_count(struct kmem_cache *cp);
+
 /* Whether S and G can be had: the cache's pages are segkmem's, and this home
  * can take a page away. */
 bool kmem_debug_can_unmap(const struct kmem_cache *cp);
