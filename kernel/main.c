@@ -27,6 +27,7 @@
 #include "kernel/x86/paging.h"
 #include "kernel/x86/trap.h"
 #include "mm/buddy.h"
+#include "mm/page_stat.h"
 #include "mm/kmem.h"
 #include "mm/kmem_debug.h"
 

@@ -12,6 +12,7 @@
 #include "kernel/task/sync.h"
 #include "kernel/x86/backtrace.h"
 #include "mm/buddy.h"
+#include "mm/page_stat.h"
 #include "mm/kmem.h"
 
 uint64_t mm_clock_ms(void)

@@ -6,7 +6,7 @@
 #include "drivers/pit.h"
 #include "kernel/vm/frame.h"
 #include "kernel/x86/cpu.h"
-#include "mm/buddy.h"
+#include "mm/buddy_stat.h"
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
 

@@ -13,20 +13,6 @@
 #define BUDDY_MAX_ORDER (BUDDY_ORDERS - 1)
 #define BUDDY_MAX_PAGES (1u << BUDDY_MAX_ORDER)
 
-/* A snapshot; counts are of blocks unless they say pages. */
-struct buddy_stat {
-    size_t stat_free[BUDDY_ORDERS];
-    uint64_t stat_allocs[BUDDY_ORDERS]; /* blocks handed out, by order */
-    uint64_t stat_frees[BUDDY_ORDERS];
-    uint64_t stat_splits;
-    uint64_t stat_merges;
-    uint64_t stat_failures;  /* requests that got NULL in the end */
-    uint64_t stat_pressures; /* times that memory was asked back */
-    size_t stat_free_pages;
-    size_t stat_total_pages; /* pages under buddy's management */
-    int stat_largest;        /* order of the largest free block, or -1 */
-};
-
 /* Takes all usable frames of the page array. Boot only. */
 void buddy_init(void);
 
@@ -56,7 +42,6 @@ void buddy_free_run(struct page *p, size_t pages);
 void buddy_set_pressure(size_t (*reclaim)(void));
 
 size_t buddy_free_pages(void);
-void buddy_stat(struct buddy_stat *out);
 
 /* NULL, or the name of the first broken invariant; *where gets the frame. */
 const char *buddy_verify(const struct page **where);

@@ -23,15 +23,7 @@ extern struct buddy_zone buddy_zone;
 
 /* Free pages, from what has come and gone: the lists may be long, and the clock
  * asks at every step. Lock held. */
-static inline size_t buddy_count_free(void)
-{
-    size_t pages = buddy_zone.zone_total_pages + buddy_zone.zone_tails;
-
-    for (unsigned k = 0; k < BUDDY_ORDERS; k++)
-        pages += (size_t)(buddy_zone.zone_frees[k] - buddy_zone.zone_allocs[k])
-                 << k;
-    return pages;
-}
+size_t buddy_count_free(void);
 
 static inline struct page *buddy_list_page(struct list *l)
 {

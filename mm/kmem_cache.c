@@ -111,6 +111,7 @@ static void count_failure(struct kmem_cache *cp)
     cp->cache_fails++;
     mm_unlock(&cp->cache_lock);
     if (MM_DEBUG)
+
         kmem_event(KMEM_RING_FAIL, KMEM_WHY_NOMEM, cp, NULL, cp->cache_size);
 }
 
@@ -276,7 +277,9 @@ void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
         kmem_slow_paths(cp);
 }
 
-struct kmem_cache *kmem_cache_find(const char *name)
+/* The cache of that name; name NULL: the one at `handle`, which is not to be
+ * trusted. NULL if the list of caches has none such. */
+static struct kmem_cache *lookup(const char *name, const void *handle)
 {
     struct kmem_cache *found = NULL;
 
@@ -284,13 +287,18 @@ struct kmem_cache *kmem_cache_find(const char *name)
     list_for_each (l, &kmem_caches) {
         struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
 
-        if (strcmp(cp->cache_name, name) == 0) {
+        if (name == NULL ? handle == cp : strcmp(name, cp->cache_name) == 0) {
             found = cp;
             break;
         }
     }
     mm_unlock(&kmem_list_lock);
     return found;
+}
+
+struct kmem_cache *kmem_cache_find(const char *name)
+{
+    return lookup(name, NULL);
 }
 
 static void publish(struct kmem_cache *cp)
@@ -343,22 +351,6 @@ struct kmem_cache *kmem_cache_create(const char *name, size_t size,
 
 /* ---- destruction -------------------------------------------------------- */
 
-/* Whether `cp` is on the list of caches: a handle is not to be trusted. */
-static bool is_cache(const struct kmem_cache *cp)
-{
-    bool found = false;
-
-    mm_lock(&kmem_list_lock);
-    list_for_each (l, &kmem_caches) {
-        if (list_entry(l, struct kmem_cache, cache_link) == cp) {
-            found = true;
-            break;
-        }
-    }
-    mm_unlock(&kmem_list_lock);
-    return found;
-}
-
 /* Takes the cache off the list unless objects are out; nothing can be
  * allocated from it after that. 0, or the error that stands against it. */
 static int retire(struct kmem_cache *cp)
@@ -385,7 +377,7 @@ static int destroy_error(struct kmem_cache *cp)
 {
     int error;
 
-    if (!is_cache(cp)) {
+    if (lookup(NULL, cp) == NULL) {
         mm_print("kmem_cache_destroy: %p is not a cache, or no longer\n",
                  (void *)cp);
         return -KMEM_EINVAL;

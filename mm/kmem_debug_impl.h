@@ -6,6 +6,7 @@
 #pragma once
 
 #include "mm/kmem_debug.h"
+#include "mm/platform_debug.h"
 
 struct kmem_slab;
 
@@ -22,6 +23,10 @@ struct kmem_bufctl_debug {
     struct kmem_transaction bufctl_alloc;
     struct kmem_transaction bufctl_free;
 };
+
+/* ---- kmem_cache.c -------------------------------------------------------- */
+
+extern struct kmem_cache *kmem_bufctl_debug_cache;
 
 /* ---- kmem_debug.c (6) --------------------------------------------------- */
 
@@ -47,6 +52,9 @@ bool kmem_debug_geometry(struct kmem_cache *cp);
 
 /* The flags that a new cache begins with: kmem.debug=, kmem.verify=. */
 uint32_t kmem_debug_flags(const struct kmem_cache *cp);
+
+/* One operation is done in a cache with KMF_VERIFY. No lock. */
+void kmem_verify_count(struct kmem_cache *cp);
 
 /* Whether S and G can be had: the cache's pages are segkmem's, and this home
  * can take a page away. */
@@ -96,7 +104,30 @@ static inline bool kmem_per_alloc(const struct kmem_cache *cp)
            (cp->cache_flags & KMF_MODE(KMEM_DEBUG_P | KMEM_DEBUG_G)) != 0;
 }
 
+/* ---- kmem_stat.c -------------------------------------------------------- */
+
+/* Sets a bit in map[] for each chunk that is allocated; `bits` of them at
+ * most. Returns false, having followed no link that leads astray, if the
+ * freelist is broken: a cycle, a wrong length, a buffer that is there twice
+ * or is no chunk's.
+ * Lock held. */
+bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits);
+
+/* The chunk of the slab whose bufctl this is, SIZE_MAX if that leads astray.
+ * Lock held. */
+size_t kmem_bufctl_chunk(const struct kmem_slab *sp,
+                         const struct kmem_bufctl *bcp);
+
 /* ---- kmem_verify.c ------------------------------------------------------ */
+
+/* NULL, or what is wrong with one slab of the cache. Lock held. */
+const char *kmem_slab_wrong(const struct kmem_cache *cp,
+                            const struct kmem_slab *sp);
+
+/* Whether a link of the cache's slab list may be followed: back to the head,
+ * or into a slab's data. */
+bool kmem_slab_link_plausible(const struct kmem_cache *cp,
+                              const struct list *l);
 
 /* How many are just moving pages between segkmem and what a cache or a count
  * says it holds: while anybody is, the sums need not agree. */
@@ -141,6 +172,14 @@ const void *kmem_filled_otherwise(const void *buf, size_t size, uint32_t word);
 void kmem_bad_free(struct kmem_cache *cp, const void *buf, size_t size);
 
 /* ---- kmem_walk.c -------------------------------------------------------- */
+
+/* Whether `bcp` can be a bufctl of the cache at all: it lies on a page of the
+ * bufctl cache; of a small one, on one of its own. */
+bool kmem_bufctl_plausible(const struct kmem_cache *cp,
+                           const struct kmem_bufctl *bcp);
+
+/* The same for the slab data of the large layout. */
+bool kmem_slab_plausible(const struct kmem_slab *sp);
 
 /* What is known of the buffer that a bufctl of the debug layout stands for. */
 void kmem_bufctl_stat(const struct kmem_bufctl_debug *bdp,

@@ -62,16 +62,6 @@ void kmem_hash_destroy(struct kmem_cache *cp)
     cp->cache_hash = NULL;
 }
 
-/* Number of significant bits of n. */
-static unsigned bit_length(size_t n)
-{
-    unsigned bits = 0;
-
-    for (; n != 0; n >>= 1)
-        bits++;
-    return bits;
-}
-
 size_t kmem_hash_want(size_t size, size_t buffers)
 {
     size_t want;
@@ -79,7 +69,9 @@ size_t kmem_hash_want(size_t size, size_t buffers)
     if (buffers <= 2 * (size - 1) &&
         (buffers >= (size - 1) / 2 || size < 2 * KMEM_HASH_INITIAL))
         return size;
-    want = (size_t)1 << (bit_length(3 * buffers + 4) - 2);
+    /* two bits fewer than 3 * buffers + 4 has */
+    want = (size_t)1 << (sizeof(long) * 8 - 2 -
+                         (unsigned)__builtin_clzl(3 * buffers + 4));
     want = MAX(want, (size_t)KMEM_HASH_INITIAL);
     return want > 2 * size || 2 * want < size ? want : size;
 }
@@ -106,11 +98,8 @@ static void rehash(struct kmem_cache *cp, struct kmem_bufctl **table,
 
         while (bcp != NULL) {
             struct kmem_bufctl *next = bcp->bufctl_next;
-            struct kmem_bufctl **bucket =
-                kmem_hash_bucket(cp, bcp->bufctl_addr);
 
-            bcp->bufctl_next = *bucket;
-            *bucket = bcp;
+            kmem_hash_enter(cp, bcp);
             bcp = next;
         }
     }

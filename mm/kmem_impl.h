@@ -54,19 +54,13 @@
  * objects, no debugging) no bit of KMF_SLOW is set, so that one test tells it
  * from all others. Debugging modes add bits there.
  */
-#define KMF_HASH      1u /* large objects: off-slab data and a hash table */
-#define KMF_DESTROYED 2u /* the handle is dead: any use is an error */
-#define KMF_FAIL      4u /* an allocation is to fail: mm/kmem_fail.h */
-#if MM_DEBUG
-#define KMF_ELDERS 8u  /* objects are out that an elder's slabs hold */
-#define KMF_VERIFY 16u /* operations are counted: kmem_verify_every */
-#define KMF_DEBUG  32u /* the debug layout */
-#else
-#define KMF_ELDERS 0u
-#define KMF_VERIFY 0u
-#define KMF_DEBUG  0u
-#endif
-#define KMF_MODES_SHIFT 8 /* KMEM_DEBUG_… are bits 8 to 14 */
+#define KMF_HASH        1u /* large objects: off-slab data and a hash table */
+#define KMF_DESTROYED   2u /* the handle is dead: any use is an error */
+#define KMF_FAIL        4u /* an allocation is to fail: mm/kmem_fail.h */
+#define KMF_ELDERS      (MM_DEBUG * 8u)  /* an elder's slabs hold objects */
+#define KMF_VERIFY      (MM_DEBUG * 16u) /* operations are counted */
+#define KMF_DEBUG       (MM_DEBUG * 32u) /* the debug layout */
+#define KMF_MODES_SHIFT 8                /* KMEM_DEBUG_… are bits 8 to 14 */
 #define KMF_MODE(modes) ((uint32_t)(modes) << KMF_MODES_SHIFT)
 #define KMF_MODES       KMF_MODE(0x7f)
 #define KMF_ANY         0xffffu
@@ -186,7 +180,6 @@ extern uint16_t kmem_seconds;    /* a coarse clock, for slab_since */
 extern struct kmem_cache *kmem_slab_cache;
 extern struct kmem_cache *kmem_bufctl_cache;
 extern struct kmem_cache *kmem_hash_cache;
-extern struct kmem_cache *kmem_bufctl_debug_cache;
 
 /* ---- kmem_cache.c ------------------------------------------------------- */
 
@@ -240,37 +233,6 @@ bool kmem_cache_grow(struct kmem_cache *cp);
 /* Large objects. */
 kmem_slow_t kmem_alloc_large;
 kmem_slow_free_t kmem_free_large;
-
-/* Sets a bit in map[] for each chunk that is allocated; `bits` of them at
- * most. Returns false, having followed no link that leads astray, if the
- * freelist is broken: a cycle, a wrong length, a buffer that is there twice
- * or is no chunk's.
- * Lock held. */
-bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits);
-
-/* The chunk of the slab whose bufctl this is, SIZE_MAX if that leads astray.
- * Lock held. */
-size_t kmem_bufctl_chunk(const struct kmem_slab *sp,
-                         const struct kmem_bufctl *bcp);
-
-/* Whether `bcp` can be a bufctl of the cache at all: it lies on a page of the
- * bufctl cache; of a small one, on one of its own. */
-bool kmem_bufctl_plausible(const struct kmem_cache *cp,
-                           const struct kmem_bufctl *bcp);
-
-/* The same for the slab data of the large layout. */
-bool kmem_slab_plausible(const struct kmem_slab *sp);
-
-/* ---- kmem_verify.c ------------------------------------------------------ */
-
-/* NULL, or what is wrong with one slab of the cache. Lock held. */
-const char *kmem_slab_wrong(const struct kmem_cache *cp,
-                            const struct kmem_slab *sp);
-
-/* Whether a link of the cache's slab list may be followed: back to the head,
- * or into a slab's data. */
-bool kmem_slab_link_plausible(const struct kmem_cache *cp,
-                              const struct list *l);
 
 /* ---- kmem_hash.c (3.2.3) ------------------------------------------------ */
 

@@ -102,23 +102,17 @@ void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
     };
 }
 
-static bool reap_begin(void)
-{
-    bool first;
-
-    mm_lock(&kmem_list_lock);
-    first = !kmem_reaping;
-    kmem_reaping = true;
-    mm_unlock(&kmem_list_lock);
-    return first;
-}
-
 size_t kmem_reap(enum kmem_reap_mode mode)
 {
     struct kmem_reap_result r;
     size_t pages = 0;
+    bool nested;
 
-    if (!reap_begin())
+    mm_lock(&kmem_list_lock);
+    nested = kmem_reaping;
+    kmem_reaping = true;
+    mm_unlock(&kmem_list_lock);
+    if (nested)
         return 0;
     if (MM_DEBUG && mode == KMEM_REAP_ALL)
         pages = kmem_unmapped_release(NULL);

@@ -139,9 +139,17 @@ static bool link_large(struct kmem_slab *sp)
     return true;
 }
 
-static void slab_init(struct kmem_cache *cp, struct kmem_slab *sp, void *base,
-                      size_t colour)
+/* Slab data and freelist for the pages at `base`; NULL if there is no memory
+ * for the slab data of large objects. */
+static struct kmem_slab *slab_build(struct kmem_cache *cp, void *base,
+                                    size_t colour)
 {
+    bool large = (cp->cache_flags & KMF_HASH) != 0;
+    struct kmem_slab *sp = large ? kmem_cache_alloc(kmem_slab_cache, KM_NOSLEEP)
+                                 : kmem_slab_of(base);
+
+    if (sp == NULL)
+        return NULL;
     *sp = (struct kmem_slab){
         .slab_cache = cp,
         .slab_base = base,
@@ -149,29 +157,13 @@ static void slab_init(struct kmem_cache *cp, struct kmem_slab *sp, void *base,
         .slab_colour = (uint16_t)colour,
         .slab_since = kmem_seconds,
     };
-}
-
-/* Slab data and freelist for the pages at `base`; NULL if there is no memory
- * for the slab data of large objects. */
-static struct kmem_slab *slab_build(struct kmem_cache *cp, void *base,
-                                    size_t colour)
-{
-    struct kmem_slab *sp;
-
-    if ((cp->cache_flags & KMF_HASH) == 0) {
-        sp = kmem_slab_of(base);
-        slab_init(cp, sp, base, colour);
+    if (!large)
         link_small(cp, sp);
-        return sp;
-    }
-    sp = kmem_cache_alloc(kmem_slab_cache, KM_NOSLEEP);
-    if (sp == NULL)
+    else if (!link_large(sp)) {
+        kmem_slab_free_data(sp);
         return NULL;
-    slab_init(cp, sp, base, colour);
-    if (link_large(sp))
-        return sp;
-    kmem_slab_free_data(sp);
-    return NULL;
+    }
+    return sp;
 }
 
 /* ---- birth and death ---------------------------------------------------- */

@@ -402,14 +402,15 @@ static const char *verify_sums(void)
     segkmem_stat(&seg);
     snprintf(where_text, sizeof(where_text),
              "segkmem: %zu slab, %zu hash, %zu large pages",
-             seg.stat_slab_pages, seg.stat_hash_pages, seg.stat_large_pages);
-    if (slab != seg.stat_slab_pages)
+             seg.stat_use[PAGE_SLAB], seg.stat_use[PAGE_HASH],
+             seg.stat_use[PAGE_LARGE]);
+    if (slab != seg.stat_use[PAGE_SLAB])
         return "slab pages of all caches are not segkmem's";
-    if (hash != seg.stat_hash_pages)
+    if (hash != seg.stat_use[PAGE_HASH])
         return "hash pages of all caches are not segkmem's";
-    if (MM_DEBUG && kmem_unmapped_pages() != seg.stat_unmapped_pages)
+    if (MM_DEBUG && kmem_unmapped_pages() != seg.stat_use[PAGE_UNMAPPED])
         return "unmapped pages are not segkmem's";
-    if (large.stat_pages != seg.stat_large_pages)
+    if (large.stat_pages != seg.stat_use[PAGE_LARGE])
         return "large pages are not segkmem's";
     return NULL;
 }

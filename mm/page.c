@@ -13,13 +13,15 @@
  */
 #include "mm/page.h"
 #include "mm/buddy.h"
+#include "mm/page_stat.h"
 
 #define LOW_MEMORY_FRAMES (MIB(1) >> PAGE_SHIFT)
 
 struct page *page_array;
 size_t page_count;
 
-static struct page_totals totals;
+/* Bytes of RAM above the last frame. */
+static uint64_t unused;
 
 static size_t padded_count(size_t frames)
 {
@@ -50,9 +52,8 @@ static void mark_inside(const struct mem_region *r)
     if (first < end)
         mark((size_t)first, (size_t)end, PAGE_TAIL);
     if (r->region_end > (uint64_t)page_count << PAGE_SHIFT)
-        totals.total_unused +=
-            r->region_end -
-            MAX(r->region_start, (uint64_t)page_count << PAGE_SHIFT);
+        unused += r->region_end -
+                  MAX(r->region_start, (uint64_t)page_count << PAGE_SHIFT);
 }
 
 /* The frames of which [start, end) touches a byte, cut to the array. */
@@ -67,18 +68,6 @@ static void mark_touched(uint64_t start, uint64_t end, enum page_state state)
         mark((size_t)first, (size_t)last, state);
 }
 
-static void count_frames(void)
-{
-    for (size_t i = 0; i < page_count; i++) {
-        if (page_array[i].page_state == PAGE_KERNEL)
-            totals.total_kernel++;
-        else if (page_array[i].page_state == PAGE_RESERVED)
-            totals.total_reserved++;
-    }
-    totals.total_frames = page_count;
-    totals.total_usable = page_count - totals.total_reserved;
-}
-
 void page_init(void *array, size_t frames, const struct mem_region *regions,
                size_t n, paddr_t kernel_start, paddr_t kernel_end)
 {
@@ -88,7 +77,7 @@ void page_init(void *array, size_t frames, const struct mem_region *regions,
     page_array = (struct page *)ROUND_UP((uintptr_t)array, align);
     end = page_array + padded_count(frames);
     page_count = frames;
-    totals = (struct page_totals){0};
+    unused = 0;
     for (struct page *p = page_array; p < end; p++) {
         p->page_tag = PAGE_TAG(PAGE_RESERVED, PAGE_NO_ORDER);
         p->page_owner = NULL;
@@ -101,10 +90,5 @@ void page_init(void *array, size_t frames, const struct mem_region *regions,
             mark_touched(regions[i].region_start, regions[i].region_end,
                          PAGE_RESERVED);
     mark_touched(kernel_start, kernel_end, PAGE_KERNEL);
-    count_frames();
-}
-
-const struct page_totals *page_totals(void)
-{
-    return &totals;
+    page_count_totals(unused);
 }

@@ -58,14 +58,6 @@ struct mem_region {
     bool region_usable;
 };
 
-struct page_totals {
-    size_t total_frames;   /* entries in the array */
-    size_t total_usable;   /* frames that the memory map calls RAM */
-    size_t total_reserved; /* holes and reserved frames below the limit */
-    size_t total_kernel;   /* frames of the image, page tables and array */
-    uint64_t total_unused; /* bytes of RAM above the direct map */
-};
-
 extern struct page *page_array;
 extern size_t page_count;
 
@@ -85,16 +77,6 @@ size_t page_array_bytes(size_t frames);
  */
 void page_init(void *array, size_t frames, const struct mem_region *regions,
                size_t n, paddr_t kernel_start, paddr_t kernel_end);
-
-/* The counts that page_init took. */
-const struct page_totals *page_totals(void);
-
-/* The first frame of the block that holds `p`: `p` itself unless its state is
- * PAGE_TAIL. NULL if no block does, which only a broken array shows. */
-const struct page *page_block(const struct page *p);
-
-/* The name of a state, for pictures and messages. */
-const char *page_state_name(enum page_state state);
 
 static inline size_t page_index(const struct page *p)
 {

@@ -1,8 +1,30 @@
 /*
- * Looking at page frames: which block one belongs to, and the words for states.
+ * Looking at page frames, for those who print them.
  */
+#include "mm/page_stat.h"
 #include "mm/buddy.h"
-#include "mm/page.h"
+
+static struct page_totals totals;
+
+const struct page_totals *page_totals(void)
+{
+    return &totals;
+}
+
+void page_count_totals(uint64_t unused)
+{
+    totals = (struct page_totals){
+        .total_frames = page_count,
+        .total_unused = unused,
+    };
+    for (const struct page *p = page_array; p < page_array + page_count; p++) {
+        if (p->page_state == PAGE_KERNEL)
+            totals.total_kernel++;
+        else if (p->page_state == PAGE_RESERVED)
+            totals.total_reserved++;
+    }
+    totals.total_usable = page_count - totals.total_reserved;
+}
 
 const struct page *page_block(const struct page *p)
 {

@@ -8,20 +8,19 @@
  */
 #include "mm/segkmem.h"
 #include "mm/buddy.h"
+#include "mm/page_stat.h"
 #include "mm/kmem_fail.h"
 
 static struct {
     mm_lock_t lock;
-    size_t pages[PAGE_STATES]; /* by use */
-    uint64_t gets;
-    uint64_t frees;
-    uint64_t failures;
+    struct segkmem_stat stat;
 } segkmem = {.lock = MM_LOCK_INIT("segkmem", MM_RANK_SEGKMEM)};
 
 /* segkmem's lock is held. */
 static void own(struct page *p, size_t pages, enum page_state use, void *owner)
 {
-    segkmem.pages[use] += pages;
+    segkmem.stat.stat_use[use] += pages;
+    segkmem.stat.stat_pages += pages;
     for (size_t i = 0; i < pages; i++) {
         p[i].page_state = use;
         p[i].page_owner = owner;
@@ -35,15 +34,14 @@ void *kmem_getpages(size_t pages, enum page_state use, void *owner)
                                       : buddy_alloc_run(pages);
 
     mm_lock(&segkmem.lock);
-    if (unlikely(p == NULL)) {
-        segkmem.failures++;
-        mm_unlock(&segkmem.lock);
-        return NULL;
+    if (likely(p != NULL)) {
+        segkmem.stat.stat_gets++;
+        own(p, pages, use, owner);
+    } else {
+        segkmem.stat.stat_failures++;
     }
-    segkmem.gets++;
-    own(p, pages, use, owner);
     mm_unlock(&segkmem.lock);
-    return page_to_virt(p);
+    return p == NULL ? NULL : page_to_virt(p);
 }
 
 /* Panics, having changed nothing, if the run is not segkmem's. */
@@ -58,22 +56,27 @@ static void check_run(const struct page *p, size_t pages)
                      page_state_name(p[i].page_state));
 }
 
+/* segkmem's lock is held. */
+static void disown(const struct page *p, size_t pages)
+{
+    segkmem.stat.stat_use[p->page_state] -= pages;
+    segkmem.stat.stat_pages -= pages;
+}
+
 void kmem_setuse(void *addr, size_t pages, enum page_state use, void *owner)
 {
     struct page *p = virt_to_page(addr);
 
     check_run(p, pages);
     mm_lock(&segkmem.lock);
-    segkmem.pages[p->page_state] -= pages;
+    disown(p, pages);
     own(p, pages, use, owner);
     mm_unlock(&segkmem.lock);
 }
 
 /* Marks the run as buddy handed it out. */
-static void disown(struct page *p, size_t pages)
+static void unmark(struct page *p, size_t pages)
 {
-    segkmem.pages[p->page_state] -= pages;
-    segkmem.frees++;
     for (size_t i = 0; i < pages; i++) {
         p[i].page_owner = NULL;
         p[i].page_state =
@@ -92,6 +95,8 @@ void kmem_freepages(void *addr, size_t pages)
     check_run(p, pages);
     mm_lock(&segkmem.lock);
     disown(p, pages);
+    unmark(p, pages);
+    segkmem.stat.stat_frees++;
     mm_unlock(&segkmem.lock);
     buddy_free_run(p, pages);
     mm_memory_returned();
@@ -100,16 +105,6 @@ void kmem_freepages(void *addr, size_t pages)
 void segkmem_stat(struct segkmem_stat *out)
 {
     mm_lock(&segkmem.lock);
-    *out = (struct segkmem_stat){
-        .stat_slab_pages = segkmem.pages[PAGE_SLAB],
-        .stat_hash_pages = segkmem.pages[PAGE_HASH],
-        .stat_large_pages = segkmem.pages[PAGE_LARGE],
-        .stat_pages = segkmem.pages[PAGE_SLAB] + segkmem.pages[PAGE_HASH] +
-                      segkmem.pages[PAGE_LARGE] + segkmem.pages[PAGE_UNMAPPED],
-        .stat_unmapped_pages = segkmem.pages[PAGE_UNMAPPED],
-        .stat_gets = segkmem.gets,
-        .stat_frees = segkmem.frees,
-        .stat_failures = segkmem.failures,
-    };
+    *out = segkmem.stat;
     mm_unlock(&segkmem.lock);
 }

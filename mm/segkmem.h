@@ -9,11 +9,8 @@
 #include "mm/page.h"
 
 struct segkmem_stat {
-    size_t stat_slab_pages;
-    size_t stat_hash_pages;
-    size_t stat_large_pages;
-    size_t stat_unmapped_pages;
-    size_t stat_pages; /* the sum of the four */
+    size_t stat_use[PAGE_STATES]; /* pages by use: PAGE_SLAB … PAGE_UNMAPPED */
+    size_t stat_pages;            /* the sum of these */
     uint64_t stat_gets;
     uint64_t stat_frees;
     uint64_t stat_failures;

@@ -29,7 +29,7 @@ WIDTH = 80
 LONGEST = 60
 MEDIAN = 13
 PERCENTILE_90 = 35
-CORE = 1950  # 1,800 and the places where the debugging modes hook in
+CORE = 1800
 RING0 = 13500
 SHELL = 9200
 DEBUGGING = 3600
@@ -60,7 +60,8 @@ FLOORS = {
 OBSERVERS = ("mm/kmem_debug", "mm/kmem_elder", "mm/kmem_fail", "mm/kmem_guard",
              "mm/kmem_leak", "mm/kmem_log", "mm/kmem_report", "mm/kmem_stat",
              "mm/kmem_unmap", "mm/kmem_verify", "mm/kmem_walk",
-             "mm/buddy_verify", "mm/page_stat")
+             "mm/buddy_stat", "mm/buddy_verify", "mm/page_stat",
+             "mm/platform_debug")
 
 findings = []
 

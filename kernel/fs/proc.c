@@ -17,6 +17,8 @@
 #include "kernel/vm/frame.h"
 #include "kernel/vm/user.h"
 #include "mm/buddy.h"
+#include "mm/page_stat.h"
+#include "mm/buddy_stat.h"
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
 
@@ -120,8 +122,8 @@ static void write_meminfo(struct text **t)
     meminfo_row(t, "total", totals->total_usable);
     meminfo_row(t, "free", buddy_free_pages());
     meminfo_row(t, "kernel", totals->total_kernel);
-    meminfo_row(t, "slab", st.stat_slab_pages + st.stat_hash_pages);
-    meminfo_row(t, "large", st.stat_large_pages);
+    meminfo_row(t, "slab", st.stat_use[PAGE_SLAB] + st.stat_use[PAGE_HASH]);
+    meminfo_row(t, "large", st.stat_use[PAGE_LARGE]);
     meminfo_row(t, "user", frame_count());
 }
 

@@ -21,6 +21,7 @@
 #include "kernel/shell/shell.h"
 #include "kernel/x86/cpu.h"
 #include "mm/buddy.h"
+#include "mm/buddy_stat.h"
 #include "mm/kmem_impl.h"
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"

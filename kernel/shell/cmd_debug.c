@@ -10,6 +10,7 @@
 #include "kernel/shell/shell.h"
 #include "mm/kmem_log.h"
 #include "mm/platform.h"
+#include "mm/platform_debug.h"
 
 #define LINE_WIDTH 80
 

@@ -113,7 +113,8 @@ uint32_t memcmd_random(uint32_t *state);
 /* The cache called `name`, or NULL after an error line. */
 struct kmem_cache *memcmd_cache(const char *name);
 
-/* An address from `word`, hexadecimal or a symbol; false after an error. */
+/* An address from `word`, hexadecimal, a symbol, or a symbol and an offset
+ * ("kmain+0x1c"); false after an error. */
 bool memcmd_address(const char *word, uintptr_t *addr);
 
 /* The number that option -letter was given: true and *n unchanged if `word`

@@ -7,6 +7,8 @@
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
 #include "mm/buddy.h"
+#include "mm/page_stat.h"
+#include "mm/buddy_stat.h"
 
 #define KIB_PER_PAGE (PAGE_SIZE / 1024)
 

@@ -15,7 +15,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
-#include "mm/buddy.h"
+#include "mm/buddy_stat.h"
 
 #define RESERVE      8  /* one part in so many of memory stays free */
 #define SHUFFLE_BITS 24 /* random bits by which objects are shuffled */

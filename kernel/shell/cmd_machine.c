@@ -14,6 +14,8 @@
 #include "kernel/x86/fault.h"
 #include "kernel/x86/paging.h"
 #include "mm/buddy.h"
+#include "mm/page_stat.h"
+#include "mm/buddy_stat.h"
 #include "mm/segkmem.h"
 
 #define KIB_PER_PAGE (PAGE_SIZE / 1024)
@@ -147,7 +149,8 @@ static int cmd_sym(int argc, char **argv)
 
 SHELL_COMMAND(sym, "sym ADDR|NAME", "from an address to a function, and back",
               "For an address: the function that contains it, and how far\n"
-              "in. For the name of a function or object: its address.\n"
+              "in. For the name of a function or object, or a place in it\n"
+              "(NAME+0x1c): its address.\n"
               "Example: sym kmem_cache_alloc",
               cmd_sym, NULL);
 
@@ -193,9 +196,10 @@ static void print_meminfo(const struct meminfo *m)
     print_pages("    free", m->info_buddy.stat_free_pages);
     print_pages("    out",
                 m->info_buddy.stat_total_pages - m->info_buddy.stat_free_pages);
-    print_pages("      for slabs", m->info_segkmem.stat_slab_pages);
-    print_pages("      for hash tables", m->info_segkmem.stat_hash_pages);
-    print_pages("      for large requests", m->info_segkmem.stat_large_pages);
+    print_pages("      for slabs", m->info_segkmem.stat_use[PAGE_SLAB]);
+    print_pages("      for hash tables", m->info_segkmem.stat_use[PAGE_HASH]);
+    print_pages("      for large requests",
+                m->info_segkmem.stat_use[PAGE_LARGE]);
     if (t->total_unused)
         kprintf("%llu MiB of RAM lie above the direct map, unused\n",
                 (unsigned long long)(t->total_unused >> 20));
@@ -216,8 +220,9 @@ static void json_meminfo(const struct meminfo *m)
             t->total_kernel, (unsigned long long)t->total_unused,
             m->info_buddy.stat_total_pages, m->info_buddy.stat_free_pages);
     kprintf("\"slab_pages\":%zu,\"hash_pages\":%zu,\"large_pages\":%zu}\n",
-            m->info_segkmem.stat_slab_pages, m->info_segkmem.stat_hash_pages,
-            m->info_segkmem.stat_large_pages);
+            m->info_segkmem.stat_use[PAGE_SLAB],
+            m->info_segkmem.stat_use[PAGE_HASH],
+            m->info_segkmem.stat_use[PAGE_LARGE]);
 }
 
 static int cmd_meminfo(int argc, char **argv)

@@ -14,7 +14,7 @@
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/cmd_task.h"
 #include "kernel/shell/shell.h"
-#include "mm/buddy.h"
+#include "mm/buddy_stat.h"
 #include "mm/segkmem.h"
 
 #define WIDTH       79 /* of a line that is erased behind its end */
@@ -133,9 +133,9 @@ static void print_memory(const struct view *v)
     line(v,
          "slabs: %zu pages (%s MiB), hash %zu, oversize %zu; "
          "%zu objects in %zu slabs",
-         seg.stat_slab_pages, mib(seg.stat_slab_pages, a), seg.stat_hash_pages,
-         seg.stat_large_pages, table.table_sum.row_inuse,
-         table.table_sum.row_slabs);
+         seg.stat_use[PAGE_SLAB], mib(seg.stat_use[PAGE_SLAB], a),
+         seg.stat_use[PAGE_HASH], seg.stat_use[PAGE_LARGE],
+         table.table_sum.row_inuse, table.table_sum.row_slabs);
 }
 
 /* The keys; the one of the order in force stands out. */

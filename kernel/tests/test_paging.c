@@ -9,7 +9,7 @@
 #include "kernel/x86/gdt.h"
 #include "kernel/x86/trap.h"
 #include "mm/buddy.h"
-#include "mm/page.h"
+#include "mm/page_stat.h"
 
 static unsigned faults;
 static uint32_t last_error;

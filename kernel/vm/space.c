@@ -22,6 +22,7 @@
 #include "mm/buddy.h"
 #include "kernel/task/cache.h"
 #include "mm/kmem.h"
+#include "mm/page_stat.h"
 
 static struct kmem_cache *space_cache;
 static struct kmem_cache *region_cache;

@@ -2,6 +2,7 @@
  * The buddy allocator: blocks, runs, merging, and what its verifier sees.
  */
 #include "mm/buddy_impl.h"
+#include "mm/buddy_stat.h"
 #include "mm/tests/kmem_test.h"
 
 #define BLOCKS 512

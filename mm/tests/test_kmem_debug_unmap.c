@@ -25,7 +25,7 @@ KTEST(kmem_debug, S53_complete_slabs_are_unmapped_at_once)
     KT_TRUE(!mm_readable(test_obj[n - 1]) && mm_readable(obj));
     KT_EQ(virt_to_page(test_obj[n - 1])->page_state, PAGE_UNMAPPED);
     segkmem_stat(&seg);
-    KT_EQ(seg.stat_unmapped_pages, cp->cache_slab_pages);
+    KT_EQ(seg.stat_use[PAGE_UNMAPPED], cp->cache_slab_pages);
     KT_TRUE(kmem_unmapped_stat((char *)test_obj[n - 1] + 7, &b));
     KT_TRUE(b.stat_cache == cp && b.stat_buf == (uintptr_t)test_obj[n - 1]);
     KT_TRUE(b.stat_audited && b.stat_free.trans_depth > 0);

@@ -3,6 +3,7 @@
  * as it is meanwhile (paper, 3.4).
  */
 #include "mm/tests/kmem_test.h"
+#include "mm/buddy_stat.h"
 
 /* ---- reap as a service -------------------------------------------------- */
 

@@ -288,8 +288,8 @@ KTEST(kmem_stat, sums_equal_the_supplier)
     kmem_large_stat(&large);
     segkmem_stat(&seg);
     KT_EQ(bytes / PAGE_SIZE + large.stat_pages, seg.stat_pages);
-    KT_EQ(seg.stat_pages,
-          seg.stat_slab_pages + seg.stat_hash_pages + seg.stat_large_pages);
+    KT_EQ(seg.stat_pages, seg.stat_use[PAGE_SLAB] + seg.stat_use[PAGE_HASH] +
+                              seg.stat_use[PAGE_LARGE]);
     kmem_free(buf, 50000);
     test_free(cp, 0, 200);
     test_destroy(cp);

@@ -2,6 +2,7 @@
  * Page frames: the array, and reading a boot loader's memory map.
  */
 #include "mm/tests/kmem_test.h"
+#include "mm/page_stat.h"
 
 KTEST(page, every_frame_has_a_state)
 {

@@ -29,11 +29,11 @@ static void check_use(enum page_state use, size_t pages)
     KT_TRUE(p[pages].page_owner != &owner);
     now = stat_now();
     KT_EQ(now.stat_pages - before.stat_pages, pages);
-    KT_EQ(now.stat_slab_pages - before.stat_slab_pages,
+    KT_EQ(now.stat_use[PAGE_SLAB] - before.stat_use[PAGE_SLAB],
           use == PAGE_SLAB ? pages : 0);
-    KT_EQ(now.stat_hash_pages - before.stat_hash_pages,
+    KT_EQ(now.stat_use[PAGE_HASH] - before.stat_use[PAGE_HASH],
           use == PAGE_HASH ? pages : 0);
-    KT_EQ(now.stat_large_pages - before.stat_large_pages,
+    KT_EQ(now.stat_use[PAGE_LARGE] - before.stat_use[PAGE_LARGE],
           use == PAGE_LARGE ? pages : 0);
     KT_EQ(now.stat_gets - before.stat_gets, 1);
     kmem_freepages(run, pages);

@@ -111,7 +111,7 @@ kmem.debug= at boot."""
         log = Log(heap)
         print(f"log: {log.kept} transactions kept of {log.last}"
               f"{', stopped' if log.stopped else ''}")
-        every = int(common.variable("verify_interval", "kmem_debug.c"))
+        every = int(common.variable("verify_interval", "kmem_debug_modes.c"))
         if every:
             print(f"verified at every {every} operations")
         pages = int(common.variable("buried", "kmem_unmap.c")["pages"])

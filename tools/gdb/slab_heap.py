@@ -513,7 +513,7 @@ class Heap:
         """What segkmem says it has handed out: slab, hash, large pages, and
         those that mode S took away."""
         pages = common.record_of(
-            common.variable("segkmem", "segkmem.c")).pages
+            common.variable("segkmem", "segkmem.c")).stat.stat_use
         return tuple(pages[self.pages.state[n]] for n in
                      ("PAGE_SLAB", "PAGE_HASH", "PAGE_LARGE", "PAGE_UNMAPPED"))
 

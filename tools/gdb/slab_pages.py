@@ -202,7 +202,7 @@ lower ones physical.
             print(f"0x{row << PAGE_SHIFT:08x} {line}")
 
     def totals(self):
-        return common.record_of(common.variable("totals", "mm/page.c"))
+        return common.record_of(common.variable("totals", "mm/page_stat.c"))
 
     def buddy_free(self):
         zone = common.record_of(common.variable("buddy_zone"))

@@ -136,6 +136,9 @@ Callers are known of caches in mode U.
         one = heap.cache(args.word()) if args.words else None
         for cache in [one] if one else heap.caches:
             groups.add_cache(heap, cache)
+        if "j" not in args and not groups.table:
+            print(f"no object of {one.name if one else 'any cache'} is in use")
+            return
         if "j" not in args:
             print(f"{'BYTES':>9} {'COUNT':>6} {'SIZE':>6} {'WASTE':>7} "
                   f"{'AGE-MIN/AVG/MAX':<20} {'TASKS':<9} CACHE")

@@ -250,10 +250,10 @@ def _collect(header, known, seen):
 @functools.lru_cache(maxsize=None)
 def macros(header):
     """{name: number} of the plain macros that a header of this tree gives:
-    debug information does not have them. Where #if gives several, the first,
-    which is the kernel's."""
+    debug information does not have them. Where #if gives several, the first."""
     known = {"PAGE_SIZE": PAGE_SIZE, "PAGE_MASK": PAGE_MASK,
-             "PAGE_SHIFT": PAGE_SHIFT}
+             "PAGE_SHIFT": PAGE_SHIFT,
+             "MM_DEBUG": 1}  # kernel/mm_platform.h's
     _collect(header, known, set())
     return known
 

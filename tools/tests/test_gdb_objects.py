@@ -157,6 +157,7 @@ def breaking():
         yield f"set $old = *$place # {what} {value}"
         yield f"set var *$place = {value}"
         yield f"{look} # {what} {value}"
+        yield f"print $_exitcode # {what} {value}"
         yield f"set var *$place = $old # {what} {value}"
     yield "slate verify"
 
@@ -452,6 +453,9 @@ def test_verify_finds(run, what, value, wanted):
     said = run.said[-1][f"slate verify # {what} {value}"]
     assert wanted in said, said
     assert "every invariant holds" not in said
+    broken = [row for row in lines_of(said) if row.startswith("!")]
+    assert run.said[-1][f"print $_exitcode # {what} {value}"].split()[-1] == \
+        str(len(broken))
 
 
 @pytest.mark.parametrize("what,value,look,wanted", LISTS,

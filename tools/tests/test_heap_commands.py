@@ -263,6 +263,8 @@ def test_whatis_knows_symbols(shell, kernel):
                        ("play_caches", "data")):
         addr = int(shell.command(f"sym {name}").split()[0], 16)
         assert f"{kind}: {name}+0x3\n" in shell.command(f"whatis {addr + 3:x}")
+        assert shell.command(f"whatis {name}+0x3") == \
+            shell.command(f"whatis {addr + 3:x}")
 
 
 def test_whatis_knows_pages_of_programs(shell):
@@ -330,7 +332,8 @@ def test_log_tells_what_was_done(shell, audited):
     assert [e["op"] for e in entries] == ["free"] * 4 + ["alloc"] * 10
     assert [e["seq"] for e in entries] == \
         sorted((e["seq"] for e in entries), reverse=True)
-    assert all(e["task"] == 1 and e["size"] in (0, 100) for e in entries)
+    assert all(e["task"] == 1 and e["cpu"] == 0 and e["size"] in (0, 100)
+               for e in entries)
     assert all(any("play_" in call for call in e["stack"]) for e in entries)
     buf = entries[0]["buf"]  # the last one freed
     same = records(shell, f"log -j {buf + 7:x}")
@@ -339,8 +342,10 @@ def test_log_tells_what_was_done(shell, audited):
     assert same[0]["prev"] == same[1]["seq"] and same[1]["prev"] == 0
     assert same == records(shell, f"log -j -a {buf:x}")
     text = shell.command("log -c spy -n 3")
+    assert text.split()[:5] == ["SEQ", "T-AGE", "OP", "CPU", "TASK"]
+    assert max(map(len, text.splitlines())) <= 80
     table = rows(text, r"^ *(?P<seq>\d+) +(?P<age>\d+\.\d{6}) (?P<op>\w+) +"
-                       r"(?P<task>\d+) (?P<cache>\w+) +(?P<slab>[0-9a-f]{8}) "
+                       r"0 +(?P<task>\d+) (?P<cache>\w+) +(?P<slab>[0-9a-f]{8}) "
                        r"(?P<buf>[0-9a-f]{8}) (?P<caller>\S+)$")
     assert [int(row["seq"]) for row in table] == \
         [e["seq"] for e in entries[:3]]
@@ -390,6 +395,13 @@ def test_users_sums_by_caller(shell, audited):
                      r"shell_execute\+0x", text, re.M)
     everything = shell.command("users")
     assert "not in mode U" in everything and " spy\n" in everything
+
+
+def test_users_of_nothing(shell):
+    shell.command("kmem create idle 100")
+    assert shell.command("users idle") == "no object of idle is in use\n"
+    assert shell.command("users -j idle") == ""
+    shell.command("kmem destroy idle")
 
 
 def test_old_and_leaks_name_suspects(shell, audited):

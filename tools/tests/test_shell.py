@@ -89,7 +89,8 @@ WRONG = ["frobnicate", "kmastat -q", "cache", "cache no_such_cache",
          "kmem alloc no_such_cache 1", "kmem destroy no_such_cache",
          "kmem free no_such_cache", "stress banana", "stress 1 banana",
          "verify no_such_cache", "test no_such_suite", "bench no_such_group",
-         "x", "x banana", "sym", "sym banana", "help no_such_command",
+         "x", "x banana", "sym", "sym banana", "sym kmain+",
+         "sym kmain+z", "help no_such_command",
          "echo \"open", "uptime now", "clear all", "history all",
          "echo " + "a " * 20]
 
@@ -99,6 +100,13 @@ def test_wrong_input_gives_one_line(shell, line):
     text = shell.command(line)
     assert len(text.splitlines()) == 1, text
     assert re.match(r"\w+: \S", text), text
+
+
+def test_a_status_that_is_not_0_is_an_event(kernel):
+    run = qemu.run(kernel, "cache no_such_cache; verify; ws -q; poweroff")
+    assert run.problem is None, run.explain()
+    assert [(e["command"], e["status"]) for e in run.named["status"]] == \
+        [("cache", 1), ("ws", 1)]
 
 
 def test_a_line_that_is_too_long_gives_one_line(shell):

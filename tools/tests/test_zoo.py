@@ -198,7 +198,7 @@ def report_of(result, name):
 
 
 HEX = r"[0-9a-f]{8}"
-FRAMES = r"(?:\w+\+[0-9a-f]+\n)+"
+FRAMES = r"(?:\w+\+0x[0-9a-f]+\n)+"
 PLACE = rf"buffer={HEX}  bufctl={HEX}  cache: \w+\n"
 CHANGED = (r"modification occurred at offset -?0x[0-9a-f]+ "
            r"\(0x[0-9a-f]+ replaced by 0x[0-9a-f]+\)\n")
@@ -316,7 +316,7 @@ def normal(text):
     """Without what another build, or another day, has differently."""
     text = qemu.plain(text)
     text = re.sub(r"\b(?:0x)?[0-9a-f]{7,8}\b", "ADDR", text)
-    text = re.sub(r"\+(?:0x)?[0-9a-f]+$", "+OFF", text, flags=re.M)
+    text = re.sub(r"\+0x[0-9a-f]+$", "+OFF", text, flags=re.M)
     text = re.sub(r"\d+ of \d+ are reached from \d+", "REACHED", text)
     text = re.sub(r"time=T-[\d.]+", "time=T", text)
     text = re.sub(r"\b\d+(\.\d)?(us|ms|s)\b", "AGE", text)

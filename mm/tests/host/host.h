@@ -53,10 +53,11 @@ void host_panic_check(const char *file, int line, const char *text);
     } while (0)
 
 /* What the debugging modes are told: microseconds beyond the clock's, who
- * runs; the events they sent; up to two ranges that hold pointers, and a cache
+ * runs, and where; the events they sent; up to two ranges that hold pointers, and a cache
  * whose objects are among them. */
 extern uint64_t host_clock_extra_us;
 extern uint32_t host_task;
+extern uint32_t host_cpu;
 extern char host_events[4096];
 extern const void *host_root_from[2], *host_root_end[2];
 extern const struct kmem_cache *host_root_cache;

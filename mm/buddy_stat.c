@@ -1,0 +1,57 @@
+/*
+ * A snapshot of the buddy allocator.
+ */
+#include "mm/buddy_stat.h"
+#include "kernel/lib/string.h"
+#include "mm/buddy_impl.h"
+
+size_t buddy_count_free(void)
+{
+    size_t pages = buddy_zone.zone_total_pages + buddy_zone.zone_tails;
+
+    for (unsigned k = 0; k < BUDDY_ORDERS; k++)
+        pages += (size_t)(buddy_zone.zone_frees[k] - buddy_zone.zone_allocs[k])
+                 << k;
+    return pages;
+}
+
+size_t buddy_free_pages(void)
+{
+    size_t pages;
+
+    mm_lock(&buddy_zone.zone_lock);
+    pages = buddy_count_free();
+    mm_unlock(&buddy_zone.zone_lock);
+    return pages;
+}
+
+/* Blocks on the free list of one order. Lock held. */
+static size_t count_free(unsigned k)
+{
+    size_t n = 0;
+
+    list_for_each (l, &buddy_zone.zone_list[k])
+        n++;
+    return n;
+}
+
+void buddy_stat(struct buddy_stat *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->stat_largest = -1;
+    mm_lock(&buddy_zone.zone_lock);
+    for (unsigned k = 0; k < BUDDY_ORDERS; k++) {
+        out->stat_free[k] = count_free(k);
+        out->stat_allocs[k] = buddy_zone.zone_allocs[k];
+        out->stat_frees[k] = buddy_zone.zone_frees[k];
+        out->stat_free_pages += out->stat_free[k] << k;
+        if (out->stat_free[k] != 0)
+            out->stat_largest = (int)k;
+    }
+    out->stat_splits = buddy_zone.zone_splits;
+    out->stat_merges = buddy_zone.zone_merges;
+    out->stat_failures = buddy_zone.zone_failures;
+    out->stat_pressures = buddy_zone.zone_pressures;
+    out->stat_total_pages = buddy_zone.zone_total_pages;
+    mm_unlock(&buddy_zone.zone_lock);
+}

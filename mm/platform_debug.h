@@ -1,0 +1,47 @@
+/*
+ * What the debugging modes (section 6) ask of the place that mm/ runs in,
+ * besides mm/platform.h: names for tasks and addresses, pages that can be taken
+ * away, what there is outside the heap. Needed only where MM_DEBUG is 1.
+ */
+#pragma once
+
+#include "mm/platform.h"
+
+/* Microseconds since some fixed moment, as fine as the clock is. */
+uint64_t mm_clock_us(void);
+
+/* The task that runs, 0 if there is none; and its name, "" if it is gone. */
+uint32_t mm_task_id(void);
+const char *mm_task_name(uint32_t id);
+
+/* The processor that runs the caller: 0, 1, … */
+uint32_t mm_cpu_id(void);
+
+/* Writes "function+0x1c", or a number where no symbol fits; returns text. */
+const char *mm_symbol(uintptr_t pc, char *text, size_t size);
+
+/* Takes a page of kernel memory away so that touching it faults, or gives it
+ * back; NULL: neither. False where this cannot be done. */
+bool mm_page_map(void *page, bool present);
+
+/* Whether `addr` can be read without a fault. */
+bool mm_readable(const void *addr);
+
+/* What an address outside the heap is, in words ("the stack of task 3 (sh)");
+ * true if it is on a stack. */
+bool mm_describe(const void *addr, char *text, size_t size);
+
+/* Between these two nothing but the caller runs. They do not nest. */
+void mm_stop_others(void);
+void mm_let_others_go(void);
+
+/* Calls fn with each range that may hold the only pointer to a buffer: data,
+ * the stacks in use, registers. What mm/ itself knows is not among them. */
+typedef void mm_root_t(const void *from, const void *end, const char *name);
+void mm_roots(mm_root_t *fn);
+
+/* Whether mm_roots has read the live part of this cache's objects: stacks. */
+bool mm_is_root(const struct kmem_cache *cp);
+
+/* A record for tools, one line of JSON. */
+void mm_event(const char *fmt, ...) PRINTF_LIKE(1, 2);
