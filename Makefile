@@ -393,7 +393,8 @@ $(VENV):
 
 .PHONY: test test-host test-kernel test-system failures zoo test-replay fuzz
 .PHONY: bench coverage mutants
-test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests, as below
+test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests, as below; SANITIZE=1
+                                  ## on a kernel under the sanitizers
 	@$(PYTEST) tools/tests
 
 test-host: $(HOST_TEST) | $(VENV) ## mm/ on this machine, under sanitizers

@@ -6,7 +6,7 @@
 #include "kernel/zoo/zoo_impl.h"
 #include "mm/kmem_impl.h"
 
-static struct snode *node_new(const char *name)
+ZOO_INLINE struct snode *node_new(const char *name)
 {
     struct snode *n = kmem_cache_alloc(zoo_cage(ZOO_SNODE), KM_SLEEP);
 
@@ -17,7 +17,7 @@ static struct snode *node_new(const char *name)
     return n;
 }
 
-static void node_free(struct snode *n)
+ZOO_INLINE void node_free(struct snode *n)
 {
     kmem_cache_free(zoo_cage(ZOO_SNODE), n);
 }

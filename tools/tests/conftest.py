@@ -1,5 +1,7 @@
 """What all system tests share: where the products are, and machines."""
 
+import json
+import math
 import os
 from pathlib import Path
 
@@ -28,6 +30,37 @@ def product(name, target):
     if not path.exists():
         pytest.fail(f"{path} does not exist: make {target}", pytrace=False)
     return path
+
+
+def sanitized():
+    """Whether the kernel under test is one of `make SANITIZE=1`."""
+    flags = product("flags", "kernel").read_text().split()
+    return "-DCONFIG_SANITIZE=1" in flags
+
+
+# What an ordinary kernel takes of a machine of 16 MiB before anything runs, and
+# a task's stack, in KiB.
+OWN, STACK = 3584, 12
+
+
+def memory(mebibytes, tasks=0):
+    """The size of the machine in which the kernel under test leaves as much to
+    programs as an ordinary one does in one of `mebibytes`, while it has so
+    many tasks. One under the sanitizers takes more, for itself, for the shadow
+    of memory, and for each stack; how much it says."""
+    if not sanitized():
+        return mebibytes
+    said = qemu.run(product("slate.elf", "kernel"),
+                    "meminfo -j; kmastat -j kstack; poweroff",
+                    memory=mebibytes).text
+    facts = {}
+    for line in said.splitlines():
+        if line.startswith("{"):
+            facts.update(json.loads(line))
+    lacks = (facts["frames"] - facts["buddy_free"]) * 4 - OWN \
+        + tasks * (facts["size"] // 1024 - STACK)
+    shadow = 8 / 7  # of what is added, too
+    return mebibytes + math.ceil(max(lacks, 0) / 1024 * shadow)
 
 
 @pytest.fixture(scope="session")

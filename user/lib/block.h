@@ -1,0 +1,59 @@
+/*
+ * Disks, as programs use them: requests to a block server (drivers/servers/
+ * ata), which publishes its port under a name.
+ *
+ * A request is one call of the port. The answer's label is 0, its word 0 the
+ * result: 0, or a negated error number (EIO: the medium, or the drive, gave up;
+ * EINVAL: outside of the disk; ENODEV: no such disk).
+ *
+ *                  word 0   word 1        word 2  bytes
+ *     BLOCK_INFO   disk     -             -       -; answer's word 1: sectors
+ *     BLOCK_READ   disk     first sector  sectors -; answer's bytes: contents
+ *     BLOCK_WRITE  disk     first sector  sectors contents
+ *     BLOCK_FLUSH  disk     -             -       -
+ *
+ * Disk 0 is the primary master, 1 the slave. A write that was answered is on
+ * its way; after BLOCK_FLUSH everything that was answered before it is on the
+ * medium. Requests are answered in any order.
+ */
+#pragma once
+
+#include "user/lib/ipc.h"
+
+#define BLOCK_SECTOR 512u /* bytes */
+#define BLOCK_MAX    128u /* sectors in one request: 64 KiB */
+
+enum block_request {
+    BLOCK_INFO = 1,
+    BLOCK_READ,
+    BLOCK_WRITE,
+    BLOCK_FLUSH,
+};
+
+/* A disk, as a program knows it. */
+struct block_device {
+    char block_server[PORT_NAME_MAX + 1];
+    int block_port; /* -1: to be looked up */
+    uint32_t block_disk;
+    uint32_t block_sectors;
+};
+
+/*
+ * Looks the server up and asks for the disk's size. 0, or -1 with errno. While
+ * there is no server of that name it waits for one, up to BLOCK_PATIENCE_MS.
+ */
+int block_open(struct block_device *dev, const char *server, uint32_t disk);
+
+/*
+ * Read, write and flush; any number of sectors, in requests of BLOCK_MAX. 0, or
+ * -1 with errno. A server that dies meanwhile is waited for, up to
+ * BLOCK_PATIENCE_MS, and asked again: all requests may be repeated. EIO is
+ * tried again twice before the caller hears of it.
+ */
+int block_read(struct block_device *dev, uint32_t first, uint32_t sectors,
+               void *buf);
+int block_write(struct block_device *dev, uint32_t first, uint32_t sectors,
+                const void *buf);
+int block_flush(struct block_device *dev);
+
+#define BLOCK_PATIENCE_MS 10000u
