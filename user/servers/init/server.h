@@ -1,0 +1,65 @@
+/*
+ * Servers as init knows them: what the manifest says, and how they are doing.
+ *
+ *     wanted ── needs are ready ──> running ── ready ──> …
+ *        ^                             │
+ *        └── due: at once, or after a  │ killed, crashed, failed
+ *            while if it died young <──┘
+ *                                      └ ended with status 0 ──> done
+ */
+#pragma once
+
+#include "user/lib/ipc.h"
+
+#define SERVER_WORDS 8 /* of a command line, with the program */
+#define SERVER_NEEDS 4
+
+struct server {
+    struct server *server_next; /* in the manifest's order */
+    char server_name[PORT_NAME_MAX + 1];
+    char *server_argv[SERVER_WORDS + 1];
+    char server_needs[SERVER_NEEDS][PORT_NAME_MAX + 1]; /* "" behind the last */
+    char server_mounts[64]; /* ready when this is a mount point; "": when its
+                               name is known to the name server */
+    bool server_boot;       /* started with every session */
+    bool server_always;     /* started again when it dies */
+
+    bool server_wanted; /* of this session */
+    pid_t server_pid;   /* 0: does not run */
+    uint32_t server_began_ms;
+    uint32_t server_due_ms; /* if wanted and not running: when to start it */
+    unsigned server_young;  /* deaths in a row soon after the start */
+    unsigned server_starts;
+};
+
+/* ---- manifest.c --------------------------------------------------------- */
+
+/* The servers of the manifest, in its order; NULL if there are none. Says what
+ * is wrong with a line, and goes on. (Ports, lines and memory are the kernel's
+ * business: it has read them at boot.) */
+struct server *manifest_read(const char *path);
+
+/* The server of that name, or NULL. */
+struct server *server_find(struct server *all, const char *name);
+
+/* ---- server.c ----------------------------------------------------------- */
+
+/* Wants a server, with all that it needs, before others that need it. false,
+ * after a message: there is no such server. */
+bool server_want(struct server *all, const char *name);
+
+/* Starts those that are wanted, due, and whose needs are ready. With `wait` it
+ * waits until each is ready, or has ended, or SERVER_PATIENCE_MS are over. */
+void servers_start(struct server *all, bool wait);
+
+/* A child has ended: true if it was a server. It will be started again if it
+ * is to be. */
+bool server_ended(struct server *all, pid_t pid, int status);
+
+/* Milliseconds until the next server is due; UINT32_MAX: none. */
+uint32_t servers_due(const struct server *all);
+
+/* Whether it runs: to tell servers from other children. */
+const struct server *server_of(const struct server *all, pid_t pid);
+
+#define SERVER_PATIENCE_MS 5000u
