@@ -60,12 +60,41 @@ static void end_program(const struct trapframe *tf, uint32_t cr2,
     task_end(signal_of(tf->vector));
 }
 
+#define PREFIXES 4 /* that an instruction for a port may begin with */
+
+/* Whether the instruction at `eip` is for a port (Intel SDM volume 2): *port
+ * gets its number. */
+static bool port_instruction(const struct trapframe *tf, unsigned *port)
+{
+    const uint8_t __user *at = (const uint8_t __user *)tf->eip;
+    uint8_t byte = 0;
+
+    for (int i = 0; i < PREFIXES; i++) {
+        if (copy_from_user(&byte, at++, 1) != 0)
+            return false;
+        if (byte != 0x66 && byte != 0xf2 && byte != 0xf3)
+            break;
+    }
+    *port = tf->edx & 0xffff;
+    if ((byte & 0xfc) == 0x6c || (byte & 0xfc) == 0xec) /* ins, outs; in, out */
+        return true;
+    if ((byte & 0xfc) != 0xe4 || copy_from_user(&byte, at, 1) != 0)
+        return false;
+    *port = byte;
+    return true;
+}
+
 static bool exception(struct trapframe *tf)
 {
+    char why[32] = "";
+    unsigned port;
+
     if (!trap_from_user(tf))
         return false;
     irq_enable();
-    end_program(tf, 0, NULL);
+    if (tf->vector == TRAP_PROTECTION && port_instruction(tf, &port))
+        snprintf(why, sizeof(why), "port 0x%x is not granted", port);
+    end_program(tf, 0, why[0] != '\0' ? why : NULL);
     return true;
 }
 
