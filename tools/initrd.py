@@ -2,12 +2,12 @@
 """Makes the archive that the root file system is made of.
 
     tools/initrd.py --out FILE --root FOLDER --programs FILE …
-        [--strip COMMAND] [--files N]
+        [--strip COMMAND] [--files N] [--file NAME=FILE …]
 
 A ustar archive: what lies under the root folder, and the programs, without
 their symbols, in /sbin if that is the name of the folder that they come from,
 else in /bin. --files adds N small files in folders of 50 under
-/many, which benchmarks walk. Equal input gives an equal archive: names are
+/many, which benchmarks walk; --file adds FILE as /NAME. Equal input gives an equal archive: names are
 sorted, and it holds neither times nor owners.
 """
 
@@ -55,6 +55,11 @@ def contents(args):
         folder = "sbin" if program.parent.name == "sbin" else "bin"
         files[f"{folder}/{program.name}"] = stripped(program, args.strip)
     files.update(many(args.files))
+    for pair in args.file:
+        name, found, path = pair.partition("=")
+        if not found or not name.strip("/"):
+            raise OSError(f"--file {pair}: it is NAME=FILE")
+        files[name.strip("/")] = Path(path).read_bytes()
     return files
 
 
@@ -92,6 +97,7 @@ def main():
     parser.add_argument("--programs", type=Path, nargs="*", default=[])
     parser.add_argument("--strip", default="")
     parser.add_argument("--files", type=int, default=0)
+    parser.add_argument("--file", action="append", default=[])
     args = parser.parse_args()
     try:
         data = archive(contents(args), ["bin", "sbin", "tmp"])

@@ -240,6 +240,16 @@ static void take_needs(struct reading *r)
     while (next_word(r));
 }
 
+static void take_mounts(struct reading *r)
+{
+    struct manifest_server *s = &r->server;
+
+    if (r->word[0] != '/')
+        WRONG(r, "'%s' is no path from the root", r->word);
+    else
+        add_word(r, s->server_mounts, sizeof(s->server_mounts));
+}
+
 /* The word is one of two; the second one sets the flag. */
 static void take_choice(struct reading *r, const char *off, const char *on,
                         bool *flag)
@@ -304,10 +314,9 @@ static const struct entry {
     const char *entry_name;
     void (*entry_take)(struct reading *r);
 } entries[] = {
-    {"server", take_server},   {"program", take_program},
-    {"ports", take_ports},     {"irq", take_irq},
-    {"memory", take_memory},   {"dma", take_dma},
-    {"needs", take_needs},     {"start", take_start},
+    {"server", take_server},   {"program", take_program}, {"ports", take_ports},
+    {"irq", take_irq},         {"memory", take_memory},   {"dma", take_dma},
+    {"needs", take_needs},     {"mounts", take_mounts},   {"start", take_start},
     {"restart", take_restart},
 };
 
@@ -329,7 +338,7 @@ static void read_line(struct reading *r)
     if (e == NULL)
         WRONG(r,
               "'%s' is none of server, program, ports, irq, memory, dma, "
-              "needs, start, restart",
+              "needs, mounts, start, restart",
               r->word);
     else if (r->stanza == 0 && e->entry_take != take_server)
         WRONG(r, "'%s' stands before the first server", r->word);

@@ -9,6 +9,7 @@
  *         memory   0xb8000-0xb8fff    # physical, whole pages
  *         dma      4                  # pages
  *         needs    names              # what follows is for init alone
+ *         mounts   /disk              # ready when this is a mount point
  *         start    boot               # or demand
  *         restart  always             # or never
  *
@@ -22,6 +23,7 @@
 #define MANIFEST_NAME_MAX    15 /* characters */
 #define MANIFEST_COMMAND_MAX 95
 #define MANIFEST_NEEDS_MAX   63
+#define MANIFEST_MOUNTS_MAX  63
 #define MANIFEST_PORTS       8 /* ranges */
 #define MANIFEST_MEMORY      4
 #define MANIFEST_LINES       16   /* interrupt lines of the machine */
@@ -39,6 +41,7 @@ struct manifest_server {
     char server_command[MANIFEST_COMMAND_MAX + 1]; /* path and arguments, one
                                                       blank between them */
     char server_needs[MANIFEST_NEEDS_MAX + 1];     /* names, the same way */
+    char server_mounts[MANIFEST_MOUNTS_MAX + 1];   /* a path, or "" */
     uint8_t server_ports;                          /* ranges in use … */
     uint8_t server_memories;
     uint16_t server_irqs; /* a bit for each line */

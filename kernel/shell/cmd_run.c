@@ -11,6 +11,7 @@
  */
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
+#include "kernel/cmdline.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/tty.h"
 #include "kernel/lib/printf.h"
@@ -116,12 +117,14 @@ static int cannot_start(const char *path, int error)
 /* The pid of a child of the shell, on the console, or an error. */
 static pid_t spawn(struct process_start *start)
 {
-    static const char *const environment[] = {"PATH=/bin:/sbin", "HOME=/home",
-                                              NULL};
+    char start_servers[CMDLINE_START_MAX + 8];
+    const char *const environment[] = {"PATH=/bin:/sbin", "HOME=/home",
+                                       start_servers, NULL};
     pid_t pid = file_open(CONSOLE, NULL, O_RDWR, &start->start_console);
 
     if (pid != 0)
         return pid;
+    snprintf(start_servers, sizeof(start_servers), "START=%s", cmdline_start());
     start->start_envp = environment;
     pid = process_spawn(start);
     object_put(&start->start_console->file_object);

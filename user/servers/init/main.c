@@ -13,7 +13,6 @@
  * program's status.
  */
 #include "user/lib/err.h"
-#include "user/lib/mount.h"
 #include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
@@ -56,10 +55,10 @@ static void want_named(const char *names)
 
 static void start_servers(void)
 {
-    servers = manifest_read(MANIFEST);
+    servers = servers_read(MANIFEST);
     for (struct server *s = servers; s != NULL; s = s->server_next)
-        if (s->server_boot)
-            server_want(servers, s->server_name);
+        if (!s->server_stanza.server_demand)
+            server_want(servers, s->server_stanza.server_name);
     want_named(getenv("START"));
     servers_start(servers, true);
 }
@@ -142,9 +141,9 @@ static void end_children(bool all)
 static void unmount_all(void)
 {
     for (struct server *s = servers; s != NULL; s = s->server_next)
-        if (s->server_mounts[0] != '\0' && s->server_pid != 0 &&
-            umount(s->server_mounts) < 0)
-            warn("%s", s->server_mounts);
+        if (s->server_pid != 0 && s->server_stanza.server_mounts[0] != '\0' &&
+            umount(s->server_stanza.server_mounts) < 0)
+            warn("%s", s->server_stanza.server_mounts);
 }
 
 static void end_session(void)

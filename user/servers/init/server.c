@@ -18,6 +18,28 @@
 #define PAUSE_MAX    2000u
 #define YOUNG_DEATHS 24 /* in a row, and it is given up */
 
+static const char *name_of(const struct server *s)
+{
+    return s->server_stanza.server_name;
+}
+
+/* Calls fn for each server that `s` needs until one says no; whether none did.
+ */
+static bool
+each_need(struct server *all, const struct server *s, unsigned depth,
+          bool (*fn)(struct server *all, const char *need, unsigned depth))
+{
+    char needs[MANIFEST_NEEDS_MAX + 1];
+    char *rest = needs;
+    char *need;
+
+    strlcpy(needs, s->server_stanza.server_needs, sizeof(needs));
+    while ((need = strtok_r(rest, " ", &rest)) != NULL)
+        if (!fn(all, need, depth))
+            return false;
+    return true;
+}
+
 /* ---- readiness ---------------------------------------------------------- */
 
 /* Whether /proc/mounts has this path. */
@@ -61,11 +83,11 @@ static bool names_answer(void)
 
 static bool is_ready(const struct server *s)
 {
-    if (strcmp(s->server_name, "names") == 0)
+    if (strcmp(name_of(s), "names") == 0)
         return names_answer();
-    if (s->server_mounts[0] != '\0')
-        return is_mounted(s->server_mounts);
-    return has_name(s->server_name);
+    if (s->server_stanza.server_mounts[0] != '\0')
+        return is_mounted(s->server_stanza.server_mounts);
+    return has_name(name_of(s));
 }
 
 /* ---- wanting ------------------------------------------------------------ */
@@ -74,7 +96,7 @@ static bool want(struct server *all, const char *name, unsigned depth)
 {
     struct server *s = server_find(all, name);
 
-    if (s == NULL || s->server_argv[0] == NULL) {
+    if (s == NULL) {
         warnx("there is no server %s", name);
         return false;
     }
@@ -84,9 +106,8 @@ static bool want(struct server *all, const char *name, unsigned depth)
         warnx("%s needs itself", name);
         return false;
     }
-    for (size_t i = 0; i < SERVER_NEEDS && s->server_needs[i][0]; i++)
-        if (!want(all, s->server_needs[i], depth + 1))
-            return false;
+    if (!each_need(all, s, depth + 1, want))
+        return false;
     s->server_wanted = true;
     s->server_due_ms = uptime_ms();
     return true;
@@ -103,8 +124,8 @@ static void run(const struct server *s) __attribute__((noreturn));
 static void run(const struct server *s)
 {
     setpgid(0, 0);
-    if (become(s->server_name) < 0)
-        err(1, "cannot become %s", s->server_name);
+    if (become(name_of(s)) < 0 && errno != EPERM)
+        err(1, "cannot become %s", name_of(s));
     execv(s->server_argv[0], s->server_argv);
     err(errno == ENOENT ? 127 : 126, "%s", s->server_argv[0]);
 }
@@ -124,15 +145,12 @@ static void start(struct server *s)
     s->server_starts++;
 }
 
-static bool needs_are_ready(struct server *all, const struct server *s)
+static bool need_is_ready(struct server *all, const char *name, unsigned depth)
 {
-    for (size_t i = 0; i < SERVER_NEEDS && s->server_needs[i][0]; i++) {
-        const struct server *need = server_find(all, s->server_needs[i]);
+    const struct server *need = server_find(all, name);
 
-        if (need->server_pid == 0 || !is_ready(need))
-            return false;
-    }
-    return true;
+    (void)depth;
+    return need != NULL && need->server_pid != 0 && is_ready(need);
 }
 
 /* Until a server is ready. One that ends meanwhile is noted: its successor is
@@ -151,7 +169,7 @@ static void wait_until_ready(struct server *all, const struct server *s)
         else if (uptime_ms() - began < SERVER_PATIENCE_MS)
             sleep_ms(1);
         else {
-            warnx("%s is not ready after %u s", s->server_name,
+            warnx("%s is not ready after %u s", name_of(s),
                   SERVER_PATIENCE_MS / 1000);
             return;
         }
@@ -167,7 +185,7 @@ static bool is_due(const struct server *s)
 void servers_start(struct server *all, bool wait)
 {
     for (struct server *s = all; s != NULL; s = s->server_next) {
-        if (!is_due(s) || !needs_are_ready(all, s))
+        if (!is_due(s) || !each_need(all, s, 0, need_is_ready))
             continue;
         start(s);
         if (wait)
@@ -211,16 +229,16 @@ static void tell(const struct server *s, int status, const char *next)
     FILE *debug = fopen("/dev/debug", "w");
 
     if (WIFEXITED(status))
-        warnx("%s ended with status %d; %s", s->server_name,
-              WEXITSTATUS(status), next);
+        warnx("%s ended with status %d; %s", name_of(s), WEXITSTATUS(status),
+              next);
     else
-        warnx("%s was killed (%d); %s", s->server_name, WTERMSIG(status), next);
+        warnx("%s was killed (%d); %s", name_of(s), WTERMSIG(status), next);
     if (debug == NULL)
         return;
     fprintf(debug,
             "{\"event\":\"server-ended\",\"name\":\"%s\",\"status\":%d,"
             "\"starts\":%u}\n",
-            s->server_name, status, s->server_starts);
+            name_of(s), status, s->server_starts);
     fclose(debug);
 }
 
@@ -239,7 +257,7 @@ bool server_ended(struct server *all, pid_t pid, int status)
     if (s == NULL)
         return false;
     s->server_pid = 0;
-    if (status == 0 || !s->server_always) {
+    if (status == 0 || s->server_stanza.server_once) {
         s->server_wanted = false;
         if (status != 0)
             tell(s, status, "that was all");

@@ -9,20 +9,15 @@
  */
 #pragma once
 
+#include "kernel/lib/manifest.h"
 #include "user/lib/ipc.h"
 
 #define SERVER_WORDS 8 /* of a command line, with the program */
-#define SERVER_NEEDS 4
 
 struct server {
     struct server *server_next; /* in the manifest's order */
-    char server_name[PORT_NAME_MAX + 1];
-    char *server_argv[SERVER_WORDS + 1];
-    char server_needs[SERVER_NEEDS][PORT_NAME_MAX + 1]; /* "" behind the last */
-    char server_mounts[64]; /* ready when this is a mount point; "": when its
-                               name is known to the name server */
-    bool server_boot;       /* started with every session */
-    bool server_always;     /* started again when it dies */
+    struct manifest_server server_stanza;
+    char *server_argv[SERVER_WORDS + 1]; /* words of the stanza's command */
 
     bool server_wanted; /* of this session */
     pid_t server_pid;   /* 0: does not run */
@@ -35,9 +30,9 @@ struct server {
 /* ---- manifest.c --------------------------------------------------------- */
 
 /* The servers of the manifest, in its order; NULL if there are none. Says what
- * is wrong with a line, and goes on. (Ports, lines and memory are the kernel's
- * business: it has read them at boot.) */
-struct server *manifest_read(const char *path);
+ * is wrong in it, and goes on. (What a server may have of the machine is the
+ * kernel's business, which has read it at boot.) */
+struct server *servers_read(const char *path);
 
 /* The server of that name, or NULL. */
 struct server *server_find(struct server *all, const char *name);
