@@ -65,6 +65,9 @@ extern const struct kmem_cache *host_root_cache;
 /* Expectations that failed in this process. */
 extern unsigned host_failures;
 
+/* trace.c: fails the case if an invariant of mm/ does not hold. */
+void host_verify(void);
+
 /* trace.c: `ops` random operations against the shadow model. 0 if all agreed;
  * says what did not. */
 int host_trace(uint64_t seed, uint64_t ops);
