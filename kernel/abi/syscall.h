@@ -55,7 +55,12 @@
     X(notify)                                                                  \
     X(irq_bind)                                                                \
     X(irq_ack)                                                                 \
-    X(names)
+    X(names)                                                                   \
+    X(mount)                                                                   \
+    X(umount)                                                                  \
+    X(sync)                                                                    \
+    X(fsync)                                                                   \
+    X(statfs)
 
 #define SYSCALL_NUMBER(name) SYS_##name,
 
