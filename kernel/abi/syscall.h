@@ -59,7 +59,12 @@
     X(become)                                                                  \
     X(map_device)                                                              \
     X(dma_alloc)                                                               \
-    X(alarm)
+    X(alarm)                                                                   \
+    X(mount)                                                                   \
+    X(umount)                                                                  \
+    X(sync)                                                                    \
+    X(fsync)                                                                   \
+    X(statfs)
 
 #define SYSCALL_NUMBER(name) SYS_##name,
 

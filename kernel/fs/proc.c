@@ -383,4 +383,5 @@ struct fs proc_fs = {
     .fs_ops = &proc_ops,
     .fs_name = "proc",
     .fs_root = ROOT,
+    .fs_rename = FS_RENAME_INIT(proc_fs),
 };

@@ -452,7 +452,11 @@ static const struct fs_ops ramfs_ops = {
     .fs_evict = ramfs_evict,
 };
 
-struct fs ramfs = {.fs_ops = &ramfs_ops, .fs_name = "ram"};
+struct fs ramfs = {
+    .fs_ops = &ramfs_ops,
+    .fs_name = "ram",
+    .fs_rename = FS_RENAME_INIT(ramfs),
+};
 
 struct ramfs_node *ramfs_root(void)
 {

@@ -48,6 +48,10 @@ bool ipc_deadlock(const struct task *self);
 /* Ends the wait of every caller in the queue with -EPIPE. sched_lock held. */
 void ipc_refuse_callers(struct port *port);
 
+/* The same with -EDEADLK of those that could wait for ever, now that a receiver
+ * has gone: nobody receives there but who waits himself. sched_lock held. */
+void ipc_refuse_circles(struct port *port);
+
 /*
  * Copies bytes and handle of the message `tag` as the two tasks' buffers say.
  * 0, -EMSGSIZE, -EBADF, -EMFILE, -ENOMEM, -EFAULT; then nothing has been

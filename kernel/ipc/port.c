@@ -90,6 +90,15 @@ static void die(struct port *port)
     ipc_refuse_callers(port);
 }
 
+/* Others can still receive; but perhaps they are just those who wait for who
+ * has gone. sched_lock held. */
+static void left(struct port *port)
+{
+    if (port->port_server == task_self()->task_pid)
+        port->port_server = 0;
+    ipc_refuse_circles(port);
+}
+
 static void closed(struct object *o, uint32_t flags)
 {
     struct port *port = container_of(o, struct port, port_object);
@@ -99,6 +108,8 @@ static void closed(struct object *o, uint32_t flags)
     spin_lock(&sched_lock);
     if (--port->port_holders == 0)
         die(port);
+    else
+        left(port);
     spin_unlock(&sched_lock);
 }
 

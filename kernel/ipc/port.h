@@ -41,7 +41,8 @@ struct port {
     struct list port_receivers; /* by ipc_link */
     uint32_t port_bits;         /* notified and not received yet */
     uint32_t port_holders;      /* handles that may receive; 0: dead */
-    pid_t port_server;          /* received here last, or made the port */
+    pid_t port_server;          /* received here last, or made the port; 0:
+                                   does so no more */
     uint32_t port_calls;        /* picked up so far */
     uint32_t port_number;       /* for people to tell them apart */
     uint32_t port_alarm_bits;   /* notified at port_alarm_ms; 0: no alarm */
@@ -70,6 +71,20 @@ struct port *port_create(void);
 int ipc_call(struct port *port, struct ipc_buffer *buffer);
 int ipc_receive(struct port *port, struct ipc_buffer *buffer);
 int ipc_reply_receive(struct port *port, struct ipc_buffer *buffer);
+
+/*
+ * A call that the kernel makes on behalf of the task that runs, which may also
+ * be one of its own: `words` are tag and three words, overwritten by the
+ * answer's. What the buffer says may lie in the kernel's memory; a handle cannot
+ * come back. IPC_PATIENT: a kill does not end the wait. `timeout_ms` other than
+ * 0 does: -ETIMEDOUT. *received says whether the message had been received when
+ * the call failed. The caller has a reference to the port. Otherwise as
+ * ipc_call.
+ */
+#define IPC_PATIENT 1u
+int ipc_call_kernel(struct port *port, uint32_t words[4],
+                    struct ipc_buffer *buffer, unsigned flags,
+                    uint32_t timeout_ms, bool *received);
 
 /* Answers the client of that number (0: the one received last) with the
  * message, or, if `error` is not 0, with that. Returns what the client was

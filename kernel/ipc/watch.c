@@ -134,12 +134,13 @@ static const char *check_task(const struct task *t)
         return NULL;
     if (!listed(list_of(ipc), &ipc->ipc_link))
         return "a task is not in the list that its state tells";
-    if (t->task_waiting != NULL || t->task_timed)
+    if (t->task_waiting != NULL || (t->task_timed && !ipc->ipc_kernel))
         return "a task waits for a message and for something else";
     if (!ipc_waits(t) && (t->task_attention & ATTENTION_KILLED) == 0)
         return "a task waits for a message, but is not blocked";
     if (ipc_waits(t) &&
-        t->task_interruptible != (ipc->ipc_state != IPC_TRANSFER))
+        t->task_interruptible !=
+            (ipc->ipc_state != IPC_TRANSFER && !ipc->ipc_patient))
         return "a task that waits for a message cannot be killed, or is pinned "
                "and can";
     return NULL;

@@ -173,6 +173,21 @@ static inline void end_wait(struct task *t, int result)
     }
 }
 
+bool sched_timer_pause(struct task *t)
+{
+    bool timed = t->task_timed;
+
+    if (timed)
+        list_remove(&t->task_timer_link);
+    t->task_timed = false;
+    return timed;
+}
+
+void sched_timer_resume(struct task *t)
+{
+    sleep_until(t, t->task_wake_ms);
+}
+
 int sched_block_handoff(bool interruptible, struct task *next, int result)
 {
     struct task *self = task_self();

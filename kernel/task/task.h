@@ -76,6 +76,9 @@ struct task_ipc {
     struct task *ipc_server; /* who received the call and owes an answer */
     struct task *ipc_last;   /* the caller received last, not answered yet */
     struct ipc_buffer *ipc_buffer; /* a copy on the kernel stack, or NULL */
+    bool ipc_kernel;  /* the kernel itself calls (ipc_call_kernel) … */
+    bool ipc_patient; /* … and a kill does not end the wait */
+    bool ipc_timed;   /* its time-out stands still while it is pinned */
 };
 
 struct task {
@@ -228,6 +231,11 @@ int sched_block(bool interruptible, uint32_t timeout_ms);
 
 /* The same, going straight on to `next`, which is BLOCKED and in no queue. */
 int sched_block_handoff(bool interruptible, struct task *next, int result);
+
+/* Stops the time-out of a BLOCKED task; true if it has one. Then
+ * sched_timer_resume lets it run on, up to the same moment. */
+bool sched_timer_pause(struct task *t);
+void sched_timer_resume(struct task *t);
 
 /* Makes a BLOCKED task READY, out of its wait queue and timer; the processor
  * changes hands soon if it has a higher priority. */

@@ -78,10 +78,12 @@ int space_fault(struct space *s, uaddr_t addr, bool write);
 
 /* Where the kernel may touch byte `addr` of a space, which is brought in (for
  * writing: made private) if need be. NULL and *error if it cannot, or it is a
- * device's. Good up to the end of the page. */
+ * device's. Good up to the end of the page. Of no space (NULL): addr itself,
+ * the kernel's. */
 void *space_touch(struct space *s, uaddr_t addr, bool write, int *error);
 
-/* Copies between spaces, `n` bytes, page by page; one copy. 0 or an error. */
+/* Copies between spaces (NULL: the kernel), `n` bytes, page by page; one copy.
+ * 0 or an error. */
 int space_transfer(struct space *to, uaddr_t dst, struct space *from,
                    uaddr_t src, size_t n);
 

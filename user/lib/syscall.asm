@@ -93,6 +93,11 @@ syscall_error:
         STUB    pipe, SYS_pipe
         STUB    ttymode, SYS_ttymode
         STUB    tcsetpgrp, SYS_tcsetpgrp
+        STUB    mount, SYS_mount
+        STUB    umount, SYS_umount
+        STUB    sync, SYS_sync
+        STUB    fsync, SYS_fsync
+        STUB    statfs, SYS_statfs
 
 ; ---- ports ------------------------------------------------------------------
 

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "kernel/abi/fs.h"
 #include "kernel/abi/syscall.h"
 #include "kernel/abi/types.h"
 #include "user/lib/errno.h"
@@ -102,6 +103,19 @@ int getcwd(char *buf, size_t size); /* returns the length */
 int dup(int handle);
 int dup2(int handle, int to);
 int pipe(int ends[2]); /* ends[0] is read, ends[1] written */
+
+/* Mounts the file server behind a port (kernel/abi/fs.h) on a directory. Not for
+ * the server itself, which has to answer: fs_serve (user/lib/fs_server.h). */
+int mount(int port, const char *path);
+int umount(const char *path);
+
+/* When they return, everything that was written before, or to this file, is on
+ * its medium. */
+int sync(void);
+int fsync(int handle);
+
+/* Fills in what is known of the file system that `path` is in. */
+int statfs(const char *path, struct fs_stat *out);
 
 /* Writes all of it, however many calls that takes: 0, or -1. */
 int write_all(int handle, const void *buf, size_t n);

@@ -9,7 +9,6 @@
  * does knows of the deaths: no call may fail.
  */
 #include "user/lib/err.h"
-#include "user/lib/mount.h"
 #include "user/lib/number.h"
 #include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"
