@@ -340,7 +340,7 @@ SHELL_COMMAND(
 static int cmd_sh(int argc, char **argv)
 {
     static const char *const words[] = {"init", NULL};
-    struct process_start start = {.start_path = "/bin/init",
+    struct process_start start = {.start_path = "/sbin/init",
                                   .start_argv = words,
                                   .start_privileged = true,
                                   .start_sealed = true};
@@ -354,7 +354,7 @@ static int cmd_sh(int argc, char **argv)
 }
 
 SHELL_COMMAND(sh, "sh", "a session: the shell in ring 3",
-              "Runs /bin/init, which starts the name server and a shell on\n"
+              "Runs /sbin/init, which starts the name server and a shell on\n"
               "the console. `exit` there ends the session, Ctrl-\\ only\n"
               "comes back here.\n"
               "Example: sh",

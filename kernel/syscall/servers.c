@@ -19,7 +19,7 @@
 #include "mm/page.h"
 
 #define MANIFEST     "/etc/servers"
-#define INIT         "/bin/init"
+#define INIT         "/sbin/init"
 #define MANIFEST_MAX KIB(64)
 
 /* ---- the manifest ------------------------------------------------------- */

@@ -5,7 +5,7 @@
 
 #include "kernel/lib/types.h"
 
-/* Reads /etc/servers, seals the programs it names, and /bin/init, and makes the
+/* Reads /etc/servers, seals the programs it names, and /sbin/init, and makes the
  * grants; tells the console what is wrong. After fs_init. Boot only. */
 void servers_init(void);
 

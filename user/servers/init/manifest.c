@@ -49,19 +49,21 @@ static void complain(unsigned line, const char *what, void *arg)
 }
 
 /* The whole file; *n gets its length. NULL after a message. */
-static char *contents(const char *path, size_t *n)
+static char *contents(const char *path, ssize_t *n)
 {
     int file = open(path, O_RDONLY);
     struct stat st;
-    char *text;
+    char *text = NULL;
 
-    if (file < 0 || fstat(file, &st) < 0) {
+    *n = -1;
+    if (file >= 0 && fstat(file, &st) == 0)
+        text = malloc(st.st_size + 1);
+    if (text != NULL)
+        *n = read(file, text, st.st_size);
+    if (*n < 0)
         warn("%s", path);
-        return NULL;
-    }
-    text = malloc(st.st_size + 1);
-    *n = text == NULL ? 0 : (size_t)MAX(read(file, text, st.st_size), 0);
-    close(file);
+    if (file >= 0)
+        close(file);
     return text;
 }
 
@@ -69,12 +71,12 @@ struct server *servers_read(const char *path)
 {
     struct reading r = {.path = path};
     const struct manifest_reader reader = {add, complain, &r};
-    size_t n;
+    ssize_t n;
     char *text = contents(path, &n);
 
     r.end = &r.first;
-    if (text != NULL)
-        manifest_read(text, n, &reader);
+    if (n > 0)
+        manifest_read(text, (size_t)n, &reader);
     free(text);
     return r.first;
 }

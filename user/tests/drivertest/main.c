@@ -295,7 +295,7 @@ static void privileges(void)
           "a server can become no other");
     check(fails(open(SELF, O_WRONLY), EPERM) &&
               fails(open(SELF, O_RDWR | O_TRUNC), EPERM) &&
-              fails(open("/bin/init", O_RDWR), EPERM),
+              fails(open("/sbin/init", O_RDWR), EPERM),
           "its program cannot be changed");
 }
 
