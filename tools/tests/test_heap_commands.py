@@ -345,7 +345,8 @@ def test_log_tells_what_was_done(shell, audited):
     assert text.split()[:5] == ["SEQ", "T-AGE", "OP", "CPU", "TASK"]
     assert max(map(len, text.splitlines())) <= 80
     table = rows(text, r"^ *(?P<seq>\d+) +(?P<age>\d+\.\d{6}) (?P<op>\w+) +"
-                       r"0 +(?P<task>\d+) (?P<cache>\w+) +(?P<slab>[0-9a-f]{8}) "
+                       r"0 +(?P<task>\d+) (?P<cache>\w+) +"
+                       r"(?P<slab>[0-9a-f]{8}) "
                        r"(?P<buf>[0-9a-f]{8}) (?P<caller>\S+)$")
     assert [int(row["seq"]) for row in table] == \
         [e["seq"] for e in entries[:3]]
