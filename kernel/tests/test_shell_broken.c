@@ -223,7 +223,7 @@ KTEST(shell_broken, walk_finds_every_object)
     }
 }
 
-/* Words of a cache and of a bufctl that commands count, divide or look up by. */
+/* Words of a cache and of a bufctl that commands count or divide by. */
 KTEST(shell_broken, looking_survives_wild_values)
 {
     struct kmem_bufctl_debug *bdp;

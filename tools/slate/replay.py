@@ -175,7 +175,8 @@ class Recording:
             about["memory"], serial=serial, events=events)
         return argv + FIXED + [
             "-icount", f"{COUNTING},rr={mode},rrfile={self.file('log')},"
-            f"rrsnapshot={snapshot}", "-drive", f"file={disk},if=none,id=snapshots"]
+            f"rrsnapshot={snapshot}", "-drive",
+            f"file={disk},if=none,id=snapshots"]
 
     def recording(self, serial):
         """Records it, halted at first: a short run on a busy host could be over

@@ -35,7 +35,8 @@ PLACES = ["walk alloc box", "map {inode}", "walk -j free box",
 # The same with debugging modes.
 MODES = "kmem.debug=FPZU,box,inode,pipe"
 DEBUGGED = ["debug", "log", "users box", "log -S -n 9", "why box", "log -j",
-            "users", "users pipe", "log slab", "old 0", "log reap", "leaks", "users -j",
+            "users", "users pipe", "log slab", "old 0", "log reap", "leaks",
+            "users -j",
             "fail", "verify box", "kmastat -w", "cache box", "kmastat -j",
             "slabs box", "frag", "hash box", "diff a", "walk alloc box -n 9",
             "walk bufctl box -n 3", "walk -j alloc box -n 2"]

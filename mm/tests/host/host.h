@@ -53,8 +53,8 @@ void host_panic_check(const char *file, int line, const char *text);
     } while (0)
 
 /* What the debugging modes are told: microseconds beyond the clock's, who
- * runs, and where; the events they sent; up to two ranges that hold pointers, and a cache
- * whose objects are among them. */
+ * runs, and where; the events they sent; up to two ranges that hold pointers,
+ * and a cache whose objects are among them. */
 extern uint64_t host_clock_extra_us;
 extern uint32_t host_task;
 extern uint32_t host_cpu;
