@@ -316,17 +316,27 @@ iso: $(ISO)                       ## build/slate.iso: a CD, and a USB stick
 	@echo '$(ISO) boots from a CD, and from a USB stick that it is' \
 	    'copied to with dd.'
 
+# An ext2 disk with what is in user/disk, made afresh.
+DISK_MB ?= 32
+
+.PHONY: disk
+disk:                             ## build/disk.img, ext2, DISK_MB=32
+	@mkdir -p $(BUILD)
+	@$(PYTHON) tools/slate/disk.py $(BUILD)/disk.img '$(DISK_MB)' user/disk
+
 # ---- running ---------------------------------------------------------------
 
 # What the user typed reaches tools/run.py in the environment, unread by make
 # and by the shell, so that any character may stand in it.
 override CMD    := $(value CMD)
 override APPEND := $(value APPEND)
-export CMD APPEND MEM ICOUNT KVM CORE BUDGET STEP
+override DISK   := $(value DISK)
+export CMD APPEND DISK MEM ICOUNT KVM CORE BUDGET STEP
 
 .PHONY: run run-iso gdb debug-server core
 run: $(KERNEL) $(INITRD)          ## boot in QEMU: CMD="kmastat; poweroff"
                                   ## MEM=16 ICOUNT=1 APPEND=option KVM=1
+                                  ## DISK=build/disk.img
 	@$(PYTHON) tools/run.py $(KERNEL)
 
 run-iso: $(ISO)                   ## boot the ISO image by BIOS and GRUB

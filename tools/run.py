@@ -11,6 +11,7 @@ Reads the environment, as make passes it on:
     ICOUNT=1                  one instruction per nanosecond: repeatable
     APPEND="log=1"            further kernel options
     KVM=1                     use /dev/kvm
+    DISK=build/disk.img       an IDE disk; two, separated by a colon
 
 The serial line is this terminal; a window opens as well where there is a
 display. Ctrl-A X leaves, Ctrl-A C is QEMU's monitor.
@@ -105,12 +106,20 @@ def main():
     if args.iso and (commands or append):
         sys.exit("make run-iso: the ISO's boot menu sets the command line; "
                  "use make run for CMD and APPEND")
+    if os.environ.get("DISK") and switch("ICOUNT"):
+        sys.exit("make run: a run with a disk cannot be counted; ICOUNT=1 or "
+                 "DISK, not both")
+    try:
+        disks = qemu.disk_arguments(
+            [name for name in os.environ.get("DISK", "").split(":") if name])
+    except qemu.DiskMissing as e:
+        sys.exit(f"make run: DISK: {e}")
     line = qemu.kernel_line(commands, append)
     with tempfile.TemporaryDirectory(prefix="slate-") as folder:
         events = f"{folder}/events"
         argv = qemu.command(qemu.boot_arguments(args.image, line), memory,
                             switch("ICOUNT"), switch("KVM"), has_display(),
-                            serial="mon:stdio", events=events)
+                            serial="mon:stdio", events=events, extra=disks)
         print("Ctrl-A X leaves QEMU.", flush=True)
         sys.exit(boot(argv, events))
 
