@@ -1,9 +1,9 @@
 /*
  * rtc: the clock of a PC (Motorola MC146818 data sheet), as a program. The
- * smallest driver there is; docs/driver.md goes through it line by line.
+ * smallest driver there is; docs/driver.md explains it line by line.
  *
- *     RTC_TIME ──> read_clock ──────────────────────────────> answer
- *     RTC_WAIT ──> waiting[] … interrupt ──> tick ──> read_clock ──> answers
+ *     RTC_TIME ──> read_clock ─────────────────────────────────> answer
+ *     RTC_WAIT ──> waiting … interrupt ──> tick ──> read_clock ──> answers
  */
 #include "user/lib/err.h"
 #include "user/lib/io.h"
@@ -13,47 +13,42 @@
 #include "user/lib/string.h"
 
 enum {
-    INDEX = 0x70, /* ports: which register, and its contents */
-    DATA = 0x71,
     IRQ = 8,
+    PORT_INDEX = 0x70, /* which register … */
+    PORT_DATA = 0x71,  /* … and its contents */
 
     REG_A = 10,
-    A_UPDATING = 0x80, /* the clock is about to go on, or just doing it */
+    A_UPDATING = 0x80, /* it goes on within 244 us, or is just doing it */
     REG_B = 11,
     B_24_HOURS = 0x02,
     B_BINARY = 0x04,
     B_INTERRUPT = 0x10, /* after each update */
-    REG_C = 12, /* why it interrupted; reading takes the interrupt back */
+    REG_C = 12,         /* why it interrupted; reading takes that back */
     C_UPDATED = 0x10,
     REG_D = 13,
-    NOTHING = 0xff, /* what a bus without a clock says */
-
+    D_NOTHING = 0xff, /* what a bus says on which there is no clock */
     HOUR_PM = 0x80,
 };
-
-/* The clients whose RTC_WAIT has not been answered yet. */
-static uint32_t *waiting;
-static size_t waiters;
 
 /* ---- the device --------------------------------------------------------- */
 
 static uint8_t get(uint8_t reg)
 {
-    outb(INDEX, reg);
-    return inb(DATA);
+    outb(PORT_INDEX, reg);
+    return inb(PORT_DATA);
 }
 
 static void put(uint8_t reg, uint8_t value)
 {
-    outb(INDEX, reg);
-    outb(DATA, value);
+    outb(PORT_INDEX, reg);
+    outb(PORT_DATA, value);
 }
 
 struct registers {
     uint8_t second, minute, hour, day, month, year, format;
 };
 
-static struct registers read_registers(void)
+static struct registers read_once(void)
 {
     while (get(REG_A) & A_UPDATING)
         yield();
@@ -61,16 +56,13 @@ static struct registers read_registers(void)
                               get(8), get(9), get(REG_B)};
 }
 
-/* There is time for seven registers before an update that has not been
- * announced, unless the processor goes to somebody else just then. Two readings
- * that agree were not disturbed. */
-static struct registers read_quietly(void)
+static struct registers read_stable(void)
 {
-    struct registers r, again = read_registers();
+    struct registers r, again = read_once();
 
     do {
         r = again;
-        again = read_registers();
+        again = read_once();
     } while (memcmp(&r, &again, sizeof(r)) != 0);
     return r;
 }
@@ -89,11 +81,11 @@ static unsigned hour(const struct registers *r)
     return h % 12 + (r->hour & HOUR_PM ? 12 : 0);
 }
 
-/* ---- messages ----------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------- */
 
 static void read_clock(struct message *m)
 {
-    struct registers r = read_quietly();
+    struct registers r = read_stable();
     unsigned year = number(&r, r.year);
     unsigned month = number(&r, r.month);
     unsigned day = number(&r, r.day);
@@ -108,8 +100,9 @@ static void read_clock(struct message *m)
     m->msg_word[2] = RTC_DAYTIME(hour(&r), minute, second);
 }
 
-/* Notes who waits. With the first, the clock is to interrupt after its next
- * update, not for one that was long ago. */
+static uint32_t *waiting; /* clients whose RTC_WAIT is to be answered */
+static size_t waiters;
+
 static int wait_for_tick(uint32_t client)
 {
     uint32_t *more = realloc(waiting, (waiters + 1) * sizeof(*waiting));
@@ -125,22 +118,6 @@ static int wait_for_tick(uint32_t client)
     return 0;
 }
 
-/* A notification: the clock has interrupted, unless somebody plays tricks. */
-static void tick(void)
-{
-    struct message now = {0};
-
-    if (get(REG_C) & C_UPDATED) {
-        put(REG_B, get(REG_B) & (uint8_t)~B_INTERRUPT);
-        read_clock(&now);
-        for (size_t i = 0; i < waiters; i++)
-            ipc_reply(waiting[i], &now); /* who has died needs none */
-        waiters = 0;
-    }
-    irq_ack(IRQ);
-}
-
-/* A request. Whether it has been answered in *m. */
 static bool serve(struct message *m)
 {
     int error = EINVAL;
@@ -156,15 +133,31 @@ static bool serve(struct message *m)
     return error != 0;
 }
 
+/* ---- interrupts --------------------------------------------------------- */
+
+static void tick(void)
+{
+    struct message now = {0};
+
+    if (get(REG_C) & C_UPDATED) {
+        put(REG_B, get(REG_B) & (uint8_t)~B_INTERRUPT);
+        read_clock(&now);
+        for (size_t i = 0; i < waiters; i++)
+            ipc_reply(waiting[i], &now);
+        waiters = 0;
+    }
+    irq_ack(IRQ);
+}
+
 int main(void)
 {
+    int port = port_create();
     struct message m = {0};
     bool answered = false;
-    int port = port_create();
 
     if (port < 0 || irq_bind(port, IRQ, 0) < 0)
         err(1, "interrupt %d (`run -s rtc` starts me)", IRQ);
-    if (get(REG_D) == NOTHING)
+    if (get(REG_D) == D_NOTHING)
         errx(1, "there is no clock");
     put(REG_B, get(REG_B) & (B_24_HOURS | B_BINARY));
     if (name_register("rtc", port) < 0)
@@ -175,7 +168,7 @@ int main(void)
 
         answered = false;
         if (result < 0)
-            continue; /* the client could not take the answer */
+            continue;
         if (m.msg_client == 0)
             tick();
         else

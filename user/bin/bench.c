@@ -13,6 +13,7 @@
  * mean. Each also goes to /dev/debug as a JSON line.
  */
 #include "user/lib/err.h"
+#include "user/lib/io.h"
 #include "user/lib/ipc.h"
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"
@@ -284,6 +285,119 @@ static uint64_t pipe_create_close(void)
 
 #define UNCACHED "pipe.create_close.uncached"
 
+/* ---- interrupts --------------------------------------------------------- */
+
+/* By the machine's clock, which can interrupt periodically. When the device
+ * raises its line is found out by polling it while the line is masked: twice,
+ * which gives the period, too. The interrupt that follows is waited for as a
+ * driver does. */
+enum {
+    CLOCK_INDEX = 0x70,
+    CLOCK_DATA = 0x71,
+    CLOCK_IRQ = 8,
+    REG_A = 10,
+    A_DIVIDER = 0x70,
+    A_8192_HZ = 3,
+    REG_B = 11,
+    B_PERIODIC = 0x40,
+    REG_C = 12,
+    C_PERIODIC = 0x40,
+};
+
+static uint8_t clock_get(uint8_t reg)
+{
+    outb(CLOCK_INDEX, reg);
+    return inb(CLOCK_DATA);
+}
+
+static void clock_put(uint8_t reg, uint8_t value)
+{
+    outb(CLOCK_INDEX, reg);
+    outb(CLOCK_DATA, value);
+}
+
+/* With register C chosen. */
+static uint64_t poll_clock(void)
+{
+    while (!(inb(CLOCK_DATA) & C_PERIODIC))
+        continue;
+    return tsc_read();
+}
+
+static void serve_clock(void)
+{
+    inb(CLOCK_DATA);
+    irq_ack(CLOCK_IRQ);
+}
+
+/* From the interrupt to the driver's return from ipc_receive, or `acked`: until
+ * it has read the cause and unmasked the line. */
+static uint64_t one_interrupt(bool acked)
+{
+    struct message m = {0};
+    uint64_t period, polled, heard;
+
+    clock_get(REG_C);
+    ipc_receive(port, &m);
+    period = tsc_read();
+    serve_clock();
+    ipc_receive(port, &m); /* the line is masked from now on */
+    period = tsc_read() - period;
+    inb(CLOCK_DATA);
+    polled = poll_clock();
+    irq_ack(CLOCK_IRQ); /* what has been polled interrupts as well */
+    ipc_receive(port, &m);
+    serve_clock();
+    ipc_receive(port, &m);
+    heard = tsc_read();
+    serve_clock();
+    if (acked)
+        heard = tsc_read();
+    return (heard - polled) % period;
+}
+
+static uint64_t cheapest_interrupt(bool acked)
+{
+    uint64_t best = UINT64_MAX;
+    uint8_t a = clock_get(REG_A);
+    uint8_t b = clock_get(REG_B);
+
+    clock_put(REG_A, (a & A_DIVIDER) | A_8192_HZ);
+    clock_put(REG_B, b | B_PERIODIC);
+    for (unsigned i = 0; i < BATCHES; i++) {
+        uint64_t cost = one_interrupt(acked);
+
+        best = MIN(best, cost);
+    }
+    clock_put(REG_B, b);
+    clock_put(REG_A, a);
+    return best * 100;
+}
+
+static uint64_t interrupt_latency(void)
+{
+    uint64_t cost;
+
+    port = port_create();
+    if (port < 0 || irq_bind(port, CLOCK_IRQ, 0) < 0)
+        err(1, "interrupt %d (`run -s bench` has it)", CLOCK_IRQ);
+    cost = cheapest_interrupt(false);
+    close(port);
+    return cost;
+}
+
+static uint64_t interrupt_roundtrip(void)
+{
+    uint64_t cost;
+
+    port = port_create();
+    if (port < 0 || irq_bind(port, CLOCK_IRQ, 0) < 0)
+        err(1, "interrupt %d (`run -s bench` has it)", CLOCK_IRQ);
+    cost = cheapest_interrupt(true);
+    close(port);
+    return cost;
+}
+
 /* ---- all of them -------------------------------------------------------- */
 
 static const struct benchmark {
@@ -300,6 +414,8 @@ static const struct benchmark {
     {"pipe.create_close.cached", pipe_create_close},
     /* The kernel's shell runs this one with the cache of pipes switched off. */
     {UNCACHED, pipe_create_close},
+    {"irq.latency", interrupt_latency},
+    {"irq.roundtrip", interrupt_roundtrip},
 };
 
 static bool is_wanted(const char *key, int argc, char **argv)
