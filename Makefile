@@ -196,27 +196,31 @@ $(KERNEL): $(SYMS)/table.o $(SYMS)/first.nm
 
 # The library is user/lib and those parts of kernel/lib and mm/ that programs
 # use too, compiled once more for them; an archive, so that a program has only
-# what it needs. A file of user/bin or user/servers is a program, and so is a
-# folder there or in user/tests.
+# what it needs. A file of user/bin, user/servers or drivers/servers is a program,
+# and so is a folder there or in user/tests. Servers live in /sbin.
 USER      := $(BUILD)/user
 INITRD    := $(BUILD)/initrd.tar
 INITRD_BIG := $(BUILD)/initrd-big.tar
 FILES     ?= 5000
 LIB_SRC   := $(wildcard user/lib/*.c) $(wildcard mm/kmem*.c) mm/segkmem.c \
                mm/page_stat.c $(patsubst %,kernel/lib/%.c,string printf div64 \
-               line)
+               line manifest)
 LIB_ASM   := user/lib/syscall.asm
-PROG_SRC  := $(wildcard user/bin/*.c user/servers/*.c)
-PROG_DIR  := $(patsubst %/,%,$(dir $(wildcard user/bin/*/. user/servers/*/. \
-               user/tests/*/.)))
+SERVERS   := user/servers drivers/servers
+PROG_IN   := user/bin user/tests $(SERVERS)
+PROG_SRC  := $(wildcard $(patsubst %,%/*.c,user/bin $(SERVERS)))
+PROG_DIR  := $(patsubst %/,%,$(dir $(wildcard $(PROG_IN:%=%/*/.))))
 USER_SRC  := $(LIB_SRC) $(PROG_SRC) \
                $(foreach d,$(PROG_DIR),$(wildcard $(d)/*.c))
-PROGRAMS  := $(notdir $(PROG_SRC:.c=) $(PROG_DIR))
+PROG_ALL  := $(PROG_SRC:.c=) $(PROG_DIR)
+PROG_SBIN := $(filter $(SERVERS:%=%/%),$(PROG_ALL))
+PROGRAMS  := $(addprefix bin/,$(notdir $(filter-out $(PROG_SBIN),$(PROG_ALL)))) \
+               $(addprefix sbin/,$(notdir $(PROG_SBIN)))
 LIB_OBJ   := $(LIB_SRC:%.c=$(USER)/%.o) $(LIB_ASM:%.asm=$(USER)/%.asm.o)
 USER_OBJ  := $(USER_SRC:%.c=$(USER)/%.o) $(LIB_ASM:%.asm=$(USER)/%.asm.o) \
                $(USER)/user/lib/crt0.asm.o
 USER_LIB  := $(USER)/libslate.a
-USER_BIN  := $(PROGRAMS:%=$(USER)/bin/%)
+USER_BIN  := $(PROGRAMS:%=$(USER)/%)
 USER_FILES := $(shell find user/root -type f 2>/dev/null)
 
 USER_CFLAGS  := $(filter-out -Ikernel,$(CFLAGS)) -Iuser/lib \
@@ -256,11 +260,10 @@ $(USER_LIB): $(LIB_OBJ) $(USER)/objects
 	@rm -f $@
 	$(Q)$(AR) rcD $@ $(LIB_OBJ)
 
-# $(call program,NAME): with all that a debugger wants to know.
+# $(call program,bin/NAME): with all that a debugger wants to know.
 define program
-$(USER)/bin/$(1): $(patsubst %.c,$(USER)/%.o,$(wildcard user/bin/$(1).c \
-    user/servers/$(1).c $(addsuffix /$(1)/*.c,user/bin user/servers \
-    user/tests))) \
+$(USER)/$(1): $(patsubst %.c,$(USER)/%.o,$(wildcard $(foreach d,$(PROG_IN),\
+    $(d)/$(notdir $(1)).c $(d)/$(notdir $(1))/*.c))) \
     $(USER)/user/lib/crt0.asm.o $(USER_LIB) user/lib/user.ld
 	$$(call say,LINK,$$@)
 	@mkdir -p $$(@D)
@@ -441,6 +444,7 @@ mutants:                          ## break mm/ in many ways; tests must notice
 
 C_FILES := $(wildcard boot/*.[ch] kernel/*.[ch] kernel/*/*.[ch] mm/*.[ch] \
              mm/tests/*.[ch] mm/tests/host/*.[ch] drivers/*.[ch] \
+             drivers/*/*.[ch] drivers/*/*/*.[ch] \
              user/*/*.[ch] user/*/*/*.[ch])
 
 .PHONY: doctor lint format clean help

@@ -55,7 +55,11 @@
     X(notify)                                                                  \
     X(irq_bind)                                                                \
     X(irq_ack)                                                                 \
-    X(names)
+    X(names)                                                                   \
+    X(become)                                                                  \
+    X(map_device)                                                              \
+    X(dma_alloc)                                                               \
+    X(alarm)
 
 #define SYSCALL_NUMBER(name) SYS_##name,
 

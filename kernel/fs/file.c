@@ -227,7 +227,7 @@ static int check_inode(const struct inode *inode, uint32_t flags)
     if (inode->inode_type == FILE_REGULAR && writes(flags) &&
         inode->inode_fs->fs_ops->fs_write == NULL)
         return -EROFS;
-    return 0;
+    return writes(flags) && inode->inode_sealed ? -EPERM : 0;
 }
 
 /* Gives `f` the operations that suit its inode. */

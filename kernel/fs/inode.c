@@ -230,6 +230,7 @@ static void give_up(struct inode *inode)
         ops->fs_evict(inode);
     inode->inode_state = INODE_NEW;
     inode->inode_data = NULL;
+    inode->inode_sealed = false;
     kmem_cache_free(inode_cache, inode);
 }
 

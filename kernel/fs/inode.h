@@ -103,6 +103,7 @@ struct inode {
     uint32_t inode_refs;
     uint8_t inode_state; /* enum inode_state; whoever waits holds sched_lock */
     uint8_t inode_type;  /* enum file_type; never changes */
+    bool inode_sealed;   /* never to be opened for writing; see inode_seal */
     struct fs *inode_fs;
     uint32_t inode_number;
     uint32_t inode_device; /* never changes either */
@@ -128,6 +129,14 @@ struct inode *inode_blank(void);
 void inode_blank_free(struct inode *blank);
 int inode_get_with(struct fs *fs, uint32_t number, struct inode *blank,
                    struct inode **out);
+
+/* From now on the file's contents cannot be changed: privileges hang on them.
+ * Whoever seals keeps a reference, since the inode knows it and the file system
+ * does not. Before anybody can have opened the file for writing. */
+static inline void inode_seal(struct inode *inode)
+{
+    inode->inode_sealed = true;
+}
 
 /* One more reference to an inode that the caller has one to. */
 struct inode *inode_ref(struct inode *inode);

@@ -14,7 +14,8 @@
 
 /* By sched_lock. */
 static struct {
-    struct port *line_port; /* NULL: not bound */
+    struct port *line_port;       /* NULL: not bound */
+    const struct task *line_task; /* who bound it */
     uint32_t line_bits;
 } lines[PIC_LINES];
 
@@ -39,6 +40,7 @@ int ipc_irq_bind(struct port *port, unsigned irq, unsigned bit)
         result = -EBUSY;
     } else {
         lines[irq].line_port = port;
+        lines[irq].line_task = task_self();
         lines[irq].line_bits = 1u << bit;
         irq_set_handler((int)irq, raised);
         pic_unmask((int)irq);
@@ -60,15 +62,27 @@ int ipc_irq_ack(unsigned irq)
     return result;
 }
 
+static void let_go(unsigned irq)
+{
+    pic_mask((int)irq);
+    irq_set_handler((int)irq, NULL);
+    lines[irq].line_port = NULL;
+}
+
 void ipc_irq_release(const struct port *port)
 {
-    for (unsigned irq = 0; irq < PIC_LINES; irq++) {
-        if (lines[irq].line_port != port)
-            continue;
-        pic_mask((int)irq);
-        irq_set_handler((int)irq, NULL);
-        lines[irq].line_port = NULL;
-    }
+    for (unsigned irq = 0; irq < PIC_LINES; irq++)
+        if (lines[irq].line_port == port)
+            let_go(irq);
+}
+
+void ipc_irq_drop(const struct task *t)
+{
+    spin_lock(&sched_lock);
+    for (unsigned irq = 0; irq < PIC_LINES; irq++)
+        if (lines[irq].line_port != NULL && lines[irq].line_task == t)
+            let_go(irq);
+    spin_unlock(&sched_lock);
 }
 
 uint32_t ipc_irq_lines(const struct port *port)

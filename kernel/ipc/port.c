@@ -30,6 +30,7 @@ static void port_ctor(void *obj, size_t size)
     list_init(&port->port_receivers);
     port->port_bits = 0;
     port->port_holders = 0;
+    port->port_alarm_bits = 0;
 }
 
 void port_init(void)
@@ -85,6 +86,7 @@ static void die(struct port *port)
     if (names_port == port)
         names_port = NULL;
     ipc_irq_release(port);
+    ipc_alarm_off(port);
     ipc_refuse_callers(port);
 }
 

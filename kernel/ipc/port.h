@@ -44,7 +44,10 @@ struct port {
     pid_t port_server;          /* received here last, or made the port */
     uint32_t port_calls;        /* picked up so far */
     uint32_t port_number;       /* for people to tell them apart */
-    struct list port_all_link;  /* in all ports, by number */
+    uint32_t port_alarm_bits;   /* notified at port_alarm_ms; 0: no alarm */
+    uint64_t port_alarm_ms;
+    struct list port_alarm_link; /* in all alarms, by time */
+    struct list port_all_link;   /* in all ports, by number */
 };
 
 extern const struct object_type port_type;
@@ -82,6 +85,15 @@ int ipc_notify_locked(struct port *port, uint32_t bits);
  * answer from it gets -EPIPE. */
 void ipc_task_exit(struct task *t);
 
+/* ---- alarms (alarm.c) --------------------------------------------------- */
+
+/* After that many milliseconds the port is notified of bit number `bit`; 0 ends
+ * an alarm that there was. A port has one. 0 or -EINVAL. */
+int ipc_alarm(struct port *port, uint32_t ms, unsigned bit);
+
+/* From the timer's interrupt. */
+void ipc_tick(void);
+
 /* ---- interrupts and names ----------------------------------------------- */
 
 /* From now on an interrupt on line `irq` masks that line and notifies the port
@@ -93,6 +105,9 @@ int ipc_irq_ack(unsigned irq);
 
 /* Lets go of the lines of a port that has died. sched_lock held. */
 void ipc_irq_release(const struct port *port);
+
+/* Lets go of the lines that a task has bound: it may not have them any more. */
+void ipc_irq_drop(const struct task *t);
 
 /* The lines bound to a port, as bits. sched_lock held. */
 uint32_t ipc_irq_lines(const struct port *port);

@@ -22,6 +22,7 @@
 #include "kernel/lib/list.h"
 #include "kernel/x86/spinlock.h"
 
+struct grant;        /* kernel/task/grant.h */
 struct handle_table; /* kernel/task/handle.h */
 struct inode;        /* kernel/fs */
 struct mutex;        /* kernel/task/sync.h */
@@ -113,7 +114,9 @@ struct task {
     bool task_program;        /* has one, or had: not the kernel's own */
     struct handle_table *task_handles;
     struct inode *task_cwd;
-    bool task_privileged; /* may bind interrupts and be the name server */
+    bool task_privileged;     /* may become a server; be the name server too */
+    struct grant *task_grant; /* taken; kernel/task/grant.h. NULL: none */
+    const struct grant *task_ports; /* the same if it has ports in force */
     struct task_ipc task_ipc;
 #ifdef CONFIG_DEBUG
     struct mutex *task_mutex; /* taken last, of those it holds */

@@ -46,13 +46,11 @@ static int signal_of(uint32_t vector)
 }
 
 /* Ends the program that runs, with one line about it. */
-static void end_program(const struct trapframe *tf, uint32_t cr2,
+static void end_program(const struct trapframe *tf, const char *what,
                         const char *why)
 {
     struct task *self = task_self();
-    char what[96];
 
-    trap_describe(tf, cr2, what, sizeof(what));
     kprintf("%s (pid %d) killed at 0x%08x: %s%s%s%s%s\n", self->task_name,
             (int)self->task_pid, (unsigned)tf->eip, trap_name(tf->vector),
             what[0] != '\0' ? ": " : "", what, why != NULL ? ", " : "",
@@ -60,12 +58,43 @@ static void end_program(const struct trapframe *tf, uint32_t cr2,
     task_end(signal_of(tf->vector));
 }
 
+#define PREFIXES 4 /* that an instruction for a port may begin with */
+
+/* Whether the instruction at `eip` is for a port (Intel SDM volume 2): *port
+ * gets its number. */
+static bool port_instruction(const struct trapframe *tf, unsigned *port)
+{
+    const uint8_t __user *at = (const uint8_t __user *)tf->eip;
+    uint8_t byte = 0;
+
+    for (int i = 0; i < PREFIXES; i++) {
+        if (copy_from_user(&byte, at++, 1) != 0)
+            return false;
+        if (byte != 0x66 && byte != 0xf2 && byte != 0xf3)
+            break;
+    }
+    *port = tf->edx & 0xffff;
+    if ((byte & 0xfc) == 0x6c || (byte & 0xfc) == 0xec) /* ins, outs; in, out */
+        return true;
+    if ((byte & 0xfc) != 0xe4 || copy_from_user(&byte, at, 1) != 0)
+        return false;
+    *port = byte;
+    return true;
+}
+
 static bool exception(struct trapframe *tf)
 {
+    char what[96];
+    unsigned port;
+
     if (!trap_from_user(tf))
         return false;
     irq_enable();
-    end_program(tf, 0, NULL);
+    if (tf->vector == TRAP_PROTECTION && port_instruction(tf, &port))
+        snprintf(what, sizeof(what), "port 0x%x is not granted", port);
+    else
+        trap_describe(tf, 0, what, sizeof(what));
+    end_program(tf, what, NULL);
     return true;
 }
 
@@ -78,6 +107,7 @@ static bool page_fault(struct trapframe *tf)
     bool copying = in_copy(tf->eip);
     struct space *s = task_self()->task_space;
     int error = -EFAULT;
+    char what[96];
 
     if (!trap_from_user(tf) && !copying)
         return false;
@@ -92,7 +122,8 @@ static bool page_fault(struct trapframe *tf)
         tf->eip = (uint32_t)copy_fault;
         tf->eax = (uint32_t)error;
     } else {
-        end_program(tf, addr,
+        trap_describe(tf, addr, what, sizeof(what));
+        end_program(tf, what,
                     error == -ENOMEM ? "and no memory is left for it" : NULL);
     }
     return true;

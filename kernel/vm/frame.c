@@ -34,6 +34,22 @@ void frame_put(struct page *p)
     mm_memory_returned();
 }
 
+struct page *frame_alloc_run(size_t pages)
+{
+    struct page *p = kmem_fail_page() ? NULL : buddy_alloc_run(pages);
+
+    if (p != NULL)
+        __atomic_add_fetch(&frames_out, pages, __ATOMIC_RELAXED);
+    return p;
+}
+
+void frame_free_run(struct page *p, size_t pages)
+{
+    buddy_free_run(p, pages);
+    __atomic_sub_fetch(&frames_out, pages, __ATOMIC_RELAXED);
+    mm_memory_returned();
+}
+
 size_t frame_count(void)
 {
     return frames_out;

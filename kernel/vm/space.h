@@ -28,6 +28,8 @@ enum region_kind {
     REGION_HEAP,
     REGION_MMAP,
     REGION_STACK,
+    REGION_DEVICE, /* a device's memory: always there, not inherited by fork */
+    REGION_DMA,    /* contiguous frames, the same way */
 };
 
 struct region {
@@ -45,6 +47,7 @@ struct space {
     uaddr_t space_break_base; /* where it began */
     size_t space_pages;       /* frames mapped */
     size_t space_tables;      /* page tables */
+    size_t space_dma;         /* frames in regions for DMA */
 };
 
 /* The caches; handlers for page faults. Boot only. */
@@ -73,8 +76,8 @@ int space_add_region(struct space *s, uaddr_t start, uaddr_t end, int prot,
 int space_fault(struct space *s, uaddr_t addr, bool write);
 
 /* Where the kernel may touch byte `addr` of a space, which is brought in (for
- * writing: made private) if need be. NULL and *error if it cannot. Good up to
- * the end of the page. */
+ * writing: made private) if need be. NULL and *error if it cannot, or it is a
+ * device's. Good up to the end of the page. */
 void *space_touch(struct space *s, uaddr_t addr, bool write, int *error);
 
 /* Copies between spaces, `n` bytes, page by page; one copy. 0 or an error. */
@@ -84,6 +87,15 @@ int space_transfer(struct space *to, uaddr_t dst, struct space *from,
 int32_t space_sbrk(struct space *s, int32_t change);
 int32_t space_mmap(struct space *s, size_t length, int prot);
 int space_munmap(struct space *s, uaddr_t addr, size_t length);
+
+/* Maps physical memory, whole pages, past the caches; whoever asks may have it.
+ * The address, -ENOMEM (no gap, no page table) or -EINVAL. The kernel itself
+ * does not copy from or to there: space_touch says -EFAULT. */
+int32_t space_map_device(struct space *s, paddr_t first, size_t bytes);
+
+/* Zeroed frames, one behind the other in physical memory too: the address, and
+ * *paddr. They go with munmap or the space. -ENOMEM. */
+int32_t space_dma_alloc(struct space *s, size_t pages, paddr_t *paddr);
 
 /* NULL, or the first broken invariant. */
 const char *space_verify(struct space *s);

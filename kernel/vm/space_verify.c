@@ -6,6 +6,24 @@
 #include "kernel/abi/types.h"
 #include "kernel/x86/paging.h"
 
+/* A device's page, or one for DMA: where it lies behind the first one. */
+static const char *verify_fixed(const struct space *s, const struct region *r,
+                                uint32_t pte, uaddr_t addr)
+{
+    uint32_t first = *space_entry(s, r->region_start);
+    bool device = r->region_kind == REGION_DEVICE;
+    size_t frame = pte >> PAGE_SHIFT;
+
+    if ((pte & PTE_KEPT) == 0 || device != ((pte & PTE_NOCACHE) != 0))
+        return "a page of a device or for DMA is mapped like others";
+    if (pte - first != addr - r->region_start)
+        return "a region of a device or for DMA is not contiguous";
+    if (device !=
+        (frame >= page_count || page_array[frame].page_state == PAGE_RESERVED))
+        return device ? "a device's page is memory" : "DMA goes to no memory";
+    return NULL;
+}
+
 static const char *verify_page(const struct space *s, uint32_t pte,
                                uaddr_t addr)
 {
@@ -14,6 +32,10 @@ static const char *verify_page(const struct space *s, uint32_t pte,
 
     if (r == NULL)
         return "a page is mapped outside the regions";
+    if (r->region_kind == REGION_DEVICE || r->region_kind == REGION_DMA)
+        return verify_fixed(s, r, pte, addr);
+    if (pte & PTE_KEPT)
+        return "a page of a program's own is not counted";
     if (pte >> PAGE_SHIFT >= page_count)
         return "a page table entry leads outside memory";
     p = space_frame(pte);
@@ -43,18 +65,21 @@ static const char *verify_table(const struct space *s, uaddr_t base,
 static const char *verify_regions(const struct space *s)
 {
     uaddr_t last = USER_BASE;
+    size_t dma = 0;
 
     list_for_each (l, &s->space_regions) {
         const struct region *r = list_entry(l, struct region, region_link);
 
         if (r->region_start < last || r->region_end < r->region_start)
             return "the regions overlap or are not in order";
+        if (r->region_kind == REGION_DMA)
+            dma += (r->region_end - r->region_start) >> PAGE_SHIFT;
         if (r->region_kind == REGION_HEAP &&
             r->region_end != ROUND_UP(s->space_break, PAGE_SIZE))
             return "the heap does not end at the break";
         last = r->region_end;
     }
-    return NULL;
+    return dma == s->space_dma ? NULL : "a space counts other pages for DMA";
 }
 
 const char *space_verify(struct space *s)

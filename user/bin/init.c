@@ -14,12 +14,14 @@
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 
-static char *environment[] = {"PATH=/bin", "HOME=/home", NULL};
+static char *environment[] = {"PATH=/bin:/sbin", "HOME=/home", NULL};
 
 /* ---- starting ----------------------------------------------------------- */
 
-/* Runs a program in a group of its own, on demand the console's. */
-static pid_t start(char *argv[], bool console)
+/* Runs a program in a group of its own, on demand the console's; as the server
+ * of that name, or as none (NULL). Without privilege init can make no server,
+ * and the program runs as any other. */
+static pid_t start(char *argv[], const char *server, bool console)
 {
     pid_t pid = fork();
 
@@ -28,6 +30,8 @@ static pid_t start(char *argv[], bool console)
     if (pid > 0)
         return pid;
     setpgid(0, 0);
+    if (become(server) < 0 && errno != EPERM)
+        warn("%s", server);
     if (console)
         tcsetpgrp(STDIN_FILENO, getpid());
     execvp(argv[0], argv);
@@ -47,12 +51,12 @@ static bool names_answer(void)
 /* Programs may ask for names as soon as they run, so the server comes first. */
 static void start_names(void)
 {
-    char *argv[] = {"names", NULL};
+    char *argv[] = {"/sbin/names", NULL};
     pid_t pid;
 
     if (names_answer())
         return;
-    pid = start(argv, false);
+    pid = start(argv, "names", false);
     while (!names_answer()) {
         if (waitpid(pid, NULL, WNOHANG) == pid) {
             warnx("no name server");
@@ -104,7 +108,7 @@ int main(int argc, char **argv)
     if (*environ == NULL)
         environ = environment;
     start_names();
-    program = start(argc > 1 ? argv + 1 : shell, true);
+    program = start(argc > 1 ? argv + 1 : shell, NULL, true);
     do {
         pid = wait(&status);
     } while (pid > 0 && pid != program);

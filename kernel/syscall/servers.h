@@ -1,0 +1,16 @@
+/*
+ * Servers and drivers: what the manifest in the archive grants them.
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+/* Reads /etc/servers, seals the programs it names, and /bin/init, and makes the
+ * grants; tells the console what is wrong. After fs_init. Boot only. */
+void servers_init(void);
+
+/* The same with any manifest; returns the number of errors. For tests. */
+unsigned servers_read(const char *text, size_t n);
+
+/* grant_verify, and whether the programs are sealed. */
+const char *servers_verify(const char **where);

@@ -1,0 +1,343 @@
+/*
+ * drivertest: what a driver's grant gives, from where a driver sees it.
+ *
+ *     run -s drivertest               everything that must work, and what must
+ *                                     be refused with an error
+ *     run -s drivertest in PORT       reads a port and says what was there
+ *     run -s drivertest inw PORT      the same with 16 bits
+ *     run -s drivertest exec PROGRAM [ARG …]
+ *                                     becomes that program
+ *
+ * Its grant (/etc/servers) is for this alone: the clock (ports 0x70-0x71, line
+ * 8), three ports and line 5 where no device is, the page of the screen's text
+ * and the one behind the next, and four pages for DMA. What it may not do ends
+ * a program, mostly; so a second run tries each of these.
+ */
+#include "user/lib/err.h"
+#include "user/lib/io.h"
+#include "user/lib/ipc.h"
+#include "user/lib/stdio.h"
+#include "user/lib/stdlib.h"
+#include "user/lib/string.h"
+
+#define SELF "/bin/drivertest"
+
+#define SCREEN  0xb8000u
+#define HOLE    0xb9000u /* between the two pages that are granted */
+#define BEHIND  0xba000u
+#define PAGES   4u /* for DMA */
+#define LINE    5
+#define CLOCK   8
+#define NOTHING 0x278 /* three ports without a device */
+
+static int failures;
+
+static void check(bool good, const char *what)
+{
+    printf("%s: %s%s%s\n", good ? "good" : "BAD", what, good ? "" : ": ",
+           good ? "" : strerror(errno));
+    failures += !good;
+}
+
+static bool fails(int32_t result, int error)
+{
+    return result == -1 && errno == error;
+}
+
+/* How a child ends that runs fn: its exit code, or minus its signal. */
+static int in_child(int (*fn)(void))
+{
+    int status = 0;
+    pid_t pid;
+
+    fflush(stdout);
+    pid = fork();
+    if (pid == 0)
+        _exit(fn());
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        err(1, "no child");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/* ---- ports -------------------------------------------------------------- */
+
+static uint8_t clock_read(uint8_t reg)
+{
+    outb(0x70, reg);
+    return inb(0x71);
+}
+
+static void clock_write(uint8_t reg, uint8_t value)
+{
+    outb(0x70, reg);
+    outb(0x71, value);
+}
+
+static int child_port(void)
+{
+    return inb(NOTHING);
+}
+
+static void ports(void)
+{
+    uint16_t words[3] = {0, 0, 0};
+
+    check(clock_read(0x32) == 0x20, "the clock's century is that of 2020");
+    outb(NOTHING + 2, 0);
+    check(inb(NOTHING + 2) == 0xff && inw(NOTHING) == 0xffff,
+          "ports without a device read as ones");
+    insw(NOTHING, words, 2);
+    check(words[1] == 0xffff && words[2] == 0, "two words in a row");
+    outsw(NOTHING, words, 2);
+    check(in_child(child_port) == -SIGSEGV, "a child has no ports");
+    check(inb(NOTHING) == 0xff, "and its parent has them still");
+}
+
+/* ---- interrupts --------------------------------------------------------- */
+
+enum {
+    CLOCK_A = 10,
+    CLOCK_B = 11,
+    CLOCK_C = 12,
+    A_64_HZ = 0x2a,
+    B_PERIODIC = 0x40,
+};
+
+static int test_port;
+
+static int child_irq(void)
+{
+    return fails(irq_bind(test_port, LINE, 1), EPERM) &&
+           fails(irq_ack(CLOCK), EPERM);
+}
+
+static void lines(void)
+{
+    struct message m = {0};
+    uint8_t b = clock_read(CLOCK_B);
+    bool refused = true;
+    bool came = true;
+
+    for (int line = 0; line < 16; line++)
+        if (line != LINE && line != CLOCK)
+            refused &= fails(irq_bind(test_port, line, 1), EPERM) &&
+                       fails(irq_ack(line), EPERM);
+    check(refused, "no other interrupt lines");
+    check(fails(irq_bind(test_port, 16, 1), EINVAL) &&
+              fails(irq_ack(-1), EINVAL) && fails(irq_ack(CLOCK), EINVAL),
+          "no lines that there are not, or that are not bound");
+    check(irq_bind(test_port, LINE, 7) == 0, "line 5");
+    check(irq_bind(test_port, CLOCK, 3) == 0, "line 8");
+    check(in_child(child_irq) == 1, "a child has no lines");
+    clock_write(CLOCK_A, A_64_HZ);
+    clock_read(CLOCK_C);
+    clock_write(CLOCK_B, b | B_PERIODIC);
+    for (int i = 0; i < 5 && came; i++) {
+        came = ipc_receive(test_port, &m) == 0 && m.msg_client == 0 &&
+               m.msg_word[0] == 1u << 3 &&
+               (clock_read(CLOCK_C) & B_PERIODIC) != 0 && irq_ack(CLOCK) == 0;
+    }
+    clock_write(CLOCK_B, b);
+    check(came, "five interrupts of the clock are messages");
+}
+
+/* ---- the memory of devices ---------------------------------------------- */
+
+static volatile uint16_t *screen;
+
+static int child_screen(void)
+{
+    return map_device(SCREEN, PAGE_SIZE) == MAP_FAILED && errno == EPERM
+               ? screen[0]
+               : 1;
+}
+
+static void serve(int port)
+{
+    static char text[64];
+    struct ipc_buffer b = {.ipc_receive = text, .ipc_receive_max = 64};
+    struct message m = {.msg_buffer = &b};
+
+    while (ipc_receive(port, &m) == 0) {
+        m.msg_tag = IPC_DATA;
+        b.ipc_send = text;
+        b.ipc_send_size = 16;
+        ipc_reply(m.msg_client, &m);
+    }
+    _exit(0);
+}
+
+/* A call that sends 16 bytes from `from` and has room for them at `to`. */
+static int call(int port, const volatile void *from, volatile void *to)
+{
+    struct ipc_buffer b = {.ipc_send = (const void *)from,
+                           .ipc_send_size = 16,
+                           .ipc_receive = (void *)to,
+                           .ipc_receive_max = 16};
+    struct message m = {.msg_tag = IPC_DATA, .msg_buffer = &b};
+
+    return ipc_call(port, &m);
+}
+
+static bool map_fails(uint32_t first, size_t bytes, int error)
+{
+    return fails((int32_t)map_device(first, bytes), error);
+}
+
+static void device(int server)
+{
+    volatile uint16_t *behind = map_device(BEHIND, PAGE_SIZE);
+    char text[16];
+    uint16_t old;
+
+    screen = map_device(SCREEN, PAGE_SIZE);
+    check(screen != MAP_FAILED && behind != MAP_FAILED, "two device pages");
+    old = screen[80 * 24];
+    screen[80 * 24] = 0x0741;
+    check(screen[80 * 24] == 0x0741, "the screen keeps a character");
+    screen[80 * 24] = old;
+    check(map_fails(HOLE, 1, EPERM) && map_fails(SCREEN - 4096, 1, EPERM) &&
+              map_fails(BEHIND + 4096, 1, EPERM) &&
+              map_fails(0x100000, 4096, EPERM) && map_fails(0, 4096, EPERM),
+          "no other pages");
+    check(map_fails(SCREEN, 4097, EPERM) && map_fails(SCREEN, -1u, EPERM) &&
+              map_fails(SCREEN, 3 * 4096, EPERM),
+          "no more pages than granted");
+    check(map_fails(SCREEN + 1, 1, EINVAL) && map_fails(SCREEN, 0, EINVAL),
+          "no pieces of pages");
+    check(fails(call(server, screen, text), EFAULT) &&
+              fails(call(server, text, screen), EFAULT) &&
+              call(server, text, text) == 0,
+          "no messages from and to a device");
+    check(in_child(child_screen) == -SIGSEGV, "a child has no device pages");
+    check(fails(munmap((void *)screen, 8192), EINVAL) &&
+              munmap((void *)behind, 4096) == 0 &&
+              munmap((void *)screen, 4096) == 0,
+          "and they go again");
+}
+
+/* ---- pages for DMA ------------------------------------------------------ */
+
+static uint32_t *pages;
+
+static int child_dma(void)
+{
+    uint32_t first;
+
+    return dma_alloc(1, &first) == MAP_FAILED && errno == EPERM ? (int)pages[0]
+                                                                : 1;
+}
+
+static bool all(const uint32_t *at, size_t bytes, uint32_t value)
+{
+    for (size_t i = 0; i < bytes / 4; i++)
+        if (at[i] != value)
+            return false;
+    return true;
+}
+
+static bool dma_fails(size_t n, uint32_t *out, int error)
+{
+    return fails((int32_t)dma_alloc(n, out), error);
+}
+
+static void dma(int server)
+{
+    uint32_t first = 1, other = 1;
+    uint32_t *more;
+
+    pages = dma_alloc(3, &first);
+    check(pages != MAP_FAILED && first != 0 && (first & PAGE_MASK) == 0,
+          "three pages for DMA");
+    check(all(pages, 3 * PAGE_SIZE, 0), "they are zero");
+    memset(pages, 0x5a, 3 * PAGE_SIZE);
+    check(dma_fails(2, &other, EPERM) && dma_fails(0, &other, EINVAL) &&
+              dma_fails(-1u, &other, EPERM) &&
+              dma_fails(1, (uint32_t *)0xc0000000, EFAULT),
+          "no more than granted");
+    more = dma_alloc(1, &other);
+    check(more != MAP_FAILED && (other < first || other >= first + 3 * 4096),
+          "one page more");
+    check(dma_fails(1, &other, EPERM), "no fifth one");
+    check(call(server, pages, more) == 0 && all(more, 16, 0x5a5a5a5a),
+          "messages from and to these pages");
+    check(in_child(child_dma) == -SIGSEGV, "a child has no pages for DMA");
+    check(munmap(pages, 3 * PAGE_SIZE) == 0, "they go back");
+    pages = dma_alloc(3, &first);
+    check(pages != MAP_FAILED && all(pages, 3 * PAGE_SIZE, 0),
+          "and come again, zeroed");
+}
+
+/* ---- alarms ------------------------------------------------------------- */
+
+static void alarms(void)
+{
+    struct message m = {0};
+    uint32_t before = uptime_ms();
+
+    check(fails(alarm(test_port, 10, 32), EINVAL) &&
+              fails(alarm(99, 10, 1), EBADF),
+          "an alarm wants a port and a bit");
+    check(alarm(test_port, 10, 1) == 0 && alarm(test_port, 0, 0) == 0 &&
+              alarm(test_port, 50, 2) == 0 && alarm(test_port, 30, 4) == 0,
+          "an alarm can be set again");
+    check(ipc_receive(test_port, &m) == 0 && m.msg_word[0] == 1u << 4 &&
+              uptime_ms() - before >= 30 && uptime_ms() - before <= 60,
+          "it comes in time");
+}
+
+/* ---- the rest ----------------------------------------------------------- */
+
+static void privileges(void)
+{
+    check(fails(become("ata"), EPERM) && fails(become("drivertest"), EPERM) &&
+              become(NULL) == 0,
+          "a server can become no other");
+    check(fails(open(SELF, O_WRONLY), EPERM) &&
+              fails(open(SELF, O_RDWR | O_TRUNC), EPERM) &&
+              fails(open("/bin/init", O_RDWR), EPERM),
+          "its program cannot be changed");
+}
+
+static pid_t start_server(int port)
+{
+    pid_t pid;
+
+    fflush(stdout);
+    pid = fork();
+    if (pid == 0)
+        serve(port);
+    return pid;
+}
+
+static int everything(void)
+{
+    int server = port_create();
+    pid_t pid = start_server(server);
+
+    test_port = port_create();
+    ports();
+    lines();
+    device(server);
+    dma(server);
+    alarms();
+    privileges();
+    kill(pid, SIGKILL);
+    printf("drivertest: %d failures\n", failures);
+    return failures != 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 1)
+        return everything();
+    if (argc == 3 && strcmp(argv[1], "in") == 0)
+        printf("0x%x\n", inb((uint16_t)strtol(argv[2], NULL, 0)));
+    else if (argc == 3 && strcmp(argv[1], "inw") == 0)
+        printf("0x%x\n", inw((uint16_t)strtol(argv[2], NULL, 0)));
+    else if (argc >= 3 && strcmp(argv[1], "exec") == 0)
+        err(1, "%s", (execv(argv[2], argv + 2), argv[2]));
+    else
+        usage("[in PORT | inw PORT | exec PROGRAM [ARG ...]]");
+    return 0;
+}
