@@ -3,6 +3,7 @@
  * -icount shift=0 counts instructions, of program and kernel together.
  *
  *     bench [KEY …]      prints "KEY VALUE" for all, or those given
+ *     run -s bench       in the kernel's shell: those that need a device
  *
  * An operation is a function. It is called a number of times in a batch; the
  * same loop around a function that does nothing is subtracted, so that what
@@ -82,12 +83,8 @@ static uint64_t measure(operation_t *op, unsigned rounds)
 
 /* ---- with another process ----------------------------------------------- */
 
-/* With a child that runs `serve` until it is killed; `prepare` is done in the
- * parent before anything is measured. */
-static uint64_t measure_with(operation_t *serve, operation_t *prepare,
-                             operation_t *op, unsigned rounds)
+static pid_t start_child(operation_t *serve)
 {
-    uint64_t cost;
     pid_t pid = fork();
 
     if (pid < 0)
@@ -96,11 +93,27 @@ static uint64_t measure_with(operation_t *serve, operation_t *prepare,
         serve();
         _exit(1);
     }
+    return pid;
+}
+
+static void end_child(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+/* With a child that runs `serve` until it is killed; `prepare` is done in the
+ * parent before anything is measured. */
+static uint64_t measure_with(operation_t *serve, operation_t *prepare,
+                             operation_t *op, unsigned rounds)
+{
+    pid_t pid = start_child(serve);
+    uint64_t cost;
+
     if (prepare != NULL)
         prepare();
     cost = measure(op, rounds);
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
+    end_child(pid);
     return cost;
 }
 
@@ -283,8 +296,6 @@ static uint64_t pipe_create_close(void)
     return measure(op_make_pipe, 500);
 }
 
-#define UNCACHED "pipe.create_close.uncached"
-
 /* ---- interrupts --------------------------------------------------------- */
 
 /* By the machine's clock, which can interrupt periodically. When the device
@@ -359,9 +370,13 @@ static uint64_t one_interrupt(bool acked)
 static uint64_t cheapest_interrupt(bool acked)
 {
     uint64_t best = UINT64_MAX;
-    uint8_t a = clock_get(REG_A);
-    uint8_t b = clock_get(REG_B);
+    uint8_t a, b;
 
+    port = port_create();
+    if (port < 0 || irq_bind(port, CLOCK_IRQ, 0) < 0)
+        err(1, "interrupt %d (`run -s bench` has it)", CLOCK_IRQ);
+    a = clock_get(REG_A);
+    b = clock_get(REG_B);
     clock_put(REG_A, (a & A_DIVIDER) | A_8192_HZ);
     clock_put(REG_B, b | B_PERIODIC);
     for (unsigned i = 0; i < BATCHES; i++) {
@@ -371,30 +386,33 @@ static uint64_t cheapest_interrupt(bool acked)
     }
     clock_put(REG_B, b);
     clock_put(REG_A, a);
+    close(port);
     return best * 100;
 }
 
-static uint64_t interrupt_latency(void)
+static uint64_t irq_latency(void)
 {
-    uint64_t cost;
-
-    port = port_create();
-    if (port < 0 || irq_bind(port, CLOCK_IRQ, 0) < 0)
-        err(1, "interrupt %d (`run -s bench` has it)", CLOCK_IRQ);
-    cost = cheapest_interrupt(false);
-    close(port);
-    return cost;
+    return cheapest_interrupt(false);
 }
 
-static uint64_t interrupt_roundtrip(void)
+static uint64_t irq_roundtrip(void)
 {
-    uint64_t cost;
+    return cheapest_interrupt(true);
+}
 
-    port = port_create();
-    if (port < 0 || irq_bind(port, CLOCK_IRQ, 0) < 0)
-        err(1, "interrupt %d (`run -s bench` has it)", CLOCK_IRQ);
-    cost = cheapest_interrupt(true);
-    close(port);
+static void compute(void)
+{
+    for (;;)
+        __asm__ volatile("");
+}
+
+/* While another program computes. */
+static uint64_t irq_latency_busy(void)
+{
+    pid_t pid = start_child(compute);
+    uint64_t cost = cheapest_interrupt(false);
+
+    end_child(pid);
     return cost;
 }
 
@@ -403,27 +421,30 @@ static uint64_t interrupt_roundtrip(void)
 static const struct benchmark {
     const char *bench_key;
     uint64_t (*bench_run)(void);
+    bool bench_asked; /* only if it is asked for */
 } benchmarks[] = {
-    {"syscall.null", syscall_null},
-    {"task.switch", task_switch},
-    {"pipe.roundtrip", pipe_roundtrip},
-    {"ipc.roundtrip", ipc_roundtrip},
-    {"fault.zero", fault_zero},
-    {"task.fork_exit_wait", fork_exit_wait},
-    {"task.fork_exec_exit_wait", fork_exec_exit_wait},
-    {"pipe.create_close.cached", pipe_create_close},
+    {"syscall.null", syscall_null, false},
+    {"task.switch", task_switch, false},
+    {"pipe.roundtrip", pipe_roundtrip, false},
+    {"ipc.roundtrip", ipc_roundtrip, false},
+    {"fault.zero", fault_zero, false},
+    {"task.fork_exit_wait", fork_exit_wait, false},
+    {"task.fork_exec_exit_wait", fork_exec_exit_wait, false},
+    {"pipe.create_close.cached", pipe_create_close, false},
     /* The kernel's shell runs this one with the cache of pipes switched off. */
-    {UNCACHED, pipe_create_close},
-    {"irq.latency", interrupt_latency},
-    {"irq.roundtrip", interrupt_roundtrip},
+    {"pipe.create_close.uncached", pipe_create_close, true},
+    /* And these with a grant, `run -s bench`. */
+    {"irq.latency", irq_latency, true},
+    {"irq.latency.busy", irq_latency_busy, true},
+    {"irq.roundtrip", irq_roundtrip, true},
 };
 
-static bool is_wanted(const char *key, int argc, char **argv)
+static bool is_wanted(const struct benchmark *b, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
-        if (strcmp(key, argv[i]) == 0)
+        if (strcmp(b->bench_key, argv[i]) == 0)
             return true;
-    return argc == 1 && strcmp(key, UNCACHED) != 0;
+    return argc == 1 && !b->bench_asked;
 }
 
 int main(int argc, char **argv)
@@ -432,7 +453,7 @@ int main(int argc, char **argv)
 
     debug = open("/dev/debug", O_WRONLY | O_CLOEXEC);
     for (size_t i = 0; i < ARRAY_SIZE(benchmarks); i++)
-        if (is_wanted(benchmarks[i].bench_key, argc, argv)) {
+        if (is_wanted(&benchmarks[i], argc, argv)) {
             report(benchmarks[i].bench_key, benchmarks[i].bench_run());
             found = true;
         }
