@@ -7,6 +7,7 @@
 #include "drivers/console.h"
 #include "drivers/pic.h"
 #include "drivers/pit.h"
+#include "drivers/rtc.h"
 #include "kernel/budget.h"
 #include "kernel/cmdline.h"
 #include "kernel/fs/file.h"
@@ -125,6 +126,7 @@ void kmain(uint32_t magic, paddr_t info_addr)
     console_set_attention(tty_attention);
     pic_init();
     timer_init();
+    rtc_init();
     timer_set_tick(tick);
     console_enable_interrupts();
     irq_enable();

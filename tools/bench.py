@@ -119,6 +119,10 @@ PROGRAMS = [
      "pipe.create_close.cached", "700", "16,115", "2,825"),
     ("the same without the cache of pipes", "pipe.create_close.uncached", "",
      "", ""),
+    ("interrupt to driver, machine idle", "irq.latency", "500", "", ""),
+    ("the same, from a program that computes", "irq.latency.busy", "500", "",
+     ""),
+    ("the same, cause read, line open again", "irq.roundtrip", "600", "", ""),
 ]
 
 

@@ -238,6 +238,11 @@ static int run_server(char **argv, bool background)
     return run(&start, background);
 }
 
+int taskcmd_run_server(char **argv)
+{
+    return run_server(argv, false);
+}
+
 /* Options end where the program begins. */
 static bool run_options(char ***argv, uint32_t *options)
 {

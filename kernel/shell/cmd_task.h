@@ -41,3 +41,6 @@ bool taskcmd_exists(const char *name);
 
 /* Runs a program with the console, as `run` does. argv ends with NULL. */
 int taskcmd_run(char **argv);
+
+/* The same with a server of the manifest, as `run -s` does. */
+int taskcmd_run_server(char **argv);

@@ -44,7 +44,7 @@ struct space;        /* kernel/vm */
 enum task_priority {
     PRIORITY_IDLE, /* the idle task alone */
     PRIORITY_USER, /* programs */
-    PRIORITY_SERVER,
+    PRIORITY_SERVER, /* those that may bind interrupts */
     PRIORITY_KERNEL, /* the kernel shell, kernel tasks */
     PRIORITIES,
 };
