@@ -242,6 +242,22 @@ static void tell(const struct server *s, int status, const char *next)
     fclose(debug);
 }
 
+static bool is_not_names(struct server *all, const char *need, unsigned depth)
+{
+    (void)all;
+    (void)depth;
+    return strcmp(need, "names") != 0;
+}
+
+/* The name server has died and with it all names: who needs it is started
+ * again, and publishes its own anew. */
+static void end_the_nameless(struct server *all)
+{
+    for (struct server *s = all; s != NULL; s = s->server_next)
+        if (s->server_pid != 0 && !each_need(all, s, 0, is_not_names))
+            kill(s->server_pid, SIGKILL);
+}
+
 const struct server *server_of(const struct server *all, pid_t pid)
 {
     while (all != NULL && all->server_pid != pid)
@@ -263,6 +279,8 @@ bool server_ended(struct server *all, pid_t pid, int status)
             tell(s, status, "that was all");
         return true;
     }
+    if (strcmp(name_of(s), "names") == 0)
+        end_the_nameless(all);
     pause = pause_of(s);
     s->server_wanted = pause != UINT32_MAX;
     s->server_due_ms = uptime_ms() + pause;
