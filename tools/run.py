@@ -11,7 +11,8 @@ Reads the environment, as make passes it on:
     ICOUNT=1                  one instruction per nanosecond: repeatable
     APPEND="log=1"            further kernel options
     KVM=1                     use /dev/kvm
-    DISK=build/disk.img       an IDE disk; two, separated by a colon
+    DISK=build/disk.img       an IDE disk, which `sh` mounts on /disk; two,
+                              separated by a colon
 
 The serial line is this terminal; a window opens as well where there is a
 display. Ctrl-A X leaves, Ctrl-A C is QEMU's monitor.
@@ -114,6 +115,8 @@ def main():
             [name for name in os.environ.get("DISK", "").split(":") if name])
     except qemu.DiskMissing as e:
         sys.exit(f"make run: DISK: {e}")
+    if disks and "start=" not in append:
+        append = f"{append} start=ext2".strip()
     line = qemu.kernel_line(commands, append)
     with tempfile.TemporaryDirectory(prefix="slate-") as folder:
         events = f"{folder}/events"

@@ -158,7 +158,7 @@ int main(void)
     if (port < 0 || irq_bind(port, IRQ, 0) < 0)
         err(1, "interrupt %d (`run -s rtc` starts me)", IRQ);
     if (get(REG_D) == D_NOTHING)
-        errx(1, "there is no clock");
+        errx(EXIT_ABSENT, "there is no clock");
     put(REG_B, get(REG_B) & (B_24_HOURS | B_BINARY));
     if (name_register("rtc", port) < 0)
         err(1, "the name rtc");

@@ -325,7 +325,7 @@ int main(void)
     if (port < 0 || irq_bind(port, IRQ, 0) < 0)
         err(1, "interrupt %d (`run -s uart` starts me)", IRQ);
     if (!probe())
-        errx(1, "there is no second serial line");
+        errx(EXIT_ABSENT, "there is no second serial line");
     outb(REG_FCR, FCR_ENABLE_CLEAR_TRIGGER8);
     fifo_size = (inb(REG_IIR) & IIR_FIFO) == IIR_FIFO ? 16 : 1;
     set_up(UART_BAUD, 0);

@@ -273,10 +273,11 @@ bool server_ended(struct server *all, pid_t pid, int status)
     if (s == NULL)
         return false;
     s->server_pid = 0;
-    if (status == 0 || s->server_stanza.server_once) {
+    if (status == 0 || s->server_stanza.server_once ||
+        (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_ABSENT)) {
         s->server_wanted = false;
         if (status != 0)
-            tell(s, status, "that was all");
+            tell(s, status, "it is not started again");
         return true;
     }
     if (strcmp(name_of(s), "names") == 0)

@@ -5,7 +5,8 @@
  *        ^                             │
  *        └── due: at once, or after a  │ killed, crashed, failed
  *            while if it died young <──┘
- *                                      └ ended with status 0 ──> done
+ *                                      └ ended with status 0, or EXIT_ABSENT:
+ *                                        done
  */
 #pragma once
 
