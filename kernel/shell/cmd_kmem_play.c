@@ -245,8 +245,8 @@ static bool alloc_one(struct play_cache *pc)
     return true;
 }
 
-/* Parts of play_free, which so is the caller in the log however well the compiler
- * inlines. */
+/* Parts of play_free, which so is the caller in the log however well the
+ * compiler inlines. */
 #define PART static inline __attribute__((always_inline))
 
 PART void free_one(struct play_cache *pc, struct list *l)
