@@ -7,6 +7,7 @@
  *                                     the ports beside those that are granted
  *     run -s drivertest in PORT       reads a port and says what was there;
  *                                     inw: 16 bits, inl: 32 bits
+ *     run -s drivertest wait          has some of it until it is killed
  *     run -s drivertest exec PROGRAM [ARG …]
  *                                     becomes that program
  *
@@ -486,6 +487,21 @@ static int everything(void)
     return failures != 0;
 }
 
+/* Holds line 5, a device page and two pages until it is killed. */
+static int wait_for_ever(void)
+{
+    struct message m = {0};
+    uint32_t first;
+
+    test_port = port_create();
+    if (irq_bind(test_port, LINE, 1) < 0 ||
+        map_device(SCREEN, PAGE_SIZE) == MAP_FAILED ||
+        dma_alloc(2, &first) == MAP_FAILED)
+        err(1, "drivertest");
+    for (;;)
+        ipc_receive(test_port, &m);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 1)
@@ -500,6 +516,8 @@ int main(int argc, char **argv)
         err(1, "%s", (execv(argv[2], argv + 2), argv[2]));
     else if (argc == 2 && strcmp(argv[1], "privileged") == 0)
         return with_privilege();
+    else if (argc == 2 && strcmp(argv[1], "wait") == 0)
+        return wait_for_ever();
     else if (argc == 2 && strcmp(argv[1], "plain") == 0)
         return is_plain();
     else if (argc == 2 && strcmp(argv[1], "twice") == 0)
@@ -507,7 +525,7 @@ int main(int argc, char **argv)
     else if (argc == 2 && strcmp(argv[1], "through") == 0)
         return again("/bin/sh", "-c", SELF " plain");
     else
-        usage("[privileged | in PORT | inw PORT | inl PORT | "
+        usage("[privileged | wait | in PORT | inw PORT | inl PORT | "
               "exec PROGRAM [ARG ...]]");
     return 0;
 }
