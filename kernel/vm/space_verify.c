@@ -18,9 +18,13 @@ static const char *verify_fixed(const struct space *s, const struct region *r,
         return "a page of a device or for DMA is mapped like others";
     if (pte - first != addr - r->region_start)
         return "a region of a device or for DMA is not contiguous";
-    if (device !=
-        (frame >= page_count || page_array[frame].page_state == PAGE_RESERVED))
-        return device ? "a device's page is memory" : "DMA goes to no memory";
+    if (device && frame < page_count &&
+        page_array[frame].page_state != PAGE_RESERVED)
+        return "a device's page is memory";
+    if (!device &&
+        (frame >= page_count || (page_array[frame].page_state != PAGE_USER &&
+                                 page_array[frame].page_state != PAGE_TAIL)))
+        return "a frame for DMA is not a program's";
     return NULL;
 }
 
