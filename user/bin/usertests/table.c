@@ -10,5 +10,6 @@ const struct family families[] = {
     {"handle", handle_tests}, {"pipe", pipe_tests},
     {"file", file_tests},     {"tree", tree_tests},
     {"device", device_tests}, {"ipc", ipc_tests},
-    {"death", death_tests},   {NULL, NULL},
+    {"death", death_tests},   {"mount", mount_tests},
+    {"liar", liar_tests},     {NULL, NULL},
 };
