@@ -222,25 +222,33 @@ static void write_servers(struct text **t)
         servers_row(t, &st);
 }
 
-static void mounts_row(struct text **t, const struct fs *fs)
+/* The path of what is covered, by way of a buffer of PATH_MAX bytes. */
+static void mounts_row(struct text **t, const struct fs *fs, struct inode *on,
+                       char *path)
 {
-    char *path = kmem_alloc(PATH_MAX, KM_NOSLEEP);
-
-    if (path == NULL)
-        return;
-    if (fs->fs_covers == NULL)
+    if (on == NULL)
         strlcpy(path, "/", PATH_MAX);
-    else if (path_of(fs->fs_covers, path, PATH_MAX) < 0)
+    else if (path_of(on, path, PATH_MAX) < 0)
         strlcpy(path, "?", PATH_MAX);
     print(t, "%-8s %s\n", fs->fs_name, path);
-    kmem_free(path, PATH_MAX);
 }
 
 static void write_mounts(struct text **t)
 {
+    char *path = kmem_alloc(PATH_MAX, KM_NOSLEEP);
+    struct inode *on, *root;
+    const struct fs *fs;
+    uint32_t last = 0;
+
     print(t, "%-8s %s\n", "fs", "on");
-    mounts_row(t, path_root()->inode_fs);
-    mounts_row(t, &proc_fs);
+    while (path != NULL && (fs = fs_next(last, &on, &root)) != NULL) {
+        last = fs->fs_id;
+        mounts_row(t, fs, on, path);
+        inode_put(root);
+        inode_put(on);
+    }
+    if (path != NULL)
+        kmem_free(path, PATH_MAX);
 }
 
 static const struct proc_file {

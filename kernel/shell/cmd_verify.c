@@ -9,6 +9,7 @@
 #include "drivers/console.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/ramfs.h"
+#include "kernel/fs/remote.h"
 #include "kernel/ipc/port.h"
 #include "kernel/lib/printf.h"
 #include "kernel/panic.h"
@@ -136,7 +137,8 @@ static const struct check {
     {"paging", check_paging, false}, {"tasks", task_verify, false},
     {"ports", ipc_verify, false},    {"programs", check_programs, false},
     {"pipes", pipe_verify, false},   {"inodes", inode_verify, false},
-    {"files", ramfs_verify, true},   {"servers", servers_verify, false},
+    {"mounts", remote_verify, true}, {"files", ramfs_verify, true},
+    {"servers", servers_verify, false},
 };
 
 #define CHECKS ARRAY_SIZE(checks)
@@ -180,7 +182,7 @@ static int verify_rest(unsigned bad_caches, bool json)
             shell_error("%s: %s: %s", checks[i].check_name, where[i], wrong[i]);
     if (bad == 0 && !json)
         kprintf("caches, supplier, %zu page frames, page tables, tasks, "
-                "programs, ports,\npipes, inodes and files: "
+                "programs, ports,\npipes, inodes, mounts and files: "
                 "every invariant holds\n",
                 page_count);
     return (int)bad;
@@ -213,7 +215,7 @@ SHELL_COMMAND(
     verify, "verify [-j] [NAME]", "check every invariant of the kernel",
     "Walks each cache's slabs, freelists and hash chains, the page\n"
     "owners and the buddy allocator's lists. CHECKED counts objects.\n"
-    "Then run queues, ports and pipes, inodes and files, and address\n"
+    "Then run queues, ports and pipes, inodes, mounts and files, and address\n"
     "space and handles of each program that waits.\n"
     "A broken invariant is named, with the place where it was seen;\n"
     "of each cache, and of each kind of thing, the first one only.\n"

@@ -79,6 +79,10 @@ static const uint8_t kinds[SYSCALL_COUNT][6] = {
     [SYS_map_device] = {BIG, SIZE},
     [SYS_dma_alloc] = {SMALL, POINTER},
     [SYS_alarm] = {HANDLE, SMALL, SMALL},
+    [SYS_mount] = {HANDLE, PATH},
+    [SYS_umount] = {PATH},
+    [SYS_fsync] = {HANDLE},
+    [SYS_statfs] = {PATH, POINTER},
 };
 
 static uint8_t *area; /* AREA_PAGES, the program's to read and write */

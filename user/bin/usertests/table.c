@@ -18,5 +18,7 @@ const struct family families[] = {
     {"ipc", ipc_tests},
     {"grant", grant_tests},
     {"death", death_tests},
+    {"mount", mount_tests},
+    {"liar", liar_tests},
     {NULL, NULL},
 };
