@@ -1,0 +1,158 @@
+/*
+ * ext2 on the disk: the facts of the format, as Dave Poirier's "The Second
+ * Extended File System" and the kernel's Documentation/filesystems/ext2.rst
+ * tell them. All numbers are little-endian, as this machine's are.
+ *
+ *     byte 0      boot block
+ *     byte 1024   superblock
+ *     next block  group descriptors
+ *     then, in each group of 8 * block size blocks or less:
+ *         (copy of superblock and descriptors) block bitmap, inode bitmap,
+ *         inode table, blocks of files
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+#define EXT2_SUPER_SECTOR  2u /* the superblock's two sectors */
+#define EXT2_SUPER_SECTORS 2u
+#define EXT2_MAGIC         0xef53
+#define EXT2_ROOT          2u
+#define EXT2_FIRST_OLD     11u /* first inode for files, in revision 0 */
+#define EXT2_INODE_OLD     128u
+
+enum {
+    STATE_VALID = 1,
+    STATE_ERRORS = 2
+};
+
+enum {
+    COMPAT_DIR_INDEX = 0x20
+};
+enum {
+    INCOMPAT_FILETYPE = 2
+};
+enum {
+    RO_COMPAT_SPARSE_SUPER = 1,
+    RO_COMPAT_LARGE_FILE = 2
+};
+
+struct ext2_super {
+    uint32_t s_inodes_count;
+    uint32_t s_blocks_count;
+    uint32_t s_r_blocks_count;
+    uint32_t s_free_blocks_count;
+    uint32_t s_free_inodes_count;
+    uint32_t s_first_data_block; /* 1 with blocks of 1 KiB, else 0 */
+    uint32_t s_log_block_size;   /* 1024 << this */
+    uint32_t s_log_frag_size;
+    uint32_t s_blocks_per_group;
+    uint32_t s_frags_per_group;
+    uint32_t s_inodes_per_group;
+    uint32_t s_mtime, s_wtime; /* mounted, written: seconds since 1970 */
+    uint16_t s_mnt_count, s_max_mnt_count;
+    uint16_t s_magic;
+    uint16_t s_state;
+    uint16_t s_errors;
+    uint16_t s_minor_rev;
+    uint32_t s_lastcheck, s_checkinterval;
+    uint32_t s_creator_os;
+    uint32_t s_rev_level; /* 0: nothing of what follows is there */
+    uint16_t s_def_resuid, s_def_resgid;
+    uint32_t s_first_ino;
+    uint16_t s_inode_size;
+    uint16_t s_block_group_nr;
+    uint32_t s_feature_compat;
+    uint32_t s_feature_incompat;  /* one unknown: hands off */
+    uint32_t s_feature_ro_compat; /* one unknown: read only */
+    uint8_t s_uuid[16], s_volume_name[16], s_last_mounted[64];
+    uint32_t s_algo_bitmap;
+    uint8_t s_prealloc_blocks, s_prealloc_dir_blocks;
+    uint16_t s_reserved_gdt_blocks; /* behind the descriptors */
+    uint8_t s_rest[816];
+};
+_Static_assert(sizeof(struct ext2_super) == 1024, "the superblock's size");
+
+struct ext2_group_desc {
+    uint32_t bg_block_bitmap;
+    uint32_t bg_inode_bitmap;
+    uint32_t bg_inode_table;
+    uint16_t bg_free_blocks_count;
+    uint16_t bg_free_inodes_count;
+    uint16_t bg_used_dirs_count;
+    uint16_t bg_pad;
+    uint32_t bg_reserved[3];
+};
+_Static_assert(sizeof(struct ext2_group_desc) == 32, "a descriptor's size");
+
+/* What i_block holds: 12 blocks, then one each of blocks with numbers of
+ * blocks, of those of such, and of those of those. */
+#define EXT2_DIRECT   12u
+#define EXT2_POINTERS 15u
+
+enum {
+    MODE_TYPE = 0xf000,
+    MODE_FIFO = 0x1000,
+    MODE_CHAR = 0x2000,
+    MODE_DIRECTORY = 0x4000,
+    MODE_BLOCK = 0x6000,
+    MODE_REGULAR = 0x8000,
+    MODE_LINK = 0xa000,
+    MODE_SOCKET = 0xc000,
+};
+
+#define EXT2_INDEX_FL 0x1000u /* a directory with an index of hashes */
+#define EXT2_LINK_MAX 32000u
+
+struct ext2_inode {
+    uint16_t i_mode;
+    uint16_t i_uid;
+    uint32_t i_size;
+    uint32_t i_atime, i_ctime, i_mtime, i_dtime; /* dtime: deleted */
+    uint16_t i_gid;
+    uint16_t i_links_count; /* 0: the inode is free, or nearly */
+    uint32_t i_blocks;      /* of 512 bytes, those of numbers too */
+    uint32_t i_flags;
+    uint32_t i_osd1;
+    uint32_t i_block[EXT2_POINTERS];
+    uint32_t i_generation;
+    uint32_t i_file_acl;  /* a block of extended attributes */
+    uint32_t i_size_high; /* of regular files */
+    uint32_t i_faddr;
+    uint8_t i_osd2[12];
+};
+_Static_assert(sizeof(struct ext2_inode) == EXT2_INODE_OLD, "an inode's size");
+
+/* A directory is a file of these; they fill each block exactly. Inode 0 means
+ * that the entry is free. Without INCOMPAT_FILETYPE the type is 0. */
+struct ext2_dirent {
+    uint32_t d_inode;
+    uint16_t d_rec_len; /* to the next entry; a multiple of 4 */
+    uint8_t d_name_len;
+    uint8_t d_file_type;
+    char d_name[];
+};
+
+#define EXT2_NAME_MAX     255u
+#define DIRENT_HEAD       8u
+#define DIRENT_MIN        12u
+#define DIRENT_SIZE(name) ROUND_UP(DIRENT_HEAD + (uint32_t)(name), 4u)
+
+enum {
+    TYPE_UNKNOWN,
+    TYPE_REGULAR,
+    TYPE_DIRECTORY,
+    TYPE_CHAR,
+    TYPE_BLOCK,
+    TYPE_FIFO,
+    TYPE_SOCKET,
+    TYPE_LINK,
+};
+
+/* A block of extended attributes, which inodes may share. */
+#define EXT2_ATTR_MAGIC 0xea020000u
+struct ext2_attr_block {
+    uint32_t h_magic;
+    uint32_t h_refcount;
+    uint32_t h_blocks;
+};

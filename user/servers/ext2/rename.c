@@ -1,0 +1,295 @@
+/*
+ * rename, in three forms.
+ *
+ * A file to a new name: the new name is written, and when it is on the disk the
+ * old one goes.
+ *
+ * A file in the place of another: the name must belong to one or the other at
+ * all times, and the one that loses it must not be without a name while it has
+ * a link. So it gets another one meanwhile, ".replaced-INODE": made with all
+ * new names, gone with all old ones.
+ *
+ * A directory: e2fsck accepts neither two names of it nor none, so the change
+ * must be one write of one sector. It is when it keeps its parent and the new
+ * name has room in the sector of the old one. Else there is a moment, as long
+ * as the disk takes for two or three sectors, in which a power cut leaves
+ * something that e2fsck asks about. It is made as short as can be: everything
+ * else is on the disk before.
+ */
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "user/servers/ext2/impl.h"
+
+/* What a rename is about: nodes and places are held. */
+struct move {
+    struct node *move_from_dir, *move_to_dir, *move_node;
+    const char *move_to;
+    uint32_t move_len;
+    struct place move_from;
+    struct place move_target; /* if there is one */
+    struct node *move_victim; /* what has the name now, or NULL */
+};
+
+static void touch(struct ext2 *fs, struct node *n)
+{
+    n->node_inode.i_ctime = ext2_now(fs);
+    node_dirty(fs, n);
+}
+
+static void finish(struct ext2 *fs, const struct move *m)
+{
+    m->move_from_dir->node_inode.i_mtime = ext2_now(fs);
+    m->move_to_dir->node_inode.i_mtime = ext2_now(fs);
+    touch(fs, m->move_from_dir);
+    touch(fs, m->move_to_dir);
+    touch(fs, m->move_node);
+}
+
+static void remove_old(struct ext2 *fs, struct move *m)
+{
+    edit_add(fs, m->move_from_dir, &m->move_from, 0, 0, EDIT_REMOVE);
+    m->move_from_dir->node_room =
+        MIN(m->move_from_dir->node_room, m->move_from.place_block);
+}
+
+/* ---- files --------------------------------------------------------------- */
+
+static int to_new_name(struct ext2 *fs, struct move *m)
+{
+    struct place place;
+    int r = dir_room(fs, m->move_to_dir, m->move_to, m->move_len, &place);
+
+    if (r < 0)
+        return r;
+    dir_put(fs, &place, m->move_to, m->move_len, m->move_node->node_number,
+            dir_type(fs, m->move_node));
+    place_put(&place);
+    remove_old(fs, m);
+    finish(fs, m);
+    return 0;
+}
+
+/* A name for the time between two steps of a commit. */
+static int shelter(struct ext2 *fs, struct node *dir, struct node *victim)
+{
+    char name[32];
+    struct place place;
+    uint32_t len = (uint32_t)snprintf(name, sizeof(name), ".replaced-%u",
+                                      (unsigned)victim->node_number);
+    int r;
+
+    if (victim->node_inode.i_links_count > 1 || victim->node_unborn)
+        return 0; /* it has another; it needs none */
+    r = dir_room(fs, dir, name, len, &place);
+    if (r < 0)
+        return r;
+    dir_put(fs, &place, name, len, victim->node_number, dir_type(fs, victim));
+    edit_add(fs, dir, &place, 0, 0, EDIT_REMOVE);
+    place_put(&place);
+    return 0;
+}
+
+static int replace_file(struct ext2 *fs, struct move *m)
+{
+    int r;
+
+    if (node_is_dir(m->move_victim))
+        return -EISDIR;
+    r = shelter(fs, m->move_to_dir, m->move_victim);
+    if (r < 0)
+        return r;
+    edit_add(fs, m->move_to_dir, &m->move_target, m->move_node->node_number,
+             dir_type(fs, m->move_node), EDIT_SWITCH);
+    remove_old(fs, m);
+    node_drop_link(fs, m->move_victim);
+    finish(fs, m);
+    return 0;
+}
+
+/* Nothing that is pending may be about these two names. */
+static int settle_names(struct ext2 *fs, const struct move *m)
+{
+    const struct place *from = &m->move_from;
+    const struct place *to = &m->move_target;
+
+    if (edit_at(fs, from->place_buffer, from->place_offset) ||
+        edit_of_name(fs, m->move_to_dir->node_number, m->move_to,
+                     m->move_len) ||
+        (m->move_victim != NULL &&
+         edit_at(fs, to->place_buffer, to->place_offset)))
+        return epoch_commit(fs);
+    return 0;
+}
+
+/* ---- directories --------------------------------------------------------- */
+
+/* True if it could be done within the sector of the old name. */
+static bool within_sector(struct ext2 *fs, struct move *m)
+{
+    struct place place = m->move_from;
+    struct ext2_dirent *d = place_entry(&place);
+
+    if (m->move_from_dir != m->move_to_dir)
+        return false;
+    if (dir_fits(&place, m->move_len)) {
+        d->d_name_len = (uint8_t)m->move_len;
+        memcpy(d->d_name, m->move_to, m->move_len);
+        buffer_dirty(fs, place.place_buffer);
+        return true;
+    }
+    if (!dir_room_beside(fs, &place, m->move_len))
+        return false;
+    dir_put(fs, &place, m->move_to, m->move_len, m->move_node->node_number,
+            d->d_file_type);
+    d->d_inode = 0;
+    return true;
+}
+
+/* ".." and the links of the parents. */
+static int change_parent(struct ext2 *fs, struct move *m)
+{
+    struct place place;
+    int r = dir_find(fs, m->move_node, "..", 2, &place);
+
+    if (r <= 0)
+        return ext2_damage(fs, "no parent has directory",
+                           m->move_node->node_number);
+    place_entry(&place)->d_inode = m->move_to_dir->node_number;
+    buffer_dirty(fs, place.place_buffer);
+    place_put(&place);
+    m->move_from_dir->node_inode.i_links_count--;
+    m->move_to_dir->node_inode.i_links_count++;
+    return 0;
+}
+
+static int across(struct ext2 *fs, struct move *m)
+{
+    bool elsewhere = m->move_from_dir != m->move_to_dir;
+    struct place place;
+    int r;
+
+    if (elsewhere && m->move_to_dir->node_inode.i_links_count >= EXT2_LINK_MAX)
+        return -EMLINK;
+    r = dir_room(fs, m->move_to_dir, m->move_to, m->move_len, &place);
+    if (r < 0)
+        return r;
+    r = epoch_commit(fs);
+    if (r == 0 && elsewhere)
+        r = change_parent(fs, m);
+    if (r == 0) {
+        dir_put(fs, &place, m->move_to, m->move_len, m->move_node->node_number,
+                dir_type(fs, m->move_node));
+        place_entry(&m->move_from)->d_inode = 0;
+        buffer_dirty(fs, m->move_from.place_buffer);
+        m->move_from_dir->node_room =
+            MIN(m->move_from_dir->node_room, m->move_from.place_block);
+        finish(fs, m);
+        r = epoch_commit(fs);
+    }
+    place_put(&place);
+    return r;
+}
+
+static int move_dir(struct ext2 *fs, struct move *m)
+{
+    int r = 0;
+
+    if (m->move_victim != NULL) {
+        r = dir_remove(fs, m->move_to_dir, &m->move_target, m->move_victim);
+        if (r < 0)
+            return r;
+    }
+    r = epoch_commit(fs);
+    if (r < 0)
+        return r;
+    if (!within_sector(fs, m))
+        return across(fs, m);
+    finish(fs, m);
+    return 0;
+}
+
+/* ---- all of them --------------------------------------------------------- */
+
+static int move_to(struct ext2 *fs, struct move *m)
+{
+    int r;
+
+    if (m->move_victim == m->move_node)
+        return 0; /* two names of one file: both stay */
+    if (node_is_dir(m->move_node))
+        return move_dir(fs, m);
+    r = settle_names(fs, m);
+    if (r < 0)
+        return r;
+    return m->move_victim != NULL ? replace_file(fs, m) : to_new_name(fs, m);
+}
+
+static int with_target(struct ext2 *fs, struct move *m)
+{
+    int r =
+        dir_find(fs, m->move_to_dir, m->move_to, m->move_len, &m->move_target);
+
+    if (r < 0)
+        return r;
+    if (r == 0)
+        return move_to(fs, m);
+    r = node_get(fs, place_entry(&m->move_target)->d_inode, &m->move_victim);
+    if (r == 0) {
+        r = move_to(fs, m);
+        node_put(m->move_victim);
+    }
+    place_put(&m->move_target);
+    return r;
+}
+
+static int with_node(struct ext2 *fs, struct move *m, const char *from,
+                     uint32_t file)
+{
+    int r = dir_find(fs, m->move_from_dir, from, (uint32_t)strlen(from),
+                     &m->move_from);
+
+    if (r <= 0)
+        return r < 0 ? r : -ENOENT;
+    r = place_entry(&m->move_from)->d_inode == file ? 0 : -ENOENT;
+    if (r == 0)
+        r = node_get(fs, file, &m->move_node);
+    if (r == 0) {
+        r = with_target(fs, m);
+        node_put(m->move_node);
+    }
+    place_put(&m->move_from);
+    return r;
+}
+
+static int rename_once(struct ext2 *fs, uint32_t from_dir, const char *from,
+                       uint32_t to_dir, const char *to, uint32_t file)
+{
+    struct move m = {.move_to = to, .move_len = (uint32_t)strlen(to)};
+    int r = epoch_begin(fs);
+
+    if (r == 0)
+        r = node_get_dir(fs, from_dir, &m.move_from_dir);
+    if (r < 0)
+        return r;
+    r = node_get_dir(fs, to_dir, &m.move_to_dir);
+    if (r == 0) {
+        if (m.move_to_dir->node_inode.i_links_count == 0)
+            r = -ENOENT;
+        else
+            r = with_node(fs, &m, from, file);
+        node_put(m.move_to_dir);
+    }
+    node_put(m.move_from_dir);
+    return r;
+}
+
+int ext2_rename(void *opaque, uint32_t from_dir, const char *from,
+                uint32_t to_dir, const char *to, uint32_t file)
+{
+    struct ext2 *fs = opaque;
+    int r = rename_once(fs, from_dir, from, to_dir, to, file);
+
+    if (r == -ENOSPC && fs->fs_gone > 0 && epoch_commit(fs) == 0)
+        r = rename_once(fs, from_dir, from, to_dir, to, file);
+    return r;
+}

@@ -1,0 +1,65 @@
+/*
+ * A shadow of a file system: what should be in it, kept in plain memory. A
+ * seeded workload does everything twice, and the two must agree.
+ */
+#pragma once
+
+#include "user/servers/ext2/ext2.h"
+
+#define MODEL_NAMES 160u
+#define MODEL_PATH  128u
+
+struct object {
+    uint32_t obj_names;
+    bool obj_dir;
+    uint32_t obj_size;
+    uint8_t *obj_data;
+};
+
+struct shadow {
+    char sh_path[MODEL_PATH];
+    struct object *sh_object;
+};
+
+/* What an operation did to a name. */
+enum change_kind {
+    CHANGE_NONE,
+    CHANGE_MADE,     /* it was not there before */
+    CHANGE_CONTENTS, /* written, cut off or made longer */
+    CHANGE_REMOVED,
+    CHANGE_MOVED,    /* it has another name: change_other, which was free */
+    CHANGE_REPLACED, /* change_other lost its file to this */
+    CHANGE_TREE,     /* a directory has another name, change_other */
+    CHANGE_SYNC,
+};
+
+struct change {
+    enum change_kind change_kind;
+    char change_path[MODEL_PATH];
+    char change_other[MODEL_PATH];
+};
+
+struct model {
+    struct ext2 *model_fs;
+    struct shadow model_name[MODEL_NAMES];
+    uint32_t model_names;
+    uint32_t model_random;
+    uint32_t model_file_max; /* bytes */
+    struct change model_last;
+    const char *model_failed; /* what the two disagree about */
+};
+
+void model_begin(struct model *m, struct ext2 *fs, uint32_t seed,
+                 uint32_t file_max);
+void model_end(struct model *m);
+
+/* One operation on both; false if they disagree. ENOSPC is agreed to. */
+bool model_step(struct model *m);
+
+/* Looks whether everything is there, and nothing else. */
+bool model_compare(struct model *m);
+
+struct shadow *model_find(struct model *m, const char *path);
+uint32_t model_hash(const uint8_t *data, uint32_t n);
+/* The hash of a file in a file system; 0: there is none. */
+uint32_t path_hash(struct ext2 *fs, const char *path);
