@@ -397,7 +397,17 @@ endef
 $(eval $(call host,$(BUILD)/host,$$(HOST_SAN)))
 $(eval $(call host,$(BUILD)/coverage,$$(HOST_COV)))
 
-HOST_TEST := $(BUILD)/host/mmtest
+# The core of the ATA driver, with a drive that is a program.
+ATA_TEST_SRC := $(addprefix drivers/servers/ata/,channel.c drive.c queue.c) \
+                  $(wildcard drivers/servers/ata/tests/*.c)
+$(eval $(call stamp,$(BUILD)/host/ata-objects,$$(ATA_TEST_SRC)))
+$(BUILD)/host/atatest: $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.o) \
+    $(BUILD)/host/ata-objects
+	$(call say,HOSTLD,$@)
+	$(Q)$(HOSTCC) $(HOST_SAN) $(filter %.o,$^) $(HOST_LIBS) -o $@
+-include $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.d)
+
+HOST_TEST := $(addprefix $(BUILD)/host/,mmtest atatest)
 PYTEST    := SLATE_BUILD=$(BUILD) $(VENV) -m pytest -c tools/tests/pytest.ini \
                $(PYTEST_ARGS)
 # Several files of tests at a time, one on each processor.
@@ -412,8 +422,8 @@ test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests, as below; SANITIZE=1
                                   ## on a kernel under the sanitizers
 	@$(PYTEST) $(ABREAST) tools/tests
 
-test-host: $(HOST_TEST) | $(VENV) ## mm/ on this machine, under sanitizers
-	@$(PYTEST) tools/tests/test_host.py
+test-host: $(HOST_TEST) | $(VENV) ## mm/, ata on this machine, sanitizers
+	@$(PYTEST) tools/tests/test_host.py tools/tests/test_ata.py
 
 test-kernel: $(KERNEL) $(INITRD) | $(VENV) ## the kernel's own suites, in QEMU
 	@$(PYTEST) tools/tests/test_kernel.py
