@@ -100,7 +100,7 @@ def main():
     parser.add_argument("--file", action="append", default=[])
     args = parser.parse_args()
     try:
-        data = archive(contents(args), ["bin", "sbin", "tmp"])
+        data = archive(contents(args), ["bin", "disk", "sbin", "tmp"])
     except (OSError, subprocess.CalledProcessError) as e:
         sys.exit(f"initrd.py: {e}")
     args.out.write_bytes(data)

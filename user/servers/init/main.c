@@ -142,7 +142,7 @@ static void unmount_all(void)
 {
     for (struct server *s = servers; s != NULL; s = s->server_next)
         if (s->server_pid != 0 && s->server_stanza.server_mounts[0] != '\0' &&
-            umount(s->server_stanza.server_mounts) < 0)
+            server_is_ready(s) && umount(s->server_stanza.server_mounts) < 0)
             warn("%s", s->server_stanza.server_mounts);
 }
 

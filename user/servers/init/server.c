@@ -81,7 +81,7 @@ static bool names_answer(void)
     return port >= 0;
 }
 
-static bool is_ready(const struct server *s)
+bool server_is_ready(const struct server *s)
 {
     if (strcmp(name_of(s), "names") == 0)
         return names_answer();
@@ -150,7 +150,7 @@ static bool need_is_ready(struct server *all, const char *name, unsigned depth)
     const struct server *need = server_find(all, name);
 
     (void)depth;
-    return need != NULL && need->server_pid != 0 && is_ready(need);
+    return need != NULL && need->server_pid != 0 && server_is_ready(need);
 }
 
 /* Until a server is ready. One that ends meanwhile is noted: its successor is
@@ -161,7 +161,7 @@ static void wait_until_ready(struct server *all, const struct server *s)
     pid_t pid = s->server_pid;
     int status;
 
-    while (s->server_pid == pid && !is_ready(s)) {
+    while (s->server_pid == pid && !server_is_ready(s)) {
         pid_t ended = waitpid(-1, &status, WNOHANG);
 
         if (ended > 0)

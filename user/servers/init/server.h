@@ -48,6 +48,9 @@ bool server_want(struct server *all, const char *name);
  * waits until each is ready, or has ended, or SERVER_PATIENCE_MS are over. */
 void servers_start(struct server *all, bool wait);
 
+/* Whether it can be used: its name, or what it mounts, is there. */
+bool server_is_ready(const struct server *s);
+
 /* A child has ended: true if it was a server. It will be started again if it
  * is to be. */
 bool server_ended(struct server *all, pid_t pid, int status);
