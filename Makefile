@@ -417,7 +417,7 @@ $(VENV):
 	@echo 'make: $(VENV) not found: run tools/setup' >&2; exit 1
 
 .PHONY: test test-host test-kernel test-system failures zoo test-replay fuzz
-.PHONY: bench coverage mutants
+.PHONY: bench coverage mutants storm powercut
 test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests, as below; SANITIZE=1
                                   ## on a kernel under the sanitizers
 	@$(PYTEST) $(ABREAST) tools/tests
@@ -437,6 +437,13 @@ failures: $(KERNEL) $(INITRD) | $(VENV) ## the n-th allocation fails, for all n
 
 test-replay: $(KERNEL) $(INITRD) | $(VENV) ## bugs of the zoo to their lines
 	@SLATE_LONG=1 $(PYTEST) tools/tests/test_replay.py
+
+storm: $(KERNEL) $(INITRD) | $(VENV) ## the disk driver dies under load: SEEDS=20
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_storm.py
+
+powercut: $(KERNEL) $(INITRD) | $(VENV) ## the power goes while files are
+                                  ## written: SEEDS=60
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_powercut.py
 
 zoo: $(KERNEL) $(INITRD) | $(VENV) ## each bug in each mode; no false alarms
 	@SLATE_LONG=1 $(PYTEST) tools/tests/test_zoo.py
