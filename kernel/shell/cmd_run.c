@@ -213,7 +213,7 @@ static void server_words(char *command, char **words, char **argv)
             *command++ = '\0';
     }
     if (argv[1] != NULL)
-        for (n = 1; argv[n] != NULL && n < SHELL_ARGS_MAX; n++)
+        for (n = 1; n < SHELL_ARGS_MAX && argv[n] != NULL; n++)
             words[n] = argv[n];
     words[n] = NULL;
 }
