@@ -230,6 +230,9 @@ static int run_server(char **argv, bool background)
     if (g == NULL)
         return shell_error("there is no server '%.32s'; `servers` lists them",
                            argv[0]);
+    if (g->grant_program == NULL)
+        return shell_error("the program of '%.32s' is not in the archive",
+                           argv[0]);
     memcpy(command, g->grant_server.server_command, sizeof(command));
     server_words(command, words, argv);
     return run(&start, background);

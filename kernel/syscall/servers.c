@@ -115,7 +115,7 @@ void servers_init(void)
     const char *wrong;
     struct inode *inode;
 
-    sealed(INIT);
+    sealed(INIT); /* for good: the reference stays */
     if (path_lookup(MANIFEST, NULL, &inode) != 0)
         return;
     wrong = read_file(inode);

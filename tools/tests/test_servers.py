@@ -109,6 +109,7 @@ def test_proc_servers(granted):
 def test_run_s_says_what_is_wrong(granted):
     assert "run: there is no server 'nobody'; `servers` lists them" in granted
     assert "run: -p and -s: a server has its grant instead" in granted
+    assert "run: the program of 'ata' is not in the archive" in granted
     assert "run: wants a program" in granted
 
 
