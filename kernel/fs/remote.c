@@ -86,7 +86,6 @@ static int32_t result_of(const struct remote_call *c)
 static int send(struct port *port, struct remote_call *c, unsigned flags,
                 bool *received)
 {
-    c->call_buffer.ipc_received = 0;
     return ipc_call_kernel(port, c->call_words, &c->call_buffer, flags,
                            patience(), received);
 }

@@ -325,6 +325,14 @@ static int try_look(unsigned i)
     return stat(path, &st);
 }
 
+static int try_deep(unsigned i)
+{
+    struct stat st;
+
+    (void)i;
+    return stat("m/d/s", &st);
+}
+
 static int try_read(unsigned i)
 {
     (void)i;
@@ -434,6 +442,8 @@ static const struct lie lies[] = {
     SAYS(FS_LOOKUP, INT32_MIN, KEEP, KEEP, try_look),
     SAYS(FS_LOOKUP, KEEP, 0, KEEP, try_look),
     SAYS(FS_LOOKUP, KEEP, 1, KEEP, try_look), /* the root, and itself */
+    SAYS(FS_LOOKUP, KEEP, 1, KEEP, try_deep),
+    SAYS(FS_LOOKUP, KEEP, 3, KEEP, try_deep),
     SAYS(FS_LOOKUP, KEEP, KEEP, 8, try_look), /* bytes that nobody asked for */
     SAYS(FS_INODE, 5, KEEP, KEEP, try_look),
     SAYS(FS_INODE, KEEP, KEEP, 4, try_look),
@@ -461,6 +471,7 @@ static const struct lie lies[] = {
     PUTS(FS_GETDENTS, 4, RECLEN(16, 1, 1), try_list),
     PUTS(FS_GETDENTS, 4, RECLEN(11, 1, 1), try_list),
     PUTS(FS_GETDENTS, 4, RECLEN(65532, 1, 1), try_list),
+    {FS_GETDENTS, 11, KEEP, 11, 4, RECLEN(11, 1, 1), try_list, EIO, PLAIN},
     PUTS(FS_GETDENTS, 4, RECLEN(12, 1, 0), try_list),
     PUTS(FS_GETDENTS, 4, RECLEN(12, 1, 2), try_list),
     PUTS(FS_GETDENTS, 4, RECLEN(12, 1, 200), try_list),
@@ -543,7 +554,7 @@ static void liar_lies(void)
 
         order((int)i);
         r = lies[i].lie_try(i);
-        error = r < 0 ? errno : 0;
+        error = r == -1 ? errno : MIN(r, 0);
         if (error != lies[i].lie_error) {
             printf("# lie %u\n", i);
             fflush(stdout);
@@ -693,8 +704,11 @@ static pid_t succeed(void)
 
 static void read_hello(int unused)
 {
+    uint32_t before = uptime_ms();
+
     (void)unused;
     CHECK(has_text("m/f", "hello"));
+    CHECK(uptime_ms() - before < 2000); /* it was woken */
 }
 
 /* In the middle of a request that can be made again, and between two. */
@@ -726,8 +740,11 @@ static void liar_successor(void)
 /* A change that may have been made already is not made again. */
 static void unlink_fails(int unused)
 {
+    uint32_t before = uptime_ms();
+
     (void)unused;
     FAILS(unlink("m/f"), EIO);
+    CHECK(uptime_ms() - before < 1000); /* it waited for nobody */
 }
 
 static void liar_change_once(void)
@@ -811,6 +828,11 @@ static void liar_orphan(void)
     server = succeed();
     EQUAL(mount(server_port, "m"), 0);
     FAILS(read(h, buf, 8), EIO);
+    for (int i = 0; lies[i].lie_label != 0; i++)
+        if (lies[i].lie_label == FS_INODE && lies[i].lie_at == 4)
+            order(i); /* "that one? yes, it has no link" */
+    FAILS(read(h, buf, 8), EIO);
+    order(-1);
     CHECK(has_text("m/f", "hello"));
     EQUAL(close(h), 0);
     EQUAL(statfs("m", &st), 0);
