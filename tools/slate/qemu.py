@@ -229,7 +229,8 @@ class Machine:
 
     The serial line and QMP are socket pairs that QEMU inherits, so nothing is
     printed before somebody listens and no port number can be taken. `leave`
-    are the arguments that say what becomes of QEMU when the kernel ends.
+    are the arguments that say what becomes of QEMU when the kernel ends,
+    `handles` are open files that `extra` names by number.
     """
 
     PROMPT = "slate> "
@@ -238,7 +239,8 @@ class Machine:
     READY = r"(?:\A|\n)slate> \Z"
 
     def __init__(self, image, append="", memory="128", counted=False,
-                 boot=None, extra=(), initrd=None, leave=EXIT_PORT):
+                 boot=None, extra=(), initrd=None, leave=EXIT_PORT,
+                 handles=()):
         self.folder = tempfile.mkdtemp(prefix="slate-")
         self.events_file = f"{self.folder}/events"
         self.buffer = ""
@@ -259,7 +261,7 @@ class Machine:
             self.process = subprocess.Popen(
                 self.argv, stdin=subprocess.DEVNULL, stdout=self.stderr,
                 stderr=self.stderr,
-                pass_fds=(serial_end.fileno(), qmp_end.fileno()))
+                pass_fds=(serial_end.fileno(), qmp_end.fileno(), *handles))
         except FileNotFoundError as e:
             self.close()
             raise QemuError(f"{QEMU} not found: run tools/setup") from e
