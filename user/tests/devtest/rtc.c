@@ -155,6 +155,9 @@ static void seconds(void)
         good = good && now >= i * 1000 - 10 && now <= i * 1000 + 10;
     }
     check(good, "each wait ends when the next second begins");
+    good = sleep_ms(1500) == 0 && rtc_time(&first) == 0 && rtc_wait(&t) == 0;
+    check(good && t.rtc_second == (first.rtc_second + 1) % 60,
+          "also if none waited for the one before");
 }
 
 /* ---- those who wait ----------------------------------------------------- */
