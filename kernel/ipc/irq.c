@@ -10,6 +10,7 @@
 #include "drivers/pic.h"
 #include "kernel/abi/errno.h"
 #include "kernel/ipc/ipc_impl.h"
+#include "kernel/lib/string.h"
 #include "kernel/x86/idt.h"
 
 /* By sched_lock. */
@@ -54,7 +55,8 @@ int ipc_irq_ack(unsigned irq)
     int result = -EINVAL;
 
     spin_lock(&sched_lock);
-    if (irq < PIC_LINES && lines[irq].line_port != NULL) {
+    if (irq < PIC_LINES && lines[irq].line_port != NULL &&
+        lines[irq].line_task == task_self()) {
         pic_unmask((int)irq);
         result = 0;
     }
@@ -92,4 +94,17 @@ uint32_t ipc_irq_lines(const struct port *port)
     for (unsigned irq = 0; irq < PIC_LINES; irq++)
         bits |= (uint32_t)(lines[irq].line_port == port) << irq;
     return bits;
+}
+
+void ipc_irq_stat(unsigned irq, struct ipc_irq_stat *out)
+{
+    *out = (struct ipc_irq_stat){.stat_port = 0};
+    spin_lock(&sched_lock);
+    if (lines[irq].line_port != NULL) {
+        out->stat_port = lines[irq].line_port->port_number;
+        out->stat_task = lines[irq].line_task->task_pid;
+        memcpy(out->stat_name, lines[irq].line_task->task_name,
+               sizeof(out->stat_name));
+    }
+    spin_unlock(&sched_lock);
 }

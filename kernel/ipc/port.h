@@ -100,7 +100,7 @@ void ipc_tick(void);
  * of bit number `bit`. 0, -EINVAL, -EBUSY, -EPIPE. It ends with the port. */
 int ipc_irq_bind(struct port *port, unsigned irq, unsigned bit);
 
-/* Unmasks a bound line: 0 or -EINVAL. */
+/* Unmasks a line that the caller has bound: 0 or -EINVAL. */
 int ipc_irq_ack(unsigned irq);
 
 /* Lets go of the lines of a port that has died. sched_lock held. */
@@ -111,6 +111,14 @@ void ipc_irq_drop(const struct task *t);
 
 /* The lines bound to a port, as bits. sched_lock held. */
 uint32_t ipc_irq_lines(const struct port *port);
+
+/* Who has bound a line, and to which port; stat_port 0: nobody. */
+struct ipc_irq_stat {
+    uint32_t stat_port;
+    pid_t stat_task;
+    char stat_name[TASK_NAME_MAX + 1];
+};
+void ipc_irq_stat(unsigned irq, struct ipc_irq_stat *out);
 
 /* Makes `port` the name server's. -EPERM if there is another one that lives,
  * and not `force`; -EPIPE if `port` is dead. */

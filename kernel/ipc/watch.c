@@ -104,7 +104,7 @@ static const char *check_port(const struct port *port)
         (!list_empty(&port->port_callers) || port->port_bits != 0 ||
          port == names_port || ipc_irq_lines(port) != 0))
         return "a dead port is still in use";
-    return NULL;
+    return ipc_alarm_verify(port);
 }
 
 /* The list that a task's state says it is in. */
@@ -165,6 +165,7 @@ static bool check_next(struct task *t, void *arg)
 static void check_ports(struct finding *f)
 {
     uint32_t before = 0;
+    size_t n = 0;
 
     spin_lock(&sched_lock);
     list_for_each (l, &port_all) {
@@ -174,9 +175,12 @@ static void check_ports(struct finding *f)
                                ? "the ports are not in order of number"
                                : check_port(port);
         before = port->port_number;
+        n++;
         if (f->finding_wrong != NULL)
             break;
     }
+    if (f->finding_wrong == NULL)
+        f->finding_wrong = ipc_alarms_verify(n);
     spin_unlock(&sched_lock);
     snprintf(f->finding_where, sizeof(f->finding_where), "port %u",
              (unsigned)before);

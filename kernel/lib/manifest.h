@@ -49,6 +49,16 @@ struct manifest_server {
     struct manifest_range server_memory[MANIFEST_MEMORY];
 };
 
+/* Characters of the program's path, with which its command begins. */
+static inline int manifest_path_length(const struct manifest_server *s)
+{
+    int n = 0;
+
+    while (s->server_command[n] != '\0' && s->server_command[n] != ' ')
+        n++;
+    return n;
+}
+
 /* Who wants to know. A stanza with an error in it is not given to
  * reader_server; every error is told with the number of its line. */
 struct manifest_reader {

@@ -213,7 +213,7 @@ static void server_words(char *command, char **words, char **argv)
             *command++ = '\0';
     }
     if (argv[1] != NULL)
-        for (n = 1; argv[n] != NULL && n < SHELL_ARGS_MAX; n++)
+        for (n = 1; n < SHELL_ARGS_MAX && argv[n] != NULL; n++)
             words[n] = argv[n];
     words[n] = NULL;
 }
@@ -229,6 +229,9 @@ static int run_server(char **argv, bool background)
 
     if (g == NULL)
         return shell_error("there is no server '%.32s'; `servers` lists them",
+                           argv[0]);
+    if (g->grant_program == NULL)
+        return shell_error("the program of '%.32s' is not in the archive",
                            argv[0]);
     memcpy(command, g->grant_server.server_command, sizeof(command));
     server_words(command, words, argv);

@@ -6,6 +6,7 @@
  *
  *     cmd_task.c    ps kill files         cmd_run.c    run sh continue
  *     cmd_ipc.c     ports ipc             cmd_fs.c     inodes pipes
+ *     cmd_servers.c servers irqs
  *
  * None of them allocates, but `run`, which starts a program.
  */

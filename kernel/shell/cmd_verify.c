@@ -14,6 +14,7 @@
 #include "kernel/panic.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
+#include "kernel/syscall/servers.h"
 #include "kernel/task/handle.h"
 #include "kernel/vm/space.h"
 #include "kernel/x86/paging.h"
@@ -135,7 +136,7 @@ static const struct check {
     {"paging", check_paging, false}, {"tasks", task_verify, false},
     {"ports", ipc_verify, false},    {"programs", check_programs, false},
     {"pipes", pipe_verify, false},   {"inodes", inode_verify, false},
-    {"files", ramfs_verify, true},
+    {"files", ramfs_verify, true},   {"servers", servers_verify, false},
 };
 
 #define CHECKS ARRAY_SIZE(checks)

@@ -53,12 +53,8 @@ static struct inode *sealed(const char *path)
 static struct inode *program_of(const struct manifest_server *s)
 {
     char path[sizeof(s->server_command)];
-    char *end;
 
-    strlcpy(path, s->server_command, sizeof(path));
-    end = strchr(path, ' ');
-    if (end != NULL)
-        *end = '\0';
+    strlcpy(path, s->server_command, (size_t)manifest_path_length(s) + 1);
     return sealed(path);
 }
 
@@ -119,7 +115,7 @@ void servers_init(void)
     const char *wrong;
     struct inode *inode;
 
-    sealed(INIT);
+    sealed(INIT); /* for good: the reference stays */
     if (path_lookup(MANIFEST, NULL, &inode) != 0)
         return;
     wrong = read_file(inode);

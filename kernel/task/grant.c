@@ -214,6 +214,13 @@ bool grant_stat(size_t n, struct grant_stat *out)
     return found;
 }
 
+const char *grant_state(const struct grant_stat *st)
+{
+    if (!st->stat_program)
+        return "-";
+    return st->stat_pid == 0 ? "free" : st->stat_in_force ? "running" : "taken";
+}
+
 /* ---- checking ----------------------------------------------------------- */
 
 #define WALK_MAX 4096u

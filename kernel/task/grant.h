@@ -96,5 +96,8 @@ struct grant_stat {
 /* Number `n` in the manifest's order; false: there are no more. */
 bool grant_stat(size_t n, struct grant_stat *out);
 
+/* "running": in force; "taken"; "free"; "-": there is no program. */
+const char *grant_state(const struct grant_stat *st);
+
 /* NULL, or the first broken invariant; *where gets a text that says where. */
 const char *grant_verify(const char **where);

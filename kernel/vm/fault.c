@@ -58,42 +58,54 @@ static void end_program(const struct trapframe *tf, const char *what,
     task_end(signal_of(tf->vector));
 }
 
-#define PREFIXES 4 /* that an instruction for a port may begin with */
+#define PREFIXES 4    /* that an instruction for a port may begin with */
+#define OPERAND  0x66 /* one of them: 16 bits instead of 32 */
 
-/* Whether the instruction at `eip` is for a port (Intel SDM volume 2): *port
- * gets its number. */
-static bool port_instruction(const struct trapframe *tf, unsigned *port)
+/* How many ports the instruction at `eip` is for (Intel SDM volume 2), 0: none;
+ * *first gets the lowest. */
+static unsigned port_instruction(const struct trapframe *tf, unsigned *first)
 {
     const uint8_t __user *at = (const uint8_t __user *)tf->eip;
+    bool small = false;
     uint8_t byte = 0;
 
     for (int i = 0; i < PREFIXES; i++) {
         if (copy_from_user(&byte, at++, 1) != 0)
-            return false;
-        if (byte != 0x66 && byte != 0xf2 && byte != 0xf3)
+            return 0;
+        if (byte != OPERAND && byte != 0xf2 && byte != 0xf3)
             break;
+        small |= byte == OPERAND;
     }
-    *port = tf->edx & 0xffff;
-    if ((byte & 0xfc) == 0x6c || (byte & 0xfc) == 0xec) /* ins, outs; in, out */
-        return true;
-    if ((byte & 0xfc) != 0xe4 || copy_from_user(&byte, at, 1) != 0)
-        return false;
-    *port = byte;
-    return true;
+    *first = tf->edx & 0xffff;
+    if ((byte & 0xfc) == 0xe4) { /* in, out: the port is the next byte */
+        uint8_t port;
+
+        if (copy_from_user(&port, at, 1) != 0)
+            return 0;
+        *first = port;
+    } else if ((byte & 0xfc) != 0x6c && (byte & 0xfc) != 0xec) {
+        return 0;
+    }
+    return (byte & 1) == 0 ? 1 : small ? 2 : 4;
 }
 
 static bool exception(struct trapframe *tf)
 {
     char what[96];
-    unsigned port;
+    unsigned first, ports = 0;
 
     if (!trap_from_user(tf))
         return false;
     irq_enable();
-    if (tf->vector == TRAP_PROTECTION && port_instruction(tf, &port))
-        snprintf(what, sizeof(what), "port 0x%x is not granted", port);
-    else
+    if (tf->vector == TRAP_PROTECTION)
+        ports = port_instruction(tf, &first);
+    if (ports == 0)
         trap_describe(tf, 0, what, sizeof(what));
+    else if (ports == 1)
+        snprintf(what, sizeof(what), "port 0x%x is not granted", first);
+    else
+        snprintf(what, sizeof(what), "ports 0x%x-0x%x are not all granted",
+                 first, first + ports - 1);
     end_program(tf, what, NULL);
     return true;
 }

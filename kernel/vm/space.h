@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "kernel/abi/types.h"
 #include "kernel/vm/user.h"
 #include "mm/page.h"
 
@@ -105,3 +106,6 @@ const char *space_verify(struct space *s);
  * address where a frame is mapped, 0 if it is nowhere. */
 const struct page *space_frame_at(const struct space *s, uaddr_t addr);
 uaddr_t space_mapping(const struct space *s, const struct page *frame);
+
+/* Pages for DMA that a task has now; 0 also where there is no such task. */
+size_t space_dma_pages(pid_t pid);

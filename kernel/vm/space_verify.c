@@ -3,7 +3,7 @@
  */
 #include "kernel/vm/frame.h"
 #include "kernel/vm/space_impl.h"
-#include "kernel/abi/types.h"
+#include "kernel/task/task.h"
 #include "kernel/x86/paging.h"
 
 /* A device's page, or one for DMA: where it lies behind the first one. */
@@ -18,9 +18,13 @@ static const char *verify_fixed(const struct space *s, const struct region *r,
         return "a page of a device or for DMA is mapped like others";
     if (pte - first != addr - r->region_start)
         return "a region of a device or for DMA is not contiguous";
-    if (device !=
-        (frame >= page_count || page_array[frame].page_state == PAGE_RESERVED))
-        return device ? "a device's page is memory" : "DMA goes to no memory";
+    if (device && frame < page_count &&
+        page_array[frame].page_state != PAGE_RESERVED)
+        return "a device's page is memory";
+    if (!device &&
+        (frame >= page_count || (page_array[frame].page_state != PAGE_USER &&
+                                 page_array[frame].page_state != PAGE_TAIL)))
+        return "a frame for DMA is not a program's";
     return NULL;
 }
 
@@ -120,4 +124,17 @@ uaddr_t space_mapping(const struct space *s, const struct page *frame)
                 return base + i * PAGE_SIZE;
     }
     return 0;
+}
+
+size_t space_dma_pages(pid_t pid)
+{
+    const struct task *t;
+    size_t pages = 0;
+
+    spin_lock(&sched_lock);
+    t = task_find(pid);
+    if (t != NULL && t->task_space != NULL)
+        pages = t->task_space->space_dma;
+    spin_unlock(&sched_lock);
+    return pages;
 }

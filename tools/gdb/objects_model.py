@@ -10,6 +10,7 @@ import common
 
 PAGE_ENTRIES = 1024
 PTE_PRESENT, PTE_WRITE, PTE_USER = 1, 2, 4
+PTE_NOCACHE, PTE_KEPT = 1 << 4, 1 << 9
 
 
 class Bad:

@@ -229,12 +229,31 @@ def wrong_regions(space, regions):
     return None
 
 
+def wrong_fixed(entry, frames, device):
+    """A page of a device, or one for DMA."""
+    frame = entry >> common.PAGE_SHIFT
+    state = frames.state(frame) if frame < frames.count else "reserved"
+    if not entry & model.PTE_KEPT or device != bool(entry & model.PTE_NOCACHE):
+        return "a page of a device or for DMA is mapped like others"
+    if device and state != "reserved":
+        return "a device's page is memory"
+    if not device and state not in ("user", "tail"):
+        return "a frame for DMA is not a program's"
+    return None
+
+
 def wrong_page(entry, address, regions, frames):
     region = next((r for r in regions
                    if r.region_start <= address < r.region_end), None)
     if region is None:
         return "a page is mapped outside the regions"
     frame = entry >> common.PAGE_SHIFT
+    kinds = common.enumerators("enum region_kind", "space_init")
+    if region.region_kind in (kinds["REGION_DEVICE"], kinds["REGION_DMA"]):
+        return wrong_fixed(entry, frames,
+                           region.region_kind == kinds["REGION_DEVICE"])
+    if entry & model.PTE_KEPT:
+        return "a page of a program's own is not counted"
     if frame >= frames.count:
         return "a page table entry leads outside memory"
     if frames.state(frame) != "user" or frames.refs(frame) == 0:

@@ -75,6 +75,10 @@ static const uint8_t kinds[SYSCALL_COUNT][6] = {
     [SYS_irq_bind] = {HANDLE, SMALL, SMALL},
     [SYS_irq_ack] = {SMALL},
     [SYS_names] = {SMALL, HANDLE},
+    [SYS_become] = {PATH},
+    [SYS_map_device] = {BIG, SIZE},
+    [SYS_dma_alloc] = {SMALL, POINTER},
+    [SYS_alarm] = {HANDLE, SMALL, SMALL},
 };
 
 static uint8_t *area; /* AREA_PAGES, the program's to read and write */

@@ -39,6 +39,7 @@ extern const struct test file_tests[];
 extern const struct test tree_tests[];
 extern const struct test device_tests[];
 extern const struct test ipc_tests[];
+extern const struct test grant_tests[];
 extern const struct test death_tests[];
 
 /* An entry: TEST(task, fork) is the function task_fork. */

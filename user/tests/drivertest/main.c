@@ -3,15 +3,19 @@
  *
  *     run -s drivertest               everything that must work, and what must
  *                                     be refused with an error
- *     run -s drivertest in PORT       reads a port and says what was there
- *     run -s drivertest inw PORT      the same with 16 bits
+ *     run -p drivertest privileged    the way to a grant: become and exec; and
+ *                                     the ports beside those that are granted
+ *     run -s drivertest in PORT       reads a port and says what was there;
+ *                                     inw: 16 bits, inl: 32 bits
+ *     run -s drivertest wait          has some of it until it is killed
  *     run -s drivertest exec PROGRAM [ARG …]
  *                                     becomes that program
  *
  * Its grant (/etc/servers) is for this alone: the clock (ports 0x70-0x71, line
  * 8), three ports and line 5 where no device is, the page of the screen's text
- * and the one behind the next, and four pages for DMA. What it may not do ends
- * a program, mostly; so a second run tries each of these.
+ * and the one behind the next, and four pages for DMA. A port that is not
+ * granted ends a program; so each is tried by a child, which must have become
+ * the server itself, since no child inherits that.
  */
 #include "user/lib/err.h"
 #include "user/lib/io.h"
@@ -310,6 +314,162 @@ static pid_t start_server(int port)
     return pid;
 }
 
+/* ---- the way to a grant ------------------------------------------------- */
+
+#define CANNOT 99 /* a child that did not get as far as its test */
+
+/* A child's arguments for the program that it becomes. */
+static char *next[4];
+
+static int child_becomes(void)
+{
+    if (become("drivertest") < 0)
+        return CANNOT;
+    execv(next[0], next);
+    return CANNOT;
+}
+
+static int run_as_server(char *path, char *a, char *b)
+{
+    next[0] = path;
+    next[1] = a;
+    next[2] = b;
+    return in_child(child_becomes);
+}
+
+/* Taken, but init's program still runs: nothing is in force. */
+static int child_before_exec(void)
+{
+    uint32_t first;
+
+    if (become("drivertest") < 0)
+        return CANNOT;
+    if (!fails(irq_bind(port_create(), LINE, 1), EPERM) ||
+        !fails((int32_t)map_device(SCREEN, 1), EPERM) ||
+        !fails((int32_t)dma_alloc(1, &first), EPERM) ||
+        !fails(become("drivertest"), EPERM) || !fails(become("names"), EPERM))
+        return CANNOT;
+    return inb(NOTHING);
+}
+
+static int child_drops(void)
+{
+    return become(NULL) == 0 && fails(become("drivertest"), EPERM) &&
+           become(NULL) == 0;
+}
+
+static int child_execs(void)
+{
+    char *plain[] = {SELF, "plain", NULL};
+
+    execv(SELF, plain);
+    return CANNOT;
+}
+
+static int child_of_child(void)
+{
+    return in_child(child_drops);
+}
+
+/* Whether a program has nothing that only servers and init have. */
+static int is_plain(void)
+{
+    uint32_t first;
+    int port = port_create();
+
+    for (int line = 0; line < 16; line++)
+        if (!fails(irq_bind(port, line, 1), EPERM) ||
+            !fails(irq_ack(line), EPERM))
+            return 1;
+    return !fails(become("drivertest"), EPERM) ||
+           !fails((int32_t)map_device(SCREEN, 1), EPERM) ||
+           !fails((int32_t)dma_alloc(1, &first), EPERM);
+}
+
+/* A server is one task at a time, and there is another when that has gone. */
+static void one_at_a_time(void)
+{
+    int go = port_create();
+    struct message m = {0};
+    pid_t pid;
+
+    fflush(stdout);
+    pid = fork();
+    if (pid == 0) {
+        become("drivertest");
+        notify(go, 1);
+        for (;;)
+            sleep(100);
+    }
+    ipc_receive(go, &m);
+    check(fails(become("drivertest"), EBUSY), "no second one beside it");
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    check(run_as_server(SELF, "in", "0x278") == 0, "another one after it");
+}
+
+static void neighbours(void)
+{
+    static char *const other[] = {
+        "0x6f", "0x72", "0x277", "0x27b", "0",     "0x20", "0x21",  "0x60",
+        "0x64", "0xe9", "0x1f0", "0x3f6", "0x3f8", "0x73", "0xcf8", "0xffff"};
+    static char *const own[] = {"0x70", "0x71", "0x278", "0x279", "0x27a"};
+    bool killed = true;
+    bool good = true;
+
+    for (size_t i = 0; i < ARRAY_SIZE(other); i++)
+        killed &= run_as_server(SELF, "in", other[i]) == -SIGSEGV;
+    check(killed, "any other port ends the program");
+    for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+        good &= run_as_server(SELF, "in", own[i]) == 0;
+    check(good, "the ports that are granted do not");
+    check(run_as_server(SELF, "inw", "0x278") == 0 &&
+              run_as_server(SELF, "inw", "0x70") == 0,
+          "two ports at once that are granted");
+    check(run_as_server(SELF, "inw", "0x6f") == -SIGSEGV &&
+              run_as_server(SELF, "inw", "0x71") == -SIGSEGV &&
+              run_as_server(SELF, "inw", "0x27a") == -SIGSEGV &&
+              run_as_server(SELF, "inw", "0xffff") == -SIGSEGV &&
+              run_as_server(SELF, "inl", "0x278") == -SIGSEGV,
+          "a granted port and its neighbour");
+}
+
+static int with_privilege(void)
+{
+    check(fails(become("no server"), ENOENT) &&
+              fails(become("a name that is too long"), ENAMETOOLONG) &&
+              fails(become((char *)0xc0000000), EFAULT),
+          "only servers that there are");
+    check(in_child(child_of_child) == 1, "children inherit the privilege");
+    check(in_child(child_execs) == 0, "exec ends it");
+    check(in_child(child_before_exec) == -SIGSEGV,
+          "a grant is not in force before its program runs");
+    check(run_as_server(SELF, "in", "0x278") == 0, "then it is");
+    check(run_as_server(SELF, "twice", NULL) == 0,
+          "and stays with the program");
+    check(run_as_server("/bin/true", NULL, NULL) == 0 &&
+              run_as_server("/bin/grep", "x", "/etc/motd") == 1,
+          "another program runs without it");
+    check(run_as_server(SELF, "through", NULL) == 0,
+          "and the way back does not bring it back");
+    one_at_a_time();
+    neighbours();
+    check(become(NULL) == 0 && is_plain() == 0, "an ordinary program again");
+    printf("drivertest: %d failures\n", failures);
+    return failures != 0;
+}
+
+/* Executes itself with one more argument: `mode` and then the last one. */
+static int again(char *program, char *mode, char *argument)
+{
+    char *argv[] = {program, mode, argument, NULL};
+
+    execv(program, argv);
+    err(1, "%s", program);
+}
+
+/* ---- everything --------------------------------------------------------- */
+
 static int everything(void)
 {
     int server = port_create();
@@ -327,6 +487,21 @@ static int everything(void)
     return failures != 0;
 }
 
+/* Holds line 5, a device page and two pages until it is killed. */
+static int wait_for_ever(void)
+{
+    struct message m = {0};
+    uint32_t first;
+
+    test_port = port_create();
+    if (irq_bind(test_port, LINE, 1) < 0 ||
+        map_device(SCREEN, PAGE_SIZE) == MAP_FAILED ||
+        dma_alloc(2, &first) == MAP_FAILED)
+        err(1, "drivertest");
+    for (;;)
+        ipc_receive(test_port, &m);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 1)
@@ -335,9 +510,22 @@ int main(int argc, char **argv)
         printf("0x%x\n", inb((uint16_t)strtol(argv[2], NULL, 0)));
     else if (argc == 3 && strcmp(argv[1], "inw") == 0)
         printf("0x%x\n", inw((uint16_t)strtol(argv[2], NULL, 0)));
+    else if (argc == 3 && strcmp(argv[1], "inl") == 0)
+        printf("0x%x\n", (unsigned)inl((uint16_t)strtol(argv[2], NULL, 0)));
     else if (argc >= 3 && strcmp(argv[1], "exec") == 0)
         err(1, "%s", (execv(argv[2], argv + 2), argv[2]));
+    else if (argc == 2 && strcmp(argv[1], "privileged") == 0)
+        return with_privilege();
+    else if (argc == 2 && strcmp(argv[1], "wait") == 0)
+        return wait_for_ever();
+    else if (argc == 2 && strcmp(argv[1], "plain") == 0)
+        return is_plain();
+    else if (argc == 2 && strcmp(argv[1], "twice") == 0)
+        return again(SELF, "in", "0x278");
+    else if (argc == 2 && strcmp(argv[1], "through") == 0)
+        return again("/bin/sh", "-c", SELF " plain");
     else
-        usage("[in PORT | inw PORT | exec PROGRAM [ARG ...]]");
+        usage("[privileged | wait | in PORT | inw PORT | inl PORT | "
+              "exec PROGRAM [ARG ...]]");
     return 0;
 }
