@@ -173,6 +173,13 @@ void kmem_bad_free(struct kmem_cache *cp, const void *buf, size_t size);
 
 /* ---- kmem_walk.c -------------------------------------------------------- */
 
+/* From one chunk to the next, to divide by: 1 if the cache is so broken that it
+ * has 0. */
+static inline size_t kmem_chunk_step(const struct kmem_cache *cp)
+{
+    return MAX(cp->cache_chunk, (size_t)1);
+}
+
 /* Whether `bcp` can be a bufctl of the cache at all: it lies on a page of the
  * bufctl cache; of a small one, on one of its own. */
 bool kmem_bufctl_plausible(const struct kmem_cache *cp,

@@ -120,7 +120,7 @@ static void print_reported(const struct zoo_result *r)
                     ? r->result_text
                     : kmem_error_title(r->result_error.error_kind));
     if (r->result_san_kind != NULL)
-        kprintf("SANITIZER  %s: %s: %s\n", zoo_when_text(r->result_san_when),
+        kprintf("SANITIZER %s: %s: %s\n", zoo_when_text(r->result_san_when),
                 r->result_san_kind, r->result_san_text);
 }
 

@@ -189,7 +189,9 @@ enum memcmd_ledger_entry {
 /* How many colours a cache's slabs go through. */
 static inline size_t memcmd_colours(const struct kmem_cache_stat *st)
 {
-    return (st->stat_colour_max - st->stat_colour_min) / st->stat_align + 1;
+    return (st->stat_colour_max - st->stat_colour_min) /
+               MAX(st->stat_align, 1u) +
+           1;
 }
 
 /* Fills in the entries and returns their sum, which is stat_mem unless the

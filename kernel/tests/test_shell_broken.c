@@ -223,6 +223,41 @@ KTEST(shell_broken, walk_finds_every_object)
     }
 }
 
+/* Words of a cache and of a bufctl that commands count or divide by. */
+KTEST(shell_broken, looking_survives_wild_values)
+{
+    struct kmem_bufctl_debug *bdp;
+    static void *obj[64];
+    struct kmem_cache *cp;
+    char line[40];
+    size_t chunk, n;
+
+    cp = make_broken(200, obj, &n);
+    KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
+    cp->cache_align = 0;
+    look(obj[0]);
+    cp->cache_align = KMEM_ALIGN_MIN;
+    chunk = cp->cache_chunk;
+    cp->cache_chunk = 0;
+    look(obj[0]);
+    cp->cache_chunk = chunk;
+    end_broken(cp, obj, n);
+    cp = kmem_cache_create("test_broken", 100, 0, NULL, NULL);
+    KT_REQUIRE(cp && kmem_debug_set(cp, KMEM_DEBUG_U) == 0);
+    for (n = 0; n < 2; n++) {
+        obj[n] = kmem_cache_alloc(cp, KM_NOSLEEP);
+        bdp = (struct kmem_bufctl_debug *)*kmem_hash_bucket(cp, obj[n]);
+        KT_REQUIRE(bdp && bdp->bufctl.bufctl_addr == obj[n]);
+        bdp->bufctl_alloc.trans_depth = 0x7fffffff;
+    }
+    says("users test_broken", " 2 ");
+    bdp->bufctl_state = 0x10000077;
+    snprintf(line, sizeof(line), "whatis %p", obj[1]);
+    says(line, "damaged, put aside");
+    bdp->bufctl_state = KMEM_BUF_USED;
+    end_broken(cp, obj, 2);
+}
+
 KTEST(shell_broken, damaged_objects_are_marked)
 {
     static void *obj[64];

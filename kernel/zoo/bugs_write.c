@@ -287,18 +287,26 @@ void bug_overflow(void)
 
 /* ---- the allocator's own ------------------------------------------------ */
 
+/* A buffer that has just been freed. */
+static bool free_victim(struct kmem_buf_stat *b)
+{
+    struct snode *n = node_new("victim");
+
+    node_free(n);
+    zoo_cages_remember(n, NULL);
+    return kmem_buf_stat(n, b);
+}
+
 /* A pointer that was never right: it hits the control block of a buffer that
  * is free, which is the buffer's own last word in the small layout. */
 void bug_wild_freelist(void)
 {
     struct snode *stays = node_new("neighbour");
-    struct snode *n = node_new("victim");
     struct kmem_buf_stat b;
+    struct snode *n;
     uint32_t *wild;
 
-    node_free(n);
-    zoo_cages_remember(n, NULL);
-    if (!kmem_buf_stat(n, &b))
+    if (!free_victim(&b))
         return;
     wild = (uint32_t *)b.stat_bufctl;
     zoo_hide(wild);
@@ -338,13 +346,10 @@ void bug_wild_bufctl(void)
 void bug_wild_slab(void)
 {
     struct snode *stays = node_new("neighbour");
-    struct snode *n = node_new("victim");
     struct kmem_buf_stat b;
     uint32_t *wild;
 
-    node_free(n);
-    zoo_cages_remember(n, NULL);
-    if (!kmem_buf_stat(n, &b))
+    if (!free_victim(&b))
         return;
     wild = &((struct kmem_slab *)b.stat_slab)->slab_refcnt;
     zoo_hide(wild);

@@ -13,15 +13,15 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("SLATE_BUILD", "build")
 
 
-def pytest_collection_finish(session):
-    """Work that takes long and can be done beside the tests begins: that of
-    each module with a function begin_early(names of the tests to run)."""
-    modules = {item.module for item in session.items
-               if hasattr(item, "module")}
-    names = {item.name for item in session.items}
-    if not session.config.option.collectonly:
-        for module in modules:
-            getattr(module, "begin_early", lambda _: None)(names)
+# These take longest: begun first, they end while others run beside them.
+LONGEST = ("test_noise", "test_sanitize", "test_host")
+
+
+def pytest_collection_modifyitems(items):
+    def turn(item):
+        name = item.path.stem
+        return LONGEST.index(name) if name in LONGEST else len(LONGEST)
+    items.sort(key=turn)
 
 
 def product(name, target):

@@ -35,15 +35,21 @@ PLACES = ["walk alloc box", "map {inode}", "walk -j free box",
 # The same with debugging modes.
 MODES = "kmem.debug=FPZU,box,inode,pipe"
 DEBUGGED = ["debug", "log", "users box", "log -S -n 9", "why box", "log -j",
-            "users", "users pipe", "log slab", "old 0", "log reap", "leaks", "users -j",
+            "users", "users pipe", "log slab", "old 0", "log reap", "leaks",
+            "users -j",
             "fail", "verify box", "kmastat -w", "cache box", "kmastat -j",
-            "slabs box", "frag", "hash box", "diff a"]
+            "slabs box", "frag", "hash box", "diff a", "walk alloc box -n 9",
+            "walk bufctl box -n 3", "walk -j alloc box -n 2"]
 OF_OBJECT = ["map {0:x}", "whatis {0:x}", "history {0:x}", "log -a {0:x}",
              "whatis {1:x}", "slabs box", "whatis {2:x}"]
 BEHIND = 200, 208  # where its redzone begins; and that of the next one
 
-# What GDB does first: a processor's number that is not all rows' 0.
-NUMBERED = [("cmd_kmem", ["set var cpu_boot.cpu_number = 3"])]
+# What GDB does first: a processor's number that is not all rows' 0; and, when
+# there are objects, one of them is found damaged (KMEM_BUF_BAD).
+FIRST = [("cmd_kmem", ["set var cpu_boot.cpu_number = 3"]),
+         ("cmd_run", ["slab walk bufctl box -n 1",
+                      "set var ((struct kmem_bufctl_debug *)$obj)"
+                      "->bufctl_state = 2"])]
 
 # Modes that are switched while objects are out, with elders, pages of their own
 # and pages that are taken away; and slabs that are gone.
@@ -149,12 +155,13 @@ def run_compared(kernel):
 def run_debugged(kernel):
     """All pairs of answers with debugging modes."""
     pairs, said = answers(kernel, DEBUGGED, ["slab walk alloc box -n 1"],
-                          first=NUMBERED, append=MODES)
+                          first=FIRST, append=MODES)
     address = int(re.search(r"0x(\w+)",
                             said["slab walk alloc box -n 1"])[1], 16)
     places = [address, *(address + n for n in BEHIND)]
     lines = {line.format(*places): line for line in OF_OBJECT}
-    for line, pair in answers(kernel, list(lines), append=MODES)[0].items():
+    for line, pair in answers(kernel, list(lines), first=FIRST,
+                              append=MODES)[0].items():
         pairs[lines[line]] = pair
     return pairs
 
@@ -202,6 +209,28 @@ def test_gdb_and_shell_say_the_same(compared, line):
 @pytest.mark.parametrize("line", DEBUGGED + OF_OBJECT)
 def test_gdb_and_shell_say_the_same_in_debugging_modes(debugged, line):
     same_but_for_ages(line, *debugged[line])
+
+
+def test_a_damaged_object_is_marked(debugged):
+    assert debugged["slabs box"][1][1].split()[-1].startswith("!#")
+    assert " 0 bad " in debugged["walk alloc box -n 9"][1][1]
+
+
+def test_switching_leaves_slow_paths_as_the_kernel_has_them(kernel):
+    """Of a cache that is in no mode, but has an elder."""
+    show = "output $cache(\"box\")->cache_{}_slow # {}"
+    looks = [show.format(path, i) for i in range(4)
+             for path in ("alloc", "free")]
+    said = gdb.Session(
+        kernel, "kmem create box 200;kmem alloc box 3;debug +F box;"
+        "kmem alloc box 3;debug -F box;poweroff",
+        [(END, [*looks[:2], "slab trace box on", *looks[2:4],
+                "slab trace box off", *looks[4:6], "slab fail slab 1",
+                *looks[6:]])]).said[0]
+    paths = [re.search(r"<(\w+)>", said[look])[1] for look in looks]
+    large, debug = "kmem_alloc_large", "kmem_alloc_debug"
+    assert paths == [large, "kmem_free_debug", debug, "kmem_free_debug",
+                     large, "kmem_free_debug", debug, "kmem_free_debug"]
 
 
 def test_the_log_has_the_processor(debugged):

@@ -90,7 +90,8 @@ TWICE = ["set var $box->cache_slabs = 9", "set var $slab->slab_cache = 0",
          "set var buddy_zone.zone_total_pages = 1", "slab verify -j # twice",
          "print $_exitcode # twice"]
 LOOKS = ("slab slabs box", "slab slabs -j box", "slab kmastat", "slab hash",
-         "slab map $slab", "slab freelist $slab", "slab walk free box",
+         "slab map $slab", "slab why box", "slab freelist $slab",
+         "slab walk free box",
          "slab walk hash kstack", "slab whatis $slab", "slab frag",
          "slab colours box", "slab cache box", "slab leaks", "slab pages -r")
 

@@ -185,6 +185,15 @@ def test_the_chapter_says_what_gdb_says(kernel, folder):
     assert not any(wrong), "\n".join(filter(None, wrong))
 
 
+def test_the_end_is_found_where_a_busy_host_went_past_it(copy):
+    recording = replay.Recording(copy).load()
+    end = recording.about["end"]
+    for past in (0, 60_000):
+        found = replay.last_stop(recording, copy, end + replay.LAST_STEPS
+                                 + past, replay.BIOS_INSTRUCTIONS)
+        assert abs(found - end) <= replay.LAST_STEPS
+
+
 def test_a_reset_that_nobody_wanted(copy):
     """Is a triple fault, where the last instruction is the one to see."""
     recording = replay.Recording(copy).load()

@@ -9,7 +9,6 @@ on a kernel under the sanitizers, too."""
 
 import os
 import subprocess
-from concurrent import futures
 
 import pytest
 
@@ -21,8 +20,6 @@ KERNEL = FOLDER / "slate.elf"
 WORK = ("test", "run init usertests", "run init kenbus", "run init hackbench",
         "run init syscallfuzz -s 7 -n 3000", "stress 42 3000", "verify",
         "poweroff")
-
-early = {}  # what has been begun
 
 
 def build():
@@ -39,20 +36,11 @@ def boot(commands, append=""):
                     initrd=BUILD / "initrd.tar", append=append)
 
 
-def build_and_run():
-    done = build()
-    return done, boot(WORK) if done.returncode == 0 else None
-
-
-def begin_early(_):
-    early["run"] = futures.ThreadPoolExecutor(1).submit(build_and_run)
-
-
 @pytest.fixture(scope="module")
 def run():
-    done, result = early["run"].result()
+    done = build()
     assert done.returncode == 0, done.stdout + done.stderr
-    return result
+    return boot(WORK)
 
 
 def test_suites_of_the_kernel(run):

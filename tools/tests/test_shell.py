@@ -2,10 +2,7 @@
 completion, and what it says to wrong input."""
 
 import json
-import random
 import re
-import time
-from concurrent import futures
 
 import pytest
 
@@ -14,8 +11,6 @@ from slate import qemu
 
 UP, DOWN, RIGHT, LEFT = ("\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D")
 HOME, END, DELETE = ("\x1b[H", "\x1b[F", "\x1b[3~")
-
-early = {}  # what has been begun before its turn
 
 
 def typed(shell, keys):
@@ -169,52 +164,3 @@ def test_dmesg_shows_what_was_printed(shell):
 
 def test_uptime(shell):
     assert re.search(r"\d+:\d\d:\d\d", shell.command("uptime"))
-
-
-# ---- a hundred thousand lines of random bytes ------------------------------
-
-LINES = 100_000
-
-
-def noise(chance):
-    """A line of random bytes, mostly short, now and then longer than the
-    shell takes. The commands that end the machine have too many letters to
-    come about by chance."""
-    length = chance.randrange(1, 10)
-    if length == 9:
-        length = chance.choice([20, 40, 80, 300])
-    return chance.randbytes(length) + b"\r"
-
-
-def type_noise():
-    """Types random lines, and sees whether the shell still works. It takes
-    most of a minute, in which other tests run."""
-    seed = int(time.time())
-    chance = random.Random(seed)
-    with qemu.Machine(BUILD / "slate.elf") as machine:
-        machine.prompt()
-        for _ in range(LINES // 1000):
-            machine.send(b"".join(noise(chance) for _ in range(1000)))
-            machine.buffer = ""
-        # Typed faster than it reads, the kernel may lose keys: ask until it
-        # hears.
-        while "\nstill-alive" not in machine.buffer:
-            machine.send("\r\x03\x15\recho still-\"\"alive\r")
-            while machine.receive(2):
-                pass
-            assert machine.process.poll() is None, \
-                (seed, machine.transcript[-3000:])
-            assert "slate!> " not in machine.buffer, \
-                (seed, machine.transcript[-3000:])
-        machine.buffer = ""
-        assert machine.command("echo fine") == "fine\n", seed
-        assert not machine.events("panic"), seed
-
-
-def begin_early(names):
-    if "test_random_bytes_leave_the_shell_working" in names:
-        early["noise"] = futures.ThreadPoolExecutor(1).submit(type_noise)
-
-
-def test_random_bytes_leave_the_shell_working():
-    early["noise"].result()
