@@ -280,7 +280,8 @@ class Machine:
 
     The serial line and QMP are socket pairs that QEMU inherits, so nothing is
     printed before somebody listens and no port number can be taken. `leave`
-    are the arguments that say what becomes of QEMU when the kernel ends.
+    are the arguments that say what becomes of QEMU when the kernel ends,
+    `handles` are open files that `extra` names by number.
     """
 
     PROMPT = "slate> "
@@ -290,7 +291,7 @@ class Machine:
 
     def __init__(self, image, append="", memory="128", counted=False,
                  boot=None, extra=(), initrd=None, leave=EXIT_PORT,
-                 disks=()):
+                 disks=(), handles=()):
         if counted and disks:
             raise QemuError("a run with a disk cannot be counted")
         wires = disk_arguments(disks)
@@ -314,7 +315,7 @@ class Machine:
             self.process = subprocess.Popen(
                 self.argv, stdin=subprocess.DEVNULL, stdout=self.stderr,
                 stderr=self.stderr,
-                pass_fds=(serial_end.fileno(), qmp_end.fileno()))
+                pass_fds=(serial_end.fileno(), qmp_end.fileno(), *handles))
         except FileNotFoundError as e:
             self.close()
             raise QemuError(f"{QEMU} not found: run tools/setup") from e

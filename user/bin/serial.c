@@ -2,6 +2,7 @@
  * serial: the second serial line, by the driver uart.
  *
  *     serial echo WORD …      sends the words and a newline
+ *     serial put              sends what it reads from stdin
  *     serial cat [-n BYTES]   prints what comes, until that many came
  *     serial set BAUD [loop]  speed; loop: what is sent comes back
  *     serial status           what the driver has counted
@@ -61,6 +62,21 @@ static int cmd_echo(int argc, char **argv)
     if (argc == 0 || n >= sizeof(line))
         errx(2, "echo wants words, %zu characters at most", sizeof(line) - 2);
     send(line, n);
+    return 0;
+}
+
+static int cmd_put(int argc, char **argv)
+{
+    static char buf[UART_MAX];
+    ssize_t n;
+
+    (void)argv;
+    if (argc != 0)
+        errx(2, "put takes nothing");
+    while ((n = read(STDIN_FILENO, buf, sizeof(buf))) > 0)
+        send(buf, (size_t)n);
+    if (n < 0)
+        err(1, "stdin");
     return 0;
 }
 
@@ -158,8 +174,8 @@ static const struct command {
     const char *cmd_name;
     int (*cmd_run)(int argc, char **argv);
 } commands[] = {
-    {"echo", cmd_echo},     {"cat", cmd_cat},   {"set", cmd_set},
-    {"status", cmd_status}, {"test", cmd_test},
+    {"echo", cmd_echo}, {"put", cmd_put},       {"cat", cmd_cat},
+    {"set", cmd_set},   {"status", cmd_status}, {"test", cmd_test},
 };
 
 int main(int argc, char **argv)
@@ -173,6 +189,6 @@ int main(int argc, char **argv)
                 errno == ENOENT ? " (`run -b -s uart` starts it)" : "");
         return commands[i].cmd_run(argc - 2, argv + 2);
     }
-    usage("echo WORD... | cat [-n BYTES] | set BAUD [loop] | status | "
-          "test [BYTES]");
+    usage("echo WORD... | put | cat [-n BYTES] | set BAUD [loop] | "
+          "status | test [BYTES]");
 }
