@@ -33,9 +33,9 @@ def exits(machine):
             if e["name"] == "blocktest"]
 
 
-def start(machine):
+def start(machine, options=""):
     """Starts the driver; its pid."""
-    text = machine.command("run -b -s ata")
+    text = machine.command(f"run -b -s ata {options}")
     assert "ata: pid " in text, text
     return text.split("pid ")[1].split()[0]
 
@@ -49,11 +49,11 @@ def image(tmp_path):
 @pytest.fixture
 def driven(boot):
     """driven(disk, …): a machine with these disks and the driver."""
-    def begin(*disks):
+    def begin(*disks, options=""):
         machine = boot(disks=disks)
         machine.prompt()
         machine.command("run -b -s names")
-        start(machine)
+        start(machine, options)
         return machine
     return begin
 
@@ -116,6 +116,17 @@ def test_bad_sectors(driven, image):
     assert "time-outs 0, out of step 0," in blocktest(machine, "counts")
     machine.cut_power()
     assert sectors(image, 500, 10) == contents(500, 10, 3)
+
+
+def test_a_drive_that_hangs_and_recovers(driven, image):
+    """It does one access in a second, and may take 100 ms for one."""
+    machine = driven({"file": image, "format": "raw",
+                      "throttling.iops-total": 1}, options="-t 100")
+    assert "error" in blocktest(machine, "read 0 2000", 1)
+    assert "time-outs 0," not in blocktest(machine, "counts")
+    machine.qmp.execute("block_set_io_throttle", device="ide0-hd0", bps=0,
+                        bps_rd=0, bps_wr=0, iops=0, iops_rd=0, iops_wr=0)
+    blocktest(machine, "read 0 2000")
 
 
 def test_clients_do_not_notice_that_the_driver_dies(driven, image):

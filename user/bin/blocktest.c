@@ -7,8 +7,8 @@
  *         counts                 what the server has met with
  *         edges                  requests that must be refused
  *         read FIRST N           reads, and says what a sector costs
- *         fill FIRST N SEED      writes sectors whose contents follow from their
- *                                number and SEED; flushes
+ *         fill FIRST N SEED      writes sectors whose contents follow from
+ *                                their number and SEED; flushes
  *         check FIRST N SEED     whether they are there
  *         storm P ROUNDS SEED    P processes at once, each in a part of the
  *                                disk of its own: write, read, flush
@@ -225,7 +225,7 @@ static void storm(uint32_t processes, uint32_t rounds, uint32_t seed)
 
 static void counts(void)
 {
-    struct block_counts c;
+    struct block_counts c = {0};
     struct ipc_buffer b = {.ipc_receive = &c, .ipc_receive_max = sizeof(c)};
     struct message m = {.msg_tag = BLOCK_COUNTS, .msg_buffer = &b};
 

@@ -9,10 +9,10 @@
  *         -n   publishes its port under another name
  *
  * One port hears everything: calls are requests, bit IRQ_BIT is the interrupt,
- * bit ALARM_BIT the alarm. A call is not answered when it is received but when
- * its request has ended, so clients wait in the kernel while the driver takes
- * more requests, and it chooses among them. What happens in between is the state
- * machine's (channel.h); this file gives it ports, a clock and answers.
+ * bit ALARM_BIT the alarm. A call is answered when its request has ended, not
+ * when it is received: clients wait in the kernel while the driver takes more
+ * requests and chooses among them. What happens in between is the business of
+ * the state machine (channel.h); this file gives it ports, a clock and answers.
  *
  * Bytes to be written come with their call, so each such request has a buffer
  * of its own until it is answered. Bytes that are read go through one buffer:
