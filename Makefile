@@ -196,8 +196,8 @@ $(KERNEL): $(SYMS)/table.o $(SYMS)/first.nm
 
 # The library is user/lib and those parts of kernel/lib and mm/ that programs
 # use too, compiled once more for them; an archive, so that a program has only
-# what it needs. A file of user/bin, user/servers or drivers/servers is a program,
-# and so is a folder there or in user/tests. Servers live in /sbin.
+# what it needs. A file of user/bin, user/servers or drivers/servers is a
+# program, and so is a folder there or in user/tests. Servers live in /sbin.
 USER      := $(BUILD)/user
 INITRD    := $(BUILD)/initrd.tar
 INITRD_BIG := $(BUILD)/initrd-big.tar
@@ -214,7 +214,8 @@ USER_SRC  := $(LIB_SRC) $(PROG_SRC) \
                $(foreach d,$(PROG_DIR),$(wildcard $(d)/*.c))
 PROG_ALL  := $(PROG_SRC:.c=) $(PROG_DIR)
 PROG_SBIN := $(filter $(SERVERS:%=%/%),$(PROG_ALL))
-PROGRAMS  := $(addprefix bin/,$(notdir $(filter-out $(PROG_SBIN),$(PROG_ALL)))) \
+PROG_BIN  := $(filter-out $(PROG_SBIN),$(PROG_ALL))
+PROGRAMS  := $(addprefix bin/,$(notdir $(PROG_BIN))) \
                $(addprefix sbin/,$(notdir $(PROG_SBIN)))
 LIB_OBJ   := $(LIB_SRC:%.c=$(USER)/%.o) $(LIB_ASM:%.asm=$(USER)/%.asm.o)
 USER_OBJ  := $(USER_SRC:%.c=$(USER)/%.o) $(LIB_ASM:%.asm=$(USER)/%.asm.o) \

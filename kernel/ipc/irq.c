@@ -55,7 +55,8 @@ int ipc_irq_ack(unsigned irq)
     int result = -EINVAL;
 
     spin_lock(&sched_lock);
-    if (irq < PIC_LINES && lines[irq].line_port != NULL) {
+    if (irq < PIC_LINES && lines[irq].line_port != NULL &&
+        lines[irq].line_task == task_self()) {
         pic_unmask((int)irq);
         result = 0;
     }

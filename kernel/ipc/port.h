@@ -100,7 +100,7 @@ void ipc_tick(void);
  * of bit number `bit`. 0, -EINVAL, -EBUSY, -EPIPE. It ends with the port. */
 int ipc_irq_bind(struct port *port, unsigned irq, unsigned bit);
 
-/* Unmasks a bound line: 0 or -EINVAL. */
+/* Unmasks a line that the caller has bound: 0 or -EINVAL. */
 int ipc_irq_ack(unsigned irq);
 
 /* Lets go of the lines of a port that has died. sched_lock held. */

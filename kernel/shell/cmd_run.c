@@ -213,7 +213,7 @@ static void server_words(char *command, char **words, char **argv)
             *command++ = '\0';
     }
     if (argv[1] != NULL)
-        for (n = 1; argv[n] != NULL && n < SHELL_ARGS_MAX; n++)
+        for (n = 1; n < SHELL_ARGS_MAX && argv[n] != NULL; n++)
             words[n] = argv[n];
     words[n] = NULL;
 }
@@ -229,6 +229,9 @@ static int run_server(char **argv, bool background)
 
     if (g == NULL)
         return shell_error("there is no server '%.32s'; `servers` lists them",
+                           argv[0]);
+    if (g->grant_program == NULL)
+        return shell_error("the program of '%.32s' is not in the archive",
                            argv[0]);
     memcpy(command, g->grant_server.server_command, sizeof(command));
     server_words(command, words, argv);
@@ -337,10 +340,8 @@ SHELL_COMMAND(
 static int cmd_sh(int argc, char **argv)
 {
     static const char *const words[] = {"init", NULL};
-    struct process_start start = {.start_path = "/bin/init",
-                                  .start_argv = words,
-                                  .start_privileged = true,
-                                  .start_sealed = true};
+    struct process_start start = {
+        .start_path = "/bin/init", .start_argv = words, .start_session = true};
 
     if (argc != 1)
         return shell_error("takes no '%.32s'; `run sh -c` runs one line",

@@ -26,8 +26,8 @@ int32_t sys_munmap(uint32_t addr, uint32_t length, uint32_t c)
     return space_munmap(task_self()->task_space, addr, length);
 }
 
-/* map_device(first, bytes): where a device's memory is now. EPERM (not granted),
- * EINVAL, ENOMEM. */
+/* map_device(first, bytes): where a device's memory is now. EPERM (not
+ * granted), EINVAL, ENOMEM. */
 int32_t sys_map_device(uint32_t first, uint32_t bytes, uint32_t c)
 {
     (void)c;

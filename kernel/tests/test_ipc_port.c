@@ -287,6 +287,8 @@ KTEST(ipc, an_interrupt_is_a_notification)
     actor_settle();
     expect_received(NULL, 0);
     KT_EQ(s.actor_out[2], 1u << 3);
+    KT_EQ(actor_result(&c, sys_irq_ack, FREE_LINE, 0, 0), -EINVAL);
+    KT_TRUE(line_masked()); /* not c's, though it has the line, too */
     KT_EQ(actor_result(&s, sys_irq_ack, FREE_LINE, 0, 0), 0);
     KT_TRUE(!line_masked());
     take_back(&s, g); /* and the line is free again */

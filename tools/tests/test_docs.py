@@ -132,8 +132,9 @@ def test_commands_and_programs_exist(page):
                     for folder in ("shell", "sanitize")
                     for p in (ROOT / "kernel" / folder).glob("*.c"))
     commands = set(re.findall(r"SHELL_COMMAND\(\s*(\w+),", shell))
-    programs = {p.stem for folder in ("bin", "servers", "tests")
-                for p in (ROOT / "user" / folder).glob("*")}
+    programs = {p.stem for folder in ("user/bin", "user/servers",
+                                      "user/tests", "drivers/servers")
+                for p in (ROOT / folder).glob("*")}
     assert len(commands) > 30 and len(programs) > 30
     lines = re.findall(r"^ *slate> (.+)$", page.read_text(), re.M)
     for part in ";".join(re.sub(r"\"[^\"]*\"", "", line)

@@ -109,6 +109,7 @@ def test_proc_servers(granted):
 def test_run_s_says_what_is_wrong(granted):
     assert "run: there is no server 'nobody'; `servers` lists them" in granted
     assert "run: -p and -s: a server has its grant instead" in granted
+    assert "run: the program of 'ata' is not in the archive" in granted
     assert "run: wants a program" in granted
 
 
@@ -139,6 +140,21 @@ def test_who_has_what_while_it_runs(boot):
     assert lines[5]["owner"] == "" and lines[5]["masked"]
     assert "drivertest: 0 failures" in machine.command("run -s drivertest")
     assert CLEAN in machine.command("verify")
+
+
+@pytest.mark.parametrize("how", ["orphan", "bound /bin/sleep 1000",
+                                 "exec /bin/drivertest bound /bin/sleep 1000"])
+def test_a_line_goes_with_its_grant(kernel, how):
+    """Although somebody has the port still: a child, another program."""
+    text = counted(kernel, f"run -b -s drivertest {how}; run sleep 1; irqs -j; "
+                   "servers -j; ports; ps -j; verify")
+    rows = records(text)
+    line = next(r for r in rows if r.get("line") == 5)
+    own = next(r for r in rows if r.get("server") == "drivertest")
+    assert any(r.get("name") in ("drivertest", "sleep") for r in rows), text
+    assert line["owner"] == "" and line["masked"], text
+    assert own["pid"] == 0 and own["state"] == "free", text
+    assert "NUMBER" in text and " dead" not in text and CLEAN in text, text
 
 
 def test_a_session_has_its_name_server(boot):

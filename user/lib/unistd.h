@@ -49,10 +49,10 @@ int kill(pid_t pid, int sig);
 /* Puts a task (0: the caller) into a group (0: one of its own number). */
 int setpgid(pid_t pid, pid_t pgid);
 
-/* For privileged tasks: the caller is not privileged any more and has taken what
- * the manifest grants that server; it comes into force when the caller executes
- * the server's program, and is lost with any other. NULL: only ends the
- * privilege. */
+/* For privileged tasks: the caller is not privileged any more and has taken
+ * what the manifest grants that server; it comes into force when the caller
+ * executes the server's program, and is lost with any other. NULL: only ends
+ * the privilege. */
 int become(const char *server);
 
 /* Lets another task of the same priority run. */
