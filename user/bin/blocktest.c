@@ -4,10 +4,11 @@
  *
  *     blocktest [-n SERVER] [-d DISK] COMMAND
  *         info                   how many sectors there are
+ *         counts                 what the server has met with
  *         edges                  requests that must be refused
  *         read FIRST N           reads, and says what a sector costs
- *         fill FIRST N SEED      writes sectors whose contents follow from their
- *                                number and SEED; flushes
+ *         fill FIRST N SEED      writes sectors whose contents follow from
+ *                                their number and SEED; flushes
  *         check FIRST N SEED     whether they are there
  *         storm P ROUNDS SEED    P processes at once, each in a part of the
  *                                disk of its own: write, read, flush
@@ -222,14 +223,30 @@ static void storm(uint32_t processes, uint32_t rounds, uint32_t seed)
            (unsigned)processes, (unsigned)size);
 }
 
+static void counts(void)
+{
+    struct block_counts c = {0};
+    struct ipc_buffer b = {.ipc_receive = &c, .ipc_receive_max = sizeof(c)};
+    struct message m = {.msg_tag = BLOCK_COUNTS, .msg_buffer = &b};
+
+    if (ipc_call(dev.block_port, &m) < 0)
+        err(1, "counts");
+    printf("commands %u, errors %u, time-outs %u, out of step %u, lost "
+           "interrupts %u,\nspurious ones %u, resets %u\n",
+           (unsigned)c.count_commands, (unsigned)c.count_errors,
+           (unsigned)c.count_timeouts, (unsigned)c.count_protocol,
+           (unsigned)c.count_lost, (unsigned)c.count_spurious,
+           (unsigned)c.count_resets);
+}
+
 /* ---- commands ----------------------------------------------------------- */
 
 static void how(void) __attribute__((noreturn));
 static void how(void)
 {
-    usage("[-n SERVER] [-d DISK] info | edges | read FIRST N |\n"
-          "       fill FIRST N SEED | check FIRST N SEED | storm P ROUNDS "
-          "SEED");
+    usage("[-n SERVER] [-d DISK] info | counts | edges |\n"
+          "       read FIRST N | fill FIRST N SEED | check FIRST N SEED |\n"
+          "       storm P ROUNDS SEED");
 }
 
 static void command(int words, char **argv)
@@ -242,6 +259,8 @@ static void command(int words, char **argv)
     if (strcmp(name, "info") == 0 && words == 1) {
         printf("%s, disk %u: %u sectors\n", dev.block_server,
                (unsigned)dev.block_disk, (unsigned)dev.block_sectors);
+    } else if (strcmp(name, "counts") == 0 && words == 1) {
+        counts();
     } else if (strcmp(name, "edges") == 0 && words == 1) {
         edges();
     } else if (strcmp(name, "read") == 0 && words == 3) {

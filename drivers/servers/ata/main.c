@@ -3,15 +3,16 @@
  * speak to it as user/lib/block.h says, under the name `ata`.
  *
  *     ata [-v] [-t MS] [-n NAME]
- *         -v   tells what it recovers from; else only what it cannot
+ *         -v   says on the console what goes wrong. For a look at it: while the
+ *              kernel shell has the console, who prints there waits
  *         -t   ms that a drive may take for a block (5000)
  *         -n   publishes its port under another name
  *
  * One port hears everything: calls are requests, bit IRQ_BIT is the interrupt,
- * bit ALARM_BIT the alarm. A call is not answered when it is received but when
- * its request has ended, so clients wait in the kernel while the driver takes
- * more requests, and it chooses among them. What happens in between is the state
- * machine's (channel.h); this file gives it ports, a clock and answers.
+ * bit ALARM_BIT the alarm. A call is answered when its request has ended, not
+ * when it is received: clients wait in the kernel while the driver takes more
+ * requests and chooses among them. What happens in between is the business of
+ * the state machine (channel.h); this file gives it ports, a clock and answers.
  *
  * Bytes to be written come with their call, so each such request has a buffer
  * of its own until it is answered. Bytes that are read go through one buffer:
@@ -33,7 +34,10 @@
 #define IRQ_BIT   0
 #define ALARM_BIT 1
 
-#define BUFFER (BLOCK_MAX * BLOCK_SECTOR)
+#define BUFFER        (BLOCK_MAX * BLOCK_SECTOR)
+#define PUBLISH_MS    10 /* between two looks for a name server */
+#define PUBLISH_TRIES 200
+
 #define SPARES 4 /* buffers kept for the next writes */
 
 struct request {
@@ -140,10 +144,10 @@ static void io_done(void *self, struct ata_request *ar, int error)
     struct message m = {.msg_tag = 0};
 
     (void)self;
-    if (error == EIO)
-        warnx("disk %u: %s of %u sectors from %u failed",
-              (unsigned)ar->req_drive, operations[ar->req_operation],
-              (unsigned)ar->req_sectors, (unsigned)ar->req_lba);
+    if (error == EIO && verbose)
+        warnx("disk %u: %s of sectors %u to %u failed", (unsigned)ar->req_drive,
+              operations[ar->req_operation], (unsigned)ar->req_lba,
+              (unsigned)(ar->req_lba + ar->req_sectors - 1));
     if (error == 0 && ar->req_operation == ATA_OP_READ) {
         m.msg_tag = IPC_DATA;
         m.msg_buffer = &b;
@@ -195,6 +199,25 @@ static int check(const struct message *m, uint32_t received)
     return 0;
 }
 
+static void tell_counts(uint32_t client)
+{
+    const struct ata_counts *c = &channel.ch_counts;
+    const struct block_counts counts = {
+        .count_commands = c->count_commands,
+        .count_errors = c->count_errors,
+        .count_timeouts = c->count_timeouts,
+        .count_protocol = c->count_protocol,
+        .count_lost = c->count_lost,
+        .count_spurious = c->count_spurious,
+        .count_resets = c->count_resets,
+    };
+    struct ipc_buffer b = {.ipc_send = &counts,
+                           .ipc_send_size = sizeof(counts)};
+    struct message m = {.msg_tag = IPC_DATA, .msg_buffer = &b};
+
+    answer(client, &m, 0);
+}
+
 /* A call becomes a request. A write keeps the buffer that it came in, so there
  * must be another for the next call; returns which one that is. */
 static void *accept(struct message *m, void *incoming)
@@ -205,8 +228,6 @@ static void *accept(struct message *m, void *incoming)
     struct request *r = error == 0 ? malloc(sizeof(*r)) : NULL;
     void *next = writes ? take_buffer() : incoming;
 
-    if (m->msg_buffer->ipc_received_handle >= 0)
-        close(m->msg_buffer->ipc_received_handle);
     if (r == NULL || next == NULL) {
         struct message reply = {.msg_tag = 0};
 
@@ -253,10 +274,24 @@ static void serve(void)
 
         if (ipc_receive(port, &m) < 0)
             continue;
+        if (b.ipc_received_handle >= 0)
+            close(b.ipc_received_handle); /* nobody asked for one */
         if (m.msg_client == 0)
             notified(m.msg_word[0]);
+        else if (IPC_LABEL(m.msg_tag) == BLOCK_COUNTS)
+            tell_counts(m.msg_client);
         else
             incoming = accept(&m, incoming);
+    }
+}
+
+/* There may be no name server yet, where nobody has started one before. */
+static void publish(const char *name)
+{
+    for (unsigned i = 0; name_register(name, port) < 0; i++) {
+        if (errno != ENOENT || i == PUBLISH_TRIES)
+            err(1, "%s", name);
+        sleep_ms(PUBLISH_MS);
     }
 }
 
@@ -282,7 +317,6 @@ int main(int argc, char **argv)
     if (irq_bind(port, LINE, IRQ_BIT) < 0)
         err(1, "interrupt line %d", LINE);
     ata_open(&channel, &io, timeout);
-    if (name_register(name, port) < 0)
-        err(1, "%s", name);
+    publish(name);
     serve();
 }
