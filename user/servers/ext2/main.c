@@ -1,32 +1,34 @@
 /*
- * ext2: the file server. It joins three things that know nothing of each other:
- * the core (ext2.h), the messages of the kernel (user/lib/fs_server.h) and the
- * messages to a block server (user/lib/block.h).
+ * ext2 [-v] SERVER DISK PATH: serves the ext2 file system on a disk.
  *
- *     ext2 SERVER DISK PATH      disk number DISK of SERVER, mounted on PATH
+ * The disk is number DISK of a block server (user/lib/block.h); the file system
+ * is mounted at PATH. The server ends with 0 when it has been unmounted, with
+ * 1 after a message when there is nothing that it could serve. -v: at the end
+ * it says what it has done.
  *
- * Once a second it writes what nobody has asked to be written. It ends when the
- * file system has been unmounted.
+ *     kernel ── fs_serve ── ext2_… ── disk_… ── block_… ── ata
+ *
+ * What nobody asks to have on the disk is there after a second or two: an alarm
+ * rings each second.
  */
-#include "user/servers/ext2/ext2.h"
 #include "user/lib/block.h"
 #include "user/lib/err.h"
 #include "user/lib/fs_server.h"
 #include "user/lib/number.h"
+#include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"
-#include "user/lib/string.h"
+#include "user/lib/unistd.h"
+#include "user/servers/ext2/ext2.h"
 
-#define CACHE_BYTES (1024u * 1024)
-#define TICK_MS     1000
-#define TICK_BIT    0
+#define CACHE     (1u << 20) /* bytes of blocks */
+#define TICK_MS   1000u
+#define TICK_BIT  0u
+#define DISKS_MAX 2u
 
-/* What the functions of both sides are given. */
-static struct {
-    struct block_device disk;
-    int port;
-} server;
+static struct block_device device;
+static int port;
 
-/* ---- the disk ----------------------------------------------------------- */
+/* ---- the disk ------------------------------------------------------------ */
 
 static int disk_read(void *arg, uint32_t first, uint32_t sectors, void *buf)
 {
@@ -56,14 +58,20 @@ static void disk_say(void *arg, const char *text)
     warnx("%s", text);
 }
 
-/* ---- the server --------------------------------------------------------- */
+/* ---- the server ---------------------------------------------------------- */
+
+static void ring(void)
+{
+    if (alarm(port, TICK_MS, TICK_BIT) < 0)
+        warn("no alarm: what is not synced stays in memory");
+}
 
 static void notified(void *fs, uint32_t bits)
 {
-    if ((bits & 1u << TICK_BIT) == 0)
-        return;
-    ext2_tick(fs);
-    alarm(server.port, TICK_MS, TICK_BIT);
+    if (bits & 1u << TICK_BIT) {
+        ext2_tick(fs); /* what fails has been said, and reading goes on */
+        ring();
+    }
 }
 
 static const struct fs_functions functions = {
@@ -86,37 +94,67 @@ static const struct fs_functions functions = {
     .fs_notified = notified,
 };
 
-static struct ext2 *mount_disk(const char *name, uint32_t disk)
+static struct ext2 *open_disk(const char *server, uint32_t disk)
 {
-    struct ext2_disk access = {
-        disk_read, disk_write,   disk_flush, disk_seconds,
-        disk_say,  &server.disk, 0};
-    const char *why = "no reason";
+    struct ext2_disk with = {
+        .disk_read = disk_read,
+        .disk_write = disk_write,
+        .disk_flush = disk_flush,
+        .disk_seconds = disk_seconds,
+        .disk_say = disk_say,
+        .disk_arg = &device,
+    };
     struct ext2 *fs;
-    int error;
+    const char *why;
 
-    if (block_open(&server.disk, name, disk) < 0)
-        err(errno == ENODEV ? EXIT_ABSENT : 1, "%s, disk %u", name, disk);
-    access.disk_sectors = server.disk.block_sectors;
-    error = ext2_mount(&access, CACHE_BYTES, &fs, &why);
-    if (error < 0)
-        errx(error == -EINVAL || error == -ENOSYS ? EXIT_ABSENT : 1,
-             "%s, disk %u: %s", name, disk, why);
+    if (block_open(&device, server, disk) < 0)
+        err(1, "%s, disk %u", server, (unsigned)disk);
+    with.disk_sectors = device.block_sectors;
+    if (ext2_mount(&with, CACHE, &fs, &why) < 0)
+        errx(1, "%s, disk %u: %s", server, (unsigned)disk, why);
+    if (ext2_read_only(fs) != NULL)
+        warnx("%s, disk %u: read-only: %s", server, (unsigned)disk,
+              ext2_read_only(fs));
     return fs;
+}
+
+static void report(const struct ext2 *fs)
+{
+    struct ext2_counts c;
+
+    ext2_counts(fs, &c);
+    printf("ext2: blocks asked for %u, read from the disk %u\n"
+           "      requests: %u reads, %u writes, %u flushes\n"
+           "      sectors: %u read, %u written; commits %u, errors %u\n",
+           c.count_hits + c.count_misses, c.count_misses, c.count_reads,
+           c.count_writes, c.count_flushes, c.count_read_sectors,
+           c.count_write_sectors, c.count_commits, c.count_errors);
 }
 
 int main(int argc, char **argv)
 {
+    bool verbose = false;
+    uint32_t disk;
     struct ext2 *fs;
+    int option;
 
-    if (argc != 4)
-        usage("SERVER DISK PATH");
-    fs = mount_disk(argv[1], number_between(argv[2], 0, 3));
-    server.port = port_create();
-    if (server.port < 0 || alarm(server.port, TICK_MS, TICK_BIT) < 0)
-        err(1, "port");
-    if (fs_serve(server.port, argv[3], &functions, fs) < 0)
-        err(1, "%s", argv[3]);
+    while ((option = getopt(argc, argv, "v")) != -1) {
+        if (option != 'v')
+            usage("[-v] SERVER DISK PATH");
+        verbose = true;
+    }
+    if (argc - optind != 3)
+        usage("[-v] SERVER DISK PATH");
+    disk = number_between(argv[optind + 1], 0, DISKS_MAX - 1);
+    fs = open_disk(argv[optind], disk);
+    port = port_create();
+    if (port < 0)
+        err(1, "no port");
+    ring();
+    if (fs_serve(port, argv[optind + 2], &functions, fs) < 0)
+        err(1, "%s", argv[optind + 2]);
+    if (verbose)
+        report(fs);
     ext2_free(fs);
     return 0;
 }

@@ -107,16 +107,22 @@ static struct shadow *choose(struct model *m, bool dir)
 }
 
 /* A name somewhere, which may be in use. Few names, so that they come again;
- * all of a kind are equally long. */
+ * those of directories are equally long. */
 static void new_path(struct model *m, bool dir, char *out)
 {
     struct shadow *parent = dice(m, 4) > 0 ? choose(m, true) : NULL;
     const char *at = parent == NULL ? "" : parent->sh_path;
 
-    if (strlen(at) > MODEL_PATH - 64)
+    if (strlen(at) > MODEL_PATH - 72)
         at = "";
-    snprintf(out, MODEL_PATH, dir ? "%s/dir%02u" : "%s/a.file.%03u", at,
-             (unsigned)dice(m, dir ? 12 : 60));
+    if (dir) {
+        snprintf(out, MODEL_PATH, "%s/dir%02u", at, (unsigned)dice(m, 12));
+    } else {
+        uint32_t n = dice(m, 60);
+
+        snprintf(out, MODEL_PATH, "%s/file%0*u", at, (int)(2 + n % 7 * 9),
+                 (unsigned)n);
+    }
 }
 
 static bool note(struct model *m, enum change_kind kind, const char *path,
@@ -149,6 +155,7 @@ static bool do_create(struct model *m, bool dir)
         struct object *o = calloc(1, sizeof(*o));
 
         o->obj_dir = dir;
+        o->obj_id = ++m->model_objects;
         add(m, path, o);
         note(m, CHANGE_MADE, path, "");
     }
@@ -166,10 +173,13 @@ static bool do_write(struct model *m)
         return true;
     offset =
         dice(m, 3) == 0 ? dice(m, m->model_file_max) : s->sh_object->obj_size;
+    if (m->model_mode == MODE_LARGE && dice(m, 4) == 0)
+        offset = dice(m, 20 * m->model_file_max);
     n = 1 + dice(m, dice(m, 4) == 0 ? m->model_file_max : 3000);
     data = malloc(n);
     pattern(data, n, random_next(&m->model_random));
     note(m, CHANGE_CONTENTS, s->sh_path, "");
+    m->model_last.change_object = s->sh_object->obj_id;
     r = path_write(m->model_fs, s->sh_path, offset, data, n);
     if (r > 0) {
         if (offset + (uint32_t)r > s->sh_object->obj_size)
@@ -189,6 +199,7 @@ static bool do_truncate(struct model *m)
         return true;
     size = dice(m, dice(m, 2) ? s->sh_object->obj_size + 1 : m->model_file_max);
     note(m, CHANGE_CONTENTS, s->sh_path, "");
+    m->model_last.change_object = s->sh_object->obj_id;
     if (path_truncate(m->model_fs, s->sh_path, size) != 0)
         return disagree(m, "truncate");
     resize(s->sh_object, size);
@@ -266,6 +277,9 @@ static bool do_rename(struct model *m)
         return disagree(m, "rename");
     victim = model_find(m, path);
     note(m, victim == NULL ? CHANGE_MOVED : CHANGE_REPLACED, from, path);
+    m->model_last.change_object = s->sh_object->obj_id;
+    m->model_last.change_hash =
+        model_hash(s->sh_object->obj_data, s->sh_object->obj_size);
     if (victim != NULL && victim->sh_object == s->sh_object)
         return note(m, CHANGE_NONE, "", "");
     if (victim != NULL)
@@ -310,26 +324,33 @@ static bool do_sync(struct model *m)
 
 bool model_step(struct model *m)
 {
+    /* of 100: up to here files are made, directories, … */
+    static const uint8_t mix[MODES][9] = {
+        {18, 24, 52, 58, 68, 72, 78, 92, 95},
+        {12, 40, 48, 50, 58, 78, 80, 90, 97},
+        {12, 14, 62, 72, 80, 81, 84, 95, 96},
+    };
+    const uint8_t *below = mix[m->model_mode];
     uint32_t n = dice(m, 100);
 
     note(m, CHANGE_NONE, "", "");
-    if (n < 18)
+    if (n < below[0])
         return do_create(m, false);
-    if (n < 24)
+    if (n < below[1])
         return do_create(m, true);
-    if (n < 52)
+    if (n < below[2])
         return do_write(m);
-    if (n < 58)
+    if (n < below[3])
         return do_truncate(m);
-    if (n < 68)
+    if (n < below[4])
         return do_unlink(m);
-    if (n < 72)
+    if (n < below[5])
         return do_rmdir(m);
-    if (n < 78)
+    if (n < below[6])
         return do_link(m);
-    if (n < 92)
+    if (n < below[7])
         return do_rename(m);
-    if (n < 95)
+    if (n < below[8])
         return do_rename_dir(m);
     return do_sync(m);
 }
@@ -389,6 +410,7 @@ void model_begin(struct model *m, struct ext2 *fs, uint32_t seed,
     m->model_fs = fs;
     m->model_random = seed * 2654435761u + 1;
     m->model_file_max = file_max;
+    m->model_mode = seed % MODES;
 }
 
 void model_end(struct model *m)

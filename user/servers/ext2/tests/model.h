@@ -10,6 +10,7 @@
 #define MODEL_PATH  128u
 
 struct object {
+    uint32_t obj_id;
     uint32_t obj_names;
     bool obj_dir;
     uint32_t obj_size;
@@ -37,12 +38,21 @@ struct change {
     enum change_kind change_kind;
     char change_path[MODEL_PATH];
     char change_other[MODEL_PATH];
+    uint32_t change_object; /* its obj_id */
+    uint32_t change_hash;   /* of the file that was moved */
 };
 
 struct model {
     struct ext2 *model_fs;
     struct shadow model_name[MODEL_NAMES];
     uint32_t model_names;
+    enum {
+        MODE_MIXED,
+        MODE_FOLDERS,
+        MODE_LARGE,
+        MODES
+    } model_mode;
+    uint32_t model_objects; /* made so far */
     uint32_t model_random;
     uint32_t model_file_max; /* bytes */
     struct change model_last;

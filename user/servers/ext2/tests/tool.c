@@ -230,6 +230,10 @@ int main(int argc, char **argv)
         return commands(argv[1]);
     if (argc == 6 && strcmp(argv[1], "soak") == 0)
         return soak(argv[2], number(argv[3]), number(argv[4]), number(argv[5]));
+    if (argc == 6 && strcmp(argv[1], "powercut") == 0)
+        return powercut(argv[2], number(argv[3]), number(argv[4]),
+                        number(argv[5]));
     host_fail("usage: ext2tool IMAGE < commands\n"
-              "       ext2tool soak IMAGE SEED STEPS BYTES");
+              "       ext2tool soak IMAGE SEED STEPS BYTES\n"
+              "       ext2tool powercut IMAGE SEED STEPS CUTS");
 }
