@@ -11,7 +11,7 @@ struct inode;
  * grants; tells the console what is wrong. After fs_init. Boot only. */
 void servers_init(void);
 
-/* The program of sessions, /bin/init as it was at boot; NULL: there was none.
+/* The program of sessions, /sbin/init as it was at boot; NULL: there was none.
  * Borrowed. */
 const struct inode *servers_session(void);
 

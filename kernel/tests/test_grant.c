@@ -305,7 +305,7 @@ KTEST(grant, servers_are_sealed)
             KT_TRUE(found->grant_program->inode_sealed);
     }
     KT_GE(programs, 1);
-    KT_REQUIRE(path_lookup("/bin/init", NULL, &inode) == 0);
+    KT_REQUIRE(path_lookup("/sbin/init", NULL, &inode) == 0);
     KT_TRUE(inode->inode_sealed);
     inode_put(inode);
 }
@@ -353,8 +353,8 @@ KTEST(grant, who_begins_privileged)
         bool privileged, session, wanted;
     } cases[] = {
         {"/bin/true", false, false, false}, {"/bin/true", true, false, true},
-        {"/bin/true", false, true, false},  {"/bin/init", false, false, false},
-        {"/bin/init", false, true, true},   {"/sbin/names", false, true, false},
+        {"/bin/true", false, true, false},  {"/sbin/init", false, false, false},
+        {"/sbin/init", false, true, true},   {"/sbin/names", false, true, false},
     };
     bool had;
 

@@ -52,7 +52,7 @@ static void grant_become(void)
 
 static void grant_sealed(void)
 {
-    static const char *const sealed[] = {"/bin/init", "/sbin/names",
+    static const char *const sealed[] = {"/sbin/init", "/sbin/names",
                                          "/bin/drivertest"};
     struct stat before, after;
 
