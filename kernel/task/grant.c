@@ -107,7 +107,8 @@ static void drop(struct task *t)
     g->grant_task = NULL;
     g->grant_in_force = false;
     t->task_grant = NULL;
-    t->task_priority = PRIORITY_USER;
+    if (t->task_priority == PRIORITY_SERVER)
+        t->task_priority = PRIORITY_USER;
     set_task_ports(t, NULL);
 }
 
@@ -132,7 +133,8 @@ bool grant_exec(struct task *t, const struct inode *program)
         g->grant_in_force = true;
         set_task_ports(t, g->grant_server.server_ports != 0 ? g : NULL);
         /* Who waits for interrupts hears of them before programs go on. */
-        if (g->grant_server.server_irqs != 0)
+        if (g->grant_server.server_irqs != 0 &&
+            t->task_priority == PRIORITY_USER)
             t->task_priority = PRIORITY_SERVER;
     } else {
         drop(t);

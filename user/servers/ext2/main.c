@@ -3,8 +3,8 @@
  *
  * The disk is number DISK of a block server (user/lib/block.h); the file system
  * is mounted at PATH. The server ends with 0 when it has been unmounted, with
- * another status after a message when there is nothing that it could serve. -v: at the end
- * it says what it has done.
+ * another status after a message when there is nothing that it could serve. -v:
+ * at the end it says what it has done.
  *
  *     kernel ── fs_serve ── ext2_… ── disk_… ── block_… ── ata
  *
