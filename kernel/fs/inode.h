@@ -96,12 +96,12 @@ struct fs {
     const struct fs_ops *fs_ops;
     const char *fs_name; /* "ram", "proc" */
     uint32_t fs_id;
-    uint32_t fs_root;        /* number of the root directory */
-    struct inode *fs_covers; /* directory that it is mounted on, with a
+    uint32_t fs_root;            /* number of the root directory */
+    struct inode *fs_covers;     /* directory that it is mounted on, with a
                                 reference; NULL: the root of all */
     struct inode *fs_root_inode; /* its root, where it keeps a reference to
                                     it: it can come and go while others look */
-    uint32_t fs_inodes;      /* in memory; by inode_list_lock */
+    uint32_t fs_inodes;          /* in memory; by inode_list_lock */
     void *fs_data;
     /* While it is held no directory moves, and one task at most locks two of
      * them. Taken before any inode is locked. */

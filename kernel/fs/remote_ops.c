@@ -3,8 +3,8 @@
  *
  * Each function turns its arguments into a request, and looks hard at the
  * answer before anything of it reaches an inode or a program: numbers, types,
- * counts, sizes, names. A nonsensical answer is -EIO. Bytes of files go straight
- * between the program's memory and the server's.
+ * counts, sizes, names. A nonsensical answer is -EIO. Bytes of files go
+ * straight between the program's memory and the server's.
  *
  * inode_data has two things: which of the servers one after the other the inode
  * was last read from, and whether it has changed since in a way that the
@@ -184,8 +184,7 @@ static int remote_link(struct inode *dir, const char *name, struct inode *inode)
     int error = usable(inode);
 
     if (error == 0)
-        error =
-            ask_name(dir, FS_LINK, inode->inode_number, 0, name, &unused);
+        error = ask_name(dir, FS_LINK, inode->inode_number, 0, name, &unused);
     changed(dir);
     if (error == 0)
         inode->inode_nlink++;
@@ -199,8 +198,7 @@ static int remote_unlink(struct inode *dir, const char *name,
     int error = usable(inode);
 
     if (error == 0)
-        error =
-            ask_name(dir, FS_UNLINK, inode->inode_number, 0, name, &links);
+        error = ask_name(dir, FS_UNLINK, inode->inode_number, 0, name, &links);
     changed(dir);
     if (error != 0)
         return error;
@@ -224,8 +222,7 @@ static int remote_rmdir(struct inode *dir, const char *name,
     int error = usable(inode);
 
     if (error == 0)
-        error =
-            ask_name(dir, FS_RMDIR, inode->inode_number, 0, name, &unused);
+        error = ask_name(dir, FS_RMDIR, inode->inode_number, 0, name, &unused);
     changed(dir);
     if (error != 0)
         return error;
@@ -262,8 +259,7 @@ static int remote_rename(struct inode *from_dir, const char *from,
                          struct inode *inode, struct inode *target)
 {
     struct remote_call c = {
-        .call_words = {FS_RENAME, 0, to_dir->inode_number,
-                       inode->inode_number},
+        .call_words = {FS_RENAME, 0, to_dir->inode_number, inode->inode_number},
         .call_once = true,
     };
     char names[2 * (NAME_MAX + 1)];

@@ -211,15 +211,16 @@ static int cmd_mounts(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(mounts, "mounts [-j]", "file systems and who serves them",
-              "ROOT is the number of the root directory, INODES how many of\n"
-              "its inodes are in memory. Blocks and files are the file system's\n"
-              "own figures; FILES 0: there is no limit. STATE `dead`: the server\n"
-              "has died, and another has not come yet; `silent`: it does not\n"
-              "answer.\n"
-              "  -j  JSON lines\n"
-              "Example: run mkdir /tmp/m; run -b memfs /tmp/m; mounts",
-              cmd_mounts, NULL);
+SHELL_COMMAND(
+    mounts, "mounts [-j]", "file systems and who serves them",
+    "ROOT is the number of the root directory, INODES how many of\n"
+    "its inodes are in memory. Blocks and files are the file system's\n"
+    "own figures; FILES 0: there is no limit. STATE `dead`: the server\n"
+    "has died, and another has not come yet; `silent`: it does not\n"
+    "answer.\n"
+    "  -j  JSON lines\n"
+    "Example: run mkdir /tmp/m; run -b memfs /tmp/m; mounts",
+    cmd_mounts, NULL);
 
 /* ---- pipes -------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"
 
-#define ROOT 1
+#define ROOT   1
 #define FILE_F 2
 
 static struct fs_attr f; /* no link: there is none */
