@@ -88,8 +88,8 @@ struct fs_ops {
      * is on the medium afterwards. NULL: there is none. */
     int (*fs_sync)(struct fs *fs, struct inode *inode);
     /* Whether the running task may wait for this file system at all: 0, or
-     * -EDEADLK. Called before an inode is locked. NULL: always. */
-    int (*fs_enter)(const struct fs *fs);
+     * -EDEADLK, -EIO. Called before an inode is locked. NULL: always. */
+    int (*fs_enter)(struct fs *fs);
 };
 
 struct fs {
@@ -298,7 +298,7 @@ int fs_sync_all(void);
  * To be asked before it is locked, by whoever could be a server himself. */
 static inline int inode_enter(const struct inode *inode)
 {
-    const struct fs *fs = inode->inode_fs;
+    struct fs *fs = inode->inode_fs;
 
     return likely(fs->fs_ops->fs_enter == NULL) ? 0 : fs->fs_ops->fs_enter(fs);
 }

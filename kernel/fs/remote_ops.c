@@ -475,16 +475,20 @@ static int remote_sync(struct fs *fs, struct inode *inode)
 }
 
 /* The server's own wait for one of its files might never end: with the file's
- * lock in hand, others may wait for just this server. */
-static int remote_enter(const struct fs *fs)
+ * lock in hand, others may wait for just this server. And a task of the kernel,
+ * which nobody can kill, first sees whether the server answers at all. */
+static int remote_enter(struct fs *fs)
 {
     const struct remote *r = remote_of(fs);
+    struct fs_stat st;
     bool serves;
 
     spin_lock(&sched_lock);
     serves = r->remote_port->port_server == task_self()->task_pid;
     spin_unlock(&sched_lock);
-    return serves ? -EDEADLK : 0;
+    if (serves)
+        return -EDEADLK;
+    return task_self()->task_space == NULL ? remote_stat(fs, &st) : 0;
 }
 
 const struct fs_ops remote_ops = {
