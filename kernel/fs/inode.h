@@ -132,6 +132,8 @@ struct inode {
     /* By inode_mutex: */
     uint32_t inode_size;
     uint32_t inode_nlink;     /* 0: its last reference takes the file along */
+    uint32_t inode_blocks;    /* 4 KiB units that it occupies, where fs_refresh
+                                 tells; elsewhere the size does */
     struct fs *inode_mounted; /* a file system covers this directory */
     void *inode_data;         /* the file system's own */
 };

@@ -8,8 +8,8 @@
  *
  * inode_data has two things: which of the servers one after the other the inode
  * was last read from, and whether it has changed since in a way that the
- * answers do not tell (a directory's size). Whoever wants to know then reads it
- * again.
+ * answers do not tell (a directory's size, what a file occupies). Whoever wants
+ * to know then reads it again.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/fs/remote_impl.h"
@@ -56,6 +56,16 @@ static int read_attr(const struct inode *inode, struct fs_attr *attr)
     return 0;
 }
 
+/* What may change; the answer is server number `servers`'. */
+static void take_attr(struct inode *inode, const struct fs_attr *attr,
+                      uint32_t servers)
+{
+    inode->inode_nlink = attr->attr_nlink;
+    inode->inode_size = attr->attr_size;
+    inode->inode_blocks = attr->attr_blocks;
+    set_mark(inode, servers << 1);
+}
+
 static int remote_read_inode(struct inode *inode)
 {
     uint32_t servers = remote(inode)->remote_servers;
@@ -70,10 +80,8 @@ static int remote_read_inode(struct inode *inode)
         attr.attr_type != FILE_DIRECTORY)
         return -ENOTDIR;
     inode->inode_type = (uint8_t)attr.attr_type;
-    inode->inode_nlink = attr.attr_nlink;
-    inode->inode_size = attr.attr_size;
     inode->inode_device = attr.attr_device;
-    set_mark(inode, servers << 1);
+    take_attr(inode, &attr, servers);
     return 0;
 }
 
@@ -89,9 +97,7 @@ static int read_again(struct inode *inode)
     if (attr.attr_type != inode->inode_type ||
         (attr.attr_nlink == 0) != (inode->inode_nlink == 0))
         return -EIO;
-    inode->inode_size = attr.attr_size;
-    inode->inode_nlink = attr.attr_nlink;
-    set_mark(inode, servers << 1);
+    take_attr(inode, &attr, servers);
     return 0;
 }
 
@@ -365,6 +371,7 @@ static ssize_t store(struct inode *inode, uint32_t offset, const void *buf,
         size < offset + (uint32_t)result)
         return -EIO;
     inode->inode_size = size;
+    changed(inode);
     return result;
 }
 
@@ -395,9 +402,13 @@ static int remote_truncate(struct inode *inode, uint32_t size)
 
     if (result == 0)
         result = remote_ask(remote(inode), &c);
-    if (result == 0)
-        inode->inode_size = size;
-    return result > 0 ? -EIO : result;
+    if (result < 0)
+        return result;
+    changed(inode);
+    if (result > 0)
+        return -EIO;
+    inode->inode_size = size;
+    return 0;
 }
 
 /* Whether an entry with `room` bytes left is one. */

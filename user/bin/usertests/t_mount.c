@@ -91,6 +91,9 @@ static void mount_contents(void)
     EQUAL(lseek(h, 4996, SEEK_SET), 4996);
     EQUAL(read(h, buf, 8), 5);
     EQUAL(memcmp(buf, "\0\0\0\0x", 5), 0);
+    EQUAL(stat_of("m/hole").st_blocks, 2);
+    EQUAL(ftruncate(h, 9000), 0);
+    EQUAL(stat_of("m/hole").st_blocks, 3);
     EQUAL(close(h), 0);
     end();
 }
