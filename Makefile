@@ -387,14 +387,17 @@ $(eval $(call host,$(BUILD)/coverage,$$(HOST_COV)))
 HOST_TEST := $(BUILD)/host/mmtest
 PYTEST    := SLATE_BUILD=$(BUILD) $(VENV) -m pytest -c tools/tests/pytest.ini \
                $(PYTEST_ARGS)
+# Several files of tests at a time, one on each processor.
+ABREAST   := -n auto --dist loadfile --no-loadscope-reorder
 
 $(VENV):
 	@echo 'make: $(VENV) not found: run tools/setup' >&2; exit 1
 
 .PHONY: test test-host test-kernel test-system failures zoo test-replay fuzz
 .PHONY: bench coverage mutants
-test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests, as below
-	@$(PYTEST) tools/tests
+test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests, as below; SANITIZE=1
+                                  ## on a kernel under the sanitizers
+	@$(PYTEST) $(ABREAST) tools/tests
 
 test-host: $(HOST_TEST) | $(VENV) ## mm/ on this machine, under sanitizers
 	@$(PYTEST) tools/tests/test_host.py
@@ -403,7 +406,7 @@ test-kernel: $(KERNEL) $(INITRD) | $(VENV) ## the kernel's own suites, in QEMU
 	@$(PYTEST) tools/tests/test_kernel.py
 
 test-system: $(KERNEL) $(ISO) | $(VENV) ## the image: serial, PS/2, VGA, GDB
-	@$(PYTEST) tools/tests --ignore=tools/tests/test_host.py \
+	@$(PYTEST) $(ABREAST) tools/tests --ignore=tools/tests/test_host.py \
 	    --ignore=tools/tests/test_kernel.py
 
 failures: $(KERNEL) $(INITRD) | $(VENV) ## the n-th allocation fails, for all n

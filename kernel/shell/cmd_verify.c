@@ -155,8 +155,8 @@ static const char *run_check(const struct check *c, const char **where)
     return wrong;
 }
 
-/* Everything that is not inside one cache. 0, or 1 after a line for each thing
- * that is broken. */
+/* Everything that is not inside one cache, with a line for each thing that is
+ * broken. Returns how many are, caches included. */
 static int verify_rest(unsigned bad_caches, bool json)
 {
     const char *wrong[CHECKS];
@@ -183,7 +183,7 @@ static int verify_rest(unsigned bad_caches, bool json)
                 "programs, ports,\npipes, inodes, mounts and files: "
                 "every invariant holds\n",
                 page_count);
-    return bad != 0;
+    return (int)bad;
 }
 
 static int cmd_verify(int argc, char **argv)
@@ -217,6 +217,8 @@ SHELL_COMMAND(
     "space and handles of each program that waits.\n"
     "A broken invariant is named, with the place where it was seen;\n"
     "of each cache, and of each kind of thing, the first one only.\n"
+    "The exit status is the number of things that are broken; tools read\n"
+    "it in the event `status` on port 0xE9.\n"
     "  -j  JSON lines\n"
     "Example: verify kmem_alloc_64",
     cmd_verify, shell_complete_cache);

@@ -458,7 +458,8 @@ class Verify(common.Command):
 KIND is one of these five. Programs are checked (address space, handles) while
 they wait, as the shell's verify does. All that is broken is listed. A machine
 that was stopped in the middle of a change may be found broken where it is
-merely not done. The heap is checked by `slab verify`.
+merely not done. The heap is checked by `slab verify`. $_exitcode is the number
+of things that are broken.
   -j  one JSON object: how many are broken, and of each kind the first"""
     example = "slate verify"
     options = "j"
@@ -472,6 +473,7 @@ merely not done. The heap is checked by `slab verify`.
                               f"{' '.join(CHECKS)} are")
         results = {kind: run_check(CHECKS[kind]) for kind in kinds}
         bad = sum(len(found) for _, found in results.values())
+        common.gdb.set_convenience_variable("_exitcode", bad)
         if "j" in args:
             common.json_line({"bad": bad, **{
                 kind: found[0][1] if found else ""

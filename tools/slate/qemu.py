@@ -197,12 +197,14 @@ def run(image, commands="", append="", memory="128", counted=True,
 
 
 class Qmp:
-    """QEMU's control socket: commands out, answers in, events skipped."""
+    """QEMU's control socket: commands out, answers in; of events that come
+    meanwhile only the names are kept."""
 
     def __init__(self, sock):
         self.sock = sock
         self.sock.settimeout(SILENCE)
         self.file = sock.makefile("rwb")
+        self.passed = set()
         self.read()
         self.execute("qmp_capabilities")
 
@@ -222,6 +224,7 @@ class Qmp:
                 raise QemuError(f"{name}: {answer['error']['desc']}")
             if "return" in answer:
                 return answer["return"]
+            self.passed.add(answer["event"])
 
 
 class Machine:

@@ -132,6 +132,10 @@ LISTS = [
      "! the list leads to 0x00000010, which cannot be read"),
     (f"{CAT}->task_all_link.next", f"&{CAT}->task_all_link", "slate tasks",
      "and not to its head"),
+    (f"{CAT}->task_all_link.next", "(struct list *)0x10",
+     "slab whatis $cache(\"inode\")", "the cache inode itself"),
+    (f"{CAT}->task_all_link.next", "(struct list *)0x10", "slab leaks",
+     "suspect: "),
     ("port_all.next->next", "port_all.next", "slate ports",
      "and not to its head"),
     (f"{PIPE}->pipe_link.next", "(struct list *)0", "slate pipes",
@@ -157,6 +161,7 @@ def breaking():
         yield f"set $old = *$place # {what} {value}"
         yield f"set var *$place = {value}"
         yield f"{look} # {what} {value}"
+        yield f"print $_exitcode # {what} {value}"
         yield f"set var *$place = $old # {what} {value}"
     yield "slate verify"
 
@@ -452,6 +457,9 @@ def test_verify_finds(run, what, value, wanted):
     said = run.said[-1][f"slate verify # {what} {value}"]
     assert wanted in said, said
     assert "every invariant holds" not in said
+    broken = [row for row in lines_of(said) if row.startswith("!")]
+    assert run.said[-1][f"print $_exitcode # {what} {value}"].split()[-1] == \
+        str(len(broken))
 
 
 @pytest.mark.parametrize("what,value,look,wanted", LISTS,
