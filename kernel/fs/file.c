@@ -193,7 +193,9 @@ static int stat_inode(struct inode *inode, struct stat *out)
         .st_type = inode->inode_type,
         .st_nlink = inode->inode_nlink,
         .st_size = inode->inode_size,
-        .st_blocks = ROUND_UP(inode->inode_size, PAGE_SIZE) / PAGE_SIZE,
+        .st_blocks = ops->fs_refresh != NULL
+                         ? inode->inode_blocks
+                         : ROUND_UP(inode->inode_size, PAGE_SIZE) / PAGE_SIZE,
         .st_device = inode->inode_device,
     };
     return error;

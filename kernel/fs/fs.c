@@ -75,8 +75,7 @@ int fs_mount(struct fs *fs, struct inode *dir)
 
     if (dir->inode_type != FILE_DIRECTORY)
         return -ENOTDIR;
-    if (fs->fs_covers != NULL ||
-        dir->inode_number == dir->inode_fs->fs_root)
+    if (fs->fs_covers != NULL || dir->inode_number == dir->inode_fs->fs_root)
         return -EBUSY;
     inode_lock(dir);
     if (dir->inode_mounted != NULL)

@@ -88,20 +88,20 @@ struct fs_ops {
      * is on the medium afterwards. NULL: there is none. */
     int (*fs_sync)(struct fs *fs, struct inode *inode);
     /* Whether the running task may wait for this file system at all: 0, or
-     * -EDEADLK. Called before an inode is locked. NULL: always. */
-    int (*fs_enter)(const struct fs *fs);
+     * -EDEADLK, -EIO. Called before an inode is locked. NULL: always. */
+    int (*fs_enter)(struct fs *fs);
 };
 
 struct fs {
     const struct fs_ops *fs_ops;
     const char *fs_name; /* "ram", "proc" */
     uint32_t fs_id;
-    uint32_t fs_root;        /* number of the root directory */
-    struct inode *fs_covers; /* directory that it is mounted on, with a
+    uint32_t fs_root;            /* number of the root directory */
+    struct inode *fs_covers;     /* directory that it is mounted on, with a
                                 reference; NULL: the root of all */
     struct inode *fs_root_inode; /* its root, where it keeps a reference to
                                     it: it can come and go while others look */
-    uint32_t fs_inodes;      /* in memory; by inode_list_lock */
+    uint32_t fs_inodes;          /* in memory; by inode_list_lock */
     void *fs_data;
     /* While it is held no directory moves, and one task at most locks two of
      * them. Taken before any inode is locked. */
@@ -133,6 +133,8 @@ struct inode {
     /* By inode_mutex: */
     uint32_t inode_size;
     uint32_t inode_nlink;     /* 0: its last reference takes the file along */
+    uint32_t inode_blocks;    /* 4 KiB units that it occupies, where fs_refresh
+                                 tells; elsewhere the size does */
     struct fs *inode_mounted; /* a file system covers this directory */
     void *inode_data;         /* the file system's own */
 };
@@ -307,7 +309,7 @@ int fs_sync_all(void);
  * To be asked before it is locked, by whoever could be a server himself. */
 static inline int inode_enter(const struct inode *inode)
 {
-    const struct fs *fs = inode->inode_fs;
+    struct fs *fs = inode->inode_fs;
 
     return likely(fs->fs_ops->fs_enter == NULL) ? 0 : fs->fs_ops->fs_enter(fs);
 }

@@ -230,8 +230,7 @@ static int create(struct port *port, const struct fs_stat *st,
     r->remote_servers = 1;
     r->remote_requests = 1;
     memcpy(r->remote_kind, st->fs_kind, sizeof(r->remote_kind));
-    error =
-        inode_get(&r->remote_fs, st->fs_root, &r->remote_fs.fs_root_inode);
+    error = inode_get(&r->remote_fs, st->fs_root, &r->remote_fs.fs_root_inode);
     if (error != 0) {
         r->remote_fs.fs_root_inode = NULL;
         discard(r);
@@ -291,8 +290,7 @@ int remote_mount(struct port *port, struct inode *dir)
     error = remote_read_stat(port, &st);
     if (error != 0)
         return error;
-    if (is_remote(dir->inode_fs) &&
-        dir->inode_number == dir->inode_fs->fs_root)
+    if (is_remote(dir->inode_fs) && dir->inode_number == dir->inode_fs->fs_root)
         return take_over(remote_of(dir->inode_fs), port, &st);
     error = create(port, &st, &r);
     if (error != 0)

@@ -41,8 +41,8 @@ struct remote_stat {
     bool stat_lives;
     pid_t stat_server; /* who received there last */
     uint32_t stat_port;
-    uint32_t stat_servers;  /* how many it had so far */
-    uint32_t stat_requests; /* sent so far */
+    uint32_t stat_servers;             /* how many it had so far */
+    uint32_t stat_requests;            /* sent so far */
     char stat_name[TASK_NAME_MAX + 1]; /* of the server, "" if it is gone */
 };
 

@@ -3,13 +3,13 @@
  *
  * Each function turns its arguments into a request, and looks hard at the
  * answer before anything of it reaches an inode or a program: numbers, types,
- * counts, sizes, names. A nonsensical answer is -EIO. Bytes of files go straight
- * between the program's memory and the server's.
+ * counts, sizes, names. A nonsensical answer is -EIO. Bytes of files go
+ * straight between the program's memory and the server's.
  *
  * inode_data has two things: which of the servers one after the other the inode
  * was last read from, and whether it has changed since in a way that the
- * answers do not tell (a directory's size). Whoever wants to know then reads it
- * again.
+ * answers do not tell (a directory's size, what a file occupies). Whoever wants
+ * to know then reads it again.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/fs/remote_impl.h"
@@ -56,6 +56,16 @@ static int read_attr(const struct inode *inode, struct fs_attr *attr)
     return 0;
 }
 
+/* What may change; the answer is server number `servers`'. */
+static void take_attr(struct inode *inode, const struct fs_attr *attr,
+                      uint32_t servers)
+{
+    inode->inode_nlink = attr->attr_nlink;
+    inode->inode_size = attr->attr_size;
+    inode->inode_blocks = attr->attr_blocks;
+    set_mark(inode, servers << 1);
+}
+
 static int remote_read_inode(struct inode *inode)
 {
     uint32_t servers = remote(inode)->remote_servers;
@@ -70,10 +80,8 @@ static int remote_read_inode(struct inode *inode)
         attr.attr_type != FILE_DIRECTORY)
         return -ENOTDIR;
     inode->inode_type = (uint8_t)attr.attr_type;
-    inode->inode_nlink = attr.attr_nlink;
-    inode->inode_size = attr.attr_size;
     inode->inode_device = attr.attr_device;
-    set_mark(inode, servers << 1);
+    take_attr(inode, &attr, servers);
     return 0;
 }
 
@@ -89,9 +97,7 @@ static int read_again(struct inode *inode)
     if (attr.attr_type != inode->inode_type ||
         (attr.attr_nlink == 0) != (inode->inode_nlink == 0))
         return -EIO;
-    inode->inode_size = attr.attr_size;
-    inode->inode_nlink = attr.attr_nlink;
-    set_mark(inode, servers << 1);
+    take_attr(inode, &attr, servers);
     return 0;
 }
 
@@ -184,8 +190,7 @@ static int remote_link(struct inode *dir, const char *name, struct inode *inode)
     int error = usable(inode);
 
     if (error == 0)
-        error =
-            ask_name(dir, FS_LINK, inode->inode_number, 0, name, &unused);
+        error = ask_name(dir, FS_LINK, inode->inode_number, 0, name, &unused);
     changed(dir);
     if (error == 0)
         inode->inode_nlink++;
@@ -199,8 +204,7 @@ static int remote_unlink(struct inode *dir, const char *name,
     int error = usable(inode);
 
     if (error == 0)
-        error =
-            ask_name(dir, FS_UNLINK, inode->inode_number, 0, name, &links);
+        error = ask_name(dir, FS_UNLINK, inode->inode_number, 0, name, &links);
     changed(dir);
     if (error != 0)
         return error;
@@ -224,8 +228,7 @@ static int remote_rmdir(struct inode *dir, const char *name,
     int error = usable(inode);
 
     if (error == 0)
-        error =
-            ask_name(dir, FS_RMDIR, inode->inode_number, 0, name, &unused);
+        error = ask_name(dir, FS_RMDIR, inode->inode_number, 0, name, &unused);
     changed(dir);
     if (error != 0)
         return error;
@@ -262,8 +265,7 @@ static int remote_rename(struct inode *from_dir, const char *from,
                          struct inode *inode, struct inode *target)
 {
     struct remote_call c = {
-        .call_words = {FS_RENAME, 0, to_dir->inode_number,
-                       inode->inode_number},
+        .call_words = {FS_RENAME, 0, to_dir->inode_number, inode->inode_number},
         .call_once = true,
     };
     char names[2 * (NAME_MAX + 1)];
@@ -369,6 +371,7 @@ static ssize_t store(struct inode *inode, uint32_t offset, const void *buf,
         size < offset + (uint32_t)result)
         return -EIO;
     inode->inode_size = size;
+    changed(inode);
     return result;
 }
 
@@ -399,9 +402,13 @@ static int remote_truncate(struct inode *inode, uint32_t size)
 
     if (result == 0)
         result = remote_ask(remote(inode), &c);
-    if (result == 0)
-        inode->inode_size = size;
-    return result > 0 ? -EIO : result;
+    if (result < 0)
+        return result;
+    changed(inode);
+    if (result > 0)
+        return -EIO;
+    inode->inode_size = size;
+    return 0;
 }
 
 /* Whether an entry with `room` bytes left is one. */
@@ -479,16 +486,20 @@ static int remote_sync(struct fs *fs, struct inode *inode)
 }
 
 /* The server's own wait for one of its files might never end: with the file's
- * lock in hand, others may wait for just this server. */
-static int remote_enter(const struct fs *fs)
+ * lock in hand, others may wait for just this server. And a task of the kernel,
+ * which nobody can kill, first sees whether the server answers at all. */
+static int remote_enter(struct fs *fs)
 {
     const struct remote *r = remote_of(fs);
+    struct fs_stat st;
     bool serves;
 
     spin_lock(&sched_lock);
     serves = r->remote_port->port_server == task_self()->task_pid;
     spin_unlock(&sched_lock);
-    return serves ? -EDEADLK : 0;
+    if (serves)
+        return -EDEADLK;
+    return task_self()->task_space == NULL ? remote_stat(fs, &st) : 0;
 }
 
 const struct fs_ops remote_ops = {

@@ -75,11 +75,11 @@ int ipc_reply_receive(struct port *port, struct ipc_buffer *buffer);
 /*
  * A call that the kernel makes on behalf of the task that runs, which may also
  * be one of its own: `words` are tag and three words, overwritten by the
- * answer's. What the buffer says may lie in the kernel's memory; a handle cannot
- * come back. IPC_PATIENT: a kill does not end the wait. `timeout_ms` other than
- * 0 does: -ETIMEDOUT. *received says whether the message had been received when
- * the call failed. The caller has a reference to the port. Otherwise as
- * ipc_call.
+ * answer's. What the buffer says may lie in the kernel's memory; a handle
+ * cannot come back. IPC_PATIENT: a kill does not end the wait. A `timeout_ms`
+ * other than 0 does: -ETIMEDOUT. *received says whether the message had been
+ * received when the call failed. The caller has a reference to the port.
+ * Otherwise as ipc_call.
  */
 #define IPC_PATIENT 1u
 int ipc_call_kernel(struct port *port, uint32_t words[4],

@@ -66,10 +66,14 @@ static int cmd_inodes(int argc, char **argv)
 {
     uint32_t options;
 
-    if (!shell_options(&argc, argv, "a", &options))
+    if (!shell_options(&argc, argv, "ar", &options))
         return 1;
     if (argc != 1)
         return shell_error("takes no '%.32s'; `inodes -a` lists all", argv[1]);
+    if (options & SHELL_OPTION('r')) {
+        kprintf("%zu inodes given up\n", inode_reclaim(SIZE_MAX));
+        return 0;
+    }
     kprintf("%-8s %8s %-6s %5s %10s %5s\n", "FS", "NUMBER", "TYPE", "LINKS",
             "SIZE", "REFS");
     print_rows(options != 0);
@@ -77,14 +81,15 @@ static int cmd_inodes(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(inodes, "inodes [-a]", "the inode cache",
+SHELL_COMMAND(inodes, "inodes [-a|-r]", "the inode cache",
               "The files that somebody uses, by file system and number: REFS\n"
               "counts open files, current directories and mounts. The last\n"
               "lines tell how many files are remembered though nobody uses\n"
               "them, which are given up when memory runs short, and how often\n"
               "an inode that was wanted was there.\n"
               "  -a  unused ones too\n"
-              "Example: run ls /bin; inodes -a",
+              "  -r  gives the unused ones up, as a shortage of memory does\n"
+              "Example: run ls /bin; inodes -a; inodes -r; reap inode",
               cmd_inodes, NULL);
 
 /* ---- what is mounted ---------------------------------------------------- */
@@ -107,13 +112,16 @@ static bool has_figures(const struct mount_row *r)
 
 static void look_at_mount(struct fs *fs, struct mount_row *r)
 {
+    bool answers = true;
+
     r->row_fs = fs;
-    r->row_state = "ok";
     r->row_remote = remote_look(fs, &r->row_server);
-    if (r->row_remote && !r->row_server.stat_lives)
-        r->row_state = "dead";
-    else if (fs_stat(fs, &r->row_stat) != 0)
-        r->row_state = "silent";
+    if (!r->row_remote || r->row_server.stat_lives)
+        answers = fs_stat(fs, &r->row_stat) == 0;
+    r->row_remote = remote_look(fs, &r->row_server);
+    r->row_state = r->row_remote && !r->row_server.stat_lives ? "dead"
+                   : answers                                  ? "ok"
+                                                              : "silent";
 }
 
 static void print_number(const struct mount_row *r, int width, uint32_t n)
@@ -211,15 +219,16 @@ static int cmd_mounts(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(mounts, "mounts [-j]", "file systems and who serves them",
-              "ROOT is the number of the root directory, INODES how many of\n"
-              "its inodes are in memory. Blocks and files are the file system's\n"
-              "own figures; FILES 0: there is no limit. STATE `dead`: the server\n"
-              "has died, and another has not come yet; `silent`: it does not\n"
-              "answer.\n"
-              "  -j  JSON lines\n"
-              "Example: run mkdir /tmp/m; run -b memfs /tmp/m; mounts",
-              cmd_mounts, NULL);
+SHELL_COMMAND(
+    mounts, "mounts [-j]", "file systems and who serves them",
+    "ROOT is the number of the root directory, INODES how many of\n"
+    "its inodes are in memory. Blocks and files are the file system's\n"
+    "own figures; FILES 0: there is no limit. STATE `dead`: the server\n"
+    "has died, and another has not come yet; `silent`: it does not\n"
+    "answer.\n"
+    "  -j  JSON lines\n"
+    "Example: run mkdir /tmp/m; run -b memfs /tmp/m; mounts",
+    cmd_mounts, NULL);
 
 /* ---- pipes -------------------------------------------------------------- */
 

@@ -9,8 +9,8 @@
 
 int32_t sys_mount(uint32_t handle, uint32_t path, uint32_t c)
 {
-    struct port *port = (struct port *)handle_object(
-        task_self()->task_handles, (int)handle, &port_type);
+    struct port *port = (struct port *)handle_object(task_self()->task_handles,
+                                                     (int)handle, &port_type);
     struct inode *dir;
     int error;
 

@@ -22,8 +22,8 @@ static char sent[] = "from the kernel", came[16];
 /* A step of an actor's: the call on the port of a handle. */
 static int32_t kernel_call(uint32_t handle, uint32_t tag, uint32_t word)
 {
-    struct port *port = (struct port *)handle_object(
-        task_self()->task_handles, (int)handle, &port_type);
+    struct port *port = (struct port *)handle_object(task_self()->task_handles,
+                                                     (int)handle, &port_type);
 
     k.words[0] = tag;
     for (unsigned i = 0; i < 3; i++)
@@ -100,7 +100,7 @@ KTEST(ipc_kernel, words_there_and_back)
     end_both();
 }
 
-/* With the server's bytes in its own memory, and the client's in the kernel's. */
+/* The server's bytes are in its own memory, the client's in the kernel's. */
 static void bytes_with(unsigned flags, uint32_t timeout_ms)
 {
     KT_REQUIRE(begin_kernel(flags, timeout_ms));
@@ -133,8 +133,8 @@ KTEST(ipc_kernel, not_for_programs)
     KT_REQUIRE(begin_kernel(0, 0));
     b = actor_buffer(&c, 4, 4, 0);
     b->ipc_send = sent;
-    KT_TRUE(actor_do_buffer(&c, sys_ipc_call, port_c, IPC_DATA, 0,
-                            ACTOR_BUFFER));
+    KT_TRUE(
+        actor_do_buffer(&c, sys_ipc_call, port_c, IPC_DATA, 0, ACTOR_BUFFER));
     expect_back(&c, -EFAULT);
     end_both();
 }
@@ -218,6 +218,25 @@ KTEST(ipc_kernel, time_ends_it_in_the_queue)
     expect_kernel_back(-ETIMEDOUT);
     KT_TRUE(!k.received);
     KT_TRUE(!receive()); /* there is nothing left of it */
+    end_both();
+}
+
+/* Its time stands still while somebody pins it, and runs on afterwards. */
+KTEST(ipc_kernel, time_can_stand_still)
+{
+    KT_REQUIRE(begin_kernel(0, PATIENCE_MS));
+    KT_TRUE(!kcall(1));
+    spin_lock(&sched_lock);
+    KT_TRUE(sched_timer_pause(c.actor_task));
+    KT_TRUE(!sched_timer_pause(c.actor_task));
+    spin_unlock(&sched_lock);
+    let_time_pass();
+    KT_TRUE(actor_waits(&c));
+    spin_lock(&sched_lock);
+    sched_timer_resume(c.actor_task);
+    spin_unlock(&sched_lock);
+    let_time_pass();
+    expect_kernel_back(-ETIMEDOUT);
     end_both();
 }
 

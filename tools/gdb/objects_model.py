@@ -203,6 +203,12 @@ def fs_at(address):
     return common.record("struct fs", address, "inode_init")
 
 
+def mounts():
+    """What is mounted, by number."""
+    return list(members(common.address_of("mounts", "fs/fs.c"), "struct fs",
+                        "fs_link", "inode_init"))
+
+
 def fs_name(inode):
     return common.string(fs_at(inode.inode_fs).fs_name, 16)
 

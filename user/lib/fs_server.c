@@ -17,9 +17,9 @@
 struct service {
     const struct fs_functions *service_do;
     void *service_fs;
-    bool service_ended;   /* unmounted */
-    pid_t service_child;  /* that mounts; 0: none */
-    int service_error;    /* what it said */
+    bool service_ended;  /* unmounted */
+    pid_t service_child; /* that mounts; 0: none */
+    int service_error;   /* what it said */
 };
 
 /* A message's bytes in either direction; some room for a NUL. */
@@ -61,8 +61,9 @@ static const char *names_in(uint32_t n, const char **from)
 /* ---- requests ----------------------------------------------------------- */
 
 #define CALL(function, missing, ...)                                           \
-    (s->service_do->function == NULL ? (missing)                                      \
-                              : s->service_do->function(s->service_fs, __VA_ARGS__))
+    (s->service_do->function == NULL                                           \
+         ? (missing)                                                           \
+         : s->service_do->function(s->service_fs, __VA_ARGS__))
 
 static int lookup(const struct service *s, struct message *m, uint32_t n)
 {
@@ -70,7 +71,8 @@ static int lookup(const struct service *s, struct message *m, uint32_t n)
 
     if (name == NULL)
         return -EINVAL;
-    return s->service_do->fs_lookup(s->service_fs, m->msg_word[0], name, &m->msg_word[1]);
+    return s->service_do->fs_lookup(s->service_fs, m->msg_word[0], name,
+                                    &m->msg_word[1]);
 }
 
 static int change(const struct service *s, struct message *m, uint32_t n)
@@ -122,12 +124,12 @@ static ssize_t give(const struct service *s, struct message *m, uint32_t *bytes)
     switch (IPC_LABEL(m->msg_tag)) {
     case FS_STAT:
         memset(out, 0, sizeof(struct fs_stat));
-        return whole(s->service_do->fs_stat(s->service_fs, out), sizeof(struct fs_stat),
-                     bytes);
+        return whole(s->service_do->fs_stat(s->service_fs, out),
+                     sizeof(struct fs_stat), bytes);
     case FS_INODE:
         memset(out, 0, sizeof(struct fs_attr));
-        return whole(s->service_do->fs_inode(s->service_fs, w[0], out), sizeof(struct fs_attr),
-                     bytes);
+        return whole(s->service_do->fs_inode(s->service_fs, w[0], out),
+                     sizeof(struct fs_attr), bytes);
     case FS_NAME:
         r = CALL(fs_name, -EINVAL, w[0], out);
         return whole((int)r, (uint32_t)strnlen(out, NAME_MAX), bytes);
@@ -156,7 +158,9 @@ static int with_file(struct service *s, const struct message *m)
         return CALL(fs_sync, 0, w[0]);
     default:
         s->service_ended = true;
-        return s->service_do->fs_unmount == NULL ? 0 : s->service_do->fs_unmount(s->service_fs);
+        return s->service_do->fs_unmount == NULL
+                   ? 0
+                   : s->service_do->fs_unmount(s->service_fs);
     }
 }
 

@@ -104,8 +104,9 @@ int dup(int handle);
 int dup2(int handle, int to);
 int pipe(int ends[2]); /* ends[0] is read, ends[1] written */
 
-/* Mounts the file server behind a port (kernel/abi/fs.h) on a directory. Not for
- * the server itself, which has to answer: fs_serve (user/lib/fs_server.h). */
+/* Mounts the file server behind a port (kernel/abi/fs.h) on a directory. Not
+ * for the server itself, which has to answer: fs_serve (user/lib/fs_server.h).
+ */
 int mount(int port, const char *path);
 int umount(const char *path);
 

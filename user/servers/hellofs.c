@@ -79,14 +79,13 @@ static ssize_t hello_getdents(void *fs, uint32_t dir, uint32_t *offset,
     (void)fs;
     if (dir != ROOT)
         return -ENOTDIR;
-    for (; *offset < 2 + ARRAY_SIZE(files); *offset += size > 0) {
+    for (; *offset<2 + ARRAY_SIZE(files); *offset += size> 0) {
         uint32_t i = *offset;
         const char *name = i < 2 ? dots[i] : files[i - 2].name;
 
-        size = fs_put_dirent((char *)buf + used, n - used,
-                             i < 2 ? ROOT : ROOT + i - 1,
-                             i < 2 ? FILE_DIRECTORY : FILE_REGULAR, name,
-                             strlen(name));
+        size = fs_put_dirent(
+            (char *)buf + used, n - used, i < 2 ? ROOT : ROOT + i - 1,
+            i < 2 ? FILE_DIRECTORY : FILE_REGULAR, name, strlen(name));
         if (size == 0)
             return used > 0 ? (ssize_t)used : -EINVAL;
         used += size;

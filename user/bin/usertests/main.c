@@ -25,9 +25,9 @@ static int debug;
 
 /* Caches whose objects programs cause. (Inodes stay in memory by design.) */
 static const char *const counted[] = {
-    "task", "kstack", "space", "region",       "page_directory", "page_table",
-    "file", "pipe",   "port",  "handle_table", "pipe_buffer",    "ramfs_node",
-    "remote",
+    "task",        "kstack",     "space",  "region", "page_directory",
+    "page_table",  "file",       "pipe",   "port",   "handle_table",
+    "pipe_buffer", "ramfs_node", "remote",
 };
 
 struct census {

@@ -26,7 +26,8 @@ enum trick {
     HANDLE, /* a handle comes along */
     OWN,    /* uses its own file system */
     WRONG,  /* answers others first */
-    CYCLE,  /* d and s are in one another */
+    DOWN,   /* d is in s, too */
+    CYCLE,  /* and s is above d */
 };
 
 /* What is said of a request instead of the truth. */
@@ -175,12 +176,13 @@ static bool trick(const struct lie *lie, struct message *m, const char *sent)
             ipc_reply(1, &own) == 0 || errno != ESRCH)
             m->msg_word[0] = (uint32_t)-EPERM;
         break;
+    case DOWN:
     case CYCLE:
         if (m->msg_word[0] != 0 && strcmp(sent, "d") == 0) {
             m->msg_word[0] = 0;
             m->msg_word[1] = 3;
         }
-        if (m->msg_word[1] == 1)
+        if (m->msg_word[1] == 1 && lie->lie_trick == CYCLE)
             m->msg_word[1] = 4;
         break;
     default:
@@ -214,9 +216,8 @@ static bool tell(const struct lie *lie, struct message *m, const char *sent)
 static void serve(int port, const struct lie *list)
 {
     static char sent[FS_DATA_MAX + 1];
-    struct ipc_buffer b = {.ipc_send = bytes,
-                           .ipc_receive = sent,
-                           .ipc_receive_max = FS_DATA_MAX};
+    struct ipc_buffer b = {
+        .ipc_send = bytes, .ipc_receive = sent, .ipc_receive_max = FS_DATA_MAX};
     struct message m = {.msg_buffer = &b};
     const struct lie *lie = NULL;
     int r;
@@ -503,6 +504,7 @@ static const struct lie lies[] = {
     {FS_READ, -ENOSPC, KEEP, 0, KEEP, 0, try_read, ENOSPC, PLAIN},
     {FS_STAT, -EROFS, KEEP, 0, KEEP, 0, try_statfs, EROFS, PLAIN},
     /* Those that other cases ask for. */
+    DOES(FS_LOOKUP, DOWN, NULL, 0),
     DOES(FS_LOOKUP, CYCLE, NULL, 0),
     DOES(FS_READ, HANG, NULL, 0),
     DOES(FS_READ, DIE, NULL, 0),
@@ -582,6 +584,8 @@ static void liar_mounts(void)
             EQUAL(errno, i);
     }
     order(-1);
+    FAILS(mount(server_port, "/"), EBUSY);
+    FAILS(mount(server_port, "/proc"), EBUSY);
     EQUAL(mount(server_port, "m"), 0);
     FAILS(mount(server_port, "m"), EBUSY);
     EQUAL(umount("m"), 0);
@@ -615,9 +619,11 @@ static void liar_mount_hangs(void)
 /* Walks come to an end, and nobody waits for himself or in a circle. */
 static void rmdirs(int which)
 {
+    EQUAL(chdir(which ? "m/d" : "m/d/s"), 0);
     for (int i = 0; i < 20; i++) {
-        rmdir(which ? "m/d/s" : "m/d/s/d");
-        rename("m/d/s/d", which ? "m/d" : "m/d/s/d/s");
+        FAILS(rmdir("nothing"), ENOENT);
+        rmdir(which ? "s" : "d");
+        rename(which ? "s" : "d", which ? "s/x" : "d/x");
     }
 }
 
@@ -625,10 +631,18 @@ static void liar_circle(void)
 {
     char back[PATH_MAX], path[PATH_MAX];
     pid_t pid = begin();
-    pid_t other;
+    pid_t one, other;
 
     CHECK(getcwd(back, sizeof(back)) > 0);
     CHECK(path_join(path, sizeof(path), back, "m/f"));
+    EQUAL(chdir("m/d"), 0);
+    for (int i = 0; lies[i].lie_label != 0; i++)
+        if (lies[i].lie_label == FS_LOOKUP && lies[i].lie_word == 1)
+            order(i); /* s is the root */
+    FAILS(rmdir("s"), EIO);
+    EQUAL(chdir(back), 0);
+    order(find(lies, FS_LOOKUP, DOWN));
+    FAILS(rename("m/d/s/d", "m/d/x"), EINVAL);
     order(find(lies, FS_LOOKUP, CYCLE));
     EQUAL(chdir("m/d/s/d/s/d"), 0);
     FAILS(rename("s", "s/x"), EINVAL);
@@ -636,8 +650,9 @@ static void liar_circle(void)
     FAILS(getcwd(path, sizeof(path)), ERANGE);
     EQUAL(chdir(back), 0);
     other = spawn(rmdirs, 0);
-    rmdirs(1);
+    one = spawn(rmdirs, 1);
     expect_exit(other, 0);
+    expect_exit(one, 0);
     end(pid);
 }
 
@@ -846,10 +861,8 @@ static void liar_orphan(void)
 }
 
 const struct test liar_tests[] = {
-    TEST(liar, lies),         TEST(liar, mounts),
-    TEST(liar, mount_hangs),  TEST(liar, circle),
-    TEST(liar, hangs),        TEST(liar, release_dies),
-    TEST(liar, successor),    TEST(liar, change_once),
-    TEST(liar, no_successor), TEST(liar, impostor),
-    TEST(liar, orphan),       TEST_END,
+    TEST(liar, lies),      TEST(liar, mounts),      TEST(liar, mount_hangs),
+    TEST(liar, circle),    TEST(liar, hangs),       TEST(liar, release_dies),
+    TEST(liar, successor), TEST(liar, change_once), TEST(liar, no_successor),
+    TEST(liar, impostor),  TEST(liar, orphan),      TEST_END,
 };

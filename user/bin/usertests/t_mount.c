@@ -91,6 +91,9 @@ static void mount_contents(void)
     EQUAL(lseek(h, 4996, SEEK_SET), 4996);
     EQUAL(read(h, buf, 8), 5);
     EQUAL(memcmp(buf, "\0\0\0\0x", 5), 0);
+    EQUAL(stat_of("m/hole").st_blocks, 2);
+    EQUAL(ftruncate(h, 9000), 0);
+    EQUAL(stat_of("m/hole").st_blocks, 3);
     EQUAL(close(h), 0);
     end();
 }
@@ -299,6 +302,10 @@ static void mount_busy(void)
     CHECK(h >= 0);
     FAILS(umount("m"), EBUSY);
     EQUAL(close(h), 0);
+    h = open("m", O_RDONLY);
+    CHECK(h >= 0);
+    FAILS(umount("m"), EBUSY);
+    EQUAL(close(h), 0);
     FAILS(umount("m/a"), EINVAL);
     FAILS(umount("/proc"), EINVAL);
     FAILS(umount("/"), EINVAL);
@@ -458,10 +465,21 @@ static void mount_together(void)
 }
 
 const struct test mount_tests[] = {
-    TEST(mount, contents), TEST(mount, large),    TEST(mount, unlinked),
-    TEST(mount, tree),     TEST(mount, rename),   TEST(mount, names),
-    TEST(mount, entries),  TEST(mount, paths),    TEST(mount, across),
-    TEST(mount, busy),     TEST(mount, nested),   TEST(mount, exec),
-    TEST(mount, sync),     TEST(mount, errors),   TEST(mount, twice),
-    TEST(mount, together), TEST_END,
+    TEST(mount, contents),
+    TEST(mount, large),
+    TEST(mount, unlinked),
+    TEST(mount, tree),
+    TEST(mount, rename),
+    TEST(mount, names),
+    TEST(mount, entries),
+    TEST(mount, paths),
+    TEST(mount, across),
+    TEST(mount, busy),
+    TEST(mount, nested),
+    TEST(mount, exec),
+    TEST(mount, sync),
+    TEST(mount, errors),
+    TEST(mount, twice),
+    TEST(mount, together),
+    TEST_END,
 };

@@ -3,6 +3,9 @@
  * child take it over, and unmounts it. Whatever goes wrong on the way, nothing
  * stays: so it can be run with every request for memory failing in turn.
  *
+ * mounttest -s PATH: serves it itself, on PATH; but when it is asked for any
+ * name it never answers again.
+ *
  * The file system is one directory, which may have one file, "f".
  */
 #include "user/lib/err.h"
@@ -11,11 +14,12 @@
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"
 
-#define ROOT 1
+#define ROOT   1
 #define FILE_F 2
 
 static struct fs_attr f; /* no link: there is none */
 static char contents[64];
+static bool silent;
 
 /* ---- the server --------------------------------------------------------- */
 
@@ -40,6 +44,8 @@ static int do_lookup(void *fs, uint32_t dir, const char *name, uint32_t *file)
 {
     (void)fs;
     (void)dir;
+    while (silent)
+        sleep(1000);
     *file = FILE_F;
     return f.attr_nlink > 0 && strcmp(name, "f") == 0 ? 0 : -ENOENT;
 }
@@ -99,6 +105,17 @@ static ssize_t do_getdents(void *fs, uint32_t dir, uint32_t *offset, void *buf,
     return (ssize_t)fs_put_dirent(buf, n, FILE_F, FILE_REGULAR, "f", 1);
 }
 
+static const struct fs_functions functions = {
+    .fs_stat = do_stat,
+    .fs_inode = do_inode,
+    .fs_lookup = do_lookup,
+    .fs_create = do_create,
+    .fs_unlink = do_unlink,
+    .fs_read = do_read,
+    .fs_write = do_write,
+    .fs_getdents = do_getdents,
+};
+
 /* ---- its user ----------------------------------------------------------- */
 
 static char path[64];
@@ -108,16 +125,6 @@ static char inside[64];
  * only handle elsewhere is closed once it is mounted. */
 static pid_t start(int port)
 {
-    static const struct fs_functions functions = {
-        .fs_stat = do_stat,
-        .fs_inode = do_inode,
-        .fs_lookup = do_lookup,
-        .fs_create = do_create,
-        .fs_unlink = do_unlink,
-        .fs_read = do_read,
-        .fs_write = do_write,
-        .fs_getdents = do_getdents,
-    };
     pid_t pid = fork();
 
     if (pid == 0)
@@ -179,10 +186,16 @@ static void use(void)
     sync();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     pid_t pid;
 
+    if (argc == 3 && strcmp(argv[1], "-s") == 0) {
+        silent = true;
+        return fs_serve(port_create(), argv[2], &functions, NULL) < 0;
+    }
+    if (argc != 1)
+        usage("[-s PATH]");
     snprintf(path, sizeof(path), "/tmp/mounttest.%d", (int)getpid());
     snprintf(inside, sizeof(inside), "%s/f", path);
     if (mkdir(path) < 0)
