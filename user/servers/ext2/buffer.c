@@ -149,6 +149,7 @@ static int take(struct ext2 *fs, uint32_t block, enum buffer_kind kind,
     if (b != NULL) {
         if (b->buf_kind != kind && (b->buf_refs > 0 || b->buf_dirty))
             return ext2_damage(fs, "two uses of block", block);
+        b->buf_checked &= b->buf_kind == kind;
         b->buf_kind = (uint8_t)kind;
         used(fs, b);
     } else {

@@ -109,9 +109,10 @@ static void edits_end(struct ext2 *fs)
 
 /* ---- steps --------------------------------------------------------------- */
 
-/* Writes what is dirty of these kinds, or of BUFFER_META only what is fresh;
- * waits until it is there. */
-#define KIND(k) (1u << (k))
+/* Writes what is dirty of these kinds, and on demand all that is fresh; waits
+ * until it is there. */
+#define KIND(k)    (1u << (k))
+#define KINDS_NAME (KIND(BUFFER_META) | KIND(BUFFER_DIR))
 
 static int write_kinds(struct ext2 *fs, uint32_t kinds, bool fresh)
 {
@@ -186,7 +187,7 @@ static int step_edits(struct ext2 *fs, enum edit_step step)
 {
     if (!edits_set(fs, step, true))
         return 0;
-    return write_kinds(fs, KIND(BUFFER_META), false);
+    return write_kinds(fs, KINDS_NAME, false);
 }
 
 static int steps(struct ext2 *fs)
@@ -196,7 +197,7 @@ static int steps(struct ext2 *fs)
     edits_set(fs, -1, false);
     r = step_data(fs);
     if (r == 0)
-        r = write_kinds(fs, KIND(BUFFER_META), false);
+        r = write_kinds(fs, KINDS_NAME, false);
     for (int c = CLASS_GROWN; c <= CLASS_FILE && r == 0; c++)
         r = step_nodes(fs, (enum node_class)c);
     if (r == 0)

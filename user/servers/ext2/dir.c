@@ -80,7 +80,7 @@ int dir_block(struct ext2 *fs, struct node *dir, uint32_t index,
     if (block == 0)
         return ext2_damage(fs, "a block is missing in directory",
                            dir->node_number);
-    r = buffer_get(fs, block, BUFFER_META, out);
+    r = buffer_get(fs, block, BUFFER_DIR, out);
     if (r < 0 || (*out)->buf_checked)
         return r;
     if (!entries_good(fs, (*out)->buf_data)) {

@@ -175,7 +175,7 @@ static int grow(struct ext2 *fs, struct node *dir, struct place *place)
         r = ext2_damage(fs, "blocks behind the end of directory",
                         dir->node_number);
     if (r == 0)
-        r = buffer_get(fs, block, BUFFER_META, &place->place_buffer);
+        r = buffer_get(fs, block, BUFFER_DIR, &place->place_buffer);
     if (r < 0)
         return r;
     for (uint32_t at = 0; at < fs->fs_block_size; at += SECTOR)

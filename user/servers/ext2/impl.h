@@ -18,7 +18,8 @@
 enum buffer_kind {
     BUFFER_DATA,  /* of a regular file: any time */
     BUFFER_MAP,   /* bitmaps, group descriptors */
-    BUFFER_META,  /* numbers of blocks; directories */
+    BUFFER_META,  /* numbers of blocks */
+    BUFFER_DIR,   /* entries */
     BUFFER_TABLE, /* inodes */
 };
 

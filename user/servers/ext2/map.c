@@ -116,7 +116,7 @@ static int make(struct ext2 *fs, struct node *n, bool numbers, uint32_t *out)
     if (r < 0)
         return r;
     if (numbers || node_is_dir(n)) {
-        r = buffer_new(fs, *out, BUFFER_META, &b);
+        r = buffer_new(fs, *out, numbers ? BUFFER_META : BUFFER_DIR, &b);
         if (r < 0) {
             block_free(fs, *out);
             return r;

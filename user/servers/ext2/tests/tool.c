@@ -233,7 +233,10 @@ int main(int argc, char **argv)
     if (argc == 6 && strcmp(argv[1], "powercut") == 0)
         return powercut(argv[2], number(argv[3]), number(argv[4]),
                         number(argv[5]));
+    if (argc == 5 && strcmp(argv[1], "fuzz") == 0)
+        return fuzz(argv[2], number(argv[3]), number(argv[4]));
     host_fail("usage: ext2tool IMAGE < commands\n"
               "       ext2tool soak IMAGE SEED STEPS BYTES\n"
-              "       ext2tool powercut IMAGE SEED STEPS CUTS");
+              "       ext2tool powercut IMAGE SEED STEPS CUTS\n"
+              "       ext2tool fuzz IMAGE SEED MUTATIONS");
 }

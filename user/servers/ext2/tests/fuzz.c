@@ -1,0 +1,303 @@
+/*
+ * fuzz IMAGE SEED MUTATIONS: damages an image in one place or a few, so many
+ * times, each time anew from the image, and uses what is there in every way.
+ * Whatever the disk says, that ends: with errors, but not with a crash, not
+ * with memory that is touched wrongly (the sanitizers look), and not never.
+ */
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "user/lib/stdlib.h"
+#include "user/servers/ext2/format.h"
+#include "user/servers/ext2/tests/disk.h"
+#include "user/servers/ext2/tests/host.h"
+#include "user/servers/ext2/tests/paths.h"
+#include "user/servers/ext2/tests/suites.h"
+
+#define CACHE     65536u
+#define FILES_MAX 300u    /* looked at in one file system */
+#define BYTES_MAX 100000u /* read of each */
+#define SECONDS   20u     /* for one mutation; it takes milliseconds */
+
+/* ---- where to damage ----------------------------------------------------- */
+
+struct image {
+    uint8_t *img_data; /* the clean one */
+    uint8_t *img_out;  /* the one to damage */
+    size_t img_size;
+    struct ext2_super img_super;
+    uint32_t img_block; /* bytes */
+    uint32_t img_random;
+};
+
+static uint32_t dice(struct image *m, uint32_t n)
+{
+    return random_next(&m->img_random) % n;
+}
+
+static uint32_t inode_size(const struct image *m)
+{
+    return m->img_super.s_rev_level > 0 ? m->img_super.s_inode_size
+                                        : EXT2_INODE_OLD;
+}
+
+static uint32_t groups(const struct image *m)
+{
+    return (m->img_super.s_blocks_count - 1) / m->img_super.s_blocks_per_group +
+           1;
+}
+
+static struct ext2_group_desc *desc(const struct image *m, uint32_t group)
+{
+    return (struct ext2_group_desc *)(m->img_data +
+                                      (m->img_super.s_first_data_block + 1) *
+                                          m->img_block) +
+           group;
+}
+
+/* An inode that is in use, most often. */
+static struct ext2_inode *inode(struct image *m)
+{
+    struct ext2_inode *n = NULL;
+
+    for (uint32_t i = 0; i < 40; i++) {
+        uint32_t number = 1 + dice(m, m->img_super.s_inodes_per_group);
+
+        number = dice(m, 6) == 0 ? EXT2_ROOT : number;
+        n = (void *)(m->img_data +
+                     (size_t)desc(m, 0)->bg_inode_table * m->img_block +
+                     (number - 1) * inode_size(m));
+        if (n->i_links_count > 0)
+            break;
+    }
+    return n;
+}
+
+/* The bytes of a block that an inode of that type has, or its own. */
+static uint8_t *block_of(struct image *m, uint16_t type, uint32_t slot)
+{
+    struct ext2_inode *n = inode(m);
+
+    for (uint32_t i = 0;
+         i < 40 && ((n->i_mode & MODE_TYPE) != type || n->i_block[slot] == 0);
+         i++)
+        n = inode(m);
+    if (n->i_block[slot] >= m->img_super.s_blocks_count)
+        return m->img_data; /* the text of a short symbolic link */
+    return m->img_data + (size_t)n->i_block[slot] * m->img_block;
+}
+
+/* Some entry of some directory. */
+static uint8_t *entry(struct image *m)
+{
+    uint8_t *block = block_of(m, MODE_DIRECTORY, dice(m, 3));
+    uint32_t at = 0;
+
+    for (uint32_t i = dice(m, 12); i > 0; i--) {
+        struct ext2_dirent *d = (void *)(block + at);
+
+        if (d->d_rec_len < 8 || d->d_rec_len % 4 != 0 ||
+            at + d->d_rec_len >= m->img_block - 8)
+            break;
+        at += d->d_rec_len;
+    }
+    return block + at;
+}
+
+static uint8_t *bitmap(struct image *m)
+{
+    const struct ext2_group_desc *d = desc(m, dice(m, groups(m)));
+
+    return m->img_data +
+           (size_t)(dice(m, 2) ? d->bg_block_bitmap : d->bg_inode_bitmap) *
+               m->img_block +
+           dice(m, 64);
+}
+
+/* A place, and how many bytes from it on are interesting. */
+static uint8_t *place(struct image *m, uint32_t *n)
+{
+    switch (dice(m, 12)) {
+    case 0:
+    case 1:
+        *n = 104;
+        return m->img_data + 1024;
+    case 2:
+    case 3:
+        *n = 20;
+        return (uint8_t *)desc(m, dice(m, groups(m)));
+    case 4:
+    case 5:
+    case 6:
+        *n = EXT2_INODE_OLD;
+        return (uint8_t *)inode(m);
+    case 7:
+    case 8:
+    case 9:
+        *n = 12;
+        return entry(m);
+    case 10:
+        *n = 16;
+        return bitmap(m);
+    default:
+        *n = 64;
+        return block_of(m, MODE_REGULAR, EXT2_DIRECT + dice(m, 3));
+    }
+}
+
+static uint32_t value(struct image *m, uint32_t old)
+{
+    switch (dice(m, 9)) {
+    case 0:
+        return 0;
+    case 1:
+        return UINT32_MAX;
+    case 2:
+        return old + 1;
+    case 3:
+        return old - 1;
+    case 4:
+        return old ^ 1u << dice(m, 32);
+    case 5:
+        return dice(m, m->img_super.s_blocks_count);
+    case 6:
+        return dice(m, 20);
+    case 7:
+        return old << 1;
+    default:
+        return random_next(&m->img_random);
+    }
+}
+
+static void damage(struct image *m)
+{
+    uint32_t n;
+    uint8_t *at = place(m, &n);
+    uint32_t width = 1u << dice(m, 3);
+    uint32_t now = 0;
+
+    at += dice(m, n / width) * width;
+    if (at + 4 > m->img_data + m->img_size)
+        return;
+    memcpy(&now, at, width);
+    now = value(m, now);
+    memcpy(m->img_out + (at - m->img_data), &now, width);
+}
+
+/* ---- using what is left -------------------------------------------------- */
+
+struct tour {
+    struct ext2 *tour_fs;
+    struct image *tour_image;
+    uint32_t tour_files;
+    char tour_path[FILES_MAX][200];
+    uint8_t tour_bytes[BYTES_MAX];
+};
+
+static int visit(void *arg, const char *path, uint32_t file,
+                 const struct fs_attr *attr)
+{
+    struct tour *t = arg;
+    char name[NAME_MAX + 1];
+
+    if (t->tour_files == FILES_MAX)
+        return 1;
+    snprintf(t->tour_path[t->tour_files++], 200, "%s", path);
+    ext2_read(t->tour_fs, file, 0, t->tour_bytes, BYTES_MAX);
+    ext2_read(t->tour_fs, file, attr->attr_size - 1000, t->tour_bytes, 2000);
+    if (attr->attr_type == FILE_DIRECTORY)
+        ext2_name(t->tour_fs, file, name);
+    return 0;
+}
+
+static void change(struct tour *t, const char *path, uint32_t i)
+{
+    struct image *m = t->tour_image;
+    char other[256];
+
+    snprintf(other, sizeof(other), "%s.%u", path, (unsigned)i);
+    switch (dice(m, 7)) {
+    case 0:
+        path_unlink(t->tour_fs, path);
+        break;
+    case 1:
+        path_rename(t->tour_fs, path, other);
+        break;
+    case 2:
+        path_truncate(t->tour_fs, path, dice(m, 400000));
+        break;
+    case 3:
+        path_write(t->tour_fs, path, dice(m, 400000), t->tour_bytes, 3000);
+        break;
+    case 4:
+        path_link(t->tour_fs, path, other);
+        break;
+    case 5:
+        path_rmdir(t->tour_fs, path);
+        break;
+    default:
+        path_create(t->tour_fs, other,
+                    dice(m, 2) ? FILE_DIRECTORY : FILE_REGULAR, 0);
+    }
+}
+
+static const char *use(struct tour *t)
+{
+    const char *wrong;
+
+    t->tour_files = 0;
+    path_walk(t->tour_fs, "/", visit, t);
+    for (uint32_t i = 0; i < t->tour_files; i++)
+        change(t, t->tour_path[i], i);
+    for (uint32_t i = 0; i < 20; i++) {
+        char path[32];
+
+        snprintf(path, sizeof(path), "/new%u", (unsigned)i);
+        path_write(t->tour_fs, path, i * 3000, t->tour_bytes, 5000);
+    }
+    wrong = ext2_verify(t->tour_fs);
+    ext2_unmount(t->tour_fs);
+    return wrong != NULL ? wrong : ext2_verify(t->tour_fs);
+}
+
+/* ---- all of it ----------------------------------------------------------- */
+
+int fuzz(const char *image, uint32_t seed, uint32_t mutations)
+{
+    struct tour *tour = calloc(1, sizeof(*tour));
+    uint32_t mounted = 0, damaged = 0;
+    struct disk disk;
+    uint8_t *clean;
+    size_t size;
+
+    clean = host_load(image, &size);
+    disk_load(&disk, image);
+    for (uint32_t i = 0; i < mutations; i++) {
+        struct ext2_disk functions = disk_functions(&disk);
+        struct image m = {
+            .img_data = clean, .img_out = disk.disk_image, .img_size = size};
+        const char *why;
+
+        m.img_random = (seed * 100003u + i) * 2654435761u + 1;
+        memcpy(disk.disk_image, clean, size);
+        memcpy(&m.img_super, clean + 1024, sizeof(m.img_super));
+        m.img_block = 1024u << m.img_super.s_log_block_size;
+        host_watch(SECONDS, seed, i);
+        for (uint32_t n = 1 + dice(&m, 3); n > 0; n--)
+            damage(&m);
+        tour->tour_image = &m;
+        if (ext2_mount(&functions, CACHE, &tour->tour_fs, &why) < 0)
+            continue;
+        mounted++;
+        why = use(tour);
+        damaged += ext2_read_only(tour->tour_fs) != NULL;
+        ext2_free(tour->tour_fs);
+        if (why != NULL)
+            host_fail("seed %u, mutation %u: %s", seed, i, why);
+    }
+    host_print("%u mutations: %u could be mounted, %u became read-only\n",
+               mutations, mounted, damaged);
+    disk_close(&disk);
+    free(clean);
+    free(tour);
+    return 0;
+}
