@@ -11,6 +11,8 @@ Reads the environment, as make passes it on:
     ICOUNT=1                  one instruction per nanosecond: repeatable
     APPEND="log=1"            further kernel options
     KVM=1                     use /dev/kvm
+    SERIAL2=pty               where the second serial line leads: to a terminal
+                              of its own; any of QEMU's -serial (null)
 
 The serial line is this terminal; a window opens as well where there is a
 display. Ctrl-A X leaves, Ctrl-A C is QEMU's monitor.
@@ -46,6 +48,11 @@ def has_display():
 def switch(name):
     """An on/off setting from the environment."""
     return os.environ.get(name, "") not in ("", "0")
+
+
+def second_line():
+    """Arguments for the line that drivers/servers/uart.c drives."""
+    return ["-serial", os.environ.get("SERIAL2") or "null"]
 
 
 def boot_once(argv, events):
@@ -112,7 +119,7 @@ def main():
                             switch("ICOUNT"), switch("KVM"), has_display(),
                             serial="mon:stdio", events=events)
         print("Ctrl-A X leaves QEMU.", flush=True)
-        sys.exit(boot(argv, events))
+        sys.exit(boot(argv + second_line(), events))
 
 
 if __name__ == "__main__":
