@@ -345,10 +345,8 @@ SHELL_COMMAND(
 static int cmd_sh(int argc, char **argv)
 {
     static const char *const words[] = {"init", NULL};
-    struct process_start start = {.start_path = "/bin/init",
-                                  .start_argv = words,
-                                  .start_privileged = true,
-                                  .start_sealed = true};
+    struct process_start start = {
+        .start_path = "/bin/init", .start_argv = words, .start_session = true};
 
     if (argc != 1)
         return shell_error("takes no '%.32s'; `run sh -c` runs one line",

@@ -8,6 +8,7 @@
 #include "kernel/fs/file.h"
 #include "kernel/ipc/port.h"
 #include "kernel/lib/string.h"
+#include "kernel/syscall/servers.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/grant.h"
 #include "kernel/task/handle.h"
@@ -137,8 +138,8 @@ static struct task *make_process(const struct process_start *start,
         return NULL;
     }
     grant_exec(t, program);
-    t->task_privileged = start->start_privileged &&
-                         (program->inode_sealed || !start->start_sealed);
+    t->task_privileged = start->start_privileged ||
+                         (start->start_session && program == servers_session());
     *error = equip(t, s, standard_handles(start->start_console), path_root());
     return *error == 0 ? t : NULL;
 }

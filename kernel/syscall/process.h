@@ -21,7 +21,7 @@ struct process_start {
     struct grant *start_grant; /* NULL, or what it has: then the program is the
                                   grant's, and the path only gives the name */
     bool start_privileged;
-    bool start_sealed; /* privileged only if its program is sealed */
+    bool start_session; /* the same, but only the init that was there at boot */
 };
 
 /*

@@ -22,6 +22,13 @@
 #define INIT         "/bin/init"
 #define MANIFEST_MAX KIB(64)
 
+static struct inode *session; /* the program of sessions */
+
+const struct inode *servers_session(void)
+{
+    return session;
+}
+
 /* ---- the manifest ------------------------------------------------------- */
 
 /* Whether the kernel has any of that memory for itself or for programs. */
@@ -115,7 +122,7 @@ void servers_init(void)
     const char *wrong;
     struct inode *inode;
 
-    sealed(INIT); /* for good: the reference stays */
+    session = sealed(INIT);
     if (path_lookup(MANIFEST, NULL, &inode) != 0)
         return;
     wrong = read_file(inode);

@@ -5,9 +5,15 @@
 
 #include "kernel/lib/types.h"
 
+struct inode;
+
 /* Reads /etc/servers, seals the programs it names, and /bin/init, and makes the
  * grants; tells the console what is wrong. After fs_init. Boot only. */
 void servers_init(void);
+
+/* The program of sessions, /bin/init as it was at boot; NULL: there was none.
+ * Borrowed. */
+const struct inode *servers_session(void);
 
 /* The same with any manifest; returns the number of errors. For tests. */
 unsigned servers_read(const char *text, size_t n);

@@ -5,6 +5,7 @@
  */
 #include "kernel/fs/file.h"
 #include "kernel/lib/string.h"
+#include "kernel/syscall/process.h"
 #include "kernel/syscall/servers.h"
 #include "kernel/tests/grant_test.h"
 #include "mm/kmem_fail.h"
@@ -307,6 +308,111 @@ KTEST(grant, servers_are_sealed)
     KT_REQUIRE(path_lookup("/bin/init", NULL, &inode) == 0);
     KT_TRUE(inode->inode_sealed);
     inode_put(inode);
+}
+
+/* ---- how programs begin ------------------------------------------------- */
+
+static uint32_t fail_nth; /* request for memory when a program is started */
+static bool failed;
+
+/* Starts a program and ends it again before it runs: its pid, which has ended,
+ * or an error; what it had. */
+static pid_t spawn(struct process_start start, bool *privileged)
+{
+    static const char *const words[] = {"x", NULL};
+    const struct task *t;
+    int status = 0;
+    pid_t pid;
+
+    start.start_argv = words;
+    if (file_open("/dev/null", NULL, O_RDWR, &start.start_console) != 0)
+        return -ENODEV;
+    kmem_fail_set(fail_nth != 0 ? KMEM_FAIL_SLAB : KMEM_FAIL_NONE, fail_nth);
+    pid = process_spawn(&start);
+    failed = kmem_fail_fired();
+    kmem_fail_set(KMEM_FAIL_NONE, 0);
+    object_put(&start.start_console->file_object);
+    if (pid < 0)
+        return pid;
+    t = task_find(pid);
+    *privileged = t->task_privileged;
+    KT_TRUE(t->task_grant == start.start_grant);
+    if (start.start_grant != NULL)
+        KT_TRUE(start.start_grant->grant_in_force);
+    expect_sound();
+    KT_EQ(task_kill(pid, SIGKILL), 0);
+    KT_EQ(task_wait(pid, &status, 0), pid);
+    KT_EQ(WTERMSIG(status), SIGKILL);
+    return pid;
+}
+
+KTEST(grant, who_begins_privileged)
+{
+    static const struct {
+        const char *path;
+        bool privileged, session, wanted;
+    } cases[] = {
+        {"/bin/true", false, false, false}, {"/bin/true", true, false, true},
+        {"/bin/true", false, true, false},  {"/bin/init", false, false, false},
+        {"/bin/init", false, true, true},   {"/sbin/names", false, true, false},
+    };
+    bool had;
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        pid_t pid = spawn(
+            (struct process_start){.start_path = cases[i].path,
+                                   .start_privileged = cases[i].privileged,
+                                   .start_session = cases[i].session},
+            &had);
+
+        KT_GE(pid, 1);
+        KT_EQ(had, cases[i].wanted);
+    }
+}
+
+KTEST(grant, a_server_begins_with_its_grant)
+{
+    struct grant *names = grant_find("names");
+    struct process_start start = {.start_path = "/nowhere",
+                                  .start_grant = names};
+    bool had = true;
+
+    KT_REQUIRE(names != NULL && names->grant_task == NULL);
+    KT_GE(spawn(start, &had), 1);
+    KT_TRUE(!had && names->grant_task == NULL);
+    KT_REQUIRE(begin(0));
+    KT_EQ(grant_take(names, s.actor_task), 0);
+    KT_EQ(spawn(start, &had), -EBUSY);
+    KT_TRUE(names->grant_task == s.actor_task);
+    grant_drop(s.actor_task);
+    actor_end(&s);
+    h = grant_create(&rights_b, NULL);
+    start.start_grant = h;
+    KT_EQ(spawn(start, &had), -ENOENT);
+    grant_destroy(h);
+}
+
+/* Whatever it lacks memory for, nobody has the grant afterwards. */
+KTEST(grant, a_server_without_memory)
+{
+    struct grant *names = grant_find("names");
+    struct process_start start = {.start_path = "/nowhere",
+                                  .start_grant = names};
+    bool had;
+    pid_t pid;
+
+    KT_REQUIRE(names != NULL && names->grant_task == NULL);
+    fail_nth = 0;
+    do {
+        fail_nth++;
+        pid = spawn(start, &had);
+        KT_TRUE(failed ? pid == -ENOMEM : pid > 0);
+        KT_TRUE(names->grant_task == NULL);
+        expect_sound();
+    } while (failed && fail_nth < 100);
+    KT_GE(fail_nth, 6);
+    KT_TRUE(!failed);
+    fail_nth = 0;
 }
 
 /* ---- the manifest ------------------------------------------------------- */

@@ -142,6 +142,21 @@ def test_who_has_what_while_it_runs(boot):
     assert CLEAN in machine.command("verify")
 
 
+@pytest.mark.parametrize("how", ["orphan", "bound /bin/sleep 1000",
+                                 "exec /bin/drivertest bound /bin/sleep 1000"])
+def test_a_line_goes_with_its_grant(kernel, how):
+    """Although somebody has the port still: a child, another program."""
+    text = counted(kernel, f"run -b -s drivertest {how}; run sleep 1; irqs -j; "
+                   "servers -j; ports; ps -j; verify")
+    rows = records(text)
+    line = next(r for r in rows if r.get("line") == 5)
+    own = next(r for r in rows if r.get("server") == "drivertest")
+    assert any(r.get("name") in ("drivertest", "sleep") for r in rows), text
+    assert line["owner"] == "" and line["masked"], text
+    assert own["pid"] == 0 and own["state"] == "free", text
+    assert "NUMBER" in text and " dead" not in text and CLEAN in text, text
+
+
 def test_a_session_has_its_name_server(boot):
     machine = boot()
     machine.prompt()

@@ -8,8 +8,10 @@
  *     run -s drivertest in PORT       reads a port and says what was there;
  *                                     inw: 16 bits, inl: 32 bits
  *     run -s drivertest wait          has some of it until it is killed
+ *     run -s drivertest orphan        leaves a child alone with a bound line
+ *     run -s drivertest bound PROGRAM [ARG …]
  *     run -s drivertest exec PROGRAM [ARG …]
- *                                     becomes that program
+ *                                     becomes that program; with a line
  *
  * Its grant (/etc/servers) is for this alone: the clock (ports 0x70-0x71, line
  * 8), three ports and line 5 where no device is, the page of the screen's text
@@ -502,6 +504,22 @@ static int wait_for_ever(void)
         ipc_receive(test_port, &m);
 }
 
+/* Binds line 5; what becomes of it with another program, or where only a child
+ * has the port any more. */
+static void bind_line(void)
+{
+    if (irq_bind(port_create(), LINE, 1) < 0)
+        err(1, "line %d", LINE);
+}
+
+static int leave_child(void)
+{
+    bind_line();
+    if (fork() == 0)
+        sleep(1000);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 1)
@@ -512,6 +530,10 @@ int main(int argc, char **argv)
         printf("0x%x\n", inw((uint16_t)strtol(argv[2], NULL, 0)));
     else if (argc == 3 && strcmp(argv[1], "inl") == 0)
         printf("0x%x\n", (unsigned)inl((uint16_t)strtol(argv[2], NULL, 0)));
+    else if (argc == 2 && strcmp(argv[1], "orphan") == 0)
+        return leave_child();
+    else if (argc >= 3 && strcmp(argv[1], "bound") == 0)
+        bind_line(), err(1, "%s", (execv(argv[2], argv + 2), argv[2]));
     else if (argc >= 3 && strcmp(argv[1], "exec") == 0)
         err(1, "%s", (execv(argv[2], argv + 2), argv[2]));
     else if (argc == 2 && strcmp(argv[1], "privileged") == 0)
@@ -525,7 +547,7 @@ int main(int argc, char **argv)
     else if (argc == 2 && strcmp(argv[1], "through") == 0)
         return again("/bin/sh", "-c", SELF " plain");
     else
-        usage("[privileged | wait | in PORT | inw PORT | inl PORT | "
-              "exec PROGRAM [ARG ...]]");
+        usage("[privileged | wait | orphan | in PORT | inw PORT | inl PORT | "
+              "exec|bound PROGRAM [ARG ...]]");
     return 0;
 }
