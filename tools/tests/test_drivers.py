@@ -134,9 +134,9 @@ def test_wrong_input_gives_one_line(outside):
                  "serial set 7", "serial status now", "serial test 0",
                  "serial test 1 2", "date now", "date -x"):
         text = outside.machine.command("run " + line)
-        assert re.fullmatch(r"(date: there is no[^\n]+\n)?(usage: )?(serial|date)"
-                            r"[: ][^\n]+\n(serial|date): exit code [12]\n",
-                            text), text
+        assert re.fullmatch(r"(date: there is no[^\n]+\n)?(usage: )?"
+                            r"(serial|date)[: ][^\n]+\n"
+                            r"(serial|date): exit code [12]\n", text), text
 
 
 def test_bytes_to_the_outside_and_back(outside):
