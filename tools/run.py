@@ -13,6 +13,8 @@ Reads the environment, as make passes it on:
     KVM=1                     use /dev/kvm
     DISK=build/disk.img       an IDE disk, which `sh` mounts on /disk; two,
                               separated by a colon
+    SERIAL2=pty               where the second serial line leads: to a terminal
+                              of its own; any of QEMU's -serial (null)
 
 The serial line is this terminal; a window opens as well where there is a
 display. Ctrl-A X leaves, Ctrl-A C is QEMU's monitor.
@@ -48,6 +50,11 @@ def has_display():
 def switch(name):
     """An on/off setting from the environment."""
     return os.environ.get(name, "") not in ("", "0")
+
+
+def second_line():
+    """Arguments for the line that drivers/servers/uart.c drives."""
+    return ["-serial", os.environ.get("SERIAL2") or "null"]
 
 
 def boot_once(argv, events):
@@ -124,7 +131,7 @@ def main():
                             switch("ICOUNT"), switch("KVM"), has_display(),
                             serial="mon:stdio", events=events, extra=disks)
         print("Ctrl-A X leaves QEMU.", flush=True)
-        sys.exit(boot(argv, events))
+        sys.exit(boot(argv + second_line(), events))
 
 
 if __name__ == "__main__":

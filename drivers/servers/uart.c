@@ -91,7 +91,8 @@ static int enqueue(struct queue *q, uint32_t client, const void *data,
     if (job == NULL)
         return ENOMEM;
     *job = (struct job){.job_client = client, .job_size = size};
-    memcpy(job->job_data, data, room);
+    if (room > 0)
+        memcpy(job->job_data, data, room);
     *q->queue_end = job;
     q->queue_end = &job->job_next;
     return 0;

@@ -42,8 +42,8 @@ struct space;        /* kernel/vm */
 #endif
 
 enum task_priority {
-    PRIORITY_IDLE, /* the idle task alone */
-    PRIORITY_USER, /* programs */
+    PRIORITY_IDLE,   /* the idle task alone */
+    PRIORITY_USER,   /* programs */
     PRIORITY_SERVER, /* those that may bind interrupts */
     PRIORITY_KERNEL, /* the kernel shell, kernel tasks */
     PRIORITIES,

@@ -134,9 +134,9 @@ def test_wrong_input_gives_one_line(outside):
                  "serial set 7", "serial status now", "serial test 0",
                  "serial test 1 2", "date now", "date -x"):
         text = outside.machine.command("run " + line)
-        assert re.fullmatch(r"(date: there is no[^\n]+\n)?(usage: )?(serial|date)"
-                            r"[: ][^\n]+\n(serial|date): exit code [12]\n",
-                            text), text
+        assert re.fullmatch(r"(date: there is no[^\n]+\n)?(usage: )?"
+                            r"(serial|date)[: ][^\n]+\n"
+                            r"(serial|date): exit code [12]\n", text), text
 
 
 def test_bytes_to_the_outside_and_back(outside):
@@ -176,3 +176,30 @@ def test_a_driver_dies_and_another_goes_on(outside):
     machine.command("run serial echo again")
     assert outside.receive(6) == b"again\n"
     assert CLEAN in machine.command("verify")
+
+
+# ---- what it costs ---------------------------------------------------------
+
+def test_interrupts_reach_drivers_at_once(kernel):
+    """Also where another program computes: it has to give way."""
+    result = qemu.run(kernel, "run -s bench; poweroff")
+    assert result.problem is None, result.explain()
+    cost = {e["key"]: e["value"] for e in result.named["bench"]}
+    assert 100 < cost["irq.latency"] < cost["irq.latency.busy"] < 500, cost
+    assert cost["irq.latency"] + 43 < cost["irq.roundtrip"] < 600, cost
+
+
+# ---- the chapter -----------------------------------------------------------
+
+def code(text):
+    """Lines that say something; headings of parts do not."""
+    return [line for line in text.splitlines()
+            if line.strip() and not line.startswith("/* ---- ")]
+
+
+def test_the_chapter_shows_the_whole_driver():
+    """In the order of the file, and as it is there."""
+    shown = "".join(re.findall(r"(?m)^```c\n((?:(?!```).*\n)*)```$",
+                               (ROOT / "docs/driver.md").read_text()))
+    source = (ROOT / "drivers/servers/rtc.c").read_text()
+    assert code(shown) == code(source[source.index("#include"):])

@@ -56,7 +56,7 @@ struct uart_status {
     uint32_t uart_errors;   /* bytes that came damaged, breaks */
 };
 
-/* A handle to the driver, for close(). -1 with errno: ENOENT (there is none). */
+/* A handle to the driver, for close(). -1 with errno: ENOENT, there is none. */
 int uart_open(void);
 
 /* All return -1 with errno on an error; EPIPE: the driver died meanwhile. */
