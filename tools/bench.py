@@ -12,12 +12,16 @@ the shortest of several uncounted runs from QEMU's start to the prompt.
 
 import argparse
 import json
+import os
+import shlex
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from slate import qemu  # noqa: E402
+from slate import disk, qemu  # noqa: E402
 
 BOOTS = 7
 BUDGET = 300_000  # millions of instructions
@@ -55,6 +59,42 @@ def fragmentation(kernel, initrd, prefix):
     figures = {e["key"]: e["value"] for e in result.named.get("bench", [])}
     table = qemu.plain(result.text).rsplit("CACHE ", 1)[-1]
     return figures, "CACHE " + table
+
+
+# 5,000 files in folders of 50, beside one of 4 MiB.
+DISK_FILES, DISK_FOLDERS, DISK_BIG = 5000, 100, 4 << 20
+
+
+def fill_disk(folder):
+    for i in range(DISK_FOLDERS):
+        (folder / f"many/{i:03}").mkdir(parents=True)
+        for j in range(DISK_FILES // DISK_FOLDERS):
+            (folder / f"many/{i:03}/file{j:02}").touch()
+    (folder / "big").write_bytes(bytes(range(256)) * (DISK_BIG // 256))
+
+
+def files_of_a_server(kernel, programs):
+    """Reading and finding through the ext2 server, whose disk is in RAM, so
+    that all can be counted; and the same file in memfs."""
+    with tempfile.TemporaryDirectory(prefix="slate-") as name:
+        folder = Path(name)
+        fill_disk(folder / "files")
+        disk.make(folder / "disk.img", 24, folder=folder / "files",
+                  inodes=8192)
+        initrd = folder / "initrd.tar"
+        subprocess.run([*programs, "--file", f"disk.img={folder}/disk.img",
+                        "--out", initrd], check=True)
+        result = qemu.run(
+            kernel, "run -p init diskbench -p ext2 /disk; kmastat inode; "
+            "reap -a; kmastat inode; run -p init sh -c 'mkdir /tmp/m; memfs "
+            "/tmp/m & sleep 1; cp /disk/big /tmp/m/big; diskbench -p memfs "
+            "/tmp/m'; poweroff",
+            append="start=ramext2", initrd=initrd, budget=BUDGET)
+    if result.problem:
+        sys.exit("make bench: the file servers did not end well\n"
+                 + result.explain())
+    print(qemu.plain(result.text))
+    return {e["key"]: e["value"] for e in result.named.get("bench", [])}
 
 
 def boot_ms(kernel):
