@@ -1,7 +1,7 @@
 /*
- * mounttest: mounts a file system that a child keeps, uses it, lets another
- * child take it over, and unmounts it. Whatever goes wrong on the way, nothing
- * stays: so it can be run with every request for memory failing in turn.
+ * mounttest: mounts a file system that a child keeps on /tmp, uses it, lets
+ * another child take it over, and unmounts it. Whatever goes wrong on the way,
+ * nothing stays: so it can be run with every request for memory failing in turn.
  *
  * mounttest -s PATH: serves it itself, on PATH; but when it is asked for any
  * name it never answers again.
@@ -118,8 +118,10 @@ static const struct fs_functions functions = {
 
 /* ---- its user ----------------------------------------------------------- */
 
-static char path[64];
-static char inside[64];
+#define PATH "/tmp"
+
+static const char path[] = PATH;
+static const char inside[] = PATH "/f";
 
 /* A child that serves; its pid, or -1. Others cannot receive at the port: its
  * only handle elsewhere is closed once it is mounted. */
@@ -186,8 +188,34 @@ static void use(void)
     sync();
 }
 
+static void clean_up(void)
+{
+    while (umount(path) < 0 && errno == ENOMEM)
+        continue;
+}
+
+/* Two servers, one after the other. */
+static int work(void)
+{
+    pid_t pid = serve_next();
+
+    if (pid > 0) {
+        use();
+        end(pid);
+        pid = serve_next();
+        if (pid > 0)
+            use();
+    }
+    clean_up();
+    end(pid);
+    return pid < 0;
+}
+
+/* A child does it all. Should that be killed, for want of a page of its own,
+ * its parent cleans up behind it. */
 int main(int argc, char **argv)
 {
+    int status = 1;
     pid_t pid;
 
     if (argc == 3 && strcmp(argv[1], "-s") == 0) {
@@ -196,22 +224,11 @@ int main(int argc, char **argv)
     }
     if (argc != 1)
         usage("[-s PATH]");
-    snprintf(path, sizeof(path), "/tmp/mounttest.%d", (int)getpid());
-    snprintf(inside, sizeof(inside), "%s/f", path);
-    if (mkdir(path) < 0)
-        err(1, "%s", path);
-    pid = serve_next();
-    if (pid > 0) {
-        use();
-        end(pid);
-        pid = serve_next();
-        if (pid > 0)
-            use();
-    }
-    while (umount(path) < 0 && errno == ENOMEM)
-        continue;
-    end(pid);
-    while (rmdir(path) < 0 && errno == ENOMEM)
-        continue;
-    return pid < 0;
+    pid = fork();
+    if (pid == 0)
+        _exit(work());
+    if (pid > 0)
+        waitpid(pid, &status, 0);
+    clean_up();
+    return status != 0;
 }
