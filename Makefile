@@ -409,6 +409,18 @@ $(BUILD)/host/atatest: $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.o) \
 -include $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.d)
 
 HOST_TEST := $(addprefix $(BUILD)/host/,mmtest atatest)
+
+# The core of the ext2 server, with a disk that is an image in memory.
+EXT2_SRC  := $(filter-out %/main.c,$(wildcard user/servers/ext2/*.c)) \
+               $(wildcard user/servers/ext2/tests/*.c)
+EXT2_TOOL := $(BUILD)/host/ext2tool
+$(eval $(call stamp,$(BUILD)/host/ext2-objects,$$(EXT2_SRC)))
+$(EXT2_TOOL): $(EXT2_SRC:%.c=$(BUILD)/host/%.o) $(BUILD)/host/ext2-objects
+	$(call say,HOSTLD,$@)
+	$(Q)$(HOSTCC) $(HOST_SAN) $(filter %.o,$^) -o $@
+-include $(EXT2_SRC:%.c=$(BUILD)/host/%.d)
+HOST_TEST += $(EXT2_TOOL)
+
 PYTEST    := SLATE_BUILD=$(BUILD) $(VENV) -m pytest -c tools/tests/pytest.ini \
                $(PYTEST_ARGS)
 # Several files of tests at a time, one on each processor.
@@ -418,13 +430,19 @@ $(VENV):
 	@echo 'make: $(VENV) not found: run tools/setup' >&2; exit 1
 
 .PHONY: test test-host test-kernel test-system failures zoo test-replay fuzz
-.PHONY: bench coverage mutants storm powercut
+.PHONY: bench coverage mutants storm powercut test-ext2 fuzz-ext2
 test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests, as below; SANITIZE=1
                                   ## on a kernel under the sanitizers
 	@$(PYTEST) $(ABREAST) tools/tests
 
 test-host: $(HOST_TEST) | $(VENV) ## mm/, ata on this machine, sanitizers
 	@$(PYTEST) tools/tests/test_host.py tools/tests/test_ata.py
+
+test-ext2: $(EXT2_TOOL) | $(VENV) ## the ext2 server's core on this machine
+	@$(PYTEST) tools/tests/test_ext2.py
+
+fuzz-ext2: $(EXT2_TOOL) | $(VENV) ## damaged images, 80,000 of them
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_ext2.py -k damaged
 
 test-kernel: $(KERNEL) $(INITRD) | $(VENV) ## the kernel's own suites, in QEMU
 	@$(PYTEST) tools/tests/test_kernel.py
@@ -439,12 +457,13 @@ failures: $(KERNEL) $(INITRD) | $(VENV) ## the n-th allocation fails, for all n
 test-replay: $(KERNEL) $(INITRD) | $(VENV) ## bugs of the zoo to their lines
 	@SLATE_LONG=1 $(PYTEST) tools/tests/test_replay.py
 
-storm: $(KERNEL) $(INITRD) | $(VENV) ## the disk driver dies under load: SEEDS=20
+storm: $(KERNEL) $(INITRD) | $(VENV) ## the disk driver dies at work: SEEDS=20
 	@SLATE_LONG=1 $(PYTEST) tools/tests/test_storm.py
 
-powercut: $(KERNEL) $(INITRD) | $(VENV) ## the power goes while files are
-                                  ## written: SEEDS=60
+powercut: $(KERNEL) $(INITRD) $(EXT2_TOOL) | $(VENV) ## the power goes at
+                                  ## thousands of moments: SEEDS=60
 	@SLATE_LONG=1 $(PYTEST) tools/tests/test_powercut.py
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_ext2.py -k power_cut
 
 zoo: $(KERNEL) $(INITRD) | $(VENV) ## each bug in each mode; no false alarms
 	@SLATE_LONG=1 $(PYTEST) tools/tests/test_zoo.py
@@ -493,7 +512,7 @@ clean:                            ## remove what was built
 help:                             ## this list
 	@echo 'Slate: make TARGET [V=1] [DEBUG=1] [SANITIZE=1]' \
 	    '[WERROR=1] [BUILD=dir]'
-	@awk -F '[:#]+' '/^[a-z-]+:.*##/ { printf "  %-13s %s\n", $$1, \
+	@awk -F '[:#]+' '/^[a-z0-9-]+:.*##/ { printf "  %-13s %s\n", $$1, \
 	    substr($$0, index($$0, "## ") + 3); next } \
 	    /^ +## / { printf "  %-13s %s\n", "", \
 	    substr($$0, index($$0, "## ") + 3) }' Makefile

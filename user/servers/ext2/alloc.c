@@ -99,11 +99,15 @@ static uint32_t block_group(const struct ext2 *fs, uint32_t block)
            fs->fs_super.s_blocks_per_group;
 }
 
+bool block_own(const struct ext2 *fs, uint32_t block)
+{
+    return is_own(fs, block_group(fs, block), block);
+}
+
 bool block_valid(const struct ext2 *fs, uint32_t block)
 {
     return block > fs->fs_super.s_first_data_block &&
-           block < fs->fs_super.s_blocks_count &&
-           !is_own(fs, block_group(fs, block), block);
+           block < fs->fs_super.s_blocks_count && !block_own(fs, block);
 }
 
 /* ---- reading the descriptors -------------------------------------------- */
@@ -478,6 +482,8 @@ int gone_apply(struct ext2 *fs)
     for (uint32_t i = 0; i < fs->fs_groups && fs->fs_gone > 0; i++) {
         int r = group_apply(fs, &fs->fs_group[i]);
 
+        if (r == 0 && fs->fs_dirty_meta > fs->fs_buffers / 2)
+            r = buffer_write_kind(fs, BUFFER_MAP);
         if (r < 0)
             return r;
     }

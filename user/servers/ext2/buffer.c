@@ -121,7 +121,7 @@ static struct buffer *victim(struct ext2 *fs)
 {
     struct buffer *b = oldest(fs);
 
-    if (b == NULL && buffer_write_data(fs) == 0)
+    if (b == NULL && buffer_write_kind(fs, BUFFER_DATA) == 0)
         b = oldest(fs);
     return b;
 }
@@ -300,10 +300,10 @@ int buffer_write_marked(struct ext2 *fs)
     return 0;
 }
 
-int buffer_write_data(struct ext2 *fs)
+int buffer_write_kind(struct ext2 *fs, enum buffer_kind kind)
 {
     for (uint32_t i = 0; i < fs->fs_buffers; i++)
-        fs->fs_buffer[i].buf_mark = fs->fs_buffer[i].buf_kind == BUFFER_DATA;
+        fs->fs_buffer[i].buf_mark = fs->fs_buffer[i].buf_kind == kind;
     return buffer_write_marked(fs);
 }
 

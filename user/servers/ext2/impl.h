@@ -173,8 +173,8 @@ void buffer_ahead(struct ext2 *fs, uint32_t block, uint32_t n);
 
 /* Writes the dirty buffers with buf_mark, in order, in few requests. */
 int buffer_write_marked(struct ext2 *fs);
-/* Writes all data. */
-int buffer_write_data(struct ext2 *fs);
+/* Writes all that is dirty of a kind. */
+int buffer_write_kind(struct ext2 *fs, enum buffer_kind kind);
 int disk_read(struct ext2 *fs, uint32_t sector, uint32_t n, void *buf);
 int disk_write(struct ext2 *fs, uint32_t sector, uint32_t n, const void *buf);
 int disk_flush(struct ext2 *fs);
@@ -188,6 +188,8 @@ int groups_store(struct ext2 *fs);
 
 /* True if a block may belong to a file. */
 bool block_valid(const struct ext2 *fs, uint32_t block);
+/* True if it is its group's own: descriptors, bitmaps, inodes. */
+bool block_own(const struct ext2 *fs, uint32_t block);
 /* A block, at or behind `goal` if possible. */
 int block_alloc(struct ext2 *fs, uint32_t goal, uint32_t *out);
 int block_free(struct ext2 *fs, uint32_t block);
@@ -213,6 +215,8 @@ int node_get(struct ext2 *fs, uint32_t number, struct node **out);
  * neither. */
 int node_get_dir(struct ext2 *fs, uint32_t number, struct node **out);
 int node_get_file(struct ext2 *fs, uint32_t number, struct node **out);
+/* What the disk has, in use or not. */
+int inode_load(struct ext2 *fs, uint32_t number, struct ext2_inode *out);
 /* A new one, unborn and dirty. */
 int node_new(struct ext2 *fs, uint32_t number, struct node **out);
 void node_put(struct node *n);
@@ -298,6 +302,11 @@ void node_drop_link(struct ext2 *fs, struct node *n);
 /* Takes away an empty directory. */
 int dir_remove(struct ext2 *fs, struct node *dir, struct place *place,
                struct node *n);
+
+/* ---- recover.c ----------------------------------------------------------- */
+
+/* After a crash: fs_suspect goes if all could be put right. */
+int ext2_recover(struct ext2 *fs);
 
 /* ---- commit.c ----------------------------------------------------------- */
 

@@ -46,6 +46,8 @@ static int get_parent(struct ext2 *fs, uint32_t number, struct node **out)
 /* No name leads to it any more; whoever has it open keeps it alive. */
 static void orphan(struct ext2 *fs, struct node *n)
 {
+    if (n->node_orphan)
+        return; /* a damaged disk has more names than links */
     n->node_inode.i_links_count = 0;
     n->node_inode.i_dtime = ext2_now(fs);
     n->node_orphan = true;

@@ -110,17 +110,26 @@ static bool in_use(const struct ext2 *fs, uint32_t number)
                                    number <= fs->fs_super.s_inodes_count);
 }
 
-static int load(struct ext2 *fs, uint32_t number, struct ext2_inode *out)
+int inode_load(struct ext2 *fs, uint32_t number, struct ext2_inode *out)
 {
     struct buffer *b;
     uint32_t offset;
-    const char *wrong;
     int r = table(fs, number, &b, &offset);
 
     if (r < 0)
         return r;
     memcpy(out, b->buf_data + offset, sizeof(*out));
     buffer_put(b);
+    return 0;
+}
+
+static int load(struct ext2 *fs, uint32_t number, struct ext2_inode *out)
+{
+    const char *wrong;
+    int r = inode_load(fs, number, out);
+
+    if (r < 0)
+        return r;
     if (out->i_links_count == 0)
         return -ENOENT;
     wrong = check(fs, out);
@@ -182,17 +191,11 @@ int node_get_file(struct ext2 *fs, uint32_t number, struct node **out)
 static int check_free(struct ext2 *fs, uint32_t number)
 {
     struct ext2_inode inode;
-    struct buffer *b;
-    uint32_t offset;
-    int r = table(fs, number, &b, &offset);
+    int r = inode_load(fs, number, &inode);
 
-    if (r < 0)
-        return r;
-    memcpy(&inode, b->buf_data + offset, sizeof(inode));
-    buffer_put(b);
-    if (inode.i_links_count != 0 || find(fs, number) != NULL)
-        return ext2_damage(fs, "free, but in use: inode", number);
-    return 0;
+    if (r == 0 && (inode.i_links_count != 0 || find(fs, number) != NULL))
+        r = ext2_damage(fs, "free, but in use: inode", number);
+    return r;
 }
 
 int node_new(struct ext2 *fs, uint32_t number, struct node **out)

@@ -51,7 +51,7 @@ static int image_write(void *arg, uint32_t first, uint32_t sectors,
     if (first >= d->disk_sectors || sectors > d->disk_sectors - first ||
         sectors == 0)
         host_fail("a write outside of the disk: %u + %u", first, sectors);
-    if (d->disk_fail_write > 0 && --d->disk_fail_write == 0)
+    if (d->disk_broken)
         return -EIO;
     record(d, first, sectors, data);
     memcpy(d->disk_image + (size_t)first * SECTOR, data,

@@ -18,8 +18,8 @@ struct disk {
     bool disk_recording;
     struct record *disk_record;
     uint32_t disk_records;
-    uint32_t disk_time;       /* seconds, one more at each question */
-    uint32_t disk_fail_write; /* 1: the next write fails; 0: none does */
+    uint32_t disk_time; /* seconds, one more at each question */
+    bool disk_broken;   /* every write fails */
     char disk_said[128];
 };
 

@@ -282,6 +282,8 @@ int fuzz(const char *image, uint32_t seed, uint32_t mutations)
         memcpy(&m.img_super, clean + 1024, sizeof(m.img_super));
         m.img_block = 1024u << m.img_super.s_log_block_size;
         host_watch(SECONDS, seed, i);
+        if (dice(&m, 2)) /* as after a crash */
+            ((struct ext2_super *)(disk.disk_image + 1024))->s_state = 0;
         for (uint32_t n = 1 + dice(&m, 3); n > 0; n--)
             damage(&m);
         tour->tour_image = &m;

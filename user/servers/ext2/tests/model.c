@@ -116,11 +116,11 @@ static void new_path(struct model *m, bool dir, char *out)
     if (strlen(at) > MODEL_PATH - 72)
         at = "";
     if (dir) {
-        snprintf(out, MODEL_PATH, "%s/dir%02u", at, (unsigned)dice(m, 12));
+        snprintf(out, MODEL_PATH, "%.56s/dir%02u", at, (unsigned)dice(m, 12));
     } else {
         uint32_t n = dice(m, 60);
 
-        snprintf(out, MODEL_PATH, "%s/file%0*u", at, (int)(2 + n % 7 * 9),
+        snprintf(out, MODEL_PATH, "%.56s/file%0*u", at, (int)(2 + n % 7 * 9),
                  (unsigned)n);
     }
 }

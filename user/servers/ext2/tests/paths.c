@@ -76,7 +76,7 @@ int path_unlink(struct ext2 *fs, const char *path)
 int path_rmdir(struct ext2 *fs, const char *path)
 {
     char name[PATH_SIZE];
-    uint32_t dir, file;
+    uint32_t dir, file = 0;
     int r = parent_of(fs, path, &dir, name);
 
     if (r == 0)

@@ -1,7 +1,8 @@
 /*
  * powercut IMAGE SEED STEPS CUTS: a random workload is recorded; then the
  * power is cut so many times, each time elsewhere, and `e2fsck -p` must put
- * the rest right by itself. After it everything is there that a sync had
+ * the rest right by itself; every other time the core's own recovery, after
+ * which e2fsck must find nothing. Then everything is there that a sync had
  * confirmed and nobody has touched since, and nothing that never was.
  *
  * The disk takes sectors whole or not at all, and between two flushes in any
@@ -249,7 +250,18 @@ static void find_sync(struct cut *c, struct event *events, uint32_t steps,
         c->cut_end++;
 }
 
-static void check_cut(struct cut *c, const char *path)
+/* What a mounted file system has. */
+static void check_contents(struct cut *c, struct ext2 *fs)
+{
+    if (path_walk(fs, "/", check_found, c) < 0)
+        c->cut_wrong = "walking fails";
+    for (uint32_t i = 0; c->cut_sync != NULL && i < c->cut_sync->event_names;
+         i++)
+        check_name(fs, c, &c->cut_sync->event_confirmed[i]);
+}
+
+/* e2fsck -p may find something, and puts it right by itself. */
+static void check_e2fsck(struct cut *c, const char *path)
 {
     char said[4096];
     struct disk disk;
@@ -263,12 +275,29 @@ static void check_cut(struct cut *c, const char *path)
     }
     disk_load(&disk, path);
     fs = disk_mount(&disk, CACHE);
-    if (path_walk(fs, "/", check_found, c) < 0)
-        c->cut_wrong = "walking fails";
-    for (uint32_t i = 0; c->cut_sync != NULL && i < c->cut_sync->event_names;
-         i++)
-        check_name(fs, c, &c->cut_sync->event_confirmed[i]);
+    check_contents(c, fs);
     ext2_free(fs);
+    disk_close(&disk);
+}
+
+/* Mounting does the same, after which e2fsck finds nothing. */
+static void check_recovery(struct cut *c, const char *path)
+{
+    char said[4096];
+    struct disk disk;
+    struct ext2 *fs;
+
+    disk_load(&disk, path);
+    fs = disk_mount(&disk, CACHE);
+    check_contents(c, fs);
+    if (ext2_unmount(fs) < 0)
+        c->cut_wrong = "it cannot be unmounted";
+    ext2_free(fs);
+    disk_save(&disk, path);
+    if (host_e2fsck("-f -n", path, said, sizeof(said)) != 0) {
+        host_print("%s%s\n", said, disk.disk_said);
+        c->cut_wrong = "e2fsck finds something after a mount";
+    }
     disk_close(&disk);
 }
 
@@ -295,7 +324,10 @@ int powercut(const char *image, uint32_t seed, uint32_t steps, uint32_t cuts)
         disk_cut(&disk, before, at, seed + i, cut_disk.disk_image);
         disk_save(&cut_disk, path);
         find_sync(&c, events, steps, at);
-        check_cut(&c, path);
+        if (i % 2 == 0)
+            check_e2fsck(&c, path);
+        else
+            check_recovery(&c, path);
         if (c.cut_wrong != NULL)
             host_fail("seed %u, cut %u, after %u of %u writes: %s %s", seed, i,
                       at, disk.disk_records, c.cut_path, c.cut_wrong);

@@ -11,6 +11,9 @@
  *     ls PATH                 every file below, with type, links and size
  *     many PATH FROM TO       files PATH0 … of no bytes
  *     df    sync    tick      counts
+ *     orphan PATH             loses its name, but somebody has it open
+ *     breaks                  the disk: no write succeeds any more
+ *     crash                   the end, without an unmount
  *     fails ERROR COMMAND …   the rest of the line fails like that
  *
  * Everything else ends it with status 1 and the reason, and leaves the image
@@ -24,7 +27,7 @@
 #include "user/servers/ext2/tests/paths.h"
 #include "user/servers/ext2/tests/suites.h"
 
-#define WORDS_MAX 6
+#define WORDS_MAX 8
 
 static uint32_t number(const char *word)
 {
@@ -128,6 +131,14 @@ static int do_counts(struct ext2 *fs)
     return 0;
 }
 
+static int do_orphan(struct ext2 *fs, const char *path)
+{
+    uint32_t file, links;
+    int r = path_find(fs, path, &file);
+
+    return r < 0 ? r : ext2_unlink(fs, 2, path + 1, file, &links);
+}
+
 static bool is(const char *word, const char *name, int words, int want)
 {
     return strcmp(word, name) == 0 && words == want + 1;
@@ -141,6 +152,8 @@ static int run(struct ext2 *fs, int n, char **w)
         return path_rmdir(fs, w[1]);
     if (is(w[0], "rm", n, 1))
         return path_unlink(fs, w[1]);
+    if (is(w[0], "orphan", n, 1))
+        return do_orphan(fs, w[1]);
     if (is(w[0], "mv", n, 2))
         return path_rename(fs, w[1], w[2]);
     if (is(w[0], "ln", n, 2))
@@ -203,17 +216,21 @@ static int commands(const char *image)
     struct disk disk;
     struct ext2 *fs;
     const char *wrong;
+    bool crash = false;
     int r;
 
     disk_load(&disk, image);
     fs = disk_mount(&disk, 1u << 18);
-    while (host_line(text, sizeof(text))) {
-        line(fs, text);
+    while (host_line(text, sizeof(text)) && !crash) {
+        crash = strcmp(text, "crash") == 0;
+        disk.disk_broken |= strcmp(text, "breaks") == 0;
+        if (!crash && strcmp(text, "breaks") != 0)
+            line(fs, text);
         wrong = ext2_verify(fs);
         if (wrong != NULL)
             host_fail("broken: %s", wrong);
     }
-    r = ext2_unmount(fs);
+    r = crash ? 0 : ext2_unmount(fs);
     ext2_free(fs);
     if (r < 0)
         host_fail("cannot unmount: %d", r);

@@ -1,0 +1,294 @@
+"""The core of the ext2 server on this machine, under the sanitizers: what it
+writes is checked by e2fsck and read by debugfs, what mke2fs and debugfs write
+is read by it, and neither a power cut nor a damaged image can harm it.
+docs/ext2.md."""
+
+import os
+import random
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import BUILD
+
+TOOL = BUILD / "host" / "ext2tool"
+LONG = os.environ.get("SLATE_LONG") == "1"
+PATH = os.pathsep.join([os.environ.get("PATH", ""), "/sbin", "/usr/sbin"])
+
+# Options of mke2fs: sizes of blocks and inodes, and the oldest revision.
+FORMATS = {
+    "1k-128": ["-b", "1024", "-I", "128"],
+    "2k-256": ["-b", "2048", "-I", "256"],
+    "4k-256": ["-b", "4096", "-I", "256"],
+    "revision0": ["-b", "1024", "-r", "0", "-O", "none"],
+}
+each_format = pytest.mark.parametrize("form", FORMATS)
+
+
+def run(name, *arguments, text=None, good=(0,)):
+    """Output of a program, which must end with one of these statuses."""
+    done = subprocess.run(
+        [str(name), *map(str, arguments)], input=text, text=True, check=False,
+        errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        # leak checking needs ptrace, which a container may not allow
+        env={"PATH": PATH, "ASAN_OPTIONS": "detect_leaks=0", "LC_ALL": "C"})
+    assert done.returncode in good, \
+        f"{name} {arguments}: {done.returncode}\n{done.stdout[-3000:]}"
+    return done.stdout
+
+
+def core(image, *commands, good=(0,)):
+    assert TOOL.exists(), f"{TOOL} does not exist: make test-ext2"
+    return run(TOOL, image, text="\n".join(commands) + "\n", good=good)
+
+
+def make(image, form="1k-128", size="2M", *options):
+    run("mke2fs", "-q", "-F", "-t", "ext2", *FORMATS[form], *options, image,
+        size)
+    return image
+
+
+def clean(image):
+    run("e2fsck", "-fn", image)
+
+
+def dump(image, name, folder):
+    """A file of an image, by debugfs."""
+    out = folder / "dumped"
+    out.unlink(missing_ok=True)
+    said = run("debugfs", "-R", f"dump {name} {out}", image)
+    assert out.exists(), said
+    return out.read_bytes()
+
+
+def contents(n, seed):
+    return random.Random(seed).randbytes(n)
+
+
+# ---- the one writes, the other reads ---------------------------------------
+
+# Direct blocks, one floor of numbers, two; a hole before each floor.
+SIZES = [0, 1, 1024, 12 * 1024, 12 * 1024 + 1, 200_000, 700_000]
+
+
+@each_format
+def test_what_is_written_here_is_read_by_debugfs(form, tmp_path):
+    image = make(tmp_path / "image", form, "8M")
+    commands = ["mkdir /d", "mkdir /d/e"]
+    for i, size in enumerate(SIZES):
+        (tmp_path / f"f{i}").write_bytes(contents(size, i))
+        commands.append(f"put {tmp_path}/f{i} /d/e/f{i}")
+    core(image, *commands, "ln /d/e/f5 /link", "mv /d/e/f6 /moved")
+    clean(image)
+    for i, size in enumerate(SIZES):
+        name = "/moved" if i == 6 else f"/d/e/f{i}"
+        assert dump(image, name, tmp_path) == contents(size, i), name
+    assert dump(image, "/link", tmp_path) == contents(SIZES[5], 5)
+
+
+@each_format
+def test_what_e2fsprogs_write_is_read_here(form, tmp_path):
+    source = tmp_path / "source"
+    (source / "d").mkdir(parents=True)
+    for i, size in enumerate(SIZES):
+        (source / "d" / f"f{i}").write_bytes(contents(size, i))
+    image = make(tmp_path / "image", form, "8M", "-d", source)
+    (tmp_path / "more").write_bytes(contents(50_000, 99))
+    run("debugfs", "-w", "-R", f"write {tmp_path}/more more", image)
+    core(image, "get /more " + str(tmp_path / "got"),
+         *(f"get /d/f{i} {tmp_path}/got{i}" for i in range(len(SIZES))))
+    assert (tmp_path / "got").read_bytes() == contents(50_000, 99)
+    for i, size in enumerate(SIZES):
+        assert (tmp_path / f"got{i}").read_bytes() == contents(size, i)
+
+
+def test_holes_on_every_floor(tmp_path):
+    """With blocks of 1 KiB the third floor begins at 64 MiB."""
+    image = make(tmp_path / "image")
+    places = [0, 100_000, 1_000_000, 70_000_000, 2_000_000_000]
+    core(image, *(f"write /sparse {at} 5000 {at % 97}" for at in places),
+         f"get /sparse {tmp_path}/got" if LONG else "",
+         "fails 27 write /sparse 2147483647 1 1")
+    clean(image)
+    stat = run("debugfs", "-R", "stat /sparse", image)
+    assert "Size: 2000005000" in stat and "(TIND)" in stat
+    core(image, "truncate /sparse 1000001", f"get /sparse {tmp_path}/got")
+    clean(image)
+    got = (tmp_path / "got").read_bytes()
+    assert len(got) == 1_000_001 and got[5000:100_000].count(0) == 95_000
+    assert dump(image, "/sparse", tmp_path) == got
+    before = core(image, "df")
+    core(image, "rm /sparse")
+    assert core(image, "df") != before
+    clean(image)
+
+
+@each_format
+def test_a_directory_of_thousands(form, tmp_path):
+    image = make(tmp_path / "image", form, "4M", "-N", "4000")
+    core(image, "mkdir /d", "many /d/a-file-with-a-name- 0 3000",
+         "mkdir /d/inside")
+    clean(image)
+    listed = run("debugfs", "-R", "ls -p /d", image).splitlines()
+    assert len([line for line in listed if "a-file-with" in line]) == 3000
+    out = core(image, "ls /d", *(f"rm /d/a-file-with-a-name-{i}"
+                                 for i in range(0, 3000, 2)),
+               "fails 39 rmdir /d", "many /d/another- 0 1500")
+    assert len(out.splitlines()) == 3001
+    clean(image)
+    listed = run("debugfs", "-R", "ls -p /d", image).splitlines()
+    assert len([line for line in listed if "another-" in line]) == 1500
+
+
+# ---- workloads -------------------------------------------------------------
+
+@each_format
+def test_random_workload_against_shadow(form, tmp_path):
+    for seed in range(1, 31 if LONG else 4):
+        small = seed % 2  # the disk gets full
+        image = make(tmp_path / "image", form, "700k" if small else "4M",
+                     "-N", "64" if small else "256")
+        run(TOOL, "soak", image, seed, 1500, 60_000)
+        clean(image)
+
+
+def test_full_disk_and_no_inodes(tmp_path):
+    image = make(tmp_path / "image", "1k-128", "1M", "-N", "32")
+    core(image, "fails 28 write /big 0 2000000 1",
+         "fails 28 write /other 0 1 1", "fails 28 mkdir /d", "df")
+    clean(image)
+    assert " 0 of 1024 blocks" in " " + core(image, "df").replace("\n", " ")
+    core(image, "rm /big", "write /again 0 800000 2",  # at once
+         "fails 28 many /n 0 100")
+    clean(image)
+    assert ", 0 of 32 files" in core(image, "df")
+    core(image, "rm /again", "write /n1 0 100000 3")
+    clean(image)
+
+
+def test_writing_in_order_is_writing_in_runs(tmp_path):
+    image = make(tmp_path / "image", "1k-128", "8M")
+    said = core(image, "write /big 0 4194304 1", "sync", "counts")
+    count = dict(re.findall(r"(\w+) (\d+)", said))
+    assert int(count["flushes"]) < 10
+    assert int(count["writes"]) < 150
+    (tmp_path / "got").unlink(missing_ok=True)
+    said = core(image, f"get /big {tmp_path}/got", "counts")
+    count = dict(re.findall(r"(\w+) (\d+)", said))
+    assert int(count["reads"]) < 150
+
+
+def test_nothing_is_lost_that_was_not_asked_for(tmp_path):
+    """After a second or two everything is on the disk, which is clean."""
+    image = make(tmp_path / "image")
+    core(image, "write /f 0 5000 1", "tick", "crash")
+    clean(image)
+    assert "Filesystem state:         clean" in \
+        run("dumpe2fs", "-h", image)
+    assert len(dump(image, "/f", tmp_path)) == 5000
+
+
+# ---- what goes wrong -------------------------------------------------------
+
+def test_orphans(tmp_path):
+    """A file that was open without a name when the power went."""
+    image = make(tmp_path / "image")
+    free = core(image, "write /g 0 3000 1", "df").splitlines()[-1]
+    for repair in ("e2fsck", "mount"):
+        core(image, "write /f 0 500000 1", "orphan /f", "sync", "crash")
+        if repair == "e2fsck":
+            run("e2fsck", "-p", image, good=(1,))
+        said = core(image, "df")
+        assert free in said
+        assert ("put right" in said) == (repair == "mount")
+        clean(image)
+
+
+def test_disk_that_fails(tmp_path):
+    image = make(tmp_path / "image")
+    core(image, "write /f 0 5000 1")
+    said = core(image, "write /f 0 100000 2", "breaks", "fails 5 sync",
+                "fails 30 write /f 0 1 1", "fails 30 mkdir /d",
+                "fails 5 sync", "crash")
+    assert "the disk cannot be written" in said
+    run("e2fsck", "-fp", image, good=(0, 1))
+
+
+def wrong_super(offset, value, size=4):
+    """Writes a number into the superblock of an image."""
+    def change(image):
+        with open(image, "r+b") as f:
+            f.seek(1024 + offset)
+            f.write(value.to_bytes(size, "little"))
+    return change
+
+
+@pytest.mark.parametrize("change, why", [
+    (wrong_super(56, 0, 2), "no ext2 file system"),
+    (wrong_super(76, 7), "unknown revision"),
+    (wrong_super(96, 0x42), "features that are unknown"),
+    (wrong_super(24, 6), "larger than 4 KiB"),
+    (wrong_super(4, 5_000_000), "wrong number of inodes"),
+    (wrong_super(32, 0), "has fragments"),
+    (wrong_super(40, 3), "wrong number of inodes"),
+    (wrong_super(88, 100, 2), "wrong size of inodes"),
+    (lambda image: image.write_bytes(image.read_bytes()[:1_000_000]),
+     "larger than its disk"),
+    (lambda image: image.write_bytes(b""), "cannot be read"),
+])
+def test_what_is_no_file_system_is_refused(change, why, tmp_path):
+    image = make(tmp_path / "image")
+    change(image)
+    assert why in core(image, good=(1,))
+
+
+@pytest.mark.parametrize("change", [wrong_super(100, 0x40 | 3),
+                                    wrong_super(58, 3, 2)])
+def test_what_must_not_be_written_is_read_only(change, tmp_path):
+    image = make(tmp_path / "image")
+    core(image, "write /f 0 5000 1")
+    change(image)
+    before = image.read_bytes()
+    core(image, f"get /f {tmp_path}/got", "fails 30 mkdir /d",
+         "fails 30 rm /f", "sync")
+    assert len((tmp_path / "got").read_bytes()) == 5000
+    assert image.read_bytes() == before
+
+
+@each_format
+def test_damaged_images(form, tmp_path):
+    """Mutations of superblock, descriptors, bitmaps, inodes, numbers of
+    blocks, and entries."""
+    source = tmp_path / "source"
+    (source / "a" / "b").mkdir(parents=True)
+    (source / "c").mkdir()
+    (source / "big").write_bytes(contents(400_000, 1))
+    (source / "c" / "link").symlink_to("/somewhere")
+    for i in range(60):
+        (source / "c" / f"some-file-name-{i}").write_bytes(contents(i, i))
+    with open(source / "sparse", "wb") as f:
+        f.seek(3_000_000)
+        f.write(b"x")
+    image = make(tmp_path / "image", form, "3M", "-N", "256", "-d", source)
+    said = run(TOOL, "fuzz", image, 1, 20_000 if LONG else 250)
+    assert int(re.search(r"(\d+) became read-only", said).group(1)) > 20
+
+
+@pytest.mark.parametrize("form", ["1k-128", "4k-256"])
+def test_power_cuts(form):
+    """e2fsck -p, or the next mount, puts right what a power cut leaves, and
+    everything confirmed is there. (The images belong where writing is
+    quick.)"""
+    with_memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    folder = subprocess.check_output(
+        ["mktemp", "-d", *(["-p", with_memory] if with_memory else [])],
+        text=True).strip()
+    try:
+        for seed in range(1, 61 if LONG else 4):
+            image = make(f"{folder}/image", form,
+                         "2M" if form == "1k-128" else "4M", "-N", "128")
+            run(TOOL, "powercut", image, seed, 400, 120 if LONG else 40)
+    finally:
+        shutil.rmtree(folder)

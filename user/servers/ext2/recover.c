@@ -1,0 +1,387 @@
+/*
+ * What a crash has left is put right: a file system that was not unmounted is
+ * gone through once, before anybody uses it.
+ *
+ * The order of writes (commit.c) leaves little: names whose file never came to
+ * be, or is gone; numbers of links that do not fit yet; files without a name
+ * that somebody had open; blocks and inodes that the bitmaps call used although
+ * nobody has them. All of that follows from the inodes with links and from the
+ * entries that lead to them, so
+ *
+ *   owners    each inode's blocks are marked; those behind its end are cut off
+ *   entries   each entry of each directory is counted, or goes
+ *   links     inodes get the number of their entries
+ *   bitmaps   become what was marked
+ *
+ * Whatever cannot be a crash's work is damage, and for e2fsck.
+ */
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "user/lib/stdlib.h"
+#include "user/servers/ext2/impl.h"
+
+struct recovery {
+    struct ext2 *rec_fs;
+    uint8_t *rec_used;  /* a bit for each block */
+    uint16_t *rec_refs; /* entries of each inode */
+    uint32_t rec_names, rec_links, rec_blocks, rec_inodes; /* put right */
+};
+
+static bool bit(const uint8_t *map, uint32_t i)
+{
+    return map[i / 8] & 1u << i % 8;
+}
+
+/* ---- owners -------------------------------------------------------------- */
+
+/* Inodes that are the file system's own (bad blocks, room for descriptors) may
+ * have what no file may. */
+static bool is_file(const struct ext2 *fs, uint32_t number)
+{
+    return number == EXT2_ROOT || number >= fs->fs_first_inode;
+}
+
+/* 1: marked; 0: it was, and may be. */
+static int mark(struct recovery *r, uint32_t block, bool file)
+{
+    struct ext2 *fs = r->rec_fs;
+
+    if (block >= fs->fs_super.s_blocks_count ||
+        (file && (!block_valid(fs, block) || bit(r->rec_used, block))))
+        return ext2_damage(fs, "wrong owner of block", block);
+    if (bit(r->rec_used, block))
+        return 0;
+    r->rec_used[block / 8] |= (uint8_t)(1u << block % 8);
+    return 1;
+}
+
+/* A block and, through blocks of numbers, those below it. */
+static int mark_tree(struct recovery *r, uint32_t block, uint32_t depth,
+                     bool file, uint32_t *count)
+{
+    struct buffer *b;
+    int result = block == 0 ? 0 : mark(r, block, file);
+
+    if (result <= 0)
+        return result;
+    *count += 1;
+    if (depth == 0)
+        return 0;
+    result = buffer_get(r->rec_fs, block, BUFFER_META, &b);
+    if (result < 0)
+        return result;
+    for (uint32_t i = 0; i < r->rec_fs->fs_pointers && result == 0; i++)
+        result =
+            mark_tree(r, ((uint32_t *)b->buf_data)[i], depth - 1, file, count);
+    buffer_put(b);
+    return result;
+}
+
+static int mark_inode(struct recovery *r, const struct ext2_inode *inode,
+                      bool file, uint32_t *count)
+{
+    int result = 0;
+
+    *count = 0;
+    for (uint32_t i = 0; i < EXT2_POINTERS && result == 0; i++) {
+        uint32_t depth = i < EXT2_DIRECT ? 0 : i - EXT2_DIRECT + 1;
+
+        result = mark_tree(r, inode->i_block[i], depth, file, count);
+    }
+    return result;
+}
+
+/* Blocks that were given to a file whose size never came to the disk. */
+static int cut_off(struct ext2 *fs, struct node *n)
+{
+    uint32_t size = n->node_inode.i_size;
+
+    if (n->node_inode.i_size_high != 0 && !node_is_dir(n))
+        return 0;
+    return map_cut(fs, n,
+                   size / fs->fs_block_size + (size % fs->fs_block_size != 0));
+}
+
+static int own_node(struct recovery *r, struct node *n)
+{
+    struct ext2 *fs = r->rec_fs;
+    uint32_t attributes = n->node_inode.i_file_acl;
+    uint32_t count = 0;
+    int result = 0;
+
+    if (map_has_blocks(fs, &n->node_inode)) {
+        result = cut_off(fs, n);
+        if (result == 0)
+            result = mark_inode(r, &n->node_inode, true, &count);
+    }
+    if (result == 0 && attributes != 0) {
+        result = mark(r, attributes, false);
+        count++;
+    }
+    count *= fs->fs_block_sectors;
+    if (result >= 0 && n->node_inode.i_blocks != count) {
+        n->node_inode.i_blocks = count;
+        node_dirty(fs, n);
+    }
+    return result < 0 ? result : 0;
+}
+
+static int own(struct recovery *r, uint32_t number)
+{
+    struct ext2_inode inode;
+    struct node *n;
+    uint32_t count;
+    int result = inode_load(r->rec_fs, number, &inode);
+
+    if (result < 0 || (inode.i_links_count == 0 && inode.i_blocks == 0))
+        return result;
+    if (!is_file(r->rec_fs, number))
+        return mark_inode(r, &inode, false, &count);
+    result = node_get(r->rec_fs, number, &n);
+    if (result < 0)
+        return result == -ENOENT ? 0 : result;
+    result = own_node(r, n);
+    node_put(n);
+    return result;
+}
+
+/* ---- entries ------------------------------------------------------------- */
+
+/* Whether a number is that of an inode with links. */
+static int lives(struct ext2 *fs, uint32_t number)
+{
+    struct ext2_inode inode;
+    int result = is_file(fs, number) ? inode_load(fs, number, &inode) : 0;
+
+    if (result < 0 || !is_file(fs, number))
+        return result;
+    return inode.i_links_count > 0;
+}
+
+static int count_block(struct recovery *r, struct buffer *b)
+{
+    struct ext2 *fs = r->rec_fs;
+    struct ext2_dirent *d;
+
+    for (uint32_t at = 0; at < fs->fs_block_size; at += d->d_rec_len) {
+        int result;
+
+        d = (struct ext2_dirent *)(b->buf_data + at);
+        if (d->d_inode == 0)
+            continue;
+        result = lives(fs, d->d_inode);
+        if (result < 0)
+            return result;
+        if (result > 0) {
+            r->rec_refs[d->d_inode] += r->rec_refs[d->d_inode] < UINT16_MAX;
+            continue;
+        }
+        d->d_inode = 0;
+        buffer_dirty(fs, b);
+        r->rec_names++;
+    }
+    return 0;
+}
+
+static int count_entries(struct recovery *r, struct node *dir)
+{
+    struct ext2 *fs = r->rec_fs;
+    uint32_t n = dir->node_inode.i_size / fs->fs_block_size;
+    int result = 0;
+
+    for (uint32_t i = 0; i < n && result == 0; i++) {
+        struct buffer *b;
+
+        result = epoch_begin(fs);
+        if (result == 0)
+            result = dir_block(fs, dir, i, &b);
+        if (result < 0)
+            return result;
+        result = count_block(r, b);
+        buffer_put(b);
+    }
+    return result;
+}
+
+static int entries(struct recovery *r, uint32_t number)
+{
+    struct node *dir;
+    int result = is_file(r->rec_fs, number)
+                     ? node_get_dir(r->rec_fs, number, &dir)
+                     : -ENOTDIR;
+
+    if (result == -ENOTDIR || result == -ENOENT)
+        return 0;
+    if (result < 0)
+        return result;
+    result = count_entries(r, dir);
+    node_put(dir);
+    return result;
+}
+
+/* ---- links --------------------------------------------------------------- */
+
+static int links(struct recovery *r, uint32_t number)
+{
+    uint16_t refs = r->rec_refs[number];
+    struct node *n;
+    int result =
+        is_file(r->rec_fs, number) ? node_get(r->rec_fs, number, &n) : -ENOENT;
+
+    if (result < 0)
+        return result == -ENOENT ? 0 : result;
+    if (refs == 0) {
+        result = ext2_damage(r->rec_fs, "without a name is inode", number);
+    } else if (n->node_inode.i_links_count != refs) {
+        n->node_inode.i_links_count = refs;
+        node_dirty(r->rec_fs, n);
+        r->rec_links++;
+    }
+    node_put(n);
+    return result;
+}
+
+/* ---- bitmaps ------------------------------------------------------------- */
+
+static int blocks_of(struct recovery *r, uint32_t i)
+{
+    struct ext2 *fs = r->rec_fs;
+    struct group *g = &fs->fs_group[i];
+    uint32_t before = g->group_free_blocks;
+    struct buffer *b;
+    int result = buffer_get(fs, g->group_desc.bg_block_bitmap, BUFFER_MAP, &b);
+
+    if (result < 0)
+        return result;
+    g->group_free_blocks = 0;
+    for (uint32_t at = 0; at < g->group_blocks; at++) {
+        uint32_t block = g->group_first + at;
+        uint8_t mask = (uint8_t)(1u << at % 8);
+
+        if (block_own(fs, block) || bit(r->rec_used, block)) {
+            b->buf_data[at / 8] |= mask;
+        } else {
+            b->buf_data[at / 8] &= (uint8_t)~mask;
+            g->group_free_blocks++;
+        }
+    }
+    buffer_dirty(fs, b);
+    buffer_put(b);
+    g->group_dirty = true;
+    r->rec_blocks += g->group_free_blocks - before;
+    return 0;
+}
+
+static int inode_bit(struct recovery *r, struct group *g, struct buffer *b,
+                     uint32_t number, uint32_t at)
+{
+    uint8_t mask = (uint8_t)(1u << at % 8);
+    struct ext2_inode inode;
+    int result = inode_load(r->rec_fs, number, &inode);
+
+    if (result < 0)
+        return result;
+    if (!is_file(r->rec_fs, number) || inode.i_links_count > 0) {
+        b->buf_data[at / 8] |= mask;
+        g->group_desc.bg_used_dirs_count +=
+            is_file(r->rec_fs, number) &&
+            (inode.i_mode & MODE_TYPE) == MODE_DIRECTORY;
+    } else {
+        b->buf_data[at / 8] &= (uint8_t)~mask;
+        g->group_free_inodes++;
+    }
+    return 0;
+}
+
+static int inodes_of(struct recovery *r, uint32_t i)
+{
+    struct ext2 *fs = r->rec_fs;
+    struct group *g = &fs->fs_group[i];
+    uint32_t n = fs->fs_super.s_inodes_per_group;
+    uint32_t before = g->group_free_inodes;
+    struct buffer *b;
+    int result = buffer_get(fs, g->group_desc.bg_inode_bitmap, BUFFER_MAP, &b);
+
+    if (result < 0)
+        return result;
+    g->group_free_inodes = 0;
+    g->group_desc.bg_used_dirs_count = 0;
+    for (uint32_t at = 0; at < n && result == 0; at++)
+        result = inode_bit(r, g, b, i * n + at + 1, at);
+    buffer_dirty(fs, b);
+    buffer_put(b);
+    r->rec_inodes += g->group_free_inodes - before;
+    return result;
+}
+
+/* ---- all of it ----------------------------------------------------------- */
+
+/* One of the passes over all inodes. */
+static int each(struct recovery *r,
+                int (*f)(struct recovery *r, uint32_t number))
+{
+    struct ext2 *fs = r->rec_fs;
+
+    for (uint32_t i = 1; i <= fs->fs_super.s_inodes_count; i++) {
+        int result = f(r, i);
+
+        if (result < 0)
+            return result;
+        if (fs->fs_node_dirty > NODES_MAX / 2)
+            result = epoch_begin(fs);
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+static int passes(struct recovery *r)
+{
+    struct ext2 *fs = r->rec_fs;
+    int result = each(r, own);
+
+    if (result == 0)
+        result = each(r, entries);
+    if (result == 0)
+        result = each(r, links);
+    if (result == 0)
+        result = epoch_commit(fs);
+    for (uint32_t i = 0; i < fs->fs_groups && result == 0; i++) {
+        result = epoch_begin(fs);
+        if (result == 0)
+            result = blocks_of(r, i);
+        if (result == 0)
+            result = inodes_of(r, i);
+    }
+    return result < 0 ? result : epoch_commit(fs);
+}
+
+static void report(const struct recovery *r)
+{
+    char line[120];
+
+    snprintf(line, sizeof(line),
+             "it was not unmounted: %u names, %u numbers of links, %u inodes, "
+             "%u blocks put right",
+             (unsigned)r->rec_names, (unsigned)r->rec_links,
+             (unsigned)r->rec_inodes, (unsigned)r->rec_blocks);
+    r->rec_fs->fs_disk.disk_say(r->rec_fs->fs_disk.disk_arg, line);
+}
+
+int ext2_recover(struct ext2 *fs)
+{
+    struct recovery r = {.rec_fs = fs};
+    int result = -ENOMEM;
+
+    r.rec_used = calloc(fs->fs_super.s_blocks_count / 8 + 1, 1);
+    r.rec_refs = calloc(fs->fs_super.s_inodes_count + 1, sizeof(r.rec_refs[0]));
+    if (r.rec_used != NULL && r.rec_refs != NULL)
+        result = passes(&r);
+    if (result == 0) {
+        fs->fs_suspect = false;
+        report(&r);
+    }
+    free(r.rec_used);
+    free(r.rec_refs);
+    return result;
+}
