@@ -314,6 +314,7 @@ int main(int argc, char **argv)
         else
             usage("[-v] [-t MS] [-n NAME]");
     }
+    memset(reading, 0, sizeof(reading)); /* now, while there is memory */
     port = port_create();
     if (port < 0)
         err(1, "port");
