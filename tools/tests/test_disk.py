@@ -2,6 +2,7 @@
 and programs that use it. Runs with a disk are not counted (docs/testing.md)."""
 
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -61,7 +62,8 @@ def driven(boot):
 def blocktest(machine, words, status=0):
     """Runs it; returns what it printed."""
     text = machine.command(f"run blocktest {words}")
-    assert exits(machine)[-1] == (status, 0), text
+    assert exits(machine)[-1] == (status, 0), \
+        f"{text}\n{machine.events()}"
     return text
 
 
@@ -96,6 +98,20 @@ def test_drives_that_are_not_there(driven, image, disks):
         assert "no such device" in blocktest(machine, f"-d {number} info", 1)
 
 
+def test_a_server_is_waited_for_but_not_for_ever(kernel):
+    """Without a disk, so this run is counted, and waiting costs no time."""
+    done = qemu.run(kernel, "run -b -s names; run blocktest info; uptime; "
+                    "run -b -s ata; run blocktest info; uptime; poweroff",
+                    budget=40_000)
+    assert not done.problem, done.explain()
+    assert [e["exit"] for e in done.named["run"]] == [1, 1]
+    assert "ata, disk 0: no such file or directory" in done.text
+    assert "ata, disk 0: no such device" in done.text
+    first, second = (float(t) for t in
+                     re.findall(r"up \d+:\d+:(\d+\.\d+)", done.text))
+    assert 10 <= first < 11 and second < first + 1
+
+
 def test_bad_sectors(driven, image):
     """Three tries in the driver, three by the client; then an error, and the
     next request is served. What goes wrong once nobody notices."""
@@ -121,12 +137,13 @@ def test_bad_sectors(driven, image):
 def test_a_drive_that_hangs_and_recovers(driven, image):
     """It does one access in a second, and may take 100 ms for one."""
     machine = driven({"file": image, "format": "raw",
-                      "throttling.iops-total": 1}, options="-t 100")
-    assert "error" in blocktest(machine, "read 0 2000", 1)
-    assert "time-outs 0," not in blocktest(machine, "counts")
+                      "throttling.iops-total": 1}, options="-t 100 -n slow")
+    assert "input/output error" in \
+        blocktest(machine, "-n slow read 0 2000", 1)
+    assert "time-outs 0," not in blocktest(machine, "-n slow counts")
     machine.qmp.execute("block_set_io_throttle", device="ide0-hd0", bps=0,
                         bps_rd=0, bps_wr=0, iops=0, iops_rd=0, iops_wr=0)
-    blocktest(machine, "read 0 2000")
+    blocktest(machine, "-n slow read 0 2000 8")
 
 
 def test_clients_do_not_notice_that_the_driver_dies(driven, image):

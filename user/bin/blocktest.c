@@ -6,7 +6,8 @@
  *         info                   how many sectors there are
  *         counts                 what the server has met with
  *         edges                  requests that must be refused
- *         read FIRST N           reads, and says what a sector costs
+ *         read FIRST N [PIECE]   reads, so many sectors at a time (128), and
+ *                                says what a sector costs
  *         fill FIRST N SEED      writes sectors whose contents follow from
  *                                their number and SEED; flushes
  *         check FIRST N SEED     whether they are there
@@ -82,12 +83,14 @@ static void flush(void)
 
 /* ---- ranges ------------------------------------------------------------- */
 
+static uint32_t piece_max = BLOCK_MAX;
+
 /* Does it for a range, in the largest pieces. */
 static void in_pieces(uint32_t first, uint32_t n, uint32_t seed,
                       void (*fn)(uint32_t, uint32_t, uint32_t))
 {
     while (n > 0) {
-        uint32_t piece = MIN(n, BLOCK_MAX);
+        uint32_t piece = MIN(n, piece_max);
 
         fn(first, piece, seed);
         first += piece;
@@ -245,8 +248,8 @@ static void how(void) __attribute__((noreturn));
 static void how(void)
 {
     usage("[-n SERVER] [-d DISK] info | counts | edges |\n"
-          "       read FIRST N | fill FIRST N SEED | check FIRST N SEED |\n"
-          "       storm P ROUNDS SEED");
+          "       read FIRST N [PIECE] | fill FIRST N SEED |\n"
+          "       check FIRST N SEED | storm P ROUNDS SEED");
 }
 
 static void command(int words, char **argv)
@@ -263,7 +266,9 @@ static void command(int words, char **argv)
         counts();
     } else if (strcmp(name, "edges") == 0 && words == 1) {
         edges();
-    } else if (strcmp(name, "read") == 0 && words == 3) {
+    } else if (strcmp(name, "read") == 0 && (words == 3 || words == 4)) {
+        if (words == 4)
+            piece_max = number_between(argv[3], 1, BLOCK_MAX);
         measure("read", a[0], a[1], 0, read_piece);
     } else if (strcmp(name, "fill") == 0 && words == 4) {
         measure("wrote", a[0], a[1], a[2], write_some);

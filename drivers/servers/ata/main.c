@@ -40,6 +40,9 @@
 
 #define SPARES 4 /* buffers kept for the next writes */
 
+_Static_assert(ATA_MAX == BLOCK_MAX && ATA_SECTOR == BLOCK_SECTOR,
+               "the driver and its clients mean the same");
+
 struct request {
     struct ata_request req_ata;
     uint32_t req_client;
@@ -311,6 +314,7 @@ int main(int argc, char **argv)
         else
             usage("[-v] [-t MS] [-n NAME]");
     }
+    memset(reading, 0, sizeof(reading)); /* now, while there is memory */
     port = port_create();
     if (port < 0)
         err(1, "port");

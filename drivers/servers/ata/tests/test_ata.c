@@ -542,6 +542,63 @@ static void test_many_at_once_while_it_breaks(void **state)
     assert_int_equal(answered, MANY);
 }
 
+/* ---- faults at random --------------------------------------------------- */
+
+static uint8_t shadow[SIM_SECTORS * ATA_SECTOR];
+static bool unknown[SIM_SECTORS]; /* a write there has failed */
+
+static void compare(uint32_t lba, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!unknown[lba + i])
+            assert_memory_equal(buffer + i * ATA_SECTOR,
+                                shadow + (lba + i) * ATA_SECTOR, ATA_SECTOR);
+}
+
+static void random_request(void)
+{
+    bool writes = rand() % 2;
+    uint32_t n = 1 + (uint32_t)rand() % ATA_MAX;
+    uint32_t lba = (uint32_t)rand() % (SIM_SECTORS - n);
+    int result;
+
+    if (rand() % 3 == 0)
+        sim_break(sim, (enum sim_fault)(1 + rand() % (SIM_REMOVED - 1)),
+                  (uint32_t)rand() % 12, 1 + (uint32_t)rand() % 4);
+    fill(n, (unsigned)rand());
+    result = ask(writes ? ATA_OP_WRITE : ATA_OP_READ, lba, n);
+    if (result == ENODEV) {
+        ask(ATA_OP_INFO, 0, 0);
+    } else if (result != 0) {
+        assert_int_equal(result, EIO);
+    } else if (!writes) {
+        compare(lba, n);
+        return;
+    }
+    if (writes && result == 0)
+        memcpy(shadow + lba * ATA_SECTOR, buffer, n * ATA_SECTOR);
+    for (uint32_t i = 0; writes && i < n; i++)
+        unknown[lba + i] = result != 0;
+}
+
+/* What was written is read, whatever happens in between; or there is an
+ * error. */
+static void test_faults_at_random(void **state)
+{
+    (void)state;
+    for (unsigned seed = 1; seed <= 100; seed++) {
+        srand(seed);
+        sim_init(sim);
+        sim_open(sim, TIMEOUT);
+        memcpy(shadow, sim->sim_drive[0].sd_image, sizeof(shadow));
+        memset(unknown, 0, sizeof(unknown));
+        for (unsigned i = 0; i < 100; i++)
+            random_request();
+        assert_int_equal(sim->sim_violations, 0);
+        repair();
+    }
+}
+
 /* ---- noise -------------------------------------------------------------- */
 
 /* Registers lie. Nothing may hang or be touched that is not the driver's
@@ -597,6 +654,7 @@ int main(void)
         CASE(test_a_flush_is_next),
         CASE(test_nobody_waits_for_ever),
         CASE(test_many_at_once_while_it_breaks),
+        CASE(test_faults_at_random),
         CASE(test_noise),
     };
 
