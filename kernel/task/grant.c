@@ -99,6 +99,14 @@ static void set_task_ports(struct task *t, const struct grant *g)
         grant_switch_ports(t);
 }
 
+/* A program that has interrupt lines runs before others, or it would hear of
+ * its interrupts when their slices are over. */
+static void set_priority(struct task *t, bool driver)
+{
+    if (t->task_priority <= PRIORITY_SERVER)
+        t->task_priority = driver ? PRIORITY_SERVER : PRIORITY_USER;
+}
+
 /* sched_lock held. */
 static void drop(struct task *t)
 {
@@ -107,8 +115,7 @@ static void drop(struct task *t)
     g->grant_task = NULL;
     g->grant_in_force = false;
     t->task_grant = NULL;
-    if (t->task_priority == PRIORITY_SERVER)
-        t->task_priority = PRIORITY_USER;
+    set_priority(t, false);
     set_task_ports(t, NULL);
 }
 
@@ -132,10 +139,7 @@ bool grant_exec(struct task *t, const struct inode *program)
     if (in_force) {
         g->grant_in_force = true;
         set_task_ports(t, g->grant_server.server_ports != 0 ? g : NULL);
-        /* Who waits for interrupts hears of them before programs go on. */
-        if (g->grant_server.server_irqs != 0 &&
-            t->task_priority == PRIORITY_USER)
-            t->task_priority = PRIORITY_SERVER;
+        set_priority(t, g->grant_server.server_irqs != 0);
     } else {
         drop(t);
     }

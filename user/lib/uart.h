@@ -36,7 +36,9 @@ enum uart_request {
 };
 
 /* Flags of UART_SETUP. */
-#define UART_LOOPBACK 1 /* what is sent comes back; the line is cut off */
+/* What is sent comes back, and the line is cut off: on some machines, though not
+ * in QEMU, the interrupt too. */
+#define UART_LOOPBACK 1
 
 /* What can go wrong on the way in. */
 #define UART_OVERRUN 1 /* bytes were lost: nobody took them in time */
