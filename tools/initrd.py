@@ -7,8 +7,8 @@
 A ustar archive: what lies under the root folder, and the programs, without
 their symbols, in /sbin if that is the name of the folder that they come from,
 else in /bin. --files adds N small files in folders of 50 under
-/many, which benchmarks walk; --file adds FILE as /NAME. Equal input gives an equal archive: names are
-sorted, and it holds neither times nor owners.
+/many, which benchmarks walk; --file adds FILE as /NAME. Equal input gives an
+equal archive: names are sorted, and it holds neither times nor owners.
 """
 
 import argparse

@@ -30,8 +30,8 @@ LONGEST = 60
 MEDIAN = 13
 PERCENTILE_90 = 35
 CORE = 1800
-RING0 = 13500
-SHELL = 9200
+RING0 = 15500
+SHELL = 9700
 DEBUGGING = 3600
 
 # From a folder to the folders that its files may include, besides its own.

@@ -133,11 +133,11 @@ static const struct check {
     const char *(*check_run)(const char **where);
     bool check_again; /* programs may be in the midst of a change */
 } checks[] = {
-    {"heap", kmem_verify, false},    {"buddy", check_buddy, false},
-    {"paging", check_paging, false}, {"tasks", task_verify, false},
-    {"ports", ipc_verify, false},    {"programs", check_programs, false},
-    {"pipes", pipe_verify, false},   {"inodes", inode_verify, false},
-    {"mounts", remote_verify, true}, {"files", ramfs_verify, true},
+    {"heap", kmem_verify, false},       {"buddy", check_buddy, false},
+    {"paging", check_paging, false},    {"tasks", task_verify, false},
+    {"ports", ipc_verify, false},       {"programs", check_programs, false},
+    {"pipes", pipe_verify, false},      {"inodes", inode_verify, false},
+    {"mounts", remote_verify, true},    {"files", ramfs_verify, true},
     {"servers", servers_verify, false},
 };
 

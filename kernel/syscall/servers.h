@@ -7,8 +7,8 @@
 
 struct inode;
 
-/* Reads /etc/servers, seals the programs it names, and /sbin/init, and makes the
- * grants; tells the console what is wrong. After fs_init. Boot only. */
+/* Reads /etc/servers, seals the programs it names, and /sbin/init, and makes
+ * the grants; tells the console what is wrong. After fs_init. Boot only. */
 void servers_init(void);
 
 /* The program of sessions, /sbin/init as it was at boot; NULL: there was none.

@@ -354,7 +354,7 @@ KTEST(grant, who_begins_privileged)
     } cases[] = {
         {"/bin/true", false, false, false}, {"/bin/true", true, false, true},
         {"/bin/true", false, true, false},  {"/sbin/init", false, false, false},
-        {"/sbin/init", false, true, true},   {"/sbin/names", false, true, false},
+        {"/sbin/init", false, true, true},  {"/sbin/names", false, true, false},
     };
     bool had;
 

@@ -10,7 +10,7 @@
 /* A server that finds nothing to serve, its device or disk not being there:
  * init does not start it again. */
 #define EXIT_ABSENT 69
-#define RAND_MAX     0x7fffffff
+#define RAND_MAX    0x7fffffff
 
 /* ---- memory (user/lib/malloc.c) ----------------------------------------- */
 
