@@ -35,8 +35,8 @@ enum uart_request {
     UART_STATUS,
 };
 
-/* Flags of UART_SETUP: what is sent comes back, and the line is cut off; on
- * some machines, though not in QEMU, the interrupt too. */
+/* A flag of UART_SETUP: what is sent comes back, and the line is cut off; on
+ * some machines, though not in QEMU, so is the interrupt. */
 #define UART_LOOPBACK 1
 
 /* What can go wrong on the way in. */
