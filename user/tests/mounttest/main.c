@@ -1,7 +1,8 @@
 /*
  * mounttest: mounts a file system that a child keeps on /tmp, uses it, lets
  * another child take it over, and unmounts it. Whatever goes wrong on the way,
- * nothing stays: so it can be run with every request for memory failing in turn.
+ * nothing stays: so it can be run with every request for memory failing in
+ * turn.
  *
  * mounttest -s PATH: serves it itself, on PATH; but when it is asked for any
  * name it never answers again.
