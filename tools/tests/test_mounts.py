@@ -104,7 +104,8 @@ def test_a_silent_server(machine):
 def test_gdb_shows_the_same_but_for_what_servers_know(kernel):
     session = gdb.Session(
         kernel, "run mkdir /tmp/m;run -b hellofs /tmp/m;run sleep 0.1;"
-        "mounts;verify ports", [("cmd_mounts", ["slate mounts"])])
+        "mounts;verify", [("cmd_mounts", ["slate mounts"]),
+                          ("cmd_verify", [])])
     said = session.said[0]["slate mounts"].splitlines()
     heading = said[0]
     shown = session.serial.split(heading)[1].splitlines()[1:4]
