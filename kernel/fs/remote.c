@@ -83,11 +83,10 @@ static int32_t result_of(const struct remote_call *c)
     return result;
 }
 
-static int send(struct port *port, struct remote_call *c, unsigned flags,
-                bool *received)
+static int send(struct port *port, struct remote_call *c, bool *received)
 {
-    return ipc_call_kernel(port, c->call_words, &c->call_buffer, flags,
-                           patience(), received);
+    return ipc_call_kernel(port, c->call_words, &c->call_buffer, 0, patience(),
+                           received);
 }
 
 /* ---- the port that serves now ------------------------------------------- */
@@ -134,7 +133,7 @@ static int ask_once(struct remote *r, struct remote_call *c, bool *received)
 
     if (error != 0)
         return error;
-    error = send(port, c, 0, received);
+    error = send(port, c, received);
     object_put(&port->port_object);
     return error;
 }
@@ -169,7 +168,8 @@ void remote_tell(struct remote *r, struct remote_call *c)
     object_get(&port->port_object);
     r->remote_requests++;
     spin_unlock(&sched_lock);
-    send(port, c, IPC_PATIENT, &received);
+    ipc_call_kernel(port, c->call_words, &c->call_buffer, IPC_PATIENT,
+                    REMOTE_TELL_MS, &received);
     object_put(&port->port_object);
 }
 
@@ -193,7 +193,7 @@ int remote_read_stat(struct port *port, struct fs_stat *out)
         .call_buffer = {.ipc_receive = out, .ipc_receive_max = sizeof(*out)},
     };
     bool received;
-    int error = send(port, &c, 0, &received);
+    int error = send(port, &c, &received);
     int32_t result = error != 0 ? failure(error) : result_of(&c);
 
     if (result < 0)

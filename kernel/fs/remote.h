@@ -18,6 +18,10 @@
 /* While a server is dead its clients wait so long for a successor. */
 #define REMOTE_PATIENCE_MS 5000u
 
+/* So long a task that cannot be killed meanwhile, because its end is the cause,
+ * waits until a server has heard that it may give up a file. */
+#define REMOTE_TELL_MS 10000u
+
 /* The cache. Boot only. */
 void remote_init(void);
 

@@ -6,7 +6,7 @@ with the same columns and numbers, and more that only a debugger can have.
     objects_model.py    the objects as data: tasks, handles, pipes, inodes ...
     objects_task.py     tasks files space
     objects_stack.py    bt enter, and GDB's own frames across interrupts
-    objects_fs.py       pipes inodes
+    objects_fs.py       pipes inodes mounts
     objects_ipc.py      ports ipc locks
     objects_servers.py  servers irqs
     objects_machine.py  pages syms dmesg

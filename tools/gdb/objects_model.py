@@ -209,6 +209,28 @@ def mounts():
                         "fs_link", "inode_init"))
 
 
+def remote_of(fs):
+    """The struct remote of a file system that a program keeps, or None."""
+    if fs.fs_ops != common.address_of("remote_ops"):
+        return None
+    return common.record("struct remote", fs.address, "remote_init")
+
+
+def ram_path(inode):
+    """Where a directory of the RAM file system is; "?" of others."""
+    names = []
+    if fs_name(inode) != "ram":
+        return "?"
+    node = common.record("struct ramfs_node", inode.inode_data, "ramfs_init")
+    while node.dir_entry and len(names) < 64:
+        entry = common.record("struct ramfs_entry", node.dir_entry,
+                              "ramfs_init")
+        names.append(entry.entry_name)
+        node = common.record("struct ramfs_node", node.dir_parent,
+                             "ramfs_init")
+    return "/" + "/".join(reversed(names))
+
+
 def fs_name(inode):
     return common.string(fs_at(inode.inode_fs).fs_name, 16)
 

@@ -186,14 +186,14 @@ def wrong_ipc(task):
         return None
     if not listed(list_of(ipc), ipc.where("ipc_link")):
         return "a task is not in the list that its state tells"
-    if task.task_waiting or task.task_timed:
+    if task.task_waiting or (task.task_timed and not ipc.ipc_kernel):
         return "a task waits for a message and for something else"
     killed = common.macros("kernel/task/task.h")["ATTENTION_KILLED"]
     blocked = model.is_state(task, "TASK_BLOCKED")
     if not blocked and not task.task_attention & killed:
         return "a task waits for a message, but is not blocked"
     if blocked and bool(task.task_interruptible) != \
-            (ipc.ipc_state != states["TRANSFER"]):
+            (ipc.ipc_state != states["TRANSFER"] and not ipc.ipc_patient):
         return "a task that waits for a message cannot be killed, or is " \
             "pinned and can"
     return None
@@ -410,8 +410,8 @@ def wrong_inode(inode):
     is_listed = common.word(lru) != lru
     if inode.inode_hash_link.link_hash != mixed ^ mixed >> 16:
         return "inode: hash does not fit the number"
-    if inode.inode_state == failed:
-        return "inode: one that could not be read is in the table"
+    if inode.inode_state >= failed:
+        return "inode: one that could not be read, or is gone, is in the table"
     if is_listed != (inode.inode_refs == 0):
         return "inode: the LRU list is for those without a reference"
     if is_listed and inode.inode_nlink == 0:

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from slate import qemu
+from slate import gdb, qemu
 
 
 def records(text):
@@ -99,3 +99,17 @@ def test_a_silent_server(machine):
     machine.command("run sleep 6")  # the reader gives up by itself
     assert machine.command("run umount /tmp/s") == ""
     assert "every invariant holds" in machine.command("verify")
+
+
+def test_gdb_shows_the_same_but_for_what_servers_know(kernel):
+    session = gdb.Session(
+        kernel, "run mkdir /tmp/m;run -b hellofs /tmp/m;run sleep 0.1;"
+        "mounts;verify", [("cmd_mounts", ["slate mounts"]),
+                          ("cmd_verify", [])])
+    said = session.said[0]["slate mounts"].splitlines()
+    heading = said[0]
+    shown = session.serial.split(heading)[1].splitlines()[1:4]
+    assert [row.split()[0] for row in said[1:]] == ["/", "/proc", "/tmp/m"]
+    for ours, theirs in zip(said[1:], shown):
+        ours, theirs = ours.split(), theirs.split()
+        assert ours[:3] + ours[7:] == theirs[:3] + theirs[7:]

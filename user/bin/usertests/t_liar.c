@@ -510,6 +510,7 @@ static const struct lie lies[] = {
     DOES(FS_READ, DIE, NULL, 0),
     DOES(FS_UNLINK, DIE, NULL, 0),
     DOES(FS_RELEASE, DIE, NULL, 0),
+    DOES(FS_RELEASE, HANG, NULL, 0),
     PUTS(FS_INODE, 0, FILE_DIRECTORY, NULL),
     {0},
 };
@@ -708,6 +709,33 @@ static void liar_release_dies(void)
     EQUAL(umount("m"), 0);
 }
 
+/* Nor does it keep a dying program for ever, nor the server's other files. */
+static void hold(int h)
+{
+    (void)h;
+    sleep(100);
+}
+
+static void liar_release_hangs(void)
+{
+    pid_t server = begin();
+    int h = open("m/f", O_RDONLY);
+    uint32_t before = uptime_ms();
+    struct stat st;
+    pid_t pid;
+
+    CHECK(h >= 0);
+    EQUAL(unlink("m/f"), 0);
+    order(find(lies, FS_RELEASE, HANG));
+    pid = spawn(hold, h);
+    EQUAL(close(h), 0);
+    EQUAL(kill(pid, SIGKILL), 0);
+    EQUAL(stat("m/d", &st), 0);
+    expect_signal(pid, SIGKILL);
+    CHECK(uptime_ms() - before >= 10000);
+    end(server);
+}
+
 /* ---- servers that die --------------------------------------------------- */
 
 /* Another liar in the place of one that has died. */
@@ -861,8 +889,17 @@ static void liar_orphan(void)
 }
 
 const struct test liar_tests[] = {
-    TEST(liar, lies),      TEST(liar, mounts),      TEST(liar, mount_hangs),
-    TEST(liar, circle),    TEST(liar, hangs),       TEST(liar, release_dies),
-    TEST(liar, successor), TEST(liar, change_once), TEST(liar, no_successor),
-    TEST(liar, impostor),  TEST(liar, orphan),      TEST_END,
+    TEST(liar, lies),
+    TEST(liar, mounts),
+    TEST(liar, mount_hangs),
+    TEST(liar, circle),
+    TEST(liar, hangs),
+    TEST(liar, release_dies),
+    TEST(liar, successor),
+    TEST(liar, change_once),
+    TEST(liar, no_successor),
+    TEST(liar, impostor),
+    TEST(liar, orphan),
+    TEST(liar, release_hangs),
+    TEST_END,
 };

@@ -98,6 +98,33 @@ static void mount_contents(void)
     end();
 }
 
+/* Buffers that are not there, or end too early: nothing comes, nothing goes. */
+static void mount_buffers(void)
+{
+    char *page = mmap(4096, PROT_READ | PROT_WRITE);
+    const uint32_t bad[] = {0,          0x10,       (uint32_t)page + 4096,
+                            0xc0000000, 0xfffffffc, (uint32_t)page + 4092};
+    int h, dir;
+
+    begin();
+    make_file("m/a", "hello, world");
+    h = open("m/a", O_RDWR);
+    dir = open("m", O_RDONLY);
+    CHECK(page != MAP_FAILED && h >= 0 && dir >= 0);
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        FAILS(read(h, (void *)bad[i], 12), EFAULT);
+        FAILS(write(h, (void *)bad[i], 12), EFAULT);
+        FAILS(getdents(dir, (void *)bad[i], 64), EFAULT);
+        EQUAL(lseek(h, 0, SEEK_CUR), 0);
+        EQUAL(lseek(dir, 0, SEEK_CUR), 0);
+    }
+    FAILS(read(h, (void *)mount_buffers, 12), EFAULT); /* the program's text */
+    CHECK(has_text("m/a", "hello, world"));
+    EQUAL(close(h), 0);
+    EQUAL(close(dir), 0);
+    end();
+}
+
 /* More than one message has. */
 static void mount_large(void)
 {
@@ -465,21 +492,10 @@ static void mount_together(void)
 }
 
 const struct test mount_tests[] = {
-    TEST(mount, contents),
-    TEST(mount, large),
-    TEST(mount, unlinked),
-    TEST(mount, tree),
-    TEST(mount, rename),
-    TEST(mount, names),
-    TEST(mount, entries),
-    TEST(mount, paths),
-    TEST(mount, across),
-    TEST(mount, busy),
-    TEST(mount, nested),
-    TEST(mount, exec),
-    TEST(mount, sync),
-    TEST(mount, errors),
-    TEST(mount, twice),
-    TEST(mount, together),
-    TEST_END,
+    TEST(mount, contents), TEST(mount, buffers),  TEST(mount, large),
+    TEST(mount, unlinked), TEST(mount, tree),     TEST(mount, rename),
+    TEST(mount, names),    TEST(mount, entries),  TEST(mount, paths),
+    TEST(mount, across),   TEST(mount, busy),     TEST(mount, nested),
+    TEST(mount, exec),     TEST(mount, sync),     TEST(mount, errors),
+    TEST(mount, twice),    TEST(mount, together), TEST_END,
 };
