@@ -463,7 +463,7 @@ storm: $(KERNEL) $(INITRD) | $(VENV) ## the disk driver dies at work: SEEDS=20
 powercut: $(KERNEL) $(INITRD) $(EXT2_TOOL) | $(VENV) ## the power goes at
                                   ## thousands of moments: SEEDS=60
 	@SLATE_LONG=1 $(PYTEST) tools/tests/test_powercut.py
-	@SLATE_LONG=1 $(PYTEST) tools/tests/test_ext2.py -k power_cut
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_ext2.py -k cut
 
 zoo: $(KERNEL) $(INITRD) | $(VENV) ## each bug in each mode; no false alarms
 	@SLATE_LONG=1 $(PYTEST) tools/tests/test_zoo.py

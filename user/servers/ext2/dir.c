@@ -100,7 +100,7 @@ struct wanted {
     uint32_t want_number;
 };
 
-static bool dots(const struct ext2_dirent *d)
+bool dir_dots(const struct ext2_dirent *d)
 {
     return d->d_name[0] == '.' &&
            (d->d_name_len == 1 || (d->d_name_len == 2 && d->d_name[1] == '.'));
@@ -109,7 +109,7 @@ static bool dots(const struct ext2_dirent *d)
 static bool matches(const struct ext2_dirent *d, const struct wanted *want)
 {
     if (want->want_name == NULL)
-        return d->d_inode == want->want_number && !dots(d);
+        return d->d_inode == want->want_number && !dir_dots(d);
     return d->d_inode != 0 && d->d_name_len == want->want_len &&
            d->d_name[0] == want->want_name[0] &&
            memcmp(d->d_name, want->want_name, want->want_len) == 0;
@@ -177,7 +177,7 @@ static bool block_empty(const struct ext2 *fs, const uint8_t *data)
 
     for (uint32_t at = 0; at < fs->fs_block_size; at += d->d_rec_len) {
         d = (const void *)(data + at);
-        if (d->d_inode != 0 && !dots(d))
+        if (d->d_inode != 0 && !dir_dots(d))
             return false;
     }
     return true;

@@ -272,6 +272,8 @@ int dir_find(struct ext2 *fs, struct node *dir, const char *name, uint32_t len,
 /* The entry of a number; the same. */
 int dir_find_number(struct ext2 *fs, struct node *dir, uint32_t number,
                     struct place *place);
+/* Whether an entry is "." or "..". */
+bool dir_dots(const struct ext2_dirent *d);
 /* 1: nothing but "." and ".."; 0: there is more. */
 int dir_empty(struct ext2 *fs, struct node *dir);
 static inline void place_put(struct place *p)

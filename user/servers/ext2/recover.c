@@ -22,8 +22,9 @@
 
 struct recovery {
     struct ext2 *rec_fs;
-    uint8_t *rec_used;  /* a bit for each block */
-    uint16_t *rec_refs; /* entries of each inode */
+    uint8_t *rec_used;    /* a bit for each block */
+    uint16_t *rec_refs;   /* entries of each inode */
+    uint32_t *rec_parent; /* of each directory; 0: not seen yet */
     uint32_t rec_names, rec_links, rec_blocks, rec_inodes; /* put right */
 };
 
@@ -147,21 +148,38 @@ static int own(struct recovery *r, uint32_t number)
 
 /* ---- entries ------------------------------------------------------------- */
 
-/* Whether a number is that of an inode with links. */
-static int lives(struct ext2 *fs, uint32_t number)
+/* Whether a number is that of an inode with links, and of which type. */
+static int lives(struct ext2 *fs, uint32_t number, uint16_t *mode)
 {
     struct ext2_inode inode;
     int result = is_file(fs, number) ? inode_load(fs, number, &inode) : 0;
 
     if (result < 0 || !is_file(fs, number))
         return result;
+    *mode = inode.i_mode;
     return inode.i_links_count > 0;
 }
 
-static int count_block(struct recovery *r, struct buffer *b)
+/* An entry that leads to an inode with links. */
+static int count_entry(struct recovery *r, uint32_t dir,
+                       const struct ext2_dirent *d, uint16_t mode)
+{
+    uint32_t *parent = &r->rec_parent[d->d_inode];
+
+    r->rec_refs[d->d_inode] += r->rec_refs[d->d_inode] < UINT16_MAX;
+    if ((mode & MODE_TYPE) != MODE_DIRECTORY || dir_dots(d))
+        return 0;
+    if (*parent != 0 || d->d_inode == EXT2_ROOT)
+        return ext2_damage(r->rec_fs, "two names has directory", d->d_inode);
+    *parent = dir;
+    return 0;
+}
+
+static int count_block(struct recovery *r, uint32_t dir, struct buffer *b)
 {
     struct ext2 *fs = r->rec_fs;
     struct ext2_dirent *d;
+    uint16_t mode;
 
     for (uint32_t at = 0; at < fs->fs_block_size; at += d->d_rec_len) {
         int result;
@@ -169,13 +187,13 @@ static int count_block(struct recovery *r, struct buffer *b)
         d = (struct ext2_dirent *)(b->buf_data + at);
         if (d->d_inode == 0)
             continue;
-        result = lives(fs, d->d_inode);
+        result = lives(fs, d->d_inode, &mode);
+        if (result > 0)
+            result = count_entry(r, dir, d, mode) < 0 ? -EIO : 1;
         if (result < 0)
             return result;
-        if (result > 0) {
-            r->rec_refs[d->d_inode] += r->rec_refs[d->d_inode] < UINT16_MAX;
+        if (result > 0)
             continue;
-        }
         d->d_inode = 0;
         buffer_dirty(fs, b);
         r->rec_names++;
@@ -197,7 +215,7 @@ static int count_entries(struct recovery *r, struct node *dir)
             result = dir_block(fs, dir, i, &b);
         if (result < 0)
             return result;
-        result = count_block(r, b);
+        result = count_block(r, dir->node_number, b);
         buffer_put(b);
     }
     return result;
@@ -221,6 +239,26 @@ static int entries(struct recovery *r, uint32_t number)
 
 /* ---- links --------------------------------------------------------------- */
 
+/* A directory's ".." must lead to where its name is. */
+static int check_parent(struct recovery *r, struct node *n)
+{
+    struct ext2 *fs = r->rec_fs;
+    uint32_t want =
+        n->node_number == EXT2_ROOT ? EXT2_ROOT : r->rec_parent[n->node_number];
+    struct place place;
+    int result = dir_find(fs, n, "..", 2, &place);
+    bool good;
+
+    if (result < 0)
+        return result;
+    good = result > 0 && place_entry(&place)->d_inode == want;
+    if (result > 0)
+        place_put(&place);
+    return good ? 0
+                : ext2_damage(fs, "not where it belongs is directory",
+                              n->node_number);
+}
+
 static int links(struct recovery *r, uint32_t number)
 {
     uint16_t refs = r->rec_refs[number];
@@ -237,6 +275,8 @@ static int links(struct recovery *r, uint32_t number)
         node_dirty(r->rec_fs, n);
         r->rec_links++;
     }
+    if (result == 0 && node_is_dir(n))
+        result = check_parent(r, n);
     node_put(n);
     return result;
 }
@@ -375,7 +415,9 @@ int ext2_recover(struct ext2 *fs)
 
     r.rec_used = calloc(fs->fs_super.s_blocks_count / 8 + 1, 1);
     r.rec_refs = calloc(fs->fs_super.s_inodes_count + 1, sizeof(r.rec_refs[0]));
-    if (r.rec_used != NULL && r.rec_refs != NULL)
+    r.rec_parent =
+        calloc(fs->fs_super.s_inodes_count + 1, sizeof(r.rec_parent[0]));
+    if (r.rec_used != NULL && r.rec_refs != NULL && r.rec_parent != NULL)
         result = passes(&r);
     if (result == 0) {
         fs->fs_suspect = false;
@@ -383,5 +425,6 @@ int ext2_recover(struct ext2 *fs)
     }
     free(r.rec_used);
     free(r.rec_refs);
+    free(r.rec_parent);
     return result;
 }

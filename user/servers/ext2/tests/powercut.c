@@ -1,7 +1,7 @@
 /*
  * powercut IMAGE SEED STEPS CUTS: a random workload is recorded; then the
  * power is cut so many times, each time elsewhere, and `e2fsck -p` must put
- * the rest right by itself; every other time the core's own recovery, after
+ * the rest right by itself, or most times the core's own recovery, after
  * which e2fsck must find nothing. Then everything is there that a sync had
  * confirmed and nobody has touched since, and nothing that never was.
  *
@@ -19,6 +19,7 @@
 
 #define CACHE    65536u
 #define FILE_MAX 60000u
+#define E2FSCK   8u /* it looks at two of so many */
 
 /* What was in the file system when a sync had returned. */
 struct confirmed {
@@ -281,24 +282,27 @@ static void check_e2fsck(struct cut *c, const char *path)
 }
 
 /* Mounting does the same, after which e2fsck finds nothing. */
-static void check_recovery(struct cut *c, const char *path)
+static void check_recovery(struct cut *c, struct disk *disk, const char *path,
+                           bool ask)
 {
     char said[4096];
-    struct disk disk;
-    struct ext2 *fs;
+    struct ext2 *fs = disk_mount(disk, CACHE);
 
-    disk_load(&disk, path);
-    fs = disk_mount(&disk, CACHE);
     check_contents(c, fs);
-    if (ext2_unmount(fs) < 0)
+    if (ext2_read_only(fs) != NULL) {
+        host_print("%s\n", disk->disk_said);
+        c->cut_wrong = "it cannot be put right";
+    } else if (ext2_unmount(fs) < 0) {
         c->cut_wrong = "it cannot be unmounted";
+    }
     ext2_free(fs);
-    disk_save(&disk, path);
+    if (!ask || c->cut_wrong != NULL)
+        return;
+    disk_save(disk, path);
     if (host_e2fsck("-f -n", path, said, sizeof(said)) != 0) {
-        host_print("%s%s\n", said, disk.disk_said);
+        host_print("%s%s\n", said, disk->disk_said);
         c->cut_wrong = "e2fsck finds something after a mount";
     }
-    disk_close(&disk);
 }
 
 int powercut(const char *image, uint32_t seed, uint32_t steps, uint32_t cuts)
@@ -322,12 +326,13 @@ int powercut(const char *image, uint32_t seed, uint32_t steps, uint32_t cuts)
         struct cut c = {0};
 
         disk_cut(&disk, before, at, seed + i, cut_disk.disk_image);
-        disk_save(&cut_disk, path);
+        if (i % E2FSCK == 0)
+            disk_save(&cut_disk, path);
         find_sync(&c, events, steps, at);
-        if (i % 2 == 0)
+        if (i % E2FSCK == 0)
             check_e2fsck(&c, path);
         else
-            check_recovery(&c, path);
+            check_recovery(&c, &cut_disk, path, i % E2FSCK == E2FSCK / 2);
         if (c.cut_wrong != NULL)
             host_fail("seed %u, cut %u, after %u of %u writes: %s %s", seed, i,
                       at, disk.disk_records, c.cut_path, c.cut_wrong);
@@ -340,4 +345,25 @@ int powercut(const char *image, uint32_t seed, uint32_t steps, uint32_t cuts)
     disk_close(&cut_disk);
     disk_close(&disk);
     return 0;
+}
+
+void cut_everywhere(const struct disk *disk, const uint8_t *before,
+                    uint32_t ways)
+{
+    struct disk cut_disk = {.disk_sectors = disk->disk_sectors};
+
+    cut_disk.disk_image = malloc(512u * disk->disk_sectors);
+    for (uint32_t at = 1; at <= disk->disk_records; at++) {
+        for (uint32_t seed = 0; seed < ways; seed++) {
+            struct ext2 *fs;
+
+            disk_cut(disk, before, at, seed, cut_disk.disk_image);
+            fs = disk_mount(&cut_disk, CACHE);
+            if (ext2_read_only(fs) != NULL)
+                host_fail("cut after write %u of %u, way %u: %s", at,
+                          disk->disk_records, seed, cut_disk.disk_said);
+            ext2_free(fs);
+        }
+    }
+    disk_close(&cut_disk);
 }

@@ -14,6 +14,7 @@
  *     orphan PATH             loses its name, but somebody has it open
  *     breaks                  the disk: no write succeeds any more
  *     crash                   the end, without an unmount
+ *     records                 of `ext2tool cuts`: the power is cut from here on
  *     fails ERROR COMMAND …   the rest of the line fails like that
  *
  * Everything else ends it with status 1 and the reason, and leaves the image
@@ -210,33 +211,74 @@ static void line(struct ext2 *fs, char *text)
         host_fail("%s %s: %d", w[0], n > 1 ? w[1] : "", r);
 }
 
-static int commands(const char *image)
+/* What is about the disk and not about what is on it; false: neither. */
+static bool disk_line(struct disk *disk, const char *text, uint8_t *before)
+{
+    if (strcmp(text, "breaks") == 0) {
+        disk->disk_broken = true;
+        return true;
+    }
+    if (strcmp(text, "records") != 0 || before == NULL)
+        return false;
+    memcpy(before, disk->disk_image, 512u * disk->disk_sectors);
+    disk->disk_recording = true;
+    return true;
+}
+
+/* All lines of standard input, up to the last or to "crash": true. */
+static bool lines(struct ext2 *fs, struct disk *disk, uint8_t *before)
 {
     char text[1024];
-    struct disk disk;
-    struct ext2 *fs;
-    const char *wrong;
-    bool crash = false;
-    int r;
 
-    disk_load(&disk, image);
-    fs = disk_mount(&disk, 1u << 18);
-    while (host_line(text, sizeof(text)) && !crash) {
-        crash = strcmp(text, "crash") == 0;
-        disk.disk_broken |= strcmp(text, "breaks") == 0;
-        if (!crash && strcmp(text, "breaks") != 0)
+    while (host_line(text, sizeof(text))) {
+        const char *wrong;
+
+        if (strcmp(text, "crash") == 0)
+            return true;
+        if (!disk_line(disk, text, before))
             line(fs, text);
         wrong = ext2_verify(fs);
         if (wrong != NULL)
             host_fail("broken: %s", wrong);
     }
-    r = crash ? 0 : ext2_unmount(fs);
+    return false;
+}
+
+static int commands(const char *image)
+{
+    struct disk disk;
+    struct ext2 *fs;
+    int r = 0;
+
+    disk_load(&disk, image);
+    fs = disk_mount(&disk, 1u << 18);
+    if (!lines(fs, &disk, NULL))
+        r = ext2_unmount(fs);
     ext2_free(fs);
     if (r < 0)
         host_fail("cannot unmount: %d", r);
     if (disk.disk_said[0] != 0)
         host_print("said: %s\n", disk.disk_said);
     disk_save(&disk, image);
+    disk_close(&disk);
+    return 0;
+}
+
+static int cuts(const char *image, uint32_t ways)
+{
+    uint8_t *before;
+    struct disk disk;
+    struct ext2 *fs;
+    size_t size;
+
+    disk_load(&disk, image);
+    before = host_load(image, &size);
+    fs = disk_mount(&disk, 1u << 16);
+    lines(fs, &disk, before);
+    ext2_free(fs);
+    cut_everywhere(&disk, before, ways);
+    host_print("%u writes\n", disk.disk_records);
+    free(before);
     disk_close(&disk);
     return 0;
 }
@@ -250,10 +292,13 @@ int main(int argc, char **argv)
     if (argc == 6 && strcmp(argv[1], "powercut") == 0)
         return powercut(argv[2], number(argv[3]), number(argv[4]),
                         number(argv[5]));
+    if (argc == 4 && strcmp(argv[1], "cuts") == 0)
+        return cuts(argv[2], number(argv[3]));
     if (argc == 5 && strcmp(argv[1], "fuzz") == 0)
         return fuzz(argv[2], number(argv[3]), number(argv[4]));
     host_fail("usage: ext2tool IMAGE < commands\n"
               "       ext2tool soak IMAGE SEED STEPS BYTES\n"
               "       ext2tool powercut IMAGE SEED STEPS CUTS\n"
+              "       ext2tool cuts IMAGE WAYS < commands\n"
               "       ext2tool fuzz IMAGE SEED MUTATIONS");
 }
