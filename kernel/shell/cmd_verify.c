@@ -213,8 +213,9 @@ SHELL_COMMAND(
     verify, "verify [-j] [NAME]", "check every invariant of the kernel",
     "Walks each cache's slabs, freelists and hash chains, the page\n"
     "owners and the buddy allocator's lists. CHECKED counts objects.\n"
-    "Then run queues, ports and pipes, inodes and files, and address\n"
-    "space and handles of each program that waits.\n"
+    "Then run queues, ports and pipes, inodes and files, what servers\n"
+    "are granted, and address space and handles of each program that\n"
+    "waits.\n"
     "A broken invariant is named, with the place where it was seen;\n"
     "of each cache, and of each kind of thing, the first one only.\n"
     "The exit status is the number of things that are broken; tools read\n"

@@ -31,6 +31,7 @@ static void expect_space(const struct actor *a)
 
 KTEST(grant, device_pages)
 {
+    size_t frame = 0;
     uint32_t at;
 
     KT_REQUIRE(begin(1));
@@ -50,7 +51,8 @@ KTEST(grant, device_pages)
                   PTE_NOCACHE | PTE_THROUGH | PTE_KEPT);
     KT_EQ(pte_at(&s, at + 2 * PAGE_SIZE), 0);
     KT_TRUE(actor_memory(&s, at) == NULL); /* not for the kernel to copy */
-    KT_TRUE(space_frame_at(s.actor_task->task_space, at) != NULL);
+    KT_TRUE(space_frame_at(s.actor_task->task_space, at, &frame));
+    KT_EQ(frame, HOLE >> PAGE_SHIFT);
     expect_space(&s);
     KT_EQ(actor_result(&s, sys_munmap, at, PAGE_SIZE, 0), -EINVAL);
     KT_EQ(actor_result(&s, sys_munmap, at, 2 * PAGE_SIZE, 0), 0);
@@ -119,7 +121,7 @@ KTEST(grant, pages_for_dma)
 
 KTEST(grant, a_fork_has_neither)
 {
-    size_t frames;
+    size_t frames, frame;
     struct space *copy;
     uint32_t at, device;
 
@@ -132,9 +134,9 @@ KTEST(grant, a_fork_has_neither)
     frames = frame_count();
     copy = space_copy(s.actor_task->task_space);
     KT_REQUIRE(copy != NULL);
-    KT_TRUE(space_frame_at(copy, at) == NULL);
-    KT_TRUE(space_frame_at(copy, device) == NULL);
-    KT_TRUE(space_frame_at(copy, ACTOR_BUFFER) != NULL);
+    KT_TRUE(!space_frame_at(copy, at, &frame));
+    KT_TRUE(!space_frame_at(copy, device, &frame));
+    KT_TRUE(space_frame_at(copy, ACTOR_BUFFER, &frame));
     KT_EQ(copy->space_dma, 0);
     KT_TRUE(space_verify(copy) == NULL);
     expect_space(&s);

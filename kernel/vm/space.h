@@ -102,10 +102,11 @@ int32_t space_dma_alloc(struct space *s, size_t pages, paddr_t *paddr);
 const char *space_verify(struct space *s);
 
 /* For whoever looks on, with sched_lock held while the task that runs in the
- * space does not: the frame at a user address, NULL if none is mapped; and an
- * address where a frame is mapped, 0 if it is nowhere. */
-const struct page *space_frame_at(const struct space *s, uaddr_t addr);
-uaddr_t space_mapping(const struct space *s, const struct page *frame);
+ * space does not: the number of the frame at a user address, which may be a
+ * device's and none of the allocator's; false if nothing is mapped there. And
+ * an address where a frame is mapped, 0 if it is nowhere. */
+bool space_frame_at(const struct space *s, uaddr_t addr, size_t *frame);
+uaddr_t space_mapping(const struct space *s, size_t frame);
 
 /* Pages for DMA that a task has now; 0 also where there is no such task. */
 size_t space_dma_pages(pid_t pid);

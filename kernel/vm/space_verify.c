@@ -105,22 +105,23 @@ const char *space_verify(struct space *s)
 
 /* ---- looking on --------------------------------------------------------- */
 
-const struct page *space_frame_at(const struct space *s, uaddr_t addr)
+bool space_frame_at(const struct space *s, uaddr_t addr, size_t *frame)
 {
     const uint32_t *pte = addr < USER_TOP ? space_entry(s, addr) : NULL;
 
-    if (pte == NULL || *pte == 0 || *pte >> PAGE_SHIFT >= page_count)
-        return NULL;
-    return space_frame(*pte);
+    if (pte == NULL || *pte == 0)
+        return false;
+    *frame = *pte >> PAGE_SHIFT;
+    return true;
 }
 
-uaddr_t space_mapping(const struct space *s, const struct page *frame)
+uaddr_t space_mapping(const struct space *s, size_t frame)
 {
     for (uaddr_t base = 0; base < USER_TOP; base += MIB(4)) {
         const uint32_t *pte = space_entry(s, base);
 
         for (unsigned i = 0; pte != NULL && i < PAGE_ENTRIES; i++)
-            if (pte[i] != 0 && pte[i] >> PAGE_SHIFT == page_index(frame))
+            if (pte[i] != 0 && pte[i] >> PAGE_SHIFT == frame)
                 return base + i * PAGE_SIZE;
     }
     return 0;

@@ -12,6 +12,7 @@ the kernel tells the first only.
 
 import common
 import objects_model as model
+import objects_servers
 
 # ---- tasks -----------------------------------------------------------------
 
@@ -143,6 +144,20 @@ def wrong_port(port):
     return None
 
 
+def alarms():
+    """The ports that wait for their time, by time."""
+    return list(model.members(common.address_of("alarms", "ipc/alarm.c"),
+                              "struct port", "port_alarm_link", "port_init"))
+
+
+def wrong_alarm(port, waiting):
+    if (port.address in waiting) != bool(port.port_alarm_bits):
+        return "a port has an alarm that is in no list, or the other way round"
+    if port.address in waiting and port.port_holders == 0:
+        return "a dead port has an alarm"
+    return None
+
+
 def list_of(ipc):
     """The head of the list that a task's state says it is in."""
     states = model.ipc_states()
@@ -186,6 +201,14 @@ def wrong_ipc(task):
 
 def check_ports(count):
     before = 0
+    waiting = alarms()
+    if any(isinstance(p, model.Bad) for p in waiting):
+        yield "the alarms", "the list of alarms does not end"
+        waiting = [p for p in waiting if not isinstance(p, model.Bad)]
+    times = [p.port_alarm_ms for p in waiting]
+    if times != sorted(times):
+        yield "the alarms", "the alarms are not in order of time"
+    waiting = {p.address for p in waiting}
     for port in model.ports():
         count()
         if isinstance(port, model.Bad):
@@ -195,7 +218,7 @@ def check_ports(count):
             yield f"port {port.port_number}", \
                 "the ports are not in order of number"
         before = port.port_number
-        wrong = wrong_port(port)
+        wrong = wrong_port(port) or wrong_alarm(port, waiting)
         if wrong:
             yield f"port {port.port_number}", wrong
     for task in model.good_tasks():
@@ -450,7 +473,7 @@ def check_inodes(count):
 
 CHECKS = {"tasks": check_tasks, "ports": check_ports,
           "programs": check_programs, "pipes": check_pipes,
-          "inodes": check_inodes}
+          "inodes": check_inodes, "servers": objects_servers.check}
 COLUMNS = "{:<9} {:>8} {:>4}  {}"
 
 
@@ -472,13 +495,13 @@ def run_check(check):
 class Verify(common.Command):
     name = "slate verify"
     usage = "[-j] [KIND]"
-    summary = "Check every invariant of tasks, ports, programs, pipes, inodes"
+    summary = "Check every invariant of tasks, ports, programs and the like"
     details = """
-KIND is one of these five. Programs are checked (address space, handles) while
-they wait, as the shell's verify does. All that is broken is listed. A machine
-that was stopped in the middle of a change may be found broken where it is
-merely not done. The heap is checked by `slab verify`. $_exitcode is the number
-of things that are broken.
+KIND is one of tasks, ports, programs, pipes, inodes, servers. Programs are
+checked (address space, handles) while they wait, as the shell's verify does.
+All that is broken is listed. A machine that was stopped in the middle of a
+change may be found broken where it is merely not done. The heap is checked by
+`slab verify`. $_exitcode is the number of things that are broken.
   -j  one JSON object: how many are broken, and of each kind the first"""
     example = "slate verify"
     options = "j"

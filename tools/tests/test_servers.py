@@ -132,6 +132,13 @@ def test_who_has_what_while_it_runs(boot):
     refused = machine.command("run -s drivertest")
     assert "runs as that server" in refused, refused
     assert CLEAN in machine.command("verify")
+    # Pages of a device and pages for DMA are known for what they are.
+    text = machine.command("whatis 0x40000000")
+    assert re.search(rf"task {pid} \(drivertest\), mmap: frame 184", text), text
+    text = machine.command("whatis 0x40001000")
+    frame = re.search(rf"task {pid} \(drivertest\), mmap: frame (\d+)", text)
+    text = machine.command(f"whatis {0xc0000000 + 4096 * int(frame[1]):#x}")
+    assert "user" in text and f"task {pid} (drivertest)" in text, text
     machine.command(f"kill {pid}")
     machine.command("run sleep 1")
     rows = {r["server"]: r for r in records(machine.command("servers -j"))}
