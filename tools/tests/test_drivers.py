@@ -124,7 +124,7 @@ def test_refused(outside):
 
 def test_no_second_line(shell):
     assert shell.command("run -s uart") == (
-        "uart: there is no second serial line\nuart: exit code 1\n")
+        "uart: there is no second serial line\nuart: exit code 69\n")
 
 
 def test_wrong_input_gives_one_line(outside):

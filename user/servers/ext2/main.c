@@ -55,7 +55,7 @@ static uint32_t disk_seconds(void *arg)
 static void disk_say(void *arg, const char *text)
 {
     (void)arg;
-    warnx("%s", text);
+    tellx("%s", text);
 }
 
 /* ---- the server ---------------------------------------------------------- */

@@ -179,7 +179,7 @@ static int count_block(struct recovery *r, uint32_t dir, struct buffer *b)
 {
     struct ext2 *fs = r->rec_fs;
     struct ext2_dirent *d;
-    uint16_t mode;
+    uint16_t mode = 0;
 
     for (uint32_t at = 0; at < fs->fs_block_size; at += d->d_rec_len) {
         int result;

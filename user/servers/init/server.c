@@ -223,16 +223,17 @@ static uint32_t pause_of(struct server *s)
     return MIN(PAUSE_MS << MIN(s->server_young - AT_ONCE - 1, 16u), PAUSE_MAX);
 }
 
-/* One line for people, one for tools. */
+/* One line for people, one for tools. Neither waits for the console: servers
+ * must be started again while a person has it. */
 static void tell(const struct server *s, int status, const char *next)
 {
     FILE *debug = fopen("/dev/debug", "w");
 
     if (WIFEXITED(status))
-        warnx("%s ended with status %d; %s", name_of(s), WEXITSTATUS(status),
+        tellx("%s ended with status %d; %s", name_of(s), WEXITSTATUS(status),
               next);
     else
-        warnx("%s was killed (%d); %s", name_of(s), WTERMSIG(status), next);
+        tellx("%s was killed (%d); %s", name_of(s), WTERMSIG(status), next);
     if (debug == NULL)
         return;
     fprintf(debug,
