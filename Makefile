@@ -475,7 +475,8 @@ $(BUILD)/initrd-bench.tar: $(INITRD) $(USER)/files
 	$(Q)$(INITRD_TOOL) --files $(BENCH_FILES) --out $@
 
 bench: $(KERNEL) $(BUILD)/initrd-bench.tar ## instructions per operation
-	@$(PYTHON) tools/bench.py $(KERNEL) $(BUILD)/initrd-bench.tar \
+	@INITRD_TOOL="$(INITRD_TOOL)" $(PYTHON) tools/bench.py $(KERNEL) \
+	    $(BUILD)/initrd-bench.tar \
 	    $(BUILD)/bench.json \
 	    $(if $(call on,DOC),--doc docs/performance.md)
 
