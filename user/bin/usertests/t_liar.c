@@ -508,6 +508,7 @@ static const struct lie lies[] = {
     DOES(FS_LOOKUP, CYCLE, NULL, 0),
     DOES(FS_READ, HANG, NULL, 0),
     DOES(FS_READ, DIE, NULL, 0),
+    DOES(FS_WRITE, DIE, NULL, 0),
     DOES(FS_UNLINK, DIE, NULL, 0),
     DOES(FS_RELEASE, DIE, NULL, 0),
     DOES(FS_RELEASE, HANG, NULL, 0),
@@ -888,18 +889,38 @@ static void liar_orphan(void)
     end(server);
 }
 
+/* Also not if it was just being written: the next server may have given the
+ * number to another file. */
+static void write_fails(int h)
+{
+    FAILS(write(h, "12345", 5), EIO);
+}
+
+static void liar_orphan_written(void)
+{
+    pid_t server = begin();
+    int h = open("m/f", O_RDWR);
+    pid_t client;
+
+    CHECK(h >= 0);
+    EQUAL(unlink("m/f"), 0);
+    order(find(lies, FS_WRITE, DIE));
+    client = spawn(write_fails, h);
+    until_blocked(client);
+    expect_exit(server, 0);
+    server = succeed();
+    EQUAL(mount(server_port, "m"), 0);
+    expect_exit(client, 0);
+    EQUAL(close(h), 0);
+    end(server);
+}
+
 const struct test liar_tests[] = {
-    TEST(liar, lies),
-    TEST(liar, mounts),
-    TEST(liar, mount_hangs),
-    TEST(liar, circle),
-    TEST(liar, hangs),
-    TEST(liar, release_dies),
-    TEST(liar, successor),
-    TEST(liar, change_once),
-    TEST(liar, no_successor),
-    TEST(liar, impostor),
-    TEST(liar, orphan),
-    TEST(liar, release_hangs),
-    TEST_END,
+    TEST(liar, lies),          TEST(liar, mounts),
+    TEST(liar, mount_hangs),   TEST(liar, circle),
+    TEST(liar, hangs),         TEST(liar, release_dies),
+    TEST(liar, successor),     TEST(liar, change_once),
+    TEST(liar, no_successor),  TEST(liar, impostor),
+    TEST(liar, orphan),        TEST(liar, orphan_written),
+    TEST(liar, release_hangs), TEST_END,
 };
