@@ -23,6 +23,7 @@ enum trick {
     PLAIN,
     DIE,    /* ends instead of answering */
     HANG,   /* never answers this one */
+    LABEL,  /* the answer has a label */
     HANDLE, /* a handle comes along */
     OWN,    /* uses its own file system */
     WRONG,  /* answers others first */
@@ -164,6 +165,9 @@ static bool trick(const struct lie *lie, struct message *m, const char *sent)
         _exit(0);
     case HANG:
         return false;
+    case LABEL:
+        m->msg_tag |= FS_LOOKUP;
+        break;
     case HANDLE:
         m->msg_tag |= IPC_HANDLE;
         m->msg_buffer->ipc_send_handle = STDOUT_FILENO;
@@ -496,6 +500,8 @@ static const struct lie lies[] = {
     SAYS(FS_STAT, 1, KEEP, KEEP, try_statfs),
     SAYS(FS_STAT, KEEP, KEEP, 8, try_statfs),
     PUTS(FS_STAT, 0, 2, try_statfs), /* another root */
+    DOES(FS_LOOKUP, LABEL, try_look, EIO),
+    DOES(FS_READ, LABEL, try_read, EIO),
     DOES(FS_READ, HANDLE, try_read, EIO),
     DOES(FS_INODE, HANDLE, try_look, EIO),
     DOES(FS_LOOKUP, OWN, try_look, EDEADLK),
