@@ -143,6 +143,8 @@ static int ask_names(struct inode *dir, struct remote_call *c,
 {
     int32_t result;
 
+    if (dir->inode_nlink == 0)
+        return -ENOENT;
     c->call_words[0] |= IPC_DATA;
     c->call_words[1] = dir->inode_number;
     c->call_buffer.ipc_send = names;
@@ -434,7 +436,7 @@ static ssize_t remote_getdents(struct inode *dir, uint32_t *offset, void *buf,
                                size_t n)
 {
     struct remote_call c = {.call_words = {FS_GETDENTS, 0, *offset}};
-    ssize_t result = fetch(dir, &c, buf, n);
+    ssize_t result = dir->inode_nlink == 0 ? -ENOENT : fetch(dir, &c, buf, n);
     size_t at = 0;
 
     if (result < 0)
