@@ -787,6 +787,47 @@ static void liar_successor(void)
     end(server);
 }
 
+/* Readers who never notice that the server is killed again and again. */
+static void read_on(int h)
+{
+    struct stat st;
+    char buf[8];
+    int n;
+
+    for (n = 0; stat("stop", &st) < 0; n++) {
+        EQUAL(lseek(h, 0, SEEK_SET), 0);
+        EQUAL(read(h, buf, 8), 5);
+        EQUAL(memcmp(buf, "hello", 5), 0);
+        CHECK(has_text("m/f", "hello"));
+    }
+    CHECK(n > 10);
+}
+
+static void liar_storm(void)
+{
+    pid_t server = begin();
+    pid_t readers[3];
+
+    for (int i = 0; i < 3; i++)
+        readers[i] = spawn(read_on, open("m/f", O_RDONLY));
+    for (int i = 0; i < 20; i++) {
+        for (int k = 0; k < 3 * i; k++)
+            yield();
+        EQUAL(kill(server, SIGKILL), 0);
+        expect_signal(server, SIGKILL);
+        server = succeed();
+        EQUAL(mount(server_port, "m"), 0);
+    }
+    sleep_ms(10);
+    make_file("stop", "");
+    for (int i = 0; i < 3; i++)
+        expect_exit(readers[i], 0);
+    for (int h = 3; h < 10; h++)
+        if (h != server_port)
+            close(h);
+    end(server);
+}
+
 /* A change that may have been made already is not made again. */
 static void unlink_fails(int unused)
 {
@@ -922,11 +963,19 @@ static void liar_orphan_written(void)
 }
 
 const struct test liar_tests[] = {
-    TEST(liar, lies),          TEST(liar, mounts),
-    TEST(liar, mount_hangs),   TEST(liar, circle),
-    TEST(liar, hangs),         TEST(liar, release_dies),
-    TEST(liar, successor),     TEST(liar, change_once),
-    TEST(liar, no_successor),  TEST(liar, impostor),
-    TEST(liar, orphan),        TEST(liar, orphan_written),
-    TEST(liar, release_hangs), TEST_END,
+    TEST(liar, lies),
+    TEST(liar, mounts),
+    TEST(liar, mount_hangs),
+    TEST(liar, circle),
+    TEST(liar, hangs),
+    TEST(liar, release_dies),
+    TEST(liar, successor),
+    TEST(liar, change_once),
+    TEST(liar, no_successor),
+    TEST(liar, impostor),
+    TEST(liar, orphan),
+    TEST(liar, orphan_written),
+    TEST(liar, storm),
+    TEST(liar, release_hangs),
+    TEST_END,
 };
