@@ -110,14 +110,16 @@ static int wait_for_successor(struct remote *r)
     return error == -ETIMEDOUT ? 0 : error;
 }
 
-/* A port that lives, with a reference. */
-static int get_port(struct remote *r, struct port **port)
+/* A port that lives, and is the one meant, with a reference. */
+static int get_port(struct remote *r, uint32_t servers, struct port **port)
 {
     int error = 0;
 
     spin_lock(&sched_lock);
     while (error == 0 && r->remote_port->port_holders == 0)
         error = wait_for_successor(r);
+    if (error == 0 && servers != 0 && servers != r->remote_servers)
+        error = REMOTE_ANOTHER;
     *port = r->remote_port;
     if (error == 0)
         object_get(&(*port)->port_object);
@@ -129,7 +131,7 @@ static int get_port(struct remote *r, struct port **port)
 static int ask_once(struct remote *r, struct remote_call *c, bool *received)
 {
     struct port *port;
-    int error = get_port(r, &port);
+    int error = get_port(r, c->call_servers, &port);
 
     if (error != 0)
         return error;
@@ -142,7 +144,6 @@ static int ask_once(struct remote *r, struct remote_call *c, bool *received)
 int32_t remote_ask(struct remote *r, struct remote_call *c)
 {
     uint32_t words[4];
-    unsigned tries = 0;
     bool received, again;
     int error;
 
@@ -151,23 +152,26 @@ int32_t remote_ask(struct remote *r, struct remote_call *c)
         received = false;
         memcpy(c->call_words, words, sizeof(words));
         error = ask_once(r, c, &received);
-        again = !received || (!c->call_once && ++tries < TRIES);
+        again = !received || (!c->call_once && ++c->call_tries < TRIES);
     } while (error == -EPIPE && again && r->remote_fs.fs_covers != NULL);
-    if (error == -EPIPE)
-        return -EIO;
-    return error != 0 ? failure(error) : result_of(c);
+    if (error == 0 || error == REMOTE_ANOTHER)
+        return error == 0 ? result_of(c) : error;
+    return error == -EPIPE ? -EIO : failure(error);
 }
 
 void remote_tell(struct remote *r, struct remote_call *c)
 {
-    struct port *port;
+    struct port *port = NULL;
     bool received;
 
     spin_lock(&sched_lock);
-    port = r->remote_port;
-    object_get(&port->port_object);
-    r->remote_requests++;
+    if (c->call_servers == r->remote_servers) {
+        port = (struct port *)object_get(&r->remote_port->port_object);
+        r->remote_requests++;
+    }
     spin_unlock(&sched_lock);
+    if (port == NULL)
+        return;
     ipc_call_kernel(port, c->call_words, &c->call_buffer, IPC_PATIENT,
                     REMOTE_TELL_MS, &received);
     object_put(&port->port_object);

@@ -28,7 +28,14 @@ struct remote_call {
     struct ipc_buffer call_buffer;
     bool call_once; /* must not be done a second time, should the server die
                        in the middle of it */
+    uint32_t call_servers; /* remote_servers: it is meant for that one; 0: for
+                              whichever there is */
+    unsigned call_tries;   /* servers that have died in the middle of it */
 };
+
+/* What remote_ask returns besides: now there is another server, which perhaps
+ * does not know of what the request is about. The call is as it was. */
+#define REMOTE_ANOTHER INT32_MIN
 
 /* Sends it and waits for the answer: the server's result, 0 or more, or an
  * error, its or the kernel's. While the server is dead it waits for the next
@@ -36,7 +43,7 @@ struct remote_call {
 int32_t remote_ask(struct remote *r, struct remote_call *c);
 
 /* The same for what must reach the server although the task may be dying, and
- * does not matter if there is no server any more. */
+ * does not matter if that server is no more. */
 void remote_tell(struct remote *r, struct remote_call *c);
 
 /* What a server says of its file system, if that makes sense. */

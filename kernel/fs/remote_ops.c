@@ -111,6 +111,20 @@ static int usable(struct inode *inode)
     return read_again(inode);
 }
 
+/* A request about an inode, of a server that knows it. */
+static int32_t ask(struct inode *inode, struct remote_call *c)
+{
+    int32_t result;
+
+    do {
+        result = usable(inode);
+        c->call_servers = mark_of(inode) >> 1;
+        if (result == 0)
+            result = remote_ask(remote(inode), c);
+    } while (result == REMOTE_ANOTHER);
+    return result;
+}
+
 static int remote_refresh(struct inode *inode)
 {
     int error = usable(inode);
@@ -127,15 +141,15 @@ static int remote_refresh(struct inode *inode)
 static int ask_names(struct inode *dir, struct remote_call *c,
                      const char *names, size_t n, uint32_t *answer)
 {
-    int32_t result = usable(dir);
+    int32_t result;
 
-    if (result < 0)
-        return result;
+    if (dir->inode_nlink == 0)
+        return -ENOENT;
     c->call_words[0] |= IPC_DATA;
     c->call_words[1] = dir->inode_number;
     c->call_buffer.ipc_send = names;
     c->call_buffer.ipc_send_size = (uint32_t)n;
-    result = remote_ask(remote(dir), c);
+    result = ask(dir, c);
     *answer = c->call_words[2];
     return result > 0 ? -EIO : result;
 }
@@ -302,11 +316,9 @@ static int remote_name(struct inode *dir, char *name)
         .call_words = {FS_NAME, dir->inode_number},
         .call_buffer = {.ipc_receive = name, .ipc_receive_max = NAME_MAX},
     };
-    int32_t result = usable(dir);
+    int32_t result = ask(dir, &c);
     uint32_t n;
 
-    if (result == 0)
-        result = remote_ask(remote(dir), &c);
     if (result < 0)
         return result;
     n = c.call_buffer.ipc_received;
@@ -328,7 +340,7 @@ static ssize_t fetch(struct inode *inode, struct remote_call *c, void *buf,
     c->call_words[3] = (uint32_t)n;
     c->call_buffer.ipc_receive = buf;
     c->call_buffer.ipc_receive_max = (uint32_t)n;
-    result = remote_ask(remote(inode), c);
+    result = ask(inode, c);
     if (result >= 0 && (uint32_t)result != c->call_buffer.ipc_received)
         return -EIO;
     return result;
@@ -337,7 +349,7 @@ static ssize_t fetch(struct inode *inode, struct remote_call *c, void *buf,
 static ssize_t remote_read(struct inode *inode, uint32_t offset, void *buf,
                            size_t n)
 {
-    ssize_t result = usable(inode);
+    ssize_t result = 0;
     size_t done = 0;
 
     n = MIN(n, UINT32_MAX - offset);
@@ -362,7 +374,7 @@ static ssize_t store(struct inode *inode, uint32_t offset, const void *buf,
         .call_words = {FS_WRITE | IPC_DATA, inode->inode_number, offset},
         .call_buffer = {.ipc_send = buf, .ipc_send_size = (uint32_t)n},
     };
-    int32_t result = remote_ask(remote(inode), &c);
+    int32_t result = ask(inode, &c);
     uint32_t size = c.call_words[2];
 
     if (result < 0)
@@ -378,7 +390,7 @@ static ssize_t store(struct inode *inode, uint32_t offset, const void *buf,
 static ssize_t remote_write(struct inode *inode, uint32_t offset,
                             const void *buf, size_t n)
 {
-    ssize_t result = usable(inode);
+    ssize_t result = 0;
     size_t done = 0;
 
     while (result >= 0 && done < n) {
@@ -398,10 +410,8 @@ static int remote_truncate(struct inode *inode, uint32_t size)
     struct remote_call c = {
         .call_words = {FS_TRUNCATE, inode->inode_number, size},
     };
-    int32_t result = usable(inode);
+    int32_t result = ask(inode, &c);
 
-    if (result == 0)
-        result = remote_ask(remote(inode), &c);
     if (result < 0)
         return result;
     changed(inode);
@@ -426,11 +436,9 @@ static ssize_t remote_getdents(struct inode *dir, uint32_t *offset, void *buf,
                                size_t n)
 {
     struct remote_call c = {.call_words = {FS_GETDENTS, 0, *offset}};
-    ssize_t result = usable(dir);
+    ssize_t result = dir->inode_nlink == 0 ? -ENOENT : fetch(dir, &c, buf, n);
     size_t at = 0;
 
-    if (result == 0)
-        result = fetch(dir, &c, buf, n);
     if (result < 0)
         return result;
     while (at < (size_t)result) {
@@ -451,6 +459,7 @@ static void remote_evict(struct inode *inode)
 {
     struct remote_call c = {
         .call_words = {FS_RELEASE, inode->inode_number},
+        .call_servers = mark_of(inode) >> 1,
     };
 
     if (inode->inode_nlink == 0)
@@ -478,10 +487,9 @@ static int remote_sync(struct fs *fs, struct inode *inode)
     struct remote_call c = {
         .call_words = {FS_SYNC, inode == NULL ? 0 : inode->inode_number},
     };
-    int32_t result = inode == NULL ? 0 : usable(inode);
+    int32_t result =
+        inode == NULL ? remote_ask(remote_of(fs), &c) : ask(inode, &c);
 
-    if (result == 0)
-        result = remote_ask(remote_of(fs), &c);
     return result > 0 ? -EIO : result;
 }
 

@@ -196,7 +196,9 @@ static void answer(struct service *s, struct message *m)
         r = rename_file(s, m, n);
         break;
     case FS_WRITE:
-        r = CALL(fs_write, -EROFS, w[0], w[1], received, n, &w[1]);
+        r = -EFBIG; /* offsets stay below 2^31 */
+        if (w[1] <= INT32_MAX - n)
+            r = CALL(fs_write, -EROFS, w[0], w[1], received, n, &w[1]);
         break;
     case FS_TRUNCATE:
     case FS_RELEASE:

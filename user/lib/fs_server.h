@@ -55,7 +55,7 @@ struct fs_functions {
     ssize_t (*fs_read)(void *fs, uint32_t file, uint32_t offset, void *buf,
                        size_t n);
     /* Bytes written, fewer only if there is no room for more (none at all:
-     * -ENOSPC); *size gets the file's size now. */
+     * -ENOSPC); *size gets the file's size now. offset + n is below 2^31. */
     ssize_t (*fs_write)(void *fs, uint32_t file, uint32_t offset,
                         const void *buf, size_t n, uint32_t *size);
     int (*fs_truncate)(void *fs, uint32_t file, uint32_t size);

@@ -15,7 +15,8 @@
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 
-#define ROOT 1
+#define ROOT      1
+#define BYTES_MAX MIB(1) /* in all files: then it is full */
 
 struct node {
     struct node *node_next; /* all nodes are in one list */
@@ -36,6 +37,7 @@ struct entry {
 static const char *kind = "mem";
 static struct node *nodes;
 static uint32_t last_number;
+static uint32_t bytes_used;
 static uint32_t last_cookie = 1; /* "." is 0 and ".." is 1 */
 
 /* ---- nodes and entries -------------------------------------------------- */
@@ -71,6 +73,7 @@ static void node_free(struct node *n)
     while (*at != n)
         at = &(*at)->node_next;
     *at = n->node_next;
+    bytes_used -= n->node_attr.attr_size;
     free(n->node_bytes);
     free(n);
 }
@@ -123,8 +126,8 @@ static int do_stat(void *fs, struct fs_stat *out)
     (void)fs;
     out->fs_root = ROOT;
     out->fs_block_size = 1;
-    for (const struct node *n = nodes; n != NULL; n = n->node_next)
-        out->fs_blocks += n->node_attr.attr_size;
+    out->fs_blocks = BYTES_MAX;
+    out->fs_blocks_free = BYTES_MAX - bytes_used;
     strlcpy(out->fs_kind, kind, sizeof(out->fs_kind));
     return 0;
 }
@@ -346,6 +349,8 @@ static int do_truncate(void *fs, uint32_t file, uint32_t size)
     (void)fs;
     if (f == NULL)
         return -ENOENT;
+    if (size > BYTES_MAX - bytes_used + f->node_attr.attr_size)
+        return -ENOSPC;
     bytes = realloc(f->node_bytes, size);
     if (bytes == NULL && size > 0)
         return -ENOSPC;
@@ -353,6 +358,7 @@ static int do_truncate(void *fs, uint32_t file, uint32_t size)
     if (size > f->node_attr.attr_size)
         memset(bytes + f->node_attr.attr_size, 0,
                size - f->node_attr.attr_size);
+    bytes_used += size - f->node_attr.attr_size;
     f->node_attr.attr_size = size;
     return 0;
 }

@@ -23,6 +23,7 @@ enum trick {
     PLAIN,
     DIE,    /* ends instead of answering */
     HANG,   /* never answers this one */
+    LABEL,  /* the answer has a label */
     HANDLE, /* a handle comes along */
     OWN,    /* uses its own file system */
     WRONG,  /* answers others first */
@@ -164,6 +165,9 @@ static bool trick(const struct lie *lie, struct message *m, const char *sent)
         _exit(0);
     case HANG:
         return false;
+    case LABEL:
+        m->msg_tag |= FS_LOOKUP;
+        break;
     case HANDLE:
         m->msg_tag |= IPC_HANDLE;
         m->msg_buffer->ipc_send_handle = STDOUT_FILENO;
@@ -496,6 +500,8 @@ static const struct lie lies[] = {
     SAYS(FS_STAT, 1, KEEP, KEEP, try_statfs),
     SAYS(FS_STAT, KEEP, KEEP, 8, try_statfs),
     PUTS(FS_STAT, 0, 2, try_statfs), /* another root */
+    DOES(FS_LOOKUP, LABEL, try_look, EIO),
+    DOES(FS_READ, LABEL, try_read, EIO),
     DOES(FS_READ, HANDLE, try_read, EIO),
     DOES(FS_INODE, HANDLE, try_look, EIO),
     DOES(FS_LOOKUP, OWN, try_look, EDEADLK),
@@ -508,6 +514,7 @@ static const struct lie lies[] = {
     DOES(FS_LOOKUP, CYCLE, NULL, 0),
     DOES(FS_READ, HANG, NULL, 0),
     DOES(FS_READ, DIE, NULL, 0),
+    DOES(FS_WRITE, DIE, NULL, 0),
     DOES(FS_UNLINK, DIE, NULL, 0),
     DOES(FS_RELEASE, DIE, NULL, 0),
     DOES(FS_RELEASE, HANG, NULL, 0),
@@ -780,6 +787,47 @@ static void liar_successor(void)
     end(server);
 }
 
+/* Readers who never notice that the server is killed again and again. */
+static void read_on(int h)
+{
+    struct stat st;
+    char buf[8];
+    int n;
+
+    for (n = 0; stat("stop", &st) < 0; n++) {
+        EQUAL(lseek(h, 0, SEEK_SET), 0);
+        EQUAL(read(h, buf, 8), 5);
+        EQUAL(memcmp(buf, "hello", 5), 0);
+        CHECK(has_text("m/f", "hello"));
+    }
+    CHECK(n > 10);
+}
+
+static void liar_storm(void)
+{
+    pid_t server = begin();
+    pid_t readers[3];
+
+    for (int i = 0; i < 3; i++)
+        readers[i] = spawn(read_on, open("m/f", O_RDONLY));
+    for (int i = 0; i < 20; i++) {
+        for (int k = 0; k < 3 * i; k++)
+            yield();
+        EQUAL(kill(server, SIGKILL), 0);
+        expect_signal(server, SIGKILL);
+        server = succeed();
+        EQUAL(mount(server_port, "m"), 0);
+    }
+    sleep_ms(10);
+    make_file("stop", "");
+    for (int i = 0; i < 3; i++)
+        expect_exit(readers[i], 0);
+    for (int h = 3; h < 10; h++)
+        if (h != server_port)
+            close(h);
+    end(server);
+}
+
 /* A change that may have been made already is not made again. */
 static void unlink_fails(int unused)
 {
@@ -888,6 +936,32 @@ static void liar_orphan(void)
     end(server);
 }
 
+/* Also not if it was just being written: the next server may have given the
+ * number to another file. */
+static void write_fails(int h)
+{
+    FAILS(write(h, "12345", 5), EIO);
+}
+
+static void liar_orphan_written(void)
+{
+    pid_t server = begin();
+    int h = open("m/f", O_RDWR);
+    pid_t client;
+
+    CHECK(h >= 0);
+    EQUAL(unlink("m/f"), 0);
+    order(find(lies, FS_WRITE, DIE));
+    client = spawn(write_fails, h);
+    until_blocked(client);
+    expect_exit(server, 0);
+    server = succeed();
+    EQUAL(mount(server_port, "m"), 0);
+    expect_exit(client, 0);
+    EQUAL(close(h), 0);
+    end(server);
+}
+
 const struct test liar_tests[] = {
     TEST(liar, lies),
     TEST(liar, mounts),
@@ -900,6 +974,8 @@ const struct test liar_tests[] = {
     TEST(liar, no_successor),
     TEST(liar, impostor),
     TEST(liar, orphan),
+    TEST(liar, orphan_written),
+    TEST(liar, storm),
     TEST(liar, release_hangs),
     TEST_END,
 };
