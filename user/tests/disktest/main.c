@@ -160,28 +160,31 @@ static void inodes(void)
     CHECK(rmdir(at("inodes", 0)) == 0);
 }
 
-/* An open file without a name lives; names are given and replaced. */
+/* An open file without a name lives; names are given and replaced. In a
+ * directory of its own, which may grow. */
 static void names(void)
 {
-    int file = make(at("a", 0));
     struct stat st;
+    int file;
 
+    CHECK(mkdir(at("box", 0)) == 0);
+    file = make(at("box/a", 0));
     put(file, 0, PIECE);
-    CHECK(link(at("a", 0), at("b", 0)) == 0);
+    CHECK(link(at("box/a", 0), at("box/b", 0)) == 0);
     CHECK(fstat(file, &st) == 0 && st.st_nlink == 2);
-    CHECK(unlink(at("a", 0)) == 0);
-    CHECK(rename(at("b", 0), at("c", 0)) == 0);
-    close(make(at("d", 0)));
-    CHECK(rename(at("d", 0), at("c", 0)) == 0);
+    CHECK(unlink(at("box/a", 0)) == 0);
+    CHECK(rename(at("box/b", 0), at("box/c", 0)) == 0);
+    close(make(at("box/d", 0)));
+    CHECK(rename(at("box/d", 0), at("box/c", 0)) == 0);
     CHECK(fstat(file, &st) == 0 && st.st_nlink == 0);
     CHECK(holds(file, 0, PIECE, false));
     close(file);
-    CHECK(mkdir(at("e", 0)) == 0 && mkdir(at("e/f", 0)) == 0);
-    CHECK(rename(at("c", 0), at("e/f/g", 0)) == 0);
-    CHECK(rename(at("e/f", 0), at("h", 0)) == 0);
-    CHECK(rename(at("h", 0), at("h/i", 0)) < 0 && errno == EINVAL);
-    CHECK(unlink(at("h/g", 0)) == 0 && rmdir(at("h", 0)) == 0);
-    CHECK(rmdir(at("e", 0)) == 0);
+    CHECK(mkdir(at("box/e", 0)) == 0 && mkdir(at("box/e/f", 0)) == 0);
+    CHECK(rename(at("box/c", 0), at("box/e/f/g", 0)) == 0);
+    CHECK(rename(at("box/e/f", 0), at("box/h", 0)) == 0);
+    CHECK(rename(at("box/h", 0), at("box/h/i", 0)) < 0 && errno == EINVAL);
+    CHECK(unlink(at("box/h/g", 0)) == 0 && rmdir(at("box/h", 0)) == 0);
+    CHECK(rmdir(at("box/e", 0)) == 0 && rmdir(at("box", 0)) == 0);
 }
 
 /* Files that stay: one in pieces from behind, one with a hole. */
