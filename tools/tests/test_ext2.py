@@ -331,6 +331,6 @@ def test_power_cuts(form):
         for seed in range(1, 61 if LONG else 4):
             image = make(f"{folder}/image", form,
                          "2M" if form == "1k-128" else "4M", "-N", "128")
-            run(TOOL, "powercut", image, seed, 400, 800 if LONG else 120)
+            run(TOOL, "powercut", image, seed, 400, 400 if LONG else 120)
     finally:
         shutil.rmtree(folder)

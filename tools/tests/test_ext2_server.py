@@ -48,19 +48,19 @@ def start_ata(m):
         time.sleep(0.3)
 
 
-def wait_for(m, state):
-    """Until `mounts` says so of /disk."""
+def wait_for(m, state, path="/disk"):
+    """Until `mounts` says so."""
     end = time.monotonic() + PATIENCE
-    row = rf"^/disk +ext2 .* {state}\s*$"
+    row = rf"^{path} +ext2 .* {state}\s*$"
     while not re.search(row, m.command("mounts"), re.M):
         assert time.monotonic() < end, m.command("run true")
         time.sleep(0.05)
 
 
-def serve(m):
+def serve(m, path="/disk"):
     """Starts the server."""
-    m.command("run -b ext2 -v ata 0 /disk")
-    wait_for(m, "ok")
+    m.command(f"run -b ext2 -v ata 0 {path}")
+    wait_for(m, "ok", path)
 
 
 def sh(m, commands):
@@ -128,3 +128,12 @@ def test_unmounted_it_is_clean(machine):
     disk.check(machine.images[0])
     assert disk.read(machine.images[0], "/last") == b"hello\n"
     assert disk.read(machine.images[0], "/deep/er/big") == BIG
+
+
+def test_system_calls_do_on_a_disk_what_they_do_in_memory(machine):
+    """The tests of files work in /tmp."""
+    serve(machine, "/tmp")
+    said = machine.command("run usertests file tree")
+    assert re.search(r"# \d\d passed, 0 failed", said), said
+    machine.command("run umount /tmp")
+    disk.check(machine.images[0])

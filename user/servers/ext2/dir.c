@@ -375,7 +375,9 @@ ssize_t ext2_getdents(void *opaque, uint32_t number, uint32_t *offset,
 
     if (r < 0)
         return r;
-    r = list(fs, dir, offset, buf, (uint32_t)n);
+    r = 0; /* a removed one has no entries, not even its own */
+    if (dir->node_inode.i_links_count > 0)
+        r = list(fs, dir, offset, buf, (uint32_t)n);
     node_put(dir);
     return r;
 }

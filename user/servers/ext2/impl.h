@@ -301,6 +301,11 @@ int dir_begin(struct ext2 *fs, struct node *dir, uint32_t parent);
 
 /* One name less; without any the file is an orphan. */
 void node_drop_link(struct ext2 *fs, struct node *n);
+/* Takes an entry away. At once: if the disk has neither it nor its inode, and
+ * will have the inode in this epoch only with another name from the step
+ * "names" on. */
+void dir_take(struct ext2 *fs, struct node *dir, struct place *place,
+              bool at_once);
 /* Takes away an empty directory. */
 int dir_remove(struct ext2 *fs, struct node *dir, struct place *place,
                struct node *n);

@@ -281,9 +281,15 @@ static int find_entry(struct ext2 *fs, struct node *dir, const char *name,
     return r;
 }
 
-static void remove_entry(struct ext2 *fs, struct node *dir, struct place *place)
+void dir_take(struct ext2 *fs, struct node *dir, struct place *place,
+              bool at_once)
 {
-    edit_add(fs, dir, place, 0, 0, EDIT_REMOVE);
+    if (at_once) {
+        place_entry(place)->d_inode = 0;
+        buffer_dirty(fs, place->place_buffer);
+    } else {
+        edit_add(fs, dir, place, 0, 0, EDIT_REMOVE);
+    }
     dir->node_room = MIN(dir->node_room, place->place_block);
     dir_changed(fs, dir);
 }
@@ -303,7 +309,7 @@ static int unlink_file(struct ext2 *fs, struct node *dir, struct place *place,
 {
     if (node_is_dir(n))
         return -EISDIR;
-    remove_entry(fs, dir, place);
+    dir_take(fs, dir, place, n->node_unborn);
     node_drop_link(fs, n);
     *links = n->node_inode.i_links_count;
     return 0;
@@ -325,10 +331,10 @@ int dir_remove(struct ext2 *fs, struct node *dir, struct place *place,
         if (r < 0)
             return r;
     }
-    remove_entry(fs, dir, place);
+    dir_take(fs, dir, place, n->node_unborn);
     orphan(fs, n);
     dir->node_inode.i_links_count -= dir->node_inode.i_links_count > 2;
-    dir->node_lost_dir = true;
+    dir->node_lost_dir |= !n->node_unborn;
     return 0;
 }
 

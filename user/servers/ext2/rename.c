@@ -45,13 +45,6 @@ static void finish(struct ext2 *fs, const struct move *m)
     touch(fs, m->move_node);
 }
 
-static void remove_old(struct ext2 *fs, struct move *m)
-{
-    edit_add(fs, m->move_from_dir, &m->move_from, 0, 0, EDIT_REMOVE);
-    m->move_from_dir->node_room =
-        MIN(m->move_from_dir->node_room, m->move_from.place_block);
-}
-
 /* ---- files --------------------------------------------------------------- */
 
 static int to_new_name(struct ext2 *fs, struct move *m)
@@ -64,7 +57,7 @@ static int to_new_name(struct ext2 *fs, struct move *m)
     dir_put(fs, &place, m->move_to, m->move_len, m->move_node->node_number,
             dir_type(fs, m->move_node));
     place_put(&place);
-    remove_old(fs, m);
+    dir_take(fs, m->move_from_dir, &m->move_from, m->move_node->node_unborn);
     finish(fs, m);
     return 0;
 }
@@ -89,6 +82,26 @@ static int shelter(struct ext2 *fs, struct node *dir, struct node *victim)
     return 0;
 }
 
+/* The name belongs to another file from a step of the commit on, up to which
+ * that one keeps its old name; or at once, if the disk has no such name. */
+static void switch_name(struct ext2 *fs, struct move *m)
+{
+    struct ext2_dirent *d = place_entry(&m->move_target);
+    uint8_t type = dir_type(fs, m->move_node);
+    bool at_once = m->move_victim->node_unborn;
+
+    if (at_once) {
+        d->d_inode = m->move_node->node_number;
+        d->d_file_type = type;
+        buffer_dirty(fs, m->move_target.place_buffer);
+    } else {
+        edit_add(fs, m->move_to_dir, &m->move_target, m->move_node->node_number,
+                 type, EDIT_SWITCH);
+    }
+    dir_take(fs, m->move_from_dir, &m->move_from,
+             at_once && m->move_node->node_unborn);
+}
+
 static int replace_file(struct ext2 *fs, struct move *m)
 {
     int r;
@@ -98,9 +111,7 @@ static int replace_file(struct ext2 *fs, struct move *m)
     r = shelter(fs, m->move_to_dir, m->move_victim);
     if (r < 0)
         return r;
-    edit_add(fs, m->move_to_dir, &m->move_target, m->move_node->node_number,
-             dir_type(fs, m->move_node), EDIT_SWITCH);
-    remove_old(fs, m);
+    switch_name(fs, m);
     node_drop_link(fs, m->move_victim);
     finish(fs, m);
     return 0;
