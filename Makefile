@@ -196,27 +196,32 @@ $(KERNEL): $(SYMS)/table.o $(SYMS)/first.nm
 
 # The library is user/lib and those parts of kernel/lib and mm/ that programs
 # use too, compiled once more for them; an archive, so that a program has only
-# what it needs. A file of user/bin or user/servers is a program, and so is a
-# folder there or in user/tests.
+# what it needs. A file of user/bin, user/servers or drivers/servers is a
+# program, and so is a folder there or in user/tests. Servers live in /sbin.
 USER      := $(BUILD)/user
 INITRD    := $(BUILD)/initrd.tar
 INITRD_BIG := $(BUILD)/initrd-big.tar
 FILES     ?= 5000
 LIB_SRC   := $(wildcard user/lib/*.c) $(wildcard mm/kmem*.c) mm/segkmem.c \
                mm/page_stat.c $(patsubst %,kernel/lib/%.c,string printf div64 \
-               line)
+               line manifest)
 LIB_ASM   := user/lib/syscall.asm
-PROG_SRC  := $(wildcard user/bin/*.c user/servers/*.c)
-PROG_DIR  := $(patsubst %/,%,$(dir $(wildcard user/bin/*/. user/servers/*/. \
-               user/tests/*/.)))
+SERVERS   := user/servers drivers/servers
+PROG_IN   := user/bin user/tests $(SERVERS)
+PROG_SRC  := $(wildcard $(patsubst %,%/*.c,user/bin $(SERVERS)))
+PROG_DIR  := $(patsubst %/,%,$(dir $(wildcard $(PROG_IN:%=%/*/.))))
 USER_SRC  := $(LIB_SRC) $(PROG_SRC) \
                $(foreach d,$(PROG_DIR),$(wildcard $(d)/*.c))
-PROGRAMS  := $(notdir $(PROG_SRC:.c=) $(PROG_DIR))
+PROG_ALL  := $(PROG_SRC:.c=) $(PROG_DIR)
+PROG_SBIN := $(filter $(SERVERS:%=%/%),$(PROG_ALL))
+PROG_BIN  := $(filter-out $(PROG_SBIN),$(PROG_ALL))
+PROGRAMS  := $(addprefix bin/,$(notdir $(PROG_BIN))) \
+               $(addprefix sbin/,$(notdir $(PROG_SBIN)))
 LIB_OBJ   := $(LIB_SRC:%.c=$(USER)/%.o) $(LIB_ASM:%.asm=$(USER)/%.asm.o)
 USER_OBJ  := $(USER_SRC:%.c=$(USER)/%.o) $(LIB_ASM:%.asm=$(USER)/%.asm.o) \
                $(USER)/user/lib/crt0.asm.o
 USER_LIB  := $(USER)/libslate.a
-USER_BIN  := $(PROGRAMS:%=$(USER)/bin/%)
+USER_BIN  := $(PROGRAMS:%=$(USER)/%)
 USER_FILES := $(shell find user/root -type f 2>/dev/null)
 
 USER_CFLAGS  := $(filter-out -Ikernel,$(CFLAGS)) -Iuser/lib \
@@ -256,11 +261,10 @@ $(USER_LIB): $(LIB_OBJ) $(USER)/objects
 	@rm -f $@
 	$(Q)$(AR) rcD $@ $(LIB_OBJ)
 
-# $(call program,NAME): with all that a debugger wants to know.
+# $(call program,bin/NAME): with all that a debugger wants to know.
 define program
-$(USER)/bin/$(1): $(patsubst %.c,$(USER)/%.o,$(wildcard user/bin/$(1).c \
-    user/servers/$(1).c $(addsuffix /$(1)/*.c,user/bin user/servers \
-    user/tests))) \
+$(USER)/$(1): $(patsubst %.c,$(USER)/%.o,$(wildcard $(foreach d,$(PROG_IN),\
+    $(d)/$(notdir $(1)).c $(d)/$(notdir $(1))/*.c))) \
     $(USER)/user/lib/crt0.asm.o $(USER_LIB) user/lib/user.ld
 	$$(call say,LINK,$$@)
 	@mkdir -p $$(@D)
@@ -313,17 +317,27 @@ iso: $(ISO)                       ## build/slate.iso: a CD, and a USB stick
 	@echo '$(ISO) boots from a CD, and from a USB stick that it is' \
 	    'copied to with dd.'
 
+# An ext2 disk with what is in user/disk, made afresh.
+DISK_MB ?= 32
+
+.PHONY: disk
+disk:                             ## build/disk.img, ext2, DISK_MB=32
+	@mkdir -p $(BUILD)
+	@$(PYTHON) tools/slate/disk.py $(BUILD)/disk.img '$(DISK_MB)' user/disk
+
 # ---- running ---------------------------------------------------------------
 
 # What the user typed reaches tools/run.py in the environment, unread by make
 # and by the shell, so that any character may stand in it.
 override CMD    := $(value CMD)
 override APPEND := $(value APPEND)
-export CMD APPEND MEM ICOUNT KVM CORE BUDGET STEP
+override DISK   := $(value DISK)
+export CMD APPEND DISK MEM ICOUNT KVM CORE BUDGET STEP
 
 .PHONY: run run-iso gdb debug-server core
 run: $(KERNEL) $(INITRD)          ## boot in QEMU: CMD="kmastat; poweroff"
                                   ## MEM=16 ICOUNT=1 APPEND=option KVM=1
+                                  ## DISK=build/disk.img
 	@$(PYTHON) tools/run.py $(KERNEL)
 
 run-iso: $(ISO)                   ## boot the ISO image by BIOS and GRUB
@@ -384,7 +398,17 @@ endef
 $(eval $(call host,$(BUILD)/host,$$(HOST_SAN)))
 $(eval $(call host,$(BUILD)/coverage,$$(HOST_COV)))
 
-HOST_TEST := $(BUILD)/host/mmtest
+# The core of the ATA driver, with a drive that is a program.
+ATA_TEST_SRC := $(addprefix drivers/servers/ata/,channel.c drive.c queue.c) \
+                  $(wildcard drivers/servers/ata/tests/*.c)
+$(eval $(call stamp,$(BUILD)/host/ata-objects,$$(ATA_TEST_SRC)))
+$(BUILD)/host/atatest: $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.o) \
+    $(BUILD)/host/ata-objects
+	$(call say,HOSTLD,$@)
+	$(Q)$(HOSTCC) $(HOST_SAN) $(filter %.o,$^) $(HOST_LIBS) -o $@
+-include $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.d)
+
+HOST_TEST := $(addprefix $(BUILD)/host/,mmtest atatest)
 
 # The core of the ext2 server, with a disk that is an image in memory.
 EXT2_SRC  := $(filter-out %/main.c,$(wildcard user/servers/ext2/*.c)) \
@@ -399,23 +423,23 @@ HOST_TEST += $(EXT2_TOOL)
 
 PYTEST    := SLATE_BUILD=$(BUILD) $(VENV) -m pytest -c tools/tests/pytest.ini \
                $(PYTEST_ARGS)
+# Several files of tests at a time, one on each processor.
+ABREAST   := -n auto --dist loadfile --no-loadscope-reorder
 
 $(VENV):
 	@echo 'make: $(VENV) not found: run tools/setup' >&2; exit 1
 
 .PHONY: test test-host test-kernel test-system failures zoo test-replay fuzz
-.PHONY: bench coverage mutants test-ext2 powercut fuzz-ext2
-test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests, as below
-	@$(PYTEST) tools/tests
+.PHONY: bench coverage mutants storm powercut test-ext2 fuzz-ext2
+test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests, as below; SANITIZE=1
+                                  ## on a kernel under the sanitizers
+	@$(PYTEST) $(ABREAST) tools/tests
 
-test-host: $(HOST_TEST) | $(VENV) ## mm/ on this machine, under sanitizers
-	@$(PYTEST) tools/tests/test_host.py
+test-host: $(HOST_TEST) | $(VENV) ## mm/, ata on this machine, sanitizers
+	@$(PYTEST) tools/tests/test_host.py tools/tests/test_ata.py
 
 test-ext2: $(EXT2_TOOL) | $(VENV) ## the ext2 server's core on this machine
 	@$(PYTEST) tools/tests/test_ext2.py
-
-powercut: $(EXT2_TOOL) | $(VENV)  ## the power goes in thousands of moments
-	@SLATE_LONG=1 $(PYTEST) tools/tests/test_ext2.py -k cut
 
 fuzz-ext2: $(EXT2_TOOL) | $(VENV) ## damaged images, 80,000 of them
 	@SLATE_LONG=1 $(PYTEST) tools/tests/test_ext2.py -k damaged
@@ -424,7 +448,7 @@ test-kernel: $(KERNEL) $(INITRD) | $(VENV) ## the kernel's own suites, in QEMU
 	@$(PYTEST) tools/tests/test_kernel.py
 
 test-system: $(KERNEL) $(ISO) | $(VENV) ## the image: serial, PS/2, VGA, GDB
-	@$(PYTEST) tools/tests --ignore=tools/tests/test_host.py \
+	@$(PYTEST) $(ABREAST) tools/tests --ignore=tools/tests/test_host.py \
 	    --ignore=tools/tests/test_kernel.py
 
 failures: $(KERNEL) $(INITRD) | $(VENV) ## the n-th allocation fails, for all n
@@ -432,6 +456,14 @@ failures: $(KERNEL) $(INITRD) | $(VENV) ## the n-th allocation fails, for all n
 
 test-replay: $(KERNEL) $(INITRD) | $(VENV) ## bugs of the zoo to their lines
 	@SLATE_LONG=1 $(PYTEST) tools/tests/test_replay.py
+
+storm: $(KERNEL) $(INITRD) | $(VENV) ## the disk driver dies at work: SEEDS=20
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_storm.py
+
+powercut: $(KERNEL) $(INITRD) $(EXT2_TOOL) | $(VENV) ## the power goes at
+                                  ## thousands of moments: SEEDS=60
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_powercut.py
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_ext2.py -k cut
 
 zoo: $(KERNEL) $(INITRD) | $(VENV) ## each bug in each mode; no false alarms
 	@SLATE_LONG=1 $(PYTEST) tools/tests/test_zoo.py
@@ -443,7 +475,8 @@ $(BUILD)/initrd-bench.tar: $(INITRD) $(USER)/files
 	$(Q)$(INITRD_TOOL) --files $(BENCH_FILES) --out $@
 
 bench: $(KERNEL) $(BUILD)/initrd-bench.tar ## instructions per operation
-	@$(PYTHON) tools/bench.py $(KERNEL) $(BUILD)/initrd-bench.tar \
+	@INITRD_TOOL="$(INITRD_TOOL)" $(PYTHON) tools/bench.py $(KERNEL) \
+	    $(BUILD)/initrd-bench.tar \
 	    $(BUILD)/bench.json \
 	    $(if $(call on,DOC),--doc docs/performance.md)
 
@@ -461,6 +494,7 @@ mutants:                          ## break mm/ in many ways; tests must notice
 
 C_FILES := $(wildcard boot/*.[ch] kernel/*.[ch] kernel/*/*.[ch] mm/*.[ch] \
              mm/tests/*.[ch] mm/tests/host/*.[ch] drivers/*.[ch] \
+             drivers/*/*.[ch] drivers/*/*/*.[ch] \
              user/*/*.[ch] user/*/*/*.[ch])
 
 C_FILES += $(wildcard user/*/*/*/*.[ch])

@@ -5,11 +5,15 @@
 extern kmain
 extern boot_stack_top
 
+; The first task's registers, when the kernel itself sends a message for it
+; (struct trapframe in kernel/x86/trap.h, rounded up).
+FRAME   equ     80
+
 section .text
 
 global boot_high
 boot_high:
-        mov     esp, boot_stack_top
+        mov     esp, boot_stack_top - FRAME
         xor     ebp, ebp        ; a backtrace ends here
         mov     eax, esi        ; kmain(magic, info), arguments in registers
         mov     edx, ebx

@@ -65,6 +65,11 @@ void pic_mask(int irq)
     write_masks();
 }
 
+bool pic_masked(int irq)
+{
+    return (masked >> irq & 1) != 0;
+}
+
 static bool in_service(uint16_t port)
 {
     outb(port, OCW3_READ_ISR);

@@ -15,6 +15,7 @@ void pic_init(void);
 /* Lets a line raise interrupts, or not. Interrupts disabled. */
 void pic_unmask(int irq);
 void pic_mask(int irq);
+bool pic_masked(int irq);
 
 /* Ends the interrupt `irq`. A spurious one (line 7 or 15 with nothing in
  * service) gets no end-of-interrupt. */

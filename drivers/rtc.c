@@ -4,6 +4,10 @@
  *
  * The registers must not be read while the clock advances them. So it is read
  * until two readings without an update in progress agree.
+ *
+ * That happens once, at boot. From then on the ports are a driver's
+ * (drivers/servers/rtc.c), which would read the wrong register if somebody
+ * chose another one between its two accesses; the timer tells what has passed.
  */
 #include "drivers/rtc.h"
 #include "kernel/x86/cpu.h"
@@ -139,4 +143,47 @@ bool rtc_convert(const struct rtc_raw *raw, struct rtc_time *t)
     return t->rtc_second < 60 && t->rtc_minute < 60 && t->rtc_hour < 24 &&
            t->rtc_year >= 1980 && t->rtc_month >= 1 && t->rtc_month <= 12 &&
            t->rtc_day >= 1 && t->rtc_day <= days_in(t->rtc_month, t->rtc_year);
+}
+
+/* ---- the time since ------------------------------------------------------ */
+
+static bool known;
+static struct rtc_time at_boot;
+
+void rtc_init(void)
+{
+    known = rtc_read(&at_boot);
+}
+
+static void next_day(struct rtc_time *t)
+{
+    if (++t->rtc_day <= days_in(t->rtc_month, t->rtc_year))
+        return;
+    t->rtc_day = 1;
+    if (++t->rtc_month <= 12)
+        return;
+    t->rtc_month = 1;
+    t->rtc_year++;
+}
+
+void rtc_add(struct rtc_time *t, uint32_t seconds)
+{
+    uint32_t minutes =
+        t->rtc_minute + (t->rtc_second + seconds % 60) / 60 + seconds / 60 % 60;
+    uint32_t hours = t->rtc_hour + minutes / 60 + seconds / 3600;
+
+    t->rtc_second = (t->rtc_second + seconds % 60) % 60;
+    t->rtc_minute = minutes % 60;
+    t->rtc_hour = hours % 24;
+    for (uint32_t days = hours / 24; days > 0; days--)
+        next_day(t);
+}
+
+bool rtc_now(uint32_t uptime, struct rtc_time *t)
+{
+    if (!known)
+        return false;
+    *t = at_boot;
+    rtc_add(t, uptime);
+    return true;
 }

@@ -35,5 +35,16 @@ struct rtc_raw {
 bool rtc_convert(const struct rtc_raw *raw, struct rtc_time *t);
 
 /* Reads the clock. False if there is none or it makes no sense. Takes up to a
- * few milliseconds if the clock is just being advanced. */
+ * few milliseconds if the clock is just being advanced. While the driver in
+ * ring 3 runs only tests may do that: it can make one reading of the driver's
+ * wrong. */
 bool rtc_read(struct rtc_time *t);
+
+/* Reads the clock for rtc_now. Before there are programs. */
+void rtc_init(void);
+
+/* The time `uptime` seconds after rtc_init. False if nobody knows. */
+bool rtc_now(uint32_t uptime, struct rtc_time *t);
+
+/* Goes on by any number of seconds. */
+void rtc_add(struct rtc_time *t, uint32_t seconds);

@@ -19,6 +19,7 @@
 static char line[LINE_MAX];
 static const char *run;
 static const char *fail;
+static const char *start = "";
 static size_t mem_limit = SIZE_MAX;
 static uint32_t verify_every;
 
@@ -110,6 +111,19 @@ const char *cmdline_fail(void)
     return fail;
 }
 
+static bool set_start(const char *value)
+{
+    if (value[0] == '\0' || strlen(value) > CMDLINE_START_MAX)
+        return false;
+    start = value;
+    return true;
+}
+
+const char *cmdline_start(void)
+{
+    return start;
+}
+
 static bool set_run(const char *value)
 {
     run = value;
@@ -130,6 +144,8 @@ static const struct cmdline_option options[] = {
      "working-set interval of the slab caches (default 15)", set_ws},
     {"budget=", "budget=MILLIONS",
      "power off after so many million instructions", set_budget},
+    {"start=", "start=SERVER,SERVER...",
+     "servers that init starts besides those that always are", set_start},
     {"run=", "run=COMMANDS",
      "shell commands to run after boot; the rest of the line", set_run},
 };

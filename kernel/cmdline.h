@@ -31,6 +31,10 @@ size_t cmdline_mem_limit(void);
 /* The value of kmem.fail=, NULL without it. */
 const char *cmdline_fail(void);
 
+/* The value of start=, "" without it; at most so many characters. */
+const char *cmdline_start(void);
+#define CMDLINE_START_MAX 120
+
 /* The value of kmem.verify=, 0 without it. */
 uint32_t cmdline_verify(void);
 

@@ -7,6 +7,7 @@
 #include "drivers/console.h"
 #include "drivers/pic.h"
 #include "drivers/pit.h"
+#include "drivers/rtc.h"
 #include "kernel/budget.h"
 #include "kernel/cmdline.h"
 #include "kernel/fs/file.h"
@@ -19,6 +20,8 @@
 #include "kernel/sanitize/sanitize.h"
 #include "kernel/shell/shell.h"
 #include "kernel/syscall/process.h"
+#include "kernel/syscall/servers.h"
+#include "kernel/task/grant.h"
 #include "kernel/task/handle.h"
 #include "kernel/task/task.h"
 #include "kernel/vm/space.h"
@@ -45,6 +48,7 @@ uint64_t boot_instructions(void)
 /* Every step of the clock. */
 static void tick(void)
 {
+    ipc_tick();
     sched_tick();
     reapd_tick();
     sample_tick();
@@ -87,13 +91,14 @@ static void banner(void)
     kprintf("\nType help for the commands, sh for programs.\n");
 }
 
-/* The tree of files, from the initrd. */
+/* The tree of files, from the initrd, and what it says of servers. */
 static void mount_root(void)
 {
     size_t size;
     const void *initrd = memmap_initrd(&size);
 
     fs_init(initrd, size);
+    servers_init();
 }
 
 void kmain(uint32_t magic, paddr_t info_addr)
@@ -112,6 +117,7 @@ void kmain(uint32_t magic, paddr_t info_addr)
     task_init();
     handle_init();
     space_init();
+    grant_init();
     port_init();
     process_init();
     reapd_init();
@@ -120,6 +126,7 @@ void kmain(uint32_t magic, paddr_t info_addr)
     console_set_attention(tty_attention);
     pic_init();
     timer_init();
+    rtc_init();
     timer_set_tick(tick);
     console_enable_interrupts();
     irq_enable();

@@ -11,6 +11,7 @@
 #include "kernel/mm_platform.h"
 #include "kernel/task/task.h"
 #include "kernel/x86/backtrace.h"
+#include "kernel/x86/cpu.h"
 #include "mm/kmem_leak.h"
 #include "mm/platform_debug.h"
 #include "mm/page_stat.h"
@@ -35,14 +36,7 @@ void mm_event(const char *fmt, ...)
 
 const char *mm_symbol(uintptr_t pc, char *text, size_t size)
 {
-    uintptr_t offset;
-    const char *name = symbol_lookup(pc, &offset);
-
-    if (name != NULL)
-        snprintf(text, size, "%s+%lx", name, (unsigned long)offset);
-    else
-        snprintf(text, size, "%08lx", (unsigned long)pc);
-    return text;
+    return symbol_format(pc, text, size);
 }
 
 /* ---- tasks -------------------------------------------------------------- */
@@ -66,6 +60,11 @@ const char *mm_task_name(uint32_t id)
     strlcpy(name, t == NULL ? "gone" : t->task_name, sizeof(name));
     spin_unlock(&sched_lock);
     return name;
+}
+
+uint32_t mm_cpu_id(void)
+{
+    return cpu_self()->cpu_number;
 }
 
 /* ---- pages -------------------------------------------------------------- */

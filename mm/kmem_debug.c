@@ -17,7 +17,6 @@
  * A buffer that is found damaged stays out for good (KMEM_BUF_BAD), so that
  * nobody gets it and what it holds can be looked at.
  */
-#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "mm/kmem_fail.h"
 #include "mm/kmem_impl.h"
@@ -162,51 +161,6 @@ static void trace(const struct kmem_cache *cp, const char *what,
              caller, (unsigned)t.trans_task);
 }
 
-/* ---- kmem_verify at every N-th operation -------------------------------- */
-
-static uint32_t verify_interval;
-static uint32_t verify_left;
-
-uint32_t kmem_verify_interval(void)
-{
-    return verify_interval;
-}
-
-void kmem_verify_every(uint32_t n)
-{
-    verify_interval = verify_left = n;
-    for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
-         cp = kmem_cache_next(cp)) {
-        mm_lock(&cp->cache_lock);
-        cp->cache_flags &= ~KMF_VERIFY;
-        cp->cache_flags |= n != 0 ? KMF_VERIFY : 0;
-        kmem_slow_paths(cp);
-        mm_unlock(&cp->cache_lock);
-    }
-}
-
-/* One operation is done. A verification allocates nothing, so that it cannot
- * come by here again. What it finds stays so: it is said once, and that is the
- * end of it until kmem_verify_every is called again. */
-static void count_operation(struct kmem_cache *cp, uint32_t flags)
-{
-    static char text[192];
-    const char *where;
-    const char *why;
-
-    if ((flags & KMF_VERIFY) == 0 || verify_left == 0 || --verify_left != 0)
-        return;
-    verify_left = verify_interval;
-    why = kmem_verify(&where);
-    if (why == NULL)
-        return;
-    verify_left = 0;
-    snprintf(text, sizeof(text), "%s: %s", where, why);
-    kmem_error(&(struct kmem_error_record){.error_kind = KMEM_ERROR_VERIFY,
-                                           .error_cache = cp,
-                                           .error_text = text});
-}
-
 /* ---- allocation --------------------------------------------------------- */
 
 /* Takes a bufctl; NULL if the cache has none left, or if the freelist was
@@ -337,7 +291,8 @@ static void *alloc_slow(struct kmem_cache *cp, size_t size, int flags)
     if (grown && (cp->cache_flags & KMF_HASH))
         kmem_hash_rescale(cp);
     trace(cp, "alloc", buf);
-    count_operation(cp, cp->cache_flags);
+    if (cp->cache_flags & KMF_VERIFY)
+        kmem_verify_count(cp);
     return buf;
 }
 
@@ -583,7 +538,8 @@ static void free_any(struct kmem_cache *cp, void *buf, size_t size)
     trace(cp, "free", buf);
     mm_lock(&cp->cache_lock);
     free_slow(cp, buf, size);
-    count_operation(cp, flags);
+    if (flags & KMF_VERIFY)
+        kmem_verify_count(cp);
 }
 
 void kmem_free_debug(struct kmem_cache *cp, void *buf)

@@ -53,6 +53,9 @@ bool kmem_debug_geometry(struct kmem_cache *cp);
 /* The flags that a new cache begins with: kmem.debug=, kmem.verify=. */
 uint32_t kmem_debug_flags(const struct kmem_cache *cp);
 
+/* One operation is done in a cache with KMF_VERIFY. No lock. */
+void kmem_verify_count(struct kmem_cache *cp);
+
 /* Whether S and G can be had: the cache's pages are segkmem's, and this home
  * can take a page away. */
 bool kmem_debug_can_unmap(const struct kmem_cache *cp);
@@ -169,6 +172,13 @@ const void *kmem_filled_otherwise(const void *buf, size_t size, uint32_t word);
 void kmem_bad_free(struct kmem_cache *cp, const void *buf, size_t size);
 
 /* ---- kmem_walk.c -------------------------------------------------------- */
+
+/* From one chunk to the next, to divide by: 1 if the cache is so broken that it
+ * has 0. */
+static inline size_t kmem_chunk_step(const struct kmem_cache *cp)
+{
+    return MAX(cp->cache_chunk, (size_t)1);
+}
 
 /* Whether `bcp` can be a bufctl of the cache at all: it lies on a page of the
  * bufctl cache; of a small one, on one of its own. */

@@ -1,6 +1,6 @@
 /*
  * Debugging modes and what follows from them: their letters, kmem.debug=, the
- * slow paths, and the geometry of the debug layout.
+ * slow paths, and the geometry of the debug layout; and kmem.verify=.
  *
  *     |colour|guard|  buffer  |slack| guard |  buffer  |slack| guard | unused |
  *                  ^ front               ^ 8 bytes of it are the next one's
@@ -8,6 +8,7 @@
  * In mode G each slab is one buffer, laid so that it ends at a page that is
  * not there.
  */
+#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "mm/kmem_impl.h"
 #include "mm/kmem_log.h"
@@ -154,4 +155,49 @@ bool kmem_debug_geometry(struct kmem_cache *cp)
         ((bytes - cp->cache_front) % cp->cache_chunk & ~(cp->cache_align - 1));
     cp->cache_colour = cp->cache_front;
     return true;
+}
+
+/* ---- kmem_verify at every N-th operation -------------------------------- */
+
+static uint32_t verify_interval;
+static uint32_t verify_left;
+
+uint32_t kmem_verify_interval(void)
+{
+    return verify_interval;
+}
+
+void kmem_verify_every(uint32_t n)
+{
+    verify_interval = verify_left = n;
+    for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
+         cp = kmem_cache_next(cp)) {
+        mm_lock(&cp->cache_lock);
+        cp->cache_flags &= ~KMF_VERIFY;
+        cp->cache_flags |= n != 0 ? KMF_VERIFY : 0;
+        kmem_slow_paths(cp);
+        mm_unlock(&cp->cache_lock);
+    }
+}
+
+/* A verification allocates nothing, so that it cannot
+ * come by here again. What it finds stays so: it is said once, and that is the
+ * end of it until kmem_verify_every is called again. */
+void kmem_verify_count(struct kmem_cache *cp)
+{
+    static char text[192];
+    const char *where;
+    const char *why;
+
+    if (verify_left == 0 || --verify_left != 0)
+        return;
+    verify_left = verify_interval;
+    why = kmem_verify(&where);
+    if (why == NULL)
+        return;
+    verify_left = 0;
+    snprintf(text, sizeof(text), "%s: %s", where, why);
+    kmem_error(&(struct kmem_error_record){.error_kind = KMEM_ERROR_VERIFY,
+                                           .error_cache = cp,
+                                           .error_text = text});
 }

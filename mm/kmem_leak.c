@@ -127,9 +127,9 @@ static struct slab_marks *marks_of(uintptr_t addr, size_t *index)
     m = (struct slab_marks *)(scan.memory + p->page_refs);
     cp = m->marks_cache;
     off = addr - (uintptr_t)kmem_slab_chunk(m->marks_slab, 0);
-    *index = off / cp->cache_chunk;
+    *index = off / kmem_chunk_step(cp);
     return *index < cp->cache_slab_chunks &&
-                   off % cp->cache_chunk < cp->cache_size
+                   off % kmem_chunk_step(cp) < cp->cache_size
                ? m
                : NULL;
 }

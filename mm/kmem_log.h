@@ -18,6 +18,7 @@ struct kmem_log_entry {
     uint32_t log_seq;  /* 1, 2, 3, …; 0: not used yet */
     uint32_t log_prev; /* the one before on this buffer, 0: none */
     enum kmem_op log_op;
+    uint32_t log_cpu;             /* the processor that did it */
     struct kmem_cache *log_cache; /* may be gone: log_number tells */
     uint32_t log_number;          /* of the cache; see kmem_log_cache */
     const void *log_slab;

@@ -9,7 +9,7 @@
  *     found by thread=7 (wc):                    if no panic follows
  *     previous transactions on buffer c12cea20:
  *     thread=5 (cat)  time=T-0.000089  slab=c12ca8c0  cache: inode
- *     kmem_cache_alloc+f8
+ *     kmem_cache_alloc+0xf8
  *     …
  *     (transaction log continues at c0f31410)
  */

@@ -234,7 +234,7 @@ struct kmem_cache *kmem_whose(const void *addr, struct kmem_slab_stat *slab,
                               sp->slab_colour);
 
         stat_slab(cp, sp, slab);
-        *index = off / cp->cache_chunk;
+        *index = off / kmem_chunk_step(cp);
         if (*index >= cp->cache_slab_chunks)
             *index = SIZE_MAX;
     }
@@ -252,9 +252,10 @@ size_t kmem_bufctl_chunk(const struct kmem_slab *sp,
         return SIZE_MAX;
     off = (size_t)((char *)kmem_bufctl_buf(cp, bcp) -
                    (const char *)kmem_slab_chunk(sp, 0));
-    if (off % cp->cache_chunk != 0 || off / cp->cache_chunk >= sp->slab_chunks)
+    if (off % kmem_chunk_step(cp) != 0 ||
+        off / kmem_chunk_step(cp) >= sp->slab_chunks)
         return SIZE_MAX;
-    return off / cp->cache_chunk;
+    return off / kmem_chunk_step(cp);
 }
 
 bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits)

@@ -94,7 +94,7 @@ const char *kmem_slab_wrong(const struct kmem_cache *cp,
         return at_slab(sp, "slab has another number of chunks");
     if (sp->slab_colour > cp->cache_colour_max ||
         sp->slab_colour < cp->cache_front ||
-        sp->slab_colour % cp->cache_align != 0)
+        sp->slab_colour % MAX(cp->cache_align, (size_t)1) != 0)
         return at_slab(sp, "slab colour is out of range");
     if (sp->slab_refcnt > sp->slab_chunks)
         return at_slab(sp, "reference count exceeds the chunks");
@@ -233,7 +233,8 @@ static const char *verify_entry(struct kmem_cache *cp,
         sp->slab_cache != cp)
         return at_bufctl(bcp, "bufctl points to a slab of another cache");
     off = (size_t)((char *)bcp->bufctl_addr - (char *)kmem_slab_chunk(sp, 0));
-    if (off % cp->cache_chunk != 0 || off / cp->cache_chunk >= sp->slab_chunks)
+    if (off % kmem_chunk_step(cp) != 0 ||
+        off / kmem_chunk_step(cp) >= sp->slab_chunks)
         return at_bufctl(bcp, "bufctl's address is no chunk of its slab");
     return NULL;
 }

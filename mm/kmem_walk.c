@@ -102,19 +102,26 @@ static struct kmem_bufctl *on_freelist(const struct kmem_cache *cp,
     return NULL;
 }
 
-/* What the debug layout's bufctl knows. */
+/* With no more callers than there is room for, whatever was written there. */
+static struct kmem_transaction sane(struct kmem_transaction t)
+{
+    t.trans_depth = MIN(t.trans_depth, KMEM_STACK_DEPTH + 0u);
+    return t;
+}
+
+/* What the debug layout's bufctl knows. It may have been written over. */
 static void debug_stat(const struct kmem_cache *cp,
                        const struct kmem_bufctl_debug *bdp,
                        struct kmem_buf_stat *out)
 {
-    out->stat_state = bdp->bufctl_state;
+    out->stat_state = MIN(bdp->bufctl_state, KMEM_BUF_BAD + 0u);
     if (bdp->bufctl_state != KMEM_BUF_FREE)
         out->stat_size = bdp->bufctl_size;
     out->stat_audited = (cp->cache_flags & KMF_MODE(KMEM_DEBUG_U)) != 0;
     if (!out->stat_audited)
         return;
-    out->stat_alloc = bdp->bufctl_alloc;
-    out->stat_free = bdp->bufctl_free;
+    out->stat_alloc = sane(bdp->bufctl_alloc);
+    out->stat_free = sane(bdp->bufctl_free);
 }
 
 /* Chunk `i` of a slab, whatever that says of its cache. */
@@ -151,7 +158,7 @@ void kmem_bufctl_stat(const struct kmem_bufctl_debug *bdp,
     size_t off =
         (uintptr_t)bdp->bufctl.bufctl_addr - (uintptr_t)kmem_slab_chunk(sp, 0);
 
-    buf_stat(cp, sp, off / cp->cache_chunk, &bdp->bufctl, true, out);
+    buf_stat(cp, sp, off / kmem_chunk_step(cp), &bdp->bufctl, true, out);
 }
 
 /* The buffer at index `i`, found from its address. Lock held. */
@@ -216,7 +223,8 @@ bool kmem_unmapped_stat(const void *addr, struct kmem_buf_stat *out)
         return false;
     sp = p->page_owner;
     cp = sp->slab_cache;
-    i = ((uintptr_t)addr - (uintptr_t)kmem_slab_chunk(sp, 0)) / cp->cache_chunk;
+    i = ((uintptr_t)addr - (uintptr_t)kmem_slab_chunk(sp, 0)) /
+        kmem_chunk_step(cp);
     *out = (struct kmem_buf_stat){.stat_cache = cp};
     if (i < sp->slab_chunks)
         buf_stat(cp, sp, i, on_freelist(cp, sp, kmem_slab_chunk(sp, i)), false,

@@ -14,7 +14,10 @@ uint64_t mm_clock_us(void);
 uint32_t mm_task_id(void);
 const char *mm_task_name(uint32_t id);
 
-/* Writes "function+1c", or a number where no symbol fits; returns text. */
+/* The processor that runs the caller: 0, 1, … */
+uint32_t mm_cpu_id(void);
+
+/* Writes "function+0x1c", or a number where no symbol fits; returns text. */
 const char *mm_symbol(uintptr_t pc, char *text, size_t size);
 
 /* Takes a page of kernel memory away so that touching it faults, or gives it

@@ -12,12 +12,16 @@ the shortest of several uncounted runs from QEMU's start to the prompt.
 
 import argparse
 import json
+import os
+import shlex
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from slate import qemu  # noqa: E402
+from slate import disk, qemu  # noqa: E402
 
 BOOTS = 7
 BUDGET = 300_000  # millions of instructions
@@ -55,6 +59,41 @@ def fragmentation(kernel, initrd, prefix):
     figures = {e["key"]: e["value"] for e in result.named.get("bench", [])}
     table = qemu.plain(result.text).rsplit("CACHE ", 1)[-1]
     return figures, "CACHE " + table
+
+
+# 5,000 files in folders of 50, beside one of 4 MiB.
+DISK_FILES, DISK_FOLDERS, DISK_BIG = 5000, 100, 4 << 20
+
+
+def fill_disk(folder):
+    for i in range(DISK_FOLDERS):
+        (folder / f"many/{i:03}").mkdir(parents=True)
+        for j in range(DISK_FILES // DISK_FOLDERS):
+            (folder / f"many/{i:03}/file{j:02}").touch()
+    (folder / "big").write_bytes(bytes(range(256)) * (DISK_BIG // 256))
+
+
+def file_servers(kernel):
+    """Reading and finding through the ext2 server, whose disk is in RAM, so
+    that all can be counted; and the same file in memfs."""
+    with tempfile.TemporaryDirectory(prefix="slate-") as name:
+        folder = Path(name)
+        fill_disk(folder / "files")
+        disk.make(folder / "disk.img", 24, folder=folder / "files",
+                  inodes=8192)
+        initrd = folder / "initrd.tar"
+        tool = shlex.split(os.environ["INITRD_TOOL"])  # the Makefile's
+        subprocess.run([*tool, "--file", f"disk.img={folder}/disk.img",
+                        "--out", initrd], check=True)
+        result = qemu.run(
+            kernel, "run -p init diskbench -p ext2 /disk; "
+            "run -p init sh -c 'mkdir /tmp/m; memfs /tmp/m & sleep 1; "
+            "cp /disk/big /tmp/m/big; diskbench -p memfs /tmp/m'; poweroff",
+            append="start=ramext2", initrd=initrd, budget=BUDGET)
+    if result.problem:
+        sys.exit("make bench: the file servers did not end well\n"
+                 + result.explain())
+    return {e["key"]: e["value"] for e in result.named.get("bench", [])}
 
 
 def boot_ms(kernel):
@@ -119,7 +158,38 @@ PROGRAMS = [
      "pipe.create_close.cached", "700", "16,115", "2,825"),
     ("the same without the cache of pipes", "pipe.create_close.uncached", "",
      "", ""),
+    ("interrupt to driver, machine idle", "irq.latency", "500", "", ""),
+    ("the same, from a program that computes", "irq.latency.busy", "500", "",
+     ""),
+    ("the same, cause read, line open again", "irq.roundtrip", "600", "", ""),
 ]
+
+
+# Figure, its end of the key, and how many instructions its unit is.
+FILES = [
+    ("4 KiB read, in the server's memory, each", "read4k", 1),
+    ("4 MiB read in pieces of 64 KiB", "read", 1000),
+    ("the same again", "read.again", 1000),
+    ("`find` over all files", "find", 1000),
+    ("the same again", "find.again", 1000),
+]
+
+
+def files(figures):
+    yield "| figure | ext2, a disk in RAM, 5,000 files | memfs, one file |"
+    yield "|---|---:|---:|"
+    for what, key, unit in FILES:
+        cells = " | ".join(f"{figures[f'{server}.{key}'] * unit:,}"
+                           for server in ("ext2", "memfs"))
+        yield f"| {what} | {cells} |"
+
+
+def print_files(figures):
+    print("file servers, instructions: ext2 on a disk in RAM, and memfs")
+    for what, key, unit in FILES:
+        print(f"  {what:44}" + "".join(
+            f"{figures[f'{server}.{key}'] * unit:14,}"
+            for server in ("ext2", "memfs")))
 
 
 def programs(figures):
@@ -182,7 +252,7 @@ def write_doc(path, figures):
     """Replaces what stands between the marks of the book's page."""
     text = path.read_text()
     for mark, rows in (("headline", headline), ("programs", programs),
-                       ("fragmentation", fragments),
+                       ("files", files), ("fragmentation", fragments),
                        ("debugging", debugging),
                        ("figures", all_figures)):
         before, rest = text.split(f"<!-- {mark} -->\n", 1)
@@ -207,9 +277,11 @@ def main():
     small, why = fragmentation(args.kernel, None, "small.")
     figures.update(small)
     figures.update(fragmentation(args.kernel, args.big, "")[0])
+    figures.update(file_servers(args.kernel))
     shown = qemu.plain(text).split("bench; poweroff", 1)[-1]
     print(shown.rsplit(qemu.Machine.PROMPT, 1)[0].strip("\n"))
     print_fragmentation(figures, why)
+    print_files(figures)
     print(f"boot to prompt: {figures['boot.instructions']:,} instructions, "
           f"{figures['boot.host_ms']} ms on this host")
     args.out.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n")

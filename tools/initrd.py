@@ -2,12 +2,13 @@
 """Makes the archive that the root file system is made of.
 
     tools/initrd.py --out FILE --root FOLDER --programs FILE …
-        [--strip COMMAND] [--files N]
+        [--strip COMMAND] [--files N] [--file NAME=FILE …]
 
-A ustar archive: what lies under the root folder, and the programs in /bin,
-without their symbols. --files adds N small files in folders of 50 under
-/many, which benchmarks walk. Equal input gives an equal archive: names are
-sorted, and it holds neither times nor owners.
+A ustar archive: what lies under the root folder, and the programs, without
+their symbols, in /sbin if that is the name of the folder that they come from,
+else in /bin. --files adds N small files in folders of 50 under
+/many, which benchmarks walk; --file adds FILE as /NAME. Equal input gives an
+equal archive: names are sorted, and it holds neither times nor owners.
 """
 
 import argparse
@@ -51,8 +52,14 @@ def contents(args):
     files = {str(p.relative_to(args.root)): p.read_bytes()
              for p in args.root.rglob("*") if p.is_file()}
     for program in args.programs:
-        files[f"bin/{program.name}"] = stripped(program, args.strip)
+        folder = "sbin" if program.parent.name == "sbin" else "bin"
+        files[f"{folder}/{program.name}"] = stripped(program, args.strip)
     files.update(many(args.files))
+    for pair in args.file:
+        name, found, path = pair.partition("=")
+        if not found or not name.strip("/"):
+            raise OSError(f"--file {pair}: it is NAME=FILE")
+        files[name.strip("/")] = Path(path).read_bytes()
     return files
 
 
@@ -60,7 +67,8 @@ def entry(name, data=None):
     """A header for a file, or for a folder."""
     info = tarfile.TarInfo(name)
     info.type = tarfile.DIRTYPE if data is None else tarfile.REGTYPE
-    info.mode = 0o755 if data is None or name.startswith("bin/") else 0o644
+    info.mode = 0o755 if data is None or \
+        name.startswith(("bin/", "sbin/")) else 0o644
     info.size = len(data or b"")
     return info
 
@@ -89,9 +97,10 @@ def main():
     parser.add_argument("--programs", type=Path, nargs="*", default=[])
     parser.add_argument("--strip", default="")
     parser.add_argument("--files", type=int, default=0)
+    parser.add_argument("--file", action="append", default=[])
     args = parser.parse_args()
     try:
-        data = archive(contents(args), ["bin", "tmp"])
+        data = archive(contents(args), ["bin", "disk", "sbin", "tmp"])
     except (OSError, subprocess.CalledProcessError) as e:
         sys.exit(f"initrd.py: {e}")
     args.out.write_bytes(data)

@@ -30,8 +30,8 @@ LONGEST = 60
 MEDIAN = 13
 PERCENTILE_90 = 35
 CORE = 1800
-RING0 = 13500
-SHELL = 9200
+RING0 = 15500
+SHELL = 9700
 DEBUGGING = 3600
 
 # From a folder to the folders that its files may include, besides its own.
@@ -45,6 +45,7 @@ FLOORS = {
     "kernel/abi": ("kernel/lib",),
     "kernel/x86": ("kernel/lib",),
     "drivers": ("kernel/lib", "kernel/x86"),
+    "drivers/servers": ("user/lib", "kernel/abi", "kernel/lib"),
     "mm": ("kernel/lib",),
     "kernel/task": BELOW,
     "kernel/vm": BELOW + ("kernel/task",),
@@ -193,11 +194,13 @@ def check_arrows():
 
 def check_size():
     """Lines of code of the kernel's parts. Tests, the zoo of bugs and the
-    sanitizers' run time are not parts of what runs."""
+    sanitizers' run time are not parts of what runs, drivers/servers not in
+    ring 0."""
     everything = {str(p): code_lines(p) for p in sources(".c", ".h", ".asm")
                   if not is_test(p) and p.parts[0] in EVERYTHING
                   and p.parts[:2] not in (("kernel", "sanitize"),
-                                          ("kernel", "zoo"))}
+                                          ("kernel", "zoo"),
+                                          ("drivers", "servers"))}
     parts = {"the allocator's core": CORE, "its debugging": DEBUGGING,
              "the shell": SHELL, "the rest of ring 0": RING0}
     lines = dict.fromkeys(parts, 0)

@@ -72,6 +72,7 @@ def run(made, typing):
                            # A session of its own: ^C is for us.
                            start_new_session=True) as control:
         os.close(keys)
+        control.qmp.execute("cont")
         with open(made.file("serial"), "rb") as shown:
             left = not terminal.attend(shown, typed if typing else None,
                                        control.running)
@@ -124,11 +125,14 @@ def open_recording(kernel, folder, arguments, timeout=None, **options):
                 start_new_session=True) as control:
             gdb = gdb_command(recording, stub, control.process.pid, arguments)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            return subprocess.run(
+            status = subprocess.run(
                 gdb, check=False, timeout=timeout,
                 preexec_fn=lambda: signal.signal(signal.SIGINT,
                                                  signal.SIG_DFL),
                 **options).returncode
+            if not control.running() and control.said():
+                print(f"QEMU ended by itself: {control.said()}", flush=True)
+            return status
     except subprocess.TimeoutExpired as e:
         raise replay.ReplayError(
             f"GDB was ended: no answer in {timeout} s; going back can hang in "

@@ -11,6 +11,10 @@ Reads the environment, as make passes it on:
     ICOUNT=1                  one instruction per nanosecond: repeatable
     APPEND="log=1"            further kernel options
     KVM=1                     use /dev/kvm
+    DISK=build/disk.img       an IDE disk, which `sh` mounts on /disk; two,
+                              separated by a colon
+    SERIAL2=pty               where the second serial line leads: to a terminal
+                              of its own; any of QEMU's -serial (null)
 
 The serial line is this terminal; a window opens as well where there is a
 display. Ctrl-A X leaves, Ctrl-A C is QEMU's monitor.
@@ -46,6 +50,11 @@ def has_display():
 def switch(name):
     """An on/off setting from the environment."""
     return os.environ.get(name, "") not in ("", "0")
+
+
+def second_line():
+    """Arguments for the line that drivers/servers/uart.c drives."""
+    return ["-serial", os.environ.get("SERIAL2") or "null"]
 
 
 def boot_once(argv, events):
@@ -105,14 +114,24 @@ def main():
     if args.iso and (commands or append):
         sys.exit("make run-iso: the ISO's boot menu sets the command line; "
                  "use make run for CMD and APPEND")
+    if os.environ.get("DISK") and switch("ICOUNT"):
+        sys.exit("make run: a run with a disk cannot be counted; ICOUNT=1 or "
+                 "DISK, not both")
+    try:
+        disks = qemu.disk_arguments(
+            [name for name in os.environ.get("DISK", "").split(":") if name])
+    except qemu.DiskMissing as e:
+        sys.exit(f"make run: DISK: {e}")
+    if disks and "start=" not in append:
+        append = f"{append} start=ext2".strip()
     line = qemu.kernel_line(commands, append)
     with tempfile.TemporaryDirectory(prefix="slate-") as folder:
         events = f"{folder}/events"
         argv = qemu.command(qemu.boot_arguments(args.image, line), memory,
                             switch("ICOUNT"), switch("KVM"), has_display(),
-                            serial="mon:stdio", events=events)
+                            serial="mon:stdio", events=events, extra=disks)
         print("Ctrl-A X leaves QEMU.", flush=True)
-        sys.exit(boot(argv, events))
+        sys.exit(boot(argv + second_line(), events))
 
 
 if __name__ == "__main__":

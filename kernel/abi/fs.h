@@ -45,6 +45,11 @@
 
 #include "kernel/abi/types.h"
 
+/* Bytes of a file, or of directory entries, in one request or answer at most;
+ * larger reads and writes come piece by piece. A server has room for as many.
+ */
+#define FS_DATA_MAX 65536u
+
 enum fs_request {
     FS_STAT = 0x100,
     FS_INODE,

@@ -55,7 +55,16 @@
     X(notify)                                                                  \
     X(irq_bind)                                                                \
     X(irq_ack)                                                                 \
-    X(names)
+    X(names)                                                                   \
+    X(become)                                                                  \
+    X(map_device)                                                              \
+    X(dma_alloc)                                                               \
+    X(alarm)                                                                   \
+    X(mount)                                                                   \
+    X(umount)                                                                  \
+    X(sync)                                                                    \
+    X(fsync)                                                                   \
+    X(statfs)
 
 #define SYSCALL_NUMBER(name) SYS_##name,
 

@@ -47,12 +47,24 @@ void file_init(void)
 
 /* ---- files and directories ---------------------------------------------- */
 
+/* Locks what a handle refers to, which may be in a file system that the caller
+ * itself serves: then -EDEADLK. */
+static int lock(struct inode *inode)
+{
+    int error = inode_enter(inode);
+
+    if (likely(error == 0))
+        inode_lock(inode);
+    return error;
+}
+
 static ssize_t regular_read(struct file *f, void *buf, size_t n)
 {
     struct inode *inode = f->file_inode;
-    ssize_t done;
+    ssize_t done = lock(inode);
 
-    inode_lock(inode);
+    if (unlikely(done < 0))
+        return done;
     done = inode->inode_fs->fs_ops->fs_read(inode, f->file_offset, buf, n);
     if (done > 0)
         f->file_offset += (uint32_t)done;
@@ -65,9 +77,11 @@ static ssize_t regular_write(struct file *f, const void *buf, size_t n)
 {
     struct inode *inode = f->file_inode;
     uint32_t offset;
-    ssize_t done = -EFBIG;
+    ssize_t done = lock(inode);
 
-    inode_lock(inode);
+    if (unlikely(done < 0))
+        return done;
+    done = -EFBIG;
     offset = f->file_flags & O_APPEND ? inode->inode_size : f->file_offset;
     if (n == 0 || offset < INT32_MAX)
         done = inode->inode_fs->fs_ops->fs_write(inode, offset, buf,
@@ -93,14 +107,27 @@ static const struct file_ops directory_ops = {directory_read, NULL, file_free,
 
 /* The entries come by way of the kernel's memory, so that the position moves
  * only when the caller has them. */
-ssize_t file_getdents(struct file *f, void *buf, size_t n)
+static ssize_t getdents_locked(struct file *f, void *entries, void *buf,
+                               size_t n)
 {
     struct inode *inode = f->file_inode;
+    uint32_t offset = f->file_offset;
+    ssize_t done =
+        inode->inode_fs->fs_ops->fs_getdents(inode, &offset, entries, n);
+    int error = done > 0 ? user_copy(buf, entries, (size_t)done) : 0;
+
+    if (error != 0)
+        return error;
+    if (done >= 0)
+        f->file_offset = offset;
+    return done;
+}
+
+ssize_t file_getdents(struct file *f, void *buf, size_t n)
+{
     size_t size = MIN(n, PAGE_SIZE);
-    uint32_t offset;
     ssize_t done;
     void *entries;
-    int error = 0;
 
     if (f->file_ops != &directory_ops)
         return -ENOTDIR;
@@ -109,16 +136,13 @@ ssize_t file_getdents(struct file *f, void *buf, size_t n)
     entries = kmem_alloc(size, KM_NOSLEEP);
     if (entries == NULL)
         return -ENOMEM;
-    inode_lock(inode);
-    offset = f->file_offset;
-    done = inode->inode_fs->fs_ops->fs_getdents(inode, &offset, entries, size);
-    if (done > 0)
-        error = user_copy(buf, entries, (size_t)done);
-    if (done >= 0 && error == 0)
-        f->file_offset = offset;
-    inode_unlock(inode);
+    done = lock(f->file_inode);
+    if (done == 0) {
+        done = getdents_locked(f, entries, buf, size);
+        inode_unlock(f->file_inode);
+    }
     kmem_free(entries, size);
-    return error != 0 ? error : done;
+    return done;
 }
 
 int file_truncate(struct file *f, uint32_t size)
@@ -130,8 +154,27 @@ int file_truncate(struct file *f, uint32_t size)
         return -EBADF;
     if (f->file_ops != &regular_ops || size > INT32_MAX)
         return -EINVAL;
-    inode_lock(inode);
+    error = lock(inode);
+    if (error != 0)
+        return error;
     error = inode->inode_fs->fs_ops->fs_truncate(inode, size);
+    inode_unlock(inode);
+    return error;
+}
+
+int file_sync(struct file *f)
+{
+    struct inode *inode = f->file_inode;
+    int error;
+
+    if (inode == NULL || inode->inode_type == FILE_DEVICE)
+        return -EINVAL;
+    if (inode->inode_fs->fs_ops->fs_sync == NULL)
+        return 0;
+    error = lock(inode);
+    if (error != 0)
+        return error;
+    error = inode->inode_fs->fs_ops->fs_sync(inode->inode_fs, inode);
     inode_unlock(inode);
     return error;
 }
@@ -139,33 +182,46 @@ int file_truncate(struct file *f, uint32_t size)
 /* ---- status and position ------------------------------------------------ */
 
 /* With its lock held. */
-static void stat_inode(const struct inode *inode, struct stat *out)
+static int stat_inode(struct inode *inode, struct stat *out)
 {
+    const struct fs_ops *ops = inode->inode_fs->fs_ops;
+    int error = ops->fs_refresh == NULL ? 0 : ops->fs_refresh(inode);
+
     *out = (struct stat){
         .st_fs = inode->inode_fs->fs_id,
         .st_ino = inode->inode_number,
         .st_type = inode->inode_type,
         .st_nlink = inode->inode_nlink,
         .st_size = inode->inode_size,
-        .st_blocks = ROUND_UP(inode->inode_size, PAGE_SIZE) / PAGE_SIZE,
+        .st_blocks = ops->fs_refresh != NULL
+                         ? inode->inode_blocks
+                         : ROUND_UP(inode->inode_size, PAGE_SIZE) / PAGE_SIZE,
         .st_device = inode->inode_device,
     };
+    return error;
 }
 
-void file_stat_inode(struct inode *inode, struct stat *out)
+int file_stat_inode(struct inode *inode, struct stat *out)
 {
-    inode_lock(inode);
-    stat_inode(inode, out);
+    int error = lock(inode);
+
+    if (error != 0)
+        return error;
+    error = stat_inode(inode, out);
     inode_unlock(inode);
+    return error;
 }
 
-void file_stat(struct file *f, struct stat *out)
+int file_stat(struct file *f, struct stat *out)
 {
+    int error = 0;
+
     memset(out, 0, sizeof(*out));
     if (f->file_inode != NULL)
-        file_stat_inode(f->file_inode, out);
-    if (f->file_ops->file_stat != NULL)
+        error = file_stat_inode(f->file_inode, out);
+    if (error == 0 && f->file_ops->file_stat != NULL)
         f->file_ops->file_stat(f, out);
+    return error;
 }
 
 static bool seekable(const struct file *f)
@@ -184,8 +240,11 @@ off_t file_seek(struct file *f, off_t offset, int whence)
         return -ESPIPE;
     if (whence != SEEK_SET && whence != SEEK_CUR && whence != SEEK_END)
         return -EINVAL;
-    file_stat(f, &st);
-    inode_lock(f->file_inode);
+    to = file_stat(f, &st);
+    if (to == 0)
+        to = lock(f->file_inode);
+    if (to != 0)
+        return (off_t)to;
     to = whence == SEEK_SET   ? 0
          : whence == SEEK_CUR ? f->file_offset
                               : st.st_size;
@@ -227,7 +286,7 @@ static int check_inode(const struct inode *inode, uint32_t flags)
     if (inode->inode_type == FILE_REGULAR && writes(flags) &&
         inode->inode_fs->fs_ops->fs_write == NULL)
         return -EROFS;
-    return 0;
+    return writes(flags) && inode->inode_sealed ? -EPERM : 0;
 }
 
 /* Gives `f` the operations that suit its inode. */

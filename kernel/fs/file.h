@@ -81,12 +81,14 @@ static inline ssize_t file_write(struct file *f, const void *buf, size_t n)
     return f->file_ops->file_write(f, buf, n);
 }
 
-/* As lseek(), ftruncate(), getdents(), fstat() and stat(). May sleep. */
+/* As lseek(), ftruncate(), getdents(), fsync(), fstat() and stat(). May sleep.
+ */
 off_t file_seek(struct file *f, off_t offset, int whence);
 int file_truncate(struct file *f, uint32_t size);
 ssize_t file_getdents(struct file *f, void *buf, size_t n);
-void file_stat(struct file *f, struct stat *out);
-void file_stat_inode(struct inode *inode, struct stat *out);
+int file_sync(struct file *f);
+int file_stat(struct file *f, struct stat *out);
+int file_stat_inode(struct inode *inode, struct stat *out);
 
 /* The caches; file_init calls it. */
 void pipe_init(void);

@@ -7,11 +7,67 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/path.h"
 #include "kernel/fs/ramfs.h"
+#include "kernel/fs/remote.h"
+#include "kernel/lib/string.h"
 #include "kernel/x86/panic_hook.h"
 
-/* ---- mounting ----------------------------------------------------------- */
+/* ---- what is mounted ---------------------------------------------------- */
 
+#define MOUNT_LOCK_RANK 4
+
+static struct spinlock mount_lock = SPINLOCK_INIT("mounts", MOUNT_LOCK_RANK);
+static struct list mounts = LIST_INIT(mounts); /* by fs_id */
 static uint32_t last_id;
+
+uint32_t fs_new_id(void)
+{
+    return __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+}
+
+/* Into its place in the list. */
+static void enter(struct fs *fs)
+{
+    struct list *at;
+
+    spin_lock(&mount_lock);
+    at = mounts.prev;
+    while (at != &mounts &&
+           list_entry(at, struct fs, fs_link)->fs_id > fs->fs_id)
+        at = at->prev;
+    list_insert_after(at, &fs->fs_link);
+    spin_unlock(&mount_lock);
+}
+
+static void leave(struct fs *fs)
+{
+    spin_lock(&mount_lock);
+    list_remove(&fs->fs_link);
+    spin_unlock(&mount_lock);
+}
+
+/* The references are taken under the lock: what is in the list has its covered
+ * directory, and a file system whose root is in use cannot leave it. */
+struct fs *fs_next(uint32_t after, struct inode **on, struct inode **root)
+{
+    struct fs *found = NULL;
+
+    *on = *root = NULL;
+    spin_lock(&mount_lock);
+    list_for_each (l, &mounts) {
+        struct fs *fs = list_entry(l, struct fs, fs_link);
+
+        if (fs->fs_id <= after)
+            continue;
+        if (fs->fs_covers != NULL)
+            *on = inode_ref(fs->fs_covers);
+        if (fs->fs_root_inode != NULL)
+            *root = inode_ref(fs->fs_root_inode);
+        found = fs;
+        break;
+    }
+    spin_unlock(&mount_lock);
+    return found;
+}
 
 int fs_mount(struct fs *fs, struct inode *dir)
 {
@@ -19,7 +75,7 @@ int fs_mount(struct fs *fs, struct inode *dir)
 
     if (dir->inode_type != FILE_DIRECTORY)
         return -ENOTDIR;
-    if (fs->fs_covers != NULL)
+    if (fs->fs_covers != NULL || dir->inode_number == dir->inode_fs->fs_root)
         return -EBUSY;
     inode_lock(dir);
     if (dir->inode_mounted != NULL)
@@ -27,16 +83,19 @@ int fs_mount(struct fs *fs, struct inode *dir)
     else if (dir->inode_nlink == 0)
         r = -ENOENT;
     if (r == 0) {
-        fs->fs_id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+        if (fs->fs_id == 0)
+            fs->fs_id = fs_new_id();
         fs->fs_covers = inode_ref(dir);
         dir->inode_mounted = fs;
+        enter(fs);
     }
     inode_unlock(dir);
     return r;
 }
 
-/* While the covered directory is locked no walk can step down. */
-int fs_unmount(struct fs *fs)
+/* While the covered directory is locked no walk can step down. `root` is what
+ * may still be in use, NULL: nothing. */
+static int uncover(struct fs *fs, struct inode *root, uint32_t refs)
 {
     struct inode *dir = fs->fs_covers;
     bool idle;
@@ -44,16 +103,68 @@ int fs_unmount(struct fs *fs)
     if (dir == NULL)
         return -EINVAL;
     inode_lock(dir);
-    idle = inode_flush(fs);
+    leave(fs);
+    idle = root == NULL ? inode_flush(fs) : inode_only_root(root, refs);
     if (idle) {
         dir->inode_mounted = NULL;
         fs->fs_covers = NULL;
+    } else {
+        enter(fs);
     }
     inode_unlock(dir);
     if (!idle)
         return -EBUSY;
     inode_put(dir);
     return 0;
+}
+
+int fs_unmount(struct fs *fs)
+{
+    int r = uncover(fs, NULL, 0);
+
+    if (r == 0)
+        fs->fs_id = 0;
+    return r;
+}
+
+int fs_unmount_root(struct inode *root, uint32_t refs)
+{
+    return uncover(root->inode_fs, root, refs);
+}
+
+/* ---- all of them -------------------------------------------------------- */
+
+int fs_stat(struct fs *fs, struct fs_stat *out)
+{
+    const struct fs_ops *ops = fs->fs_ops;
+    int r = 0;
+
+    *out = (struct fs_stat){.fs_root = fs->fs_root};
+    if (ops->fs_stat != NULL)
+        r = ops->fs_stat(fs, out);
+    strlcpy(out->fs_kind, fs->fs_name, sizeof(out->fs_kind));
+    return r;
+}
+
+int fs_sync_all(void)
+{
+    struct inode *on, *root;
+    uint32_t last = 0;
+    struct fs *fs;
+    int first = 0;
+
+    while ((fs = fs_next(last, &on, &root)) != NULL) {
+        int r = 0;
+
+        last = fs->fs_id;
+        if (fs->fs_ops->fs_sync != NULL && root != NULL)
+            r = fs->fs_ops->fs_sync(fs, NULL);
+        inode_put(root);
+        inode_put(on);
+        if (first == 0)
+            first = r;
+    }
+    return first;
 }
 
 /* ---- boot --------------------------------------------------------------- */
@@ -63,11 +174,12 @@ static void make_root(const void *start, size_t size, unsigned *broken)
 {
     struct inode *root;
 
-    ramfs.fs_id = ++last_id;
+    ramfs.fs_id = fs_new_id();
     *broken = ustar_unpack(start, size, ramfs_root());
     if (inode_get(&ramfs, ramfs.fs_root, &root) < 0)
         panic("no memory for the root directory");
     path_set_root(root);
+    enter(&ramfs);
 }
 
 static void must(const char *path, int r)
@@ -103,7 +215,7 @@ unsigned fs_init(const void *start, size_t size)
     unsigned broken;
 
     inode_init();
-    tree_init();
+    remote_init();
     ramfs_init();
     file_init();
     make_root(start, size, &broken);

@@ -14,6 +14,7 @@
 #include "kernel/fs/inode.h"
 #include "kernel/abi/errno.h"
 #include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
 #include "kernel/task/cache.h"
 #include "mm/kmem.h"
 
@@ -117,11 +118,11 @@ static void enter(struct fs *fs, uint32_t number, uint32_t hash,
     totals.total_misses++;
 }
 
-/* Takes it out again. List lock held. */
+/* Takes it out again. Its file system counts it until the end. List lock
+ * held. */
 static void leave(struct inode *inode)
 {
     hash_remove(&inode_table, &inode->inode_hash_link);
-    inode->inode_fs->fs_inodes--;
 }
 
 /* The inode of that number with a reference: found, or `blank`, if there is
@@ -220,16 +221,21 @@ struct inode *inode_ref(struct inode *inode)
     return inode;
 }
 
-/* The end of an inode that is in no table and no list any more. */
+/* The end of an inode that is in no table and no list any more. Its file
+ * system cannot be unmounted before it has evicted it. */
 static void give_up(struct inode *inode)
 {
-    const struct fs_ops *ops = inode->inode_fs->fs_ops;
+    struct fs *fs = inode->inode_fs;
 
     hash_trim(&inode_table, &inode_list_lock);
-    if (inode->inode_state == INODE_READY && ops->fs_evict != NULL)
-        ops->fs_evict(inode);
+    if (inode->inode_state == INODE_READY && fs->fs_ops->fs_evict != NULL)
+        fs->fs_ops->fs_evict(inode);
+    spin_lock(&inode_list_lock);
+    fs->fs_inodes--;
+    spin_unlock(&inode_list_lock);
     inode->inode_state = INODE_NEW;
     inode->inode_data = NULL;
+    inode->inode_sealed = false;
     kmem_cache_free(inode_cache, inode);
 }
 
@@ -241,7 +247,7 @@ void inode_put(struct inode *inode)
         return;
     spin_lock(&inode_list_lock);
     if (--inode->inode_refs == 0) {
-        gone = inode->inode_state == INODE_FAILED || inode->inode_nlink == 0;
+        gone = inode->inode_state >= INODE_FAILED || inode->inode_nlink == 0;
         if (!gone) {
             list_insert_before(&inode_lru, &inode->inode_lru_link);
             totals.total_unused++;
@@ -301,6 +307,41 @@ bool inode_flush(struct fs *fs)
     return fs->fs_inodes == 0;
 }
 
+bool inode_only_root(struct inode *root, uint32_t refs)
+{
+    struct fs *fs = root->inode_fs;
+    bool alone;
+
+    inode_flush(fs);
+    spin_lock(&inode_list_lock);
+    alone = fs->fs_inodes == 1 && root->inode_refs == refs;
+    spin_unlock(&inode_list_lock);
+    return alone;
+}
+
+/* Those of one chain. List lock held. */
+static void forget_chain(struct hash_link *l, const struct fs *fs)
+{
+    while (l != NULL) {
+        struct inode *inode = container_of(l, struct inode, inode_hash_link);
+
+        l = l->link_next;
+        if (inode->inode_fs != fs || inode->inode_nlink != 0 ||
+            inode->inode_state != INODE_READY)
+            continue;
+        leave(inode);
+        inode->inode_state = INODE_GONE;
+    }
+}
+
+void inode_forget_unlinked(struct fs *fs)
+{
+    spin_lock(&inode_list_lock);
+    for (uint32_t i = 0; i < inode_table.hash_buckets; i++)
+        forget_chain(hash_chain(&inode_table, i), fs);
+    spin_unlock(&inode_list_lock);
+}
+
 /* ---- reading ------------------------------------------------------------ */
 
 ssize_t inode_read(struct inode *inode, uint32_t offset, void *buf, size_t n)
@@ -312,6 +353,9 @@ ssize_t inode_read(struct inode *inode, uint32_t offset, void *buf, size_t n)
         return -EISDIR;
     if (ops->fs_read == NULL)
         return -EINVAL;
+    r = inode_enter(inode);
+    if (r < 0)
+        return r;
     inode_lock(inode);
     r = ops->fs_read(inode, offset, buf, n);
     inode_unlock(inode);
@@ -336,8 +380,7 @@ static bool comes_before(const struct inode_stat *a, const struct inode_stat *b)
 
 static struct inode_stat stat_of(const struct inode *inode)
 {
-    return (struct inode_stat){
-        .stat_fs = inode->inode_fs->fs_name,
+    struct inode_stat st = {
         .stat_fs_id = inode->inode_fs->fs_id,
         .stat_number = inode->inode_number,
         .stat_refs = inode->inode_refs,
@@ -345,6 +388,9 @@ static struct inode_stat stat_of(const struct inode *inode)
         .stat_nlink = inode->inode_nlink,
         .stat_type = inode->inode_type,
     };
+
+    strlcpy(st.stat_fs, inode->inode_fs->fs_name, sizeof(st.stat_fs));
+    return st;
 }
 
 /* Puts `st` at its place among the `used` lowest ones, of which `n` are kept.
@@ -396,8 +442,8 @@ static const char *verify_inode(const struct inode *inode, size_t *unused)
     if (inode->inode_hash_link.link_hash !=
         hash_of(inode->inode_fs, inode->inode_number))
         return "inode: hash does not fit the number";
-    if (inode->inode_state == INODE_FAILED)
-        return "inode: one that could not be read is in the table";
+    if (inode->inode_state >= INODE_FAILED)
+        return "inode: one that could not be read, or is gone, is in the table";
     if (listed != (inode->inode_refs == 0))
         return "inode: the LRU list is for those without a reference";
     if (listed && inode->inode_nlink == 0)

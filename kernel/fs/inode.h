@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include "kernel/abi/fs.h"
 #include "kernel/fs/hash.h"
 #include "kernel/task/sync.h"
 
@@ -78,23 +79,44 @@ struct fs_ops {
      * be, operations and data of its own (kernel/fs/file.h). Not locked. NULL:
      * nothing to do. */
     int (*fs_open)(struct inode *inode, struct file *f);
+    /* Brings size and links of an inode up to date. NULL: they always are. */
+    int (*fs_refresh)(struct inode *inode);
+    /* How full it is: fills in all but fs_kind and fs_root, which are known.
+     * Nothing is locked. NULL: there is nothing to tell, all is 0. */
+    int (*fs_stat)(struct fs *fs, struct fs_stat *out);
+    /* What has been written, to the file or (NULL, and nothing locked) at all,
+     * is on the medium afterwards. NULL: there is none. */
+    int (*fs_sync)(struct fs *fs, struct inode *inode);
+    /* Whether the running task may wait for this file system at all: 0, or
+     * -EDEADLK, -EIO. Called before an inode is locked. NULL: always. */
+    int (*fs_enter)(struct fs *fs);
 };
 
 struct fs {
     const struct fs_ops *fs_ops;
     const char *fs_name; /* "ram", "proc" */
     uint32_t fs_id;
-    uint32_t fs_root;        /* number of the root directory */
-    struct inode *fs_covers; /* directory that it is mounted on, with a
+    uint32_t fs_root;            /* number of the root directory */
+    struct inode *fs_covers;     /* directory that it is mounted on, with a
                                 reference; NULL: the root of all */
-    uint32_t fs_inodes;      /* in memory; by inode_list_lock */
+    struct inode *fs_root_inode; /* its root, where it keeps a reference to
+                                    it: it can come and go while others look */
+    uint32_t fs_inodes;          /* in memory; by inode_list_lock */
     void *fs_data;
+    /* While it is held no directory moves, and one task at most locks two of
+     * them. Taken before any inode is locked. */
+    struct mutex fs_rename;
+    struct list fs_link; /* in the list of what is mounted, by fs_id */
 };
+
+#define FS_RENAME_INIT(fs)                                                     \
+    MUTEX_INIT((fs).fs_rename, "rename", MUTEX_RANK_RENAME)
 
 enum inode_state {
     INODE_NEW,    /* fs_read_inode runs */
     INODE_READY,  /* in use or in the LRU list */
     INODE_FAILED, /* fs_read_inode said no; in no table any more */
+    INODE_GONE,   /* its file went with its server; likewise */
 };
 
 struct inode {
@@ -103,6 +125,7 @@ struct inode {
     uint32_t inode_refs;
     uint8_t inode_state; /* enum inode_state; whoever waits holds sched_lock */
     uint8_t inode_type;  /* enum file_type; never changes */
+    bool inode_sealed;   /* never to be opened for writing; see inode_seal */
     struct fs *inode_fs;
     uint32_t inode_number;
     uint32_t inode_device; /* never changes either */
@@ -110,8 +133,10 @@ struct inode {
     /* By inode_mutex: */
     uint32_t inode_size;
     uint32_t inode_nlink;     /* 0: its last reference takes the file along */
+    uint32_t inode_blocks;    /* 4 KiB units that it occupies, where fs_refresh
+                                 tells; elsewhere the size does */
     struct fs *inode_mounted; /* a file system covers this directory */
-    void *inode_data;         /* the file system's own; never changes */
+    void *inode_data;         /* the file system's own */
 };
 
 /* Caches and hash table; registers with memory pressure. Boot only. */
@@ -128,6 +153,14 @@ struct inode *inode_blank(void);
 void inode_blank_free(struct inode *blank);
 int inode_get_with(struct fs *fs, uint32_t number, struct inode *blank,
                    struct inode **out);
+
+/* From now on the file's contents cannot be changed: privileges hang on them.
+ * Whoever seals keeps a reference, since the inode knows it and the file system
+ * does not. Before anybody can have opened the file for writing. */
+static inline void inode_seal(struct inode *inode)
+{
+    inode->inode_sealed = true;
+}
 
 /* One more reference to an inode that the caller has one to. */
 struct inode *inode_ref(struct inode *inode);
@@ -153,6 +186,14 @@ ssize_t inode_read(struct inode *inode, uint32_t offset, void *buf, size_t n);
  * left. Never sleeps. */
 bool inode_flush(struct fs *fs);
 
+/* Gives up all unreferenced inodes of one file system. True if only its root is
+ * left, with `refs` references. Never sleeps. */
+bool inode_only_root(struct inode *root, uint32_t refs);
+
+/* The files without a link of a file system are gone, all of a sudden: nobody
+ * finds their inodes any more, whose state becomes INODE_GONE. Never sleeps. */
+void inode_forget_unlinked(struct fs *fs);
+
 /* Gives up unreferenced inodes, the least recently used first, `most` at most.
  * Returns how many. Never sleeps. */
 size_t inode_reclaim(size_t most);
@@ -166,7 +207,7 @@ struct inode_totals {
 void inode_totals(struct inode_totals *out);
 
 struct inode_stat {
-    const char *stat_fs;
+    char stat_fs[FS_NAME_MAX + 1];
     uint32_t stat_fs_id;
     uint32_t stat_number, stat_refs, stat_size, stat_nlink;
     uint8_t stat_type;
@@ -203,10 +244,6 @@ int path_of(struct inode *dir, char *buf, size_t size);
 /* The root directory of all, borrowed; NULL before fs_init. */
 struct inode *path_root(void);
 
-/* One rename at a time, over all file systems: while it is held, directories
- * stay where they are. Taken before any inode is locked. */
-extern struct mutex rename_mutex;
-
 /* ---- the tree (kernel/fs/tree.c) ---------------------------------------- */
 
 /*
@@ -241,13 +278,41 @@ int fs_create_file(const char *path, struct inode *cwd, uint32_t flags,
 
 /* ---- mounting (kernel/fs/fs.c) ------------------------------------------ */
 
+/* A number for a file system that will be mounted, and has inodes before. */
+uint32_t fs_new_id(void);
+
 /* Covers the directory `dir` (a reference is taken) by a file system, which
- * gets its fs_id here. -EBUSY, -ENOTDIR, -ENOENT (it has been removed). */
+ * gets its fs_id here if it has none. -EBUSY (covered, or a root), -ENOTDIR,
+ * -ENOENT (it has been removed). */
 int fs_mount(struct fs *fs, struct inode *dir);
 
 /* Uncovers the directory again. -EBUSY if an inode of `fs` is in use, or one
- * is covered; -EINVAL if it is not mounted. */
+ * is covered; -EINVAL if it is not mounted. fs_unmount_root: the root alone may
+ * be in use, with `refs` references, which are the caller's. */
 int fs_unmount(struct fs *fs);
+int fs_unmount_root(struct inode *root, uint32_t refs);
+
+/* The mounted file system with the lowest fs_id above `after`, NULL after the
+ * last. *on gets the covered directory (NULL: it is the root of all), *root
+ * fs_root_inode, each with a reference: so long it is not unmounted. */
+struct fs *fs_next(uint32_t after, struct inode **on, struct inode **root);
+
+/* What statfs tells of a file system of which the caller uses an inode. May
+ * sleep. */
+int fs_stat(struct fs *fs, struct fs_stat *out);
+
+/* Everything written so far is on its medium, on all file systems; the first
+ * error, after all have been tried. May sleep. */
+int fs_sync_all(void);
+
+/* Whether the running task may wait for the file system that an inode is of.
+ * To be asked before it is locked, by whoever could be a server himself. */
+static inline int inode_enter(const struct inode *inode)
+{
+    struct fs *fs = inode->inode_fs;
+
+    return likely(fs->fs_ops->fs_enter == NULL) ? 0 : fs->fs_ops->fs_enter(fs);
+}
 
 /* kernel/fs/proc.c */
 extern struct fs proc_fs;

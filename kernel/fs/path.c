@@ -47,10 +47,11 @@ int path_child(struct inode *dir, const char *name, struct inode **out)
 
 int path_descend(struct inode **at)
 {
-    while (unlikely((*at)->inode_mounted != NULL)) {
+    int r = 0;
+
+    while (r == 0 && unlikely((*at)->inode_mounted != NULL)) {
         struct inode *next = NULL;
         struct fs *fs;
-        int r = 0;
 
         inode_lock(*at);
         fs = (*at)->inode_mounted;
@@ -59,10 +60,12 @@ int path_descend(struct inode **at)
         inode_unlock(*at);
         if (r < 0)
             return r;
-        if (next != NULL)
+        if (next != NULL) {
             move(at, next);
+            r = inode_enter(next);
+        }
     }
-    return 0;
+    return r;
 }
 
 /* Up from the root of a mounted file system to what it covers. */
@@ -117,14 +120,16 @@ static int next_name(const char **path, char *name)
     return n;
 }
 
-/* Where a path begins, with a reference; it moves behind leading slashes. */
-static struct inode *start(const char **path, struct inode *cwd)
+/* Where a path begins, with a reference: *at; it moves behind leading slashes.
+ */
+static int start(const char **path, struct inode *cwd, struct inode **at)
 {
     struct inode *from = cwd != NULL && **path != '/' ? cwd : root;
 
     while (**path == '/')
         (*path)++;
-    return inode_ref(from);
+    *at = inode_ref(from);
+    return inode_enter(from);
 }
 
 /* Moves *at along the path: all of it, or, if `last` is not NULL, up to its
@@ -164,8 +169,9 @@ int path_lookup(const char *path, struct inode *cwd, struct inode **out)
 
     if (*path == '\0')
         return -ENOENT;
-    at = start(&rest, cwd);
-    r = walk(&at, rest, NULL);
+    r = start(&rest, cwd, &at);
+    if (r == 0)
+        r = walk(&at, rest, NULL);
     if (r == 0 && at->inode_type != FILE_DIRECTORY && ends_in_slash(path))
         r = -ENOTDIR;
     if (r < 0)
@@ -184,9 +190,10 @@ int path_parent(const char *path, struct inode *cwd, struct inode **dir,
 
     if (*path == '\0')
         return -ENOENT;
-    at = start(&rest, cwd);
     name[0] = '\0';
-    r = walk(&at, rest, name);
+    r = start(&rest, cwd, &at);
+    if (r == 0)
+        r = walk(&at, rest, name);
     if (r == 0 && name[0] == '\0')
         r = -EBUSY;
     if (r == 0 && (strcmp(name, ".") == 0 || strcmp(name, "..") == 0))
@@ -224,6 +231,22 @@ static int prepend(struct inode **at, char *buf, size_t *begin)
     return step(at, "..");
 }
 
+/* The same for all of them up to the root of the file system, where no
+ * directory moves meanwhile. */
+static int prepend_all(struct inode **at, char *buf, size_t *begin)
+{
+    struct mutex *still = &(*at)->inode_fs->fs_rename;
+    int r = inode_enter(*at);
+
+    if (r < 0)
+        return r;
+    mutex_lock(still);
+    while (r == 0 && !is_root(*at))
+        r = prepend(at, buf, begin);
+    mutex_unlock(still);
+    return r;
+}
+
 int path_of(struct inode *dir, char *buf, size_t size)
 {
     struct inode *at = inode_ref(dir);
@@ -234,13 +257,11 @@ int path_of(struct inode *dir, char *buf, size_t size)
         r = -ERANGE;
     else
         buf[begin] = '\0';
-    mutex_lock(&rename_mutex);
-    for (; r == 0; r = prepend(&at, buf, &begin)) {
+    for (; r == 0; r = prepend_all(&at, buf, &begin)) {
         ascend(&at);
         if (is_root(at))
             break;
     }
-    mutex_unlock(&rename_mutex);
     inode_put(at);
     if (r < 0)
         return r;

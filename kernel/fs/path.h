@@ -11,11 +11,8 @@
 int path_child(struct inode *dir, const char *name, struct inode **out);
 
 /* From a covered directory to the root of what covers it; others stay. The
- * reference at *at moves along. -ENOMEM. */
+ * reference at *at moves along. -ENOMEM, -EDEADLK. */
 int path_descend(struct inode **at);
 
 /* Makes an inode, whose reference stays the caller's, the root of all. */
 void path_set_root(struct inode *inode);
-
-/* The rename mutex. Boot only. */
-void tree_init(void);

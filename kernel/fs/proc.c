@@ -14,7 +14,9 @@
 #include "kernel/fs/file.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/task/grant.h"
 #include "kernel/vm/frame.h"
+#include "kernel/vm/space.h"
 #include "kernel/vm/user.h"
 #include "mm/buddy.h"
 #include "mm/page_stat.h"
@@ -177,25 +179,76 @@ static void write_uptime(struct text **t)
           (unsigned)(ms % 1000) / 10);
 }
 
-static void mounts_row(struct text **t, const struct fs *fs)
+/* "1f0-1f7,3f6", or "-". */
+static void print_ranges(struct text **t, const struct manifest_range *ranges,
+                         unsigned n)
 {
-    char *path = kmem_alloc(PATH_MAX, KM_NOSLEEP);
+    for (unsigned i = 0; i < n; i++) {
+        print(t, "%s%x", i == 0 ? " " : ",", (unsigned)ranges[i].range_first);
+        if (ranges[i].range_last != ranges[i].range_first)
+            print(t, "-%x", (unsigned)ranges[i].range_last);
+    }
+    if (n == 0)
+        print(t, " -");
+}
 
-    if (path == NULL)
-        return;
-    if (fs->fs_covers == NULL)
+static void servers_row(struct text **t, const struct grant_stat *st)
+{
+    const struct manifest_server *s = &st->stat_server;
+    const char *before = " ";
+
+    print(t, "%-15s %5d %-7s", s->server_name, (int)st->stat_pid,
+          grant_state(st));
+    print_ranges(t, s->server_port, s->server_ports);
+    for (unsigned i = 0; i < MANIFEST_LINES; i++)
+        if (s->server_irqs >> i & 1) {
+            print(t, "%s%u", before, i);
+            before = ",";
+        }
+    if (s->server_irqs == 0)
+        print(t, " -");
+    print_ranges(t, s->server_memory, s->server_memories);
+    print(t, " %zu/%u %.*s\n", space_dma_pages(st->stat_pid), s->server_dma,
+          manifest_path_length(s), s->server_command);
+}
+
+static void write_servers(struct text **t)
+{
+    struct grant_stat st;
+
+    print(t, "%-15s %5s %-7s %s\n", "name", "pid", "state",
+          "ports irqs memory dma program");
+    for (size_t n = 0; grant_stat(n, &st); n++)
+        servers_row(t, &st);
+}
+
+/* The path of what is covered, by way of a buffer of PATH_MAX bytes. */
+static void mounts_row(struct text **t, const struct fs *fs, struct inode *on,
+                       char *path)
+{
+    if (on == NULL)
         strlcpy(path, "/", PATH_MAX);
-    else if (path_of(fs->fs_covers, path, PATH_MAX) < 0)
+    else if (path_of(on, path, PATH_MAX) < 0)
         strlcpy(path, "?", PATH_MAX);
     print(t, "%-8s %s\n", fs->fs_name, path);
-    kmem_free(path, PATH_MAX);
 }
 
 static void write_mounts(struct text **t)
 {
+    char *path = kmem_alloc(PATH_MAX, KM_NOSLEEP);
+    struct inode *on, *root;
+    const struct fs *fs;
+    uint32_t last = 0;
+
     print(t, "%-8s %s\n", "fs", "on");
-    mounts_row(t, path_root()->inode_fs);
-    mounts_row(t, &proc_fs);
+    while (path != NULL && (fs = fs_next(last, &on, &root)) != NULL) {
+        last = fs->fs_id;
+        mounts_row(t, fs, on, path);
+        inode_put(root);
+        inode_put(on);
+    }
+    if (path != NULL)
+        kmem_free(path, PATH_MAX);
 }
 
 static const struct proc_file {
@@ -205,6 +258,7 @@ static const struct proc_file {
     {"kmastat", write_kmastat}, {"buddyinfo", write_buddyinfo},
     {"meminfo", write_meminfo}, {"tasks", write_tasks},
     {"mounts", write_mounts},   {"uptime", write_uptime},
+    {"servers", write_servers},
 };
 
 /* ---- open files --------------------------------------------------------- */
@@ -337,4 +391,5 @@ struct fs proc_fs = {
     .fs_ops = &proc_ops,
     .fs_name = "proc",
     .fs_root = ROOT,
+    .fs_rename = FS_RENAME_INIT(proc_fs),
 };

@@ -16,7 +16,9 @@
 #include "kernel/vm/user.h"
 #include "kernel/x86/paging.h"
 #include "kernel/task/cache.h"
+#include "mm/buddy.h"
 #include "mm/kmem.h"
+#include "mm/page_stat.h"
 
 #define RAMFS_LOCK_RANK 6
 #define NUMBER_SHIFT    3 /* objects are aligned to 8 bytes */
@@ -436,6 +438,16 @@ static ssize_t ramfs_getdents(struct inode *dir, uint32_t *offset, void *buf,
 
 /* ---- the file system ---------------------------------------------------- */
 
+/* It grows as long as there is memory. */
+static int ramfs_stat(struct fs *fs, struct fs_stat *out)
+{
+    (void)fs;
+    out->fs_block_size = PAGE_SIZE;
+    out->fs_blocks = (uint32_t)page_totals()->total_usable;
+    out->fs_blocks_free = (uint32_t)buddy_free_pages();
+    return 0;
+}
+
 static const struct fs_ops ramfs_ops = {
     .fs_read_inode = ramfs_read_inode,
     .fs_lookup = ramfs_lookup,
@@ -450,9 +462,14 @@ static const struct fs_ops ramfs_ops = {
     .fs_truncate = ramfs_truncate,
     .fs_getdents = ramfs_getdents,
     .fs_evict = ramfs_evict,
+    .fs_stat = ramfs_stat,
 };
 
-struct fs ramfs = {.fs_ops = &ramfs_ops, .fs_name = "ram"};
+struct fs ramfs = {
+    .fs_ops = &ramfs_ops,
+    .fs_name = "ram",
+    .fs_rename = FS_RENAME_INIT(ramfs),
+};
 
 struct ramfs_node *ramfs_root(void)
 {

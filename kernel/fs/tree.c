@@ -4,18 +4,15 @@
  * file systems; these make the change.
  *
  * Locks are taken from the root downwards: a directory, then what is in it.
- * Only rename locks two directories of which none is in the other, and there
- * is one rename at a time, so no circle can close (see lock_both).
+ * Only rename locks two directories of which none is in the other (see
+ * lock_both). What is above what is the file system's word, and it may lie: so
+ * two directories are locked only by whoever holds its fs_rename, and no circle
+ * can close whatever it says.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/fs/path.h"
 
-struct mutex rename_mutex;
-
-void tree_init(void)
-{
-    mutex_init(&rename_mutex, "rename", MUTEX_RANK_RENAME);
-}
+#define DEPTH_MAX PATH_MAX /* directories above one another */
 
 /* Where an entry is or will be. */
 struct place {
@@ -200,52 +197,67 @@ int fs_link(const char *old, const char *new, struct inode *cwd)
 
 /* ---- removing ----------------------------------------------------------- */
 
-static int remove_file(const struct place *p, struct inode *inode)
+/* Whether the file may be removed so, by its type, which never changes. */
+static int check_removal(const struct place *p, const struct inode *inode,
+                         bool directory)
 {
     const struct fs_ops *ops = p->dir->inode_fs->fs_ops;
 
-    if (inode->inode_type == FILE_DIRECTORY)
-        return -EISDIR;
-    if (p->slash)
+    if (directory && inode->inode_type != FILE_DIRECTORY)
         return -ENOTDIR;
-    if (ops->fs_unlink == NULL)
-        return -EROFS;
-    return ops->fs_unlink(p->dir, p->name, inode);
+    if (!directory && inode->inode_type == FILE_DIRECTORY)
+        return -EISDIR;
+    if (!directory && p->slash)
+        return -ENOTDIR;
+    return (directory ? ops->fs_rmdir : ops->fs_unlink) == NULL ? -EROFS : 0;
 }
 
-static int remove_directory(const struct place *p, struct inode *inode)
+/* Both inodes are locked. */
+static int remove_locked(const struct place *p, struct inode *inode,
+                         bool directory)
 {
     const struct fs_ops *ops = p->dir->inode_fs->fs_ops;
 
-    if (inode->inode_type != FILE_DIRECTORY)
-        return -ENOTDIR;
     if (inode->inode_mounted != NULL)
         return -EBUSY;
-    if (ops->fs_rmdir == NULL)
-        return -EROFS;
-    return ops->fs_rmdir(p->dir, p->name, inode);
+    return (directory ? ops->fs_rmdir : ops->fs_unlink)(p->dir, p->name, inode);
 }
 
-/* Removes an entry by one of these two, which find both inodes locked. */
-static int remove(const char *path, struct inode *cwd,
-                  int (*fn)(const struct place *, struct inode *))
+/* The directory of the place is locked. */
+static int remove_at(const struct place *p, bool directory, struct inode **out)
 {
-    struct inode *inode = NULL;
+    int r = path_child(p->dir, p->name, out);
+
+    if (r < 0) {
+        *out = NULL;
+        return r;
+    }
+    r = check_removal(p, *out, directory);
+    if (r < 0)
+        return r;
+    inode_lock(*out);
+    r = remove_locked(p, *out, directory);
+    inode_unlock(*out);
+    return r;
+}
+
+static int remove(const char *path, struct inode *cwd, bool directory)
+{
+    struct inode *inode;
+    struct mutex *still;
     struct place p;
     int r = find_place(path, cwd, &p);
 
     if (r < 0)
         return r;
+    still = &p.dir->inode_fs->fs_rename;
+    if (directory)
+        mutex_lock(still);
     inode_lock(p.dir);
-    r = path_child(p.dir, p.name, &inode);
-    if (r == 0) {
-        inode_lock(inode);
-        r = fn(&p, inode);
-        inode_unlock(inode);
-    } else {
-        inode = NULL;
-    }
+    r = remove_at(&p, directory, &inode);
     inode_unlock(p.dir);
+    if (directory)
+        mutex_unlock(still);
     inode_put(inode);
     inode_put(p.dir);
     return r;
@@ -253,12 +265,12 @@ static int remove(const char *path, struct inode *cwd,
 
 int fs_rmdir(const char *path, struct inode *cwd)
 {
-    return remove(path, cwd, remove_directory);
+    return remove(path, cwd, true);
 }
 
 int fs_unlink(const char *path, struct inode *cwd)
 {
-    return remove(path, cwd, remove_file);
+    return remove(path, cwd, false);
 }
 
 /* ---- renaming ----------------------------------------------------------- */
@@ -274,17 +286,18 @@ struct rename {
 };
 
 /* Whether `dir` lies below `top`: 1, and *child is the number of the entry of
- * `top` that it is or lies below; 0; or an error. Rename mutex held. */
+ * `top` that it is or lies below; 0; or an error. fs_rename held. */
 static int is_below(struct inode *dir, const struct inode *top, uint32_t *child)
 {
     struct inode *at = inode_ref(dir);
+    unsigned depth = 0;
     int r = 0;
 
     while (at != top && at->inode_number != at->inode_fs->fs_root) {
         struct inode *parent;
 
         inode_lock(at);
-        r = path_child(at, "..", &parent);
+        r = depth++ < DEPTH_MAX ? path_child(at, "..", &parent) : -EIO;
         inode_unlock(at);
         if (r < 0)
             break;
@@ -349,6 +362,13 @@ static int find_both(struct rename *m)
     return r == -ENOENT ? 0 : r;
 }
 
+/* Whether it is one of the directories, which no entry of theirs can be, unless
+ * the file system lies. They are locked already. */
+static bool is_dir_of(const struct rename *m, const struct inode *inode)
+{
+    return inode == m->from.dir || inode == m->to.dir;
+}
+
 /* What POSIX forbids. Directories are locked, but not yet what is in them. */
 static int check_rename(const struct rename *m)
 {
@@ -357,7 +377,7 @@ static int check_rename(const struct rename *m)
 
     if (!dir && (m->from.slash || m->to.slash))
         return -ENOTDIR;
-    if (m->inode->inode_number == m->from_above)
+    if (m->inode->inode_number == m->from_above || is_dir_of(m, m->inode))
         return -EINVAL;
     if (m->inode->inode_mounted != NULL)
         return -EBUSY;
@@ -365,7 +385,7 @@ static int check_rename(const struct rename *m)
         return 0;
     if (dir != (target->inode_type == FILE_DIRECTORY))
         return dir ? -ENOTDIR : -EISDIR;
-    if (target->inode_number == m->to_above)
+    if (target->inode_number == m->to_above || is_dir_of(m, target))
         return -ENOTEMPTY;
     return target->inode_mounted != NULL ? -EBUSY : 0;
 }
@@ -397,7 +417,7 @@ static int rename_places(struct rename *m)
         return -EXDEV;
     if (m->from.dir->inode_fs->fs_ops->fs_rename == NULL)
         return -EROFS;
-    mutex_lock(&rename_mutex);
+    mutex_lock(&m->from.dir->inode_fs->fs_rename);
     r = lock_both(m);
     if (r == 0) {
         r = find_both(m);
@@ -408,7 +428,7 @@ static int rename_places(struct rename *m)
         }
         unlock_both(m);
     }
-    mutex_unlock(&rename_mutex);
+    mutex_unlock(&m->from.dir->inode_fs->fs_rename);
     inode_put(m->target);
     inode_put(m->inode);
     return r;

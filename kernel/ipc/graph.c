@@ -21,13 +21,19 @@
 
 #define CHAIN_MAX 128 /* arrows followed; interrupts are disabled meanwhile */
 
+/* Who will most likely receive next. */
+static struct task *server_of(const struct port *port)
+{
+    return port->port_server == 0 ? NULL : task_find(port->port_server);
+}
+
 struct task *ipc_waits_for(const struct task *t)
 {
     if (t->task_state == TASK_READY) /* killed: does not wait any more */
         return NULL;
     switch (t->task_ipc.ipc_state) {
     case IPC_QUEUED:
-        return task_find(t->task_ipc.ipc_port->port_server);
+        return server_of(t->task_ipc.ipc_port);
     case IPC_ANSWER:
     case IPC_TRANSFER:
         return t->task_ipc.ipc_server;

@@ -30,6 +30,14 @@ static inline bool ipc_waits(const struct task *t)
     return t->task_state == TASK_BLOCKED;
 }
 
+/* The port's alarm, if there is one, is off. sched_lock held. */
+void ipc_alarm_off(struct port *port);
+
+/* What is wrong with a port's alarm, or with the list of them, or NULL.
+ * sched_lock held. */
+const char *ipc_alarm_verify(const struct port *port);
+const char *ipc_alarms_verify(size_t ports);
+
 /* Whom task `t` waits for. NULL: nobody in particular. sched_lock held. */
 struct task *ipc_waits_for(const struct task *t);
 
@@ -39,6 +47,10 @@ bool ipc_deadlock(const struct task *self);
 
 /* Ends the wait of every caller in the queue with -EPIPE. sched_lock held. */
 void ipc_refuse_callers(struct port *port);
+
+/* The same with -EDEADLK of those that could wait for ever, now that a receiver
+ * has gone: nobody receives there but who waits himself. sched_lock held. */
+void ipc_refuse_circles(struct port *port);
 
 /*
  * Copies bytes and handle of the message `tag` as the two tasks' buffers say.

@@ -10,11 +10,13 @@
 #include "drivers/pic.h"
 #include "kernel/abi/errno.h"
 #include "kernel/ipc/ipc_impl.h"
+#include "kernel/lib/string.h"
 #include "kernel/x86/idt.h"
 
 /* By sched_lock. */
 static struct {
-    struct port *line_port; /* NULL: not bound */
+    struct port *line_port;       /* NULL: not bound */
+    const struct task *line_task; /* who bound it */
     uint32_t line_bits;
 } lines[PIC_LINES];
 
@@ -39,6 +41,7 @@ int ipc_irq_bind(struct port *port, unsigned irq, unsigned bit)
         result = -EBUSY;
     } else {
         lines[irq].line_port = port;
+        lines[irq].line_task = task_self();
         lines[irq].line_bits = 1u << bit;
         irq_set_handler((int)irq, raised);
         pic_unmask((int)irq);
@@ -52,7 +55,8 @@ int ipc_irq_ack(unsigned irq)
     int result = -EINVAL;
 
     spin_lock(&sched_lock);
-    if (irq < PIC_LINES && lines[irq].line_port != NULL) {
+    if (irq < PIC_LINES && lines[irq].line_port != NULL &&
+        lines[irq].line_task == task_self()) {
         pic_unmask((int)irq);
         result = 0;
     }
@@ -60,15 +64,27 @@ int ipc_irq_ack(unsigned irq)
     return result;
 }
 
+static void let_go(unsigned irq)
+{
+    pic_mask((int)irq);
+    irq_set_handler((int)irq, NULL);
+    lines[irq].line_port = NULL;
+}
+
 void ipc_irq_release(const struct port *port)
 {
-    for (unsigned irq = 0; irq < PIC_LINES; irq++) {
-        if (lines[irq].line_port != port)
-            continue;
-        pic_mask((int)irq);
-        irq_set_handler((int)irq, NULL);
-        lines[irq].line_port = NULL;
-    }
+    for (unsigned irq = 0; irq < PIC_LINES; irq++)
+        if (lines[irq].line_port == port)
+            let_go(irq);
+}
+
+void ipc_irq_drop(const struct task *t)
+{
+    spin_lock(&sched_lock);
+    for (unsigned irq = 0; irq < PIC_LINES; irq++)
+        if (lines[irq].line_port != NULL && lines[irq].line_task == t)
+            let_go(irq);
+    spin_unlock(&sched_lock);
 }
 
 uint32_t ipc_irq_lines(const struct port *port)
@@ -78,4 +94,17 @@ uint32_t ipc_irq_lines(const struct port *port)
     for (unsigned irq = 0; irq < PIC_LINES; irq++)
         bits |= (uint32_t)(lines[irq].line_port == port) << irq;
     return bits;
+}
+
+void ipc_irq_stat(unsigned irq, struct ipc_irq_stat *out)
+{
+    *out = (struct ipc_irq_stat){.stat_port = 0};
+    spin_lock(&sched_lock);
+    if (lines[irq].line_port != NULL) {
+        out->stat_port = lines[irq].line_port->port_number;
+        out->stat_task = lines[irq].line_task->task_pid;
+        memcpy(out->stat_name, lines[irq].line_task->task_name,
+               sizeof(out->stat_name));
+    }
+    spin_unlock(&sched_lock);
 }

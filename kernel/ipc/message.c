@@ -101,17 +101,22 @@ static void let_look(struct port *port)
 
 /* ---- bytes and handles -------------------------------------------------- */
 
-/* From now on a kill does not end the client's wait. */
+/* From now on neither a kill nor time ends the client's wait. */
 static void pin(struct task *client)
 {
     client->task_ipc.ipc_state = IPC_TRANSFER;
     client->task_interruptible = false;
+    client->task_ipc.ipc_timed = sched_timer_pause(client);
 }
 
 /* The client waits on, in the list that it is in now. */
 static void unpin(struct task *client, enum ipc_state state)
 {
     client->task_ipc.ipc_state = (uint8_t)state;
+    if (client->task_ipc.ipc_timed)
+        sched_timer_resume(client);
+    if (client->task_ipc.ipc_patient)
+        return;
     client->task_interruptible = true;
     if (client->task_attention & ATTENTION_KILLED)
         sched_wake(client, -EINTR);
@@ -181,11 +186,12 @@ static int answer(struct task *self, struct task *client,
 /* ---- calling ------------------------------------------------------------ */
 
 /* Into the port's queue. If a receiver waits, it is because the message has
- * more than registers. */
+ * more than registers, or the caller's wait is not the ordinary one. */
 static int call_queued(struct task *self, struct port *port,
-                       struct task *server)
+                       struct task *server, uint32_t timeout_ms)
 {
     struct task_ipc *ipc = &self->task_ipc;
+    bool interruptible = !ipc->ipc_patient;
 
     if (port->port_holders == 0)
         return -EPIPE;
@@ -195,10 +201,13 @@ static int call_queued(struct task *self, struct port *port,
         return -EDEADLK;
     }
     list_insert_before(&port->port_callers, &ipc->ipc_link);
-    if (server == NULL)
-        return sched_block(true, 0);
-    leave(server);
-    return sched_block_handoff(true, server, LOOK);
+    if (server != NULL)
+        leave(server);
+    if (server != NULL && timeout_ms == 0)
+        return sched_block_handoff(interruptible, server, LOOK);
+    if (server != NULL)
+        sched_wake(server, LOOK);
+    return sched_block(interruptible, timeout_ms);
 }
 
 static inline int call(struct task *self, struct port *port)
@@ -208,7 +217,7 @@ static inline int call(struct task *self, struct port *port)
     if (unlikely(self->task_attention & ATTENTION_KILLED))
         return -EINTR;
     if (unlikely(server == NULL || (ipc_frame(self)->ecx & IPC_EXTRA) != 0))
-        return call_queued(self, port, server);
+        return call_queued(self, port, server, 0);
     leave(server);
     pick_up(server, self);
     copy_words(server, self);
@@ -227,6 +236,70 @@ int ipc_call(struct port *port, struct ipc_buffer *buffer)
     if (unlikely(self->task_ipc.ipc_state != IPC_NONE))
         withdraw(self);
     spin_unlock(&sched_lock);
+    return result;
+}
+
+/* ---- calls of the kernel ------------------------------------------------ */
+
+/* Tag and words between the frame and an array. */
+static void put_words(struct trapframe *tf, const uint32_t words[4])
+{
+    tf->ecx = words[0];
+    tf->edx = words[1];
+    tf->esi = words[2];
+    tf->edi = words[3];
+}
+
+static void get_words(const struct trapframe *tf, uint32_t words[4])
+{
+    words[0] = tf->ecx;
+    words[1] = tf->edx;
+    words[2] = tf->esi;
+    words[3] = tf->edi;
+}
+
+/* With its own wait, and killed or not, if that is what is wished. */
+static int call_for_kernel(struct task *self, struct port *port,
+                           uint32_t timeout_ms)
+{
+    struct task_ipc *ipc = &self->task_ipc;
+
+    if (timeout_ms == 0 && !ipc->ipc_patient)
+        return call(self, port);
+    if (!ipc->ipc_patient && (self->task_attention & ATTENTION_KILLED))
+        return -EINTR;
+    return call_queued(self, port, receiver(port), timeout_ms);
+}
+
+/* The message's registers are those of the frame at the top of the stack, as
+ * in every call; what the program left there is put back afterwards. */
+int ipc_call_kernel(struct port *port, uint32_t words[4],
+                    struct ipc_buffer *buffer, unsigned flags,
+                    uint32_t timeout_ms, bool *received)
+{
+    struct task *self = task_self();
+    struct task_ipc *ipc = &self->task_ipc;
+    struct trapframe *tf = ipc_frame(self);
+    uint32_t saved[4];
+    int result;
+
+    get_words(tf, saved);
+    put_words(tf, words);
+    spin_lock(&sched_lock);
+    ipc->ipc_port = port;
+    ipc->ipc_buffer = buffer;
+    ipc->ipc_server = NULL;
+    ipc->ipc_kernel = true;
+    ipc->ipc_patient = (flags & IPC_PATIENT) != 0;
+    result = call_for_kernel(self, port, timeout_ms);
+    if (ipc->ipc_state != IPC_NONE)
+        withdraw(self);
+    ipc->ipc_kernel = false;
+    ipc->ipc_patient = false;
+    *received = ipc->ipc_server != NULL;
+    spin_unlock(&sched_lock);
+    get_words(tf, words);
+    put_words(tf, saved);
     return result;
 }
 
@@ -422,6 +495,22 @@ static void refuse_all(struct list *waiting)
 void ipc_refuse_callers(struct port *port)
 {
     refuse_all(&port->port_callers);
+}
+
+void ipc_refuse_circles(struct port *port)
+{
+    struct list *next;
+
+    for (struct list *l = port->port_callers.next; l != &port->port_callers;
+         l = next) {
+        struct task *t = ipc_task(l);
+
+        next = l->next;
+        if (!ipc_waits(t) || !ipc_deadlock(t))
+            continue;
+        leave(t);
+        sched_wake(t, -EDEADLK);
+    }
 }
 
 void ipc_task_exit(struct task *t)

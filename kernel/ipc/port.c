@@ -30,6 +30,7 @@ static void port_ctor(void *obj, size_t size)
     list_init(&port->port_receivers);
     port->port_bits = 0;
     port->port_holders = 0;
+    port->port_alarm_bits = 0;
 }
 
 void port_init(void)
@@ -85,7 +86,17 @@ static void die(struct port *port)
     if (names_port == port)
         names_port = NULL;
     ipc_irq_release(port);
+    ipc_alarm_off(port);
     ipc_refuse_callers(port);
+}
+
+/* Others can still receive; but perhaps they are just those who wait for who
+ * has gone. sched_lock held. */
+static void left(struct port *port)
+{
+    if (port->port_server == task_self()->task_pid)
+        port->port_server = 0;
+    ipc_refuse_circles(port);
 }
 
 static void closed(struct object *o, uint32_t flags)
@@ -97,6 +108,8 @@ static void closed(struct object *o, uint32_t flags)
     spin_lock(&sched_lock);
     if (--port->port_holders == 0)
         die(port);
+    else
+        left(port);
     spin_unlock(&sched_lock);
 }
 

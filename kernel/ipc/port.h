@@ -41,10 +41,14 @@ struct port {
     struct list port_receivers; /* by ipc_link */
     uint32_t port_bits;         /* notified and not received yet */
     uint32_t port_holders;      /* handles that may receive; 0: dead */
-    pid_t port_server;          /* received here last, or made the port */
+    pid_t port_server;          /* received here last, or made the port; 0:
+                                   does so no more */
     uint32_t port_calls;        /* picked up so far */
     uint32_t port_number;       /* for people to tell them apart */
-    struct list port_all_link;  /* in all ports, by number */
+    uint32_t port_alarm_bits;   /* notified at port_alarm_ms; 0: no alarm */
+    uint64_t port_alarm_ms;
+    struct list port_alarm_link; /* in all alarms, by time */
+    struct list port_all_link;   /* in all ports, by number */
 };
 
 extern const struct object_type port_type;
@@ -68,6 +72,20 @@ int ipc_call(struct port *port, struct ipc_buffer *buffer);
 int ipc_receive(struct port *port, struct ipc_buffer *buffer);
 int ipc_reply_receive(struct port *port, struct ipc_buffer *buffer);
 
+/*
+ * A call that the kernel makes on behalf of the task that runs, which may also
+ * be one of its own: `words` are tag and three words, overwritten by the
+ * answer's. What the buffer says may lie in the kernel's memory; a handle
+ * cannot come back. IPC_PATIENT: a kill does not end the wait. A `timeout_ms`
+ * other than 0 does: -ETIMEDOUT. *received says whether the message had been
+ * received when the call failed. The caller has a reference to the port.
+ * Otherwise as ipc_call.
+ */
+#define IPC_PATIENT 1u
+int ipc_call_kernel(struct port *port, uint32_t words[4],
+                    struct ipc_buffer *buffer, unsigned flags,
+                    uint32_t timeout_ms, bool *received);
+
 /* Answers the client of that number (0: the one received last) with the
  * message, or, if `error` is not 0, with that. Returns what the client was
  * told, or -ESRCH. */
@@ -82,20 +100,40 @@ int ipc_notify_locked(struct port *port, uint32_t bits);
  * answer from it gets -EPIPE. */
 void ipc_task_exit(struct task *t);
 
+/* ---- alarms (alarm.c) --------------------------------------------------- */
+
+/* After that many milliseconds the port is notified of bit number `bit`; 0 ends
+ * an alarm that there was. A port has one. 0 or -EINVAL. */
+int ipc_alarm(struct port *port, uint32_t ms, unsigned bit);
+
+/* From the timer's interrupt. */
+void ipc_tick(void);
+
 /* ---- interrupts and names ----------------------------------------------- */
 
 /* From now on an interrupt on line `irq` masks that line and notifies the port
  * of bit number `bit`. 0, -EINVAL, -EBUSY, -EPIPE. It ends with the port. */
 int ipc_irq_bind(struct port *port, unsigned irq, unsigned bit);
 
-/* Unmasks a bound line: 0 or -EINVAL. */
+/* Unmasks a line that the caller has bound: 0 or -EINVAL. */
 int ipc_irq_ack(unsigned irq);
 
 /* Lets go of the lines of a port that has died. sched_lock held. */
 void ipc_irq_release(const struct port *port);
 
+/* Lets go of the lines that a task has bound: it may not have them any more. */
+void ipc_irq_drop(const struct task *t);
+
 /* The lines bound to a port, as bits. sched_lock held. */
 uint32_t ipc_irq_lines(const struct port *port);
+
+/* Who has bound a line, and to which port; stat_port 0: nobody. */
+struct ipc_irq_stat {
+    uint32_t stat_port;
+    pid_t stat_task;
+    char stat_name[TASK_NAME_MAX + 1];
+};
+void ipc_irq_stat(unsigned irq, struct ipc_irq_stat *out);
 
 /* Makes `port` the name server's. -EPERM if there is another one that lives,
  * and not `force`; -EPIPE if `port` is dead. */

@@ -9,21 +9,34 @@
 #include "kernel/task/handle.h"
 #include "kernel/vm/space.h"
 
-/* Whether a receiver that gave `in` has room for the message. */
-static bool fits(const struct ipc_buffer *in, uint32_t tag, uint32_t bytes)
+/* Whether the receiver has room for the message. The kernel, when it calls,
+ * takes no handles: nobody would know of them. */
+static bool fits(const struct task *to, uint32_t tag, uint32_t bytes)
 {
-    if (in == NULL)
-        return bytes == 0 && (tag & IPC_HANDLE) == 0;
-    return bytes <= in->ipc_receive_max;
+    const struct ipc_buffer *in = to->task_ipc.ipc_buffer;
+
+    if (in == NULL || to->task_ipc.ipc_kernel)
+        if (tag & IPC_HANDLE)
+            return false;
+    return bytes <= (in == NULL ? 0 : in->ipc_receive_max);
+}
+
+/* The space in which a side's bytes lie; NULL: the kernel's own memory. */
+static struct space *space_of(const struct task *t, uaddr_t addr)
+{
+    return t->task_ipc.ipc_kernel && addr >= USER_TOP ? NULL : t->task_space;
 }
 
 static int transfer_bytes(struct task *to, struct task *from, uint32_t bytes)
 {
+    uaddr_t dst, src;
+
     if (bytes == 0)
         return 0;
-    return space_transfer(
-        to->task_space, (uaddr_t)to->task_ipc.ipc_buffer->ipc_receive,
-        from->task_space, (uaddr_t)from->task_ipc.ipc_buffer->ipc_send, bytes);
+    dst = (uaddr_t)to->task_ipc.ipc_buffer->ipc_receive;
+    src = (uaddr_t)from->task_ipc.ipc_buffer->ipc_send;
+    return space_transfer(space_of(to, dst), dst, space_of(from, src), src,
+                          bytes);
 }
 
 /* A handle that was sent may call, if it is a port's, and not receive. */
@@ -40,7 +53,7 @@ int ipc_transfer(struct task *to, struct task *from, uint32_t tag)
     struct object *o = NULL;
     int error = 0;
 
-    if (!fits(in, tag, bytes))
+    if (!fits(to, tag, bytes))
         return -EMSGSIZE;
     if (tag & IPC_HANDLE) {
         o = handle_object(from->task_handles, out->ipc_send_handle, NULL);
@@ -65,6 +78,8 @@ bool ipc_readable(struct task *t)
     uaddr_t end = at + out->ipc_send_size;
     int error;
 
+    if (space_of(t, at) == NULL)
+        return true;
     for (; at < end; at = (at & ~(uaddr_t)PAGE_MASK) + PAGE_SIZE)
         if (space_touch(t->task_space, at, false, &error) == NULL)
             return false;

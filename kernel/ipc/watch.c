@@ -104,7 +104,7 @@ static const char *check_port(const struct port *port)
         (!list_empty(&port->port_callers) || port->port_bits != 0 ||
          port == names_port || ipc_irq_lines(port) != 0))
         return "a dead port is still in use";
-    return NULL;
+    return ipc_alarm_verify(port);
 }
 
 /* The list that a task's state says it is in. */
@@ -134,12 +134,13 @@ static const char *check_task(const struct task *t)
         return NULL;
     if (!listed(list_of(ipc), &ipc->ipc_link))
         return "a task is not in the list that its state tells";
-    if (t->task_waiting != NULL || t->task_timed)
+    if (t->task_waiting != NULL || (t->task_timed && !ipc->ipc_kernel))
         return "a task waits for a message and for something else";
     if (!ipc_waits(t) && (t->task_attention & ATTENTION_KILLED) == 0)
         return "a task waits for a message, but is not blocked";
     if (ipc_waits(t) &&
-        t->task_interruptible != (ipc->ipc_state != IPC_TRANSFER))
+        t->task_interruptible !=
+            (ipc->ipc_state != IPC_TRANSFER && !ipc->ipc_patient))
         return "a task that waits for a message cannot be killed, or is pinned "
                "and can";
     return NULL;
@@ -165,6 +166,7 @@ static bool check_next(struct task *t, void *arg)
 static void check_ports(struct finding *f)
 {
     uint32_t before = 0;
+    size_t n = 0;
 
     spin_lock(&sched_lock);
     list_for_each (l, &port_all) {
@@ -174,9 +176,12 @@ static void check_ports(struct finding *f)
                                ? "the ports are not in order of number"
                                : check_port(port);
         before = port->port_number;
+        n++;
         if (f->finding_wrong != NULL)
             break;
     }
+    if (f->finding_wrong == NULL)
+        f->finding_wrong = ipc_alarms_verify(n);
     spin_unlock(&sched_lock);
     snprintf(f->finding_where, sizeof(f->finding_where), "port %u",
              (unsigned)before);

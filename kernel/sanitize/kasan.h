@@ -94,11 +94,11 @@ void kasan_check(uintptr_t addr, size_t size, bool write, uintptr_t pc,
 const char *kasan_global(uintptr_t addr, const char **file, uintptr_t *start,
                          size_t *size);
 
-/* report.c: an access that failed its check, and a bad free. `pc` and `ebp` as
- * above. */
+/* report.c: an access that failed its check, and a bad free, which is to be
+ * done all the same if true. `pc` and `ebp` as above. */
 void kasan_report(uintptr_t addr, size_t size, bool write, uintptr_t pc,
                   uintptr_t ebp);
-void kasan_report_free(const char *kind, uintptr_t addr, uintptr_t pc,
+bool kasan_report_free(const char *kind, uintptr_t addr, uintptr_t pc,
                        uintptr_t ebp);
 /* After sanitizer_enter. */
 void ubsan_report(const char *kind, const char *text, uintptr_t pc,

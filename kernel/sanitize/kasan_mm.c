@@ -165,10 +165,9 @@ void __wrap_kmem_cache_free(struct kmem_cache *cp, void *buf)
         const char *error = free_error(cp, buf);
 
         if (error != NULL) {
-            kasan_report_free(error, (uintptr_t)buf, CALLER);
-            return;
-        }
-        if (owner_of(buf) == cp)
+            if (!kasan_report_free(error, (uintptr_t)buf, CALLER))
+                return;
+        } else if (owner_of(buf) == cp)
             kasan_close(buf, cp->cache_size, KASAN_FREE);
     }
     __real_kmem_cache_free(cp, buf);
@@ -223,8 +222,7 @@ static bool other_size(const char *buf, size_t size)
 
 void __wrap_kmem_free(void *buf, size_t size)
 {
-    if (other_size(buf, size))
-        kasan_report_free("wrong-size-free", (uintptr_t)buf, CALLER);
-    else
+    if (!other_size(buf, size) ||
+        kasan_report_free("wrong-size-free", (uintptr_t)buf, CALLER))
         __real_kmem_free(buf, size);
 }

@@ -22,6 +22,7 @@
 #include "kernel/lib/symbol.h"
 #include "kernel/panic.h"
 #include "kernel/sanitize/kasan.h"
+#include "kernel/sanitize/sanitize.h"
 #include "kernel/shell/shell.h"
 #include "kernel/x86/backtrace.h"
 #include "kernel/x86/cpu.h"
@@ -43,6 +44,7 @@ struct stack_frame {
 };
 
 static struct sanitizer_report *expected;
+static sanitize_told_t *watcher;
 static bool reporting;
 
 void sanitizer_expect(struct sanitizer_report *r)
@@ -50,6 +52,11 @@ void sanitizer_expect(struct sanitizer_report *r)
     if (r != NULL)
         memset(r, 0, sizeof(*r));
     expected = r;
+}
+
+void sanitize_watch(sanitize_told_t *told)
+{
+    watcher = told;
 }
 
 bool sanitizer_enter(void)
@@ -209,6 +216,18 @@ static void print_callers(uintptr_t pc, uintptr_t ebp)
     print_frames(frames, 1 + backtrace(ebp, frames + 1, FRAMES_MAX - 1));
 }
 
+/* True if somebody watches: the report ends here. */
+static bool tell(const char *kind, const char *text, uintptr_t pc)
+{
+    char by[64];
+
+    if (watcher == NULL)
+        return false;
+    watcher(kind, text, symbol_format(pc, by, sizeof(by)));
+    reporting = false;
+    return true;
+}
+
 /* True if a test is waiting for it: the report ends here. */
 static bool note(const char *kind, uintptr_t addr, size_t size, bool write,
                  const char *text)
@@ -258,15 +277,20 @@ void kasan_report(uintptr_t addr, size_t size, bool write, uintptr_t pc,
     kind = kind_of(addr);
     snprintf(what, sizeof(what), "%s of %zu byte%s", write ? "write" : "read",
              size, size == 1 ? "" : "s");
-    if (!note(kind, addr, size, write, what))
+    if (!tell(kind, what, pc) && !note(kind, addr, size, write, what))
         report(kind, what, addr, pc, ebp);
 }
 
-void kasan_report_free(const char *kind, uintptr_t addr, uintptr_t pc,
+bool kasan_report_free(const char *kind, uintptr_t addr, uintptr_t pc,
                        uintptr_t ebp)
 {
-    if (sanitizer_enter() && !note(kind, addr, 0, true, "free"))
+    if (!sanitizer_enter())
+        return false;
+    if (tell(kind, "free", pc))
+        return true;
+    if (!note(kind, addr, 0, true, "free"))
         report(kind, "free", addr, pc, ebp);
+    return false;
 }
 
 void ubsan_report(const char *kind, const char *text, uintptr_t pc,
@@ -274,7 +298,7 @@ void ubsan_report(const char *kind, const char *text, uintptr_t pc,
 {
     char by[64];
 
-    if (note(kind, 0, 0, false, text))
+    if (tell(kind, text, pc) || note(kind, 0, 0, false, text))
         return;
     begin();
     symbol_format(pc, by, sizeof(by));

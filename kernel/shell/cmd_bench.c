@@ -17,17 +17,13 @@
 #include "kernel/lib/string.h"
 #include "kernel/main.h"
 #include "kernel/fs/file.h"
+#include "kernel/shell/cmd_bench.h"
 #include "kernel/shell/cmd_task.h"
 #include "kernel/shell/shell.h"
 #include "kernel/x86/cpu.h"
-#include "mm/buddy.h"
-#include "mm/buddy_stat.h"
 #include "mm/kmem_impl.h"
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
-
-#define ROUNDS  1000u  /* of a hot pair */
-#define OBJECTS 10000u /* for a mean over many */
 
 /* Keeps the compiler from dropping or merging the iterations of a loop. */
 #define keep(x) __asm__ volatile("" : : "r"(x) : "memory")
@@ -41,8 +37,7 @@ static const uint16_t util_sizes[] = {
 
 /* ---- reporting ---------------------------------------------------------- */
 
-/* One figure, `total` instructions (or per cent) over `n` operations. */
-static void report(const char *key, uint64_t total, uint32_t n)
+void benchcmd_report(const char *key, uint64_t total, uint32_t n)
 {
     uint32_t hundredths = (uint32_t)(total * 100 / n);
 
@@ -51,18 +46,18 @@ static void report(const char *key, uint64_t total, uint32_t n)
                    key, hundredths / 100, hundredths % 100);
 }
 
-static void report_size(const char *what, uint32_t size, uint64_t total,
-                        uint32_t n)
+void benchcmd_report_size(const char *what, uint32_t size, uint64_t total,
+                          uint32_t n)
 {
     char key[40];
 
     snprintf(key, sizeof(key), "%s.%u", what, size);
-    report(key, total, n);
+    benchcmd_report(key, total, n);
 }
 
 /* ---- what measuring itself costs ---------------------------------------- */
 
-static uint64_t empty_loop(void)
+uint64_t benchcmd_empty_loop(void)
 {
     uint64_t start = rdtsc();
 
@@ -119,7 +114,7 @@ static uint64_t cache_pair(struct kmem_cache *cp)
 
     for (uint32_t i = 0; i < ROUNDS; i++)
         kmem_cache_free(cp, kmem_cache_alloc(cp, KM_NOSLEEP));
-    return rdtsc() - start - empty_loop();
+    return rdtsc() - start - benchcmd_empty_loop();
 }
 
 static bool have_all(void **p, uint32_t n)
@@ -152,11 +147,12 @@ static void bench_means(struct kmem_cache *cp, uint32_t size, void **p)
     free_all(cp, p, OBJECTS);
     alloc = alloc_all(cp, p, OBJECTS);
     free = free_all(cp, p, OBJECTS);
-    report_size("kmem_cache.cold", size, cold - store_loop(p, OBJECTS),
-                OBJECTS);
-    report_size("kmem_cache.alloc", size, alloc - store_loop(p, OBJECTS),
-                OBJECTS);
-    report_size("kmem_cache.free", size, free - load_loop(p, OBJECTS), OBJECTS);
+    benchcmd_report_size("kmem_cache.cold", size, cold - store_loop(p, OBJECTS),
+                         OBJECTS);
+    benchcmd_report_size("kmem_cache.alloc", size,
+                         alloc - store_loop(p, OBJECTS), OBJECTS);
+    benchcmd_report_size("kmem_cache.free", size, free - load_loop(p, OBJECTS),
+                         OBJECTS);
 }
 
 /* What a slab costs to make and to give up, per object in it. */
@@ -175,8 +171,8 @@ static void bench_slab(struct kmem_cache *cp, uint32_t size)
     t = rdtsc();
     kmem_slab_destroy(cp, sp);
     destroy = rdtsc() - t;
-    report_size("slab.create", size, create, n);
-    report_size("slab.destroy", size, destroy, n);
+    benchcmd_report_size("slab.create", size, create, n);
+    benchcmd_report_size("slab.destroy", size, destroy, n);
 }
 
 static struct kmem_cache *bench_cache(uint32_t size)
@@ -184,8 +180,7 @@ static struct kmem_cache *bench_cache(uint32_t size)
     return kmem_cache_create("bench", size, 0, NULL, NULL);
 }
 
-/* The pointers of OBJECTS objects; the caller gives them back. */
-static void **pointers(uint32_t n)
+void **benchcmd_pointers(uint32_t n)
 {
     void **p = kmem_alloc(n * sizeof(void *), KM_NOSLEEP);
 
@@ -194,14 +189,14 @@ static void **pointers(uint32_t n)
     return p;
 }
 
-static void pointers_free(void **p, uint32_t n)
+void benchcmd_pointers_free(void **p, uint32_t n)
 {
     kmem_free(p, n * sizeof(void *));
 }
 
 static int bench_kmem_cache(void)
 {
-    void **p = pointers(OBJECTS);
+    void **p = benchcmd_pointers(OBJECTS);
 
     if (p == NULL)
         return 1;
@@ -213,14 +208,14 @@ static int bench_kmem_cache(void)
         if (cp == NULL)
             break;
         live = kmem_cache_alloc(cp, KM_SLEEP);
-        report_size("kmem_cache.pair", size, cache_pair(cp), ROUNDS);
+        benchcmd_report_size("kmem_cache.pair", size, cache_pair(cp), ROUNDS);
         kmem_cache_free(cp, live);
         kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
         bench_means(cp, size, p);
         bench_slab(cp, size);
         kmem_cache_destroy(cp);
     }
-    pointers_free(p, OBJECTS);
+    benchcmd_pointers_free(p, OBJECTS);
     return 0;
 }
 
@@ -232,7 +227,7 @@ static uint64_t kmem_pair(uint32_t size)
 
     for (uint32_t i = 0; i < ROUNDS; i++)
         kmem_free(kmem_alloc(size, KM_NOSLEEP), size);
-    return rdtsc() - start - empty_loop();
+    return rdtsc() - start - benchcmd_empty_loop();
 }
 
 static int bench_kmem(void)
@@ -241,7 +236,7 @@ static int bench_kmem(void)
         uint32_t size = speed_sizes[i];
         void *live = kmem_alloc(size, KM_SLEEP);
 
-        report_size("kmem.pair", size, kmem_pair(size), ROUNDS);
+        benchcmd_report_size("kmem.pair", size, kmem_pair(size), ROUNDS);
         kmem_free(live, size);
     }
     return 0;
@@ -266,7 +261,7 @@ static void debug_pair(const char *what, const char *letters,
     if (kmem_debug_set(cp, modes) == 0) {
         void *live = kmem_cache_alloc(cp, KM_SLEEP);
 
-        report(key, cache_pair(cp), ROUNDS);
+        benchcmd_report(key, cache_pair(cp), ROUNDS);
         kmem_cache_free(cp, live);
     }
 }
@@ -283,8 +278,9 @@ static void debug_sizes(void)
         if (kmem_debug_set(cp, KMEM_DEBUG_F | KMEM_DEBUG_Z) != 0)
             continue;
         live = kmem_alloc(64, KM_SLEEP);
-        report(i == 0 ? "kmem.pair.64.debug_FZ" : "kmem.pair.64.debug_another",
-               kmem_pair(64), ROUNDS);
+        benchcmd_report(i == 0 ? "kmem.pair.64.debug_FZ"
+                               : "kmem.pair.64.debug_another",
+                        kmem_pair(64), ROUNDS);
         kmem_free(live, 64);
         kmem_debug_set(cp, 0);
     }
@@ -329,7 +325,7 @@ static uint64_t uncached_pair(uint32_t size)
         construct(obj, size);
         kmem_free(obj, size);
     }
-    return rdtsc() - start - empty_loop();
+    return rdtsc() - start - benchcmd_empty_loop();
 }
 
 static int bench_object(void)
@@ -343,81 +339,14 @@ static int bench_object(void)
             return 1;
         live[0] = kmem_cache_alloc(cp, KM_SLEEP);
         live[1] = kmem_alloc(size, KM_SLEEP);
-        report_size("object.cached", size, cache_pair(cp), ROUNDS);
-        report_size("object.uncached", size, uncached_pair(size), ROUNDS);
+        benchcmd_report_size("object.cached", size, cache_pair(cp), ROUNDS);
+        benchcmd_report_size("object.uncached", size, uncached_pair(size),
+                             ROUNDS);
         kmem_cache_free(cp, live[0]);
         kmem_free(live[1], size);
         kmem_cache_destroy(cp);
     }
     return 0;
-}
-
-/* ---- buddy -------------------------------------------------------------- */
-
-static uint64_t buddy_pair(unsigned order)
-{
-    uint64_t start = rdtsc();
-
-    for (uint32_t i = 0; i < ROUNDS; i++)
-        buddy_free(buddy_alloc(order), order);
-    return rdtsc() - start - empty_loop();
-}
-
-/* Takes blocks until a block of `order` comes without a split and goes back
- * without a merge: out of a pair of buddies, the other half being held. */
-static void bench_buddy_order(unsigned order)
-{
-    struct page *a = buddy_alloc(order);
-    struct page *b = buddy_alloc(order);
-
-    if (a != NULL && b != NULL) {
-        struct page *keep_out = NULL;
-
-        if (order < BUDDY_MAX_ORDER &&
-            page_index(a) != (page_index(b) ^ ((size_t)1 << order)))
-            keep_out = buddy_alloc(order);
-        buddy_free(b, order);
-        report_size("buddy.pair", order, buddy_pair(order), ROUNDS);
-        if (keep_out != NULL)
-            buddy_free(keep_out, order);
-        b = NULL;
-    }
-    if (b != NULL)
-        buddy_free(b, order);
-    if (a != NULL)
-        buddy_free(a, order);
-}
-
-/* With every smaller list empty, one page takes a largest block apart and
- * puts it together again: the full chain of ten. */
-static int bench_buddy_chain(void)
-{
-    void **held = pointers(OBJECTS);
-    struct buddy_stat stat;
-    uint32_t n = 0;
-
-    if (held == NULL)
-        return 1;
-    for (unsigned k = 0; k < BUDDY_MAX_ORDER; k++) {
-        buddy_stat(&stat);
-        for (size_t i = stat.stat_free[k]; i > 0 && n < OBJECTS; i--)
-            held[n++] = buddy_alloc(k);
-    }
-    report("buddy.chain.0", buddy_pair(0), ROUNDS);
-    while (n-- > 0) {
-        struct page *p = held[n];
-
-        buddy_free(p, p->page_order);
-    }
-    pointers_free(held, OBJECTS);
-    return 0;
-}
-
-static int bench_buddy(void)
-{
-    for (unsigned order = 0; order <= BUDDY_MAX_ORDER; order++)
-        bench_buddy_order(order);
-    return bench_buddy_chain();
 }
 
 /* ---- memory utilisation ------------------------------------------------- */
@@ -443,8 +372,8 @@ static void util_of(uint32_t size, void **p)
     before = held_pages();
     alloc_all(cp, p, OBJECTS);
     if (have_all(p, OBJECTS))
-        report_size("util", size, (uint64_t)size * OBJECTS * 100,
-                    (uint32_t)((held_pages() - before) * PAGE_SIZE));
+        benchcmd_report_size("util", size, (uint64_t)size * OBJECTS * 100,
+                             (uint32_t)((held_pages() - before) * PAGE_SIZE));
     else
         kprintf("  %u bytes: left out, too little memory\n", size);
     free_some(cp, p, OBJECTS);
@@ -453,13 +382,13 @@ static void util_of(uint32_t size, void **p)
 
 static int bench_util(void)
 {
-    void **p = pointers(OBJECTS);
+    void **p = benchcmd_pointers(OBJECTS);
 
     if (p == NULL)
         return 1;
     for (size_t i = 0; i < ARRAY_SIZE(util_sizes); i++)
         util_of(util_sizes[i], p);
-    pointers_free(p, OBJECTS);
+    benchcmd_pointers_free(p, OBJECTS);
     return 0;
 }
 
@@ -474,7 +403,7 @@ static void flat_live(uint32_t size, const char *what, uint32_t live, void **p)
         return;
     alloc_all(cp, p, live);
     if (have_all(p, live))
-        report_size(what, live, cache_pair(cp), ROUNDS);
+        benchcmd_report_size(what, live, cache_pair(cp), ROUNDS);
     free_some(cp, p, live);
     kmem_cache_destroy(cp);
 }
@@ -496,7 +425,7 @@ static void flat_caches(uint32_t n, void **p)
             break;
     }
     live = kmem_cache_alloc(cp, KM_SLEEP);
-    report_size("flat.alloc.caches", n, cache_pair(cp), ROUNDS);
+    benchcmd_report_size("flat.alloc.caches", n, cache_pair(cp), ROUNDS);
     kmem_cache_free(cp, live);
     while (made-- > 0)
         kmem_cache_destroy(p[made]);
@@ -518,15 +447,15 @@ static void flat_reap(uint32_t objects, void **p)
     kmem_cache_reap(cp, KMEM_REAP_ALL, &r);
     t = rdtsc() - t;
     if (r.reap_slabs != 0)
-        report_size("flat.reap.slab", (uint32_t)r.reap_slabs, t,
-                    (uint32_t)r.reap_slabs);
+        benchcmd_report_size("flat.reap.slab", (uint32_t)r.reap_slabs, t,
+                             (uint32_t)r.reap_slabs);
     kmem_cache_destroy(cp);
 }
 
 static int bench_flat(void)
 {
     uint32_t most = 100000;
-    void **p = pointers(most);
+    void **p = benchcmd_pointers(most);
 
     if (p == NULL)
         return 1;
@@ -538,12 +467,13 @@ static int bench_flat(void)
         flat_caches(n, p);
     for (uint32_t n = 150; n <= 15000; n *= 10)
         flat_reap(n, p);
-    pointers_free(p, most);
+    benchcmd_pointers_free(p, most);
     return 0;
 }
 
-/* What programs pay is measured by a program; only the switch that takes the
- * cache of pipes out of use is out of its reach. */
+/* What programs pay is measured by a program, what drivers pay by the same one
+ * as a server; only the switch that takes the cache of pipes out of use is out
+ * of its reach. */
 static int bench_programs(void)
 {
     char name[] = "bench";
@@ -555,12 +485,12 @@ static int bench_programs(void)
     pipe_caching = false;
     result |= taskcmd_run(uncached);
     pipe_caching = true;
-    return result;
+    return result | taskcmd_run_server(all);
 }
 
 static int bench_boot(void)
 {
-    report("boot.instructions", boot_instructions(), 1);
+    benchcmd_report("boot.instructions", boot_instructions(), 1);
     return 0;
 }
 
@@ -575,7 +505,7 @@ static const struct {
     {"kmem", "kmem_alloc/free, hot pair", bench_kmem},
     {"debug", "hot pairs in debugging modes", bench_debug},
     {"object", "constructed objects, cached or not", bench_object},
-    {"buddy", "pages from buddy and back", bench_buddy},
+    {"buddy", "pages from buddy and back", benchcmd_buddy},
     {"util", "payload, per cent of memory", bench_util},
     {"flat", "cost stays flat", bench_flat},
     {"programs", "system calls and processes", bench_programs},

@@ -119,6 +119,9 @@ static void print_reported(const struct zoo_result *r)
                 r->result_text != NULL
                     ? r->result_text
                     : kmem_error_title(r->result_error.error_kind));
+    if (r->result_san_kind != NULL)
+        kprintf("SANITIZER %s: %s: %s\n", zoo_when_text(r->result_san_when),
+                r->result_san_kind, r->result_san_text);
 }
 
 static void tell_tools(const struct zoo_bug *bug, unsigned modes,
@@ -248,6 +251,8 @@ SHELL_COMMAND(
     "  REPORTED  what was\n"
     "With kmem.panic=0 the system goes on after a report; a page fault\n"
     "stops it in any case. What nothing finds is put in order again.\n"
+    "Under the sanitizers (`make SANITIZE=1`) their first report is a\n"
+    "panic, or with kmem.panic=0 a line SANITIZER.\n"
     "`bug all` runs those that do not stop the machine.\n"
     "  -m LETTERS  in these modes, of FPZUTSG (-: in none), instead of\n"
     "              those that the caches are in: see `help debug`\n"

@@ -1,8 +1,11 @@
 /*
- * Files from the kernel's side: inodes in memory, and pipes.
+ * Files from the kernel's side: inodes in memory, what is mounted, pipes.
  */
 #include "drivers/console.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/remote.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
 
@@ -63,10 +66,14 @@ static int cmd_inodes(int argc, char **argv)
 {
     uint32_t options;
 
-    if (!shell_options(&argc, argv, "a", &options))
+    if (!shell_options(&argc, argv, "ar", &options))
         return 1;
     if (argc != 1)
         return shell_error("takes no '%.32s'; `inodes -a` lists all", argv[1]);
+    if (options & SHELL_OPTION('r')) {
+        kprintf("%zu inodes given up\n", inode_reclaim(SIZE_MAX));
+        return 0;
+    }
     kprintf("%-8s %8s %-6s %5s %10s %5s\n", "FS", "NUMBER", "TYPE", "LINKS",
             "SIZE", "REFS");
     print_rows(options != 0);
@@ -74,15 +81,154 @@ static int cmd_inodes(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(inodes, "inodes [-a]", "the inode cache",
+SHELL_COMMAND(inodes, "inodes [-a|-r]", "the inode cache",
               "The files that somebody uses, by file system and number: REFS\n"
               "counts open files, current directories and mounts. The last\n"
               "lines tell how many files are remembered though nobody uses\n"
               "them, which are given up when memory runs short, and how often\n"
               "an inode that was wanted was there.\n"
               "  -a  unused ones too\n"
-              "Example: run ls /bin; inodes -a",
+              "  -r  gives the unused ones up, as a shortage of memory does\n"
+              "Example: run ls /bin; inodes -a; inodes -r; reap inode",
               cmd_inodes, NULL);
+
+/* ---- what is mounted ---------------------------------------------------- */
+
+/* A row of `mounts`. */
+struct mount_row {
+    const struct fs *row_fs;
+    const char *row_path;
+    const char *row_state; /* "ok", "dead", "silent" */
+    struct fs_stat row_stat;
+    struct remote_stat row_server;
+    bool row_remote;
+};
+
+/* A server that does not answer leaves the figures out: it says whether. */
+static bool has_figures(const struct mount_row *r)
+{
+    return strcmp(r->row_state, "ok") == 0;
+}
+
+static void look_at_mount(struct fs *fs, struct mount_row *r)
+{
+    bool answers = true;
+
+    r->row_fs = fs;
+    r->row_remote = remote_look(fs, &r->row_server);
+    if (!r->row_remote || r->row_server.stat_lives)
+        answers = fs_stat(fs, &r->row_stat) == 0;
+    r->row_remote = remote_look(fs, &r->row_server);
+    r->row_state = r->row_remote && !r->row_server.stat_lives ? "dead"
+                   : answers                                  ? "ok"
+                                                              : "silent";
+}
+
+static void print_number(const struct mount_row *r, int width, uint32_t n)
+{
+    if (has_figures(r))
+        kprintf(" %*u", width, (unsigned)n);
+    else
+        kprintf(" %*s", width, "-");
+}
+
+static void print_mount(const struct mount_row *r)
+{
+    char server[TASK_NAME_MAX + 16] = "-";
+
+    if (r->row_remote)
+        snprintf(server, sizeof(server), "%s(%d)", r->row_server.stat_name,
+                 (int)r->row_server.stat_server);
+    kprintf("%-11s %-5s %8u", r->row_path, r->row_fs->fs_name,
+            (unsigned)r->row_fs->fs_root);
+    print_number(r, 7, r->row_stat.fs_blocks);
+    print_number(r, 7, r->row_stat.fs_blocks_free);
+    print_number(r, 5, r->row_stat.fs_files);
+    print_number(r, 5, r->row_stat.fs_files_free);
+    kprintf(" %6u %-10s %s\n", (unsigned)r->row_fs->fs_inodes, server,
+            r->row_state);
+}
+
+static void print_mount_json(const struct mount_row *r)
+{
+    kprintf("{\"path\":");
+    shell_json_string(r->row_path);
+    kprintf(",\"kind\":");
+    shell_json_string(r->row_fs->fs_name);
+    kprintf(",\"root\":%u,\"inodes\":%u,\"state\":\"%s\"",
+            (unsigned)r->row_fs->fs_root, (unsigned)r->row_fs->fs_inodes,
+            r->row_state);
+    if (has_figures(r))
+        kprintf(",\"block\":%u,\"blocks\":%u,\"blocks_free\":%u,"
+                "\"files\":%u,\"files_free\":%u",
+                (unsigned)r->row_stat.fs_block_size,
+                (unsigned)r->row_stat.fs_blocks,
+                (unsigned)r->row_stat.fs_blocks_free,
+                (unsigned)r->row_stat.fs_files,
+                (unsigned)r->row_stat.fs_files_free);
+    if (r->row_remote)
+        kprintf(",\"server\":%d,\"port\":%u,\"servers\":%u,\"requests\":%u",
+                (int)r->row_server.stat_server,
+                (unsigned)r->row_server.stat_port,
+                (unsigned)r->row_server.stat_servers,
+                (unsigned)r->row_server.stat_requests);
+    kprintf("}\n");
+}
+
+/* Of the one that is mounted next after number `last`; 0 after the last. */
+static uint32_t show_mount(uint32_t last, bool json)
+{
+    static char path[PATH_MAX];
+    struct mount_row r = {.row_path = path};
+    struct inode *on, *root;
+    struct fs *fs = fs_next(last, &on, &root);
+
+    if (fs == NULL)
+        return 0;
+    last = fs->fs_id;
+    if (on == NULL)
+        strlcpy(path, "/", sizeof(path));
+    else if (path_of(on, path, sizeof(path)) < 0)
+        strlcpy(path, "?", sizeof(path));
+    look_at_mount(fs, &r);
+    if (json)
+        print_mount_json(&r);
+    else
+        print_mount(&r);
+    inode_put(root);
+    inode_put(on);
+    return last;
+}
+
+static int cmd_mounts(int argc, char **argv)
+{
+    uint32_t options;
+    uint32_t last = 0;
+
+    if (!shell_options(&argc, argv, "j", &options))
+        return 1;
+    if (argc != 1)
+        return shell_error("takes no '%.32s'; `mounts` lists all", argv[1]);
+    if (options == 0)
+        kprintf("%-11s %-5s %8s %7s %7s %5s %5s %6s %-10s %s\n", "PATH", "KIND",
+                "ROOT", "BLOCKS", "FREE", "FILES", "FREE", "INODES", "SERVER",
+                "STATE");
+    do
+        last = show_mount(last, options != 0);
+    while (last != 0 && !shell_interrupted());
+    return 0;
+}
+
+SHELL_COMMAND(
+    mounts, "mounts [-j]", "file systems and who serves them",
+    "ROOT is the number of the root directory, INODES how many of\n"
+    "its inodes are in memory. Blocks and files are the file system's\n"
+    "own figures; FILES 0: there is no limit. STATE `dead`: the server\n"
+    "has died, and another has not come yet; `silent`: it does not\n"
+    "answer.\n"
+    "  -j  JSON lines\n"
+    "Example: run mkdir /tmp/m; run -b memfs /tmp/m; mounts",
+    cmd_mounts, NULL);
 
 /* ---- pipes -------------------------------------------------------------- */
 

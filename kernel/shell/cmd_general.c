@@ -166,7 +166,7 @@ static int cmd_uptime(int argc, char **argv)
         return 1;
     kprintf("up %u:%02u:%02u.%02u", seconds / 3600, seconds / 60 % 60,
             seconds % 60, (uint32_t)(ms % 1000) / 10);
-    if (rtc_read(&now))
+    if (rtc_now(seconds, &now))
         kprintf(", the clock says %u-%02u-%02u %02u:%02u:%02u", now.rtc_year,
                 now.rtc_month, now.rtc_day, now.rtc_hour, now.rtc_minute,
                 now.rtc_second);
@@ -176,7 +176,8 @@ static int cmd_uptime(int argc, char **argv)
 
 SHELL_COMMAND(uptime, "uptime", "time since boot, and the time of day",
               "Hours, minutes and seconds since the timer was started, then\n"
-              "what the machine's battery-backed clock says.\n"
+              "what the machine's battery-backed clock said at that moment,\n"
+              "and that time later. `run date` asks the clock itself.\n"
               "\n"
               "    slate> uptime\n"
               "    up 0:04:13.37, the clock says 2020-01-01 00:04:13\n",

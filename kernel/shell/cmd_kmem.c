@@ -223,6 +223,24 @@ struct kmem_cache *memcmd_cache(const char *name)
     return cp;
 }
 
+/* "name" or "name+0x1c", as stacks have it. */
+static bool place_of(const char *word, uintptr_t *addr)
+{
+    const char *plus = strchr(word, '+');
+    size_t length = plus ? (size_t)(plus - word) : strlen(word);
+    uint32_t offset = 0;
+    char name[64];
+
+    if (length >= sizeof(name) || (plus && !parse_u32(plus + 1, &offset)))
+        return false;
+    strlcpy(name, word, length + 1);
+    *addr = symbol_address(name);
+    if (*addr == 0)
+        return false;
+    *addr += offset;
+    return true;
+}
+
 bool memcmd_address(const char *word, uintptr_t *addr)
 {
     char hex[16];
@@ -232,8 +250,7 @@ bool memcmd_address(const char *word, uintptr_t *addr)
         *addr = value;
         return true;
     }
-    *addr = symbol_address(word);
-    if (*addr)
+    if (place_of(word, addr))
         return true;
     if (snprintf(hex, sizeof(hex), "0x%s", word) < (int)sizeof(hex) &&
         parse_u32(hex, &value)) {

@@ -113,7 +113,8 @@ uint32_t memcmd_random(uint32_t *state);
 /* The cache called `name`, or NULL after an error line. */
 struct kmem_cache *memcmd_cache(const char *name);
 
-/* An address from `word`, hexadecimal or a symbol; false after an error. */
+/* An address from `word`, hexadecimal, a symbol, or a symbol and an offset
+ * ("kmain+0x1c"); false after an error. */
 bool memcmd_address(const char *word, uintptr_t *addr);
 
 /* The number that option -letter was given: true and *n unchanged if `word`
@@ -188,7 +189,9 @@ enum memcmd_ledger_entry {
 /* How many colours a cache's slabs go through. */
 static inline size_t memcmd_colours(const struct kmem_cache_stat *st)
 {
-    return (st->stat_colour_max - st->stat_colour_min) / st->stat_align + 1;
+    return (st->stat_colour_max - st->stat_colour_min) /
+               MAX(st->stat_align, 1u) +
+           1;
 }
 
 /* Fills in the entries and returns their sum, which is stat_mem unless the

@@ -245,7 +245,11 @@ static bool alloc_one(struct play_cache *pc)
     return true;
 }
 
-static void free_one(struct play_cache *pc, struct list *l)
+/* Parts of play_free, which so is the caller in the log however well the
+ * compiler inlines. */
+#define PART static inline __attribute__((always_inline))
+
+PART void free_one(struct play_cache *pc, struct list *l)
 {
     struct play_object *po = list_entry(l, struct play_object, play_link);
 
@@ -332,13 +336,13 @@ static void shuffle(struct list *head)
     }
 }
 
-static void free_in_order(struct play_cache *pc, size_t n, bool newest)
+PART void free_in_order(struct play_cache *pc, size_t n, bool newest)
 {
     while (n--)
         free_one(pc, newest ? pc->play_objects.next : pc->play_objects.prev);
 }
 
-static void free_at_random(struct play_cache *pc, size_t n)
+PART void free_at_random(struct play_cache *pc, size_t n)
 {
     struct list picked = LIST_INIT(picked);
 

@@ -3,6 +3,7 @@
  * (paper, section 3.4).
  */
 #include "drivers/console.h"
+#include "kernel/fs/inode.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
@@ -126,6 +127,18 @@ static void give_back_more(const struct kmem_cache *cp)
         kprintf("mode S held back %zu pages more; they go as well\n", pages);
 }
 
+/* As under memory pressure: what is kept only because it may be asked for
+ * again goes first. */
+static void reclaim_inodes(const struct kmem_cache *cp)
+{
+    size_t inodes = 0;
+
+    if (cp == NULL || cp == kmem_cache_find("inode"))
+        inodes = inode_reclaim(SIZE_MAX);
+    if (inodes != 0)
+        kprintf("%zu inodes that nobody uses go first\n", inodes);
+}
+
 static int cmd_reap(int argc, char **argv)
 {
     enum kmem_reap_mode mode = KMEM_REAP_WS;
@@ -145,6 +158,8 @@ static int cmd_reap(int argc, char **argv)
         return 1;
     if (options)
         mode = options & SHELL_OPTION('a') ? KMEM_REAP_ALL : KMEM_REAP_DRY;
+    if (mode == KMEM_REAP_ALL)
+        reclaim_inodes(cp);
     print_head();
     if (cp)
         reap_one(cp, mode, true, &sum);
@@ -161,20 +176,22 @@ static int cmd_reap(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(reap, "reap [-a|-n] [NAME]", "give free slabs back",
-              "Asks each cache for the slabs whose objects are all free, but\n"
-              "keeps the working set: as many as were in use at some moment\n"
-              "of the last intervals (`ws`).\n"
-              "  T m L      free slabs now; the fewest since the last update;\n"
-              "             the fewest of the interval before\n"
-              "  REAPABLE   the smaller of L and m\n"
-              "  FREED KEPT slabs that went back; free slabs that stay\n"
-              "  -a         every free slab, working set or not\n"
-              "  -n         only say what a reap would do\n"
-              "T, m, L and LAST-REAP are those from before this reap.\n"
-              "Example: kmem create box 400; kmem alloc box 100; "
-              "kmem free box 100; reap -a box",
-              cmd_reap, shell_complete_cache);
+SHELL_COMMAND(
+    reap, "reap [-a|-n] [NAME]", "give free slabs back",
+    "Asks each cache for the slabs whose objects are all free, but\n"
+    "keeps the working set: as many as were in use at some moment\n"
+    "of the last intervals (`ws`).\n"
+    "  T m L      free slabs now; the fewest since the last update;\n"
+    "             the fewest of the interval before\n"
+    "  REAPABLE   the smaller of L and m\n"
+    "  FREED KEPT slabs that went back; free slabs that stay\n"
+    "  -a         every free slab, working set or not; before that inodes\n"
+    "             that nobody uses, as under memory pressure\n"
+    "  -n         only say what a reap would do\n"
+    "T, m, L and LAST-REAP are those from before this reap.\n"
+    "Example: kmem create box 400; kmem alloc box 100; "
+    "kmem free box 100; reap -a box",
+    cmd_reap, shell_complete_cache);
 
 /* ---- ws ----------------------------------------------------------------- */
 

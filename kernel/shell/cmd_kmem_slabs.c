@@ -303,7 +303,8 @@ static void touch(size_t *sets, size_t offset)
 static void heat_slab(const struct kmem_cache_stat *st,
                       const struct kmem_slab_stat *slab)
 {
-    size_t colour = (slab->stat_colour - st->stat_colour_min) / st->stat_align;
+    size_t colour = (slab->stat_colour - st->stat_colour_min) /
+                    MAX(st->stat_align, 1u); /* 0: broken */
 
     if (colour < COLOURS)
         heat.heat_slabs[colour]++;

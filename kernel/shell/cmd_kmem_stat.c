@@ -11,6 +11,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
+#include "kernel/shell/words.h"
 #include "mm/kmem_debug.h"
 
 #define NARROW_NAME 16
@@ -391,7 +392,7 @@ static uint64_t key_fail(const struct kmem_cache_stat *st)
     return st->stat_fails;
 }
 
-static int set_order(struct kmastat *ks, const char *order)
+static bool set_order(struct kmastat *ks, const char *order)
 {
     static const struct {
         const char *name;
@@ -403,70 +404,38 @@ static int set_order(struct kmastat *ks, const char *order)
         {"fail", key_fail},
     };
 
-    for (size_t i = 0; order && i < ARRAY_SIZE(orders); i++)
+    for (size_t i = 0; i < ARRAY_SIZE(orders); i++)
         if (strcmp(orders[i].name, order) == 0) {
             ks->ks_key = orders[i].key;
-            return 0;
+            return true;
         }
-    return shell_error("-s wants mem, waste, rate or fail after it");
-}
-
-static bool set_letter(struct kmastat *ks, char letter)
-{
-    switch (letter) {
-    case 'k':
-    case 'm':
-        ks->ks_shift = letter == 'k' ? 10 : 20;
-        ks->ks_unit = true;
-        return true;
-    case 'z':
-        return ks->ks_zero = true;
-    case 'w':
-        return ks->ks_wide = true;
-    case 'j':
-        return ks->ks_json = true;
-    case 'T':
-        return ks->ks_sheet = true;
-    }
+    shell_error("-s wants mem, waste, rate or fail after it");
     return false;
 }
 
-/* The letters of one word; -s takes the rest of it, or else `next`. */
-static int set_word(struct kmastat *ks, const char *p, const char *next,
-                    bool *took_next)
+static bool set_options(struct kmastat *ks, int argc, char **argv)
 {
-    for (; *p; p++) {
-        if (*p == 's') {
-            *took_next = !p[1];
-            return set_order(ks, p[1] ? p + 1 : next);
-        }
-        if (!set_letter(ks, *p))
-            return shell_error("'-%s' is no option; there are -k -m -z -w -j "
-                               "-T and -s ORDER",
-                               p);
-    }
-    return 0;
-}
+    const char *order = NULL;
+    bool kib = false, mib = false;
+    const struct words_option options[] = {
+        {'k', &kib, NULL},         {'m', &mib, NULL},
+        {'z', &ks->ks_zero, NULL}, {'w', &ks->ks_wide, NULL},
+        {'j', &ks->ks_json, NULL}, {'T', &ks->ks_sheet, NULL},
+        {'s', NULL, &order},
+    };
 
-static int set_options(struct kmastat *ks, int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        bool took_next = false;
-
-        if (argv[i][0] == '-' && argv[i][1]) {
-            if (set_word(ks, argv[i] + 1, i + 1 < argc ? argv[i + 1] : NULL,
-                         &took_next))
-                return 1;
-            i += took_next;
-        } else if (ks->ks_pattern) {
-            return shell_error("'%s' is one pattern too many; "
-                               "use * and ? in one",
-                               argv[i]);
-        } else {
-            ks->ks_pattern = argv[i];
-        }
+    if (!shell_take(&argc, argv, options, ARRAY_SIZE(options)) ||
+        (order && !set_order(ks, order)))
+        return false;
+    if (argc > 2) {
+        shell_error("'%.32s' is one pattern too many; use * and ? in one",
+                    argv[2]);
+        return false;
     }
-    return 0;
+    ks->ks_pattern = argv[1];
+    ks->ks_unit = kib || mib;
+    ks->ks_shift = mib ? 20 : 10;
+    return true;
 }
 
 /* Unless one was asked for: bytes in the wide table, else KiB as long as they
@@ -560,7 +529,7 @@ static int cmd_kmastat(int argc, char **argv)
     struct memcmd_totals t;
     size_t hidden;
 
-    if (set_options(&ks, argc, argv))
+    if (!set_options(&ks, argc, argv))
         return 1;
     select_caches(&ks, &selected);
     if (selected.sum_caches == 0)

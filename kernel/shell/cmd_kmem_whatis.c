@@ -190,11 +190,17 @@ static void print_symbol(uintptr_t addr)
 }
 
 /* A frame that is not the first of its block is what the first one is. */
+static const struct page *first_of(const struct page *frame)
+{
+    return frame->page_state == PAGE_TAIL
+               ? &page_array[memcmd_block_head(page_index(frame))]
+               : frame;
+}
+
 static void print_frame(const struct page *frame, uintptr_t addr)
 {
     size_t head = memcmd_block_head(page_index(frame));
-    const struct page *first =
-        frame->page_state == PAGE_TAIL ? &page_array[head] : frame;
+    const struct page *first = first_of(frame);
 
     kprintf("frame %zu, %s", page_index(frame),
             page_state_name(first->page_state));
@@ -266,7 +272,7 @@ static void print_managed(const struct page *frame, uintptr_t addr)
     else if (frame->page_state == PAGE_HASH)
         kprintf("hash table of cache %s\n",
                 memcmd_owner_name(frame->page_owner));
-    else if (frame->page_state == PAGE_USER)
+    else if (first_of(frame)->page_state == PAGE_USER)
         memcmd_print_mappers(frame);
     else if (frame->page_state != PAGE_KERNEL) {
         kprintf("in no slab; `pages 0x%lx` shows the frames around it\n",

@@ -82,7 +82,7 @@ static const char *part_name(uaddr_t addr)
 /* What one task has at an address, or where it has a frame. */
 struct mapping {
     uaddr_t map_addr;
-    const struct page *map_frame;
+    size_t map_frame;
 };
 
 /* False if the task is gone or has it not mapped. */
@@ -94,11 +94,10 @@ static bool look_in(pid_t pid, struct mapping *m)
     spin_lock(&sched_lock);
     t = task_find(pid);
     if (t != NULL && t->task_space != NULL) {
-        if (m->map_addr != 0)
-            m->map_frame = space_frame_at(t->task_space, m->map_addr);
-        else
+        if (m->map_addr == 0)
             m->map_addr = space_mapping(t->task_space, m->map_frame);
-        found = m->map_addr != 0 && m->map_frame != NULL;
+        found = m->map_addr != 0 &&
+                space_frame_at(t->task_space, m->map_addr, &m->map_frame);
     }
     spin_unlock(&sched_lock);
     return found;
@@ -118,7 +117,7 @@ static size_t print_mappings(struct mapping wanted)
             continue;
         kprintf("  page 0x%08lx of task %d (%s), %s: frame %zu\n",
                 (unsigned long)(m.map_addr & ~(uaddr_t)PAGE_MASK), (int)last,
-                st.stat_name, part_name(m.map_addr), page_index(m.map_frame));
+                st.stat_name, part_name(m.map_addr), m.map_frame);
         n++;
     }
     return n;
@@ -134,6 +133,6 @@ void memcmd_print_user(uintptr_t addr)
 
 void memcmd_print_mappers(const struct page *frame)
 {
-    if (print_mappings((struct mapping){.map_frame = frame}) == 0)
+    if (print_mappings((struct mapping){.map_frame = page_index(frame)}) == 0)
         kprintf("! no task has it mapped\n");
 }

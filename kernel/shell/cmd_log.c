@@ -12,14 +12,17 @@
 #include "mm/kmem_log.h"
 
 #define ROWS         20 /* unless -n says otherwise */
-#define CALLER_WIDTH 16 /* what is left of 80 columns */
+#define NAME_WIDTH   15
+#define CALLER_WIDTH 13 /* what is left of 80 columns */
+#define AGO_WIDTH    10 /* the last decimals give way to days */
 
 /* ---- rows --------------------------------------------------------------- */
 
 static void print_head(void)
 {
-    kprintf("%6s %11s %-5s %4s %-15s %-8s %-8s %s\n", "SEQ", "T-AGE", "OP",
-            "TASK", "CACHE", "SLAB", "BUF", "CALLER");
+    kprintf("%6s %*s %-5s %3s %4s %-*s %-8s %-8s %s\n", "SEQ", AGO_WIDTH,
+            "T-AGE", "OP", "CPU", "TASK", NAME_WIDTH, "CACHE", "SLAB", "BUF",
+            "CALLER");
 }
 
 static const char *op_name(enum kmem_op op)
@@ -27,43 +30,55 @@ static const char *op_name(enum kmem_op op)
     return op == KMEM_OP_ALLOC ? "alloc" : "free";
 }
 
-/* The caller that a row has room for: in full, or without the offset. */
-static const char *short_caller(const struct kmem_transaction *t,
-                                char text[DEBUGCMD_CALLER])
+/* Seconds ago, with as many decimals as have room. */
+static const char *ago_cell(const struct kmem_transaction *t,
+                            char text[MEMCMD_CELL])
 {
-    const char *full = debugcmd_caller(t, text);
+    debugcmd_seconds(debugcmd_ago(t), text);
+    text[AGO_WIDTH] = '\0';
+    return text;
+}
+
+/* The caller that a row has room for, in full or without the offset, behind a
+ * name that may have been too long. */
+static void print_caller(const struct kmem_transaction *t, size_t name_length)
+{
+    size_t over = name_length - MIN(name_length, (size_t)NAME_WIDTH);
+    size_t room = CALLER_WIDTH - MIN(over, (size_t)CALLER_WIDTH);
+    char text[DEBUGCMD_CALLER] = "";
+    const char *caller = debugcmd_caller(t, text);
     char *plus = strchr(text, '+');
 
-    if (full == text && strlen(text) > CALLER_WIDTH && plus != NULL)
+    if (caller == text && strlen(text) > room && plus != NULL)
         *plus = '\0';
-    return full;
+    kprintf(" %.*s\n", (int)room, caller);
 }
 
 static void print_entry(const struct kmem_log_entry *e, bool stack)
 {
+    const char *name = kmem_log_name(e);
     char ago[MEMCMD_CELL];
-    char caller[DEBUGCMD_CALLER];
 
-    kprintf("%6u %11s %-5s %4u %-15s %08lx %08lx", (unsigned)e->log_seq,
-            debugcmd_seconds(debugcmd_ago(&e->log_trans), ago),
-            op_name(e->log_op), (unsigned)e->log_trans.trans_task,
-            kmem_log_name(e), (unsigned long)(uintptr_t)e->log_slab,
+    kprintf("%6u %*s %-5s %3u %4u %-*s %08lx %08lx", (unsigned)e->log_seq,
+            AGO_WIDTH, ago_cell(&e->log_trans, ago), op_name(e->log_op),
+            (unsigned)e->log_cpu, (unsigned)e->log_trans.trans_task, NAME_WIDTH,
+            name, (unsigned long)(uintptr_t)e->log_slab,
             (unsigned long)(uintptr_t)e->log_buf);
     if (stack) {
         kprintf("\n");
         debugcmd_print_stack(&e->log_trans, 7);
     } else {
-        kprintf(" %.*s\n", CALLER_WIDTH, short_caller(&e->log_trans, caller));
+        print_caller(&e->log_trans, strlen(name));
     }
 }
 
 static void json_entry(const struct kmem_log_entry *e)
 {
-    kprintf("{\"seq\":%u,\"prev\":%u,\"us\":%llu,\"op\":\"%s\",\"task\":%u,"
-            "\"cache\":",
+    kprintf("{\"seq\":%u,\"prev\":%u,\"us\":%llu,\"op\":\"%s\",\"cpu\":%u,"
+            "\"task\":%u,\"cache\":",
             (unsigned)e->log_seq, (unsigned)e->log_prev,
             (unsigned long long)e->log_trans.trans_us, op_name(e->log_op),
-            (unsigned)e->log_trans.trans_task);
+            (unsigned)e->log_cpu, (unsigned)e->log_trans.trans_task);
     shell_json_string(kmem_log_name(e));
     kprintf(",\"slab\":%lu,\"buf\":%lu,\"size\":%zu,\"stack\":",
             (unsigned long)(uintptr_t)e->log_slab,
@@ -161,9 +176,8 @@ static void print_event(enum kmem_ring ring, const struct kmem_event *e)
     const struct kmem_transaction t = {.trans_us = e->event_us};
     char ago[MEMCMD_CELL];
 
-    kprintf("%6u %11s %4u %-17s", (unsigned)e->event_seq,
-            debugcmd_seconds(debugcmd_ago(&t), ago), (unsigned)e->event_task,
-            e->event_name);
+    kprintf("%6u %*s %4u %-17s", (unsigned)e->event_seq, AGO_WIDTH,
+            ago_cell(&t, ago), (unsigned)e->event_task, e->event_name);
     if (e->event_slab)
         kprintf(" 0x%08lx", (unsigned long)(uintptr_t)e->event_slab);
     else
@@ -189,8 +203,8 @@ static void show_ring(enum kmem_ring ring, const struct filter *f)
     struct kmem_event e;
 
     if (!f->filter_json)
-        kprintf("%6s %11s %4s %-17s %-10s %8s %-7s %s\n", "SEQ", "T-AGE",
-                "TASK", "CACHE", "BASE", "COUNT", "OF", "WHY");
+        kprintf("%6s %*s %4s %-17s %-10s %8s %-7s %s\n", "SEQ", AGO_WIDTH,
+                "T-AGE", "TASK", "CACHE", "BASE", "COUNT", "OF", "WHY");
     for (uint32_t i = 0; i < MIN(f->filter_rows, KMEM_RING_SIZE + 0u); i++) {
         if (i >= last || !kmem_event_get(ring, last - i, &e))
             break;
@@ -273,7 +287,7 @@ SHELL_COMMAND(
     log, "log [-S|-j] [-n N] [-c CACHE] [-t TASK] [[-a] ADDR] | fail|slab|reap",
     "what the allocator did: the transaction log",
     "Allocations and frees of caches in mode U (`debug`), newest first;\n"
-    "T-AGE is seconds ago.\n"
+    "T-AGE is seconds ago, CPU the processor.\n"
     "  -n N      at most N rows, else 20\n"
     "  -a ADDR   only those of the buffer that holds ADDR\n"
     "  -c CACHE  only those of this cache\n"

@@ -149,7 +149,8 @@ static int cmd_sym(int argc, char **argv)
 
 SHELL_COMMAND(sym, "sym ADDR|NAME", "from an address to a function, and back",
               "For an address: the function that contains it, and how far\n"
-              "in. For the name of a function or object: its address.\n"
+              "in. For the name of a function or object, or a place in it\n"
+              "(NAME+0x1c): its address.\n"
               "Example: sym kmem_cache_alloc",
               cmd_sym, NULL);
 

@@ -11,6 +11,7 @@
  */
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
+#include "kernel/cmdline.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/tty.h"
 #include "kernel/lib/printf.h"
@@ -18,6 +19,7 @@
 #include "kernel/panic.h"
 #include "kernel/shell/cmd_task.h"
 #include "kernel/syscall/process.h"
+#include "kernel/task/grant.h"
 
 #define CONSOLE "/dev/console"
 
@@ -102,6 +104,8 @@ static int cannot_start(const char *path, int error)
     case -ENOEXEC:
     case -EISDIR:
         return shell_error("%s is no program", path);
+    case -EBUSY:
+        return shell_error("%s runs as that server; `servers` shows it", path);
     case -ENOMEM:
         return shell_error("no memory for %s; `kmastat` shows who has it",
                            path);
@@ -111,88 +115,149 @@ static int cannot_start(const char *path, int error)
 }
 
 /* The pid of a child of the shell, on the console, or an error. */
-static pid_t spawn(const char *path, char **argv)
+static pid_t spawn(struct process_start *start)
 {
-    static const char *const environment[] = {"PATH=/bin", "HOME=/home", NULL};
-    struct file *console;
-    pid_t pid = file_open(CONSOLE, NULL, O_RDWR, &console);
+    char start_servers[CMDLINE_START_MAX + 8];
+    const char *const environment[] = {"PATH=/bin:/sbin", "HOME=/home",
+                                       start_servers, NULL};
+    pid_t pid = file_open(CONSOLE, NULL, O_RDWR, &start->start_console);
 
     if (pid != 0)
         return pid;
-    pid = process_spawn(path, (const char *const *)argv, environment, console);
-    object_put(&console->file_object);
+    snprintf(start_servers, sizeof(start_servers), "START=%s", cmdline_start());
+    start->start_envp = environment;
+    pid = process_spawn(start);
+    object_put(&start->start_console->file_object);
     return pid;
-}
-
-/* Before the program has run: it has a lower priority than the shell. */
-static void privilege(pid_t pid)
-{
-    spin_lock(&sched_lock);
-    task_find(pid)->task_privileged = true;
-    spin_unlock(&sched_lock);
 }
 
 typedef char path_t[SHELL_LINE_MAX + 8];
 
-static void find_program(const char *name, path_t path)
+static int try_program(const char *folder, const char *name, path_t path)
 {
-    snprintf(path, sizeof(path_t), "%s%s",
-             strchr(name, '/') == NULL ? "/bin/" : "", name);
+    struct file *f;
+    int error;
+
+    snprintf(path, sizeof(path_t), "%s%s", folder, name);
+    error = file_open(path, NULL, O_RDONLY, &f);
+    if (error == 0)
+        object_put(&f->file_object);
+    return error;
+}
+
+/* The path of a program: a name without '/' is in /bin or /sbin. 0 or the
+ * error; then the path is where it should be. */
+static int find_program(const char *name, path_t path)
+{
+    int error;
+
+    if (strchr(name, '/') != NULL)
+        return try_program("", name, path);
+    error = try_program("/bin/", name, path);
+    if (error != -ENOENT || try_program("/sbin/", name, path) == 0)
+        return error == -ENOENT ? 0 : error;
+    snprintf(path, sizeof(path_t), "/bin/%s", name);
+    return error;
 }
 
 bool taskcmd_exists(const char *name)
 {
-    struct file *f;
     path_t path;
-    int error;
+    int error = find_program(name, path);
 
-    find_program(name, path);
-    error = file_open(path, NULL, O_RDONLY, &f);
-    if (error == 0)
-        object_put(&f->file_object);
-    else
+    if (error != 0)
         cannot_start(path, error);
     return error == 0;
 }
 
-static int run(char **argv, bool privileged, bool background)
+static int run(struct process_start *start, bool background)
 {
-    path_t path;
+    const char *name = exec_name(start->start_path);
+    pid_t pid = spawn(start);
     int status = 0;
     int error;
-    pid_t pid;
 
-    find_program(argv[0], path);
-    pid = spawn(path, argv);
     if (pid < 0)
-        return cannot_start(path, pid);
-    if (privileged)
-        privilege(pid);
+        return cannot_start(start->start_path, pid);
     if (!background) {
         error = tty_foreground(pid, &status);
-        return console_back(pid, exec_name(path), error, status);
+        return console_back(pid, name, error, status);
     }
-    kprintf("%s: pid %d\n", exec_name(path), (int)pid);
+    kprintf("%s: pid %d\n", name, (int)pid);
     return 0;
+}
+
+static int run_program(char **argv, bool privileged, bool background)
+{
+    path_t path;
+    struct process_start start = {.start_path = path,
+                                  .start_argv = (const char *const *)argv,
+                                  .start_privileged = privileged};
+    int error = find_program(argv[0], path);
+
+    return error != 0 ? cannot_start(path, error) : run(&start, background);
 }
 
 int taskcmd_run(char **argv)
 {
-    return run(argv, false, false);
+    return run_program(argv, false, false);
+}
+
+/* Splits the manifest's command; what stands on the line behind the server's
+ * name takes the place of its arguments. */
+static void server_words(char *command, char **words, char **argv)
+{
+    size_t n = 0;
+
+    while (command != NULL && n < SHELL_ARGS_MAX) {
+        words[n++] = command;
+        command = strchr(command, ' ');
+        if (command != NULL)
+            *command++ = '\0';
+    }
+    if (argv[1] != NULL)
+        for (n = 1; n < SHELL_ARGS_MAX && argv[n] != NULL; n++)
+            words[n] = argv[n];
+    words[n] = NULL;
+}
+
+static int run_server(char **argv, bool background)
+{
+    char command[MANIFEST_COMMAND_MAX + 1];
+    char *words[SHELL_ARGS_MAX + 1];
+    struct grant *g = grant_find(argv[0]);
+    struct process_start start = {.start_path = command,
+                                  .start_argv = (const char *const *)words,
+                                  .start_grant = g};
+
+    if (g == NULL)
+        return shell_error("there is no server '%.32s'; `servers` lists them",
+                           argv[0]);
+    if (g->grant_program == NULL)
+        return shell_error("the program of '%.32s' is not in the archive",
+                           argv[0]);
+    memcpy(command, g->grant_server.server_command, sizeof(command));
+    server_words(command, words, argv);
+    return run(&start, background);
+}
+
+int taskcmd_run_server(char **argv)
+{
+    return run_server(argv, false);
 }
 
 /* Options end where the program begins. */
-static bool run_options(char ***argv, bool *privileged, bool *background)
+static bool run_options(char ***argv, uint32_t *options)
 {
+    *options = 0;
     for (; **argv != NULL && (**argv)[0] == '-'; ++*argv) {
-        if (strcmp(**argv, "-p") == 0)
-            *privileged = true;
-        else if (strcmp(**argv, "-b") == 0)
-            *background = true;
-        else {
-            shell_error("no option %.32s; there are -p and -b", **argv);
+        char c = (**argv)[1];
+
+        if (c == '\0' || strchr("pbs", c) == NULL || (**argv)[2] != '\0') {
+            shell_error("no option %.32s; there are -p, -b and -s", **argv);
             return false;
         }
+        *options |= SHELL_OPTION(c);
     }
     return true;
 }
@@ -209,18 +274,23 @@ static bool console_free(void)
 
 static int cmd_run(int argc, char **argv)
 {
-    bool background = false;
-    bool privileged = false;
+    uint32_t options;
+    bool background;
 
     (void)argc;
     argv++;
-    if (!taskcmd_alive() || !run_options(&argv, &privileged, &background))
+    if (!taskcmd_alive() || !run_options(&argv, &options))
         return 1;
     if (*argv == NULL)
         return shell_error("wants a program; `run ls /bin` lists them");
+    background = options & SHELL_OPTION('b');
     if (!background && !console_free())
         return 1;
-    return run(argv, privileged, background);
+    if ((options & SHELL_OPTION('s')) == 0)
+        return run_program(argv, options & SHELL_OPTION('p'), background);
+    if (options & SHELL_OPTION('p'))
+        return shell_error("-p and -s: a server has its grant instead");
+    return run_server(argv, background);
 }
 
 /* The names in a piece of a directory. */
@@ -236,28 +306,38 @@ static void add_names(const char *buf, ssize_t n,
     }
 }
 
-static void complete_program(void (*add)(const char *word, void *arg),
-                             void *arg)
+static void add_folder(const char *path,
+                       void (*add)(const char *word, void *arg), void *arg)
 {
     char buf[512] __attribute__((aligned(4)));
     struct file *dir;
     ssize_t n;
 
-    if (panic_happened() ||
-        file_open("/bin", NULL, O_RDONLY | O_DIRECTORY, &dir) != 0)
+    if (file_open(path, NULL, O_RDONLY | O_DIRECTORY, &dir) != 0)
         return;
     while ((n = file_getdents(dir, buf, sizeof(buf))) > 0)
         add_names(buf, n, add, arg);
     object_put(&dir->file_object);
 }
 
+static void complete_program(void (*add)(const char *word, void *arg),
+                             void *arg)
+{
+    if (panic_happened())
+        return;
+    add_folder("/bin", add, arg);
+    add_folder("/sbin", add, arg);
+}
+
 SHELL_COMMAND(
-    run, "run [-p] [-b] PROGRAM [ARG ...]", "run a program on the console",
-    "Starts /bin/PROGRAM, or the program at a path with a slash in it,\n"
-    "gives it the console and waits until it ends; then says how, unless\n"
+    run, "run [-p|-s] [-b] PROGRAM [ARG ...]", "run a program on the console",
+    "Starts PROGRAM of /bin or /sbin, or that at a path with a slash in\n"
+    "it, gives it the console and waits until it ends; then says how, unless\n"
     "it ended with exit code 0. ^C ends it, with all of its group; Ctrl-\\\n"
     "comes back here and leaves it waiting for the console: `continue`.\n"
-    "  -p  privileged: may bind interrupts and replace the name server\n"
+    "  -p  privileged: may become a server, or replace the name server\n"
+    "  -s  PROGRAM is the name of a server: its program, as /etc/servers has\n"
+    "      it, with its grant; without ARG with the arguments from there\n"
     "  -b  in the background: what it prints comes when the next program\n"
     "      gets the console; how it ended is said at the next prompt\n"
     "Example: run sh -c \"find / | grep bin | wc\"",
@@ -267,19 +347,20 @@ SHELL_COMMAND(
 
 static int cmd_sh(int argc, char **argv)
 {
-    char init[] = "init";
-    char *words[] = {init, NULL};
+    static const char *const words[] = {"init", NULL};
+    struct process_start start = {
+        .start_path = "/sbin/init", .start_argv = words, .start_session = true};
 
     if (argc != 1)
         return shell_error("takes no '%.32s'; `run sh -c` runs one line",
                            argv[1]);
     if (!taskcmd_alive() || !console_free())
         return 1;
-    return run(words, false, false);
+    return run(&start, false);
 }
 
 SHELL_COMMAND(sh, "sh", "a session: the shell in ring 3",
-              "Runs /bin/init, which starts the name server and a shell on\n"
+              "Runs /sbin/init, which starts the name server and a shell on\n"
               "the console. `exit` there ends the session, Ctrl-\\ only\n"
               "comes back here.\n"
               "Example: sh",

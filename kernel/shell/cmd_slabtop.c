@@ -14,6 +14,7 @@
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/cmd_task.h"
 #include "kernel/shell/shell.h"
+#include "kernel/shell/words.h"
 #include "mm/buddy_stat.h"
 #include "mm/segkmem.h"
 
@@ -387,48 +388,31 @@ static bool parse_order(const char *word, enum slabtop_order *order)
     return false;
 }
 
-/* An option with a value. Returns 1 after an error. */
-static int set_value(struct view *v, char letter, const char *word)
-{
-    if (word == NULL)
-        return shell_error("-%c wants something after it; `help slabtop` says "
-                           "what",
-                           letter);
-    if (letter == 'd' && !parse_delay(word, &v->view_ms))
-        return shell_error("'%.16s' is no delay; 0.01 to %u seconds are", word,
-                           DELAY_MAX_S);
-    if (letter == 's' && !parse_order(word, &v->view_order))
-        return shell_error("'%.16s' is no order; there are mem, alloc, free, "
-                           "grow, hit and name",
-                           word);
-    if (letter == 'n' &&
-        (!parse_u32(word, &v->view_looks) || v->view_looks == 0))
-        return shell_error("'%.16s' is no number of screens; 1 is the least",
-                           word);
-    return 0;
-}
-
 /* Returns 1 after an error. */
 static int parse(struct view *v, int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++) {
-        const char *word = argv[i];
+    const char *delay = NULL, *looks = NULL, *order = NULL;
+    bool plain = false, json = false;
+    const struct words_option options[] = {
+        {'d', NULL, &delay}, {'n', NULL, &looks}, {'s', NULL, &order},
+        {'b', &plain, NULL}, {'j', &json, NULL},
+    };
 
-        if (word[0] != '-' || word[1] == '\0' || word[2] != '\0')
-            return shell_error("takes no '%.32s'; there are -d S, -n N, "
-                               "-s ORDER, -b and -j",
-                               word);
-        if (word[1] == 'b')
-            v->view_output = PLAIN;
-        else if (word[1] == 'j')
-            v->view_output = JSON;
-        else if (strchr("dns", word[1]) == NULL)
-            return shell_error("no option %s; there are -d S, -n N, -s ORDER, "
-                               "-b and -j",
-                               word);
-        else if (set_value(v, word[1], argv[++i]) != 0)
-            return 1;
-    }
+    if (!shell_take(&argc, argv, options, ARRAY_SIZE(options)) ||
+        !memcmd_number('n', looks, &v->view_looks))
+        return 1;
+    if (argc != 1)
+        return shell_error("takes no '%.32s'; there are -d S, -n N, -s ORDER, "
+                           "-b and -j",
+                           argv[1]);
+    if (delay && !parse_delay(delay, &v->view_ms))
+        return shell_error("'%.16s' is no delay; 0.01 to %u seconds are", delay,
+                           DELAY_MAX_S);
+    if (order && !parse_order(order, &v->view_order))
+        return shell_error("'%.16s' is no order; there are mem, alloc, free, "
+                           "grow, hit and name",
+                           order);
+    v->view_output = json ? JSON : plain ? PLAIN : DISPLAY;
     return 0;
 }
 

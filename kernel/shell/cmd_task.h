@@ -6,6 +6,7 @@
  *
  *     cmd_task.c    ps kill files         cmd_run.c    run sh continue
  *     cmd_ipc.c     ports ipc             cmd_fs.c     inodes pipes
+ *     cmd_servers.c servers irqs
  *
  * None of them allocates, but `run`, which starts a program.
  */
@@ -40,3 +41,6 @@ bool taskcmd_exists(const char *name);
 
 /* Runs a program with the console, as `run` does. argv ends with NULL. */
 int taskcmd_run(char **argv);
+
+/* The same with a server of the manifest, as `run -s` does. */
+int taskcmd_run_server(char **argv);

@@ -248,6 +248,26 @@ static void json_group(const struct group *g)
     kprintf("}\n");
 }
 
+static void print_users(const char *name)
+{
+    struct memcmd_order at = {0};
+    const struct group *g;
+
+    if (groups.used == 0) {
+        kprintf("no object of %s is in use\n", name);
+        return;
+    }
+    kprintf("%9s %6s %6s %7s %-20s %-9s %s\n", "BYTES", "COUNT", "SIZE",
+            "WASTE", "AGE-MIN/AVG/MAX", "TASKS", "CACHE");
+    while ((g = next_group(&at)))
+        print_user(g);
+    print_left_out();
+    if (groups.unaudited)
+        kprintf("%llu objects are of caches that are not in mode U "
+                "(`debug +U`)\n",
+                (unsigned long long)groups.unaudited);
+}
+
 static int cmd_users(int argc, char **argv)
 {
     struct memcmd_order at = {0};
@@ -266,21 +286,14 @@ static int cmd_users(int argc, char **argv)
         take_in_cache(cp);
     else
         take_in_all();
-    if (!options)
-        kprintf("%9s %6s %6s %7s %-20s %-9s %s\n", "BYTES", "COUNT", "SIZE",
-                "WASTE", "AGE-MIN/AVG/MAX", "TASKS", "CACHE");
-    while ((g = next_group(&at)))
-        if (options)
+    if (options) {
+        while ((g = next_group(&at)))
             json_group(g);
-        else
-            print_user(g);
-    if (options)
         return 0;
-    print_left_out();
-    if (groups.unaudited)
-        kprintf("%llu objects are of caches that are not in mode U "
-                "(`debug +U`)\n",
-                (unsigned long long)groups.unaudited);
+    }
+    print_users(cp ? argv[1] : "any cache");
+    if (cp)
+        memcmd_note_broken(cp);
     return 0;
 }
 

@@ -9,11 +9,13 @@
 #include "drivers/console.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/ramfs.h"
+#include "kernel/fs/remote.h"
 #include "kernel/ipc/port.h"
 #include "kernel/lib/printf.h"
 #include "kernel/panic.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
+#include "kernel/syscall/servers.h"
 #include "kernel/task/handle.h"
 #include "kernel/vm/space.h"
 #include "kernel/x86/paging.h"
@@ -131,11 +133,12 @@ static const struct check {
     const char *(*check_run)(const char **where);
     bool check_again; /* programs may be in the midst of a change */
 } checks[] = {
-    {"heap", kmem_verify, false},    {"buddy", check_buddy, false},
-    {"paging", check_paging, false}, {"tasks", task_verify, false},
-    {"ports", ipc_verify, false},    {"programs", check_programs, false},
-    {"pipes", pipe_verify, false},   {"inodes", inode_verify, false},
-    {"files", ramfs_verify, true},
+    {"heap", kmem_verify, false},       {"buddy", check_buddy, false},
+    {"paging", check_paging, false},    {"tasks", task_verify, false},
+    {"ports", ipc_verify, false},       {"programs", check_programs, false},
+    {"pipes", pipe_verify, false},      {"inodes", inode_verify, false},
+    {"mounts", remote_verify, true},    {"files", ramfs_verify, true},
+    {"servers", servers_verify, false},
 };
 
 #define CHECKS ARRAY_SIZE(checks)
@@ -154,8 +157,8 @@ static const char *run_check(const struct check *c, const char **where)
     return wrong;
 }
 
-/* Everything that is not inside one cache. 0, or 1 after a line for each thing
- * that is broken. */
+/* Everything that is not inside one cache, with a line for each thing that is
+ * broken. Returns how many are, caches included. */
 static int verify_rest(unsigned bad_caches, bool json)
 {
     const char *wrong[CHECKS];
@@ -179,10 +182,10 @@ static int verify_rest(unsigned bad_caches, bool json)
             shell_error("%s: %s: %s", checks[i].check_name, where[i], wrong[i]);
     if (bad == 0 && !json)
         kprintf("caches, supplier, %zu page frames, page tables, tasks, "
-                "programs, ports,\npipes, inodes and files: "
+                "programs, ports,\npipes, inodes, mounts and files: "
                 "every invariant holds\n",
                 page_count);
-    return bad != 0;
+    return (int)bad;
 }
 
 static int cmd_verify(int argc, char **argv)
@@ -212,10 +215,13 @@ SHELL_COMMAND(
     verify, "verify [-j] [NAME]", "check every invariant of the kernel",
     "Walks each cache's slabs, freelists and hash chains, the page\n"
     "owners and the buddy allocator's lists. CHECKED counts objects.\n"
-    "Then run queues, ports and pipes, inodes and files, and address\n"
-    "space and handles of each program that waits.\n"
+    "Then run queues, ports and pipes, inodes, mounts and files, what\n"
+    "servers are granted, and address space and handles of each program that\n"
+    "waits.\n"
     "A broken invariant is named, with the place where it was seen;\n"
     "of each cache, and of each kind of thing, the first one only.\n"
+    "The exit status is the number of things that are broken; tools read\n"
+    "it in the event `status` on port 0xE9.\n"
     "  -j  JSON lines\n"
     "Example: verify kmem_alloc_64",
     cmd_verify, shell_complete_cache);

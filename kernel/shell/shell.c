@@ -189,6 +189,10 @@ static int run_words(int argc, char **argv)
     current = c->command_name;
     result = c->command_run(argc, argv);
     current = outer;
+    if (result != 0)
+        debugcon_event("{\"event\":\"status\",\"command\":\"%s\","
+                       "\"status\":%d}",
+                       c->command_name, result);
     return result;
 }
 

@@ -9,8 +9,9 @@
  *     SHELL_COMMAND(uptime, "uptime", "time since boot",
  *                   "uptime", cmd_uptime, NULL);
  *
- * A command returns 0, or 1 after shell_error() has printed its one line. It
- * never allocates for its own output. Commands run with interrupts on.
+ * A command returns its status: 0, or 1 after shell_error() has printed its one
+ * line; `verify` counts. It never allocates for its own output. Commands run
+ * with interrupts on.
  */
 #pragma once
 
@@ -51,8 +52,8 @@ void shell_panic(bool may_continue);
 /* The command called `name`, or NULL. */
 const struct shell_command *shell_find(const char *name);
 
-/* Runs one line: commands separated by `;`. Returns the last one's result.
- * `line` is changed. */
+/* Runs one line: commands separated by `;`. Returns the last one's status. For
+ * tools, each status that is not 0 is an event, too. `line` is changed. */
 int shell_execute(char *line);
 
 /* Prints "NAME: what is wrong; what would be right" on one line. Returns 1. */

@@ -169,26 +169,20 @@ static ssize_t read_program(void *arg, uint32_t offset, void *buf, size_t n)
     return inode_read(arg, offset, buf, n);
 }
 
-static int load(struct space *s, const char *path, struct inode *cwd,
+static int load(struct space *s, struct inode *program,
                 const struct exec_args *args, uint32_t *entry, uint32_t *esp)
 {
-    struct inode *inode;
-    int error = path_lookup(path, cwd, &inode);
+    int error;
 
-    if (error != 0)
-        return error;
-    if (inode->inode_type == FILE_REGULAR &&
-        inode->inode_fs->fs_ops->fs_read != NULL)
-        error = elf_load(s, read_program, inode, entry);
-    else
-        error = inode->inode_type == FILE_DIRECTORY ? -EISDIR : -EACCES;
-    inode_put(inode);
+    if (program->inode_type != FILE_REGULAR ||
+        program->inode_fs->fs_ops->fs_read == NULL)
+        return program->inode_type == FILE_DIRECTORY ? -EISDIR : -EACCES;
+    error = elf_load(s, read_program, program, entry);
     return error != 0 ? error : put_args(s, args, esp);
 }
 
-struct space *exec_load(const char *path, struct inode *cwd,
-                        const struct exec_args *args, uint32_t *entry,
-                        uint32_t *esp, int *error)
+struct space *exec_load(struct inode *program, const struct exec_args *args,
+                        uint32_t *entry, uint32_t *esp, int *error)
 {
     struct space *s = space_create();
 
@@ -196,7 +190,7 @@ struct space *exec_load(const char *path, struct inode *cwd,
         *error = -ENOMEM;
         return NULL;
     }
-    *error = load(s, path, cwd, args, entry, esp);
+    *error = load(s, program, args, entry, esp);
     if (*error == 0)
         return s;
     space_destroy(s);

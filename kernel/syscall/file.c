@@ -83,13 +83,14 @@ int32_t sys_fstat(uint32_t a, uint32_t b, uint32_t c)
 {
     struct object *o = handle_object(handles(), (int)a, NULL);
     struct stat st = {.st_type = FILE_PORT};
+    int error = 0;
 
     (void)c;
     if (o == NULL)
         return -EBADF;
     if (o->object_type == &file_type)
-        file_stat((struct file *)o, &st);
-    return copy_to_user((void __user *)b, &st, sizeof(st));
+        error = file_stat((struct file *)o, &st);
+    return error != 0 ? error : copy_to_user((void __user *)b, &st, sizeof(st));
 }
 
 /* ---- handles ------------------------------------------------------------ */

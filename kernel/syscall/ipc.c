@@ -9,6 +9,7 @@
  */
 #include "kernel/ipc/port.h"
 #include "kernel/syscall/syscall.h"
+#include "kernel/task/grant.h"
 #include "kernel/task/handle.h"
 
 #define EXTRA (IPC_DATA | IPC_HANDLE)
@@ -200,7 +201,7 @@ int32_t sys_irq_bind(uint32_t handle, uint32_t irq, uint32_t bit)
 {
     struct port *port = receiving_port(handle);
 
-    if (!task_self()->task_privileged)
+    if (irq < MANIFEST_LINES && !grant_has_irq(irq))
         return -EPERM;
     return port == NULL ? -EBADF : ipc_irq_bind(port, irq, bit);
 }
@@ -209,7 +210,17 @@ int32_t sys_irq_ack(uint32_t irq, uint32_t b, uint32_t c)
 {
     (void)b;
     (void)c;
-    return task_self()->task_privileged ? ipc_irq_ack(irq) : -EPERM;
+    if (irq < MANIFEST_LINES && !grant_has_irq(irq))
+        return -EPERM;
+    return ipc_irq_ack(irq);
+}
+
+/* alarm(port, milliseconds, bit): EBADF, EINVAL. */
+int32_t sys_alarm(uint32_t handle, uint32_t ms, uint32_t bit)
+{
+    struct port *port = receiving_port(handle);
+
+    return port == NULL ? -EBADF : ipc_alarm(port, ms, bit);
 }
 
 static int32_t get_names(void)

@@ -2,6 +2,7 @@
  * System calls about memory.
  */
 #include "kernel/syscall/syscall.h"
+#include "kernel/task/grant.h"
 #include "kernel/vm/space.h"
 
 /* sbrk(change): the old end of the heap. ENOMEM, EINVAL (below its start). */
@@ -23,4 +24,41 @@ int32_t sys_munmap(uint32_t addr, uint32_t length, uint32_t c)
 {
     (void)c;
     return space_munmap(task_self()->task_space, addr, length);
+}
+
+/* map_device(first, bytes): where a device's memory is now. EPERM (not
+ * granted), EINVAL, ENOMEM. */
+int32_t sys_map_device(uint32_t first, uint32_t bytes, uint32_t c)
+{
+    (void)c;
+    if (bytes == 0 || (first & PAGE_MASK) != 0)
+        return -EINVAL;
+    if (!grant_has_memory(first, bytes))
+        return -EPERM;
+    return space_map_device(task_self()->task_space, first, bytes);
+}
+
+/* dma_alloc(pages, uint32_t *paddr): the address of zeroed pages that lie one
+ * behind the other. EPERM (more than granted, with those before), EINVAL,
+ * ENOMEM, EFAULT. That the answer can be written is tried first. */
+int32_t sys_dma_alloc(uint32_t pages, uint32_t paddr_out, uint32_t c)
+{
+    struct space *s = task_self()->task_space;
+    uint32_t __user *out = (uint32_t __user *)paddr_out;
+    paddr_t paddr = 0;
+    int32_t at;
+    int error;
+
+    (void)c;
+    if (pages == 0)
+        return -EINVAL;
+    if (s->space_dma > grant_dma_pages() ||
+        pages > grant_dma_pages() - s->space_dma)
+        return -EPERM;
+    error = copy_to_user(out, &paddr, sizeof(paddr));
+    if (error != 0)
+        return error;
+    at = space_dma_alloc(s, pages, &paddr);
+    copy_to_user(out, &paddr, sizeof(paddr)); /* as it has just done */
+    return at;
 }

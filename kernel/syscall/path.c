@@ -87,8 +87,7 @@ int32_t sys_chdir(uint32_t a, uint32_t b, uint32_t c)
     return with_path(a, change_directory);
 }
 
-/* The inode that a path of the program leads to: *out gets a reference. */
-static int lookup(uint32_t user, struct inode **out)
+int path_inode(uint32_t user, struct inode **out)
 {
     char *path;
     int error = path_in(user, &path);
@@ -109,12 +108,12 @@ int32_t sys_stat(uint32_t a, uint32_t b, uint32_t c)
     (void)c;
     if (!user_range((void __user *)b, sizeof(st)))
         return -EFAULT;
-    error = lookup(a, &inode);
+    error = path_inode(a, &inode);
     if (error != 0)
         return error;
-    file_stat_inode(inode, &st);
+    error = file_stat_inode(inode, &st);
     inode_put(inode);
-    return user_copy((void *)b, &st, sizeof(st));
+    return error != 0 ? error : user_copy((void *)b, &st, sizeof(st));
 }
 
 /* ---- two paths ---------------------------------------------------------- */

@@ -8,7 +8,9 @@
 #include "kernel/fs/file.h"
 #include "kernel/ipc/port.h"
 #include "kernel/lib/string.h"
+#include "kernel/syscall/servers.h"
 #include "kernel/syscall/syscall.h"
+#include "kernel/task/grant.h"
 #include "kernel/task/handle.h"
 #include "kernel/vm/space.h"
 #include "kernel/x86/gdt.h"
@@ -59,6 +61,7 @@ static int equip(struct task *t, struct space *s, struct handle_table *handles,
             space_destroy(s);
         if (handles != NULL)
             handle_table_destroy(handles);
+        grant_drop(t);
         task_discard(t);
         return -ENOMEM;
     }
@@ -116,49 +119,89 @@ static struct handle_table *standard_handles(struct file *console)
     return handles;
 }
 
-static pid_t spawn(const char *path, const struct exec_args *args,
-                   struct file *console)
+/* A task with what a process needs, which will run `program`, loaded into
+ * `s`. It takes over the space, also if it fails. */
+static struct task *make_process(const struct process_start *start,
+                                 struct inode *program, struct space *s,
+                                 int *error)
+{
+    struct task *t = task_prepare(exec_name(start->start_path), enter_program,
+                                  NULL, PRIORITY_USER);
+
+    *error = t == NULL ? -ENOMEM : 0;
+    if (t != NULL && start->start_grant != NULL)
+        *error = grant_take(start->start_grant, t);
+    if (*error != 0) {
+        space_destroy(s);
+        if (t != NULL)
+            task_discard(t);
+        return NULL;
+    }
+    grant_exec(t, program);
+    t->task_privileged = start->start_privileged ||
+                         (start->start_session && program == servers_session());
+    *error = equip(t, s, standard_handles(start->start_console), path_root());
+    return *error == 0 ? t : NULL;
+}
+
+static pid_t spawn(const struct process_start *start, struct inode *program,
+                   const struct exec_args *args)
 {
     uint32_t entry, esp;
     int error;
-    struct space *s = exec_load(path, path_root(), args, &entry, &esp, &error);
+    struct space *s = exec_load(program, args, &entry, &esp, &error);
     struct task *t;
 
     if (s == NULL)
         return error;
-    t = task_prepare(exec_name(path), enter_program, NULL, PRIORITY_USER);
-    if (t == NULL) {
-        space_destroy(s);
-        return -ENOMEM;
-    }
-    error = equip(t, s, standard_handles(console), path_root());
-    if (error != 0)
+    t = make_process(start, program, s, &error);
+    if (t == NULL)
         return error;
     *frame_of(t) = first_frame(entry, esp);
     return task_start(t);
 }
 
-pid_t process_spawn(const char *path, const char *const argv[],
-                    const char *const envp[], struct file *console)
+static int find_program(const struct process_start *start, struct inode **out)
+{
+    const struct grant *g = start->start_grant;
+
+    if (g == NULL)
+        return path_lookup(start->start_path, path_root(), out);
+    if (g->grant_program == NULL)
+        return -ENOENT;
+    *out = inode_ref(g->grant_program);
+    return 0;
+}
+
+pid_t process_spawn(const struct process_start *start)
 {
     struct exec_args args;
-    int error = exec_args_copy(&args, argv, envp, false);
+    struct inode *program;
+    int error = find_program(start, &program);
 
     if (error != 0)
         return error;
-    error = spawn(path, &args, console);
-    exec_args_free(&args);
+    error = exec_args_copy(&args, start->start_argv, start->start_envp, false);
+    if (error == 0) {
+        error = spawn(start, program, &args);
+        exec_args_free(&args);
+    }
+    inode_put(program);
     return error;
 }
 
 /* ---- exec --------------------------------------------------------------- */
 
 /* From here the old program is gone. */
-static void replace(struct space *s, const char *path, uint32_t entry,
-                    uint32_t esp)
+static void replace(struct space *s, const char *path, struct inode *program,
+                    uint32_t entry, uint32_t esp)
 {
     struct task *self = task_self();
     struct space *old = self->task_space;
+
+    self->task_privileged = false;
+    if (self->task_grant != NULL && !grant_exec(self, program))
+        ipc_irq_drop(self);
 
     self->task_space = s;
     self->task_cr3 = space_cr3(s);
@@ -174,18 +217,22 @@ static int exec_copied(const char *path, const char *const argv[],
 {
     struct exec_args args;
     uint32_t entry, esp;
-    struct space *s;
+    struct inode *program;
+    struct space *s = NULL;
     int error = exec_args_copy(&args, argv, envp, true);
 
     if (error != 0)
         return error;
-    s = exec_load(path, task_self()->task_cwd, &args, &entry, &esp, &error);
+    error = path_lookup(path, task_self()->task_cwd, &program);
+    if (error == 0) {
+        s = exec_load(program, &args, &entry, &esp, &error);
+        /* With a space: point of no return. */
+        if (s != NULL)
+            replace(s, path, program, entry, esp);
+        inode_put(program);
+    }
     exec_args_free(&args);
-    if (s == NULL)
-        return error;
-    /* Point of no return. */
-    replace(s, path, entry, esp);
-    return 0;
+    return error;
 }
 
 /* exec(path, argv, envp): returns only if it fails. ENOENT, ENOTDIR, EISDIR,
@@ -225,5 +272,9 @@ void process_exit(int status)
     write_cr3(self->task_cr3);
     self->task_space = NULL;
     space_destroy(s);
+    if (self->task_grant != NULL) {
+        ipc_irq_drop(self);
+        grant_drop(self);
+    }
     task_exit(status);
 }

@@ -6,19 +6,30 @@
 #include "kernel/task/task.h"
 
 struct file;
+struct grant;
+struct inode;
 
 /* Sets up the way back to ring 3. Boot only. */
 void process_init(void);
 
+/* How a process begins that the kernel's shell or a test starts. */
+struct process_start {
+    const char *start_path;
+    const char *const *start_argv; /* NULL-terminated, like the next */
+    const char *const *start_envp; /* may be NULL */
+    struct file *start_console;    /* becomes handles 0, 1 and 2 */
+    struct grant *start_grant; /* NULL, or what it has: then the program is the
+                                  grant's, and the path only gives the name */
+    bool start_privileged;
+    bool start_session; /* the same, but only the init that was there at boot */
+};
+
 /*
- * A new process running the program at `path` with the given arguments and
- * environment (NULL-terminated; envp may be NULL), as a child of the caller
- * and in a group of its own. `console` becomes handles 0, 1 and 2 (the
- * caller's reference stays his). Returns its pid, or what exec says: -ENOENT,
- * -ENOEXEC, -ENOMEM, -E2BIG … For the kernel's shell and tests. May sleep.
+ * A new process as a child of the caller and in a group of its own. All that
+ * *start has stays the caller's. Returns its pid, or what exec says: -ENOENT,
+ * -ENOEXEC, -ENOMEM, -E2BIG …; -EBUSY: another task has the grant. May sleep.
  */
-pid_t process_spawn(const char *path, const char *const argv[],
-                    const char *const envp[], struct file *console);
+pid_t process_spawn(const struct process_start *start);
 
 /* A copy of the process that calls. Its pid, or -ENOMEM. */
 pid_t process_fork(void);
@@ -45,11 +56,10 @@ int exec_args_copy(struct exec_args *args, const char *const argv[],
 
 void exec_args_free(struct exec_args *args);
 
-/* A space with the program at `path` loaded and its arguments on the stack;
- * *entry and *esp say how it starts. NULL and *error. May sleep. */
-struct space *exec_load(const char *path, struct inode *cwd,
-                        const struct exec_args *args, uint32_t *entry,
-                        uint32_t *esp, int *error);
+/* A space with the program loaded and its arguments on the stack; *entry and
+ * *esp say how it starts. NULL and *error. May sleep. */
+struct space *exec_load(struct inode *program, const struct exec_args *args,
+                        uint32_t *entry, uint32_t *esp, int *error);
 
 /* What ps shows for a program: the last name of its path. */
 const char *exec_name(const char *path);

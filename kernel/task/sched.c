@@ -14,6 +14,7 @@
 #include "kernel/task/sched_impl.h"
 #include "drivers/pit.h"
 #include "kernel/abi/errno.h"
+#include "kernel/task/grant.h"
 #include "kernel/x86/gdt.h"
 #include "kernel/x86/switch.h"
 
@@ -86,6 +87,7 @@ static inline void switch_to(struct task *self, struct task *next)
     next->task_switches++;
     cpu_self()->cpu_task = next;
     gdt_set_stack(next->task_stack_top);
+    grant_switch(self, next);
     if (next->task_cr3 != self->task_cr3)
         write_cr3(next->task_cr3);
     switch_stack(&self->task_esp, next->task_esp);
@@ -169,6 +171,21 @@ static inline void end_wait(struct task *t, int result)
         list_remove(&t->task_timer_link);
         t->task_timed = false;
     }
+}
+
+bool sched_timer_pause(struct task *t)
+{
+    bool timed = t->task_timed;
+
+    if (timed)
+        list_remove(&t->task_timer_link);
+    t->task_timed = false;
+    return timed;
+}
+
+void sched_timer_resume(struct task *t)
+{
+    sleep_until(t, t->task_wake_ms);
 }
 
 int sched_block_handoff(bool interruptible, struct task *next, int result)

@@ -47,12 +47,24 @@ struct mutex {
 /* Ranks, ascending, as for spin locks (docs/locking.md). Every mutex is taken
  * before any spin lock. */
 enum mutex_rank {
-    MUTEX_RANK_RENAME = 1, /* one rename at a time */
+    MUTEX_RANK_RENAME = 1, /* one rename at a time in a file system */
     MUTEX_RANK_DIRECTORY,  /* of an inode that is one; parents first */
     MUTEX_RANK_FILE,       /* of other inodes */
     MUTEX_RANK_PIPE,
     MUTEX_RANK_CONSOLE,
 };
+
+#ifdef CONFIG_DEBUG
+#define MUTEX_INIT(name, reason, rank)                                         \
+    {                                                                          \
+        NULL, WAIT_QUEUE_INIT((name).mutex_waiters, reason), rank, NULL        \
+    }
+#else
+#define MUTEX_INIT(name, reason, rank)                                         \
+    {                                                                          \
+        NULL, WAIT_QUEUE_INIT((name).mutex_waiters, reason)                    \
+    }
+#endif
 
 void mutex_init(struct mutex *m, const char *reason, unsigned rank);
 

@@ -77,6 +77,8 @@ static void init(struct task *t, const char *name, unsigned priority)
     t->task_switches = 0;
     t->task_program = false;
     t->task_privileged = false;
+    t->task_grant = NULL;
+    t->task_ports = NULL;
     set_name(t, name);
 }
 

@@ -22,6 +22,7 @@
 #include "kernel/lib/list.h"
 #include "kernel/x86/spinlock.h"
 
+struct grant;        /* kernel/task/grant.h */
 struct handle_table; /* kernel/task/handle.h */
 struct inode;        /* kernel/fs */
 struct mutex;        /* kernel/task/sync.h */
@@ -41,9 +42,9 @@ struct space;        /* kernel/vm */
 #endif
 
 enum task_priority {
-    PRIORITY_IDLE, /* the idle task alone */
-    PRIORITY_USER, /* programs */
-    PRIORITY_SERVER,
+    PRIORITY_IDLE,   /* the idle task alone */
+    PRIORITY_USER,   /* programs */
+    PRIORITY_SERVER, /* those that may bind interrupts */
     PRIORITY_KERNEL, /* the kernel shell, kernel tasks */
     PRIORITIES,
 };
@@ -75,6 +76,9 @@ struct task_ipc {
     struct task *ipc_server; /* who received the call and owes an answer */
     struct task *ipc_last;   /* the caller received last, not answered yet */
     struct ipc_buffer *ipc_buffer; /* a copy on the kernel stack, or NULL */
+    bool ipc_kernel;  /* the kernel itself calls (ipc_call_kernel) … */
+    bool ipc_patient; /* … and a kill does not end the wait */
+    bool ipc_timed;   /* its time-out stands still while it is pinned */
 };
 
 struct task {
@@ -113,7 +117,9 @@ struct task {
     bool task_program;        /* has one, or had: not the kernel's own */
     struct handle_table *task_handles;
     struct inode *task_cwd;
-    bool task_privileged; /* may bind interrupts and be the name server */
+    bool task_privileged;     /* may become a server; be the name server too */
+    struct grant *task_grant; /* taken; kernel/task/grant.h. NULL: none */
+    const struct grant *task_ports; /* the same if it has ports in force */
     struct task_ipc task_ipc;
 #ifdef CONFIG_DEBUG
     struct mutex *task_mutex; /* taken last, of those it holds */
@@ -225,6 +231,11 @@ int sched_block(bool interruptible, uint32_t timeout_ms);
 
 /* The same, going straight on to `next`, which is BLOCKED and in no queue. */
 int sched_block_handoff(bool interruptible, struct task *next, int result);
+
+/* Stops the time-out of a BLOCKED task; true if it has one. Then
+ * sched_timer_resume lets it run on, up to the same moment. */
+bool sched_timer_pause(struct task *t);
+void sched_timer_resume(struct task *t);
 
 /* Makes a BLOCKED task READY, out of its wait queue and timer; the processor
  * changes hands soon if it has a higher priority. */

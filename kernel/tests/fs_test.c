@@ -228,7 +228,12 @@ static const struct fs_ops test_fs_ops = {
     .fs_evict = test_evict,
 };
 
-struct fs test_fs = {.fs_ops = &test_fs_ops, .fs_name = "test", .fs_root = 1};
+struct fs test_fs = {
+    .fs_ops = &test_fs_ops,
+    .fs_name = "test",
+    .fs_root = 1,
+    .fs_rename = FS_RENAME_INIT(test_fs),
+};
 
 void test_fs_begin(void)
 {

@@ -3,6 +3,8 @@
  * port, interrupts, and what is seen from outside.
  */
 #include "drivers/pic.h"
+#include "kernel/fs/inode.h"
+#include "kernel/task/grant.h"
 #include "kernel/tests/ipc_cast.h"
 #include "kernel/x86/io.h"
 
@@ -238,12 +240,38 @@ static void raise_line(void)
     __asm__ volatile("int %0" : : "i"(PIC_VECTOR + FREE_LINE) : "memory");
 }
 
+/* A server's grant of all lines, in force. */
+static struct grant *grant_lines(const struct actor *a)
+{
+    static const struct manifest_server rights = {.server_name = "lines",
+                                                  .server_irqs = 0xffff};
+    struct grant *g = grant_create(&rights, path_root());
+
+    KT_TRUE(g != NULL);
+    KT_EQ(grant_take(g, a->actor_task), 0);
+    KT_TRUE(grant_exec(a->actor_task, path_root()));
+    return g;
+}
+
+static void take_back(struct actor *a, struct grant *g)
+{
+    grant_drop(a->actor_task);
+    grant_destroy(g);
+    actor_end(a);
+}
+
 KTEST(ipc, an_interrupt_is_a_notification)
 {
+    struct grant *g, *h;
+
     KT_REQUIRE(begin(1));
     KT_EQ(actor_result(&s, sys_irq_bind, port_s, FREE_LINE, 3), -EPERM);
     KT_EQ(actor_result(&s, sys_irq_ack, FREE_LINE, 0, 0), -EPERM);
-    s.actor_task->task_privileged = c.actor_task->task_privileged = true;
+    s.actor_task->task_privileged = true;
+    KT_EQ(actor_result(&s, sys_irq_bind, port_s, FREE_LINE, 3), -EPERM);
+    s.actor_task->task_privileged = false;
+    g = grant_lines(&s);
+    h = grant_lines(&c);
     KT_EQ(actor_result(&c, sys_irq_bind, port_c, FREE_LINE, 3), -EBADF);
     for (uint32_t taken = 0; taken < 3; taken++)
         KT_EQ(actor_result(&s, sys_irq_bind, port_s, taken, 3), -EBUSY);
@@ -259,12 +287,17 @@ KTEST(ipc, an_interrupt_is_a_notification)
     actor_settle();
     expect_received(NULL, 0);
     KT_EQ(s.actor_out[2], 1u << 3);
+    KT_EQ(actor_result(&c, sys_irq_ack, FREE_LINE, 0, 0), -EINVAL);
+    KT_TRUE(line_masked()); /* not c's, though it has the line, too */
     KT_EQ(actor_result(&s, sys_irq_ack, FREE_LINE, 0, 0), 0);
     KT_TRUE(!line_masked());
-    actor_end(&s); /* and the line is free again */
+    take_back(&s, g); /* and the line is free again */
     KT_TRUE(line_masked());
     KT_EQ(actor_result(&c, sys_irq_bind, actor_port(&c), FREE_LINE, 31), 0);
-    actor_end(&c);
+    KT_TRUE(!line_masked());
+    ipc_irq_drop(c.actor_task);
+    KT_TRUE(line_masked());
+    take_back(&c, h);
 }
 
 /* ---- looking ------------------------------------------------------------ */

@@ -3,6 +3,7 @@
  */
 #include "drivers/rtc.h"
 #include "kernel/lib/ktest.h"
+#include "kernel/lib/string.h"
 
 /* 2023-12-31 23:59:58 as most machines hold it: BCD, 24 hours. */
 static const struct rtc_raw sample = {
@@ -138,4 +139,22 @@ KTEST(rtc, the_clock_of_this_machine_can_be_read)
     struct rtc_time t;
 
     KT_TRUE(rtc_read(&t));
+}
+
+KTEST(rtc, seconds_go_on)
+{
+    static const uint32_t after[] = {1, 2, 62, 3602, 86402, 60 * 86400u};
+    static const struct rtc_time later[] = {
+        {2023, 12, 31, 23, 59, 59}, {2024, 1, 1, 0, 0, 0},
+        {2024, 1, 1, 0, 1, 0},      {2024, 1, 1, 1, 0, 0},
+        {2024, 1, 2, 0, 0, 0},      {2024, 2, 29, 23, 59, 58},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(after); i++) {
+        struct rtc_time t;
+
+        KT_REQUIRE(rtc_convert(&sample, &t));
+        rtc_add(&t, after[i]);
+        KT_EQ(memcmp(&t, &later[i], sizeof(t)), 0);
+    }
 }

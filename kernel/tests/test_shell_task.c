@@ -8,40 +8,15 @@
 #include "kernel/lib/string.h"
 #include "kernel/shell/shell.h"
 #include "kernel/tests/ipc_cast.h"
+#include "kernel/tests/shell_test.h"
 #include "kernel/vm/space.h"
-
-static char history[KIB(16) + 1]; /* all that the console remembers */
-static const char *said = history;
-
-/* Runs a command; what it printed is in `said`. */
-static int run(const char *line)
-{
-    static unsigned number;
-    char copy[SHELL_LINE_MAX + 1];
-    char mark[32];
-    size_t used = 0;
-    size_t n;
-    int result;
-
-    snprintf(mark, sizeof(mark), "# command %u of this suite\n", ++number);
-    kprintf("%s", mark);
-    strlcpy(copy, line, sizeof(copy));
-    result = shell_execute(copy);
-    while ((n = console_history(used, history + used,
-                                sizeof(history) - 1 - used)) > 0)
-        used += n;
-    history[used] = '\0';
-    said = strstr(history, mark);
-    if (said == NULL)
-        said = "";
-    return result;
-}
 
 static unsigned times(const char *text)
 {
     unsigned n = 0;
 
-    for (const char *at = said; (at = strstr(at, text)) != NULL; at++)
+    for (const char *at = shell_test_said; (at = strstr(at, text)) != NULL;
+         at++)
         n++;
     return n;
 }
@@ -70,20 +45,20 @@ KTEST(shell_task, ipc_draws_chains_and_stacks)
 {
     uint32_t port, handle;
 
-    KT_EQ(run("ipc"), 0);
+    KT_EQ(shell_test_run("ipc"), 0);
     KT_SAID(1, "(nobody waits for an answer)\n");
     KT_REQUIRE(begin(2));
     KT_REQUIRE(actor_start(&e, "disk"));
     port = actor_port(&e);
     handle = actor_share(&e, port, &s, 0);
     KT_TRUE(!call(&c, port_c, 1));
-    KT_EQ(run("ipc"), 0);
+    KT_EQ(shell_test_run("ipc"), 0);
     KT_SAID(1, "client-c(%d) -> port %u (queued) -> server(%d)\n",
             (int)c.actor_pid, number(&s, port_s), (int)s.actor_pid);
     KT_TRUE(receive());
     KT_TRUE(!call(&d, port_d, 2));
     KT_TRUE(!call(&s, handle, 3));
-    KT_EQ(run("ipc"), 0);
+    KT_EQ(shell_test_run("ipc"), 0);
     KT_SAID(1,
             "client-c(%d) -> port %u -> server(%d) -> port %u (queued) -> "
             "disk(%d)\n",
@@ -109,18 +84,18 @@ KTEST(shell_task, handles_of_one_that_waits)
     KT_REQUIRE(begin(1));
     KT_TRUE(!receive());
     snprintf(line, sizeof(line), "files %d", (int)s.actor_pid);
-    KT_EQ(run(line), 0);
+    KT_EQ(shell_test_run(line), 0);
     KT_SAID(1, "port   receive ");
     KT_SAID(1, "port %u\n", number(&s, port_s));
     snprintf(line, sizeof(line), "files %d", (int)c.actor_pid);
-    KT_EQ(run(line), 0);
+    KT_EQ(shell_test_run(line), 0);
     KT_SAID(1, "port   call ");
-    KT_EQ(run("ports"), 0);
+    KT_EQ(shell_test_run("ports"), 0);
     KT_SAID(1, "\n%6u %5u %7u %7u %6u %7u", number(&s, port_s), 2u, 1u, 0u, 0u,
             1u);
     actor_end(&c);
     actor_end(&s);
-    KT_EQ(run("files 0"), 1);
+    KT_EQ(shell_test_run("files 0"), 1);
 }
 
 /* ---- verify ------------------------------------------------------------- */
@@ -131,20 +106,20 @@ KTEST(shell_task, verify_sees_what_is_broken)
 
     KT_REQUIRE(begin(1));
     KT_TRUE(!receive());
-    KT_EQ(run("verify"), 0);
+    KT_EQ(shell_test_run("verify"), 0);
     KT_SAID(1, "every invariant holds\n");
     table = s.actor_task->task_handles;
     table->table_used++;
-    KT_EQ(run("verify"), 1);
+    KT_EQ(shell_test_run("verify"), 1);
     KT_SAID(1, "verify: programs: server(%d): ", (int)s.actor_pid);
     KT_SAID(0, "every invariant holds");
     table->table_used--;
     s.actor_task->task_space->space_pages++;
-    KT_EQ(run("verify -j"), 1);
+    KT_EQ(shell_test_run("verify -j"), 1);
     KT_SAID(1, "\"bad\":1,\"heap\":\"\"");
     KT_SAID(0, "\"programs\":\"\"");
     s.actor_task->task_space->space_pages--;
-    KT_EQ(run("verify"), 0);
+    KT_EQ(shell_test_run("verify"), 0);
     actor_end(&c);
     actor_end(&s);
 }

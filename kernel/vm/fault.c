@@ -46,13 +46,11 @@ static int signal_of(uint32_t vector)
 }
 
 /* Ends the program that runs, with one line about it. */
-static void end_program(const struct trapframe *tf, uint32_t cr2,
+static void end_program(const struct trapframe *tf, const char *what,
                         const char *why)
 {
     struct task *self = task_self();
-    char what[96];
 
-    trap_describe(tf, cr2, what, sizeof(what));
     kprintf("%s (pid %d) killed at 0x%08x: %s%s%s%s%s\n", self->task_name,
             (int)self->task_pid, (unsigned)tf->eip, trap_name(tf->vector),
             what[0] != '\0' ? ": " : "", what, why != NULL ? ", " : "",
@@ -60,12 +58,55 @@ static void end_program(const struct trapframe *tf, uint32_t cr2,
     task_end(signal_of(tf->vector));
 }
 
+#define PREFIXES 4    /* that an instruction for a port may begin with */
+#define OPERAND  0x66 /* one of them: 16 bits instead of 32 */
+
+/* How many ports the instruction at `eip` is for (Intel SDM volume 2), 0: none;
+ * *first gets the lowest. */
+static unsigned port_instruction(const struct trapframe *tf, unsigned *first)
+{
+    const uint8_t __user *at = (const uint8_t __user *)tf->eip;
+    bool small = false;
+    uint8_t byte = 0;
+
+    for (int i = 0; i < PREFIXES; i++) {
+        if (copy_from_user(&byte, at++, 1) != 0)
+            return 0;
+        if (byte != OPERAND && byte != 0xf2 && byte != 0xf3)
+            break;
+        small |= byte == OPERAND;
+    }
+    *first = tf->edx & 0xffff;
+    if ((byte & 0xfc) == 0xe4) { /* in, out: the port is the next byte */
+        uint8_t port;
+
+        if (copy_from_user(&port, at, 1) != 0)
+            return 0;
+        *first = port;
+    } else if ((byte & 0xfc) != 0x6c && (byte & 0xfc) != 0xec) {
+        return 0;
+    }
+    return (byte & 1) == 0 ? 1 : small ? 2 : 4;
+}
+
 static bool exception(struct trapframe *tf)
 {
+    char what[96];
+    unsigned first, ports = 0;
+
     if (!trap_from_user(tf))
         return false;
     irq_enable();
-    end_program(tf, 0, NULL);
+    if (tf->vector == TRAP_PROTECTION)
+        ports = port_instruction(tf, &first);
+    if (ports == 0)
+        trap_describe(tf, 0, what, sizeof(what));
+    else if (ports == 1)
+        snprintf(what, sizeof(what), "port 0x%x is not granted", first);
+    else
+        snprintf(what, sizeof(what), "ports 0x%x-0x%x are not all granted",
+                 first, first + ports - 1);
+    end_program(tf, what, NULL);
     return true;
 }
 
@@ -78,6 +119,7 @@ static bool page_fault(struct trapframe *tf)
     bool copying = in_copy(tf->eip);
     struct space *s = task_self()->task_space;
     int error = -EFAULT;
+    char what[96];
 
     if (!trap_from_user(tf) && !copying)
         return false;
@@ -92,7 +134,8 @@ static bool page_fault(struct trapframe *tf)
         tf->eip = (uint32_t)copy_fault;
         tf->eax = (uint32_t)error;
     } else {
-        end_program(tf, addr,
+        trap_describe(tf, addr, what, sizeof(what));
+        end_program(tf, what,
                     error == -ENOMEM ? "and no memory is left for it" : NULL);
     }
     return true;

@@ -34,6 +34,36 @@ void frame_put(struct page *p)
     mm_memory_returned();
 }
 
+/* A run is several blocks; the first frame of each tells whose it is. */
+static void set_states(struct page *p, size_t pages, enum page_state from,
+                       enum page_state to)
+{
+    for (; pages != 0; p++, pages--)
+        if (p->page_state == from) {
+            p->page_state = (uint8_t)to;
+            p->page_refs = 1;
+        }
+}
+
+struct page *frame_alloc_run(size_t pages)
+{
+    struct page *p = kmem_fail_page() ? NULL : buddy_alloc_run(pages);
+
+    if (p == NULL)
+        return NULL;
+    set_states(p, pages, PAGE_ALLOC, PAGE_USER);
+    __atomic_add_fetch(&frames_out, pages, __ATOMIC_RELAXED);
+    return p;
+}
+
+void frame_free_run(struct page *p, size_t pages)
+{
+    set_states(p, pages, PAGE_USER, PAGE_ALLOC);
+    buddy_free_run(p, pages);
+    __atomic_sub_fetch(&frames_out, pages, __ATOMIC_RELAXED);
+    mm_memory_returned();
+}
+
 size_t frame_count(void)
 {
     return frames_out;

@@ -15,5 +15,10 @@ struct page *frame_alloc(void);
 void frame_get(struct page *p);
 void frame_put(struct page *p);
 
+/* The same, `pages` of them, one behind the other; given back as they came.
+ * Whoever has them keeps no count of references. */
+struct page *frame_alloc_run(size_t pages);
+void frame_free_run(struct page *p, size_t pages);
+
 /* Frames out at this moment. */
 size_t frame_count(void);

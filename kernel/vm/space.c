@@ -116,7 +116,8 @@ static void drop_pages(struct space *s, uaddr_t start, uaddr_t end)
         for (; pte != NULL && start < stop; start += PAGE_SIZE, pte++) {
             if (*pte == 0)
                 continue;
-            frame_put(space_frame(*pte));
+            if ((*pte & PTE_KEPT) == 0)
+                frame_put(space_frame(*pte));
             *pte = 0;
             s->space_pages--;
         }
@@ -153,9 +154,23 @@ struct space *space_create(void)
     return s;
 }
 
+/* Frames that are one run go back as one. */
+static void drop_dma(struct space *s, const struct region *r)
+{
+    struct page *first = space_frame(*space_entry(s, r->region_start));
+    size_t pages = (r->region_end - r->region_start) >> PAGE_SHIFT;
+
+    drop_pages(s, r->region_start, r->region_end);
+    frame_free_run(first, pages);
+    s->space_dma -= pages;
+}
+
 static void drop_region(struct space *s, struct region *r)
 {
-    drop_pages(s, r->region_start, r->region_end);
+    if (r->region_kind == REGION_DMA)
+        drop_dma(s, r);
+    else
+        drop_pages(s, r->region_start, r->region_end);
     list_remove(&r->region_link);
     kmem_cache_free(region_cache, r);
 }
@@ -262,12 +277,21 @@ static int share_pages(struct space *to, struct space *from, uaddr_t start,
     return 0;
 }
 
+/* Whether its frames are of one address for good. */
+static bool is_fixed(const struct region *r)
+{
+    return r->region_kind == REGION_DEVICE || r->region_kind == REGION_DMA;
+}
+
 static int copy_region(struct space *to, struct space *from,
                        const struct region *r)
 {
-    int error = space_add_region(to, r->region_start, r->region_end,
-                                 r->region_prot, r->region_kind);
+    int error;
 
+    if (is_fixed(r))
+        return 0;
+    error = space_add_region(to, r->region_start, r->region_end, r->region_prot,
+                             r->region_kind);
     return error != 0 ? error
                       : share_pages(to, from, r->region_start, r->region_end);
 }
@@ -360,11 +384,21 @@ int space_fault(struct space *s, uaddr_t addr, bool write)
 
 void *space_touch(struct space *s, uaddr_t addr, bool write, int *error)
 {
+    uint32_t pte;
+
+    if (s == NULL) {
+        *error = 0;
+        return (void *)addr;
+    }
     *error = addr < USER_TOP ? space_fault(s, addr, write) : -EFAULT;
     if (*error != 0)
         return NULL;
-    return (char *)page_to_virt(space_frame(*space_entry(s, addr))) +
-           (addr & PAGE_MASK);
+    pte = *space_entry(s, addr);
+    if (unlikely(pte & PTE_NOCACHE)) {
+        *error = -EFAULT;
+        return NULL;
+    }
+    return (char *)page_to_virt(space_frame(pte)) + (addr & PAGE_MASK);
 }
 
 int space_transfer(struct space *to, uaddr_t dst, struct space *from,
@@ -467,10 +501,67 @@ int32_t space_munmap(struct space *s, uaddr_t addr, size_t length)
 {
     struct region *r = space_region(s, addr);
 
-    if (r == NULL || r->region_kind != REGION_MMAP || r->region_start != addr ||
+    if (r == NULL || (r->region_kind != REGION_MMAP && !is_fixed(r)) ||
+        r->region_start != addr ||
         r->region_end - addr != ROUND_UP(length, PAGE_SIZE))
         return -EINVAL;
     drop_region(s, r);
     flush(s);
     return 0;
+}
+
+/* ---- frames of a fixed address ------------------------------------------ */
+
+/* Makes the tables for [start, end). */
+static int make_tables(struct space *s, uaddr_t start, uaddr_t end)
+{
+    for (; start < end; start = table_end(start, end))
+        if (entry_make(s, start) == NULL)
+            return -ENOMEM;
+    return 0;
+}
+
+/* A region of `length` bytes that shows physical memory from `first` on. */
+static int32_t map_fixed(struct space *s, paddr_t first, size_t length,
+                         uint32_t flags, enum region_kind kind)
+{
+    uaddr_t start = find_gap(s, length);
+    int error = start == 0 ? -ENOMEM : make_tables(s, start, start + length);
+
+    if (error == 0)
+        error = space_add_region(s, start, start + length,
+                                 PROT_READ | PROT_WRITE, kind);
+    if (error != 0)
+        return error;
+    for (size_t at = 0; at < length; at += PAGE_SIZE) {
+        *space_entry(s, start + at) = (first + at) | PTE_PRESENT | PTE_WRITE |
+                                      PTE_USER | PTE_KEPT | flags;
+        s->space_pages++;
+    }
+    return (int32_t)start;
+}
+
+int32_t space_map_device(struct space *s, paddr_t first, size_t bytes)
+{
+    if (bytes == 0 || bytes > USER_TOP || (first & PAGE_MASK) != 0)
+        return -EINVAL;
+    return map_fixed(s, first, ROUND_UP(bytes, PAGE_SIZE),
+                     PTE_NOCACHE | PTE_THROUGH, REGION_DEVICE);
+}
+
+int32_t space_dma_alloc(struct space *s, size_t pages, paddr_t *paddr)
+{
+    struct page *p = frame_alloc_run(pages);
+    int32_t at;
+
+    if (p == NULL)
+        return -ENOMEM;
+    copy_zero(page_to_virt(p), pages * PAGE_SIZE);
+    *paddr = page_to_phys(p);
+    at = map_fixed(s, *paddr, pages * PAGE_SIZE, 0, REGION_DMA);
+    if (at < 0 && at >= -4095)
+        frame_free_run(p, pages);
+    else
+        s->space_dma += pages;
+    return at;
 }

@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "kernel/abi/types.h"
 #include "kernel/vm/user.h"
 #include "mm/page.h"
 
@@ -28,6 +29,8 @@ enum region_kind {
     REGION_HEAP,
     REGION_MMAP,
     REGION_STACK,
+    REGION_DEVICE, /* a device's memory: always there, not inherited by fork */
+    REGION_DMA,    /* contiguous frames, the same way */
 };
 
 struct region {
@@ -45,6 +48,7 @@ struct space {
     uaddr_t space_break_base; /* where it began */
     size_t space_pages;       /* frames mapped */
     size_t space_tables;      /* page tables */
+    size_t space_dma;         /* frames in regions for DMA */
 };
 
 /* The caches; handlers for page faults. Boot only. */
@@ -73,11 +77,13 @@ int space_add_region(struct space *s, uaddr_t start, uaddr_t end, int prot,
 int space_fault(struct space *s, uaddr_t addr, bool write);
 
 /* Where the kernel may touch byte `addr` of a space, which is brought in (for
- * writing: made private) if need be. NULL and *error if it cannot. Good up to
- * the end of the page. */
+ * writing: made private) if need be. NULL and *error if it cannot, or it is a
+ * device's. Good up to the end of the page. Of no space (NULL): addr itself,
+ * the kernel's. */
 void *space_touch(struct space *s, uaddr_t addr, bool write, int *error);
 
-/* Copies between spaces, `n` bytes, page by page; one copy. 0 or an error. */
+/* Copies between spaces (NULL: the kernel), `n` bytes, page by page; one copy.
+ * 0 or an error. */
 int space_transfer(struct space *to, uaddr_t dst, struct space *from,
                    uaddr_t src, size_t n);
 
@@ -85,11 +91,24 @@ int32_t space_sbrk(struct space *s, int32_t change);
 int32_t space_mmap(struct space *s, size_t length, int prot);
 int space_munmap(struct space *s, uaddr_t addr, size_t length);
 
+/* Maps physical memory, whole pages, past the caches; whoever asks may have it.
+ * The address, -ENOMEM (no gap, no page table) or -EINVAL. The kernel itself
+ * does not copy from or to there: space_touch says -EFAULT. */
+int32_t space_map_device(struct space *s, paddr_t first, size_t bytes);
+
+/* Zeroed frames, one behind the other in physical memory too: the address, and
+ * *paddr. They go with munmap or the space. -ENOMEM. */
+int32_t space_dma_alloc(struct space *s, size_t pages, paddr_t *paddr);
+
 /* NULL, or the first broken invariant. */
 const char *space_verify(struct space *s);
 
 /* For whoever looks on, with sched_lock held while the task that runs in the
- * space does not: the frame at a user address, NULL if none is mapped; and an
- * address where a frame is mapped, 0 if it is nowhere. */
-const struct page *space_frame_at(const struct space *s, uaddr_t addr);
-uaddr_t space_mapping(const struct space *s, const struct page *frame);
+ * space does not: the number of the frame at a user address, which may be a
+ * device's and none of the allocator's; false if nothing is mapped there. And
+ * an address where a frame is mapped, 0 if it is nowhere. */
+bool space_frame_at(const struct space *s, uaddr_t addr, size_t *frame);
+uaddr_t space_mapping(const struct space *s, size_t frame);
+
+/* Pages for DMA that a task has now; 0 also where there is no such task. */
+size_t space_dma_pages(pid_t pid);

@@ -3,8 +3,30 @@
  */
 #include "kernel/vm/frame.h"
 #include "kernel/vm/space_impl.h"
-#include "kernel/abi/types.h"
+#include "kernel/task/task.h"
 #include "kernel/x86/paging.h"
+
+/* A device's page, or one for DMA: where it lies behind the first one. */
+static const char *verify_fixed(const struct space *s, const struct region *r,
+                                uint32_t pte, uaddr_t addr)
+{
+    uint32_t first = *space_entry(s, r->region_start);
+    bool device = r->region_kind == REGION_DEVICE;
+    size_t frame = pte >> PAGE_SHIFT;
+
+    if ((pte & PTE_KEPT) == 0 || device != ((pte & PTE_NOCACHE) != 0))
+        return "a page of a device or for DMA is mapped like others";
+    if (pte - first != addr - r->region_start)
+        return "a region of a device or for DMA is not contiguous";
+    if (device && frame < page_count &&
+        page_array[frame].page_state != PAGE_RESERVED)
+        return "a device's page is memory";
+    if (!device &&
+        (frame >= page_count || (page_array[frame].page_state != PAGE_USER &&
+                                 page_array[frame].page_state != PAGE_TAIL)))
+        return "a frame for DMA is not a program's";
+    return NULL;
+}
 
 static const char *verify_page(const struct space *s, uint32_t pte,
                                uaddr_t addr)
@@ -14,6 +36,10 @@ static const char *verify_page(const struct space *s, uint32_t pte,
 
     if (r == NULL)
         return "a page is mapped outside the regions";
+    if (r->region_kind == REGION_DEVICE || r->region_kind == REGION_DMA)
+        return verify_fixed(s, r, pte, addr);
+    if (pte & PTE_KEPT)
+        return "a page of a program's own is not counted";
     if (pte >> PAGE_SHIFT >= page_count)
         return "a page table entry leads outside memory";
     p = space_frame(pte);
@@ -43,18 +69,21 @@ static const char *verify_table(const struct space *s, uaddr_t base,
 static const char *verify_regions(const struct space *s)
 {
     uaddr_t last = USER_BASE;
+    size_t dma = 0;
 
     list_for_each (l, &s->space_regions) {
         const struct region *r = list_entry(l, struct region, region_link);
 
         if (r->region_start < last || r->region_end < r->region_start)
             return "the regions overlap or are not in order";
+        if (r->region_kind == REGION_DMA)
+            dma += (r->region_end - r->region_start) >> PAGE_SHIFT;
         if (r->region_kind == REGION_HEAP &&
             r->region_end != ROUND_UP(s->space_break, PAGE_SIZE))
             return "the heap does not end at the break";
         last = r->region_end;
     }
-    return NULL;
+    return dma == s->space_dma ? NULL : "a space counts other pages for DMA";
 }
 
 const char *space_verify(struct space *s)
@@ -76,23 +105,37 @@ const char *space_verify(struct space *s)
 
 /* ---- looking on --------------------------------------------------------- */
 
-const struct page *space_frame_at(const struct space *s, uaddr_t addr)
+bool space_frame_at(const struct space *s, uaddr_t addr, size_t *frame)
 {
     const uint32_t *pte = addr < USER_TOP ? space_entry(s, addr) : NULL;
 
-    if (pte == NULL || *pte == 0 || *pte >> PAGE_SHIFT >= page_count)
-        return NULL;
-    return space_frame(*pte);
+    if (pte == NULL || *pte == 0)
+        return false;
+    *frame = *pte >> PAGE_SHIFT;
+    return true;
 }
 
-uaddr_t space_mapping(const struct space *s, const struct page *frame)
+uaddr_t space_mapping(const struct space *s, size_t frame)
 {
     for (uaddr_t base = 0; base < USER_TOP; base += MIB(4)) {
         const uint32_t *pte = space_entry(s, base);
 
         for (unsigned i = 0; pte != NULL && i < PAGE_ENTRIES; i++)
-            if (pte[i] != 0 && pte[i] >> PAGE_SHIFT == page_index(frame))
+            if (pte[i] != 0 && pte[i] >> PAGE_SHIFT == frame)
                 return base + i * PAGE_SIZE;
     }
     return 0;
+}
+
+size_t space_dma_pages(pid_t pid)
+{
+    const struct task *t;
+    size_t pages = 0;
+
+    spin_lock(&sched_lock);
+    t = task_find(pid);
+    if (t != NULL && t->task_space != NULL)
+        pages = t->task_space->space_dma;
+    spin_unlock(&sched_lock);
+    return pages;
 }

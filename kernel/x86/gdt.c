@@ -2,6 +2,7 @@
  * The segment table and the two task state segments.
  */
 #include "kernel/x86/gdt.h"
+#include "kernel/lib/string.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/trap.h"
 
@@ -15,7 +16,7 @@
 #define NESTED   (1u << 14)   /* EFLAGS.NT: iret would switch tasks */
 
 static uint64_t gdt[7];
-struct tss gdt_tss;
+struct tss_and_ports gdt_tss;
 static struct tss fault_tss;
 
 /* Its first page is a guard page. */
@@ -56,8 +57,9 @@ static void load(void)
 
 void gdt_init(void)
 {
-    gdt_tss.ss0 = GDT_KERNEL_DATA;
-    gdt_tss.iomap = sizeof(struct tss);
+    gdt_tss.tss.ss0 = GDT_KERNEL_DATA;
+    memset(gdt_tss.tss_ports, 0xff, sizeof(gdt_tss.tss_ports));
+    gdt_ports_on(false);
     fault_tss = (struct tss){
         .eip = (uint32_t)trap_double_fault,
         .esp = (uint32_t)fault_stack + sizeof(fault_stack),
@@ -83,15 +85,34 @@ void gdt_init(void)
     load();
 }
 
+void gdt_ports_allow(uint32_t first, uint32_t last, bool allow)
+{
+    for (uint32_t port = first; port <= last; port++)
+        if (allow)
+            gdt_tss.tss_ports[port / 8] &= (uint8_t) ~(1u << port % 8);
+        else
+            gdt_tss.tss_ports[port / 8] |= (uint8_t)(1u << port % 8);
+}
+
+size_t gdt_ports_allowed(void)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < GDT_PORTS / 8; i++)
+        for (unsigned no = ~gdt_tss.tss_ports[i] & 0xffu; no != 0; no &= no - 1)
+            n++;
+    return n;
+}
+
 const struct tss *gdt_interrupted(void)
 {
-    return &gdt_tss;
+    return &gdt_tss.tss;
 }
 
 void gdt_set_cr3(uint32_t cr3)
 {
     fault_tss.cr3 = cr3;
-    gdt_tss.cr3 = cr3;
+    gdt_tss.tss.cr3 = cr3;
 }
 
 void gdt_leave_fault_task(void)

@@ -4,6 +4,8 @@
  * Segments are flat and serve only to tell the rings apart. There are two task
  * state segments: one that the processor needs for its stack pointers, and one
  * of its own for the double fault, which cannot use the stack it was raised on.
+ * Behind the first lies the I/O permission map (volume 1, section 19.5): a bit
+ * for each port, 0 where ring 3 may use it.
  */
 #pragma once
 
@@ -27,14 +29,44 @@ struct tss {
     uint16_t trap, iomap;
 };
 
-extern struct tss gdt_tss;
+#define GDT_PORTS 65536u
+
+/* The processor looks at two bytes of the map at a time, hence one more. */
+extern struct tss_and_ports {
+    struct tss tss;
+    uint8_t tss_ports[GDT_PORTS / 8 + 1];
+} gdt_tss;
 
 void gdt_init(void);
 
 /* Where the processor puts its stack pointer when it leaves ring 3. */
 static inline void gdt_set_stack(vaddr_t top)
 {
-    gdt_tss.esp0 = top;
+    gdt_tss.tss.esp0 = top;
+}
+
+/* Whether ring 3 may use the ports first … last, once the map is on. */
+void gdt_ports_allow(uint32_t first, uint32_t last, bool allow);
+
+/* Whether the map counts: without it ring 3 may use no port. */
+static inline void gdt_ports_on(bool on)
+{
+    gdt_tss.tss.iomap = on ? (uint16_t)sizeof(struct tss)
+                           : (uint16_t)sizeof(struct tss_and_ports);
+}
+
+static inline bool gdt_ports_are_on(void)
+{
+    return gdt_tss.tss.iomap == sizeof(struct tss);
+}
+
+/* Ports that the map allows, on or not. */
+size_t gdt_ports_allowed(void);
+
+/* What the map says of a port. */
+static inline bool gdt_port_allowed(uint32_t port)
+{
+    return (gdt_tss.tss_ports[port / 8] >> port % 8 & 1) == 0;
 }
 
 /* The state of whatever a double fault interrupted. */

@@ -20,6 +20,9 @@
 #define PTE_PRESENT 1u
 #define PTE_WRITE   2u
 #define PTE_USER    4u
+#define PTE_THROUGH 8u        /* writes go to memory at once, … */
+#define PTE_NOCACHE 16u       /* … and reads come from there: for devices */
+#define PTE_KEPT    (1u << 9) /* ours: no reference to its frame is counted */
 
 /* From the linker script: the edges of the image. */
 extern char image_start[], image_end[];

@@ -24,6 +24,7 @@ void trap_syscall(void); /* trap.asm */
 static uint64_t idt[TRAP_SYSCALL + 1];
 static trap_handler_t handlers[TRAP_EXCEPTIONS];
 static void (*irq_handlers[16])(struct trapframe *tf);
+static uint32_t irq_counts[16];
 static void (*irq_ack)(int irq);
 static void (*attention)(struct trapframe *tf);
 static void (*preempt)(void);
@@ -68,6 +69,16 @@ bool irq_taken(int irq)
     return irq == IRQ_CASCADE || irq_handlers[irq] != NULL;
 }
 
+uintptr_t irq_handler(int irq)
+{
+    return (uintptr_t)irq_handlers[irq];
+}
+
+uint32_t irq_count(int irq)
+{
+    return irq_counts[irq];
+}
+
 void irq_set_ack(void (*fn)(int irq))
 {
     irq_ack = fn;
@@ -92,6 +103,7 @@ void trap_attention(struct trapframe *tf)
 
 static void handle_irq(struct trapframe *tf, int irq)
 {
+    irq_counts[irq]++;
     if (irq_handlers[irq] != NULL)
         irq_handlers[irq](tf);
     if (irq_ack != NULL)

@@ -5,12 +5,12 @@
 #include "kernel/zoo/zoo_impl.h"
 #include "mm/kmem_stat.h"
 
-static struct snode *node_new(void)
+ZOO_INLINE struct snode *node_new(void)
 {
     return kmem_cache_alloc(zoo_cage(ZOO_SNODE), KM_SLEEP);
 }
 
-static void node_free(struct snode *n)
+ZOO_INLINE void node_free(struct snode *n)
 {
     kmem_cache_free(zoo_cage(ZOO_SNODE), n);
 }

@@ -6,7 +6,7 @@
 #include "kernel/zoo/zoo_impl.h"
 #include "mm/kmem_impl.h"
 
-static struct snode *node_new(const char *name)
+ZOO_INLINE struct snode *node_new(const char *name)
 {
     struct snode *n = kmem_cache_alloc(zoo_cage(ZOO_SNODE), KM_SLEEP);
 
@@ -17,7 +17,7 @@ static struct snode *node_new(const char *name)
     return n;
 }
 
-static void node_free(struct snode *n)
+ZOO_INLINE void node_free(struct snode *n)
 {
     kmem_cache_free(zoo_cage(ZOO_SNODE), n);
 }
@@ -287,18 +287,26 @@ void bug_overflow(void)
 
 /* ---- the allocator's own ------------------------------------------------ */
 
+/* A buffer that has just been freed. */
+static bool free_victim(struct kmem_buf_stat *b)
+{
+    struct snode *n = node_new("victim");
+
+    node_free(n);
+    zoo_cages_remember(n, NULL);
+    return kmem_buf_stat(n, b);
+}
+
 /* A pointer that was never right: it hits the control block of a buffer that
  * is free, which is the buffer's own last word in the small layout. */
 void bug_wild_freelist(void)
 {
     struct snode *stays = node_new("neighbour");
-    struct snode *n = node_new("victim");
     struct kmem_buf_stat b;
+    struct snode *n;
     uint32_t *wild;
 
-    node_free(n);
-    zoo_cages_remember(n, NULL);
-    if (!kmem_buf_stat(n, &b))
+    if (!free_victim(&b))
         return;
     wild = (uint32_t *)b.stat_bufctl;
     zoo_hide(wild);
@@ -338,13 +346,10 @@ void bug_wild_bufctl(void)
 void bug_wild_slab(void)
 {
     struct snode *stays = node_new("neighbour");
-    struct snode *n = node_new("victim");
     struct kmem_buf_stat b;
     uint32_t *wild;
 
-    node_free(n);
-    zoo_cages_remember(n, NULL);
-    if (!kmem_buf_stat(n, &b))
+    if (!free_victim(&b))
         return;
     wild = &((struct kmem_slab *)b.stat_slab)->slab_refcnt;
     zoo_hide(wild);

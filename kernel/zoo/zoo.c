@@ -5,6 +5,7 @@
 #include "drivers/debugcon.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/sanitize/sanitize.h"
 #include "kernel/task/task.h"
 #include "kernel/zoo/zoo_impl.h"
 
@@ -294,6 +295,22 @@ void zoo_tell_write(const void *base, const void *at, size_t size,
                    (unsigned long)found);
 }
 
+/* A sanitizer has seen something: of what follows from it, nothing is new. */
+static void told(const char *kind, const char *what, const char *by)
+{
+    struct zoo_result *r = &visit.result;
+
+    if (r->result_san_kind != NULL)
+        return;
+    r->result_san_when = visit.step;
+    r->result_san_kind = kind;
+    snprintf(r->result_san_text, sizeof(r->result_san_text), "%s by %s", what,
+             by);
+    debugcon_event("{\"event\":\"bug-sanitizer\",\"name\":\"%s\","
+                   "\"when\":\"%s\",\"kind\":\"%s\",\"by\":\"%s\"}",
+                   visit.bug->bug_name, zoo_when_text(visit.step), kind, by);
+}
+
 void zoo_look(void)
 {
     const char *why;
@@ -342,6 +359,7 @@ void zoo_visit(const struct zoo_bug *bug, bool keep, struct zoo_result *out)
     visit.result.result_when = visit.step = ZOO_NEVER;
     zoo_cages_clean();
     kmem_verify_every(kmem_verify_interval()); /* said once, until now */
+    sanitize_watch(kmem_error_panics ? NULL : told);
     t = task_create("zoo", zoo_main, (void *)bug, PRIORITY_KERNEL);
     if (t != NULL) {
         task_wait(t->task_pid, &status, 0);
@@ -349,6 +367,7 @@ void zoo_visit(const struct zoo_bug *bug, bool keep, struct zoo_result *out)
     }
     if (!keep)
         zoo_cages_found();
+    sanitize_watch(NULL);
     visit.result.result_lost = t == NULL;
     *out = visit.result;
 }

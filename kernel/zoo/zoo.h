@@ -72,6 +72,9 @@ struct zoo_result {
     const char *result_text;   /* found without a report: by what; or NULL */
     uint32_t result_errors;    /* reported */
     struct kmem_error_record result_error; /* the first of them */
+    enum zoo_when result_san_when;         /* a sanitizer's first report */
+    const char *result_san_kind;           /* NULL: none */
+    char result_san_text[128];             /* what was done, and by whom */
     bool result_lost; /* no task, or no memory, to begin with */
 };
 

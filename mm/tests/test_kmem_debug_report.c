@@ -229,6 +229,19 @@ KTEST(kmem_debug, S48_log_stops_at_an_error)
     test_destroy(cp);
 }
 
+KTEST(kmem_debug, log_knows_the_processor)
+{
+    struct kmem_cache *cp = test_debug("U", 48, 0, false);
+    struct kmem_log_entry e;
+
+    host_cpu = 3;
+    pairs(cp, 1);
+    host_cpu = 0;
+    KT_TRUE(kmem_log_get(kmem_log_last(), &e));
+    KT_EQ(e.log_cpu, 3);
+    test_destroy(cp);
+}
+
 /* The name of a cache that has gone is not guessed at. */
 KTEST(kmem_debug, log_names_no_cache_that_is_gone)
 {

@@ -264,7 +264,8 @@ KTEST(kmem_stat, broken_structures_are_survived)
     KT_TRUE(kmem_whose(lost, &s, &index) == NULL);
     kmem_freepages(lost, 1);
     last = *kmem_hash_bucket(cp, test_obj[0]);
-    KT_REQUIRE(last->bufctl_next == NULL);
+    while (last->bufctl_next != NULL) /* where the three lie is chance */
+        last = last->bufctl_next;
     last->bufctl_next = last;
     KT_EQ(kmem_hash_stat(cp, h, 2), 4); /* one more than there can be */
     last->bufctl_next = NULL;

@@ -286,8 +286,3 @@ class Command(gdb.Command):
             raise gdb.GdbError(f"{self.name}: {e}") from e
         except KeyboardInterrupt:
             print("(interrupted)")
-
-
-def join_addresses(items):
-    """Hexadecimal addresses in a row."""
-    return " ".join(f"0x{i:08x}" for i in items)

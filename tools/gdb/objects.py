@@ -6,8 +6,9 @@ with the same columns and numbers, and more that only a debugger can have.
     objects_model.py    the objects as data: tasks, handles, pipes, inodes ...
     objects_task.py     tasks files space
     objects_stack.py    bt enter, and GDB's own frames across interrupts
-    objects_fs.py       pipes inodes
+    objects_fs.py       pipes inodes mounts
     objects_ipc.py      ports ipc locks
+    objects_servers.py  servers irqs
     objects_machine.py  pages syms dmesg
     objects_verify.py   verify
     objects_symbols.py  symbols: those of programs
@@ -46,6 +47,7 @@ import objects_task     # noqa: E402,F401
 import objects_stack    # noqa: E402,F401
 import objects_fs       # noqa: E402,F401
 import objects_ipc      # noqa: E402,F401
+import objects_servers  # noqa: E402,F401
 import objects_machine  # noqa: E402,F401
 import objects_verify   # noqa: E402,F401
 import objects_symbols  # noqa: E402,F401

@@ -1,4 +1,5 @@
-"""slate pipes, inodes: files from the kernel's side, as in its shell."""
+"""slate pipes, inodes, mounts: files from the kernel's side, as in its
+shell."""
 
 import common
 import objects_model as model
@@ -84,5 +85,49 @@ there.
         print_totals()
 
 
+# ---- mounts ----------------------------------------------------------------
+
+MOUNT_COLUMNS = "{:<11} {:<5} {:>8} {:>7} {:>7} {:>5} {:>5} {:>6} {:<10} {}"
+
+
+def mount_row(fs):
+    """The figures of a file system are its own: nobody can be asked here."""
+    remote = model.remote_of(fs)
+    server, state = "-", "ok"
+    if remote:
+        port = common.record("struct port", remote.remote_port, "port_init")
+        names = {t.task_pid: t.task_name for t in model.tasks()
+                 if not isinstance(t, model.Bad)}
+        server = f"{names.get(port.port_server, '')}({port.port_server})"
+        state = "ok" if port.port_holders else "dead"
+    path = model.ram_path(model.inode_at(fs.fs_covers)) \
+        if fs.fs_covers else "/"
+    return MOUNT_COLUMNS.format(path, common.string(fs.fs_name, 16),
+                                fs.fs_root, "-", "-", "-", "-", fs.fs_inodes,
+                                server, state)
+
+
+class Mounts(common.Command):
+    name = "slate mounts"
+    summary = "File systems and who serves them"
+    details = """
+ROOT is the number of the root directory, INODES how many of its inodes are in
+memory. STATE `dead`: the server has died, and another has not come yet. What
+the file systems say of themselves is not in the kernel, so these columns are
+empty here."""
+    example = "slate mounts"
+
+    def run(self, args):
+        print(MOUNT_COLUMNS.format("PATH", "KIND", "ROOT", "BLOCKS", "FREE",
+                                   "FILES", "FREE", "INODES", "SERVER",
+                                   "STATE"))
+        for fs in model.mounts():
+            try:
+                print(fs if isinstance(fs, model.Bad) else mount_row(fs))
+            except common.BadMemory as e:
+                print(f"! {e}")
+
+
 Pipes()
 Inodes()
+Mounts()

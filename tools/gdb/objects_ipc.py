@@ -166,11 +166,13 @@ def mutex_at(address):
 
 def mutexes():
     """(struct mutex, what it guards) of all that can be found."""
-    for name, file in (("rename_mutex", "fs/tree.c"),
-                       ("line_mutex", "fs/tty.c")):
-        if common.has_variable(name, file):
-            mutex = mutex_at(common.address_of(name, file))
-            yield mutex, model.reason(mutex.where("mutex_waiters"))
+    if common.has_variable("line_mutex", "fs/tty.c"):
+        mutex = mutex_at(common.address_of("line_mutex", "fs/tty.c"))
+        yield mutex, model.reason(mutex.where("mutex_waiters"))
+    for fs in model.mounts():
+        if not isinstance(fs, model.Bad):
+            yield mutex_at(fs.where("fs_rename")), \
+                f"renames in {common.string(fs.fs_name, 16)}"
     for inode in model.inodes():
         if not isinstance(inode, model.Bad):
             yield mutex_at(inode.where("inode_mutex")), \

@@ -10,6 +10,7 @@ import common
 
 PAGE_ENTRIES = 1024
 PTE_PRESENT, PTE_WRITE, PTE_USER = 1, 2, 4
+PTE_NOCACHE, PTE_KEPT = 1 << 4, 1 << 9
 
 
 class Bad:
@@ -200,6 +201,34 @@ def inode_at(address):
 
 def fs_at(address):
     return common.record("struct fs", address, "inode_init")
+
+
+def mounts():
+    """What is mounted, by number."""
+    return list(members(common.address_of("mounts", "fs/fs.c"), "struct fs",
+                        "fs_link", "inode_init"))
+
+
+def remote_of(fs):
+    """The struct remote of a file system that a program keeps, or None."""
+    if fs.fs_ops != common.address_of("remote_ops"):
+        return None
+    return common.record("struct remote", fs.address, "remote_init")
+
+
+def ram_path(inode):
+    """Where a directory of the RAM file system is; "?" of others."""
+    names = []
+    if fs_name(inode) != "ram":
+        return "?"
+    node = common.record("struct ramfs_node", inode.inode_data, "ramfs_init")
+    while node.dir_entry and len(names) < 64:
+        entry = common.record("struct ramfs_entry", node.dir_entry,
+                              "ramfs_init")
+        names.append(entry.entry_name)
+        node = common.record("struct ramfs_node", node.dir_parent,
+                             "ramfs_init")
+    return "/" + "/".join(reversed(names))
 
 
 def fs_name(inode):

@@ -1,8 +1,8 @@
 """slate symbols: the symbols of programs.
 
 All programs are linked to the same addresses, so those of one at a time can be
-loaded. Files with debug information are in user/bin beside the kernel; what
-the archive has, and the machine runs, is the same without it.
+loaded. Files with debug information are in user/bin and user/sbin beside the
+kernel; what the archive has, and the machine runs, is the same without it.
 
 `slate symbols on` does it by itself: at each exec, by a breakpoint behind the
 point of no return, and where the target stops in another program.
@@ -20,9 +20,10 @@ import objects_model as model
 _loaded = None  # the path of the program whose symbols GDB has
 
 
-def folder():
+def folders():
     """Where programs with debug information are."""
-    return Path(common.kernel().filename).parent / "user" / "bin"
+    user = Path(common.kernel().filename).parent / "user"
+    return user / "bin", user / "sbin"
 
 
 def file_of(name):
@@ -30,11 +31,12 @@ def file_of(name):
     letters; None if there is none, or one could mean several."""
     if not re.fullmatch(r"[\w.+-]+", name):
         return None
-    exact = folder() / name
-    if exact.is_file():
-        return exact
+    for folder in folders():
+        if (folder / name).is_file():
+            return folder / name
     most = common.macros("kernel/task/task.h")["TASK_NAME_MAX"]
-    found = list(folder().glob(name + "*")) if len(name) == most else []
+    found = [path for folder in folders()
+             for path in folder.glob(name + "*")] if len(name) == most else []
     return found[0] if len(found) == 1 else None
 
 
@@ -196,7 +198,7 @@ and forgets them. Without a word: what is loaded."""
         path = file_of(name)
         if path is None:
             raise common.Fail(f"there is no program {name} in "
-                              f"{shown(folder())}")
+                              f"{shown(folders()[0])}")
         load(path)
 
 

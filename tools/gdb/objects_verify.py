@@ -12,6 +12,7 @@ the kernel tells the first only.
 
 import common
 import objects_model as model
+import objects_servers
 
 # ---- tasks -----------------------------------------------------------------
 
@@ -143,6 +144,20 @@ def wrong_port(port):
     return None
 
 
+def alarms():
+    """The ports that wait for their time, by time."""
+    return list(model.members(common.address_of("alarms", "ipc/alarm.c"),
+                              "struct port", "port_alarm_link", "port_init"))
+
+
+def wrong_alarm(port, waiting):
+    if (port.address in waiting) != bool(port.port_alarm_bits):
+        return "a port has an alarm that is in no list, or the other way round"
+    if port.address in waiting and port.port_holders == 0:
+        return "a dead port has an alarm"
+    return None
+
+
 def list_of(ipc):
     """The head of the list that a task's state says it is in."""
     states = model.ipc_states()
@@ -171,14 +186,14 @@ def wrong_ipc(task):
         return None
     if not listed(list_of(ipc), ipc.where("ipc_link")):
         return "a task is not in the list that its state tells"
-    if task.task_waiting or task.task_timed:
+    if task.task_waiting or (task.task_timed and not ipc.ipc_kernel):
         return "a task waits for a message and for something else"
     killed = common.macros("kernel/task/task.h")["ATTENTION_KILLED"]
     blocked = model.is_state(task, "TASK_BLOCKED")
     if not blocked and not task.task_attention & killed:
         return "a task waits for a message, but is not blocked"
     if blocked and bool(task.task_interruptible) != \
-            (ipc.ipc_state != states["TRANSFER"]):
+            (ipc.ipc_state != states["TRANSFER"] and not ipc.ipc_patient):
         return "a task that waits for a message cannot be killed, or is " \
             "pinned and can"
     return None
@@ -186,6 +201,14 @@ def wrong_ipc(task):
 
 def check_ports(count):
     before = 0
+    waiting = alarms()
+    if any(isinstance(p, model.Bad) for p in waiting):
+        yield "the alarms", "the list of alarms does not end"
+        waiting = [p for p in waiting if not isinstance(p, model.Bad)]
+    times = [p.port_alarm_ms for p in waiting]
+    if times != sorted(times):
+        yield "the alarms", "the alarms are not in order of time"
+    waiting = {p.address for p in waiting}
     for port in model.ports():
         count()
         if isinstance(port, model.Bad):
@@ -195,7 +218,7 @@ def check_ports(count):
             yield f"port {port.port_number}", \
                 "the ports are not in order of number"
         before = port.port_number
-        wrong = wrong_port(port)
+        wrong = wrong_port(port) or wrong_alarm(port, waiting)
         if wrong:
             yield f"port {port.port_number}", wrong
     for task in model.good_tasks():
@@ -229,12 +252,31 @@ def wrong_regions(space, regions):
     return None
 
 
+def wrong_fixed(entry, frames, device):
+    """A page of a device, or one for DMA."""
+    frame = entry >> common.PAGE_SHIFT
+    state = frames.state(frame) if frame < frames.count else "reserved"
+    if not entry & model.PTE_KEPT or device != bool(entry & model.PTE_NOCACHE):
+        return "a page of a device or for DMA is mapped like others"
+    if device and state != "reserved":
+        return "a device's page is memory"
+    if not device and state not in ("user", "tail"):
+        return "a frame for DMA is not a program's"
+    return None
+
+
 def wrong_page(entry, address, regions, frames):
     region = next((r for r in regions
                    if r.region_start <= address < r.region_end), None)
     if region is None:
         return "a page is mapped outside the regions"
     frame = entry >> common.PAGE_SHIFT
+    kinds = common.enumerators("enum region_kind", "space_init")
+    if region.region_kind in (kinds["REGION_DEVICE"], kinds["REGION_DMA"]):
+        return wrong_fixed(entry, frames,
+                           region.region_kind == kinds["REGION_DEVICE"])
+    if entry & model.PTE_KEPT:
+        return "a page of a program's own is not counted"
     if frame >= frames.count:
         return "a page table entry leads outside memory"
     if frames.state(frame) != "user" or frames.refs(frame) == 0:
@@ -368,8 +410,8 @@ def wrong_inode(inode):
     is_listed = common.word(lru) != lru
     if inode.inode_hash_link.link_hash != mixed ^ mixed >> 16:
         return "inode: hash does not fit the number"
-    if inode.inode_state == failed:
-        return "inode: one that could not be read is in the table"
+    if inode.inode_state >= failed:
+        return "inode: one that could not be read, or is gone, is in the table"
     if is_listed != (inode.inode_refs == 0):
         return "inode: the LRU list is for those without a reference"
     if is_listed and inode.inode_nlink == 0:
@@ -431,7 +473,7 @@ def check_inodes(count):
 
 CHECKS = {"tasks": check_tasks, "ports": check_ports,
           "programs": check_programs, "pipes": check_pipes,
-          "inodes": check_inodes}
+          "inodes": check_inodes, "servers": objects_servers.check}
 COLUMNS = "{:<9} {:>8} {:>4}  {}"
 
 
@@ -453,12 +495,13 @@ def run_check(check):
 class Verify(common.Command):
     name = "slate verify"
     usage = "[-j] [KIND]"
-    summary = "Check every invariant of tasks, ports, programs, pipes, inodes"
+    summary = "Check every invariant of tasks, ports, programs and the like"
     details = """
-KIND is one of these five. Programs are checked (address space, handles) while
-they wait, as the shell's verify does. All that is broken is listed. A machine
-that was stopped in the middle of a change may be found broken where it is
-merely not done. The heap is checked by `slab verify`.
+KIND is one of tasks, ports, programs, pipes, inodes, servers. Programs are
+checked (address space, handles) while they wait, as the shell's verify does.
+All that is broken is listed. A machine that was stopped in the middle of a
+change may be found broken where it is merely not done. The heap is checked by
+`slab verify`. $_exitcode is the number of things that are broken.
   -j  one JSON object: how many are broken, and of each kind the first"""
     example = "slate verify"
     options = "j"
@@ -472,6 +515,7 @@ merely not done. The heap is checked by `slab verify`.
                               f"{' '.join(CHECKS)} are")
         results = {kind: run_check(CHECKS[kind]) for kind in kinds}
         bad = sum(len(found) for _, found in results.values())
+        common.gdb.set_convenience_variable("_exitcode", bad)
         if "j" in args:
             common.json_line({"bad": bad, **{
                 kind: found[0][1] if found else ""

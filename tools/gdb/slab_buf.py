@@ -33,12 +33,8 @@ class Transaction:
 
     @property
     def caller(self):
-        """The nearest that is not the allocator itself."""
-        if not self.stack:
-            return "-"
-        pc = next((pc for pc in self.stack if not is_allocator(pc)),
-                  self.stack[0])
-        return common.symbol_format(pc)[:39]
+        """The nearest; the allocator itself is in no stack."""
+        return self.callers()[0] if self.stack else "-"
 
     def callers(self):
         return [common.symbol_format(pc)[:39] for pc in self.stack]
@@ -64,14 +60,6 @@ class Transaction:
             print(f"{what} by task {self.task} ({task_name(self.task)}), "
                   f"{seconds(self.ago)} s ago")
             self.print_stack(4)
-
-
-def is_allocator(pc):
-    """Whether this is one of the functions through which every call comes."""
-    found = common.symbol_lookup(pc)
-    return found is not None and (
-        found[0].startswith("kmem_") or
-        found[0] in ("alloc_slow", "free_slow"))
 
 
 def seconds(us):
@@ -150,6 +138,20 @@ def buffers(slab, pages):
             found = slab.cache.bufctl_of(slab.chunk(i))
             bufctl = found.address if found else 0
         yield Buffer(slab, i, bufctl, used)
+
+
+def put_aside(slab):
+    """The indexes of buffers that were found damaged and stay out for good."""
+    found = set()
+    for i in range(slab.chunks if slab.cache.debugged else 0):
+        try:
+            bufctl = slab.cache.bufctl_of(slab.chunk(i))
+            if bufctl and common.record(
+                    BUFCTL, bufctl.address).bufctl_state == BAD:
+                found.add(i)
+        except (Broken, BadMemory):
+            pass  # the cache is broken: others say so
+    return found
 
 
 def buffer_at(heap, address):

@@ -1,7 +1,7 @@
 """slab debug: the debugging modes of each cache (paper, section 6). slab trace
-and slab fail: what the kernel shell's commands of these names show; and as
-switching them only sets variables, a stopped machine may be switched, too.
-Kernel/shell/cmd_debug.c, kernel/shell/cmd_fail.c, mm/kmem_fail.c.
+and slab fail: what the kernel shell's commands of these names show
+(kernel/shell/cmd_debug.c, kernel/shell/cmd_fail.c); and as these two only set
+variables (mm/kmem_fail.c), they can switch a stopped machine, too.
 """
 
 import common
@@ -41,10 +41,10 @@ def set_flags(cache, flags):
     if cache.raw.cache_lock.has("lock_taken") and \
             cache.raw.cache_lock.lock_taken:
         raise Fail(f"somebody is at work on {cache.name}: let it finish")
-    slow = flags & impl("KMF_SLOW") & ~impl("KMF_HASH") & WORD_MASK
-    kind = "debug" if slow else "large"
     write_member(cache.raw, "cache_flags", flags)
-    for path in ("alloc", "free"):
+    for path, slow in (("alloc", "KMF_SLOW"), ("free", "KMF_SLOW_FREE")):
+        bits = flags & impl(slow) & ~impl("KMF_HASH") & WORD_MASK
+        kind = "debug" if bits else "large"
         write_member(cache.raw, f"cache_{path}_slow",
                      common.address_of(f"kmem_{path}_{kind}"))
 
@@ -88,7 +88,8 @@ kmem.debug= at boot."""
                 self.row(heap, cache)
         if empty:
             print(f"{empty} size classes without slabs are in a mode, too")
-        print(f"{none} caches are in none")
+        print(f"{common.plural(none, 'cache')} {'is' if none == 1 else 'are'}"
+              " in none")
         self.settings(heap)
 
     def row(self, heap, cache):
@@ -111,7 +112,7 @@ kmem.debug= at boot."""
         log = Log(heap)
         print(f"log: {log.kept} transactions kept of {log.last}"
               f"{', stopped' if log.stopped else ''}")
-        every = int(common.variable("verify_interval", "kmem_debug.c"))
+        every = int(common.variable("verify_interval", "kmem_debug_modes.c"))
         if every:
             print(f"verified at every {every} operations")
         pages = int(common.variable("buried", "kmem_unmap.c")["pages"])
@@ -206,11 +207,18 @@ page. It sets the kernel's own variables, as its `fail` does.
         if not args.words:
             print_failure(heap)
         elif args.words == ["off"]:
-            failed = int(common.variable("failed", FILE))
-            self.set(heap, "NONE")
-            print(f"off; {failed} failed")
+            self.end(heap)
         else:
             self.start(heap, args)
+
+    def end(self, heap):
+        kinds = common.enumerators("enum kmem_fail_kind", home="kmem_fail")
+        if failure().fail_kind == kinds["KMEM_FAIL_NONE"]:
+            print("no failure was set")
+        else:
+            fired = int(common.variable("failed", FILE)) != 0
+            print(f"a failure has {'' if fired else 'not '}happened")
+        self.set(heap, "NONE")
 
     def start(self, heap, args):
         kind, nth = args.word(), args.word(1)

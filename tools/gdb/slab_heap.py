@@ -358,10 +358,6 @@ class Slab:
         return bufctl(link).bufctl_addr if self.cache.hashed else \
             link - self.cache.raw.cache_bufctl
 
-    def link_of(self, i):
-        """Small objects: where the link of buffer `i` is."""
-        return self.chunk(i) + self.cache.raw.cache_bufctl
-
     def steps(self, pages):
         """The freelist: (link, buffer, index, why it is wrong or None), the
         wrong step last. Follows no link that leads astray."""

@@ -44,14 +44,23 @@ class Log:
                 yield entry
 
 
-CALLER_WIDTH = 16  # what is left of 80 columns
+NAME_WIDTH = 15
+CALLER_WIDTH = 13  # what is left of 80 columns
+AGO_WIDTH = 10  # the last decimals give way to days
 
 
-def short(caller):
-    """The caller that a row has room for: in full, or without the offset."""
-    if len(caller) > CALLER_WIDTH:
+def ago_cell(us):
+    """Seconds ago, with as many decimals as have room."""
+    return f"{seconds(us)[:AGO_WIDTH]:>{AGO_WIDTH}}"
+
+
+def short(caller, name):
+    """The caller that a row has room for, in full or without the offset,
+    behind a name that may have been too long."""
+    room = max(0, CALLER_WIDTH - max(0, len(name) - NAME_WIDTH))
+    if len(caller) > room:
         caller = caller.split("+")[0]
-    return caller[:CALLER_WIDTH]
+    return caller[:room]
 
 
 class Entry:
@@ -63,30 +72,34 @@ class Entry:
         self.raw, self.seq, self.prev = raw, raw.log_seq, raw.log_prev
         self.trans = Transaction(raw.log_trans)
         self.op = self.OPS[raw.log_op] if raw.log_op < 2 else "?"
+        self.cpu = raw.log_cpu
         self.slab, self.buf = raw.log_slab, raw.log_buf
         cache = heap.cache_at(raw.log_cache)
         known = cache and cache.raw.cache_number == raw.log_number
         self.cache = cache.name if known else "?"
 
     def row(self, stack):
-        text = f"{self.seq:6} {seconds(self.trans.ago):>11} {self.op:<5} " \
-               f"{self.trans.task:4} {self.cache:<15} {self.slab:08x} " \
-               f"{self.buf:08x}"
-        print(text if stack else f"{text} {short(self.trans.caller)}")
+        text = f"{self.seq:6} {ago_cell(self.trans.ago)} {self.op:<5} " \
+               f"{self.cpu:3} {self.trans.task:4} " \
+               f"{self.cache:<{NAME_WIDTH}} {self.slab:08x} {self.buf:08x}"
         if stack:
+            print(text)
             self.trans.print_stack(7)
+        else:
+            print(text, short(self.trans.caller, self.cache))
 
     def json(self):
         json_line({"seq": self.seq, "prev": self.prev, "us": self.trans.us,
-                   "op": self.op, "task": self.trans.task,
+                   "op": self.op, "cpu": self.cpu,
+                   "task": self.trans.task,
                    "cache": self.cache, "slab": self.slab, "buf": self.buf,
                    "size": self.raw.log_size,
                    "stack": self.trans.callers()})
 
 
 def print_head():
-    print(f"{'SEQ':>6} {'T-AGE':>11} {'OP':<5} {'TASK':>4} {'CACHE':<15} "
-          f"{'SLAB':<8} {'BUF':<8} CALLER")
+    print(f"{'SEQ':>6} {'T-AGE':>{AGO_WIDTH}} {'OP':<5} CPU {'TASK':>4} "
+          f"{'CACHE':<{NAME_WIDTH}} {'SLAB':<8} {'BUF':<8} CALLER")
 
 
 class Filter:
@@ -151,7 +164,8 @@ class LogCommand(Command):
             "fail|slab|reap"
     summary = "What the allocator did: the transaction log"
     details = """\
-Allocations and frees of caches in mode U, newest first; T-AGE is seconds ago.
+Allocations and frees of caches in mode U, newest first; T-AGE is seconds ago,
+CPU the processor.
   -n N      at most N rows, else 20
   -a ADDR   only those of the buffer that holds ADDR
   -c CACHE  only those of this cache
@@ -204,7 +218,7 @@ that failed, slabs that came and went, and reaps, with the reason."""
 
     def ring(self, name, rows, args):
         if "j" not in args:
-            print(f"{'SEQ':>6} {'T-AGE':>11} {'TASK':>4} {'CACHE':<17} "
+            print(f"{'SEQ':>6} {'T-AGE':>{AGO_WIDTH}} TASK {'CACHE':<17} "
                   f"{'BASE':<10} {'COUNT':>8} {'OF':<7} WHY")
         n, now = 0, common.clock_us()
         for e in ring_events(name):
@@ -220,7 +234,7 @@ that failed, slabs that came and went, and reaps, with the reason."""
                            "why": why_text(e.event_why)})
                 continue
             slab = f"0x{e.event_slab:08x}" if e.event_slab else f"{'-':>10}"
-            print(f"{e.event_seq:6} {seconds(max(0, now - e.event_us)):>11} "
+            print(f"{e.event_seq:6} {ago_cell(max(0, now - e.event_us))} "
                   f"{e.event_task:4} {e.event_name:<17} {slab} "
                   f"{e.event_count:8} {RINGS[name]:<7} "
                   f"{why_text(e.event_why)}")

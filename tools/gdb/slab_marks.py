@@ -197,11 +197,11 @@ in mode U, the callers all of whose live objects are younger than the mark.
                 total[n] += delta[n]
         self.row("TOTAL", total)
         print(f"from {a.label} to {b.label}: {age(b.ms - a.ms)}")
-        if b.label == NOW:
-            slab_users.print_new_callers(a.us)
         if a.left_out or b.left_out:
             print(f"! not compared: {a.left_out} caches of the one, "
                   f"{b.left_out} of the other")
+        if b.label == NOW:
+            slab_users.print_new_callers(a.us)
 
     def complete(self, text, word):
         return [m.label for m, _ in all_marks() if m.label.startswith(word)]

@@ -7,6 +7,7 @@ As kernel/shell/cmd_kmem_slabs.c.
 import common
 import slab_heap
 from common import BadMemory, Broken, Command, age, json_line
+from slab_buf import put_aside
 from slab_heap import COMPLETE, STATES, Heap
 from slab_verify import note_broken, slab_wrong
 from slab_stat import NAME, name_cell
@@ -20,7 +21,9 @@ BAR = 40
 
 def cells(slab, pages):
     """A character per object."""
-    return "".join("#" if used else "." for used in slab.bitmap(pages)[0])
+    bad = put_aside(slab)
+    return "".join("!" if i in bad else "#" if used else "."
+                   for i, used in enumerate(slab.bitmap(pages)[0]))
 
 
 # ---- slabs -----------------------------------------------------------------

@@ -136,6 +136,9 @@ Callers are known of caches in mode U.
         one = heap.cache(args.word()) if args.words else None
         for cache in [one] if one else heap.caches:
             groups.add_cache(heap, cache)
+        if "j" not in args and not groups.table:
+            print(f"no object of {one.name if one else 'any cache'} is in use")
+            return
         if "j" not in args:
             print(f"{'BYTES':>9} {'COUNT':>6} {'SIZE':>6} {'WASTE':>7} "
                   f"{'AGE-MIN/AVG/MAX':<20} {'TASKS':<9} CACHE")
@@ -197,14 +200,17 @@ def stacks(boot):
         if gdb.selected_thread() else 0
     running = False
     head = common.address_of("all_tasks", "task.c")
-    for link in common.walk_list(head, limit=1 << 16):
-        task = common.container("struct task", "task_all_link", link,
-                                home="task_create")
-        bottom = task.task_kstack or boot[0]
-        here = bottom <= pointer < task.task_stack_top
-        running = running or here
-        start = pointer if here else task.task_esp
-        yield start, task.task_stack_top, task.task_name
+    try:
+        for link in common.walk_list(head, limit=1 << 16):
+            task = common.container("struct task", "task_all_link", link,
+                                    home="task_create")
+            bottom = task.task_kstack or boot[0]
+            here = bottom <= pointer < task.task_stack_top
+            running = running or here
+            start = pointer if here else task.task_esp
+            yield start, task.task_stack_top, task.task_name
+    except (common.Broken, BadMemory) as e:
+        print(f"! tasks: {e}; the stacks of the others are not searched")
     if not running and boot[0] <= pointer < boot[1]:
         yield pointer, boot[1], "boot"
 
@@ -383,8 +389,12 @@ AGE and CALLER are known of caches in mode U.
             print("(nothing: all its objects are free)")
 
     def cache(self, heap, cache):
-        partial = [s for s in cache.slab_list()
-                   if s.state == slab_heap.PARTIAL]
+        partial = []
+        try:
+            partial.extend(s for s in cache.slab_list()
+                           if s.state == slab_heap.PARTIAL)
+        except (common.Broken, BadMemory) as e:
+            print(f"! {cache.name}: {e}")
         near = sorted(partial, key=lambda s: s.refcnt)[:SHOWN]
         objects = sum(self.slab(heap, slab, SHOWN) for slab in near)
         if self.json:

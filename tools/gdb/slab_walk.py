@@ -9,6 +9,7 @@ import gdb
 import common
 import slab_heap
 from common import WORD, BadMemory, Broken, Command, Fail
+from slab_buf import put_aside
 from slab_heap import Heap, bufctl
 from slab_verify import note_broken, slab_wrong
 
@@ -130,15 +131,15 @@ FIRST-WORDS are the words at ADDR. A row marked ! is inconsistent.
     # -- what there is to walk
 
     def objects(self, cache, slab, used):
-        bad = slab_wrong(self.heap, slab) is not None
+        bad, aside = slab_wrong(self.heap, slab) is not None, put_aside(slab)
         for i, out in enumerate(slab.bitmap(self.heap.pages)[0]):
             if out != used:
                 continue
             lost = cache.hashed and used and \
                 cache.bufctl_of(slab.chunk(i)) is None
-            self.put(cache, _Row(slab.chunk(i), slab.address, i,
-                                 "used" if used else "free", WORDS,
-                                 bad or lost))
+            state = "bad" if i in aside else "used" if used else "free"
+            self.put(cache, _Row(slab.chunk(i), slab.address, i, state, WORDS,
+                                 bad or lost or i in aside))
 
     def in_alloc(self, cache, slab):
         self.objects(cache, slab, True)
@@ -152,14 +153,15 @@ FIRST-WORDS are the words at ADDR. A row marked ! is inconsistent.
                              slab_wrong(self.heap, slab) is not None))
 
     def in_bufctl(self, cache, slab):
-        bad = slab_wrong(self.heap, slab) is not None
+        bad, aside = slab_wrong(self.heap, slab) is not None, put_aside(slab)
         free = {index: link for link, _, index, why in
                 slab.steps(self.heap.pages) if why is None}
         for i in range(slab.chunks):
             at, state = free.get(i), "free"
             if at is None and cache.hashed:
                 found = cache.bufctl_of(slab.chunk(i))
-                at, state = found and found.address, "used"
+                at = found and found.address
+                state = "bad" if i in aside else "used"
             if at is not None:
                 self.put(cache, _Row(at, slab.address, i, state,
                                      WORDS if cache.hashed else 1, bad))

@@ -4,7 +4,8 @@ byte (paper, section 3.2). As kernel/shell/cmd_kmem_whatis.c.
 
 import common
 import slab_log
-from common import PAGE_MASK, PAGE_SHIFT, WORD, Command, Fail
+from common import (PAGE_MASK, PAGE_SHIFT, WORD, BadMemory, Broken, Command,
+                    Fail)
 from slab_heap import KINDS, Heap, bufctl
 from slab_buf import BAD, FREE, USED, buffers, unmapped
 from slab_user import print_mappers, print_user
@@ -95,12 +96,16 @@ def print_stack(address):
     """Whose stack is there."""
     bottom = common.linker("boot_stack_bottom")
     head = common.address_of("all_tasks", "task.c")
-    for link in common.walk_list(head, limit=1 << 16):
-        task = common.container("struct task", "task_all_link", link,
-                                home="task_create")
-        if (task.task_kstack or bottom) <= address < task.task_stack_top:
-            print(f"on the stack of task {task.task_pid} ({task.task_name})")
-            return
+    try:
+        for link in common.walk_list(head, limit=1 << 16):
+            task = common.container("struct task", "task_all_link", link,
+                                    home="task_create")
+            if (task.task_kstack or bottom) <= address < task.task_stack_top:
+                print(f"on the stack of task {task.task_pid} "
+                      f"({task.task_name})")
+                return
+    except (Broken, BadMemory) as e:
+        print(f"! tasks: {e}")
     if bottom <= address < common.linker("boot_stack_top"):
         print("on the stack of task 1 (kernel)")
 

@@ -22,6 +22,9 @@ import unwind  # noqa: F401  (registers itself)
 # Who stores on behalf of his caller.
 HELPERS = ("kernel/lib/", "kernel/x86/copy.asm", "kernel/vm/user.")
 
+# The allocator, and where its functions are led through under the sanitizers.
+ALLOCATOR = ("mm/", "kernel/sanitize/kasan_mm.c")
+
 # Stores to one place that are looked at before giving up.
 STORES_MAX = 64
 
@@ -97,7 +100,7 @@ def is_helper(frame):
 
 
 def is_allocator(frame):
-    return frame.file.startswith("mm/") and \
+    return frame.file.startswith(ALLOCATOR) and \
         not frame.file.startswith("mm/tests/")
 
 

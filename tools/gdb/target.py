@@ -475,43 +475,34 @@ class Broken(Exception):
         self.address = address
 
 
+def _walk(what, first, follow, end, limit):
+    """From `first` to `end`, which belongs to it no more."""
+    seen = set()
+    previous, at = end, first
+    while at != end:
+        if at in seen:
+            back = " and not to its head" if end else ""
+            raise Broken(f"the {what} comes back to 0x{at:08x}{back}", previous)
+        if len(seen) == limit:
+            raise Broken(f"the {what} is longer than {limit}", previous)
+        seen.add(at)
+        try:
+            following = follow(at)
+        except BadMemory as e:
+            raise Broken(f"the {what} leads to 0x{at:08x}, which cannot be "
+                         "read", previous) from e
+        yield at
+        previous, at = at, following
+
+
 def walk_list(head, limit=1 << 20):
     """The addresses of the links of a struct list whose head is at `head`, in
     order. Raises Broken at a circle, at a link that is no memory, and beyond
     `limit`."""
-    seen = set()
-    previous, link = head, word(head)
-    while link != head:
-        if link in seen:
-            raise Broken(f"the list comes back to 0x{link:08x} and not to its "
-                         "head", previous)
-        if len(seen) == limit:
-            raise Broken(f"the list is longer than {limit}", previous)
-        seen.add(link)
-        try:
-            following = word(link)
-        except BadMemory as e:
-            raise Broken(f"the list leads to 0x{link:08x}, which cannot be "
-                         "read", previous) from e
-        yield link
-        previous, link = link, following
+    yield from _walk("list", word(head), word, head, limit)
 
 
 def walk_chain(first, follow, limit=1 << 20):
     """The addresses of a chain that ends with 0: `follow(address)` gives the
     next one. Raises Broken as above."""
-    seen = set()
-    previous, at = 0, first
-    while at != 0:
-        if at in seen:
-            raise Broken(f"the chain comes back to 0x{at:08x}", previous)
-        if len(seen) == limit:
-            raise Broken(f"the chain is longer than {limit}", previous)
-        seen.add(at)
-        try:
-            following = follow(at)
-        except BadMemory as e:
-            raise Broken(f"the chain leads to 0x{at:08x}, which cannot be "
-                         "read", previous) from e
-        yield at
-        previous, at = at, following
+    yield from _walk("chain", first, follow, 0, limit)

@@ -70,6 +70,50 @@ def kernel_line(commands="", append="", budget=None):
     return " ".join(words)
 
 
+class DiskMissing(QemuError):
+    """An image that is not there, or cannot be used."""
+
+
+def disk_arguments(disks, cache="writeback"):
+    """Arguments that attach images as IDE disks: the primary master, then the
+    slave. An element is a path, or a dictionary of QEMU's own block options
+    instead of one.
+
+    With "writeback" a write has been handed to the host's kernel before the
+    guest hears that it is done, and a flush waits for the host's medium. So
+    killing QEMU loses nothing that the guest was told is on the disk."""
+    argv = []
+    for index, disk in enumerate(disks):
+        if not isinstance(disk, dict):
+            if not Path(disk).is_file():
+                raise DiskMissing(f"{disk} is not a file; `make disk` makes "
+                                  "build/disk.img")
+            if not os.access(disk, os.R_OK | os.W_OK):
+                raise DiskMissing(f"{disk} cannot be read and written")
+            if Path(disk).stat().st_size < 512:
+                raise DiskMissing(f"{disk} is smaller than a sector")
+            disk = {"file": Path(disk).resolve(), "format": "raw"}
+        options = {"if": "ide", "index": index, "media": "disk",
+                   "cache": cache, **disk}
+        argv += ["-drive", ",".join(
+            f"{key}={str(value).replace(',', ',,')}"
+            for key, value in options.items())]
+    return argv
+
+
+def failing_disk(path, *rules):
+    """For disk_arguments: an image whose accesses fail as the rules say. A
+    rule is a dictionary of QEMU's blkdebug: {"event": "read_aio", "sector":
+    100, "errno": 5, "once": "on"}."""
+    disk = {"driver": "raw", "file.driver": "blkdebug",
+            "file.image.driver": "file",
+            "file.image.filename": Path(path).resolve()}
+    for number, rule in enumerate(rules):
+        disk.update({f"file.inject-error.{number}.{key}": value
+                     for key, value in rule.items()})
+    return disk
+
+
 def command(boot, memory="128", counted=False, kvm=False, display=False,
             serial="stdio", events=None, extra=()):
     """QEMU's argument vector for a machine with `memory` MiB."""
@@ -163,27 +207,31 @@ def _fault_log(argv, folder):
         return f.read().decode(errors="replace")
 
 
-def run(image, commands="", append="", memory="128", counted=True,
-        budget=BUDGET, extra=(), initrd=None):
+def run(image, commands="", append="", memory="128", counted=None,
+        budget=BUDGET, extra=(), initrd=None, disks=(), timeout=LAST_RESORT):
     """Boots, runs the shell commands, waits for the end. Returns a Result;
-    raises QemuError if QEMU cannot be started or hangs."""
+    raises QemuError if QEMU cannot be started or hangs (`timeout` is in host
+    seconds). Counted unless told otherwise or there are `disks`."""
+    counted = not disks if counted is None else counted
+    if counted and disks:
+        raise QemuError("a run with a disk cannot be counted")
     folder = tempfile.mkdtemp(prefix="slate-")
     try:
         serial, events = f"{folder}/serial", f"{folder}/events"
         line = kernel_line(commands, append, budget if counted else None)
         argv = command(boot_arguments(image, line, initrd), memory, counted,
                        serial=f"file:{serial}", events=events,
-                       extra=EXIT_PORT + list(extra))
+                       extra=EXIT_PORT + disk_arguments(disks) + list(extra))
         try:
             done = subprocess.run(argv, stdin=subprocess.DEVNULL, check=False,
-                                  stdout=subprocess.PIPE, timeout=LAST_RESORT,
+                                  stdout=subprocess.PIPE, timeout=timeout,
                                   stderr=subprocess.STDOUT)
         except FileNotFoundError as e:
             raise QemuError(f"{QEMU} not found: run tools/setup") from e
         except subprocess.TimeoutExpired as e:
             text = Path(serial).read_text(errors="replace")
             raise QemuError(f"{shlex.join(argv)}\nstill runs after "
-                            f"{LAST_RESORT} s; printed:\n{text[-4000:]}") from e
+                            f"{timeout} s; printed:\n{text[-4000:]}") from e
         text = Path(serial).read_bytes().decode(errors="replace") \
             if os.path.exists(serial) else ""
         result = Result(argv, done.returncode, text, read_events(events))
@@ -197,12 +245,14 @@ def run(image, commands="", append="", memory="128", counted=True,
 
 
 class Qmp:
-    """QEMU's control socket: commands out, answers in, events skipped."""
+    """QEMU's control socket: commands out, answers in; of events that come
+    meanwhile only the names are kept."""
 
     def __init__(self, sock):
         self.sock = sock
         self.sock.settimeout(SILENCE)
         self.file = sock.makefile("rwb")
+        self.passed = set()
         self.read()
         self.execute("qmp_capabilities")
 
@@ -222,6 +272,7 @@ class Qmp:
                 raise QemuError(f"{name}: {answer['error']['desc']}")
             if "return" in answer:
                 return answer["return"]
+            self.passed.add(answer["event"])
 
 
 class Machine:
@@ -229,7 +280,8 @@ class Machine:
 
     The serial line and QMP are socket pairs that QEMU inherits, so nothing is
     printed before somebody listens and no port number can be taken. `leave`
-    are the arguments that say what becomes of QEMU when the kernel ends.
+    are the arguments that say what becomes of QEMU when the kernel ends,
+    `handles` are open files that `extra` names by number.
     """
 
     PROMPT = "slate> "
@@ -238,7 +290,11 @@ class Machine:
     READY = r"(?:\A|\n)slate> \Z"
 
     def __init__(self, image, append="", memory="128", counted=False,
-                 boot=None, extra=(), initrd=None, leave=EXIT_PORT):
+                 boot=None, extra=(), initrd=None, leave=EXIT_PORT,
+                 disks=(), handles=()):
+        if counted and disks:
+            raise QemuError("a run with a disk cannot be counted")
+        wires = disk_arguments(disks)
         self.folder = tempfile.mkdtemp(prefix="slate-")
         self.events_file = f"{self.folder}/events"
         self.buffer = ""
@@ -247,9 +303,9 @@ class Machine:
         self.serial, serial_end = socket.socketpair()
         self.serial.setblocking(False)
         qmp, qmp_end = socket.socketpair()
-        wires = ["-chardev", f"socket,id=line,fd={serial_end.fileno()}",
-                 "-chardev", f"socket,id=qmp,fd={qmp_end.fileno()}",
-                 "-mon", "chardev=qmp,mode=control"]
+        wires += ["-chardev", f"socket,id=line,fd={serial_end.fileno()}",
+                  "-chardev", f"socket,id=qmp,fd={qmp_end.fileno()}",
+                  "-mon", "chardev=qmp,mode=control"]
         self.argv = command(boot or boot_arguments(image, append, initrd),
                             memory, counted, serial="chardev:line",
                             events=self.events_file,
@@ -259,7 +315,7 @@ class Machine:
             self.process = subprocess.Popen(
                 self.argv, stdin=subprocess.DEVNULL, stdout=self.stderr,
                 stderr=self.stderr,
-                pass_fds=(serial_end.fileno(), qmp_end.fileno()))
+                pass_fds=(serial_end.fileno(), qmp_end.fileno(), *handles))
         except FileNotFoundError as e:
             self.close()
             raise QemuError(f"{QEMU} not found: run tools/setup") from e
@@ -277,6 +333,12 @@ class Machine:
 
     def __exit__(self, *_):
         self.close()
+
+    def cut_power(self):
+        """Ends QEMU at this instant, as a power cut ends a machine: nobody is
+        asked, and what is on its disks stays as it is."""
+        self.process.kill()
+        self.process.wait()
 
     def close(self):
         """Ends QEMU, whatever state it is in, and removes its files."""

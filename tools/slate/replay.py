@@ -46,8 +46,10 @@ BIOS_INSTRUCTIONS = 6_000_000
 SNAPSHOT_EVERY = 500_000
 ENOUGH = 24
 
-# Between the guest's wish to be switched off and its last instruction pass up
-# to this many: QEMU does not stop at once.
+# The end of a recording is at least so many instructions before the last one.
+# QEMU does not stop at once when the guest is switched off, on a busy host only
+# after tens of thousands; and in the log this stands where something came from
+# outside for the last time before it.
 LAST_STEPS = 256
 
 # Seconds that a replay may be silent.
@@ -164,7 +166,7 @@ class Recording:
 
     # -- QEMU's command line
 
-    def _arguments(self, mode, disk, serial, events):
+    def _arguments(self, mode, disk, serial, events, snapshot="first"):
         """The kernel's path is always the same one: the guest sees it."""
         about = self.about
         argv = qemu.command(
@@ -173,18 +175,26 @@ class Recording:
             about["memory"], serial=serial, events=events)
         return argv + FIXED + [
             "-icount", f"{COUNTING},rr={mode},rrfile={self.file('log')},"
-            "rrsnapshot=first", "-drive", f"file={disk},if=none,id=snapshots"]
+            f"rrsnapshot={snapshot}", "-drive",
+            f"file={disk},if=none,id=snapshots"]
 
     def recording(self, serial):
+        """Records it, halted at first: a short run on a busy host could be over
+        before anybody listens."""
         return self._arguments("record", self.file("disk"), serial,
-                               self.file("events"))
+                               self.file("events")) + ["-S"]
 
     def replaying(self, folder, serial):
         """Plays it, halted at first, with files of its own in `folder`. The
         guest's wish to be switched off only halts it."""
         shutil.copy(self.file("disk"), f"{folder}/disk")
+        return self.going_on(folder, serial, "first")
+
+    def going_on(self, folder, serial, snapshot):
+        """The same again, with the files there, from one of its snapshots."""
         return self._arguments("replay", f"{folder}/disk", serial,
-                               f"{folder}/events") + ["-no-shutdown", "-S"]
+                               f"{folder}/events", snapshot) + \
+            ["-no-shutdown", "-S"]
 
     # -- what is known about it
 
@@ -258,16 +268,16 @@ def start(folder, kernel, line="", memory="16", initrd=None):
 
 def _play_on(control, count):
     """Plays up to instruction `count`. Returns where it stands, and whether the
-    run ended before."""
+    guest was switched off before: it may have come this far all the same, and
+    the next time not."""
     control.qmp.execute("replay-break", icount=count)
     control.qmp.execute("cont")
-    while True:
-        event = control.qmp.read()
-        if event.get("event") == "STOP":
-            break
+    while "STOP" not in control.qmp.passed:
+        control.qmp.passed.add(control.qmp.read().get("event"))
+    control.qmp.passed.discard("STOP")
     at = control.qmp.execute("query-replay")["icount"]
     state = control.qmp.execute("query-status")["status"]
-    return at, state != "paused"
+    return at, state != "paused" or "SHUTDOWN" in control.qmp.passed
 
 
 def _monitor(control, command):
@@ -280,7 +290,8 @@ def _monitor(control, command):
 
 def _survey(control):
     """Plays a run to its end, and keeps a snapshot every now and then. Returns
-    the number of the last instruction."""
+    the number of the last instruction, and that of the last snapshot; 0: there
+    is but the first."""
     step, kept = SNAPSHOT_EVERY, []
     at, ended = _play_on(control, BIOS_INSTRUCTIONS)
     while not ended:
@@ -291,7 +302,28 @@ def _survey(control):
                 _monitor(control, f"delvm at-{number}")
             kept, step = kept[::2], 2 * step
         at, ended = _play_on(control, at + step)
-    return at
+    return at, kept[-1] if kept else 0
+
+
+def last_stop(made, folder, at, kept):
+    """The last instruction that each replay can be stopped at for certain, if
+    one went on to number `at` before it was switched off; to LAST_STEPS. `kept`
+    is the last snapshot, in `folder`."""
+    back = LAST_STEPS
+    start = f"at-{kept}" if kept else "first"
+    while at - back > kept:
+        with Control(made.going_on(folder, "null", start),
+                     ["-monitor", "none"]) as control:
+            goal, ended = _play_on(control, at - back)
+            if not ended and back == LAST_STEPS:
+                return goal
+            while not ended:
+                last = goal
+                goal, ended = _play_on(control, goal + LAST_STEPS)
+                if ended:
+                    return last
+        back *= 4
+    return kept
 
 
 def faulted(made):
@@ -312,7 +344,7 @@ def finish(made):
         with Control(made.replaying(folder, f"file:{folder}/serial"),
                      ["-monitor", "none"]) as control:
             try:
-                at = _survey(control)
+                end, kept = _survey(control)
             except TimeoutError as e:
                 raise ReplayError("the recording cannot be played: QEMU was "
                                   f"silent for {SILENCE} s") from e
@@ -326,9 +358,15 @@ def finish(made):
             raise ReplayError("the recording plays differently: "
                               f"{len(played)} of {len(recorded)} bytes on the "
                               "serial line")
+        try:
+            end = end - 1 if faulted(made) else last_stop(made, folder, end,
+                                                          kept)
+        except (TimeoutError, qemu.QemuError) as e:
+            raise ReplayError("the recording cannot be played from its last "
+                              f"snapshot: {e}") from e
+        made.about["end"] = end
         shutil.move(f"{folder}/disk", made.file("disk"))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    made.about["end"] = at - (1 if faulted(made) else LAST_STEPS)
     made.about["seconds"] = round(time.monotonic() - start_time, 2)
     made.save()

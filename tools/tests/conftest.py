@@ -1,5 +1,7 @@
 """What all system tests share: where the products are, and machines."""
 
+import json
+import math
 import os
 from pathlib import Path
 
@@ -11,15 +13,15 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("SLATE_BUILD", "build")
 
 
-def pytest_collection_finish(session):
-    """Work that takes long and can be done beside the tests begins: that of
-    each module with a function begin_early(names of the tests to run)."""
-    modules = {item.module for item in session.items
-               if hasattr(item, "module")}
-    names = {item.name for item in session.items}
-    if not session.config.option.collectonly:
-        for module in modules:
-            getattr(module, "begin_early", lambda _: None)(names)
+# These take longest: begun first, they end while others run beside them.
+LONGEST = ("test_noise", "test_sanitize", "test_host")
+
+
+def pytest_collection_modifyitems(items):
+    def turn(item):
+        name = item.path.stem
+        return LONGEST.index(name) if name in LONGEST else len(LONGEST)
+    items.sort(key=turn)
 
 
 def product(name, target):
@@ -28,6 +30,37 @@ def product(name, target):
     if not path.exists():
         pytest.fail(f"{path} does not exist: make {target}", pytrace=False)
     return path
+
+
+def sanitized():
+    """Whether the kernel under test is one of `make SANITIZE=1`."""
+    flags = product("flags", "kernel").read_text().split()
+    return "-DCONFIG_SANITIZE=1" in flags
+
+
+# What an ordinary kernel takes of a machine of 16 MiB before anything runs, and
+# a task's stack, in KiB.
+OWN, STACK = 3584, 12
+
+
+def memory(mebibytes, tasks=0):
+    """The size of the machine in which the kernel under test leaves as much to
+    programs as an ordinary one does in one of `mebibytes`, while it has so
+    many tasks. One under the sanitizers takes more, for itself, for the shadow
+    of memory, and for each stack; how much it says."""
+    if not sanitized():
+        return mebibytes
+    said = qemu.run(product("slate.elf", "kernel"),
+                    "meminfo -j; kmastat -j kstack; poweroff",
+                    memory=mebibytes).text
+    facts = {}
+    for line in said.splitlines():
+        if line.startswith("{"):
+            facts.update(json.loads(line))
+    lacks = (facts["frames"] - facts["buddy_free"]) * 4 - OWN \
+        + tasks * (facts["size"] // 1024 - STACK)
+    shadow = 8 / 7  # of what is added, too
+    return mebibytes + math.ceil(max(lacks, 0) / 1024 * shadow)
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,7 @@ def tree(tmp_path_factory):
     shutil.copy(ROOT / "Makefile", copy)
     if BUILD == ROOT / "build" and BUILD.exists():
         shutil.copytree(BUILD, copy / "build", ignore=shutil.ignore_patterns(
-            "host", "coverage", "debug", "iso*"))
+            "host", "coverage", "debug", "sanitize*", "iso*"))
     done = make(copy, "-j2", "kernel")
     assert done.returncode == 0, done.stdout + done.stderr
     return copy
@@ -34,7 +34,7 @@ def tree(tmp_path_factory):
 def make(tree, *arguments):
     clean = {k: v for k, v in os.environ.items()
              if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "V",
-                          "DEBUG", "CMD", "APPEND", "MEM")}
+                          "DEBUG", "SANITIZE", "CMD", "APPEND", "MEM")}
     return subprocess.run(["make", "--no-print-directory", *arguments],
                           cwd=tree, text=True, check=False,
                           capture_output=True, env=clean)

@@ -16,6 +16,7 @@ WORKLOADS = [
     "hackbench -g 1 -f 2 -l 2",
     "init true",
     "forktest -n 4",
+    "mounttest",
     "syscallfuzz -s 1 -n 200",
     "sh -c 'pong & ping -n 2 -s 5000'",
     "sh -c 'pong & ping -n 2 -p'",

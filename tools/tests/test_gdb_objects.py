@@ -31,21 +31,24 @@ EARLY = "## Symbols of programs", "## Cores"
 PROGRAMS = ("run -b sh -c 'sleep 99|cat';run -b sleep 99;run -b init;"
             "run sleep 1;run -b pong;run -b sh -c 'ls|sleep 99';run sleep 1;"
             "run -b ping -n9999 -s{size};kill 5;")
-SHELL = ("verify -j;pages -j;ps;pipes;inodes -a;ports;ipc;bt 9;files 9;"
-         "files 12;dmesg")
+SHELL = ("verify -j;pages -j;ps;pipes;inodes -a;ports;ipc;servers;bt 9;"
+         "files 9;files 12;dmesg")
 
 # Commands of which the kernel's text has to be the same, letter by letter.
 SAME = [("print_task", "slate tasks"), ("cmd_pipes", "slate pipes"),
         ("cmd_inodes", "slate inodes -a"), ("cmd_ports", "slate ports"),
-        ("cmd_ipc", "slate ipc"), ("cmd_bt", "slate bt -k 9"),
+        ("cmd_ipc", "slate ipc"), ("cmd_servers", "slate servers"),
+        ("cmd_bt", "slate bt -k 9"),
         ("cmd_files", "slate files 9"), ("cmd_files", "slate files 12")]
 
 EXAMPLES = {"slate bt": "slate bt 2", "slate dmesg": "slate dmesg -n 5",
             "slate enter": "slate enter 2",
             "slate files": "slate files 4", "slate inodes": "slate inodes -a",
-            "slate ipc": "slate ipc", "slate locks": "slate locks",
+            "slate ipc": "slate ipc", "slate irqs": "slate irqs",
+            "slate locks": "slate locks", "slate mounts": "slate mounts",
             "slate pages": "slate pages page_table",
             "slate pipes": "slate pipes", "slate ports": "slate ports",
+            "slate servers": "slate servers",
             "slate space": "slate space 4",
             "slate symbols": "slate symbols ping",
             "slate syms": "slate syms kmain 0xc0101a02",
@@ -89,7 +92,7 @@ WRONG = {"slate tasks 5": "slate tasks: takes no further words",
          "slate space 2": "slate space: task 2 has no address space; programs "
                           "have",
          "slate verify x": "slate verify: there is no kind 'x'; tasks ports "
-                           "programs pipes inodes are",
+                           "programs pipes inodes servers are",
          "slate syms 0x10": "slate syms: no symbol is at 0x00000010; `slab "
                             "whatis` says what is",
          "slate symbols x": "slate symbols: there is no program x in",
@@ -119,11 +122,20 @@ BREAK = [
      "inode: the LRU list is for those without a reference"),
     (f"{CAT}->task_cwd->inode_number", 1,
      "inode: hash does not fit the number"),
-    ("inode_table.hash_count", 1, "hash: 13 entries, but 1 counted"),
+    ("inode_table.hash_count", 1, " entries, but 1 counted"),
     (f"{PING}->task_ipc.ipc_port->port_holders", 99,
      "a port has fewer references than receivers"),
     (f"{PING}->task_ipc.ipc_state", 1,
      "a task is in a list, but not in the state for it"),
+    (f"{PING}->task_ipc.ipc_port->port_alarm_bits", 4,
+     "a port has an alarm that is in no list, or the other way round"),
+    ("((struct grant *)grants.next)->grant_in_force", 1,
+     "a grant is in force without a task"),
+    (f"{CAT}->task_ports", "(struct grant *)grants.next",
+     "a task may use ports that it has no grant for"),
+    ("gdt_tss.tss_ports[5]", 0, "the map allows other ports than the grant"),
+    ("gdt_tss.tss.iomap", 104,
+     "the map of ports is not that of the task that runs"),
 ]
 
 # Lists that lead nowhere or in a circle, locks: what a row says then.
@@ -132,6 +144,10 @@ LISTS = [
      "! the list leads to 0x00000010, which cannot be read"),
     (f"{CAT}->task_all_link.next", f"&{CAT}->task_all_link", "slate tasks",
      "and not to its head"),
+    (f"{CAT}->task_all_link.next", "(struct list *)0x10",
+     "slab whatis $cache(\"inode\")", "the cache inode itself"),
+    (f"{CAT}->task_all_link.next", "(struct list *)0x10", "slab leaks",
+     "suspect: "),
     ("port_all.next->next", "port_all.next", "slate ports",
      "and not to its head"),
     (f"{PIPE}->pipe_link.next", "(struct list *)0", "slate pipes",
@@ -157,6 +173,7 @@ def breaking():
         yield f"set $old = *$place # {what} {value}"
         yield f"set var *$place = {value}"
         yield f"{look} # {what} {value}"
+        yield f"print $_exitcode # {what} {value}"
         yield f"set var *$place = $old # {what} {value}"
     yield "slate verify"
 
@@ -208,11 +225,19 @@ def test_equals_the_shell(run, command):
     assert said in run.serial, said
 
 
+def test_interrupt_lines(live):
+    rows = [line.split() for line in lines_of(live["slate irqs"])[1:]]
+    assert [int(row[0]) for row in rows] == list(range(16))
+    assert rows[0][2:] == ["timer_irq", "-", "-"] and int(rows[0][1]) > 100
+    assert rows[2][2:] == ["cascade", "-", "-"]
+    assert rows[5][1:] == ["0", "-", "-", "masked"]
+
+
 def test_verify_equals_the_shell(run):
     said = json.loads(run.said[3]["slate verify -j"])
     shell = json.loads(re.findall(r'^\{"bad".*', run.serial, re.M)[0])
     assert said == {kind: shell[kind] for kind in said}
-    assert len(said) == 6
+    assert len(said) == 7
 
 
 def test_pages_equal_the_shell(run):
@@ -452,6 +477,9 @@ def test_verify_finds(run, what, value, wanted):
     said = run.said[-1][f"slate verify # {what} {value}"]
     assert wanted in said, said
     assert "every invariant holds" not in said
+    broken = [row for row in lines_of(said) if row.startswith("!")]
+    assert run.said[-1][f"print $_exitcode # {what} {value}"].split()[-1] == \
+        str(len(broken))
 
 
 @pytest.mark.parametrize("what,value,look,wanted", LISTS,

@@ -25,7 +25,7 @@ LINES = ["kmastat -z", "frag", "kmastat -w", "cache inode", "kmastat -j",
          "ws", "kmastat -T", "cache kstack", "kmastat -s waste kmem_*",
          "hash", "slabs box", "hash kstack", "colours", "slabs -v kmem_slab",
          "colours box", "mark", "colours -j", "mark -j", "verify box",
-         "diff a", "buddyinfo", "diff -j a", "pages", "whatis kmain",
+         "diff a", "buddyinfo", "diff -j a", "pages", "whatis kmain+0x4",
          "pages -j", "whatis page_array", "pages -r", "whatis 3fff000",
          "pages kmain", "verify", "walk hash", "why box"]
 PLACES = ["walk alloc box", "map {inode}", "walk -j free box",
@@ -35,12 +35,21 @@ PLACES = ["walk alloc box", "map {inode}", "walk -j free box",
 # The same with debugging modes.
 MODES = "kmem.debug=FPZU,box,inode,pipe"
 DEBUGGED = ["debug", "log", "users box", "log -S -n 9", "why box", "log -j",
-            "users", "log slab", "old 0", "log reap", "leaks", "users -j",
+            "users", "users pipe", "log slab", "old 0", "log reap", "leaks",
+            "users -j",
             "fail", "verify box", "kmastat -w", "cache box", "kmastat -j",
-            "slabs box", "frag", "hash box", "diff a"]
+            "slabs box", "frag", "hash box", "diff a", "walk alloc box -n 9",
+            "walk bufctl box -n 3", "walk -j alloc box -n 2"]
 OF_OBJECT = ["map {0:x}", "whatis {0:x}", "history {0:x}", "log -a {0:x}",
              "whatis {1:x}", "slabs box", "whatis {2:x}"]
 BEHIND = 200, 208  # where its redzone begins; and that of the next one
+
+# What GDB does first: a processor's number that is not all rows' 0; and, when
+# there are objects, one of them is found damaged (KMEM_BUF_BAD).
+FIRST = [("cmd_kmem", ["set var cpu_boot.cpu_number = 3"]),
+         ("cmd_run", ["slab walk bufctl box -n 1",
+                      "set var ((struct kmem_bufctl_debug *)$obj)"
+                      "->bufctl_state = 2"])]
 
 # Modes that are switched while objects are out, with elders, pages of their own
 # and pages that are taken away; and slabs that are gone.
@@ -104,10 +113,10 @@ compared, debugged, changed, tried = map(
     result_of, ("compared", "debugged", "changed", "tried"))
 
 
-def answers(kernel, lines, last=(), workload=WORKLOAD, **options):
+def answers(kernel, lines, last=(), workload=WORKLOAD, first=(), **options):
     """{line: (what the shell printed, what GDB did)}, and what GDB answered to
-    `last` behind them all. A shell's line holds only so much: there are as
-    many runs as are needed."""
+    `last` behind them all; `first` are steps before. A shell's line holds only
+    so much: there are as many runs as are needed."""
     n, typed = 0, workload + MARK
     while n < len(lines):
         more = f"{typed};{lines[n]};{MARK}"
@@ -116,16 +125,16 @@ def answers(kernel, lines, last=(), workload=WORKLOAD, **options):
         n, typed = n + 1, more
     assert n, typed
     here, rest = lines[:n], lines[n:]
-    steps = [(function(line), [f"slab {line}"]) for line in here]
+    steps = [*first, *((function(line), [f"slab {line}"]) for line in here)]
     steps.append((END, list(last)))
     session = gdb.Session(kernel, f"{typed};poweroff", steps, **options)
     shell = [text.splitlines() for text in
              re.split(MARKED, session.serial, flags=re.M)[1:]]
     own = [said[f"slab {line}"].splitlines()
-           for said, line in zip(session.said, here)]
+           for said, line in zip(session.said[len(first):], here)]
     pairs, said = dict(zip(here, zip(shell, own))), session.said[-1]
     if rest:
-        more, said = answers(kernel, rest, last, workload, **options)
+        more, said = answers(kernel, rest, last, workload, first, **options)
         pairs.update(more)
     return pairs, said
 
@@ -146,12 +155,13 @@ def run_compared(kernel):
 def run_debugged(kernel):
     """All pairs of answers with debugging modes."""
     pairs, said = answers(kernel, DEBUGGED, ["slab walk alloc box -n 1"],
-                          append=MODES)
+                          first=FIRST, append=MODES)
     address = int(re.search(r"0x(\w+)",
                             said["slab walk alloc box -n 1"])[1], 16)
     places = [address, *(address + n for n in BEHIND)]
     lines = {line.format(*places): line for line in OF_OBJECT}
-    for line, pair in answers(kernel, list(lines), append=MODES)[0].items():
+    for line, pair in answers(kernel, list(lines), first=FIRST,
+                              append=MODES)[0].items():
         pairs[lines[line]] = pair
     return pairs
 
@@ -199,6 +209,35 @@ def test_gdb_and_shell_say_the_same(compared, line):
 @pytest.mark.parametrize("line", DEBUGGED + OF_OBJECT)
 def test_gdb_and_shell_say_the_same_in_debugging_modes(debugged, line):
     same_but_for_ages(line, *debugged[line])
+
+
+def test_a_damaged_object_is_marked(debugged):
+    assert debugged["slabs box"][1][1].split()[-1].startswith("!#")
+    assert " 0 bad " in debugged["walk alloc box -n 9"][1][1]
+
+
+def test_switching_leaves_slow_paths_as_the_kernel_has_them(kernel):
+    """Of a cache that is in no mode, but has an elder."""
+    show = "output $cache(\"box\")->cache_{}_slow # {}"
+    looks = [show.format(path, i) for i in range(4)
+             for path in ("alloc", "free")]
+    said = gdb.Session(
+        kernel, "kmem create box 200;kmem alloc box 3;debug +F box;"
+        "kmem alloc box 3;debug -F box;poweroff",
+        [(END, [*looks[:2], "slab trace box on", *looks[2:4],
+                "slab trace box off", *looks[4:6], "slab fail slab 1",
+                *looks[6:]])]).said[0]
+    paths = [re.search(r"<(\w+)>", said[look])[1] for look in looks]
+    large, debug = "kmem_alloc_large", "kmem_alloc_debug"
+    assert paths == [large, "kmem_free_debug", debug, "kmem_free_debug",
+                     large, "kmem_free_debug", debug, "kmem_free_debug"]
+
+
+def test_the_log_has_the_processor(debugged):
+    rows = [line.split() for line in debugged["log"][1]]
+    assert rows[0][:4] == ["SEQ", "T-AGE", "OP", "CPU"]
+    assert [row[3] for row in rows[1:-1]] == ["3"] * 20
+    assert all('"cpu":3,' in line for line in debugged["log -j"][1])
 
 
 @pytest.mark.parametrize("line", SWITCHED + WAITED + GONE)

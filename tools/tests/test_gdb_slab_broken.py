@@ -3,6 +3,7 @@ one invariant at a time; errors that GDB stops at; a machine of which only its
 core is left.
 """
 
+import json
 import re
 
 import pytest
@@ -84,8 +85,13 @@ SETTINGS = [
     'set var $file = $files->cache_freelist->slab_head->bufctl_addr',
     "slab walk hash kstack -n 1",
     "set var $entry = (struct kmem_bufctl *)$obj"]
+TWICE = ["set var $box->cache_slabs = 9", "set var $slab->slab_cache = 0",
+         "set var $files->cache_colour = 4",
+         "set var buddy_zone.zone_total_pages = 1", "slab verify -j # twice",
+         "print $_exitcode # twice"]
 LOOKS = ("slab slabs box", "slab slabs -j box", "slab kmastat", "slab hash",
-         "slab map $slab", "slab freelist $slab", "slab walk free box",
+         "slab map $slab", "slab why box", "slab freelist $slab",
+         "slab walk free box",
          "slab walk hash kstack", "slab whatis $slab", "slab frag",
          "slab colours box", "slab cache box", "slab leaks", "slab pages -r")
 
@@ -105,10 +111,11 @@ def run_broken(kernel):
         asked += [f"set var $was = {place} # {n}",
                   f"set var {place} = {value} # {n}",
                   f"slab verify {cache_of(place)} # {n}",
+                  f"print $_exitcode # {n}",
                   *(f"{look} # {n}" for look in LOOKS if n % 5 == 0),
                   f"set var {place} = $was # {n}"]
-    said = gdb.Session(kernel, WORKLOAD + "poweroff",
-                       [(END, asked + ["slab verify # end"])],
+    asked += ["slab verify # end", "print $_exitcode # end", *TWICE]
+    said = gdb.Session(kernel, WORKLOAD + "poweroff", [(END, asked)],
                        append="kmem.debug=PZ,file").said[0]
     assert said["slab verify # end"].endswith("every invariant holds\n"), said
     return said
@@ -123,9 +130,20 @@ def test_verify_finds(broken, n):
         assert broken[line] == "", broken[line]
     text = broken[f"slab verify {cache_of(place)} # {n}"]
     rows = [row for row in text.splitlines() if row.startswith("!")]
+    assert broken[f"print $_exitcode # {n}"].split()[-1] == str(len(rows))
     assert any(row.endswith(kind) for row in rows), text
     if place.startswith("$box") or place.startswith("$slab"):
         assert rows[0].startswith("!box "), text
+
+
+def test_verify_counts(broken):
+    assert broken["print $_exitcode # end"].endswith(" = 0\n")
+    assert broken["print $_exitcode # twice"].endswith(" = 4\n")
+    rows = [json.loads(row) for row in
+            broken["slab verify -j # twice"].splitlines()]
+    assert rows[-1]["bad"] == 4 == \
+        sum(row["bad"] for row in rows[:-1]) + (rows[-1]["heap"] != "") + \
+        (rows[-1]["buddy"] != "")
 
 
 @pytest.mark.parametrize("look", LOOKS)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, memory
 from slate import qemu
 
 PANIC_PROMPT = r"slate!> "
@@ -132,7 +132,7 @@ def test_fault_screen(boot, kind, cause):
 
 
 def test_out_of_memory_shows_who_has_it(boot):
-    text = crash(boot(memory=16), "fault memory")
+    text = crash(boot(memory=memory(16)), "fault memory")
     assert re.search(r"out of memory: KM_SLEEP for 1048576 bytes", text), text
     assert re.search(r"(?m)^kmem_alloc_9216 ", text), text
     assert re.search(r"(?m)^oversize .*\b1[0-9]\b", text), text

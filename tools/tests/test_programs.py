@@ -8,7 +8,7 @@ import tarfile
 import pytest
 
 import fuzz
-from conftest import product
+from conftest import memory, product
 from slate import qemu
 
 LOST = r"has lost the console[^\n]*\n"
@@ -354,7 +354,7 @@ def test_frag_counts_free_buffers_and_reports(shell):
 # ---- the workloads ---------------------------------------------------------
 
 def test_spike_in_16_mebibytes_leaves_nothing(boot):
-    machine = boot(memory=16)
+    machine = boot(memory=memory(16, tasks=256))
     machine.prompt()
     machine.command("run spike -n 1")
     machine.command("reap -a")

@@ -1,24 +1,25 @@
 """The build that watches itself, `make SANITIZE=1 DEBUG=1`: the address and
 undefined behaviour sanitizers, and the assertions about the order of locks. All
 suites, in ring 0 and in ring 3, and the workloads must pass there as well; and
-what the sanitizers find must end in a report and a panic."""
+what the sanitizers find must end in a report and a panic, or with kmem.panic=0
+be told. What the sanitizers say of the zoo's bugs is in docs/heap-bugs.md.
+
+This is part of each `make test`. `make test SANITIZE=1` runs all other tests
+on a kernel under the sanitizers, too."""
 
 import os
 import subprocess
-from concurrent import futures
 
 import pytest
 
 from conftest import BUILD, ROOT
-from slate import qemu
+from slate import qemu, zoo
 
-FOLDER = BUILD / "sanitize"
+FOLDER = BUILD / "sanitize-debug"
 KERNEL = FOLDER / "slate.elf"
 WORK = ("test", "run init usertests", "run init kenbus", "run init hackbench",
         "run init syscallfuzz -s 7 -n 3000", "stress 42 3000", "verify",
         "poweroff")
-
-early = {}  # what has been begun
 
 
 def build():
@@ -30,25 +31,16 @@ def build():
         check=False, capture_output=True, env=clean)
 
 
-def boot(commands):
+def boot(commands, append=""):
     return qemu.run(KERNEL, "; ".join(commands), memory="32", budget=200_000,
-                    initrd=BUILD / "initrd.tar")
-
-
-def build_and_run():
-    done = build()
-    return done, boot(WORK) if done.returncode == 0 else None
-
-
-def begin_early(_):
-    early["run"] = futures.ThreadPoolExecutor(1).submit(build_and_run)
+                    initrd=BUILD / "initrd.tar", append=append)
 
 
 @pytest.fixture(scope="module")
 def run():
-    done, result = early["run"].result()
+    done = build()
     assert done.returncode == 0, done.stdout + done.stderr
-    return result
+    return boot(WORK)
 
 
 def test_suites_of_the_kernel(run):
@@ -91,3 +83,19 @@ def test_reports(run, command, report, says):
     assert report in end.named["panic"][0]["text"], end.explain()
     for words in says:
         assert words in end.text, end.explain()
+
+
+@pytest.mark.parametrize("mode, bug", [
+    ("-", "all"), ("P", "all"),
+    ("-", "zero-bytes"), ("P", "uninitialised"), ("P", "free-loop")])
+def test_the_zoo(run, mode, bug):
+    """With and without objects left to a mode; the last three end in a fault
+    besides."""
+    end = boot([f"bug -m {mode} {bug}", "verify", "poweroff"], "kmem.panic=0")
+    bugs = {e["name"] for e in end.named["bug-step"]}
+    assert len(bugs) > 25 if bug == "all" else bugs == {bug}
+    wrong = zoo.differences(end, bugs, mode)
+    assert not wrong, f"{wrong}\n{end.explain()}"
+    assert len(zoo.reports(end)) >= (20 if (mode, bug) == ("-", "all") else 1)
+    if bug == "all":
+        assert "every invariant holds" in end.text, end.explain()

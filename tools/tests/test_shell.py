@@ -2,10 +2,7 @@
 completion, and what it says to wrong input."""
 
 import json
-import random
 import re
-import time
-from concurrent import futures
 
 import pytest
 
@@ -14,8 +11,6 @@ from slate import qemu
 
 UP, DOWN, RIGHT, LEFT = ("\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D")
 HOME, END, DELETE = ("\x1b[H", "\x1b[F", "\x1b[3~")
-
-early = {}  # what has been begun before its turn
 
 
 def typed(shell, keys):
@@ -89,7 +84,8 @@ WRONG = ["frobnicate", "kmastat -q", "cache", "cache no_such_cache",
          "kmem alloc no_such_cache 1", "kmem destroy no_such_cache",
          "kmem free no_such_cache", "stress banana", "stress 1 banana",
          "verify no_such_cache", "test no_such_suite", "bench no_such_group",
-         "x", "x banana", "sym", "sym banana", "help no_such_command",
+         "x", "x banana", "sym", "sym banana", "sym kmain+",
+         "sym kmain+z", "help no_such_command",
          "echo \"open", "uptime now", "clear all", "history all",
          "echo " + "a " * 20]
 
@@ -99,6 +95,13 @@ def test_wrong_input_gives_one_line(shell, line):
     text = shell.command(line)
     assert len(text.splitlines()) == 1, text
     assert re.match(r"\w+: \S", text), text
+
+
+def test_a_status_that_is_not_0_is_an_event(kernel):
+    run = qemu.run(kernel, "cache no_such_cache; verify; ws -q; poweroff")
+    assert run.problem is None, run.explain()
+    assert [(e["command"], e["status"]) for e in run.named["status"]] == \
+        [("cache", 1), ("ws", 1)]
 
 
 def test_a_line_that_is_too_long_gives_one_line(shell):
@@ -161,52 +164,3 @@ def test_dmesg_shows_what_was_printed(shell):
 
 def test_uptime(shell):
     assert re.search(r"\d+:\d\d:\d\d", shell.command("uptime"))
-
-
-# ---- a hundred thousand lines of random bytes ------------------------------
-
-LINES = 100_000
-
-
-def noise(chance):
-    """A line of random bytes, mostly short, now and then longer than the
-    shell takes. The commands that end the machine have too many letters to
-    come about by chance."""
-    length = chance.randrange(1, 10)
-    if length == 9:
-        length = chance.choice([20, 40, 80, 300])
-    return chance.randbytes(length) + b"\r"
-
-
-def type_noise():
-    """Types random lines, and sees whether the shell still works. It takes
-    most of a minute, in which other tests run."""
-    seed = int(time.time())
-    chance = random.Random(seed)
-    with qemu.Machine(BUILD / "slate.elf") as machine:
-        machine.prompt()
-        for _ in range(LINES // 1000):
-            machine.send(b"".join(noise(chance) for _ in range(1000)))
-            machine.buffer = ""
-        # Typed faster than it reads, the kernel may lose keys: ask until it
-        # hears.
-        while "\nstill-alive" not in machine.buffer:
-            machine.send("\r\x03\x15\recho still-\"\"alive\r")
-            while machine.receive(2):
-                pass
-            assert machine.process.poll() is None, \
-                (seed, machine.transcript[-3000:])
-            assert "slate!> " not in machine.buffer, \
-                (seed, machine.transcript[-3000:])
-        machine.buffer = ""
-        assert machine.command("echo fine") == "fine\n", seed
-        assert not machine.events("panic"), seed
-
-
-def begin_early(names):
-    if "test_random_bytes_leave_the_shell_working" in names:
-        early["noise"] = futures.ThreadPoolExecutor(1).submit(type_noise)
-
-
-def test_random_bytes_leave_the_shell_working():
-    early["noise"].result()

@@ -3,6 +3,7 @@
  * -icount shift=0 counts instructions, of program and kernel together.
  *
  *     bench [KEY …]      prints "KEY VALUE" for all, or those given
+ *     run -s bench       in the kernel's shell: those that need a device
  *
  * An operation is a function. It is called a number of times in a batch; the
  * same loop around a function that does nothing is subtracted, so that what
@@ -13,6 +14,7 @@
  * mean. Each also goes to /dev/debug as a JSON line.
  */
 #include "user/lib/err.h"
+#include "user/lib/io.h"
 #include "user/lib/ipc.h"
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"
@@ -81,12 +83,8 @@ static uint64_t measure(operation_t *op, unsigned rounds)
 
 /* ---- with another process ----------------------------------------------- */
 
-/* With a child that runs `serve` until it is killed; `prepare` is done in the
- * parent before anything is measured. */
-static uint64_t measure_with(operation_t *serve, operation_t *prepare,
-                             operation_t *op, unsigned rounds)
+static pid_t start_child(operation_t *serve)
 {
-    uint64_t cost;
     pid_t pid = fork();
 
     if (pid < 0)
@@ -95,11 +93,27 @@ static uint64_t measure_with(operation_t *serve, operation_t *prepare,
         serve();
         _exit(1);
     }
+    return pid;
+}
+
+static void end_child(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+/* With a child that runs `serve` until it is killed; `prepare` is done in the
+ * parent before anything is measured. */
+static uint64_t measure_with(operation_t *serve, operation_t *prepare,
+                             operation_t *op, unsigned rounds)
+{
+    pid_t pid = start_child(serve);
+    uint64_t cost;
+
     if (prepare != NULL)
         prepare();
     cost = measure(op, rounds);
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
+    end_child(pid);
     return cost;
 }
 
@@ -282,32 +296,155 @@ static uint64_t pipe_create_close(void)
     return measure(op_make_pipe, 500);
 }
 
-#define UNCACHED "pipe.create_close.uncached"
+/* ---- interrupts --------------------------------------------------------- */
+
+/* By the machine's clock, which can interrupt periodically. When the device
+ * raises its line is found out by polling it while the line is masked: twice,
+ * which gives the period, too. The interrupt that follows is waited for as a
+ * driver does. */
+enum {
+    CLOCK_INDEX = 0x70,
+    CLOCK_DATA = 0x71,
+    CLOCK_IRQ = 8,
+    REG_A = 10,
+    A_DIVIDER = 0x70,
+    A_8192_HZ = 3,
+    REG_B = 11,
+    B_PERIODIC = 0x40,
+    REG_C = 12,
+    C_PERIODIC = 0x40,
+};
+
+static uint8_t clock_get(uint8_t reg)
+{
+    outb(CLOCK_INDEX, reg);
+    return inb(CLOCK_DATA);
+}
+
+static void clock_put(uint8_t reg, uint8_t value)
+{
+    outb(CLOCK_INDEX, reg);
+    outb(CLOCK_DATA, value);
+}
+
+/* With register C chosen. */
+static uint64_t poll_clock(void)
+{
+    while (!(inb(CLOCK_DATA) & C_PERIODIC))
+        continue;
+    return tsc_read();
+}
+
+static void serve_clock(void)
+{
+    inb(CLOCK_DATA);
+    irq_ack(CLOCK_IRQ);
+}
+
+/* From the interrupt to the driver's return from ipc_receive, or `acked`: until
+ * it has read the cause and unmasked the line. */
+static uint64_t one_interrupt(bool acked)
+{
+    struct message m = {0};
+    uint64_t period, polled, heard;
+
+    clock_get(REG_C);
+    ipc_receive(port, &m);
+    period = tsc_read();
+    serve_clock();
+    ipc_receive(port, &m); /* the line is masked from now on */
+    period = tsc_read() - period;
+    inb(CLOCK_DATA);
+    polled = poll_clock();
+    irq_ack(CLOCK_IRQ); /* what has been polled interrupts as well */
+    ipc_receive(port, &m);
+    serve_clock();
+    ipc_receive(port, &m);
+    heard = tsc_read();
+    serve_clock();
+    if (acked)
+        heard = tsc_read();
+    return (heard - polled) % period;
+}
+
+static uint64_t cheapest_interrupt(bool acked)
+{
+    uint64_t best = UINT64_MAX;
+    uint8_t a, b;
+
+    port = port_create();
+    if (port < 0 || irq_bind(port, CLOCK_IRQ, 0) < 0)
+        err(1, "interrupt %d (`run -s bench` has it)", CLOCK_IRQ);
+    a = clock_get(REG_A);
+    b = clock_get(REG_B);
+    clock_put(REG_A, (a & A_DIVIDER) | A_8192_HZ);
+    clock_put(REG_B, b | B_PERIODIC);
+    for (unsigned i = 0; i < BATCHES; i++) {
+        uint64_t cost = one_interrupt(acked);
+
+        best = MIN(best, cost);
+    }
+    clock_put(REG_B, b);
+    clock_put(REG_A, a);
+    close(port);
+    return best * 100;
+}
+
+static uint64_t irq_latency(void)
+{
+    return cheapest_interrupt(false);
+}
+
+static uint64_t irq_roundtrip(void)
+{
+    return cheapest_interrupt(true);
+}
+
+static void compute(void)
+{
+    for (;;)
+        __asm__ volatile("");
+}
+
+/* While another program computes. */
+static uint64_t irq_latency_busy(void)
+{
+    pid_t pid = start_child(compute);
+    uint64_t cost = cheapest_interrupt(false);
+
+    end_child(pid);
+    return cost;
+}
 
 /* ---- all of them -------------------------------------------------------- */
 
 static const struct benchmark {
     const char *bench_key;
     uint64_t (*bench_run)(void);
+    bool bench_asked; /* only if it is asked for */
 } benchmarks[] = {
-    {"syscall.null", syscall_null},
-    {"task.switch", task_switch},
-    {"pipe.roundtrip", pipe_roundtrip},
-    {"ipc.roundtrip", ipc_roundtrip},
-    {"fault.zero", fault_zero},
-    {"task.fork_exit_wait", fork_exit_wait},
-    {"task.fork_exec_exit_wait", fork_exec_exit_wait},
-    {"pipe.create_close.cached", pipe_create_close},
+    {"syscall.null", syscall_null, false},
+    {"task.switch", task_switch, false},
+    {"pipe.roundtrip", pipe_roundtrip, false},
+    {"ipc.roundtrip", ipc_roundtrip, false},
+    {"fault.zero", fault_zero, false},
+    {"task.fork_exit_wait", fork_exit_wait, false},
+    {"task.fork_exec_exit_wait", fork_exec_exit_wait, false},
+    {"pipe.create_close.cached", pipe_create_close, false},
     /* The kernel's shell runs this one with the cache of pipes switched off. */
-    {UNCACHED, pipe_create_close},
+    {"pipe.create_close.uncached", pipe_create_close, true},
+    /* And these with a grant, `run -s bench`. */
+    {"irq.latency", irq_latency, true},
+    {"irq.latency.busy", irq_latency_busy, true},
+    {"irq.roundtrip", irq_roundtrip, true},
 };
 
-static bool is_wanted(const char *key, int argc, char **argv)
+static bool is_wanted(const struct benchmark *b, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
-        if (strcmp(key, argv[i]) == 0)
+        if (strcmp(b->bench_key, argv[i]) == 0)
             return true;
-    return argc == 1 && strcmp(key, UNCACHED) != 0;
+    return argc == 1 && !b->bench_asked;
 }
 
 int main(int argc, char **argv)
@@ -316,7 +453,7 @@ int main(int argc, char **argv)
 
     debug = open("/dev/debug", O_WRONLY | O_CLOEXEC);
     for (size_t i = 0; i < ARRAY_SIZE(benchmarks); i++)
-        if (is_wanted(benchmarks[i].bench_key, argc, argv)) {
+        if (is_wanted(&benchmarks[i], argc, argv)) {
             report(benchmarks[i].bench_key, benchmarks[i].bench_run());
             found = true;
         }

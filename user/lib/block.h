@@ -11,6 +11,8 @@
  *     BLOCK_READ   disk     first sector  sectors -; answer's bytes: contents
  *     BLOCK_WRITE  disk     first sector  sectors contents
  *     BLOCK_FLUSH  disk     -             -       -
+ *     BLOCK_COUNTS -        -             -       -; answer's bytes:
+ *                                                 struct block_counts
  *
  * Disk 0 is the primary master, 1 the slave. A write that was answered is on
  * its way; after BLOCK_FLUSH everything that was answered before it is on the
@@ -28,6 +30,18 @@ enum block_request {
     BLOCK_READ,
     BLOCK_WRITE,
     BLOCK_FLUSH,
+    BLOCK_COUNTS,
+};
+
+/* What a server has met with since it began. */
+struct block_counts {
+    uint32_t count_commands;
+    uint32_t count_errors;   /* commands that a drive ended with an error */
+    uint32_t count_timeouts; /* it stayed busy too long */
+    uint32_t count_protocol; /* it was not in the state that it has to be */
+    uint32_t count_lost;     /* it had finished, but no interrupt came */
+    uint32_t count_spurious; /* interrupts that nobody waited for */
+    uint32_t count_resets;
 };
 
 /* A disk, as a program knows it. */

@@ -3,6 +3,7 @@
  *
  *     warn("%s", path)     cat: /nowhere: no such file or directory
  *     warnx("no input")    cat: no input
+ *     tellx("…")           the same, never waiting
  *     err, errx            the same, then exit(status)
  *     usage("[-n] FILE")   usage: cat [-n] FILE           then exit(2)
  *
@@ -17,6 +18,9 @@ extern const char *program_name; /* the last part of argv[0] */
 
 void warn(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void warnx(const char *fmt, ...) PRINTF_LIKE(1, 2);
+/* As warnx, but does not wait where the console is somebody else's just now: an
+ * orphan prints it. For servers, whose clients must not wait for a person. */
+void tellx(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void err(int status, const char *fmt, ...) PRINTF_LIKE(2, 3)
     __attribute__((noreturn));
 void errx(int status, const char *fmt, ...) PRINTF_LIKE(2, 3)

@@ -43,9 +43,15 @@ int ipc_reply_receive(int port, struct message *m);
 int notify(int port, uint32_t bits);
 
 /* From now on an interrupt on line `irq` sets bit number `bit` of the port's
- * notification, and masks the line until irq_ack. For privileged tasks. */
+ * notification, and masks the line until irq_ack. For servers whose grant has
+ * the line. */
 int irq_bind(int port, int irq, unsigned bit);
 int irq_ack(int irq);
+
+/* After `ms` milliseconds bit number `bit` of the port's notification is set,
+ * once; 0 ends an alarm that the port has. It has one at most. For whoever may
+ * receive there. */
+int alarm(int port, uint32_t ms, unsigned bit);
 
 /* NAMES_GET (`port` means nothing): a handle; NAMES_SET: 0. */
 int names(int operation, int port);

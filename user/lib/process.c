@@ -74,7 +74,7 @@ int execvp(const char *file, char *const argv[])
     if (strchr(file, '/') != NULL || *file == 0)
         return execv(file, argv);
     if (path == NULL)
-        path = "/bin";
+        path = "/bin:/sbin";
     while (path != NULL) {
         path = next_folder(path, file, full, sizeof(full));
         execv(full, argv);

@@ -7,7 +7,10 @@
 
 #define EXIT_SUCCESS 0
 #define EXIT_FAILURE 1
-#define RAND_MAX     0x7fffffff
+/* A server that finds nothing to serve, its device or disk not being there:
+ * init does not start it again. */
+#define EXIT_ABSENT 69
+#define RAND_MAX    0x7fffffff
 
 /* ---- memory (user/lib/malloc.c) ----------------------------------------- */
 

@@ -57,6 +57,7 @@ syscall_error:
         STUB    execve, SYS_exec
         STUB    waitpid, SYS_wait
         STUB    kill, SYS_kill
+        STUB    become, SYS_become
         STUB    setpgid, SYS_setpgid
         STUB    yield, SYS_yield
         STUB    sleep_ms, SYS_sleep
@@ -66,6 +67,8 @@ syscall_error:
         STUB    sbrk, SYS_sbrk
         STUB    mmap, SYS_mmap
         STUB    munmap, SYS_munmap
+        STUB    map_device, SYS_map_device
+        STUB    dma_alloc, SYS_dma_alloc
 
 ; ---- files ------------------------------------------------------------------
 
@@ -90,6 +93,11 @@ syscall_error:
         STUB    pipe, SYS_pipe
         STUB    ttymode, SYS_ttymode
         STUB    tcsetpgrp, SYS_tcsetpgrp
+        STUB    mount, SYS_mount
+        STUB    umount, SYS_umount
+        STUB    sync, SYS_sync
+        STUB    fsync, SYS_fsync
+        STUB    statfs, SYS_statfs
 
 ; ---- ports ------------------------------------------------------------------
 
@@ -98,6 +106,7 @@ syscall_error:
         STUB    irq_bind, SYS_irq_bind
         STUB    irq_ack, SYS_irq_ack
         STUB    names, SYS_names
+        STUB    alarm, SYS_alarm
 
 ; Messages use all registers (kernel/abi/ipc.h). EAX is the port or the client,
 ; EDX the struct message, whose members are at these places:

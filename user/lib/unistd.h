@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "kernel/abi/fs.h"
 #include "kernel/abi/syscall.h"
 #include "kernel/abi/types.h"
 #include "user/lib/errno.h"
@@ -33,7 +34,7 @@ pid_t fork(void);
 
 /* Run another program in this task; return only if that failed. execve is the
  * system call; execvp looks for a name without '/' in the folders of PATH (or
- * in /bin if there is no PATH). */
+ * in /bin and /sbin if there is no PATH). */
 int execve(const char *path, char *const argv[], char *const envp[]);
 int execv(const char *path, char *const argv[]);
 int execvp(const char *file, char *const argv[]);
@@ -48,6 +49,12 @@ int kill(pid_t pid, int sig);
 
 /* Puts a task (0: the caller) into a group (0: one of its own number). */
 int setpgid(pid_t pid, pid_t pgid);
+
+/* For privileged tasks: the caller is not privileged any more and has taken
+ * what the manifest grants that server; it comes into force when the caller
+ * executes the server's program, and is lost with any other. NULL: only ends
+ * the privilege. */
+int become(const char *server);
 
 /* Lets another task of the same priority run. */
 int yield(void);
@@ -67,6 +74,13 @@ void *sbrk(int32_t change);
 /* Zeroed pages somewhere; `prot` is PROT_READ | PROT_WRITE or less. */
 void *mmap(size_t length, int prot);
 int munmap(void *addr, size_t length);
+
+/* For servers whose grant has that: physical memory from `first` on, a multiple
+ * of 4096, as the device has it, uncached; and zeroed pages that lie one behind
+ * the other in physical memory too, from *first on. MAP_FAILED with EPERM where
+ * it is not granted. A fork does not inherit them. */
+void *map_device(uint32_t first, size_t bytes);
+void *dma_alloc(size_t pages, uint32_t *first);
 
 /* ---- files -------------------------------------------------------------- */
 
@@ -89,6 +103,20 @@ int getcwd(char *buf, size_t size); /* returns the length */
 int dup(int handle);
 int dup2(int handle, int to);
 int pipe(int ends[2]); /* ends[0] is read, ends[1] written */
+
+/* Mounts the file server behind a port (kernel/abi/fs.h) on a directory. Not
+ * for the server itself, which has to answer: fs_serve (user/lib/fs_server.h).
+ */
+int mount(int port, const char *path);
+int umount(const char *path);
+
+/* When they return, everything that was written before, or to this file, is on
+ * its medium. */
+int sync(void);
+int fsync(int handle);
+
+/* Fills in what is known of the file system that `path` is in. */
+int statfs(const char *path, struct fs_stat *out);
 
 /* Writes all of it, however many calls that takes: 0, or -1. */
 int write_all(int handle, const void *buf, size_t n);

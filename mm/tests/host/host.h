@@ -53,16 +53,20 @@ void host_panic_check(const char *file, int line, const char *text);
     } while (0)
 
 /* What the debugging modes are told: microseconds beyond the clock's, who
- * runs; the events they sent; up to two ranges that hold pointers, and a cache
- * whose objects are among them. */
+ * runs, and where; the events they sent; up to two ranges that hold pointers,
+ * and a cache whose objects are among them. */
 extern uint64_t host_clock_extra_us;
 extern uint32_t host_task;
+extern uint32_t host_cpu;
 extern char host_events[4096];
 extern const void *host_root_from[2], *host_root_end[2];
 extern const struct kmem_cache *host_root_cache;
 
 /* Expectations that failed in this process. */
 extern unsigned host_failures;
+
+/* trace.c: fails the case if an invariant of mm/ does not hold. */
+void host_verify(void);
 
 /* trace.c: `ops` random operations against the shadow model. 0 if all agreed;
  * says what did not. */

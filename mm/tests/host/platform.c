@@ -112,6 +112,7 @@ void mm_print(const char *fmt, ...)
 
 uint64_t host_clock_extra_us;
 uint32_t host_task = 1;
+uint32_t host_cpu;
 char host_events[4096];
 const void *host_root_from[2], *host_root_end[2];
 const struct kmem_cache *host_root_cache;
@@ -127,6 +128,11 @@ uint64_t mm_clock_us(void)
 uint32_t mm_task_id(void)
 {
     return host_task;
+}
+
+uint32_t mm_cpu_id(void)
+{
+    return host_cpu;
 }
 
 const char *mm_task_name(uint32_t id)

@@ -142,15 +142,7 @@ static void check_counts(const struct slot *s)
 
 static void verify_all(void)
 {
-    const struct page *page;
-    const char *where;
-    const char *why = kmem_verify(&where);
-
-    if (why != NULL)
-        KT_FAIL("kmem_verify: %s: %s", why, where);
-    why = buddy_verify(&page);
-    if (why != NULL)
-        KT_FAIL("buddy_verify: %s", why);
+    host_verify();
     for (size_t i = 0; i < CACHES; i++)
         check_counts(&slots[i]);
     KT_EQ(kmem_error_count, 0);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Breaks the allocator in every way that mutants.py lists, and looks whether
-the case that should notice does.
+"""Breaks the allocator in every way that mutants.py and mutants_debug.py list,
+and looks whether the case that should notice does.
 
     run.py [NAME ...]     all mutants, or these
     run.py -l             list them
@@ -24,8 +24,10 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from mutants import MUTANTS  # noqa: E402
+import mutants as core  # noqa: E402
+import mutants_debug as debug  # noqa: E402
 
+MUTANTS = core.MUTANTS + debug.MUTANTS
 ROOT = Path(__file__).resolve().parents[3]
 CC = os.environ.get("HOSTCC", "gcc")
 CFLAGS = ["-std=gnu17", "-g", "-O0", "-w", "-I.", "-Imm/tests/host",

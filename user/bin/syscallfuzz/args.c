@@ -75,6 +75,14 @@ static const uint8_t kinds[SYSCALL_COUNT][6] = {
     [SYS_irq_bind] = {HANDLE, SMALL, SMALL},
     [SYS_irq_ack] = {SMALL},
     [SYS_names] = {SMALL, HANDLE},
+    [SYS_become] = {PATH},
+    [SYS_map_device] = {BIG, SIZE},
+    [SYS_dma_alloc] = {SMALL, POINTER},
+    [SYS_alarm] = {HANDLE, SMALL, SMALL},
+    [SYS_mount] = {HANDLE, PATH},
+    [SYS_umount] = {PATH},
+    [SYS_fsync] = {HANDLE},
+    [SYS_statfs] = {PATH, POINTER},
 };
 
 static uint8_t *area; /* AREA_PAGES, the program's to read and write */

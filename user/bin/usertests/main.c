@@ -25,8 +25,9 @@ static int debug;
 
 /* Caches whose objects programs cause. (Inodes stay in memory by design.) */
 static const char *const counted[] = {
-    "task", "kstack", "space", "region",       "page_directory", "page_table",
-    "file", "pipe",   "port",  "handle_table", "pipe_buffer",    "ramfs_node",
+    "task",        "kstack",     "space",  "region", "page_directory",
+    "page_table",  "file",       "pipe",   "port",   "handle_table",
+    "pipe_buffer", "ramfs_node", "remote",
 };
 
 struct census {
@@ -131,6 +132,17 @@ static bool as_expected(const struct test *t, int status)
     return false;
 }
 
+/* What a case that failed has left mounted. */
+static void unmount_all(void)
+{
+    char path[PATH_MAX];
+
+    path_join(path, sizeof(path), scratch, "m/d");
+    umount(path);
+    path_join(path, sizeof(path), scratch, "m");
+    umount(path);
+}
+
 static bool run_case(const struct test *t)
 {
     struct census before = take_census();
@@ -150,6 +162,7 @@ static bool run_case(const struct test *t)
     kill(-pid, SIGKILL);
     while (wait(NULL) > 0)
         continue;
+    unmount_all();
     if (!remove_tree(scratch)) {
         printf("# %s cannot be removed\n", scratch);
         return false;

@@ -367,6 +367,52 @@ static void ipc_notify_wakes(void)
     expect_exit(child, 0);
 }
 
+/* ---- alarms ------------------------------------------------------------- */
+
+static void ipc_alarm(void)
+{
+    int port = port_create();
+    int file = open("/etc/motd", O_RDONLY);
+    uint32_t before = uptime_ms();
+    struct message m = {.msg_client = 9};
+
+    FAILS(alarm(port, 10, 32), EINVAL);
+    FAILS(alarm(file, 10, 1), EBADF);
+    FAILS(alarm(99, 10, 1), EBADF);
+    EQUAL(alarm(port, 0, 1), 0);
+    EQUAL(alarm(port, 60, 5), 0);
+    EQUAL(alarm(port, 30, 31), 0);
+    EQUAL(ipc_receive(port, &m), 0);
+    EQUAL(m.msg_client, 0);
+    EQUAL(m.msg_word[0], 0x80000000);
+    CHECK(uptime_ms() - before >= 30 && uptime_ms() - before < 60);
+    EQUAL(alarm(port, 0xffffffff, 1), 0);
+    EQUAL(alarm(port, 10, 0), 0);
+    EQUAL(alarm(port, 0, 0), 0);
+    sleep_ms(30);
+    EQUAL(notify(port, 4), 0);
+    EQUAL(ipc_receive(port, &m), 0);
+    EQUAL(m.msg_word[0], 4);
+    EQUAL(alarm(port, 10, 0), 0); /* of a port that goes */
+}
+
+static void call_alarm(int port)
+{
+    FAILS(alarm(port, 10, 1), EBADF);
+}
+
+/* Only for whoever may receive there. */
+static void ipc_alarm_of_others(void)
+{
+    int port;
+    pid_t server = spawn_server(receive_and_answer, &port);
+    struct message m = {.msg_tag = 1};
+
+    call_alarm(port);
+    EQUAL(ipc_call(port, &m), 0);
+    expect_exit(server, 0);
+}
+
 /* ---- interrupts and names ----------------------------------------------- */
 
 static void ipc_privileged(void)
@@ -394,7 +440,7 @@ static pid_t need_names(void)
     EQUAL(errno, ENOENT);
     pid = fork();
     if (pid == 0) {
-        execv("/bin/names", argv);
+        execv("/sbin/names", argv);
         _exit(127);
     }
     until_blocked(pid);
@@ -481,6 +527,8 @@ const struct test ipc_tests[] = {
     TEST(ipc, call_self),
     TEST(ipc, notify),
     TEST(ipc, notify_wakes),
+    TEST(ipc, alarm),
+    TEST(ipc, alarm_of_others),
     TEST(ipc, privileged),
     TEST(ipc, names),
     TEST(ipc, names_of_the_dead),

@@ -29,8 +29,10 @@ static int32_t call3(uint32_t number, uint32_t a, uint32_t b, uint32_t c)
 
 static void pointer_paths(void)
 {
-    static const uint8_t one[] = {SYS_mkdir, SYS_rmdir, SYS_unlink, SYS_chdir};
+    static const uint8_t one[] = {SYS_mkdir, SYS_rmdir, SYS_unlink, SYS_chdir,
+                                  SYS_umount};
     static struct stat st;
+    int port = port_create();
 
     make_file("f", "");
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -39,6 +41,8 @@ static void pointer_paths(void)
         FAULTS(SYS_open, bad[i], O_RDONLY, 0);
         FAULTS(SYS_open, bad[i], O_RDWR | O_CREAT, 0);
         FAULTS(SYS_stat, bad[i], &st, 0);
+        FAULTS(SYS_statfs, bad[i], &st, 0);
+        FAULTS(SYS_mount, port, bad[i], 0);
         FAULTS(SYS_rename, bad[i], "g", 0);
         FAULTS(SYS_rename, "f", bad[i], 0);
         FAULTS(SYS_link, bad[i], "g", 0);
@@ -88,6 +92,7 @@ static void pointer_results(void)
     CHECK(h >= 0);
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         FAULTS(SYS_stat, "/etc/motd", bad[i], 0);
+        FAULTS(SYS_statfs, "/etc/motd", bad[i], 0);
         FAULTS(SYS_fstat, h, bad[i], 0);
         FAULTS(SYS_getcwd, bad[i], 64, 0);
         FAULTS(SYS_pipe, bad[i], 0, 0);

@@ -4,11 +4,21 @@
 #include "user/bin/usertests/test.h"
 
 const struct family families[] = {
-    {"task", task_tests},     {"exec", exec_tests},
-    {"memory", memory_tests}, {"protect", protect_tests},
-    {"trap", trap_tests},     {"pointer", pointer_tests},
-    {"handle", handle_tests}, {"pipe", pipe_tests},
-    {"file", file_tests},     {"tree", tree_tests},
-    {"device", device_tests}, {"ipc", ipc_tests},
-    {"death", death_tests},   {NULL, NULL},
+    {"task", task_tests},
+    {"exec", exec_tests},
+    {"memory", memory_tests},
+    {"protect", protect_tests},
+    {"trap", trap_tests},
+    {"pointer", pointer_tests},
+    {"handle", handle_tests},
+    {"pipe", pipe_tests},
+    {"file", file_tests},
+    {"tree", tree_tests},
+    {"device", device_tests},
+    {"ipc", ipc_tests},
+    {"grant", grant_tests},
+    {"death", death_tests},
+    {"mount", mount_tests},
+    {"liar", liar_tests},
+    {NULL, NULL},
 };

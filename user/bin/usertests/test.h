@@ -39,7 +39,10 @@ extern const struct test file_tests[];
 extern const struct test tree_tests[];
 extern const struct test device_tests[];
 extern const struct test ipc_tests[];
+extern const struct test grant_tests[];
 extern const struct test death_tests[];
+extern const struct test mount_tests[];
+extern const struct test liar_tests[];
 
 /* An entry: TEST(task, fork) is the function task_fork. */
 #define TEST(family, name)                                                     \

@@ -3,8 +3,8 @@
  *
  * The disk is number DISK of a block server (user/lib/block.h); the file system
  * is mounted at PATH. The server ends with 0 when it has been unmounted, with
- * 1 after a message when there is nothing that it could serve. -v: at the end
- * it says what it has done.
+ * another status after a message when there is nothing that it could serve. -v:
+ * at the end it says what it has done.
  *
  *     kernel ── fs_serve ── ext2_… ── disk_… ── block_… ── ata
  *
@@ -55,7 +55,7 @@ static uint32_t disk_seconds(void *arg)
 static void disk_say(void *arg, const char *text)
 {
     (void)arg;
-    warnx("%s", text);
+    tellx("%s", text);
 }
 
 /* ---- the server ---------------------------------------------------------- */
@@ -106,12 +106,16 @@ static struct ext2 *open_disk(const char *server, uint32_t disk)
     };
     struct ext2 *fs;
     const char *why;
+    int error;
 
     if (block_open(&device, server, disk) < 0)
-        err(1, "%s, disk %u", server, (unsigned)disk);
+        err(errno == ENODEV ? EXIT_ABSENT : 1, "%s, disk %u", server,
+            (unsigned)disk);
     with.disk_sectors = device.block_sectors;
-    if (ext2_mount(&with, CACHE, &fs, &why) < 0)
-        errx(1, "%s, disk %u: %s", server, (unsigned)disk, why);
+    error = ext2_mount(&with, CACHE, &fs, &why);
+    if (error < 0)
+        errx(error == -EINVAL || error == -ENOSYS ? EXIT_ABSENT : 1,
+             "%s, disk %u: %s", server, (unsigned)disk, why);
     if (ext2_read_only(fs) != NULL)
         warnx("%s, disk %u: read-only: %s", server, (unsigned)disk,
               ext2_read_only(fs));

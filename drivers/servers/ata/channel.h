@@ -1,0 +1,181 @@
+/*
+ * The ATA driver's core: a channel with two drives and the requests for them,
+ * as a state machine that never waits.
+ *
+ * Things happen to it: a request comes, the interrupt, the alarm. It reads and
+ * writes registers, says when it wants to be woken, and returns. All that it
+ * touches is behind struct ata_io, so it runs in ring 3 (main.c) as well as on
+ * a workstation against a drive that is a program (tests/).
+ *
+ *     queue.c     which request is next
+ *     drive.c     what IDENTIFY DEVICE told
+ *     channel.c   commands, blocks of data, time-outs, errors, resets
+ */
+#pragma once
+
+#include "drivers/servers/ata/registers.h"
+#include "kernel/lib/list.h"
+
+#define ATA_SECTOR  512u
+#define ATA_DRIVES  2u
+#define ATA_MAX     128u        /* sectors in one request */
+#define ATA_LBA_END 0x10000000u /* LBA28 */
+
+/* ---- requests ----------------------------------------------------------- */
+
+enum ata_operation {
+    ATA_OP_INFO = 1, /* is the drive there? Asks an absent one again */
+    ATA_OP_READ,
+    ATA_OP_WRITE,
+    ATA_OP_FLUSH,
+};
+
+/* Belongs to the channel from ata_submit until io_done. */
+struct ata_request {
+    struct list req_link; /* in the queue */
+    enum ata_operation req_operation;
+    uint32_t req_drive;
+    uint32_t req_lba;
+    uint32_t req_sectors;  /* 1 … ATA_MAX */
+    uint8_t *req_data;     /* read into it, written from it. Requests may share
+                              it for reading: one at a time is under way */
+    uint32_t req_arrival;  /* how many had been chosen when it came */
+    uint32_t req_failures; /* so far */
+};
+
+/* ---- the queue (queue.c) ------------------------------------------------ */
+
+/* A request is overtaken by this many at most. */
+#define ATA_PATIENCE 32u
+
+struct ata_queue {
+    struct list queue_list; /* in order of arrival */
+    uint32_t queue_chosen;  /* how many, ever */
+    uint32_t queue_head;    /* where the last one ended: ata_place */
+};
+
+void ata_queue_init(struct ata_queue *q);
+void ata_queue_add(struct ata_queue *q, struct ata_request *r);
+
+/* Takes the next request out; NULL: there is none. */
+struct ata_request *ata_queue_take(struct ata_queue *q);
+
+/* ---- drives (drive.c) --------------------------------------------------- */
+
+enum ata_presence {
+    ATA_UNKNOWN, /* IDENTIFY DEVICE comes first */
+    ATA_UNSET,   /* then SET MULTIPLE MODE */
+    ATA_READY,
+    ATA_ABSENT,
+};
+
+struct ata_identity {
+    char id_model[41];
+    char id_serial[21];
+    uint32_t id_sectors;
+    uint32_t id_multiple; /* sectors in a block at most; 0: no such mode */
+};
+
+struct ata_drive {
+    enum ata_presence drive_presence;
+    bool drive_known; /* the identity is that of a drive that was ready */
+    struct ata_identity drive_identity;
+    uint32_t drive_block; /* sectors in a block now */
+};
+
+enum ata_verdict {
+    ATA_ID_DISK,    /* *out is filled */
+    ATA_ID_NO_DISK, /* something that this driver does not drive */
+    ATA_ID_GARBLED, /* the transfer went wrong */
+};
+
+enum ata_verdict ata_identify(const uint16_t words[ATA_ID_WORDS],
+                              struct ata_identity *out);
+bool ata_same_drive(const struct ata_identity *a, const struct ata_identity *b);
+
+/* ---- the channel (channel.c) -------------------------------------------- */
+
+/* What happened so far, in events. */
+struct ata_counts {
+    uint32_t count_commands;
+    uint32_t count_errors;   /* commands that the drive ended with an error */
+    uint32_t count_timeouts; /* it stayed busy too long */
+    uint32_t count_protocol; /* it was not in the state that it has to be */
+    uint32_t count_lost;     /* it had finished, but no interrupt came */
+    uint32_t count_spurious; /* interrupts that nobody waited for */
+    uint32_t count_resets;
+};
+
+/* What the core needs of its surroundings; `self` is io_self. */
+struct ata_io {
+    void *io_self;
+    uint8_t (*io_in)(void *self, enum ata_register reg);
+    void (*io_out)(void *self, enum ata_register reg, uint8_t value);
+    /* `n` sectors through the data register. */
+    void (*io_in_data)(void *self, void *buf, uint32_t n);
+    void (*io_out_data)(void *self, const void *buf, uint32_t n);
+    uint32_t (*io_now)(void *self); /* milliseconds, modulo 2^31 */
+    /* ata_alarm is wanted after so many milliseconds; replaces what was asked
+     * for before. */
+    void (*io_alarm)(void *self, uint32_t ms);
+    /* A request has ended: 0, EIO, ENODEV, EINVAL. */
+    void (*io_done)(void *self, struct ata_request *r, int error);
+    /* Something that an operator may want to read; may be NULL. */
+    void (*io_tell)(void *self, uint32_t drive, const char *what,
+                    uint8_t status, uint8_t error);
+};
+
+enum ata_state {
+    ATA_IDLE,       /* nothing to do */
+    ATA_SELECTING,  /* looks at the status until a drive takes a command */
+    ATA_FIRST,      /* looks at it until the first block may be written */
+    ATA_WAITING,    /* for the interrupt */
+    ATA_RESETTING,  /* SRST is set */
+    ATA_RECOVERING, /* SRST is clear; looks at it until the drives are back */
+};
+
+enum ata_direction {
+    ATA_NO_DATA,
+    ATA_FROM_DRIVE,
+    ATA_TO_DRIVE
+};
+
+/* A command that a drive works at. */
+struct ata_command {
+    uint8_t cmd_code;
+    uint8_t cmd_count; /* the register; 0 means 256 */
+    uint32_t cmd_drive;
+    uint32_t cmd_lba;
+    enum ata_direction cmd_direction;
+    uint8_t *cmd_data;
+    uint32_t cmd_left;  /* sectors still to be moved */
+    uint32_t cmd_block; /* sectors between two interrupts */
+    bool cmd_selected;
+};
+
+struct ata_channel {
+    const struct ata_io *ch_io;
+    struct ata_drive ch_drive[ATA_DRIVES];
+    struct ata_queue ch_queue;
+    struct ata_request *ch_request; /* under way, or NULL */
+    struct ata_command ch_command;
+    enum ata_state ch_state;
+    uint32_t ch_timeout;  /* ms that a drive may take for a block */
+    uint32_t ch_since;    /* when this state began */
+    uint32_t ch_wake;     /* when it has to be looked at again */
+    uint32_t ch_alarm_at; /* when the alarm comes */
+    bool ch_alarm_set;
+    struct ata_counts ch_counts;
+    uint16_t ch_words[ATA_ID_WORDS]; /* what IDENTIFY DEVICE sends */
+};
+
+#define ATA_TIMEOUT_MS 5000u
+#define ATA_RESET_MS   31000u /* clause 9, "Software reset protocol" */
+#define ATA_TRIES      3u
+
+/* Begins with a software reset: nobody knows what a predecessor left. */
+void ata_open(struct ata_channel *ch, const struct ata_io *io,
+              uint32_t timeout_ms);
+void ata_submit(struct ata_channel *ch, struct ata_request *r);
+void ata_interrupt(struct ata_channel *ch);
+void ata_alarm(struct ata_channel *ch);

@@ -1,0 +1,73 @@
+/*
+ * An ATA channel as the host sees it: nine registers, of which two drives have
+ * a set each. The one that the device register names answers, and both take
+ * what is written (ATA/ATAPI-6, clause 7, "Interface register definitions").
+ *
+ *     port        read                 written
+ *     base + 0    data (16 bits)       data
+ *     base + 1    error                features
+ *     base + 2 …  sector count, LBA low, LBA mid, LBA high
+ *     base + 6    device: 1 L 1 D and LBA 27:24
+ *     base + 7    status; INTRQ ends   command
+ *     control     alternate status     device control
+ *
+ * Everything else is in the order that these are used in: channel.c.
+ */
+#pragma once
+
+enum ata_register {
+    ATA_DATA,
+    ATA_ERROR,
+    ATA_COUNT,
+    ATA_LBA_LOW,
+    ATA_LBA_MID,
+    ATA_LBA_HIGH,
+    ATA_DEVICE,
+    ATA_STATUS,  /* reading it tells the drive that the interrupt was seen */
+    ATA_CONTROL, /* read: the status, and nothing happens */
+};
+
+#define ATA_COMMAND ATA_STATUS
+
+/* Status. While BSY is set no other bit means anything. */
+#define ATA_BSY  0x80
+#define ATA_DRDY 0x40
+#define ATA_DF   0x20 /* device fault */
+#define ATA_DRQ  0x08 /* a block of data wants to be read or written */
+#define ATA_ERR  0x01
+
+#define ATA_FLOATING 0xff /* what a bus says on which nobody answers */
+#define ATA_NOBODY   0x00 /* what device 0 says in place of an absent 1 */
+
+/* Error. */
+#define ATA_ABRT 0x04 /* the drive does not do this */
+#define ATA_IDNF 0x10 /* no such sector */
+#define ATA_UNC  0x40 /* the sector cannot be read */
+
+/* Device. Bits 7 and 5 were 1 once and still are written so. */
+#define ATA_DEVICE_BITS 0xa0
+#define ATA_LBA         0x40
+#define ATA_DEVICE_1    0x10
+
+/* Device control. */
+#define ATA_SRST 0x04 /* software reset, both drives, while it is set */
+#define ATA_NIEN 0x02 /* no interrupts */
+
+/* Commands (clause 8). */
+#define ATA_READ_SECTORS   0x20
+#define ATA_WRITE_SECTORS  0x30
+#define ATA_READ_MULTIPLE  0xc4
+#define ATA_WRITE_MULTIPLE 0xc5
+#define ATA_SET_MULTIPLE   0xc6
+#define ATA_FLUSH_CACHE    0xe7
+#define ATA_IDENTIFY       0xec
+
+/* IDENTIFY DEVICE: what the words mean (clause 8, "IDENTIFY DEVICE"). */
+#define ATA_ID_GENERAL   0  /* bit 15: not an ATA disk */
+#define ATA_ID_SERIAL    10 /* … 19, two characters in each, high byte first */
+#define ATA_ID_MODEL     27  /* … 46 */
+#define ATA_ID_MULTIPLE  47  /* bits 7:0: sectors in a block at most */
+#define ATA_ID_ABILITIES 49  /* bit 9: LBA */
+#define ATA_ID_SECTORS   60  /* and 61, high half */
+#define ATA_ID_INTEGRITY 255 /* low byte 0xa5: high byte makes the sum 0 */
+#define ATA_ID_WORDS     256

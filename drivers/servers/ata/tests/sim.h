@@ -1,0 +1,110 @@
+/*
+ * An ATA channel that is a program: two drives behind struct ata_io, a clock,
+ * an interrupt controller, and faults on demand.
+ *
+ * Time stands still while the driver's core runs and jumps from event to event
+ * in between: a drive has finished, the alarm goes off. The interrupt line
+ * works like the real pair of drive and controller: a drive raises INTRQ until
+ * its status is read; nIEN keeps that from the line, whose rise alone the
+ * controller hears; so a core that
+ * forgets to read the status loses the next interrupt here as well.
+ *
+ * The drive also watches the host. Whatever the standard forbids (a command to
+ * a busy drive, data that nobody asked for) counts as a violation.
+ */
+#pragma once
+
+#include "drivers/servers/ata/channel.h"
+
+#define SIM_SECTORS 2048u
+#define SIM_NEVER   UINT32_MAX
+
+enum sim_fault {
+    SIM_GOOD,
+    SIM_ERR,         /* ends the command with ERR */
+    SIM_FAULT,       /* with DF */
+    SIM_HANGS,       /* BSY for ever, until a reset */
+    SIM_NO_DRQ,      /* an interrupt, and no data though some are due */
+    SIM_EXTRA_DRQ,   /* wants data moved though none are due */
+    SIM_STUCK_DRQ,   /* DRQ stays when the last block has been read */
+    SIM_LOST,        /* goes on, but raises no interrupt */
+    SIM_EARLY,       /* an interrupt more, while it is busy */
+    SIM_NOT_READY,   /* DRDY is missing */
+    SIM_REMOVED,     /* nobody answers any more; lasts */
+    SIM_RESET_HANGS, /* as SIM_HANGS, and BSY after a reset too; lasts */
+    SIM_FAULTS,
+};
+
+enum sim_work {
+    SIM_IDLE,
+    SIM_BUSY,
+    SIM_SENDS,
+    SIM_TAKES
+};
+
+struct sim_drive {
+    bool sd_present;
+    uint8_t sd_image[(SIM_SECTORS + 1) * ATA_SECTOR];
+    uint32_t sd_sectors; /* as it says */
+    uint32_t sd_multiple_max;
+    uint32_t sd_multiple; /* 0: not set */
+    char sd_serial;       /* tells one drive from another */
+    uint16_t sd_general;  /* word 0 */
+    bool sd_stuck;        /* SIM_STUCK_DRQ is going to happen */
+    bool sd_no_multiple;  /* refuses SET MULTIPLE MODE */
+    bool sd_garbled;      /* IDENTIFY DEVICE's sum is wrong; once */
+    uint8_t sd_status;
+    uint8_t sd_error;
+    enum sim_work sd_work;
+    uint8_t sd_command;
+    uint32_t sd_lba, sd_left; /* sectors */
+    uint8_t sd_block[256 * ATA_SECTOR];
+    uint32_t sd_at, sd_size; /* bytes of the block */
+    uint32_t sd_due;         /* when BSY ends */
+    uint32_t sd_flushed;     /* how often */
+};
+
+struct sim {
+    struct ata_channel sim_channel;
+    struct ata_io sim_io;
+    struct sim_drive sim_drive[ATA_DRIVES];
+    uint8_t sim_regs[9];
+    bool sim_reset;
+    uint32_t sim_time;
+    uint32_t sim_alarm; /* SIM_NEVER: none */
+    bool sim_intrq;
+    bool sim_line;
+    bool sim_irq; /* the controller has heard it */
+    uint32_t sim_latency;
+    uint32_t sim_step;        /* ends of BSY, so far */
+    enum sim_fault sim_fault; /* at these steps: */
+    uint32_t sim_fault_first;
+    uint32_t sim_fault_steps; /* how many of them */
+    bool sim_dead;            /* SIM_REMOVED has happened */
+    uint32_t sim_bad_lba;     /* cannot be read; 0: all can */
+    unsigned sim_noise;       /* per cent of register reads that lie */
+    unsigned sim_seed;
+    uint32_t sim_violations;
+    uint32_t sim_answers; /* requests done */
+    int sim_last;         /* the last one's error */
+};
+
+/* A channel with drive 0 there and drive 1 absent; images say which sector of
+ * which drive they are. */
+void sim_init(struct sim *s);
+void sim_open(struct sim *s, uint32_t timeout_ms);
+
+/* One event; false: nothing is going to happen. */
+bool sim_step_once(struct sim *s);
+
+/* Lets time pass until nothing is going to happen. false: that does not come
+ * in a sensible number of events. */
+bool sim_run(struct sim *s);
+
+/* Submits a request and lets time pass; what became of it. */
+int sim_request(struct sim *s, enum ata_operation op, uint32_t drive,
+                uint32_t lba, uint32_t sectors, void *data);
+
+/* From the next step on, or that many later. */
+void sim_break(struct sim *s, enum sim_fault fault, uint32_t later,
+               uint32_t steps);

@@ -1,0 +1,531 @@
+/*
+ * What a file system can do (struct fs_ops), done by messages.
+ *
+ * Each function turns its arguments into a request, and looks hard at the
+ * answer before anything of it reaches an inode or a program: numbers, types,
+ * counts, sizes, names. A nonsensical answer is -EIO. Bytes of files go
+ * straight between the program's memory and the server's.
+ *
+ * inode_data has two things: which of the servers one after the other the inode
+ * was last read from, and whether it has changed since in a way that the
+ * answers do not tell (a directory's size, what a file occupies). Whoever wants
+ * to know then reads it again.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/fs/remote_impl.h"
+#include "kernel/lib/string.h"
+
+#define CHANGED 1u /* the other bits: remote_servers, shifted */
+
+/* ---- inodes ------------------------------------------------------------- */
+
+static struct remote *remote(const struct inode *inode)
+{
+    return remote_of(inode->inode_fs);
+}
+
+static uint32_t mark_of(const struct inode *inode)
+{
+    return (uint32_t)(uintptr_t)inode->inode_data;
+}
+
+static void set_mark(struct inode *inode, uint32_t mark)
+{
+    inode->inode_data = (void *)(uintptr_t)mark;
+}
+
+static void changed(struct inode *inode)
+{
+    set_mark(inode, mark_of(inode) | CHANGED);
+}
+
+/* Asks for a file: 0, or -EIO if the answer cannot be true. */
+static int read_attr(const struct inode *inode, struct fs_attr *attr)
+{
+    struct remote_call c = {
+        .call_words = {FS_INODE, inode->inode_number},
+        .call_buffer = {.ipc_receive = attr, .ipc_receive_max = sizeof(*attr)},
+    };
+    int32_t result = remote_ask(remote(inode), &c);
+
+    if (result < 0)
+        return result;
+    if (result != 0 || c.call_buffer.ipc_received != sizeof(*attr) ||
+        attr->attr_type < FILE_REGULAR || attr->attr_type > FILE_DEVICE)
+        return -EIO;
+    return 0;
+}
+
+/* What may change; the answer is server number `servers`'. */
+static void take_attr(struct inode *inode, const struct fs_attr *attr,
+                      uint32_t servers)
+{
+    inode->inode_nlink = attr->attr_nlink;
+    inode->inode_size = attr->attr_size;
+    inode->inode_blocks = attr->attr_blocks;
+    set_mark(inode, servers << 1);
+}
+
+static int remote_read_inode(struct inode *inode)
+{
+    uint32_t servers = remote(inode)->remote_servers;
+    struct fs_attr attr;
+    int error = read_attr(inode, &attr);
+
+    if (error != 0)
+        return error;
+    if (attr.attr_nlink == 0)
+        return -EIO;
+    if (inode->inode_number == inode->inode_fs->fs_root &&
+        attr.attr_type != FILE_DIRECTORY)
+        return -ENOTDIR;
+    inode->inode_type = (uint8_t)attr.attr_type;
+    inode->inode_device = attr.attr_device;
+    take_attr(inode, &attr, servers);
+    return 0;
+}
+
+/* Reads a known inode again. It is still the same file, or an error. */
+static int read_again(struct inode *inode)
+{
+    uint32_t servers = remote(inode)->remote_servers;
+    struct fs_attr attr;
+    int error = read_attr(inode, &attr);
+
+    if (error != 0)
+        return error == -ENOENT ? -EIO : error;
+    if (attr.attr_type != inode->inode_type ||
+        (attr.attr_nlink == 0) != (inode->inode_nlink == 0))
+        return -EIO;
+    take_attr(inode, &attr, servers);
+    return 0;
+}
+
+/* Whether the server that serves now knows the file: before any request. */
+static int usable(struct inode *inode)
+{
+    if (inode->inode_state == INODE_GONE)
+        return -EIO;
+    if (likely(mark_of(inode) >> 1 == remote(inode)->remote_servers))
+        return 0;
+    return read_again(inode);
+}
+
+/* A request about an inode, of a server that knows it. */
+static int32_t ask(struct inode *inode, struct remote_call *c)
+{
+    int32_t result;
+
+    do {
+        result = usable(inode);
+        c->call_servers = mark_of(inode) >> 1;
+        if (result == 0)
+            result = remote_ask(remote(inode), c);
+    } while (result == REMOTE_ANOTHER);
+    return result;
+}
+
+static int remote_refresh(struct inode *inode)
+{
+    int error = usable(inode);
+
+    if (error == 0 && (mark_of(inode) & CHANGED) != 0)
+        error = read_again(inode);
+    return error;
+}
+
+/* ---- requests with names ------------------------------------------------ */
+
+/* A request about `dir` with `n` bytes of names: 0, or an error. *answer gets
+ * the answer's word 1. */
+static int ask_names(struct inode *dir, struct remote_call *c,
+                     const char *names, size_t n, uint32_t *answer)
+{
+    int32_t result;
+
+    if (dir->inode_nlink == 0)
+        return -ENOENT;
+    c->call_words[0] |= IPC_DATA;
+    c->call_words[1] = dir->inode_number;
+    c->call_buffer.ipc_send = names;
+    c->call_buffer.ipc_send_size = (uint32_t)n;
+    result = ask(dir, c);
+    *answer = c->call_words[2];
+    return result > 0 ? -EIO : result;
+}
+
+static int ask_name(struct inode *dir, enum fs_request label, uint32_t word1,
+                    uint32_t word2, const char *name, uint32_t *answer)
+{
+    struct remote_call c = {
+        .call_words = {label, 0, word1, word2},
+        .call_once = label != FS_LOOKUP,
+    };
+
+    return ask_names(dir, &c, name, strlen(name), answer);
+}
+
+/* Whether a number can be that of an entry of `dir`: the root is nobody's, and
+ * none has itself. */
+static int check_number(const struct inode *dir, const char *name,
+                        uint32_t number)
+{
+    bool up = strcmp(name, "..") == 0;
+
+    if (number == 0 || number == dir->inode_number ||
+        (number == dir->inode_fs->fs_root && !up))
+        return -EIO;
+    return 0;
+}
+
+static int remote_lookup(struct inode *dir, const char *name, uint32_t *ino)
+{
+    int error = ask_name(dir, FS_LOOKUP, 0, 0, name, ino);
+
+    return error != 0 ? error : check_number(dir, name, *ino);
+}
+
+static int remote_create(struct inode *dir, const char *name,
+                         enum file_type type, uint32_t device, uint32_t *ino)
+{
+    int error = ask_name(dir, FS_CREATE, type, device, name, ino);
+
+    changed(dir);
+    if (error != 0)
+        return error;
+    if (type == FILE_DIRECTORY)
+        dir->inode_nlink++;
+    return check_number(dir, name, *ino);
+}
+
+static int remote_link(struct inode *dir, const char *name, struct inode *inode)
+{
+    uint32_t unused;
+    int error = usable(inode);
+
+    if (error == 0)
+        error = ask_name(dir, FS_LINK, inode->inode_number, 0, name, &unused);
+    changed(dir);
+    if (error == 0)
+        inode->inode_nlink++;
+    return error;
+}
+
+static int remote_unlink(struct inode *dir, const char *name,
+                         struct inode *inode)
+{
+    uint32_t links;
+    int error = usable(inode);
+
+    if (error == 0)
+        error = ask_name(dir, FS_UNLINK, inode->inode_number, 0, name, &links);
+    changed(dir);
+    if (error != 0)
+        return error;
+    if (links >= inode->inode_nlink)
+        return -EIO;
+    inode->inode_nlink = links;
+    return 0;
+}
+
+/* A directory below is gone; a lying file system does not make it none. */
+static void one_link_less(struct inode *dir)
+{
+    if (dir->inode_nlink > 1)
+        dir->inode_nlink--;
+}
+
+static int remote_rmdir(struct inode *dir, const char *name,
+                        struct inode *inode)
+{
+    uint32_t unused;
+    int error = usable(inode);
+
+    if (error == 0)
+        error = ask_name(dir, FS_RMDIR, inode->inode_number, 0, name, &unused);
+    changed(dir);
+    if (error != 0)
+        return error;
+    inode->inode_nlink = 0;
+    one_link_less(dir);
+    return 0;
+}
+
+/* What a rename that has been done means for the inodes. */
+static void moved(struct inode *from_dir, struct inode *to_dir,
+                  struct inode *inode, struct inode *target)
+{
+    bool dir = inode->inode_type == FILE_DIRECTORY;
+
+    changed(from_dir);
+    changed(to_dir);
+    if (dir) {
+        one_link_less(from_dir);
+        to_dir->inode_nlink++;
+        changed(inode);
+    }
+    if (target == NULL)
+        return;
+    if (dir) {
+        target->inode_nlink = 0;
+        one_link_less(to_dir);
+    } else if (target->inode_nlink > 0) {
+        target->inode_nlink--;
+    }
+}
+
+static int remote_rename(struct inode *from_dir, const char *from,
+                         struct inode *to_dir, const char *to,
+                         struct inode *inode, struct inode *target)
+{
+    struct remote_call c = {
+        .call_words = {FS_RENAME, 0, to_dir->inode_number, inode->inode_number},
+        .call_once = true,
+    };
+    char names[2 * (NAME_MAX + 1)];
+    size_t n = strlen(from);
+    uint32_t unused;
+    int error = usable(to_dir);
+
+    if (error == 0 && target != NULL)
+        error = usable(target);
+    if (error != 0)
+        return error;
+    memcpy(names, from, n + 1);
+    memcpy(names + n + 1, to, strlen(to));
+    error = ask_names(from_dir, &c, names, n + 1 + strlen(to), &unused);
+    if (error == 0)
+        moved(from_dir, to_dir, inode, target);
+    return error;
+}
+
+/* Whether `n` bytes are the name of an entry. */
+static bool name_good(const char *name, size_t n)
+{
+    if (n == 0 || n > NAME_MAX)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (name[i] == '\0' || name[i] == '/')
+            return false;
+    return true;
+}
+
+static int remote_name(struct inode *dir, char *name)
+{
+    struct remote_call c = {
+        .call_words = {FS_NAME, dir->inode_number},
+        .call_buffer = {.ipc_receive = name, .ipc_receive_max = NAME_MAX},
+    };
+    int32_t result = ask(dir, &c);
+    uint32_t n;
+
+    if (result < 0)
+        return result;
+    n = c.call_buffer.ipc_received;
+    if (result != 0 || !name_good(name, n))
+        return -EIO;
+    name[n] = '\0';
+    return 0;
+}
+
+/* ---- contents ----------------------------------------------------------- */
+
+/* One request for bytes into `buf`: how many came. */
+static ssize_t fetch(struct inode *inode, struct remote_call *c, void *buf,
+                     size_t n)
+{
+    int32_t result;
+
+    c->call_words[1] = inode->inode_number;
+    c->call_words[3] = (uint32_t)n;
+    c->call_buffer.ipc_receive = buf;
+    c->call_buffer.ipc_receive_max = (uint32_t)n;
+    result = ask(inode, c);
+    if (result >= 0 && (uint32_t)result != c->call_buffer.ipc_received)
+        return -EIO;
+    return result;
+}
+
+static ssize_t remote_read(struct inode *inode, uint32_t offset, void *buf,
+                           size_t n)
+{
+    ssize_t result = 0;
+    size_t done = 0;
+
+    n = MIN(n, UINT32_MAX - offset);
+    while (result >= 0 && done < n) {
+        struct remote_call c = {.call_words = {FS_READ, 0, offset + done}};
+        size_t part = MIN(n - done, FS_DATA_MAX);
+
+        result = fetch(inode, &c, (char *)buf + done, part);
+        if (result > 0)
+            done += (size_t)result;
+        if (result >= 0 && (size_t)result < part)
+            break;
+    }
+    return done > 0 ? (ssize_t)done : result;
+}
+
+/* One request with bytes: how many were taken. */
+static ssize_t store(struct inode *inode, uint32_t offset, const void *buf,
+                     size_t n)
+{
+    struct remote_call c = {
+        .call_words = {FS_WRITE | IPC_DATA, inode->inode_number, offset},
+        .call_buffer = {.ipc_send = buf, .ipc_send_size = (uint32_t)n},
+    };
+    int32_t result = ask(inode, &c);
+    uint32_t size = c.call_words[2];
+
+    if (result < 0)
+        return result;
+    if (result == 0 || (size_t)result > n || size > INT32_MAX ||
+        size < offset + (uint32_t)result)
+        return -EIO;
+    inode->inode_size = size;
+    changed(inode);
+    return result;
+}
+
+static ssize_t remote_write(struct inode *inode, uint32_t offset,
+                            const void *buf, size_t n)
+{
+    ssize_t result = 0;
+    size_t done = 0;
+
+    while (result >= 0 && done < n) {
+        size_t part = MIN(n - done, FS_DATA_MAX);
+
+        result = store(inode, offset + done, (const char *)buf + done, part);
+        if (result > 0)
+            done += (size_t)result;
+        if (result >= 0 && (size_t)result < part)
+            break;
+    }
+    return done > 0 ? (ssize_t)done : result;
+}
+
+static int remote_truncate(struct inode *inode, uint32_t size)
+{
+    struct remote_call c = {
+        .call_words = {FS_TRUNCATE, inode->inode_number, size},
+    };
+    int32_t result = ask(inode, &c);
+
+    if (result < 0)
+        return result;
+    changed(inode);
+    if (result > 0)
+        return -EIO;
+    inode->inode_size = size;
+    return 0;
+}
+
+/* Whether an entry with `room` bytes left is one. */
+static bool dirent_good(const struct dirent *d, size_t room)
+{
+    if (room < sizeof(*d) || d->d_reclen > room || d->d_reclen % 4 != 0 ||
+        d->d_reclen < sizeof(*d) + d->d_namlen + 1u)
+        return false;
+    return d->d_ino != 0 && d->d_type >= FILE_REGULAR &&
+           d->d_type <= FILE_DEVICE && name_good(d->d_name, d->d_namlen) &&
+           d->d_name[d->d_namlen] == '\0';
+}
+
+static ssize_t remote_getdents(struct inode *dir, uint32_t *offset, void *buf,
+                               size_t n)
+{
+    struct remote_call c = {.call_words = {FS_GETDENTS, 0, *offset}};
+    ssize_t result = dir->inode_nlink == 0 ? -ENOENT : fetch(dir, &c, buf, n);
+    size_t at = 0;
+
+    if (result < 0)
+        return result;
+    while (at < (size_t)result) {
+        const struct dirent *d = (const void *)((const char *)buf + at);
+
+        if (!dirent_good(d, (size_t)result - at))
+            return -EIO;
+        at += d->d_reclen;
+    }
+    *offset = c.call_words[2];
+    return result;
+}
+
+/* ---- the rest ----------------------------------------------------------- */
+
+/* Inodes that just leave the memory are nobody's business. */
+static void remote_evict(struct inode *inode)
+{
+    struct remote_call c = {
+        .call_words = {FS_RELEASE, inode->inode_number},
+        .call_servers = mark_of(inode) >> 1,
+    };
+
+    if (inode->inode_nlink == 0)
+        remote_tell(remote(inode), &c);
+}
+
+static int remote_stat(struct fs *fs, struct fs_stat *out)
+{
+    struct remote_call c = {
+        .call_words = {FS_STAT},
+        .call_buffer = {.ipc_receive = out, .ipc_receive_max = sizeof(*out)},
+    };
+    int32_t result = remote_ask(remote_of(fs), &c);
+
+    if (result < 0)
+        return result;
+    if (result != 0 || c.call_buffer.ipc_received != sizeof(*out) ||
+        out->fs_root != fs->fs_root)
+        return -EIO;
+    return 0;
+}
+
+static int remote_sync(struct fs *fs, struct inode *inode)
+{
+    struct remote_call c = {
+        .call_words = {FS_SYNC, inode == NULL ? 0 : inode->inode_number},
+    };
+    int32_t result =
+        inode == NULL ? remote_ask(remote_of(fs), &c) : ask(inode, &c);
+
+    return result > 0 ? -EIO : result;
+}
+
+/* The server's own wait for one of its files might never end: with the file's
+ * lock in hand, others may wait for just this server. And a task of the kernel,
+ * which nobody can kill, first sees whether the server answers at all. */
+static int remote_enter(struct fs *fs)
+{
+    const struct remote *r = remote_of(fs);
+    struct fs_stat st;
+    bool serves;
+
+    spin_lock(&sched_lock);
+    serves = r->remote_port->port_server == task_self()->task_pid;
+    spin_unlock(&sched_lock);
+    if (serves)
+        return -EDEADLK;
+    return task_self()->task_space == NULL ? remote_stat(fs, &st) : 0;
+}
+
+const struct fs_ops remote_ops = {
+    .fs_read_inode = remote_read_inode,
+    .fs_lookup = remote_lookup,
+    .fs_name = remote_name,
+    .fs_create = remote_create,
+    .fs_link = remote_link,
+    .fs_unlink = remote_unlink,
+    .fs_rmdir = remote_rmdir,
+    .fs_rename = remote_rename,
+    .fs_read = remote_read,
+    .fs_write = remote_write,
+    .fs_truncate = remote_truncate,
+    .fs_getdents = remote_getdents,
+    .fs_evict = remote_evict,
+    .fs_refresh = remote_refresh,
+    .fs_stat = remote_stat,
+    .fs_sync = remote_sync,
+    .fs_enter = remote_enter,
+};

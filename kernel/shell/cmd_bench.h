@@ -1,0 +1,28 @@
+/*
+ * What the groups of `bench` share: cmd_bench.c has the allocator's and the
+ * command, cmd_bench_buddy.c the pages'.
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+#define ROUNDS  1000u  /* of a hot pair */
+#define OBJECTS 10000u /* for a mean over many */
+
+/* One figure, `total` instructions (or per cent) over `n` operations. */
+void benchcmd_report(const char *key, uint64_t total, uint32_t n);
+
+/* The same of one size, or order: "what.64". */
+void benchcmd_report_size(const char *what, uint32_t size, uint64_t total,
+                          uint32_t n);
+
+/* What a loop of ROUNDS rounds costs by itself, in instructions. */
+uint64_t benchcmd_empty_loop(void);
+
+/* Room for `n` pointers, or NULL after an error line; the caller gives it
+ * back. */
+void **benchcmd_pointers(uint32_t n);
+void benchcmd_pointers_free(void **p, uint32_t n);
+
+/* A group: 0, or 1 after an error line. */
+int benchcmd_buddy(void);

@@ -1,0 +1,232 @@
+/*
+ * Servers and interrupt lines: who may have what of the machine, and who has.
+ */
+#include "drivers/console.h"
+#include "drivers/pic.h"
+#include "kernel/ipc/port.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/lib/symbol.h"
+#include "kernel/shell/cmd_task.h"
+#include "kernel/task/grant.h"
+#include "kernel/vm/space.h"
+#include "kernel/x86/idt.h"
+
+/* ---- servers ------------------------------------------------------------ */
+
+#define CELL 24
+
+static const char *range(const struct manifest_range *ranges, unsigned n,
+                         unsigned i, char *buf)
+{
+    uint32_t first = ranges[i].range_first;
+    uint32_t last = ranges[i].range_last;
+
+    buf[0] = '\0';
+    if (i < n && first == last)
+        snprintf(buf, CELL, "%x", (unsigned)first);
+    else if (i < n)
+        snprintf(buf, CELL, "%x-%x", (unsigned)first, (unsigned)last);
+    return buf;
+}
+
+/* The number of the i-th bit that is set, or -1. */
+static int nth_bit(uint32_t bits, unsigned i)
+{
+    for (; bits != 0 && i > 0; i--)
+        bits &= bits - 1;
+    return bits == 0 ? -1 : __builtin_ctz(bits);
+}
+
+/* What takes more than one row: row `i` of it. False: there is no such row. */
+static bool print_rights(const struct grant_stat *st, unsigned i)
+{
+    const struct manifest_server *s = &st->stat_server;
+    int line = nth_bit(s->server_irqs, i);
+    char ports[CELL], memory[CELL], irq[CELL] = "";
+
+    if (i > 0 && i >= s->server_ports && i >= s->server_memories && line < 0)
+        return false;
+    if (i > 0)
+        kprintf("\n%24s", "");
+    if (line >= 0)
+        snprintf(irq, sizeof(irq), "%d", line);
+    kprintf(" %9s %3s %17s",
+            range(s->server_port, s->server_ports, MIN(i, MANIFEST_PORTS - 1u),
+                  ports),
+            irq,
+            range(s->server_memory, s->server_memories,
+                  MIN(i, MANIFEST_MEMORY - 1u), memory));
+    return true;
+}
+
+static void print_server(const struct grant_stat *st)
+{
+    const struct manifest_server *s = &st->stat_server;
+    char pid[CELL] = "-";
+    char dma[CELL] = "";
+    unsigned i = 0;
+
+    if (st->stat_pid != 0)
+        snprintf(pid, sizeof(pid), "%d", (int)st->stat_pid);
+    if (s->server_dma != 0)
+        snprintf(dma, sizeof(dma), "%zu/%u", space_dma_pages(st->stat_pid),
+                 s->server_dma);
+    kprintf("%-10s %5s %-7s", s->server_name, pid, grant_state(st));
+    print_rights(st, i);
+    if (st->stat_program)
+        kprintf(" %6s %.*s", dma, manifest_path_length(s), s->server_command);
+    else
+        kprintf(" %6s no program", dma);
+    while (print_rights(st, ++i))
+        continue;
+    kprintf("\n");
+}
+
+static void json_ranges(const char *name, const struct manifest_range *ranges,
+                        unsigned n)
+{
+    kprintf(",\"%s\":[", name);
+    for (unsigned i = 0; i < n; i++)
+        kprintf("%s[%u,%u]", i > 0 ? "," : "", (unsigned)ranges[i].range_first,
+                (unsigned)ranges[i].range_last);
+    kprintf("]");
+}
+
+static void json_server(const struct grant_stat *st)
+{
+    const struct manifest_server *s = &st->stat_server;
+
+    kprintf("{\"server\":");
+    shell_json_string(s->server_name);
+    kprintf(",\"pid\":%d,\"state\":\"%s\"", (int)st->stat_pid, grant_state(st));
+    json_ranges("ports", s->server_port, s->server_ports);
+    kprintf(",\"irqs\":[");
+    for (unsigned i = 0; nth_bit(s->server_irqs, i) >= 0; i++)
+        kprintf("%s%d", i > 0 ? "," : "", nth_bit(s->server_irqs, i));
+    kprintf("]");
+    json_ranges("memory", s->server_memory, s->server_memories);
+    kprintf(",\"dma\":%u,\"dma_used\":%zu,\"program\":%s,\"command\":",
+            s->server_dma, space_dma_pages(st->stat_pid),
+            st->stat_program ? "true" : "false");
+    shell_json_string(s->server_command);
+    kprintf("}\n");
+}
+
+static int cmd_servers(int argc, char **argv)
+{
+    struct grant_stat st;
+    uint32_t options;
+    size_t n = 0;
+
+    if (!shell_options(&argc, argv, "j", &options))
+        return 1;
+    if (argc != 1)
+        return shell_error("takes no '%.32s'; `servers` lists all", argv[1]);
+    if (!options)
+        kprintf("%-10s %5s %-7s %9s %3s %17s %6s %s\n", "NAME", "PID", "STATE",
+                "PORTS", "IRQ", "MEMORY", "DMA", "PROGRAM");
+    for (; !shell_interrupted() && grant_stat(n, &st); n++)
+        options ? json_server(&st) : print_server(&st);
+    if (n == 0 && !options)
+        kprintf("(/etc/servers grants nothing to anybody)\n");
+    return 0;
+}
+
+SHELL_COMMAND(
+    servers, "servers [-j]", "which server may use what of the machine",
+    "A row for each stanza of /etc/servers, as the kernel read it at boot,\n"
+    "and more rows where it grants several ranges or lines:\n"
+    "  PID STATE  the task that has the grant. running: its program runs;\n"
+    "             taken: it has yet to execute it; free: nobody has it\n"
+    "  PORTS      I/O ports (hexadecimal)\n"
+    "  IRQ        interrupt lines; `irqs` shows which are bound\n"
+    "  MEMORY     physical addresses (hexadecimal) that it may map\n"
+    "  DMA        contiguous pages: those it has and those it may have\n"
+    "  PROGRAM    what is sealed, and alone has these rights\n"
+    "  -j         JSON lines\n"
+    "Example: servers",
+    cmd_servers, NULL);
+
+/* ---- irqs --------------------------------------------------------------- */
+
+struct irq_line {
+    unsigned line_number;
+    uint32_t line_count;
+    bool line_masked;
+    uint32_t line_port;    /* 0: not bound */
+    char line_owner[CELL]; /* "": nobody */
+};
+
+/* A line that is not bound is the kernel's if it has a handler. */
+static void look(unsigned irq, struct irq_line *l)
+{
+    struct ipc_irq_stat st;
+    uintptr_t handler = irq_handler((int)irq);
+    const char *name = handler ? symbol_lookup(handler, NULL) : NULL;
+
+    ipc_irq_stat(irq, &st);
+    *l = (struct irq_line){.line_number = irq,
+                           .line_count = irq_count((int)irq),
+                           .line_masked = pic_masked((int)irq),
+                           .line_port = st.stat_port};
+    if (st.stat_port != 0)
+        snprintf(l->line_owner, CELL, "%s(%d)", st.stat_name,
+                 (int)st.stat_task);
+    else if (handler != 0)
+        snprintf(l->line_owner, CELL, "%s", name != NULL ? name : "kernel");
+    else if (irq_taken((int)irq))
+        snprintf(l->line_owner, CELL, "cascade");
+}
+
+static void print_line(const struct irq_line *l)
+{
+    char port[CELL] = "-";
+
+    if (l->line_port != 0)
+        snprintf(port, sizeof(port), "%u", (unsigned)l->line_port);
+    kprintf("%4u %10u %-23s %6s %s\n", l->line_number, (unsigned)l->line_count,
+            l->line_owner[0] != '\0' ? l->line_owner : "-", port,
+            l->line_masked ? "masked" : "-");
+}
+
+static void json_line(const struct irq_line *l)
+{
+    kprintf("{\"line\":%u,\"count\":%u,\"owner\":", l->line_number,
+            (unsigned)l->line_count);
+    shell_json_string(l->line_owner);
+    kprintf(",\"port\":%u,\"masked\":%s}\n", (unsigned)l->line_port,
+            l->line_masked ? "true" : "false");
+}
+
+static int cmd_irqs(int argc, char **argv)
+{
+    uint32_t options;
+    struct irq_line l;
+
+    if (!shell_options(&argc, argv, "j", &options))
+        return 1;
+    if (argc != 1)
+        return shell_error("takes no '%.32s'; `irqs` lists all", argv[1]);
+    if (!options)
+        kprintf("%4s %10s %-23s %6s %s\n", "LINE", "COUNT", "OWNER", "PORT",
+                "MASKED");
+    for (unsigned irq = 0; irq < PIC_LINES; irq++) {
+        look(irq, &l);
+        options ? json_line(&l) : print_line(&l);
+    }
+    return 0;
+}
+
+SHELL_COMMAND(
+    irqs, "irqs [-j]", "interrupt lines: whose they are, how often",
+    "  COUNT   interrupts on that line since boot\n"
+    "  OWNER   the kernel's own handler, or NAME(PID) of the server\n"
+    "          that has bound the line; cascade: the line that joins\n"
+    "          the two controllers\n"
+    "  PORT    where the interrupt becomes a notification: `ports`\n"
+    "  MASKED  it cannot interrupt: nobody has it, or its server has\n"
+    "          not acknowledged the last one yet\n"
+    "  -j      JSON lines\n"
+    "Example: irqs",
+    cmd_irqs, NULL);

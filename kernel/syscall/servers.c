@@ -1,0 +1,179 @@
+/*
+ * Servers and drivers: from the manifest in the archive to grants, and the
+ * system call by which a task takes one.
+ *
+ *     /etc/servers ──> manifest_read ──> a stanza ──> path_lookup, inode_seal
+ *                                                 ──> grant_create
+ *
+ * This happens once, before any program runs. What programs make of the file
+ * later means nothing, and the programs that it names cannot be changed any
+ * more: their inodes are sealed, and kept.
+ */
+#include "kernel/syscall/servers.h"
+#include "drivers/console.h"
+#include "kernel/fs/inode.h"
+#include "kernel/lib/string.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/task/grant.h"
+#include "mm/kmem.h"
+#include "mm/page.h"
+
+#define MANIFEST     "/etc/servers"
+#define INIT         "/sbin/init"
+#define MANIFEST_MAX KIB(64)
+
+static struct inode *session; /* the program of sessions */
+
+const struct inode *servers_session(void)
+{
+    return session;
+}
+
+/* ---- the manifest ------------------------------------------------------- */
+
+/* Whether the kernel has any of that memory for itself or for programs. */
+static bool is_ram(const struct manifest_range *range)
+{
+    for (size_t i = range->range_first >> PAGE_SHIFT;
+         i <= range->range_last >> PAGE_SHIFT && i < page_count; i++)
+        if (page_array[i].page_state != PAGE_RESERVED)
+            return true;
+    return false;
+}
+
+/* The inode at `path`, sealed, with a reference; NULL: it is no program. */
+static struct inode *sealed(const char *path)
+{
+    struct inode *inode;
+
+    if (path_lookup(path, NULL, &inode) != 0)
+        return NULL;
+    if (inode->inode_type == FILE_REGULAR) {
+        inode_seal(inode);
+        return inode;
+    }
+    inode_put(inode);
+    return NULL;
+}
+
+/* The program of a stanza, which need not be there. */
+static struct inode *program_of(const struct manifest_server *s)
+{
+    char path[sizeof(s->server_command)];
+
+    strlcpy(path, s->server_command, (size_t)manifest_path_length(s) + 1);
+    return sealed(path);
+}
+
+static const char *take_stanza(const struct manifest_server *s, void *arg)
+{
+    struct inode *program;
+
+    (void)arg;
+    if (grant_find(s->server_name) != NULL)
+        return "there is one of that name before it";
+    for (unsigned i = 0; i < s->server_memories; i++)
+        if (is_ram(&s->server_memory[i]))
+            return "its memory is no device's";
+    program = program_of(s);
+    if (grant_create(s, program) == NULL) {
+        inode_put(program);
+        return "no memory for it";
+    }
+    return NULL;
+}
+
+static void report(unsigned line, const char *what, void *arg)
+{
+    (void)arg;
+    kprintf("%s:%u: %s\n", MANIFEST, line, what);
+}
+
+unsigned servers_read(const char *text, size_t n)
+{
+    static const struct manifest_reader reader = {take_stanza, report, NULL};
+
+    return manifest_read(text, n, &reader);
+}
+
+/* The whole file, or what is wrong with it. */
+static const char *read_file(struct inode *inode)
+{
+    size_t size = inode->inode_size;
+    char *text;
+    ssize_t n;
+
+    if (size == 0)
+        return NULL;
+    if (size > MANIFEST_MAX)
+        return "has more than 64 KiB";
+    text = kmem_alloc(size, KM_NOSLEEP);
+    if (text == NULL)
+        return "no memory to read it";
+    n = inode_read(inode, 0, text, size);
+    if (n > 0)
+        servers_read(text, (size_t)n);
+    kmem_free(text, size);
+    return n < 0 ? "is no file" : NULL;
+}
+
+void servers_init(void)
+{
+    const char *wrong;
+    struct inode *inode;
+
+    session = sealed(INIT);
+    if (path_lookup(MANIFEST, NULL, &inode) != 0)
+        return;
+    wrong = read_file(inode);
+    if (wrong != NULL)
+        kprintf("%s: %s\n", MANIFEST, wrong);
+    inode_put(inode);
+}
+
+const char *servers_verify(const char **where)
+{
+    static struct grant_stat st;
+
+    for (size_t n = 0; grant_stat(n, &st); n++) {
+        const struct grant *g = grant_find(st.stat_server.server_name);
+
+        *where = st.stat_server.server_name;
+        if (g->grant_program != NULL && !g->grant_program->inode_sealed)
+            return "a server's program is not sealed";
+    }
+    return grant_verify(where);
+}
+
+/* ---- become ------------------------------------------------------------- */
+
+static int become(struct task *self, const char *name)
+{
+    struct grant *g = grant_find(name);
+    int error = g == NULL || g->grant_program == NULL ? -ENOENT : 0;
+
+    if (error == 0)
+        error = grant_take(g, self);
+    if (error == 0)
+        self->task_privileged = false;
+    return error;
+}
+
+/* become(name): EPERM, ENOENT, EBUSY, EFAULT, ENAMETOOLONG. become(NULL): only
+ * drops the privilege. */
+int32_t sys_become(uint32_t name, uint32_t b, uint32_t c)
+{
+    struct task *self = task_self();
+    char text[MANIFEST_NAME_MAX + 1];
+    int n;
+
+    (void)b, (void)c;
+    if (name == 0) {
+        self->task_privileged = false;
+        return 0;
+    }
+    if (!self->task_privileged)
+        return -EPERM;
+    n = copy_string_from_user(text, (const char __user *)name, sizeof(text));
+    return n < 0 ? n : become(self, text);
+}

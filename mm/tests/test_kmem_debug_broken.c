@@ -1,0 +1,176 @@
+/*
+ * What the debugging modes catch when the allocator's own data are overwritten
+ * (S-57): bufctls, freelists, slabs. Each is reported as what it is, and after
+ * it everything goes on with every invariant in place.
+ */
+#include "mm/tests/debug_test.h"
+
+#ifdef MM_HOST
+
+/* Breaks something of the bufctl of an object that is out, frees the object,
+ * and mends it. */
+#define BROKEN(letters, field, value, kind)                                    \
+    do {                                                                       \
+        struct kmem_cache *cp = test_debug(letters, 40, 0, false);             \
+        void *obj = kmem_cache_alloc(cp, KM_SLEEP);                            \
+        struct kmem_bufctl_debug *bdp = test_bufctl(cp, obj);                  \
+        __typeof__(bdp->field) saved = bdp->field;                             \
+                                                                               \
+        bdp->field = (value);                                                  \
+        TEST_ERROR(kind, kmem_cache_free(cp, obj));                            \
+        bdp->field = saved;                                                    \
+        TEST_VERIFY(cp);                                                       \
+        KT_EQ(kmem_inuse(cp), 1);                                              \
+        bdp->bufctl_state = KMEM_BUF_USED;                                     \
+        kmem_cache_free(cp, obj);                                              \
+        test_destroy(cp);                                                      \
+    } while (0)
+
+KTEST(kmem_debug, S57_bufctl_damaged)
+{
+    int local;
+
+    BROKEN("F", bufctl_state, KMEM_BUF_FREE, KMEM_ERROR_BUFCTL);
+    BROKEN("F", bufctl_state, 0xdeadbeef, KMEM_ERROR_BUFCTL);
+    BROKEN("F", bufctl.bufctl_slab, (void *)&local, KMEM_ERROR_BUFCTL);
+    BROKEN("F", bufctl.bufctl_slab, NULL, KMEM_ERROR_BUFCTL);
+    BROKEN("F", bufctl.bufctl_addr, NULL, KMEM_ERROR_BUFCTL);
+    BROKEN("F", bufctl.bufctl_slab->slab_cache, NULL, KMEM_ERROR_SLAB);
+    BROKEN("F", bufctl.bufctl_slab->slab_refcnt, 0xffffff, KMEM_ERROR_SLAB);
+    BROKEN("F", bufctl.bufctl_slab->slab_chunks, 1, KMEM_ERROR_SLAB);
+    BROKEN("F", bufctl.bufctl_slab->slab_link.next, NULL, KMEM_ERROR_SLAB);
+    BROKEN("F", bufctl.bufctl_slab->slab_base,
+           (char *)bdp->bufctl.bufctl_slab->slab_base + 1, KMEM_ERROR_SLAB);
+}
+
+KTEST(kmem_debug, S57_hash_chain_damaged)
+{
+    struct kmem_cache *cp = test_debug("F", 40, 0, false);
+    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    struct kmem_bufctl **bucket = kmem_hash_bucket(cp, obj);
+    struct kmem_bufctl *bcp = *bucket;
+    struct kmem_bufctl *next = bcp->bufctl_next;
+
+    *bucket = (void *)&cp;
+    TEST_ERROR(KMEM_ERROR_BUFCTL, kmem_cache_free(cp, obj));
+    TEST_SAYS(host_printed, "the hash chain");
+    *bucket = bcp;
+    bcp->bufctl_next = bcp;
+    TEST_ERROR(KMEM_ERROR_BUFCTL,
+               kmem_cache_free(cp, (char *)obj + 1)); /* the same bucket */
+    bcp->bufctl_next = next;
+    TEST_NO_ERROR(kmem_cache_free(cp, obj));
+    test_destroy(cp);
+}
+
+/* Breaks something of a slab that is next to give a buffer. The slab gives
+ * nothing more, others do, and the counts hold. Mends it all by hand. */
+static void broken_slab(size_t live, void *field, size_t size,
+                        const void *value, struct kmem_cache *cp,
+                        enum kmem_error kind)
+{
+    struct kmem_slab *sp = cp->cache_freelist;
+    struct kmem_bufctl *head = sp->slab_head;
+    uint8_t saved[16];
+    uint32_t lost;
+    void *obj = NULL;
+
+    memcpy(saved, field, size);
+    memcpy(field, value, size);
+    TEST_ERROR(kind, obj = kmem_cache_alloc(cp, KM_SLEEP));
+    KT_TRUE(obj != NULL && test_slab_of(cp, obj) != sp);
+    KT_TRUE(kmem_last_error.error_slab == sp);
+    lost = cp->cache_lost;
+    KT_EQ(lost, cp->cache_slab_chunks - live);
+    KT_EQ(kmem_inuse(cp), live + lost + 1);
+    KT_EQ(sp->slab_refcnt, cp->cache_slab_chunks);
+    if (memcmp(field, value, size) == 0)
+        memcpy(field, saved, size); /* what giving up did not make good */
+    TEST_VERIFY(cp);
+    kmem_cache_free(cp, obj);
+    test_free(cp, 0, live);
+    TEST_VERIFY(cp);
+    KT_EQ(kmem_cache_destroy(cp), -KMEM_EBUSY);
+    /* give what is lost back: the freelist's rest, in front of what came */
+    while (head != NULL) {
+        struct kmem_bufctl *next = head->bufctl_next;
+
+        if (((struct kmem_bufctl_debug *)head)->bufctl_size == 0) {
+            mm_lock(&cp->cache_lock);
+            kmem_slab_give(cp, sp, head, false);
+            lost--;
+        }
+        head = next;
+    }
+    KT_EQ(lost, 0);
+    cp->cache_lost = 0;
+    TEST_VERIFY(cp);
+    test_destroy(cp);
+}
+
+/* Complete slabs behind it. */
+static size_t others;
+
+#define BROKEN_SLAB(live, expr, val, kind)                                     \
+    do {                                                                       \
+        struct kmem_cache *cp = test_debug("F", 300, 0, false);                \
+        struct kmem_slab *sp;                                                  \
+        __typeof__(expr) broken;                                               \
+                                                                               \
+        kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));                   \
+        kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);                              \
+        KT_TRUE(kmem_cache_grow(cp));                                          \
+        KT_TRUE(test_alloc(cp, 0, live));                                      \
+        for (size_t more = others; more != 0; more--)                          \
+            KT_TRUE(kmem_cache_grow(cp));                                      \
+        sp = cp->cache_freelist;                                               \
+        broken = (val);                                                        \
+        broken_slab(live, &(expr), sizeof(broken), &broken, cp, kind);         \
+        (void)sp;                                                              \
+    } while (0)
+
+KTEST(kmem_debug, S57_freelist_damaged)
+{
+    int local;
+
+    for (size_t live = 0; live <= 3; live += 3) {
+        BROKEN_SLAB(live, sp->slab_head, (void *)&local, KMEM_ERROR_FREELIST);
+        BROKEN_SLAB(live, sp->slab_head, (void *)(uintptr_t)0xdeadbeef,
+                    KMEM_ERROR_FREELIST);
+        BROKEN_SLAB(live, sp->slab_head->bufctl_slab, NULL,
+                    KMEM_ERROR_FREELIST);
+    }
+    BROKEN_SLAB(1, sp->slab_head, (void *)test_bufctl(cp, test_obj[0]),
+                KMEM_ERROR_FREELIST);
+}
+
+KTEST(kmem_debug, S57_slab_damaged)
+{
+    for (size_t live = 0; live <= 3; live += 3) {
+        BROKEN_SLAB(live, sp->slab_cache, NULL, KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_chunks, 0xbaddcafe, KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_refcnt, 0xdeadbeef, KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_link.next, NULL, KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_link.prev, &sp->slab_link, KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_base, (char *)sp->slab_base + 8,
+                    KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_colour, (uint16_t)0xffff, KMEM_ERROR_SLAB);
+    }
+}
+
+/* Links that lead to a slab, but one that does not lead back. */
+KTEST(kmem_debug, S57_slab_damaged_among_others)
+{
+    others = 2;
+    for (size_t live = 0; live <= 3; live += 3) {
+        BROKEN_SLAB(live, sp->slab_link.next, &cp->cache_null.slab_link,
+                    KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_link.next, sp->slab_link.next->next,
+                    KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_link.prev, sp->slab_link.next,
+                    KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_link.prev, NULL, KMEM_ERROR_SLAB);
+    }
+}
+
+#endif

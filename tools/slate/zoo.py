@@ -1,0 +1,83 @@
+"""The zoo of bugs (kernel/zoo) as tests know it: what docs/heap-bugs.md says of
+each bug, and the line that is marked as guilty.
+
+    MODES, TABLE, WHAT   the chapter's table, without its column SANITIZE
+    seen()               that column: what a sanitizer says of a bug in a mode
+    marked()             the guilty line
+    culprit()            the function that it is in
+"""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/heap-bugs.md").read_text(encoding="utf-8")
+COLUMN = "SANITIZE"
+
+
+def _read_table():
+    """[mode], {bug: {column: cell}}, {bug: what it does}."""
+    head, *rows = re.findall(r"^\| (?:bug|`[\w-]+`) \|.*$", PAGE, re.M)
+    columns = [cell.strip() for cell in head.split("|")[3:-1]]
+    cells, what = {}, {}
+    for row in rows:
+        name, text, *found = [c.strip() for c in row.split("|")[1:-1]]
+        cells[name.strip("`")] = dict(zip(columns, found, strict=True))
+        what[name.strip("`")] = text
+    return [c for c in columns if c != COLUMN], cells, what
+
+
+MODES, TABLE, WHAT = _read_table()
+
+
+def seen(bug, mode):
+    """(kind of report, when) of a sanitizer's first report, where nothing but
+    the column's cell is asked; None: it says nothing. A cell has ways, divided
+    by ";": a kind in the plain layout, or behind "all:" or a mode's letter one
+    in all modes or that mode; after a comma, when, if not at once."""
+    for way in TABLE[bug][COLUMN].split(";"):
+        where, _, said = way.strip().rpartition(": ")
+        kind, _, when = said.partition(", ")
+        if kind != "·" and (where == "all" or
+                            (where in mode if where else mode in "-V")):
+            return kind, when or "at once"
+    return None
+
+
+def marked(bug):
+    """(file, line) of the guilty line of a bug."""
+    for path in sorted((ROOT / "kernel/zoo").glob("*.c")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if line.endswith(f"/* culprit: {bug} */"):
+                return str(path.relative_to(ROOT)), number
+    raise AssertionError(f"no line is marked with {bug}")
+
+
+def culprit(bug):
+    """The function with that line."""
+    file, line = marked(bug)
+    for text in reversed((ROOT / file).read_text().splitlines()[:line]):
+        if found := re.match(r"\w.*?(\w+)\(", text):
+            return found[1]
+    raise AssertionError(f"{file}:{line} is in no function")
+
+
+def reports(result):
+    """{bug: (kind, when, function)} of the sanitizers' reports in a run."""
+    return {e["name"]: (e["kind"], e["when"], e["by"].split("+")[0])
+            for e in result.named.get("bug-sanitizer", ())}
+
+
+def expected(bugs, mode):
+    """What `reports` has to be for these bugs."""
+    return {bug: (*seen(bug, mode), culprit(bug)) for bug in bugs
+            if seen(bug, mode)}
+
+
+def differences(result, bugs, mode):
+    """What the sanitizers said of these bugs in a run, and should not, and
+    the other way round: {} if all is as the chapter says."""
+    said, wanted = reports(result), expected(bugs, mode)
+    return {bug: (said.get(bug), wanted.get(bug))
+            for bug in said.keys() | wanted.keys()
+            if said.get(bug) != wanted.get(bug)}

@@ -1,0 +1,98 @@
+/*
+ * cp FROM TO, cp FROM… FOLDER: copies files. -s waits until what was written is
+ * on the medium.
+ */
+#include "user/lib/err.h"
+#include "user/lib/string.h"
+#include "user/lib/unistd.h"
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && st.st_type == FILE_DIRECTORY;
+}
+
+/* Whether both are the same file: opening it for writing would empty it. */
+static bool is_same(const char *from, const char *to)
+{
+    struct stat a;
+    struct stat b;
+
+    return stat(from, &a) == 0 && stat(to, &b) == 0 && a.st_fs == b.st_fs &&
+           a.st_ino == b.st_ino;
+}
+
+/* All bytes; the path that failed, or NULL. */
+static const char *copy_bytes(int in, int out, const char *from, const char *to)
+{
+    static char buf[32768];
+    ssize_t n;
+
+    while ((n = read(in, buf, sizeof(buf))) > 0)
+        if (write_all(out, buf, (size_t)n) < 0)
+            return to;
+    return n < 0 ? from : NULL;
+}
+
+static bool copy_file(const char *from, const char *to, bool sync)
+{
+    int in = open(from, O_RDONLY);
+    int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_TRUNC);
+    const char *failed = in < 0 ? from : out < 0 ? to : NULL;
+
+    if (failed == NULL)
+        failed = copy_bytes(in, out, from, to);
+    if (failed == NULL && sync && fsync(out) < 0)
+        failed = to;
+    if (failed != NULL)
+        warn("%s", failed);
+    if (in >= 0)
+        close(in);
+    if (out >= 0)
+        close(out);
+    return failed == NULL;
+}
+
+static bool copy(const char *from, const char *to, bool sync)
+{
+    char inside[PATH_MAX];
+
+    if (is_folder(to)) {
+        if (!path_join(inside, sizeof(inside), to, path_name(from))) {
+            warn("%s", to);
+            return false;
+        }
+        to = inside;
+    }
+    if (is_folder(from)) {
+        warnx("%s is a folder", from);
+        return false;
+    }
+    if (is_same(from, to)) {
+        warnx("%s and %s are the same file", from, to);
+        return false;
+    }
+    return copy_file(from, to, sync);
+}
+
+int main(int argc, char **argv)
+{
+    const char *to = argv[argc - 1];
+    bool sync = false;
+    bool good = true;
+    int c;
+
+    while ((c = getopt(argc, argv, "s")) != -1) {
+        if (c != 's')
+            usage("[-s] FROM TO | [-s] FROM... FOLDER");
+        sync = true;
+    }
+    if (argc - optind < 2)
+        usage("[-s] FROM TO | [-s] FROM... FOLDER");
+    if (argc - optind > 2 && !is_folder(to))
+        errx(2, "%s is not a folder", to);
+    for (int i = optind; i < argc - 1; i++)
+        good &= copy(argv[i], to, sync);
+    return !good;
+}

@@ -1,0 +1,30 @@
+/*
+ * date: the date and the time of day, as the clock of the machine has them (the
+ * driver rtc).
+ *
+ *     date [-w]      -w: at the moment when the next second begins
+ */
+#include "user/lib/err.h"
+#include "user/lib/rtc.h"
+#include "user/lib/stdio.h"
+#include "user/lib/unistd.h"
+
+int main(int argc, char **argv)
+{
+    int (*ask)(struct rtc_time * t) = rtc_time;
+    struct rtc_time t;
+    int c;
+
+    while ((c = getopt(argc, argv, "w")) != -1) {
+        if (c != 'w')
+            usage("[-w]");
+        ask = rtc_wait;
+    }
+    if (optind != argc)
+        usage("[-w]");
+    if (ask(&t) < 0)
+        err(1, "rtc%s", errno == ENOENT ? " (`run -b -s rtc` starts it)" : "");
+    printf("%u-%02u-%02u %02u:%02u:%02u\n", t.rtc_year, t.rtc_month, t.rtc_day,
+           t.rtc_hour, t.rtc_minute, t.rtc_second);
+    return 0;
+}

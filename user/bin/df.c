@@ -1,0 +1,65 @@
+/*
+ * df [PATH…]: how full the file systems are; all of them without operands.
+ */
+#include "user/lib/err.h"
+#include "user/lib/stdio.h"
+#include "user/lib/string.h"
+
+/* `part` of `whole` in percent, rounded up. */
+static uint32_t percent(uint32_t part, uint32_t whole)
+{
+    return whole == 0 ? 0
+                      : (uint32_t)(((uint64_t)part * 100 + whole - 1) / whole);
+}
+
+static bool print_row(const char *path)
+{
+    struct fs_stat st;
+    uint32_t used;
+
+    if (statfs(path, &st) < 0) {
+        warn("%s", path);
+        return false;
+    }
+    used = st.fs_blocks - st.fs_blocks_free;
+    printf("%-8s %7u %10u %10u %3u%% %9u %9u %s\n", st.fs_kind,
+           st.fs_block_size, st.fs_blocks, st.fs_blocks_free,
+           percent(used, st.fs_blocks), st.fs_files, st.fs_files_free, path);
+    return true;
+}
+
+/* Each line of /proc/mounts: kind, blanks, path. */
+static bool print_all(void)
+{
+    FILE *f = fopen("/proc/mounts", "r");
+    char line[PATH_MAX + 32];
+    bool good = true;
+
+    if (f == NULL)
+        err(1, "/proc/mounts");
+    fgets(line, sizeof(line), f); /* the heading */
+    while (fgets(line, sizeof(line), f) != NULL) {
+        char *path = strchr(line, '/');
+
+        line[strcspn(line, "\n")] = 0;
+        if (path != NULL)
+            good &= print_row(path);
+    }
+    fclose(f);
+    return good;
+}
+
+int main(int argc, char **argv)
+{
+    bool good = true;
+
+    if (getopt(argc, argv, "") != -1)
+        usage("[PATH...]");
+    printf("%-8s %7s %10s %10s %4s %9s %9s %s\n", "FS", "BLOCK/B", "BLOCKS",
+           "FREE", "USED", "FILES", "FREE", "ON");
+    if (optind == argc)
+        good = print_all();
+    for (; optind < argc; optind++)
+        good &= print_row(argv[optind]);
+    return !good;
+}

@@ -1,0 +1,24 @@
+/*
+ * mount [NAME PATH]: mounts the file server that has published its port as NAME
+ * on the folder PATH; without operands, what is mounted where. (Most servers
+ * mount themselves.)
+ */
+#include "user/lib/copy.h"
+#include "user/lib/err.h"
+#include "user/lib/ipc.h"
+
+int main(int argc, char **argv)
+{
+    int port;
+
+    if (getopt(argc, argv, "") != -1 || (argc != optind && argc != optind + 2))
+        usage("[NAME PATH]");
+    if (argc == optind)
+        return !copy_file("/proc/mounts");
+    port = name_lookup(argv[optind]);
+    if (port < 0)
+        err(1, "%s", argv[optind]);
+    if (mount(port, argv[optind + 1]) < 0)
+        err(1, "%s", argv[optind + 1]);
+    return 0;
+}

@@ -1,0 +1,20 @@
+/*
+ * umount PATH…: ends the use of the file systems mounted there. Their servers
+ * write everything first.
+ */
+#include "user/lib/err.h"
+#include "user/lib/unistd.h"
+
+int main(int argc, char **argv)
+{
+    int status = 0;
+
+    if (getopt(argc, argv, "") != -1 || optind == argc)
+        usage("PATH...");
+    for (; optind < argc; optind++)
+        if (umount(argv[optind]) < 0) {
+            warn("%s", argv[optind]);
+            status = 1;
+        }
+    return status;
+}

@@ -1,0 +1,132 @@
+/*
+ * What an ordinary program cannot have of the machine: any port, interrupt
+ * line, device page or page for DMA, and no program of a server's to change.
+ * (What a server can have: user/tests/drivertest.)
+ */
+#include "user/bin/usertests/test.h"
+#include "user/lib/io.h"
+#include "user/lib/ipc.h"
+#include "user/lib/string.h"
+
+static void grant_lines(void)
+{
+    int port = port_create();
+
+    for (int line = 0; line < 16; line++) {
+        FAILS(irq_bind(port, line, 1), EPERM);
+        FAILS(irq_ack(line), EPERM);
+    }
+    FAILS(irq_bind(port, 16, 1), EINVAL);
+    FAILS(irq_bind(-1, 16, 1), EBADF);
+    FAILS(irq_ack(16), EINVAL);
+}
+
+static void grant_memory(void)
+{
+    static const uint32_t places[] = {
+        0, 0x1000, 0xa0000, 0xb8000, 0xf0000, 0x100000, 0xfee00000, 0xfffff000};
+    uint32_t first = 5;
+
+    for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+        FAILS(map_device(places[i], 1), EPERM);
+        FAILS(map_device(places[i], PAGE_SIZE), EPERM);
+        FAILS(map_device(places[i], UINT32_MAX), EPERM);
+        FAILS(map_device(places[i] + 1, PAGE_SIZE), EINVAL);
+        FAILS(map_device(places[i], 0), EINVAL);
+    }
+    FAILS(dma_alloc(1, &first), EPERM);
+    FAILS(dma_alloc(UINT32_MAX, &first), EPERM);
+    FAILS(dma_alloc(0, &first), EINVAL);
+    FAILS(dma_alloc(1, (uint32_t *)0xc0000000), EPERM);
+    EQUAL(first, 5);
+}
+
+static void grant_become(void)
+{
+    FAILS(become("names"), EPERM);
+    FAILS(become("drivertest"), EPERM);
+    FAILS(become("nobody"), EPERM);
+    FAILS(become((const char *)0xc0000000), EPERM);
+    EQUAL(become(NULL), 0);
+}
+
+static void grant_sealed(void)
+{
+    static const char *const sealed[] = {"/sbin/init", "/sbin/names",
+                                         "/bin/drivertest"};
+    struct stat before, after;
+
+    for (size_t i = 0; i < ARRAY_SIZE(sealed); i++) {
+        EQUAL(stat(sealed[i], &before), 0);
+        FAILS(open(sealed[i], O_WRONLY), EPERM);
+        FAILS(open(sealed[i], O_RDWR), EPERM);
+        FAILS(open(sealed[i], O_WRONLY | O_TRUNC), EPERM);
+        FAILS(open(sealed[i], O_WRONLY | O_APPEND | O_CREAT), EPERM);
+        EQUAL(link(sealed[i], "linked"), 0);
+        FAILS(open("linked", O_RDWR), EPERM);
+        EQUAL(unlink("linked"), 0);
+        EQUAL(stat(sealed[i], &after), 0);
+        EQUAL(after.st_size, before.st_size);
+        EQUAL(close(open(sealed[i], O_RDONLY)), 0);
+    }
+}
+
+/* ---- ports -------------------------------------------------------------- */
+
+static void child_in(int port)
+{
+    inb((uint16_t)port);
+}
+
+static void child_out(int port)
+{
+    outb((uint16_t)port, 0);
+}
+
+static void child_inl(int port)
+{
+    inl((uint16_t)port);
+}
+
+static void grant_ports(void)
+{
+    static const uint16_t ports[] = {0,    0x20,  0x40,  0x60,  0x64,
+                                     0x70, 0x1f0, 0x3f8, 0xcf8, 0xffff};
+
+    for (size_t i = 0; i < ARRAY_SIZE(ports); i++) {
+        expect_signal(spawn(child_in, ports[i]), SIGSEGV);
+        expect_signal(spawn(child_out, ports[i]), SIGSEGV);
+        expect_signal(spawn(child_inl, ports[i]), SIGSEGV);
+    }
+}
+
+static void grant_in_words(void)
+{
+    uint16_t words[2];
+
+    insw(0x1f0, words, 2);
+}
+
+static void grant_out_words(void)
+{
+    static const uint16_t words[2];
+
+    outsw(0x1f0, words, 2);
+}
+
+static void grant_in_by_number(void)
+{
+    __asm__ volatile("inb $0x70, %%al" : : : "eax");
+}
+
+const struct test grant_tests[] = {
+    TEST(grant, lines),
+    TEST(grant, memory),
+    TEST(grant, become),
+    TEST(grant, sealed),
+    TEST(grant, ports),
+    TEST_KILLED(grant, in_words, SIGSEGV),
+    TEST_KILLED(grant, out_words, SIGSEGV),
+    TEST_KILLED(grant, in_by_number, SIGSEGV),
+    TEST_END,
+};

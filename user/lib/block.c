@@ -1,0 +1,177 @@
+/*
+ * A client of block servers (user/lib/block.h).
+ *
+ * The server may die at any moment; then its port answers EPIPE, and a
+ * successor will publish another one under the same name. It is waited for and
+ * asked the same again: reading twice does no harm, and writing the same twice
+ * neither. A successor must have the same disk, which its size tells.
+ */
+#include "user/lib/block.h"
+#include "user/lib/string.h"
+
+#define TRIES    3  /* of a request that ends with EIO */
+#define PAUSE_MS 10 /* between two looks for a successor */
+
+/* Gives up a port that is dead. */
+static void forget(struct block_device *dev)
+{
+    if (dev->block_port >= 0)
+        close(dev->block_port);
+    dev->block_port = -1;
+}
+
+/* One call; 0, or a negated error number: the server's, or that of the call. */
+static int call_once(struct block_device *dev, struct message *m)
+{
+    if (ipc_call(dev->block_port, m) < 0)
+        return -errno;
+    return (int)m->msg_word[0];
+}
+
+/* Whether the server at the new port has the disk that we know. */
+static int check_disk(struct block_device *dev)
+{
+    struct message m = {.msg_tag = BLOCK_INFO, .msg_word = {dev->block_disk}};
+    int result = call_once(dev, &m);
+
+    if (result < 0)
+        return result;
+    if (dev->block_sectors == 0)
+        dev->block_sectors = m.msg_word[1];
+    return dev->block_sectors == m.msg_word[1] ? 0 : -ENODEV;
+}
+
+/* Looks the server up, once. */
+static int connect(struct block_device *dev)
+{
+    int result;
+
+    dev->block_port = name_lookup(dev->block_server);
+    if (dev->block_port < 0)
+        return -errno;
+    result = check_disk(dev);
+    if (result < 0)
+        forget(dev);
+    return result;
+}
+
+/* Whether an error means that there is no server now, but may be one soon. */
+static bool is_death(int result)
+{
+    return result == -EPIPE || result == -ENOENT;
+}
+
+/* A call, to whichever server lives, for as long as patience lasts. */
+static int call_patiently(struct block_device *dev, const struct message *ask,
+                          struct message *m)
+{
+    uint32_t start = uptime_ms();
+
+    for (;;) {
+        int result = dev->block_port < 0 ? connect(dev) : 0;
+
+        if (result == 0) {
+            *m = *ask;
+            result = call_once(dev, m);
+        }
+        if (!is_death(result))
+            return result;
+        forget(dev);
+        if (((uptime_ms() - start) & 0x7fffffff) >= BLOCK_PATIENCE_MS)
+            return result;
+        sleep_ms(PAUSE_MS);
+    }
+}
+
+/* A request; `error` is what errno becomes if no server comes. */
+static int request(struct block_device *dev, struct message *ask, int error)
+{
+    struct message m;
+    int result = -EIO;
+
+    for (unsigned i = 0; i < TRIES && result == -EIO; i++)
+        result = call_patiently(dev, ask, &m);
+    if (result >= 0) {
+        *ask = m;
+        return 0;
+    }
+    errno = is_death(result) && error != 0 ? error : -result;
+    return -1;
+}
+
+int block_open(struct block_device *dev, const char *server, uint32_t disk)
+{
+    struct message m = {.msg_tag = BLOCK_INFO, .msg_word = {disk}};
+
+    *dev = (struct block_device){.block_port = -1, .block_disk = disk};
+    if (strlcpy(dev->block_server, server, sizeof(dev->block_server)) >=
+        sizeof(dev->block_server)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return request(dev, &m, 0);
+}
+
+/* One request of at most BLOCK_MAX sectors; `b` has the bytes' place. */
+static int move(struct block_device *dev, uint32_t label, uint32_t first,
+                uint32_t sectors, struct ipc_buffer *b)
+{
+    struct message m = {
+        .msg_tag = label | (label == BLOCK_WRITE ? IPC_DATA : 0),
+        .msg_word = {dev->block_disk, first, sectors},
+        .msg_buffer = b,
+    };
+
+    if (request(dev, &m, EIO) < 0)
+        return -1;
+    if (label == BLOCK_READ && b->ipc_received != sectors * BLOCK_SECTOR) {
+        errno = EIO;
+        return -1;
+    }
+    return 0;
+}
+
+int block_read(struct block_device *dev, uint32_t first, uint32_t sectors,
+               void *buf)
+{
+    char *to = buf;
+
+    while (sectors > 0) {
+        uint32_t n = MIN(sectors, BLOCK_MAX);
+        struct ipc_buffer b = {.ipc_receive = to,
+                               .ipc_receive_max = n * BLOCK_SECTOR};
+
+        if (move(dev, BLOCK_READ, first, n, &b) < 0)
+            return -1;
+        first += n;
+        sectors -= n;
+        to += n * BLOCK_SECTOR;
+    }
+    return 0;
+}
+
+int block_write(struct block_device *dev, uint32_t first, uint32_t sectors,
+                const void *buf)
+{
+    const char *from = buf;
+
+    while (sectors > 0) {
+        uint32_t n = MIN(sectors, BLOCK_MAX);
+        struct ipc_buffer b = {.ipc_send = from,
+                               .ipc_send_size = n * BLOCK_SECTOR};
+
+        if (move(dev, BLOCK_WRITE, first, n, &b) < 0)
+            return -1;
+        first += n;
+        sectors -= n;
+        from += n * BLOCK_SECTOR;
+    }
+    return 0;
+}
+
+int block_flush(struct block_device *dev)
+{
+    struct message m = {.msg_tag = BLOCK_FLUSH, .msg_word = {dev->block_disk}};
+
+    return request(dev, &m, EIO);
+}

@@ -1,0 +1,553 @@
+/*
+ * drivertest: what a driver's grant gives, from where a driver sees it.
+ *
+ *     run -s drivertest               everything that must work, and what must
+ *                                     be refused with an error
+ *     run -p drivertest privileged    the way to a grant: become and exec; and
+ *                                     the ports beside those that are granted
+ *     run -s drivertest in PORT       reads a port and says what was there;
+ *                                     inw: 16 bits, inl: 32 bits
+ *     run -s drivertest wait          has some of it until it is killed
+ *     run -s drivertest orphan        leaves a child alone with a bound line
+ *     run -s drivertest bound PROGRAM [ARG …]
+ *     run -s drivertest exec PROGRAM [ARG …]
+ *                                     becomes that program; with a line
+ *
+ * Its grant (/etc/servers) is for this alone: the clock (ports 0x70-0x71, line
+ * 8), three ports and line 5 where no device is, the page of the screen's text
+ * and the one behind the next, and four pages for DMA. A port that is not
+ * granted ends a program; so each is tried by a child, which must have become
+ * the server itself, since no child inherits that.
+ */
+#include "user/lib/err.h"
+#include "user/lib/io.h"
+#include "user/lib/ipc.h"
+#include "user/lib/stdio.h"
+#include "user/lib/stdlib.h"
+#include "user/lib/string.h"
+
+#define SELF "/bin/drivertest"
+
+#define SCREEN  0xb8000u
+#define HOLE    0xb9000u /* between the two pages that are granted */
+#define BEHIND  0xba000u
+#define PAGES   4u /* for DMA */
+#define LINE    5
+#define CLOCK   8
+#define NOTHING 0x278 /* three ports without a device */
+
+static int failures;
+
+static void check(bool good, const char *what)
+{
+    printf("%s: %s%s%s\n", good ? "good" : "BAD", what, good ? "" : ": ",
+           good ? "" : strerror(errno));
+    failures += !good;
+}
+
+static bool fails(int32_t result, int error)
+{
+    return result == -1 && errno == error;
+}
+
+/* How a child ends that runs fn: its exit code, or minus its signal. */
+static int in_child(int (*fn)(void))
+{
+    int status = 0;
+    pid_t pid;
+
+    fflush(stdout);
+    pid = fork();
+    if (pid == 0)
+        _exit(fn());
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        err(1, "no child");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/* ---- ports -------------------------------------------------------------- */
+
+static uint8_t clock_read(uint8_t reg)
+{
+    outb(0x70, reg);
+    return inb(0x71);
+}
+
+static void clock_write(uint8_t reg, uint8_t value)
+{
+    outb(0x70, reg);
+    outb(0x71, value);
+}
+
+static int child_port(void)
+{
+    return inb(NOTHING);
+}
+
+static void ports(void)
+{
+    uint16_t words[3] = {0, 0, 0};
+
+    check(clock_read(0x32) == 0x20, "the clock's century is that of 2020");
+    outb(NOTHING + 2, 0);
+    check(inb(NOTHING + 2) == 0xff && inw(NOTHING) == 0xffff,
+          "ports without a device read as ones");
+    insw(NOTHING, words, 2);
+    check(words[1] == 0xffff && words[2] == 0, "two words in a row");
+    outsw(NOTHING, words, 2);
+    check(in_child(child_port) == -SIGSEGV, "a child has no ports");
+    check(inb(NOTHING) == 0xff, "and its parent has them still");
+}
+
+/* ---- interrupts --------------------------------------------------------- */
+
+enum {
+    CLOCK_A = 10,
+    CLOCK_B = 11,
+    CLOCK_C = 12,
+    A_64_HZ = 0x2a,
+    B_PERIODIC = 0x40,
+};
+
+static int test_port;
+
+static int child_irq(void)
+{
+    return fails(irq_bind(test_port, LINE, 1), EPERM) &&
+           fails(irq_ack(CLOCK), EPERM);
+}
+
+static void lines(void)
+{
+    struct message m = {0};
+    uint8_t b = clock_read(CLOCK_B);
+    bool refused = true;
+    bool came = true;
+
+    for (int line = 0; line < 16; line++)
+        if (line != LINE && line != CLOCK)
+            refused &= fails(irq_bind(test_port, line, 1), EPERM) &&
+                       fails(irq_ack(line), EPERM);
+    check(refused, "no other interrupt lines");
+    check(fails(irq_bind(test_port, 16, 1), EINVAL) &&
+              fails(irq_ack(-1), EINVAL) && fails(irq_ack(CLOCK), EINVAL),
+          "no lines that there are not, or that are not bound");
+    check(irq_bind(test_port, LINE, 7) == 0, "line 5");
+    check(irq_bind(test_port, CLOCK, 3) == 0, "line 8");
+    check(in_child(child_irq) == 1, "a child has no lines");
+    clock_write(CLOCK_A, A_64_HZ);
+    clock_read(CLOCK_C);
+    clock_write(CLOCK_B, b | B_PERIODIC);
+    for (int i = 0; i < 5 && came; i++) {
+        came = ipc_receive(test_port, &m) == 0 && m.msg_client == 0 &&
+               m.msg_word[0] == 1u << 3 &&
+               (clock_read(CLOCK_C) & B_PERIODIC) != 0 && irq_ack(CLOCK) == 0;
+    }
+    clock_write(CLOCK_B, b);
+    check(came, "five interrupts of the clock are messages");
+}
+
+/* ---- the memory of devices ---------------------------------------------- */
+
+static volatile uint16_t *screen;
+
+static int child_screen(void)
+{
+    return map_device(SCREEN, PAGE_SIZE) == MAP_FAILED && errno == EPERM
+               ? screen[0]
+               : 1;
+}
+
+static void serve(int port)
+{
+    static char text[64];
+    struct ipc_buffer b = {.ipc_receive = text, .ipc_receive_max = 64};
+    struct message m = {.msg_buffer = &b};
+
+    while (ipc_receive(port, &m) == 0) {
+        m.msg_tag = IPC_DATA;
+        b.ipc_send = text;
+        b.ipc_send_size = 16;
+        ipc_reply(m.msg_client, &m);
+    }
+    _exit(0);
+}
+
+/* A call that sends 16 bytes from `from` and has room for them at `to`. */
+static int call(int port, const volatile void *from, volatile void *to)
+{
+    struct ipc_buffer b = {.ipc_send = (const void *)from,
+                           .ipc_send_size = 16,
+                           .ipc_receive = (void *)to,
+                           .ipc_receive_max = 16};
+    struct message m = {.msg_tag = IPC_DATA, .msg_buffer = &b};
+
+    return ipc_call(port, &m);
+}
+
+static bool map_fails(uint32_t first, size_t bytes, int error)
+{
+    return fails((int32_t)map_device(first, bytes), error);
+}
+
+static void device(int server)
+{
+    volatile uint16_t *behind = map_device(BEHIND, PAGE_SIZE);
+    char text[16];
+    uint16_t old;
+
+    screen = map_device(SCREEN, PAGE_SIZE);
+    check(screen != MAP_FAILED && behind != MAP_FAILED, "two device pages");
+    old = screen[80 * 24];
+    screen[80 * 24] = 0x0741;
+    check(screen[80 * 24] == 0x0741, "the screen keeps a character");
+    screen[80 * 24] = old;
+    check(map_fails(HOLE, 1, EPERM) && map_fails(SCREEN - 4096, 1, EPERM) &&
+              map_fails(BEHIND + 4096, 1, EPERM) &&
+              map_fails(0x100000, 4096, EPERM) && map_fails(0, 4096, EPERM),
+          "no other pages");
+    check(map_fails(SCREEN, 4097, EPERM) && map_fails(SCREEN, -1u, EPERM) &&
+              map_fails(SCREEN, 3 * 4096, EPERM),
+          "no more pages than granted");
+    check(map_fails(SCREEN + 1, 1, EINVAL) && map_fails(SCREEN, 0, EINVAL),
+          "no pieces of pages");
+    check(fails(call(server, screen, text), EFAULT) &&
+              fails(call(server, text, screen), EFAULT) &&
+              call(server, text, text) == 0,
+          "no messages from and to a device");
+    check(in_child(child_screen) == -SIGSEGV, "a child has no device pages");
+    check(fails(munmap((void *)screen, 8192), EINVAL) &&
+              munmap((void *)behind, 4096) == 0 &&
+              munmap((void *)screen, 4096) == 0,
+          "and they go again");
+}
+
+/* ---- pages for DMA ------------------------------------------------------ */
+
+static uint32_t *pages;
+
+static int child_dma(void)
+{
+    uint32_t first;
+
+    return dma_alloc(1, &first) == MAP_FAILED && errno == EPERM ? (int)pages[0]
+                                                                : 1;
+}
+
+static bool all(const uint32_t *at, size_t bytes, uint32_t value)
+{
+    for (size_t i = 0; i < bytes / 4; i++)
+        if (at[i] != value)
+            return false;
+    return true;
+}
+
+static bool dma_fails(size_t n, uint32_t *out, int error)
+{
+    return fails((int32_t)dma_alloc(n, out), error);
+}
+
+static void dma(int server)
+{
+    uint32_t first = 1, other = 1;
+    uint32_t *more;
+
+    pages = dma_alloc(3, &first);
+    check(pages != MAP_FAILED && first != 0 && (first & PAGE_MASK) == 0,
+          "three pages for DMA");
+    check(all(pages, 3 * PAGE_SIZE, 0), "they are zero");
+    memset(pages, 0x5a, 3 * PAGE_SIZE);
+    check(dma_fails(2, &other, EPERM) && dma_fails(0, &other, EINVAL) &&
+              dma_fails(-1u, &other, EPERM) &&
+              dma_fails(1, (uint32_t *)0xc0000000, EFAULT),
+          "no more than granted");
+    more = dma_alloc(1, &other);
+    check(more != MAP_FAILED && (other < first || other >= first + 3 * 4096),
+          "one page more");
+    check(dma_fails(1, &other, EPERM), "no fifth one");
+    check(call(server, pages, more) == 0 && all(more, 16, 0x5a5a5a5a),
+          "messages from and to these pages");
+    check(in_child(child_dma) == -SIGSEGV, "a child has no pages for DMA");
+    check(munmap(pages, 3 * PAGE_SIZE) == 0, "they go back");
+    pages = dma_alloc(3, &first);
+    check(pages != MAP_FAILED && all(pages, 3 * PAGE_SIZE, 0),
+          "and come again, zeroed");
+}
+
+/* ---- alarms ------------------------------------------------------------- */
+
+static void alarms(void)
+{
+    struct message m = {0};
+    uint32_t before = uptime_ms();
+
+    check(fails(alarm(test_port, 10, 32), EINVAL) &&
+              fails(alarm(99, 10, 1), EBADF),
+          "an alarm wants a port and a bit");
+    check(alarm(test_port, 10, 1) == 0 && alarm(test_port, 0, 0) == 0 &&
+              alarm(test_port, 50, 2) == 0 && alarm(test_port, 30, 4) == 0,
+          "an alarm can be set again");
+    check(ipc_receive(test_port, &m) == 0 && m.msg_word[0] == 1u << 4 &&
+              uptime_ms() - before >= 30 && uptime_ms() - before <= 60,
+          "it comes in time");
+}
+
+/* ---- the rest ----------------------------------------------------------- */
+
+static void privileges(void)
+{
+    check(fails(become("ata"), EPERM) && fails(become("drivertest"), EPERM) &&
+              become(NULL) == 0,
+          "a server can become no other");
+    check(fails(open(SELF, O_WRONLY), EPERM) &&
+              fails(open(SELF, O_RDWR | O_TRUNC), EPERM) &&
+              fails(open("/sbin/init", O_RDWR), EPERM),
+          "its program cannot be changed");
+}
+
+static pid_t start_server(int port)
+{
+    pid_t pid;
+
+    fflush(stdout);
+    pid = fork();
+    if (pid == 0)
+        serve(port);
+    return pid;
+}
+
+/* ---- the way to a grant ------------------------------------------------- */
+
+#define CANNOT 99 /* a child that did not get as far as its test */
+
+/* A child's arguments for the program that it becomes. */
+static char *next[4];
+
+static int child_becomes(void)
+{
+    if (become("drivertest") < 0)
+        return CANNOT;
+    execv(next[0], next);
+    return CANNOT;
+}
+
+static int run_as_server(char *path, char *a, char *b)
+{
+    next[0] = path;
+    next[1] = a;
+    next[2] = b;
+    return in_child(child_becomes);
+}
+
+/* Taken, but init's program still runs: nothing is in force. */
+static int child_before_exec(void)
+{
+    uint32_t first;
+
+    if (become("drivertest") < 0)
+        return CANNOT;
+    if (!fails(irq_bind(port_create(), LINE, 1), EPERM) ||
+        !fails((int32_t)map_device(SCREEN, 1), EPERM) ||
+        !fails((int32_t)dma_alloc(1, &first), EPERM) ||
+        !fails(become("drivertest"), EPERM) || !fails(become("names"), EPERM))
+        return CANNOT;
+    return inb(NOTHING);
+}
+
+static int child_drops(void)
+{
+    return become(NULL) == 0 && fails(become("drivertest"), EPERM) &&
+           become(NULL) == 0;
+}
+
+static int child_execs(void)
+{
+    char *plain[] = {SELF, "plain", NULL};
+
+    execv(SELF, plain);
+    return CANNOT;
+}
+
+static int child_of_child(void)
+{
+    return in_child(child_drops);
+}
+
+/* Whether a program has nothing that only servers and init have. */
+static int is_plain(void)
+{
+    uint32_t first;
+    int port = port_create();
+
+    for (int line = 0; line < 16; line++)
+        if (!fails(irq_bind(port, line, 1), EPERM) ||
+            !fails(irq_ack(line), EPERM))
+            return 1;
+    return !fails(become("drivertest"), EPERM) ||
+           !fails((int32_t)map_device(SCREEN, 1), EPERM) ||
+           !fails((int32_t)dma_alloc(1, &first), EPERM);
+}
+
+/* A server is one task at a time, and there is another when that has gone. */
+static void one_at_a_time(void)
+{
+    int go = port_create();
+    struct message m = {0};
+    pid_t pid;
+
+    fflush(stdout);
+    pid = fork();
+    if (pid == 0) {
+        become("drivertest");
+        notify(go, 1);
+        for (;;)
+            sleep(100);
+    }
+    ipc_receive(go, &m);
+    check(fails(become("drivertest"), EBUSY), "no second one beside it");
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    check(run_as_server(SELF, "in", "0x278") == 0, "another one after it");
+}
+
+static void neighbours(void)
+{
+    static char *const other[] = {
+        "0x6f", "0x72", "0x277", "0x27b", "0",     "0x20", "0x21",  "0x60",
+        "0x64", "0xe9", "0x1f0", "0x3f6", "0x3f8", "0x73", "0xcf8", "0xffff"};
+    static char *const own[] = {"0x70", "0x71", "0x278", "0x279", "0x27a"};
+    bool killed = true;
+    bool good = true;
+
+    for (size_t i = 0; i < ARRAY_SIZE(other); i++)
+        killed &= run_as_server(SELF, "in", other[i]) == -SIGSEGV;
+    check(killed, "any other port ends the program");
+    for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+        good &= run_as_server(SELF, "in", own[i]) == 0;
+    check(good, "the ports that are granted do not");
+    check(run_as_server(SELF, "inw", "0x278") == 0 &&
+              run_as_server(SELF, "inw", "0x70") == 0,
+          "two ports at once that are granted");
+    check(run_as_server(SELF, "inw", "0x6f") == -SIGSEGV &&
+              run_as_server(SELF, "inw", "0x71") == -SIGSEGV &&
+              run_as_server(SELF, "inw", "0x27a") == -SIGSEGV &&
+              run_as_server(SELF, "inw", "0xffff") == -SIGSEGV &&
+              run_as_server(SELF, "inl", "0x278") == -SIGSEGV,
+          "a granted port and its neighbour");
+}
+
+static int with_privilege(void)
+{
+    check(fails(become("no server"), ENOENT) &&
+              fails(become("a name that is too long"), ENAMETOOLONG) &&
+              fails(become((char *)0xc0000000), EFAULT),
+          "only servers that there are");
+    check(in_child(child_of_child) == 1, "children inherit the privilege");
+    check(in_child(child_execs) == 0, "exec ends it");
+    check(in_child(child_before_exec) == -SIGSEGV,
+          "a grant is not in force before its program runs");
+    check(run_as_server(SELF, "in", "0x278") == 0, "then it is");
+    check(run_as_server(SELF, "twice", NULL) == 0,
+          "and stays with the program");
+    check(run_as_server("/bin/true", NULL, NULL) == 0 &&
+              run_as_server("/bin/grep", "x", "/etc/motd") == 1,
+          "another program runs without it");
+    check(run_as_server(SELF, "through", NULL) == 0,
+          "and the way back does not bring it back");
+    one_at_a_time();
+    neighbours();
+    check(become(NULL) == 0 && is_plain() == 0, "an ordinary program again");
+    printf("drivertest: %d failures\n", failures);
+    return failures != 0;
+}
+
+/* Executes itself with one more argument: `mode` and then the last one. */
+static int again(char *program, char *mode, char *argument)
+{
+    char *argv[] = {program, mode, argument, NULL};
+
+    execv(program, argv);
+    err(1, "%s", program);
+}
+
+/* ---- everything --------------------------------------------------------- */
+
+static int everything(void)
+{
+    int server = port_create();
+    pid_t pid = start_server(server);
+
+    test_port = port_create();
+    ports();
+    lines();
+    device(server);
+    dma(server);
+    alarms();
+    privileges();
+    kill(pid, SIGKILL);
+    printf("drivertest: %d failures\n", failures);
+    return failures != 0;
+}
+
+/* Holds line 5, a device page and two pages until it is killed. */
+static int wait_for_ever(void)
+{
+    struct message m = {0};
+    uint32_t first;
+
+    test_port = port_create();
+    if (irq_bind(test_port, LINE, 1) < 0 ||
+        map_device(SCREEN, PAGE_SIZE) == MAP_FAILED ||
+        dma_alloc(2, &first) == MAP_FAILED)
+        err(1, "drivertest");
+    for (;;)
+        ipc_receive(test_port, &m);
+}
+
+/* Binds line 5; what becomes of it with another program, or where only a child
+ * has the port any more. */
+static void bind_line(void)
+{
+    if (irq_bind(port_create(), LINE, 1) < 0)
+        err(1, "line %d", LINE);
+}
+
+static int leave_child(void)
+{
+    bind_line();
+    if (fork() == 0)
+        sleep(1000);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 1)
+        return everything();
+    if (argc == 3 && strcmp(argv[1], "in") == 0)
+        printf("0x%x\n", inb((uint16_t)strtol(argv[2], NULL, 0)));
+    else if (argc == 3 && strcmp(argv[1], "inw") == 0)
+        printf("0x%x\n", inw((uint16_t)strtol(argv[2], NULL, 0)));
+    else if (argc == 3 && strcmp(argv[1], "inl") == 0)
+        printf("0x%x\n", (unsigned)inl((uint16_t)strtol(argv[2], NULL, 0)));
+    else if (argc == 2 && strcmp(argv[1], "orphan") == 0)
+        return leave_child();
+    else if (argc >= 3 && strcmp(argv[1], "bound") == 0)
+        bind_line(), err(1, "%s", (execv(argv[2], argv + 2), argv[2]));
+    else if (argc >= 3 && strcmp(argv[1], "exec") == 0)
+        err(1, "%s", (execv(argv[2], argv + 2), argv[2]));
+    else if (argc == 2 && strcmp(argv[1], "privileged") == 0)
+        return with_privilege();
+    else if (argc == 2 && strcmp(argv[1], "wait") == 0)
+        return wait_for_ever();
+    else if (argc == 2 && strcmp(argv[1], "plain") == 0)
+        return is_plain();
+    else if (argc == 2 && strcmp(argv[1], "twice") == 0)
+        return again(SELF, "in", "0x278");
+    else if (argc == 2 && strcmp(argv[1], "through") == 0)
+        return again("/bin/sh", "-c", SELF " plain");
+    else
+        usage("[privileged | wait | orphan | in PORT | inw PORT | inl PORT | "
+              "exec|bound PROGRAM [ARG ...]]");
+    return 0;
+}
