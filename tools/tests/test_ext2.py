@@ -276,6 +276,32 @@ def test_damaged_images(form, tmp_path):
     assert int(re.search(r"(\d+) became read-only", said).group(1)) > 20
 
 
+# The table in docs/ext2.md, on which the order of writes rests: what debugfs
+# does to an image, and with which status `e2fsck -p` ends.
+DAMAGE = {
+    "sif /g links_count 3": (1,),
+    "sif /d links_count 7": (1,),
+    "sif /g links_count 0": (1,),   # the entry of a free inode
+    "sif /g size 5": (1,),
+    "sif /g blocks 77": (1,),
+    "freei /g": (0, 1),
+    "freeb 1000 2": (0, 1),
+    "setb 1000 2": (0, 1),
+    "unlink /g": (4,),              # no name
+    "unlink /e": (4,),
+    "link /d/s /e/x": (4,),         # two names of a directory
+    "sif /lost+found block[3] 0": (4,),
+}
+
+
+@pytest.mark.parametrize("command", DAMAGE)
+def test_what_e2fsck_mends_by_itself(command, tmp_path):
+    image = make(tmp_path / "image")
+    core(image, "mkdir /d", "mkdir /e", "mkdir /d/s", "write /g 0 2000 1")
+    run("debugfs", "-w", "-R", command, image)
+    run("e2fsck", "-fp", image, good=DAMAGE[command])
+
+
 # What is there; then what is under way while the power is cut. Fillers see to
 # it that inodes that belong together are in different sectors.
 NAME = "/a-name-that-is-so-long-that-few-fit-into-a-sector-"
