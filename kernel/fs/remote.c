@@ -261,8 +261,10 @@ static bool begin_change(struct remote *r, const struct port *port,
     return may;
 }
 
-/* Inodes stay, but for those of files that the old server knew by number alone.
- * Each of the others is asked for once more when it is used (remote_ops.c). */
+/* Inodes that somebody uses stay, but for those of files that the old server
+ * knew by number alone; each is asked for once more when it is used
+ * (remote_ops.c). The others go: a file that never got onto the medium has left
+ * its number to another. */
 static int take_over(struct remote *r, struct port *port,
                      const struct fs_stat *st)
 {
@@ -271,6 +273,7 @@ static int take_over(struct remote *r, struct port *port,
     if (!begin_change(r, port, st))
         return -EBUSY;
     old = r->remote_port;
+    inode_flush(&r->remote_fs);
     inode_forget_unlinked(&r->remote_fs);
     spin_lock(&sched_lock);
     r->remote_port = (struct port *)object_get(&port->port_object);

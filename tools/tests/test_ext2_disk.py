@@ -3,12 +3,12 @@ user/tests/disktest, on the disk of a drive, looked at afterwards by e2fsprogs;
 and damaged disks, in RAM and counted."""
 
 import random
-import subprocess
-import sys
+import shutil
+import tarfile
 
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import product
 from slate import disk, qemu
 
 PIECE = 8192
@@ -42,6 +42,32 @@ def test_everything_that_a_disk_must_stand(kernel, tmp_path, block):
         bytes(400_000) + bytes_at(400_000, PIECE)
 
 
+def archive(folder, files):
+    """The root file system with more files: {name: path of what is in it}."""
+    out = folder / "initrd.tar"
+    shutil.copy(product("initrd.tar", "kernel"), out)
+    with tarfile.open(out, "a", format=tarfile.USTAR_FORMAT) as tar:
+        for name, path in files.items():
+            tar.add(path, name)
+    return out
+
+
+def test_numbers_of_files_that_were_lost_are_used_again(kernel, tmp_path):
+    """The server dies before a directory is on the disk. Its successor gives
+    the number to a file; the kernel must have forgotten what it was."""
+    disk.make(tmp_path / "disk.img", 2, block=1024)
+    result = qemu.run(
+        kernel, "run -p init sh -c 'mkdir /disk/lost; ls /disk/lost; kill -9 "
+        "7; sleep 1; ls /disk; echo words > /disk/found; cat /disk/found'; "
+        "verify; poweroff", append="start=ramext2",
+        initrd=archive(tmp_path, {"disk.img": tmp_path / "disk.img"}))
+    assert result.problem is None, result.explain()
+    killed = [e["name"] for e in result.named["server-ended"]]
+    assert killed == ["ramext2"], result.explain()
+    assert "\nwords" in result.text, result.explain()
+    assert "every invariant holds" in result.text, result.explain()
+
+
 def damaged(whole, seed):
     """The image with some bytes changed, mostly near the beginning: there are
     superblock, descriptors, bitmaps, inodes and the root directory."""
@@ -63,10 +89,10 @@ def test_damaged_disks_end_in_errors(kernel, tmp_path):
     disk.make(tmp_path / "disk.img", 1, folder=folder, block=1024)
     whole = (tmp_path / "disk.img").read_bytes()
     script = ["names &", "sleep 0"]
-    files = []
+    files = {"script": tmp_path / "script"}
     for seed in range(DAMAGED):
         (tmp_path / f"{seed}.img").write_bytes(damaged(whole, seed))
-        files += ["--file", f"{seed}.img={tmp_path}/{seed}.img"]
+        files[f"{seed}.img"] = tmp_path / f"{seed}.img"
         script += [f"ramdisk -n r{seed} /{seed}.img &",
                    f"ext2 r{seed} 0 /disk &", "sleep 1", "walk /disk",
                    "cat /disk/a/b/big | wc", "echo new > /disk/a/new",
@@ -74,14 +100,9 @@ def test_damaged_disks_end_in_errors(kernel, tmp_path):
                    "rm -r /disk/a/b", "sync", "umount /disk",
                    f"echo end of {seed}"]
     (tmp_path / "script").write_text("\n".join(script) + "\n")
-    programs = [*BUILD.glob("user/bin/*"), *BUILD.glob("user/sbin/*")]
-    subprocess.run(
-        [sys.executable, ROOT / "tools/initrd.py", "--out",
-         tmp_path / "initrd.tar", "--root", ROOT / "user/root", "--strip",
-         "strip", "--programs", *programs, *files,
-         "--file", f"script={tmp_path}/script"], check=True)
-    result = qemu.run(kernel, "run -p init sh /script; verify; poweroff",
-                      initrd=tmp_path / "initrd.tar", budget=100_000)
+    result = qemu.run(
+        kernel, "run -p init sh /script; verify; poweroff", budget=100_000,
+        initrd=archive(tmp_path, files))
     assert result.problem is None, result.explain()
     assert f"end of {DAMAGED - 1}" in result.text, result.explain()
     assert "every invariant holds" in result.text, result.explain()
