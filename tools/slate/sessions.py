@@ -22,12 +22,15 @@ kernel.
 writes the answers anew, leaving out as many lines as before.
 """
 
+import os
 import re
 import shlex
 import sys
 from pathlib import Path
 
 from slate import gdb
+
+ROOT = Path(__file__).resolve().parents[2]
 
 DOTS = "..."
 PROMPT = "(gdb) "
@@ -114,11 +117,14 @@ def plain(lines):
 
 
 def differences(kernel, text):
-    """[(command, what the page says, what GDB says)] of a page's text."""
+    """[(command, what the page says, what GDB says)] of a page's text. The
+    page names the usual build folder, whichever the kernel is in."""
     found = []
+    folder = os.path.relpath(Path(kernel).parent, ROOT)
     for options, steps in sessions(blocks(text)).values():
         for step, answer in zip(steps, run(kernel, options, steps)):
-            answer = step.trimmed(answer)
+            answer = [line.replace(f"{folder}/user/", "build/user/")
+                      for line in step.trimmed(answer)]
             if plain(answer) != plain(step.lines):
                 found.append((step.command, step.lines, answer))
     return found

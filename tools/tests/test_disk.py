@@ -154,6 +154,8 @@ def test_clients_do_not_notice_that_the_driver_dies(driven, image):
         machine.command("run sleep 0.03")
         assert not exits(machine), f"it ended after {kills} kills"
         machine.command(f"kill {pid}")
+        while f" {pid} running" in machine.command("servers"):
+            machine.command("run sleep 0.01")  # it ends when it runs
         pid = start(machine)
     for _ in range(60):
         machine.command("run sleep 1")
