@@ -3,15 +3,9 @@
  * on the medium.
  */
 #include "user/lib/err.h"
+#include "user/lib/folder.h"
 #include "user/lib/string.h"
 #include "user/lib/unistd.h"
-
-static bool is_folder(const char *path)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0 && st.st_type == FILE_DIRECTORY;
-}
 
 /* Whether both are the same file: opening it for writing would empty it. */
 static bool is_same(const char *from, const char *to)
@@ -58,13 +52,9 @@ static bool copy(const char *from, const char *to, bool sync)
 {
     char inside[PATH_MAX];
 
-    if (is_folder(to)) {
-        if (!path_join(inside, sizeof(inside), to, path_name(from))) {
-            warn("%s", to);
-            return false;
-        }
-        to = inside;
-    }
+    to = place_in(from, to, inside);
+    if (to == NULL)
+        return false;
     if (is_folder(from)) {
         warnx("%s is a folder", from);
         return false;

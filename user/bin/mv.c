@@ -2,27 +2,17 @@
  * mv FROM TO, mv FROM… FOLDER: gives files and folders another name.
  */
 #include "user/lib/err.h"
+#include "user/lib/folder.h"
 #include "user/lib/string.h"
 #include "user/lib/unistd.h"
-
-static bool is_folder(const char *path)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0 && st.st_type == FILE_DIRECTORY;
-}
 
 static bool move(const char *from, const char *to)
 {
     char inside[PATH_MAX];
 
-    if (is_folder(to)) {
-        if (!path_join(inside, sizeof(inside), to, path_name(from))) {
-            warn("%s", to);
-            return false;
-        }
-        to = inside;
-    }
+    to = place_in(from, to, inside);
+    if (to == NULL)
+        return false;
     if (rename(from, to) == 0)
         return true;
     warn("%s to %s", from, to);

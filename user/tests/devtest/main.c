@@ -3,6 +3,7 @@
  */
 #include "user/tests/devtest/devtest.h"
 #include "user/lib/err.h"
+#include "user/lib/findtask.h"
 #include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
@@ -41,26 +42,6 @@ int ended(pid_t pid)
 
     waitpid(pid, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
-/* The pid of the task of that name, or 0. */
-static pid_t find_task(const char *name)
-{
-    FILE *f = fopen("/proc/tasks", "r");
-    pid_t found = 0;
-    char row[128];
-
-    if (f == NULL)
-        err(1, "/proc/tasks");
-    while (fgets(row, sizeof(row), f) != NULL) {
-        char *last = strrchr(row, ' ');
-
-        row[strlen(row) - 1] = 0;
-        if (last != NULL && strcmp(last + 1, name) == 0)
-            found = (pid_t)strtol(row, NULL, 10);
-    }
-    fclose(f);
-    return found;
 }
 
 void end_task(const char *name)

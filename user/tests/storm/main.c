@@ -9,6 +9,7 @@
  * does knows of the deaths: no call may fail.
  */
 #include "user/lib/err.h"
+#include "user/lib/findtask.h"
 #include "user/lib/number.h"
 #include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"
@@ -23,26 +24,6 @@ static char piece[PIECE];
 static char other[PIECE];
 
 /* ---- the killer --------------------------------------------------------- */
-
-/* The pid of the task of that name, or 0. */
-static pid_t find_task(const char *name)
-{
-    FILE *f = fopen("/proc/tasks", "r");
-    pid_t pid = 0;
-    char row[128];
-
-    if (f == NULL)
-        err(1, "/proc/tasks");
-    while (pid == 0 && fgets(row, sizeof(row), f) != NULL) {
-        char *last = strrchr(row, ' ');
-
-        row[strcspn(row, "\n")] = '\0';
-        if (last != NULL && strcmp(last + 1, name) == 0)
-            pid = (pid_t)strtol(row, NULL, 10);
-    }
-    fclose(f);
-    return pid;
-}
 
 static void kill_server(const char *name)
 {
