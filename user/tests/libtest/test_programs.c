@@ -158,6 +158,23 @@ CASE(names,
      {"mv k d/b c", "mv: c is not a folder\n", 2},
      {"ln d", "usage: ln FILE NAME\n", 2})
 
+CASE(copies,
+     {"echo x > a; cp a b; cat b", "x\n", 0},
+     {"mkdir d; cp a b d; ls d; echo y > a; cp -s a d; cat d/a d/b",
+      "a\nb\ny\nx\n", 0},
+     {"cp a a", "cp: a and a are the same file\n", 1},
+     {"cp d/a d", "cp: d/a and d/a are the same file\n", 1},
+     {"cat d/a", "y\n", 0},
+     {"cp d e", "cp: d is a folder\n", 1},
+     {"cp nothing e", "cp: nothing: no such file or directory\n", 1},
+     {"cp a b e", "cp: e is not a folder\n", 2},
+     {"cp /bin/sh big; ls -l big /bin/sh | wc -l",
+      "       2\n", 0},
+     {"cp -x a b",
+      "cp: there is no option -x\nusage: cp [-s] FROM TO | [-s] FROM... "
+      "FOLDER\n",
+      2})
+
 CASE(finds,
      {"mkdir -p x/y; echo > x/f.c; echo > x/y/g.c; find x -name '*.c' | sort",
       "x/f.c\nx/y/g.c\n", 0},
@@ -205,6 +222,7 @@ const struct test program_tests[] = {
     {"programs.sort", sort},
     {"programs.folders", folders},
     {"programs.names", names},
+    {"programs.cp", copies},
     {"programs.find", finds},
     {"programs.file_and_stat", files},
     {"programs.proc", proc},
