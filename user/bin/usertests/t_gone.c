@@ -1,0 +1,319 @@
+/*
+ * File servers that hang and die, and their successors.
+ */
+#include "user/bin/usertests/liar.h"
+#include "user/bin/usertests/test.h"
+#include "user/lib/string.h"
+
+/* ---- servers that hang -------------------------------------------------- */
+
+static void read_until_killed(int unused)
+{
+    (void)unused;
+    liar_try_read(0);
+}
+
+static void gone_hangs(void)
+{
+    pid_t server = liar_begin();
+    pid_t first, second;
+    struct stat st;
+
+    liar_order(liar_find(liar_tells, FS_READ, HANG));
+    first = spawn(read_until_killed, 0);
+    until_blocked(first);
+    second = spawn(read_until_killed, 0); /* waits for the first */
+    until_blocked(second);
+    EQUAL(stat("m/d", &st), 0); /* others are not concerned */
+    EQUAL(kill(first, SIGKILL), 0);
+    expect_signal(first, SIGKILL);
+    EQUAL(kill(second, SIGKILL), 0);
+    expect_signal(second, SIGKILL);
+    liar_order(-1);
+    CHECK(has_text("m/f", "hello"));
+    liar_end(server);
+}
+
+/* A release that is never answered does not keep the server from dying. */
+static void unlink_and_close(int h)
+{
+    EQUAL(close(h), 0);
+}
+
+static void gone_release_dies(void)
+{
+    pid_t server = liar_begin();
+    int h = open("m/f", O_RDONLY);
+    pid_t pid;
+
+    CHECK(h >= 0);
+    EQUAL(unlink("m/f"), 0);
+    pid = spawn(unlink_and_close, h);
+    expect_exit(pid, 0);
+    liar_order(liar_find(liar_tells, FS_RELEASE, DIE));
+    EQUAL(close(h), 0);
+    expect_exit(server, 0);
+    EQUAL(close(liar_port), 0);
+    EQUAL(umount("m"), 0);
+}
+
+/* Nor does it keep a dying program for ever, nor the server's other files. */
+static void hold(int h)
+{
+    (void)h;
+    sleep(100);
+}
+
+static void gone_release_hangs(void)
+{
+    pid_t server = liar_begin();
+    int h = open("m/f", O_RDONLY);
+    uint32_t before = uptime_ms();
+    struct stat st;
+    pid_t pid;
+
+    CHECK(h >= 0);
+    EQUAL(unlink("m/f"), 0);
+    liar_order(liar_find(liar_tells, FS_RELEASE, HANG));
+    pid = spawn(hold, h);
+    EQUAL(close(h), 0);
+    EQUAL(kill(pid, SIGKILL), 0);
+    EQUAL(stat("m/d", &st), 0);
+    expect_signal(pid, SIGKILL);
+    CHECK(uptime_ms() - before >= 10000);
+    liar_end(server);
+}
+
+/* ---- servers that die --------------------------------------------------- */
+
+/* Another liar in the place of one that has died. */
+static pid_t succeed(void)
+{
+    EQUAL(close(liar_port), 0);
+    return spawn_server(liar_run, &liar_port);
+}
+
+static void read_hello(int unused)
+{
+    uint32_t before = uptime_ms();
+
+    (void)unused;
+    CHECK(has_text("m/f", "hello"));
+    CHECK(uptime_ms() - before < 2000); /* it was woken */
+}
+
+/* In the middle of a request that can be made again, and between two. */
+static void gone_successor(void)
+{
+    pid_t server = liar_begin();
+    pid_t client;
+    char buf[8];
+    int h = open("m/f", O_RDONLY);
+
+    CHECK(h >= 0);
+    liar_order(liar_find(liar_tells, FS_READ, DIE));
+    client = spawn(read_hello, 0);
+    until_blocked(client);
+    expect_exit(server, 0);
+    server = succeed();
+    EQUAL(mount(liar_port, "m"), 0);
+    expect_exit(client, 0);
+    EQUAL(kill(server, SIGKILL), 0);
+    expect_signal(server, SIGKILL);
+    server = succeed();
+    EQUAL(mount(liar_port, "m"), 0);
+    FAILS(mount(liar_port, "m"), EBUSY);
+    EQUAL(read(h, buf, 8), 5);
+    EQUAL(close(h), 0);
+    liar_end(server);
+}
+
+/* Readers who never notice that the server is killed again and again. */
+static void read_on(int h)
+{
+    struct stat st;
+    char buf[8];
+    int n;
+
+    for (n = 0; stat("stop", &st) < 0; n++) {
+        EQUAL(lseek(h, 0, SEEK_SET), 0);
+        EQUAL(read(h, buf, 8), 5);
+        EQUAL(memcmp(buf, "hello", 5), 0);
+        CHECK(has_text("m/f", "hello"));
+    }
+    CHECK(n > 10);
+}
+
+static void gone_storm(void)
+{
+    pid_t server = liar_begin();
+    pid_t readers[3];
+
+    for (int i = 0; i < 3; i++)
+        readers[i] = spawn(read_on, open("m/f", O_RDONLY));
+    for (int i = 0; i < 20; i++) {
+        for (int k = 0; k < 3 * i; k++)
+            yield();
+        EQUAL(kill(server, SIGKILL), 0);
+        expect_signal(server, SIGKILL);
+        server = succeed();
+        EQUAL(mount(liar_port, "m"), 0);
+    }
+    sleep_ms(10);
+    make_file("stop", "");
+    for (int i = 0; i < 3; i++)
+        expect_exit(readers[i], 0);
+    for (int h = 3; h < 10; h++)
+        if (h != liar_port)
+            close(h);
+    liar_end(server);
+}
+
+/* A change that may have been made already is not made again. */
+static void unlink_fails(int unused)
+{
+    uint32_t before = uptime_ms();
+
+    (void)unused;
+    FAILS(unlink("m/f"), EIO);
+    CHECK(uptime_ms() - before < 1000); /* it waited for nobody */
+}
+
+static void gone_change_once(void)
+{
+    pid_t server = liar_begin();
+    pid_t client;
+
+    liar_order(liar_find(liar_tells, FS_UNLINK, DIE));
+    client = spawn(unlink_fails, 0);
+    expect_exit(client, 0);
+    expect_exit(server, 0);
+    server = succeed();
+    EQUAL(mount(liar_port, "m"), 0);
+    CHECK(has_text("m/f", "hello"));
+    liar_end(server);
+}
+
+/* Nobody waits for a successor for ever; but it may still come. */
+static void gone_no_successor(void)
+{
+    pid_t server = liar_begin();
+    uint32_t before;
+    struct stat st;
+
+    EQUAL(kill(server, SIGKILL), 0);
+    expect_signal(server, SIGKILL);
+    before = uptime_ms();
+    FAILS(stat("m/f", &st), EIO);
+    CHECK(uptime_ms() - before >= 5000);
+    before = uptime_ms();
+    FAILS(stat("m/f", &st), EIO);
+    CHECK(uptime_ms() - before < 1000);
+    server = succeed();
+    EQUAL(mount(liar_port, "m"), 0);
+    EQUAL(stat("m/f", &st), 0);
+    liar_end(server);
+}
+
+/* One that has another root, or keeps other files by the same numbers. */
+static void gone_impostor(void)
+{
+    pid_t server = liar_begin();
+    int h = open("m/f", O_RDONLY);
+    char buf[8];
+
+    CHECK(h >= 0);
+    EQUAL(kill(server, SIGKILL), 0);
+    expect_signal(server, SIGKILL);
+    EQUAL(close(liar_port), 0);
+    server = spawn_server(liar_run_mount, &liar_port);
+    liar_order(liar_find(liar_tells_mount, FS_STAT, PLAIN) + 6); /* no kind */
+    FAILS(mount(liar_port, "m"), EIO);
+    liar_order(liar_find(liar_tells_mount, FS_INODE, PLAIN));
+    liar_stop(server);
+    server = spawn_server(liar_run, &liar_port);
+    EQUAL(mount(liar_port, "m"), 0);
+    for (int i = 0; liar_tells[i].lie_label != 0; i++)
+        if (liar_tells[i].lie_label == FS_INODE &&
+            liar_tells[i].lie_try == NULL)
+            liar_order(i); /* f is a directory now */
+    FAILS(read(h, buf, 8), EIO);
+    liar_order(-1);
+    EQUAL(read(h, buf, 8), 5);
+    EQUAL(close(h), 0);
+    liar_end(server);
+}
+
+/* A file without a name went with the server that knew it. What has its number
+ * now is another. */
+static void gone_orphan(void)
+{
+    pid_t server = liar_begin();
+    int h = open("m/f", O_RDONLY);
+    struct fs_stat st;
+    char buf[8];
+
+    CHECK(h >= 0);
+    EQUAL(unlink("m/f"), 0);
+    EQUAL(read(h, buf, 8), 5);
+    EQUAL(kill(server, SIGKILL), 0);
+    expect_signal(server, SIGKILL);
+    server = succeed();
+    EQUAL(mount(liar_port, "m"), 0);
+    FAILS(read(h, buf, 8), EIO);
+    for (int i = 0; liar_tells[i].lie_label != 0; i++)
+        if (liar_tells[i].lie_label == FS_INODE && liar_tells[i].lie_at == 4)
+            liar_order(i); /* "that one? yes, it has no link" */
+    FAILS(read(h, buf, 8), EIO);
+    liar_order(-1);
+    CHECK(has_text("m/f", "hello"));
+    EQUAL(close(h), 0);
+    EQUAL(statfs("m", &st), 0);
+    EQUAL(st.fs_files, 0); /* it heard of no release */
+    h = open("m/f", O_RDONLY);
+    EQUAL(unlink("m/f"), 0);
+    EQUAL(close(h), 0);
+    EQUAL(statfs("m", &st), 0);
+    EQUAL(st.fs_files, 1);
+    liar_end(server);
+}
+
+/* Also not if it was just being written: the next server may have given the
+ * number to another file. */
+static void write_fails(int h)
+{
+    FAILS(write(h, "12345", 5), EIO);
+}
+
+static void gone_orphan_written(void)
+{
+    pid_t server = liar_begin();
+    int h = open("m/f", O_RDWR);
+    pid_t client;
+
+    CHECK(h >= 0);
+    EQUAL(unlink("m/f"), 0);
+    liar_order(liar_find(liar_tells, FS_WRITE, DIE));
+    client = spawn(write_fails, h);
+    until_blocked(client);
+    expect_exit(server, 0);
+    server = succeed();
+    EQUAL(mount(liar_port, "m"), 0);
+    expect_exit(client, 0);
+    EQUAL(close(h), 0);
+    liar_end(server);
+}
+
+const struct test gone_tests[] = {
+    TEST(gone, hangs),
+    TEST(gone, release_dies),
+    TEST(gone, successor),
+    TEST(gone, change_once),
+    TEST(gone, no_successor),
+    TEST(gone, impostor),
+    TEST(gone, orphan),
+    TEST(gone, orphan_written),
+    TEST(gone, storm),
+    TEST(gone, release_hangs),
+    TEST_END,
+};
