@@ -2,6 +2,7 @@
 them, what inodes cost, and servers that hang or die."""
 
 import json
+import re
 
 import pytest
 
@@ -129,4 +130,16 @@ def test_what_is_true_of_files_is_true_of_a_server_s(kernel):
     done = result.named["user-tests"][-1]
     assert done["passed"] > 40 and done["failed"] == 0, result.explain()
     assert "umount:" not in result.text, result.explain()
+    assert "every invariant holds" in result.text, result.explain()
+
+
+def test_reap_all_asks_for_unused_inodes_first(kernel):
+    """As memory pressure would; a plain reap, or one of another cache, keeps
+    them."""
+    result = qemu.run(kernel, "run walk /bin; reap; reap -a file; inodes; "
+                      "reap -a inode; inodes; verify; poweroff")
+    assert result.problem is None, result.explain()
+    unused = [int(n) for n in re.findall(r"(\d+) of them unused", result.text)]
+    assert unused[0] > 20 and unused[1] == 0, result.explain()
+    assert f"\n{unused[0]} inodes that nobody uses go first" in result.text
     assert "every invariant holds" in result.text, result.explain()
