@@ -490,6 +490,24 @@ coverage: $(BUILD)/coverage/mmtest ## branch coverage of mm/ by the host tests
 mutants:                          ## break mm/ in many ways; tests must notice
 	@$(PYTHON) mm/tests/mutants/run.py
 
+# ---- labs ------------------------------------------------------------------
+
+# As with CMD: what was typed is read by the tools alone.
+override LAB   := $(value LAB)
+override OUT   := $(value OUT)
+override SEED  := $(value SEED)
+override TASKS := $(value TASKS)
+export LAB OUT SEED TASKS
+
+# The tests' Python, which reads TOML; any from 3.11 on does.
+LAB_PYTHON = $(if $(wildcard $(VENV)),$(VENV),$(PYTHON))
+
+.PHONY: lab
+lab:                              ## a student's tree: LAB=2 OUT=dir
+                                  ## SEED=7 TASKS=2.1,2.3 (solved in it)
+	@$(LAB_PYTHON) tools/lab.py --lab "$$LAB" --out "$$OUT" \
+	    --seed "$$SEED" --tasks "$$TASKS"
+
 # ---- housekeeping ----------------------------------------------------------
 
 C_FILES := $(wildcard boot/*.[ch] kernel/*.[ch] kernel/*/*.[ch] mm/*.[ch] \
