@@ -10,6 +10,7 @@
 #define MULTIBOOT_LOADER_MAGIC 0x2BADB002u
 
 /* Bits of info_flags: which of the fields below hold anything. */
+#define MULTIBOOT_MEMORY  (1u << 0)
 #define MULTIBOOT_CMDLINE (1u << 2)
 #define MULTIBOOT_MODULES (1u << 3)
 #define MULTIBOOT_MMAP    (1u << 6)

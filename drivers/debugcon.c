@@ -54,3 +54,15 @@ void debugcon_event(const char *fmt, ...)
         debugcon_line(too_long, sizeof(too_long) - 1);
     irq_restore(flags);
 }
+
+void debugcon_escape(const char *text, char *out, size_t size)
+{
+    size_t n = 0;
+
+    for (; *text != '\0' && n + 2 < size; text++) {
+        if (*text == '"' || *text == '\\')
+            out[n++] = '\\';
+        out[n++] = *text >= ' ' && *text < 127 ? *text : '?';
+    }
+    out[n] = '\0';
+}

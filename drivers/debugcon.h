@@ -15,3 +15,7 @@ void debugcon_event(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* Writes `n` bytes, at most DEBUGCON_LINE_MAX, as one line. */
 #define DEBUGCON_LINE_MAX 511
 void debugcon_line(const char *text, size_t n);
+
+/* Makes of `text` what may stand between the quotes of a JSON string, cut if it
+ * does not fit. */
+void debugcon_escape(const char *text, char *out, size_t size);

@@ -11,6 +11,7 @@
 #include "kernel/cmdline.h"
 #include "drivers/console.h"
 #include "kernel/budget.h"
+#include "kernel/labs/lab.h"
 #include "kernel/lib/string.h"
 #include "mm/kmem_debug.h"
 
@@ -124,6 +125,15 @@ const char *cmdline_start(void)
     return start;
 }
 
+/* A key is for nobody else's eyes. */
+static bool set_gradekey(const char *value)
+{
+    bool right = labs_set_key(value);
+
+    memset(line + (value - line), '-', strlen(value));
+    return right;
+}
+
 static bool set_run(const char *value)
 {
     run = value;
@@ -146,6 +156,10 @@ static const struct cmdline_option options[] = {
      "power off after so many million instructions", set_budget},
     {"start=", "start=SERVER,SERVER...",
      "servers that init starts besides those that always are", set_start},
+    {"grade=", "grade=TEST", "run a test of the labs and end (docs/labs.md)",
+     labs_select},
+    {"gradekey=", "gradekey=HEX",
+     "32 digits: sign the verdict of grade= with this key", set_gradekey},
     {"run=", "run=COMMANDS",
      "shell commands to run after boot; the rest of the line", set_run},
 };
@@ -272,10 +286,22 @@ unsigned cmdline_read(char *text, const struct cmdline_option *table, size_t n)
     return ignored;
 }
 
-void cmdline_parse(const char *text)
+/* The same in the boot loader's line. */
+static void wipe_key(char *text)
+{
+    char *key = strstr(text, "gradekey=");
+
+    if (key == NULL)
+        return;
+    for (key += strlen("gradekey="); *key != ' ' && *key != '\0'; key++)
+        *key = '-';
+}
+
+void cmdline_parse(char *text)
 {
     if (strlcpy(line, text, sizeof(line)) >= sizeof(line))
         kprintf("the kernel's command line is cut after %u characters\n",
                 LINE_MAX - 1);
+    wipe_key(text);
     cmdline_read(line, options, ARRAY_SIZE(options));
 }

@@ -14,8 +14,9 @@ struct cmdline_option {
 };
 
 /* Copies the line and carries out its options, one after the other. Those not
- * known, or with a wrong value, are reported and ignored. */
-void cmdline_parse(const char *line);
+ * known, or with a wrong value, are reported and ignored. A key (gradekey=) is
+ * wiped out of `line` and of the copy. */
+void cmdline_parse(char *line);
 
 /* The same by a table of `n` options of the caller's. Cuts `text` into pieces
  * that the options are given, so it must last as long as their values. Returns

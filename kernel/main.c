@@ -14,6 +14,7 @@
 #include "kernel/fs/tty.h"
 #include "kernel/halt.h"
 #include "kernel/ipc/port.h"
+#include "kernel/labs/lab.h"
 #include "kernel/memmap.h"
 #include "kernel/mm_platform.h"
 #include "kernel/sample.h"
@@ -63,11 +64,13 @@ static const struct multiboot_info *multiboot(uint32_t magic, paddr_t info)
     return (const struct multiboot_info *)(info + KERNEL_BASE);
 }
 
-static const char *command_line(const struct multiboot_info *info)
+static char *command_line(const struct multiboot_info *info)
 {
+    static char none[1];
+
     if ((info->info_flags & MULTIBOOT_CMDLINE) == 0)
-        return "";
-    return (const char *)(info->info_cmdline + KERNEL_BASE);
+        return none;
+    return (char *)(info->info_cmdline + KERNEL_BASE);
 }
 
 static void print_pages(const char *before, size_t pages, const char *after)
@@ -110,8 +113,10 @@ void kmain(uint32_t magic, paddr_t info_addr)
     trap_init();
     info = multiboot(magic, info_addr);
     cmdline_parse(command_line(info));
+    labs_early(info);
     memmap_init(info);
     sanitize_init();
+    labs_pages();
     kmem_init();
     kmem_verify_every(cmdline_verify());
     task_init();
@@ -131,5 +136,6 @@ void kmain(uint32_t magic, paddr_t info_addr)
     console_enable_interrupts();
     irq_enable();
     banner();
+    labs_up();
     shell_run();
 }

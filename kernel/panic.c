@@ -71,19 +71,6 @@ static void begin(void)
     }
 }
 
-/* What may stand between the quotes of a JSON string; cut if it is too long. */
-static void json_escape(const char *text, char *out, size_t size)
-{
-    size_t n = 0;
-
-    for (; *text != '\0' && n + 2 < size; text++) {
-        if (*text == '"' || *text == '\\')
-            out[n++] = '\\';
-        out[n++] = *text >= ' ' && *text < 127 ? *text : '?';
-    }
-    out[n] = '\0';
-}
-
 static void headline(const char *text, uintptr_t pc)
 {
     char where[64];
@@ -91,7 +78,7 @@ static void headline(const char *text, uintptr_t pc)
 
     symbol_format(pc, where, sizeof(where));
     kprintf("\npanic: %s\n", text);
-    json_escape(text, escaped, sizeof(escaped));
+    debugcon_escape(text, escaped, sizeof(escaped));
     debugcon_event("{\"event\":\"panic\",\"text\":\"%s\",\"at\":\"%s\"}",
                    escaped, where);
 }
@@ -180,14 +167,33 @@ static vaddr_t hit_guard_page(const struct trapframe *tf, uint32_t cr2)
     return 0;
 }
 
+/* The report about where a trap found the machine. */
+static void __attribute__((noreturn))
+report(struct trapframe *tf, uint32_t cr2, const char *text)
+{
+    uintptr_t pc[FRAMES_MAX];
+    unsigned n = trap_frames(tf, pc, FRAMES_MAX);
+
+    if (depth == 1)
+        keep_frames(pc, n);
+    headline(text, n == 0 ? 0 : pc[0]);
+    print_registers(tf, cr2);
+    print_frames(pc, n);
+    stop();
+}
+
+void panic_at(struct trapframe *tf, const char *text)
+{
+    begin();
+    report(tf, read_cr2(), text);
+}
+
 void panic_trap(struct trapframe *tf)
 {
     uint32_t cr2 = read_cr2();
-    uintptr_t pc[FRAMES_MAX];
     char what[96];
     char text[160];
     vaddr_t guard;
-    unsigned n;
 
     begin();
     trap_describe(tf, cr2, what, sizeof(what));
@@ -199,13 +205,7 @@ void panic_trap(struct trapframe *tf)
     else
         snprintf(text, sizeof(text), "%s%s%s", trap_name(tf->vector),
                  what[0] != '\0' ? ": " : "", what);
-    n = trap_frames(tf, pc, FRAMES_MAX);
-    if (depth == 1)
-        keep_frames(pc, n);
     if (tf->vector == TRAP_PAGE_FAULT)
         kmem_fault((const void *)cr2);
-    headline(text, n == 0 ? 0 : pc[0]);
-    print_registers(tf, cr2);
-    print_frames(pc, n);
-    stop();
+    report(tf, cr2, text);
 }

@@ -6,6 +6,12 @@
 
 #include "kernel/x86/panic_hook.h" /* panic */
 
+struct trapframe;
+
+/* As panic(), about the place where a trap found the machine. */
+void panic_at(struct trapframe *tf, const char *text)
+    __attribute__((noreturn, cold));
+
 /* True once the machine has panicked. */
 bool panic_happened(void);
 

@@ -64,7 +64,7 @@ static int try_all(enum kmem_fail_kind kind, const char *name, char **argv)
     do {
         pid_t before = last_pid();
 
-        leak_note();
+        leak_note(true);
         kmem_fail_set(kind, ++n);
         taskcmd_run(argv);
         fired = kmem_fail_fired();

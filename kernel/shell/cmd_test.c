@@ -4,26 +4,12 @@
  *
  * Around every case stands a check for leaks (leak.h).
  */
-#include "kernel/lib/ktest.h"
+#include "kernel/tests/ktest.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/shell.h"
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
 #include "kernel/shell/leak.h"
-
-static bool failed; /* an expectation of the running case */
-
-void ktest_fail(const char *file, int line, const char *fmt, ...)
-{
-    va_list ap;
-
-    failed = true;
-    kprintf("# %s:%d: ", file, line);
-    va_start(ap, fmt);
-    kvprintf(fmt, ap);
-    va_end(ap);
-    kprintf("\n");
-}
 
 static void say_leak(const char *line)
 {
@@ -56,10 +42,13 @@ static unsigned count(const char *what)
 
 static bool run_case(const struct ktest *t, unsigned number)
 {
-    failed = false;
-    leak_note();
+    bool failed;
+
+    ktest_begin();
+    leak_note(true);
     t->ktest_run();
     leak_check(say_leak);
+    failed = ktest_failures() > 0;
     kprintf("%s %u - %s.%s\n", failed ? "not ok" : "ok", number, t->ktest_suite,
             t->ktest_name);
     debugcon_event("{\"event\":\"test\",\"suite\":\"%s\",\"name\":\"%s\","

@@ -11,6 +11,7 @@
 #define CACHES_MAX 256 /* caches that are remembered one by one */
 
 static struct {
+    bool reclaim;
     size_t pages;
     size_t frames;
     size_t caches;
@@ -20,20 +21,25 @@ static struct {
     } cache[CACHES_MAX];
 } before;
 
+/* What the caches hold and need; 0 where nothing is given back, for then it is
+ * a matter of history. */
 static size_t pages_held(void)
 {
     struct segkmem_stat stat;
 
+    if (!before.reclaim)
+        return 0;
     inode_reclaim(SIZE_MAX);
     kmem_reap(KMEM_REAP_ALL);
     segkmem_stat(&stat);
     return stat.stat_pages;
 }
 
-void leak_note(void)
+void leak_note(bool reclaim)
 {
     struct kmem_cache_stat stat;
 
+    before.reclaim = reclaim;
     before.pages = pages_held();
     before.frames = frame_count();
     before.caches = 0;

@@ -10,8 +10,10 @@
 
 #include "kernel/lib/types.h"
 
-/* Remembers how things stand. */
-void leak_note(void);
+/* Remembers how things stand. Without `reclaim` nothing is given back, neither
+ * now nor for the comparison, and only objects in use are compared: for a
+ * kernel in which giving back may not work. */
+void leak_note(bool reclaim);
 
 /* Says a line about each difference since; returns how many there are. */
 unsigned leak_check(void (*say)(const char *line));

@@ -12,6 +12,7 @@
 #include "drivers/debugcon.h"
 #include "kernel/budget.h"
 #include "kernel/cmdline.h"
+#include "kernel/labs/lab.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/main.h"
@@ -334,6 +335,7 @@ void shell_panic(bool may_continue)
 {
     static unsigned depth;
 
+    labs_panic();
     budget_panic();
     enter_panic(may_continue, ++depth);
     for (;;) {

@@ -13,6 +13,7 @@
 #define TRAP_NONE 0xff /* a frame that no trap made */
 
 #define TRAP_DIVIDE       0
+#define TRAP_NMI          2
 #define TRAP_BREAKPOINT   3
 #define TRAP_OPCODE       6
 #define TRAP_DOUBLE_FAULT 8

@@ -32,8 +32,12 @@ QEMU = os.environ.get("QEMU", "qemu-system-i386")
 LAST_RESORT = 300
 SILENCE = 60
 
-DETERMINISTIC = ["-icount", "shift=0,sleep=off",
-                 "-rtc", "base=2020-01-01,clock=vm"]
+
+def deterministic(shift=0):
+    """Arguments of a counted run: an instruction takes 2^shift nanoseconds."""
+    return ["-icount", f"shift={shift},sleep=off",
+            "-rtc", "base=2020-01-01,clock=vm"]
+
 
 # Millions of instructions that a counted run may take.
 BUDGET = 4000
@@ -115,14 +119,14 @@ def failing_disk(path, *rules):
 
 
 def command(boot, memory="128", counted=False, kvm=False, display=False,
-            serial="stdio", events=None, extra=()):
+            serial="stdio", events=None, extra=(), shift=0):
     """QEMU's argument vector for a machine with `memory` MiB."""
     argv = [QEMU, "-name", "slate", "-m", str(memory), "-no-reboot",
             "-accel", "kvm" if kvm else "tcg", "-serial", serial]
     argv += [] if display else ["-display", "none"]
     argv += ["-monitor", "none"] if not serial.startswith("mon:") else []
     argv += ["-net", "none", "-parallel", "none"]
-    argv += DETERMINISTIC if counted else []
+    argv += deterministic(shift) if counted else []
     if events:
         argv += ["-debugcon", f"file:{events}",
                  "-global", "isa-debugcon.iobase=0xe9"]
@@ -137,7 +141,7 @@ def read_events(path):
         text = Path(path).read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return events
-    for line in text.splitlines():
+    for line in filter(None, text.splitlines()):
         try:
             record = json.loads(line)
         except ValueError:
@@ -208,7 +212,8 @@ def _fault_log(argv, folder):
 
 
 def run(image, commands="", append="", memory="128", counted=None,
-        budget=BUDGET, extra=(), initrd=None, disks=(), timeout=LAST_RESORT):
+        budget=BUDGET, extra=(), initrd=None, disks=(), timeout=LAST_RESORT,
+        shift=0):
     """Boots, runs the shell commands, waits for the end. Returns a Result;
     raises QemuError if QEMU cannot be started or hangs (`timeout` is in host
     seconds). Counted unless told otherwise or there are `disks`."""
@@ -221,7 +226,8 @@ def run(image, commands="", append="", memory="128", counted=None,
         line = kernel_line(commands, append, budget if counted else None)
         argv = command(boot_arguments(image, line, initrd), memory, counted,
                        serial=f"file:{serial}", events=events,
-                       extra=EXIT_PORT + disk_arguments(disks) + list(extra))
+                       extra=EXIT_PORT + disk_arguments(disks) + list(extra),
+                       shift=shift)
         try:
             done = subprocess.run(argv, stdin=subprocess.DEVNULL, check=False,
                                   stdout=subprocess.PIPE, timeout=timeout,

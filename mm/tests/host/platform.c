@@ -4,6 +4,7 @@
  */
 #include "mm/tests/host/host.h"
 #include "kernel/lib/ktest.h"
+#include "kernel/lib/lab.h"
 #include "mm/buddy.h"
 #include "mm/kmem_leak.h"
 #include "mm/platform_debug.h"
@@ -224,6 +225,12 @@ unsigned mm_backtrace(uintptr_t *pc, unsigned max)
 }
 
 /* ---- panic -------------------------------------------------------------- */
+
+void lab_missing(const char *task, const char *page)
+{
+    fprintf(stderr, "lab task %s is yours to write: see %s\n", task, page);
+    abort();
+}
 
 void mm_panic(const char *fmt, ...)
 {
