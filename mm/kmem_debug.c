@@ -19,7 +19,7 @@
  */
 #include "kernel/lib/string.h"
 #include "mm/kmem_fail.h"
-#include "mm/kmem_impl.h"
+#include "mm/kmem_list.h"
 #include "mm/kmem_log.h"
 #include "mm/kmem_stat.h"
 #include "mm/page.h"

@@ -2,7 +2,7 @@
  * What is wrong with slab data and freelists of the debug layout, and giving
  * up a slab that cannot be trusted, so that the cache goes on without it.
  */
-#include "mm/kmem_impl.h"
+#include "mm/kmem_list.h"
 
 /* Whether a slab's neighbours are slabs, and know it. */
 static bool linked(const struct kmem_cache *cp, const struct kmem_slab *sp)

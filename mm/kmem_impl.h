@@ -1,6 +1,7 @@
 /*
  * The slab allocator's structures (paper, section 3.2), for mm/ and for the
- * tests and tools that look inside. Clients include mm/kmem.h.
+ * tests and tools that look inside. What takes and gives buffers (section 3.3)
+ * is mm/kmem_list.h. Clients include mm/kmem.h.
  *
  * A cache keeps its slabs on one circular list, sorted in three parts, with
  * the freelist pointer at the first slab that has something to give:
@@ -335,97 +336,4 @@ static inline void kmem_count_fold(struct kmem_cache *cp)
     cp->cache_allocs_seen = cp->cache_allocs;
     cp->cache_frees_total += cp->cache_frees - cp->cache_frees_seen;
     cp->cache_frees_seen = cp->cache_frees;
-}
-
-/* ---- lists and counts; the cache's lock is held (3.3) ------------------- */
-
-/* A slab left the complete ones: the working set may have grown. */
-static inline void kmem_complete_lost(struct kmem_cache *cp)
-{
-    cp->cache_complete--;
-    if (cp->cache_ws_min > cp->cache_complete)
-        cp->cache_ws_min = cp->cache_complete;
-}
-
-/*
- * Takes the first buffer of the slab at the head of the freelist. The barrier
- * keeps the count in memory: there, adding and testing are one instruction
- * each.
- */
-static inline void kmem_slab_take(struct kmem_cache *cp, struct kmem_slab *sp,
-                                  const struct kmem_bufctl *bcp)
-{
-    struct kmem_bufctl *next = bcp->bufctl_next;
-
-    sp->slab_head = next;
-    if (unlikely(next == NULL)) {
-        cp->cache_freelist = kmem_slab_next(sp);
-        cp->cache_full++;
-    }
-    cp->cache_allocs++;
-    sp->slab_refcnt++;
-    mm_barrier();
-    if (unlikely(sp->slab_refcnt == 1))
-        kmem_complete_lost(cp);
-}
-
-/* A full slab got a buffer back: it leads those with something to give. */
-static inline void kmem_slab_refilled(struct kmem_cache *cp,
-                                      struct kmem_slab *sp)
-{
-    list_remove(&sp->slab_link);
-    list_insert_before(&cp->cache_freelist->slab_link, &sp->slab_link);
-    cp->cache_full--;
-    cp->cache_freelist = sp;
-}
-
-/* The same where the slab is at the boundary already, as it is after its last
- * buffer was taken. False if it is not. */
-static inline bool kmem_slab_refilled_here(struct kmem_cache *cp,
-                                           struct kmem_slab *sp)
-{
-    if (sp->slab_link.next != &cp->cache_freelist->slab_link)
-        return false;
-    cp->cache_full--;
-    cp->cache_freelist = sp;
-    return true;
-}
-
-/* A slab got its last buffer back: it goes to the tail. */
-static inline void kmem_slab_completed(struct kmem_cache *cp,
-                                       struct kmem_slab *sp)
-{
-    cp->cache_complete++;
-    sp->slab_since = kmem_seconds;
-    if (sp->slab_link.next == &cp->cache_null.slab_link)
-        return;
-    if (cp->cache_freelist == sp)
-        cp->cache_freelist = kmem_slab_next(sp);
-    list_remove(&sp->slab_link);
-    list_insert_before(&cp->cache_null.slab_link, &sp->slab_link);
-}
-
-/* The rest of a free that moves the slab to another part of the list, in
- * kmem_cache.c. Lock held; releases it. */
-void kmem_slab_moved(struct kmem_cache *cp, struct kmem_slab *sp);
-
-/* Puts a buffer back on its slab. Releases the lock. `few` (a constant) says
- * that slabs have few buffers, so that they are often full: worth a look, which
- * would cost small objects a register. */
-static inline void kmem_slab_give(struct kmem_cache *cp, struct kmem_slab *sp,
-                                  struct kmem_bufctl *bcp, bool few)
-{
-    struct kmem_bufctl *head = sp->slab_head;
-
-    bcp->bufctl_next = head;
-    sp->slab_head = bcp;
-    cp->cache_frees++;
-    sp->slab_refcnt--;
-    if (unlikely(sp->slab_refcnt == 0))
-        kmem_slab_moved(cp, sp);
-    else if (unlikely(head == NULL) &&
-             !(few && kmem_slab_refilled_here(cp, sp)))
-        kmem_slab_moved(cp, sp);
-    else
-        mm_unlock(&cp->cache_lock);
 }

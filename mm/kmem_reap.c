@@ -14,7 +14,7 @@
  * is the one illumos applies to its depots.
  */
 #include "mm/buddy.h"
-#include "mm/kmem_impl.h"
+#include "mm/kmem_list.h"
 #include "mm/kmem_log.h"
 #include "mm/kmem_stat.h"
 

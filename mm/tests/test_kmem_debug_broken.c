@@ -3,6 +3,7 @@
  * (S-57): bufctls, freelists, slabs. Each is reported as what it is, and after
  * it everything goes on with every invariant in place.
  */
+#include "mm/kmem_list.h"
 #include "mm/tests/debug_test.h"
 
 #ifdef MM_HOST

@@ -10,6 +10,7 @@ modes come and go (mmtest -m).
 SLAB = "mm/kmem_slab.c"
 CACHE = "mm/kmem_cache.c"
 IMPL = "mm/kmem_impl.h"
+LIST = "mm/kmem_list.h"
 HASH = "mm/kmem_hash.c"
 REAP = "mm/kmem_reap.c"
 ALLOC = "mm/kmem_alloc.c"
@@ -248,20 +249,20 @@ MUTANTS = [
      "#define KMF_ANY         0xfffeu",
      "kmem.S29_slab_and_bufctls_come_from_their_own_caches"),
     # ---- lists ------------------------------------------------------------
-    ("refilled_slab_stays", "S-34", IMPL,
+    ("refilled_slab_stays", "S-34", LIST,
      "    cp->cache_freelist = sp;\n}", "}",
      "kmem.S34_full_then_partial_then_complete"),
-    ("pointer_not_advanced", "S-36", IMPL,
+    ("pointer_not_advanced", "S-36", LIST,
      "        cp->cache_freelist = kmem_slab_next(sp);\n"
      "        cp->cache_full++;",
      "        cp->cache_freelist = &cp->cache_null;\n"
      "        cp->cache_full++;",
      "kmem.S36a_last_buffer_moves_the_pointer_only"),
-    ("complete_slab_stays", "S-35", IMPL,
+    ("complete_slab_stays", "S-35", LIST,
      "    list_remove(&sp->slab_link);\n"
      "    list_insert_before(&cp->cache_null.slab_link, &sp->slab_link);",
      "    (void)0;", "kmem.S35_partial_slabs_before_complete_ones"),
-    ("complete_slab_to_the_front", "S-36", IMPL,
+    ("complete_slab_to_the_front", "S-36", LIST,
      "list_insert_before(&cp->cache_null.slab_link, &sp->slab_link);",
      "list_insert_after(&cp->cache_null.slab_link, &sp->slab_link);",
      "kmem.S36c_complete_slab_goes_to_the_tail"),
@@ -289,7 +290,7 @@ MUTANTS = [
     ("interval_infinite_reaps", "S-42", REAP,
      "    if (kmem_ws_interval == KMEM_WS_INFINITE)\n        return 0;\n", "",
      "kmem.S42_interval_infinite_reaps_nothing"),
-    ("m_not_lowered", "S-43", IMPL,
+    ("m_not_lowered", "S-43", LIST,
      "        cp->cache_ws_min = cp->cache_complete;\n}", "        (void)0;\n}",
      "kmem.S43_m_is_the_least_number_of_complete_slabs"),
     ("reap_by_m_alone", "S-43", REAP,
@@ -429,7 +430,7 @@ MUTANTS = [
      "stat_use[p->page_state] -= pages;", "stat_use[p->page_state] -= 1;",
      "segkmem.pages_are_marked_and_counted"),
     # ---- seen by the random traces ----------------------------------------
-    ("trace_lifo", "S-38", IMPL,
+    ("trace_lifo", "S-38", LIST,
      "    sp->slab_head = bcp;\n", "    sp->slab_head = bcp;\n"
      "    if (head != NULL && bcp < head) {\n"
      "        sp->slab_head = head;\n"
