@@ -26,12 +26,6 @@ struct buddy_zone buddy_zone = {.zone_lock =
 
 /* ---- blocks and lists; the lock is held --------------------------------- */
 
-/* The entry `2^order` frames away from p in the one direction or the other. */
-static inline struct page *buddy_of(struct page *p, unsigned order)
-{
-    return (struct page *)((uintptr_t)p ^ (sizeof(struct page) << order));
-}
-
 static inline void block_link(struct page *p, unsigned order)
 {
     p->page_tag = PAGE_TAG(PAGE_FREE, order);
@@ -105,8 +99,9 @@ static inline struct page *block_take(unsigned order)
 }
 
 /* Joins the block at `p` with its buddy, and what comes of it with its own,
- * until one is not free; then puts the result on its list. */
-static inline void block_merge(struct page *p, unsigned order)
+ * until one is not free; puts the result on its list. Releases the lock. */
+static __attribute__((noinline)) void block_merge(struct page *p,
+                                                  unsigned order)
 {
     unsigned k = order;
 
@@ -127,6 +122,7 @@ static inline void block_merge(struct page *p, unsigned order)
     }
     buddy_zone.zone_merges += k - order;
     block_link(p, k);
+    mm_unlock(&buddy_zone.zone_lock);
 }
 
 /* Whether a block and its buddy can be joined. */
@@ -134,13 +130,6 @@ static inline bool can_merge(struct page *p, unsigned order)
 {
     return buddy_of(p, order)->page_tag == PAGE_TAG(PAGE_FREE, order) &&
            order != BUDDY_MAX_ORDER;
-}
-
-static __attribute__((noinline)) void merge_and_unlock(struct page *p,
-                                                       unsigned order)
-{
-    block_merge(p, order);
-    mm_unlock(&buddy_zone.zone_lock);
 }
 
 /* ---- the public half ---------------------------------------------------- */
@@ -218,7 +207,7 @@ void buddy_free(struct page *p, unsigned order)
     }
     buddy_zone.zone_frees[order]++;
     if (unlikely(can_merge(p, order))) {
-        merge_and_unlock(p, order);
+        block_merge(p, order);
         return;
     }
     block_link(p, order);
@@ -226,9 +215,11 @@ void buddy_free(struct page *p, unsigned order)
 }
 
 /*
- * A run of n pages is a row of blocks, largest first, one for each bit of n:
+ * A run of n pages is a row of blocks, largest first, one for each bit of n;
+ * its tail is one of blocks that grow:
  *
- *     13 = 1101b    [ 8 pages       ][ 4     ][1]  | tail of 3 goes back
+ *     13 = 1101b    [ 8 pages       ][ 4     ][1]|[1][ 2 ]
+ *                                         the run | its tail
  *
  * Every one of them is aligned to its size, since the run is aligned to more.
  */
@@ -240,6 +231,19 @@ static void run_mark(struct page *p, size_t pages)
         p->page_tag = PAGE_TAG(PAGE_ALLOC, k);
         p += (size_t)1 << k;
         pages -= (size_t)1 << k;
+    }
+}
+
+/* Gives the tail back. The buddy of each of its blocks has a page of the run,
+ * so there is nothing to join. */
+static void run_trim(struct page *p, size_t pages, unsigned order)
+{
+    buddy_zone.zone_tails += ((size_t)1 << order) - pages;
+    while (pages < (size_t)1 << order) {
+        unsigned k = (unsigned)__builtin_ctz((unsigned)pages);
+
+        block_link(p + pages, k);
+        pages += (size_t)1 << k;
     }
 }
 
@@ -257,15 +261,8 @@ struct page *buddy_alloc_run(size_t pages)
         return p;
     mm_lock(&buddy_zone.zone_lock);
     run_mark(p, pages);
+    run_trim(p, pages, order);
     mm_unlock(&buddy_zone.zone_lock);
-    while (pages < (size_t)1 << order) {
-        unsigned k = (unsigned)__builtin_ctz((unsigned)pages);
-
-        mm_lock(&buddy_zone.zone_lock);
-        buddy_zone.zone_tails += (size_t)1 << k;
-        merge_and_unlock(p + pages, k);
-        pages += (size_t)1 << k;
-    }
     return p;
 }
 

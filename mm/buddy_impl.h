@@ -25,6 +25,12 @@ extern struct buddy_zone buddy_zone;
  * asks at every step. Lock held. */
 size_t buddy_count_free(void);
 
+/* The entry `2^order` frames away from p in the one direction or the other. */
+static inline struct page *buddy_of(struct page *p, unsigned order)
+{
+    return (struct page *)((uintptr_t)p ^ (sizeof(struct page) << order));
+}
+
 static inline struct page *buddy_list_page(struct list *l)
 {
     return list_entry(l, struct page, page_link);

@@ -55,3 +55,15 @@ void buddy_stat(struct buddy_stat *out)
     out->stat_total_pages = buddy_zone.zone_total_pages;
     mm_unlock(&buddy_zone.zone_lock);
 }
+
+unsigned buddy_unusable(const struct buddy_stat *st, unsigned order)
+{
+    size_t small = 0;
+
+    if (st->stat_free_pages == 0)
+        return 0;
+    for (unsigned k = 0; k < MIN(order, BUDDY_ORDERS); k++)
+        small += st->stat_free[k] << k;
+    return (unsigned)(((uint64_t)small * 1000 + st->stat_free_pages / 2) /
+                      st->stat_free_pages);
+}

@@ -20,3 +20,11 @@ struct buddy_stat {
 };
 
 void buddy_stat(struct buddy_stat *out);
+
+/*
+ * External fragmentation: how much of the free memory lies in blocks that are
+ * too small for a request of `order`, in thousandths, rounded to the nearest.
+ * 0 means that every free page is of use, 1000 that the request fails. Where
+ * nothing is free nothing is unusable.
+ */
+unsigned buddy_unusable(const struct buddy_stat *st, unsigned order);

@@ -16,12 +16,15 @@
 
 static void print_orders(const struct buddy_stat *st)
 {
-    kprintf("%5s %9s %8s %10s %12s %12s\n", "ORDER", "BLOCK/K", "FREE",
-            "FREE/K", "ALLOCATED", "RETURNED");
+    char percent[MEMCMD_CELL];
+
+    kprintf("%5s %9s %8s %10s %9s %12s %12s\n", "ORDER", "BLOCK/K", "FREE",
+            "FREE/K", "UNUSABLE%", "ALLOCATED", "RETURNED");
     for (unsigned order = 0; order < BUDDY_ORDERS; order++)
-        kprintf("%5u %9u %8zu %10zu %12llu %12llu\n", order,
+        kprintf("%5u %9u %8zu %10zu %9s %12llu %12llu\n", order,
                 (1u << order) * KIB_PER_PAGE, st->stat_free[order],
                 (st->stat_free[order] << order) * KIB_PER_PAGE,
+                memcmd_percent(buddy_unusable(st, order), percent),
                 (unsigned long long)st->stat_allocs[order],
                 (unsigned long long)st->stat_frees[order]);
 }
@@ -67,9 +70,13 @@ static void print_buddy_totals(const struct buddy_stat *st)
 
 static void json_buddy(const struct buddy_stat *st)
 {
+    char percent[MEMCMD_CELL];
+
     for (unsigned order = 0; order < BUDDY_ORDERS; order++)
-        kprintf("{\"order\":%u,\"free\":%zu,\"allocs\":%llu,\"frees\":%llu}\n",
+        kprintf("{\"order\":%u,\"free\":%zu,\"unusable_percent\":%s,"
+                "\"allocs\":%llu,\"frees\":%llu}\n",
                 order, st->stat_free[order],
+                memcmd_percent(buddy_unusable(st, order), percent),
                 (unsigned long long)st->stat_allocs[order],
                 (unsigned long long)st->stat_frees[order]);
     kprintf("{\"free_pages\":%zu,\"total_pages\":%zu,\"largest\":%d,"
@@ -106,6 +113,9 @@ SHELL_COMMAND(buddyinfo, "buddyinfo [-j]",
               "A block of order n is 2^n pages of 4 KiB, aligned to its size.\n"
               "FREE counts blocks on the free lists now, ALLOCATED and\n"
               "RETURNED those handed out and taken back since boot.\n"
+              "UNUSABLE% is the part of the free memory that lies in blocks\n"
+              "too small for a request of that order: external\n"
+              "fragmentation.\n"
               "  -j  JSON lines: one per order, then the totals\n"
               "Example: buddyinfo",
               cmd_buddyinfo, NULL);

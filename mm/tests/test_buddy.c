@@ -176,6 +176,22 @@ KTEST(buddy, counters_count)
     KT_EQ(stat_now().stat_failures, before.stat_failures);
 }
 
+KTEST(buddy, unusable_is_what_lies_in_smaller_blocks)
+{
+    struct buddy_stat s = {.stat_free = {3, 0, 1, [10] = 1},
+                           .stat_free_pages = 3 + 4 + 1024};
+
+    KT_EQ(buddy_unusable(&s, 0), 0);
+    KT_EQ(buddy_unusable(&s, 1), 3); /* 2.91 of 1,000 */
+    KT_EQ(buddy_unusable(&s, 2), 3);
+    KT_EQ(buddy_unusable(&s, 3), 7); /* 6.79 */
+    KT_EQ(buddy_unusable(&s, 10), 7);
+    KT_EQ(buddy_unusable(&s, BUDDY_ORDERS), 1000);
+    KT_EQ(buddy_unusable(&s, 1000), 1000);
+    s = (struct buddy_stat){0};
+    KT_EQ(buddy_unusable(&s, 10), 0);
+}
+
 KTEST(buddy, dryness_and_back)
 {
     struct buddy_stat before;

@@ -19,7 +19,8 @@ class Buddyinfo(Command):
     details = """\
 A block of order n is 2^n pages of 4 KiB, aligned to its size. FREE counts
 blocks on the free lists now, ALLOCATED and RETURNED those handed out and taken
-back since boot.
+back since boot. UNUSABLE% is the part of the free memory that lies in blocks
+too small for a request of that order: external fragmentation.
   -j  JSON lines: one per order, then the totals"""
     example = "slab buddyinfo"
     options = "j"
@@ -51,9 +52,18 @@ back since boot.
     def largest(free):
         return max((k for k, n in enumerate(free) if n), default=-1)
 
+    @staticmethod
+    def unusable(free, order):
+        """As mm/buddy_stat.c: thousandths of the free memory."""
+        pages = sum(n << k for k, n in enumerate(free))
+        large = sum(n << k for k, n in enumerate(free) if k >= order)
+        return common.waste(large, pages)
+
     def json(self, zone, free, pages):
         for order, n in enumerate(free):
             common.json_line({"order": order, "free": n,
+                              "unusable_percent":
+                              self.unusable(free, order) / 10,
                               "allocs": zone.zone_allocs[order],
                               "frees": zone.zone_frees[order]})
         common.json_line({
@@ -64,11 +74,12 @@ back since boot.
 
     def table(self, zone, free, pages):
         print(f"{'ORDER':>5} {'BLOCK/K':>9} {'FREE':>8} {'FREE/K':>10} "
-              f"{'ALLOCATED':>12} {'RETURNED':>12}")
+              f"{'UNUSABLE%':>9} {'ALLOCATED':>12} {'RETURNED':>12}")
         for k, n in enumerate(free):
+            unusable = common.percent(self.unusable(free, k))
             print(f"{k:5} {KIB_PER_PAGE << k:9} {n:8} "
-                  f"{(n << k) * KIB_PER_PAGE:10} {zone.zone_allocs[k]:12} "
-                  f"{zone.zone_frees[k]:12}")
+                  f"{(n << k) * KIB_PER_PAGE:10} {unusable:>9} "
+                  f"{zone.zone_allocs[k]:12} {zone.zone_frees[k]:12}")
         total = zone.zone_total_pages
         listed = sum(n << k for k, n in enumerate(free))
         share = common.percent(common.waste(total - pages, total))

@@ -17,6 +17,7 @@ ALLOC = "mm/kmem_alloc.c"
 STAT = "mm/kmem_stat.c"
 VERIFY = "mm/kmem_verify.c"
 BUDDY = "mm/buddy.c"
+BUDDY_STAT = "mm/buddy_stat.c"
 BUDDY_VERIFY = "mm/buddy_verify.c"
 PAGE = "mm/page.c"
 SEG = "mm/segkmem.c"
@@ -407,6 +408,10 @@ MUTANTS = [
      "if (unlikely(p->page_tag != PAGE_TAG(PAGE_ALLOC, order))) {",
      "if (unlikely(p->page_state == PAGE_RESERVED)) {",
      "buddy.double_free_names_page_and_reason"),
+    ("unusable_counts_its_order", "buddy", BUDDY_STAT,
+     "for (unsigned k = 0; k < MIN(order, BUDDY_ORDERS); k++)",
+     "for (unsigned k = 0; k <= order && k < BUDDY_ORDERS; k++)",
+     "buddy.unusable_is_what_lies_in_smaller_blocks"),
     ("pressure_asked_once", "buddy", BUDDY,
      "while (order <= BUDDY_MAX_ORDER && p == NULL && pressure()) {",
      "if (order <= BUDDY_MAX_ORDER && p == NULL && pressure()) {",
