@@ -9,6 +9,7 @@
 #include "kernel/panic.h"
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
+#include "kernel/labs/lab.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/shell.h"
@@ -137,6 +138,7 @@ void panic(const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
+    labs_panic_text(text);
     n = backtrace(tf.ebp, pc, FRAMES_MAX);
     if (depth == 1)
         keep_frames(pc, n);

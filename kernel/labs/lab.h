@@ -58,6 +58,11 @@ void lab_held(const char *what, size_t now, size_t before);
  * from here; 2 until a test says otherwise, at most 30. */
 void lab_seconds(unsigned seconds);
 
+/* What comes next must panic with a text that has `part` in it: that ends the
+ * test, which has passed if no expectation failed before. If the test comes
+ * back it has to fail itself. No leaks are looked for. */
+void lab_expect_panic(const char *part);
+
 /* ---- for the kernel ----------------------------------------------------- */
 
 /* The values of the options grade= and gradekey=; false: not a right one. The
@@ -71,6 +76,9 @@ bool labs_set_key(const char *digits);
 void labs_early(const struct multiboot_info *info);
 void labs_pages(void);
 void labs_up(void);
+
+/* The machine panics with that text: if the test wanted it, ends it here. */
+void labs_panic_text(const char *text);
 
 /* The machine has panicked: a graded run says what it can, and ends here. */
 void labs_panic(void);

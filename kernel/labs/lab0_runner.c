@@ -108,6 +108,25 @@ LAB_TEST(0, panics, LAB_UP)
     panic("this test panics");
 }
 
+LAB_TEST(0, panics_as_wanted, LAB_UP)
+{
+    lab_expect_panic("wants");
+    panic("what this test wants");
+}
+
+LAB_TEST(0, panics_otherwise, LAB_UP)
+{
+    lab_expect_panic("wants");
+    panic("something else");
+}
+
+LAB_TEST(0, panics_too_late, LAB_UP)
+{
+    KT_FAIL("this goes wrong first");
+    lab_expect_panic("wants");
+    panic("what this test wants");
+}
+
 LAB_TEST(0, is_missing, LAB_PAGES)
 {
     lab_missing("0.1", "docs/labs.md");

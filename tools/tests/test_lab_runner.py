@@ -79,6 +79,18 @@ def test_panic(kernel):
     assert result.ended
 
 
+def test_wanted_panic(kernel):
+    result = grade(kernel, "0.panics_as_wanted")
+    assert verdict(result) == [("0.panics_as_wanted", "pass", 0)]
+    assert "panic, as it has to: what this test wants" in result.text
+    result = grade(kernel, "0.panics_otherwise")
+    assert not verdict(result)
+    assert result.named["panic"][0]["text"] == "something else"
+    assert 'has to panic: "... wants ..."' in result.text
+    result = grade(kernel, "0.panics_too_late")
+    assert verdict(result) == [("0.panics_too_late", "fail", 0)]
+
+
 def test_missing(kernel):
     result = grade(kernel, "0.is_missing")
     assert not verdict(result)
