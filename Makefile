@@ -502,11 +502,14 @@ export LAB OUT SEED TASKS
 # The tests' Python, which reads TOML; any from 3.11 on does.
 LAB_PYTHON = $(if $(wildcard $(VENV)),$(VENV),$(PYTHON))
 
-.PHONY: lab
+.PHONY: lab grade
 lab:                              ## a student's tree: LAB=2 OUT=dir
                                   ## SEED=7 TASKS=2.1,2.3 (solved in it)
 	@$(LAB_PYTHON) tools/lab.py --lab "$$LAB" --out "$$OUT" \
 	    --seed "$$SEED" --tasks "$$TASKS"
+
+grade:                            ## points for a lab, here: LAB=2
+	@tools/grade --here --lab "$$LAB" --out $(BUILD)/grade
 
 # ---- housekeeping ----------------------------------------------------------
 

@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from slate import labs  # noqa: E402
 from slate.labs import LabError  # noqa: E402
 from slate.regions import cut  # noqa: E402
+from slate.workshop import SEED_FILE, planted_seed  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -66,7 +67,7 @@ def belongs(name, lab):
     return not other or int(other.group(1)) in (0, lab.number)
 
 
-def hand_out(root, lab, out, names, solved=()):
+def hand_out(root, lab, out, names, solved=(), seed=0):
     """Writes the files of a hand-out to the folder `out`."""
     found = labs.regions(root, names)
     for name in names:
@@ -80,6 +81,8 @@ def hand_out(root, lab, out, names, solved=()):
                        lab.number, lab.page, solved)
         elif Path(name) == lab.answers[1]:
             text = source.read_text(encoding="utf-8").split(SECRET)[0]
+        elif name == SEED_FILE:
+            text = planted_seed(name, source.read_text(encoding="utf-8"), seed)
         if text is None:
             shutil.copy2(source, target, follow_symlinks=False)
         else:
@@ -155,7 +158,7 @@ def main():
     names = labs.tracked(ROOT)
     labs.regions(ROOT, names)  # before anything is written
     out = empty_folder(options.out)
-    hand_out(ROOT, lab, out, names, solved)
+    hand_out(ROOT, lab, out, names, solved, int(seed))
     write_extras(ROOT, lab, out, int(seed), solved)
     print(f"{out}: lab {lab.number}, {lab.title}; begin with "
           f"{os.path.join(out, 'START-HERE.md')}")
