@@ -15,6 +15,7 @@ def debug_line(outcome):
     test = outcome.item
     words = " ".join(filter(None, [f"grade={test.name}", test.append]))
     line = f'make gdb APPEND="{words}"'
+    return line + (f" MEM={test.memory}" if test.memory != "128" else "")
 
 
 def _is_test(outcome):
