@@ -439,9 +439,9 @@ test-host: $(HOST_TEST) | $(VENV) ## mm/, ata on this machine, sanitizers
 	@$(PYTEST) tools/tests/test_host.py tools/tests/test_ata.py
 
 test-ext2: $(EXT2_TOOL) | $(VENV) ## the ext2 server's core on this machine
-	@$(PYTEST) tools/tests/test_ext2.py
+	@$(PYTEST) tools/tests/test_ext2.py tools/tests/test_ext2_journal.py
 
-fuzz-ext2: $(EXT2_TOOL) | $(VENV) ## damaged images, 80,000 of them
+fuzz-ext2: $(EXT2_TOOL) | $(VENV) ## damaged images, 100,000 of them
 	@SLATE_LONG=1 $(PYTEST) tools/tests/test_ext2.py -k damaged
 
 test-kernel: $(KERNEL) $(INITRD) | $(VENV) ## the kernel's own suites, in QEMU
@@ -463,7 +463,8 @@ storm: $(KERNEL) $(INITRD) | $(VENV) ## the disk driver dies at work: SEEDS=20
 powercut: $(KERNEL) $(INITRD) $(EXT2_TOOL) | $(VENV) ## the power goes at
                                   ## thousands of moments: SEEDS=60
 	@SLATE_LONG=1 $(PYTEST) tools/tests/test_powercut.py
-	@SLATE_LONG=1 $(PYTEST) tools/tests/test_ext2.py -k cut
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_ext2.py \
+	    tools/tests/test_ext2_journal.py -k 'cut or all_or_not'
 
 zoo: $(KERNEL) $(INITRD) | $(VENV) ## each bug in each mode; no false alarms
 	@SLATE_LONG=1 $(PYTEST) tools/tests/test_zoo.py

@@ -25,8 +25,9 @@ from pathlib import Path
 PLACES = ["/usr/sbin", "/sbin", "/usr/local/sbin",
           "/opt/homebrew/opt/e2fsprogs/sbin", "/usr/local/opt/e2fsprogs/sbin"]
 
-# What Slate's ext2 server knows, and nothing else.
-FEATURES = "none,filetype,sparse_super,large_file"
+# What Slate's ext2 server knows, and nothing else. mke2fs leaves the journal
+# out if there are fewer than 2048 blocks.
+FEATURES = "none,filetype,sparse_super,large_file,has_journal"
 
 # The same file system each time it is made.
 UUID = "51a7e000-0000-4000-8000-000000000001"

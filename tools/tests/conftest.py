@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,15 @@ def product(name, target):
     if not path.exists():
         pytest.fail(f"{path} does not exist: make {target}", pytrace=False)
     return path
+
+
+@pytest.fixture
+def in_memory():
+    """A folder for images that are written thousands of times: in memory, if
+    this machine has such a place."""
+    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="slate-", dir=place) as folder:
+        yield Path(folder)
 
 
 def sanitized():

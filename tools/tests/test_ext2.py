@@ -6,7 +6,6 @@ docs/ext2.md."""
 import os
 import random
 import re
-import shutil
 import subprocess
 
 import pytest
@@ -17,12 +16,14 @@ TOOL = BUILD / "host" / "ext2tool"
 LONG = os.environ.get("SLATE_LONG") == "1"
 PATH = os.pathsep.join([os.environ.get("PATH", ""), "/sbin", "/usr/sbin"])
 
-# Options of mke2fs: sizes of blocks and inodes, and the oldest revision.
+# Options of mke2fs: sizes of blocks and inodes, the oldest revision, and a
+# journal, which takes 1024 blocks of 2048 at least.
 FORMATS = {
     "1k-128": ["-b", "1024", "-I", "128"],
     "2k-256": ["-b", "2048", "-I", "256"],
     "4k-256": ["-b", "4096", "-I", "256"],
     "revision0": ["-b", "1024", "-r", "0", "-O", "none"],
+    "journal": ["-b", "1024", "-I", "256", "-O", "has_journal"],
 }
 each_format = pytest.mark.parametrize("form", FORMATS)
 
@@ -190,6 +191,22 @@ def test_nothing_is_lost_that_was_not_asked_for(tmp_path):
     assert len(dump(image, "/f", tmp_path)) == 5000
 
 
+def count(said):
+    """The numbers that the command counts has printed last."""
+    return dict((name, int(n)) for name, n in
+                re.findall(r"(\w+) (\d+)", said.splitlines()[-1]))
+
+
+def test_a_commit_leaves_nothing_to_write(tmp_path):
+    """Entries that changed their file or went are on the disk, once."""
+    image = make(tmp_path / "image")
+    said = core(image, "write /a 0 9 1", "write /b 0 9 1", "write /c 0 9 1",
+                "sync", "mv /a /b", "rm /c", "sync", "counts", "sync", "counts")
+    first, second = (count(line) for line in said.splitlines())
+    assert (first["commits"], first["writes"]) == \
+        (second["commits"], second["writes"])
+
+
 # ---- what goes wrong -------------------------------------------------------
 
 def test_orphans(tmp_path):
@@ -260,7 +277,7 @@ def test_what_must_not_be_written_is_read_only(change, tmp_path):
 @each_format
 def test_damaged_images(form, tmp_path):
     """Mutations of superblock, descriptors, bitmaps, inodes, numbers of
-    blocks, and entries; and reads that fail."""
+    blocks, entries, and the journal; and reads that fail."""
     source = tmp_path / "source"
     (source / "a" / "b").mkdir(parents=True)
     (source / "c").mkdir()
@@ -272,6 +289,8 @@ def test_damaged_images(form, tmp_path):
         f.seek(3_000_000)
         f.write(b"x")
     image = make(tmp_path / "image", form, "3M", "-N", "256", "-d", source)
+    if form == "journal":  # with a move in it
+        core(image, "mkdir /e", "mv /a/b /e")
     said = run(TOOL, "fuzz", image, 1, 20_000 if LONG else 300)
     assert int(re.search(r"(\d+) became read-only", said).group(1)) > 20
 
@@ -300,6 +319,20 @@ def test_what_e2fsck_mends_by_itself(command, tmp_path):
     core(image, "mkdir /d", "mkdir /e", "mkdir /d/s", "write /g 0 2000 1")
     run("debugfs", "-w", "-R", command, image)
     run("e2fsck", "-fp", image, good=DAMAGE[command])
+
+
+def cuts(image, before, under_way):
+    """Cuts the power after each write of some commands. How many writes there
+    were, and cuts while the journal was replayed; and what was there after
+    the repairs."""
+    script = [*filter(None, before.split(";")), "sync", "records",
+              *under_way.split(";"), "sync"]
+    said = run(TOOL, "cuts", image, 60 if LONG else 8,
+               text="\n".join(script) + "\n")
+    writes, replays = map(int, re.match(
+        r"(\d+) writes, \d+ cuts, (\d+) of replays", said).groups())
+    outcomes = {frozenset(line.split()[1:]) for line in said.splitlines()[1:]}
+    return writes, replays, outcomes
 
 
 # What is there; then what is under way while the power is cut. Fillers see to
@@ -333,30 +366,23 @@ UNDER_WAY = {
 
 
 @pytest.mark.parametrize("what", UNDER_WAY)
-def test_cut_at_every_write(what, tmp_path):
+def test_cut_at_every_write(what, in_memory):
     """Mounting can put all of it right. Blocks of 1 KiB, two inodes in a
     sector."""
-    before, commands = (part.split(";") for part in UNDER_WAY[what])
-    image = make(tmp_path / "image", "1k-128", "600k", "-I", "256", "-N", "96")
-    script = [*filter(None, before), "sync", "records", *commands, "sync"]
-    said = run(TOOL, "cuts", image, 60 if LONG else 8,
-               text="\n".join(script) + "\n")
-    assert int(said.split()[0]) > 5
+    image = make(in_memory / "image", "1k-128", "600k", "-I", "256", "-N", "96")
+    writes, _, outcomes = cuts(image, *UNDER_WAY[what])
+    assert writes > 5 and len(outcomes) > 1
 
 
-@pytest.mark.parametrize("form", ["1k-128", "4k-256"])
-def test_power_cuts(form):
+@pytest.mark.parametrize("form, size, journal", [
+    ("1k-128", "4M", True), ("4k-256", "12M", True), ("1k-128", "2M", False)])
+def test_power_cuts(form, size, journal, in_memory):
     """e2fsck -p, or the next mount, puts right what a power cut leaves, and
-    everything confirmed is there. (The images belong where writing is
-    quick.)"""
-    with_memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    folder = subprocess.check_output(
-        ["mktemp", "-d", *(["-p", with_memory] if with_memory else [])],
-        text=True).strip()
-    try:
-        for seed in range(1, 61 if LONG else 4):
-            image = make(f"{folder}/image", form,
-                         "2M" if form == "1k-128" else "4M", "-N", "128")
-            run(TOOL, "powercut", image, seed, 400, 400 if LONG else 80)
-    finally:
-        shutil.rmtree(folder)
+    everything confirmed is there."""
+    options = ["-O", "has_journal"] if journal else []
+    for seed in range(1, 61 if LONG else 3):
+        image = make(in_memory / "image", form, size, "-N", "128", *options)
+        said = run(TOOL, "powercut", image, seed, 400, 400 if LONG else 80)
+        moves, refused = map(int, re.match(
+            r"(\d+) moves by the journal, (\d+) refused", said).groups())
+        assert (moves > 0, refused > 0) == (journal, not journal), said

@@ -104,10 +104,33 @@ bool block_own(const struct ext2 *fs, uint32_t block)
     return is_own(fs, block_group(fs, block), block);
 }
 
+bool block_of_inodes(const struct ext2 *fs, uint32_t block)
+{
+    const struct ext2_super *s = &fs->fs_super;
+
+    return block > s->s_first_data_block && block < s->s_blocks_count &&
+           block - fs->fs_group[block_group(fs, block)]
+                       .group_desc.bg_inode_table <
+               table_blocks(fs);
+}
+
 bool block_valid(const struct ext2 *fs, uint32_t block)
 {
     return block > fs->fs_super.s_first_data_block &&
            block < fs->fs_super.s_blocks_count && !block_own(fs, block);
+}
+
+int block_used(struct ext2 *fs, uint32_t block)
+{
+    const struct group *g = &fs->fs_group[block_group(fs, block)];
+    struct buffer *b;
+    int r = buffer_get(fs, g->group_desc.bg_block_bitmap, BUFFER_MAP, &b);
+
+    if (r < 0)
+        return r;
+    r = bit(b->buf_data, block - g->group_first);
+    buffer_put(b);
+    return r;
 }
 
 /* ---- reading the descriptors -------------------------------------------- */

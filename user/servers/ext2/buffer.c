@@ -282,6 +282,11 @@ static int write_run(struct ext2 *fs, struct buffer **at, uint32_t n)
     return r;
 }
 
+int buffer_write(struct ext2 *fs, struct buffer *b)
+{
+    return write_run(fs, &b, 1);
+}
+
 int buffer_write_marked(struct ext2 *fs)
 {
     uint32_t n = 0;

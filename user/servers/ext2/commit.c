@@ -99,11 +99,14 @@ static bool edits_set(struct ext2 *fs, int step, bool after)
     return any;
 }
 
+/* All are on the disk; or the disk has failed, and what is in memory goes on
+ * without it. Either way nothing becomes dirty. */
 static void edits_end(struct ext2 *fs)
 {
-    edits_set(fs, -1, true);
-    for (uint32_t i = 0; i < fs->fs_edits; i++)
+    for (uint32_t i = 0; i < fs->fs_edits; i++) {
+        entry_set(&fs->fs_edit[i], true);
         buffer_put(fs->fs_edit[i].edit_buffer);
+    }
     fs->fs_edits = 0;
 }
 

@@ -104,8 +104,7 @@ static int cut_up(struct ext2 *fs, struct buffer *b, uint32_t at)
         return r;
     pieces(b, at, used, true);
     buffer_dirty(fs, b);
-    b->buf_mark = true;
-    r = buffer_write_marked(fs);
+    r = buffer_write(fs, b);
     if (r == 0)
         r = disk_flush(fs);
     if (r < 0)

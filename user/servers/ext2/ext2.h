@@ -12,6 +12,7 @@
  *     buffer.c    blocks in memory
  *     commit.c    changes to the disk, in an order that survives a power cut
  *     super.c     mounting: what is checked before anything is believed
+ *     journal.c   changes that must be there all or none: moved directories
  *     recover.c   what a crash has left is put right
  *
  * docs/ext2.md is the chapter. Nothing here is called by two at a time.
@@ -52,7 +53,8 @@ struct ext2_counts {
     uint32_t count_writes, count_write_sectors;
     uint32_t count_flushes;
     uint32_t count_commits;
-    uint32_t count_errors; /* of the disk, and found on it */
+    uint32_t count_journaled; /* moves of directories by the journal */
+    uint32_t count_errors;    /* of the disk, and found on it */
 };
 
 /*

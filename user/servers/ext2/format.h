@@ -1,7 +1,8 @@
 /*
  * ext2 on the disk: the facts of the format, as Dave Poirier's "The Second
  * Extended File System" and the kernel's Documentation/filesystems/ext2.rst
- * tell them. All numbers are little-endian, as this machine's are.
+ * tell them; of the journal, Documentation/filesystems/ext4/journal.rst. All
+ * numbers are little-endian, as this machine's are, but for the journal's.
  *
  *     byte 0      boot block
  *     byte 1024   superblock
@@ -27,10 +28,12 @@ enum {
 };
 
 enum {
+    COMPAT_HAS_JOURNAL = 4,
     COMPAT_DIR_INDEX = 0x20
 };
 enum {
-    INCOMPAT_FILETYPE = 2
+    INCOMPAT_FILETYPE = 2,
+    INCOMPAT_RECOVER = 4 /* the journal may have something to replay */
 };
 enum {
     RO_COMPAT_SPARSE_SUPER = 1,
@@ -69,7 +72,9 @@ struct ext2_super {
     uint32_t s_algo_bitmap;
     uint8_t s_prealloc_blocks, s_prealloc_dir_blocks;
     uint16_t s_reserved_gdt_blocks; /* behind the descriptors */
-    uint8_t s_rest[816];
+    uint8_t s_journal_uuid[16];     /* of a journal on another disk */
+    uint32_t s_journal_inum;        /* else: its inode */
+    uint8_t s_rest[796];
 };
 _Static_assert(sizeof(struct ext2_super) == 1024, "the superblock's size");
 
@@ -155,4 +160,70 @@ struct ext2_attr_block {
     uint32_t h_magic;
     uint32_t h_refcount;
     uint32_t h_blocks;
+};
+
+/*
+ * The journal is a file with an inode of its own, and all numbers in it are
+ * big-endian. Its first block begins with a struct journal_super, of which one
+ * sector is in use. A transaction is
+ *
+ *     descriptor, which says where the blocks belong
+ *     the blocks: one that begins like a header, with the magic number, has
+ *         zeroes there, and JOURNAL_ESCAPED in its tag
+ *     commit, which is a header
+ *
+ * with the same sequence number in both; the next one's is one higher.
+ */
+#define JOURNAL_INODE 8u
+#define JOURNAL_MAGIC 0xc03b3998u
+
+enum {
+    JOURNAL_DESCRIPTOR = 1,
+    JOURNAL_COMMIT = 2,
+    JOURNAL_SUPER = 4,
+};
+
+struct journal_header {
+    uint32_t h_magic;
+    uint32_t h_type;
+    uint32_t h_sequence;
+};
+
+enum {
+    JOURNAL_REVOKES = 1 /* incompatible; Linux sets it, here nobody revokes */
+};
+
+struct journal_super {
+    struct journal_header j_header;
+    uint32_t j_blocksize;
+    uint32_t j_blocks;
+    uint32_t j_first; /* block of the journal that a transaction may have */
+    uint32_t j_sequence;
+    uint32_t j_start; /* of the first transaction; 0: there is none */
+    uint32_t j_errno;
+    uint32_t j_compat, j_incompat, j_ro_compat;
+    uint8_t j_uuid[16];
+    uint8_t j_rest[448];
+};
+_Static_assert(sizeof(struct journal_super) == 512, "one sector");
+
+enum {
+    JOURNAL_ESCAPED = 1,
+    JOURNAL_SAME = 2, /* no UUID behind this tag, as it is the one before */
+    JOURNAL_LAST = 8,
+};
+
+struct journal_tag {
+    uint32_t t_block;
+    uint16_t t_checksum; /* 0: without that feature */
+    uint16_t t_flags;
+};
+
+#define JOURNAL_TAGS 4u /* in a transaction that is made here */
+
+struct journal_descriptor {
+    struct journal_header d_header;
+    struct journal_tag d_first;
+    uint8_t d_uuid[16];
+    struct journal_tag d_more[JOURNAL_TAGS - 1];
 };

@@ -93,6 +93,17 @@ struct group {
     bool group_dirty;
 };
 
+/* ---- the journal (journal.c) -------------------------------------------- */
+
+/* Its own superblock, a transaction, and a block to see that this was all. */
+#define JOURNAL_BLOCKS (1 + 1 + JOURNAL_TAGS + 1 + 1)
+
+struct journal {
+    bool jrn_usable;
+    uint32_t jrn_block[JOURNAL_BLOCKS]; /* the disk's of the journal's first */
+    struct journal_super jrn_super;     /* as on the disk */
+};
+
 /* ---- the whole ---------------------------------------------------------- */
 
 struct ext2 {
@@ -133,6 +144,8 @@ struct ext2 {
 
     struct edit fs_edit[EDITS_MAX];
     uint32_t fs_edits;
+
+    struct journal fs_journal;
 };
 
 #define RUN_BYTES 65536u
@@ -174,6 +187,8 @@ void buffer_ahead(struct ext2 *fs, uint32_t block, uint32_t n);
 
 /* Writes the dirty buffers with buf_mark, in order, in few requests. */
 int buffer_write_marked(struct ext2 *fs);
+/* Writes one that is dirty. */
+int buffer_write(struct ext2 *fs, struct buffer *b);
 /* Writes all that is dirty of a kind. */
 int buffer_write_kind(struct ext2 *fs, enum buffer_kind kind);
 int disk_read(struct ext2 *fs, uint32_t sector, uint32_t n, void *buf);
@@ -194,6 +209,10 @@ int groups_store(struct ext2 *fs);
 bool block_valid(const struct ext2 *fs, uint32_t block);
 /* True if it is its group's own: descriptors, bitmaps, inodes. */
 bool block_own(const struct ext2 *fs, uint32_t block);
+/* True if it is one of inodes. */
+bool block_of_inodes(const struct ext2 *fs, uint32_t block);
+/* 1: the bitmap says that it is in use; 0: it does not. */
+int block_used(struct ext2 *fs, uint32_t block);
 /* A block, at or behind `goal` if possible. */
 int block_alloc(struct ext2 *fs, uint32_t goal, uint32_t *out);
 int block_free(struct ext2 *fs, uint32_t block);
@@ -219,6 +238,9 @@ int node_get(struct ext2 *fs, uint32_t number, struct node **out);
  * neither. */
 int node_get_dir(struct ext2 *fs, uint32_t number, struct node **out);
 int node_get_file(struct ext2 *fs, uint32_t number, struct node **out);
+/* The block of the table that has an inode, held, and where in it. */
+int inode_block(struct ext2 *fs, uint32_t number, struct buffer **out,
+                uint32_t *offset);
 /* What the disk has, in use or not. */
 int inode_load(struct ext2 *fs, uint32_t number, struct ext2_inode *out);
 /* A new one, unborn and dirty. */
@@ -310,9 +332,32 @@ void node_drop_link(struct ext2 *fs, struct node *n);
  * "names" on. */
 void dir_take(struct ext2 *fs, struct node *dir, struct place *place,
               bool at_once);
-/* Takes away an empty directory. */
-int dir_remove(struct ext2 *fs, struct node *dir, struct place *place,
-               struct node *n);
+/* No name leads to it any more; whoever has it open keeps it alive. */
+void node_orphan(struct ext2 *fs, struct node *n);
+/* Whether it is a directory that may go: 0, -ENOTDIR, -ENOTEMPTY. */
+int dir_removable(struct ext2 *fs, struct node *n);
+/* A directory less is in this one. */
+void dir_lost(struct node *dir);
+
+/* ---- rename.c ------------------------------------------------------------ */
+
+/* Names that only rename makes, for a moment: nobody else may. */
+#define SHELTER ".replaced-"
+bool name_reserved(const char *name);
+/* That of an inode; how long it is. */
+uint32_t shelter_name(uint32_t number, char *out, uint32_t size);
+/* Whether that is the entry of such a name. */
+bool entry_shelters(const struct ext2_dirent *d);
+
+/* ---- journal.c ----------------------------------------------------------- */
+
+/* Looks whether there is a journal that can be used, and brings to its end what
+ * a power cut has left in it. 0; -ENOSYS: what has to be replayed was not made
+ * here; -EIO. *why says it in words. */
+int journal_open(struct ext2 *fs, const char **why);
+/* Brings n held dirty buffers, JOURNAL_TAGS at most, to the disk: all of them
+ * whatever happens, or none. Everything else is there already. */
+int journal_write(struct ext2 *fs, struct buffer **b, uint32_t n);
 
 /* ---- recover.c ----------------------------------------------------------- */
 

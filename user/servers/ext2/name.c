@@ -43,8 +43,7 @@ static int get_parent(struct ext2 *fs, uint32_t number, struct node **out)
 
 /* ---- the end of files ---------------------------------------------------- */
 
-/* No name leads to it any more; whoever has it open keeps it alive. */
-static void orphan(struct ext2 *fs, struct node *n)
+void node_orphan(struct ext2 *fs, struct node *n)
 {
     if (n->node_orphan)
         return; /* a damaged disk has more names than links */
@@ -204,7 +203,8 @@ static int create(struct ext2 *fs, uint32_t number, const char *name,
 int ext2_create(void *opaque, uint32_t dir, const char *name, uint32_t type,
                 uint32_t device, uint32_t *file)
 {
-    int r = create(opaque, dir, name, type, device, file);
+    int r = name_reserved(name) ? -EINVAL
+                                : create(opaque, dir, name, type, device, file);
 
     if (again(opaque, r))
         r = create(opaque, dir, name, type, device, file);
@@ -256,7 +256,7 @@ static int link(struct ext2 *fs, uint32_t number, const char *name,
 
 int ext2_link(void *opaque, uint32_t dir, const char *name, uint32_t file)
 {
-    int r = link(opaque, dir, name, file);
+    int r = name_reserved(name) ? -EINVAL : link(opaque, dir, name, file);
 
     if (again(opaque, r))
         r = link(opaque, dir, name, file);
@@ -298,7 +298,7 @@ void dir_take(struct ext2 *fs, struct node *dir, struct place *place,
 void node_drop_link(struct ext2 *fs, struct node *n)
 {
     if (n->node_inode.i_links_count <= 1) {
-        orphan(fs, n);
+        node_orphan(fs, n);
         return;
     }
     n->node_inode.i_links_count--;
@@ -316,25 +316,38 @@ static int unlink_file(struct ext2 *fs, struct node *dir, struct place *place,
     return 0;
 }
 
-/* A directory that lost one in this epoch must outlive it on the disk. */
-int dir_remove(struct ext2 *fs, struct node *dir, struct place *place,
-               struct node *n)
+int dir_removable(struct ext2 *fs, struct node *n)
 {
     int r;
 
     if (!node_is_dir(n))
         return -ENOTDIR;
     r = dir_empty(fs, n);
-    if (r <= 0)
-        return r < 0 ? r : -ENOTEMPTY;
+    return r > 0 ? 0 : r < 0 ? r : -ENOTEMPTY;
+}
+
+void dir_lost(struct node *dir)
+{
+    /* a damaged disk has fewer links than directories */
+    dir->node_inode.i_links_count -= dir->node_inode.i_links_count > 2;
+}
+
+/* A directory that lost one in this epoch must outlive it on the disk. */
+static int remove_dir(struct ext2 *fs, struct node *dir, struct place *place,
+                      struct node *n)
+{
+    int r = dir_removable(fs, n);
+
+    if (r < 0)
+        return r;
     if (n->node_lost_dir) {
         r = epoch_commit(fs);
         if (r < 0)
             return r;
     }
     dir_take(fs, dir, place, n->node_unborn);
-    orphan(fs, n);
-    dir->node_inode.i_links_count -= dir->node_inode.i_links_count > 2;
+    node_orphan(fs, n);
+    dir_lost(dir);
     dir->node_lost_dir |= !n->node_unborn;
     return 0;
 }
@@ -354,7 +367,7 @@ static int take_away(struct ext2 *fs, uint32_t number, const char *name,
         r = node_get(fs, file, &n);
         if (r == 0) {
             r = links != NULL ? unlink_file(fs, dir, &place, n, links)
-                              : dir_remove(fs, dir, &place, n);
+                              : remove_dir(fs, dir, &place, n);
             node_put(n);
         }
         place_put(&place);

@@ -71,9 +71,8 @@ static struct node *enter(struct ext2 *fs, uint32_t number)
     return n;
 }
 
-/* The block of the table that has an inode, held, and where in it. */
-static int table(struct ext2 *fs, uint32_t number, struct buffer **out,
-                 uint32_t *offset)
+int inode_block(struct ext2 *fs, uint32_t number, struct buffer **out,
+                uint32_t *offset)
 {
     uint32_t i = (number - 1) % fs->fs_super.s_inodes_per_group;
     uint32_t per_block = fs->fs_block_size / fs->fs_inode_size;
@@ -114,7 +113,7 @@ int inode_load(struct ext2 *fs, uint32_t number, struct ext2_inode *out)
 {
     struct buffer *b;
     uint32_t offset;
-    int r = table(fs, number, &b, &offset);
+    int r = inode_block(fs, number, &b, &offset);
 
     if (r < 0)
         return r;
@@ -240,7 +239,7 @@ int node_store(struct ext2 *fs, struct node *n)
 {
     struct buffer *b;
     uint32_t offset;
-    int r = table(fs, n->node_number, &b, &offset);
+    int r = inode_block(fs, n->node_number, &b, &offset);
 
     if (r < 0)
         return r;

@@ -12,6 +12,7 @@
  *   entries   each entry of each directory is counted, or goes
  *   links     inodes get the number of their entries
  *   bitmaps   become what was marked
+ *   shelters  names that rename made for a moment (rename.c) go, as by unlink
  *
  * Whatever cannot be a crash's work is damage, and for e2fsck.
  */
@@ -25,6 +26,7 @@ struct recovery {
     uint8_t *rec_used;    /* a bit for each block */
     uint16_t *rec_refs;   /* entries of each inode */
     uint32_t *rec_parent; /* of each directory; 0: not seen yet */
+    bool rec_shelters;    /* there is a name that rename made for a moment */
     uint32_t rec_names, rec_links, rec_blocks, rec_inodes; /* put right */
 };
 
@@ -192,6 +194,7 @@ static int count_block(struct recovery *r, uint32_t dir, struct buffer *b)
             result = count_entry(r, dir, d, mode) < 0 ? -EIO : 1;
         if (result < 0)
             return result;
+        r->rec_shelters |= result > 0 && entry_shelters(d);
         if (result > 0)
             continue;
         d->d_inode = 0;
@@ -201,7 +204,10 @@ static int count_block(struct recovery *r, uint32_t dir, struct buffer *b)
     return 0;
 }
 
-static int count_entries(struct recovery *r, struct node *dir)
+/* A pass over the blocks of a directory. */
+static int each_block(struct recovery *r, struct node *dir,
+                      int (*f)(struct recovery *r, uint32_t dir,
+                               struct buffer *b))
 {
     struct ext2 *fs = r->rec_fs;
     uint32_t n = dir->node_inode.i_size / fs->fs_block_size;
@@ -215,13 +221,15 @@ static int count_entries(struct recovery *r, struct node *dir)
             result = dir_block(fs, dir, i, &b);
         if (result < 0)
             return result;
-        result = count_block(r, dir->node_number, b);
+        result = f(r, dir->node_number, b);
         buffer_put(b);
     }
     return result;
 }
 
-static int entries(struct recovery *r, uint32_t number)
+/* The same, if the inode is a directory's. */
+static int of_dir(struct recovery *r, uint32_t number,
+                  int (*f)(struct recovery *r, uint32_t dir, struct buffer *b))
 {
     struct node *dir;
     int result = is_file(r->rec_fs, number)
@@ -232,9 +240,14 @@ static int entries(struct recovery *r, uint32_t number)
         return 0;
     if (result < 0)
         return result;
-    result = count_entries(r, dir);
+    result = each_block(r, dir, f);
     node_put(dir);
     return result;
+}
+
+static int entries(struct recovery *r, uint32_t number)
+{
+    return of_dir(r, number, count_block);
 }
 
 /* ---- links --------------------------------------------------------------- */
@@ -354,6 +367,41 @@ static int inodes_of(struct recovery *r, uint32_t i)
     return result;
 }
 
+/* ---- shelters ------------------------------------------------------------ */
+
+static int remove_shelter(struct recovery *r, uint32_t dir, uint32_t file)
+{
+    char name[EXT2_NAME_MAX + 1];
+    uint32_t links;
+    int result;
+
+    shelter_name(file, name, sizeof(name));
+    result = ext2_unlink(r->rec_fs, dir, name, file, &links);
+    if (result == -EISDIR)
+        return 0; /* a directory never has such a name from here */
+    r->rec_names += result == 0;
+    return result == 0 && links == 0 ? ext2_release(r->rec_fs, file) : result;
+}
+
+static int clear_block(struct recovery *r, uint32_t dir, struct buffer *b)
+{
+    struct ext2_dirent *d;
+    int result = 0;
+
+    for (uint32_t at = 0; at < r->rec_fs->fs_block_size && result == 0;
+         at += d->d_rec_len) {
+        d = (struct ext2_dirent *)(b->buf_data + at);
+        if (d->d_inode != 0 && entry_shelters(d))
+            result = remove_shelter(r, dir, d->d_inode);
+    }
+    return result;
+}
+
+static int shelters(struct recovery *r, uint32_t number)
+{
+    return of_dir(r, number, clear_block);
+}
+
 /* ---- all of it ----------------------------------------------------------- */
 
 /* One of the passes over all inodes. */
@@ -393,6 +441,10 @@ static int passes(struct recovery *r)
         if (result == 0)
             result = inodes_of(r, i);
     }
+    if (result == 0)
+        result = epoch_commit(fs);
+    if (result == 0 && r->rec_shelters)
+        result = each(r, shelters);
     return result < 0 ? result : epoch_commit(fs);
 }
 

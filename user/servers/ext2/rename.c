@@ -10,11 +10,9 @@
  * new names, gone with all old ones.
  *
  * A directory: e2fsck accepts neither two names of it nor none, so the change
- * must be one write of one sector. It is when it keeps its parent and the new
- * name has room in the sector of the old one. Else there is a moment, as long
- * as the disk takes for two or three sectors, in which a power cut leaves
- * something that e2fsck asks about. It is made as short as can be: everything
- * else is on the disk before.
+ * must be one write of one sector. It is when it keeps its parent, the new name
+ * has room in the sector of the old one, and no other directory has it. Else
+ * the journal makes one change of several; without one there is no such move.
  */
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -62,13 +60,30 @@ static int to_new_name(struct ext2 *fs, struct move *m)
     return 0;
 }
 
+uint32_t shelter_name(uint32_t number, char *out, uint32_t size)
+{
+    return (uint32_t)snprintf(out, size, SHELTER "%u", (unsigned)number);
+}
+
+bool name_reserved(const char *name)
+{
+    return strncmp(name, SHELTER, strlen(SHELTER)) == 0;
+}
+
+bool entry_shelters(const struct ext2_dirent *d)
+{
+    char name[32];
+    uint32_t len = shelter_name(d->d_inode, name, sizeof(name));
+
+    return d->d_name_len == len && memcmp(d->d_name, name, len) == 0;
+}
+
 /* A name for the time between two steps of a commit. */
 static int shelter(struct ext2 *fs, struct node *dir, struct node *victim)
 {
     char name[32];
     struct place place;
-    uint32_t len = (uint32_t)snprintf(name, sizeof(name), ".replaced-%u",
-                                      (unsigned)victim->node_number);
+    uint32_t len = shelter_name(victim->node_number, name, sizeof(name));
     int r;
 
     if (victim->node_inode.i_links_count > 1 || victim->node_unborn)
@@ -156,48 +171,143 @@ static bool within_sector(struct ext2 *fs, struct move *m)
     return true;
 }
 
-/* ".." and the links of the parents. */
-static int change_parent(struct ext2 *fs, struct move *m)
-{
-    struct place place;
-    int r = dir_find(fs, m->move_node, "..", 2, &place);
+/* What changes with a move, held: up to four blocks. */
+struct pieces {
+    struct place piece_to;     /* where the new name is */
+    struct place piece_parent; /* ".." */
+    struct buffer *piece_dead; /* inode of what had the new name, or NULL */
+};
 
-    if (r <= 0)
-        return ext2_damage(fs, "no parent has directory",
-                           m->move_node->node_number);
-    place_entry(&place)->d_inode = m->move_to_dir->node_number;
-    buffer_dirty(fs, place.place_buffer);
-    place_put(&place);
-    m->move_from_dir->node_inode.i_links_count--;
-    m->move_to_dir->node_inode.i_links_count++;
+static int hold_to(struct ext2 *fs, struct move *m, struct place *to)
+{
+    if (m->move_victim == NULL)
+        return dir_room(fs, m->move_to_dir, m->move_to, m->move_len, to);
+    *to = m->move_target;
+    to->place_buffer->buf_refs++;
     return 0;
 }
 
-static int across(struct ext2 *fs, struct move *m)
+static int hold_parent(struct ext2 *fs, struct move *m, struct place *parent)
 {
-    bool elsewhere = m->move_from_dir != m->move_to_dir;
-    struct place place;
+    int r = dir_find(fs, m->move_node, "..", 2, parent);
+
+    if (r == 0)
+        r = ext2_damage(fs, "no parent has directory",
+                        m->move_node->node_number);
+    return r < 0 ? r : 0;
+}
+
+static int hold_dead(struct ext2 *fs, struct move *m, struct buffer **dead)
+{
+    uint32_t offset;
+
+    *dead = NULL;
+    if (m->move_victim == NULL)
+        return 0;
+    return inode_block(fs, m->move_victim->node_number, dead, &offset);
+}
+
+static int hold(struct ext2 *fs, struct move *m, struct pieces *p)
+{
+    int r = hold_to(fs, m, &p->piece_to);
+
+    if (r < 0)
+        return r;
+    r = hold_parent(fs, m, &p->piece_parent);
+    if (r == 0) {
+        r = hold_dead(fs, m, &p->piece_dead);
+        if (r == 0)
+            return 0;
+        place_put(&p->piece_parent);
+    }
+    place_put(&p->piece_to);
+    return r;
+}
+
+static void let_go(struct pieces *p)
+{
+    place_put(&p->piece_to);
+    place_put(&p->piece_parent);
+    if (p->piece_dead != NULL)
+        buffer_put(p->piece_dead);
+}
+
+/* The blocks, each once. Returns how many. */
+static uint32_t blocks_of(const struct move *m, const struct pieces *p,
+                          struct buffer *out[JOURNAL_TAGS])
+{
+    struct buffer *all[JOURNAL_TAGS] = {
+        m->move_from.place_buffer,
+        p->piece_to.place_buffer,
+        p->piece_parent.place_buffer,
+        p->piece_dead,
+    };
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < JOURNAL_TAGS; i++) {
+        if (all[i] != NULL && (i == 0 || all[i] != all[0]))
+            out[n++] = all[i];
+    }
+    return n;
+}
+
+/* The name belongs to the directory, and what had it is no more. */
+static int take_name(struct ext2 *fs, struct move *m, struct pieces *p)
+{
+    uint8_t type = dir_type(fs, m->move_node);
+    struct ext2_dirent *d = place_entry(&p->piece_to);
+
+    if (m->move_victim == NULL) {
+        dir_put(fs, &p->piece_to, m->move_to, m->move_len,
+                m->move_node->node_number, type);
+        return 0;
+    }
+    d->d_inode = m->move_node->node_number;
+    d->d_file_type = type;
+    buffer_dirty(fs, p->piece_to.place_buffer);
+    dir_lost(m->move_to_dir);
+    node_orphan(fs, m->move_victim);
+    return node_store(fs, m->move_victim);
+}
+
+static int change_all(struct ext2 *fs, struct move *m, struct pieces *p)
+{
+    int r = take_name(fs, m, p);
+
+    place_entry(&m->move_from)->d_inode = 0;
+    buffer_dirty(fs, m->move_from.place_buffer);
+    m->move_from_dir->node_room =
+        MIN(m->move_from_dir->node_room, m->move_from.place_block);
+    place_entry(&p->piece_parent)->d_inode = m->move_to_dir->node_number;
+    buffer_dirty(fs, p->piece_parent.place_buffer);
+    dir_lost(m->move_from_dir);
+    m->move_to_dir->node_inode.i_links_count++;
+    finish(fs, m);
+    return r;
+}
+
+/* Several sectors, all or none. Whatever else there is to write comes first:
+ * these blocks have nothing but the move. */
+static int by_journal(struct ext2 *fs, struct move *m)
+{
+    struct buffer *blocks[JOURNAL_TAGS];
+    struct pieces p;
     int r;
 
-    if (elsewhere && m->move_to_dir->node_inode.i_links_count >= EXT2_LINK_MAX)
+    if (!fs->fs_journal.jrn_usable)
+        return -EXDEV;
+    if (m->move_from_dir != m->move_to_dir && m->move_victim == NULL &&
+        m->move_to_dir->node_inode.i_links_count >= EXT2_LINK_MAX)
         return -EMLINK;
-    r = dir_room(fs, m->move_to_dir, m->move_to, m->move_len, &place);
+    r = hold(fs, m, &p);
     if (r < 0)
         return r;
     r = epoch_commit(fs);
-    if (r == 0 && elsewhere)
-        r = change_parent(fs, m);
-    if (r == 0) {
-        dir_put(fs, &place, m->move_to, m->move_len, m->move_node->node_number,
-                dir_type(fs, m->move_node));
-        place_entry(&m->move_from)->d_inode = 0;
-        buffer_dirty(fs, m->move_from.place_buffer);
-        m->move_from_dir->node_room =
-            MIN(m->move_from_dir->node_room, m->move_from.place_block);
-        finish(fs, m);
-        r = epoch_commit(fs);
-    }
-    place_put(&place);
+    if (r == 0)
+        r = change_all(fs, m, &p);
+    if (r == 0)
+        r = journal_write(fs, blocks, blocks_of(m, &p, blocks));
+    let_go(&p);
     return r;
 }
 
@@ -205,16 +315,14 @@ static int move_dir(struct ext2 *fs, struct move *m)
 {
     int r = 0;
 
-    if (m->move_victim != NULL) {
-        r = dir_remove(fs, m->move_to_dir, &m->move_target, m->move_victim);
-        if (r < 0)
-            return r;
-    }
-    r = epoch_commit(fs);
+    if (m->move_victim != NULL)
+        r = dir_removable(fs, m->move_victim);
+    if (r == 0)
+        r = epoch_commit(fs);
     if (r < 0)
         return r;
-    if (!within_sector(fs, m))
-        return across(fs, m);
+    if (m->move_victim != NULL || !within_sector(fs, m))
+        return by_journal(fs, m);
     finish(fs, m);
     return 0;
 }
@@ -298,7 +406,9 @@ int ext2_rename(void *opaque, uint32_t from_dir, const char *from,
                 uint32_t to_dir, const char *to, uint32_t file)
 {
     struct ext2 *fs = opaque;
-    int r = rename_once(fs, from_dir, from, to_dir, to, file);
+    int r = name_reserved(to)
+                ? -EINVAL
+                : rename_once(fs, from_dir, from, to_dir, to, file);
 
     if (r == -ENOSPC && fs->fs_gone > 0 && epoch_commit(fs) == 0)
         r = rename_once(fs, from_dir, from, to_dir, to, file);

@@ -91,7 +91,8 @@ static int super_check(const struct ext2_super *s, const char **why)
     if (s->s_rev_level > 1)
         return -ENOSYS;
     *why = "it has features that are unknown here";
-    if (s->s_rev_level > 0 && (s->s_feature_incompat & ~INCOMPAT_FILETYPE))
+    if (s->s_rev_level > 0 &&
+        (s->s_feature_incompat & ~(INCOMPAT_FILETYPE | INCOMPAT_RECOVER)))
         return -ENOSYS;
     *why = "its blocks are larger than 4 KiB";
     if (s->s_log_block_size > BLOCK_SHIFT_MAX)
@@ -159,6 +160,8 @@ static int read_all(struct ext2 *fs, uint32_t cache, const char **why)
     r = buffers_create(fs, cache);
     if (r == 0)
         r = groups_read(fs, why);
+    if (r == 0)
+        r = journal_open(fs, why);
     if (r < 0)
         return r;
     *why = "its root directory makes no sense";

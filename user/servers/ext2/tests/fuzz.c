@@ -113,10 +113,40 @@ static uint8_t *bitmap(struct image *m)
            dice(m, 64);
 }
 
+/* A block of the journal, NULL if there is none. */
+static uint8_t *journal(const struct image *m, uint32_t index)
+{
+    const struct ext2_inode *n =
+        (const void *)(m->img_data +
+                       (size_t)desc(m, 0)->bg_inode_table * m->img_block +
+                       (JOURNAL_INODE - 1) * inode_size(m));
+
+    if (m->img_super.s_rev_level == 0 ||
+        !(m->img_super.s_feature_compat & COMPAT_HAS_JOURNAL))
+        return NULL;
+    return m->img_data + (size_t)n->i_block[index] * m->img_block;
+}
+
+/* As if the power had gone before the last move of a directory was in place:
+ * it is still in the journal. */
+static void pend(const struct image *m)
+{
+    struct ext2_super *s = (void *)(m->img_out + 1024);
+    const uint8_t *first = journal(m, 0);
+
+    if (first == NULL)
+        return;
+    s->s_feature_incompat |= INCOMPAT_RECOVER;
+    ((struct journal_super *)(m->img_out + (first - m->img_data)))->j_start =
+        __builtin_bswap32(1);
+}
+
 /* A place, and how many bytes from it on are interesting. */
 static uint8_t *place(struct image *m, uint32_t *n)
 {
-    switch (dice(m, 12)) {
+    uint32_t which = dice(m, journal(m, 0) == NULL ? 12 : 18);
+
+    switch (which) {
     case 0:
     case 1:
         *n = 104;
@@ -138,9 +168,12 @@ static uint8_t *place(struct image *m, uint32_t *n)
     case 10:
         *n = 16;
         return bitmap(m);
-    default:
+    case 11:
         *n = 64;
         return block_of(m, MODE_REGULAR, EXT2_DIRECT + dice(m, 3));
+    default: /* its superblock, a descriptor, blocks, a commit */
+        *n = 64;
+        return journal(m, which < 14 ? 0 : which < 16 ? 1 : dice(m, 8));
     }
 }
 
@@ -215,7 +248,7 @@ static void change(struct tour *t, const char *path, uint32_t i)
     char other[256];
 
     snprintf(other, sizeof(other), "%s.%u", path, (unsigned)i);
-    switch (dice(m, 7)) {
+    switch (dice(m, 8)) {
     case 0:
         path_unlink(t->tour_fs, path);
         break;
@@ -233,6 +266,10 @@ static void change(struct tour *t, const char *path, uint32_t i)
         break;
     case 5:
         path_rmdir(t->tour_fs, path);
+        break;
+    case 6: /* to another directory; over the one before, now and then */
+        snprintf(other, sizeof(other), "/moved%u", (unsigned)dice(m, 4));
+        path_rename(t->tour_fs, path, other);
         break;
     default:
         path_create(t->tour_fs, other,
@@ -308,6 +345,8 @@ int fuzz(const char *image, uint32_t seed, uint32_t mutations)
         host_watch(SECONDS, seed, i);
         if (dice(&m, 2)) /* as after a crash */
             ((struct ext2_super *)(disk.disk_image + 1024))->s_state = 0;
+        if (dice(&m, 2))
+            pend(&m);
         for (uint32_t n = 1 + dice(&m, 3); n > 0; n--)
             damage(&m);
         tour->tour_image = &m;

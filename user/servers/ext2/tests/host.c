@@ -94,6 +94,7 @@ bool host_line(char *line, size_t size)
 int host_e2fsck(const char *options, const char *path, char *out, size_t size)
 {
     char command[512];
+    char rest[512];
     size_t n;
     FILE *f;
     int status;
@@ -105,6 +106,8 @@ int host_e2fsck(const char *options, const char *path, char *out, size_t size)
         host_fail("cannot run e2fsck");
     n = fread(out, 1, size - 1, f);
     out[n] = 0;
+    while (fread(rest, 1, sizeof(rest), f) > 0)
+        continue; /* it must not die of a closed pipe */
     status = pclose(f);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }

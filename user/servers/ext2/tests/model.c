@@ -107,7 +107,7 @@ static struct shadow *choose(struct model *m, bool dir)
 }
 
 /* A name somewhere, which may be in use. Few names, so that they come again;
- * those of directories are equally long. */
+ * those of directories are equally long, but for some that move_to makes. */
 static void new_path(struct model *m, bool dir, char *out)
 {
     struct shadow *parent = dice(m, 4) > 0 ? choose(m, true) : NULL;
@@ -288,31 +288,102 @@ static bool do_rename(struct model *m)
     return true;
 }
 
-/* A directory: another name beside the old one, which leaves all names as long
- * as they were. */
+/* Bytes of a path before its last name. */
+static int parent_size(const char *path)
+{
+    size_t n = strlen(path);
+
+    while (path[n - 1] != '/')
+        n--;
+    return (int)n;
+}
+
+/* A new name for a directory: beside the old one, or anywhere; a longer one;
+ * or that of another directory. */
+static void move_to(struct model *m, const char *from, char *out)
+{
+    struct shadow *other = choose(m, true);
+    uint32_t n = dice(m, 12);
+
+    switch (dice(m, 6)) {
+    case 0:
+        snprintf(out, MODEL_PATH, "%s", other->sh_path);
+        break;
+    case 1:
+        snprintf(out, MODEL_PATH, "%.56s/directory-with-a-long-name-%02u",
+                 other->sh_path, (unsigned)n);
+        break;
+    case 2:
+    case 3:
+        new_path(m, true, out);
+        break;
+    default:
+        snprintf(out, MODEL_PATH, "%.*sdir%02u", parent_size(from), from,
+                 (unsigned)n);
+    }
+}
+
+static bool below(const char *path, const char *dir)
+{
+    size_t n = strlen(dir);
+
+    return strncmp(path, dir, n) == 0 && (path[n] == 0 || path[n] == '/');
+}
+
+/* Whether all names below a directory stay short enough. */
+static bool names_fit(const struct model *m, const char *from, const char *to)
+{
+    for (uint32_t i = 0; i < m->model_names; i++) {
+        const char *path = m->model_name[i].sh_path;
+
+        if (below(path, from) &&
+            strlen(path) - strlen(from) + strlen(to) >= MODEL_PATH)
+            return false;
+    }
+    return true;
+}
+
+static void move_names(struct model *m, const char *from, const char *to)
+{
+    char path[2 * MODEL_PATH];
+
+    for (uint32_t i = 0; i < m->model_names; i++) {
+        struct shadow *s = &m->model_name[i];
+
+        if (!below(s->sh_path, from))
+            continue;
+        snprintf(path, sizeof(path), "%s%s", to, s->sh_path + strlen(from));
+        memcpy(s->sh_path, path, MODEL_PATH);
+    }
+}
+
 static bool do_rename_dir(struct model *m)
 {
     struct shadow *s = choose(m, true);
+    struct shadow *victim;
     char from[MODEL_PATH], to[MODEL_PATH];
-    size_t n;
+    int want, r;
 
     if (s == NULL)
         return true;
     snprintf(from, sizeof(from), "%s", s->sh_path);
-    snprintf(to, sizeof(to), "%s", from);
-    n = strlen(to);
-    snprintf(to + n - 2, 3, "%02u", (unsigned)dice(m, 12));
-    if (model_find(m, to) != NULL)
+    move_to(m, from, to);
+    if (below(to, from) || !names_fit(m, from, to))
+        return true;
+    victim = model_find(m, to);
+    want = victim != NULL && has_children(m, to) ? -ENOTEMPTY : 0;
+    r = path_rename(m->model_fs, from, to);
+    m->model_refused += r == -EXDEV;
+    if (r == -ENOSPC || (r == -EXDEV && want == 0))
+        return true;
+    if (r != want)
+        return disagree(m, "rename of a directory");
+    if (r < 0)
         return true;
     note(m, CHANGE_TREE, from, to);
-    if (path_rename(m->model_fs, from, to) != 0)
-        return disagree(m, "rename of a directory");
-    for (uint32_t i = 0; i < m->model_names; i++) {
-        char *path = m->model_name[i].sh_path;
-
-        if (strncmp(path, from, n) == 0 && (path[n] == 0 || path[n] == '/'))
-            memcpy(path, to, n);
-    }
+    if (victim != NULL)
+        drop(m, victim);
+    move_names(m, from, to);
     return true;
 }
 
@@ -326,9 +397,9 @@ bool model_step(struct model *m)
 {
     /* of 100: up to here files are made, directories, … */
     static const uint8_t mix[MODES][9] = {
-        {18, 24, 52, 58, 68, 72, 78, 92, 95},
-        {12, 40, 48, 50, 58, 78, 80, 90, 97},
-        {12, 14, 62, 72, 80, 81, 84, 95, 96},
+        {18, 25, 52, 58, 68, 71, 76, 88, 95},
+        {12, 40, 48, 50, 58, 72, 74, 82, 97},
+        {12, 15, 62, 72, 80, 81, 83, 93, 96},
     };
     const uint8_t *below = mix[m->model_mode];
     uint32_t n = dice(m, 100);

@@ -55,6 +55,7 @@ struct model {
     uint32_t model_objects; /* made so far */
     uint32_t model_random;
     uint32_t model_file_max; /* bytes */
+    uint32_t model_refused;  /* moves of directories: EXDEV */
     struct change model_last;
     const char *model_failed; /* what the two disagree about */
 };
@@ -63,7 +64,8 @@ void model_begin(struct model *m, struct ext2 *fs, uint32_t seed,
                  uint32_t file_max);
 void model_end(struct model *m);
 
-/* One operation on both; false if they disagree. ENOSPC is agreed to. */
+/* One operation on both; false if they disagree. ENOSPC is agreed to, and that
+ * a directory does not move. */
 bool model_step(struct model *m);
 
 /* Looks whether everything is there, and nothing else. */

@@ -21,6 +21,9 @@
 #define FILE_MAX 60000u
 #define E2FSCK   8u /* it looks at two of so many */
 
+#define NAMES_MAX  24u /* of one file, that are followed */
+#define OWNERS_MAX 8u  /* of one name */
+
 /* What was in the file system when a sync had returned. */
 struct confirmed {
     char con_path[MODEL_PATH];
@@ -40,6 +43,8 @@ struct cut {
     struct event *cut_event;
     uint32_t cut_first, cut_end;
     const struct event *cut_sync; /* the last one that had returned, or NULL */
+    bool cut_shelters;            /* names that rename made are left */
+    uint32_t cut_certain;         /* names of which something was known */
     const char *cut_wrong;
     char cut_path[MODEL_PATH];
 };
@@ -64,6 +69,7 @@ static void confirm(struct event *e, const struct model *m)
 
 static struct event *work(struct disk *disk, uint32_t seed, uint32_t steps)
 {
+    struct ext2_counts counts;
     struct event *events = calloc(steps, sizeof(*events));
     struct ext2 *fs = disk_mount(disk, CACHE);
     struct model m;
@@ -82,6 +88,9 @@ static struct event *work(struct disk *disk, uint32_t seed, uint32_t steps)
         if (m.model_last.change_kind == CHANGE_SYNC)
             confirm(e, &m);
     }
+    ext2_counts(fs, &counts);
+    host_print("%u moves by the journal, %u refused, ", counts.count_journaled,
+               m.model_refused);
     model_end(&m);
     ext2_free(fs);
     return events;
@@ -103,103 +112,173 @@ static bool wrong(struct cut *c, const char *what, const char *path)
     return false;
 }
 
-/* What may have happened to a confirmed name since. */
-struct fate {
-    bool fate_gone;         /* anything: it may even be missing */
-    bool fate_changed;      /* its contents may be any */
-    const char *fate_moved; /* it may have that name instead */
-    uint32_t fate_replaced; /* contents that it may have instead */
+/* Names that a file may have, as directories above it were moved. */
+struct names {
+    char name_path[NAMES_MAX][MODEL_PATH];
+    uint32_t name_count;
+    bool name_full; /* there are more */
 };
 
-static void fate_of(const struct confirmed *con, const struct change *ch,
-                    struct fate *f)
+static bool names_has(const struct names *s, const char *path)
 {
-    bool of_path = strcmp(ch->change_path, con->con_path) == 0;
-    bool of_other = strcmp(ch->change_other, con->con_path) == 0;
+    for (uint32_t i = 0; i < s->name_count; i++) {
+        if (strcmp(s->name_path[i], path) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void names_add(struct names *s, const struct cut *c, const char *path);
+
+/* The same name with one beginning in place of another. */
+static void names_swap(struct names *s, const struct cut *c, const char *path,
+                       const char *from, const char *to)
+{
+    char other[2 * MODEL_PATH];
+
+    if (!below(path, from))
+        return;
+    snprintf(other, sizeof(other), "%s%s", to, path + strlen(from));
+    if (strlen(other) < MODEL_PATH)
+        names_add(s, c, other);
+}
+
+/* A name, and what it is before and after each move of a directory: the two
+ * may have come to the disk in any order. */
+static void names_add(struct names *s, const struct cut *c, const char *path)
+{
+    char *name;
+
+    if (names_has(s, path))
+        return;
+    s->name_full |= s->name_count == NAMES_MAX;
+    if (s->name_full)
+        return;
+    name = s->name_path[s->name_count++];
+    snprintf(name, MODEL_PATH, "%s", path);
+    for (uint32_t i = c->cut_first; i < c->cut_end; i++) {
+        const struct change *ch = &c->cut_event[i].event_change;
+
+        if (ch->change_kind != CHANGE_TREE)
+            continue;
+        names_swap(s, c, name, ch->change_path, ch->change_other);
+        names_swap(s, c, name, ch->change_other, ch->change_path);
+    }
+}
+
+/* What may have happened to a confirmed name since. */
+struct fate {
+    struct names fate_names;          /* where it may be */
+    bool fate_gone;                   /* anything: it may even be missing */
+    bool fate_changed;                /* its contents may be any */
+    uint32_t fate_object[OWNERS_MAX]; /* whose name it may be */
+    uint32_t fate_hash[OWNERS_MAX];
+    uint32_t fate_owners;
+};
+
+static void fate_owner(struct fate *f, uint32_t object, uint32_t hash)
+{
+    if (f->fate_owners == OWNERS_MAX) {
+        f->fate_changed = true;
+        return;
+    }
+    f->fate_object[f->fate_owners] = object;
+    f->fate_hash[f->fate_owners++] = hash;
+}
+
+static bool fate_owns(const struct fate *f, uint32_t object)
+{
+    for (uint32_t i = 0; i < f->fate_owners; i++) {
+        if (f->fate_object[i] == object)
+            return true;
+    }
+    return false;
+}
+
+static void fate_of(struct cut *c, const struct change *ch, struct fate *f)
+{
+    bool of_path = names_has(&f->fate_names, ch->change_path);
+    bool of_other = names_has(&f->fate_names, ch->change_other);
 
     switch (ch->change_kind) {
     case CHANGE_CONTENTS:
-        f->fate_changed |= ch->change_object == con->con_object || of_path;
+        f->fate_changed |= fate_owns(f, ch->change_object) || of_path;
         break;
     case CHANGE_REMOVED:
     case CHANGE_MADE:
         f->fate_gone |= of_path;
         break;
-    case CHANGE_TREE:
-        f->fate_gone |= below(con->con_path, ch->change_path) ||
-                        below(con->con_path, ch->change_other);
-        break;
     case CHANGE_MOVED:
     case CHANGE_REPLACED:
-        f->fate_gone |= of_path && f->fate_moved != NULL;
-        f->fate_changed |= of_other && f->fate_replaced != 0;
         if (of_path)
-            f->fate_moved = ch->change_other;
+            names_add(&f->fate_names, c, ch->change_other);
         if (of_other)
-            f->fate_replaced = ch->change_hash;
+            fate_owner(f, ch->change_object, ch->change_hash);
         break;
     default:
         break;
     }
+    f->fate_gone |= f->fate_names.name_full;
 }
 
-/* What happened to the name that it may have instead makes it uncertain. */
-static bool untouched(const struct cut *c, const char *path)
+static bool hash_good(const struct fate *f, uint32_t hash)
 {
-    uint32_t times = 0;
-
-    for (uint32_t i = c->cut_first; i < c->cut_end; i++) {
-        const struct change *ch = &c->cut_event[i].event_change;
-
-        if (ch->change_kind == CHANGE_TREE)
-            return false;
-        times += strcmp(ch->change_path, path) == 0;
-        times += strcmp(ch->change_other, path) == 0;
-    }
-    return times == 1;
-}
-
-static bool check_file(struct ext2 *fs, struct cut *c,
-                       const struct confirmed *con, const struct fate *f)
-{
-    uint32_t hash = path_hash(fs, con->con_path);
-
-    if (hash == 0 && f->fate_moved != NULL) {
-        if (!untouched(c, f->fate_moved))
+    for (uint32_t i = 0; i < f->fate_owners; i++) {
+        if (f->fate_hash[i] == hash)
             return true;
-        hash = path_hash(fs, f->fate_moved);
     }
-    if (hash == 0)
-        return wrong(c, "is missing", con->con_path);
-    if (hash != con->con_hash && !f->fate_changed &&
-        !(f->fate_replaced != 0 && hash == f->fate_replaced))
-        return f->fate_replaced != 0 ||
-               wrong(c, "has other contents", con->con_path);
-    return true;
+    return f->fate_changed;
+}
+
+static bool check_file(struct ext2 *fs, struct cut *c, const char *path,
+                       const struct fate *f)
+{
+    bool found = false;
+
+    for (uint32_t i = 0; i < f->fate_names.name_count; i++) {
+        uint32_t hash = path_hash(fs, f->fate_names.name_path[i]);
+
+        if (hash != 0 && hash_good(f, hash))
+            return true;
+        found |= hash != 0;
+    }
+    return wrong(c, found ? "has other contents" : "is missing", path);
+}
+
+static bool check_dir(struct ext2 *fs, struct cut *c, const char *path,
+                      const struct fate *f)
+{
+    struct fs_attr attr;
+    uint32_t file;
+
+    for (uint32_t i = 0; i < f->fate_names.name_count; i++) {
+        if (path_find(fs, f->fate_names.name_path[i], &file) == 0 &&
+            ext2_inode(fs, file, &attr) == 0 &&
+            attr.attr_type == FILE_DIRECTORY)
+            return true;
+    }
+    return wrong(c, "is no directory", path);
 }
 
 static bool check_name(struct ext2 *fs, struct cut *c,
                        const struct confirmed *con)
 {
     struct fate f = {0};
-    struct fs_attr attr;
-    uint32_t file;
 
+    names_add(&f.fate_names, c, con->con_path);
+    fate_owner(&f, con->con_object, con->con_hash);
     for (uint32_t i = c->cut_first; i < c->cut_end; i++)
-        fate_of(con, &c->cut_event[i].event_change, &f);
+        fate_of(c, &c->cut_event[i].event_change, &f);
     if (f.fate_gone)
         return true;
-    if (con->con_hash != 0)
-        return check_file(fs, c, con, &f);
-    if (path_find(fs, con->con_path, &file) < 0 ||
-        ext2_inode(fs, file, &attr) < 0 || attr.attr_type != FILE_DIRECTORY)
-        return wrong(c, "is no directory", con->con_path);
-    return true;
+    c->cut_certain++;
+    return con->con_hash != 0 ? check_file(fs, c, con->con_path, &f)
+                              : check_dir(fs, c, con->con_path, &f);
 }
 
 /* ---- what must not ------------------------------------------------------- */
 
-static bool expected(const struct cut *c, const char *path)
+static bool was_there(const struct cut *c, const char *path)
 {
     for (uint32_t i = 0; c->cut_sync != NULL && i < c->cut_sync->event_names;
          i++) {
@@ -210,12 +289,25 @@ static bool expected(const struct cut *c, const char *path)
         const struct change *ch = &c->cut_event[i].event_change;
 
         if (strcmp(ch->change_path, path) == 0 ||
-            strcmp(ch->change_other, path) == 0 ||
-            ch->change_kind == CHANGE_TREE)
+            strcmp(ch->change_other, path) == 0)
             return true;
     }
-    return strcmp(path, "/lost+found") == 0 ||
-           strstr(path, "/.replaced-") != NULL;
+    return false;
+}
+
+static bool expected(const struct cut *c, const char *path)
+{
+    struct names s = {.name_count = 0};
+
+    if (strcmp(path, "/lost+found") == 0 ||
+        (c->cut_shelters && strstr(path, "/.replaced-") != NULL))
+        return true;
+    names_add(&s, c, path);
+    for (uint32_t i = 0; i < s.name_count; i++) {
+        if (was_there(c, s.name_path[i]))
+            return true;
+    }
+    return s.name_full;
 }
 
 static int check_found(void *arg, const char *path, uint32_t file,
@@ -269,6 +361,7 @@ static void check_e2fsck(struct cut *c, const char *path)
     struct ext2 *fs;
     int status = host_e2fsck("-p -f", path, said, sizeof(said));
 
+    c->cut_shelters = true;
     if (status != 0 && status != 1) {
         host_print("%s", said);
         c->cut_wrong = "e2fsck wants help";
@@ -309,6 +402,7 @@ int powercut(const char *image, uint32_t seed, uint32_t steps, uint32_t cuts)
 {
     char path[256];
     uint32_t random = seed + 77;
+    uint32_t certain = 0;
     struct disk disk, cut_disk;
     uint8_t *before;
     struct event *events;
@@ -336,8 +430,10 @@ int powercut(const char *image, uint32_t seed, uint32_t steps, uint32_t cuts)
         if (c.cut_wrong != NULL)
             host_fail("seed %u, cut %u, after %u of %u writes: %s %s", seed, i,
                       at, disk.disk_records, c.cut_path, c.cut_wrong);
+        certain += c.cut_certain;
     }
-    host_print("%u cuts in %u writes\n", cuts, disk.disk_records);
+    host_print("%u cuts in %u writes, %u names certain\n", cuts,
+               disk.disk_records, certain);
     for (uint32_t i = 0; i < steps; i++)
         free(events[i].event_confirmed);
     free(events);
@@ -345,25 +441,4 @@ int powercut(const char *image, uint32_t seed, uint32_t steps, uint32_t cuts)
     disk_close(&cut_disk);
     disk_close(&disk);
     return 0;
-}
-
-void cut_everywhere(const struct disk *disk, const uint8_t *before,
-                    uint32_t ways)
-{
-    struct disk cut_disk = {.disk_sectors = disk->disk_sectors};
-
-    cut_disk.disk_image = malloc(512u * disk->disk_sectors);
-    for (uint32_t at = 1; at <= disk->disk_records; at++) {
-        for (uint32_t seed = 0; seed < ways; seed++) {
-            struct ext2 *fs;
-
-            disk_cut(disk, before, at, seed, cut_disk.disk_image);
-            fs = disk_mount(&cut_disk, CACHE);
-            if (ext2_read_only(fs) != NULL)
-                host_fail("cut after write %u of %u, way %u: %s", at,
-                          disk->disk_records, seed, cut_disk.disk_said);
-            ext2_free(fs);
-        }
-    }
-    disk_close(&cut_disk);
 }

@@ -10,8 +10,9 @@ void pattern(uint8_t *data, size_t n, uint32_t seed);
 int soak(const char *image, uint32_t seed, uint32_t steps, uint32_t bytes);
 int powercut(const char *image, uint32_t seed, uint32_t steps, uint32_t cuts);
 /* Cuts the power after each write of a recorded disk, in so many ways each,
- * and mounts what is left. */
+ * repairs what is left, and prints what was there then, each once. `path` is a
+ * file for e2fsck. */
 struct disk;
 void cut_everywhere(const struct disk *disk, const uint8_t *before,
-                    uint32_t ways);
+                    uint32_t ways, const char *path);
 int fuzz(const char *image, uint32_t seed, uint32_t mutations);

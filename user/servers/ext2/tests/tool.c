@@ -125,10 +125,11 @@ static int do_counts(struct ext2 *fs)
 
     ext2_counts(fs, &c);
     host_print("hits %u misses %u reads %u sectors %u writes %u sectors %u "
-               "flushes %u commits %u errors %u\n",
+               "flushes %u commits %u journaled %u errors %u\n",
                c.count_hits, c.count_misses, c.count_reads,
                c.count_read_sectors, c.count_writes, c.count_write_sectors,
-               c.count_flushes, c.count_commits, c.count_errors);
+               c.count_flushes, c.count_commits, c.count_journaled,
+               c.count_errors);
     return 0;
 }
 
@@ -266,6 +267,7 @@ static int commands(const char *image)
 
 static int cuts(const char *image, uint32_t ways)
 {
+    char path[256];
     uint8_t *before;
     struct disk disk;
     struct ext2 *fs;
@@ -276,8 +278,8 @@ static int cuts(const char *image, uint32_t ways)
     fs = disk_mount(&disk, 1u << 16);
     lines(fs, &disk, before);
     ext2_free(fs);
-    cut_everywhere(&disk, before, ways);
-    host_print("%u writes\n", disk.disk_records);
+    snprintf(path, sizeof(path), "%s.cut", image);
+    cut_everywhere(&disk, before, ways, path);
     free(before);
     disk_close(&disk);
     return 0;
