@@ -272,6 +272,10 @@ $(USER)/$(1): $(patsubst %.c,$(USER)/%.o,$(wildcard $(foreach d,$(PROG_IN),\
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
 
+# devtest tries the parts of the driver beat one by one.
+$(USER)/bin/devtest: $(patsubst %.c,$(USER)/%.o,$(filter-out %/main.c %/ram.c,\
+    $(wildcard drivers/servers/beat/*.c)))
+
 -include $(USER_OBJ:.o=.d)
 
 # The archive that the boot loader loads beside the kernel, and the root file

@@ -1,7 +1,7 @@
-"""The drivers rtc and uart, which are programs. What their clients can see is
-checked in ring 3, by devtest, in two counted runs. Here: who takes the place
-of a driver that was killed, who may start one, and a line that leads to
-another machine."""
+"""The drivers rtc, uart and beat, which are programs. What their clients can
+see, and the parts of beat, are checked in ring 3, by devtest, in counted runs.
+Here: who takes the place of a driver that was killed, who may start one, and a
+line that leads to another machine."""
 
 import re
 import socket
@@ -62,6 +62,48 @@ def test_uart(kernel):
     assert CLEAN in whole
 
 
+# ---- beat ------------------------------------------------------------------
+
+PARTS = ("chip", "loop", "clients", "refuse", "keep", "order", "survive",
+         "storm")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_beat_part(kernel, part):
+    said, whole = run(kernel, f"run -p devtest beat {part}", "verify")
+    lines = [line for line in said.splitlines() if not line.isdigit()]
+    assert all(line.startswith("good: ") for line in lines[:-1]), said
+    assert re.fullmatch(rf"devtest: {len(lines) - 1} checks, 0 failures",
+                        lines[-1]), said
+    assert len(lines) > 2 and CLEAN in whole
+
+
+def test_beat_dies(kernel):
+    """Its successor goes on with the numbers; the line is one driver's."""
+    first = "run -b -s beat; run tempo -p 32 -n 3"
+    pid = re.search(r"beat: pid (\d+)", run(kernel, first)[0])[1]
+    beats, busy, dead, none, then = run(
+        kernel, first, "run -s rtc", f"kill {pid}; run sleep 0", "run tempo",
+        "run -b -s beat; run tempo -p 32 -n 1")
+    assert beats.endswith("\n32\n64\n96\n"), beats
+    assert "in use" in busy and "rtc: exit code 1" in busy, busy
+    assert dead.endswith("beat: killed by signal 15 (TERM)\n"), dead
+    assert "no such file or directory" in none, none
+    assert then.endswith("\n128\n"), then
+
+
+def test_beat_for_all(kernel):
+    """Who asks for the same rhythm hears the same beats; when nobody has
+    listened for a second there are no more."""
+    both, still, whole = run(
+        kernel, 'run -b -s beat; run sh -c "tempo -n 2 & tempo -n 2; wait"',
+        "run sleep 5; run tempo -p 1 -n 1", "verify")
+    beats = re.findall(r"^\d+$", both, re.M)
+    assert beats == ["64", "64", "128", "128"], both
+    assert 128 < int(still) <= 128 + 128 + 2
+    assert CLEAN in whole
+
+
 # ---- to another machine ----------------------------------------------------
 
 class Outside:
@@ -107,7 +149,7 @@ def pattern(n):
 def test_refused(outside):
     """Each in one line: no grant; no name server; no driver; no device."""
     machine = outside.machine
-    for name, irq in (("rtc", 8), ("uart", 3)):
+    for name, irq in (("rtc", 8), ("uart", 3), ("beat", 8)):
         assert machine.command(f"run /sbin/{name}") == (
             f"{name}: interrupt {irq} (`run -s {name}` starts me): operation "
             f"not permitted\n{name}: exit code 1\n")
@@ -117,6 +159,9 @@ def test_refused(outside):
     assert machine.command("run date") == (
         "date: rtc (`run -b -s rtc` starts it): no such file or directory\n"
         "date: exit code 1\n")
+    assert machine.command("run tempo") == (
+        "tempo: beat (`run -b -s beat` starts it): no such file or "
+        "directory\ntempo: exit code 1\n")
     assert machine.command("run serial status") == (
         "serial: uart (`run -b -s uart` starts it): no such file or "
         "directory\nserial: exit code 1\n")

@@ -1,12 +1,14 @@
 /*
- * devtest: the drivers rtc and uart, from where their clients stand.
+ * devtest: the drivers rtc, uart and beat, from where their clients stand.
  *
  *     run -s devtest rtc      with the clock's ports, to set it; ends rtc
  *     run devtest uart        the line must be there; ends uart
+ *     run -p devtest beat PART    a part of the driver beat by itself (beat.h)
  *
  *     main.c   checks, children, who is who
  *     rtc.c    the clock: formats, seconds that begin, who waits
  *     uart.c   the line in loop mode: interrupts, order, what is lost
+ *     beat*.c  the driver beat, part by part
  */
 #pragma once
 
@@ -16,11 +18,13 @@
 void check(bool good, const char *what);
 
 /* A child that runs `fn` and ends with what it returns, or the number of its
- * errno if that is negative; it has begun to wait when this returns, if it does
- * so within 50 ms. */
+ * errno if that is negative. After begin() it waits for something, if it has
+ * come that far within 50 ms. */
+pid_t child(int (*fn)(void));
 pid_t begin(int (*fn)(void));
 
-/* How a child has ended: that number; waits for it. */
+/* How a child has ended: that number; waits for it. A negative one: by that
+ * signal, or it is no child any more. */
 int ended(pid_t pid);
 
 /* Ends the task of that name (the driver) and waits until it is gone. */
@@ -32,3 +36,4 @@ int request(int port, uint32_t tag, uint32_t word, struct ipc_buffer *b);
 
 void test_rtc(void);
 void test_uart(void);
+void test_beat(const char *part);

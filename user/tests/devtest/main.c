@@ -1,25 +1,41 @@
 /*
  * What both tests need.
  */
-#include "user/tests/devtest/devtest.h"
 #include "user/lib/err.h"
 #include "user/lib/findtask.h"
 #include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
+#include "user/tests/devtest/beat.h"
 
 static int failures;
 static int checks;
 
+/* For whoever reads the events, as a failed expectation of the kernel's. */
+static void tell(const char *what)
+{
+    FILE *debug = fopen("/dev/debug", "w");
+
+    if (debug == NULL)
+        return;
+    fprintf(debug,
+            "{\"event\":\"expectation\",\"file\":\"%s\",\"line\":0,"
+            "\"text\":\"not so: %s\"}\n",
+            program_name, what);
+    fclose(debug);
+}
+
 void check(bool good, const char *what)
 {
+    if (!good)
+        tell(what);
     printf("%s: %s\n", good ? "good" : "BAD", what);
     fflush(stdout);
     failures += !good;
     checks++;
 }
 
-pid_t begin(int (*fn)(void))
+pid_t child(int (*fn)(void))
 {
     pid_t pid;
     int result;
@@ -28,10 +44,16 @@ pid_t begin(int (*fn)(void))
     pid = fork();
     if (pid < 0)
         err(1, "fork");
-    if (pid == 0) {
-        result = fn();
-        _exit(result < 0 ? errno : result);
-    }
+    if (pid > 0)
+        return pid;
+    result = fn();
+    _exit(result < 0 ? errno : result);
+}
+
+pid_t begin(int (*fn)(void))
+{
+    pid_t pid = child(fn);
+
     sleep_ms(50);
     return pid;
 }
@@ -40,7 +62,8 @@ int ended(pid_t pid)
 {
     int status = 0;
 
-    waitpid(pid, &status, 0);
+    if (waitpid(pid, &status, 0) < 0)
+        return -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
@@ -66,8 +89,10 @@ int main(int argc, char **argv)
         test_rtc();
     else if (argc == 2 && strcmp(argv[1], "uart") == 0)
         test_uart();
+    else if (argc == 3 && strcmp(argv[1], "beat") == 0)
+        test_beat(argv[2]);
     else
-        usage("rtc | uart");
+        usage("rtc | uart | beat PART");
     printf("devtest: %d checks, %d failures\n", checks, failures);
     return failures != 0;
 }

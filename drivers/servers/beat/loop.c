@@ -1,0 +1,32 @@
+/*
+ * The receive loop of a driver. It knows nothing of beats.
+ */
+#include "drivers/servers/beat/beat.h"
+
+void loop(int port, bool (*request)(struct message *m),
+          void (*notified)(uint32_t bits))
+{
+    struct message m = {0};
+    /* LAB 8.2 BEGIN: receive, tell requests from notifications, answer */
+    bool answered = false;
+
+    for (;;) {
+        int result =
+            answered ? ipc_reply_receive(port, &m) : ipc_receive(port, &m);
+
+        answered = false;
+        if (result < 0)
+            continue; /* the client could not take the answer */
+        if (m.msg_client == 0)
+            notified(m.msg_word[0]);
+        else
+            answered = request(&m);
+    }
+    /* LAB 8.2 INSTEAD
+     * (void)request;
+     * (void)notified;
+     * ipc_receive(port, &m);
+     * LAB_MISSING
+     */
+    /* LAB 8.2 END */
+}

@@ -1,0 +1,50 @@
+/*
+ * beat: docs/driver.md tells of it, beat.h what its parts are.
+ */
+#include "drivers/servers/beat/beat.h"
+#include "user/lib/err.h"
+#include "user/lib/stdlib.h"
+
+static bool beating;
+static unsigned lonely; /* beats in a row that nobody waited for */
+
+static bool request(struct message *m)
+{
+    bool answered = service_request(m);
+
+    if (clients_waiting() == 0)
+        return answered;
+    lonely = 0;
+    if (!beating)
+        chip_start();
+    beating = true;
+    return answered;
+}
+
+/* Goes on for a second after the last client: one that beats time is back by
+ * then. */
+static void notified(uint32_t bits)
+{
+    (void)bits; /* anybody can notify */
+    if (!chip_beat())
+        return;
+    service_beat();
+    lonely = clients_waiting() > 0 ? 0 : lonely + 1;
+    if (lonely < BEAT_HZ)
+        return;
+    chip_stop();
+    beating = false;
+}
+
+int main(void)
+{
+    int port = port_create();
+
+    if (port < 0 || chip_open(port) < 0)
+        err(errno == ENODEV ? EXIT_ABSENT : 1,
+            "interrupt %d (`run -s beat` starts me)", CHIP_IRQ);
+    service_begin();
+    if (name_register("beat", port) < 0)
+        err(1, "the name beat");
+    loop(port, request, notified);
+}

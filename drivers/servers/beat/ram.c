@@ -1,0 +1,24 @@
+/*
+ * The clock chip has a few bytes that are just bytes, and a battery. The BIOS
+ * has most of them; the last of the lower bank are free on a PC.
+ */
+#include "drivers/servers/beat/beat.h"
+#include "user/lib/io.h"
+
+enum {
+    PORT_INDEX = 0x70,
+    PORT_DATA = 0x71,
+    RAM_FIRST = 0x70,
+};
+
+uint8_t ram_get(unsigned i)
+{
+    outb(PORT_INDEX, (uint8_t)(RAM_FIRST + i));
+    return inb(PORT_DATA);
+}
+
+void ram_put(unsigned i, uint8_t value)
+{
+    outb(PORT_INDEX, (uint8_t)(RAM_FIRST + i));
+    outb(PORT_DATA, value);
+}

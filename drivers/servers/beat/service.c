@@ -1,0 +1,69 @@
+/*
+ * What can be asked for, and the numbers of beats.
+ */
+#include "drivers/servers/beat/beat.h"
+
+static uint32_t last_beat;
+
+void service_begin(void)
+{
+    last_beat = keep_load();
+}
+
+/* Whether *m is a request that can be served: no other label, no bytes, no
+ * handle; a wait with a period there is, behind a beat that has been. */
+static bool makes_sense(const struct message *m)
+{
+    /* LAB 8.4 BEGIN: refuse what makes no sense */
+    uint32_t period = m->msg_word[0];
+
+    if (m->msg_tag == BEAT_COUNT)
+        return true;
+    return m->msg_tag == BEAT_WAIT && period >= 1 &&
+           period <= BEAT_PERIOD_MAX &&
+           (int32_t)(last_beat - m->msg_word[1]) >= 0;
+    /* LAB 8.4 INSTEAD
+     * (void)m;
+     * LAB_MISSING
+     */
+    /* LAB 8.4 END */
+}
+
+/* The first multiple of `period` behind `last`. */
+static uint32_t due_beat(uint32_t period, uint32_t last)
+{
+    return last - last % period + period;
+}
+
+static bool answer(struct message *m, int error, uint32_t number)
+{
+    *m = (struct message){.msg_word = {(uint32_t)-error, number}};
+    return true;
+}
+
+/* A beat that has been already is answered at once: its client was slow. */
+bool service_request(struct message *m)
+{
+    uint32_t due;
+    int error;
+
+    if (!makes_sense(m))
+        return answer(m, EINVAL, 0);
+    if (m->msg_tag == BEAT_COUNT)
+        return answer(m, 0, last_beat);
+    due = due_beat(m->msg_word[0], m->msg_word[1]);
+    if ((int32_t)(last_beat - due) >= 0)
+        return answer(m, 0, due);
+    error = clients_add(m->msg_client, due);
+    return error != 0 ? answer(m, error, 0) : false;
+}
+
+/* What a client has heard of, a successor must know. */
+void service_beat(void)
+{
+    /* LAB 8.6 BEGIN: the next number, for clients and for successors */
+    last_beat++;
+    keep_save(last_beat);
+    clients_answer(last_beat);
+    /* LAB 8.6 END */
+}

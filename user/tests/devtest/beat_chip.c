@@ -1,0 +1,108 @@
+/*
+ * The chip: bound, set up, asked, acknowledged. Its program needs a grant, so
+ * it is this one once more.
+ *
+ * How often QEMU's chip interrupts depends on what the machine is doing: one
+ * that is idle and counted hears of every second beat or so. So there are wide
+ * limits; within them nothing depends on the host.
+ */
+#include "user/lib/err.h"
+#include "user/lib/stdlib.h"
+#include "user/tests/devtest/beat.h"
+
+#define MEASURE_MS 300u
+#define EXPECTED   (BEAT_HZ * MEASURE_MS / 1000)
+
+enum {
+    CHIP_START = 1,
+    CHIP_STOP,
+    CHIP_BEATS,  /* answers: notifications that were beats */
+    CHIP_OTHERS, /* those that were none */
+};
+
+/* ---- the program with the chip ------------------------------------------ */
+
+static uint32_t beats;
+static uint32_t others;
+
+static void notified(uint32_t bits)
+{
+    (void)bits;
+    if (chip_beat())
+        beats++;
+    else
+        others++;
+}
+
+static bool asked(struct message *m)
+{
+    uint32_t label = m->msg_tag;
+
+    if (label == CHIP_START)
+        chip_start();
+    if (label == CHIP_STOP)
+        chip_stop();
+    *m = (struct message){.msg_word = {label == CHIP_OTHERS ? others : beats}};
+    return true;
+}
+
+void chip_server(void)
+{
+    int port = port_create();
+
+    if (port < 0 || chip_open(port) < 0)
+        err(1, "chip");
+    if (name_register(PART, port) < 0)
+        err(1, PART);
+    receive(port, asked, notified);
+}
+
+static void become_server(void)
+{
+    static char *argv[] = {"/bin/devtest", "beat", "server", NULL};
+
+    if (become("devtest") == 0)
+        execv(argv[0], argv);
+    err(1, "devtest (`run -p devtest beat chip`)");
+}
+
+/* ---- from outside ------------------------------------------------------- */
+
+static int beats_within(uint32_t ms)
+{
+    int before = part_ask(CHIP_BEATS, 0);
+
+    sleep_ms(ms);
+    return part_ask(CHIP_BEATS, 0) - before;
+}
+
+static bool beats_well(void)
+{
+    int n = beats_within(MEASURE_MS);
+
+    return n >= (int)EXPECTED / 3 && n <= (int)EXPECTED + 3;
+}
+
+void beat_chip(void)
+{
+    int port = part_begin(become_server);
+
+    check(beats_within(50) == 0 && part_ask(CHIP_OTHERS, 0) == 0,
+          "a chip that nobody started is silent");
+    part_ask(CHIP_START, 0);
+    check(beats_well(), "it beats, as often as it should");
+    part_ask(CHIP_STOP, 0);
+    check(beats_within(50) == 0, "and not any more");
+    notify(port, 1);
+    check(beats_within(20) == 0 && part_ask(CHIP_OTHERS, 0) == 1,
+          "a notification that is no interrupt is no beat");
+    part_ask(CHIP_START, 0);
+    check(beats_within(100) >= 3, "it can be started again");
+    part_end();
+    part_begin(become_server);
+    check(beats_within(50) == 0 && part_ask(CHIP_OTHERS, 0) == 0,
+          "a successor finds it silent");
+    part_ask(CHIP_START, 0);
+    check(beats_within(100) >= 3, "and can start it");
+    part_end();
+}

@@ -1,0 +1,127 @@
+/*
+ * The client of a driver that dies. The drivers here answer as they are told,
+ * or die with the request in hand.
+ */
+#include "user/lib/err.h"
+#include "user/tests/devtest/beat.h"
+
+#define PERIOD 7u
+#define LAST   14u
+#define BEAT   21u
+
+enum {
+    CLIENT_TOLD = 50, /* that number, and nothing else */
+    CLIENT_OTHER,     /* success with another */
+    CLIENT_LEAK,      /* it has handles that it did not have before */
+    DRIVER_ASKED,     /* the request that it should have had */
+    DRIVER_OTHER,
+};
+
+/* ---- the client --------------------------------------------------------- */
+
+static int next_handle(void)
+{
+    int port = port_create();
+
+    close(port);
+    return port;
+}
+
+/* Ends with one of the above, or an error number. */
+static int wait_for_beat(void)
+{
+    uint32_t last = LAST;
+    int handle;
+    int result;
+
+    close(name_lookup(PART)); /* the library keeps a handle to the names */
+    handle = next_handle();
+    result = beat_wait(PERIOD, &last);
+    if (next_handle() != handle)
+        return CLIENT_LEAK;
+    if (result < 0)
+        return last == LAST ? -1 : CLIENT_OTHER;
+    return last == BEAT ? CLIENT_TOLD : CLIENT_OTHER;
+}
+
+/* ---- drivers ------------------------------------------------------------ */
+
+#define ALONE_MS 600u /* a driver that nobody asks so long goes */
+
+static uint32_t answer_error; /* what it answers */
+
+static int receive_one(struct message *m)
+{
+    int port = port_create();
+
+    if (port < 0 || name_register("beat", port) < 0)
+        err(1, "the name beat");
+    alarm(port, ALONE_MS, 0);
+    if (ipc_receive(port, m) < 0)
+        return DRIVER_OTHER;
+    return m->msg_tag == BEAT_WAIT && m->msg_word[0] == PERIOD &&
+                   m->msg_word[1] == LAST
+               ? DRIVER_ASKED
+               : DRIVER_OTHER;
+}
+
+static int receive_and_die(void)
+{
+    struct message m;
+
+    return receive_one(&m);
+}
+
+static int receive_and_answer(void)
+{
+    struct message m;
+    int result = receive_one(&m);
+    uint32_t client = m.msg_client;
+
+    m = (struct message){.msg_word = {-answer_error, BEAT}};
+    ipc_reply(client, &m);
+    return result;
+}
+
+/* ---- both --------------------------------------------------------------- */
+
+/* So many drivers die, one answers. */
+static int asks_through(unsigned deaths)
+{
+    pid_t client = child(wait_for_beat);
+    bool good = true;
+
+    for (unsigned i = 0; i < deaths; i++)
+        good = good && ended(child(receive_and_die)) == DRIVER_ASKED;
+    good = good && ended(child(receive_and_answer)) == DRIVER_ASKED;
+    if (!good)
+        kill(client, SIGKILL);
+    return ended(client);
+}
+
+static void gives_up(void)
+{
+    uint32_t start = uptime_ms();
+    int result = ended(child(wait_for_beat));
+    uint32_t took = uptime_ms() - start;
+
+    check(result == ENOENT && took >= BEAT_PATIENCE_MS * 9 / 10 &&
+              took <= BEAT_PATIENCE_MS * 12 / 10,
+          "a driver that does not come is given up in time");
+}
+
+void beat_survive(void)
+{
+    int result = asks_through(0);
+
+    check(result == CLIENT_TOLD, "the driver is asked, the answer told");
+    answer_error = EINVAL;
+    check(asks_through(0) == EINVAL,
+          "what a driver refuses is not asked again");
+    answer_error = 0;
+    result = asks_through(1);
+    check(result == CLIENT_TOLD, "a successor is asked the same");
+    result = asks_through(5);
+    check(result == CLIENT_TOLD, "and its successors");
+    gives_up();
+}

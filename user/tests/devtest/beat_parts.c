@@ -1,0 +1,271 @@
+/*
+ * The loop, the clients that wait, and what is refused.
+ */
+#include "user/lib/err.h"
+#include "user/lib/stdlib.h"
+#include "user/tests/devtest/beat.h"
+
+/* ---- the loop ----------------------------------------------------------- */
+
+enum {
+    LOOP_ADD = 1, /* answers one more */
+    LOOP_LATER,   /* answered by the next notification, with its bits */
+    LOOP_NEVER,   /* gets an answer that cannot be sent */
+    LOOP_SEEN,    /* the bits of all notifications */
+};
+
+static uint32_t requests; /* that `request` has seen */
+static uint32_t later;    /* a client, or 0 */
+static uint32_t seen;
+
+static bool loop_request(struct message *m)
+{
+    uint32_t label = m->msg_tag;
+
+    requests++;
+    m->msg_tag = label == LOOP_NEVER ? IPC_DATA : 0;
+    if (label == LOOP_LATER)
+        later = m->msg_client;
+    else if (label == LOOP_SEEN)
+        m->msg_word[0] = seen;
+    else if (label == PART_COUNT)
+        m->msg_word[0] = requests;
+    else
+        m->msg_word[0]++;
+    return label != LOOP_LATER;
+}
+
+static void loop_notified(uint32_t bits)
+{
+    struct message m = {.msg_word = {bits}};
+
+    seen |= bits;
+    if (later != 0)
+        ipc_reply(later, &m);
+    later = 0;
+}
+
+static void loop_part(void)
+{
+    loop(part_port(), loop_request, loop_notified);
+}
+
+static int wait_for_later(void)
+{
+    return part_ask(LOOP_LATER, 0);
+}
+
+static void loop_waits(int port)
+{
+    pid_t pid = begin(wait_for_later);
+
+    check(part_ask(LOOP_ADD, 7) == 8 && lives(pid),
+          "a client waits, another is answered meanwhile");
+    notify(port, 1u << 4);
+    check(ended(pid) == 1 << 4, "who waits is answered when it is time");
+    pid = begin(wait_for_later);
+    notify(port, 1u << 5);
+    check(ended(pid) == 1 << 5, "and so is the next");
+    pid = begin(wait_for_later);
+    kill(pid, SIGKILL);
+    ended(pid);
+    notify(port, 1u << 6);
+    check(part_ask(LOOP_ADD, 1) == 2, "a client that has died is no trouble");
+}
+
+void beat_loop(void)
+{
+    struct ipc_buffer b = {.ipc_send = "x", .ipc_send_size = 1};
+    int port = part_begin(loop_part);
+    bool good = true;
+    int n;
+
+    for (uint32_t i = 0; i < 20; i++)
+        good = good && part_ask(LOOP_ADD, i) == (int)i + 1;
+    check(good, "each request is answered, by its own answer");
+    n = part_ask(PART_COUNT, 0);
+    notify(port, 1u << 3 | 1u << 9);
+    check(part_ask(LOOP_SEEN, 0) == (1 << 3 | 1 << 9) &&
+              part_ask(PART_COUNT, 0) == n + 2,
+          "a notification is no request, and brings its bits");
+    loop_waits(port);
+    n = part_ask(PART_COUNT, 0);
+    check(part_ask(LOOP_NEVER, 0) < 0 && part_ask(PART_COUNT, 0) == n + 2,
+          "an answer that fails is not taken for a request");
+    check(request(port, LOOP_ADD | IPC_DATA, 1, &b) == -EMSGSIZE &&
+              part_ask(LOOP_ADD, 1) == 2,
+          "bytes are refused");
+    part_end();
+}
+
+/* ---- clients ------------------------------------------------------------ */
+
+enum {
+    CLIENTS_ADD = 1, /* waits for that beat */
+    CLIENTS_BEAT,    /* it is that beat */
+};
+
+static bool clients_request(struct message *m)
+{
+    uint32_t label = m->msg_tag;
+
+    if (label == CLIENTS_ADD)
+        return clients_add(m->msg_client, m->msg_word[0]) != 0;
+    if (label == CLIENTS_BEAT)
+        clients_answer(m->msg_word[0]);
+    m->msg_word[0] = clients_waiting();
+    m->msg_tag = 0;
+    return true;
+}
+
+static void clients_part(void)
+{
+    receive(part_port(), clients_request, no_notification);
+}
+
+#define SHORTER 100 /* what can be told by an exit status */
+
+static uint32_t due;
+
+/* Ends with the last two digits of the beat that it was told. */
+static int wait_for_beat(void)
+{
+    struct message m = {.msg_tag = CLIENTS_ADD, .msg_word = {due}};
+    int port = name_lookup(PART);
+
+    if (port < 0 || ipc_call(port, &m) < 0 || m.msg_tag != 0 ||
+        m.msg_word[0] != 0)
+        return 200;
+    return (int)(m.msg_word[1] % SHORTER);
+}
+
+static int waiting;
+
+static pid_t waits_for(uint32_t beat)
+{
+    pid_t pid;
+
+    due = beat;
+    pid = child(wait_for_beat);
+    if (!part_waits(++waiting))
+        errx(1, "a client did not come to wait");
+    return pid;
+}
+
+/* It is beat `now`, and `n` clients are to be answered. */
+static bool beat_answers(uint32_t now, int n)
+{
+    waiting -= n;
+    return part_ask(CLIENTS_BEAT, now) == waiting;
+}
+
+static void clients_of_one_rhythm(void)
+{
+    static const uint32_t beats[] = {5, 5, 3, 40, 9, 9, 5};
+    pid_t pid[ARRAY_SIZE(beats)];
+
+    for (size_t i = 0; i < ARRAY_SIZE(beats); i++)
+        pid[i] = waits_for(beats[i]);
+    check(beat_answers(2, 0), "nobody is answered before its beat");
+    check(beat_answers(3, 1) && ended(pid[2]) == 3, "who waits for it is");
+    check(beat_answers(5, 3) && ended(pid[0]) == 5 && ended(pid[1]) == 5 &&
+              ended(pid[6]) == 5,
+          "all who wait for the same");
+    kill(pid[4], SIGKILL);
+    ended(pid[4]);
+    check(beat_answers(12, 2) && ended(pid[5]) == 9,
+          "one has died, the other is told its beat although that is over");
+    check(lives(pid[3]) && beat_answers(40, 1) && ended(pid[3]) == 40,
+          "who waits longest is not forgotten");
+}
+
+void beat_clients(void)
+{
+    bool good = true;
+    pid_t pid;
+
+    part_begin(clients_part);
+    clients_of_one_rhythm();
+    pid = waits_for(17);
+    check(beat_answers(UINT32_MAX - 3, 0) && lives(pid),
+          "numbers go on where they end");
+    check(beat_answers(18, 1) && ended(pid) == 17, "and begin again");
+    for (uint32_t i = 0; i < 20; i++)
+        waits_for(100 + i);
+    for (uint32_t i = 0; i < 20; i++)
+        good = good && beat_answers(100 + i, 1) && ended(-1) == (int)i;
+    check(good, "many, one after the other");
+    part_end();
+}
+
+/* ---- what is refused ---------------------------------------------------- */
+
+static bool service_or_count(struct message *m)
+{
+    if (m->msg_tag != PART_COUNT)
+        return service_request(m);
+    *m = (struct message){.msg_word = {clients_waiting()}};
+    return true;
+}
+
+static void service_part(void)
+{
+    service_begin();
+    receive(part_port(), service_or_count, no_notification);
+}
+
+/* What a wait of these words is answered at once. */
+static int wait_request(uint32_t period, uint32_t last)
+{
+    struct message m = {.msg_tag = BEAT_WAIT, .msg_word = {period, last}};
+    int port = name_lookup(PART);
+    int result = ipc_call(port, &m) < 0 ? -errno : (int)m.msg_word[0];
+
+    close(port);
+    return result;
+}
+
+static int wait_shortest(void)
+{
+    return -wait_request(1, 0);
+}
+
+static int wait_longest(void)
+{
+    return -wait_request(BEAT_PERIOD_MAX, 0);
+}
+
+static bool is_refused(uint32_t period, uint32_t last)
+{
+    return wait_request(period, last) == -EINVAL;
+}
+
+void beat_refuse(void)
+{
+    pid_t pid;
+
+    ram_fill(0);
+    part_begin(service_part);
+    check(part_ask(BEAT_COUNT, 0) == 0, "the number is told");
+    check(part_ask(0, 1) == -EINVAL && part_ask(BEAT_WAIT + 1, 1) == -EINVAL &&
+              part_ask(0xffff, 1) == -EINVAL,
+          "there is no such request");
+    check(part_ask(BEAT_COUNT | 0x80000000u, 1) == -EINVAL &&
+              part_ask(BEAT_WAIT | 0x40000000u, 1) == -EINVAL,
+          "a label is the whole tag");
+    check(is_refused(0, 0) && is_refused(BEAT_PERIOD_MAX + 1, 0) &&
+              is_refused(UINT32_MAX, 0),
+          "there is no such period");
+    check(is_refused(1, 1) && is_refused(4, 1000), "no beat of the future");
+    pid = child(wait_shortest);
+    check(part_waits(1) && lives(pid), "the shortest period is good");
+    kill(pid, SIGKILL);
+    ended(pid);
+    pid = child(wait_longest);
+    check(part_waits(2) && lives(pid), "and so is the longest");
+    kill(pid, SIGKILL);
+    ended(pid);
+    check(part_ask(BEAT_COUNT, 99) == 0, "after all that it works");
+    part_end();
+    ram_remove();
+}
