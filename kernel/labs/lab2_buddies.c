@@ -1,0 +1,441 @@
+/*
+ * Lab 2, Buddies: blocks on a zone that each test makes by hand, before the
+ * kernel has one; at the end all of it in a kernel that runs.
+ */
+#include "kernel/labs/lab2_zone.h"
+#include "kernel/lib/string.h"
+#include "mm/buddy_stat.h"
+
+#define BASE 1024 /* the right one of the zone's two largest blocks */
+
+/* The same numbers in every run. */
+static uint32_t random_number(void)
+{
+    static uint32_t state = 2;
+
+    state = state * 1664525 + 1013904223;
+    return state >> 8;
+}
+
+/* ---- 2.1: halving ------------------------------------------------------- */
+
+LAB_TEST(2, split, LAB_EARLY)
+{
+    if (!zone_make())
+        return;
+    zone_free(BASE, BUDDY_MAX_ORDER);
+    zone_expect_got(buddy_alloc(0), BASE, 0);
+    for (unsigned k = 0; k < BUDDY_MAX_ORDER; k++)
+        ZONE_EXPECT(k, BASE + (1u << k));
+    ZONE_EXPECT_NONE(BUDDY_MAX_ORDER);
+    zone_expect_blocks(1 + BUDDY_MAX_ORDER);
+}
+
+/* From the middle to the middle; smaller blocks are not touched, and what the
+ * lists have then is handed out as it is. */
+LAB_TEST(2, split_part, LAB_EARLY)
+{
+    if (!zone_make())
+        return;
+    zone_free(3, 0);
+    zone_free(8, 1);
+    zone_free(64, 5);
+    zone_free(512, 7);
+    zone_expect_got(buddy_alloc(2), 64, 2);
+    ZONE_EXPECT(0, 3);
+    ZONE_EXPECT(1, 8);
+    ZONE_EXPECT(2, 68);
+    ZONE_EXPECT(3, 72);
+    ZONE_EXPECT(4, 80);
+    ZONE_EXPECT_NONE(5);
+    ZONE_EXPECT(7, 512);
+    zone_expect_got(buddy_alloc(4), 80, 4);
+    zone_expect_got(buddy_alloc(0), 3, 0);
+    zone_expect_got(buddy_alloc(0), 8, 0);
+    ZONE_EXPECT(0, 9);
+    ZONE_EXPECT_NONE(1);
+    zone_expect_got(buddy_alloc(6), 512, 6);
+    ZONE_EXPECT(6, 576);
+    ZONE_EXPECT_NONE(7);
+    zone_expect_blocks(5 + 4);
+}
+
+/* ---- 2.2: the buddy, and joining ---------------------------------------- */
+
+LAB_TEST(2, buddy, LAB_EARLY)
+{
+    if (!zone_make())
+        return;
+    for (unsigned k = 0; k < BUDDY_MAX_ORDER; k++)
+        for (size_t i = 0; i < ZONE_FRAMES; i += (size_t)1 << k) {
+            bool left = (i >> k) % 2 == 0;
+            size_t want = left ? i + (1u << k) : i - (1u << k);
+            size_t got = page_index(buddy_of(&page_array[i], k));
+
+            if (got == want)
+                continue;
+            KT_FAIL("the buddy of frame %zu, order %u: got frame %zu, want "
+                    "%zu",
+                    i, k, got, want);
+            return;
+        }
+}
+
+/* A block whose buddy is out has to stay alone, though the neighbour on its
+ * other side is free; and so has one of whose buddy only a part is free. */
+static void free_lone(unsigned k)
+{
+    size_t left = BASE;
+    size_t right = BASE + (1u << k);
+    size_t next = right + (1u << k);
+
+    if (!zone_make())
+        return;
+    zone_out(left, k);
+    zone_out(right, k);
+    zone_free(next, k);
+    buddy_free(&page_array[right], k);
+    ZONE_EXPECT(k, right, next);
+    ZONE_EXPECT_NONE(k + 1);
+    if (k == 0 || !zone_make())
+        return;
+    zone_free(left, k - 1);
+    zone_out(left + (1u << (k - 1)), k - 1);
+    zone_out(right, k);
+    buddy_free(&page_array[right], k);
+    ZONE_EXPECT(k, right);
+    ZONE_EXPECT(k - 1, left);
+}
+
+LAB_TEST(2, lone, LAB_EARLY)
+{
+    for (unsigned k = 0; k < BUDDY_MAX_ORDER - 1; k++)
+        free_lone(k);
+    if (!zone_make())
+        return;
+    zone_out(0, BUDDY_MAX_ORDER);
+    zone_free(BASE, BUDDY_MAX_ORDER);
+    buddy_free(&page_array[0], BUDDY_MAX_ORDER);
+    ZONE_EXPECT(BUDDY_MAX_ORDER, 0, BASE);
+}
+
+/* Two halves and nothing further: what comes of them has a buddy that is out.
+ * `back` is the half that comes back, the other one is free. */
+static void join_halves(unsigned k, size_t back, size_t other)
+{
+    if (!zone_make())
+        return;
+    zone_out(back, k);
+    zone_free(other, k);
+    if (k + 1 < BUDDY_MAX_ORDER)
+        zone_out(BASE + (2u << k), k + 1);
+    buddy_free(&page_array[back], k);
+    ZONE_EXPECT_NONE(k);
+    ZONE_EXPECT(k + 1, BASE);
+    zone_expect_blocks(k + 1 < BUDDY_MAX_ORDER ? 2 : 1);
+}
+
+LAB_TEST(2, join, LAB_EARLY)
+{
+    for (unsigned k = 0; k < BUDDY_MAX_ORDER; k++) {
+        join_halves(k, BASE, BASE + (1u << k));
+        join_halves(k, BASE + (1u << k), BASE);
+    }
+}
+
+/* One page comes back and completes everything up to the order at which a
+ * buddy is out, or the last one. */
+static void join_up_to(unsigned stop)
+{
+    if (!zone_make())
+        return;
+    zone_out(BASE, 0);
+    for (unsigned k = 0; k < BUDDY_MAX_ORDER; k++)
+        if (k == stop)
+            zone_out(BASE + (1u << k), k);
+        else
+            zone_free(BASE + (1u << k), k);
+    buddy_free(&page_array[BASE], 0);
+    for (unsigned k = 0; k < stop; k++)
+        ZONE_EXPECT_NONE(k);
+    ZONE_EXPECT(stop, BASE);
+    for (unsigned k = stop + 1; k < BUDDY_MAX_ORDER; k++)
+        ZONE_EXPECT(k, BASE + (1u << k));
+    KT_EQ(buddy_zone.zone_merges, stop);
+}
+
+LAB_TEST(2, chain, LAB_EARLY)
+{
+    join_up_to(BUDDY_MAX_ORDER);
+    join_up_to(4);
+    join_up_to(1);
+}
+
+/* The pages of one largest block, one by one, in a scrambled order. */
+LAB_TEST(2, scrambled, LAB_EARLY)
+{
+    if (!zone_make())
+        return;
+    for (size_t i = 0; i < BUDDY_MAX_PAGES; i++)
+        zone_out(BASE + i, 0);
+    zone_reserve_rest();
+    for (size_t i = 0; i < BUDDY_MAX_PAGES; i++) {
+        buddy_free(&page_array[BASE + i * 389 % BUDDY_MAX_PAGES], 0);
+        if (i % 32 == 0 && !zone_verify())
+            return;
+    }
+    ZONE_EXPECT(BUDDY_MAX_ORDER, BASE);
+    lab_held("free pages", buddy_free_pages(), BUDDY_MAX_PAGES);
+}
+
+/* ---- 2.3: runs ---------------------------------------------------------- */
+
+LAB_TEST(2, run, LAB_EARLY)
+{
+    struct page *p;
+
+    if (!zone_make())
+        return;
+    zone_free(16, 4);
+    p = buddy_alloc_run(13);
+    zone_expect_got(p, 16, 3);
+    zone_expect_out(24, 2);
+    zone_expect_out(28, 0);
+    ZONE_EXPECT(0, 29);
+    ZONE_EXPECT(1, 30);
+    ZONE_EXPECT_NONE(2);
+    ZONE_EXPECT_NONE(3);
+    zone_expect_blocks(5);
+}
+
+/* A run out of a block of just the order that it needs. */
+static struct page *one_run(size_t pages)
+{
+    unsigned order = 0;
+    struct page *p;
+
+    if (!zone_make())
+        return NULL;
+    while (((size_t)1 << order) < pages)
+        order++;
+    zone_free(BASE, order);
+    zone_reserve_rest();
+    p = buddy_alloc_run(pages);
+    if (p == &page_array[BASE])
+        return p;
+    KT_FAIL("a run of %zu pages is not at the start of its block", pages);
+    return NULL;
+}
+
+LAB_TEST(2, runs, LAB_EARLY)
+{
+    for (size_t pages = 1; pages <= BUDDY_MAX_PAGES; pages++) {
+        struct page *p = one_run(pages);
+        size_t n = 0;
+
+        if (p == NULL)
+            return;
+        while (n < pages && p[n].page_state == PAGE_ALLOC &&
+               p[n].page_order <= BUDDY_MAX_ORDER)
+            n += (size_t)1 << p[n].page_order;
+        if (n != pages)
+            KT_FAIL("a run of %zu pages: its blocks have %zu", pages, n);
+        if (n != pages || !zone_verify())
+            return;
+    }
+}
+
+/* There and back. */
+LAB_TEST(2, runs_back, LAB_EARLY)
+{
+    for (size_t pages = 1; pages <= BUDDY_MAX_PAGES; pages += 7) {
+        struct page *p = one_run(pages);
+
+        if (p == NULL)
+            return;
+        buddy_free_run(p, pages);
+        if (zone_verify() && buddy_free_pages() == buddy_zone.zone_total_pages)
+            continue;
+        KT_FAIL("a run of %zu pages came back: %zu of %zu pages are free",
+                pages, buddy_free_pages(), buddy_zone.zone_total_pages);
+        return;
+    }
+}
+
+/* ---- 2.4: wrong frees --------------------------------------------------- */
+
+/* Does not come back if buddy says that. */
+static void expect_refused(size_t frame, unsigned order, const char *why)
+{
+    lab_expect_panic(why);
+    buddy_free(&page_array[frame], order);
+    KT_FAIL("buddy_free took frame %zu, order %u, though it %s", frame, order,
+            why);
+}
+
+LAB_TEST(2, free_twice, LAB_EARLY)
+{
+    if (!zone_make())
+        return;
+    zone_out(4, 0);
+    zone_free(5, 0);
+    expect_refused(5, 0, "is already free");
+}
+
+LAB_TEST(2, free_other_order, LAB_EARLY)
+{
+    if (!zone_make())
+        return;
+    zone_out(8, 3);
+    zone_out(16, 3);
+    expect_refused(8, 2, "was handed out at another order");
+}
+
+LAB_TEST(2, free_middle, LAB_EARLY)
+{
+    if (!zone_make())
+        return;
+    zone_out(8, 3);
+    expect_refused(10, 0, "is not the start of a block");
+}
+
+LAB_TEST(2, free_foreign, LAB_EARLY)
+{
+    if (!zone_make())
+        return;
+    zone_out(8, 0);
+    page_array[8].page_state = PAGE_SLAB;
+    expect_refused(8, 0, "belongs to segkmem");
+}
+
+/* ---- 2.5: the beginning ------------------------------------------------- */
+
+/* Frames [first, end) are usable, from then on. */
+static void usable(size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++)
+        page_array[i].page_tag = PAGE_TAG(PAGE_TAIL, PAGE_NO_ORDER);
+}
+
+static bool nothing_usable(void)
+{
+    if (!zone_make())
+        return false;
+    for (size_t i = 0; i < ZONE_FRAMES; i++)
+        page_array[i].page_state = PAGE_RESERVED;
+    return true;
+}
+
+LAB_TEST(2, start, LAB_EARLY)
+{
+    if (!nothing_usable())
+        return;
+    usable(5, 1003);
+    buddy_init();
+    ZONE_EXPECT(0, 5, 1002);
+    ZONE_EXPECT(1, 6, 1000);
+    ZONE_EXPECT_NONE(2);
+    ZONE_EXPECT(3, 8, 992);
+    ZONE_EXPECT(4, 16);
+    ZONE_EXPECT(5, 32, 960);
+    ZONE_EXPECT(6, 64, 896);
+    ZONE_EXPECT(7, 128, 768);
+    ZONE_EXPECT(8, 256, 512);
+    ZONE_EXPECT_NONE(9);
+    ZONE_EXPECT_NONE(10);
+    zone_verify();
+}
+
+LAB_TEST(2, start_holes, LAB_EARLY)
+{
+    if (!nothing_usable())
+        return;
+    usable(0, 1100);
+    usable(1101, 1500);
+    usable(1512, 2048);
+    buddy_init();
+    zone_verify();
+    ZONE_EXPECT(10, 0);
+    ZONE_EXPECT(9, 1536);
+    KT_EQ(buddy_free_pages(), 1100 + 399 + 536);
+}
+
+/* ---- 2.6: measuring ----------------------------------------------------- */
+
+static void expect_unusable(const struct buddy_stat *st, unsigned order,
+                            unsigned want)
+{
+    unsigned got = buddy_unusable(st, order);
+
+    if (got != want)
+        KT_FAIL("order %u: got %u, want %u of a thousand", order, got, want);
+}
+
+LAB_TEST(2, unusable, LAB_EARLY)
+{
+    struct buddy_stat st = {
+        .stat_free = {40, 30, 20, 10, 5, 0, 2, 0, 0, 0, 1},
+        .stat_free_pages = 40 + 60 + 80 + 80 + 80 + 128 + 1024,
+    };
+
+    expect_unusable(&st, 0, 0);
+    expect_unusable(&st, 1, 27);
+    expect_unusable(&st, 2, 67);
+    expect_unusable(&st, 3, 121);
+    expect_unusable(&st, 4, 174);
+    expect_unusable(&st, 5, 228);
+    expect_unusable(&st, 6, 228);
+    expect_unusable(&st, 7, 314);
+    expect_unusable(&st, 10, 314);
+}
+
+LAB_TEST(2, unusable_ends, LAB_EARLY)
+{
+    struct buddy_stat none = {.stat_largest = -1};
+    struct buddy_stat ones = {.stat_free = {3}, .stat_free_pages = 3};
+    struct buddy_stat much = {.stat_free = {[9] = 430, [10] = 9},
+                              .stat_free_pages = 430 * 512 + 9 * 1024};
+
+    for (unsigned k = 0; k <= BUDDY_MAX_ORDER; k++)
+        expect_unusable(&none, k, 0);
+    expect_unusable(&ones, 0, 0);
+    expect_unusable(&ones, 1, 1000);
+    expect_unusable(&ones, BUDDY_ORDERS, 1000);
+    expect_unusable(&much, 9, 0);
+    expect_unusable(&much, 10, 960);
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+#define HELD 256
+
+static struct page *held[HELD];
+static size_t held_pages[HELD];
+
+/* Gives back the run of slot i, or fills the slot. */
+static void give_or_take(size_t i)
+{
+    if (held[i] != NULL) {
+        buddy_free_run(held[i], held_pages[i]);
+        held[i] = NULL;
+        return;
+    }
+    held_pages[i] = 1 + random_number() % (random_number() % 16 == 0 ? 100 : 8);
+    held[i] = buddy_alloc_run(held_pages[i]);
+}
+
+LAB_TEST(2, stress, LAB_UP)
+{
+    size_t before = buddy_free_pages();
+
+    for (size_t i = 0; i < 20000; i++) {
+        give_or_take(random_number() % HELD);
+        if (i % 2000 == 0 && !zone_verify())
+            return;
+    }
+    for (size_t i = 0; i < HELD; i++)
+        if (held[i] != NULL)
+            give_or_take(i);
+    zone_verify();
+    lab_held("free pages", buddy_free_pages(), before);
+}
