@@ -337,6 +337,7 @@ override CMD    := $(value CMD)
 override APPEND := $(value APPEND)
 override DISK   := $(value DISK)
 export CMD APPEND DISK MEM ICOUNT KVM CORE BUDGET STEP
+export SIZE ALIGN OBJECTS HOT CACHE
 
 .PHONY: run run-iso gdb debug-server core
 run: $(KERNEL) $(INITRD)          ## boot in QEMU: CMD="kmastat; poweroff"
@@ -357,10 +358,15 @@ core: $(KERNEL) $(INITRD)         ## run CMD="…", keep memory: build/slate.cor
 debug-server: $(KERNEL) $(INITRD) ## QEMU halted, waiting for a GDB
 	@$(PYTHON) tools/gdb/debug.py --server $(KERNEL)
 
-.PHONY: picture screenshots
+.PHONY: picture cachesim screenshots
 picture: $(KERNEL) $(INITRD)      ## build/picture/index.html: the heap drawn
                                   ## CMD="run kenbus" MEM=32 STEP=10
 	@$(PYTHON) tools/picture.py $(KERNEL) $(BUILD)/picture
+
+cachesim: $(KERNEL) $(INITRD)     ## what colouring does in a processor's cache:
+                                  ## SIZE=256 ALIGN=8 OBJECTS=435 HOT=4
+                                  ## CACHE=486, pentium, mmx or 8192:4:16
+	@$(PYTHON) tools/cachesim.py $(KERNEL) $(BUILD)/cachesim
 
 screenshots: $(KERNEL) $(INITRD)  ## the pictures in docs/pictures, again
 	@$(PYTHON) tools/screenshots.py $(KERNEL) docs/pictures

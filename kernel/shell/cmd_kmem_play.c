@@ -16,6 +16,7 @@
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
 #include "mm/buddy_stat.h"
+#include "mm/kmem_impl.h"
 
 #define RESERVE      8  /* one part in so many of memory stays free */
 #define SHUFFLE_BITS 24 /* random bits by which objects are shuffled */
@@ -88,6 +89,7 @@ struct play_order {
     uint32_t order_size;
     uint32_t order_align;
     bool order_ctor;
+    bool order_plain; /* all slabs have colour 0 */
 };
 
 static int read_order(int argc, char **argv, struct play_order *o)
@@ -117,9 +119,11 @@ static int read_order(int argc, char **argv, struct play_order *o)
     }
     if (i < argc && strcmp(argv[i], "ctor") == 0)
         o->order_ctor = argv[i++];
+    if (i < argc && strcmp(argv[i], "nocolour") == 0)
+        o->order_plain = argv[i++];
     if (i < argc)
         return shell_error("'%s' is one word too many; after the size come "
-                           "[ALIGN] [ctor]",
+                           "[ALIGN] [ctor] [nocolour]",
                            argv[i]);
     return 0;
 }
@@ -164,6 +168,8 @@ static struct play_cache *make_cache(const char *name,
         kmem_cache_free(cache_cache, pc);
         return NULL;
     }
+    if (o->order_plain)
+        pc->play_cp->cache_colour_max = 0; /* it has no slab yet */
     list_init(&pc->play_objects);
     pc->play_count = 0;
     list_insert_before(&play_caches, &pc->play_link);
@@ -431,14 +437,17 @@ static int cmd_kmem(int argc, char **argv)
 
 SHELL_COMMAND(
     kmem,
-    "kmem create NAME SIZE [ALIGN] [ctor] | alloc NAME N | "
+    "kmem create NAME SIZE [ALIGN] [ctor] [nocolour] | alloc NAME N | "
     "free NAME N|all [lifo|fifo|random] | destroy NAME | list",
     "a playground: make a cache, allocate, free, look",
-    "  create NAME SIZE [ALIGN] [ctor]   a cache; ctor fills objects with 'c'\n"
-    "  alloc NAME N                      N objects more\n"
-    "  free NAME N|all [ORDER]           lifo (newest first), fifo or random\n"
-    "  destroy NAME                      refused while objects are out\n"
-    "  list                              the caches made here\n"
+    "  create NAME SIZE [ALIGN] [ctor] [nocolour]\n"
+    "                           a cache; ctor fills objects with 'c', "
+    "nocolour\n"
+    "                           begins all slabs alike (see `colours`)\n"
+    "  alloc NAME N             N objects more\n"
+    "  free NAME N|all [ORDER]  lifo (newest first), fifo or random\n"
+    "  destroy NAME             refused while objects are out\n"
+    "  list                     the caches made here\n"
     "An eighth of memory always stays free.\n"
     "Example: kmem create box 200; kmem alloc box 50; kmem free box 20 "
     "random;\n"
