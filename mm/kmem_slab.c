@@ -69,7 +69,12 @@ void kmem_geometry(struct kmem_cache *cp)
         cp->cache_bufctl = cp->cache_chunk - sizeof(void *);
     }
     cp->cache_slab_chunks = space / cp->cache_chunk;
+    /* LAB 4.7 BEGIN: what is left over becomes the largest colour */
     cp->cache_colour_max = space % cp->cache_chunk & ~(cp->cache_align - 1);
+    /* LAB 4.7 INSTEAD
+     * cp->cache_colour_max = 0;
+     */
+    /* LAB 4.7 END */
 }
 
 /* ---- pages -------------------------------------------------------------- */
@@ -114,11 +119,18 @@ void kmem_slab_free_data(struct kmem_slab *sp)
     struct kmem_cache *from = kmem_bufctls_of(sp->slab_cache);
     struct kmem_bufctl *bcp;
 
+    /* LAB 4.4 BEGIN: give the bufctls back, then the slab data */
     while ((bcp = sp->slab_head) != NULL) {
         sp->slab_head = bcp->bufctl_next;
         kmem_cache_free(from, bcp);
     }
     kmem_cache_free(kmem_slab_cache, sp);
+    /* LAB 4.4 INSTEAD
+     * (void)from;
+     * (void)bcp;
+     * LAB_MISSING
+     */
+    /* LAB 4.4 END */
 }
 
 /* Large: a bufctl per buffer; pushed from the last, so ascending too. */
@@ -126,6 +138,7 @@ static bool link_large(struct kmem_slab *sp)
 {
     struct kmem_cache *from = kmem_bufctls_of(sp->slab_cache);
 
+    /* LAB 4.4 BEGIN: a bufctl for each buffer, on the slab's freelist */
     for (size_t i = sp->slab_chunks; i-- > 0;) {
         struct kmem_bufctl *bcp = kmem_cache_alloc(from, KM_NOSLEEP);
 
@@ -137,6 +150,11 @@ static bool link_large(struct kmem_slab *sp)
         sp->slab_head = bcp;
     }
     return true;
+    /* LAB 4.4 INSTEAD
+     * (void)from;
+     * LAB_MISSING
+     */
+    /* LAB 4.4 END */
 }
 
 /* Slab data and freelist for the pages at `base`; NULL if there is no memory
@@ -182,9 +200,16 @@ struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour)
     }
     if (cp->cache_flags & KMF_DEBUG)
         kmem_debug_slab(cp, sp);
+    /* LAB 4.1 BEGIN: construct all objects of a new slab */
     if (cp->cache_ctor != NULL && !kmem_per_alloc(cp))
         for (size_t i = 0; i < sp->slab_chunks; i++)
             cp->cache_ctor(kmem_slab_chunk(sp, i), cp->cache_size);
+    /* LAB 4.1 INSTEAD
+     * if (cp->cache_ctor != NULL) {
+     *     LAB_MISSING
+     * }
+     */
+    /* LAB 4.1 END */
     mm_slab_made(cp, sp);
     return sp;
 }
@@ -194,9 +219,16 @@ static __attribute__((noinline)) void end_objects(struct kmem_cache *cp,
 {
     if (cp->cache_flags & KMF_DEBUG)
         kmem_debug_slab_end(cp, sp);
+    /* LAB 4.1 BEGIN: destroy all objects of a slab that ends */
     if (cp->cache_dtor != NULL && !kmem_per_alloc(cp))
         for (size_t i = 0; i < sp->slab_chunks; i++)
             cp->cache_dtor(kmem_slab_chunk(sp, i), cp->cache_size);
+    /* LAB 4.1 INSTEAD
+     * if (cp->cache_dtor != NULL) {
+     *     LAB_MISSING
+     * }
+     */
+    /* LAB 4.1 END */
 }
 
 /* The objects' end: nothing is in the slab after it. */
@@ -224,6 +256,7 @@ void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp)
  * freelist if that was exhausted. Lock held. */
 static void slab_enter(struct kmem_cache *cp, struct kmem_slab *sp)
 {
+    /* LAB 4.3 BEGIN: on the list, within the freelist's reach, and counted */
     list_insert_before(&cp->cache_null.slab_link, &sp->slab_link);
     if (cp->cache_freelist == &cp->cache_null)
         cp->cache_freelist = sp;
@@ -231,15 +264,26 @@ static void slab_enter(struct kmem_cache *cp, struct kmem_slab *sp)
     cp->cache_slabs++;
     cp->cache_slab_creates++;
     cp->cache_max_slabs = MAX(cp->cache_max_slabs, cp->cache_slabs);
+    /* LAB 4.3 INSTEAD
+     * (void)sp;
+     * LAB_MISSING
+     */
+    /* LAB 4.3 END */
+    /* LAB 4.7 BEGIN: the next slab's colour */
     cp->cache_colour = cp->cache_colour < cp->cache_colour_max
                            ? cp->cache_colour + cp->cache_align
                            : cp->cache_front;
+    /* LAB 4.7 INSTEAD
+     * cp->cache_colour = cp->cache_front;
+     */
+    /* LAB 4.7 END */
 }
 
 bool kmem_cache_grow(struct kmem_cache *cp)
 {
     struct kmem_slab *sp;
 
+    /* LAB 4.3 BEGIN: make a slab without the lock, enter it with the lock */
     mm_lock(&cp->cache_lock);
     cp->cache_busy++;
     kmem_move_begin();
@@ -251,6 +295,11 @@ bool kmem_cache_grow(struct kmem_cache *cp)
         slab_enter(cp, sp);
     kmem_move_end();
     mm_unlock(&cp->cache_lock);
+    /* LAB 4.3 INSTEAD
+     * (void)slab_enter;
+     * LAB_MISSING
+     */
+    /* LAB 4.3 END */
     if (MM_DEBUG && sp != NULL)
         kmem_event(KMEM_RING_SLAB, KMEM_WHY_GROW, cp, sp->slab_base,
                    sp->slab_chunks);
