@@ -62,7 +62,8 @@ def _bars(d, y, watched, most):
     edge = y + BARS - shape.ways * height
     d.line(LEFT, edge, LEFT + TRACK, edge, "axis")
     d.text(LEFT - 8, edge + 4, plural(shape.ways, "way"), "small dim end")
-    d.text(LEFT - 8, y + 8, f"{most} lines", "small dim end")
+    if most > 2 * shape.ways:
+        d.text(LEFT - 8, y + 8, f"{most} lines", "small dim end")
     return y + BARS
 
 
