@@ -5,7 +5,7 @@
  * bit in the flag word sends every allocation and every free to functions below
  * (section 6 of the paper), so that the front end need not be there yet.
  */
-#include "kernel/labs/lab4.h"
+#include "kernel/labs/lab4_common.h"
 #include "mm/kmem_debug.h"
 
 #define SIZE    1200 /* 10 to a slab of three pages */
