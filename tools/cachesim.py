@@ -56,7 +56,8 @@ def gather(kernel, wish, memory):
     """The caches coloured, plain and powers, as the kernel tells of them."""
     size, align, count = wish["SIZE"], wish["ALIGN"], wish["OBJECTS"]
     power = cachesim.power_of_two(size)
-    orders = {"coloured": f"{size} {align}", "plain": f"{size} {align} nocolour",
+    orders = {"coloured": f"{size} {align}",
+              "plain": f"{size} {align} nocolour",
               "powers": f"{power} {min(power, PAGE_SIZE)}"}
     commands = "; ".join(f"kmem create {name} {order}; "
                          f"kmem alloc {name} {count}"
@@ -96,6 +97,15 @@ def table(rows):
                f"{seen.touches:7}{seen.warm:8}{share:6.1f} %")
 
 
+def draw(kernel, wish, model, memory, only=()):
+    """The drawing and its rows; of all three caches or `only` some."""
+    shape = cachesim.geometry(model)
+    rows = [(c, cachesim.watch(shape, cachesim.addresses(c), wish["HOT"]),
+             words(c)) for c in gather(kernel, wish, memory)
+            if not only or c.name in only]
+    return cachesim_picture.draw(rows, wish["HOT"]), rows
+
+
 def body(rows, shape, wish, drawing):
     yield (f"<p>{html.escape(str(shape))}. {wish['OBJECTS']:,} objects of "
            f"{wish['SIZE']} bytes; the first {wish['HOT']} bytes of each are "
@@ -123,11 +133,10 @@ def arguments():
 def main():
     args = arguments()
     wish = wishes(os.environ)
-    shape = cachesim.geometry(os.environ.get("CACHE") or "486")
-    rows = [(c, cachesim.watch(shape, cachesim.addresses(c), wish["HOT"]),
-             words(c)) for c in gather(args.kernel, wish,
-                                       os.environ.get("MEM") or "64")]
-    drawing = cachesim_picture.draw(rows, wish["HOT"])
+    model = os.environ.get("CACHE") or "486"
+    drawing, rows = draw(args.kernel, wish, model,
+                         os.environ.get("MEM") or "64")
+    shape = rows[0][1].shape
     args.folder.mkdir(parents=True, exist_ok=True)
     (args.folder / "cachesim.svg").write_text(drawing.file())
     (args.folder / "index.html").write_text(

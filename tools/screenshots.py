@@ -6,8 +6,8 @@
 slabtop.png is the VGA screen as QEMU dumps it. The machine counts instructions
 and is stopped when a certain screen is complete, so that the figures on it
 depend on the kernel, but for the pace at which the serial line is read here.
-slabs.svg is a part of what `make picture` draws; the same kernel gives the same
-file.
+slabs.svg is a part of what `make picture` draws, cachesim.svg of what `make
+cachesim` does; the same kernel gives the same files.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import cachesim  # noqa: E402
 import picture  # noqa: E402
 from slate import pictures, qemu, statistics  # noqa: E402
 
@@ -24,6 +25,7 @@ DRAWN = ("kmem create box 200 8 ctor; kmem alloc box 90; "
          "kmem free box 41 random; " + picture.WORKLOAD)
 CACHES = ["box", "kmem_cache", "inode", "handle_table", "page_table"]
 EACH = 4
+ROWS = ("coloured", "plain")
 LARGEST = 150 * 1024    # bytes of a file in the tree
 
 
@@ -43,6 +45,11 @@ def slabs(kernel, path):
     path.write_text(pictures.slabs(stats, CACHES, EACH, tips=False).file())
 
 
+def simulated(kernel, path):
+    drawing, _ = cachesim.draw(kernel, cachesim.wishes({}), "486", "64", ROWS)
+    path.write_text(drawing.file())
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -50,7 +57,8 @@ def main():
     parser.add_argument("folder", type=Path)
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
-    for make, name in ((slabtop, "slabtop.png"), (slabs, "slabs.svg")):
+    for make, name in ((slabtop, "slabtop.png"), (slabs, "slabs.svg"),
+                       (simulated, "cachesim.svg")):
         path = args.folder / name
         make(args.kernel, path)
         size = path.stat().st_size

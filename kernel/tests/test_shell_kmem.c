@@ -420,6 +420,17 @@ KTEST(shell_kmem, wrong_input_is_refused)
             KT_FAIL("accepted: %s", wrong[i]);
 }
 
+KTEST(shell_kmem, playground_leaves_colours_out)
+{
+    KT_EQ(shell_test_run("kmem create test_play 256 nocolour"), 0);
+    KT_EQ(kmem_cache_find("test_play")->cache_colour_max, 0);
+    KT_EQ(shell_test_run("kmem alloc test_play 16"), 0);
+    KT_EQ(kmem_cache_find("test_play")->cache_colour, 0);
+    KT_EQ(shell_test_run("kmem free test_play all"), 0);
+    KT_EQ(shell_test_run("kmem destroy test_play"), 0);
+    KT_EQ(shell_test_run("kmem create test_play 256 8 ctor nocolour x"), 1);
+}
+
 KTEST(shell_kmem, playground_gives_everything_back)
 {
     struct kmem_cache *cp;
