@@ -15,7 +15,7 @@ BUILD = ROOT / os.environ.get("SLATE_BUILD", "build")
 
 
 # These take longest: begun first, they end while others run beside them.
-LONGEST = ("test_noise", "test_sanitize", "test_host")
+LONGEST = ("test_labs", "test_noise", "test_sanitize", "test_host")
 
 
 def pytest_collection_modifyitems(items):
