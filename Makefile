@@ -371,6 +371,26 @@ cachesim: $(KERNEL) $(INITRD)     ## what colouring does in a processor's cache:
 screenshots: $(KERNEL) $(INITRD)  ## the pictures in docs/pictures, again
 	@$(PYTHON) tools/screenshots.py $(KERNEL) docs/pictures
 
+# The book as a site. MkDocs lives in an environment of its own, made at the
+# first use.
+BOOK_ENV := .venv/book
+
+$(BOOK_ENV)/done: tools/book/requirements.txt
+	$(call say,VENV,$(BOOK_ENV))
+	@rm -rf $(BOOK_ENV) && mkdir -p .venv && $(PYTHON) -m venv $(BOOK_ENV)
+	$(Q)$(BOOK_ENV)/bin/python -m pip install -q \
+	    --disable-pip-version-check -r $<
+	@touch $@
+
+.PHONY: book
+book: $(BOOK_ENV)/done            ## docs/ as a site: build/book/index.html
+	@$(BOOK_ENV)/bin/mkdocs build -q -f tools/book/mkdocs.yml
+	@echo 'build/book/index.html'
+
+.PHONY: paper-index
+paper-index:                      ## the index of the paper in docs/paper.md
+	@cd tools && $(PYTHON) -m slate.paper
+
 .PHONY: record replay culprit
 record: $(KERNEL) $(INITRD)       ## record a run: CMD="…", or you type
 	@$(PYTHON) tools/replay.py record $(KERNEL)

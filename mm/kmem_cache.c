@@ -26,7 +26,7 @@ struct kmem_cache *kmem_bufctl_debug_cache;
 /* The cache of caches describes itself; it is the only one not in a slab. */
 struct kmem_cache kmem_cache_cache;
 
-/* ---- the front end ------------------------------------------------------ */
+/* ---- the front end (3.1, 3.3) ------------------------------------------- */
 
 static void *alloc_grow(struct kmem_cache *cp, int flags);
 
@@ -234,7 +234,7 @@ void kmem_out_of_memory(const char *name, size_t size)
              size, name);
 }
 
-/* ---- creation ----------------------------------------------------------- */
+/* ---- creation (2.3) ----------------------------------------------------- */
 
 /* NULL, or what is wrong with the name of a new cache. */
 static const char *name_error(const char *name)
@@ -383,7 +383,7 @@ struct kmem_cache *kmem_cache_create(const char *name, size_t size,
     return kmem_cache_create_from(name, size, align, ctor, dtor, NULL);
 }
 
-/* ---- destruction -------------------------------------------------------- */
+/* ---- destruction (2.3) -------------------------------------------------- */
 
 /* Takes the cache off the list unless objects are out; nothing can be
  * allocated from it after that. 0, or the error that stands against it. */

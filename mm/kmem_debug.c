@@ -29,7 +29,7 @@ static bool in_mode(const struct kmem_cache *cp, unsigned modes)
     return (cp->cache_flags & KMF_MODE(modes)) != 0;
 }
 
-/* ---- the state of one buffer -------------------------------------------- */
+/* ---- the state of one buffer (6.3, 6.4) --------------------------------- */
 
 static struct kmem_bufctl_debug *debug_of(const struct kmem_bufctl *bcp)
 {
@@ -72,7 +72,7 @@ const char *kmem_debug_damage(const struct kmem_cache *cp,
     return NULL;
 }
 
-/* G: the pages that a buffer lies on, but not the one behind it. */
+/* G (6.6): the pages that a buffer lies on, but not the one behind it. */
 static void map_buffer(const struct kmem_cache *cp, void *buf, bool present)
 {
     char *page = (char *)buf - cp->cache_front;
@@ -132,7 +132,7 @@ void kmem_debug_slab_end(struct kmem_cache *cp, struct kmem_slab *sp)
     }
 }
 
-/* ---- audit and trace ---------------------------------------------------- */
+/* ---- audit and trace (6.1) ---------------------------------------------- */
 
 static void note(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp,
                  enum kmem_op op)
@@ -309,7 +309,7 @@ void *kmem_alloc_sized(struct kmem_cache *cp, size_t size, int flags)
     return alloc_slow(cp, size, flags);
 }
 
-/* ---- free --------------------------------------------------------------- */
+/* ---- free (6.2) --------------------------------------------------------- */
 
 /* The place that points to the buffer's bufctl in the hash table, or NULL;
  * *astray: the chain ended where none ends. Lock held. */

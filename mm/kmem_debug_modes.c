@@ -125,6 +125,8 @@ void kmem_debug_init(void)
         kmem_log_create();
 }
 
+/* The layout of large objects for all (3.2.3, 6.2), and pages of its own for
+ * each object in mode G (6.6). */
 bool kmem_debug_geometry(struct kmem_cache *cp)
 {
     unsigned modes = kmem_debug_modes(cp);

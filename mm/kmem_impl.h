@@ -71,8 +71,8 @@
 #define KMF_SLAB_EVENTS (KMF_DESTROYED | KMF_MODES)
 #define KMF_SLOW_FREE   (KMF_ANY & ~KMF_FAIL)
 
-/* A buffer's control block. A small buffer has only the first word of it,
- * in its own last word, while it is free. */
+/* A buffer's control block (3.2.1). A small buffer has only the first word of
+ * it, in its own last word, while it is free. */
 struct kmem_bufctl {
     struct kmem_bufctl *bufctl_next; /* free: freelist; else: hash chain */
     void *bufctl_addr;               /* the buffer */
@@ -83,7 +83,7 @@ struct kmem_bufctl {
 typedef void *kmem_slow_t(struct kmem_cache *cp, int flags);
 typedef void kmem_slow_free_t(struct kmem_cache *cp, void *buf);
 
-/* All members are guarded by the lock of slab_cache. */
+/* A slab (3.2.1). All members are guarded by the lock of slab_cache. */
 struct kmem_slab {
     struct list slab_link; /* first: from link to slab is no arithmetic */
     struct kmem_cache *slab_cache;
@@ -203,7 +203,7 @@ void kmem_init_caches(void);
 void kmem_out_of_memory(const char *name, size_t size)
     __attribute__((noreturn, cold));
 
-/* ---- kmem_slab.c -------------------------------------------------------- */
+/* ---- kmem_slab.c (3.2) -------------------------------------------------- */
 
 /* Whether objects of this kind take the large layout: the chunk decides, with
  * the extra word of constructed objects. */
@@ -289,7 +289,7 @@ void kmem_reap_init(void);
 
 /* ---- shared arithmetic -------------------------------------------------- */
 
-/* The slab data of the page that holds a small object. */
+/* The slab data of the page that holds a small object (3.2.2). */
 static inline struct kmem_slab *kmem_slab_of(const void *buf)
 {
     return (struct kmem_slab *)(((uintptr_t)buf | PAGE_MASK) + 1) - 1;

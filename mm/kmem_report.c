@@ -59,7 +59,7 @@ const char *kmem_error_title(enum kmem_error kind)
     return errors[kind].title;
 }
 
-/* ---- parts of the report ------------------------------------------------ */
+/* ---- parts of the report (6.8) ------------------------------------------ */
 
 #define DUMP_ROW    16
 #define DUMP_AROUND 32 /* bytes shown on either side of the damage */

@@ -11,7 +11,7 @@
 
 uint16_t kmem_seconds;
 
-/* ---- geometry ----------------------------------------------------------- */
+/* ---- geometry (3.2, 4.3) ------------------------------------------------ */
 
 /* The small layout's chunk. Constructed objects keep their state while free,
  * so the link gets a word of its own (3.2.2). */
@@ -77,7 +77,7 @@ void kmem_geometry(struct kmem_cache *cp)
     /* LAB 4.7 END */
 }
 
-/* ---- pages -------------------------------------------------------------- */
+/* ---- pages (7.1) -------------------------------------------------------- */
 
 static void *get_pages(struct kmem_cache *cp)
 {
@@ -100,8 +100,8 @@ void kmem_slab_free_pages(struct kmem_cache *cp, void *base)
 
 /* ---- the two layouts ---------------------------------------------------- */
 
-/* Small: threads the freelist through the last words of the buffers, in
- * ascending order. */
+/* Small (3.2.2): threads the freelist through the last words of the buffers,
+ * in ascending order. */
 static void link_small(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     char *link = (char *)kmem_slab_chunk(sp, 0) + cp->cache_bufctl;
@@ -133,7 +133,8 @@ void kmem_slab_free_data(struct kmem_slab *sp)
     /* LAB 4.4 END */
 }
 
-/* Large: a bufctl per buffer; pushed from the last, so ascending too. */
+/* Large (3.2.3): a bufctl per buffer; pushed from the last, so ascending
+ * too. */
 static bool link_large(struct kmem_slab *sp)
 {
     struct kmem_cache *from = kmem_bufctls_of(sp->slab_cache);
@@ -184,7 +185,7 @@ static struct kmem_slab *slab_build(struct kmem_cache *cp, void *base,
     return sp;
 }
 
-/* ---- birth and death ---------------------------------------------------- */
+/* ---- birth and death (3.2) ---------------------------------------------- */
 
 struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour)
 {
@@ -252,8 +253,9 @@ void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp)
     kmem_slab_free_pages(cp, base);
 }
 
-/* Links a new slab in: complete, so at the tail, and at the head of the
- * freelist if that was exhausted. Lock held. */
+/* Links a new slab in (3.3): complete, so at the tail, and at the head of the
+ * freelist if that was exhausted. The next one gets the next colour (4.3).
+ * Lock held. */
 static void slab_enter(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     /* LAB 4.3 BEGIN: on the list, within the freelist's reach, and counted */

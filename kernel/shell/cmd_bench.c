@@ -305,7 +305,7 @@ static int bench_debug(void)
     return 0;
 }
 
-/* ---- object caching (the paper's second table) -------------------------- */
+/* ---- object caching (the second table of paper, section 5.1) ------------ */
 
 static void construct(void *obj, size_t size)
 {

@@ -1,7 +1,8 @@
 /*
- * kenbus: concurrent scripts, after the SPEC SDET benchmark's idea: each of
- * several users works through a script of everyday commands, in a directory of
- * his own under /tmp, with a shell that starts a program for nearly every line.
+ * kenbus: concurrent scripts, after the SPEC SDET benchmark's idea, as one of
+ * that name is run in the paper's sections 5.2 and 5.3: each of several users
+ * works through a script of everyday commands, in a directory of his own under
+ * /tmp, with a shell that starts a program for nearly every line.
  *
  *     kenbus [-u USERS] [-i ITERATIONS]
  *

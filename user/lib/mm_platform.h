@@ -1,5 +1,6 @@
 /*
- * A program's answer to mm/platform.h: the slab allocator as malloc.
+ * A program's answer to mm/platform.h: the slab allocator as malloc (paper,
+ * section 7.3).
  *
  * A program is one task, so locks are empty. What mm/ calls physical memory
  * is the heap: frame 0 is its first page, and the page array says what each
