@@ -139,7 +139,8 @@ def definitions(text):
                 text[before:start].rstrip()[-1] not in ";}":
             start = before
         end = text.find("\n}", start)
-        yield start, end, name, not text.startswith("static", start)
+        yield start, end, name, not text.startswith("static", start) or \
+            text.startswith("static inline", start)
 
 
 def references(path, text, near):
@@ -158,7 +159,7 @@ def references(path, text, near):
             own = found.get(place, [])
             if not own and divider:
                 own = divider
-            elif not own and public and near and path.endswith(".c"):
+            elif not own and public and near:
                 own = whole if len(whole) <= 2 else []
             if own:
                 found[place] = own
