@@ -1,8 +1,8 @@
 """The paper's sections, and who refers to them: sources and chapters.
 
 A comment of mm/ that says "section 3.4", "(3.2.2)" or "(paper, 3.1 and 7.1)"
-is a reference, and so is one elsewhere that names the paper; that of a chapter says
-"section 5.2 of the paper", or is a row of one of its tables with a column
+is a reference, and so is one elsewhere that names the paper; that of a chapter
+says "section 5.2 of the paper", or is a row of one of its tables with a column
 "paper". What a comment is about:
 
     the first of a file     the file; in mm/, where it names one or two, its
