@@ -1,0 +1,125 @@
+/*
+ * Tests of lab 5, "Giving back", task 5.6: the inode cache as a client
+ * (kernel/fs/inode.c), on the small file system of the tests, which counts what
+ * is asked of it.
+ */
+#include "kernel/labs/lab.h"
+#include "kernel/tests/fs_test.h"
+#include "mm/kmem_stat.h"
+
+static struct inode *get(uint32_t number)
+{
+    struct inode *inode = NULL;
+
+    if (inode_get(&test_fs, number, &inode) != 0)
+        KT_FAIL("there is no inode %u", number);
+    return inode;
+}
+
+static size_t unused(void)
+{
+    struct inode_totals t;
+
+    inode_totals(&t);
+    return t.total_unused;
+}
+
+LAB_TEST(5, again, LAB_UP)
+{
+    struct inode *a, *b;
+
+    test_fs_begin();
+    a = get(7);
+    KT_EQ(unused(), 0);
+    inode_put(a);
+    KT_EQ(unused(), 1);
+    b = get(7);
+    if (b != a || test_fs_log.reads != 1)
+        KT_FAIL("file 7 was in use, unused, wanted again: its file system had "
+                "to read its inode %u times, not once",
+                test_fs_log.reads);
+    KT_EQ(unused(), 0);
+    KT_EQ(inode_reclaim(SIZE_MAX), 0); /* it is in use */
+    FS_VERIFY();
+    b->inode_nlink = 0; /* its name is gone: nobody will want it again */
+    inode_put(b);
+    KT_EQ(unused(), 0);
+    KT_EQ(test_fs_log.evictions, 1);
+    KT_TRUE(test_fs_end());
+}
+
+/* Puts the inodes of files 2, 3 and 4 away in the order 3, 2, 4, and uses 3
+ * again: from the oldest on 2, 4, 3. */
+static void use_three(void)
+{
+    struct inode *a = get(2), *b = get(3), *c = get(4);
+
+    inode_put(b);
+    inode_put(a);
+    inode_put(c);
+    inode_put(get(3));
+}
+
+LAB_TEST(5, oldest, LAB_UP)
+{
+    static const uint32_t want[] = {2, 4, 3};
+
+    test_fs_begin();
+    use_three();
+    for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
+        KT_EQ(inode_reclaim(1), 1);
+        if (test_fs_log.evicted != want[i])
+            KT_FAIL("number %zu to go was the inode of file %u, not of %u",
+                    i + 1, test_fs_log.evicted, want[i]);
+    }
+    KT_EQ(inode_reclaim(1), 0);
+    use_three();
+    KT_EQ(test_fs_log.reads, 6); /* none was found in the table any more */
+    KT_EQ(inode_reclaim(2), 2);
+    KT_EQ(unused(), 1);
+    FS_VERIFY();
+    KT_TRUE(test_fs_end()); /* the third, by inode_flush */
+    KT_EQ(test_fs_log.evictions, 6);
+}
+
+/* Takes all memory, page by page, and gives it back. Returns the pages. */
+static size_t take_all(void)
+{
+    void **last = NULL, **page;
+    size_t n = 0;
+
+    for (; (page = kmem_alloc(3 * PAGE_SIZE, KM_NOSLEEP)) != NULL; n += 3) {
+        *page = last;
+        last = page;
+    }
+    while ((page = last) != NULL) {
+        last = *page;
+        kmem_free(page, 3 * PAGE_SIZE);
+    }
+    return n;
+}
+
+LAB_TEST(5, squeeze, LAB_UP)
+{
+    struct kmem_cache_stat stat;
+    struct inode *kept;
+    size_t before;
+
+    test_fs_begin();
+    kmem_cache_stat(kmem_cache_find("inode"), &stat);
+    before = stat.stat_inuse;
+    kept = get(5);
+    for (uint32_t n = 10; n < 1010; n++)
+        inode_put(get(n));
+    KT_EQ(unused(), 1000);
+    KT_NE(take_all(), 0);
+    KT_EQ(unused(), 0);
+    KT_EQ(test_fs_log.evictions, 1000);
+    KT_TRUE(get(5) == kept);
+    kmem_cache_stat(kmem_cache_find("inode"), &stat);
+    KT_EQ(stat.stat_inuse, before + 1);
+    KT_EQ(stat.stat_complete, 0); /* their slabs went as well */
+    inode_put(kept);
+    inode_put(kept);
+    KT_TRUE(test_fs_end());
+}

@@ -1,0 +1,347 @@
+/*
+ * Tests of lab 5, "Giving back", tasks 5.1 to 5.5: the working set, reaping,
+ * pressure (mm/kmem_reap.c). One call of kmem_update is the end of an interval;
+ * the clock is stopped. Caches have eight objects in a slab (test_ws_make).
+ */
+#include "kernel/labs/lab.h"
+#include "mm/tests/kmem_test.h"
+
+#define SLABS 6u
+#define PER   TEST_WS_PER
+
+/* How many slabs a reap would take. */
+static size_t would_take(struct kmem_cache *cp)
+{
+    struct kmem_reap_result r;
+
+    kmem_cache_reap(cp, KMEM_REAP_DRY, &r);
+    return r.reap_slabs;
+}
+
+/* A cache with SLABS slabs, all of them complete. */
+static struct kmem_cache *idle_cache(void)
+{
+    struct kmem_cache *cp = test_ws_make(SLABS);
+
+    test_free(cp, 0, SLABS * PER);
+    return cp;
+}
+
+/* ---- 5.1: T, m and L ---------------------------------------------------- */
+
+LAB_TEST(5, idle, LAB_BARE)
+{
+    struct kmem_cache *cp = idle_cache();
+
+    test_ws_expect(cp, SLABS, 0, 0);
+    kmem_update();
+    test_ws_expect(cp, SLABS, SLABS, 0);
+    kmem_update();
+    test_ws_expect(cp, SLABS, SLABS, SLABS);
+    kmem_update();
+    test_ws_expect(cp, SLABS, SLABS, SLABS);
+    test_ws_end(cp);
+}
+
+LAB_TEST(5, used, LAB_BARE)
+{
+    struct kmem_cache *cp = idle_cache();
+
+    kmem_update();
+    test_alloc(cp, 0, 2 * PER + 1); /* three slabs are needed */
+    test_ws_expect(cp, 3, 3, 0);
+    test_free(cp, 0, 2 * PER + 1);
+    test_ws_expect(cp, 6, 3, 0);
+    test_alloc(cp, 0, 1); /* and then one: the least stays the least */
+    test_ws_expect(cp, 5, 3, 0);
+    test_free(cp, 0, 1);
+    kmem_update();
+    test_ws_expect(cp, 6, 6, 3);
+    test_alloc(cp, 0, 5 * PER);
+    test_ws_expect(cp, 1, 1, 3);
+    test_free(cp, 0, 5 * PER);
+    kmem_update();
+    test_ws_expect(cp, 6, 6, 1);
+    test_ws_end(cp);
+}
+
+/* ---- 5.2: what may go --------------------------------------------------- */
+
+LAB_TEST(5, bounds, LAB_BARE)
+{
+    static const uint8_t bounds[][3] = {
+        {6, 6, 6}, {6, 0, 0}, {0, 6, 0}, {4, 2, 2}, {2, 4, 2}, {1, 6, 1},
+    };
+    struct kmem_cache *cp = idle_cache();
+
+    for (size_t i = 0; i < ARRAY_SIZE(bounds); i++) {
+        cp->cache_ws_limit = bounds[i][0];
+        cp->cache_ws_min = bounds[i][1];
+        if (would_take(cp) != bounds[i][2])
+            KT_FAIL("with T = 6, L = %u and m = %u a reap may take %u slabs, "
+                    "not %zu",
+                    bounds[i][0], bounds[i][1], bounds[i][2], would_take(cp));
+    }
+    test_ws_end(cp);
+}
+
+LAB_TEST(5, interval, LAB_BARE)
+{
+    struct kmem_cache *cp = idle_cache();
+
+    cp->cache_ws_limit = 3;
+    cp->cache_ws_min = 3;
+    kmem_ws_interval = KMEM_WS_INFINITE;
+    if (would_take(cp) != 0)
+        KT_FAIL("the interval is infinite, and a reap may take %zu slabs",
+                would_take(cp));
+    kmem_ws_interval = 0;
+    if (would_take(cp) != SLABS)
+        KT_FAIL("the interval is 0, and a reap may take %zu slabs of %u",
+                would_take(cp), SLABS);
+    kmem_ws_interval = KMEM_WS_INFINITE - 1;
+    KT_EQ(would_take(cp), 3);
+    test_ws_end(cp);
+}
+
+/* ---- 5.3: one cache ----------------------------------------------------- */
+
+/* One slab is full, one partial, and the rest complete. */
+static struct kmem_cache *mixed_cache(void)
+{
+    struct kmem_cache *cp = test_ws_make(SLABS);
+
+    test_free(cp, PER + 3, SLABS * PER);
+    return cp;
+}
+
+/* Pops a slab, which must be the list's last; a wrong one is not touched. */
+static bool pop_tail(struct kmem_cache *cp)
+{
+    struct kmem_slab *tail = kmem_slab_prev(&cp->cache_null);
+    struct kmem_slab *sp = kmem_slab_pop(cp);
+
+    if (sp != tail) {
+        KT_FAIL("kmem_slab_pop gave %p, the list's tail is %p", (void *)sp,
+                (void *)tail);
+        return false;
+    }
+    TEST_VERIFY(cp);
+    kmem_slab_destroy(cp, sp);
+    return true;
+}
+
+LAB_TEST(5, pop, LAB_BARE)
+{
+    struct kmem_cache *cp = mixed_cache();
+    uint64_t destroys = cp->cache_slab_destroys;
+
+    cp->cache_ws_limit = 3;
+    for (size_t left = SLABS - 2; left > 0; left--) {
+        KT_REQUIRE(pop_tail(cp));
+        KT_EQ(cp->cache_complete, left - 1);
+        KT_EQ(cp->cache_slabs, left + 1);
+    }
+    KT_EQ(cp->cache_slab_destroys - destroys, SLABS - 2);
+    KT_EQ(cp->cache_ws_limit, 0); /* used up, and never below */
+    if (kmem_slab_pop(cp) != NULL)
+        KT_FAIL("there is no complete slab any more, and kmem_slab_pop gave "
+                "one");
+    test_free(cp, 0, PER + 3); /* both slabs must still be in their places */
+    TEST_VERIFY(cp);
+    test_alloc(cp, 0, 2 * PER + 1);
+    KT_EQ(cp->cache_slabs, 3);
+    test_free(cp, 0, 2 * PER + 1);
+    test_ws_end(cp);
+}
+
+/* A cache whose only slabs are complete: its freelist begins with one. */
+LAB_TEST(5, destruct, LAB_BARE)
+{
+    struct kmem_cache *cp;
+    struct kmem_reap_result r;
+    size_t per;
+
+    cp = kmem_cache_create("t_dtor", 200, 0, test_ctor, test_dtor);
+    KT_REQUIRE(cp != NULL);
+    per = cp->cache_slab_chunks;
+    test_constructed_reset();
+    test_alloc(cp, 0, 3 * per);
+    test_free(cp, 0, 3 * per);
+    kmem_cache_reap(cp, KMEM_REAP_ALL, &r);
+    if (test_dtors != 3 * per)
+        KT_FAIL("3 slabs of %zu objects were to go: the destructor ran %zu "
+                "times",
+                per, test_dtors);
+    KT_EQ(test_bad, 0);
+    KT_EQ(r.reap_slabs, 3);
+    KT_EQ(r.reap_pages, 3);
+    KT_EQ(r.reap_objects, 3 * per);
+    KT_EQ(r.reap_kept, 0);
+    TEST_VERIFY(cp);
+    test_alloc(cp, 0, per + 1); /* from nothing, constructed anew */
+    KT_EQ(test_ctors, 5 * per);
+    test_free(cp, 0, per + 1);
+    test_destroy(cp);
+}
+
+LAB_TEST(5, keeps, LAB_BARE)
+{
+    struct kmem_cache *cp = idle_cache();
+    struct kmem_reap_result r;
+
+    cp->cache_ws_limit = 4;
+    cp->cache_ws_min = 4;
+    kmem_cache_reap(cp, KMEM_REAP_WS, &r);
+    KT_EQ(r.reap_slabs, 4);
+    KT_EQ(r.reap_kept, 2);
+    KT_EQ(cp->cache_slabs, 2);
+    kmem_cache_reap(cp, KMEM_REAP_WS, &r);
+    if (r.reap_slabs != 0)
+        KT_FAIL("the working set of 2 slabs was kept once, and then went: %zu "
+                "slabs",
+                r.reap_slabs);
+    test_ws_end(cp);
+}
+
+/* ---- 5.4: all caches ---------------------------------------------------- */
+
+#define CACHES 128u
+
+static uint64_t reaps[CACHES];
+
+LAB_TEST(5, everyone, LAB_BARE)
+{
+    size_t n = 0;
+
+    for (struct kmem_cache *cp = kmem_cache_first(); cp && n < CACHES;
+         cp = kmem_cache_next(cp))
+        reaps[n++] = cp->cache_reaps;
+    kmem_ws_interval = KMEM_WS_INFINITE; /* they are asked and give nothing */
+    KT_EQ(kmem_reap(KMEM_REAP_WS), 0);
+    kmem_ws_interval = KMEM_WS_DEFAULT_MS;
+    n = 0;
+    for (struct kmem_cache *cp = kmem_cache_first(); cp && n < CACHES;
+         cp = kmem_cache_next(cp), n++)
+        if (cp->cache_reaps != reaps[n] + 1)
+            KT_FAIL("the cache %s was asked %llu times, not once",
+                    cp->cache_name,
+                    (unsigned long long)(cp->cache_reaps - reaps[n]));
+    KT_TRUE(!kmem_reaping);
+}
+
+/* Slabs of large objects have their headers in another cache, an older one. */
+LAB_TEST(5, order, LAB_UP)
+{
+    struct kmem_cache *large, *small;
+    size_t pages;
+
+    large = kmem_cache_create("t_large", 2048, 0, NULL, NULL);
+    small = kmem_cache_create("t_small", 100, 0, NULL, NULL);
+    KT_REQUIRE(large != NULL && small != NULL);
+    test_alloc(large, 0, 400);
+    test_alloc(small, 400, 440);
+    test_free(large, 0, 400);
+    test_free(small, 400, 440);
+    pages = buddy_free_pages();
+    KT_LE(kmem_reap(KMEM_REAP_ALL), buddy_free_pages() - pages);
+    if (buddy_free_pages() - pages <= 202)
+        KT_FAIL("400 objects of 2048 bytes and a page of small ones gave back "
+                "%zu pages; their slab headers and bufctls should have "
+                "followed",
+                buddy_free_pages() - pages);
+    KT_EQ(kmem_reap(KMEM_REAP_ALL), 0);
+    test_destroy(large);
+    test_destroy(small);
+}
+
+/* ---- 5.5: pressure ------------------------------------------------------ */
+
+/* In the place of the inode cache. */
+static struct {
+    unsigned calls;
+    unsigned gives;  /* so many calls give something */
+    size_t most;     /* of the last call */
+    uint64_t reaped; /* how often `probe` had been reaped at the first call */
+} fake;
+
+static struct kmem_cache *probe;
+
+static size_t fake_reclaim(size_t most)
+{
+    fake.most = most;
+    if (fake.calls++ == 0)
+        fake.reaped = probe->cache_reaps;
+    return fake.calls <= fake.gives ? most : 0;
+}
+
+/* Asks for a page where there is none. */
+static struct page *ask(unsigned gives)
+{
+    kmem_reclaim_t *before = kmem_set_reclaim(fake_reclaim);
+    struct page *p;
+
+    fake.calls = 0;
+    fake.gives = gives;
+    p = buddy_alloc(0);
+    kmem_set_reclaim(before);
+    return p;
+}
+
+LAB_TEST(5, first, LAB_UP)
+{
+    uint64_t reaped;
+
+    probe = kmem_cache_find("inode"); /* any would do */
+    test_flood();
+    reaped = probe->cache_reaps;
+    KT_TRUE(ask(0) == NULL);
+    KT_EQ(fake.calls, 1);
+    KT_EQ(fake.most, KMEM_RECLAIM_STEP);
+    if (fake.reaped != reaped)
+        KT_FAIL("slabs went before the objects that are only kept in case");
+    KT_TRUE(ask(3) == NULL);
+    if (fake.calls != 4)
+        KT_FAIL("three steps gave objects and no slab became complete: asked "
+                "%u times, not until nothing came",
+                fake.calls);
+    test_flood_end();
+}
+
+/* All of memory is out but what one cache keeps; another wants a page. Returns
+ * the slabs that it has left. */
+static size_t slabs_left(uint32_t limit, uint32_t min, uint32_t interval)
+{
+    struct kmem_cache *poor = kmem_cache_create("t_poor", 64, 0, NULL, NULL);
+    struct kmem_cache *cp = test_ws_make(2);
+    size_t left;
+    void *obj;
+
+    test_flood();
+    test_free(cp, 0, 2 * PER);
+    cp->cache_ws_limit = limit;
+    cp->cache_ws_min = min;
+    kmem_ws_interval = interval;
+    obj = kmem_cache_alloc(poor, KM_NOSLEEP);
+    KT_EQ(obj != NULL, interval != KMEM_WS_INFINITE);
+    if (obj != NULL)
+        kmem_cache_free(poor, obj);
+    left = cp->cache_slabs;
+    test_flood_end();
+    test_destroy(poor);
+    test_ws_end(cp);
+    return left;
+}
+
+LAB_TEST(5, last_resort, LAB_UP)
+{
+    if (slabs_left(0, 0, KMEM_WS_INFINITE - 1) != 0)
+        KT_FAIL("an allocation failed, or got less than all, where a working "
+                "set had two slabs");
+}
+
+LAB_TEST(5, protects, LAB_UP)
+{
+    KT_EQ(slabs_left(1, 1, KMEM_WS_INFINITE - 1), 1);
+    KT_EQ(slabs_left(1, 1, KMEM_WS_INFINITE), 2);
+}
