@@ -37,13 +37,20 @@ static const uint16_t util_sizes[] = {
 
 /* ---- reporting ---------------------------------------------------------- */
 
+void benchcmd_event(const char *key, uint64_t total, uint32_t n)
+{
+    uint32_t hundredths = (uint32_t)(total * 100 / n);
+
+    debugcon_event("{\"event\":\"bench\",\"key\":\"%s\",\"value\":%u.%02u}",
+                   key, hundredths / 100, hundredths % 100);
+}
+
 void benchcmd_report(const char *key, uint64_t total, uint32_t n)
 {
     uint32_t hundredths = (uint32_t)(total * 100 / n);
 
     kprintf("  %-26s %9u.%02u\n", key, hundredths / 100, hundredths % 100);
-    debugcon_event("{\"event\":\"bench\",\"key\":\"%s\",\"value\":%u.%02u}",
-                   key, hundredths / 100, hundredths % 100);
+    benchcmd_event(key, total, n);
 }
 
 void benchcmd_report_size(const char *what, uint32_t size, uint64_t total,
@@ -107,8 +114,7 @@ static uint64_t free_all(struct kmem_cache *cp, void **p, uint32_t n)
     return rdtsc() - start;
 }
 
-/* ROUNDS hot pairs, net. */
-static uint64_t cache_pair(struct kmem_cache *cp)
+uint64_t benchcmd_cache_pair(struct kmem_cache *cp)
 {
     uint64_t start = rdtsc();
 
@@ -208,7 +214,8 @@ static int bench_kmem_cache(void)
         if (cp == NULL)
             break;
         live = kmem_cache_alloc(cp, KM_SLEEP);
-        benchcmd_report_size("kmem_cache.pair", size, cache_pair(cp), ROUNDS);
+        benchcmd_report_size("kmem_cache.pair", size, benchcmd_cache_pair(cp),
+                             ROUNDS);
         kmem_cache_free(cp, live);
         kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
         bench_means(cp, size, p);
@@ -261,7 +268,7 @@ static void debug_pair(const char *what, const char *letters,
     if (kmem_debug_set(cp, modes) == 0) {
         void *live = kmem_cache_alloc(cp, KM_SLEEP);
 
-        benchcmd_report(key, cache_pair(cp), ROUNDS);
+        benchcmd_report(key, benchcmd_cache_pair(cp), ROUNDS);
         kmem_cache_free(cp, live);
     }
 }
@@ -339,7 +346,8 @@ static int bench_object(void)
             return 1;
         live[0] = kmem_cache_alloc(cp, KM_SLEEP);
         live[1] = kmem_alloc(size, KM_SLEEP);
-        benchcmd_report_size("object.cached", size, cache_pair(cp), ROUNDS);
+        benchcmd_report_size("object.cached", size, benchcmd_cache_pair(cp),
+                             ROUNDS);
         benchcmd_report_size("object.uncached", size, uncached_pair(size),
                              ROUNDS);
         kmem_cache_free(cp, live[0]);
@@ -403,7 +411,7 @@ static void flat_live(uint32_t size, const char *what, uint32_t live, void **p)
         return;
     alloc_all(cp, p, live);
     if (have_all(p, live))
-        benchcmd_report_size(what, live, cache_pair(cp), ROUNDS);
+        benchcmd_report_size(what, live, benchcmd_cache_pair(cp), ROUNDS);
     free_some(cp, p, live);
     kmem_cache_destroy(cp);
 }
@@ -425,7 +433,8 @@ static void flat_caches(uint32_t n, void **p)
             break;
     }
     live = kmem_cache_alloc(cp, KM_SLEEP);
-    benchcmd_report_size("flat.alloc.caches", n, cache_pair(cp), ROUNDS);
+    benchcmd_report_size("flat.alloc.caches", n, benchcmd_cache_pair(cp),
+                         ROUNDS);
     kmem_cache_free(cp, live);
     while (made-- > 0)
         kmem_cache_destroy(p[made]);
@@ -505,6 +514,7 @@ static const struct {
     {"kmem", "kmem_alloc/free, hot pair", bench_kmem},
     {"debug", "hot pairs in debugging modes", bench_debug},
     {"object", "constructed objects, cached or not", bench_object},
+    {"kinds", "object caching, kind by kind, makepipe last", benchcmd_kinds},
     {"buddy", "pages from buddy and back", benchcmd_buddy},
     {"util", "payload, per cent of memory", bench_util},
     {"flat", "cost stays flat", bench_flat},
@@ -530,7 +540,7 @@ static int cmd_bench(int argc, char **argv)
     }
     if (!found)
         return shell_error("no group %s; groups are kmem_cache kmem debug "
-                           "object buddy util flat programs boot",
+                           "object kinds buddy util flat programs boot",
                            argv[1]);
     debugcon_event("{\"event\":\"bench-end\"}");
     return result;
@@ -548,5 +558,6 @@ SHELL_COMMAND(bench, "bench [GROUP]", "what the allocator and programs cost",
               "instruction; on other machines ticks are cycles and vary.\n"
               "\n"
               "  bench          all groups\n"
-              "  bench buddy    pages from the buddy allocator only",
+              "  bench buddy    pages from the buddy allocator only\n"
+              "  bench kinds    the paper's table \"Effect of Object Caching\"",
               cmd_bench, complete_groups);

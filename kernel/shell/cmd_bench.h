@@ -1,16 +1,20 @@
 /*
  * What the groups of `bench` share: cmd_bench.c has the allocator's and the
- * command, cmd_bench_buddy.c the pages'.
+ * command, cmd_bench_buddy.c the pages', cmd_bench_kinds.c object caching.
  */
 #pragma once
 
 #include "kernel/lib/types.h"
+#include "mm/kmem.h"
 
 #define ROUNDS  1000u  /* of a hot pair */
 #define OBJECTS 10000u /* for a mean over many */
 
 /* One figure, `total` instructions (or per cent) over `n` operations. */
 void benchcmd_report(const char *key, uint64_t total, uint32_t n);
+
+/* The same for the debug port alone, for who prints a table. */
+void benchcmd_event(const char *key, uint64_t total, uint32_t n);
 
 /* The same of one size, or order: "what.64". */
 void benchcmd_report_size(const char *what, uint32_t size, uint64_t total,
@@ -19,6 +23,13 @@ void benchcmd_report_size(const char *what, uint32_t size, uint64_t total,
 /* What a loop of ROUNDS rounds costs by itself, in instructions. */
 uint64_t benchcmd_empty_loop(void);
 
+/* ROUNDS hot pairs of a cache, net. */
+uint64_t benchcmd_cache_pair(struct kmem_cache *cp);
+
+/* What ROUNDS objects of that kind cost if there were no cache of them: memory
+ * from kmem_alloc, construction, destruction, kmem_free; net. */
+uint64_t benchcmd_without(const struct kmem_cache *cp);
+
 /* Room for `n` pointers, or NULL after an error line; the caller gives it
  * back. */
 void **benchcmd_pointers(uint32_t n);
@@ -26,3 +37,4 @@ void benchcmd_pointers_free(void **p, uint32_t n);
 
 /* A group: 0, or 1 after an error line. */
 int benchcmd_buddy(void);
+int benchcmd_kinds(void);
