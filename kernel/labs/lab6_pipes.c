@@ -1,0 +1,298 @@
+/*
+ * Tests of lab 6, "Object caching pays": a cache of pipes instead of a pool
+ * (kernel/fs/pipe.c), pipes that stay constructed between uses, and what
+ * objects cost without a cache (kernel/shell/cmd_bench_kinds.c). Costs are
+ * counted in instructions: the lab runs with one per nanosecond.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/fs/file.h"
+#include "kernel/labs/lab.h"
+#include "kernel/shell/cmd_bench.h"
+#include "kernel/x86/cpu.h"
+#include "mm/tests/kmem_test.h"
+
+#define PIPES 300u
+
+static struct {
+    struct file *read_end;
+    struct file *write_end;
+} out[PIPES];
+
+/* Makes pipes until there are n; an error ends it. Returns it, or 0. */
+static int make(unsigned from, unsigned n)
+{
+    int error = 0;
+
+    for (unsigned i = from; i < n && error == 0; i++)
+        error = pipe_create(&out[i].read_end, &out[i].write_end);
+    return error;
+}
+
+static void put_end(struct file **f)
+{
+    if (*f != NULL)
+        object_put(&(*f)->file_object);
+    *f = NULL;
+}
+
+static void close_all(void)
+{
+    for (unsigned i = 0; i < PIPES; i++) {
+        put_end(&out[i].read_end);
+        put_end(&out[i].write_end);
+    }
+}
+
+static unsigned made(void)
+{
+    unsigned n = 0;
+
+    while (n < PIPES && out[n].read_end != NULL)
+        n++;
+    return n;
+}
+
+/* ---- 6.1: a cache instead of a pool ------------------------------------- */
+
+LAB_TEST(6, many, LAB_UP)
+{
+    uint16_t number;
+
+    if (make(0, PIPES) != 0)
+        KT_FAIL("%u pipes are open, and there is no other, with %zu MiB free",
+                made(), buddy_free_pages() / 256);
+    for (uint16_t i = 0; i < made(); i++)
+        KT_EQ(file_write(out[i].write_end, &i, sizeof(i)), sizeof(i));
+    for (uint16_t i = 0; i < made(); i++) {
+        KT_EQ(file_read(out[i].read_end, &number, sizeof(number)),
+              sizeof(number));
+        KT_EQ(number, i);
+    }
+    close_all();
+}
+
+static struct kmem_cache *pipe_cache(void)
+{
+    struct kmem_cache *cp = kmem_cache_find("pipe");
+
+    if (cp == NULL)
+        KT_FAIL("there is no cache called pipe");
+    return cp;
+}
+
+LAB_TEST(6, cache, LAB_UP)
+{
+    struct kmem_cache *cp = pipe_cache();
+    uint32_t before;
+
+    KT_REQUIRE(cp != NULL);
+    before = kmem_inuse(cp);
+    KT_EQ(make(0, 40), 0);
+    KT_EQ(kmem_inuse(cp), before + 40);
+    for (unsigned i = 0; i < 40; i++)
+        put_end(&out[i].read_end);
+    KT_EQ(kmem_inuse(cp), before + 40); /* each has an end left */
+    close_all();
+    KT_EQ(kmem_inuse(cp), before);
+    TEST_VERIFY(cp);
+}
+
+LAB_TEST(6, giveback, LAB_UP)
+{
+    struct kmem_cache *cp = pipe_cache();
+    struct kmem_reap_result r;
+    struct pipe_stat stat;
+    size_t slabs;
+
+    KT_REQUIRE(cp != NULL);
+    KT_EQ(make(0, PIPES), 0);
+    close_all();
+    slabs = cp->cache_slabs;
+    KT_GE(slabs, PIPES / 32);
+    kmem_cache_reap(cp, KMEM_REAP_ALL, &r);
+    KT_EQ(r.reap_slabs, slabs);
+    KT_EQ(cp->cache_slabs, 0);
+    if (r.reap_objects != slabs * cp->cache_slab_chunks)
+        KT_FAIL("%zu slabs of pipes went and %zu pipes were destructed: who "
+                "takes the others off the list of pipes?",
+                slabs, r.reap_objects);
+    KT_EQ(pipe_stats(NULL, &stat, 1), 0);
+    KT_EQ(make(0, 3), 0);
+    KT_EQ(pipe_stats(NULL, &stat, 1), 1);
+    close_all();
+}
+
+/* A pipe that needs memory where there is none: an error, no waiting. */
+LAB_TEST(6, no_memory, LAB_UP)
+{
+    unsigned before;
+
+    KT_EQ(make(0, 60), 0);
+    before = made();
+    if (before < 60)
+        KT_FAIL("only %u pipes, with all of memory free", before);
+    test_flood();
+    KT_EQ(make(before, PIPES), -ENOMEM);
+    test_flood_end();
+    KT_EQ(make(made(), before + 60), 0); /* and there is again */
+    close_all();
+}
+
+/* ---- 6.2: constructed once ---------------------------------------------- */
+
+static void verify(const char *when)
+{
+    const char *where;
+    const char *wrong = pipe_verify(&where);
+
+    if (wrong != NULL)
+        KT_FAIL("%s: %s: %s", when, where, wrong);
+}
+
+static char bytes[3000];
+
+/* Leaves bytes in the middle of its buffer. */
+static void use(unsigned i)
+{
+    KT_EQ(file_write(out[i].write_end, bytes, sizeof(bytes)), sizeof(bytes));
+    KT_EQ(file_read(out[i].read_end, bytes, 1000), 1000);
+}
+
+LAB_TEST(6, constructed, LAB_UP)
+{
+    char c = 0;
+
+    KT_REQUIRE(make(0, 3) == 0);
+    verify("three pipes made, others not yet");
+    for (unsigned i = 0; i < 3; i++)
+        use(i);
+    verify("three pipes with bytes in them");
+    close_all();
+    verify("used, closed with bytes in them");
+    KT_REQUIRE(make(0, 3) == 0);
+    for (unsigned i = 0; i < 3; i++) { /* nothing of the last use is seen */
+        KT_EQ(file_write(out[i].write_end, "x", 1), 1);
+        KT_EQ(file_read(out[i].read_end, &c, 1), 1);
+        KT_EQ(c, 'x');
+        put_end(&out[i].write_end);
+        KT_EQ(file_read(out[i].read_end, &c, 1), 0);
+    }
+    close_all();
+    verify("used again, and the writer's end closed first");
+}
+
+/* The least of some readings: a tick of the clock is in none of it. */
+static uint64_t make_and_close(bool caching)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (unsigned i = 0; i < 8; i++) {
+        uint64_t start = rdtsc();
+
+        pipe_caching = caching;
+        make(0, 1);
+        put_end(&out[0].read_end);
+        put_end(&out[0].write_end);
+        least = MIN(least, rdtsc() - start);
+    }
+    pipe_caching = true;
+    return least;
+}
+
+LAB_TEST(6, cost, LAB_UP)
+{
+    uint64_t with, without;
+
+    KT_REQUIRE(make(1, 2) == 0); /* no slab comes or goes */
+    without = make_and_close(false);
+    with = make_and_close(true);
+    if (with * 10 > without * 7)
+        KT_FAIL("a pipe costs %u instructions, and %u where each is allocated "
+                "and constructed anew: that is not 30 per cent less",
+                (unsigned)with, (unsigned)without);
+    put_end(&out[1].read_end);
+    put_end(&out[1].write_end);
+}
+
+/* ---- 6.3: without a cache ----------------------------------------------- */
+
+static uint32_t ctors, dtors, wrong;
+static void *constructed; /* the object between constructor and destructor */
+
+static void counting_ctor(void *obj, size_t size)
+{
+    wrong += constructed != NULL || size != 200;
+    constructed = obj;
+    ctors++;
+}
+
+static void counting_dtor(void *obj, size_t size)
+{
+    wrong += constructed != obj || size != 200;
+    constructed = NULL;
+    dtors++;
+}
+
+LAB_TEST(6, rounds, LAB_UP)
+{
+    struct kmem_cache *cp, *of_size = kmem_size_class(200);
+    uint32_t allocs;
+
+    cp = kmem_cache_create("t_kind", 200, 0, counting_ctor, counting_dtor);
+    KT_REQUIRE(cp != NULL);
+    allocs = of_size->cache_allocs;
+    KT_NE(benchcmd_without(cp), 0);
+    KT_EQ(ctors, ROUNDS);
+    KT_EQ(dtors, ROUNDS);
+    KT_EQ(cp->cache_allocs, 0); /* its cache is not used */
+    KT_EQ(of_size->cache_allocs - allocs, ROUNDS);
+    if (wrong != 0)
+        KT_FAIL("%u times an object was constructed before the last one was "
+                "destructed, or another was, or not with the kind's size",
+                wrong);
+    test_destroy(cp);
+}
+
+static void fill(void *obj, size_t size)
+{
+    volatile uint32_t *word = obj;
+
+    for (size_t i = 0; i < size / sizeof(*word); i++)
+        word[i] = i;
+}
+
+/* The least cost of a kind, in whole instructions an object. */
+static uint32_t cost(kmem_ctor_t *ctor)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_kind", 200, 0, ctor, NULL);
+    uint64_t least = UINT64_MAX;
+
+    if (cp == NULL)
+        return 0;
+    for (unsigned i = 0; i < 3; i++)
+        least = MIN(least, benchcmd_without(cp));
+    test_destroy(cp);
+    return (uint32_t)(least / ROUNDS);
+}
+
+/* What only kmem_alloc and kmem_free cost, and what constructing adds. */
+LAB_TEST(6, count, LAB_UP)
+{
+    void *live = kmem_alloc(200, KM_SLEEP);
+    uint32_t memory = cost(NULL);
+    uint32_t all = cost(fill);
+    uint64_t start = rdtsc();
+    uint32_t filling;
+
+    fill(live, 200);
+    filling = (uint32_t)(rdtsc() - start);
+    if (memory < 40 || memory > 110)
+        KT_FAIL("an object without constructor and destructor costs %u "
+                "instructions; kmem_alloc and kmem_free of 200 bytes take 65",
+                memory);
+    if (all < memory + filling * 9 / 10 || all > memory + filling + 10)
+        KT_FAIL("a constructor of about %u instructions makes the object "
+                "dearer by %u",
+                filling, all - memory);
+    kmem_free(live, 200);
+}
