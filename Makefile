@@ -541,7 +541,8 @@ lab:                              ## a student's tree: LAB=2 OUT=dir
 
 test-labs: $(KERNEL) $(INITRD) | $(VENV) ## each lab from hand-out to wrong
                                   ## solutions; LAB=2: that one alone
-	@SLATE_LONG=1 $(PYTEST) -n auto --dist loadgroup tools/tests/test_labs.py
+	@SLATE_LONG=1 $(PYTEST) -n auto --dist loadgroup \
+	    tools/tests/test_labs.py
 
 grade:                            ## points for a lab, here: LAB=2
 	@tools/grade --here --lab "$$LAB" --out $(BUILD)/grade

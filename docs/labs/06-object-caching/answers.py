@@ -117,7 +117,7 @@ CHECKS = {"table": check_table, "gains_most": check_most,
 
 
 def check(answers, machine):
-    given = {name for name in CHECKS if answers.get(name, "") not in ("", [])}
+    given = {name for name in CHECKS if answers.get(name, "") != ""}
     said = {name: "no answer yet" for name in CHECKS if name not in given}
     if not given:
         return said
