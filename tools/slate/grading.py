@@ -8,6 +8,7 @@ watchdog in the machine's own time, and what defeats that has failed anyway when
 the host's patience ends.
 """
 
+import json
 import os
 import re
 import sys
@@ -21,7 +22,7 @@ from . import elf, gdb, labs, qemu, verdict
 WATCHDOG = ["-device", "ib700", "-action", "watchdog=inject-nmi"]
 
 PATIENCE = 120      # seconds of a processor that one QEMU may use
-WRITES = 2          # MiB that a machine may write to one of its lines
+WRITES = 512        # KiB that a machine may write to one of its lines
 SIGXCPU, SIGKILL, SIGXFSZ = -24, -9, -25
 
 # Of what a machine said: lines of a report, characters of a line.
@@ -158,7 +159,7 @@ def _without_verdict(result, kernel):
     """(state, text) of a run that ended without a verdict."""
     named = result.named
     if result.status == SIGXFSZ:
-        return "wild output", [f"wrote more than {WRITES} MiB to its serial "
+        return "wild output", [f"wrote more than {WRITES} KiB to its serial "
                                "line or to the debug port"]
     if result.status in (SIGXCPU, SIGKILL):
         return "stuck", ["ran until the host stopped it; the watchdog of the "
@@ -272,6 +273,22 @@ def read_answers(data):
         return {}, "answers.toml is not UTF-8 text"
     except (labs.tomllib.TOMLDecodeError, RecursionError, ValueError) as e:
         return {}, f"answers.toml: {clean(e)}"
+
+
+def _toml(value):
+    """A value as TOML writes it."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k} = {_toml(v)}"
+                               for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value)
+
+
+def write_answers(answers):
+    """The bytes of an answers.toml."""
+    return "".join(f"{name} = {_toml(answer)}\n"
+                   for name, answer in answers.items()).encode()
 
 
 def _ask(checker, answers, machine):

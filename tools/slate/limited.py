@@ -1,9 +1,9 @@
 """Runs a command that nobody trusts, with limits on what it may use.
 
-    argv = limited.wrap(["make", "kernel"], seconds=60, memory=2048, file=64)
+    argv = limited.wrap(["make", "kernel"], seconds=60, memory=2048, file=8192)
 
 gives the command line that does so: processor seconds, MiB of address space,
-MiB of a file that it writes; each for every process of the command. What goes
+KiB of a file that it writes; each for every process of the command. What goes
 beyond is ended by a signal. Where a system does not know a limit (macOS knows
 no address space), that one is not set.
 
@@ -16,7 +16,7 @@ import resource
 import signal
 import sys
 
-MIB = 1 << 20
+KIB, MIB = 1 << 10, 1 << 20
 
 
 def wrap(argv, seconds, memory=0, file=0):
@@ -41,7 +41,7 @@ def main():
     seconds, memory, file = map(int, sys.argv[1:4])
     _limit(resource.RLIMIT_CPU, seconds)
     _limit(resource.RLIMIT_AS, memory * MIB)
-    _limit(resource.RLIMIT_FSIZE, file * MIB)
+    _limit(resource.RLIMIT_FSIZE, file * KIB)
     _limit(resource.RLIMIT_CORE, 0)
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it
     try:

@@ -25,8 +25,12 @@ SEED_FILE = "kernel/labs/seed.h"
 # Bytes that a hand-in file may have; the longest source has a tenth of that.
 LARGEST = 256 * 1024
 
-# For each process of a build: MiB of memory, MiB of a file.
-MEMORY, FILE = 2048, 64
+# For each process of a build: MiB of memory, KiB of a file.
+MEMORY, FILE = 2048, 64 * 1024
+
+# What make kernel makes, in build/.
+PRODUCTS = ("boot", "drivers", "kernel", "mm", "symbols", "user", "flags",
+            "objects", "slate.elf", "initrd.tar")
 
 # The whole build may take so many times the seconds of one process.
 WHOLE = 10
@@ -140,7 +144,7 @@ def make(tree, seconds, target="kernel", options=()):
     """Runs make under limits; returns its errors, or None if all went well."""
     env = {k: v for k, v in os.environ.items()
            if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES",
-                        "BUILD", "DEBUG", "SANITIZE", "V", "WERROR")}
+                        "BUILD", "DEBUG", "SANITIZE", "V")}
     env.update(LC_ALL="C", GCC_COLORS="")
     log = Path(tree) / "build/make.log"
     log.parent.mkdir(exist_ok=True)
@@ -162,6 +166,22 @@ def make(tree, seconds, target="kernel", options=()):
     if status == "time":
         text += "\nerror: compiling takes too long"
     return _first_errors(text)
+
+
+def copy_products(build, folder):
+    """Takes over what `make kernel` has put in `build`, times included. With
+    files that have their tree's times make finds what is up to date and what
+    is not, as it would there."""
+    new = folder / "build.new"
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    for name in PRODUCTS:
+        source = Path(build) / name
+        if source.is_dir():
+            shutil.copytree(source, new / name)
+        elif source.exists():
+            shutil.copy2(source, new / name)
+    new.rename(folder / "build")  # all of it, or nothing
 
 
 class Workshop:
@@ -190,6 +210,8 @@ class Workshop:
     def put(self, files, seed=0):
         """Makes the folder hold the tree, with `files` ({name: bytes}) in the
         place of its own."""
+        if not (self.folder / "build").exists():
+            self.begin()
         wanted = set(self.names) | set(files)
         for name in self.there():
             if name not in wanted:
@@ -201,6 +223,13 @@ class Workshop:
             if name == SEED_FILE:
                 data = planted_seed(name, data.decode(), seed).encode()
             self.write(name, data)
+
+    def begin(self):
+        """The first time nothing need be built that is built in the tree."""
+        for name in self.names:
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(self.root / name, self.folder / name)
+        copy_products(self.root / "build", self.folder)
 
     def there(self):
         """The files of the folder that were put there."""

@@ -8,7 +8,6 @@ beyond the first three of a lab are left to `make test-labs` (SLATE_LONG), which
 also takes LAB=n for one lab alone.
 """
 
-import json
 import os
 import re
 import shutil
@@ -24,10 +23,6 @@ from slate import grading, labs, regions, workshop
 LONG = "SLATE_LONG" in os.environ
 PATIENCE = grading.PATIENCE
 AT_FIRST = 3  # wrong solutions of a lab that each run tries
-
-# What is built and no lab needs.
-ELSEWHERE = shutil.ignore_patterns("host", "coverage", "debug", "sanitize*",
-                                   "iso*", "*.iso", "labs", "grade", "*.img")
 
 
 def wanted():
@@ -54,16 +49,6 @@ each_lab = pytest.mark.parametrize("lab", params(*((x,) for x in LABS)))
 
 # ---- the bench -------------------------------------------------------------
 
-def toml(value):
-    """A value as TOML writes it."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{k} = {toml(v)}"
-                               for k, v in value.items()) + "}"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(toml, value)) + "]"
-    return json.dumps(value)
-
-
 class Bench:
     """A lab's hand-out with everything solved, built once; then versions of
     the hand-in files in it."""
@@ -74,7 +59,7 @@ class Bench:
         shutil.rmtree(self.tree, ignore_errors=True)
         tasks = {task.id for task in lab.tasks}
         handout.hand_out(ROOT, lab, self.tree, labs.tracked(ROOT), tasks)
-        shutil.copytree(BUILD, self.tree / "build", ignore=ELSEWHERE)
+        workshop.copy_products(BUILD, self.tree)
         self.found = labs.regions(ROOT, lab.files)
         self.checker = grading.load_checker(ROOT / lab.answers[1]) \
             if lab.questions else None
@@ -116,16 +101,12 @@ class Bench:
             shutil.copy(self.tree / "build" / name, folder)
         return grading.Machine(self.tree, folder / "slate.elf")
 
-    def sheet(self, answers):
-        return "".join(f"{name} = {toml(answer)}\n" for name, answer in
-                       answers.items()).encode()
-
     def grade(self, kernel, answers):
         """{name: outcome} of everything."""
         outcomes = grading.run_tests(kernel, self.lab, PATIENCE)
         if self.lab.questions:
             outcomes += grading.check_answers(
-                self.lab, self.checker, self.sheet(answers),
+                self.lab, self.checker, grading.write_answers(answers),
                 grading.Machine(self.tree, kernel), self.kept)
         return {o.item.name: o for o in outcomes}
 
