@@ -176,6 +176,9 @@ def test_the_pictures_of_the_book_are_small_and_whole():
     folder = ROOT / "docs/pictures"
     text = (folder / "slabs.svg").read_text()
     assert len(shapes(text, "used")) > 100 and len(shapes(text, "colour")) > 5
+    text = (folder / "cachesim.svg").read_text()
+    marks = [e for e in shapes(text) if e.get("data-object")]
+    assert [e.get("class") for e in marks] == ["used"] * 435 + ["bad"] * 435
     assert (folder / "slabtop.png").read_bytes().startswith(b"\x89PNG\r\n")
     assert all(p.stat().st_size < 150 * 1024 for p in folder.iterdir())
 
