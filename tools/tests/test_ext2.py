@@ -375,7 +375,7 @@ def test_cut_at_every_write(what, in_memory):
 
 
 @pytest.mark.parametrize("form, size, journal", [
-    ("1k-128", "4M", True), ("4k-256", "12M", True), ("1k-128", "2M", False)])
+    ("1k-128", "4M", True), ("4k-256", "8M", True), ("1k-128", "2M", False)])
 def test_power_cuts(form, size, journal, in_memory):
     """e2fsck -p, or the next mount, puts right what a power cut leaves, and
     everything confirmed is there."""

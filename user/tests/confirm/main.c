@@ -7,7 +7,8 @@
  * has confirmed is an event: from then on the file must be there and have the
  * bytes that follow from its number, whatever happens (tools/tests/
  * test_powercut.py knows the rule). Other work goes on in between, of which
- * nothing is promised but that it does no harm.
+ * nothing is promised but that it does no harm: folders that have been
+ * confirmed wander from one to another, and must be somewhere.
  */
 #include "user/lib/err.h"
 #include "user/lib/stdio.h"
@@ -16,6 +17,8 @@
 
 #define BYTES_MAX 60000u
 #define GROUP     8 /* files that one sync confirms */
+#define EVERY     4 /* number has such a folder */
+#define PLACES    4 /* where it may be */
 
 static uint8_t bytes[BYTES_MAX];
 static FILE *events;
@@ -50,9 +53,9 @@ static void make(const char *path, uint32_t number, bool confirm)
     close(file);
 }
 
-static void confirmed(const char *kind, uint32_t number)
+static void report(const char *event, const char *kind, uint32_t number)
 {
-    fprintf(events, "{\"event\":\"confirmed\",\"kind\":\"%s\",\"number\":%u}\n",
+    fprintf(events, "{\"event\":\"%s\",\"kind\":\"%s\",\"number\":%u}\n", event,
             kind, number);
     fflush(events);
 }
@@ -61,7 +64,7 @@ static void confirmed(const char *kind, uint32_t number)
 static void by_fsync(const char *folder, uint32_t number)
 {
     make(path_of(folder, "f", number), number, true);
-    confirmed("f", number);
+    report("confirmed", "f", number);
 }
 
 /* A folder of files by one sync. */
@@ -77,7 +80,7 @@ static void by_sync(const char *folder, uint32_t number)
              false);
     if (sync() < 0)
         err(1, "sync");
-    confirmed("d", number);
+    report("confirmed", "d", number);
 }
 
 /* What nobody waits for: files that come, move, shrink and go. */
@@ -98,6 +101,52 @@ static void unsettled(const char *folder, uint32_t number)
         err(1, "unlink");
 }
 
+/* Where a folder is when it has moved so often: in FOLDER first, then in one
+ * of the others in it. */
+static void place_of(char *path, const char *folder, uint32_t number,
+                     uint32_t moves)
+{
+    uint32_t place = moves % PLACES;
+
+    if (place == 0)
+        snprintf(path, PATH_MAX, "%s/d%u", folder, number);
+    else
+        snprintf(path, PATH_MAX, "%s/p%u/d%u", folder, place, number);
+}
+
+/* A folder moves on; every third time there is an empty one in its place. */
+static void wander(const char *folder, uint32_t number, uint32_t moves)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+
+    place_of(from, folder, number, moves - 1);
+    place_of(to, folder, number, moves);
+    if (moves % 3 == 1 && mkdir(to) < 0)
+        err(1, "%s", to);
+    if (rename(from, to) < 0)
+        err(1, "%s", from);
+    report("moved", "d", number);
+}
+
+/* The two that were made last. */
+static void wander_all(const char *folder, uint32_t number)
+{
+    for (uint32_t back = 1; back < 2 * EVERY; back++) {
+        if (back <= number && (number - back) % EVERY == EVERY - 1)
+            wander(folder, number - back, back);
+    }
+}
+
+static void make_places(const char *folder)
+{
+    for (uint32_t i = 1; i < PLACES; i++) {
+        const char *path = path_of(folder, "p", i);
+
+        if (mkdir(path) < 0)
+            err(1, "%s", path);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2)
@@ -105,9 +154,11 @@ int main(int argc, char **argv)
     events = fopen("/dev/debug", "w");
     if (events == NULL)
         err(1, "/dev/debug");
+    make_places(argv[1]);
     for (uint32_t number = 0;; number++) {
         unsettled(argv[1], number);
-        if (number % 4 == 3)
+        wander_all(argv[1], number);
+        if (number % EVERY == EVERY - 1)
             by_sync(argv[1], number);
         else
             by_fsync(argv[1], number);
