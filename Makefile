@@ -325,7 +325,8 @@ iso: $(ISO)                       ## build/slate.iso: a CD, and a USB stick
 DISK_MB ?= 32
 
 .PHONY: disk
-disk:                             ## build/disk.img, ext2, DISK_MB=32
+disk:                             ## build/disk.img, ext2 with a journal,
+                                  ## DISK_MB=32
 	@mkdir -p $(BUILD)
 	@$(PYTHON) tools/slate/disk.py $(BUILD)/disk.img '$(DISK_MB)' user/disk
 

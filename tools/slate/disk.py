@@ -106,6 +106,13 @@ def make(path, megabytes=32, folder=None, block=None, inode_size=None,
         Path(fresh).unlink(missing_ok=True)
 
 
+def has_journal(path):
+    """Whether mke2fs found the disk large enough for one."""
+    with open(path, "rb") as f:
+        f.seek(1024 + 92)  # s_feature_compat
+        return bool(f.read(1)[0] & 4)
+
+
 # ---- checking --------------------------------------------------------------
 
 def check(path):
@@ -178,7 +185,9 @@ def main():
         make(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])
     except DiskError as e:
         sys.exit(f"make disk: {e}")
-    print(f"{sys.argv[1]}: {sys.argv[2]} MiB, ext2. "
+    journal = " with a journal" if has_journal(sys.argv[1]) else \
+        ", too small for a journal: folders stay in their parents"
+    print(f"{sys.argv[1]}: {sys.argv[2]} MiB, ext2{journal}. "
           f"make run DISK={sys.argv[1]}")
 
 

@@ -183,6 +183,7 @@ def test_images_are_made_checked_and_repaired(tmp_path):
     (folder / "sub/a").write_bytes(b"hello" * 3000)
     disk.make(path, 4, folder, block=1024, inode_size=128, inodes=64)
     disk.check(path)
+    assert disk.has_journal(path)
     assert disk.read(path, "/sub/a") == b"hello" * 3000
     disk.write(path, "/b", b"\0\1\2")
     assert disk.read(path, "/b") == b"\0\1\2"
@@ -226,6 +227,7 @@ def test_make_disk_and_make_run(kernel, tmp_path):
     done = make("disk", f"BUILD={tmp_path}", "DISK_MB=3")
     assert done.returncode == 0, done.stderr
     image = tmp_path / "disk.img"
+    assert "too small for a journal" in done.stdout
     assert image.stat().st_size == 3 << 20
     assert disk.read(image, "/README") == \
         (ROOT / "user/disk/README").read_bytes()
