@@ -72,8 +72,9 @@ def test_a_move_happens_all_or_not_at_all(move, in_memory):
 class Image:
     """The bytes of an image, and where things are in it."""
 
-    def __init__(self, path):
+    def __init__(self, path, block=BLOCK):
         self.path = path
+        self.block = block
         self.data = bytearray(path.read_bytes())
         said = run("debugfs", "-R", "blocks <8>", path)
         self.journal = [int(word) for word in said.split()
@@ -83,7 +84,7 @@ class Image:
         self.path.write_bytes(self.data)
 
     def journal_at(self, index, offset):
-        return self.journal[index] * BLOCK + offset
+        return self.journal[index] * self.block + offset
 
     def get(self, at, size):
         return bytes(self.data[at:at + size])
@@ -141,6 +142,22 @@ def test_what_is_pending_is_replayed(repair, image):
         said = core(image, "tick")
         assert "put right" in said
     assert tree(image) == after
+    clean(image)
+
+
+def test_inodes_beside_the_journals_are_replayed(tmp_path):
+    """Their block has been read by then, to find the journal."""
+    image = make(tmp_path / "image", "4k-256", "8M", "-N", "96",
+                 "-O", "has_journal")
+    core(image, "mkdir /a", "mkdir /e", "mkdir /a/d", "mv /a/d /e")
+    it = Image(image, 4096)
+    assert it.table(8) == it.table(13) and it.table(8) in it.targets()
+    offset = it.table(8) * 4096 + 12 * 256  # what /e was: inode 13
+    assert it.get(offset + 26, 2) == bytes(2)
+    it.put(offset + 26, "<H", 2)
+    it.pend().save()
+    core(image)
+    assert Image(image).get(offset + 26, 2) == bytes(2)
     clean(image)
 
 

@@ -302,16 +302,16 @@ static int parent_size(const char *path)
  * or that of another directory. */
 static void move_to(struct model *m, const char *from, char *out)
 {
-    struct shadow *other = choose(m, true);
+    const char *other = choose(m, true)->sh_path;
     uint32_t n = dice(m, 12);
 
     switch (dice(m, 6)) {
     case 0:
-        snprintf(out, MODEL_PATH, "%s", other->sh_path);
+        snprintf(out, MODEL_PATH, "%s", other);
         break;
     case 1:
         snprintf(out, MODEL_PATH, "%.56s/directory-with-a-long-name-%02u",
-                 other->sh_path, (unsigned)n);
+                 strlen(other) > MODEL_PATH - 72 ? "" : other, (unsigned)n);
         break;
     case 2:
     case 3:
