@@ -268,7 +268,8 @@ $(USER)/$(1): $(patsubst %.c,$(USER)/%.o,$(wildcard $(foreach d,$(PROG_IN),\
     $(USER)/user/lib/crt0.asm.o $(USER_LIB) user/lib/user.ld
 	$$(call say,LINK,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(USER_LDFLAGS) $$(filter %.o %.a,$$^) -o $$@
+	$$(Q)$$(CC) $$(USER_LDFLAGS) $$(filter %.o,$$^) \
+	    $$(filter %.a,$$^) -o $$@
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
 

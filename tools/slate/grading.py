@@ -155,6 +155,11 @@ def _boot(kernel, test, shift, key, patience):
     return result
 
 
+def _not_written(result):
+    tasks = {clean(e.get("task")) for e in result.named["lab-missing"]}
+    return [f"task {task} is not written yet" for task in sorted(tasks)]
+
+
 def _without_verdict(result, kernel):
     """(state, text) of a run that ended without a verdict."""
     named = result.named
@@ -165,8 +170,7 @@ def _without_verdict(result, kernel):
         return "stuck", ["ran until the host stopped it; the watchdog of the "
                          "machine did not work"]
     if "lab-missing" in named:
-        task = clean(named["lab-missing"][0].get("task"))
-        return "not written", [f"task {task} is not written yet"]
+        return "not written", _not_written(result)
     if "lab-hang" in named:
         report = _panic_report(result)
         return "hang", report[:LINES] + _last_events(result)
@@ -189,6 +193,8 @@ def _explain(result, found):
     leaks = _texts(result, "leak")
     table = ["left behind:"] + ["  " + line for line in leaks] if leaks else []
     passed, leaked = found
+    if passed == "fail" and "lab-missing" in result.named:
+        return "not written", _not_written(result)  # met by a program
     if passed == "fail":
         text = _expectations(result) or ["an expectation failed"]
         return "fail", text[:LINES] + table[:LINES]

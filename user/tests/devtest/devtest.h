@@ -14,8 +14,9 @@
 
 #include "user/lib/ipc.h"
 
-/* Prints "good: WHAT" or "BAD: WHAT: …"; both count. */
-void check(bool good, const char *what);
+/* Prints "good: WHAT" or "BAD: WHAT"; both count. */
+#define check(good, what) check_at(good, what, __FILE__, __LINE__)
+void check_at(bool good, const char *what, const char *file, int line);
 
 /* A child that runs `fn` and ends with what it returns, or the number of its
  * errno if that is negative. After begin() it waits for something, if it has

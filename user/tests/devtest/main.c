@@ -12,23 +12,23 @@ static int failures;
 static int checks;
 
 /* For whoever reads the events, as a failed expectation of the kernel's. */
-static void tell(const char *what)
+static void tell(const char *what, const char *file, int line)
 {
     FILE *debug = fopen("/dev/debug", "w");
 
     if (debug == NULL)
         return;
     fprintf(debug,
-            "{\"event\":\"expectation\",\"file\":\"%s\",\"line\":0,"
+            "{\"event\":\"expectation\",\"file\":\"%s\",\"line\":%d,"
             "\"text\":\"not so: %s\"}\n",
-            program_name, what);
+            file, line, what);
     fclose(debug);
 }
 
-void check(bool good, const char *what)
+void check_at(bool good, const char *what, const char *file, int line)
 {
     if (!good)
-        tell(what);
+        tell(what, file, line);
     printf("%s: %s\n", good ? "good" : "BAD", what);
     fflush(stdout);
     failures += !good;
