@@ -78,8 +78,9 @@ LDFLAGS := -nostdlib -static -no-pie -T boot/linker.ld \
     -Wl,--build-id=none,-z,max-page-size=4096,-z,noexecstack \
     $(if $(call on,WERROR),-Wl$(comma)--fatal-warnings)
 
-# The zoo's bugs keep their names in backtraces.
-$(BUILD)/kernel/zoo/%.o: CFLAGS += -fno-optimize-sibling-calls
+# The zoo's bugs, and the services of lab 7, keep their names in backtraces.
+$(BUILD)/kernel/zoo/%.o $(BUILD)/kernel/hunt/%.o: \
+    CFLAGS += -fno-optimize-sibling-calls
 
 ASM_SRC := $(wildcard boot/*.asm kernel/x86/*.asm)
 C_SRC   := $(wildcard kernel/*.c kernel/*/*.c mm/*.c mm/tests/*.c drivers/*.c)

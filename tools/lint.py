@@ -193,14 +193,15 @@ def check_arrows():
 
 
 def check_size():
-    """Lines of code of the kernel's parts. Tests, those of the labs too, the
-    zoo of bugs and the sanitizers' run time are not parts of what runs,
-    drivers/servers not in ring 0."""
+    """Lines of code of the kernel's parts. Tests, those of the labs and what
+    only labs use, the zoo of bugs and the sanitizers' run time are not parts of
+    what runs, drivers/servers not in ring 0."""
     everything = {str(p): code_lines(p) for p in sources(".c", ".h", ".asm")
                   if not is_test(p) and p.parts[0] in EVERYTHING
                   and p.parts[:2] not in (("kernel", "sanitize"),
                                           ("kernel", "zoo"),
                                           ("kernel", "labs"),
+                                          ("kernel", "hunt"),
                                           ("drivers", "servers"))}
     parts = {"the allocator's core": CORE, "its debugging": DEBUGGING,
              "the shell": SHELL, "the rest of ring 0": RING0}

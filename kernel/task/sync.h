@@ -52,6 +52,7 @@ enum mutex_rank {
     MUTEX_RANK_FILE,       /* of other inodes */
     MUTEX_RANK_PIPE,
     MUTEX_RANK_CONSOLE,
+    MUTEX_RANK_HALL,
 };
 
 #ifdef CONFIG_DEBUG

@@ -1,0 +1,10 @@
+/*
+ * What makes one hand-out differ from another: `make lab SEED=n` writes its
+ * number here. Answers that follow from it are not a neighbour's.
+ */
+#pragma once
+
+#define LAB_SEED 0
+
+/* A number below `n` that follows from the seed and from what it is for. */
+unsigned lab_pick(unsigned purpose, unsigned n);
