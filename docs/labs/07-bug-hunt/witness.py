@@ -1,0 +1,186 @@
+"""Runs inside GDB, in a counted machine that is about to execute `hunt`: sees
+what really happens, so that answers.py knows the truth about the bugs of a
+kernel without being told. As the same run repeats to the last instruction, what
+one session has found another can lie in wait for.
+
+    first(service)      the first error that the allocator reports, or an object
+                        that is lost when the machine is switched off
+    writer(address)     who is the last to change this byte before the report
+    loser(object)       who overwrites the last pointer to it, and in which task
+    unlike(service)     who gives an object back that is not as constructed
+
+Each prints a line of JSON.
+"""
+
+import json
+
+import common
+import gdb
+import slab_buf
+import slab_heap
+import stores
+
+# Stores that are looked at, and requests of a day.
+PATIENCE = 2000
+
+WORD_MASK = 0xFFFFFFFF
+PAGE = 4096
+
+
+def say(**found):
+    print("WITNESS " + json.dumps(found))
+
+
+def stop_at(*functions):
+    return [gdb.Breakpoint(f, internal=True) for f in functions]
+
+
+def go_on():
+    """Continues; returns the function that it stops in."""
+    gdb.execute("continue", to_string=True)
+    return gdb.newest_frame().name()
+
+
+def guilty():
+    """The function that wanted this: neither the allocator nor a helper. None
+    if the allocator did it for itself."""
+    for frame in stores.frames():
+        if frame.file.startswith(stores.ALLOCATOR):
+            return None
+        if not frame.file.startswith(stores.HELPERS):
+            return frame.name
+    return None
+
+
+def caller():
+    """Who called the allocator."""
+    return next(f.name for f in stores.frames()
+                if not f.file.startswith(stores.ALLOCATOR))
+
+
+def pid():
+    return int(gdb.parse_and_eval("$pid()"))
+
+
+def place(address):
+    """The object that an address is in, as words."""
+    buf = slab_buf.buffer_at(slab_heap.Heap(), address)
+    return {"cache": buf.cache.name, "object": buf.address,
+            "number": buf.index, "task": buf.alloc.task}
+
+
+# ---- what is seen first -----------------------------------------------------
+
+def reported():
+    """The error that kmem_error is about to report."""
+    at = int(gdb.parse_and_eval("$eax")) & WORD_MASK
+    error = common.record("struct kmem_error_record", at)
+    names = {number: name.removeprefix("KMEM_ERROR_") for name, number in
+             common.enumerators("enum kmem_error", "kmem_error").items()}
+    say(error=names[error.error_kind], offset=error.error_offset,
+        at=error.error_at, caller=caller(),
+        **place(error.error_base or error.error_buf))
+
+
+def lost(service):
+    """An object that is out though the day is over."""
+    heap = slab_heap.Heap()
+    for cache in heap.caches:
+        if cache.name != service:
+            continue
+        for buf in slab_buf.walk(heap, cache):
+            if buf.state == slab_buf.USED:
+                say(error="LOST", **place(buf.address))
+                return
+    say(error="NONE")
+
+
+def first(service):
+    stop_at("kmem_error", "power_off")
+    if go_on() == "kmem_error":
+        reported()
+    else:
+        lost(service)
+
+
+# ---- who did it -------------------------------------------------------------
+
+def changes(address, kind, until):
+    """Continues from change to change of what is at an address, up to one of
+    the functions `until`."""
+    stops = stop_at(*until)
+    gdb.Breakpoint(f"*({kind} *){address}", gdb.BP_WATCHPOINT,
+                   gdb.WP_WRITE, internal=True)
+    for _ in range(PATIENCE):
+        go_on()
+        if any(b.hit_count for b in stops):
+            return
+        yield
+
+
+def writer(address):
+    found = None
+    for _ in changes(address, "unsigned char", ["kmem_error"]):
+        found = guilty() or found
+    say(culprit=found)
+
+
+def pieces(start, size):
+    """(address, bytes) of memory. Pages are missing in it, below stacks."""
+    try:
+        yield start, bytes(gdb.selected_inferior().read_memory(start, size))
+    except gdb.MemoryError:
+        if size > PAGE:
+            half = size // PAGE // 2 * PAGE
+            yield from pieces(start, half)
+            yield from pieces(start + half, size - half)
+
+
+def holder(obj):
+    """The address of a static variable that points to an object, or None. What
+    the first task's stack holds does not count."""
+    for start, end in (("data_start", "boot_stack_guard"),
+                       ("boot_stack_top", "bss_end")):
+        start, end = common.address_of(start), common.address_of(end)
+        for piece, words in pieces(start & -PAGE, end - (start & -PAGE)):
+            at = words.find(obj.to_bytes(4, "little"))
+            if at >= 0:
+                return piece + at
+    return None
+
+
+def loser(obj):
+    """Between two requests there is the pointer; then comes the store."""
+    (step,) = stop_at("hunt_step")
+    at = None
+    while at is None:
+        go_on()
+        at = holder(obj)
+    step.delete()
+    found = task = None
+    for _ in changes(at, "unsigned", ["power_off"]):
+        if int(gdb.parse_and_eval(f"*(unsigned *){at}")) != obj:
+            found, task = guilty(), pid()
+            break
+    say(culprit=found, by=task)
+
+
+def unlike(service):
+    """What comes back is compared with the last object of its slab, which was
+    constructed and never handed out."""
+    stop_at("kmem_cache_free", "power_off")
+    memory = gdb.selected_inferior()
+    while go_on() == "kmem_cache_free":
+        buf = int(gdb.parse_and_eval("$edx")) & WORD_MASK
+        found = slab_buf.buffer_at(slab_heap.Heap(), buf)
+        if found is None or found.cache.name != service:
+            continue
+        like = found.slab.chunk(found.slab.chunks - 1)
+        mine, its = (bytes(memory.read_memory(a, found.size))
+                     for a in (buf, like))
+        if mine != its:
+            say(error="UNLIKE", culprit=caller(), **place(buf),
+                offset=next(i for i in range(found.size)
+                            if mine[i] != its[i]))
+            return
+    say(error="NONE")

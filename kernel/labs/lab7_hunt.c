@@ -1,0 +1,304 @@
+/*
+ * Lab 7: the services of kernel/hunt, repaired. Each test has a service's cache
+ * in debugging modes, makes the service work at the edges of what it promises,
+ * and wants results, no report from the allocator, and nothing left behind.
+ */
+#include "kernel/hunt/hunt.h"
+#include "kernel/labs/lab.h"
+#include "kernel/lib/string.h"
+#include "kernel/task/task.h"
+#include "mm/kmem_debug.h"
+
+static uint32_t errors;
+
+/* From here on what the allocator reports about this cache is counted, and
+ * does not stop the machine. */
+static void watch(const char *cache, const char *letters)
+{
+    unsigned modes = 0;
+    char bad;
+
+    kmem_error_panics = false;
+    errors = kmem_error_count;
+    KT_TRUE(kmem_debug_letters(letters, NULL, &modes, &bad));
+    if (kmem_debug_set(kmem_cache_find(cache), modes) != 0)
+        KT_FAIL("the cache %s cannot be put into modes %s", cache, letters);
+}
+
+/* Has the allocator reported anything, or is an object still out? */
+static void end(const char *cache, bool closed)
+{
+    if (kmem_error_count != errors)
+        KT_FAIL("%s: the allocator reports: %s", cache,
+                kmem_error_title(kmem_last_error.error_kind));
+    if (!closed)
+        KT_FAIL("%s: objects are still out when the service closes", cache);
+}
+
+/* ---- meter -------------------------------------------------------------- */
+
+/* The sum of the last `slots` numbers up to n. */
+static uint32_t sum_up_to(uint32_t n, uint32_t slots)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t i = 0; i < MIN(n, slots); i++)
+        sum += n - i;
+    return sum;
+}
+
+/* Whether the meter is right after the readings 1 to n. */
+static bool is_right(const struct meter *m, uint32_t n, uint32_t slots)
+{
+    uint32_t want = sum_up_to(n, slots);
+
+    if (meter_sum(m) == want && meter_kept(m) == MIN(n, slots))
+        return true;
+    KT_FAIL("a meter of %u readings, after 1 to %u: it keeps %u, and their "
+            "sum is %u; want %u and %u",
+            (unsigned)slots, (unsigned)n, (unsigned)meter_kept(m),
+            (unsigned)meter_sum(m), (unsigned)MIN(n, slots), (unsigned)want);
+    return false;
+}
+
+static void fill_meters(uint32_t slots)
+{
+    struct meter *full;
+    struct meter *other;
+
+    KT_REQUIRE(meters_open(slots));
+    watch("meter", "FPZU");
+    full = meter_new();
+    other = meter_new();
+    meter_add(full, 1);
+    for (uint32_t n = 1; n <= 4 * slots && is_right(full, n, slots); n++)
+        meter_add(full, n + 1);
+    KT_EQ(meter_kept(other), 0);
+    meter_free(full);
+    meter_free(other);
+    end("meter", meters_close());
+}
+
+LAB_TEST(7, meter, LAB_UP)
+{
+    fill_meters(4);
+    fill_meters(1);
+    fill_meters(9);
+}
+
+/* ---- bell --------------------------------------------------------------- */
+
+static uint32_t calls;
+
+static void count(struct bell *b)
+{
+    (void)b;
+    calls++;
+}
+
+static void count_and_stop(struct bell *b)
+{
+    calls++;
+    bell_stop(b);
+}
+
+LAB_TEST(7, bell, LAB_UP)
+{
+    struct bell *each;
+    struct bell *third;
+
+    KT_REQUIRE(bells_open());
+    watch("bell", "FPZU");
+    calls = 0;
+    each = bell_new(1, count);
+    bell_new(2, count_and_stop);
+    bell_new(2, bell_stop);
+    third = bell_new(3, count);
+    for (uint32_t hour = 1; hour < BELL_HOURS; hour++)
+        bells_ring(hour);
+    KT_EQ(calls, 11 + 1 + 3);
+    KT_EQ(bells_count(), 2);
+    for (uint32_t hour = 1; hour < BELL_HOURS; hour++) {
+        KT_EQ(bell_rung(each, hour), 1);
+        KT_EQ(bell_rung(third, hour), hour % 3 == 0);
+    }
+    for (int i = 0; i < 3; i++) /* the allocator looks at what was free */
+        bell_new(5, count_and_stop);
+    bells_ring(5);
+    KT_EQ(bells_count(), 2);
+    bell_stop(third);
+    bell_stop(each);
+    end("bell", bells_close());
+}
+
+/* ---- parcel ------------------------------------------------------------- */
+
+static void expect_parcel(struct box *b, const char *want)
+{
+    char text[PARCEL_TEXT] = "nothing";
+
+    if (!box_take(b, text) || strcmp(text, want) != 0)
+        KT_FAIL("the oldest parcel should be \"%s\"; it is \"%s\"", want, text);
+}
+
+LAB_TEST(7, parcel, LAB_UP)
+{
+    char text[PARCEL_TEXT];
+    struct box small;
+    struct box none;
+
+    KT_REQUIRE(parcels_open());
+    watch("parcel", "FPZU");
+    box_init(&small, 2);
+    box_init(&none, 0);
+    KT_TRUE(!parcel_send(&none, "lost"));
+    KT_TRUE(parcel_send(&small, "first"));
+    KT_TRUE(parcel_send(&small, "second"));
+    KT_TRUE(!parcel_send(&small, "third"));
+    KT_TRUE(!parcel_send(&small, "fourth"));
+    expect_parcel(&small, "first");
+    KT_TRUE(parcel_send(&small, "fifth"));
+    expect_parcel(&small, "second");
+    expect_parcel(&small, "fifth");
+    KT_TRUE(!box_take(&small, text));
+    end("parcel", parcels_close());
+}
+
+/* ---- words -------------------------------------------------------------- */
+
+static void expect_word(const char *name, const char *want)
+{
+    const char *got = words_get(name);
+
+    if (got == NULL || strcmp(got, want) != 0)
+        KT_FAIL("%s should be \"%s\"; it is \"%s\"", name, want,
+                got == NULL ? "nothing" : got);
+}
+
+LAB_TEST(7, words, LAB_UP)
+{
+    static const char *const texts[] = {"red", "carmine", "a", "", "scarlet"};
+
+    KT_REQUIRE(words_open());
+    watch("words", "FPZU");
+    KT_TRUE(words_set("other", "blue"));
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        KT_TRUE(words_set("colour", texts[i]));
+        expect_word("colour", texts[i]);
+        expect_word("other", "blue");
+    }
+    KT_TRUE(words_set("other", "longer than there is room for it"));
+    expect_word("other", "longer than there is room f");
+    words_remove("colour");
+    KT_TRUE(words_get("colour") == NULL);
+    KT_TRUE(words_set("colour", "green"));
+    expect_word("colour", "green");
+    end("words", words_close());
+}
+
+/* ---- channel ------------------------------------------------------------ */
+
+/* Whether a channel is like a new one, though another was used before it. */
+static bool is_new(const struct channel *c, uint32_t lane)
+{
+    uint32_t credit = channel_credit(c);
+
+    if (credit != CHANNEL_LANES * CHANNEL_CREDIT)
+        KT_FAIL("after one that used lane %u, a channel has credit %u, want %u",
+                (unsigned)lane, (unsigned)credit,
+                CHANNEL_LANES * CHANNEL_CREDIT);
+    return credit == CHANNEL_LANES * CHANNEL_CREDIT;
+}
+
+/* Not in mode P: it fills what is free, and objects are constructed anew. */
+LAB_TEST(7, channel, LAB_UP)
+{
+    struct channel *c;
+    bool good = true;
+
+    KT_REQUIRE(channels_open());
+    watch("channel", "FZU");
+    for (uint32_t lane = 0; lane < CHANNEL_LANES && good; lane++) {
+        c = channel_open();
+        for (uint32_t i = 0; i < CHANNEL_CREDIT; i++)
+            KT_TRUE(channel_take(c, lane));
+        KT_TRUE(!channel_take(c, lane));
+        channel_give(c, lane);
+        channel_take(c, 0);
+        channel_close(c);
+        c = channel_open();
+        good = is_new(c, lane);
+        channel_close(c);
+    }
+    end("channel", channels_close());
+}
+
+/* ---- seats -------------------------------------------------------------- */
+
+#define VISITORS 5
+
+static void visitor(void *arg)
+{
+    int *seat = arg;
+
+    *seat = seat_book("visitor");
+}
+
+/* So many at once; each should have a seat of its own. */
+static void visit(void)
+{
+    int seat[VISITORS];
+    int status;
+
+    for (int i = 0; i < VISITORS; i++) {
+        seat[i] = -1;
+        KT_TRUE(task_create("visitor", visitor, &seat[i], PRIORITY_KERNEL) !=
+                NULL);
+    }
+    while (task_wait(-1, &status, 0) > 0)
+        ;
+    for (int i = 0; i < VISITORS; i++) {
+        KT_REQUIRE(seat[i] >= 0 && seat[i] < SEATS);
+        KT_TRUE(seat_owner(seat[i]) != NULL);
+        for (int j = 0; j < i; j++)
+            if (seat[i] == seat[j])
+                KT_FAIL("visitors %d and %d were both sold seat %d", j, i,
+                        seat[i]);
+    }
+}
+
+LAB_TEST(7, seats, LAB_UP)
+{
+    KT_REQUIRE(seats_open());
+    watch("seats", "FPZU");
+    KT_EQ(seat_book("guest"), 0);
+    visit();
+    for (int seat = VISITORS + 1; seat < SEATS; seat++)
+        KT_EQ(seat_book("guest"), seat);
+    KT_EQ(seat_book("nobody"), -1);
+    KT_EQ(seat_book("nobody"), -1);
+    seat_return(3);
+    KT_TRUE(seat_owner(3) == NULL);
+    KT_EQ(seat_book("late"), 3);
+    KT_TRUE(seat_owner(3) != NULL && strcmp(seat_owner(3), "late") == 0);
+    for (int seat = 0; seat < SEATS; seat++)
+        if (seat_owner(seat) != NULL)
+            seat_return(seat);
+    end("seats", seats_close());
+}
+
+/* ---- all ---------------------------------------------------------------- */
+
+/* Twice, with kmem.debug=FPZU. */
+LAB_TEST(7, all, LAB_UP)
+{
+    kmem_error_panics = false;
+    errors = kmem_error_count;
+    for (size_t i = 0; i < 2 * hunt_count; i++) {
+        const struct hunt_service *s = &hunt_services[i % hunt_count];
+
+        if (!s->service_day())
+            KT_FAIL("the day's work of %s did not go well", s->service_name);
+        end(s->service_name, true);
+    }
+}
