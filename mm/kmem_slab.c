@@ -17,7 +17,15 @@ uint16_t kmem_seconds;
  * so the link gets a word of its own (3.2.2). */
 static size_t small_chunk(size_t size, size_t align, bool constructed)
 {
+    /* LAB 3.1 BEGIN: bytes from one small buffer to the next */
     return ROUND_UP(size + (constructed ? sizeof(void *) : 0), align);
+    /* LAB 3.1 INSTEAD
+     * (void)size;
+     * (void)align;
+     * (void)constructed;
+     * LAB_MISSING
+     */
+    /* LAB 3.1 END */
 }
 
 bool kmem_is_large(size_t size, size_t align, bool constructed)
@@ -28,9 +36,18 @@ bool kmem_is_large(size_t size, size_t align, bool constructed)
 
 /* Whether a slab of `bytes`, from `front` on, leaves at most 1/part of itself
  * unused. */
-static bool fits(size_t bytes, size_t front, size_t chunk, size_t part)
+static inline bool fits(size_t bytes, size_t front, size_t chunk, size_t part)
 {
+    /* LAB 3.5 BEGIN: whether at most 1/part is unused */
     return bytes >= front + chunk && (bytes - front) % chunk * part <= bytes;
+    /* LAB 3.5 INSTEAD
+     * (void)bytes;
+     * (void)front;
+     * (void)chunk;
+     * (void)part;
+     * LAB_MISSING
+     */
+    /* LAB 3.5 END */
 }
 
 /*
@@ -40,6 +57,7 @@ static bool fits(size_t bytes, size_t front, size_t chunk, size_t part)
  */
 size_t kmem_large_pages(size_t front, size_t chunk)
 {
+    /* LAB 3.5 BEGIN: how many pages */
     size_t pages = 1;
 
     for (; pages <= KMEM_SLAB_PAGES_TRY; pages++)
@@ -48,6 +66,12 @@ size_t kmem_large_pages(size_t front, size_t chunk)
     for (pages = 1; !fits(pages * PAGE_SIZE, front, chunk, 8);)
         pages++;
     return pages;
+    /* LAB 3.5 INSTEAD
+     * (void)front;
+     * (void)chunk;
+     * LAB_MISSING
+     */
+    /* LAB 3.5 END */
 }
 
 void kmem_geometry(struct kmem_cache *cp)
@@ -63,10 +87,12 @@ void kmem_geometry(struct kmem_cache *cp)
         cp->cache_slab_pages = kmem_large_pages(0, cp->cache_chunk);
         space = cp->cache_slab_pages * PAGE_SIZE;
     } else {
+        /* LAB 3.1 BEGIN: the chunk, the page, and where a buffer's link is */
         cp->cache_chunk =
             small_chunk(cp->cache_size, cp->cache_align, constructed);
         cp->cache_slab_pages = 1;
         cp->cache_bufctl = cp->cache_chunk - sizeof(void *);
+        /* LAB 3.1 END */
     }
     cp->cache_slab_chunks = space / cp->cache_chunk;
     /* LAB 4.7 BEGIN: what is left over becomes the largest colour */
@@ -104,6 +130,7 @@ void kmem_slab_free_pages(struct kmem_cache *cp, void *base)
  * in ascending order. */
 static void link_small(struct kmem_cache *cp, struct kmem_slab *sp)
 {
+    /* LAB 3.2 BEGIN: from the last word of each buffer to that of the next */
     char *link = (char *)kmem_slab_chunk(sp, 0) + cp->cache_bufctl;
     char *last = link + (sp->slab_chunks - 1) * cp->cache_chunk;
 
@@ -112,6 +139,12 @@ static void link_small(struct kmem_cache *cp, struct kmem_slab *sp)
         ((struct kmem_bufctl *)link)->bufctl_next =
             (struct kmem_bufctl *)(link + cp->cache_chunk);
     ((struct kmem_bufctl *)last)->bufctl_next = NULL;
+    /* LAB 3.2 INSTEAD
+     * (void)cp;
+     * (void)sp;
+     * LAB_MISSING
+     */
+    /* LAB 3.2 END */
 }
 
 void kmem_slab_free_data(struct kmem_slab *sp)

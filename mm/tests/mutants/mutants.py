@@ -251,7 +251,8 @@ MUTANTS = [
      "kmem.S29_slab_and_bufctls_come_from_their_own_caches"),
     # ---- lists ------------------------------------------------------------
     ("refilled_slab_stays", "S-34", LIST,
-     "    cp->cache_freelist = sp;\n}", "}",
+     "    cp->cache_full--;\n    cp->cache_freelist = sp;\n    /*",
+     "    cp->cache_full--;\n    /*",
      "kmem.S34_full_then_partial_then_complete"),
     ("pointer_not_advanced", "S-36", LIST,
      "        cp->cache_freelist = kmem_slab_next(sp);\n"

@@ -1,0 +1,197 @@
+/*
+ * The cache and the slabs that the tests of lab 3 make by hand.
+ */
+#include "kernel/labs/lab3_heap.h"
+#include "kernel/lib/string.h"
+#include "kernel/x86/cpu.h"
+
+#define EFLAGS_ID (1u << 21) /* a flag that means nothing to anybody */
+
+struct kmem_cache heap_cache;
+struct kmem_slab heap_slab[HEAP_SLABS];
+
+static struct kmem_bufctl buffer[HEAP_SLABS][HEAP_BUFFERS];
+
+static void *get_page(size_t pages, void *arg)
+{
+    void *page = lab_arena(pages * PAGE_SIZE, PAGE_SIZE);
+
+    (void)arg;
+    if (page != NULL)
+        memset(page, HEAP_FILL, pages * PAGE_SIZE);
+    return page;
+}
+
+static void keep_page(void *page, size_t pages, void *arg)
+{
+    (void)page;
+    (void)pages;
+    (void)arg;
+}
+
+void heap_cache_make(size_t chunk, size_t chunks)
+{
+    heap_cache = (struct kmem_cache){
+        .cache_name = "lab3",
+        .cache_size = chunk,
+        .cache_align = KMEM_ALIGN_MIN,
+        .cache_chunk = chunk,
+        .cache_bufctl = chunk - sizeof(void *),
+        .cache_slab_pages = 1,
+        .cache_slab_chunks = chunks,
+        .cache_supplier = {get_page, keep_page, NULL},
+    };
+    mm_lock_init(&heap_cache.cache_lock, "kmem cache", MM_RANK_CACHE);
+    heap_cache.cache_null.slab_cache = &heap_cache;
+    list_init(&heap_cache.cache_null.slab_link);
+    heap_cache.cache_freelist = &heap_cache.cache_null;
+}
+
+static void no_ctor(void *obj, size_t size)
+{
+    (void)obj;
+    (void)size;
+}
+
+const struct kmem_cache *heap_geometry(size_t size, size_t align,
+                                       bool constructed)
+{
+    heap_cache_make(0, 0);
+    heap_cache.cache_size = size;
+    heap_cache.cache_align = align;
+    heap_cache.cache_ctor = constructed ? no_ctor : NULL;
+    kmem_geometry(&heap_cache);
+    return &heap_cache;
+}
+
+/* ---- slabs for their list ----------------------------------------------- */
+
+/* A slab whose first `out` buffers are out. */
+static void slab_make(size_t i, unsigned out)
+{
+    struct kmem_slab *sp = &heap_slab[i];
+
+    *sp = (struct kmem_slab){.slab_cache = &heap_cache,
+                             .slab_chunks = HEAP_BUFFERS,
+                             .slab_refcnt = out};
+    memset(buffer[i], 0, sizeof(buffer[i]));
+    for (unsigned k = HEAP_BUFFERS; k-- > out;) {
+        buffer[i][k].bufctl_next = sp->slab_head;
+        sp->slab_head = &buffer[i][k];
+    }
+    list_insert_before(&heap_cache.cache_null.slab_link, &sp->slab_link);
+}
+
+void heap_list_make(const char *out)
+{
+    heap_cache_make(64, HEAP_BUFFERS);
+    for (size_t i = 0; out[i] != '\0'; i++) {
+        unsigned n = (unsigned)(out[i] - '0');
+
+        slab_make(i, n);
+        heap_cache.cache_slabs++;
+        heap_cache.cache_full += n == HEAP_BUFFERS;
+        heap_cache.cache_complete += n == 0;
+        if (n < HEAP_BUFFERS && heap_cache.cache_freelist->slab_head == NULL)
+            heap_cache.cache_freelist = &heap_slab[i];
+    }
+    heap_cache.cache_ws_min = heap_cache.cache_complete;
+}
+
+const char *heap_name(const struct kmem_slab *sp)
+{
+    static const char names[][2] = {"A", "B", "C", "D", "E", "F", "G", "H"};
+
+    if (sp == &heap_cache.cache_null)
+        return "the end";
+    return sp >= heap_slab && sp < heap_slab + HEAP_SLABS
+               ? names[sp - heap_slab]
+               : "nothing known";
+}
+
+/* The list's names as a text; false if it is no list. */
+static bool spell(char names[HEAP_SLABS + 1])
+{
+    struct list *head = &heap_cache.cache_null.slab_link;
+    struct list *prev = head;
+    size_t n = 0;
+
+    for (struct list *l = head->next; l != head; prev = l, l = l->next) {
+        const struct kmem_slab *sp = list_entry(l, struct kmem_slab, slab_link);
+
+        if (*heap_name(sp) == 'n' || l->prev != prev || n == HEAP_SLABS) {
+            names[n] = '\0';
+            KT_FAIL("the slab list is broken behind \"%s\": its links lead "
+                    "elsewhere, or not back again",
+                    names);
+            return false;
+        }
+        names[n++] = *heap_name(sp);
+    }
+    names[n] = '\0';
+    return true;
+}
+
+static void expect_counts(void)
+{
+    const struct kmem_slab *first = &heap_cache.cache_null;
+    uint32_t full = 0;
+    uint32_t complete = 0;
+
+    list_for_each (l, &heap_cache.cache_null.slab_link) {
+        const struct kmem_slab *sp = list_entry(l, struct kmem_slab, slab_link);
+
+        full += sp->slab_head == NULL;
+        complete += sp->slab_refcnt == 0;
+        if (sp->slab_head != NULL && first == &heap_cache.cache_null)
+            first = sp;
+    }
+    if (heap_cache.cache_freelist != first)
+        KT_FAIL("the freelist pointer is at %s; the first slab that has "
+                "something to give is %s",
+                heap_name(heap_cache.cache_freelist), heap_name(first));
+    KT_EQ(heap_cache.cache_full, full);
+    KT_EQ(heap_cache.cache_complete, complete);
+}
+
+void heap_expect_list(const char *names)
+{
+    char got[HEAP_SLABS + 1];
+
+    if (!spell(got))
+        return;
+    if (strcmp(got, names) != 0)
+        KT_FAIL("the slab list is %s; want %s", got, names);
+    else
+        expect_counts();
+}
+
+struct kmem_bufctl *heap_take(void)
+{
+    struct kmem_slab *sp = heap_cache.cache_freelist;
+    struct kmem_bufctl *bcp = sp->slab_head;
+
+    if (bcp == NULL) {
+        KT_FAIL("nothing to take at the freelist pointer, which is at %s",
+                heap_name(sp));
+        return NULL;
+    }
+    kmem_slab_take(&heap_cache, sp, bcp);
+    return bcp;
+}
+
+/* The lock keeps the flags from before it was taken; so a flag that is turned
+ * over there is seen once it is released. */
+bool heap_give(struct kmem_slab *sp, struct kmem_bufctl *bcp)
+{
+    uint32_t before = read_eflags();
+    bool released;
+
+    mm_lock(&heap_cache.cache_lock);
+    heap_cache.cache_lock.lock_eflags ^= EFLAGS_ID;
+    kmem_slab_give(&heap_cache, sp, bcp, false);
+    released = ((read_eflags() ^ before) & EFLAGS_ID) != 0;
+    if (!released)
+        mm_unlock(&heap_cache.cache_lock);
+    return released;
+}

@@ -1,0 +1,493 @@
+/*
+ * Lab 3, A slab: the layout of small objects, the list of slabs, the size of
+ * slabs, each without an allocator that works; at the end all of it in a kernel
+ * that runs.
+ */
+#include "kernel/labs/lab3_heap.h"
+#include "kernel/lib/string.h"
+#include "kernel/tests/ktest.h"
+
+#define WORD sizeof(void *)
+
+/* The same numbers in every run. */
+static uint32_t random_number(void)
+{
+    static uint32_t state = 3;
+
+    state = state * 1664525 + 1013904223;
+    return state >> 8;
+}
+
+/* ---- 3.1: the layout in numbers ----------------------------------------- */
+
+/* The chunk must be the least multiple of the alignment with enough room. */
+static bool expect_chunk(size_t size, size_t align, bool constructed)
+{
+    size_t room = size + (constructed ? WORD : 0);
+    size_t chunk = heap_geometry(size, align, constructed)->cache_chunk;
+    size_t want = room;
+
+    while (want % align != 0)
+        want++;
+    if (chunk == want)
+        return true;
+    KT_FAIL("objects of %zu bytes, alignment %zu, %s: the chunk is %zu, want "
+            "%zu",
+            size, align, constructed ? "constructed" : "not constructed", chunk,
+            want);
+    return false;
+}
+
+LAB_TEST(3, chunk, LAB_EARLY)
+{
+    for (size_t align = KMEM_ALIGN_MIN; align <= 256; align *= 2)
+        for (size_t size = 1; size <= 256; size++)
+            if (!expect_chunk(size, align, false))
+                return;
+}
+
+LAB_TEST(3, chunk_constructed, LAB_EARLY)
+{
+    for (size_t align = KMEM_ALIGN_MIN; align <= 256; align *= 2)
+        for (size_t size = 1; size + WORD <= 256; size++)
+            if (!expect_chunk(size, align, true))
+                return;
+}
+
+LAB_TEST(3, geometry, LAB_EARLY)
+{
+    for (size_t size = 1; size <= 500; size++) {
+        bool constructed = size % 2 == 0;
+        const struct kmem_cache *cp = heap_geometry(size, 8, constructed);
+
+        KT_EQ(cp->cache_bufctl + WORD, cp->cache_chunk);
+        KT_EQ(cp->cache_slab_pages, 1);
+        KT_EQ(cp->cache_slab_chunks,
+              (PAGE_SIZE - sizeof(struct kmem_slab)) / cp->cache_chunk);
+        if (!constructed || cp->cache_bufctl >= size)
+            continue;
+        KT_FAIL("the link at byte %zu of a buffer lies in its constructed "
+                "object of %zu bytes",
+                cp->cache_bufctl, size);
+        return;
+    }
+}
+
+/* ---- 3.2: the list through the buffers ---------------------------------- */
+
+static struct kmem_slab *new_slab(size_t chunk, size_t chunks, size_t colour)
+{
+    struct kmem_slab *sp;
+
+    heap_cache_make(chunk, chunks);
+    sp = kmem_slab_create(&heap_cache, colour);
+    if (sp == NULL)
+        KT_FAIL("the machine has too little memory for this test");
+    return sp;
+}
+
+/* Buffer after buffer, from the first to the last, and then the end. */
+static bool expect_links(const struct kmem_slab *sp)
+{
+    const struct kmem_bufctl *bcp = sp->slab_head;
+    size_t chunk = heap_cache.cache_chunk;
+    size_t first = sp->slab_colour + chunk - WORD;
+
+    for (size_t i = 0; i < sp->slab_chunks; i++) {
+        size_t want = first + i * chunk;
+        size_t got = (uintptr_t)bcp - (uintptr_t)sp->slab_base;
+
+        if (got != want) {
+            KT_FAIL("%u buffers of %zu bytes from byte %u on: link %zu of the "
+                    "freelist is at byte %ld of the page; want %zu",
+                    (unsigned)sp->slab_chunks, chunk, (unsigned)sp->slab_colour,
+                    i, (long)got, want);
+            return false;
+        }
+        bcp = bcp->bufctl_next;
+    }
+    if (bcp != NULL)
+        KT_FAIL("the freelist does not end behind the last buffer");
+    return bcp == NULL;
+}
+
+LAB_TEST(3, freelist, LAB_EARLY)
+{
+    for (size_t chunk = 8; chunk <= 512; chunk += 8) {
+        size_t chunks = (PAGE_SIZE - sizeof(struct kmem_slab)) / chunk;
+        struct kmem_slab *sp = new_slab(chunk, chunks, 0);
+
+        if (sp == NULL || !expect_links(sp))
+            return;
+    }
+}
+
+LAB_TEST(3, freelist_colour, LAB_EARLY)
+{
+    for (size_t colour = 0; colour <= 64; colour += 8) {
+        struct kmem_slab *sp = new_slab(400, 10, colour);
+
+        if (sp == NULL || !expect_links(sp))
+            return;
+    }
+}
+
+LAB_TEST(3, freelist_few, LAB_EARLY)
+{
+    for (size_t chunks = 1; chunks <= 4; chunks++) {
+        struct kmem_slab *sp = new_slab(504, chunks, 0);
+
+        if (sp == NULL || !expect_links(sp))
+            return;
+    }
+}
+
+/* A byte of the page that only the client may write has changed. */
+static bool is_link(size_t at, size_t chunk, size_t chunks)
+{
+    return at < chunk * chunks && at % chunk >= chunk - WORD;
+}
+
+LAB_TEST(3, freelist_alone, LAB_EARLY)
+{
+    const size_t chunk = 56;
+    const size_t chunks = 72;
+    struct kmem_slab *sp = new_slab(chunk, chunks, 0);
+    const uint8_t *page;
+
+    if (sp == NULL || !expect_links(sp))
+        return;
+    page = sp->slab_base;
+    for (size_t i = 0; i < PAGE_SIZE - sizeof(*sp); i++)
+        if (!is_link(i, chunk, chunks) && page[i] != HEAP_FILL) {
+            KT_FAIL("byte %zu of the page was written, byte %zu of a buffer: "
+                    "only the last word of a buffer is the allocator's",
+                    i, i % chunk);
+            return;
+        }
+}
+
+/* ---- 3.3: taking and giving --------------------------------------------- */
+
+static void expect_slab(const struct kmem_slab *sp, uint32_t refcnt,
+                        const struct kmem_bufctl *head)
+{
+    if (sp->slab_refcnt != refcnt)
+        KT_FAIL("slab %s counts %u buffers out; want %u", heap_name(sp),
+                (unsigned)sp->slab_refcnt, (unsigned)refcnt);
+    if (sp->slab_head != head)
+        KT_FAIL("the freelist of slab %s does not begin with the right buffer",
+                heap_name(sp));
+}
+
+LAB_TEST(3, take, LAB_EARLY)
+{
+    struct kmem_bufctl *second;
+
+    heap_list_make("310");
+    second = heap_slab[1].slab_head->bufctl_next;
+    KT_TRUE(heap_take() != NULL);
+    expect_slab(&heap_slab[1], 2, second);
+    KT_EQ(heap_cache.cache_allocs, 1);
+    KT_EQ(heap_cache.cache_frees, 0);
+    heap_expect_list("ABC");
+}
+
+LAB_TEST(3, take_first, LAB_EARLY)
+{
+    heap_list_make("300");
+    KT_TRUE(heap_take() != NULL);
+    KT_EQ(heap_slab[1].slab_refcnt, 1);
+    KT_EQ(heap_cache.cache_ws_min, 1);
+    heap_expect_list("ABC");
+    KT_TRUE(heap_take() != NULL);
+    KT_EQ(heap_cache.cache_complete, 1);
+}
+
+LAB_TEST(3, take_last, LAB_EARLY)
+{
+    heap_list_make("321");
+    KT_TRUE(heap_take() != NULL);
+    expect_slab(&heap_slab[1], 3, NULL);
+    heap_expect_list("ABC");
+    heap_list_make("2");
+    KT_TRUE(heap_take() != NULL);
+    heap_expect_list("A");
+}
+
+LAB_TEST(3, give, LAB_EARLY)
+{
+    struct kmem_bufctl out = {0};
+    struct kmem_bufctl *head;
+
+    heap_list_make("320");
+    head = heap_slab[1].slab_head;
+    KT_TRUE(heap_give(&heap_slab[1], &out));
+    expect_slab(&heap_slab[1], 1, &out);
+    KT_EQ(KT_PTR(out.bufctl_next), KT_PTR(head));
+    KT_EQ(heap_cache.cache_frees, 1);
+    KT_EQ(heap_cache.cache_allocs, 0);
+    heap_expect_list("ABC");
+}
+
+LAB_TEST(3, give_unlocks, LAB_EARLY)
+{
+    struct kmem_bufctl out = {0};
+
+    heap_list_make("2");
+    if (!heap_give(&heap_slab[0], &out))
+        KT_FAIL("the lock of the cache is held still");
+}
+
+/* ---- 3.4: the three parts of the list ----------------------------------- */
+
+/* A full slab that just got a buffer back. */
+static void refill(size_t i)
+{
+    static struct kmem_bufctl back;
+
+    back.bufctl_next = NULL;
+    heap_slab[i].slab_head = &back;
+    heap_slab[i].slab_refcnt--;
+    kmem_slab_refilled(&heap_cache, &heap_slab[i]);
+}
+
+LAB_TEST(3, refilled, LAB_EARLY)
+{
+    heap_list_make("33320");
+    refill(0);
+    heap_expect_list("BCADE");
+    refill(1);
+    heap_expect_list("CBADE");
+    refill(2);
+    heap_expect_list("CBADE");
+}
+
+/* Of an exhausted cache: the freelist pointer is at the list's end. */
+LAB_TEST(3, refilled_exhausted, LAB_EARLY)
+{
+    heap_list_make("333");
+    refill(1);
+    heap_expect_list("ACB");
+    heap_list_make("3");
+    refill(0);
+    heap_expect_list("A");
+}
+
+/* A slab that just got its last buffer back. */
+static void complete(size_t i)
+{
+    heap_slab[i].slab_refcnt = 0;
+    kmem_slab_completed(&heap_cache, &heap_slab[i]);
+}
+
+LAB_TEST(3, completed, LAB_EARLY)
+{
+    heap_list_make("31120");
+    complete(2);
+    heap_expect_list("ABDEC");
+    complete(1);
+    heap_expect_list("ADECB");
+    complete(3);
+    heap_expect_list("AECBD");
+}
+
+LAB_TEST(3, completed_last, LAB_EARLY)
+{
+    heap_list_make("331");
+    complete(2);
+    heap_expect_list("ABC");
+    heap_list_make("1");
+    complete(0);
+    heap_expect_list("A");
+}
+
+/* ---- 3.3 and 3.4 together ----------------------------------------------- */
+
+#define HELD (HEAP_SLABS * HEAP_BUFFERS)
+
+/* Full slabs first, then partial ones, then complete ones. */
+static bool expect_sorted(void)
+{
+    int part = 0;
+
+    list_for_each (l, &heap_cache.cache_null.slab_link) {
+        const struct kmem_slab *sp = list_entry(l, struct kmem_slab, slab_link);
+        int is = sp->slab_refcnt == 0              ? 2
+                 : sp->slab_refcnt == HEAP_BUFFERS ? 0
+                                                   : 1;
+
+        if (is < part) {
+            KT_FAIL("slab %s, with %u of %u buffers out, is behind slabs with "
+                    "fewer out",
+                    heap_name(sp), (unsigned)sp->slab_refcnt, HEAP_BUFFERS);
+            return false;
+        }
+        part = is;
+    }
+    return true;
+}
+
+static bool give_back(struct kmem_bufctl *bcp, struct kmem_slab *sp)
+{
+    if (heap_give(sp, bcp))
+        return true;
+    KT_FAIL("the lock of the cache is held still");
+    return false;
+}
+
+LAB_TEST(3, lists, LAB_EARLY)
+{
+    static struct kmem_bufctl *bcp[HELD];
+    static struct kmem_slab *of[HELD];
+
+    heap_list_make("00000000");
+    for (size_t i = 0; i < 20000; i++) {
+        size_t k = random_number() % HELD;
+
+        if (bcp[k] != NULL) {
+            if (!give_back(bcp[k], of[k]))
+                return;
+            bcp[k] = NULL;
+        } else {
+            of[k] = heap_cache.cache_freelist;
+            bcp[k] = heap_take();
+        }
+        if (!expect_sorted() || ktest_failures() != 0)
+            return;
+    }
+}
+
+/* ---- 3.5: one eighth ---------------------------------------------------- */
+
+static size_t waste(size_t pages, size_t front, size_t chunk)
+{
+    return (pages * PAGE_SIZE - front) % chunk;
+}
+
+/* An object fits into the slab, and at most 1/part of it is unused. */
+static bool is_good(size_t pages, size_t front, size_t chunk, size_t part)
+{
+    size_t bytes = pages * PAGE_SIZE;
+
+    return bytes >= front + chunk && waste(pages, front, chunk) * part <= bytes;
+}
+
+static bool expect_eighth(size_t front, size_t chunk)
+{
+    size_t pages = kmem_large_pages(front, chunk);
+
+    if (pages <= 1024 && is_good(pages, front, chunk, 8))
+        return true;
+    KT_FAIL("chunks of %zu bytes from byte %zu on: a slab of %zu pages leaves "
+            "%zu bytes unused, more than 1/8, or holds none",
+            chunk, front, pages, waste(pages, front, chunk));
+    return false;
+}
+
+LAB_TEST(3, eighth, LAB_EARLY)
+{
+    for (size_t chunk = 512; chunk <= KIB(40); chunk += 8)
+        if (!expect_eighth(0, chunk))
+            return;
+    for (size_t chunk = KIB(40); chunk <= KIB(1024); chunk += 1000)
+        if (!expect_eighth(0, chunk))
+            return;
+}
+
+LAB_TEST(3, eighth_behind, LAB_EARLY)
+{
+    for (size_t front = 8; front <= 128; front *= 2)
+        for (size_t chunk = 512; chunk <= KIB(20); chunk += 8)
+            if (!expect_eighth(front, chunk))
+                return;
+}
+
+/* The number of pages that the rule says, found by trying all. */
+static size_t by_the_rule(size_t chunk)
+{
+    for (size_t part = 16; part >= 8; part -= 8)
+        for (size_t pages = 1; pages <= (part == 16 ? 8u : 1024u); pages++)
+            if (is_good(pages, 0, chunk, part))
+                return pages;
+    return 0;
+}
+
+LAB_TEST(3, sixteenth, LAB_EARLY)
+{
+    for (size_t chunk = 512; chunk <= KIB(40); chunk += 8) {
+        size_t want = by_the_rule(chunk);
+        size_t got = kmem_large_pages(0, chunk);
+
+        if (got == want)
+            continue;
+        KT_FAIL("chunks of %zu bytes: %zu pages with %zu bytes unused; want "
+                "%zu pages with %zu",
+                chunk, got, waste(got, 0, chunk), want, waste(want, 0, chunk));
+        return;
+    }
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+#define OBJECTS 300
+
+static void *object[OBJECTS];
+
+static void set_up(void *obj, size_t size)
+{
+    memset(obj, 'c', size);
+}
+
+static bool is_set_up(const char *obj, size_t size)
+{
+    size_t n = 0;
+
+    while (n < size && obj[n] == 'c')
+        n++;
+    return n == size;
+}
+
+static bool use_some(struct kmem_cache *cp, size_t size)
+{
+    for (size_t i = 0; i < 3000; i++) {
+        size_t k = random_number() % OBJECTS;
+
+        if (object[k] != NULL) {
+            kmem_cache_free(cp, object[k]);
+            object[k] = NULL;
+            continue;
+        }
+        object[k] = kmem_cache_alloc(cp, KM_SLEEP);
+        if (is_set_up(object[k], size))
+            continue;
+        KT_FAIL("an object of %zu bytes is not as its constructor left it",
+                size);
+        return false;
+    }
+    return true;
+}
+
+static void free_all(struct kmem_cache *cp)
+{
+    for (size_t k = 0; k < OBJECTS; k++)
+        if (object[k] != NULL)
+            kmem_cache_free(cp, object[k]);
+    memset(object, 0, sizeof(object));
+}
+
+LAB_TEST(3, stress, LAB_UP)
+{
+    for (size_t size = 12; size < 6000; size = size * 5 / 2) {
+        struct kmem_cache *cp =
+            kmem_cache_create("lab3", size, 0, set_up, NULL);
+        bool good;
+
+        KT_REQUIRE(cp != NULL);
+        good = use_some(cp, size);
+        free_all(cp);
+        kmem_cache_destroy(cp);
+        if (!good)
+            return;
+    }
+}
