@@ -23,7 +23,9 @@ WATCHDOG = ["-device", "ib700", "-action", "watchdog=inject-nmi"]
 
 PATIENCE = 120      # seconds of a processor that one QEMU may use
 WRITES = 512        # KiB that a machine may write to one of its lines
-SIGXCPU, SIGKILL, SIGXFSZ = -24, -9, -25
+SIGXCPU, SIGKILL = -24, -9
+STUCK = "stuck", ["did not end until the host stopped it; the watchdog of the "
+                  "machine did not work"]
 
 # Of what a machine said: lines of a report, characters of a line.
 LINES, WIDTH = 60, 200
@@ -163,12 +165,8 @@ def _not_written(result):
 def _without_verdict(result, kernel):
     """(state, text) of a run that ended without a verdict."""
     named = result.named
-    if result.status == SIGXFSZ:
-        return "wild output", [f"wrote more than {WRITES} KiB to its serial "
-                               "line or to the debug port"]
     if result.status in (SIGXCPU, SIGKILL):
-        return "stuck", ["ran until the host stopped it; the watchdog of the "
-                         "machine did not work"]
+        return STUCK
     if "lab-missing" in named:
         return "not written", _not_written(result)
     if "lab-hang" in named:
@@ -207,9 +205,11 @@ def run_test(kernel, test, shift, patience=PATIENCE):
     key = verdict.new_key()
     result = _boot(kernel, test, shift, key, patience)
     if result is None:
-        return Outcome(test, "stuck", ["stood still until the host stopped "
-                                       "it; the watchdog of the machine did "
-                                       "not work"])
+        return Outcome(test, *STUCK)
+    if result.full:  # a verdict may be among what was not taken
+        return Outcome(test, "wild output", [
+            f"wrote {WRITES} KiB or more to its serial line or to the debug "
+            "port"])
     found, forged = verdict.find(result.events, key, test.name)
     state, text = _explain(result, found) if found else \
         _without_verdict(result, kernel)

@@ -4,7 +4,7 @@
 
 gives the command line that does so: processor seconds, MiB of address space,
 KiB of a file that it writes; each for every process of the command. What goes
-beyond is ended by a signal. Where a system does not know a limit (macOS knows
+beyond the first is ended by a signal, beyond the others is refused. Where a system does not know a limit (macOS knows
 no address space), that one is not set.
 
 As a program it is what wrap() calls, so that limits are set in the process
@@ -13,7 +13,6 @@ that becomes the command, and nothing runs between fork and exec.
 
 import os
 import resource
-import signal
 import sys
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -43,7 +42,6 @@ def main():
     _limit(resource.RLIMIT_AS, memory * MIB)
     _limit(resource.RLIMIT_FSIZE, file * KIB)
     _limit(resource.RLIMIT_CORE, 0)
-    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it
     try:
         os.execvp(sys.argv[4], sys.argv[4:])
     except FileNotFoundError:

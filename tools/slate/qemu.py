@@ -33,6 +33,7 @@ QEMU = os.environ.get("QEMU", "qemu-system-i386")
 # up. A loaded host is slow, not broken: both are far above what a test takes.
 LAST_RESORT = 300
 SILENCE = 60
+LOOK_EVERY = 0.5
 
 
 def deterministic(shift=0):
@@ -165,6 +166,7 @@ class Result:
     events: list
     log: str = ""
     named: dict = field(default_factory=dict)
+    full: bool = False  # it wrote as much as the limits allow
 
     def __post_init__(self):
         for event in self.events:
@@ -216,6 +218,32 @@ def _fault_log(argv, folder):
         return f.read().decode(errors="replace")
 
 
+def _full(paths, most):
+    """Whether a file has reached `most` KiB; no limit is never reached."""
+    return most is not None and any(
+        os.path.exists(p) and os.path.getsize(p) >= most * 1024 for p in paths)
+
+
+def _wait(argv, timeout, paths, most):
+    """Runs QEMU to its end; returns its status and what it said itself. It is
+    ended when one of the files `paths` has `most` KiB, since it would write
+    on, into the void."""
+    end = time.monotonic() + timeout
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT) as process:
+        while True:
+            try:
+                said, _ = process.communicate(timeout=LOOK_EVERY)
+                return process.returncode, said
+            except subprocess.TimeoutExpired:
+                if time.monotonic() > end:
+                    process.kill()
+                    raise
+                if _full(paths, most):
+                    process.kill()
+
+
 def run(image, commands="", append="", memory="128", counted=None,
         budget=BUDGET, extra=(), initrd=None, disks=(), timeout=LAST_RESORT,
         shift=0, limits=None):
@@ -236,9 +264,8 @@ def run(image, commands="", append="", memory="128", counted=None,
                        shift=shift)
         argv = limited.wrap(argv, **limits) if limits else argv
         try:
-            done = subprocess.run(argv, stdin=subprocess.DEVNULL, check=False,
-                                  stdout=subprocess.PIPE, timeout=timeout,
-                                  stderr=subprocess.STDOUT)
+            status, said = _wait(argv, timeout, (serial, events),
+                                 (limits or {}).get("file"))
         except FileNotFoundError as e:
             raise QemuError(f"{QEMU} not found: run tools/setup") from e
         except subprocess.TimeoutExpired as e:
@@ -247,11 +274,12 @@ def run(image, commands="", append="", memory="128", counted=None,
                             f"{timeout} s; printed:\n{text[-4000:]}") from e
         text = Path(serial).read_bytes().decode(errors="replace") \
             if os.path.exists(serial) else ""
-        result = Result(argv, done.returncode, text, read_events(events))
-        if result.problem and done.returncode == 0:
+        result = Result(argv, status, text, read_events(events))
+        result.full = _full((serial, events), (limits or {}).get("file"))
+        if result.problem and status == 0:
             result.log = _fault_log(argv, folder)
-        elif done.returncode == 1:
-            result.log = done.stdout.decode(errors="replace")
+        elif status == 1:
+            result.log = said.decode(errors="replace")
         return result
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -83,23 +83,34 @@ def _take(tree, name):
     return data
 
 
+def inner(tree):
+    """The only folder in a tree that has nothing else but hidden files, as
+    archives leave it; or None."""
+    inside = [p for p in Path(tree).iterdir()
+              if not p.name.startswith((".", "__MACOSX"))]
+    if len(inside) == 1 and inside[0].is_dir() and not inside[0].is_symlink():
+        return inside[0]
+    return None
+
+
+def _places(tree, name, names):
+    """Where a file may be: at its place, or without its folders."""
+    flat = Path(name).name
+    if [Path(n).name for n in names].count(flat) == 1:
+        return [p for p in (name, flat) if os.path.lexists(Path(tree) / p)]
+    return [name] if os.path.lexists(Path(tree) / name) else []
+
+
 def collect(tree, names):
     """Takes the hand-in files `names` from a tree. A tree may also hold them
     all side by side without folders, or be in a single folder."""
     tree, found = Path(tree), HandIn()
-    inside = [p for p in tree.iterdir() if p.name != "__MACOSX"]
-    if len(inside) == 1 and inside[0].is_dir() and not inside[0].is_symlink() \
-            and inside[0].name not in {Path(n).parts[0] for n in names}:
-        tree = inside[0]
+    if not any(_places(tree, name, names) for name in names):
+        tree = inner(tree) or tree
     for name in names:
-        flat = Path(name).name
+        place = (_places(tree, name, names) or [name])[0]
         try:
-            if not os.path.lexists(tree / name) and \
-                    os.path.lexists(tree / flat) and \
-                    [Path(n).name for n in names].count(flat) == 1:
-                found.files[name] = _take(tree, flat)
-            else:
-                found.files[name] = _take(tree, name)
+            found.files[name] = _take(tree, place)
         except _Refused as e:
             found.problems.append(f"{name} {e}: it counts as not edited")
         except OSError as e:
@@ -132,7 +143,8 @@ def _first_errors(text):
     """The lines about the first errors of a build that failed."""
     lines = text.splitlines()
     word = re.compile(r"error:|undefined reference|multiple definition|"
-                      r"not found|Killed|memory exhausted|fatal signal")
+                      r"not found|Killed|out of memory|fatal signal|"
+                      r"File too large|CPU time limit")
     hits = [i for i, line in enumerate(lines) if word.search(line)]
     if not hits:
         return "\n".join(lines[-10:])

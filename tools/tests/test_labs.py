@@ -148,8 +148,11 @@ def passed(outcomes):
 
 # ---- what a lab is made of -------------------------------------------------
 
-def headings(path):
-    return re.findall(r"(?m)^#+ (.*)$", path.read_text(encoding="utf-8"))
+def parts(path):
+    """The headings of a page and what its paragraphs begin with in bold."""
+    return [part.lower() for part in re.findall(
+        r"(?m)^(?:#+ (.*)|\*\*(.*?)\*\*)", path.read_text(encoding="utf-8"))
+        for part in part if part]
 
 
 def kernel_tests():
@@ -176,17 +179,21 @@ def test_markers_are_those_of_labs():
 def test_pages(lab):
     """For students and for instructors, with what each needs."""
     page = ROOT / lab.folder / "README.md"
-    for word in ("goal", "reading", "what you get", "task", "hand",
-                 "challenge"):
-        assert any(word in h.lower() for h in headings(page)), word
+    for word in ("goals", "read", "you get", "task", "hand in",
+                 "challenge|no points"):
+        assert any(re.search(word, part) for part in parts(page)), word
     text = page.read_text(encoding="utf-8")
     for name in [t.id for t in lab.tasks] + [t.name for t in lab.tests]:
         assert re.search(rf"(?<![\d.]){re.escape(name)}\b", text), name
     notes = ROOT / lab.folder / "INSTRUCTOR.md"
-    for word in ("time", "teach", "mistake", "next year", "exam"):
-        assert any(word in h.lower() for h in headings(notes)), word
+    for word in ("mistake", "year", "exam"):
+        assert any(word in part for part in parts(notes)), word
+    text = notes.read_text(encoding="utf-8")
+    assert re.search(r"hours|minutes", text)
+    questions = re.split(r"(?mi)^#+ .*exam.*$", text)[-1]
+    assert len(re.findall(r"(?m)^(?:\d+\.|-|\*\*\d) ?", questions)) >= 5
     for patch in wrong(lab):
-        assert patch.stem in notes.read_text(encoding="utf-8"), patch.name
+        assert patch.stem in text, patch.name
 
 
 @each_lab
