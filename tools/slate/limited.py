@@ -4,8 +4,9 @@
 
 gives the command line that does so: processor seconds, MiB of address space,
 KiB of a file that it writes; each for every process of the command. What goes
-beyond the first is ended by a signal, beyond the others is refused. Where a system does not know a limit (macOS knows
-no address space), that one is not set.
+beyond the first is ended by a signal, beyond the others is refused. Where a
+system does not know a limit (macOS knows no address space), that one is not
+set.
 
 As a program it is what wrap() calls, so that limits are set in the process
 that becomes the command, and nothing runs between fork and exec.
