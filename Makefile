@@ -390,6 +390,13 @@ book: $(BOOK_ENV)/done            ## docs/ as a site: build/book/index.html
 	@$(BOOK_ENV)/bin/mkdocs build -q -f tools/book/mkdocs.yml
 	@echo 'build/book/index.html'
 
+.PHONY: transcripts
+transcripts: $(KERNEL) $(INITRD) | $(VENV) ## what the book types, typed again
+                                  ## and written anew
+	@cd tools && $(PYTHON) -m slate.shells -w ../$(KERNEL)
+	@cd tools && $(PYTHON) -m slate.sessions ../$(KERNEL) ../docs/*.md
+	@SLATE_BOOK=write $(PYTEST) -q tools/tests/test_gdb_objects.py -k book
+
 .PHONY: paper-index
 paper-index:                      ## the index of the paper in docs/paper.md
 	@cd tools && $(PYTHON) -m slate.paper

@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 from conftest import BUILD, ROOT
-from slate import qemu, zoo
+from slate import book, qemu, shells, zoo
 
 FOLDER = BUILD / "sanitize-debug"
 KERNEL = FOLDER / "slate.elf"
@@ -54,6 +54,16 @@ def test_suites_of_the_kernel(run):
 def test_system_calls(run):
     verdict = run.named["user-tests"][0]
     assert verdict["passed"] > 150 and verdict["failed"] == 0, run.explain()
+
+
+def test_what_the_book_says(run):
+    """Its transcripts of such a kernel (tools/slate/shells.py)."""
+    found = [b for page in book.pages()
+             for b in shells.blocks(page, "sanitize")]
+    assert len(found) == 2
+    wrong = shells.differences(shells.answers(
+        KERNEL, found, initrd=BUILD / "initrd.tar"))
+    assert not wrong, wrong
 
 
 def test_workloads(run):
