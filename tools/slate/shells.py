@@ -60,14 +60,16 @@ class Step:
         self.first, self.lines = first, []
 
     def agrees(self, answer):
-        wanted = ["..." if line in DOTS else line for line in self.lines]
+        wanted = ["..." if line.strip() in DOTS else line
+                  for line in self.lines]
         while wanted and not wanted[-1]:
             wanted.pop()
         return not wanted or transcript.matches(wanted, answer)
 
     def renewed(self, answer):
         """The answer as the page would have it; None: nobody can tell."""
-        dots = [i for i, line in enumerate(self.lines) if line in DOTS]
+        dots = [i for i, line in enumerate(self.lines)
+                if line.strip() in DOTS]
         blank = [""] if self.lines and not self.lines[-1] else []
         if not dots:
             return answer + blank
