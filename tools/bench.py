@@ -214,6 +214,20 @@ def fragments(figures):
     yield "| the paper, SunOS 5.4 on 16 MB | 11 | 13 | 14 | 14 |"
 
 
+def kinds(figures):
+    """The table of object caching, dearest without first; makepipe last."""
+    prefix = "kinds.without."
+    rows = sorted(((value, key[len(prefix):]) for key, value in figures.items()
+                   if key.startswith(prefix)),
+                  key=lambda row: (row[1] == "makepipe", -row[0], row[1]))
+    yield "| kind of object | without caching | with caching | factor |"
+    yield "|---|---:|---:|---:|"
+    for without, kind in rows:
+        cached = figures[f"kinds.with.{kind}"]
+        yield (f"| `{kind}` | {int(without):,} | {int(cached):,} | "
+               f"{without / cached:.1f} |")
+
+
 # What a cache is in while the hot pair is counted.
 MODES = [("off", "none, having been in others"), ("F", "F, freed addresses"),
          ("P", "P, poison"), ("Z", "Z, redzones"), ("U", "U, audit"),
@@ -256,8 +270,8 @@ def write_doc(path, figures):
     """Replaces what stands between the marks of the book's page."""
     text = path.read_text()
     for mark, rows in (("headline", headline), ("programs", programs),
-                       ("files", files), ("fragmentation", fragments),
-                       ("debugging", debugging),
+                       ("kinds", kinds), ("files", files),
+                       ("fragmentation", fragments), ("debugging", debugging),
                        ("figures", all_figures)):
         before, rest = text.split(f"<!-- {mark} -->\n", 1)
         after = rest.split("<!-- end -->", 1)[1]

@@ -20,7 +20,7 @@
 #include "mm/kmem_impl.h"
 #include "mm/kmem_stat.h"
 
-#define TRIES 3 /* the least counts: the others may have a clock tick in them */
+#define TRIES 4 /* the least counts: others may have a clock tick in them */
 
 uint64_t benchcmd_without(const struct kmem_cache *cp)
 {
@@ -44,6 +44,12 @@ uint64_t benchcmd_without(const struct kmem_cache *cp)
     /* LAB 6.3 END */
 }
 
+static inline void close_pipe(struct file *end[2])
+{
+    object_put(&end[0]->file_object);
+    object_put(&end[1]->file_object);
+}
+
 /* ROUNDS pipes made, and both ends closed. 0: there is no memory. */
 static uint64_t make_pipes(void)
 {
@@ -53,8 +59,7 @@ static uint64_t make_pipes(void)
     for (uint32_t i = 0; i < ROUNDS; i++) {
         if (pipe_create(&end[0], &end[1]) != 0)
             return 0;
-        object_put(&end[0]->file_object);
-        object_put(&end[1]->file_object);
+        close_pipe(end);
     }
     return rdtsc() - start - benchcmd_empty_loop();
 }
@@ -62,7 +67,7 @@ static uint64_t make_pipes(void)
 static void report(const char *kind, size_t size, uint64_t without,
                    uint64_t with)
 {
-    uint32_t tenths = (uint32_t)(without * 10 / with);
+    uint32_t tenths = (uint32_t)((without * 10 + with / 2) / with);
     char key[KMEM_NAME_MAX + 16];
     char bytes[MEMCMD_CELL] = "";
 
@@ -77,41 +82,58 @@ static void report(const char *kind, size_t size, uint64_t without,
     benchcmd_event(key, with, ROUNDS);
 }
 
-/* One object of the kind and one of its size stay out, so that no slab comes or
- * goes meanwhile. */
+/* With each try one object more of the kind, and one of its size, stays out, so
+ * that in one of them at least no slab begins or ends with the object that is
+ * counted: so the figures do not depend on what has been done before. */
 static void bench_kind(struct kmem_cache *cp)
 {
-    void *object = kmem_cache_alloc(cp, KM_NOSLEEP);
-    void *memory = kmem_alloc(cp->cache_size, KM_NOSLEEP);
+    void *object[TRIES];
+    void *memory[TRIES];
     uint64_t without = UINT64_MAX;
     uint64_t with = UINT64_MAX;
+    bool enough = true;
 
-    if (object != NULL && memory != NULL) {
-        for (unsigned i = 0; i < TRIES; i++) {
-            without = MIN(without, benchcmd_without(cp));
-            with = MIN(with, benchcmd_cache_pair(cp));
-        }
-        report(cp->cache_name, cp->cache_size, without, with);
-    } else {
-        kprintf("  %s: left out, too little memory\n", cp->cache_name);
+    for (unsigned i = 0; i < TRIES; i++) {
+        object[i] = kmem_cache_alloc(cp, KM_NOSLEEP);
+        memory[i] = kmem_alloc(cp->cache_size, KM_NOSLEEP);
+        enough = enough && object[i] != NULL && memory[i] != NULL;
+        if (!enough)
+            continue;
+        without = MIN(without, benchcmd_without(cp));
+        with = MIN(with, benchcmd_cache_pair(cp));
     }
-    if (object != NULL)
-        kmem_cache_free(cp, object);
-    if (memory != NULL)
-        kmem_free(memory, cp->cache_size);
+    if (enough)
+        report(cp->cache_name, cp->cache_size, without, with);
+    else
+        kprintf("  %s: left out, too little memory\n", cp->cache_name);
+    for (unsigned i = 0; i < TRIES; i++) {
+        if (object[i] != NULL)
+            kmem_cache_free(cp, object[i]);
+        if (memory[i] != NULL)
+            kmem_free(memory[i], cp->cache_size);
+    }
 }
 
+/* Likewise, with one pipe more each time. */
 static int bench_makepipe(void)
 {
-    uint64_t count[2] = {UINT64_MAX, UINT64_MAX};
+    struct file *end[TRIES][2];
+    uint64_t with = UINT64_MAX;
+    uint64_t without = UINT64_MAX;
+    unsigned n = 0;
 
-    for (unsigned i = 0; i < 2 * TRIES; i++) {
-        pipe_caching = i % 2 != 0;
-        count[i % 2] = MIN(count[i % 2], make_pipes());
+    while (n < TRIES && pipe_create(&end[n][0], &end[n][1]) == 0) {
+        with = MIN(with, make_pipes());
+        pipe_caching = false;
+        without = MIN(without, make_pipes());
+        pipe_caching = true;
+        n++;
     }
-    if (count[0] == 0 || count[1] == 0)
+    for (unsigned i = 0; i < n; i++)
+        close_pipe(end[i]);
+    if (n < TRIES || with == 0 || without == 0)
         return shell_error("too little memory for a pipe");
-    report("makepipe", 0, count[0], count[1]);
+    report("makepipe", 0, without, with);
     return 0;
 }
 

@@ -1,10 +1,13 @@
 """Checks the answers to lab 6 against `bench kinds` of the tree's own kernel,
 run where an instruction is a nanosecond: its figures are exact.
 
-Figures are compared in whole instructions, as the table prints them. A clock
-tick that falls into all three tries of a figure makes it a few larger, so one
-per cent is allowed.
+Figures are compared in whole instructions, as the table prints them. Those of
+small objects are the same in every state of the machine. Those of large ones
+depend a little on what has been done before (how long a chain of the hash table
+is, how many blocks buddy has to split), so a part is allowed.
 """
+
+ALLOWED = 0.15
 
 
 def measure(machine):
@@ -24,7 +27,7 @@ def measure(machine):
 
 def close(given, right):
     return isinstance(given, (int, float)) and not isinstance(given, bool) \
-        and abs(given - right) <= 1 + right / 100
+        and abs(given - right) <= 1 + right * ALLOWED
 
 
 def factor(row):
