@@ -31,7 +31,7 @@ MEDIAN = 13
 PERCENTILE_90 = 35
 CORE = 1800
 RING0 = 15600
-SHELL = 9710
+SHELL = 9730
 DEBUGGING = 3600
 
 # From a folder to the folders that its files may include, besides its own.
