@@ -4,13 +4,14 @@ colouring does in it what section 4 of the paper says."""
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
 
 from conftest import ROOT
 import cachesim as command
-from slate import cachesim, cachesim_picture, statistics
+from slate import cachesim, cachesim_picture, grading, statistics
 
 SMALL = cachesim.Geometry("small", 128, 2, 16)    # four sets
 SVG = "{http://www.w3.org/2000/svg}"
@@ -171,3 +172,27 @@ def test_what_cannot_be_is_said_in_one_line(kernel, tmp_path, environment,
 def test_wishes_have_their_usual_values():
     assert command.wishes({}) == command.DEFAULTS
     assert command.wishes({"SIZE": "300", "HOT": ""})["SIZE"] == 300
+
+
+# ---- lab 4 -----------------------------------------------------------------
+
+LAB = ROOT / "docs/labs/04-caches"
+
+
+@pytest.mark.skipif(not (LAB / "INSTRUCTOR.md").exists(),
+                    reason="a hand-out has no answers")
+@pytest.mark.parametrize("seed", (0, 4, 7))
+def test_the_rules_of_lab_4_are_what_the_kernel_does(kernel, seed):
+    """Three of the eight sizes: answers.py says what a run shows."""
+    lab = grading.load_checker(LAB / "answers.py")
+    machine = SimpleNamespace(seed=seed, kernel=kernel)
+    found = lab["solve"](machine)
+    assert lab["rules"](lab["size_of"](seed)) == found
+    assert set(lab["check"](found, machine).values()) == {None}
+    wrong = {name: answer + 1 for name, answer in found.items()}
+    assert None not in lab["check"](wrong, machine).values()
+    assert lab["check"]({"colours": 1.5, "per_slab": [3]}, machine) == {
+        "per_slab": "a number is wanted, not [3]",
+        "colours": "a number is wanted, not 1.5",
+        "sets_used": "no answer yet", "missed_486": "no answer yet",
+        "missed_pentium": "no answer yet"}
