@@ -4,6 +4,7 @@ that was handed in, and reckons with the free blocks that it shows."""
 import json
 
 ORDER = 5
+NEAR = {"random": 5.0, "lifo": 1.0}  # how far off an answer may be
 EXPERIMENT = "kmem create hole 4096; kmem alloc hole 6000; " \
              "kmem free hole 3000 {}; reap -a; buddyinfo -j; poweroff"
 
@@ -29,18 +30,18 @@ def judge(answer, machine, how):
     right = unusable(machine, how)
     if right is None:
         return "the kernel does not get through the experiment"
-    if abs(answer - right) < 0.06:
+    if abs(answer - right) <= NEAR[how]:
         return None
     return f"{answer} is not what this kernel shows after the experiment"
 
 
 def check(answers, machine):
     return {how: judge(answers.get(how, ""), machine, how)
-            for how in ("random", "lifo")}
+            for how in NEAR}
 
 
 # ---- not handed out
 
 def solve(machine):
     return {how: round(unusable(machine, how), 1)
-            for how in ("random", "lifo")}
+            for how in NEAR}
