@@ -12,10 +12,15 @@ static inline void fault_opcode(void)
     __asm__ volatile("ud2" : : : "memory");
 }
 
-/* #GP with the selector as its error code: there is no such descriptor. */
+/* #GP with the selector as its error code, if there is no such descriptor. */
+static inline void fault_selector(uint16_t selector)
+{
+    __asm__ volatile("movw %w0, %%gs" : : "r"(selector) : "memory");
+}
+
 static inline void fault_protection(void)
 {
-    __asm__ volatile("movw %w0, %%gs" : : "r"(0xfff8) : "memory");
+    fault_selector(0xfff8);
 }
 
 /*

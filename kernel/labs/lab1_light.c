@@ -1,0 +1,239 @@
+/*
+ * Lab 1: reading the memory map of a boot loader that makes mistakes, the error
+ * code of a page fault in words, and the list of frames on a stack.
+ */
+#include "kernel/labs/lab.h"
+#include "kernel/lib/string.h"
+#include "kernel/lib/symbol.h"
+#include "kernel/memmap.h"
+#include "kernel/x86/backtrace.h"
+#include "kernel/x86/paging.h"
+#include "kernel/x86/trap.h"
+
+/* ---- the memory map ----------------------------------------------------- */
+
+#define ENTRIES 6
+#define TAKEN   2
+
+static const uint32_t honest = sizeof(struct multiboot_map) - sizeof(uint32_t);
+
+static struct multiboot_map map[ENTRIES];
+static struct mem_region got[ENTRIES + 2];
+
+/* An honest entry: `mib` MiB from there on. */
+static struct multiboot_map entry(uint32_t at, uint32_t mib, uint32_t type)
+{
+    return (struct multiboot_map){.map_size = honest,
+                                  .map_base = (uint64_t)at << 20,
+                                  .map_length = (uint64_t)mib << 20,
+                                  .map_type = type};
+}
+
+/* Six entries, of which tests spoil some. */
+static void begin(void)
+{
+    for (unsigned i = 0; i < ENTRIES; i++)
+        map[i] = entry(16 * i + 1, 4, i % 2 == 0 ? MULTIBOOT_RAM : TAKEN);
+    memset(got, 0xee, sizeof(got));
+}
+
+static size_t parse(size_t length)
+{
+    return memmap_parse(map, length, got, ENTRIES);
+}
+
+static void expect_count(size_t n, size_t want)
+{
+    if (n != want)
+        KT_FAIL("memmap_parse found %zu regions, want %zu", n, want);
+}
+
+static void expect_region(unsigned i, uint64_t start, uint64_t end)
+{
+    if (got[i].region_start != start || got[i].region_end != end)
+        KT_FAIL("region %u is 0x%llx to 0x%llx, want 0x%llx to 0x%llx", i,
+                (unsigned long long)got[i].region_start,
+                (unsigned long long)got[i].region_end,
+                (unsigned long long)start, (unsigned long long)end);
+}
+
+LAB_TEST(1, map_empty, LAB_EARLY)
+{
+    begin();
+    map[0].map_length = 0;
+    map[3].map_length = 0;
+    expect_count(parse(sizeof(map)), ENTRIES - 2);
+    expect_region(0, MIB(17), MIB(21));
+    expect_region(2, MIB(65), MIB(69));
+    KT_TRUE(!got[0].region_usable && got[1].region_usable);
+}
+
+LAB_TEST(1, map_wraps, LAB_EARLY)
+{
+    begin();
+    map[1].map_base = UINT64_MAX - MIB(1);
+    map[2].map_length = UINT64_MAX;
+    expect_count(parse(sizeof(map)), ENTRIES);
+    expect_region(1, UINT64_MAX - MIB(1), UINT64_MAX);
+    expect_region(2, MIB(33), UINT64_MAX);
+    expect_region(3, MIB(49), MIB(53));
+}
+
+/* An entry that is too short for what it should hold ends the map. */
+LAB_TEST(1, map_short, LAB_EARLY)
+{
+    begin();
+    map[2].map_size = honest - 1;
+    expect_count(parse(sizeof(map)), 2);
+    begin();
+    map[0].map_size = 0;
+    expect_count(parse(sizeof(map)), 0);
+}
+
+/* The next entry would be behind the end: this one is the last. */
+LAB_TEST(1, map_beyond, LAB_EARLY)
+{
+    begin();
+    map[1].map_size = UINT32_MAX;
+    expect_count(parse(sizeof(map)), 2);
+    expect_region(1, MIB(17), MIB(21));
+    begin();
+    expect_count(parse(3 * sizeof(map[0]) - 1), 2);
+    expect_count(parse(sizeof(map[0]) - 1), 0);
+    expect_count(parse(3 * sizeof(map[0])), 3);
+}
+
+LAB_TEST(1, map_room, LAB_EARLY)
+{
+    begin();
+    expect_count(memmap_parse(map, sizeof(map), got, 2), 2);
+    expect_region(1, MIB(17), MIB(21));
+    KT_EQ(got[2].region_start, 0xeeeeeeeeeeeeeeee);
+    expect_count(memmap_parse(map, sizeof(map), got, 0), 0);
+}
+
+/* ---- page faults in words ----------------------------------------------- */
+
+#define PRESENT  1u
+#define WRITE    2u
+#define USER     4u
+#define RESERVED 8u
+#define FETCH    16u
+
+/* The report of a fault with this error code says `want`. */
+static void expect_words(uint32_t error, const char *want)
+{
+    struct trapframe tf = {.vector = TRAP_PAGE_FAULT, .error = error};
+    char text[96];
+
+    trap_describe(&tf, 0xC0123456, text, sizeof(text));
+    if (strstr(text, want) == NULL)
+        KT_FAIL("error code 0x%x: \"%s\" does not say \"%s\"", (unsigned)error,
+                text, want);
+}
+
+LAB_TEST(1, fault_access, LAB_UP)
+{
+    expect_words(0, "reading from 0xc0123456");
+    expect_words(PRESENT | USER, "reading from 0xc0123456");
+    expect_words(WRITE, "writing to 0xc0123456");
+    expect_words(PRESENT | WRITE | USER, "writing to 0xc0123456");
+    expect_words(FETCH, "executing 0xc0123456");
+    expect_words(FETCH | PRESENT | USER, "executing 0xc0123456");
+}
+
+LAB_TEST(1, fault_ring, LAB_UP)
+{
+    expect_words(0, "in ring 0:");
+    expect_words(PRESENT | WRITE, "in ring 0:");
+    expect_words(USER, "in ring 3:");
+    expect_words(USER | FETCH, "in ring 3:");
+}
+
+LAB_TEST(1, fault_reason, LAB_UP)
+{
+    expect_words(0, ": nothing is mapped there");
+    expect_words(WRITE | USER, ": nothing is mapped there");
+    expect_words(PRESENT, ": the page is protected");
+    expect_words(PRESENT | WRITE | USER, ": the page is protected");
+    expect_words(RESERVED | PRESENT, ": a reserved bit is set in its entry");
+    expect_words(RESERVED | PRESENT | WRITE,
+                 ": a reserved bit is set in its entry");
+}
+
+/* ---- frames ------------------------------------------------------------- */
+
+#define FRAMES 5
+
+/* A stack made by hand: frame i is stack[4 * i], and its caller is i + 1. */
+static uintptr_t stack[4 * FRAMES];
+static uintptr_t pc[FRAMES + 1];
+
+static uintptr_t code(unsigned i)
+{
+    return (uintptr_t)text_start + 16 * (i + 1);
+}
+
+static void make_stack(void)
+{
+    memset(pc, 0, sizeof(pc));
+    for (unsigned i = 0; i < FRAMES; i++) {
+        bool last = i == FRAMES - 1;
+
+        stack[4 * i] = last ? 0 : (uintptr_t)&stack[4 * (i + 1)];
+        stack[4 * i + 1] = code(i);
+    }
+}
+
+/* Walks it from frame `from` on, and wants these callers. */
+static void expect_frames(unsigned from, unsigned max, unsigned want)
+{
+    unsigned n = backtrace((uintptr_t)&stack[4 * from], pc, max);
+
+    if (n != want)
+        KT_FAIL("backtrace found %u callers, want %u", n, want);
+    for (unsigned i = 0; i < MIN(n, want); i++)
+        if (pc[i] != code(from + i))
+            KT_FAIL("caller %u is 0x%lx, want 0x%lx", i, (unsigned long)pc[i],
+                    (unsigned long)code(from + i));
+}
+
+LAB_TEST(1, frames_chain, LAB_UP)
+{
+    make_stack();
+    expect_frames(0, FRAMES + 1, FRAMES);
+    expect_frames(3, FRAMES + 1, 2);
+}
+
+LAB_TEST(1, frames_limit, LAB_UP)
+{
+    make_stack();
+    expect_frames(0, 2, 2);
+    KT_EQ(pc[2], 0);
+    expect_frames(1, 1, 1);
+}
+
+/* Frames that cannot be read, and what is no return address. */
+LAB_TEST(1, frames_bad, LAB_UP)
+{
+    make_stack();
+    stack[4] = 0xfff00000; /* nothing is mapped there */
+    expect_frames(0, FRAMES, 2);
+    make_stack();
+    stack[4] = (uintptr_t)&stack[8] + 1;
+    expect_frames(0, FRAMES, 2);
+    make_stack();
+    stack[9] = (uintptr_t)stack; /* data */
+    expect_frames(0, FRAMES, 2);
+}
+
+/* A list that comes back to where it was would have no end. */
+LAB_TEST(1, frames_circle, LAB_UP)
+{
+    make_stack();
+    stack[8] = (uintptr_t)&stack[0];
+    expect_frames(0, FRAMES, 3);
+    make_stack();
+    stack[0] = (uintptr_t)&stack[0];
+    expect_frames(0, FRAMES, 1);
+}
