@@ -186,7 +186,7 @@ def folder_names(trees):
 
 def grade_many(trees, options, out):
     """Grades trees; returns [(name, Grade or why not)]."""
-    grader, rows = Grader(options), []
+    grader, rows, several = Grader(options), [], len(trees) > 1
     for tree, name in zip(trees, folder_names(trees)):
         try:
             grade = grader.grade(tree)
@@ -194,18 +194,18 @@ def grade_many(trees, options, out):
             print(f"{tree}: {e}", file=sys.stderr)
             rows.append((name, str(e)))
             continue
-        rows.append((name, grade))
-        print(f"== {tree}" if len(trees) > 1 else "", end="\n" * (
-            len(trees) > 1))
+        if several:
+            print(f"\n== {tree}")
         show(grade)
-        report.write(grade, out / name if len(trees) > 1 else out)
+        report.write(grade, out / name if several else out)
+        rows.append((name, grade))
     return rows
 
 
 def show(grade):
     print(report.table(grade), end="", flush=True)
     for note in grade.notes:
-        print(f"look at {note}")
+        print(f"look at {grading.clean(note)}")
 
 
 def main():

@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from .grading import clean
+from .labs import Test
 
 
 def debug_line(outcome):
@@ -18,17 +19,13 @@ def debug_line(outcome):
     return line + (f" MEM={test.memory}" if test.memory != "128" else "")
 
 
-def _is_test(outcome):
-    return hasattr(outcome.item, "append")
-
-
 def explanation(outcome):
     """Why points are missing and what to do next, as lines."""
     if outcome.state == "pass":
         return []
     lines = list(outcome.text)
     lines.append(f"hint: {outcome.item.hint}")
-    if _is_test(outcome) and outcome.state != "no kernel":
+    if isinstance(outcome.item, Test) and outcome.state != "no kernel":
         lines.append(f"alone: {debug_line(outcome)}")
     return lines
 
@@ -118,8 +115,9 @@ def summary(rows):
             continue
         lost = [o.item.name for o in grade.outcomes if o.state != "pass"]
         said = ("lost: " + ", ".join(lost) if lost else "all earned") + \
-            (f"; {len(grade.problems)} files missing" if grade.problems
-             else "") + (f"; {len(grade.notes)} notes" if grade.notes else "")
+            (f"; files not taken: {len(grade.problems)}"
+             if grade.problems else "") + \
+            (f"; notes: {len(grade.notes)}" if grade.notes else "")
         lines.append(f"{name:<{width}}  {grade.score:>5g}  {said}")
     return "\n".join(lines) + "\n"
 
