@@ -3,7 +3,7 @@
     /* LAB 2.1 BEGIN: put the right halves on their lists */
         ...the solution...
     /* LAB 2.1 INSTEAD
-     * (void)p;
+     * block_link(p, from);
      * LAB_MISSING
      */
     /* LAB 2.1 END */
@@ -11,14 +11,15 @@
 `scan()` finds the regions of one file and refuses what is not of this form;
 `cut()` writes the file as one lab hands it out. Assembly comments the markers
 with ";", Python, TOML and makefiles with "#". INSTEAD may be absent, and its
-lines are handed out less their comment signs. There "// text" stands for a
+lines are handed out less their comment signs. A region in C without one may
+end with "END, unused: p, from", names that only the solution uses. There "// text" stands for a
 comment in C, which cannot stand in another. docs/labs.md is for those who
 write labs.
 """
 
 import re
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 WIDTH = 80
@@ -41,7 +42,7 @@ class MarkerError(Exception):
 class Region:
     """One region. Lines are counted from 0: those of the markers BEGIN and
     END, and the one at which the solution stops. `instead` is None without an
-    INSTEAD."""
+    INSTEAD; `unused` are names that a compiler would miss in the hand-out."""
     path: str
     task: str
     title: str
@@ -50,6 +51,7 @@ class Region:
     stop: int = 0
     end: int = 0
     instead: list = None
+    unused: list = field(default_factory=list)
 
     @property
     def lab(self):
@@ -186,10 +188,21 @@ class _Scanner:
             text = re.sub(r"^(\s*)// ?(.*)$", r"\1/* \2 */", text)
         return text
 
+    def unused(self, number, rest):
+        """The names in "END, unused: p, from"."""
+        if not rest:
+            return []
+        names = re.fullmatch(r", unused: (\w+(?:, \w+)*)", rest)
+        if not names:
+            self.fail(number, "text behind END")
+        if self.open.instead is not None or self.sign != "/*":
+            self.fail(number, "names that are unused stand behind END in C, "
+                      "and where there is no INSTEAD")
+        return names.group(1).split(", ")
+
     def end(self, number, _, task, rest):
         self.expect_open(number, task, "END")
-        if self.rest_of(number, rest):
-            self.fail(number, "text behind END")
+        self.open.unused = self.unused(number, self.rest_of(number, rest))
         region, self.open, self.state = self.open, None, None
         region.end = number
         if region.instead is None:
@@ -241,7 +254,8 @@ def _call(region, page, indent):
 def _handed_out(region, page):
     """What stands in a hand-out in the place of a region."""
     lines = []
-    for text in [MISSING] if region.instead is None else region.instead:
+    plain = [f"(void){name};" for name in region.unused] + [MISSING]
+    for text in plain if region.instead is None else region.instead:
         bare = text.lstrip()
         indent = region.indent + text[:len(text) - len(bare)]
         if bare == MISSING:

@@ -27,6 +27,13 @@ void split(struct page *p)
     /* LAB 2.1 END */
 }
 
+void join(struct page *p, int k)
+{
+    /* LAB 2.1 BEGIN: and join them */
+    joined(p, k);
+    /* LAB 2.1 END, unused: p, k */
+}
+
 void merge(struct page *p)
 {
     /* LAB 2.2 BEGIN: find the buddy */
@@ -58,6 +65,14 @@ void split(struct page *p)
 {{
     /* Task 2.1: put the right halves on their lists. See
      * {PAGE}. */
+    lab_missing("2.1", "{PAGE}");
+}}
+
+void join(struct page *p, int k)
+{{
+    (void)p;
+    (void)k;
+    /* Task 2.1: and join them. See {PAGE}. */
     lab_missing("2.1", "{PAGE}");
 }}
 
@@ -131,6 +146,10 @@ REFUSED = [
     ("other lines", [B, "x", I, "y", " */", E], 5, "begin with"),
     ("text at once", [B, "x", I + " y", " */", E], 4, "behind INSTEAD"),
     ("text behind END", [B, "x", "/* LAB 2.1 END of it */"], 4, "behind END"),
+    ("unused, no name", [B, "x", "/* LAB 2.1 END, unused: */"], 4, "behind"),
+    ("unused, code", [B, "x", "/* LAB 2.1 END, unused: f(x) */"], 4, "behind"),
+    ("unused, INSTEAD", [B, "x", I, " * y", " */",
+                         "/* LAB 2.1 END, unused: p */"], 7, "no INSTEAD"),
     ("unknown word", ["/* LAB 2.1 STOP */"], 2, "not a marker"),
     ("no task", ["/* LAB BEGIN: t */"], 2, "not a marker"),
     ("small letters", ["/* LAB 2.1 begin: t */"], 2, "not a marker"),
@@ -250,7 +269,7 @@ def test_lab_toml_is_checked(tree, old, new, why):
 
 def test_unknown_task_of_a_marker(tree):
     (tree / "mm/x.c").write_text(C.replace("2.2", "2.7"))
-    with pytest.raises(labs.LabError, match=r"^mm/x.c:15: .* no task 2\.7"):
+    with pytest.raises(labs.LabError, match=r"^mm/x.c:22: .* no task 2\.7"):
         labs.regions(tree, ["mm/x.c"])
 
 
