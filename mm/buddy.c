@@ -58,11 +58,7 @@ static inline void block_split(struct page *p, unsigned from, unsigned to)
         if (k == to)
             return;
     }
-    /* LAB 2.1 INSTEAD
-     * (void)p;
-     * LAB_MISSING
-     */
-    /* LAB 2.1 END */
+    /* LAB 2.1 END, unused: p */
 }
 
 /* A block of `order` out of a larger one, or NULL. The list above the last
@@ -140,12 +136,7 @@ static inline bool can_merge(struct page *p, unsigned order)
     /* LAB 2.2 BEGIN: whether the buddy is there to be joined */
     return buddy_of(p, order)->page_tag == PAGE_TAG(PAGE_FREE, order) &&
            order != BUDDY_MAX_ORDER;
-    /* LAB 2.2 INSTEAD
-     * (void)p;
-     * (void)order;
-     * LAB_MISSING
-     */
-    /* LAB 2.2 END */
+    /* LAB 2.2 END, unused: p, order */
 }
 
 /* ---- the public half ---------------------------------------------------- */
@@ -260,12 +251,7 @@ static void run_mark(struct page *p, size_t pages)
         p += (size_t)1 << k;
         pages -= (size_t)1 << k;
     }
-    /* LAB 2.3 INSTEAD
-     * (void)p;
-     * (void)pages;
-     * LAB_MISSING
-     */
-    /* LAB 2.3 END */
+    /* LAB 2.3 END, unused: p, pages */
 }
 
 /* Gives the tail back. The buddy of each of its blocks has a page of the run,
@@ -280,11 +266,7 @@ static void run_trim(struct page *p, size_t pages, unsigned order)
         block_link(p + pages, k);
         pages += (size_t)1 << k;
     }
-    /* LAB 2.3 INSTEAD
-     * (void)p;
-     * LAB_MISSING
-     */
-    /* LAB 2.3 END */
+    /* LAB 2.3 END, unused: p */
 }
 
 struct page *buddy_alloc_run(size_t pages)

@@ -48,14 +48,7 @@ void *kmem_cache_alloc(struct kmem_cache *cp, int flags)
     buf = (char *)bcp - cp->cache_bufctl;
     mm_unlock(&cp->cache_lock);
     return buf;
-    /* LAB 4.2 INSTEAD
-     * (void)bcp;
-     * (void)sp;
-     * (void)buf;
-     * (void)alloc_grow;
-     * LAB_MISSING
-     */
-    /* LAB 4.2 END */
+    /* LAB 4.2 END, unused: bcp, sp, buf, alloc_grow */
 }
 
 void kmem_cache_free(struct kmem_cache *cp, void *buf)
@@ -70,11 +63,7 @@ void kmem_cache_free(struct kmem_cache *cp, void *buf)
     /* LAB 4.2 BEGIN: back to its slab */
     bcp = (struct kmem_bufctl *)((char *)buf + cp->cache_bufctl);
     kmem_slab_give(cp, kmem_slab_of(buf), bcp, false);
-    /* LAB 4.2 INSTEAD
-     * (void)bcp;
-     * LAB_MISSING
-     */
-    /* LAB 4.2 END */
+    /* LAB 4.2 END, unused: bcp */
 }
 
 void kmem_slab_moved(struct kmem_cache *cp, struct kmem_slab *sp)
@@ -163,14 +152,7 @@ static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
     if (cp->cache_flags & KMF_HASH)
         kmem_hash_rescale(cp);
     return buf;
-    /* LAB 4.3 INSTEAD
-     * (void)cp;
-     * (void)flags;
-     * (void)buf;
-     * (void)alloc_now;
-     * LAB_MISSING
-     */
-    /* LAB 4.3 END */
+    /* LAB 4.3 END, unused: cp, flags, buf, alloc_now */
 }
 
 void *kmem_alloc_large(struct kmem_cache *cp, int flags)
@@ -218,13 +200,7 @@ void kmem_free_large(struct kmem_cache *cp, void *buf)
         cp->cache_hash_depth++;
     }
     bad_free(cp, buf);
-    /* LAB 4.5 INSTEAD
-     * (void)link;
-     * (void)bcp;
-     * (void)bad_free;
-     * LAB_MISSING
-     */
-    /* LAB 4.5 END */
+    /* LAB 4.5 END, unused: link, bcp, bad_free */
 }
 
 void kmem_out_of_memory(const char *name, size_t size)

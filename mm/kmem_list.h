@@ -51,13 +51,7 @@ static inline void kmem_slab_take(struct kmem_cache *cp, struct kmem_slab *sp,
     mm_barrier();
     if (unlikely(sp->slab_refcnt == 1))
         kmem_complete_lost(cp);
-    /* LAB 3.3 INSTEAD
-     * (void)cp;
-     * (void)sp;
-     * (void)bcp;
-     * LAB_MISSING
-     */
-    /* LAB 3.3 END */
+    /* LAB 3.3 END, unused: cp, sp, bcp */
 }
 
 /* A full slab got a buffer back: it leads those with something to give. */
@@ -69,12 +63,7 @@ static inline void kmem_slab_refilled(struct kmem_cache *cp,
     list_insert_before(&cp->cache_freelist->slab_link, &sp->slab_link);
     cp->cache_full--;
     cp->cache_freelist = sp;
-    /* LAB 3.4 INSTEAD
-     * (void)cp;
-     * (void)sp;
-     * LAB_MISSING
-     */
-    /* LAB 3.4 END */
+    /* LAB 3.4 END, unused: cp, sp */
 }
 
 /* The same where the slab is at the boundary already, as it is after its last
@@ -129,12 +118,5 @@ static inline void kmem_slab_give(struct kmem_cache *cp, struct kmem_slab *sp,
         kmem_slab_moved(cp, sp);
     else
         mm_unlock(&cp->cache_lock);
-    /* LAB 3.3 INSTEAD
-     * (void)cp;
-     * (void)sp;
-     * (void)bcp;
-     * (void)few;
-     * LAB_MISSING
-     */
-    /* LAB 3.3 END */
+    /* LAB 3.3 END, unused: cp, sp, bcp, few */
 }

@@ -19,13 +19,7 @@ static size_t small_chunk(size_t size, size_t align, bool constructed)
 {
     /* LAB 3.1 BEGIN: bytes from one small buffer to the next */
     return ROUND_UP(size + (constructed ? sizeof(void *) : 0), align);
-    /* LAB 3.1 INSTEAD
-     * (void)size;
-     * (void)align;
-     * (void)constructed;
-     * LAB_MISSING
-     */
-    /* LAB 3.1 END */
+    /* LAB 3.1 END, unused: size, align, constructed */
 }
 
 bool kmem_is_large(size_t size, size_t align, bool constructed)
@@ -40,14 +34,7 @@ static inline bool fits(size_t bytes, size_t front, size_t chunk, size_t part)
 {
     /* LAB 3.5 BEGIN: whether at most 1/part is unused */
     return bytes >= front + chunk && (bytes - front) % chunk * part <= bytes;
-    /* LAB 3.5 INSTEAD
-     * (void)bytes;
-     * (void)front;
-     * (void)chunk;
-     * (void)part;
-     * LAB_MISSING
-     */
-    /* LAB 3.5 END */
+    /* LAB 3.5 END, unused: bytes, front, chunk, part */
 }
 
 /*
@@ -66,12 +53,7 @@ size_t kmem_large_pages(size_t front, size_t chunk)
     for (pages = 1; !fits(pages * PAGE_SIZE, front, chunk, 8);)
         pages++;
     return pages;
-    /* LAB 3.5 INSTEAD
-     * (void)front;
-     * (void)chunk;
-     * LAB_MISSING
-     */
-    /* LAB 3.5 END */
+    /* LAB 3.5 END, unused: front, chunk */
 }
 
 void kmem_geometry(struct kmem_cache *cp)
@@ -139,12 +121,7 @@ static void link_small(struct kmem_cache *cp, struct kmem_slab *sp)
         ((struct kmem_bufctl *)link)->bufctl_next =
             (struct kmem_bufctl *)(link + cp->cache_chunk);
     ((struct kmem_bufctl *)last)->bufctl_next = NULL;
-    /* LAB 3.2 INSTEAD
-     * (void)cp;
-     * (void)sp;
-     * LAB_MISSING
-     */
-    /* LAB 3.2 END */
+    /* LAB 3.2 END, unused: cp, sp */
 }
 
 void kmem_slab_free_data(struct kmem_slab *sp)
@@ -158,12 +135,7 @@ void kmem_slab_free_data(struct kmem_slab *sp)
         kmem_cache_free(from, bcp);
     }
     kmem_cache_free(kmem_slab_cache, sp);
-    /* LAB 4.4 INSTEAD
-     * (void)from;
-     * (void)bcp;
-     * LAB_MISSING
-     */
-    /* LAB 4.4 END */
+    /* LAB 4.4 END, unused: from, bcp */
 }
 
 /* Large (3.2.3): a bufctl per buffer; pushed from the last, so ascending
@@ -184,11 +156,7 @@ static bool link_large(struct kmem_slab *sp)
         sp->slab_head = bcp;
     }
     return true;
-    /* LAB 4.4 INSTEAD
-     * (void)from;
-     * LAB_MISSING
-     */
-    /* LAB 4.4 END */
+    /* LAB 4.4 END, unused: from */
 }
 
 /* Slab data and freelist for the pages at `base`; NULL if there is no memory
@@ -299,11 +267,7 @@ static void slab_enter(struct kmem_cache *cp, struct kmem_slab *sp)
     cp->cache_slabs++;
     cp->cache_slab_creates++;
     cp->cache_max_slabs = MAX(cp->cache_max_slabs, cp->cache_slabs);
-    /* LAB 4.3 INSTEAD
-     * (void)sp;
-     * LAB_MISSING
-     */
-    /* LAB 4.3 END */
+    /* LAB 4.3 END, unused: sp */
     /* LAB 4.7 BEGIN: the next slab's colour */
     cp->cache_colour = cp->cache_colour < cp->cache_colour_max
                            ? cp->cache_colour + cp->cache_align
@@ -330,11 +294,7 @@ bool kmem_cache_grow(struct kmem_cache *cp)
         slab_enter(cp, sp);
     kmem_move_end();
     mm_unlock(&cp->cache_lock);
-    /* LAB 4.3 INSTEAD
-     * (void)slab_enter;
-     * LAB_MISSING
-     */
-    /* LAB 4.3 END */
+    /* LAB 4.3 END, unused: slab_enter */
     if (MM_DEBUG && sp != NULL)
         kmem_event(KMEM_RING_SLAB, KMEM_WHY_GROW, cp, sp->slab_base,
                    sp->slab_chunks);

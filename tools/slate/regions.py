@@ -11,10 +11,10 @@
 `scan()` finds the regions of one file and refuses what is not of this form;
 `cut()` writes the file as one lab hands it out. Assembly comments the markers
 with ";", Python, TOML and makefiles with "#". INSTEAD may be absent, and its
-lines are handed out less their comment signs. A region in C without one may
-end with "END, unused: p, from", names that only the solution uses. There "// text" stands for a
-comment in C, which cannot stand in another. docs/labs.md is for those who
-write labs.
+lines are handed out less their comment signs; "// text" there stands for a
+comment in C, which cannot stand in another. A region in C without one may end
+with "END, unused: p, from", names that only the solution uses. docs/labs.md is
+for those who write labs.
 """
 
 import re

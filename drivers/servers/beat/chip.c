@@ -48,11 +48,7 @@ int chip_open(int port)
     put(REG_A, A_DIVIDER | A_128_HZ);
     put(REG_B, get(REG_B) & (B_24_HOURS | B_BINARY));
     return 0;
-    /* LAB 8.1 INSTEAD
-     * (void)port;
-     * LAB_MISSING
-     */
-    /* LAB 8.1 END */
+    /* LAB 8.1 END, unused: port */
 }
 
 void chip_start(void)

@@ -22,11 +22,7 @@ static bool makes_sense(const struct message *m)
     return m->msg_tag == BEAT_WAIT && period >= 1 &&
            period <= BEAT_PERIOD_MAX &&
            (int32_t)(last_beat - m->msg_word[1]) >= 0;
-    /* LAB 8.4 INSTEAD
-     * (void)m;
-     * LAB_MISSING
-     */
-    /* LAB 8.4 END */
+    /* LAB 8.4 END, unused: m */
 }
 
 /* The first multiple of `period` behind `last`. */
