@@ -117,6 +117,7 @@ void pipe_init(void)
     pipe_cache =
         cache_create("pipe", sizeof(struct pipe), 0, construct, destruct);
     /* LAB 6.1 INSTEAD
+     * // Task 6.1: and constructed when there is a slab for it.
      * for (unsigned i = 0; i < POOL_PIPES; i++)
      *     construct(&pool[i], sizeof(pool[i]));
      */
@@ -129,6 +130,7 @@ static inline struct pipe *alloc_cached(void)
     /* LAB 6.1 BEGIN: a pipe, or NULL if there is no memory */
     return kmem_cache_alloc(pipe_cache, KM_NOSLEEP);
     /* LAB 6.1 INSTEAD
+     * // Task 6.1: and taken from it.
      * struct pipe *p = NULL;
      *
      * spin_lock(&list_lock);
@@ -148,6 +150,7 @@ static inline void free_cached(struct pipe *p)
     /* LAB 6.1 BEGIN: and back */
     kmem_cache_free(pipe_cache, p);
     /* LAB 6.1 INSTEAD
+     * // Task 6.1: and given back.
      * spin_lock(&list_lock);
      * pool_used[p - pool] = false;
      * spin_unlock(&list_lock);
