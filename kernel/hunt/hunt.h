@@ -1,13 +1,13 @@
 /*
- * Six small services, as examples of what a client of the slab allocator has
- * to mind, and as the ground of lab 7:
+ * Six small services, as examples of clients of the slab allocator, and as the
+ * ground of lab 7:
  *
- *     meter.c    the last readings of a gauge    an object's bounds
- *     bell.c     bells that call somebody        when an object is gone
- *     parcel.c   boxes that parcels wait in      whose an object is
- *     words.c    texts by name                   the last pointer to it
- *     channel.c  lanes with credit               its constructed state
- *     seats.c    a hall that is sold out         more than one task
+ *     meter.c    the last readings of a gauge
+ *     bell.c     bells that call somebody
+ *     parcel.c   boxes that parcels wait in
+ *     words.c    texts by name
+ *     channel.c  lanes with credit
+ *     seats.c    a hall that is sold out
  *
  * hunt.c has a day of work for each, for the command `hunt`. Every service has
  * a cache of its name while it is open. _open returns false if there is no
