@@ -471,7 +471,7 @@ $(VENV):
 
 .PHONY: test test-host test-kernel test-system failures zoo test-replay fuzz
 .PHONY: bench coverage mutants storm powercut test-ext2 fuzz-ext2
-test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## all tests, as below; SANITIZE=1
+test: $(KERNEL) $(HOST_TEST) $(ISO) $(BOOK_ENV)/done | $(VENV) ## all tests, as below; SANITIZE=1
                                   ## on a kernel under the sanitizers
 	@$(PYTEST) $(ABREAST) tools/tests
 

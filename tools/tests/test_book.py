@@ -2,6 +2,7 @@
 the index of the paper, and the look that `make book` takes at its site."""
 
 import re
+import subprocess
 
 import pytest
 
@@ -166,3 +167,14 @@ def test_dead_links_are_seen(tmp_path):
     book.ids.cache_clear()
     assert list(book.dead_links(text, page, tmp_path)) == \
         ["a.html#y", "c.html", "../a.html"]
+
+
+def test_the_site_is_made(tmp_path):
+    """mkdocs is strict, and hooks.py ends it with what is wrong."""
+    tool = ROOT / ".venv/book/bin/mkdocs"
+    assert tool.exists(), "`make book` once makes .venv/book"
+    done = subprocess.run([tool, "build", "-q", "-f", "tools/book/mkdocs.yml",
+                           "-d", tmp_path / "site"], cwd=ROOT, check=False,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Slate" in (tmp_path / "site/index.html").read_text()
