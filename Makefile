@@ -471,8 +471,9 @@ $(VENV):
 
 .PHONY: test test-host test-kernel test-system failures zoo test-replay fuzz
 .PHONY: bench coverage mutants storm powercut test-ext2 fuzz-ext2
-test: $(KERNEL) $(HOST_TEST) $(ISO) $(BOOK_ENV)/done | $(VENV) ## all tests, as below; SANITIZE=1
-                                  ## on a kernel under the sanitizers
+test: $(KERNEL) $(HOST_TEST) $(ISO) $(BOOK_ENV)/done
+test: | $(VENV)                   ## all tests, as below; SANITIZE=1: on a
+                                  ## kernel under the sanitizers
 	@$(PYTEST) $(ABREAST) tools/tests
 
 test-host: $(HOST_TEST) | $(VENV) ## mm/, ata on this machine, sanitizers

@@ -92,6 +92,7 @@ are below.
         sums = {}
         for _, count, state, _ in found:
             sums[state] = sums.get(state, 0) + count
+        sums = dict(sorted(sums.items()))  # wherever they lie
         if "j" in args:
             common.json_line({"frames": sum(sums.values()), **sums})
             return

@@ -24,6 +24,8 @@ from . import elf, gdb, labs, qemu, verdict
 MACHINE = ["-nodefaults", "-device", "ib700", "-action", "watchdog=inject-nmi"]
 
 PATIENCE = 120      # seconds of a processor that one QEMU may use
+QUESTION = 15       # the same for one run that an answer is compared with,
+                    # which has no watchdog and takes about one
 WRITES = 512        # KiB that a machine may write to one of its lines
 SIGXCPU, SIGKILL = -24, -9
 STUCK = "stuck", ["did not end until the host stopped it; the watchdog of the "
@@ -252,7 +254,7 @@ class Machine:
 
     def run(self, commands="", append="", **options):
         """A counted run: qemu.run, within limits."""
-        options.setdefault("limits", _limits(self.patience))
+        options.setdefault("limits", _limits(min(self.patience, QUESTION)))
         return qemu.run(self.kernel, commands, append, **options)
 
     def gdb(self, commands, steps, **options):
