@@ -504,7 +504,7 @@ storm: $(KERNEL) $(INITRD) | $(VENV) ## the disk driver dies at work: SEEDS=20
 powercut: $(KERNEL) $(INITRD) $(EXT2_TOOL) | $(VENV) ## the power goes at
                                   ## thousands of moments: SEEDS=60
 	@SLATE_LONG=1 $(PYTEST) tools/tests/test_powercut.py
-	@SLATE_LONG=1 $(PYTEST) tools/tests/test_ext2.py \
+	@SLATE_LONG=1 $(PYTEST) -n auto tools/tests/test_ext2.py \
 	    tools/tests/test_ext2_journal.py -k 'cut or all_or_not'
 
 zoo: $(KERNEL) $(INITRD) | $(VENV) ## each bug in each mode; no false alarms
