@@ -394,7 +394,7 @@ book: $(BOOK_ENV)/done            ## docs/ as a site: build/book/index.html
 transcripts: $(KERNEL) $(INITRD) | $(VENV) ## what the book types is typed
                                   ## again, and written anew
 	@cd tools && $(PYTHON) -m slate.shells -w ../$(KERNEL)
-	@cd tools && $(PYTHON) -m slate.sessions ../$(KERNEL) ../docs/*.md
+	@PYTHONPATH=tools $(PYTHON) -m slate.sessions $(KERNEL) docs/*.md
 	@SLATE_BOOK=write $(PYTEST) -q tools/tests/test_gdb_objects.py -k book
 
 .PHONY: paper-index

@@ -17,9 +17,10 @@ past who asks it, as the place where it stops. Addresses, places in the code,
 frame numbers and ages are not compared: they change with every change of the
 kernel.
 
-    cd tools && python -m slate.sessions KERNEL PAGE...
+    PYTHONPATH=tools python -m slate.sessions KERNEL PAGE...
 
-writes the answers anew, leaving out as many lines as before.
+writes the answers anew, leaving out as many lines as before. It is run in the
+root of the tree, as the tests are: GDB looks for the sources from there.
 """
 
 import os

@@ -1,8 +1,8 @@
 """Transcripts of the two shells in the book: what they say is what Slate says.
 
-A listing, indented or fenced, with a prompt `slate> ` and answers in it is a
-transcript. All of a page are typed into one machine, in order, unless a comment
-above a listing says something else:
+A listing, indented or fenced, that begins with a prompt and has answers in it
+is a transcript. All of a page are typed into one machine, in order, unless a
+comment above a listing says something else:
 
     <!-- run: NAME append="start=rtc" memory=16 disk=1 before="kmastat" -->
     <!-- not run: why not -->
@@ -11,9 +11,10 @@ NAME is a machine for all listings of that name, on whatever page; the rest is
 about the machine (kernel=sanitize is that of test_sanitize.py, line=2 a second
 serial line, disk the number of files on one, 0 for those of `make disk`), but
 `before`: commands that are typed and not shown. Lines with the prompt `$ ` are
-typed into sh, which is entered and left where needed; listings that begin with
-it are looked at only if a comment says "run". A line "^\\" is that key. What
-stands behind three blanks is a remark, not typed.
+typed into sh, which is entered and left where needed. Of listings that begin
+with it those are none whose first command is the host's, make or a path in the
+tree, nor those in hand-outs of labs, which speak of the reader's own tree. A
+line "^\\" is that key. What stands behind three blanks is a remark, not typed.
 
 Below a command without an answer nothing is compared: the page leaves it out. A
 line of dots stands for any number of lines. Numbers, and the widths of columns,
@@ -38,6 +39,8 @@ from slate import book, disk, qemu, transcript
 
 DOTS = ("...", "…")
 PROMPT = re.compile(r"^(slate> |\$ )(.*)$")
+ON_HOST = re.compile(r"make\b|\w+/")
+HAND_OUTS = Path("docs/labs")
 KEY = "^\\"
 COMMENT = re.compile(r"^ *<!-- (?:(run|not run): ?|(kmem))(.*?) ?-->$")
 READY = r"(?:\A|\n)(?:slate!?> |\$ )\Z"
@@ -103,8 +106,10 @@ class Block:
         """Whether it is to be typed: it has answers, or is said to be one."""
         if self.said:
             return self.said == "run"
-        return any(any(step.lines) for step in self.steps) and \
-            self.steps[0].prompt == "slate> "
+        first = self.steps[0]
+        elsewhere = first.prompt == "$ " and (
+            ON_HOST.match(first.typed) or HAND_OUTS in self.page.parents)
+        return any(any(step.lines) for step in self.steps) and not elsewhere
 
 
 def listings(lines):

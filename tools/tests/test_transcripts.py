@@ -73,11 +73,28 @@ x
 
     $ four
 
+text
+
+    $ five
+    an answer
+    slate> six
+
+text
+
     $ make run
     slate> host
     x
+
+text
+
+    $ build/host/tool
+    x
+
+text
+
+    $ seven           not answered
 """)
-    first, second, third = shells.blocks(path)
+    first, second, third, fourth = shells.blocks(path)
     assert [(s.prompt, s.typed, s.lines) for s in first.steps] == \
         [("slate> ", "one", ["an answer", "", "more of it", ""]),
          ("slate> ", "only typed", [])]
@@ -85,6 +102,8 @@ x
     assert second.name == first.name == "page.md"
     assert (third.name, third.options) == \
         ("other", {"memory": "16", "before": "a; b"})
+    assert [(s.prompt, s.typed, s.lines) for s in fourth.steps] == \
+        [("$ ", "five", ["an answer"]), ("slate> ", "six", [])]
 
 
 def test_answers_are_compared_and_written(tmp_path, monkeypatch):
