@@ -4,6 +4,7 @@
 #include "kernel/halt.h"
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
+#include "kernel/labs/lab.h"
 #include "kernel/x86/cpu.h"
 
 void halt(const char *fmt, ...)
@@ -17,6 +18,7 @@ void halt(const char *fmt, ...)
     va_end(ap);
     debugcon_event("{\"event\":\"halt\"}");
     console_drain();
+    labs_stopped();
     for (;;) {
         irq_disable();
         cpu_halt();

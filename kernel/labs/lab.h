@@ -80,8 +80,9 @@ void labs_up(void);
 /* The machine panics with that text: if the test wanted it, ends it here. */
 void labs_panic_text(const char *text);
 
-/* The machine has panicked: a graded run says what it can, and ends here. */
-void labs_panic(void);
+/* The machine has panicked or halted: a graded run says what it can, and ends
+ * here. */
+void labs_stopped(void);
 
 /* Runs a test of stages LAB_UP and LAB_BARE in a running kernel, leaks
  * included. True if it passed. */

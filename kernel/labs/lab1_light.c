@@ -9,6 +9,7 @@
 #include "kernel/x86/backtrace.h"
 #include "kernel/x86/paging.h"
 #include "kernel/x86/trap.h"
+#include "mm/page.h"
 
 /* ---- the memory map ----------------------------------------------------- */
 
@@ -110,6 +111,10 @@ LAB_TEST(1, map_room, LAB_EARLY)
     expect_region(1, MIB(17), MIB(21));
     KT_EQ(got[2].region_start, 0xeeeeeeeeeeeeeeee);
     expect_count(memmap_parse(map, sizeof(map), got, 0), 0);
+    begin();
+    map[0].map_length = 0; /* takes no room */
+    expect_count(memmap_parse(map, sizeof(map), got, 2), 2);
+    expect_region(1, MIB(33), MIB(37));
 }
 
 /* ---- page faults in words ----------------------------------------------- */
@@ -132,7 +137,7 @@ static void expect_words(uint32_t error, const char *want)
                 text, want);
 }
 
-LAB_TEST(1, fault_access, LAB_UP)
+LAB_TEST(1, fault_access, LAB_EARLY)
 {
     expect_words(0, "reading from 0xc0123456");
     expect_words(PRESENT | USER, "reading from 0xc0123456");
@@ -142,7 +147,7 @@ LAB_TEST(1, fault_access, LAB_UP)
     expect_words(FETCH | PRESENT | USER, "executing 0xc0123456");
 }
 
-LAB_TEST(1, fault_ring, LAB_UP)
+LAB_TEST(1, fault_ring, LAB_EARLY)
 {
     expect_words(0, "in ring 0:");
     expect_words(PRESENT | WRITE, "in ring 0:");
@@ -150,7 +155,7 @@ LAB_TEST(1, fault_ring, LAB_UP)
     expect_words(USER | FETCH, "in ring 3:");
 }
 
-LAB_TEST(1, fault_reason, LAB_UP)
+LAB_TEST(1, fault_reason, LAB_EARLY)
 {
     expect_words(0, ": nothing is mapped there");
     expect_words(WRITE | USER, ": nothing is mapped there");
@@ -213,6 +218,12 @@ LAB_TEST(1, frames_limit, LAB_UP)
     expect_frames(1, 1, 1);
 }
 
+/* The last word of memory: nothing is mapped behind it. */
+static uintptr_t last_word(void)
+{
+    return KERNEL_BASE + (page_count << PAGE_SHIFT) - sizeof(uintptr_t);
+}
+
 /* Frames that cannot be read, and what is no return address. */
 LAB_TEST(1, frames_bad, LAB_UP)
 {
@@ -224,6 +235,9 @@ LAB_TEST(1, frames_bad, LAB_UP)
     expect_frames(0, FRAMES, 2);
     make_stack();
     stack[9] = (uintptr_t)stack; /* data */
+    expect_frames(0, FRAMES, 2);
+    make_stack();
+    stack[4] = last_word(); /* the second word of that frame is nowhere */
     expect_frames(0, FRAMES, 2);
 }
 

@@ -216,7 +216,7 @@ void lab_expect_panic(const char *part)
     wanted = part;
 }
 
-void labs_panic(void)
+void labs_stopped(void)
 {
     if (!keyed)
         return;

@@ -335,7 +335,7 @@ void shell_panic(bool may_continue)
 {
     static unsigned depth;
 
-    labs_panic();
+    labs_stopped();
     budget_panic();
     enter_panic(may_continue, ++depth);
     for (;;) {

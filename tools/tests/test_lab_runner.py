@@ -10,8 +10,8 @@ KEY = "000102030405060708090a0b0c0d0e0f"
 WATCHDOG = ("-device", "ib700", "-action", "watchdog=inject-nmi")
 
 
-def grade(kernel, test, key=KEY, shift=2):
-    line = f"grade={test}" + (f" gradekey={key}" if key else "")
+def grade(kernel, test, key=KEY, shift=2, option=""):
+    line = f"{option} grade={test}" + (f" gradekey={key}" if key else "")
     return qemu.run(kernel, append=line, budget=None, extra=WATCHDOG,
                     shift=shift)
 
@@ -76,6 +76,15 @@ def test_panic(kernel):
     result = grade(kernel, "0.panics")
     assert not verdict(result)
     assert result.named["panic"][0]["text"] == "this test panics"
+    assert result.ended
+
+
+def test_halt(kernel):
+    """A kernel that cannot start says so at once: it does not hang."""
+    result = grade(kernel, "0.passes", option="mem=2")
+    assert not verdict(result)
+    assert "halt" in result.named and "lab-hang" not in result.named
+    assert "Slate cannot start: too little memory" in result.text
     assert result.ended
 
 
