@@ -522,9 +522,11 @@ bench: $(KERNEL) $(BUILD)/initrd-bench.tar ## instructions per operation
 	    $(BUILD)/bench.json \
 	    $(if $(call on,DOC),--doc docs/performance.md)
 
-fuzz: $(KERNEL) $(INITRD)         ## a million random system calls, 10 seeds
+fuzz: $(KERNEL) $(INITRD) | $(VENV) ## a million random system calls: SEEDS=10
+                                  ## and 100,000 random lines for the shell
 	@$(PYTHON) tools/fuzz.py $(KERNEL) --seeds $(or $(SEEDS),10) \
 	    --calls $(or $(CALLS),100000)
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_noise.py
 
 coverage: $(BUILD)/coverage/mmtest ## branch coverage of mm/ by the host tests
 	@$(PYTHON) tools/coverage.py $(BUILD)/coverage $(BUILD)/coverage.json

@@ -31,7 +31,7 @@ LARGEST = 150 * 1024    # bytes of a file in the tree
 
 def slabtop(kernel, path):
     with qemu.Machine(kernel, f"run={WATCHED}", memory="32",
-                      counted=True) as machine:
+                      counted=True, screen=True) as machine:
         for _ in range(SCREENS):
             machine.expect(r"\x1b\[J")
         machine.qmp.execute("stop")

@@ -19,9 +19,8 @@ from pathlib import Path
 
 from . import elf, gdb, labs, qemu, verdict
 
-# A machine for a test: with a watchdog, and without what QEMU adds by default
-# and no test uses (screen, CD, floppy disk): so it starts in half the time.
-MACHINE = ["-nodefaults", "-device", "ib700", "-action", "watchdog=inject-nmi"]
+# What a machine for a test has beside the usual: a watchdog.
+MACHINE = ["-device", "ib700", "-action", "watchdog=inject-nmi"]
 
 PATIENCE = 120      # seconds of a processor that one QEMU may use
 QUESTION = 15       # the same for one run that an answer is compared with,

@@ -14,7 +14,7 @@ def test_iso_boots(boot, iso, how):
                 "snapshot=on", "-device", "qemu-xhci", "-device",
                 "usb-storage,drive=stick,bootindex=1"],
     }[how]
-    machine = boot(boot=arguments)
+    machine = boot(boot=arguments, screen=True)
     machine.prompt()
     assert "kmem_cache" in machine.command("kmastat")
     machine.send("poweroff\r")

@@ -13,7 +13,7 @@ PANIC_PROMPT = r"slate!> "
 # ---- keyboard and screen ---------------------------------------------------
 
 def test_keyboard_types_on_both_consoles(boot):
-    machine = boot()
+    machine = boot(screen=True)
     machine.prompt()
     machine.keys("e", "c", "h", "o", "spc", "shift-a", "b", "shift-1", "ret")
     machine.expect(r"\nAb!\r?\n")
@@ -22,7 +22,7 @@ def test_keyboard_types_on_both_consoles(boot):
 
 
 def test_caps_lock_control_and_arrows(boot):
-    machine = boot()
+    machine = boot(screen=True)
     machine.prompt()
     machine.keys("e", "c", "h", "o", "spc", "caps_lock", "a", "shift-b", "1",
                  "caps_lock", "c", "ret")
@@ -36,7 +36,7 @@ def test_caps_lock_control_and_arrows(boot):
 
 
 def test_serial_output_is_on_the_screen(boot):
-    machine = boot()
+    machine = boot(screen=True)
     machine.prompt()
     machine.send("echo seen-on-both\r")
     machine.expect(r"\nseen-on-both")
@@ -44,7 +44,7 @@ def test_serial_output_is_on_the_screen(boot):
 
 
 def test_scrollback(boot):
-    machine = boot()
+    machine = boot(screen=True)
     machine.prompt()
     machine.command("echo a-mark")
     for _ in range(3):
@@ -72,7 +72,7 @@ def test_memory_sizes(kernel, mebibytes):
 
 
 def test_too_little_memory_is_said_on_both_consoles(boot):
-    machine = boot(memory=8, append="mem=1")
+    machine = boot(memory=8, append="mem=1", screen=True)
     machine.expect(r"(?i)memory[^\n]*\n", unless=r"slate> ")
     machine.wait_screen(r"(?i)memory")
     assert not machine.events("prompt")
@@ -120,7 +120,7 @@ def crash(machine, line):
     ("write-text", r"(?i)page fault"),
 ])
 def test_fault_screen(boot, kind, cause):
-    machine = boot()
+    machine = boot(screen=True)
     text = crash(machine, f"fault {kind}")
     assert re.search(cause, text), text
     for register in ("eax", "ebx", "ecx", "edx", "esi", "edi", "ebp", "esp",
@@ -140,7 +140,7 @@ def test_out_of_memory_shows_who_has_it(boot):
 
 
 def test_panic_drops_to_a_shell_on_both_consoles(boot):
-    machine = boot()
+    machine = boot(screen=True)
     text = crash(machine, "panic")
     assert re.search(r"(?i)panic", text), text
     for register in ("eax", "ebp", "esp", "eip", "cr3"):

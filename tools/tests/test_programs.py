@@ -200,7 +200,7 @@ def test_a_program_left_behind_that_ends_is_forgotten(shell):
 
 def test_console_by_keyboard(boot):
     """The same on the other console: keys in, and the screen."""
-    machine = boot()
+    machine = boot(screen=True)
     machine.prompt()
     machine.keys("r", "u", "n", "spc", "c", "a", "t", "ret")
     machine.wait_screen(r"^slate> run cat *$")

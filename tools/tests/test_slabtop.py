@@ -67,7 +67,7 @@ def test_on_the_serial_line(boot):
 
 
 def test_on_the_display(boot):
-    machine = boot()
+    machine = boot(screen=True)
     machine.prompt()
     machine.command("echo what was there")
     before = machine.screen()
@@ -104,7 +104,7 @@ def test_on_the_display(boot):
 
 
 def test_a_panic_ends_it(boot):
-    machine = boot()
+    machine = boot(screen=True)
     machine.prompt()
     machine.command("echo what was there")
     machine.send("slabtop -d 60\r")
