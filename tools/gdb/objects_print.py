@@ -95,9 +95,12 @@ gdb.printing.register_pretty_printer(None, printers(), replace=True)
 # ---- convenience functions -------------------------------------------------
 
 class Function(gdb.Function):
-    """A function whose errors are those of the commands."""
+    """A function whose errors are those of the commands. GDB tells nobody that
+    the machine goes on when a breakpoint's condition is false, so what was read
+    for the last answer may not hold for this one."""
 
     def invoke(self, *args):
+        common.forget()
         try:
             common.need_target()
             return self.value(*args)

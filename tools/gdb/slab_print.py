@@ -146,12 +146,14 @@ def _pointer(name, address):
 
 
 class _Function(gdb.Function):
-    """A function whose errors are one line each."""
+    """A function whose errors are one line each. It reads anew, as those of
+    objects_print.py do."""
 
     def __init__(self):
         super().__init__(self.name)
 
     def invoke(self, argument):
+        common.forget()
         try:
             common.need_target()
             return self.call(argument)

@@ -363,6 +363,17 @@ def test_printers_and_functions(live):
     assert "there is no task 99" in live["print $task(99)"]
 
 
+def test_conditions_look_anew_each_time(kernel):
+    """The first to write is ls: the condition does not hold, and GDB goes on
+    without having stopped."""
+    session = gdb.Session(
+        kernel, "run ls /; run wc /etc/servers; poweroff",
+        [(None, ['break sys_write if '
+                 '$_streq($task_name(cpu_boot.cpu_task), "wc")',
+                 "continue", "output $task_name(cpu_boot.cpu_task)"])])
+    assert session.said[0]["output $task_name(cpu_boot.cpu_task)"] == '"wc"'
+
+
 def test_symbols_follow_exec(run):
     """A breakpoint in cat, set before there was a cat, was reached in it."""
     said = run.said[2]
