@@ -26,7 +26,7 @@ STAYS = ("inode", "hash_segment", "ramfs_node", "ramfs_entry", "ramfs_page")
 
 def in_use(rows):
     return {row["cache"]: row["inuse"] for row in rows
-            if row["kind"] == "named" and row["cache"] not in STAYS}
+            if row["kind"] != "internal" and row["cache"] not in STAYS}
 
 
 def tables(text):
