@@ -52,10 +52,10 @@ def fragmentation(kernel, initrd, prefix):
     commands = [f"frag -b {prefix}boot"]
     for step in FRAG_STEPS[1:]:
         commands += [f"run {step}", REST, f"frag -b {prefix}{step}"]
-    archive = Path(initrd or Path(kernel).with_name("initrd.tar")).stat().st_size
+    archive = Path(initrd or Path(kernel).parent / "initrd.tar")
     result = qemu.run(kernel, "; ".join(commands + ["frag", "poweroff"]),
-                      memory=str(16 + (archive >> 20)), budget=BUDGET,
-                      initrd=initrd)
+                      memory=str(16 + (archive.stat().st_size >> 20)),
+                      budget=BUDGET, initrd=initrd)
     ended = [e["exit"] or e["signal"] for e in result.named.get("run", [])]
     if result.problem or any(ended):
         sys.exit("make bench: the workloads did not end well\n"
