@@ -218,6 +218,8 @@ void memmap_init(const struct multiboot_info *info)
     bytes = paging_bytes(frames) + page_array_bytes(frames);
     tables = memmap_space(regions, region_count, image, bytes);
     need = (uint64_t)MAX(tables, image) + bytes + SPARE_MIN;
+    if (tables == 0) /* the archive takes up the room behind the image */
+        need += initrd.region_end - initrd.region_start;
     if (tables == 0 || ((uint64_t)frames << PAGE_SHIFT) < need)
         too_little(need);
     array = tables + paging_bytes(frames);

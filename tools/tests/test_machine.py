@@ -71,11 +71,16 @@ def test_memory_sizes(kernel, mebibytes):
     assert "meminfo" in run.text
 
 
-def test_too_little_memory_is_said_on_both_consoles(boot):
-    machine = boot(memory=8, append="mem=1", screen=True)
-    machine.expect(r"(?i)memory[^\n]*\n", unless=r"slate> ")
+@pytest.mark.parametrize("little", [dict(memory=8, append="mem=1"),
+                                    dict(memory=3), dict(memory=4)])
+def test_too_little_memory_is_said_on_both_consoles(boot, little):
+    """With 4 MiB it is the archive of the root file system that has no room."""
+    machine = boot(screen=True, **little)
+    said = machine.expect(r"(?i)memory[^\n]*\n", unless=r"slate> ")
     machine.wait_screen(r"(?i)memory")
     assert not machine.events("prompt")
+    need, there = map(int, re.findall(r"(\d+) KiB", said))
+    assert need > there
 
 
 # ---- options ---------------------------------------------------------------

@@ -1,12 +1,18 @@
-"""The book's transcripts of the two shells are what Slate says. `make
-transcripts` writes them anew."""
+"""The book's transcripts of the two shells are what Slate says, and so is its
+table of caches. `make transcripts` writes the transcripts anew."""
+
+import json
+import re
 
 import pytest
 
 from conftest import BUILD, ROOT
-from slate import book, shells
+from slate import book, qemu, shells
 
 FOUND = [b for page in book.pages() for b in shells.blocks(page)]
+
+plain_build = pytest.mark.skipif(BUILD != ROOT / "build",
+                                 reason="the pages show the plain build")
 
 
 def told(wrong):
@@ -14,13 +20,26 @@ def told(wrong):
                                 *says]) for where, had, says in wrong)
 
 
-@pytest.mark.skipif(BUILD != ROOT / "build",
-                    reason="the pages show the plain build")
+@plain_build
 def test_transcripts(kernel):
     pairs = shells.answers(kernel, FOUND)
     assert len(pairs) == len(FOUND) > 30
     wrong = shells.differences(pairs)
     assert not wrong, told(wrong)
+
+
+@plain_build
+def test_the_table_of_caches_is_theirs(kernel):
+    """Names, sizes of objects, and which have no constructed state."""
+    text = qemu.run(kernel, "kmastat -j; poweroff").text
+    caches = [json.loads(line) for line in text.splitlines()
+              if line.startswith('{"cache"')]
+    page = (ROOT / "docs/slab.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| ([\d,]+) \| .* \| (.+) \|$", page, re.M)
+    assert {(name, int(size.replace(",", "")), state != "none")
+            for name, size, state in rows} == \
+        {(c["cache"], c["size"], "C" in c["flags"])
+         for c in caches if c["kind"] == "named"}
 
 
 def test_what_is_not_run_has_a_reason():
