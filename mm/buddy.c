@@ -101,6 +101,15 @@ static inline struct page *block_take(unsigned order)
     return p;
 }
 
+/* Whether a block and its buddy can be joined. */
+static inline bool can_merge(struct page *p, unsigned order)
+{
+    /* LAB 2.2 BEGIN: whether the buddy is there to be joined */
+    return buddy_of(p, order)->page_tag == PAGE_TAG(PAGE_FREE, order) &&
+           order != BUDDY_MAX_ORDER;
+    /* LAB 2.2 END, unused: p, order */
+}
+
 /* Joins the block at `p` with its buddy, and what comes of it with its own,
  * until one is not free; puts the result on its list. Releases the lock. */
 static __attribute__((noinline)) void block_merge(struct page *p,
@@ -128,15 +137,6 @@ static __attribute__((noinline)) void block_merge(struct page *p,
     buddy_zone.zone_merges += k - order;
     block_link(p, k);
     mm_unlock(&buddy_zone.zone_lock);
-}
-
-/* Whether a block and its buddy can be joined. */
-static inline bool can_merge(struct page *p, unsigned order)
-{
-    /* LAB 2.2 BEGIN: whether the buddy is there to be joined */
-    return buddy_of(p, order)->page_tag == PAGE_TAG(PAGE_FREE, order) &&
-           order != BUDDY_MAX_ORDER;
-    /* LAB 2.2 END, unused: p, order */
 }
 
 /* ---- the public half ---------------------------------------------------- */

@@ -4,6 +4,7 @@
  */
 #include "kernel/labs/lab2_zone.h"
 #include "kernel/lib/string.h"
+#include "kernel/tests/ktest.h"
 #include "mm/buddy_stat.h"
 
 #define BASE 1024 /* the right one of the zone's two largest blocks */
@@ -109,9 +110,9 @@ static void free_lone(unsigned k)
 
 LAB_TEST(2, lone, LAB_EARLY)
 {
-    for (unsigned k = 0; k < BUDDY_MAX_ORDER - 1; k++)
+    for (unsigned k = 0; k < BUDDY_MAX_ORDER - 1 && ktest_failures() == 0; k++)
         free_lone(k);
-    if (!zone_make())
+    if (ktest_failures() != 0 || !zone_make())
         return;
     zone_out(0, BUDDY_MAX_ORDER);
     zone_free(BASE, BUDDY_MAX_ORDER);
@@ -120,10 +121,11 @@ LAB_TEST(2, lone, LAB_EARLY)
 }
 
 /* Two halves and nothing further: what comes of them has a buddy that is out.
- * `back` is the half that comes back, the other one is free. */
+ * `back` is the half that comes back, the other one is free. Only the first
+ * pair that goes wrong is told of. */
 static void join_halves(unsigned k, size_t back, size_t other)
 {
-    if (!zone_make())
+    if (ktest_failures() != 0 || !zone_make())
         return;
     zone_out(back, k);
     zone_free(other, k);
@@ -133,6 +135,10 @@ static void join_halves(unsigned k, size_t back, size_t other)
     ZONE_EXPECT_NONE(k);
     ZONE_EXPECT(k + 1, BASE);
     zone_expect_blocks(k + 1 < BUDDY_MAX_ORDER ? 2 : 1);
+    if (ktest_failures() != 0)
+        KT_FAIL("that was frame %zu, order %u, coming back to frame %zu, which "
+                "was free",
+                back, k, other);
 }
 
 LAB_TEST(2, join, LAB_EARLY)
@@ -147,7 +153,7 @@ LAB_TEST(2, join, LAB_EARLY)
  * buddy is out, or the last one. */
 static void join_up_to(unsigned stop)
 {
-    if (!zone_make())
+    if (ktest_failures() != 0 || !zone_make())
         return;
     zone_out(BASE, 0);
     for (unsigned k = 0; k < BUDDY_MAX_ORDER; k++)
@@ -162,6 +168,10 @@ static void join_up_to(unsigned stop)
     for (unsigned k = stop + 1; k < BUDDY_MAX_ORDER; k++)
         ZONE_EXPECT(k, BASE + (1u << k));
     KT_EQ(buddy_zone.zone_merges, stop);
+    if (ktest_failures() != 0)
+        KT_FAIL("that was frame %u, order 0, coming back; want it joined %u "
+                "times",
+                BASE, stop);
 }
 
 LAB_TEST(2, chain, LAB_EARLY)
@@ -256,7 +266,8 @@ LAB_TEST(2, runs_back, LAB_EARLY)
         buddy_free_run(p, pages);
         if (zone_verify() && buddy_free_pages() == buddy_zone.zone_total_pages)
             continue;
-        KT_FAIL("a run of %zu pages came back: %zu of %zu pages are free",
+        KT_FAIL("that was after a run of %zu pages came back; %zu of %zu pages "
+                "are free",
                 pages, buddy_free_pages(), buddy_zone.zone_total_pages);
         return;
     }

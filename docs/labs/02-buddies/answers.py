@@ -3,8 +3,9 @@ that was handed in, and reckons with the free blocks that it shows."""
 
 import json
 
-ORDER = 5
-NEAR = {"random": 5.0, "lifo": 1.0}  # how far off an answer may be
+ORDER = 9    # the orders beside it have quite other figures
+NEAR = 2.0   # how far off an answer may be
+EXPERIMENTS = ("random", "lifo")
 EXPERIMENT = "kmem create hole 4096; kmem alloc hole 6000; " \
              "kmem free hole 3000 {}; reap -a; buddyinfo -j; poweroff"
 
@@ -30,18 +31,18 @@ def judge(answer, machine, how):
     right = unusable(machine, how)
     if right is None:
         return "the kernel does not get through the experiment"
-    if abs(answer - right) <= NEAR[how]:
+    if abs(answer - right) <= NEAR:
         return None
     return f"{answer} is not what this kernel shows after the experiment"
 
 
 def check(answers, machine):
     return {how: judge(answers.get(how, ""), machine, how)
-            for how in NEAR}
+            for how in EXPERIMENTS}
 
 
 # ---- not handed out
 
 def solve(machine):
     return {how: round(unusable(machine, how), 1)
-            for how in NEAR}
+            for how in EXPERIMENTS}
