@@ -46,10 +46,11 @@ What you hand in:
 
 {files}
 All else is taken from the original tree when your work is graded, so changes
-there help you to look at things and cost nothing. Each place where something
-is missing calls `lab_missing`; this lists them:
+there help you to look at things and cost nothing. Most places where something
+is missing call `lab_missing`; this lists them, and the page above names the
+others:
 
-    grep -rn --include=*.[ch] 'lab_missing("' .
+    grep -rn --include='*.[ch]' 'lab_missing("{number}\.' .
 """
 
 
