@@ -2,6 +2,7 @@
  * Tests of lab 4: colours (task 4.7), and all of it together.
  */
 #include "kernel/labs/lab4_common.h"
+#include "mm/kmem_debug.h"
 #include "mm/kmem_stat.h"
 
 #define SLABS 20
@@ -29,15 +30,18 @@ LAB_TEST(4, colours, LAB_PAGES)
     }
 }
 
-/* The colours of the slabs of a new cache, in the order in which they come. */
-static void check_sequence(size_t size, size_t align, size_t colours)
+/* The colours of the slabs of a new cache, in the order in which they come,
+ * from `front` on. */
+static void check_sequence(size_t size, size_t align, size_t front,
+                           size_t colours)
 {
     struct kmem_cache *cp = lab4_cache(size, align);
     struct kmem_slab *slab[SLABS];
 
     lab4_pages.limit = SLABS;
+    cp->cache_front = cp->cache_colour = front;
     for (size_t i = 0; i < SLABS; i++) {
-        size_t want = i % colours * align;
+        size_t want = front + i % colours * align;
 
         if (i == colours + 1) { /* what fails takes no colour */
             lab4_pages.limit = i;
@@ -58,14 +62,16 @@ static void check_sequence(size_t size, size_t align, size_t colours)
 
 LAB_TEST(4, colour_sequence, LAB_PAGES)
 {
-    check_sequence(200, 8, 9);
-    check_sequence(200, 64, 4);
-    check_sequence(64, 8, 5);
+    check_sequence(200, 8, 0, 9);
+    check_sequence(200, 64, 0, 4);
+    check_sequence(64, 8, 0, 5);
+    check_sequence(200, 8, 24, 6);
 }
 
 /* ---- everything --------------------------------------------------------- */
 
 #define OBJECTS 400
+#define BUCKETS 256 /* of a hash table with so many */
 
 static size_t unconstructed;
 
@@ -102,6 +108,10 @@ static void churn(struct kmem_cache *cp, size_t size)
     broken = kmem_cache_verify(cp, &where);
     if (broken != NULL)
         KT_FAIL("the cache is broken: %s: %s", broken, where);
+    if ((cp->cache_flags & KMF_HASH) != 0 && cp->cache_hash_mask + 1 < BUCKETS)
+        KT_FAIL("%u objects are out, and the hash table has %zu buckets, want "
+                "%u",
+                OBJECTS, cp->cache_hash_mask + 1, BUCKETS);
     for (size_t i = 0; i < OBJECTS; i++) {
         const uint8_t *byte = obj[i];
 
@@ -110,24 +120,70 @@ static void churn(struct kmem_cache *cp, size_t size)
     }
 }
 
+/* A kind of cache from its beginning to its end, in these debugging modes. */
+static void live_and_die(size_t size, unsigned modes)
+{
+    struct kmem_cache *cp = kmem_cache_create("lab4", size, 0, make, end);
+    uint64_t errors = kmem_error_count;
+    struct kmem_cache_stat st;
+
+    KT_REQUIRE(cp != NULL);
+    KT_REQUIRE(modes == 0 || kmem_debug_set(cp, modes) == 0);
+    churn(cp, size);
+    kmem_cache_stat(cp, &st);
+    KT_EQ(st.stat_inuse, 0);
+    if (size == 200 && modes == 0 && st.stat_colour_next == 0)
+        KT_FAIL("after %zu slabs the next one would have colour 0",
+                st.stat_slabs);
+    KT_EQ(kmem_cache_destroy(cp), 0);
+    if (kmem_error_count != errors)
+        KT_FAIL("objects that are constructed with each allocation (mode P) "
+                "were not left alone before it or after it");
+}
+
+/* The first time there are no pages, and the caller wants to wait. */
+static void *no_pages_yet(size_t pages, void *arg)
+{
+    size_t *calls = arg;
+
+    return ++*calls == 1 ? NULL : kmem_getpages(pages, PAGE_LARGE, NULL);
+}
+
+static void pages_back(void *base, size_t pages, void *arg)
+{
+    (void)arg;
+    kmem_freepages(base, pages);
+}
+
+static void wait_and_get(void)
+{
+    size_t calls = 0;
+    const struct kmem_supplier late = {
+        .getpages = no_pages_yet, .freepages = pages_back, .arg = &calls};
+    struct kmem_cache *cp =
+        kmem_cache_create_from("lab4_late", 200, 0, NULL, NULL, &late);
+    void *obj;
+
+    KT_REQUIRE(cp != NULL);
+    obj = kmem_cache_alloc(cp, KM_SLEEP);
+    if (obj == NULL)
+        KT_FAIL("an allocation with KM_SLEEP gave NULL after it had waited "
+                "for memory: there may be a buffer now, or still none");
+    else
+        kmem_cache_free(cp, obj);
+    KT_EQ(kmem_cache_destroy(cp), 0);
+}
+
 LAB_TEST(4, whole, LAB_UP)
 {
     static const uint16_t sizes[] = {20, 200, 504, 700, 3000};
 
     unconstructed = 0;
+    kmem_error_panics = false;
     for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
-        struct kmem_cache *cp =
-            kmem_cache_create("lab4", sizes[i], 0, make, end);
-        struct kmem_cache_stat st;
-
-        KT_REQUIRE(cp != NULL);
-        churn(cp, sizes[i]);
-        kmem_cache_stat(cp, &st);
-        KT_EQ(st.stat_inuse, 0);
-        if (sizes[i] == 200 && st.stat_colour_next == 0)
-            KT_FAIL("after %zu slabs the next one would have colour 0",
-                    st.stat_slabs);
-        KT_EQ(kmem_cache_destroy(cp), 0);
+        live_and_die(sizes[i], 0);
+        live_and_die(sizes[i], KMEM_DEBUG_P);
     }
     KT_EQ(unconstructed, 0);
+    wait_and_get();
 }

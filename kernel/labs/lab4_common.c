@@ -12,6 +12,7 @@ static void look(struct lab4_pages *p)
 {
     p->locked += (read_eflags() & EFLAGS_IF) == 0;
     p->idle += p->cache->cache_busy == 0;
+    p->still += kmem_moving == 0;
 }
 
 /* Pages come filled, so that nobody finds zeroes that he did not write. */

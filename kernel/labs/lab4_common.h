@@ -22,6 +22,7 @@ struct lab4_pages {
     size_t out;
     size_t locked; /* calls with interrupts off: under the cache's lock */
     size_t idle;   /* calls while cache_busy was 0 */
+    size_t still;  /* calls while nobody had said that pages move */
 };
 
 extern struct lab4_pages lab4_pages;

@@ -316,6 +316,9 @@ LAB_TEST(4, grow_unlocked, LAB_PAGES)
     if (lab4_pages.idle != 0)
         KT_FAIL("cache_busy was 0 while pages were asked for: the cache could "
                 "be destroyed meanwhile");
+    if (lab4_pages.still != 0)
+        KT_FAIL("pages were asked for without kmem_move_begin: `verify` would "
+                "find pages meanwhile that no cache has");
     KT_EQ(cp->cache_slabs, 1);
     KT_EQ(cp->cache_slab_creates, 1);
     KT_EQ(cp->cache_complete, 1);

@@ -21,6 +21,7 @@ static struct kmem_bufctl bufctl[BUFCTLS];
 static bool bufctl_out[PER + 1];
 static size_t bufctl_limit;
 static size_t bufctl_wrong; /* frees of what is not out */
+static bool bufctl_sleepy;  /* one was asked for with KM_SLEEP */
 
 static struct kmem_slab data;
 static bool data_out;
@@ -29,7 +30,7 @@ static void *bufctl_alloc(struct kmem_cache *cp, int flags)
 {
     void *found = NULL;
 
-    (void)flags;
+    bufctl_sleepy |= flags != KM_NOSLEEP;
     for (size_t i = 0; i < bufctl_limit && found == NULL; i++)
         if (!bufctl_out[i]) {
             bufctl_out[i] = true;
@@ -82,6 +83,7 @@ static void provide(size_t n)
     memset(bufctl_out, 0, sizeof(bufctl_out));
     bufctl_limit = n;
     bufctl_wrong = 0;
+    bufctl_sleepy = false;
     kmem_bufctl_cache = &bufctls;
     kmem_slab_cache = &slabs;
 }
@@ -163,6 +165,9 @@ LAB_TEST(4, bufctls_run_out, LAB_PAGES)
         if (bufctls_out() != 0)
             KT_FAIL("after a failure at bufctl %zu, %zu are not back", n,
                     bufctls_out());
+        if (bufctl_sleepy)
+            KT_FAIL("a bufctl was asked for without KM_NOSLEEP: whoever makes "
+                    "a slab may be the one that others wait for");
         KT_EQ(bufctl_wrong, 0);
         KT_TRUE(!data_out);
         KT_REQUIRE(lab4_pages.out == 0);
