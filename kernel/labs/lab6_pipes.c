@@ -7,8 +7,10 @@
 #include "kernel/abi/errno.h"
 #include "kernel/fs/file.h"
 #include "kernel/labs/lab.h"
+#include "kernel/lib/string.h"
 #include "kernel/shell/cmd_bench.h"
 #include "kernel/x86/cpu.h"
+#include "kernel/x86/paging.h"
 #include "mm/tests/kmem_test.h"
 
 #define PIPES 300u
@@ -181,12 +183,34 @@ LAB_TEST(6, constructed, LAB_UP)
     verify("used again, and the writer's end closed first");
 }
 
+#define QUEUES 4  /* of the mutex and the three condition variables */
+#define WORDS  64 /* of a pipe, in which they are */
+
+/* Where a pipe keeps what its waiters wait for, "pipe full" and the like: words
+ * that mutex_init and cond_init have written. Returns how many. */
+static unsigned find_reasons(const struct file *end, const char **reason[])
+{
+    const char **word = end->file_data;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < WORDS && n < QUEUES; i++)
+        if (word[i] >= rodata_start && word[i] < rodata_end &&
+            strncmp(word[i], "pipe", 4) == 0)
+            reason[n++] = &word[i];
+    return n;
+}
+
 /* What the constructor set up is still there when the same pipe is used again:
- * here the operations of one end, which this test has exchanged. */
+ * here the operations of one end and the names of the queues, which this test
+ * has exchanged. */
 LAB_TEST(6, kept, LAB_UP)
 {
+    static const char mark[] = "kept";
     static struct file_ops ops;
     const struct file_ops *before;
+    const char **reason[QUEUES];
+    const char *was[QUEUES];
+    unsigned queues, anew = 0;
     struct file *end;
 
     KT_REQUIRE(make(0, 1) == 0);
@@ -194,13 +218,26 @@ LAB_TEST(6, kept, LAB_UP)
     before = end->file_ops;
     ops = *before;
     end->file_ops = &ops;
+    queues = find_reasons(end, reason);
+    for (unsigned i = 0; i < queues; i++) {
+        was[i] = *reason[i];
+        *reason[i] = mark;
+    }
     close_all();
     KT_REQUIRE(make(0, 1) == 0);
+    for (unsigned i = 0; i < queues; i++) {
+        anew += *reason[i] != mark;
+        *reason[i] = was[i];
+    }
     if (out[0].read_end != end)
         KT_FAIL("the pipe that was used last is not the next to be used");
     else if (end->file_ops != &ops)
         KT_FAIL("a pipe was closed and used again, and its end has been "
                 "constructed anew meanwhile");
+    else if (anew != 0)
+        KT_FAIL("a pipe was closed and used again, and of its mutex and its "
+                "condition variables %u have been made anew meanwhile",
+                anew);
     end->file_ops = before;
     close_all();
 }
