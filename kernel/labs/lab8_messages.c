@@ -27,6 +27,8 @@ enum {
     REG_B = 11,
     B_BEATS = 0x40,
     B_CAUSES = 0x70, /* all that the chip can interrupt for */
+    B_FORMAT = 0x06, /* how the clock counts: 24 hours, binary */
+    B_BINARY = 0x04,
 };
 
 /* ---- programs ----------------------------------------------------------- */
@@ -162,14 +164,18 @@ static bool is_bound(struct ipc_irq_stat *st)
     return false;
 }
 
-/* The chip as a driver left it that was killed. */
-static void leave_beating(void)
+/* The chip as a driver left it that was killed, and the clock in a format that
+ * the BIOS does not choose. Returns the format. */
+static uint8_t leave_beating(void)
 {
+    uint8_t b = (uint8_t)((get(REG_B) ^ B_BINARY) | B_BEATS);
+
     put(REG_A, A_1024_HZ);
-    put(REG_B, get(REG_B) | B_BEATS);
+    put(REG_B, b);
+    return b & B_FORMAT;
 }
 
-static void expect_set_up(pid_t driver)
+static void expect_set_up(pid_t driver, uint8_t format)
 {
     struct ipc_irq_stat st;
 
@@ -183,6 +189,10 @@ static void expect_set_up(pid_t driver)
     KT_TRUE(!pic_masked(CLOCK_IRQ));
     KT_EQ(get(REG_A) & A_RATE, A_128_HZ);
     KT_EQ(get(REG_B) & B_CAUSES, 0);
+    if ((get(REG_B) & B_FORMAT) != format)
+        KT_FAIL("the format of the clock in register B was 0x%x and is 0x%x: "
+                "whoever reads the time reads it wrongly now",
+                format, get(REG_B) & B_FORMAT);
 }
 
 LAB_TEST(8, bind, LAB_UP)
@@ -190,13 +200,14 @@ LAB_TEST(8, bind, LAB_UP)
     static const char *const names[] = {"/sbin/names", NULL};
     static const char *const beat[] = {"/sbin/beat", NULL};
     pid_t server = start(names, "names");
+    uint8_t format;
     pid_t driver;
     int status;
 
     sched_sleep_ms(STEP_MS);
-    leave_beating();
+    format = leave_beating();
     driver = start(beat, "beat");
-    expect_set_up(driver);
+    expect_set_up(driver, format);
     end(driver);
     KT_TRUE(pic_masked(CLOCK_IRQ));
     status = ended(start(beat, NULL));

@@ -99,6 +99,22 @@ static int asks_through(unsigned deaths)
     return ended(client);
 }
 
+/* A driver answers as if there were none. It is asked again like one that has
+ * died; but the message is its answer by then. */
+static bool asks_anew(void)
+{
+    pid_t client = child(wait_for_beat);
+    bool good;
+
+    answer_error = ENOENT;
+    good = ended(child(receive_and_answer)) == DRIVER_ASKED;
+    answer_error = 0;
+    good = good && ended(child(receive_and_answer)) == DRIVER_ASKED;
+    if (!good)
+        kill(client, SIGKILL);
+    return ended(client) == CLIENT_TOLD && good;
+}
+
 static void gives_up(void)
 {
     pid_t pid = child(wait_for_beat);
@@ -130,5 +146,6 @@ void beat_survive(void)
     check(result == CLIENT_TOLD, "a successor is asked the same");
     result = asks_through(5);
     check(result == CLIENT_TOLD, "and its successors");
+    check(asks_anew(), "what is asked again is the request, not the answer");
     gives_up();
 }

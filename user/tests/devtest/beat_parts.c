@@ -255,6 +255,26 @@ static bool is_refused(uint32_t period, uint32_t last)
     return false;
 }
 
+/* In the RAM is that number, as keep_save would have left it there: its check
+ * byte is the one that keep_load takes. */
+static void ram_number(uint32_t number)
+{
+    for (unsigned i = 0; i < sizeof(number); i++)
+        ram_put(i, (uint8_t)(number >> 8 * i));
+    for (unsigned byte = 0; byte < 256 && keep_load() != number; byte++)
+        ram_put(sizeof(number), (uint8_t)byte);
+}
+
+static void refuse_at_the_end_of_numbers(void)
+{
+    ram_number(3);
+    part_begin(service_part);
+    check(part_ask(BEAT_COUNT, 0) == 0 && is_refused(4, 4) &&
+              ended(waits(4, UINT32_MAX - 2)) == 0,
+          "a last beat from before the numbers began again is good");
+    part_end();
+}
+
 void beat_refuse(void)
 {
     pid_t pid;
@@ -280,5 +300,6 @@ void beat_refuse(void)
     end_child(pid);
     check(part_ask(BEAT_COUNT, 99) == 0, "after all that it works");
     part_end();
+    refuse_at_the_end_of_numbers();
     ram_remove();
 }
