@@ -50,7 +50,7 @@ there help you to look at things and cost nothing. Most places where something
 is missing call `lab_missing`; this lists them, and the page above names the
 others:
 
-    grep -rn --include='*.[ch]' 'lab_missing("{number}\.' .
+    grep -rn --include='*.[ch]' 'lab_missing("{number}\\.' .
 """
 
 

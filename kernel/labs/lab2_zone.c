@@ -130,8 +130,7 @@ static bool look_through(unsigned order, size_t frame, size_t *n, bool *there)
         if (p == NULL || l->prev != prev || ++*n > ZONE_FRAMES) {
             KT_FAIL("the list of order %u is broken: its links lead %s", order,
                     p == NULL ? "out of the page array"
-                              : "in a circle, or "
-                                "not back again");
+                              : "in a circle, or not back again");
             return false;
         }
         *there |= page_index(p) == frame;

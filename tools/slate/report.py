@@ -24,8 +24,10 @@ def explanation(outcome):
     if outcome.state == "pass":
         return []
     lines = list(outcome.text)
+    if outcome.state == "no kernel":
+        return lines  # the compiler's lines, on top, are the hint
     lines.append(f"hint: {outcome.item.hint}")
-    if isinstance(outcome.item, Test) and outcome.state != "no kernel":
+    if isinstance(outcome.item, Test):
         lines.append(f"alone: {debug_line(outcome)}")
     return lines
 
