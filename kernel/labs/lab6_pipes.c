@@ -186,49 +186,60 @@ LAB_TEST(6, constructed, LAB_UP)
 #define QUEUES 4  /* of the mutex and the three condition variables */
 #define WORDS  64 /* of a pipe, in which they are */
 
-/* Where a pipe keeps what its waiters wait for, "pipe full" and the like: words
- * that mutex_init and cond_init have written. Returns how many. */
-static unsigned find_reasons(const struct file *end, const char **reason[])
+static const char mark[] = "kept";
+
+static struct {
+    const char **word;
+    const char *was;
+} reason[QUEUES];
+static unsigned reasons;
+
+/* Marks what says in a pipe for what its waiters wait, "pipe full" and the
+ * like: words that mutex_init and cond_init have written. */
+static void mark_reasons(const struct file *end)
 {
     const char **word = end->file_data;
-    unsigned n = 0;
 
-    for (unsigned i = 0; i < WORDS && n < QUEUES; i++)
+    for (unsigned i = 0; i < WORDS && reasons < QUEUES; i++)
         if (word[i] >= rodata_start && word[i] < rodata_end &&
-            strncmp(word[i], "pipe", 4) == 0)
-            reason[n++] = &word[i];
-    return n;
+            strncmp(word[i], "pipe", 4) == 0) {
+            reason[reasons].word = &word[i];
+            reason[reasons++].was = word[i];
+            word[i] = mark;
+        }
+}
+
+/* Takes the marks off. How many were gone already. */
+static unsigned unmark_reasons(void)
+{
+    unsigned gone = 0;
+
+    for (unsigned i = 0; i < reasons; i++) {
+        gone += *reason[i].word != mark;
+        *reason[i].word = reason[i].was;
+    }
+    return gone;
 }
 
 /* What the constructor set up is still there when the same pipe is used again:
- * here the operations of one end and the names of the queues, which this test
- * has exchanged. */
+ * here the operations of one end, which this test has exchanged, and of the
+ * queues the reasons for waiting, which it has marked. */
 LAB_TEST(6, kept, LAB_UP)
 {
-    static const char mark[] = "kept";
     static struct file_ops ops;
     const struct file_ops *before;
-    const char **reason[QUEUES];
-    const char *was[QUEUES];
-    unsigned queues, anew = 0;
     struct file *end;
+    unsigned anew;
 
     KT_REQUIRE(make(0, 1) == 0);
     end = out[0].read_end;
     before = end->file_ops;
     ops = *before;
     end->file_ops = &ops;
-    queues = find_reasons(end, reason);
-    for (unsigned i = 0; i < queues; i++) {
-        was[i] = *reason[i];
-        *reason[i] = mark;
-    }
+    mark_reasons(end);
     close_all();
     KT_REQUIRE(make(0, 1) == 0);
-    for (unsigned i = 0; i < queues; i++) {
-        anew += *reason[i] != mark;
-        *reason[i] = was[i];
-    }
+    anew = unmark_reasons();
     if (out[0].read_end != end)
         KT_FAIL("the pipe that was used last is not the next to be used");
     else if (end->file_ops != &ops)
@@ -236,7 +247,7 @@ LAB_TEST(6, kept, LAB_UP)
                 "constructed anew meanwhile");
     else if (anew != 0)
         KT_FAIL("a pipe was closed and used again, and of its mutex and its "
-                "condition variables %u have been made anew meanwhile",
+                "condition variables %u have been constructed anew meanwhile",
                 anew);
     end->file_ops = before;
     close_all();
