@@ -64,14 +64,23 @@ def which(tree, options):
 
 # ---- grading ---------------------------------------------------------------
 
+def not_checked(lab, sheet):
+    """The same where the checker is not handed out: what is missing is all
+    that can be said."""
+    answers, problem = grading.read_answers(sheet)
+    return [grading.Outcome(q, "unreadable", [problem]) if problem else
+            grading.Outcome(q, "no answer", ["no answer yet"])
+            if answers.get(q.id, "") == "" else
+            grading.Outcome(q, report.NOT_CHECKED) for q in lab.questions]
+
+
 def answers_of(lab, sheet, own, pristine=None):
     """Outcomes of the lab's questions. `sheet` is the text of answers.toml."""
     if not lab.questions:
         return []
     path = ROOT / lab.answers[1]
-    if not path.exists():  # a lab whose checker is not handed out
-        return [grading.Outcome(q, "not checked", ["your instructor's grader "
-                                "checks this"]) for q in lab.questions]
+    if not path.exists():
+        return not_checked(lab, sheet)
     return grading.check_answers(lab, grading.load_checker(path), sheet, own,
                                  pristine)
 

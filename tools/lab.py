@@ -46,11 +46,14 @@ What you hand in:
 
 {files}
 All else is taken from the original tree when your work is graded, so changes
-there help you to look at things and cost nothing. Most places where something
-is missing call `lab_missing`; this lists them, and the page above names the
-others:
+there help you to look at things and cost nothing.
+"""
 
-    grep -rn --include='*.[ch]' 'lab_missing("{number}\\.' .
+# Where places for code are marked: not in a lab that plants bugs.
+PLACES = """
+Each place where something is to be written has a comment with its task:
+
+    grep -n "Task {number}\\." {sources}
 """
 
 
@@ -106,8 +109,14 @@ def write_extras(root, lab, out, seed, solved):
         f"lab = {lab.number}\nseed = {seed}\nsolved = [{tasks}]\n"
         f'version = "{version(root)}"\n')
     files = "".join(f"    {name}\n" for name in lab.files)
-    (out / "START-HERE.md").write_text(START.format(
-        number=lab.number, title=lab.title, page=lab.page, files=files))
+    text = START.format(number=lab.number, title=lab.title, page=lab.page,
+                        files=files)
+    mark = f"Task {lab.number}."
+    marked = [name for name in lab.files if mark in (out / name).read_text()
+              and not name.endswith(".toml")]
+    if marked:
+        text += PLACES.format(number=lab.number, sources=" ".join(marked))
+    (out / "START-HERE.md").write_text(text)
 
 
 # ---- the command line ------------------------------------------------------

@@ -11,6 +11,10 @@ from .grading import clean
 from .labs import Test
 
 
+# The state of an answer that only the instructor's grader can judge.
+NOT_CHECKED = "not checked"
+
+
 def debug_line(outcome):
     """How to run just this test under GDB."""
     test = outcome.item
@@ -23,6 +27,8 @@ def explanation(outcome):
     """Why points are missing and what to do next, as lines."""
     if outcome.state == "pass":
         return []
+    if outcome.state == NOT_CHECKED:
+        return ["your instructor's grader checks this"]
     lines = list(outcome.text)
     if outcome.state == "no kernel":
         return lines  # the compiler's lines, on top, are the hint
@@ -36,6 +42,21 @@ def _points(outcome):
     return f"{outcome.score:g}/{outcome.item.points}"
 
 
+def _row(outcome, width):
+    tasks = ", ".join(outcome.item.tasks)
+    return (f"{outcome.item.name:<{width}}  {_points(outcome):>7}  "
+            f"{outcome.state:<12}  task{'s' * (',' in tasks)} "
+            f"{tasks}".rstrip())
+
+
+def _unchecked(outcomes, width):
+    """One line about all answers that could not be judged here."""
+    n = sum(o.state == NOT_CHECKED for o in outcomes)
+    points = sum(o.item.points for o in outcomes if o.state == NOT_CHECKED)
+    return [f"{f'{n} answer' + 's' * (n > 1):<{width}}  {f'0/{points}':>7}  {NOT_CHECKED:<12}"
+            "  your instructor's grader checks them"] if n else []
+
+
 def table(grade):
     """The whole report, as text."""
     lab = grade.lab
@@ -46,11 +67,10 @@ def table(grade):
         lines += ["the kernel does not build:"]
         lines += ["    " + line for line in grade.build_errors.splitlines()]
     for outcome in grade.outcomes:
-        tasks = ", ".join(outcome.item.tasks)
-        lines.append(f"{outcome.item.name:<{width}}  {_points(outcome):>7}  "
-                     f"{outcome.state:<12}  task{'s' * (',' in tasks)} "
-                     f"{tasks}".rstrip())
-        lines += ["    " + line for line in explanation(outcome)]
+        if outcome.state != NOT_CHECKED:
+            lines.append(_row(outcome, width))
+            lines += ["    " + line for line in explanation(outcome)]
+    lines += _unchecked(grade.outcomes, width)
     lines += ["", f"{'total':<{width}}  {grade.score:g}/100"]
     return "\n".join(lines) + "\n"
 

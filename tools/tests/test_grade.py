@@ -17,9 +17,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+import grade as grader
 from conftest import BUILD, ROOT, product, sanitized
 from slate import report, suspicion, verdict, workshop
 from slate.grading import Grade, Outcome
+from slate.labs import Question as LabQuestion
 from slate.labs import Test as LabTest
 
 FOLDER = "docs/labs/00-ends"
@@ -503,6 +505,25 @@ def test_reports_stand_odd_text():
     grade = Grade(lab, [Outcome(test, "fail", ["\x1b[2J\0]]>&<\ud800"])])
     ElementTree.fromstring(report.junit(grade))
     assert "\x1b" not in report.junit(grade)
+
+
+@pytest.mark.parametrize("sheet, states", (
+    ("sum = 42\nwhy = 0\n", ["not checked", "not checked"]),
+    ("sum = 42\nwhy = \"\"\n", ["not checked", "no answer"]),
+    ("sum 42", ["unreadable", "unreadable"])))
+def test_checker_that_stays_at_home(sheet, states):
+    """What is missing is said; the rest is a line, and costs nobody a
+    hint."""
+    asked = [LabQuestion(name, ["0.1"], 5, "why?", "because")
+             for name in ("sum", "why")]
+    lab = type("Lab", (), {"number": 0, "title": "t", "questions": asked,
+                           "answers": ("no", "such checker")})
+    found = grader.answers_of(lab, sheet.encode(), None)
+    assert [o.state for o in found] == states
+    text = report.table(Grade(lab, found))
+    left = states.count("not checked")
+    assert ("because" in text) == (left < 2)
+    assert (f"{left} answer" in text) == (left > 0)
 
 
 def test_suspicion_reads_only_what_is_new():

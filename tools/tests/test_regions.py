@@ -299,7 +299,9 @@ def test_what_is_handed_out(tree, tmp_path):
     assert (out / "mm/x.c").read_text() == ALL_CUT
     assert "secret" not in (out / L / "answers.py").read_text()
     assert "seed = 7\n" in (out / ".lab").read_text()
-    assert L + "README.md" in (out / "START-HERE.md").read_text()
+    start = (out / "START-HERE.md").read_text()
+    assert L + "README.md" in start
+    assert 'grep -n "Task 2\\." mm/x.c\n' in start
     assert os.access(out / "tools/lab.py", os.X_OK)
 
 
