@@ -30,11 +30,7 @@ static inline void kmem_complete_lost(struct kmem_cache *cp)
     /* LAB 5.1 END */
 }
 
-/*
- * Takes the first buffer of the slab at the head of the freelist. The barrier
- * keeps the count in memory: there, adding and testing are one instruction
- * each.
- */
+/* Takes the first buffer, `bcp`, of the slab at the head of the freelist. */
 static inline void kmem_slab_take(struct kmem_cache *cp, struct kmem_slab *sp,
                                   const struct kmem_bufctl *bcp)
 {
@@ -48,7 +44,7 @@ static inline void kmem_slab_take(struct kmem_cache *cp, struct kmem_slab *sp,
     }
     cp->cache_allocs++;
     sp->slab_refcnt++;
-    mm_barrier();
+    mm_barrier(); /* in memory, adding and testing are an instruction each */
     if (unlikely(sp->slab_refcnt == 1))
         kmem_complete_lost(cp);
     /* LAB 3.3 END, unused: cp, sp, bcp */

@@ -54,22 +54,35 @@ LAB_TEST(3, chunk_constructed, LAB_EARLY)
                 return;
 }
 
+static bool expect_geometry(const struct kmem_cache *cp, bool constructed)
+{
+    size_t room = PAGE_SIZE - sizeof(struct kmem_slab);
+
+    if (cp->cache_slab_pages != 1 ||
+        cp->cache_slab_chunks != room / cp->cache_chunk) {
+        KT_FAIL("a slab of chunks of %zu bytes has %zu pages and %zu of them; "
+                "want 1 page and %zu",
+                cp->cache_chunk, cp->cache_slab_pages, cp->cache_slab_chunks,
+                room / cp->cache_chunk);
+        return false;
+    }
+    if (cp->cache_bufctl + WORD == cp->cache_chunk &&
+        (!constructed || cp->cache_bufctl >= cp->cache_size))
+        return true;
+    KT_FAIL("objects of %zu bytes, %s, in chunks of %zu: the link is at byte "
+            "%zu of a buffer; want %zu, and no byte of a constructed object",
+            cp->cache_size, constructed ? "constructed" : "not constructed",
+            cp->cache_chunk, cp->cache_bufctl, cp->cache_chunk - WORD);
+    return false;
+}
+
 LAB_TEST(3, geometry, LAB_EARLY)
 {
     for (size_t size = 1; size <= 500; size++) {
         bool constructed = size % 2 == 0;
-        const struct kmem_cache *cp = heap_geometry(size, 8, constructed);
 
-        KT_EQ(cp->cache_bufctl + WORD, cp->cache_chunk);
-        KT_EQ(cp->cache_slab_pages, 1);
-        KT_EQ(cp->cache_slab_chunks,
-              (PAGE_SIZE - sizeof(struct kmem_slab)) / cp->cache_chunk);
-        if (!constructed || cp->cache_bufctl >= size)
-            continue;
-        KT_FAIL("the link at byte %zu of a buffer lies in its constructed "
-                "object of %zu bytes",
-                cp->cache_bufctl, size);
-        return;
+        if (!expect_geometry(heap_geometry(size, 8, constructed), constructed))
+            return;
     }
 }
 
@@ -215,6 +228,14 @@ LAB_TEST(3, take_last, LAB_EARLY)
     heap_expect_list("A");
 }
 
+static bool give_back(struct kmem_bufctl *bcp, struct kmem_slab *sp)
+{
+    if (heap_give(sp, bcp))
+        return true;
+    KT_FAIL("the lock of the cache is held still");
+    return false;
+}
+
 LAB_TEST(3, give, LAB_EARLY)
 {
     struct kmem_bufctl out = {0};
@@ -235,8 +256,7 @@ LAB_TEST(3, give_unlocks, LAB_EARLY)
     struct kmem_bufctl out = {0};
 
     heap_list_make("2");
-    if (!heap_give(&heap_slab[0], &out))
-        KT_FAIL("the lock of the cache is held still");
+    give_back(&out, &heap_slab[0]);
 }
 
 /* ---- 3.4: the three parts of the list ----------------------------------- */
@@ -328,14 +348,6 @@ static bool expect_sorted(void)
     return true;
 }
 
-static bool give_back(struct kmem_bufctl *bcp, struct kmem_slab *sp)
-{
-    if (heap_give(sp, bcp))
-        return true;
-    KT_FAIL("the lock of the cache is held still");
-    return false;
-}
-
 LAB_TEST(3, lists, LAB_EARLY)
 {
     static struct kmem_bufctl *bcp[HELD];
@@ -395,36 +407,48 @@ LAB_TEST(3, eighth, LAB_EARLY)
             return;
 }
 
-LAB_TEST(3, eighth_behind, LAB_EARLY)
+/* The fewest pages of which at most 1/part is unused, found by trying all up
+ * to `most`; 0 if there are none. */
+static size_t fewest(size_t front, size_t chunk, size_t part, size_t most)
 {
-    for (size_t front = 8; front <= 128; front *= 2)
-        for (size_t chunk = 512; chunk <= KIB(20); chunk += 8)
-            if (!expect_eighth(front, chunk))
-                return;
+    for (size_t pages = 1; pages <= most; pages++)
+        if (is_good(pages, front, chunk, part))
+            return pages;
+    return 0;
 }
 
-/* The number of pages that the rule says, found by trying all. */
-static size_t by_the_rule(size_t chunk)
+static bool expect_pages(size_t front, size_t chunk, size_t want)
 {
-    for (size_t part = 16; part >= 8; part -= 8)
-        for (size_t pages = 1; pages <= (part == 16 ? 8u : 1024u); pages++)
-            if (is_good(pages, 0, chunk, part))
-                return pages;
-    return 0;
+    size_t got = kmem_large_pages(front, chunk);
+
+    if (got == want)
+        return true;
+    KT_FAIL("chunks of %zu bytes from byte %zu on: %zu pages with %zu bytes "
+            "unused; want %zu pages with %zu",
+            chunk, front, got, waste(got, front, chunk), want,
+            waste(want, front, chunk));
+    return false;
+}
+
+/* Where no small slab has 1/16, it is 1/8 of the whole slab that counts. */
+LAB_TEST(3, eighth_behind, LAB_EARLY)
+{
+    for (size_t front = 8; front <= 2 * PAGE_SIZE; front *= 2)
+        for (size_t chunk = 512; chunk <= KIB(20); chunk += 8)
+            if (!expect_eighth(front, chunk) ||
+                (fewest(front, chunk, 16, 8) == 0 &&
+                 !expect_pages(front, chunk, fewest(front, chunk, 8, 1024))))
+                return;
 }
 
 LAB_TEST(3, sixteenth, LAB_EARLY)
 {
     for (size_t chunk = 512; chunk <= KIB(40); chunk += 8) {
-        size_t want = by_the_rule(chunk);
-        size_t got = kmem_large_pages(0, chunk);
+        size_t want = fewest(0, chunk, 16, 8);
 
-        if (got == want)
-            continue;
-        KT_FAIL("chunks of %zu bytes: %zu pages with %zu bytes unused; want "
-                "%zu pages with %zu",
-                chunk, got, waste(got, 0, chunk), want, waste(want, 0, chunk));
-        return;
+        if (!expect_pages(0, chunk,
+                          want != 0 ? want : fewest(0, chunk, 8, 1024)))
+            return;
     }
 }
 
