@@ -132,13 +132,13 @@ size_t kmem_reap(enum kmem_reap_mode mode)
         return 0;
     if (MM_DEBUG && mode == KMEM_REAP_ALL)
         pages = kmem_unmapped_release(NULL);
-    /* LAB 5.4 BEGIN: every cache, the youngest first, and what they gave */
+    /* LAB 5.4 BEGIN: every cache, in which order, and what they gave */
     for (struct list *l = kmem_caches.prev; l != &kmem_caches; l = l->prev) {
         kmem_cache_reap(list_entry(l, struct kmem_cache, cache_link), mode, &r);
         pages += r.reap_pages;
     }
     /* LAB 5.4 INSTEAD
-     * // Task 5.4: every cache, the youngest first, and what they gave.
+     * // Task 5.4: every cache, in which order, and what they gave.
      * (void)r;
      */
     /* LAB 5.4 END */

@@ -16,12 +16,17 @@ static struct inode *get(uint32_t number)
     return inode;
 }
 
-static size_t unused(void)
+static struct inode_totals totals(void)
 {
     struct inode_totals t;
 
     inode_totals(&t);
-    return t.total_unused;
+    return t;
+}
+
+static size_t unused(void)
+{
+    return totals().total_unused;
 }
 
 LAB_TEST(5, again, LAB_UP)
@@ -63,8 +68,10 @@ static void use_three(void)
 LAB_TEST(5, oldest, LAB_UP)
 {
     static const uint32_t want[] = {2, 4, 3};
+    size_t reclaimed, others;
 
     test_fs_begin();
+    reclaimed = totals().total_reclaimed;
     use_three();
     for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
         KT_EQ(inode_reclaim(1), 1);
@@ -73,13 +80,17 @@ LAB_TEST(5, oldest, LAB_UP)
                     i + 1, test_fs_log.evicted, want[i]);
     }
     KT_EQ(inode_reclaim(1), 0);
+    KT_EQ(totals().total_reclaimed, reclaimed + 3);
     use_three();
     KT_EQ(test_fs_log.reads, 6); /* none was found in the table any more */
     KT_EQ(inode_reclaim(2), 2);
     KT_EQ(unused(), 1);
     FS_VERIFY();
+    inode_put(fs_test_get("/bin")); /* of another file system: it may stay */
+    others = unused() - 1;
     KT_TRUE(test_fs_end()); /* the third, by inode_flush */
     KT_EQ(test_fs_log.evictions, 6);
+    KT_EQ(unused(), others);
 }
 
 /* Takes all memory, page by page, and gives it back. Returns the pages. */

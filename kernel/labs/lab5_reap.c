@@ -152,6 +152,10 @@ LAB_TEST(5, pop, LAB_BARE)
     test_alloc(cp, 0, 2 * PER + 1);
     KT_EQ(cp->cache_slabs, 3);
     test_free(cp, 0, 2 * PER + 1);
+    while (cp->cache_slabs > 0)
+        KT_REQUIRE(pop_tail(cp));
+    if (kmem_slab_pop(cp) != NULL)
+        KT_FAIL("there is no slab any more, and kmem_slab_pop gave one");
     test_ws_end(cp);
 }
 
@@ -210,6 +214,23 @@ LAB_TEST(5, keeps, LAB_BARE)
 
 static uint64_t reaps[CACHES];
 
+/* Every cache has been reaped so many times since `reaps` was filled in. */
+static void expect_reaps(uint64_t want, const char *mode)
+{
+    size_t n = 0;
+
+    for (struct kmem_cache *cp = kmem_cache_first(); cp && n < CACHES;
+         cp = kmem_cache_next(cp), n++) {
+        if (cp->cache_reaps == reaps[n] + want)
+            continue;
+        KT_FAIL("kmem_reap(%s) reaped the cache %s %llu times; want %llu", mode,
+                cp->cache_name,
+                (unsigned long long)(cp->cache_reaps - reaps[n]),
+                (unsigned long long)want);
+        return;
+    }
+}
+
 LAB_TEST(5, everyone, LAB_BARE)
 {
     size_t n = 0;
@@ -218,15 +239,11 @@ LAB_TEST(5, everyone, LAB_BARE)
          cp = kmem_cache_next(cp))
         reaps[n++] = cp->cache_reaps;
     kmem_ws_interval = KMEM_WS_INFINITE; /* they are asked and give nothing */
+    KT_EQ(kmem_reap(KMEM_REAP_DRY), 0);
+    expect_reaps(0, "KMEM_REAP_DRY");
     KT_EQ(kmem_reap(KMEM_REAP_WS), 0);
+    expect_reaps(1, "KMEM_REAP_WS");
     kmem_ws_interval = KMEM_WS_DEFAULT_MS;
-    n = 0;
-    for (struct kmem_cache *cp = kmem_cache_first(); cp && n < CACHES;
-         cp = kmem_cache_next(cp), n++)
-        if (cp->cache_reaps != reaps[n] + 1)
-            KT_FAIL("the cache %s was asked %llu times, not once",
-                    cp->cache_name,
-                    (unsigned long long)(cp->cache_reaps - reaps[n]));
     KT_TRUE(!kmem_reaping);
 }
 
@@ -323,7 +340,10 @@ static size_t slabs_left(uint32_t limit, uint32_t min, uint32_t interval)
     cp->cache_ws_min = min;
     kmem_ws_interval = interval;
     obj = kmem_cache_alloc(poor, KM_NOSLEEP);
-    KT_EQ(obj != NULL, interval != KMEM_WS_INFINITE);
+    if (obj == NULL && interval != KMEM_WS_INFINITE)
+        KT_FAIL("an allocation failed, and a cache had two free slabs");
+    if (obj != NULL && interval == KMEM_WS_INFINITE)
+        KT_FAIL("the interval is infinite, and a working set was given up");
     if (obj != NULL)
         kmem_cache_free(poor, obj);
     left = cp->cache_slabs;
