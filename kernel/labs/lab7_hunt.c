@@ -145,8 +145,7 @@ static void expect_parcel(struct box *b, const char *want)
  * is the box's all the same. */
 static void put_into_full(struct box *b)
 {
-    struct parcel *p =
-        kmem_cache_alloc(kmem_cache_find("parcel"), KM_SLEEP);
+    struct parcel *p = kmem_cache_alloc(kmem_cache_find("parcel"), KM_SLEEP);
 
     KT_TRUE(!box_put(b, p));
 }
