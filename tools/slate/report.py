@@ -51,10 +51,12 @@ def _row(outcome, width):
 
 def _unchecked(outcomes, width):
     """One line about all answers that could not be judged here."""
-    n = sum(o.state == NOT_CHECKED for o in outcomes)
-    points = sum(o.item.points for o in outcomes if o.state == NOT_CHECKED)
-    return [f"{f'{n} answer' + 's' * (n > 1):<{width}}  {f'0/{points}':>7}  {NOT_CHECKED:<12}"
-            "  your instructor's grader checks them"] if n else []
+    left = [o.item.points for o in outcomes if o.state == NOT_CHECKED]
+    if not left:
+        return []
+    name = f"{len(left)} answer{'s' * (len(left) > 1)}"
+    return [f"{name:<{width}}  {f'0/{sum(left)}':>7}  {NOT_CHECKED:<12}  "
+            "your instructor's grader checks them"]
 
 
 def table(grade):
