@@ -174,15 +174,13 @@ static bool probe(void)
     return inb(REG_SCRATCH) == 0xA5;
 }
 
-/* Switching the FIFOs on forgets a byte that came before; it is saved. */
+/* Switching the FIFOs on forgets what came before. All of it is read first, not
+ * a byte alone: where more waits behind it, reading one lets the next come. */
 static void enable_fifos(void)
 {
-    bool waiting = inb(REG_LSR) & LSR_RECEIVED;
-    uint8_t byte = waiting ? inb(REG_DATA) : 0;
-
+    while (serial.ready() && (inb(REG_LSR) & LSR_RECEIVED))
+        serial.sink(inb(REG_DATA));
     outb(REG_FCR, FCR_ENABLE_CLEAR_TRIGGER8);
-    if (waiting)
-        serial.sink(byte);
 }
 
 bool serial_init(void)
