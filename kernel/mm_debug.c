@@ -36,7 +36,7 @@ void mm_event(const char *fmt, ...)
 
 const char *mm_symbol(uintptr_t pc, char *text, size_t size)
 {
-    return symbol_format(pc, text, size);
+    return symbol_caller(pc, text, size);
 }
 
 /* ---- tasks -------------------------------------------------------------- */
@@ -154,7 +154,7 @@ bool mm_describe(const void *addr, char *text, size_t size)
     }
     if (symbol_lookup((uintptr_t)addr, NULL) != NULL)
         snprintf(text, size, "code: %s",
-                 mm_symbol((uintptr_t)addr, symbol, sizeof(symbol)));
+                 symbol_format((uintptr_t)addr, symbol, sizeof(symbol)));
     else if (in_image((uintptr_t)addr))
         snprintf(text, size, "data of the kernel's image");
     else

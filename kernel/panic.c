@@ -29,6 +29,7 @@
 /* Of the first panic: later ones are its consequences. */
 static uintptr_t frames[FRAMES_MAX];
 static unsigned frame_count;
+static bool frames_trapped;
 static unsigned depth;
 
 bool panic_happened(void)
@@ -36,25 +37,31 @@ bool panic_happened(void)
     return depth != 0;
 }
 
-void print_frames(const uintptr_t *pc, unsigned n)
+static const char *place(uintptr_t pc, bool trapped, char *text, size_t size)
+{
+    return trapped ? symbol_format(pc, text, size)
+                   : symbol_caller(pc, text, size);
+}
+
+void print_frames(const uintptr_t *pc, unsigned n, bool trapped)
 {
     char text[64];
 
     for (unsigned i = 0; i < n; i++)
         kprintf("  %2u  0x%08lx  %s\n", i, (unsigned long)pc[i],
-                symbol_format(pc[i], text, sizeof(text)));
+                place(pc[i], trapped && i == 0, text, sizeof(text)));
 }
 
 void panic_backtrace(void)
 {
-    print_frames(frames, frame_count);
+    print_frames(frames, frame_count, frames_trapped);
 }
 
 void print_backtrace_here(void)
 {
     uintptr_t pc[FRAMES_MAX];
 
-    print_frames(pc, backtrace(read_ebp(), pc, FRAMES_MAX));
+    print_frames(pc, backtrace(read_ebp(), pc, FRAMES_MAX), false);
 }
 
 /* ---- parts of the report ------------------------------------------------ */
@@ -72,12 +79,12 @@ static void begin(void)
     }
 }
 
-static void headline(const char *text, uintptr_t pc)
+static void headline(const char *text, uintptr_t pc, bool trapped)
 {
     char where[64];
     char escaped[320];
 
-    symbol_format(pc, where, sizeof(where));
+    place(pc, trapped, where, sizeof(where));
     kprintf("\npanic: %s\n", text);
     debugcon_escape(text, escaped, sizeof(escaped));
     debugcon_event("{\"event\":\"panic\",\"text\":\"%s\",\"at\":\"%s\"}",
@@ -110,11 +117,12 @@ static unsigned trap_frames(const struct trapframe *tf, uintptr_t *pc,
     return n + backtrace(tf->ebp, pc + n, max - n);
 }
 
-static void keep_frames(const uintptr_t *pc, unsigned n)
+static void keep_frames(const uintptr_t *pc, unsigned n, bool trapped)
 {
     for (unsigned i = 0; i < n; i++)
         frames[i] = pc[i];
     frame_count = n;
+    frames_trapped = trapped;
 }
 
 static __attribute__((noreturn)) void stop(void)
@@ -141,10 +149,10 @@ void panic(const char *fmt, ...)
     labs_panic_text(text);
     n = backtrace(tf.ebp, pc, FRAMES_MAX);
     if (depth == 1)
-        keep_frames(pc, n);
-    headline(text, n == 0 ? 0 : pc[0]);
+        keep_frames(pc, n, false);
+    headline(text, n == 0 ? 0 : pc[0], false);
     print_registers(&tf, read_cr2());
-    print_frames(pc, n);
+    print_frames(pc, n, false);
     stop();
 }
 
@@ -177,10 +185,10 @@ report(struct trapframe *tf, uint32_t cr2, const char *text)
     unsigned n = trap_frames(tf, pc, FRAMES_MAX);
 
     if (depth == 1)
-        keep_frames(pc, n);
-    headline(text, n == 0 ? 0 : pc[0]);
+        keep_frames(pc, n, true);
+    headline(text, n == 0 ? 0 : pc[0], true);
     print_registers(tf, cr2);
-    print_frames(pc, n);
+    print_frames(pc, n, true);
     stop();
 }
 

@@ -21,5 +21,6 @@ void panic_backtrace(void);
 /* Prints the callers of the code that runs now. */
 void print_backtrace_here(void);
 
-/* Prints return addresses, a line each, with the functions that they are in. */
-void print_frames(const uintptr_t *pc, unsigned n);
+/* Prints return addresses, a line each, with the functions that they are in;
+ * the first may be that of an instruction which a trap interrupted. */
+void print_frames(const uintptr_t *pc, unsigned n, bool trapped);

@@ -17,7 +17,8 @@ const char *mm_task_name(uint32_t id);
 /* The processor that runs the caller: 0, 1, … */
 uint32_t mm_cpu_id(void);
 
-/* Writes "function+0x1c", or a number where no symbol fits; returns text. */
+/* Writes "function+0x1c" for an address to which a call returns, or a number
+ * where no symbol fits; returns text. */
 const char *mm_symbol(uintptr_t pc, char *text, size_t size);
 
 /* Takes a page of kernel memory away so that touching it faults, or gives it

@@ -72,14 +72,26 @@ uintptr_t symbol_address(const char *name)
     return 0;
 }
 
-const char *symbol_format(uintptr_t addr, char *buf, size_t size)
+/* An address and the function that contains the byte `back` before it. */
+static const char *format(uintptr_t addr, uintptr_t back, char *buf,
+                          size_t size)
 {
     uintptr_t offset;
-    const char *name = symbol_lookup(addr, &offset);
+    const char *name = symbol_lookup(addr - back, &offset);
 
     if (name != NULL)
-        snprintf(buf, size, "%s+0x%lx", name, (unsigned long)offset);
+        snprintf(buf, size, "%s+0x%lx", name, (unsigned long)(offset + back));
     else
         snprintf(buf, size, "0x%08lx", (unsigned long)addr);
     return buf;
+}
+
+const char *symbol_format(uintptr_t addr, char *buf, size_t size)
+{
+    return format(addr, 0, buf, size);
+}
+
+const char *symbol_caller(uintptr_t addr, char *buf, size_t size)
+{
+    return format(addr, 1, buf, size);
 }

@@ -34,3 +34,8 @@ uintptr_t symbol_address(const char *name);
 /* Writes "name+0x1c", or the bare hexadecimal address where no symbol fits,
  * and returns buf. */
 const char *symbol_format(uintptr_t addr, char *buf, size_t size);
+
+/* The same for an address to which a call returns: if the call was the last
+ * instruction of a function, as of one that never returns, another function
+ * may begin there. */
+const char *symbol_caller(uintptr_t addr, char *buf, size_t size);

@@ -213,7 +213,7 @@ static void print_callers(uintptr_t pc, uintptr_t ebp)
 {
     uintptr_t frames[FRAMES_MAX] = {pc};
 
-    print_frames(frames, 1 + backtrace(ebp, frames + 1, FRAMES_MAX - 1));
+    print_frames(frames, 1 + backtrace(ebp, frames + 1, FRAMES_MAX - 1), false);
 }
 
 /* True if somebody watches: the report ends here. */

@@ -26,7 +26,7 @@ const char *debugcmd_caller(const struct kmem_transaction *t,
 {
     if (depth(t) == 0)
         return "-";
-    return symbol_format(t->trans_stack[0], text, DEBUGCMD_CALLER);
+    return symbol_caller(t->trans_stack[0], text, DEBUGCMD_CALLER);
 }
 
 void debugcmd_print_stack(const struct kmem_transaction *t, unsigned indent)
@@ -37,7 +37,7 @@ void debugcmd_print_stack(const struct kmem_transaction *t, unsigned indent)
     for (uint32_t i = 0; i < depth(t); i++) {
         size_t n;
 
-        symbol_format(t->trans_stack[i], text, sizeof(text));
+        symbol_caller(t->trans_stack[i], text, sizeof(text));
         n = strlen(text) + 3; /* " < " */
         if (column + n > LINE_WIDTH) {
             kprintf("%s%*s%s", i ? "\n" : "", (int)indent, "", i ? "< " : "");
@@ -59,7 +59,7 @@ void debugcmd_json_stack(const struct kmem_transaction *t)
     kprintf("[");
     for (uint32_t i = 0; i < depth(t); i++) {
         kprintf("%s", i ? "," : "");
-        shell_json_string(symbol_format(t->trans_stack[i], text, sizeof(text)));
+        shell_json_string(symbol_caller(t->trans_stack[i], text, sizeof(text)));
     }
     kprintf("]");
 }

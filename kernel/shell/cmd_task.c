@@ -84,7 +84,7 @@ bool taskcmd_print_stack(pid_t pid)
     uintptr_t pc[FRAMES_MAX];
     unsigned n = stack_of(pid, pc, FRAMES_MAX);
 
-    print_frames(pc, n);
+    print_frames(pc, n, false);
     return n > 0;
 }
 

@@ -528,6 +528,20 @@ KTEST(symbol, function_and_offset)
     KT_TRUE(name == NULL || strcmp(name, "symbol_lookup") != 0);
 }
 
+/* What stands behind the last call of a function is another one. */
+KTEST(symbol, callers)
+{
+    uintptr_t end = symbol_end((uintptr_t)symbol_lookup);
+    char text[64];
+
+    KT_TRUE(strncmp(symbol_caller(end, text, sizeof(text)), "symbol_lookup+0x",
+                    16) == 0);
+    KT_TRUE(strncmp(symbol_format(end, text, sizeof(text)), "symbol_lookup+",
+                    14) != 0);
+    symbol_caller((uintptr_t)symbol_lookup + 5, text, sizeof(text));
+    KT_EQ(strcmp(text, "symbol_lookup+0x5"), 0);
+}
+
 KTEST(symbol, unknown_addresses)
 {
     KT_EQ(KT_PTR(symbol_lookup(0, NULL)), 0);
