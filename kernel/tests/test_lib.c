@@ -599,8 +599,8 @@ KTEST(symbol, format)
 
     KT_EQ(KT_PTR(symbol_format(addr, text, sizeof(text))), KT_PTR(text));
     KT_EQ(strcmp(text, "symbol_format+0x0"), 0);
-    symbol_format(addr + 0x1c, text, sizeof(text));
-    KT_EQ(strcmp(text, "symbol_format+0x1c"), 0);
+    symbol_format(addr + 10, text, sizeof(text));
+    KT_EQ(strcmp(text, "symbol_format+0xa"), 0);
     symbol_format(0x1234, text, sizeof(text));
     KT_EQ(strcmp(text, "0x00001234"), 0);
     symbol_format(addr, text, 7);

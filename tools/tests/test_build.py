@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from conftest import BUILD, ROOT
+from slate import workshop
 
 FOLDERS = ["boot", "kernel", "mm", "drivers", "user", "tools"]
 
@@ -24,8 +25,7 @@ def tree(tmp_path_factory):
                         ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "Makefile", copy)
     if BUILD == ROOT / "build" and BUILD.exists():
-        shutil.copytree(BUILD, copy / "build", ignore=shutil.ignore_patterns(
-            "host", "coverage", "debug", "sanitize*", "iso*"))
+        workshop.copy_products(BUILD, copy)
     done = make(copy, "-j2", "kernel")
     assert done.returncode == 0, done.stdout + done.stderr
     return copy

@@ -2,6 +2,7 @@
 without building anything. The labs themselves are in test_labs.py."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -107,6 +108,15 @@ def test_solved_tasks_and_other_labs_stay():
     assert 'lab_missing("2.2"' in cut_c(C, 2, ["2.1"])
     assert "lab_missing" not in cut_c(C, 3)
     assert "three" not in cut_c(C, 3) and "two" in cut_c(C, 3)
+
+
+def test_of_another_lab_a_file_lacks_the_marks_alone():
+    found = labs.regions(ROOT, labs.tracked(ROOT))
+    assert found
+    for name, marks in found.items():
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert cut(name, text, marks, 99, PAGE) == re.sub(
+            r"(?ms)^ */\* LAB \d\.\d.*?\*/\n", "", text), name
 
 
 def test_header_is_included_once():
