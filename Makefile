@@ -463,8 +463,10 @@ HOST_TEST += $(EXT2_TOOL)
 
 PYTEST    := SLATE_BUILD=$(BUILD) $(VENV) -m pytest -c tools/tests/pytest.ini \
                $(PYTEST_ARGS)
-# Several files of tests at a time, one on each processor.
-ABREAST   := -n auto --dist loadfile --no-loadscope-reorder
+# Several files of tests at a time, one more than there are processors: some
+# wait for clocks.
+ABREAST    = -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) \
+               --dist loadfile --no-loadscope-reorder
 
 $(VENV):
 	@echo 'make: $(VENV) not found: run tools/setup' >&2; exit 1
