@@ -64,7 +64,7 @@ class Session:
         argv = qemu.command(
             qemu.boot_arguments(kernel, line), memory, True,
             serial=f"file:{serial}",
-            extra=["-S", "-gdb", "chardev:gdb", "-chardev",
+            extra=[*qemu.BARE, "-S", "-gdb", "chardev:gdb", "-chardev",
                    f"socket,id=gdb,path={stub},server=on,wait=off"])
         with open(f"{folder}/qemu", "wb") as errors:
             machine = subprocess.Popen(argv, stdin=subprocess.DEVNULL,
