@@ -24,7 +24,10 @@ WORDS = [
 
 
 def look(name, text, handed_out):
-    """Lines "FILE:LINE: what: the line" about a hand-in file."""
+    """Lines "FILE:LINE: what: the line" about a hand-in file; none about
+    answers, which nobody executes."""
+    if name.endswith(".toml"):
+        return
     known = {line.strip() for line in handed_out.splitlines()}
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() in known:

@@ -532,3 +532,4 @@ def test_suspicion_reads_only_what_is_new():
     new = old + "    asm(\"mov %dr0, %eax\");\n"
     assert [n.split(": ")[0] for n in suspicion.look("a.c", new, old)] == \
         ["a.c:3", "a.c:3"]
+    assert not list(suspicion.look("answers.toml", new, old))
