@@ -157,7 +157,8 @@ def check_functions():
 
 def check_width():
     count = 0
-    files = list(sources(".c", ".h", ".asm", ".ld", ".py", "Makefile", "setup"))
+    files = list(sources(".c", ".h", ".asm", ".ld", ".py", ".mk",
+                         "Makefile", "setup"))
     for path in files:
         for number, line in enumerate((ROOT / path).read_text().splitlines()):
             count += 1

@@ -1,0 +1,28 @@
+# The book: the site, its transcripts and its index.
+
+# The book as a site. MkDocs lives in an environment of its own, made at the
+# first use.
+BOOK_ENV := .venv/book
+
+$(BOOK_ENV)/done: tools/book/requirements.txt
+	$(call say,VENV,$(BOOK_ENV))
+	@rm -rf $(BOOK_ENV) && mkdir -p .venv && $(PYTHON) -m venv $(BOOK_ENV)
+	$(Q)$(BOOK_ENV)/bin/python -m pip install -q \
+	    --disable-pip-version-check -r $<
+	@touch $@
+
+.PHONY: book
+book: $(BOOK_ENV)/done            ## docs/ as a site: build/book/index.html
+	@$(BOOK_ENV)/bin/mkdocs build -q -f tools/book/mkdocs.yml
+	@echo 'build/book/index.html'
+
+.PHONY: transcripts
+transcripts: $(KERNEL) $(INITRD) | $(VENV) ## what the book types is typed
+                                  ## again, and written anew
+	@cd tools && $(PYTHON) -m slate.shells -w ../$(KERNEL)
+	@PYTHONPATH=tools $(PYTHON) -m slate.sessions $(KERNEL) docs/*.md
+	@SLATE_BOOK=write $(PYTEST) -q tools/tests/test_gdb_objects.py -k book
+
+.PHONY: paper-index
+paper-index:                      ## the index of the paper in docs/paper.md
+	@cd tools && $(PYTHON) -m slate.paper

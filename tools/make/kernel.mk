@@ -1,0 +1,128 @@
+# The kernel: its flags, its sources, the sanitizers, the symbol table.
+
+CFLAGS := -std=gnu17 -O2 $(if $(call on,DWARF),-g) -m32 -march=i686 \
+    -mregparm=3 -ffreestanding -fno-pie -fno-pic -fno-stack-protector \
+    -mgeneral-regs-only -fno-omit-frame-pointer -momit-leaf-frame-pointer \
+    -fno-strict-aliasing -fno-common -fno-asynchronous-unwind-tables \
+    -Wall -Wextra -Wundef \
+    -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wshadow -I. -Ikernel \
+    $(if $(call on,DEBUG),-DCONFIG_DEBUG=1) $(if $(call on,WERROR),-Werror)
+ASFLAGS := -f elf32 -g -F dwarf -I./
+LDFLAGS := -nostdlib -static -no-pie -T boot/linker.ld \
+    -Wl,--build-id=none,-z,max-page-size=4096,-z,noexecstack \
+    $(if $(call on,WERROR),-Wl$(comma)--fatal-warnings)
+
+# The zoo's bugs, and the services of lab 7, keep their names in backtraces.
+$(BUILD)/kernel/zoo/%.o $(BUILD)/kernel/hunt/%.o: \
+    CFLAGS += -fno-optimize-sibling-calls
+
+ASM_SRC := $(wildcard boot/*.asm kernel/x86/*.asm)
+C_SRC   := $(wildcard kernel/*.c kernel/*/*.c mm/*.c mm/tests/*.c drivers/*.c)
+
+# SANITIZE=1 (kernel/sanitize/kasan.h): every file under the undefined behaviour
+# sanitizer; under the address sanitizer all but the allocator, its tests, and
+# what reads words where others have bytes, or shows whatever memory it is asked
+# for (SAN_LOOK); the run time under neither. -O1
+# compiles faster; a call for each access (threshold 0) makes the checks ours;
+# the offset is KASAN_OFFSET; a shadow byte wants frames on a multiple of 8,
+# which the kernel's assembly does not promise.
+SAN_SRC   := $(filter kernel/sanitize/%,$(C_SRC))
+SAN_LIST  := kmem_cache_alloc kmem_cache_free kmem_alloc kmem_zalloc kmem_free \
+               buddy_alloc buddy_free buddy_alloc_run buddy_free_run \
+               copy_bytes copy_zero copy_string
+ifeq ($(call on,SANITIZE),)
+C_SRC     := $(filter-out $(SAN_SRC),$(C_SRC))
+SAN_WRAP  :=
+else
+SAN_FLAGS := -DCONFIG_SANITIZE=1
+SAN_UB    := -O1 -fsanitize=undefined
+SAN_ADDR  := -fsanitize=kernel-address -fasan-shadow-offset=0xe0000000 \
+    --param asan-instrumentation-with-call-threshold=0 \
+    --param asan-stack=1 --param asan-globals=1 \
+    -mpreferred-stack-boundary=3 -mincoming-stack-boundary=2 \
+    -fsanitize-address-use-after-scope -include kernel/sanitize/string.h
+SAN_RUN   := $(filter-out kernel/sanitize/mistakes.c,$(SAN_SRC))
+SAN_LOOK  := kernel/shell/cmd_kmem.c kernel/shell/cmd_machine.c \
+               $(filter-out kernel/zoo/bugs_%,$(shell \
+               grep -l '"mm/[a-z_]*_impl\.h"' $(C_SRC)))
+SAN_BARE  := mm/% kernel/lib/string.c kernel/x86/backtrace.c \
+               kernel/x86/paging.c $(SAN_LOOK)
+SAN_WRAP  := $(SAN_LIST:%=-Wl,--wrap=%)
+ASFLAGS   += -DSANITIZE=1
+endif
+san = $(SAN_FLAGS) $(if $(filter $(SAN_RUN),$(1)),,$(SAN_UB) $(if \
+        $(filter $(SAN_BARE),$(1)),,$(SAN_ADDR)))
+
+OBJ     := $(ASM_SRC:%.asm=$(BUILD)/%.asm.o) $(C_SRC:%.c=$(BUILD)/%.o)
+KERNEL  := $(BUILD)/slate.elf
+ISO     := $(BUILD)/slate.iso
+
+# $(call stamp,FILE,TEXT): FILE holds TEXT and is new only when TEXT is.
+define stamp
+ifneq ($$(strip $$(shell cat $(1) 2>/dev/null)),$$(strip $(2)))
+$(1): FORCE
+endif
+$(1):
+	@mkdir -p $$(@D)
+	@printf '%s\n' '$$(strip $(2))' > $$@
+endef
+$(eval $(call stamp,$(BUILD)/flags,$$(CC) $$(CFLAGS) $$(SAN_FLAGS) \
+    $$(SAN_UB) $$(SAN_ADDR) $$(SAN_BARE) $$(NASM) $$(ASFLAGS)))
+$(eval $(call stamp,$(BUILD)/objects,$$(OBJ) $$(LDFLAGS) $$(SAN_WRAP)))
+
+.PHONY: FORCE
+FORCE:
+
+ifneq ($(MISSING),)
+$(OBJ): missing
+.PHONY: missing
+missing:
+	@echo 'make: $(MISSING) not found: run tools/setup' >&2; exit 1
+endif
+
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(call san,$<) -MMD -MP -c $< -o $@
+
+$(BUILD)/%.asm.o: %.asm $(BUILD)/flags
+	$(call say,NASM,$<)
+	@mkdir -p $(@D)
+	$(Q)$(NASM) $(ASFLAGS) -MD $(@:.o=.d) -MP -MT $@ $< -o $@
+
+# The kernel carries its own symbol table (kernel/lib/symbol.h). It is linked
+# with an empty one, the table is taken from that, and linked in; the compare
+# at the end makes sure that this moved nothing that the table speaks of.
+LINK = $(CC) $(LDFLAGS) $(SAN_WRAP) $(OBJ) $(1) -o $(2)
+SYMS := $(BUILD)/symbols
+
+$(SYMS)/empty.c: tools/symbols.py
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) tools/symbols.py --empty $@
+
+$(SYMS)/table.c: $(SYMS)/first.nm tools/symbols.py
+	$(call say,SYMBOLS,$@)
+	$(Q)$(PYTHON) tools/symbols.py $< $@
+
+# (No debug information: it declares each object as characters, and GDB would
+# believe that.)
+$(SYMS)/%.o: $(SYMS)/%.c $(BUILD)/flags
+	$(Q)$(CC) $(CFLAGS) -g0 -c $< -o $@
+
+$(SYMS)/first.elf: $(OBJ) $(SYMS)/empty.o boot/linker.ld $(BUILD)/objects
+	$(Q)$(call LINK,$(SYMS)/empty.o,$@)
+
+$(SYMS)/first.nm: $(SYMS)/first.elf
+	$(Q)$(NM) -n $< > $@
+
+$(KERNEL): $(SYMS)/table.o $(SYMS)/first.nm
+	$(call say,LINK,$@)
+	$(Q)$(call LINK,$(SYMS)/table.o,$@.new)
+	$(Q)$(NM) -n $@.new > $(SYMS)/last.nm
+	@grep -i ' t ' $(SYMS)/first.nm > $(SYMS)/first.text; \
+	grep -i ' t ' $(SYMS)/last.nm > $(SYMS)/last.text; \
+	cmp -s $(SYMS)/first.text $(SYMS)/last.text || { echo \
+	'make: linking the symbol table in has moved functions' >&2; exit 1; }
+	@mv $@.new $@
+
+-include $(OBJ:.o=.d)

@@ -1,0 +1,124 @@
+# Tests: on this machine and in QEMU; benchmarks and coverage.
+
+# mm/ and its tests as a program of this machine, under the sanitizers.
+HOST_SRC    := $(wildcard mm/*.c mm/tests/*.c mm/tests/host/*.c)
+HOST_WARN   := -Wall -Wextra -Wshadow $(if $(call on,WERROR),-Werror)
+HOST_CFLAGS := -std=gnu17 -g -fno-omit-frame-pointer -I. -Imm/tests/host \
+                 $(HOST_WARN)
+HOST_SAN    := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
+HOST_COV    := -O0 --coverage -DCONFIG_COVERAGE=1
+HOST_LIBS   := -lcmocka -lpthread -lm
+
+# $(call host,DIR,FLAGS): DIR/mmtest from objects under DIR.
+define host
+$(call stamp,$(1)/flags,$$(HOSTCC) $$(HOST_CFLAGS) $(2))
+$(call stamp,$(1)/objects,$$(HOST_SRC))
+$(1)/%.o: %.c $(1)/flags
+	$$(call say,HOSTCC,$$<)
+	@mkdir -p $$(@D)
+	$$(Q)$$(HOSTCC) $$(HOST_CFLAGS) $(2) -MMD -MP -c $$< -o $$@
+$(1)/mmtest: $$(HOST_SRC:%.c=$(1)/%.o) $(1)/objects
+	$$(call say,HOSTLD,$$@)
+	$$(Q)$$(HOSTCC) $(2) $$(filter %.o,$$^) $$(HOST_LIBS) -o $$@
+-include $$(HOST_SRC:%.c=$(1)/%.d)
+endef
+$(eval $(call host,$(BUILD)/host,$$(HOST_SAN)))
+$(eval $(call host,$(BUILD)/coverage,$$(HOST_COV)))
+
+# The core of the ATA driver, with a drive that is a program.
+ATA_TEST_SRC := $(addprefix drivers/servers/ata/,channel.c drive.c queue.c) \
+                  $(wildcard drivers/servers/ata/tests/*.c)
+$(eval $(call stamp,$(BUILD)/host/ata-objects,$$(ATA_TEST_SRC)))
+$(BUILD)/host/atatest: $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.o) \
+    $(BUILD)/host/ata-objects
+	$(call say,HOSTLD,$@)
+	$(Q)$(HOSTCC) $(HOST_SAN) $(filter %.o,$^) $(HOST_LIBS) -o $@
+-include $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.d)
+
+HOST_TEST := $(addprefix $(BUILD)/host/,mmtest atatest)
+
+# The core of the ext2 server, with a disk that is an image in memory.
+EXT2_SRC  := $(filter-out %/main.c,$(wildcard user/servers/ext2/*.c)) \
+               $(wildcard user/servers/ext2/tests/*.c)
+EXT2_TOOL := $(BUILD)/host/ext2tool
+$(eval $(call stamp,$(BUILD)/host/ext2-objects,$$(EXT2_SRC)))
+$(EXT2_TOOL): $(EXT2_SRC:%.c=$(BUILD)/host/%.o) $(BUILD)/host/ext2-objects
+	$(call say,HOSTLD,$@)
+	$(Q)$(HOSTCC) $(HOST_SAN) $(filter %.o,$^) -o $@
+-include $(EXT2_SRC:%.c=$(BUILD)/host/%.d)
+HOST_TEST += $(EXT2_TOOL)
+
+PYTEST    := SLATE_BUILD=$(BUILD) $(VENV) -m pytest -c tools/tests/pytest.ini \
+               $(PYTEST_ARGS)
+# Several files of tests at a time, one more than there are processors: some
+# wait for clocks.
+ABREAST    = -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) \
+               --dist loadfile --no-loadscope-reorder
+
+$(VENV):
+	@echo 'make: $(VENV) not found: run tools/setup' >&2; exit 1
+
+.PHONY: test test-host test-kernel test-system failures zoo test-replay fuzz
+.PHONY: bench coverage mutants storm powercut test-ext2 fuzz-ext2
+test: $(KERNEL) $(HOST_TEST) $(ISO) $(BOOK_ENV)/done
+test: | $(VENV)                   ## all tests, as below; SANITIZE=1: on a
+                                  ## kernel under the sanitizers
+	@$(PYTEST) $(ABREAST) tools/tests
+
+test-host: $(HOST_TEST) | $(VENV) ## mm/, ata on this machine, sanitizers
+	@$(PYTEST) tools/tests/test_host.py tools/tests/test_ata.py
+
+test-ext2: $(EXT2_TOOL) | $(VENV) ## the ext2 server's core on this machine
+	@$(PYTEST) tools/tests/test_ext2.py tools/tests/test_ext2_journal.py
+
+fuzz-ext2: $(EXT2_TOOL) | $(VENV) ## damaged images, 100,000 of them
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_ext2.py -k damaged
+
+test-kernel: $(KERNEL) $(INITRD) | $(VENV) ## the kernel's own suites, in QEMU
+	@$(PYTEST) tools/tests/test_kernel.py
+
+test-system: $(KERNEL) $(ISO) | $(VENV) ## the image: serial, PS/2, VGA, GDB
+	@$(PYTEST) $(ABREAST) tools/tests --ignore=tools/tests/test_host.py \
+	    --ignore=tools/tests/test_kernel.py
+
+failures: $(KERNEL) $(INITRD) | $(VENV) ## the n-th allocation fails, for all n
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_failures.py
+
+test-replay: $(KERNEL) $(INITRD) | $(VENV) ## bugs of the zoo to their lines
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_replay.py
+
+storm: $(KERNEL) $(INITRD) | $(VENV) ## the disk driver dies at work: SEEDS=20
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_storm.py
+
+powercut: $(KERNEL) $(INITRD) $(EXT2_TOOL) | $(VENV) ## the power goes at
+                                  ## thousands of moments: SEEDS=60
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_powercut.py
+	@SLATE_LONG=1 $(PYTEST) -n auto tools/tests/test_ext2.py \
+	    tools/tests/test_ext2_journal.py -k 'cut or all_or_not'
+
+zoo: $(KERNEL) $(INITRD) | $(VENV) ## each bug in each mode; no false alarms
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_zoo.py
+
+# A heap of more than 1 MiB at rest takes so many files.
+BENCH_FILES := 7600
+$(BUILD)/initrd-bench.tar: $(INITRD) $(USER)/files
+	$(call say,INITRD,$@)
+	$(Q)$(INITRD_TOOL) --files $(BENCH_FILES) --out $@
+
+bench: $(KERNEL) $(BUILD)/initrd-bench.tar ## instructions per operation
+	@INITRD_TOOL="$(INITRD_TOOL)" $(PYTHON) tools/bench.py $(KERNEL) \
+	    $(BUILD)/initrd-bench.tar \
+	    $(BUILD)/bench.json \
+	    $(if $(call on,DOC),--doc docs/performance.md)
+
+fuzz: $(KERNEL) $(INITRD) | $(VENV) ## a million random system calls: SEEDS=10
+                                  ## and 100,000 random lines for the shell
+	@$(PYTHON) tools/fuzz.py $(KERNEL) --seeds $(or $(SEEDS),10) \
+	    --calls $(or $(CALLS),100000)
+	@SLATE_LONG=1 $(PYTEST) tools/tests/test_noise.py
+
+coverage: $(BUILD)/coverage/mmtest ## branch coverage of mm/ by the host tests
+	@$(PYTHON) tools/coverage.py $(BUILD)/coverage $(BUILD)/coverage.json
+
+mutants:                          ## break mm/ in many ways; tests must notice
+	@$(PYTHON) mm/tests/mutants/run.py

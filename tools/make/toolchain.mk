@@ -1,0 +1,38 @@
+# Which compiler and assembler build Slate, and what is missing.
+
+have = $(shell command -v $(1) 2>/dev/null)
+
+# The first of these that works: CROSS_COMPILE, i686-elf-, i686-linux-gnu-,
+# and the host's own gcc -m32 if it makes 32-bit code (an x86 gcc does; the
+# kernel needs no library, so no 32-bit one need be there).
+PREFIX := $(firstword $(foreach p,$(CROSS_COMPILE) \
+            $(if $(CROSS_COMPILE),,i686-elf- i686-linux-gnu-),\
+            $(if $(call have,$(p)gcc),$(p))))
+ifneq ($(PREFIX),)
+CC := $(PREFIX)gcc
+NM := $(PREFIX)nm
+AR := $(PREFIX)ar
+STRIP := $(PREFIX)strip
+else ifneq ($(CROSS_COMPILE),)
+CC :=
+else ifeq ($(shell echo | gcc -m32 -E - >/dev/null 2>&1 && echo yes),yes)
+CC := gcc -m32
+NM := nm
+AR := ar
+STRIP := strip
+else
+CC :=
+endif
+
+NASM   ?= nasm
+HOSTCC ?= gcc
+PYTHON ?= python3
+GRUB_MKRESCUE ?= $(firstword $(foreach t,grub-mkrescue grub2-mkrescue \
+                   i686-elf-grub-mkrescue,$(if $(call have,$(t)),$(t))))
+VENV := .venv/bin/python
+
+MISSING := $(if $(CC),,$(if $(CROSS_COMPILE),$(CROSS_COMPILE)gcc,\
+             a C compiler for i686)) \
+           $(if $(call have,$(NASM)),,$(NASM)) \
+           $(if $(call have,$(PYTHON)),,$(PYTHON))
+MISSING := $(strip $(MISSING))

@@ -1,0 +1,105 @@
+# Programs, and the initrd that holds them.
+
+# The library is user/lib and those parts of kernel/lib and mm/ that programs
+# use too, compiled once more for them; an archive, so that a program has only
+# what it needs. A file of user/bin, user/servers or drivers/servers is a
+# program, and so is a folder there or in user/tests. Servers live in /sbin.
+USER      := $(BUILD)/user
+INITRD    := $(BUILD)/initrd.tar
+INITRD_BIG := $(BUILD)/initrd-big.tar
+FILES     ?= 5000
+LIB_SRC   := $(wildcard user/lib/*.c) $(wildcard mm/kmem*.c) mm/segkmem.c \
+               mm/page_stat.c $(patsubst %,kernel/lib/%.c,string printf div64 \
+               line manifest)
+LIB_ASM   := user/lib/syscall.asm
+SERVERS   := user/servers drivers/servers
+PROG_IN   := user/bin user/tests $(SERVERS)
+PROG_SRC  := $(wildcard $(patsubst %,%/*.c,user/bin $(SERVERS)))
+PROG_DIR  := $(patsubst %/,%,$(dir $(wildcard $(PROG_IN:%=%/*/.))))
+USER_SRC  := $(LIB_SRC) $(PROG_SRC) \
+               $(foreach d,$(PROG_DIR),$(wildcard $(d)/*.c))
+PROG_ALL  := $(PROG_SRC:.c=) $(PROG_DIR)
+PROG_SBIN := $(filter $(SERVERS:%=%/%),$(PROG_ALL))
+PROG_BIN  := $(filter-out $(PROG_SBIN),$(PROG_ALL))
+PROGRAMS  := $(addprefix bin/,$(notdir $(PROG_BIN))) \
+               $(addprefix sbin/,$(notdir $(PROG_SBIN)))
+LIB_OBJ   := $(LIB_SRC:%.c=$(USER)/%.o) $(LIB_ASM:%.asm=$(USER)/%.asm.o)
+USER_OBJ  := $(USER_SRC:%.c=$(USER)/%.o) $(LIB_ASM:%.asm=$(USER)/%.asm.o) \
+               $(USER)/user/lib/crt0.asm.o
+USER_LIB  := $(USER)/libslate.a
+USER_BIN  := $(PROGRAMS:%=$(USER)/%)
+USER_FILES := $(shell find user/root -type f 2>/dev/null)
+
+USER_CFLAGS  := $(filter-out -Ikernel,$(CFLAGS)) -Iuser/lib \
+    -ffunction-sections -fdata-sections
+USER_LDFLAGS := -nostdlib -static -no-pie -T user/lib/user.ld \
+    -Wl,--gc-sections,--build-id=none,-z,max-page-size=4096,-z,noexecstack \
+    $(if $(call on,WERROR),-Wl$(comma)--fatal-warnings)
+
+$(eval $(call stamp,$(USER)/flags,$$(CC) $$(USER_CFLAGS) $$(NASM) $$(ASFLAGS)))
+$(eval $(call stamp,$(USER)/objects,$$(LIB_SRC) $$(LIB_ASM) $$(USER_LDFLAGS)))
+$(eval $(call stamp,$(USER)/programs,$$(PROGRAMS) $$(USER_FILES)))
+$(eval $(call stamp,$(USER)/files,$$(FILES)))
+
+ifneq ($(MISSING),)
+$(USER_OBJ): missing
+endif
+
+$(USER)/%.o: %.c $(USER)/flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(USER_CFLAGS) -MMD -MP -c $< -o $@
+
+$(USER)/%.asm.o: %.asm $(USER)/flags
+	$(call say,NASM,$<)
+	@mkdir -p $(@D)
+	$(Q)$(NASM) $(ASFLAGS) -I$(USER)/ -MD $(@:.o=.d) -MP -MT $@ $< -o $@
+
+# The numbers of system calls, in the assembler's words.
+$(USER)/syscall.inc: kernel/abi/syscall.h
+	@mkdir -p $(@D)
+	@awk -F '[()]' '/^#define SYSCALL_VECTOR/ { sub("#", "%"); print } \
+	    /^ +X\(/ { print "%define SYS_" $$2 " " n++ }' $< > $@
+$(USER)/user/lib/syscall.asm.o: $(USER)/syscall.inc
+
+$(USER_LIB): $(LIB_OBJ) $(USER)/objects
+	$(call say,AR,$@)
+	@rm -f $@
+	$(Q)$(AR) rcD $@ $(LIB_OBJ)
+
+# $(call program,bin/NAME): with all that a debugger wants to know.
+define program
+$(USER)/$(1): $(patsubst %.c,$(USER)/%.o,$(wildcard $(foreach d,$(PROG_IN),\
+    $(d)/$(notdir $(1)).c $(d)/$(notdir $(1))/*.c))) \
+    $(USER)/user/lib/crt0.asm.o $(USER_LIB) user/lib/user.ld
+	$$(call say,LINK,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(USER_LDFLAGS) $$(filter %.o,$$^) \
+	    $$(filter %.a,$$^) -o $$@
+endef
+$(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
+
+# devtest tries the parts of the driver beat one by one.
+$(USER)/bin/devtest: $(patsubst %.c,$(USER)/%.o,$(filter-out %/main.c %/ram.c,\
+    $(wildcard drivers/servers/beat/*.c)))
+
+-include $(USER_OBJ:.o=.d)
+
+# The archive that the boot loader loads beside the kernel, and the root file
+# system is made of: user/root and the programs, without what only a debugger
+# wants.
+INITRD_TOOL = $(PYTHON) tools/initrd.py --strip '$(STRIP)' --root user/root \
+                --programs $(USER_BIN)
+
+$(INITRD): $(USER_BIN) $(USER_FILES) $(USER)/programs tools/initrd.py
+	$(call say,INITRD,$@)
+	$(Q)$(INITRD_TOOL) --out $@
+
+.PHONY: all kernel initrd-big
+all: kernel iso                   ## the kernel and the ISO image
+kernel: $(KERNEL) $(INITRD)       ## build/slate.elf and build/initrd.tar
+
+initrd-big: $(INITRD_BIG)         ## build/initrd-big.tar: FILES=5000 more
+$(INITRD_BIG): $(INITRD) $(USER)/files
+	$(call say,INITRD,$@)
+	$(Q)$(INITRD_TOOL) --files $(FILES) --out $@
