@@ -13,7 +13,7 @@
 #include "kernel/budget.h"
 #include "kernel/labs/lab.h"
 #include "kernel/lib/string.h"
-#include "mm/kmem_debug.h"
+#include "mm/debug/debug.h"
 
 #define LINE_MAX 512
 

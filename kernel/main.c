@@ -33,7 +33,7 @@
 #include "mm/buddy.h"
 #include "mm/page_stat.h"
 #include "mm/kmem.h"
-#include "mm/kmem_debug.h"
+#include "mm/debug/debug.h"
 
 extern uint64_t boot_tsc; /* boot/entry.asm */
 

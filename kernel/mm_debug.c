@@ -12,8 +12,8 @@
 #include "kernel/task/task.h"
 #include "kernel/x86/backtrace.h"
 #include "kernel/x86/cpu.h"
-#include "mm/kmem_leak.h"
-#include "mm/platform_debug.h"
+#include "mm/debug/leak.h"
+#include "mm/debug/platform.h"
 #include "mm/page_stat.h"
 
 /* Never 0, which would mean "not yet" to who keeps it: before the clock's first

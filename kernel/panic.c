@@ -19,7 +19,7 @@
 #include "kernel/x86/gdt.h"
 #include "kernel/x86/paging.h"
 #include "kernel/x86/trap.h"
-#include "mm/kmem_debug.h"
+#include "mm/debug/debug.h"
 
 #define FRAMES_MAX 24
 

@@ -8,9 +8,9 @@
  * slow paths are called last, as jumps, so that the hot path needs no frame.
  */
 #include "kernel/lib/string.h"
-#include "mm/kmem_fail.h"
+#include "mm/debug/fail.h"
 #include "mm/kmem_list.h"
-#include "mm/kmem_log.h"
+#include "mm/debug/audit.h"
 #include "mm/kmem_stat.h"
 
 enum kmem_state kmem_state;

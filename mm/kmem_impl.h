@@ -35,7 +35,7 @@
 
 #include "kernel/lib/list.h"
 #include "mm/kmem.h"
-#include "mm/kmem_debug.h"
+#include "mm/debug/debug.h"
 #include "mm/platform.h"
 
 /* Objects of this size and more take the large layout: 1/8 page. */
@@ -57,7 +57,7 @@
  */
 #define KMF_HASH        1u /* large objects: off-slab data and a hash table */
 #define KMF_DESTROYED   2u /* the handle is dead: any use is an error */
-#define KMF_FAIL        4u /* an allocation is to fail: mm/kmem_fail.h */
+#define KMF_FAIL        4u /* an allocation is to fail: mm/debug/fail.h */
 #define KMF_ELDERS      (MM_DEBUG * 8u)  /* an elder's slabs hold objects */
 #define KMF_VERIFY      (MM_DEBUG * 16u) /* operations are counted */
 #define KMF_DEBUG       (MM_DEBUG * 32u) /* the debug layout */
@@ -285,7 +285,7 @@ extern bool kmem_reaping;
 /* Starts the clock of the working set and takes on buddy's pressure. */
 void kmem_reap_init(void);
 
-#include "mm/kmem_debug_impl.h"
+#include "mm/debug/debug_impl.h"
 
 /* ---- shared arithmetic -------------------------------------------------- */
 

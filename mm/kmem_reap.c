@@ -15,7 +15,7 @@
  */
 #include "mm/buddy.h"
 #include "mm/kmem_list.h"
-#include "mm/kmem_log.h"
+#include "mm/debug/audit.h"
 #include "mm/kmem_stat.h"
 
 uint32_t kmem_ws_interval = KMEM_WS_DEFAULT_MS;

@@ -6,7 +6,7 @@
  * free: between the two, only the front end touches it.
  */
 #include "mm/kmem_impl.h"
-#include "mm/kmem_log.h"
+#include "mm/debug/audit.h"
 #include "mm/segkmem.h"
 
 uint16_t kmem_seconds;

@@ -25,7 +25,7 @@
  * The last two tell those who record what may be touched (kernel/sanitize/).
  *
  * Locks are taken in ascending rank only; docs/locking.md says why. What the
- * debugging modes ask besides is in mm/platform_debug.h.
+ * debugging modes ask besides is in mm/debug/platform.h.
  */
 #pragma once
 

@@ -9,7 +9,7 @@
 #include "mm/segkmem.h"
 #include "mm/buddy.h"
 #include "mm/page_stat.h"
-#include "mm/kmem_fail.h"
+#include "mm/debug/fail.h"
 
 static struct {
     mm_lock_t lock;

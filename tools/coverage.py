@@ -76,7 +76,7 @@ def collect(folder):
     for document in gcov(folder):
         for source in document["files"]:
             name = os.path.normpath(source["file"])
-            if not re.fullmatch(r"mm/[^/]+\.[ch]", name):
+            if not re.fullmatch(r"mm/(debug/)?[^/]+\.[ch]", name):
                 continue
             if name not in skip:
                 skip[name] = assertion_lines(name)

@@ -58,11 +58,8 @@ FLOORS = {
     "user": ("user/lib", "kernel/abi", "kernel/lib"),
 }
 # Files of mm/ that debug the allocator (paper, section 6) or look at it.
-OBSERVERS = ("mm/kmem_debug", "mm/kmem_elder", "mm/kmem_fail", "mm/kmem_guard",
-             "mm/kmem_leak", "mm/kmem_log", "mm/kmem_report", "mm/kmem_stat",
-             "mm/kmem_unmap", "mm/kmem_verify", "mm/kmem_walk",
-             "mm/buddy_stat", "mm/buddy_verify", "mm/page_stat",
-             "mm/platform_debug")
+OBSERVERS = ("mm/debug/", "mm/kmem_stat", "mm/kmem_verify", "mm/buddy_stat",
+             "mm/buddy_verify", "mm/page_stat")
 
 findings = []
 

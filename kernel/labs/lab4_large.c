@@ -6,7 +6,7 @@
  * (section 6 of the paper), so that the front end need not be there yet.
  */
 #include "kernel/labs/lab4_common.h"
-#include "mm/kmem_debug.h"
+#include "mm/debug/debug.h"
 
 #define SIZE    1200 /* 10 to a slab of three pages */
 #define PER     10

@@ -7,7 +7,7 @@
 #include "kernel/labs/lab.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/task.h"
-#include "mm/kmem_debug.h"
+#include "mm/debug/debug.h"
 
 static uint32_t errors;
 

@@ -8,9 +8,9 @@
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/shell.h"
-#include "mm/kmem_log.h"
+#include "mm/debug/audit.h"
 #include "mm/platform.h"
-#include "mm/platform_debug.h"
+#include "mm/debug/platform.h"
 
 #define LINE_WIDTH 80
 

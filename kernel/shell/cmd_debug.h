@@ -8,7 +8,7 @@
 #pragma once
 
 #include "kernel/shell/cmd_kmem.h"
-#include "mm/kmem_debug.h"
+#include "mm/debug/debug.h"
 
 #define DEBUGCMD_CALLER 40 /* characters of a caller, NUL included */
 

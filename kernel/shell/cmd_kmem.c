@@ -9,7 +9,7 @@
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/shell.h"
 #include "kernel/x86/paging.h"
-#include "mm/kmem_debug.h"
+#include "mm/debug/debug.h"
 #include "mm/segkmem.h"
 
 /* ---- sums --------------------------------------------------------------- */

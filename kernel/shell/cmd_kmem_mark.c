@@ -12,7 +12,7 @@
 #include "kernel/shell/cmd_debug.h"
 #include "kernel/shell/shell.h"
 #include "mm/platform.h"
-#include "mm/platform_debug.h"
+#include "mm/debug/platform.h"
 
 #define MARKS      4
 #define CACHES_MAX 128 /* in a mark; those beyond are left out and counted */

@@ -8,7 +8,7 @@
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
 #include "mm/buddy.h"
-#include "mm/kmem_debug.h"
+#include "mm/debug/debug.h"
 #include "mm/segkmem.h"
 
 /* What `reap` did, over all rows. */

@@ -12,7 +12,7 @@
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
-#include "mm/kmem_debug.h"
+#include "mm/debug/debug.h"
 
 #define NARROW_NAME 16
 

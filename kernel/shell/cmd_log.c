@@ -9,7 +9,7 @@
 #include "kernel/shell/cmd_log.h"
 #include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
-#include "mm/kmem_log.h"
+#include "mm/debug/audit.h"
 
 #define ROWS         20 /* unless -n says otherwise */
 #define NAME_WIDTH   15

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "mm/kmem_log.h"
+#include "mm/debug/audit.h"
 
 /* `history ADDR`. */
 int logcmd_history(const char *word);

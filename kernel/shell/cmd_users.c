@@ -14,7 +14,7 @@
 #include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
 #include "mm/kmem_impl.h"
-#include "mm/kmem_leak.h"
+#include "mm/debug/leak.h"
 #include "mm/platform.h"
 
 #define GROUPS     128

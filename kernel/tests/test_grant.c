@@ -8,7 +8,7 @@
 #include "kernel/syscall/process.h"
 #include "kernel/syscall/servers.h"
 #include "kernel/tests/grant_test.h"
-#include "mm/kmem_fail.h"
+#include "mm/debug/fail.h"
 
 #define OUTER 0x100u /* a port that nobody is granted */
 

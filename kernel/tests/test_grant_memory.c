@@ -8,7 +8,7 @@
 #include "kernel/vm/space.h"
 #include "kernel/vm/space_impl.h"
 #include "kernel/x86/paging.h"
-#include "mm/kmem_fail.h"
+#include "mm/debug/fail.h"
 
 static struct grant *g;
 

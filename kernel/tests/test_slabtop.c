@@ -6,7 +6,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/slabtop.h"
-#include "mm/kmem_debug.h"
+#include "mm/debug/debug.h"
 
 static struct slabtop_table table;
 

@@ -3,7 +3,7 @@
  */
 #include "kernel/vm/frame.h"
 #include "mm/buddy.h"
-#include "mm/kmem_fail.h"
+#include "mm/debug/fail.h"
 
 static size_t frames_out;
 

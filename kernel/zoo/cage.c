@@ -9,7 +9,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/zoo/zoo_impl.h"
 #include "mm/kmem_impl.h"
-#include "mm/kmem_leak.h"
+#include "mm/debug/leak.h"
 #include "mm/kmem_stat.h"
 
 static struct kmem_cache *cages[ZOO_CAGES];

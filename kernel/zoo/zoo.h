@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "mm/kmem_debug.h"
+#include "mm/debug/debug.h"
 
 /* When a bug is found, from soonest to never. */
 enum zoo_when {

@@ -2,7 +2,7 @@
  * The verifier and the debugging modes: each invariant of section 11 that they
  * add is broken by a poke and found by name; and no walk is held by a circle.
  */
-#include "mm/tests/debug_test.h"
+#include "mm/debug/tests/debug_test.h"
 
 static void expect(struct kmem_cache *cp, const char *what, int line)
 {

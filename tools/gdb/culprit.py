@@ -42,7 +42,7 @@ class Report:
                           if number == self.error.error_kind), "?")
 
     def title(self):
-        table = common.variable("errors", "kmem_report.c")
+        table = common.variable("errors", "mm/debug/report.c")
         return table[self.error.error_kind]["title"].string()
 
     def cache(self):

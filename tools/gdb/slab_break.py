@@ -79,7 +79,7 @@ class HeapBreakpoint(gdb.Breakpoint):
     def error():
         """(kind, cache, buffer) that kmem_error is about to report."""
         e = common.record("struct kmem_error_record", argument(0))
-        row = common.variable("errors", "kmem_report.c")[e.error_kind]
+        row = common.variable("errors", "mm/debug/report.c")[e.error_kind]
         return common.string(int(row["name"]) & WORD_MASK), e.error_cache, \
             e.error_base or e.error_buf
 

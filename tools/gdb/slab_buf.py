@@ -1,4 +1,4 @@
-"""What is known of one buffer (mm/kmem_walk.c), and how transactions on it are
+"""What is known of one buffer (mm/debug/walk.c), and how transactions on it are
 shown (kernel/shell/cmd_debug.c): callers, stacks, ages, tasks.
 """
 
@@ -193,7 +193,7 @@ def unmapped(heap, address):
     return cache, found
 
 
-# ---- damage (mm/kmem_debug.c) ----------------------------------------------
+# ---- damage (mm/debug/check.c) ----------------------------------------------
 
 def pattern(word, size):
     """What kmem_fill leaves: the word again and again, cut at the end."""
@@ -211,8 +211,8 @@ def filled_otherwise(address, size, word):
 def damage(cache, raw):
     """(what is wrong, first wrong byte) of a buffer of the debug layout by its
     bufctl's Record, or None."""
-    debug = common.macros("mm/kmem_debug.h")
-    front = common.macros("mm/kmem_debug_impl.h").get("KMEM_GUARD_FRONT", 8)
+    debug = common.macros("mm/debug/debug.h")
+    front = common.macros("mm/debug/debug_impl.h").get("KMEM_GUARD_FRONT", 8)
     guard = debug["KMEM_GUARD"] * 0x01010101
     buf, free = raw.bufctl.bufctl_addr, raw.bufctl_state == FREE
     size = cache.size if free else raw.bufctl_size

@@ -1,7 +1,7 @@
 """slab debug: the debugging modes of each cache (paper, section 6). slab trace
 and slab fail: what the kernel shell's commands of these names show
 (kernel/shell/cmd_debug.c, kernel/shell/cmd_fail.c); and as these two only set
-variables (mm/kmem_fail.c), they can switch a stopped machine, too.
+variables (mm/debug/fail.c), they can switch a stopped machine, too.
 """
 
 import common
@@ -12,7 +12,7 @@ from slab_heap import KINDS, Heap, debug, impl
 from slab_log import Log
 from slab_stat import NAME, name_cell
 
-ERROR_NAMES = "kmem_report.c"
+ERROR_NAMES = "mm/debug/report.c"
 
 
 # ---- writing ---------------------------------------------------------------
@@ -112,10 +112,10 @@ kmem.debug= at boot."""
         log = Log(heap)
         print(f"log: {log.kept} transactions kept of {log.last}"
               f"{', stopped' if log.stopped else ''}")
-        every = int(common.variable("verify_interval", "kmem_debug_modes.c"))
+        every = int(common.variable("verify_interval", "mm/debug/modes.c"))
         if every:
             print(f"verified at every {every} operations")
-        pages = int(common.variable("buried", "kmem_unmap.c")["pages"])
+        pages = int(common.variable("buried", "mm/debug/unmap.c")["pages"])
         if pages:
             print(f"{pages} pages are unmapped")
 
@@ -158,7 +158,7 @@ console as soon as it runs on."""
 
 # ---- fail ------------------------------------------------------------------
 
-FILE = "kmem_fail.c"
+FILE = "mm/debug/fail.c"
 
 
 def failure():

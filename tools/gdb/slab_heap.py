@@ -27,13 +27,13 @@ def impl(name):
 
 
 def debug(name):
-    """The same of mm/kmem_debug.h."""
-    return common.macros("mm/kmem_debug.h").get(name, 0)
+    """The same of mm/debug/debug.h."""
+    return common.macros("mm/debug/debug.h").get(name, 0)
 
 
 def mode_letters(modes):
     """The letters of debugging modes, "-" for none."""
-    letters = common.text_macro("mm/kmem_debug.h", "KMEM_DEBUG_LETTERS")
+    letters = common.text_macro("mm/debug/debug.h", "KMEM_DEBUG_LETTERS")
     return "".join(c for i, c in enumerate(letters) if modes >> i & 1) or "-"
 
 
@@ -225,7 +225,7 @@ class Cache:
     def tag(self):
         """Bytes of a chunk that are there for a debugging mode: redzones; in
         mode G the page behind the object that never is."""
-        front = common.macros("mm/kmem_debug_impl.h")["KMEM_GUARD_FRONT"]
+        front = common.macros("mm/debug/debug_impl.h")["KMEM_GUARD_FRONT"]
         return PAGE_SIZE if self.in_mode("G") else \
             2 * front if self.in_mode("Z") else 0
 

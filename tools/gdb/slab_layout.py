@@ -177,7 +177,7 @@ def explain_modes(cache):
 def explain_error():
     """The last error that the allocator has found."""
     e = common.record_of(common.variable("kmem_last_error"))
-    row = common.variable("errors", "kmem_report.c")[e.error_kind]
+    row = common.variable("errors", "mm/debug/report.c")[e.error_kind]
     title = common.string(int(row["title"]) & common.WORD_MASK)
     print(f"The allocator has found: {title}.\n")
     if e.error_base or e.error_buf:

@@ -17,7 +17,7 @@ class Log:
 
     def __init__(self, heap):
         self.heap = heap
-        value = common.variable("transactions", "kmem_log.c")
+        value = common.variable("transactions", "mm/debug/audit.c")
         self.entries = int(value["entries"]) & common.WORD_MASK
         self.length, self.last = int(value["length"]), int(value["last"])
         self.layout = common.layout("struct kmem_log_entry",
@@ -144,7 +144,8 @@ WHY = ("no memory", "on purpose", "grown", "reaped", "unmapped",
 
 def ring_events(name):
     """The events of a ring, newest first, as Records."""
-    value = common.variable("rings", "kmem_log.c")[list(RINGS).index(name)]
+    rings = common.variable("rings", "mm/debug/audit.c")
+    value = rings[list(RINGS).index(name)]
     ring = common.record_of(value)
     size = len(ring.events)
     for seq in range(ring.last, max(0, ring.last - size), -1):

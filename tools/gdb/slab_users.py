@@ -1,6 +1,6 @@
 """slab users: live memory summed by the stack that allocated it. slab old:
 what has been live for long, the paper's way to find leaks (section 6.7). slab
-leaks: what nothing points to. As kernel/shell/cmd_users.c and mm/kmem_leak.c.
+leaks: what nothing points to. As kernel/shell/cmd_users.c and mm/debug/leak.c.
 slab why: the objects that keep nearly free slabs alive.
 """
 
@@ -280,7 +280,7 @@ class Scan:
         self.bytes += end - start
         # What the allocator remembers is nobody's pointer.
         for skip in sorted((common.variable("kmem_last_error"),
-                            common.variable("rings", "kmem_log.c")),
+                            common.variable("rings", "mm/debug/audit.c")),
                            key=lambda v: int(v.address) & WORD_MASK):
             at = int(skip.address) & WORD_MASK
             if start <= at < end:

@@ -301,7 +301,7 @@ def sums_wrong(heap):
     table = sum(hash_pages(c.hash_size) for c in heap.caches if c.hashed)
     had = heap.supplier_pages()
     where = f"segkmem: {had[0]} slab, {had[1]} hash, {had[2]} large pages"
-    away = int(common.variable("buried", "kmem_unmap.c")["pages"])
+    away = int(common.variable("buried", "mm/debug/unmap.c")["pages"])
     for n, have, what in zip(
             (slab, table, heap.large().stat_pages, away), had,
             ("slab pages of all caches", "hash pages of all caches",

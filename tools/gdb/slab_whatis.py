@@ -50,7 +50,7 @@ class Place:
     def outside(self):
         """The same of an address in no chunk."""
         offset = self.address - self.slab.base
-        front = common.macros("mm/kmem_debug_impl.h")["KMEM_GUARD_FRONT"]
+        front = common.macros("mm/debug/debug_impl.h")["KMEM_GUARD_FRONT"]
         if offset < self.slab.colour:
             if self.cache.in_mode("Z") and offset + front >= self.slab.colour:
                 return "the redzone before the first object"

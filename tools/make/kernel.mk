@@ -17,7 +17,8 @@ $(BUILD)/kernel/zoo/%.o $(BUILD)/kernel/hunt/%.o: \
     CFLAGS += -fno-optimize-sibling-calls
 
 ASM_SRC := $(wildcard boot/*.asm kernel/x86/*.asm)
-C_SRC   := $(wildcard kernel/*.c kernel/*/*.c mm/*.c mm/tests/*.c drivers/*.c)
+C_SRC   := $(wildcard kernel/*.c kernel/*/*.c mm/*.c mm/debug/*.c mm/tests/*.c \
+             mm/debug/tests/*.c drivers/*.c)
 
 # SANITIZE=1 (kernel/sanitize/kasan.h): every file under the undefined behaviour
 # sanitizer; under the address sanitizer all but the allocator, its tests, and
@@ -44,7 +45,7 @@ SAN_ADDR  := -fsanitize=kernel-address -fasan-shadow-offset=0xe0000000 \
 SAN_RUN   := $(filter-out kernel/sanitize/mistakes.c,$(SAN_SRC))
 SAN_LOOK  := kernel/shell/cmd_kmem.c kernel/shell/cmd_machine.c \
                $(filter-out kernel/zoo/bugs_%,$(shell \
-               grep -l '"mm/[a-z_]*_impl\.h"' $(C_SRC)))
+               grep -l '"mm/[a-z_/]*_impl\.h"' $(C_SRC)))
 SAN_BARE  := mm/% kernel/lib/string.c kernel/x86/backtrace.c \
                kernel/x86/paging.c $(SAN_LOOK)
 SAN_WRAP  := $(SAN_LIST:%=-Wl,--wrap=%)

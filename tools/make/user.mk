@@ -8,9 +8,9 @@ USER      := $(BUILD)/user
 INITRD    := $(BUILD)/initrd.tar
 INITRD_BIG := $(BUILD)/initrd-big.tar
 FILES     ?= 5000
-LIB_SRC   := $(wildcard user/lib/*.c) $(wildcard mm/kmem*.c) mm/segkmem.c \
-               mm/page_stat.c $(patsubst %,kernel/lib/%.c,string printf div64 \
-               line manifest)
+LIB_SRC   := $(wildcard user/lib/*.c) \
+               $(wildcard mm/kmem*.c mm/debug/*.c) mm/segkmem.c mm/page_stat.c \
+               $(patsubst %,kernel/lib/%.c,string printf div64 line manifest)
 LIB_ASM   := user/lib/syscall.asm
 SERVERS   := user/servers drivers/servers
 PROG_IN   := user/bin user/tests $(SERVERS)

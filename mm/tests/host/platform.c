@@ -6,8 +6,8 @@
 #include "kernel/lib/ktest.h"
 #include "kernel/lib/lab.h"
 #include "mm/buddy.h"
-#include "mm/kmem_leak.h"
-#include "mm/platform_debug.h"
+#include "mm/debug/leak.h"
+#include "mm/debug/platform.h"
 
 #include <execinfo.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
  * does that); every object keeps what was written to it, nothing is reported,
  * and at the end everything is back.
  */
-#include "mm/tests/debug_test.h"
+#include "mm/debug/tests/debug_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,7 +21,7 @@ BUDDY_STAT = "mm/buddy_stat.c"
 BUDDY_VERIFY = "mm/buddy_verify.c"
 PAGE = "mm/page.c"
 SEG = "mm/segkmem.c"
-FAIL = "mm/kmem_fail.c"
+FAIL = "mm/debug/fail.c"
 
 MUTANTS = [
     # ---- interface --------------------------------------------------------

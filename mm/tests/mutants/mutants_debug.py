@@ -2,16 +2,16 @@
 
 from mutants import CACHE, REAP, VERIFY, FAIL
 
-DEBUG = "mm/kmem_debug.c"
-MODES = "mm/kmem_debug_modes.c"
-DEBUG_SLAB = "mm/kmem_debug_slab.c"
-ELDER = "mm/kmem_elder.c"
-GUARD = "mm/kmem_guard.c"
-UNMAP = "mm/kmem_unmap.c"
-LOG = "mm/kmem_log.c"
-REPORT = "mm/kmem_report.c"
-LEAK = "mm/kmem_leak.c"
-WALK = "mm/kmem_walk.c"
+DEBUG = "mm/debug/check.c"
+MODES = "mm/debug/modes.c"
+DEBUG_SLAB = "mm/debug/isolate.c"
+ELDER = "mm/debug/elder.c"
+GUARD = "mm/debug/pattern.c"
+UNMAP = "mm/debug/unmap.c"
+LOG = "mm/debug/audit.c"
+REPORT = "mm/debug/report.c"
+LEAK = "mm/debug/leak.c"
+WALK = "mm/debug/walk.c"
 
 MUTANTS = [
     ("debug_letters_order", "S-48", MODES,

@@ -44,7 +44,8 @@ class Broken(Exception):
 
 def sources(tree):
     return sorted(str(p.relative_to(tree)) for folder in
-                  ("mm", "mm/tests", "mm/tests/host")
+                  ("mm", "mm/debug", "mm/tests", "mm/debug/tests",
+                   "mm/tests/host")
                   for p in (tree / folder).glob("*.c"))
 
 

@@ -12,11 +12,11 @@
  * a buffer is in use, reached, read. The first frame of a slab knows where its
  * bits are (page_refs, which nobody needs while the frame is a slab's).
  */
-#include "mm/kmem_leak.h"
+#include "mm/debug/leak.h"
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
 #include "mm/kmem_impl.h"
-#include "mm/kmem_log.h"
+#include "mm/debug/audit.h"
 #include "mm/kmem_stat.h"
 #include "mm/page.h"
 

@@ -4,7 +4,7 @@
  * it everything goes on (kmem.panic=0) with every invariant in place. With the
  * cases of Linux's and Solaris' suites (10.1 to 10.3) that apply.
  */
-#include "mm/tests/debug_test.h"
+#include "mm/debug/tests/debug_test.h"
 
 #ifdef MM_HOST
 

@@ -2,7 +2,7 @@
  * The report (S-56), the transaction log and the rings of rare events (S-48),
  * failures on purpose, and kmem_verify at every N-th operation.
  */
-#include "mm/tests/debug_test.h"
+#include "mm/debug/tests/debug_test.h"
 
 #ifdef MM_HOST
 

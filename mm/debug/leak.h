@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "mm/kmem_debug.h"
+#include "mm/debug/debug.h"
 
 /* What the scan found. */
 struct kmem_leak_stat {

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "mm/kmem_debug.h"
+#include "mm/debug/debug.h"
 
 struct kmem_bufctl_debug;
 struct kmem_slab;

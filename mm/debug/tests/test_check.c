@@ -3,7 +3,7 @@
  * the debug layout, poison, redzones, and the order in which an allocation and
  * a free do things.
  */
-#include "mm/tests/debug_test.h"
+#include "mm/debug/tests/debug_test.h"
 
 /* ---- letters ------------------------------------------------------------ */
 

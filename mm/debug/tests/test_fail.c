@@ -2,7 +2,7 @@
  * Failures on purpose: exactly the n-th request fails, and no other.
  */
 #include "kernel/lib/ktest.h"
-#include "mm/kmem_fail.h"
+#include "mm/debug/fail.h"
 #include "mm/segkmem.h"
 
 /* Which of eight requests in a row failed, as a mask. */

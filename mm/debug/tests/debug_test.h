@@ -7,9 +7,9 @@
  */
 #pragma once
 
-#include "mm/kmem_fail.h"
-#include "mm/kmem_leak.h"
-#include "mm/kmem_log.h"
+#include "mm/debug/fail.h"
+#include "mm/debug/leak.h"
+#include "mm/debug/audit.h"
 #include "mm/tests/kmem_test.h"
 
 /* The modes that these letters stand for. */

@@ -4,7 +4,7 @@
  * it everything goes on with every invariant in place.
  */
 #include "mm/kmem_list.h"
-#include "mm/tests/debug_test.h"
+#include "mm/debug/tests/debug_test.h"
 
 #ifdef MM_HOST
 

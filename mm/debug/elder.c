@@ -17,7 +17,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "mm/kmem_impl.h"
-#include "mm/kmem_log.h"
+#include "mm/debug/audit.h"
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
 

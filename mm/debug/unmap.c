@@ -9,7 +9,7 @@
  * queue has its share of memory, all of them under pressure.
  */
 #include "mm/kmem_impl.h"
-#include "mm/kmem_log.h"
+#include "mm/debug/audit.h"
 #include "mm/segkmem.h"
 
 #define QUEUE_SHARE 16 /* of all pages: one part in so many */

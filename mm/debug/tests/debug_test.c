@@ -1,7 +1,7 @@
 /*
  * What the tests of the debugging modes share; debug_test.h says what for.
  */
-#include "mm/tests/debug_test.h"
+#include "mm/debug/tests/debug_test.h"
 
 unsigned test_modes(const char *letters)
 {

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "mm/kmem_debug.h"
-#include "mm/platform_debug.h"
+#include "mm/debug/debug.h"
+#include "mm/debug/platform.h"
 
 struct kmem_slab;
 

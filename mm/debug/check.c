@@ -18,9 +18,9 @@
  * nobody gets it and what it holds can be looked at.
  */
 #include "kernel/lib/string.h"
-#include "mm/kmem_fail.h"
+#include "mm/debug/fail.h"
 #include "mm/kmem_list.h"
-#include "mm/kmem_log.h"
+#include "mm/debug/audit.h"
 #include "mm/kmem_stat.h"
 #include "mm/page.h"
 

@@ -5,7 +5,7 @@
  * While a failure of objects is set, every cache that can be met has KMF_FAIL
  * in its flag word and takes the slow path: when none is, this costs nothing.
  */
-#include "mm/kmem_fail.h"
+#include "mm/debug/fail.h"
 #include "mm/kmem_impl.h"
 #include "mm/kmem_stat.h"
 

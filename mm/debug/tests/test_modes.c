@@ -2,7 +2,7 @@
  * Switching debugging modes while a cache is in use: objects that are out find
  * their way back through elders, counts are inherited, and nothing is lost.
  */
-#include "mm/tests/debug_test.h"
+#include "mm/debug/tests/debug_test.h"
 
 static size_t elders(const struct kmem_cache *cp)
 {

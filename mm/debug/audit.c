@@ -6,7 +6,7 @@
  * is kept exactly if it still has the number that is looked for. Nothing is
  * entered after an error: what led there must not be overwritten.
  */
-#include "mm/kmem_log.h"
+#include "mm/debug/audit.h"
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
 #include "mm/kmem_impl.h"

@@ -2,7 +2,7 @@
  * Walks over a cache's bufctls and hash chains, and the debugging modes where
  * memory is short or more than one thing is broken.
  */
-#include "mm/tests/debug_test.h"
+#include "mm/debug/tests/debug_test.h"
 
 /* ---- bufctls and hash chains -------------------------------------------- */
 

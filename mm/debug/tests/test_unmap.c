@@ -2,7 +2,7 @@
  * Memory that is taken away (6.5, 6.6): complete slabs of mode S, free buffers
  * of mode G; what a fault there is told; and leaks (6.7).
  */
-#include "mm/tests/debug_test.h"
+#include "mm/debug/tests/debug_test.h"
 
 #ifdef MM_HOST
 
