@@ -38,7 +38,7 @@ doctor:                           ## each tool: version, verdict, how to get it
 	@$(PYTHON) tools/doctor.py
 
 lint:                             ## layout, include arrows, budgets, cppcheck
-	@$(PYTHON) tools/lint.py
+	@$(LAB_PYTHON) tools/lint.py
 
 format:                           ## clang-format on all C files
 	$(Q)find $(SOURCE_FOLDERS) -name '*.[ch]' \

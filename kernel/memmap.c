@@ -48,14 +48,9 @@ static bool to_region(const struct multiboot_map *e, struct mem_region *r)
     r->region_start = e->map_base;
     r->region_end = e->map_base + e->map_length;
     r->region_usable = e->map_type == MULTIBOOT_RAM;
-    /* LAB 1.3 BEGIN: lengths that lie */
     if (r->region_end < r->region_start)
         r->region_end = UINT64_MAX;
     return e->map_length != 0;
-    /* LAB 1.3 INSTEAD
-     * return true;
-     */
-    /* LAB 1.3 END */
 }
 
 size_t memmap_parse(const void *map, size_t length, struct mem_region *out,
@@ -64,7 +59,6 @@ size_t memmap_parse(const void *map, size_t length, struct mem_region *out,
     size_t n = 0;
     size_t at = 0;
 
-    /* LAB 1.3 BEGIN: sizes that lie, and how much room there is */
     const size_t least = sizeof(struct multiboot_map) - sizeof(uint32_t);
 
     while (n < max && length - at >= sizeof(struct multiboot_map)) {
@@ -79,18 +73,6 @@ size_t memmap_parse(const void *map, size_t length, struct mem_region *out,
             break;
         at += e.map_size + sizeof(uint32_t);
     }
-    /* LAB 1.3 INSTEAD
-     * (void)max;
-     * while (at < length) {
-     *     struct multiboot_map e;
-     *
-     *     memcpy(&e, (const char *)map + at, sizeof(e));
-     *     if (to_region(&e, &out[n]))
-     *         n++;
-     *     at += e.map_size + sizeof(uint32_t);
-     * }
-     */
-    /* LAB 1.3 END */
     return n;
 }
 

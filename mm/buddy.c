@@ -40,7 +40,6 @@ static inline void block_link(struct page *p, unsigned order)
 static inline void block_split(struct page *p, unsigned from, unsigned to)
 {
     buddy_zone.zone_splits += from - to;
-    /* LAB 2.1 BEGIN: put the right halves on their lists */
     /* (Unrolled, here and below, every tag and address of a level is a
      * constant: half the instructions.) */
 #pragma GCC unroll 10
@@ -58,7 +57,6 @@ static inline void block_split(struct page *p, unsigned from, unsigned to)
         if (k == to)
             return;
     }
-    /* LAB 2.1 END, unused: p */
 }
 
 /* A block of `order` out of a larger one, or NULL. The list above the last
@@ -104,10 +102,8 @@ static inline struct page *block_take(unsigned order)
 /* Whether a block and its buddy can be joined. */
 static inline bool can_merge(struct page *p, unsigned order)
 {
-    /* LAB 2.2 BEGIN: whether the buddy is there to be joined */
     return buddy_of(p, order)->page_tag == PAGE_TAG(PAGE_FREE, order) &&
            order != BUDDY_MAX_ORDER;
-    /* LAB 2.2 END, unused: p, order */
 }
 
 /* Joins the block at `p` with its buddy, and what comes of it with its own,
@@ -117,7 +113,6 @@ static __attribute__((noinline)) void block_merge(struct page *p,
 {
     unsigned k = order;
 
-    /* LAB 2.2 BEGIN: join with the buddy as long as that is free and whole */
     p->page_tag = TAG_TAIL;
 #pragma GCC unroll 10
     for (unsigned level = 0; level < BUDDY_MAX_ORDER; level++) {
@@ -133,7 +128,6 @@ static __attribute__((noinline)) void block_merge(struct page *p,
         p = (struct page *)((uintptr_t)p & (uintptr_t)buddy);
         k = level + 1;
     }
-    /* LAB 2.2 END */
     buddy_zone.zone_merges += k - order;
     block_link(p, k);
     mm_unlock(&buddy_zone.zone_lock);
@@ -193,7 +187,6 @@ static __attribute__((noipa, cold)) void bad_free(const struct page *p,
     const char *what = "was not handed out";
 
     mm_unlock(&buddy_zone.zone_lock);
-    /* LAB 2.4 BEGIN: say what is wrong with this free */
     if (p->page_state == PAGE_FREE)
         what = "is already free";
     else if (p->page_state == PAGE_ALLOC)
@@ -202,7 +195,6 @@ static __attribute__((noipa, cold)) void bad_free(const struct page *p,
         what = "belongs to segkmem";
     else if (p->page_state == PAGE_TAIL)
         what = "is not the start of a block";
-    /* LAB 2.4 END */
     mm_panic("buddy_free: page 0x%lx, order %u: %s",
              (unsigned long)page_to_phys(p), order, what);
 }
@@ -210,19 +202,10 @@ static __attribute__((noipa, cold)) void bad_free(const struct page *p,
 void buddy_free(struct page *p, unsigned order)
 {
     mm_lock(&buddy_zone.zone_lock);
-    /* LAB 2.4 BEGIN: refuse what is not a block that is out at this order */
     if (unlikely(p->page_tag != PAGE_TAG(PAGE_ALLOC, order))) {
         bad_free(p, order);
         return;
     }
-    /* LAB 2.4 INSTEAD
-     * // Task 2.4: so far only what is no page at all is refused.
-     * if (page_index(p) >= page_count) {
-     *     bad_free(p, order);
-     *     return;
-     * }
-     */
-    /* LAB 2.4 END */
     buddy_zone.zone_frees[order]++;
     if (unlikely(can_merge(p, order))) {
         block_merge(p, order);
@@ -243,7 +226,6 @@ void buddy_free(struct page *p, unsigned order)
  */
 static void run_mark(struct page *p, size_t pages)
 {
-    /* LAB 2.3 BEGIN: tag the blocks of the run, the largest first */
     while (pages != 0) {
         unsigned k = 31u - (unsigned)__builtin_clz((unsigned)pages);
 
@@ -251,7 +233,6 @@ static void run_mark(struct page *p, size_t pages)
         p += (size_t)1 << k;
         pages -= (size_t)1 << k;
     }
-    /* LAB 2.3 END, unused: p, pages */
 }
 
 /* Gives the tail back. The buddy of each of its blocks has a page of the run,
@@ -259,14 +240,12 @@ static void run_mark(struct page *p, size_t pages)
 static void run_trim(struct page *p, size_t pages, unsigned order)
 {
     buddy_zone.zone_tails += ((size_t)1 << order) - pages;
-    /* LAB 2.3 BEGIN: free the blocks of the tail, the smallest first */
     while (pages < (size_t)1 << order) {
         unsigned k = (unsigned)__builtin_ctz((unsigned)pages);
 
         block_link(p + pages, k);
         pages += (size_t)1 << k;
     }
-    /* LAB 2.3 END, unused: p */
 }
 
 struct page *buddy_alloc_run(size_t pages)
@@ -305,7 +284,6 @@ void buddy_free_run(struct page *p, size_t pages)
 static void give_range(size_t first, size_t end)
 {
     buddy_zone.zone_total_pages += end - first;
-    /* LAB 2.5 BEGIN: cut the range into the largest blocks that are aligned */
     while (first < end) {
         unsigned k = BUDDY_MAX_ORDER;
 
@@ -316,7 +294,6 @@ static void give_range(size_t first, size_t end)
         block_link(&page_array[first], k);
         first += (size_t)1 << k;
     }
-    /* LAB 2.5 END */
 }
 
 void buddy_init(void)

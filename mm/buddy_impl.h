@@ -28,9 +28,7 @@ size_t buddy_count_free(void);
 /* The entry `2^order` frames away from p in the one direction or the other. */
 static inline struct page *buddy_of(struct page *p, unsigned order)
 {
-    /* LAB 2.2 BEGIN: from a block to its buddy */
     return (struct page *)((uintptr_t)p ^ (sizeof(struct page) << order));
-    /* LAB 2.2 END, unused: p, order */
 }
 
 static inline struct page *buddy_list_page(struct list *l)

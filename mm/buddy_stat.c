@@ -58,7 +58,6 @@ void buddy_stat(struct buddy_stat *out)
 
 unsigned buddy_unusable(const struct buddy_stat *st, unsigned order)
 {
-    /* LAB 2.6 BEGIN: the share of free memory in blocks that are too small */
     size_t small = 0;
 
     if (st->stat_free_pages == 0)
@@ -67,5 +66,4 @@ unsigned buddy_unusable(const struct buddy_stat *st, unsigned order)
         small += st->stat_free[k] << k;
     return (unsigned)(((uint64_t)small * 1000 + st->stat_free_pages / 2) /
                       st->stat_free_pages);
-    /* LAB 2.6 END, unused: st, order */
 }

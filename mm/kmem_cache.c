@@ -39,7 +39,6 @@ void *kmem_cache_alloc(struct kmem_cache *cp, int flags)
     mm_lock(&cp->cache_lock);
     if (unlikely(cp->cache_flags & KMF_SLOW))
         return cp->cache_alloc_slow(cp, flags);
-    /* LAB 4.2 BEGIN: the first buffer of the first slab that has one */
     sp = cp->cache_freelist;
     bcp = sp->slab_head;
     if (unlikely(bcp == NULL))
@@ -48,7 +47,6 @@ void *kmem_cache_alloc(struct kmem_cache *cp, int flags)
     buf = (char *)bcp - cp->cache_bufctl;
     mm_unlock(&cp->cache_lock);
     return buf;
-    /* LAB 4.2 END, unused: bcp, sp, buf, alloc_grow */
 }
 
 void kmem_cache_free(struct kmem_cache *cp, void *buf)
@@ -60,10 +58,8 @@ void kmem_cache_free(struct kmem_cache *cp, void *buf)
         cp->cache_free_slow(cp, buf);
         return;
     }
-    /* LAB 4.2 BEGIN: back to its slab */
     bcp = (struct kmem_bufctl *)((char *)buf + cp->cache_bufctl);
     kmem_slab_give(cp, kmem_slab_of(buf), bcp, false);
-    /* LAB 4.2 END, unused: bcp */
 }
 
 void kmem_slab_moved(struct kmem_cache *cp, struct kmem_slab *sp)
@@ -143,7 +139,6 @@ static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
 {
     void *buf;
 
-    /* LAB 4.3 BEGIN: more from the back end, until there is a buffer */
     mm_unlock(&cp->cache_lock);
     do {
         if (!kmem_cache_more(cp, flags))
@@ -152,7 +147,6 @@ static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
     if (cp->cache_flags & KMF_HASH)
         kmem_hash_rescale(cp);
     return buf;
-    /* LAB 4.3 END, unused: cp, flags, buf, alloc_now */
 }
 
 void *kmem_alloc_large(struct kmem_cache *cp, int flags)
@@ -162,12 +156,10 @@ void *kmem_alloc_large(struct kmem_cache *cp, int flags)
 
     if (unlikely(bcp == NULL))
         return alloc_grow(cp, flags);
-    /* LAB 4.5 BEGIN: a large buffer goes out, its bufctl into the table */
     kmem_slab_take(cp, sp, bcp);
     kmem_hash_enter(cp, bcp);
     mm_unlock(&cp->cache_lock);
     return bcp->bufctl_addr;
-    /* LAB 4.5 END */
 }
 
 /* The hash table does not know the address: section 6.2. Lock held. (noipa: GCC
@@ -190,7 +182,6 @@ void kmem_free_large(struct kmem_cache *cp, void *buf)
     struct kmem_bufctl **link = kmem_hash_bucket(cp, buf);
     struct kmem_bufctl *bcp;
 
-    /* LAB 4.5 BEGIN: find its bufctl, take it out of the chain, give it back */
     for (; (bcp = *link) != NULL; link = &bcp->bufctl_next) {
         if (likely(bcp->bufctl_addr == buf)) {
             *link = bcp->bufctl_next;
@@ -200,7 +191,6 @@ void kmem_free_large(struct kmem_cache *cp, void *buf)
         cp->cache_hash_depth++;
     }
     bad_free(cp, buf);
-    /* LAB 4.5 END, unused: link, bcp, bad_free */
 }
 
 void kmem_out_of_memory(const char *name, size_t size)

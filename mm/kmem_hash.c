@@ -66,7 +66,6 @@ size_t kmem_hash_want(size_t size, size_t buffers)
 {
     size_t want;
 
-    /* LAB 4.6 BEGIN: when to change the size, and to what */
     if (buffers <= 2 * (size - 1) &&
         (buffers >= (size - 1) / 2 || size < 2 * KMEM_HASH_INITIAL))
         return size;
@@ -75,7 +74,6 @@ size_t kmem_hash_want(size_t size, size_t buffers)
                          (unsigned)__builtin_clzl(3 * buffers + 4));
     want = MAX(want, (size_t)KMEM_HASH_INITIAL);
     return want > 2 * size || 2 * want < size ? want : size;
-    /* LAB 4.6 END, unused: size, buffers, want */
 }
 
 static size_t wanted(const struct kmem_cache *cp)
@@ -95,7 +93,6 @@ static void rehash(struct kmem_cache *cp, struct kmem_bufctl **table,
     cp->cache_hash = table;
     cp->cache_hash_mask = buckets - 1;
     cp->cache_hash_rescales++;
-    /* LAB 4.6 BEGIN: every bufctl into its bucket of the new table */
     for (size_t i = 0; i < n; i++) {
         struct kmem_bufctl *bcp = old[i];
 
@@ -106,7 +103,6 @@ static void rehash(struct kmem_cache *cp, struct kmem_bufctl **table,
             bcp = next;
         }
     }
-    /* LAB 4.6 END, unused: old, n */
 }
 
 void kmem_hash_rescale(struct kmem_cache *cp)

@@ -20,21 +20,14 @@
 static inline void kmem_complete_lost(struct kmem_cache *cp)
 {
     cp->cache_complete--;
-    /* LAB 5.1 BEGIN: m is the least T since the last update */
     if (cp->cache_ws_min > cp->cache_complete)
         cp->cache_ws_min = cp->cache_complete;
-    /* LAB 5.1 INSTEAD
-     * // Task 5.1: what becomes of m. So far all counts as needed.
-     * cp->cache_ws_min = 0;
-     */
-    /* LAB 5.1 END */
 }
 
 /* Takes the first buffer, `bcp`, of the slab at the head of the freelist. */
 static inline void kmem_slab_take(struct kmem_cache *cp, struct kmem_slab *sp,
                                   const struct kmem_bufctl *bcp)
 {
-    /* LAB 3.3 BEGIN: the first buffer leaves the slab */
     struct kmem_bufctl *next = bcp->bufctl_next;
 
     sp->slab_head = next;
@@ -47,19 +40,16 @@ static inline void kmem_slab_take(struct kmem_cache *cp, struct kmem_slab *sp,
     mm_barrier(); /* in memory, adding and testing are an instruction each */
     if (unlikely(sp->slab_refcnt == 1))
         kmem_complete_lost(cp);
-    /* LAB 3.3 END, unused: cp, sp, bcp */
 }
 
 /* A full slab got a buffer back: it leads those with something to give. */
 static inline void kmem_slab_refilled(struct kmem_cache *cp,
                                       struct kmem_slab *sp)
 {
-    /* LAB 3.4 BEGIN: from the full slabs to the head of the partial ones */
     list_remove(&sp->slab_link);
     list_insert_before(&cp->cache_freelist->slab_link, &sp->slab_link);
     cp->cache_full--;
     cp->cache_freelist = sp;
-    /* LAB 3.4 END, unused: cp, sp */
 }
 
 /* The same where the slab is at the boundary already, as it is after its last
@@ -80,14 +70,12 @@ static inline void kmem_slab_completed(struct kmem_cache *cp,
 {
     cp->cache_complete++;
     sp->slab_since = kmem_seconds;
-    /* LAB 3.4 BEGIN: to the tail, where all slabs are complete */
     if (sp->slab_link.next == &cp->cache_null.slab_link)
         return;
     if (cp->cache_freelist == sp)
         cp->cache_freelist = kmem_slab_next(sp);
     list_remove(&sp->slab_link);
     list_insert_before(&cp->cache_null.slab_link, &sp->slab_link);
-    /* LAB 3.4 END */
 }
 
 /* The rest of a free that moves the slab to another part of the list, in
@@ -100,7 +88,6 @@ void kmem_slab_moved(struct kmem_cache *cp, struct kmem_slab *sp);
 static inline void kmem_slab_give(struct kmem_cache *cp, struct kmem_slab *sp,
                                   struct kmem_bufctl *bcp, bool few)
 {
-    /* LAB 3.3 BEGIN: a buffer comes back to the head of its slab's freelist */
     struct kmem_bufctl *head = sp->slab_head;
 
     bcp->bufctl_next = head;
@@ -114,5 +101,4 @@ static inline void kmem_slab_give(struct kmem_cache *cp, struct kmem_slab *sp,
         kmem_slab_moved(cp, sp);
     else
         mm_unlock(&cp->cache_lock);
-    /* LAB 3.3 END, unused: cp, sp, bcp, few */
 }

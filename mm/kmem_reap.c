@@ -26,22 +26,15 @@ static uint64_t last_update_ms;
 /* How many slabs a reap may take now. Lock held. */
 static uint32_t reapable(const struct kmem_cache *cp, enum kmem_reap_mode mode)
 {
-    /* LAB 5.2 BEGIN: how many complete slabs nobody has needed for a while */
     if (mode == KMEM_REAP_ALL || kmem_ws_interval == 0)
         return cp->cache_complete;
     if (kmem_ws_interval == KMEM_WS_INFINITE)
         return 0;
     return MIN(cp->cache_ws_limit, cp->cache_ws_min);
-    /* LAB 5.2 INSTEAD
-     * // Task 5.2: how many nobody has needed for a while.
-     * return mode == KMEM_REAP_ALL ? cp->cache_complete : 0;
-     */
-    /* LAB 5.2 END */
 }
 
 struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp)
 {
-    /* LAB 5.3 BEGIN: one complete slab off the tail, or none */
     struct kmem_slab *sp;
 
     mm_lock(&cp->cache_lock);
@@ -60,7 +53,6 @@ struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp)
     }
     mm_unlock(&cp->cache_lock);
     return sp;
-    /* LAB 5.3 END, unused: cp */
 }
 
 static void note_reap(struct kmem_cache *cp, uint32_t freed)
@@ -92,16 +84,8 @@ void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
         freed = limit;
     } else {
         kmem_move_begin();
-        /* LAB 5.3 BEGIN: as many slabs as may go, with all their objects */
         for (; freed < limit && (sp = kmem_slab_pop(cp)) != NULL; freed++)
             kmem_slab_destroy(cp, sp);
-        /* LAB 5.3 INSTEAD
-         * (void)sp;
-         * if (limit != 0) {
-         *     LAB_MISSING
-         * }
-         */
-        /* LAB 5.3 END */
         if (freed != 0 && (cp->cache_flags & KMF_HASH))
             kmem_hash_rescale(cp);
         kmem_move_end();
@@ -132,16 +116,10 @@ size_t kmem_reap(enum kmem_reap_mode mode)
         return 0;
     if (MM_DEBUG && mode == KMEM_REAP_ALL)
         pages = kmem_unmapped_release(NULL);
-    /* LAB 5.4 BEGIN: every cache, in which order, and what they gave */
     for (struct list *l = kmem_caches.prev; l != &kmem_caches; l = l->prev) {
         kmem_cache_reap(list_entry(l, struct kmem_cache, cache_link), mode, &r);
         pages += r.reap_pages;
     }
-    /* LAB 5.4 INSTEAD
-     * // Task 5.4: every cache, in which order, and what they gave.
-     * (void)r;
-     */
-    /* LAB 5.4 END */
     kmem_reaping = false;
     return pages;
 }
@@ -161,7 +139,6 @@ kmem_reclaim_t *kmem_set_reclaim(kmem_reclaim_t *fn)
  * gave nothing, everything goes. */
 static size_t pressure(void)
 {
-    /* LAB 5.5 BEGIN: who is asked first, and what goes before NULL does */
     size_t pages;
     size_t objects;
 
@@ -172,7 +149,6 @@ static size_t pressure(void)
             pages = kmem_reap(KMEM_REAP_ALL);
     } while (pages == 0 && objects != 0);
     return pages;
-    /* LAB 5.5 END */
 }
 
 void kmem_reap_init(void)
@@ -184,14 +160,8 @@ void kmem_reap_init(void)
 static void update_cache(struct kmem_cache *cp)
 {
     mm_lock(&cp->cache_lock);
-    /* LAB 5.1 BEGIN: what m was becomes the limit, and m begins anew */
     cp->cache_ws_limit = cp->cache_ws_min;
     cp->cache_ws_min = cp->cache_complete;
-    /* LAB 5.1 INSTEAD
-     * // Task 5.1: what becomes of L and m. So far all counts as needed.
-     * cp->cache_ws_limit = 0;
-     */
-    /* LAB 5.1 END */
     kmem_count_fold(cp);
     mm_unlock(&cp->cache_lock);
 }

@@ -17,9 +17,7 @@ uint16_t kmem_seconds;
  * so the link gets a word of its own (3.2.2). */
 static size_t small_chunk(size_t size, size_t align, bool constructed)
 {
-    /* LAB 3.1 BEGIN: bytes from one small buffer to the next */
     return ROUND_UP(size + (constructed ? sizeof(void *) : 0), align);
-    /* LAB 3.1 END, unused: size, align, constructed */
 }
 
 bool kmem_is_large(size_t size, size_t align, bool constructed)
@@ -32,9 +30,7 @@ bool kmem_is_large(size_t size, size_t align, bool constructed)
  * unused. */
 static inline bool fits(size_t bytes, size_t front, size_t chunk, size_t part)
 {
-    /* LAB 3.5 BEGIN: whether at most 1/part is unused */
     return bytes >= front + chunk && (bytes - front) % chunk * part <= bytes;
-    /* LAB 3.5 END, unused: bytes, front, chunk, part */
 }
 
 /*
@@ -44,7 +40,6 @@ static inline bool fits(size_t bytes, size_t front, size_t chunk, size_t part)
  */
 size_t kmem_large_pages(size_t front, size_t chunk)
 {
-    /* LAB 3.5 BEGIN: how many pages */
     size_t pages = 1;
 
     for (; pages <= KMEM_SLAB_PAGES_TRY; pages++)
@@ -53,7 +48,6 @@ size_t kmem_large_pages(size_t front, size_t chunk)
     for (pages = 1; !fits(pages * PAGE_SIZE, front, chunk, 8);)
         pages++;
     return pages;
-    /* LAB 3.5 END, unused: front, chunk */
 }
 
 void kmem_geometry(struct kmem_cache *cp)
@@ -69,20 +63,13 @@ void kmem_geometry(struct kmem_cache *cp)
         cp->cache_slab_pages = kmem_large_pages(0, cp->cache_chunk);
         space = cp->cache_slab_pages * PAGE_SIZE;
     } else {
-        /* LAB 3.1 BEGIN: the chunk, the page, and where a buffer's link is */
         cp->cache_chunk =
             small_chunk(cp->cache_size, cp->cache_align, constructed);
         cp->cache_slab_pages = 1;
         cp->cache_bufctl = cp->cache_chunk - sizeof(void *);
-        /* LAB 3.1 END */
     }
     cp->cache_slab_chunks = space / cp->cache_chunk;
-    /* LAB 4.7 BEGIN: what is left over becomes the largest colour */
     cp->cache_colour_max = space % cp->cache_chunk & ~(cp->cache_align - 1);
-    /* LAB 4.7 INSTEAD
-     * cp->cache_colour_max = 0;
-     */
-    /* LAB 4.7 END */
 }
 
 /* ---- pages (7.1) -------------------------------------------------------- */
@@ -112,7 +99,6 @@ void kmem_slab_free_pages(struct kmem_cache *cp, void *base)
  * in ascending order. */
 static void link_small(struct kmem_cache *cp, struct kmem_slab *sp)
 {
-    /* LAB 3.2 BEGIN: from the last word of each buffer to that of the next */
     char *link = (char *)kmem_slab_chunk(sp, 0) + cp->cache_bufctl;
     char *last = link + (sp->slab_chunks - 1) * cp->cache_chunk;
 
@@ -121,7 +107,6 @@ static void link_small(struct kmem_cache *cp, struct kmem_slab *sp)
         ((struct kmem_bufctl *)link)->bufctl_next =
             (struct kmem_bufctl *)(link + cp->cache_chunk);
     ((struct kmem_bufctl *)last)->bufctl_next = NULL;
-    /* LAB 3.2 END, unused: cp, sp */
 }
 
 void kmem_slab_free_data(struct kmem_slab *sp)
@@ -129,13 +114,11 @@ void kmem_slab_free_data(struct kmem_slab *sp)
     struct kmem_cache *from = kmem_bufctls_of(sp->slab_cache);
     struct kmem_bufctl *bcp;
 
-    /* LAB 4.4 BEGIN: give the bufctls back, then the slab data */
     while ((bcp = sp->slab_head) != NULL) {
         sp->slab_head = bcp->bufctl_next;
         kmem_cache_free(from, bcp);
     }
     kmem_cache_free(kmem_slab_cache, sp);
-    /* LAB 4.4 END, unused: from, bcp */
 }
 
 /* Large (3.2.3): a bufctl per buffer; pushed from the last, so ascending
@@ -144,7 +127,6 @@ static bool link_large(struct kmem_slab *sp)
 {
     struct kmem_cache *from = kmem_bufctls_of(sp->slab_cache);
 
-    /* LAB 4.4 BEGIN: a bufctl for each buffer, on the slab's freelist */
     for (size_t i = sp->slab_chunks; i-- > 0;) {
         struct kmem_bufctl *bcp = kmem_cache_alloc(from, KM_NOSLEEP);
 
@@ -156,7 +138,6 @@ static bool link_large(struct kmem_slab *sp)
         sp->slab_head = bcp;
     }
     return true;
-    /* LAB 4.4 END, unused: from */
 }
 
 /* Slab data and freelist for the pages at `base`; NULL if there is no memory
@@ -202,16 +183,9 @@ struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour)
     }
     if (cp->cache_flags & KMF_DEBUG)
         kmem_debug_slab(cp, sp);
-    /* LAB 4.1 BEGIN: construct all objects of a new slab */
     if (cp->cache_ctor != NULL && !kmem_per_alloc(cp))
         for (size_t i = 0; i < sp->slab_chunks; i++)
             cp->cache_ctor(kmem_slab_chunk(sp, i), cp->cache_size);
-    /* LAB 4.1 INSTEAD
-     * if (cp->cache_ctor != NULL) {
-     *     LAB_MISSING
-     * }
-     */
-    /* LAB 4.1 END */
     mm_slab_made(cp, sp);
     return sp;
 }
@@ -221,16 +195,9 @@ static __attribute__((noinline)) void end_objects(struct kmem_cache *cp,
 {
     if (cp->cache_flags & KMF_DEBUG)
         kmem_debug_slab_end(cp, sp);
-    /* LAB 4.1 BEGIN: destroy all objects of a slab that ends */
     if (cp->cache_dtor != NULL && !kmem_per_alloc(cp))
         for (size_t i = 0; i < sp->slab_chunks; i++)
             cp->cache_dtor(kmem_slab_chunk(sp, i), cp->cache_size);
-    /* LAB 4.1 INSTEAD
-     * if (cp->cache_dtor != NULL) {
-     *     LAB_MISSING
-     * }
-     */
-    /* LAB 4.1 END */
 }
 
 /* The objects' end: nothing is in the slab after it. */
@@ -259,7 +226,6 @@ void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp)
  * Lock held. */
 static void slab_enter(struct kmem_cache *cp, struct kmem_slab *sp)
 {
-    /* LAB 4.3 BEGIN: on the list, within the freelist's reach, and counted */
     list_insert_before(&cp->cache_null.slab_link, &sp->slab_link);
     if (cp->cache_freelist == &cp->cache_null)
         cp->cache_freelist = sp;
@@ -267,22 +233,15 @@ static void slab_enter(struct kmem_cache *cp, struct kmem_slab *sp)
     cp->cache_slabs++;
     cp->cache_slab_creates++;
     cp->cache_max_slabs = MAX(cp->cache_max_slabs, cp->cache_slabs);
-    /* LAB 4.3 END, unused: sp */
-    /* LAB 4.7 BEGIN: the next slab's colour */
     cp->cache_colour = cp->cache_colour < cp->cache_colour_max
                            ? cp->cache_colour + cp->cache_align
                            : cp->cache_front;
-    /* LAB 4.7 INSTEAD
-     * cp->cache_colour = cp->cache_front;
-     */
-    /* LAB 4.7 END */
 }
 
 bool kmem_cache_grow(struct kmem_cache *cp)
 {
     struct kmem_slab *sp;
 
-    /* LAB 4.3 BEGIN: make a slab without the lock, enter it with the lock */
     mm_lock(&cp->cache_lock);
     cp->cache_busy++;
     kmem_move_begin();
@@ -294,7 +253,6 @@ bool kmem_cache_grow(struct kmem_cache *cp)
         slab_enter(cp, sp);
     kmem_move_end();
     mm_unlock(&cp->cache_lock);
-    /* LAB 4.3 END, unused: slab_enter */
     if (MM_DEBUG && sp != NULL)
         kmem_event(KMEM_RING_SLAB, KMEM_WHY_GROW, cp, sp->slab_base,
                    sp->slab_chunks);

@@ -4,10 +4,10 @@
     tools/lab.py --lab 2 --out dir [--seed n] [--tasks 2.1,2.3]
 
 The solutions of that lab are cut from the sources, those of `tasks` excepted,
-and what is for instructors is left out: INSTRUCTOR.md, wrong solutions, other
-labs. Everything else is as it stands in this tree. `seed` is for labs whose
-answers depend on the student; the hand-out knows it and its lab (the file
-.lab), so that `make grade` needs no LAB there.
+and what is for instructors is left out: INSTRUCTOR.md, the cuts, wrong
+solutions, other labs. Everything else is as it stands in this tree. `seed` is
+for labs whose answers depend on the student; the hand-out knows it and its lab
+(the file .lab), so that `make grade` needs no LAB there.
 """
 
 import argparse
@@ -21,7 +21,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from slate import labs  # noqa: E402
 from slate.labs import LabError  # noqa: E402
-from slate.regions import cut  # noqa: E402
 from slate.workshop import SEED_FILE, planted_seed  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -64,7 +63,8 @@ def belongs(name, lab):
         return False
     if parts[:2] == ("docs", "labs") and len(parts) > 3:
         inside = parts[3:]
-        return Path(*parts[:3]) == lab.folder and inside[0] != "wrong" and \
+        return Path(*parts[:3]) == lab.folder and \
+            inside[0] not in ("cuts", "wrong") and \
             inside != ("INSTRUCTOR.md",) and \
             not (lab.secret and name.endswith(".py"))
     other = re.match(r"kernel/labs/lab(\d+)[_.]", name)
@@ -73,17 +73,14 @@ def belongs(name, lab):
 
 def hand_out(root, lab, out, names, solved=(), seed=0):
     """Writes the files of a hand-out to the folder `out`."""
-    found = labs.regions(root, names)
+    cut = labs.handed_out(root, lab, solved)
     for name in names:
         if not belongs(name, lab):
             continue
         source, target = Path(root) / name, Path(out) / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        text = None
-        if name in found:
-            text = cut(name, source.read_text(encoding="utf-8"), found[name],
-                       lab.number, lab.page, solved)
-        elif Path(name) == lab.answers[1]:
+        text = cut.get(name)
+        if Path(name) == lab.answers[1]:
             text = source.read_text(encoding="utf-8").split(SECRET)[0]
         elif name == SEED_FILE:
             text = planted_seed(name, source.read_text(encoding="utf-8"), seed)
@@ -166,7 +163,7 @@ def main():
     if not re.fullmatch(r"\d{1,9}", seed):
         raise LabError(f"SEED: {seed:.20} is not a number of at most 9 digits")
     names = labs.tracked(ROOT)
-    labs.regions(ROOT, names)  # before anything is written
+    labs.handed_out(ROOT, lab, solved)  # before anything is written
     out = empty_folder(options.out)
     hand_out(ROOT, lab, out, names, solved, int(seed))
     write_extras(ROOT, lab, out, int(seed), solved)

@@ -9,6 +9,8 @@
     size        the allocator's core <= 1,800 lines of code; ring 0 without
                 its shell <= 15,600, the shell <= 9,700; without the
                 sanitizers' run time, which only test kernels contain
+    cuts        every cut of every lab fits (docs/labs.md); the sources have
+                no mark of a lab and no commented-out code
     cppcheck    no warning
 
 Prints the figures, then every finding as FILE:LINE: text. Exit status 1 if
@@ -23,6 +25,9 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from slate import labs  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 80
@@ -82,6 +87,10 @@ def is_test(path):
     return "tests" in path.parts
 
 
+# Comments, strings and characters in C.
+TOKENS = r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
+
+
 def without_comments(text):
     """C text with comments and the insides of strings blanked, line by line."""
     def blank(match):
@@ -89,8 +98,7 @@ def without_comments(text):
         if token.startswith("/"):
             return re.sub(r"[^\n]", " ", token)
         return token[0] + "_" * (len(token) - 2) + token[-1]
-    pattern = r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
-    return re.sub(pattern, blank, text, flags=re.S)
+    return re.sub(TOKENS, blank, text, flags=re.S)
 
 
 def code_lines(path):
@@ -217,6 +225,53 @@ def check_size():
             finding("tree", 0, f"{part} has {lines[part]} lines of code")
 
 
+# A line of a comment that is a statement, a directive or a brace.
+STATEMENT = re.compile(
+    r"(\(void\))?[\w.>\[\]*-]+(\(.*\)|\+\+|--| [-+*/|&^]?= .*);|\(void\)\w+;|"
+    r"(struct )?\w+ \**\w+ = .*;|(struct \w+|int|char|bool|\w+_t) \**\w+;|"
+    r"(return|goto)\b[^;]*;|(break|continue);|"
+    r"(if|for|while|switch) \(.*[{;)]|\} else.*|[{}]|"
+    r"#\s*(if|ifdef|ifndef|else|endif|include|define)\b.*")
+INSTRUCTION = re.compile(
+    r"\s*;\s*((mov|add|sub|and|or|xor|cmp|test|lea|in|out) \S+, |"
+    r"(push|pop|jmp|call|int) [\w.]+$|ret$|cli$|sti$|hlt$)")
+
+
+def commented_out(path):
+    """(line, text) of the code in comments of a file. An example in a comment
+    at the left edge is indented, and no such code."""
+    text = (ROOT / path).read_text()
+    if path.suffix == ".asm":
+        for number, line in enumerate(text.splitlines(), 1):
+            if INSTRUCTION.match(line):
+                yield number, line.strip()
+        return
+    for match in re.finditer(TOKENS, text, re.S):
+        first = text.count("\n", 0, match.start()) + 1
+        margin = match.start() == text.rfind("\n", 0, match.start()) + 1
+        if match.group().startswith("/"):
+            for number, line in enumerate(match.group().split("\n"), first):
+                bare = re.sub(r"^\s*(/\*+|//|\*)? ?|\s*\*/$", "", line)
+                example = margin and bare.startswith("    ")
+                if not example and STATEMENT.fullmatch(bare.strip()):
+                    yield number, bare.strip()
+
+
+def check_cuts():
+    count, problems = labs.check_cuts(ROOT)
+    findings.extend(problems)
+    for path in sources(".c", ".h", ".asm"):
+        if path.parts[0] in (*EVERYTHING, "user", "docs"):
+            for number, line in commented_out(path):
+                finding(path, number, f"commented-out code: {line}")
+            for number, line in enumerate((ROOT / path).read_text()
+                                          .splitlines(), 1):
+                if re.search(r"\bLAB\s+\d+\.\d|\bLAB_MISSING\b", line):
+                    finding(path, number, "the mark of a lab: cuts are in "
+                            "docs/labs/*/cuts")
+    print(f"cuts        {count} cuts of labs")
+
+
 def tool(name):
     """False, and a finding, if a program is missing."""
     if shutil.which(name):
@@ -269,6 +324,7 @@ def main():
     check_arrows()
     check_functions()
     check_size()
+    check_cuts()
     check_cppcheck()
     for text in findings:
         print(text)

@@ -98,17 +98,11 @@ static struct inode *find(const struct fs *fs, uint32_t number, uint32_t hash)
 /* One reference more. List lock held. */
 static void take(struct inode *inode)
 {
-    /* LAB 5.6 BEGIN: who is wanted again is not unused any more */
     if (inode->inode_refs++ == 0) {
         list_remove(&inode->inode_lru_link);
         list_init(&inode->inode_lru_link);
         totals.total_unused--;
     }
-    /* LAB 5.6 INSTEAD
-     * // Task 5.6: who is wanted again is not unused any more.
-     * inode->inode_refs++;
-     */
-    /* LAB 5.6 END */
 }
 
 /* Puts a blank inode into the table, with one reference. List lock held. */
@@ -253,17 +247,11 @@ void inode_put(struct inode *inode)
         return;
     spin_lock(&inode_list_lock);
     if (--inode->inode_refs == 0) {
-        /* LAB 5.6 BEGIN: who may be wanted again is kept, as the youngest */
         gone = inode->inode_state >= INODE_FAILED || inode->inode_nlink == 0;
         if (!gone) {
             list_insert_before(&inode_lru, &inode->inode_lru_link);
             totals.total_unused++;
         }
-        /* LAB 5.6 INSTEAD
-         * // Task 5.6: who is kept, and where. So far nobody is.
-         * gone = true;
-         */
-        /* LAB 5.6 END */
         if (gone && inode->inode_state == INODE_READY)
             leave(inode);
     }
@@ -278,7 +266,6 @@ void inode_put(struct inode *inode)
  * table. NULL if there is none. */
 static struct inode *take_oldest(const struct fs *fs)
 {
-    /* LAB 5.6 BEGIN: who has been unused longest */
     struct inode *oldest = NULL;
 
     spin_lock(&inode_list_lock);
@@ -297,12 +284,6 @@ static struct inode *take_oldest(const struct fs *fs)
     }
     spin_unlock(&inode_list_lock);
     return oldest;
-    /* LAB 5.6 INSTEAD
-     * // Task 5.6: who has been unused longest.
-     * (void)fs;
-     * return NULL;
-     */
-    /* LAB 5.6 END */
 }
 
 size_t inode_reclaim(size_t most)

@@ -54,16 +54,7 @@ static struct spinlock list_lock = SPINLOCK_INIT("pipes", PIPE_LIST_RANK);
 static struct list pipes = LIST_INIT(pipes);
 static size_t pipe_count; /* in that list */
 
-/* LAB 6.1 BEGIN: where pipes come from */
 static struct kmem_cache *pipe_cache;
-/* LAB 6.1 INSTEAD
- * // Task 6.1: a pool of pipes that nobody else knows of becomes a cache.
- * #define POOL_PIPES 16
- *
- * static struct pipe pool[POOL_PIPES];
- * static bool pool_used[POOL_PIPES]; // by list_lock
- */
-/* LAB 6.1 END */
 
 /* ---- construction ------------------------------------------------------- */
 
@@ -83,17 +74,12 @@ static void construct(void *obj, size_t size)
 
     (void)size;
     *p = (struct pipe){.pipe_cached = true};
-    /* LAB 6.2 BEGIN: what every use of a pipe finds as the last one left it */
     construct_end(&p->pipe_read_end, O_RDONLY, p);
     construct_end(&p->pipe_write_end, O_WRONLY, p);
     mutex_init(&p->pipe_mutex, "pipe", MUTEX_RANK_PIPE);
     cond_init(&p->pipe_readable, "pipe empty");
     cond_init(&p->pipe_writable, "pipe full");
     cond_init(&p->pipe_turn, "pipe turn");
-    /* LAB 6.2 INSTEAD
-     * // Task 6.2: what need not be made anew for each use.
-     */
-    /* LAB 6.2 END */
     spin_lock(&list_lock);
     list_insert_before(&pipes, &p->pipe_link);
     pipe_count++;
@@ -113,49 +99,19 @@ static void destruct(void *obj, size_t size)
 
 void pipe_init(void)
 {
-    /* LAB 6.1 BEGIN: the cache, and who constructs and destructs */
     pipe_cache =
         cache_create("pipe", sizeof(struct pipe), 0, construct, destruct);
-    /* LAB 6.1 INSTEAD
-     * // Task 6.1: and constructed when there is a slab for it.
-     * for (unsigned i = 0; i < POOL_PIPES; i++)
-     *     construct(&pool[i], sizeof(pool[i]));
-     */
-    /* LAB 6.1 END */
     buffer_cache = cache_create("pipe_buffer", PIPE_SIZE, 0, NULL, NULL);
 }
 
 static inline struct pipe *alloc_cached(void)
 {
-    /* LAB 6.1 BEGIN: a pipe, or NULL if there is no memory */
     return kmem_cache_alloc(pipe_cache, KM_NOSLEEP);
-    /* LAB 6.1 INSTEAD
-     * // Task 6.1: and taken from it.
-     * struct pipe *p = NULL;
-     *
-     * spin_lock(&list_lock);
-     * for (unsigned i = 0; i < POOL_PIPES && p == NULL; i++)
-     *     if (!pool_used[i]) {
-     *         pool_used[i] = true;
-     *         p = &pool[i];
-     *     }
-     * spin_unlock(&list_lock);
-     * return p;
-     */
-    /* LAB 6.1 END */
 }
 
 static inline void free_cached(struct pipe *p)
 {
-    /* LAB 6.1 BEGIN: and back */
     kmem_cache_free(pipe_cache, p);
-    /* LAB 6.1 INSTEAD
-     * // Task 6.1: and given back.
-     * spin_lock(&list_lock);
-     * pool_used[p - pool] = false;
-     * spin_unlock(&list_lock);
-     */
-    /* LAB 6.1 END */
 }
 
 /* What every pipe costs where objects are not cached. */
@@ -176,14 +132,9 @@ static void discard(struct pipe *p)
         kmem_cache_free(buffer_cache, p->pipe_buffer);
         p->pipe_buffer = NULL;
     }
-    /* LAB 6.2 BEGIN: the constructed state again */
     p->pipe_first = 0;
     p->pipe_bytes = 0;
     p->pipe_limit = 0;
-    /* LAB 6.2 INSTEAD
-     * // Task 6.2: and what the next use expects of this one.
-     */
-    /* LAB 6.2 END */
     if (likely(p->pipe_cached)) {
         free_cached(p);
         return;
@@ -400,31 +351,11 @@ int pipe_create(struct file **read_end, struct file **write_end)
 
     if (unlikely(p == NULL))
         return -ENOMEM;
-    /* LAB 6.2 BEGIN: what differs from use to use, and nothing else */
     p->pipe_total = 0;
     p->pipe_readers = 1;
     p->pipe_writers = 1;
     p->pipe_read_end.file_object.object_refs = 1;
     p->pipe_write_end.file_object.object_refs = 1;
-    /* LAB 6.2 INSTEAD
-     * // Task 6.2: what must be done for each use, and what is only done.
-     * construct_end(&p->pipe_read_end, O_RDONLY, p);
-     * construct_end(&p->pipe_write_end, O_WRONLY, p);
-     * mutex_init(&p->pipe_mutex, "pipe", MUTEX_RANK_PIPE);
-     * cond_init(&p->pipe_readable, "pipe empty");
-     * cond_init(&p->pipe_writable, "pipe full");
-     * cond_init(&p->pipe_turn, "pipe turn");
-     * p->pipe_first = 0;
-     * p->pipe_bytes = 0;
-     * p->pipe_limit = 0;
-     * p->pipe_need = 0;
-     * p->pipe_total = 0;
-     * p->pipe_readers = 1;
-     * p->pipe_writers = 1;
-     * p->pipe_read_end.file_object.object_refs = 1;
-     * p->pipe_write_end.file_object.object_refs = 1;
-     */
-    /* LAB 6.2 END */
     *read_end = &p->pipe_read_end;
     *write_end = &p->pipe_write_end;
     return 0;

@@ -47,14 +47,8 @@ struct channel *channel_open(void)
 
 void channel_close(struct channel *c)
 {
-    /* LAB 7.5 BEGIN: back to the constructed state */
     for (uint32_t lane = 0; lane <= c->channel_top; lane++)
         c->channel_lane[lane] = CHANNEL_CREDIT;
-    /* LAB 7.5 INSTEAD
-     * for (uint32_t lane = 0; lane < c->channel_top; lane++)
-     *     c->channel_lane[lane] = CHANNEL_CREDIT;
-     */
-    /* LAB 7.5 END */
     c->channel_top = 0;
     kmem_cache_free(cache, c);
 }

@@ -55,14 +55,8 @@ void meter_add(struct meter *m, uint32_t reading)
 {
     m->meter_reading[m->meter_next] = reading;
     m->meter_total++;
-    /* LAB 7.1 BEGIN: the slot behind the last is the first */
     if (++m->meter_next == m->meter_slots)
         m->meter_next = 0;
-    /* LAB 7.1 INSTEAD
-     * if (m->meter_next++ == m->meter_slots)
-     *     m->meter_next = 0;
-     */
-    /* LAB 7.1 END */
 }
 
 uint32_t meter_kept(const struct meter *m)

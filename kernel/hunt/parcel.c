@@ -52,16 +52,7 @@ bool parcel_send(struct box *b, const char *text)
     struct parcel *p = kmem_cache_alloc(cache, KM_SLEEP);
 
     strlcpy(p->parcel_text, text, sizeof(p->parcel_text));
-    /* LAB 7.3 BEGIN: whose the parcel is when the box is full */
     return box_put(b, p);
-    /* LAB 7.3 INSTEAD
-     * if (!box_put(b, p)) {
-     *     kmem_cache_free(cache, p);
-     *     return false;
-     * }
-     * return true;
-     */
-    /* LAB 7.3 END */
 }
 
 bool box_take(struct box *b, char text[PARCEL_TEXT])

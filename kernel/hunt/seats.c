@@ -59,20 +59,10 @@ int seat_book(const char *who)
 
     mutex_lock(&hall_mutex);
     seat = find_seat();
-    /* LAB 7.6 BEGIN: from the look to the sale */
     if (seat >= 0) {
         t = print_ticket(seat, who);
         hall[seat] = t;
     }
-    /* LAB 7.6 INSTEAD
-     * if (seat >= 0) {
-     *     mutex_unlock(&hall_mutex);
-     *     t = print_ticket(seat, who);
-     *     mutex_lock(&hall_mutex);
-     *     hall[seat] = t;
-     * }
-     */
-    /* LAB 7.6 END */
     mutex_unlock(&hall_mutex);
     return seat;
 }

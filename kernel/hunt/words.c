@@ -67,14 +67,8 @@ bool words_set(const char *name, const char *text)
     if (w == NULL)
         return false;
     t = w->word_text;
-    /* LAB 7.4 BEGIN: what becomes of the text that it had */
     if (t == NULL)
         t = kmem_cache_alloc(cache, KM_SLEEP);
-    /* LAB 7.4 INSTEAD
-     * if (t == NULL || length > t->text_length)
-     *     t = kmem_cache_alloc(cache, KM_SLEEP);
-     */
-    /* LAB 7.4 END */
     t->text_length = length;
     strlcpy(t->text_bytes, text, sizeof(t->text_bytes));
     w->word_text = t;

@@ -208,7 +208,6 @@ const char *trap_name(unsigned vector)
 static void describe_page_fault(const struct trapframe *tf, uint32_t cr2,
                                 char *buf, size_t size)
 {
-    /* LAB 1.4 BEGIN: what the bits of tf->error say */
     int ring = tf->error & 4 ? 3 : 0;
     const char *what = tf->error & 16  ? "executing"
                        : tf->error & 2 ? "writing to"
@@ -216,12 +215,6 @@ static void describe_page_fault(const struct trapframe *tf, uint32_t cr2,
     const char *why = tf->error & 8   ? "a reserved bit is set in its entry"
                       : tf->error & 1 ? "the page is protected"
                                       : "nothing is mapped there";
-    /* LAB 1.4 INSTEAD
-     * int ring = 0;
-     * const char *what = "touching";
-     * const char *why = tf->error != 0 ? "look it up" : "no bit is set";
-     */
-    /* LAB 1.4 END */
 
     snprintf(buf, size, "%s 0x%08x in ring %d: %s%s", what, (unsigned)cr2, ring,
              why, cr2 < PAGE_SIZE ? " (a null pointer?)" : "");

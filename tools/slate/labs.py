@@ -2,7 +2,7 @@
 
     lab = labs.load(ROOT, 2)        # one lab, checked
     labs.all_labs(ROOT)             # those that there are
-    labs.regions(ROOT, names)       # {path: marked regions}, checked
+    labs.handed_out(ROOT, lab)      # {path: text}, its solutions cut
 
 Everything that is wrong raises LabError with one line that names the place.
 docs/labs.md explains what each key is for.
@@ -14,7 +14,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import regions as marks
+from . import cuts
 
 try:
     import tomllib
@@ -281,33 +281,49 @@ def tracked(root):
     return sorted(names)
 
 
-def regions(root, names):
-    """{name: regions} of the files that have some. Raises LabError at the
-    first marker that is not understood or belongs to no task of a lab."""
-    known = {task.id: lab for lab in all_labs(root) for task in lab.tasks}
-    found = {}
-    for name in names:
-        path = Path(root) / name
-        if marks.sign_of(name) is None or path.is_symlink():
-            continue
+def all_cuts(root, lab):
+    """All cuts of a lab, checked for themselves. A hand-out has none."""
+    found = []
+    for path in sorted((Path(root) / lab.folder / "cuts").glob("*")):
+        name = path.relative_to(root)
+        if path.suffix != ".cut" or path.stem not in {t.id for t in lab.tasks}:
+            raise LabError(f"{name}: cuts of a task are in TASK.cut, and "
+                           f"{lab.folder}/lab.toml has no task {path.stem}")
         try:
-            text = path.read_text(encoding="utf-8")
-            found[name] = marks.scan(name, text)
+            found += cuts.read(name, path.read_text(encoding="utf-8"))
         except UnicodeDecodeError as e:
             raise LabError(f"{name}: {e}") from e
-        except marks.MarkerError as e:
+        except cuts.CutError as e:
             raise LabError(str(e)) from e
-        for region in found[name]:
-            _check_region(region, known)
-    return {name: there for name, there in found.items() if there}
+    for cut in found:
+        if cut.path not in lab.files:
+            raise LabError(f"{cut.source}:{cut.line}: {cut.path} is not among "
+                           f"the files that {lab.folder}/lab.toml hands in")
+    return found
 
 
-def _check_region(region, known):
-    place = f"{region.path}:{region.begin + 1}"
-    lab = known.get(region.task)
-    if lab is None:
-        raise LabError(f"{place}: there is no task {region.task} in the "
-                       f"lab.toml of lab {region.lab}")
-    if region.path not in lab.files:
-        raise LabError(f"{place}: LAB {region.task} stands in a file that "
-                       f"{lab.folder}/lab.toml does not hand in")
+def handed_out(root, lab, solved=()):
+    """{name: text} of the files that differ in the hand-out of a lab with the
+    tasks `solved` done. Raises LabError at the first cut that does not fit."""
+    wanted = {}
+    for cut in all_cuts(root, lab):
+        if cut.task not in solved:
+            wanted.setdefault(cut.path, []).append(cut)
+    try:
+        return {name: cuts.apply((Path(root) / name).read_text("utf-8"), there,
+                                 lab.page)
+                for name, there in wanted.items()}
+    except cuts.CutError as e:
+        raise LabError(str(e)) from e
+
+
+def check_cuts(root):
+    """(number of cuts, what is wrong with them), over all labs."""
+    count, problems = 0, []
+    for lab in all_labs(root):
+        try:
+            count += len(all_cuts(root, lab))
+            handed_out(root, lab)
+        except LabError as e:
+            problems.append(str(e))
+    return count, problems

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import labs, limited
-from .regions import cut
 
 SEED_FILE = "kernel/labs/seed.h"
 
@@ -121,13 +120,9 @@ def collect(tree, names):
 
 def as_handed_out(root, lab, names):
     """{name: bytes} of files as the lab hands them out."""
-    found = labs.regions(root, names)
-    files = {}
-    for name in names:
-        text = (Path(root) / name).read_text(encoding="utf-8")
-        files[name] = cut(name, text, found.get(name), lab.number,
-                          lab.page).encode()
-    return files
+    cut = labs.handed_out(root, lab)
+    return {name: cut[name].encode() if name in cut else
+            (Path(root) / name).read_bytes() for name in names}
 
 
 # ---- building --------------------------------------------------------------

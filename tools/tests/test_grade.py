@@ -45,23 +45,12 @@ int lab0_half(int n);
 
 int lab0_double(int n)
 {
-    /* LAB 0.1 BEGIN: twice a number */
     return 2 * n;
-    /* LAB 0.1 INSTEAD
-     * (void)n;
-     * LAB_MISSING
-     */
-    /* LAB 0.1 END */
 }
 
 int lab0_half(int n)
 {
-    /* LAB 0.2 BEGIN: half of a number */
     return n / 2;
-    /* LAB 0.2 INSTEAD
-     * return n;
-     */
-    /* LAB 0.2 END */
 }
 """,
     "kernel/labs/lab0_try.c": """\
@@ -106,6 +95,17 @@ tasks = ["0.3"]
 points = 20
 text = "40 and the seed?"
 hint = "add"
+""",
+    f"{FOLDER}/cuts/0.1.cut": f"""\
+@@ {WORK}: lab0_double: twice a number
+-    return 2 * n;
++    (void)n;
++    LAB_MISSING
+""",
+    f"{FOLDER}/cuts/0.2.cut": f"""\
+@@ {WORK}: lab0_half: half of a number
+-    return n / 2;
++    return n;
 """,
     SHEET: 'sum = ""\n',
     f"{FOLDER}/answers.py": """\

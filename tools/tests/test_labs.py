@@ -18,7 +18,7 @@ import pytest
 
 import lab as handout
 from conftest import BUILD, ROOT, product, sanitized
-from slate import grading, labs, regions, workshop
+from slate import grading, labs, workshop
 
 LONG = "SLATE_LONG" in os.environ
 PATIENCE = grading.PATIENCE
@@ -60,9 +60,6 @@ class Bench:
         tasks = {task.id for task in lab.tasks}
         handout.hand_out(ROOT, lab, self.tree, labs.tracked(ROOT), tasks)
         workshop.copy_products(BUILD, self.tree)
-        if not LONG:
-            self.keep_times()
-        self.found = labs.regions(ROOT, lab.files)
         self.checker = grading.load_checker(ROOT / lab.answers[1]) \
             if lab.questions else None
         self.solution = self.build({})
@@ -70,20 +67,12 @@ class Bench:
         self.kept = self.keep_solution()
         self.right = self.checker["solve"](self.kept) if lab.questions else {}
 
-    def keep_times(self):
-        """Files with marks of other labs alone lack comments here, no more
-        (test_regions.py): what was built of them in the tree will do."""
-        for name, regions_of in labs.regions(
-                ROOT, labs.tracked(ROOT)).items():
-            if all(r.lab != self.lab.number for r in regions_of):
-                shutil.copystat(ROOT / name, self.tree / name)
-
     def build(self, files):
         """Puts {name: text} in the place of hand-in files, and builds."""
         for name in self.lab.files:
             text = files.get(name)
             if text is None:
-                text = self.version(name, {t.id for t in self.lab.tasks})
+                text = (ROOT / name).read_text(encoding="utf-8")
             path = self.tree / name
             if path.read_text(encoding="utf-8") != text:
                 path.write_text(text, encoding="utf-8")
@@ -92,16 +81,6 @@ class Bench:
                                options=["WERROR=1"] if strict else [])
         kernel = None if errors else self.tree / "build/slate.elf"
         return workshop.Built(kernel, errors or "")
-
-    def version(self, name, solved, text=None):
-        """A hand-in file with some tasks solved."""
-        if text is None:
-            text = (ROOT / name).read_text(encoding="utf-8")
-            found = self.found.get(name)
-        else:
-            found = regions.scan(name, text)
-        return regions.cut(name, text, found, self.lab.number, self.lab.page,
-                           solved)
 
     def keep_solution(self):
         """A Machine with the solution's kernel, which others may follow."""
@@ -122,8 +101,7 @@ class Bench:
 
     def with_tasks(self, solved):
         """The grade of the hand-out with some tasks solved."""
-        built = self.build({name: self.version(name, solved)
-                            for name in self.lab.files})
+        built = self.build(labs.handed_out(ROOT, self.lab, solved))
         said = (self.tree / "build/make.log").read_text(errors="replace")
         assert not built.errors, built.errors
         assert "warning:" not in said, said
@@ -179,10 +157,6 @@ def kernel_tests():
 def test_every_test_of_the_kernel_has_points():
     assert kernel_tests() == {lab.number: {t.name for t in lab.tests}
                               for lab in labs.all_labs(ROOT) if lab.tests}
-
-
-def test_markers_are_those_of_labs():
-    labs.regions(ROOT, labs.tracked(ROOT))
 
 
 @each_lab
@@ -289,9 +263,7 @@ def test_wrong_solution_loses_what_it_says(bench, lab, patch, tmp_path):
     if sheet is not None:
         given = grading.read_answers(sheet.encode())[0]
         answers.update({k: a for k, a in given.items() if a != ""})
-    everything = {task.id for task in lab.tasks}
-    built = bench.build({name: bench.version(name, everything, text)
-                         for name, text in files.items()})
+    built = bench.build(files)
     assert not built.errors, built.errors
     outcomes = bench.grade(built.kernel, answers)
     assert known - passed(outcomes) == loses, told(outcomes)

@@ -38,7 +38,6 @@ static void put(uint8_t reg, uint8_t value)
  * relies on is set, and the clock's own format left alone. */
 int chip_open(int port)
 {
-    /* LAB 8.1 BEGIN: bind the interrupt, then set the chip up */
     if (irq_bind(port, CHIP_IRQ, CHIP_BIT) < 0)
         return -1;
     if (get(REG_D) == D_NOTHING) {
@@ -48,7 +47,6 @@ int chip_open(int port)
     put(REG_A, A_DIVIDER | A_128_HZ);
     put(REG_B, get(REG_B) & (B_24_HOURS | B_BINARY));
     return 0;
-    /* LAB 8.1 END, unused: port */
 }
 
 void chip_start(void)
@@ -64,10 +62,8 @@ void chip_stop(void)
 
 bool chip_beat(void)
 {
-    /* LAB 8.1 BEGIN: ask the chip why, then acknowledge */
     bool beat = (get(REG_C) & C_BEAT) != 0;
 
     irq_ack(CHIP_IRQ);
     return beat;
-    /* LAB 8.1 END */
 }

@@ -14,7 +14,6 @@ void service_begin(void)
  * handle; a wait with a period there is, behind a beat that has been. */
 static bool makes_sense(const struct message *m)
 {
-    /* LAB 8.4 BEGIN: refuse what makes no sense */
     uint32_t period = m->msg_word[0];
 
     if (m->msg_tag == BEAT_COUNT)
@@ -22,7 +21,6 @@ static bool makes_sense(const struct message *m)
     return m->msg_tag == BEAT_WAIT && period >= 1 &&
            period <= BEAT_PERIOD_MAX &&
            (int32_t)(last_beat - m->msg_word[1]) >= 0;
-    /* LAB 8.4 END, unused: m */
 }
 
 /* The first multiple of `period` behind `last`. */
@@ -57,9 +55,7 @@ bool service_request(struct message *m)
 /* What a client has heard of, a successor must know. */
 void service_beat(void)
 {
-    /* LAB 8.6 BEGIN: the next number, for clients and for successors */
     last_beat++;
     keep_save(last_beat);
     clients_answer(last_beat);
-    /* LAB 8.6 END */
 }
