@@ -184,7 +184,8 @@ def references(path, text, near):
 
 def sources():
     """[(path, near)] of the sources that may refer to the paper."""
-    yield from ((p, True) for p in sorted((ROOT / "mm").glob("*.[ch]")))
+    yield from ((p, True) for folder in ("mm", "mm/debug")
+                for p in sorted((ROOT / folder).glob("*.[ch]")))
     for folder in ELSEWHERE:
         yield from ((p, False)
                     for p in sorted((ROOT / folder).glob("*.[ch]")))
