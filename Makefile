@@ -35,10 +35,10 @@ SOURCE_FOLDERS := boot kernel mm drivers user tools docs
 
 .PHONY: doctor lint format clean help
 doctor:                           ## each tool: version, verdict, how to get it
-	@$(PYTHON) tools/doctor.py
+	@$(PYTHON) -m tools.run.doctor
 
 lint:                             ## layout, include arrows, budgets, cppcheck
-	@$(LAB_PYTHON) tools/lint.py
+	@$(LAB_PYTHON) -m tools.test.lint
 
 format:                           ## clang-format on all C files
 	$(Q)find $(SOURCE_FOLDERS) -name '*.[ch]' \

@@ -1,6 +1,7 @@
 /*
  * From an address to the function that contains it, from a table that the
- * build takes out of the linked kernel (tools/symbols.py) and links in again.
+ * build takes out of the linked kernel (tools/run/symbols.py) and links in
+ * again.
  */
 #pragma once
 

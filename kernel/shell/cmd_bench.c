@@ -9,7 +9,7 @@
  * without the call and subtracted.
  *
  * Each figure goes to the console and, as {"event":"bench",…}, to the debug
- * port, from where tools/bench.py collects build/bench.json.
+ * port, from where tools/measure/bench.py collects build/bench.json.
  */
 #include "drivers/console.h"
 #include "drivers/debugcon.h"

@@ -1,6 +1,6 @@
 /*
  * The commands about tasks, files and messages, as far as they need states that
- * are hard to bring about from outside. (tools/tests/test_programs.py has the
+ * are hard to bring about from outside. (tools/test/test_programs.py has the
  * rest.)
  */
 #include "drivers/console.h"

@@ -1,6 +1,6 @@
 /*
  * slabtop's figures: intervals, rates, shares of hits, orders; and its screen
- * as it stands on the display is in tools/tests/test_slabtop.py.
+ * as it stands on the display is in tools/test/test_slabtop.py.
  */
 #include "kernel/lib/ktest.h"
 #include "kernel/lib/string.h"

@@ -20,8 +20,8 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_for_filename
 from pygments.util import ClassNotFound
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from slate import book  # noqa: E402 (the path comes first)
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tools.book import book  # noqa: E402 (the path comes first)
 
 ROOT = book.ROOT
 SEARCH = []      # [page, heading, anchor, text]

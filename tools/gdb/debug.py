@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Slate under GDB.
 
     tools/gdb/debug.py KERNEL                `make gdb`
@@ -26,9 +25,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tools.run import qemu
+
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-from slate import qemu  # noqa: E402
 
 
 def find_gdb():

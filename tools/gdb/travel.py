@@ -1,4 +1,4 @@
-"""Going through a recorded run in both directions (tools/replay.py starts it).
+"""A recorded run in both directions (tools/run/replay.py starts it).
 
 QEMU knows where it stands by the number of instructions that have been
 executed. GDB's own commands do the travelling: `continue` and `step` as ever,

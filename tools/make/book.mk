@@ -19,10 +19,10 @@ book: $(BOOK_ENV)/done            ## docs/ as a site: build/book/index.html
 .PHONY: transcripts
 transcripts: $(KERNEL) $(INITRD) | $(VENV) ## what the book types is typed
                                   ## again, and written anew
-	@cd tools && $(PYTHON) -m slate.shells -w ../$(KERNEL)
-	@PYTHONPATH=tools $(PYTHON) -m slate.sessions $(KERNEL) docs/*.md
-	@SLATE_BOOK=write $(PYTEST) -q tools/tests/test_gdb_objects.py -k book
+	@$(PYTHON) -m tools.test.shells -w $(KERNEL)
+	@$(PYTHON) -m tools.test.sessions $(KERNEL) docs/*.md
+	@SLATE_BOOK=write $(PYTEST) -q tools/test/test_gdb_objects.py -k book
 
 .PHONY: paper-index
 paper-index:                      ## the index of the paper in docs/paper.md
-	@cd tools && $(PYTHON) -m slate.paper
+	@$(PYTHON) -m tools.test.paper

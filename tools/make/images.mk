@@ -29,4 +29,4 @@ DISK_MB ?= 32
 disk:                             ## build/disk.img, ext2 with a journal,
                                   ## DISK_MB=32
 	@mkdir -p $(BUILD)
-	@$(PYTHON) tools/slate/disk.py $(BUILD)/disk.img '$(DISK_MB)' user/disk
+	@$(PYTHON) -m tools.run.disk $(BUILD)/disk.img '$(DISK_MB)' user/disk

@@ -97,13 +97,13 @@ $(BUILD)/%.asm.o: %.asm $(BUILD)/flags
 LINK = $(CC) $(LDFLAGS) $(SAN_WRAP) $(OBJ) $(1) -o $(2)
 SYMS := $(BUILD)/symbols
 
-$(SYMS)/empty.c: tools/symbols.py
+$(SYMS)/empty.c: tools/run/symbols.py
 	@mkdir -p $(@D)
-	$(Q)$(PYTHON) tools/symbols.py --empty $@
+	$(Q)$(PYTHON) -m tools.run.symbols --empty $@
 
-$(SYMS)/table.c: $(SYMS)/first.nm tools/symbols.py
+$(SYMS)/table.c: $(SYMS)/first.nm tools/run/symbols.py
 	$(call say,SYMBOLS,$@)
-	$(Q)$(PYTHON) tools/symbols.py $< $@
+	$(Q)$(PYTHON) -m tools.run.symbols $< $@
 
 # (No debug information: it declares each object as characters, and GDB would
 # believe that.)

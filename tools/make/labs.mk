@@ -13,16 +13,16 @@ LAB_PYTHON = $(if $(wildcard $(VENV)),$(VENV),$(PYTHON))
 .PHONY: lab grade grade-soak test-labs
 lab:                              ## a student's tree: LAB=2 OUT=dir
                                   ## SEED=7 TASKS=2.1,2.3 (solved in it)
-	@$(LAB_PYTHON) tools/lab.py --lab "$$LAB" --out "$$OUT" \
+	@$(LAB_PYTHON) -m tools.grading.lab --lab "$$LAB" --out "$$OUT" \
 	    --seed "$$SEED" --tasks "$$TASKS"
 
 grade-soak:                       ## ten times on a busy machine: LAB=2
-	@$(LAB_PYTHON) tools/soak.py --lab "$$LAB"
+	@$(LAB_PYTHON) -m tools.grading.soak --lab "$$LAB"
 
 test-labs: $(KERNEL) $(INITRD) | $(VENV) ## each lab from hand-out to wrong
                                   ## solutions; LAB=2: that one alone
 	@SLATE_LONG=1 $(PYTEST) -n auto --dist loadgroup \
-	    tools/tests/test_labs.py
+	    tools/test/test_labs.py
 
 grade:                            ## points for a lab, here: LAB=2
 	@tools/grade --here --lab "$$LAB" --out $(BUILD)/grade

@@ -49,7 +49,7 @@ $(EXT2_TOOL): $(EXT2_SRC:%.c=$(BUILD)/host/%.o) $(BUILD)/host/ext2-objects
 -include $(EXT2_SRC:%.c=$(BUILD)/host/%.d)
 HOST_TEST += $(EXT2_TOOL)
 
-PYTEST    := SLATE_BUILD=$(BUILD) $(VENV) -m pytest -c tools/tests/pytest.ini \
+PYTEST    := SLATE_BUILD=$(BUILD) $(VENV) -m pytest -c tools/test/pytest.ini \
                $(PYTEST_ARGS)
 # Several files of tests at a time, one more than there are processors: some
 # wait for clocks.
@@ -64,41 +64,41 @@ $(VENV):
 test: $(KERNEL) $(HOST_TEST) $(ISO) $(BOOK_ENV)/done
 test: | $(VENV)                   ## all tests, as below; SANITIZE=1: on a
                                   ## kernel under the sanitizers
-	@$(PYTEST) $(ABREAST) tools/tests
+	@$(PYTEST) $(ABREAST) tools/test
 
 test-host: $(HOST_TEST) | $(VENV) ## mm/, ata on this machine, sanitizers
-	@$(PYTEST) tools/tests/test_host.py tools/tests/test_ata.py
+	@$(PYTEST) tools/test/test_host.py tools/test/test_ata.py
 
 test-ext2: $(EXT2_TOOL) | $(VENV) ## the ext2 server's core on this machine
-	@$(PYTEST) tools/tests/test_ext2.py tools/tests/test_ext2_journal.py
+	@$(PYTEST) tools/test/test_ext2.py tools/test/test_ext2_journal.py
 
 fuzz-ext2: $(EXT2_TOOL) | $(VENV) ## damaged images, 100,000 of them
-	@SLATE_LONG=1 $(PYTEST) tools/tests/test_ext2.py -k damaged
+	@SLATE_LONG=1 $(PYTEST) tools/test/test_ext2.py -k damaged
 
 test-kernel: $(KERNEL) $(INITRD) | $(VENV) ## the kernel's own suites, in QEMU
-	@$(PYTEST) tools/tests/test_kernel.py
+	@$(PYTEST) tools/test/test_kernel.py
 
 test-system: $(KERNEL) $(ISO) | $(VENV) ## the image: serial, PS/2, VGA, GDB
-	@$(PYTEST) $(ABREAST) tools/tests --ignore=tools/tests/test_host.py \
-	    --ignore=tools/tests/test_kernel.py
+	@$(PYTEST) $(ABREAST) tools/test --ignore=tools/test/test_host.py \
+	    --ignore=tools/test/test_kernel.py
 
 failures: $(KERNEL) $(INITRD) | $(VENV) ## the n-th allocation fails, for all n
-	@SLATE_LONG=1 $(PYTEST) tools/tests/test_failures.py
+	@SLATE_LONG=1 $(PYTEST) tools/test/test_failures.py
 
 test-replay: $(KERNEL) $(INITRD) | $(VENV) ## bugs of the zoo to their lines
-	@SLATE_LONG=1 $(PYTEST) tools/tests/test_replay.py
+	@SLATE_LONG=1 $(PYTEST) tools/test/test_replay.py
 
 storm: $(KERNEL) $(INITRD) | $(VENV) ## the disk driver dies at work: SEEDS=20
-	@SLATE_LONG=1 $(PYTEST) tools/tests/test_storm.py
+	@SLATE_LONG=1 $(PYTEST) tools/test/test_storm.py
 
 powercut: $(KERNEL) $(INITRD) $(EXT2_TOOL) | $(VENV) ## the power goes at
                                   ## thousands of moments: SEEDS=60
-	@SLATE_LONG=1 $(PYTEST) tools/tests/test_powercut.py
-	@SLATE_LONG=1 $(PYTEST) -n auto tools/tests/test_ext2.py \
-	    tools/tests/test_ext2_journal.py -k 'cut or all_or_not'
+	@SLATE_LONG=1 $(PYTEST) tools/test/test_powercut.py
+	@SLATE_LONG=1 $(PYTEST) -n auto tools/test/test_ext2.py \
+	    tools/test/test_ext2_journal.py -k 'cut or all_or_not'
 
 zoo: $(KERNEL) $(INITRD) | $(VENV) ## each bug in each mode; no false alarms
-	@SLATE_LONG=1 $(PYTEST) tools/tests/test_zoo.py
+	@SLATE_LONG=1 $(PYTEST) tools/test/test_zoo.py
 
 # A heap of more than 1 MiB at rest takes so many files.
 BENCH_FILES := 7600
@@ -107,19 +107,19 @@ $(BUILD)/initrd-bench.tar: $(INITRD) $(USER)/files
 	$(Q)$(INITRD_TOOL) --files $(BENCH_FILES) --out $@
 
 bench: $(KERNEL) $(BUILD)/initrd-bench.tar ## instructions per operation
-	@INITRD_TOOL="$(INITRD_TOOL)" $(PYTHON) tools/bench.py $(KERNEL) \
-	    $(BUILD)/initrd-bench.tar \
-	    $(BUILD)/bench.json \
+	@INITRD_TOOL="$(INITRD_TOOL)" $(PYTHON) -m tools.measure.bench \
+	    $(KERNEL) $(BUILD)/initrd-bench.tar $(BUILD)/bench.json \
 	    $(if $(call on,DOC),--doc docs/performance.md)
 
 fuzz: $(KERNEL) $(INITRD) | $(VENV) ## a million random system calls: SEEDS=10
                                   ## and 100,000 random lines for the shell
-	@$(PYTHON) tools/fuzz.py $(KERNEL) --seeds $(or $(SEEDS),10) \
+	@$(PYTHON) -m tools.test.fuzz $(KERNEL) --seeds $(or $(SEEDS),10) \
 	    --calls $(or $(CALLS),100000)
-	@SLATE_LONG=1 $(PYTEST) tools/tests/test_noise.py
+	@SLATE_LONG=1 $(PYTEST) tools/test/test_noise.py
 
 coverage: $(BUILD)/coverage/mmtest ## branch coverage of mm/ by the host tests
-	@$(PYTHON) tools/coverage.py $(BUILD)/coverage $(BUILD)/coverage.json
+	@$(PYTHON) -m tools.measure.coverage $(BUILD)/coverage \
+	    $(BUILD)/coverage.json
 
 mutants:                          ## break mm/ in many ways; tests must notice
 	@$(PYTHON) mm/tests/mutants/run.py

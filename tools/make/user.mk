@@ -88,10 +88,10 @@ $(USER)/bin/devtest: $(patsubst %.c,$(USER)/%.o,$(filter-out %/main.c %/ram.c,\
 # The archive that the boot loader loads beside the kernel, and the root file
 # system is made of: user/root and the programs, without what only a debugger
 # wants.
-INITRD_TOOL = $(PYTHON) tools/initrd.py --strip '$(STRIP)' --root user/root \
-                --programs $(USER_BIN)
+INITRD_TOOL = $(PYTHON) -m tools.run.initrd --strip '$(STRIP)' \
+                --root user/root --programs $(USER_BIN)
 
-$(INITRD): $(USER_BIN) $(USER_FILES) $(USER)/programs tools/initrd.py
+$(INITRD): $(USER_BIN) $(USER_FILES) $(USER)/programs tools/run/initrd.py
 	$(call say,INITRD,$@)
 	$(Q)$(INITRD_TOOL) --out $@
 

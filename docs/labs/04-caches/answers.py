@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
-from slate import cachesim  # noqa: E402
+sys.path.insert(0, str(ROOT))
+from tools.measure import cache_model  # noqa: E402
 
 SIZES = (232, 248, 264, 280, 296, 328, 344, 360)
 OBJECTS = 300
@@ -27,7 +27,7 @@ def watched(model, size):
     colours = left // ALIGN + 1
     places = [i // each * PAGE + i // each % colours * ALIGN + i % each * size
               for i in range(OBJECTS)]
-    return cachesim.watch(cachesim.geometry(model), places, 4)
+    return cache_model.watch(cache_model.geometry(model), places, 4)
 
 
 def rules(size):
@@ -83,15 +83,15 @@ if __name__ == "__main__":
 
 def solve(machine):
     """Boots the kernel, makes the caches, and looks."""
-    import cachesim as command
+    from tools.measure import cachesim as command
 
     size = size_of(machine.seed)
     wish = command.wishes({"SIZE": str(size), "OBJECTS": str(OBJECTS)})
     cache, _, _ = command.gather(machine.kernel, wish, "64")
 
     def seen(model):
-        return cachesim.watch(cachesim.geometry(model),
-                              cachesim.addresses(cache), wish["HOT"])
+        return cache_model.watch(cache_model.geometry(model),
+                              cache_model.addresses(cache), wish["HOT"])
 
     return {"per_slab": cache.slab_objects,
             "colours": cache.colour_max // cache.align + 1,

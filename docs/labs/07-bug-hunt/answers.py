@@ -12,8 +12,9 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from slate import gdb, labs, workshop
-from slate.grading import GradeError
+from tools.grading import labs, workshop
+from tools.run import gdb
+from tools.grading.grading import GradeError
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]

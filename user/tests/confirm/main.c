@@ -5,7 +5,7 @@
  *
  * Makes files, changes, renames and removes them, for ever. What fsync or sync
  * has confirmed is an event: from then on the file must be there and have the
- * bytes that follow from its number, whatever happens (tools/tests/
+ * bytes that follow from its number, whatever happens (tools/test/
  * test_powercut.py knows the rule). Other work goes on in between, of which
  * nothing is promised but that it does no harm: folders that have been
  * confirmed wander from one to another, and must be somewhere.

@@ -4,7 +4,7 @@
  *     disktest FOLDER [NAME …]     all tests, or those named
  *
  * Each test leaves the folder as it was, with all blocks and files free again,
- * but `keep`, which leaves files for others to look at (tools/tests/
+ * but `keep`, which leaves files for others to look at (tools/test/
  * test_ext2_disk.py). A line for each, and how many failed, as exit status.
  */
 #include "user/lib/dirent.h"

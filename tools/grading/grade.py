@@ -1,0 +1,244 @@
+"""Grades labs: `tools/grade TREE...` for instructors, `make grade` in a tree.
+
+    tools/grade [--lab 2] [--seed 7] [--out dir] TREE...
+    tools/grade --here [--lab 2]        this tree as it stands: make grade
+
+For each TREE, the hand-in files of the lab (lab.toml) are taken from it and
+all else from the tree that this program belongs to. The kernel is built, each
+test runs in a machine of its own, and a report says what was earned and why
+the rest was not. Lab and seed are those that the tree names (.lab), if not
+given.
+
+Writes report.txt, results.json (Gradescope) and junit.xml: to build/grade for
+`--here` and for one tree, for several to a folder for each, with summary.csv
+beside them. Exit status 0 if everything was earned, 1 if not, 2 if grading
+itself failed.
+"""
+
+import argparse
+import os
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tools.grading import grading, labs, report, suspicion, workshop
+from tools.grading.grading import GradeError, Machine
+from tools.grading.labs import LabError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Skipped(Exception):
+    """A tree that cannot be graded, and why."""
+
+
+# ---- which lab -------------------------------------------------------------
+
+def stamp(tree):
+    """What a hand-out says it is: {"lab": 2, "seed": 7, ...}, or nothing."""
+    try:
+        with open(tree / labs.STAMP, "rb") as f:
+            data = labs.tomllib.loads(f.read(4096).decode())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {key: data[key] for key, kind in
+            (("lab", int), ("seed", int), ("version", str))
+            if type(data.get(key)) is kind}
+
+
+def which(tree, options):
+    """(Lab, seed, version) of a tree."""
+    said = stamp(tree) or stamp(workshop.inner(tree) or tree)
+    number = options.lab or said.get("lab")
+    if number is None:
+        raise Skipped("which lab? it has no .lab, so say --lab N (make grade "
+                      "LAB=N)")
+    seed = options.seed or str(said.get("seed", 0))
+    if not re.fullmatch(r"\d{1,9}", seed):
+        raise Skipped(f"{seed:.20} is no seed: a number of at most 9 digits")
+    return (labs.load(ROOT, number), int(seed),
+            grading.clean(said.get("version", "")))
+
+
+# ---- grading ---------------------------------------------------------------
+
+def not_checked(lab, sheet):
+    """The same where the checker is not handed out: what is missing is all
+    that can be said."""
+    answers, problem = grading.read_answers(sheet)
+    return [grading.Outcome(q, "unreadable", [problem]) if problem else
+            grading.Outcome(q, "no answer", ["no answer yet"])
+            if answers.get(q.id, "") == "" else
+            grading.Outcome(q, report.NOT_CHECKED) for q in lab.questions]
+
+
+def answers_of(lab, sheet, own, pristine=None):
+    """Outcomes of the lab's questions. `sheet` is the text of answers.toml."""
+    if not lab.questions:
+        return []
+    path = ROOT / lab.answers[1]
+    if not path.exists():
+        return not_checked(lab, sheet)
+    return grading.check_answers(lab, grading.load_checker(path), sheet, own,
+                                 pristine)
+
+
+def grade_here(options):
+    """This tree as it stands, with its own build."""
+    lab, seed, version = which(ROOT, options)
+    errors = workshop.make(ROOT, options.patience)
+    kernel = None if errors else ROOT / "build/slate.elf"
+    grade = grading.Grade(lab, grading.run_tests(kernel, lab,
+                                                 options.patience),
+                          errors or "", seed=seed, version=version)
+    sheet = ROOT / lab.answers[0]
+    grade.outcomes += answers_of(
+        lab, sheet.read_bytes() if sheet.is_file() else b"",
+        Machine(ROOT, kernel, seed, options.patience))
+    return grade
+
+
+class Grader:
+    """Grades trees one after another in this tree's workshops."""
+
+    def __init__(self, options):
+        self.options = options
+        self.patience = options.patience
+        base = Path(options.work or ROOT / "build/grade")
+        self.shop = workshop.Workshop(ROOT, base / "work", self.patience)
+        self.own = workshop.Workshop(ROOT, base / "pristine", self.patience)
+
+    def pristine(self, seed):
+        """A Machine with this tree's own kernel."""
+        with self.own.alone():
+            self.own.put({}, seed)
+            built = self.own.build()
+        if built.kernel is None:
+            raise GradeError("the grader's own tree does not build:\n"
+                             f"{built.errors}")
+        return Machine(self.own.folder, built.kernel, seed, self.patience)
+
+    def grade(self, tree):
+        tree = Path(tree)
+        if not tree.is_dir():
+            raise Skipped("is not a folder")
+        lab, seed, version = which(tree, self.options)
+        plain = workshop.as_handed_out(ROOT, lab, lab.files)
+        handed = workshop.collect(tree, lab.files)
+        with self.shop.alone():
+            self.shop.put({**plain, **handed.files}, seed)
+            built = self.shop.build()
+            grade = grading.Grade(
+                lab, grading.run_tests(built.kernel, lab, self.patience),
+                built.errors, handed.problems, seed=seed, version=version)
+            self.ask(grade, handed.files, built.kernel)
+        for name, data in handed.files.items():
+            grade.notes += suspicion.look(name, data.decode(),
+                                          plain[name].decode())
+        grade.notes += [f"{o.item.name}: {o.text[-1]}"
+                        for o in grade.outcomes if o.forged]
+        return grade
+
+    def ask(self, grade, files, kernel):
+        """Adds the outcomes of the questions."""
+        lab, seed = grade.lab, grade.seed
+        sheet = files.get(str(lab.answers[0]), b"")
+        given = grading.read_answers(sheet)[0]
+        kept = any(given.get(q.id, "") != "" and (q.pristine or not kernel)
+                   for q in lab.questions)
+        pristine = self.pristine(seed) if kept else None
+        own = Machine(self.shop.folder, kernel, seed, self.patience) \
+            if kernel else pristine
+        grade.outcomes += answers_of(lab, sheet, own, pristine)
+
+
+# ---- the command line ------------------------------------------------------
+
+def parse():
+    parser = argparse.ArgumentParser(
+        prog="tools/grade", description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("trees", metavar="TREE", nargs="*")
+    parser.add_argument("--lab", metavar="N")
+    parser.add_argument("--seed", metavar="N",
+                        help="instead of the one that the tree names")
+    parser.add_argument("--out", metavar="DIR",
+                        help="where the results go")
+    parser.add_argument("--work", metavar="DIR",
+                        help="where kernels are built (build/grade)")
+    parser.add_argument("--patience", metavar="SECONDS", type=int,
+                        default=grading.PATIENCE,
+                        help="of a processor, for each compiler and QEMU\n"
+                        f"({grading.PATIENCE})")
+    parser.add_argument("--here", action="store_true")
+    options = parser.parse_args()
+    if options.here == bool(options.trees):
+        parser.error("name the trees to grade, or --here")
+    if options.patience < 1:
+        parser.error("--patience must be at least a second")
+    return options
+
+
+def folder_names(trees):
+    """A name for the results of each tree, all different."""
+    names = []
+    for tree in trees:
+        name = Path(os.path.abspath(tree)).name or "root"
+        number, free = 2, name
+        while free in names:
+            number, free = number + 1, f"{name}-{number}"
+        names.append(free)
+    return names
+
+
+def grade_many(trees, options, out):
+    """Grades trees; returns [(name, Grade or why not)]."""
+    grader, rows, several = Grader(options), [], len(trees) > 1
+    for tree, name in zip(trees, folder_names(trees)):
+        try:
+            grade = grader.grade(tree)
+        except (Skipped, LabError, OSError) as e:
+            print(f"{tree}: {e}", file=sys.stderr)
+            rows.append((name, str(e)))
+            continue
+        if several:
+            print(f"\n== {tree}")
+        show(grade)
+        report.write(grade, out / name if several else out)
+        rows.append((name, grade))
+    return rows
+
+
+def show(grade):
+    print(report.table(grade), end="", flush=True)
+    for note in grade.notes:
+        print(f"look at {grading.clean(note)}")
+
+
+def main():
+    options = parse()
+    out = Path(options.out or ROOT / "build/grade")
+    if options.here:
+        grade = grade_here(options)
+        show(grade)
+        report.write(grade, out)
+        rows = [("here", grade)]
+    else:
+        rows = grade_many(options.trees, options, out)
+    if len(rows) > 1:
+        report.write_csv(rows, out / "summary.csv")
+        print("\n" + report.summary(rows), end="")
+    if any(isinstance(grade, str) for _, grade in rows):
+        return 2
+    return 0 if all(grade.complete for _, grade in rows) else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (GradeError, LabError, Skipped) as e:
+        print(f"grade: {e}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)

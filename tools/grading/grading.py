@@ -1,0 +1,344 @@
+"""Grades a lab: runs its tests, each in a machine of its own, asks its checker
+about the answers, and says why what is not earned is not.
+
+Verdicts are taken from signed records alone; everything else that a machine
+prints only explains. A test that ends without a verdict has failed, however it
+ended. Nothing depends on the host's speed: a test that hangs is ended by a
+watchdog in the machine's own time, and what defeats that has failed anyway when
+the host's patience ends.
+"""
+
+import json
+import os
+import re
+import sys
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tools.grading import labs, verdict
+from tools.run import elf, gdb, qemu
+
+# What a machine for a test has beside the usual: a watchdog.
+MACHINE = ["-device", "ib700", "-action", "watchdog=inject-nmi"]
+
+PATIENCE = 120      # seconds of a processor that one QEMU may use
+QUESTION = 15       # the same for one run that an answer is compared with,
+                    # which has no watchdog and takes about one
+WRITES = 512        # KiB that a machine may write to one of its lines
+SIGXCPU, SIGKILL = -24, -9
+STUCK = "stuck", ["did not end until the host stopped it; the watchdog of the "
+                  "machine did not work"]
+
+# Of what a machine said: lines of a report, characters of a line.
+LINES, WIDTH = 60, 200
+
+TRAPS = {0: "division error", 6: "invalid opcode", 8: "double fault",
+         10: "invalid TSS", 11: "segment not present", 12: "stack fault",
+         13: "general protection", 14: "page fault"}
+
+
+class GradeError(Exception):
+    """Grading itself does not work: nobody's fault but this machine's."""
+
+
+@dataclass
+class Outcome:
+    """What became of a test or a question. `state` is one word; "pass" alone
+    earns all, "leak" half. `text` explains, as lines."""
+    item: object
+    state: str
+    text: list = field(default_factory=list)
+    forged: int = 0
+
+    @property
+    def score(self):
+        share = {"pass": 2, "leak": 1}.get(self.state, 0)
+        points = self.item.points * share / 2
+        return int(points) if points == int(points) else points
+
+
+@dataclass
+class Grade:
+    """All outcomes of a submission, in the order of lab.toml."""
+    lab: object
+    outcomes: list
+    build_errors: str = ""
+    problems: list = field(default_factory=list)  # with files, for everybody
+    notes: list = field(default_factory=list)     # for the instructor
+    seed: int = 0
+    version: str = ""
+
+    @property
+    def score(self):
+        return sum(o.score for o in self.outcomes)
+
+    @property
+    def complete(self):
+        return all(o.state == "pass" for o in self.outcomes)
+
+
+# ---- what machines say -----------------------------------------------------
+
+def clean(text):
+    """A line that a terminal, and XML, can show as it is."""
+    text = "".join(c if c.isprintable() else "?" for c in str(text))
+    return text if len(text) <= WIDTH else text[:WIDTH] + "..."
+
+
+def _serial(result):
+    return [clean(line) for line in qemu.plain(result.text).split("\n")]
+
+
+def _texts(result, event):
+    return [clean(e.get("text")) for e in result.named.get(event, ())]
+
+
+def _panic_report(result):
+    """From the last panic on, what the serial line says, without registers."""
+    lines = _serial(result)
+    at = max((i for i, line in enumerate(lines)
+              if line.startswith("panic: ")), default=None)
+    if at is None:
+        return []
+    return [line for line in lines[at:]
+            if line and not re.match(r"  e?(ax|si|ip|cr0|\w\w\w?) [0-9a-f]{8}",
+                                     line)]
+
+
+def _expectations(result):
+    return [f"{clean(e.get('file'))}:{clean(e.get('line'))}: "
+            f"{clean(e.get('text'))}" for e in
+            result.named.get("expectation", ())]
+
+
+def _last_events(result):
+    events = [e for e in result.events if e["event"] != "verdict"][-20:]
+    return ["the last events on the debug port:"] + \
+        ["  " + clean(e) for e in events] if events else []
+
+
+def _triple_fault(result, kernel):
+    """Where the faults were, from QEMU's log of them."""
+    text = ["triple fault: a fault while the processor handled a fault, and it "
+            "gave up"]
+    faults = re.findall(r"v=([0-9a-f]{2}) .*? pc=([0-9a-f]{8})", result.log)
+    for vector, pc in faults[-3:]:
+        number = int(vector, 16)
+        text.append(f"  {TRAPS.get(number, f'trap {number}')} in "
+                    f"{_symbol(kernel, int(pc, 16))}")
+    return text
+
+
+def _symbol(kernel, pc):
+    symbols = elf.Elf32(kernel).symbols.items()
+    below = [(at, name) for name, at in symbols if name and at <= pc]
+    at, name = max(below, default=(pc, "?"))
+    return f"{name}+0x{pc - at:x}"
+
+
+# ---- one test --------------------------------------------------------------
+
+def _limits(patience):
+    return {"seconds": patience, "file": WRITES}
+
+
+def _boot(kernel, test, shift, key, patience):
+    """The run of a test, or None if the host's patience ended."""
+    line = " ".join(filter(None, (f"grade={test.name}", f"gradekey={key}",
+                                  test.append)))
+    try:
+        result = qemu.run(kernel, append=line, memory=test.memory, budget=None,
+                          shift=shift, extra=MACHINE, timeout=3 * patience,
+                          limits=_limits(patience))
+    except qemu.QemuError as e:
+        if "still runs" in str(e):
+            return None
+        raise GradeError(str(e)) from e
+    if result.status == 1 and not result.events and not result.text:
+        raise GradeError(f"QEMU does not start: {result.log.strip()}")
+    return result
+
+
+def _not_written(result):
+    tasks = {clean(e.get("task")) for e in result.named["lab-missing"]}
+    return [f"task {task} is not written yet" for task in sorted(tasks)]
+
+
+def _without_verdict(result, kernel):
+    """(state, text) of a run that ended without a verdict."""
+    named = result.named
+    if result.status in (SIGXCPU, SIGKILL):
+        return STUCK
+    if "lab-missing" in named:
+        return "not written", _not_written(result)
+    if "lab-hang" in named:
+        report = _panic_report(result)
+        return "hang", report[:LINES] + _last_events(result)
+    if "panic" in named:
+        return "panic", _panic_report(result)[:30] or _texts(result, "panic")
+    if "lab-unknown" in named:
+        return "no such test", ["the kernel has no test of this name"]
+    if "halt" in named:
+        return "halt", ["the kernel halted before the test:"] + \
+            _serial(result)[-5:]
+    if result.status == 0 and not result.ended:
+        return "triple fault", _triple_fault(result, kernel)
+    return "no verdict", ["the machine ended without a verdict: something "
+                          "switched it off, or wrote to the exit port"] + \
+        _last_events(result)
+
+
+def _explain(result, found):
+    """(state, text) of a run with a verdict."""
+    leaks = _texts(result, "leak")
+    table = ["left behind:"] + ["  " + line for line in leaks] if leaks else []
+    passed, leaked = found
+    if passed == "fail" and "lab-missing" in result.named:
+        return "not written", _not_written(result)  # met by a program
+    if passed == "fail":
+        text = _expectations(result) or ["an expectation failed"]
+        return "fail", text[:LINES] + table[:LINES]
+    return ("leak", table[:LINES] or [f"{leaked} leaks"]) if leaked else \
+        ("pass", [])
+
+
+def run_test(kernel, test, shift, patience=PATIENCE):
+    """Runs one test of a lab; returns its Outcome."""
+    key = verdict.new_key()
+    result = _boot(kernel, test, shift, key, patience)
+    if result is None:
+        return Outcome(test, *STUCK)
+    if result.full:  # a verdict may be among what was not taken
+        return Outcome(test, "wild output", [
+            f"wrote {WRITES} KiB or more to its serial line or to the debug "
+            "port"])
+    found, forged = verdict.find(result.events, key, test.name)
+    state, text = _explain(result, found) if found else \
+        _without_verdict(result, kernel)
+    if forged:
+        text.append(f"{forged} verdict{'s' * (forged > 1)} without a valid "
+                    "signature: not counted")
+    text = [line.replace(key, "KEY") for line in text]
+    return Outcome(test, state, text, forged)
+
+
+def run_tests(kernel, lab, patience=PATIENCE):
+    """Outcomes of all tests of a lab, as many at a time as there are
+    processors. Without a kernel none is run."""
+    if kernel is None:
+        return [Outcome(test, "no kernel", ["the kernel does not build"])
+                for test in lab.tests]
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        return list(pool.map(
+            lambda test: run_test(kernel, test, lab.shift, patience),
+            lab.tests))
+
+
+# ---- questions -------------------------------------------------------------
+
+class Machine:
+    """What a lab's answers.py may use: the tree, its kernel, and ways to run
+    that. `kernel` is None if it does not build."""
+
+    def __init__(self, root, kernel, seed=0, patience=PATIENCE):
+        self.root, self.seed, self.patience = Path(root), seed, patience
+        self._kernel = kernel
+
+    @property
+    def kernel(self):
+        if self._kernel is None:
+            raise GradeError("the kernel does not build")
+        return self._kernel
+
+    def run(self, commands="", append="", **options):
+        """A counted run: qemu.run, within limits."""
+        options.setdefault("limits", _limits(min(self.patience, QUESTION)))
+        return qemu.run(self.kernel, commands, append, **options)
+
+    def gdb(self, commands, steps, **options):
+        """A session of GDB: see gdb.Session."""
+        return gdb.Session(self.kernel, commands, steps, **options)
+
+
+def load_checker(path):
+    """The names that an answers.py defines."""
+    names = {"__name__": "answers", "__file__": str(path)}
+    code = compile(Path(path).read_text(encoding="utf-8"), str(path), "exec")
+    folder = str(Path(path).parent)
+    sys.path.insert(0, folder)
+    try:
+        exec(code, names)  # pylint: disable=exec-used
+    finally:
+        sys.path.remove(folder)
+    return names
+
+
+def read_answers(data):
+    """({id: answer}, what is wrong with the file or None)."""
+    try:
+        return labs.tomllib.loads(data.decode("utf-8")), None
+    except UnicodeDecodeError:
+        return {}, "answers.toml is not UTF-8 text"
+    except (labs.tomllib.TOMLDecodeError, RecursionError, ValueError) as e:
+        return {}, f"answers.toml: {clean(e)}"
+
+
+def _toml(value):
+    """A value as TOML writes it."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k} = {_toml(v)}"
+                               for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value)
+
+
+def write_answers(answers):
+    """The bytes of an answers.toml."""
+    return "".join(f"{name} = {_toml(answer)}\n"
+                   for name, answer in answers.items()).encode()
+
+
+def _ask(checker, answers, machine):
+    """What check() says, as {id: text or None}; a checker that fails says so
+    about everything."""
+    try:
+        said = checker["check"](dict(answers), machine)
+        return said if isinstance(said, dict) else {}
+    except GradeError as e:
+        return dict.fromkeys(answers, f"cannot be checked: {e}")
+    except Exception as e:  # pylint: disable=broad-except
+        where = traceback.extract_tb(e.__traceback__)[-1]
+        return dict.fromkeys(answers, f"the checker could not make sense of "
+                             f"it ({type(e).__name__}, {Path(where[0]).name}:"
+                             f"{where[1]})")
+
+
+def check_answers(lab, checker, data, own, pristine=None):
+    """Outcomes of a lab's questions, from the bytes of answers.toml. `own` is
+    the Machine with the submission's kernel, `pristine` one with the
+    grader's."""
+    answers, problem = read_answers(data)
+    asked = {q.id: answers.get(q.id, "") for q in lab.questions}
+    given = {name for name, answer in asked.items() if answer != ""}
+    said = {}
+    for which, machine in ((False, own), (True, pristine or own)):
+        mine = {q.id for q in lab.questions if q.pristine == which} & given
+        if mine:
+            answer = _ask(checker, asked, machine)
+            said.update({name: answer.get(name, "the checker says nothing "
+                                          "about it") for name in mine})
+    return [_judge(q, said, problem) for q in lab.questions]
+
+
+def _judge(question, said, problem):
+    if problem:
+        return Outcome(question, "unreadable", [problem])
+    if question.id not in said:
+        return Outcome(question, "no answer", ["no answer yet"])
+    wrong = said[question.id]
+    return Outcome(question, "pass") if wrong is None else \
+        Outcome(question, "wrong", [clean(line) for line in
+                                    str(wrong).split("\n")][:LINES])

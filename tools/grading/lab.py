@@ -1,0 +1,177 @@
+"""Writes the tree that a lab hands out: `make lab LAB=2 OUT=dir`.
+
+    python3 -m tools.grading.lab --lab 2 --out dir [--seed n] [--tasks 2.1,2.3]
+
+The solutions of that lab are cut from the sources, those of `tasks` excepted,
+and what is for instructors is left out: INSTRUCTOR.md, the cuts, wrong
+solutions, other labs. Everything else is as it stands in this tree. `seed` is
+for labs whose answers depend on the student; the hand-out knows it and its lab
+(the file .lab), so that `make grade` needs no LAB there.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tools.grading import labs
+from tools.grading.labs import LabError
+from tools.grading.workshop import SEED_FILE, planted_seed
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# From this line of an answers.py on nothing is handed out.
+SECRET = "# ---- not handed out"
+
+# Tests of what a hand-out does not have.
+FOR_AUTHORS = {"tools/test/test_labs.py", "tools/test/test_grade.py"}
+
+START = """\
+# Lab {number}: {title}
+
+Begin with [{page}]({page}): it says what to read and what to write.
+
+    tools/setup     once: installs what is missing
+    make run        boots what you have; `help` lists the shell's commands
+    make grade      points per test, a hint for each failure
+    make gdb        the same kernel under GDB, stopped at its first line
+
+What you hand in:
+
+{files}
+All else is taken from the original tree when your work is graded, so changes
+there help you to look at things and cost nothing.
+"""
+
+# Where places for code are marked: not in a lab that plants bugs.
+PLACES = """
+Each place where something is to be written has a comment with its task:
+
+    grep -n "Task {number}\\." {sources}
+"""
+
+
+def belongs(name, lab):
+    """Whether a file of the tree is in the hand-out of a lab."""
+    parts = Path(name).parts
+    if name in FOR_AUTHORS or parts[0] in (".ci", ".github"):
+        return False
+    if parts[:2] == ("docs", "labs") and len(parts) > 3:
+        inside = parts[3:]
+        return Path(*parts[:3]) == lab.folder and \
+            inside[0] not in ("cuts", "wrong") and \
+            inside != ("INSTRUCTOR.md",) and \
+            not (lab.secret and name.endswith(".py"))
+    other = re.match(r"kernel/labs/lab(\d+)[_.]", name)
+    return not other or int(other.group(1)) in (0, lab.number)
+
+
+def hand_out(root, lab, out, names, solved=(), seed=0):
+    """Writes the files of a hand-out to the folder `out`."""
+    cut = labs.handed_out(root, lab, solved)
+    for name in names:
+        if not belongs(name, lab):
+            continue
+        source, target = Path(root) / name, Path(out) / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        text = cut.get(name)
+        if Path(name) == lab.answers[1]:
+            text = source.read_text(encoding="utf-8").split(SECRET)[0]
+        elif name == SEED_FILE:
+            text = planted_seed(name, source.read_text(encoding="utf-8"), seed)
+        if text is None:
+            shutil.copy2(source, target, follow_symlinks=False)
+        else:
+            target.write_text(text, encoding="utf-8")
+            shutil.copymode(source, target)
+
+
+def version(root):
+    """Which state of the tree this is, as git names it."""
+    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=root,
+                          check=False, capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else "unknown"
+
+
+def write_extras(root, lab, out, seed, solved):
+    """The stamp, and where a student begins."""
+    tasks = ", ".join(f'"{task}"' for task in sorted(solved))
+    (out / labs.STAMP).write_text(
+        f"# What `make lab` made this tree for; `make grade` reads it.\n"
+        f"lab = {lab.number}\nseed = {seed}\nsolved = [{tasks}]\n"
+        f'version = "{version(root)}"\n')
+    files = "".join(f"    {name}\n" for name in lab.files)
+    text = START.format(number=lab.number, title=lab.title, page=lab.page,
+                        files=files)
+    mark = f"Task {lab.number}."
+    marked = [name for name in lab.files if mark in (out / name).read_text()
+              and not name.endswith(".toml")]
+    if marked:
+        text += PLACES.format(number=lab.number, sources=" ".join(marked))
+    (out / "START-HERE.md").write_text(text)
+
+
+# ---- the command line ------------------------------------------------------
+
+def parse():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    for name in ("lab", "out", "seed", "tasks"):
+        parser.add_argument(f"--{name}", metavar=name.upper(), default="")
+    return parser.parse_args()
+
+
+def wanted_tasks(lab, text):
+    """The tasks of TASKS=2.1,2.3, as a set."""
+    tasks = {t for t in re.split(r"[\s,]+", text) if t}
+    known = [t.id for t in lab.tasks]
+    for task in sorted(tasks - set(known)):
+        raise LabError(f"TASKS: lab {lab.number} has no task {task!s:.20}; "
+                       f"there are {', '.join(known)}")
+    return tasks
+
+
+def empty_folder(text):
+    """The folder OUT, made."""
+    if not text:
+        raise LabError("OUT is missing: make lab LAB=2 OUT=dir")
+    out = Path(text)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if any(out.iterdir()):
+            raise LabError(f"OUT: {out} is not empty")
+    except OSError as e:
+        raise LabError(f"OUT: {out}: {e.strerror}") from e
+    return out
+
+
+def main():
+    options = parse()
+    if (ROOT / labs.STAMP).exists():
+        raise LabError("this tree is a hand-out itself: make lab works in the "
+                       "tree that has the solutions")
+    if not options.lab:
+        raise LabError("LAB is missing: make lab LAB=2 OUT=dir")
+    lab = labs.load(ROOT, options.lab)
+    solved = wanted_tasks(lab, options.tasks)
+    seed = options.seed or "0"
+    if not re.fullmatch(r"\d{1,9}", seed):
+        raise LabError(f"SEED: {seed:.20} is not a number of at most 9 digits")
+    names = labs.tracked(ROOT)
+    labs.handed_out(ROOT, lab, solved)  # before anything is written
+    out = empty_folder(options.out)
+    hand_out(ROOT, lab, out, names, solved, int(seed))
+    write_extras(ROOT, lab, out, int(seed), solved)
+    print(f"{out}: lab {lab.number}, {lab.title}; begin with "
+          f"{os.path.join(out, 'START-HERE.md')}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except LabError as e:
+        print(f"lab: {e}", file=sys.stderr)
+        sys.exit(2)

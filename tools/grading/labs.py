@@ -1,0 +1,329 @@
+"""The labs: docs/labs/NN-name/lab.toml as data, and the tree that holds them.
+
+    lab = labs.load(ROOT, 2)        # one lab, checked
+    labs.all_labs(ROOT)             # those that there are
+    labs.handed_out(ROOT, lab)      # {path: text}, its solutions cut
+
+Everything that is wrong raises LabError with one line that names the place.
+docs/labs.md explains what each key is for.
+"""
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tools.grading import cuts
+
+try:
+    import tomllib
+except ImportError:  # Python before 3.11; tools/setup installs this
+    import tomli as tomllib
+
+FOLDER = "docs/labs"
+STAMP = ".lab"      # in a hand-out: which lab, seed and version it is
+
+# What a walk leaves out where git cannot say which files there are.
+PRODUCTS = {".git", ".venv", "__pycache__", ".pytest_cache", "build"}
+
+
+class LabError(Exception):
+    """A lab, or the tree, is not as it should be."""
+
+
+# ---- lab.toml --------------------------------------------------------------
+
+@dataclass
+class Task:
+    id: str
+    title: str
+
+
+@dataclass
+class Test:
+    """A test of the kernel, run in a machine of its own."""
+    name: str
+    tasks: list
+    points: int
+    hint: str
+    title: str = ""
+    memory: str = "128"
+    append: str = ""
+
+
+@dataclass
+class Question:
+    """A question, answered in answers.toml and checked by answers.py; against
+    the grader's own kernel if `pristine`."""
+    id: str
+    tasks: list
+    points: int
+    text: str
+    hint: str
+    pristine: bool = False
+
+    @property
+    def name(self):
+        return self.id
+
+    @property
+    def title(self):
+        return self.text
+
+
+@dataclass
+class Lab:
+    folder: Path        # from the tree's root
+    number: int
+    title: str
+    hours: str
+    reading: list
+    files: list
+    shift: int = 2
+    secret: bool = False
+    tasks: list = field(default_factory=list)
+    tests: list = field(default_factory=list)
+    questions: list = field(default_factory=list)
+
+    @property
+    def page(self):
+        return str(self.folder / "README.md")
+
+    @property
+    def answers(self):
+        """What the student fills in, and what checks it."""
+        return self.folder / "answers.toml", self.folder / "answers.py"
+
+    @property
+    def items(self):
+        """All that earns points."""
+        return self.tests + self.questions
+
+
+# The keys of lab.toml: their types, and whether they must be there.
+TEXT, TEXTS, NUMBER, SWITCH = "a text", "a list of texts", "a number", \
+    "true or false"
+KEYS = {
+    "lab": {"number": (NUMBER, True), "title": (TEXT, True),
+            "hours": (TEXT, True), "reading": (TEXTS, True),
+            "files": (TEXTS, True), "shift": (NUMBER, False),
+            "secret": (SWITCH, False)},
+    "task": {"id": (TEXT, True), "title": (TEXT, True)},
+    "test": {"name": (TEXT, True), "tasks": (TEXTS, True),
+             "points": (NUMBER, True), "hint": (TEXT, True),
+             "title": (TEXT, False), "memory": (TEXT, False),
+             "append": (TEXT, False)},
+    "question": {"id": (TEXT, True), "tasks": (TEXTS, True),
+                 "points": (NUMBER, True), "text": (TEXT, True),
+                 "hint": (TEXT, True), "pristine": (SWITCH, False)},
+}
+TABLES = {"task": Task, "test": Test, "question": Question}
+
+
+def _is_a(value, kind):
+    if kind == SWITCH:
+        return isinstance(value, bool)
+    if kind == NUMBER:
+        return isinstance(value, int) and not isinstance(value, bool) \
+            and value >= 0
+    if kind == TEXTS:
+        return isinstance(value, list) and \
+            all(isinstance(v, str) and v for v in value)
+    return isinstance(value, str) and value.strip() != ""
+
+
+def _checked(table, kind, place):
+    """A table of lab.toml that has the keys it should have, and no others."""
+    keys = KEYS[kind]
+    if not isinstance(table, dict):
+        raise LabError(f"{place} is not a table")
+    for key, value in table.items():
+        if key not in keys:
+            raise LabError(f"{place}: unknown key {key}; there are "
+                           f"{', '.join(keys)}")
+        if not _is_a(value, keys[key][0]):
+            raise LabError(f"{place}: {key} must be {keys[key][0]}")
+    for key, (_, needed) in keys.items():
+        if needed and key not in table:
+            raise LabError(f"{place}: {key} is missing")
+    return table
+
+
+def _parse(path):
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as e:
+        raise LabError(f"{path} does not exist") from e
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+        raise LabError(f"{path}: {e}") from e
+
+
+def read(root, folder):
+    """The lab in a folder of the tree, checked for itself."""
+    path = Path(folder) / "lab.toml"
+    data = _parse(Path(root) / path)
+    lists = {name: data.pop(name, []) for name in TABLES}
+    lab = Lab(folder=Path(folder), **_checked(data, "lab", path))
+    for name, kind in TABLES.items():
+        if not isinstance(lists[name], list):
+            raise LabError(f"{path}: {name} must be written [[{name}]]")
+        rows = [kind(**_checked(row, name, f"{path}: {name} {number}"))
+                for number, row in enumerate(lists[name], 1)]
+        setattr(lab, name + "s", rows)
+    _check(root, lab, path)
+    return lab
+
+
+def _check(root, lab, path):
+    def fail(text):
+        raise LabError(f"{path}: {text}")
+    number = re.match(r"(\d\d)-[a-z-]+$", lab.folder.name)
+    if not number or int(number.group(1)) != lab.number:
+        fail(f"number = {lab.number}, but the folder is {lab.folder.name}")
+    if lab.shift > 10:
+        fail("shift must be at most 10")
+    _check_names(lab, fail)
+    points = sum(item.points for item in lab.items)
+    if points != 100:
+        fail(f"the points add up to {points}, not 100")
+    _check_files(Path(root), lab, fail)
+
+
+def _check_names(lab, fail):
+    names = [t.id for t in lab.tasks] + [i.name for i in lab.items]
+    for name in names:
+        if names.count(name) > 1:
+            fail(f"{name} is there twice")
+    for task in lab.tasks:
+        if not re.fullmatch(rf"{lab.number}\.\d+", task.id):
+            fail(f"task {task.id}: an id is {lab.number}., and a number")
+    for test in lab.tests:
+        if not re.fullmatch(rf"{lab.number}\.[a-z]\w*", test.name):
+            fail(f"test {test.name}: a name is {lab.number}., and a word")
+    for question in lab.questions:
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", question.id):
+            fail(f"question {question.id}: an id is one word of small letters")
+    known = {t.id for t in lab.tasks}
+    for item in lab.items:
+        if not item.tasks:
+            fail(f"{item.name} needs no task, so doing nothing would earn it")
+        if item.points == 0:
+            fail(f"{item.name} has no points")
+        for task in item.tasks:
+            if task not in known:
+                fail(f"{item.name} names the unknown task {task}")
+    for task in sorted(known - {t for i in lab.items for t in i.tasks}):
+        fail(f"no test and no question needs task {task}")
+
+
+def _check_files(root, lab, fail):
+    if not lab.files:
+        fail("files is empty: nothing would be handed in")
+    for name in lab.files:
+        if os.path.isabs(name) or os.path.normpath(name) != name \
+                or name.startswith(".."):
+            fail(f"files: {name} is not a path from the tree's root")
+        if lab.files.count(name) > 1:
+            fail(f"files: {name} is there twice")
+        if not (root / name).is_file() or (root / name).is_symlink():
+            fail(f"files: {name} is not a file")
+    sheet, checker = lab.answers
+    if lab.questions:
+        if str(sheet) not in lab.files:
+            fail(f"there are questions, but {sheet} is not among the files")
+        if not lab.secret and not (root / checker).is_file() and \
+                not (root / STAMP).exists():
+            fail(f"there are questions, but no {checker}")
+
+
+# ---- the tree --------------------------------------------------------------
+
+def folders(root):
+    """The labs' folders, by number."""
+    found = (p for p in (Path(root) / FOLDER).glob("[0-9][0-9]-*")
+             if p.is_dir())
+    return {int(p.name[:2]): p.relative_to(root) for p in sorted(found)}
+
+
+def all_labs(root):
+    return [read(root, folder) for folder in folders(root).values()]
+
+
+def load(root, number):
+    """Lab `number`, given as a number or as what somebody typed."""
+    there = folders(root)
+    if not there:
+        raise LabError("this tree has no labs")
+    if not re.fullmatch(r"\d{1,2}", str(number)) or int(number) not in there:
+        raise LabError(f"there is no lab {number!s:.20}; there are "
+                       f"{', '.join(map(str, there))}")
+    return read(root, there[int(number)])
+
+
+def tracked(root):
+    """The names of the files that make up the tree, without what was built:
+    those that git tracks and that are there; from a walk without git."""
+    root = Path(root)
+    if (root / ".git").exists():
+        done = subprocess.run(["git", "ls-files", "-z"], cwd=root, check=False,
+                              capture_output=True)
+        if done.returncode == 0:
+            names = done.stdout.decode().split("\0")[:-1]
+            return sorted(n for n in names if os.path.lexists(root / n))
+    names = []
+    for folder, below, files in os.walk(root):
+        if STAMP in files and Path(folder) != root:  # a hand-out in the tree
+            below[:] = files[:] = []
+        below[:] = [n for n in below if n not in PRODUCTS]
+        names += [os.path.relpath(os.path.join(folder, n), root)
+                  for n in files if not n.endswith(".pyc")]
+    return sorted(names)
+
+
+def all_cuts(root, lab):
+    """All cuts of a lab, checked for themselves. A hand-out has none."""
+    found = []
+    for path in sorted((Path(root) / lab.folder / "cuts").glob("*")):
+        name = path.relative_to(root)
+        if path.suffix != ".cut" or path.stem not in {t.id for t in lab.tasks}:
+            raise LabError(f"{name}: cuts of a task are in TASK.cut, and "
+                           f"{lab.folder}/lab.toml has no task {path.stem}")
+        try:
+            found += cuts.read(name, path.read_text(encoding="utf-8"))
+        except UnicodeDecodeError as e:
+            raise LabError(f"{name}: {e}") from e
+        except cuts.CutError as e:
+            raise LabError(str(e)) from e
+    for cut in found:
+        if cut.path not in lab.files:
+            raise LabError(f"{cut.source}:{cut.line}: {cut.path} is not among "
+                           f"the files that {lab.folder}/lab.toml hands in")
+    return found
+
+
+def handed_out(root, lab, solved=()):
+    """{name: text} of the files that differ in the hand-out of a lab with the
+    tasks `solved` done. Raises LabError at the first cut that does not fit."""
+    wanted = {}
+    for cut in all_cuts(root, lab):
+        if cut.task not in solved:
+            wanted.setdefault(cut.path, []).append(cut)
+    try:
+        return {name: cuts.apply((Path(root) / name).read_text("utf-8"), there,
+                                 lab.page)
+                for name, there in wanted.items()}
+    except cuts.CutError as e:
+        raise LabError(str(e)) from e
+
+
+def check_cuts(root):
+    """(number of cuts, what is wrong with them), over all labs."""
+    count, problems = 0, []
+    for lab in all_labs(root):
+        try:
+            count += len(all_cuts(root, lab))
+            handed_out(root, lab)
+        except LabError as e:
+            problems.append(str(e))
+    return count, problems

@@ -1,0 +1,166 @@
+"""What a grade looks like: a table with explanations for people, results.json
+in Gradescope's format, JUnit XML, and lines of a CSV. None holds a time, a
+path of this machine or a key, so two runs give the same bytes."""
+
+import csv
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tools.grading.grading import clean
+from tools.grading.labs import Test
+
+
+# The state of an answer that only the instructor's grader can judge.
+NOT_CHECKED = "not checked"
+
+
+def debug_line(outcome):
+    """How to run just this test under GDB."""
+    test = outcome.item
+    words = " ".join(filter(None, [f"grade={test.name}", test.append]))
+    line = f'make gdb APPEND="{words}"'
+    return line + (f" MEM={test.memory}" if test.memory != "128" else "")
+
+
+def explanation(outcome):
+    """Why points are missing and what to do next, as lines."""
+    if outcome.state == "pass":
+        return []
+    if outcome.state == NOT_CHECKED:
+        return ["your instructor's grader checks this"]
+    lines = list(outcome.text)
+    if outcome.state == "no kernel":
+        return lines  # the compiler's lines, on top, are the hint
+    lines.append(f"hint: {outcome.item.hint}")
+    if isinstance(outcome.item, Test):
+        lines.append(f"alone: {debug_line(outcome)}")
+    return lines
+
+
+def _points(outcome):
+    return f"{outcome.score:g}/{outcome.item.points}"
+
+
+def _row(outcome, width):
+    tasks = ", ".join(outcome.item.tasks)
+    return (f"{outcome.item.name:<{width}}  {_points(outcome):>7}  "
+            f"{outcome.state:<12}  task{'s' * (',' in tasks)} "
+            f"{tasks}".rstrip())
+
+
+def _unchecked(outcomes, width):
+    """One line about all answers that could not be judged here."""
+    left = [o.item.points for o in outcomes if o.state == NOT_CHECKED]
+    if not left:
+        return []
+    name = f"{len(left)} answer{'s' * (len(left) > 1)}"
+    return [f"{name:<{width}}  {f'0/{sum(left)}':>7}  {NOT_CHECKED:<12}  "
+            "your instructor's grader checks them"]
+
+
+def table(grade):
+    """The whole report, as text."""
+    lab = grade.lab
+    width = max(len(o.item.name) for o in grade.outcomes)
+    lines = [f"Lab {lab.number}: {lab.title}", ""]
+    lines += [f"note: {line}" for line in grade.problems]
+    if grade.build_errors:
+        lines += ["the kernel does not build:"]
+        lines += ["    " + line for line in grade.build_errors.splitlines()]
+    for outcome in grade.outcomes:
+        if outcome.state != NOT_CHECKED:
+            lines.append(_row(outcome, width))
+            lines += ["    " + line for line in explanation(outcome)]
+    lines += _unchecked(grade.outcomes, width)
+    lines += ["", f"{'total':<{width}}  {grade.score:g}/100"]
+    return "\n".join(lines) + "\n"
+
+
+def gradescope(grade):
+    """results.json, as Gradescope reads it."""
+    tests = [{"name": o.item.name, "number": str(number),
+              "score": o.score, "max_score": o.item.points,
+              "status": "passed" if o.state == "pass" else "failed",
+              "output": "\n".join([o.state, *explanation(o)]),
+              "visibility": "visible"}
+             for number, o in enumerate(grade.outcomes, 1)]
+    if grade.notes:
+        tests.append({"name": "notes for the instructor", "score": 0,
+                      "max_score": 0, "output": "\n".join(grade.notes),
+                      "visibility": "hidden"})
+    said = [*grade.problems]
+    if grade.build_errors:
+        said += ["The kernel does not build:", grade.build_errors]
+    return {"score": grade.score, "output": "\n".join(said),
+            "output_format": "text", "test_output_format": "text",
+            "visibility": "visible", "stdout_visibility": "hidden",
+            "extra_data": {"lab": grade.lab.number, "seed": grade.seed,
+                           "version": grade.version}, "tests": tests}
+
+
+def junit(grade):
+    failures = [o for o in grade.outcomes if o.state != "pass"]
+    suite = ElementTree.Element(
+        "testsuite", name=f"lab {grade.lab.number}",
+        tests=str(len(grade.outcomes)), failures=str(len(failures)))
+    for outcome in grade.outcomes:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=f"lab{grade.lab.number}",
+            name=outcome.item.name)
+        if outcome in failures:
+            failure = ElementTree.SubElement(case, "failure",
+                                             message=outcome.state)
+            failure.text = "\n".join(clean(line)
+                                     for line in explanation(outcome))
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode") + "\n"
+
+
+def write(grade, folder):
+    """The files of one grade."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "results.json").write_text(
+        json.dumps(gradescope(grade), indent=2) + "\n", encoding="utf-8")
+    (folder / "junit.xml").write_text(junit(grade), encoding="utf-8")
+    (folder / "report.txt").write_text(table(grade), encoding="utf-8")
+
+
+# ---- many ------------------------------------------------------------------
+
+def summary(rows):
+    """A table of many grades: rows are (name, Grade or a text why not)."""
+    width = max(len(name) for name, _ in rows)
+    lines = []
+    for name, grade in rows:
+        if isinstance(grade, str):
+            lines.append(f"{name:<{width}}  not graded: {grade}")
+            continue
+        lost = [o.item.name for o in grade.outcomes if o.state != "pass"]
+        said = ("lost: " + ", ".join(lost) if lost else "all earned") + \
+            (f"; files not taken: {len(grade.problems)}"
+             if grade.problems else "") + \
+            (f"; notes: {len(grade.notes)}" if grade.notes else "")
+        lines.append(f"{name:<{width}}  {grade.score:>5g}  {said}")
+    return "\n".join(lines) + "\n"
+
+
+def write_csv(rows, path):
+    """One line per submission, one column per test."""
+    items = []
+    for _, grade in rows:
+        if not isinstance(grade, str):
+            items += [o.item.name for o in grade.outcomes
+                      if o.item.name not in items]
+    with open(path, "w", newline="", encoding="utf-8") as f:
+        out = csv.writer(f)
+        out.writerow(["submission", "lab", "score", *items, "notes"])
+        for name, grade in rows:
+            if isinstance(grade, str):
+                out.writerow([name, "", "", *[""] * len(items), grade])
+                continue
+            scores = {o.item.name: o.score for o in grade.outcomes}
+            out.writerow([name, grade.lab.number, grade.score,
+                          *[scores.get(i, "") for i in items],
+                          " | ".join(grade.problems + grade.notes)])

@@ -1,0 +1,81 @@
+"""Grades a lab's solution ten times on a busy machine: `make grade-soak LAB=n`.
+
+    python3 -m tools.grading.soak --lab 2 [--times 10]
+
+Beside each grading two busy loops run for each processor. All results must be
+the same, byte for byte, and earn everything. Exit status 1 if not.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tools.grading import grading, labs, workshop
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ("results.json", "junit.xml", "report.txt")
+
+
+def solution(lab, folder):
+    """The hand-in files of a perfect student."""
+    for name in lab.files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    if lab.questions:
+        errors = workshop.make(ROOT, grading.PATIENCE)
+        if errors:
+            sys.exit(f"soak: the tree does not build:\n{errors}")
+        checker = grading.load_checker(ROOT / lab.answers[1])
+        machine = grading.Machine(ROOT, ROOT / "build/slate.elf")
+        (folder / lab.answers[0]).write_bytes(
+            grading.write_answers(checker["solve"](machine)))
+
+
+def grade(lab, tree, out):
+    """Grades once; returns the bytes of all results."""
+    began = time.monotonic()
+    done = subprocess.run([ROOT / "tools/grade", "--lab", str(lab.number),
+                           "--out", out, tree], check=False,
+                          capture_output=True, text=True)
+    said = done.stdout.splitlines()
+    print(f"{time.monotonic() - began:6.1f} s  status {done.returncode}  "
+          f"{said[-1] if said else done.stderr.strip()}", flush=True)
+    return done.returncode, [(Path(out) / name).read_bytes()
+                             for name in RESULTS if (Path(out) / name).exists()]
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--lab", required=True)
+    parser.add_argument("--times", type=int, default=10)
+    options = parser.parse_args()
+    try:
+        lab = labs.load(ROOT, options.lab)
+    except labs.LabError as e:
+        sys.exit(f"soak: {e}")
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "solution"
+        solution(lab, tree)
+        loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+                 for _ in range(2 * (os.cpu_count() or 1))]
+        try:
+            runs = [grade(lab, tree, f"{folder}/{n}")
+                    for n in range(options.times)]
+        finally:
+            for loop in loops:
+                loop.kill()
+                loop.wait()
+    different = sum(run != runs[0] for run in runs)
+    print(f"soak: {len(runs)} results, {different} of them different from the "
+          "first")
+    sys.exit(bool(different or runs[0][0]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,267 @@
+"""Where labs are built to be graded.
+
+A workshop is a folder with a copy of the grader's tree in which the hand-in
+files of one submission after another are put in place. Only files that differ
+are written, and nothing built is thrown away, so a second submission costs the
+compiling of its own files. What a submission may be, and what becomes of one
+that is hostile, is in docs/labs.md.
+"""
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import stat
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tools.grading import labs
+from tools.run import limited
+
+SEED_FILE = "kernel/labs/seed.h"
+
+# Bytes that a hand-in file may have; the longest source has a tenth of that.
+LARGEST = 256 * 1024
+
+# For each process of a build: MiB of memory, KiB of a file.
+MEMORY, FILE = 2048, 64 * 1024
+
+# What make kernel makes, in build/.
+PRODUCTS = ("boot", "drivers", "kernel", "mm", "symbols", "user", "flags",
+            "objects", "slate.elf", "initrd.tar")
+
+# The whole build may take so many times the seconds of one process.
+WHOLE = 10
+
+
+def planted_seed(name, text, seed):
+    """A file's text with the seed of the hand-out written into it."""
+    if name != SEED_FILE:
+        return text
+    return re.sub(r"(?m)^(#define LAB_SEED) \d+$", rf"\1 {seed}", text)
+
+
+# ---- what was handed in ----------------------------------------------------
+
+@dataclass
+class HandIn:
+    """The files of a submission: {name: bytes} of those that are there and
+    can be taken, and a line about each of the others."""
+    files: dict = field(default_factory=dict)
+    problems: list = field(default_factory=list)
+
+
+class _Refused(Exception):
+    """Why a file is not taken."""
+
+
+def _take(tree, name):
+    """The bytes of a file that is really a file of the tree: no part of its
+    path is a link."""
+    path = tree
+    for part in Path(name).parts:
+        path = path / part
+        try:
+            mode = os.lstat(path).st_mode
+        except (FileNotFoundError, NotADirectoryError) as e:
+            raise _Refused("is missing") from e
+        if stat.S_ISLNK(mode):
+            raise _Refused("is, or lies behind, a symbolic link")
+    if not stat.S_ISREG(mode):
+        raise _Refused("is not a regular file")
+    with open(path, "rb") as f:
+        data = f.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise _Refused(f"has more than {LARGEST // 1024} KiB")
+    try:
+        if "\0" in data.decode("utf-8"):
+            raise _Refused("is not a text: there is a NUL in it")
+    except UnicodeDecodeError as e:
+        raise _Refused("is not a text: it is not UTF-8") from e
+    return data
+
+
+def inner(tree):
+    """The only folder in a tree that has nothing else but hidden files, as
+    archives leave it; or None."""
+    inside = [p for p in Path(tree).iterdir()
+              if not p.name.startswith((".", "__MACOSX"))]
+    if len(inside) == 1 and inside[0].is_dir() and not inside[0].is_symlink():
+        return inside[0]
+    return None
+
+
+def _places(tree, name, names):
+    """Where a file may be: at its place, or without its folders."""
+    flat = Path(name).name
+    if [Path(n).name for n in names].count(flat) == 1:
+        return [p for p in (name, flat) if os.path.lexists(Path(tree) / p)]
+    return [name] if os.path.lexists(Path(tree) / name) else []
+
+
+def collect(tree, names):
+    """Takes the hand-in files `names` from a tree. A tree may also hold them
+    all side by side without folders, or be in a single folder."""
+    tree, found = Path(tree), HandIn()
+    if not any(_places(tree, name, names) for name in names):
+        tree = inner(tree) or tree
+    for name in names:
+        place = (_places(tree, name, names) or [name])[0]
+        try:
+            found.files[name] = _take(tree, place)
+        except _Refused as e:
+            found.problems.append(f"{name} {e}: it counts as not edited")
+        except OSError as e:
+            found.problems.append(f"{name} cannot be read ({e.strerror}): it "
+                                  "counts as not edited")
+    return found
+
+
+def as_handed_out(root, lab, names):
+    """{name: bytes} of files as the lab hands them out."""
+    cut = labs.handed_out(root, lab)
+    return {name: cut[name].encode() if name in cut else
+            (Path(root) / name).read_bytes() for name in names}
+
+
+# ---- building --------------------------------------------------------------
+
+@dataclass
+class Built:
+    """A kernel, or the compiler's first errors."""
+    kernel: Path = None
+    errors: str = ""
+
+
+def _first_errors(text):
+    """The lines about the first errors of a build that failed."""
+    lines = text.splitlines()
+    word = re.compile(r"error:|undefined reference|multiple definition|"
+                      r"not found|Killed|out of memory|fatal signal|"
+                      r"File too large|CPU time limit")
+    hits = [i for i, line in enumerate(lines) if word.search(line)]
+    if not hits:
+        return "\n".join(lines[-10:])
+    keep = sorted({j for i in hits[:4] for j in range(max(0, i - 1), i + 4)})
+    return "\n".join(lines[j] for j in keep if j < len(lines))
+
+
+def make(tree, seconds, target="kernel", options=()):
+    """Runs make under limits; returns its errors, or None if all went well."""
+    env = {k: v for k, v in os.environ.items()
+           if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES",
+                        "BUILD", "DEBUG", "SANITIZE", "V")}
+    env.update(LC_ALL="C", GCC_COLORS="")
+    log = Path(tree) / "build/make.log"
+    log.parent.mkdir(exist_ok=True)
+    argv = limited.wrap(["make", "--no-print-directory", "-k",
+                         f"-j{os.cpu_count()}", target, *options],
+                        seconds, MEMORY, FILE)
+    with open(log, "wb") as out:
+        process = subprocess.Popen(argv, cwd=tree, env=env, stdout=out,
+                                   stderr=out, stdin=subprocess.DEVNULL)
+        try:
+            status = process.wait(timeout=WHOLE * seconds)
+        except subprocess.TimeoutExpired:
+            process.terminate()  # so that it removes what is half done
+            process.wait()
+            status = "time"
+    if status == 0:
+        return None
+    text = log.read_bytes()[:1 << 20].decode(errors="replace")
+    if status == "time":
+        text += "\nerror: compiling takes too long"
+    return _first_errors(text)
+
+
+def copy_products(build, folder):
+    """Takes over what `make kernel` has put in `build`, times included. With
+    files that have their tree's times make finds what is up to date and what
+    is not, as it would there."""
+    new = folder / "build.new"
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    for name in PRODUCTS:
+        source = Path(build) / name
+        if source.is_dir():
+            shutil.copytree(source, new / name)
+        elif source.exists():
+            shutil.copy2(source, new / name)
+    new.rename(folder / "build")  # all of it, or nothing
+
+
+class Workshop:
+    """A folder in which versions of the tree `root` are built."""
+
+    def __init__(self, root, folder, seconds, options=()):
+        self.root, self.folder = Path(root), Path(folder)
+        self.seconds, self.options = seconds, options
+        self.names = [n for n in labs.tracked(root) if self.is_needed(n)]
+
+    @staticmethod
+    def is_needed(name):
+        """Pages and pictures are not, and tests of the tree as a whole."""
+        return not name.startswith((".", "docs/", "tools/test/")) or \
+            re.match(rf"{labs.FOLDER}/[^/]+/[^/]+\.(toml|py)$", name)
+
+    @contextlib.contextmanager
+    def alone(self):
+        """Nobody else uses the folder meanwhile."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with open(self.folder.parent / (self.folder.name + ".lock"),
+                  "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield self
+
+    def put(self, files, seed=0):
+        """Makes the folder hold the tree, with `files` ({name: bytes}) in the
+        place of its own."""
+        if not (self.folder / "build").exists():
+            self.begin()
+        wanted = set(self.names) | set(files)
+        for name in self.there():
+            if name not in wanted:
+                (self.folder / name).unlink()
+        for name in wanted:
+            data = files.get(name)
+            if data is None:
+                data = (self.root / name).read_bytes()
+            if name == SEED_FILE:
+                data = planted_seed(name, data.decode(), seed).encode()
+            self.write(name, data)
+
+    def begin(self):
+        """The first time nothing need be built that is built in the tree."""
+        for name in self.names:
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(self.root / name, self.folder / name)
+        copy_products(self.root / "build", self.folder)
+
+    def there(self):
+        """The files of the folder that were put there."""
+        for at, below, files in os.walk(self.folder):
+            below[:] = [n for n in below if n not in labs.PRODUCTS]
+            for name in files:
+                yield os.path.relpath(os.path.join(at, name), self.folder)
+
+    def write(self, name, data):
+        path = self.folder / name
+        try:
+            if path.read_bytes() == data:
+                return
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        if (self.root / name).exists():
+            shutil.copymode(self.root / name, path)
+
+    def build(self):
+        """Builds what is there now."""
+        kernel = self.folder / "build/slate.elf"
+        kernel.unlink(missing_ok=True)  # never one of another submission
+        errors = make(self.folder, self.seconds, options=self.options)
+        if errors is None and kernel.exists():
+            return Built(kernel)
+        return Built(errors=errors or "no kernel came of it")

@@ -1,0 +1,98 @@
+"""GDB sessions that tests and the book's transcripts are made from.
+
+`Session` boots Slate halted, in the deterministic mode, with GDB attached, and
+goes from breakpoint to breakpoint. At each, GDB executes some commands; what
+they print comes back, beside what the kernel printed on the serial line. So a
+command of GDB's and the shell's own one can be compared at one moment: the
+breakpoint is the function that runs the latter.
+
+`examine` does the same on a core.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tools.run import corefile, qemu
+
+GDB = os.environ.get("GDB", "gdb")
+HERE = Path(__file__).resolve().parent
+SETTINGS = HERE.parent / "gdb" / "slate.gdb"
+TIMEOUT = 200  # seconds: far more than any session takes
+
+
+class GdbError(Exception):
+    """GDB or QEMU did not do what was asked."""
+
+
+def _gdb(kernel, plan, folder, target):
+    """GDB with the commands of Slate, following `plan` on a target. Returns
+    what each step's commands printed."""
+    plan_file, answers = f"{folder}/plan", f"{folder}/answers"
+    Path(plan_file).write_text(json.dumps(plan), encoding="utf-8")
+    argv = [GDB, "-nx", "-q", "--batch", "-x", str(SETTINGS), str(kernel),
+            *target, "-x", str(HERE / "gdb_steps.py")]
+    done = subprocess.run(
+        argv, check=False, timeout=TIMEOUT, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env={**os.environ, "SLATE_PLAN": plan_file, "SLATE_ANSWERS": answers,
+             "LC_ALL": "C.UTF-8"})
+    said = []
+    if os.path.exists(answers):
+        said = json.loads(Path(answers).read_text(encoding="utf-8"))
+    if len(said) < len(plan["steps"]):
+        raise GdbError(f"GDB came no further than step {len(said)} of "
+                       f"{len(plan['steps'])}:\n{done.stdout[-4000:]}")
+    return said
+
+
+class Session:
+    """What a run of `commands` in the kernel's shell came to: `steps` is a
+    list of (function, [commands for GDB]); each is gone to in turn, from the
+    one before on. `said` has a {command: what it printed} per step, `serial`
+    the text of the serial line. Where `core_at` is the number of a step, the
+    memory is then written to `core_file`."""
+
+    def __init__(self, kernel, commands, steps, memory="32", append="",
+                 core_at=None, core_file=None):
+        folder = tempfile.mkdtemp(prefix="slate-")
+        stub, serial = f"{folder}/stub", f"{folder}/serial"
+        line = qemu.kernel_line(commands, append)
+        argv = qemu.command(
+            qemu.boot_arguments(kernel, line), memory, True,
+            serial=f"file:{serial}",
+            extra=[*qemu.BARE, "-S", "-gdb", "chardev:gdb", "-chardev",
+                   f"socket,id=gdb,path={stub},server=on,wait=off"])
+        with open(f"{folder}/qemu", "wb") as errors:
+            machine = subprocess.Popen(argv, stdin=subprocess.DEVNULL,
+                                       stdout=errors, stderr=errors)
+        plan = {"steps": [{"at": at, "do": list(do),
+                           "core": str(core_file) if i == core_at else None}
+                          for i, (at, do) in enumerate(steps)], "live": stub}
+        try:
+            self.said = _gdb(kernel, plan, folder, [])
+            self.serial = qemu.plain(Path(serial).read_text(
+                encoding="latin-1"))
+            if core_at is not None:
+                corefile.narrow(core_file)
+        except GdbError as e:
+            qemu_said = Path(f"{folder}/qemu").read_text(errors="replace")
+            raise GdbError(f"{e}\n{qemu_said}") from e
+        finally:
+            machine.kill()
+            machine.wait()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def examine(kernel, core_file, commands):
+    """{command: what it prints} of GDB on a core."""
+    folder = tempfile.mkdtemp(prefix="slate-")
+    try:
+        plan = {"steps": [{"at": None, "do": list(commands), "core": None}],
+                "live": None}
+        return _gdb(kernel, plan, folder, [str(core_file)])[0]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,64 @@
+"""Runs inside GDB: follows the plan of tools/run/gdb.py.
+
+The plan is a list of steps: a function to go to (none: stay), commands to
+execute there, and maybe a file that the machine's memory is written to. After
+each step the answers so far are written out, so that a session that ends early
+tells how far it came.
+"""
+
+import json
+import os
+import socket
+import time
+
+import gdb
+
+
+def attach(stub):
+    """QEMU may not listen yet."""
+    for _ in range(600):
+        try:
+            with socket.socket(socket.AF_UNIX) as s:
+                s.connect(stub)
+            break
+        except OSError:
+            time.sleep(0.05)
+    gdb.execute(f"target remote {stub}", to_string=True)
+    gdb.execute("hbreak kmain", to_string=True)
+    gdb.execute("continue", to_string=True)
+    gdb.execute("delete", to_string=True)
+
+
+def go_to(function):
+    stop = gdb.Breakpoint(function, temporary=True)
+    gdb.execute("continue", to_string=True)
+    if stop.is_valid():
+        raise gdb.GdbError(f"{function} was not reached")
+
+
+def ask(command):
+    """What a command prints. What follows " # " tells equal ones apart."""
+    try:
+        return gdb.execute(command.split(" # ")[0], to_string=True)
+    except gdb.error as e:
+        return f"error: {e}\n"
+
+
+def follow(plan):
+    answers = []
+    if plan["live"]:
+        attach(plan["live"])
+    for step in plan["steps"]:
+        if step["at"]:
+            go_to(step["at"])
+        answers.append({command: ask(command) for command in step["do"]})
+        if step["core"]:
+            gdb.execute(f"monitor dump-guest-memory -p {step['core']}")
+        with open(os.environ["SLATE_ANSWERS"], "w", encoding="utf-8") as f:
+            json.dump(answers, f)
+    if plan["live"]:
+        gdb.execute("kill")
+
+
+with open(os.environ["SLATE_PLAN"], encoding="utf-8") as plan_file:
+    follow(json.load(plan_file))

@@ -1,0 +1,521 @@
+"""Slate in QEMU.
+
+`command()` writes the command line in one place. `run()` boots, lets the
+kernel execute shell commands and waits for the end; `Machine` keeps a machine
+running that a test talks to: over the serial line, and over QMP for keys and
+the screen.
+
+A counted run (the default of `run`) takes place in the deterministic mode: one
+guest instruction is one nanosecond of guest time, all devices live in that
+time, and two runs give the same bytes. Its length is limited in guest
+instructions by the kernel's own option `budget=` (kernel/budget.c); host
+time-outs only end a QEMU that no longer answers.
+"""
+
+import json
+import os
+import re
+import select
+import shlex
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tools.run import limited
+
+QEMU = os.environ.get("QEMU", "qemu-system-i386")
+
+# Seconds after which a whole run, or a machine that does not answer, is given
+# up. A loaded host is slow, not broken: both are far above what a test takes.
+LAST_RESORT = 300
+SILENCE = 60
+LOOK_EVERY = 0.5
+
+
+def deterministic(shift=0):
+    """Arguments of a counted run: an instruction takes 2^shift nanoseconds."""
+    return ["-icount", f"shift={shift},sleep=off",
+            "-rtc", "base=2020-01-01,clock=vm"]
+
+
+# Millions of instructions that a counted run may take.
+BUDGET = 4000
+
+# Devices that QEMU adds by default and nothing that only runs needs: screen,
+# CD, floppy disk. Without them a machine starts in a third of the time.
+BARE = ["-nodefaults"]
+
+EXIT_PORT = ["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"]
+
+
+class QemuError(Exception):
+    """QEMU could not be started or stopped answering."""
+
+
+def boot_arguments(image, append="", initrd=None):
+    """Arguments that boot `image`: a CD (.iso), or a kernel (.elf) with the
+    archive of its root file system, which is initrd.tar beside it unless
+    told. `initrd` "" means none."""
+    image = str(image)
+    if image.endswith(".iso"):
+        return ["-cdrom", image, "-boot", "d"]
+    if initrd is None:
+        beside = Path(image).with_name("initrd.tar")
+        initrd = beside if beside.exists() else ""
+    return (["-kernel", image] + (["-append", append] if append else [])
+            + (["-initrd", str(initrd)] if initrd else []))
+
+
+def kernel_line(commands="", append="", budget=None):
+    """The kernel's command line. run= comes last and takes the rest of it, so
+    that commands need no quoting."""
+    words = [append] if append else []
+    if budget:
+        words.append(f"budget={budget}")
+    if commands:
+        words.append(f"run={commands}")
+    return " ".join(words)
+
+
+class DiskMissing(QemuError):
+    """An image that is not there, or cannot be used."""
+
+
+def disk_arguments(disks, cache="writeback"):
+    """Arguments that attach images as IDE disks: the primary master, then the
+    slave. An element is a path, or a dictionary of QEMU's own block options
+    instead of one.
+
+    With "writeback" a write has been handed to the host's kernel before the
+    guest hears that it is done, and a flush waits for the host's medium. So
+    killing QEMU loses nothing that the guest was told is on the disk."""
+    argv = []
+    for index, disk in enumerate(disks):
+        if not isinstance(disk, dict):
+            if not Path(disk).is_file():
+                raise DiskMissing(f"{disk} is not a file; `make disk` makes "
+                                  "build/disk.img")
+            if not os.access(disk, os.R_OK | os.W_OK):
+                raise DiskMissing(f"{disk} cannot be read and written")
+            if Path(disk).stat().st_size < 512:
+                raise DiskMissing(f"{disk} is smaller than a sector")
+            disk = {"file": Path(disk).resolve(), "format": "raw"}
+        options = {"if": "ide", "index": index, "media": "disk",
+                   "cache": cache, **disk}
+        argv += ["-drive", ",".join(
+            f"{key}={str(value).replace(',', ',,')}"
+            for key, value in options.items())]
+    return argv
+
+
+def failing_disk(path, *rules):
+    """For disk_arguments: an image whose accesses fail as the rules say. A
+    rule is a dictionary of QEMU's blkdebug: {"event": "read_aio", "sector":
+    100, "errno": 5, "once": "on"}."""
+    disk = {"driver": "raw", "file.driver": "blkdebug",
+            "file.image.driver": "file",
+            "file.image.filename": Path(path).resolve()}
+    for number, rule in enumerate(rules):
+        disk.update({f"file.inject-error.{number}.{key}": value
+                     for key, value in rule.items()})
+    return disk
+
+
+def command(boot, memory="128", counted=False, kvm=False, display=False,
+            serial="stdio", events=None, extra=(), shift=0):
+    """QEMU's argument vector for a machine with `memory` MiB."""
+    argv = [QEMU, "-name", "slate", "-m", str(memory), "-no-reboot",
+            "-accel", "kvm" if kvm else "tcg", "-serial", serial]
+    argv += [] if display else ["-display", "none"]
+    argv += ["-monitor", "none"] if not serial.startswith("mon:") else []
+    argv += ["-net", "none", "-parallel", "none"]
+    argv += deterministic(shift) if counted else []
+    if events:
+        argv += ["-debugcon", f"file:{events}",
+                 "-global", "isa-debugcon.iobase=0xe9"]
+    return argv + list(extra) + list(boot)
+
+
+def read_events(path):
+    """The kernel's records on port 0xE9: a list of dictionaries, each with a
+    text as its "event". A line that is none becomes {"event": "garbled"}, which
+    no test expects."""
+    events = []
+    try:
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return events
+    for line in filter(None, text.splitlines()):
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            record = None
+        if not isinstance(record, dict) or \
+                not isinstance(record.get("event"), str):
+            record = {"event": "garbled", "text": line}
+        events.append(record)
+    return events
+
+
+@dataclass
+class Result:
+    """What a finished run left behind."""
+    argv: list
+    status: int
+    text: str
+    events: list
+    log: str = ""
+    named: dict = field(default_factory=dict)
+    full: bool = False  # it wrote as much as the limits allow
+
+    def __post_init__(self):
+        for event in self.events:
+            self.named.setdefault(event.get("event"), []).append(event)
+
+    @property
+    def ended(self):
+        """True if the kernel itself ended the run, and said so."""
+        return any(e in self.named for e in ("poweroff", "exit", "reset"))
+
+    @property
+    def problem(self):
+        """One line that says why this run did not end well, or None."""
+        if "budget" in self.named:
+            return "the instruction budget was used up"
+        if "panic" in self.named:
+            return f"panic: {self.named['panic'][0].get('text')}"
+        if self.ended:
+            return None
+        if self.status == 0:
+            return "triple fault: QEMU stopped though nobody switched it off"
+        return f"QEMU ended with status {self.status}"
+
+    def explain(self):
+        """Everything that a reader of a failed test wants to see."""
+        parts = [f"problem: {self.problem}", "command: " +
+                 shlex.join(self.argv), "---- serial line",
+                 self.text[-4000:], "---- events"]
+        parts += [json.dumps(e) for e in self.events[-10:]]
+        if self.log:
+            parts += ["---- end of QEMU's log of interrupts and resets",
+                      self.log]
+        return "\n".join(parts)
+
+
+def _fault_log(argv, folder):
+    """The same run again with QEMU's log of interrupts and resets: its tail."""
+    log = Path(folder) / "qemu.log"
+    again = argv + ["-d", "int,cpu_reset", "-D", str(log)]
+    try:
+        subprocess.run(again, stdin=subprocess.DEVNULL, timeout=LAST_RESORT,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       check=False)
+    except subprocess.TimeoutExpired:
+        return "(the second run did not end)"
+    with open(log, "rb") as f:
+        f.seek(0, os.SEEK_END)
+        f.seek(max(0, f.tell() - 6000))
+        return f.read().decode(errors="replace")
+
+
+def _full(paths, most):
+    """Whether a file has reached `most` KiB; no limit is never reached."""
+    return most is not None and any(
+        os.path.exists(p) and os.path.getsize(p) >= most * 1024 for p in paths)
+
+
+def _wait(argv, timeout, paths, most):
+    """Runs QEMU to its end; returns its status and what it said itself. It is
+    ended when one of the files `paths` has `most` KiB, since it would write
+    on, into the void."""
+    end = time.monotonic() + timeout
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT) as process:
+        while True:
+            try:
+                said, _ = process.communicate(timeout=LOOK_EVERY)
+                return process.returncode, said
+            except subprocess.TimeoutExpired:
+                if time.monotonic() > end:
+                    process.kill()
+                    raise
+                if _full(paths, most):
+                    process.kill()
+
+
+def run(image, commands="", append="", memory="128", counted=None,
+        budget=BUDGET, extra=(), initrd=None, disks=(), timeout=LAST_RESORT,
+        shift=0, limits=None):
+    """Boots, runs the shell commands, waits for the end. Returns a Result;
+    raises QemuError if QEMU cannot be started or hangs (`timeout` is in host
+    seconds). The machine is BARE. Counted unless told otherwise or there are
+    `disks`. `limits` are those of limited.wrap, for a kernel that nobody
+    trusts."""
+    counted = not disks if counted is None else counted
+    if counted and disks:
+        raise QemuError("a run with a disk cannot be counted")
+    folder = tempfile.mkdtemp(prefix="slate-")
+    try:
+        serial, events = f"{folder}/serial", f"{folder}/events"
+        line = kernel_line(commands, append, budget if counted else None)
+        argv = command(boot_arguments(image, line, initrd), memory, counted,
+                       serial=f"file:{serial}", events=events,
+                       extra=BARE + EXIT_PORT + disk_arguments(disks) +
+                       list(extra),
+                       shift=shift)
+        argv = limited.wrap(argv, **limits) if limits else argv
+        try:
+            status, said = _wait(argv, timeout, (serial, events),
+                                 (limits or {}).get("file"))
+        except FileNotFoundError as e:
+            raise QemuError(f"{QEMU} not found: run tools/setup") from e
+        except subprocess.TimeoutExpired as e:
+            text = Path(serial).read_text(errors="replace")
+            raise QemuError(f"{shlex.join(argv)}\nstill runs after "
+                            f"{timeout} s; printed:\n{text[-4000:]}") from e
+        text = Path(serial).read_bytes().decode(errors="replace") \
+            if os.path.exists(serial) else ""
+        result = Result(argv, status, text, read_events(events))
+        result.full = _full((serial, events), (limits or {}).get("file"))
+        if result.problem and status == 0:
+            result.log = _fault_log(argv, folder)
+        elif status == 1:
+            result.log = said.decode(errors="replace")
+        return result
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Qmp:
+    """QEMU's control socket: commands out, answers in; of events that come
+    meanwhile only the names are kept."""
+
+    def __init__(self, sock):
+        self.sock = sock
+        self.sock.settimeout(SILENCE)
+        self.file = sock.makefile("rwb")
+        self.passed = set()
+        self.read()
+        self.execute("qmp_capabilities")
+
+    def read(self):
+        line = self.file.readline()
+        if not line:
+            raise QemuError("QEMU closed its control socket")
+        return json.loads(line)
+
+    def execute(self, name, **arguments):
+        self.file.write(json.dumps({"execute": name, "arguments": arguments})
+                        .encode() + b"\n")
+        self.file.flush()
+        while True:
+            answer = self.read()
+            if "error" in answer:
+                raise QemuError(f"{name}: {answer['error']['desc']}")
+            if "return" in answer:
+                return answer["return"]
+            self.passed.add(answer["event"])
+
+
+class Machine:
+    """A running machine. Use it in a `with` statement.
+
+    The serial line and QMP are socket pairs that QEMU inherits, so nothing is
+    printed before somebody listens and no port number can be taken. `leave`
+    are the arguments that say what becomes of QEMU when the kernel ends,
+    `handles` are open files that `extra` names by number. Only with `screen`
+    is there something for screen() to look at.
+    """
+
+    PROMPT = "slate> "
+
+    # A prompt that waits: at the beginning of a line, and nothing behind it.
+    READY = r"(?:\A|\n)slate> \Z"
+
+    def __init__(self, image, append="", memory="128", counted=False,
+                 boot=None, extra=(), initrd=None, leave=EXIT_PORT,
+                 disks=(), handles=(), screen=False):
+        if counted and disks:
+            raise QemuError("a run with a disk cannot be counted")
+        wires = BARE + (["-vga", "std"] if screen else []) + \
+            disk_arguments(disks)
+        self.folder = tempfile.mkdtemp(prefix="slate-")
+        self.events_file = f"{self.folder}/events"
+        self.buffer = ""
+        self.transcript = ""
+        self.process = None
+        self.serial, serial_end = socket.socketpair()
+        self.serial.setblocking(False)
+        qmp, qmp_end = socket.socketpair()
+        wires += ["-chardev", f"socket,id=line,fd={serial_end.fileno()}",
+                  "-chardev", f"socket,id=qmp,fd={qmp_end.fileno()}",
+                  "-mon", "chardev=qmp,mode=control"]
+        self.argv = command(boot or boot_arguments(image, append, initrd),
+                            memory, counted, serial="chardev:line",
+                            events=self.events_file,
+                            extra=list(leave) + wires + list(extra))
+        self.stderr = open(f"{self.folder}/stderr", "w+b")
+        try:
+            self.process = subprocess.Popen(
+                self.argv, stdin=subprocess.DEVNULL, stdout=self.stderr,
+                stderr=self.stderr,
+                pass_fds=(serial_end.fileno(), qmp_end.fileno(), *handles))
+        except FileNotFoundError as e:
+            self.close()
+            raise QemuError(f"{QEMU} not found: run tools/setup") from e
+        serial_end.close()
+        qmp_end.close()
+        try:
+            self.qmp = Qmp(qmp)
+        except (QemuError, OSError) as e:
+            message = self.errors()
+            self.close()
+            raise QemuError(f"{e}: {message}") from e
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def cut_power(self):
+        """Ends QEMU at this instant, as a power cut ends a machine: nobody is
+        asked, and what is on its disks stays as it is."""
+        self.process.kill()
+        self.process.wait()
+
+    def close(self):
+        """Ends QEMU, whatever state it is in, and removes its files."""
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+        if self.process:
+            self.process.wait()
+        self.serial.close()
+        self.stderr.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def errors(self):
+        """What QEMU itself printed."""
+        self.stderr.seek(0)
+        return self.stderr.read().decode(errors="replace").strip()
+
+    # -- the serial line ----------------------------------------------------
+
+    def send(self, data):
+        """Types on the serial line. Takes in output meanwhile: a guest that
+        cannot get rid of its output would stop reading."""
+        left = memoryview(data.encode() if isinstance(data, str) else data)
+        while left:
+            readable, writable, _ = select.select(
+                [self.serial], [self.serial], [], SILENCE)
+            if readable and not self.receive(0):
+                raise AssertionError("the machine ended while it was typed to;"
+                                     f" it said:\n{self.transcript[-3000:]}")
+            if writable:
+                left = left[self.serial.send(left[:512]):]
+            if not readable and not writable:
+                raise AssertionError("the machine does not read its serial "
+                                     "line")
+
+    def receive(self, wait):
+        """Takes in what has arrived. False at the end of the line, or if
+        nothing came for `wait` seconds."""
+        if not select.select([self.serial], [], [], wait)[0]:
+            return False
+        try:
+            data = self.serial.recv(65536)
+        except ConnectionError:
+            data = b""
+        text = data.decode("latin-1")
+        self.buffer += text
+        self.transcript += text
+        if len(self.transcript) > 200_000:
+            self.transcript = self.transcript[-100_000:]
+        return bool(data)
+
+    def expect(self, pattern, unless=None):
+        """Reads up to the first match of `pattern` and returns what stood
+        before and in it. Fails at once if `unless` matches earlier or the
+        machine ends."""
+        start = time.monotonic()
+        while True:
+            found = re.search(pattern, self.buffer)
+            wrong = re.search(unless, self.buffer) if unless else None
+            if found and not (wrong and wrong.start() < found.start()):
+                text = self.buffer[:found.end()]
+                self.buffer = self.buffer[found.end():]
+                return text
+            if wrong:
+                raise AssertionError(
+                    f"{wrong.group()!r} came before {pattern!r}:\n"
+                    f"{self.buffer[-3000:]}")
+            if not self.receive(SILENCE):
+                raise AssertionError(
+                    f"{pattern!r} did not come in "
+                    f"{time.monotonic() - start:.0f} s; the last of what came:"
+                    f"\n{self.transcript[-3000:]}\n"
+                    f"{self.errors()}")
+
+    def prompt(self):
+        """Waits for the shell to be ready; returns what it printed before."""
+        return self.expect(self.READY, unless="slate!> ")
+
+    def command(self, line):
+        """Types a command and returns its output, without the echo."""
+        self.send(line + "\r")
+        text = self.prompt()
+        return plain(text).split("\n", 1)[-1].rsplit(self.PROMPT, 1)[0]
+
+    def wait(self):
+        """Waits for QEMU to end; returns its exit status."""
+        while self.receive(SILENCE):
+            pass
+        return self.process.wait(timeout=SILENCE)
+
+    def events(self, name=None):
+        """The kernel's records up to now, or those of one kind."""
+        return [e for e in read_events(self.events_file)
+                if name in (None, e.get("event"))]
+
+    # -- screen and keyboard ------------------------------------------------
+
+    def screen(self):
+        """The text on the VGA screen: 25 strings of 80 characters."""
+        path = f"{self.folder}/screen"
+        self.qmp.execute("pmemsave", val=0xB8000, size=4000, filename=path)
+        cells = Path(path).read_bytes()[::2].decode("cp437")
+        return [cells[i:i + 80] for i in range(0, 2000, 80)]
+
+    def wait_screen(self, pattern):
+        """Waits until a line of the screen matches; returns the screen. Takes
+        in serial output meanwhile, or the machine would wait for that."""
+        end = time.monotonic() + SILENCE
+        while True:
+            lines = self.screen()
+            if any(re.search(pattern, line) for line in lines):
+                return lines
+            if time.monotonic() > end:
+                raise AssertionError(f"no {pattern!r} on the screen:\n" +
+                                     "\n".join(lines))
+            self.receive(0.05)
+
+    def keys(self, *chords):
+        """Types on the PS/2 keyboard. A chord is a key by QEMU's name, or
+        several joined by "-" ("shift-a")."""
+        for chord in chords:
+            names = chord.split("-")
+            self.qmp.execute("send-key", keys=[
+                {"type": "qcode", "data": name} for name in names],
+                **{"hold-time": 20})
+            time.sleep(0.15)  # the key must be up again before the next
+
+
+def plain(text):
+    """Serial text as a reader sees it: no escape sequences, \\n line ends."""
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+    return text.replace("\r\n", "\n").replace("\r", "")

@@ -1,0 +1,182 @@
+"""Runs of Slate that GDB can go through forwards and backwards.
+
+    python3 -m tools.run.replay record KERNEL               make record
+    python3 -m tools.run.replay open KERNEL [-- GDB'S ...]  make replay
+    python3 -m tools.run.replay culprit KERNEL              make culprit
+
+The first boots the kernel and records the run in the folder `record` beside
+it. With CMD it executes these commands and ends: by switching the machine off,
+by a panic, or after BUDGET milliseconds of guest time (60000). Without CMD you
+type; the keys are recorded too, and Ctrl-A X leaves. MEM and APPEND are as
+with `make run`, but that MEM is 16: snapshots of a small machine are quick.
+
+The second opens the recording in GDB, at kmain. The third does both, lets GDB
+find who damaged the heap (`slab culprit`), and prints what it found.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tools.gdb import debug
+from tools.run import qemu, records, terminal
+
+BUDGET = 60_000
+
+# Seconds that finding a culprit may take in all.
+CULPRIT_SECONDS = 300
+
+
+def folder_of(kernel):
+    return Path(kernel).resolve().parent / "record"
+
+
+def setting(name, default):
+    """A number from the environment."""
+    text = os.environ.get(name) or str(default)
+    if not re.fullmatch(r"[1-9][0-9]*", text):
+        raise records.ReplayError(f"{name}={text} is not a number, as in "
+                                 f"{name}={default}")
+    return text
+
+
+# ---- record ----------------------------------------------------------------
+
+def kernel_line(commands):
+    """The kernel's options. What was given to do ends by itself."""
+    append = os.environ.get("APPEND", "")
+    if not commands:
+        return qemu.kernel_line("", append)
+    budget = setting("BUDGET", BUDGET)
+    return qemu.kernel_line(f"{commands}; poweroff", append, budget)
+
+
+def run(made, typing):
+    """Runs QEMU to its end, or till the user leaves; what it says is shown and
+    kept. It says that into a file, which takes everything at once: a full pipe
+    would make the serial port wait, and such a wait is not in QEMU's log."""
+    keys, typed = os.pipe()
+    line = ["-chardev", "stdio,id=line,signal=off"]
+    with open(made.file("serial"), "w+b") as said, \
+            records.Control(made.recording("chardev:line"), line, keys, said,
+                           # A session of its own: ^C is for us.
+                           start_new_session=True) as control:
+        os.close(keys)
+        control.qmp.execute("cont")
+        with open(made.file("serial"), "rb") as shown:
+            left = not terminal.attend(shown, typed if typing else None,
+                                       control.running)
+        if left:
+            control.quit()
+        status, made.about["ended"] = control.wait()
+        os.close(typed)
+        if status != 0:
+            raise records.ReplayError(f"QEMU ended with status {status}: "
+                                     f"{control.said()}")
+
+
+def record(kernel, folder):
+    """Makes a recording, and says what it holds."""
+    commands = os.environ.get("CMD", "")
+    made = records.start(folder, kernel, kernel_line(commands),
+                        setting("MEM", 16))
+    if not commands:
+        print("Recording. Ctrl-A X leaves.", flush=True)
+    run(made, typing=not commands)
+    records.finish(made)
+    if records.faulted(made):
+        print("\nTriple fault: the processor gave up. `continue` in the replay "
+              "stops at the instruction.")
+    print(f"\nrecorded: {made.about['end']} instructions, in {made.folder}; "
+          "`make replay` opens it", flush=True)
+    return made
+
+
+# ---- replay ----------------------------------------------------------------
+
+def gdb_command(recording, stub, process, arguments):
+    about = recording.about
+    return [debug.find_gdb(), "-nx", "-q", "-x", str(debug.HERE / "slate.gdb"),
+            about["kernel"], "-ex", "python import travel; travel.begin("
+            f"{stub!r}, {about['end']}, {process})", *arguments]
+
+
+def open_recording(kernel, folder, arguments, timeout=None, **options):
+    """GDB in front, QEMU behind it. Returns GDB's exit status."""
+    recording = records.Recording(folder).load(kernel)
+    own = tempfile.mkdtemp(prefix="slate-")
+    try:
+        stub = f"{own}/gdb"
+        said = recording.file("replayed")
+        with records.Control(
+                recording.replaying(own, f"file:{said}"),
+                ["-gdb", "chardev:gdb", "-chardev",
+                 f"socket,id=gdb,path={stub},server=on,wait=off"],
+                start_new_session=True) as control:
+            gdb = gdb_command(recording, stub, control.process.pid, arguments)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            status = subprocess.run(
+                gdb, check=False, timeout=timeout,
+                preexec_fn=lambda: signal.signal(signal.SIGINT,
+                                                 signal.SIG_DFL),
+                **options).returncode
+            if not control.running() and control.said():
+                print(f"QEMU ended by itself: {control.said()}", flush=True)
+            return status
+    except subprocess.TimeoutExpired as e:
+        raise records.ReplayError(
+            f"GDB was ended: no answer in {timeout} s; going back can hang in "
+            "QEMU, docs/replay.md says what then") from e
+    finally:
+        shutil.rmtree(own, ignore_errors=True)
+
+
+def culprit(kernel, folder):
+    """Records, and looks for who did it."""
+    if not os.environ.get("CMD"):
+        raise records.ReplayError('wants CMD="…": commands that damage the '
+                                 'heap, as in make culprit CMD="bug list"')
+    record(kernel, folder)
+    return open_recording(
+        kernel, folder, ["-batch", "-ex", "slab culprit"],
+        timeout=CULPRIT_SECONDS, stdin=subprocess.DEVNULL)
+
+
+def leave(number, _frame):
+    sys.exit(128 + number)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--folder", help="of the recording, instead of "
+                        "`record` beside the kernel")
+    parser.add_argument("what", choices=["record", "open", "culprit"])
+    parser.add_argument("kernel")
+    parser.add_argument("arguments", nargs="*", help="for gdb, after --")
+    args = parser.parse_args()
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, leave)  # and QEMU ends with us
+    name = {"open": "replay"}.get(args.what, args.what)
+    folder = args.folder or folder_of(args.kernel)
+    try:
+        if args.what == "record":
+            record(args.kernel, folder)
+        elif args.what == "open":
+            sys.exit(open_recording(
+                args.kernel, folder, ["-ex", "python travel.greet()",
+                                      *args.arguments]))
+        else:
+            sys.exit(culprit(args.kernel, folder))
+    except records.ReplayError as e:
+        sys.exit(f"make {name}: {e}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""Boots Slate in QEMU on this terminal; `make run` and `make run-iso` use it.
+
+    python3 -m tools.run.run build/slate.elf
+    python3 -m tools.run.run --iso build/slate.iso
+
+Reads the environment, as make passes it on:
+
+    CMD="kmastat; poweroff"   commands for the kernel shell
+    MEM=16                    memory in MiB (128)
+    ICOUNT=1                  one instruction per nanosecond: repeatable
+    APPEND="log=1"            further kernel options
+    KVM=1                     use /dev/kvm
+    DISK=build/disk.img       an IDE disk, which `sh` mounts on /disk; two,
+                              separated by a colon
+    SERIAL2=pty               where the second serial line leads: to a terminal
+                              of its own; any of QEMU's -serial (null)
+
+The serial line is this terminal; a window opens as well where there is a
+display. Ctrl-A X leaves, Ctrl-A C is QEMU's monitor.
+"""
+
+import argparse
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+from tools.run import qemu
+
+
+def has_display():
+    """True where QEMU could open a window: there is a display, and QEMU was
+    built with something that draws on it."""
+    if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+            or sys.platform == "darwin"):
+        return False
+    try:
+        kinds = subprocess.run([qemu.QEMU, "-display", "help"], check=False,
+                               capture_output=True, text=True).stdout.split()
+    except FileNotFoundError:
+        return False
+    return bool({"gtk", "sdl", "cocoa"} & set(kinds))
+
+
+def switch(name):
+    """An on/off setting from the environment."""
+    return os.environ.get(name, "") not in ("", "0")
+
+
+def second_line():
+    """Arguments for the line that drivers/servers/uart.c drives."""
+    return ["-serial", os.environ.get("SERIAL2") or "null"]
+
+
+def boot_once(argv, events):
+    """Runs QEMU to its end. Returns its exit status, and whether the guest
+    asked for a reset, or fell into one ("triple fault"), or neither."""
+    ours, theirs = socket.socketpair()
+    wire = theirs.fileno()
+    control = ["-chardev", f"socket,id=qmp,fd={wire}", "-mon",
+               "chardev=qmp,mode=control"]
+    ours.sendall(b'{"execute": "qmp_capabilities"}')
+    try:
+        qemu_process = subprocess.Popen(argv + control, pass_fds=(wire,))
+    except FileNotFoundError:
+        sys.exit(f"make run: {argv[0]} not found: run tools/setup")
+    theirs.close()
+    status = qemu_process.wait()
+    ours.setblocking(False)
+    try:
+        said = ours.recv(1 << 20).decode(errors="replace")
+    except OSError:
+        said = ""
+    if '"guest-reset"' not in said:
+        return status, None
+    wanted = any(e.get("event") == "reset" for e in qemu.read_events(events))
+    return status, "reset" if wanted else "triple fault"
+
+
+def boot(argv, events):
+    """Boots until the machine is switched off; a reset boots again, unless it
+    is one that nobody asked for."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        status, reset = boot_once(argv, events)
+        if reset == "triple fault":
+            print("\nTriple fault: the processor gave up and reset itself. "
+                  "`make gdb` steps to the place.", file=sys.stderr)
+            return 1
+        if not reset:
+            return status
+        os.unlink(events)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--iso", action="store_true",
+                        help="the image is a CD; CMD and APPEND cannot be used")
+    parser.add_argument("image", help="a multiboot kernel, or an ISO image")
+    args = parser.parse_args()
+
+    commands, append = os.environ.get("CMD", ""), os.environ.get("APPEND", "")
+    memory = os.environ.get("MEM") or "128"
+    if not memory.rstrip("MG").isdigit():
+        sys.exit(f"make run: MEM={memory} is not a number of MiB, as in MEM=16")
+    if switch("KVM") and not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        sys.exit("make run: KVM=1 needs read and write access to /dev/kvm")
+    if args.iso and (commands or append):
+        sys.exit("make run-iso: the ISO's boot menu sets the command line; "
+                 "use make run for CMD and APPEND")
+    if os.environ.get("DISK") and switch("ICOUNT"):
+        sys.exit("make run: a run with a disk cannot be counted; ICOUNT=1 or "
+                 "DISK, not both")
+    try:
+        disks = qemu.disk_arguments(
+            [name for name in os.environ.get("DISK", "").split(":") if name])
+    except qemu.DiskMissing as e:
+        sys.exit(f"make run: DISK: {e}")
+    if disks and "start=" not in append:
+        append = f"{append} start=ext2".strip()
+    line = qemu.kernel_line(commands, append)
+    with tempfile.TemporaryDirectory(prefix="slate-") as folder:
+        events = f"{folder}/events"
+        argv = qemu.command(qemu.boot_arguments(args.image, line), memory,
+                            switch("ICOUNT"), switch("KVM"), has_display(),
+                            serial="mon:stdio", events=events, extra=disks)
+        print("Ctrl-A X leaves QEMU.", flush=True)
+        sys.exit(boot(argv + second_line(), events))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""What all system tests share: where the products are, and machines."""
+
+import json
+import math
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tools.run import qemu
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / os.environ.get("SLATE_BUILD", "build")
+
+
+# These take longest: begun first, they end while others run beside them.
+LONGEST = ("test_labs", "test_noise", "test_sanitize", "test_host")
+
+
+def pytest_collection_modifyitems(items):
+    def turn(item):
+        name = item.path.stem
+        return LONGEST.index(name) if name in LONGEST else len(LONGEST)
+    items.sort(key=turn)
+
+
+def product(name, target):
+    """A built file, or the end of the test with the command that makes it."""
+    path = BUILD / name
+    if not path.exists():
+        pytest.fail(f"{path} does not exist: make {target}", pytrace=False)
+    return path
+
+
+@pytest.fixture
+def in_memory():
+    """A folder for images that are written thousands of times: in memory, if
+    this machine has such a place."""
+    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="slate-", dir=place) as folder:
+        yield Path(folder)
+
+
+def sanitized():
+    """Whether the kernel under test is one of `make SANITIZE=1`."""
+    flags = product("flags", "kernel").read_text().split()
+    return "-DCONFIG_SANITIZE=1" in flags
+
+
+# What an ordinary kernel takes of a machine of 16 MiB before anything runs, and
+# a task's stack, in KiB.
+OWN, STACK = 3584, 12
+
+
+def memory(mebibytes, tasks=0):
+    """The size of the machine in which the kernel under test leaves as much to
+    programs as an ordinary one does in one of `mebibytes`, while it has so
+    many tasks. One under the sanitizers takes more, for itself, for the shadow
+    of memory, and for each stack; how much it says."""
+    if not sanitized():
+        return mebibytes
+    said = qemu.run(product("slate.elf", "kernel"),
+                    "meminfo -j; kmastat -j kstack; poweroff",
+                    memory=mebibytes).text
+    facts = {}
+    for line in said.splitlines():
+        if line.startswith("{"):
+            facts.update(json.loads(line))
+    lacks = (facts["frames"] - facts["buddy_free"]) * 4 - OWN \
+        + tasks * (facts["size"] // 1024 - STACK)
+    shadow = 8 / 7  # of what is added, too
+    return mebibytes + math.ceil(max(lacks, 0) / 1024 * shadow)
+
+
+@pytest.fixture(scope="session")
+def kernel():
+    return product("slate.elf", "kernel")
+
+
+@pytest.fixture(scope="session")
+def iso():
+    return product("slate.iso", "iso")
+
+
+@pytest.fixture
+def boot(kernel):
+    """boot(...) starts a machine on the kernel; it ends with the test."""
+    machines = []
+
+    def start(*args, **options):
+        machine = qemu.Machine(options.pop("image", kernel), *args, **options)
+        machines.append(machine)
+        return machine
+
+    yield start
+    for machine in machines:
+        machine.close()
+
+
+@pytest.fixture(scope="module")
+def shell(kernel):
+    """One booted machine for all tests of a module that leave it as it was,
+    at its prompt."""
+    with qemu.Machine(kernel) as machine:
+        machine.prompt()
+        yield machine

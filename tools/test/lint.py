@@ -1,0 +1,335 @@
+"""Checks what a compiler does not: `make lint`.
+
+    layout      clang-format agrees with every C file
+    width       no line of a source file is longer than 80 columns
+    arrows      includes only point down the floors (the table FLOORS below)
+    functions   lengths: median <= 13 lines, 90th percentile <= 35, none over
+                60 but tables and dispatch (a switch that is most of it)
+    size        the allocator's core <= 1,800 lines of code; ring 0 without
+                its shell <= 15,600, the shell <= 9,700; without the
+                sanitizers' run time, which only test kernels contain
+    cuts        every cut of every lab fits (docs/labs.md); the sources have
+                no mark of a lab and no commented-out code
+    cppcheck    no warning
+
+Prints the figures, then every finding as FILE:LINE: text. Exit status 1 if
+there is one.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from tools.grading import labs
+
+ROOT = Path(__file__).resolve().parents[2]
+WIDTH = 80
+LONGEST = 60
+MEDIAN = 13
+PERCENTILE_90 = 35
+CORE = 1800
+RING0 = 15600
+SHELL = 9730
+DEBUGGING = 3600
+
+# From a folder to the folders that its files may include, besides its own.
+# The longest matching name counts. "kernel" itself is the ground floor of the
+# boot sequence and the panic screen: it knows everybody.
+EVERYTHING = ("boot", "kernel", "mm", "drivers")
+BELOW = ("kernel/lib", "kernel/abi", "kernel/x86", "mm", "drivers")
+FLOORS = {
+    "boot": (),
+    "kernel/lib": (),
+    "kernel/abi": ("kernel/lib",),
+    "kernel/x86": ("kernel/lib",),
+    "drivers": ("kernel/lib", "kernel/x86"),
+    "drivers/servers": ("user/lib", "kernel/abi", "kernel/lib"),
+    "mm": ("kernel/lib",),
+    "kernel/task": BELOW,
+    "kernel/vm": BELOW + ("kernel/task",),
+    "kernel/ipc": BELOW + ("kernel/task", "kernel/vm"),
+    "kernel/fs": BELOW + ("kernel/task", "kernel/vm", "kernel/ipc"),
+    "kernel/syscall": BELOW + ("kernel/task", "kernel/vm", "kernel/ipc",
+                               "kernel/fs"),
+    "kernel": EVERYTHING,
+    "user/lib": ("kernel/abi", "kernel/lib", "mm"),
+    "user": ("user/lib", "kernel/abi", "kernel/lib"),
+}
+# Files of mm/ that debug the allocator (paper, section 6) or look at it.
+OBSERVERS = ("mm/debug/", "mm/kmem_stat", "mm/kmem_verify", "mm/buddy_stat",
+             "mm/buddy_verify", "mm/page_stat")
+
+findings = []
+
+
+def finding(path, line, text):
+    findings.append(f"{path}:{line}: {text}")
+
+
+def sources(*suffixes):
+    """All source files of the tree, as paths relative to its root."""
+    skip = {".git", ".venv", "build", "__pycache__", ".pytest_cache"}
+    for folder, names, files in os.walk(ROOT):
+        names[:] = sorted(n for n in names if n not in skip)
+        for name in sorted(files):
+            if name.endswith(suffixes) or not suffixes:
+                yield (Path(folder) / name).relative_to(ROOT)
+
+
+def is_test(path):
+    return "tests" in path.parts
+
+
+# Comments, strings and characters in C.
+TOKENS = r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
+
+
+def without_comments(text):
+    """C text with comments and the insides of strings blanked, line by line."""
+    def blank(match):
+        token = match.group()
+        if token.startswith("/"):
+            return re.sub(r"[^\n]", " ", token)
+        return token[0] + "_" * (len(token) - 2) + token[-1]
+    return re.sub(TOKENS, blank, text, flags=re.S)
+
+
+def code_lines(path):
+    """Lines that hold code: neither blank nor only comment."""
+    text = (ROOT / path).read_text()
+    if path.suffix == ".asm":
+        lines = (line.split(";")[0] for line in text.splitlines())
+    else:
+        lines = without_comments(text).splitlines()
+    return sum(1 for line in lines if line.strip())
+
+
+def functions(path):
+    """(name, first line, length, body) of each function defined in a file. A
+    function ends at the first closing brace in column 0: clang-format sees to
+    that. Its length is that of its body, without the braces' lines."""
+    lines = without_comments((ROOT / path).read_text()).splitlines()
+    for i, line in enumerate(lines):
+        if line != "{" or i == 0:
+            continue
+        head = i - 1
+        while head > 0 and lines[head - 1].strip() and \
+                not re.match(r"[#}]|.*[;:]$", lines[head - 1]):
+            head -= 1
+        name = re.search(r"(\w+)\s*\(", " ".join(lines[head:i]))
+        end = next((j for j in range(i, len(lines)) if lines[j] == "}"), i)
+        if name:
+            yield name.group(1), head + 1, end - i - 1, lines[i:end]
+
+
+def is_dispatch(body):
+    """True if most of a body is one switch: a table in the form of code."""
+    cases = sum(1 for line in body
+                if re.match(r"\s*(case\b|default:)", line))
+    return cases * 4 >= len(body)
+
+
+def check_functions():
+    lengths = []
+    for path in sources(".c"):
+        if is_test(path):
+            continue
+        for name, line, length, body in functions(path):
+            lengths.append(length)
+            if length > LONGEST and not is_dispatch(body):
+                finding(path, line, f"{name} has {length} lines, "
+                        f"more than {LONGEST}")
+    if not lengths:
+        return
+    lengths.sort()
+    median = statistics.median(lengths)
+    ninety = lengths[int(len(lengths) * 0.9)]
+    print(f"functions   {len(lengths)}; lines: median {median:g} (<= {MEDIAN}),"
+          f" 90th percentile {ninety} (<= {PERCENTILE_90}), "
+          f"longest {lengths[-1]}")
+    if median > MEDIAN:
+        finding("tree", 0, f"median function length is {median:g}")
+    if ninety > PERCENTILE_90:
+        finding("tree", 0, f"90th percentile of function length is {ninety}")
+
+
+def check_width():
+    count = 0
+    files = list(sources(".c", ".h", ".asm", ".ld", ".py", ".mk",
+                         "Makefile", "setup"))
+    for path in files:
+        for number, line in enumerate((ROOT / path).read_text().splitlines()):
+            count += 1
+            if len(line.expandtabs(8)) > WIDTH:
+                finding(path, number + 1, f"{len(line.expandtabs(8))} columns")
+    print(f"width       {count} lines in {len(files)} files")
+
+
+def floor(path):
+    """The floor that a path stands on: the longest name in FLOORS above it."""
+    path = str(path)
+    fitting = [f for f in FLOORS if path.startswith(f + "/")]
+    return max(fitting, key=len, default=None)
+
+
+def check_arrows():
+    count = 0
+    for path in sources(".c", ".h"):
+        home = floor(path)
+        if home is None or is_test(path):
+            continue
+        text = (ROOT / path).read_text()
+        for match in re.finditer(r'^#include "([^"]+)"', text, re.M):
+            count += 1
+            target = match.group(1)
+            line = text.count("\n", 0, match.start()) + 1
+            if not (ROOT / target).is_file():
+                finding(path, line, f'"{target}" is not a path from the root')
+            elif not target.startswith((home + "/",) +
+                                       tuple(f + "/" for f in FLOORS[home])):
+                finding(path, line, f"{home}/ may not include {target}")
+    print(f"arrows      {count} includes")
+
+
+def check_size():
+    """Lines of code of the kernel's parts. Tests, those of the labs and what
+    only labs use, the zoo of bugs and the sanitizers' run time are not parts of
+    what runs, drivers/servers not in ring 0."""
+    everything = {str(p): code_lines(p) for p in sources(".c", ".h", ".asm")
+                  if not is_test(p) and p.parts[0] in EVERYTHING
+                  and p.parts[:2] not in (("kernel", "sanitize"),
+                                          ("kernel", "zoo"),
+                                          ("kernel", "labs"),
+                                          ("kernel", "hunt"),
+                                          ("drivers", "servers"))}
+    parts = {"the allocator's core": CORE, "its debugging": DEBUGGING,
+             "the shell": SHELL, "the rest of ring 0": RING0}
+    lines = dict.fromkeys(parts, 0)
+    for path, n in everything.items():
+        part = ("its debugging" if path.startswith(OBSERVERS) else
+                "the allocator's core" if path.startswith("mm/") else
+                "the shell" if path.startswith("kernel/shell/") else
+                "the rest of ring 0")
+        lines[part] += n
+    print("size        lines of code: " + ", ".join(
+        f"{part} {lines[part]} (<= {most})" for part, most in parts.items()))
+    for part, most in parts.items():
+        if lines[part] > most:
+            finding("tree", 0, f"{part} has {lines[part]} lines of code")
+
+
+# A line of a comment that is a statement, a directive or a brace.
+STATEMENT = re.compile(
+    r"(\(void\))?[\w.>\[\]*-]+(\(.*\)|\+\+|--| [-+*/|&^]?= .*);|\(void\)\w+;|"
+    r"(struct )?\w+ \**\w+ = .*;|(struct \w+|int|char|bool|\w+_t) \**\w+;|"
+    r"(return|goto)\b[^;]*;|(break|continue);|"
+    r"(if|for|while|switch) \(.*[{;)]|\} else.*|[{}]|"
+    r"#\s*(if|ifdef|ifndef|else|endif|include|define)\b.*")
+INSTRUCTION = re.compile(
+    r"\s*;\s*((mov|add|sub|and|or|xor|cmp|test|lea|in|out) \S+, |"
+    r"(push|pop|jmp|call|int) [\w.]+$|ret$|cli$|sti$|hlt$)")
+
+
+def commented_out(path):
+    """(line, text) of the code in comments of a file. An example in a comment
+    at the left edge is indented, and no such code."""
+    text = (ROOT / path).read_text()
+    if path.suffix == ".asm":
+        for number, line in enumerate(text.splitlines(), 1):
+            if INSTRUCTION.match(line):
+                yield number, line.strip()
+        return
+    for match in re.finditer(TOKENS, text, re.S):
+        first = text.count("\n", 0, match.start()) + 1
+        margin = match.start() == text.rfind("\n", 0, match.start()) + 1
+        if match.group().startswith("/"):
+            for number, line in enumerate(match.group().split("\n"), first):
+                bare = re.sub(r"^\s*(/\*+|//|\*)? ?|\s*\*/$", "", line)
+                example = margin and bare.startswith("    ")
+                if not example and STATEMENT.fullmatch(bare.strip()):
+                    yield number, bare.strip()
+
+
+def check_cuts():
+    count, problems = labs.check_cuts(ROOT)
+    findings.extend(problems)
+    for path in sources(".c", ".h", ".asm"):
+        if path.parts[0] in (*EVERYTHING, "user", "docs"):
+            for number, line in commented_out(path):
+                finding(path, number, f"commented-out code: {line}")
+            for number, line in enumerate((ROOT / path).read_text()
+                                          .splitlines(), 1):
+                if re.search(r"\bLAB\s+\d+\.\d|\bLAB_MISSING\b", line):
+                    finding(path, number, "the mark of a lab: cuts are in "
+                            "docs/labs/*/cuts")
+    print(f"cuts        {count} cuts of labs")
+
+
+def tool(name):
+    """False, and a finding, if a program is missing."""
+    if shutil.which(name):
+        return True
+    finding("tree", 0, f"{name} not found: run tools/setup")
+    return False
+
+
+def check_layout():
+    if not tool("clang-format"):
+        return
+    files = [str(p) for p in sources(".c", ".h")]
+    done = subprocess.run(["clang-format", "--dry-run", "--Werror", *files],
+                          cwd=ROOT, capture_output=True, text=True, check=False)
+    print(f"layout      clang-format on {len(files)} files")
+    places = re.findall(r"^(\S+?):(\d+):\d+: error:", done.stderr, re.M)
+    for path in dict.fromkeys(p for p, _ in places):
+        lines = sorted({int(line) for p, line in places if p == path})
+        finding(path, lines[0], f"clang-format differs here and in "
+                f"{len(lines) - 1} more lines; make format")
+
+
+def check_cppcheck():
+    if not tool("cppcheck"):
+        return
+    files = [str(p) for p in sources(".c")
+             if p.parts[:3] != ("mm", "tests", "host")
+             # these use the C library wrongly on purpose
+             and p.parts[:2] != ("user", "tests")]
+    done = subprocess.run(
+        ["cppcheck", "-q", "-j2", "--platform=unix32", "--std=c11",
+         "--enable=warning,performance,portability", "--inline-suppr",
+         "--suppress=missingIncludeSystem", "-D__GNUC__=12",
+         # the arrays that the linker gathers end at another symbol
+         "--suppress=comparePointers", "-D__i386__=1",
+         "-I.", "-Ikernel", "--template={file}:{line}: {id}: {message}",
+         *files],
+        cwd=ROOT, capture_output=True, text=True, check=False)
+    print(f"cppcheck    {len(files)} files")
+    findings.extend(line for line in done.stderr.splitlines()
+                    if re.match(r"\S+:\d+: ", line))
+
+
+def main():
+    argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter).parse_args()
+    check_layout()
+    check_width()
+    check_arrows()
+    check_functions()
+    check_size()
+    check_cuts()
+    check_cppcheck()
+    for text in findings:
+        print(text)
+    print(f"lint: {len(findings) or 'no'} finding"
+          f"{'' if len(findings) == 1 else 's'}")
+    sys.exit(1 if findings else 0)
+
+
+if __name__ == "__main__":
+    main()

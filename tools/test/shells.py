@@ -1,0 +1,314 @@
+"""Transcripts of the two shells in the book: what they say is what Slate says.
+
+A listing, indented or fenced, that begins with a prompt and has answers in it
+is a transcript. All of a page are typed into one machine, in order, unless a
+comment above a listing says something else:
+
+    <!-- run: NAME append="start=rtc" memory=16 disk=1 before="kmastat" -->
+    <!-- not run: why not -->
+
+NAME is a machine for all listings of that name, on whatever page; the rest is
+about the machine (kernel=sanitize is that of test_sanitize.py, line=2 a second
+serial line, disk the number of files on one, 0 for those of `make disk`), but
+`before`: commands that are typed and not shown. Lines with the prompt `$ ` are
+typed into sh, which is entered and left where needed. Of listings that begin
+with it those are none whose first command is the host's, make or a path in the
+tree, nor those in hand-outs of labs, which speak of the reader's own tree. A
+line "^\\" is that key. What stands behind three blanks is a remark, not typed.
+
+Below a command without an answer nothing is compared: the page leaves it out. A
+line of dots stands for any number of lines. Numbers, and the widths of columns,
+may change with the kernel, words may not (transcript.words).
+
+    python3 -m tools.test.shells [-w] KERNEL PAGE...
+
+types all of them and prints what differs; -w writes the answers anew, but where
+there is more than one line of dots.
+"""
+
+import argparse
+import re
+import shlex
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tools.book import book
+from tools.run import disk, qemu
+from tools.test import transcript
+
+DOTS = ("...", "…")
+PROMPT = re.compile(r"^(slate> |\$ )(.*)$")
+ON_HOST = re.compile(r"make\b|\w+/")
+HAND_OUTS = Path("docs/labs")
+KEY = "^\\"
+COMMENT = re.compile(r"^ *<!-- (?:(run|not run): ?|(kmem))(.*?) ?-->$")
+READY = r"(?:\A|\n)(?:slate!?> |\$ )\Z"
+
+# Time is that of the machine's own instructions, so that a busy host changes
+# no order of events, and of the host where all wait.
+CLOCK = ["-icount", "shift=3,sleep=on"]
+
+# Seconds for programs in the background to come as far as they can, where
+# nobody can be asked; how often ps is asked.
+SETTLE, TRIES = 1, 40
+
+
+class Step:
+    """A line that is typed, and the lines that the page has as its answer:
+    those from `first` on."""
+
+    def __init__(self, prompt, typed, first):
+        self.prompt, self.typed = prompt, re.sub(r" {3,}\S.*", "", typed)
+        self.first, self.lines = first, []
+
+    def agrees(self, answer):
+        wanted = ["..." if line.strip() in DOTS else line
+                  for line in self.lines]
+        while wanted and not wanted[-1]:
+            wanted.pop()
+        return not wanted or transcript.matches(wanted, answer)
+
+    def renewed(self, answer):
+        """The answer as the page would have it; None: nobody can tell."""
+        dots = [i for i, line in enumerate(self.lines)
+                if line.strip() in DOTS]
+        blank = [""] if self.lines and not self.lines[-1] else []
+        if not dots:
+            return answer + blank
+        head, tail = dots[0], len(self.lines) - dots[0] - 1
+        if len(dots) > 1 or len(answer) < head + tail:
+            return None
+        return answer[:head] + [self.lines[head]] + answer[len(answer) - tail:]
+
+
+class Block:
+    """A listing of a page."""
+
+    def __init__(self, page, above, indent, first, lines):
+        self.page, self.first, self.indent = page, first, indent
+        self.steps = []
+        for number, line in enumerate(lines, first):
+            found = PROMPT.match(line)
+            if found or line == KEY:
+                self.steps.append(Step(*(found.groups() if found
+                                         else ("", KEY)), number + 1))
+            elif self.steps:
+                self.steps[-1].lines.append(line)
+        comment = COMMENT.match(above)
+        self.said = comment and (comment[1] or comment[2])
+        words = shlex.split(comment[3]) if self.said == "run" else []
+        self.name = words.pop(0) if words and "=" not in words[0] else str(page)
+        self.options = dict(word.split("=", 1) for word in words)
+
+    @property
+    def is_transcript(self):
+        """Whether it is to be typed: it has answers, or is said to be one."""
+        if self.said:
+            return self.said == "run"
+        first = self.steps[0]
+        elsewhere = first.prompt == "$ " and (
+            ON_HOST.match(first.typed) or HAND_OUTS in self.page.parents)
+        return any(any(step.lines) for step in self.steps) and not elsewhere
+
+
+def listings(lines):
+    """(line above, indent, first line, lines) of each listing; numbers count
+    from 0."""
+    at = 0
+    while at < len(lines):
+        above = next((line for line in reversed(lines[:at]) if line), "")
+        fence = re.match(r"^( *)```(?:text|slate)?$", lines[at])
+        shift = re.match(r"^(?: {4}| {8})(?=\S)", lines[at])
+        if fence:
+            end = next((i for i in range(at + 1, len(lines))
+                        if lines[i].strip() == "```"), len(lines))
+            yield above, fence[1], at + 1, lines[at + 1:end]
+            at = end
+        elif lines[at].startswith("```"):
+            at = next((i for i in range(at + 1, len(lines))
+                       if lines[i].strip() == "```"), len(lines))
+        elif shift and (at == 0 or not lines[at - 1].strip()):
+            end = at
+            while end < len(lines) and (not lines[end].strip() or
+                                        lines[end].startswith(shift[0])):
+                end += 1
+            while not lines[end - 1].strip():
+                end -= 1
+            yield above, shift[0], at, [line[len(shift[0]):]
+                                        for line in lines[at:end]]
+            at = end - 1
+        at += 1
+
+
+def blocks(page, kernel=None):
+    """The transcripts of a page that are to be typed, into another kernel than
+    the plain one if they say so."""
+    lines = page.read_text(encoding="utf-8").split("\n")
+    name = page.relative_to(book.ROOT)
+    found = [Block(name, *listing) for listing in listings(lines)]
+    return [b for b in found if b.steps and b.is_transcript and
+            b.options.get("kernel") == kernel]
+
+
+# ---- typing ------------------------------------------------------------------
+
+class Typist:
+    """Types the blocks of one machine, and keeps their answers."""
+
+    def __init__(self, machine):
+        self.machine, self.prompt = machine, "slate> "
+        machine.expect(READY)
+
+    def line(self, typed, waits=True):
+        """Types a line, or presses the key; the answer's lines."""
+        self.machine.send("\x1c" if typed == KEY else typed + "\r")
+        if not waits:
+            return self.wait_a_little()
+        if typed == "continue" and not self.prompt_came():
+            self.machine.send("\r")  # an empty line, for another prompt of sh
+        said = qemu.plain(self.machine.expect(READY)).split("\n")
+        self.prompt = said[-1]
+        if re.search(r"&$|\brun -b\b", typed) or typed == KEY:
+            self.settle()
+        return [line.rstrip() for line in said[1:-1]]
+
+    def prompt_came(self):
+        """Whether one comes within a time in which it ought to."""
+        end = time.monotonic() + 3 * SETTLE
+        while time.monotonic() < end and \
+                not re.search(READY, self.machine.buffer):
+            self.machine.receive(SETTLE / 10)
+        return re.search(READY, self.machine.buffer)
+
+    def wait_a_little(self):
+        """For a prompt, or a program that reads, before a key is pressed."""
+        self.prompt_came()
+        said = qemu.plain(self.machine.buffer).split("\n")
+        self.machine.buffer = ""
+        return [line.rstrip() for line in said[1:-1]]
+
+    def settle(self):
+        """Waits until all programs wait for something."""
+        before = None
+        for _ in range(TRIES if self.prompt == "slate> " else 0):
+            rows = [line.split()[:4] for line in self.line("ps")]
+            if rows == before and not any(
+                    row[3] == "ready" for row in rows if row[0] != "0"):
+                return
+            before = rows
+            time.sleep(SETTLE / 10)
+        if before is None:
+            time.sleep(SETTLE)
+
+    def go_to(self, prompt):
+        """Enters or leaves sh."""
+        if prompt and prompt != self.prompt:
+            self.line("sh" if prompt == "$ " else "exit")
+
+    def block(self, block):
+        """The answers to the steps of a block."""
+        for command in filter(None, block.options.get("before", "").split(";")):
+            self.go_to("slate> ")
+            self.line(command.strip())
+        answers = []
+        for step, after in zip(block.steps, [*block.steps[1:], None]):
+            self.go_to(step.prompt)
+            waits = after is None or after.typed != KEY
+            answers.append(self.line(step.typed, waits))
+        return answers
+
+
+def make_disk(files, folder):
+    """The image of `make disk`, or one with so many small files, in folders of
+    50."""
+    image, inside = Path(folder) / "disk.img", book.ROOT / "user/disk"
+    if int(files):
+        inside = Path(folder) / "files"
+    for i in range(int(files)):
+        file = inside / f"d{i // 50}" / f"f{i % 50}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"file {i}\n", encoding="utf-8")
+    disk.make(image, 32, inside, inodes=int(files) * 5 // 4 + 100)
+    return image
+
+
+def run(kernel, members, initrd=None):
+    """[(block, answers)] of the blocks of one machine."""
+    options = {}
+    for block in members:
+        options.update(block.options)
+    with tempfile.TemporaryDirectory() as folder:
+        disks = [make_disk(options["disk"], folder)] if "disk" in options \
+            else []
+        with qemu.Machine(kernel, append=options.get("append", ""),
+                          memory=options.get("memory", "128"), initrd=initrd,
+                          disks=disks, extra=CLOCK + (
+                              ["-serial", "null"] if "line" in options
+                              else [])) as machine:
+            typist = Typist(machine)
+            return [(block, typist.block(block)) for block in members]
+
+
+def answers(kernel, found, initrd=None):
+    """[(block, answers)] of all blocks: a machine for each name, two at a
+    time."""
+    machines = {}
+    for block in found:
+        machines.setdefault(block.name, []).append(block)
+    with ThreadPoolExecutor(2) as pool:
+        done = pool.map(lambda members: run(kernel, members, initrd),
+                        machines.values())
+        return [pair for pairs in done for pair in pairs]
+
+
+def differences(pairs):
+    """["page:line: what is typed", what the page has, what Slate says]"""
+    return [(f"{block.page}:{step.first}: {step.prompt}{step.typed}",
+             step.lines, answer)
+            for block, said in pairs
+            for step, answer in zip(block.steps, said)
+            if not step.agrees(answer)]
+
+
+# ---- writing -----------------------------------------------------------------
+
+def rewrite(pairs):
+    """Puts the answers into their pages."""
+    changes = {}
+    for block, said in pairs:
+        for step, answer in zip(block.steps, said):
+            new = step.renewed(answer)
+            if new is not None and not step.agrees(answer):
+                changes.setdefault(block.page, []).append(
+                    (step, [f"{block.indent}{line}".rstrip() for line in new]))
+    for page, steps in changes.items():
+        path = book.ROOT / page
+        lines = path.read_text(encoding="utf-8").split("\n")
+        for step, new in sorted(steps, key=lambda c: -c[0].first):
+            lines[step.first:step.first + len(step.lines)] = new
+        path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-w", action="store_true", help="write them anew")
+    parser.add_argument("kernel", type=Path)
+    parser.add_argument("page", nargs="*", type=Path)
+    args = parser.parse_args()
+    pages = [p.resolve() for p in args.page] or book.pages()
+    pairs = answers(args.kernel, [b for p in pages for b in blocks(p)])
+    wrong = differences(pairs)
+    for where, had, says in wrong:
+        print(f"---- {where}", *had, "---- says", *says, sep="\n")
+    if args.w:
+        rewrite(pairs)
+    return 1 if wrong and not args.w else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+"""The build: a second make does nothing, a change rebuilds what it touches, a
+missing tool is one line. Works on a copy of the tree and its products, so that
+those stay as they are. Where all would be built anew, make only says so (-n).
+"""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import BUILD, ROOT
+from tools.grading import workshop
+
+FOLDERS = ["boot", "kernel", "mm", "drivers", "user", "tools"]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A built copy of the tree."""
+    copy = tmp_path_factory.mktemp("tree")
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, copy / name,
+                        ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "Makefile", copy)
+    if BUILD == ROOT / "build" and BUILD.exists():
+        workshop.copy_products(BUILD, copy)
+    done = make(copy, "-j2", "kernel")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return copy
+
+
+def make(tree, *arguments):
+    clean = {k: v for k, v in os.environ.items()
+             if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "V",
+                          "DEBUG", "SANITIZE", "CMD", "APPEND", "MEM")}
+    return subprocess.run(["make", "--no-print-directory", *arguments],
+                          cwd=tree, text=True, check=False,
+                          capture_output=True, env=clean)
+
+
+def compiled(done):
+    """The sources that a run of make compiled, or would compile."""
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = re.findall(r"^ +(?:CC|NASM) +(\S+)$", done.stdout, re.M)
+    plans = re.findall(r"'(?:CC|NASM)' '(\S+)'", done.stdout)
+    return set(lines + plans)
+
+
+def test_second_make_does_nothing(tree):
+    done = make(tree, "kernel")
+    assert done.stdout == "make: Nothing to be done for 'kernel'.\n"
+
+
+def test_touched_source_alone_is_rebuilt(tree):
+    os.utime(tree / "mm/page.c")
+    assert compiled(make(tree, "kernel")) == {"mm/page.c"}
+
+
+def test_touched_header_rebuilds_its_includers(tree):
+    os.utime(tree / "mm/buddy.h")
+    names = compiled(make(tree, "kernel"))
+    assert "mm/buddy.c" in names and "kernel/lib/string.c" not in names
+
+
+@pytest.mark.parametrize("setting", ["DEBUG=1", "BUILD=elsewhere",
+                                     "ASFLAGS=-f elf32", "CC=other-gcc"])
+def test_other_flags_or_folder_rebuild_all(tree, setting):
+    names = compiled(make(tree, "-n", "kernel", setting))
+    assert {"boot/entry.asm", "mm/page.c", "kernel/main.c"} <= names
+
+
+def test_debug_build_is_apart(tree):
+    plan = make(tree, "-n", "kernel", "DEBUG=1").stdout
+    assert "-DCONFIG_DEBUG=1" in plan and "-o build/debug/mm/page.o" in plan
+    assert " -o build/mm/" not in plan
+
+
+def test_sanitized_build_is_apart(tree):
+    plan = make(tree, "-n", "kernel", "SANITIZE=1").stdout
+    assert "-fsanitize=kernel-address" in plan
+    assert "-o build/sanitize/kernel/sanitize/kasan.o" in plan
+    assert " -o build/mm/" not in plan
+    plan = make(tree, "-n", "kernel", "V=1", "CC=other-gcc").stdout
+    assert "kernel/sanitize/" not in plan and "-fsanitize" not in plan
+
+
+def test_removed_source_leaves_the_kernel(tree):
+    extra = tree / "kernel/extra.c"
+    extra.write_text("int extra_function(void);\n"
+                     "int extra_function(void)\n{\n    return 1;\n}\n")
+    make(tree, "kernel")
+    assert b"extra_function" in (tree / "build/slate.elf").read_bytes()
+    extra.unlink()
+    assert compiled(make(tree, "kernel")) == set()
+    assert b"extra_function" not in (tree / "build/slate.elf").read_bytes()
+
+
+def test_verbose_shows_commands(tree):
+    os.utime(tree / "mm/page.c")
+    out = make(tree, "kernel", "V=1").stdout
+    assert "-mregparm=3" in out and "-c mm/page.c" in out
+
+
+def test_help_is_the_default_and_names_every_target(tree):
+    out = make(tree).stdout
+    for target in ("run doctor iso run-iso gdb debug-server test test-host "
+                   "test-kernel test-system bench coverage mutants lint format "
+                   "clean").split():
+        assert f"  {target} " in out
+
+
+@pytest.mark.parametrize("goal, setting, missing", [
+    ("kernel", "CROSS_COMPILE=nowhere-", "nowhere-gcc"),
+    ("kernel", "NASM=nonasm", "nonasm"),
+    ("run", "QEMU=noqemu", "noqemu"),
+    ("iso", "GRUB_MKRESCUE=", "grub-mkrescue"),
+])
+def test_missing_tool_is_one_line(tree, goal, setting, missing):
+    done = make(tree, goal, setting, *["BUILD=none"] * (goal == "kernel"))
+    assert done.returncode != 0
+    lines = [line for line in done.stderr.splitlines()
+             if not line.startswith("make: *** ")]
+    assert len(lines) == 1 and missing in lines[0], done.stderr
+    assert "tools/setup" in lines[0]
+
+
+def test_wrong_memory_is_one_line(tree):
+    done = make(tree, "run", "MEM=much")
+    assert done.returncode != 0
+    assert "MEM=much is not a number of MiB" in done.stderr

@@ -1,0 +1,462 @@
+"""What `make lab` does with cuts: what it puts in the place of solutions, and
+what it refuses, without building anything. The labs themselves are in
+test_labs.py."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT
+from tools.grading import cuts, labs
+
+PAGE = "docs/labs/02-buddies/README.md"
+
+C = """\
+#include "mm/buddy.h"
+#ifdef X
+#include "mm/x.h"
+#endif
+
+static int x;
+
+void split(struct page *p)
+{
+    one(p);
+}
+
+static struct page *join(struct page *p,
+                         int k)
+{
+    joined(p, k);
+    joined(p, 1);
+}
+
+void merge(struct page *p)
+{
+    one(p);
+    two(p);
+}
+
+void twice(void)
+{
+    again();
+
+    again();
+}
+"""
+
+SPLIT = """\
+@@ mm/x.c: split: put the right halves on their lists
+-    one(p);
++    LAB_MISSING
+
+@@ mm/x.c: join: and join them
+-    joined(p, k);
++    (void)p;
++    (void)k;
++    LAB_MISSING
+     joined(p, 1);
+"""
+
+MERGE = """\
+@@ mm/x.c: file scope: where they are
+ static int x;
++static int y; /* Task 2.2: another */
+
+@@ mm/x.c: merge: find the buddy
+-    two(p);
++    if (p) {
++        /* here */
++        LAB_MISSING
++    }
+
+@@ mm/x.c: twice: the second time
+     again();
+
+-    again();
++    once();
+"""
+
+FIRST = f"""\
+#include "mm/buddy.h"
+#include "kernel/lib/lab.h"
+#ifdef X
+#include "mm/x.h"
+#endif
+
+static int x;
+
+void split(struct page *p)
+{{
+    /* Task 2.1: put the right halves on their lists. See
+     * {PAGE}. */
+    lab_missing("2.1", "{PAGE}");
+}}
+
+static struct page *join(struct page *p,
+                         int k)
+{{
+    (void)p;
+    (void)k;
+    /* Task 2.1: and join them. See {PAGE}. */
+    lab_missing("2.1", "{PAGE}");
+    joined(p, 1);
+}}
+"""
+
+SECOND = f"""\
+void merge(struct page *p)
+{{
+    one(p);
+    if (p) {{
+        /* here */
+        /* Task 2.2: find the buddy. See {PAGE}. */
+        lab_missing("2.2", "{PAGE}");
+    }}
+}}
+
+void twice(void)
+{{
+    again();
+
+    once();
+}}
+"""
+
+ALL_CUT = FIRST.replace("int x;\n", "int x;\nstatic int y; /* Task 2.2: "
+                        "another */\n") + "\n" + SECOND
+
+
+def cut(text, *sheets, path="mm/x.c"):
+    """`text` with the cuts of (task, text of a file of cuts)."""
+    there = [c for task, sheet in sheets
+             for c in cuts.read(f"cuts/{task}.cut", sheet)]
+    assert {c.path for c in there} == {path}
+    return cuts.apply(text, there, PAGE)
+
+
+def test_solutions_are_cut():
+    assert cut(C, ("2.1", SPLIT), ("2.2", MERGE)) == ALL_CUT
+
+
+def test_each_task_alone():
+    second = C[C.index("void merge"):]
+    assert cut(C, ("2.1", SPLIT)) == FIRST + "\n" + second
+    assert cut(C, ("2.2", MERGE)).endswith(SECOND)
+    assert 'lab_missing("2.1"' not in cut(C, ("2.2", MERGE))
+    assert cuts.apply(C, [], PAGE) == C
+
+
+def test_header_is_included_once():
+    text = C.replace('"mm/buddy.h"', '"kernel/lib/lab.h"')
+    assert cut(text, ("2.1", SPLIT)).count("kernel/lib/lab.h") == 1
+    bug = MERGE.replace("        LAB_MISSING", "        ;")
+    assert "kernel/lib/lab.h" not in cut(C, ("2.2", bug))
+
+
+def test_a_whole_function():
+    sheet = ("@@ mm/x.c: split: another\n-void split(struct page *p)\n-{\n"
+             "-    one(p);\n-}\n+void split(struct page *);\n")
+    assert cut(C, ("2.1", sheet)) == C.replace(
+        "void split(struct page *p)\n{\n    one(p);\n}\n",
+        "void split(struct page *);\n")
+
+
+def test_neighbours_and_their_context():
+    """Cuts of two tasks may touch, and be each other's context."""
+    first = ("@@ mm/x.c: join: a\n-    joined(p, k);\n+    a();\n"
+             "     joined(p, 1);\n")
+    second = ("@@ mm/x.c: join: b\n     joined(p, k);\n-    joined(p, 1);\n"
+              "+    b();\n")
+    assert "{\n    a();\n    b();\n}" in cut(C, ("2.1", first), ("2.2", second))
+
+
+def test_assembly():
+    text = "    mov eax, 1\n    mov ebx, 2\n"
+    sheet = ("@@ boot/x.asm: file scope: load it\n-    mov eax, 1\n"
+             "+    ; your code\n+hlt\n")
+    assert cut(text, ("1.1", sheet), path="boot/x.asm") == \
+        "    ; your code\nhlt\n    mov ebx, 2\n"
+
+
+def test_python():
+    text = "def f():\n    return 1\n"
+    sheet = ("@@ tools/x.py: file scope: draw it\n-    return 1\n"
+             "+    LAB_MISSING\n")
+    names = {}
+    exec(cut(text, ("4.1", sheet),  # pylint: disable=W0122
+             path="tools/x.py"), names)
+    with pytest.raises(NotImplementedError, match="task 4.1"):
+        names["f"]()
+
+
+HEAD = "@@ mm/x.c: merge: t\n"
+TO = "+    LAB_MISSING\n"
+
+MISFITS = [
+    ("solution changed", HEAD + "-    one(p);\n-    three(p);\n" + TO, 1,
+     r'replaces "three\(p\);", but line 23 is "two\(p\);"'),
+    ("solution gone", HEAD + "-    four(p);\n" + TO, 1,
+     r'replaces "four\(p\);", which is not there'),
+    ("in another function", HEAD + "-    joined(p, k);\n" + TO, 1,
+     "which is not there"),
+    ("in no function", "@@ mm/x.c: file scope: t\n-    one(p);\n" + TO, 1,
+     "which is not there"),
+    ("no such function", "@@ mm/x.c: mergesort: t\n-    one(p);\n" + TO, 1,
+     "no such function"),
+    ("twice", "@@ mm/x.c: twice: t\n-    again();\n" + TO, 1,
+     "more than once, at lines 28, 30: add context"),
+    ("past the function", HEAD + "-    two(p);\n-}\n-\n" + TO, 1,
+     'but line 25 is ""'),
+    ("the second of two", HEAD + "-    one(p);\n" + TO + "\n" + HEAD +
+     "-    too(p);\n" + TO, 5, "not there"),
+    ("both the same", HEAD + "-    one(p);\n" + TO + HEAD +
+     "-    one(p);\n-    two(p);\n" + TO, 4, "the same lines"),
+]
+
+
+@pytest.mark.parametrize("sheet, where, why", [m[1:] for m in MISFITS],
+                         ids=[m[0] for m in MISFITS])
+def test_misfits_are_refused_with_their_place(sheet, where, why):
+    with pytest.raises(cuts.CutError, match=rf"^2\.1\.cut:{where}: mm/x\.c, "
+                       rf"[\w ]+: .*{why}$"):
+        cuts.apply(C, cuts.read("2.1.cut", sheet), PAGE)
+
+
+def test_a_declaration_is_no_function():
+    text = "void f(void);\n\nvoid g(void)\n{\n    f(1);\n}\n"
+    sheet = "@@ mm/x.c: f: t\n-    f(1);\n+    f(2);\n"
+    with pytest.raises(cuts.CutError, match="no such function"):
+        cut(text, ("2.1", sheet))
+
+
+REFUSED = [
+    ("empty", "", 1, "there is no cut"),
+    ("no head", "-    one(p);\n", 1, "neither the head"),
+    ("no sign", HEAD + "one(p);\n", 2, "neither the head"),
+    ("no title", "@@ mm/x.c: merge\n", 1, "begins with @@"),
+    ("no function", "@@ mm/x.c: t\n", 1, "begins with @@"),
+    ("nothing cut", HEAD + "     one(p);\n", 1, "nothing is cut"),
+    ("the same", HEAD + "-    one(p);\n+    one(p);\n", 1, "nothing is cut"),
+    ("no place", HEAD + TO, 1, "no line says where"),
+    ("no call in it", "@@ x.asm: file scope: t\n-    ret\n" + TO, 1,
+     "LAB_MISSING is for C and Python"),
+]
+
+
+@pytest.mark.parametrize("sheet, where, why", [r[1:] for r in REFUSED],
+                         ids=[r[0] for r in REFUSED])
+def test_refused_with_its_place(sheet, where, why):
+    with pytest.raises(cuts.CutError, match=rf"^2\.1\.cut:{where}: .*{why}"):
+        cuts.read("2.1.cut", sheet)
+
+
+def test_refused_without_an_include():
+    sheet = "@@ a.h: f: t\n-    x();\n" + TO
+    with pytest.raises(cuts.CutError, match="a.h, f: no #include"):
+        cut("void f(void)\n{\n    x();\n}\n", ("2.1", sheet), path="a.h")
+
+
+# ---- lab.toml ---------------------------------------------------------------
+
+LAB_TOML = """\
+number = 2
+title = "Buddies"
+hours = "3"
+reading = ["paper 3.1"]
+files = ["mm/x.c"]
+
+[[task]]
+id = "2.1"
+title = "Split"
+
+[[task]]
+id = "2.2"
+title = "Merge"
+
+[[test]]
+name = "2.split"
+tasks = ["2.1"]
+points = 60
+hint = "which half?"
+
+[[test]]
+name = "2.merge"
+tasks = ["2.1", "2.2"]
+points = 40
+hint = "which buddy?"
+"""
+
+OTHER_TOML = """\
+number = 3
+title = "A slab"
+hours = "3"
+reading = []
+files = ["mm/x.c"]
+task = [{ id = "3.1", title = "Three" }]
+test = [{ name = "3.t", tasks = ["3.1"], points = 100, hint = "?" }]
+"""
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A tree with two labs and the tools, and nothing that builds."""
+    for name, text in {
+            "mm/x.c": C, "README.md": "Slate\n",
+            "docs/labs/02-buddies/lab.toml": LAB_TOML,
+            "docs/labs/02-buddies/README.md": "Do it.\n",
+            "docs/labs/02-buddies/INSTRUCTOR.md": "Give it.\n",
+            "docs/labs/02-buddies/wrong/a.patch": "wrong\n",
+            "docs/labs/02-buddies/cuts/2.1.cut": SPLIT,
+            "docs/labs/02-buddies/cuts/2.2.cut": MERGE,
+            "docs/labs/02-buddies/answers.py":
+                "def check():\n    pass\n# ---- not handed out\nsecret = 1\n",
+            "docs/labs/03-slab/lab.toml": OTHER_TOML,
+            "docs/labs/03-slab/README.md": "Later.\n",
+            "kernel/labs/runner.c": "x\n", "kernel/labs/lab2_split.c": "x\n",
+            "kernel/labs/lab3_t.c": "x\n", "build/x.o": "x\n"}.items():
+        path = tmp_path / "tree" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    shutil.copytree(ROOT / "tools", tmp_path / "tree/tools",
+                    ignore=shutil.ignore_patterns("__pycache__", "test"))
+    return tmp_path / "tree"
+
+
+@pytest.mark.parametrize("old, new, why", [
+    ("number = 2", "number = 4", "the folder is 02-buddies"),
+    ("points = 60", "points = 59", "add up to 99, not 100"),
+    ("points = 60", 'points = "60"', "points must be a number"),
+    ("points = 60", "points = 60\npiont = 1", "unknown key piont"),
+    ('hint = "which half?"', "", "test 1: hint is missing"),
+    ('tasks = ["2.1"]', 'tasks = ["2.9"]', "the unknown task 2.9"),
+    ('tasks = ["2.1"]', "tasks = []", "doing nothing would earn it"),
+    ('"2.merge"', '"2.split"', "2.split is there twice"),
+    ('name = "2.split"', 'name = "3.split"', "test 3.split: a name is 2."),
+    ('["mm/x.c"]', '["mm/y.c"]', "mm/y.c is not a file"),
+    ('["mm/x.c"]', '["../mm/x.c"]', "not a path from"),
+    ('["mm/x.c"]', "[]", "files is empty"),
+    ('["mm/x.c"]', '["README.md"]',
+     r"/cuts/2\.1\.cut:1: mm/x\.c is not among the files"),
+    ('id = "2.2"', 'id = "2.3"', "2.merge names the unknown task 2.2"),
+    ("[[test]]", "[test]", "(?i)invalid|twice|cannot|overwrite"),
+])
+def test_lab_toml_is_checked(tree, old, new, why):
+    path = tree / "docs/labs/02-buddies/lab.toml"
+    assert labs.load(tree, 2).number == 2
+    path.write_text(LAB_TOML.replace(old, new, 1))
+    with pytest.raises(labs.LabError, match=why) as caught:
+        labs.handed_out(tree, labs.load(tree, 2))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name, text, why", [
+    ("2.7.cut", SPLIT, r"cuts/2\.7\.cut: .* no task 2\.7$"),
+    ("2.1.txt", SPLIT, r"cuts/2\.1\.txt: .* in TASK\.cut"),
+    ("2.1.cut", "x", r"cuts/2\.1\.cut:1: neither the head"),
+    ("2.1.cut", SPLIT.replace("x.c", "y.c"), "mm/y.c is not among the files"),
+    ("2.1.cut", SPLIT.replace("one", "won"), r'"won\(p\);", which is not'),
+])
+def test_bad_cuts_write_nothing(tree, name, text, why):
+    (tree / "docs/labs/02-buddies/cuts" / name).write_text(text)
+    with pytest.raises(labs.LabError, match=why) as caught:
+        labs.handed_out(tree, labs.load(tree, 2))
+    count, problems = labs.check_cuts(tree)
+    assert problems == [str(caught.value)] and count in (0, 5)
+    done = lab(tree, "--lab", "2", "--out", "new")
+    assert done.returncode == 2 and done.stderr == f"lab: {caught.value}\n"
+    assert not (tree / "new").exists()
+
+
+def test_check_cuts(tree):
+    assert labs.check_cuts(tree) == (5, [])
+
+
+# ---- the command -----------------------------------------------------------
+
+def lab(tree, *options):
+    return subprocess.run([sys.executable, "-m", "tools.grading.lab",
+                           *options],
+                          cwd=tree, capture_output=True, text=True,
+                          check=False)
+
+
+def files(folder):
+    return {os.path.relpath(os.path.join(at, name), folder)
+            for at, _, names in os.walk(folder) for name in names
+            if not name.endswith(".pyc")}
+
+
+def test_what_is_handed_out(tree, tmp_path):
+    done = lab(tree, "--lab", "2", "--out", tmp_path / "out", "--seed", "7")
+    assert done.returncode == 0, done.stderr
+    out, L = tmp_path / "out", "docs/labs/02-buddies/"
+    here = {n for n in files(out) if not n.startswith("tools/")}
+    assert here == {
+        ".lab", "START-HERE.md", "README.md", "mm/x.c", L + "lab.toml",
+        L + "README.md", L + "answers.py", "kernel/labs/runner.c",
+        "kernel/labs/lab2_split.c"}
+    assert (out / "mm/x.c").read_text() == ALL_CUT
+    assert "secret" not in (out / L / "answers.py").read_text()
+    assert "seed = 7\n" in (out / ".lab").read_text()
+    start = (out / "START-HERE.md").read_text()
+    assert L + "README.md" in start
+    assert 'grep -n "Task 2\\." mm/x.c\n' in start
+    assert os.access(out / "tools/setup", os.X_OK)
+
+
+def test_hand_outs_in_the_tree_are_not_of_it(tree, tmp_path):
+    lab(tree, "--lab", "3", "--out", tree / "first")
+    lab(tree, "--lab", "2", "--out", tmp_path / "out")
+    assert not {n for n in files(tmp_path / "out") if "first" in n}
+
+
+def test_secret_checkers_stay(tree, tmp_path):
+    """With what they are made of."""
+    folder = tree / "docs/labs/02-buddies"
+    (folder / "lab.toml").write_text("secret = true\n" + LAB_TOML)
+    (folder / "witness.py").write_text("def see():\n    pass\n")
+    assert lab(tree, "--lab", "2", "--out", tmp_path / "o").returncode == 0
+    assert not {n for n in files(tmp_path / "o")
+                if n.startswith("docs/labs") and n.endswith(".py")}
+
+
+def test_solved_tasks(tree, tmp_path):
+    lab(tree, "--lab", "2", "--out", tmp_path / "out", "--tasks", "2.1,2.2")
+    assert "lab_missing" not in (tmp_path / "out/mm/x.c").read_text()
+
+
+def test_only_what_git_tracks(tree, tmp_path):
+    for words in (["init", "-q"], ["add", "mm", "docs", "tools"]):
+        subprocess.run(["git", *words], cwd=tree, check=True)
+    (tree / "mm/x.c").write_text(C.replace("int x", "int edited"))
+    (tree / "docs/labs/02-buddies/cuts/2.2.cut").unlink()
+    assert lab(tree, "--lab", "2", "--out", tmp_path / "o").returncode == 0
+    assert "README.md" not in files(tmp_path / "o")
+    assert "edited" in (tmp_path / "o/mm/x.c").read_text()
+
+
+@pytest.mark.parametrize("options, why", [
+    (["--out", "new"], "LAB is missing"),
+    (["--lab", "2"], "OUT is missing"),
+    (["--lab", "9", "--out", "new"], "there is no lab 9; there are 2, 3"),
+    (["--lab", "two", "--out", "new"], "there is no lab two"),
+    (["--lab", "2", "--out", "mm"], "mm is not empty"),
+    (["--lab", "2", "--out", "README.md"], "README.md: File exists"),
+    (["--lab", "2", "--out", "new", "--tasks", "2.1,2.8"], "no task 2.8"),
+    (["--lab", "2", "--out", "new", "--seed", "-1"], "SEED: -1 is not"),
+])
+def test_refusals_are_one_line(tree, options, why):
+    done = lab(tree, *options)
+    assert done.returncode == 2 and why in done.stderr, done.stderr
+    assert done.stderr.startswith("lab: ") and done.stderr.count("\n") == 1
+    assert not (tree / "new").exists()
+
+
+def test_a_hand_out_hands_out_nothing(tree, tmp_path):
+    lab(tree, "--lab", "2", "--out", tmp_path / "out")
+    done = lab(tmp_path / "out", "--lab", "2", "--out", tmp_path / "again")
+    assert done.returncode == 2 and "is a hand-out itself" in done.stderr

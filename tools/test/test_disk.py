@@ -1,0 +1,248 @@
+"""Disks: images made by e2fsprogs, QEMU's IDE disks, the ATA driver in ring 3
+and programs that use it. Runs with a disk are not counted (docs/testing.md)."""
+
+import os
+import re
+import struct
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BUILD, ROOT
+from tools.run import disk, qemu
+
+WORDS = 128  # of 32 bits in a sector
+
+
+def contents(first, sectors, seed):
+    """What `blocktest fill` writes."""
+    return b"".join(
+        struct.pack("<I", (s * 2654435761 + j * 40503 + seed) % 2**32)
+        for s in range(first, first + sectors) for j in range(WORDS))
+
+
+def sectors(path, first, count):
+    with open(path, "rb") as f:
+        f.seek(first * 512)
+        return f.read(count * 512)
+
+
+def exits(machine):
+    """How the blocktests of a machine ended up to now, in order."""
+    return [(e["exit"], e["signal"]) for e in machine.events("run")
+            if e["name"] == "blocktest"]
+
+
+def start(machine, options=""):
+    """Starts the driver; its pid."""
+    text = machine.command(f"run -b -s ata {options}")
+    assert "ata: pid " in text, text
+    return text.split("pid ")[1].split()[0]
+
+
+@pytest.fixture
+def image(tmp_path):
+    disk.blank(tmp_path / "disk.img", 8)
+    return tmp_path / "disk.img"
+
+
+@pytest.fixture
+def driven(boot):
+    """driven(disk, …): a machine with these disks and the driver."""
+    def begin(*disks, options=""):
+        machine = boot(disks=disks)
+        machine.prompt()
+        machine.command("run -b -s names")
+        start(machine, options)
+        return machine
+    return begin
+
+
+def blocktest(machine, words, status=0):
+    """Runs it; returns what it printed."""
+    text = machine.command(f"run blocktest {words}")
+    assert exits(machine)[-1] == (status, 0), \
+        f"{text}\n{machine.events()}"
+    return text
+
+
+# ---- the driver ------------------------------------------------------------
+
+def test_what_is_written_is_there(driven, image, tmp_path):
+    slave = tmp_path / "slave.img"
+    disk.blank(slave, 1)
+    machine = driven(image, slave)
+    assert "disk 0: 16384 sectors" in blocktest(machine, "info")
+    assert blocktest(machine, "edges").count("good: ") == 12
+    blocktest(machine, "storm 4 60 1")
+    blocktest(machine, "fill 777 200 5")
+    blocktest(machine, "check 777 200 5")
+    blocktest(machine, "check 777 200 6", 1)
+    assert "read 4000 sectors: " in blocktest(machine, "read 0 4000")
+    assert "disk 1: 2048 sectors" in blocktest(machine, "-d 1 info")
+    blocktest(machine, "-d 1 fill 2000 48 6")
+    assert "disk 2: no such device" in blocktest(machine, "-d 2 info", 1)
+    assert "errors 0, time-outs 0, out of step 0, lost" in \
+        blocktest(machine, "counts")
+    machine.cut_power()
+    assert sectors(image, 777, 200) == contents(777, 200, 5)
+    assert sectors(slave, 2000, 48) == contents(2000, 48, 6)
+
+
+@pytest.mark.parametrize("disks", [1, 0])
+def test_drives_that_are_not_there(driven, image, disks):
+    machine = driven(*[image][:disks])
+    blocktest(machine, "info", int(disks == 0))
+    for number in range(disks, 2):
+        assert "no such device" in blocktest(machine, f"-d {number} info", 1)
+
+
+def test_a_server_is_waited_for_but_not_for_ever(kernel):
+    """Without a disk, so this run is counted, and waiting costs no time."""
+    done = qemu.run(kernel, "run -b -s names; run blocktest info; uptime; "
+                    "run -b -s ata; run blocktest info; uptime; poweroff",
+                    budget=40_000)
+    assert not done.problem, done.explain()
+    assert [e["exit"] for e in done.named["run"]] == [1, 1]
+    assert "ata, disk 0: no such file or directory" in done.text
+    assert "ata, disk 0: no such device" in done.text
+    first, second = (float(t) for t in
+                     re.findall(r"up \d+:\d+:(\d+\.\d+)", done.text))
+    assert 10 <= first < 11 and second < first + 1
+
+
+def test_bad_sectors(driven, image):
+    """Three tries in the driver, three by the client; then an error, and the
+    next request is served. What goes wrong once nobody notices."""
+    machine = driven(qemu.failing_disk(
+        image, {"event": "read_aio", "sector": 100, "errno": 5},
+        {"event": "read_aio", "sector": 300, "errno": 5, "once": "on"},
+        {"event": "write_aio", "sector": 400, "errno": 5}))
+    blocktest(machine, "read 0 100")
+    assert "read of 1 sectors from 100: input/output error" in \
+        blocktest(machine, "read 100 1", 1)
+    assert " errors 9," in blocktest(machine, "counts")
+    blocktest(machine, "read 101 100")
+    blocktest(machine, "read 290 20")
+    assert " errors 10," in blocktest(machine, "counts")
+    assert "write of 10 sectors from 400: input/output error" in \
+        blocktest(machine, "fill 400 10 3", 1)
+    blocktest(machine, "fill 500 10 3")
+    assert "time-outs 0, out of step 0," in blocktest(machine, "counts")
+    machine.cut_power()
+    assert sectors(image, 500, 10) == contents(500, 10, 3)
+
+
+def test_a_drive_that_hangs_and_recovers(driven, image):
+    """It does one access in a second, and may take 100 ms for one."""
+    machine = driven({"file": image, "format": "raw",
+                      "throttling.iops-total": 1}, options="-t 100 -n slow")
+    assert "input/output error" in \
+        blocktest(machine, "-n slow read 0 2000", 1)
+    assert "time-outs 0," not in blocktest(machine, "-n slow counts")
+    machine.qmp.execute("block_set_io_throttle", device="ide0-hd0", bps=0,
+                        bps_rd=0, bps_wr=0, iops=0, iops_rd=0, iops_wr=0)
+    blocktest(machine, "-n slow read 0 2000 8")
+
+
+def test_clients_do_not_notice_that_the_driver_dies(driven, image):
+    machine = driven(image)
+    pid = machine.command("run ps").split(" ata")[0].splitlines()[-1].split()[0]
+    machine.command("run -b blocktest storm 3 150 7")
+    for kills in range(5):
+        machine.command("run sleep 0.03")
+        assert not exits(machine), f"it ended after {kills} kills"
+        machine.command(f"kill {pid}")
+        while f" {pid} running" in machine.command("servers"):
+            machine.command("run sleep 0.01")  # it ends when it runs
+        pid = start(machine)
+    for _ in range(60):
+        machine.command("run sleep 1")
+        if exits(machine):
+            break
+    assert exits(machine) == [(0, 0)], machine.transcript[-3000:]
+    assert "every invariant holds" in machine.command("verify")
+
+
+def test_what_was_flushed_survives_a_power_cut(driven, image):
+    machine = driven(image)
+    blocktest(machine, "fill 5 2000 9")
+    machine.send("run blocktest storm 1 100000 1\r")
+    machine.expect("storm 1 100000 1")
+    machine.cut_power()
+    assert sectors(image, 1024, 981) == contents(1024, 981, 9)
+
+
+# ---- images ----------------------------------------------------------------
+
+def test_images_are_made_checked_and_repaired(tmp_path):
+    path = tmp_path / "disk.img"
+    folder = tmp_path / "folder"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "sub/a").write_bytes(b"hello" * 3000)
+    disk.make(path, 4, folder, block=1024, inode_size=128, inodes=64)
+    disk.check(path)
+    assert disk.has_journal(path)
+    assert disk.read(path, "/sub/a") == b"hello" * 3000
+    disk.write(path, "/b", b"\0\1\2")
+    assert disk.read(path, "/b") == b"\0\1\2"
+    assert "Inode count:              64" in disk.debugfs(path, "stats")
+    with pytest.raises(disk.DiskError, match="/nowhere"):
+        disk.read(path, "/nowhere")
+    disk.debugfs(path, "clri /b", write=True)
+    with pytest.raises(disk.DiskError, match="status 4"):
+        disk.check(path)
+    disk.repair(path)
+    disk.check(path)
+
+
+def test_an_image_that_cannot_be_made_leaves_nothing(tmp_path):
+    with pytest.raises(disk.DiskError, match="mke2fs: "):
+        disk.make(tmp_path / "disk.img", 1, options=["-b", "17"])
+    with pytest.raises(disk.DiskError, match="is not a folder"):
+        disk.make(tmp_path / "disk.img", 1, tmp_path / "none")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(disk.DiskError, match="is not a file"):
+        disk.check(tmp_path / "disk.img")
+
+
+def test_a_run_with_a_disk_is_not_counted(kernel, image):
+    with pytest.raises(qemu.QemuError, match="cannot be counted"):
+        qemu.run(kernel, "poweroff", counted=True, disks=[image])
+    with pytest.raises(qemu.DiskMissing, match="make disk"):
+        qemu.run(kernel, "poweroff", disks=[image.with_name("none")])
+
+
+def make(*arguments):
+    clean = {k: v for k, v in os.environ.items()
+             if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    return subprocess.run(
+        ["make", "--no-print-directory", "-o", str(BUILD / "slate.elf"),
+         "-o", str(BUILD / "initrd.tar"), *arguments], cwd=ROOT, text=True,
+        check=False, capture_output=True, env=clean, stdin=subprocess.DEVNULL)
+
+
+def test_make_disk_and_make_run(kernel, tmp_path):
+    done = make("disk", f"BUILD={tmp_path}", "DISK_MB=3")
+    assert done.returncode == 0, done.stderr
+    image = tmp_path / "disk.img"
+    assert "too small for a journal" in done.stdout
+    assert image.stat().st_size == 3 << 20
+    assert disk.read(image, "/README") == \
+        (ROOT / "user/disk/README").read_bytes()
+    done = make("disk", f"BUILD={tmp_path}", "DISK_MB=x")
+    assert done.returncode != 0 and "DISK_MB=x is not" in done.stderr
+    run_py = [sys.executable, "-m", "tools.run.run", str(kernel)]
+    command = ("run -b -s names; run -b -s ata; run blocktest info; "
+               "poweroff")
+    for settings, said in [({"DISK": str(image)}, "6144 sectors"),
+                           ({"DISK": "none"}, "DISK: none is not a file"),
+                           ({"DISK": str(image), "ICOUNT": "1"},
+                            "cannot be counted")]:
+        done = subprocess.run(
+            run_py, cwd=ROOT, text=True, check=False, capture_output=True,
+            stdin=subprocess.DEVNULL, timeout=qemu.SILENCE,
+            env={**os.environ, "CMD": command, **settings})
+        assert said in done.stdout + done.stderr
+        assert (done.returncode == 0) == (said == "6144 sectors")

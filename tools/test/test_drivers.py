@@ -1,0 +1,254 @@
+"""The drivers rtc, uart and beat, which are programs. What their clients can
+see, and the parts of beat, are checked in ring 3, by devtest, in counted runs.
+Here: who takes the place of a driver that was killed, who may start one, and a
+line that leads to another machine."""
+
+import re
+import socket
+
+import pytest
+
+from conftest import ROOT, product, sanitized
+from tools.run import qemu
+
+CLEAN = "every invariant holds"
+
+
+def run(kernel, *commands, extra=()):
+    """What each command says in a counted run with a name server."""
+    line = "; echo @; ".join(("run -b -s names; run sleep 0",) + commands)
+    result = qemu.run(kernel, line + "; poweroff", budget=200_000, extra=extra)
+    assert result.problem is None, result.explain()
+    said = re.split(r"(?m)^@$\n", qemu.plain(result.text))[1:]
+    assert len(said) == len(commands), result.explain()
+    return said
+
+
+def all_good(text, name):
+    """Every check of a file of devtest has been made, and is good."""
+    source = (ROOT / f"user/tests/devtest/{name}.c").read_text()
+    count = len(re.findall(r"^ +check\(", source, re.M))
+    wrong = [line for line in text.splitlines()
+             if not line.startswith(("good: ", "devtest: "))]
+    assert count > 10 and not wrong, text
+    assert f"devtest: {count} checks, 0 failures\n" in text, text
+
+
+def test_rtc(kernel):
+    """It is killed while it waits for the clock; its successor, too, hears
+    of the next second."""
+    times, good, dead, none, late, whole = run(
+        kernel, "run -b -s rtc; run date; run date -w", "run -s devtest",
+        "run sleep 0", "run date", "run -b -s rtc; run date -w", "verify")
+    assert times.endswith("\n2020-01-01 00:00:00\n2020-01-01 00:00:01\n")
+    all_good(good, "rtc")
+    assert dead == "rtc: killed by signal 9 (KILL)\n"
+    assert "no such file" in none and "exit code 1" in none
+    assert re.fullmatch(r"rtc: pid \d+\n2020-01-01 00:00:\d\d\n", late), late
+    assert CLEAN in whole
+
+
+def test_uart(kernel):
+    fresh, good, dead, works, whole = run(
+        kernel, "run -b -s uart; run serial status", "run devtest uart",
+        "run sleep 0", "run -b -s uart; run serial test 5000", "verify",
+        extra=["-serial", "null"])
+    assert fresh.split("\n", 1)[1] == (
+        "115200 baud\nsent 0, received 0, waiting 0\n"
+        "interrupts 0, spurious 0, overruns 0, errors 0\n")
+    all_good(good, "uart")
+    assert dead == "uart: killed by signal 9 (KILL)\n"
+    assert works.endswith("5000 bytes came back as they were sent\n")
+    assert CLEAN in whole
+
+
+# ---- beat ------------------------------------------------------------------
+
+PARTS = ("chip", "loop", "clients", "refuse", "keep", "order", "survive",
+         "storm")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_beat_part(kernel, part):
+    said, whole = run(kernel, f"run -p devtest beat {part}", "verify")
+    lines = [line for line in said.splitlines() if not line.isdigit()]
+    assert all(line.startswith("good: ") for line in lines[:-1]), said
+    assert re.fullmatch(rf"devtest: {len(lines) - 1} checks, 0 failures",
+                        lines[-1]), said
+    assert len(lines) > 2 and CLEAN in whole
+
+
+def test_beat_dies(kernel):
+    """Its successor goes on with the numbers; the line is one driver's."""
+    first = "run -b -s beat; run tempo -p 32 -n 3"
+    pid = re.search(r"beat: pid (\d+)", run(kernel, first)[0])[1]
+    beats, busy, dead, none, then = run(
+        kernel, first, "run -s rtc", f"kill {pid}; run sleep 0", "run tempo",
+        "run -b -s beat; run tempo -p 32 -n 1")
+    assert beats.endswith("\n32\n64\n96\n"), beats
+    assert "in use" in busy and "rtc: exit code 1" in busy, busy
+    assert dead.endswith("beat: killed by signal 15 (TERM)\n"), dead
+    assert "no such file or directory" in none, none
+    assert then.endswith("\n128\n"), then
+
+
+def test_beat_for_all(kernel):
+    """Who asks for the same rhythm hears the same beats; when nobody has
+    listened for a second there are no more."""
+    both, still, whole = run(
+        kernel, 'run -b -s beat; run sh -c "tempo -n 2 & tempo -n 2; wait"',
+        "run sleep 5; run tempo -p 1 -n 1", "verify")
+    beats = re.findall(r"^\d+$", both, re.M)
+    assert beats == ["64", "64", "128", "128"], both
+    assert 128 < int(still) <= 128 + 128 + 2
+    assert CLEAN in whole
+
+
+# ---- to another machine ----------------------------------------------------
+
+class Outside:
+    """A machine, uncounted, and the far end of its second line."""
+
+    def __init__(self, kernel):
+        self.end, inside = socket.socketpair()
+        self.end.settimeout(qemu.SILENCE)
+        self.machine = qemu.Machine(
+            kernel, extra=["-chardev", "socket,id=two,"
+                           f"fd={inside.fileno()}", "-serial", "chardev:two"],
+            handles=[inside.fileno()])
+        inside.close()
+        self.machine.prompt()
+
+    def receive(self, n):
+        data = b""
+        while len(data) < n:
+            more = self.end.recv(n - len(data))
+            assert more, f"the line ended after {data!r}"
+            data += more
+        return data
+
+
+@pytest.fixture(scope="module")
+def outside():
+    outside = Outside(product("slate.elf", "kernel"))
+    yield outside
+    outside.machine.close()
+    outside.end.close()
+
+
+def start(machine, *servers):
+    for server in servers:
+        machine.command(f"run -b -s {server}")
+        machine.command("run sleep 0")
+
+
+def pattern(n):
+    return "".join(chr((i * 7 + i // 256) % 25 + 97) for i in range(n))
+
+
+def test_refused(outside):
+    """Each in one line: no grant; no name server; no driver; no device."""
+    machine = outside.machine
+    for name, irq in (("rtc", 8), ("uart", 3), ("beat", 8)):
+        assert machine.command(f"run /sbin/{name}") == (
+            f"{name}: interrupt {irq} (`run -s {name}` starts me): operation "
+            f"not permitted\n{name}: exit code 1\n")
+        assert machine.command(f"run -s {name}") == (
+            f"{name}: the name {name}: no such file or directory\n"
+            f"{name}: exit code 1\n")
+    assert machine.command("run date") == (
+        "date: rtc (`run -b -s rtc` starts it): no such file or directory\n"
+        "date: exit code 1\n")
+    assert machine.command("run tempo") == (
+        "tempo: beat (`run -b -s beat` starts it): no such file or "
+        "directory\ntempo: exit code 1\n")
+    assert machine.command("run serial status") == (
+        "serial: uart (`run -b -s uart` starts it): no such file or "
+        "directory\nserial: exit code 1\n")
+
+
+def test_no_second_line(shell):
+    assert shell.command("run -s uart") == (
+        "uart: there is no second serial line\nuart: exit code 69\n")
+
+
+def test_wrong_input_gives_one_line(outside):
+    start(outside.machine, "names", "uart")
+    for line in ("serial", "serial frob", "serial echo", "serial cat -n",
+                 "serial cat -n 0", "serial set", "serial set 9600 x",
+                 "serial set 7", "serial status now", "serial test 0",
+                 "serial test 1 2", "date now", "date -x"):
+        text = outside.machine.command("run " + line)
+        assert re.fullmatch(r"(date: there is no[^\n]+\n)?(usage: )?"
+                            r"(serial|date)[: ][^\n]+\n"
+                            r"(serial|date): exit code [12]\n", text), text
+
+
+def test_bytes_to_the_outside_and_back(outside):
+    machine = outside.machine
+    assert machine.command("run serial echo one two") == ""
+    assert outside.receive(8) == b"one two\n"
+    machine.send("run serial cat -n 6\r")
+    outside.end.sendall(b"three\n")
+    assert "\nthree\n" in qemu.plain(machine.prompt())
+    poem = (ROOT / "user/root/home/poem").read_bytes()
+    machine.send("run sh -c \"cat /home/poem /home/poem | serial put\"\r")
+    assert outside.receive(2 * len(poem)) == 2 * poem
+    machine.prompt()
+
+
+def test_more_than_all_buffers_hold(outside):
+    """The line is stopped while nobody reads, and nothing is lost."""
+    machine, text = outside.machine, pattern(20_000)
+    machine.command("run sleep 0")
+    outside.end.sendall(text.encode())
+    assert machine.command("run sh -c \"serial cat -n 20000 | wc -c\"") \
+        .split() == ["20000"]
+    status = machine.command("run serial status")
+    assert "overruns 0, errors 0" in status and "waiting 0" in status
+
+
+def test_a_driver_dies_and_another_goes_on(outside):
+    machine = outside.machine
+    machine.command("run -b serial cat")
+    machine.command("run sleep 0")
+    pid = re.search(r"(?m)^ +(\d+) .* uart$", machine.command("ps")).group(1)
+    text = machine.command(f"kill -KILL {pid}") + \
+        machine.command("run sleep 0.1")
+    assert "uart: killed by signal 9 (KILL)\n" in text
+    assert "serial: read: nobody at the other end\n" in text
+    start(machine, "uart")
+    machine.command("run serial echo again")
+    assert outside.receive(6) == b"again\n"
+    assert CLEAN in machine.command("verify")
+
+
+# ---- what it costs ---------------------------------------------------------
+
+def test_interrupts_reach_drivers_at_once(kernel):
+    """Also where another program computes: it has to give way. Under the
+    sanitizers everything in the kernel takes several times as long."""
+    times = 8 if sanitized() else 1
+    result = qemu.run(kernel, "run -s bench; poweroff")
+    assert result.problem is None, result.explain()
+    cost = {e["key"]: e["value"] for e in result.named["bench"]}
+    assert 100 < cost["irq.latency"] < cost["irq.latency.busy"] \
+        < 500 * times, cost
+    assert cost["irq.latency"] + 43 < cost["irq.roundtrip"] < 600 * times, \
+        cost
+
+
+# ---- the chapter -----------------------------------------------------------
+
+def code(text):
+    """Lines that say something; headings of parts do not."""
+    return [line for line in text.splitlines()
+            if line.strip() and not line.startswith("/* ---- ")]
+
+
+def test_the_chapter_shows_the_whole_driver():
+    """In the order of the file, and as it is there."""
+    shown = "".join(re.findall(r"(?m)^```c\n((?:(?!```).*\n)*)```$",
+                               (ROOT / "docs/driver.md").read_text()))
+    source = (ROOT / "drivers/servers/rtc.c").read_text()
+    assert code(shown) == code(source[source.index("#include"):])

@@ -1,0 +1,139 @@
+"""The ext2 server on a disk of a booted machine: what programs write there is
+found by e2fsprogs, and the other way round. Not counted: disks finish on the
+host's time. The core's own tests are test_ext2.py."""
+
+import re
+import time
+
+import pytest
+
+from tools.run import disk, qemu
+
+PATIENCE = 30  # seconds of the host
+BIG = bytes(i * 7 % 251 for i in range(300_000))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What the disk has from the beginning."""
+    source = tmp_path_factory.mktemp("source")
+    (source / "deep" / "er").mkdir(parents=True)
+    (source / "deep" / "er" / "big").write_bytes(BIG)
+    (source / "hello").write_text("written by mke2fs\n")
+    return source
+
+
+@pytest.fixture(scope="module")
+def machine(kernel, folder, tmp_path_factory):
+    """A machine with an ext2 disk, mounted on /disk, and one of zeroes."""
+    images = [tmp_path_factory.mktemp("disks") / name for name in "ab"]
+    disk.make(images[0], 16, folder)
+    disk.blank(images[1], 1)
+    with qemu.Machine(kernel, disks=images) as m:
+        m.prompt()
+        m.command("run -b -s names")
+        start_ata(m)
+        m.command("run mkdir /disk")
+        serve(m)
+        m.images = images
+        yield m
+
+
+def start_ata(m):
+    """The driver ends if the name server is not there yet."""
+    end = time.monotonic() + PATIENCE
+    while not re.search(r"^ata +\d+ running", m.command("servers"), re.M):
+        assert time.monotonic() < end, m.command("run true")
+        m.command("run -b -s ata")
+        time.sleep(0.3)
+
+
+def wait_for(m, state, path="/disk"):
+    """Until `mounts` says so."""
+    end = time.monotonic() + PATIENCE
+    row = rf"^{path} +ext2 .* {state}\s*$"
+    while not re.search(row, m.command("mounts"), re.M):
+        assert time.monotonic() < end, m.command("run true")
+        time.sleep(0.05)
+
+
+def serve(m, path="/disk"):
+    """Starts the server."""
+    m.command(f"run -b ext2 -v ata 0 {path}")
+    wait_for(m, "ok", path)
+
+
+def sh(m, commands):
+    return m.command(f'run sh -c "{commands}"')
+
+
+def test_what_mke2fs_wrote_is_there(machine):
+    assert "written by mke2fs" in sh(machine, "cat /disk/hello")
+    assert f" {len(BIG)} bytes" in sh(machine, "stat /disk/deep/er/big")
+    assert "/disk/deep/er/big" in sh(machine, "find /disk")
+
+
+def test_what_programs_write_is_on_the_disk(machine):
+    sh(machine, "mkdir /disk/new; echo hello > /disk/new/a; "
+                "cat /disk/deep/er/big > /disk/new/copy")
+    sh(machine, "ln /disk/new/a /disk/b; mv /disk/new /disk/newer; "
+                "rm /disk/hello; sync")
+    image = machine.images[0]
+    assert disk.read(image, "/newer/a") == b"hello\n"
+    assert disk.read(image, "/b") == b"hello\n"
+    assert disk.read(image, "/newer/copy") == BIG
+    disk.check(image)
+
+
+def test_a_program_runs_from_the_disk(machine):
+    sh(machine, "cat /bin/echo > /disk/echo")
+    assert "from a disk" in machine.command("run /disk/echo from a disk")
+
+
+def test_errors_reach_the_program(machine):
+    said = sh(machine, "mkdir /disk/newer; cat /disk/nothing; "
+                       "echo x > /disk/newer")
+    for text in ("exists", "no such file", "is a directory"):
+        assert text in said, said
+
+
+def test_nobody_else_is_served(machine):
+    said = sh(machine, "ext2; ext2 ata 1 /disk; ext2 ata 0 /nowhere; "
+                       "ext2 ata 2 /disk")
+    assert "usage: ext2 [-v] SERVER DISK PATH" in said
+    assert "ext2: ata, disk 1: there is no ext2 file system on it" in said
+    assert "ext2: /nowhere: no such file or directory" in said
+
+
+def test_a_successor_goes_on(machine):
+    """The server dies with things unwritten; the next one has what was
+    synced, and puts the rest right."""
+    sh(machine, "echo kept > /disk/kept; sync; echo lost > /disk/lost")
+    pid = re.search(r"ext2\((\d+)\)", machine.command("mounts")).group(1)
+    machine.command(f"run kill -9 {pid}")
+    wait_for(machine, "dead")
+    serve(machine)
+    assert "kept" in sh(machine, "cat /disk/kept")
+    assert "lost" not in sh(machine, "ls /disk").split()
+    assert "every invariant holds" in machine.command("verify")
+
+
+def test_unmounted_it_is_clean(machine):
+    said = sh(machine, "rm /disk/kept; cat /disk/b > /disk/last; "
+                       "umount /disk")
+    end = time.monotonic() + PATIENCE
+    while "errors" not in said and time.monotonic() < end:
+        said += machine.command("run true")
+    assert "errors 0" in said, said
+    disk.check(machine.images[0])
+    assert disk.read(machine.images[0], "/last") == b"hello\n"
+    assert disk.read(machine.images[0], "/deep/er/big") == BIG
+
+
+def test_system_calls_do_on_a_disk_what_they_do_in_memory(machine):
+    """The tests of files work in /tmp."""
+    serve(machine, "/tmp")
+    said = machine.command("run usertests file tree")
+    assert re.search(r"# \d\d passed, 0 failed", said), said
+    machine.command("run umount /tmp")
+    disk.check(machine.images[0])

@@ -1,0 +1,45 @@
+"""Allocation failure everywhere: each workload runs with its first request for
+memory failing, then its second, and so on until it gets through untouched; the
+heap must be sound and nothing left behind after each run. The kernel's command
+`fail` does the runs, all in one boot."""
+
+import os
+
+import pytest
+
+from tools.run import qemu
+
+WORKLOADS = [
+    "true",
+    "walk",
+    "spike -n 2 -t 20",
+    "hackbench -g 1 -f 2 -l 2",
+    "init true",
+    "forktest -n 4",
+    "mounttest",
+    "syscallfuzz -s 1 -n 200",
+    "sh -c 'pong & ping -n 2 -s 5000'",
+    "sh -c 'pong & ping -n 2 -p'",
+    "sh -c 'find /home | grep o | sort | wc; cat /proc/kmastat | head -n 2'",
+]
+if "SLATE_LONG" in os.environ:  # thousands of runs: `make failures`
+    WORKLOADS += ["kenbus -u 1 -i 1", "bench pipe.roundtrip"]
+
+BUDGET = 2_000_000  # millions of instructions, most of them asleep
+
+
+def fail(kernel, kind, workload):
+    result = qemu.run(kernel, f"fail {kind} {workload}; verify; poweroff",
+                      memory="64", budget=BUDGET)
+    assert result.problem is None, result.explain()
+    verdict = result.named["fail"][0]
+    assert verdict["untouched"], result.explain()
+    assert verdict["bad"] == 0, result.explain()
+    assert "every invariant holds" in result.text.replace("\r", "")
+    return verdict["requests"]
+
+
+@pytest.mark.parametrize("kind", ["slab", "page"])
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_every_request_may_fail(kernel, kind, workload):
+    assert fail(kernel, kind, workload) >= 10

@@ -1,0 +1,53 @@
+"""`make gdb`: GDB attaches to a halted machine, stops at kmain, shows source,
+steps; and no QEMU stays behind."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+
+COMMANDS = ["-ex", "echo at:", "-ex", "info line", "-ex", "list", "-ex", "step",
+            "-ex", "info registers eip", "-ex", "bt", "-ex", "detach"]
+
+
+MARK = f"echo mark-{os.getpid()}"  # finds our QEMU among all processes
+
+
+@pytest.fixture(scope="module")
+def session(kernel):
+    return subprocess.run(
+        [sys.executable, "-m", "tools.gdb.debug", str(kernel), "--", "--batch",
+         *COMMANDS], cwd=ROOT, text=True, check=False, timeout=300,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, env={**os.environ, "CMD": MARK})
+
+
+def test_stops_at_kmain_with_source(session):
+    assert "Breakpoint 1, kmain" in session.stdout, session.stdout
+    assert "kernel/main.c" in session.stdout, session.stdout
+    assert session.returncode == 0, session.stdout
+
+
+def test_steps_and_sees_the_stack(session):
+    after = session.stdout.split("Breakpoint 1, kmain", 1)[-1]
+    assert "eip            0xc01" in after, session.stdout
+    assert "#0 " in after, session.stdout
+
+
+def test_names_the_serial_line(session):
+    assert "serial line: /dev/pts/" in session.stdout, session.stdout
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(),
+                    reason="processes are listed in another way here")
+def test_no_qemu_stays_behind(session):
+    assert "Breakpoint 1, kmain" in session.stdout, session.stdout
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            assert MARK.encode() not in process.read_bytes(), process
+        except OSError:
+            pass  # it ended meanwhile

@@ -1,0 +1,45 @@
+"""The book's transcripts of GDB sessions are what GDB says."""
+
+import re
+
+import pytest
+
+from conftest import ROOT
+from tools.test import sessions
+
+PAGES = [p for p in sorted((ROOT / "docs").glob("*.md"))
+         if sessions.blocks(p.read_text())]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_transcripts(kernel, page):
+    """If they should change: tools/test/sessions.py writes them anew."""
+    wrong = sessions.differences(kernel, page.read_text())
+    for command, said, says in wrong:
+        print(f"---- {page.name}: {command}", *said, "---- but GDB says",
+              *says, sep="\n")
+    assert not wrong, f"{len(wrong)} answers in {page.name} are other ones"
+
+
+def test_a_wrong_answer_is_seen(kernel):
+    """In a number, in a line too many, in one left out."""
+    page = (ROOT / "docs/gdb.md").read_text()
+    stop = next(b for b in sessions.blocks(page) if b.name == "stop")
+    text = page[page.rindex("```gdb", 0, stop.start):stop.end] + "```\n"
+    assert not sessions.differences(kernel, text)
+    worse = text.replace("number 3", "number 4")
+    worse = re.sub(r"^slab break grow: .*\n", "", worse, flags=re.M)
+    assert worse != text
+    assert [c for c, *_ in sessions.differences(kernel, worse)] == \
+        ["continue", "continue"]
+
+
+def test_every_command_has_its_row():
+    """In the chapter's table of all commands."""
+    page = (ROOT / "docs/gdb.md").read_text().split("## All commands")[1]
+    told = set(re.findall(r"`slab (\w+)`", page))
+    have = set()
+    for path in (ROOT / "tools/gdb").glob("slab*.py"):
+        have |= set(re.findall(r'^    name = "slab (\w+)"', path.read_text(),
+                               re.M))
+    assert len(have) > 25 and have <= told, have - told

@@ -1,0 +1,535 @@
+"""Nothing that is handed in breaks grading or earns points that are not due.
+
+A tree with a lab made for this: two small functions, a test for each, and a
+question. Hostile submissions of all kinds are graded in one run of the grader,
+one after the other, and the results of each looked at. Most do harm in the one
+function, so the other test shows that nothing else is lost.
+"""
+
+import csv
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+from xml.etree import ElementTree
+
+import pytest
+
+from conftest import BUILD, ROOT, product, sanitized
+from tools.grading import grade as grader
+from tools.grading import report, suspicion, verdict, workshop
+from tools.grading.grading import Grade, Outcome
+from tools.grading.labs import Question as LabQuestion
+from tools.grading.labs import Test as LabTest
+
+FOLDER = "docs/labs/00-ends"
+WORK = "kernel/labs/lab0_work.c"
+SHEET = f"{FOLDER}/answers.toml"
+SEED = 2
+RIGHT = f"sum = {40 + SEED}\n"
+
+# Seconds of a processor for each process: more than an honest one takes; and
+# for submissions that use whatever they get.
+PATIENCE, LITTLE = 60, 5
+
+SOURCES = {
+    "kernel/labs/lab0_work.h": """\
+#pragma once
+int lab0_double(int n);
+int lab0_half(int n);
+""",
+    WORK: """\
+#include "kernel/labs/lab0_work.h"
+
+int lab0_double(int n)
+{
+    return 2 * n;
+}
+
+int lab0_half(int n)
+{
+    return n / 2;
+}
+""",
+    "kernel/labs/lab0_try.c": """\
+#include "kernel/labs/lab.h"
+#include "kernel/labs/lab0_work.h"
+
+LAB_TEST(0, doubles, LAB_UP)
+{
+    KT_EQ(lab0_double(4), 8);
+}
+
+LAB_TEST(0, halves, LAB_EARLY)
+{
+    if (lab0_half(8) != 4)
+        KT_FAIL("half of 8 is %d, want 4", lab0_half(8));
+}
+""",
+    f"{FOLDER}/lab.toml": f"""\
+number = 0
+title = "Ends"
+hours = "none"
+reading = []
+files = ["{WORK}", "{SHEET}"]
+task = [{{ id = "0.1", title = "a" }}, {{ id = "0.2", title = "b" }},
+        {{ id = "0.3", title = "c" }}]
+
+[[test]]
+name = "0.doubles"
+tasks = ["0.1"]
+points = 45
+hint = "add it to itself"
+
+[[test]]
+name = "0.halves"
+tasks = ["0.2"]
+points = 35
+hint = "shift it"
+
+[[question]]
+id = "sum"
+tasks = ["0.3"]
+points = 20
+text = "40 and the seed?"
+hint = "add"
+""",
+    f"{FOLDER}/cuts/0.1.cut": f"""\
+@@ {WORK}: lab0_double: twice a number
+-    return 2 * n;
++    (void)n;
++    LAB_MISSING
+""",
+    f"{FOLDER}/cuts/0.2.cut": f"""\
+@@ {WORK}: lab0_half: half of a number
+-    return n / 2;
++    return n;
+""",
+    SHEET: 'sum = ""\n',
+    f"{FOLDER}/answers.py": """\
+def check(answers, machine):
+    assert machine.kernel.is_file()
+    right = answers["sum"] + 0 == 40 + machine.seed
+    return {"sum": None if right else "another number"}
+""",
+}
+
+
+def body(code, include="", half="return n / 2;"):
+    """A hand-in file whose first function is `code`."""
+    return (f'#include "kernel/labs/lab0_work.h"\n{include}\n'
+            f"int lab0_double(int n)\n{{\n    {code}\n    return 2 * n;\n}}\n"
+            f"int lab0_half(int n)\n{{\n    {half}\n}}\n")
+
+
+CPU = '#include "kernel/x86/cpu.h"\n#include "kernel/x86/io.h"\n'
+SAY = '#include "drivers/debugcon.h"\n'
+
+
+def say(text):
+    """C that writes a line to the debug port."""
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'debugcon_line("{quoted}", {len(text)});'
+
+
+def forged(mac, test="0.doubles"):
+    return json.dumps({"event": "verdict", "test": test, "result": "pass",
+                       "leaks": 0, "mac": mac})
+
+
+# {name: (the file's text, state of 0.doubles)}; 0.halves passes.
+IN_THE_KERNEL = {
+    "right": (body(""), "pass"),
+    "wrong": (body("n++;"), "fail"),
+    "not-written": (body('lab_missing("0.1", "x");',
+                         '#include "kernel/lib/lab.h"'), "not written"),
+    "loop": (body("for (;;)\n        cpu_halt();", CPU), "hang"),
+    "loop-deaf": (body("irq_disable();\n    for (;;)\n        ;", CPU),
+                  "hang"),
+    "panic": (body('panic("no");', '#include "kernel/x86/panic_hook.h"'),
+              "panic"),
+    "triple": (body("cpu_triple_fault();", CPU), "triple fault"),
+    "leak": (body("kmem_alloc(100, KM_SLEEP);", '#include "mm/kmem.h"'),
+             "leak"),
+    "wild-serial": (body("for (;;)\n        outb(0x3f8, 'x');", CPU),
+                    "wild output"),
+    "wild-port": (body("for (;;)\n        outb(0xe9, 'x');", CPU),
+                  "wild output"),
+    "unsigned": (body(say('{"event":"verdict","test":"0.doubles",'
+                          '"result":"pass","leaks":0}') + "n = 5;", SAY),
+                 "fail"),
+    "wrongly-signed": (body(say(forged("0123456789abcdef")) + "n = 5;", SAY),
+                       "fail"),
+    "replayed": (body(say(forged(verdict.sign("7" * 32, "0.doubles", "pass",
+                                              0))) + "n = 5;", SAY), "fail"),
+    "forged-and-gone": (body(say(forged("0" * 16)) + "outb(0xf4, 0);",
+                             CPU + SAY), "no verdict"),
+    "odd-records": (body(say('{"event":["verdict"]}') + say("[[[[") +
+                         say('{"event":"verdict","leaks":{}}') + "n = 5;",
+                         SAY), "fail"),
+    "deep-record": (body("for (int i = 0; i < 100000; i++)\n"
+                         "        outb(0xe9, '[');", CPU), "pass"),
+    "nameless-panic": (body(say('{"event":"panic"}') + "power_off();",
+                            SAY + '#include "drivers/power.h"'), "panic"),
+    "exit": (body("outb(0xf4, 0);", CPU), "no verdict"),
+    "off": (body("power_off();", '#include "drivers/power.h"'), "no verdict"),
+    "no-watchdog": (body("outb(0x441, 0);\n    irq_disable();\n"
+                         "    for (;;)\n        ;", CPU), "stuck"),
+}
+
+# {name: text that does not compile}; only the answer is left.
+NOT_BUILT = {
+    "syntax": body("return 2 *;"),
+    "undefined": body("nowhere();", "void nowhere(void);"),
+    "include-zero": '#include "/dev/zero"\n',
+    "include-itself": "#include __FILE__\n#include __FILE__\n",
+    "macro-bomb": "#define A 1,1,1,1,1,1,1,1,1,1\n" + "".join(
+        f"#define {b} {a},{a},{a},{a},{a},{a},{a},{a},{a},{a}\n"
+        for a, b in zip("ABCDEFGHI", "BCDEFGHIJ")) + "int a[] = {J};\n",
+    "incbin-zero": body("", '__asm__(".incbin \\"/dev/zero\\"");'),
+    "big-array": body("", "char big[1 << 29] = {1};"),
+}
+
+
+# ---- the grader's tree, and submissions ------------------------------------
+
+def fill(folder, files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.fixture(scope="module")
+def tree():
+    if sanitized():
+        pytest.skip("labs are graded on an ordinary kernel")
+    product("slate.elf", "kernel")
+    tree = BUILD / "grade-test/tree"
+    shutil.rmtree(tree.parent, ignore_errors=True)
+    for name in ("boot", "kernel", "mm", "drivers", "user", "tools"):
+        shutil.copytree(ROOT / name, tree / name,
+                        ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy2(ROOT / "Makefile", tree)
+    workshop.copy_products(BUILD, tree)
+    (tree / ".venv").symlink_to(ROOT / ".venv")
+    fill(tree, SOURCES)
+    return tree
+
+
+def submissions(folder):
+    """Writes all submissions; each has the right answer."""
+    for name, (text, _) in IN_THE_KERNEL.items():
+        fill(folder / name, {WORK: text})
+    for name, text in NOT_BUILT.items():
+        fill(folder / name, {WORK: text})
+    for path in folder.iterdir():
+        fill(path, {SHEET: RIGHT})
+    odd_files(folder)
+    odd_answers(folder)
+    for path in folder.iterdir():
+        at = path / "mine" if path.name == "nested" else path
+        fill(at, {".lab": f"lab = 0\nseed = {SEED}\n"})
+    (folder / "bad-stamp").mkdir()
+    (folder / "bad-stamp/.lab").write_bytes(b"\xff[[[[")
+
+
+def odd_files(folder):
+    names = ("missing", "huge", "linked", "linked-folder", "folder", "binary",
+             "pipe", "socket")
+    for name in names:
+        fill(folder / name, {SHEET: RIGHT})
+        (folder / name / "kernel/labs").mkdir(parents=True)
+    solution = BUILD / "grade-test/tree" / WORK
+    (folder / "huge" / WORK).write_text(body("") + "/**/\n" * 100000)
+    (folder / "linked" / WORK).symlink_to(solution)
+    (folder / "linked-folder/kernel/labs").rmdir()
+    (folder / "linked-folder/kernel/labs").symlink_to(solution.parent)
+    (folder / "folder" / WORK).mkdir()
+    (folder / "binary" / WORK).write_bytes(bytes(range(256)) * 8)
+    os.mkfifo(folder / "pipe" / WORK)
+    with socket.socket(socket.AF_UNIX) as s:
+        here = os.getcwd()
+        os.chdir(folder / "socket/kernel/labs")  # its name must be short
+        s.bind("lab0_work.c")
+        os.chdir(here)
+    fill(folder / "flat", {"lab0_work.c": body(""), "answers.toml": RIGHT})
+    fill(folder / "nested", {f"mine/{WORK}": body(""),
+                             f"mine/{SHEET}": RIGHT})
+    fill(folder / "edited", {
+        WORK: body("n++;"), SHEET: RIGHT,
+        "kernel/labs/lab0_try.c": '#include "kernel/labs/lab.h"\n'
+        "LAB_TEST(0, doubles, LAB_UP) {}\nLAB_TEST(0, halves, LAB_UP) {}\n",
+        f"{FOLDER}/lab.toml": SOURCES[f"{FOLDER}/lab.toml"].replace(
+            "45", "80").replace("35", "0"),
+        f"{FOLDER}/answers.py": "raise SystemExit\n",
+        "Makefile": "kernel:\n\trm -rf /nowhere\n",
+        "tools/grading/verdict.py": "raise SystemExit\n"})
+
+
+ANSWERS = {"wrong-answer": ("sum = 1\n", "wrong"),
+           "no-answer": ('sum = ""\n', "no answer"),
+           "odd-answer": ("sum = [1, {a = 2}]\n", "wrong"),
+           "broken-answers": ("sum = = 3\n", "unreadable"),
+           "deep-answers": ("sum = " + "[" * 20000 + "\n", "unreadable")}
+
+
+def odd_answers(folder):
+    for name, (text, _) in ANSWERS.items():
+        fill(folder / name, {WORK: body(""), SHEET: text})
+
+
+def run(tree, *arguments):
+    return subprocess.run([tree / "tools/grade", *map(str, arguments)],
+                          cwd="/", capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def graded(tree):
+    """The folder with the results of all, and the grader's process."""
+    folder = tree.parent / "handed-in"
+    folder.mkdir()
+    submissions(folder)
+    endless = [folder / name for name in ("no-watchdog", *NOT_BUILT)]
+    trees = sorted(set(folder.iterdir()) - set(endless))
+    out = tree.parent / "out"
+    run(tree, "--out", out, "--patience", LITTLE, *endless)
+    return out, run(tree, "--out", out, "--patience", PATIENCE, *trees,
+                    folder / "gone")
+
+
+def result(graded, name):
+    """({name: (score, state)}, results.json) of a submission."""
+    data = json.loads((graded[0] / name / "results.json").read_text())
+    return {t["name"]: (t["score"], t["output"].split("\n")[0])
+            for t in data["tests"]}, data
+
+
+def output(data, name):
+    return next(t["output"] for t in data["tests"] if t["name"] == name)
+
+
+# ---- each of them ----------------------------------------------------------
+
+@pytest.mark.parametrize("name", IN_THE_KERNEL)
+def test_what_code_does_earns_what_it_earns(graded, name):
+    state = IN_THE_KERNEL[name][1]
+    scores, data = result(graded, name)
+    points = {"pass": 45, "leak": 22.5}.get(state, 0)
+    assert scores["0.doubles"] == (points, state), data
+    assert scores["0.halves"] == (35, "pass")
+    assert scores["sum"] == (20, "pass")
+    assert data["score"] == points + 55
+
+
+@pytest.mark.parametrize("name", NOT_BUILT)
+def test_what_does_not_build_loses_the_kernel_alone(graded, name):
+    scores, data = result(graded, name)
+    assert scores["0.doubles"] == scores["0.halves"] == (0, "no kernel")
+    assert scores["sum"] == (20, "pass")
+    assert "The kernel does not build:\n" in data["output"]
+    assert len(data["output"].splitlines()) < 30
+
+
+def test_compilers_first_errors_are_shown(graded):
+    for name, said in (("syntax", "lab0_work.c:5:"),
+                       ("undefined", "undefined reference to"),
+                       ("include-zero", "out of memory")):
+        assert said in result(graded, name)[1]["output"], name
+
+
+@pytest.mark.parametrize("name, said", [
+    ("missing", "is missing"), ("huge", "has more than 256 KiB"),
+    ("linked", "symbolic link"), ("linked-folder", "symbolic link"),
+    ("folder", "is not a regular file"), ("binary", "is not a text"),
+    ("pipe", "is not a regular file"), ("socket", "is not a regular file")])
+def test_files_that_are_none_are_as_handed_out(graded, name, said):
+    """They are named, do not become the solution, and lose nothing else."""
+    scores, data = result(graded, name)
+    assert f"{WORK} " in data["output"] and said in data["output"]
+    assert scores == {"0.doubles": (0, "not written"),
+                      "0.halves": (0, "fail"), "sum": (20, "pass")}
+
+
+def test_files_side_by_side_or_in_a_folder(graded):
+    assert result(graded, "flat")[1]["score"] == 100
+    assert result(graded, "nested")[1]["score"] == 100
+
+
+def test_edited_tests_and_tools_do_not_count(graded):
+    scores, data = result(graded, "edited")
+    assert scores["0.doubles"] == (0, "fail")
+    assert scores["0.halves"] == (35, "pass") and data["score"] == 55
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_odd_answers(graded, name):
+    scores, data = result(graded, name)
+    assert scores["sum"] == (0, ANSWERS[name][1])
+    assert data["score"] == 80
+
+
+def test_the_others_are_graded(graded):
+    """A tree that is none, and one without a lab, are said to be so."""
+    done = graded[1]
+    assert done.returncode == 2
+    assert "gone: is not a folder" in done.stderr
+    assert "bad-stamp: which lab?" in done.stderr
+    assert "Traceback" not in done.stderr + done.stdout
+    with open(graded[0] / "summary.csv", newline="") as f:
+        rows = {row["submission"]: row for row in csv.DictReader(f)}
+    assert rows["right"]["score"] == "100" and rows["gone"]["score"] == ""
+    assert rows["leak"]["0.doubles"] == "22.5"
+    assert "linked " in done.stdout.split("\n\n")[-1]
+
+
+# ---- failures explain themselves -------------------------------------------
+
+@pytest.mark.parametrize("name, lines", [
+    ("wrong", ["lab0_try.c:6: ", "hint: add it to itself",
+               'alone: make gdb APPEND="grade=0.doubles"']),
+    ("not-written", ["task 0.1 is not written yet"]),
+    ("loop", ["hangs, in lab0_double", "WAITS-FOR", "lab_0_doubles+0x",
+              "the last events on the debug port:"]),
+    ("panic", ["panic: no", "lab_0_doubles+0x"]),
+    ("triple", ["triple fault: ", "double fault in cpu_triple_fault+0x"]),
+    ("leak", ["left behind:", "kmem_alloc_112 objects in use"]),
+    ("wild-serial", ["wrote 512 KiB or more"]),
+    ("wrongly-signed", ["1 verdict without a valid signature"]),
+    ("exit", ["switched it off, or wrote to the exit port"]),
+    ("no-watchdog", ["until the host stopped it"]),
+])
+def test_explanations(graded, name, lines):
+    said = output(result(graded, name)[1], "0.doubles")
+    for line in lines:
+        assert line in said, said
+
+
+def test_instructors_are_told_where_to_look(graded):
+    for name, said in (("wrongly-signed", "the debug port"),
+                       ("exit", "the way out of the machine"),
+                       ("incbin-zero", "inline assembly"),
+                       ("include-zero", "from outside of the tree")):
+        notes = [t for t in result(graded, name)[1]["tests"]
+                 if t["name"] == "notes for the instructor"]
+        assert notes[0]["visibility"] == "hidden"
+        assert f"{WORK}:" in notes[0]["output"] and said in notes[0]["output"]
+    assert "notes for the instructor" not in result(graded, "right")[0]
+
+
+def test_no_key_is_told(graded):
+    for path in graded[0].rglob("*.*"):
+        text = path.read_text()
+        assert "gradekey" not in text.replace("the grader's key: ", "")
+        assert not re.search(r"[0-9]{32}", text.replace("7" * 32, "")), path
+
+
+# ---- the command -----------------------------------------------------------
+
+def test_one_tree(tree, graded):
+    """The same bytes as before, all earned, the other formats."""
+    done = run(tree, "--patience", PATIENCE, tree.parent / "handed-in/right")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "total      100/100" in done.stdout
+    out = tree / "build/grade"
+    for name in ("results.json", "junit.xml", "report.txt"):
+        assert (out / name).read_bytes() == \
+            (graded[0] / "right" / name).read_bytes()
+    cases = ElementTree.parse(out / "junit.xml").getroot()
+    assert cases.get("tests") == "3" and cases.get("failures") == "0"
+
+
+def test_here(tree):
+    """make grade in a tree as it stands: the answers are not there yet."""
+    work = tree / "build/grade/work"
+    fill(work, {f"{FOLDER}/{name}": SOURCES[f"{FOLDER}/{name}"]
+                for name in ("lab.toml", "answers.py", "answers.toml")})
+    fill(work, {WORK: SOURCES[WORK]})
+    done = subprocess.run(
+        ["make", "--no-print-directory", "grade", "LAB=0"], cwd=work,
+        capture_output=True, text=True, check=False,
+        env={**os.environ, "MAKEFLAGS": "", "BUILD": "build"})
+    assert done.returncode == 2 and "80/100" in done.stdout, done.stdout
+    data = json.loads((work / "build/grade/results.json").read_text())
+    assert data["score"] == 80
+
+
+@pytest.mark.parametrize("arguments, said", [
+    ([], "name the trees to grade"),
+    (["--here", "x"], "name the trees to grade"),
+    (["--lab", "7", "right"], "there is no lab 7; there are 0"),
+    (["--seed", "x", "right"], "x is no seed"),
+    (["--patience", "0", "right"], "at least a second"),
+])
+def test_usage(tree, graded, arguments, said):
+    places = [tree.parent / "handed-in/right" if a == "right" else a
+              for a in arguments]
+    done = run(tree, *places)
+    assert done.returncode == 2 and said in done.stderr
+
+
+# ---- the parts -------------------------------------------------------------
+
+def test_siphash():
+    """The example of the paper that defines it."""
+    assert verdict.siphash(bytes(range(16)), bytes(range(15))) == \
+        0xa129ca6149be45e5
+
+
+def test_only_the_right_signature_counts():
+    key, other = "1" * 32, "2" * 32
+    right = {"event": "verdict", "test": "0.a", "result": "pass", "leaks": 0,
+             "mac": verdict.sign(key, "0.a", "pass", 0)}
+    assert verdict.find([right], key, "0.a") == (("pass", 0), 0)
+    assert verdict.find([right], other, "0.a") == (None, 1)
+    assert verdict.find([right], key, "0.b") == (None, 1)
+    for change in ({"leaks": 1}, {"result": "fail"}, {"leaks": False},
+                   {"mac": None}, {"test": ["0.a"]}):
+        assert verdict.find([{**right, **change}], key, "0.a") == (None, 1)
+    failed = {**right, "result": "fail",
+              "mac": verdict.sign(key, "0.a", "fail", 0)}
+    assert verdict.find([right, failed], key, "0.a") == (None, 0)
+
+
+def test_keys_differ():
+    keys = {verdict.new_key() for _ in range(100)}
+    assert len(keys) == 100 and all(len(k) == 32 for k in keys)
+
+
+def test_reports_stand_odd_text():
+    """XML and terminals get no control characters."""
+    test = LabTest("0.a", ["0.1"], 7, "why?")
+    lab = type("Lab", (), {"number": 0, "title": "t"})
+    grade = Grade(lab, [Outcome(test, "fail", ["\x1b[2J\0]]>&<\ud800"])])
+    ElementTree.fromstring(report.junit(grade))
+    assert "\x1b" not in report.junit(grade)
+
+
+@pytest.mark.parametrize("sheet, states", (
+    ("sum = 42\nwhy = 0\n", ["not checked", "not checked"]),
+    ("sum = 42\nwhy = \"\"\n", ["not checked", "no answer"]),
+    ("sum 42", ["unreadable", "unreadable"])))
+def test_checker_that_stays_at_home(sheet, states):
+    """What is missing is said; the rest is a line, and costs nobody a
+    hint."""
+    asked = [LabQuestion(name, ["0.1"], 5, "why?", "because")
+             for name in ("sum", "why")]
+    lab = type("Lab", (), {"number": 0, "title": "t", "questions": asked,
+                           "answers": ("no", "such checker")})
+    found = grader.answers_of(lab, sheet.encode(), None)
+    assert [o.state for o in found] == states
+    text = report.table(Grade(lab, found))
+    left = states.count("not checked")
+    assert ("because" in text) == (left < 2)
+    assert (f"{left} answer" in text) == (left > 0)
+
+
+def test_suspicion_reads_only_what_is_new():
+    old = "int x;\n    asm(\"nop\");\n"
+    assert not list(suspicion.look("a.c", old, old))
+    new = old + "    asm(\"mov %dr0, %eax\");\n"
+    assert [n.split(": ")[0] for n in suspicion.look("a.c", new, old)] == \
+        ["a.c:3", "a.c:3"]
+    assert not list(suspicion.look("answers.toml", new, old))

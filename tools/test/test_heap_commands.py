@@ -1,0 +1,531 @@
+"""The kernel shell's commands that look at the heap: each one's rows against
+what the playground did, and against what other commands say of the same."""
+
+import json
+import re
+
+import pytest
+
+from tools.run import qemu
+
+WORDS = 3  # of an object that walk shows
+
+
+def records(shell, line):
+    return [json.loads(text) for text in shell.command(line).splitlines()]
+
+
+def rows(text, pattern):
+    """The named groups of each line that matches."""
+    return [m.groupdict() for m in re.finditer(pattern, text, re.M)]
+
+
+@pytest.fixture
+def box(shell):
+    """A cache of 200-byte objects: two slabs of 20, the second half full."""
+    shell.command("kmem create box 200; kmem alloc box 30")
+    yield "box"
+    shell.command("kmem free box all; kmem destroy box")
+
+
+# ---- walk ------------------------------------------------------------------
+
+def test_walk_shows_what_slabs_shows(shell, box):
+    slabs = records(shell, f"slabs -j {box}")
+    assert [slab["used"] for slab in slabs] == [20, 10]
+    used = records(shell, f"walk -j alloc {box}")
+    free = records(shell, f"walk -j free {box}")
+    assert len(used) == 30 and len(free) == 10
+    first = {slab["slab"]: slab["base"] + slab["colour"] for slab in slabs}
+    for row in used + free:
+        assert row["addr"] == first[row["slab"]] + 200 * row["index"]
+        assert len(row["words"]) == WORDS and not row["bad"]
+    for slab in slabs:
+        cells = ["."] * 20
+        for row in used:
+            if row["slab"] == slab["slab"]:
+                cells[row["index"]] = "#"
+        assert "".join(cells) == slab["cells"]
+
+
+def test_walk_slab_is_the_list(shell, box):
+    slabs = records(shell, f"slabs -j {box}")
+    walked = records(shell, f"walk -j slab {box}")
+    assert [row["addr"] for row in walked] == [s["slab"] for s in slabs]
+    assert [row["index"] for row in walked] == [0, 1]
+    assert [row["state"] for row in walked] == ["full", "partial"]
+    # the first word of slab data is the list's link
+    assert walked[0]["words"][0] == walked[1]["addr"]
+
+
+def test_walk_of_small_bufctls_is_the_freelist(shell, box):
+    links = records(shell, f"walk -j bufctl {box}")
+    assert len(links) == 10 and {row["state"] for row in links} == {"free"}
+    follows = {row["addr"]: row["words"][0] for row in links}
+    ends = [addr for addr, link in follows.items() if link == 0]
+    assert len(ends) == 1
+    assert set(follows.values()) - {0} == set(follows) - {links[0]["addr"]}
+
+
+def test_walk_of_large_bufctls_and_their_hash_table(shell):
+    shell.command("kmem create big 900; kmem alloc big 25")
+    used = {row["addr"]: row for row in records(shell, "walk -j alloc big")}
+    bufctls = records(shell, "walk -j bufctl big")
+    hashed = records(shell, "walk -j hash big")
+    assert len(used) == len(hashed) == 25
+    assert {b["words"][1] for b in bufctls if b["state"] == "used"} == \
+        set(used)
+    assert {b["addr"] for b in bufctls if b["state"] == "used"} == \
+        {entry["addr"] for entry in hashed}
+    for entry in hashed:
+        assert entry["words"][2] == entry["slab"]
+        assert used[entry["words"][1]]["slab"] == entry["slab"]
+    assert sorted(entry["index"] for entry in hashed) == \
+        [entry["index"] for entry in hashed]
+    shell.command("kmem free big all; kmem destroy big")
+
+
+def test_walk_all_caches(shell, box):
+    stats = records(shell, "kmastat -j")
+    text = shell.command("walk alloc")
+    counts = {}
+    for row in rows(text, r"^ 0x[0-9a-f]{8} (?P<cache>\w+)"):
+        counts[row["cache"]] = counts.get(row["cache"], 0) + 1
+    for stat in stats[:-1]:
+        assert counts.get(stat["cache"], 0) == stat["inuse"], stat["cache"]
+    assert text.splitlines()[-1] == f"{sum(counts.values())} rows"
+
+
+def test_walk_is_limited(shell, box):
+    text = shell.command("walk alloc -n 3")
+    assert len(rows(text, r"^ (?P<addr>0x\w+)")) == 3
+    assert "3 rows, as many as asked for" in text
+    assert len(records(shell, "walk free -jn2")) == 2
+
+
+# ---- mark and diff ---------------------------------------------------------
+
+def test_diff_counts_what_happened(shell, box):
+    shell.command("mark t1")
+    shell.command(f"kmem alloc {box} 40; kmem free {box} 5")
+    changes = {row["cache"]: row for row in records(shell, "diff -j t1")}
+    assert changes[box] == {"cache": box, "inuse": 35, "slabs": 2,
+                            "mem": 2 * 4096, "allocs": 40, "frees": 5}
+    assert changes["kmem_play"]["inuse"] == 35
+    shell.command("mark t2")
+    text = shell.command("diff t1 t2")
+    assert rows(text, rf"^{box} +(?P<line>.*)$")[0]["line"].split() == \
+        ["+35", "+2", "+8192", "+40", "+5"]
+    assert "from t1 to t2" in text
+    assert shell.command("diff -j t2") == ""
+
+
+def test_diff_of_caches_that_come_and_go(shell, box):
+    shell.command("mark t1; kmem create newer 64; mark t2")
+    text = shell.command("diff t1 t2")
+    shell.command("kmem destroy newer")
+    assert "newer" not in text  # created, but nothing happened in it
+    shell.command("kmem create newer 64; kmem alloc newer 1; mark t3")
+    assert re.search(r"^newer +\+1 .* new$", shell.command("diff t1 t3"), re.M)
+    shell.command("kmem free newer 1; kmem destroy newer")
+    assert re.search(r"^newer +-1 .* gone$", shell.command("diff t3"), re.M)
+
+
+def test_the_fifth_mark_replaces_the_oldest(shell):
+    for label in "abcd":
+        shell.command(f"mark {label}")
+    assert "mark a, the oldest, is forgotten" in shell.command("mark e")
+    assert [row["mark"] for row in records(shell, "mark -j")] == list("bcde")
+    assert "mark c, the one before, is forgotten" in shell.command("mark c")
+    assert [row["mark"] for row in records(shell, "mark -j")] == list("bdec")
+    assert "the older mark comes first" in shell.command("diff c b")
+
+
+def test_frag_has_a_row_per_mark(shell, box):
+    shell.command(f"mark steady; kmem alloc {box} 100; kmem free {box} 99")
+    table = shell.command("frag").split("\n\n")[0].splitlines()
+    assert table[0].split() == ["STEP", "REQUESTED", "CONSUMED", "FRAG%",
+                                "INTERNAL%", "FREE-BUF%", "META%"]
+    by_step = {line.split()[0]: [float(cell) for cell in line.split()[1:]]
+               for line in table[1:]}
+    assert "steady" in by_step and table[-1].split()[0] == "now"
+    for requested, consumed, frag, internal, free, meta in by_step.values():
+        assert frag == pytest.approx(100 * (1 - requested / consumed), abs=.01)
+        assert internal + free + meta == pytest.approx(frag, abs=.02)
+    assert by_step["now"][4] > by_step["steady"][4]  # free buffers
+    stats = records(shell, "kmastat -j")[:-1]
+    meta = sum(s["mem"] if s["kind"] == "internal" else s["hash_mem"]
+               + s["slabs"] * (s["slab_pages"] * 4096 - s["slab_left"]
+                               - s["slab_objects"] * s["chunk"])
+               for s in stats)
+    assert sum(s["mem"] for s in stats) == by_step["now"][1]
+    assert by_step["now"][5] == pytest.approx(100 * meta / by_step["now"][1],
+                                              abs=.006)
+
+
+# ---- slabs, map, pages -----------------------------------------------------
+
+def test_slabs_of_all_caches(shell, box):
+    stats = {stat["cache"]: stat for stat in records(shell, "kmastat -j")[:-1]}
+    count = {}
+    for slab in records(shell, "slabs -j"):
+        count[slab["cache"]] = count.get(slab["cache"], 0) + 1
+    assert count == {name: stat["slabs"] for name, stat in stats.items()
+                     if stat["slabs"]}
+    assert re.search(rf"^{box}:\n +SLAB", shell.command("slabs"), re.M)
+
+
+def test_map_follows_the_freelist(shell, box):
+    shell.command(f"kmem free {box} 15 random")
+    slab = records(shell, f"slabs -j {box}")[0]
+    text = shell.command(f"map {slab['base']:x}")
+    cells = {}
+    for m in re.finditer(r"(\d+) 0x([0-9a-f]{4}) (used|free) +(-|end|\d+)",
+                         text):
+        cells[int(m[1])] = (int(m[2], 16), m[3], m[4])
+    assert len(cells) == 20
+    for i, (offset, state, link) in cells.items():
+        assert offset == slab["colour"] + 200 * i
+        assert (state == "used") == (slab["cells"][i] == "#")
+        assert (link == "-") == (state == "used")
+    free = {i for i, cell in cells.items() if cell[1] == "free"}
+    links = {i: cells[i][2] for i in free}
+    at = (free - {int(n) for n in links.values() if n != "end"}).pop()
+    walked = []
+    while at != "end":
+        walked.append(int(at))
+        at = links[int(at)]
+    assert sorted(walked) == sorted(free)
+
+
+def test_page_runs_add_up(shell, box):
+    runs = rows(shell.command("pages -r"),
+                r"^ *(?P<first>\d+) +(?P<frames>\d+) +\d+  0x\w+ "
+                r"(?P<state>\w+) *(?P<owner>\S*)$")
+    at = 0
+    for run in runs:
+        assert int(run["first"]) == at
+        at += int(run["frames"])
+    counts = records(shell, "pages -j")[-1]
+    assert at == counts["frames"]
+    for state in ("slab", "free", "kernel"):
+        assert counts[state] == sum(int(run["frames"]) for run in runs
+                                    if run["state"] == state)
+    stat = records(shell, f"cache -j {box}")[0]
+    assert stat["slabs"] == sum(int(run["frames"]) for run in runs
+                                if run["owner"] == box)
+
+
+# ---- whatis ----------------------------------------------------------------
+
+def test_whatis_knows_the_parts_of_a_slab(shell, box):
+    slab = records(shell, f"slabs -j {box}")[1]
+    base, colour = slab["base"], slab["colour"]
+    assert colour == 8
+    free = records(shell, f"walk -j free {box}")[0]["addr"]
+    for addr, said in (
+            (base, "colour gap"),
+            (base + colour + 3, "object 0 of cache box, in use"),
+            (free + 5, r"cache box, free: 0x\w+ \+ 5, in the object"),
+            (free + 197, "free: .* the link to the next free"),
+            (base + colour + 4000, "unused tail"),
+            (slab["slab"] + 4, "kmem_slab at the end")):
+        assert re.search(said, shell.command(f"whatis {addr:x}")), said
+
+
+# ---- debugging modes -------------------------------------------------------
+
+@pytest.fixture
+def audited(shell):
+    """A cache in modes FPZU: 6 objects out, 4 freed before; an elder with
+    2 more. Every object was allocated by the shell, task 1."""
+    shell.command("kmem create spy 100; kmem alloc spy 2; debug +FPZU spy; "
+                  "kmem alloc spy 10; kmem free spy 4")
+    yield "spy"
+    shell.command("kmem free spy all; kmem destroy spy; trace kmem_slab off")
+
+
+def test_debug_switches_modes(shell):
+    shell.command("kmem create spy 100; kmem alloc spy 3")
+    assert shell.command("debug +pf spy") == "spy: FP, was -\n"
+    assert shell.command("debug +U spy") == "spy: FPU, was FP\n"
+    assert shell.command("debug -F spy") == "spy: PU, was FPU\n"
+    assert shell.command("debug =Z spy") == "spy: Z, was PU\n"
+    table = rows(shell.command("debug"),
+                 r"^(?P<cache>spy\S*) +(?P<modes>\S+) +(?P<inuse>\d+)")
+    assert {row["cache"]: (row["modes"], row["inuse"]) for row in table} == \
+        {"spy": ("Z", "0"), "spy~1": ("-", "3")}
+    assert "keeps the modes" in shell.command("debug +F spy~1")
+    assert records(shell, "cache -j spy")[0]["modes"] == "Z"
+    assert re.search(r"^spy~1 .* E$", shell.command("kmastat -w spy"), re.M)
+    assert re.search(r"^spy .* L/Z$", shell.command("kmastat -w spy"), re.M)
+    shell.command("kmem free spy all")
+    assert shell.command("debug =none spy") == "spy: -, was Z\n"
+    assert "gone" in shell.command("kmem destroy spy")
+
+
+def test_debug_takes_patterns_and_spares_the_allocators_own(shell):
+    shell.command("kmem create spy_a 8; kmem create spy_b 8")
+    assert shell.command("debug +U spy_*") == "2 caches changed\n"
+    assert shell.command("debug -U spy_*") == "2 caches changed\n"
+    assert shell.command("debug -U spy_*") == "0 caches changed\n"
+    assert shell.command("debug -U spy_a") == "spy_a: -, as before\n"
+    assert "only T works" in shell.command("debug +P kmem_slab")
+    shell.command("kmem destroy spy_a; kmem destroy spy_b")
+
+
+def test_trace_prints_a_line_per_operation(shell, audited):
+    assert shell.command("trace spy on") == "spy: FPZUT, was FPZU\n"
+    text = shell.command("kmem alloc spy 2; kmem free spy 1")
+    shell.command("trace spy off")
+    assert len(re.findall(r"^trace: .*spy", text, re.M)) == 3
+
+
+def test_log_tells_what_was_done(shell, audited):
+    entries = records(shell, "log -j -c spy -n 100")
+    assert [e["op"] for e in entries] == ["free"] * 4 + ["alloc"] * 10
+    assert [e["seq"] for e in entries] == \
+        sorted((e["seq"] for e in entries), reverse=True)
+    assert all(e["task"] == 1 and e["cpu"] == 0 and e["size"] in (0, 100)
+               for e in entries)
+    assert all(any("play_" in call for call in e["stack"]) for e in entries)
+    buf = entries[0]["buf"]  # the last one freed
+    same = records(shell, f"log -j {buf + 7:x}")
+    assert [(e["op"], e["buf"]) for e in same[:2]] == [("free", buf),
+                                                       ("alloc", buf)]
+    assert same[0]["prev"] == same[1]["seq"] and same[1]["prev"] == 0
+    assert same == records(shell, f"log -j -a {buf:x}")
+    text = shell.command("log -c spy -n 3")
+    assert text.split()[:5] == ["SEQ", "T-AGE", "OP", "CPU", "TASK"]
+    assert max(map(len, text.splitlines())) <= 80
+    table = rows(text, r"^ *(?P<seq>\d+) +(?P<age>\d+\.\d{6}) (?P<op>\w+) +"
+                       r"0 +(?P<task>\d+) (?P<cache>\w+) +"
+                       r"(?P<slab>[0-9a-f]{8}) "
+                       r"(?P<buf>[0-9a-f]{8}) (?P<caller>\S+)$")
+    assert [int(row["seq"]) for row in table] == \
+        [e["seq"] for e in entries[:3]]
+    assert {row["caller"].split("+")[0] for row in table} == {"play_free"} \
+        or all("free" in row["caller"] for row in table)
+    assert "< shell_execute+0x" in shell.command("log -S -n 1 -c spy")
+    assert records(shell, "log -j -t 77") == []
+
+
+def test_log_keeps_rare_events(shell, audited):
+    slabs = records(shell, "log -j slab -c spy")
+    assert [s["why"] for s in slabs][-1] == "grown"
+    spied = records(shell, f"slabs -j {audited}")
+    assert slabs[0]["base"] == spied[0]["base"]
+    shell.command("kmem free spy all; reap -a spy")
+    assert records(shell, "log -j slab -c spy")[0]["why"] == "reaped"
+    assert records(shell, "log -j reap -c spy")[0]["count"] >= 1
+    shell.command("fail slab 1 -c spy; kmem alloc spy 1; fail off")
+    failed = records(shell, "log -j fail -c spy")[0]
+    assert (failed["why"], failed["task"]) == ("on purpose", 1)
+
+
+def test_history_goes_back_to_the_start_of_life(shell, audited):
+    buf = records(shell, "log -j -c spy -n 1")[0]["buf"]
+    text = shell.command(f"history {buf + 3:x}")
+    ops = rows(text, r"^ *\d+ +[\d.]+ (?P<op>\w+) ")
+    assert [row["op"] for row in ops] == ["free", "alloc"]
+    assert "the buffer's first transaction" in text
+    shell.command("kmem alloc spy 1")
+    text = shell.command(f"history {buf:x}")
+    assert len(rows(text, r"^ *\d+ +[\d.]+ (?P<op>\w+) ")) == 3
+    assert "knows nothing" in shell.command("history kmem_caches")
+    assert re.search(r"^ +\d+  kmem alloc spy 1$", shell.command("history"),
+                     re.M)
+
+
+def test_users_sums_by_caller(shell, audited):
+    groups = records(shell, "users -j spy")
+    assert sum(g["count"] for g in groups) == 6
+    assert all(g["bytes"] == 100 * g["count"] and g["size"] == 100
+               for g in groups)
+    chunk = records(shell, "cache -j spy")[0]["chunk"]
+    assert groups[0]["waste"] == (chunk - 100) * groups[0]["count"]
+    text = shell.command("users spy")
+    assert re.search(r"^ +600 +6 +100 +\d+ \S+/\S+/\S+ +1 +spy$", text, re.M)
+    assert re.search(r"^ +play_alloc\+0x\w+ < (cmd_kmem\S* < )?"
+                     r"shell_execute\+0x", text, re.M)
+    everything = shell.command("users")
+    assert "not in mode U" in everything and " spy\n" in everything
+
+
+def test_users_of_nothing(shell):
+    shell.command("kmem create idle 100")
+    assert shell.command("users idle") == "no object of idle is in use\n"
+    assert shell.command("users -j idle") == ""
+    shell.command("kmem destroy idle")
+
+
+def test_old_and_leaks_name_suspects(shell, audited):
+    text = shell.command("old 0")
+    assert re.search(r"^spy +6 +600 +\S+ 0x\w+ \w+\+0x", text, re.M)
+    assert "suspect: 6 objects, 600 bytes" in text
+    assert "suspect: 0 objects" in shell.command("old 100000")
+    text = shell.command("leaks -r")  # the playground knows all its objects
+    assert "spy" not in text.split("\n\n")[0]
+    assert re.search(r"^0x\w+ 0x\w+ +\d+  \.bss$", text, re.M)
+    assert re.search(r"suspect: \d+ objects, .* are reached from", text)
+
+
+def test_no_object_of_a_waiting_program_is_suspect(shell):
+    pid = int(re.search(r"pid (\d+)", shell.command("run -b sleep 600"))[1])
+    shell.command("uptime")  # it runs when the shell waits
+    tables = records(shell, "walk -j alloc page_table")
+    text = shell.command("leaks")
+    refs = shell.command(f"whatis -r {tables[0]['addr']:x}")
+    shell.command(f"kill -KILL {pid}")
+    assert tables and re.search(r"^suspect: 0 objects", text, re.M), text
+    # by its physical address, from the directory
+    assert re.search(r"of cache page_directory, \+ ", refs), refs
+
+
+def test_diff_names_new_callers(shell, audited):
+    shell.command("mark t1")
+    assert "callers that are new: none" in shell.command("diff t1")
+    shell.command("debug +U kmem_play; kmem alloc spy 2")
+    new = shell.command("diff t1").split("callers that are new:")[1]
+    assert re.search(r"^kmem_play +2 +24 +\S+ 0x\w+ play_alloc\+0x", new, re.M)
+    assert not re.search(r"^spy ", new, re.M)  # its caller had objects before
+
+
+def test_why_names_what_keeps_slabs(shell, audited):
+    used = records(shell, "walk -j alloc spy")
+    listed = records(shell, "why -j spy")
+    assert [row["obj"] for row in listed] == [row["addr"] for row in used]
+    assert all(row["used"] == 6 and "+0x" in row["caller"] for row in listed)
+    text = shell.command("why spy")
+    assert "1 of 1 partial slabs; 6 frees would let 1 page go" in text
+    by_slab = records(shell, f"why -j {used[0]['slab']:x}")
+    by_addr = records(shell, f"why -j {used[3]['addr'] + 1:x}")
+    key = [(row["slab"], row["obj"]) for row in listed]
+    assert [(row["slab"], row["obj"]) for row in by_slab] == key
+    assert [(row["slab"], row["obj"]) for row in by_addr] == key
+
+
+def test_why_begins_with_the_emptiest_slabs(shell):
+    shell.command("kmem create box 1000; kmem alloc box 40; "
+                  "kmem free box 22 random")
+    slabs = [s["used"] for s in records(shell, "slabs -j box")
+             if s["state"] == "partial"]
+    listed = records(shell, "why -j box")
+    order = []
+    for row in listed:
+        if not order or order[-1][0] != row["slab"]:
+            order.append((row["slab"], row["used"]))
+    assert [used for _, used in order] == sorted(slabs)[:8]
+    shell.command("kmem free box all; kmem destroy box")
+
+
+def test_whatis_and_map_know_owners(shell, audited):
+    freed, = records(shell, "log -j -c spy -n 1")
+    used = records(shell, "walk -j alloc spy")[0]["addr"]
+    text = shell.command(f"whatis {used + 5:x}")
+    assert re.search(r"cache spy, in use: 0x\w+ \+ 5, in the object\n"
+                     r"allocated by task 1 \(kernel\), [\d.]+ s ago\n", text)
+    assert "play_alloc+0x" in text
+    assert "in the redzone behind" in shell.command(f"whatis {used + 101:x}")
+    assert "redzone before the first" in shell.command(f"whatis {used - 3:x}")
+    chunk = records(shell, "cache -j spy")[0]["chunk"]
+    text = shell.command(f"whatis {used + chunk - 3:x}")
+    assert "object 0 of" in text and "redzone before the next" in text
+    text = shell.command(f"whatis {freed['buf']:x}")
+    assert re.search(r"cache spy, free: .*\nfreed by task 1 .*"
+                     r"\nallocated by task 1 ", text, re.S)
+    text = shell.command(f"map {used:x}")
+    table = rows(text, r"^[> ] *(?P<idx>\d+) 0x\w+ (?P<state>\w+) +\S+ +"
+                       r"(?P<owner>\d+|-) +(?P<age>\S+)  (?P<caller>\S+)$")
+    slab = records(shell, f"slabs -j {audited}")[0]
+    assert len(table) == slab["objects"]
+    assert sum(row["owner"] == "1" for row in table) == 10
+    assert [row["state"] for row in table].count("used") == 6
+
+
+def test_whatis_finds_who_points_here(shell, audited):
+    objects = [row["addr"] for row in records(shell, "walk -j alloc spy")]
+    notes = {row["words"][2]: row["addr"]  # struct play_object: links, address
+             for row in records(shell, "walk -j alloc kmem_play")}
+    text = shell.command(f"whatis -r {objects[2]:x}")
+    assert f"0x{notes[objects[2]] + 8:08x} object 0x{notes[objects[2]]:08x} " \
+        "of cache kmem_play, + 8" in text
+    assert re.search(r"^[1-9]\d* words point to it:$", text, re.M)
+    cache = records(shell, "walk -j alloc kmem_play_cache")[0]["addr"]
+    assert re.search(r": play_caches\+0x0$",
+                     shell.command(f"whatis -r {cache:x}"), re.M)
+
+
+def test_fail_with_conditions(shell):
+    shell.command("kmem create spy 100; kmem create other 100")
+    shell.command("fail slab 2 -c spy")
+    assert "+1 objects" in shell.command("kmem alloc other 1")
+    assert "+1 objects" in shell.command("kmem alloc spy 5")  # one failed
+    text = shell.command("fail")
+    assert "request 2 for an object of spy: 2 so far, 1 failed" in text
+    assert "has happened" in shell.command("fail off")
+    shell.command("fail slab -r 4 -s 9 -c spy -f play_alloc -t 1")
+    done = sum(int(re.search(r"\+(\d+) objects",
+                             shell.command("kmem alloc spy 1"))[1])
+               for _ in range(60))
+    text = shell.command("fail")
+    assert re.search(r"one request in 4 for an object of spy by task 1 from "
+                     rf"play_alloc: 60 so far, {60 - done} failed", text), text
+    assert 5 <= 60 - done <= 30
+    shell.command("fail slab 1 -t 2; kmem alloc spy 1")
+    assert ": 0 so far, 0 failed" in shell.command("fail")
+    shell.command("fail off; kmem free spy all; kmem free other all; "
+                  "kmem destroy spy; kmem destroy other")
+
+
+WRONG = ["debug Q", "debug +", 'debug ""', "debug +F no_such_*",
+         "debug +F " + 60 * "x", "log -c no_such", "fail slab no_such",
+         "fail page 99999999999999", "fail slab 0x",
+         "debug +F no_such_cache", "debug +F a b",
+         "trace inode", "trace inode maybe", "trace no_such_cache on",
+         "log -a", "log -n 0", "log zz", "log -t me", "log fail slab",
+         "history zz", "history 1 2", "users no_such_cache", "users a b",
+         "old", "old soon", "leaks -m", "leaks now", "why", "why zz_q",
+         "why 0x1000", "fail slab 0", "fail slab -r 0", "fail page 1 -c inode",
+         "fail slab 1 -f no_such_function", "fail slab 1 -c no_such_cache",
+         "fail slab 1 -t me", "fail slab -r 3 4", "walk alloc -n many",
+         "mark now", "diff no_mark"]
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_wrong_input_gives_one_line(shell, line):
+    text = shell.command(line)
+    assert len(text.splitlines()) == 1, text
+    assert re.match(r"\w+: \S", text) and len(text) <= 81, text
+
+
+# ---- on a stopped machine --------------------------------------------------
+
+def test_all_of_it_works_after_a_panic(boot):
+    machine = boot("kmem.debug=U,inode")
+    machine.prompt()
+    machine.command("kmem create spy 100; debug +FPZU spy; kmem alloc spy 3; "
+                    "mark before; run ls")
+    machine.send("panic on purpose\r")
+    machine.expect(r"\nslate!> ")
+
+    def command(line):
+        machine.send(line + "\r")
+        return qemu.plain(machine.expect(r"\nslate!> "))
+    obj = int(command("walk -j alloc spy -n 1")
+              .split('"addr":')[1].split(",")[0])
+    for line, said in (
+            ("debug", r"spy +FPZU"), ("log -n 3", "transactions kept"),
+            ("log slab", "grown"), ("history " + f"{obj:x}", "first transact"),
+            ("users spy", r"300 +3 +100"), ("old 0", "suspect: "),
+            ("leaks", "suspect: "), ("why spy", "1 of 1 partial"),
+            (f"whatis {obj:x}", "allocated by task 1"),
+            (f"map {obj:x}", "play_alloc"), ("diff before", "from before"),
+            ("slabs spy", "###"), ("verify spy", r"spy +\d+ +0 "),
+            ("frag", "now"), ("fail", "no failure"),
+            ("fail slab ls", "fail: cannot work on a stopped"),
+            ("bug double-free", "bug: cannot work on a stopped"),
+            ("pages -r", "slab +spy"),
+            ("mark after", "mark after"), ("trace spy on", "FPZUT")):
+        assert re.search(said, command(line)), line
+    assert len(machine.events("panic")) == 1

@@ -1,0 +1,72 @@
+"""mm/ as a program of this machine, under the sanitizers: every cmocka case
+becomes a pytest case, and random traces run against the shadow model."""
+
+import subprocess
+
+import pytest
+
+from conftest import BUILD, ROOT
+from tools.test import tap
+
+MMTEST = BUILD / "host" / "mmtest"
+SEEDS = [1, 20060102]
+OPERATIONS = 500_000
+MODES_OPERATIONS = 60_000
+
+
+def mmtest(*arguments):
+    # Leak checking needs ptrace, which a container may not allow; the cases
+    # count leaked pages and objects themselves.
+    return subprocess.run(
+        [str(MMTEST), *map(str, arguments)], cwd=ROOT, text=True, check=False,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, errors="replace",
+        env={"ASAN_OPTIONS": "detect_leaks=0"})
+
+
+def pytest_generate_tests(metafunc):
+    if "host_case" in metafunc.fixturenames:
+        names = mmtest("-l").stdout.split() if MMTEST.exists() else ["missing"]
+        metafunc.parametrize("host_case", sorted(names))
+
+
+@pytest.fixture(scope="module")
+def results():
+    assert MMTEST.exists(), f"{MMTEST} does not exist: make test-host"
+    done = mmtest()
+    cases = tap.parse(done.stdout, notes_first=False)
+    add_reports(cases, done.stderr)
+    return done, cases
+
+
+def add_reports(cases, errors):
+    """cmocka writes what a case said to standard error: one report for each
+    case that failed, in their order."""
+    reports = errors.split("ERROR: ")[1:]
+    failed = [case for case in cases.values() if not case.passed]
+    for i, case in enumerate(failed):
+        case.notes.append(reports[i] if len(reports) == len(failed)
+                          else errors[-3000:])
+
+
+def test_host(host_case, results):
+    done, cases = results
+    if host_case not in cases:
+        pytest.fail(f"no result (exit status {done.returncode}):\n"
+                    f"{done.stdout[-3000:]}{done.stderr[-3000:]}",
+                    pytrace=False)
+    if not cases[host_case].passed:
+        pytest.fail("\n".join(cases[host_case].notes), pytrace=False)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_trace_against_shadow_model(seed):
+    done = mmtest("-t", seed, OPERATIONS)
+    assert done.returncode == 0, \
+        f"seed {seed}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_trace_while_modes_come_and_go(seed):
+    done = mmtest("-m", seed, MODES_OPERATIONS)
+    assert done.returncode == 0, \
+        f"seed {seed}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"

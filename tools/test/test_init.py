@@ -1,0 +1,102 @@
+"""init as it keeps servers running: order, deaths, names, what it says to a
+wrong manifest. Counted runs: a death comes at the same instruction each time.
+"""
+
+import re
+
+import pytest
+
+from tools.run import qemu
+
+
+def session(kernel, script, start="", **options):
+    """A session of init whose program is `sh -c script`."""
+    result = qemu.run(kernel, f"run -p init sh -c '{script}'; verify; "
+                      "poweroff",
+                      append=f"start={start}" if start else "", **options)
+    assert result.problem is None, result.explain()
+    assert "every invariant holds" in result.text, result.explain()
+    return result
+
+
+def servers(text):
+    """What /proc/servers says: {name: pid of who runs it}."""
+    rows = re.findall(r"^(\w+) +(\d+) (running|taken|free|-) ", text, re.M)
+    return {name: int(pid) for name, pid, _ in rows}
+
+
+def deaths(result, name):
+    return [e for e in result.named.get("server-ended", [])
+            if e["name"] == name]
+
+
+def test_names_runs_and_what_start_asks_for(kernel):
+    running = servers(session(kernel, "cat /proc/servers", "uart,rtc",
+                              extra=["-serial", "null"]).text)
+    assert running["names"] and running["rtc"] and running["uart"]
+    assert not running["ata"]
+    # In the order of the manifest, each when those it needs are ready.
+    assert running["names"] < running["rtc"] < running["uart"]
+
+
+def test_nothing_is_left_of_a_session(kernel):
+    counts = "kmastat -j task; kmastat -j port; kmastat -j file"
+    result = qemu.run(
+        kernel, f"run -p init true; echo -; {counts}; echo -; run -p init sh "
+        f"-c 'sleep 100 &'; echo -; {counts}; poweroff", append="start=rtc")
+    assert result.problem is None, result.explain()
+    _, before, _, after = re.split(r"(?m)^-\r?$", result.text)
+    inuse = [re.findall(r'"cache":.*?"inuse":(\d+)', part)
+             for part in (before, after)]
+    assert inuse[0] == inuse[1] and len(inuse[0]) == 3, result.explain()
+
+
+def test_a_server_that_is_killed_is_started_again(kernel):
+    result = session(
+        kernel, "cat /proc/servers; kill -9 6; date; cat /proc/servers; "
+        "sleep 1; date", "rtc")
+    assert "init: rtc was killed (9); it is started again" in result.text
+    assert "2020-01-01 00:00:01" in result.text, result.explain()
+    assert [d["starts"] for d in deaths(result, "rtc")] == [1]
+
+
+def test_the_name_server_too_and_names_are_published_anew(kernel):
+    result = session(kernel, "kill -9 5; sleep 1; date", "rtc")
+    assert len(deaths(result, "names")) == 1, result.explain()
+    assert len(deaths(result, "rtc")) == 1, result.explain()
+    assert "2020-01-01 00:00:01" in result.text, result.explain()
+
+
+def test_one_that_cannot_work_is_tried_less_and_less_and_given_up(kernel):
+    # There is no /disk.img for it.
+    result = session(kernel, "sleep 60; date", "ramdisk,rtc", budget=100_000)
+    times = deaths(result, "ramdisk")
+    assert len(times) == 25, result.explain()
+    assert "init: ramdisk ended with status 1; it is given up" in result.text
+    assert "2020-01-01 00:0" in result.text  # the others work on
+
+
+def test_a_driver_without_its_device_is_not_tried_again(kernel):
+    result = session(kernel, "sleep 1; cat /proc/servers", "uart")
+    assert len(deaths(result, "uart")) == 1, result.explain()
+    assert "init: uart ended with status 69; it is not started again" in \
+        result.text
+
+
+@pytest.mark.parametrize("start, says", [
+    ("nothing", "init: there is no server nothing"),
+    ("rtc,,names", None),
+    ("ext2,nothing", "init: there is no server nothing"),
+])
+def test_wrong_start(kernel, start, says):
+    text = session(kernel, "echo it-runs", start).text
+    assert "\nit-runs" in text
+    assert says is None or says in text
+
+
+def test_without_privilege_there_are_no_drivers(kernel):
+    result = qemu.run(kernel, "run init cat /proc/servers; poweroff",
+                      append="start=rtc")
+    assert result.problem is None, result.explain()
+    assert not servers(result.text)["rtc"], result.explain()
+    assert "rtc" in {e["name"] for e in result.named["server-ended"]}

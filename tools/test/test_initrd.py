@@ -1,0 +1,126 @@
+"""The archive of the root file system, and the programs in it."""
+
+import io
+import os
+import re
+import struct
+import subprocess
+import sys
+import tarfile
+
+import pytest
+
+from conftest import ROOT, product
+
+PROGRAMS = ("ls cat echo grep wc head sort mkdir rm mv ln ps kill sleep find "
+            "file stat kmastat free uptime true false libtest").split()
+
+PT_LOAD = 1
+PF_X, PF_W, PF_R = 1, 2, 4
+USER_BASE, HEAP_END = 0x500000, 0x40000000
+
+
+@pytest.fixture(scope="module")
+def archive():
+    with tarfile.open(product("initrd.tar", "kernel")) as tar:
+        yield tar
+
+
+def make(folder, *options):
+    """The bytes of an archive out of `folder`."""
+    out = folder.parent / "out.tar"
+    subprocess.run([sys.executable, "-m", "tools.run.initrd", "--out", out,
+                    "--root", folder, *options], cwd=ROOT, check=True)
+    return out.read_bytes()
+
+
+def tree(folder, names):
+    """A folder with these files, made in this order."""
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    return folder
+
+
+def test_equal_input_gives_an_equal_archive(tmp_path):
+    names = ["b", "a/z", "a/y", "c/d/e"]
+    first = make(tree(tmp_path / "one/root", names), "--files", "7")
+    again = tree(tmp_path / "two/root", reversed(names))
+    for path in again.rglob("*"):
+        os.utime(path, (1, 1))
+    assert make(again, "--files", "7") == first
+
+
+def test_entries_are_plain_and_in_order(archive):
+    members = archive.getmembers()
+    names = [m.name for m in members]
+    assert names == sorted(names)
+    for m in members:
+        assert m.isreg() or m.isdir(), m.name
+        assert (m.uid, m.gid, m.uname, m.gname, m.mtime) == (0, 0, "", "", 0)
+        parent = os.path.dirname(m.name)
+        assert parent in names[:names.index(m.name)] + [""], m.name
+        assert len(os.path.basename(m.name)) <= 59, m.name
+
+
+def test_archive_holds_programs_and_files(archive):
+    names = set(archive.getnames())
+    assert {f"bin/{p}" for p in PROGRAMS} <= names
+    assert {"tmp", "etc/motd", "etc/welcome"} <= names
+
+
+def test_many_files(tmp_path):
+    data = make(tree(tmp_path / "root", ["x"]), "--files", "120")
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        files = [m for m in tar if m.name.startswith("many/") and m.isreg()]
+    folders = [os.path.dirname(m.name) for m in files]
+    assert len(files) == 120
+    assert {f: folders.count(f) for f in folders} == {
+        "many/000": 50, "many/001": 50, "many/002": 20}
+    assert 0 < sum(m.size for m in files) < 120 * 1024
+
+
+def headers(data):
+    """The entry point, and the program headers as dictionaries."""
+    ident, kind, machine = struct.unpack_from("<16sHH", data)
+    assert ident[:7] == b"\x7fELF\1\1\1" and (kind, machine) == (2, 3)
+    entry, phoff = struct.unpack_from("<II", data, 24)
+    size, count = struct.unpack_from("<HH", data, 42)
+    names = "type offset vaddr paddr filesz memsz flags align".split()
+    return entry, [dict(zip(names, struct.unpack_from(
+        "<8I", data, phoff + i * size))) for i in range(count)]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program_is_a_static_elf(archive, name):
+    data = archive.extractfile(f"bin/{name}").read()
+    entry, loads = headers(data)
+    assert [h["type"] for h in loads] == [PT_LOAD] * 3
+    assert [h["flags"] for h in loads] == [PF_R | PF_X, PF_R, PF_R | PF_W]
+    end = USER_BASE
+    for h in loads:
+        assert h["vaddr"] % 4096 == h["offset"] % 4096 == 0, h
+        assert h["vaddr"] >= end and h["memsz"] >= h["filesz"], h
+        assert h["offset"] + h["filesz"] <= len(data), h
+        end = h["vaddr"] + h["memsz"]
+    assert end < HEAP_END
+    assert 0 < entry - loads[0]["vaddr"] < loads[0]["filesz"]
+    assert b".debug" not in data
+
+
+@pytest.mark.parametrize("name, pages", [
+    ("true", 3), ("echo", 4), ("cat", 6), ("ls", 9), ("grep", 9)])
+def test_small_programs_are_small(archive, name, pages):
+    _, loads = headers(archive.extractfile(f"bin/{name}").read())
+    assert sum((h["memsz"] + 4095) // 4096 for h in loads) <= pages
+
+
+def test_every_system_call_has_a_stub():
+    listed = re.findall(r"^ +X\((\w+)\)",
+                        (ROOT / "kernel/abi/syscall.h").read_text(), re.M)
+    stubs = (ROOT / "user/lib/syscall.asm").read_text()
+    called = re.findall(r"^ +(?:RAW|STUB|MESSAGE) +\w+, SYS_(\w+)", stubs,
+                        re.M)
+    assert len(listed) > 40
+    assert sorted(called) == sorted(listed)

@@ -1,0 +1,45 @@
+"""The kernel's own suites: one boot runs the shell command `test`, and every
+case that is in the kernel's file becomes a pytest case. Results come from the
+events on port 0xE9; what a failed case said, from the console."""
+
+import pytest
+
+from conftest import BUILD
+from tools.run import elf, qemu
+from tools.test import tap
+
+KERNEL = BUILD / "slate.elf"
+
+
+def pytest_generate_tests(metafunc):
+    if "kernel_case" in metafunc.fixturenames:
+        names = elf.kernel_cases(KERNEL) if KERNEL.exists() else ["missing"]
+        metafunc.parametrize("kernel_case", names)
+
+
+@pytest.fixture(scope="module")
+def run(kernel):
+    return qemu.run(kernel, "test; poweroff", budget=20_000)
+
+
+@pytest.fixture(scope="module")
+def results(run):
+    verdicts = {f"{e['suite']}.{e['name']}": e["ok"]
+                for e in run.named.get("test", [])}
+    return verdicts, tap.parse(run.text, notes_first=True)
+
+
+def test_run_ends_well(run):
+    assert run.problem is None, run.explain()
+    assert len(run.named.get("tests", [])) == 1, run.explain()
+
+
+def test_kernel(kernel_case, run, results):
+    verdicts, cases = results
+    if kernel_case not in verdicts:
+        pytest.fail(f"no result: {run.problem or 'it was not run'}; see "
+                    "test_run_ends_well", pytrace=False)
+    if not verdicts[kernel_case]:
+        case = cases.get(kernel_case)
+        notes = case.notes if case else ["its line is not on the console"]
+        pytest.fail("\n".join(notes), pytrace=False)

@@ -1,0 +1,270 @@
+"""Every lab there is, proven from the hand-out to the last wrong solution: the
+hand-out builds and earns nothing, the solution earns everything, each task
+alone earns its points, and each wrong solution loses what it says.
+
+Each lab has a bench: the tree that `make lab` writes, beside what is built
+already, so that only what is cut and put back is compiled. Wrong solutions
+beyond the first three of a lab are left to `make test-labs` (SLATE_LONG), which
+also takes LAB=n for one lab alone.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import BUILD, ROOT, product, sanitized
+from tools.grading import grading
+from tools.grading import lab as handout
+from tools.grading import labs, workshop
+
+LONG = "SLATE_LONG" in os.environ
+PATIENCE = grading.PATIENCE
+AT_FIRST = 3  # wrong solutions of a lab that each run tries
+
+
+def wanted():
+    """The labs to be tried: all, or LAB."""
+    only = os.environ.get("LAB", "")
+    if only:
+        return [labs.load(ROOT, only)]
+    return labs.all_labs(ROOT)
+
+
+LABS = wanted()
+
+
+def params(*rows):
+    """Parameters of tests: (lab, ...), those of one lab on one worker."""
+    return [pytest.param(*row, id="-".join([row[0].folder.name[:2],
+                                            *map(str, row[1:])]),
+                         marks=pytest.mark.xdist_group(row[0].folder.name))
+            for row in rows]
+
+
+each_lab = pytest.mark.parametrize("lab", params(*((x,) for x in LABS)))
+
+
+# ---- the bench -------------------------------------------------------------
+
+class Bench:
+    """A lab's hand-out with everything solved, built once; then versions of
+    the hand-in files in it."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.tree = BUILD / "labs" / lab.folder.name
+        shutil.rmtree(self.tree, ignore_errors=True)
+        tasks = {task.id for task in lab.tasks}
+        handout.hand_out(ROOT, lab, self.tree, labs.tracked(ROOT), tasks)
+        workshop.copy_products(BUILD, self.tree)
+        self.checker = grading.load_checker(ROOT / lab.answers[1]) \
+            if lab.questions else None
+        self.solution = self.build({})
+        assert not self.solution.errors, self.solution.errors
+        self.kept = self.keep_solution()
+        self.right = self.checker["solve"](self.kept) if lab.questions else {}
+
+    def build(self, files):
+        """Puts {name: text} in the place of hand-in files, and builds."""
+        for name in self.lab.files:
+            text = files.get(name)
+            if text is None:
+                text = (ROOT / name).read_text(encoding="utf-8")
+            path = self.tree / name
+            if path.read_text(encoding="utf-8") != text:
+                path.write_text(text, encoding="utf-8")
+        strict = "-Werror" in product("flags", "kernel").read_text()
+        errors = workshop.make(self.tree, PATIENCE,
+                               options=["WERROR=1"] if strict else [])
+        kernel = None if errors else self.tree / "build/slate.elf"
+        return workshop.Built(kernel, errors or "")
+
+    def keep_solution(self):
+        """A Machine with the solution's kernel, which others may follow."""
+        folder = self.tree / "build/solution"
+        folder.mkdir(exist_ok=True)
+        for name in ("slate.elf", "initrd.tar"):
+            shutil.copy(self.tree / "build" / name, folder)
+        return grading.Machine(self.tree, folder / "slate.elf")
+
+    def grade(self, kernel, answers):
+        """{name: outcome} of everything."""
+        outcomes = grading.run_tests(kernel, self.lab, PATIENCE)
+        if self.lab.questions:
+            outcomes += grading.check_answers(
+                self.lab, self.checker, grading.write_answers(answers),
+                grading.Machine(self.tree, kernel), self.kept)
+        return {o.item.name: o for o in outcomes}
+
+    def with_tasks(self, solved):
+        """The grade of the hand-out with some tasks solved."""
+        built = self.build(labs.handed_out(ROOT, self.lab, solved))
+        said = (self.tree / "build/make.log").read_text(errors="replace")
+        assert not built.errors, built.errors
+        assert "warning:" not in said, said
+        answers = {q.id: self.right[q.id] for q in self.lab.questions
+                   if set(q.tasks) <= solved}
+        return self.grade(built.kernel, answers)
+
+
+benches = {}
+
+
+@pytest.fixture
+def bench(lab, kernel):
+    """Made once for a lab, in whatever order its tests come; `kernel` says what
+    to do if nothing is built."""
+    if sanitized():
+        pytest.skip("labs are graded on an ordinary kernel")
+    if lab.number not in benches:
+        benches[lab.number] = Bench(lab)
+    return benches[lab.number]
+
+
+def told(outcomes):
+    """What a reader of a failed test wants to see."""
+    return "\n".join(f"{name}: {o.state}\n    " + "\n    ".join(o.text)
+                     for name, o in outcomes.items())
+
+
+def passed(outcomes):
+    return {name for name, o in outcomes.items() if o.state == "pass"}
+
+
+# ---- what a lab is made of -------------------------------------------------
+
+def parts(path):
+    """The headings of a page and what its paragraphs begin with in bold."""
+    return [part.lower() for part in re.findall(
+        r"(?m)^(?:#+ (.*)|\*\*(.*?)\*\*)", path.read_text(encoding="utf-8"))
+        for part in part if part]
+
+
+def kernel_tests():
+    """{lab: names} of the tests in the kernel, without those of the runner."""
+    found = {}
+    for path in (ROOT / "kernel/labs").glob("*.c"):
+        for number, name in re.findall(r"(?m)^LAB_TEST\((\d+), (\w+),",
+                                       path.read_text()):
+            found.setdefault(int(number), set()).add(f"{number}.{name}")
+    found.pop(0, None)
+    return found
+
+
+def test_every_test_of_the_kernel_has_points():
+    assert kernel_tests() == {lab.number: {t.name for t in lab.tests}
+                              for lab in labs.all_labs(ROOT) if lab.tests}
+
+
+@each_lab
+def test_pages(lab):
+    """For students and for instructors, with what each needs."""
+    page = ROOT / lab.folder / "README.md"
+    for word in ("goals", "read", "you get", "task", "hand in",
+                 "challenge|no points"):
+        assert any(re.search(word, part) for part in parts(page)), word
+    text = page.read_text(encoding="utf-8")
+    for name in [t.id for t in lab.tasks] + [t.name for t in lab.tests]:
+        assert re.search(rf"(?<![\d.]){re.escape(name)}\b", text), name
+    notes = ROOT / lab.folder / "INSTRUCTOR.md"
+    for word in ("mistake", "year", "exam"):
+        assert any(word in part for part in parts(notes)), word
+    text = notes.read_text(encoding="utf-8")
+    assert re.search(r"hours|minutes", text)
+    questions = re.split(r"(?mi)^#+ .*exam.*$", text)[-1]
+    assert len(re.findall(r"(?m)^(?:\d+\.|-|\*\*\d) ?", questions)) >= 5
+    for patch in wrong(lab):
+        assert patch.stem in text, patch.name
+
+
+@each_lab
+def test_answers_are_empty(lab):
+    if lab.questions:
+        sheet = ROOT / lab.answers[0]
+        answers, problem = grading.read_answers(sheet.read_bytes())
+        assert problem is None
+        assert answers == {q.id: "" for q in lab.questions}
+
+
+# ---- what it earns ---------------------------------------------------------
+
+@each_lab
+def test_hand_out_earns_nothing_and_says_why(bench):
+    outcomes = bench.with_tasks(set())
+    for name, outcome in outcomes.items():
+        assert outcome.score == 0, f"{name} passes on the hand-out"
+        assert outcome.text and all(outcome.text), name
+
+
+@each_lab
+def test_solution_earns_everything(bench):
+    outcomes = bench.grade(bench.kept.kernel, bench.right)
+    assert {o.state for o in outcomes.values()} == {"pass"}, told(outcomes)
+
+
+@pytest.mark.parametrize("lab, task", params(
+    *((lab, task.id) for lab in LABS for task in lab.tasks)))
+def test_task_alone_earns_its_points(bench, lab, task):
+    outcomes = bench.with_tasks({task})
+    assert passed(outcomes) == {i.name for i in lab.items
+                                if i.tasks == [task]}, told(outcomes)
+
+
+# ---- wrong solutions -------------------------------------------------------
+
+def wrong(lab):
+    return sorted((ROOT / lab.folder / "wrong").glob("*.patch"))
+
+
+@each_lab
+def test_there_are_wrong_solutions(lab):
+    assert len(wrong(lab)) >= 3
+
+
+def head(patch):
+    """(what is wrong, what it loses) of a patch's first lines."""
+    text = patch.read_text(encoding="utf-8")
+    said = re.split(r"(?m)^(?:diff |--- )", text)[0]
+    found = re.search(r"(?m)^Loses: +(.*)$", said)
+    assert found, f"{patch.name} has no line that begins with Loses:"
+    assert len(said[:found.start()].split()) >= 4, f"{patch.name}: what is it?"
+    return set(found.group(1).split())
+
+
+def patched(lab, patch, folder):
+    """{name: text} of the files that a patch changes."""
+    names = set(re.findall(r"(?m)^\+\+\+ b/(\S+)", patch.read_text()))
+    assert names and names <= set(lab.files), \
+        f"{patch.name} changes {names - set(lab.files)}: not handed in"
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    done = subprocess.run(["git", "apply", "-p1", patch], cwd=folder,
+                          check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return {name: (folder / name).read_text(encoding="utf-8")
+            for name in names}
+
+
+@pytest.mark.parametrize("lab, patch", params(
+    *((lab, path.stem) for lab in LABS
+      for path in wrong(lab)[:None if LONG else AT_FIRST])))
+def test_wrong_solution_loses_what_it_says(bench, lab, patch, tmp_path):
+    path = ROOT / lab.folder / "wrong" / f"{patch}.patch"
+    loses = head(path)
+    known = {item.name for item in lab.items}
+    assert loses and loses <= known, f"unknown: {loses - known}"
+    files = patched(lab, path, tmp_path)
+    answers = dict(bench.right)
+    sheet = files.pop(str(lab.answers[0]), None)
+    if sheet is not None:
+        given = grading.read_answers(sheet.encode())[0]
+        answers.update({k: a for k, a in given.items() if a != ""})
+    built = bench.build(files)
+    assert not built.errors, built.errors
+    outcomes = bench.grade(built.kernel, answers)
+    assert known - passed(outcomes) == loses, told(outcomes)

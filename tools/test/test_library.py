@@ -1,0 +1,33 @@
+"""The C library and the small programs: libtest runs in ring 3, and every case
+that its sources list becomes a pytest case. `run` is the kernel shell's."""
+
+import re
+
+import pytest
+
+from conftest import ROOT
+from tools.run import qemu
+from tools.test import tap
+
+NAMES = re.findall(r'^    \{"(\w+\.\w+)", \w+\},$', "".join(
+    p.read_text() for p in sorted((ROOT / "user/tests/libtest").glob("*.c"))),
+    re.M)
+
+
+@pytest.fixture(scope="module")
+def run(kernel):
+    return qemu.run(kernel, "run /bin/libtest; verify; poweroff",
+                    budget=20_000)
+
+
+def test_run_ends_well(run):
+    assert run.problem is None, run.explain()
+    assert f"# {len(NAMES)} passed, 0 failed" in run.text, run.explain()
+    assert "every invariant holds" in run.text, run.explain()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_library(name, run):
+    cases = tap.parse(run.text, notes_first=True)
+    assert name in cases, f"no result: {run.problem or 'it was not run'}"
+    assert cases[name].passed, "\n".join(cases[name].notes)

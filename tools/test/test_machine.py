@@ -1,0 +1,159 @@
+"""The machine around the shell: consoles, memory sizes, options, panics."""
+
+import re
+
+import pytest
+
+from conftest import ROOT, memory
+from tools.run import qemu
+
+PANIC_PROMPT = r"slate!> "
+
+
+# ---- keyboard and screen ---------------------------------------------------
+
+def test_keyboard_types_on_both_consoles(boot):
+    machine = boot(screen=True)
+    machine.prompt()
+    machine.keys("e", "c", "h", "o", "spc", "shift-a", "b", "shift-1", "ret")
+    machine.expect(r"\nAb!\r?\n")
+    machine.wait_screen(r"^Ab! *$")
+    machine.wait_screen(r"^slate> +$")
+
+
+def test_caps_lock_control_and_arrows(boot):
+    machine = boot(screen=True)
+    machine.prompt()
+    machine.keys("e", "c", "h", "o", "spc", "caps_lock", "a", "shift-b", "1",
+                 "caps_lock", "c", "ret")
+    machine.expect(r"\nAb1c\r?\n")
+    machine.keys("x", "y", "ctrl-u", "up", "left", "left", "z", "ret")
+    machine.expect(r"\nAbz1c\r?\n")
+    machine.keys("x", "ctrl-c")
+    machine.prompt()
+    machine.keys("c", "h", "o", "spc", "q", "home", "e", "end", "w", "ret")
+    machine.expect(r"\nqw\r?\n")
+
+
+def test_serial_output_is_on_the_screen(boot):
+    machine = boot(screen=True)
+    machine.prompt()
+    machine.send("echo seen-on-both\r")
+    machine.expect(r"\nseen-on-both")
+    machine.wait_screen(r"^seen-on-both *$")
+
+
+def test_scrollback(boot):
+    machine = boot(screen=True)
+    machine.prompt()
+    machine.command("echo a-mark")
+    for _ in range(3):
+        machine.command("help")
+    assert not any("a-mark" in line for line in machine.screen())
+    for _ in range(10):
+        machine.keys("shift-pgup")
+        if any("a-mark" in line for line in machine.screen()):
+            break
+    machine.wait_screen(r"^a-mark")
+    machine.keys("shift-pgdn")
+    machine.keys("e", "c", "h", "o", "spc", "b", "a", "c", "k", "ret")
+    machine.wait_screen(r"^back *$")
+
+
+# ---- memory ----------------------------------------------------------------
+
+@pytest.mark.parametrize("mebibytes", [8, 16, 128, 1024, 3072])
+def test_memory_sizes(kernel, mebibytes):
+    run = qemu.run(kernel, "verify; meminfo; stress 1 2000; verify; poweroff",
+                   memory=mebibytes)
+    assert run.problem is None, run.explain()
+    assert "panic" not in run.named, run.explain()
+    assert "meminfo" in run.text
+
+
+@pytest.mark.parametrize("little", [dict(memory=8, append="mem=1"),
+                                    dict(memory=3), dict(memory=4)])
+def test_too_little_memory_is_said_on_both_consoles(boot, little):
+    """With 4 MiB it is the archive of the root file system that has no room."""
+    machine = boot(screen=True, **little)
+    said = machine.expect(r"(?i)memory[^\n]*\n", unless=r"slate> ")
+    machine.wait_screen(r"(?i)memory")
+    assert not machine.events("prompt")
+    need, there = map(int, re.findall(r"(\d+) KiB", said))
+    assert need > there
+
+
+# ---- options ---------------------------------------------------------------
+
+def test_unknown_option_is_reported_and_ignored(kernel):
+    run = qemu.run(kernel, "echo got-here; poweroff", append="frobnicate=1")
+    assert run.problem is None, run.explain()
+    assert "\ngot-here" in run.text.replace("\r", "")
+    assert re.search(r"^option frobnicate=1 is not known", run.text, re.M)
+
+
+def test_the_book_lists_the_options_that_there_are(kernel):
+    text = qemu.run(kernel, "help options; poweroff").text.replace("\r", "")
+    book = (ROOT / "docs/boot.md").read_text().replace("\\|", "|")
+    options = re.findall(r"(?m)^  (\w+=\S+) +(.+)$", text)
+    assert options
+    for form, meaning in options:
+        assert f"| `{form}` | {meaning} |" in book
+    assert len(options) == len(re.findall(r"(?m)^\| `\w+=", book))
+
+
+def test_power_off_and_reset_are_reported(kernel):
+    assert qemu.run(kernel, "poweroff").named.get("poweroff")
+    assert qemu.run(kernel, "reboot").named.get("reset")
+
+
+# ---- failures --------------------------------------------------------------
+
+def crash(machine, line):
+    """Types a command that ends in a panic; returns what the panic said."""
+    machine.prompt()
+    machine.send(line + "\r")
+    return qemu.plain(machine.expect(PANIC_PROMPT, unless="slate> "))
+
+
+@pytest.mark.parametrize("kind, cause", [
+    ("null", r"(?i)null"),
+    ("divide", r"(?i)divide"),
+    ("opcode", r"(?i)invalid opcode"),
+    ("gp", r"(?i)general protection"),
+    ("stack", r"(?i)kernel stack overflow"),
+    ("write-text", r"(?i)page fault"),
+])
+def test_fault_screen(boot, kind, cause):
+    machine = boot(screen=True)
+    text = crash(machine, f"fault {kind}")
+    assert re.search(cause, text), text
+    for register in ("eax", "ebx", "ecx", "edx", "esi", "edi", "ebp", "esp",
+                     "eip", "cr2"):
+        assert re.search(register, text, re.I), text
+    assert re.search(r"\w+\+0x[0-9a-f]+", text), text
+    if kind != "stack":  # there the way back is longer than what is shown
+        assert re.search(r"shell_execute\+0x[0-9a-f]+", text), text
+
+
+def test_out_of_memory_shows_who_has_it(boot):
+    text = crash(boot(memory=memory(16)), "fault memory")
+    assert re.search(r"out of memory: KM_SLEEP for 1048576 bytes", text), text
+    assert re.search(r"(?m)^kmem_alloc_9216 ", text), text
+    assert re.search(r"(?m)^oversize .*\b1[0-9]\b", text), text
+    assert "= supplier" in text, text
+
+
+def test_panic_drops_to_a_shell_on_both_consoles(boot):
+    machine = boot(screen=True)
+    text = crash(machine, "panic")
+    assert re.search(r"(?i)panic", text), text
+    for register in ("eax", "ebp", "esp", "eip", "cr3"):
+        assert re.search(register + r" +[0-9a-f]{8}", text), text
+    assert re.search(r"shell_execute\+0x[0-9a-f]+", text), text
+    machine.wait_screen(r"^slate!>")
+    machine.send("kmastat\r")
+    assert "kmem_cache" in machine.expect(PANIC_PROMPT)
+    machine.keys("e", "c", "h", "o", "spc", "h", "i", "ret")
+    machine.expect(r"\nhi\r?\n")
+    machine.expect(PANIC_PROMPT)

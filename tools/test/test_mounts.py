@@ -1,0 +1,145 @@
+"""File systems that programs keep, from the kernel's shell: what it shows of
+them, what inodes cost, and servers that hang or die."""
+
+import json
+import re
+
+import pytest
+
+from tools.run import gdb, qemu
+
+
+def records(text):
+    return [json.loads(line) for line in text.splitlines()
+            if line.startswith("{")]
+
+
+@pytest.fixture(scope="module")
+def machine(kernel):
+    with qemu.Machine(kernel, counted=True) as machine:
+        machine.prompt()
+        machine.command("run mkdir /tmp/m /tmp/s")
+        yield machine
+
+
+def mounts(machine):
+    return {r["path"]: r for r in records(machine.command("mounts -j"))}
+
+
+def inodes(machine):
+    return next(r for r in records(machine.command("kmastat -j inode"))
+                if r.get("cache") == "inode")
+
+
+def serve(machine, command):
+    """Starts a server in the background and waits until it is mounted."""
+    machine.command(f"run -b {command}")
+    for _ in range(50):
+        machine.command("run sleep 0.01")
+        if command.split()[-1] in mounts(machine):
+            return
+    raise AssertionError(machine.command("mounts"))
+
+
+def test_mounts_tells_who_serves_what(machine):
+    serve(machine, "memfs /tmp/m")
+    machine.command("run sh -c 'echo hello > /tmp/m/f'")
+    shown = mounts(machine)
+    assert set(shown) == {"/", "/proc", "/tmp/m"}
+    mine = shown["/tmp/m"]
+    assert (mine["kind"], mine["state"]) == ("mem", "ok")
+    assert mine["blocks"] - mine["blocks_free"] == 6
+    assert mine["servers"] == 1 and mine["requests"] > 5
+    assert "server" not in shown["/"]
+    row = machine.command("mounts").splitlines()[-1].split()
+    assert row[0] == "/tmp/m" and row[-1] == "ok"
+    assert row[-2] == f"memfs({mine['server']})"
+
+
+def test_the_inode_cache_grows_and_shrinks(machine):
+    for folder in "abc":
+        files = "".join(f"echo>{n};" for n in range(24))
+        machine.command(f"run mkdir /tmp/m/{folder}")
+        machine.command(f"run sh -c 'cd /tmp/m/{folder};{files}'")
+    machine.command("inodes -r")
+    machine.command("reap -a inode")
+    before = inodes(machine)
+    assert "77" in machine.command("run sh -c 'find /tmp/m | wc -l'")
+    machine.command("run ls -l /tmp/m /tmp/m/a /tmp/m/b /tmp/m/c")
+    grown = inodes(machine)
+    assert grown["inuse"] >= before["inuse"] + 72
+    assert grown["mem"] > before["mem"]
+    assert mounts(machine)["/tmp/m"]["inodes"] >= 73
+    machine.command("inodes -r")
+    machine.command("reap -a inode")
+    after = inodes(machine)
+    assert after["inuse"] <= before["inuse"] + 2
+    assert after["mem"] < grown["mem"]
+    assert mounts(machine)["/tmp/m"]["inodes"] == 1
+
+
+def test_a_dead_server(machine):
+    server = mounts(machine)["/tmp/m"]["server"]
+    machine.command(f"run kill -9 {server}")
+    assert mounts(machine)["/tmp/m"]["state"] == "dead"
+    said = machine.command("run cat /tmp/m/f")
+    assert "input/output error" in said
+    assert machine.command("run umount /tmp/m") == ""
+    assert "/tmp/m" not in mounts(machine)
+
+
+def test_a_silent_server(machine):
+    """The shell itself waits for it, but not for ever."""
+    serve(machine, "mounttest -s /tmp/s")
+    assert mounts(machine)["/tmp/s"]["state"] == "ok"
+    machine.command("run -b cat /tmp/s/f")
+    machine.command("run sleep 0.01")
+    assert mounts(machine)["/tmp/s"]["state"] == "silent"
+    assert "-" in machine.command("mounts").splitlines()[-1]
+    assert "error 5" in machine.command("run /tmp/s/program")
+    machine.command(f"run kill -9 {mounts(machine)['/tmp/s']['server']}")
+    machine.command("run sleep 6")  # the reader gives up by itself
+    assert machine.command("run umount /tmp/s") == ""
+    assert "every invariant holds" in machine.command("verify")
+
+
+def test_gdb_shows_the_same_but_for_what_servers_know(kernel):
+    session = gdb.Session(
+        kernel, "run mkdir /tmp/m;run -b hellofs /tmp/m;run sleep 0.1;"
+        "mounts;verify", [("cmd_mounts", ["slate mounts"]),
+                          ("cmd_verify", [])])
+    said = session.said[0]["slate mounts"].splitlines()
+    heading = said[0]
+    shown = session.serial.split(heading)[1].splitlines()[1:4]
+    assert [row.split()[0] for row in said[1:]] == ["/", "/proc", "/tmp/m"]
+    for ours, theirs in zip(said[1:], shown):
+        ours, theirs = ours.split(), theirs.split()
+        assert ours[:3] + ours[7:] == theirs[:3] + theirs[7:]
+
+
+def test_what_is_true_of_files_is_true_of_a_server_s(kernel):
+    """The tests of files, in a file system that a program keeps. (It has its
+    memory from a first run of one of them, which takes that for something left
+    behind.)"""
+    result = qemu.run(kernel, "run -b memfs /tmp outer;run sleep 0.1;"
+                      "run init usertests file.exhaustion;"
+                      "run init usertests file tree exec;run kenbus -u 2 -i 1;"
+                      "run umount /tmp;verify;poweroff", memory="64",
+                      budget=100_000)
+    assert result.problem is None, result.explain()
+    done = result.named["user-tests"][-1]
+    assert done["passed"] > 40 and done["failed"] == 0, result.explain()
+    assert "umount:" not in result.text, result.explain()
+    assert "every invariant holds" in result.text, result.explain()
+
+
+def test_reap_all_asks_for_unused_inodes_first(kernel):
+    """As memory pressure would; a plain reap, or one of another cache, keeps
+    them."""
+    result = qemu.run(kernel, "run walk /bin; reap; reap -a file; inodes; "
+                      "reap -a inode; inodes; verify; poweroff")
+    assert result.problem is None, result.explain()
+    unused = [int(n) for n in re.findall(r"(\d+) of them unused", result.text)]
+    assert unused[0] > 20 and unused[1] == 0, result.explain()
+    assert f"\n{unused[0]} inodes that nobody uses go first" in result.text
+    assert "every invariant holds" in result.text, result.explain()

@@ -1,0 +1,44 @@
+"""Lines of random bytes at the kernel shell: thousands, or with SLATE_LONG a
+hundred thousand (`make fuzz`)."""
+
+import os
+import random
+import time
+
+from conftest import BUILD
+from tools.run import qemu
+
+LINES = 100_000 if "SLATE_LONG" in os.environ else 10_000
+
+
+def noise(chance):
+    """A line of random bytes, mostly short, now and then longer than the
+    shell takes. The commands that end the machine have too many letters to
+    come about by chance."""
+    length = chance.randrange(1, 10)
+    if length == 9:
+        length = chance.choice([20, 40, 80, 300])
+    return chance.randbytes(length) + b"\r"
+
+
+def test_random_bytes_leave_the_shell_working():
+    seed = int(time.time())
+    chance = random.Random(seed)
+    with qemu.Machine(BUILD / "slate.elf") as machine:
+        machine.prompt()
+        for _ in range(LINES // 1000):
+            machine.send(b"".join(noise(chance) for _ in range(1000)))
+            machine.buffer = ""
+        # Typed faster than it reads, the kernel may lose keys: ask until it
+        # hears.
+        while "\nstill-alive" not in machine.buffer:
+            machine.send("\r\x03\x15\recho still-\"\"alive\r")
+            while machine.receive(2):
+                pass
+            assert machine.process.poll() is None, \
+                (seed, machine.transcript[-3000:])
+            assert "slate!> " not in machine.buffer, \
+                (seed, machine.transcript[-3000:])
+        machine.buffer = ""
+        assert machine.command("echo fine") == "fine\n", seed
+        assert not machine.events("panic"), seed

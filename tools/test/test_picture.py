@@ -1,0 +1,318 @@
+"""The pictures: what is drawn is what the statistics say, to the object, the
+byte and the page; and what cannot be drawn gives a clear error."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from conftest import ROOT
+from tools.measure import picture, pictures, statistics, svg
+
+RECORDED = Path(__file__).with_name("statistics.jsonl")
+LINES = RECORDED.read_text().splitlines()
+TIMES = [json.loads(line)["ms"] for line in LINES if '"user_pages"' in line]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def shapes(text, kind=None):
+    """The rectangles and areas of a drawing, those of one class."""
+    root = ElementTree.fromstring(text)
+    return [e for e in root.iter() if e.tag in (SVG + "rect", SVG + "path")
+            and (kind is None or kind in e.get("class", "").split())]
+
+
+def words(text):
+    """The text of a drawing, without what is shown when pointed at."""
+    return " ".join((e.text or "") + "".join(tip.tail or "" for tip in e)
+                    for e in ElementTree.fromstring(text).iter(SVG + "text"))
+
+
+@pytest.fixture(scope="module")
+def stats():
+    found = statistics.read(LINES, "recorded")
+    assert not found.doubts
+    return found
+
+
+@pytest.fixture(scope="module")
+def drawn(stats, tmp_path_factory):
+    """The files that are made of the recorded statistics."""
+    folder = tmp_path_factory.mktemp("picture")
+    picture.draw(stats, folder, "echo <&>", each=0)
+    return {p.name: p.read_text() for p in folder.iterdir()}
+
+
+# ---- what is drawn ---------------------------------------------------------
+
+def test_a_cell_for_each_object(stats, drawn):
+    text = drawn["slabs.svg"]
+    legend = 1  # a swatch of each kind
+    caches = stats.caches.values()
+    assert sum(c.total for c in caches) > 1000
+    assert len(shapes(text, "used")) - legend == sum(c.inuse for c in caches)
+    assert len(shapes(text, "free")) - legend == \
+        sum(c.total - c.inuse for c in caches)
+    assert len(shapes(text, "header")) - legend == \
+        sum(c.count for c in caches if c.header)
+
+
+def test_colours_are_shifted_as_they_are(stats, drawn):
+    gaps = [int(e.get("data-colour"))
+            for e in shapes(drawn["slabs.svg"], "colour")[1:]]
+    assert gaps == [s.colour for c in stats.by_memory() for s in c.slabs
+                    if s.colour]
+    assert len(set(gaps)) > 3
+
+
+def test_bytes_are_to_scale(stats):
+    box = stats.caches["box"]
+    text = pictures.slabs(stats, ["box"], 0).file()
+    scale = pictures.TRACK / box.slab_bytes
+    rows = {}
+    for cell in shapes(text, "used")[1:] + shapes(text, "free")[1:]:
+        rows.setdefault(float(cell.get("y")), []).append(
+            (float(cell.get("x")) - pictures.LEFT) / scale)
+    assert len(rows) == len(box.slabs) > 3
+    for (_, found), slab in zip(sorted(rows.items()), box.slabs):
+        wanted = [slab.colour + i * box.chunk for i in range(slab.objects)]
+        assert sorted(found) == pytest.approx(wanted, abs=0.1)
+
+
+def test_which_objects_are_out(stats):
+    """The cells of one slab from left to right."""
+    box = stats.caches["box"]
+    text = pictures.slabs(stats, ["box"], 0).file()
+    cells = [e for e in shapes(text) if e.find(SVG + "title") is not None
+             and e.find(SVG + "title").text.startswith("object ")]
+    seen = "".join("#" if e.get("class") == "used" else "." for e in cells)
+    assert seen == "".join(s.cells for s in box.slabs)
+    assert "#.#" in seen and ".#." in seen
+    first = cells[0].find(SVG + "title").text
+    assert first.endswith(f"0x{box.slabs[0].base + box.slabs[0].colour:08x}")
+
+
+def test_every_block_of_the_buddy_map(stats, drawn):
+    blocks = shapes(drawn["buddy.svg"])
+    frames = [int(e.get("data-frames")) for e in blocks
+              if e.get("data-frames")]
+    wanted = [n for run in stats.runs if run.order is not None
+              for _, n in run.blocks()]
+    assert frames == wanted
+    assert sum(wanted) == stats.buddy["total_pages"]
+    free = [int(e.get("data-frames")) for e in blocks
+            if "empty" in e.get("class") and e.get("data-frames")]
+    assert sum(free) == stats.buddy["free_pages"]
+    for order, count in stats.orders.items():
+        assert free.count(1 << order) == count
+    slabs = sum(r.frames for r in stats.runs if r.state == "slab")
+    assert slabs * 4096 == sum(c.mem - c.hash_mem
+                               for c in stats.caches.values())
+
+
+def test_frames_of_no_block_have_their_area(stats, drawn):
+    """They may be more than a row, and begin anywhere in it."""
+    kernel = [r for r in stats.runs if r.state == "kernel"]
+    assert sum(r.frames for r in kernel) > pictures.ACROSS
+    cell = pictures.MAP_WIDTH / pictures.ACROSS
+    across = sum(float(e.get("width")) / cell
+                 for e in shapes(drawn["buddy.svg"], "kernel")
+                 if float(e.get("x")) < pictures.MAP_LEFT + pictures.MAP_WIDTH)
+    assert across == pytest.approx(sum(r.frames for r in kernel), abs=0.1)
+
+
+def test_memory_adds_up(stats, drawn):
+    last = stats.samples[-1]
+    areas = [int(e.get("data-last")) for e in shapes(drawn["memory.svg"])
+             if e.get("data-last")]
+    assert sum(areas) == 4096 * (last.supplier + last.user)
+    assert sum(c.mem for c in stats.caches.values()) == 4096 * last.supplier
+
+
+def test_many_slabs_are_told_not_drawn(stats):
+    text = pictures.slabs(stats, each=1).file()
+    assert re.search(r"and 3 more full \(not drawn\)", words(text))
+    heads = sum(len({s.state for s in c.slabs})
+                for c in stats.caches.values() if c.header)
+    assert len(shapes(text, "header")) - 1 == heads
+
+
+def test_the_page_needs_nothing_else(stats, drawn):
+    page = drawn["index.html"]
+    assert page.count("<svg") == page.count("</svg>") == 3
+    assert "echo &lt;&amp;&gt;" in page
+    assert "prefers-color-scheme: dark" in page
+    assert not re.search(r"<script|<link|@import|url\(|src=|href=", page)
+    assert set(re.findall(r"https?://[^\s\"<]+", page)) == \
+        {"http://www.w3.org/2000/svg"}
+    for cache in stats.by_memory():
+        assert f"<td>{cache.name}<td>" in page
+
+
+def test_two_looks_in_one_step_are_one_sample():
+    again = [line for line in LINES if f'"ms": {TIMES[-1]},' in line]
+    again = [line.replace('"user_pages": 0', '"user_pages": 7')
+             for line in again]
+    samples = statistics.read(LINES + again).samples
+    assert [s.ms for s in samples] == sorted(set(TIMES))
+    assert samples[-1].user == 7
+
+
+def test_any_text_can_stand_in_a_drawing():
+    d = svg.Drawing(10, "<t>", "&")
+    d.text(0, 0, "a<b>&c", tip='"<')
+    d.rect(0, 0, 1, 1, "used", "<&", data_name='"<')
+    assert words(d.file()) == "a<b>&c"
+    assert words(d.inline()) == "a<b>&c"
+
+
+def test_the_pictures_of_the_book_are_small_and_whole():
+    """`make screenshots` makes them."""
+    folder = ROOT / "docs/pictures"
+    text = (folder / "slabs.svg").read_text()
+    assert len(shapes(text, "used")) > 100 and len(shapes(text, "colour")) > 5
+    text = (folder / "cachesim.svg").read_text()
+    marks = [e for e in shapes(text) if e.get("data-object")]
+    assert [e.get("class") for e in marks] == ["used"] * 435 + ["bad"] * 435
+    assert (folder / "slabtop.png").read_bytes().startswith(b"\x89PNG\r\n")
+    assert all(p.stat().st_size < 150 * 1024 for p in folder.iterdir())
+
+
+# ---- what cannot be drawn --------------------------------------------------
+
+def line_with(*parts):
+    return next(i for i, line in enumerate(LINES)
+                if all(part in line for part in parts))
+
+
+def edited(index, **changes):
+    """The recorded lines, one of them with other members."""
+    record = {**json.loads(LINES[index]), **changes}
+    record = {k: v for k, v in record.items() if v is not ...}
+    return LINES[:index] + [json.dumps(record)] + LINES[index + 1:]
+
+
+BOX = line_with('"cache":"box"', '"chunk"')
+SLAB = line_with('"cache":"box"', '"cells"')
+BLOCK = line_with('"frame":', '"order"')
+SAMPLE = line_with('"event": "sample"', '"free_pages"')
+
+
+@pytest.mark.parametrize("lines, text", [
+    ([], "no line of `kmastat -j`"),
+    (['{"cache": '], ":1: no JSON"),
+    (["[1]"], ":1: no JSON object"),
+    (edited(BOX, size=...), f':{BOX + 1}: "size" is missing'),
+    (edited(BOX, chunk="big"), '"chunk" is missing or no int'),
+    (edited(BOX, total=-1), '"total" is below zero'),
+    (edited(BOX, slab_objects=99), "99 objects of 208 bytes are no slab"),
+    (edited(BOX, cache="kstack"), "a second cache called kstack"),
+    (edited(SLAB, cache="nobody"), "a slab of nobody, a cache without a line"),
+    (edited(SLAB, cells="#x"), "are not a slab's"),
+    (edited(SLAB, state="gone"), "are not a slab's"),
+    (edited(SLAB, base=...), '"base" is missing'),
+    (edited(BLOCK, order=11), "there is no order 11"),
+    (edited(BLOCK, frames=999999), "does not follow the run before"),
+    (edited(SAMPLE, ms=10 ** 9), "time goes back"),
+    (edited(SAMPLE, user_pages=None), '"user_pages" is missing'),
+], ids=lambda v: v.strip(":") if isinstance(v, str) else "")
+def test_bad_input_is_named(lines, text):
+    with pytest.raises(statistics.StatisticsError) as error:
+        statistics.read(lines, "recorded")
+    assert text in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("change, text", [
+    (dict(used=1), "1 of 19 counted"),
+    (dict(cells="##"), "2 cells of 2 used"),
+    (dict(colour=4000), "reach beyond its end"),
+    (dict(bad=True), "its freelist is broken"),
+], ids=["used", "cells", "colour", "bad"])
+def test_a_damaged_slab_is_drawn_and_marked(change, text, tmp_path):
+    stats = statistics.read(edited(SLAB, **change))
+    assert any(d.startswith("box: ") and text in d for d in stats.doubts)
+    picture.draw(stats, tmp_path)
+    assert "<td>box !<td>" in (tmp_path / "index.html").read_text()
+    assert len(shapes((tmp_path / "slabs.svg").read_text(), "used")) > 2
+
+
+@pytest.mark.parametrize("index, change, text", [
+    (line_with('"order":7', '"allocs"'), dict(free=5), "free blocks by order"),
+    (SAMPLE, dict(supplier_pages=1), "the supplier gave 4096"),
+    (line_with('"supplier"'), dict(equal=False), "is not what the supplier"),
+    (BOX, dict(slabs=6), "5 slabs on the list, 6 counted"),
+    (BOX, dict(bad=True), "contradicts itself"),
+])
+def test_sums_that_differ_are_doubts(index, change, text):
+    assert any(text in d
+               for d in statistics.read(edited(index, **change)).doubts)
+
+
+def command(*words_, **environment):
+    return subprocess.run([sys.executable, "-m", "tools.measure.picture",
+                           *map(str, words_)], capture_output=True, text=True,
+                          env={"PATH": "/usr/bin:/bin", **environment},
+                          cwd=ROOT, check=False)
+
+
+def test_the_command_says_what_is_wrong(tmp_path):
+    bad = tmp_path / "bad"
+    bad.write_text("nonsense\n")
+    out = tmp_path / "out"
+    for done in (command("--from", bad, out),
+                 command("--from", tmp_path / "missing", out),
+                 command("--from", RECORDED, "--only", "nobody", out),
+                 command("--from", RECORDED, out, STEP="soon")):
+        assert done.returncode == 1 and done.stdout == ""
+        assert re.fullmatch(r"picture: \S.*\n", done.stderr), done.stderr
+    assert not out.exists()
+    done = command("--from", RECORDED, out)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"22 caches, 1,798 objects, 3 samples", done.stdout)
+
+
+# ---- from the kernel -------------------------------------------------------
+
+def test_end_to_end(kernel, tmp_path):
+    lines = picture.gather(kernel, "kmem create box 100; kmem alloc box 50; "
+                           "run spike -n 3", "20", "16")
+    stats = statistics.read(lines)
+    assert stats.doubts == []
+    assert stats.caches["box"].inuse == 50
+    kinds = [(r.order, r.state, r.cache) for r in stats.runs]
+    assert all(a != b for a, b in zip(kinds, kinds[1:]))
+    times = [s.ms for s in stats.samples]
+    assert len(times) > 4
+    assert {b - a for a, b in zip(times, times[1:-1])} == {20}
+    held = [sum(s.mem.values()) for s in stats.samples]
+    assert max(held) > 2 * held[0]
+    picture.draw(stats, tmp_path, each=0)
+    text = (tmp_path / "slabs.svg").read_text()
+    assert len(shapes(text, "used")) - 1 == \
+        sum(c.inuse for c in stats.caches.values())
+
+
+def test_a_workload_that_does_not_end_is_an_error(kernel):
+    with pytest.raises(picture.qemu.QemuError) as error:
+        picture.gather(kernel, "panic on purpose", "10", "16")
+    assert "panic: on purpose" in str(error.value)
+
+
+def test_sample_says_what_is_wrong_and_stops(boot):
+    machine = boot()
+    machine.prompt()
+    for word in ("", "5", "x", "-1", "9999999"):
+        said = machine.command(f"sample {word}")
+        assert re.fullmatch(r"sample: \S.*\n", said), said
+    assert machine.events("sample") == []
+    machine.command("sample 10")
+    machine.command("sample off; sample off")
+    count = len(machine.events("sample"))
+    assert count > 10
+    machine.command("run sleep 0.1")
+    assert len(machine.events("sample")) == count

@@ -1,0 +1,387 @@
+"""Programs in ring 3, run through the kernel's shell: how they start and end,
+whose the console is, and that nothing of them stays behind."""
+
+import json
+import re
+import tarfile
+import time
+
+import pytest
+
+from conftest import memory, product
+from tools.test import fuzz
+from tools.run import qemu
+
+LOST = r"has lost the console[^\n]*\n"
+BACKSLASH = "\x1c"
+USER_PROMPT = r"(?:\A|\n)\$ \Z"
+
+
+def records(text):
+    """The JSON lines in a command's output."""
+    return [json.loads(line) for line in text.splitlines()
+            if line.startswith("{")]
+
+
+def tasks(machine):
+    return {t["pid"]: t for t in records(machine.command("ps -j"))}
+
+
+def programs(machine):
+    """{name: task} of the tasks in ring 3; of several the oldest, since one
+    that has just forked has its parent's name."""
+    found = {}
+    for task in tasks(machine).values():
+        if task["user"]:
+            found.setdefault(task["name"], task)
+    return found
+
+
+def in_use(machine):
+    """{cache: objects in use}, but for inodes, which stay in memory, and what
+    the allocator has for its own slabs."""
+    rows = records(machine.command("kmastat -j"))[:-1]
+    return {row["cache"]: row["inuse"] for row in rows
+            if row["kind"] != "internal" and
+            row["cache"] not in ("inode", "hash_segment")}
+
+
+def start(machine, line):
+    """Types a command that runs a program which says "started" when it has
+    the console."""
+    machine.send(line + "\r")
+    machine.expect(r"\nstarted\r?\n")
+
+
+SLEEPER = 'run sh -c "echo started; sleep 1000"'
+
+
+def slab_bytes(machine):
+    return records(machine.command("kmastat -j"))[-1]["total"]["mem"]
+
+
+CLEAN = "every invariant holds"
+
+
+# ---- starting and ending ---------------------------------------------------
+
+def test_a_program_prints_on_the_console(shell):
+    words = shell.command("run ls /").split()
+    assert {"bin", "dev", "etc", "proc"} <= set(words), words
+
+
+def test_a_pipeline_of_three_programs(shell):
+    """What wc counts is what the archive has, which find walks."""
+    with tarfile.open(product("initrd.tar", "kernel")) as archive:
+        names = ["/" + m.name.strip("./") for m in archive.getmembers()]
+    lines = {name + "\n" for name in names if "bin" in name}
+    text = shell.command('run sh -c "find / | grep bin | wc"')
+    assert [int(n) for n in text.split()] == \
+        [len(lines), len(lines), sum(map(len, lines))], text
+
+
+@pytest.mark.parametrize("line, said", [
+    ("true", ""),
+    ("false", "false: exit code 1\n"),
+    ("sh -c 'exit 42'", "sh: exit code 42\n"),
+    ("/bin/false", "false: exit code 1\n"),
+    ("sh -c false", "sh: exit code 1\n"),
+    ("init false", "init: exit code 1\n"),
+])
+def test_exit_codes(shell, line, said):
+    assert shell.command("run " + line) == said
+
+
+@pytest.mark.parametrize("line", [
+    "run", "run nothing", "run -x ls", "run /etc/motd", "run /bin",
+    "run /bin/ls/ls", "continue", "continue now", "sh now", "kill", "kill 0",
+    "kill 1", "kill 2 2", "kill -99 5", "kill -FROB 5", "kill 99999",
+    "kill -99999", "ps now", "files", "files 1", "files 99999", "files x",
+    "inodes now", "pipes now", "ports now", "ipc now", "bt 99999", "bt x",
+    "bt 1 2", "frag now", "frag -b", "frag -b A/B", "frag -jb x"])
+def test_wrong_input_gives_one_line(shell, line):
+    text = shell.command(line)
+    assert re.fullmatch(r"\w+: \S[^\n]*\n", text), text
+
+
+@pytest.mark.parametrize("kind, signal", [
+    ("null", "11 (SEGV)"), ("kernel", "11 (SEGV)"), ("text", "11 (SEGV)"),
+    ("divide", "8 (FPE)"), ("privileged", "11 (SEGV)"),
+    ("opcode", "4 (ILL)"), ("stack", "11 (SEGV)")])
+def test_a_fault_ends_the_program_alone(shell, kind, signal):
+    before = tasks(shell).keys()
+    why, how = shell.command("run crash " + kind).splitlines()
+    assert re.match(r"crash \(pid \d+\) killed at 0x[0-9a-f]{8}: ", why), why
+    assert how == f"crash: killed by signal {signal}"
+    assert tasks(shell).keys() == before
+
+
+def test_a_background_program_ends_at_a_prompt(shell):
+    text = shell.command("run -b false")
+    assert re.match(r"false: pid \d+\n", text), text
+    text = text.split("\n", 1)[1]
+    text += "".join(shell.command("run sleep 0") for _ in range(3))
+    assert text == "false: exit code 1\n"
+    assert "false" not in programs(shell)
+
+
+def test_kill_by_pid_and_by_group(shell):
+    shell.command("run -b sleep 1000")
+    text = kill(shell, programs(shell)["sleep"]["pid"])
+    assert text == "sleep: killed by signal 15 (TERM)\n"
+    shell.command("run -b sh -c \"sleep 1000 | cat\"")
+    wait_for(shell, {"sh", "sleep", "cat"})
+    shell.command(f"kill -KILL -{programs(shell)['sh']['group']}")
+    wait_for(shell, set())
+
+
+def kill(machine, whom):
+    """What is said of who is killed: before this prompt, or before a later one
+    if it takes its time to die."""
+    text = machine.command(f"kill {whom}")
+    for _ in range(100):
+        if text.strip():
+            break
+        time.sleep(0.1)
+        text = machine.command("echo")
+    return text.strip() + "\n"
+
+
+def wait_for(machine, names):
+    """Until just these programs exist."""
+    for _ in range(100):
+        now = programs(machine)
+        if set(now) == names:
+            return now
+        machine.command("run sleep 0")
+    raise AssertionError(f"{now} instead of {names}")
+
+
+# ---- the console -----------------------------------------------------------
+
+def test_control_c_ends_a_program(shell):
+    for program in ("sleep 1000", "crash spin", "cat"):
+        start(shell, f'run sh -c "echo started; {program}"')
+        shell.send("\x03")
+        assert "sh: killed by signal 2 (INT)" in shell.prompt()
+        wait_for(shell, set())
+
+
+def test_console_goes_back_and_forth(shell):
+    shell.send("sh\r")
+    shell.expect(USER_PROMPT)
+    shell.send("echo in-ring-$((0))3\r")
+    shell.expect(USER_PROMPT)
+    shell.send(BACKSLASH)
+    shell.expect(LOST)
+    shell.prompt()
+    assert {"init", "sh"} <= set(programs(shell))
+    refused = shell.command("run ls")
+    assert re.fullmatch(r"run: init \(pid \d+\) [^\n]+\n", refused), refused
+    assert re.fullmatch(r"sh: init [^\n]+\n", shell.command("sh"))
+    shell.send("continue\r")
+    shell.expect(r"continue\r\n")
+    shell.send("echo still-here; exit 3\r")
+    text = shell.prompt()
+    assert "\nstill-here" in text and "init: exit code 3" in text, text
+    assert shell.command("continue").startswith("continue: no program")
+    assert not programs(shell)
+
+
+def test_a_program_left_behind_that_ends_is_forgotten(shell):
+    start(shell, SLEEPER)
+    shell.send(BACKSLASH)
+    shell.expect(LOST)
+    shell.prompt()
+    text = kill(shell, f"-KILL -{programs(shell)['sh']['pid']}")
+    assert text == "sh: killed by signal 9 (KILL)\n"
+    assert shell.command("run false") == "false: exit code 1\n"
+
+
+def test_console_by_keyboard(boot):
+    """The same on the other console: keys in, and the screen."""
+    machine = boot(screen=True)
+    machine.prompt()
+    machine.keys("r", "u", "n", "spc", "c", "a", "t", "ret")
+    machine.wait_screen(r"^slate> run cat *$")
+    machine.keys("a", "b", "ret")
+    machine.expect(r"\nab\r?\n[^$]*ab\r?\n")  # its echo, and what cat makes
+    machine.keys("ctrl-backslash")
+    machine.expect(LOST)
+    machine.prompt()
+    machine.wait_screen(r"^cat \(pid \d+\) has lost the console")
+    machine.keys("c", "o", "n", "t", "i", "n", "u", "e", "ret")
+    machine.wait_screen(r"^slate> continue *$")
+    machine.keys("c", "d", "ret")
+    machine.wait_screen(r"^cd *$")
+    machine.keys("ctrl-c")
+    machine.expect(r"cat: killed by signal 2 \(INT\)")
+    machine.prompt()
+
+
+# ---- what they are made of -------------------------------------------------
+
+def test_objects_come_and_go(boot):
+    """kmastat before, during and after a pipeline, and what reap gives."""
+    machine = boot()
+    machine.prompt()
+    machine.command('run sh -c "sleep 0 | cat"')
+    machine.command("reap -a")
+    before, held = in_use(machine), slab_bytes(machine)
+    machine.command('run -b sh -c "sleep 1000 | cat"')
+    wait_for(machine, {"sh", "sleep", "cat"})
+    during = in_use(machine)
+    for cache, least in (("task", 3), ("kstack", 3), ("space", 3), ("pipe", 1),
+                         ("handle_table", 3), ("file", 1), ("region", 6),
+                         ("page_directory", 3), ("page_table", 3)):
+        assert during[cache] >= before[cache] + least, cache
+    pipes = machine.command("pipes").splitlines()
+    assert len(pipes) == 2 and re.search(r"\s1\s+1\s+0\s+0$", pipes[1]), pipes
+    now = programs(machine)
+    address = pipes[1].split()[0]
+    for name, number in (("sleep", 1), ("cat", 0)):
+        files = machine.command(f"files {now[name]['pid']}")
+        assert re.search(rf"(?m)^ +cwd +dir .*", files), files
+        assert re.search(rf"(?m)^ +{number} +pipe .*{address}", files), files
+    machine.command(f"kill -KILL -{now['sh']['group']}")
+    wait_for(machine, set())
+    after = in_use(machine)
+    assert after == before
+    assert slab_bytes(machine) > held
+    machine.command("reap -a")
+    assert slab_bytes(machine) == held
+    assert CLEAN in machine.command("verify")
+
+
+def test_inodes_are_kept_and_found_again(shell):
+    def found():
+        text = shell.command("inodes -a")
+        return text, int(re.search(r"found (\d+) times", text).group(1))
+    shell.command("run cat /etc/motd")
+    _, before = found()
+    shell.command("run cat /etc/motd")
+    text, after = found()
+    assert after > before
+    assert re.search(r"(?m)^ram .* file .* 0  unused$", text), text
+    rows = [line.split() for line in text.splitlines()
+            if line.startswith("ram")]
+    assert rows == sorted(rows, key=lambda row: int(row[1]))
+    assert "unused" not in shell.command("inodes").split("inodes in memory")[0]
+
+
+def test_stacks_of_tasks_that_wait(shell):
+    shell.command("run -b sleep 1000")
+    shell.command("run sleep 0")
+    pid = programs(shell)["sleep"]["pid"]
+    text = shell.command(f"bt {pid}")
+    assert "sched_sleep_ms+0x" in text and "sched_block+0x" in text, text
+    shell.command(f"kill -KILL {pid}")
+    wait_for(shell, set())
+
+
+def test_ports_of_a_session(shell):
+    shell.send("sh\r")
+    shell.expect(USER_PROMPT)
+    shell.send(BACKSLASH)
+    shell.expect(LOST)
+    shell.prompt()
+    text = shell.command("ports")
+    assert re.search(r"(?m)^ +\d+ .*the name server's$", text), text
+    names = programs(shell)["names"]
+    assert names["waits_for"] == "message" and names["state"] == "blocked"
+    assert re.search(r"(?m)^ +\d+ +port +receive", shell.command(
+        f"files {names['pid']}"))
+    assert CLEAN in shell.command("verify")
+    shell.send("continue\rexit\r")
+    shell.prompt()
+    assert "(there are no ports)" in shell.command("ports")
+
+
+def test_completion_of_programs_and_pids(shell):
+    shell.send("run upt\t\r")
+    assert "run uptime" in shell.prompt()
+    shell.send("bt reap\t\x15bt \t\t\x15\r")
+    assert re.search(r"\n0 +1 +2 +3", qemu.plain(shell.prompt()))
+
+
+def test_a_stopped_machine_starts_nothing(boot):
+    machine = boot()
+    machine.prompt()
+    machine.command("run -b sleep 1000")
+    machine.command("run sleep 0")
+    machine.send("panic\r")
+    machine.expect(r"slate!> ")
+    for line in ("run ls", "sh", "kill 4", "run -b ls"):
+        machine.send(line + "\r")
+        text = qemu.plain(machine.expect(r"\nslate!> "))
+        assert "cannot work on a stopped machine" in text, text
+    machine.send("ps\r")
+    text = machine.expect(r"\nslate!> ")
+    assert re.search(r"\d+ +1 .* sleep", text), text
+    pid = re.search(r"(\d+) +1 .* sleep", text).group(1)
+    for line, said in ((f"bt {pid}", r"sched_sleep_ms\+0x"),
+                       (f"files {pid}", "console"), ("ipc", "nobody waits"),
+                       ("inodes", "inodes in memory"), ("pipes", "no pipe"),
+                       ("frag", "TOTAL"), ("ports", "no ports"),
+                       ("verify", CLEAN)):
+        machine.send(line + "\r")
+        assert re.search(said, machine.expect(r"\nslate!> ")), line
+
+
+# ---- fragmentation ---------------------------------------------------------
+
+def test_frag_adds_up(shell):
+    *rows, total = records(shell.command("frag -j"))
+    stats = records(shell.command("kmastat -j"))
+    assert total["key"] == "frag.total"
+    for key in ("mem", "used", "free", "lost"):
+        assert sum(row[key] for row in rows) == total[key], key
+    large = stats[-1]["oversize"]["mem"]
+    assert total["mem"] == stats[-1]["total"]["mem"] - large
+    assert total["lost"] == total["mem"] - total["used"]
+    assert abs(total["percent"] - 100 * total["lost"] / total["mem"]) < 0.006
+    assert [row["lost"] for row in rows] == \
+        sorted((row["lost"] for row in rows), reverse=True)
+    for row in rows:  # the allocator's own serve nobody
+        if row["cache"] in ("kmem_slab", "kmem_bufctl", "kmem_cache"):
+            assert row["used"] == 0
+    assert "boot 11 %, spike 13 %, find 14 %, kenbus 14 %" in \
+        shell.command("frag")
+
+
+def test_frag_counts_free_buffers_and_reports(shell):
+    before = records(shell.command("frag -j"))[-1]
+    shell.command("kmem create holes 1024; kmem alloc holes 40; "
+                  "kmem free holes 39")
+    row = next(r for r in records(shell.command("frag -j"))
+               if r.get("cache") == "holes")
+    assert row["used"] == 1024 and row["free"] >= 39 * 1024
+    text = shell.command("frag -b some.label")
+    event = shell.events("bench")[-1]
+    assert event["key"] == "frag.some.label"
+    assert f"{event['value']:.2f} %" in text and \
+        event["value"] > before["percent"]
+    shell.command("kmem free holes all; kmem destroy holes")
+
+
+# ---- the workloads ---------------------------------------------------------
+
+def test_spike_in_16_mebibytes_leaves_nothing(boot):
+    machine = boot(memory=memory(16, tasks=256))
+    machine.prompt()
+    machine.command("run spike -n 1")
+    machine.command("reap -a")
+    before, held = in_use(machine), slab_bytes(machine)
+    assert "spike: 256 processes" in machine.command("run spike")
+    assert in_use(machine) == before
+    assert not programs(machine)
+    machine.command("reap -a")
+    assert slab_bytes(machine) == held
+    assert CLEAN in machine.command("verify")
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_random_system_calls_leave_nothing(kernel, seed):
+    """A small measure of what `make fuzz` does."""
+    wrong, _, run = fuzz.fuzz(kernel, seed, 10_000)
+    assert not wrong, f"{wrong}\n{run.explain()}"

@@ -1,0 +1,331 @@
+"""Recorded runs: they repeat, GDB goes through them in both directions, and
+`slab culprit` finds the line of a bug of the zoo (kernel/zoo): the one that is
+marked with the bug's name. What cannot be played is refused with a reason.
+
+One bug is followed with each `make test`; `make test-replay` does them all.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT, sanitized
+from tools.run import records, terminal
+from tools.test import transcript
+from tools.test.zoo import marked, seen
+
+# Bugs, and the modes that find them: after it was freed, past the end, before
+# the start, freed twice, a wrong free, never set, in the allocator's data, by
+# an interrupt, by the processor.
+BUGS = [("write-after-free", "FPZU"), ("off-by-one", "FPZU"),
+        ("underrun", "FPZU"), ("double-free", "FPZU"),
+        ("double-free-late", "FPZU"), ("free-interior", "FPZU"),
+        ("free-size", "FPZU"), ("uninitialised", "FPZU"),
+        ("free-loop", "FPZU"), ("stale-realloc", "FPZU"),
+        ("dangling-list", "FPZU"), ("wild-freelist", "FPZU"),
+        ("wild-slab", "FPZU"), ("wild-bufctl", "FPZU"),
+        ("race", "FPZU"), ("late-interrupt", "FPZU"),
+        ("read-after-free", "FS"), ("too-long", "FUG")]
+
+PAGE = (ROOT / "docs/replay.md").read_text()
+
+# What the chapter on time travel records, and follows.
+RECORDED = re.search(r'^    make record CMD="(bug .*)"$', PAGE, re.M)[1]
+BUG = RECORDED.split()[-1]
+FUNCTION = "bug_" + BUG.replace("-", "_")
+
+everything = pytest.mark.skipif(not os.environ.get("SLATE_LONG"),
+                                reason="make test-replay does it")
+
+
+def tool(kernel, folder, what, *arguments, typed="", **settings):
+    """Runs tools/run/replay.py."""
+    clean = {k: v for k, v in os.environ.items()
+             if k not in ("CMD", "APPEND", "MEM", "BUDGET")}
+    return subprocess.run(
+        [sys.executable, "-m", "tools.run.replay", "--folder", str(folder),
+         what, str(kernel), *arguments], cwd=ROOT, text=True, check=False,
+        input=typed, timeout=300, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, env={**clean, **settings})
+
+
+def gdb(kernel, folder, *commands):
+    """{command: what GDB says} in a replay. What follows " # " tells equal
+    commands apart."""
+    asked = [word for command in commands for word in
+             ("-ex", f"echo ---- {command}\\n", "-ex", command.split(" # ")[0])]
+    done = tool(kernel, folder, "open", "--", "-batch", *asked)
+    parts = re.split(r"^---- (.*)\n", done.stdout, flags=re.M)
+    assert parts[1::2] == list(commands), done.stdout
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+# ---- a run, again and again -------------------------------------------------
+
+@pytest.fixture(scope="module")
+def folder(kernel, tmp_path_factory):
+    """A recording: programs, and then a bug that ends it with a panic."""
+    path = tmp_path_factory.mktemp("record")
+    done = tool(kernel, path, "record",
+                CMD="run sh -c 'echo hello > /tmp/x'; run cat /tmp/x; "
+                    f"{RECORDED}; ps")
+    assert done.returncode == 0, done.stdout
+    assert "recorded: " in done.stdout, done.stdout
+    return path
+
+
+@pytest.fixture(scope="module")
+def walk(kernel, folder):
+    """One session of GDB; each answer is looked at by a test of its own."""
+    return gdb(
+        kernel, folder, "slate when", "hbreak sys_write", "continue",
+        "slate when # 1", "reverse-finish", "slate when # 2", "x/i $pc",
+        "reverse-stepi", "slate when # 3", "stepi", "slate when # 4", "step",
+        "reverse-step", "slate when # 5", "next", "reverse-next",
+        "slate when # 6", "delete", "break cat_never_called",
+        "slab culprit $sp", "continue # end", "slate when # end",
+        "continue # no", "slate when # still", "reverse-stepi # end",
+        "slate when # before the end", "slab culprit", "slate when # culprit",
+        "bt 1", "slab culprit -j", "hbreak kmain", "slab culprit now_ms",
+        "slab culprit 0x4", "slab culprit 1 2", "slab culprit symbol_table",
+        "reverse-continue",
+        "slate when # kmain", "delete # all", "reverse-continue # start",
+        "slate when # start", "slab culprit -j # again")
+
+
+def when(walk, label):
+    """The instruction that `slate when` named."""
+    said = walk[f"slate when # {label}"]
+    return int(re.match(r"instruction (\d+) of \d+\n\Z", said).group(1))
+
+
+def test_the_record_has_what_was_said(folder):
+    text = (folder / "serial").read_text()
+    assert "hello" in text, text
+    assert "buffer modified after being freed" in text, text
+
+
+def test_forwards_and_backwards(walk):
+    assert "sys_write" in walk["continue"]
+    assert when(walk, 2) == when(walk, 1) - 1, "the call before"
+    assert "call" in walk["x/i $pc"]
+    assert when(walk, 3) == when(walk, 2) - 1
+    assert when(walk, 4) == when(walk, 2)
+    assert when(walk, 5) <= when(walk, 4) and when(walk, 6) <= when(walk, 4)
+
+
+def test_the_end_is_a_wall(walk):
+    assert "This is the end of the recording." in walk["continue # end"]
+    assert "The recording ends here" in walk["continue # no"]
+    assert when(walk, "still") == when(walk, "end")
+    assert when(walk, "before the end") == when(walk, "end") - 1
+
+
+def test_the_beginning_is_one_too(walk):
+    assert "kmain" in walk["reverse-continue"]
+    assert f"instruction {when(walk, 'kmain')} of" in walk["slate when"]
+    assert "the beginning" in walk["reverse-continue # start"]
+    assert when(walk, "start") == 0
+
+
+def test_the_culprit_is_the_marked_line(walk):
+    file, line = marked(BUG)
+    said = walk["slab culprit"]
+    assert f"Culprit: {FUNCTION} at {file}:{line}\n" in said
+    assert re.search(rf"^ +{line}  .*culprit: {BUG} ", said, re.M)
+    assert "Error: buffer modified after being freed" in said
+    assert re.search(r"instruction \d+, \d+ before the report, "
+                     r"task \d+ \(zoo\)", said)
+    assert re.search(rf"latest first:\n  freed by task .*\n  #0  \w+ at {file}",
+                     said)
+
+
+def test_gdb_stands_at_the_store(walk):
+    assert FUNCTION in walk["bt 1"]
+    assert f"\n  instruction {when(walk, 'culprit')}," in walk["slab culprit"]
+
+
+def test_the_culprit_is_the_same_from_anywhere(walk):
+    for command in ("slab culprit -j", "slab culprit -j # again"):
+        said = json.loads(walk[command])
+        assert (said["file"], said["line"]) == marked(BUG)
+        assert said["at"] == when(walk, "culprit")
+        assert said["kind"] == "modified" and said["cache"] == "zoo_snode"
+
+
+def test_who_wrote_last(walk):
+    said = walk["slab culprit now_ms"]
+    assert re.search(r"0x\w{8} became 0x\w{8} by timer_irq at drivers/pit.c:",
+                     said), said
+    assert "now_ms += " in said
+
+
+def test_wrong_words(walk):
+    assert walk["slab culprit 0x4"].startswith("slab culprit: 0x00000")
+    assert "nothing is mapped there" in walk["slab culprit 0x4"]
+    assert walk["slab culprit 1 2"].startswith(
+        "slab culprit: wants one address at most")
+
+
+def test_nobody_wrote(walk):
+    """The loader did, before the machine was there."""
+    assert re.match(r"slab culprit: 0x\w{8} was not written in this recording "
+                    r"before this moment\n", walk["slab culprit symbol_table"])
+
+
+def test_the_chapter_says_what_gdb_says(kernel, folder):
+    page = transcript.entries(PAGE)
+    assert len(page) >= 4
+    said = gdb(kernel, folder, *(entry.command for entry in page))
+    wrong = [transcript.difference(e, said[e.command]) for e in page]
+    assert not any(wrong), "\n".join(filter(None, wrong))
+
+
+def test_the_end_is_found_where_a_busy_host_went_past_it(copy):
+    recording = records.Recording(copy).load()
+    end = recording.about["end"]
+    for past in (0, 60_000):
+        found = records.last_stop(recording, copy, end + records.LAST_STEPS
+                                 + past, records.BIOS_INSTRUCTIONS)
+        assert abs(found - end) <= records.LAST_STEPS
+
+
+def test_a_reset_that_nobody_wanted(copy):
+    """Is a triple fault, where the last instruction is the one to see."""
+    recording = records.Recording(copy).load()
+    assert recording.about["ended"] == "guest-shutdown"
+    assert not records.faulted(recording)
+    recording.about["ended"] = "guest-reset"
+    assert records.faulted(recording)
+    with open(copy / "events", "a") as events:
+        events.write('{"event":"reset"}\n')
+    assert not records.faulted(recording)
+
+
+# ---- what is typed ----------------------------------------------------------
+
+def test_keys_are_recorded(kernel, tmp_path):
+    done = tool(kernel, tmp_path, "record", typed="sym kmain\rpoweroff\r")
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"slate> sym kmain\s+0x", done.stdout), done.stdout
+    assert "sym kmain" in (tmp_path / "serial").read_text()
+
+
+def test_ctrl_a():
+    keys = terminal.Keys(False)
+    assert keys.translate(b"ab\x01") == (b"ab", False)
+    assert keys.translate(b"\x01c") == (b"\x01c", False)
+    assert keys.translate(b"d\x01xe") == (b"d", True)
+
+
+# ---- what cannot be played --------------------------------------------------
+
+@pytest.fixture
+def copy(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "record")
+    return tmp_path / "record"
+
+
+def changed(copy, **members):
+    path = copy / "about.json"
+    about = {**json.loads(path.read_text()), **members}
+    path.write_text(json.dumps({k: v for k, v in about.items()
+                                if v is not None}))
+
+
+def refusal(folder, kernel=None):
+    with pytest.raises(records.ReplayError) as caught:
+        records.Recording(folder).load(kernel)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_no_recording(kernel, tmp_path):
+    assert "there is no recording" in refusal(tmp_path)
+    done = tool(kernel, tmp_path, "open")
+    assert done.returncode != 0
+    assert done.stdout == f"make replay: there is no recording in {tmp_path}: "\
+        "make record\n"
+
+
+def test_another_kernel(copy, tmp_path):
+    other = tmp_path / "slate.elf"
+    other.write_bytes(b"another")
+    assert "is not the one that was recorded" in refusal(copy, other)
+    changed(copy, initrd_digest="0")
+    assert "initrd.tar is not the one" in refusal(copy)
+    changed(copy, initrd="/nowhere")
+    assert "is gone" in refusal(copy)
+
+
+def test_another_qemu(copy):
+    changed(copy, qemu="QEMU emulator version 1.0")
+    assert "version 1.0, and this is" in refusal(copy)
+
+
+def test_a_damaged_recording(copy):
+    changed(copy, end=None)
+    assert "says nothing about end" in refusal(copy)
+    (copy / "about.json").write_text("{")
+    assert "damaged" in refusal(copy)
+
+
+def test_a_missing_log(copy):
+    (copy / "log").unlink()
+    assert "log is gone" in refusal(copy)
+
+
+def test_a_log_that_was_cut(kernel, copy):
+    with open(copy / "log", "r+b") as log:
+        log.truncate(100)
+    recording = records.Recording(copy).load()
+    with pytest.raises(records.ReplayError, match="cannot be played"):
+        records.finish(recording)
+
+
+def test_wrong_settings(kernel, tmp_path):
+    done = tool(kernel, tmp_path, "record", CMD="ps", MEM="much")
+    assert done.stdout == "make record: MEM=much is not a number, as in " \
+        "MEM=16\n"
+    done = tool(kernel, tmp_path, "culprit")
+    assert done.stdout.startswith('make culprit: wants CMD="')
+
+
+def test_no_error_no_culprit(kernel, tmp_path):
+    done = tool(kernel, tmp_path, "culprit", CMD="ps")
+    assert done.returncode != 0
+    assert "slab culprit: no heap error is reported in this recording" in \
+        done.stdout
+
+
+def test_a_qemu_that_hangs_is_ended(kernel, folder):
+    said = gdb(kernel, folder, "python travel.PATIENCE = 0", "slab culprit",
+               "slate when")
+    assert re.match(r"slab culprit: .*: QEMU did not answer in 0 s and was "
+                    r"ended; `make replay` opens the recording again\n",
+                    said["slab culprit"]), said
+    assert said["slate when"].startswith("slate when: no target")
+
+
+# ---- the zoo ----------------------------------------------------------------
+
+ALWAYS = [bug for bug, _ in BUGS[:4]]
+
+
+@pytest.mark.parametrize("bug,modes", [
+    pytest.param(bug, modes, marks=[] if bug in ALWAYS else everything)
+    for bug, modes in BUGS])
+def test_each_bug_is_followed_to_its_line(kernel, tmp_path, bug, modes):
+    go_on = sanitized() and seen(bug, modes)  # to where the modes see it
+    done = tool(kernel, tmp_path, "record", CMD=f"bug -m {modes} {bug}",
+                APPEND="kmem.panic=0" if go_on else "")
+    assert done.returncode == 0, done.stdout
+    answer = gdb(kernel, tmp_path, "slab culprit -j")["slab culprit -j"]
+    said = json.loads(answer)
+    found = [(p["file"], p["line"]) for p in (said, said["second"]) if p]
+    assert marked(bug) in found, answer

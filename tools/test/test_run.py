@@ -1,0 +1,141 @@
+"""`make run` and `make debug-server` on a terminal, and what the runner says
+when the machine falls over."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pexpect
+import pytest
+
+from conftest import BUILD, ROOT
+from tools.run import qemu
+
+LEAVE = "\x01x"  # Ctrl-A X
+
+
+@pytest.fixture
+def make(kernel):
+    """make("run", "MEM=16") on a terminal of its own, with the kernel and the
+    programs that are there: -o keeps make from building them."""
+    children = []
+
+    def start(*arguments):
+        child = pexpect.spawn(
+            "make", ["--no-print-directory", f"BUILD={BUILD}",
+                     "-o", str(kernel), "-o", str(BUILD / "initrd.tar"),
+                     *arguments],
+            cwd=str(ROOT), encoding="latin-1", timeout=qemu.SILENCE,
+            env={k: v for k, v in os.environ.items()
+                 if k not in ("DISPLAY", "WAYLAND_DISPLAY", "MAKEFLAGS")})
+        children.append(child)
+        return child
+
+    yield start
+    for child in children:
+        child.close(force=True)
+
+
+def test_first_line_says_how_to_leave_and_it_does(make):
+    child = make("run")
+    assert "Ctrl-A X" in child.readline()
+    child.expect_exact("slate> ")
+    child.send("echo $((typed))\r")
+    child.expect_exact("\n$((typed))\r")
+    child.send(LEAVE)
+    child.expect(pexpect.EOF)
+    child.wait()
+    assert child.exitstatus == 0
+
+
+def test_commands_arrive_as_they_were_typed(make):
+    child = make("run", "MEM=16", "ICOUNT=1",
+                 "CMD=echo $HOME `id` 'a  b' 100% c\\d; uptime; poweroff")
+    child.expect(pexpect.EOF)
+    assert "\n$HOME `id` a  b 100% c" in child.before
+    assert re.search(r"Slate: 1\d MiB", child.before)
+    child.wait()
+    assert child.exitstatus == 0
+
+
+def test_options_arrive(make):
+    child = make("run", "APPEND=ws=inf nonsense=1", "CMD=poweroff")
+    child.expect(pexpect.EOF)
+    assert "nonsense=1 is not known" in child.before
+    assert "option ws" not in child.before
+
+
+def test_reboot_starts_again(make):
+    child = make("run")
+    for _ in range(2):
+        child.expect_exact("slate> ")
+        child.send("reboot\r")
+    child.expect_exact("slate> ")
+    child.send("poweroff\r")
+    child.expect(pexpect.EOF)
+    child.wait()
+    assert child.exitstatus == 0
+
+
+def test_run_iso(make, iso):
+    child = make("-o", str(iso), "run-iso")
+    child.expect_exact("slate> ")
+    child.send("poweroff\r")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0
+
+
+def test_debug_server_waits_for_a_gdb(make):
+    child = make("debug-server")
+    child.expect(r"target remote (\S+)'")
+    stub = child.match.group(1)
+    done = subprocess.run(
+        ["gdb", "-nx", "-q", "--batch", "-ex", f"target remote {stub}",
+         "-ex", "hbreak kmain", "-ex", "continue", "-ex", "detach",
+         str(BUILD / "slate.elf")], text=True, capture_output=True,
+        check=False, timeout=qemu.SILENCE)
+    assert "Breakpoint 1, kmain" in done.stdout, done.stdout + done.stderr
+    child.expect_exact("slate> ")
+    child.send(LEAVE)
+    child.expect(pexpect.EOF)
+
+
+# ---- a kernel that crashes -------------------------------------------------
+
+CRASH = """
+bits 32
+org 0x100000
+header: dd 0x1badb002, 0x10000, -(0x1badb002 + 0x10000)
+        dd header, header, end, end, start
+start:  lidt [nothing]
+        int3
+nothing: dd 0, 0
+end:
+"""
+
+
+@pytest.fixture(scope="module")
+def crasher(tmp_path_factory):
+    """The smallest multiboot kernel that falls into a triple fault."""
+    folder = tmp_path_factory.mktemp("crash")
+    (folder / "crash.asm").write_text(CRASH)
+    subprocess.run(["nasm", "-f", "bin", "-o", "crash.elf", "crash.asm"],
+                   cwd=folder, check=True)
+    return folder / "crash.elf"
+
+
+def test_triple_fault_is_told_from_power_off(crasher):
+    run = qemu.run(crasher)
+    assert run.status == 0 and run.problem.startswith("triple fault")
+    assert run.log.rstrip().endswith("Triple fault")
+
+
+def test_runner_reports_a_triple_fault(crasher):
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.run.run", str(crasher)], cwd=ROOT,
+        text=True, stdin=subprocess.DEVNULL, capture_output=True, check=False,
+        timeout=qemu.SILENCE)
+    assert done.returncode == 1
+    assert "Triple fault" in done.stderr

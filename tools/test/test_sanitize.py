@@ -1,0 +1,113 @@
+"""The build that watches itself, `make SANITIZE=1 DEBUG=1`: the address and
+undefined behaviour sanitizers, and the assertions about the order of locks. All
+suites, in ring 0 and in ring 3, and the workloads must pass there as well; and
+what the sanitizers find must end in a report and a panic, or with kmem.panic=0
+be told. What the sanitizers say of the zoo's bugs is in docs/heap-bugs.md.
+
+This is part of each `make test`. `make test SANITIZE=1` runs all other tests
+on a kernel under the sanitizers, too."""
+
+import os
+import subprocess
+
+import pytest
+
+from conftest import BUILD, ROOT
+from tools.book import book
+from tools.run import qemu
+from tools.test import shells, zoo
+
+FOLDER = BUILD / "sanitize-debug"
+KERNEL = FOLDER / "slate.elf"
+WORK = ("test", "run init usertests", "run init kenbus", "run init hackbench",
+        "run init syscallfuzz -s 7 -n 3000", "stress 42 3000", "verify",
+        "poweroff")
+
+
+def build():
+    clean = {k: v for k, v in os.environ.items()
+             if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "V")}
+    return subprocess.run(
+        ["make", "--no-print-directory", "-j2", "SANITIZE=1", "DEBUG=1",
+         "DWARF=0", f"BUILD={FOLDER}", str(KERNEL)], cwd=ROOT, text=True,
+        check=False, capture_output=True, env=clean)
+
+
+def boot(commands, append=""):
+    return qemu.run(KERNEL, "; ".join(commands), memory="32", budget=200_000,
+                    initrd=BUILD / "initrd.tar", append=append)
+
+
+@pytest.fixture(scope="module")
+def run():
+    done = build()
+    assert done.returncode == 0, done.stdout + done.stderr
+    return boot(WORK)
+
+
+def test_suites_of_the_kernel(run):
+    assert run.problem is None, run.explain()
+    verdict = run.named["tests"][0]
+    assert verdict["passed"] > 500 and verdict["failed"] == 0, run.explain()
+    seen = {e["name"] for e in run.named["test"] if e["suite"] == "sanitize"}
+    assert "every_mistake_is_reported_and_named" in seen
+
+
+def test_system_calls(run):
+    verdict = run.named["user-tests"][0]
+    assert verdict["passed"] > 150 and verdict["failed"] == 0, run.explain()
+
+
+def test_what_the_book_says(run):
+    """Its transcripts of such a kernel (tools/test/shells.py)."""
+    found = [b for page in book.pages()
+             for b in shells.blocks(page, "sanitize")]
+    assert len(found) == 2
+    wrong = shells.differences(shells.answers(
+        KERNEL, found, initrd=BUILD / "initrd.tar"))
+    assert not wrong, wrong
+
+
+def test_workloads(run):
+    assert "sanitizer" not in run.named, run.explain()
+    assert "every invariant holds" in run.text, run.explain()
+
+
+@pytest.mark.parametrize("command, report, says", [
+    ("sanitize heap", "heap-out-of-bounds",
+     ["write of 1 byte", "heap_write+0x", "cache kmem_alloc_16, in use",
+      "*05 "]),
+    ("sanitize free", "double-free",
+     ["free_twice+0x", "cache kmem_alloc_64, free"]),
+    ("sanitize stack", "stack-out-of-bounds",
+     ["the frame of stack_write", "on_stack"]),
+    ("sanitize global", "global-out-of-bounds",
+     ["13 bytes from the start of table"]),
+    ("sanitize divide", "division",
+     ["1 / 0", "kernel/sanitize/mistakes.c:"]),
+    ("bug write-after-free", "use-after-free",
+     ["write of 4 bytes", "bug_write_after_free+0x", "cache zoo_snode, free"]),
+])
+def test_reports(run, command, report, says):
+    end = boot([command, "poweroff"])
+    events = end.named.get("sanitizer", [])
+    assert [e["kind"] for e in events] == [report], end.explain()
+    assert report in end.named["panic"][0]["text"], end.explain()
+    for words in says:
+        assert words in end.text, end.explain()
+
+
+@pytest.mark.parametrize("mode, bug", [
+    ("-", "all"), ("P", "all"),
+    ("-", "zero-bytes"), ("P", "uninitialised"), ("P", "free-loop")])
+def test_the_zoo(run, mode, bug):
+    """With and without objects left to a mode; the last three end in a fault
+    besides."""
+    end = boot([f"bug -m {mode} {bug}", "verify", "poweroff"], "kmem.panic=0")
+    bugs = {e["name"] for e in end.named["bug-step"]}
+    assert len(bugs) > 25 if bug == "all" else bugs == {bug}
+    wrong = zoo.differences(end, bugs, mode)
+    assert not wrong, f"{wrong}\n{end.explain()}"
+    assert len(zoo.reports(end)) >= (20 if (mode, bug) == ("-", "all") else 1)
+    if bug == "all":
+        assert "every invariant holds" in end.text, end.explain()

@@ -1,0 +1,256 @@
+"""Servers and their grants: what /etc/servers says, what `servers`, `irqs` and
+/proc/servers show of it, and what a program with a grant can and cannot do,
+which user/tests/drivertest finds out from within."""
+
+import io
+import json
+import re
+import tarfile
+
+import pytest
+
+from conftest import product
+from tools.run import qemu
+
+CLEAN = "every invariant holds"
+REFUSED = re.compile(r"drivertest \(pid \d+\) killed at 0x[0-9a-f]+: "
+                     r"general protection \(#GP\): ports? (0x[0-9a-f]+)"
+                     r"(?: is not granted|-0x[0-9a-f]+ are not all granted)")
+
+
+def records(text):
+    return [json.loads(line) for line in text.splitlines()
+            if line.startswith("{")]
+
+
+def counted(kernel, commands, **options):
+    result = qemu.run(kernel, commands + "; poweroff", memory="64",
+                      budget=20_000, **options)
+    assert result.problem is None, result.explain()
+    return result.text.replace("\r", "")
+
+
+def verdicts(text):
+    """What drivertest found: {what: good}."""
+    return {m[2]: m[1] == "good" for m in
+            re.finditer(r"^(good|BAD): ([^:\n]+)", text, re.M)}
+
+
+@pytest.fixture(scope="module")
+def granted(kernel):
+    """drivertest with its grant, and the state of things behind it."""
+    return counted(kernel, "run -s drivertest; servers -j; irqs -j; verify; "
+                   "run drivertest in 0x278; run cat /proc/servers; "
+                   "run -s nobody; run -p -s names; run -s")
+
+
+@pytest.fixture(scope="module")
+def privileged(kernel):
+    return counted(kernel, "run -p drivertest privileged; servers -j; verify")
+
+
+def test_a_server_has_what_it_is_granted(granted):
+    found = verdicts(granted)
+    assert all(found.values()) and len(found) >= 30, granted
+    assert "drivertest: 0 failures" in granted and CLEAN in granted, granted
+
+
+def test_the_way_to_a_grant(privileged):
+    found = verdicts(privileged)
+    assert all(found.values()) and len(found) >= 14, privileged
+    assert "drivertest: 0 failures" in privileged, privileged
+    assert CLEAN in privileged, privileged
+
+
+def test_no_port_beside_the_granted_ones(privileged):
+    refused = REFUSED.findall(privileged)
+    assert {"0x6f", "0x72", "0x277", "0x27b", "0x3f8"} <= set(refused)
+    assert "0x70" not in refused and "0x27a" in refused  # 16 bits there
+
+
+def test_servers_in_json(granted, privileged):
+    for text in granted, privileged:
+        rows = {r["server"]: r for r in records(text) if "server" in r}
+        own = rows["drivertest"]
+        assert own["ports"] == [[0x70, 0x71], [0x278, 0x27a]]
+        assert own["irqs"] == [5, 8] and own["dma"] == 4
+        assert own["memory"] == [[0xb8000, 0xb8fff], [0xba000, 0xbafff]]
+        # Whoever has ended has nothing any more.
+        assert own["pid"] == 0 and own["state"] == "free"
+        assert own["dma_used"] == 0
+        assert all(r["pid"] == 0 for r in rows.values()), rows
+
+
+def test_irqs_count_and_go_back(granted):
+    lines = {r["line"]: r for r in records(granted) if "line" in r}
+    assert len(lines) == 16
+    assert lines[8]["count"] >= 5 and lines[8]["owner"] == ""
+    assert all(lines[i]["masked"] and lines[i]["port"] == 0 for i in (5, 8))
+    assert lines[0]["owner"] == "timer_irq" and lines[0]["count"] >= 5
+    assert lines[2]["owner"] == "cascade" and not lines[2]["masked"]
+    assert lines[14]["count"] == 0
+
+
+def test_the_same_program_without_its_grant(granted):
+    assert "port 0x278 is not granted\ndrivertest: killed by signal 11" in \
+        granted, granted
+
+
+def test_proc_servers(granted):
+    rows = [line.split() for line in
+            granted.split("name              pid", 1)[1].splitlines()[1:]]
+    rows = {row[0]: row[1:] for row in rows if len(row) == 8}
+    assert rows["drivertest"] == [
+        "0", "free", "70-71,278-27a", "5,8", "b8000-b8fff,ba000-bafff", "0/4",
+        "/bin/drivertest"]
+    assert rows["names"] == ["0", "free", "-", "-", "-", "0/0", "/sbin/names"]
+
+
+def test_run_s_says_what_is_wrong(granted):
+    assert "run: there is no server 'nobody'; `servers` lists them" in granted
+    assert "run: -p and -s: a server has its grant instead" in granted
+    assert "run: wants a program" in granted
+
+
+def test_who_has_what_while_it_runs(boot):
+    """A session's name server, and a driver that waits for its line."""
+    machine = boot()
+    machine.prompt()
+    machine.send("run -b -s drivertest wait\r")
+    machine.prompt()
+    machine.command("run sleep 1")
+    text = machine.command("servers")
+    row = re.search(r"^drivertest +(\d+) running +70-71   5 +b8000-b8fff "
+                    r"+2/4 /bin/drivertest$", text.replace("\r", ""), re.M)
+    assert row, text
+    pid = int(row[1])
+    assert all(len(line) <= 80 for line in text.splitlines()), text
+    lines = {r["line"]: r for r in records(machine.command("irqs -j"))}
+    assert lines[5]["owner"] == f"drivertest({pid})" and lines[5]["port"] > 0
+    assert not lines[5]["masked"] and lines[8]["owner"] == ""
+    refused = machine.command("run -s drivertest")
+    assert "runs as that server" in refused, refused
+    assert CLEAN in machine.command("verify")
+    # Pages of a device and pages for DMA are known for what they are.
+    text = machine.command("whatis 0x40000000")
+    assert re.search(rf"task {pid} \(drivertest\), mmap: frame 184", text), text
+    text = machine.command("whatis 0x40001000")
+    frame = re.search(rf"task {pid} \(drivertest\), mmap: frame (\d+)", text)
+    text = machine.command(f"whatis {0xc0000000 + 4096 * int(frame[1]):#x}")
+    assert "user" in text and f"task {pid} (drivertest)" in text, text
+    machine.command(f"kill {pid}")
+    machine.command("run sleep 1")
+    rows = {r["server"]: r for r in records(machine.command("servers -j"))}
+    assert rows["drivertest"]["state"] == "free", rows
+    lines = {r["line"]: r for r in records(machine.command("irqs -j"))}
+    assert lines[5]["owner"] == "" and lines[5]["masked"]
+    assert "drivertest: 0 failures" in machine.command("run -s drivertest")
+    assert CLEAN in machine.command("verify")
+
+
+@pytest.mark.parametrize("how", ["orphan", "bound /bin/sleep 1000",
+                                 "exec /bin/drivertest bound /bin/sleep 1000"])
+def test_a_line_goes_with_its_grant(kernel, how):
+    """Although somebody has the port still: a child, another program."""
+    text = counted(kernel, f"run -b -s drivertest {how}; run sleep 1; irqs -j; "
+                   "servers -j; ports; ps -j; verify")
+    rows = records(text)
+    line = next(r for r in rows if r.get("line") == 5)
+    own = next(r for r in rows if r.get("server") == "drivertest")
+    assert any(r.get("name") in ("drivertest", "sleep") for r in rows), text
+    assert line["owner"] == "" and line["masked"], text
+    assert own["pid"] == 0 and own["state"] == "free", text
+    assert "NUMBER" in text and " dead" not in text and CLEAN in text, text
+
+
+def test_a_session_has_its_name_server(boot):
+    machine = boot()
+    machine.prompt()
+    machine.send("sh\r")
+    machine.expect(r"(?:\A|\n)\$ \Z")
+    machine.send("cat /proc/servers\r")
+    text = machine.expect(r"\nnames +[1-9]\d* running [^\n]*\n")
+    assert text
+    machine.expect(r"(?:\A|\n)\$ \Z")
+    # What the shell starts has no privilege: exec ended it.
+    machine.send("drivertest plain; echo plain-$?\r")
+    machine.expect(r"plain-0")
+    machine.expect(r"(?:\A|\n)\$ \Z")
+    machine.send("exit\r")
+    machine.prompt()
+    rows = {r["server"]: r for r in records(machine.command("servers -j"))}
+    assert rows["names"]["pid"] == 0, rows
+
+
+# ---- other archives --------------------------------------------------------
+
+def changed(kernel, folder, change):
+    """The archive with some files changed: {name: bytes, or None}."""
+    out = folder / "initrd.tar"
+    with tarfile.open(product("initrd.tar", "kernel")) as old, \
+            tarfile.open(out, "w", format=tarfile.USTAR_FORMAT) as new:
+        for member in old.getmembers():
+            name = member.name.strip("./")
+            data = old.extractfile(member).read() if member.isfile() else None
+            if name in change:
+                data = change[name]
+                if data is None:
+                    continue
+                member.size = len(data)
+            new.addfile(member, None if data is None else io.BytesIO(data))
+    return out
+
+
+def test_errors_in_the_manifest(kernel, tmp_path):
+    """Each is told with its line; the stanzas without one count."""
+    manifest = b"""irq 3
+server good
+    program /bin/true
+server bad
+    program /bin/drivertest
+    ports 0x1f0-0x1fg
+    irq 5
+server ram
+    program /bin/drivertest
+    memory 0x100000-0x1fffff
+server good
+    program /bin/drivertest
+    irq 5
+server last
+    program /none x y
+"""
+    text = counted(kernel, "servers; run -s bad; run -s last; run drivertest "
+                   "plain; verify",
+                   initrd=changed(kernel, tmp_path, {"etc/servers": manifest}))
+    for line in ("/etc/servers:1: 'irq' stands before the first server",
+                 "/etc/servers:6: '0x1f0-0x1fg' is no range of ports; they "
+                 "are 0x0-0xffff",
+                 "/etc/servers:8: server ram: its memory is no device's",
+                 "/etc/servers:11: server good: there is one of that name "
+                 "before it",
+                 "run: there is no server 'bad'"):
+        assert line in text, text
+    assert text.count("/etc/servers:") == 4
+    assert re.search(r"^good +- free +/bin/true$", text, re.M), text
+    assert re.search(r"^last +- - +no program$", text, re.M), text
+    assert "run: the program of 'last' is not in the archive" in text, text
+    assert not re.search(r"^(bad|ram) ", text, re.M), text
+    assert CLEAN in text
+
+
+def test_without_a_manifest(kernel, tmp_path):
+    text = counted(kernel, "servers; run drivertest plain; run init true",
+                   initrd=changed(kernel, tmp_path, {"etc/servers": None}))
+    assert "(/etc/servers grants nothing to anybody)" in text, text
+    assert "exit code" not in text and "killed" not in text, text
+
+
+def test_a_name_is_not_the_program(kernel):
+    """What bears the sealed program's name later has none of its rights; the
+    program itself has them under whatever name."""
+    text = counted(kernel, 'run sh -c "ln /bin/drivertest /tmp/d; ln /bin/echo '
+                   '/tmp/e; mv /tmp/e /bin/drivertest; drivertest echoes"; '
+                   "run -s drivertest in 0x278; run -s drivertest exec "
+                   "/bin/drivertest in 0x278; run -s drivertest exec /tmp/d "
+                   "in 0x278")
+    assert "\nechoes\n0xff\nin 0x278\n0xff\n" in text, text

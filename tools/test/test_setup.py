@@ -1,0 +1,83 @@
+"""tools/setup and tools/doctor: what they say without changing anything."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from conftest import ROOT
+
+
+def run(*argv, **env):
+    return subprocess.run(argv, cwd=ROOT, text=True, check=False,
+                          capture_output=True, env={**os.environ, **env})
+
+
+def test_setup_is_valid_bash():
+    assert run("bash", "-n", "tools/setup").returncode == 0
+
+
+def test_setup_refuses_what_it_does_not_know():
+    done = run("tools/setup", "--frobnicate")
+    assert done.returncode == 2
+    assert "--frobnicate" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_setup_finds_all_there_and_prints_versions():
+    done = run("tools/setup")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for tool in ("nasm", "qemu-system-i386", "gdb", "pytest"):
+        assert re.search(rf"{tool}\S* .*\d+\.\d+", done.stdout), done.stdout
+    assert "Installing" not in done.stdout
+
+
+def system_without(folder, names, *fakes):
+    """A PATH that has the named tools of this machine, and some fakes."""
+    for name in names:
+        found = shutil.which(name)
+        if name == "python3":  # the program itself, not a wrapper's script
+            found = os.path.realpath(sys.executable)
+        if found:
+            (folder / name).symlink_to(found)
+    for name, text in fakes:
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    return str(folder)
+
+
+SHELL_TOOLS = ("bash dirname uname cut awk tr head sed cmp grep mktemp rm cp "
+               "tail python3 id env cat").split()
+
+
+def test_setup_prints_the_command_on_fedora(tmp_path):
+    path = system_without(tmp_path, SHELL_TOOLS, ("dnf", "exit 1"))
+    done = run("tools/setup", PATH=path)
+    assert done.returncode == 1
+    line = next(line for line in done.stderr.splitlines() if "dnf" in line)
+    assert line.startswith("tools/setup: run: sudo dnf install -y make ")
+    assert "nasm" in line and "qemu-system-x86-core" in line
+
+
+def test_setup_says_why_a_package_cannot_be_had(tmp_path):
+    fake = ('case "$*" in *update*) exit 0 ;; esac\n'
+            'echo "E: Unable to locate package"\nexit 100')
+    path = system_without(tmp_path, SHELL_TOOLS, ("apt-get", fake),
+                          ("sudo", 'exec "$@"'))
+    done = run("tools/setup", PATH=path)
+    assert done.returncode == 1
+    assert "cannot install nasm: E: Unable to locate package" in done.stderr
+
+
+def test_doctor_names_what_is_missing_and_how_to_get_it(tmp_path):
+    path = system_without(tmp_path, ["python3", "env"], ("apt-get", "exit 1"))
+    done = run("python3", "-m", "tools.run.doctor", PATH=path)
+    assert done.returncode == 1
+    assert re.search(r"^nasm +- +missing", done.stdout, re.M), done.stdout
+    assert "get it: sudo apt-get install -y nasm" in done.stdout
+
+
+def test_doctor_is_content_here():
+    done = run("python3", "-m", "tools.run.doctor")
+    assert done.returncode == 0, done.stdout
+    assert "missing" not in done.stdout and "too old" not in done.stdout

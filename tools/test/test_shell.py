@@ -1,0 +1,166 @@
+"""The kernel shell over the serial line: prompt, editing, history,
+completion, and what it says to wrong input."""
+
+import json
+import re
+
+import pytest
+
+from conftest import BUILD
+from tools.run import qemu
+
+UP, DOWN, RIGHT, LEFT = ("\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D")
+HOME, END, DELETE = ("\x1b[H", "\x1b[F", "\x1b[3~")
+
+
+def typed(shell, keys):
+    """Types keys that end up as `echo SOMETHING`; returns what echo said."""
+    shell.send(keys + "\r")
+    text = qemu.plain(shell.prompt())
+    return text.rsplit("\n", 2)[-2]
+
+
+def test_help_lists_commands_and_each_has_more(shell):
+    text = shell.command("help")
+    for name in ("kmastat", "cache", "slabs", "reap", "ws", "map", "hash",
+                 "colours", "buddyinfo", "pages", "meminfo", "kmem", "stress",
+                 "verify", "test", "bench", "bt", "x", "sym", "dmesg",
+                 "uptime", "clear", "reboot", "poweroff"):
+        assert re.search(rf"^ *{name}\b", text, re.M), f"{name}:\n{text}"
+        assert name in shell.command(f"help {name}")
+
+
+def test_several_commands_on_a_line(shell):
+    assert shell.command("echo one; echo two") == "one\ntwo\n"
+
+
+@pytest.mark.parametrize("keys, said", [
+    ("echo abx\bc", "abc"),
+    ("echo ac" + LEFT + "b", "abc"),
+    ("cho abc" + HOME + "e", "echo abc"),
+    ("echo abxc" + LEFT + LEFT + DELETE, "abc"),
+    ("echo ac" + HOME + RIGHT * 6 + "b" + END + "d", "abcd"),
+    ("cho abc\x01e\x05d", "abcd"),            # ^A, ^E
+    ("echo xyz\x15echo abc", "abc"),          # ^U
+    ("echo abc xyz\x17", "abc"),              # ^W
+    ("echo abcxyz" + LEFT * 3 + "\x0b", "abc"),  # ^K
+], ids=["backspace", "left", "home", "delete", "end", "control-a-e",
+        "control-u", "control-w", "control-k"])
+def test_line_editing(shell, keys, said):
+    assert typed(shell, keys).strip() == said.replace("echo ", "")
+
+
+def test_history(shell):
+    for word in ("first", "second", "third"):
+        shell.command(f"echo {word}")
+    assert typed(shell, UP) == "third"
+    assert typed(shell, UP + UP) == "second"  # and now that is the newest
+    assert typed(shell, UP + UP + UP + DOWN) == "third"
+    assert typed(shell, UP * 40 + DOWN * 40 + "echo fresh") == "fresh"
+
+
+def test_control_c_drops_the_line(shell):
+    shell.send("echo unwanted\x03")
+    shell.prompt()
+    assert shell.command("echo wanted") == "wanted\n"
+
+
+def test_completion_of_commands_and_cache_names(shell):
+    shell.send("kmas\t\r")
+    assert "kmem_" in shell.prompt()
+    shell.send("cache kmem_ca\t\r")
+    text = shell.prompt()
+    assert "kmem_cache" in text and "no cache" not in text
+    shell.send("b\t\t\x15\r")  # several fit: they are listed
+    text = shell.prompt()
+    assert "bench" in text and "buddyinfo" in text and "bt" in text
+
+
+WRONG = ["frobnicate", "kmastat -q", "cache", "cache no_such_cache",
+         "slabs no_such_cache", "reap -q", "reap no_such_cache",
+         "ws -i", "ws -i soon", "map", "map banana", "map 0xffffffffff",
+         "hash no_such_cache", "colours no_such_cache", "kmem", "kmem frob",
+         "kmem create", "kmem create x 0", "kmem create 7up 32",
+         "kmem alloc no_such_cache 1", "kmem destroy no_such_cache",
+         "kmem free no_such_cache", "stress banana", "stress 1 banana",
+         "verify no_such_cache", "test no_such_suite", "bench no_such_group",
+         "x", "x banana", "sym", "sym banana", "sym kmain+",
+         "sym kmain+z", "help no_such_command",
+         "echo \"open", "uptime now", "clear all", "history all",
+         "echo " + "a " * 20]
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_wrong_input_gives_one_line(shell, line):
+    text = shell.command(line)
+    assert len(text.splitlines()) == 1, text
+    assert re.match(r"\w+: \S", text), text
+
+
+def test_a_status_that_is_not_0_is_an_event(kernel):
+    run = qemu.run(kernel, "cache no_such_cache; verify; ws -q; poweroff")
+    assert run.problem is None, run.explain()
+    assert [(e["command"], e["status"]) for e in run.named["status"]] == \
+        [("cache", 1), ("ws", 1)]
+
+
+def test_a_line_that_is_too_long_gives_one_line(shell):
+    text = shell.command("echo " + "a" * 400)
+    assert "more than 256 characters" in text
+    assert shell.command("echo fine") == "fine\n"
+
+
+@pytest.mark.parametrize("line", [
+    "kmastat -j", "buddyinfo -j", "ws -j", "verify -j", "cache -j kmem_cache",
+    "slabs -j kmem_cache", "hash -j", "colours -j", "pages -j", "meminfo -j"])
+def test_json_is_an_object_per_line(shell, line):
+    assert records(shell, line)
+
+
+def records(shell, line):
+    """The JSON lines that a command prints."""
+    found = [json.loads(text) for text in shell.command(line).splitlines()]
+    assert all(isinstance(record, dict) for record in found)
+    return found
+
+
+def test_totals_agree_with_each_other_and_with_buddy(shell):
+    shell.command("stress 1 500")
+    *rows, sums = records(shell, "kmastat -j")
+    total, oversize = sums["total"], sums["oversize"]
+    for key in ("inuse", "total", "slabs", "mem", "allocs", "frees", "fails"):
+        assert sum(row[key] for row in rows) + oversize[key] == total[key], key
+    assert len(rows) == total["caches"] > 38
+    memory = records(shell, "meminfo -j")[-1]
+    held = memory["slab_pages"] + memory["hash_pages"] + memory["large_pages"]
+    assert total["mem"] == sums["supplier"] == 4096 * held
+    assert memory["buddy_pages"] - memory["buddy_free"] == held
+    buddy = records(shell, "buddyinfo -j")
+    assert sum(row["free"] << row["order"] for row in buddy[:-1]) \
+        == buddy[-1]["free_pages"] == memory["buddy_free"]
+
+
+def test_reap_gives_pages_back(shell):
+    def held():
+        return records(shell, "kmastat -j")[-1]["total"]["mem"]
+    shell.command("kmem create reaped 500")
+    before = held()
+    shell.command("kmem alloc reaped 1000")
+    full = held()
+    shell.command("kmem free reaped 1000")
+    assert held() == full > before
+    shell.command("reap -a")
+    assert held() <= before
+    shell.command("kmem destroy reaped")
+    assert "reaped" not in shell.command("kmastat -z")
+
+
+def test_dmesg_shows_what_was_printed(shell):
+    shell.command("echo a-mark-for-dmesg")
+    shell.send("dmesg\r")
+    assert "\na-mark-for-dmesg" in shell.expect(r"(?s)slate> dmesg\r\n"
+                                                r"slate> \Z")
+
+
+def test_uptime(shell):
+    assert re.search(r"\d+:\d\d:\d\d", shell.command("uptime"))

@@ -1,0 +1,46 @@
+"""A driver that dies again and again under a file system in use: the copy is
+right, the disk is clean, nothing is left in the kernel.
+
+Once in each test run; `make storm` tries many seeds (SEEDS=20)."""
+
+import os
+import random
+import re
+
+import pytest
+
+from tools.run import disk, qemu
+
+LONG = os.environ.get("SLATE_LONG")
+SEEDS = range(1, 1 + int(os.environ.get("SEEDS") or 20)) if LONG else (1,)
+BIG = random.Random(4).randbytes(4 << 20)
+COUNTS = "reap -a; kmastat -j"
+KINDS = ("task", "space", "port", "file", "remote", "handle_table", "pipe")
+
+
+def inuse(part):
+    found = dict(re.findall(r'"cache":"(\w+)".*?"inuse":(\d+)', part))
+    return [found[kind] for kind in KINDS]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_ata_is_killed_ten_times(kernel, tmp_path, seed):
+    image, folder = tmp_path / "disk.img", tmp_path / "files"
+    folder.mkdir()
+    (folder / "big").write_bytes(BIG)
+    disk.make(image, 16, folder=folder)
+    result = qemu.run(
+        kernel, f"run -p init ls /disk; echo -; {COUNTS}; echo -; "
+        f"run -p init storm -s {seed} -n 10 ata /disk/big /disk/copy; echo -; "
+        f"{COUNTS}; verify; poweroff", append="start=ext2",
+        disks=[image], timeout=120)
+    assert result.problem is None, result.explain()
+    storm = result.named["storm"][0]
+    assert storm["equal"] and storm["kills"] == 10, result.explain()
+    killed = [e for e in result.named["server-ended"] if e["name"] == "ata"]
+    assert len(killed) == 10, result.explain()
+    assert "every invariant holds" in result.text, result.explain()
+    _, before, _, after = re.split(r"(?m)^-\r?$", result.text)
+    assert inuse(before) == inuse(after), result.explain()
+    disk.check(image)
+    assert disk.read(image, "/copy") == BIG

@@ -1,0 +1,47 @@
+"""System calls from ring 3: one boot runs the program usertests, and every case
+that is in its file becomes a pytest case. Results come from the events that it
+writes to /dev/debug; what a failed case said, from the console."""
+
+import pytest
+
+from conftest import BUILD
+from tools.run import elf, qemu
+from tools.test import tap
+
+USERTESTS = BUILD / "user/bin/usertests"
+
+
+def pytest_generate_tests(metafunc):
+    if "user_case" in metafunc.fixturenames:
+        names = elf.user_cases(USERTESTS) if USERTESTS.exists() \
+            else ["missing"]
+        metafunc.parametrize("user_case", names)
+
+
+@pytest.fixture(scope="module")
+def run(kernel):
+    return qemu.run(kernel, "run init usertests; verify; poweroff", memory=64,
+                    budget=40_000)
+
+
+@pytest.fixture(scope="module")
+def results(run):
+    verdicts = {e["name"]: e["ok"] for e in run.named.get("user-test", [])}
+    return verdicts, tap.parse(run.text, notes_first=True)
+
+
+def test_run_ends_well(run):
+    assert run.problem is None, run.explain()
+    assert len(run.named.get("user-tests", [])) == 1, run.explain()
+    assert "every invariant holds" in run.text, run.explain()
+
+
+def test_system_calls(user_case, run, results):
+    verdicts, cases = results
+    if user_case not in verdicts:
+        pytest.fail(f"no result: {run.problem or 'it was not run'}; see "
+                    "test_run_ends_well", pytrace=False)
+    if not verdicts[user_case]:
+        case = cases.get(user_case)
+        notes = case.notes if case else ["its line is not on the console"]
+        pytest.fail("\n".join(notes), pytrace=False)
