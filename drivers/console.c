@@ -39,7 +39,7 @@ static struct {
     bool display;              /* console_display_begin */
     void (*wait)(uint32_t ms); /* the hooks, or NULL */
     void (*wake)(void);
-    bool (*attention)(int key);
+    bool (*signal_hook)(int key);
     uint32_t history_end; /* characters ever recorded */
     char history[HISTORY_SIZE];
 } console;
@@ -72,7 +72,7 @@ static void input_store(int key)
 static bool input_acts(int key)
 {
     return (key == CTRL_C || key == CTRL_BACKSLASH) && console.interrupts &&
-           console.attention && console.attention(key);
+           console.signal_hook && console.signal_hook(key);
 }
 
 static void input_put(int key)
@@ -192,9 +192,9 @@ void console_set_wait(void (*wait)(uint32_t ms), void (*wake)(void))
     irq_restore(flags);
 }
 
-void console_set_attention(bool (*attention)(int key))
+void console_set_signal_hook(bool (*signal_hook)(int key))
 {
-    console.attention = attention;
+    console.signal_hook = signal_hook;
 }
 
 bool console_interrupt_pending(void)

@@ -55,10 +55,10 @@ bool console_wait_key(uint32_t ms);
  * disabled. Neither is used after console_panic_mode. */
 void console_set_wait(void (*wait)(uint32_t ms), void (*wake)(void));
 
-/* `attention` is shown ^C and ^\ as they arrive, with interrupts disabled,
+/* `signal_hook` is shown ^C and ^\ as they arrive, with interrupts disabled,
  * before anybody can read them. If it returns true they are used up, and with
  * them all keys that nobody has read. Not after console_panic_mode. */
-void console_set_attention(bool (*attention)(int key));
+void console_set_signal_hook(bool (*signal_hook)(int key));
 
 /* True if ^C is among the keys not yet read; leaves them in place. */
 bool console_interrupt_pending(void);

@@ -128,7 +128,7 @@ void kmain(uint32_t magic, paddr_t info_addr)
     reapd_init();
     mount_root();
     console_set_wait(tty_wait, tty_wake);
-    console_set_attention(tty_attention);
+    console_set_signal_hook(tty_signal_key);
     pic_init();
     timer_init();
     rtc_init();

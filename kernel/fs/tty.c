@@ -75,7 +75,7 @@ static void stop(void)
     spin_unlock(&sched_lock);
 }
 
-bool tty_attention(int key)
+bool tty_signal_key(int key)
 {
     if (!programs)
         return false;
@@ -98,7 +98,7 @@ static void interrupt_early(void)
         return;
     while (console_interrupt_pending())
         console_trykey();
-    tty_attention(CTRL_C);
+    tty_signal_key(CTRL_C);
 }
 
 /* ---- reading and writing ------------------------------------------------ */
@@ -109,7 +109,7 @@ static int program_key(void)
     uint32_t flags = irq_save();
     int key = programs ? console_trykey() : KEY_NONE;
 
-    if ((key == CTRL_C || key == CTRL_BACKSLASH) && tty_attention(key))
+    if ((key == CTRL_C || key == CTRL_BACKSLASH) && tty_signal_key(key))
         key = KEY_NONE;
     irq_restore(flags);
     return key;
@@ -163,7 +163,7 @@ static int show(const char *text, size_t n)
 
     while (error == 0 && !programs)
         error = block(&turn, true, 0);
-    if (task_self()->task_attention & ATTENTION_KILLED)
+    if (task_self()->task_pending & PENDING_KILL)
         error = -EINTR;
     if (error == 0)
         console_write(text, n);

@@ -83,4 +83,4 @@ void tty_init(void);
  * what to do at once with ^C and ^\. */
 void tty_wait(uint32_t ms);
 void tty_wake(void);
-bool tty_attention(int key);
+bool tty_signal_key(int key);

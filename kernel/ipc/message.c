@@ -28,7 +28,7 @@
 
 /* Results of a wait, besides errors. */
 #define DELIVERED 0 /* the message is in the registers */
-#define LOOK      1 /* there is something in the queue */
+#define RETRY     1 /* there is something in the queue */
 
 /* ---- small steps, sched_lock held --------------------------------------- */
 
@@ -53,14 +53,14 @@ static inline struct task *receiver(const struct port *port)
 }
 
 /* Out of its list; nobody wakes it here. */
-static inline void leave(struct task *t)
+static inline void dequeue(struct task *t)
 {
     list_remove(&t->task_ipc.ipc_link);
     t->task_ipc.ipc_state = IPC_NONE;
 }
 
 /* `server` owes `client`, which is in no list, an answer. */
-static inline void pick_up(struct task *server, struct task *client)
+static inline void accept_call(struct task *server, struct task *client)
 {
     client->task_ipc.ipc_state = IPC_ANSWER;
     client->task_ipc.ipc_server = server;
@@ -72,9 +72,9 @@ static inline void pick_up(struct task *server, struct task *client)
 }
 
 /* `server` owes it nothing any more. */
-static inline void put_down(struct task *server, struct task *client)
+static inline void end_call(struct task *server, struct task *client)
 {
-    leave(client);
+    dequeue(client);
     if (server->task_ipc.ipc_last == client)
         server->task_ipc.ipc_last = NULL;
 }
@@ -83,20 +83,20 @@ static inline void put_down(struct task *server, struct task *client)
 static void withdraw(struct task *self)
 {
     if (self->task_ipc.ipc_state == IPC_ANSWER)
-        put_down(self->task_ipc.ipc_server, self);
+        end_call(self->task_ipc.ipc_server, self);
     else
-        leave(self);
+        dequeue(self);
 }
 
 /* A receiver that waits shall look at the queue. */
-static void let_look(struct port *port)
+static void wake_receiver(struct port *port)
 {
     struct task *t = receiver(port);
 
     if (t == NULL)
         return;
-    leave(t);
-    sched_wake(t, LOOK);
+    dequeue(t);
+    sched_wake(t, RETRY);
 }
 
 /* ---- bytes and handles -------------------------------------------------- */
@@ -118,20 +118,20 @@ static void unpin(struct task *client, enum ipc_state state)
     if (client->task_ipc.ipc_patient)
         return;
     client->task_interruptible = true;
-    if (client->task_attention & ATTENTION_KILLED)
+    if (client->task_pending & PENDING_KILL)
         sched_wake(client, -EINTR);
 }
 
 /* Puts a caller that could not be received back to where it was. */
-static void put_back(struct task *server, struct task *client)
+static void requeue(struct task *server, struct task *client)
 {
     struct port *port = client->task_ipc.ipc_port;
 
-    put_down(server, client);
+    end_call(server, client);
     port->port_calls--;
     list_insert_after(&port->port_callers, &client->task_ipc.ipc_link);
     unpin(client, IPC_QUEUED);
-    let_look(port);
+    wake_receiver(port);
 }
 
 /* The rest of a message that has been picked up. Lets go of the lock. An error
@@ -149,13 +149,13 @@ static int receive_extra(struct task *self, struct task *client)
         own = ipc_readable(client);
     spin_lock(&sched_lock);
     if (own) {
-        put_back(self, client);
+        requeue(self, client);
         return error;
     }
     if (error != 0) {
-        put_down(self, client);
+        end_call(self, client);
         sched_wake(client, error);
-        return LOOK;
+        return RETRY;
     }
     copy_words(self, client);
     unpin(client, IPC_ANSWER);
@@ -178,7 +178,7 @@ static int answer(struct task *self, struct task *client,
     }
     if (error == 0)
         copy_words(client, self);
-    put_down(self, client);
+    end_call(self, client);
     sched_wake(client, error);
     return error;
 }
@@ -202,11 +202,11 @@ static int call_queued(struct task *self, struct port *port,
     }
     list_insert_before(&port->port_callers, &ipc->ipc_link);
     if (server != NULL)
-        leave(server);
+        dequeue(server);
     if (server != NULL && timeout_ms == 0)
-        return sched_block_handoff(interruptible, server, LOOK);
+        return sched_block_handoff(interruptible, server, RETRY);
     if (server != NULL)
-        sched_wake(server, LOOK);
+        sched_wake(server, RETRY);
     return sched_block(interruptible, timeout_ms);
 }
 
@@ -214,12 +214,12 @@ static inline int call(struct task *self, struct port *port)
 {
     struct task *server = receiver(port);
 
-    if (unlikely(self->task_attention & ATTENTION_KILLED))
+    if (unlikely(self->task_pending & PENDING_KILL))
         return -EINTR;
     if (unlikely(server == NULL || (ipc_frame(self)->ecx & IPC_EXTRA) != 0))
         return call_queued(self, port, server, 0);
-    leave(server);
-    pick_up(server, self);
+    dequeue(server);
+    accept_call(server, self);
     copy_words(server, self);
     return sched_block_handoff(true, server, DELIVERED);
 }
@@ -266,7 +266,7 @@ static int call_for_kernel(struct task *self, struct port *port,
 
     if (timeout_ms == 0 && !ipc->ipc_patient)
         return call(self, port);
-    if (!ipc->ipc_patient && (self->task_attention & ATTENTION_KILLED))
+    if (!ipc->ipc_patient && (self->task_pending & PENDING_KILL))
         return -EINTR;
     return call_queued(self, port, receiver(port), timeout_ms);
 }
@@ -318,7 +318,7 @@ static void take_bits(struct port *port, const struct task *to)
     port->port_bits = 0;
 }
 
-/* Takes what is there to take: LOOK if that led to nothing. */
+/* Takes what is there to take: RETRY if that led to nothing. */
 static int take(struct task *self, struct port *port)
 {
     struct task *client;
@@ -328,10 +328,10 @@ static int take(struct task *self, struct port *port)
         return DELIVERED;
     }
     client = ipc_task(port->port_callers.next);
-    leave(client);
+    dequeue(client);
     if (!ipc_waits(client)) /* killed */
-        return LOOK;
-    pick_up(self, client);
+        return RETRY;
+    accept_call(self, client);
     if (ipc_frame(client)->ecx & IPC_EXTRA)
         return receive_extra(self, client);
     copy_words(self, client);
@@ -372,8 +372,7 @@ static inline int receive(struct task *self, struct port *port,
     self->task_ipc.ipc_last = NULL;
     port->port_server = self->task_pid;
     if (unlikely(answered != NULL &&
-                 (pending(port) ||
-                  (self->task_attention & ATTENTION_KILLED) != 0))) {
+                 (pending(port) || (self->task_pending & PENDING_KILL) != 0))) {
         sched_wake(answered, 0);
         answered = NULL;
     }
@@ -383,7 +382,7 @@ static inline int receive(struct task *self, struct port *port,
         else
             result = take(self, port);
         answered = NULL;
-    } while (unlikely(result == LOOK));
+    } while (unlikely(result == RETRY));
     return result;
 }
 
@@ -441,7 +440,7 @@ int ipc_reply_receive(struct port *port, struct ipc_buffer *buffer)
             result = answer(self, client, buffer, 0);
             client = NULL;
         } else {
-            leave(client);
+            dequeue(client);
             copy_words(client, self);
         }
     }
@@ -463,7 +462,7 @@ int ipc_notify_locked(struct port *port, uint32_t bits)
     if (t == NULL || port->port_bits == 0)
         return 0;
     take_bits(port, t);
-    leave(t);
+    dequeue(t);
     sched_wake(t, DELIVERED);
     return 0;
 }
@@ -486,7 +485,7 @@ static void refuse_all(struct list *waiting)
     while (!list_empty(waiting)) {
         struct task *t = ipc_task(waiting->next);
 
-        leave(t);
+        dequeue(t);
         if (ipc_waits(t))
             sched_wake(t, -EPIPE);
     }
@@ -508,7 +507,7 @@ void ipc_refuse_circles(struct port *port)
         next = l->next;
         if (!ipc_waits(t) || !ipc_deadlock(t))
             continue;
-        leave(t);
+        dequeue(t);
         sched_wake(t, -EDEADLK);
     }
 }

@@ -136,7 +136,7 @@ static const char *check_task(const struct task *t)
         return "a task is not in the list that its state tells";
     if (t->task_waiting != NULL || (t->task_timed && !ipc->ipc_kernel))
         return "a task waits for a message and for something else";
-    if (!ipc_waits(t) && (t->task_attention & ATTENTION_KILLED) == 0)
+    if (!ipc_waits(t) && (t->task_pending & PENDING_KILL) == 0)
         return "a task waits for a message, but is not blocked";
     if (ipc_waits(t) &&
         t->task_interruptible !=

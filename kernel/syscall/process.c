@@ -32,14 +32,14 @@ static void enter_program(void *arg)
 }
 
 /* On the way back to ring 3 with something to be done first. */
-static void attention(struct trapframe *tf)
+static void handle_pending(struct trapframe *tf)
 {
     struct task *self = task_self();
 
     (void)tf;
-    if (self->task_attention & ATTENTION_RESCHED)
+    if (self->task_pending & PENDING_RESCHED)
         sched_yield();
-    if (self->task_attention & ATTENTION_KILLED) {
+    if (self->task_pending & PENDING_KILL) {
         irq_enable();
         process_exit(self->task_signal);
     }
@@ -47,7 +47,7 @@ static void attention(struct trapframe *tf)
 
 void process_init(void)
 {
-    trap_set_attention(attention);
+    trap_set_pending_handler(handle_pending);
 }
 
 /* ---- making ------------------------------------------------------------- */

@@ -108,7 +108,7 @@ void sched_switch(void)
     struct task *self = task_self();
     struct task *next = pick();
 
-    self->task_attention &= ~ATTENTION_RESCHED;
+    self->task_pending &= ~PENDING_RESCHED;
     next->task_slice = TASK_SLICE;
     if (next != self)
         switch_to(self, next);
@@ -128,7 +128,7 @@ void sched_preempt(void)
 {
     struct task *self = task_self();
 
-    if (self != NULL && (self->task_attention & ATTENTION_RESCHED))
+    if (self != NULL && (self->task_pending & PENDING_RESCHED))
         sched_yield();
 }
 
@@ -138,7 +138,7 @@ void sched_preempt(void)
 static inline bool begin_wait(struct task *self, bool interruptible,
                               uint32_t timeout_ms)
 {
-    if (interruptible && (self->task_attention & ATTENTION_KILLED))
+    if (interruptible && (self->task_pending & PENDING_KILL))
         return false;
     self->task_state = TASK_BLOCKED;
     self->task_interruptible = interruptible;
@@ -207,7 +207,7 @@ void sched_wake(struct task *t, int result)
     end_wait(t, result);
     sched_ready(t);
     if (t->task_priority > self->task_priority)
-        self->task_attention |= ATTENTION_RESCHED;
+        self->task_pending |= PENDING_RESCHED;
 }
 
 int sched_sleep_ms(uint32_t ms)
@@ -241,7 +241,7 @@ void sched_tick(void)
     if (self->task_slice > 1)
         self->task_slice--;
     else if (ready_mask >> self->task_priority != 0)
-        self->task_attention |= ATTENTION_RESCHED;
+        self->task_pending |= PENDING_RESCHED;
     spin_unlock(&sched_lock);
 }
 

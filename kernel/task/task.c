@@ -65,7 +65,7 @@ static void set_name(struct task *t, const char *name)
 /* The fields that a task does not keep between uses. */
 static void init(struct task *t, const char *name, unsigned priority)
 {
-    t->task_attention = 0;
+    t->task_pending = 0;
     t->task_cr3 = paging_kernel_cr3();
     t->task_state = TASK_BLOCKED;
     t->task_priority = (uint8_t)priority;
@@ -137,7 +137,7 @@ static void share_kill(struct task *t, const struct task *parent)
     if (parent->task_signal == 0 || t->task_group != parent->task_group)
         return;
     t->task_signal = parent->task_signal;
-    t->task_attention |= ATTENTION_KILLED;
+    t->task_pending |= PENDING_KILL;
 }
 
 pid_t task_start(struct task *t)
@@ -288,7 +288,7 @@ static void kill(struct task *t, int signal)
     if (t->task_state == TASK_ZOMBIE || t->task_signal != 0)
         return;
     t->task_signal = (uint8_t)signal;
-    t->task_attention |= ATTENTION_KILLED;
+    t->task_pending |= PENDING_KILL;
     if (t->task_state == TASK_BLOCKED && t->task_interruptible)
         sched_wake(t, -EINTR);
 }

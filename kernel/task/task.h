@@ -56,9 +56,9 @@ enum task_state {
     TASK_ZOMBIE,  /* ended; the parent has not asked yet */
 };
 
-/* Bits of task_attention: looked at on every way back to ring 3. */
-#define ATTENTION_RESCHED 1u /* the slice is over, or a better one is ready */
-#define ATTENTION_KILLED  2u /* ends instead of going back */
+/* Bits of task_pending: looked at on every way back to ring 3. */
+#define PENDING_RESCHED 1u /* the slice is over, or a better one is ready */
+#define PENDING_KILL    2u /* ends instead of going back */
 
 /* Tasks that wait for the same thing. What can be done with it is in
  * kernel/task/sync.h. */
@@ -82,10 +82,10 @@ struct task_ipc {
 };
 
 struct task {
-    uint32_t task_attention; /* first: trap.asm tests it at offset 0 */
-    uint32_t task_esp;       /* saved, while it does not run */
-    uint32_t task_cr3;       /* page directory; the kernel's for kernel tasks */
-    vaddr_t task_stack_top;  /* of the kernel stack; the user's trap frame
+    uint32_t task_pending;  /* first: trap.asm tests it at offset 0 */
+    uint32_t task_esp;      /* saved, while it does not run */
+    uint32_t task_cr3;      /* page directory; the kernel's for kernel tasks */
+    vaddr_t task_stack_top; /* of the kernel stack; the user's trap frame
                                 lies right below it */
     /* Guarded by sched_lock. */
     struct list task_link; /* in a run queue or wait queue */

@@ -277,7 +277,7 @@ static void interrupt(const struct job *j)
 
     spin_lock(&sched_lock);
     t = task_find(j->pid);
-    t->task_attention |= ATTENTION_KILLED;
+    t->task_pending |= PENDING_KILL;
     if (t->task_state == TASK_BLOCKED && t->task_interruptible)
         sched_wake(t, -EINTR);
     spin_unlock(&sched_lock);

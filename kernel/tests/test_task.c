@@ -442,7 +442,7 @@ static uint8_t signal_of_new(pid_t group)
     task_start(t);
     self->task_signal = 0;
     signal = t->task_signal;
-    KT_EQ(t->task_attention, signal == 0 ? 0 : ATTENTION_KILLED);
+    KT_EQ(t->task_pending, signal == 0 ? 0 : PENDING_KILL);
     join(1);
     return signal;
 }

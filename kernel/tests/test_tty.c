@@ -235,9 +235,9 @@ KTEST(tty, writers_wait_until_the_console_is_theirs)
 static void press(void *arg)
 {
     (void)arg;
-    KT_TRUE(tty_attention(CTRL('\\')));
-    KT_TRUE(!tty_attention(CTRL('\\')));
-    KT_TRUE(!tty_attention(CTRL('C')));
+    KT_TRUE(tty_signal_key(CTRL('\\')));
+    KT_TRUE(!tty_signal_key(CTRL('\\')));
+    KT_TRUE(!tty_signal_key(CTRL('C')));
 }
 
 static struct wait_queue asleep = WAIT_QUEUE_INIT(asleep, "test");
@@ -250,7 +250,7 @@ static void sleep(void *arg)
     spin_unlock(&sched_lock);
 }
 
-KTEST(tty, attention_gives_the_console_back)
+KTEST(tty, signal_key_gives_the_console_back)
 {
     struct task *t = task_create("asleep", sleep, NULL, PRIORITY_KERNEL);
     struct task *presser;
@@ -259,7 +259,7 @@ KTEST(tty, attention_gives_the_console_back)
 
     KT_REQUIRE(t != NULL);
     pid = t->task_pid;
-    KT_TRUE(!tty_attention(CTRL('\\')));
+    KT_TRUE(!tty_signal_key(CTRL('\\')));
     presser = task_create("press", press, NULL, PRIORITY_KERNEL);
     KT_TRUE(presser != NULL);
     if (presser != NULL)

@@ -6,7 +6,7 @@
 
         extern  trap_dispatch
         extern  trap_double_fault_report
-        extern  trap_attention
+        extern  trap_handle_pending
         extern  cpu_boot
         extern  syscall_table
         extern  syscall_limit
@@ -80,7 +80,7 @@ restore:
         iretd
 first:
         mov     eax, esp
-        call    trap_attention
+        call    trap_handle_pending
         jmp     to_user
 
 ; int 0x80, interrupts still enabled: EAX is the number, EBX, ECX and EDX are

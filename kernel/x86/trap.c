@@ -18,7 +18,7 @@ extern const uint32_t trap_stubs[TRAP_VECTORS];
 void trap_dispatch(struct trapframe *tf);
 void trap_double_fault_report(void);
 
-void trap_attention(struct trapframe *tf);
+void trap_handle_pending(struct trapframe *tf);
 void trap_syscall(void); /* trap.asm */
 
 static uint64_t idt[TRAP_SYSCALL + 1];
@@ -26,7 +26,7 @@ static trap_handler_t handlers[TRAP_EXCEPTIONS];
 static void (*irq_handlers[16])(struct trapframe *tf);
 static uint32_t irq_counts[16];
 static void (*irq_ack)(int irq);
-static void (*attention)(struct trapframe *tf);
+static void (*pending_handler)(struct trapframe *tf);
 static void (*preempt)(void);
 
 static uint64_t gate(uint16_t selector, uint32_t offset, uint16_t type)
@@ -84,9 +84,9 @@ void irq_set_ack(void (*fn)(int irq))
     irq_ack = fn;
 }
 
-void trap_set_attention(void (*fn)(struct trapframe *tf))
+void trap_set_pending_handler(void (*fn)(struct trapframe *tf))
 {
-    attention = fn;
+    pending_handler = fn;
 }
 
 void trap_set_preempt(void (*fn)(void))
@@ -95,9 +95,9 @@ void trap_set_preempt(void (*fn)(void))
 }
 
 /* From trap.asm, on the way to ring 3, when there is something to be done. */
-void trap_attention(struct trapframe *tf)
+void trap_handle_pending(struct trapframe *tf)
 {
-    attention(tf);
+    pending_handler(tf);
     irq_disable();
 }
 

@@ -65,7 +65,7 @@ void trap_return(struct trapframe *tf) __attribute__((noreturn));
 
 /* `fn` is called, interrupts disabled, on the way back to ring 3 whenever the
  * first word of the running task is not 0, until it is. */
-void trap_set_attention(void (*fn)(struct trapframe *tf));
+void trap_set_pending_handler(void (*fn)(struct trapframe *tf));
 
 /* `fn` is called at the end of every interrupt that the kernel itself was
  * interrupted by, interrupts disabled. */

@@ -188,9 +188,9 @@ def wrong_ipc(task):
         return "a task is not in the list that its state tells"
     if task.task_waiting or (task.task_timed and not ipc.ipc_kernel):
         return "a task waits for a message and for something else"
-    killed = common.macros("kernel/task/task.h")["ATTENTION_KILLED"]
+    killed = common.macros("kernel/task/task.h")["PENDING_KILL"]
     blocked = model.is_state(task, "TASK_BLOCKED")
-    if not blocked and not task.task_attention & killed:
+    if not blocked and not task.task_pending & killed:
         return "a task waits for a message, but is not blocked"
     if blocked and bool(task.task_interruptible) != \
             (ipc.ipc_state != states["TRANSFER"] and not ipc.ipc_patient):

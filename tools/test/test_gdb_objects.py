@@ -350,7 +350,7 @@ def test_syms(live):
 
 def test_printers_and_functions(live):
     assert live["print *$task(9)"].split("= ", 1)[1].startswith(
-        "cat(9) blocked, waits for: pipe empty = {\n  task_attention")
+        "cat(9) blocked, waits for: pipe empty = {\n  task_pending")
     assert '"kernel"' in live["print $task_name(cpu_boot.cpu_task)"]
     assert live["print $pid()"].endswith("= 1\n")
     assert "= ram dir " in live["print *$task(9)->task_cwd"]
