@@ -7,7 +7,7 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/path.h"
 #include "kernel/fs/ramfs.h"
-#include "kernel/fs/remote.h"
+#include "kernel/fs/userfs.h"
 #include "kernel/lib/string.h"
 #include "kernel/x86/panic_hook.h"
 

@@ -244,7 +244,7 @@ int path_of(struct inode *dir, char *buf, size_t size);
 /* The root directory of all, borrowed; NULL before fs_init. */
 struct inode *path_root(void);
 
-/* ---- the tree (kernel/fs/tree.c) ---------------------------------------- */
+/* ---- the tree (kernel/fs/directory.c)  */
 
 /*
  * What system calls do by path. All return 0 or a negative error: those of

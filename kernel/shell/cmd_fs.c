@@ -3,7 +3,7 @@
  */
 #include "drivers/console.h"
 #include "kernel/fs/file.h"
-#include "kernel/fs/remote.h"
+#include "kernel/fs/userfs.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"

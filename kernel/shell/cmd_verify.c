@@ -9,7 +9,7 @@
 #include "drivers/console.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/ramfs.h"
-#include "kernel/fs/remote.h"
+#include "kernel/fs/userfs.h"
 #include "kernel/ipc/port.h"
 #include "kernel/lib/printf.h"
 #include "kernel/panic.h"

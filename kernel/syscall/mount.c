@@ -2,7 +2,7 @@
  * System calls on file systems as a whole: mount, umount, sync, fsync, statfs.
  */
 #include "kernel/fs/file.h"
-#include "kernel/fs/remote.h"
+#include "kernel/fs/userfs.h"
 #include "kernel/syscall/path.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/handle.h"

@@ -278,7 +278,7 @@ WHOLE = ["run init usertests", "run kenbus", "run hackbench -g 1 -f 4 -l 20",
          "run spike -n 32 -t 20", "run walk", "stress 5000",
          "run forktest -n 20",
          "test file; test handle; test inode; test hash; test pipe; test tty",
-         "test ipc; test ipc_data; test proc; test ramfs_model; test tree",
+         "test ipc; test ipc_data; test proc; test ramfs_model; test directory",
          "test sync; test kmem_irq; test kmem_sleep; test ustar; test line"]
 
 

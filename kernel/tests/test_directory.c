@@ -28,7 +28,7 @@ static int make(const char *path)
 
 /* ---- making ------------------------------------------------------------- */
 
-KTEST(tree, what_is_there_cannot_be_made)
+KTEST(directory, what_is_there_cannot_be_made)
 {
     struct inode *inode;
 
@@ -61,7 +61,7 @@ KTEST(tree, what_is_there_cannot_be_made)
 
 /* ---- links -------------------------------------------------------------- */
 
-KTEST(tree, hard_links)
+KTEST(directory, hard_links)
 {
     size_t before = nodes();
 
@@ -87,7 +87,7 @@ KTEST(tree, hard_links)
     fs_test_end();
 }
 
-KTEST(tree, links_of_directories_count_their_directories)
+KTEST(directory, links_of_directories_count_their_directories)
 {
     fs_test_begin();
     KT_EQ(links(T), 2);
@@ -105,7 +105,7 @@ KTEST(tree, links_of_directories_count_their_directories)
 
 /* ---- removing ----------------------------------------------------------- */
 
-KTEST(tree, what_cannot_be_removed)
+KTEST(directory, what_cannot_be_removed)
 {
     fs_test_begin();
     KT_EQ(make(T "/f"), 0);
@@ -128,7 +128,7 @@ KTEST(tree, what_cannot_be_removed)
     fs_test_end();
 }
 
-KTEST(tree, an_open_file_outlives_its_name)
+KTEST(directory, an_open_file_outlives_its_name)
 {
     size_t before = nodes();
     struct inode *f, *g;
@@ -155,7 +155,7 @@ KTEST(tree, an_open_file_outlives_its_name)
 
 /* ---- renaming ----------------------------------------------------------- */
 
-KTEST(tree, rename_moves_and_replaces)
+KTEST(directory, rename_moves_and_replaces)
 {
     size_t before = nodes();
 
@@ -181,7 +181,7 @@ KTEST(tree, rename_moves_and_replaces)
     fs_test_end();
 }
 
-KTEST(tree, what_cannot_be_renamed)
+KTEST(directory, what_cannot_be_renamed)
 {
     fs_test_begin();
     KT_EQ(fs_mkdir(T "/a", NULL), 0);
@@ -255,7 +255,7 @@ static struct inode *begin_list(void)
 }
 
 /* Removed are some before and some behind where the reader is. */
-KTEST(tree, a_list_stays_good_while_entries_go)
+KTEST(directory, a_list_stays_good_while_entries_go)
 {
     struct inode *dir = begin_list();
     uint8_t seen[LISTED] = {0};
@@ -285,7 +285,7 @@ KTEST(tree, a_list_stays_good_while_entries_go)
     fs_test_end();
 }
 
-KTEST(tree, list_buffers)
+KTEST(directory, list_buffers)
 {
     struct inode *dir = begin_list();
     char buf[64];
@@ -338,7 +338,7 @@ static void shuffle(void *arg)
 
 /* With directories locked in any other order than from the top this would end
  * with all tasks waiting for each other. */
-KTEST(tree, renames_of_many_tasks)
+KTEST(directory, renames_of_many_tasks)
 {
     int status;
 

@@ -1,9 +1,9 @@
 /*
- * What kernel/fs/remote.c and remote_ops.c share with one another alone.
+ * What kernel/fs/userfs.c and userfs_ops.c share with one another alone.
  */
 #pragma once
 
-#include "kernel/fs/remote.h"
+#include "kernel/fs/userfs.h"
 
 struct remote {
     struct fs remote_fs; /* first */

@@ -16,7 +16,7 @@
  */
 #include "drivers/pit.h"
 #include "kernel/abi/errno.h"
-#include "kernel/fs/remote_impl.h"
+#include "kernel/fs/userfs_impl.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/cache.h"
@@ -263,7 +263,7 @@ static bool begin_change(struct remote *r, const struct port *port,
 
 /* Inodes that somebody uses stay, but for those of files that the old server
  * knew by number alone; each is asked for once more when it is used
- * (remote_ops.c). The others go: a file that never got onto the medium has left
+ * (userfs_ops.c). The others go: a file that never got onto the medium has left
  * its number to another. */
 static int take_over(struct remote *r, struct port *port,
                      const struct fs_stat *st)

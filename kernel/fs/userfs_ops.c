@@ -12,7 +12,7 @@
  * to know then reads it again.
  */
 #include "kernel/abi/errno.h"
-#include "kernel/fs/remote_impl.h"
+#include "kernel/fs/userfs_impl.h"
 #include "kernel/lib/string.h"
 
 #define CHANGED 1u /* the other bits: remote_servers, shifted */

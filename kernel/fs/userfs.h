@@ -3,7 +3,7 @@
  * messages to its port (kernel/abi/fs.h), while the inodes live in the kernel's
  * cache like all others.
  *
- *     path, file ──> fs_ops ──> remote_ops.c ──> remote.c ──> port ──> server
+ *     path, file ──> fs_ops ──> userfs_ops.c ──> userfs.c ──> port ──> server
  *                      inode    a message per      the port that
  *                               operation          serves now
  *
