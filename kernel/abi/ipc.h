@@ -59,5 +59,6 @@ struct ipc_buffer {
 };
 
 /* names(): the port under which the name server is found. */
-#define NAMES_GET 0 /* returns a new handle to it; ENOENT if there is none */
-#define NAMES_SET 1 /* from now on it is the port of this handle */
+#define NAME_SERVER_GET                                                        \
+    0 /* returns a new handle to it; ENOENT if there is none */
+#define NAME_SERVER_SET 1 /* from now on it is the port of this handle */

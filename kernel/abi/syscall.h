@@ -55,8 +55,8 @@
     X(notify)                                                                  \
     X(irq_bind)                                                                \
     X(irq_ack)                                                                 \
-    X(names)                                                                   \
-    X(become)                                                                  \
+    X(name_server)                                                             \
+    X(grant_take)                                                              \
     X(map_device)                                                              \
     X(dma_alloc)                                                               \
     X(alarm)                                                                   \

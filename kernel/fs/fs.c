@@ -215,7 +215,7 @@ unsigned fs_init(const void *start, size_t size)
     unsigned broken;
 
     inode_init();
-    remote_init();
+    userfs_init();
     ramfs_init();
     file_init();
     make_root(start, size, &broken);

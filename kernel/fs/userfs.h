@@ -16,32 +16,32 @@
 #include "kernel/ipc/port.h"
 
 /* While a server is dead its clients wait so long for a successor. */
-#define REMOTE_PATIENCE_MS 5000u
+#define USERFS_PATIENCE_MS 5000u
 
 /* So long a task that cannot be killed meanwhile, because its end is the cause,
  * waits until a server has heard that it may give up a file. */
-#define REMOTE_TELL_MS 10000u
+#define USERFS_RELEASE_MS 10000u
 
 /* The cache. Boot only. */
-void remote_init(void);
+void userfs_init(void);
 
 /*
  * Mounts the server behind a port on a directory (as path_lookup finds it). If
- * that is the root of a remote file system whose server is dead, the port takes
- * over: kind and root must be those of before. 0; -EBUSY (covered, or the root
- * of something that lives or is another); -ENOTDIR, -ENOENT; -EPIPE, -EDEADLK
- * (the server itself asks); -ENOMEM; -EIO (the server talks nonsense). Waits
- * for the server.
+ * that is the root of a user-space file system whose server is dead, the port
+ * takes over: kind and root must be those of before. 0; -EBUSY (covered, or the
+ * root of something that lives or is another); -ENOTDIR, -ENOENT; -EPIPE,
+ * -EDEADLK (the server itself asks); -ENOMEM; -EIO (the server talks nonsense).
+ * Waits for the server.
  */
-int remote_mount(struct port *port, struct inode *dir);
+int userfs_mount(struct port *port, struct inode *dir);
 
 /* Unmounts what an inode is the root of; takes over the caller's reference to
  * it. The server, if it lives, is told, and what it says is the result; it has
  * been unmounted then in any case. -EBUSY if it is in use, -EINVAL if the inode
  * is no such root. */
-int remote_unmount(struct inode *root);
+int userfs_unmount(struct inode *root);
 
-struct remote_stat {
+struct userfs_stat {
     bool stat_lives;
     pid_t stat_server; /* who received there last */
     uint32_t stat_port;
@@ -51,8 +51,8 @@ struct remote_stat {
 };
 
 /* What `mounts` shows of a file system, which the caller keeps mounted. False
- * if it is no remote one. */
-bool remote_look(struct fs *fs, struct remote_stat *out);
+ * if it is another kind. */
+bool userfs_snapshot(struct fs *fs, struct userfs_stat *out);
 
-/* NULL, or the first broken invariant of a remote file system. */
-const char *remote_verify(const char **where);
+/* NULL, or the first broken invariant of a user-space file system. */
+const char *userfs_verify(const char **where);

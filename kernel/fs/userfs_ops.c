@@ -15,13 +15,13 @@
 #include "kernel/fs/userfs_impl.h"
 #include "kernel/lib/string.h"
 
-#define CHANGED 1u /* the other bits: remote_servers, shifted */
+#define CHANGED 1u /* the other bits: userfs_servers, shifted */
 
 /* ---- inodes ------------------------------------------------------------- */
 
-static struct remote *remote(const struct inode *inode)
+static struct userfs *userfs(const struct inode *inode)
 {
-    return remote_of(inode->inode_fs);
+    return userfs_of(inode->inode_fs);
 }
 
 static uint32_t mark_of(const struct inode *inode)
@@ -42,15 +42,16 @@ static void changed(struct inode *inode)
 /* Asks for a file: 0, or -EIO if the answer cannot be true. */
 static int read_attr(const struct inode *inode, struct fs_attr *attr)
 {
-    struct remote_call c = {
-        .call_words = {FS_INODE, inode->inode_number},
-        .call_buffer = {.ipc_receive = attr, .ipc_receive_max = sizeof(*attr)},
+    struct userfs_request c = {
+        .request_words = {FS_INODE, inode->inode_number},
+        .request_buffer = {.ipc_receive = attr,
+                           .ipc_receive_max = sizeof(*attr)},
     };
-    int32_t result = remote_ask(remote(inode), &c);
+    int32_t result = userfs_call(userfs(inode), &c);
 
     if (result < 0)
         return result;
-    if (result != 0 || c.call_buffer.ipc_received != sizeof(*attr) ||
+    if (result != 0 || c.request_buffer.ipc_received != sizeof(*attr) ||
         attr->attr_type < FILE_REGULAR || attr->attr_type > FILE_DEVICE)
         return -EIO;
     return 0;
@@ -66,9 +67,9 @@ static void take_attr(struct inode *inode, const struct fs_attr *attr,
     set_mark(inode, servers << 1);
 }
 
-static int remote_read_inode(struct inode *inode)
+static int userfs_read_inode(struct inode *inode)
 {
-    uint32_t servers = remote(inode)->remote_servers;
+    uint32_t servers = userfs(inode)->userfs_servers;
     struct fs_attr attr;
     int error = read_attr(inode, &attr);
 
@@ -88,7 +89,7 @@ static int remote_read_inode(struct inode *inode)
 /* Reads a known inode again. It is still the same file, or an error. */
 static int read_again(struct inode *inode)
 {
-    uint32_t servers = remote(inode)->remote_servers;
+    uint32_t servers = userfs(inode)->userfs_servers;
     struct fs_attr attr;
     int error = read_attr(inode, &attr);
 
@@ -106,26 +107,26 @@ static int usable(struct inode *inode)
 {
     if (inode->inode_state == INODE_GONE)
         return -EIO;
-    if (likely(mark_of(inode) >> 1 == remote(inode)->remote_servers))
+    if (likely(mark_of(inode) >> 1 == userfs(inode)->userfs_servers))
         return 0;
     return read_again(inode);
 }
 
 /* A request about an inode, of a server that knows it. */
-static int32_t ask(struct inode *inode, struct remote_call *c)
+static int32_t ask(struct inode *inode, struct userfs_request *c)
 {
     int32_t result;
 
     do {
         result = usable(inode);
-        c->call_servers = mark_of(inode) >> 1;
+        c->request_servers = mark_of(inode) >> 1;
         if (result == 0)
-            result = remote_ask(remote(inode), c);
-    } while (result == REMOTE_ANOTHER);
+            result = userfs_call(userfs(inode), c);
+    } while (result == USERFS_ANOTHER);
     return result;
 }
 
-static int remote_refresh(struct inode *inode)
+static int userfs_refresh(struct inode *inode)
 {
     int error = usable(inode);
 
@@ -138,28 +139,28 @@ static int remote_refresh(struct inode *inode)
 
 /* A request about `dir` with `n` bytes of names: 0, or an error. *answer gets
  * the answer's word 1. */
-static int ask_names(struct inode *dir, struct remote_call *c,
+static int ask_names(struct inode *dir, struct userfs_request *c,
                      const char *names, size_t n, uint32_t *answer)
 {
     int32_t result;
 
     if (dir->inode_nlink == 0)
         return -ENOENT;
-    c->call_words[0] |= IPC_DATA;
-    c->call_words[1] = dir->inode_number;
-    c->call_buffer.ipc_send = names;
-    c->call_buffer.ipc_send_size = (uint32_t)n;
+    c->request_words[0] |= IPC_DATA;
+    c->request_words[1] = dir->inode_number;
+    c->request_buffer.ipc_send = names;
+    c->request_buffer.ipc_send_size = (uint32_t)n;
     result = ask(dir, c);
-    *answer = c->call_words[2];
+    *answer = c->request_words[2];
     return result > 0 ? -EIO : result;
 }
 
 static int ask_name(struct inode *dir, enum fs_request label, uint32_t word1,
                     uint32_t word2, const char *name, uint32_t *answer)
 {
-    struct remote_call c = {
-        .call_words = {label, 0, word1, word2},
-        .call_once = label != FS_LOOKUP,
+    struct userfs_request c = {
+        .request_words = {label, 0, word1, word2},
+        .request_once = label != FS_LOOKUP,
     };
 
     return ask_names(dir, &c, name, strlen(name), answer);
@@ -178,14 +179,14 @@ static int check_number(const struct inode *dir, const char *name,
     return 0;
 }
 
-static int remote_lookup(struct inode *dir, const char *name, uint32_t *ino)
+static int userfs_lookup(struct inode *dir, const char *name, uint32_t *ino)
 {
     int error = ask_name(dir, FS_LOOKUP, 0, 0, name, ino);
 
     return error != 0 ? error : check_number(dir, name, *ino);
 }
 
-static int remote_create(struct inode *dir, const char *name,
+static int userfs_create(struct inode *dir, const char *name,
                          enum file_type type, uint32_t device, uint32_t *ino)
 {
     int error = ask_name(dir, FS_CREATE, type, device, name, ino);
@@ -198,7 +199,7 @@ static int remote_create(struct inode *dir, const char *name,
     return check_number(dir, name, *ino);
 }
 
-static int remote_link(struct inode *dir, const char *name, struct inode *inode)
+static int userfs_link(struct inode *dir, const char *name, struct inode *inode)
 {
     uint32_t unused;
     int error = usable(inode);
@@ -211,7 +212,7 @@ static int remote_link(struct inode *dir, const char *name, struct inode *inode)
     return error;
 }
 
-static int remote_unlink(struct inode *dir, const char *name,
+static int userfs_unlink(struct inode *dir, const char *name,
                          struct inode *inode)
 {
     uint32_t links;
@@ -235,7 +236,7 @@ static void one_link_less(struct inode *dir)
         dir->inode_nlink--;
 }
 
-static int remote_rmdir(struct inode *dir, const char *name,
+static int userfs_rmdir(struct inode *dir, const char *name,
                         struct inode *inode)
 {
     uint32_t unused;
@@ -274,13 +275,14 @@ static void moved(struct inode *from_dir, struct inode *to_dir,
     }
 }
 
-static int remote_rename(struct inode *from_dir, const char *from,
+static int userfs_rename(struct inode *from_dir, const char *from,
                          struct inode *to_dir, const char *to,
                          struct inode *inode, struct inode *target)
 {
-    struct remote_call c = {
-        .call_words = {FS_RENAME, 0, to_dir->inode_number, inode->inode_number},
-        .call_once = true,
+    struct userfs_request c = {
+        .request_words = {FS_RENAME, 0, to_dir->inode_number,
+                          inode->inode_number},
+        .request_once = true,
     };
     char names[2 * (NAME_MAX + 1)];
     size_t n = strlen(from);
@@ -310,18 +312,18 @@ static bool name_good(const char *name, size_t n)
     return true;
 }
 
-static int remote_name(struct inode *dir, char *name)
+static int userfs_name(struct inode *dir, char *name)
 {
-    struct remote_call c = {
-        .call_words = {FS_NAME, dir->inode_number},
-        .call_buffer = {.ipc_receive = name, .ipc_receive_max = NAME_MAX},
+    struct userfs_request c = {
+        .request_words = {FS_NAME, dir->inode_number},
+        .request_buffer = {.ipc_receive = name, .ipc_receive_max = NAME_MAX},
     };
     int32_t result = ask(dir, &c);
     uint32_t n;
 
     if (result < 0)
         return result;
-    n = c.call_buffer.ipc_received;
+    n = c.request_buffer.ipc_received;
     if (result != 0 || !name_good(name, n))
         return -EIO;
     name[n] = '\0';
@@ -331,22 +333,22 @@ static int remote_name(struct inode *dir, char *name)
 /* ---- contents ----------------------------------------------------------- */
 
 /* One request for bytes into `buf`: how many came. */
-static ssize_t fetch(struct inode *inode, struct remote_call *c, void *buf,
+static ssize_t fetch(struct inode *inode, struct userfs_request *c, void *buf,
                      size_t n)
 {
     int32_t result;
 
-    c->call_words[1] = inode->inode_number;
-    c->call_words[3] = (uint32_t)n;
-    c->call_buffer.ipc_receive = buf;
-    c->call_buffer.ipc_receive_max = (uint32_t)n;
+    c->request_words[1] = inode->inode_number;
+    c->request_words[3] = (uint32_t)n;
+    c->request_buffer.ipc_receive = buf;
+    c->request_buffer.ipc_receive_max = (uint32_t)n;
     result = ask(inode, c);
-    if (result >= 0 && (uint32_t)result != c->call_buffer.ipc_received)
+    if (result >= 0 && (uint32_t)result != c->request_buffer.ipc_received)
         return -EIO;
     return result;
 }
 
-static ssize_t remote_read(struct inode *inode, uint32_t offset, void *buf,
+static ssize_t userfs_read(struct inode *inode, uint32_t offset, void *buf,
                            size_t n)
 {
     ssize_t result = 0;
@@ -354,7 +356,8 @@ static ssize_t remote_read(struct inode *inode, uint32_t offset, void *buf,
 
     n = MIN(n, UINT32_MAX - offset);
     while (result >= 0 && done < n) {
-        struct remote_call c = {.call_words = {FS_READ, 0, offset + done}};
+        struct userfs_request c = {
+            .request_words = {FS_READ, 0, offset + done}};
         size_t part = MIN(n - done, FS_DATA_MAX);
 
         result = fetch(inode, &c, (char *)buf + done, part);
@@ -370,12 +373,12 @@ static ssize_t remote_read(struct inode *inode, uint32_t offset, void *buf,
 static ssize_t store(struct inode *inode, uint32_t offset, const void *buf,
                      size_t n)
 {
-    struct remote_call c = {
-        .call_words = {FS_WRITE | IPC_DATA, inode->inode_number, offset},
-        .call_buffer = {.ipc_send = buf, .ipc_send_size = (uint32_t)n},
+    struct userfs_request c = {
+        .request_words = {FS_WRITE | IPC_DATA, inode->inode_number, offset},
+        .request_buffer = {.ipc_send = buf, .ipc_send_size = (uint32_t)n},
     };
     int32_t result = ask(inode, &c);
-    uint32_t size = c.call_words[2];
+    uint32_t size = c.request_words[2];
 
     if (result < 0)
         return result;
@@ -387,7 +390,7 @@ static ssize_t store(struct inode *inode, uint32_t offset, const void *buf,
     return result;
 }
 
-static ssize_t remote_write(struct inode *inode, uint32_t offset,
+static ssize_t userfs_write(struct inode *inode, uint32_t offset,
                             const void *buf, size_t n)
 {
     ssize_t result = 0;
@@ -405,10 +408,10 @@ static ssize_t remote_write(struct inode *inode, uint32_t offset,
     return done > 0 ? (ssize_t)done : result;
 }
 
-static int remote_truncate(struct inode *inode, uint32_t size)
+static int userfs_truncate(struct inode *inode, uint32_t size)
 {
-    struct remote_call c = {
-        .call_words = {FS_TRUNCATE, inode->inode_number, size},
+    struct userfs_request c = {
+        .request_words = {FS_TRUNCATE, inode->inode_number, size},
     };
     int32_t result = ask(inode, &c);
 
@@ -432,10 +435,10 @@ static bool dirent_good(const struct dirent *d, size_t room)
            d->d_name[d->d_namlen] == '\0';
 }
 
-static ssize_t remote_getdents(struct inode *dir, uint32_t *offset, void *buf,
+static ssize_t userfs_getdents(struct inode *dir, uint32_t *offset, void *buf,
                                size_t n)
 {
-    struct remote_call c = {.call_words = {FS_GETDENTS, 0, *offset}};
+    struct userfs_request c = {.request_words = {FS_GETDENTS, 0, *offset}};
     ssize_t result = dir->inode_nlink == 0 ? -ENOENT : fetch(dir, &c, buf, n);
     size_t at = 0;
 
@@ -448,47 +451,47 @@ static ssize_t remote_getdents(struct inode *dir, uint32_t *offset, void *buf,
             return -EIO;
         at += d->d_reclen;
     }
-    *offset = c.call_words[2];
+    *offset = c.request_words[2];
     return result;
 }
 
 /* ---- the rest ----------------------------------------------------------- */
 
 /* Inodes that just leave the memory are nobody's business. */
-static void remote_evict(struct inode *inode)
+static void userfs_evict(struct inode *inode)
 {
-    struct remote_call c = {
-        .call_words = {FS_RELEASE, inode->inode_number},
-        .call_servers = mark_of(inode) >> 1,
+    struct userfs_request c = {
+        .request_words = {FS_RELEASE, inode->inode_number},
+        .request_servers = mark_of(inode) >> 1,
     };
 
     if (inode->inode_nlink == 0)
-        remote_tell(remote(inode), &c);
+        userfs_call_patient(userfs(inode), &c);
 }
 
-static int remote_stat(struct fs *fs, struct fs_stat *out)
+static int userfs_stat(struct fs *fs, struct fs_stat *out)
 {
-    struct remote_call c = {
-        .call_words = {FS_STAT},
-        .call_buffer = {.ipc_receive = out, .ipc_receive_max = sizeof(*out)},
+    struct userfs_request c = {
+        .request_words = {FS_STAT},
+        .request_buffer = {.ipc_receive = out, .ipc_receive_max = sizeof(*out)},
     };
-    int32_t result = remote_ask(remote_of(fs), &c);
+    int32_t result = userfs_call(userfs_of(fs), &c);
 
     if (result < 0)
         return result;
-    if (result != 0 || c.call_buffer.ipc_received != sizeof(*out) ||
+    if (result != 0 || c.request_buffer.ipc_received != sizeof(*out) ||
         out->fs_root != fs->fs_root)
         return -EIO;
     return 0;
 }
 
-static int remote_sync(struct fs *fs, struct inode *inode)
+static int userfs_sync(struct fs *fs, struct inode *inode)
 {
-    struct remote_call c = {
-        .call_words = {FS_SYNC, inode == NULL ? 0 : inode->inode_number},
+    struct userfs_request c = {
+        .request_words = {FS_SYNC, inode == NULL ? 0 : inode->inode_number},
     };
     int32_t result =
-        inode == NULL ? remote_ask(remote_of(fs), &c) : ask(inode, &c);
+        inode == NULL ? userfs_call(userfs_of(fs), &c) : ask(inode, &c);
 
     return result > 0 ? -EIO : result;
 }
@@ -496,36 +499,36 @@ static int remote_sync(struct fs *fs, struct inode *inode)
 /* The server's own wait for one of its files might never end: with the file's
  * lock in hand, others may wait for just this server. And a task of the kernel,
  * which nobody can kill, first sees whether the server answers at all. */
-static int remote_enter(struct fs *fs)
+static int userfs_enter(struct fs *fs)
 {
-    const struct remote *r = remote_of(fs);
+    const struct userfs *u = userfs_of(fs);
     struct fs_stat st;
     bool serves;
 
     spin_lock(&sched_lock);
-    serves = r->remote_port->port_server == task_self()->task_pid;
+    serves = u->userfs_port->port_server == task_self()->task_pid;
     spin_unlock(&sched_lock);
     if (serves)
         return -EDEADLK;
-    return task_self()->task_space == NULL ? remote_stat(fs, &st) : 0;
+    return task_self()->task_space == NULL ? userfs_stat(fs, &st) : 0;
 }
 
-const struct fs_ops remote_ops = {
-    .fs_read_inode = remote_read_inode,
-    .fs_lookup = remote_lookup,
-    .fs_name = remote_name,
-    .fs_create = remote_create,
-    .fs_link = remote_link,
-    .fs_unlink = remote_unlink,
-    .fs_rmdir = remote_rmdir,
-    .fs_rename = remote_rename,
-    .fs_read = remote_read,
-    .fs_write = remote_write,
-    .fs_truncate = remote_truncate,
-    .fs_getdents = remote_getdents,
-    .fs_evict = remote_evict,
-    .fs_refresh = remote_refresh,
-    .fs_stat = remote_stat,
-    .fs_sync = remote_sync,
-    .fs_enter = remote_enter,
+const struct fs_ops userfs_ops = {
+    .fs_read_inode = userfs_read_inode,
+    .fs_lookup = userfs_lookup,
+    .fs_name = userfs_name,
+    .fs_create = userfs_create,
+    .fs_link = userfs_link,
+    .fs_unlink = userfs_unlink,
+    .fs_rmdir = userfs_rmdir,
+    .fs_rename = userfs_rename,
+    .fs_read = userfs_read,
+    .fs_write = userfs_write,
+    .fs_truncate = userfs_truncate,
+    .fs_getdents = userfs_getdents,
+    .fs_evict = userfs_evict,
+    .fs_refresh = userfs_refresh,
+    .fs_stat = userfs_stat,
+    .fs_sync = userfs_sync,
+    .fs_enter = userfs_enter,
 };

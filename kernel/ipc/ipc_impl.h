@@ -10,8 +10,8 @@
 #define IPC_EXTRA (IPC_DATA | IPC_HANDLE)
 
 /* By sched_lock. */
-extern struct list port_all;    /* every port, by number */
-extern struct port *names_port; /* NULL: none, or it has died */
+extern struct list port_all;          /* every port, by number */
+extern struct port *name_server_port; /* NULL: none, or it has died */
 
 /* The registers with which a task that waits entered the kernel. */
 static inline struct trapframe *ipc_frame(const struct task *t)

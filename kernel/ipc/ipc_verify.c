@@ -29,7 +29,7 @@ static struct port_stat stat_of(const struct port *port)
         .stat_server = port->port_server,
         .stat_queued = length(&port->port_callers),
         .stat_waiting = length(&port->port_receivers),
-        .stat_names = port == names_port,
+        .stat_name_server = port == name_server_port,
     };
 }
 
@@ -102,7 +102,7 @@ static const char *check_port(const struct port *port)
         return "a port has fewer references than receivers";
     if (port->port_holders == 0 &&
         (!list_empty(&port->port_callers) || port->port_bits != 0 ||
-         port == names_port || ipc_irq_lines(port) != 0))
+         port == name_server_port || ipc_irq_lines(port) != 0))
         return "a dead port is still in use";
     return ipc_alarm_verify(port);
 }

@@ -16,7 +16,7 @@
 #include "mm/kmem.h"
 
 struct list port_all = LIST_INIT(port_all);
-struct port *names_port;
+struct port *name_server_port;
 
 static struct kmem_cache *port_cache;
 static uint32_t last_number; /* by sched_lock */
@@ -83,8 +83,8 @@ static void opened(struct object *o, uint32_t flags)
 static void die(struct port *port)
 {
     port->port_bits = 0;
-    if (names_port == port)
-        names_port = NULL;
+    if (name_server_port == port)
+        name_server_port = NULL;
     ipc_irq_release(port);
     ipc_alarm_off(port);
     ipc_refuse_callers(port);
@@ -122,29 +122,29 @@ const struct object_type port_type = {
 
 /* ---- the name server's port --------------------------------------------- */
 
-/* No reference: names_port is forgotten when the port dies, which is before
- * its object can go. */
-int names_set(struct port *port, bool force)
+/* No reference: name_server_port is forgotten when the port dies, which is
+ * before its object can go. */
+int name_server_set(struct port *port, bool force)
 {
     int result = 0;
 
     spin_lock(&sched_lock);
     if (port->port_holders == 0)
         result = -EPIPE;
-    else if (names_port != NULL && names_port != port && !force)
+    else if (name_server_port != NULL && name_server_port != port && !force)
         result = -EPERM;
     else
-        names_port = port;
+        name_server_port = port;
     spin_unlock(&sched_lock);
     return result;
 }
 
-struct port *names_get(void)
+struct port *name_server_get(void)
 {
     struct port *port;
 
     spin_lock(&sched_lock);
-    port = names_port;
+    port = name_server_port;
     if (port != NULL)
         object_get(&port->port_object);
     spin_unlock(&sched_lock);

@@ -137,10 +137,10 @@ void ipc_irq_stat(unsigned irq, struct ipc_irq_stat *out);
 
 /* Makes `port` the name server's. -EPERM if there is another one that lives,
  * and not `force`; -EPIPE if `port` is dead. */
-int names_set(struct port *port, bool force);
+int name_server_set(struct port *port, bool force);
 
 /* The name server's port, with a reference for the caller, or NULL. */
-struct port *names_get(void);
+struct port *name_server_get(void);
 
 /* ---- looking ------------------------------------------------------------ */
 
@@ -154,7 +154,7 @@ struct port_stat {
     pid_t stat_server;
     uint16_t stat_queued;  /* callers that nobody has received yet */
     uint16_t stat_waiting; /* receivers that wait */
-    bool stat_names;       /* the name server's */
+    bool stat_name_server; /* the name server's */
 };
 
 /* Snapshots of the ports with the lowest numbers above `after`; at most n. */

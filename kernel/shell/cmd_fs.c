@@ -100,8 +100,8 @@ struct mount_row {
     const char *row_path;
     const char *row_state; /* "ok", "dead", "silent" */
     struct fs_stat row_stat;
-    struct remote_stat row_server;
-    bool row_remote;
+    struct userfs_stat row_server;
+    bool row_userfs;
 };
 
 /* A server that does not answer leaves the figures out: it says whether. */
@@ -115,11 +115,11 @@ static void look_at_mount(struct fs *fs, struct mount_row *r)
     bool answers = true;
 
     r->row_fs = fs;
-    r->row_remote = remote_look(fs, &r->row_server);
-    if (!r->row_remote || r->row_server.stat_lives)
+    r->row_userfs = userfs_snapshot(fs, &r->row_server);
+    if (!r->row_userfs || r->row_server.stat_lives)
         answers = fs_stat(fs, &r->row_stat) == 0;
-    r->row_remote = remote_look(fs, &r->row_server);
-    r->row_state = r->row_remote && !r->row_server.stat_lives ? "dead"
+    r->row_userfs = userfs_snapshot(fs, &r->row_server);
+    r->row_state = r->row_userfs && !r->row_server.stat_lives ? "dead"
                    : answers                                  ? "ok"
                                                               : "silent";
 }
@@ -136,7 +136,7 @@ static void print_mount(const struct mount_row *r)
 {
     char server[TASK_NAME_MAX + 16] = "-";
 
-    if (r->row_remote)
+    if (r->row_userfs)
         snprintf(server, sizeof(server), "%s(%d)", r->row_server.stat_name,
                  (int)r->row_server.stat_server);
     kprintf("%-11s %-5s %8u", r->row_path, r->row_fs->fs_name,
@@ -166,7 +166,7 @@ static void print_mount_json(const struct mount_row *r)
                 (unsigned)r->row_stat.fs_blocks_free,
                 (unsigned)r->row_stat.fs_files,
                 (unsigned)r->row_stat.fs_files_free);
-    if (r->row_remote)
+    if (r->row_userfs)
         kprintf(",\"server\":%d,\"port\":%u,\"servers\":%u,\"requests\":%u",
                 (int)r->row_server.stat_server,
                 (unsigned)r->row_server.stat_port,

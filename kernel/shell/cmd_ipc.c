@@ -23,7 +23,7 @@ static int cmd_ports(int argc, char **argv)
                 st.stat_refs, st.stat_holders, st.stat_calls, st.stat_queued,
                 st.stat_waiting, st.stat_bits, st.stat_irqs);
         kprintf("%s%s\n", st.stat_holders == 0 ? "  dead" : "",
-                st.stat_names ? "  the name server's" : "");
+                st.stat_name_server ? "  the name server's" : "");
     }
     if (last == 0)
         kprintf("(there are no ports)\n");

@@ -137,7 +137,7 @@ static const struct check {
     {"paging", check_paging, false},    {"tasks", task_verify, false},
     {"ports", ipc_verify, false},       {"programs", check_programs, false},
     {"pipes", pipe_verify, false},      {"inodes", inode_verify, false},
-    {"mounts", remote_verify, true},    {"files", ramfs_verify, true},
+    {"mounts", userfs_verify, true},    {"files", ramfs_verify, true},
     {"servers", servers_verify, false},
 };
 

@@ -225,7 +225,7 @@ int32_t sys_alarm(uint32_t handle, uint32_t ms, uint32_t bit)
 
 static int32_t get_names(void)
 {
-    struct port *port = names_get();
+    struct port *port = name_server_get();
     int handle;
 
     if (port == NULL)
@@ -237,16 +237,16 @@ static int32_t get_names(void)
     return handle;
 }
 
-int32_t sys_names(uint32_t op, uint32_t handle, uint32_t c)
+int32_t sys_name_server(uint32_t op, uint32_t handle, uint32_t c)
 {
     struct port *port;
 
     (void)c;
-    if (op == NAMES_GET)
+    if (op == NAME_SERVER_GET)
         return get_names();
-    if (op != NAMES_SET)
+    if (op != NAME_SERVER_SET)
         return -EINVAL;
     port = port_of(handle);
     return port == NULL ? -EBADF
-                        : names_set(port, task_self()->task_privileged);
+                        : name_server_set(port, task_self()->task_privileged);
 }

@@ -20,7 +20,7 @@ int32_t sys_mount(uint32_t handle, uint32_t path, uint32_t c)
     error = path_inode(path, &dir);
     if (error != 0)
         return error;
-    error = remote_mount(port, dir);
+    error = userfs_mount(port, dir);
     inode_put(dir);
     return error;
 }
@@ -34,7 +34,7 @@ int32_t sys_umount(uint32_t path, uint32_t b, uint32_t c)
     (void)c;
     if (error != 0)
         return error;
-    return remote_unmount(root);
+    return userfs_unmount(root);
 }
 
 int32_t sys_sync(uint32_t a, uint32_t b, uint32_t c)

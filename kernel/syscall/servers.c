@@ -145,9 +145,9 @@ const char *servers_verify(const char **where)
     return grant_verify(where);
 }
 
-/* ---- become ------------------------------------------------------------- */
+/* ---- grant_take ----------------------------------------------------- */
 
-static int become(struct task *self, const char *name)
+static int take(struct task *self, const char *name)
 {
     struct grant *g = grant_find(name);
     int error = g == NULL || g->grant_program == NULL ? -ENOENT : 0;
@@ -159,9 +159,9 @@ static int become(struct task *self, const char *name)
     return error;
 }
 
-/* become(name): EPERM, ENOENT, EBUSY, EFAULT, ENAMETOOLONG. become(NULL): only
- * drops the privilege. */
-int32_t sys_become(uint32_t name, uint32_t b, uint32_t c)
+/* grant_take(name): EPERM, ENOENT, EBUSY, EFAULT, ENAMETOOLONG.
+ * grant_take(NULL): only drops the privilege. */
+int32_t sys_grant_take(uint32_t name, uint32_t b, uint32_t c)
 {
     struct task *self = task_self();
     char text[MANIFEST_NAME_MAX + 1];
@@ -175,5 +175,5 @@ int32_t sys_become(uint32_t name, uint32_t b, uint32_t c)
     if (!self->task_privileged)
         return -EPERM;
     n = copy_string_from_user(text, (const char __user *)name, sizeof(text));
-    return n < 0 ? n : become(self, text);
+    return n < 0 ? n : take(self, text);
 }

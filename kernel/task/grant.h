@@ -2,9 +2,9 @@
  * Grants: what of the machine a server may have, out of the manifest.
  *
  * There is one grant for each stanza, made at boot and there for good. A task
- * takes it (become, or the kernel shell's `run -s`), but it is in force only
- * while that task runs the program of the stanza: so what counts is the code,
- * whose file nobody can change, and not who started it.
+ * takes it (the call grant_take, or the kernel shell's `run -s`), but it is in
+ * force only while that task runs the program of the stanza: so what counts is
+ * the code, whose file nobody can change, and not who started it.
  *
  *     FREE ── grant_take ──> TAKEN ── exec of its program ──> IN FORCE
  *      ^                       │                                 │

@@ -117,7 +117,7 @@ struct task {
     bool task_program;        /* has one, or had: not the kernel's own */
     struct handle_table *task_handles;
     struct inode *task_cwd;
-    bool task_privileged;     /* may become a server; be the name server too */
+    bool task_privileged;     /* may take a grant or replace the name server */
     struct grant *task_grant; /* taken; kernel/task/grant.h. NULL: none */
     const struct grant *task_ports; /* the same if it has ports in force */
     struct task_ipc task_ipc;

@@ -1,7 +1,7 @@
 /*
  * Grants (kernel/task/grant.c): who has one and when it is in force, the map of
- * ports, sealed programs, become, the manifest; and whether `verify` sees what
- * is wrong. What a grant gives of memory is in test_grant_memory.c.
+ * ports, sealed programs, grant_take, the manifest; and whether `verify` sees
+ * what is wrong. What a grant gives of memory is in test_grant_memory.c.
  */
 #include "kernel/fs/file.h"
 #include "kernel/lib/string.h"
@@ -211,41 +211,41 @@ KTEST(grant, ports_come_and_go_at_once)
     take_back(&s, g);
 }
 
-/* ---- become ------------------------------------------------------------- */
+/* ---- taking a grant ------------------------------------------------- */
 
-static int become(struct actor *a, const char *name)
+static int take(struct actor *a, const char *name)
 {
     memcpy(actor_memory(a, ACTOR_SEND), name, strlen(name) + 1);
-    return actor_result(a, sys_become, ACTOR_SEND, 0, 0);
+    return actor_result(a, sys_grant_take, ACTOR_SEND, 0, 0);
 }
 
-KTEST(grant, become)
+KTEST(grant, take)
 {
     KT_REQUIRE(begin(1));
     g = make(&rights_a);
     h = grant_create(&rights_b, NULL);
-    KT_EQ(become(&s, "test-a"), -EPERM);
-    KT_EQ(actor_result(&s, sys_become, ACTOR_HOLE, 0, 0), -EPERM);
-    KT_EQ(actor_result(&s, sys_become, 0, 0, 0), 0);
+    KT_EQ(take(&s, "test-a"), -EPERM);
+    KT_EQ(actor_result(&s, sys_grant_take, ACTOR_HOLE, 0, 0), -EPERM);
+    KT_EQ(actor_result(&s, sys_grant_take, 0, 0, 0), 0);
     s.actor_task->task_privileged = c.actor_task->task_privileged = true;
-    KT_EQ(become(&s, "test-x"), -ENOENT);
-    KT_EQ(become(&s, ""), -ENOENT);
-    KT_EQ(become(&s, "test-b"), -ENOENT); /* no program */
-    KT_EQ(become(&s, "1234567890123456"), -ENAMETOOLONG);
-    KT_EQ(actor_result(&s, sys_become, ACTOR_HOLE, 0, 0), -EFAULT);
-    KT_EQ(actor_result(&s, sys_become, 0xc0100000, 0, 0), -EFAULT);
+    KT_EQ(take(&s, "test-x"), -ENOENT);
+    KT_EQ(take(&s, ""), -ENOENT);
+    KT_EQ(take(&s, "test-b"), -ENOENT); /* no program */
+    KT_EQ(take(&s, "1234567890123456"), -ENAMETOOLONG);
+    KT_EQ(actor_result(&s, sys_grant_take, ACTOR_HOLE, 0, 0), -EFAULT);
+    KT_EQ(actor_result(&s, sys_grant_take, 0xc0100000, 0, 0), -EFAULT);
     KT_TRUE(s.actor_task->task_privileged);
-    KT_EQ(become(&s, "test-a"), 0);
+    KT_EQ(take(&s, "test-a"), 0);
     KT_TRUE(!s.actor_task->task_privileged && s.actor_task->task_grant == g);
     KT_EQ(actor_result(&s, has_irq, 5, 0, 0), 0);
-    KT_EQ(become(&s, "test-a"), -EPERM);
-    KT_EQ(become(&c, "test-a"), -EBUSY);
+    KT_EQ(take(&s, "test-a"), -EPERM);
+    KT_EQ(take(&c, "test-a"), -EBUSY);
     KT_TRUE(c.actor_task->task_privileged);
     grant_drop(s.actor_task);
-    KT_EQ(become(&c, "test-a"), 0);
-    KT_EQ(actor_result(&s, sys_become, 0, 0, 0), 0);
+    KT_EQ(take(&c, "test-a"), 0);
+    KT_EQ(actor_result(&s, sys_grant_take, 0, 0, 0), 0);
     s.actor_task->task_privileged = true;
-    KT_EQ(actor_result(&s, sys_become, 0, 0, 0), 0); /* NULL: only that */
+    KT_EQ(actor_result(&s, sys_grant_take, 0, 0, 0), 0); /* NULL: only that */
     KT_TRUE(!s.actor_task->task_privileged);
     take_back(&c, g);
     take_back(&s, h);

@@ -196,31 +196,33 @@ KTEST(ipc, a_circle_of_one_after_the_parent_has_gone)
 KTEST(ipc, names)
 {
     uint32_t own;
-    struct port *had = names_get(); /* of the system that runs */
+    struct port *had = name_server_get(); /* of the system that runs */
 
     if (had != NULL) {
         object_put(&had->port_object);
         return;
     }
     KT_REQUIRE(begin(2));
-    KT_EQ(actor_result(&c, sys_names, NAMES_GET, 0, 0), -ENOENT);
-    KT_EQ(actor_result(&s, sys_names, NAMES_SET, port_s + 1, 0), -EBADF);
-    KT_EQ(actor_result(&s, sys_names, 2, port_s, 0), -EINVAL);
-    KT_EQ(actor_result(&s, sys_names, NAMES_SET, port_s, 0), 0);
-    KT_EQ(actor_result(&s, sys_names, NAMES_SET, port_s, 0), 0);
-    KT_GE(actor_result(&c, sys_names, NAMES_GET, 0, 0), 0);
+    KT_EQ(actor_result(&c, sys_name_server, NAME_SERVER_GET, 0, 0), -ENOENT);
+    KT_EQ(actor_result(&s, sys_name_server, NAME_SERVER_SET, port_s + 1, 0),
+          -EBADF);
+    KT_EQ(actor_result(&s, sys_name_server, 2, port_s, 0), -EINVAL);
+    KT_EQ(actor_result(&s, sys_name_server, NAME_SERVER_SET, port_s, 0), 0);
+    KT_EQ(actor_result(&s, sys_name_server, NAME_SERVER_SET, port_s, 0), 0);
+    KT_GE(actor_result(&c, sys_name_server, NAME_SERVER_GET, 0, 0), 0);
     KT_TRUE(!call(&c, (uint32_t)c.actor_result, 1));
     KT_TRUE(receive());
     KT_EQ(reply(&c, 1), 0);
     own = actor_port(&d);
-    KT_EQ(actor_result(&d, sys_names, NAMES_SET, own, 0), -EPERM);
+    KT_EQ(actor_result(&d, sys_name_server, NAME_SERVER_SET, own, 0), -EPERM);
     d.actor_task->task_privileged = true;
-    KT_EQ(actor_result(&d, sys_names, NAMES_SET, own, 0), 0);
+    KT_EQ(actor_result(&d, sys_name_server, NAME_SERVER_SET, own, 0), 0);
     d.actor_task->task_privileged = false;
     actor_end(&d);
-    KT_EQ(actor_result(&c, sys_names, NAMES_GET, 0, 0), -ENOENT);
+    KT_EQ(actor_result(&c, sys_name_server, NAME_SERVER_GET, 0, 0), -ENOENT);
     KT_EQ(actor_result(&s, actor_close, port_s, 0, 0), 0);
-    KT_EQ(actor_result(&c, sys_names, NAMES_SET, port_c, 0), -EPIPE);
+    KT_EQ(actor_result(&c, sys_name_server, NAME_SERVER_SET, port_c, 0),
+          -EPIPE);
     actor_end(&c);
     actor_end(&s);
 }

@@ -92,10 +92,10 @@ MOUNT_COLUMNS = "{:<11} {:<5} {:>8} {:>7} {:>7} {:>5} {:>5} {:>6} {:<10} {}"
 
 def mount_row(fs):
     """The figures of a file system are its own: nobody can be asked here."""
-    remote = model.remote_of(fs)
+    served = model.userfs_of(fs)
     server, state = "-", "ok"
-    if remote:
-        port = common.record("struct port", remote.remote_port, "port_init")
+    if served:
+        port = common.record("struct port", served.userfs_port, "port_init")
         names = {t.task_pid: t.task_name for t in model.tasks()
                  if not isinstance(t, model.Bad)}
         server = f"{names.get(port.port_server, '')}({port.port_server})"

@@ -23,7 +23,7 @@ def waiting(head):
     return n, bad
 
 
-def print_port(port, names_port):
+def print_port(port, name_server):
     queued, bad = waiting(port.where("port_callers"))
     receivers, worse = waiting(port.where("port_receivers"))
     irqs = model.irq_lines(port.address)
@@ -32,7 +32,7 @@ def print_port(port, names_port):
         port.port_calls, queued, receivers, f"{port.port_bits:08x}",
         f"{irqs:x}")
     line += "  dead" if port.port_holders == 0 else ""
-    line += "  the name server's" if port.address == names_port else ""
+    line += "  the name server's" if port.address == name_server else ""
     for wrong in bad + worse:
         line += f"  {wrong}"
     print(line)
@@ -54,13 +54,14 @@ class Ports(common.Command):
     def run(self, args):
         print(PORT_COLUMNS.format("NUMBER", "REFS", "RECEIVE", "CALLS",
                                   "QUEUED", "WAITING", "BITS", "IRQS"))
-        names_port = int(common.variable("names_port")) & common.WORD_MASK
+        name_server = int(common.variable("name_server_port"))
+        name_server &= common.WORD_MASK
         found = list(model.ports())
         for port in found:
             if isinstance(port, model.Bad):
                 print(port)
             else:
-                print_port(port, names_port)
+                print_port(port, name_server)
         if not found:
             print("(there are no ports)")
 

@@ -209,11 +209,11 @@ def mounts():
                         "fs_link", "inode_init"))
 
 
-def remote_of(fs):
-    """The struct remote of a file system that a program keeps, or None."""
-    if fs.fs_ops != common.address_of("remote_ops"):
+def userfs_of(fs):
+    """The struct userfs of a file system that a program keeps, or None."""
+    if fs.fs_ops != common.address_of("userfs_ops"):
         return None
-    return common.record("struct remote", fs.address, "remote_init")
+    return common.record("struct userfs", fs.address, "userfs_init")
 
 
 def ram_path(inode):

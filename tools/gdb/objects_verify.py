@@ -136,7 +136,7 @@ def wrong_port(port):
     if o.object_type != common.address_of("port_type") or \
             o.object_refs < port.port_holders:
         return "a port has fewer references than receivers"
-    names = int(common.variable("names_port")) & common.WORD_MASK
+    names = int(common.variable("name_server_port")) & common.WORD_MASK
     if port.port_holders == 0 and (
             common.word(callers) != callers or port.port_bits
             or port.address == names or model.irq_lines(port.address)):

@@ -15,7 +15,7 @@ LONG = os.environ.get("SLATE_LONG")
 SEEDS = range(1, 1 + int(os.environ.get("SEEDS") or 20)) if LONG else (1,)
 BIG = random.Random(4).randbytes(4 << 20)
 COUNTS = "reap -a; kmastat -j"
-KINDS = ("task", "space", "port", "file", "remote", "handle_table", "pipe")
+KINDS = ("task", "space", "port", "file", "userfs", "handle_table", "pipe")
 
 
 def inuse(part):

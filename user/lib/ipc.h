@@ -53,14 +53,14 @@ int irq_ack(int irq);
  * receive there. */
 int alarm(int port, uint32_t ms, unsigned bit);
 
-/* NAMES_GET (`port` means nothing): a handle; NAMES_SET: 0. */
-int names(int operation, int port);
+/* NAME_SERVER_GET (`port` means nothing): a handle; NAME_SERVER_SET: 0. */
+int name_server(int operation, int port);
 
 /* ---- the name server ----------------------------------------------------
  *
- * The port that names(NAMES_GET) gives answers these labels. The name comes as
- * the message's bytes, 1 … PORT_NAME_MAX of them, without a NUL. The answer's
- * label is 0 and its first word 0 or an error number.
+ * The port that name_server(NAME_SERVER_GET) returns answers these labels. The
+ * message's bytes are the name, 1 to PORT_NAME_MAX of them, without a NUL. The
+ * answer's label is 0 and its first word 0 or an error number.
  */
 enum names_label {
     NAMES_REGISTER = 1, /* with the port's handle; EEXIST while it has a port

@@ -14,7 +14,7 @@ static int server = -1;
 static int ask_once(struct message *m)
 {
     if (server < 0)
-        server = names(NAMES_GET, 0);
+        server = name_server(NAME_SERVER_GET, 0);
     if (server < 0)
         return -1;
     if (ipc_call(server, m) == 0)

@@ -57,7 +57,7 @@ syscall_error:
         STUB    execve, SYS_exec
         STUB    waitpid, SYS_wait
         STUB    kill, SYS_kill
-        STUB    become, SYS_become
+        STUB    grant_take, SYS_grant_take
         STUB    setpgid, SYS_setpgid
         STUB    yield, SYS_yield
         STUB    sleep_ms, SYS_sleep
@@ -105,7 +105,7 @@ syscall_error:
         STUB    notify, SYS_notify
         STUB    irq_bind, SYS_irq_bind
         STUB    irq_ack, SYS_irq_ack
-        STUB    names, SYS_names
+        STUB    name_server, SYS_name_server
         STUB    alarm, SYS_alarm
 
 ; Messages use all registers (kernel/abi/ipc.h). EAX is the port or the client,

@@ -54,7 +54,7 @@ int setpgid(pid_t pid, pid_t pgid);
  * what the manifest grants that server; it comes into force when the caller
  * executes the server's program, and is lost with any other. NULL: only ends
  * the privilege. */
-int become(const char *server);
+int grant_take(const char *server);
 
 /* Lets another task of the same priority run. */
 int yield(void);

@@ -153,7 +153,7 @@ int main(void)
     int port = port_create();
     int result;
 
-    if (port < 0 || names(NAMES_SET, port) < 0)
+    if (port < 0 || name_server(NAME_SERVER_SET, port) < 0)
         err(1, "cannot become the name server");
     result = ipc_receive(port, &m);
     for (;;) {

@@ -27,7 +27,7 @@ static int debug;
 static const char *const counted[] = {
     "task",        "kstack",     "space",  "region", "page_directory",
     "page_table",  "file",       "pipe",   "port",   "handle_table",
-    "pipe_buffer", "ramfs_node", "remote",
+    "pipe_buffer", "ramfs_node", "userfs",
 };
 
 struct census {

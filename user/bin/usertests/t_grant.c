@@ -41,13 +41,13 @@ static void grant_memory(void)
     EQUAL(first, 5);
 }
 
-static void grant_become(void)
+static void grant_call(void)
 {
-    FAILS(become("names"), EPERM);
-    FAILS(become("drivertest"), EPERM);
-    FAILS(become("nobody"), EPERM);
-    FAILS(become((const char *)0xc0000000), EPERM);
-    EQUAL(become(NULL), 0);
+    FAILS(grant_take("names"), EPERM);
+    FAILS(grant_take("drivertest"), EPERM);
+    FAILS(grant_take("nobody"), EPERM);
+    FAILS(grant_take((const char *)0xc0000000), EPERM);
+    EQUAL(grant_take(NULL), 0);
 }
 
 static void grant_sealed(void)
@@ -122,7 +122,7 @@ static void grant_in_by_number(void)
 const struct test grant_tests[] = {
     TEST(grant, lines),
     TEST(grant, memory),
-    TEST(grant, become),
+    TEST(grant, call),
     TEST(grant, sealed),
     TEST(grant, ports),
     TEST_KILLED(grant, in_words, SIGSEGV),

@@ -33,7 +33,7 @@ static void handle_bad_numbers(void)
         FAILS(ipc_receive(h, &m), EBADF);
         FAILS(ipc_reply_receive(h, &m), EBADF);
         FAILS(notify(h, 1), EBADF);
-        FAILS(names(NAMES_SET, h), EBADF);
+        FAILS(name_server(NAME_SERVER_SET, h), EBADF);
     }
     FAILS(dup2(0, -1), EBADF);
     FAILS(dup2(0, HANDLES_MAX), EBADF);
@@ -59,7 +59,7 @@ static void handle_wrong_kind(void)
     FAILS(ipc_call(file, &m), EBADF);
     FAILS(ipc_receive(file, &m), EBADF);
     FAILS(notify(file, 1), EBADF);
-    FAILS(names(NAMES_SET, file), EBADF);
+    FAILS(name_server(NAME_SERVER_SET, file), EBADF);
     EQUAL(fstat(port, &st), 0);
     EQUAL(st.st_type, FILE_PORT);
 }

@@ -421,8 +421,8 @@ static void ipc_privileged(void)
 
     FAILS(irq_bind(port, 5, 1), EPERM);
     FAILS(irq_ack(5), EPERM);
-    FAILS(names(7, port), EINVAL);
-    FAILS(names(-1, port), EINVAL);
+    FAILS(name_server(7, port), EINVAL);
+    FAILS(name_server(-1, port), EINVAL);
     EQUAL(syscall_raw(SYS_port_create, (uint32_t[6]){1}), -EINVAL);
 }
 
@@ -430,7 +430,7 @@ static void ipc_privileged(void)
 static pid_t need_names(void)
 {
     char *argv[] = {"names", NULL};
-    int server = names(NAMES_GET, 0);
+    int server = name_server(NAME_SERVER_GET, 0);
     pid_t pid;
 
     if (server >= 0) {
@@ -501,16 +501,16 @@ static void ipc_names_one_server(void)
     pid_t server = need_names();
     int port = port_create();
 
-    FAILS(names(NAMES_SET, port), EPERM);
+    FAILS(name_server(NAME_SERVER_SET, port), EPERM);
     if (server == 0)
         return;
     EQUAL(kill(server, SIGKILL), 0);
     expect_signal(server, SIGKILL);
-    FAILS(names(NAMES_GET, 0), ENOENT);
-    EQUAL(names(NAMES_SET, port), 0);
-    EQUAL(close(names(NAMES_GET, 0)), 0);
+    FAILS(name_server(NAME_SERVER_GET, 0), ENOENT);
+    EQUAL(name_server(NAME_SERVER_SET, port), 0);
+    EQUAL(close(name_server(NAME_SERVER_GET, 0)), 0);
     EQUAL(close(port), 0);
-    FAILS(names(NAMES_GET, 0), ENOENT);
+    FAILS(name_server(NAME_SERVER_GET, 0), ENOENT);
 }
 
 const struct test ipc_tests[] = {

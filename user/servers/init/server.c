@@ -74,7 +74,7 @@ static bool has_name(const char *name)
 
 static bool names_answer(void)
 {
-    int port = names(NAMES_GET, 0);
+    int port = name_server(NAME_SERVER_GET, 0);
 
     if (port >= 0)
         close(port);
@@ -124,8 +124,8 @@ static void run(const struct server *s) __attribute__((noreturn));
 static void run(const struct server *s)
 {
     setpgid(0, 0);
-    if (become(name_of(s)) < 0 && errno != EPERM)
-        err(1, "cannot become %s", name_of(s));
+    if (grant_take(name_of(s)) < 0 && errno != EPERM)
+        err(1, "cannot take the grant of %s", name_of(s));
     execv(s->server_argv[0], s->server_argv);
     err(errno == ENOENT ? 127 : 126, "%s", s->server_argv[0]);
 }

@@ -108,7 +108,7 @@ static const struct {
 static pid_t begin_names(void)
 {
     static char *argv[] = {"/sbin/names", NULL};
-    int port = names(NAMES_GET, 0);
+    int port = name_server(NAME_SERVER_GET, 0);
     pid_t pid;
 
     if (port >= 0) {
@@ -119,11 +119,11 @@ static pid_t begin_names(void)
     if (pid < 0)
         err(1, "fork");
     if (pid == 0) {
-        if (become("names") == 0)
+        if (grant_take("names") == 0)
             execv(argv[0], argv);
         err(1, "names (`run -p devtest beat …` starts them)");
     }
-    while ((port = names(NAMES_GET, 0)) < 0 && lives(pid))
+    while ((port = name_server(NAME_SERVER_GET, 0)) < 0 && lives(pid))
         sleep_ms(10);
     close(port);
     return pid;

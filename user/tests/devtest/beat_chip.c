@@ -61,7 +61,7 @@ static void become_server(void)
 {
     static char *argv[] = {"/bin/devtest", "beat", "server", NULL};
 
-    if (become("devtest") == 0)
+    if (grant_take("devtest") == 0)
         execv(argv[0], argv);
     err(1, "devtest (`run -p devtest beat chip`)");
 }

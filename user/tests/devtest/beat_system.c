@@ -10,7 +10,7 @@ static int become_beat(void)
 {
     static char *argv[] = {"/sbin/beat", NULL};
 
-    if (become("beat") == 0)
+    if (grant_take("beat") == 0)
         execv(argv[0], argv);
     err(1, "beat (`run -p devtest beat storm`)");
 }

@@ -3,7 +3,7 @@
  *
  *     run -s drivertest               everything that must work, and what must
  *                                     be refused with an error
- *     run -p drivertest privileged    the way to a grant: become and exec; and
+ *     run -p drivertest privileged    how to get a grant: grant_take, exec; and
  *                                     the ports beside those that are granted
  *     run -s drivertest in PORT       reads a port and says what was there;
  *                                     inw: 16 bits, inl: 32 bits
@@ -296,8 +296,8 @@ static void alarms(void)
 
 static void privileges(void)
 {
-    check(fails(become("ata"), EPERM) && fails(become("drivertest"), EPERM) &&
-              become(NULL) == 0,
+    check(fails(grant_take("ata"), EPERM) &&
+              fails(grant_take("drivertest"), EPERM) && grant_take(NULL) == 0,
           "a server can become no other");
     check(fails(open(SELF, O_WRONLY), EPERM) &&
               fails(open(SELF, O_RDWR | O_TRUNC), EPERM) &&
@@ -325,7 +325,7 @@ static char *next[4];
 
 static int child_becomes(void)
 {
-    if (become("drivertest") < 0)
+    if (grant_take("drivertest") < 0)
         return CANNOT;
     execv(next[0], next);
     return CANNOT;
@@ -344,20 +344,21 @@ static int child_before_exec(void)
 {
     uint32_t first;
 
-    if (become("drivertest") < 0)
+    if (grant_take("drivertest") < 0)
         return CANNOT;
     if (!fails(irq_bind(port_create(), LINE, 1), EPERM) ||
         !fails((int32_t)map_device(SCREEN, 1), EPERM) ||
         !fails((int32_t)dma_alloc(1, &first), EPERM) ||
-        !fails(become("drivertest"), EPERM) || !fails(become("names"), EPERM))
+        !fails(grant_take("drivertest"), EPERM) ||
+        !fails(grant_take("names"), EPERM))
         return CANNOT;
     return inb(NOTHING);
 }
 
 static int child_drops(void)
 {
-    return become(NULL) == 0 && fails(become("drivertest"), EPERM) &&
-           become(NULL) == 0;
+    return grant_take(NULL) == 0 && fails(grant_take("drivertest"), EPERM) &&
+           grant_take(NULL) == 0;
 }
 
 static int child_execs(void)
@@ -383,7 +384,7 @@ static int is_plain(void)
         if (!fails(irq_bind(port, line, 1), EPERM) ||
             !fails(irq_ack(line), EPERM))
             return 1;
-    return !fails(become("drivertest"), EPERM) ||
+    return !fails(grant_take("drivertest"), EPERM) ||
            !fails((int32_t)map_device(SCREEN, 1), EPERM) ||
            !fails((int32_t)dma_alloc(1, &first), EPERM);
 }
@@ -398,13 +399,13 @@ static void one_at_a_time(void)
     fflush(stdout);
     pid = fork();
     if (pid == 0) {
-        become("drivertest");
+        grant_take("drivertest");
         notify(go, 1);
         for (;;)
             sleep(100);
     }
     ipc_receive(go, &m);
-    check(fails(become("drivertest"), EBUSY), "no second one beside it");
+    check(fails(grant_take("drivertest"), EBUSY), "no second one beside it");
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     check(run_as_server(SELF, "in", "0x278") == 0, "another one after it");
@@ -438,9 +439,9 @@ static void neighbours(void)
 
 static int with_privilege(void)
 {
-    check(fails(become("no server"), ENOENT) &&
-              fails(become("a name that is too long"), ENAMETOOLONG) &&
-              fails(become((char *)0xc0000000), EFAULT),
+    check(fails(grant_take("no server"), ENOENT) &&
+              fails(grant_take("a name that is too long"), ENAMETOOLONG) &&
+              fails(grant_take((char *)0xc0000000), EFAULT),
           "only servers that there are");
     check(in_child(child_of_child) == 1, "children inherit the privilege");
     check(in_child(child_execs) == 0, "exec ends it");
@@ -456,7 +457,8 @@ static int with_privilege(void)
           "and the way back does not bring it back");
     one_at_a_time();
     neighbours();
-    check(become(NULL) == 0 && is_plain() == 0, "an ordinary program again");
+    check(grant_take(NULL) == 0 && is_plain() == 0,
+          "an ordinary program again");
     printf("drivertest: %d failures\n", failures);
     return failures != 0;
 }
