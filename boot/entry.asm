@@ -65,8 +65,8 @@ fill:
         jb      fill
 
 %ifdef SANITIZE
-; The compiler's code closes and opens room on the stack in its shadow, which is
-; not there yet (kernel/sanitize/kasan.h). One page takes what is written.
+; Compiled functions mark their stack in the shadow, which does not exist yet
+; (tools/workshop/sanitize/kasan.h). Until then one page takes all the writes.
         mov     edi, shadow_table - KERNEL_BASE
         mov     eax, shadow_page - KERNEL_BASE + PDE_PRESENT + PDE_WRITE
         mov     ecx, PAGE / 4

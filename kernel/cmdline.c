@@ -11,7 +11,7 @@
 #include "kernel/cmdline.h"
 #include "drivers/console.h"
 #include "kernel/budget.h"
-#include "kernel/labs/lab.h"
+#include "tools/workshop/labs/lab.h"
 #include "kernel/lib/string.h"
 #include "mm/debug/debug.h"
 

@@ -4,7 +4,7 @@
 #include "kernel/halt.h"
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
-#include "kernel/labs/lab.h"
+#include "tools/workshop/labs/lab.h"
 #include "kernel/x86/cpu.h"
 
 void halt(const char *fmt, ...)

@@ -9,7 +9,7 @@
 #include "kernel/panic.h"
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
-#include "kernel/labs/lab.h"
+#include "tools/workshop/labs/lab.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/shell.h"

@@ -22,7 +22,7 @@
  *     mm_slab_made(cp, sp)        a slab's objects are all free, constructed
  *     mm_slab_ending(cp, sp)      they will be destroyed, the slab taken apart
  *
- * The last two tell those who record what may be touched (kernel/sanitize/).
+ * The address sanitizer uses the last two (tools/workshop/sanitize/).
  *
  * Locks are taken in ascending rank only; docs/locking.md says why. What the
  * debugging modes ask besides is in mm/debug/platform.h.

@@ -4,7 +4,7 @@
  */
 #include "kernel/hunt/hunt.h"
 #include "drivers/console.h"
-#include "kernel/labs/seed.h"
+#include "tools/workshop/labs/seed.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/task.h"
 

@@ -2,7 +2,7 @@
  * Lab 1: reading the memory map of a boot loader that makes mistakes, the error
  * code of a page fault in words, and the list of frames on a stack.
  */
-#include "kernel/labs/lab.h"
+#include "tools/workshop/labs/lab.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/memmap.h"

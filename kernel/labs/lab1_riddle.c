@@ -4,7 +4,7 @@
  * frame. What it holds follows from the seed of the hand-out.
  */
 #include "drivers/console.h"
-#include "kernel/labs/seed.h"
+#include "tools/workshop/labs/seed.h"
 #include "kernel/shell/shell.h"
 #include "kernel/x86/fault.h"
 #include "kernel/x86/trap.h"

@@ -4,7 +4,7 @@
  */
 #include "kernel/labs/lab2_zone.h"
 #include "kernel/lib/string.h"
-#include "kernel/tests/ktest.h"
+#include "tools/workshop/ktest/failures.h"
 #include "mm/buddy_stat.h"
 
 #define BASE 1024 /* the right one of the zone's two largest blocks */

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "kernel/labs/lab.h"
+#include "tools/workshop/labs/lab.h"
 #include "mm/buddy_impl.h"
 
 #define ZONE_FRAMES (2 * BUDDY_MAX_PAGES)

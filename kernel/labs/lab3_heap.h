@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "kernel/labs/lab.h"
+#include "tools/workshop/labs/lab.h"
 #include "mm/kmem_list.h"
 
 /* The cache of these tests; heap_cache_make begins a new one without slabs,

@@ -5,7 +5,7 @@
  */
 #include "kernel/labs/lab3_heap.h"
 #include "kernel/lib/string.h"
-#include "kernel/tests/ktest.h"
+#include "tools/workshop/ktest/failures.h"
 
 #define WORD sizeof(void *)
 

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "kernel/labs/lab.h"
+#include "tools/workshop/labs/lab.h"
 #include "kernel/lib/string.h"
 #include "kernel/x86/cpu.h"
 #include "mm/buddy.h"

@@ -3,8 +3,8 @@
  * (kernel/fs/inode.c), on the small file system of the tests, which counts what
  * is asked of it.
  */
-#include "kernel/labs/lab.h"
-#include "kernel/tests/fs_test.h"
+#include "tools/workshop/labs/lab.h"
+#include "kernel/fs/tests/fs_test.h"
 #include "mm/kmem_stat.h"
 
 static struct inode *get(uint32_t number)

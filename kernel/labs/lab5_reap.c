@@ -3,7 +3,7 @@
  * pressure (mm/kmem_reap.c). One call of kmem_update is the end of an interval;
  * the clock is stopped. Caches have eight objects in a slab (test_ws_make).
  */
-#include "kernel/labs/lab.h"
+#include "tools/workshop/labs/lab.h"
 #include "mm/tests/kmem_test.h"
 
 #define SLABS 6u

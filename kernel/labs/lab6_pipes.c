@@ -1,14 +1,14 @@
 /*
  * Tests of lab 6, "Object caching pays": a cache of pipes instead of a pool
  * (kernel/fs/pipe.c), pipes that stay constructed between uses, and what
- * objects cost without a cache (kernel/shell/cmd_bench_kinds.c). Costs are
- * counted in instructions: the lab runs with one per nanosecond.
+ * objects cost without a cache (tools/workshop/bench/cmd_bench_kinds.c). Costs
+ * are counted in instructions: the lab runs with one per nanosecond.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/fs/file.h"
-#include "kernel/labs/lab.h"
+#include "tools/workshop/labs/lab.h"
 #include "kernel/lib/string.h"
-#include "kernel/shell/cmd_bench.h"
+#include "tools/workshop/bench/cmd_bench.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/paging.h"
 #include "mm/tests/kmem_test.h"

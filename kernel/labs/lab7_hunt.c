@@ -4,7 +4,7 @@
  * and wants results, no report from the allocator, and nothing left behind.
  */
 #include "kernel/hunt/hunt.h"
-#include "kernel/labs/lab.h"
+#include "tools/workshop/labs/lab.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/task.h"
 #include "mm/debug/debug.h"

@@ -8,7 +8,7 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/tty.h"
 #include "kernel/ipc/port.h"
-#include "kernel/labs/lab.h"
+#include "tools/workshop/labs/lab.h"
 #include "kernel/lib/string.h"
 #include "kernel/syscall/process.h"
 #include "kernel/task/grant.h"

@@ -12,7 +12,7 @@
 #include "drivers/debugcon.h"
 #include "kernel/budget.h"
 #include "kernel/cmdline.h"
-#include "kernel/labs/lab.h"
+#include "tools/workshop/labs/lab.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/main.h"

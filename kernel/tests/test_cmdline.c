@@ -3,7 +3,7 @@
  * file's: nothing here changes the machine that runs it.
  */
 #include "kernel/cmdline.h"
-#include "kernel/lib/ktest.h"
+#include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/string.h"
 
 static char line[128];

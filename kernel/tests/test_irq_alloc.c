@@ -1,9 +1,9 @@
 /*
- * The allocator used from interrupts while the code that they interrupt uses
- * it too: the same caches, small and large, in the same moment.
+ * Tests the locks of kernel/mm_platform.c: an interrupt allocates and frees in
+ * the caches that the interrupted code is using, small and large.
  */
 #include "drivers/pit.h"
-#include "kernel/lib/ktest.h"
+#include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/string.h"
 #include "mm/kmem_stat.h"
 

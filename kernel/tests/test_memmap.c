@@ -3,7 +3,7 @@
  * not.
  */
 #include "kernel/memmap.h"
-#include "kernel/lib/ktest.h"
+#include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/string.h"
 #include "kernel/x86/paging.h"
 

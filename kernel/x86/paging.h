@@ -12,7 +12,7 @@
 #define PAGING_MAX_RAM MIB(896)
 
 #ifdef CONFIG_SANITIZE
-/* The sanitizers' shadow of it (kernel/sanitize/kasan.h): a page for each 8. */
+/* Its shadow (tools/workshop/sanitize/kasan.h): a page for each 8 pages. */
 #define PAGING_SHADOW 0xF8000000u
 #define SHADOW_RATIO  8u
 #endif

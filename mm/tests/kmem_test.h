@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "kernel/lib/ktest.h"
+#include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"

@@ -93,7 +93,7 @@ def definitions():
     programs have one of the same name each, it is mm/'s, then the kernel's;
     names that one of them has twice are left out."""
     found = {}
-    for folder in ("mm", "kernel", "drivers", "user"):
+    for folder in ("mm", "kernel", "drivers", "tools/workshop", "user"):
         places = {}
         for path in sorted((ROOT / folder).rglob("*.[ch]")):
             if "tests" in path.parts:

@@ -1,7 +1,7 @@
 """slab debug: the debugging modes of each cache (paper, section 6). slab trace
 and slab fail: what the kernel shell's commands of these names show
-(kernel/shell/cmd_debug.c, kernel/shell/cmd_fail.c); and as these two only set
-variables (mm/debug/fail.c), they can switch a stopped machine, too.
+(kernel/shell/cmd_debug.c, tools/workshop/stress/cmd_fail.c); and as these two
+only set variables (mm/debug/fail.c), they can switch a stopped machine, too.
 """
 
 import common

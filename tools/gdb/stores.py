@@ -23,7 +23,7 @@ import unwind  # noqa: F401  (registers itself)
 HELPERS = ("kernel/lib/", "kernel/x86/copy.asm", "kernel/vm/user.")
 
 # The allocator, and where its functions are led through under the sanitizers.
-ALLOCATOR = ("mm/", "kernel/sanitize/kasan_mm.c")
+ALLOCATOR = ("mm/", "tools/workshop/sanitize/kasan_mm.c")
 
 # Stores to one place that are looked at before giving up.
 STORES_MAX = 64

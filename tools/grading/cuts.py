@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 WIDTH = 80
-HEADER = "kernel/lib/lab.h"
+HEADER = "tools/workshop/labs/missing.h"
 MISSING = "LAB_MISSING"
 FILE_SCOPE = "file scope"
 C = (".c", ".h")

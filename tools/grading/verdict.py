@@ -1,5 +1,6 @@
 """Verdicts of the labs' tests: records on the debug port that are signed with
-a key which the grader made for one test in one run (kernel/labs/runner.c)."""
+a key which the grader made for one test in one run
+(tools/workshop/labs/runner.c)."""
 
 import secrets
 import struct

@@ -20,7 +20,7 @@ from pathlib import Path
 from tools.grading import labs
 from tools.run import limited
 
-SEED_FILE = "kernel/labs/seed.h"
+SEED_FILE = "tools/workshop/labs/seed.h"
 
 # Bytes that a hand-in file may have; the longest source has a tenth of that.
 LARGEST = 256 * 1024
@@ -29,8 +29,8 @@ LARGEST = 256 * 1024
 MEMORY, FILE = 2048, 64 * 1024
 
 # What make kernel makes, in build/.
-PRODUCTS = ("boot", "drivers", "kernel", "mm", "symbols", "user", "flags",
-            "objects", "slate.elf", "initrd.tar")
+PRODUCTS = ("boot", "docs", "drivers", "kernel", "mm", "symbols", "tools",
+            "user", "flags", "objects", "slate.elf", "initrd.tar")
 
 # The whole build may take so many times the seconds of one process.
 WHOLE = 10

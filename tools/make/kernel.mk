@@ -12,22 +12,27 @@ LDFLAGS := -nostdlib -static -no-pie -T boot/linker.ld \
     -Wl,--build-id=none,-z,max-page-size=4096,-z,noexecstack \
     $(if $(call on,WERROR),-Wl$(comma)--fatal-warnings)
 
-# The zoo's bugs, and the services of lab 7, keep their names in backtraces.
-$(BUILD)/kernel/zoo/%.o $(BUILD)/kernel/hunt/%.o: \
+# The planted bugs, and the services of lab 7, keep their names in backtraces.
+$(BUILD)/tools/workshop/bugs/%.o $(BUILD)/kernel/hunt/%.o: \
     CFLAGS += -fno-optimize-sibling-calls
 
 ASM_SRC := $(wildcard boot/*.asm kernel/x86/*.asm)
-C_SRC   := $(wildcard kernel/*.c kernel/*/*.c mm/*.c mm/debug/*.c mm/tests/*.c \
-             mm/debug/tests/*.c drivers/*.c)
+C_SRC   := $(wildcard kernel/*.c kernel/*/*.c mm/*.c mm/debug/*.c drivers/*.c)
 
-# SANITIZE=1 (kernel/sanitize/kasan.h): every file under the undefined behaviour
-# sanitizer; under the address sanitizer all but the allocator, its tests, and
-# what reads words where others have bytes, or shows whatever memory it is asked
-# for (SAN_LOOK); the run time under neither. -O1
-# compiles faster; a call for each access (threshold 0) makes the checks ours;
-# the offset is KASAN_OFFSET; a shadow byte wants frames on a multiple of 8,
-# which the kernel's assembly does not promise.
-SAN_SRC   := $(filter kernel/sanitize/%,$(C_SRC))
+# The apparatus: tests beside what they test, tools/workshop, tests of labs.
+WORKSHOP_IN  := $(addsuffix /tests,kernel kernel/* mm mm/* drivers \
+                  tools/workshop/* docs/labs/*) \
+                  tools/workshop/* docs/labs/*/services kernel/labs kernel/hunt
+WORKSHOP_SRC := $(wildcard $(WORKSHOP_IN:%=%/*.c))
+C_SRC        := $(filter-out $(WORKSHOP_SRC),$(C_SRC)) $(WORKSHOP_SRC)
+
+# SANITIZE=1 (tools/workshop/sanitize/kasan.h) compiles every file under the
+# undefined behaviour sanitizer, and under the address sanitizer all but: the
+# allocator, its tests, and files that read words of any memory (SAN_LOOK). The
+# run time is under neither. -O1 compiles faster; a call for each access
+# (threshold 0) makes the checks ours; the offset is KASAN_OFFSET; a shadow byte
+# needs frames on a multiple of 8, which the kernel's assembly does not promise.
+SAN_SRC   := $(filter tools/workshop/sanitize/%,$(C_SRC))
 SAN_LIST  := kmem_cache_alloc kmem_cache_free kmem_alloc kmem_zalloc kmem_free \
                buddy_alloc buddy_free buddy_alloc_run buddy_free_run \
                copy_bytes copy_zero copy_string
@@ -41,10 +46,11 @@ SAN_ADDR  := -fsanitize=kernel-address -fasan-shadow-offset=0xe0000000 \
     --param asan-instrumentation-with-call-threshold=0 \
     --param asan-stack=1 --param asan-globals=1 \
     -mpreferred-stack-boundary=3 -mincoming-stack-boundary=2 \
-    -fsanitize-address-use-after-scope -include kernel/sanitize/string.h
-SAN_RUN   := $(filter-out kernel/sanitize/mistakes.c,$(SAN_SRC))
+    -fsanitize-address-use-after-scope \
+    -include tools/workshop/sanitize/string.h
+SAN_RUN   := $(filter-out tools/workshop/sanitize/mistakes.c,$(SAN_SRC))
 SAN_LOOK  := kernel/shell/cmd_kmem.c kernel/shell/cmd_machine.c \
-               $(filter-out kernel/zoo/bugs_%,$(shell \
+               $(filter-out tools/workshop/bugs/bugs_%,$(shell \
                grep -l '"mm/[a-z_/]*_impl\.h"' $(C_SRC)))
 SAN_BARE  := mm/% kernel/lib/string.c kernel/x86/backtrace.c \
                kernel/x86/paging.c $(SAN_LOOK)

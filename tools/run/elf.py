@@ -59,7 +59,7 @@ class Elf32:
 
 def kernel_cases(path):
     """SUITE.CASE of every KTEST in a kernel: the linker section `ktests`
-    (kernel/lib/ktest.h), which holds suite, name and function of each."""
+    (tools/workshop/ktest/ktest.h): suite, name and function of each."""
     elf = Elf32(path)
     start = elf.symbols["__start_ktests"]
     end = elf.symbols["__stop_ktests"]

@@ -40,7 +40,7 @@ DEBUGGING = 3600
 # From a folder to the folders that its files may include, besides its own.
 # The longest matching name counts. "kernel" itself is the ground floor of the
 # boot sequence and the panic screen: it knows everybody.
-EVERYTHING = ("boot", "kernel", "mm", "drivers")
+EVERYTHING = ("boot", "kernel", "mm", "drivers", "tools/workshop")
 BELOW = ("kernel/lib", "kernel/abi", "kernel/x86", "mm", "drivers")
 FLOORS = {
     "boot": (),
@@ -57,7 +57,7 @@ FLOORS = {
     "kernel/syscall": BELOW + ("kernel/task", "kernel/vm", "kernel/ipc",
                                "kernel/fs"),
     "kernel": EVERYTHING,
-    "user/lib": ("kernel/abi", "kernel/lib", "mm"),
+    "user/lib": ("kernel/abi", "kernel/lib", "mm", "tools/workshop"),
     "user": ("user/lib", "kernel/abi", "kernel/lib"),
 }
 # Files of mm/ that debug the allocator (paper, section 6) or look at it.

@@ -80,10 +80,10 @@ def test_debug_build_is_apart(tree):
 def test_sanitized_build_is_apart(tree):
     plan = make(tree, "-n", "kernel", "SANITIZE=1").stdout
     assert "-fsanitize=kernel-address" in plan
-    assert "-o build/sanitize/kernel/sanitize/kasan.o" in plan
+    assert "-o build/sanitize/tools/workshop/sanitize/kasan.o" in plan
     assert " -o build/mm/" not in plan
     plan = make(tree, "-n", "kernel", "V=1", "CC=other-gcc").stdout
-    assert "kernel/sanitize/" not in plan and "-fsanitize" not in plan
+    assert "tools/workshop/sanitize/" not in plan and "-fsanitize" not in plan
 
 
 def test_removed_source_leaves_the_kernel(tree):

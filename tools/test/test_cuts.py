@@ -82,7 +82,7 @@ MERGE = """\
 
 FIRST = f"""\
 #include "mm/buddy.h"
-#include "kernel/lib/lab.h"
+#include "tools/workshop/labs/missing.h"
 #ifdef X
 #include "mm/x.h"
 #endif
@@ -151,10 +151,10 @@ def test_each_task_alone():
 
 
 def test_header_is_included_once():
-    text = C.replace('"mm/buddy.h"', '"kernel/lib/lab.h"')
-    assert cut(text, ("2.1", SPLIT)).count("kernel/lib/lab.h") == 1
+    text = C.replace('"mm/buddy.h"', '"tools/workshop/labs/missing.h"')
+    assert cut(text, ("2.1", SPLIT)).count("tools/workshop/labs/missing.h") == 1
     bug = MERGE.replace("        LAB_MISSING", "        ;")
-    assert "kernel/lib/lab.h" not in cut(C, ("2.2", bug))
+    assert "tools/workshop/labs/missing.h" not in cut(C, ("2.2", bug))
 
 
 def test_a_whole_function():
@@ -316,13 +316,14 @@ def tree(tmp_path):
                 "def check():\n    pass\n# ---- not handed out\nsecret = 1\n",
             "docs/labs/03-slab/lab.toml": OTHER_TOML,
             "docs/labs/03-slab/README.md": "Later.\n",
-            "kernel/labs/runner.c": "x\n", "kernel/labs/lab2_split.c": "x\n",
+            "kernel/labs/common.c": "x\n", "kernel/labs/lab2_split.c": "x\n",
             "kernel/labs/lab3_t.c": "x\n", "build/x.o": "x\n"}.items():
         path = tmp_path / "tree" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     shutil.copytree(ROOT / "tools", tmp_path / "tree/tools",
-                    ignore=shutil.ignore_patterns("__pycache__", "test"))
+                    ignore=shutil.ignore_patterns("__pycache__", "test",
+                                                  "workshop"))
     return tmp_path / "tree"
 
 
@@ -397,7 +398,7 @@ def test_what_is_handed_out(tree, tmp_path):
     here = {n for n in files(out) if not n.startswith("tools/")}
     assert here == {
         ".lab", "START-HERE.md", "README.md", "mm/x.c", L + "lab.toml",
-        L + "README.md", L + "answers.py", "kernel/labs/runner.c",
+        L + "README.md", L + "answers.py", "kernel/labs/common.c",
         "kernel/labs/lab2_split.c"}
     assert (out / "mm/x.c").read_text() == ALL_CUT
     assert "secret" not in (out / L / "answers.py").read_text()

@@ -126,12 +126,16 @@ def test_functions_are_in_the_files_given(page, words):
 
 # ---- what pages type -------------------------------------------------------
 
+def shell_commands():
+    """The names of the kernel shell's commands, the workshop's included."""
+    text = "".join(p.read_text() for folder in FOLDERS
+                   for p in (ROOT / folder).rglob("*.c"))
+    return set(re.findall(r"SHELL_COMMAND\(\s*(\w+),", text))
+
+
 @each_page
 def test_commands_and_programs_exist(page):
-    shell = "".join(p.read_text()
-                    for folder in ("shell", "sanitize")
-                    for p in (ROOT / "kernel" / folder).glob("*.c"))
-    commands = set(re.findall(r"SHELL_COMMAND\(\s*(\w+),", shell))
+    commands = shell_commands()
     programs = {p.stem for folder in ("user/bin", "user/servers",
                                       "user/tests", "drivers/servers")
                 for p in (ROOT / folder).glob("*")}
@@ -150,9 +154,7 @@ def test_commands_and_programs_exist(page):
 
 
 def test_every_shell_command_has_its_row():
-    shell = "".join(p.read_text()
-                    for p in (ROOT / "kernel/shell").glob("*.c"))
-    commands = set(re.findall(r"SHELL_COMMAND\(\s*(\w+),", shell))
+    commands = shell_commands()
     page = (ROOT / "docs/shell.md").read_text()
     firsts = re.findall(r"^\| (`.*?`(?:, `.*?`)*) \|", page, re.M)
     described = {name.split()[0] for cell in firsts for name in named(cell)}

@@ -54,7 +54,7 @@ int lab0_half(int n)
 }
 """,
     "kernel/labs/lab0_try.c": """\
-#include "kernel/labs/lab.h"
+#include "tools/workshop/labs/lab.h"
 #include "kernel/labs/lab0_work.h"
 
 LAB_TEST(0, doubles, LAB_UP)
@@ -144,7 +144,8 @@ IN_THE_KERNEL = {
     "right": (body(""), "pass"),
     "wrong": (body("n++;"), "fail"),
     "not-written": (body('lab_missing("0.1", "x");',
-                         '#include "kernel/lib/lab.h"'), "not written"),
+                         '#include "tools/workshop/labs/missing.h"'),
+                    "not written"),
     "loop": (body("for (;;)\n        cpu_halt();", CPU), "hang"),
     "loop-deaf": (body("irq_disable();\n    for (;;)\n        ;", CPU),
                   "hang"),
@@ -260,7 +261,7 @@ def odd_files(folder):
                              f"mine/{SHEET}": RIGHT})
     fill(folder / "edited", {
         WORK: body("n++;"), SHEET: RIGHT,
-        "kernel/labs/lab0_try.c": '#include "kernel/labs/lab.h"\n'
+        "kernel/labs/lab0_try.c": '#include "tools/workshop/labs/lab.h"\n'
         "LAB_TEST(0, doubles, LAB_UP) {}\nLAB_TEST(0, halves, LAB_UP) {}\n",
         f"{FOLDER}/lab.toml": SOURCES[f"{FOLDER}/lab.toml"].replace(
             "45", "80").replace("35", "0"),

@@ -1,5 +1,6 @@
-"""The runner of labs' tests in the kernel (kernel/labs/runner.c): how each way
-in which a test can end looks from outside. The tests are those of lab 0."""
+"""The runner of labs' tests in the kernel (tools/workshop/labs/runner.c): how
+each way in which a test can end looks from outside.
+The tests are those of lab 0."""
 
 import re
 

@@ -1,5 +1,5 @@
 """Recorded runs: they repeat, GDB goes through them in both directions, and
-`slab culprit` finds the line of a bug of the zoo (kernel/zoo): the one that is
+`slab culprit` finds the line of a planted bug (tools/workshop/bugs), which is
 marked with the bug's name. What cannot be played is refused with a reason.
 
 One bug is followed with each `make test`; `make test-replay` does them all.

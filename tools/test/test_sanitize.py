@@ -84,7 +84,7 @@ def test_workloads(run):
     ("sanitize global", "global-out-of-bounds",
      ["13 bytes from the start of table"]),
     ("sanitize divide", "division",
-     ["1 / 0", "kernel/sanitize/mistakes.c:"]),
+     ["1 / 0", "tools/workshop/sanitize/mistakes.c:"]),
     ("bug write-after-free", "use-after-free",
      ["write of 4 bytes", "bug_write_after_free+0x", "cache zoo_snode, free"]),
 ])

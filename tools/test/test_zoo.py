@@ -1,8 +1,8 @@
-"""The zoo of bugs (kernel/zoo). Every bug in every debugging mode is found as
-the table in docs/heap-bugs.md says, and when it says; what is reported is what
-the bug did; workloads without a bug report nothing; the book's transcripts are
-true. The table is the only list of what is expected: the kernel's own, behind
-EXPECTED, is compared with it.
+"""The planted bugs (tools/workshop/bugs). Every bug in every debugging mode is
+found as the table in docs/heap-bugs.md says, and when it says; what is reported
+is what the bug did; workloads without a bug report nothing; the book's
+transcripts are true. The table is the only list of what is expected: the
+kernel's own, behind EXPECTED, is compared with it.
 
 A kernel under the sanitizers has to do all this as well: with kmem.panic=0 what
 they find is told and the bug goes on. There the column SANITIZE holds too."""
@@ -76,7 +76,8 @@ def test_the_table_names_every_bug(kernel):
 
 
 def test_every_bug_has_a_culprit():
-    text = "".join(p.read_text() for p in (ROOT / "kernel/zoo").glob("*.c"))
+    folder = ROOT / "tools/workshop/bugs"
+    text = "".join(p.read_text() for p in folder.glob("*.c"))
     for name in TABLE:
         assert len(re.findall(rf"\S.*/\* culprit: {name} \*/$", text,
                               re.M)) == 1, name

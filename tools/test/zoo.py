@@ -1,5 +1,5 @@
-"""The zoo of bugs (kernel/zoo) as tests know it: what docs/heap-bugs.md says of
-each bug, and the line that is marked as guilty.
+"""The planted bugs (tools/workshop/bugs) as tests know them: what
+docs/heap-bugs.md says of each, and the line that is marked as guilty.
 
     MODES, TABLE, WHAT   the chapter's table, without its column SANITIZE
     seen()               that column: what a sanitizer says of a bug in a mode
@@ -46,7 +46,7 @@ def seen(bug, mode):
 
 def marked(bug):
     """(file, line) of the guilty line of a bug."""
-    for path in sorted((ROOT / "kernel/zoo").glob("*.c")):
+    for path in sorted((ROOT / "tools/workshop/bugs").glob("*.c")):
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if line.endswith(f"/* culprit: {bug} */"):
                 return str(path.relative_to(ROOT)), number

@@ -1,7 +1,7 @@
 /*
- * What a lab's student is still to write, in a program (kernel/lib/lab.h).
+ * A task of a lab that is still to be written, in a program.
  */
-#include "kernel/lib/lab.h"
+#include "tools/workshop/labs/missing.h"
 #include "user/lib/err.h"
 #include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"

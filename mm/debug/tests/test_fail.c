@@ -1,7 +1,7 @@
 /*
  * Failures on purpose: exactly the n-th request fails, and no other.
  */
-#include "kernel/lib/ktest.h"
+#include "tools/workshop/ktest/ktest.h"
 #include "mm/debug/fail.h"
 #include "mm/segkmem.h"
 

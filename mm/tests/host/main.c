@@ -15,7 +15,7 @@
  */
 #define _GNU_SOURCE /* strverscmp */
 
-#include "kernel/lib/ktest.h"
+#include "tools/workshop/ktest/ktest.h"
 #include "mm/buddy.h"
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"

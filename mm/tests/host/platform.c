@@ -3,8 +3,8 @@
  * a panic that a test can expect, and what was printed.
  */
 #include "mm/tests/host/host.h"
-#include "kernel/lib/ktest.h"
-#include "kernel/lib/lab.h"
+#include "tools/workshop/ktest/ktest.h"
+#include "tools/workshop/labs/missing.h"
 #include "mm/buddy.h"
 #include "mm/debug/leak.h"
 #include "mm/debug/platform.h"

@@ -2,7 +2,7 @@
  * The working set's clock and pressure at the two extremes of its interval,
  * which need a clock that stands still (paper, section 3.4).
  */
-#include "kernel/lib/ktest.h"
+#include "tools/workshop/ktest/ktest.h"
 #include "mm/buddy.h"
 #include "mm/kmem_impl.h"
 #include "mm/kmem_stat.h"

@@ -1,0 +1,71 @@
+/*
+ * What the tests of kernel/fs share: a directory of their own, a small file
+ * system that counts what is asked of it, and operations in one call.
+ */
+#pragma once
+
+#include "kernel/abi/errno.h"
+#include "kernel/fs/path.h"
+#include "kernel/fs/ramfs.h"
+#include "tools/workshop/ktest/ktest.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+
+/* Every case that makes files does so below this directory. */
+#define T "/tmp/t"
+
+/* Both invariants; fails the case at this line. */
+#define FS_VERIFY() fs_test_verify(__FILE__, __LINE__)
+void fs_test_verify(const char *file, int line);
+
+/* Makes T; removes it with all that is in it. */
+void fs_test_begin(void);
+void fs_test_end(void);
+
+/* Everything below the directory `path`, not itself. */
+void fs_test_empty(const char *path);
+
+/* 0 or the error of looking it up. */
+int fs_test_look(const char *path);
+
+/* Its inode with a reference, or NULL after a failed expectation. */
+struct inode *fs_test_get(const char *path);
+
+/* The locked operations. */
+ssize_t fs_test_write(struct inode *inode, uint32_t offset, const void *buf,
+                      size_t n);
+int fs_test_truncate(struct inode *inode, uint32_t size);
+ssize_t fs_test_getdents(struct inode *dir, uint32_t *offset, void *buf,
+                         size_t n);
+
+/* A new file with these contents; 0 or an error. */
+int fs_test_file(const char *path, const char *text);
+
+/* Whether the file at `path` has exactly these contents. */
+bool fs_test_has(const char *path, const char *text);
+
+/* Number of entries of a directory with "." and "..", read by `n` bytes at a
+ * time. */
+unsigned fs_test_count(struct inode *dir, size_t n);
+
+/*
+ * Files called by their numbers, 2 … 9999, in a root that is number 1; and
+ * in it a directory "d", number 10000, with nothing in it.
+ */
+extern struct fs test_fs;
+
+#define TEST_FS_DIR 10000u
+
+struct test_fs_log {
+    unsigned reads;     /* calls of fs_read_inode */
+    unsigned evictions; /* calls of fs_evict */
+    uint32_t evicted;   /* number of the last */
+    uint32_t fail;      /* fs_read_inode of this number: -EIO */
+    uint32_t sleep_ms;  /* and takes so long */
+};
+
+extern struct test_fs_log test_fs_log;
+
+/* Sets it to zeroes; and lets all its inodes go, true if there are none. */
+void test_fs_begin(void);
+bool test_fs_end(void);

@@ -1,0 +1,446 @@
+/*
+ * The inode cache and the hash table below it.
+ */
+#include "kernel/fs/tests/fs_test.h"
+#include "mm/buddy.h"
+#include "mm/kmem_stat.h"
+
+/* ---- the hash table ----------------------------------------------------- */
+
+#define LINKS 1000u
+
+static struct spinlock table_lock = SPINLOCK_INIT("t_hash", 1);
+static struct hash table;
+
+static void add(struct hash_link *l, uint32_t hash)
+{
+    l->link_hash = hash;
+    spin_lock(&table_lock);
+    hash_insert(&table, l);
+    spin_unlock(&table_lock);
+    hash_extend(&table, &table_lock);
+}
+
+static void drop(struct hash_link *l)
+{
+    spin_lock(&table_lock);
+    hash_remove(&table, l);
+    spin_unlock(&table_lock);
+    hash_trim(&table, &table_lock);
+}
+
+static bool contains(const struct hash_link *l)
+{
+    const struct hash_link *at = *hash_bucket(&table, l->link_hash);
+
+    while (at != NULL && at != l)
+        at = at->link_next;
+    return at == l;
+}
+
+static unsigned contained(const struct hash_link *links, unsigned from)
+{
+    unsigned n = 0;
+
+    for (unsigned i = from; i < LINKS; i++)
+        n += contains(&links[i]);
+    return n;
+}
+
+static size_t segments_out(void)
+{
+    struct kmem_cache_stat stat;
+
+    kmem_cache_stat(kmem_cache_find("hash_segment"), &stat);
+    return stat.stat_inuse;
+}
+
+KTEST(hash, a_table_has_as_many_buckets_as_entries)
+{
+    size_t before = segments_out();
+    struct hash_link *links;
+
+    links = kmem_alloc(LINKS * sizeof(*links), KM_SLEEP);
+    hash_init(&table);
+    for (uint32_t i = 0; i < LINKS; i++) {
+        add(&links[i], i * 0x9e3779b1u >> 7);
+        KT_EQ(table.hash_buckets, i + 1);
+        if (i % 97 == 0)
+            KT_TRUE(hash_verify(&table) == NULL);
+    }
+    KT_EQ(segments_out() - before,
+          (LINKS + HASH_SEGMENT_BUCKETS - 1) / HASH_SEGMENT_BUCKETS);
+    KT_EQ(contained(links, 0), LINKS);
+    for (uint32_t i = 0; i < LINKS; i++) {
+        drop(&links[i]);
+        KT_EQ(table.hash_buckets, MAX(LINKS - 1 - i, 1));
+        if (i % 97 == 0) {
+            KT_TRUE(hash_verify(&table) == NULL);
+            KT_EQ(contained(links, 0), LINKS - 1 - i);
+        }
+    }
+    KT_EQ(segments_out() - before, 1);
+    kmem_cache_free(kmem_cache_find("hash_segment"), table.hash_segment[0]);
+    kmem_free(links, LINKS * sizeof(*links));
+}
+
+KTEST(hash, equal_hashes_share_a_bucket)
+{
+    struct hash_link links[LINKS / 8];
+
+    hash_init(&table);
+    for (uint32_t i = 0; i < ARRAY_SIZE(links); i++)
+        add(&links[i], 42);
+    KT_TRUE(hash_verify(&table) == NULL);
+    for (uint32_t i = 0; i < ARRAY_SIZE(links); i++) {
+        KT_TRUE(contains(&links[i]));
+        drop(&links[i]);
+        KT_TRUE(!contains(&links[i]));
+    }
+    KT_TRUE(hash_verify(&table) == NULL);
+    kmem_cache_free(kmem_cache_find("hash_segment"), table.hash_segment[0]);
+}
+
+/* ---- finding and keeping ------------------------------------------------ */
+
+static struct inode *get(uint32_t number)
+{
+    struct inode *inode = NULL;
+
+    KT_EQ(inode_get(&test_fs, number, &inode), 0);
+    return inode;
+}
+
+KTEST(inode, a_file_has_one_inode)
+{
+    struct inode *a, *b;
+
+    test_fs_begin();
+    a = get(7);
+    b = get(7);
+    KT_TRUE(a == b);
+    KT_EQ(a->inode_refs, 2);
+    KT_EQ(a->inode_size, 7);
+    KT_EQ(test_fs_log.reads, 1);
+    inode_put(a);
+    inode_put(b);
+    KT_TRUE(test_fs_end());
+}
+
+KTEST(inode, an_unused_inode_is_found_again)
+{
+    struct inode_totals before, after;
+    struct inode *a;
+
+    test_fs_begin();
+    a = get(7);
+    inode_totals(&before);
+    inode_put(a);
+    inode_totals(&after);
+    KT_EQ(after.total_unused, before.total_unused + 1);
+    KT_TRUE(get(7) == a);
+    inode_totals(&after);
+    KT_EQ(after.total_unused, before.total_unused);
+    KT_EQ(after.total_hits, before.total_hits + 1);
+    KT_EQ(test_fs_log.reads, 1);
+    KT_EQ(test_fs_log.evictions, 0);
+    inode_put(a);
+    KT_TRUE(test_fs_end());
+    KT_EQ(test_fs_log.evictions, 1);
+}
+
+KTEST(inode, the_least_recently_used_goes_first)
+{
+    struct inode *a, *b, *c;
+
+    test_fs_begin();
+    a = get(2);
+    b = get(3);
+    c = get(4);
+    inode_put(b);
+    inode_put(a);
+    inode_put(c);
+    KT_TRUE(get(3) == b); /* used again: now the youngest */
+    inode_put(b);
+    KT_EQ(inode_reclaim(1), 1);
+    KT_EQ(test_fs_log.evicted, 2);
+    KT_EQ(inode_reclaim(1), 1);
+    KT_EQ(test_fs_log.evicted, 4);
+    KT_EQ(inode_reclaim(5), 1);
+    KT_EQ(test_fs_log.evicted, 3);
+    KT_TRUE(test_fs_end());
+}
+
+KTEST(inode, references_keep_it)
+{
+    struct inode *a, *b;
+
+    test_fs_begin();
+    a = get(2);
+    b = inode_ref(a);
+    inode_put(a);
+    KT_EQ(inode_reclaim(SIZE_MAX), 0);
+    KT_TRUE(!inode_flush(&test_fs));
+    KT_EQ(b->inode_number, 2);
+    inode_put(b);
+    inode_put(NULL);
+    KT_TRUE(test_fs_end());
+}
+
+KTEST(inode, without_links_it_goes_with_its_last_reference)
+{
+    struct inode *a;
+
+    test_fs_begin();
+    a = get(2);
+    inode_ref(a);
+    a->inode_nlink = 0;
+    inode_put(a);
+    KT_EQ(test_fs_log.evictions, 0);
+    inode_put(a);
+    KT_EQ(test_fs_log.evictions, 1);
+    KT_EQ(test_fs.fs_inodes, 0);
+    KT_TRUE(test_fs_end());
+}
+
+KTEST(inode, a_blank_one_that_is_not_needed_goes_back)
+{
+    struct inode *a, *b, *blank;
+
+    test_fs_begin();
+    a = get(2);
+    blank = inode_blank();
+    KT_REQUIRE(blank != NULL);
+    KT_EQ(inode_get_with(&test_fs, 2, blank, &b), 0);
+    KT_TRUE(a == b);
+    blank = inode_blank();
+    KT_REQUIRE(blank != NULL);
+    inode_put(b);
+    KT_EQ(inode_get_with(&test_fs, 3, blank, &b), 0);
+    KT_TRUE(b == blank);
+    inode_put(a);
+    inode_put(b);
+    KT_TRUE(test_fs_end());
+}
+
+KTEST(inode, thousands_grow_the_table_and_leave_nothing)
+{
+    struct inode_totals totals;
+    struct kmem_cache_stat stat;
+    size_t before;
+
+    test_fs_begin();
+    inode_totals(&totals);
+    before = totals.total_cached;
+    for (uint32_t n = 2; n < 2002; n++)
+        inode_put(get(n));
+    inode_totals(&totals);
+    KT_EQ(totals.total_cached, before + 2000);
+    KT_EQ(totals.total_unused, 2000);
+    kmem_cache_stat(kmem_cache_find("inode"), &stat);
+    KT_EQ(stat.stat_inuse, before + 2000);
+    FS_VERIFY();
+    KT_EQ(inode_reclaim(500), 500);
+    FS_VERIFY();
+    for (uint32_t n = 2; n < 2002; n++)
+        inode_put(get(n));
+    KT_EQ(test_fs_log.reads, 2500);
+    KT_TRUE(test_fs_end());
+    kmem_cache_stat(kmem_cache_find("inode"), &stat);
+    KT_EQ(stat.stat_inuse, before);
+}
+
+/* ---- at the same moment ------------------------------------------------- */
+
+static struct inode *got[4];
+static int result[4];
+
+static void get_nine(void *arg)
+{
+    unsigned i = (unsigned)(uintptr_t)arg;
+
+    result[i] = inode_get(&test_fs, 9, &got[i]);
+}
+
+static void all_get_nine(void)
+{
+    int status;
+
+    for (uintptr_t i = 0; i < ARRAY_SIZE(got); i++)
+        KT_TRUE(task_create("getter", get_nine, (void *)i, PRIORITY_KERNEL) !=
+                NULL);
+    for (unsigned i = 0; i < ARRAY_SIZE(got); i++)
+        KT_GE(task_wait(-1, &status, 0), 1);
+}
+
+KTEST(inode, tasks_that_ask_at_the_same_moment_get_one)
+{
+    struct inode_totals before, after;
+
+    test_fs_begin();
+    test_fs_log.sleep_ms = 20;
+    inode_totals(&before);
+    all_get_nine();
+    inode_totals(&after);
+    KT_EQ(test_fs_log.reads, 1);
+    KT_EQ(after.total_hits - before.total_hits, 3); /* asked once, waited */
+    for (unsigned i = 0; i < ARRAY_SIZE(got); i++) {
+        KT_EQ(result[i], 0);
+        KT_TRUE(got[i] == got[0]);
+        KT_EQ(got[i]->inode_size, 9);
+        inode_put(got[i]);
+    }
+    KT_TRUE(test_fs_end());
+}
+
+KTEST(inode, one_that_cannot_be_read_leaves_nothing)
+{
+    struct inode *a;
+
+    test_fs_begin();
+    test_fs_log.fail = 9;
+    KT_EQ(inode_get(&test_fs, 9, &a), -EIO);
+    KT_EQ(test_fs.fs_inodes, 0);
+    test_fs_log.sleep_ms = 20;
+    all_get_nine();
+    for (unsigned i = 0; i < ARRAY_SIZE(got); i++)
+        KT_EQ(result[i], -EIO);
+    KT_EQ(test_fs.fs_inodes, 0);
+    KT_EQ(test_fs_log.evictions, 0);
+    KT_TRUE(test_fs_end());
+}
+
+/* ---- memory pressure ---------------------------------------------------- */
+
+/* Takes memory by three pages until there is none, and gives it back. Returns
+ * how often that went well. */
+static size_t take_all_pages(void)
+{
+    void **last = NULL;
+    size_t n = 0;
+    void **page;
+
+    while ((page = kmem_alloc(3 * PAGE_SIZE, KM_NOSLEEP)) != NULL) {
+        *page = last;
+        last = page;
+        n++;
+    }
+    while (last != NULL) {
+        page = last;
+        last = *page;
+        kmem_free(page, 3 * PAGE_SIZE);
+    }
+    return n;
+}
+
+KTEST(inode, memory_pressure_takes_the_unused)
+{
+    struct inode_totals before, after;
+    struct inode *kept;
+
+    test_fs_begin();
+    inode_totals(&before);
+    kept = get(5);
+    for (uint32_t n = 10; n < 1010; n++)
+        inode_put(get(n));
+    KT_NE(take_all_pages(), 0);
+    inode_totals(&after);
+    KT_EQ(after.total_unused, 0);
+    KT_EQ(after.total_reclaimed, before.total_reclaimed + 1000);
+    KT_EQ(test_fs_log.evictions, 1000);
+    KT_TRUE(get(5) == kept);
+    inode_put(kept);
+    inode_put(kept);
+    KT_TRUE(test_fs_end());
+}
+
+/* With no page left and no object free, all are in use: there is no inode. */
+KTEST(inode, without_memory_there_is_an_error_and_nothing_else)
+{
+    struct inode **list = kmem_zalloc(9000 * sizeof(*list), KM_SLEEP);
+    void **last = NULL, **page;
+    uint32_t n = 2;
+    int r = 0;
+
+    test_fs_begin();
+    while ((page = kmem_alloc(PAGE_SIZE, KM_NOSLEEP)) != NULL) {
+        *page = last;
+        last = page;
+    }
+    for (; r == 0 && n < 9000; n++)
+        r = inode_get(&test_fs, n, &list[n]);
+    KT_EQ(r, -ENOMEM);
+    FS_VERIFY();
+    for (; (page = last) != NULL; kmem_free(page, PAGE_SIZE))
+        last = *page;
+    for (uint32_t i = 2; i < n - 1; i++)
+        inode_put(list[i]);
+    KT_TRUE(test_fs_end());
+    kmem_free(list, 9000 * sizeof(*list));
+}
+
+/* ---- the rest ----------------------------------------------------------- */
+
+/* Every inode comes once, in order, however few are asked for at a time. */
+static size_t count_shown(size_t batch, bool *seen)
+{
+    struct inode_stat stat[3], last;
+    const struct inode_stat *after = NULL;
+    size_t shown = 0, n;
+
+    while ((n = inode_stats(after, stat, batch)) > 0) {
+        for (size_t i = 0; i < n; i++) {
+            if (after != NULL)
+                KT_TRUE(stat[i].stat_fs_id > last.stat_fs_id ||
+                        (stat[i].stat_fs_id == last.stat_fs_id &&
+                         stat[i].stat_number > last.stat_number));
+            last = stat[i];
+            after = &last;
+            *seen |= strcmp(last.stat_fs, "test") == 0 &&
+                     last.stat_number == 77 && last.stat_refs == 1;
+        }
+        shown += n;
+    }
+    return shown;
+}
+
+KTEST(inode, what_is_shown)
+{
+    struct inode_totals all;
+    bool seen = false;
+    struct inode *a;
+    char byte;
+
+    test_fs_begin();
+    a = get(77);
+    inode_totals(&all);
+    KT_EQ(count_shown(3, &seen), all.total_cached);
+    KT_TRUE(seen);
+    KT_EQ(count_shown(1, &seen), all.total_cached);
+    KT_EQ(inode_stats(NULL, NULL, 0), 0);
+    KT_EQ(inode_read(a, 0, &byte, 1), -EINVAL);
+    KT_EQ(inode_read(path_root(), 0, &byte, 1), -EISDIR);
+    inode_put(a);
+    KT_TRUE(test_fs_end());
+}
+
+KTEST(inode, the_verifier_sees_what_is_broken)
+{
+    const char *where;
+    struct inode *a;
+
+    test_fs_begin();
+    a = get(2);
+    a->inode_number = 3;
+    KT_TRUE(inode_verify(&where) != NULL);
+    a->inode_number = 2;
+    inode_put(a);
+    KT_TRUE(inode_verify(&where) == NULL);
+    a->inode_refs = 1;
+    KT_TRUE(inode_verify(&where) != NULL);
+    a->inode_refs = 0;
+    a->inode_nlink = 0;
+    KT_TRUE(inode_verify(&where) != NULL);
+    a->inode_nlink = 1;
+    KT_TRUE(test_fs_end());
+}

@@ -1,0 +1,230 @@
+#include "kernel/ipc/tests/ipc_actor.h"
+#include "kernel/lib/string.h"
+#include "kernel/vm/space.h"
+#include "kernel/x86/cpu.h"
+
+#define ACTORS_MAX 8
+#define SETTLE_MAX 1000
+
+static struct actor *actors[ACTORS_MAX]; /* those that live */
+
+/* ---- what an actor does ------------------------------------------------- */
+
+/* A space with the three areas, and handles. */
+static bool move_in(struct actor *a)
+{
+    static const uaddr_t areas[] = {ACTOR_BUFFER, ACTOR_SEND, ACTOR_RECEIVE};
+    struct task *t = task_self();
+
+    (void)a;
+    t->task_handles = handle_table_create();
+    t->task_space = space_create();
+    if (t->task_handles == NULL || t->task_space == NULL)
+        return false;
+    for (unsigned i = 0; i < ARRAY_SIZE(areas); i++)
+        if (space_add_region(t->task_space, areas[i], areas[i] + ACTOR_AREA,
+                             PROT_READ | PROT_WRITE, REGION_IMAGE) != 0)
+            return false;
+    t->task_cr3 = space_cr3(t->task_space);
+    t->task_program = true;
+    write_cr3(t->task_cr3);
+    return true;
+}
+
+/* As a process ends. */
+static void move_out(uint32_t kernel_cr3)
+{
+    struct task *t = task_self();
+    struct space *s = t->task_space;
+
+    ipc_task_exit(t);
+    handle_table_destroy(t->task_handles);
+    t->task_handles = NULL;
+    t->task_cr3 = kernel_cr3;
+    write_cr3(kernel_cr3);
+    t->task_space = NULL;
+    space_destroy(s);
+}
+
+static void step(struct actor *a)
+{
+    struct trapframe *frame = syscall_frame();
+
+    frame->ebx = a->actor_in[0];
+    frame->ecx = a->actor_in[1];
+    frame->edx = a->actor_in[2];
+    frame->esi = a->actor_in[3];
+    frame->edi = a->actor_in[4];
+    frame->ebp = a->actor_in[5];
+    a->actor_result = a->actor_call(frame->ebx, frame->ecx, frame->edx);
+    a->actor_out[0] = frame->ebx;
+    a->actor_out[1] = frame->ecx;
+    a->actor_out[2] = frame->edx;
+    a->actor_out[3] = frame->esi;
+    a->actor_out[4] = frame->edi;
+}
+
+static void act(void *arg)
+{
+    struct actor *a = arg;
+    uint32_t kernel_cr3 = task_self()->task_cr3;
+
+    a->actor_result = move_in(a) ? 0 : -ENOMEM;
+    while (!a->actor_ends) {
+        if (a->actor_call != NULL)
+            step(a);
+        spin_lock(&sched_lock);
+        a->actor_call = NULL;
+        while (a->actor_call == NULL && !a->actor_ends)
+            wait_queue_block(&a->actor_idle, false, 0);
+        spin_unlock(&sched_lock);
+    }
+    move_out(kernel_cr3);
+}
+
+/* ---- what the test does with it ----------------------------------------- */
+
+static bool settled(void)
+{
+    for (unsigned i = 0; i < ACTORS_MAX; i++)
+        if (actors[i] != NULL &&
+            actors[i]->actor_task->task_state != TASK_BLOCKED)
+            return false;
+    return true;
+}
+
+void actor_settle(void)
+{
+    const char *where;
+    const char *wrong;
+    unsigned n = 0;
+
+    do
+        sched_yield();
+    while (!settled() && n++ < SETTLE_MAX);
+    KT_LE(n, SETTLE_MAX);
+    wrong = ipc_verify(&where);
+    if (wrong != NULL)
+        KT_FAIL("%s: %s", where, wrong);
+}
+
+static unsigned place_of(const struct actor *a)
+{
+    unsigned i = 0;
+
+    while (actors[i] != a)
+        i++;
+    return i;
+}
+
+bool actor_start(struct actor *a, const char *name)
+{
+    *a = (struct actor){.actor_call = NULL};
+    wait_queue_init(&a->actor_idle, "next step");
+    a->actor_task = task_create(name, act, a, PRIORITY_KERNEL);
+    if (a->actor_task == NULL)
+        return false;
+    a->actor_pid = a->actor_task->task_pid;
+    actors[place_of(NULL)] = a;
+    actor_settle();
+    return a->actor_result == 0;
+}
+
+void actor_end(struct actor *a)
+{
+    int status;
+
+    actor_kill(a);
+    actors[place_of(a)] = NULL;
+    a->actor_ends = true;
+    wait_queue_wake(&a->actor_idle, 1);
+    KT_EQ(task_wait(a->actor_pid, &status, 0), a->actor_pid);
+    actor_settle();
+}
+
+void actor_kill(struct actor *a)
+{
+    KT_EQ(task_kill(a->actor_pid, SIGKILL), 0);
+    actor_settle();
+}
+
+void actor_tell(struct actor *a, syscall_t *call, uint32_t ebx, uint32_t ecx,
+                uint32_t edx, uint32_t ebp)
+{
+    const uint32_t in[6] = {ebx, ecx, edx, edx + 1, edx + 2, ebp};
+
+    KT_TRUE(!actor_waits(a));
+    memcpy(a->actor_in, in, sizeof(in));
+    a->actor_call = call;
+    wait_queue_wake(&a->actor_idle, 1);
+}
+
+bool actor_do_buffer(struct actor *a, syscall_t *call, uint32_t ebx,
+                     uint32_t ecx, uint32_t edx, uint32_t ebp)
+{
+    actor_tell(a, call, ebx, ecx, edx, ebp);
+    actor_settle();
+    return !actor_waits(a);
+}
+
+bool actor_do(struct actor *a, syscall_t *call, uint32_t ebx, uint32_t ecx,
+              uint32_t edx)
+{
+    return actor_do_buffer(a, call, ebx, ecx, edx, 0);
+}
+
+int actor_result(struct actor *a, syscall_t *call, uint32_t ebx, uint32_t ecx,
+                 uint32_t edx)
+{
+    KT_TRUE(actor_do(a, call, ebx, ecx, edx));
+    return a->actor_result;
+}
+
+int32_t actor_close(uint32_t handle, uint32_t b, uint32_t c)
+{
+    (void)b;
+    (void)c;
+    return handle_close(task_self()->task_handles, (int)handle);
+}
+
+uint32_t actor_port(struct actor *a)
+{
+    int handle = actor_result(a, sys_port_create, 0, 0, 0);
+
+    KT_GE(handle, 0);
+    return (uint32_t)handle;
+}
+
+uint32_t actor_share(const struct actor *from, uint32_t h, struct actor *to,
+                     uint32_t flags)
+{
+    struct object *o =
+        handle_object(from->actor_task->task_handles, (int)h, NULL);
+
+    return (uint32_t)handle_install(to->actor_task->task_handles, 0,
+                                    object_get(o), flags);
+}
+
+void *actor_memory(const struct actor *a, uaddr_t at)
+{
+    int error;
+
+    return space_touch(a->actor_task->task_space, at, true, &error);
+}
+
+struct ipc_buffer *actor_buffer(const struct actor *a, uint32_t send,
+                                uint32_t room, int handle)
+{
+    struct ipc_buffer *b = actor_memory(a, ACTOR_BUFFER);
+
+    *b = (struct ipc_buffer){
+        .ipc_send = (const void *)ACTOR_SEND,
+        .ipc_send_size = send,
+        .ipc_receive = (void *)ACTOR_RECEIVE,
+        .ipc_receive_max = room,
+        .ipc_received = 0xdead,
+        .ipc_send_handle = handle,
+        .ipc_received_handle = 0xdead,
+    };
+    return b;
+}

@@ -1,0 +1,75 @@
+/*
+ * The cast of the tests of messages: the server s, the clients c, d and e, and
+ * what they say to one another. Each file that includes this has its own.
+ */
+#pragma once
+
+#include "kernel/ipc/tests/ipc_actor.h"
+
+static struct actor s, c, d, e;
+static uint32_t port_s;                 /* the server's handle */
+static uint32_t port_c, port_d, port_e; /* handles of those who call */
+
+/* A server with a port, and `clients` of c, d and e with handles to it. */
+static inline bool begin(unsigned clients)
+{
+    struct actor *const actor[] = {&c, &d, &e};
+    uint32_t *const handle[] = {&port_c, &port_d, &port_e};
+    static const char *const name[] = {"client-c", "client-d", "client-e"};
+    bool ok = actor_start(&s, "server");
+
+    port_s = actor_port(&s);
+    for (unsigned i = 0; i < clients && ok; i++) {
+        ok = actor_start(actor[i], name[i]);
+        *handle[i] = actor_share(&s, port_s, actor[i], 0);
+    }
+    return ok;
+}
+
+/* The server has received `tag` with its words from a client. */
+static inline void expect_received(const struct actor *client, uint32_t tag)
+{
+    KT_TRUE(!actor_waits(&s));
+    KT_EQ(s.actor_result, 0);
+    KT_EQ(s.actor_out[0], client == NULL ? 0 : client->actor_pid);
+    KT_EQ(s.actor_out[1], tag);
+    if (client == NULL)
+        return;
+    KT_EQ(s.actor_out[2], client->actor_in[2]);
+    KT_EQ(s.actor_out[3], client->actor_in[3]);
+    KT_EQ(s.actor_out[4], client->actor_in[4]);
+}
+
+/* A client is back with the server's answer. */
+static inline void expect_answered(const struct actor *client, uint32_t tag)
+{
+    KT_TRUE(!actor_waits(client));
+    KT_EQ(client->actor_result, 0);
+    KT_EQ(client->actor_out[1], tag);
+    KT_EQ(client->actor_out[2], s.actor_in[2]);
+    KT_EQ(client->actor_out[3], s.actor_in[3]);
+    KT_EQ(client->actor_out[4], s.actor_in[4]);
+}
+
+/* A call has ended with this. */
+static inline void expect_back(const struct actor *a, int result)
+{
+    KT_TRUE(!actor_waits(a));
+    KT_EQ(a->actor_result, result);
+}
+
+static inline bool receive(void)
+{
+    return actor_do(&s, sys_ipc_receive, port_s, 0, 0);
+}
+
+static inline bool call(struct actor *client, uint32_t handle, uint32_t tag)
+{
+    return actor_do(client, sys_ipc_call, handle, tag, tag * 100);
+}
+
+static inline int reply(const struct actor *client, uint32_t tag)
+{
+    return actor_result(&s, sys_ipc_reply, (uint32_t)client->actor_pid, tag,
+                        tag * 1000);
+}

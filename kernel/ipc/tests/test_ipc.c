@@ -1,0 +1,391 @@
+/*
+ * Messages: every order of call, receive, reply and death, seen from the system
+ * calls.
+ */
+#include "kernel/ipc/tests/ipc_cast.h"
+
+/* ---- orders of call, receive and reply ---------------------------------- */
+
+KTEST(ipc, receiver_first)
+{
+    KT_REQUIRE(begin(1));
+    KT_TRUE(!receive());
+    KT_TRUE(!call(&c, port_c, 7));
+    expect_received(&c, 7);
+    KT_EQ(reply(&c, 8), 0);
+    expect_answered(&c, 8);
+    actor_end(&c);
+    actor_end(&s);
+}
+
+KTEST(ipc, caller_first)
+{
+    KT_REQUIRE(begin(1));
+    KT_TRUE(!call(&c, port_c, 7));
+    KT_TRUE(receive());
+    expect_received(&c, 7);
+    KT_EQ(reply(&c, 8), 0);
+    expect_answered(&c, 8);
+    actor_end(&s);
+    actor_end(&c);
+}
+
+KTEST(ipc, reply_receive_answers_and_waits)
+{
+    KT_REQUIRE(begin(1));
+    KT_TRUE(!actor_do(&s, sys_ipc_reply_receive, port_s, 9, 9));
+    for (uint32_t i = 1; i < 4; i++) {
+        KT_TRUE(!call(&c, port_c, i));
+        expect_received(&c, i);
+        KT_TRUE(!actor_do(&s, sys_ipc_reply_receive, port_s, i + 50, i));
+        expect_answered(&c, i + 50);
+    }
+    actor_end(&c);
+    actor_end(&s);
+}
+
+KTEST(ipc, reply_receive_takes_the_next_of_the_queue)
+{
+    KT_REQUIRE(begin(3));
+    call(&c, port_c, 1);
+    call(&d, port_d, 2);
+    call(&e, port_e, 3);
+    KT_TRUE(receive());
+    expect_received(&c, 1);
+    KT_TRUE(actor_do(&s, sys_ipc_reply_receive, port_s, 10, 10));
+    expect_answered(&c, 10);
+    expect_received(&d, 2);
+    KT_TRUE(actor_do(&s, sys_ipc_reply_receive, port_s, 20, 20));
+    expect_answered(&d, 20);
+    expect_received(&e, 3);
+    KT_TRUE(!actor_do(&s, sys_ipc_reply_receive, port_s, 30, 30));
+    expect_answered(&e, 30);
+    actor_end(&s);
+    actor_end(&c);
+    actor_end(&d);
+    actor_end(&e);
+}
+
+KTEST(ipc, answers_in_any_order)
+{
+    KT_REQUIRE(begin(3));
+    call(&c, port_c, 1);
+    call(&d, port_d, 2);
+    call(&e, port_e, 3);
+    KT_TRUE(receive() && receive() && receive());
+    expect_received(&e, 3);
+    KT_EQ(reply(&d, 12), 0);
+    expect_answered(&d, 12);
+    KT_EQ(reply(&e, 13), 0);
+    expect_answered(&e, 13);
+    /* the last received is answered: there is nobody for this answer */
+    KT_TRUE(!actor_do(&s, sys_ipc_reply_receive, port_s, 14, 14));
+    KT_TRUE(actor_waits(&c));
+    call(&d, port_d, 4);
+    expect_received(&d, 4);
+    KT_EQ(reply(&c, 15), 0);
+    expect_answered(&c, 15);
+    actor_end(&s);
+    expect_back(&d, -EPIPE);
+    actor_end(&c);
+    actor_end(&d);
+    actor_end(&e);
+}
+
+KTEST(ipc, a_reply_needs_a_client_of_its_own)
+{
+    KT_REQUIRE(begin(2));
+    KT_EQ(actor_result(&s, sys_ipc_reply, 0, 0, 0), -ESRCH);
+    KT_EQ(actor_result(&s, sys_ipc_reply, 0xffffffff, 0, 0), -ESRCH);
+    KT_EQ(reply(&c, 1), -ESRCH); /* has not called */
+    call(&c, port_c, 1);
+    KT_EQ(reply(&c, 1), -ESRCH); /* has not been received */
+    KT_TRUE(receive());
+    KT_EQ(actor_result(&d, sys_ipc_reply, (uint32_t)c.actor_pid, 1, 1), -ESRCH);
+    KT_EQ(reply(&c, 2), 0);
+    KT_EQ(reply(&c, 3), -ESRCH); /* has been answered */
+    expect_back(&c, 0);
+    KT_EQ(c.actor_out[1], 2);
+    actor_end(&d);
+    actor_end(&c);
+    actor_end(&s);
+}
+
+KTEST(ipc, handles_are_checked)
+{
+    KT_REQUIRE(begin(1));
+    KT_EQ(actor_result(&s, sys_port_create, 1, 0, 0), -EINVAL);
+    KT_EQ(actor_result(&c, sys_ipc_call, port_c + 1, 0, 0), -EBADF);
+    KT_EQ(actor_result(&c, sys_ipc_call, 0xffffffff, 0, 0), -EBADF);
+    KT_EQ(actor_result(&c, sys_ipc_call, HANDLES_MAX, 0, 0), -EBADF);
+    KT_EQ(actor_result(&c, sys_ipc_receive, port_c, 0, 0), -EBADF);
+    KT_EQ(actor_result(&c, sys_ipc_reply_receive, port_c, 0, 0), -EBADF);
+    KT_EQ(actor_result(&c, sys_notify, port_c + 1, 1, 0), -EBADF);
+    KT_EQ(actor_result(&c, actor_close, port_c, 0, 0), 0);
+    KT_EQ(actor_result(&c, sys_ipc_call, port_c, 0, 0), -EBADF);
+    actor_end(&c);
+    actor_end(&s);
+}
+
+KTEST(ipc, a_full_table_takes_no_port)
+{
+    int made = 0;
+
+    KT_REQUIRE(begin(0));
+    while (actor_result(&s, sys_port_create, 0, 0, 0) >= 0)
+        made++;
+    KT_EQ(s.actor_result, -EMFILE);
+    KT_EQ(made, HANDLES_MAX - 1);
+    actor_end(&s);
+}
+
+/* ---- turns --------------------------------------------------------------- */
+
+#define ROUNDS_MAX 400000 /* several slices of time */
+
+static volatile bool stop;
+
+static int32_t serve_until_stopped(uint32_t a, uint32_t b, uint32_t tag)
+{
+    (void)b;
+    while (!stop)
+        sys_ipc_reply_receive(a, tag, 0);
+    return 0;
+}
+
+static int32_t call_until_stopped(uint32_t a, uint32_t b, uint32_t tag)
+{
+    int32_t rounds = 0;
+
+    (void)b;
+    while (!stop && rounds < ROUNDS_MAX && sys_ipc_call(a, tag, 0) == 0)
+        rounds++;
+    return rounds;
+}
+
+/* The processor goes to and fro between the two past the run queue; still the
+ * others (here the test itself) have their turns. */
+KTEST(ipc, two_that_talk_let_others_run)
+{
+    KT_REQUIRE(begin(1));
+    stop = false;
+    actor_tell(&s, serve_until_stopped, port_s, 0, 0, 0);
+    actor_tell(&c, call_until_stopped, port_c, 0, 0, 0);
+    sched_yield();
+    stop = true;
+    actor_settle();
+    actor_end(&s); /* c may wait for an answer */
+    KT_TRUE(!actor_waits(&c));
+    KT_GE(c.actor_result, 1);
+    KT_LE(c.actor_result, ROUNDS_MAX - 1);
+    actor_end(&c);
+}
+
+/* ---- the client dies ---------------------------------------------------- */
+
+KTEST(ipc, killed_callers_leave_the_queue)
+{
+    KT_REQUIRE(begin(3));
+    call(&c, port_c, 1);
+    call(&d, port_d, 2);
+    call(&e, port_e, 3);
+    actor_kill(&d);
+    expect_back(&d, -EINTR);
+    KT_TRUE(receive());
+    expect_received(&c, 1);
+    actor_kill(&c);
+    expect_back(&c, -EINTR);
+    KT_EQ(reply(&c, 1), -ESRCH);
+    actor_end(&c);
+    KT_TRUE(receive());
+    expect_received(&e, 3);
+    actor_end(&e);
+    KT_TRUE(!receive());
+    actor_end(&d);
+    actor_end(&s);
+}
+
+KTEST(ipc, reply_receive_passes_over_a_killed_client)
+{
+    KT_REQUIRE(begin(2));
+    call(&c, port_c, 1);
+    call(&d, port_d, 2);
+    KT_TRUE(receive());
+    actor_end(&c);
+    KT_TRUE(actor_do(&s, sys_ipc_reply_receive, port_s, 10, 10));
+    expect_received(&d, 2);
+    KT_TRUE(actor_waits(&d));
+    actor_end(&s);
+    expect_back(&d, -EPIPE);
+    actor_end(&d);
+}
+
+KTEST(ipc, who_has_been_killed_does_not_wait)
+{
+    KT_REQUIRE(begin(2));
+    actor_kill(&c);
+    KT_TRUE(call(&c, port_c, 1)); /* nobody receives */
+    expect_back(&c, -EINTR);
+    KT_TRUE(!receive());
+    KT_TRUE(call(&c, port_c, 1)); /* somebody does */
+    expect_back(&c, -EINTR);
+    KT_TRUE(actor_waits(&s));
+    call(&d, port_d, 2);
+    expect_received(&d, 2);
+    actor_kill(&s);
+    KT_TRUE(actor_do(&s, sys_ipc_reply_receive, port_s, 3, 3));
+    expect_back(&s, -EINTR);
+    expect_answered(&d, 3); /* the answer went out first */
+    actor_end(&s);
+    actor_end(&c);
+    actor_end(&d);
+}
+
+/* Killed and woken, but not yet out of its list. */
+KTEST(ipc, killed_but_not_yet_gone)
+{
+    KT_REQUIRE(begin(1));
+    call(&c, port_c, 1);
+    KT_EQ(task_kill(c.actor_pid, SIGKILL), 0);
+    KT_EQ(c.actor_task->task_ipc.ipc_state, IPC_QUEUED);
+    KT_EQ(c.actor_task->task_state, TASK_READY);
+    actor_settle();
+    expect_back(&c, -EINTR);
+    actor_end(&s);
+    actor_end(&c);
+}
+
+/* In that state it is passed over: here by a server that looks at its queue,
+ * and that answers. (Who is told first runs first.) */
+KTEST(ipc, a_ready_client_is_passed_over)
+{
+    KT_REQUIRE(begin(3));
+    call(&c, port_c, 1);
+    call(&d, port_d, 2);
+    call(&e, port_e, 3);
+    actor_tell(&s, sys_ipc_receive, port_s, 0, 0, 0);
+    KT_EQ(task_kill(c.actor_pid, SIGKILL), 0);
+    actor_settle();
+    expect_back(&c, -EINTR);
+    expect_received(&d, 2);
+    actor_tell(&s, sys_ipc_reply, (uint32_t)d.actor_pid, 0, 0, 0);
+    KT_EQ(task_kill(d.actor_pid, SIGKILL), 0);
+    actor_settle();
+    expect_back(&s, -ESRCH);
+    expect_back(&d, -EINTR);
+    KT_TRUE(receive());
+    expect_received(&e, 3);
+    actor_tell(&s, sys_ipc_reply_receive, port_s, 4, 4, 0);
+    KT_EQ(task_kill(e.actor_pid, SIGKILL), 0);
+    actor_settle();
+    expect_back(&e, -EINTR);
+    KT_TRUE(actor_waits(&s));
+    actor_end(&s);
+    actor_end(&c);
+    actor_end(&d);
+    actor_end(&e);
+}
+
+/* By a caller, and by one who notifies. */
+KTEST(ipc, a_ready_receiver_is_passed_over)
+{
+    KT_REQUIRE(begin(2));
+    port_d = actor_share(&s, port_s, &d, HANDLE_RECEIVE);
+    KT_TRUE(!receive());
+    actor_tell(&c, sys_ipc_call, port_c, 1, 1, 0);
+    KT_EQ(task_kill(s.actor_pid, SIGKILL), 0);
+    actor_settle();
+    expect_back(&s, -EINTR);
+    KT_EQ(c.actor_task->task_ipc.ipc_state, IPC_QUEUED);
+    KT_TRUE(actor_do(&d, sys_ipc_receive, port_d, 0, 0));
+    KT_EQ(d.actor_out[0], c.actor_pid);
+    KT_TRUE(!actor_do(&d, sys_ipc_receive, port_d, 0, 0));
+    KT_EQ(task_kill(d.actor_pid, SIGKILL), 0);
+    KT_EQ(ipc_notify(d.actor_task->task_ipc.ipc_port, 1), 0);
+    actor_settle();
+    expect_back(&d, -EINTR);
+    actor_end(&d);
+    expect_back(&c, -EPIPE);
+    actor_end(&c);
+    actor_end(&s);
+}
+
+/* ---- the server dies ---------------------------------------------------- */
+
+KTEST(ipc, a_dying_server_ends_all_calls)
+{
+    KT_REQUIRE(begin(3));
+    call(&c, port_c, 1);
+    KT_TRUE(receive());
+    call(&d, port_d, 2);
+    actor_end(&s);
+    expect_back(&c, -EPIPE); /* was received */
+    expect_back(&d, -EPIPE); /* was not */
+    KT_TRUE(call(&e, port_e, 3));
+    expect_back(&e, -EPIPE); /* comes too late */
+    KT_EQ(actor_result(&e, sys_notify, port_e, 1, 0), -EPIPE);
+    actor_end(&c);
+    actor_end(&d);
+    actor_end(&e);
+}
+
+KTEST(ipc, a_killed_receiver_leaves_the_port)
+{
+    KT_REQUIRE(begin(1));
+    KT_TRUE(!receive());
+    actor_kill(&s);
+    expect_back(&s, -EINTR);
+    KT_TRUE(!call(&c, port_c, 1)); /* waits: the port is alive still */
+    actor_end(&s);
+    expect_back(&c, -EPIPE);
+    actor_end(&c);
+}
+
+KTEST(ipc, the_last_receive_handle_is_closed)
+{
+    KT_REQUIRE(begin(3));
+    call(&c, port_c, 1);
+    KT_TRUE(receive());
+    call(&d, port_d, 2);
+    KT_EQ(actor_result(&s, sys_notify, port_s, 1, 0), 0);
+    KT_EQ(actor_result(&s, actor_close, port_s, 0, 0), 0);
+    expect_back(&d, -EPIPE);
+    KT_TRUE(actor_waits(&c)); /* has been received: is still answered */
+    KT_EQ(reply(&c, 5), 0);
+    expect_answered(&c, 5);
+    KT_TRUE(call(&e, port_e, 3));
+    expect_back(&e, -EPIPE);
+    actor_end(&s);
+    actor_end(&c);
+    actor_end(&d);
+    actor_end(&e);
+}
+
+/* As after fork: d is a second server of the port. */
+KTEST(ipc, two_servers_at_one_port)
+{
+    KT_REQUIRE(begin(3));
+    port_d = actor_share(&s, port_s, &d, HANDLE_RECEIVE);
+    KT_TRUE(!receive());
+    KT_TRUE(!actor_do(&d, sys_ipc_receive, port_d, 0, 0));
+    KT_TRUE(!call(&c, port_c, 1));
+    expect_received(&c, 1);
+    KT_TRUE(!call(&e, port_e, 2));
+    expect_back(&d, 0);
+    KT_EQ(d.actor_out[0], e.actor_pid);
+    /* neither answers the other's */
+    KT_EQ(reply(&e, 1), -ESRCH);
+    actor_end(&s);
+    expect_back(&c, -EPIPE);
+    KT_TRUE(!call(&c, port_c, 3)); /* waits for d, who lives */
+    KT_TRUE(actor_do(&d, sys_ipc_reply_receive, port_d, 4, 4));
+    expect_back(&e, 0);
+    KT_EQ(d.actor_out[0], c.actor_pid);
+    KT_TRUE(!call(&e, port_e, 5));
+    KT_EQ(actor_result(&d, actor_close, port_d, 0, 0), 0);
+    expect_back(&e, -EPIPE);
+    actor_end(&d);
+    expect_back(&c, -EPIPE);
+    actor_end(&c);
+    actor_end(&e);
+}

@@ -1,0 +1,513 @@
+/*
+ * Messages with bytes and handles: sizes, addresses, tables, and which side is
+ * told of what.
+ */
+#include "drivers/pit.h"
+#include "kernel/task/handle.h"
+#include "kernel/ipc/tests/ipc_actor.h"
+#include "mm/kmem.h"
+
+#define KERNEL_ADDRESS 0xC0100000u
+
+static struct actor s, c;
+static uint32_t port, port_c; /* the server's port; the client's handle to it */
+
+static bool begin(void)
+{
+    bool ok = actor_start(&s, "server") && actor_start(&c, "client");
+
+    port = actor_port(&s);
+    port_c = actor_share(&s, port, &c, 0);
+    return ok;
+}
+
+static void end(void)
+{
+    actor_end(&c);
+    actor_end(&s);
+}
+
+/* Bytes at `at` that depend on the place and on `seed`. */
+static unsigned char pattern(uint32_t i, unsigned seed)
+{
+    return (unsigned char)(i * 7 + i / 251 + seed);
+}
+
+static void fill(const struct actor *a, uint32_t n, unsigned seed)
+{
+    for (uint32_t i = 0; i < n; i++)
+        *(unsigned char *)actor_memory(a, ACTOR_SEND + i) = pattern(i, seed);
+}
+
+/* Whether what came is n bytes of the pattern and nothing behind them. */
+static bool came(const struct actor *a, uint32_t n, unsigned seed)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (*(unsigned char *)actor_memory(a, ACTOR_RECEIVE + i) !=
+            pattern(i, seed))
+            return false;
+    return *(unsigned char *)actor_memory(a, ACTOR_RECEIVE + n) == 0;
+}
+
+static const struct ipc_buffer *buffer_of(const struct actor *a)
+{
+    return actor_memory(a, ACTOR_BUFFER);
+}
+
+static bool receive(void)
+{
+    return actor_do_buffer(&s, sys_ipc_receive, port, 0, 0, ACTOR_BUFFER);
+}
+
+static bool call(uint32_t tag)
+{
+    return actor_do_buffer(&c, sys_ipc_call, port_c, tag, 5, ACTOR_BUFFER);
+}
+
+static int reply(uint32_t tag)
+{
+    KT_TRUE(actor_do_buffer(&s, sys_ipc_reply, (uint32_t)c.actor_pid, tag, 6,
+                            ACTOR_BUFFER));
+    return s.actor_result;
+}
+
+static void expect_back(const struct actor *a, int result)
+{
+    KT_TRUE(!actor_waits(a));
+    KT_EQ(a->actor_result, result);
+}
+
+/* ---- bytes -------------------------------------------------------------- */
+
+/* n bytes there and n back. */
+static void round_trip(uint32_t n, bool receiver_first)
+{
+    actor_buffer(&c, n, n, 0);
+    actor_buffer(&s, n, n, 0);
+    fill(&c, n, 1);
+    fill(&s, n, 2);
+    if (receiver_first)
+        KT_TRUE(!receive());
+    KT_TRUE(!call(9 | IPC_DATA));
+    if (!receiver_first)
+        KT_TRUE(receive());
+    expect_back(&s, 0);
+    KT_EQ(s.actor_out[0], c.actor_pid);
+    KT_EQ(s.actor_out[1], 9 | IPC_DATA);
+    KT_EQ(s.actor_out[4], 7);
+    KT_EQ(buffer_of(&s)->ipc_received, n);
+    KT_EQ(buffer_of(&s)->ipc_received_handle, -1);
+    KT_TRUE(came(&s, n, 1));
+    KT_EQ(reply(3 | IPC_DATA), 0);
+    expect_back(&c, 0);
+    KT_EQ(c.actor_out[1], 3 | IPC_DATA);
+    KT_EQ(buffer_of(&c)->ipc_received, n);
+    KT_TRUE(came(&c, n, 2));
+}
+
+KTEST(ipc_data, there_and_back)
+{
+    static const uint32_t sizes[] = {
+        0, 1, 3, PAGE_SIZE - 1, PAGE_SIZE, PAGE_SIZE + 1, IPC_DATA_MAX};
+
+    KT_REQUIRE(begin());
+    for (unsigned i = 0; i < 2 * ARRAY_SIZE(sizes); i++)
+        round_trip(sizes[i / 2], i % 2 != 0);
+    end();
+}
+
+KTEST(ipc_data, any_alignment)
+{
+    struct ipc_buffer *b;
+
+    KT_REQUIRE(begin());
+    b = actor_buffer(&c, 3 * PAGE_SIZE, 0, 0);
+    b->ipc_send = (const void *)(ACTOR_SEND + 1);
+    b = actor_buffer(&s, 0, 3 * PAGE_SIZE, 0);
+    b->ipc_receive = (void *)(ACTOR_RECEIVE + PAGE_SIZE - 1);
+    fill(&c, 3 * PAGE_SIZE + 1, 4);
+    KT_TRUE(!call(IPC_DATA));
+    KT_TRUE(receive());
+    for (uint32_t i = 0; i < 3 * PAGE_SIZE; i++)
+        KT_EQ(*(unsigned char *)actor_memory(&s,
+                                             ACTOR_RECEIVE + PAGE_SIZE - 1 + i),
+              pattern(i + 1, 4));
+    end();
+}
+
+KTEST(ipc_data, nothing_comes_without_the_flag)
+{
+    KT_REQUIRE(begin());
+    actor_buffer(&c, 10, 10, (int)port_c);
+    actor_buffer(&s, 10, 10, (int)port);
+    fill(&c, 10, 1);
+    KT_TRUE(!call(1));
+    KT_TRUE(receive());
+    KT_EQ(buffer_of(&s)->ipc_received, 0);
+    KT_EQ(buffer_of(&s)->ipc_received_handle, -1);
+    KT_TRUE(came(&s, 0, 0));
+    KT_EQ(reply(2), 0);
+    expect_back(&c, 0);
+    KT_EQ(buffer_of(&c)->ipc_received, 0);
+    KT_EQ(buffer_of(&c)->ipc_received_handle, -1);
+    end();
+}
+
+KTEST(ipc_data, reply_receive_with_bytes)
+{
+    KT_REQUIRE(begin());
+    actor_buffer(&c, 100, 100, 0);
+    actor_buffer(&s, 50, 100, 0);
+    fill(&c, 100, 1);
+    fill(&s, 50, 2);
+    /* nobody to answer: the message is of no interest */
+    KT_TRUE(!actor_do_buffer(&s, sys_ipc_reply_receive, port, IPC_DATA, 0,
+                             ACTOR_BUFFER));
+    KT_TRUE(!call(IPC_DATA));
+    expect_back(&s, 0);
+    KT_TRUE(came(&s, 100, 1));
+    KT_TRUE(!actor_do_buffer(&s, sys_ipc_reply_receive, port, IPC_DATA, 0,
+                             ACTOR_BUFFER));
+    expect_back(&c, 0);
+    KT_TRUE(came(&c, 50, 2));
+    KT_TRUE(!call(IPC_DATA));
+    expect_back(&s, 0);
+    KT_EQ(buffer_of(&s)->ipc_received, 100);
+    end();
+}
+
+/* ---- sizes that do not fit ---------------------------------------------- */
+
+KTEST(ipc_data, more_than_may_be_sent)
+{
+    KT_REQUIRE(begin());
+    actor_buffer(&c, IPC_DATA_MAX + 1, 0, 0);
+    KT_TRUE(call(IPC_DATA));
+    expect_back(&c, -EMSGSIZE);
+    actor_buffer(&c, 0xffffffff, 0, 0);
+    KT_TRUE(call(IPC_DATA));
+    expect_back(&c, -EMSGSIZE);
+    end();
+}
+
+KTEST(ipc_data, more_than_the_server_has_room_for)
+{
+    KT_REQUIRE(begin());
+    actor_buffer(&c, 11, 0, 0);
+    actor_buffer(&s, 0, 10, 0);
+    fill(&c, 11, 1);
+    KT_TRUE(!receive());
+    KT_TRUE(call(IPC_DATA));
+    expect_back(&c, -EMSGSIZE);
+    KT_TRUE(actor_waits(&s)); /* is not concerned */
+    KT_TRUE(came(&s, 0, 0));
+    actor_kill(&s);
+    end();
+}
+
+KTEST(ipc_data, a_server_without_a_buffer)
+{
+    KT_REQUIRE(begin());
+    actor_buffer(&c, 0, 0, (int)port_c);
+    KT_TRUE(!actor_do(&s, sys_ipc_receive, port, 0, 0));
+    KT_TRUE(call(IPC_HANDLE));
+    expect_back(&c, -EMSGSIZE);
+    KT_TRUE(!call(IPC_DATA)); /* no bytes fit */
+    expect_back(&s, 0);
+    KT_EQ(s.actor_out[0], c.actor_pid);
+    end();
+}
+
+KTEST(ipc_data, an_answer_that_is_too_long)
+{
+    KT_REQUIRE(begin());
+    actor_buffer(&c, 0, 10, 0);
+    actor_buffer(&s, 11, 0, 0);
+    KT_TRUE(!call(1) && receive());
+    KT_EQ(reply(IPC_DATA), -EMSGSIZE);
+    expect_back(&c, -EMSGSIZE);
+    KT_EQ(buffer_of(&c)->ipc_received, 0);
+    KT_TRUE(!call(1) && receive());
+    KT_TRUE(actor_do_buffer(&s, sys_ipc_reply_receive, port, IPC_DATA, 0,
+                            ACTOR_BUFFER));
+    expect_back(&s, -EMSGSIZE);
+    expect_back(&c, -EMSGSIZE);
+    KT_EQ(reply(IPC_DATA), -ESRCH); /* has been answered */
+    end();
+}
+
+/* ---- bad addresses ------------------------------------------------------ */
+
+KTEST(ipc_data, bad_addresses_of_the_caller)
+{
+    static const uint32_t buffers[] = {
+        ACTOR_HOLE, KERNEL_ADDRESS, 0xffffffff, 4,
+        ACTOR_BUFFER + ACTOR_AREA - sizeof(struct ipc_buffer) + 1};
+    struct ipc_buffer *b;
+
+    KT_REQUIRE(begin());
+    actor_buffer(&s, 0, PAGE_SIZE, 0);
+    KT_TRUE(!receive());
+    for (unsigned i = 0; i < ARRAY_SIZE(buffers); i++) {
+        KT_TRUE(
+            actor_do_buffer(&c, sys_ipc_call, port_c, IPC_DATA, 0, buffers[i]));
+        expect_back(&c, -EFAULT);
+    }
+    KT_EQ(actor_result(&c, sys_ipc_call, port_c, IPC_DATA, 0), -EFAULT);
+    b = actor_buffer(&c, 10, 0, 0);
+    b->ipc_send = (const void *)ACTOR_HOLE;
+    KT_TRUE(call(IPC_DATA));
+    expect_back(&c, -EFAULT);
+    b->ipc_send = (const void *)KERNEL_ADDRESS;
+    KT_TRUE(call(IPC_DATA));
+    expect_back(&c, -EFAULT);
+    b->ipc_send_size = 2 * PAGE_SIZE; /* its end is missing */
+    b->ipc_send = (const void *)(ACTOR_SEND + ACTOR_AREA - PAGE_SIZE);
+    actor_buffer(&s, 0, 2 * PAGE_SIZE, 0);
+    KT_TRUE(call(IPC_DATA));
+    KT_TRUE(c.actor_result == -EFAULT || c.actor_result == -EMSGSIZE);
+    b->ipc_send_size = 1;
+    b->ipc_send = (const void *)ACTOR_SEND;
+    b->ipc_receive = (void *)(KERNEL_ADDRESS - 1);
+    b->ipc_receive_max = 2;
+    KT_TRUE(call(IPC_DATA));
+    expect_back(&c, -EFAULT);
+    KT_TRUE(actor_waits(&s)); /* none of this was its fault */
+    actor_kill(&s);
+    end();
+}
+
+/* The caller is not concerned: it waits until the server does better. */
+KTEST(ipc_data, bad_addresses_of_the_receiver)
+{
+    struct ipc_buffer *b;
+
+    KT_REQUIRE(begin());
+    actor_buffer(&c, 10, 0, 0);
+    fill(&c, 10, 1);
+    KT_TRUE(!call(IPC_DATA));
+    KT_TRUE(actor_do_buffer(&s, sys_ipc_receive, port, 0, 0, ACTOR_HOLE));
+    expect_back(&s, -EFAULT);
+    b = actor_buffer(&s, 0, 10, 0);
+    b->ipc_receive = (void *)KERNEL_ADDRESS;
+    KT_TRUE(receive());
+    expect_back(&s, -EFAULT);
+    b->ipc_receive = (void *)ACTOR_HOLE;
+    KT_TRUE(receive());
+    expect_back(&s, -EFAULT);
+    KT_EQ(c.actor_task->task_ipc.ipc_state, IPC_QUEUED);
+    KT_EQ(reply(0), -ESRCH);
+    actor_buffer(&s, 0, 10, 0);
+    KT_TRUE(receive());
+    expect_back(&s, 0);
+    KT_TRUE(came(&s, 10, 1));
+    end();
+}
+
+/* A second server that waits gets what the first could not take. */
+KTEST(ipc_data, a_message_goes_on_to_the_next_receiver)
+{
+    static struct actor other;
+    struct ipc_buffer *b;
+    uint32_t port_other;
+
+    KT_REQUIRE(begin() && actor_start(&other, "other"));
+    port_other = actor_share(&s, port, &other, HANDLE_RECEIVE);
+    actor_buffer(&c, 10, 0, 0);
+    fill(&c, 10, 1);
+    b = actor_buffer(&s, 0, 10, 0);
+    b->ipc_receive = (void *)ACTOR_HOLE;
+    actor_buffer(&other, 0, 10, 0);
+    KT_TRUE(!receive());
+    KT_TRUE(!actor_do_buffer(&other, sys_ipc_receive, port_other, 0, 0,
+                             ACTOR_BUFFER));
+    KT_TRUE(!call(IPC_DATA));
+    expect_back(&s, -EFAULT);
+    expect_back(&other, 0);
+    KT_TRUE(came(&other, 10, 1));
+    actor_end(&other);
+    expect_back(&c, -EPIPE);
+    end();
+}
+
+KTEST(ipc_data, bad_addresses_of_an_answer)
+{
+    struct ipc_buffer *b;
+
+    KT_REQUIRE(begin());
+    actor_buffer(&c, 0, 10, 0);
+    KT_TRUE(!call(1));
+    KT_TRUE(actor_do(&s, sys_ipc_receive, port, 0, 0));
+    KT_TRUE(actor_do_buffer(&s, sys_ipc_reply, (uint32_t)c.actor_pid, 0, 0,
+                            ACTOR_HOLE));
+    expect_back(&s, -EFAULT);
+    expect_back(&c, -EFAULT);
+    for (unsigned i = 0; i < 2; i++) {
+        b = actor_buffer(&s, 10, 0, 0);
+        b->ipc_send = (const void *)(i == 0 ? ACTOR_HOLE : KERNEL_ADDRESS);
+        KT_TRUE(!call(1) && receive());
+        KT_EQ(reply(IPC_DATA), -EFAULT);
+        expect_back(&c, -EFAULT);
+    }
+    actor_buffer(&s, 10, 0, 0);
+    b = actor_buffer(&c, 0, 10, 0);
+    b->ipc_receive = (void *)ACTOR_HOLE;
+    KT_TRUE(!call(1) && receive());
+    KT_EQ(reply(IPC_DATA), -EFAULT);
+    expect_back(&c, -EFAULT);
+    KT_TRUE(!call(1) && receive()); /* with reply_receive: no buffer at all */
+    KT_TRUE(actor_do(&s, sys_ipc_reply_receive, port, IPC_DATA, 0));
+    expect_back(&s, -EFAULT);
+    expect_back(&c, -EFAULT);
+    KT_TRUE(!actor_do(&s, sys_ipc_reply_receive, port, IPC_DATA, 0));
+    KT_TRUE(!call(1)); /* with nobody to answer it just received */
+    expect_back(&s, 0);
+    end();
+}
+
+/* ---- handles ------------------------------------------------------------ */
+
+static unsigned used(const struct actor *a)
+{
+    return a->actor_task->task_handles->table_used;
+}
+
+KTEST(ipc_data, a_handle_there_and_back)
+{
+    uint32_t own, passed;
+
+    KT_REQUIRE(begin());
+    own = actor_port(&c);
+    actor_buffer(&c, 0, 0, (int)own);
+    actor_buffer(&s, 0, 0, 0);
+    KT_TRUE(!call(1 | IPC_HANDLE) && receive());
+    expect_back(&s, 0);
+    passed = (uint32_t)buffer_of(&s)->ipc_received_handle;
+    KT_EQ(used(&s), 2);
+    KT_EQ(used(&c), 2); /* keeps its own */
+    KT_EQ(actor_result(&s, sys_ipc_receive, passed, 0, 0), -EBADF);
+    KT_EQ(actor_result(&s, sys_notify, passed, 2, 0), 0);
+    actor_buffer(&s, 0, 0, (int)passed);
+    KT_EQ(reply(2 | IPC_HANDLE), 0);
+    KT_EQ(buffer_of(&s)->ipc_received_handle, 0xdead); /* of a receive only */
+    expect_back(&c, 0);
+    KT_EQ(used(&c), 3);
+    KT_TRUE(actor_do(&c, sys_ipc_receive, own, 0, 0));
+    KT_EQ(c.actor_out[2], 2);
+    KT_EQ(actor_result(&c, actor_close, own, 0, 0), 0);
+    KT_EQ(actor_result(&s, sys_notify, passed, 2, 0), -EPIPE);
+    end();
+}
+
+KTEST(ipc_data, a_handle_that_is_none)
+{
+    static const int bad[] = {-1, 2, HANDLES_MAX, 0x7fffffff};
+
+    KT_REQUIRE(begin());
+    for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
+        actor_buffer(&c, 0, 0, bad[i]);
+        KT_TRUE(call(IPC_HANDLE));
+        expect_back(&c, -EBADF);
+    }
+    actor_buffer(&c, 0, 0, 0);
+    actor_buffer(&s, 0, 0, 99);
+    KT_TRUE(!call(1) && receive());
+    KT_EQ(reply(IPC_HANDLE), -EBADF);
+    expect_back(&c, -EBADF);
+    end();
+}
+
+static void fill_table(struct actor *a)
+{
+    while (actor_result(a, sys_port_create, 0, 0, 0) >= 0)
+        ;
+    KT_EQ(a->actor_result, -EMFILE);
+}
+
+KTEST(ipc_data, a_full_table_takes_no_handle)
+{
+    KT_REQUIRE(begin());
+    actor_buffer(&c, 10, 10, (int)port_c);
+    actor_buffer(&s, 10, 10, (int)port);
+    fill(&c, 10, 1);
+    fill_table(&s);
+    KT_TRUE(!receive());
+    KT_TRUE(call(IPC_HANDLE | IPC_DATA));
+    expect_back(&c, -EMFILE);
+    KT_TRUE(came(&s, 0, 0)); /* nothing by halves */
+    KT_TRUE(!call(1));
+    expect_back(&s, 0);
+    end();
+}
+
+KTEST(ipc_data, a_full_table_takes_no_handle_of_an_answer)
+{
+    KT_REQUIRE(begin());
+    actor_buffer(&c, 0, 10, 0);
+    actor_buffer(&s, 10, 0, (int)port);
+    fill(&s, 10, 1);
+    fill_table(&c);
+    KT_TRUE(!call(1) && receive());
+    KT_EQ(reply(IPC_HANDLE | IPC_DATA), -EMFILE);
+    expect_back(&c, -EMFILE);
+    KT_TRUE(came(&c, 0, 0));
+    KT_EQ(actor_result(&c, actor_close, HANDLES_MAX - 1, 0, 0), 0);
+    KT_TRUE(!call(1) && receive());
+    KT_EQ(reply(IPC_HANDLE | IPC_DATA), 0);
+    KT_EQ(buffer_of(&c)->ipc_received_handle, HANDLES_MAX - 1);
+    end();
+}
+
+/* ---- death in the middle ------------------------------------------------ */
+
+/* A hundred ticks of the clock, most of which fall into a transfer. */
+#define ROUNDS_MAX 50000
+
+static volatile bool hit; /* the client was killed while it was pinned */
+static timer_tick_t tick; /* what the clock does otherwise */
+
+static void kill_if_pinned(void)
+{
+    if (c.actor_task->task_ipc.ipc_state == IPC_TRANSFER)
+        hit = task_kill(c.actor_pid, SIGKILL) == 0;
+    if (tick != NULL)
+        tick();
+}
+
+/* The clock's interrupt kills the client as soon as it finds it pinned: it
+ * gets what is on its way, and dies then. */
+static void kill_in_transfer(bool in_answer)
+{
+    uint32_t there = in_answer ? 0 : IPC_DATA;
+    uint32_t back = in_answer ? IPC_DATA : 0;
+
+    actor_buffer(&c, IPC_DATA_MAX, IPC_DATA_MAX, 0);
+    actor_buffer(&s, IPC_DATA_MAX, IPC_DATA_MAX, 0);
+    hit = false;
+    tick = timer_set_tick(kill_if_pinned);
+    for (unsigned i = 0; i < ROUNDS_MAX && !hit; i++) {
+        call(there);
+        receive();
+        if (!hit)
+            reply(back);
+    }
+    timer_set_tick(tick);
+    KT_TRUE(hit);
+    expect_back(&s, 0);
+    expect_back(&c, in_answer ? 0 : -EINTR);
+    KT_EQ(actor_result(&s, sys_ipc_reply, (uint32_t)c.actor_pid, 0, 0), -ESRCH);
+}
+
+KTEST(ipc_data, killed_while_its_bytes_are_read)
+{
+    KT_REQUIRE(begin());
+    kill_in_transfer(false);
+    end();
+}
+
+KTEST(ipc_data, killed_while_its_answer_is_written)
+{
+    KT_REQUIRE(begin());
+    kill_in_transfer(true);
+    end();
+}

@@ -1,0 +1,290 @@
+/*
+ * Calls that the kernel makes for a task (ipc_call_kernel): the task's own
+ * registers stay, bytes may be the kernel's, handles do not come, and the wait
+ * ends when it should.
+ */
+#include "kernel/lib/string.h"
+#include "kernel/ipc/tests/ipc_cast.h"
+
+#define PATIENCE_MS 50
+
+/* What the client's task is to do, and what came of it. */
+static struct {
+    uint32_t words[4];
+    struct ipc_buffer buffer;
+    unsigned flags;
+    uint32_t timeout_ms;
+    bool received;
+} k;
+
+static char sent[] = "from the kernel", came[16];
+
+/* A step of an actor's: the call on the port of a handle. */
+static int32_t kernel_call(uint32_t handle, uint32_t tag, uint32_t word)
+{
+    struct port *port = (struct port *)handle_object(task_self()->task_handles,
+                                                     (int)handle, &port_type);
+
+    k.words[0] = tag;
+    for (unsigned i = 0; i < 3; i++)
+        k.words[i + 1] = word * 10 + i;
+    return ipc_call_kernel(port, k.words, &k.buffer, k.flags, k.timeout_ms,
+                           &k.received);
+}
+
+static bool kcall(uint32_t tag)
+{
+    return actor_do(&c, kernel_call, port_c, tag, 4);
+}
+
+static bool begin_kernel(unsigned flags, uint32_t timeout_ms)
+{
+    k.buffer = (struct ipc_buffer){
+        .ipc_send = sent,
+        .ipc_send_size = sizeof(sent),
+        .ipc_receive = came,
+        .ipc_receive_max = sizeof(came),
+    };
+    k.flags = flags;
+    k.timeout_ms = timeout_ms;
+    k.received = false;
+    memset(came, 0, sizeof(came));
+    return begin(1);
+}
+
+static void end_both(void)
+{
+    actor_end(&c);
+    actor_end(&s);
+}
+
+/* The client is back as it went, but for the result. */
+static void expect_kernel_back(int result)
+{
+    expect_back(&c, result);
+    for (unsigned i = 0; i < 5; i++)
+        KT_EQ(c.actor_out[i], c.actor_in[i]);
+}
+
+static void expect_asked(uint32_t tag)
+{
+    KT_TRUE(!actor_waits(&s));
+    KT_EQ(s.actor_result, 0);
+    KT_EQ(s.actor_out[0], c.actor_pid);
+    KT_EQ(s.actor_out[1], tag);
+    for (unsigned i = 0; i < 3; i++)
+        KT_EQ(s.actor_out[2 + i], 40 + i);
+}
+
+static void expect_answer(uint32_t tag)
+{
+    expect_kernel_back(0);
+    KT_EQ(k.words[0], tag);
+    for (unsigned i = 0; i < 3; i++)
+        KT_EQ(k.words[1 + i], tag * 1000 + i);
+}
+
+KTEST(ipc_kernel, words_there_and_back)
+{
+    KT_REQUIRE(begin_kernel(0, 0));
+    for (unsigned first = 0; first < 2; first++) {
+        if (first)
+            KT_TRUE(!receive());
+        KT_TRUE(!kcall(7));
+        if (!first)
+            KT_TRUE(receive());
+        expect_asked(7);
+        KT_EQ(reply(&c, 8), 0);
+        expect_answer(8);
+    }
+    end_both();
+}
+
+/* The server's bytes are in its own memory, the client's in the kernel's. */
+static void bytes_with(unsigned flags, uint32_t timeout_ms)
+{
+    KT_REQUIRE(begin_kernel(flags, timeout_ms));
+    actor_buffer(&s, 5, 100, 0);
+    memcpy(actor_memory(&s, ACTOR_SEND), "reply", 5);
+    KT_TRUE(!actor_do_buffer(&s, sys_ipc_receive, port_s, 0, 0, ACTOR_BUFFER));
+    KT_TRUE(!kcall(7 | IPC_DATA));
+    expect_asked(7 | IPC_DATA);
+    KT_EQ(memcmp(actor_memory(&s, ACTOR_RECEIVE), sent, sizeof(sent)), 0);
+    KT_TRUE(actor_do_buffer(&s, sys_ipc_reply, (uint32_t)c.actor_pid, IPC_DATA,
+                            6, ACTOR_BUFFER));
+    expect_kernel_back(0);
+    KT_EQ(k.buffer.ipc_received, 5);
+    KT_EQ(memcmp(came, "reply", 6), 0);
+    end_both();
+}
+
+KTEST(ipc_kernel, bytes_of_the_kernel)
+{
+    bytes_with(0, 0);
+    bytes_with(0, PATIENCE_MS);
+    bytes_with(IPC_PATIENT, 0);
+}
+
+/* A program's own call still cannot name the kernel's memory. */
+KTEST(ipc_kernel, not_for_programs)
+{
+    struct ipc_buffer *b;
+
+    KT_REQUIRE(begin_kernel(0, 0));
+    b = actor_buffer(&c, 4, 4, 0);
+    b->ipc_send = sent;
+    KT_TRUE(
+        actor_do_buffer(&c, sys_ipc_call, port_c, IPC_DATA, 0, ACTOR_BUFFER));
+    expect_back(&c, -EFAULT);
+    end_both();
+}
+
+KTEST(ipc_kernel, no_handle_comes)
+{
+    uint32_t used;
+
+    KT_REQUIRE(begin_kernel(0, 0));
+    used = c.actor_task->task_handles->table_used;
+    actor_buffer(&s, 1, 100, (int)port_s);
+    KT_TRUE(!kcall(1));
+    KT_TRUE(actor_do_buffer(&s, sys_ipc_receive, port_s, 0, 0, ACTOR_BUFFER));
+    KT_TRUE(actor_do_buffer(&s, sys_ipc_reply, (uint32_t)c.actor_pid,
+                            IPC_HANDLE, 6, ACTOR_BUFFER));
+    KT_EQ(s.actor_result, -EMSGSIZE);
+    expect_kernel_back(-EMSGSIZE);
+    KT_EQ(c.actor_task->task_handles->table_used, used);
+    end_both();
+}
+
+/* More bytes than there is room for. */
+KTEST(ipc_kernel, no_more_than_fits)
+{
+    KT_REQUIRE(begin_kernel(0, 0));
+    actor_buffer(&s, sizeof(came) + 1, 100, 0);
+    KT_TRUE(!kcall(1));
+    KT_TRUE(actor_do_buffer(&s, sys_ipc_receive, port_s, 0, 0, ACTOR_BUFFER));
+    KT_TRUE(actor_do_buffer(&s, sys_ipc_reply, (uint32_t)c.actor_pid, IPC_DATA,
+                            6, ACTOR_BUFFER));
+    expect_kernel_back(-EMSGSIZE);
+    KT_EQ(came[0], 0);
+    end_both();
+}
+
+/* ---- how it ends early -------------------------------------------------- */
+
+KTEST(ipc_kernel, a_kill_ends_it)
+{
+    KT_REQUIRE(begin_kernel(0, 0));
+    KT_TRUE(!kcall(1));
+    actor_kill(&c);
+    expect_kernel_back(-EINTR);
+    KT_TRUE(!k.received);
+    KT_TRUE(kcall(1));
+    expect_kernel_back(-EINTR);
+    end_both();
+}
+
+/* Killed before, while it queues, and while the server has it. */
+KTEST(ipc_kernel, unless_it_is_patient)
+{
+    KT_REQUIRE(begin_kernel(IPC_PATIENT, 0));
+    KT_TRUE(!kcall(1));
+    actor_kill(&c);
+    KT_TRUE(actor_waits(&c));
+    KT_TRUE(receive());
+    expect_asked(1);
+    KT_EQ(reply(&c, 8), 0);
+    expect_answer(8);
+    KT_TRUE(!kcall(2 | IPC_DATA));
+    actor_buffer(&s, 0, 100, 0);
+    KT_TRUE(actor_do_buffer(&s, sys_ipc_receive, port_s, 0, 0, ACTOR_BUFFER));
+    KT_TRUE(actor_waits(&c));
+    KT_EQ(reply(&c, 9), 0);
+    expect_answer(9);
+    end_both();
+}
+
+static void let_time_pass(void)
+{
+    sched_sleep_ms(2 * PATIENCE_MS);
+    actor_settle();
+}
+
+KTEST(ipc_kernel, time_ends_it_in_the_queue)
+{
+    KT_REQUIRE(begin_kernel(0, PATIENCE_MS));
+    KT_TRUE(!kcall(1));
+    let_time_pass();
+    expect_kernel_back(-ETIMEDOUT);
+    KT_TRUE(!k.received);
+    KT_TRUE(!receive()); /* there is nothing left of it */
+    end_both();
+}
+
+/* Its time stands still while somebody pins it, and runs on afterwards. */
+KTEST(ipc_kernel, time_can_stand_still)
+{
+    KT_REQUIRE(begin_kernel(0, PATIENCE_MS));
+    KT_TRUE(!kcall(1));
+    spin_lock(&sched_lock);
+    KT_TRUE(sched_timer_pause(c.actor_task));
+    KT_TRUE(!sched_timer_pause(c.actor_task));
+    spin_unlock(&sched_lock);
+    let_time_pass();
+    KT_TRUE(actor_waits(&c));
+    spin_lock(&sched_lock);
+    sched_timer_resume(c.actor_task);
+    spin_unlock(&sched_lock);
+    let_time_pass();
+    expect_kernel_back(-ETIMEDOUT);
+    end_both();
+}
+
+/* With bytes: the time stands still while they are copied, and runs on. */
+KTEST(ipc_kernel, time_ends_it_at_the_server)
+{
+    KT_REQUIRE(begin_kernel(0, PATIENCE_MS));
+    actor_buffer(&s, 0, 100, 0);
+    KT_TRUE(!kcall(1 | IPC_DATA));
+    KT_TRUE(actor_do_buffer(&s, sys_ipc_receive, port_s, 0, 0, ACTOR_BUFFER));
+    KT_TRUE(actor_waits(&c));
+    let_time_pass();
+    expect_kernel_back(-ETIMEDOUT);
+    KT_TRUE(k.received);
+    KT_EQ(reply(&c, 8), -ESRCH);
+    end_both();
+}
+
+KTEST(ipc_kernel, the_server_dies)
+{
+    KT_REQUIRE(begin_kernel(0, 0));
+    KT_TRUE(!kcall(1));
+    KT_TRUE(receive());
+    actor_end(&s);
+    expect_kernel_back(-EPIPE);
+    KT_TRUE(k.received);
+    KT_TRUE(kcall(1));
+    expect_kernel_back(-EPIPE);
+    KT_TRUE(!k.received);
+    actor_end(&c);
+}
+
+/* Of two that could receive, one calls and the other goes: nobody is left who
+ * could answer. */
+KTEST(ipc_kernel, the_other_receiver_goes)
+{
+    uint32_t own;
+
+    KT_REQUIRE(begin(2));
+    own = actor_share(&s, port_s, &c, HANDLE_RECEIVE);
+    KT_TRUE(!call(&c, own, 1));
+    KT_TRUE(!call(&d, port_d, 2));
+    actor_end(&s);
+    expect_back(&c, -EDEADLK);
+    KT_TRUE(actor_waits(&d));
+    KT_TRUE(actor_do(&c, sys_ipc_receive, own, 0, 0));
+    KT_EQ(c.actor_out[0], d.actor_pid);
+    actor_end(&c);
+    expect_back(&d, -EPIPE);
+    actor_end(&d);
+}

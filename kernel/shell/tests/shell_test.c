@@ -1,0 +1,38 @@
+/*
+ * Running commands and reading what they print, out of what the console
+ * remembers.
+ */
+#include "kernel/shell/tests/shell_test.h"
+#include "drivers/console.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/shell.h"
+
+static char history[KIB(16) + 1]; /* all that the console remembers */
+
+const char *shell_test_said = history;
+
+int shell_test_run(const char *line)
+{
+    static unsigned number;
+    char copy[SHELL_LINE_MAX + 1];
+    char mark[SHELL_LINE_MAX + 16];
+    size_t used = 0;
+    size_t n;
+    int result;
+
+    snprintf(mark, sizeof(mark), "# %u: %s\n", ++number, line);
+    kprintf("%s", mark);
+    strlcpy(copy, line, sizeof(copy));
+    result = shell_execute(copy);
+    while ((n = console_history(used, history + used,
+                                sizeof(history) - 1 - used)) > 0)
+        used += n;
+    history[used] = '\0';
+    shell_test_said = strstr(history, mark);
+    if (shell_test_said == NULL)
+        shell_test_said = "";
+    else
+        shell_test_said += strlen(mark);
+    return result;
+}

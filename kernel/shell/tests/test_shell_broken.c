@@ -1,0 +1,286 @@
+/*
+ * The memory commands where the heap is broken: rows are marked, lists end,
+ * nothing is followed that leads astray, and `verify` counts.
+ */
+#include "tools/workshop/ktest/ktest.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/tests/shell_test.h"
+#include "mm/buddy_impl.h"
+#include "mm/kmem_impl.h"
+
+/* Whether a command prints `text`. */
+static void says(const char *line, const char *text)
+{
+    KT_EQ(shell_test_run(line), 0);
+    if (!strstr(shell_test_said, text))
+        KT_FAIL("%s does not say \"%s\"", line, text);
+}
+
+/* A cache with three slabs, the last of them half empty. */
+static struct kmem_cache *make_broken(size_t size, void **obj, size_t *n)
+{
+    struct kmem_cache *cp =
+        kmem_cache_create("test_broken", size, 0, NULL, NULL);
+
+    *n = cp ? cp->cache_slab_chunks * 5 / 2 : 0;
+    for (size_t i = 0; i < *n; i++)
+        obj[i] = kmem_cache_alloc(cp, KM_NOSLEEP);
+    return cp;
+}
+
+static void end_broken(struct kmem_cache *cp, void **obj, size_t n)
+{
+    says("verify test_broken", "test_broken");
+    for (size_t i = 0; i < n; i++)
+        kmem_cache_free(cp, obj[i]);
+    KT_EQ(kmem_cache_destroy(cp), 0);
+}
+
+KTEST(shell_broken, broken_slabs_get_marked_rows)
+{
+    static void *obj[64];
+    struct kmem_slab *sp;
+    struct kmem_bufctl *head, *next;
+    struct kmem_cache *cp;
+    size_t n;
+
+    cp = make_broken(200, obj, &n);
+    KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
+    sp = cp->cache_freelist;
+    says("walk slab test_broken", "3 rows");
+    sp->slab_refcnt--;
+    says("slabs test_broken", ">!0x");
+    says("walk slab test_broken", "!0x");
+    says("walk alloc test_broken -n 1000", "freelist does not match");
+    sp->slab_refcnt++;
+    head = sp->slab_head;
+    next = head->bufctl_next;
+    head->bufctl_next = head; /* a circle of one */
+    says("walk free test_broken", "freelist does not match");
+    says("slabs test_broken", ">!0x");
+    head->bufctl_next = (struct kmem_bufctl *)0x10; /* nowhere */
+    says("walk bufctl test_broken", "!0x");
+    head->bufctl_next = next;
+    end_broken(cp, obj, n);
+}
+
+/* Every command that looks at one cache, or at an address in it. */
+static void look(const void *obj)
+{
+    static const char *const lines[] = {
+        "slabs test_broken",
+        "walk alloc test_broken",
+        "walk free test_broken",
+        "walk bufctl test_broken",
+        "walk slab test_broken",
+        "cache test_broken",
+        "users test_broken",
+        "why test_broken",
+        "colours test_broken",
+        "frag",
+        "kmastat test_broken",
+        "leaks",
+        "old 0",
+    };
+    char line[40];
+
+    for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+        KT_EQ(shell_test_run(lines[i]), 0);
+    snprintf(line, sizeof(line), "whatis %p", obj);
+    KT_EQ(shell_test_run(line), 0);
+    snprintf(line, sizeof(line), "map %p", obj);
+    shell_test_run(line);
+    snprintf(line, sizeof(line), "why %p", obj);
+    shell_test_run(line);
+    KT_EQ(shell_test_run("verify test_broken"), 1);
+}
+
+KTEST(shell_broken, verify_counts_what_is_broken)
+{
+    struct kmem_cache *one = kmem_cache_find("kmem_slab");
+    static void *obj[64];
+    struct kmem_cache *cp;
+    size_t n;
+
+    cp = make_broken(200, obj, &n);
+    KT_REQUIRE(cp && one && n <= ARRAY_SIZE(obj));
+    KT_EQ(shell_test_run("verify"), 0);
+    cp->cache_full++;
+    KT_EQ(shell_test_run("verify"), 1);
+    one->cache_full++;
+    KT_EQ(shell_test_run("verify"), 2);
+    KT_EQ(shell_test_run("verify test_broken"), 1);
+    buddy_zone.zone_total_pages++;
+    cp->cache_full--;
+    KT_EQ(shell_test_run("verify -j"), 2);
+    one->cache_full--;
+    KT_EQ(shell_test_run("verify"), 1);
+    buddy_zone.zone_total_pages--;
+    end_broken(cp, obj, n);
+}
+
+KTEST(shell_broken, looking_survives_broken_freelists)
+{
+    const uintptr_t astray[] = {0x10, 0xc0000001, 0xfffffff0, 0};
+    struct kmem_bufctl *head, *next;
+    static void *obj[64];
+    struct kmem_cache *cp;
+    size_t n;
+
+    for (size_t size = 200; size <= 900; size += 700) {
+        cp = make_broken(size, obj, &n);
+        KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
+        head = cp->cache_freelist->slab_head;
+        next = head->bufctl_next;
+        for (size_t i = 0; i < ARRAY_SIZE(astray); i++) {
+            head->bufctl_next = (struct kmem_bufctl *)astray[i];
+            look(obj[n - 1]);
+        }
+        head->bufctl_next = head;
+        look(obj[n - 1]);
+        head->bufctl_next = next;
+        end_broken(cp, obj, n);
+    }
+}
+
+KTEST(shell_broken, looking_survives_broken_lists_and_tables)
+{
+    struct kmem_bufctl **bucket, *first;
+    static void *obj[64];
+    struct kmem_slab *sp;
+    struct kmem_cache *cp;
+    struct list *link, *next;
+    size_t n;
+
+    cp = make_broken(900, obj, &n);
+    KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
+    link = cp->cache_null.slab_link.next;
+    next = link->next;
+    link->next = (struct list *)0x10;
+    look(obj[n - 1]);
+    link->next = link;
+    look(obj[n - 1]);
+    link->next = next;
+    bucket = kmem_hash_bucket(cp, obj[0]);
+    first = *bucket;
+    *bucket = (struct kmem_bufctl *)0x14;
+    says("hash test_broken", "CHAIN");
+    says("walk hash test_broken", "astray");
+    look(obj[0]);
+    *bucket = first;
+    sp = cp->cache_freelist;
+    sp->slab_cache = (struct kmem_cache *)0x20;
+    look(obj[n - 1]);
+    sp->slab_cache = cp;
+    sp->slab_chunks = 0x7fffffff;
+    look(obj[n - 1]);
+    sp->slab_chunks = cp->cache_slab_chunks;
+    end_broken(cp, obj, n);
+}
+
+KTEST(shell_broken, broken_lists_end)
+{
+    static void *obj[64];
+    struct kmem_cache *cp;
+    struct list *second;
+    size_t n;
+
+    cp = make_broken(900, obj, &n);
+    KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
+    second = cp->cache_null.slab_link.next->next;
+    second->next = second; /* a circle */
+    says("slabs test_broken", "! ");
+    says("walk slab test_broken", "3 rows");
+    second->next = (struct list *)&n; /* out of the heap */
+    says("walk slab test_broken", "slab list leads astray");
+    says("walk slab test_broken", "2 rows");
+    second->next = cp->cache_null.slab_link.prev;
+    says("walk hash test_broken", "rows");
+    end_broken(cp, obj, n);
+}
+
+KTEST(shell_broken, walk_finds_every_object)
+{
+    struct kmem_cache *cp;
+    static void *obj[64];
+    char line[40];
+    size_t n;
+
+    for (size_t size = 200; size <= 900; size += 700) {
+        cp = make_broken(size, obj, &n);
+        KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
+        snprintf(line, sizeof(line), "%zu rows", n);
+        says("walk alloc test_broken", line);
+        if (size > 512)
+            says("walk hash test_broken", line);
+        snprintf(line, sizeof(line), "%zu rows", 3 * cp->cache_slab_chunks - n);
+        says("walk free test_broken", line);
+        snprintf(line, sizeof(line), "%zu rows",
+                 3 * cp->cache_slab_chunks - (size > 512 ? 0 : n));
+        says("walk bufctl test_broken", line);
+        end_broken(cp, obj, n);
+    }
+}
+
+/* Words of a cache and of a bufctl that commands count or divide by. */
+KTEST(shell_broken, looking_survives_wild_values)
+{
+    struct kmem_bufctl_debug *bdp;
+    static void *obj[64];
+    struct kmem_cache *cp;
+    char line[40];
+    size_t chunk, n;
+
+    cp = make_broken(200, obj, &n);
+    KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
+    cp->cache_align = 0;
+    look(obj[0]);
+    cp->cache_align = KMEM_ALIGN_MIN;
+    chunk = cp->cache_chunk;
+    cp->cache_chunk = 0;
+    look(obj[0]);
+    cp->cache_chunk = chunk;
+    end_broken(cp, obj, n);
+    cp = kmem_cache_create("test_broken", 100, 0, NULL, NULL);
+    KT_REQUIRE(cp && kmem_debug_set(cp, KMEM_DEBUG_U) == 0);
+    for (n = 0; n < 2; n++) {
+        obj[n] = kmem_cache_alloc(cp, KM_NOSLEEP);
+        bdp = (struct kmem_bufctl_debug *)*kmem_hash_bucket(cp, obj[n]);
+        KT_REQUIRE(bdp && bdp->bufctl.bufctl_addr == obj[n]);
+        bdp->bufctl_alloc.trans_depth = 0x7fffffff;
+    }
+    says("users test_broken", " 2 ");
+    bdp->bufctl_state = 0x10000077;
+    snprintf(line, sizeof(line), "whatis %p", obj[1]);
+    says(line, "damaged, put aside");
+    bdp->bufctl_state = KMEM_BUF_USED;
+    end_broken(cp, obj, 2);
+}
+
+KTEST(shell_broken, damaged_objects_are_marked)
+{
+    static void *obj[64];
+    struct kmem_bufctl_debug *bdp;
+    struct kmem_cache *cp = kmem_cache_create("test_bad", 100, 0, NULL, NULL);
+    char line[40];
+
+    KT_REQUIRE(cp);
+    KT_REQUIRE(kmem_debug_set(cp, KMEM_DEBUG_F) == 0);
+    for (int i = 0; i < 3; i++)
+        obj[i] = kmem_cache_alloc(cp, KM_NOSLEEP);
+    bdp = (struct kmem_bufctl_debug *)*kmem_hash_bucket(cp, obj[1]);
+    KT_REQUIRE(bdp && bdp->bufctl.bufctl_addr == obj[1]);
+    says("slabs test_bad", " ###.");
+    bdp->bufctl_state = KMEM_BUF_BAD;
+    says("slabs test_bad", " #!#.");
+    says("walk alloc test_bad", "   1 bad ");
+    snprintf(line, sizeof(line), "map %p", obj[0]);
+    says(line, " #!#.");
+    snprintf(line, sizeof(line), "whatis %p", obj[1]);
+    says(line, "damaged, put aside");
+    bdp->bufctl_state = KMEM_BUF_USED;
+    for (int i = 0; i < 3; i++)
+        kmem_cache_free(cp, obj[i]);
+    KT_EQ(kmem_cache_destroy(cp), 0);
+}

@@ -1,0 +1,460 @@
+/*
+ * The memory commands: their sums are the supplier's, their numbers fit, and
+ * their arguments are checked.
+ */
+#include "drivers/console.h"
+#include "tools/workshop/ktest/ktest.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/shell.h"
+#include "kernel/shell/tests/shell_test.h"
+#include "mm/kmem_impl.h"
+
+/* ---- sums --------------------------------------------------------------- */
+
+KTEST(shell_kmem, totals_equal_the_supplier)
+{
+    struct memcmd_totals t;
+    uint64_t mem = 0;
+    size_t caches = 0;
+
+    memcmd_totals(&t);
+    KT_EQ(t.total_all.sum_mem - t.total_own, t.total_supplier);
+    for (int kind = 0; kind < MEMCMD_KINDS; kind++) {
+        mem += t.total_kind[kind].sum_mem;
+        caches += t.total_kind[kind].sum_caches;
+    }
+    KT_EQ(mem + t.total_large.sum_mem, t.total_all.sum_mem);
+    KT_EQ(caches, t.total_all.sum_caches);
+    KT_GE(t.total_kind[KMEM_KIND_CLASS].sum_caches, 28);
+}
+
+KTEST(shell_kmem, totals_follow_a_large_allocation)
+{
+    struct memcmd_totals before, during, after;
+    void *p;
+
+    memcmd_totals(&before);
+    p = kmem_alloc(5 * PAGE_SIZE, KM_NOSLEEP);
+    KT_REQUIRE(p);
+    memcmd_totals(&during);
+    kmem_free(p, 5 * PAGE_SIZE);
+    memcmd_totals(&after);
+    KT_EQ(during.total_large.sum_mem - before.total_large.sum_mem,
+          5 * PAGE_SIZE);
+    KT_EQ(during.total_large.sum_inuse - before.total_large.sum_inuse, 1);
+    KT_EQ(during.total_all.sum_mem, during.total_supplier + during.total_own);
+    KT_EQ(after.total_all.sum_mem, before.total_all.sum_mem);
+    KT_EQ(after.total_large.sum_frees - before.total_large.sum_frees, 1);
+}
+
+KTEST(shell_kmem, totals_follow_a_class)
+{
+    struct memcmd_totals before, during, after;
+    const int class = KMEM_KIND_CLASS;
+    void *p;
+
+    memcmd_totals(&before);
+    p = kmem_alloc(100, KM_NOSLEEP);
+    KT_REQUIRE(p);
+    memcmd_totals(&during);
+    kmem_free(p, 100);
+    memcmd_totals(&after);
+    KT_EQ(during.total_kind[class].sum_inuse -
+              before.total_kind[class].sum_inuse,
+          1);
+    KT_EQ(during.total_kind[class].sum_used - before.total_kind[class].sum_used,
+          112);
+    KT_EQ(after.total_kind[class].sum_inuse,
+          before.total_kind[class].sum_inuse);
+    KT_EQ(after.total_all.sum_allocs - before.total_all.sum_allocs, 1);
+}
+
+/* Pages for a cache with a supplier of its own: one run, handed out once. */
+static void *own_getpages(size_t pages, void *arg)
+{
+    void **run = arg;
+    void *p = *run;
+
+    *run = NULL;
+    return pages == 1 ? p : NULL;
+}
+
+static void own_freepages(void *addr, size_t pages, void *arg)
+{
+    (void)pages;
+    *(void **)arg = addr;
+}
+
+KTEST(shell_kmem, own_suppliers_are_no_debt_of_segkmem)
+{
+    void *run = kmem_alloc(3 * PAGE_SIZE, KM_NOSLEEP);
+    void *page = (void *)ROUND_UP((uintptr_t)run, (uintptr_t)PAGE_SIZE);
+    struct kmem_supplier own = {own_getpages, own_freepages, &page};
+    struct kmem_cache *cp;
+    struct memcmd_totals t;
+    void *obj;
+
+    KT_REQUIRE(run);
+    cp = kmem_cache_create_from("test_own", 64, 0, NULL, NULL, &own);
+    KT_REQUIRE(cp);
+    obj = kmem_cache_alloc(cp, KM_NOSLEEP);
+    memcmd_totals(&t);
+    KT_EQ(t.total_own, PAGE_SIZE);
+    KT_EQ(t.total_all.sum_mem - t.total_own, t.total_supplier);
+    if (obj)
+        kmem_cache_free(cp, obj);
+    KT_EQ(kmem_cache_destroy(cp), 0);
+    kmem_free(run, 3 * PAGE_SIZE);
+}
+
+/* ---- the ledger --------------------------------------------------------- */
+
+static void nothing(void *obj, size_t size)
+{
+    (void)obj;
+    (void)size;
+}
+
+static void check_ledger(size_t size, size_t align, kmem_ctor_t *ctor,
+                         size_t extra)
+{
+    struct kmem_cache *cp =
+        kmem_cache_create("test_ledger", size, align, ctor, NULL);
+    size_t entry[LEDGER_ENTRIES];
+    struct kmem_cache_stat st;
+    void *obj[40];
+
+    KT_REQUIRE(cp);
+    for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
+        obj[i] = kmem_cache_alloc(cp, KM_NOSLEEP);
+    kmem_cache_stat(cp, &st);
+    KT_EQ(memcmd_ledger(cp, &st, entry), st.stat_mem);
+    KT_EQ(entry[LEDGER_REQUESTED], ARRAY_SIZE(obj) * size);
+    KT_EQ(entry[LEDGER_EXTRA_WORD], ARRAY_SIZE(obj) * extra);
+    KT_EQ(entry[LEDGER_HEADER],
+          size < 500 ? st.stat_slabs * sizeof(struct kmem_slab) : 0);
+    for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
+        if (obj[i])
+            kmem_cache_free(cp, obj[i]);
+    kmem_cache_stat(cp, &st);
+    KT_EQ(memcmd_ledger(cp, &st, entry), st.stat_mem);
+    KT_EQ(entry[LEDGER_FREE], st.stat_total * st.stat_chunk);
+    KT_EQ(kmem_cache_destroy(cp), 0);
+}
+
+KTEST(shell_kmem, ledger_adds_up)
+{
+    check_ledger(200, 0, NULL, 0);
+    check_ledger(200, 0, nothing, 4);
+    check_ledger(203, 16, nothing, 4);
+    check_ledger(700, 0, nothing, 0);
+    check_ledger(3000, 64, NULL, 0);
+}
+
+/* ---- order -------------------------------------------------------------- */
+
+static uint64_t key_parity(const struct kmem_cache_stat *st)
+{
+    return st->stat_size % 16;
+}
+
+static void check_order(memcmd_key_t *key)
+{
+    struct memcmd_order at = {0};
+    struct kmem_cache_stat st;
+    struct kmem_cache *last = NULL, *cp;
+    uint64_t last_key = UINT64_MAX;
+    size_t n = 0, all = 0;
+
+    for (cp = kmem_cache_first(); cp; cp = kmem_cache_next(cp))
+        all++;
+    while (n <= all && (cp = memcmd_next(&at, key, &st))) {
+        KT_LE(key(&st), last_key);
+        KT_NE(KT_PTR(cp), KT_PTR(last));
+        last_key = key(&st);
+        last = cp;
+        n++;
+    }
+    KT_EQ(n, all);
+}
+
+KTEST(shell_kmem, order_visits_each_cache_once)
+{
+    check_order(memcmd_key_mem);
+    check_order(key_parity); /* almost all keys are equal */
+}
+
+/* ---- rows --------------------------------------------------------------- */
+
+KTEST(shell_kmem, contradicting_rows_are_marked)
+{
+    struct kmem_cache_stat st = {.stat_slab_objects = 10,
+                                 .stat_slabs = 3,
+                                 .stat_total = 30,
+                                 .stat_inuse = 12,
+                                 .stat_full = 1,
+                                 .stat_partial = 1,
+                                 .stat_complete = 1,
+                                 .stat_allocs = 20,
+                                 .stat_frees = 8};
+    struct kmem_cache_stat bad = st;
+
+    KT_TRUE(!memcmd_bad_row(&st));
+    bad.stat_inuse = 31;
+    KT_TRUE(memcmd_bad_row(&bad));
+    bad = st;
+    bad.stat_full = 2;
+    KT_TRUE(memcmd_bad_row(&bad));
+    bad = st;
+    bad.stat_total = 29;
+    KT_TRUE(memcmd_bad_row(&bad));
+    bad = st;
+    bad.stat_frees = 9;
+    KT_TRUE(memcmd_bad_row(&bad));
+}
+
+/* ---- numbers ------------------------------------------------------------ */
+
+static void check_count(uint64_t n, unsigned width, const char *want)
+{
+    char buf[MEMCMD_CELL];
+
+    memcmd_count(n, width, buf);
+    if (strcmp(buf, want) != 0)
+        KT_FAIL("%llu in %u: got %s, want %s", (unsigned long long)n, width,
+                buf, want);
+    KT_LE(strlen(buf), width);
+}
+
+KTEST(shell_kmem, counts_fit_their_columns)
+{
+    check_count(0, 4, "0");
+    check_count(9999, 4, "9999");
+    check_count(10000, 4, "10k");
+    check_count(99999, 5, "99999");
+    check_count(100000, 5, "100k");
+    check_count(999999, 4, "999k");
+    check_count(1000000, 5, "1.0M");
+    check_count(1234567, 4, "1.2M");
+    check_count(12345678, 5, "12.3M");
+    check_count(12345678, 4, "12M");
+    check_count(UINT64_MAX, 5, "18.4E");
+}
+
+static void check_age(uint64_t ms, const char *want)
+{
+    char buf[MEMCMD_CELL];
+
+    memcmd_age(ms, buf);
+    if (strcmp(buf, want) != 0)
+        KT_FAIL("%llu: got %s, want %s", (unsigned long long)ms, buf, want);
+}
+
+KTEST(shell_kmem, ages)
+{
+    check_age(0, "0ms");
+    check_age(999, "999ms");
+    check_age(15250, "15.2s");
+    check_age(600000, "10m");
+    check_age(7200000, "2h");
+    check_age(864000000, "10d");
+}
+
+KTEST(shell_kmem, waste_in_thousandths)
+{
+    char buf[MEMCMD_CELL];
+
+    KT_EQ(memcmd_waste(0, 0), 0);
+    KT_EQ(memcmd_waste(4000, 4096), 23);
+    KT_EQ(memcmd_waste(0, 4096), 1000);
+    KT_EQ(memcmd_waste(5000, 4096), 0);
+    KT_EQ(memcmd_waste(1ull << 40, 1ull << 41), 500);
+    KT_EQ(strcmp(memcmd_percent(125, buf), "12.5"), 0);
+}
+
+/* ---- arguments ---------------------------------------------------------- */
+
+KTEST(shell_kmem, patterns)
+{
+    KT_TRUE(memcmd_match("kmem_alloc_64", NULL));
+    KT_TRUE(memcmd_match("kmem_alloc_64", "alloc"));
+    KT_TRUE(!memcmd_match("kmem_alloc_64", "alocl"));
+    KT_TRUE(memcmd_match("kmem_alloc_64", "kmem_*_64"));
+    KT_TRUE(memcmd_match("kmem_alloc_64", "*a*l*4*"));
+    KT_TRUE(!memcmd_match("kmem_alloc_64", "alloc*"));
+    KT_TRUE(memcmd_match("kmem_alloc_64", "kmem_alloc_??"));
+    KT_TRUE(!memcmd_match("kmem_alloc_64", "kmem_alloc_???"));
+    KT_TRUE(memcmd_match("aaab", "*aab"));
+    KT_TRUE(!memcmd_match("", "?"));
+}
+
+KTEST(shell_kmem, hash_points_are_the_allocators)
+{
+    for (size_t entries = 64; entries <= 65536; entries *= 4) {
+        size_t grow = memcmd_hash_grow(entries);
+        size_t shrink = memcmd_hash_shrink(entries);
+
+        KT_EQ(kmem_hash_want(entries, grow - 1), entries);
+        KT_GE(kmem_hash_want(entries, grow), 2 * entries);
+        if (entries == 64) {
+            KT_EQ(shrink, 0);
+            continue;
+        }
+        KT_EQ(kmem_hash_want(entries, shrink + 1), entries);
+        KT_LE(kmem_hash_want(entries, shrink), entries / 2);
+    }
+}
+
+KTEST(shell_kmem, slab_is_found_by_its_address)
+{
+    struct kmem_cache *cp =
+        kmem_cache_create("test_place", 2048, 0, NULL, NULL);
+    uint8_t map[MEMCMD_MAP_BITS / 8] = {0};
+    struct kmem_slab_stat slab;
+    size_t index, n;
+    void *obj[9];
+
+    KT_REQUIRE(cp);
+    for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
+        obj[i] = kmem_cache_alloc(cp, KM_NOSLEEP);
+    KT_EQ(KT_PTR(kmem_whose((char *)obj[8] + 5, &slab, &index)), KT_PTR(cp));
+    n = memcmd_slab_number(cp, slab.stat_slab);
+    KT_GE(n, 1);
+    KT_EQ(kmem_slab_map(cp, n, map, MEMCMD_MAP_BITS), slab.stat_chunks);
+    KT_TRUE(memcmd_map_used(map, index));
+    KT_EQ(memcmd_slab_number(cp, (uintptr_t)&slab), SIZE_MAX);
+    for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
+        if (obj[i])
+            kmem_cache_free(cp, obj[i]);
+    map[0] = 0xff;
+    kmem_slab_map(cp, memcmd_slab_number(cp, slab.stat_slab), map,
+                  MEMCMD_MAP_BITS);
+    KT_TRUE(!memcmd_map_used(map, index));
+    KT_EQ(kmem_cache_destroy(cp), 0);
+}
+
+/* ---- what is printed ---------------------------------------------------- */
+
+/* The last characters that went to the console, `n` of them at most. */
+static void console_tail(char *buf, size_t n)
+{
+    size_t length = 0, got;
+
+    while ((got = console_history(length, buf, n - 1)) == n - 1)
+        length += got;
+    length += got;
+    got = console_history(length > n - 1 ? length - (n - 1) : 0, buf, n - 1);
+    buf[got] = '\0';
+}
+
+KTEST(shell_kmem, json_strings_are_escaped)
+{
+    char buf[64];
+
+    kprintf("# ");
+    shell_json_string("a\"b\\c\n\x01z");
+    kprintf("\n");
+    console_tail(buf, sizeof(buf));
+    if (!strstr(buf, "# \"a\\\"b\\\\c\\u000a\\u0001z\"\n"))
+        KT_FAIL("got %s", buf);
+}
+
+/* ---- the commands ------------------------------------------------------- */
+
+KTEST(shell_kmem, wrong_input_is_refused)
+{
+    static const char *const wrong[] = {
+        "kmastat -q",
+        "kmastat -s",
+        "kmastat -s size",
+        "kmastat nothing_like_this",
+        "kmastat a b",
+        "cache",
+        "cache nothing",
+        "slabs nothing",
+        "slabs a b",
+        "map",
+        "map 0x10",
+        "map zz",
+        "whatis",
+        "reap -an",
+        "reap nothing",
+        "ws -i",
+        "ws -i soon",
+        "hash kmem_alloc_8",
+        "colours a b",
+        "buddyinfo now",
+        "pages 0xfffff000",
+        "kmem",
+        "kmem make",
+        "kmem create",
+        "kmem create 1a 8",
+        "kmem create a 0",
+        "kmem create a 1 3",
+        "kmem create a 1 8 x",
+        "kmem alloc a 1",
+        "kmem alloc kmem_slab 1",
+        "kmem destroy kmem_slab",
+        "stress x",
+        "stress 1 0",
+        "verify nothing",
+        "walk",
+        "walk none",
+        "walk alloc -n",
+        "walk alloc -n 0",
+        "walk alloc nothing",
+        "walk alloc kmem_slab more",
+        "mark now",
+        "mark much_too_long_a_label",
+        "mark a b",
+        "diff",
+        "diff no_mark",
+        "diff now",
+        "pages -r x y",
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+        if (shell_test_run(wrong[i]) != 1)
+            KT_FAIL("accepted: %s", wrong[i]);
+}
+
+KTEST(shell_kmem, playground_leaves_colours_out)
+{
+    KT_EQ(shell_test_run("kmem create test_play 256 nocolour"), 0);
+    KT_EQ(kmem_cache_find("test_play")->cache_colour_max, 0);
+    KT_EQ(shell_test_run("kmem alloc test_play 16"), 0);
+    KT_EQ(kmem_cache_find("test_play")->cache_colour, 0);
+    KT_EQ(shell_test_run("kmem free test_play all"), 0);
+    KT_EQ(shell_test_run("kmem destroy test_play"), 0);
+    KT_EQ(shell_test_run("kmem create test_play 256 8 ctor nocolour x"), 1);
+}
+
+KTEST(shell_kmem, playground_gives_everything_back)
+{
+    struct kmem_cache *cp;
+    struct kmem_cache_stat st;
+
+    KT_EQ(shell_test_run("kmem create test_play 200 64 ctor"), 0);
+    cp = kmem_cache_find("test_play");
+    KT_REQUIRE(cp);
+    KT_EQ(shell_test_run("kmem alloc test_play 100"), 0);
+    KT_EQ(shell_test_run("kmem free test_play 30 random"), 0);
+    KT_EQ(shell_test_run("kmem free test_play 20 fifo"), 0);
+    KT_EQ(shell_test_run("kmem free test_play 10"), 0);
+    kmem_cache_stat(cp, &st);
+    KT_EQ(st.stat_inuse, 40);
+    KT_EQ(shell_test_run("kmem free test_play 41"), 1);
+    KT_EQ(shell_test_run("kmem destroy test_play"), 1);
+    KT_EQ(shell_test_run("kmem free test_play all random"), 0);
+    KT_EQ(shell_test_run("kmem destroy test_play"), 0);
+    KT_EQ(KT_PTR(kmem_cache_find("test_play")), 0);
+    KT_EQ(KT_PTR(kmem_cache_find("kmem_play")), 0);
+}
+
+KTEST(shell_kmem, stress_and_verify)
+{
+    KT_EQ(shell_test_run("stress 42 3000"), 0);
+    KT_EQ(shell_test_run("verify kmem_slab"), 0);
+}

@@ -1,0 +1,125 @@
+/*
+ * The commands about tasks, files and messages, as far as they need states that
+ * are hard to bring about from outside. (tools/test/test_programs.py has the
+ * rest.)
+ */
+#include "drivers/console.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/shell.h"
+#include "kernel/ipc/tests/ipc_cast.h"
+#include "kernel/shell/tests/shell_test.h"
+#include "kernel/vm/space.h"
+
+static unsigned times(const char *text)
+{
+    unsigned n = 0;
+
+    for (const char *at = shell_test_said; (at = strstr(at, text)) != NULL;
+         at++)
+        n++;
+    return n;
+}
+
+#define KT_SAID(n, ...)                                                        \
+    do {                                                                       \
+        char kt_text[160];                                                     \
+        snprintf(kt_text, sizeof(kt_text), __VA_ARGS__);                       \
+        if (times(kt_text) != (n))                                             \
+            KT_FAIL("\"%s\" %u times, not %u", kt_text, times(kt_text),        \
+                    (unsigned)(n));                                            \
+    } while (0)
+
+/* ---- ipc ---------------------------------------------------------------- */
+
+/* The number of the port behind a handle. */
+static unsigned number(const struct actor *a, uint32_t h)
+{
+    const struct port *port = (const struct port *)handle_object(
+        a->actor_task->task_handles, (int)h, &port_type);
+
+    return port == NULL ? 0 : port->port_number;
+}
+
+KTEST(shell_task, ipc_draws_chains_and_stacks)
+{
+    uint32_t port, handle;
+
+    KT_EQ(shell_test_run("ipc"), 0);
+    KT_SAID(1, "(nobody waits for an answer)\n");
+    KT_REQUIRE(begin(2));
+    KT_REQUIRE(actor_start(&e, "disk"));
+    port = actor_port(&e);
+    handle = actor_share(&e, port, &s, 0);
+    KT_TRUE(!call(&c, port_c, 1));
+    KT_EQ(shell_test_run("ipc"), 0);
+    KT_SAID(1, "client-c(%d) -> port %u (queued) -> server(%d)\n",
+            (int)c.actor_pid, number(&s, port_s), (int)s.actor_pid);
+    KT_TRUE(receive());
+    KT_TRUE(!call(&d, port_d, 2));
+    KT_TRUE(!call(&s, handle, 3));
+    KT_EQ(shell_test_run("ipc"), 0);
+    KT_SAID(1,
+            "client-c(%d) -> port %u -> server(%d) -> port %u (queued) -> "
+            "disk(%d)\n",
+            (int)c.actor_pid, number(&s, port_s), (int)s.actor_pid,
+            number(&e, port), (int)e.actor_pid);
+    KT_SAID(1, "client-d(%d) -> port %u (queued) -> server(%d) -> port",
+            (int)d.actor_pid, number(&s, port_s), (int)s.actor_pid);
+    KT_SAID(1, "the stack of client-c(%d):\n", (int)c.actor_pid);
+    KT_SAID(1, "the stack of client-d(%d):\n", (int)d.actor_pid);
+    KT_SAID(1, "the stack of server(%d):\n", (int)s.actor_pid);
+    KT_SAID(1, "the stack of disk(%d):\n", (int)e.actor_pid);
+    KT_SAID(3, "  ipc_call+0x");
+    actor_end(&e);
+    actor_end(&c);
+    actor_end(&d);
+    actor_end(&s);
+}
+
+KTEST(shell_task, handles_of_one_that_waits)
+{
+    char line[32];
+
+    KT_REQUIRE(begin(1));
+    KT_TRUE(!receive());
+    snprintf(line, sizeof(line), "files %d", (int)s.actor_pid);
+    KT_EQ(shell_test_run(line), 0);
+    KT_SAID(1, "port   receive ");
+    KT_SAID(1, "port %u\n", number(&s, port_s));
+    snprintf(line, sizeof(line), "files %d", (int)c.actor_pid);
+    KT_EQ(shell_test_run(line), 0);
+    KT_SAID(1, "port   call ");
+    KT_EQ(shell_test_run("ports"), 0);
+    KT_SAID(1, "\n%6u %5u %7u %7u %6u %7u", number(&s, port_s), 2u, 1u, 0u, 0u,
+            1u);
+    actor_end(&c);
+    actor_end(&s);
+    KT_EQ(shell_test_run("files 0"), 1);
+}
+
+/* ---- verify ------------------------------------------------------------- */
+
+KTEST(shell_task, verify_sees_what_is_broken)
+{
+    struct handle_table *table;
+
+    KT_REQUIRE(begin(1));
+    KT_TRUE(!receive());
+    KT_EQ(shell_test_run("verify"), 0);
+    KT_SAID(1, "every invariant holds\n");
+    table = s.actor_task->task_handles;
+    table->table_used++;
+    KT_EQ(shell_test_run("verify"), 1);
+    KT_SAID(1, "verify: programs: server(%d): ", (int)s.actor_pid);
+    KT_SAID(0, "every invariant holds");
+    table->table_used--;
+    s.actor_task->task_space->space_pages++;
+    KT_EQ(shell_test_run("verify -j"), 1);
+    KT_SAID(1, "\"bad\":1,\"heap\":\"\"");
+    KT_SAID(0, "\"programs\":\"\"");
+    s.actor_task->task_space->space_pages--;
+    KT_EQ(shell_test_run("verify"), 0);
+    actor_end(&c);
+    actor_end(&s);
+}

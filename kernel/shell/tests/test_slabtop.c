@@ -1,0 +1,192 @@
+/*
+ * slabtop's figures: intervals, rates, shares of hits, orders; and its screen
+ * as it stands on the display is in tools/test/test_slabtop.py.
+ */
+#include "tools/workshop/ktest/ktest.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/slabtop.h"
+#include "mm/debug/debug.h"
+
+static struct slabtop_table table;
+
+/* The row of a cache, or NULL. */
+static const struct slabtop_row *row_of(const char *name)
+{
+    for (size_t i = 0; i < table.table_rows; i++)
+        if (strcmp(slabtop_row(&table, i)->row_name, name) == 0)
+            return slabtop_row(&table, i);
+    return NULL;
+}
+
+KTEST(slabtop, rates_are_tenths_per_second)
+{
+    KT_EQ(slabtop_rate(0, 1000), 0);
+    KT_EQ(slabtop_rate(1, 1000), 10);
+    KT_EQ(slabtop_rate(1, 2000), 5);
+    KT_EQ(slabtop_rate(1, 3000), 3);
+    KT_EQ(slabtop_rate(2, 3000), 7); /* rounded, not cut */
+    KT_EQ(slabtop_rate(123, 500), 2460);
+    KT_EQ(slabtop_rate(7, 0), 0);
+    KT_EQ(slabtop_rate(1ull << 40, 10), (1ull << 40) * 1000);
+}
+
+KTEST(slabtop, hits_are_allocations_without_a_new_slab)
+{
+    struct slabtop_row row = {.row_delta = {0, 5, 0}};
+
+    KT_TRUE(slabtop_hit(&row) == -1);
+    row.row_delta[SLABTOP_ALLOCS] = 10;
+    KT_EQ(slabtop_hit(&row), 1000);
+    row.row_delta[SLABTOP_GROWS] = 1;
+    KT_EQ(slabtop_hit(&row), 900);
+    row.row_delta[SLABTOP_GROWS] = 12; /* slabs that nobody waited for */
+    KT_EQ(slabtop_hit(&row), 0);
+    row.row_delta[SLABTOP_ALLOCS] = 1000000;
+    row.row_delta[SLABTOP_GROWS] = 1;
+    KT_EQ(slabtop_hit(&row), 999); /* 100.0 % is all */
+}
+
+KTEST(slabtop, the_interval_is_what_came_since)
+{
+    struct slabtop_row old = {.row_total = {100, 50, 5}};
+    struct slabtop_row now = {.row_total = {130, 50, 6}};
+
+    slabtop_delta(&now, &old);
+    KT_EQ(now.row_delta[SLABTOP_ALLOCS], 30);
+    KT_EQ(now.row_delta[SLABTOP_FREES], 0);
+    KT_EQ(now.row_delta[SLABTOP_GROWS], 1);
+    slabtop_delta(&now, NULL);
+    KT_EQ(now.row_delta[SLABTOP_ALLOCS], 130);
+    old.row_total[SLABTOP_ALLOCS] = 131; /* another cache of that name */
+    slabtop_delta(&now, &old);
+    KT_EQ(now.row_delta[SLABTOP_ALLOCS], 130);
+    KT_EQ(now.row_delta[SLABTOP_FREES], 0);
+}
+
+KTEST(slabtop, a_look_counts_a_cache_and_forgets_it)
+{
+    struct kmem_cache *cp = kmem_cache_create("st", 100, 0, NULL, NULL);
+    void *p, *q;
+
+    KT_REQUIRE(cp != NULL);
+    slabtop_begin(&table, 5000);
+    p = kmem_cache_alloc(cp, KM_NOSLEEP);
+    q = kmem_cache_alloc(cp, KM_NOSLEEP);
+    kmem_cache_free(cp, q);
+    KT_TRUE(slabtop_look(&table, 5500));
+    slabtop_sort(&table, SLABTOP_BY_NAME);
+    KT_EQ(table.table_ms, 500);
+    KT_REQUIRE(row_of("st") != NULL);
+    KT_EQ(row_of("st")->row_delta[SLABTOP_ALLOCS], 2);
+    KT_EQ(row_of("st")->row_delta[SLABTOP_FREES], 1);
+    KT_EQ(row_of("st")->row_delta[SLABTOP_GROWS], 1);
+    KT_EQ(row_of("st")->row_inuse, 1);
+    KT_EQ(row_of("st")->row_mem, PAGE_SIZE);
+    KT_TRUE(!slabtop_look(&table, 5500)); /* no time has passed */
+    KT_EQ(row_of("st")->row_delta[SLABTOP_ALLOCS], 2);
+    kmem_cache_free(cp, p);
+    KT_EQ(kmem_cache_destroy(cp), 0);
+    KT_TRUE(slabtop_look(&table, 6000));
+    slabtop_sort(&table, SLABTOP_BY_NAME);
+    KT_TRUE(row_of("st") == NULL);
+}
+
+/* The rows after the one that went away keep their counts. */
+KTEST(slabtop, a_cache_that_goes_away_takes_no_row_along)
+{
+    struct kmem_cache *a = kmem_cache_create("st_a", 40, 0, NULL, NULL);
+    struct kmem_cache *b = kmem_cache_create("st_b", 40, 0, NULL, NULL);
+
+    KT_REQUIRE(a != NULL && b != NULL);
+    for (unsigned i = 0; i < 3; i++)
+        kmem_cache_free(b, kmem_cache_alloc(b, KM_NOSLEEP));
+    slabtop_begin(&table, 100);
+    KT_EQ(kmem_cache_destroy(a), 0);
+    kmem_cache_free(b, kmem_cache_alloc(b, KM_NOSLEEP));
+    KT_TRUE(slabtop_look(&table, 200));
+    slabtop_sort(&table, SLABTOP_BY_MEM);
+    KT_REQUIRE(row_of("st_b") != NULL);
+    KT_EQ(row_of("st_b")->row_delta[SLABTOP_ALLOCS], 1);
+    KT_EQ(kmem_cache_destroy(b), 0);
+}
+
+/* Switching modes hands a cache's slabs to an elder, with all its counts, and
+ * the elder's end hands those back. */
+KTEST(slabtop, a_cache_and_its_elder_are_one_row)
+{
+    struct kmem_cache *cp = kmem_cache_create("st_e", 40, 0, NULL, NULL);
+    void *before, *after;
+
+    KT_REQUIRE(cp != NULL);
+    before = kmem_cache_alloc(cp, KM_NOSLEEP);
+    for (unsigned i = 0; i < 9; i++)
+        kmem_cache_free(cp, kmem_cache_alloc(cp, KM_NOSLEEP));
+    slabtop_begin(&table, 100);
+    KT_EQ(kmem_debug_set(cp, KMEM_DEBUG_Z), 0);
+    KT_REQUIRE(kmem_cache_find("st_e~1") != NULL);
+    after = kmem_cache_alloc(cp, KM_NOSLEEP);
+    KT_TRUE(slabtop_look(&table, 200));
+    slabtop_sort(&table, SLABTOP_BY_MEM);
+    KT_REQUIRE(row_of("st_e") != NULL);
+    KT_EQ(row_of("st_e")->row_delta[SLABTOP_ALLOCS], 1);
+    KT_EQ(row_of("st_e")->row_delta[SLABTOP_GROWS], 1);
+    KT_EQ(row_of("st_e")->row_inuse, 2);
+    KT_EQ(row_of("st_e")->row_slabs, 2);
+    kmem_cache_free(cp, before);
+    kmem_elders_collect();
+    KT_TRUE(kmem_cache_find("st_e~1") == NULL);
+    KT_TRUE(slabtop_look(&table, 300));
+    slabtop_sort(&table, SLABTOP_BY_MEM);
+    KT_EQ(row_of("st_e")->row_delta[SLABTOP_ALLOCS], 0);
+    KT_EQ(row_of("st_e")->row_delta[SLABTOP_FREES], 1);
+    kmem_cache_free(cp, after);
+    KT_EQ(kmem_cache_destroy(cp), 0);
+}
+
+KTEST(slabtop, the_sum_is_what_the_supplier_gave)
+{
+    struct memcmd_totals totals;
+
+    slabtop_begin(&table, 1);
+    memcmd_totals(&totals);
+    KT_EQ(table.table_sum.row_mem, totals.total_all.sum_mem);
+    KT_EQ(table.table_sum.row_mem, totals.total_supplier + totals.total_own);
+    KT_EQ(table.table_sum.row_inuse, totals.total_all.sum_inuse);
+    KT_EQ(table.table_sum.row_total[SLABTOP_ALLOCS],
+          totals.total_all.sum_allocs);
+}
+
+static bool in_order(const struct slabtop_row *a, const struct slabtop_row *b,
+                     enum slabtop_order order)
+{
+    switch (order) {
+    case SLABTOP_BY_NAME:
+        return strcmp(a->row_name, b->row_name) <= 0;
+    case SLABTOP_BY_HIT:
+        return slabtop_hit(b) < 0 ||
+               (slabtop_hit(a) >= 0 && slabtop_hit(a) <= slabtop_hit(b));
+    case SLABTOP_BY_MEM:
+        return a->row_mem >= b->row_mem;
+    default:
+        return a->row_delta[order - SLABTOP_BY_ALLOC] >=
+               b->row_delta[order - SLABTOP_BY_ALLOC];
+    }
+}
+
+KTEST(slabtop, every_order_has_every_row_once)
+{
+    static uint8_t seen[SLABTOP_ROWS];
+
+    slabtop_begin(&table, 1);
+    for (unsigned order = 0; order < SLABTOP_ORDERS; order++) {
+        slabtop_sort(&table, order);
+        memset(seen, 0, sizeof(seen));
+        for (size_t i = 0; i < table.table_rows; i++) {
+            KT_EQ(seen[table.table_order[i]]++, 0);
+            if (i > 0)
+                KT_TRUE(in_order(slabtop_row(&table, i - 1),
+                                 slabtop_row(&table, i), order));
+        }
+    }
+}

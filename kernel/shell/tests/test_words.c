@@ -1,0 +1,201 @@
+/*
+ * Splitting command lines, and options (kernel/shell/words.c).
+ */
+#include "tools/workshop/ktest/ktest.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/words.h"
+
+/* Splits a whole line and writes it as "[word][word];[word]". */
+static enum words_error split(const char *line, char *out, size_t size)
+{
+    char copy[SHELL_LINE_MAX + 1];
+    char *argv[SHELL_ARGS_MAX + 1];
+    char *at = copy;
+    enum words_error error = WORDS_OK;
+    size_t n = 0;
+    int argc;
+
+    strlcpy(copy, line, sizeof(copy));
+    while (at && error == WORDS_OK) {
+        error = words_next(&at, &argc, argv);
+        for (int i = 0; i < argc && error == WORDS_OK; i++) {
+            out[n++] = '[';
+            n += strlcpy(out + n, argv[i], size - n);
+            out[n++] = ']';
+        }
+        if (at)
+            out[n++] = ';';
+    }
+    out[n] = 0;
+    return error;
+}
+
+static void expect(const char *line, const char *want, int at)
+{
+    char got[2 * SHELL_LINE_MAX];
+
+    if (split(line, got, sizeof(got)) != WORDS_OK || strcmp(got, want) != 0)
+        ktest_fail(__FILE__, at, "%s: %s, want %s", line, got, want);
+    if (words_check(line) != WORDS_OK)
+        ktest_fail(__FILE__, at, "%s: words_check finds fault", line);
+}
+
+#define EXPECT(line, want) expect(line, want, __LINE__)
+
+KTEST(words, blanks)
+{
+    EXPECT("", "");
+    EXPECT("   ", "");
+    EXPECT("a", "[a]");
+    EXPECT("  one\t two   three ", "[one][two][three]");
+}
+
+KTEST(words, semicolons)
+{
+    EXPECT("a;b", "[a];[b]");
+    EXPECT("a b ; c d", "[a][b];[c][d]");
+    EXPECT(";;a;;", ";;[a];;");
+    EXPECT("a;", "[a];");
+}
+
+KTEST(words, quotes)
+{
+    EXPECT("\"one two\" three", "[one two][three]");
+    EXPECT("'a;b';c", "[a;b];[c]");
+    EXPECT("a\"b c\"d'e f'g", "[ab cde fg]");
+    EXPECT("''", "[]");
+    EXPECT("a '' b", "[a][][b]");
+    EXPECT("\"it's\" '\"'", "[it's][\"]");
+    EXPECT("a';'", "[a;]");
+    EXPECT("\"a\";\"b\"", "[a];[b]");
+}
+
+KTEST(words, open_quotes_are_errors)
+{
+    KT_EQ(words_check("echo \"a"), WORDS_QUOTE);
+    KT_EQ(words_check("echo 'a\""), WORDS_QUOTE);
+    KT_EQ(words_check("'"), WORDS_QUOTE);
+    KT_EQ(words_check("a; b \" c; d"), WORDS_QUOTE);
+}
+
+KTEST(words, too_many_words)
+{
+    char line[2 * (SHELL_ARGS_MAX + 1) + 1];
+
+    for (unsigned i = 0; i <= SHELL_ARGS_MAX; i++) {
+        line[2 * i] = 'x';
+        line[2 * i + 1] = ' ';
+    }
+    line[2 * (SHELL_ARGS_MAX + 1)] = 0;
+    KT_EQ(words_check(line), WORDS_MANY);
+    line[2 * SHELL_ARGS_MAX] = 0; /* one less */
+    KT_EQ(words_check(line), WORDS_OK);
+    line[2 * SHELL_ARGS_MAX] = 'x';
+    line[5] = ';'; /* counted for each command */
+    KT_EQ(words_check(line), WORDS_OK);
+}
+
+/* Options of "cmd WORDS" with -a, -j and -n allowed. */
+static char options(const char *words, int *argc, char **argv, uint32_t *mask)
+{
+    static char copy[SHELL_LINE_MAX + 1];
+    char *at = copy;
+
+    strlcpy(copy, words, sizeof(copy));
+    words_next(&at, argc, argv);
+    return words_options(argc, argv, "ajn", mask);
+}
+
+KTEST(options, are_taken_out)
+{
+    char *argv[SHELL_ARGS_MAX + 1];
+    uint32_t mask;
+    int argc;
+
+    KT_REQUIRE(!options("cmd -a foo -nj bar", &argc, argv, &mask));
+    KT_EQ(mask, SHELL_OPTION('a') | SHELL_OPTION('j') | SHELL_OPTION('n'));
+    KT_REQUIRE(argc == 3);
+    KT_TRUE(strcmp(argv[1], "foo") == 0);
+    KT_TRUE(strcmp(argv[2], "bar") == 0);
+    KT_TRUE(argv[3] == NULL);
+    KT_REQUIRE(!options("cmd", &argc, argv, &mask));
+    KT_EQ(mask, 0);
+    KT_EQ(argc, 1);
+}
+
+KTEST(options, two_dashes_end_them)
+{
+    char *argv[SHELL_ARGS_MAX + 1];
+    uint32_t mask;
+    int argc;
+
+    KT_REQUIRE(!options("cmd -a -- -x --", &argc, argv, &mask));
+    KT_EQ(mask, SHELL_OPTION('a'));
+    KT_REQUIRE(argc == 3);
+    KT_TRUE(strcmp(argv[1], "-x") == 0);
+    KT_TRUE(strcmp(argv[2], "--") == 0);
+}
+
+KTEST(options, numbers_and_single_dashes_are_words)
+{
+    char *argv[SHELL_ARGS_MAX + 1];
+    uint32_t mask;
+    int argc;
+
+    KT_REQUIRE(!options("cmd -5 -", &argc, argv, &mask));
+    KT_EQ(mask, 0);
+    KT_REQUIRE(argc == 3);
+}
+
+KTEST(options, others_are_refused)
+{
+    char *argv[SHELL_ARGS_MAX + 1];
+    uint32_t mask;
+    int argc;
+
+    KT_EQ(options("cmd -x", &argc, argv, &mask), 'x');
+    KT_EQ(options("cmd -ax", &argc, argv, &mask), 'x');
+    KT_EQ(options("cmd -A", &argc, argv, &mask), 'A');
+}
+
+/* ---- options with values ------------------------------------------------ */
+
+static bool taken_j;
+static const char *taken_n;
+
+static int take(const char *words, int *argc, char **argv)
+{
+    static const struct words_option options[] = {
+        {'j', &taken_j, NULL},
+        {'n', NULL, &taken_n},
+    };
+    static char copy[SHELL_LINE_MAX + 1];
+    char *at = copy;
+
+    strlcpy(copy, words, sizeof(copy));
+    words_next(&at, argc, argv);
+    taken_j = false;
+    taken_n = NULL;
+    return words_take(argc, argv, options, ARRAY_SIZE(options));
+}
+
+KTEST(options, take_values)
+{
+    static const char *const lines[] = {"cmd -n 5 -j foo", "cmd -jn5 foo",
+                                        "cmd foo -j -n 5", "cmd -jn 5 -- foo"};
+    char *argv[SHELL_ARGS_MAX + 1];
+    int argc;
+
+    for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+        KT_EQ(take(lines[i], &argc, argv), 0);
+        KT_TRUE(taken_j);
+        KT_REQUIRE(taken_n && argc == 2);
+        KT_TRUE(strcmp(taken_n, "5") == 0);
+        KT_TRUE(strcmp(argv[1], "foo") == 0);
+        KT_TRUE(argv[2] == NULL);
+    }
+    KT_EQ(take("cmd -- -n", &argc, argv), 0);
+    KT_TRUE(taken_n == NULL && argc == 2);
+    KT_EQ(take("cmd -jn", &argc, argv), WORDS_NO_VALUE | 'n');
+    KT_EQ(take("cmd -x", &argc, argv), 'x');
+}

@@ -1,0 +1,454 @@
+/*
+ * Tasks, the scheduler, wait queues, mutexes and condition variables.
+ */
+#include "kernel/abi/errno.h"
+#include "tools/workshop/ktest/ktest.h"
+#include "kernel/task/sync.h"
+#include "drivers/pit.h"
+#include "mm/kmem.h"
+#include "kernel/x86/paging.h"
+#include "mm/kmem_stat.h"
+#include "mm/segkmem.h"
+
+#define VERIFY()                                                               \
+    do {                                                                       \
+        const char *where;                                                     \
+        const char *wrong = task_verify(&where);                               \
+        if (wrong != NULL)                                                     \
+            KT_FAIL("%s: %s", where, wrong);                                   \
+    } while (0)
+
+/* Waits for `n` children; whether all ended with status 0. */
+static bool join(unsigned n)
+{
+    bool good = true;
+    int status;
+
+    while (n-- > 0)
+        good = task_wait(-1, &status, 0) > 0 && status == 0 && good;
+    return good;
+}
+
+static char order[32];
+static unsigned at;
+
+static void note(char c)
+{
+    if (at < sizeof(order) - 1)
+        order[at++] = c;
+    order[at] = '\0';
+}
+
+static void begin_order(void)
+{
+    at = 0;
+    order[0] = '\0';
+}
+
+static bool order_is(const char *want)
+{
+    for (unsigned i = 0;; i++) {
+        if (order[i] != want[i])
+            return false;
+        if (want[i] == '\0')
+            return true;
+    }
+}
+
+#define KT_ORDER(want)                                                         \
+    do {                                                                       \
+        if (!order_is(want))                                                   \
+            KT_FAIL("order %s, want %s", order, want);                         \
+    } while (0)
+
+/* ---- tasks -------------------------------------------------------------- */
+
+static void note_three(void *arg)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        note(*(const char *)arg);
+        sched_yield();
+    }
+}
+
+KTEST(task, equals_take_turns)
+{
+    begin_order();
+    KT_REQUIRE(task_create("a", note_three, "a", PRIORITY_KERNEL) != NULL);
+    KT_REQUIRE(task_create("b", note_three, "b", PRIORITY_KERNEL) != NULL);
+    VERIFY();
+    KT_TRUE(join(2));
+    KT_ORDER("ababab");
+}
+
+KTEST(task, higher_priority_first)
+{
+    begin_order();
+    KT_REQUIRE(task_create("u", note_three, "u", PRIORITY_USER) != NULL);
+    KT_REQUIRE(task_create("s", note_three, "s", PRIORITY_SERVER) != NULL);
+    KT_TRUE(join(2));
+    KT_ORDER("sssuuu");
+}
+
+static volatile bool stop_spinning;
+static volatile uint32_t spins[2];
+
+static void spin(void *arg)
+{
+    while (!stop_spinning)
+        ++*(volatile uint32_t *)arg;
+}
+
+KTEST(task, a_slice_ends_by_itself)
+{
+    stop_spinning = false;
+    spins[0] = spins[1] = 0;
+    KT_REQUIRE(task_create("s0", spin, (void *)&spins[0], PRIORITY_USER));
+    KT_REQUIRE(task_create("s1", spin, (void *)&spins[1], PRIORITY_USER));
+    KT_EQ(sched_sleep_ms(400), 0);
+    stop_spinning = true;
+    KT_TRUE(join(2));
+    KT_TRUE(spins[0] > 1000 && spins[1] > 1000);
+    /* Each had half of the time, give or take a slice. */
+    KT_TRUE(spins[0] < 2 * spins[1] && spins[1] < 2 * spins[0]);
+}
+
+KTEST(task, sleep_lasts_at_least)
+{
+    uint64_t start = timer_ms();
+
+    KT_EQ(sched_sleep_ms(50), 0);
+    KT_GE(timer_ms() - start, 50);
+    KT_LE(timer_ms() - start, 80);
+}
+
+static void sleep_and_note(void *arg)
+{
+    sched_sleep_ms(10 * (uint32_t)(*(const char *)arg - '0'));
+    note(*(const char *)arg);
+}
+
+KTEST(task, sleepers_wake_in_order_of_time)
+{
+    begin_order();
+    KT_REQUIRE(task_create("5", sleep_and_note, "5", PRIORITY_KERNEL));
+    KT_REQUIRE(task_create("2", sleep_and_note, "2", PRIORITY_KERNEL));
+    KT_REQUIRE(task_create("8", sleep_and_note, "8", PRIORITY_KERNEL));
+    sched_yield();
+    VERIFY();
+    KT_TRUE(join(3));
+    KT_ORDER("258");
+}
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+static void make_orphan(void *arg)
+{
+    (void)arg;
+    task_create("orphan", sleep_and_note, "1", PRIORITY_KERNEL);
+}
+
+KTEST(task, wait_finds_children_only)
+{
+    int status;
+    struct task *t;
+    pid_t pid;
+
+    KT_EQ(task_wait(-1, &status, 0), -ECHILD);
+    t = task_create("child", nothing, NULL, PRIORITY_USER);
+    KT_REQUIRE(t != NULL);
+    pid = t->task_pid;
+    KT_EQ(task_wait(1, &status, 0), -ECHILD);
+    KT_EQ(task_wait(pid, &status, WNOHANG), 0);
+    KT_EQ(task_wait(pid, &status, 0), pid);
+    KT_EQ(task_wait(pid, &status, 0), -ECHILD);
+}
+
+static unsigned asked_wrong;
+
+/* Looks for a child that ends in the middle of that: woken by the clock, which
+ * strikes where it likes, with the higher priority. */
+static void ask_all_the_time(void *arg)
+{
+    int status;
+    pid_t pid;
+
+    (void)arg;
+    for (unsigned i = 0; i < 10; i++) {
+        if (task_create("child", sleep_and_note, "1", PRIORITY_KERNEL) == NULL)
+            return;
+        while ((pid = task_wait(-1, &status, WNOHANG)) == 0)
+            ;
+        asked_wrong += pid < 0 || status != 0;
+    }
+}
+
+KTEST(task, a_child_that_ends_while_it_is_asked_about)
+{
+    asked_wrong = 0;
+    begin_order();
+    KT_REQUIRE(task_create("asker", ask_all_the_time, NULL, PRIORITY_USER));
+    KT_TRUE(join(1));
+    KT_EQ(asked_wrong, 0);
+    KT_ORDER("1111111111");
+    VERIFY();
+}
+
+KTEST(task, orphans_are_taken_in)
+{
+    begin_order();
+    KT_REQUIRE(task_create("parent", make_orphan, NULL, PRIORITY_KERNEL));
+    KT_TRUE(join(1));
+    sched_sleep_ms(50);
+    KT_ORDER("1");
+    VERIFY();
+}
+
+KTEST(task, kernel_tasks_cannot_be_killed)
+{
+    KT_EQ(task_kill(1, SIGKILL), -EPERM);
+    KT_EQ(task_kill(1, 0), -EPERM);
+    KT_EQ(task_kill(30000, SIGKILL), -ESRCH);
+    KT_EQ(task_kill(1, SIG_MAX + 1), -EINVAL);
+    KT_EQ(task_kill(0, SIGKILL), -EINVAL);
+}
+
+/* Where it stands when its address space has gone. */
+static void end_as_program(void *arg)
+{
+    pid_t self = task_self()->task_pid;
+
+    task_self()->task_program = true;
+    *(int *)arg = task_kill(self, SIGTERM);
+}
+
+KTEST(task, a_program_that_ends_can_be_killed)
+{
+    int result = 1;
+
+    KT_REQUIRE(task_create("p", end_as_program, &result, PRIORITY_KERNEL));
+    KT_TRUE(join(1));
+    KT_EQ(result, 0);
+}
+
+/* ---- stacks: the cache keeps the guard ---------------------------------- */
+
+KTEST(task, a_stack_keeps_its_guard_in_the_cache)
+{
+    struct kmem_cache *cp = kmem_cache_find("kstack");
+    void *stack;
+
+    KT_REQUIRE(cp != NULL);
+    stack = kmem_cache_alloc(cp, KM_SLEEP);
+    KT_TRUE(!paging_readable((vaddr_t)stack));
+    KT_TRUE(paging_writable((vaddr_t)stack + PAGE_SIZE));
+    KT_TRUE(paging_writable((vaddr_t)stack + 2 * PAGE_SIZE));
+    kmem_cache_free(cp, stack);
+    KT_TRUE(!paging_readable((vaddr_t)stack));
+    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    KT_TRUE(paging_readable((vaddr_t)stack));
+}
+
+/* ---- mutexes and conditions --------------------------------------------- */
+
+static struct mutex lock;
+static struct cond changed;
+static unsigned inside, entered;
+
+static void crowd(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < 20; i++) {
+        mutex_lock(&lock);
+        inside++;
+        if (inside == 1)
+            entered++;
+        sched_yield();
+        inside--;
+        mutex_unlock(&lock);
+    }
+}
+
+KTEST(sync, a_mutex_lets_one_in)
+{
+    mutex_init(&lock, "test", MUTEX_RANK_FILE);
+    inside = entered = 0;
+    for (unsigned i = 0; i < 4; i++)
+        KT_REQUIRE(task_create("crowd", crowd, NULL, PRIORITY_KERNEL));
+    KT_TRUE(join(4));
+    KT_EQ(entered, 80);
+    KT_EQ(inside, 0);
+    KT_TRUE(lock.mutex_owner == NULL);
+}
+
+KTEST(sync, a_mutex_that_is_held_cannot_be_taken)
+{
+    mutex_init(&lock, "test", MUTEX_RANK_FILE);
+    KT_TRUE(mutex_try(&lock));
+    KT_TRUE(!mutex_try(&lock));
+    KT_TRUE(mutex_held(&lock));
+    lock.mutex_owner = NULL;
+}
+
+static unsigned tokens;
+
+static void take_token(void *arg)
+{
+    mutex_lock(&lock);
+    while (tokens == 0)
+        cond_wait(&changed, &lock);
+    tokens--;
+    note(*(const char *)arg);
+    mutex_unlock(&lock);
+}
+
+static void give_tokens(unsigned n, bool all)
+{
+    mutex_lock(&lock);
+    tokens += n;
+    if (all)
+        cond_broadcast(&changed);
+    else
+        cond_signal(&changed);
+    mutex_unlock(&lock);
+}
+
+KTEST(sync, signal_wakes_one_broadcast_all)
+{
+    mutex_init(&lock, "test", MUTEX_RANK_FILE);
+    cond_init(&changed, "token");
+    tokens = 0;
+    begin_order();
+    KT_REQUIRE(task_create("a", take_token, "a", PRIORITY_KERNEL));
+    KT_REQUIRE(task_create("b", take_token, "b", PRIORITY_KERNEL));
+    KT_REQUIRE(task_create("c", take_token, "c", PRIORITY_KERNEL));
+    sched_yield();
+    VERIFY();
+    give_tokens(1, false);
+    sched_sleep_ms(20);
+    KT_ORDER("a");
+    give_tokens(2, true);
+    KT_TRUE(join(3));
+    KT_ORDER("abc");
+    KT_EQ(tokens, 0);
+}
+
+static struct wait_queue queue;
+
+static void wait_in_queue(void *arg)
+{
+    spin_lock(&sched_lock);
+    *(int *)arg = wait_queue_block(&queue, true, 30);
+    spin_unlock(&sched_lock);
+}
+
+KTEST(sync, a_wait_may_time_out)
+{
+    int result[2] = {1, 1};
+
+    wait_queue_init(&queue, "test");
+    KT_REQUIRE(task_create("w", wait_in_queue, &result[0], PRIORITY_KERNEL));
+    KT_REQUIRE(task_create("w", wait_in_queue, &result[1], PRIORITY_KERNEL));
+    sched_yield();
+    VERIFY();
+    wait_queue_wake(&queue, 1);
+    KT_TRUE(join(2));
+    KT_EQ(result[0], 0);
+    KT_EQ(result[1], -ETIMEDOUT);
+    KT_TRUE(list_empty(&queue.wait_tasks));
+}
+
+/* ---- KM_SLEEP (S-3) ----------------------------------------------------- */
+
+#define HOARD 8192
+
+static struct kmem_cache *hungry;
+static void *fed;
+
+static void eat(void *arg)
+{
+    (void)arg;
+    fed = kmem_cache_alloc(hungry, KM_SLEEP);
+}
+
+/* The supplier that the sleeper waits for is a tap. */
+static bool tap_open;
+
+static void *tap_get(size_t pages, void *arg)
+{
+    (void)arg;
+    return tap_open ? kmem_getpages(pages, PAGE_SLAB, hungry) : NULL;
+}
+
+static void tap_put(void *addr, size_t pages, void *arg)
+{
+    (void)arg;
+    kmem_freepages(addr, pages);
+}
+
+static size_t failures(void)
+{
+    struct kmem_cache_stat stat;
+
+    kmem_cache_stat(hungry, &stat);
+    return (size_t)stat.stat_fails;
+}
+
+KTEST(kmem_sleep, S3_waits_until_pages_come_back)
+{
+    const struct kmem_supplier tap = {tap_get, tap_put, NULL};
+
+    tap_open = false;
+    fed = NULL;
+    hungry = kmem_cache_create_from("hungry", 64, 0, NULL, NULL, &tap);
+    KT_REQUIRE(hungry != NULL);
+    KT_REQUIRE(task_create("eater", eat, NULL, PRIORITY_KERNEL) != NULL);
+    sched_sleep_ms(100);
+    KT_TRUE(fed == NULL);
+    KT_EQ(failures(), 0);
+    KT_TRUE(kmem_cache_alloc(hungry, KM_NOSLEEP) == NULL);
+    KT_EQ(failures(), 1);
+    tap_open = true;
+    kmem_free(kmem_alloc(HOARD * 2, KM_SLEEP), HOARD * 2); /* pages return */
+    KT_TRUE(join(1));
+    KT_TRUE(fed != NULL);
+    kmem_cache_free(hungry, fed);
+    KT_EQ(kmem_cache_destroy(hungry), 0);
+}
+
+/* ---- killed while another one is being made ----------------------------- */
+
+static void end_at_once(void *arg)
+{
+    (void)arg;
+    sched_begin();
+    task_exit(0);
+}
+
+/* What becomes of a new task of `group`, made by a task that is killed. */
+static uint8_t signal_of_new(pid_t group)
+{
+    struct task *t = task_prepare("new", end_at_once, NULL, PRIORITY_USER);
+    struct task *self = task_self();
+    uint8_t signal;
+
+    if (t == NULL)
+        return 0;
+    t->task_group = group;
+    self->task_signal = SIGINT;
+    task_start(t);
+    self->task_signal = 0;
+    signal = t->task_signal;
+    KT_EQ(t->task_pending, signal == 0 ? 0 : PENDING_KILL);
+    join(1);
+    return signal;
+}
+
+KTEST(task, one_made_while_its_group_is_killed_is_killed_too)
+{
+    KT_EQ(signal_of_new(task_self()->task_group), SIGINT);
+    KT_EQ(signal_of_new(0), 0);
+}

@@ -1,0 +1,164 @@
+/*
+ * Exceptions (kernel/x86/trap.c): handlers and the words of a report.
+ */
+#include "kernel/x86/trap.h"
+#include "tools/workshop/ktest/ktest.h"
+#include "kernel/lib/string.h"
+#include "kernel/lib/symbol.h"
+#include "kernel/x86/cpu.h"
+#include "kernel/x86/fault.h"
+#include "kernel/x86/gdt.h"
+
+static unsigned calls;
+static struct trapframe seen;
+static uint32_t inside; /* EFLAGS in the handler */
+
+static bool note(struct trapframe *tf)
+{
+    calls++;
+    memcpy(&seen, tf, offsetof(struct trapframe, esp));
+    inside = read_eflags();
+    return true;
+}
+
+static bool note_and_skip(struct trapframe *tf)
+{
+    note(tf);
+    tf->eip += FAULT_LENGTH;
+    return true;
+}
+
+KTEST(trap, breakpoint_returns_through_its_handler)
+{
+    trap_handler_t before = trap_set_handler(TRAP_BREAKPOINT, note);
+    uint32_t flags = read_eflags();
+
+    calls = 0;
+    fault_breakpoint();
+    fault_breakpoint();
+    KT_EQ(calls, 2);
+    KT_EQ(seen.vector, TRAP_BREAKPOINT);
+    KT_EQ(seen.error, 0);
+    KT_EQ(seen.cs, GDT_KERNEL_CODE);
+    KT_EQ(seen.ds & 0xffff, GDT_KERNEL_DATA);
+    KT_EQ(seen.eflags & EFLAGS_IF, flags & EFLAGS_IF);
+    KT_EQ(inside & EFLAGS_IF, 0);
+    KT_EQ(read_eflags() & EFLAGS_IF, flags & EFLAGS_IF);
+    KT_TRUE(trap_set_handler(TRAP_BREAKPOINT, before) == note);
+}
+
+KTEST(trap, undefined_opcode_is_skipped)
+{
+    trap_handler_t before = trap_set_handler(TRAP_OPCODE, note_and_skip);
+
+    calls = 0;
+    fault_opcode();
+    KT_EQ(calls, 1);
+    KT_EQ(seen.vector, TRAP_OPCODE);
+    trap_set_handler(TRAP_OPCODE, before);
+}
+
+KTEST(trap, error_code_of_a_bad_selector)
+{
+    trap_handler_t before = trap_set_handler(TRAP_PROTECTION, note_and_skip);
+
+    calls = 0;
+    fault_protection();
+    KT_EQ(calls, 1);
+    KT_EQ(seen.vector, TRAP_PROTECTION);
+    KT_EQ(seen.error, 0xfff8);
+    trap_set_handler(TRAP_PROTECTION, before);
+}
+
+KTEST(trap, stack_pointer_of_ring_0)
+{
+    struct trapframe tf = {.vector = TRAP_PAGE_FAULT, .cs = GDT_KERNEL_CODE};
+
+    tf.esp = 0x1234;
+    KT_TRUE(trap_esp(&tf) == (uintptr_t)&tf.esp);
+    tf.vector = TRAP_DOUBLE_FAULT;
+    KT_EQ(trap_esp(&tf), 0x1234);
+    tf.vector = TRAP_PAGE_FAULT;
+    tf.cs = 0x1b;
+    KT_EQ(trap_esp(&tf), 0x1234);
+}
+
+KTEST(trap, registers_of_the_caller)
+{
+    struct trapframe tf;
+    uintptr_t offset = 0;
+    const char *name;
+
+    memset(&tf, 0xee, sizeof(tf));
+    trap_here(&tf);
+    name = symbol_lookup(tf.eip, &offset);
+    KT_TRUE(name != NULL &&
+            strcmp(name, "ktest_trap_registers_of_the_caller") == 0);
+    KT_TRUE(offset > 0);
+    KT_EQ(tf.ebp, read_ebp());
+    KT_TRUE(tf.esp < tf.ebp && tf.ebp - tf.esp < 512);
+    KT_TRUE((uintptr_t)&tf >= tf.esp && (uintptr_t)&tf < tf.ebp);
+    KT_EQ(tf.eax, (uintptr_t)&tf);
+    KT_EQ(tf.cs, GDT_KERNEL_CODE);
+    KT_EQ(tf.ss & 0xffff, GDT_KERNEL_DATA);
+    KT_EQ(tf.ds & 0xffff, GDT_KERNEL_DATA);
+    KT_EQ(tf.gs & 0xffff, GDT_KERNEL_DATA);
+    KT_EQ(tf.eflags & EFLAGS_IF, read_eflags() & EFLAGS_IF);
+    KT_EQ(tf.vector, TRAP_NONE);
+    KT_EQ(tf.error, 0);
+}
+
+KTEST(trap, every_exception_has_a_name_of_its_own)
+{
+    for (unsigned i = 0; i < TRAP_EXCEPTIONS; i++) {
+        KT_REQUIRE(trap_name(i) != NULL);
+        KT_TRUE(trap_name(i)[0] != '\0');
+        for (unsigned j = 0; j < i; j++)
+            KT_TRUE(strcmp(trap_name(i), trap_name(j)) != 0);
+    }
+    KT_TRUE(strstr(trap_name(TRAP_PAGE_FAULT), "#PF") != NULL);
+    KT_TRUE(strstr(trap_name(TRAP_DOUBLE_FAULT), "#DF") != NULL);
+    KT_TRUE(strcmp(trap_name(TRAP_EXCEPTIONS), "not an exception") == 0);
+}
+
+static void expect_words(uint32_t vector, uint32_t error, uint32_t cr2,
+                         const char *want)
+{
+    struct trapframe tf = {.vector = vector, .error = error};
+    char text[96] = "untouched";
+
+    trap_describe(&tf, cr2, text, sizeof(text));
+    if (strcmp(text, want) != 0)
+        KT_FAIL("vector %u, error 0x%x: got \"%s\", want \"%s\"",
+                (unsigned)vector, (unsigned)error, text, want);
+}
+
+KTEST(trap, page_faults_in_words)
+{
+    expect_words(TRAP_PAGE_FAULT, 0, 0x10,
+                 "reading from 0x00000010 in ring 0: nothing is mapped there "
+                 "(a null pointer?)");
+    expect_words(TRAP_PAGE_FAULT, 0, 0x1000,
+                 "reading from 0x00001000 in ring 0: nothing is mapped there");
+    expect_words(TRAP_PAGE_FAULT, 3, 0xC0100000,
+                 "writing to 0xc0100000 in ring 0: the page is protected");
+    expect_words(TRAP_PAGE_FAULT, 7, 0xC0100000,
+                 "writing to 0xc0100000 in ring 3: the page is protected");
+    expect_words(TRAP_PAGE_FAULT, 4 | 16, 0x8000000,
+                 "executing 0x08000000 in ring 3: nothing is mapped there");
+    expect_words(TRAP_PAGE_FAULT, 9, 0xC0200000,
+                 "reading from 0xc0200000 in ring 0: a reserved bit is set in "
+                 "its entry");
+}
+
+KTEST(trap, selectors_in_words)
+{
+    expect_words(TRAP_PROTECTION, 0, 0, "no descriptor is to blame");
+    expect_words(TRAP_PROTECTION, 0xfff8, 0, "entry 8191 of the GDT");
+    expect_words(TRAP_PROTECTION, 3 << 3 | 4, 0, "entry 3 of the LDT");
+    expect_words(TRAP_STACK, 64 << 3 | 3, 0,
+                 "entry 64 of the IDT, raised from outside");
+    expect_words(11, 2 << 3, 0, "entry 2 of the GDT");
+    expect_words(TRAP_DIVIDE, 0, 0, "");
+    expect_words(TRAP_DOUBLE_FAULT, 0, 0, "");
+}

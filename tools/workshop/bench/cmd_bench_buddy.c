@@ -1,0 +1,74 @@
+/*
+ * `bench buddy`: what it costs to get pages from the buddy allocator and to
+ * give them back, for each order alone and for the longest chain of splits.
+ */
+#include "tools/workshop/bench/cmd_bench.h"
+#include "kernel/x86/cpu.h"
+#include "mm/buddy.h"
+#include "mm/buddy_stat.h"
+
+static uint64_t buddy_pair(unsigned order)
+{
+    uint64_t start = rdtsc();
+
+    for (uint32_t i = 0; i < ROUNDS; i++)
+        buddy_free(buddy_alloc(order), order);
+    return rdtsc() - start - benchcmd_empty_loop();
+}
+
+/* Takes blocks until a block of `order` comes without a split and goes back
+ * without a merge: out of a pair of buddies, the other half being held. */
+static void bench_buddy_order(unsigned order)
+{
+    struct page *a = buddy_alloc(order);
+    struct page *b = buddy_alloc(order);
+
+    if (a != NULL && b != NULL) {
+        struct page *keep_out = NULL;
+
+        if (order < BUDDY_MAX_ORDER &&
+            page_index(a) != (page_index(b) ^ ((size_t)1 << order)))
+            keep_out = buddy_alloc(order);
+        buddy_free(b, order);
+        benchcmd_report_size("buddy.pair", order, buddy_pair(order), ROUNDS);
+        if (keep_out != NULL)
+            buddy_free(keep_out, order);
+        b = NULL;
+    }
+    if (b != NULL)
+        buddy_free(b, order);
+    if (a != NULL)
+        buddy_free(a, order);
+}
+
+/* With every smaller list empty, one page takes a largest block apart and
+ * puts it together again: the full chain of ten. */
+static int bench_buddy_chain(void)
+{
+    void **held = benchcmd_pointers(OBJECTS);
+    struct buddy_stat stat;
+    uint32_t n = 0;
+
+    if (held == NULL)
+        return 1;
+    for (unsigned k = 0; k < BUDDY_MAX_ORDER; k++) {
+        buddy_stat(&stat);
+        for (size_t i = stat.stat_free[k]; i > 0 && n < OBJECTS; i--)
+            held[n++] = buddy_alloc(k);
+    }
+    benchcmd_report("buddy.chain.0", buddy_pair(0), ROUNDS);
+    while (n-- > 0) {
+        struct page *p = held[n];
+
+        buddy_free(p, p->page_order);
+    }
+    benchcmd_pointers_free(held, OBJECTS);
+    return 0;
+}
+
+int benchcmd_buddy(void)
+{
+    for (unsigned order = 0; order <= BUDDY_MAX_ORDER; order++)
+        bench_buddy_order(order);
+    return bench_buddy_chain();
+}

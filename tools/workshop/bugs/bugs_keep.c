@@ -1,0 +1,117 @@
+/*
+ * The zoo: buffers that nobody gives back, and caches that end too early.
+ */
+#include "kernel/lib/string.h"
+#include "tools/workshop/bugs/zoo_impl.h"
+
+static struct snode *node_new(void)
+{
+    return kmem_cache_alloc(zoo_cage(ZOO_SNODE), KM_SLEEP);
+}
+
+/* ---- leaks -------------------------------------------------------------- */
+
+static struct snode *newest;
+
+/* The newest takes the place of the one before, which nobody else knows. */
+static void remember_newest(uint32_t key)
+{
+    struct snode *n = node_new();
+
+    n->next = NULL;
+    n->key = key;
+    newest = n; /* culprit: leak */
+}
+
+void bug_leak(void)
+{
+    for (uint32_t key = 1; key <= 3; key++) {
+        remember_newest(key);
+        zoo_lose(ZOO_SNODE, newest);
+    }
+    newest = NULL;
+}
+
+/* Two things are needed; when the second cannot be had, the first is lost. */
+static struct conn *conn_open(bool full)
+{
+    struct conn *c = kmem_cache_alloc(zoo_cage(ZOO_CONN), KM_SLEEP);
+    struct snode *queue = full ? NULL : node_new();
+
+    zoo_lose(ZOO_CONN, c);
+    if (queue == NULL)
+        return NULL; /* culprit: leak-on-error */
+    c->conn_users = 1;
+    return c;
+}
+
+void bug_leak_on_error(void)
+{
+    bool full = true;
+
+    zoo_hide(full);
+    if (conn_open(full) != NULL)
+        zoo_noticed("there was room after all");
+}
+
+/* Each is pointed to: by the other. */
+void bug_leak_cycle(void)
+{
+    struct snode *a = node_new();
+    struct snode *b = node_new();
+
+    a->next = b;
+    b->next = a; /* culprit: leak-cycle */
+    zoo_lose(ZOO_SNODE, a);
+    zoo_lose(ZOO_SNODE, b);
+}
+
+/* ---- the ends of caches ------------------------------------------------- */
+
+static struct kmem_cache *short_lived(void)
+{
+    struct kmem_cache *cache =
+        kmem_cache_create("zoo_short", 64, 0, NULL, NULL);
+
+    if (cache != NULL)
+        kmem_debug_set(cache, zoo_modes());
+    return cache;
+}
+
+void bug_destroy_in_use(void)
+{
+    struct kmem_cache *cache = short_lived();
+    void *obj;
+
+    if (cache == NULL)
+        return;
+    obj = kmem_cache_alloc(cache, KM_SLEEP);
+    if (kmem_cache_destroy(cache) != 0) /* culprit: destroy-in-use */
+        zoo_noticed("kmem_cache_destroy refused: an object is out");
+    zoo_step(ZOO_NEVER);
+    kmem_cache_free(cache, obj);
+    kmem_cache_destroy(cache);
+}
+
+void bug_destroy_twice(void)
+{
+    struct kmem_cache *cache = short_lived();
+
+    if (cache == NULL)
+        return;
+    kmem_cache_destroy(cache);
+    zoo_hide(cache);
+    if (kmem_cache_destroy(cache) != 0) /* culprit: destroy-twice */
+        zoo_noticed("kmem_cache_destroy refused: it is no cache any more");
+}
+
+void bug_destroyed_cache(void)
+{
+    struct kmem_cache *cache = short_lived();
+
+    if (cache == NULL)
+        return;
+    kmem_cache_destroy(cache);
+    zoo_hide(cache);
+    kmem_cache_alloc(cache, KM_SLEEP); /* culprit: destroyed-cache */
+}

@@ -1,0 +1,91 @@
+/*
+ * The zoo: memory that is used before it holds anything, or when it holds
+ * nothing any more.
+ */
+#include "kernel/lib/string.h"
+#include "tools/workshop/bugs/zoo_impl.h"
+
+ZOO_INLINE struct snode *node_new(void)
+{
+    return kmem_cache_alloc(zoo_cage(ZOO_SNODE), KM_SLEEP);
+}
+
+ZOO_INLINE void node_free(struct snode *n)
+{
+    kmem_cache_free(zoo_cage(ZOO_SNODE), n);
+}
+
+static struct snode root;
+
+/* It works by chance as long as the buffer's last owner left a good pointer
+ * behind. */
+void bug_uninitialised(void)
+{
+    struct snode *stays = node_new();
+    struct snode *n = node_new();
+
+    n->next = &root;
+    node_free(n);
+    n = node_new();
+    n->next->seen = 5; /* culprit: uninitialised */
+    zoo_step(ZOO_NEVER);
+    node_free(n);
+    node_free(stays);
+}
+
+/* The way to the next node leads through the one that is gone. */
+void bug_free_loop(void)
+{
+    struct snode *head = NULL;
+    uint32_t sum = 0;
+
+    for (uint32_t i = 0; i < 3; i++) {
+        struct snode *n = node_new();
+
+        n->next = head;
+        n->key = i;
+        head = n;
+    }
+    for (struct snode *n = head; n != NULL;
+         n = n->next) { /* culprit: free-loop */
+        sum += n->key;
+        node_free(n);
+    }
+    zoo_hide(sum);
+}
+
+void bug_read_after_free(void)
+{
+    struct snode *n = node_new();
+    uint32_t key;
+
+    n->key = 7;
+    node_free(n);
+    key = n->key; /* culprit: read-after-free */
+    zoo_hide(key);
+}
+
+/* What a constructor makes, a client must leave: here a count of users. */
+void bug_constructed(void)
+{
+    struct kmem_cache *cache = zoo_cage(ZOO_CONN);
+    struct conn *c = kmem_cache_alloc(cache, KM_SLEEP);
+
+    c->conn_users++;
+    strlcpy(c->conn_peer, "somebody", sizeof(c->conn_peer));
+    kmem_cache_free(cache, c); /* culprit: constructed */
+    zoo_step(ZOO_AT_REAP);
+    kmem_cache_reap(cache, KMEM_REAP_ALL, NULL);
+}
+
+/* Nothing was asked for, so nothing was given. */
+void bug_zero_bytes(void)
+{
+    size_t names = 0;
+    uint32_t *index;
+
+    zoo_hide(names);
+    index = kmem_alloc(names * sizeof(*index), KM_SLEEP);
+    zoo_hide(index);
+    index[0] = 0; /* culprit: zero-bytes */
+}

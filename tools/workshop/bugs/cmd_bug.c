@@ -1,0 +1,264 @@
+/*
+ * bug: visits to the zoo of bugs (tools/workshop/bugs/zoo.h).
+ */
+#include "drivers/console.h"
+#include "drivers/debugcon.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/cmd_task.h"
+#include "kernel/shell/shell.h"
+#include "tools/workshop/bugs/zoo.h"
+
+/* ---- the list ----------------------------------------------------------- */
+
+/* How a table says it. */
+static const char *short_when(const struct zoo_rule *rule)
+{
+    static const char *const text[] = {
+        [ZOO_AT_ONCE] = "once",   [ZOO_AT_FREE] = "free",
+        [ZOO_AT_ALLOC] = "alloc", [ZOO_AT_REAP] = "reap",
+        [ZOO_BY_SCAN] = "scan",   [ZOO_BY_LEAKS] = "leaks",
+    };
+
+    return rule->rule_how == ZOO_FAULT ? "fault" : text[rule->rule_when];
+}
+
+static const char *letters_text(const char *letters)
+{
+    if (letters[0] == '*')
+        return "all";
+    return letters[0] == '+' ? "any" : letters;
+}
+
+static void list_row(const struct zoo_bug *bug)
+{
+    kprintf("%-17s%-34s", bug->bug_name, bug->bug_what);
+    for (size_t i = 0; i < ZOO_RULES; i++) {
+        const struct zoo_rule *rule = &bug->bug_rules[i];
+
+        if (rule->rule_letters == NULL)
+            break;
+        kprintf("%s%s:%s", i == 0 ? "" : " ", letters_text(rule->rule_letters),
+                short_when(rule));
+    }
+    kprintf("\n");
+}
+
+static void list_json(const struct zoo_bug *bug)
+{
+    kprintf("{\"name\":\"%s\",\"what\":", bug->bug_name);
+    shell_json_string(bug->bug_what);
+    kprintf(",\"found\":{");
+    for (size_t i = 0; i < ZOO_RULES; i++) {
+        const struct zoo_rule *rule = &bug->bug_rules[i];
+
+        if (rule->rule_letters == NULL)
+            break;
+        kprintf("%s\"%s\":\"%s\"", i == 0 ? "" : ",",
+                letters_text(rule->rule_letters), short_when(rule));
+    }
+    kprintf("}}\n");
+}
+
+static int list(bool json)
+{
+    if (!json)
+        kprintf("%-17s%-34s%s\n", "NAME", "WHAT", "FOUND BY");
+    for (size_t i = 0; i < zoo_count; i++)
+        (json ? list_json : list_row)(&zoo_bugs[i]);
+    if (!json)
+        kprintf("FOUND BY: letters of modes (any: of FPZUSG; -: none; all: "
+                "with and without), and\nwhen: once, by the guilty line; "
+                "fault, the same by the processor; free, when the\nvictim "
+                "is freed; alloc, when its memory is allocated again; reap, "
+                "when its slab\nends; scan, by `verify`; leaks, by `leaks`\n");
+    return 0;
+}
+
+/* ---- a visit ------------------------------------------------------------ */
+
+static void print_rule(const struct zoo_rule *rule)
+{
+    if (rule == NULL) {
+        kprintf("nothing");
+        return;
+    }
+    kprintf("%s: ", zoo_when_text(rule->rule_when));
+    if (rule->rule_how == ZOO_FAULT)
+        kprintf("page fault, which stops the machine%s",
+                rule->rule_error != KMEM_ERROR_NONE ? ":\n          " : "");
+    if (rule->rule_error != KMEM_ERROR_NONE)
+        kprintf("%s", kmem_error_title(rule->rule_error));
+    else if (rule->rule_how == ZOO_REFUSED)
+        kprintf("kmem_cache_destroy refuses");
+    else if (rule->rule_when == ZOO_BY_LEAKS)
+        kprintf("objects that nothing points to");
+    else if (rule->rule_how == ZOO_NOTICED)
+        kprintf("the destructor finds no constructed object");
+}
+
+static void print_expected(const struct zoo_bug *bug, unsigned modes)
+{
+    char text[8];
+
+    kprintf("%s: %s; modes %s\nEXPECTED  ", bug->bug_name, bug->bug_what,
+            kmem_debug_text(modes, text));
+    print_rule(zoo_rule(bug, modes));
+    if (kmem_verify_interval() != 0)
+        kprintf(",\n          or sooner, by kmem.verify=%u",
+                (unsigned)kmem_verify_interval());
+    kprintf("\n");
+}
+
+static void print_reported(const struct zoo_result *r)
+{
+    kprintf("REPORTED  ");
+    if (r->result_when == ZOO_NEVER)
+        kprintf("nothing\n");
+    else
+        kprintf("%s: %s\n", zoo_when_text(r->result_when),
+                r->result_text != NULL
+                    ? r->result_text
+                    : kmem_error_title(r->result_error.error_kind));
+    if (r->result_san_kind != NULL)
+        kprintf("SANITIZER %s: %s: %s\n", zoo_when_text(r->result_san_when),
+                r->result_san_kind, r->result_san_text);
+}
+
+static void tell_tools(const struct zoo_bug *bug, unsigned modes,
+                       const struct zoo_result *r)
+{
+    const struct kmem_error_record *e = &r->result_error;
+    char text[8];
+
+    debugcon_event("{\"event\":\"bug\",\"name\":\"%s\",\"modes\":\"%s\","
+                   "\"when\":\"%s\",\"error\":\"%s\",\"errors\":%u,"
+                   "\"buf\":%lu,\"at\":%lu,\"offset\":%ld,\"found\":%u}",
+                   bug->bug_name, kmem_debug_text(modes, text),
+                   zoo_when_text(r->result_when),
+                   kmem_error_name(e->error_kind), (unsigned)r->result_errors,
+                   (unsigned long)(uintptr_t)e->error_buf,
+                   (unsigned long)(uintptr_t)e->error_at, (long)e->error_offset,
+                   (unsigned)e->error_found);
+}
+
+static int run(const struct zoo_bug *bug, bool keep)
+{
+    unsigned modes = zoo_modes();
+    struct zoo_result result = {.result_when = ZOO_NEVER};
+
+    print_expected(bug, modes);
+    zoo_visit(bug, keep, &result);
+    if (result.result_lost)
+        return shell_error("no memory for a task");
+    print_reported(&result);
+    tell_tools(bug, modes, &result);
+    return 0;
+}
+
+/* One after the other, but those that no machine survives. */
+static int run_all(void)
+{
+    size_t skipped = 0;
+
+    for (size_t i = 0; i < zoo_count && !shell_interrupted(); i++) {
+        const struct zoo_rule *rule = zoo_rule(&zoo_bugs[i], zoo_modes());
+
+        if (rule != NULL &&
+            (rule->rule_how == ZOO_FAULT || rule->rule_how == ZOO_STOP))
+            skipped++;
+        else if (run(&zoo_bugs[i], false) != 0)
+            return 1;
+        else
+            kprintf("\n");
+    }
+    kprintf("%zu bugs visited; %zu left out: they would stop the machine\n",
+            zoo_count - skipped, skipped);
+    return 0;
+}
+
+static int visit(const char *name, unsigned modes, bool keep)
+{
+    const struct zoo_bug *bug = zoo_find(name);
+    bool all = strcmp(name, "all") == 0;
+    int error;
+    int result = 1;
+
+    if (bug == NULL && !all)
+        return shell_error("'%s' is no bug of the zoo; `bug list` names them",
+                           name);
+    error = zoo_open(modes);
+    if (error == 0)
+        result = all ? run_all() : run(bug, keep);
+    else
+        shell_error("the caches cannot be put into these modes (error %d)",
+                    error);
+    zoo_close();
+    return result;
+}
+
+/* The modes of `-m`; false after an error line. */
+static bool parse_modes(const char *letters, unsigned *modes)
+{
+    char bad;
+
+    if (strcmp(letters, "-") == 0)
+        letters = "";
+    if (kmem_debug_letters(letters, NULL, modes, &bad))
+        return true;
+    shell_error("'%c' is no mode; they are " KMEM_DEBUG_LETTERS, bad);
+    return false;
+}
+
+static int cmd_bug(int argc, char **argv)
+{
+    unsigned modes = ZOO_AS_IT_IS;
+    bool keep = false;
+    int i = 1;
+
+    if (argc >= 2 && strcmp(argv[1], "list") == 0 &&
+        (argc == 2 || (argc == 3 && strcmp(argv[2], "-j") == 0)))
+        return list(argc == 3);
+    if (!taskcmd_alive())
+        return 1;
+    for (; i + 1 < argc && argv[i][0] == '-'; i++) {
+        if (strcmp(argv[i], "-k") == 0)
+            keep = true;
+        else if (strcmp(argv[i], "-m") != 0)
+            break;
+        else if (!parse_modes(argv[++i], &modes))
+            return 1;
+    }
+    if (i + 1 != argc || argv[i][0] == '-')
+        return shell_error("wants one bug; `bug list` names them");
+    return visit(argv[i], modes, keep);
+}
+
+static void complete(void (*add)(const char *word, void *arg), void *arg)
+{
+    add("list", arg);
+    add("all", arg);
+    for (size_t i = 0; i < zoo_count; i++)
+        add(zoo_bugs[i].bug_name, arg);
+}
+
+SHELL_COMMAND(
+    bug, "bug list [-j], bug [-k] [-m LETTERS] NAME|all",
+    "plant a bug, and see what finds it",
+    "`bug list` shows the zoo: what each bug does, and which debugging\n"
+    "mode finds it when. `bug NAME` runs one, in a task and in caches\n"
+    "of its own (zoo_snode, zoo_conn, zoo_frame), and says\n"
+    "  EXPECTED  what should be reported in the modes in force\n"
+    "  REPORTED  what was\n"
+    "With kmem.panic=0 the system goes on after a report; a page fault\n"
+    "stops it in any case. What nothing finds is put in order again.\n"
+    "Under the sanitizers (`make SANITIZE=1`) their first report is a\n"
+    "panic, or with kmem.panic=0 a line SANITIZER.\n"
+    "`bug all` runs those that do not stop the machine.\n"
+    "  -m LETTERS  in these modes, of FPZUTSG (-: in none), instead of\n"
+    "              those that the caches are in: see `help debug`\n"
+    "  -k          what leaked stays lost until the next visit: for `leaks`\n"
+    "  -j          JSON lines\n"
+    "The guilty line is in tools/workshop/bugs, with `culprit: NAME` at its "
+    "end.\n"
+    "Example: bug -m FPZU write-after-free",
+    cmd_bug, complete);

@@ -1,0 +1,128 @@
+/*
+ * The command `test`: runs the kernel's test cases and prints KTAP (the
+ * kernel's dialect of the Test Anything Protocol, version 1).
+ *
+ * Around every case stands a check for leaks (leak.h).
+ */
+#include "tools/workshop/ktest/failures.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/shell.h"
+#include "drivers/console.h"
+#include "drivers/debugcon.h"
+#include "tools/workshop/ktest/leak.h"
+
+static void say_leak(const char *line)
+{
+    KT_FAIL("leak: %s", line);
+}
+
+/* ---- running ------------------------------------------------------------ */
+
+/* Whether a case belongs to `what`: NULL for all, "suite" or "suite.case". */
+static bool selected(const struct ktest *t, const char *what)
+{
+    size_t len = strlen(t->ktest_suite);
+
+    if (!what)
+        return true;
+    if (strncmp(what, t->ktest_suite, len) != 0)
+        return false;
+    return what[len] == 0 ||
+           (what[len] == '.' && strcmp(what + len + 1, t->ktest_name) == 0);
+}
+
+static unsigned count(const char *what)
+{
+    unsigned n = 0;
+
+    for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++)
+        n += selected(t, what);
+    return n;
+}
+
+static bool run_case(const struct ktest *t, unsigned number)
+{
+    bool failed;
+
+    ktest_begin();
+    leak_note(true);
+    t->ktest_run();
+    leak_check(say_leak);
+    failed = ktest_failures() > 0;
+    kprintf("%s %u - %s.%s\n", failed ? "not ok" : "ok", number, t->ktest_suite,
+            t->ktest_name);
+    debugcon_event("{\"event\":\"test\",\"suite\":\"%s\",\"name\":\"%s\","
+                   "\"ok\":%s}",
+                   t->ktest_suite, t->ktest_name, failed ? "false" : "true");
+    return !failed;
+}
+
+static int run_selected(const char *what)
+{
+    unsigned n = 0;
+    unsigned passed = 0;
+
+    kprintf("KTAP version 1\n1..%u\n", count(what));
+    for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++) {
+        if (!selected(t, what))
+            continue;
+        if (shell_interrupted()) {
+            kprintf("Bail out! interrupted after %u cases\n", n);
+            break;
+        }
+        n++;
+        passed += run_case(t, n);
+    }
+    kprintf("# %u passed, %u failed\n", passed, n - passed);
+    debugcon_event("{\"event\":\"tests\",\"passed\":%u,\"failed\":%u}", passed,
+                   n - passed);
+    return passed == n ? 0 : 1;
+}
+
+static void list(const char *what)
+{
+    for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++)
+        if (selected(t, what))
+            kprintf("%s.%s\n", t->ktest_suite, t->ktest_name);
+}
+
+static int cmd_test(int argc, char **argv)
+{
+    uint32_t options;
+
+    if (!shell_options(&argc, argv, "l", &options))
+        return 1;
+    if (argc > 2)
+        return shell_error("takes one suite or case; `test` runs all");
+    if (count(argv[1]) == 0)
+        return shell_error("no suite or case \"%.32s\"; `test -l` lists them",
+                           argv[1]);
+    if (!(options & SHELL_OPTION('l')))
+        return run_selected(argv[1]);
+    list(argv[1]);
+    return 0;
+}
+
+static void complete_suite(void (*add)(const char *word, void *arg), void *arg)
+{
+    const char *last = "";
+
+    for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++) {
+        if (strcmp(t->ktest_suite, last) != 0)
+            add(t->ktest_suite, arg);
+        last = t->ktest_suite;
+    }
+}
+
+SHELL_COMMAND(test, "test [-l] [SUITE[.CASE]]", "run the kernel's own tests",
+              "Runs all cases, those of one suite, or one case, and prints\n"
+              "KTAP: a line `ok` or `not ok` for each, after lines that begin\n"
+              "with # and say what was expected where. A case that leaves\n"
+              "memory in use fails. -l lists cases instead. ^C stops.\n"
+              "\n"
+              "    slate> test line.history\n"
+              "    KTAP version 1\n"
+              "    1..1\n"
+              "    ok 1 - line.history\n"
+              "    # 1 passed, 0 failed\n",
+              cmd_test, complete_suite);

@@ -1,0 +1,39 @@
+/*
+ * Failed expectations of the kernel's tests: each is a line that KTAP takes for
+ * a comment, and an event.
+ */
+#include "tools/workshop/ktest/failures.h"
+#include "drivers/console.h"
+#include "drivers/debugcon.h"
+#include "kernel/lib/printf.h"
+
+#define EVENT_TEXT 300 /* what surely fits an event, escaped */
+
+static unsigned failures;
+
+void ktest_begin(void)
+{
+    failures = 0;
+}
+
+unsigned ktest_failures(void)
+{
+    return failures;
+}
+
+void ktest_fail(const char *file, int line, const char *fmt, ...)
+{
+    char text[EVENT_TEXT];
+    char escaped[EVENT_TEXT];
+    va_list ap;
+
+    failures++;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    kprintf("# %s:%d: %s\n", file, line, text);
+    debugcon_escape(text, escaped, sizeof(escaped));
+    debugcon_event("{\"event\":\"expectation\",\"file\":\"%s\",\"line\":%d,"
+                   "\"text\":\"%s\"}",
+                   file, line, escaped);
+}

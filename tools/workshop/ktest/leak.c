@@ -1,0 +1,99 @@
+/*
+ * The check for leaks.
+ */
+#include "tools/workshop/ktest/leak.h"
+#include "kernel/fs/inode.h"
+#include "kernel/lib/printf.h"
+#include "kernel/vm/frame.h"
+#include "mm/kmem_stat.h"
+#include "mm/segkmem.h"
+
+#define CACHES_MAX 256 /* caches that are remembered one by one */
+
+static struct {
+    bool reclaim;
+    size_t pages;
+    size_t frames;
+    size_t caches;
+    struct {
+        struct kmem_cache *cache;
+        size_t inuse;
+    } cache[CACHES_MAX];
+} before;
+
+/* What the caches hold and need; 0 where nothing is given back, for then it is
+ * a matter of history. */
+static size_t pages_held(void)
+{
+    struct segkmem_stat stat;
+
+    if (!before.reclaim)
+        return 0;
+    inode_reclaim(SIZE_MAX);
+    kmem_reap(KMEM_REAP_ALL);
+    segkmem_stat(&stat);
+    return stat.stat_pages;
+}
+
+void leak_note(bool reclaim)
+{
+    struct kmem_cache_stat stat;
+
+    before.reclaim = reclaim;
+    before.pages = pages_held();
+    before.frames = frame_count();
+    before.caches = 0;
+    for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
+         cp = kmem_cache_next(cp)) {
+        size_t i = before.caches++;
+
+        if (i >= CACHES_MAX)
+            continue;
+        kmem_cache_stat(cp, &stat);
+        before.cache[i].cache = cp;
+        before.cache[i].inuse = stat.stat_inuse;
+    }
+}
+
+/* The number of objects that were in use, 0 if the cache is new. */
+static size_t inuse_before(const struct kmem_cache *cp)
+{
+    for (size_t i = 0; i < MIN(before.caches, CACHES_MAX); i++)
+        if (before.cache[i].cache == cp)
+            return before.cache[i].inuse;
+    return 0;
+}
+
+/* One number: says so and counts 1 if it has changed. */
+static unsigned compare(void (*say)(const char *line), const char *what,
+                        size_t now, size_t was)
+{
+    char line[96];
+
+    if (now == was)
+        return 0;
+    snprintf(line, sizeof(line), "%s: %zu, had %zu", what, now, was);
+    say(line);
+    return 1;
+}
+
+unsigned leak_check(void (*say)(const char *line))
+{
+    struct kmem_cache_stat stat;
+    size_t pages = pages_held();
+    size_t caches = 0;
+    unsigned leaks = 0;
+    char what[KMEM_NAME_MAX + 24];
+
+    for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
+         cp = kmem_cache_next(cp), caches++) {
+        kmem_cache_stat(cp, &stat);
+        snprintf(what, sizeof(what), "%s objects in use", stat.stat_name);
+        if (before.caches <= CACHES_MAX)
+            leaks += compare(say, what, stat.stat_inuse, inuse_before(cp));
+    }
+    leaks += compare(say, "caches", caches, before.caches);
+    leaks += compare(say, "pages of slabs", pages, before.pages);
+    return leaks +
+           compare(say, "pages of programs", frame_count(), before.frames);
+}

@@ -1,0 +1,57 @@
+/*
+ * The command `lab`: the tests of the labs that need nothing but a running
+ * kernel, tried at the prompt.
+ */
+#include "drivers/console.h"
+#include "tools/workshop/labs/lab.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/shell.h"
+
+static bool needs_boot(const struct lab_test *t)
+{
+    return t->lab_stage == LAB_EARLY || t->lab_stage == LAB_PAGES;
+}
+
+static void list(void)
+{
+    for (const struct lab_test *t = __start_lab_tests; t < __stop_lab_tests;
+         t++)
+        kprintf("%-24s%s\n", t->lab_name,
+                needs_boot(t) ? "while the kernel starts: option grade="
+                              : "here");
+}
+
+static int cmd_lab(int argc, char **argv)
+{
+    const struct lab_test *t;
+
+    if (argc > 2)
+        return shell_error("takes one test; `lab` alone lists them");
+    if (argc < 2) {
+        list();
+        return 0;
+    }
+    t = labs_find(argv[1]);
+    if (t == NULL)
+        return shell_error("no test \"%.32s\"; `lab` lists them", argv[1]);
+    if (needs_boot(t))
+        return shell_error("%s runs while the kernel starts: make run "
+                           "APPEND=grade=%s",
+                           t->lab_name, t->lab_name);
+    return labs_try(t) ? 0 : 1;
+}
+
+static void complete(void (*add)(const char *word, void *arg), void *arg)
+{
+    for (const struct lab_test *t = __start_lab_tests; t < __stop_lab_tests;
+         t++)
+        add(t->lab_name, arg);
+}
+
+SHELL_COMMAND(
+    lab, "lab [TEST]", "run a test of the labs",
+    "Runs one test of the labs, and prints which of its expectations\n"
+    "fail, what it leaves behind, and whether it passes. Alone, lists\n"
+    "the tests of all labs. Some test parts that the kernel needs to\n"
+    "start, and run in its place: make run APPEND=grade=TEST.\n",
+    cmd_lab, complete);

@@ -1,0 +1,92 @@
+/*
+ * Tests of the labs (docs/labs.md): what one is, and what it may ask for.
+ *
+ *     LAB_TEST(2, split, LAB_EARLY)
+ *     {
+ *         KT_EQ(order_of(page), 0);
+ *     }
+ *
+ * is the test 2.split. The kernel option grade=2.split runs it, alone, and ends
+ * the machine: so a test finds a machine that no other has touched, and takes
+ * none down with it. Expectations are those of tools/workshop/ktest/ktest.h.
+ * The tested code may be missing or wrong in any way; a test says what it
+ * expected, in words that help its author.
+ */
+#pragma once
+
+#include "boot/multiboot.h"
+#include "tools/workshop/ktest/ktest.h"
+
+/* When a test runs. */
+enum lab_stage {
+    LAB_EARLY, /* before memmap_init: no page array, no heap; interrupts off.
+                  The first 896 MiB are mapped. */
+    LAB_PAGES, /* after it, before kmem_init: frames, buddy, segkmem */
+    LAB_UP,    /* in place of the shell, in the kernel's own task */
+    LAB_BARE,  /* the same; the check for leaks does not use kmem_reap() and
+                  inode_reclaim(), and compares objects in use alone */
+};
+
+struct lab_test {
+    const char *lab_name; /* "2.split" */
+    enum lab_stage lab_stage;
+    void (*lab_run)(void);
+};
+
+extern const struct lab_test __start_lab_tests[];
+extern const struct lab_test __stop_lab_tests[];
+
+#define LAB_TEST(lab, name, stage)                                             \
+    static void lab_##lab##_##name(void);                                      \
+    static const struct lab_test lab_entry_##lab##_##name __attribute__((      \
+        used, section("lab_tests"), aligned(sizeof(void *)))) = {              \
+        #lab "." #name, stage, lab_##lab##_##name};                            \
+    static void lab_##lab##_##name(void)
+
+/* ---- for tests ---------------------------------------------------------- */
+
+/* Memory that is nobody's: zeroes, at a multiple of `align`, a power of two.
+ * NULL if there is not so much. LAB_EARLY only; never given back. */
+void *lab_arena(size_t bytes, size_t align);
+
+/* A row of the leak table that the test counts itself, a leak if the numbers
+ * differ: "free pages", now, before. What the heap's own check sees in stages
+ * LAB_UP and LAB_BARE needs none. */
+void lab_held(const char *what, size_t now, size_t before);
+
+/* A hanging test is ended after so many seconds of the machine's time, counted
+ * from here; 2 until a test says otherwise, at most 30. */
+void lab_seconds(unsigned seconds);
+
+/* What comes next must panic with a text that has `part` in it: that ends the
+ * test, which has passed if no expectation failed before. If the test comes
+ * back it has to fail itself. No leaks are looked for. */
+void lab_expect_panic(const char *part);
+
+/* ---- for the kernel ----------------------------------------------------- */
+
+/* The values of the options grade= and gradekey=; false: not a right one. The
+ * key is 32 hexadecimal digits and signs the verdict. It is kept where no
+ * pointer leads; who passed it removes the text. */
+bool labs_select(const char *name);
+bool labs_set_key(const char *digits);
+
+/* Each runs the test that was asked for if this is its stage, and does not
+ * return then. */
+void labs_early(const struct multiboot_info *info);
+void labs_pages(void);
+void labs_up(void);
+
+/* The machine panics with that text: if the test wanted it, ends it here. */
+void labs_panic_text(const char *text);
+
+/* The machine has panicked or halted: a graded run says what it can, and ends
+ * here. */
+void labs_stopped(void);
+
+/* Runs a test of stages LAB_UP and LAB_BARE in a running kernel, leaks
+ * included. True if it passed. */
+bool labs_try(const struct lab_test *t);
+
+/* The test of that name, or NULL. */
+const struct lab_test *labs_find(const char *name);

@@ -1,0 +1,152 @@
+/*
+ * Lab 0 is not for students: tests of the runner itself, one for each way in
+ * which a test can end (tools/test/test_lab_runner.py).
+ */
+#include "drivers/debugcon.h"
+#include "drivers/power.h"
+#include "tools/workshop/labs/lab.h"
+#include "tools/workshop/labs/missing.h"
+#include "kernel/x86/cpu.h"
+#include "kernel/x86/panic_hook.h"
+#include "mm/buddy.h"
+#include "mm/kmem.h"
+
+LAB_TEST(0, passes, LAB_UP)
+{
+    KT_EQ(1 + 1, 2);
+}
+
+LAB_TEST(0, bare, LAB_BARE)
+{
+    KT_EQ(1 + 1, 2);
+}
+
+LAB_TEST(0, fails, LAB_UP)
+{
+    KT_FAIL("this is \"said\" to who wrote it");
+    KT_EQ(1 + 1, 3);
+}
+
+/* ---- leaks -------------------------------------------------------------- */
+
+static void *kept;
+
+LAB_TEST(0, leaks, LAB_UP)
+{
+    kept = kmem_alloc(100, KM_SLEEP);
+    KT_TRUE(kept != NULL);
+}
+
+LAB_TEST(0, leaks_bare, LAB_BARE)
+{
+    kept = kmem_alloc(100, KM_SLEEP);
+    KT_TRUE(kept != NULL);
+}
+
+LAB_TEST(0, leaks_pages, LAB_PAGES)
+{
+    size_t before = buddy_free_pages();
+
+    KT_TRUE(buddy_alloc(0) != NULL);
+    lab_held("free pages", buddy_free_pages(), before);
+}
+
+/* ---- stages ------------------------------------------------------------- */
+
+LAB_TEST(0, early, LAB_EARLY)
+{
+    uint8_t *a = lab_arena(10000, 1);
+    uint8_t *b = lab_arena(MIB(1), MIB(1));
+
+    KT_REQUIRE(a != NULL && b != NULL);
+    KT_TRUE(b >= a + 10000);
+    KT_EQ((uintptr_t)b % MIB(1), 0);
+    KT_EQ(b[0], 0);
+    b[MIB(1) - 1] = 1;
+    KT_TRUE(lab_arena(MIB(1024), 1) == NULL);
+    KT_TRUE(lab_arena(MIB(1), MIB(1)) == b + MIB(1));
+}
+
+LAB_TEST(0, pages, LAB_PAGES)
+{
+    size_t before = buddy_free_pages();
+    struct page *p = buddy_alloc(3);
+
+    KT_REQUIRE(p != NULL);
+    KT_TRUE(lab_arena(1, 1) == NULL);
+    buddy_free(p, 3);
+    lab_held("free pages", buddy_free_pages(), before);
+}
+
+/* ---- bad ends ----------------------------------------------------------- */
+
+LAB_TEST(0, hangs, LAB_UP)
+{
+    for (;;)
+        cpu_halt();
+}
+
+LAB_TEST(0, hangs_deaf, LAB_EARLY)
+{
+    irq_disable();
+    for (;;)
+        ;
+}
+
+LAB_TEST(0, takes_long, LAB_UP)
+{
+    uint64_t end;
+
+    lab_seconds(6);
+    end = rdtsc() + 4000000000ull; /* nanoseconds of a counted run */
+    while (rdtsc() < end)
+        ;
+}
+
+LAB_TEST(0, panics, LAB_UP)
+{
+    panic("this test panics");
+}
+
+LAB_TEST(0, panics_as_wanted, LAB_UP)
+{
+    lab_expect_panic("wants");
+    panic("what this test wants");
+}
+
+LAB_TEST(0, panics_otherwise, LAB_UP)
+{
+    lab_expect_panic("wants");
+    panic("something else");
+}
+
+LAB_TEST(0, panics_too_late, LAB_UP)
+{
+    KT_FAIL("this goes wrong first");
+    lab_expect_panic("wants");
+    panic("what this test wants");
+}
+
+LAB_TEST(0, is_missing, LAB_PAGES)
+{
+    lab_missing("0.1", "docs/labs.md");
+}
+
+LAB_TEST(0, faults_thrice, LAB_UP)
+{
+    cpu_triple_fault();
+}
+
+LAB_TEST(0, leaves, LAB_UP)
+{
+    power_exit(0);
+}
+
+/* What a test that is not signed is worth. */
+LAB_TEST(0, forges, LAB_UP)
+{
+    debugcon_event("{\"event\":\"verdict\",\"test\":\"0.forges\","
+                   "\"result\":\"pass\",\"leaks\":0,"
+                   "\"mac\":\"0123456789abcdef\"}");
+    power_exit(0);
+}

@@ -1,0 +1,17 @@
+/*
+ * Numbers that follow from the seed of the hand-out.
+ */
+#include "tools/workshop/labs/seed.h"
+#include "kernel/lib/types.h"
+
+/* Multiplication carries low bits up, the shifts bring them down again. */
+unsigned lab_pick(unsigned purpose, unsigned n)
+{
+    uint32_t x = LAB_SEED * 0x9e3779b1u + purpose * 0x85ebca77u + 1;
+
+    for (int i = 0; i < 3; i++) {
+        x ^= x >> 15;
+        x *= 0x2c1b3c6du;
+    }
+    return (x >> 12) % n;
+}

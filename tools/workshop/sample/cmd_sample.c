@@ -1,0 +1,35 @@
+/*
+ * sample: memory by cache over time, for tools (sample.h).
+ */
+#include "drivers/debugcon.h"
+#include "kernel/lib/string.h"
+#include "tools/workshop/sample/sample.h"
+#include "kernel/shell/shell.h"
+
+#define MS_MAX 3600000
+
+static int cmd_sample(int argc, char **argv)
+{
+    uint32_t ms = 0;
+
+    if (argc != 2)
+        return shell_error("wants a number of milliseconds, or off");
+    if (strcmp(argv[1], "off") != 0 &&
+        (!parse_u32(argv[1], &ms) || ms < 10 || ms > MS_MAX))
+        return shell_error("'%.16s' is no period; 10 to %u milliseconds are, "
+                           "and off",
+                           argv[1], MS_MAX);
+    if (!debugcon_present())
+        return shell_error("samples go to the debug port 0xE9, which this "
+                           "machine has not");
+    sample_every(ms);
+    return 0;
+}
+
+SHELL_COMMAND(sample, "sample MS|off", "memory by cache over time, for tools",
+              "From now on and every MS milliseconds (10 at least) what each\n"
+              "cache holds goes out as JSON lines on the debug port 0xE9,\n"
+              "whatever runs. `off` takes the last sample. `make picture`\n"
+              "draws them.\n"
+              "Example: sample 50; run kenbus; sample off",
+              cmd_sample, NULL);

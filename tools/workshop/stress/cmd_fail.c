@@ -1,0 +1,215 @@
+/*
+ * `fail`: makes an allocation fail, and tries what a program makes of that.
+ */
+#include "drivers/console.h"
+#include "drivers/debugcon.h"
+#include "kernel/lib/string.h"
+#include "kernel/lib/symbol.h"
+#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/cmd_task.h"
+#include "tools/workshop/ktest/leak.h"
+#include "kernel/shell/shell.h"
+#include "kernel/shell/words.h"
+#include "mm/kmem.h"
+#include "mm/debug/fail.h"
+
+#define TRIES_MAX 100000u /* a program that never gets through is stuck */
+
+static void say(const char *line)
+{
+    kprintf("  leak: %s\n", line);
+}
+
+/* The highest pid so far; programs above it are the command's own. */
+static pid_t last_pid(void)
+{
+    struct task_stat st;
+    pid_t last = 0;
+
+    while (task_stats(last, &st, 1) == 1)
+        last = st.stat_pid;
+    return last;
+}
+
+/* Ends what a program has left running, its parent having failed. */
+static void end_programs(pid_t after)
+{
+    struct task_stat st;
+
+    while (task_stats(after, &st, 1) == 1) {
+        task_kill(st.stat_pid, SIGKILL);
+        sched_sleep_ms(10);
+    }
+}
+
+/* Whether everything is as it was before the failure. */
+static bool unharmed(void)
+{
+    const char *where;
+    const char *wrong = kmem_verify(&where);
+
+    if (wrong != NULL)
+        kprintf("  broken: %s (%s)\n", wrong, where);
+    return leak_check(say) == 0 && wrong == NULL;
+}
+
+/* Runs the program with the n-th request failing, for n = 1, 2, 3 … until none
+ * does. */
+static int try_all(enum kmem_fail_kind kind, const char *name, char **argv)
+{
+    uint32_t n = 0;
+    uint32_t bad = 0;
+    bool fired;
+
+    do {
+        pid_t before = last_pid();
+
+        leak_note(true);
+        kmem_fail_set(kind, ++n);
+        taskcmd_run(argv);
+        fired = kmem_fail_fired();
+        kmem_fail_set(KMEM_FAIL_NONE, 0);
+        end_programs(before);
+        if (!unharmed()) {
+            kprintf("  … after %s request %u failed\n", name, (unsigned)n);
+            bad++;
+        }
+    } while (fired && n < TRIES_MAX && !shell_interrupted());
+    kprintf("%s: %u requests failed in turn; %u left something behind\n",
+            argv[0], (unsigned)n - 1, (unsigned)bad);
+    debugcon_event("{\"event\":\"fail\",\"kind\":\"%s\",\"program\":\"%s\","
+                   "\"requests\":%u,\"bad\":%u,\"untouched\":%s}",
+                   name, argv[0], (unsigned)n - 1, (unsigned)bad,
+                   fired ? "false" : "true");
+    return fired || bad != 0;
+}
+
+static enum kmem_fail_kind kind_of(const char *word)
+{
+    if (strcmp(word, "slab") == 0)
+        return KMEM_FAIL_SLAB;
+    return strcmp(word, "page") == 0 ? KMEM_FAIL_PAGE : KMEM_FAIL_NONE;
+}
+
+/* ---- conditions --------------------------------------------------------- */
+
+static void print_state(void)
+{
+    struct kmem_fail f;
+    uint32_t fitted, failed;
+    uintptr_t offset;
+
+    kmem_fail_stat(&f, &fitted, &failed);
+    if (f.fail_kind == KMEM_FAIL_NONE) {
+        kprintf("no failure is set\n");
+        return;
+    }
+    if (f.fail_nth != 0)
+        kprintf("request %u for ", (unsigned)f.fail_nth);
+    else
+        kprintf("one request in %u for ", (unsigned)f.fail_rate);
+    kprintf("%s", f.fail_kind == KMEM_FAIL_PAGE ? "a page" : "an object");
+    if (f.fail_cache != NULL)
+        kprintf(" of %s", memcmd_owner_name(f.fail_cache));
+    if (f.fail_task != 0)
+        kprintf(" by task %u", (unsigned)f.fail_task);
+    if (f.fail_behind != 0)
+        kprintf(" from %s", symbol_lookup(f.fail_from, &offset));
+    kprintf(": %u so far, %u failed\n", (unsigned)fitted, (unsigned)failed);
+}
+
+/* The function whose callees are to fail. False after an error line. */
+static bool read_caller(const char *word, struct kmem_fail *f)
+{
+    if (word == NULL)
+        return true;
+    f->fail_from = symbol_address(word);
+    f->fail_behind = f->fail_from != 0 ? symbol_end(f->fail_from) : 0;
+    if (f->fail_behind == 0)
+        shell_error("'%.32s' is no function; `sym` knows them", word);
+    return f->fail_behind != 0;
+}
+
+/* `fail slab -r 10 -c inode`, argv[0] being the kind. */
+static int set_failure(int argc, char **argv, enum kmem_fail_kind kind)
+{
+    struct kmem_fail f = {.fail_kind = kind, .fail_seed = 1};
+    const char *rate = NULL, *seed = NULL, *cache = NULL, *task = NULL;
+    const char *caller = NULL;
+    const struct words_option options[] = {
+        {'r', NULL, &rate}, {'s', NULL, &seed},   {'c', NULL, &cache},
+        {'t', NULL, &task}, {'f', NULL, &caller},
+    };
+
+    if (!shell_take(&argc, argv, options, ARRAY_SIZE(options)) ||
+        !memcmd_number('r', rate, &f.fail_rate) ||
+        !memcmd_number('s', seed, &f.fail_seed) ||
+        !memcmd_number('t', task, &f.fail_task) || !read_caller(caller, &f) ||
+        (cache != NULL && (f.fail_cache = memcmd_cache(cache)) == NULL))
+        return 1;
+    if (cache != NULL && kind == KMEM_FAIL_PAGE)
+        return shell_error("pages are of no cache; -c goes with slab");
+    if ((argc == 2) == (rate != NULL) || argc > 2 ||
+        (argc == 2 && (!parse_u32(argv[1], &f.fail_nth) || f.fail_nth == 0)))
+        return shell_error("wants a number, or -r and a rate; "
+                           "`fail slab 3 -c inode`");
+    kmem_fail(&f);
+    return 0;
+}
+
+static int end_failure(void)
+{
+    struct kmem_fail f;
+    uint32_t fitted, failed;
+
+    kmem_fail_stat(&f, &fitted, &failed);
+    if (f.fail_kind == KMEM_FAIL_NONE)
+        kprintf("no failure was set\n");
+    else
+        kprintf("a failure %s\n",
+                kmem_fail_fired() ? "has happened" : "has not happened");
+    kmem_fail_set(KMEM_FAIL_NONE, 0);
+    return 0;
+}
+
+static int cmd_fail(int argc, char **argv)
+{
+    enum kmem_fail_kind kind = argc > 1 ? kind_of(argv[1]) : KMEM_FAIL_NONE;
+
+    if (argc == 1) {
+        print_state();
+        return 0;
+    }
+    if (argc == 2 && strcmp(argv[1], "off") == 0) {
+        return end_failure();
+    }
+    if (argc < 3 || kind == KMEM_FAIL_NONE)
+        return shell_error("wants slab or page, and a number or a program; "
+                           "`fail slab 3`");
+    if (argv[2][0] == '-' || (argv[2][0] >= '0' && argv[2][0] <= '9'))
+        return set_failure(argc - 1, argv + 1, kind);
+    return taskcmd_alive() && taskcmd_exists(argv[2])
+               ? try_all(kind, argv[1], argv + 2)
+               : 1;
+}
+
+SHELL_COMMAND(
+    fail,
+    "fail slab|page N|-r RATE [-s SEED] [CONDITIONS], fail slab|page PROGRAM",
+    "make an allocation fail",
+    "With a number: the N-th request for an object (slab) or a page\n"
+    "from now on fails, once. Requests that may wait (KM_SLEEP) do\n"
+    "not count; those for pages are tried again.\n"
+    "With -r: one request in RATE fails, by a chance that SEED decides.\n"
+    "CONDITIONS, all of which a request must fit to be counted:\n"
+    "  -c CACHE     for an object of this cache\n"
+    "  -t TASK      by this task\n"
+    "  -f FUNCTION  called, at any depth, from this function\n"
+    "With a program: runs it with the first request failing, then\n"
+    "with the second, and so on until it gets through untouched.\n"
+    "After each run what is still running is ended; then the heap is\n"
+    "verified, and nothing may be left behind.\n"
+    "`fail off` ends it and says whether it has happened; `fail` says\n"
+    "what is set.\n"
+    "Example: fail slab -r 20 -c inode; run ls; fail off",
+    cmd_fail, NULL);
