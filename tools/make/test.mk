@@ -52,19 +52,35 @@ HOST_TEST += $(EXT2_TOOL)
 PYTEST    := SLATE_BUILD=$(BUILD) $(VENV) -m pytest -c tools/test/pytest.ini \
                $(PYTEST_ARGS)
 # Several files of tests at a time, one more than there are processors: some
-# wait for clocks.
+# wait for clocks. Notes what each test costs (tools/test/times.py).
 ABREAST    = -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) \
-               --dist loadfile --no-loadscope-reorder
+               --dist loadgroup --no-loadscope-reorder \
+               --times=$(BUILD)/times/$@.json
 
 $(VENV):
 	@echo 'make: $(VENV) not found: run tools/setup' >&2; exit 1
 
-.PHONY: test test-host test-kernel test-system failures zoo test-replay fuzz
-.PHONY: bench coverage mutants storm powercut test-ext2 fuzz-ext2
-test: $(KERNEL) $(HOST_TEST) $(ISO) $(BOOK_ENV)/done
-test: | $(VENV)                   ## all tests, as below; SANITIZE=1: on a
-                                  ## kernel under the sanitizers
+# What takes longer than `make test` may: the same tests on other kernels, then
+# those with the mark `long`.
+EVERY = -m ""
+
+.PHONY: test test-all test-times
+test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## three minutes; DEBUG=1 or
+                                  ## SANITIZE=1: on such a kernel
 	@$(PYTEST) $(ABREAST) tools/test
+
+test-all: $(KERNEL) $(HOST_TEST) $(ISO) $(BOOK_ENV)/done
+test-all: | $(VENV)               ## what `make test` leaves out; half an hour
+	@$(MAKE) --no-print-directory test DEBUG=1
+	@$(MAKE) --no-print-directory test SANITIZE=1
+	@$(PYTEST) $(ABREAST) -m 'long and not soak' tools/test
+
+test-times: | $(VENV)             ## processor seconds of each test, as of the
+                                  ## last runs of these two
+	@$(VENV) tools/test/times.py $(BUILD)/times
+
+.PHONY: test-host test-kernel test-system failures zoo test-replay fuzz
+.PHONY: bench coverage mutants storm powercut test-ext2 fuzz-ext2
 
 test-host: $(HOST_TEST) | $(VENV) ## mm/, ata on this machine, sanitizers
 	@$(PYTEST) tools/test/test_host.py tools/test/test_ata.py
@@ -73,7 +89,7 @@ test-ext2: $(EXT2_TOOL) | $(VENV) ## the ext2 server's core on this machine
 	@$(PYTEST) tools/test/test_ext2.py tools/test/test_ext2_journal.py
 
 fuzz-ext2: $(EXT2_TOOL) | $(VENV) ## damaged images, 100,000 of them
-	@SLATE_LONG=1 $(PYTEST) tools/test/test_ext2.py -k damaged
+	@$(PYTEST) $(EVERY) tools/test/test_ext2.py -k damaged
 
 test-kernel: $(KERNEL) $(INITRD) | $(VENV) ## the kernel's own suites, in QEMU
 	@$(PYTEST) tools/test/test_kernel.py
@@ -83,22 +99,22 @@ test-system: $(KERNEL) $(ISO) | $(VENV) ## the image: serial, PS/2, VGA, GDB
 	    --ignore=tools/test/test_kernel.py
 
 failures: $(KERNEL) $(INITRD) | $(VENV) ## the n-th allocation fails, for all n
-	@SLATE_LONG=1 $(PYTEST) tools/test/test_failures.py
+	@$(PYTEST) $(EVERY) tools/test/test_failures.py
 
 test-replay: $(KERNEL) $(INITRD) | $(VENV) ## bugs of the zoo to their lines
-	@SLATE_LONG=1 $(PYTEST) tools/test/test_replay.py
+	@$(PYTEST) $(EVERY) tools/test/test_replay.py
 
 storm: $(KERNEL) $(INITRD) | $(VENV) ## the disk driver dies at work: SEEDS=20
-	@SLATE_LONG=1 $(PYTEST) tools/test/test_storm.py
+	@$(PYTEST) $(EVERY) tools/test/test_storm.py
 
 powercut: $(KERNEL) $(INITRD) $(EXT2_TOOL) | $(VENV) ## the power goes at
                                   ## thousands of moments: SEEDS=60
-	@SLATE_LONG=1 $(PYTEST) tools/test/test_powercut.py
-	@SLATE_LONG=1 $(PYTEST) -n auto tools/test/test_ext2.py \
+	@$(PYTEST) $(EVERY) tools/test/test_powercut.py
+	@$(PYTEST) $(EVERY) -n auto tools/test/test_ext2.py \
 	    tools/test/test_ext2_journal.py -k 'cut or all_or_not'
 
 zoo: $(KERNEL) $(INITRD) | $(VENV) ## each bug in each mode; no false alarms
-	@SLATE_LONG=1 $(PYTEST) tools/test/test_zoo.py
+	@$(PYTEST) $(EVERY) tools/test/test_zoo.py
 
 # A heap of more than 1 MiB at rest takes so many files.
 BENCH_FILES := 7600
@@ -115,7 +131,7 @@ fuzz: $(KERNEL) $(INITRD) | $(VENV) ## a million random system calls: SEEDS=10
                                   ## and 100,000 random lines for the shell
 	@$(PYTHON) -m tools.test.fuzz $(KERNEL) --seeds $(or $(SEEDS),10) \
 	    --calls $(or $(CALLS),100000)
-	@SLATE_LONG=1 $(PYTEST) tools/test/test_noise.py
+	@$(PYTEST) $(EVERY) tools/test/test_noise.py
 
 coverage: $(BUILD)/coverage/mmtest ## branch coverage of mm/ by the host tests
 	@$(PYTHON) -m tools.measure.coverage $(BUILD)/coverage \

@@ -10,19 +10,39 @@ import pytest
 
 from tools.run import qemu
 
+pytest_plugins = ["times"]
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("SLATE_BUILD", "build")
 
 
-# These take longest: begun first, they end while others run beside them.
-LONGEST = ("test_labs", "test_noise", "test_sanitize", "test_host")
+# When a test runs (docs/testing.md): without a mark in `make test`, with `long`
+# in `make test-all`, with `soak` in a target of its own, for hours.
+long, soak = pytest.mark.long, pytest.mark.soak
+
+# Begun first, the longest files end while others run beside them.
+LONGEST = ("test_labs", "test_sanitize", "test_grade", "test_replay",
+           "test_failures", "test_transcripts", "test_host")
 
 
+def tiers(test, test_all=(), soaks=()):
+    """Parameters for `make test`, more for `make test-all`, and the rest."""
+    def marked(values, mark):
+        return (pytest.param(*(v if isinstance(v, tuple) else (v,)), marks=mark)
+                for v in values)
+    return [*test, *marked(test_all, long), *marked(soaks, soak)]
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
-    def turn(item):
-        name = item.path.stem
-        return LONGEST.index(name) if name in LONGEST else len(LONGEST)
-    items.sort(key=turn)
+    """The tests of a file share machines, so one worker runs them all; those
+    of a file marked `spread` share nothing and go anywhere."""
+    for item in items:
+        if not item.get_closest_marker("spread") and \
+                not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    items.sort(key=lambda item: LONGEST.index(item.path.stem)
+               if item.path.stem in LONGEST else len(LONGEST))
 
 
 def product(name, target):

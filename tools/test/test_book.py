@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, long
 from tools.book import book
 from tools.test import paper
 
@@ -170,6 +170,7 @@ def test_dead_links_are_seen(tmp_path):
         ["a.html#y", "c.html", "../a.html"]
 
 
+@long
 def test_the_site_is_made(tmp_path):
     """mkdocs is strict, and hooks.py ends it with what is wrong."""
     tool = ROOT / ".venv/book/bin/mkdocs"

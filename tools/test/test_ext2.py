@@ -10,10 +10,10 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD
+from conftest import BUILD, tiers
 
+pytestmark = pytest.mark.spread
 TOOL = BUILD / "host" / "ext2tool"
-LONG = os.environ.get("SLATE_LONG") == "1"
 PATH = os.pathsep.join([os.environ.get("PATH", ""), "/sbin", "/usr/sbin"])
 
 # Options of mke2fs: sizes of blocks and inodes, the oldest revision, and a
@@ -105,12 +105,14 @@ def test_what_e2fsprogs_write_is_read_here(form, tmp_path):
         assert (tmp_path / f"got{i}").read_bytes() == contents(size, i)
 
 
-def test_holes_on_every_floor(tmp_path):
-    """With blocks of 1 KiB the third floor begins at 64 MiB."""
+@pytest.mark.parametrize("read", tiers([False], soaks=[True]))
+def test_holes_on_every_floor(read, tmp_path):
+    """With blocks of 1 KiB triple indirection begins at 64 MiB. To read the
+    file takes 2 GB."""
     image = make(tmp_path / "image")
     places = [0, 100_000, 1_000_000, 70_000_000, 2_000_000_000]
     core(image, *(f"write /sparse {at} 5000 {at % 97}" for at in places),
-         f"get /sparse {tmp_path}/got" if LONG else "",
+         f"get /sparse {tmp_path}/got" if read else "",
          "fails 27 write /sparse 2147483647 1 1")
     clean(image)
     stat = run("debugfs", "-R", "stat /sparse", image)
@@ -146,13 +148,13 @@ def test_a_directory_of_thousands(form, tmp_path):
 # ---- workloads -------------------------------------------------------------
 
 @each_format
-def test_random_workload_against_shadow(form, tmp_path):
-    for seed in range(1, 31 if LONG else 3):
-        small = seed % 2  # the disk gets full
-        image = make(tmp_path / "image", form, "700k" if small else "4M",
-                     "-N", "64" if small else "256")
-        run(TOOL, "soak", image, seed, 1500, 60_000)
-        clean(image)
+@pytest.mark.parametrize("seed", tiers([1, 2], range(3, 7), range(7, 31)))
+def test_random_workload_against_shadow(form, seed, tmp_path):
+    small = seed % 2  # the disk gets full
+    image = make(tmp_path / "image", form, "700k" if small else "4M",
+                 "-N", "64" if small else "256")
+    run(TOOL, "soak", image, seed, 1500, 60_000)
+    clean(image)
 
 
 def test_full_disk_and_no_inodes(tmp_path):
@@ -275,7 +277,8 @@ def test_what_must_not_be_written_is_read_only(change, tmp_path):
 
 
 @each_format
-def test_damaged_images(form, tmp_path):
+@pytest.mark.parametrize("images", tiers([300], [3000], [20_000]))
+def test_damaged_images(form, images, tmp_path):
     """Mutations of superblock, descriptors, bitmaps, inodes, numbers of
     blocks, entries, and the journal; and reads that fail."""
     source = tmp_path / "source"
@@ -291,7 +294,7 @@ def test_damaged_images(form, tmp_path):
     image = make(tmp_path / "image", form, "3M", "-N", "256", "-d", source)
     if form == "journal":  # with a move in it
         core(image, "mkdir /e", "mv /a/b /e")
-    said = run(TOOL, "fuzz", image, 1, 20_000 if LONG else 300)
+    said = run(TOOL, "fuzz", image, 1, images)
     assert int(re.search(r"(\d+) became read-only", said).group(1)) > 20
 
 
@@ -321,13 +324,17 @@ def test_what_e2fsck_mends_by_itself(command, tmp_path):
     run("e2fsck", "-fp", image, good=DAMAGE[command])
 
 
-def cuts(image, before, under_way):
-    """Cuts the power after each write of some commands. How many writes there
-    were, and cuts while the journal was replayed; and what was there after
-    the repairs."""
+# In how many ways the power goes after each write.
+WAYS = tiers([8], soaks=[60])
+
+
+def cuts(image, ways, before, under_way):
+    """Cuts the power after each write of some commands. Returns the number of
+    writes, the number of cuts while the journal was replayed, and what was
+    there after the repairs."""
     script = [*filter(None, before.split(";")), "sync", "records",
               *under_way.split(";"), "sync"]
-    said = run(TOOL, "cuts", image, 60 if LONG else 8,
+    said = run(TOOL, "cuts", image, ways,
                text="\n".join(script) + "\n")
     writes, replays = map(int, re.match(
         r"(\d+) writes, \d+ cuts, (\d+) of replays", said).groups())
@@ -366,26 +373,25 @@ UNDER_WAY = {
 
 
 @pytest.mark.parametrize("what", UNDER_WAY)
-def test_cut_at_every_write(what, in_memory):
+@pytest.mark.parametrize("ways", WAYS)
+def test_cut_at_every_write(what, ways, in_memory):
     """Mounting can put all of it right. Blocks of 1 KiB, two inodes in a
     sector."""
     image = make(in_memory / "image", "1k-128", "600k", "-I", "256", "-N", "96")
-    writes, _, outcomes = cuts(image, *UNDER_WAY[what])
+    writes, _, outcomes = cuts(image, ways, *UNDER_WAY[what])
     assert writes > 5 and len(outcomes) > 1
 
 
-@pytest.mark.parametrize("form, size, journal, seeds", [
-    ("1k-128", "4M", True, 60), ("4k-256", "8M", True, 60),
-    ("1k-128", "2M", False, 15)])
-def test_power_cuts(form, size, journal, seeds, in_memory):
-    """e2fsck -p, or the next mount, puts right what a power cut leaves, and
+@pytest.mark.parametrize("seed, count", tiers([(1, 80)], [(2, 80), (3, 400)],
+                         [(seed, 400) for seed in range(4, 61)]))
+@pytest.mark.parametrize("form, size, journal", [
+    ("1k-128", "4M", True), ("4k-256", "8M", True), ("1k-128", "2M", False)])
+def test_power_cuts(form, size, journal, seed, count, in_memory):
+    """e2fsck -p, or the next mount, repairs what a power cut leaves, and
     everything confirmed is there."""
     options = ["-O", "has_journal"] if journal else []
-    moves = refused = 0
-    for seed in range(1, seeds + 1 if LONG else 3):
-        image = make(in_memory / "image", form, size, "-N", "128", *options)
-        said = run(TOOL, "powercut", image, seed, 400, 400 if LONG else 80)
-        of_seed = re.match(r"(\d+) moves by the journal, (\d+) refused", said)
-        moves += int(of_seed.group(1))
-        refused += int(of_seed.group(2))
+    image = make(in_memory / "image", form, size, "-N", "128", *options)
+    said = run(TOOL, "powercut", image, seed, 400, count)
+    moves, refused = map(int, re.match(
+        r"(\d+) moves by the journal, (\d+) refused", said).groups())
     assert (moves > 0, refused > 0) == (journal, not journal)

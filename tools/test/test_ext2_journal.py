@@ -6,7 +6,9 @@ import struct
 
 import pytest
 
-from test_ext2 import clean, core, cuts, make, run
+from test_ext2 import WAYS, clean, core, cuts, make, run
+
+pytestmark = pytest.mark.spread
 
 MAGIC = 0xc03b3998
 DESCRIPTOR = 1
@@ -43,7 +45,8 @@ def tree(image):
 
 
 @pytest.mark.parametrize("move", MOVES)
-def test_a_move_happens_all_or_not_at_all(move, in_memory):
+@pytest.mark.parametrize("ways", WAYS)
+def test_a_move_happens_all_or_not_at_all(move, ways, in_memory):
     """After a cut at each write, and at each write of the replay, repaired by
     e2fsck or by a mount: the old tree or the new one."""
     before, under_way = MOVES[move]
@@ -55,7 +58,7 @@ def test_a_move_happens_all_or_not_at_all(move, in_memory):
         core(other, command)
         allowed.add(tree(other))
     clean(other)
-    _, replays, outcomes = cuts(image, before, under_way)
+    _, replays, outcomes = cuts(image, ways, before, under_way)
     assert replays > 10
     if "sync" in under_way:  # what comes before it may be there in parts
         assert tree(other) in outcomes

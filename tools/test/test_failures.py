@@ -3,28 +3,30 @@ memory failing, then its second, and so on until it gets through untouched; the
 heap must be sound and nothing left behind after each run. The kernel's command
 `fail` does the runs, all in one boot."""
 
-import os
-
 import pytest
 
+from conftest import tiers
 from tools.run import qemu
 
-WORKLOADS = [
+WORKLOADS = tiers([
     "true",
-    "walk",
     "spike -n 2 -t 20",
     "hackbench -g 1 -f 2 -l 2",
+    "mounttest",
+    "sh -c 'pong & ping -n 2 -p'",
+], [
+    "walk",
     "init true",
     "forktest -n 4",
-    "mounttest",
     "syscallfuzz -s 1 -n 200",
     "sh -c 'pong & ping -n 2 -s 5000'",
-    "sh -c 'pong & ping -n 2 -p'",
     "sh -c 'find /home | grep o | sort | wc; cat /proc/kmastat | head -n 2'",
-]
-if "SLATE_LONG" in os.environ:  # thousands of runs: `make failures`
-    WORKLOADS += ["kenbus -u 1 -i 1", "bench pipe.roundtrip"]
+], [  # thousands of runs
+    "kenbus -u 1 -i 1",
+    "bench pipe.roundtrip",
+])
 
+pytestmark = pytest.mark.spread
 BUDGET = 2_000_000  # millions of instructions, most of them asleep
 
 

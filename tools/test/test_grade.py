@@ -1,9 +1,9 @@
 """Nothing that is handed in breaks grading or earns points that are not due.
 
 A tree with a lab made for this: two small functions, a test for each, and a
-question. Hostile submissions of all kinds are graded in one run of the grader,
-one after the other, and the results of each looked at. Most do harm in the one
-function, so the other test shows that nothing else is lost.
+question. Hostile submissions of all kinds are graded, and the results of each
+checked. Most do harm in the one function, so the other test shows that nothing
+else is lost. `make test` grades a FEW of them, `make test-all` the rest.
 """
 
 import csv
@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conftest import BUILD, ROOT, product, sanitized
+from conftest import BUILD, ROOT, long, product, sanitized, tiers
 from tools.grading import grade as grader
 from tools.grading import report, suspicion, verdict, workshop
 from tools.grading.grading import Grade, Outcome
@@ -194,6 +194,17 @@ NOT_BUILT = {
 }
 
 
+FEW = {"right", "wrong", "panic", "leak", "unsigned", "syntax", "missing",
+       "wrong-answer"}
+ENDLESS = {"no-watchdog", *NOT_BUILT}  # but for FEW
+
+
+def few_first(names):
+    """Parameters: those of FEW for each `make test`."""
+    return tiers([n for n in names if n in FEW],
+                 [n for n in names if n not in FEW])
+
+
 # ---- the grader's tree, and submissions ------------------------------------
 
 def fill(folder, files):
@@ -287,23 +298,49 @@ def run(tree, *arguments):
                           cwd="/", capture_output=True, text=True, check=False)
 
 
+class Graded:
+    """Grades all submissions, each part when it is first asked for."""
+
+    def __init__(self, tree):
+        self.tree, self.folder = tree, tree.parent / "handed-in"
+        self.folder.mkdir()
+        submissions(self.folder)
+        self.rest = {path.name for path in self.folder.iterdir()} - \
+            FEW - ENDLESS | {"gone"}
+        self.runs = {}
+
+    def part(self, out, patience, names):
+        """The grader's process that graded these, and the results' folder."""
+        folder = self.tree.parent / out
+        if out not in self.runs:
+            self.runs[out] = run(
+                self.tree, "--out", folder, "--patience", patience,
+                *(self.folder / name for name in sorted(names)))
+        return folder, self.runs[out]
+
+    def few(self):
+        return self.part("few", PATIENCE, FEW)
+
+    def others(self):
+        return self.part("others", PATIENCE, self.rest)
+
+    def of(self, name):
+        """The folder with a submission's results."""
+        if name in FEW:
+            return self.few()[0] / name
+        if name in ENDLESS:
+            return self.part("endless", LITTLE, ENDLESS - FEW)[0] / name
+        return self.others()[0] / name
+
+
 @pytest.fixture(scope="module")
 def graded(tree):
-    """The folder with the results of all, and the grader's process."""
-    folder = tree.parent / "handed-in"
-    folder.mkdir()
-    submissions(folder)
-    endless = [folder / name for name in ("no-watchdog", *NOT_BUILT)]
-    trees = sorted(set(folder.iterdir()) - set(endless))
-    out = tree.parent / "out"
-    run(tree, "--out", out, "--patience", LITTLE, *endless)
-    return out, run(tree, "--out", out, "--patience", PATIENCE, *trees,
-                    folder / "gone")
+    return Graded(tree)
 
 
 def result(graded, name):
     """({name: (score, state)}, results.json) of a submission."""
-    data = json.loads((graded[0] / name / "results.json").read_text())
+    data = json.loads((graded.of(name) / "results.json").read_text())
     return {t["name"]: (t["score"], t["output"].split("\n")[0])
             for t in data["tests"]}, data
 
@@ -314,7 +351,7 @@ def output(data, name):
 
 # ---- each of them ----------------------------------------------------------
 
-@pytest.mark.parametrize("name", IN_THE_KERNEL)
+@pytest.mark.parametrize("name", few_first(IN_THE_KERNEL))
 def test_what_code_does_earns_what_it_earns(graded, name):
     state = IN_THE_KERNEL[name][1]
     scores, data = result(graded, name)
@@ -325,7 +362,7 @@ def test_what_code_does_earns_what_it_earns(graded, name):
     assert data["score"] == points + 55
 
 
-@pytest.mark.parametrize("name", NOT_BUILT)
+@pytest.mark.parametrize("name", few_first(NOT_BUILT))
 def test_what_does_not_build_loses_the_kernel_alone(graded, name):
     scores, data = result(graded, name)
     assert scores["0.doubles"] == scores["0.halves"] == (0, "no kernel")
@@ -334,18 +371,20 @@ def test_what_does_not_build_loses_the_kernel_alone(graded, name):
     assert len(data["output"].splitlines()) < 30
 
 
-def test_compilers_first_errors_are_shown(graded):
-    for name, said in (("syntax", "lab0_work.c:5:"),
-                       ("undefined", "undefined reference to"),
-                       ("include-zero", "out of memory")):
-        assert said in result(graded, name)[1]["output"], name
+@pytest.mark.parametrize("name, said", tiers(
+    [("syntax", "lab0_work.c:5:")],
+    [("undefined", "undefined reference to"),
+     ("include-zero", "out of memory")]))
+def test_compilers_first_errors_are_shown(graded, name, said):
+    assert said in result(graded, name)[1]["output"]
 
 
-@pytest.mark.parametrize("name, said", [
-    ("missing", "is missing"), ("huge", "has more than 256 KiB"),
-    ("linked", "symbolic link"), ("linked-folder", "symbolic link"),
-    ("folder", "is not a regular file"), ("binary", "is not a text"),
-    ("pipe", "is not a regular file"), ("socket", "is not a regular file")])
+@pytest.mark.parametrize("name, said", tiers(
+    [("missing", "is missing")],
+    [("huge", "has more than 256 KiB"),
+     ("linked", "symbolic link"), ("linked-folder", "symbolic link"),
+     ("folder", "is not a regular file"), ("binary", "is not a text"),
+     ("pipe", "is not a regular file"), ("socket", "is not a regular file")]))
 def test_files_that_are_none_are_as_handed_out(graded, name, said):
     """They are named, do not become the solution, and lose nothing else."""
     scores, data = result(graded, name)
@@ -354,60 +393,76 @@ def test_files_that_are_none_are_as_handed_out(graded, name, said):
                       "0.halves": (0, "fail"), "sum": (20, "pass")}
 
 
+@long
 def test_files_side_by_side_or_in_a_folder(graded):
     assert result(graded, "flat")[1]["score"] == 100
     assert result(graded, "nested")[1]["score"] == 100
 
 
+@long
 def test_edited_tests_and_tools_do_not_count(graded):
     scores, data = result(graded, "edited")
     assert scores["0.doubles"] == (0, "fail")
     assert scores["0.halves"] == (35, "pass") and data["score"] == 55
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize("name", few_first(ANSWERS))
 def test_odd_answers(graded, name):
     scores, data = result(graded, name)
     assert scores["sum"] == (0, ANSWERS[name][1])
     assert data["score"] == 80
 
 
+@long
 def test_the_others_are_graded(graded):
-    """A tree that is none, and one without a lab, are said to be so."""
-    done = graded[1]
+    """The grader names a tree that is none, and one without a lab."""
+    out, done = graded.others()
     assert done.returncode == 2
     assert "gone: is not a folder" in done.stderr
     assert "bad-stamp: which lab?" in done.stderr
     assert "Traceback" not in done.stderr + done.stdout
-    with open(graded[0] / "summary.csv", newline="") as f:
-        rows = {row["submission"]: row for row in csv.DictReader(f)}
-    assert rows["right"]["score"] == "100" and rows["gone"]["score"] == ""
-    assert rows["leak"]["0.doubles"] == "22.5"
+    rows = summary(out)
+    assert rows["flat"]["score"] == "100" and rows["gone"]["score"] == ""
     assert "linked " in done.stdout.split("\n\n")[-1]
+
+
+def summary(out):
+    """{submission: row} of a grader's table."""
+    with open(out / "summary.csv", newline="") as f:
+        return {row["submission"]: row for row in csv.DictReader(f)}
+
+
+def test_summary(graded):
+    rows = summary(graded.few()[0])
+    assert set(rows) == FEW
+    assert rows["right"]["score"] == "100"
+    assert rows["leak"]["0.doubles"] == "22.5"
 
 
 # ---- failures explain themselves -------------------------------------------
 
-@pytest.mark.parametrize("name, lines", [
+@pytest.mark.parametrize("name, lines", tiers([
     ("wrong", ["lab0_try.c:6: ", "hint: add it to itself",
                'alone: make gdb APPEND="grade=0.doubles"']),
+    ("panic", ["panic: no", "lab_0_doubles+0x"]),
+    ("leak", ["left behind:", "kmem_alloc_112 objects in use"]),
+], [
     ("not-written", ["task 0.1 is not written yet"]),
     ("loop", ["hangs, in lab0_double", "WAITS-FOR", "lab_0_doubles+0x",
               "the last events on the debug port:"]),
-    ("panic", ["panic: no", "lab_0_doubles+0x"]),
     ("triple", ["triple fault: ", "double fault in cpu_triple_fault+0x"]),
-    ("leak", ["left behind:", "kmem_alloc_112 objects in use"]),
     ("wild-serial", ["wrote 512 KiB or more"]),
     ("wrongly-signed", ["1 verdict without a valid signature"]),
     ("exit", ["switched it off, or wrote to the exit port"]),
     ("no-watchdog", ["until the host stopped it"]),
-])
+]))
 def test_explanations(graded, name, lines):
     said = output(result(graded, name)[1], "0.doubles")
     for line in lines:
         assert line in said, said
 
 
+@long
 def test_instructors_are_told_where_to_look(graded):
     for name, said in (("wrongly-signed", "the debug port"),
                        ("exit", "the way out of the machine"),
@@ -420,8 +475,10 @@ def test_instructors_are_told_where_to_look(graded):
     assert "notes for the instructor" not in result(graded, "right")[0]
 
 
-def test_no_key_is_told(graded):
-    for path in graded[0].rglob("*.*"):
+@pytest.mark.parametrize("name", tiers(["right"], ["loop", "undefined"]))
+def test_no_key_is_told(graded, name):
+    """In no result of the grader's run with this submission."""
+    for path in graded.of(name).parent.rglob("*.*"):
         text = path.read_text()
         assert "gradekey" not in text.replace("the grader's key: ", "")
         assert not re.search(r"[0-9]{32}", text.replace("7" * 32, "")), path
@@ -437,7 +494,7 @@ def test_one_tree(tree, graded):
     out = tree / "build/grade"
     for name in ("results.json", "junit.xml", "report.txt"):
         assert (out / name).read_bytes() == \
-            (graded[0] / "right" / name).read_bytes()
+            (graded.of("right") / name).read_bytes()
     cases = ElementTree.parse(out / "junit.xml").getroot()
     assert cases.get("tests") == "3" and cases.get("failures") == "0"
 

@@ -5,11 +5,11 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import BUILD, ROOT, tiers
 from tools.test import tap
 
 MMTEST = BUILD / "host" / "mmtest"
-SEEDS = [1, 20060102]
+SEEDS = tiers([1], [20060102])
 OPERATIONS = 500_000
 MODES_OPERATIONS = 60_000
 

@@ -3,9 +3,8 @@ hand-out builds and earns nothing, the solution earns everything, each task
 alone earns its points, and each wrong solution loses what it says.
 
 Each lab has a bench: the tree that `make lab` writes, beside what is built
-already, so that only what is cut and put back is compiled. Wrong solutions
-beyond the first three of a lab are left to `make test-labs` (SLATE_LONG), which
-also takes LAB=n for one lab alone.
+already, so that only what is cut and put back is compiled. `make test` proves
+one lab, `make test-all` all of them; `make test-labs LAB=n` proves lab n.
 """
 
 import os
@@ -16,14 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BUILD, ROOT, product, sanitized
+from conftest import BUILD, ROOT, long, product, sanitized
 from tools.grading import grading
 from tools.grading import lab as handout
 from tools.grading import labs, workshop
 
-LONG = "SLATE_LONG" in os.environ
 PATIENCE = grading.PATIENCE
-AT_FIRST = 3  # wrong solutions of a lab that each run tries
+QUICKEST = 6  # the lab that each `make test` proves
 
 
 def wanted():
@@ -38,14 +36,17 @@ LABS = wanted()
 
 
 def params(*rows):
-    """Parameters of tests: (lab, ...), those of one lab on one worker."""
+    """Parameters of proofs: (lab, ...), those of one lab on one worker."""
     return [pytest.param(*row, id="-".join([row[0].folder.name[:2],
                                             *map(str, row[1:])]),
-                         marks=pytest.mark.xdist_group(row[0].folder.name))
+                         marks=[pytest.mark.xdist_group(row[0].folder.name)] +
+                         [long] * (row[0].number != QUICKEST))
             for row in rows]
 
 
-each_lab = pytest.mark.parametrize("lab", params(*((x,) for x in LABS)))
+each_lab = pytest.mark.parametrize("lab", [
+    pytest.param(x, id=x.folder.name[:2]) for x in LABS])
+each_proof = pytest.mark.parametrize("lab", params(*((x,) for x in LABS)))
 
 
 # ---- the bench -------------------------------------------------------------
@@ -192,7 +193,7 @@ def test_answers_are_empty(lab):
 
 # ---- what it earns ---------------------------------------------------------
 
-@each_lab
+@each_proof
 def test_hand_out_earns_nothing_and_says_why(bench):
     outcomes = bench.with_tasks(set())
     for name, outcome in outcomes.items():
@@ -200,7 +201,7 @@ def test_hand_out_earns_nothing_and_says_why(bench):
         assert outcome.text and all(outcome.text), name
 
 
-@each_lab
+@each_proof
 def test_solution_earns_everything(bench):
     outcomes = bench.grade(bench.kept.kernel, bench.right)
     assert {o.state for o in outcomes.values()} == {"pass"}, told(outcomes)
@@ -252,7 +253,7 @@ def patched(lab, patch, folder):
 
 @pytest.mark.parametrize("lab, patch", params(
     *((lab, path.stem) for lab in LABS
-      for path in wrong(lab)[:None if LONG else AT_FIRST])))
+      for path in wrong(lab))))
 def test_wrong_solution_loses_what_it_says(bench, lab, patch, tmp_path):
     path = ROOT / lab.folder / "wrong" / f"{patch}.patch"
     loses = head(path)

@@ -1,14 +1,12 @@
-"""Lines of random bytes at the kernel shell: thousands, or with SLATE_LONG a
-hundred thousand (`make fuzz`)."""
+"""Lines of random bytes at the kernel shell: thousands, or in `make fuzz` a
+hundred thousand."""
 
-import os
 import random
-import time
 
-from conftest import BUILD
+import pytest
+
+from conftest import BUILD, tiers
 from tools.run import qemu
-
-LINES = 100_000 if "SLATE_LONG" in os.environ else 10_000
 
 
 def noise(chance):
@@ -21,12 +19,13 @@ def noise(chance):
     return chance.randbytes(length) + b"\r"
 
 
-def test_random_bytes_leave_the_shell_working():
-    seed = int(time.time())
+@pytest.mark.parametrize("seed, lines", tiers([(1, 1000)], [(2, 10_000)],
+                                              [(3, 100_000)]))
+def test_random_bytes_leave_the_shell_working(seed, lines):
     chance = random.Random(seed)
     with qemu.Machine(BUILD / "slate.elf") as machine:
         machine.prompt()
-        for _ in range(LINES // 1000):
+        for _ in range(lines // 1000):
             machine.send(b"".join(noise(chance) for _ in range(1000)))
             machine.buffer = ""
         # Typed faster than it reads, the kernel may lose keys: ask until it

@@ -13,10 +13,10 @@ import time
 
 import pytest
 
+from conftest import tiers
 from tools.run import disk, qemu
 
-LONG = os.environ.get("SLATE_LONG")
-SEEDS = range(1, 1 + int(os.environ.get("SEEDS") or 60)) if LONG else (1, 2, 3)
+SEEDS = int(os.environ.get("SEEDS") or 60)
 BYTES_MAX = 60000
 GROUP = 8
 PLACES = ["", "/p1", "/p2", "/p3"]
@@ -71,7 +71,7 @@ def found(image, name):
     return there[0]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", tiers([1], [2, 3], range(4, SEEDS + 1)))
 def test_power_cut(kernel, tmp_path, seed):
     chance = random.Random(seed)
     image = tmp_path / "disk.img"

@@ -2,7 +2,7 @@
 `slab culprit` finds the line of a planted bug (tools/workshop/bugs), which is
 marked with the bug's name. What cannot be played is refused with a reason.
 
-One bug is followed with each `make test`; `make test-replay` does them all.
+Two bugs are followed in each `make test`; `make test-all` does them all.
 """
 
 import json
@@ -14,7 +14,7 @@ import sys
 
 import pytest
 
-from conftest import ROOT, sanitized
+from conftest import ROOT, sanitized, tiers
 from tools.run import records, terminal
 from tools.test import transcript
 from tools.test.zoo import marked, seen
@@ -38,10 +38,6 @@ PAGE = (ROOT / "docs/replay.md").read_text()
 RECORDED = re.search(r'^    make record CMD="(bug .*)"$', PAGE, re.M)[1]
 BUG = RECORDED.split()[-1]
 FUNCTION = "bug_" + BUG.replace("-", "_")
-
-everything = pytest.mark.skipif(not os.environ.get("SLATE_LONG"),
-                                reason="make test-replay does it")
-
 
 def tool(kernel, folder, what, *arguments, typed="", **settings):
     """Runs tools/run/replay.py."""
@@ -314,12 +310,7 @@ def test_a_qemu_that_hangs_is_ended(kernel, folder):
 
 # ---- the zoo ----------------------------------------------------------------
 
-ALWAYS = [bug for bug, _ in BUGS[:4]]
-
-
-@pytest.mark.parametrize("bug,modes", [
-    pytest.param(bug, modes, marks=[] if bug in ALWAYS else everything)
-    for bug, modes in BUGS])
+@pytest.mark.parametrize("bug,modes", tiers(BUGS[:2], BUGS[2:]))
 def test_each_bug_is_followed_to_its_line(kernel, tmp_path, bug, modes):
     go_on = sanitized() and seen(bug, modes)  # to where the modes see it
     done = tool(kernel, tmp_path, "record", CMD=f"bug -m {modes} {bug}",

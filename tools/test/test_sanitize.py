@@ -4,7 +4,7 @@ suites, in ring 0 and in ring 3, and the workloads must pass there as well; and
 what the sanitizers find must end in a report and a panic, or with kmem.panic=0
 be told. What the sanitizers say of the zoo's bugs is in docs/heap-bugs.md.
 
-This is part of each `make test`. `make test SANITIZE=1` runs all other tests
+This is part of `make test-all`. `make test SANITIZE=1` runs all other tests
 on a kernel under the sanitizers, too."""
 
 import os
@@ -12,10 +12,12 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import BUILD, ROOT, long
 from tools.book import book
 from tools.run import qemu
 from tools.test import shells, zoo
+
+pytestmark = long
 
 FOLDER = BUILD / "sanitize-debug"
 KERNEL = FOLDER / "slate.elf"

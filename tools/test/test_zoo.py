@@ -8,18 +8,15 @@ A kernel under the sanitizers has to do all this as well: with kmem.panic=0 what
 they find is told and the bug goes on. There the column SANITIZE holds too."""
 
 import json
-import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from conftest import ROOT, sanitized
+from conftest import ROOT, long, sanitized
 from tools.run import qemu
 from tools.test import zoo
 from tools.test.zoo import MODES, PAGE, TABLE, WHAT
-
-LONG = "SLATE_LONG" in os.environ  # all there is: `make zoo`
 
 # What a table's cell is called in events; a fault comes at once.
 CELL = {"at once": "once", "at free": "free",
@@ -44,22 +41,35 @@ def visit(kernel, mode, name):
 
 
 def loud(mode):
-    """Bugs that stop the machine in a mode; those that do so in all modes
-    alike need not be run in all."""
-    for name, cells in TABLE.items():
-        if cells[mode] in ENDS and \
-                (LONG or mode == "-" or cells[mode] != cells["-"]) and \
-                (LONG or mode != "FPZU"):
-            yield name
+    """Bugs that stop the machine in a mode, and those of them that do so in
+    this mode alone: {name: whether it is one of these}."""
+    return {name: (mode == "-" or cells[mode] != cells["-"])
+            and mode != "FPZU"
+            for name, cells in TABLE.items() if cells[mode] in ENDS}
+
+
+def visit_all(kernel, todo):
+    """{(mode, bug or "all"): result}, two machines at a time."""
+    with ThreadPoolExecutor(2) as pool:
+        done = pool.map(lambda which: visit(kernel, *which), todo)
+        return dict(zip(todo, done))
 
 
 @pytest.fixture(scope="module")
 def visits(kernel):
-    """{(mode, bug or "all"): result}, two machines at a time."""
-    todo = [(mode, name) for mode in MODES for name in ["all", *loud(mode)]]
-    with ThreadPoolExecutor(2) as pool:
-        done = pool.map(lambda which: visit(kernel, *which), todo)
-        return dict(zip(todo, done))
+    """All bugs in each mode, and alone those that stop the machine there as
+    they do in no other."""
+    return visit_all(kernel, [
+        (mode, name) for mode in MODES for name in
+        ["all", *(bug for bug, own in loud(mode).items() if own)]])
+
+
+@pytest.fixture(scope="module")
+def repeated(kernel):
+    """Those that stop the machine there as they do in other modes."""
+    return visit_all(kernel, [
+        (mode, bug) for mode in MODES
+        for bug, own in loud(mode).items() if not own])
 
 
 def test_the_table_names_every_bug(kernel):
@@ -105,14 +115,18 @@ def test_expected_is_what_is_reported(visits, mode):
             assert expected.split(":")[0] == reported.split(":")[0]
 
 
-def test_found_by_a_sanitizer_as_the_table_says(visits):
-    """And never by one that is not there."""
+def check_sanitizers(visits):
     for (mode, name), result in visits.items():
         bugs = {e["name"] for e in result.named["bug-step"]}
         assert len(bugs) > 15 if name == "all" else bugs == {name}
         wrong = zoo.differences(result, bugs, mode) if sanitized() else \
             zoo.reports(result)
         assert not wrong, f"{name} in {mode}: {wrong}\n{result.explain()}"
+
+
+def test_found_by_a_sanitizer_as_the_table_says(visits):
+    """And never by one that is not there."""
+    check_sanitizers(visits)
 
 
 def written(result, name):
@@ -123,7 +137,7 @@ def written(result, name):
     return None
 
 
-def test_those_that_stop_the_machine(visits):
+def check_stops(visits):
     for (mode, name), result in visits.items():
         if name == "all":
             continue
@@ -142,6 +156,16 @@ def test_those_that_stop_the_machine(visits):
             assert error[-1] in ("touched", "uninit", "stale"), where
         if written(result, name):
             assert f"0x{written(result, name)[0]:08x}" in panic, where
+
+
+def test_those_that_stop_the_machine(visits):
+    check_stops(visits)
+
+
+@long
+def test_those_that_stop_the_machine_as_in_other_modes(repeated):
+    check_sanitizers(repeated)
+    check_stops(repeated)
 
 
 def test_faults_are_named(visits):
@@ -296,7 +320,7 @@ def test_no_false_alarm(kernel):
     quiet(kernel, "FPZUS", SHORT)
 
 
-@pytest.mark.skipif(not LONG, reason="make zoo")
+@long
 @pytest.mark.parametrize("modes", ["FPZU", "FPZUS", "G", "FPZUSG"])
 @pytest.mark.parametrize("command", WHOLE)
 def test_no_false_alarm_in_whole_workloads(kernel, modes, command):
