@@ -65,8 +65,7 @@ def belongs(name, lab):
             inside[0] not in ("cuts", "wrong") and \
             inside != ("INSTRUCTOR.md",) and \
             not (lab.secret and name.endswith(".py"))
-    other = re.match(r"kernel/labs/lab(\d+)[_.]", name)
-    return not other or int(other.group(1)) in (0, lab.number)
+    return True
 
 
 def hand_out(root, lab, out, names, solved=(), seed=0):

@@ -204,7 +204,7 @@ class Workshop:
     def is_needed(name):
         """Pages and pictures are not, and tests of the tree as a whole."""
         return not name.startswith((".", "docs/", "tools/test/")) or \
-            re.match(rf"{labs.FOLDER}/[^/]+/[^/]+\.(toml|py)$", name)
+            re.match(rf"{labs.FOLDER}/.*\.(toml|py|c|h)$", name)
 
     @contextlib.contextmanager
     def alone(self):

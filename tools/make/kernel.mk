@@ -12,8 +12,8 @@ LDFLAGS := -nostdlib -static -no-pie -T boot/linker.ld \
     -Wl,--build-id=none,-z,max-page-size=4096,-z,noexecstack \
     $(if $(call on,WERROR),-Wl$(comma)--fatal-warnings)
 
-# The planted bugs, and the services of lab 7, keep their names in backtraces.
-$(BUILD)/tools/workshop/bugs/%.o $(BUILD)/kernel/hunt/%.o: \
+# The planted bugs, and the services of labs, keep their names in backtraces.
+$(BUILD)/tools/workshop/bugs/%.o $(BUILD)/docs/labs/%.o: \
     CFLAGS += -fno-optimize-sibling-calls
 
 ASM_SRC := $(wildcard boot/*.asm kernel/x86/*.asm)
@@ -22,7 +22,7 @@ C_SRC   := $(wildcard kernel/*.c kernel/*/*.c mm/*.c mm/debug/*.c drivers/*.c)
 # The apparatus: tests beside what they test, tools/workshop, tests of labs.
 WORKSHOP_IN  := $(addsuffix /tests,kernel kernel/* mm mm/* drivers \
                   tools/workshop/* docs/labs/*) \
-                  tools/workshop/* docs/labs/*/services kernel/labs kernel/hunt
+                  tools/workshop/* docs/labs/*/services
 WORKSHOP_SRC := $(wildcard $(WORKSHOP_IN:%=%/*.c))
 C_SRC        := $(filter-out $(WORKSHOP_SRC),$(C_SRC)) $(WORKSHOP_SRC)
 

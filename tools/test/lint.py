@@ -205,7 +205,6 @@ def check_size():
                   and p.parts[:2] not in (("kernel", "sanitize"),
                                           ("kernel", "zoo"),
                                           ("kernel", "labs"),
-                                          ("kernel", "hunt"),
                                           ("drivers", "servers"))}
     parts = {"the allocator's core": CORE, "its debugging": DEBUGGING,
              "the shell": SHELL, "the rest of ring 0": RING0}

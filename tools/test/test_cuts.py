@@ -316,8 +316,8 @@ def tree(tmp_path):
                 "def check():\n    pass\n# ---- not handed out\nsecret = 1\n",
             "docs/labs/03-slab/lab.toml": OTHER_TOML,
             "docs/labs/03-slab/README.md": "Later.\n",
-            "kernel/labs/common.c": "x\n", "kernel/labs/lab2_split.c": "x\n",
-            "kernel/labs/lab3_t.c": "x\n", "build/x.o": "x\n"}.items():
+            "docs/labs/02-buddies/tests/split.c": "x\n",
+            "docs/labs/03-slab/tests/t.c": "x\n", "build/x.o": "x\n"}.items():
         path = tmp_path / "tree" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -398,8 +398,7 @@ def test_what_is_handed_out(tree, tmp_path):
     here = {n for n in files(out) if not n.startswith("tools/")}
     assert here == {
         ".lab", "START-HERE.md", "README.md", "mm/x.c", L + "lab.toml",
-        L + "README.md", L + "answers.py", "kernel/labs/common.c",
-        "kernel/labs/lab2_split.c"}
+        L + "README.md", L + "answers.py", L + "tests/split.c"}
     assert (out / "mm/x.c").read_text() == ALL_CUT
     assert "secret" not in (out / L / "answers.py").read_text()
     assert "seed = 7\n" in (out / ".lab").read_text()

@@ -25,7 +25,8 @@ from tools.grading.labs import Question as LabQuestion
 from tools.grading.labs import Test as LabTest
 
 FOLDER = "docs/labs/00-ends"
-WORK = "kernel/labs/lab0_work.c"
+SERVICES = f"{FOLDER}/services"
+WORK = f"{SERVICES}/work.c"
 SHEET = f"{FOLDER}/answers.toml"
 SEED = 2
 RIGHT = f"sum = {40 + SEED}\n"
@@ -35,13 +36,13 @@ RIGHT = f"sum = {40 + SEED}\n"
 PATIENCE, LITTLE = 60, 5
 
 SOURCES = {
-    "kernel/labs/lab0_work.h": """\
+    f"{SERVICES}/work.h": """\
 #pragma once
 int lab0_double(int n);
 int lab0_half(int n);
 """,
     WORK: """\
-#include "kernel/labs/lab0_work.h"
+#include "docs/labs/00-ends/services/work.h"
 
 int lab0_double(int n)
 {
@@ -53,9 +54,9 @@ int lab0_half(int n)
     return n / 2;
 }
 """,
-    "kernel/labs/lab0_try.c": """\
+    f"{FOLDER}/tests/try.c": """\
 #include "tools/workshop/labs/lab.h"
-#include "kernel/labs/lab0_work.h"
+#include "docs/labs/00-ends/services/work.h"
 
 LAB_TEST(0, doubles, LAB_UP)
 {
@@ -119,7 +120,7 @@ def check(answers, machine):
 
 def body(code, include="", half="return n / 2;"):
     """A hand-in file whose first function is `code`."""
-    return (f'#include "kernel/labs/lab0_work.h"\n{include}\n'
+    return (f'#include "docs/labs/00-ends/services/work.h"\n{include}\n'
             f"int lab0_double(int n)\n{{\n    {code}\n    return 2 * n;\n}}\n"
             f"int lab0_half(int n)\n{{\n    {half}\n}}\n")
 
@@ -253,26 +254,26 @@ def odd_files(folder):
              "pipe", "socket")
     for name in names:
         fill(folder / name, {SHEET: RIGHT})
-        (folder / name / "kernel/labs").mkdir(parents=True)
+        (folder / name / SERVICES).mkdir(parents=True)
     solution = BUILD / "grade-test/tree" / WORK
     (folder / "huge" / WORK).write_text(body("") + "/**/\n" * 100000)
     (folder / "linked" / WORK).symlink_to(solution)
-    (folder / "linked-folder/kernel/labs").rmdir()
-    (folder / "linked-folder/kernel/labs").symlink_to(solution.parent)
+    (folder / "linked-folder" / SERVICES).rmdir()
+    (folder / "linked-folder" / SERVICES).symlink_to(solution.parent)
     (folder / "folder" / WORK).mkdir()
     (folder / "binary" / WORK).write_bytes(bytes(range(256)) * 8)
     os.mkfifo(folder / "pipe" / WORK)
     with socket.socket(socket.AF_UNIX) as s:
         here = os.getcwd()
-        os.chdir(folder / "socket/kernel/labs")  # its name must be short
-        s.bind("lab0_work.c")
+        os.chdir(folder / "socket" / SERVICES)  # its name must be short
+        s.bind("work.c")
         os.chdir(here)
-    fill(folder / "flat", {"lab0_work.c": body(""), "answers.toml": RIGHT})
+    fill(folder / "flat", {"work.c": body(""), "answers.toml": RIGHT})
     fill(folder / "nested", {f"mine/{WORK}": body(""),
                              f"mine/{SHEET}": RIGHT})
     fill(folder / "edited", {
         WORK: body("n++;"), SHEET: RIGHT,
-        "kernel/labs/lab0_try.c": '#include "tools/workshop/labs/lab.h"\n'
+        f"{FOLDER}/tests/try.c": '#include "tools/workshop/labs/lab.h"\n'
         "LAB_TEST(0, doubles, LAB_UP) {}\nLAB_TEST(0, halves, LAB_UP) {}\n",
         f"{FOLDER}/lab.toml": SOURCES[f"{FOLDER}/lab.toml"].replace(
             "45", "80").replace("35", "0"),
@@ -372,7 +373,7 @@ def test_what_does_not_build_loses_the_kernel_alone(graded, name):
 
 
 @pytest.mark.parametrize("name, said", tiers(
-    [("syntax", "lab0_work.c:5:")],
+    [("syntax", "work.c:5:")],
     [("undefined", "undefined reference to"),
      ("include-zero", "out of memory")]))
 def test_compilers_first_errors_are_shown(graded, name, said):
@@ -442,7 +443,7 @@ def test_summary(graded):
 # ---- failures explain themselves -------------------------------------------
 
 @pytest.mark.parametrize("name, lines", tiers([
-    ("wrong", ["lab0_try.c:6: ", "hint: add it to itself",
+    ("wrong", ["try.c:6: ", "hint: add it to itself",
                'alone: make gdb APPEND="grade=0.doubles"']),
     ("panic", ["panic: no", "lab_0_doubles+0x"]),
     ("leak", ["left behind:", "kmem_alloc_112 objects in use"]),

@@ -2,7 +2,7 @@
  * Lab 2, Buddies: blocks on a zone that each test makes by hand, before the
  * kernel has one; at the end all of it in a kernel that runs.
  */
-#include "kernel/labs/lab2_zone.h"
+#include "docs/labs/02-buddies/tests/zone.h"
 #include "kernel/lib/string.h"
 #include "tools/workshop/ktest/failures.h"
 #include "mm/buddy_stat.h"

@@ -1,7 +1,7 @@
 /*
  * The zone that the tests of lab 2 make by hand.
  */
-#include "kernel/labs/lab2_zone.h"
+#include "docs/labs/02-buddies/tests/zone.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "mm/page_stat.h"

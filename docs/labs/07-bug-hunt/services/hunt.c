@@ -2,7 +2,7 @@
  * A day of work for each service, and what it should come to. How much there
  * is to do, and in which order, follows from the seed of the hand-out.
  */
-#include "kernel/hunt/hunt.h"
+#include "docs/labs/07-bug-hunt/services/hunt.h"
 #include "drivers/console.h"
 #include "tools/workshop/labs/seed.h"
 #include "kernel/lib/string.h"

@@ -2,7 +2,7 @@
  * Tests of lab 4: constructors, the front end, the back end (tasks 4.1 to 4.3),
  * with small objects of 500 bytes, eight in a slab.
  */
-#include "kernel/labs/lab4_common.h"
+#include "docs/labs/04-caches/tests/common.h"
 
 #define SIZE  500
 #define CHUNK 504

@@ -1,7 +1,7 @@
 /*
  * Seats of a hall. Many tasks book at once; a seat has one ticket.
  */
-#include "kernel/hunt/hunt.h"
+#include "docs/labs/07-bug-hunt/services/hunt.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/sync.h"
 #include "mm/kmem.h"

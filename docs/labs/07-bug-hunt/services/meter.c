@@ -4,7 +4,7 @@
  *
  *     | slots | next | total | reading 0 | reading 1 | … | reading slots - 1 |
  */
-#include "kernel/hunt/hunt.h"
+#include "docs/labs/07-bug-hunt/services/hunt.h"
 #include "mm/kmem.h"
 
 struct meter {

@@ -1,7 +1,7 @@
 /*
  * The cache and the slabs that the tests of lab 3 make by hand.
  */
-#include "kernel/labs/lab3_heap.h"
+#include "docs/labs/03-slab/tests/heap.h"
 #include "kernel/lib/string.h"
 #include "kernel/x86/cpu.h"
 

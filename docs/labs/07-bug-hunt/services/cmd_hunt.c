@@ -1,8 +1,8 @@
 /*
- * hunt: a day of work for the services in kernel/hunt, which lab 7 is about.
+ * hunt: a day of work for the services of lab 7.
  */
 #include "drivers/console.h"
-#include "kernel/hunt/hunt.h"
+#include "docs/labs/07-bug-hunt/services/hunt.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_task.h"
 #include "kernel/shell/shell.h"
@@ -57,7 +57,7 @@ static void complete(void (*add)(const char *word, void *arg), void *arg)
 
 SHELL_COMMAND(
     hunt, "hunt [SERVICE|all]", "a day of work for small services",
-    "The services in kernel/hunt are examples of clients of the slab\n"
+    "The services of lab 7 are examples of clients of the slab\n"
     "allocator, each with a cache of its name while it works. `hunt`\n"
     "lists them; with a name it gives that one something to do, and says\n"
     "whether the results are as they should be. Of heap errors it knows\n"

@@ -2,7 +2,7 @@
  * Parcels: who makes one hands it over, and from then on it is the box's. At
  * every moment a parcel is somebody's, and of one only.
  */
-#include "kernel/hunt/hunt.h"
+#include "docs/labs/07-bug-hunt/services/hunt.h"
 #include "kernel/lib/string.h"
 #include "mm/kmem.h"
 

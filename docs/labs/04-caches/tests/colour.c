@@ -1,7 +1,7 @@
 /*
  * Tests of lab 4: colours (task 4.7), and all of it together.
  */
-#include "kernel/labs/lab4_common.h"
+#include "docs/labs/04-caches/tests/common.h"
 #include "mm/debug/debug.h"
 #include "mm/kmem_stat.h"
 

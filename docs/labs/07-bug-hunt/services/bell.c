@@ -2,7 +2,7 @@
  * Bells: each calls somebody every so many hours, and who is called may stop
  * the bell there and then.
  */
-#include "kernel/hunt/hunt.h"
+#include "docs/labs/07-bug-hunt/services/hunt.h"
 #include "kernel/lib/string.h"
 #include "mm/kmem.h"
 

@@ -5,7 +5,7 @@
  * bit in the flag word sends every allocation and every free to functions below
  * (section 6 of the paper), so that the front end need not be there yet.
  */
-#include "kernel/labs/lab4_common.h"
+#include "docs/labs/04-caches/tests/common.h"
 #include "mm/debug/debug.h"
 
 #define SIZE    1200 /* 10 to a slab of three pages */

@@ -4,7 +4,7 @@
  * one is no work at all (paper, section 2); closing one is only as much as has
  * been used.
  */
-#include "kernel/hunt/hunt.h"
+#include "docs/labs/07-bug-hunt/services/hunt.h"
 #include "mm/kmem.h"
 
 struct channel {

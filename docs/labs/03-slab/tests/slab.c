@@ -3,7 +3,7 @@
  * slabs, each without an allocator that works; at the end all of it in a kernel
  * that runs.
  */
-#include "kernel/labs/lab3_heap.h"
+#include "docs/labs/03-slab/tests/heap.h"
 #include "kernel/lib/string.h"
 #include "tools/workshop/ktest/failures.h"
 

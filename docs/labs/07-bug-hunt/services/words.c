@@ -2,7 +2,7 @@
  * Words: texts by name. A text is an object of its own; the name's entry has
  * the one pointer to it.
  */
-#include "kernel/hunt/hunt.h"
+#include "docs/labs/07-bug-hunt/services/hunt.h"
 #include "kernel/lib/string.h"
 #include "mm/kmem.h"
 

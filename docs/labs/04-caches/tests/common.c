@@ -1,7 +1,7 @@
 /*
  * What the tests of lab 4 share.
  */
-#include "kernel/labs/lab4_common.h"
+#include "docs/labs/04-caches/tests/common.h"
 #include "drivers/pic.h"
 
 struct lab4_pages lab4_pages;

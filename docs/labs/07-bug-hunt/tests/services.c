@@ -1,9 +1,9 @@
 /*
- * Lab 7: the services of kernel/hunt, repaired. Each test has a service's cache
+ * Lab 7: the services, repaired. Each test has a service's cache
  * in debugging modes, makes the service work at the edges of what it promises,
  * and wants results, no report from the allocator, and nothing left behind.
  */
-#include "kernel/hunt/hunt.h"
+#include "docs/labs/07-bug-hunt/services/hunt.h"
 #include "tools/workshop/labs/lab.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/task.h"
