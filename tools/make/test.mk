@@ -133,9 +133,14 @@ fuzz: $(KERNEL) $(INITRD) | $(VENV) ## a million random system calls: SEEDS=10
 	    --calls $(or $(CALLS),100000)
 	@$(PYTEST) $(EVERY) tools/test/test_noise.py
 
-coverage: $(BUILD)/coverage/mmtest ## branch coverage of mm/ by the host tests
-	@$(PYTHON) -m tools.measure.coverage $(BUILD)/coverage \
-	    $(BUILD)/coverage.json
+coverage: $(BUILD)/coverage/mmtest | $(VENV) ## branches of mm/ that the host
+                                  ## tests take; build/coverage/index.html
+	@find $(BUILD)/coverage -name '*.gcda' -delete
+	@$< >$(BUILD)/coverage/log 2>&1 || { tail -n 9 $(BUILD)/coverage/log; \
+	    echo 'make: $< failed: no coverage'; exit 1; } >&2
+	@$(VENV) -m gcovr --config tools/measure/gcovr.cfg $(BUILD)/coverage \
+	    --json-summary $(BUILD)/coverage.json \
+	    --html-details $(BUILD)/coverage/index.html
 
 mutants:                          ## break mm/ in many ways; tests must notice
 	@$(PYTHON) mm/tests/mutants/run.py
