@@ -1,5 +1,5 @@
 /*
- * The devices without state: null, zero and the debug port.
+ * Devices without state: null, zero and the debug port.
  */
 #include "kernel/fs/device.h"
 #include "drivers/debugcon.h"
@@ -32,7 +32,7 @@ static ssize_t read_zeroes(struct file *f, void *buf, size_t n)
 
 /* ---- the debug port ----------------------------------------------------- */
 
-/* Bytes of the first line in `text`, without its end. */
+/* Length of the first line in `text`, without its newline. */
 static size_t line_length(const char *text, size_t n)
 {
     size_t len = 0;
@@ -42,8 +42,8 @@ static size_t line_length(const char *text, size_t n)
     return len;
 }
 
-/* One line, which ends with the text if not before: a line that was written in
- * two halves could be torn by the kernel's own. Returns what it used up. */
+/* Writes one line, up to a newline or the end of the text, as a unit, so that
+ * lines of the kernel do not split it. Returns the bytes consumed. */
 static ssize_t write_line(const uint8_t *buf, size_t n)
 {
     char text[DEBUGCON_LINE_MAX + 1];
@@ -75,7 +75,7 @@ static ssize_t write_debug(struct file *f, const void *buf, size_t n)
     return (ssize_t)done;
 }
 
-/* ---- which is which ----------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------ */
 
 int device_open(struct file *f)
 {

@@ -1,5 +1,5 @@
 /*
- * Devices that are files: what a device node's number means.
+ * Device files: what a device node's number means.
  */
 #pragma once
 
@@ -7,11 +7,11 @@
 
 enum device {
     DEVICE_CONSOLE = 1, /* kernel/fs/tty.h */
-    DEVICE_NULL,        /* takes everything, has nothing */
-    DEVICE_ZERO,        /* takes everything, is full of zeroes */
-    DEVICE_DEBUG,       /* each line written goes to the debug port, for tools
-                           on the host to read; nothing can be read */
+    DEVICE_NULL,        /* discards writes, reads as empty */
+    DEVICE_ZERO,        /* discards writes, reads as zeroes */
+    DEVICE_DEBUG,       /* writes lines to the debug port, for tools on the
+                           host; reads as empty */
 };
 
-/* Prepares a file that was opened from a device node. 0 or -ENODEV. */
+/* Prepares a file opened from a device node. 0 or -ENODEV. */
 int device_open(struct file *f);

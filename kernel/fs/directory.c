@@ -1,23 +1,22 @@
 /*
- * Changes to the tree by path: what mkdir, unlink, link, rename and the
- * creating half of open do. Names and types are checked here, once for all
- * file systems; these make the change.
+ * Changes to directories by path: mkdir, mknod, unlink, rmdir, link, rename,
+ * and open with O_CREAT. Names and types are checked here for all file systems.
  *
- * Locks are taken from the root downwards: a directory, then what is in it.
- * Only rename locks two directories of which none is in the other (see
- * lock_both). What is above what is the file system's word, and it may lie: so
- * two directories are locked only by whoever holds its fs_rename, and no circle
- * can close whatever it says.
+ * Locks are taken from the root downwards: first a directory, then its entries.
+ * Only rename locks two directories neither of which contains the other (see
+ * lock_both). A file system may lie about which directory contains which.
+ * Therefore two directories are locked only while fs_rename is held, and no
+ * deadlock can follow from a lie.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/fs/path.h"
 
-#define DEPTH_MAX PATH_MAX /* directories above one another */
+#define DEPTH_MAX PATH_MAX /* nesting of directories */
 
 /* Where an entry is or will be. */
 struct place {
     struct inode *dir; /* with a reference */
-    bool slash;        /* a directory is meant */
+    bool slash;        /* the path ends in a slash: must be a directory */
     char name[NAME_MAX + 1];
 };
 
@@ -29,7 +28,7 @@ static int find_place(const char *path, struct inode *cwd, struct place *p)
     return MIN(r, 0);
 }
 
-/* The same where something new is to be: "/", "." and ".." are there. */
+/* The same for a new entry; "/", "." and ".." exist. */
 static int find_new_place(const char *path, struct inode *cwd, struct place *p)
 {
     int r = find_place(path, cwd, p);
@@ -37,8 +36,8 @@ static int find_new_place(const char *path, struct inode *cwd, struct place *p)
     return r == -EBUSY || r == -EINVAL ? -EEXIST : r;
 }
 
-/* Whether a place, whose directory is locked, is free: 0, -EEXIST or what
- * fs_lookup says. */
+/* Whether a place is free: 0, -EEXIST or an error of fs_lookup. Its directory
+ * is locked. */
 static int is_free(const struct place *p)
 {
     uint32_t number;
@@ -49,7 +48,7 @@ static int is_free(const struct place *p)
     return r == -ENOENT ? 0 : r;
 }
 
-/* ---- making ------------------------------------------------------------- */
+/* ---- creating ----------------------------------------------------------- */
 
 static int create(const struct place *p, enum file_type type, uint32_t device,
                   uint32_t *number)
@@ -86,8 +85,8 @@ int fs_mkdir(const char *path, struct inode *cwd)
     return fs_mknod(path, cwd, FILE_DIRECTORY, 0);
 }
 
-/* A new file in a locked directory. Memory for its inode comes first: there
- * is no file then that could not be opened. */
+/* Creates a file in a locked directory. The inode is allocated first, so that a
+ * file is never created that cannot be opened. */
 static int create_inode(const struct place *p, struct inode **out)
 {
     struct inode *blank = inode_blank();
@@ -104,7 +103,8 @@ static int create_inode(const struct place *p, struct inode **out)
     return inode_get_with(p->dir->inode_fs, number, blank, out);
 }
 
-/* What is at the place, made if nothing is. Its directory is locked. */
+/* The file at the place, created if it does not exist. The directory is
+ * locked. */
 static int find_or_create(const struct place *p, uint32_t flags,
                           struct inode **out)
 {
@@ -146,7 +146,7 @@ int fs_create_file(const char *path, struct inode *cwd, uint32_t flags,
 
 /* ---- links -------------------------------------------------------------- */
 
-/* Gives `inode` another entry. Both are locked. */
+/* Adds an entry for `inode`. Both are locked. */
 static int link_locked(const struct place *p, struct inode *inode)
 {
     const struct fs_ops *ops = p->dir->inode_fs->fs_ops;
@@ -197,7 +197,7 @@ int fs_link(const char *old, const char *new, struct inode *cwd)
 
 /* ---- removing ----------------------------------------------------------- */
 
-/* Whether the file may be removed so, by its type, which never changes. */
+/* Whether the type, which never changes, allows this removal. */
 static int check_removal(const struct place *p, const struct inode *inode,
                          bool directory)
 {
@@ -280,13 +280,13 @@ struct rename {
     struct place to;
     struct inode *inode;  /* at from */
     struct inode *target; /* at to, or NULL */
-    uint32_t from_above;  /* number of the entry of from.dir that is to.dir or
-                             above it, 0 if none is */
-    uint32_t to_above;    /* of to.dir, likewise */
+    uint32_t from_above;  /* number of the entry of from.dir that is to.dir
+                             or contains it; 0: none */
+    uint32_t to_above;    /* the same for to.dir */
 };
 
-/* Whether `dir` lies below `top`: 1, and *child is the number of the entry of
- * `top` that it is or lies below; 0; or an error. fs_rename held. */
+/* Whether `dir` is below `top`: 1, and *child is the number of the entry of
+ * `top` that is or contains it; 0; or an error. The caller holds fs_rename. */
 static int is_below(struct inode *dir, const struct inode *top, uint32_t *child)
 {
     struct inode *at = inode_ref(dir);
@@ -314,9 +314,9 @@ static int is_below(struct inode *dir, const struct inode *top, uint32_t *child)
 }
 
 /*
- * Locks both directories, the upper one first. If none is above the other any
- * order will do: whoever else holds one of them wants only what is below it,
- * and no other rename runs.
+ * Locks both directories, the upper one first. If neither contains the other,
+ * the order does not matter: a task that holds one of them waits only for
+ * inodes below it, and no other rename runs.
  */
 static int lock_both(struct rename *m)
 {
@@ -362,14 +362,14 @@ static int find_both(struct rename *m)
     return r == -ENOENT ? 0 : r;
 }
 
-/* Whether it is one of the directories, which no entry of theirs can be, unless
- * the file system lies. They are locked already. */
+/* Whether it is one of the two locked directories. An entry of theirs never is,
+ * unless the file system lies. */
 static bool is_dir_of(const struct rename *m, const struct inode *inode)
 {
     return inode == m->from.dir || inode == m->to.dir;
 }
 
-/* What POSIX forbids. Directories are locked, but not yet what is in them. */
+/* Checks what POSIX forbids. Directories are locked, their entries not yet. */
 static int check_rename(const struct rename *m)
 {
     bool dir = m->inode->inode_type == FILE_DIRECTORY;
@@ -390,7 +390,7 @@ static int check_rename(const struct rename *m)
     return target->inode_mounted != NULL ? -EBUSY : 0;
 }
 
-/* The last two locks, and the change. */
+/* Takes the last two locks and makes the change. */
 static int commit_rename(const struct rename *m)
 {
     bool dir = m->inode->inode_type == FILE_DIRECTORY;

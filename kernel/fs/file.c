@@ -1,7 +1,7 @@
 /*
- * Open files: opening by path, and what can be done with files and
- * directories. Devices have operations of their own (device.c, tty.c), and so
- * do pipe ends (pipe.c) and what a file system sees to itself (fs_open).
+ * Open files: opening by path, and operations on files and directories. Devices
+ * (device.c, tty.c), pipe ends (pipe.c) and file systems with fs_open supply
+ * operations of their own.
  *
  *     handle ──> struct file ──> file_ops ──> file system, device, pipe
  *                    └── file_inode
@@ -47,8 +47,8 @@ void file_init(void)
 
 /* ---- files and directories ---------------------------------------------- */
 
-/* Locks what a handle refers to, which may be in a file system that the caller
- * itself serves: then -EDEADLK. */
+/* Locks the inode of a handle. -EDEADLK if the caller itself serves its file
+ * system. */
 static int lock(struct inode *inode)
 {
     int error = inode_enter(inode);
@@ -105,8 +105,8 @@ static const struct file_ops regular_ops = {regular_read, regular_write,
 static const struct file_ops directory_ops = {directory_read, NULL, file_free,
                                               NULL};
 
-/* The entries come by way of the kernel's memory, so that the position moves
- * only when the caller has them. */
+/* Entries are first stored in kernel memory, so that the position moves only
+ * when the caller has them. */
 static ssize_t getdents_locked(struct file *f, void *entries, void *buf,
                                size_t n)
 {
@@ -181,7 +181,7 @@ int file_sync(struct file *f)
 
 /* ---- status and position ------------------------------------------------ */
 
-/* With its lock held. */
+/* The inode is locked. */
 static int stat_inode(struct inode *inode, struct stat *out)
 {
     const struct fs_ops *ops = inode->inode_fs->fs_ops;
@@ -229,8 +229,8 @@ static bool seekable(const struct file *f)
     return f->file_inode != NULL && f->file_inode->inode_type != FILE_DEVICE;
 }
 
-/* A place in a directory means something to its file system alone, so that
- * one can only stay, or begin again. */
+/* Only the file system knows what a position in a directory means, so it can
+ * only be kept or reset to 0. */
 off_t file_seek(struct file *f, off_t offset, int whence)
 {
     struct stat st;
@@ -276,7 +276,7 @@ static int check_flags(uint32_t flags)
     return 0;
 }
 
-/* Whether a file may be opened so. */
+/* Whether an inode may be opened with these flags. */
 static int check_inode(const struct inode *inode, uint32_t flags)
 {
     if (inode->inode_type == FILE_DIRECTORY)
@@ -289,7 +289,7 @@ static int check_inode(const struct inode *inode, uint32_t flags)
     return writes(flags) && inode->inode_sealed ? -EPERM : 0;
 }
 
-/* Gives `f` the operations that suit its inode. */
+/* Gives `f` the operations for its inode. */
 static int prepare(struct file *f)
 {
     struct inode *inode = f->file_inode;
@@ -314,7 +314,7 @@ static int open_inode(struct file *f, uint32_t flags)
     return error;
 }
 
-/* The open file comes first: once a file has been made nothing may fail. */
+/* Allocates the open file first: after a file is created nothing may fail. */
 int file_open(const char *path, struct inode *cwd, uint32_t flags,
               struct file **out)
 {

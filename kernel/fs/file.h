@@ -10,14 +10,15 @@
 
 struct file;
 
-/* Bytes or a negative error. `buf` as for user_copy. May sleep. Reading and
- * writing are asked for only where the file was opened for it. */
+/* Return bytes or a negative error. `buf` as for user_copy. May sleep. Called
+ * only if the file was opened for reading or writing. */
 struct file_ops {
     ssize_t (*file_read)(struct file *f, void *buf, size_t n);
     ssize_t (*file_write)(struct file *f, const void *buf, size_t n);
-    /* The last reference is gone: gives up what belongs to it and itself. */
+    /* The last reference is dropped: frees the file's data and the file. */
     void (*file_release)(struct file *f);
-    /* Changes what is known from the inode (zeroes without). NULL: nothing. */
+    /* Overrides fields filled in from the inode (0 without one). May be
+     * NULL. */
     void (*file_stat)(struct file *f, struct stat *out);
 };
 
@@ -32,13 +33,13 @@ struct file {
 
 extern const struct object_type file_type;
 
-/* Everything of open files, pipes and the console. Boot only. */
+/* Initializes open files, pipes and the console. Boot only. */
 void file_init(void);
 
 extern struct kmem_cache *file_cache;
 
-/* A new open file with one reference. NULL: no memory. Takes over `inode`'s
- * reference (may be NULL). */
+/* A new open file with one reference. Takes over the reference to `inode` (may
+ * be NULL). NULL: no memory. */
 static inline struct file *file_create(const struct file_ops *ops,
                                        uint32_t flags, struct inode *inode,
                                        void *data)
@@ -56,16 +57,16 @@ static inline struct file *file_create(const struct file_ops *ops,
     return f;
 }
 
-/* Drops its inode and gives it back: what file_release does, or ends with, for
- * what file_create and file_open made. */
+/* Releases its inode and frees it: for file_release, or as its last step, for
+ * files from file_create and file_open. */
 void file_free(struct file *f);
 
 /* Opens as open() does. 0 and *out, or an error. May sleep. */
 int file_open(const char *path, struct inode *cwd, uint32_t flags,
               struct file **out);
 
-/* As read() and write(): bytes moved, 0 at the end; -EBADF if it was not
- * opened for that, -EFAULT, -EISDIR, -EFBIG, -ENOSPC, -ENOMEM, -EPIPE, -EINTR.
+/* As read() and write(): bytes moved, 0 at the end of the file; -EBADF if not
+ * opened for this, -EFAULT, -EISDIR, -EFBIG, -ENOSPC, -ENOMEM, -EPIPE, -EINTR.
  * `buf` as for user_copy. May sleep. */
 static inline ssize_t file_read(struct file *f, void *buf, size_t n)
 {
@@ -90,28 +91,28 @@ int file_sync(struct file *f);
 int file_stat(struct file *f, struct stat *out);
 int file_stat_inode(struct inode *inode, struct stat *out);
 
-/* The caches; file_init calls it. */
+/* Creates the caches; called by file_init. */
 void pipe_init(void);
 
-/* A pipe and its two ends, each with one reference. 0 or -ENOMEM. */
+/* A pipe: two ends, each with one reference. 0 or -ENOMEM. */
 int pipe_create(struct file **read_end, struct file **write_end);
 
 /* Without object caching, pipes are allocated by kmem_alloc and constructed
- * every time: only for measuring what the cache saves. Default true. */
+ * each time, to measure what the cache saves. Default true. */
 extern bool pipe_caching;
 
 struct pipe_stat {
     const void *stat_pipe;
     uint32_t stat_readers, stat_writers, stat_bytes;
-    uint64_t stat_total; /* bytes that ever went through */
+    uint64_t stat_total; /* bytes read so far */
 };
 
-/* Of the pipes with the lowest addresses above `after`; at most n. */
+/* Snapshots of pipes with the lowest addresses above `after`, at most n. */
 size_t pipe_stats(const void *after, struct pipe_stat *out, size_t n);
 const char *pipe_verify(const char **where);
 
-/* The root file system from the ustar archive at [start, start + size), with
- * /dev and /proc; size 0 makes an empty tree. Everything of kernel/fs. Boot
- * only. Returns the number of archive entries that were broken or did not
- * fit, each reported on the console. */
+/* Initializes kernel/fs: unpacks the ustar archive at [start, start + size)
+ * into the root file system (size 0: empty) and creates /dev and /proc. Boot
+ * only. Returns the number of archive entries that were broken or did not fit;
+ * each is reported on the console. */
 unsigned fs_init(const void *start, size_t size);

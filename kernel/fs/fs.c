@@ -1,6 +1,6 @@
 /*
- * The tree at boot: the root in RAM, filled from the initrd; the directories
- * that everybody counts on; device nodes; what is mounted.
+ * File systems: mounting and unmounting, and the directory tree at boot: the
+ * root in RAM with the files of the initrd, standard directories, device nodes.
  */
 #include "drivers/console.h"
 #include "kernel/abi/errno.h"
@@ -11,7 +11,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/x86/panic_hook.h"
 
-/* ---- what is mounted ---------------------------------------------------- */
+/* ---- mounting ----------------------------------------------------------- */
 
 #define MOUNT_LOCK_RANK 4
 
@@ -24,7 +24,7 @@ uint32_t fs_new_id(void)
     return __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
 }
 
-/* Into its place in the list. */
+/* Inserts it into the list, in order of fs_id. */
 static void enter(struct fs *fs)
 {
     struct list *at;
@@ -45,8 +45,8 @@ static void leave(struct fs *fs)
     spin_unlock(&mount_lock);
 }
 
-/* The references are taken under the lock: what is in the list has its covered
- * directory, and a file system whose root is in use cannot leave it. */
+/* The references are taken under the lock: a file system in the list has its
+ * covered directory, and one whose root is in use is not removed. */
 struct fs *fs_next(uint32_t after, struct inode **on, struct inode **root)
 {
     struct fs *found = NULL;
@@ -93,8 +93,8 @@ int fs_mount(struct fs *fs, struct inode *dir)
     return r;
 }
 
-/* While the covered directory is locked no walk can step down. `root` is what
- * may still be in use, NULL: nothing. */
+/* While the covered directory is locked, no path walk can enter. `root` may
+ * still be in use, with `refs` references; NULL: nothing may be. */
 static int uncover(struct fs *fs, struct inode *root, uint32_t refs)
 {
     struct inode *dir = fs->fs_covers;
@@ -132,7 +132,7 @@ int fs_unmount_root(struct inode *root, uint32_t refs)
     return uncover(root->inode_fs, root, refs);
 }
 
-/* ---- all of them -------------------------------------------------------- */
+/* ---- all file systems --------------------------------------------------- */
 
 int fs_stat(struct fs *fs, struct fs_stat *out)
 {
@@ -169,7 +169,7 @@ int fs_sync_all(void)
 
 /* ---- boot --------------------------------------------------------------- */
 
-/* The root of all: it is in use for as long as the kernel runs. */
+/* The root directory stays in use while the kernel runs. */
 static void make_root(const void *start, size_t size, unsigned *broken)
 {
     struct inode *root;
@@ -177,7 +177,7 @@ static void make_root(const void *start, size_t size, unsigned *broken)
     ramfs.fs_id = fs_new_id();
     *broken = ustar_unpack(start, size, ramfs_root());
     if (inode_get(&ramfs, ramfs.fs_root, &root) < 0)
-        panic("no memory for the root directory");
+        panic("not enough memory for the root directory");
     path_set_root(root);
     enter(&ramfs);
 }

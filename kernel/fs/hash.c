@@ -1,6 +1,6 @@
 /*
  * Linear hashing (kernel/fs/hash.h): splitting and joining buckets, and the
- * segments that they lie in.
+ * segments of the bucket array.
  */
 #include "kernel/fs/hash.h"
 #include "kernel/task/cache.h"
@@ -34,7 +34,7 @@ static struct hash_link **bucket_at(const struct hash *h, uint32_t i)
     return &h->hash_segment[i / HASH_SEGMENT_BUCKETS][i % HASH_SEGMENT_BUCKETS];
 }
 
-/* Whether there is memory for one bucket more. */
+/* Whether the segments have room for one more bucket. */
 static bool has_room(const struct hash *h)
 {
     uint32_t s = h->hash_buckets / HASH_SEGMENT_BUCKETS;
@@ -42,13 +42,13 @@ static bool has_room(const struct hash *h)
     return s < HASH_SEGMENTS && h->hash_segment[s] != NULL;
 }
 
-/* The first segment behind the one with the last bucket. */
+/* The first segment after the one with the last bucket. */
 static uint32_t first_spare(const struct hash *h)
 {
     return (h->hash_buckets - 1) / HASH_SEGMENT_BUCKETS + 1;
 }
 
-/* Makes bucket n from the entries of bucket n - 2^k that belong there. */
+/* Moves to bucket n the entries of bucket n - 2^k that belong there. */
 static void split(struct hash *h)
 {
     uint32_t n = h->hash_buckets;
@@ -71,7 +71,7 @@ static void split(struct hash *h)
         h->hash_mask = 2 * h->hash_mask + 1;
 }
 
-/* The reverse: the last bucket's chain goes behind the other's. */
+/* The reverse: appends the last bucket's chain to the other's. */
 static void join(struct hash *h)
 {
     uint32_t n = h->hash_buckets - 1;
@@ -162,7 +162,7 @@ const char *hash_verify(const struct hash *h)
 
     if (h->hash_buckets < 1 || h->hash_buckets > h->hash_mask ||
         h->hash_buckets <= h->hash_mask >> 1)
-        return "hash: mask does not fit the number of buckets";
+        return "hash: mask does not match the number of buckets";
     for (uint32_t i = 0; i < h->hash_buckets; i++) {
         if (h->hash_segment[i / HASH_SEGMENT_BUCKETS] == NULL)
             return "hash: bucket without memory";
@@ -170,7 +170,7 @@ const char *hash_verify(const struct hash *h)
             if (hash_bucket(h, l->link_hash) != bucket_at(h, i))
                 return "hash: entry in the wrong bucket";
             if (++n > h->hash_count)
-                return "hash: more entries than counted, or a circle";
+                return "hash: more entries than counted, or a cyclic chain";
         }
     }
     return n == h->hash_count ? NULL : "hash: fewer entries than counted";

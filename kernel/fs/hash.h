@@ -2,20 +2,20 @@
  * Hash tables that grow and shrink by one bucket at a time (linear hashing:
  * W. Litwin, 1980; P.-Å. Larson, "Dynamic hash tables", 1988).
  *
- * There are as many buckets as entries. With 2^k <= buckets < 2^(k+1), an
- * entry is in the bucket of the lowest k + 1 bits of its hash, or of the
- * lowest k if there is no such bucket yet. The next entry makes bucket number
- * `buckets` by splitting the one that has its hashes so far; removing one
- * joins them again. No operation ever moves more than one chain, and the size
- * is a function of the number of entries alone.
+ * There are as many buckets as entries. With 2^k <= buckets < 2^(k+1), an entry
+ * is in the bucket given by the lowest k + 1 bits of its hash, or by the lowest
+ * k bits if that bucket does not exist yet. The next insertion creates bucket
+ * number `buckets` by splitting the bucket that holds its entries so far; a
+ * removal joins them again. An operation moves at most one chain, and the size
+ * depends only on the number of entries.
  *
  *     hash_segment[0] ──> 64 buckets    objects of the cache hash_segment,
  *     hash_segment[1] ──> 64 buckets    whose constructed state is: all empty
  *     …
  *
- * A table is guarded by a spin lock of its owner's. Segments come and go
- * without it, in hash_extend and hash_trim; a table that finds no memory for
- * one has longer chains, and no error.
+ * The table's owner guards it with a spin lock. Segments are allocated and
+ * freed without that lock, in hash_extend and hash_trim. If there is no memory
+ * for a segment, chains become longer; there is no error.
  */
 #pragma once
 
@@ -36,7 +36,7 @@ struct hash {
     struct hash_link **hash_segment[HASH_SEGMENTS];
 };
 
-/* The cache of segments, once; and an empty table. Boot only. */
+/* Creates the cache of segments; initializes an empty table. Boot only. */
 void hash_cache_init(void);
 void hash_init(struct hash *h);
 
@@ -50,25 +50,25 @@ static inline struct hash_link **hash_bucket(const struct hash *h,
     return &h->hash_segment[i / HASH_SEGMENT_BUCKETS][i % HASH_SEGMENT_BUCKETS];
 }
 
-/* Puts in an entry whose link_hash is set. Lock held. */
+/* Inserts an entry whose link_hash is set. Caller holds the lock. */
 void hash_insert(struct hash *h, struct hash_link *l);
 
-/* Takes one out that is in. Lock held. */
+/* Removes an entry. Caller holds the lock. */
 void hash_remove(struct hash *h, struct hash_link *l);
 
-/* After hash_insert, without `lock`, which is the table's: memory for the next
- * bucket if there is none left. Never sleeps. */
+/* After hash_insert, without the table's `lock`: allocates memory for the next
+ * bucket if none is left. Never sleeps. */
 void hash_extend(struct hash *h, struct spinlock *lock);
 
-/* After hash_remove, likewise: gives back memory of buckets that are gone.
- * Allocates nothing. */
+/* After hash_remove, likewise: frees the memory of removed buckets. Allocates
+ * nothing. */
 void hash_trim(struct hash *h, struct spinlock *lock);
 
-/* The entries of bucket i (0 … hash_buckets - 1). Lock held. */
+/* The chain of bucket i (0 to hash_buckets - 1). Caller holds the lock. */
 static inline struct hash_link *hash_chain(const struct hash *h, uint32_t i)
 {
     return h->hash_segment[i / HASH_SEGMENT_BUCKETS][i % HASH_SEGMENT_BUCKETS];
 }
 
-/* NULL, or what is wrong. Lock held. */
+/* NULL, or what is wrong. Caller holds the lock. */
 const char *hash_verify(const struct hash *h);

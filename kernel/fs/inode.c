@@ -1,15 +1,15 @@
 /*
- * The inode cache (kernel/fs/inode.h): finding, reading, keeping, giving up.
+ * The inode cache (kernel/fs/inode.h): lookup, reading, references, eviction.
  *
  * One spin lock guards the hash table, the LRU list and all reference counts;
- * nothing under it allocates, frees or sleeps. An inode enters the table before
- * its file system has filled it in, so that whoever else wants it meanwhile
- * finds it and waits; only one is ever made.
+ * nothing is allocated or freed under it, and nothing sleeps. An inode enters
+ * the table before its file system has filled it in. Another task that needs it
+ * then finds it and waits, so a file never has two inodes.
  *
  *     inode_get_with ─┬─ find_or_enter ── found ──> is_ready ──> done
  *                     └─ entered ──> read_new ──> READY or FAILED, wakes
  *     inode_put ──> LRU list ──> inode_reclaim ─┐
- *          └── no links left ───────────────────┴─> give_up
+ *          └── no links left ───────────────────┴─> evict
  */
 #include "kernel/fs/inode.h"
 #include "kernel/abi/errno.h"
@@ -72,7 +72,7 @@ static void set_rank(struct inode *inode)
 #endif
 }
 
-/* ---- finding ------------------------------------------------------------ */
+/* ---- lookup ------------------------------------------------------------- */
 
 static uint32_t hash_of(const struct fs *fs, uint32_t number)
 {
@@ -81,7 +81,7 @@ static uint32_t hash_of(const struct fs *fs, uint32_t number)
     return hash ^ hash >> 16;
 }
 
-/* The inode in the table, or NULL. List lock held. */
+/* The inode in the table, or NULL. Caller holds the list lock. */
 static struct inode *find(const struct fs *fs, uint32_t number, uint32_t hash)
 {
     struct hash_link *l = *hash_bucket(&inode_table, hash);
@@ -95,7 +95,7 @@ static struct inode *find(const struct fs *fs, uint32_t number, uint32_t hash)
     return NULL;
 }
 
-/* One reference more. List lock held. */
+/* Adds a reference. Caller holds the list lock. */
 static void take(struct inode *inode)
 {
     if (inode->inode_refs++ == 0) {
@@ -105,7 +105,7 @@ static void take(struct inode *inode)
     }
 }
 
-/* Puts a blank inode into the table, with one reference. List lock held. */
+/* Inserts a blank inode with one reference. Caller holds the list lock. */
 static void enter(struct fs *fs, uint32_t number, uint32_t hash,
                   struct inode *inode)
 {
@@ -118,15 +118,15 @@ static void enter(struct fs *fs, uint32_t number, uint32_t hash,
     totals.total_misses++;
 }
 
-/* Takes it out again. Its file system counts it until the end. List lock
- * held. */
+/* Removes an inode from the table. Its file system counts it until it is freed.
+ * Caller holds the list lock. */
 static void leave(struct inode *inode)
 {
     hash_remove(&inode_table, &inode->inode_hash_link);
 }
 
-/* The inode of that number with a reference: found, or `blank`, if there is
- * one, entered. NULL if neither. */
+/* The inode of that number with a reference: found, or `blank` (if not NULL)
+ * inserted. NULL if neither. */
 static struct inode *find_or_enter(struct fs *fs, uint32_t number,
                                    struct inode *blank)
 {
@@ -146,7 +146,7 @@ static struct inode *find_or_enter(struct fs *fs, uint32_t number,
     return inode;
 }
 
-/* Waits until a found inode has been read. False if that failed. */
+/* Waits until an inode has been read. False: reading failed. */
 static bool is_ready(struct inode *inode)
 {
     if (likely(__atomic_load_n(&inode->inode_state, __ATOMIC_ACQUIRE) ==
@@ -159,7 +159,7 @@ static bool is_ready(struct inode *inode)
     return inode->inode_state == INODE_READY;
 }
 
-/* Has the file system fill in the inode that has just been entered. */
+/* Has the file system fill in an inode just inserted. */
 static int read_new(struct inode *inode)
 {
     int r;
@@ -221,9 +221,9 @@ struct inode *inode_ref(struct inode *inode)
     return inode;
 }
 
-/* The end of an inode that is in no table and no list any more. Its file
- * system cannot be unmounted before it has evicted it. */
-static void give_up(struct inode *inode)
+/* Evicts and frees an inode that is no longer in the table or the list. Its
+ * file system cannot be unmounted before this is done. */
+static void evict(struct inode *inode)
 {
     struct fs *fs = inode->inode_fs;
 
@@ -257,13 +257,13 @@ void inode_put(struct inode *inode)
     }
     spin_unlock(&inode_list_lock);
     if (gone)
-        give_up(inode);
+        evict(inode);
 }
 
 /* ---- reclaiming --------------------------------------------------------- */
 
-/* The longest unused inode, or that of `fs` if it is not NULL, out of list and
- * table. NULL if there is none. */
+/* Removes the least recently used inode (of `fs`, if not NULL) from list and
+ * table. NULL: none. */
 static struct inode *take_oldest(const struct fs *fs)
 {
     struct inode *oldest = NULL;
@@ -292,7 +292,7 @@ size_t inode_reclaim(size_t most)
     size_t n = 0;
 
     while (n < most && (inode = take_oldest(NULL)) != NULL) {
-        give_up(inode);
+        evict(inode);
         n++;
     }
     return n;
@@ -303,7 +303,7 @@ bool inode_flush(struct fs *fs)
     struct inode *inode;
 
     while ((inode = take_oldest(fs)) != NULL)
-        give_up(inode);
+        evict(inode);
     return fs->fs_inodes == 0;
 }
 
@@ -319,7 +319,7 @@ bool inode_only_root(struct inode *root, uint32_t refs)
     return alone;
 }
 
-/* Those of one chain. List lock held. */
+/* Those of one chain. Caller holds the list lock. */
 static void forget_chain(struct hash_link *l, const struct fs *fs)
 {
     while (l != NULL) {
@@ -362,7 +362,7 @@ ssize_t inode_read(struct inode *inode, uint32_t offset, void *buf, size_t n)
     return r;
 }
 
-/* ---- looking in from outside -------------------------------------------- */
+/* ---- snapshots and checks ----------------------------------------------- */
 
 void inode_totals(struct inode_totals *out)
 {
@@ -393,8 +393,8 @@ static struct inode_stat stat_of(const struct inode *inode)
     return st;
 }
 
-/* Puts `st` at its place among the `used` lowest ones, of which `n` are kept.
- * Returns how many they are then. */
+/* Inserts `st` among the `used` lowest, of which at most `n` are kept. Returns
+ * the new number. */
 static size_t keep_lowest(struct inode_stat *out, size_t used, size_t n,
                           const struct inode_stat *st)
 {
@@ -441,13 +441,13 @@ static const char *verify_inode(const struct inode *inode, size_t *unused)
     *unused += listed;
     if (inode->inode_hash_link.link_hash !=
         hash_of(inode->inode_fs, inode->inode_number))
-        return "inode: hash does not fit the number";
+        return "inode: hash does not match the number";
     if (inode->inode_state >= INODE_FAILED)
-        return "inode: one that could not be read, or is gone, is in the table";
+        return "inode: a failed or dropped inode is in the table";
     if (listed != (inode->inode_refs == 0))
-        return "inode: the LRU list is for those without a reference";
+        return "inode: the LRU list does not match the references";
     if (listed && inode->inode_nlink == 0)
-        return "inode: kept, although its file has no link";
+        return "inode: kept although its file has no link";
     if (inode->inode_mounted != NULL &&
         inode->inode_mounted->fs_covers != inode)
         return "inode: covered by a file system that covers another";
@@ -478,7 +478,7 @@ static const char *verify_lru(size_t unused)
             break;
     }
     if (n != unused || n != totals.total_unused)
-        return "inode: the LRU list does not have all that are unused";
+        return "inode: the LRU list does not hold all unused inodes";
     return NULL;
 }
 

@@ -1,11 +1,10 @@
 /*
  * Paths: from names to inodes, and from a directory back to its path.
  *
- * A walk has one reference at a time, to where it is, and locks that directory
- * for as long as it takes to find the next one's number and get its inode: so
- * the file cannot go in between. Where file systems meet, the walk steps down
- * from a covered directory to the root of what covers it, and up, at "..", the
- * other way.
+ * A walk holds one reference, to the current directory, and locks that
+ * directory while it finds the next number and gets its inode, so that the file
+ * cannot be removed in between. At a mount point the walk goes from the covered
+ * directory to the root of the mounted file system, and back at "..".
  */
 #include "kernel/fs/path.h"
 #include "kernel/abi/errno.h"
@@ -25,7 +24,7 @@ void path_set_root(struct inode *inode)
 
 /* ---- one step ----------------------------------------------------------- */
 
-/* The reference at *at moves on to `next`. */
+/* Replaces the reference at *at by `next`. */
 static void move(struct inode **at, struct inode *next)
 {
     inode_put(*at);
@@ -68,7 +67,7 @@ int path_descend(struct inode **at)
     return r;
 }
 
-/* Up from the root of a mounted file system to what it covers. */
+/* From the root of a mounted file system to the directory it covers. */
 static void ascend(struct inode **at)
 {
     struct inode *covered;
@@ -77,7 +76,7 @@ static void ascend(struct inode **at)
         move(at, inode_ref(covered));
 }
 
-/* Moves *at, a directory, to what `name` is in it. */
+/* Moves *at, a directory, to its entry `name`. */
 static int step(struct inode **at, const char *name)
 {
     struct inode *next;
@@ -101,8 +100,8 @@ static int step(struct inode **at, const char *name)
 
 /* ---- the walk ----------------------------------------------------------- */
 
-/* Copies the next name of the path, which moves behind it and the slashes that
- * follow. Its length; 0 at the end; -ENAMETOOLONG. */
+/* Copies the next name of the path and moves the path past it and the slashes
+ * that follow. Returns its length; 0 at the end; -ENAMETOOLONG. */
 static int next_name(const char **path, char *name)
 {
     const char *p = *path;
@@ -120,8 +119,7 @@ static int next_name(const char **path, char *name)
     return n;
 }
 
-/* Where a path begins, with a reference: *at; it moves behind leading slashes.
- */
+/* *at: the start of a path, with a reference. Skips leading slashes. */
 static int start(const char **path, struct inode *cwd, struct inode **at)
 {
     struct inode *from = cwd != NULL && **path != '/' ? cwd : root;
@@ -132,8 +130,8 @@ static int start(const char **path, struct inode *cwd, struct inode **at)
     return inode_enter(from);
 }
 
-/* Moves *at along the path: all of it, or, if `last` is not NULL, up to its
- * last name, which goes there, as it does into nothing if there is none. */
+/* Moves *at along the path: all of it or, if `last` is not NULL, up to the last
+ * name, which is copied to `last` ("" if there is none). */
 static int walk(struct inode **at, const char *path, char *last)
 {
     char name[NAME_MAX + 1];
@@ -155,7 +153,7 @@ static int walk(struct inode **at, const char *path, char *last)
     }
 }
 
-/* Whether a slash ends the path. */
+/* Whether the path ends in a slash. */
 static bool ends_in_slash(const char *path)
 {
     return path[strlen(path) - 1] == '/';
@@ -206,10 +204,10 @@ int path_parent(const char *path, struct inode *cwd, struct inode **dir,
     return ends_in_slash(path);
 }
 
-/* ---- the way back ------------------------------------------------------- */
+/* ---- from a directory to its path --------------------------------------- */
 
-/* Puts "/name" of the directory *at in front of buf[*start], moving *at to its
- * parent. */
+/* Puts "/name" of the directory *at in front of buf[*start] and moves *at to
+ * its parent. */
 static int prepend(struct inode **at, char *buf, size_t *begin)
 {
     char name[NAME_MAX + 1];
@@ -231,8 +229,8 @@ static int prepend(struct inode **at, char *buf, size_t *begin)
     return step(at, "..");
 }
 
-/* The same for all of them up to the root of the file system, where no
- * directory moves meanwhile. */
+/* The same for all directories up to the root of the file system. No directory
+ * moves meanwhile. */
 static int prepend_all(struct inode **at, char *buf, size_t *begin)
 {
     struct mutex *still = &(*at)->inode_fs->fs_rename;

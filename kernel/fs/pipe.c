@@ -1,19 +1,19 @@
 /*
- * Pipes: bytes that wait between a writer and a reader.
+ * Pipes: a byte stream between a writer and a reader.
  *
  * A pipe is one object, constructed once for all its uses: its mutex, its
- * condition variables and both its ends, which are open files whatever number
- * of handles refers to them. With the first write comes the second object, a
- * buffer of PIPE_SIZE bytes used as a ring. All goes when both ends are closed.
+ * condition variables and its two ends, which are open files, each referred to
+ * by any number of handles. The first write allocates a second object, a buffer
+ * of PIPE_SIZE bytes used as a ring. Both are freed when both ends are closed.
  *
  *     write end ──> put ──> | … pipe_first ── pipe_bytes ──> … | ──> take ──>
  *                           └────────── pipe_buffer ───────────┘    read end
  *
- * Readers wait on pipe_readable, and one that leaves bytes behind wakes the
- * next. Of the writers that find too little room one waits for it on
- * pipe_writable, having noted how much it needs, and the others wait their turn
- * on pipe_turn, so that no writer is overtaken for ever by smaller ones and
- * none is woken for nothing. Whoever is woken and gives up passes that on.
+ * Readers wait on pipe_readable; a reader that leaves bytes wakes the next. Of
+ * the writers without enough room, one waits on pipe_writable after recording
+ * in pipe_need how much it needs, and the others wait on pipe_turn. So no
+ * writer is overtaken for ever by smaller writes, and none is woken without
+ * need. A task that is woken and killed passes the wake-up on.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/fs/file.h"
@@ -25,7 +25,8 @@
 #define PIPE_LIST_RANK 5 /* docs/locking.md */
 
 struct pipe {
-    struct list pipe_link; /* among all that are constructed, used or not */
+    struct list pipe_link; /* in the list of all constructed pipes, used or
+                              not */
     bool pipe_cached;      /* from the cache, or from kmem_alloc */
     /* Constructed once: */
     struct file pipe_read_end;
@@ -34,13 +35,13 @@ struct pipe {
     struct cond pipe_readable;
     struct cond pipe_writable;
     struct cond pipe_turn;
-    /* By pipe_mutex; between uses all 0 but for pipe_total. */
+    /* Guarded by pipe_mutex; between uses all 0 except pipe_total. */
     uint32_t pipe_readers; /* open ends: 0 or 1 */
     uint32_t pipe_writers;
-    uint32_t pipe_first; /* where the oldest byte lies */
+    uint32_t pipe_first; /* index of the oldest byte */
     uint32_t pipe_bytes;
-    uint32_t pipe_limit; /* of pipe_bytes: PIPE_SIZE; 0 as long as there is no
-                            buffer, and when nobody reads */
+    uint32_t pipe_limit; /* most pipe_bytes; PIPE_SIZE, or 0: no buffer or no
+                            reader */
     uint32_t pipe_need;  /* room that a writer waits for, or 0 */
     uint64_t pipe_total;
     uint8_t *pipe_buffer;
@@ -52,7 +53,7 @@ static struct kmem_cache *buffer_cache;
 
 static struct spinlock list_lock = SPINLOCK_INIT("pipes", PIPE_LIST_RANK);
 static struct list pipes = LIST_INIT(pipes);
-static size_t pipe_count; /* in that list */
+static size_t pipe_count; /* pipes in that list */
 
 static struct kmem_cache *pipe_cache;
 
@@ -114,7 +115,7 @@ static inline void free_cached(struct pipe *p)
     kmem_cache_free(pipe_cache, p);
 }
 
-/* What every pipe costs where objects are not cached. */
+/* Allocates and constructs a pipe if objects are not cached. */
 static struct pipe *alloc_uncached(void)
 {
     struct pipe *p = kmem_alloc(sizeof(*p), KM_NOSLEEP);
@@ -145,8 +146,8 @@ static void discard(struct pipe *p)
 
 /* ---- moving bytes ------------------------------------------------------- */
 
-/* All with pipe_mutex held. Both move `n` bytes, 1 … what there is or fits, or
- * after -EFAULT none: the pipe is then as it was. */
+/* The caller of these holds pipe_mutex. Both move `n` bytes, at least 1 and at
+ * most what is there or fits. After -EFAULT the pipe is unchanged. */
 
 static ssize_t take(struct pipe *p, uint8_t *buf, size_t n)
 {
@@ -189,7 +190,7 @@ static inline void wake(struct cond *c)
         wait_queue_wake(&c->cond_waiters, 1);
 }
 
-/* 1: there are bytes; 0: there will never be; or -EINTR. */
+/* 1: there are bytes; 0: end of file; or -EINTR. */
 static int wait_for_bytes(struct pipe *p)
 {
     while (p->pipe_bytes == 0) {
@@ -224,7 +225,7 @@ static ssize_t pipe_read(struct file *f, void *buf, size_t n)
     return result;
 }
 
-/* Waits until it is the caller's turn. */
+/* Waits until it is the caller's turn to write. */
 static int wait_for_turn(struct pipe *p)
 {
     while (p->pipe_need > 0)
@@ -236,7 +237,7 @@ static int wait_for_turn(struct pipe *p)
     return 0;
 }
 
-/* Of a pipe that is written to for the first time. */
+/* Allocates the buffer at the first write. */
 static int get_buffer(struct pipe *p)
 {
     p->pipe_buffer = kmem_cache_alloc(buffer_cache, KM_NOSLEEP);
@@ -266,8 +267,7 @@ static int get_room(struct pipe *p, uint32_t need)
     return p->pipe_readers == 0 ? -EPIPE : error;
 }
 
-/* One piece of what is written, at least `need` bytes of it: bytes, or an
- * error. */
+/* Writes one piece, at least `need` bytes: bytes, or an error. */
 static inline ssize_t write_piece(struct pipe *p, const uint8_t *buf, size_t n,
                                   uint32_t need)
 {
@@ -298,7 +298,7 @@ write_long(struct pipe *p, const uint8_t *buf, size_t n)
     return done > 0 ? (ssize_t)done : result;
 }
 
-/* What fits the pipe goes in as a whole, more goes piece by piece. */
+/* A write of at most PIPE_SIZE bytes is one piece, a longer one several. */
 static ssize_t pipe_write(struct file *f, const void *buf, size_t n)
 {
     if (unlikely(n > PIPE_SIZE))
@@ -308,7 +308,7 @@ static ssize_t pipe_write(struct file *f, const void *buf, size_t n)
 
 /* ---- ends --------------------------------------------------------------- */
 
-/* One end is closed: who waits at the other has to hear of it. */
+/* One end is closed: wakes the tasks that wait at the other. */
 static void pipe_release(struct file *f)
 {
     struct pipe *p = f->file_data;
@@ -361,7 +361,7 @@ int pipe_create(struct file **read_end, struct file **write_end)
     return 0;
 }
 
-/* ---- looking ------------------------------------------------------------ */
+/* ---- snapshots and checks ----------------------------------------------- */
 
 /* The pipe in use with the lowest address above `after`, or NULL. */
 static const struct pipe *next_in_use(const void *after)
@@ -396,7 +396,7 @@ static bool nobody_waits(const struct wait_queue *q)
     return list_empty(&q->wait_tasks);
 }
 
-/* Nothing in it, and nobody knows of it. */
+/* Empty, and no task waits on it. */
 static bool unused(const struct pipe *p)
 {
     return p->pipe_bytes == 0 && p->pipe_first == 0 && p->pipe_limit == 0 &&
@@ -407,17 +407,17 @@ static bool unused(const struct pipe *p)
            nobody_waits(&p->pipe_mutex.mutex_waiters);
 }
 
-/* What must hold of a pipe that nobody is busy with. */
+/* Invariants of a pipe whose mutex is free. */
 static const char *verify_pipe(const struct pipe *p)
 {
     if (p->pipe_readers > 1 || p->pipe_writers > 1)
-        return "a pipe has several ends of a kind";
+        return "a pipe has several readers or writers";
     if (p->pipe_bytes > p->pipe_limit || p->pipe_first >= PIPE_SIZE)
-        return "a pipe's bytes lie outside its buffer";
+        return "a pipe's bytes are outside its buffer";
     if (p->pipe_need > PIPE_SIZE)
-        return "a pipe's writer waits for room that can never be";
+        return "a pipe's writer waits for more room than a pipe has";
     if (p->pipe_need == 0 && !nobody_waits(&p->pipe_writable.cond_waiters))
-        return "a writer waits for room and has not said how much";
+        return "a writer waits for room and pipe_need is 0";
     if ((p->pipe_readers | p->pipe_writers) == 0 && !unused(p))
         return "a pipe without ends is not in its constructed state";
     return NULL;

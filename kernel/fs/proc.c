@@ -1,10 +1,10 @@
 /*
- * /proc: what the kernel knows of itself, as text for programs.
+ * /proc: kernel statistics as text for programs.
  *
- * A directory of files that cannot be written. A file's text is made when it
- * is opened and belongs to the open file, so that whoever reads it in pieces
- * gets one moment's figures; it goes when the file is closed. Tables begin with
- * a line of column names, and no column's value contains a blank.
+ * A directory of read-only files. A file's text is written when the file is
+ * opened and belongs to the open file, so that a program that reads it in
+ * pieces sees one snapshot; it is freed on close. A table begins with a line of
+ * column names, and no value contains a blank.
  *
  *     open ──> fs_open ──> write_kmastat … ──> struct text
  *     read ──> text_read <───────────────────────┘
@@ -24,14 +24,14 @@
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
 
-#define ROOT        1u   /* its number; the files have those that follow */
-#define TEXT_FIRST  1024 /* bytes that a text begins with */
+#define ROOT        1u   /* inode number; the files follow */
+#define TEXT_FIRST  1024 /* initial size of a text, in bytes */
 #define TASKS_BATCH 8
 
 /* ---- texts -------------------------------------------------------------- */
 
 struct text {
-    size_t text_size; /* bytes in all, as kmem_alloc gave them */
+    size_t text_size; /* bytes in all, as allocated */
     size_t text_len;
     char text[];
 };
@@ -41,7 +41,7 @@ static size_t room(const struct text *t)
     return t->text_size - sizeof(*t) - t->text_len;
 }
 
-/* A larger text with the same contents, or NULL. The old one is gone. */
+/* A larger text with the same contents, or NULL. Frees the old one. */
 static struct text *enlarge(struct text *t, size_t more)
 {
     size_t size = MAX(2 * t->text_size, t->text_size + more);
@@ -55,8 +55,8 @@ static struct text *enlarge(struct text *t, size_t more)
     return larger;
 }
 
-/* Adds to a text, which grows; it becomes NULL, and stays that, when there is
- * no memory. */
+/* Appends to a text, which grows. Without memory *t becomes NULL and stays
+ * NULL. */
 static void PRINTF_LIKE(2, 3) print(struct text **t, const char *fmt, ...)
 {
     va_list ap;
@@ -222,7 +222,7 @@ static void write_servers(struct text **t)
         servers_row(t, &st);
 }
 
-/* The path of what is covered, by way of a buffer of PATH_MAX bytes. */
+/* The path of the covered directory; `path` has PATH_MAX bytes. */
 static void mounts_row(struct text **t, const struct fs *fs, struct inode *on,
                        char *path)
 {
@@ -341,8 +341,8 @@ static int lookup(struct inode *dir, const char *name, uint32_t *ino)
     return -ENOENT;
 }
 
-/* Puts the entry at position `at` into `d`, which has room for `n` bytes.
- * Returns its length, 0 if it has no room or there is none. */
+/* Stores entry `at` in `d`, which has room for `n` bytes. Returns its length,
+ * or 0 if it does not fit. */
 static size_t put_entry(uint32_t at, struct dirent *d, size_t n)
 {
     const char *name = at == 0 ? "." : at == 1 ? ".." : files[at - 2].proc_name;

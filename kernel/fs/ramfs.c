@@ -1,12 +1,12 @@
 /*
- * The RAM file system (kernel/fs/ramfs.h): nodes, directories, and what the
- * inode layer asks of it. File contents are in ramfs_file.c.
+ * The RAM file system (kernel/fs/ramfs.h): nodes, directories, and its struct
+ * fs_ops. File contents are in ramfs_file.c.
  *
  * Entries of all directories are in one hash table, so that a lookup takes the
- * same time in a directory of ten and of ten thousand, and besides in a list
- * per directory in the order of their cookies, which only ever grow: the
- * position of a getdents stays good whatever is removed. An operation on a
- * directory holds its inode's mutex; ramfs_lock is for the table, which
+ * same time in a directory of ten entries and of ten thousand. They are also in
+ * a list per directory in the order of their cookies. Cookies only grow, so a
+ * getdents position stays valid whatever is removed. An operation on a
+ * directory holds its inode's mutex; ramfs_lock guards the table, which all
  * directories share.
  */
 #include "kernel/fs/ramfs.h"
@@ -36,7 +36,7 @@ static uint32_t number_of(const struct ramfs_node *node)
     return ((uintptr_t)node - KERNEL_BASE) >> NUMBER_SHIFT;
 }
 
-/* NULL if there is no memory. Without links yet. */
+/* NULL: no memory. Without links yet. */
 static struct ramfs_node *node_create(enum file_type type, uint32_t device)
 {
     struct ramfs_node *node = kmem_cache_alloc(node_cache, KM_NOSLEEP);
@@ -68,7 +68,7 @@ static inline uint32_t mix(uint32_t hash, uint32_t word)
     return hash ^ hash >> 15;
 }
 
-/* Over directory and name, by words as long as there are any. */
+/* Of directory and name, a word at a time where possible. */
 static uint32_t hash_of(const struct ramfs_node *dir, const char *name,
                         size_t n)
 {
@@ -119,7 +119,7 @@ struct ramfs_node *ramfs_find(const struct ramfs_node *dir, const char *name,
     return e == NULL ? NULL : e->entry_node;
 }
 
-/* An entry for `node`, in no directory yet. NULL if there is no memory. */
+/* An entry for `node`, in no directory yet. NULL: no memory. */
 static struct ramfs_entry *entry_create(struct ramfs_node *node)
 {
     struct ramfs_entry *e = kmem_cache_alloc(entry_cache, KM_NOSLEEP);
@@ -129,9 +129,9 @@ static struct ramfs_entry *entry_create(struct ramfs_node *node)
     return e;
 }
 
-/* Puts an entry into a directory under a name with this hash, as one link more.
- * Lock held. A directory has two links from the start, and is one to its
- * parent. */
+/* Inserts an entry into a directory under a name with this hash and counts its
+ * link. Caller holds the lock. A directory has two links of its own and is one
+ * link of its parent. */
 static void enter(struct ramfs_entry *e, struct ramfs_node *dir,
                   const char *name, size_t n, uint32_t hash)
 {
@@ -153,7 +153,7 @@ static void enter(struct ramfs_entry *e, struct ramfs_node *dir,
     }
 }
 
-/* Takes it out again. Lock held. */
+/* Removes an entry. Caller holds the lock. */
 static void leave(struct ramfs_entry *e)
 {
     struct ramfs_node *node = e->entry_node;
@@ -167,7 +167,7 @@ static void leave(struct ramfs_entry *e)
     }
 }
 
-/* 0, or why a directory can take no entry more. */
+/* 0, or why a directory can have no more entries. */
 static int check_room(const struct ramfs_node *dir)
 {
     if (dir->node_nlink == 0)
@@ -175,7 +175,7 @@ static int check_room(const struct ramfs_node *dir)
     return dir->dir_cookie == UINT32_MAX ? -ENOSPC : 0;
 }
 
-/* A new entry for a node. */
+/* Creates an entry for a node. */
 static int add_entry(struct ramfs_node *dir, const char *name, size_t n,
                      uint32_t hash, struct ramfs_node *node)
 {
@@ -203,7 +203,7 @@ static void remove_entry(struct ramfs_entry *e)
     kmem_cache_free(entry_cache, e);
 }
 
-/* A new node with one entry. */
+/* Creates a node with one entry. */
 static int add_node(struct ramfs_node *dir, const char *name, size_t n,
                     uint32_t hash, struct ramfs_node *node)
 {
@@ -232,7 +232,7 @@ int ramfs_obtain(struct ramfs_node *dir, const char *name, size_t n,
 
 /* ---- operations --------------------------------------------------------- */
 
-/* After a change of links: what the inode says of them. */
+/* Copies the links of nodes to their inodes after a change. */
 static void sync_links(struct inode *inode)
 {
     inode->inode_nlink = ramfs_node_of(inode)->node_nlink;
@@ -316,7 +316,7 @@ static int ramfs_rmdir(struct inode *dir, const char *name, struct inode *inode)
     return 0;
 }
 
-/* Nothing is allocated: the entry itself moves. */
+/* Allocates nothing: the entry itself moves. */
 static int ramfs_rename(struct inode *from_dir, const char *from,
                         struct inode *to_dir, const char *to,
                         struct inode *inode, struct inode *target)
@@ -346,7 +346,7 @@ static int ramfs_rename(struct inode *from_dir, const char *from,
     return 0;
 }
 
-/* Under memory pressure too; nodes that have a link stay. */
+/* Also called under memory pressure; nodes with a link stay. */
 static void ramfs_evict(struct inode *inode)
 {
     struct ramfs_node *node = ramfs_node_of(inode);
@@ -360,13 +360,13 @@ static void ramfs_evict(struct inode *inode)
 
 /* ---- getdents ----------------------------------------------------------- */
 
-/* What is left of the reader's buffer. */
+/* The rest of the reader's buffer. */
 struct dent_buffer {
     char *buf;
     size_t room;
 };
 
-/* Adds one entry: its length, -EFAULT, or -EINVAL if it does not fit. */
+/* Adds an entry: its length, -EFAULT, or -EINVAL if it does not fit. */
 static int put_dirent(struct dent_buffer *b, const struct ramfs_node *node,
                       const char *name)
 {
@@ -438,7 +438,7 @@ static ssize_t ramfs_getdents(struct inode *dir, uint32_t *offset, void *buf,
 
 /* ---- the file system ---------------------------------------------------- */
 
-/* It grows as long as there is memory. */
+/* Grows as long as there is memory. */
 static int ramfs_stat(struct fs *fs, struct fs_stat *out)
 {
     (void)fs;
@@ -500,8 +500,8 @@ void ramfs_init(void)
 
 /* ---- invariants --------------------------------------------------------- */
 
-/* A directory's own list: cookies ascend, entries are its own, and it has as
- * many links as directories in it, and two. */
+/* A directory's list: cookies ascend, entries are its own, and it has two links
+ * more than it has subdirectories. */
 static const char *verify_dir(const struct ramfs_node *dir)
 {
     uint32_t links = 2;
@@ -513,15 +513,17 @@ static const char *verify_dir(const struct ramfs_node *dir)
             list_entry(l, struct ramfs_entry, entry_link);
 
         if (l->next->prev != l || ++n > entries.hash_count)
-            return "ramfs: broken list of entries";
+            return "ramfs: a list of entries is broken";
         if (e->entry_dir != dir)
-            return "ramfs: entry of another directory";
+            return "ramfs: a directory lists an entry of another";
         if (e->entry_cookie < cookie || e->entry_cookie >= dir->dir_cookie)
             return "ramfs: cookies do not ascend";
         cookie = e->entry_cookie + 1;
         links += is_dir(e->entry_node);
     }
-    return links == dir->node_nlink ? NULL : "ramfs: links of a directory";
+    return links == dir->node_nlink
+               ? NULL
+               : "ramfs: a directory's count of links is wrong";
 }
 
 static const char *verify_entry(const struct ramfs_entry *e)
@@ -531,15 +533,15 @@ static const char *verify_entry(const struct ramfs_entry *e)
     if (hash_of(e->entry_dir, e->entry_name,
                 strnlen(e->entry_name, NAME_MAX)) !=
         e->entry_hash_link.link_hash)
-        return "ramfs: hash does not fit the name";
+        return "ramfs: hash does not match the name";
     if (node->node_nlink == 0)
-        return "ramfs: entry of a file without links";
+        return "ramfs: an entry's file has no links";
     if (node->node_type == FILE_REGULAR)
         return ramfs_file_verify(node);
     if (!is_dir(node))
         return NULL;
     if (node->dir_entry != e || node->dir_parent != e->entry_dir)
-        return "ramfs: directory with another parent or entry";
+        return "ramfs: a directory has another parent or entry";
     return verify_dir(node);
 }
 

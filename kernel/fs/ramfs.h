@@ -1,15 +1,14 @@
 /*
- * The RAM file system: what its two files, the archive reader, and tests
- * share.
+ * The RAM file system: shared by its two files, the archive reader and tests.
  *
  *     ramfs_node (directory) ──list by cookie──> ramfs_entry ──> ramfs_node
  *                                                ramfs_entry ──> ramfs_node
  *     hash table (directory, name) ────────────────^               │ (file)
  *                                                                  v
  *                                  vector of ramfs_page, 4 KiB each, and
- *                                  behind missing ones the archive's bytes
+ * missing pages: the archive's bytes
  *
- * A node's number is where it lies in the direct map, in units of 8 bytes.
+ * A node's number is its offset in the direct map, in units of 8 bytes.
  */
 #pragma once
 
@@ -18,31 +17,31 @@
 #define RAMFS_FILE_MAX MIB(64) /* bytes in one file */
 
 struct ramfs_entry {
-    struct hash_link entry_hash_link; /* by ramfs_lock, as the next */
+    struct hash_link entry_hash_link; /* this and the next: by ramfs_lock */
     struct list entry_link;           /* in the directory's list */
     struct ramfs_node *entry_dir;
     struct ramfs_node *entry_node;
-    uint32_t entry_cookie; /* its place for getdents; ascending in the list */
+    uint32_t entry_cookie; /* its getdents position; ascends in the list */
     char entry_name[NAME_MAX + 1];
 };
 
-/* By the mutex of its inode. */
+/* Guarded by the mutex of its inode. */
 struct ramfs_node {
-    uint32_t node_nlink; /* 0: goes with its inode */
+    uint32_t node_nlink; /* 0: freed with its inode */
     uint32_t node_size;
     uint8_t node_type; /* enum file_type */
     union {
         struct {
             struct list dir_entries;
-            struct ramfs_node *dir_parent; /* the root's: itself */
+            struct ramfs_node *dir_parent; /* the root's is itself */
             struct ramfs_entry *dir_entry; /* its own; NULL for the root */
             uint32_t dir_cookie;           /* for the next entry */
         };
         struct {
-            const uint8_t *file_data; /* where no page is; then zeroes */
+            const uint8_t *file_data; /* bytes where no page is; then zeroes */
             uint32_t file_data_size;  /* at most node_size */
             uint32_t file_slots;
-            uint8_t **file_page; /* NULL: see above. Zero beyond node_size */
+            uint8_t **file_page; /* NULL: see above. Zero after node_size */
         };
         uint32_t node_device;
     };
@@ -50,11 +49,11 @@ struct ramfs_node {
 
 extern struct fs ramfs;
 
-/* The table, links, lists of directories; which vector of pages a file has.
- * Each changes only with the inode's mutex held too. */
+/* Guards the table, links, directory lists and the page vector of each file.
+ * They change only while the inode's mutex is held too. */
 extern struct spinlock ramfs_lock;
 
-/* Caches, table and an empty root directory. Boot only. */
+/* Creates caches, table and an empty root directory. Boot only. */
 void ramfs_init(void);
 
 static inline struct ramfs_node *ramfs_node_of(const struct inode *inode)
@@ -65,13 +64,13 @@ static inline struct ramfs_node *ramfs_node_of(const struct inode *inode)
 /* The root's node. */
 struct ramfs_node *ramfs_root(void);
 
-/* What is called by these `n` bytes in a directory, or NULL. */
+/* The node that `n` bytes name in a directory, or NULL. */
 struct ramfs_node *ramfs_find(const struct ramfs_node *dir, const char *name,
                               size_t n);
 
-/* The same, made as `type` if there is nothing; the name has 1 … NAME_MAX
- * bytes. 0, -ENOMEM; -ENOSPC: the directory has used up its cookies. For what
- * nobody has inodes of yet. */
+/* The same, created as `type` if missing; the name has 1 to NAME_MAX bytes. 0,
+ * -ENOMEM; -ENOSPC: the directory has used up its cookies. For nodes without
+ * inodes. */
 int ramfs_obtain(struct ramfs_node *dir, const char *name, size_t n,
                  enum file_type type, struct ramfs_node **out);
 
@@ -81,10 +80,10 @@ const char *ramfs_verify(const char **where);
 /* ---- the archive (ustar.c) ---------------------------------------------- */
 
 /*
- * Makes the files of a ustar archive below `dir`; their contents stay in the
- * archive. Nobody else may have inodes of these yet. Entries that are broken,
- * of another kind than file or directory, or do not fit are reported on the
- * console; returns their number.
+ * Creates the files of a ustar archive below `dir`; their contents stay in the
+ * archive. No inodes of these may exist. Entries that are broken, neither file
+ * nor directory, or do not fit are reported on the console; returns their
+ * number.
  */
 unsigned ustar_unpack(const void *start, size_t size, struct ramfs_node *dir);
 
@@ -96,11 +95,11 @@ ssize_t ramfs_write(struct inode *inode, uint32_t offset, const void *buf,
                     size_t n);
 int ramfs_truncate(struct inode *inode, uint32_t size);
 
-/* Gives a file that has none its contents, which stay where they are. At most
- * RAMFS_FILE_MAX bytes; nobody else has an inode of it. */
+/* Sets the contents of an empty file to at most RAMFS_FILE_MAX bytes, which
+ * stay where they are. No inode of the file may exist. */
 void ramfs_file_archived(struct ramfs_node *node, const void *data, size_t n);
 
-/* Gives up the contents of a file. */
+/* Frees the contents of a file. */
 void ramfs_file_free(struct ramfs_node *node);
 
 /* What is wrong with a file's pages, or NULL. */

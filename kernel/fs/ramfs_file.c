@@ -1,10 +1,10 @@
 /*
  * Contents of files in the RAM file system.
  *
- * A file is a vector of pages, each on its own: where one is missing, the
- * bytes come from the archive that the file was in, which stays in memory, or
- * are zeroes. A page is made when it is first written, by copying what was
- * there: a program that is only read and run costs no page at all.
+ * A file is a vector of separate pages. Where a page is missing, the bytes are
+ * those of the archive, which stays in memory, or zeroes. A page is allocated
+ * at its first write and filled with what was there, so a program that is only
+ * read and run needs no page.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/fs/ramfs.h"
@@ -13,7 +13,7 @@
 #include "kernel/task/cache.h"
 #include "mm/kmem.h"
 
-#define SLOTS_FIRST 4u /* of the first vector */
+#define SLOTS_FIRST 4u /* in the first vector */
 
 static struct kmem_cache *page_cache;
 
@@ -29,8 +29,8 @@ static uint8_t *page_at(const struct ramfs_node *node, uint32_t i)
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* Where the bytes from `pos` on are, *n of them at most: less where the next
- * come from elsewhere. NULL: zeroes. */
+/* Where the bytes from `pos` on are, at most *n; fewer where the next ones are
+ * elsewhere. NULL: zeroes. */
 static const uint8_t *bytes_at(const struct ramfs_node *node, uint32_t pos,
                                size_t *n)
 {
@@ -71,7 +71,7 @@ ssize_t ramfs_read(struct inode *inode, uint32_t offset, void *buf, size_t n)
 
 /* ---- writing ------------------------------------------------------------ */
 
-/* Only then frees the old one: the verifier may look at any moment. */
+/* Frees the old vector last: the verifier may run at any moment. */
 static void replace_vector(struct ramfs_node *node, uint8_t **vector,
                            uint32_t slots)
 {
@@ -85,7 +85,7 @@ static void replace_vector(struct ramfs_node *node, uint8_t **vector,
     kmem_free(old, old_slots * sizeof(*old));
 }
 
-/* Makes sure that the vector has slot `i`. */
+/* Ensures that the vector has slot `i`. */
 static bool make_slot(struct ramfs_node *node, uint32_t i)
 {
     uint32_t slots = MAX(node->file_slots, SLOTS_FIRST);
@@ -103,8 +103,8 @@ static bool make_slot(struct ramfs_node *node, uint32_t i)
     return true;
 }
 
-/* A page with what the file has at slot `i`, where it has none yet; not in the
- * vector either. Empty if it will be overwritten as a `whole`. */
+/* A page with the contents at slot `i`, not yet in the vector. Left
+ * uninitialized if a `whole` page will be overwritten. */
 static uint8_t *new_page(struct ramfs_node *node, uint32_t i, bool whole)
 {
     uint32_t start = i << PAGE_SHIFT;
@@ -123,8 +123,8 @@ static uint8_t *new_page(struct ramfs_node *node, uint32_t i, bool whole)
     return page;
 }
 
-/* After a write to [pos, pos + n) of a page that failed midway: what it left
- * beyond the end of the file must be zeroes again. */
+/* After a failed write to [pos, pos + n) of a page: clears what it left after
+ * the end of the file. */
 static void clean_up(const struct ramfs_node *node, uint8_t *page, uint32_t pos,
                      size_t n)
 {
@@ -140,8 +140,7 @@ static void set_size(struct inode *inode, uint32_t size)
     inode->inode_size = size;
 }
 
-/* Writes within one page, and makes the file longer if that is behind its
- * end. */
+/* Writes within one page; extends the file if the write ends after its end. */
 static int write_part(struct inode *inode, uint32_t pos, const void *buf,
                       size_t n)
 {
@@ -191,7 +190,7 @@ ssize_t ramfs_write(struct inode *inode, uint32_t offset, const void *buf,
 
 /* ---- shortening --------------------------------------------------------- */
 
-/* Gives back the pages from slot `first` on, and without any the vector. */
+/* Frees the pages from slot `first` on, and the vector if none is left. */
 static void free_pages(struct ramfs_node *node, uint32_t first)
 {
     for (uint32_t i = first; i < node->file_slots; i++) {
@@ -241,11 +240,11 @@ const char *ramfs_file_verify(const struct ramfs_node *node)
     uint32_t pages = (node->node_size + PAGE_MASK) >> PAGE_SHIFT;
 
     if (node->node_size > RAMFS_FILE_MAX)
-        return "ramfs: file larger than a file can be";
+        return "ramfs: a file is larger than RAMFS_FILE_MAX";
     if (node->file_data_size > node->node_size)
         return "ramfs: more bytes in the archive than in the file";
     for (uint32_t i = pages; i < node->file_slots; i++)
         if (node->file_page[i] != NULL)
-            return "ramfs: page behind the end of a file";
+            return "ramfs: a page after the end of a file";
     return NULL;
 }

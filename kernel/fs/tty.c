@@ -1,11 +1,11 @@
 /*
- * The console for programs: who has it, and reading and writing it.
+ * The console for programs: its ownership, reading and writing.
  *
- * Who has the console changes in interrupts (Ctrl-\) and is therefore looked
- * at with interrupts disabled; "look, then wait" is one step there, as in
- * drivers/console.c. The line that is being typed is guarded by a mutex, which
- * is never held while its owner waits for a key: several may wait, and each of
- * them can be killed.
+ * Ownership of the console changes in interrupts (Ctrl-\) and is therefore
+ * tested with interrupts disabled, so that a test and the wait that follows are
+ * one step, as in drivers/console.c. A mutex guards the line being typed. It is
+ * not held while a task waits for a key, so several may wait, and each can be
+ * killed.
  */
 #include "kernel/fs/tty.h"
 #include "drivers/console.h"
@@ -14,16 +14,16 @@
 
 #define CTRL_C         0x03
 #define CTRL_BACKSLASH 0x1c
-#define WRITE_MAX      256u /* bytes that appear in one piece */
+#define WRITE_MAX      256u /* bytes written in one piece */
 
 static struct wait_queue input = WAIT_QUEUE_INIT(input, "console input");
 static struct wait_queue turn = WAIT_QUEUE_INIT(turn, "console");
 
-/* With interrupts disabled. */
-static bool programs;      /* the console is theirs, not the shell's */
-static struct task *shell; /* which waits until it is not */
+/* Used with interrupts disabled. */
+static bool programs;      /* programs own the console, not the shell */
+static struct task *shell; /* waits until programs release the console */
 static pid_t foreground;   /* the group that ^C ends, or 0 */
-static bool interrupted;   /* ^C ended it: what was typed before is void */
+static bool interrupted;   /* after ^C: drop what was typed before */
 
 static struct mutex line_mutex;
 static struct tty_line line = {.tty_echo = console_echo};
@@ -51,7 +51,7 @@ void tty_wake(void)
         wait_queue_wake(&input, UINT32_MAX);
 }
 
-/* Until there is a key for a program. 0 or -EINTR. */
+/* Waits until a program has a key. 0 or -EINTR. */
 static int wait_for_key(void)
 {
     uint32_t flags = irq_save();
@@ -63,10 +63,9 @@ static int wait_for_key(void)
     return error;
 }
 
-/* ---- keys that act at once ---------------------------------------------- */
+/* ---- signal keys -------------------------------------------------------- */
 
-/* Gives the console back to the shell, which hears of it where it waits for
- * its child. */
+/* Returns the console to the shell and wakes it from its wait for the child. */
 static void stop(void)
 {
     spin_lock(&sched_lock);
@@ -90,8 +89,8 @@ bool tty_signal_key(int key)
     return true;
 }
 
-/* A ^C that nobody has read was meant for the group that has the foreground
- * only now: it reads perhaps never. */
+/* A ^C typed early was meant for the new foreground group, which may never read
+ * it: acts on it now. */
 static void interrupt_early(void)
 {
     if (!console_interrupt_pending())
@@ -103,7 +102,7 @@ static void interrupt_early(void)
 
 /* ---- reading and writing ------------------------------------------------ */
 
-/* ^C and ^\ that were typed before the console was a program's act now. */
+/* ^C and ^\ typed before a program owned the console act now. */
 static int program_key(void)
 {
     uint32_t flags = irq_save();
@@ -115,7 +114,7 @@ static int program_key(void)
     return key;
 }
 
-/* Takes in what has been typed, up to the end of a line. Mutex held. */
+/* Collects typed keys up to the end of a line. The mutex is held. */
 static void gather(void)
 {
     int key;
@@ -154,8 +153,8 @@ static ssize_t tty_read(struct file *f, void *buf, size_t n)
     return result;
 }
 
-/* As soon as the console is a program's. 0, or -EINTR: the caller has been
- * killed, and has said enough. */
+/* Writes once programs own the console. 0, or -EINTR: the caller has been
+ * killed. */
 static int show(const char *text, size_t n)
 {
     uint32_t flags = irq_save();
@@ -220,9 +219,9 @@ int tty_set_group(pid_t group)
     return 0;
 }
 
-/* ---- whose it is -------------------------------------------------------- */
+/* ---- ownership ---------------------------------------------------------- */
 
-/* sched_lock held. */
+/* Caller holds sched_lock. */
 static bool runs(pid_t pid)
 {
     const struct task *t = task_find(pid);

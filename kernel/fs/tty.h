@@ -1,9 +1,8 @@
 /*
- * The console as programs have it: /dev/console.
+ * The console for programs: /dev/console.
  *
- * The console belongs either to the kernel's shell or to programs. While it is
- * the shell's, programs that read or write it wait, so that what they have to
- * say is held back until they get it again.
+ * Either the kernel shell or programs own the console. While the shell owns it,
+ * programs that read or write it wait.
  *
  *     kernel shell                              programs
  *       tty_foreground(pid) ───────────────────>  read, write
@@ -15,46 +14,46 @@
 
 #include "kernel/fs/file.h"
 
-/* ---- what is typed ------------------------------------------------------ */
+/* ---- input -------------------------------------------------------------- */
 
-#define TTY_LINE_MAX 1024 /* characters of a line, with its end */
+#define TTY_LINE_MAX 1024 /* characters of a line, with its newline */
 
 /*
- * A line in the making, as a state machine without a console. In cooked mode
- * it is finished by Enter or ^D, edited by backspace, ^W and ^U, and begun
- * anew by ^C; in raw mode every key finishes it (kernel/abi/types.h).
+ * A line being typed: a state machine that needs no console. In cooked mode
+ * Enter or ^D finishes it, backspace, ^W and ^U edit it, and ^C restarts it; in
+ * raw mode every key finishes it (kernel/abi/types.h).
  */
 struct tty_line {
     void (*tty_echo)(const char *s, size_t n);
     uint32_t tty_len;
-    uint32_t tty_taken; /* of a finished line: already read */
-    bool tty_done;      /* finished; 0 characters mean end of file */
+    uint32_t tty_taken; /* of a finished line: read so far */
+    bool tty_done;      /* finished; 0 characters: end of file */
     bool tty_raw;
     char tty_text[TTY_LINE_MAX];
 };
 
-/* Takes in a key (drivers/console.h). Not while a line is finished and not
- * wholly read. */
+/* Processes a key (drivers/console.h). Not allowed while a finished line is not
+ * completely read. */
 void tty_line_key(struct tty_line *l, int key);
 
-/* Hands out up to `n` characters of a finished line; after the last it begins
- * anew. Bytes, or -EFAULT: nothing was taken. `buf` as for user_copy. */
+/* Reads up to `n` characters of a finished line; a new line begins after the
+ * last. Returns bytes, or -EFAULT: nothing was read. `buf` as for user_copy. */
 ssize_t tty_line_take(struct tty_line *l, void *buf, size_t n);
 
-/* Forgets what has been typed of a line that is not finished. */
+/* Drops what was typed of an unfinished line. */
 void tty_line_clear(struct tty_line *l);
 
-/* ---- for the kernel's shell --------------------------------------------- */
+/* ---- for the kernel shell ----------------------------------------------- */
 
 /*
- * Gives the console to programs, cooked, with ^C meant for the group `pid`,
- * and blocks the caller until its child `pid` has ended (0 and *status, as
- * task_wait), or Ctrl-\ was typed (-EINTR). Either way the console is the
- * shell's again. -ECHILD: no such child.
+ * Gives the console to programs, cooked, with ^C for the group `pid`, and
+ * blocks the caller until its child `pid` has ended (0 and *status, as
+ * task_wait) or Ctrl-\ was typed (-EINTR). Then the shell owns the console
+ * again. -ECHILD: no such child.
  */
 int tty_foreground(pid_t pid, int *status);
 
-/* The same with mode and group as the programs left them. */
+/* The same, but keeps the mode and group that programs set. */
 int tty_continue(pid_t pid, int *status);
 
 /* ---- for system calls --------------------------------------------------- */
@@ -66,21 +65,21 @@ static inline bool tty_is(const struct file *f)
     return f->file_ops == &tty_ops;
 }
 
-/* TTY_COOKED or TTY_RAW. Returns the mode before, or -EINVAL. What has been
- * typed of an unfinished line is dropped. */
+/* Sets TTY_COOKED or TTY_RAW and drops an unfinished line. Returns the mode
+ * before, or -EINVAL. */
 int tty_set_mode(int mode);
 
-/* The group that ^C ends from now on. 0: none; then ^C is a key like others,
- * as it is where all of the group have gone. -ESRCH: there is no such group. */
+/* Sets the group that ^C kills. 0: none; then ^C is an ordinary key, as it is
+ * if the group no longer exists. -ESRCH: no such group. */
 int tty_set_group(pid_t group);
 
 /* ---- for boot and the console ------------------------------------------- */
 
 void tty_init(void);
 
-/* Hooks of drivers/console.h, which may not know of tasks: to wait for a key,
- * with interrupts disabled, `ms` at most (0: no limit); to wake who does; and
- * what to do at once with ^C and ^\. */
+/* Hooks of drivers/console.h, which does not know tasks: wait for a key with
+ * interrupts disabled, at most `ms` (0: no limit); wake the waiters; act at
+ * once on ^C and ^\. */
 void tty_wait(uint32_t ms);
 void tty_wake(void);
 bool tty_signal_key(int key);

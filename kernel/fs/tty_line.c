@@ -1,5 +1,5 @@
 /*
- * What is typed at the console, on its way to a program: lines, or keys.
+ * Keys typed at the console, turned into lines or raw characters.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/fs/tty.h"
@@ -16,7 +16,7 @@ void tty_line_clear(struct tty_line *l)
         l->tty_len = 0;
 }
 
-/* Every character takes one column, tabs too, so that each can be wiped out. */
+/* Every character, a tab too, takes one column, so each can be erased. */
 static void append(struct tty_line *l, char c)
 {
     if (l->tty_len == TTY_LINE_MAX - 1) {
@@ -70,9 +70,9 @@ static void cooked_key(struct tty_line *l, int key)
         append(l, (char)key);
 }
 
-/* ---- keys as they come -------------------------------------------------- */
+/* ---- raw mode ----------------------------------------------------------- */
 
-/* The character that stands for a key, or 0. */
+/* The character for a key, or 0. */
 static char raw_character(int key)
 {
     static const char beyond[] = {

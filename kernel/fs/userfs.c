@@ -1,6 +1,6 @@
 /*
- * User-space file systems as objects: mounted, served by one port after the
- * other, unmounted.
+ * User-space file systems: mounting, messages to the server, replacement of a
+ * dead server, unmounting.
  *
  *     mount: FS_STAT ──> struct userfs ──> root inode (kept) ──> fs_mount
  *
@@ -10,9 +10,9 @@
  *                 userfs_waiting <────┘    until another port is mounted here,
  *                                          or the patience is at an end
  *
- * A request waits in the task that makes it, with the inode locked: others who
- * want that file wait behind it. As they wait for a mutex they cannot be killed
- * so long; the one in front can, and so can the server.
+ * The task that makes a request waits with the inode locked. Other tasks that
+ * need the file wait for the mutex and cannot be killed meanwhile; the task
+ * that waits for the server, and the server, can.
  */
 #include "drivers/pit.h"
 #include "kernel/abi/errno.h"
@@ -22,8 +22,8 @@
 #include "kernel/task/cache.h"
 #include "mm/kmem.h"
 
-#define TRIES     3    /* with servers that die of the request */
-#define ERROR_MAX 4095 /* no error number is larger */
+#define TRIES     3    /* servers that may die during one request */
+#define ERROR_MAX 4095 /* error numbers are at most this */
 
 static struct kmem_cache *userfs_cache;
 
@@ -51,14 +51,13 @@ static bool is_userfs(const struct fs *fs)
 
 /* ---- one message -------------------------------------------------------- */
 
-/* A task of the kernel has nobody who could kill it, so it does not wait for
- * ever. */
+/* A kernel task cannot be killed, so its wait has a limit. */
 static uint32_t patience(void)
 {
     return task_self()->task_space == NULL ? USERFS_PATIENCE_MS : 0;
 }
 
-/* What a call that failed means to whoever wanted something of a file. */
+/* The error for the caller of a file operation after a failed call. */
 static int32_t failure(int error)
 {
     switch (error) {
@@ -73,7 +72,7 @@ static int32_t failure(int error)
     }
 }
 
-/* The result that an answer brings. */
+/* The result in an answer. */
 static int32_t result_of(const struct userfs_request *c)
 {
     int32_t result = (int32_t)c->request_words[1];
@@ -89,16 +88,16 @@ static int send(struct port *port, struct userfs_request *c, bool *received)
                            patience(), received);
 }
 
-/* ---- the port that serves now ------------------------------------------- */
+/* ---- the current port --------------------------------------------------- */
 
-/* Waits for another server; the time runs from when the death was noticed, for
- * all alike. sched_lock held. */
+/* Waits for a new server. The time limit counts from when the death was
+ * noticed, for all waiters alike. Caller holds sched_lock. */
 static int wait_for_successor(struct userfs *u)
 {
     uint64_t now = timer_ms();
     int error;
 
-    if (u->userfs_fs.fs_covers == NULL) /* not mounted yet, or any more */
+    if (u->userfs_fs.fs_covers == NULL) /* not mounted yet, or no longer */
         return -EPIPE;
     if (u->userfs_lost_ms == 0)
         u->userfs_lost_ms = now + 1;
@@ -110,7 +109,7 @@ static int wait_for_successor(struct userfs *u)
     return error == -ETIMEDOUT ? 0 : error;
 }
 
-/* A port that lives, and is the one meant, with a reference. */
+/* *port: a live port, the one meant, with a reference. */
 static int get_port(struct userfs *u, uint32_t servers, struct port **port)
 {
     int error = 0;
@@ -140,7 +139,7 @@ static int ask_once(struct userfs *u, struct userfs_request *c, bool *received)
     return error;
 }
 
-/* A message that nobody had received can always be sent again. */
+/* A message that was not received can always be sent again. */
 int32_t userfs_call(struct userfs *u, struct userfs_request *c)
 {
     uint32_t words[4];
@@ -179,7 +178,7 @@ void userfs_call_patient(struct userfs *u, struct userfs_request *c)
 
 /* ---- mounting ----------------------------------------------------------- */
 
-/* A word that can stand in a table. */
+/* Whether the kind is one printable word, fit for a table. */
 static bool kind_good(const char *kind)
 {
     size_t n = strnlen(kind, FS_NAME_MAX + 1);
@@ -208,7 +207,7 @@ int userfs_read_stat(struct port *port, struct fs_stat *out)
     return 0;
 }
 
-/* Gives up a file system that nobody sees (any more). */
+/* Frees a file system that is not, or no longer, mounted. */
 static void discard(struct userfs *u)
 {
     inode_put(u->userfs_fs.fs_root_inode);
@@ -218,7 +217,7 @@ static void discard(struct userfs *u)
     kmem_cache_free(userfs_cache, u);
 }
 
-/* A new file system, which keeps a reference to its root. */
+/* Creates a file system, which keeps a reference to its root. */
 static int create(struct port *port, const struct fs_stat *st,
                   struct userfs **out)
 {
@@ -244,8 +243,8 @@ static int create(struct port *port, const struct fs_stat *st,
     return 0;
 }
 
-/* Whether a port may serve a user-space file system from now on. If so, nobody
- * else may meanwhile. */
+/* Whether `port` may take over a file system. If so, no other port may
+ * meanwhile. */
 static bool begin_change(struct userfs *u, const struct port *port,
                          const struct fs_stat *st)
 {
@@ -261,10 +260,10 @@ static bool begin_change(struct userfs *u, const struct port *port,
     return may;
 }
 
-/* Inodes that somebody uses stay, but for those of files that the old server
- * knew by number alone; each is asked for once more when it is used
- * (userfs_ops.c). The others go: a file that never got onto the medium has left
- * its number to another. */
+/* Inodes in use stay and are each read again at their next use (userfs_ops.c),
+ * except those without links, which only the old server knew. Unused inodes are
+ * dropped: the number of a file that was never written to disk may belong to
+ * another file now. */
 static int take_over(struct userfs *u, struct port *port,
                      const struct fs_stat *st)
 {
@@ -310,7 +309,7 @@ int userfs_mount(struct port *port, struct inode *dir)
 
 /* ---- unmounting --------------------------------------------------------- */
 
-/* Once it is uncovered nobody can get in any more, and nobody is in it. */
+/* A file system that is unmounted has no users and gets none. */
 int userfs_unmount(struct inode *root)
 {
     struct userfs_request c = {.request_words = {FS_UNMOUNT}};
@@ -331,7 +330,7 @@ int userfs_unmount(struct inode *root)
     return MIN(result, 0);
 }
 
-/* ---- looking ------------------------------------------------------------ */
+/* ---- snapshots and checks ----------------------------------------------- */
 
 bool userfs_snapshot(struct fs *fs, struct userfs_stat *out)
 {

@@ -1,15 +1,15 @@
 /*
- * What a file system can do (struct fs_ops), done by messages.
+ * The operations of user-space file systems (struct fs_ops), as messages.
  *
- * Each function turns its arguments into a request, and looks hard at the
- * answer before anything of it reaches an inode or a program: numbers, types,
- * counts, sizes, names. A nonsensical answer is -EIO. Bytes of files go
- * straight between the program's memory and the server's.
+ * Each function turns its arguments into a request and checks the answer before
+ * any of it reaches an inode or a program: numbers, types, counts, sizes,
+ * names. An invalid answer is -EIO. File contents are copied directly between
+ * the program's memory and the server's.
  *
- * inode_data has two things: which of the servers one after the other the inode
- * was last read from, and whether it has changed since in a way that the
- * answers do not tell (a directory's size, what a file occupies). Whoever wants
- * to know then reads it again.
+ * inode_data records which of the successive servers the inode was last read
+ * from, and whether it has changed since in a way that answers do not report
+ * (size of a directory, blocks of a file). If so, it is read again before its
+ * attributes are used.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/fs/userfs_impl.h"
@@ -39,7 +39,7 @@ static void changed(struct inode *inode)
     set_mark(inode, mark_of(inode) | CHANGED);
 }
 
-/* Asks for a file: 0, or -EIO if the answer cannot be true. */
+/* Reads a file's attributes: 0, or -EIO if the answer is invalid. */
 static int read_attr(const struct inode *inode, struct fs_attr *attr)
 {
     struct userfs_request c = {
@@ -57,7 +57,7 @@ static int read_attr(const struct inode *inode, struct fs_attr *attr)
     return 0;
 }
 
-/* What may change; the answer is server number `servers`'. */
+/* Stores what may change, as answered by server number `servers`. */
 static void take_attr(struct inode *inode, const struct fs_attr *attr,
                       uint32_t servers)
 {
@@ -86,7 +86,7 @@ static int userfs_read_inode(struct inode *inode)
     return 0;
 }
 
-/* Reads a known inode again. It is still the same file, or an error. */
+/* Reads a known inode again: 0 if it is still the same file. */
 static int read_again(struct inode *inode)
 {
     uint32_t servers = userfs(inode)->userfs_servers;
@@ -102,7 +102,7 @@ static int read_again(struct inode *inode)
     return 0;
 }
 
-/* Whether the server that serves now knows the file: before any request. */
+/* Ensures that the current server knows the file, before any request. */
 static int usable(struct inode *inode)
 {
     if (inode->inode_state == INODE_GONE)
@@ -112,7 +112,7 @@ static int usable(struct inode *inode)
     return read_again(inode);
 }
 
-/* A request about an inode, of a server that knows it. */
+/* Sends a request about an inode to a server that knows it. */
 static int32_t ask(struct inode *inode, struct userfs_request *c)
 {
     int32_t result;
@@ -137,8 +137,8 @@ static int userfs_refresh(struct inode *inode)
 
 /* ---- requests with names ------------------------------------------------ */
 
-/* A request about `dir` with `n` bytes of names: 0, or an error. *answer gets
- * the answer's word 1. */
+/* Sends a request about `dir` with `n` bytes of names: 0, or an error. *answer
+ * gets the answer's word 1. */
 static int ask_names(struct inode *dir, struct userfs_request *c,
                      const char *names, size_t n, uint32_t *answer)
 {
@@ -166,8 +166,8 @@ static int ask_name(struct inode *dir, enum fs_request label, uint32_t word1,
     return ask_names(dir, &c, name, strlen(name), answer);
 }
 
-/* Whether a number can be that of an entry of `dir`: the root is nobody's, and
- * none has itself. */
+/* Whether a number can be that of an entry of `dir`: it cannot be the root or
+ * `dir` itself. */
 static int check_number(const struct inode *dir, const char *name,
                         uint32_t number)
 {
@@ -229,7 +229,7 @@ static int userfs_unlink(struct inode *dir, const char *name,
     return 0;
 }
 
-/* A directory below is gone; a lying file system does not make it none. */
+/* A subdirectory was removed. A lying server cannot bring the links below 2. */
 static void one_link_less(struct inode *dir)
 {
     if (dir->inode_nlink > 1)
@@ -252,7 +252,7 @@ static int userfs_rmdir(struct inode *dir, const char *name,
     return 0;
 }
 
-/* What a rename that has been done means for the inodes. */
+/* Updates the inodes after a rename. */
 static void moved(struct inode *from_dir, struct inode *to_dir,
                   struct inode *inode, struct inode *target)
 {
@@ -301,7 +301,7 @@ static int userfs_rename(struct inode *from_dir, const char *from,
     return error;
 }
 
-/* Whether `n` bytes are the name of an entry. */
+/* Whether `n` bytes are a valid name of an entry. */
 static bool name_good(const char *name, size_t n)
 {
     if (n == 0 || n > NAME_MAX)
@@ -332,7 +332,7 @@ static int userfs_name(struct inode *dir, char *name)
 
 /* ---- contents ----------------------------------------------------------- */
 
-/* One request for bytes into `buf`: how many came. */
+/* One request for bytes into `buf`; returns how many came. */
 static ssize_t fetch(struct inode *inode, struct userfs_request *c, void *buf,
                      size_t n)
 {
@@ -369,7 +369,7 @@ static ssize_t userfs_read(struct inode *inode, uint32_t offset, void *buf,
     return done > 0 ? (ssize_t)done : result;
 }
 
-/* One request with bytes: how many were taken. */
+/* One request with bytes; returns how many were written. */
 static ssize_t store(struct inode *inode, uint32_t offset, const void *buf,
                      size_t n)
 {
@@ -424,7 +424,7 @@ static int userfs_truncate(struct inode *inode, uint32_t size)
     return 0;
 }
 
-/* Whether an entry with `room` bytes left is one. */
+/* Whether `room` bytes begin with a valid entry. */
 static bool dirent_good(const struct dirent *d, size_t room)
 {
     if (room < sizeof(*d) || d->d_reclen > room || d->d_reclen % 4 != 0 ||
@@ -455,9 +455,9 @@ static ssize_t userfs_getdents(struct inode *dir, uint32_t *offset, void *buf,
     return result;
 }
 
-/* ---- the rest ----------------------------------------------------------- */
+/* ---- release, status, sync ---------------------------------------------- */
 
-/* Inodes that just leave the memory are nobody's business. */
+/* Sends a release only for files without a link. */
 static void userfs_evict(struct inode *inode)
 {
     struct userfs_request c = {
@@ -496,9 +496,9 @@ static int userfs_sync(struct fs *fs, struct inode *inode)
     return result > 0 ? -EIO : result;
 }
 
-/* The server's own wait for one of its files might never end: with the file's
- * lock in hand, others may wait for just this server. And a task of the kernel,
- * which nobody can kill, first sees whether the server answers at all. */
+/* Refuses a server that waits for its own file: it would hold the file's lock
+ * and never answer. A kernel task, which cannot be killed, first tests whether
+ * the server answers at all. */
 static int userfs_enter(struct fs *fs)
 {
     const struct userfs *u = userfs_of(fs);

@@ -1,13 +1,13 @@
 /*
- * The archive that the boot loader brings: ustar (POSIX.1, "pax", ustar
- * interchange format), as tar writes it.
+ * The initrd: a ustar archive (POSIX.1, "pax", ustar interchange format).
  *
  *     header | contents, filled up to 512 | header | … | zeroes | zeroes
  *
- * Nothing in it is trusted: every header must have the right checksum, every
- * length must lie within the archive. What is wrong is reported and passed
- * over; behind a header that cannot be read the next good one is looked for.
- * Consecutive entries are mostly of one directory, so the last one is kept.
+ * Nothing in the archive is trusted: each header must have the right checksum,
+ * each length must be inside the archive. Errors are reported and skipped;
+ * after an unreadable header the next good one is searched for. Consecutive
+ * entries are mostly in the same directory, so the last directory is
+ * remembered.
  */
 #include "drivers/console.h"
 #include "kernel/abi/errno.h"
@@ -45,15 +45,15 @@ struct unpacking {
     const char *end;
     struct ramfs_node *root;
     unsigned broken;
-    const char *path; /* of the entry at hand */
+    const char *path; /* of the current entry */
     size_t path_len;
-    char joined[PATH_LEN + 1];   /* the path, where it must be put together */
-    char last_dir[PATH_LEN + 1]; /* with its last slash, … */
+    char joined[PATH_LEN + 1];   /* the path, if it must be joined */
+    char last_dir[PATH_LEN + 1]; /* with its last slash */
     size_t last_len;
-    struct ramfs_node *last; /* … and its node */
+    struct ramfs_node *last; /* the node of last_dir */
 };
 
-/* What was read from the archive goes to the console: only what it can show. */
+/* Names from the archive are escaped before they are printed. */
 static void report(struct unpacking *u, const char *name, const char *what)
 {
     char text[PATH_LEN + 1];
@@ -104,14 +104,14 @@ static uint32_t sum_of(const struct header *h)
     return fold(sum);
 }
 
-#define OCTAL_MAX 10 /* digits that fit in a word for sure */
+#define OCTAL_MAX 10 /* digits that always fit in a word */
 
-/* A number in octal, ended by a blank, NUL or the end of the field. */
+/* An octal number that ends at a blank, a NUL or the end of the field. */
 static bool octal(const char *s, size_t n, uint32_t *value)
 {
     const char *end = s + n;
     const char *first;  /* digit */
-    const char *zeroes; /* end of the leading ones */
+    const char *zeroes; /* end of the leading zeroes */
     uint32_t v = 0;
     uint32_t digit;
 
@@ -146,8 +146,8 @@ static bool is_header(const struct header *h)
            want == sum_of(h) - own + sizeof(h->checksum) * ' ' && has_magic(h);
 }
 
-/* The path as it stands in the header, or, if it is in two pieces there or has
- * no NUL, put together. GNU's variant has other things where the prefix is. */
+/* The path in the header; joined if it is in two fields or has no NUL. GNU's
+ * variant uses the prefix field for something else. */
 static void take_path(struct unpacking *u, const struct header *h)
 {
     char *to = u->joined;
@@ -168,10 +168,9 @@ static void take_path(struct unpacking *u, const struct header *h)
     u->path_len = strlen(u->path);
 }
 
-/* ---- the tree ----------------------------------------------------------- */
+/* ---- files -------------------------------------------------------------- */
 
-/* What the first component of `name` is in `dir`; made, if it is missing, as
- * `type`. */
+/* The first component of `name` in `dir`; created as `type` if missing. */
 static int enter(struct ramfs_node *dir, const char *name, size_t n,
                  enum file_type type, struct ramfs_node **out)
 {
@@ -188,7 +187,7 @@ static int enter(struct ramfs_node *dir, const char *name, size_t n,
     return r == 0 && (*out)->node_type != type ? -EEXIST : r;
 }
 
-/* Walks and makes the directories of the first `n` bytes of the path. */
+/* Walks the directories of the first `n` bytes of the path, creating them. */
 static int walk(struct unpacking *u, size_t n, struct ramfs_node **dir)
 {
     const char *p = u->path;
@@ -258,15 +257,15 @@ static const char *why_not(int error)
 {
     switch (error) {
     case -ENOMEM:
-        return "no memory left";
+        return "not enough memory";
     case -ENAMETOOLONG:
-        return "a name in it is too long";
+        return "a name in the path is too long";
     case -EINVAL:
-        return "leads out of the archive";
+        return "the path leads out of the root";
     case -EEXIST:
         return "a file and a directory have the same name";
     case -EFBIG:
-        return "larger than a file can be";
+        return "larger than 64 MiB";
     case -EISDIR:
         return "a file with the name of a directory";
     default:
@@ -276,8 +275,8 @@ static const char *why_not(int error)
 
 /* ---- the archive -------------------------------------------------------- */
 
-/* Unpacks the entry with header `h`, behind which u->pos is. False if its
- * contents are not all there. */
+/* Unpacks the entry with header `h`; u->pos is after it. False if the archive
+ * ends within its contents. */
 static bool take_entry(struct unpacking *u, const struct header *h)
 {
     uint32_t size = 0;
@@ -289,7 +288,7 @@ static bool take_entry(struct unpacking *u, const struct header *h)
         return true;
     }
     if (size > (size_t)(u->end - u->pos)) {
-        report(u, u->path, "the archive ends in the middle of it");
+        report(u, u->path, "the archive ends within this file");
         return false;
     }
     r = add(u, h->type, u->pos, size);
@@ -299,7 +298,7 @@ static bool take_entry(struct unpacking *u, const struct header *h)
     return true;
 }
 
-/* Moves to the next good header at or behind u->pos; NULL at the end. */
+/* Moves to the next good header at or after u->pos; NULL at the end. */
 static const struct header *next_header(struct unpacking *u)
 {
     bool lost = false;
@@ -313,11 +312,11 @@ static const struct header *next_header(struct unpacking *u)
         if (!lost && sum_of(h) == 0)
             return NULL;
         if (!lost)
-            report(u, "broken header", "looking for the next");
+            report(u, "broken header", "searching for the next");
         lost = true;
     }
     if (!lost)
-        report(u, "no end mark", "the archive has been cut off");
+        report(u, "no end mark", "the archive is truncated");
     return NULL;
 }
 

@@ -1,19 +1,19 @@
 /*
- * Alarms: a notification of a port that comes with time.
+ * Alarms: notifications of a port at a given time.
  *
- * A port has one alarm at most, so that it needs no object of its own: the port
- * itself is in the list of those that wait for their time.
+ * A port has at most one alarm, so an alarm needs no object of its own: the
+ * port itself is in the list of alarms, which is in order of time.
  *
  *     alarms, by time: port 7 -> port 3 -> port 12
  *
- * A server waits for its port alone; by its alarm it hears of a device that
- * does not answer.
+ * A server waits only for messages to its port. An alarm wakes it if a device
+ * does not respond in time.
  */
 #include "drivers/pit.h"
 #include "kernel/abi/errno.h"
 #include "kernel/ipc/ipc_impl.h"
 
-static struct list alarms = LIST_INIT(alarms); /* by sched_lock */
+static struct list alarms = LIST_INIT(alarms); /* guarded by sched_lock */
 
 static struct port *port_at(const struct list *link)
 {
@@ -81,7 +81,7 @@ const char *ipc_alarm_verify(const struct port *port)
         if (n++ < UINT16_MAX)
             found |= port_at(l) == port;
     if (found != (port->port_alarm_bits != 0))
-        return "a port has an alarm that is in no list, or the other way round";
+        return "a port's alarm and the list of alarms do not match";
     return found && port->port_holders == 0 ? "a dead port has an alarm" : NULL;
 }
 

@@ -1,27 +1,27 @@
 /*
- * Who waits for whom.
+ * Detection of deadlocks among callers: which task waits for which.
  *
  *     task A ──> port ──> server B ──> port ──> server C …
  *                queued           has received A's call: B owes an answer
  *
- * A caller that has been received waits for its server. One that still queues
- * waits for whoever receives at the port; the best guess is the task that did
- * so last, or made the port. Following these arrows from a caller either ends
- * at a task that does not wait, or leads back: a circle.
+ * A caller that has been received waits for its server. A queued caller waits
+ * for the next task to receive on the port. The best guess is the task that
+ * received last, or that created the port. These arrows, followed from a
+ * caller, end at a task that does not wait, or lead back to the caller: a
+ * cycle.
  *
- * Since fork copies handles, a port may have more receivers than the guess. A
- * circle is certain, and the call refused, only if every handle that could
- * receive at a port where some member queues belongs to a member. So no call is
- * refused that could have been served; what may be missed are circles that a
- * wrong guess leads around.
+ * Since fork copies handles, a port may have other receivers than the guess. A
+ * cycle is certain, and the call refused, only if every handle that can receive
+ * on a port where a member queues belongs to a member. So no call is refused
+ * that could be served. A cycle that a wrong guess hides is not found.
  */
 #include "kernel/ipc/ipc_impl.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/handle.h"
 
-#define CHAIN_MAX 128 /* arrows followed; interrupts are disabled meanwhile */
+#define CHAIN_MAX 128 /* arrows followed with interrupts disabled */
 
-/* Who will most likely receive next. */
+/* The task that will probably receive next. */
 static struct task *server_of(const struct port *port)
 {
     return port->port_server == 0 ? NULL : task_find(port->port_server);
@@ -29,7 +29,7 @@ static struct task *server_of(const struct port *port)
 
 struct task *ipc_waits_for(const struct task *t)
 {
-    if (t->task_state == TASK_READY) /* killed: does not wait any more */
+    if (t->task_state == TASK_READY) /* killed: no longer waits */
         return NULL;
     switch (t->task_ipc.ipc_state) {
     case IPC_QUEUED:
@@ -42,10 +42,10 @@ struct task *ipc_waits_for(const struct task *t)
     }
 }
 
-/* ---- circles ------------------------------------------------------------ */
+/* ---- cycles ------------------------------------------------------------- */
 
-/* With how many handles a task, which does not run, may receive there. */
-static unsigned holds(const struct task *t, const struct port *port)
+/* The number of handles with which `t`, which does not run, may receive. */
+static unsigned receive_handles(const struct task *t, const struct port *port)
 {
     const struct handle_table *table = t->task_handles;
     unsigned n = 0;
@@ -56,15 +56,15 @@ static unsigned holds(const struct task *t, const struct port *port)
     return n;
 }
 
-/* Whether nobody but the members of the circle through `self` could receive at
- * a port. */
-static bool shut(const struct task *self, const struct port *port)
+/* Whether only members of the cycle through `self` can receive on the port. */
+static bool only_members_receive(const struct task *self,
+                                 const struct port *port)
 {
     const struct task *t = self;
     unsigned n = 0;
 
     do {
-        n += holds(t, port);
+        n += receive_handles(t, port);
         t = ipc_waits_for(t);
     } while (t != self);
     return n == port->port_holders;
@@ -75,8 +75,8 @@ bool ipc_deadlock(const struct task *self)
     const struct port *port = self->task_ipc.ipc_port;
     const struct task *t = ipc_waits_for(self);
 
-    if (t == NULL) /* no guess; but we might be the only one */
-        return holds(self, port) == port->port_holders;
+    if (t == NULL) /* no guess, but this may be the only receiver */
+        return receive_handles(self, port) == port->port_holders;
     for (unsigned n = 0; t != self; n++) {
         if (t == NULL || n == CHAIN_MAX)
             return false;
@@ -84,7 +84,7 @@ bool ipc_deadlock(const struct task *self)
     }
     do {
         if (t->task_ipc.ipc_state == IPC_QUEUED &&
-            !shut(self, t->task_ipc.ipc_port))
+            !only_members_receive(self, t->task_ipc.ipc_port))
             return false;
         t = ipc_waits_for(t);
     } while (t != self);

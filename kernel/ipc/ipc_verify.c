@@ -1,7 +1,6 @@
 /*
- * Ports from outside: snapshots for the shell, and whether everything fits
- * together: each list has members that say they are in it, and each task is in
- * the list that it says.
+ * Snapshots of ports for the shell, and the invariants: each member of a list
+ * says that it is in it, and each task is in the list that it says.
  */
 #include "kernel/ipc/ipc_impl.h"
 #include "kernel/lib/printf.h"
@@ -52,7 +51,7 @@ size_t port_stats(uint32_t after, struct port_stat *out, size_t n)
 
 /* ---- checking ----------------------------------------------------------- */
 
-#define WALK_MAX 65536u /* members of a list that ends */
+#define WALK_MAX 65536u /* a longer list is broken */
 
 /* Whether `link` is in the list. */
 static bool listed(const struct list *head, const struct list *link)
@@ -66,7 +65,7 @@ static bool listed(const struct list *head, const struct list *link)
     return false;
 }
 
-/* Every member says that it is in this list: its state, and port or server. */
+/* Every member says that it is in this list: state, and port or server. */
 static const char *check_members(const struct list *head, unsigned state,
                                  const struct port *port,
                                  const struct task *server)
@@ -129,11 +128,11 @@ static const char *check_task(const struct task *t)
         return wrong;
     if (ipc->ipc_last != NULL &&
         !listed(&ipc->ipc_clients, &ipc->ipc_last->task_ipc.ipc_link))
-        return "the caller received last waits for no answer";
+        return "the caller received last does not wait for an answer";
     if (ipc->ipc_state == IPC_NONE)
         return NULL;
     if (!listed(list_of(ipc), &ipc->ipc_link))
-        return "a task is not in the list that its state tells";
+        return "a task is not in the list of its state";
     if (t->task_waiting != NULL || (t->task_timed && !ipc->ipc_kernel))
         return "a task waits for a message and for something else";
     if (!ipc_waits(t) && (t->task_pending & PENDING_KILL) == 0)

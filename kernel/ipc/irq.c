@@ -1,11 +1,11 @@
 /*
- * Interrupts as notifications: for drivers that are programs.
+ * Interrupts as notifications, for drivers in ring 3.
  *
  *     line raises ──> mask it, OR the bit into the port ──> driver is woken
  *     driver has served the device ──> irq_ack unmasks the line
  *
- * The line stays masked in between, so a device that keeps on asking does not
- * keep the driver from running.
+ * The line stays masked in between, so that a device that raises it
+ * continuously does not keep the driver from running.
  */
 #include "drivers/pic.h"
 #include "kernel/abi/errno.h"
@@ -13,14 +13,14 @@
 #include "kernel/lib/string.h"
 #include "kernel/x86/idt.h"
 
-/* By sched_lock. */
+/* Guarded by sched_lock. */
 static struct {
     struct port *line_port;       /* NULL: not bound */
-    const struct task *line_task; /* who bound it */
+    const struct task *line_task; /* the task that bound it */
     uint32_t line_bits;
 } lines[PIC_LINES];
 
-static void raised(struct trapframe *tf)
+static void handle_line(struct trapframe *tf)
 {
     unsigned irq = tf->vector - TRAP_IRQ_BASE;
 
@@ -43,7 +43,7 @@ int ipc_irq_bind(struct port *port, unsigned irq, unsigned bit)
         lines[irq].line_port = port;
         lines[irq].line_task = task_self();
         lines[irq].line_bits = 1u << bit;
-        irq_set_handler((int)irq, raised);
+        irq_set_handler((int)irq, handle_line);
         pic_unmask((int)irq);
     }
     spin_unlock(&sched_lock);
@@ -64,7 +64,7 @@ int ipc_irq_ack(unsigned irq)
     return result;
 }
 
-static void let_go(unsigned irq)
+static void unbind(unsigned irq)
 {
     pic_mask((int)irq);
     irq_set_handler((int)irq, NULL);
@@ -75,7 +75,7 @@ void ipc_irq_release(const struct port *port)
 {
     for (unsigned irq = 0; irq < PIC_LINES; irq++)
         if (lines[irq].line_port == port)
-            let_go(irq);
+            unbind(irq);
 }
 
 void ipc_irq_drop(const struct task *t)
@@ -83,7 +83,7 @@ void ipc_irq_drop(const struct task *t)
     spin_lock(&sched_lock);
     for (unsigned irq = 0; irq < PIC_LINES; irq++)
         if (lines[irq].line_port != NULL && lines[irq].line_task == t)
-            let_go(irq);
+            unbind(irq);
     spin_unlock(&sched_lock);
 }
 

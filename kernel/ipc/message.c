@@ -2,9 +2,9 @@
  * Messages: call, receive, reply, and what ends them early.
  *
  * A short message is four registers, copied from one task's trap frame to the
- * other's by whoever of the two runs. If a receiver waits, the call goes
- * straight on to it, past the run queue; if the server has nothing else to do
- * after its answer, the answer goes straight on to the client:
+ * other's. If a receiver waits, a call switches straight to it, without the run
+ * queue. If the server has no other call to receive after a reply, the reply
+ * switches straight to the client:
  *
  *     client                              server
  *     ipc_call                            (waits in ipc_reply_receive)
@@ -13,22 +13,21 @@
  *     returns <────────────────────────── ipc_reply_receive: registers
  *                                         (waits)
  *
- * Bytes and handles are copied by the server, in both directions, with
- * sched_lock released, because copying may fault and sleep. The client is
- * blocked all the while and pinned: a kill is noted, but wakes it only when
- * the copy is done. So its memory and its handles stay as they are. A caller
- * with bytes therefore queues even if a receiver waits, and the receiver is
- * woken to look at the queue.
+ * The server copies bytes and handles, in both directions, with sched_lock
+ * released, because copying may fault and sleep. Meanwhile the client is
+ * blocked and pinned: a kill is recorded, but wakes it only after the copy. So
+ * its memory and handles do not change. A caller with bytes therefore queues
+ * even if a receiver waits, and the receiver is woken to test the queue again.
  *
- * Everybody who waits here looks at its own state afterwards: whoever ended the
- * wait has taken it out of its list; if it was killed, it does that itself.
+ * A task that waits here tests its own state afterwards. The task that ended
+ * the wait has removed it from its list; a killed task removes itself.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/ipc/ipc_impl.h"
 
 /* Results of a wait, besides errors. */
 #define DELIVERED 0 /* the message is in the registers */
-#define RETRY     1 /* there is something in the queue */
+#define RETRY     1 /* test the queue again */
 
 /* ---- small steps, sched_lock held --------------------------------------- */
 
@@ -43,7 +42,7 @@ static inline void copy_words(const struct task *to, const struct task *from)
     out->edi = in->edi;
 }
 
-/* The first receiver that waits, or NULL. */
+/* The first waiting receiver, or NULL. */
 static inline struct task *receiver(const struct port *port)
 {
     list_for_each (l, &port->port_receivers)
@@ -52,14 +51,14 @@ static inline struct task *receiver(const struct port *port)
     return NULL;
 }
 
-/* Out of its list; nobody wakes it here. */
+/* Removes the task from its list, without waking it. */
 static inline void dequeue(struct task *t)
 {
     list_remove(&t->task_ipc.ipc_link);
     t->task_ipc.ipc_state = IPC_NONE;
 }
 
-/* `server` owes `client`, which is in no list, an answer. */
+/* `client`, which is in no list, now waits for an answer from `server`. */
 static inline void accept_call(struct task *server, struct task *client)
 {
     client->task_ipc.ipc_state = IPC_ANSWER;
@@ -71,7 +70,7 @@ static inline void accept_call(struct task *server, struct task *client)
     ipc_frame(server)->ebx = (uint32_t)client->task_pid;
 }
 
-/* `server` owes it nothing any more. */
+/* `client` no longer waits for an answer from `server`. */
 static inline void end_call(struct task *server, struct task *client)
 {
     dequeue(client);
@@ -79,7 +78,7 @@ static inline void end_call(struct task *server, struct task *client)
         server->task_ipc.ipc_last = NULL;
 }
 
-/* Having been killed: out of where it waited. */
+/* After a kill: removes the caller from the list where it waited. */
 static void withdraw(struct task *self)
 {
     if (self->task_ipc.ipc_state == IPC_ANSWER)
@@ -88,7 +87,7 @@ static void withdraw(struct task *self)
         dequeue(self);
 }
 
-/* A receiver that waits shall look at the queue. */
+/* Wakes a waiting receiver to test the queue again. */
 static void wake_receiver(struct port *port)
 {
     struct task *t = receiver(port);
@@ -101,7 +100,7 @@ static void wake_receiver(struct port *port)
 
 /* ---- bytes and handles -------------------------------------------------- */
 
-/* From now on neither a kill nor time ends the client's wait. */
+/* From now on neither a kill nor a time-out ends the client's wait. */
 static void pin(struct task *client)
 {
     client->task_ipc.ipc_state = IPC_TRANSFER;
@@ -109,7 +108,7 @@ static void pin(struct task *client)
     client->task_ipc.ipc_timed = sched_timer_pause(client);
 }
 
-/* The client waits on, in the list that it is in now. */
+/* A kill or time-out can end the client's wait again. */
 static void unpin(struct task *client, enum ipc_state state)
 {
     client->task_ipc.ipc_state = (uint8_t)state;
@@ -122,7 +121,7 @@ static void unpin(struct task *client, enum ipc_state state)
         sched_wake(client, -EINTR);
 }
 
-/* Puts a caller that could not be received back to where it was. */
+/* Returns a caller that could not be received to the head of the queue. */
 static void requeue(struct task *server, struct task *client)
 {
     struct port *port = client->task_ipc.ipc_port;
@@ -134,9 +133,9 @@ static void requeue(struct task *server, struct task *client)
     wake_receiver(port);
 }
 
-/* The rest of a message that has been picked up. Lets go of the lock. An error
- * is the client's, who is told, and there is more to look for; but where the
- * server's own memory cannot be written the error is the server's. */
+/* Receives the bytes and handle of an accepted call; releases the lock
+ * meanwhile. An error goes to the client, and the server tries the next call.
+ * If the server's own memory cannot be written, the error is the server's. */
 static int receive_extra(struct task *self, struct task *client)
 {
     bool own = false;
@@ -162,8 +161,8 @@ static int receive_extra(struct task *self, struct task *client)
     return DELIVERED;
 }
 
-/* Ends a client's call: with the answer in the registers and in `buffer`, or
- * with an error. Lets go of the lock if there is more than registers. */
+/* Ends a client's call, with the answer in the registers and in `buffer`, or
+ * with an error. Releases the lock if there is more than registers. */
 static int answer(struct task *self, struct task *client,
                   struct ipc_buffer *buffer, int error)
 {
@@ -185,8 +184,9 @@ static int answer(struct task *self, struct task *client,
 
 /* ---- calling ------------------------------------------------------------ */
 
-/* Into the port's queue. If a receiver waits, it is because the message has
- * more than registers, or the caller's wait is not the ordinary one. */
+/* Queues the caller. It may do so while a receiver waits: if the message has
+ * more than registers, or the caller's wait has a time-out or is not
+ * killable. */
 static int call_queued(struct task *self, struct port *port,
                        struct task *server, uint32_t timeout_ms)
 {
@@ -241,7 +241,7 @@ int ipc_call(struct port *port, struct ipc_buffer *buffer)
 
 /* ---- calls of the kernel ------------------------------------------------ */
 
-/* Tag and words between the frame and an array. */
+/* Moves tag and words between a frame and an array. */
 static void put_words(struct trapframe *tf, const uint32_t words[4])
 {
     tf->ecx = words[0];
@@ -258,7 +258,7 @@ static void get_words(const struct trapframe *tf, uint32_t words[4])
     words[3] = tf->edi;
 }
 
-/* With its own wait, and killed or not, if that is what is wished. */
+/* Chooses the wait: with a time-out, killable or not. */
 static int call_for_kernel(struct task *self, struct port *port,
                            uint32_t timeout_ms)
 {
@@ -271,8 +271,8 @@ static int call_for_kernel(struct task *self, struct port *port,
     return call_queued(self, port, receiver(port), timeout_ms);
 }
 
-/* The message's registers are those of the frame at the top of the stack, as
- * in every call; what the program left there is put back afterwards. */
+/* The message's registers are those of the frame at the top of the stack, as in
+ * every call. The program's registers are restored afterwards. */
 int ipc_call_kernel(struct port *port, uint32_t words[4],
                     struct ipc_buffer *buffer, unsigned flags,
                     uint32_t timeout_ms, bool *received)
@@ -305,7 +305,7 @@ int ipc_call_kernel(struct port *port, uint32_t words[4],
 
 /* ---- receiving ---------------------------------------------------------- */
 
-/* Notifications come as a message of client 0. */
+/* A notification is received as a message from client 0. */
 static void take_bits(struct port *port, const struct task *to)
 {
     struct trapframe *out = ipc_frame(to);
@@ -318,7 +318,7 @@ static void take_bits(struct port *port, const struct task *to)
     port->port_bits = 0;
 }
 
-/* Takes what is there to take: RETRY if that led to nothing. */
+/* Receives notification bits or a queued call. RETRY: neither was left. */
 static int take(struct task *self, struct port *port)
 {
     struct task *client;
@@ -338,8 +338,8 @@ static int take(struct task *self, struct port *port)
     return DELIVERED;
 }
 
-/* Waits among the receivers; the processor goes to `answered`, if there is a
- * client that has just got its answer. */
+/* Waits for a call. Switches to `answered`, if a client has just been
+ * answered. */
 static inline int wait_for_call(struct task *self, struct port *port,
                                 struct task *answered)
 {
@@ -361,7 +361,7 @@ static inline bool pending(const struct port *port)
     return port->port_bits != 0 || !list_empty(&port->port_callers);
 }
 
-/* `answered`, if not NULL, has got its answer and is still to be woken. */
+/* `answered`, if not NULL, has its answer and must still be woken. */
 static inline int receive(struct task *self, struct port *port,
                           struct ipc_buffer *buffer, struct task *answered)
 {
@@ -477,9 +477,9 @@ int ipc_notify(struct port *port, uint32_t bits)
     return result;
 }
 
-/* ---- the end of the other side ------------------------------------------ */
+/* ---- death of the other side -------------------------------------------- */
 
-/* Ends the waits of all in a list; those killed find out by themselves. */
+/* Ends the waits of all in a list; killed tasks remove themselves. */
 static void refuse_all(struct list *waiting)
 {
     while (!list_empty(waiting)) {
@@ -496,7 +496,7 @@ void ipc_refuse_callers(struct port *port)
     refuse_all(&port->port_callers);
 }
 
-void ipc_refuse_circles(struct port *port)
+void ipc_refuse_deadlocks(struct port *port)
 {
     struct list *next;
 

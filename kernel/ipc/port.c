@@ -1,12 +1,12 @@
 /*
- * Ports as objects: made, shared by handles, dead, gone; and the one port that
- * everybody can find, the name server's.
+ * Ports as objects: creation, references, death; and the name server's port,
+ * which every task can find.
  *
- * A port lives while some handle may receive there. Handles that only call
- * keep the object, but not the port alive: when the last receiver is gone it
- * is dead for good, and callers are told so. Nobody in a port's queues needs a
- * reference: each holds the handle by which it came, and cannot close it while
- * it waits.
+ * A port lives while some handle may receive on it. Handles that may only call
+ * keep the object, but not the port alive: when the last receiver is gone, the
+ * port is dead for good and callers get an error. Tasks in a port's queues need
+ * no reference: each has the handle with which it called or received, and
+ * cannot close it while it waits.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/ipc/ipc_impl.h"
@@ -19,7 +19,7 @@ struct list port_all = LIST_INIT(port_all);
 struct port *name_server_port;
 
 static struct kmem_cache *port_cache;
-static uint32_t last_number; /* by sched_lock */
+static uint32_t last_number; /* guarded by sched_lock */
 
 static void port_ctor(void *obj, size_t size)
 {
@@ -37,7 +37,7 @@ void port_init(void)
 {
     port_cache = cache_create("port", sizeof(struct port), 0, port_ctor, NULL);
     if (port_cache == NULL)
-        panic("no memory for the cache of ports");
+        panic("not enough memory to create the cache port");
 }
 
 struct port *port_create(void)
@@ -56,7 +56,7 @@ struct port *port_create(void)
     return port;
 }
 
-/* ---- handles come and go ------------------------------------------------ */
+/* ---- handles opened and closed ------------------------------------------ */
 
 static void release(struct object *o)
 {
@@ -79,8 +79,8 @@ static void opened(struct object *o, uint32_t flags)
     spin_unlock(&sched_lock);
 }
 
-/* The last one that could receive is gone. sched_lock held. */
-static void die(struct port *port)
+/* The last receiver is gone. Caller holds sched_lock. */
+static void mark_dead(struct port *port)
 {
     port->port_bits = 0;
     if (name_server_port == port)
@@ -90,13 +90,13 @@ static void die(struct port *port)
     ipc_refuse_callers(port);
 }
 
-/* Others can still receive; but perhaps they are just those who wait for who
- * has gone. sched_lock held. */
-static void left(struct port *port)
+/* Other receivers remain, but they may all be in a deadlock with the callers
+ * now. Caller holds sched_lock. */
+static void receiver_left(struct port *port)
 {
     if (port->port_server == task_self()->task_pid)
         port->port_server = 0;
-    ipc_refuse_circles(port);
+    ipc_refuse_deadlocks(port);
 }
 
 static void closed(struct object *o, uint32_t flags)
@@ -107,9 +107,9 @@ static void closed(struct object *o, uint32_t flags)
         return;
     spin_lock(&sched_lock);
     if (--port->port_holders == 0)
-        die(port);
+        mark_dead(port);
     else
-        left(port);
+        receiver_left(port);
     spin_unlock(&sched_lock);
 }
 
@@ -122,8 +122,8 @@ const struct object_type port_type = {
 
 /* ---- the name server's port --------------------------------------------- */
 
-/* No reference: name_server_port is forgotten when the port dies, which is
- * before its object can go. */
+/* Takes no reference: name_server_port becomes NULL when the port dies, which
+ * is before its object is freed. */
 int name_server_set(struct port *port, bool force)
 {
     int result = 0;

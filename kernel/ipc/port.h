@@ -1,13 +1,13 @@
 /*
- * Ports: where programs meet to exchange messages (kernel/abi/ipc.h).
+ * Ports: where programs exchange messages (kernel/abi/ipc.h).
  *
  *     callers ──> port_callers ──> │ port │ <── port_receivers <── servers
  *                  first come,                   only while they wait
  *                  first served
  *
- * Everything here is guarded by sched_lock: which task waits for what is the
- * scheduler's business. Only bytes and handles are copied without it, by the
- * server, while its client is pinned (see message.c).
+ * sched_lock guards all of this, because the scheduler decides which task waits
+ * for what. Only bytes and handles are copied without it, by the server, while
+ * its client is pinned (see message.c).
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "kernel/task/task.h"
 
 /*
- * Where a task stands; ipc_link is in the list named.
+ * States of a task; ipc_link is in the list named.
  *
  *               ┌───────────────── answered, killed, EPIPE ──────────────┐
  *               v                                                        │
@@ -33,101 +33,101 @@ enum ipc_state {
     IPC_RECEIVING, /* in port_receivers */
 };
 
-/* A task that was killed is READY, but leaves its list only when it runs; so
- * members of these lists count only while they are BLOCKED. */
+/* A killed task is READY, but leaves its list only when it runs. So members of
+ * these lists count only while they are BLOCKED. */
 struct port {
     struct object port_object;  /* first */
     struct list port_callers;   /* by ipc_link */
     struct list port_receivers; /* by ipc_link */
     uint32_t port_bits;         /* notified and not received yet */
     uint32_t port_holders;      /* handles that may receive; 0: dead */
-    pid_t port_server;          /* received here last, or made the port; 0:
-                                   does so no more */
-    uint32_t port_calls;        /* picked up so far */
-    uint32_t port_number;       /* for people to tell them apart */
+    pid_t port_server;          /* received last, or created the port; 0: it
+                                   no longer receives */
+    uint32_t port_calls;        /* calls received so far */
+    uint32_t port_number;       /* for people, to tell ports apart */
     uint32_t port_alarm_bits;   /* notified at port_alarm_ms; 0: no alarm */
     uint64_t port_alarm_ms;
-    struct list port_alarm_link; /* in all alarms, by time */
-    struct list port_all_link;   /* in all ports, by number */
+    struct list port_alarm_link; /* in the list of alarms, by time */
+    struct list port_all_link;   /* in the list of ports, by number */
 };
 
 extern const struct object_type port_type;
 
-/* The cache of ports. After task_init. Boot only. */
+/* Creates the cache. After task_init. Boot only. */
 void port_init(void);
 
-/* A port without handles; the caller owns the one reference. NULL: no memory.
- * It lives as a port from its first handle with HANDLE_RECEIVE on. */
+/* A port without handles; the caller owns the only reference. NULL: no memory.
+ * The port lives from its first handle with HANDLE_RECEIVE on. */
 struct port *port_create(void);
 
 /* ---- messages ----------------------------------------------------------- */
 
 /*
- * What the system calls of the same names do, for the task that runs; the
- * registers are those of its trap frame. `buffer` is a copy of the program's
- * one in the kernel, or NULL; what it says has been checked, and what came is
- * noted in it. All wait, and return 0 or an error of kernel/abi/ipc.h.
+ * The system calls of the same names, for the running task; the registers are
+ * those of its trap frame. `buffer` is the kernel's copy of the program's
+ * buffer, or NULL. Its contents have been checked; what was received is
+ * recorded in it. All wait, and return 0 or an error of kernel/abi/ipc.h.
  */
 int ipc_call(struct port *port, struct ipc_buffer *buffer);
 int ipc_receive(struct port *port, struct ipc_buffer *buffer);
 int ipc_reply_receive(struct port *port, struct ipc_buffer *buffer);
 
 /*
- * A call that the kernel makes on behalf of the task that runs, which may also
- * be one of its own: `words` are tag and three words, overwritten by the
- * answer's. What the buffer says may lie in the kernel's memory; a handle
- * cannot come back. IPC_PATIENT: a kill does not end the wait. A `timeout_ms`
- * other than 0 does: -ETIMEDOUT. *received says whether the message had been
- * received when the call failed. The caller has a reference to the port.
- * Otherwise as ipc_call.
+ * A call by the kernel on behalf of the running task, which may be a kernel
+ * task. `words` are the tag and three words; the answer's replace them. The
+ * buffer may be in the kernel's memory; the answer cannot bring a handle. With
+ * IPC_PATIENT a kill does not end the wait. A `timeout_ms` other than 0 ends it
+ * with -ETIMEDOUT. *received says whether the message had been received when
+ * the call failed. The caller has a reference to the port. Otherwise as
+ * ipc_call.
  */
 #define IPC_PATIENT 1u
 int ipc_call_kernel(struct port *port, uint32_t words[4],
                     struct ipc_buffer *buffer, unsigned flags,
                     uint32_t timeout_ms, bool *received);
 
-/* Answers the client of that number (0: the one received last) with the
- * message, or, if `error` is not 0, with that. Returns what the client was
- * told, or -ESRCH. */
+/* Answers the client of that number (0: the client received last) with the
+ * message or, if `error` is not 0, with that error. Returns what the client
+ * got, or -ESRCH. */
 int ipc_reply(uint32_t client, struct ipc_buffer *buffer, int error);
 
-/* Adds bits to those that wait to be received. 0 or -EPIPE. In interrupts
- * too. With sched_lock held: ipc_notify_locked. */
+/* Adds bits to the port's pending notification: 0 or -EPIPE. May be used in
+ * interrupts. The caller of ipc_notify_locked holds sched_lock. */
 int ipc_notify(struct port *port, uint32_t bits);
 int ipc_notify_locked(struct port *port, uint32_t bits);
 
-/* For a task that ends, before its handles are closed: whoever waits for an
- * answer from it gets -EPIPE. */
+/* Called when a task exits, before its handles are closed: callers that wait
+ * for an answer from it get -EPIPE. */
 void ipc_task_exit(struct task *t);
 
 /* ---- alarms (alarm.c) --------------------------------------------------- */
 
-/* After that many milliseconds the port is notified of bit number `bit`; 0 ends
- * an alarm that there was. A port has one. 0 or -EINVAL. */
+/* Notifies the port of bit number `bit` after `ms` milliseconds; 0 cancels the
+ * port's alarm. 0 or -EINVAL. */
 int ipc_alarm(struct port *port, uint32_t ms, unsigned bit);
 
-/* From the timer's interrupt. */
+/* Called by the timer interrupt. */
 void ipc_tick(void);
 
-/* ---- interrupts and names ----------------------------------------------- */
+/* ---- interrupts and the name server ------------------------------------- */
 
-/* From now on an interrupt on line `irq` masks that line and notifies the port
- * of bit number `bit`. 0, -EINVAL, -EBUSY, -EPIPE. It ends with the port. */
+/* Binds line `irq`: an interrupt masks the line and notifies the port of bit
+ * number `bit`. 0, -EINVAL, -EBUSY, -EPIPE. The binding ends with the port. */
 int ipc_irq_bind(struct port *port, unsigned irq, unsigned bit);
 
 /* Unmasks a line that the caller has bound: 0 or -EINVAL. */
 int ipc_irq_ack(unsigned irq);
 
-/* Lets go of the lines of a port that has died. sched_lock held. */
+/* Unbinds the lines of a port that has died. Caller holds sched_lock. */
 void ipc_irq_release(const struct port *port);
 
-/* Lets go of the lines that a task has bound: it may not have them any more. */
+/* Unbinds the lines that a task has bound and may no longer use. */
 void ipc_irq_drop(const struct task *t);
 
-/* The lines bound to a port, as bits. sched_lock held. */
+/* The lines bound to a port, as bits. Caller holds sched_lock. */
 uint32_t ipc_irq_lines(const struct port *port);
 
-/* Who has bound a line, and to which port; stat_port 0: nobody. */
+/* The binding of a line; stat_port 0: not bound. */
 struct ipc_irq_stat {
     uint32_t stat_port;
     pid_t stat_task;
@@ -135,43 +135,43 @@ struct ipc_irq_stat {
 };
 void ipc_irq_stat(unsigned irq, struct ipc_irq_stat *out);
 
-/* Makes `port` the name server's. -EPERM if there is another one that lives,
- * and not `force`; -EPIPE if `port` is dead. */
+/* Makes `port` the name server's. -EPERM if another name server lives and
+ * `force` is not set; -EPIPE if `port` is dead. */
 int name_server_set(struct port *port, bool force);
 
 /* The name server's port, with a reference for the caller, or NULL. */
 struct port *name_server_get(void);
 
-/* ---- looking ------------------------------------------------------------ */
+/* ---- snapshots ---------------------------------------------------------- */
 
 struct port_stat {
     uint32_t stat_number;
     uint32_t stat_refs;    /* handles to it, of both kinds */
-    uint32_t stat_holders; /* of them, how many may receive; 0: dead */
+    uint32_t stat_holders; /* of these, handles that may receive; 0: dead */
     uint32_t stat_calls;
     uint32_t stat_bits;
     uint32_t stat_irqs; /* interrupt lines bound to it, as bits */
     pid_t stat_server;
-    uint16_t stat_queued;  /* callers that nobody has received yet */
+    uint16_t stat_queued;  /* callers not received yet */
     uint16_t stat_waiting; /* receivers that wait */
-    bool stat_name_server; /* the name server's */
+    bool stat_name_server; /* is the name server's */
 };
 
-/* Snapshots of the ports with the lowest numbers above `after`; at most n. */
+/* Snapshots of the ports with the lowest numbers above `after`, at most n. */
 size_t port_stats(uint32_t after, struct port_stat *out, size_t n);
 
-/* One arrow of the graph of who waits for whom: task -> port -> server. */
+/* One arrow of the wait-for graph: task -> port -> server. */
 struct ipc_edge {
     pid_t edge_task;
-    pid_t edge_server; /* 0: nobody in particular */
+    pid_t edge_server; /* 0: not known */
     uint32_t edge_port;
     uint8_t edge_state; /* enum ipc_state */
     char edge_name[TASK_NAME_MAX + 1];
     char edge_server_name[TASK_NAME_MAX + 1];
 };
 
-/* All callers that wait, by pid; at most n. Returns how many were stored. */
+/* All waiting callers, by pid, at most n. Returns how many were stored. */
 size_t ipc_edges(struct ipc_edge *out, size_t n);
 
-/* NULL, or the first broken invariant; *where gets a text that says where. */
+/* NULL, or the first broken invariant; *where says where. */
 const char *ipc_verify(const char **where);

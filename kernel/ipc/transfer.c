@@ -1,16 +1,16 @@
 /*
- * What a message carries besides registers: bytes, by one copy from space to
- * space, and a handle. Both sides' sizes are compared first and the handle's
- * place is made sure of; then the bytes are copied, which may still fail; and
- * only then the handle is put into the receiver's table.
+ * Copies what a message carries besides registers: bytes, directly from space
+ * to space, and a handle. First both sizes are compared and a slot for the
+ * handle is reserved. Then the bytes are copied, which may still fail. Only
+ * then is the handle installed in the receiver's table.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/ipc/ipc_impl.h"
 #include "kernel/task/handle.h"
 #include "kernel/vm/space.h"
 
-/* Whether the receiver has room for the message. The kernel, when it calls,
- * takes no handles: nobody would know of them. */
+/* Whether the receiver has room for the message. The kernel takes no handles:
+ * nothing would ever close them. */
 static bool fits(const struct task *to, uint32_t tag, uint32_t bytes)
 {
     const struct ipc_buffer *in = to->task_ipc.ipc_buffer;
@@ -21,7 +21,7 @@ static bool fits(const struct task *to, uint32_t tag, uint32_t bytes)
     return bytes <= (in == NULL ? 0 : in->ipc_receive_max);
 }
 
-/* The space in which a side's bytes lie; NULL: the kernel's own memory. */
+/* The space that contains a side's bytes; NULL: the kernel's memory. */
 static struct space *space_of(const struct task *t, uaddr_t addr)
 {
     return t->task_ipc.ipc_kernel && addr >= USER_TOP ? NULL : t->task_space;
@@ -39,7 +39,7 @@ static int transfer_bytes(struct task *to, struct task *from, uint32_t bytes)
                           bytes);
 }
 
-/* A handle that was sent may call, if it is a port's, and not receive. */
+/* A port's handle that was sent may call, but not receive. */
 static int32_t give_handle(struct task *to, struct object *o)
 {
     return handle_install(to->task_handles, 0, object_get(o), 0);

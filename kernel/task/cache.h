@@ -1,12 +1,12 @@
 /*
- * The caches of the kernel's objects, made at boot.
+ * Creation of the caches of kernel objects, at boot.
  */
 #pragma once
 
 #include "kernel/x86/panic_hook.h"
 #include "mm/kmem.h"
 
-/* kmem_cache_create; without memory for it the kernel cannot go on. */
+/* Panics without memory: the kernel cannot run without this cache. */
 static inline struct kmem_cache *cache_create(const char *name, size_t size,
                                               size_t align, kmem_ctor_t *ctor,
                                               kmem_dtor_t *dtor)
@@ -14,6 +14,6 @@ static inline struct kmem_cache *cache_create(const char *name, size_t size,
     struct kmem_cache *cp = kmem_cache_create(name, size, align, ctor, dtor);
 
     if (cp == NULL)
-        panic("too little memory: there is none for the cache %s", name);
+        panic("not enough memory to create the cache %s", name);
     return cp;
 }

@@ -1,5 +1,5 @@
 /*
- * Grants: taken, in force, lost; and the processor's map of ports.
+ * Grants: taken, in force, dropped; and the processor's map of ports.
  */
 #include "kernel/task/grant.h"
 #include "kernel/abi/errno.h"
@@ -8,16 +8,16 @@
 
 static struct kmem_cache *grant_cache;
 
-/* By sched_lock. */
+/* Guarded by sched_lock. */
 static struct list grants = LIST_INIT(grants);
-static const struct grant *mapped; /* whose ports the map allows */
+static const struct grant *mapped; /* the grant whose ports the map allows */
 
 void grant_init(void)
 {
     grant_cache = cache_create("grant", sizeof(struct grant), 0, NULL, NULL);
 }
 
-/* ---- making ------------------------------------------------------------- */
+/* ---- creating ----------------------------------------------------------- */
 
 struct grant *grant_create(const struct manifest_server *rights,
                            struct inode *program)
@@ -99,15 +99,15 @@ static void set_task_ports(struct task *t, const struct grant *g)
         grant_switch_ports(t);
 }
 
-/* A program that has interrupt lines runs before others, or it would hear of
- * its interrupts when their slices are over. */
+/* A driver with interrupt lines runs before other programs. Otherwise it would
+ * wait for the end of their time slices. */
 static void set_priority(struct task *t, bool driver)
 {
     if (t->task_priority <= PRIORITY_SERVER)
         t->task_priority = driver ? PRIORITY_SERVER : PRIORITY_USER;
 }
 
-/* sched_lock held. */
+/* Caller holds sched_lock. */
 static void drop(struct task *t)
 {
     struct grant *g = t->task_grant;
@@ -147,7 +147,7 @@ bool grant_exec(struct task *t, const struct inode *program)
     return in_force;
 }
 
-/* ---- what the caller may ------------------------------------------------ */
+/* ---- what the caller may use -------------------------------------------- */
 
 bool grant_has_irq(uint32_t line)
 {
@@ -195,7 +195,7 @@ void grant_switch_ports(const struct task *next)
     gdt_ports_on(g != NULL);
 }
 
-/* ---- looking ------------------------------------------------------------ */
+/* ---- snapshots ---------------------------------------------------------- */
 
 bool grant_stat(size_t n, struct grant_stat *out)
 {
@@ -248,9 +248,9 @@ static const char *check_grant(const struct grant *g)
     if (g->grant_program == NULL)
         return "a grant without a program has been taken";
     if (t->task_grant != g)
-        return "a grant's task does not know of it";
+        return "a grant's task does not refer to it";
     if (t->task_pid != 0 && task_find(t->task_pid) != t)
-        return "a grant's task is gone";
+        return "a grant's task no longer exists";
     if (t->task_state == TASK_ZOMBIE)
         return "a task that has ended has a grant";
     return NULL;

@@ -1,19 +1,19 @@
 /*
- * Grants: what of the machine a server may have, out of the manifest.
+ * Grants: the parts of the machine that a server may use, from the manifest.
  *
- * There is one grant for each stanza, made at boot and there for good. A task
- * takes it (the call grant_take, or the kernel shell's `run -s`), but it is in
- * force only while that task runs the program of the stanza: so what counts is
- * the code, whose file nobody can change, and not who started it.
+ * Each stanza has one grant, created at boot and never destroyed. A task takes
+ * it (system call grant_take, or `run -s` of the kernel shell), but it is in
+ * force only while that task runs the stanza's program. So the right belongs to
+ * the code, whose file is sealed, and not to the task that started it.
  *
  *     FREE ── grant_take ──> TAKEN ── exec of its program ──> IN FORCE
  *      ^                       │                                 │
  *      └── exec of another, exit ────────────────────────────────┘
  *
- * The interrupt lines, ranges and pages are looked up when a system call asks
- * for one. The ports the processor itself looks up, in the map behind the task
- * state segment: it holds the ports of one grant, and is changed only when a
- * task with another grant's ports runs.
+ * A system call that asks for an interrupt line, memory range or DMA page looks
+ * in the grant. The processor checks ports itself, in the I/O permission map
+ * after the task state segment. The map holds the ports of one grant and
+ * changes only when a task with another grant's ports runs.
  */
 #pragma once
 
@@ -22,21 +22,22 @@
 #include "kernel/x86/gdt.h"
 
 struct grant {
-    struct list grant_link; /* in all grants, in the manifest's order */
+    struct list grant_link; /* in the list of all grants, in the manifest's
+                               order */
     struct manifest_server grant_server;
-    struct inode *grant_program; /* sealed, with a reference; NULL: there is
-                                    none in the archive */
-    /* By sched_lock; for the task itself also without. */
-    struct task *grant_task; /* who has taken it, NULL: nobody */
-    bool grant_in_force;     /* and runs its program */
+    struct inode *grant_program; /* sealed, with a reference; NULL: the
+                                    archive has no such program */
+    /* Guarded by sched_lock; the task itself reads them without it. */
+    struct task *grant_task; /* the task that has taken it, or NULL */
+    bool grant_in_force;     /* and that task runs its program */
 };
 
-/* The cache. Boot only. */
+/* Creates the cache. Boot only. */
 void grant_init(void);
 
-/* A grant with the rights of a stanza; takes over the reference. NULL: no
- * memory. grant_destroy is for tests: nobody may have taken it. It leaves the
- * reference to the caller. */
+/* Creates a grant with the rights of a stanza and takes over the reference.
+ * NULL: no memory. grant_destroy is for tests: no task may have taken the
+ * grant, and the caller keeps the reference. */
 struct grant *grant_create(const struct manifest_server *rights,
                            struct inode *program);
 void grant_destroy(struct grant *g);
@@ -44,20 +45,22 @@ void grant_destroy(struct grant *g);
 /* The grant of that server, or NULL. */
 struct grant *grant_find(const char *name);
 
-/* `t`, which is the caller or has not begun to run, has it from now on, not yet
- * in force. 0; -EBUSY: another task has it; -EPERM: `t` has one already. */
+/* `t`, the caller or a task that has not started, takes the grant; it is not
+ * yet in force. Returns 0; -EBUSY: another task has it; -EPERM: `t` has a grant
+ * already. */
 int grant_take(struct grant *g, struct task *t);
 
-/* The caller, or one that has not begun to run, runs `program` now: what it has
- * taken comes into force, or is lost. False: it has (now) none. */
+/* `t`, the caller or a task that has not started, now runs `program`: its grant
+ * comes into force if it is the grant's program, else it is dropped. Returns
+ * whether `t` still has a grant. */
 bool grant_exec(struct task *t, const struct inode *program);
 
-/* Nobody has what `t` has taken. */
+/* `t` drops its grant, if it has one. */
 void grant_drop(struct task *t);
 
-/* ---- what the caller may ------------------------------------------------ */
+/* ---- what the caller may use -------------------------------------------- */
 
-/* The caller's, if it is in force, or NULL. */
+/* The caller's grant if it is in force, or NULL. */
 static inline const struct grant *grant_self(void)
 {
     const struct grant *g = task_self()->task_grant;
@@ -68,15 +71,15 @@ static inline const struct grant *grant_self(void)
 bool grant_has_irq(uint32_t line);
 bool grant_has_memory(paddr_t first, uint32_t bytes);
 
-/* Pages that may be used for DMA at once. */
+/* DMA pages that the caller may have at once. */
 uint32_t grant_dma_pages(void);
 
-/* ---- the ports ---------------------------------------------------------- */
+/* ---- ports -------------------------------------------------------------- */
 
-/* The processor runs `next` from now on. sched_lock held. */
+/* Loads the port map for `next`. Caller holds sched_lock. */
 void grant_switch_ports(const struct task *next);
 
-/* For the switch: one test for tasks that have no ports. */
+/* Called at each switch: one test if neither task has ports. */
 static inline void grant_switch(const struct task *self,
                                 const struct task *next)
 {
@@ -84,20 +87,20 @@ static inline void grant_switch(const struct task *self,
         grant_switch_ports(next);
 }
 
-/* ---- looking ------------------------------------------------------------ */
+/* ---- snapshots ---------------------------------------------------------- */
 
 struct grant_stat {
     struct manifest_server stat_server;
-    bool stat_program;  /* is in the archive */
-    bool stat_in_force; /* else it is only taken, or free */
+    bool stat_program;  /* the archive has its program */
+    bool stat_in_force; /* else taken, or free */
     pid_t stat_pid;     /* 0: free */
 };
 
-/* Number `n` in the manifest's order; false: there are no more. */
+/* Grant number `n` in the manifest's order; false: no more. */
 bool grant_stat(size_t n, struct grant_stat *out);
 
-/* "running": in force; "taken"; "free"; "-": there is no program. */
+/* "running" (in force), "taken", "free" or "-" (no program). */
 const char *grant_state(const struct grant_stat *st);
 
-/* NULL, or the first broken invariant; *where gets a text that says where. */
+/* NULL, or the first broken invariant; *where says where. */
 const char *grant_verify(const char **where);

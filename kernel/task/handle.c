@@ -1,13 +1,13 @@
 /*
  * Handle tables.
  *
- * The first HANDLES_INLINE slots lie in the table itself, where most tasks'
- * handles fit; a table that needs more moves all slots to memory of twice the
- * size, up to HANDLES_MAX, and keeps that until it ends. A table in its
- * constructed state is empty and uses its own slots.
+ * A table has HANDLES_INLINE slots inside it, enough for most tasks. A table
+ * that needs more moves all slots to memory of twice the size, up to
+ * HANDLES_MAX, and keeps that until it is destroyed. In its constructed state a
+ * table is empty and uses the slots inside it.
  *
- * A slot is emptied before its object hears of it: releasing may sleep, and
- * nobody may find a handle that is going.
+ * A slot is emptied before its object is released: releasing may sleep, and no
+ * other code may then find the handle.
  */
 #include "kernel/task/cache.h"
 #include "kernel/task/handle.h"
@@ -45,7 +45,7 @@ struct handle_table *handle_table_create(void)
     return kmem_cache_alloc(handle_cache, KM_NOSLEEP);
 }
 
-/* Gives an empty table back. */
+/* Returns an empty table to its cache. */
 static void discard(struct handle_table *t)
 {
     if (t->table_slot != t->table_first)
@@ -54,8 +54,9 @@ static void discard(struct handle_table *t)
     kmem_cache_free(handle_cache, t);
 }
 
-/* At least `size` slots, which is at most HANDLES_MAX. 0 or -ENOMEM. Wherever
- * it is preempted, who looks at the table finds slots that exist. */
+/* Grows to at least `size` slots (at most HANDLES_MAX). Returns 0 or -ENOMEM.
+ * The new slots are published before the new size, so a reader that preempts
+ * this sees only valid slots. */
 static int grow(struct handle_table *t, uint32_t size)
 {
     uint32_t to = t->table_size;
@@ -91,7 +92,7 @@ static inline void fill(struct handle_table *t, uint32_t h, struct object *o,
         o->object_type->type_opened(o, flags);
 }
 
-/* Empties an open handle's slot; the reference is the caller's. */
+/* Empties the slot of an open handle. The caller gets its reference. */
 static inline struct object *empty(struct handle_table *t, struct handle *slot)
 {
     uint32_t h = (uint32_t)(slot - t->table_slot);
@@ -185,7 +186,7 @@ int handle_install_at(struct handle_table *t, int h, struct object *o,
         return -EBADF;
     if (grow(t, (uint32_t)h + 1) != 0)
         return -ENOMEM;
-    /* point of no return */
+    /* Point of no return. */
     slot = &t->table_slot[h];
     if (slot->handle_object != NULL) {
         struct object *old = empty(t, slot);
@@ -222,7 +223,7 @@ const char *handle_verify(const struct handle_table *t)
     if (t->table_size < HANDLES_INLINE || t->table_size > HANDLES_MAX)
         return "the size of a handle table is out of bounds";
     if ((t->table_slot == t->table_first) != (t->table_size == HANDLES_INLINE))
-        return "a handle table's slots are not where its size says";
+        return "a handle table's slots do not match its size";
     for (uint32_t h = 0; h < t->table_size; h++) {
         const struct object *o = t->table_slot[h].handle_object;
 

@@ -1,8 +1,8 @@
 /*
  * Objects that handles refer to: open files, pipe ends, ports.
  *
- * Each begins with a struct object, comes out of a cache of its own, and goes
- * back when the last reference is dropped.
+ * Each kind has its own slab cache and begins with a struct object. The object
+ * returns to its cache when the last reference is dropped.
  */
 #pragma once
 
@@ -10,19 +10,19 @@
 
 struct object;
 
-/* What a kind of object does when handles to it come and go. */
+/* Functions of a kind of object, called as handles to it come and go. */
 struct object_type {
-    const char *type_name; /* "file", "pipe", "port": for `files` */
-    /* The last reference is gone. May sleep. */
+    const char *type_name; /* for `files`: "file", "pipe", "port" */
+    /* Drops the last reference. May sleep. */
     void (*type_release)(struct object *o);
-    /* A handle with these flags was made or ended; NULL: of no interest. */
+    /* A handle with these flags was created or closed; may be NULL. */
     void (*type_opened)(struct object *o, uint32_t flags);
     void (*type_closed)(struct object *o, uint32_t flags);
 };
 
 struct object {
     const struct object_type *object_type;
-    uint32_t object_refs; /* changed by object_get and object_put only */
+    uint32_t object_refs; /* changed only by object_get and object_put */
 };
 
 static inline void object_init(struct object *o, const struct object_type *type)
@@ -37,7 +37,7 @@ static inline struct object *object_get(struct object *o)
     return o;
 }
 
-/* May sleep: the last one releases. */
+/* May sleep: dropping the last reference releases the object. */
 static inline void object_put(struct object *o)
 {
     if (__atomic_sub_fetch(&o->object_refs, 1, __ATOMIC_ACQ_REL) == 0)

@@ -1,9 +1,9 @@
 /*
- * The scheduler: which task runs next, and how the processor gets there.
+ * The scheduler: chooses the next task and switches to it.
  *
  * One lock, sched_lock, guards every queue that a task can be in. It is held
- * across the switch: the task that is switched to lets it go, so that no other
- * processor can take up a task whose stack is still in use.
+ * across the switch and released by the task that is switched to, so that no
+ * other processor runs a task whose stack is still in use.
  *
  *     ready[KERNEL] -> a -> b         ready_mask = 1 << KERNEL | 1 << USER
  *     ready[SERVER]
@@ -62,7 +62,7 @@ static struct task *pick(void)
     return t;
 }
 
-/* Puts the caller into the list of those that time wakes. */
+/* Inserts the task into the list of sleepers, in order of time. */
 static void sleep_until(struct task *t, uint64_t wake_ms)
 {
     struct list *at = sleepers.prev;
@@ -77,8 +77,8 @@ static void sleep_until(struct task *t, uint64_t wake_ms)
 
 /* ---- switching ---------------------------------------------------------- */
 
-/* The interrupt flag that the lock keeps belongs to whoever took it: each task
- * has its own back when it returns from here. */
+/* The lock saves the interrupt flag of the task that took it. Each task has its
+ * own flag again when it returns from here. */
 static inline void switch_to(struct task *self, struct task *next)
 {
     uint32_t eflags = sched_lock.lock_eflags;
@@ -94,15 +94,14 @@ static inline void switch_to(struct task *self, struct task *next)
     sched_lock.lock_eflags = eflags;
 }
 
-/* The other end of the first switch to a task. */
+/* The first code that a new task runs after the switch to it. */
 void sched_begin(void)
 {
     sched_lock.lock_eflags = EFLAGS_IF;
     spin_unlock(&sched_lock);
 }
 
-/* Lets the best of those that are ready run; the caller is in some queue, or
- * a zombie. */
+/* Runs the best ready task. The caller is in some queue, or a zombie. */
 void sched_switch(void)
 {
     struct task *self = task_self();
@@ -134,7 +133,7 @@ void sched_preempt(void)
 
 /* ---- waiting and waking ------------------------------------------------- */
 
-/* Notes how the caller waits. False: it has been killed, and does not. */
+/* Records how the caller waits. False: it was killed and does not wait. */
 static inline bool begin_wait(struct task *self, bool interruptible,
                               uint32_t timeout_ms)
 {
@@ -158,7 +157,7 @@ int sched_block(bool interruptible, uint32_t timeout_ms)
     return self->task_wake_result;
 }
 
-/* Out of what it waits in. */
+/* Removes the task from the queues in which it waits. */
 static inline void end_wait(struct task *t, int result)
 {
     t->task_wake_result = result;
@@ -195,7 +194,7 @@ int sched_block_handoff(bool interruptible, struct task *next, int result)
     if (!begin_wait(self, interruptible, 0))
         return -EINTR;
     end_wait(next, result);
-    next->task_slice = self->task_slice; /* others have their turn */
+    next->task_slice = self->task_slice; /* the caller's slice continues */
     switch_to(self, next);
     return self->task_wake_result;
 }
@@ -261,7 +260,7 @@ static const char *verify_ready(unsigned priority, size_t bound)
     }
     return (n != 0) == (ready_mask >> priority & 1)
                ? NULL
-               : "ready_mask does not tell which run queues are empty";
+               : "ready_mask does not match the run queues";
 }
 
 const char *sched_verify(size_t tasks)

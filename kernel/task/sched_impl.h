@@ -1,15 +1,15 @@
 /*
- * What the files of kernel/task share with one another alone.
+ * Private to kernel/task.
  */
 #pragma once
 
 #include "kernel/task/sync.h"
 #include "kernel/task/task.h"
 
-/* Above every other spin lock: it may be taken with any of them held. */
+/* Highest of all spin locks: it may be taken while any other is held. */
 #define SCHED_LOCK_RANK 50
 
-/* With sched_lock held, all of them. */
+/* The caller of each holds sched_lock. */
 void sched_ready(struct task *t);
 void sched_switch(void);
 const char *sched_verify(size_t tasks);

@@ -1,14 +1,14 @@
 /*
- * Wait queues, mutexes, condition variables: all of them lists of tasks under
- * sched_lock, which makes "look, then wait" one step.
+ * Wait queues, mutexes and condition variables: lists of tasks under
+ * sched_lock, so that a test and the wait that follows are one step.
  */
 #include "kernel/task/sched_impl.h"
 #include "kernel/x86/panic_hook.h"
 
 /* ---- wait queues -------------------------------------------------------- */
 
-/* The caller is put in first: should it have been killed, it is taken out
- * again by nobody else, so it does that itself. */
+/* If the task was killed, sched_block returns without removing it from the
+ * queue, so it removes itself. */
 int wait_queue_block(struct wait_queue *q, bool interruptible,
                      uint32_t timeout_ms)
 {
@@ -51,8 +51,8 @@ void mutex_init(struct mutex *m, const char *reason, unsigned rank)
     (void)rank;
 }
 
-/* Taken by somebody: waits. Whoever unlocks wakes the first, which must look
- * again: another task may have been quicker. */
+/* The mutex is held by another task: waits. An unlock wakes the first waiter,
+ * which must try again, because another task may have taken the mutex. */
 void mutex_lock_slow(struct mutex *m)
 {
     struct task *self = task_self();
@@ -66,7 +66,7 @@ void mutex_lock_slow(struct mutex *m)
     spin_unlock(&sched_lock);
 }
 
-/* sched_lock held. */
+/* Caller holds sched_lock. */
 static inline void release(struct mutex *m)
 {
     m->mutex_owner = NULL;
@@ -101,7 +101,7 @@ void mutex_debug_taken(struct mutex *m)
     self->task_mutex = m;
 }
 
-/* Mutexes may be released in any order: takes it out of the chain. */
+/* Mutexes may be released in any order, so it may be anywhere in the chain. */
 void mutex_debug_released(struct mutex *m)
 {
     struct mutex **link = &task_self()->task_mutex;

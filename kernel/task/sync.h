@@ -1,10 +1,10 @@
 /*
  * Wait queues, mutexes, condition variables, in their textbook meaning.
  *
- * None may be used in interrupts but wait_queue_wake. A mutex is held by a
- * task and may be held across a wait; a spin lock may not. All have a
- * constructed state (free, nobody waiting), which is what they are left in, so
- * that objects in caches keep them between uses.
+ * Only wait_queue_wake may be used in interrupts. A task holds a mutex and may
+ * wait while it does; a spin lock may not be held across a wait. Each type has
+ * a constructed state (free, no waiters) in which it is left, so cached objects
+ * keep it between uses.
  */
 #pragma once
 
@@ -23,13 +23,13 @@ static inline void wait_queue_init(struct wait_queue *q, const char *reason)
     q->wait_reason = reason;
 }
 
-/* With sched_lock held: puts the caller into the queue and waits, as
- * sched_block does. */
+/* Puts the caller into the queue and blocks it, as sched_block does. Caller
+ * holds sched_lock. */
 int wait_queue_block(struct wait_queue *q, bool interruptible,
                      uint32_t timeout_ms);
 
-/* Wakes the first `n` that wait (UINT32_MAX: all); takes sched_lock itself.
- * In interrupts too. wait_queue_wake_locked with the lock held. */
+/* Wakes the first `n` waiters (UINT32_MAX: all). Takes sched_lock; the caller
+ * of wait_queue_wake_locked holds it. May be used in interrupts. */
 void wait_queue_wake(struct wait_queue *q, unsigned n);
 void wait_queue_wake_locked(struct wait_queue *q, unsigned n);
 
@@ -40,15 +40,15 @@ struct mutex {
     struct wait_queue mutex_waiters;
 #ifdef CONFIG_DEBUG
     unsigned mutex_rank;
-    struct mutex *mutex_outer; /* the one that its owner took before */
+    struct mutex *mutex_outer; /* the mutex that the owner took before */
 #endif
 };
 
-/* Ranks, ascending, as for spin locks (docs/locking.md). Every mutex is taken
- * before any spin lock. */
+/* Ranks, ascending, as for spin locks (docs/locking.md). Mutexes are taken
+ * before spin locks. */
 enum mutex_rank {
     MUTEX_RANK_RENAME = 1, /* one rename at a time in a file system */
-    MUTEX_RANK_DIRECTORY,  /* of an inode that is one; parents first */
+    MUTEX_RANK_DIRECTORY,  /* of a directory; parents first */
     MUTEX_RANK_FILE,       /* of other inodes */
     MUTEX_RANK_PIPE,
     MUTEX_RANK_CONSOLE,
@@ -74,7 +74,7 @@ void mutex_unlock_slow(struct mutex *m);
 void mutex_debug_taken(struct mutex *m);
 void mutex_debug_released(struct mutex *m);
 
-/* Takes it if it is free. */
+/* Takes the mutex if it is free. */
 static inline bool mutex_try(struct mutex *m)
 {
     struct task *none = NULL;
@@ -84,7 +84,7 @@ static inline bool mutex_try(struct mutex *m)
                                        __ATOMIC_RELAXED);
 }
 
-/* Waits, not to be interrupted: mutexes are held for a short time. */
+/* Waits uninterruptibly: mutexes are held for a short time. */
 static inline void mutex_lock(struct mutex *m)
 {
     if (unlikely(!mutex_try(m)))
@@ -112,10 +112,10 @@ static inline void cond_init(struct cond *c, const char *reason)
     wait_queue_init(&c->cond_waiters, reason);
 }
 
-/* Lets go of `m`, waits, takes it again. 0, or -EINTR if the task was killed
- * (m is held then too). The condition must be tested again. */
+/* Releases `m`, waits and takes it again. Returns 0, or -EINTR if the task was
+ * killed; `m` is held in both cases. Test the condition again afterwards. */
 int cond_wait(struct cond *c, struct mutex *m);
 
-/* Wake one, or all, of those that wait. `m` of the waiters should be held. */
+/* Wakes one waiter, or all. The caller should hold the waiters' mutex. */
 void cond_signal(struct cond *c);
 void cond_broadcast(struct cond *c);

@@ -1,10 +1,10 @@
 /*
- * Tasks: made, found, killed, waited for.
+ * Tasks: creation, lookup, exit, wait and kill.
  *
- * A task is two objects, each from a cache of its own. The stack is three
- * pages of which the constructor takes the lowest away, so that an overflow
- * faults instead of writing over a neighbour; the destructor puts it back
- * before the pages return to buddy. Between uses a stack keeps its guard.
+ * A task is two objects, each from its own cache. The stack is three pages; the
+ * constructor unmaps the lowest, so that an overflow faults instead of
+ * overwriting another object, and the destructor maps it again before the pages
+ * return to buddy. A cached stack keeps its guard page.
  *
  *     kstack:   | no page | page | page |
  *                         stack <──────── top
@@ -25,11 +25,11 @@
 static struct kmem_cache *task_cache;
 static struct kmem_cache *kstack_cache;
 
-/* By sched_lock. */
+/* Guarded by sched_lock. */
 static struct list all_tasks = LIST_INIT(all_tasks); /* by pid */
 static struct list by_pid[HASH_SIZE];
 static pid_t last_pid;
-static struct task *reaper; /* takes in those whose parents are gone */
+static struct task *reaper; /* the parent of tasks without another */
 
 /* ---- the two caches ----------------------------------------------------- */
 
@@ -55,14 +55,14 @@ static void kstack_dtor(void *obj, size_t size)
     paging_map((vaddr_t)obj);
 }
 
-/* ---- making ------------------------------------------------------------- */
+/* ---- creating ----------------------------------------------------------- */
 
 static void set_name(struct task *t, const char *name)
 {
     strlcpy(t->task_name, name, sizeof(t->task_name));
 }
 
-/* The fields that a task does not keep between uses. */
+/* Fields that are not kept between uses. */
 static void init(struct task *t, const char *name, unsigned priority)
 {
     t->task_pending = 0;
@@ -117,7 +117,7 @@ static struct list *bucket(pid_t pid)
     return &by_pid[(uint32_t)pid % HASH_SIZE];
 }
 
-/* Gives it a number and a parent. sched_lock held. */
+/* Assigns a pid and a parent. Caller holds sched_lock. */
 static void enter(struct task *t, struct task *parent)
 {
     t->task_pid = ++last_pid;
@@ -130,9 +130,9 @@ static void enter(struct task *t, struct task *parent)
         list_insert_before(&parent->task_children, &t->task_sibling);
 }
 
-/* A group that was killed while one of it made another: that one was meant
- * too, although it could not be found yet. sched_lock held. */
-static void share_kill(struct task *t, const struct task *parent)
+/* If the parent's group was killed while the parent was creating `t`, the kill
+ * applies to `t` too. Caller holds sched_lock. */
+static void inherit_kill(struct task *t, const struct task *parent)
 {
     if (parent->task_signal == 0 || t->task_group != parent->task_group)
         return;
@@ -146,14 +146,14 @@ pid_t task_start(struct task *t)
 
     spin_lock(&sched_lock);
     enter(t, task_self());
-    share_kill(t, task_self());
+    inherit_kill(t, task_self());
     pid = t->task_pid;
     sched_wake(t, 0);
     spin_unlock(&sched_lock);
     return pid;
 }
 
-/* What a kernel task is to run, kept in its own stack's unused trap frame. */
+/* What a kernel task runs. Stored in its stack's unused trap frame. */
 struct kernel_main {
     void (*main_fn)(void *);
     void *main_arg;
@@ -185,9 +185,9 @@ struct task *task_create(const char *name, void (*fn)(void *), void *arg,
 
 /* ---- ending ------------------------------------------------------------- */
 
-/* Who becomes the parent of an orphan: the oldest ancestor that is a program
- * (init, where there is one), else the kernel's reaper. */
-static struct task *foster(const struct task *dead)
+/* The new parent of an orphan: the oldest ancestor that is a program (init, if
+ * it runs), else the kernel's reaper. */
+static struct task *new_parent(const struct task *dead)
 {
     struct task *oldest = NULL;
 
@@ -197,7 +197,7 @@ static struct task *foster(const struct task *dead)
     return oldest != NULL ? oldest : reaper;
 }
 
-static void give_child(struct task *t, struct task *to)
+static void reparent(struct task *t, struct task *to)
 {
     list_remove(&t->task_sibling);
     t->task_parent = to;
@@ -208,10 +208,10 @@ static void give_child(struct task *t, struct task *to)
 
 static void orphan_children(struct task *self)
 {
-    struct task *to = foster(self);
+    struct task *to = new_parent(self);
 
     while (!list_empty(&self->task_children))
-        give_child(
+        reparent(
             list_entry(self->task_children.next, struct task, task_sibling),
             to);
 }
@@ -219,7 +219,7 @@ static void orphan_children(struct task *self)
 void task_disown(struct task *t)
 {
     spin_lock(&sched_lock);
-    give_child(t, reaper);
+    reparent(t, reaper);
     spin_unlock(&sched_lock);
 }
 
@@ -233,10 +233,10 @@ void task_exit(int status)
     self->task_state = TASK_ZOMBIE;
     wait_queue_wake_locked(&self->task_parent->task_exited, UINT32_MAX);
     sched_switch();
-    panic("a task that has ended runs again");
+    panic("a task runs after its exit");
 }
 
-/* A child that `pid` means: an ended one if there is any. NULL: none. */
+/* A child that matches `pid`, preferably one that has ended; NULL: none. */
 static struct task *find_child(const struct task *self, pid_t pid)
 {
     struct task *found = NULL;
@@ -253,7 +253,7 @@ static struct task *find_child(const struct task *self, pid_t pid)
     return found;
 }
 
-static void forget(struct task *t)
+static void unlink_task(struct task *t)
 {
     list_remove(&t->task_sibling);
     list_remove(&t->task_all_link);
@@ -273,7 +273,7 @@ pid_t task_wait(pid_t pid, int *status, int flags)
         error = wait_queue_block(&self->task_exited, true, 0);
     ended = child != NULL && child->task_state == TASK_ZOMBIE;
     if (ended)
-        forget(child);
+        unlink_task(child);
     spin_unlock(&sched_lock);
     if (!ended)
         return child == NULL ? -ECHILD : error;
@@ -300,9 +300,9 @@ void task_end(int signal)
     spin_unlock(&sched_lock);
 }
 
-/* Whether `pid` means this task; a negative one means a group. (Unsigned: the
- * lowest number has no positive one.) */
-static bool meant(const struct task *t, pid_t pid)
+/* Whether `pid` selects this task; a negative pid selects a group. Unsigned,
+ * because the lowest pid_t has no positive counterpart. */
+static bool matches(const struct task *t, pid_t pid)
 {
     return pid > 0 ? t->task_pid == pid
                    : (uint32_t)t->task_group == -(uint32_t)pid;
@@ -318,7 +318,7 @@ int task_kill(pid_t pid, int signal)
     list_for_each (l, &all_tasks) {
         struct task *t = list_entry(l, struct task, task_all_link);
 
-        if (!meant(t, pid))
+        if (!matches(t, pid))
             continue;
         if (!t->task_program) {
             if (result != 0)
@@ -333,7 +333,7 @@ int task_kill(pid_t pid, int signal)
     return result;
 }
 
-/* ---- looking ------------------------------------------------------------ */
+/* ---- lookup and snapshots ----------------------------------------------- */
 
 struct task *task_find(pid_t pid)
 {
@@ -374,7 +374,7 @@ static void copy_stat(const struct task *t, struct task_stat *out)
         .stat_user = t->task_space != NULL,
         .stat_ticks = t->task_ticks,
         .stat_switches = t->task_switches,
-        /* Messages are waited for in no wait queue. */
+        /* A task that waits for a message is in no wait queue. */
         .stat_waits_for = t->task_waiting != NULL ? t->task_waiting->wait_reason
                           : t->task_state == TASK_BLOCKED ? "message"
                                                           : NULL,
@@ -408,7 +408,7 @@ static const char *verify_task(const struct task *t)
     if (t->task_waiting != NULL && t->task_state != TASK_BLOCKED)
         return "a task in a wait queue is not blocked";
     if (t->task_state == TASK_RUNNING && t != task_self())
-        return "a task runs without a processor";
+        return "a task is marked running and is not on a processor";
     return NULL;
 }
 
@@ -462,14 +462,14 @@ static void reaper_main(void *arg)
         }
 }
 
-static struct task *must(struct task *t)
+static struct task *require(struct task *t)
 {
     if (t == NULL)
-        panic("no memory for the first tasks");
+        panic("not enough memory to create the first tasks");
     return t;
 }
 
-/* The task that boots goes on on the stack that it has. */
+/* Task 1 keeps the stack on which the kernel booted. */
 static struct task *boot_task(void)
 {
     struct task *t = kmem_cache_alloc(task_cache, KM_SLEEP);
@@ -491,16 +491,16 @@ void task_init(void)
     kstack_cache = cache_create("kstack", KSTACK_BYTES, PAGE_SIZE, kstack_ctor,
                                 kstack_dtor);
     boot = boot_task();
-    idle = must(task_prepare("idle", idle_main, NULL, PRIORITY_IDLE));
+    idle = require(task_prepare("idle", idle_main, NULL, PRIORITY_IDLE));
     sched_init(boot, idle);
     spin_lock(&sched_lock);
     last_pid = -1;
     enter(idle, NULL);
     enter(boot, NULL);
     spin_unlock(&sched_lock);
-    reaper = must(task_create("reaper", reaper_main, NULL, PRIORITY_KERNEL));
+    reaper = require(task_create("reaper", reaper_main, NULL, PRIORITY_KERNEL));
     spin_lock(&sched_lock);
-    give_child(reaper, idle);
+    reparent(reaper, idle);
     spin_unlock(&sched_lock);
     trap_set_preempt(sched_preempt);
 }
