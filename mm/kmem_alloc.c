@@ -96,7 +96,7 @@ static __attribute__((noinline)) void *large_alloc(size_t size, int flags)
         return NULL;
     if (MM_DEBUG && size <= KMEM_MAXBUF)
         return kmem_alloc_sized(kmem_size_class(size), size, flags);
-    kmem_move_begin();
+    kmem_transfer_begin();
     buf = large_pages_get(size, flags);
     mm_lock(&large.lock);
     if (buf != NULL) {
@@ -106,7 +106,7 @@ static __attribute__((noinline)) void *large_alloc(size_t size, int flags)
     } else {
         large.stat.stat_fails++;
     }
-    kmem_move_end();
+    kmem_transfer_end();
     mm_unlock(&large.lock);
     return buf;
 }
@@ -123,13 +123,13 @@ static __attribute__((noinline)) void large_free(void *buf, size_t size)
     }
     if (size == 0 || p == NULL || p->page_state != PAGE_LARGE)
         mm_panic("kmem_free: %p, %zu bytes: was not allocated so", buf, size);
-    kmem_move_begin();
+    kmem_transfer_begin();
     kmem_freepages(buf, large_pages(size));
     mm_lock(&large.lock);
     large.stat.stat_frees++;
     large.stat.stat_inuse--;
     large.stat.stat_pages -= large_pages(size);
-    kmem_move_end();
+    kmem_transfer_end();
     mm_unlock(&large.lock);
 }
 

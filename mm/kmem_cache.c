@@ -62,12 +62,12 @@ void kmem_cache_free(struct kmem_cache *cp, void *buf)
     kmem_slab_give(cp, kmem_slab_of(buf), bcp, false);
 }
 
-void kmem_slab_moved(struct kmem_cache *cp, struct kmem_slab *sp)
+void kmem_slab_relink(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     if (sp->slab_head->bufctl_next == NULL)
-        kmem_slab_refilled(cp, sp);
+        kmem_slab_to_front(cp, sp);
     if (sp->slab_refcnt == 0)
-        kmem_slab_completed(cp, sp);
+        kmem_slab_to_tail(cp, sp);
     mm_unlock(&cp->cache_lock);
 }
 
@@ -78,8 +78,8 @@ static void refuse_destroyed(struct kmem_cache *cp)
     if ((cp->cache_flags & KMF_DESTROYED) == 0)
         return;
     if (MM_DEBUG)
-        kmem_error(&(struct kmem_error_record){.error_kind = KMEM_ERROR_GONE,
-                                               .error_cache = cp});
+        kmem_error(&(struct kmem_error_record){
+            .error_kind = KMEM_ERROR_DESTROYED, .error_cache = cp});
     mm_panic("kmem: cache destroyed: %s (%p) is used after its end",
              cp->cache_name, (const void *)cp);
 }
@@ -115,7 +115,7 @@ static void count_failure(struct kmem_cache *cp)
         kmem_event(KMEM_RING_FAIL, KMEM_WHY_NOMEM, cp, NULL, cp->cache_size);
 }
 
-bool kmem_cache_more(struct kmem_cache *cp, int flags)
+bool kmem_grow_or_wait(struct kmem_cache *cp, int flags)
 {
     refuse_destroyed(cp);
     if (kmem_cache_grow(cp))
@@ -141,7 +141,7 @@ static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
 
     mm_unlock(&cp->cache_lock);
     do {
-        if (!kmem_cache_more(cp, flags))
+        if (!kmem_grow_or_wait(cp, flags))
             return NULL;
     } while ((buf = alloc_now(cp, flags)) == NULL);
     if (cp->cache_flags & KMF_HASH)
@@ -328,13 +328,13 @@ struct kmem_cache *kmem_cache_create_from(const char *name, size_t size,
     cp = kmem_cache_alloc(&kmem_cache_cache, KM_NOSLEEP);
     if (cp != NULL) {
         kmem_cache_setup(cp, name, size, align, ctor, dtor, supplier);
-        kmem_move_begin();
+        kmem_transfer_begin();
         if ((cp->cache_flags & KMF_HASH) == 0 || kmem_hash_create(cp)) {
             publish(cp);
-            kmem_move_end();
+            kmem_transfer_end();
             return cp;
         }
-        kmem_move_end();
+        kmem_transfer_end();
         cp->cache_flags |= KMF_DESTROYED;
         kmem_cache_free(&kmem_cache_cache, cp);
     }
@@ -420,7 +420,7 @@ int kmem_cache_destroy(struct kmem_cache *cp)
 
     if (error != 0)
         return error;
-    kmem_move_begin();
+    kmem_transfer_begin();
     if (MM_DEBUG)
         kmem_unmapped_release(cp);
     while ((sp = kmem_slab_next(&cp->cache_null)) != &cp->cache_null) {
@@ -429,7 +429,7 @@ int kmem_cache_destroy(struct kmem_cache *cp)
     }
     if (cp->cache_flags & KMF_HASH)
         kmem_hash_destroy(cp);
-    kmem_move_end();
+    kmem_transfer_end();
     entomb(cp);
     kmem_cache_free(&kmem_cache_cache, cp);
     return 0;

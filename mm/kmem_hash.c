@@ -114,7 +114,7 @@ void kmem_hash_rescale(struct kmem_cache *cp)
 
     if (size == old_size)
         return;
-    kmem_move_begin();
+    kmem_transfer_begin();
     old = table = table_alloc(cp, size);
     old_size = size;
     if (table != NULL) {
@@ -127,5 +127,5 @@ void kmem_hash_rescale(struct kmem_cache *cp)
         mm_unlock(&cp->cache_lock);
         table_free(old, old_size);
     }
-    kmem_move_end();
+    kmem_transfer_end();
 }

@@ -113,10 +113,10 @@ struct kmem_cache {
     kmem_slow_free_t *cache_free_slow;
 
     /* slabs and the working set (section 3.4) */
-    uint32_t cache_complete;     /* T: complete slabs now */
+    uint32_t cache_free_slabs;   /* T: complete slabs now */
     uint32_t cache_ws_min;       /* m: least T since the last update */
     uint32_t cache_ws_limit;     /* L: m of the interval before */
-    uint32_t cache_full;         /* slabs with nothing left */
+    uint32_t cache_full_slabs;   /* slabs with nothing left */
     uint32_t cache_slabs;        /* slabs on the list */
     uint32_t cache_max_slabs;    /* most at any time */
     struct kmem_slab cache_null; /* list head and sentinel */
@@ -140,9 +140,9 @@ struct kmem_cache {
     uint32_t cache_generation; /* of an elder: the number in its name */
 
     /* debugging modes (section 6) */
-    size_t cache_front;              /* the least colour: room for a redzone */
-    uint32_t cache_lost;             /* buffers of slabs given up */
-    size_t cache_guard;              /* Z: from a buffer to its redzone's end */
+    size_t cache_colour_min;         /* the least colour: room for a redzone */
+    uint32_t cache_isolated;         /* buffers of slabs given up */
+    size_t cache_redzone_end;        /* Z: from a buffer to its redzone's end */
     struct kmem_cache *cache_elders; /* with older layouts; guarded by */
     struct kmem_cache *cache_heir;   /* kmem_list_lock, as its cache_elders is
                                         the next of the same heir */
@@ -186,7 +186,7 @@ extern struct kmem_cache *kmem_hash_cache;
 
 /* A slab more for a cache that has nothing left, or a wait for memory: true,
  * try again. False: KM_NOSLEEP, and there is none. No lock held. */
-bool kmem_cache_more(struct kmem_cache *cp, int flags);
+bool kmem_grow_or_wait(struct kmem_cache *cp, int flags);
 
 /* The cache of caches. */
 extern struct kmem_cache kmem_cache_cache;

@@ -17,11 +17,11 @@
 #include "mm/kmem_impl.h"
 
 /* A slab left the complete ones: the working set may have grown. */
-static inline void kmem_complete_lost(struct kmem_cache *cp)
+static inline void kmem_ws_take(struct kmem_cache *cp)
 {
-    cp->cache_complete--;
-    if (cp->cache_ws_min > cp->cache_complete)
-        cp->cache_ws_min = cp->cache_complete;
+    cp->cache_free_slabs--;
+    if (cp->cache_ws_min > cp->cache_free_slabs)
+        cp->cache_ws_min = cp->cache_free_slabs;
 }
 
 /* Takes the first buffer, `bcp`, of the slab at the head of the freelist. */
@@ -33,22 +33,22 @@ static inline void kmem_slab_take(struct kmem_cache *cp, struct kmem_slab *sp,
     sp->slab_head = next;
     if (unlikely(next == NULL)) {
         cp->cache_freelist = kmem_slab_next(sp);
-        cp->cache_full++;
+        cp->cache_full_slabs++;
     }
     cp->cache_allocs++;
     sp->slab_refcnt++;
     mm_barrier(); /* in memory, adding and testing are an instruction each */
     if (unlikely(sp->slab_refcnt == 1))
-        kmem_complete_lost(cp);
+        kmem_ws_take(cp);
 }
 
 /* A full slab got a buffer back: it leads those with something to give. */
-static inline void kmem_slab_refilled(struct kmem_cache *cp,
+static inline void kmem_slab_to_front(struct kmem_cache *cp,
                                       struct kmem_slab *sp)
 {
     list_remove(&sp->slab_link);
     list_insert_before(&cp->cache_freelist->slab_link, &sp->slab_link);
-    cp->cache_full--;
+    cp->cache_full_slabs--;
     cp->cache_freelist = sp;
 }
 
@@ -59,16 +59,16 @@ static inline bool kmem_slab_refilled_here(struct kmem_cache *cp,
 {
     if (sp->slab_link.next != &cp->cache_freelist->slab_link)
         return false;
-    cp->cache_full--;
+    cp->cache_full_slabs--;
     cp->cache_freelist = sp;
     return true;
 }
 
 /* A slab got its last buffer back: it goes to the tail. */
-static inline void kmem_slab_completed(struct kmem_cache *cp,
-                                       struct kmem_slab *sp)
+static inline void kmem_slab_to_tail(struct kmem_cache *cp,
+                                     struct kmem_slab *sp)
 {
-    cp->cache_complete++;
+    cp->cache_free_slabs++;
     sp->slab_since = kmem_seconds;
     if (sp->slab_link.next == &cp->cache_null.slab_link)
         return;
@@ -80,7 +80,7 @@ static inline void kmem_slab_completed(struct kmem_cache *cp,
 
 /* The rest of a free that moves the slab to another part of the list, in
  * kmem_cache.c. Lock held; releases it. */
-void kmem_slab_moved(struct kmem_cache *cp, struct kmem_slab *sp);
+void kmem_slab_relink(struct kmem_cache *cp, struct kmem_slab *sp);
 
 /* Puts a buffer back on its slab. Releases the lock. `few` (a constant) says
  * that slabs have few buffers, so that they are often full: worth a look, which
@@ -95,10 +95,10 @@ static inline void kmem_slab_give(struct kmem_cache *cp, struct kmem_slab *sp,
     cp->cache_frees++;
     sp->slab_refcnt--;
     if (unlikely(sp->slab_refcnt == 0))
-        kmem_slab_moved(cp, sp);
+        kmem_slab_relink(cp, sp);
     else if (unlikely(head == NULL) &&
              !(few && kmem_slab_refilled_here(cp, sp)))
-        kmem_slab_moved(cp, sp);
+        kmem_slab_relink(cp, sp);
     else
         mm_unlock(&cp->cache_lock);
 }

@@ -27,7 +27,7 @@ static uint64_t last_update_ms;
 static uint32_t reapable(const struct kmem_cache *cp, enum kmem_reap_mode mode)
 {
     if (mode == KMEM_REAP_ALL || kmem_ws_interval == 0)
-        return cp->cache_complete;
+        return cp->cache_free_slabs;
     if (kmem_ws_interval == KMEM_WS_INFINITE)
         return 0;
     return MIN(cp->cache_ws_limit, cp->cache_ws_min);
@@ -39,13 +39,13 @@ struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp)
 
     mm_lock(&cp->cache_lock);
     sp = kmem_slab_prev(&cp->cache_null);
-    if (cp->cache_complete == 0) {
+    if (cp->cache_free_slabs == 0) {
         sp = NULL;
     } else {
         if (cp->cache_freelist == sp)
             cp->cache_freelist = &cp->cache_null;
         list_remove(&sp->slab_link);
-        kmem_complete_lost(cp);
+        kmem_ws_take(cp);
         if (cp->cache_ws_limit != 0)
             cp->cache_ws_limit--;
         cp->cache_slabs--;
@@ -63,7 +63,7 @@ static void note_reap(struct kmem_cache *cp, uint32_t freed)
     cp->cache_reaped_slabs += freed;
     cp->cache_last_reap_ms = mm_clock_ms();
     cp->cache_last_reap_freed = freed;
-    cp->cache_last_reap_kept = cp->cache_complete;
+    cp->cache_last_reap_kept = cp->cache_free_slabs;
     mm_unlock(&cp->cache_lock);
     if (MM_DEBUG && freed != 0)
         kmem_event(KMEM_RING_REAP, KMEM_WHY_REAP, cp, NULL, freed);
@@ -83,12 +83,12 @@ void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
     if (mode == KMEM_REAP_DRY) {
         freed = limit;
     } else {
-        kmem_move_begin();
+        kmem_transfer_begin();
         for (; freed < limit && (sp = kmem_slab_pop(cp)) != NULL; freed++)
             kmem_slab_destroy(cp, sp);
         if (freed != 0 && (cp->cache_flags & KMF_HASH))
             kmem_hash_rescale(cp);
-        kmem_move_end();
+        kmem_transfer_end();
         note_reap(cp, freed);
     }
     if (out == NULL)
@@ -98,7 +98,7 @@ void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
         .reap_pages = freed * cp->cache_slab_pages,
         .reap_objects =
             cp->cache_dtor == NULL ? 0 : freed * cp->cache_slab_chunks,
-        .reap_kept = cp->cache_complete - (mode == KMEM_REAP_DRY ? freed : 0),
+        .reap_kept = cp->cache_free_slabs - (mode == KMEM_REAP_DRY ? freed : 0),
     };
 }
 
@@ -161,7 +161,7 @@ static void update_cache(struct kmem_cache *cp)
 {
     mm_lock(&cp->cache_lock);
     cp->cache_ws_limit = cp->cache_ws_min;
-    cp->cache_ws_min = cp->cache_complete;
+    cp->cache_ws_min = cp->cache_free_slabs;
     kmem_count_fold(cp);
     mm_unlock(&cp->cache_lock);
 }

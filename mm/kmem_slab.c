@@ -229,13 +229,13 @@ static void slab_enter(struct kmem_cache *cp, struct kmem_slab *sp)
     list_insert_before(&cp->cache_null.slab_link, &sp->slab_link);
     if (cp->cache_freelist == &cp->cache_null)
         cp->cache_freelist = sp;
-    cp->cache_complete++;
+    cp->cache_free_slabs++;
     cp->cache_slabs++;
     cp->cache_slab_creates++;
     cp->cache_max_slabs = MAX(cp->cache_max_slabs, cp->cache_slabs);
     cp->cache_colour = cp->cache_colour < cp->cache_colour_max
                            ? cp->cache_colour + cp->cache_align
-                           : cp->cache_front;
+                           : cp->cache_colour_min;
 }
 
 bool kmem_cache_grow(struct kmem_cache *cp)
@@ -244,14 +244,14 @@ bool kmem_cache_grow(struct kmem_cache *cp)
 
     mm_lock(&cp->cache_lock);
     cp->cache_busy++;
-    kmem_move_begin();
+    kmem_transfer_begin();
     mm_unlock(&cp->cache_lock);
     sp = kmem_slab_create(cp, cp->cache_colour);
     mm_lock(&cp->cache_lock);
     cp->cache_busy--;
     if (sp != NULL)
         slab_enter(cp, sp);
-    kmem_move_end();
+    kmem_transfer_end();
     mm_unlock(&cp->cache_lock);
     if (MM_DEBUG && sp != NULL)
         kmem_event(KMEM_RING_SLAB, KMEM_WHY_GROW, cp, sp->slab_base,

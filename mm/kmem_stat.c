@@ -51,7 +51,7 @@ static void stat_geometry(const struct kmem_cache *cp,
     out->stat_slab_pages = cp->cache_slab_pages;
     out->stat_slab_objects = cp->cache_slab_chunks;
     out->stat_slab_left = space - cp->cache_slab_chunks * cp->cache_chunk;
-    out->stat_colour_min = cp->cache_front;
+    out->stat_colour_min = cp->cache_colour_min;
     out->stat_colour_max = cp->cache_colour_max;
     out->stat_ctor = (uintptr_t)cp->cache_ctor;
     out->stat_dtor = (uintptr_t)cp->cache_dtor;
@@ -63,9 +63,10 @@ static void stat_now(const struct kmem_cache *cp, struct kmem_cache_stat *out)
     out->stat_inuse = kmem_inuse(cp);
     out->stat_slabs = cp->cache_slabs;
     out->stat_total = out->stat_slabs * cp->cache_slab_chunks;
-    out->stat_full = cp->cache_full;
-    out->stat_complete = cp->cache_complete;
-    out->stat_partial = cp->cache_slabs - cp->cache_full - cp->cache_complete;
+    out->stat_full_slabs = cp->cache_full_slabs;
+    out->stat_free_slabs = cp->cache_free_slabs;
+    out->stat_partial_slabs =
+        cp->cache_slabs - cp->cache_full_slabs - cp->cache_free_slabs;
     out->stat_max_slabs = cp->cache_max_slabs;
     out->stat_slab_bytes = out->stat_slabs * cp->cache_slab_pages * PAGE_SIZE;
     if (cp->cache_flags & KMF_HASH) {
@@ -138,11 +139,11 @@ static void stat_slab(const struct kmem_cache *cp, const struct kmem_slab *sp,
         .stat_colour = sp->slab_colour,
         .stat_refcnt = sp->slab_refcnt,
         .stat_chunks = sp->slab_chunks,
-        .stat_state = sp->slab_refcnt == 0    ? KMEM_SLAB_COMPLETE
+        .stat_state = sp->slab_refcnt == 0    ? KMEM_SLAB_FREE
                       : sp->slab_head == NULL ? KMEM_SLAB_FULL
                                               : KMEM_SLAB_PARTIAL,
         .stat_freelist = cp->cache_freelist == sp,
-        .stat_bad = kmem_slab_wrong(cp, sp) != NULL,
+        .stat_bad = kmem_slab_verify(cp, sp) != NULL,
     };
     if (sp->slab_refcnt == 0)
         out->stat_idle_ms =
@@ -217,8 +218,8 @@ size_t kmem_hash_stat(struct kmem_cache *cp, size_t *histogram, size_t len)
 
 /* ---- from an address ---------------------------------------------------- */
 
-struct kmem_cache *kmem_whose(const void *addr, struct kmem_slab_stat *slab,
-                              size_t *index)
+struct kmem_cache *kmem_slab_lookup(const void *addr,
+                                    struct kmem_slab_stat *slab, size_t *index)
 {
     const struct page *p = virt_to_page(addr);
     struct kmem_cache *cp;

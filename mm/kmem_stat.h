@@ -41,9 +41,9 @@ struct kmem_cache_stat {
     size_t stat_inuse;
     size_t stat_total;
     size_t stat_slabs;
-    size_t stat_full; /* all objects out: the paper's "empty" */
-    size_t stat_partial;
-    size_t stat_complete;   /* all objects free; equals T */
+    size_t stat_full_slabs; /* all objects out: the paper's "empty" */
+    size_t stat_partial_slabs;
+    size_t stat_free_slabs; /* all objects free; equals T */
     size_t stat_slab_bytes; /* pages of slabs */
     size_t stat_hash_bytes; /* hash table: whole pages, or 0 if it is a
                                kmem_hash object, counted there */
@@ -84,7 +84,7 @@ struct kmem_large_stat {
 enum kmem_slab_state {
     KMEM_SLAB_FULL,
     KMEM_SLAB_PARTIAL,
-    KMEM_SLAB_COMPLETE
+    KMEM_SLAB_FREE
 };
 
 struct kmem_slab_stat {
@@ -141,8 +141,8 @@ size_t kmem_hash_stat(struct kmem_cache *cp, size_t *histogram, size_t len);
 
 /* The cache and slab that hold `addr`, and the index of its chunk. NULL if no
  * slab does. *index is SIZE_MAX for slab bytes outside every chunk. */
-struct kmem_cache *kmem_whose(const void *addr, struct kmem_slab_stat *slab,
-                              size_t *index);
+struct kmem_cache *kmem_slab_lookup(const void *addr,
+                                    struct kmem_slab_stat *slab, size_t *index);
 
 /* The size class that kmem_alloc(size) uses, or NULL above the last. */
 struct kmem_cache *kmem_size_class(size_t size);

@@ -11,7 +11,7 @@
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
 
-uint32_t kmem_moving;
+uint32_t kmem_transfers;
 
 static char where_text[96];
 
@@ -49,13 +49,14 @@ static const char *verify_geometry(const struct kmem_cache *cp)
         return at_cache(cp, "chunk is not a multiple of the alignment");
     if ((cp->cache_flags & KMF_HASH) == 0)
         bytes -= sizeof(struct kmem_slab);
-    if (cp->cache_flags & KMF_MODE(KMEM_DEBUG_G))
-        bytes += cp->cache_front; /* the chunk begins before its buffer */
+    if (cp->cache_flags & KMF_MODE(KMF_FIREWALL))
+        bytes += cp->cache_colour_min; /* the chunk begins before its buffer */
     if (cp->cache_slab_chunks == 0 ||
         cp->cache_slab_chunks * cp->cache_chunk + cp->cache_colour_max > bytes)
         return at_cache(cp, "chunks and colour do not fit the slab");
     if (cp->cache_colour > cp->cache_colour_max ||
-        cp->cache_colour < cp->cache_front || cp->cache_colour % align != 0)
+        cp->cache_colour < cp->cache_colour_min ||
+        cp->cache_colour % align != 0)
         return at_cache(cp, "next colour is out of range");
     return NULL;
 }
@@ -77,8 +78,8 @@ static bool pages_marked(const struct kmem_cache *cp,
     return true;
 }
 
-const char *kmem_slab_wrong(const struct kmem_cache *cp,
-                            const struct kmem_slab *sp)
+const char *kmem_slab_verify(const struct kmem_cache *cp,
+                             const struct kmem_slab *sp)
 {
     uint8_t map[PAGE_SIZE / KMEM_ALIGN_MIN / 8];
 
@@ -93,7 +94,7 @@ const char *kmem_slab_wrong(const struct kmem_cache *cp,
     if (sp->slab_chunks != cp->cache_slab_chunks)
         return at_slab(sp, "slab has another number of chunks");
     if (sp->slab_colour > cp->cache_colour_max ||
-        sp->slab_colour < cp->cache_front ||
+        sp->slab_colour < cp->cache_colour_min ||
         sp->slab_colour % MAX(cp->cache_align, (size_t)1) != 0)
         return at_slab(sp, "slab colour is out of range");
     if (sp->slab_refcnt > sp->slab_chunks)
@@ -160,7 +161,7 @@ static const char *verify_place(const struct kmem_cache *cp,
         return at_slab(sp, "slab list links disagree");
     if (t->slabs == cp->cache_slabs)
         return at_cache(cp, "slab list is longer than its count");
-    why = kmem_slab_wrong(cp, sp);
+    why = kmem_slab_verify(cp, sp);
     if (why != NULL)
         return why;
     if (rank(sp) < t->last)
@@ -205,11 +206,11 @@ static const char *verify_counts(const struct kmem_cache *cp,
         return at_cache(cp, "most slabs ever is less than those there are");
     if (t->inuse != kmem_inuse(cp))
         return at_cache(cp, "objects in use are not allocations less frees");
-    if (t->full != cp->cache_full)
+    if (t->full != cp->cache_full_slabs)
         return at_cache(cp, "count of full slabs is wrong");
-    if (t->complete != cp->cache_complete)
+    if (t->complete != cp->cache_free_slabs)
         return at_cache(cp, "count of complete slabs (T) is wrong");
-    if (cp->cache_ws_min > cp->cache_complete)
+    if (cp->cache_ws_min > cp->cache_free_slabs)
         return at_cache(cp, "working set: m exceeds T");
     if (cp->cache_freelist != first)
         return at_cache(cp, "freelist pointer is not the first free slab");
@@ -255,7 +256,7 @@ static const char *verify_hash(struct kmem_cache *cp)
                 return at_cache(cp, "hash holds more than the objects in use");
         }
     }
-    if (entries + cp->cache_busy + cp->cache_lost < kmem_inuse(cp))
+    if (entries + cp->cache_busy + cp->cache_isolated < kmem_inuse(cp))
         return at_cache(cp, "hash holds less than the objects in use");
     return NULL;
 }
@@ -308,7 +309,7 @@ static const char *verify_debug(struct kmem_cache *cp)
 static const char *verify_flags(const struct kmem_cache *cp)
 {
     uint32_t flags = cp->cache_flags;
-    bool debug = (flags & KMF_MODE(KMEM_DEBUG_LAYOUT)) != 0;
+    bool debug = (flags & KMF_MODE(KMF_LAYOUT)) != 0;
     bool slow = (flags & KMF_SLOW & ~KMF_HASH) != 0;
     bool slow_free = (flags & KMF_SLOW_FREE & ~KMF_HASH) != 0;
 
@@ -389,7 +390,7 @@ static const char *verify_sums(void)
     size_t slab = 0;
     size_t hash = 0;
 
-    if (kmem_moving != 0)
+    if (kmem_transfers != 0)
         return NULL;
     list_for_each (l, &kmem_caches) {
         struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);

@@ -311,7 +311,7 @@ SHELL_COMMAND(
 
 static int cmd_trace(int argc, char **argv)
 {
-    struct change c = {'+', KMEM_DEBUG_T};
+    struct change c = {'+', KMF_TRACE};
     struct kmem_cache *cp;
 
     if (argc != 3 ||

@@ -20,9 +20,9 @@ void memcmd_add(struct memcmd_sum *sum, const struct kmem_cache_stat *st)
     sum->sum_inuse += st->stat_inuse;
     sum->sum_total += st->stat_total;
     sum->sum_slabs += st->stat_slabs;
-    sum->sum_full += st->stat_full;
-    sum->sum_partial += st->stat_partial;
-    sum->sum_complete += st->stat_complete;
+    sum->sum_full += st->stat_full_slabs;
+    sum->sum_partial += st->stat_partial_slabs;
+    sum->sum_complete += st->stat_free_slabs;
     sum->sum_mem += st->stat_mem;
     sum->sum_used += (uint64_t)st->stat_inuse * st->stat_size;
     sum->sum_allocs += st->stat_allocs;
@@ -77,7 +77,7 @@ bool memcmd_bad_row(const struct kmem_cache_stat *st)
     return st->stat_inuse > st->stat_total ||
            st->stat_total != st->stat_slabs * st->stat_slab_objects ||
            st->stat_allocs - st->stat_frees != st->stat_inuse ||
-           st->stat_full + st->stat_partial + st->stat_complete !=
+           st->stat_full_slabs + st->stat_partial_slabs + st->stat_free_slabs !=
                st->stat_slabs;
 }
 
@@ -317,7 +317,7 @@ const char *memcmd_object_state(const struct kmem_cache *cp, uintptr_t addr,
 {
     struct kmem_buf_stat b;
 
-    if (kmem_debug_modes(cp) & KMEM_DEBUG_LAYOUT &&
+    if (kmem_debug_modes(cp) & KMF_LAYOUT &&
         kmem_buf_stat((const void *)addr, &b) && b.stat_state == KMEM_BUF_BAD)
         return "bad";
     return used ? "used" : "free";
@@ -335,7 +335,7 @@ const char *memcmd_state_name(enum kmem_slab_state state)
     static const char *const names[] = {
         [KMEM_SLAB_FULL] = "full",
         [KMEM_SLAB_PARTIAL] = "partial",
-        [KMEM_SLAB_COMPLETE] = "free",
+        [KMEM_SLAB_FREE] = "free",
     };
 
     return names[state];

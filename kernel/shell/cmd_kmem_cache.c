@@ -86,15 +86,15 @@ static void print_colours(const struct kmem_cache_stat *st)
  * the page behind the object that never is. */
 static size_t debug_tag(const struct kmem_cache_stat *st)
 {
-    if (st->stat_modes & KMEM_DEBUG_G)
+    if (st->stat_modes & KMF_FIREWALL)
         return PAGE_SIZE;
-    return st->stat_modes & KMEM_DEBUG_Z ? 2 * KMEM_GUARD_FRONT : 0;
+    return st->stat_modes & KMF_REDZONE ? 2 * KMEM_GUARD_FRONT : 0;
 }
 
 /* In mode G a chunk is counted from the slab's start, and so is the colour. */
 static size_t chunk_bytes(const struct kmem_cache_stat *st)
 {
-    return st->stat_modes & KMEM_DEBUG_G ? st->stat_chunk - st->stat_colour_min
+    return st->stat_modes & KMF_FIREWALL ? st->stat_chunk - st->stat_colour_min
                                          : st->stat_chunk;
 }
 
@@ -211,9 +211,8 @@ static void print_ledger(struct kmem_cache *cp,
     for (int i = 0; i < LEDGER_ENTRIES; i++)
         kprintf("%-12s %9zu  %s%s\n", ledger_text[i][0], entry[i],
                 ledger_text[i][text],
-                i == LEDGER_BUFCTL && st->stat_modes & KMEM_DEBUG_LAYOUT
-                    ? "_debug"
-                    : "");
+                i == LEDGER_BUFCTL && st->stat_modes & KMF_LAYOUT ? "_debug"
+                                                                  : "");
     kprintf("%-12s %9zu  ", "MEM", st->stat_mem);
     if (sum == st->stat_mem)
         kprintf("= the sum\n");
@@ -232,8 +231,9 @@ static void print_counters(const struct kmem_cache_stat *st)
             (unsigned long long)st->stat_fails);
     kprintf("slabs        %zu: %zu full, %zu partial, %zu free; at most %zu; "
             "%llu made, %llu ended\n",
-            st->stat_slabs, st->stat_full, st->stat_partial, st->stat_complete,
-            st->stat_max_slabs, (unsigned long long)st->stat_slab_creates,
+            st->stat_slabs, st->stat_full_slabs, st->stat_partial_slabs,
+            st->stat_free_slabs, st->stat_max_slabs,
+            (unsigned long long)st->stat_slab_creates,
             (unsigned long long)st->stat_slab_destroys);
     kprintf("constructed  %llu, destructed %llu\n",
             (unsigned long long)st->stat_ctors,
@@ -268,7 +268,7 @@ static void print_working_set(const struct kmem_cache_stat *st)
 
     kprintf("working set  T %zu (free slabs now) m %zu (fewest lately) "
             "L %zu (may go)\n",
-            st->stat_complete, st->stat_ws_min, st->stat_ws_limit);
+            st->stat_free_slabs, st->stat_ws_min, st->stat_ws_limit);
     kprintf("             next update, L = m and m = T, in %s",
             memcmd_age(kmem_update_due(), due));
     if (kmem_ws_interval == KMEM_WS_INFINITE)

@@ -272,8 +272,8 @@ static void print_state(const struct play_cache *pc, char sign, size_t n)
     kmem_cache_stat(pc->play_cp, &st);
     kprintf("%s: %c%zu objects: %zu of %zu in use; slabs: %zu full, "
             "%zu partial, %zu free\n",
-            st.stat_name, sign, n, st.stat_inuse, st.stat_total, st.stat_full,
-            st.stat_partial, st.stat_complete);
+            st.stat_name, sign, n, st.stat_inuse, st.stat_total,
+            st.stat_full_slabs, st.stat_partial_slabs, st.stat_free_slabs);
 }
 
 static int play_alloc(int argc, char **argv)

@@ -40,7 +40,7 @@ static void print_row(const struct kmem_cache_stat *st, size_t reapable,
     char age[MEMCMD_CELL];
 
     memcmd_print_name(st->stat_name, MEMCMD_NAME);
-    kprintf(" %6zu %6zu %6zu %8zu %9s %6zu %6zu\n", st->stat_complete,
+    kprintf(" %6zu %6zu %6zu %8zu %9s %6zu %6zu\n", st->stat_free_slabs,
             st->stat_ws_min, st->stat_ws_limit, reapable, last_reap(st, age),
             freed, kept);
 }
@@ -54,7 +54,7 @@ static void reap_one(struct kmem_cache *cp, enum kmem_reap_mode mode,
     struct kmem_cache_stat st;
 
     kmem_cache_stat(cp, &st);
-    if (st.stat_complete == 0 && !always)
+    if (st.stat_free_slabs == 0 && !always)
         return;
     kmem_cache_reap(cp, KMEM_REAP_DRY, &dry);
     real = dry;
@@ -65,7 +65,7 @@ static void reap_one(struct kmem_cache *cp, enum kmem_reap_mode mode,
     sum->rs_all.reap_pages += real.reap_pages;
     sum->rs_all.reap_objects += real.reap_objects;
     sum->rs_all.reap_kept += real.reap_kept;
-    print_row(&st, mode == KMEM_REAP_ALL ? st.stat_complete : dry.reap_slabs,
+    print_row(&st, mode == KMEM_REAP_ALL ? st.stat_free_slabs : dry.reap_slabs,
               mode == KMEM_REAP_DRY ? 0 : real.reap_slabs, real.reap_kept);
 }
 
@@ -239,7 +239,7 @@ static void show_ws(struct kmem_cache *cp, const struct kmem_cache_stat *st,
     shell_json_string(st->stat_name);
     kprintf(",\"T\":%zu,\"m\":%zu,\"L\":%zu,\"reapable\":%zu,\"reaps\":%llu,"
             "\"last_reap_ms\":%llu,\"freed\":%zu,\"kept\":%zu}\n",
-            st->stat_complete, st->stat_ws_min, st->stat_ws_limit,
+            st->stat_free_slabs, st->stat_ws_min, st->stat_ws_limit,
             dry.reap_slabs, (unsigned long long)st->stat_reaps,
             (unsigned long long)st->stat_last_reap_ms, st->stat_last_reap_freed,
             st->stat_last_reap_kept);
@@ -248,7 +248,7 @@ static void show_ws(struct kmem_cache *cp, const struct kmem_cache_stat *st,
 /* Without a free slab lately and never reaped there is nothing to show. */
 static bool has_ws(const struct kmem_cache_stat *st)
 {
-    return st->stat_complete || st->stat_ws_min || st->stat_ws_limit ||
+    return st->stat_free_slabs || st->stat_ws_min || st->stat_ws_limit ||
            st->stat_reaps;
 }
 

@@ -57,7 +57,7 @@ static void gather_cache(struct figure *cache, struct figure *object,
 
     gather(&cache[OBJECTS], st->stat_inuse, 1);
     gather(&cache[SLABS], st->stat_slabs, 1);
-    gather(&cache[PARTIAL], st->stat_partial, 1);
+    gather(&cache[PARTIAL], st->stat_partial_slabs, 1);
     gather(&cache[MEMORY], st->stat_mem, 1);
     gather(&cache[USED], used, 1);
     gather(&cache[LOSS], st->stat_mem - MIN((uint64_t)st->stat_mem, used), 1);

@@ -58,7 +58,7 @@ static void print_slab(struct kmem_cache *cp, size_t n,
 {
     char idle[MEMCMD_CELL] = "-";
 
-    if (st->stat_state == KMEM_SLAB_COMPLETE)
+    if (st->stat_state == KMEM_SLAB_FREE)
         memcmd_age(st->stat_idle_ms, idle);
     kprintf("%c%c0x%08lx 0x%08lx %6zu %3zu/%-3zu %-7s %6s",
             st->stat_freelist ? '>' : ' ', st->stat_bad ? '!' : ' ',

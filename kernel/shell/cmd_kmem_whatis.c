@@ -35,7 +35,7 @@ static bool find_place(uintptr_t addr, struct place *p)
     memset(p, 0, sizeof(*p));
     p->place_addr = addr;
     p->place_cache =
-        kmem_whose((const void *)addr, &p->place_slab, &p->place_index);
+        kmem_slab_lookup((const void *)addr, &p->place_slab, &p->place_index);
     if (!p->place_cache)
         return false;
     kmem_cache_stat(p->place_cache, &p->place_st);
@@ -73,9 +73,9 @@ static bool is_small(const struct place *p)
 static const char *part_in_debug(const struct place *p,
                                  const struct kmem_buf_stat *b, size_t offset)
 {
-    if (!(p->place_st.stat_modes & KMEM_DEBUG_Z))
+    if (!(p->place_st.stat_modes & KMF_REDZONE))
         return "beyond the object, in the chunk's padding";
-    if (offset >= p->place_cache->cache_guard)
+    if (offset >= p->place_cache->cache_redzone_end)
         return "in the redzone before the next object";
     return offset < p->place_st.stat_size && b->stat_state == KMEM_BUF_USED
                ? "in the redzone behind what was asked for"
@@ -146,7 +146,7 @@ static void print_outside(const struct place *p)
     const char *what = "the unused tail";
 
     if (offset < p->place_slab.stat_colour)
-        what = p->place_st.stat_modes & KMEM_DEBUG_Z &&
+        what = p->place_st.stat_modes & KMF_REDZONE &&
                        offset + KMEM_GUARD_FRONT >= p->place_slab.stat_colour
                    ? "the redzone before the first object"
                    : "the colour gap before the first object";
@@ -418,7 +418,7 @@ static void print_owner(const struct place *p, size_t i)
 static void print_chunks(const struct place *p)
 {
     size_t n = MIN(p->place_st.stat_slab_objects, (size_t)MEMCMD_MAP_BITS);
-    bool audited = p->place_st.stat_modes & KMEM_DEBUG_U;
+    bool audited = p->place_st.stat_modes & KMF_AUDIT;
     size_t columns = audited ? 1 : MIN(n, (size_t)ROW_CELLS);
 
     for (size_t i = 0; i < columns; i++)

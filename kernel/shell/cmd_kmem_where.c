@@ -32,7 +32,7 @@ static void print_bufctl(const struct kmem_bufctl *bcp)
     size_t index;
 
     cp = (uintptr_t)buf >= (uintptr_t)mm_phys_to_virt(0)
-             ? kmem_whose(buf, &slab, &index)
+             ? kmem_slab_lookup(buf, &slab, &index)
              : NULL;
     if (cp)
         kprintf("bufctl of object 0x%08lx of cache %s\n", (unsigned long)buf,

@@ -163,7 +163,7 @@ static struct kmem_cache *find_slab(uintptr_t addr, struct kmem_slab_stat *st)
     }
     if (addr < (uintptr_t)mm_phys_to_virt(0))
         return NULL;
-    return kmem_whose((const void *)addr, st, &index);
+    return kmem_slab_lookup((const void *)addr, st, &index);
 }
 
 static int why_slab(const char *word, bool json)

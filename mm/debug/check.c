@@ -40,7 +40,7 @@ static struct kmem_bufctl_debug *debug_of(const struct kmem_bufctl *bcp)
  * there. */
 static size_t front_guard(const struct kmem_cache *cp)
 {
-    return MIN(cp->cache_front, (size_t)KMEM_GUARD_FRONT);
+    return MIN(cp->cache_colour_min, (size_t)KMEM_GUARD_FRONT);
 }
 
 const char *kmem_debug_damage(const struct kmem_cache *cp,
@@ -51,21 +51,21 @@ const char *kmem_debug_damage(const struct kmem_cache *cp,
     bool free = bdp->bufctl_state == KMEM_BUF_FREE;
     size_t size = free ? cp->cache_size : bdp->bufctl_size;
 
-    if (in_mode(cp, KMEM_DEBUG_Z)) {
+    if (in_mode(cp, KMF_REDZONE)) {
         *kind = KMEM_ERROR_END;
-        *at = kmem_filled_otherwise(buf + size, cp->cache_guard - size,
+        *at = kmem_pattern_mismatch(buf + size, cp->cache_redzone_end - size,
                                     KMEM_GUARD_WORD);
         if (*at != NULL)
             return "redzone behind a buffer is damaged";
         *kind = KMEM_ERROR_START;
-        *at = kmem_filled_otherwise(buf - front_guard(cp), front_guard(cp),
+        *at = kmem_pattern_mismatch(buf - front_guard(cp), front_guard(cp),
                                     KMEM_GUARD_WORD);
         if (*at != NULL)
             return "redzone before a buffer is damaged";
     }
     *kind = KMEM_ERROR_MODIFIED;
-    if (free && in_mode(cp, KMEM_DEBUG_P)) {
-        *at = kmem_filled_otherwise(buf, cp->cache_size, KMEM_FREED);
+    if (free && in_mode(cp, KMF_POISON)) {
+        *at = kmem_pattern_mismatch(buf, cp->cache_size, KMEM_FREED);
         if (*at != NULL)
             return "free buffer is not deadbeef throughout";
     }
@@ -75,9 +75,9 @@ const char *kmem_debug_damage(const struct kmem_cache *cp,
 /* G (6.6): the pages that a buffer lies on, but not the one behind it. */
 static void map_buffer(const struct kmem_cache *cp, void *buf, bool present)
 {
-    char *page = (char *)buf - cp->cache_front;
+    char *page = (char *)buf - cp->cache_colour_min;
 
-    if (!in_mode(cp, KMEM_DEBUG_G))
+    if (!in_mode(cp, KMF_FIREWALL))
         return;
     for (size_t i = 0; i + 1 < cp->cache_slab_pages; i++)
         mm_page_map(page + i * PAGE_SIZE, present);
@@ -88,14 +88,15 @@ static void map_buffer(const struct kmem_cache *cp, void *buf, bool present)
  * writes too far is found as well. */
 static void fill_guard(const struct kmem_cache *cp, void *buf, size_t size)
 {
-    if (in_mode(cp, KMEM_DEBUG_Z))
-        kmem_fill((char *)buf + size, cp->cache_size - size, KMEM_GUARD_WORD);
+    if (in_mode(cp, KMF_REDZONE))
+        kmem_pattern_fill((char *)buf + size, cp->cache_size - size,
+                          KMEM_GUARD_WORD);
 }
 
 static void fill(const struct kmem_cache *cp, void *buf, uint32_t word)
 {
-    if (in_mode(cp, KMEM_DEBUG_P))
-        kmem_fill(buf, cp->cache_size, word);
+    if (in_mode(cp, KMF_POISON))
+        kmem_pattern_fill(buf, cp->cache_size, word);
 }
 
 void kmem_debug_slab(struct kmem_cache *cp, struct kmem_slab *sp)
@@ -105,13 +106,13 @@ void kmem_debug_slab(struct kmem_cache *cp, struct kmem_slab *sp)
     for (struct kmem_bufctl *bcp = sp->slab_head; bcp != NULL;
          bcp = bcp->bufctl_next)
         memset(bcp + 1, 0, sizeof(struct kmem_bufctl_debug) - sizeof(*bcp));
-    if (in_mode(cp, KMEM_DEBUG_Z))
-        kmem_fill(sp->slab_base, bytes, KMEM_GUARD_WORD);
+    if (in_mode(cp, KMF_REDZONE))
+        kmem_pattern_fill(sp->slab_base, bytes, KMEM_GUARD_WORD);
     for (size_t i = 0; i < sp->slab_chunks; i++) {
         fill(cp, kmem_slab_chunk(sp, i), KMEM_FREED);
         map_buffer(cp, kmem_slab_chunk(sp, i), false);
     }
-    if (in_mode(cp, KMEM_DEBUG_G))
+    if (in_mode(cp, KMF_FIREWALL))
         mm_page_map((char *)sp->slab_base + bytes - PAGE_SIZE, false);
 }
 
@@ -121,7 +122,7 @@ void kmem_debug_slab_end(struct kmem_cache *cp, struct kmem_slab *sp)
     enum kmem_error kind;
     const void *at;
 
-    if (in_mode(cp, KMEM_DEBUG_G))
+    if (in_mode(cp, KMF_FIREWALL))
         mm_page_map((char *)sp->slab_base +
                         (cp->cache_slab_pages - 1) * PAGE_SIZE,
                     true);
@@ -140,7 +141,7 @@ static void note(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp,
     struct kmem_transaction *trans =
         op == KMEM_OP_ALLOC ? &bdp->bufctl_alloc : &bdp->bufctl_free;
 
-    if (!in_mode(cp, KMEM_DEBUG_U))
+    if (!in_mode(cp, KMF_AUDIT))
         return;
     kmem_transaction(trans);
     kmem_log_enter(op, cp, bdp);
@@ -152,7 +153,7 @@ static void trace(const struct kmem_cache *cp, const char *what,
     struct kmem_transaction t;
     char caller[64] = "?";
 
-    if (!in_mode(cp, KMEM_DEBUG_T))
+    if (!in_mode(cp, KMF_TRACE))
         return;
     kmem_transaction(&t);
     if (t.trans_depth != 0)
@@ -177,7 +178,7 @@ static struct kmem_bufctl *take(struct kmem_cache *cp, const char **why)
     if (cp->cache_flags & KMF_DEBUG)
         *why = kmem_head_error(cp, sp, bcp, &kind);
     if (*why != NULL) {
-        kmem_slab_give_up(cp, sp);
+        kmem_slab_isolate(cp, sp);
         mm_unlock(&cp->cache_lock);
         kmem_error(&(struct kmem_error_record){
             .error_kind = kind,
@@ -283,7 +284,7 @@ static void *alloc_slow(struct kmem_cache *cp, size_t size, int flags)
         return NULL;
     }
     while ((buf = alloc_once(cp, size)) == NULL) {
-        if (!kmem_cache_more(cp, flags))
+        if (!kmem_grow_or_wait(cp, flags))
             return NULL;
         grown = true;
         mm_lock(&cp->cache_lock);
@@ -434,7 +435,7 @@ static void free_checked(struct kmem_cache *cp, struct kmem_bufctl **link,
 {
     struct kmem_bufctl *bcp = *link;
     struct kmem_bufctl_debug *bdp = debug_of(bcp);
-    bool unmaps = in_mode(cp, KMEM_DEBUG_S);
+    bool unmaps = in_mode(cp, KMF_UNMAP);
     enum kmem_error kind;
     const char *why = bufctl_error(cp, bdp, &kind);
 
@@ -452,7 +453,7 @@ static void free_checked(struct kmem_cache *cp, struct kmem_bufctl **link,
     cp->cache_busy -= !unmaps;
     kmem_slab_give(cp, bcp->bufctl_slab, bcp, true);
     if (unmaps) {
-        kmem_unmap_complete(cp);
+        kmem_unmap_free_slabs(cp);
         leave_busy(cp);
     }
 }

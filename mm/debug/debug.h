@@ -13,18 +13,18 @@
 
 #define KMEM_DEBUG_LETTERS "FPZUTSG"
 
-#define KMEM_DEBUG_F 1u  /* freed addresses are verified; sanity checks (6.2) */
-#define KMEM_DEBUG_P 2u  /* poison: deadbeef, baddcafe (6.3) */
-#define KMEM_DEBUG_Z 4u  /* redzones around each buffer (6.4) */
-#define KMEM_DEBUG_U 8u  /* who used it: audit (6.1) */
-#define KMEM_DEBUG_T 16u /* trace: a line per event */
-#define KMEM_DEBUG_S 32u /* complete slabs are unmapped at once (6.5) */
-#define KMEM_DEBUG_G 64u /* each buffer has pages of its own (6.6) */
-#define KMEM_DEBUG_LAYOUT                                                      \
-    (KMEM_DEBUG_F | KMEM_DEBUG_P | KMEM_DEBUG_Z | KMEM_DEBUG_U |               \
-     KMEM_DEBUG_S | KMEM_DEBUG_G)
+#define KMF_CHECK    1u  /* freed addresses are verified; sanity checks (6.2) */
+#define KMF_POISON   2u  /* poison: deadbeef, baddcafe (6.3) */
+#define KMF_REDZONE  4u  /* redzones around each buffer (6.4) */
+#define KMF_AUDIT    8u  /* who used it: audit (6.1) */
+#define KMF_TRACE    16u /* trace: a line per event */
+#define KMF_UNMAP    32u /* complete slabs are unmapped at once (6.5) */
+#define KMF_FIREWALL 64u /* each buffer has pages of its own (6.6) */
+#define KMF_LAYOUT                                                             \
+    (KMF_CHECK | KMF_POISON | KMF_REDZONE | KMF_AUDIT | KMF_UNMAP |            \
+     KMF_FIREWALL)
 
-#define KMEM_DEBUG_UNMAP (KMEM_DEBUG_S | KMEM_DEBUG_G)
+#define KMF_UNMAPPING (KMF_UNMAP | KMF_FIREWALL)
 
 #define KMEM_FREED  0xdeadbeefu /* what freed memory is filled with */
 #define KMEM_UNINIT 0xbaddcafeu /* what memory is that nobody wrote yet */
@@ -127,23 +127,23 @@ size_t kmem_unmapped_release(const struct kmem_cache *cp);
 
 enum kmem_error {
     KMEM_ERROR_NONE,
-    KMEM_ERROR_MODIFIED, /* a free buffer was written to */
-    KMEM_ERROR_END,      /* written past its end */
-    KMEM_ERROR_START,    /* written before its start */
-    KMEM_ERROR_DOUBLE,   /* freed twice */
-    KMEM_ERROR_NEVER,    /* freed: an address that no cache ever gave */
-    KMEM_ERROR_INTERIOR, /* freed: an address inside a buffer */
-    KMEM_ERROR_FOREIGN,  /* freed to another cache than its own */
-    KMEM_ERROR_STACK,    /* freed: an address on a stack */
-    KMEM_ERROR_SIZE,     /* freed with another size than allocated */
-    KMEM_ERROR_BUFCTL,   /* bufctl damaged */
-    KMEM_ERROR_FREELIST, /* freelist damaged */
-    KMEM_ERROR_SLAB,     /* slab data damaged */
-    KMEM_ERROR_GONE,     /* use of a destroyed cache */
-    KMEM_ERROR_TOUCHED,  /* fault: memory that S or G took away */
-    KMEM_ERROR_UNINIT,   /* fault: an address that is baddcafe or near it */
-    KMEM_ERROR_STALE,    /* fault: an address that is deadbeef or near it */
-    KMEM_ERROR_VERIFY,   /* kmem_verify found something */
+    KMEM_ERROR_MODIFIED,      /* a free buffer was written to */
+    KMEM_ERROR_END,           /* written past its end */
+    KMEM_ERROR_START,         /* written before its start */
+    KMEM_ERROR_DOUBLE,        /* freed twice */
+    KMEM_ERROR_NOT_ALLOCATED, /* freed: an address that no cache ever gave */
+    KMEM_ERROR_INTERIOR,      /* freed: an address inside a buffer */
+    KMEM_ERROR_FOREIGN,       /* freed to another cache than its own */
+    KMEM_ERROR_STACK,         /* freed: an address on a stack */
+    KMEM_ERROR_SIZE,          /* freed with another size than allocated */
+    KMEM_ERROR_BUFCTL,        /* bufctl damaged */
+    KMEM_ERROR_FREELIST,      /* freelist damaged */
+    KMEM_ERROR_SLAB,          /* slab data damaged */
+    KMEM_ERROR_DESTROYED,     /* use of a destroyed cache */
+    KMEM_ERROR_UNMAPPED,      /* fault: memory that S or G took away */
+    KMEM_ERROR_UNINIT, /* fault: an address that is baddcafe or near it */
+    KMEM_ERROR_STALE,  /* fault: an address that is deadbeef or near it */
+    KMEM_ERROR_VERIFY, /* kmem_verify found something */
     KMEM_ERRORS
 };
 

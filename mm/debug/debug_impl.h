@@ -77,7 +77,7 @@ const char *kmem_head_error(const struct kmem_cache *cp,
                             enum kmem_error *kind);
 
 /* Gives up a slab whose freelist cannot be trusted. Lock held. */
-void kmem_slab_give_up(struct kmem_cache *cp, struct kmem_slab *sp);
+void kmem_slab_isolate(struct kmem_cache *cp, struct kmem_slab *sp);
 
 /* NULL, or what is wrong with a buffer: its redzone, or being free its poison.
  * *at gets the first wrong byte. */
@@ -101,7 +101,7 @@ static inline struct kmem_cache *kmem_bufctls_of(const struct kmem_cache *cp)
 static inline bool kmem_per_alloc(const struct kmem_cache *cp)
 {
     return (cp->cache_flags & KMF_DEBUG) != 0 &&
-           (cp->cache_flags & KMF_MODE(KMEM_DEBUG_P | KMEM_DEBUG_G)) != 0;
+           (cp->cache_flags & KMF_MODE(KMF_POISON | KMF_FIREWALL)) != 0;
 }
 
 /* ---- kmem_stat.c -------------------------------------------------------- */
@@ -121,8 +121,8 @@ size_t kmem_bufctl_chunk(const struct kmem_slab *sp,
 /* ---- kmem_verify.c ------------------------------------------------------ */
 
 /* NULL, or what is wrong with one slab of the cache. Lock held. */
-const char *kmem_slab_wrong(const struct kmem_cache *cp,
-                            const struct kmem_slab *sp);
+const char *kmem_slab_verify(const struct kmem_cache *cp,
+                             const struct kmem_slab *sp);
 
 /* Whether a link of the cache's slab list may be followed: back to the head,
  * or into a slab's data. */
@@ -131,16 +131,16 @@ bool kmem_slab_link_plausible(const struct kmem_cache *cp,
 
 /* How many are just moving pages between segkmem and what a cache or a count
  * says it holds: while anybody is, the sums need not agree. */
-extern uint32_t kmem_moving;
+extern uint32_t kmem_transfers;
 
-static inline void kmem_move_begin(void)
+static inline void kmem_transfer_begin(void)
 {
-    __atomic_fetch_add(&kmem_moving, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&kmem_transfers, 1, __ATOMIC_RELAXED);
 }
 
-static inline void kmem_move_end(void)
+static inline void kmem_transfer_end(void)
 {
-    __atomic_fetch_sub(&kmem_moving, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&kmem_transfers, 1, __ATOMIC_RELAXED);
 }
 
 /* ---- kmem_elder.c ------------------------------------------------------- */
@@ -152,15 +152,15 @@ struct kmem_cache *kmem_elder_holding(struct kmem_cache *cp, const void *buf);
 /* ---- kmem_unmap.c (6.5) ------------------------------------------------- */
 
 /* Buries all complete slabs of the cache. No lock held. */
-void kmem_unmap_complete(struct kmem_cache *cp);
+void kmem_unmap_free_slabs(struct kmem_cache *cp);
 
 /* ---- kmem_guard.c (6.3, 6.4) -------------------------------------------- */
 
 /* Fills memory with a word, byte for byte in its order. */
-void kmem_fill(void *buf, size_t size, uint32_t word);
+void kmem_pattern_fill(void *buf, size_t size, uint32_t word);
 
-/* The first byte that is not as kmem_fill left it, or NULL. */
-const void *kmem_filled_otherwise(const void *buf, size_t size, uint32_t word);
+/* The first byte that is not as kmem_pattern_fill left it, or NULL. */
+const void *kmem_pattern_mismatch(const void *buf, size_t size, uint32_t word);
 
 #define KMEM_GUARD_WORD  (KMEM_GUARD * 0x01010101u)
 #define KMEM_GUARD_FRONT 8u /* bytes of redzone before a buffer */

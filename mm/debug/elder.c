@@ -107,19 +107,19 @@ static void begin_anew(struct kmem_cache *cp, unsigned modes)
 {
     list_init(&cp->cache_null.slab_link);
     cp->cache_freelist = &cp->cache_null;
-    cp->cache_allocs = cp->cache_frees = cp->cache_lost = 0;
+    cp->cache_allocs = cp->cache_frees = cp->cache_isolated = 0;
     cp->cache_allocs_seen = cp->cache_frees_seen = 0;
     cp->cache_allocs_total = cp->cache_frees_total = 0;
     cp->cache_fails = 0;
     cp->cache_slab_creates = cp->cache_slab_destroys = 0;
     cp->cache_hash_rescales = cp->cache_hash_depth = 0;
     cp->cache_reaps = cp->cache_reaped_slabs = 0;
-    cp->cache_complete = cp->cache_ws_min = cp->cache_ws_limit = 0;
-    cp->cache_full = cp->cache_slabs = cp->cache_max_slabs = 0;
+    cp->cache_free_slabs = cp->cache_ws_min = cp->cache_ws_limit = 0;
+    cp->cache_full_slabs = cp->cache_slabs = cp->cache_max_slabs = 0;
     cp->cache_flags &= ~(KMF_MODES | KMF_HASH | KMF_DEBUG);
     cp->cache_flags |= KMF_MODE(modes);
     cp->cache_hash = NULL;
-    cp->cache_bufctl = cp->cache_front = cp->cache_guard = 0;
+    cp->cache_bufctl = cp->cache_colour_min = cp->cache_redzone_end = 0;
     cp->cache_colour = 0;
     kmem_geometry(cp);
 }
@@ -194,7 +194,7 @@ static void collect(const struct kmem_cache *heir)
     struct kmem_cache *elder;
     struct kmem_slab *sp;
 
-    kmem_move_begin();
+    kmem_transfer_begin();
     while ((elder = retire_elder(heir)) != NULL) {
         kmem_unmapped_release(elder);
         while ((sp = kmem_slab_pop(elder)) != NULL)
@@ -204,7 +204,7 @@ static void collect(const struct kmem_cache *heir)
         inherit(elder->cache_heir, elder);
         kmem_cache_free(&kmem_cache_cache, elder);
     }
-    kmem_move_end();
+    kmem_transfer_end();
 }
 
 void kmem_elders_collect(void)
@@ -219,12 +219,11 @@ static int modes_error(const struct kmem_cache *cp, unsigned modes)
 {
     if (cp->cache_heir != NULL)
         return -KMEM_EPERM;
-    if (cp->cache_kind == KMEM_KIND_INTERNAL &&
-        (modes & KMEM_DEBUG_LAYOUT) != 0)
+    if (cp->cache_kind == KMEM_KIND_INTERNAL && (modes & KMF_LAYOUT) != 0)
         return -KMEM_EPERM;
-    if ((modes & KMEM_DEBUG_UNMAP) != 0 && !kmem_debug_can_unmap(cp))
+    if ((modes & KMF_UNMAPPING) != 0 && !kmem_debug_can_unmap(cp))
         return -KMEM_EINVAL;
-    if ((modes & KMEM_DEBUG_U) != 0 && !kmem_log_create())
+    if ((modes & KMF_AUDIT) != 0 && !kmem_log_create())
         return -KMEM_ENOMEM;
     return 0;
 }
@@ -233,8 +232,8 @@ static int modes_error(const struct kmem_cache *cp, unsigned modes)
 static void set_trace(struct kmem_cache *cp, unsigned modes)
 {
     mm_lock(&cp->cache_lock);
-    cp->cache_flags &= ~KMF_MODE(KMEM_DEBUG_T);
-    cp->cache_flags |= KMF_MODE(modes & KMEM_DEBUG_T);
+    cp->cache_flags &= ~KMF_MODE(KMF_TRACE);
+    cp->cache_flags |= KMF_MODE(modes & KMF_TRACE);
     kmem_slow_paths(cp);
     mm_unlock(&cp->cache_lock);
 }
@@ -300,14 +299,14 @@ int kmem_debug_set(struct kmem_cache *cp, unsigned modes)
 
     if (error != 0)
         return error;
-    if (((kmem_debug_modes(cp) ^ modes) & KMEM_DEBUG_LAYOUT) == 0) {
+    if (((kmem_debug_modes(cp) ^ modes) & KMF_LAYOUT) == 0) {
         set_trace(cp, modes);
         return 0;
     }
     fresh = kmem_cache_alloc(&kmem_cache_cache, KM_NOSLEEP);
     if (fresh == NULL)
         return -KMEM_ENOMEM;
-    kmem_move_begin();
+    kmem_transfer_begin();
     kmem_unmapped_release(cp);
     if (!prepare(fresh, cp, modes))
         error = -KMEM_ENOMEM;
@@ -317,6 +316,6 @@ int kmem_debug_set(struct kmem_cache *cp, unsigned modes)
         collect(cp);
     else
         discard(fresh);
-    kmem_move_end();
+    kmem_transfer_end();
     return error;
 }

@@ -86,7 +86,7 @@ static bool mend_links(struct kmem_cache *cp, struct kmem_slab *sp)
 
 /* A slab whose freelist cannot be trusted gives nothing any more: what it
  * still had counts as out, and as lost. Lock held. */
-void kmem_slab_give_up(struct kmem_cache *cp, struct kmem_slab *sp)
+void kmem_slab_isolate(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     uint32_t lost;
 
@@ -100,11 +100,11 @@ void kmem_slab_give_up(struct kmem_cache *cp, struct kmem_slab *sp)
         MIN(kmem_inuse(cp) - out_elsewhere(cp, sp), sp->slab_chunks);
     lost = sp->slab_chunks - sp->slab_refcnt;
     if (sp->slab_refcnt == 0)
-        kmem_complete_lost(cp);
+        kmem_ws_take(cp);
     cp->cache_allocs += lost;
-    cp->cache_lost += lost;
+    cp->cache_isolated += lost;
     sp->slab_refcnt = sp->slab_chunks;
     sp->slab_head = NULL;
-    cp->cache_full++;
+    cp->cache_full_slabs++;
     cp->cache_freelist = kmem_slab_next(sp);
 }

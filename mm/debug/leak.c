@@ -100,7 +100,7 @@ static void enter_cache(struct kmem_cache *cp)
         sp = kmem_slab_after(cp, sp);
         if (sp == NULL || scan.end + marks_size(cp) > scan.bytes)
             return;
-        if (kmem_slab_wrong(cp, sp) != NULL)
+        if (kmem_slab_verify(cp, sp) != NULL)
             continue;
         p = virt_to_page(sp->slab_base);
         m->marks_cache = cp;

@@ -82,8 +82,7 @@ static unsigned wanted(const struct kmem_cache *cp)
     if (kmem_state < KMEM_LARGE ||
         (boot_names != NULL && !listed(boot_names, cp->cache_name)))
         return 0;
-    return kmem_debug_can_unmap(cp) ? boot_modes
-                                    : boot_modes & ~KMEM_DEBUG_UNMAP;
+    return kmem_debug_can_unmap(cp) ? boot_modes : boot_modes & ~KMF_UNMAPPING;
 }
 
 uint32_t kmem_debug_flags(const struct kmem_cache *cp)
@@ -121,7 +120,7 @@ void kmem_slow_paths(struct kmem_cache *cp)
 void kmem_debug_init(void)
 {
     direct_update();
-    if (boot_modes & KMEM_DEBUG_U)
+    if (boot_modes & KMF_AUDIT)
         kmem_log_create();
 }
 
@@ -131,31 +130,31 @@ bool kmem_debug_geometry(struct kmem_cache *cp)
 {
     unsigned modes = kmem_debug_modes(cp);
     size_t size = ROUND_UP(cp->cache_size, cp->cache_align);
-    size_t guard = (modes & KMEM_DEBUG_Z) ? KMEM_GUARD_FRONT : 0;
+    size_t guard = (modes & KMF_REDZONE) ? KMEM_GUARD_FRONT : 0;
     size_t bytes;
 
-    if ((modes & KMEM_DEBUG_LAYOUT) == 0)
+    if ((modes & KMF_LAYOUT) == 0)
         return false;
     cp->cache_flags |= KMF_HASH | KMF_DEBUG;
-    if (modes & KMEM_DEBUG_G) {
-        cp->cache_front = -size & PAGE_MASK;
-        cp->cache_guard = size;
-        cp->cache_chunk = cp->cache_front + size + PAGE_SIZE;
+    if (modes & KMF_FIREWALL) {
+        cp->cache_colour_min = -size & PAGE_MASK;
+        cp->cache_redzone_end = size;
+        cp->cache_chunk = cp->cache_colour_min + size + PAGE_SIZE;
         cp->cache_slab_pages = cp->cache_chunk >> PAGE_SHIFT;
-        bytes = cp->cache_front + cp->cache_chunk;
+        bytes = cp->cache_colour_min + cp->cache_chunk;
     } else {
-        cp->cache_front = guard == 0 ? 0 : cp->cache_align;
+        cp->cache_colour_min = guard == 0 ? 0 : cp->cache_align;
         cp->cache_chunk = ROUND_UP(cp->cache_size + 2 * guard, cp->cache_align);
-        cp->cache_guard = cp->cache_chunk - guard;
+        cp->cache_redzone_end = cp->cache_chunk - guard;
         cp->cache_slab_pages =
-            kmem_large_pages(cp->cache_front, cp->cache_chunk);
+            kmem_large_pages(cp->cache_colour_min, cp->cache_chunk);
         bytes = cp->cache_slab_pages * PAGE_SIZE;
     }
-    cp->cache_slab_chunks = (bytes - cp->cache_front) / cp->cache_chunk;
-    cp->cache_colour_max =
-        cp->cache_front +
-        ((bytes - cp->cache_front) % cp->cache_chunk & ~(cp->cache_align - 1));
-    cp->cache_colour = cp->cache_front;
+    cp->cache_slab_chunks = (bytes - cp->cache_colour_min) / cp->cache_chunk;
+    cp->cache_colour_max = cp->cache_colour_min +
+                           ((bytes - cp->cache_colour_min) % cp->cache_chunk &
+                            ~(cp->cache_align - 1));
+    cp->cache_colour = cp->cache_colour_min;
     return true;
 }
 

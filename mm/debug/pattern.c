@@ -13,7 +13,7 @@ static uint8_t pattern_byte(uint32_t word, size_t i)
     return (uint8_t)(word >> (i % sizeof(word) * 8));
 }
 
-void kmem_fill(void *buf, size_t size, uint32_t word)
+void kmem_pattern_fill(void *buf, size_t size, uint32_t word)
 {
     uint8_t *p = buf;
     size_t i = 0;
@@ -24,7 +24,7 @@ void kmem_fill(void *buf, size_t size, uint32_t word)
         p[i] = pattern_byte(word, i);
 }
 
-const void *kmem_filled_otherwise(const void *buf, size_t size, uint32_t word)
+const void *kmem_pattern_mismatch(const void *buf, size_t size, uint32_t word)
 {
     const uint8_t *p = buf;
     size_t i = 0;

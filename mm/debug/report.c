@@ -33,7 +33,8 @@ static const struct {
     [KMEM_ERROR_END] = {"end", "buffer written past its end"},
     [KMEM_ERROR_START] = {"start", "buffer written before its start"},
     [KMEM_ERROR_DOUBLE] = {"double", "buffer freed twice"},
-    [KMEM_ERROR_NEVER] = {"never", "freed address was never allocated"},
+    [KMEM_ERROR_NOT_ALLOCATED] = {"not_allocated",
+                                  "freed address was never allocated"},
     [KMEM_ERROR_INTERIOR] = {"interior",
                              "freed address is not a buffer's start"},
     [KMEM_ERROR_FOREIGN] = {"foreign", "buffer freed to the wrong cache"},
@@ -42,8 +43,8 @@ static const struct {
     [KMEM_ERROR_BUFCTL] = {"bufctl", "bufctl is damaged"},
     [KMEM_ERROR_FREELIST] = {"freelist", "freelist is damaged"},
     [KMEM_ERROR_SLAB] = {"slab", "slab data is damaged"},
-    [KMEM_ERROR_GONE] = {"gone", "cache destroyed, but used"},
-    [KMEM_ERROR_TOUCHED] = {"touched", "memory touched that was taken away"},
+    [KMEM_ERROR_DESTROYED] = {"destroyed", "cache destroyed, but used"},
+    [KMEM_ERROR_UNMAPPED] = {"unmapped", "memory touched that was taken away"},
     [KMEM_ERROR_UNINIT] = {"uninit", "use of uninitialised memory"},
     [KMEM_ERROR_STALE] = {"stale", "use of a pointer out of freed memory"},
     [KMEM_ERROR_VERIFY] = {"verify", "an invariant does not hold"},
@@ -181,14 +182,14 @@ static void print_details(const struct kmem_error_record *e)
         mm_print("it belongs to cache %s, not %s\n", e->error_owner->cache_name,
                  e->error_cache->cache_name);
         break;
-    case KMEM_ERROR_TOUCHED:
+    case KMEM_ERROR_UNMAPPED:
         if (e->error_base != NULL)
             mm_print("at offset 0x%lx, %s\n", (unsigned long)e->error_offset,
                      e->error_offset < e->error_owner->cache_size
                          ? "after it was freed"
                          : "past its end");
         break;
-    case KMEM_ERROR_NEVER:
+    case KMEM_ERROR_NOT_ALLOCATED:
     case KMEM_ERROR_STACK:
         mm_describe(e->error_buf, text, sizeof(text));
         if (e->error_base == e->error_buf && e->error_owner != NULL)
@@ -240,7 +241,7 @@ static void print_finder(const struct kmem_error_record *e)
 {
     struct kmem_transaction now;
 
-    if (kmem_error_panics || e->error_kind == KMEM_ERROR_TOUCHED ||
+    if (kmem_error_panics || e->error_kind == KMEM_ERROR_UNMAPPED ||
         e->error_kind == KMEM_ERROR_UNINIT || e->error_kind == KMEM_ERROR_STALE)
         return;
     kmem_transaction(&now);
@@ -278,7 +279,7 @@ void kmem_error(const struct kmem_error_record *error)
     enum kmem_error kind = error->error_kind;
 
     keep(error);
-    if (kmem_error_panics || kind == KMEM_ERROR_GONE)
+    if (kmem_error_panics || kind == KMEM_ERROR_DESTROYED)
         mm_panic("%s: %p, cache %s", kmem_error_title(kind),
                  error->error_buf != NULL ? error->error_buf
                                           : (const void *)error->error_cache,
@@ -335,13 +336,13 @@ static enum kmem_error bad_free_kind(const struct kmem_cache *cp,
     bool debugged = (b->stat_cache->cache_flags & KMF_DEBUG) != 0;
 
     if (b->stat_buf == 0)
-        return KMEM_ERROR_NEVER;
+        return KMEM_ERROR_NOT_ALLOCATED;
     if (offset != 0)
         return KMEM_ERROR_INTERIOR;
     if (debugged && (bdp == NULL || b->stat_state == KMEM_BUF_BAD))
         return KMEM_ERROR_BUFCTL;
     if (debugged && bdp->bufctl_size == 0)
-        return KMEM_ERROR_NEVER;
+        return KMEM_ERROR_NOT_ALLOCATED;
     if (!same_family(b->stat_cache, cp))
         return KMEM_ERROR_FOREIGN;
     return KMEM_ERROR_DOUBLE;
@@ -371,7 +372,7 @@ static bool other_class(const struct kmem_error_record *e)
 void kmem_bad_free(struct kmem_cache *cp, const void *buf, size_t size)
 {
     struct kmem_error_record e = {
-        .error_kind = KMEM_ERROR_NEVER,
+        .error_kind = KMEM_ERROR_NOT_ALLOCATED,
         .error_cache = cp,
         .error_buf = buf,
         .error_size_free = size,
@@ -407,7 +408,7 @@ bool kmem_fault(const void *addr)
     struct kmem_buf_stat b;
 
     if (kmem_unmapped_stat(addr, &b) || kmem_buf_stat(addr, &b)) {
-        e.error_kind = KMEM_ERROR_TOUCHED;
+        e.error_kind = KMEM_ERROR_UNMAPPED;
         e.error_cache = b.stat_cache;
         enter_buffer(&e, &b);
     } else if (near((uintptr_t)addr, KMEM_UNINIT)) {

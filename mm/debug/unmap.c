@@ -66,12 +66,12 @@ size_t kmem_unmapped_release(const struct kmem_cache *cp)
     size_t pages = 0;
     struct kmem_slab *sp;
 
-    kmem_move_begin();
+    kmem_transfer_begin();
     while ((sp = oldest(cp)) != NULL) {
         pages += sp->slab_cache->cache_slab_pages;
         exhume(sp);
     }
-    kmem_move_end();
+    kmem_transfer_end();
     return pages;
 }
 
@@ -97,12 +97,12 @@ static void bury(struct kmem_cache *cp, struct kmem_slab *sp)
         exhume(sp);
 }
 
-void kmem_unmap_complete(struct kmem_cache *cp)
+void kmem_unmap_free_slabs(struct kmem_cache *cp)
 {
     struct kmem_slab *sp;
 
-    kmem_move_begin();
+    kmem_transfer_begin();
     while ((sp = kmem_slab_pop(cp)) != NULL)
         bury(cp, sp);
-    kmem_move_end();
+    kmem_transfer_end();
 }

@@ -117,7 +117,7 @@ static void debug_stat(const struct kmem_cache *cp,
     out->stat_state = MIN(bdp->bufctl_state, KMEM_BUF_BAD + 0u);
     if (bdp->bufctl_state != KMEM_BUF_FREE)
         out->stat_size = bdp->bufctl_size;
-    out->stat_audited = (cp->cache_flags & KMF_MODE(KMEM_DEBUG_U)) != 0;
+    out->stat_audited = (cp->cache_flags & KMF_MODE(KMF_AUDIT)) != 0;
     if (!out->stat_audited)
         return;
     out->stat_alloc = sane(bdp->bufctl_alloc);
@@ -182,7 +182,7 @@ bool kmem_buf_stat(const void *addr, struct kmem_buf_stat *out)
 {
     struct kmem_slab_stat slab;
     size_t i;
-    struct kmem_cache *cp = kmem_whose(addr, &slab, &i);
+    struct kmem_cache *cp = kmem_slab_lookup(addr, &slab, &i);
 
     if (cp == NULL || i == SIZE_MAX)
         return false;

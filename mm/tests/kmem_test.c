@@ -345,10 +345,10 @@ void test_ws_end(struct kmem_cache *cp)
 
 void test_ws_expect(struct kmem_cache *cp, size_t t, size_t m, size_t l)
 {
-    if (cp->cache_complete != t || cp->cache_ws_min != m ||
+    if (cp->cache_free_slabs != t || cp->cache_ws_min != m ||
         cp->cache_ws_limit != l)
         KT_FAIL("T %zu, m %zu, L %zu; want %zu, %zu, %zu",
-                (size_t)cp->cache_complete, (size_t)cp->cache_ws_min,
+                (size_t)cp->cache_free_slabs, (size_t)cp->cache_ws_min,
                 (size_t)cp->cache_ws_limit, t, m, l);
 }
 

@@ -265,8 +265,8 @@ static bool compare_counts(const struct model *m)
         full += is_full(&m->model_slab[i]);
     return same(m, "slabs", s.stat_slabs, m->model_slabs) &&
            same(m, "in use", s.stat_inuse, model_inuse(m)) &&
-           same(m, "full", s.stat_full, full) &&
-           same(m, "T", s.stat_complete, complete(m)) &&
+           same(m, "full", s.stat_full_slabs, full) &&
+           same(m, "T", s.stat_free_slabs, complete(m)) &&
            same(m, "m", s.stat_ws_min, m->model_min) &&
            same(m, "L", s.stat_ws_limit, m->model_limit) &&
            same(m, "colour", s.stat_colour_next, m->model_next_colour) &&

@@ -122,11 +122,11 @@ KTEST(kmem, S35_complete_slabs_are_the_last_resort)
     for (unsigned i = 0; i < 3; i++) {
         test_obj[4 * PER + i] = kmem_cache_alloc(cp, KM_SLEEP);
         KT_TRUE(kmem_slab_of(test_obj[4 * PER + i]) != d);
-        KT_EQ(cp->cache_complete, 1);
+        KT_EQ(cp->cache_free_slabs, 1);
     }
     test_alloc(cp, 4 * PER + 3, 4 * PER + 4);
     KT_TRUE(kmem_slab_of(test_obj[4 * PER + 3]) == d);
-    KT_EQ(cp->cache_complete, 0);
+    KT_EQ(cp->cache_free_slabs, 0);
     test_free(cp, 1, PER);
     test_free(cp, PER + 2, 3 * PER);
     test_free(cp, 4 * PER, 4 * PER + 4);
@@ -230,13 +230,13 @@ KTEST(kmem, S36_slabs_of_one_object)
     KT_TRUE(cp->cache_freelist == sp[0]);
     test_free(cp, 1, 2);
     KT_TRUE(listed(cp, sp[2], sp[0], sp[1]));
-    KT_EQ(cp->cache_complete, 2);
+    KT_EQ(cp->cache_free_slabs, 2);
     KT_TRUE(kmem_cache_alloc(cp, KM_SLEEP) == test_obj[0]);
     KT_TRUE(listed(cp, sp[2], sp[0], sp[1]));
     KT_TRUE(cp->cache_freelist == sp[1]);
     kmem_cache_free(cp, test_obj[0]);
     test_free(cp, 2, 3);
-    KT_EQ(cp->cache_complete, 3);
+    KT_EQ(cp->cache_free_slabs, 3);
     end(cp);
 }
 
@@ -317,16 +317,16 @@ KTEST(kmem, S40_full_partial_and_complete_in_the_statistics)
     struct kmem_cache *cp = make(6);
     struct kmem_cache_stat stat;
     struct kmem_slab_stat s;
-    static const uint8_t states[] = {KMEM_SLAB_FULL,     KMEM_SLAB_FULL,
-                                     KMEM_SLAB_FULL,     KMEM_SLAB_PARTIAL,
-                                     KMEM_SLAB_COMPLETE, KMEM_SLAB_COMPLETE};
+    static const uint8_t states[] = {KMEM_SLAB_FULL, KMEM_SLAB_FULL,
+                                     KMEM_SLAB_FULL, KMEM_SLAB_PARTIAL,
+                                     KMEM_SLAB_FREE, KMEM_SLAB_FREE};
 
     test_free(cp, 0, 2 * PER);
     test_free(cp, 2 * PER, 2 * PER + 5);
     stat = test_stat(cp);
-    KT_EQ(stat.stat_full, 3);
-    KT_EQ(stat.stat_partial, 1);
-    KT_EQ(stat.stat_complete, 2);
+    KT_EQ(stat.stat_full_slabs, 3);
+    KT_EQ(stat.stat_partial_slabs, 1);
+    KT_EQ(stat.stat_free_slabs, 2);
     for (size_t i = 0; i < 6; i++) {
         KT_TRUE(kmem_slab_stat(cp, i, &s));
         KT_EQ(s.stat_state, states[i]);

@@ -98,7 +98,7 @@ KTEST(kmem_ported, splat_9_slab_age)
     test_alloc(cp, 0, n);
     test_free(cp, 0, n);
     kmem_reap(KMEM_REAP_WS);
-    KT_EQ(cp->cache_complete, cp->cache_slabs);
+    KT_EQ(cp->cache_free_slabs, cp->cache_slabs);
     KT_GE(cp->cache_slabs, n / cp->cache_slab_chunks);
     kmem_update();
     kmem_reap(KMEM_REAP_WS);
@@ -344,8 +344,8 @@ KTEST(kmem_ported, two_caches_freed_crosswise)
             TEST_VERIFY(b);
         }
     }
-    KT_EQ(a->cache_complete, a->cache_slabs);
-    KT_EQ(b->cache_complete, b->cache_slabs);
+    KT_EQ(a->cache_free_slabs, a->cache_slabs);
+    KT_EQ(b->cache_free_slabs, b->cache_slabs);
     test_destroy(a);
     test_destroy(b);
 }

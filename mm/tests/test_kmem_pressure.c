@@ -145,7 +145,7 @@ KTEST(kmem, S46_pressure_takes_nothing_if_the_interval_is_infinite)
     test_free(cp, 0, 2 * TEST_WS_PER);
     kmem_ws_interval = KMEM_WS_INFINITE;
     KT_TRUE(kmem_cache_alloc(poor, KM_NOSLEEP) == NULL);
-    KT_EQ(cp->cache_complete, 2);
+    KT_EQ(cp->cache_free_slabs, 2);
     kmem_ws_interval = KMEM_WS_INFINITE - 1;
     test_flood_end();
     test_destroy(poor);
@@ -178,7 +178,7 @@ KTEST(kmem, S35_an_object_freed_while_the_cache_grows_goes_first)
     freed_by_ctor = test_obj[3];
     KT_TRUE(kmem_cache_alloc(bystander, KM_NOSLEEP) == test_obj[3]);
     KT_EQ(bystander->cache_slabs, 2);
-    KT_EQ(bystander->cache_complete, 1);
+    KT_EQ(bystander->cache_free_slabs, 1);
     TEST_VERIFY(bystander);
     test_free(bystander, 0, n);
     test_destroy(bystander);

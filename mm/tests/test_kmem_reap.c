@@ -10,7 +10,7 @@ static size_t reap(struct kmem_cache *cp)
     struct kmem_reap_result r;
 
     kmem_cache_reap(cp, KMEM_REAP_WS, &r);
-    KT_EQ(r.reap_kept, cp->cache_complete);
+    KT_EQ(r.reap_kept, cp->cache_free_slabs);
     return r.reap_slabs;
 }
 
@@ -25,7 +25,7 @@ KTEST(kmem, S41_free_returns_no_memory)
     test_free(cp, 0, 5 * TEST_WS_PER);
     KT_EQ(s.held, 5);
     KT_EQ(s.frees, 0);
-    KT_EQ(cp->cache_complete, 5);
+    KT_EQ(cp->cache_free_slabs, 5);
     KT_EQ(cp->cache_slabs, 5);
     test_destroy(cp);
 }
@@ -123,7 +123,7 @@ KTEST(kmem, S43_a_reap_takes_what_both_bounds_allow)
     test_ws_expect(cp, 2, 2, 6);
     test_free(cp, 0, 4 * TEST_WS_PER);
     KT_EQ(reap(cp), 2); /* m is the smaller */
-    KT_EQ(cp->cache_complete, 4);
+    KT_EQ(cp->cache_free_slabs, 4);
     kmem_update();
     KT_LE(reap(cp), 2);
     test_ws_end(cp);
@@ -230,7 +230,7 @@ KTEST(kmem, S44_four_slabs_used_at_20)
     kmem_update(); /* t = 30 */
     test_ws_expect(cp, 10, 10, 6);
     KT_EQ(reap(cp), 6);
-    KT_EQ(cp->cache_complete, 4);
+    KT_EQ(cp->cache_free_slabs, 4);
     KT_EQ(reap(cp), 0); /* what is kept is kept */
     test_ws_end(cp);
 }

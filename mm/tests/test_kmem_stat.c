@@ -54,9 +54,9 @@ KTEST(kmem_stat, objects_slabs_and_traffic)
     KT_EQ(s.stat_inuse, 2 * n + 1);
     KT_EQ(s.stat_total, 4 * n);
     KT_EQ(s.stat_slabs, 4);
-    KT_EQ(s.stat_full, 2);
-    KT_EQ(s.stat_partial, 1);
-    KT_EQ(s.stat_complete, 1);
+    KT_EQ(s.stat_full_slabs, 2);
+    KT_EQ(s.stat_partial_slabs, 1);
+    KT_EQ(s.stat_free_slabs, 1);
     KT_EQ(s.stat_slab_bytes, 4 * 4096);
     KT_EQ(s.stat_mem, 4 * 4096);
     KT_EQ(s.stat_max_slabs, 4);
@@ -216,20 +216,20 @@ static void check_whose(size_t size)
     for (size_t i = 0; i < n; i++) {
         char *obj = test_obj[n + i];
 
-        KT_TRUE(kmem_whose(obj, &s, &index) == cp);
+        KT_TRUE(kmem_slab_lookup(obj, &s, &index) == cp);
         KT_EQ(index, i);
         KT_EQ(s.stat_slab, KT_PTR(test_slab_of(cp, obj)));
-        KT_TRUE(kmem_whose(obj + cp->cache_chunk - 1, &s, &index) == cp);
+        KT_TRUE(kmem_slab_lookup(obj + cp->cache_chunk - 1, &s, &index) == cp);
         KT_EQ(index, i);
     }
     base = (char *)s.stat_base;
-    KT_TRUE(kmem_whose(base, &s, &index) == cp);
+    KT_TRUE(kmem_slab_lookup(base, &s, &index) == cp);
     KT_EQ(index, SIZE_MAX); /* the colour's gap */
-    KT_TRUE(kmem_whose(base + s.stat_bytes - 1, &s, &index) == cp);
+    KT_TRUE(kmem_slab_lookup(base + s.stat_bytes - 1, &s, &index) == cp);
     KT_EQ(index, SIZE_MAX); /* tail or header */
     test_free(cp, 0, 2 * n);
     test_destroy(cp);
-    KT_TRUE(kmem_whose(base, &s, &index) != cp);
+    KT_TRUE(kmem_slab_lookup(base, &s, &index) != cp);
 }
 
 KTEST(kmem_stat, whose_address)
@@ -239,9 +239,9 @@ KTEST(kmem_stat, whose_address)
 
     check_whose(200);
     check_whose(1500);
-    KT_TRUE(kmem_whose(mm_phys_to_virt(0), &s, &index) == NULL);
-    KT_TRUE(kmem_whose(mm_phys_to_virt(page_count << PAGE_SHIFT), &s, &index) ==
-            NULL);
+    KT_TRUE(kmem_slab_lookup(mm_phys_to_virt(0), &s, &index) == NULL);
+    KT_TRUE(kmem_slab_lookup(mm_phys_to_virt(page_count << PAGE_SHIFT), &s,
+                             &index) == NULL);
 }
 
 /* Snapshots of what is broken end, and say what they can. */
@@ -257,11 +257,11 @@ KTEST(kmem_stat, broken_structures_are_survived)
     test_alloc(cp, 0, 3);
     cp->cache_slabs = 100; /* the list is shorter than its count */
     KT_TRUE(!kmem_slab_stat(cp, 50, &s));
-    KT_TRUE(kmem_whose(test_obj[2], &s, &index) == cp);
+    KT_TRUE(kmem_slab_lookup(test_obj[2], &s, &index) == cp);
     lost = kmem_getpages(1, PAGE_SLAB, cp); /* marked, but no slab of it */
-    KT_TRUE(kmem_whose(lost, &s, &index) == NULL);
+    KT_TRUE(kmem_slab_lookup(lost, &s, &index) == NULL);
     cp->cache_slabs = 3;
-    KT_TRUE(kmem_whose(lost, &s, &index) == NULL);
+    KT_TRUE(kmem_slab_lookup(lost, &s, &index) == NULL);
     kmem_freepages(lost, 1);
     last = *kmem_hash_bucket(cp, test_obj[0]);
     while (last->bufctl_next != NULL) /* where the three lie is chance */

@@ -298,8 +298,8 @@ KTEST(kmem_verify, counts)
          "objects in use are not allocations less frees");
     POKE(cp, cp->cache_frees, cp->cache_frees + 1,
          "objects in use are not allocations less frees");
-    POKE(cp, cp->cache_full, 1, "count of full slabs is wrong");
-    POKE(cp, cp->cache_complete, 2, "count of complete slabs (T) is wrong");
+    POKE(cp, cp->cache_full_slabs, 1, "count of full slabs is wrong");
+    POKE(cp, cp->cache_free_slabs, 2, "count of complete slabs (T) is wrong");
     POKE(cp, cp->cache_ws_min, 2, "working set: m exceeds T");
     POKE(cp, cp->cache_freelist, test_slab(cp, 3),
          "freelist pointer is not the first free slab");
@@ -481,13 +481,13 @@ KTEST(kmem_verify, a_broken_cache_breaks_the_heap)
     struct kmem_cache *cp = make(200, &n);
     struct kmem_cache *last = kmem_cache_create("t_last", 8, 0, NULL, NULL);
 
-    cp->cache_full++;
+    cp->cache_full_slabs++;
     expect_heap("count of full slabs is wrong");
-    cp->cache_full--;
+    cp->cache_full_slabs--;
     expect_heap(NULL);
-    last->cache_full++;
+    last->cache_full_slabs++;
     expect_heap("count of full slabs is wrong");
-    last->cache_full--;
+    last->cache_full_slabs--;
     expect_heap(NULL);
     test_destroy(last);
     end(cp);

@@ -47,8 +47,8 @@ static void check_buffers(const char *letters, size_t size)
     uint8_t *used = kmem_cache_alloc(cp, KM_SLEEP);
     uint8_t *freed = kmem_cache_alloc(cp, KM_SLEEP);
     struct kmem_bufctl_debug *bdp = test_bufctl(cp, used);
-    bool guarded = (kmem_debug_modes(cp) & KMEM_DEBUG_Z) != 0;
-    bool poisoned = (kmem_debug_modes(cp) & KMEM_DEBUG_P) != 0;
+    bool guarded = (kmem_debug_modes(cp) & KMF_REDZONE) != 0;
+    bool poisoned = (kmem_debug_modes(cp) & KMF_POISON) != 0;
 
     kmem_cache_free(cp, freed);
     expect_none(__LINE__);
@@ -116,7 +116,7 @@ KTEST(kmem_verify, flags_and_what_follows_from_them)
          "slow paths are not those of the flags");
     test_destroy(cp);
     cp = kmem_cache_create("t_verify", 48, 0, NULL, NULL);
-    POKE(cp, cp->cache_flags, KMF_MODE(KMEM_DEBUG_P),
+    POKE(cp, cp->cache_flags, KMF_MODE(KMF_POISON),
          "layout is not that of the debugging modes");
     POKE(cp, cp->cache_flags, KMF_VERIFY,
          "slow paths are not those of the flags");
@@ -132,7 +132,7 @@ KTEST(kmem_verify, geometry_of_the_debug_layout)
     sp = test_slab(cp, 0);
     POKE(cp, cp->cache_colour, 0, "next colour is out of range");
     POKE(cp, sp->slab_colour, 0, "slab colour is out of range");
-    POKE(cp, cp->cache_front, cp->cache_colour_max + 8,
+    POKE(cp, cp->cache_colour_min, cp->cache_colour_max + 8,
          "next colour is out of range");
     test_free(cp, 0, 1);
     test_destroy(cp);
@@ -153,9 +153,9 @@ KTEST(kmem_verify, counts_of_what_is_lost_or_on_its_way)
     cp->cache_busy++;
     expect_none(__LINE__);
     cp->cache_busy--;
-    cp->cache_lost++;
+    cp->cache_isolated++;
     expect_none(__LINE__);
-    cp->cache_lost--;
+    cp->cache_isolated--;
     *bucket = bcp;
     expect_none(__LINE__);
     test_free(cp, 0, 2);
@@ -210,9 +210,9 @@ KTEST(kmem_verify, unmapped_pages)
 
     KT_REQUIRE(lost != NULL);
     expect(NULL, "unmapped pages are not segkmem's", __LINE__);
-    kmem_move_begin();
+    kmem_transfer_begin();
     expect_none(__LINE__); /* somebody may be moving just that one */
-    kmem_move_end();
+    kmem_transfer_end();
     kmem_freepages(lost, 1);
     expect_none(__LINE__);
 }

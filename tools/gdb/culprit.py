@@ -259,9 +259,10 @@ def _unknown(report):
 
 WAYS = {
     "modified": _written, "end": _written, "start": _written,
-    "double": _freed_before, "never": _called, "interior": _called,
-    "foreign": _called, "stack": _called, "size": _called, "gone": _called,
-    "touched": _touched, "uninit": _followed, "stale": _followed,
+    "double": _freed_before, "not_allocated": _called,
+    "interior": _called, "foreign": _called, "stack": _called,
+    "size": _called, "destroyed": _called, "unmapped": _touched,
+    "uninit": _followed, "stale": _followed,
     "bufctl": _damaged_data, "freelist": _led_astray, "slab": _damaged_data,
 }
 

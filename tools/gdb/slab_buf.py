@@ -196,7 +196,7 @@ def unmapped(heap, address):
 # ---- damage (mm/debug/check.c) ----------------------------------------------
 
 def pattern(word, size):
-    """What kmem_fill leaves: the word again and again, cut at the end."""
+    """What kmem_pattern_fill leaves: the word repeated, cut at the end."""
     return (word.to_bytes(WORD, "little") * (size // WORD + 1))[:size]
 
 

@@ -136,7 +136,7 @@ console as soon as it runs on."""
 
     def run(self, args):
         heap = Heap()
-        bit = debug("KMEM_DEBUG_T") << impl("KMF_MODES_SHIFT")
+        bit = debug("KMF_TRACE") << impl("KMF_MODES_SHIFT")
         if not args.words:
             traced = [c.name for c in heap.caches if c.flags & bit]
             print("\n".join(traced) or "(no cache is traced)")

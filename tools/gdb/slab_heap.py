@@ -37,6 +37,12 @@ def mode_letters(modes):
     return "".join(c for i, c in enumerate(letters) if modes >> i & 1) or "-"
 
 
+def mode_bits(letters):
+    """The debugging modes that the letters stand for."""
+    order = common.text_macro("mm/debug/debug.h", "KMEM_DEBUG_LETTERS")
+    return sum(1 << order.index(c) for c in letters)
+
+
 def flag_letters(pairs):
     return "".join(letter for letter, on in pairs if on)
 
@@ -128,13 +134,14 @@ class Cache:
         self.hashed = bool(self.flags & impl("KMF_HASH"))
         self.large = self.hashed
         self.modes = self.flags >> impl("KMF_MODES_SHIFT") & 0x7F \
-            if raw.has("cache_guard") else 0
+            if raw.has("cache_redzone_end") else 0
         self.debugged = bool(self.flags & impl("KMF_DEBUG"))
         self.heir = raw.cache_heir if raw.has("cache_heir") else 0
-        self.front = raw.cache_front if raw.has("cache_front") else 0
-        self.guard = raw.cache_guard if raw.has("cache_guard") else 0
+        self.front = raw.cache_colour_min if raw.has("cache_colour_min") else 0
+        self.guard = raw.cache_redzone_end \
+            if raw.has("cache_redzone_end") else 0
         self.busy = raw.cache_busy if raw.has("cache_busy") else 0
-        self.lost = raw.cache_lost if raw.has("cache_lost") else 0
+        self.lost = raw.cache_isolated if raw.has("cache_isolated") else 0
         self.ctor, self.dtor = raw.cache_ctor, raw.cache_dtor
         self.own_supplier = raw.cache_supplier.getpages != 0
         self._geometry(raw)
@@ -158,7 +165,7 @@ class Cache:
         self.inuse = (raw.cache_allocs - raw.cache_frees) & WORD_MASK
         self.slabs = raw.cache_slabs
         self.total = self.slabs * self.slab_objects
-        self.full, self.complete = raw.cache_full, raw.cache_complete
+        self.full, self.complete = raw.cache_full_slabs, raw.cache_free_slabs
         self.partial = (self.slabs - self.full - self.complete) & WORD_MASK
         self.max_slabs = raw.cache_max_slabs
         self.slab_bytes = self.slabs * self.slab_bytes_each
@@ -192,7 +199,7 @@ class Cache:
 
     def in_mode(self, letters):
         """Whether one of the debugging modes is on."""
-        return any(self.modes & debug(f"KMEM_DEBUG_{c}") for c in letters)
+        return self.modes & mode_bits(letters) != 0
 
     @property
     def per_alloc(self):

@@ -205,8 +205,7 @@ def hash_wrong(heap, c):
 
 def flags_wrong(c):
     """The flag word, and what follows from it."""
-    modes = slab_heap.debug
-    layout = sum(modes(f"KMEM_DEBUG_{m}") for m in "FPZUSG")
+    layout = slab_heap.mode_bits("FPZUSG")
     slow = bool(c.flags & slab_heap.impl("KMF_SLOW") &
                 ~slab_heap.impl("KMF_HASH"))
     paths = [getattr(c.raw, f"cache_{p}_slow") ==
@@ -293,8 +292,8 @@ def elders_wrong(heap):
 
 
 def sums_wrong(heap):
-    if common.has_variable("kmem_moving") and \
-            int(common.variable("kmem_moving")):
+    if common.has_variable("kmem_transfers") and \
+            int(common.variable("kmem_transfers")):
         return None  # pages are just changing hands
     slab = sum(c.slabs * c.slab_pages for c in heap.caches
                if not c.own_supplier)

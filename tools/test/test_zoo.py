@@ -147,13 +147,13 @@ def check_stops(visits):
         assert result.named["bug-step"][-1] == {
             "event": "bug-step", "name": name, "when": "at once"}, where
         if TABLE[name][mode] == "stop":
-            assert error == ["gone"] and "cache destroyed" in panic, where
+            assert error == ["destroyed"] and "cache destroyed" in panic, where
             continue
         assert panic.startswith("page fault"), where
         if name == "zero-bytes":
             assert error == [] and "0x00000000" in panic, where
         else:
-            assert error[-1] in ("touched", "uninit", "stale"), where
+            assert error[-1] in ("unmapped", "uninit", "stale"), where
         if written(result, name):
             assert f"0x{written(result, name)[0]:08x}" in panic, where
 
@@ -172,11 +172,11 @@ def test_faults_are_named(visits):
     """By what the address is."""
     for mode, name, kind in (("P", "uninitialised", "uninit"),
                              ("P", "free-loop", "stale"),
-                             ("S", "read-after-free", "touched"),
-                             ("G", "off-by-one", "touched")):
+                             ("S", "read-after-free", "unmapped"),
+                             ("G", "off-by-one", "unmapped")):
         errors = visits[mode, name].named["kmem_error"]
         assert [e["kind"] for e in errors] == [kind]
-        assert errors[0]["cache"] == ("zoo_snode" if kind == "touched"
+        assert errors[0]["cache"] == ("zoo_snode" if kind == "unmapped"
                                       else "")
 
 

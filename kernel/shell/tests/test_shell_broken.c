@@ -106,15 +106,15 @@ KTEST(shell_broken, verify_counts_what_is_broken)
     cp = make_broken(200, obj, &n);
     KT_REQUIRE(cp && one && n <= ARRAY_SIZE(obj));
     KT_EQ(shell_test_run("verify"), 0);
-    cp->cache_full++;
+    cp->cache_full_slabs++;
     KT_EQ(shell_test_run("verify"), 1);
-    one->cache_full++;
+    one->cache_full_slabs++;
     KT_EQ(shell_test_run("verify"), 2);
     KT_EQ(shell_test_run("verify test_broken"), 1);
     buddy_zone.zone_total_pages++;
-    cp->cache_full--;
+    cp->cache_full_slabs--;
     KT_EQ(shell_test_run("verify -j"), 2);
-    one->cache_full--;
+    one->cache_full_slabs--;
     KT_EQ(shell_test_run("verify"), 1);
     buddy_zone.zone_total_pages--;
     end_broken(cp, obj, n);
@@ -243,7 +243,7 @@ KTEST(shell_broken, looking_survives_wild_values)
     cp->cache_chunk = chunk;
     end_broken(cp, obj, n);
     cp = kmem_cache_create("test_broken", 100, 0, NULL, NULL);
-    KT_REQUIRE(cp && kmem_debug_set(cp, KMEM_DEBUG_U) == 0);
+    KT_REQUIRE(cp && kmem_debug_set(cp, KMF_AUDIT) == 0);
     for (n = 0; n < 2; n++) {
         obj[n] = kmem_cache_alloc(cp, KM_NOSLEEP);
         bdp = (struct kmem_bufctl_debug *)*kmem_hash_bucket(cp, obj[n]);
@@ -266,7 +266,7 @@ KTEST(shell_broken, damaged_objects_are_marked)
     char line[40];
 
     KT_REQUIRE(cp);
-    KT_REQUIRE(kmem_debug_set(cp, KMEM_DEBUG_F) == 0);
+    KT_REQUIRE(kmem_debug_set(cp, KMF_CHECK) == 0);
     for (int i = 0; i < 3; i++)
         obj[i] = kmem_cache_alloc(cp, KM_NOSLEEP);
     bdp = (struct kmem_bufctl_debug *)*kmem_hash_bucket(cp, obj[1]);

@@ -194,9 +194,9 @@ KTEST(shell_kmem, contradicting_rows_are_marked)
                                  .stat_slabs = 3,
                                  .stat_total = 30,
                                  .stat_inuse = 12,
-                                 .stat_full = 1,
-                                 .stat_partial = 1,
-                                 .stat_complete = 1,
+                                 .stat_full_slabs = 1,
+                                 .stat_partial_slabs = 1,
+                                 .stat_free_slabs = 1,
                                  .stat_allocs = 20,
                                  .stat_frees = 8};
     struct kmem_cache_stat bad = st;
@@ -205,7 +205,7 @@ KTEST(shell_kmem, contradicting_rows_are_marked)
     bad.stat_inuse = 31;
     KT_TRUE(memcmd_bad_row(&bad));
     bad = st;
-    bad.stat_full = 2;
+    bad.stat_full_slabs = 2;
     KT_TRUE(memcmd_bad_row(&bad));
     bad = st;
     bad.stat_total = 29;
@@ -319,7 +319,8 @@ KTEST(shell_kmem, slab_is_found_by_its_address)
     KT_REQUIRE(cp);
     for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
         obj[i] = kmem_cache_alloc(cp, KM_NOSLEEP);
-    KT_EQ(KT_PTR(kmem_whose((char *)obj[8] + 5, &slab, &index)), KT_PTR(cp));
+    KT_EQ(KT_PTR(kmem_slab_lookup((char *)obj[8] + 5, &slab, &index)),
+          KT_PTR(cp));
     n = memcmd_slab_number(cp, slab.stat_slab);
     KT_GE(n, 1);
     KT_EQ(kmem_slab_map(cp, n, map, MEMCMD_MAP_BITS), slab.stat_chunks);

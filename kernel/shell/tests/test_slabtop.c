@@ -123,7 +123,7 @@ KTEST(slabtop, a_cache_and_its_elder_are_one_row)
     for (unsigned i = 0; i < 9; i++)
         kmem_cache_free(cp, kmem_cache_alloc(cp, KM_NOSLEEP));
     slabtop_begin(&table, 100);
-    KT_EQ(kmem_debug_set(cp, KMEM_DEBUG_Z), 0);
+    KT_EQ(kmem_debug_set(cp, KMF_REDZONE), 0);
     KT_REQUIRE(kmem_cache_find("st_e~1") != NULL);
     after = kmem_cache_alloc(cp, KM_NOSLEEP);
     KT_TRUE(slabtop_look(&table, 200));

@@ -44,7 +44,7 @@ struct kmem_bufctl_debug *test_bufctl(struct kmem_cache *cp, const void *buf)
 void test_pardon(struct kmem_cache *cp, void *buf)
 {
     struct kmem_bufctl_debug *bdp = test_bufctl(cp, buf);
-    size_t front = MIN(cp->cache_front, (size_t)KMEM_GUARD_FRONT);
+    size_t front = MIN(cp->cache_colour_min, (size_t)KMEM_GUARD_FRONT);
 
     if (bdp == NULL || bdp->bufctl_state != KMEM_BUF_BAD) {
         KT_FAIL("%p is not set aside", buf);
@@ -52,10 +52,11 @@ void test_pardon(struct kmem_cache *cp, void *buf)
     }
     if (bdp->bufctl_size == 0)
         bdp->bufctl_size = (uint32_t)cp->cache_size;
-    if (kmem_debug_modes(cp) & KMEM_DEBUG_Z) {
-        kmem_fill((char *)buf + bdp->bufctl_size,
-                  cp->cache_guard - bdp->bufctl_size, KMEM_GUARD_WORD);
-        kmem_fill((char *)buf - front, front, KMEM_GUARD_WORD);
+    if (kmem_debug_modes(cp) & KMF_REDZONE) {
+        kmem_pattern_fill((char *)buf + bdp->bufctl_size,
+                          cp->cache_redzone_end - bdp->bufctl_size,
+                          KMEM_GUARD_WORD);
+        kmem_pattern_fill((char *)buf - front, front, KMEM_GUARD_WORD);
     }
     if (cp->cache_ctor != NULL)
         test_ctor(buf, cp->cache_size);

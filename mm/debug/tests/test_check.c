@@ -17,7 +17,7 @@ KTEST(kmem_debug, letters_and_back)
     KT_EQ(modes, 0x7f);
     KT_EQ(strcmp(kmem_debug_text(modes, text), "FPZUTSG"), 0);
     KT_TRUE(kmem_debug_letters("zfZ", NULL, &modes, &bad));
-    KT_EQ(modes, KMEM_DEBUG_F | KMEM_DEBUG_Z);
+    KT_EQ(modes, KMF_CHECK | KMF_REDZONE);
     KT_EQ(strcmp(kmem_debug_text(modes, text), "FZ"), 0);
     KT_TRUE(kmem_debug_letters("", NULL, &modes, &bad));
     KT_EQ(modes, 0);
@@ -39,7 +39,7 @@ KTEST(kmem_debug, letters_up_to_an_end)
     char bad;
 
     KT_TRUE(kmem_debug_letters(text, text + 2, &modes, &bad));
-    KT_EQ(modes, KMEM_DEBUG_P | KMEM_DEBUG_U);
+    KT_EQ(modes, KMF_POISON | KMF_AUDIT);
     KT_TRUE(!kmem_debug_letters(text, NULL, &modes, &bad));
     KT_EQ(bad, ',');
 }
@@ -52,8 +52,8 @@ static void check_layout(const char *letters, size_t size, size_t align)
 {
     struct kmem_cache *cp = test_debug(letters, size, align, false);
     size_t bytes = cp->cache_slab_pages * PAGE_SIZE;
-    size_t guard = kmem_debug_modes(cp) & KMEM_DEBUG_Z ? 8 : 0;
-    bool pages = kmem_debug_modes(cp) & KMEM_DEBUG_G;
+    size_t guard = kmem_debug_modes(cp) & KMF_REDZONE ? 8 : 0;
+    bool pages = kmem_debug_modes(cp) & KMF_FIREWALL;
     struct kmem_slab *sp;
     size_t left;
 
@@ -77,7 +77,7 @@ static void check_layout(const char *letters, size_t size, size_t align)
                   PAGE_SIZE,
               0);
     else
-        KT_TRUE(left <= bytes / 8 + cp->cache_front);
+        KT_TRUE(left <= bytes / 8 + cp->cache_colour_min);
     TEST_VERIFY(cp);
     kmem_cache_free(cp, test_obj[0]);
     TEST_VERIFY(cp);
@@ -156,7 +156,7 @@ static size_t seen_uninit;
 
 static bool all_words(const void *buf, size_t size, uint32_t word)
 {
-    return kmem_filled_otherwise(buf, size, word) == NULL;
+    return kmem_pattern_mismatch(buf, size, word) == NULL;
 }
 
 static void watching_ctor(void *obj, size_t size)
@@ -231,17 +231,17 @@ KTEST(kmem_debug, patterns_find_each_wrong_byte)
 
     for (size_t size = 0; size <= 35; size++) {
         memory[size] = 0x11;
-        kmem_fill(memory, size, KMEM_FREED);
+        kmem_pattern_fill(memory, size, KMEM_FREED);
         KT_EQ(memory[size], 0x11);
-        KT_TRUE(kmem_filled_otherwise(memory, size, KMEM_FREED) == NULL);
+        KT_TRUE(kmem_pattern_mismatch(memory, size, KMEM_FREED) == NULL);
         for (size_t i = 0; i < size; i++) {
             memory[i] ^= 1;
-            KT_TRUE(kmem_filled_otherwise(memory, size, KMEM_FREED) ==
+            KT_TRUE(kmem_pattern_mismatch(memory, size, KMEM_FREED) ==
                     &memory[i]);
             memory[i] ^= 1;
         }
     }
-    kmem_fill(memory, 4, KMEM_FREED);
+    kmem_pattern_fill(memory, 4, KMEM_FREED);
     KT_EQ(memory[0], 0xef);
     KT_EQ(memory[3], 0xde);
 }
@@ -268,7 +268,7 @@ static void check_walk(const char *letters, size_t size)
     KT_EQ(count[KMEM_BUF_BAD], 0);
     KT_EQ(count[KMEM_BUF_USED] + count[KMEM_BUF_FREE],
           MIN((size_t)40, cp->cache_slabs * cp->cache_slab_chunks));
-    KT_EQ(count[3] != 0, (kmem_debug_modes(cp) & KMEM_DEBUG_U) != 0);
+    KT_EQ(count[3] != 0, (kmem_debug_modes(cp) & KMF_AUDIT) != 0);
     for (size_t i = 0; i < 5; i++) {
         struct kmem_buf_stat b;
 
@@ -280,7 +280,7 @@ static void check_walk(const char *letters, size_t size)
                                          b.stat_index),
               b.stat_buf);
         kmem_cache_free(cp, test_obj[i]);
-        if (kmem_debug_modes(cp) & KMEM_DEBUG_S)
+        if (kmem_debug_modes(cp) & KMF_UNMAP)
             continue;
         KT_TRUE(kmem_buf_stat(test_obj[i], &b));
         KT_EQ(b.stat_state, KMEM_BUF_FREE);

@@ -36,10 +36,10 @@ static void freed_addresses(const char *letters)
     char *obj = kmem_cache_alloc(cp, KM_SLEEP);
     uintptr_t on_stack = 5;
 
-    TEST_ERROR(KMEM_ERROR_NEVER,
+    TEST_ERROR(KMEM_ERROR_NOT_ALLOCATED,
                kmem_cache_free(cp, (void *)(uintptr_t)0xbaddcafe));
     KT_TRUE(kmem_last_error.error_owner == NULL);
-    TEST_ERROR(KMEM_ERROR_NEVER, kmem_cache_free(cp, NULL));
+    TEST_ERROR(KMEM_ERROR_NOT_ALLOCATED, kmem_cache_free(cp, NULL));
     TEST_ERROR(KMEM_ERROR_STACK, kmem_cache_free(cp, &on_stack));
     TEST_SAYS(host_printed, "it is on the stack");
     TEST_ERROR(KMEM_ERROR_INTERIOR, kmem_cache_free(cp, obj + 4));
@@ -49,7 +49,8 @@ static void freed_addresses(const char *letters)
     TEST_ERROR(KMEM_ERROR_FOREIGN, kmem_cache_free(cp, foreign));
     TEST_SAYS(host_printed, "it belongs to cache t_other, not t_debug");
     KT_TRUE(kmem_last_error.error_owner == other);
-    TEST_ERROR(KMEM_ERROR_NEVER, kmem_cache_free(cp, obj + cp->cache_chunk));
+    TEST_ERROR(KMEM_ERROR_NOT_ALLOCATED,
+               kmem_cache_free(cp, obj + cp->cache_chunk));
     KT_TRUE(kmem_last_error.error_base == obj + cp->cache_chunk);
     check_untouched(cp, 1);
     TEST_NO_ERROR(kmem_cache_free(cp, obj));
@@ -83,8 +84,9 @@ KTEST(kmem_debug, S49_freed_addresses_of_other_kinds)
     test_switch(other, "FPZU");
     obj = kmem_cache_alloc(other, KM_SLEEP);
     TEST_ERROR(KMEM_ERROR_FOREIGN, kmem_cache_free(cp, obj));
-    TEST_ERROR(KMEM_ERROR_NEVER, kmem_cache_free(cp, large));
-    TEST_ERROR(KMEM_ERROR_NEVER, kmem_cache_free(cp, page_to_virt(page)));
+    TEST_ERROR(KMEM_ERROR_NOT_ALLOCATED, kmem_cache_free(cp, large));
+    TEST_ERROR(KMEM_ERROR_NOT_ALLOCATED,
+               kmem_cache_free(cp, page_to_virt(page)));
     TEST_ERROR(KMEM_ERROR_FOREIGN,
                kmem_cache_free(cp, test_slab_of(other, obj)));
     TEST_ERROR(KMEM_ERROR_INTERIOR,
@@ -390,7 +392,7 @@ KTEST(kmem_debug, S57_use_of_a_destroyed_cache)
     test_destroy(cp);
     kmem_error_panics = false;
     KT_PANICS(kmem_cache_alloc(cp, KM_SLEEP), "cache destroyed, but used");
-    KT_EQ(kmem_last_error.error_kind, KMEM_ERROR_GONE);
+    KT_EQ(kmem_last_error.error_kind, KMEM_ERROR_DESTROYED);
     KT_PANICS(kmem_cache_free(cp, obj), "cache destroyed, but used");
     kmem_error_panics = true;
     host_print_clear();

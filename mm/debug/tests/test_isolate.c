@@ -81,7 +81,7 @@ static void broken_slab(size_t live, void *field, size_t size,
     TEST_ERROR(kind, obj = kmem_cache_alloc(cp, KM_SLEEP));
     KT_TRUE(obj != NULL && test_slab_of(cp, obj) != sp);
     KT_TRUE(kmem_last_error.error_slab == sp);
-    lost = cp->cache_lost;
+    lost = cp->cache_isolated;
     KT_EQ(lost, cp->cache_slab_chunks - live);
     KT_EQ(kmem_inuse(cp), live + lost + 1);
     KT_EQ(sp->slab_refcnt, cp->cache_slab_chunks);
@@ -104,7 +104,7 @@ static void broken_slab(size_t live, void *field, size_t size,
         head = next;
     }
     KT_EQ(lost, 0);
-    cp->cache_lost = 0;
+    cp->cache_isolated = 0;
     TEST_VERIFY(cp);
     test_destroy(cp);
 }

@@ -174,7 +174,7 @@ KTEST(kmem_debug, S59_off_again_is_as_never_on)
         KT_EQ(cp->cache_flags, before.cache_flags);
         KT_EQ(cp->cache_chunk, before.cache_chunk);
         KT_EQ(cp->cache_bufctl, before.cache_bufctl);
-        KT_EQ(cp->cache_front, 0);
+        KT_EQ(cp->cache_colour_min, 0);
         KT_EQ(cp->cache_colour_max, before.cache_colour_max);
         KT_EQ(cp->cache_slab_pages, before.cache_slab_pages);
         KT_EQ(cp->cache_slab_chunks, before.cache_slab_chunks);
@@ -194,17 +194,17 @@ KTEST(kmem_debug, who_may_not_switch)
     test_supply_init(&s, 10);
     supplied =
         kmem_cache_create_from("t_supplied", 40, 0, NULL, NULL, &s.supply);
-    KT_EQ(kmem_debug_set(kmem_slab_cache, KMEM_DEBUG_F), -KMEM_EPERM);
-    KT_EQ(kmem_debug_set(kmem_bufctl_debug_cache, KMEM_DEBUG_G), -KMEM_EPERM);
-    KT_EQ(kmem_debug_set(&kmem_cache_cache, KMEM_DEBUG_Z), -KMEM_EPERM);
-    KT_EQ(kmem_debug_set(supplied, KMEM_DEBUG_S), -KMEM_EINVAL);
-    KT_EQ(kmem_debug_set(supplied, KMEM_DEBUG_G | KMEM_DEBUG_F), -KMEM_EINVAL);
+    KT_EQ(kmem_debug_set(kmem_slab_cache, KMF_CHECK), -KMEM_EPERM);
+    KT_EQ(kmem_debug_set(kmem_bufctl_debug_cache, KMF_FIREWALL), -KMEM_EPERM);
+    KT_EQ(kmem_debug_set(&kmem_cache_cache, KMF_REDZONE), -KMEM_EPERM);
+    KT_EQ(kmem_debug_set(supplied, KMF_UNMAP), -KMEM_EINVAL);
+    KT_EQ(kmem_debug_set(supplied, KMF_FIREWALL | KMF_CHECK), -KMEM_EINVAL);
     cp->cache_busy++;
-    KT_EQ(kmem_debug_set(cp, KMEM_DEBUG_F), -KMEM_EAGAIN);
+    KT_EQ(kmem_debug_set(cp, KMF_CHECK), -KMEM_EAGAIN);
     KT_EQ(kmem_cache_destroy(cp), -KMEM_EAGAIN);
     cp->cache_busy--;
     kmem_reaping = true;
-    KT_EQ(kmem_debug_set(cp, KMEM_DEBUG_F), -KMEM_EAGAIN);
+    KT_EQ(kmem_debug_set(cp, KMF_CHECK), -KMEM_EAGAIN);
     kmem_reaping = false;
     KT_EQ(kmem_debug_modes(cp), 0);
     KT_EQ(kmem_debug_modes(supplied), 0);
@@ -281,7 +281,7 @@ KTEST(kmem_debug, elders_are_reaped)
     test_switch(cp, "Z");
     test_free(cp, 0, 3 * n);
     elder = cp->cache_elders;
-    KT_EQ(elder->cache_complete, 3);
+    KT_EQ(elder->cache_free_slabs, 3);
     kmem_reap(KMEM_REAP_ALL);
     KT_EQ(elder->cache_slabs, 1);
     verify_heap(__LINE__);

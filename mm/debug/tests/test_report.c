@@ -349,7 +349,7 @@ KTEST(kmem_debug, verify_at_every_nth_operation)
 
     kmem_verify_every(3);
     KT_EQ(kmem_verify_interval(), 3);
-    cp->cache_full++;
+    cp->cache_full_slabs++;
     TEST_NO_ERROR(kmem_cache_free(cp, obj));
     TEST_NO_ERROR(obj = kmem_cache_alloc(cp, KM_SLEEP));
     TEST_ERROR(KMEM_ERROR_VERIFY, kmem_cache_free(cp, obj));
@@ -357,12 +357,12 @@ KTEST(kmem_debug, verify_at_every_nth_operation)
               "count of full slabs is wrong");
     TEST_NO_ERROR(obj = kmem_cache_alloc(cp, KM_SLEEP));
     TEST_NO_ERROR(kmem_cache_free(cp, obj));
-    cp->cache_full--;
+    cp->cache_full_slabs--;
     TEST_NO_ERROR(pairs(cp, 30));
     kmem_verify_every(0);
-    cp->cache_full++;
+    cp->cache_full_slabs++;
     TEST_NO_ERROR(pairs(cp, 30));
-    cp->cache_full--;
+    cp->cache_full_slabs--;
     KT_EQ(cp->cache_flags & KMF_SLOW, 0);
     test_destroy(cp);
 }

@@ -118,7 +118,7 @@ static void page_per_buffer(size_t size, size_t align)
     KT_EQ(b.stat_buf, (uintptr_t)obj);
     TEST_VERIFY(cp);
     KT_TRUE(kmem_cache_alloc(cp, KM_SLEEP) == obj);
-    KT_TRUE(kmem_filled_otherwise(obj, size, KMEM_UNINIT) == NULL);
+    KT_TRUE(kmem_pattern_mismatch(obj, size, KMEM_UNINIT) == NULL);
     kmem_cache_free(cp, obj);
     kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
     KT_TRUE(mm_readable(obj) && mm_readable(end));
@@ -164,15 +164,15 @@ KTEST(kmem_debug, faults_that_have_to_do_with_the_heap)
     freed = kmem_cache_alloc(g, KM_SLEEP);
     kmem_cache_free(s, gone);
     kmem_cache_free(g, freed);
-    KT_EQ(fault(gone + 20), KMEM_ERROR_TOUCHED);
+    KT_EQ(fault(gone + 20), KMEM_ERROR_UNMAPPED);
     KT_TRUE(kmem_last_error.error_base == gone);
     KT_EQ(kmem_last_error.error_offset, 20);
     TEST_SAYS(TEST_SAYS(host_printed, "cache: t_debug"), "free\n");
-    KT_EQ(fault(freed + 4), KMEM_ERROR_TOUCHED);
+    KT_EQ(fault(freed + 4), KMEM_ERROR_UNMAPPED);
     KT_TRUE(kmem_last_error.error_base == freed);
     KT_TRUE(kmem_last_error.error_cache == g);
     TEST_SAYS(host_printed, "cache: t_g");
-    KT_EQ(fault(freed + 40), KMEM_ERROR_TOUCHED); /* past its end */
+    KT_EQ(fault(freed + 40), KMEM_ERROR_UNMAPPED); /* past its end */
     KT_EQ(kmem_last_error.error_offset, 40);
     for (long off = -40; off <= 40; off += 20) {
         KT_EQ(fault((void *)(uintptr_t)(0xbaddcafe + off)), KMEM_ERROR_UNINIT);

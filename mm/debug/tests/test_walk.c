@@ -162,10 +162,10 @@ KTEST(kmem_debug, S48_no_memory_for_the_log)
     KT_EQ(kmem_log_kept(), 0);
     KT_TRUE(kmem_log_at(1) == NULL);
     test_flood();
-    KT_EQ(kmem_debug_set(cp, KMEM_DEBUG_U), -KMEM_ENOMEM);
-    KT_EQ(kmem_debug_modes(cp), KMEM_DEBUG_F);
+    KT_EQ(kmem_debug_set(cp, KMF_AUDIT), -KMEM_ENOMEM);
+    KT_EQ(kmem_debug_modes(cp), KMF_CHECK);
     test_flood_end();
-    KT_EQ(kmem_debug_set(cp, KMEM_DEBUG_U), 0);
+    KT_EQ(kmem_debug_set(cp, KMF_AUDIT), 0);
     obj = kmem_cache_alloc(cp, KM_SLEEP);
     KT_EQ(kmem_log_kept(), 1);
     kmem_cache_free(cp, obj);
@@ -175,7 +175,7 @@ KTEST(kmem_debug, S48_no_memory_for_the_log)
 /* T does not change the layout, so the allocator's own caches can have it. */
 KTEST(kmem_debug, T_of_the_allocators_own_caches)
 {
-    KT_EQ(kmem_debug_set(kmem_hash_cache, KMEM_DEBUG_T), 0);
+    KT_EQ(kmem_debug_set(kmem_hash_cache, KMF_TRACE), 0);
     host_print_clear();
     kmem_cache_free(kmem_hash_cache,
                     kmem_cache_alloc(kmem_hash_cache, KM_SLEEP));
@@ -223,12 +223,12 @@ KTEST(kmem_debug, S53_between_buffers)
     sp = test_slab(cp, 0);
     tail = (char *)sp->slab_base + cp->cache_slab_pages * PAGE_SIZE - 1;
     KT_TRUE(!kmem_buf_stat(tail, &b));
-    TEST_ERROR(KMEM_ERROR_NEVER, kmem_cache_free(cp, tail));
+    TEST_ERROR(KMEM_ERROR_NOT_ALLOCATED, kmem_cache_free(cp, tail));
     kmem_cache_free(cp, obj);
     KT_TRUE(kmem_unmapped_stat(tail, &b));
     KT_EQ(b.stat_buf, 0);
     KT_TRUE(b.stat_cache == cp);
-    TEST_ERROR(KMEM_ERROR_NEVER, kmem_cache_free(cp, tail));
+    TEST_ERROR(KMEM_ERROR_NOT_ALLOCATED, kmem_cache_free(cp, tail));
     test_destroy(cp);
 }
 

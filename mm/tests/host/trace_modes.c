@@ -118,12 +118,12 @@ static void destroy(struct slot *s)
 static void switch_modes(struct slot *s)
 {
     struct kmem_cache *cp = s->slot_cache;
-    unsigned modes = below(3) == 0 ? 0 : (unsigned)below(128) & ~KMEM_DEBUG_T;
+    unsigned modes = below(3) == 0 ? 0 : (unsigned)below(128) & ~KMF_TRACE;
 
     if (cp == NULL)
         cp = kmem_size_class(1 + below(KMEM_MAXBUF));
     if (cp->cache_supplier.getpages != NULL)
-        modes &= ~KMEM_DEBUG_UNMAP;
+        modes &= ~KMF_UNMAPPING;
     KT_EQ(kmem_debug_set(cp, modes), 0);
     KT_EQ(kmem_debug_modes(cp), modes);
 }
@@ -216,7 +216,7 @@ static void finish(void)
     KT_EQ(kmem_unmapped_pages(), 0);
     KT_EQ(kmem_direct_max, KMEM_MAXBUF);
     KT_EQ(test_ctors, test_dtors);
-    KT_EQ(kmem_moving, 0);
+    KT_EQ(kmem_transfers, 0);
 }
 
 int host_trace_modes(uint64_t seed, uint64_t ops)

@@ -157,7 +157,7 @@ MUTANTS = [
     # ---- colour -----------------------------------------------------------
     ("colour_never_wraps_to_0", "S-23", SLAB,
      "cp->cache_colour + cp->cache_align\n"
-     "                           : cp->cache_front;",
+     "                           : cp->cache_colour_min;",
      "cp->cache_colour + cp->cache_align\n"
      "                           : cp->cache_align;",
      "kmem.S23_colour_sequence"),
@@ -251,14 +251,14 @@ MUTANTS = [
      "kmem.S29_slab_and_bufctls_come_from_their_own_caches"),
     # ---- lists ------------------------------------------------------------
     ("refilled_slab_stays", "S-34", LIST,
-     "    cp->cache_full--;\n    cp->cache_freelist = sp;\n    /*",
-     "    cp->cache_full--;\n    /*",
+     "    cp->cache_full_slabs--;\n    cp->cache_freelist = sp;\n    /*",
+     "    cp->cache_full_slabs--;\n    /*",
      "kmem.S34_full_then_partial_then_complete"),
     ("pointer_not_advanced", "S-36", LIST,
      "        cp->cache_freelist = kmem_slab_next(sp);\n"
-     "        cp->cache_full++;",
+     "        cp->cache_full_slabs++;",
      "        cp->cache_freelist = &cp->cache_null;\n"
-     "        cp->cache_full++;",
+     "        cp->cache_full_slabs++;",
      "kmem.S36a_last_buffer_moves_the_pointer_only"),
     ("complete_slab_stays", "S-35", LIST,
      "    list_remove(&sp->slab_link);\n"
@@ -281,8 +281,8 @@ MUTANTS = [
      "for (size_t i = 0; i < sp->slab_chunks; i++) {",
      "kmem.S38_fresh_slab_hands_out_ascending_addresses"),
     ("partial_counts_as_complete", "S-40", STAT,
-     "cp->cache_slabs - cp->cache_full - cp->cache_complete;",
-     "cp->cache_slabs - cp->cache_full;",
+     "cp->cache_slabs - cp->cache_full_slabs - cp->cache_free_slabs;",
+     "cp->cache_slabs - cp->cache_full_slabs;",
      "kmem.S40_full_partial_and_complete_in_the_statistics"),
     # ---- reclaiming -------------------------------------------------------
     ("interval_0_keeps", "S-42", REAP,
@@ -293,7 +293,7 @@ MUTANTS = [
      "    if (kmem_ws_interval == KMEM_WS_INFINITE)\n        return 0;\n", "",
      "kmem.S42_interval_infinite_reaps_nothing"),
     ("m_not_lowered", "S-43", LIST,
-     "        cp->cache_ws_min = cp->cache_complete;\n", "        (void)0;\n",
+     "        cp->cache_ws_min = cp->cache_free_slabs;\n", "        (void)0;\n",
      "kmem.S43_m_is_the_least_number_of_complete_slabs"),
     ("reap_by_m_alone", "S-43", REAP,
      "return MIN(cp->cache_ws_limit, cp->cache_ws_min);",
@@ -307,11 +307,11 @@ MUTANTS = [
      "            cp->cache_ws_limit--;\n",
      "", "kmem.S44_four_slabs_used_at_20"),
     ("update_forgets_m", "S-44", REAP,
-     "    cp->cache_ws_min = cp->cache_complete;\n", "",
+     "    cp->cache_ws_min = cp->cache_free_slabs;\n", "",
      "kmem.S44_idle_for_two_intervals"),
     ("update_takes_t_as_limit", "S-44", REAP,
      "cp->cache_ws_limit = cp->cache_ws_min;",
-     "cp->cache_ws_limit = cp->cache_complete;",
+     "cp->cache_ws_limit = cp->cache_free_slabs;",
      "kmem.S44_all_used_at_29"),
     ("dry_run_reaps", "S-43", REAP,
      "if (mode == KMEM_REAP_DRY) {", "if (mode == KMEM_REAP_DRY && 0) {",
@@ -377,8 +377,8 @@ MUTANTS = [
      "if (rank(sp) < t->last)", "if (rank(sp) + 9 < t->last)",
      "kmem_verify.order_of_the_slab_list"),
     ("verify_skips_T", "11", VERIFY,
-     "if (t->complete != cp->cache_complete)",
-     "if (t->complete > cp->cache_complete + 1000)",
+     "if (t->complete != cp->cache_free_slabs)",
+     "if (t->complete > cp->cache_free_slabs + 1000)",
      "kmem_verify.counts"),
     ("verify_skips_freelist_pointer", "11", VERIFY,
      "if (cp->cache_freelist != first)", "if (cp->cache_freelist == NULL)",

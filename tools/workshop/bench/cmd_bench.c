@@ -282,7 +282,7 @@ static void debug_sizes(void)
         struct kmem_cache *cp = kmem_size_class(debugged[i]);
         void *live;
 
-        if (kmem_debug_set(cp, KMEM_DEBUG_F | KMEM_DEBUG_Z) != 0)
+        if (kmem_debug_set(cp, KMF_CHECK | KMF_REDZONE) != 0)
             continue;
         live = kmem_alloc(64, KM_SLEEP);
         benchcmd_report(i == 0 ? "kmem.pair.64.debug_FZ"

@@ -112,7 +112,7 @@ void zoo_cages_clean(void)
         unsigned modes = kmem_debug_modes(cages[i]);
 
         if (kmem_inuse(cages[i]) != 0) {
-            kmem_debug_set(cages[i], modes ^ KMEM_DEBUG_F);
+            kmem_debug_set(cages[i], modes ^ KMF_CHECK);
             kmem_debug_set(cages[i], modes);
         }
         kmem_cache_reap(cages[i], KMEM_REAP_ALL, NULL);
@@ -160,9 +160,9 @@ static void mend(struct memory *m)
     cp->cache_null = m->cache.cache_null;
     cp->cache_allocs = m->cache.cache_allocs;
     cp->cache_frees = m->cache.cache_frees;
-    cp->cache_complete = m->cache.cache_complete;
+    cp->cache_free_slabs = m->cache.cache_free_slabs;
     cp->cache_ws_min = m->cache.cache_ws_min;
-    cp->cache_full = m->cache.cache_full;
+    cp->cache_full_slabs = m->cache.cache_full_slabs;
     mm_unlock(&cp->cache_lock);
     memset(m, 0, sizeof(*m)); /* or it would point to buffers */
 }

@@ -33,37 +33,37 @@ const struct zoo_bug zoo_bugs[] = {
     {"write-after-free",
      "a member is set after the free",
      bug_write_after_free,
-     {FAULTS("SG", TOUCHED), REPORTED("P", ZOO_AT_ALLOC, MODIFIED)}},
+     {FAULTS("SG", UNMAPPED), REPORTED("P", ZOO_AT_ALLOC, MODIFIED)}},
     {"byte-after-free",
      "one byte changes after the free",
      bug_byte_after_free,
-     {FAULTS("SG", TOUCHED), REPORTED("P", ZOO_AT_ALLOC, MODIFIED)}},
+     {FAULTS("SG", UNMAPPED), REPORTED("P", ZOO_AT_ALLOC, MODIFIED)}},
     {"link-after-free",
      "the last word: a freelist link",
      bug_link_after_free,
-     {FAULTS("SG", TOUCHED), REPORTED("P", ZOO_AT_ALLOC, MODIFIED),
+     {FAULTS("SG", UNMAPPED), REPORTED("P", ZOO_AT_ALLOC, MODIFIED),
       SCANNED("-")}},
     {"stale-realloc",
      "an array moved; an old pointer",
      bug_stale_realloc,
-     {FAULTS("SG", TOUCHED), REPORTED("P", ZOO_AT_ALLOC, MODIFIED)}},
+     {FAULTS("SG", UNMAPPED), REPORTED("P", ZOO_AT_ALLOC, MODIFIED)}},
     {"dangling-list",
      "freed, but still on a list",
      bug_dangling_list,
-     {FAULTS("G", TOUCHED), REPORTED("P", ZOO_AT_ALLOC, MODIFIED)}},
+     {FAULTS("G", UNMAPPED), REPORTED("P", ZOO_AT_ALLOC, MODIFIED)}},
     {"early-put",
      "two users, but one counted",
      bug_early_put,
-     {FAULTS("SG", TOUCHED), REPORTED("P", ZOO_AT_ALLOC, MODIFIED)}},
+     {FAULTS("SG", UNMAPPED), REPORTED("P", ZOO_AT_ALLOC, MODIFIED)}},
     {"late-interrupt",
      "an interrupt outlives its data",
      bug_late_interrupt,
-     {FAULTS("SG", TOUCHED), REPORTED("P", ZOO_AT_ALLOC, MODIFIED)}},
+     {FAULTS("SG", UNMAPPED), REPORTED("P", ZOO_AT_ALLOC, MODIFIED)}},
     /* ---- written past its bounds ---- */
     {"off-by-one",
      "`<=` for `<`: a byte past the end",
      bug_off_by_one,
-     {FAULTS("G", TOUCHED), REPORTED("Z", ZOO_AT_FREE, END),
+     {FAULTS("G", UNMAPPED), REPORTED("Z", ZOO_AT_FREE, END),
       REPORTED("P", ZOO_AT_ALLOC, MODIFIED)}},
     {"string-end",
      "no room for a string's NUL",
@@ -72,7 +72,7 @@ const struct zoo_bug zoo_bugs[] = {
     {"too-long",
      "48 bytes copied into 32",
      bug_too_long,
-     {FAULTS("G", TOUCHED), REPORTED("Z", ZOO_AT_FREE, END),
+     {FAULTS("G", UNMAPPED), REPORTED("Z", ZOO_AT_FREE, END),
       REPORTED("P", ZOO_AT_ALLOC, MODIFIED)}},
     {"underrun",
      "a byte before the start",
@@ -81,12 +81,12 @@ const struct zoo_bug zoo_bugs[] = {
     {"last-in-slab",
      "past the end, into slab data",
      bug_last_in_slab,
-     {FAULTS("G", TOUCHED), REPORTED("Z", ZOO_AT_FREE, END),
+     {FAULTS("G", UNMAPPED), REPORTED("Z", ZOO_AT_FREE, END),
       REPORTED("P", ZOO_AT_ALLOC, MODIFIED), SCANNED("-")}},
     {"overflow",
      "count * size exceeds 32 bits",
      bug_overflow,
-     {FAULTS("G", TOUCHED), REPORTED("Z", ZOO_AT_FREE, END)}},
+     {FAULTS("G", UNMAPPED), REPORTED("Z", ZOO_AT_FREE, END)}},
     /* ---- stray pointers into the allocator's own ---- */
     {"wild-freelist",
      "a stray store hits a free bufctl",
@@ -116,7 +116,7 @@ const struct zoo_bug zoo_bugs[] = {
     {"free-never",
      "a buffer that nobody was given",
      bug_free_never,
-     {REPORTED("+", ZOO_AT_ONCE, NEVER), SCANNED("-")}},
+     {REPORTED("+", ZOO_AT_ONCE, NOT_ALLOCATED), SCANNED("-")}},
     {"free-interior",
      "a member instead of the object",
      bug_free_interior,
@@ -132,7 +132,7 @@ const struct zoo_bug zoo_bugs[] = {
     {"free-static",
      "a static variable",
      bug_free_static,
-     {REPORTED("*", ZOO_AT_ONCE, NEVER)}},
+     {REPORTED("*", ZOO_AT_ONCE, NOT_ALLOCATED)}},
     {"free-size",
      "another size than allocated",
      bug_free_size,
@@ -145,11 +145,11 @@ const struct zoo_bug zoo_bugs[] = {
     {"free-loop",
      "reads `next` after each free",
      bug_free_loop,
-     {FAULTS("G", TOUCHED), FAULTS("P", STALE), FAULTS("S", TOUCHED)}},
+     {FAULTS("G", UNMAPPED), FAULTS("P", STALE), FAULTS("S", UNMAPPED)}},
     {"read-after-free",
      "only reads, after the free",
      bug_read_after_free,
-     {FAULTS("SG", TOUCHED)}},
+     {FAULTS("SG", UNMAPPED)}},
     {"constructed",
      "given back, not as constructed",
      bug_constructed,
@@ -183,7 +183,7 @@ const struct zoo_bug zoo_bugs[] = {
     {"destroyed-cache",
      "allocates from a cache gone",
      bug_destroyed_cache,
-     {{"*", ZOO_AT_ONCE, KMEM_ERROR_GONE, ZOO_STOP}}},
+     {{"*", ZOO_AT_ONCE, KMEM_ERROR_DESTROYED, ZOO_STOP}}},
 };
 
 const size_t zoo_count = ARRAY_SIZE(zoo_bugs);
@@ -221,9 +221,9 @@ static bool applies(const struct zoo_rule *rule, unsigned modes)
     case '*':
         return true;
     case '+':
-        return (modes & KMEM_DEBUG_LAYOUT) != 0;
+        return (modes & KMF_LAYOUT) != 0;
     case '-':
-        return (modes & KMEM_DEBUG_LAYOUT) == 0;
+        return (modes & KMF_LAYOUT) == 0;
     default:
         return kmem_debug_letters(rule->rule_letters, NULL, &of, &bad) &&
                (modes & of) != 0;

@@ -227,7 +227,7 @@ static void take_everything(void)
     if (n < 10 || n == ARRAY_SIZE(large) || errno != ENOMEM)
         _exit(1);
     kmem_cache_stat(kmem_size_class(2000), &stat);
-    if (malloc_verify(&where) != NULL || stat.stat_complete != 0)
+    if (malloc_verify(&where) != NULL || stat.stat_free_slabs != 0)
         _exit(2);
     if (malloc(10000) == NULL)
         _exit(3);

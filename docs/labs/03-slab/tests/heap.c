@@ -90,12 +90,12 @@ void heap_list_make(const char *out)
 
         slab_make(i, n);
         heap_cache.cache_slabs++;
-        heap_cache.cache_full += n == HEAP_BUFFERS;
-        heap_cache.cache_complete += n == 0;
+        heap_cache.cache_full_slabs += n == HEAP_BUFFERS;
+        heap_cache.cache_free_slabs += n == 0;
         if (n < HEAP_BUFFERS && heap_cache.cache_freelist->slab_head == NULL)
             heap_cache.cache_freelist = &heap_slab[i];
     }
-    heap_cache.cache_ws_min = heap_cache.cache_complete;
+    heap_cache.cache_ws_min = heap_cache.cache_free_slabs;
 }
 
 const char *heap_name(const struct kmem_slab *sp)
@@ -150,8 +150,8 @@ static void expect_counts(void)
         KT_FAIL("the freelist pointer is at %s; the first slab that has "
                 "something to give is %s",
                 heap_name(heap_cache.cache_freelist), heap_name(first));
-    KT_EQ(heap_cache.cache_full, full);
-    KT_EQ(heap_cache.cache_complete, complete);
+    KT_EQ(heap_cache.cache_full_slabs, full);
+    KT_EQ(heap_cache.cache_free_slabs, complete);
 }
 
 void heap_expect_list(const char *names)

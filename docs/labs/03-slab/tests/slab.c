@@ -214,7 +214,7 @@ LAB_TEST(3, take_first, LAB_EARLY)
     KT_EQ(heap_cache.cache_ws_min, 1);
     heap_expect_list("ABC");
     KT_TRUE(heap_take() != NULL);
-    KT_EQ(heap_cache.cache_complete, 1);
+    KT_EQ(heap_cache.cache_free_slabs, 1);
 }
 
 LAB_TEST(3, take_last, LAB_EARLY)
@@ -269,7 +269,7 @@ static void refill(size_t i)
     back.bufctl_next = NULL;
     heap_slab[i].slab_head = &back;
     heap_slab[i].slab_refcnt--;
-    kmem_slab_refilled(&heap_cache, &heap_slab[i]);
+    kmem_slab_to_front(&heap_cache, &heap_slab[i]);
 }
 
 LAB_TEST(3, refilled, LAB_EARLY)
@@ -298,7 +298,7 @@ LAB_TEST(3, refilled_exhausted, LAB_EARLY)
 static void complete(size_t i)
 {
     heap_slab[i].slab_refcnt = 0;
-    kmem_slab_completed(&heap_cache, &heap_slab[i]);
+    kmem_slab_to_tail(&heap_cache, &heap_slab[i]);
 }
 
 LAB_TEST(3, completed, LAB_EARLY)

@@ -39,7 +39,7 @@ static void check_sequence(size_t size, size_t align, size_t front,
     struct kmem_slab *slab[SLABS];
 
     lab4_pages.limit = SLABS;
-    cp->cache_front = cp->cache_colour = front;
+    cp->cache_colour_min = cp->cache_colour = front;
     for (size_t i = 0; i < SLABS; i++) {
         size_t want = front + i % colours * align;
 
@@ -182,7 +182,7 @@ LAB_TEST(4, whole, LAB_UP)
     kmem_error_panics = false;
     for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
         live_and_die(sizes[i], 0);
-        live_and_die(sizes[i], KMEM_DEBUG_P);
+        live_and_die(sizes[i], KMF_POISON);
     }
     KT_EQ(unconstructed, 0);
     wait_and_get();

@@ -12,7 +12,7 @@ static void look(struct lab4_pages *p)
 {
     p->locked += (read_eflags() & EFLAGS_IF) == 0;
     p->idle += p->cache->cache_busy == 0;
-    p->still += kmem_moving == 0;
+    p->still += kmem_transfers == 0;
 }
 
 /* Pages come filled, so that nobody finds zeroes that he did not write. */
@@ -81,7 +81,7 @@ bool lab4_slabs(struct kmem_cache *cp, struct kmem_slab **slab, size_t n)
     before->next = &cp->cache_null.slab_link;
     cp->cache_null.slab_link.prev = before;
     cp->cache_freelist = slab[0];
-    cp->cache_slabs = cp->cache_complete = n;
+    cp->cache_slabs = cp->cache_free_slabs = n;
     return true;
 }
 

@@ -145,8 +145,8 @@ LAB_TEST(4, take, LAB_PAGES)
                     "slab with a free buffer",
                     i);
     }
-    KT_EQ(cp->cache_full, SLABS);
-    KT_EQ(cp->cache_complete, 0);
+    KT_EQ(cp->cache_full_slabs, SLABS);
+    KT_EQ(cp->cache_free_slabs, 0);
     lab4_pages_back(slab, SLABS);
 }
 
@@ -201,8 +201,8 @@ LAB_TEST(4, give, LAB_PAGES)
             KT_FAIL("the freelist pointer is not at the slab that got "
                     "something back");
     }
-    KT_EQ(cp->cache_full, SLABS - 1);
-    KT_EQ(cp->cache_complete, 1);
+    KT_EQ(cp->cache_full_slabs, SLABS - 1);
+    KT_EQ(cp->cache_free_slabs, 1);
     KT_EQ(slab[0]->slab_refcnt, PER);
     lab4_pages_back(slab, SLABS);
 }
@@ -239,7 +239,7 @@ LAB_TEST(4, traffic, LAB_PAGES)
     }
     while (n > 0)
         kmem_cache_free(cp, out[--n]);
-    KT_EQ(cp->cache_complete, SLABS);
+    KT_EQ(cp->cache_free_slabs, SLABS);
     lab4_pages_back(slab, SLABS);
 }
 
@@ -267,10 +267,10 @@ static void grow(struct kmem_cache *cp, bool want)
     if (grown != want)
         KT_FAIL("kmem_cache_grow returns %s, want %s", grown ? "true" : "false",
                 want ? "true" : "false");
-    if (cp->cache_busy != 0 || kmem_moving != 0)
-        KT_FAIL("after kmem_cache_grow cache_busy is %u and kmem_moving %u, "
+    if (cp->cache_busy != 0 || kmem_transfers != 0)
+        KT_FAIL("after kmem_cache_grow cache_busy is %u and kmem_transfers %u, "
                 "want 0 and 0",
-                (unsigned)cp->cache_busy, (unsigned)kmem_moving);
+                (unsigned)cp->cache_busy, (unsigned)kmem_transfers);
 }
 
 LAB_TEST(4, grow, LAB_PAGES)
@@ -297,7 +297,7 @@ LAB_TEST(4, grow, LAB_PAGES)
     KT_EQ(cp->cache_slabs, SLABS);
     KT_EQ(cp->cache_slab_creates, SLABS);
     KT_EQ(cp->cache_max_slabs, SLABS);
-    KT_EQ(cp->cache_complete, SLABS - 1);
+    KT_EQ(cp->cache_free_slabs, SLABS - 1);
     lab4_pages_back(slab, SLABS);
 }
 
@@ -317,11 +317,12 @@ LAB_TEST(4, grow_unlocked, LAB_PAGES)
         KT_FAIL("cache_busy was 0 while pages were asked for: the cache could "
                 "be destroyed meanwhile");
     if (lab4_pages.still != 0)
-        KT_FAIL("pages were asked for without kmem_move_begin: `verify` would "
-                "find pages meanwhile that no cache has");
+        KT_FAIL(
+            "pages were asked for without kmem_transfer_begin: `verify` would "
+            "find pages meanwhile that no cache has");
     KT_EQ(cp->cache_slabs, 1);
     KT_EQ(cp->cache_slab_creates, 1);
-    KT_EQ(cp->cache_complete, 1);
+    KT_EQ(cp->cache_free_slabs, 1);
     KT_REQUIRE(listed(cp, slab, 2) == 1);
     lab4_pages_back(slab, 1);
 }

@@ -198,7 +198,7 @@ static struct kmem_cache *one_chain(void)
     data.slab_link.next = data.slab_link.prev = &cp->cache_null.slab_link;
     cp->cache_null.slab_link = (struct list){&data.slab_link, &data.slab_link};
     cp->cache_freelist = &data;
-    cp->cache_slabs = cp->cache_complete = 1;
+    cp->cache_slabs = cp->cache_free_slabs = 1;
     lab4_irq_on();
     return cp;
 }

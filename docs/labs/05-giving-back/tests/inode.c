@@ -129,7 +129,7 @@ LAB_TEST(5, squeeze, LAB_UP)
     KT_TRUE(get(5) == kept);
     kmem_cache_stat(kmem_cache_find("inode"), &stat);
     KT_EQ(stat.stat_inuse, before + 1);
-    KT_EQ(stat.stat_complete, 0); /* their slabs went as well */
+    KT_EQ(stat.stat_free_slabs, 0); /* their slabs went as well */
     inode_put(kept);
     inode_put(kept);
     KT_TRUE(test_fs_end());

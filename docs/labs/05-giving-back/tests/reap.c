@@ -139,7 +139,7 @@ LAB_TEST(5, pop, LAB_BARE)
     cp->cache_ws_limit = 3;
     for (size_t left = SLABS - 2; left > 0; left--) {
         KT_REQUIRE(pop_tail(cp));
-        KT_EQ(cp->cache_complete, left - 1);
+        KT_EQ(cp->cache_free_slabs, left - 1);
         KT_EQ(cp->cache_slabs, left + 1);
     }
     KT_EQ(cp->cache_slab_destroys - destroys, SLABS - 2);
