@@ -1,6 +1,6 @@
 /*
- * Kernel options. One table says everything about each, `help options` and the
- * book included.
+ * Kernel options: the line is read here, and the options of the heap and of
+ * memory are registered here.
  *
  * The line is a row of words. run= takes all that follows it, spaces and
  * semicolons included, so it comes last; quotes around its value are dropped.
@@ -10,24 +10,14 @@
  */
 #include "kernel/cmdline.h"
 #include "drivers/console.h"
-#include "kernel/budget.h"
-#include "tools/workshop/labs/lab.h"
 #include "kernel/lib/string.h"
 #include "mm/debug/debug.h"
 
 #define LINE_MAX 512
 
 static char line[LINE_MAX];
-static const char *run;
-static const char *fail;
-static const char *start = "";
 static size_t mem_limit = SIZE_MAX;
 static uint32_t verify_every;
-
-const char *cmdline_run(void)
-{
-    return run;
-}
 
 size_t cmdline_mem_limit(void)
 {
@@ -36,7 +26,7 @@ size_t cmdline_mem_limit(void)
 
 /* ---- the options -------------------------------------------------------- */
 
-static bool set_mem(const char *value)
+static bool set_mem(char *value)
 {
     uint32_t mib;
 
@@ -46,7 +36,7 @@ static bool set_mem(const char *value)
     return true;
 }
 
-static bool set_ws(const char *value)
+static bool set_ws(char *value)
 {
     uint32_t seconds;
 
@@ -60,18 +50,8 @@ static bool set_ws(const char *value)
     return true;
 }
 
-static bool set_budget(const char *value)
-{
-    uint32_t millions;
-
-    if (!parse_u32(value, &millions) || millions == 0)
-        return false;
-    budget_set(millions);
-    return true;
-}
-
 /* LETTERS or LETTERS,cache,cache … */
-static bool set_debug(const char *value)
+static bool set_debug(char *value)
 {
     const char *comma = strchr(value, ',');
     unsigned modes;
@@ -83,7 +63,7 @@ static bool set_debug(const char *value)
     return true;
 }
 
-static bool set_panic(const char *value)
+static bool set_panic(char *value)
 {
     if ((value[0] != '0' && value[0] != '1') || value[1] != '\0')
         return false;
@@ -91,7 +71,7 @@ static bool set_panic(const char *value)
     return true;
 }
 
-static bool set_verify(const char *value)
+static bool set_verify(char *value)
 {
     return parse_u32(value, &verify_every);
 }
@@ -101,79 +81,21 @@ uint32_t cmdline_verify(void)
     return verify_every;
 }
 
-static bool set_fail(const char *value)
-{
-    fail = value;
-    return value[0] != '\0';
-}
-
-const char *cmdline_fail(void)
-{
-    return fail;
-}
-
-static bool set_start(const char *value)
-{
-    if (value[0] == '\0' || strlen(value) > CMDLINE_START_MAX)
-        return false;
-    start = value;
-    return true;
-}
-
-const char *cmdline_start(void)
-{
-    return start;
-}
-
-/* A key is for nobody else's eyes. */
-static bool set_gradekey(const char *value)
-{
-    bool right = labs_set_key(value);
-
-    memset(line + (value - line), '-', strlen(value));
-    return right;
-}
-
-static bool set_run(const char *value)
-{
-    run = value;
-    return true;
-}
-
-static const struct cmdline_option options[] = {
-    {"kmem.debug=", "kmem.debug=LETTERS[,...]",
-     "debugging modes: FPZUTSG; of which caches (all)", set_debug},
-    {"kmem.panic=", "kmem.panic=0|1",
-     "1: an error in the heap stops the machine", set_panic},
-    {"kmem.fail=", "kmem.fail=WORD,WORD...",
-     "`fail` after boot, with commas for blanks", set_fail},
-    {"kmem.verify=", "kmem.verify=N",
-     "check the whole heap at every N-th operation", set_verify},
-    {"mem=", "mem=MIB", "use no more than this much memory", set_mem},
-    {"ws=", "ws=SECONDS|inf",
-     "working-set interval of the slab caches (default 15)", set_ws},
-    {"budget=", "budget=MILLIONS",
-     "power off after so many million instructions", set_budget},
-    {"start=", "start=SERVER,SERVER...",
-     "servers that init starts besides those that always are", set_start},
-    {"grade=", "grade=TEST", "run a test of the labs and end (docs/labs.md)",
-     labs_select},
-    {"gradekey=", "gradekey=HEX",
-     "32 digits: sign the verdict of grade= with this key", set_gradekey},
-    {"run=", "run=COMMANDS",
-     "shell commands to run after boot; the rest of the line", set_run},
-};
-
-const struct cmdline_option *cmdline_options(size_t *n)
-{
-    *n = ARRAY_SIZE(options);
-    return options;
-}
+BOOT_OPTION(debug, "kmem.debug=", "kmem.debug=LETTERS[,...]",
+            "debugging modes: FPZUTSG; of which caches (all)", set_debug);
+BOOT_OPTION(panic, "kmem.panic=", "kmem.panic=0|1",
+            "1: an error in the heap stops the machine", set_panic);
+BOOT_OPTION(verify, "kmem.verify=", "kmem.verify=N",
+            "check the whole heap at every N-th operation", set_verify);
+BOOT_OPTION(mem, "mem=", "mem=MIB", "use no more than this much memory",
+            set_mem);
+BOOT_OPTION(ws, "ws=", "ws=SECONDS|inf",
+            "working-set interval of the slab caches (default 15)", set_ws);
 
 /* ---- the line ----------------------------------------------------------- */
 
-static const struct cmdline_option *find(const struct cmdline_option *table,
-                                         size_t n, const char *word)
+static const struct boot_option *find(const struct boot_option *table, size_t n,
+                                      const char *word)
 {
     for (size_t i = 0; i < n; i++)
         if (strncmp(word, table[i].option_name, strlen(table[i].option_name)) ==
@@ -182,7 +104,7 @@ static const struct cmdline_option *find(const struct cmdline_option *table,
     return NULL;
 }
 
-static void report_unknown(const struct cmdline_option *table, size_t n,
+static void report_unknown(const struct boot_option *table, size_t n,
                            const char *word)
 {
     kprintf("option %s is not known, ignored; there are", word);
@@ -191,9 +113,9 @@ static void report_unknown(const struct cmdline_option *table, size_t n,
     kprintf("\n");
 }
 
-static bool apply(const struct cmdline_option *o, const char *word)
+static bool apply(const struct boot_option *o, char *word)
 {
-    const char *value = word + strlen(o->option_name);
+    char *value = word + strlen(o->option_name);
 
     if (o->option_set(value))
         return true;
@@ -266,7 +188,7 @@ static bool is_file_name(const char *word)
            (strchr(word, '/') != NULL || strstr(word, ".elf") != NULL);
 }
 
-unsigned cmdline_read(char *text, const struct cmdline_option *table, size_t n)
+unsigned cmdline_read(char *text, const struct boot_option *table, size_t n)
 {
     unsigned ignored = 0;
     bool first = true;
@@ -274,7 +196,7 @@ unsigned cmdline_read(char *text, const struct cmdline_option *table, size_t n)
     char *word;
 
     for (; (word = next_word(&p)) != NULL; first = false) {
-        const struct cmdline_option *o = find(table, n, word);
+        const struct boot_option *o = find(table, n, word);
 
         if (o != NULL) {
             ignored += !apply(o, word);
@@ -286,22 +208,10 @@ unsigned cmdline_read(char *text, const struct cmdline_option *table, size_t n)
     return ignored;
 }
 
-/* The same in the boot loader's line. */
-static void wipe_key(char *text)
-{
-    char *key = strstr(text, "gradekey=");
-
-    if (key == NULL)
-        return;
-    for (key += strlen("gradekey="); *key != ' ' && *key != '\0'; key++)
-        *key = '-';
-}
-
-void cmdline_parse(char *text)
+void cmdline_parse(const char *text)
 {
     if (strlcpy(line, text, sizeof(line)) >= sizeof(line))
         kprintf("the kernel's command line is cut after %u characters\n",
                 LINE_MAX - 1);
-    wipe_key(text);
-    cmdline_read(line, options, ARRAY_SIZE(options));
+    cmdline_read(line, __start_boot_options, boot_option_count());
 }

@@ -4,7 +4,7 @@
 #include "kernel/halt.h"
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
-#include "tools/workshop/labs/lab.h"
+#include "kernel/lib/hook.h"
 #include "kernel/x86/cpu.h"
 
 void halt(const char *fmt, ...)
@@ -18,7 +18,7 @@ void halt(const char *fmt, ...)
     va_end(ap);
     debugcon_event("{\"event\":\"halt\"}");
     console_drain();
-    labs_stopped();
+    hooks_run(HOOK_HALTED, NULL);
     for (;;) {
         irq_disable();
         cpu_halt();

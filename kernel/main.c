@@ -8,17 +8,14 @@
 #include "drivers/pic.h"
 #include "drivers/pit.h"
 #include "drivers/rtc.h"
-#include "kernel/budget.h"
 #include "kernel/cmdline.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/tty.h"
 #include "kernel/halt.h"
 #include "kernel/ipc/port.h"
-#include "tools/workshop/labs/lab.h"
+#include "kernel/lib/hook.h"
 #include "kernel/memmap.h"
 #include "kernel/mm_platform.h"
-#include "tools/workshop/sample/sample.h"
-#include "tools/workshop/sanitize/sanitize.h"
 #include "kernel/shell/shell.h"
 #include "kernel/syscall/process.h"
 #include "kernel/syscall/servers.h"
@@ -35,25 +32,13 @@
 #include "mm/kmem.h"
 #include "mm/debug/debug.h"
 
-extern uint64_t boot_tsc; /* boot/entry.asm */
-
-static uint64_t prompt_tsc;
-
-uint64_t boot_instructions(void)
-{
-    if (prompt_tsc == 0)
-        prompt_tsc = rdtsc();
-    return prompt_tsc - boot_tsc;
-}
-
 /* Every step of the clock. */
 static void tick(void)
 {
     ipc_tick();
     sched_tick();
     reapd_tick();
-    sample_tick();
-    budget_check();
+    hooks_run(HOOK_TICK, NULL);
 }
 
 static const struct multiboot_info *multiboot(uint32_t magic, paddr_t info)
@@ -64,13 +49,11 @@ static const struct multiboot_info *multiboot(uint32_t magic, paddr_t info)
     return (const struct multiboot_info *)(info + KERNEL_BASE);
 }
 
-static char *command_line(const struct multiboot_info *info)
+static const char *command_line(const struct multiboot_info *info)
 {
-    static char none[1];
-
     if ((info->info_flags & MULTIBOOT_CMDLINE) == 0)
-        return none;
-    return (char *)(info->info_cmdline + KERNEL_BASE);
+        return "";
+    return (const char *)(info->info_cmdline + KERNEL_BASE);
 }
 
 static void print_pages(const char *before, size_t pages, const char *after)
@@ -113,10 +96,10 @@ void kmain(uint32_t magic, paddr_t info_addr)
     trap_init();
     info = multiboot(magic, info_addr);
     cmdline_parse(command_line(info));
-    labs_early(info);
+    hooks_run(HOOK_EARLY, info);
     memmap_init(info);
-    sanitize_init();
-    labs_pages();
+    hooks_run(HOOK_FRAMES, NULL);
+    hooks_run(HOOK_PAGES, NULL);
     kmem_init();
     kmem_verify_every(cmdline_verify());
     task_init();
@@ -136,6 +119,6 @@ void kmain(uint32_t magic, paddr_t info_addr)
     console_enable_interrupts();
     irq_enable();
     banner();
-    labs_up();
+    hooks_run(HOOK_UP, NULL);
     shell_run();
 }

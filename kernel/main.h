@@ -7,7 +7,3 @@
 
 /* Called by boot/entry.asm: EAX and EBX as the boot loader left them. */
 void kmain(uint32_t magic, paddr_t info) __attribute__((noreturn));
-
-/* Ticks of the time-stamp counter from the kernel's entry to the first call of
- * this function, which is the first prompt. */
-uint64_t boot_instructions(void);

@@ -17,6 +17,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/x86/paging.h"
 #include "mm/buddy.h"
+#include "mm/page_stat.h"
 
 /* What must be left for the allocators once the kernel has its own: enough for
  * a prompt and a look around. */
@@ -25,12 +26,6 @@
 static struct mem_region regions[MEMMAP_REGIONS_MAX];
 static size_t region_count;
 static struct mem_region initrd; /* the first module; empty without one */
-
-const struct mem_region *memmap_regions(size_t *n)
-{
-    *n = region_count;
-    return regions;
-}
 
 /* Whether the direct map reaches it depends on the memory that is used. */
 const void *memmap_initrd(size_t *size)
@@ -184,6 +179,7 @@ static void read_map(const struct multiboot_info *info)
     if (region_count == 0)
         halt("the boot loader's memory map is empty or broken");
     add_modules(info);
+    page_set_regions(regions, region_count);
 }
 
 void memmap_init(const struct multiboot_info *info)

@@ -7,13 +7,13 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm_platform.h"
-#include "kernel/panic.h"
-#include "kernel/shell/shell.h"
+#include "kernel/x86/panic.h"
 #include "kernel/task/sync.h"
 #include "kernel/x86/backtrace.h"
 #include "mm/buddy.h"
 #include "mm/page_stat.h"
 #include "mm/kmem.h"
+#include "mm/kmem_stat.h"
 
 uint64_t mm_clock_ms(void)
 {
@@ -47,11 +47,30 @@ static void complain(void)
             (int)task_self()->task_pid);
 }
 
-/* Where nobody can wait there is nobody either who could give memory back. */
+static void print_holder(const char *name, size_t inuse, size_t bytes)
+{
+    if (bytes != 0)
+        kprintf("%-24s %10zu %10zu\n", name, inuse, bytes >> 10);
+}
+
+static void print_holders(void)
+{
+    struct kmem_cache_stat st;
+    struct kmem_large_stat large;
+
+    kprintf("\nout of memory where no task can wait for it\n"
+            "%-24s %10s %10s\n",
+            "cache", "in use", "KiB");
+    for (size_t n = 0; kmem_cache_stat_number(n, &st); n++)
+        print_holder(st.stat_name, st.stat_inuse, st.stat_mem);
+    kmem_large_stat(&large);
+    print_holder("oversize", large.stat_inuse, large.stat_pages << PAGE_SHIFT);
+    kprintf("%-24s %10s %10zu\n", "free pages", "",
+            buddy_free_pages() << (PAGE_SHIFT - 10));
+}
+
 bool mm_wait_for_memory(void)
 {
-    char command[] = "kmastat -z";
-
     if (may_sleep()) {
         complain();
         spin_lock(&sched_lock);
@@ -59,8 +78,7 @@ bool mm_wait_for_memory(void)
         spin_unlock(&sched_lock);
         return true;
     }
-    kprintf("\nout of memory where nobody can wait for it\n");
-    shell_execute(command);
+    print_holders();
     return false;
 }
 

@@ -1,18 +1,17 @@
 /*
- * Panics: what happened, where, who called, and then the kernel shell.
+ * Panics: what happened, where, the callers, and then whatever registered to
+ * look at the stopped machine (HOOK_LOOK), which is the kernel shell.
  *
  * A panic may come from anywhere, interrupt handlers and the allocator
- * included. It disables interrupts, switches the console to polling, uses no
- * memory but the stack, and runs the shell on what is left: looking is most of
- * what a panicked machine is good for.
+ * included. It disables interrupts, switches the console to polling, and uses
+ * no memory but the stack.
  */
-#include "kernel/panic.h"
+#include "kernel/x86/panic.h"
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
-#include "tools/workshop/labs/lab.h"
+#include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/symbol.h"
-#include "kernel/shell/shell.h"
 #include "kernel/task/task.h"
 #include "kernel/x86/backtrace.h"
 #include "kernel/x86/cpu.h"
@@ -127,8 +126,10 @@ static void keep_frames(const uintptr_t *pc, unsigned n, bool trapped)
 
 static __attribute__((noreturn)) void stop(void)
 {
+    hooks_run(HOOK_STOPPED, NULL);
+    hooks_run(HOOK_LOOK, NULL);
     for (;;)
-        shell_panic(false);
+        cpu_halt();
 }
 
 /* ---- the ways in -------------------------------------------------------- */
@@ -146,7 +147,7 @@ void panic(const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    labs_panic_text(text);
+    hooks_run(HOOK_PANIC, text);
     n = backtrace(tf.ebp, pc, FRAMES_MAX);
     if (depth == 1)
         keep_frames(pc, n, false);

@@ -5,10 +5,24 @@
 #include "mm/buddy.h"
 
 static struct page_totals totals;
+static const struct mem_region *regions;
+static size_t region_count;
 
 const struct page_totals *page_totals(void)
 {
     return &totals;
+}
+
+const struct mem_region *page_regions(size_t *n)
+{
+    *n = region_count;
+    return regions;
+}
+
+void page_set_regions(const struct mem_region *r, size_t n)
+{
+    regions = r;
+    region_count = n;
 }
 
 void page_count_totals(uint64_t unused)

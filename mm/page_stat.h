@@ -18,6 +18,10 @@ struct page_totals {
 const struct page_totals *page_totals(void);
 void page_count_totals(uint64_t unused);
 
+/* The memory map, as its reader found it; and setting it, once. */
+const struct mem_region *page_regions(size_t *n);
+void page_set_regions(const struct mem_region *r, size_t n);
+
 /* The first frame of the block that holds `p`: `p` itself unless its state is
  * PAGE_TAIL. NULL if no block does, which only a broken array shows. */
 const struct page *page_block(const struct page *p);

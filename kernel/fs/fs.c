@@ -9,7 +9,7 @@
 #include "kernel/fs/ramfs.h"
 #include "kernel/fs/userfs.h"
 #include "kernel/lib/string.h"
-#include "kernel/x86/panic_hook.h"
+#include "kernel/x86/panic.h"
 
 /* ---- mounting ----------------------------------------------------------- */
 

@@ -12,7 +12,7 @@
 #include "kernel/ipc/ipc_impl.h"
 #include "kernel/task/cache.h"
 #include "kernel/task/handle.h"
-#include "kernel/x86/panic_hook.h"
+#include "kernel/x86/panic.h"
 #include "mm/kmem.h"
 
 struct list port_all = LIST_INIT(port_all);

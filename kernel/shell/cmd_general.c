@@ -7,7 +7,7 @@
 #include "drivers/pit.h"
 #include "drivers/power.h"
 #include "drivers/rtc.h"
-#include "kernel/cmdline.h"
+#include "kernel/lib/option.h"
 #include "kernel/lib/string.h"
 
 static bool no_arguments(int argc, char **argv)
@@ -62,12 +62,11 @@ static int help_one(const char *name)
 
 static int help_options(void)
 {
-    size_t n;
-    const struct cmdline_option *o = cmdline_options(&n);
+    const struct boot_option *o = __start_boot_options;
 
     kprintf("options on the kernel's command line, `make run APPEND=...`\n");
-    for (size_t i = 0; i < n; i++)
-        kprintf("  %-24s %s\n", o[i].option_form, o[i].option_help);
+    for (; o < __stop_boot_options; o++)
+        kprintf("  %-24s %s\n", o->option_form, o->option_help);
     return 0;
 }
 

@@ -5,8 +5,7 @@
 #include "drivers/console.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
-#include "kernel/memmap.h"
-#include "kernel/panic.h"
+#include "kernel/x86/panic.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/cmd_task.h"
 #include "kernel/shell/shell.h"
@@ -234,7 +233,7 @@ static int cmd_meminfo(int argc, char **argv)
         return 1;
     if (argc != 1)
         return shell_error("takes no '%.32s'; write `meminfo`", argv[1]);
-    m.info_regions = memmap_regions(&m.info_count);
+    m.info_regions = page_regions(&m.info_count);
     m.info_totals = page_totals();
     buddy_stat(&m.info_buddy);
     segkmem_stat(&m.info_segkmem);

@@ -11,12 +11,12 @@
  */
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
-#include "kernel/cmdline.h"
+#include "kernel/lib/option.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/tty.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "kernel/panic.h"
+#include "kernel/x86/panic.h"
 #include "kernel/shell/cmd_task.h"
 #include "kernel/syscall/process.h"
 #include "kernel/task/grant.h"
@@ -114,17 +114,33 @@ static int cannot_start(const char *path, int error)
     }
 }
 
+#define START_MAX 120 /* characters of start= */
+
+static const char *start_option = "";
+
+static bool set_start(char *value)
+{
+    if (value[0] == '\0' || strlen(value) > START_MAX)
+        return false;
+    start_option = value;
+    return true;
+}
+
+BOOT_OPTION(start, "start=", "start=SERVER,SERVER...",
+            "servers that init starts besides those that always are",
+            set_start);
+
 /* The pid of a child of the shell, on the console, or an error. */
 static pid_t spawn(struct process_start *start)
 {
-    char start_servers[CMDLINE_START_MAX + 8];
+    char start_servers[START_MAX + 8];
     const char *const environment[] = {"PATH=/bin:/sbin", "HOME=/home",
                                        start_servers, NULL};
     pid_t pid = file_open(CONSOLE, NULL, O_RDWR, &start->start_console);
 
     if (pid != 0)
         return pid;
-    snprintf(start_servers, sizeof(start_servers), "START=%s", cmdline_start());
+    snprintf(start_servers, sizeof(start_servers), "START=%s", start_option);
     start->start_envp = environment;
     pid = process_spawn(start);
     object_put(&start->start_console->file_object);

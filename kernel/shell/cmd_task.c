@@ -13,7 +13,7 @@
 #include "kernel/ipc/port.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "kernel/panic.h"
+#include "kernel/x86/panic.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/task/handle.h"
 #include "kernel/x86/backtrace.h"

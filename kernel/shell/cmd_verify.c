@@ -12,7 +12,7 @@
 #include "kernel/fs/userfs.h"
 #include "kernel/ipc/port.h"
 #include "kernel/lib/printf.h"
-#include "kernel/panic.h"
+#include "kernel/x86/panic.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
 #include "kernel/syscall/servers.h"

@@ -10,12 +10,10 @@
 #include "kernel/shell/words.h"
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
-#include "kernel/budget.h"
-#include "kernel/cmdline.h"
-#include "tools/workshop/labs/lab.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/option.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "kernel/main.h"
 #include "kernel/shell/cmd_log.h"
 #include "kernel/shell/cmd_task.h"
 #include "kernel/x86/cpu.h"
@@ -277,39 +275,43 @@ static char *read_line(const char *prompt)
     }
 }
 
-/* The command that the kernel option kmem.fail= stands for. */
-static void fail_option(void)
-{
-    char line[SHELL_LINE_MAX + 2];
+static const char *run; /* the value of run= */
 
-    if (!cmdline_fail())
-        return;
-    snprintf(line, sizeof(line), "fail %s", cmdline_fail());
-    for (char *p = line; *p != '\0'; p++)
-        if (*p == ',')
-            *p = ' ';
-    kprintf(PROMPT "%s\n", line);
-    shell_execute(line);
+static bool set_run(char *value)
+{
+    run = value;
+    return true;
 }
+
+BOOT_OPTION(run, "run=", "run=COMMANDS",
+            "shell commands to run after boot; the rest of the line", set_run);
 
 /* The commands of the kernel option run=, shown as if they were typed. */
 static void run_option(void)
 {
-    const char *commands = cmdline_run();
     char line[SHELL_LINE_MAX + 2]; /* room to be found too long */
 
-    if (!commands)
+    if (!run)
         return;
-    strlcpy(line, commands, sizeof(line));
+    strlcpy(line, run, sizeof(line));
     kprintf(PROMPT "%s\n", line);
     shell_execute(line);
 }
 
+extern uint64_t boot_tsc; /* boot/entry.asm */
+
+static uint64_t prompt_tsc;
+
+uint64_t shell_boot_instructions(void)
+{
+    return prompt_tsc - boot_tsc;
+}
+
 void shell_run(void)
 {
+    prompt_tsc = rdtsc();
     debugcon_event("{\"event\":\"prompt\",\"instructions\":%llu}",
-                   (unsigned long long)boot_instructions());
-    fail_option();
+                   (unsigned long long)shell_boot_instructions());
     run_option();
     for (;;) {
         taskcmd_reap();
@@ -318,39 +320,36 @@ void shell_run(void)
 }
 
 /* Each failure inside the stopped machine's shell leaves its stack behind. */
-static void enter_panic(bool may_continue, unsigned depth)
+static void enter_panic(void)
 {
+    static unsigned depth;
+
     current = "slate";
-    if (depth > PANICS_MAX) {
+    if (depth++ >= PANICS_MAX) {
         kprintf("Too many failures inside failures: halted for good.\n");
         console_drain();
         for (;;)
             cpu_halt();
     }
-    kprintf("Stopped, but for this shell: `reboot` starts again%s.\n",
-            may_continue ? ", `continue` goes on" : "");
+    kprintf("Stopped, but for this shell: `reboot` starts again.\n");
 }
 
-void shell_panic(bool may_continue)
+/* The shell of a panicked machine, on polled consoles. */
+static void look(const void *arg)
 {
-    static unsigned depth;
-
-    labs_stopped();
-    budget_panic();
-    enter_panic(may_continue, ++depth);
+    (void)arg;
+    enter_panic();
     for (;;) {
         char *line = read_line(PROMPT_PANIC);
 
-        if (strcmp(line, "continue") != 0) {
-            shell_execute(line);
-        } else if (may_continue) {
-            depth--;
-            return;
-        } else {
+        if (strcmp(line, "continue") == 0)
             shell_error("cannot continue after this; `reboot` starts again");
-        }
+        else
+            shell_execute(line);
     }
 }
+
+HOOK(HOOK_LOOK, look);
 
 static int cmd_history(int argc, char **argv)
 {

@@ -45,9 +45,8 @@ extern const struct shell_command __stop_shell_commands[];
 /* Reads and runs commands for ever, on both consoles. */
 void shell_run(void) __attribute__((noreturn));
 
-/* The same for a panicked machine: polls, returns on `continue` only if the
- * caller can go on (`may_continue`). */
-void shell_panic(bool may_continue);
+/* Ticks of the time-stamp counter from the kernel's entry to shell_run(). */
+uint64_t shell_boot_instructions(void);
 
 /* The command called `name`, or NULL. */
 const struct shell_command *shell_find(const char *name);

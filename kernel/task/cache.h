@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "kernel/x86/panic_hook.h"
+#include "kernel/x86/panic.h"
 #include "mm/kmem.h"
 
 /* Panics without memory: the kernel cannot run without this cache. */

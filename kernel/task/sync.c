@@ -3,7 +3,7 @@
  * sched_lock, so that a test and the wait that follows are one step.
  */
 #include "kernel/task/sched_impl.h"
-#include "kernel/x86/panic_hook.h"
+#include "kernel/x86/panic.h"
 
 /* ---- wait queues -------------------------------------------------------- */
 

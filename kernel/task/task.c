@@ -15,7 +15,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/task/sched_impl.h"
 #include "kernel/x86/paging.h"
-#include "kernel/x86/panic_hook.h"
+#include "kernel/x86/panic.h"
 #include "kernel/x86/switch.h"
 #include "kernel/x86/trap.h"
 #include "mm/kmem.h"

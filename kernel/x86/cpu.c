@@ -3,7 +3,7 @@
  * builds make with it.
  */
 #include "kernel/x86/cpu.h"
-#include "kernel/x86/panic_hook.h"
+#include "kernel/x86/panic.h"
 #include "kernel/x86/spinlock.h"
 
 struct cpu cpu_boot;

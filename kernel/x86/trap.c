@@ -6,7 +6,7 @@
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/gdt.h"
 #include "kernel/x86/idt.h"
-#include "kernel/x86/panic_hook.h"
+#include "kernel/x86/panic.h"
 
 #define GATE_INTERRUPT 0x8E00 /* present, ring 0, interrupts off inside */
 #define GATE_TASK      0x8500 /* present, ring 0, switches tasks */

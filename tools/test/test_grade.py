@@ -150,7 +150,7 @@ IN_THE_KERNEL = {
     "loop": (body("for (;;)\n        cpu_halt();", CPU), "hang"),
     "loop-deaf": (body("irq_disable();\n    for (;;)\n        ;", CPU),
                   "hang"),
-    "panic": (body('panic("no");', '#include "kernel/x86/panic_hook.h"'),
+    "panic": (body('panic("no");', '#include "kernel/x86/panic.h"'),
               "panic"),
     "triple": (body("cpu_triple_fault();", CPU), "triple fault"),
     "leak": (body("kmem_alloc(100, KM_SLEEP);", '#include "mm/kmem.h"'),

@@ -15,7 +15,6 @@
 #include "drivers/debugcon.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "kernel/main.h"
 #include "kernel/fs/file.h"
 #include "tools/workshop/bench/cmd_bench.h"
 #include "kernel/shell/cmd_task.h"
@@ -499,7 +498,7 @@ static int bench_programs(void)
 
 static int bench_boot(void)
 {
-    benchcmd_report("boot.instructions", boot_instructions(), 1);
+    benchcmd_report("boot.instructions", shell_boot_instructions(), 1);
     return 0;
 }
 

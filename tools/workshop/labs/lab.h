@@ -63,26 +63,7 @@ void lab_seconds(unsigned seconds);
  * back it has to fail itself. No leaks are looked for. */
 void lab_expect_panic(const char *part);
 
-/* ---- for the kernel ----------------------------------------------------- */
-
-/* The values of the options grade= and gradekey=; false: not a right one. The
- * key is 32 hexadecimal digits and signs the verdict. It is kept where no
- * pointer leads; who passed it removes the text. */
-bool labs_select(const char *name);
-bool labs_set_key(const char *digits);
-
-/* Each runs the test that was asked for if this is its stage, and does not
- * return then. */
-void labs_early(const struct multiboot_info *info);
-void labs_pages(void);
-void labs_up(void);
-
-/* The machine panics with that text: if the test wanted it, ends it here. */
-void labs_panic_text(const char *text);
-
-/* The machine has panicked or halted: a graded run says what it can, and ends
- * here. */
-void labs_stopped(void);
+/* ---- for the command `lab` ---------------------------------------------- */
 
 /* Runs a test of stages LAB_UP and LAB_BARE in a running kernel, leaks
  * included. True if it passed. */

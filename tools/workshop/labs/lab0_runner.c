@@ -7,7 +7,7 @@
 #include "tools/workshop/labs/lab.h"
 #include "tools/workshop/labs/missing.h"
 #include "kernel/x86/cpu.h"
-#include "kernel/x86/panic_hook.h"
+#include "kernel/x86/panic.h"
 #include "mm/buddy.h"
 #include "mm/kmem.h"
 

@@ -3,7 +3,7 @@
  */
 #include "tools/workshop/labs/missing.h"
 #include "drivers/debugcon.h"
-#include "kernel/panic.h"
+#include "kernel/x86/panic.h"
 
 void lab_missing(const char *task, const char *page)
 {

@@ -1,7 +1,7 @@
 /*
  * Runs the test of a lab that grade= names, and says how it ended.
  *
- *     cmdline ──> labs_select ──> labs_early / labs_pages / labs_up
+ *     options ──> set_grade ──> early / pages / all_up (kernel/lib/hook.h)
  *                                       │ the test, the table of leaks
  *                                       v
  *                                  verdict, signed ──> port 0xE9, power_exit
@@ -20,13 +20,16 @@
 #include "tools/workshop/labs/lab_impl.h"
 #include "tools/workshop/labs/siphash.h"
 #include "tools/workshop/labs/watchdog.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/option.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
-#include "kernel/panic.h"
+#include "kernel/x86/panic.h"
 #include "tools/workshop/ktest/leak.h"
 #include "kernel/shell/shell.h"
 #include "kernel/x86/cpu.h"
+#include "kernel/x86/paging.h"
 
 #define SECONDS 2 /* that a test may take, unless it asks for more */
 
@@ -49,13 +52,16 @@ const struct lab_test *labs_find(const char *name)
     return NULL;
 }
 
-bool labs_select(const char *name)
+static bool set_grade(char *name)
 {
     selected = labs_find(name);
     if (selected == NULL)
         debugcon_event("{\"event\":\"lab-unknown\"}");
     return selected != NULL;
 }
+
+BOOT_OPTION(grade, "grade=", "grade=TEST",
+            "run a test of the labs and end (docs/labs.md)", set_grade);
 
 /* Eight hexadecimal digits; false if one is not. */
 static bool take_word(const char *digits, uint32_t *word)
@@ -74,17 +80,38 @@ static bool take_word(const char *digits, uint32_t *word)
     return true;
 }
 
-bool labs_set_key(const char *digits)
+/* The key goes where no pointer leads; its text is removed. */
+static bool set_key(char *digits)
 {
     uint32_t word[4];
+    size_t length = strlen(digits);
+    bool right = length == 32;
 
-    for (unsigned i = 0; i < 4; i++)
-        if (!take_word(digits + 8 * i, &word[i]))
-            return false;
-    write_dr_addresses(word);
+    for (unsigned i = 0; i < 4 && right; i++)
+        right = take_word(digits + 8 * i, &word[i]);
+    memset(digits, '-', length);
+    if (right)
+        write_dr_addresses(word);
     memset(word, 0, sizeof(word));
-    keyed = digits[32] == '\0';
-    return keyed;
+    keyed = right;
+    return right;
+}
+
+BOOT_OPTION(gradekey, "gradekey=", "gradekey=HEX",
+            "32 digits: sign the verdict of grade= with this key", set_key);
+
+/* Removes the key from the boot loader's own line. */
+static void wipe_key(const struct multiboot_info *info)
+{
+    char *key;
+
+    if ((info->info_flags & MULTIBOOT_CMDLINE) == 0)
+        return;
+    key = strstr((char *)(info->info_cmdline + KERNEL_BASE), "gradekey=");
+    if (key == NULL)
+        return;
+    for (key += strlen("gradekey="); *key != ' ' && *key != '\0'; key++)
+        *key = '-';
 }
 
 /* ---- the table of leaks ------------------------------------------------- */
@@ -216,8 +243,10 @@ void lab_expect_panic(const char *part)
     wanted = part;
 }
 
-void labs_stopped(void)
+/* The machine has panicked or halted: a graded run says what it can. */
+static void stopped(const void *arg)
 {
+    (void)arg;
     if (!keyed)
         return;
     watchdog_stop();
@@ -225,6 +254,15 @@ void labs_stopped(void)
         show_waiters();
     power_exit(1);
 }
+
+HOOK(HOOK_STOPPED, stopped);
+
+static void halted(const void *arg)
+{
+    stopped(arg);
+}
+
+HOOK(HOOK_HALTED, halted);
 
 /* ---- stages ------------------------------------------------------------- */
 
@@ -242,39 +280,55 @@ static void run_selected(void)
     end(run(selected));
 }
 
-void labs_panic_text(const char *text)
+/* A panic with the text that the test wants ends the test here. */
+static void panics(const void *arg)
 {
+    const char *text = arg;
+
     if (selected == NULL || wanted == NULL || strstr(text, wanted) == NULL)
         return;
     kprintf("panic, as it has to: %s\n", text);
     end(ktest_failures() == 0);
 }
 
+HOOK(HOOK_PANIC, panics);
+
 static bool is_now(enum lab_stage stage)
 {
     return selected != NULL && selected->lab_stage == stage;
 }
 
-void labs_early(const struct multiboot_info *info)
+/* Each of the stages runs the selected test if it is its turn, and does not
+ * return then. */
+static void early(const void *arg)
 {
+    wipe_key(arg);
     if (keyed && selected == NULL)
         power_exit(1);    /* nobody waits for a prompt */
     lab_seconds(SECONDS); /* a kernel may hang on its way to the test */
     if (!is_now(LAB_EARLY))
         return;
-    lab_arena_init(info);
+    lab_arena_init(arg);
     run_selected();
 }
 
-void labs_pages(void)
+HOOK(HOOK_EARLY, early);
+
+static void pages(const void *arg)
 {
+    (void)arg;
     if (is_now(LAB_PAGES))
         run_selected();
 }
 
-void labs_up(void)
+HOOK(HOOK_PAGES, pages);
+
+static void all_up(const void *arg)
 {
+    (void)arg;
     up = true;
     if (is_now(LAB_UP) || is_now(LAB_BARE))
         run_selected();
 }
+
+HOOK(HOOK_UP, all_up);

@@ -4,6 +4,7 @@
 #include "tools/workshop/sample/sample.h"
 #include "drivers/debugcon.h"
 #include "drivers/pit.h"
+#include "kernel/lib/hook.h"
 #include "kernel/vm/frame.h"
 #include "kernel/x86/cpu.h"
 #include "mm/buddy_stat.h"
@@ -61,10 +62,13 @@ void sample_every(uint32_t ms)
     irq_restore(flags);
 }
 
-void sample_tick(void)
+static void sample_tick(const void *arg)
 {
+    (void)arg;
     if (period_ms == 0 || timer_ms() < next_ms)
         return;
     next_ms += period_ms;
     take();
 }
+
+HOOK(HOOK_TICK, sample_tick);

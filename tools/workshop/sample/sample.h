@@ -18,6 +18,3 @@
 /* Takes a sample now and then every `ms` milliseconds, which the clock rounds
  * up to its steps of 10. With 0: takes the last one and stops. */
 void sample_every(uint32_t ms);
-
-/* At every step of the clock, from its interrupt. */
-void sample_tick(void);

@@ -11,6 +11,7 @@
  * the processor sees to those.
  */
 #include "tools/workshop/sanitize/kasan.h"
+#include "kernel/lib/hook.h"
 #include "kernel/lib/string.h"
 #include "tools/workshop/sanitize/sanitize.h"
 #include "kernel/task/task.h"
@@ -233,10 +234,14 @@ const char *kasan_global(uintptr_t addr, const char **file, uintptr_t *start,
 extern void (*const init_array_start[])(void);
 extern void (*const init_array_end[])(void);
 
-void sanitize_init(void)
+/* From here on accesses are checked. */
+static void start(const void *arg)
 {
+    (void)arg;
     limit = KERNEL_BASE + (page_count << PAGE_SHIFT);
     kasan_pages_init();
     for (void (*const *fn)(void) = init_array_start; fn < init_array_end; fn++)
         (*fn)();
 }
+
+HOOK(HOOK_FRAMES, start);

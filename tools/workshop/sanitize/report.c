@@ -20,13 +20,13 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
-#include "kernel/panic.h"
+#include "kernel/x86/panic.h"
 #include "tools/workshop/sanitize/kasan.h"
 #include "tools/workshop/sanitize/sanitize.h"
 #include "kernel/shell/shell.h"
 #include "kernel/x86/backtrace.h"
 #include "kernel/x86/cpu.h"
-#include "kernel/x86/panic_hook.h"
+#include "kernel/x86/panic.h"
 
 #define FRAMES_MAX   20
 #define ROW_GRANULES 16u

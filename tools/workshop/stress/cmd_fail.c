@@ -3,6 +3,9 @@
  */
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/option.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/cmd_kmem.h"
@@ -213,3 +216,34 @@ SHELL_COMMAND(
     "what is set.\n"
     "Example: fail slab -r 20 -c inode; run ls; fail off",
     cmd_fail, NULL);
+
+/* ---- the option kmem.fail= ---------------------------------------------- */
+
+static const char *option;
+
+static bool set_option(char *value)
+{
+    option = value;
+    return value[0] != '\0';
+}
+
+BOOT_OPTION(fail, "kmem.fail=", "kmem.fail=WORD,WORD...",
+            "`fail` after boot, with commas for blanks", set_option);
+
+/* Runs the command that the option stands for, shown as if it were typed. */
+static void run_option(const void *arg)
+{
+    char line[SHELL_LINE_MAX + 2]; /* room to be found too long */
+
+    (void)arg;
+    if (option == NULL)
+        return;
+    snprintf(line, sizeof(line), "fail %s", option);
+    for (char *p = line; *p != '\0'; p++)
+        if (*p == ',')
+            *p = ' ';
+    kprintf("slate> %s\n", line);
+    shell_execute(line);
+}
+
+HOOK(HOOK_UP, run_option);

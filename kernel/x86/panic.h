@@ -1,16 +1,24 @@
 /*
  * The end of normal operation: a report, and the kernel shell on the stopped
- * machine.
+ * machine. All floors may panic; kernel/panic.c knows how.
  */
 #pragma once
 
-#include "kernel/x86/panic_hook.h" /* panic */
+#include "kernel/lib/types.h"
 
 struct trapframe;
 
-/* As panic(), about the place where a trap found the machine. */
+/* Reports the text, the registers and the callers, and stops the machine in
+ * the kernel shell. Callable anywhere. */
+void panic(const char *fmt, ...) PRINTF_LIKE(1, 2)
+    __attribute__((noreturn, cold));
+
+/* The same, about the place where a trap found the machine. */
 void panic_at(struct trapframe *tf, const char *text)
     __attribute__((noreturn, cold));
+
+/* The same for an exception that has no handler. */
+void panic_trap(struct trapframe *tf) __attribute__((noreturn, cold));
 
 /* True once the machine has panicked. */
 bool panic_happened(void);

@@ -1,0 +1,37 @@
+/*
+ * Hooks: functions that a file adds to a step of the kernel's life. They are
+ * found through a linker section, so the step does not know its hooks:
+ *
+ *     static void count_tick(const void *arg) { … }
+ *     HOOK(HOOK_TICK, count_tick);
+ *
+ * Hooks of one step run in the order in which the linker found them.
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+enum hook_step {
+    HOOK_EARLY,   /* options are read, no memory map yet; arg: the boot loader's
+                    struct multiboot_info */
+    HOOK_FRAMES,  /* page frames are managed, before any other hook of theirs */
+    HOOK_PAGES,   /* the same moment, after those */
+    HOOK_UP,      /* everything works; the shell comes next */
+    HOOK_TICK,    /* each step of the clock, in its interrupt */
+    HOOK_PANIC,   /* a panic begins, nothing is printed yet; arg: its text */
+    HOOK_STOPPED, /* the panic is reported */
+    HOOK_LOOK,    /* last of all: lets somebody look at the stopped machine */
+    HOOK_HALTED,  /* the kernel cannot start, and has said why */
+};
+
+struct hook {
+    enum hook_step hook_step;
+    void (*hook_run)(const void *arg);
+};
+
+#define HOOK(step, fn)                                                         \
+    static const struct hook hook_##fn __attribute__((                         \
+        used, section("hooks"), aligned(sizeof(void *)))) = {step, fn}
+
+/* Runs the hooks of a step. */
+void hooks_run(enum hook_step step, const void *arg);
