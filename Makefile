@@ -38,7 +38,7 @@ doctor:                           ## each tool: version, verdict, how to get it
 	@$(PYTHON) -m tools.run.doctor
 
 lint:                             ## layout, include arrows, budgets, cppcheck
-	@$(LAB_PYTHON) -m tools.test.lint
+	@$(PYTHON) -m tools.test.lint
 
 format:                           ## clang-format on all C files
 	$(Q)find $(SOURCE_FOLDERS) -name '*.[ch]' \

@@ -132,7 +132,7 @@ def _triple_fault(result, kernel):
 
 
 def _symbol(kernel, pc):
-    symbols = elf.Elf32(kernel).symbols.items()
+    symbols = elf.Elf(kernel).symbols.items()
     below = [(at, name) for name, at in symbols if name and at <= pc]
     at, name = max(below, default=(pc, "?"))
     return f"{name}+0x{pc - at:x}"

@@ -7,17 +7,14 @@ override SEED  := $(value SEED)
 override TASKS := $(value TASKS)
 export LAB OUT SEED TASKS
 
-# The tests' Python, which reads TOML; any from 3.11 on does.
-LAB_PYTHON = $(if $(wildcard $(VENV)),$(VENV),$(PYTHON))
-
 .PHONY: lab grade grade-soak test-labs
 lab:                              ## a student's tree: LAB=2 OUT=dir
                                   ## SEED=7 TASKS=2.1,2.3 (solved in it)
-	@$(LAB_PYTHON) -m tools.grading.lab --lab "$$LAB" --out "$$OUT" \
+	@$(PYTHON) -m tools.grading.lab --lab "$$LAB" --out "$$OUT" \
 	    --seed "$$SEED" --tasks "$$TASKS"
 
 grade-soak:                       ## ten times on a busy machine: LAB=2
-	@$(LAB_PYTHON) -m tools.grading.soak --lab "$$LAB"
+	@$(PYTHON) -m tools.grading.soak --lab "$$LAB"
 
 test-labs: $(KERNEL) $(INITRD) | $(VENV) ## each lab from hand-out to wrong
                                   ## solutions; LAB=2: that one alone

@@ -26,10 +26,10 @@ endif
 
 NASM   ?= nasm
 HOSTCC ?= gcc
-PYTHON ?= python3
 GRUB_MKRESCUE ?= $(firstword $(foreach t,grub-mkrescue grub2-mkrescue \
                    i686-elf-grub-mkrescue,$(if $(call have,$(t)),$(t))))
 VENV := .venv/bin/python
+PYTHON ?= $(or $(wildcard $(VENV)),python3)
 
 MISSING := $(if $(CC),,$(if $(CROSS_COMPILE),$(CROSS_COMPILE)gcc,\
              a C compiler for i686)) \

@@ -17,7 +17,6 @@ import argparse
 import json
 import os
 import re
-import select
 import sys
 
 from tools.run import corefile, qemu
@@ -63,22 +62,16 @@ class Run:
 
     def end(self):
         """Runs until there is a reason to stop, and returns it."""
-        serial, control = self.machine.serial, self.machine.qmp
         while True:
-            ready, _, _ = select.select([serial, control.sock], [], [])
-            if control.sock in ready:
-                event = control.read()
-                if event.get("event") == "SHUTDOWN":
-                    while self.machine.receive(0.1):
-                        pass
-                    self.show()
-                    return f"the machine has ended: {event['data']['reason']}"
-            if serial in ready:
-                self.machine.receive(0)
+            if self.machine.receive(0.1):
                 self.show()
                 reason = self.at_prompt()
                 if reason:
                     return reason
+                continue
+            event = self.machine.qmp.event()
+            if event and event["event"] == "SHUTDOWN":
+                return f"the machine has ended: {event['data']['reason']}"
 
 
 def run(kernel, path):

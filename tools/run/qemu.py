@@ -12,6 +12,7 @@ instructions by the kernel's own option `budget=` (kernel/budget.c); host
 time-outs only end a QEMU that no longer answers.
 """
 
+import asyncio
 import json
 import os
 import re
@@ -292,34 +293,54 @@ def run(image, commands="", append="", memory="128", counted=None,
 
 
 class Qmp:
-    """QEMU's control socket: commands out, answers in; of events that come
-    meanwhile only the names are kept."""
+    """QEMU's control socket: the client of the package qemu.qmp, without the
+    asynchronous part. `sock` is connected to QEMU."""
 
     def __init__(self, sock):
-        self.sock = sock
-        self.sock.settimeout(SILENCE)
-        self.file = sock.makefile("rwb")
-        self.passed = set()
-        self.read()
-        self.execute("qmp_capabilities")
+        try:
+            from qemu.qmp import QMPClient
+        except ImportError as e:
+            raise QemuError("the package qemu.qmp is missing: run tools/setup, "
+                            "and use .venv/bin/python") from e
+        self.loop = asyncio.new_event_loop()
+        self.client = QMPClient()
+        self.wait_for(self.client.connect(sock))
 
-    def read(self):
-        line = self.file.readline()
-        if not line:
-            raise QemuError("QEMU closed its control socket")
-        return json.loads(line)
+    def wait_for(self, answer):
+        """Waits for `answer`; raises QemuError if QEMU has ended, is silent or
+        refuses."""
+        from qemu.qmp import QMPError
+        try:
+            return self.loop.run_until_complete(
+                asyncio.wait_for(answer, SILENCE))
+        except asyncio.TimeoutError as e:
+            raise QemuError(f"QEMU did not answer for {SILENCE} s") from e
+        except (QMPError, EOFError, OSError) as e:
+            raise QemuError(str(e) or "QEMU closed its control socket") from e
 
     def execute(self, name, **arguments):
-        self.file.write(json.dumps({"execute": name, "arguments": arguments})
-                        .encode() + b"\n")
-        self.file.flush()
+        """Sends a command; returns the answer."""
+        return self.wait_for(self.client.execute(name, arguments))
+
+    def event(self, patience=0):
+        """The next event, as a dictionary; None if none comes in `patience`
+        seconds, or QEMU has ended."""
+        from qemu.qmp import Runstate
+        end = time.monotonic() + patience
         while True:
-            answer = self.read()
-            if "error" in answer:
-                raise QemuError(f"{name}: {answer['error']['desc']}")
-            if "return" in answer:
-                return answer["return"]
-            self.passed.add(answer["event"])
+            self.loop.run_until_complete(asyncio.sleep(0.01))
+            if not self.client.events.empty():
+                return dict(self.wait_for(self.client.events.get()))
+            if time.monotonic() >= end or \
+                    self.client.runstate != Runstate.RUNNING:
+                return None
+
+    def close(self):
+        try:
+            self.wait_for(self.client.disconnect())
+        except QemuError:
+            pass  # QEMU closed the socket first
+        self.loop.close()
 
 
 class Machine:
@@ -348,7 +369,7 @@ class Machine:
         self.events_file = f"{self.folder}/events"
         self.buffer = ""
         self.transcript = ""
-        self.process = None
+        self.process = self.qmp = None
         self.serial, serial_end = socket.socketpair()
         self.serial.setblocking(False)
         qmp, qmp_end = socket.socketpair()
@@ -372,7 +393,7 @@ class Machine:
         qmp_end.close()
         try:
             self.qmp = Qmp(qmp)
-        except (QemuError, OSError) as e:
+        except QemuError as e:
             message = self.errors()
             self.close()
             raise QemuError(f"{e}: {message}") from e
@@ -395,6 +416,8 @@ class Machine:
             self.process.kill()
         if self.process:
             self.process.wait()
+        if self.qmp:
+            self.qmp.close()
         self.serial.close()
         self.stderr.close()
         shutil.rmtree(self.folder, ignore_errors=True)

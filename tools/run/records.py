@@ -99,6 +99,7 @@ class Control:
         ours, theirs = socket.socketpair()
         wire = theirs.fileno()
         self.errors = tempfile.TemporaryFile()
+        self.qmp = None
         self.process = subprocess.Popen(
             list(argv) + ["-chardev", f"socket,id=qmp,fd={wire}", "-mon",
                           "chardev=qmp,mode=control", *extra],
@@ -107,11 +108,10 @@ class Control:
         theirs.close()
         try:
             self.qmp = qemu.Qmp(ours)
-        except (qemu.QemuError, OSError) as e:
+        except qemu.QemuError as e:
             said = self.said()
             self.end()
             raise ReplayError(f"QEMU did not start: {said or e}") from e
-        self.qmp.sock.settimeout(SILENCE)
 
     def said(self):
         """What QEMU itself printed, in one line."""
@@ -126,25 +126,24 @@ class Control:
         switched off, in QEMU's words; None if it was not."""
         status = self.process.wait(timeout=SILENCE)
         why = None
-        try:
-            while True:
-                event = self.qmp.read()
-                if event.get("event") == "SHUTDOWN":
-                    why = why or event["data"]["reason"]
-        except (qemu.QemuError, OSError):
-            return status, why
+        while event := self.qmp.event(patience=SILENCE):
+            if event["event"] == "SHUTDOWN":
+                why = why or event["data"]["reason"]
+        return status, why
 
     def quit(self):
         """Asks QEMU to end, so that it completes its files."""
         try:
             self.qmp.execute("quit")
-        except (qemu.QemuError, OSError):
+        except qemu.QemuError:
             pass  # it was faster
 
     def end(self):
         if self.running():
             self.process.kill()
         self.process.wait()
+        if self.qmp:
+            self.qmp.close()
 
     def __enter__(self):
         return self
@@ -272,12 +271,17 @@ def _play_on(control, count):
     the next time not."""
     control.qmp.execute("replay-break", icount=count)
     control.qmp.execute("cont")
-    while "STOP" not in control.qmp.passed:
-        control.qmp.passed.add(control.qmp.read().get("event"))
-    control.qmp.passed.discard("STOP")
+    seen = set()
+    while "STOP" not in seen:
+        event = control.qmp.event(patience=SILENCE)
+        if event is None:
+            raise qemu.QemuError("QEMU did not reach that instruction")
+        seen.add(event["event"])
     at = control.qmp.execute("query-replay")["icount"]
     state = control.qmp.execute("query-status")["status"]
-    return at, state != "paused" or "SHUTDOWN" in control.qmp.passed
+    while event := control.qmp.event():
+        seen.add(event["event"])
+    return at, state != "paused" or "SHUTDOWN" in seen
 
 
 def _monitor(control, command):
@@ -345,9 +349,6 @@ def finish(made):
                      ["-monitor", "none"]) as control:
             try:
                 end, kept = _survey(control)
-            except TimeoutError as e:
-                raise ReplayError("the recording cannot be played: QEMU was "
-                                  f"silent for {SILENCE} s") from e
             except qemu.QemuError as e:
                 raise ReplayError("the recording cannot be played: "
                                   f"{control.said() or e}") from e
