@@ -61,8 +61,9 @@ def belongs(name, lab):
         return False
     if parts[:2] == ("docs", "labs") and len(parts) > 3:
         inside = parts[3:]
-        return Path(*parts[:3]) == lab.folder and \
-            inside[0] not in ("cuts", "wrong") and \
+        if Path(*parts[:3]) != lab.folder:
+            return inside[0] in ("bin", "servers", "services")
+        return inside[0] not in ("cuts", "wrong") and \
             inside != ("INSTRUCTOR.md",) and \
             not (lab.secret and name.endswith(".py"))
     return True

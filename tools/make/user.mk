@@ -3,7 +3,8 @@
 # The library is user/lib and those parts of kernel/lib and mm/ that programs
 # use too, compiled once more for them; an archive, so that a program has only
 # what it needs. A file of user/bin, user/servers or drivers/servers is a
-# program, and so is a folder there or in user/tests. Servers live in /sbin.
+# program, and so is a folder there, in user/tests, or in bin or servers of a
+# lab. Servers live in /sbin.
 USER      := $(BUILD)/user
 INITRD    := $(BUILD)/initrd.tar
 INITRD_BIG := $(BUILD)/initrd-big.tar
@@ -12,8 +13,8 @@ LIB_SRC   := $(wildcard user/lib/*.c) \
                $(wildcard mm/kmem*.c mm/debug/*.c) mm/segkmem.c mm/page_stat.c \
                $(patsubst %,kernel/lib/%.c,string printf div64 line manifest)
 LIB_ASM   := user/lib/syscall.asm
-SERVERS   := user/servers drivers/servers
-PROG_IN   := user/bin user/tests $(SERVERS)
+SERVERS   := user/servers drivers/servers $(wildcard docs/labs/*/servers)
+PROG_IN   := user/bin user/tests $(wildcard docs/labs/*/bin) $(SERVERS)
 PROG_SRC  := $(wildcard $(patsubst %,%/*.c,user/bin $(SERVERS)))
 PROG_DIR  := $(patsubst %/,%,$(dir $(wildcard $(PROG_IN:%=%/*/.))))
 USER_SRC  := $(LIB_SRC) $(PROG_SRC) \
@@ -79,9 +80,11 @@ $(USER)/$(1): $(patsubst %.c,$(USER)/%.o,$(wildcard $(foreach d,$(PROG_IN),\
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
 
-# devtest tries the parts of the driver beat one by one.
-$(USER)/bin/devtest: $(patsubst %.c,$(USER)/%.o,$(filter-out %/main.c %/ram.c,\
-    $(wildcard drivers/servers/beat/*.c)))
+# Lab 8: beattest tests the parts of the driver beat and of its client.
+LAB8 := docs/labs/08-messages
+$(USER)/bin/beattest: $(patsubst %.c,$(USER)/%.o,user/tests/devtest/check.c \
+    $(LAB8)/bin/tempo/beat.c $(filter-out %/main.c %/ram.c,\
+    $(wildcard $(LAB8)/servers/beat/*.c)))
 
 -include $(USER_OBJ:.o=.d)
 

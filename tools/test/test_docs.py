@@ -136,9 +136,10 @@ def shell_commands():
 @each_page
 def test_commands_and_programs_exist(page):
     commands = shell_commands()
-    programs = {p.stem for folder in ("user/bin", "user/servers",
-                                      "user/tests", "drivers/servers")
-                for p in (ROOT / folder).glob("*")}
+    programs = {p.stem for folder in (
+        "user/bin", "user/servers", "user/tests", "drivers/servers",
+        "docs/labs/*/bin", "docs/labs/*/servers")
+                for p in ROOT.glob(folder + "/*")}
     assert len(commands) > 30 and len(programs) > 30
     lines = re.findall(r"^ *slate> (.+)$", page.read_text(), re.M)
     for part in ";".join(re.sub(r"\"[^\"]*\"", "", line)

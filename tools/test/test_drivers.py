@@ -1,7 +1,7 @@
 """The drivers rtc, uart and beat, which are programs. What their clients can
-see, and the parts of beat, are checked in ring 3, by devtest, in counted runs.
-Here: who takes the place of a driver that was killed, who may start one, and a
-line that leads to another machine."""
+see is checked in ring 3, by devtest, and the parts of beat by beattest, in
+counted runs. Here: successors of drivers that were killed, the rights to start
+one, and a line that leads to another machine."""
 
 import re
 import socket
@@ -70,10 +70,10 @@ PARTS = ("chip", "loop", "clients", "refuse", "keep", "order", "survive",
 
 @pytest.mark.parametrize("part", PARTS)
 def test_beat_part(kernel, part):
-    said, whole = run(kernel, f"run -p devtest beat {part}", "verify")
+    said, whole = run(kernel, f"run -p beattest {part}", "verify")
     lines = [line for line in said.splitlines() if not line.isdigit()]
     assert all(line.startswith("good: ") for line in lines[:-1]), said
-    assert re.fullmatch(rf"devtest: {len(lines) - 1} checks, 0 failures",
+    assert re.fullmatch(rf"beattest: {len(lines) - 1} checks, 0 failures",
                         lines[-1]), said
     assert len(lines) > 2 and CLEAN in whole
 

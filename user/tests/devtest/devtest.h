@@ -1,14 +1,12 @@
 /*
- * devtest: the drivers rtc, uart and beat, from where their clients stand.
+ * devtest: tests of the drivers rtc and uart, as their clients see them.
  *
  *     run -s devtest rtc      with the clock's ports, to set it; ends rtc
  *     run devtest uart        the line must be there; ends uart
- *     run -p devtest beat PART    a part of the driver beat by itself (beat.h)
  *
- *     main.c   checks, children, who is who
+ *     check.c  checks, children, requests
  *     rtc.c    the clock: formats, seconds that begin, who waits
  *     uart.c   the line in loop mode: interrupts, order, what is lost
- *     beat*.c  the driver beat, part by part
  */
 #pragma once
 
@@ -35,6 +33,8 @@ void end_task(const char *name);
  * minus errno of the call. */
 int request(int port, uint32_t tag, uint32_t word, struct ipc_buffer *b);
 
+/* Prints how many checks failed; the exit status of the program. */
+int check_report(const char *program);
+
 void test_rtc(void);
 void test_uart(void);
-void test_beat(const char *part);

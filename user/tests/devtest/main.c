@@ -1,87 +1,9 @@
 /*
- * What both tests need.
+ * devtest: which driver is tested.
  */
 #include "user/lib/err.h"
-#include "user/lib/findtask.h"
-#include "user/lib/stdio.h"
-#include "user/lib/stdlib.h"
 #include "user/lib/string.h"
-#include "user/tests/devtest/beat.h"
-
-static int failures;
-static int checks;
-
-/* For whoever reads the events, as a failed expectation of the kernel's. */
-static void tell(const char *what, const char *file, int line)
-{
-    FILE *debug = fopen("/dev/debug", "w");
-
-    if (debug == NULL)
-        return;
-    fprintf(debug,
-            "{\"event\":\"expectation\",\"file\":\"%s\",\"line\":%d,"
-            "\"text\":\"not so: %s\"}\n",
-            file, line, what);
-    fclose(debug);
-}
-
-void check_at(bool good, const char *what, const char *file, int line)
-{
-    if (!good)
-        tell(what, file, line);
-    printf("%s: %s\n", good ? "good" : "BAD", what);
-    fflush(stdout);
-    failures += !good;
-    checks++;
-}
-
-pid_t child(int (*fn)(void))
-{
-    pid_t pid;
-    int result;
-
-    fflush(stdout);
-    pid = fork();
-    if (pid < 0)
-        err(1, "fork");
-    if (pid > 0)
-        return pid;
-    result = fn();
-    _exit(result < 0 ? errno : result);
-}
-
-pid_t begin(int (*fn)(void))
-{
-    pid_t pid = child(fn);
-
-    sleep_ms(50);
-    return pid;
-}
-
-int ended(pid_t pid)
-{
-    int status = 0;
-
-    if (waitpid(pid, &status, 0) < 0)
-        return -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
-void end_task(const char *name)
-{
-    pid_t pid = find_task(name);
-
-    if (pid == 0 || kill(pid, SIGKILL) < 0)
-        err(1, "%s", name);
-    sleep_ms(20);
-}
-
-int request(int port, uint32_t tag, uint32_t word, struct ipc_buffer *b)
-{
-    struct message m = {.msg_tag = tag, .msg_word = {word}, .msg_buffer = b};
-
-    return ipc_call(port, &m) < 0 ? -errno : (int)m.msg_word[0];
-}
+#include "user/tests/devtest/devtest.h"
 
 int main(int argc, char **argv)
 {
@@ -89,10 +11,7 @@ int main(int argc, char **argv)
         test_rtc();
     else if (argc == 2 && strcmp(argv[1], "uart") == 0)
         test_uart();
-    else if (argc == 3 && strcmp(argv[1], "beat") == 0)
-        test_beat(argv[2]);
     else
-        usage("rtc | uart | beat PART");
-    printf("devtest: %d checks, %d failures\n", checks, failures);
-    return failures != 0;
+        usage("rtc | uart");
+    return check_report("devtest");
 }

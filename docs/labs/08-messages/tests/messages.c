@@ -1,8 +1,8 @@
 /*
- * Lab 8: a driver in ring 3. Its parts are tried by devtest (user/tests/
- * devtest/beat.h), which is no student's, and judges them from another process;
- * here it is started, and its exit status decides. What the driver has done to
- * the machine the kernel sees for itself.
+ * Lab 8: a driver in ring 3. The program beattest (bin/beattest/beattest.h), no
+ * file of which is handed in, tests the parts from another process; here it is
+ * started, and its exit status decides. The kernel itself checks the state of
+ * the machine that the driver leaves.
  */
 #include "drivers/pic.h"
 #include "kernel/fs/file.h"
@@ -84,7 +84,7 @@ static void end_group(pid_t pid)
 
 static void run_part(const char *part, unsigned seconds)
 {
-    const char *const words[] = {"/bin/devtest", "beat", part, NULL};
+    const char *const words[] = {"/bin/beattest", part, NULL};
     pid_t pid;
     int status;
 
@@ -93,7 +93,7 @@ static void run_part(const char *part, unsigned seconds)
     status = ended(pid);
     end_group(pid);
     if (status != 0)
-        KT_FAIL("`run -p devtest beat %s` ends with status %d; its lines that "
+        KT_FAIL("`run -p beattest %s` ends with status %d; its lines that "
                 "begin with BAD say why",
                 part, status);
 }

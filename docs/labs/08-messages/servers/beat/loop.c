@@ -1,7 +1,7 @@
 /*
  * The receive loop of a driver. It knows nothing of beats.
  */
-#include "drivers/servers/beat/beat.h"
+#include "docs/labs/08-messages/servers/beat/beat.h"
 
 void loop(int port, bool (*request)(struct message *m),
           void (*notified)(uint32_t bits))

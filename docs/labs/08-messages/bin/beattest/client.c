@@ -3,7 +3,7 @@
  * or die with the request in hand.
  */
 #include "user/lib/err.h"
-#include "user/tests/devtest/beat.h"
+#include "docs/labs/08-messages/bin/beattest/beattest.h"
 
 #define PERIOD 7u
 #define LAST   14u

@@ -1,7 +1,7 @@
 /*
  * What can be asked for, and the numbers of beats.
  */
-#include "drivers/servers/beat/beat.h"
+#include "docs/labs/08-messages/servers/beat/beat.h"
 
 static uint32_t last_beat;
 

@@ -8,7 +8,7 @@
  */
 #include "user/lib/err.h"
 #include "user/lib/stdlib.h"
-#include "user/tests/devtest/beat.h"
+#include "docs/labs/08-messages/bin/beattest/beattest.h"
 
 #define MEASURE_MS 300u
 #define EXPECTED   (BEAT_HZ * MEASURE_MS / 1000)
@@ -59,11 +59,11 @@ void chip_server(void)
 
 static void become_server(void)
 {
-    static char *argv[] = {"/bin/devtest", "beat", "server", NULL};
+    static char *argv[] = {"/bin/beattest", "server", NULL};
 
-    if (grant_take("devtest") == 0)
+    if (grant_take("beattest") == 0)
         execv(argv[0], argv);
-    err(1, "devtest (`run -p devtest beat chip`)");
+    err(1, "beattest (`run -p beattest chip`)");
 }
 
 /* ---- from outside ------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /*
- * What the tests of beat's parts have in common.
+ * beattest: which part is tested, and what the tests have in common.
  */
-#include "user/tests/devtest/beat.h"
+#include "docs/labs/08-messages/bin/beattest/beattest.h"
 #include "user/lib/err.h"
 #include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"
@@ -121,7 +121,7 @@ static pid_t begin_names(void)
     if (pid == 0) {
         if (grant_take("names") == 0)
             execv(argv[0], argv);
-        err(1, "names (`run -p devtest beat …` starts them)");
+        err(1, "names (`run -p beattest …` starts them)");
     }
     while ((port = name_server(NAME_SERVER_GET, 0)) < 0 && lives(pid))
         sleep_ms(10);
@@ -129,16 +129,19 @@ static pid_t begin_names(void)
     return pid;
 }
 
-void test_beat(const char *part)
+int main(int argc, char **argv)
 {
-    pid_t pid = begin_names();
+    pid_t pid;
 
+    if (argc != 2)
+        usage("PART");
+    pid = begin_names();
     for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
-        if (strcmp(part, tests[i].test_name) == 0) {
+        if (strcmp(argv[1], tests[i].test_name) == 0) {
             tests[i].test_run();
             if (pid > 0 && kill(pid, SIGKILL) == 0)
                 waitpid(pid, NULL, 0);
-            return;
+            return check_report("beattest");
         }
-    errx(2, "beat has no part %s", part);
+    errx(2, "beat has no part %s", argv[1]);
 }

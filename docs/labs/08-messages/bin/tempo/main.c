@@ -1,12 +1,12 @@
 /*
- * tempo: beats time, as the driver beat counts it (user/lib/beat.h).
+ * tempo: beats time, as the driver beat counts it (beat.h).
  *
  *     tempo [-p PERIOD] [-n BEATS]    every 64th beat, twice a second; 8 times
  *
  * Prints the number of each beat when it comes. None may be missing and none
  * may come twice, whatever becomes of the driver: then the exit status is 1.
  */
-#include "user/lib/beat.h"
+#include "docs/labs/08-messages/bin/tempo/beat.h"
 #include "user/lib/err.h"
 #include "user/lib/number.h"
 #include "user/lib/stdio.h"

@@ -2,7 +2,7 @@
  * Those who wait for a beat, each for its own. All that is known of a client is
  * its number: enough to answer it.
  */
-#include "drivers/servers/beat/beat.h"
+#include "docs/labs/08-messages/servers/beat/beat.h"
 #include "user/lib/stdlib.h"
 
 struct client {

@@ -1,7 +1,7 @@
 /*
  * beat: docs/driver.md tells of it, beat.h what its parts are.
  */
-#include "drivers/servers/beat/beat.h"
+#include "docs/labs/08-messages/servers/beat/beat.h"
 #include "user/lib/err.h"
 #include "user/lib/stdlib.h"
 

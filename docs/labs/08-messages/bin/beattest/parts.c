@@ -3,7 +3,7 @@
  */
 #include "user/lib/err.h"
 #include "user/lib/stdlib.h"
-#include "user/tests/devtest/beat.h"
+#include "docs/labs/08-messages/bin/beattest/beattest.h"
 
 /* ---- the loop ----------------------------------------------------------- */
 

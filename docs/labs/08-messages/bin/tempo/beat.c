@@ -2,7 +2,7 @@
  * The client's side of the driver beat. It is looked up each time: it may be
  * another one by now.
  */
-#include "user/lib/beat.h"
+#include "docs/labs/08-messages/bin/tempo/beat.h"
 #include "user/lib/errno.h"
 #include "user/lib/ipc.h"
 

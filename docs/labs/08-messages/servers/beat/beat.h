@@ -20,7 +20,7 @@
  */
 #pragma once
 
-#include "user/lib/beat.h"
+#include "docs/labs/08-messages/bin/tempo/beat.h"
 #include "user/lib/ipc.h"
 
 /* ---- chip.c ------------------------------------------------------------- */

@@ -1,18 +1,21 @@
 /*
- * The driver beat, each part by itself: its files are linked into devtest, all
- * but main.c and ram.c. A part runs in a child, with parts of devtest around it
- * instead of the driver's; who judges is another process.
+ * beattest: tests of the driver beat, each part by itself. The files of the
+ * driver are linked into this program, except main.c and ram.c. A part runs in
+ * a child, with parts of the test around it in the place of the driver's; the
+ * parent process judges.
  *
- *     beat.c          names of the tests; servers that are children
- *     beat_chip.c     chip.c, with a chip
- *     beat_parts.c    loop.c, clients.c, service.c
- *     beat_keep.c     keep.c, with a RAM that outlives whoever writes it
- *     beat_client.c   user/lib/beat.c, with a driver that dies
- *     beat_system.c   all of it
+ *     run -p beattest PART
+ *
+ *     main.c      names of the tests; servers that are children
+ *     chip.c      the driver's chip.c, with a chip
+ *     parts.c     loop.c, clients.c, service.c
+ *     keep.c      keep.c, with a RAM that outlives its writer
+ *     client.c    tempo's beat.c, with a driver that dies
+ *     system.c    all of it
  */
 #pragma once
 
-#include "drivers/servers/beat/beat.h"
+#include "docs/labs/08-messages/servers/beat/beat.h"
 #include "user/tests/devtest/devtest.h"
 
 #define PART "part" /* the name of the port behind which a part is tried */

@@ -1,8 +1,8 @@
 /*
- * Beats: a rhythm for programs, from the driver `beat` (drivers/servers/beat),
- * which publishes its port under that name. There are BEAT_HZ of them in a
- * second, finer than the 100 ticks of the kernel's clock, and they have
- * numbers. All who wait for every fourth beat hear the same ones.
+ * Beats: a rhythm for programs, from the driver `beat`, which publishes its
+ * port under that name. There are BEAT_HZ beats in a second, more than the 100
+ * ticks of the kernel's clock, and they are numbered. All clients that wait for
+ * every fourth beat get the same ones.
  *
  *                 word 0   word 1
  *     BEAT_COUNT  -        -       answered at once

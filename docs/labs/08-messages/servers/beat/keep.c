@@ -8,7 +8,7 @@
  *     └──────────────┴───────┘└──────────────┴───────┘
  *       the one before          the last
  */
-#include "drivers/servers/beat/beat.h"
+#include "docs/labs/08-messages/servers/beat/beat.h"
 
 enum {
     SLOTS = 2,

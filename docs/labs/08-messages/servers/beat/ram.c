@@ -2,7 +2,7 @@
  * The clock chip has a few bytes that are just bytes, and a battery. The BIOS
  * has most of them; the last of the lower bank are free on a PC.
  */
-#include "drivers/servers/beat/beat.h"
+#include "docs/labs/08-messages/servers/beat/beat.h"
 #include "user/lib/io.h"
 
 enum {

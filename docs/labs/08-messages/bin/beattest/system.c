@@ -2,7 +2,7 @@
  * The whole driver, killed while a client beats time.
  */
 #include "user/lib/err.h"
-#include "user/tests/devtest/beat.h"
+#include "docs/labs/08-messages/bin/beattest/beattest.h"
 
 #define DEATHS 3
 
@@ -12,7 +12,7 @@ static int become_beat(void)
 
     if (grant_take("beat") == 0)
         execv(argv[0], argv);
-    err(1, "beat (`run -p devtest beat storm`)");
+    err(1, "beat (`run -p beattest storm`)");
 }
 
 static int run_tempo(void)

@@ -2,7 +2,7 @@
  * The chip: which registers it has is in its data sheet; drivers/servers/rtc.c
  * uses the others.
  */
-#include "drivers/servers/beat/beat.h"
+#include "docs/labs/08-messages/servers/beat/beat.h"
 #include "user/lib/io.h"
 
 enum {
