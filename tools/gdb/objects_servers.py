@@ -157,9 +157,9 @@ def wrong_grant(grant):
         return "a grant without a program has been taken"
     task = model.task_at(grant.grant_task)
     if task.task_grant != grant.address:
-        return "a grant's task does not know of it"
+        return "a grant's task does not refer to it"
     if task.task_pid and model.find_task(task.task_pid) is None:
-        return "a grant's task is gone"
+        return "a grant's task no longer exists"
     if model.is_state(task, "TASK_ZOMBIE"):
         return "a task that has ended has a grant"
     return None

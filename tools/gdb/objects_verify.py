@@ -47,7 +47,7 @@ def wrong_task(task, table, current):
     if task.task_waiting and not model.is_state(task, "TASK_BLOCKED"):
         return "a task in a wait queue is not blocked"
     if model.is_state(task, "TASK_RUNNING") and task.address != current:
-        return "a task runs without a processor"
+        return "a task is marked running and is not on a processor"
     return None
 
 
@@ -68,8 +68,7 @@ def check_ready():
                 yield model.title(t), "a task in a run queue is not ready, " \
                     "or in a wrong one"
         if (n != 0) != bool(mask >> priority & 1):
-            yield "the scheduler", "ready_mask does not tell which run " \
-                "queues are empty"
+            yield "the scheduler", "ready_mask does not match the run queues"
 
 
 def check_sleepers():
@@ -152,7 +151,7 @@ def alarms():
 
 def wrong_alarm(port, waiting):
     if (port.address in waiting) != bool(port.port_alarm_bits):
-        return "a port has an alarm that is in no list, or the other way round"
+        return "a port's alarm and the list of alarms do not match"
     if port.address in waiting and port.port_holders == 0:
         return "a dead port has an alarm"
     return None
@@ -181,11 +180,11 @@ def wrong_ipc(task):
     if ipc.ipc_last:
         last = model.task_at(ipc.ipc_last).task_ipc.where("ipc_link")
         if not listed(clients, last):
-            return "the caller received last waits for no answer"
+            return "the caller received last does not wait for an answer"
     if ipc.ipc_state == states["NONE"]:
         return None
     if not listed(list_of(ipc), ipc.where("ipc_link")):
-        return "a task is not in the list that its state tells"
+        return "a task is not in the list of its state"
     if task.task_waiting or (task.task_timed and not ipc.ipc_kernel):
         return "a task waits for a message and for something else"
     killed = common.macros("kernel/task/task.h")["PENDING_KILL"]
@@ -316,7 +315,7 @@ def wrong_handles(table):
         return "the size of a handle table is out of bounds"
     if (table.table_slot == table.where("table_first")) != \
             (table.table_size == inline):
-        return "a handle table's slots are not where its size says"
+        return "a handle table's slots do not match its size"
     used = 0
     for number, slot in enumerate(model.slots(table)):
         used += slot.handle_object != 0
@@ -368,14 +367,14 @@ def queues(pipe):
 def wrong_pipe(pipe):
     size = common.macros("kernel/abi/types.h")["PIPE_SIZE"]
     if pipe.pipe_readers > 1 or pipe.pipe_writers > 1:
-        return "a pipe has several ends of a kind"
+        return "a pipe has several readers or writers"
     if pipe.pipe_bytes > pipe.pipe_limit or pipe.pipe_first >= size:
-        return "a pipe's bytes lie outside its buffer"
+        return "a pipe's bytes are outside its buffer"
     if pipe.pipe_need > size:
-        return "a pipe's writer waits for room that can never be"
+        return "a pipe's writer waits for more room than a pipe has"
     wait = queues(pipe)
     if pipe.pipe_need == 0 and not nobody_waits(wait["pipe_writable"]):
-        return "a writer waits for room and has not said how much"
+        return "a writer waits for room and pipe_need is 0"
     unused = not (pipe.pipe_bytes or pipe.pipe_first or pipe.pipe_limit
                   or pipe.pipe_need or pipe.pipe_buffer) and \
         all(nobody_waits(q) for q in wait.values())
@@ -409,13 +408,13 @@ def wrong_inode(inode):
     lru = inode.where("inode_lru_link")
     is_listed = common.word(lru) != lru
     if inode.inode_hash_link.link_hash != mixed ^ mixed >> 16:
-        return "inode: hash does not fit the number"
+        return "inode: hash does not match the number"
     if inode.inode_state >= failed:
-        return "inode: one that could not be read, or is gone, is in the table"
+        return "inode: a failed or dropped inode is in the table"
     if is_listed != (inode.inode_refs == 0):
-        return "inode: the LRU list is for those without a reference"
+        return "inode: the LRU list does not match the references"
     if is_listed and inode.inode_nlink == 0:
-        return "inode: kept, although its file has no link"
+        return "inode: kept although its file has no link"
     if inode.inode_mounted and \
             model.fs_at(inode.inode_mounted).fs_covers != inode.address:
         return "inode: covered by a file system that covers another"
@@ -426,7 +425,7 @@ def check_hash(table):
     """What hash_verify() checks, but for the memory of buckets."""
     if not 1 <= table.hash_buckets <= table.hash_mask or \
             table.hash_buckets <= table.hash_mask >> 1:
-        yield "hash: mask does not fit the number of buckets"
+        yield "hash: mask does not match the number of buckets"
         return
     n = 0
     for i, chain in enumerate(model.hash_chains(table)):
@@ -466,7 +465,7 @@ def check_inodes(count):
         n = -1
     if n != unused or n != totals.total_unused:
         yield "the LRU list", \
-            "inode: the LRU list does not have all that are unused"
+            "inode: the LRU list does not hold all unused inodes"
 
 
 # ---- all of it -------------------------------------------------------------

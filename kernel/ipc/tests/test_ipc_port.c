@@ -371,13 +371,14 @@ KTEST(ipc, the_verifier_finds_what_is_broken)
     KT_TRUE(verify_finds("a port has fewer references than receivers"));
     p->port_holders = 1;
     s.actor_task->task_ipc.ipc_last = c.actor_task;
-    KT_TRUE(verify_finds("the caller received last waits for no answer"));
+    KT_TRUE(
+        verify_finds("the caller received last does not wait for an answer"));
     s.actor_task->task_ipc.ipc_last = NULL;
     c.actor_task->task_interruptible = false;
     KT_TRUE(verify_finds("a task that waits for a message cannot be killed"));
     c.actor_task->task_interruptible = true;
     list_remove(&c.actor_task->task_ipc.ipc_link);
-    KT_TRUE(verify_finds("a task is not in the list that its state tells"));
+    KT_TRUE(verify_finds("a task is not in the list of its state"));
     list_insert_before(&p->port_callers, &c.actor_task->task_ipc.ipc_link);
     KT_TRUE(ipc_verify(&(const char *){NULL}) == NULL);
     actor_end(&c);

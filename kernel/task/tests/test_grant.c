@@ -492,7 +492,7 @@ KTEST(grant, verify_sees_broken_grants)
     give(g, &s);
     expect_sound();
     t->task_grant = h;
-    expect_unsound("does not know of it");
+    expect_unsound("does not refer to it");
     t->task_grant = g;
     t->task_ports = h;
     expect_unsound("no grant for");
