@@ -1,8 +1,8 @@
 """The book as data: its pages and their order, and what they name.
 
 docs/index.md is the one list of chapters: a heading for each part, below it a
-line for each chapter. Labs are found where they are. The site (tools/book), the
-tests and README's table follow that.
+line for each chapter. Labs are found where they are. The site (tools/book) and
+the tests follow that.
 """
 
 import functools

@@ -13,7 +13,7 @@ from tools.test import paper
 CHAPTERS = book.chapters()
 
 # Pages about the book, or about teaching with it, and the labs' own.
-ABOUT = ("paper.md", "adopting.md", "style.md", "labs.md")
+ABOUT = ("paper.md", "glossary.md", "adopting.md", "style.md", "labs.md")
 TOLD = [c for c in CHAPTERS
         if c.path not in ABOUT and not c.path.startswith("labs/")]
 
@@ -42,13 +42,19 @@ def test_titles_are_those_of_the_pages(chapter):
     assert book.heading(chapter.file).replace("`", "") == chapter.title
 
 
-def test_readme_is_in_step():
-    """Its table has the same chapters in the same order."""
-    rows = re.findall(r"^\| \[docs/([\w/.-]+)\]\(docs/([\w/.-]+)\) \|",
-                      (ROOT / "README.md").read_text(), re.M)
-    assert all(a == b for a, b in rows)
-    assert [a for a, _ in rows] == \
-        [c.path for c in CHAPTERS if not c.path.startswith("labs/")]
+def test_readme_leads_to_the_book():
+    """And is short: two screens."""
+    text = (ROOT / "README.md").read_text()
+    assert "](docs/index.md)" in text
+    assert len(text.splitlines()) <= 90
+
+
+def test_the_glossary_is_sorted_and_leads_to_chapters():
+    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \| \[[^]]+\]\(([\w/.-]+)\) \|$",
+                      (book.DOCS / "glossary.md").read_text(), re.M)
+    terms = [term.lower() for term, _ in rows]
+    assert len(terms) > 30 and terms == sorted(terms)
+    assert {path for _, path in rows} <= {c.path for c in CHAPTERS}
 
 
 @each
