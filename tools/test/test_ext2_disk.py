@@ -8,7 +8,7 @@ import tarfile
 
 import pytest
 
-from conftest import product
+from conftest import product, tiers
 from tools.run import disk, qemu
 
 PIECE = 8192
@@ -21,7 +21,7 @@ def bytes_at(first, n):
                  for place in range(first, first + n))
 
 
-@pytest.mark.parametrize("block", [1024, 4096])
+@pytest.mark.parametrize("block", tiers([1024], [4096]))
 def test_everything_that_a_disk_must_stand(kernel, tmp_path, block):
     image, folder = tmp_path / "disk.img", tmp_path / "files"
     folder.mkdir()

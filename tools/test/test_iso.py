@@ -3,8 +3,13 @@ a USB stick is to a BIOS."""
 
 import pytest
 
+from conftest import tiers
 
-@pytest.mark.parametrize("how", ["cd", "disk", "usb"])
+
+pytestmark = pytest.mark.spread
+
+
+@pytest.mark.parametrize("how", tiers(["cd"], ["disk", "usb"]))
 def test_iso_boots(boot, iso, how):
     arguments = {
         "cd": ["-cdrom", str(iso), "-boot", "d"],

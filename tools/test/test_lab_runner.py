@@ -5,6 +5,8 @@ The tests are those of lab 0."""
 import re
 
 import pytest
+
+from conftest import tiers
 from tools.run import qemu
 
 KEY = "000102030405060708090a0b0c0d0e0f"
@@ -22,8 +24,8 @@ def verdict(result):
     return [(v["test"], v["result"], v["leaks"]) for v in found]
 
 
-@pytest.mark.parametrize("test", ("passes", "bare", "early", "pages",
-                                  "takes_long"))
+@pytest.mark.parametrize("test", tiers(["passes", "bare", "early", "pages"],
+                                       ["takes_long"]))
 def test_pass(kernel, test):
     result = grade(kernel, f"0.{test}")
     assert verdict(result) == [(f"0.{test}", "pass", 0)], result.explain()
@@ -62,8 +64,8 @@ def test_leak(kernel, test, text):
         result.explain()
 
 
-@pytest.mark.parametrize("test, where", (("hangs", "cpu_halt"),
-                                         ("hangs_deaf", "lab_0_hangs_deaf")))
+@pytest.mark.parametrize("test, where", tiers(
+    [("hangs", "cpu_halt")], [("hangs_deaf", "lab_0_hangs_deaf")]))
 def test_hang(kernel, test, where):
     """The watchdog ends it, with interrupts off as well, and says where."""
     result = grade(kernel, f"0.{test}")

@@ -36,11 +36,13 @@ LABS = wanted()
 
 
 def params(*rows):
-    """Parameters of proofs: (lab, ...), those of one lab on one worker."""
+    """Parameters of proofs: (lab, ...), those of one lab on one worker. The
+    first two of QUICKEST are for each `make test`."""
+    first = [row for row in rows if row[0].number == QUICKEST][:2]
     return [pytest.param(*row, id="-".join([row[0].folder.name[:2],
                                             *map(str, row[1:])]),
                          marks=[pytest.mark.xdist_group(row[0].folder.name)] +
-                         [long] * (row[0].number != QUICKEST))
+                         [long] * (row not in first))
             for row in rows]
 
 

@@ -14,6 +14,55 @@ def records(text):
             if line.startswith("{")]
 
 
+# ---- without a prompt ------------------------------------------------------
+
+def test_gdb_shows_the_same_but_for_what_servers_know(kernel):
+    session = gdb.Session(
+        kernel, "run mkdir /tmp/m;run -b hellofs /tmp/m;run sleep 0.1;"
+        "mounts;verify", [("cmd_mounts", ["slate mounts"]),
+                          ("cmd_verify", [])])
+    said = session.said[0]["slate mounts"].splitlines()
+    heading = said[0]
+    shown = session.serial.split(heading)[1].splitlines()[1:4]
+    assert [row.split()[0] for row in said[1:]] == ["/", "/proc", "/tmp/m"]
+    for ours, theirs in zip(said[1:], shown):
+        ours, theirs = ours.split(), theirs.split()
+        assert ours[:3] + ours[7:] == theirs[:3] + theirs[7:]
+
+
+def test_what_is_true_of_files_is_true_of_a_server_s(kernel):
+    """The tests of files, in a file system that a program keeps. (It has its
+    memory from a first run of one of them, which takes that for something left
+    behind.)"""
+    result = qemu.run(kernel, "run -b memfs /tmp outer;run sleep 0.1;"
+                      "run init usertests file.exhaustion;"
+                      "run init usertests file tree exec;run kenbus -u 2 -i 1;"
+                      "run umount /tmp;verify;poweroff", memory="64",
+                      budget=100_000)
+    assert result.problem is None, result.explain()
+    done = result.named["user-tests"][-1]
+    assert done["passed"] > 40 and done["failed"] == 0, result.explain()
+    assert "umount:" not in result.text, result.explain()
+    assert "every invariant holds" in result.text, result.explain()
+
+
+def test_reap_all_asks_for_unused_inodes_first(kernel):
+    """As memory pressure would; a plain reap, or one of another cache, keeps
+    them."""
+    result = qemu.run(kernel, "run walk /bin; reap; reap -a file; inodes; "
+                      "reap -a inode; inodes; verify; poweroff")
+    assert result.problem is None, result.explain()
+    unused = [int(n) for n in re.findall(r"(\d+) of them unused", result.text)]
+    assert unused[0] > 20 and unused[1] == 0, result.explain()
+    assert f"\n{unused[0]} inodes that nobody uses go first" in result.text
+    assert "every invariant holds" in result.text, result.explain()
+
+
+# ---- at the prompt ---------------------------------------------------------
+
+# Counted, so that waiting costs no time. The machine uses a whole processor
+# while it waits for input, so these tests come last.
+
 @pytest.fixture(scope="module")
 def machine(kernel):
     with qemu.Machine(kernel, counted=True) as machine:
@@ -101,45 +150,3 @@ def test_a_silent_server(machine):
     machine.command("run sleep 6")  # the reader gives up by itself
     assert machine.command("run umount /tmp/s") == ""
     assert "every invariant holds" in machine.command("verify")
-
-
-def test_gdb_shows_the_same_but_for_what_servers_know(kernel):
-    session = gdb.Session(
-        kernel, "run mkdir /tmp/m;run -b hellofs /tmp/m;run sleep 0.1;"
-        "mounts;verify", [("cmd_mounts", ["slate mounts"]),
-                          ("cmd_verify", [])])
-    said = session.said[0]["slate mounts"].splitlines()
-    heading = said[0]
-    shown = session.serial.split(heading)[1].splitlines()[1:4]
-    assert [row.split()[0] for row in said[1:]] == ["/", "/proc", "/tmp/m"]
-    for ours, theirs in zip(said[1:], shown):
-        ours, theirs = ours.split(), theirs.split()
-        assert ours[:3] + ours[7:] == theirs[:3] + theirs[7:]
-
-
-def test_what_is_true_of_files_is_true_of_a_server_s(kernel):
-    """The tests of files, in a file system that a program keeps. (It has its
-    memory from a first run of one of them, which takes that for something left
-    behind.)"""
-    result = qemu.run(kernel, "run -b memfs /tmp outer;run sleep 0.1;"
-                      "run init usertests file.exhaustion;"
-                      "run init usertests file tree exec;run kenbus -u 2 -i 1;"
-                      "run umount /tmp;verify;poweroff", memory="64",
-                      budget=100_000)
-    assert result.problem is None, result.explain()
-    done = result.named["user-tests"][-1]
-    assert done["passed"] > 40 and done["failed"] == 0, result.explain()
-    assert "umount:" not in result.text, result.explain()
-    assert "every invariant holds" in result.text, result.explain()
-
-
-def test_reap_all_asks_for_unused_inodes_first(kernel):
-    """As memory pressure would; a plain reap, or one of another cache, keeps
-    them."""
-    result = qemu.run(kernel, "run walk /bin; reap; reap -a file; inodes; "
-                      "reap -a inode; inodes; verify; poweroff")
-    assert result.problem is None, result.explain()
-    unused = [int(n) for n in re.findall(r"(\d+) of them unused", result.text)]
-    assert unused[0] > 20 and unused[1] == 0, result.explain()
-    assert f"\n{unused[0]} inodes that nobody uses go first" in result.text
-    assert "every invariant holds" in result.text, result.explain()

@@ -122,14 +122,14 @@ def test_a_panic_ends_it(boot):
 
 
 def test_text_and_json_add_up(kernel):
-    run = qemu.run(kernel, "run -b kenbus -i 1000; slabtop -b -n 2 -d 0.1;"
-                   " slabtop -j -n 3 -d 0.1; kmastat -j; poweroff")
+    run = qemu.run(kernel, "run -b kenbus -i 1000; slabtop -b -n 2 -d 0.01;"
+                   " slabtop -j -n 3 -d 0.01; kmastat -j; poweroff")
     assert run.problem is None, run.explain()
     text = qemu.plain(run.text)
     assert "\x1b" not in run.text
     tables = text.split("\nup ")[1:]
     assert len(tables) == 2 and "rates since boot" in tables[0]
-    assert "rates since 0.10 s ago" in tables[1]
+    assert "rates since 0.01 s ago" in tables[1]
     for table in tables:
         rows = [line.split() for line in table.splitlines()
                 if re.fullmatch(r"\w+( +(\S+)){5}", line)][1:]
