@@ -1,332 +1,314 @@
-"""slab slabs: a cache's slabs in the order of its list (paper, section 3.3), a
-cell per object. slab colours: where colouring (section 4) puts objects in a
-processor cache. slab freelist: link by link through one slab.
-As kernel/shell/cmd_kmem_slabs.c.
-"""
+"""slab slabs, map, freelist, walk, why: slabs and the buffers in them, in the
+order of the cache's list (paper, sections 3.2 and 3.3)."""
 
-import common
-import slab_heap
-from common import BadMemory, Broken, Command, age, json_line
-from slab_buf import put_aside
-from slab_heap import COMPLETE, STATES, Heap
+import re
+
+import gdb
+
+import target
+from command import (Command, Hex, Table, age, bar, parse_address, plural)
+from heap import (PARTIAL, Heap, bufctl, show_age,
+                  show_caller)
+from slab_address import print_place
+from slab_caches import Command
 from slab_verify import note_broken, slab_wrong
-from slab_stat import NAME, name_cell
+from target import UNREADABLE, WORD, BadMemory, Fail, word
 
-CELLS_BESIDE = 28
-CELLS_BELOW = 64
-SHOWN = 8
-BINS = 11
-BAR = 40
+SHOWN = 8  # slabs of each state; objects of a slab
 
 
-def cells(slab, pages):
-    """A character per object."""
-    bad = put_aside(slab)
-    return "".join("!" if i in bad else "#" if used else "."
-                   for i, used in enumerate(slab.bitmap(pages)[0]))
+def mark(slab):
+    return "!" if slab_wrong(slab) else " "
 
 
 # ---- slabs -----------------------------------------------------------------
 
-def used_bin(used, n):
-    """The bin of `used` out of `n`: the first is 0 alone, the last n."""
-    if used == 0:
-        return 0
-    if used >= n:
-        return BINS - 1
-    return 1 + (used - 1) * (BINS - 2) // max(n - 1, 1)
-
-
 class Slabs(Command):
-    name = "slab slabs"
-    usage = "[-v|-j] [NAME]"
-    summary = "A picture of a cache's slabs, a cell per object"
-    details = """\
-Of one cache, or of each that has memory, largest first: a row per slab, in
-the order of the cache's list: first those with every object out, then partial
-ones, then free ones. `>` is the freelist pointer: the next object comes from
-there. A slab marked ! is broken.
-  SLAB BASE  the kmem_slab; its first page
-  COLOUR     bytes before the first object
-  IDLE       for how long all its objects have been free
-  -v         every slab; else the first 8 of each state
-  -j         a JSON object per slab"""
-    example = "slab slabs kmem_alloc_224"
-    options, most = "vj", 1
-    wants = "wants one cache at most; `slab slabs` shows all"
-
-    def run(self, args):
-        heap, everything = Heap(), "v" in args
-        one = heap.cache(args.word()) if args.words else None
-        for cache in [one] if one else heap.ordered():
-            if cache.mem == 0 and not one:
-                continue
-            if "j" in args:
-                for slab in cache.slab_list():
-                    self.json(heap, slab)
-                continue
-            if not one:
-                print(f"{cache.name}:")
-            if cache.slabs == 0:
-                print(f"{cache.name} has no slabs: the first allocation "
-                      f"makes one of {cache.slab_objects} objects")
-            else:
-                self.table(heap, cache, everything)
-            if not one:
-                print()
-
-    def json(self, heap, slab):
-        json_line({"cache": slab.cache.name, "slab": slab.address,
-                   "base": slab.base, "bytes": slab.bytes,
-                   "colour": slab.colour,
-                   "used": slab.refcnt, "objects": slab.chunks,
-                   "state": slab.state_name, "freelist": slab.freelist,
-                   "bad": slab_wrong(heap, slab) is not None,
-                   "idle_ms": slab.idle_ms,
-                   "cells": cells(slab, heap.pages)})
-
-    def table(self, heap, cache, everything):
-        print(f"  {'SLAB':<10} {'BASE':<10} {'COLOUR':>6} {'USED/N':>7} "
-              f"{'STATE':<7} {'IDLE':>6} # used . free")
-        seen, used, freelist, last = [0, 0, 0], [0] * BINS, False, None
-        try:
-            for slab in cache.slab_list():
-                if last not in (None, slab.state):
-                    self.end_of_run(seen, last, everything)
-                if everything or seen[slab.state] < SHOWN:
-                    self.row(heap, slab)
-                last = slab.state
-                seen[last] += 1
-                used[used_bin(slab.refcnt, slab.chunks)] += 1
-                freelist |= slab.freelist
-        except (Broken, BadMemory):
-            pass  # note_broken says so
-        if last is not None:
-            self.end_of_run(seen, last, everything)
-        self.histogram(cache, used, freelist)
-        note_broken(heap, cache)
-
-    def row(self, heap, slab):
-        line = cells(slab, heap.pages)
-        idle = age(slab.idle_ms) if slab.state == COMPLETE else "-"
-        text = f"{'>' if slab.freelist else ' '}" \
-               f"{'!' if slab_wrong(heap, slab) else ' '}" \
-               f"0x{slab.address:08x} 0x{slab.base:08x} " \
-               f"{slab.colour:6} {slab.refcnt:3}/{slab.chunks:<3} " \
-               f"{slab.state_name:<7} {idle:>6}"
-        if slab.chunks <= CELLS_BESIDE:
-            print(f"{text} {line}")
-            return
-        print(text)
-        for i in range(0, len(line), CELLS_BELOW):
-            print(f"       {i:4} {line[i:i + CELLS_BELOW]}")
-
-    def end_of_run(self, seen, state, everything):
-        if not everything and seen[state] > SHOWN:
-            print(f"  ... and {seen[state] - SHOWN} more {STATES[state]} "
-                  "slabs (-v shows them)")
-
-    def histogram(self, cache, used, freelist):
-        if not freelist:
-            print("> no slab has a free object: the next one makes a slab")
-        n = cache.slab_objects
-        print(f"\n{'USED':>7} {'SLABS':>7}   objects used of {n}")
-        for number, slabs in enumerate(used):
-            values = [u for u in range(n + 1) if used_bin(u, n) == number]
-            if not values:
-                continue
-            text = str(values[0]) if len(values) == 1 else \
-                f"{values[0]}-{values[-1]}"
-            bar = "=" * -(-slabs * BAR // max(cache.slabs, 1))
-            print(f"{text:>7} {slabs:7}{'  ' if bar else ''}{bar}")
-
-    def complete(self, text, word):
-        return slab_heap.complete_cache(word)
-
-
-# ---- colours ---------------------------------------------------------------
-
-SETS = 64
-LINE_BYTES = 64
-HOT_BYTES = 48
-PAIRS = 5
-
-
-class _Heat:
-    """How many objects touch each cache set with their first bytes; and, had
-    all slabs colour 0."""
-
-    def __init__(self, cache):
-        self.slabs, self.sets, self.plain = {}, [0] * SETS, [0] * SETS
-        self.walked = 0
-        try:
-            for slab in cache.slab_list():
-                self._slab(cache, slab)
-        except (Broken, BadMemory) as e:
-            print(f"! {e}")
-
-    def _slab(self, cache, slab):
-        self.walked += 1
-        self.slabs[slab.colour] = self.slabs.get(slab.colour, 0) + 1
-        for i in range(slab.chunks):
-            offset = slab.base + i * cache.chunk
-            self._touch(self.plain, offset)
-            self._touch(self.sets, offset + slab.colour)
-
-    @staticmethod
-    def _touch(sets, offset):
-        for line in range(offset // LINE_BYTES,
-                          (offset + HOT_BYTES - 1) // LINE_BYTES + 1):
-            sets[line % SETS] += 1
-
-    @staticmethod
-    def touched(sets):
-        return sum(1 for n in sets if n)
-
-
-def print_heat(label, sets):
-    most = max([1, *sets])
-    print(f"{label:<9}" + "".join(str(n * 9 // most) if n else "."
-                                  for n in sets))
-    print(f"{'':9}{_Heat.touched(sets)} of {SETS} sets, at most {most} "
-          "objects in one")
-
-
-class Colours(Command):
-    name = "slab colours"
-    usage = "[-j] [NAME]"
-    summary = "Slab colours and the cache sets that objects touch"
-    details = """\
-Slabs of one cache begin their objects at different offsets, so that objects
-spread over the processor's cache. Of one cache: how many slabs have each
-colour, and a map of 64 cache sets, with the colours and as it would be
-without.
-  -j  JSON lines"""
-    example = "slab colours kmem_alloc_224"
-    options, most = "j", 1
-    wants = "wants one cache at most; `slab colours` shows all"
+    """slab slabs [-j] [-v] [NAME]
+    A picture of a cache's slabs, a cell per object.
+    Of one cache, or of each that has memory: a row per slab, in the order of
+    the cache's list: first those whose objects are all in use, then partial
+    ones, then free ones. `>` is the freelist pointer: the next object comes
+    from there. A slab marked ! is broken.
+      BASE COLOUR  its first page; bytes before the first object
+      IDLE         for how long all its objects have been free
+      CELLS        # in use, . free, ! damaged or not in the hash table
+      -v           every slab; else the first 8 of each state
+    Example: slab slabs kmem_alloc_224"""
 
     def run(self, args):
         heap = Heap()
-        one = heap.cache(args.word()) if args.words else None
-        if one and "j" not in args:
-            self.one(one)
-            return
-        if "j" not in args:
-            print(f"{'CACHE':<{NAME}} {'COLOURS':>7} {'STEP':>5} "
-                  f"{'NEXT':>5} {'SLABS':>6} {'SETS':>5} "
-                  f"{'UNCOLOURED':>10}")
-        for cache in [one] if one else heap.ordered():
-            if cache.slabs or "j" in args:
-                self.row(cache, "j" in args)
-        if "j" not in args:
-            print(f"sets: cache sets of {SETS} that the first {HOT_BYTES} "
-                  "bytes of the objects touch")
+        for cache in heap.chosen(args.word()):
+            table = Table("SLAB:-10 BASE:-10 COLOUR:6 USED/N:7 STATE:-7 "
+                          "IDLE:6 CELLS:-1", "j" in args, 2)
+            self.slabs(heap, table, cache, "v" in args)
+            if not table.rows:
+                table.say(f"{cache.name} has no slabs: the first allocation "
+                          f"makes one of {cache.slab_objects} objects")
+            elif not table.as_json:
+                histogram(cache)
+            if not table.as_json:
+                note_broken(cache)
 
-    def row(self, cache, as_json):
-        heat = _Heat(cache)
-        values = (cache.colours, cache.align,
-                  cache.colour_next, cache.slabs, heat.touched(heat.sets),
-                  heat.touched(heat.plain))
-        if as_json:
-            keys = ("colours", "step", "next", "slabs", "sets",
-                    "sets_uncoloured")
-            json_line({"cache": cache.name, **dict(zip(keys, values))})
-            return
-        cells_ = "".join(f" {v:{w}}" for v, w in
-                         zip(values, (7, 5, 5, 6, 5, 10)))
-        print(name_cell(cache.name) + cells_)
+    def slabs(self, heap, table, cache, everything):
+        seen = {}
+        for slab in cache.slab_list:
+            seen[slab.state] = n = seen.get(slab.state, 0) + 1
+            if not everything and n > SHOWN:
+                continue
+            idle = "-" if slab.idle_ms is None else age(slab.idle_ms)
+            table.row(Hex(slab.address), Hex(slab.base), slab.colour,
+                      f"{slab.refcnt}/{slab.objects}", slab.state, idle,
+                      slab.cells, mark=(">" if slab.is_next else " ")
+                      + mark(slab))
+        for state, n in seen.items():
+            if n > SHOWN and not everything:
+                table.say(f"  and {n - SHOWN} more {state} slabs (-v shows "
+                          "them)")
 
-    def one(self, cache):
-        heat = _Heat(cache)
-        colours = range(cache.front, cache.colour_max + 1, cache.align)
-        line = "   ".join(["COLOUR  SLABS"] * min(len(colours), PAIRS))
-        for i, colour in enumerate(colours):
-            line += "  " if i % PAIRS else "\n"
-            mark = "<" if colour == cache.colour_next else " "
-            line += f"{colour:6} {heat.slabs.get(colour, 0):6}{mark}"
-        print(line)
-        print("< the next slab's colour\n")
-        print(f"The first {HOT_BYTES} bytes of each object in a cache of "
-              f"{SETS} sets with lines of {LINE_BYTES}\nbytes: digits are "
-              "tenths of the fullest set, a dot is a set never touched.")
-        print_heat("coloured", heat.sets)
-        print_heat("all at 0", heat.plain)
-        if heat.walked < cache.slabs:
-            print(f"(the first {heat.walked} slabs of {cache.slabs})")
 
-    def complete(self, text, word):
-        return slab_heap.complete_cache(word)
+def histogram(cache):
+    """How many slabs have so many objects in use, in at most 11 bins: the
+    first is 0 alone, the last all of them."""
+    n, bins = cache.slab_objects, {}
+    for slab in cache.slab_list:
+        used = min(slab.refcnt, n)
+        key = 0 if not used else 10 if used == n else \
+            1 + (used - 1) * 9 // max(n - 1, 1)
+        bins.setdefault(key, []).append(used)
+    print(f"\n{'USED':>7} {'SLABS':>7}   of {n} objects")
+    for _, values in sorted(bins.items()):
+        text = "-".join(map(str, sorted({min(values), max(values)})))
+        print(f"{text:>7} {len(values):7}  {bar(len(values), cache.slabs, 40)}")
+
+
+# ---- map -------------------------------------------------------------------
+
+class Map(Command):
+    """slab map ADDR
+    One slab, a row per object.
+    The slab that holds the address: a character per object, then each object's
+    offset from the slab's base, and of free ones LINK, the next on the
+    freelist; `>` marks the one that the address is in. Of caches in mode U
+    also the last transaction.
+    Example: slab map $cache("inode")"""
+
+    def run(self, args):
+        heap, address = Heap(), parse_address(args.word())
+        slab = heap.slab_at(address)
+        if slab is None:
+            raise Fail(f"no slab holds 0x{address:x}; `slab whatis` says what "
+                       "is there")
+        print_place(heap, slab, address)
+        cache = slab.owner
+        print(f"colour {slab.colour} | {slab.objects} objects of "
+              f"{cache.chunk} | tail {cache.slab_left - slab.colour} | header "
+              f"{cache.header}")
+        print("\n".join(re.findall(".{1,64}", slab.cells)))
+        audited = cache.in_mode("U")
+        table = Table("IDX:4 OFFSET:6 STATE:-6 LINK:4" +
+                      " OWNER:5 AGE:6 CALLER:-1" * audited, margin=1)
+        links = self.links(slab)
+        for b in slab.buffers:
+            last = b.last
+            table.row(b.index, f"0x{b.address - slab.base:04x}",
+                      {"#": "in use", ".": "free"}.get(b.cell, "!"),
+                      links.get(b.index, "-"),
+                      *(last and last.task, show_age(last),
+                        show_caller(last)) * audited,
+                      mark=">" if b.index == slab.index(address) else "")
+        note_broken(cache)
+
+    @staticmethod
+    def links(slab):
+        """{index of a free object: that of the next one, "!" or "end"}"""
+        nexts = [("!" if why else index) for *_, index, _, why in
+                 slab.steps[1:]] + ["end"]
+        return {index: following for (_, _, index, _, why), following in
+                zip(slab.steps, nexts) if not why}
 
 
 # ---- freelist --------------------------------------------------------------
 
 class Freelist(Command):
-    name = "slab freelist"
-    usage = "SLAB"
-    summary = "Follow a slab's freelist, link by link"
-    details = """\
-SLAB is any address in the slab: its kmem_slab, its page, an object.
-  IDX     which object the link stands for; in this order they go out
-  LINK    where the link is: the last word of a free small object, or the
-          bufctl of a large one
-  NEXT    what is in it
-A link that leads astray ends the walk, marked `!`."""
-    example = "slab freelist $cache(\"inode\")->cache_freelist"
-    least, joined = 1, True
-    wants = "wants the address of a slab; `slab slabs NAME` prints some"
+    """slab freelist SLAB
+    Follow a slab's freelist, link by link.
+    SLAB is any address in the slab: its kmem_slab, its page, an object.
+      IDX     which object the link stands for; allocations take them in this
+              order
+      LINK    where the link is: the last word of a free small object, or the
+              bufctl of a large one
+      NEXT    its contents
+    A link that leads astray ends the walk, marked `!`.
+    Example: slab freelist $cache("inode")->cache_freelist"""
+
+    def run(self, args):
+        slab = Heap().find_slab(parse_address(args.word()))
+        free = slab.objects - slab.refcnt
+        print(f"slab 0x{slab.address:08x} of {slab.owner.name}, {slab.state}: "
+              f"{free} of {slab.objects} free; slab_head 0x{slab.head:08x}")
+        table, why, n = Table("STEP:6 IDX:3 LINK:-10 BUFFER:-10 NEXT:-10"), \
+            None, 0
+        for n, (link, buf, index, following, why) in enumerate(slab.steps, 1):
+            table.row(f"!{n - 1}" if why else n - 1, index, Hex(link),
+                      None if buf is None else Hex(buf),
+                      None if why else Hex(following))
+        if why:
+            print(f"! the last link {why}")
+        else:
+            print(f"{'! ' if n != free else ''}{plural(n, 'link')}, then "
+                  f"NULL; {plural(free, 'object')} free by the count")
+
+
+# ---- walk ------------------------------------------------------------------
+
+class _Enough(Exception):
+    """As many rows as were asked for."""
+
+
+class Walk(Command):
+    """slab walk [-j] [-n N] [-e EXPR] alloc|free|slab|bufctl|hash [NAME]
+    Every object, slab, bufctl or hash entry.
+    A row for each, of one cache or of all, largest cache first:
+      alloc free  objects in use, free objects
+      slab        slabs in list order; IDX is the place in the list
+      bufctl      control blocks; of small objects, where a free one is its
+                  own, the link word
+      hash        the chains of the hash table; IDX is the bucket
+    FIRST-WORDS are the words at ADDR. A row marked ! is inconsistent.
+      -n N     at most N rows
+      -e EXPR  print EXPR for each; $obj is the address in it, and stays that
+               of the last row
+    Example: slab walk alloc inode -n 2 -e '((struct inode *)$obj)->inode_refs'
+    """
+    WALKS = "alloc", "free", "slab", "bufctl", "hash"
+
+    def run(self, args):
+        if args.word() not in self.WALKS:
+            raise self.misuse
+        heap = Heap()
+        limit = args.number("n", 1 << 32, 1)
+        caches = heap.chosen(args.word(1), lambda c: True)
+        table = Table("ADDR:-10 CACHE:-16 SLAB:-10 IDX:4 STATE:-7 "
+                      "FIRST-WORDS:-1", "j" in args, 1)
+        for cache in caches:
+            for row in getattr(self, f"of_{args.word()}")(heap, cache):
+                if table.rows == limit:
+                    break
+                link = args.word() == "bufctl" and not cache.hashed
+                self.put(table, cache, row, 1 if link else 3, args.get("e"))
+            if not table.as_json:
+                note_broken(cache)
+            if table.rows == limit:
+                break
+        table.say(plural(table.rows, "row"))
+
+    @staticmethod
+    def put(table, cache, row, n, expression):
+        address, slab, index, state, bad = row
+        table.row(Hex(address), cache.name, Hex(slab), index, state,
+                  first_words(address, n), mark="!" if bad else "")
+        gdb.set_convenience_variable("obj", target.pointer(address))
+        if expression is None or table.as_json:
+            return
+        try:
+            text = gdb.parse_and_eval(expression).format_string()
+        except gdb.error as e:
+            text = f"! {e}"
+        for line in text.splitlines():
+            print(f"    {line}")
+
+    # -- what there is to walk: (address, slab, index, state, whether it is bad)
+
+    @staticmethod
+    def objects(heap, cache, used):
+        for slab in cache.slab_list:
+            bad = slab_wrong(slab) is not None
+            for b in slab.buffers:
+                if b.used == used:
+                    aside = b.state.startswith("damaged")
+                    yield b.address, slab.address, b.index, \
+                        "bad" if aside else "used" if used else "free", \
+                        bad or aside or b.unknown
+
+    def of_alloc(self, heap, cache):
+        return self.objects(heap, cache, True)
+
+    def of_free(self, heap, cache):
+        return self.objects(heap, cache, False)
+
+    @staticmethod
+    def of_slab(heap, cache):
+        for slab in cache.slab_list:
+            yield slab.address, slab.address, slab.number, slab.state, \
+                slab_wrong(slab) is not None
+
+    @staticmethod
+    def of_bufctl(heap, cache):
+        for slab in cache.slab_list:
+            bad = slab_wrong(slab) is not None
+            for b in slab.buffers:
+                if b.bufctl:
+                    state = "free" if not b.used else \
+                        "used" if b.state == "in use" else "bad"
+                    yield b.bufctl, slab.address, b.index, state, bad
+
+    @staticmethod
+    def of_hash(heap, cache):
+        for bucket in range(cache.hash_size):
+            try:
+                for at in cache.chain(bucket):
+                    if not cache.bufctl_plausible(at):
+                        raise BadMemory(at)
+                    yield at, bufctl(at).slab, bucket, "used", False
+            except UNREADABLE:
+                yield 0, 0, bucket, "astray", True
+
+
+def first_words(address, n):
+    text = []
+    for i in range(n):
+        try:
+            text.append(f"{word(address + i * WORD):08x}")
+        except BadMemory:
+            text.append("unmapped")
+    return " ".join(text)
+
+
+# ---- why -------------------------------------------------------------------
+
+class Why(Command):
+    """slab why [-j] SLAB|CACHE
+    The objects that keep nearly free slabs alive.
+    Of a cache: the partial slabs with the fewest objects in use, and these
+    objects: once they are freed, the slabs can go. Of a slab, by any address
+    in it or by SLAB: all its objects in use. AGE and CALLER are known of
+    caches in mode U.
+    Example: slab why inode"""
 
     def run(self, args):
         heap = Heap()
-        slab = find_slab(heap, common.parse_address(args.word()))
-        cache, free = slab.cache, slab.chunks - slab.refcnt
-        print(f"slab 0x{slab.address:08x} of {cache.name}, "
-              f"{slab.state_name}: {free} of {slab.chunks} free; "
-              f"slab_head 0x{slab.head:08x}")
-        table = common.Table(("STEP", 6), ("IDX", 3), ("LINK", -10),
-                             ("BUFFER", -10), ("NEXT", -10))
-        table.head()
-        steps, why = 0, None
-        for link, buf, index, why in slab.steps(heap.pages):
-            step = f"!{steps}" if why else str(steps)
-            table.row(step, "-" if index is None else index,
-                      f"0x{link:08x}", "-" if buf is None else
-                      f"0x{buf:08x}", "-" if why else
-                      f"0x{common.word(link):08x}")
-            steps += why is None
-        self.verdict(steps, free, why)
+        cache = heap.find(args.word())
+        slabs = [heap.find_slab(parse_address(args.word()))] if not cache \
+            else [s for s in cache.slab_list if s.state == PARTIAL]
+        near = sorted(slabs, key=lambda s: s.refcnt)[:SHOWN]
+        table = Table("SLAB:-10 USED/N:7 OBJ:-10 AGE:6 CALLER:-1",
+                      "j" in args, 1)
+        for slab in near:
+            self.slab(heap, table, slab, SHOWN if cache else slab.objects)
+        if cache:
+            pages = plural(len(near) * cache.slab_pages, "page")
+            table.say(f"{len(near)} of {len(slabs)} partial slabs; "
+                      f"{sum(s.refcnt for s in near)} frees would release "
+                      f"{pages}")
 
-    def verdict(self, steps, free, why):
-        if why:
-            print(f"! the last link {why}")
-        elif steps != free:
-            print(f"! {common.plural(steps, 'link')}, but {free} objects are "
-                  "free by the count")
-        else:
-            print(f"{common.plural(steps, 'link')}, then NULL: as many as "
-                  "objects are free")
-
-
-def find_slab(heap, address):
-    """The slab at or around an address, kmem_slab of large ones included."""
-    place = heap.whose(address)
-    if place:
-        cache, slab, index = place
-        inner = slab_object(heap, cache, slab, index)
-        return inner or slab
-    raise common.Fail(f"no slab holds 0x{address:08x}; `slab whatis` says "
-                      "what is there")
-
-
-def slab_object(heap, cache, slab, index):
-    """The slab that an object of the cache kmem_slab describes, or None."""
-    if index is None or cache.name != "kmem_slab" or \
-            not slab.bitmap(heap.pages)[0][index]:
-        return None
-    raw = common.record("struct kmem_slab", slab.chunk(index))
-    owner = heap.cache_at(raw.slab_cache)
-    return slab_heap.Slab(owner, raw.address) if owner else None
-
-
-for _command in (Slabs, Colours, Freelist):
-    _command()
+    def slab(self, heap, table, slab, most):
+        used = [b for b in slab.buffers if b.used]
+        for n, b in enumerate(used[:most]):
+            first = (Hex(slab.address), f"{slab.refcnt}/{slab.objects}") \
+                if n == 0 or table.as_json else ("", "")
+            table.row(*first, Hex(b.address), show_age(b.alloc),
+                      show_caller(b.alloc),
+                      mark=mark(slab) if n == 0 else "")
+        if len(used) > most:
+            table.say(f"{'':20}and {len(used) - most} more")

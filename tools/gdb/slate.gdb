@@ -16,16 +16,13 @@ for folder in (os.path.join(os.getcwd(), "tools", "gdb"),
                os.path.join(os.path.dirname(
                    gdb.current_progspace().filename or ""), "..", "tools",
                             "gdb")):
-    if os.path.exists(os.path.join(folder, "common.py")):
+    if os.path.exists(os.path.join(folder, "load.py")):
         if folder not in sys.path:
             sys.path.insert(0, os.path.abspath(folder))
         break
 else:
-    print("slate.gdb: tools/gdb/common.py not found: start GDB in the root "
+    print("slate.gdb: tools/gdb/load.py not found: start GDB in the root "
           "of the tree")
 end
 
-# Each is a prefix with its commands: `help slab`.
-python import slab
-python import objects
-python import culprit
+python import load

@@ -1,80 +1,78 @@
-"""Who wrote to memory, in a recorded run: a watchpoint and `reverse-continue`
-stop behind each store, the latest first, and one step back is before it.
+"""The stores to memory in a recorded run: a watchpoint and `reverse-continue`
+stop after each, the latest first, and one step back is before it.
 
-    Frame, frames()   where a program stands, by name and line
-    Store, stores()   the stores to some bytes, one by one
+    Frame, frames()   the functions under way, by name and line
+    Moment            an instruction that is about to be executed
+    stores()          the stores to some bytes, one by one
     damaging()        the one of them that is not the allocator's own
     to_call()         back to the instruction that called the allocator
 
-A store belongs to the function that is not a mere helper: memcpy and the like
-do what they are told.
+A store belongs to the first function that is not a mere helper such as
+memcpy.
 """
 
 import re
 
 import gdb
 
-import common
-import origin
-import travel
-import unwind  # noqa: F401  (registers itself)
+import pointer
+import reverse
+import slate_stack  # noqa: F401  (unwinds the kernel's assembly)
+import system
+from target import (ROOT, UNREADABLE, WORD, WORD_MASK, constant, read,
+                    register, relative)
 
-# Who stores on behalf of his caller.
+# Functions that store on behalf of their callers.
 HELPERS = ("kernel/lib/", "kernel/x86/copy.asm", "kernel/vm/user.")
 
-# The allocator, and where its functions are led through under the sanitizers.
+# The allocator, and what the sanitizers put in front of its functions.
 ALLOCATOR = ("mm/", "tools/workshop/sanitize/kasan_mm.c")
 
-# Stores to one place that are looked at before giving up.
-STORES_MAX = 64
-
+STORES_MAX = 64  # stores to one place before giving up
 FRAMES_MAX = 24
-
-# Functions of the allocator that jump to one another.
-DEPTH_MAX = 8
+DEPTH_MAX = 8    # functions of the allocator that jump to one another
 
 
-# ---- where a program stands -------------------------------------------------
+# ---- the functions under way -----------------------------------------------
 
 class Frame:
     """A function under way: its name, and the line that it is at."""
 
     def __init__(self, frame):
-        self.pc = frame.pc()
-        name = frame.name() or f"0x{self.pc:08x}"
-        self.name = re.split(r"[.[]", name)[0]
-        sal = frame.find_sal()
+        self.pc, sal = frame.pc(), frame.find_sal()
+        self.name = re.split(r"[.[]", frame.name() or f"0x{self.pc:08x}")[0]
         self.line = sal.line
-        self.file = ""
-        if sal.symtab is not None:
-            self.file = sal.symtab.filename.removeprefix(f"{common.ROOT}/")
-            self.file = self.file.removeprefix("./")
+        self.file = relative(sal.symtab.filename) if sal.symtab else ""
 
     def __str__(self):
-        if self.pc < _kernel_base():
+        if self.pc < constant("KERNEL_BASE"):
             return f"a program, at 0x{self.pc:08x}"
         return f"{self.name} at {self.file}:{self.line}" if self.file \
             else self.name
 
+    @property
+    def is_helper(self):
+        return self.file.startswith(HELPERS)
+
+    @property
+    def is_allocator(self):
+        return self.file.startswith(ALLOCATOR) and "/tests/" not in self.file
+
     def source(self):
         """The line's text, or "" if there is none to be had."""
         try:
-            text = (common.ROOT / self.file).read_text(encoding="utf-8")
+            text = (ROOT / self.file).read_text(encoding="utf-8")
             return text.splitlines()[self.line - 1]
         except (OSError, IndexError):
             return ""
-
-
-def _kernel_base():
-    return common.macros("kernel/x86/paging.h")["KERNEL_BASE"]
 
 
 def frames():
     """All functions under way, the innermost first."""
     found, frame = [], gdb.newest_frame()
     while frame is not None and len(found) < FRAMES_MAX:
-        # What is left out is no code, but a word on the stack.
-        if frame.name() or frame.pc() < _kernel_base():
+        # A frame without a name is no code, but a word on the stack.
+        if frame.name() or frame.pc() < constant("KERNEL_BASE"):
             found.append(Frame(frame))
         try:
             frame = frame.older()
@@ -83,77 +81,59 @@ def frames():
     return found
 
 
-def task():
-    """Who runs, in words."""
-    at = int(common.variable("cpu_boot")["cpu_task"])
-    if at == 0:
-        return "before there are tasks"
-    try:
-        it = common.record("struct task", at, "task_init")
-        return f"task {it.task_pid} ({it.task_name})"
-    except common.BadMemory:
-        return f"a task at 0x{at:08x}, which cannot be read"
-
-
-def is_helper(frame):
-    return frame.file.startswith(HELPERS)
-
-
-def is_allocator(frame):
-    return frame.file.startswith(ALLOCATOR) and \
-        "/tests/" not in frame.file
-
-
-def skip(stack, *unwanted):
-    """The stack from the first frame on that is none of the unwanted."""
+def skip(stack, unwanted):
+    """The stack from the first frame on that is not unwanted."""
     for i, frame in enumerate(stack):
-        if not any(test(frame) for test in unwanted):
+        if not unwanted(frame):
             return stack[i:]
     return []
 
 
-# ---- stores -----------------------------------------------------------------
+class Moment:
+    """An instruction that is about to be executed; of a store, `after` is the
+    memory once it has been."""
 
-class Store:
-    """A moment: an instruction that is about to write, and who executes it."""
-
-    def __init__(self, after):
-        self.count = travel.count()
-        self.after = after
-        self.stack = frames()
-        self.task = task()
+    def __init__(self, after=b""):
+        self.count, self.after, self.stack = reverse.count(), after, frames()
+        try:
+            task = system.current()
+            self.task = f"task {task.task_pid} ({task.task_name})" if task \
+                else "before there are tasks"
+        except UNREADABLE:
+            self.task = "a task that cannot be read"
 
     @property
     def blamed(self):
-        """The stack from the function on that the store belongs to."""
-        return skip(self.stack, is_helper) or self.stack
+        """The stack from the function on that it belongs to."""
+        return skip(self.stack, lambda f: f.is_helper) or self.stack
 
     @property
     def own(self):
         """Whether it is the allocator's."""
-        return bool(self.blamed) and is_allocator(self.blamed[0])
+        return bool(self.blamed) and self.blamed[0].is_allocator
 
+
+# ---- stores ----------------------------------------------------------------
 
 def stores(address, size):
     """The stores to these bytes, the latest first, from this moment back; not
-    more than STORES_MAX. GDB stands before each when it is given."""
+    more than STORES_MAX. GDB is before each when it is given."""
     watch = gdb.Breakpoint(f"*(char (*)[{size}]) 0x{address:x}",
                            gdb.BP_WATCHPOINT, gdb.WP_WRITE, internal=True)
     try:
         for _ in range(STORES_MAX):
-            if not travel.back():
+            if not reverse.back():
                 return
-            after = common.read(address, size)
-            travel.quietly("reverse-stepi")
-            yield Store(after)
+            after = read(address, size)
+            reverse.quietly("reverse-stepi")
+            yield Moment(after)
     finally:
         watch.delete()
 
 
 def damaging(address, expected):
     """The store that put a wrong byte at `address`, where `expected` was to
-    stay; None if there is none but the allocator's own. GDB stands before it.
-    """
+    stay; None if there is none but the allocator's own. GDB is before it."""
     own = None
     for store in stores(address, 1):
         if not store.own:
@@ -162,46 +142,35 @@ def damaging(address, expected):
             break  # before this, the byte was not yet in the allocator's care
         own = own or store
     if own is not None:
-        travel.go(own.count)
+        reverse.go(own.count)
     return own
 
 
 def _allocator_entry():
-    """The outermost function of the allocator that is under way: (where it
-    begins, the stack pointer there), or None."""
+    """(where it begins, the stack pointer there) of the outermost function of
+    the allocator that is under way, or None."""
     found, frame = None, gdb.newest_frame()
     while frame is not None:
-        it = Frame(frame)
         if frame.type() != gdb.INLINE_FRAME:
-            if is_allocator(it) and frame.function() is not None:
-                found = (frame, frame.function())
+            if Frame(frame).is_allocator and frame.function() is not None:
+                found = frame
             elif found is not None:
                 break
         frame = frame.older()
-    if found is None:
-        return None
-    frame, function = found
-    caller = frame.older()
-    sp = int(caller.read_register("esp")) & common.WORD_MASK
-    begin = int(function.value().address) & common.WORD_MASK
-    return begin, sp - common.WORD
+    return found and (
+        int(found.function().value().address) & WORD_MASK,
+        register("esp", found.older()) - WORD)
 
 
 def to_call():
     """Back to the instruction that called the allocator: its caller may have
-    left the stack by then, as a call at a function's very end is a jump. A
-    Store, though it is none."""
+    left the stack by then, as a call at a function's very end is a jump."""
     for _ in range(DEPTH_MAX):
         entry = _allocator_entry()
         if entry is None:
             break
-        stop = gdb.Breakpoint(f"*0x{entry[0]:x}",
-                              gdb.BP_HARDWARE_BREAKPOINT, internal=True)
-        try:
-            while travel.back():
-                if origin.register("esp") == entry[1]:
-                    break
-        finally:
-            stop.delete()
-        travel.quietly("reverse-stepi")
-    return Store(b"")
+        with pointer.breakpoint_at(entry[0]):
+            while reverse.back() and register("esp") != entry[1]:
+                pass
+        reverse.quietly("reverse-stepi")
+    return Moment()

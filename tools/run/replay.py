@@ -103,7 +103,7 @@ def record(kernel, folder):
 def gdb_command(recording, stub, process, arguments):
     about = recording.about
     return [debug.find_gdb(), "-nx", "-q", "-x", str(debug.HERE / "slate.gdb"),
-            about["kernel"], "-ex", "python import travel; travel.begin("
+            about["kernel"], "-ex", "python import reverse; reverse.begin("
             f"{stub!r}, {about['end']}, {process})", *arguments]
 
 
@@ -170,7 +170,7 @@ def main():
             record(args.kernel, folder)
         elif args.what == "open":
             sys.exit(open_recording(
-                args.kernel, folder, ["-ex", "python travel.greet()",
+                args.kernel, folder, ["-ex", "python reverse.greet()",
                                       *args.arguments]))
         else:
             sys.exit(culprit(args.kernel, folder))

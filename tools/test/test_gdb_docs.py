@@ -40,6 +40,6 @@ def test_every_command_has_its_row():
     told = set(re.findall(r"`slab (\w+)`", page))
     have = set()
     for path in (ROOT / "tools/gdb").glob("slab*.py"):
-        have |= set(re.findall(r'^    name = "slab (\w+)"', path.read_text(),
+        have |= set(re.findall(r'^    """slab (\w+)', path.read_text(),
                                re.M))
     assert len(have) > 25 and have <= told, have - told

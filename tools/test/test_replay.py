@@ -165,7 +165,7 @@ def test_wrong_words(walk):
     assert walk["slab culprit 0x4"].startswith("slab culprit: 0x00000")
     assert "nothing is mapped there" in walk["slab culprit 0x4"]
     assert walk["slab culprit 1 2"].startswith(
-        "slab culprit: wants one address at most")
+        "slab culprit: '1 2' is no address")
 
 
 def test_nobody_wrote(walk):
@@ -300,7 +300,7 @@ def test_no_error_no_culprit(kernel, tmp_path):
 
 
 def test_a_qemu_that_hangs_is_ended(kernel, folder):
-    said = gdb(kernel, folder, "python travel.PATIENCE = 0", "slab culprit",
+    said = gdb(kernel, folder, "python reverse.PATIENCE = 0", "slab culprit",
                "slate when")
     assert re.match(r"slab culprit: .*: QEMU did not answer in 0 s and was "
                     r"ended; `make replay` opens the recording again\n",

@@ -14,11 +14,10 @@ Each prints a line of JSON.
 
 import json
 
-import common
 import gdb
-import slab_buf
-import slab_heap
+import heap
 import stores
+import target
 
 # Stores that are looked at, and requests of a day.
 PATIENCE = 2000
@@ -45,9 +44,9 @@ def guilty():
     """The function that wanted this: neither the allocator nor a helper. None
     if the allocator did it for itself."""
     for frame in stores.frames():
-        if frame.file.startswith(stores.ALLOCATOR):
+        if frame.is_allocator:
             return None
-        if not frame.file.startswith(stores.HELPERS):
+        if not frame.is_helper:
             return frame.name
     return None
 
@@ -55,7 +54,7 @@ def guilty():
 def caller():
     """Who called the allocator."""
     return next(f.name for f in stores.frames()
-                if not f.file.startswith(stores.ALLOCATOR))
+                if not f.is_allocator)
 
 
 def pid():
@@ -64,9 +63,9 @@ def pid():
 
 def place(address):
     """The object that an address is in, as words."""
-    buf = slab_buf.buffer_at(slab_heap.Heap(), address)
+    buf = heap.Heap().buffer_at(address)
     return {"cache": buf.cache.name, "object": buf.address,
-            "number": buf.index, "task": buf.alloc.task}
+            "number": buf.index, "task": buf.alloc.task if buf.alloc else 0}
 
 
 # ---- what is seen first -----------------------------------------------------
@@ -74,25 +73,21 @@ def place(address):
 def reported():
     """The error that kmem_error is about to report."""
     at = int(gdb.parse_and_eval("$eax")) & WORD_MASK
-    error = common.record("struct kmem_error_record", at)
-    names = {number: name.removeprefix("KMEM_ERROR_") for name, number in
-             common.enumerators("enum kmem_error", "kmem_error").items()}
-    say(error=names[error.error_kind], offset=error.error_offset,
+    error = target.record("kmem_error_record", at)
+    names = target.enumerators("kmem_error", "KMEM_ERROR_")
+    say(error=names[error.error_kind].upper(), offset=error.error_offset,
         at=error.error_at, caller=caller(),
         **place(error.error_base or error.error_buf))
 
 
 def lost(service):
     """An object that is out though the day is over."""
-    heap = slab_heap.Heap()
-    for cache in heap.caches:
-        if cache.name != service:
-            continue
-        for buf in slab_buf.walk(heap, cache):
-            if buf.state == slab_buf.USED:
-                say(error="LOST", **place(buf.address))
-                return
-    say(error="NONE")
+    cache = heap.Heap().find(service)
+    used = [b for b in cache.buffers() if b.used] if cache else []
+    if used:
+        say(error="LOST", **place(used[0].address))
+    else:
+        say(error="NONE")
 
 
 def first(service):
@@ -141,7 +136,7 @@ def holder(obj):
     the first task's stack holds does not count."""
     for start, end in (("data_start", "boot_stack_guard"),
                        ("boot_stack_top", "bss_end")):
-        start, end = common.address_of(start), common.address_of(end)
+        start, end = target.linker(start), target.linker(end)
         for piece, words in pieces(start & -PAGE, end - (start & -PAGE)):
             at = words.find(obj.to_bytes(4, "little"))
             if at >= 0:
@@ -172,10 +167,10 @@ def unlike(service):
     memory = gdb.selected_inferior()
     while go_on() == "kmem_cache_free":
         buf = int(gdb.parse_and_eval("$edx")) & WORD_MASK
-        found = slab_buf.buffer_at(slab_heap.Heap(), buf)
+        found = heap.Heap().buffer_at(buf)
         if found is None or found.cache.name != service:
             continue
-        like = found.slab.chunk(found.slab.chunks - 1)
+        like = found.slab.address_of(found.slab.objects - 1)
         mine, its = (bytes(memory.read_memory(a, found.size))
                      for a in (buf, like))
         if mine != its:

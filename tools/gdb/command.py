@@ -1,0 +1,389 @@
+"""What all commands are made of.
+
+    numbers     in the formats of the kernel shell
+    Table       the one printer of rows, as text or as JSON
+    arguments   addresses
+    Command     a command with usage, help, example, options and errors
+"""
+
+import getopt
+import inspect
+import json
+import re
+
+import gdb
+import gdb.printing
+
+import target
+from target import UNREADABLE, WORD_MASK, Fail
+
+# ---- numbers, as the kernel shell prints them ------------------------------
+
+
+class Hex(int):
+    """An address."""
+
+    def __str__(self):
+        return f"0x{int(self):08x}"
+
+
+def count(n, width):
+    """`n` in at most `width` (4 or more) characters: 1234567, 123k, 1.2M."""
+    if len(str(n)) <= width:
+        return str(n)
+    unit = 0
+    while n >= 1000000:
+        n //= 1000
+        unit += 1
+    text = f"{n // 1000}.{n % 1000 // 100}{'kMGTPE'[unit]}"
+    return text if len(text) <= width else f"{n // 1000}{'kMGTPE'[unit]}"
+
+
+def waste(part, whole):
+    """How much of `whole` is not `part`, in thousandths."""
+    if whole == 0 or part >= whole:
+        return 0
+    return ((whole - part) * 1000 + whole // 2) // whole
+
+
+def percent(permille):
+    return f"{permille // 10}.{permille % 10}"
+
+
+def hundredths(part, whole):
+    """`part` of `whole` in per cent, with two decimals."""
+    n = (part * 10000 + whole // 2) // whole if whole else 0
+    return f"{n // 100}.{n % 100:02}"
+
+
+def age(ms):
+    """A span of milliseconds in at most 6 characters."""
+    s = ms // 1000
+    for limit, text in ((1000, f"{ms}ms"), (600000, f"{s}.{ms % 1000 // 100}s"),
+                        (6000000, f"{s // 60}m"),
+                        (360000000, f"{s // 3600}h")):
+        if ms < limit:
+            return text
+    return f"{s // 86400}d"
+
+
+def seconds(us):
+    return f"{us // 1000000}.{us % 1000000:06}"
+
+
+def plural(n, what):
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def clock_ms():
+    """The kernel's clock."""
+    return target.integer("now_ms", "pit.c")
+
+
+def clock_us():
+    """The same in microseconds: the last value that the kernel asked for, or
+    the last tick; a stopped target does not show its time-stamp counter."""
+    now = clock_ms() * 1000
+    try:
+        return max(now, int(gdb.parse_and_eval("timer_us::last")))
+    except gdb.error:
+        return now
+
+
+def json_line(value):
+    print(json.dumps(value, separators=(",", ":")))
+
+
+# ---- tables ----------------------------------------------------------------
+
+class Table:
+    """Rows in columns. `spec` is "NAME:WIDTH …", a negative width for a column
+    to the left; the last column may be of any length. With `as_json` each row
+    is a JSON object with the columns' names in lower case as keys. `margin`
+    columns before the first are for the marks of a row: `!` is one that
+    contradicts itself."""
+
+    def __init__(self, spec, as_json=False, margin=0):
+        self.columns = [(name, int(width)) for name, width in
+                        (column.rsplit(":", 1) for column in spec.split())]
+        self.as_json, self.margin, self.rows = as_json, margin, 0
+        self.say(" " * margin + self._line([n for n, _ in self.columns]))
+
+    def say(self, text):
+        """A line beside the rows, which JSON does not have."""
+        if not self.as_json:
+            print(text.rstrip())
+
+    def _line(self, cells):
+        first, width = str(cells[0]), self.columns[0][1]
+        over = ""
+        if len(first) > -width > 0 and len(cells) > 1:
+            over, cells = f"{first}\n{'':{self.margin}}", ["", *cells[1:]]
+        return over + " ".join(self._cell(c, w) for c, (_, w) in
+                               zip(cells, self.columns))
+
+    @staticmethod
+    def _cell(cell, width):
+        if type(cell) is int and width > 3:
+            cell = count(cell, width)
+        text = "-" if cell is None else str(cell)
+        return f"{text:<{-width}}" if width < 0 else f"{text:>{width}}"
+
+    def row(self, *cells, mark=""):
+        self.rows += 1
+        if self.as_json:
+            row = {name.lower(): cell for (name, _), cell in
+                   zip(self.columns, cells)}
+            if "!" in mark:
+                row["bad"] = True
+            json_line(row)
+        else:
+            print((f"{mark:<{self.margin}}" + self._line(cells)).rstrip())
+
+    def bad(self, why):
+        """A row that cannot be had."""
+        if self.as_json:
+            json_line({"bad": str(why)})
+        else:
+            print(f"! {str(why).removeprefix('! ')}")
+
+
+def bar(n, whole, width, char="#"):
+    return char * -(-n * width // max(whole, 1))
+
+
+# ---- arguments -------------------------------------------------------------
+
+def _local(name):
+    """A variable of the selected frame's functions, or None."""
+    try:
+        frame = gdb.selected_frame()
+        block = frame.block()
+        while block and not block.is_global and not block.is_static:
+            if any(s.name == name for s in block):
+                return frame.read_var(name)
+            block = block.superblock
+    except (gdb.error, ValueError, RuntimeError):
+        pass
+    return None
+
+
+def _number(value):
+    """The address that a value stands for: pointers and integers are what
+    they say, anything larger and functions are where they are."""
+    if value.type.strip_typedefs().code in (
+            gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY,
+            gdb.TYPE_CODE_FUNC):
+        value = value.address
+    return int(value) & WORD_MASK
+
+
+def parse_address(text):
+    """An address: a number; the name of a variable of the selected frame (its
+    value); the name of a function or variable of the kernel (its address, as
+    in the shell); any other expression (its value); hexadecimal digits."""
+    try:
+        if re.fullmatch(r"0[xX][0-9a-fA-F]+|\d+", text):
+            return int(text, 16 if text[1:2] in ("x", "X") else 10) & WORD_MASK
+        if re.fullmatch(r"[A-Za-z_]\w*", text):
+            value = _local(text)
+            if value is not None:
+                return _number(value)
+            found = target.symbol(text)
+            if found is not None and \
+                    found.addr_class != gdb.SYMBOL_LOC_TYPEDEF:
+                return int(found.value().address) & WORD_MASK
+        return _number(gdb.parse_and_eval(text))
+    except (gdb.error, ValueError) as e:
+        if re.fullmatch(r"[0-9a-fA-F]{1,8}", text):
+            return int(text, 16)
+        raise Fail(f"'{text}' is no address ({str(e).rstrip('.')}); write one "
+                   "as 0xc0123456, a symbol or an expression") from e
+
+
+class Arguments:
+    """What follows a command: `words`, and options by letter."""
+
+    def __init__(self, words, options):
+        self.words = words
+        self.options = {name[1:]: value for name, value in options}
+
+    def __contains__(self, letter):
+        return letter in self.options
+
+    def get(self, letter, default=None):
+        return self.options.get(letter, default)
+
+    def number(self, letter, default, least=0):
+        text = self.options.get(letter, str(default))
+        if not text.isdigit() or int(text) < least:
+            raise Fail(f"-{letter} wants a number from {least} on, not "
+                       f"'{text}'")
+        return int(text)
+
+    def word(self, i=0):
+        return self.words[i] if i < len(self.words) else None
+
+
+class Command(gdb.Command):
+    """A command. Its docstring says how it is used, with options in brackets
+    of their own, then what it does in a line, then more, and last an example
+    if the name alone is none:
+
+        slab old [-j] SECONDS
+        Objects that have been in use for long.
+        Example: slab old 10
+
+    The last word may be an ADDR, any expression with blanks in it. A word in
+    lower case stands for itself. run(args) does it; what that raises as Fail
+    is an error of one line. Defining the class makes the command.
+    """
+
+    offline = False  # it needs no target
+    instances = []
+
+    def __init_subclass__(cls):
+        cls()
+
+    def __init__(self):
+        self.usage, summary, *more = inspect.cleandoc(
+            type(self).__doc__).split("\n")
+        self.name = " ".join(self.usage.split()[:2])
+        self.summary = summary.rstrip(".")
+        if not more or not more[-1].startswith("Example: "):
+            more.append(f"Example: {self.name}")
+        self.__doc__ = "\n".join([summary, f"Usage: {self.usage}", *more])
+        found = re.findall(r" \[-(\w)( \w+)?\]", self.usage)
+        self.options = "".join(c + ":" * bool(value) for c, value in found)
+        words = re.sub(r" \[-[^]]*\]", "", self.usage).split()[2:]
+        plain = re.sub(r"\[.*\]|\.+", "", " ".join(words)).split()
+        self.least, self.most = len(plain), \
+            16 if "..." in words else len(words)
+        self.joined = self.most == 1 and \
+            re.search(r"ADDR|SLAB|BUF", words[0]) is not None
+        self.choices = re.findall(r"\b[a-z]+\b", " ".join(words))
+        super().__init__(self.name, gdb.COMMAND_DATA)
+        Command.instances.append(self)
+
+    def run(self, args):
+        raise NotImplementedError
+
+    def complete(self, text, word):
+        """What the TAB key offers."""
+        found = list(self.choices)
+        if re.search(r"\b(NAME|CACHE)\b", self.usage):
+            try:
+                head = target.address_of("kmem_caches")
+                found += [c.cache_name for c in target.good(target.members(
+                    head, "kmem_cache", "cache_link"))]
+            except (Fail, *UNREADABLE):
+                pass
+        return [c for c in found if c.startswith(word)]
+
+    @property
+    def misuse(self):
+        return Fail(f"usage: {self.usage}")
+
+    def parse(self, text):
+        argv = gdb.string_to_argv(text)
+        if self.joined:
+            flags = re.match(r"(\s*-[A-Za-z]+(?=\s|$))*\s*", text)[0]
+            argv = [*flags.split(), *filter(None, [text[len(flags):].strip()])]
+        try:
+            found, words = getopt.gnu_getopt(argv, self.options)
+        except getopt.GetoptError as e:
+            raise Fail(f"{e.msg}; usage: {self.usage}") from e
+        if not self.least <= len(words) <= self.most:
+            raise self.misuse
+        return Arguments(words, found)
+
+    def invoke(self, argument, from_tty):
+        target.forget()
+        try:
+            args = self.parse(argument)
+            if not self.offline:
+                target.need_target()
+            self.run(args)
+        except (Fail, gdb.MemoryError, *UNREADABLE) as e:
+            raise gdb.GdbError(f"{self.name}: {e}") from e
+        except KeyboardInterrupt:
+            print("(interrupted)")
+
+
+class Group(gdb.Command):
+    """A prefix of commands, which alone lists them."""
+
+    def __init__(self, name, about):
+        self.name = name
+        self.__doc__ = f"{about}.\nUsage: {name} COMMAND\n`{name}` alone " \
+            f"lists the commands, `help {name} COMMAND` explains one."
+        super().__init__(name, gdb.COMMAND_DATA, prefix=True)
+
+    def invoke(self, argument, from_tty):
+        if argument:
+            raise gdb.GdbError(f"{self.name}: there is no "
+                               f"'{argument.split()[0]}'; `{self.name}` lists "
+                               "the commands")
+        for command in sorted(Command.instances, key=lambda c: c.name):
+            if command.name.startswith(f"{self.name} "):
+                print(f"{command.usage}\n        {command.summary}")
+
+
+def function(value):
+    """Makes a Python function one for GDB's expressions: $name(). Its errors
+    are one line. It reads anew: GDB reports no event when the machine runs on
+    because a breakpoint's condition is false."""
+    class Function(gdb.Function):
+        __doc__ = value.__doc__
+
+        def invoke(self, *args):
+            target.forget()
+            try:
+                target.need_target()
+                return value(*args)
+            except (Fail, *UNREADABLE) as e:
+                raise gdb.GdbError(f"${value.__name__}: {e}") from e
+
+    Function(value.__name__)
+    return value
+
+
+class LinePrinter:
+    """How GDB prints a structure: a line about it, by about(address)."""
+
+    def __init__(self, value, about):
+        self.value, self.about = value, about
+
+    def to_string(self):
+        if not self.value.address:
+            return "not in memory"
+        try:
+            return self.about(int(self.value.address) & WORD_MASK)
+        except (Fail, gdb.error, *UNREADABLE) as e:
+            return f"! {e}"
+
+
+class Printer(LinePrinter):
+    """The line, and the members of the structure."""
+
+    def children(self):
+        return _members(self.value)
+
+
+def _members(value):
+    """Those of anonymous structures and unions included."""
+    for field in value.type.fields():
+        if field.name:
+            yield field.name, value[field]
+        else:
+            yield from _members(value[field])
+
+
+def register_printers(collection, tags):
+    """Printers for {tag: about}; a Printer class stands for itself."""
+    found = gdb.printing.RegexpCollectionPrettyPrinter(collection)
+    for tag, about in tags.items():
+        make = about if isinstance(about, type) else \
+            (lambda value, about=about: Printer(value, about))
+        found.add_printer(tag, f"^{tag}$", make)
+    gdb.printing.register_pretty_printer(None, found, replace=True)

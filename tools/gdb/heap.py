@@ -1,0 +1,669 @@
+"""The heap as data: the one walk over caches, slabs and buffers.
+
+    Heap    all caches in creation order, the page frames, the sums
+    Cache   a kmem_cache and the figures that follow from it
+    Slab    a kmem_slab at its place in the cache's list
+    Buffer  one of its buffers, with what the debugging modes know of it
+    Pages   the array of page frames: the use and the owner of each
+
+The names of the kernel's members are in MEMBERS and nowhere else. The heap
+may be broken: walks end at the first link that leads astray, and the
+commands print what was found so far.
+"""
+
+import fnmatch
+import functools
+
+import system
+import target
+from command import age, clock_us, seconds
+from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, UNREADABLE, WORD,
+                    WORD_MASK, Fail, constant, read, word)
+
+
+def prefixed(prefix, names):
+    return {name: prefix + name for name in names.split()}
+
+
+# {structure: {the name used here: the kernel's member}}
+MEMBERS = {
+    "kmem_cache": {
+        **prefixed("cache_", """name kind flags size align chunk slab_pages
+            colour_min colour_max ctor dtor bufctl freelist slabs max_slabs
+            ws_min ws_limit hash hash_mask hash_shift fails slab_creates
+            slab_destroys hash_rescales reaps reaped_slabs last_reap_ms
+            redzone_end busy isolated number"""),
+        "slab_objects": "cache_slab_chunks", "colour_next": "cache_colour",
+        "full": "cache_full_slabs",
+        "free": "cache_free_slabs", "head": "cache_null", "link": "cache_link",
+        "allocs_now": "cache_allocs", "frees_now": "cache_frees",
+        "allocs_seen": "cache_allocs_seen", "frees_seen": "cache_frees_seen",
+        "allocs_before": "cache_allocs_total",
+        "frees_before": "cache_frees_total",
+        "last_freed": "cache_last_reap_freed",
+        "last_kept": "cache_last_reap_kept",
+        "getpages": "cache_supplier.getpages",
+        "alloc_slow": "cache_alloc_slow", "free_slow": "cache_free_slow"},
+    "kmem_slab": {
+        **prefixed("slab_", "cache base head refcnt colour since link"),
+        "objects": "slab_chunks"},
+    "kmem_bufctl": {"next": "bufctl_next", "buffer": "bufctl_addr",
+                    "slab": "bufctl_slab"},
+    "kmem_bufctl_debug": {
+        **prefixed("bufctl_", "state size alloc free"),
+        "buffer": "bufctl.bufctl_addr"},
+    "kmem_transaction": prefixed("trans_", "us task depth stack"),
+}
+
+KINDS = "named", "class", "internal"
+STATES = FULL, PARTIAL, FREE = "full", "partial", "free"
+
+
+class View:
+    """A structure of the kernel, by the names of MEMBERS."""
+
+    def __init__(self, tag, address=None, raw=None):
+        self.tag = tag
+        self.raw = raw or target.record(tag, address)
+        self.address = self.raw.address
+
+    def __getattr__(self, name):
+        try:
+            path = MEMBERS[self.tag][name]
+        except KeyError:
+            raise AttributeError(name) from None
+        self.__dict__[name] = value = functools.reduce(
+            getattr, path.split("."), self.raw)
+        return value
+
+    def where(self, name):
+        """The address of a member."""
+        *path, last = MEMBERS[self.tag][name].split(".")
+        return functools.reduce(getattr, path, self.raw).where(last)
+
+    def set(self, name, value):
+        """Writes a member of one word."""
+        target.write(self.where(name), value)
+
+
+@functools.lru_cache(maxsize=None)
+def letters():
+    """The letters of the debugging modes, by bit."""
+    return target.text_constant("KMEM_DEBUG_LETTERS")
+
+
+def mode_bits(text):
+    return sum(1 << letters().index(c) for c in text)
+
+
+# ---- page frames -----------------------------------------------------------
+
+class Pages:
+    """The array of struct page."""
+
+    def __init__(self):
+        self.base = target.integer("page_array")
+        if self.base == 0:
+            raise Fail("the kernel has no heap yet; let it run past kmem_init")
+        self.count = target.integer("page_count")
+        self.layout = target.layout("page")
+        self.states = {n: "allocated" if name == "alloc" else name
+                       for n, name in
+                       target.enumerators("page_state", "PAGE_").items()
+                       if name != "states"}
+        self.kernel_base = constant("KERNEL_BASE")
+        self.orders = constant("BUDDY_ORDERS")
+
+    def _field(self, i, name, size):
+        return int.from_bytes(read(
+            self.base + i * self.layout.size + self.layout.offset(name), size),
+            "little")
+
+    def state(self, i):
+        """The state of frame `i`, by name; None of a frame that is none."""
+        return None if i is None else self.states.get(
+            self._field(i, "page_state", 1), "?")
+
+    def order(self, i):
+        """Of the block that begins at a frame, or None."""
+        order = self._field(i, "page_order", 1)
+        return order if order < self.orders else None
+
+    def owner(self, i):
+        return self._field(i, "page_owner", WORD)
+
+    def refs(self, i):
+        return self._field(i, "page_refs", WORD)
+
+    def frame(self, address):
+        """The frame that holds a kernel address, or None."""
+        i = ((address - self.kernel_base) & WORD_MASK) >> PAGE_SHIFT
+        return i if i < self.count else None
+
+    def virtual(self, i):
+        return ((i << PAGE_SHIFT) + self.kernel_base) & WORD_MASK
+
+    def owned(self, address, state, owner):
+        """Whether an address is on a page of this state and owner."""
+        i = self.frame(address)
+        return self.state(i) == state and self.owner(i) == owner
+
+    @functools.cached_property
+    def columns(self):
+        """(states, orders) of all frames, by number."""
+        data = target.read_run(self.base, self.count * self.layout.size)
+        return tuple(data[self.layout.offset(name)::self.layout.size]
+                     for name in ("page_state", "page_order"))
+
+    def number(self, name):
+        """The number of a state."""
+        return next(n for n, text in self.states.items() if text == name)
+
+    def block_head(self, i):
+        """The first frame of the block that frame `i` is in, or `i`."""
+        for order in range(self.orders):
+            head = i & -(1 << order)
+            size = self.order(head)
+            if size is not None and i - head < 1 << size:
+                return head
+        return i
+
+    def blocks(self):
+        """(first frame, frames, state) of each block; a frame that no block
+        has is one of itself."""
+        i, (states, orders) = 0, self.columns
+        while i < self.count:
+            size = 1 << orders[i] if orders[i] < self.orders else 1
+            yield i, min(size, self.count - i), self.states.get(states[i], "?")
+            i += size
+
+
+# ---- caches ----------------------------------------------------------------
+
+class Cache(View):
+    """A cache and its figures, in bytes where not said otherwise."""
+
+    def __init__(self, heap, address):
+        super().__init__("kmem_cache", address)
+        self.heap = heap
+        self.kind_name = KINDS[min(self.kind, len(KINDS) - 1)]
+        self.large = self.hashed = bool(self.flags & constant("KMF_HASH"))
+        self.debugged = bool(self.flags & constant("KMF_DEBUG"))
+        self.modes = (self.flags & constant("KMF_MODES", 0x7f00)) >> \
+            constant("KMF_MODES_SHIFT")
+        self.mode_text = "".join(
+            c for i, c in enumerate(letters()) if self.modes >> i & 1)
+        self.own_supplier = self.getpages != 0
+        # Buffers are constructed with each allocation, not with their slab.
+        self.per_alloc = self.debugged and self.in_mode("PG")
+        self.slab_bytes = self.slab_pages * PAGE_SIZE
+        self.header = 0 if self.hashed else target.layout("kmem_slab").size
+        self.slab_left = self.slab_bytes - self.header - \
+            self.slab_objects * self.chunk
+        self._counts()
+
+    def _counts(self):
+        self.inuse = (self.allocs_now - self.frees_now) & WORD_MASK
+        self.allocs = self.allocs_before + \
+            (self.allocs_now - self.allocs_seen & WORD_MASK)
+        self.frees = self.frees_before + \
+            (self.frees_now - self.frees_seen & WORD_MASK)
+        self.total = self.slabs * self.slab_objects
+        self.partial = (self.slabs - self.full - self.free) & WORD_MASK
+        # Damage may say any number: there are not more buckets than words.
+        most = self.heap.pages.count * (PAGE_SIZE // WORD)
+        self.hash_size = min(self.hash_mask + 1, most) if self.hashed else 0
+        self.hash_bytes = hash_pages(self.hash_size) * PAGE_SIZE
+        self.mem = self.slabs * self.slab_bytes + self.hash_bytes
+        self.used = self.inuse * self.size
+
+    def in_mode(self, text):
+        """Whether one of the debugging modes is on."""
+        return bool(self.modes & mode_bits(text))
+
+    @property
+    def bad(self):
+        """Whether its counts contradict each other."""
+        return self.inuse > self.total or \
+            self.allocs - self.frees != self.inuse or \
+            self.full + self.partial + self.free != self.slabs
+
+    @property
+    def contradiction(self):
+        return " ! counts contradict each other" if self.bad else ""
+
+    @property
+    def colours(self):
+        return range(self.colour_min, self.colour_max + 1, max(self.align, 1))
+
+    @property
+    def tag_bytes(self):
+        """Bytes of a chunk that are there for a debugging mode: redzones; in
+        mode G the page after the object that is never mapped."""
+        return PAGE_SIZE if self.in_mode("G") else \
+            2 * constant("KMEM_GUARD_FRONT") if self.in_mode("Z") else 0
+
+    @property
+    def own_chunk(self):
+        """In mode G a chunk is counted from the slab's start, and so is the
+        colour: without that."""
+        return self.chunk - self.colour_min if self.in_mode("G") else self.chunk
+
+    @property
+    def extra_word(self):
+        """The word for the link, where it would lie in a constructed
+        object."""
+        return WORD if not self.hashed and (self.ctor or self.dtor) else 0
+
+    @property
+    def sentinel(self):
+        """The address of the list's head, a slab without buffers."""
+        return self.where("head")
+
+    # -- slabs
+
+    @functools.cached_property
+    def slab_list(self):
+        """Its slabs in list order, up to where the list breaks."""
+        found = []
+        try:
+            for link in target.walk_list(self.sentinel, limit=self.slabs):
+                found.append(Slab(self, link, len(found)))
+        except UNREADABLE:
+            pass
+        return found
+
+    def slab_holding(self, address):
+        """The slab whose pages hold the address, or None."""
+        return next((s for s in self.slab_list
+                     if s.base <= address < s.base + self.slab_bytes), None)
+
+    def buffers(self):
+        """All its buffers, slabs in list order."""
+        for slab in self.slab_list:
+            yield from slab.buffers
+
+    # -- the hash table
+
+    def bucket_of(self, buf):
+        return (buf >> self.hash_shift) & self.hash_mask
+
+    def chain(self, bucket):
+        """The bufctls of one bucket. Raises Broken."""
+        return target.walk_chain(word(self.hash + bucket * WORD),
+                                 lambda at: bufctl(at).next, self.inuse + 1)
+
+    @functools.cached_property
+    def chains(self):
+        """[the bufctls of a bucket], each up to where the chain breaks."""
+        found = []
+        for bucket in range(self.hash_size):
+            found.append([])
+            try:
+                found[-1].extend(self.chain(bucket))
+            except UNREADABLE:
+                pass
+        return found
+
+    @functools.cached_property
+    def bufctls(self):
+        """{buffer in use: the address of its bufctl} of a hashed cache."""
+        return {bufctl(at).buffer: at for chain in self.chains for at in chain}
+
+    def bufctl_plausible(self, address):
+        """Whether a bufctl of this cache can be there."""
+        if address % WORD:
+            return False
+        if self.hashed:
+            return self.heap.pages.owned(address, "slab", target.integer(
+                "kmem_bufctl_debug_cache" if self.debugged else
+                "kmem_bufctl_cache"))
+        if self.own_supplier:  # its pages are not marked
+            word(address)
+            return True
+        return self.heap.pages.owned(address, "slab", self.address)
+
+
+def bufctl(address):
+    return View("kmem_bufctl", address)
+
+
+def hash_pages(buckets):
+    """Pages of a table; 0 if it is an object of kmem_hash."""
+    size = buckets * WORD
+    return 0 if size < constant("KMEM_HASH_SMALL") else \
+        (size + PAGE_MASK) >> PAGE_SHIFT
+
+
+# ---- slabs and buffers -----------------------------------------------------
+
+class Slab(View):
+    """A slab; `number` is its place in the list."""
+
+    def __init__(self, cache, link, number=None):
+        super().__init__("kmem_slab", link - target.layout(
+            "kmem_slab").offset(MEMBERS["kmem_slab"]["link"]))
+        self.owner, self.number = cache, number
+        self.state = FREE if self.refcnt == 0 else \
+            FULL if self.head == 0 else PARTIAL
+        self.first = self.base + self.colour
+
+    @property
+    def is_next(self):
+        """Whether the freelist pointer is here."""
+        return self.owner.freelist == self.address
+
+    @property
+    def idle_ms(self):
+        """For how long all its objects have been free, or None."""
+        return None if self.refcnt else \
+            (target.integer("kmem_seconds") - self.since & 0xFFFF) * 1000
+
+    def address_of(self, i):
+        """The address of buffer `i`."""
+        return self.first + i * self.owner.chunk
+
+    def index(self, address):
+        """The buffer that an address is in, or None."""
+        i = (address - self.first) // max(self.owner.chunk, 1)
+        return i if 0 <= i < self.objects else None
+
+    def buffer_of(self, link):
+        """The buffer that a bufctl on the freelist stands for."""
+        return bufctl(link).buffer if self.owner.hashed else \
+            link - self.owner.bufctl
+
+    def _step(self, at, seen):
+        """(buffer, index, the next link or None, why it is wrong or None)"""
+        try:
+            if not self.owner.bufctl_plausible(at):
+                return None, None, None, "leads astray"
+            buf, following = self.buffer_of(at), word(at)
+        except target.BadMemory:
+            return None, None, None, "cannot be read"
+        index, rest = divmod(buf - self.first, max(self.owner.chunk, 1))
+        why = "is no buffer of this slab" \
+            if rest or not 0 <= index < self.objects else \
+            "is there already: a circle" if index in seen else \
+            "is one too many for the count" \
+            if len(seen) == self.objects - self.refcnt else None
+        return buf, index, following, why
+
+    @functools.cached_property
+    def steps(self):
+        """The freelist: [(link, buffer, index, next link, why it is wrong or
+        None)], the wrong step last. Follows no link that leads astray."""
+        found, seen, at = [], set(), self.head
+        while at:
+            buf, index, following, why = self._step(at, seen)
+            found.append((at, buf, index, following, why))
+            if why:
+                break
+            seen.add(index)
+            at = following
+        return found
+
+    @functools.cached_property
+    def free_links(self):
+        """{index of a free buffer: its link}"""
+        return {index: at for at, _, index, _, why in self.steps if not why}
+
+    @property
+    def sound(self):
+        """Whether the freelist is what it should be."""
+        return not any(why for *_, why in self.steps) and \
+            len(self.steps) == self.objects - self.refcnt
+
+    @functools.cached_property
+    def buffers(self):
+        """All its buffers, in the order of their addresses."""
+        most = self.owner.slab_bytes // WORD  # whatever damage says
+        return [Buffer(self, i) for i in range(min(self.objects, most))]
+
+    @property
+    def cells(self):
+        """A character per buffer."""
+        return "".join(b.cell for b in self.buffers)
+
+
+class Transaction(View):
+    """Who allocated or freed a buffer, and when."""
+
+    def __init__(self, raw):
+        super().__init__("kmem_transaction", raw=raw)
+        self.callers = tuple(self.stack[:min(self.depth, len(self.stack))])
+        self.ago = max(0, clock_us() - self.us)  # microseconds
+
+    @property
+    def names(self):
+        return [target.symbol_text(pc)[:39] for pc in self.callers]
+
+    def print_stack(self, indent):
+        """The callers, nearest first, in lines of 80 columns."""
+        line = ""
+        for i, name in enumerate(self.names):
+            if i and len(line) + len(name) + 3 <= 80:
+                line += f" < {name}"
+                continue
+            if line:
+                print(line)
+            line = " " * indent + ("< " if i else "") + name
+        if line:
+            print(line)
+
+    def show(self, what):
+        print(f"{what} by task {self.task} ({system.task_name(self.task)}), "
+              f"{seconds(self.ago)} s ago")
+        self.print_stack(4)
+
+
+class Buffer:
+    """One buffer of a slab. Of caches in mode U `alloc` and `freed` are its
+    last transactions, else None."""
+
+    def __init__(self, slab, index):
+        cache = slab.owner
+        self.slab, self.index, self.cache = slab, index, cache
+        self.address = slab.address_of(index)
+        self.used = index not in slab.free_links
+        self.bufctl = cache.bufctls.get(self.address) \
+            if self.used and cache.hashed else slab.free_links.get(index)
+        self.state = "in use" if self.used else "free"
+        self.size, self.alloc, self.freed = cache.size, None, None
+        if cache.debugged and self.bufctl:
+            self._debug(View("kmem_bufctl_debug", self.bufctl))
+
+    def _debug(self, raw):
+        known = target.enumerators("kmem_buf_state", "KMEM_BUF_")
+        self.state = {"free": "free", "used": "in use"}.get(
+            known.get(raw.state), "damaged, put aside")
+        if self.state != "free":
+            self.size = raw.size
+        if self.cache.in_mode("U"):
+            self.alloc, self.freed = (
+                Transaction(t) if t.trans_depth else None
+                for t in (raw.alloc, raw.free))
+
+    @property
+    def unknown(self):
+        """Whether it is in use and the hash table does not have it."""
+        return self.used and self.cache.hashed and not self.bufctl
+
+    @property
+    def cell(self):
+        return "!" if self.unknown or self.state.startswith("damaged") else \
+            "#" if self.used else "."
+
+    @property
+    def last(self):
+        """Its last transaction, or None."""
+        return self.freed if self.state == "free" else self.alloc
+
+    def print_life(self):
+        """Its last two transactions, the newest first."""
+        life = [(self.freed, "freed"), (self.alloc, "allocated")]
+        if self.state != "free":
+            life = [life[1], (self.freed, "before that freed")]
+        for transaction, what in life:
+            if transaction:
+                transaction.show(what)
+
+
+# ---- all of it -------------------------------------------------------------
+
+class Heap:
+    """All caches, in creation order. `notes` says what could not be read."""
+
+    def __init__(self):
+        self.pages = Pages()
+        self.notes = []
+        self.caches = list(self._caches())
+        state = target.enumerators("kmem_state", "KMEM_").get(
+            target.integer("kmem_state"))
+        if state != "up":
+            self.notes.append("the allocator is not up yet")
+
+    def _caches(self):
+        offset = target.layout("kmem_cache").offset(
+            MEMBERS["kmem_cache"]["link"])
+        try:
+            for link in target.walk_list(target.address_of("kmem_caches")):
+                try:
+                    yield Cache(self, link - offset)
+                except target.BadMemory as e:
+                    self.notes.append(f"cache 0x{link - offset:08x}: {e}")
+        except UNREADABLE as e:
+            self.notes.append(f"list of caches: {e}")
+
+    def find(self, name):
+        return next((c for c in self.caches if c.name == name), None)
+
+    def cache(self, name):
+        found = self.find(name)
+        if found is None:
+            raise Fail(f"no cache is called '{name}'; `slab kmastat` lists "
+                       "them")
+        return found
+
+    def cache_at(self, address):
+        return next((c for c in self.caches if c.address == address), None)
+
+    def name_at(self, address):
+        """The name of the cache at an address."""
+        found = self.cache_at(address)
+        return found.name if found else f"! no cache at 0x{address:08x}"
+
+    def ordered(self, key=lambda c: c.mem):
+        """By descending key, equal ones in creation order."""
+        return sorted(self.caches, key=key, reverse=True)
+
+    def chosen(self, name, wanted=lambda c: c.mem):
+        """The cache of that name; without one, those wanted, largest first."""
+        return [self.cache(name)] if name else \
+            [c for c in self.ordered() if wanted(c)]
+
+    def slab_at(self, address):
+        """The slab whose pages hold an address, or None."""
+        i = self.pages.frame(address)
+        if self.pages.state(i) != "slab":
+            return None
+        cache = self.cache_at(self.pages.owner(i))
+        return cache and cache.slab_holding(address)
+
+    def buffer_at(self, address):
+        """The Buffer that an address is in, or None."""
+        slab = self.slab_at(address)
+        index = slab.index(address) if slab else None
+        return None if index is None else slab.buffers[index]
+
+    def unmapped(self, address):
+        """(cache, Buffer or None) that was on a page that mode S unmapped, or
+        None."""
+        i = self.pages.frame(address)
+        if self.pages.state(i) != "unmapped":
+            return None
+        raw = View("kmem_slab", self.pages.owner(i))
+        cache = self.cache_at(raw.cache)
+        if cache is None:
+            return None
+        slab = Slab(cache, raw.where("link"))
+        index = slab.index(address)
+        return cache, None if index is None else slab.buffers[index]
+
+    def find_slab(self, address):
+        """The slab at or around an address, kmem_slab of large ones
+        included."""
+        buffer = self.buffer_at(address)
+        if buffer and buffer.used and buffer.cache.name == "kmem_slab":
+            raw = View("kmem_slab", buffer.address)
+            owner = self.cache_at(raw.cache)
+            if owner:
+                return Slab(owner, raw.where("link"))
+        slab = self.slab_at(address)
+        if slab is None:
+            raise Fail(f"no slab holds 0x{address:08x}; `slab whatis` says "
+                       "what is there")
+        return slab
+
+    # -- sums
+
+    def large(self):
+        """The kernel's own counts of kmem_alloc above the last class."""
+        return target.record_of("large", "kmem_alloc.c").stat
+
+    def supplied(self):
+        """{state: pages} that segkmem says it has handed out."""
+        pages = target.record_of("segkmem", "segkmem.c").stat.stat_use
+        return {name: pages[n] for n, name in self.pages.states.items()
+                if name in ("slab", "hash", "large", "unmapped")}
+
+
+def match(name, pattern):
+    """As the shell: a part of the name, or a whole pattern with * and ?."""
+    if pattern is None or not set("*?") & set(pattern):
+        return pattern is None or pattern in name
+    return fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
+
+
+# ---- damage ----------------------------------------------------------------
+
+def _first_wrong(address, size, pattern):
+    """The first byte that does not continue the pattern, or None."""
+    data = read(address, size)
+    want = (pattern * (size // len(pattern) + 1))[:size]
+    return None if data == want else address + next(
+        i for i in range(size) if data[i] != want[i])
+
+
+def damage(cache, at):
+    """(what is wrong, first wrong byte) of a buffer in the debug layout by its
+    bufctl, or None."""
+    raw = View("kmem_bufctl_debug", at)
+    free = target.enumerators("kmem_buf_state", "KMEM_BUF_").get(
+        raw.state) == "free"
+    size, front = cache.size if free else raw.size, \
+        min(cache.colour_min, constant("KMEM_GUARD_FRONT"))
+    guard, freed = bytes([constant("KMEM_GUARD")]), \
+        constant("KMEM_FREED").to_bytes(WORD, "little")
+    places = []
+    if cache.in_mode("Z"):
+        places += [("redzone behind a buffer is damaged", raw.buffer + size,
+                    cache.redzone_end - size, guard),
+                   ("redzone before a buffer is damaged", raw.buffer - front,
+                    front, guard)]
+    if free and cache.in_mode("P"):
+        places.append(("free buffer is not deadbeef throughout", raw.buffer,
+                       cache.size, freed))
+    for why, address, length, pattern in places:
+        wrong = _first_wrong(address, length, pattern)
+        if wrong is not None:
+            return why, wrong
+    return None
+
+
+def show_age(transaction):
+    return age(transaction.ago // 1000) if transaction else "-"
+
+
+def show_caller(transaction):
+    return transaction.names[0] if transaction else "-"

@@ -1,0 +1,159 @@
+"""Where a pointer comes from, in a recorded run: back from the register that
+an instruction uses to the load that filled it, from the memory that was loaded
+to the store before, and so on. Only moves are followed: mov, pop, push and the
+like. Where a value is computed, the search ends.
+"""
+
+import contextlib
+import re
+
+import gdb
+
+import reverse
+from target import WORD, WORD_MASK, Fail, constant, register
+
+REGISTERS = "eax", "ebx", "ecx", "edx", "esi", "edi", "ebp"
+
+NEAR = 4096      # how far an address may be from its pointer
+STEPS_MAX = 400  # instructions stepped back to find one load
+HOPS_MAX = 8     # from memory to memory
+RUN_UP = 2000    # instructions from a snapshot to where stepping begins
+
+
+@contextlib.contextmanager
+def breakpoint_at(address):
+    stop = gdb.Breakpoint(f"*0x{address:x}", gdb.BP_HARDWARE_BREAKPOINT,
+                          internal=True)
+    try:
+        yield
+    finally:
+        stop.delete()
+
+
+def faulting_instruction():
+    """The EIP of the fault that is being handled here."""
+    frame = gdb.newest_frame()
+    while frame is not None:
+        try:
+            tf = frame.read_var("tf")
+            if not tf.is_optimized_out and int(tf) != 0:
+                return int(tf["eip"]) & WORD_MASK
+        except (ValueError, gdb.error):
+            pass
+        frame = frame.older()
+    raise Fail("the frame of the fault is not found on the stack")
+
+
+def instruction():
+    """The text of the instruction that is about to be executed."""
+    frame = gdb.newest_frame()
+    text = frame.architecture().disassemble(frame.pc())[0]["asm"]
+    return re.sub(r"<.*?>", "", text).strip()
+
+
+def operand_address(text):
+    """The address of a memory operand like [eax+ecx*4+0x10], or None."""
+    inside = re.search(r"\[(.*?)\]", text)
+    if not inside:
+        return None
+    total = 0
+    for sign, term in re.findall(r"([+-]?)([^+-]+)", inside[1]):
+        value = 1
+        for factor in term.split("*"):
+            value *= register(factor) if factor in (*REGISTERS, "esp") \
+                else int(factor, 0)
+        total += -value if sign == "-" else value
+    return total & WORD_MASK
+
+
+def base_register(text, address):
+    """The register of a memory operand that holds a pointer near `address`."""
+    return next((name for name in REGISTERS
+                 if re.search(rf"\[[^\]]*\b{name}\b", text) and
+                 (register(name) - address + NEAR) % 2**32 <= 2 * NEAR), None)
+
+
+def stored_register(value):
+    """The register whose value the instruction stores, or None."""
+    text = instruction()
+    return next((name for name in REGISTERS
+                 if re.search(rf"(push\s+|,\s*){name}$", text) and
+                 register(name) == value), None)
+
+
+def _back_to_load(name):
+    """Back to the instruction that gave the register its value."""
+    value = register(name)
+    for _ in range(STEPS_MAX):
+        reverse.quietly("reverse-stepi")
+        text = instruction()
+        if register(name) != value or \
+                re.match(rf"(mov|pop|lea)\S*\s+{name}\b", text) and \
+                not re.match(rf"mov\s+{name},{name}\b", text):
+            return value
+    raise Fail(f"{name} had its value for more than {STEPS_MAX} instructions; "
+               "stepping back ends here")
+
+
+def _source(name):
+    """The operand that the instruction loads into the register: a register's
+    name, an address, or None if the value is computed."""
+    text = instruction()
+    if re.match(rf"pop\s+{name}\b", text):
+        return register("esp")
+    moved = re.match(rf"mov\s+{name},(\w+)$", text)
+    if moved and moved[1] in REGISTERS:
+        return moved[1]
+    if re.match(rf"mov\s+{name},.*\[", text):
+        return operand_address(text.split(",", 1)[1])
+    return None
+
+
+def _snapshot_before(number):
+    """A snapshot a little before this moment makes single steps back quick."""
+    here = reverse.count()
+    reverse.start_again()
+    reverse.go(max(number - RUN_UP, reverse.start()))
+    gdb.execute("monitor savevm run-up", to_string=True)
+    reverse.go(here)
+
+
+class Path:
+    """The way back: in words, the latest first; the moment of the last load on
+    it, and that of the store that the loaded value came from, None if the way
+    ends before."""
+
+    def __init__(self):
+        self.lines, self.load, self.store = [], None, None
+
+    def say(self, *lines):
+        self.lines += lines
+        return self
+
+
+def trace(name, stores, moment):
+    """From the instruction here, which uses register `name`, back to where its
+    value comes from: a Path. stores(address, size) goes back from store to
+    store; moment() is the instruction here."""
+    path = Path()
+    poison = constant("KMEM_FREED"), constant("KMEM_UNINIT")
+    _snapshot_before(reverse.count())
+    for _ in range(HOPS_MAX):
+        value = _back_to_load(name)
+        source, at = _source(name), moment()
+        if source is None:
+            return path.say(f"computed: {instruction()}",
+                            f"    by {at.blamed[0]}")
+        if source in REGISTERS:
+            name = source
+            continue
+        path.load, path.store = at, next(stores(source, WORD), None)
+        path.say(f"0x{value:08x} was read from 0x{source:08x}",
+                 f"    by {at.blamed[0]}")
+        if path.store is None:
+            return path.say("to which nothing was stored in this recording")
+        path.say(f"where it was written by {path.store.blamed[0]}")
+        name = stored_register(value)
+        if path.store.own and value in poison or name is None:
+            return path
+    return path.say("and so on")

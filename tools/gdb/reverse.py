@@ -1,0 +1,225 @@
+"""A recorded run in both directions (tools/run/replay.py starts it).
+
+QEMU counts the instructions that have been executed. GDB's own commands move:
+`continue` and `step` as ever, `reverse-continue`, `reverse-step` and others
+the other way. QEMU cannot go back once it has passed the end of the recording
+and switched the machine off, so every command that goes forward first sets a
+stop there.
+
+    begin()       attaches to a replay and goes to kmain
+    count()       the instructions executed up to here
+    start() end() kmain's first instruction, the last of the recording
+    go(n)         forward to the instruction with this number
+    back()        to the latest stop before this moment
+    `slate when`  prints count() and end()
+"""
+
+import contextlib
+import os
+import re
+import signal
+import threading
+
+import gdb
+
+import command
+import target
+from target import Fail
+
+FORWARD = ("continue", "step", "next", "stepi", "nexti", "finish", "until",
+           "advance")
+
+# Seconds that one movement may take. QEMU may hang for ever when it goes back;
+# it is ended then.
+PATIENCE = 90
+
+_end = None      # the number of the last instruction; None: no recording
+_start = 0
+_qemu = None     # its process number
+_moving = False  # a command of ours moves, and knows where to stop
+
+
+def end():
+    if _end is None:
+        raise Fail("this is no recording; `make record` makes one and `make "
+                   "replay` opens it")
+    return _end
+
+
+def start():
+    """Before it paging is off, and no address is valid."""
+    end()
+    return _start
+
+
+def count():
+    answer = gdb.execute("monitor info replay", to_string=True)
+    found = re.search(r"instruction count = (\d+)", answer)
+    if not found:
+        raise Fail("QEMU does not replay: " + answer.strip())
+    return int(found[1])
+
+
+def _stop_at(number):
+    gdb.execute(f"monitor replay_break {number}", to_string=True)
+
+
+class _Before(gdb.Command):
+    """What is done before each command that goes forward."""
+
+    def __init__(self):
+        super().__init__("slate-before-moving", gdb.COMMAND_OBSCURE)
+        for name in FORWARD:
+            gdb.execute(f"define hook-{name}\nslate-before-moving\nend")
+
+    def invoke(self, argument, from_tty):
+        # reverse-step is `step` with the direction changed.
+        if _moving or "Reverse" in gdb.execute("show exec-direction",
+                                               to_string=True):
+            return
+        if count() >= _end:
+            raise gdb.GdbError(
+                "The recording ends here. reverse-continue goes back to the "
+                "breakpoint before, reverse-step a line back.")
+        _stop_at(_end)
+
+
+def _stopped(_event):
+    """Says so when a movement came to an end of the recording."""
+    at = None if _moving else count()
+    if at == 0:
+        print("This is the beginning of the recording: the BIOS.")
+    elif at and at >= _end:
+        print("This is the end of the recording.")
+
+
+# ---- for commands ----------------------------------------------------------
+
+@contextlib.contextmanager
+def _silence():
+    """GDB's messages about stops are no output of a command, so the standard
+    output itself goes nowhere for a while."""
+    gdb.flush(gdb.STDOUT)
+    standard = os.dup(1)
+    with open(os.devnull, "w", encoding="ascii") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+    try:
+        yield
+    finally:
+        gdb.flush(gdb.STDOUT)
+        os.dup2(standard, 1)
+        os.close(standard)
+
+
+@contextlib.contextmanager
+def alone():
+    """While a command searches, the user's breakpoints are off."""
+    others = [b for b in gdb.breakpoints() if b.enabled]
+    for stop in others:
+        stop.enabled = False
+    try:
+        yield
+    finally:
+        for stop in others:
+            if stop.is_valid():
+                stop.enabled = True
+
+
+def quietly(line):
+    """Runs a command that moves, without its output. A QEMU that does not
+    come back is ended."""
+    global _moving
+    hung = threading.Event()
+
+    def give_up():
+        hung.set()
+        os.kill(_qemu, signal.SIGKILL)
+
+    watchdog = threading.Timer(PATIENCE, give_up)
+    watchdog.start()
+    _moving = True
+    try:
+        with _silence():
+            gdb.execute(line, from_tty=False, to_string=True)
+    except gdb.error as e:
+        if hung.is_set():
+            raise Fail(f"{line}: QEMU did not answer in {PATIENCE} s and was "
+                       "ended; `make replay` opens the recording again") from e
+        raise
+    finally:
+        watchdog.cancel()
+        _moving = False
+        target.forget()
+
+
+def run_to_end():
+    """Forward to the next breakpoint, or to the end of the recording; True if
+    a breakpoint came first."""
+    go(end())
+    return count() < end()
+
+
+def go(number):
+    """Forward to instruction `number`, if no breakpoint comes before."""
+    if count() < number:
+        _stop_at(number)
+        quietly("continue")
+
+
+def back():
+    """To the latest stop before this moment; False if there is none."""
+    quietly("reverse-continue")
+    return count() != 0
+
+
+def start_again():
+    """To the first instruction of the recording, past all stops."""
+    while back():
+        pass
+
+
+def return_to(number):
+    """To instruction `number`, if there still is a machine."""
+    if gdb.selected_inferior().pid == 0:
+        return
+    if count() > number:
+        start_again()
+    go(number)
+
+
+# ---- commands --------------------------------------------------------------
+
+class When(command.Command):
+    """slate when
+    The present moment of a recording, in instructions executed.
+    The number is the same every time that the recording is opened."""
+
+    def run(self, args):
+        print(f"instruction {count()} of {end()}")
+
+
+def begin(stub, last, process):
+    """Attaches GDB to the replay at `stub`, whose last instruction is number
+    `last` and which QEMU's `process` plays, and goes to kmain."""
+    global _end, _start, _qemu
+    gdb.execute("set print inferior-events off")
+    _qemu = process
+    quietly(f"target remote {stub}")
+    _end = last
+    main = gdb.Breakpoint("kmain", type=gdb.BP_HARDWARE_BREAKPOINT,
+                          internal=True, temporary=True)
+    run_to_end()
+    if main.is_valid():
+        main.delete()
+    _start = count()
+    _Before()
+    gdb.events.stop.connect(_stopped)
+    When()
+
+
+def greet():
+    gdb.execute("frame")
+    print(f"A recording of {_end} instructions; this is number {count()}.\n"
+          "continue, step and next go on; reverse-continue, reverse-step, "
+          "reverse-next\nand reverse-finish go back; `slab culprit` finds the "
+          "code that damaged the heap.")

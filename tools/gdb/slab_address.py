@@ -1,0 +1,275 @@
+"""slab whatis, refs: what an address is, and who points there."""
+
+import bisect
+
+import gdb
+
+import slab_log
+import system
+import target
+from command import Command, Hex, Table, parse_address, plural
+from heap import Heap, View, bufctl
+from slab_verify import slab_wrong
+from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, UNREADABLE, WORD, Bad,
+                    BadMemory, constant, linker, read_run, register, words)
+
+REGISTERS = "eax", "ebx", "ecx", "edx", "esi", "edi", "ebp", "esp"
+
+# ---- an address in a slab --------------------------------------------------
+
+
+def part_of_object(b, offset):
+    """Which part of its chunk an offset is in."""
+    c = b.cache
+    if not c.hashed and not b.used and offset >= c.chunk - WORD:
+        return "the link to the next free object"
+    if offset < b.size:
+        return "in the object"
+    if not c.in_mode("Z"):
+        return "beyond the object, in the chunk's padding"
+    if offset >= c.redzone_end:
+        return "in the redzone before the next object"
+    return "in the redzone after the " + \
+        ("requested size" if offset < c.size else "object")
+
+
+def part_of_slab(slab, address):
+    """The same of an address in no chunk."""
+    c, offset = slab.owner, address - slab.base
+    if offset < slab.colour:
+        redzone = c.in_mode("Z") and \
+            offset + constant("KMEM_GUARD_FRONT") >= slab.colour
+        return "the redzone before the first object" if redzone else \
+            "the colour gap before the first object"
+    return "the kmem_slab at the end" \
+        if offset >= c.slab_bytes - c.header else "the unused tail"
+
+
+def print_own(heap, b):
+    """The use of an object of one of the allocator's own caches."""
+    name, start = b.cache.name, b.address
+    if name.startswith("kmem_bufctl"):
+        buf = bufctl(start).buffer
+        found = heap.buffer_at(buf)
+        print(f"bufctl of object 0x{buf:08x} of cache {found.cache.name}"
+              if found else f"! bufctl of 0x{buf:08x}, which is no object")
+    elif name == "kmem_slab":
+        raw = View("kmem_slab", start)
+        print(f"slab data of cache {heap.name_at(raw.cache)}, slab base "
+              f"0x{raw.base:08x}")
+    elif name == "kmem_hash":
+        owner = next((c.name for c in heap.caches if c.hash == start), None)
+        print(f"hash table of cache {owner or '! none'}")
+    elif heap.cache_at(start):
+        print(f"the cache {heap.name_at(start)} itself")
+
+
+def print_place(heap, slab, address):
+    """An address in a slab, and all that there is to know of it."""
+    c, index = slab.owner, slab.index(address)
+    if index is None:
+        print(f"no object: {part_of_slab(slab, address)} of a slab of cache "
+              f"{c.name}, base + {address - slab.base}")
+    else:
+        b = slab.buffers[index]
+        offset = address - b.address
+        print(f"object {index} of cache {c.name}, {b.state}: "
+              f"0x{b.address:08x} + {offset}, {part_of_object(b, offset)}")
+        if b.size != c.size:
+            print(f"{b.size} bytes were asked for")
+        if b.used and c.kind_name == "internal":
+            print_own(heap, b)
+        b.print_life()
+    bad = "! " if slab_wrong(slab) else ""
+    print(f"{bad}slab 0x{slab.address:08x}, base 0x{slab.base:08x}, number "
+          f"{slab.number + 1} of {c.slabs}: {slab.state}, {slab.refcnt} of "
+          f"{slab.objects} used")
+
+
+# ---- an address anywhere else ----------------------------------------------
+
+def print_image(address):
+    """What of the kernel's image is there."""
+    if target.is_code(address):
+        print(f"code: {target.symbol_text(address)}")
+    elif linker("rodata_start") <= address < linker("rodata_end"):
+        print("read-only data of the kernel")
+    elif linker("rodata_end") <= address < linker("image_end"):
+        print(f"data: {target.symbol_text(address)}")
+
+
+def print_stack(address):
+    """Whose stack is there."""
+    try:
+        for start, end, _, task in system.stacks():
+            if start <= address < end:
+                print(f"on the stack of task {task.task_pid} "
+                      f"({task.task_name})")
+    except UNREADABLE as e:
+        print(f"! tasks: {e}")
+
+
+def print_unmapped(heap, address):
+    found = heap.unmapped(address)
+    if found is None:
+        return
+    cache, b = found
+    print(f"unmapped: a slab of cache {cache.name} was here" +
+          (f", and object {b.index}: 0x{b.address:08x} + "
+           f"{address - b.address}" if b else ""))
+    if b:
+        b.print_life()
+
+
+def print_mappings(what, wanted):
+    """A line for each page of a program that is wanted(address, frame)."""
+    n = 0
+    for task, pages in system.programs():
+        if isinstance(pages, Bad):
+            print(pages)
+            continue
+        for at, entry in pages.items():
+            frame = entry >> PAGE_SHIFT
+            if wanted(at, frame):
+                n += 1
+                print(f"  page 0x{at:08x} of task {task.task_pid} "
+                      f"({task.task_name}): frame {frame}")
+    if not n:
+        print(what)
+
+
+class Whatis(Command):
+    """slab whatis ADDR
+    What an address is: page, cache, object.
+    The frame that holds the address and its owner; in a slab also the cache,
+    the object's index, whether it is in use, which part of it the address is
+    in, and of caches in mode U its last transactions; of memory that mode S
+    unmapped, its last use. Of the allocator's own objects their use, of a
+    program's page the tasks that map it. ADDR is a number, a symbol, a
+    variable of this frame or an expression.
+    Example: slab whatis kmem_cache_alloc"""
+
+    def run(self, args):
+        address, heap = parse_address(args.word()), Heap()
+        if address < heap.pages.kernel_base:
+            print(f"0x{address:08x}: an address of programs")
+            print_mappings("  no task has a page there now",
+                           lambda at, _: at == address & ~PAGE_MASK)
+        elif heap.pages.frame(address) is None:
+            print(f"0x{address:08x}: no memory that the kernel manages")
+        else:
+            self.managed(heap, address, heap.pages.frame(address))
+
+    def managed(self, heap, address, frame):
+        pages = heap.pages
+        state, head = pages.state(frame), frame
+        if state == "tail":
+            head = pages.block_head(frame)
+        order = "" if pages.state(head) not in ("free", "allocated") else \
+            f" (order {pages.order(head)}, from frame {head})"
+        print(f"0x{address:08x}: frame {frame}, {pages.state(head)}{order}, "
+              f"physical 0x{(frame << PAGE_SHIFT) + (address & PAGE_MASK):08x}")
+        print_image(address)
+        print_stack(address)
+        slab = heap.slab_at(address)
+        if slab:
+            print_place(heap, slab, address)
+        elif state == "unmapped":
+            print_unmapped(heap, address)
+        elif state == "hash":
+            print(f"hash table of cache {heap.name_at(pages.owner(frame))}")
+        elif state == "user":
+            print_mappings("! no task maps it",
+                           lambda _, found: found == frame)
+        elif state != "kernel":
+            print("in no slab")
+            slab_log.print_former(heap, address)
+
+
+# ---- refs ------------------------------------------------------------------
+
+class Index:
+    """All slabs by their pages, to find quickly what holds an address."""
+
+    def __init__(self, heap):
+        self.heap = heap
+        self.slabs = sorted((s for c in heap.caches for s in c.slab_list),
+                            key=lambda s: s.base)
+        self.bases = [s.base for s in self.slabs]
+
+    def slab(self, address):
+        i = bisect.bisect_right(self.bases, address) - 1
+        found = self.slabs[i] if i >= 0 else None
+        return found if found and \
+            address < found.base + found.owner.slab_bytes else None
+
+    def memory(self):
+        """(address, contents) of all memory that may hold pointers: data,
+        slabs and hash tables; page by page, as stacks have pages that are not
+        mapped."""
+        pages = self.heap.pages
+        runs = [(linker("data_start"), linker("bss_end"))]
+        runs += [(s.base, s.base + s.owner.slab_bytes) for s in self.slabs]
+        runs += [(pages.virtual(i), pages.virtual(i + 1)) for i, state in
+                 enumerate(pages.columns[0]) if state == pages.number("hash")]
+        for start, stop in runs:
+            for base in range(start, stop, PAGE_SIZE):
+                try:
+                    yield base, read_run(base, min(PAGE_SIZE, stop - base))
+                except BadMemory:
+                    pass
+
+    def holder(self, address):
+        """(what a word in memory is part of, whether that is in use)"""
+        slab, pages = self.slab(address), self.heap.pages
+        if slab is None:
+            frame = pages.frame(address)
+            return (f"hash table of {self.heap.name_at(pages.owner(frame))}"
+                    if pages.state(frame) == "hash" else
+                    target.symbol_text(address)), True
+        index = slab.index(address)
+        if index is None:
+            return part_of_slab(slab, address) + f" of {slab.owner.name}", True
+        start = slab.address_of(index)
+        return f"object 0x{start:08x} of {slab.owner.name} + " \
+            f"{address - start}", index not in slab.free_links
+
+
+class Refs(Command):
+    """slab refs ADDR
+    Who points here.
+    Looks at the kernel's data, the registers, every object in use and the hash
+    tables for words that lead to ADDR; if that is in an object, into any part
+    of the object.
+      WHERE   the word, and what it is part of
+      POINTS  where to, from the beginning of the object
+    Example: slab refs $cache("inode")"""
+
+    def run(self, args):
+        index = Index(Heap())
+        start = parse_address(args.word())
+        end, text = start + 1, "no object"
+        slab = index.slab(start)
+        i = slab.index(start) if slab else None
+        if i is not None:
+            start = slab.address_of(i)
+            end = start + slab.owner.size
+            text = f"object {i} of {slab.owner.name}, {slab.buffers[i].state}"
+        print(f"0x{start:08x}: {text}")
+        table = Table("WHERE:-10 POINTS:6 HOLDER:-1")
+        if gdb.selected_thread():
+            for name in REGISTERS:
+                if start <= register(name) < end:
+                    table.row(f"${name}", f"+{register(name) - start}",
+                              "register")
+        stale = 0
+        for base, data in index.memory():
+            for k, value in enumerate(words(data)):
+                at = base + k * WORD
+                if start <= value < end and not start <= at < end:
+                    holder, used = index.holder(at)
+                    if used:
+                        table.row(Hex(at), f"+{value - start}", holder)
+                    stale += not used
+        print(plural(table.rows, "reference") +
+              (f"; {stale} more in free objects" if stale else ""))

@@ -1,0 +1,399 @@
+"""slab kmastat, cache, hash, ws, colours, frag: the caches in figures, and
+layout: what a cache would look like (paper, sections 2 to 5)."""
+
+import gdb
+
+import target
+from command import (Command, Table, age, bar, clock_ms, count, hundredths,
+                     percent, plural, waste)
+from heap import KINDS, Heap, match
+from target import PAGE_SIZE, WORD, WORD_MASK, Fail, constant
+
+NAME = "CACHE:-17"
+
+
+# ---- kmastat ---------------------------------------------------------------
+
+SUMMED = ("inuse", "total", "slabs", "full", "partial", "free", "mem", "used",
+          "allocs", "frees", "fails")
+
+
+class Sum:
+    """Figures summed over some caches."""
+
+    def __init__(self, caches):
+        self.size = self.chunk = ""
+        for name in SUMMED:
+            setattr(self, name, sum(getattr(c, name) for c in caches))
+
+
+def columns():
+    """(name, width) of the kernel's own table."""
+    rows = target.elements("columns", "cmd_kmem_stat.c")
+    return [(row["head"].string(), int(row["narrow"])) for row in rows
+            if int(row["narrow"])]
+
+
+def cells(c):
+    """{column: value} of a Cache or a Sum."""
+    return {"SIZE": c.size, "CHUNK": c.chunk, "INUSE": c.inuse,
+            "TOTAL": c.total, "SLABS": c.slabs,
+            "FULL/PART/FREE": "/".join(count(n, 4) for n in
+                                       (c.full, c.partial, c.free)),
+            "MEM": c.mem >> 10, "WASTE%": percent(waste(c.used, c.mem)),
+            "ALLOC": c.allocs, "FREE": c.frees, "FAIL": c.fails}
+
+
+class Kmastat(Command):
+    """slab kmastat [-j] [PATTERN]
+    The slab caches: objects, slabs, memory, waste.
+    A row per named cache, and per other one that has memory; largest first. MEM
+    is in KiB. PATTERN is a part of the name, or has * and ?. A row marked !
+    contradicts itself, as it may in the middle of an allocation: `slab verify`.
+      -j  a JSON object per row
+    Example: slab kmastat kmem_alloc*"""
+
+    def run(self, args):
+        found = [c for c in Heap().ordered() if match(c.name, args.word())]
+        if not found:
+            raise Fail(f"no cache matches '{args.word()}'; `slab kmastat` "
+                       "lists them")
+        names = [name for name, _ in columns()]
+        table = Table("CACHE:-16 " + " ".join(
+            f"{'MEM/K' if name == 'MEM' else name}:{width}"
+            for name, width in columns()), "j" in args)
+        for c in found:
+            if c.kind_name == KINDS[0] or c.mem or c.bad:
+                row = cells(c)
+                table.row(("!" if c.bad else "") + c.name,
+                          *(row[n] for n in names))
+        row = cells(Sum(found))
+        table.row("TOTAL", *(row[n] for n in names))
+
+
+# ---- ws --------------------------------------------------------------------
+
+def reapable(cache):
+    """How many slabs a reap would take now."""
+    interval = target.integer("kmem_ws_interval")
+    return cache.free if interval == 0 else 0 if interval == WORD_MASK else \
+        min(cache.ws_limit, cache.ws_min)
+
+
+class WorkingSet(Command):
+    """slab ws [-j] [NAME]
+    The working set: free slabs that a reap keeps.
+    T free slabs now, m the fewest since the last update, L the fewest of the
+    interval before. A reap gives back the smaller of L and m. FREED and KEPT
+    are those of the last reap, LAST-REAP how long ago it was.
+    Example: slab ws kmem_alloc_64"""
+
+    def run(self, args):
+        table = Table(f"{NAME} T:6 m:6 L:6 REAPABLE:8 LAST-REAP:9 FREED:6 "
+                      "KEPT:6", "j" in args)
+        for c in Heap().chosen(args.word(), lambda c: c.free or c.reaps):
+            last = age(max(0, clock_ms() - c.last_reap_ms)) if c.reaps else \
+                "never"
+            table.row(c.name, c.free, c.ws_min, c.ws_limit, reapable(c), last,
+                      c.last_freed, c.last_kept)
+
+
+# ---- cache and layout ------------------------------------------------------
+
+class Geometry:
+    """Chunk, pages, objects and colours from size, alignment and whether the
+    objects are constructed, by the rules of section 3.2 alone."""
+
+    tag_bytes = 0
+
+    def __init__(self, size, align=0, constructed=False):
+        self.size, self.align = size, max(align, constant("KMEM_ALIGN_MIN"))
+        small = self.round_up(size + (WORD if constructed else 0))
+        self.large = small >= constant("KMEM_LARGE_MIN")
+        self.header = 0 if self.large else target.layout("kmem_slab").size
+        self.chunk = self.own_chunk = self.round_up(size) if self.large else \
+            small
+        self.extra_word = WORD if constructed and not self.large else 0
+        self.slab_pages = self.large_pages() if self.large else 1
+        self.slab_bytes = self.slab_pages * PAGE_SIZE
+        self.slab_objects, self.slab_left = divmod(
+            self.slab_bytes - self.header, self.chunk)
+        self.colour_max = self.slab_left & -self.align
+
+    def round_up(self, n):
+        return -(-n // self.align) * self.align
+
+    def fits(self, pages, part):
+        """Whether at most 1/part of such a slab would be unused."""
+        size = pages * PAGE_SIZE
+        return size >= self.chunk and size % self.chunk * part <= size
+
+    def large_pages(self):
+        few = range(1, constant("KMEM_SLAB_PAGES_TRY") + 1)
+        return next((pages for pages in few if self.fits(pages, 16)), None) \
+            or next(pages for pages in range(1, 1 << 20)
+                    if self.fits(pages, 8))
+
+
+def print_geometry(g):
+    """The same lines for a cache and for a prediction."""
+    extra = g.tag_bytes or g.extra_word
+    print(f"chunk     {g.own_chunk:6} = {g.size} asked for + {extra} "
+          f"{'debug tag' if g.tag_bytes else 'extra word'} + "
+          f"{g.own_chunk - g.size - extra} to the next multiple of {g.align}")
+    print(f"slab      {g.slab_bytes:6} = {plural(g.slab_pages, 'page')}")
+    print(f"header    {g.header:6}   kmem_slab " +
+          ("at the end of the page" if g.header else
+           "and bufctls are outside the slab"))
+    print(f"objects   {g.slab_objects:6} = ({g.slab_bytes} - {g.header}) / "
+          f"{g.chunk}")
+    print(f"unused    {g.slab_left:6} = {g.slab_bytes} - {g.header} - "
+          f"{g.slab_objects} * {g.chunk}, "
+          f"{percent(waste(g.slab_bytes - g.slab_left, g.slab_bytes))}% of "
+          "the slab")
+
+
+def colour_line(c):
+    few = [str(n) for n in c.colours]
+    few = few if len(few) < 4 else [*few[:2], "...", few[-1]]
+    print(f"colours   {len(c.colours):6} = {c.colour_max - c.colour_min} / "
+          f"{c.align} + 1: {', '.join(few)}; the next slab gets "
+          f"{c.colour_next}")
+
+
+def ledger(c):
+    """{entry: bytes} of a cache's memory."""
+    colour = sum(slab.colour for slab in c.slab_list)
+    chunk = c.own_chunk
+    tail = c.slab_bytes - c.header - c.slab_objects * chunk
+    parts = {"REQUESTED": c.used,
+             "ROUNDING": c.inuse * (chunk - c.size - c.extra_word
+                                    - c.tag_bytes),
+             "EXTRA-WORD": c.inuse * c.extra_word,
+             "DEBUG-TAG": c.inuse * c.tag_bytes, "COLOUR": colour,
+             "TAIL": c.slabs * tail - colour, "HEADER": c.slabs * c.header,
+             "HASH": c.hash_bytes, "FREE": (c.total - c.inuse) * chunk}
+    total = sum(parts.values())
+    return {**parts, "MEM": c.mem}, "= the sum" if total == c.mem else \
+        f"! the sum is {total}"
+
+
+def print_counters(c):
+    print(f"\nobjects      {c.inuse} in use of {c.total}, {c.allocs} allocs, "
+          f"{c.frees} frees, {c.fails} failed\n"
+          f"slabs        {c.slabs}: {c.full} full, {c.partial} partial, "
+          f"{c.free} free; at most {c.max_slabs}; {c.slab_creates} made, "
+          f"{c.slab_destroys} destroyed")
+    if c.hashed:
+        print(f"hash         {c.hash_size} buckets, longest chain "
+              f"{max(map(len, c.chains))}, {c.hash_rescales} rescales")
+    print(f"working set  T {c.free} (free slabs now) m {c.ws_min} (fewest "
+          f"lately) L {c.ws_limit} (may go)")
+
+
+class CacheInFull(Command):
+    """slab cache NAME
+    One cache: layout, ledger, counters.
+    How an object's chunk and its slab are computed, where each byte of the
+    cache's memory goes, and all counters.
+    Example: slab cache kmem_alloc_224"""
+
+    def run(self, args):
+        c = Heap().cache(args.word())
+        kind = {"named": "a named cache", "class": "a size class of "
+                "kmem_alloc"}.get(c.kind_name, "the allocator's own")
+        print(f"{c.name}: {kind}, {'large' if c.large else 'small'} layout" +
+              (f", modes {c.mode_text}" if c.modes else "") +
+              (", pages from its own supplier" if c.own_supplier else "") +
+              c.contradiction)
+        print_geometry(c)
+        colour_line(c)
+        for label, function in (("constructor", c.ctor),
+                                ("destructor", c.dtor)):
+            print(f"{label:<12} "
+                  f"{target.symbol_text(function) if function else 'none'}")
+        print()
+        parts, remark = ledger(c)
+        table = Table("LEDGER:-12 BYTES:9 :-1")
+        for name, size in parts.items():
+            table.row(name, str(size), remark if name == "MEM" else "")
+        print_counters(c)
+
+
+class Layout(Command):
+    """slab layout SIZE [ALIGN] [ctor]
+    What a cache of such objects would look like.
+    Predicted from the rules alone: chunk, pages of a slab, objects, colours,
+    and what part of the memory is lost. `ctor`: the objects are constructed,
+    so that a small one gets an extra word for the link. ALIGN is a power of
+    two up to a page, else 8. Needs no target.
+    Example: slab layout 200 64 ctor"""
+
+    offline = True
+
+    def run(self, args):
+        numbers = [w for w in args.words if w != "ctor"]
+        try:
+            size, align = ([int(gdb.parse_and_eval(w)) for w in numbers]
+                           + [0, 0])[:2]
+        except gdb.error as e:
+            raise Fail(f"{e}; usage: {self.usage}") from e
+        most = constant("KMEM_SIZE_MAX")
+        if len(numbers) > 2 or not 1 <= size <= most:
+            raise Fail(f"wants a size from 1 to {most}")
+        if align < 0 or align & (align - 1) or align > PAGE_SIZE:
+            raise Fail("the alignment is a power of two up to a page")
+        g = Geometry(size, align, len(numbers) != len(args.words))
+        print(f"{'large' if g.large else 'small'} layout: the chunk is "
+              f"{'not ' if g.large else ''}smaller than 1/8 page, "
+              f"{constant('KMEM_LARGE_MIN')} bytes")
+        print_geometry(g)
+        print(f"colours   {g.colour_max // g.align + 1:6} = {g.slab_left} / "
+              f"{g.align} + 1: up to {g.colour_max}")
+        used = g.slab_objects * size
+        print(f"lost      {g.slab_bytes - used:6} = "
+              f"{percent(waste(used, g.slab_bytes))}% of a slab whose objects "
+              "are all in use")
+
+
+# ---- hash ------------------------------------------------------------------
+
+CHAINS = 9
+
+
+def grow_at(entries):
+    return (8 * entries - 4 + 2) // 3
+
+
+def shrink_at(entries):
+    return (entries - 5) // 3 if entries >= 128 else 0
+
+
+class Hash(Command):
+    """slab hash [-j] [NAME]
+    Hash tables from buffer to bufctl, of large objects.
+    A row per cache of large objects that has memory; of one cache also how many
+    buckets have chains of each length.
+      ENTRIES USED  buckets; objects in them (those in use)
+      GROW-AT       with so many objects, free or not, it grows
+      SHRINK-AT     with so many or fewer it shrinks; 0: never
+    Example: slab hash kmem_alloc_1024"""
+
+    def run(self, args):
+        found = Heap().chosen(args.word(), lambda c: c.hashed and c.mem)
+        if args.words and not found[0].hashed:
+            raise Fail(f"'{found[0].name}' is of small objects, without a "
+                       "hash table; `slab hash` shows which have one")
+        table = Table(f"{NAME} ENTRIES:7 USED:7 MAXCHAIN:8 LOAD:6 RESCALES:8 "
+                      "GROW-AT:7 SHRINK-AT:9", "j" in args)
+        for c in found:
+            load = c.inuse * 100 // c.hash_size
+            table.row(c.name, c.hash_size, c.inuse, max(map(len, c.chains)),
+                      f"{load // 100}.{load % 100:02}", c.hash_rescales,
+                      grow_at(c.hash_size), shrink_at(c.hash_size))
+        if args.words:
+            self.chains(table, found[0])
+
+    def chains(self, table, c):
+        table.say("\nCHAIN  BUCKETS")
+        lengths = [min(len(chain), CHAINS - 1) for chain in c.chains]
+        for i in range(CHAINS):
+            n = lengths.count(i)
+            table.say(f"{i:4}{'+' if i == CHAINS - 1 else ' '} {n:8}  "
+                      + bar(n, c.hash_size, 40))
+
+
+# ---- colours ---------------------------------------------------------------
+
+SETS, LINE_BYTES, HOT_BYTES = 64, 64, 48
+
+
+def heat(cache, coloured):
+    """How many objects touch each set of a processor's cache with their first
+    bytes."""
+    sets = [0] * SETS
+    for slab in cache.slab_list:
+        first = slab.base + (slab.colour if coloured else 0)
+        for i in range(slab.objects):
+            at = first + i * cache.chunk
+            for line in range(at // LINE_BYTES,
+                              (at + HOT_BYTES - 1) // LINE_BYTES + 1):
+                sets[line % SETS] += 1
+    return sets
+
+
+class Colours(Command):
+    """slab colours [-j] [NAME]
+    Slab colours and the cache sets that objects touch.
+    Slabs of one cache begin their objects at different offsets, so that
+    objects spread over the processor's cache. SETS of 64 are touched by the
+    first 48 bytes of the objects, UNCOLOURED had all slabs colour 0. Of one
+    cache also how many slabs have each colour, and both maps: a digit is
+    tenths of the fullest set, a dot a set never touched.
+    Example: slab colours kmem_alloc_224"""
+
+    def run(self, args):
+        table = Table(f"{NAME} COLOURS:7 STEP:5 NEXT:5 SLABS:6 SETS:5 "
+                      "UNCOLOURED:10", "j" in args)
+        for c in Heap().chosen(args.word(), lambda c: c.slabs):
+            maps = {"coloured": heat(c, True), "all at 0": heat(c, False)}
+            table.row(c.name, len(c.colours), c.align, c.colour_next, c.slabs,
+                      *(SETS - sets.count(0) for sets in maps.values()))
+            if args.words:
+                self.one(table, c, maps)
+
+    def one(self, table, c, maps):
+        have = [slab.colour for slab in c.slab_list]
+        table.say("\nCOLOUR  SLABS")
+        for colour in c.colours:
+            table.say(f"{colour:6} {have.count(colour):6}"
+                      f"{'  <- the next slab' * (colour == c.colour_next)}")
+        table.say("")
+        for label, sets in maps.items():
+            most = max(1, *sets)
+            table.say(f"{label:<9}" + "".join(
+                str(n * 9 // most) if n else "." for n in sets))
+
+
+# ---- frag ------------------------------------------------------------------
+
+PARTS = "consumed", "requested", "internal", "free", "meta"
+
+
+def frag_parts(caches):
+    """{part: bytes} of the memory of some caches; the first is the sum of the
+    others. What the allocator's own caches take is all overhead."""
+    total = dict.fromkeys(PARTS, 0)
+    for c in caches:
+        own = c.kind_name == "internal"
+        used = 0 if own else c.used
+        free = 0 if own else (c.total - c.inuse) * c.chunk
+        meta = c.mem if own else c.slabs * c.header + c.hash_bytes
+        for name, n in zip(PARTS, (c.mem, used, c.mem - used - free - meta,
+                                   free, meta)):
+            total[name] += n
+    return total
+
+
+class Frag(Command):
+    """slab frag [-j]
+    Slab memory that nobody asked for.
+    Total fragmentation as the paper's section 5.2 defines it, then by cache,
+    the one that loses most first:
+      MEM USED   bytes of its slabs and hash table; of objects in use
+      FREE%      free buffers, in per cent of MEM
+      INTERNAL%  rounding, colours and rests of slabs
+      META%      headers, hash tables, the allocator's own caches
+      FRAG%      the sum: memory that nobody asked for"""
+
+    def run(self, args):
+        caches = [c for c in Heap().ordered(lambda c: c.mem - c.used) if c.mem]
+        table = Table(f"{NAME} MEM:9 USED:9 FREE%:7 INTERNAL%:9 META%:7 "
+                      "FRAG%:7", "j" in args)
+        for name, some in [("TOTAL", caches)] + [(c.name, [c])
+                                                 for c in caches]:
+            f = frag_parts(some)
+            mem = f["consumed"]
+            table.row(name, mem, f["requested"], *(
+                hundredths(n, mem) for n in
+                (f["free"], f["internal"], f["meta"], mem - f["requested"])))

@@ -1,0 +1,250 @@
+"""slab debug: the debugging modes and the last error (paper, section 6). slab
+trace and slab fail set the kernel's own variables, so they can switch a
+stopped machine, too. slab break stops at an event of the heap."""
+
+import gdb
+
+import target
+from command import Command, Table, parse_address, plural
+from heap import Cache, Heap, Slab, View, mode_bits
+from slab_caches import NAME
+from slab_log import Log
+from target import WORD_MASK, Fail, constant, register
+
+# ---- debug -----------------------------------------------------------------
+
+
+def error_text(kind, member="title"):
+    """The kernel's own sentence for an error, or its name."""
+    return target.elements("errors", "report.c")[kind][member].string()
+
+
+class Debug(Command):
+    """slab debug [-j]
+    The debugging modes of the caches, and the last error.
+    A row for each cache in any mode:
+      F  freed addresses are verified, sanity checks
+      P  poison: free memory is deadbeef, new memory baddcafe
+      Z  redzones around each object, checked when it is freed
+      U  audit, for log, history, users, whatis
+      T  a line for each operation: `slab trace`
+      S  free slabs are unmapped at once: a late touch faults
+      G  each object on pages of its own, unmapped while it is free
+    Then what is done about an error, the last one, and the log."""
+
+    def run(self, args):
+        heap = Heap()
+        table = Table(f"{NAME} MODES:-7 INUSE:6 SLABS:6 CHUNK:6", "j" in args)
+        for c in heap.caches:
+            if c.modes and (c.slabs or c.kind_name != "class"):
+                table.row(c.name, c.mode_text, c.inuse, c.slabs, c.chunk)
+        none = sum(not c.modes for c in heap.caches)
+        table.say(f"{plural(none, 'cache')} in no mode")
+        count = target.integer("kmem_error_count")
+        kind = int(target.variable("kmem_last_error")["error_kind"])
+        table.say("an error " + ("stops the machine" if target.integer(
+            "kmem_error_panics") else "is reported") + f"; {count} so far" +
+            (f", last: {error_text(kind)}" if count else ""))
+        log = Log(heap)
+        table.say(f"log: {log.kept} transactions kept of {log.last}")
+
+
+# ---- trace -----------------------------------------------------------------
+
+def set_flags(cache, flags):
+    """Changes flags that need no other layout."""
+    if flags == cache.flags:
+        return
+    if getattr(cache.raw.cache_lock, "lock_taken", 0):
+        raise Fail(f"the lock of {cache.name} is taken: let its holder finish")
+    cache.set("flags", flags)
+    for path, slow in (("alloc", "KMF_SLOW"), ("free", "KMF_SLOW_FREE")):
+        bits = flags & constant(slow) & ~constant("KMF_HASH") & WORD_MASK
+        cache.set(f"{path}_slow", target.address_of(
+            f"kmem_{path}_{'debug' if bits else 'large'}"))
+
+
+class Trace(Command):
+    """slab trace [NAME on|off]
+    A line for each allocation and free of a cache.
+    Without arguments the caches that are traced. With them sets mode T of a
+    cache in the target's memory, as the shell's `trace` does; the lines come
+    on its console as soon as it runs on.
+    Example: slab trace inode on"""
+
+    def run(self, args):
+        heap = Heap()
+        if not args.words:
+            print("\n".join(c.name for c in heap.caches if c.in_mode("T"))
+                  or "(no cache is traced)")
+            return
+        if args.word(1) not in ("on", "off"):
+            raise self.misuse
+        cache, bit = heap.cache(args.word()), mode_bits("T")
+        bit <<= constant("KMF_MODES_SHIFT")
+        set_flags(cache, cache.flags | bit if args.word(1) == "on" else
+                  cache.flags & ~bit)
+        now = Cache(heap, cache.address)
+        print(f"{cache.name}: {now.mode_text or '-'}, was "
+              f"{cache.mode_text or '-'}")
+
+
+# ---- fail ------------------------------------------------------------------
+
+FILE = "fail.c"
+
+
+def counter(name):
+    return target.integer(name, FILE)
+
+
+def kind_of(failure):
+    return target.enumerators("kmem_fail_kind", "KMEM_FAIL_").get(
+        failure.fail_kind, "?")
+
+
+def print_failure(heap):
+    f = target.record_of("set", FILE)
+    kind = kind_of(f)
+    if kind == "none":
+        print("no failure is set")
+        return
+    text = f"request {f.fail_nth} for " if f.fail_nth else \
+        f"one request in {f.fail_rate} for "
+    text += "a page" if kind == "page" else "an object"
+    text += f" of {heap.name_at(f.fail_cache)}" if f.fail_cache else ""
+    text += f" by task {f.fail_task}" if f.fail_task else ""
+    print(f"{text}: {counter('fitted')} so far, {counter('failed')} failed")
+
+
+class FailCommand(Command):
+    """slab fail [-c CACHE] [off|slab|page [N]]
+    Failing allocations on purpose.
+    Without arguments what is set. `slab fail slab 3` makes the third request
+    for an object from now on fail, of those that may (KM_NOSLEEP); `page` one
+    for a page. It sets the kernel's own variables, as its `fail` does.
+      -c CACHE  only of this cache (slab)
+    Example: slab fail slab 1 -c inode"""
+
+    def run(self, args):
+        heap, kind, nth = Heap(), args.word(), args.word(1) or ""
+        if kind is None:
+            print_failure(heap)
+        elif args.words == ["off"]:
+            set_ = kind_of(target.record_of("set", FILE)) != "none"
+            print("no failure was set" if not set_ else "a failure has "
+                  f"{'' if counter('failed') else 'not '}happened")
+            self.set(heap, "none", 0, None)
+        elif kind not in ("slab", "page") or not nth.isdigit() or \
+                int(nth) == 0:
+            raise self.misuse
+        elif kind == "page" and args.get("c"):
+            raise Fail("pages are of no cache; -c goes with slab")
+        else:
+            self.set(heap, kind, int(nth), args.get("c"))
+            print_failure(Heap())
+
+    @staticmethod
+    def set(heap, kind, nth, name):
+        only = name and heap.cache(name)
+        for c in heap.caches:
+            failing = kind == "slab" and (not only or c is only)
+            set_flags(c, c.flags & ~constant("KMF_FAIL")
+                      | constant("KMF_FAIL") * failing)
+        f = target.record_of("set", FILE)
+        target.write(f.address, 0, f.layout.size)
+        target.write(f.where("fail_kind"),
+                     constant(f"KMEM_FAIL_{kind.upper()}"))
+        target.write(f.where("fail_nth"), nth)
+        target.write(f.where("fail_cache"), only.address if only else 0)
+        for counted in ("fitted", "failed"):
+            value = target.variable(counted, FILE)
+            target.write(int(value.address), 0, value.type.sizeof)
+        target.write(target.address_of("kmem_fail_pages"), kind == "page", 1)
+
+
+# ---- break -----------------------------------------------------------------
+
+# Arguments come in these registers (-mregparm=3).
+ARGUMENTS = "eax", "edx", "ecx"
+
+# event: function, which argument is the cache, which the buffer
+EVENTS = {"alloc": ("kmem_cache_alloc", 0, None),
+          "free": ("kmem_cache_free", 0, 1),
+          "grow": ("kmem_cache_grow", 0, None),
+          "reap": ("kmem_cache_reap", 0, None),
+          "error": ("kmem_error", None, None)}
+
+
+class HeapBreakpoint(gdb.Breakpoint):
+    """Stops if the event is the one that was asked for."""
+
+    def __init__(self, event, cache, address, nth):
+        function, self.cache_at, self.buffer_at = EVENTS[event]
+        self.event, self.name, self.buffer = event, cache, address
+        self.nth, self.seen = nth, 0
+        super().__init__(f"*{function}")
+
+    def stop(self):
+        target.forget()
+        try:
+            return self.wanted()
+        except (Fail, gdb.error, *target.UNREADABLE) as e:
+            print(f"slab break {self.event}: {e}")
+            return True
+
+    def wanted(self):
+        what, cache, buffer = self.happened()
+        name = cache.name if cache else "none"
+        if self.name not in (None, name) or self.buffer not in (None, buffer):
+            return False
+        self.seen += 1
+        if self.seen < self.nth:
+            return False
+        print(f"slab break {self.event}: {what}cache {name}"
+              + (f", object 0x{buffer:08x}" if buffer else "")
+              + (f", number {self.seen}" if self.nth > 1 else ""))
+        return True
+
+    def happened(self):
+        """(what else there is to say, cache, buffer)"""
+        if self.event == "error":
+            e = target.record("kmem_error_record", register(ARGUMENTS[0]))
+            return f"{error_text(e.error_kind, 'name')}, ", \
+                View("kmem_cache", e.error_cache) if e.error_cache else None, \
+                e.error_base or e.error_buf
+        cache = Cache(Heap(), register(ARGUMENTS[self.cache_at]))
+        buffer = None
+        if self.buffer_at is not None:
+            buffer = register(ARGUMENTS[self.buffer_at])
+        elif self.event == "alloc" and cache.freelist != cache.sentinel:
+            # An allocation will hand out the first of the freelist.
+            slab = Slab(cache, View("kmem_slab",
+                                    cache.freelist).where("link"))
+            buffer = slab.buffer_of(slab.head)
+        return "", cache, buffer
+
+
+class Break(Command):
+    """slab break [-c CACHE] [-a ADDR] [-n NTH] alloc|free|grow|reap|error
+    Stop at an event of the heap.
+      alloc free  an object is about to be allocated, or freed
+      grow reap   a cache gets a slab; is asked to give some back
+      error       the allocator has found something wrong, before it reports it
+      -c CACHE    only of this cache
+      -a ADDR     only of the object at this address
+      -n NTH      the n-th time from now, and from then on
+    It is a breakpoint like others: `info breakpoints`, `delete N`.
+    Example: slab break alloc -c inode -n 3"""
+
+    def run(self, args):
+        event, address = args.word(), args.get("a")
+        if event not in EVENTS:
+            raise self.misuse
+        if args.get("c"):
+            Heap().cache(args.get("c"))
+        if address and event in ("grow", "reap"):
+            raise Fail("-a goes with alloc, free and error")
+        HeapBreakpoint(event, args.get("c"),
+                       address and parse_address(address),
+                       args.number("n", 1, 1))

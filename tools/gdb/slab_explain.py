@@ -1,0 +1,192 @@
+"""slab explain: a cache or a slab in the words of the paper."""
+
+import textwrap
+
+import gdb
+
+import target
+from command import Command, parse_address, plural
+from heap import Heap, Slab, View
+from slab_control import error_text
+from target import WORD_MASK, Fail
+
+
+def say(*sentences):
+    """A paragraph, 78 columns wide."""
+    print(textwrap.fill(" ".join(filter(None, sentences)), 78,
+                        break_long_words=False, break_on_hyphens=False))
+
+
+MODES = {"F": "a freed address is verified before it is believed (6.2)",
+         "P": "free memory is 0xdeadbeef and new memory 0xbaddcafe, so that "
+              "objects are constructed with each allocation (6.3)",
+         "Z": "there is a redzone before and after each object (6.4)",
+         "U": "each object has its last two transactions, and the log has "
+              "more (6.1)",
+         "T": "each operation prints a line",
+         "S": "a free slab is unmapped at once (6.5)",
+         "G": "each object has pages of its own, mapped only while it is in "
+              "use (6.6)"}
+
+
+def explain_cache(c):
+    say(f"{c.name} is an object cache (section 2): its clients get objects of "
+        f"{c.size} bytes.",
+        "A constructor has brought them into their initial state, and they "
+        "come back in that state, so that the next client finds the work done."
+        if c.ctor else "It has no constructor: the contents of an object are "
+        "up to its client.")
+    if c.hashed:
+        say("The layout is that of large objects (3.2.3): a slab is "
+            f"{plural(c.slab_pages, 'page')} of buffers; its kmem_slab and a "
+            "kmem_bufctl per buffer come from caches of their own, and a hash "
+            "table leads from a buffer back to its bufctl when it is freed "
+            f"({c.inuse} in {c.hash_size} buckets).")
+    else:
+        say("The layout is that of small objects (3.2.2), less than 1/8 page: "
+            "a slab is one page with its kmem_slab at the end, so that the "
+            "slab's address is computed from a buffer's, and the last word of "
+            "a free buffer is its link to the next.",
+            "As free objects keep their constructed state, a word was added "
+            "for that link." if c.extra_word else "")
+    say(f"A slab holds {c.slab_objects} objects, {c.chunk} bytes apart, and "
+        f"leaves {c.slab_left} bytes unused: its buffers start at one of "
+        f"{plural(len(c.colours), 'colour')} (section 4), so that objects of "
+        "different slabs use different lines of the processor's cache.")
+    if c.modes:
+        said = "; ".join(MODES.get(m, m) for m in c.mode_text)
+        say(f"It is in debugging modes {c.mode_text} (section 6): {said}.")
+    first = f"slab 0x{c.freelist:08x}" if c.freelist != c.sentinel else \
+        "none, so the next allocation calls kmem_cache_grow"
+    say(f"Its {plural(c.slabs, 'slab')}: {c.full} full (the paper calls a "
+        "slab that has nothing left to give \"empty\"), "
+        f"{c.partial} partial, {c.free} free (\"complete\"). They are on the "
+        "list in this order; the freelist pointer is at the first that has a "
+        f"free buffer (3.3): {first}.")
+    say("A reap (3.4) would leave the working set and take at most "
+        f"{min(c.ws_limit, c.ws_min)} of the {c.free} free slabs.")
+
+
+STATES = {"full": "all its buffers are in use, and no allocation looks here",
+          "partial": "allocations take its free buffers before those of a "
+                     "free slab",
+          "free": "all its buffers have come back, and a reap may take it once "
+                  "it is out of the working set"}
+
+
+def explain_slab(slab):
+    say(f"Slab 0x{slab.address:08x} has {slab.refcnt} of {slab.objects} "
+        f"buffers in use; {STATES[slab.state]}. Its colour is {slab.colour}: "
+        f"so many bytes of page 0x{slab.base:08x} come before the first "
+        "buffer.",
+        "The freelist pointer is here: the next object comes from it."
+        if slab.is_next else "")
+    print()
+    explain_cache(slab.owner)
+
+
+def explain_error():
+    """The last error that the allocator has found."""
+    e = target.record_of("kmem_last_error")
+    print(f"The allocator has found: {error_text(e.error_kind)}.\n")
+    address = e.error_base or e.error_buf
+    if address:
+        say(f"It is about 0x{address:08x}.",
+            f"The first wrong byte is at 0x{e.error_at:08x}: "
+            f"0x{e.error_expected:x} expected, 0x{e.error_found:x} found."
+            if e.error_at else "",
+            f"`slab whatis 0x{address:08x}` shows its owner, `slab history "
+            f"0x{address:08x}` its transactions; in a replay `slab culprit` "
+            "goes back to the guilty line.\n")
+
+
+def variables(frame):
+    """{type: value} of a frame's variables that point to heap structures."""
+    found = {}
+    try:
+        block = frame.block()
+    except RuntimeError:
+        return found
+    while block and not block.is_static and not block.is_global:
+        for symbol in block:
+            kind = str(symbol.type.unqualified().strip_typedefs()) \
+                if symbol.is_argument or symbol.is_variable else ""
+            for tag in ("kmem_cache", "kmem_slab"):
+                if kind.endswith(f"struct {tag} *"):
+                    try:
+                        value = int(frame.read_var(symbol, block))
+                    except (gdb.error, ValueError):
+                        continue
+                    found.setdefault(tag, value & WORD_MASK)
+        block = None if block.function else block.superblock
+    return found
+
+
+class Explain(Command):
+    """slab explain [NAME|ADDR]
+    A cache, a slab or this moment in the words of the paper.
+    Of a cache by name, of an address, or, with neither, of the cache and slab
+    that the selected frame works on: stop in kmem_cache_alloc and ask; after an
+    error, of that. Sections are those of the paper.
+    Example: slab explain kmem_alloc_64"""
+
+    def run(self, args):
+        heap = Heap()
+        if not args.words:
+            self.frames(heap)
+        elif heap.find(args.word()):
+            explain_cache(heap.find(args.word()))
+        else:
+            self.address(heap, parse_address(args.word()))
+
+    def address(self, heap, address):
+        cache, slab = heap.cache_at(address), heap.slab_at(address)
+        if cache:
+            explain_cache(cache)
+            return
+        if slab is None:
+            raise Fail(f"0x{address:08x} is no cache and in no slab; "
+                       "`slab whatis` says what is there")
+        b = heap.buffer_at(address)
+        print(f"0x{address:08x} is in " + (
+            f"buffer {b.index}" if b else "no buffer") +
+            f" of a slab of {slab.owner.name}" +
+            (f", which is {b.state}" if b else "") + ".\n")
+        explain_slab(slab)
+
+    def frames(self, heap):
+        """The nearest frame that has a cache or a slab in a variable; before
+        that, the error that is being reported."""
+        frame, found, names = gdb.selected_frame(), None, []
+        while frame is not None:
+            names.append(frame.name())
+            found = found or self.works_on(heap, frame)
+            frame = frame.older()
+        if "kmem_error" in names:
+            explain_error()
+        if found is None:
+            raise Fail("no frame here works on a cache; give one: "
+                       "`slab explain inode`")
+        name, cache, slab = found
+        print(f"{name} works on {cache.name}" +
+              (f", slab 0x{slab.address:08x}" if slab else "") + ".\n")
+        if slab:
+            explain_slab(slab)
+        else:
+            explain_cache(cache)
+
+    @staticmethod
+    def works_on(heap, frame):
+        """(function, cache, slab or None), or None."""
+        found = variables(frame)
+        cache, slab = heap.cache_at(found.get("kmem_cache")), None
+        try:
+            raw = View("kmem_slab", found.get("kmem_slab", 0))
+            owner = heap.cache_at(raw.cache)
+            if owner and (cache or owner) is owner and \
+                    raw.where("link") != owner.sentinel:
+                slab = Slab(owner, raw.where("link"))
+        except target.BadMemory:
+            pass
+        cache = cache or (slab and slab.owner)
+        return cache and (frame.name(), cache, slab)

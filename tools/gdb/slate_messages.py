@@ -1,0 +1,292 @@
+"""slate ports, ipc, locks, servers, irqs: messages, locks, and the rights of
+servers to the machine."""
+
+import system
+import target
+from command import Command, Hex, Table
+from slate_stack import kernel_pcs, print_pcs
+from target import (WORD_MASK, Bad, BadMemory, address_of, good, integer,
+                    members, record, string)
+
+# ---- ports -----------------------------------------------------------------
+
+
+def waiting(head):
+    """(how many tasks in a port's list still wait, those that cannot be
+    read)"""
+    found = list(system.ipc_members(head))
+    return sum(system.state_of(t) == "blocked" for t in good(found)), \
+        "".join(f"  {t}" for t in found if isinstance(t, Bad))
+
+
+class Ports(Command):
+    """slate ports
+    The ports where messages are exchanged.
+      REFS RECEIVE  handles to it; those that may receive there (without any the
+                    port is dead)
+      CALLS         calls that were received so far
+      QUEUED        callers that were not received yet
+      WAITING       receivers that wait for a message
+      BITS          notified and not received yet
+      IRQS          interrupt lines bound to it, as bits"""
+
+    def run(self, args):
+        table = Table("NUMBER:6 REFS:5 RECEIVE:7 CALLS:7 QUEUED:6 WAITING:7 "
+                      "BITS:8 IRQS:8 :-1")
+        for port in system.ports():
+            if isinstance(port, Bad):
+                table.bad(port)
+                continue
+            queued, wrong = waiting(port.where("port_callers"))
+            receivers, worse = waiting(port.where("port_receivers"))
+            names = port.address == integer("name_server_port")
+            table.row(port.port_number, port.port_object.object_refs,
+                      port.port_holders, port.port_calls, queued, receivers,
+                      f"{port.port_bits:08x}",
+                      f"{system.irq_lines(port.address):x}",
+                      " dead" * (port.port_holders == 0) +
+                      " the name server's" * names + wrong + worse)
+        if not table.rows:
+            print("(there are no ports)")
+
+
+# ---- ipc -------------------------------------------------------------------
+
+class Call:
+    """A task that called, the port, and the task that owes the answer."""
+
+    def __init__(self, task):
+        self.task, self.server = task, system.ipc_waits_for(task)
+        self.port = record("port", task.task_ipc.ipc_port).port_number
+        self.queued = system.ipc_state(task) == "queued"
+
+    def __str__(self):
+        return f" -> port {self.port}{' (queued)' * self.queued} -> " + \
+            (system.title(self.server) if self.server else "nobody")
+
+
+def calls():
+    """{pid: the Call of that task}, in order of pid."""
+    found = {}
+    for task in good(system.tasks()):
+        if system.ipc_state(task) not in ("none", "receiving"):
+            try:
+                found[task.task_pid] = Call(task)
+            except BadMemory as e:
+                print(f"! {system.title(task)}: {e}")
+    return found
+
+
+def chain_from(call, found):
+    """The calls from one on, up to the end or once round a circle."""
+    chain = []
+    while call is not None and call not in chain:
+        chain.append(call)
+        call = found.get(call.server.task_pid) if call.server else None
+    return chain + [chain[0]] * (call is chain[0])
+
+
+def print_stack(task):
+    print(f"  the stack of {system.title(task)}:")
+    pcs = kernel_pcs(task)
+    print_pcs(pcs)
+    if not pcs:
+        print("  (it runs)")
+
+
+class Ipc(Command):
+    """slate ipc [-s]
+    Which task waits for which one's answer to a message.
+    A line for each chain: a task that called, the port, the task that owes the
+    answer, and on if that waits itself. (queued): the call was not received
+    yet; the task after it received there last. Below it the kernel stacks of
+    its tasks.
+      -s  without the stacks"""
+
+    def run(self, args):
+        found = calls()
+        servers = {c.server.task_pid for c in found.values() if c.server}
+        shown, stacks = set(), set()
+        # First the chains whose first task owes no answer itself; the calls
+        # that are left then are in circles.
+        for pid in [*(p for p in found if p not in servers), *found]:
+            if pid in shown:
+                continue
+            chain = chain_from(found[pid], found)
+            print(system.title(chain[0].task) + "".join(map(str, chain)))
+            for call in chain:
+                shown.add(call.task.task_pid)
+                for task in filter(None, (call.task, call.server)):
+                    if task.task_pid not in stacks and "s" not in args:
+                        print_stack(task)
+                    stacks.add(task.task_pid)
+        if not found:
+            print("(no task waits for an answer)")
+
+
+# ---- locks -----------------------------------------------------------------
+
+def mutexes():
+    """(address of a mutex, what it guards) of all that can be found."""
+    if target.symbol("line_mutex", "fs/tty.c"):
+        mutex = record("mutex", address_of("line_mutex", "fs/tty.c"))
+        yield mutex.address, system.reason(mutex.where("mutex_waiters"))
+    for fs in good(system.mounts()):
+        yield fs.where("fs_rename"), f"renames in {string(fs.fs_name, 16)}"
+    for inode in good(system.inodes()):
+        yield inode.where("inode_mutex"), \
+            f"inode {system.fs_name(inode)} {inode.inode_number}"
+    for pipe in good(system.all_pipes()):
+        yield pipe.where("pipe_mutex"), f"pipe 0x{pipe.address:08x}"
+
+
+class Locks(Command):
+    """slate locks
+    The locks that are held, by whom, and who waits.
+    Mutexes of inodes, pipes, the console and renaming. A kernel built with
+    DEBUG=1 records the spin locks as well, in the order in which they were
+    taken."""
+
+    def run(self, args):
+        table = Table("MUTEX:-10 OF:-22 HELD-BY:-18 WAITING:-1")
+        for address, guarded in mutexes():
+            mutex = record("mutex", address)
+            if mutex.mutex_owner:
+                names = " ".join(map(system.title, system.waiters(
+                    mutex.where("mutex_waiters"))))
+                table.row(Hex(address), guarded,
+                          self.holder(mutex.mutex_owner), names or "-")
+        if not table.rows:
+            print("(no mutex is held)")
+        self.spin_locks()
+
+    @staticmethod
+    def holder(address):
+        try:
+            return system.title(system.task_at(address))
+        except BadMemory:
+            return f"! 0x{address:08x}"
+
+    @staticmethod
+    def spin_locks():
+        if "lock_name" not in target.layout("spinlock").members:
+            print("Only a kernel built with DEBUG=1 records which spin locks "
+                  "are held.")
+            return
+        cpu = target.record_of("cpu_boot")
+        table = Table("SPIN-LOCK:-10 OF:-22 RANK:4")
+        for address in cpu.cpu_lock[:cpu.cpu_locks]:
+            lock = record("spinlock", address)
+            table.row(Hex(address), string(lock.lock_name), lock.lock_rank)
+        if not table.rows:
+            print("(no spin lock is held)")
+
+
+# ---- servers ---------------------------------------------------------------
+
+def grants():
+    """Every grant, in the manifest's order."""
+    return members(address_of("grants", "task/grant.c"), "grant",
+                   "grant_link")
+
+
+def ranges(server, member, count):
+    """[(first, last)] of an array of ranges."""
+    return [(int.from_bytes(r.data[:4], "little"),
+             int.from_bytes(r.data[4:8], "little"))
+            for r in getattr(server, member)[:getattr(server, count)]]
+
+
+def port_ranges(grant):
+    return ranges(grant.grant_server, "server_port", "server_ports")
+
+
+def range_text(found, i):
+    if i >= len(found):
+        return ""
+    first, last = found[i]
+    return f"{first:x}" if first == last else f"{first:x}-{last:x}"
+
+
+def grant_state(grant):
+    if not grant.grant_program:
+        return "-"
+    return "free" if not grant.grant_task else \
+        "running" if grant.grant_in_force else "taken"
+
+
+def print_grant(table, grant):
+    server = grant.grant_server
+    task = system.task_at(grant.grant_task) if grant.grant_task else None
+    lines = [i for i in range(16) if server.server_irqs >> i & 1]
+    ports = port_ranges(grant)
+    memory = ranges(server, "server_memory", "server_memories")
+    used = system.space_at(task.task_space).space_dma \
+        if task and task.task_space else 0
+    rows = [(range_text(ports, i), lines[i] if i < len(lines) else "",
+             range_text(memory, i))
+            for i in range(max(1, len(ports), len(lines), len(memory)))]
+    table.row(server.server_name, task.task_pid if task else None,
+              grant_state(grant), *rows[0],
+              f"{used}/{server.server_dma}" if server.server_dma else "",
+              server.server_command.split(" ")[0] if grant.grant_program
+              else "no program")
+    for row in rows[1:]:
+        table.row("", "", "", *row)
+
+
+class Servers(Command):
+    """slate servers
+    Which server may use what of the machine.
+      PID STATE  the task that has the grant. running: its program runs; taken:
+                 it has yet to execute it; free: no task has it
+      PORTS      I/O ports (hexadecimal)
+      IRQ        interrupt lines
+      MEMORY     physical addresses (hexadecimal) that it may map
+      DMA        contiguous pages: those it has and those it may have
+      PROGRAM    the sealed program, which alone has these rights"""
+
+    def run(self, args):
+        table = Table("NAME:-10 PID:5 STATE:-7 PORTS:9 IRQ:3 MEMORY:17 DMA:6 "
+                      "PROGRAM:-1")
+        for grant in grants():
+            if isinstance(grant, Bad):
+                table.bad(grant)
+            else:
+                print_grant(table, grant)
+        if not table.rows:
+            print("(/etc/servers grants nothing)")
+
+
+# ---- irqs ------------------------------------------------------------------
+
+def line_owner(i, line, handler):
+    """A bound line is its server's, one with a handler the kernel's."""
+    if int(line["line_port"]):
+        return system.title(system.task_at(int(line["line_task"])))
+    found = target.symbol_at(handler) if handler else None
+    return found[0] if found else "cascade" if i == 2 else "-"
+
+
+class Irqs(Command):
+    """slate irqs
+    Interrupt lines: whose they are, how often.
+      COUNT   interrupts on that line since boot
+      OWNER   the kernel's own handler, or NAME(PID) of the server that has
+              bound the line; cascade: the line that joins the two controllers
+      PORT    where the interrupt becomes a notification: `slate ports`
+      MASKED  it cannot interrupt: it has no owner, or its server has not
+              acknowledged the last one yet"""
+
+    def run(self, args):
+        table = Table("LINE:4 COUNT:10 OWNER:-23 PORT:6 MASKED:-1")
+        masked = integer("masked", "drivers/pic.c")
+        for i, (line, handler, count) in enumerate(zip(
+                target.elements("lines", "ipc/irq.c"),
+                target.elements("irq_handlers", "x86/trap.c"),
+                target.elements("irq_counts", "x86/trap.c"))):
+            port = int(line["line_port"]) & WORD_MASK
+            table.row(i, int(count),
+                      line_owner(i, line, int(handler) & WORD_MASK),
+                      record("port", port).port_number if port else None,
+                      "masked" if masked >> i & 1 else "-")

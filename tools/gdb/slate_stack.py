@@ -1,0 +1,360 @@
+"""slate bt, enter: the callers of any task; and how GDB unwinds the kernel's
+own assembly.
+
+The stub of an interrupt or a system call leaves a trap frame on the stack, the
+functions of copy.asm two registers; debug information describes neither. A
+task that does not run has its registers on its kernel stack, where
+switch_stack left them: while it is `entered`, the frame that called the
+innermost one is said to be that task's, and GDB goes on from its registers.
+
+Where the task came from ring 3 the kernel's frames end. The program's own are
+followed here, through its page tables, so that it need not be the one that
+runs: functions of Slate's programs have frames, but for leaves and the stubs
+of system calls, whose caller is the first return address on the stack.
+"""
+
+import functools
+import re
+
+import gdb
+import gdb.unwinder
+
+import slate_symbols
+import system
+import target
+from command import Command
+from target import UNREADABLE, WORD, WORD_MASK, Fail, constant, read, \
+    record, register, word
+
+FRAMES_MAX = 64
+KERNEL = constant("KERNEL_BASE")
+
+
+# ---- the kernel's own walk -------------------------------------------------
+
+def switch_frame(task):
+    """The registers of a task that does not run."""
+    f = record("switch_frame", task.task_esp)
+    registers = {name: getattr(f, name) for name in
+                 ("edi", "esi", "ebx", "ebp", "eip")}
+    return {**registers, "esp": task.task_esp + f.layout.size & WORD_MASK}
+
+
+def kernel_pcs(task):
+    """The return addresses on the kernel stack of a task that does not run,
+    as the shell's `bt` finds them; none of one that does."""
+    if system.state_of(task) == "running":
+        return []
+    registers = switch_frame(task)
+    found, frame = [registers["eip"]], registers["ebp"]
+    try:
+        while len(found) < 24 and frame % WORD == 0 and \
+                target.is_code(word(frame + WORD)):
+            found.append(word(frame + WORD))
+            if word(frame) <= frame:
+                break
+            frame = word(frame)
+    except target.BadMemory:
+        pass
+    return found
+
+
+def print_pcs(pcs):
+    for i, pc in enumerate(pcs):
+        print(f"  {i:2}  0x{pc:08x}  {target.symbol_text(pc)}")
+
+
+# ---- GDB's walk ------------------------------------------------------------
+
+STUBS = "trap_common", "trap_syscall", "to_user", "first", "trap_return"
+TRAP = "edi", "esi", "ebp", "ebx", "edx", "ecx", "eax", "eip"
+
+
+@functools.lru_cache(maxsize=None)
+def code_range(_objfile, first, end=None):
+    """Where a stub is; none is longer than 256 bytes."""
+    start = int(gdb.parse_and_eval(f"(unsigned)&{first}"))
+    return range(start, int(gdb.parse_and_eval(f"(unsigned)&{end}"))
+                 if end else start + 256)
+
+
+def in_stub(pc):
+    """Whether pc is after a call in a stub: ESP is at the trap frame."""
+    if not any(pc in code_range(target.kernel(), stub) for stub in STUBS):
+        return False
+    found = target.symbol_at(pc)
+    return found is not None and found[0] in STUBS and \
+        (read(pc - 5, 1) == b"\xe8" or read(pc - 7, 2) == b"\xff\x14")
+
+
+class _Id:
+    """What GDB tells frames apart by."""
+
+    def __init__(self, sp, pc):
+        self.sp, self.pc = gdb.Value(sp), gdb.Value(pc)
+
+
+def unwound(frame, sp, registers):
+    """GDB's description of a frame whose caller has these registers."""
+    info = frame.create_unwind_info(_Id(sp, register("eip", frame)))
+    for name, value in registers.items():
+        kind = frame.read_register(name).type
+        info.add_saved_register(name, gdb.Value(value & WORD_MASK).cast(kind))
+    return info
+
+
+def leave_stub(frame):
+    esp = register("esp", frame)
+    tf = record("trapframe", esp)
+    registers = {name: getattr(tf, name) for name in TRAP}
+    registers["esp"] = tf.esp if tf.cs & 3 else tf.where("esp")
+    return unwound(frame, esp, registers)
+
+
+def leave_copy(frame):
+    """All functions of copy.asm push ESI, then EDI, and have no frame: the
+    instruction shows how far they are."""
+    pc, esp = register("eip", frame), register("esp", frame)
+    # push esi; push edi, pop esi; ret: how many are on the stack there.
+    pushed = {0x56: 0, 0x57: 1, 0x5E: 1, 0xC3: 0}.get(read(pc, 1)[0], 2)
+    saved = [word(esp + WORD * i) for i in range(pushed + 1)]
+    registers = {name: register(name, frame) for name in ("ebp", "ebx")}
+    registers.update(zip([("edi", "esi"), ("esi",), ()][2 - pushed], saved))
+    top = esp + WORD * (pushed + 1)
+    return unwound(frame, top, {**registers, "eip": saved[-1], "esp": top})
+
+
+class Unwinder(gdb.unwinder.Unwinder):
+    """See the head of this file."""
+
+    def __init__(self):
+        super().__init__("slate")
+        self.entered = None  # registers of the task that is looked at
+
+    def __call__(self, frame):
+        try:
+            if frame.level() == 0 and self.entered:
+                # Below every stack: a caller's frame must be above it.
+                return unwound(frame, 16, self.entered)
+            pc = register("eip", frame)
+            if in_stub(pc):
+                return leave_stub(frame)
+            if pc in code_range(target.kernel(), "copy_begin", "copy_end"):
+                return leave_copy(frame)
+        except (Fail, gdb.error, *UNREADABLE):
+            pass
+        return None
+
+
+unwinder = Unwinder()
+gdb.unwinder.register_unwinder(None, unwinder, replace=True)
+
+
+def enter(registers):
+    """From now on GDB's frame 1 is where a task goes on that has these; None
+    ends it."""
+    unwinder.entered = registers
+    gdb.invalidate_cached_frames()
+
+
+def _leave(_event):
+    """When the target runs, the task that runs is meant again."""
+    if unwinder.entered:
+        enter(None)
+
+
+gdb.events.cont.connect(_leave)
+
+
+def depth():
+    """How many frames from the innermost one on are the kernel's."""
+    frame, n = gdb.newest_frame(), 0
+    while frame is not None and n < FRAMES_MAX:
+        n += 1
+        if in_stub(frame.pc()) and \
+                record("trapframe", register("esp", frame)).cs & 3:
+            break
+        frame = frame.older()
+    return n
+
+
+def gdb_frames(task):
+    """What GDB's `bt` prints of a task's kernel stack, numbered from 0. None:
+    of the task that runs."""
+    before, selected, text = unwinder.entered, gdb.selected_frame(), []
+    try:
+        enter(switch_frame(task) if task else None)
+        gdb.newest_frame().select()
+        for line in gdb.execute(f"bt -entry-values no {depth()}",
+                                to_string=True).splitlines():
+            number = re.match(r"#(\d+) +(.*)", line)
+            if number and task and number[1] == "0" or \
+                    line.startswith(("Backtrace stopped", "(More stack")):
+                continue
+            text.append(f"#{int(number[1]) - bool(task):<3} {number[2]}"
+                        if number else line)
+    finally:
+        enter(before)
+        if selected.is_valid():
+            selected.select()
+    return text
+
+
+# ---- programs --------------------------------------------------------------
+
+def is_call(code):
+    """Whether the seven bytes end with a call (E8, or FF /2)."""
+    if len(code) < 7:
+        return False
+    if code[2] == 0xe8:
+        return True
+    for length in range(2, 8):
+        op, modrm = code[7 - length], code[8 - length]
+        mod, rm = modrm >> 6, modrm & 7
+        size = 2 + (mod != 3 and rm == 4) + (0, 1, 4, 0)[mod] + \
+            4 * (mod == 0 and rm == 5)
+        if op == 0xff and modrm >> 3 & 7 == 2 and size == length:
+            return True
+    return False
+
+
+class UserStack:
+    """The frames of a program, from its registers at the moment when it was
+    interrupted or called the kernel."""
+
+    def __init__(self, space, eip, esp, ebp):
+        self.memory = system.UserMemory(space)
+        self.eip, self.esp, self.ebp = eip, esp, ebp
+        self.top = constant("USER_BASE") + (1 << 20)
+
+    def returns_here(self, address):
+        """Whether a call is right before an address."""
+        return is_call(self.memory.read(address - 7, 7))
+
+    def has_frame(self):
+        """Whether the innermost function has set up its frame: no stub of a
+        system call has one."""
+        if self.memory.read(self.eip - 2, 2) == b"\xcd\x80":
+            return False
+        found = target.symbol_at(self.eip)
+        if found is None or found[1] > 4096:
+            return True
+        return b"\x89\xe5" in self.memory.read(self.eip - found[1], found[1])
+
+    def leaf(self):
+        """(return address, frame) of a function without a frame, or None. A
+        stub that needs EBP for something else has saved it right below its
+        return address."""
+        memory = self.memory
+        for at in range(self.esp, self.esp + 16 * WORD, WORD):
+            ret = memory.word(at)
+            if self.returns_here(ret):
+                return ret, next(
+                    (frame for frame in (self.ebp, memory.word(at - WORD))
+                     if at < frame < self.top and
+                     self.returns_here(memory.word(frame + WORD))), 0)
+        return None
+
+    def pcs(self):
+        found, frame = [self.eip], self.ebp
+        caller = None if self.has_frame() else self.leaf()
+        if caller:
+            found.append(caller[0])
+            frame = caller[1]
+        while self.esp <= frame < self.top and len(found) < FRAMES_MAX:
+            ret, older = (self.memory.word(frame + at) for at in (WORD, 0))
+            if not self.returns_here(ret):
+                break
+            found.append(ret)
+            if older <= frame:
+                break
+            frame = older
+        return found
+
+
+def user_registers(task):
+    """EIP, ESP and EBP of a program, in ring 3."""
+    names = "eip", "esp", "ebp"
+    if system.state_of(task) == "running" and register("eip") < KERNEL:
+        return [register(name) for name in names]
+    size = target.layout("trapframe").size
+    tf = record("trapframe", task.task_stack_top - size)
+    return [getattr(tf, name) for name in names]
+
+
+def print_user(task, number):
+    """The frames of the program from `number` on."""
+    with slate_symbols.loaded_for(task) as file:
+        print(f"-- ring 3, {task.task_name}: "
+              f"{target.relative(file) if file else 'no symbols are known'}")
+        stack = UserStack(system.space_at(task.task_space),
+                          *user_registers(task))
+        for i, pc in enumerate(stack.pcs()):
+            # A return address may be the first of the next line.
+            inside = pc - (i > 0)
+            found, line = target.symbol_at(inside), target.source_line(inside)
+            print(f"#{number + i:<3} 0x{pc:08x} in "
+                  f"{found[0] if found else '??'} ()" +
+                  (f" at {line}" if found and line else ""))
+
+
+# ---- commands --------------------------------------------------------------
+
+def kernel_part(task):
+    """Lines for the frames in the kernel."""
+    if system.state_of(task) == "running":
+        return gdb_frames(None) if register("eip") >= KERNEL else []
+    registers = switch_frame(task)
+    if (target.symbol_at(registers["eip"]) or "")[:2] == ("switch_begin", 0):
+        return ["#0   has not run yet; it begins with "
+                f"{target.symbol_text(registers['ebx'])}"]
+    return gdb_frames(task)
+
+
+class Bt(Command):
+    """slate bt [-k] [PID]
+    The callers of any task, in the kernel and in its program.
+    Of a task that does not run: from where it was switched away on. Without
+    PID: of the one that runs. Programs follow below a line of their own; names
+    and lines are known if build/user/bin has the program.
+      -k  as the kernel shell's bt prints it: by frame pointers, without lines;
+          of tasks that do not run
+    Example: slate bt 2"""
+
+    def run(self, args):
+        task = system.parse_task(args.word()) if args.words \
+            else system.current()
+        if task is None:
+            print("\n".join(gdb_frames(None)))
+        elif "k" in args:
+            pcs = kernel_pcs(task)
+            if not pcs:
+                raise Fail(f"task {task.task_pid} runs")
+            print_pcs(pcs)
+        else:
+            print(system.about_task(task))
+            if system.state_of(task) == "ended":
+                return
+            lines = kernel_part(task)
+            print("".join(f"{line}\n" for line in lines), end="")
+            if task.task_space:
+                print_user(task, sum(ln.startswith("#") for ln in lines))
+
+
+class Enter(Command):
+    """slate enter [PID]
+    GDB's own bt, frame, up, info locals show another task.
+    From frame 1 on they show the kernel stack of that task, which does not run;
+    frame 0 stays that of the processor. Without PID, and when the target runs
+    on, they show the task that runs again.
+    Example: slate enter 2"""
+
+    def run(self, args):
+        task = system.parse_task(args.word()) if args.words else None
+        if task and system.state_of(task) in ("running", "ended"):
+            raise Fail(f"task {task.task_pid} has no stack to enter: it runs, "
+                       "or has ended")
+        enter(switch_frame(task) if task else None)
+        gdb.newest_frame().select()
+        print(f"frame 1 and up: {system.about_task(task)}" if task
+              else "the frames are those of the task that runs")

@@ -1,0 +1,154 @@
+"""slate symbols: the symbols of programs.
+
+All programs are linked to the same addresses, so those of one at a time can be
+loaded. Files with debug information are in user/bin and user/sbin beside the
+kernel. `slate symbols on` loads them at each exec, by a breakpoint after the
+point of no return, and where the target stops in another program.
+"""
+
+import contextlib
+import re
+from pathlib import Path
+
+import gdb
+
+import system
+import target
+from command import Command
+from target import UNREADABLE, Fail, relative
+
+_loaded = None  # the path of the program whose symbols GDB has
+_hook = None    # the breakpoint, while the symbols follow exec
+
+
+def folders():
+    """Where programs with debug information are."""
+    user = Path(target.kernel().filename).parent / "user"
+    return user / "bin", user / "sbin"
+
+
+def file_of(name):
+    """The file of a program by its name, of which a task keeps the first 15
+    letters; None if there is none, or one could mean several."""
+    if not re.fullmatch(r"[\w.+-]+", name):
+        return None
+    exact = [f / name for f in folders() if (f / name).is_file()]
+    found = exact or [
+        path for folder in folders() for path in folder.glob(name + "*")
+        if len(name) == target.constant("TASK_NAME_MAX")]
+    return found[0] if exact or len(found) == 1 else None
+
+
+def load(path):
+    """Makes GDB know the program in `path`, and no other; None: none."""
+    global _loaded
+    there = any(o.filename and Path(o.filename) == _loaded
+                for o in gdb.objfiles())
+    if path == _loaded and there:
+        return
+    if there:
+        gdb.execute(f'remove-symbol-file "{_loaded}"', to_string=True)
+    if path:
+        gdb.execute(f'add-symbol-file "{path}"', to_string=True)
+    _loaded = path
+
+
+@contextlib.contextmanager
+def loaded_for(task):
+    """Within it the symbols of the task's program are loaded: the path, or
+    None if there is no such file."""
+    before, wanted = _loaded, file_of(task.task_name)
+    if wanted:
+        load(wanted)
+    try:
+        yield wanted
+    finally:
+        load(before)
+
+
+# ---- by itself -------------------------------------------------------------
+
+def follow(_event=None):
+    """Loads the symbols of the program that runs, if it has a file."""
+    try:
+        task = system.current()
+        path = file_of(task.task_name) if task and task.task_space else None
+        if path:
+            load(path)
+    except (Fail, gdb.error, *UNREADABLE):
+        pass  # the target is not where its kernel works
+
+
+class Hook(gdb.Breakpoint):
+    """Where the kernel takes the name of a program that it has loaded. Never
+    stops."""
+
+    def __init__(self):
+        super().__init__("exec_name", gdb.BP_BREAKPOINT, internal=True)
+        self.silent = True
+
+    def stop(self):
+        target.forget()
+        try:
+            path = gdb.newest_frame().read_var("path")
+            name = target.string(int(path), 1024).rstrip("/")
+            file = file_of(name.rsplit("/", 1)[-1])
+            if file:
+                load(file)
+        except (Fail, gdb.error, ValueError, *UNREADABLE):
+            pass
+        return False
+
+
+def switch(on):
+    global _hook
+    if on and _hook is None:
+        # GDB takes breakpoints in programs that it does not know yet.
+        gdb.execute("set breakpoint pending on")
+        _hook = Hook()
+        gdb.events.stop.connect(follow)
+    elif not on and _hook is not None:
+        _hook.delete()
+        _hook = None
+        gdb.events.stop.disconnect(follow)
+
+
+class Symbols(Command):
+    """slate symbols [on|off|PID|PROGRAM]
+    The symbols of programs, by hand or at every exec.
+    All programs are at the same addresses, so GDB knows one at a time. PID or
+    PROGRAM loads that one's symbols, in place of those before; on does it by
+    itself whenever a program begins, or the target stops in one; off ends that
+    and forgets them. Without a word: what is loaded.
+    Example: slate symbols ping"""
+
+    offline = True
+
+    def run(self, args):
+        word = args.word()
+        if word == "on":
+            target.need_target()
+            if gdb.selected_inferior().connection.type == "core":
+                raise Fail("nothing is executed in a core; load by hand: "
+                           "slate symbols PID")
+            switch(True)
+            follow()
+        elif word == "off":
+            switch(False)
+            load(None)
+        elif word is not None:
+            self.by_hand(word)
+        print(f"symbols of {relative(_loaded) if _loaded else 'no program'}"
+              + (", replaced at every exec" if _hook else ""))
+
+    @staticmethod
+    def by_hand(word):
+        name = word
+        if word.isdigit():
+            target.need_target()
+            name = system.parse_task(word).task_name
+        path = file_of(name)
+        if path is None:
+            raise Fail(f"there is no program {name} in "
+                       f"{relative(folders()[0])}")
+        load(path)

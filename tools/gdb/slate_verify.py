@@ -1,0 +1,499 @@
+"""slate verify: the invariants of the kernel's objects, in the words of its
+own task_verify, ipc_verify, space_verify, handle_verify, pipe_verify,
+inode_verify and grant_verify.
+
+Each check is a generator: None for each object that is checked, and (where,
+why) for each invariant that is broken.
+"""
+
+import gdb
+
+import system
+import target
+from command import Command, Table, json_line
+from heap import Pages
+from slate_messages import grants, port_ranges
+from system import fs_at, ipc_members, ipc_state, state_of, title
+from target import (PAGE_SHIFT, PAGE_SIZE, UNREADABLE, WORD, WORD_MASK, Bad,
+                    BadMemory, address_of, constant, good, integer, members,
+                    read, record, record_of, walk_list, word)
+
+
+def first(*pairs):
+    """The `why` of the first condition that holds."""
+    return next((why for wrong, why in pairs if wrong), None)
+
+
+# ---- tasks -----------------------------------------------------------------
+
+def readable(address):
+    try:
+        return bool(read(address, 1))
+    except BadMemory:
+        return False
+
+
+def by_pid():
+    """{pid: address} of the table that task_find() searches."""
+    return {t.task_pid: t.address
+            for head in target.elements("by_pid", "task/task.c")
+            for t in good(members(int(head.address) & WORD_MASK, "task",
+                                  "task_hash_link"))}
+
+
+def check_ready():
+    mask = integer("ready_mask", "task/sched.c")
+    for priority, head in enumerate(target.elements("ready", "task/sched.c")):
+        queue = list(members(int(head.address) & WORD_MASK, "task",
+                             "task_link"))
+        for t in queue:
+            if isinstance(t, Bad):
+                yield "the scheduler", "a run queue does not end"
+            elif state_of(t) != "ready" or t.task_priority != priority:
+                yield title(t), "a task in a run queue is not ready, or in a "\
+                    "wrong one"
+        if bool(queue) != bool(mask >> priority & 1):
+            yield "the scheduler", "ready_mask does not match the run queues"
+
+
+def check_sleepers():
+    last = 0
+    for t in members(address_of("sleepers", "task/sched.c"), "task",
+                     "task_timer_link"):
+        if isinstance(t, Bad):
+            yield "the scheduler", "the list of sleepers does not end"
+            return
+        if not t.task_timed or state_of(t) != "blocked":
+            yield title(t), "a sleeper is not waiting"
+        if t.task_wake_ms < last:
+            yield title(t), "the sleepers are not in order of time"
+        last = t.task_wake_ms
+
+
+def check_tasks():
+    table, before, running = by_pid(), -1, system.current()
+    for t in system.tasks():
+        yield None
+        if isinstance(t, Bad):
+            yield "the list of tasks", t.why
+            continue
+        why = first(
+            (t.task_pid <= before, "the tasks are not in order of pid"),
+            (t.task_kstack and readable(t.task_kstack),
+             "a kernel stack has no guard page"),
+            (table.get(t.task_pid) != t.address,
+             "a task is not found by its pid"),
+            (t.task_waiting and state_of(t) != "blocked",
+             "a task in a wait queue is not blocked"),
+            (state_of(t) == "running" and t.address != running.address,
+             "a task is marked running and is not on a processor"))
+        before = t.task_pid
+        if why:
+            yield t.task_name, why
+    yield from check_ready()
+    yield from check_sleepers()
+
+
+# ---- ports -----------------------------------------------------------------
+
+def list_wrong(head, states, member, owner):
+    """Whether every task in a list says that it is in it."""
+    for t in ipc_members(head):
+        ipc = None if isinstance(t, Bad) else t.task_ipc
+        why = first(
+            (ipc is None or word(ipc.ipc_link.next + WORD) !=
+             ipc.where("ipc_link"), "a list of waiting tasks is broken"),
+            (ipc and ipc_state(t) not in states,
+             "a task is in a list, but not in the state for it"),
+            (ipc and getattr(ipc, member) != owner,
+             "a task is in the list of another port or server"))
+        if why:
+            return why
+    return None
+
+
+def port_wrong(port, waiting):
+    callers, dead = port.where("port_callers"), port.port_holders == 0
+    alarm = port.port_alarm_bits != 0
+    return list_wrong(callers, ("queued",), "ipc_port", port.address) or \
+        list_wrong(port.where("port_receivers"), ("receiving",), "ipc_port",
+                   port.address) or first(
+            (port.port_object.object_type != address_of("port_type") or
+             port.port_object.object_refs < port.port_holders,
+             "a port has fewer references than receivers"),
+            (dead and (word(callers) != callers or port.port_bits
+                       or port.address == integer("name_server_port")
+                       or system.irq_lines(port.address)),
+             "a dead port is still in use"),
+            (alarm != (port.address in waiting),
+             "a port's alarm and the list of alarms do not match"),
+            (dead and port.address in waiting, "a dead port has an alarm"))
+
+
+def list_of(ipc, state):
+    """The head of the list that a task is in by its state."""
+    if state in ("queued", "receiving"):
+        return record("port", ipc.ipc_port).where(
+            "port_callers" if state == "queued" else "port_receivers")
+    return system.task_at(ipc.ipc_server).task_ipc.where("ipc_clients")
+
+
+def ipc_wrong(task):
+    ipc, state = task.task_ipc, ipc_state(task)
+    clients, blocked = ipc.where("ipc_clients"), state_of(task) == "blocked"
+    last = system.task_at(ipc.ipc_last).task_ipc.where("ipc_link") \
+        if ipc.ipc_last else None
+    why = list_wrong(clients, ("answer", "transfer"), "ipc_server",
+                     task.address) or first(
+        (last and last not in walk_list(clients),
+         "the caller received last does not wait for an answer"))
+    if why or state == "none":
+        return why
+    return first(
+        (ipc.where("ipc_link") not in walk_list(list_of(ipc, state)),
+         "a task is not in the list of its state"),
+        (task.task_waiting or (task.task_timed and not ipc.ipc_kernel),
+         "a task waits for a message and for something else"),
+        (not blocked and
+         not task.task_pending & constant("PENDING_KILL"),
+         "a task waits for a message, but is not blocked"),
+        (blocked and bool(task.task_interruptible) !=
+         (state != "transfer" and not ipc.ipc_patient),
+         "a task that waits for a message cannot be killed, or is pinned and "
+         "can"))
+
+
+def check_ports():
+    before = 0
+    alarms = list(members(address_of("alarms", "ipc/alarm.c"), "port",
+                          "port_alarm_link"))
+    if len(good(alarms)) < len(alarms):
+        yield "the alarms", "the list of alarms does not end"
+    times = [p.port_alarm_ms for p in good(alarms)]
+    if times != sorted(times):
+        yield "the alarms", "the alarms are not in order of time"
+    waiting = {p.address for p in good(alarms)}
+    for port in system.ports():
+        yield None
+        if isinstance(port, Bad):
+            yield "the list of ports", port.why
+            continue
+        why = first((port.port_number <= before,
+                     "the ports are not in order of number")) or \
+            port_wrong(port, waiting)
+        before = port.port_number
+        if why:
+            yield f"port {port.port_number}", why
+    for task in good(system.tasks()):
+        try:
+            why = ipc_wrong(task)
+        except UNREADABLE as e:
+            why = f"a list of waiting tasks is broken: {e}"
+        if why:
+            yield f"task {task.task_pid} {task.task_name}", why
+
+
+# ---- programs --------------------------------------------------------------
+
+def regions_wrong(space, regions):
+    last = constant("USER_BASE")
+    end = -(-space.space_break // PAGE_SIZE) * PAGE_SIZE
+    for r in regions:
+        if isinstance(r, Bad):
+            return r.why
+        why = first(
+            (r.region_start < last or r.region_end < r.region_start,
+             "the regions overlap or are not in order"),
+            (system.region_kinds().get(r.region_kind) == "heap" and
+             r.region_end != end, "the heap does not end at the break"))
+        if why:
+            return why
+        last = r.region_end
+    return None
+
+
+def page_wrong(entry, address, regions, frames):
+    region = next((r for r in regions
+                   if r.region_start <= address < r.region_end), None)
+    if region is None:
+        return "a page is mapped outside the regions"
+    frame = entry >> PAGE_SHIFT
+    inside = frame < frames.count
+    state = frames.state(frame) if inside else "reserved"
+    kind = system.region_kinds().get(region.region_kind)
+    kept = entry & constant("PTE_KEPT")
+    if kind in ("device", "dma"):
+        return first(
+            (not kept or (kind == "device") !=
+             bool(entry & constant("PTE_NOCACHE")),
+             "a page of a device or for DMA is mapped like others"),
+            (kind == "device" and state != "reserved",
+             "a device's page is memory"),
+            (kind == "dma" and state not in ("user", "tail"),
+             "a frame for DMA is not a program's"))
+    refs = frames.refs(frame) if inside else 0
+    return first(
+        (kept, "a page of a program's own is not counted"),
+        (not inside, "a page table entry leads outside memory"),
+        (state != "user" or refs == 0, "a mapped frame is not a program's"),
+        (entry & constant("PTE_WRITE") and (
+            not region.region_prot & constant("PROT_WRITE") or refs != 1),
+         "a page may be written that is shared or read-only"))
+
+
+def space_wrong(space, frames):
+    regions = list(system.regions(space))
+    why = regions_wrong(space, regions)
+    if why:
+        return why
+    pages, tables = system.mapped(space)
+    return next(filter(None, (page_wrong(entry, at, regions, frames)
+                              for at, entry in pages.items())), None) or \
+        first(((tables, len(pages)) != (space.space_tables, space.space_pages),
+               "a space has other pages or tables than it counts"))
+
+
+def handles_wrong(table):
+    inline = constant("HANDLES_INLINE")
+    if not inline <= table.table_size <= constant("HANDLES_MAX"):
+        return "the size of a handle table is out of bounds"
+    slots = [slot.handle_object for slot in system.slots(table)]
+    return first(
+        ((table.table_slot == table.where("table_first")) !=
+         (table.table_size == inline),
+         "a handle table's slots do not match its size"),
+        (not all(slots[:table.table_lowest]),
+         "a handle below the lowest free one is free"),
+        (any(at and record("object", at).object_refs == 0 for at in slots),
+         "a handle refers to an object without references"),
+        (sum(at != 0 for at in slots) != table.table_used,
+         "a handle table's count is wrong"))
+
+
+def check_programs():
+    """While they wait, as their memory may change hands while they run."""
+    frames = Pages()
+    for task in good(system.tasks()):
+        if not task.task_space or state_of(task) != "blocked" or \
+                ipc_state(task) == "transfer":
+            continue
+        yield None
+        try:
+            why = space_wrong(system.space_at(task.task_space), frames)
+            if not why and task.task_handles:
+                why = handles_wrong(system.table_of(task))
+        except BadMemory as e:
+            why = str(e)
+        if why:
+            yield title(task), why
+
+
+# ---- pipes -----------------------------------------------------------------
+
+def pipe_wrong(pipe):
+    def waits(at):
+        """Whether a task is in the wait queue that begins there."""
+        return word(at) != at
+    mutex = record("mutex", pipe.where("pipe_mutex"))
+    size, used = constant("PIPE_SIZE"), pipe.pipe_readers or pipe.pipe_writers
+    busy = pipe.pipe_bytes or pipe.pipe_first or pipe.pipe_limit or \
+        pipe.pipe_need or pipe.pipe_buffer or \
+        waits(mutex.where("mutex_waiters")) or any(
+            waits(pipe.where(n)) for n in ("pipe_readable", "pipe_writable",
+                                           "pipe_turn"))
+    return None if mutex.mutex_owner else first(
+        (pipe.pipe_readers > 1 or pipe.pipe_writers > 1,
+         "a pipe has several readers or writers"),
+        (pipe.pipe_bytes > pipe.pipe_limit or pipe.pipe_first >= size,
+         "a pipe's bytes are outside its buffer"),
+        (pipe.pipe_need > size,
+         "a pipe's writer waits for more room than a pipe has"),
+        (pipe.pipe_need == 0 and waits(pipe.where("pipe_writable")),
+         "a writer waits for room and pipe_need is 0"),
+        (not used and busy,
+         "a pipe without ends is not in its constructed state"))
+
+
+def check_pipes():
+    found = list(system.all_pipes())
+    for pipe in found:
+        if isinstance(pipe, Bad):
+            yield "the list of pipes", pipe.why
+            continue
+        yield None
+        why = pipe_wrong(pipe)
+        if why:
+            yield f"pipe 0x{pipe.address:08x}", why
+    if len(found) != integer("pipe_count", "fs/pipe.c"):
+        yield "the list of pipes", "the number of pipes is wrong"
+
+
+# ---- inodes ----------------------------------------------------------------
+
+def inode_wrong(inode):
+    mixed = (inode.inode_number ^ fs_at(inode.inode_fs).fs_id << 24) \
+        * 0x9e3779b1 & WORD_MASK
+    lru = inode.where("inode_lru_link")
+    listed = word(lru) != lru
+    return first(
+        (inode.inode_hash_link.link_hash != mixed ^ mixed >> 16,
+         "inode: hash does not match the number"),
+        (inode.inode_state >= constant("INODE_FAILED"),
+         "inode: a failed or dropped inode is in the table"),
+        (listed != (inode.inode_refs == 0),
+         "inode: the LRU list does not match the references"),
+        (listed and inode.inode_nlink == 0,
+         "inode: kept although its file has no link"),
+        (inode.inode_mounted and
+         fs_at(inode.inode_mounted).fs_covers != inode.address,
+         "inode: covered by a file system that covers another"))
+
+
+def hash_wrong(table):
+    if not table.hash_mask >> 1 < table.hash_buckets <= table.hash_mask:
+        yield "hash: mask does not match the number of buckets"
+        return
+    n = 0
+    for i, chain in enumerate(system.hash_chains(table)):
+        for link in chain:
+            if isinstance(link, Bad):
+                yield f"hash: {link.why}"
+                continue
+            n += 1
+            bucket = word(link + WORD) & table.hash_mask
+            if bucket >= table.hash_buckets:
+                bucket &= table.hash_mask >> 1
+            if bucket != i:
+                yield "hash: entry in the wrong bucket"
+    if n != table.hash_count:
+        yield f"hash: {n} entries, but {table.hash_count} counted"
+
+
+def check_inodes():
+    for why in hash_wrong(system.inode_table()):
+        yield "the table of inodes", why
+    unused = 0
+    for inode in good(system.inodes()):
+        yield None
+        unused += inode.inode_refs == 0
+        why = inode_wrong(inode)
+        if why:
+            yield f"inode {inode.inode_number} of {system.fs_name(inode)} " \
+                f"at 0x{inode.address:08x}", why
+    listed = len(list(walk_list(address_of("inode_lru", "fs/inode.c"))))
+    if not listed == unused == record_of("totals", "fs/inode.c").total_unused:
+        yield "the LRU list", \
+            "inode: the LRU list does not hold all unused inodes"
+
+
+# ---- servers ---------------------------------------------------------------
+
+def grant_wrong(grant):
+    if not grant.grant_task:
+        return first((grant.grant_in_force,
+                      "a grant is in force without a task"))
+    task = system.task_at(grant.grant_task)
+    return first(
+        (not grant.grant_program,
+         "a grant without a program has been taken"),
+        (task.task_grant != grant.address,
+         "a grant's task does not refer to it"),
+        (task.task_pid and system.find_task(task.task_pid) is None,
+         "a grant's task no longer exists"),
+        (state_of(task) == "ended", "a task that has ended has a grant"))
+
+
+def map_wrong(known):
+    """Whether the map allows what it should: the ports of one grant."""
+    tss = target.variable("gdt_tss")
+    grant = integer("mapped", "task/grant.c")
+    bits = ~int.from_bytes(read(int(tss["tss_ports"].address), 65536 // 8),
+                           "little") & ((1 << 65536) - 1)
+    current = system.current()
+    own = current.task_ports if current else 0
+    granted = 0
+    for low, high in port_ranges(known[grant]) if grant in known else []:
+        granted |= ((1 << (high - low + 1)) - 1) << low
+    is_on = int(tss["tss"]["iomap"]) == tss["tss"].type.sizeof
+    return first(
+        (is_on != bool(own) or (own and own != grant),
+         "the map of ports is not that of the task that runs"),
+        (bits != granted, "the map allows other ports than the grant"))
+
+
+def check_servers():
+    known = {}
+    for grant in grants():
+        yield None
+        if isinstance(grant, Bad):
+            yield "the list of grants", grant.why
+            continue
+        known[grant.address] = grant
+        why = grant_wrong(grant)
+        if why:
+            yield grant.grant_server.server_name, why
+    for task in good(system.tasks()):
+        grant = known.get(task.task_grant)
+        why = first(
+            (task.task_grant and
+             (grant is None or grant.grant_task != task.address),
+             "a task has a grant that is not its own"),
+            (task.task_ports and (task.task_ports != task.task_grant or
+                                  not grant.grant_in_force),
+             "a task may use ports that it has no grant for"))
+        if why:
+            yield title(task), why
+    why = map_wrong(known)
+    if why:
+        yield "the processor", why
+
+
+# ---- all of it -------------------------------------------------------------
+
+CHECKS = {"tasks": check_tasks, "ports": check_ports,
+          "programs": check_programs, "pipes": check_pipes,
+          "inodes": check_inodes, "servers": check_servers}
+
+
+def run_check(check):
+    """(how many objects were checked, [(where, why)])"""
+    found = []
+    try:
+        for item in check():
+            found.append(item)
+    except UNREADABLE as e:
+        found.append(("memory", str(e)))
+    return found.count(None), [item for item in found if item]
+
+
+class Verify(Command):
+    """slate verify [-j] [KIND]
+    Check every invariant of tasks, ports, programs and the like.
+    KIND is one of tasks, ports, programs, pipes, inodes, servers. Programs are
+    checked (address space, handles) while they wait, as the shell's verify
+    does. All that is broken is listed. A machine that was stopped in the
+    middle of a change may be found broken where it is merely not done. The
+    heap is checked by `slab verify`. $_exitcode is the number of things that
+    are broken.
+      -j  one JSON object: how many are broken, and of each kind the first"""
+
+    def run(self, args):
+        if args.words and args.word() not in CHECKS:
+            raise target.Fail(f"there is no kind '{args.word()}'; "
+                              f"{' '.join(CHECKS)} are")
+        results = {kind: run_check(CHECKS[kind])
+                   for kind in args.words or CHECKS}
+        bad = sum(len(found) for _, found in results.values())
+        gdb.set_convenience_variable("_exitcode", bad)
+        if "j" in args:
+            json_line({"bad": bad, **{kind: found[0][1] if found else ""
+                                      for kind, (_, found) in
+                                      results.items()}})
+            return
+        table = Table("KIND:-9 CHECKED:8 BAD:4")
+        for kind, (checked, found) in results.items():
+            table.row(kind, checked, len(found))
+            for where, why in found:
+                table.bad(f"{where}: {why}")
+        if not bad:
+            print("every invariant holds")

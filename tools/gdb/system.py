@@ -1,0 +1,349 @@
+"""The kernel's objects as data: tasks, handles, pipes, inodes, ports, address
+spaces. Every structure is a Record; in a list that is broken a Bad says so.
+"""
+
+import functools
+
+import gdb
+
+import target
+from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, WORD, WORD_MASK, Bad,
+                    BadMemory, Broken, Fail, Record, address_of, constant,
+                    enumerators, good, members, read, record, record_of,
+                    string, word)
+
+# ---- tasks -----------------------------------------------------------------
+
+
+def task_at(address):
+    return record("task", address)
+
+
+def tasks():
+    """Every task, by pid."""
+    return members(address_of("all_tasks", "task/task.c"), "task",
+                   "task_all_link")
+
+
+def current():
+    """The task that runs, or None before there are any."""
+    address = int(target.variable("cpu_boot")["cpu_task"]) & WORD_MASK
+    return task_at(address) if address else None
+
+
+def find_task(pid):
+    return next((t for t in good(tasks()) if t.task_pid == pid), None)
+
+
+def parse_task(word_):
+    """The task that an argument means: a pid."""
+    if not word_.isdigit():
+        raise Fail(f"'{word_}' is no pid; `slate tasks` lists them")
+    task = find_task(int(word_))
+    if task is None:
+        raise Fail(f"there is no task {word_}; `slate tasks` lists them")
+    return task
+
+
+def task_name(pid):
+    task = find_task(pid)
+    return "boot" if pid == 0 else task.task_name if task else "gone"
+
+
+def state_of(task):
+    """ready, running, blocked or ended."""
+    name = enumerators("task_state", "TASK_").get(task.task_state,
+                                                  f"?{task.task_state}")
+    return "ended" if name == "zombie" else name
+
+
+def reason(queue):
+    """What the tasks in the wait queue at `queue` wait for."""
+    return string(record("wait_queue", queue).wait_reason, 40)
+
+
+def waits_for(task):
+    """What a blocked task is to be woken by, or None."""
+    if task.task_waiting:
+        return reason(task.task_waiting)
+    return "message" if state_of(task) == "blocked" else None
+
+
+def title(task):
+    return f"{task.task_name}({task.task_pid})"
+
+
+def about_task(task):
+    """Title, state and what it waits for."""
+    waits = waits_for(task)
+    return f"{title(task)}, {state_of(task)}" + \
+        (f", waits for: {waits}" if waits else "")
+
+
+def waiters(head):
+    """The tasks in the wait queue whose list is at `head`."""
+    return good(members(head, "task", "task_link"))
+
+
+def stacks():
+    """(where it begins, where it ends, pointer or None if it runs, name) of
+    each kernel stack. Raises Broken."""
+    boot = target.linker("boot_stack_bottom")
+    for task in tasks():
+        if isinstance(task, Bad):
+            raise Broken(task.why)
+        yield task.task_kstack or boot, task.task_stack_top, \
+            task.task_esp, task
+
+
+# ---- handles and what they refer to ----------------------------------------
+
+class Handle:
+    """An open handle: number, flags, and the object's address and type."""
+
+    def __init__(self, number, slot):
+        self.number, self.flags = number, slot.handle_flags
+        self.object, self.type = slot.handle_object, word(slot.handle_object)
+
+    def is_a(self, kind):
+        """Whether it is a "file", a "port" …"""
+        return self.type == address_of(f"{kind}_type")
+
+    @property
+    def kind(self):
+        return string(record("object_type", self.type).type_name, 16)
+
+
+def table_of(task):
+    return record("handle_table", task.task_handles)
+
+
+def slots(table):
+    """Every slot of a handle table, open or not."""
+    size = target.layout("handle").size
+    return [record("handle", table.table_slot + i * size)
+            for i in range(min(table.table_size, constant("HANDLES_MAX")))]
+
+
+def handles(task):
+    """The open handles of a task; a Bad in the place of a broken one."""
+    for number, slot in enumerate(slots(table_of(task))):
+        if slot.handle_object:
+            try:
+                yield Handle(number, slot)
+            except BadMemory as e:
+                yield Bad(f"handle {number}: {e}")
+
+
+# ---- pipes, inodes, ports --------------------------------------------------
+
+def all_pipes():
+    """All pipes that are constructed, in the order of their list."""
+    return members(address_of("pipes", "fs/pipe.c"), "pipe", "pipe_link")
+
+
+def pipes():
+    """The pipes in use, by address."""
+    return sorted((p for p in all_pipes() if isinstance(p, Bad)
+                   or p.pipe_readers | p.pipe_writers),
+                  key=lambda p: getattr(p, "address", 1 << 32))
+
+
+def inode_at(address):
+    return record("inode", address)
+
+
+def fs_at(address):
+    return record("fs", address)
+
+
+def fs_name(inode):
+    return string(fs_at(inode.inode_fs).fs_name, 16)
+
+
+def mounts():
+    """What is mounted, by number."""
+    return list(members(address_of("mounts", "fs/fs.c"), "fs", "fs_link"))
+
+
+def ram_path(inode):
+    """Where a directory of the RAM file system is; "?" of others."""
+    names = []
+    if fs_name(inode) != "ram":
+        return "?"
+    node = record("ramfs_node", inode.inode_data)
+    while node.dir_entry and len(names) < 64:
+        names.append(record("ramfs_entry", node.dir_entry).entry_name)
+        node = record("ramfs_node", node.dir_parent)
+    return "/" + "/".join(reversed(names))
+
+
+def inode_table():
+    return record_of("inode_table", "fs/inode.c")
+
+
+def hash_chains(table):
+    """[the links] of each bucket of a struct hash; a chain that is broken ends
+    with a Bad."""
+    per_segment = constant("HASH_SEGMENT_BUCKETS")
+    for i in range(min(table.hash_buckets, per_segment * 512)):
+        chain = []
+        try:
+            first = word(table.hash_segment[i // per_segment]
+                         + i % per_segment * WORD)
+            chain.extend(target.walk_chain(first))
+        except target.UNREADABLE as e:
+            chain.append(Bad(f"bucket {i}: {e}"))
+        yield chain
+
+
+def inodes():
+    """The inodes in memory, by file system and number."""
+    found = []
+    offset = target.layout("inode").offset("inode_hash_link")
+    for link in (link for chain in hash_chains(inode_table())
+                 for link in chain):
+        try:
+            inode = link if isinstance(link, Bad) else inode_at(link - offset)
+            key = (1 << 32, 0) if isinstance(link, Bad) else (
+                fs_at(inode.inode_fs).fs_id, inode.inode_number)
+        except BadMemory as e:
+            key, inode = (1 << 32, 0), Bad(e)
+        found.append((key, len(found), inode))
+    return [inode for *_, inode in sorted(found, key=lambda item: item[:2])]
+
+
+def file_type(inode):
+    """file, dir, device …, or "new"."""
+    name = enumerators("file_type", "FILE_").get(inode.inode_type, "new")
+    return {"regular": "file", "directory": "dir"}.get(name, name)
+
+
+def access_text(flags):
+    return {0: "r", 1: "w", 2: "rw"}.get(flags & constant("O_ACCMODE"), "?")
+
+
+def ports():
+    """Every port, by number."""
+    return members(address_of("port_all"), "port", "port_all_link")
+
+
+def irq_lines(port):
+    """The interrupt lines bound to the port at that address, as bits."""
+    return sum(1 << i for i, line in
+               enumerate(target.elements("lines", "ipc/irq.c"))
+               if int(line["line_port"]) & WORD_MASK == port)
+
+
+# ---- messages --------------------------------------------------------------
+
+def ipc_state(task):
+    """none, queued, answer, transfer or receiving."""
+    return enumerators("ipc_state", "IPC_").get(task.task_ipc.ipc_state, "?")
+
+
+def ipc_members(head):
+    """The tasks in the list of callers, receivers or clients at `head`."""
+    return members(head, "task", "task_ipc",
+                   target.layout("task_ipc").offset("ipc_link"))
+
+
+def ipc_waits_for(task):
+    """The task that owes a task an answer, or None."""
+    state = ipc_state(task)
+    if state_of(task) == "ready":
+        return None
+    if state == "queued":
+        return find_task(record("port", task.task_ipc.ipc_port).port_server)
+    if state in ("answer", "transfer"):
+        return task_at(task.task_ipc.ipc_server)
+    return None
+
+
+# ---- address spaces --------------------------------------------------------
+
+def space_at(address):
+    return record("space", address)
+
+
+def regions(space):
+    return members(space.where("space_regions"), "region", "region_link")
+
+
+def region_kinds():
+    return enumerators("region_kind", "REGION_")
+
+
+def mapped(space):
+    """{address: page table entry} of every page of a program that is there,
+    and the number of its page tables."""
+    found, tables, base = {}, 0, constant("KERNEL_BASE")
+    span = PAGE_SIZE // WORD << PAGE_SHIFT  # what a page table maps
+    directory = target.words(read(space.space_directory, PAGE_SIZE))
+    for i, entry in enumerate(directory[:base // span]):
+        if entry & 1:
+            tables += 1
+            table = read((entry & ~PAGE_MASK) + base & WORD_MASK, PAGE_SIZE)
+            found.update((i * span + j * PAGE_SIZE, page) for j, page in
+                         enumerate(target.words(table)) if page)
+    return found, tables
+
+
+def programs():
+    """(task, {address: page table entry}) of each task that has an address
+    space; a Bad in place of what cannot be read."""
+    for task in tasks():
+        if isinstance(task, Bad):
+            yield None, task
+        elif task.task_space:
+            try:
+                yield task, mapped(space_at(task.task_space))[0]
+            except BadMemory as e:
+                yield task, Bad(f"the space of {title(task)}: {e}")
+
+
+class UserMemory:
+    """The memory of a program, whichever runs."""
+
+    def __init__(self, space):
+        self.pages = mapped(space)[0]
+
+    def read(self, address, size):
+        """Bytes of it, or b"" if they are not all there."""
+        data = b""
+        while len(data) < size:
+            at = address + len(data)
+            entry = self.pages.get(at & ~PAGE_MASK, 0)
+            if not entry & 1:
+                return b""
+            offset = at & PAGE_MASK
+            data += read((entry & ~PAGE_MASK) + constant("KERNEL_BASE")
+                         + offset & WORD_MASK,
+                         min(size - len(data), PAGE_SIZE - offset))
+        return data
+
+    def word(self, address):
+        return int.from_bytes(self.read(address & WORD_MASK, WORD), "little")
+
+
+# ---- GDB's own words -------------------------------------------------------
+
+class TrapFrame(Record):
+    """The registers with which the kernel was entered."""
+
+    def __init__(self, address):
+        found = record("trapframe", address)
+        super().__init__(found.layout, found.data, found.address)
+
+    @classmethod
+    def of(cls, task):
+        return cls(task.task_stack_top - target.layout("trapframe").size)
+
+
+@functools.lru_cache(maxsize=None)
+def page_flag(name):
+    return constant(name)
+
+
+def lookup(task):
+    return gdb.Value(task.address).cast(target.ctype("task").pointer())

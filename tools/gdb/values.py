@@ -1,0 +1,200 @@
+"""How GDB prints Slate's structures, and functions for its expressions.
+`print/r` shows a structure as C has it."""
+
+import system
+import target
+from command import LinePrinter, Printer, function, plural, register_printers
+from heap import Cache, Heap, Slab, View
+from target import UNREADABLE, WORD_MASK, Fail, record
+
+# ---- printers --------------------------------------------------------------
+
+
+def about_cache(address):
+    c = Cache(Heap(), address)
+    return f"cache {c.name}: {c.size} bytes, {c.inuse} of {c.total} in use, " \
+        f"{plural(c.slabs, 'slab')} of {c.slab_objects}{c.contradiction}"
+
+
+def about_slab(address):
+    raw = View("kmem_slab", address)
+    cache = Cache(Heap(), raw.cache)
+    if raw.where("link") == cache.sentinel:
+        return f"head of the slabs of {cache.name}"
+    slab = Slab(cache, raw.where("link"))
+    return f"slab of {cache.name}: {slab.state}, {slab.refcnt} of " \
+        f"{slab.objects} used, colour {slab.colour}, page 0x{slab.base:08x}"
+
+
+class BufctlPrinter(Printer):
+    """A free small buffer is its own bufctl: it has only the link."""
+
+    def __init__(self, value):
+        super().__init__(value, self.line)
+        self.is_link = False
+
+    def line(self, address):
+        slab = Heap().slab_at(address)
+        self.is_link = slab is None or \
+            not slab.owner.name.startswith("kmem_bufctl")
+        if self.is_link:
+            return "link in a free buffer"
+        raw = View("kmem_bufctl", address)
+        return f"bufctl of 0x{raw.buffer:08x}, slab 0x{raw.slab:08x}"
+
+    def children(self):
+        members = super().children()
+        return [next(members)] if self.is_link else members
+
+
+def about_page(address):
+    heap = Heap()
+    pages = heap.pages
+    i, rest = divmod(address - pages.base, pages.layout.size)
+    if rest or not 0 <= i < pages.count:
+        return "! no entry of the page array"
+    state = pages.state(i)
+    return f"frame {i}, {state}" + (
+        f" of {heap.name_at(pages.owner(i))}" if state in ("slab", "hash")
+        else "")
+
+
+class ListPrinter(LinePrinter):
+    """In one line: links are in everything."""
+
+    def __init__(self, value):
+        super().__init__(value, self.line)
+
+    def line(self, address):
+        following, previous = (int(self.value[n]) & WORD_MASK
+                               for n in ("next", "prev"))
+        links = f"next 0x{following:08x}, prev 0x{previous:08x}"
+        if following in (0, address):
+            return "empty" if following else links
+        try:
+            n = sum(1 for _ in target.walk_list(address, 1000))
+            return f"{plural(n, 'other')}: {links}"
+        except UNREADABLE as e:
+            return f"! {e}: {links}"
+
+
+def about_task(address):
+    return system.about_task(system.task_at(address))
+
+
+def about_inode(address):
+    inode = system.inode_at(address)
+    return f"{system.fs_name(inode)} {system.file_type(inode)} " \
+        f"{inode.inode_number}, {plural(inode.inode_size, 'byte')}, " \
+        f"{plural(inode.inode_refs, 'reference')}"
+
+
+def about_pipe(address):
+    pipe = record("pipe", address)
+    return f"{plural(pipe.pipe_bytes, 'byte')} in it, " \
+        f"{plural(pipe.pipe_readers, 'reader')}, " \
+        f"{plural(pipe.pipe_writers, 'writer')}"
+
+
+def about_port(address):
+    port = record("port", address)
+    return f"port {port.port_number}, {port.port_calls} calls" + \
+        ("" if port.port_holders else ", dead")
+
+
+def about_file(address):
+    f = record("file", address)
+    access = system.access_text(f.file_flags)
+    if not f.file_inode:
+        return f"{access}, of the pipe 0x{f.file_data:08x}"
+    return f"{access} at {f.file_offset}, {about_inode(f.file_inode)}"
+
+
+def about_space(address):
+    space = record("space", address)
+    return f"{plural(space.space_pages, 'page')}, " \
+        f"{plural(space.space_tables, 'page table')}, break " \
+        f"0x{space.space_break:08x}"
+
+
+register_printers("slate", {
+    "kmem_cache": about_cache, "kmem_slab": about_slab,
+    "kmem_bufctl": BufctlPrinter, "page": about_page, "list": ListPrinter,
+    "task": about_task, "inode": about_inode, "pipe": about_pipe,
+    "port": about_port, "file": about_file, "space": about_space})
+
+
+# ---- functions -------------------------------------------------------------
+
+@function
+def cache(name):
+    """$cache("NAME"): the struct kmem_cache of that name.
+Example: print $cache("inode")->cache_size"""
+    return target.pointer(Heap().cache(name.string()).address, "kmem_cache")
+
+
+@function
+def slab_cache(address):
+    """$slab_cache(ADDR): the cache whose slab holds the address, or NULL.
+Example: print $slab_cache($cache("inode"))->cache_name"""
+    slab = Heap().slab_at(int(address) & WORD_MASK)
+    return target.pointer(slab.owner.address if slab else 0, "kmem_cache")
+
+
+def buffer_at(address):
+    return Heap().buffer_at(int(address) & WORD_MASK)
+
+
+@function
+def slab_base(address):
+    """$slab_base(ADDR): the start of the object that the address is in, or
+NULL.
+Example: print $slab_base($cache("inode"))"""
+    b = buffer_at(address)
+    return target.pointer(b.address if b else 0)
+
+
+@function
+def slab_state(address):
+    """$slab_state(ADDR): "used" or "free" of an object, "none" elsewhere.
+Example: print $slab_state($cache("inode"))"""
+    b = buffer_at(address)
+    return "none" if b is None else "used" if b.used else "free"
+
+
+@function
+def slab_owner(address):
+    """$slab_owner(ADDR): the last transaction on the object that the address
+is in, as "TASK NAME CALLER", of a cache in mode U.
+Example: print $slab_owner($cache("inode"))"""
+    b = buffer_at(address)
+    if b is None:
+        return "no object"
+    if not b.cache.in_mode("U"):
+        return f"not recorded: {b.cache.name} is not in mode U"
+    return f"{b.last.task} {system.task_name(b.last.task)} " \
+        f"{b.last.names[0]}" if b.last else "none yet"
+
+
+@function
+def task(pid):
+    """$task(PID): a struct task *.
+Example: print $task(1)->task_state"""
+    return target.pointer(system.parse_task(str(int(pid))).address, "task")
+
+
+@function
+def task_name(pointer):
+    """$task_name(POINTER): the name of a task.
+Example: print $task_name(cpu_boot.cpu_task)"""
+    return system.task_at(int(pointer) & WORD_MASK).task_name
+
+
+@function
+def pid():
+    """$pid(): the number of the task that runs.
+Example: print $pid()"""
+    running = system.current()
+    if running is None:
+        raise Fail("no task runs yet")
+    return running.task_pid
