@@ -494,6 +494,19 @@ class Machine:
         text = self.prompt()
         return plain(text).split("\n", 1)[-1].rsplit(self.PROMPT, 1)[0]
 
+    def until(self, line, pattern):
+        """Types a command until its output has a match of `pattern`; returns
+        that output. What happens in the guest takes as long as it takes: a
+        busy host makes it late, not wrong."""
+        end = time.monotonic() + SILENCE
+        while True:
+            text = self.command(line)
+            if re.search(pattern, text, re.M):
+                return text
+            if time.monotonic() > end:
+                raise AssertionError(f"{line}: no {pattern!r} in {text}")
+            time.sleep(0.02)
+
     def wait(self):
         """Waits for QEMU to end; returns its exit status."""
         while self.receive(SILENCE):

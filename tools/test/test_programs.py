@@ -119,9 +119,8 @@ def test_a_fault_ends_the_program_alone(shell, kind, signal):
 def test_a_background_program_ends_at_a_prompt(shell):
     text = shell.command("run -b false")
     assert re.match(r"false: pid \d+\n", text), text
-    text = text.split("\n", 1)[1]
-    text += "".join(shell.command("run sleep 0") for _ in range(3))
-    assert text == "false: exit code 1\n"
+    text = text.split("\n", 1)[1] or shell.until("echo", "^false: ")
+    assert text.strip() == "false: exit code 1"
     assert "false" not in programs(shell)
 
 
@@ -136,25 +135,19 @@ def test_kill_by_pid_and_by_group(shell):
 
 
 def kill(machine, whom):
-    """What is said of who is killed: before this prompt, or before a later one
-    if it takes its time to die."""
-    text = machine.command(f"kill {whom}")
-    for _ in range(100):
-        if text.strip():
-            break
-        time.sleep(0.1)
-        text = machine.command("echo")
+    """The message about a killed task, which comes before this prompt or a
+    later one."""
+    text = machine.command(f"kill {whom}").strip() or \
+        machine.until("echo", r"\w")
     return text.strip() + "\n"
 
 
 def wait_for(machine, names):
     """Until just these programs exist."""
-    for _ in range(100):
-        now = programs(machine)
-        if set(now) == names:
-            return now
-        machine.command("run sleep 0")
-    raise AssertionError(f"{now} instead of {names}")
+    end = time.monotonic() + qemu.SILENCE
+    while set(programs(machine)) != names:
+        assert time.monotonic() < end, f"{programs(machine)}, not {names}"
+        time.sleep(0.02)
 
 
 # ---- the console -----------------------------------------------------------
@@ -271,10 +264,9 @@ def test_inodes_are_kept_and_found_again(shell):
 
 def test_stacks_of_tasks_that_wait(shell):
     shell.command("run -b sleep 1000")
-    shell.command("run sleep 0")
     pid = programs(shell)["sleep"]["pid"]
-    text = shell.command(f"bt {pid}")
-    assert "sched_sleep_ms+0x" in text and "sched_block+0x" in text, text
+    text = shell.until(f"bt {pid}", r"sched_sleep_ms\+0x")
+    assert "sched_block+0x" in text, text
     shell.command(f"kill -KILL {pid}")
     wait_for(shell, set())
 
@@ -307,8 +299,8 @@ def test_completion_of_programs_and_pids(shell):
 def test_a_stopped_machine_starts_nothing(boot):
     machine = boot()
     machine.prompt()
-    machine.command("run -b sleep 1000")
-    machine.command("run sleep 0")
+    pid = machine.command("run -b sleep 1000").split()[-1]
+    machine.until(f"bt {pid}", r"sched_sleep_ms\+0x")
     machine.send("panic\r")
     machine.expect(r"slate!> ")
     for line in ("run ls", "sh", "kill 4", "run -b ls"):

@@ -116,14 +116,12 @@ def test_who_has_what_while_it_runs(boot):
     """A session's name server, and a driver that waits for its line."""
     machine = boot()
     machine.prompt()
-    machine.send("run -b -s drivertest wait\r")
-    machine.prompt()
-    machine.command("run sleep 1")
-    text = machine.command("servers")
-    row = re.search(r"^drivertest +(\d+) running +70-71   5 +b8000-b8fff "
-                    r"+2/4 /bin/drivertest$", text.replace("\r", ""), re.M)
-    assert row, text
-    pid = int(row[1])
+    machine.command("run -b -s drivertest wait")
+    running = (r"^drivertest +(\d+) running +70-71   5 +b8000-b8fff "
+               r"+2/4 /bin/drivertest$")
+    text = machine.until("servers", running)
+    pid = int(re.search(running, text, re.M)[1])
+    machine.until("irqs -j", r'"line":5,.*"owner":"drivertest')
     assert all(len(line) <= 80 for line in text.splitlines()), text
     lines = {r["line"]: r for r in records(machine.command("irqs -j"))}
     assert lines[5]["owner"] == f"drivertest({pid})" and lines[5]["port"] > 0
@@ -139,9 +137,7 @@ def test_who_has_what_while_it_runs(boot):
     text = machine.command(f"whatis {0xc0000000 + 4096 * int(frame[1]):#x}")
     assert "user" in text and f"task {pid} (drivertest)" in text, text
     machine.command(f"kill {pid}")
-    machine.command("run sleep 1")
-    rows = {r["server"]: r for r in records(machine.command("servers -j"))}
-    assert rows["drivertest"]["state"] == "free", rows
+    machine.until("servers -j", r'"server":"drivertest".*"state":"free"')
     lines = {r["line"]: r for r in records(machine.command("irqs -j"))}
     assert lines[5]["owner"] == "" and lines[5]["masked"]
     assert "drivertest: 0 failures" in machine.command("run -s drivertest")
