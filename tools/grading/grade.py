@@ -22,9 +22,10 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tools.grading import grading, labs, report, suspicion, workshop
+from tools.grading import grading, labs, report, workshop
 from tools.grading.grading import GradeError, Machine
 from tools.grading.labs import LabError
+from tools.run import sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -106,7 +107,8 @@ class Grader:
         self.options = options
         self.patience = options.patience
         base = Path(options.work or ROOT / "build/grade")
-        self.shop = workshop.Workshop(ROOT, base / "work", self.patience)
+        self.shop = workshop.Workshop(ROOT, base / "work", self.patience,
+                                      hide=[ROOT, *options.trees])
         self.own = workshop.Workshop(ROOT, base / "pristine", self.patience)
 
     def pristine(self, seed):
@@ -133,9 +135,6 @@ class Grader:
                 lab, grading.run_tests(built.kernel, lab, self.patience),
                 built.errors, handed.problems, seed=seed, version=version)
             self.ask(grade, handed.files, built.kernel)
-        for name, data in handed.files.items():
-            grade.notes += suspicion.look(name, data.decode(),
-                                          plain[name].decode())
         grade.notes += [f"{o.item.name}: {o.text[-1]}"
                         for o in grade.outcomes if o.forged]
         return grade
@@ -219,6 +218,8 @@ def show(grade):
 def main():
     options = parse()
     out = Path(options.out or ROOT / "build/grade")
+    if sandbox.problem():
+        print(f"grade: {sandbox.problem()}", file=sys.stderr)
     if options.here:
         grade = grade_here(options)
         show(grade)

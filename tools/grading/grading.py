@@ -16,9 +16,10 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from signal import SIGKILL, SIGXCPU
 
 from tools.grading import labs, verdict
-from tools.run import elf, gdb, qemu
+from tools.run import elf, gdb, qemu, sandbox
 
 # What a machine for a test has beside the usual: a watchdog.
 MACHINE = ["-device", "ib700", "-action", "watchdog=inject-nmi"]
@@ -27,7 +28,6 @@ PATIENCE = 120      # seconds of a processor that one QEMU may use
 QUESTION = 15       # the same for one run that an answer is compared with,
                     # which has no watchdog and takes about one
 WRITES = 512        # KiB that a machine may write to one of its lines
-SIGXCPU, SIGKILL = -24, -9
 STUCK = "stuck", ["did not end until the host stopped it; the watchdog of the "
                   "machine did not work"]
 
@@ -156,7 +156,8 @@ def _boot(kernel, test, shift, key, patience):
         if "still runs" in str(e):
             return None
         raise GradeError(str(e)) from e
-    if result.status == 1 and not result.events and not result.text:
+    if result.status in (1, 126, 127) and not result.events \
+            and not result.text:
         raise GradeError(f"QEMU does not start: {result.log.strip()}")
     return result
 
@@ -169,7 +170,7 @@ def _not_written(result):
 def _without_verdict(result, kernel):
     """(state, text) of a run that ended without a verdict."""
     named = result.named
-    if result.status in (SIGXCPU, SIGKILL):
+    if sandbox.signal_of(result.status) in (SIGXCPU, SIGKILL):
         return STUCK
     if "lab-missing" in named:
         return "not written", _not_written(result)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tools.grading import labs
-from tools.run import limited
+from tools.run import sandbox
 
 SEED_FILE = "tools/workshop/labs/seed.h"
 
@@ -148,30 +148,36 @@ def _first_errors(text):
     return "\n".join(lines[j] for j in keep if j < len(lines))
 
 
-def make(tree, seconds, target="kernel", options=()):
-    """Runs make under limits; returns its errors, or None if all went well."""
+def make(tree, seconds, target="kernel", options=(), hide=None):
+    """Runs make under limits; returns its errors, or None if all went well.
+    With `hide`, a list of folders, it runs in a sandbox where they are empty
+    and only `tree` can be written."""
     env = {k: v for k, v in os.environ.items()
            if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES",
                         "BUILD", "DEBUG", "SANITIZE", "V")}
     env.update(LC_ALL="C", GCC_COLORS="")
     log = Path(tree) / "build/make.log"
     log.parent.mkdir(exist_ok=True)
-    argv = limited.wrap(["make", "--no-print-directory", "-k",
+    argv = sandbox.wrap(["make", "--no-print-directory", "-k",
                          f"-j{os.cpu_count()}", target, *options],
-                        seconds, MEMORY, FILE)
+                        seconds, MEMORY, FILE,
+                        write=[] if hide is None else [tree],
+                        read=[Path(h) / ".venv" for h in hide or ()],
+                        hide=hide or ())
     with open(log, "wb") as out:
         process = subprocess.Popen(argv, cwd=tree, env=env, stdout=out,
                                    stderr=out, stdin=subprocess.DEVNULL)
         try:
             status = process.wait(timeout=WHOLE * seconds)
         except subprocess.TimeoutExpired:
-            process.terminate()  # so that it removes what is half done
+            process.terminate()
             process.wait()
             status = "time"
     if status == 0:
         return None
     text = log.read_bytes()[:1 << 20].decode(errors="replace")
     if status == "time":
+        shutil.rmtree(log.parent)  # a file in it may be incomplete
         text += "\nerror: compiling takes too long"
     return _first_errors(text)
 
@@ -195,9 +201,9 @@ def copy_products(build, folder):
 class Workshop:
     """A folder in which versions of the tree `root` are built."""
 
-    def __init__(self, root, folder, seconds, options=()):
+    def __init__(self, root, folder, seconds, options=(), hide=None):
         self.root, self.folder = Path(root), Path(folder)
-        self.seconds, self.options = seconds, options
+        self.seconds, self.options, self.hide = seconds, options, hide
         self.names = [n for n in labs.tracked(root) if self.is_needed(n)]
 
     @staticmethod
@@ -261,7 +267,8 @@ class Workshop:
         """Builds what is there now."""
         kernel = self.folder / "build/slate.elf"
         kernel.unlink(missing_ok=True)  # never one of another submission
-        errors = make(self.folder, self.seconds, options=self.options)
+        errors = make(self.folder, self.seconds, options=self.options,
+                      hide=self.hide)
         if errors is None and kernel.exists():
             return Built(kernel)
         return Built(errors=errors or "no kernel came of it")

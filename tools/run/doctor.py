@@ -65,6 +65,10 @@ def find(check):
         kinds = (output("qemu-system-i386", "-display", "help") or "").split()
         return ("QEMU's window", "") if {"gtk", "sdl", "cocoa"} & set(kinds) \
             else None
+    if kind == "linux":
+        if sys.platform != "linux":
+            return f"{what}: not on this system", ""
+        return (what, "") if shutil.which(what) else None
     if kind == "path":
         for path in what.split(","):
             if os.path.exists(path):
@@ -105,7 +109,8 @@ def rows():
 def venv():
     """The state of .venv: (version, verdict)."""
     version = output(str(ROOT / ".venv/bin/python"), "-c",
-                     "import pytest, pexpect; print(pytest.__version__)")
+                     "import pytest, gcovr, qemu.qmp; "
+                     "print(pytest.__version__)")
     return (version.strip(), "ok") if version else ("-", "missing")
 
 

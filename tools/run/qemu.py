@@ -26,7 +26,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools.run import limited
+from tools.run import sandbox
 
 QEMU = os.environ.get("QEMU", "qemu-system-i386")
 
@@ -255,7 +255,7 @@ def run(image, commands="", append="", memory="128", counted=None,
     """Boots, runs the shell commands, waits for the end. Returns a Result;
     raises QemuError if QEMU cannot be started or hangs (`timeout` is in host
     seconds). The machine is BARE. Counted unless told otherwise or there are
-    `disks`. `limits` are those of limited.wrap, for a kernel that nobody
+    `disks`. `limits` are those of sandbox.wrap, for a kernel that nobody
     trusts."""
     counted = not disks if counted is None else counted
     if counted and disks:
@@ -269,7 +269,9 @@ def run(image, commands="", append="", memory="128", counted=None,
                        extra=BARE + EXIT_PORT + disk_arguments(disks) +
                        list(extra),
                        shift=shift)
-        argv = limited.wrap(argv, **limits) if limits else argv
+        if limits:
+            argv = sandbox.wrap(argv, write=[folder],
+                                read=[Path(image).parent], **limits)
         try:
             status, said = _wait(argv, timeout, (serial, events),
                                  (limits or {}).get("file"))
@@ -285,7 +287,7 @@ def run(image, commands="", append="", memory="128", counted=None,
         result.full = _full((serial, events), (limits or {}).get("file"))
         if result.problem and status == 0:
             result.log = _fault_log(argv, folder)
-        elif status == 1:
+        elif status in (1, 126, 127):
             result.log = said.decode(errors="replace")
         return result
     finally:

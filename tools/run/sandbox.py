@@ -1,0 +1,66 @@
+"""Runs a command that is not trusted: a compiler on a submission, or QEMU with
+a submission's kernel.
+
+    argv = sandbox.wrap(["make"], seconds=60, memory=2048, file=8192,
+                        write=[folder], hide=[solutions])
+
+prlimit limits each process of the command: processor seconds, MiB of address
+space, KiB of a file that it writes (0: no limit). A process that uses more
+time is killed; more memory or a larger file is refused.
+
+With `write`, the command also runs in a sandbox, if bubblewrap works here. It
+sees the file system read-only except for the folders of `write`; those of
+`hide`, and /tmp, are empty, apart from those of `read` and `write` in them. It
+has no network and sees no other process.
+"""
+
+import functools
+import os
+import shutil
+import subprocess
+
+KIB, MIB = 1 << 10, 1 << 20
+
+BWRAP = ["bwrap", "--die-with-parent", "--new-session", "--unshare-all",
+         "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
+         "--tmpfs", "/tmp"]
+
+
+@functools.lru_cache(maxsize=None)
+def problem():
+    """What this system lacks, in one line, or None."""
+    if not shutil.which("prlimit"):
+        return "no prlimit here: no limits and no sandbox, only time-outs"
+    if not shutil.which("bwrap"):
+        return "no bwrap here: limits, but no sandbox"
+    done = subprocess.run([*BWRAP, "true"], check=False, text=True,
+                          stderr=subprocess.PIPE)
+    if done.returncode:
+        return ("bwrap does not work here: limits, but no sandbox: "
+                f"{done.stderr.strip()}")
+    return None
+
+
+def wrap(argv, seconds, memory=0, file=0, write=(), read=(), hide=()):
+    """The command line that runs `argv` so."""
+    argv = list(map(str, argv))
+    if shutil.which("prlimit"):
+        limits = {"cpu": seconds, "as": memory * MIB, "fsize": file * KIB}
+        argv = ["prlimit", "--core=0",
+                *(f"--{name}={value}" for name, value in limits.items()
+                  if value), *argv]
+    if not write or problem():
+        return argv
+    box = list(BWRAP)
+    for path in filter(os.path.isdir, hide):
+        box += ["--tmpfs", os.path.realpath(path)]
+    for option, paths in (("--ro-bind", read), ("--bind", write)):
+        for path in filter(os.path.exists, map(os.path.realpath, paths)):
+            box += [option, path, path]
+    return [*box, "--", *argv]
+
+
+def signal_of(status):
+    """The signal that ended a command of wrap(), or None. (bwrap reports it as
+    a shell does.)"""
+    return -status if status < 0 else status - 128 if status > 128 else None
