@@ -140,6 +140,14 @@ class Table:
         else:
             print((f"{mark:<{self.margin}}" + self._line(cells)).rstrip())
 
+    def each(self, items):
+        """Those that can be read; a row of its own for each of the others."""
+        for item in items:
+            if isinstance(item, target.Bad):
+                self.bad(item)
+            else:
+                yield item
+
     def bad(self, why):
         """A row that cannot be had."""
         if self.as_json:

@@ -21,7 +21,7 @@ import reverse
 import target
 from command import Command, json_line, parse_address
 from slab_control import error_text
-from stores import Moment, damaging, frames, skip, stores, to_call
+from stores import Moment, damaging, skip, stores, to_call
 from target import WORD, BadMemory, Fail, record, word
 
 CHAIN_MAX = 4  # bufctls of one hash chain that are looked at

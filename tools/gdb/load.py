@@ -8,6 +8,6 @@ Group("slate", "The kernel's tasks, files, messages and memory")
 for _name in ("slab_caches", "slab_slabs", "slab_address", "slab_log",
               "slab_leaks", "slab_pages", "slab_marks", "slab_verify",
               "slab_control", "slab_explain", "slate_tasks", "slate_stack",
-              "slate_files", "slate_messages", "slate_machine",
-              "slate_verify", "slate_symbols", "values", "culprit"):
+              "slate_files", "slate_messages", "slate_verify",
+              "slate_symbols", "values", "culprit"):
     __import__(_name)

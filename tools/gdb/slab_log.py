@@ -2,7 +2,7 @@
 U (paper, section 6.1)."""
 
 import target
-from command import (Command, Hex, Table, age, clock_us, parse_address, plural,
+from command import (Command, Hex, Table, age, parse_address, plural,
                      seconds)
 from heap import Heap, Transaction, show_age, show_caller
 from slab_caches import NAME, Command

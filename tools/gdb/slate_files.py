@@ -1,10 +1,10 @@
-"""slate pipes, inodes, mounts: files from the kernel's side, as in its
-shell."""
+"""slate pipes, inodes, mounts: files from the kernel's side. slate dmesg: what
+the kernel has printed."""
 
 import system
 import target
 from command import Command, Hex, Table, percent, waste
-from target import Bad, BadMemory, record, string
+from target import BadMemory, record, string
 
 
 class Pipes(Command):
@@ -15,12 +15,9 @@ class Pipes(Command):
 
     def run(self, args):
         table = Table("PIPE:-10 READERS:7 WRITERS:7 BYTES:6 TOTAL:10")
-        for p in system.pipes():
-            if isinstance(p, Bad):
-                table.bad(p)
-            else:
-                table.row(Hex(p.address), p.pipe_readers, p.pipe_writers,
-                          p.pipe_bytes, p.pipe_total)
+        for p in table.each(system.pipes()):
+            table.row(Hex(p.address), p.pipe_readers, p.pipe_writers,
+                      p.pipe_bytes, p.pipe_total)
         if not table.rows:
             print("(no pipe is open)")
 
@@ -36,10 +33,8 @@ class Inodes(Command):
 
     def run(self, args):
         table = Table("FS:-8 NUMBER:8 TYPE:-6 LINKS:5 SIZE:10 REFS:5 :-1")
-        for inode in system.inodes():
-            if isinstance(inode, Bad):
-                table.bad(inode)
-            elif "a" in args or inode.inode_refs:
+        for inode in table.each(system.inodes()):
+            if "a" in args or inode.inode_refs:
                 table.row(system.fs_name(inode), inode.inode_number,
                           system.file_type(inode), inode.inode_nlink,
                           inode.inode_size, inode.inode_refs,
@@ -62,10 +57,8 @@ class Mounts(Command):
 
     def run(self, args):
         table = Table("PATH:-11 KIND:-5 ROOT:8 INODES:6 SERVER:-12 STATE:-1")
-        for fs in system.mounts():
+        for fs in table.each(system.mounts()):
             try:
-                if isinstance(fs, Bad):
-                    raise BadMemory(0)
                 server, state = "-", "ok"
                 if fs.fs_ops == target.address_of("userfs_ops"):
                     port = record("port", record("userfs",
@@ -73,9 +66,29 @@ class Mounts(Command):
                     server = f"{system.task_name(port.port_server)}" \
                         f"({port.port_server})"
                     state = "ok" if port.port_holders else "dead"
-                path = system.ram_path(system.inode_at(fs.fs_covers)) \
+                path = system.ram_path(record("inode", fs.fs_covers)) \
                     if fs.fs_covers else "/"
                 table.row(path, string(fs.fs_name, 16), fs.fs_root,
                           fs.fs_inodes, server, state)
             except BadMemory as e:
-                table.bad(fs if isinstance(fs, Bad) else e)
+                table.bad(e)
+
+
+class Dmesg(Command):
+    """slate dmesg [-n LINES]
+    What the kernel has printed, out of its memory.
+    The last 16 KiB of output, oldest first; also of a kernel whose serial line
+    is silent.
+      -n  only the last lines
+    Example: slate dmesg -n 5"""
+
+    def run(self, args):
+        console = target.record_of("console", "console.c")
+        offset, kind = console.layout.members["history"]
+        ring = console.data[offset:offset + kind.sizeof]
+        at = console.history_end % kind.sizeof
+        if console.history_end <= kind.sizeof:
+            ring, at = ring[:console.history_end], 0
+        lines = (ring[at:] + ring[:at]).decode("latin-1").splitlines()
+        n = args.number("n", len(lines))
+        print("\n".join(lines[len(lines) - min(n, len(lines)):]))

@@ -33,10 +33,7 @@ class Ports(Command):
     def run(self, args):
         table = Table("NUMBER:6 REFS:5 RECEIVE:7 CALLS:7 QUEUED:6 WAITING:7 "
                       "BITS:8 IRQS:8 :-1")
-        for port in system.ports():
-            if isinstance(port, Bad):
-                table.bad(port)
-                continue
+        for port in table.each(system.ports()):
             queued, wrong = waiting(port.where("port_callers"))
             receivers, worse = waiting(port.where("port_receivers"))
             names = port.address == integer("name_server_port")
@@ -163,7 +160,7 @@ class Locks(Command):
     @staticmethod
     def holder(address):
         try:
-            return system.title(system.task_at(address))
+            return system.title(record("task", address))
         except BadMemory:
             return f"! 0x{address:08x}"
 
@@ -217,11 +214,11 @@ def grant_state(grant):
 
 def print_grant(table, grant):
     server = grant.grant_server
-    task = system.task_at(grant.grant_task) if grant.grant_task else None
+    task = record("task", grant.grant_task) if grant.grant_task else None
     lines = [i for i in range(16) if server.server_irqs >> i & 1]
     ports = port_ranges(grant)
     memory = ranges(server, "server_memory", "server_memories")
-    used = system.space_at(task.task_space).space_dma \
+    used = record("space", task.task_space).space_dma \
         if task and task.task_space else 0
     rows = [(range_text(ports, i), lines[i] if i < len(lines) else "",
              range_text(memory, i))
@@ -249,11 +246,8 @@ class Servers(Command):
     def run(self, args):
         table = Table("NAME:-10 PID:5 STATE:-7 PORTS:9 IRQ:3 MEMORY:17 DMA:6 "
                       "PROGRAM:-1")
-        for grant in grants():
-            if isinstance(grant, Bad):
-                table.bad(grant)
-            else:
-                print_grant(table, grant)
+        for grant in table.each(grants()):
+            print_grant(table, grant)
         if not table.rows:
             print("(/etc/servers grants nothing)")
 
@@ -263,7 +257,7 @@ class Servers(Command):
 def line_owner(i, line, handler):
     """A bound line is its server's, one with a handler the kernel's."""
     if int(line["line_port"]):
-        return system.title(system.task_at(int(line["line_task"])))
+        return system.title(record("task", int(line["line_task"])))
     found = target.symbol_at(handler) if handler else None
     return found[0] if found else "cascade" if i == 2 else "-"
 

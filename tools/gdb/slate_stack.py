@@ -287,7 +287,7 @@ def print_user(task, number):
     with slate_symbols.loaded_for(task) as file:
         print(f"-- ring 3, {task.task_name}: "
               f"{target.relative(file) if file else 'no symbols are known'}")
-        stack = UserStack(system.space_at(task.task_space),
+        stack = UserStack(record("space", task.task_space),
                           *user_registers(task))
         for i, pc in enumerate(stack.pcs()):
             # A return address may be the first of the next line.

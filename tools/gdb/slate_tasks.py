@@ -2,68 +2,50 @@
 
 import system
 import target
-from command import Command, Hex, Table, json_line, plural
+from command import Command, Hex, Table, plural
 from heap import Pages
-from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, Bad, BadMemory, Fail,
-                    constant, enumerators)
+from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, BadMemory, Fail,
+                    constant, enumerators, record)
 
 # ---- tasks -----------------------------------------------------------------
 
 
 def parent_pid(task):
     try:
-        return system.task_at(task.task_parent).task_pid \
+        return record("task", task.task_parent).task_pid \
             if task.task_parent else 0
     except BadMemory:
         return "!"
 
 
-def task_row(task):
-    """{key: value} of what `ps` shows, and what is wrong, or None."""
-    wrong = None
-    try:
-        waits = system.waits_for(task) or "-"
-    except BadMemory as e:
-        waits, wrong = "!", f"its wait queue: {e}"
-    state = system.state_of(task)
-    if state.startswith("?"):
-        wrong = f"there is no state {task.task_state}"
-    return {"pid": task.task_pid, "ppid": parent_pid(task),
-            "group": task.task_group, "state": state,
-            "priority": task.task_priority, "user": bool(task.task_space),
-            "cpu_ms": task.task_ticks * (1000 // constant("TIMER_HZ")),
-            "switches": task.task_switches, "waits_for": waits,
-            "name": task.task_name}, wrong
-
-
 class Tasks(Command):
     """slate tasks [-j]
     The tasks, programs and the kernel's own: the shell's ps.
-      PPID GRP   the parent (0: none that lives) and the group
-      STATE      ready, running, blocked; ended: its parent has not asked yet
-      PRI        0 idle, 1 programs, 2 servers, 3 the kernel's own
-      KIND       user: has an address space
-      CPU        time it ran, in steps of 10 ms
-      SWITCHES   how often it got the processor
-      WAITS-FOR  what will wake a blocked task
-      -j         JSON lines"""
+    PPID GRP   the parent (0: none that lives) and the group
+    STATE      ready, running, blocked; ended: its parent has not asked yet
+    PRI        0 idle, 1 programs, 2 servers, 3 the kernel's own
+    KIND       user: has an address space
+    CPU        time it ran, in steps of 10 ms
+    SWITCHES   how often it got the processor
+    WAITS-FOR  what will wake a blocked task"""
 
     def run(self, args):
-        table = None if "j" in args else Table(
-            "PID:5 PPID:5 GRP:5 STATE:-7 PRI:3 KIND:-6 CPU(ms):7 SWITCHES:8 "
-            "WAITS-FOR:-13 NAME:-1")
-        for task in system.tasks():
-            if isinstance(task, Bad):
-                print(task)
-                continue
-            row, wrong = task_row(task)
-            if "j" in args:
-                json_line(row)
-                continue
-            row["user"] = "user" if row["user"] else "kernel"
-            row["waits_for"] = row["waits_for"][:13]
-            row["name"] += f"  ! {wrong}" if wrong else ""
-            table.row(*row.values())
+        table = Table("PID:5 PPID:5 GRP:5 STATE:-7 PRI:3 KIND:-6 CPU(ms):7 "
+                      "SWITCHES:8 WAITS-FOR:-13 NAME:-1", "j" in args)
+        for task in table.each(system.tasks()):
+            wrong, state = "", system.state_of(task)
+            try:
+                waits = system.waits_for(task)
+            except BadMemory as e:
+                waits, wrong = "!", f"  ! its wait queue: {e}"
+            if state.startswith("?"):
+                wrong = f"  ! there is no state {task.task_state}"
+            table.row(task.task_pid, parent_pid(task), task.task_group, state,
+                      task.task_priority,
+                      "user" if task.task_space else "kernel",
+                      task.task_ticks * (1000 // constant("TIMER_HZ")),
+                      task.task_switches, waits and waits[:13],
+                      task.task_name + wrong)
 
 
 # ---- files -----------------------------------------------------------------
@@ -82,13 +64,13 @@ def inode_text(inode):
 
 def file_row(address):
     """[type, flags, offset, text] of an open file."""
-    f = target.record("file", address)
+    f = record("file", address)
     flags = system.access_text(f.file_flags) + \
         "a" * bool(f.file_flags & constant("O_APPEND"))
     if f.file_inode:
-        kind, text = inode_text(system.inode_at(f.file_inode))
+        kind, text = inode_text(record("inode", f.file_inode))
     else:
-        pipe = target.record("pipe", f.file_data)
+        pipe = record("pipe", f.file_data)
         kind, text = "pipe", f"pipe 0x{pipe.address:08x}, " \
             f"{pipe.pipe_bytes} bytes in it"
     return [kind, flags, f.file_offset, text]
@@ -99,7 +81,7 @@ def handle_row(handle):
     if handle.is_a("file"):
         row = file_row(handle.object)
     elif handle.is_a("port"):
-        port = target.record("port", handle.object)
+        port = record("port", handle.object)
         receive = handle.flags & constant("HANDLE_RECEIVE")
         row = ["port", "receive " if receive else "call ", 0,
                f"port {port.port_number}"]
@@ -111,12 +93,9 @@ def print_files(task):
     table = Table("HANDLE:6 TYPE:-6 FLAGS:-8 OFFSET:10 WHAT:-1")
     try:
         if task.task_cwd:
-            kind, text = inode_text(system.inode_at(task.task_cwd))
+            kind, text = inode_text(record("inode", task.task_cwd))
             table.row("cwd", kind, "-", 0, text)
-        for handle in system.handles(task):
-            if isinstance(handle, Bad):
-                table.bad(handle)
-                continue
+        for handle in table.each(system.handles(task)):
             try:
                 table.row(handle.number, *handle_row(handle))
             except BadMemory as e:
@@ -162,10 +141,7 @@ def flags_text(value, flags):
 
 def print_regions(space, pages):
     table = Table("START:-10 END:-10 KIB:7 THERE:7 PROT:-4 KIND:-1")
-    for r in system.regions(space):
-        if isinstance(r, Bad):
-            table.bad(r)
-            continue
+    for r in table.each(system.regions(space)):
         there = sum(r.region_start <= a < r.region_end for a in pages)
         table.row(Hex(r.region_start), Hex(r.region_end),
                   (r.region_end - r.region_start) // 1024, there,
@@ -213,7 +189,7 @@ class Space(Command):
         if not task.task_space:
             raise Fail(f"task {task.task_pid} has no address space; programs "
                        "have")
-        space = system.space_at(task.task_space)
+        space = record("space", task.task_space)
         pages, _ = system.mapped(space)
         print_regions(space, pages)
         print()

@@ -1,19 +1,15 @@
 """slate verify: the invariants of the kernel's objects, in the words of its
 own task_verify, ipc_verify, space_verify, handle_verify, pipe_verify,
-inode_verify and grant_verify.
-
-Each check is a generator: None for each object that is checked, and (where,
-why) for each invariant that is broken.
-"""
+inode_verify and grant_verify."""
 
 import gdb
 
 import system
 import target
-from command import Command, Table, json_line
+from command import Command, Table
 from heap import Pages
 from slate_messages import grants, port_ranges
-from system import fs_at, ipc_members, ipc_state, state_of, title
+from system import ipc_members, ipc_state, state_of, title
 from target import (PAGE_SHIFT, PAGE_SIZE, UNREADABLE, WORD, WORD_MASK, Bad,
                     BadMemory, address_of, constant, good, integer, members,
                     read, record, record_of, walk_list, word)
@@ -22,6 +18,30 @@ from target import (PAGE_SHIFT, PAGE_SIZE, UNREADABLE, WORD, WORD_MASK, Bad,
 def first(*pairs):
     """The `why` of the first condition that holds."""
     return next((why for wrong, why in pairs if wrong), None)
+
+
+class Report:
+    """How many objects were checked, and [(where, why)] of what is broken."""
+
+    def __init__(self, check):
+        self.checked, self.found = 0, []
+        try:
+            check(self)
+        except UNREADABLE as e:
+            self.add("memory", str(e))
+
+    def add(self, where, why):
+        if why:
+            self.found.append((where, why))
+
+    def each(self, items, where):
+        """Counts the items; gives those that can be read."""
+        for item in items:
+            self.checked += 1
+            if isinstance(item, Bad):
+                self.add(where, item.why)
+            else:
+                yield item
 
 
 # ---- tasks -----------------------------------------------------------------
@@ -41,43 +61,39 @@ def by_pid():
                                   "task_hash_link"))}
 
 
-def check_ready():
+def check_ready(report):
     mask = integer("ready_mask", "task/sched.c")
     for priority, head in enumerate(target.elements("ready", "task/sched.c")):
         queue = list(members(int(head.address) & WORD_MASK, "task",
                              "task_link"))
-        for t in queue:
-            if isinstance(t, Bad):
-                yield "the scheduler", "a run queue does not end"
-            elif state_of(t) != "ready" or t.task_priority != priority:
-                yield title(t), "a task in a run queue is not ready, or in a "\
-                    "wrong one"
-        if bool(queue) != bool(mask >> priority & 1):
-            yield "the scheduler", "ready_mask does not match the run queues"
+        report.add("the scheduler", first(
+            (len(good(queue)) < len(queue), "a run queue does not end"),
+            (bool(queue) != bool(mask >> priority & 1),
+             "ready_mask does not match the run queues")))
+        for t in good(queue):
+            if state_of(t) != "ready" or t.task_priority != priority:
+                report.add(title(t), "a task in a run queue is not ready, or "
+                           "in a wrong one")
 
 
-def check_sleepers():
+def check_sleepers(report):
     last = 0
     for t in members(address_of("sleepers", "task/sched.c"), "task",
                      "task_timer_link"):
         if isinstance(t, Bad):
-            yield "the scheduler", "the list of sleepers does not end"
+            report.add("the scheduler", "the list of sleepers does not end")
             return
-        if not t.task_timed or state_of(t) != "blocked":
-            yield title(t), "a sleeper is not waiting"
-        if t.task_wake_ms < last:
-            yield title(t), "the sleepers are not in order of time"
+        report.add(title(t), first(
+            (not t.task_timed or state_of(t) != "blocked",
+             "a sleeper is not waiting"),
+            (t.task_wake_ms < last, "the sleepers are not in order of time")))
         last = t.task_wake_ms
 
 
-def check_tasks():
+def check_tasks(report):
     table, before, running = by_pid(), -1, system.current()
-    for t in system.tasks():
-        yield None
-        if isinstance(t, Bad):
-            yield "the list of tasks", t.why
-            continue
-        why = first(
+    for t in report.each(system.tasks(), "the list of tasks"):
+        report.add(t.task_name, first(
             (t.task_pid <= before, "the tasks are not in order of pid"),
             (t.task_kstack and readable(t.task_kstack),
              "a kernel stack has no guard page"),
@@ -86,12 +102,10 @@ def check_tasks():
             (t.task_waiting and state_of(t) != "blocked",
              "a task in a wait queue is not blocked"),
             (state_of(t) == "running" and t.address != running.address,
-             "a task is marked running and is not on a processor"))
+             "a task is marked running and is not on a processor")))
         before = t.task_pid
-        if why:
-            yield t.task_name, why
-    yield from check_ready()
-    yield from check_sleepers()
+    check_ready(report)
+    check_sleepers(report)
 
 
 # ---- ports -----------------------------------------------------------------
@@ -135,13 +149,13 @@ def list_of(ipc, state):
     if state in ("queued", "receiving"):
         return record("port", ipc.ipc_port).where(
             "port_callers" if state == "queued" else "port_receivers")
-    return system.task_at(ipc.ipc_server).task_ipc.where("ipc_clients")
+    return record("task", ipc.ipc_server).task_ipc.where("ipc_clients")
 
 
 def ipc_wrong(task):
     ipc, state = task.task_ipc, ipc_state(task)
     clients, blocked = ipc.where("ipc_clients"), state_of(task) == "blocked"
-    last = system.task_at(ipc.ipc_last).task_ipc.where("ipc_link") \
+    last = record("task", ipc.ipc_last).task_ipc.where("ipc_link") \
         if ipc.ipc_last else None
     why = list_wrong(clients, ("answer", "transfer"), "ipc_server",
                      task.address) or first(
@@ -163,34 +177,27 @@ def ipc_wrong(task):
          "can"))
 
 
-def check_ports():
+def check_ports(report):
     before = 0
     alarms = list(members(address_of("alarms", "ipc/alarm.c"), "port",
                           "port_alarm_link"))
-    if len(good(alarms)) < len(alarms):
-        yield "the alarms", "the list of alarms does not end"
     times = [p.port_alarm_ms for p in good(alarms)]
-    if times != sorted(times):
-        yield "the alarms", "the alarms are not in order of time"
+    report.add("the alarms", first(
+        (len(times) < len(alarms), "the list of alarms does not end"),
+        (times != sorted(times), "the alarms are not in order of time")))
     waiting = {p.address for p in good(alarms)}
-    for port in system.ports():
-        yield None
-        if isinstance(port, Bad):
-            yield "the list of ports", port.why
-            continue
-        why = first((port.port_number <= before,
-                     "the ports are not in order of number")) or \
-            port_wrong(port, waiting)
+    for port in report.each(system.ports(), "the list of ports"):
+        report.add(f"port {port.port_number}", first(
+            (port.port_number <= before,
+             "the ports are not in order of number"))
+            or port_wrong(port, waiting))
         before = port.port_number
-        if why:
-            yield f"port {port.port_number}", why
     for task in good(system.tasks()):
         try:
             why = ipc_wrong(task)
         except UNREADABLE as e:
             why = f"a list of waiting tasks is broken: {e}"
-        if why:
-            yield f"task {task.task_pid} {task.task_name}", why
+        report.add(f"task {task.task_pid} {task.task_name}", why)
 
 
 # ---- programs --------------------------------------------------------------
@@ -270,22 +277,19 @@ def handles_wrong(table):
          "a handle table's count is wrong"))
 
 
-def check_programs():
+def check_programs(report):
     """While they wait, as their memory may change hands while they run."""
     frames = Pages()
-    for task in good(system.tasks()):
-        if not task.task_space or state_of(task) != "blocked" or \
-                ipc_state(task) == "transfer":
-            continue
-        yield None
+    for task in report.each(
+            (t for t in good(system.tasks()) if t.task_space and
+             state_of(t) == "blocked" and ipc_state(t) != "transfer"), ""):
         try:
-            why = space_wrong(system.space_at(task.task_space), frames)
+            why = space_wrong(record("space", task.task_space), frames)
             if not why and task.task_handles:
-                why = handles_wrong(system.table_of(task))
+                why = handles_wrong(record("handle_table", task.task_handles))
         except BadMemory as e:
             why = str(e)
-        if why:
-            yield title(task), why
+        report.add(title(task), why)
 
 
 # ---- pipes -----------------------------------------------------------------
@@ -314,24 +318,18 @@ def pipe_wrong(pipe):
          "a pipe without ends is not in its constructed state"))
 
 
-def check_pipes():
+def check_pipes(report):
     found = list(system.all_pipes())
-    for pipe in found:
-        if isinstance(pipe, Bad):
-            yield "the list of pipes", pipe.why
-            continue
-        yield None
-        why = pipe_wrong(pipe)
-        if why:
-            yield f"pipe 0x{pipe.address:08x}", why
+    for pipe in report.each(found, "the list of pipes"):
+        report.add(f"pipe 0x{pipe.address:08x}", pipe_wrong(pipe))
     if len(found) != integer("pipe_count", "fs/pipe.c"):
-        yield "the list of pipes", "the number of pipes is wrong"
+        report.add("the list of pipes", "the number of pipes is wrong")
 
 
 # ---- inodes ----------------------------------------------------------------
 
 def inode_wrong(inode):
-    mixed = (inode.inode_number ^ fs_at(inode.inode_fs).fs_id << 24) \
+    mixed = (inode.inode_number ^ record("fs", inode.inode_fs).fs_id << 24) \
         * 0x9e3779b1 & WORD_MASK
     lru = inode.where("inode_lru_link")
     listed = word(lru) != lru
@@ -345,11 +343,12 @@ def inode_wrong(inode):
         (listed and inode.inode_nlink == 0,
          "inode: kept although its file has no link"),
         (inode.inode_mounted and
-         fs_at(inode.inode_mounted).fs_covers != inode.address,
+         record("fs", inode.inode_mounted).fs_covers != inode.address,
          "inode: covered by a file system that covers another"))
 
 
 def hash_wrong(table):
+    """Each thing that is wrong with a struct hash."""
     if not table.hash_mask >> 1 < table.hash_buckets <= table.hash_mask:
         yield "hash: mask does not match the number of buckets"
         return
@@ -369,21 +368,18 @@ def hash_wrong(table):
         yield f"hash: {n} entries, but {table.hash_count} counted"
 
 
-def check_inodes():
+def check_inodes(report):
     for why in hash_wrong(system.inode_table()):
-        yield "the table of inodes", why
+        report.add("the table of inodes", why)
     unused = 0
-    for inode in good(system.inodes()):
-        yield None
+    for inode in report.each(good(system.inodes()), ""):
         unused += inode.inode_refs == 0
-        why = inode_wrong(inode)
-        if why:
-            yield f"inode {inode.inode_number} of {system.fs_name(inode)} " \
-                f"at 0x{inode.address:08x}", why
+        report.add(f"inode {inode.inode_number} of {system.fs_name(inode)} "
+                   f"at 0x{inode.address:08x}", inode_wrong(inode))
     listed = len(list(walk_list(address_of("inode_lru", "fs/inode.c"))))
     if not listed == unused == record_of("totals", "fs/inode.c").total_unused:
-        yield "the LRU list", \
-            "inode: the LRU list does not hold all unused inodes"
+        report.add("the LRU list",
+                   "inode: the LRU list does not hold all unused inodes")
 
 
 # ---- servers ---------------------------------------------------------------
@@ -392,7 +388,7 @@ def grant_wrong(grant):
     if not grant.grant_task:
         return first((grant.grant_in_force,
                       "a grant is in force without a task"))
-    task = system.task_at(grant.grant_task)
+    task = record("task", grant.grant_task)
     return first(
         (not grant.grant_program,
          "a grant without a program has been taken"),
@@ -421,31 +417,21 @@ def map_wrong(known):
         (bits != granted, "the map allows other ports than the grant"))
 
 
-def check_servers():
+def check_servers(report):
     known = {}
-    for grant in grants():
-        yield None
-        if isinstance(grant, Bad):
-            yield "the list of grants", grant.why
-            continue
+    for grant in report.each(grants(), "the list of grants"):
         known[grant.address] = grant
-        why = grant_wrong(grant)
-        if why:
-            yield grant.grant_server.server_name, why
+        report.add(grant.grant_server.server_name, grant_wrong(grant))
     for task in good(system.tasks()):
         grant = known.get(task.task_grant)
-        why = first(
+        report.add(title(task), first(
             (task.task_grant and
              (grant is None or grant.grant_task != task.address),
              "a task has a grant that is not its own"),
             (task.task_ports and (task.task_ports != task.task_grant or
                                   not grant.grant_in_force),
-             "a task may use ports that it has no grant for"))
-        if why:
-            yield title(task), why
-    why = map_wrong(known)
-    if why:
-        yield "the processor", why
+             "a task may use ports that it has no grant for")))
+    report.add("the processor", map_wrong(known))
 
 
 # ---- all of it -------------------------------------------------------------
@@ -455,45 +441,26 @@ CHECKS = {"tasks": check_tasks, "ports": check_ports,
           "inodes": check_inodes, "servers": check_servers}
 
 
-def run_check(check):
-    """(how many objects were checked, [(where, why)])"""
-    found = []
-    try:
-        for item in check():
-            found.append(item)
-    except UNREADABLE as e:
-        found.append(("memory", str(e)))
-    return found.count(None), [item for item in found if item]
-
-
 class Verify(Command):
     """slate verify [-j] [KIND]
     Check every invariant of tasks, ports, programs and the like.
     KIND is one of tasks, ports, programs, pipes, inodes, servers. Programs are
-    checked (address space, handles) while they wait, as the shell's verify
-    does. All that is broken is listed. A machine that was stopped in the
-    middle of a change may be found broken where it is merely not done. The
-    heap is checked by `slab verify`. $_exitcode is the number of things that
-    are broken.
-      -j  one JSON object: how many are broken, and of each kind the first"""
+    checked (address space, handles) while they wait. A machine that was
+    stopped in the middle of a change may be found broken where it is merely
+    not done. The heap is checked by `slab verify`. $_exitcode is the number of
+    things that are broken."""
 
     def run(self, args):
         if args.words and args.word() not in CHECKS:
             raise target.Fail(f"there is no kind '{args.word()}'; "
                               f"{' '.join(CHECKS)} are")
-        results = {kind: run_check(CHECKS[kind])
-                   for kind in args.words or CHECKS}
-        bad = sum(len(found) for _, found in results.values())
-        gdb.set_convenience_variable("_exitcode", bad)
-        if "j" in args:
-            json_line({"bad": bad, **{kind: found[0][1] if found else ""
-                                      for kind, (_, found) in
-                                      results.items()}})
-            return
-        table = Table("KIND:-9 CHECKED:8 BAD:4")
-        for kind, (checked, found) in results.items():
-            table.row(kind, checked, len(found))
-            for where, why in found:
+        table, bad = Table("KIND:-9 CHECKED:8 BAD:4", "j" in args), 0
+        for kind in args.words or CHECKS:
+            report = Report(CHECKS[kind])
+            table.row(kind, report.checked, len(report.found))
+            for where, why in report.found:
                 table.bad(f"{where}: {why}")
+            bad += len(report.found)
+        gdb.set_convenience_variable("_exitcode", bad)
         if not bad:
-            print("every invariant holds")
+            table.say("every invariant holds")

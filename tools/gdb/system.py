@@ -2,21 +2,13 @@
 spaces. Every structure is a Record; in a list that is broken a Bad says so.
 """
 
-import functools
-
-import gdb
-
 import target
 from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, WORD, WORD_MASK, Bad,
-                    BadMemory, Broken, Fail, Record, address_of, constant,
+                    BadMemory, Broken, Fail, address_of, constant,
                     enumerators, good, members, read, record, record_of,
                     string, word)
 
 # ---- tasks -----------------------------------------------------------------
-
-
-def task_at(address):
-    return record("task", address)
 
 
 def tasks():
@@ -28,7 +20,7 @@ def tasks():
 def current():
     """The task that runs, or None before there are any."""
     address = int(target.variable("cpu_boot")["cpu_task"]) & WORD_MASK
-    return task_at(address) if address else None
+    return record("task", address) if address else None
 
 
 def find_task(pid):
@@ -114,10 +106,6 @@ class Handle:
         return string(record("object_type", self.type).type_name, 16)
 
 
-def table_of(task):
-    return record("handle_table", task.task_handles)
-
-
 def slots(table):
     """Every slot of a handle table, open or not."""
     size = target.layout("handle").size
@@ -127,7 +115,7 @@ def slots(table):
 
 def handles(task):
     """The open handles of a task; a Bad in the place of a broken one."""
-    for number, slot in enumerate(slots(table_of(task))):
+    for number, slot in enumerate(slots(record("handle_table", task.task_handles))):
         if slot.handle_object:
             try:
                 yield Handle(number, slot)
@@ -149,16 +137,8 @@ def pipes():
                   key=lambda p: getattr(p, "address", 1 << 32))
 
 
-def inode_at(address):
-    return record("inode", address)
-
-
-def fs_at(address):
-    return record("fs", address)
-
-
 def fs_name(inode):
-    return string(fs_at(inode.inode_fs).fs_name, 16)
+    return string(record("fs", inode.inode_fs).fs_name, 16)
 
 
 def mounts():
@@ -204,9 +184,9 @@ def inodes():
     for link in (link for chain in hash_chains(inode_table())
                  for link in chain):
         try:
-            inode = link if isinstance(link, Bad) else inode_at(link - offset)
+            inode = link if isinstance(link, Bad) else record("inode", link - offset)
             key = (1 << 32, 0) if isinstance(link, Bad) else (
-                fs_at(inode.inode_fs).fs_id, inode.inode_number)
+                record("fs", inode.inode_fs).fs_id, inode.inode_number)
         except BadMemory as e:
             key, inode = (1 << 32, 0), Bad(e)
         found.append((key, len(found), inode))
@@ -256,15 +236,11 @@ def ipc_waits_for(task):
     if state == "queued":
         return find_task(record("port", task.task_ipc.ipc_port).port_server)
     if state in ("answer", "transfer"):
-        return task_at(task.task_ipc.ipc_server)
+        return record("task", task.task_ipc.ipc_server)
     return None
 
 
 # ---- address spaces --------------------------------------------------------
-
-def space_at(address):
-    return record("space", address)
-
 
 def regions(space):
     return members(space.where("space_regions"), "region", "region_link")
@@ -297,7 +273,7 @@ def programs():
             yield None, task
         elif task.task_space:
             try:
-                yield task, mapped(space_at(task.task_space))[0]
+                yield task, mapped(record("space", task.task_space))[0]
             except BadMemory as e:
                 yield task, Bad(f"the space of {title(task)}: {e}")
 
@@ -324,26 +300,3 @@ class UserMemory:
 
     def word(self, address):
         return int.from_bytes(self.read(address & WORD_MASK, WORD), "little")
-
-
-# ---- GDB's own words -------------------------------------------------------
-
-class TrapFrame(Record):
-    """The registers with which the kernel was entered."""
-
-    def __init__(self, address):
-        found = record("trapframe", address)
-        super().__init__(found.layout, found.data, found.address)
-
-    @classmethod
-    def of(cls, task):
-        return cls(task.task_stack_top - target.layout("trapframe").size)
-
-
-@functools.lru_cache(maxsize=None)
-def page_flag(name):
-    return constant(name)
-
-
-def lookup(task):
-    return gdb.Value(task.address).cast(target.ctype("task").pointer())

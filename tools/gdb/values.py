@@ -79,11 +79,11 @@ class ListPrinter(LinePrinter):
 
 
 def about_task(address):
-    return system.about_task(system.task_at(address))
+    return system.about_task(record("task", address))
 
 
 def about_inode(address):
-    inode = system.inode_at(address)
+    inode = record("inode", address)
     return f"{system.fs_name(inode)} {system.file_type(inode)} " \
         f"{inode.inode_number}, {plural(inode.inode_size, 'byte')}, " \
         f"{plural(inode.inode_refs, 'reference')}"
@@ -187,7 +187,7 @@ Example: print $task(1)->task_state"""
 def task_name(pointer):
     """$task_name(POINTER): the name of a task.
 Example: print $task_name(cpu_boot.cpu_task)"""
-    return system.task_at(int(pointer) & WORD_MASK).task_name
+    return record("task", int(pointer) & WORD_MASK).task_name
 
 
 @function

@@ -237,10 +237,12 @@ def test_interrupt_lines(live):
 
 
 def test_verify_equals_the_shell(run):
-    said = json.loads(run.said[3]["slate verify -j"])
+    rows = [json.loads(row) for row in
+            lines_of(run.said[3]["slate verify -j"])]
     shell = json.loads(re.findall(r'^\{"bad".*', run.serial, re.M)[0])
-    assert said == {kind: shell[kind] for kind in said}
-    assert len(said) == 7
+    assert len(rows) == 6 and all(row["checked"] for row in rows)
+    for row in rows:
+        assert (row["bad"] == 0) == (shell[row["kind"]] == ""), row
 
 
 def test_pages_equal_the_shell(run):
@@ -261,10 +263,10 @@ def test_dmesg_is_what_was_printed(live, run):
 def test_tasks_as_json(live):
     rows = [json.loads(line) for line in lines_of(live["slate tasks -j"])]
     cat = next(row for row in rows if row["pid"] == 9)
-    assert cat.pop("cpu_ms") % 10 == 0
-    assert cat == {"pid": 9, "ppid": 4, "group": 4, "state": "blocked",
-                   "priority": 1, "user": True, "switches": 1,
-                   "waits_for": "pipe empty", "name": "cat"}
+    assert cat.pop("cpu(ms)") % 10 == 0
+    assert cat == {"pid": 9, "ppid": 4, "grp": 4, "state": "blocked",
+                   "pri": 1, "kind": "user", "switches": 1,
+                   "waits-for": "pipe empty", "name": "cat"}
 
 
 # ---- stacks ----------------------------------------------------------------
