@@ -15,7 +15,6 @@ looks at memory works as on a live one.
 """
 
 import argparse
-import json
 import os
 import shutil
 import signal
@@ -68,43 +67,31 @@ def qemu_command(kernel, stub, serial, extra=()):
                f"socket,id=gdb,path={stub},server=on,wait=off", *extra])
 
 
-def serial_terminal(control):
-    """Asks QEMU for the name of the terminal that is the serial line."""
-    stream = control.makefile("rwb")
-    stream.readline()
-    for name in ("qmp_capabilities", "query-chardev"):
-        stream.write(json.dumps({"execute": name}).encode() + b"\n")
-        stream.flush()
-        answer = json.loads(stream.readline())
-    for chardev in answer["return"]:
-        if chardev["label"] == "line":
-            return chardev["filename"].replace("pty:", "")
-    return "?"
-
-
 def debug(kernel, folder, arguments):
     """QEMU in the background, GDB in front."""
-    stub = f"{folder}/gdb"
-    log = str(Path(kernel).parent / "gdb-serial.log")
+    stub, log = f"{folder}/gdb", Path(kernel).parent / "gdb-serial.log"
     ours, theirs = socket.socketpair()
     wire = theirs.fileno()
-    argv = qemu_command(kernel, stub, "chardev:line", [
-        "-chardev", f"pty,id=line,logfile={log}",
-        "-chardev", f"socket,id=qmp,fd={wire}",
-        "-mon", "chardev=qmp,mode=control"])
-    gdb = gdb_command(kernel, stub, arguments)
     # A session of its own: ^C is for GDB, not for QEMU.
-    machine = subprocess.Popen(argv, pass_fds=(wire,), start_new_session=True,
-                               stdout=subprocess.DEVNULL)
+    machine = subprocess.Popen(
+        qemu_command(kernel, stub, "chardev:line", [
+            "-chardev", f"pty,id=line,logfile={log}",
+            "-chardev", f"socket,id=qmp,fd={wire}",
+            "-mon", "chardev=qmp,mode=control"]),
+        pass_fds=(wire,), start_new_session=True, stdout=subprocess.DEVNULL)
     theirs.close()
     try:
-        print(f"serial line: {serial_terminal(ours)}, copied to {log}",
-              flush=True)
+        control = qemu.Qmp(ours)
+        line = next(chardev["filename"].replace("pty:", "") for chardev in
+                    control.execute("query-chardev")
+                    if chardev["label"] == "line")
+        print(f"serial line: {line}, copied to {log}", flush=True)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        restore = {"preexec_fn": lambda: signal.signal(signal.SIGINT,
-                                                       signal.SIG_DFL)}
-        return subprocess.run(gdb, check=False, **restore).returncode
-    except (ValueError, OSError) as e:
+        return subprocess.run(
+            gdb_command(kernel, stub, arguments), check=False,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+        ).returncode
+    except (qemu.QemuError, OSError) as e:
         print(f"make gdb: QEMU did not start: {e}", file=sys.stderr)
         return 1
     finally:

@@ -81,19 +81,18 @@ class View:
         *path, last = MEMBERS[self.tag][name].split(".")
         return functools.reduce(getattr, path, self.raw).where(last)
 
-    def set(self, name, value):
-        """Writes a member of one word."""
-        target.write(self.where(name), value)
-
 
 @functools.lru_cache(maxsize=None)
-def letters():
-    """The letters of the debugging modes, by bit."""
-    return target.text_constant("KMEM_DEBUG_LETTERS")
+def mode_bits(text=None):
+    """The flags of the debugging modes with these letters."""
+    letters, all_ = target.text_constant("KMEM_DEBUG_LETTERS"), \
+        constant("KMF_MODES", 0x7f00)
+    return sum((all_ & -all_) << letters.index(c) for c in text or letters)
 
 
-def mode_bits(text):
-    return sum(1 << letters().index(c) for c in text)
+def mode_text(flags):
+    return "".join(c for c in target.text_constant("KMEM_DEBUG_LETTERS")
+                   if flags & mode_bits(c))
 
 
 # ---- page frames -----------------------------------------------------------
@@ -155,9 +154,10 @@ class Pages:
         return tuple(data[self.layout.offset(name)::self.layout.size]
                      for name in ("page_state", "page_order"))
 
-    def number(self, name):
-        """The number of a state."""
-        return next(n for n, text in self.states.items() if text == name)
+    def in_state(self, name):
+        """(first address, end) of each frame in a state."""
+        return [(self.virtual(i), self.virtual(i + 1)) for i, state in
+                enumerate(self.columns[0]) if self.states.get(state) == name]
 
     def block_head(self, i):
         """The first frame of the block that frame `i` is in, or `i`."""
@@ -188,21 +188,13 @@ class Cache(View):
         self.heap = heap
         self.kind_name = KINDS[min(self.kind, len(KINDS) - 1)]
         self.large = self.hashed = bool(self.flags & constant("KMF_HASH"))
-        self.debugged = bool(self.flags & constant("KMF_DEBUG"))
-        self.modes = (self.flags & constant("KMF_MODES", 0x7f00)) >> \
-            constant("KMF_MODES_SHIFT")
-        self.mode_text = "".join(
-            c for i, c in enumerate(letters()) if self.modes >> i & 1)
+        self.debugged = self.in_mode("FPZUSG")  # T needs no other layout
+        self.mode_text = mode_text(self.flags)
         self.own_supplier = self.getpages != 0
-        # Buffers are constructed with each allocation, not with their slab.
-        self.per_alloc = self.debugged and self.in_mode("PG")
         self.slab_bytes = self.slab_pages * PAGE_SIZE
         self.header = 0 if self.hashed else target.layout("kmem_slab").size
         self.slab_left = self.slab_bytes - self.header - \
             self.slab_objects * self.chunk
-        self._counts()
-
-    def _counts(self):
         self.inuse = (self.allocs_now - self.frees_now) & WORD_MASK
         self.allocs = self.allocs_before + \
             (self.allocs_now - self.allocs_seen & WORD_MASK)
@@ -211,7 +203,7 @@ class Cache(View):
         self.total = self.slabs * self.slab_objects
         self.partial = (self.slabs - self.full - self.free) & WORD_MASK
         # Damage may say any number: there are not more buckets than words.
-        most = self.heap.pages.count * (PAGE_SIZE // WORD)
+        most = heap.pages.count * (PAGE_SIZE // WORD)
         self.hash_size = min(self.hash_mask + 1, most) if self.hashed else 0
         self.hash_bytes = hash_pages(self.hash_size) * PAGE_SIZE
         self.mem = self.slabs * self.slab_bytes + self.hash_bytes
@@ -219,7 +211,7 @@ class Cache(View):
 
     def in_mode(self, text):
         """Whether one of the debugging modes is on."""
-        return bool(self.modes & mode_bits(text))
+        return self.flags & mode_bits(text) != 0
 
     @property
     def bad(self):
@@ -227,10 +219,6 @@ class Cache(View):
         return self.inuse > self.total or \
             self.allocs - self.frees != self.inuse or \
             self.full + self.partial + self.free != self.slabs
-
-    @property
-    def contradiction(self):
-        return " ! counts contradict each other" if self.bad else ""
 
     @property
     def colours(self):
@@ -260,8 +248,6 @@ class Cache(View):
         """The address of the list's head, a slab without buffers."""
         return self.where("head")
 
-    # -- slabs
-
     @functools.cached_property
     def slab_list(self):
         """Its slabs in list order, up to where the list breaks."""
@@ -273,17 +259,9 @@ class Cache(View):
             pass
         return found
 
-    def slab_holding(self, address):
-        """The slab whose pages hold the address, or None."""
-        return next((s for s in self.slab_list
-                     if s.base <= address < s.base + self.slab_bytes), None)
-
     def buffers(self):
         """All its buffers, slabs in list order."""
-        for slab in self.slab_list:
-            yield from slab.buffers
-
-    # -- the hash table
+        return [b for slab in self.slab_list for b in slab.buffers]
 
     def bucket_of(self, buf):
         return (buf >> self.hash_shift) & self.hash_mask
@@ -568,7 +546,9 @@ class Heap:
         if self.pages.state(i) != "slab":
             return None
         cache = self.cache_at(self.pages.owner(i))
-        return cache and cache.slab_holding(address)
+        return cache and next(
+            (s for s in cache.slab_list
+             if s.base <= address < s.base + cache.slab_bytes), None)
 
     def buffer_at(self, address):
         """The Buffer that an address is in, or None."""
@@ -576,34 +556,23 @@ class Heap:
         index = slab.index(address) if slab else None
         return None if index is None else slab.buffers[index]
 
-    def unmapped(self, address):
-        """(cache, Buffer or None) that was on a page that mode S unmapped, or
-        None."""
-        i = self.pages.frame(address)
-        if self.pages.state(i) != "unmapped":
-            return None
-        raw = View("kmem_slab", self.pages.owner(i))
-        cache = self.cache_at(raw.cache)
-        if cache is None:
-            return None
-        slab = Slab(cache, raw.where("link"))
-        index = slab.index(address)
-        return cache, None if index is None else slab.buffers[index]
-
     def find_slab(self, address):
         """The slab at or around an address, kmem_slab of large ones
         included."""
-        buffer = self.buffer_at(address)
-        if buffer and buffer.used and buffer.cache.name == "kmem_slab":
-            raw = View("kmem_slab", buffer.address)
-            owner = self.cache_at(raw.cache)
-            if owner:
-                return Slab(owner, raw.where("link"))
-        slab = self.slab_at(address)
+        slab, b = self.slab_at(address), self.buffer_at(address)
+        if b and b.used and b.cache.name == "kmem_slab":
+            slab = self.slab_of(b.address) or slab
         if slab is None:
             raise Fail(f"no slab holds 0x{address:08x}; `slab whatis` says "
                        "what is there")
         return slab
+
+    def slab_of(self, address):
+        """The Slab whose kmem_slab is at an address, or None."""
+        raw = View("kmem_slab", address)
+        owner = self.cache_at(raw.cache)
+        link = raw.where("link")
+        return Slab(owner, link) if owner and link != owner.sentinel else None
 
     # -- sums
 

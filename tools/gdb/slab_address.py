@@ -109,13 +109,12 @@ def print_stack(address):
         print(f"! tasks: {e}")
 
 
-def print_unmapped(heap, address):
-    found = heap.unmapped(address)
-    if found is None:
-        return
-    cache, b = found
-    print(f"unmapped: a slab of cache {cache.name} was here" +
-          (f", and object {b.index}: 0x{b.address:08x} + "
+def print_unmapped(slab, address):
+    """What was on a page that mode S unmapped."""
+    index = slab.index(address)
+    b = None if index is None else slab.buffers[index]
+    print(f"unmapped: a slab of cache {slab.owner.name} was here" +
+          (f", and object {index}: 0x{b.address:08x} + "
            f"{address - b.address}" if b else ""))
     if b:
         b.print_life()
@@ -175,7 +174,9 @@ class Whatis(Command):
         if slab:
             print_place(heap, slab, address)
         elif state == "unmapped":
-            print_unmapped(heap, address)
+            slab = heap.slab_of(pages.owner(frame))
+            if slab:
+                print_unmapped(slab, address)
         elif state == "hash":
             print(f"hash table of cache {heap.name_at(pages.owner(frame))}")
         elif state == "user":
@@ -210,8 +211,7 @@ class Index:
         pages = self.heap.pages
         runs = [(linker("data_start"), linker("bss_end"))]
         runs += [(s.base, s.base + s.owner.slab_bytes) for s in self.slabs]
-        runs += [(pages.virtual(i), pages.virtual(i + 1)) for i, state in
-                 enumerate(pages.columns[0]) if state == pages.number("hash")]
+        runs += pages.in_state("hash")
         for start, stop in runs:
             for base in range(start, stop, PAGE_SIZE):
                 try:

@@ -14,24 +14,14 @@ NAME = "CACHE:-17"
 
 # ---- kmastat ---------------------------------------------------------------
 
-SUMMED = ("inuse", "total", "slabs", "full", "partial", "free", "mem", "used",
-          "allocs", "frees", "fails")
-
-
 class Sum:
     """Figures summed over some caches."""
 
     def __init__(self, caches):
         self.size = self.chunk = ""
-        for name in SUMMED:
+        for name in ("inuse", "total", "slabs", "full", "partial", "free",
+                     "mem", "used", "allocs", "frees", "fails"):
             setattr(self, name, sum(getattr(c, name) for c in caches))
-
-
-def columns():
-    """(name, width) of the kernel's own table."""
-    rows = target.elements("columns", "cmd_kmem_stat.c")
-    return [(row["head"].string(), int(row["narrow"])) for row in rows
-            if int(row["narrow"])]
 
 
 def cells(c):
@@ -58,27 +48,21 @@ class Kmastat(Command):
         if not found:
             raise Fail(f"no cache matches '{args.word()}'; `slab kmastat` "
                        "lists them")
-        names = [name for name, _ in columns()]
+        # The columns are those of the kernel's own table.
+        columns = [(row["head"].string(), int(row["narrow"])) for row in
+                   target.elements("columns", "cmd_kmem_stat.c")]
+        columns = [(name, width) for name, width in columns if width]
         table = Table("CACHE:-16 " + " ".join(
             f"{'MEM/K' if name == 'MEM' else name}:{width}"
-            for name, width in columns()), "j" in args)
-        for c in found:
-            if c.kind_name == KINDS[0] or c.mem or c.bad:
-                row = cells(c)
-                table.row(("!" if c.bad else "") + c.name,
-                          *(row[n] for n in names))
-        row = cells(Sum(found))
-        table.row("TOTAL", *(row[n] for n in names))
+            for name, width in columns), "j" in args)
+        shown = [c for c in found if c.kind_name == KINDS[0] or c.mem or c.bad]
+        for c in [*shown, Sum(found)]:
+            name = "TOTAL" if isinstance(c, Sum) else "!" * c.bad + c.name
+            row = cells(c)
+            table.row(name, *(row[column] for column, _ in columns))
 
 
 # ---- ws --------------------------------------------------------------------
-
-def reapable(cache):
-    """How many slabs a reap would take now."""
-    interval = target.integer("kmem_ws_interval")
-    return cache.free if interval == 0 else 0 if interval == WORD_MASK else \
-        min(cache.ws_limit, cache.ws_min)
-
 
 class WorkingSet(Command):
     """slab ws [-j] [NAME]
@@ -92,10 +76,13 @@ class WorkingSet(Command):
         table = Table(f"{NAME} T:6 m:6 L:6 REAPABLE:8 LAST-REAP:9 FREED:6 "
                       "KEPT:6", "j" in args)
         for c in Heap().chosen(args.word(), lambda c: c.free or c.reaps):
-            last = age(max(0, clock_ms() - c.last_reap_ms)) if c.reaps else \
-                "never"
-            table.row(c.name, c.free, c.ws_min, c.ws_limit, reapable(c), last,
-                      c.last_freed, c.last_kept)
+            # How many slabs a reap would take now.
+            interval = target.integer("kmem_ws_interval")
+            reapable = {0: c.free, WORD_MASK: 0}.get(
+                interval, min(c.ws_limit, c.ws_min))
+            table.row(c.name, c.free, c.ws_min, c.ws_limit, reapable,
+                      age(max(0, clock_ms() - c.last_reap_ms)) if c.reaps
+                      else "never", c.last_freed, c.last_kept)
 
 
 # ---- cache and layout ------------------------------------------------------
@@ -153,14 +140,6 @@ def print_geometry(g):
           "the slab")
 
 
-def colour_line(c):
-    few = [str(n) for n in c.colours]
-    few = few if len(few) < 4 else [*few[:2], "...", few[-1]]
-    print(f"colours   {len(c.colours):6} = {c.colour_max - c.colour_min} / "
-          f"{c.align} + 1: {', '.join(few)}; the next slab gets "
-          f"{c.colour_next}")
-
-
 def ledger(c):
     """{entry: bytes} of a cache's memory."""
     colour = sum(slab.colour for slab in c.slab_list)
@@ -203,11 +182,13 @@ class CacheInFull(Command):
         kind = {"named": "a named cache", "class": "a size class of "
                 "kmem_alloc"}.get(c.kind_name, "the allocator's own")
         print(f"{c.name}: {kind}, {'large' if c.large else 'small'} layout" +
-              (f", modes {c.mode_text}" if c.modes else "") +
-              (", pages from its own supplier" if c.own_supplier else "") +
-              c.contradiction)
+              f", modes {c.mode_text}" * (c.mode_text != "") +
+              ", pages from its own supplier" * c.own_supplier +
+              " ! counts contradict each other" * c.bad)
         print_geometry(c)
-        colour_line(c)
+        print(f"colours   {len(c.colours):6} = "
+              f"{c.colour_max - c.colour_min} / {c.align} + 1: up to "
+              f"{c.colour_max}; the next slab gets {c.colour_next}")
         for label, function in (("constructor", c.ctor),
                                 ("destructor", c.dtor)):
             print(f"{label:<12} "
@@ -258,17 +239,6 @@ class Layout(Command):
 
 # ---- hash ------------------------------------------------------------------
 
-CHAINS = 9
-
-
-def grow_at(entries):
-    return (8 * entries - 4 + 2) // 3
-
-
-def shrink_at(entries):
-    return (entries - 5) // 3 if entries >= 128 else 0
-
-
 class Hash(Command):
     """slab hash [-j] [NAME]
     Hash tables from buffer to bufctl, of large objects.
@@ -287,20 +257,16 @@ class Hash(Command):
         table = Table(f"{NAME} ENTRIES:7 USED:7 MAXCHAIN:8 LOAD:6 RESCALES:8 "
                       "GROW-AT:7 SHRINK-AT:9", "j" in args)
         for c in found:
-            load = c.inuse * 100 // c.hash_size
-            table.row(c.name, c.hash_size, c.inuse, max(map(len, c.chains)),
+            load, n = c.inuse * 100 // c.hash_size, c.hash_size
+            table.row(c.name, n, c.inuse, max(map(len, c.chains)),
                       f"{load // 100}.{load % 100:02}", c.hash_rescales,
-                      grow_at(c.hash_size), shrink_at(c.hash_size))
+                      (8 * n - 2) // 3, (n - 5) // 3 if n >= 128 else 0)
         if args.words:
-            self.chains(table, found[0])
-
-    def chains(self, table, c):
-        table.say("\nCHAIN  BUCKETS")
-        lengths = [min(len(chain), CHAINS - 1) for chain in c.chains]
-        for i in range(CHAINS):
-            n = lengths.count(i)
-            table.say(f"{i:4}{'+' if i == CHAINS - 1 else ' '} {n:8}  "
-                      + bar(n, c.hash_size, 40))
+            table.say("\nCHAIN  BUCKETS")
+            lengths = [len(chain) for chain in found[0].chains]
+            for i in sorted(set(lengths)):
+                n = lengths.count(i)
+                table.say(f"{i:4} {n:9}  " + bar(n, len(lengths), 40))
 
 
 # ---- colours ---------------------------------------------------------------
@@ -339,20 +305,15 @@ class Colours(Command):
             maps = {"coloured": heat(c, True), "all at 0": heat(c, False)}
             table.row(c.name, len(c.colours), c.align, c.colour_next, c.slabs,
                       *(SETS - sets.count(0) for sets in maps.values()))
-            if args.words:
-                self.one(table, c, maps)
-
-    def one(self, table, c, maps):
-        have = [slab.colour for slab in c.slab_list]
-        table.say("\nCOLOUR  SLABS")
-        for colour in c.colours:
-            table.say(f"{colour:6} {have.count(colour):6}"
-                      f"{'  <- the next slab' * (colour == c.colour_next)}")
-        table.say("")
-        for label, sets in maps.items():
-            most = max(1, *sets)
-            table.say(f"{label:<9}" + "".join(
-                str(n * 9 // most) if n else "." for n in sets))
+            if not args.words:
+                continue
+            have = [slab.colour for slab in c.slab_list]
+            table.say("\nCOLOUR  SLABS")
+            for colour in c.colours:
+                table.say(f"{colour:6} {have.count(colour):6}")
+            for label, sets in maps.items():
+                table.say(f"\n{label:<9}" + "".join(
+                    str(n * 9 // max(sets)) if n else "." for n in sets))
 
 
 # ---- frag ------------------------------------------------------------------

@@ -36,9 +36,9 @@ class Debug(Command):
         heap = Heap()
         table = Table(f"{NAME} MODES:-7 INUSE:6 SLABS:6 CHUNK:6", "j" in args)
         for c in heap.caches:
-            if c.modes and (c.slabs or c.kind_name != "class"):
+            if c.mode_text and (c.slabs or c.kind_name != "class"):
                 table.row(c.name, c.mode_text, c.inuse, c.slabs, c.chunk)
-        none = sum(not c.modes for c in heap.caches)
+        none = sum(not c.mode_text for c in heap.caches)
         table.say(f"{plural(none, 'cache')} in no mode")
         count = target.integer("kmem_error_count")
         kind = int(target.variable("kmem_last_error")["error_kind"])
@@ -57,10 +57,10 @@ def set_flags(cache, flags):
         return
     if getattr(cache.raw.cache_lock, "lock_taken", 0):
         raise Fail(f"the lock of {cache.name} is taken: let its holder finish")
-    cache.set("flags", flags)
+    target.write(cache.where("flags"), flags)
     for path, slow in (("alloc", "KMF_SLOW"), ("free", "KMF_SLOW_FREE")):
         bits = flags & constant(slow) & ~constant("KMF_HASH") & WORD_MASK
-        cache.set(f"{path}_slow", target.address_of(
+        target.write(cache.where(f"{path}_slow"), target.address_of(
             f"kmem_{path}_{'debug' if bits else 'large'}"))
 
 
@@ -81,7 +81,6 @@ class Trace(Command):
         if args.word(1) not in ("on", "off"):
             raise self.misuse
         cache, bit = heap.cache(args.word()), mode_bits("T")
-        bit <<= constant("KMF_MODES_SHIFT")
         set_flags(cache, cache.flags | bit if args.word(1) == "on" else
                   cache.flags & ~bit)
         now = Cache(heap, cache.address)

@@ -1,13 +1,12 @@
-"""slab explain: a cache or a slab in the words of the paper."""
+"""slab explain: a cache and a slab in the words of the paper."""
 
 import textwrap
 
 import gdb
 
 import target
-from command import Command, parse_address, plural
-from heap import Heap, Slab, View
-from slab_control import error_text
+from command import Command, plural
+from heap import Heap
 from target import WORD_MASK, Fail
 
 
@@ -53,7 +52,7 @@ def explain_cache(c):
         f"leaves {c.slab_left} bytes unused: its buffers start at one of "
         f"{plural(len(c.colours), 'colour')} (section 4), so that objects of "
         "different slabs use different lines of the processor's cache.")
-    if c.modes:
+    if c.mode_text:
         said = "; ".join(MODES.get(m, m) for m in c.mode_text)
         say(f"It is in debugging modes {c.mode_text} (section 6): {said}.")
     first = f"slab 0x{c.freelist:08x}" if c.freelist != c.sentinel else \
@@ -82,22 +81,6 @@ def explain_slab(slab):
         "The freelist pointer is here: the next object comes from it."
         if slab.is_next else "")
     print()
-    explain_cache(slab.owner)
-
-
-def explain_error():
-    """The last error that the allocator has found."""
-    e = target.record_of("kmem_last_error")
-    print(f"The allocator has found: {error_text(e.error_kind)}.\n")
-    address = e.error_base or e.error_buf
-    if address:
-        say(f"It is about 0x{address:08x}.",
-            f"The first wrong byte is at 0x{e.error_at:08x}: "
-            f"0x{e.error_expected:x} expected, 0x{e.error_found:x} found."
-            if e.error_at else "",
-            f"`slab whatis 0x{address:08x}` shows its owner, `slab history "
-            f"0x{address:08x}` its transactions; in a replay `slab culprit` "
-            "goes back to the guilty line.\n")
 
 
 def variables(frame):
@@ -123,70 +106,39 @@ def variables(frame):
 
 
 class Explain(Command):
-    """slab explain [NAME|ADDR]
-    A cache, a slab or this moment in the words of the paper.
-    Of a cache by name, of an address, or, with neither, of the cache and slab
-    that the selected frame works on: stop in kmem_cache_alloc and ask; after an
-    error, of that. Sections are those of the paper.
+    """slab explain [NAME]
+    A cache, or the present moment, in the words of the paper.
+    Without a cache: of the cache and slab that the selected frame works on:
+    stop in kmem_cache_alloc and ask. Sections are those of the paper.
     Example: slab explain kmem_alloc_64"""
 
     def run(self, args):
-        heap = Heap()
-        if not args.words:
-            self.frames(heap)
-        elif heap.find(args.word()):
-            explain_cache(heap.find(args.word()))
-        else:
-            self.address(heap, parse_address(args.word()))
-
-    def address(self, heap, address):
-        cache, slab = heap.cache_at(address), heap.slab_at(address)
-        if cache:
-            explain_cache(cache)
+        heap, frame = Heap(), None
+        if args.words:
+            explain_cache(heap.cache(args.word()))
             return
-        if slab is None:
-            raise Fail(f"0x{address:08x} is no cache and in no slab; "
-                       "`slab whatis` says what is there")
-        b = heap.buffer_at(address)
-        print(f"0x{address:08x} is in " + (
-            f"buffer {b.index}" if b else "no buffer") +
-            f" of a slab of {slab.owner.name}" +
-            (f", which is {b.state}" if b else "") + ".\n")
-        explain_slab(slab)
-
-    def frames(self, heap):
-        """The nearest frame that has a cache or a slab in a variable; before
-        that, the error that is being reported."""
-        frame, found, names = gdb.selected_frame(), None, []
+        frame = gdb.selected_frame()
         while frame is not None:
-            names.append(frame.name())
-            found = found or self.works_on(heap, frame)
+            cache, slab = self.works_on(heap, frame)
+            if cache:
+                print(f"{frame.name()} works on {cache.name}.\n")
+                if slab:
+                    explain_slab(slab)
+                explain_cache(cache)
+                return
             frame = frame.older()
-        if "kmem_error" in names:
-            explain_error()
-        if found is None:
-            raise Fail("no frame here works on a cache; give one: "
-                       "`slab explain inode`")
-        name, cache, slab = found
-        print(f"{name} works on {cache.name}" +
-              (f", slab 0x{slab.address:08x}" if slab else "") + ".\n")
-        if slab:
-            explain_slab(slab)
-        else:
-            explain_cache(cache)
+        raise Fail("no frame here works on a cache; name one: `slab explain "
+                   "inode`")
 
     @staticmethod
     def works_on(heap, frame):
-        """(function, cache, slab or None), or None."""
+        """(cache, slab) of a frame's variables, or None for each."""
         found = variables(frame)
         cache, slab = heap.cache_at(found.get("kmem_cache")), None
         try:
-            raw = View("kmem_slab", found.get("kmem_slab", 0))
-            owner = heap.cache_at(raw.cache)
-            if owner and (cache or owner) is owner and \
-                    raw.where("link") != owner.sentinel:
-                slab = Slab(owner, raw.where("link"))
+            slab = heap.slab_of(found.get("kmem_slab", 0))
         except target.BadMemory:
             pass
-        cache = cache or (slab and slab.owner)
-        return cache and (frame.name(), cache, slab)
+        if slab and cache not in (None, slab.owner):
+            slab = None
+        return cache or (slab and slab.owner), slab

@@ -32,8 +32,7 @@ def roots(pages):
                               top))
     except UNREADABLE as e:
         print(f"! tasks: {e}; the stacks of the others are not searched")
-    found += [(pages.virtual(i), pages.virtual(i + 1)) for i, state in
-              enumerate(pages.columns[0]) if state == pages.number("large")]
+    found += pages.in_state("large")
     for name in REMEMBERED:
         value = target.variable(name)
         start = int(value.address) & target.WORD_MASK
@@ -114,7 +113,6 @@ class Leaks(Command):
         found = [b for slab in slabs for b in slab.buffers
                  if b.state == "in use"
                  and (slab.address, b.index) not in scan.reached]
-        table = slab_log.print_suspects(found, "j" in args)
-        table.say(f"{slab_log.total(found)}; {len(scan.reached)} of "
-                  f"{sum(s.refcnt for s in slabs)} are reached from "
-                  f"{scan.bytes >> 10} KiB of roots")
+        slab_log.print_suspects(
+            found, f"; {len(scan.reached)} of {sum(s.refcnt for s in slabs)} "
+            f"are reached from {scan.bytes >> 10} KiB of roots", "j" in args)

@@ -159,44 +159,13 @@ def print_former(heap, address):
 
 # ---- users, old ------------------------------------------------------------
 
-class Group:
-    """Buffers of one cache, one size and one stack."""
-
-    def __init__(self):
-        self.buffers = []
-
-    @property
-    def first(self):
-        return self.buffers[0]
-
-    @property
-    def bytes(self):
-        return len(self.buffers) * self.first.size
-
-    @property
-    def oldest(self):
-        return max(self.buffers, key=lambda b: b.alloc.ago if b.alloc else 0)
-
-    def ages(self):
-        if not self.first.alloc:
-            return "-"
-        ages = [b.alloc.ago // 1000 for b in self.buffers]
-        return "/".join(age(ms) for ms in (
-            min(ages), sum(ages) // len(ages), max(ages)))
-
-    def tasks(self):
-        tasks = list(dict.fromkeys(b.alloc.task for b in self.buffers
-                                   if b.alloc))
-        return ",".join(map(str, tasks[:4])) + ",.." * (len(tasks) > 4) or "-"
-
-
 def groups(buffers):
-    """Buffers in use, in Groups; most bytes first."""
+    """Buffers in use, by cache, size and stack: lists, most bytes first."""
     found = {}
     for b in buffers:
         key = b.cache.address, b.size, b.alloc and b.alloc.callers
-        found.setdefault(key, Group()).buffers.append(b)
-    return sorted(found.values(), key=lambda g: -g.bytes)
+        found.setdefault(key, []).append(b)
+    return sorted(found.values(), key=lambda g: -len(g) * g[0].size)
 
 
 def in_use(caches):
@@ -205,19 +174,15 @@ def in_use(caches):
             for b in c.buffers() if b.state == "in use"]
 
 
-def print_suspects(buffers, as_json):
+def print_suspects(buffers, remark, as_json):
     table = Table(f"{NAME} COUNT:6 BYTES:9 OLDEST:7 SAMPLE:-10 CALLER:-1",
                   as_json)
-    for g in groups(buffers):
-        table.row(g.first.cache.name, len(g.buffers), g.bytes,
-                  show_age(g.oldest.alloc), Hex(g.oldest.address),
-                  show_caller(g.oldest.alloc))
-    return table
-
-
-def total(buffers):
-    return f"suspect: {plural(len(buffers), 'object')}, " \
-        f"{sum(b.size for b in buffers)} bytes"
+    for group in groups(buffers):
+        b = max(group, key=lambda b: b.alloc.ago if b.alloc else 0)
+        table.row(b.cache.name, len(group), len(group) * b.size,
+                  show_age(b.alloc), Hex(b.address), show_caller(b.alloc))
+    table.say(f"suspect: {plural(len(buffers), 'object')}, "
+              f"{sum(b.size for b in buffers)} bytes{remark}")
 
 
 class Users(Command):
@@ -231,14 +196,18 @@ class Users(Command):
     Example: slab users inode"""
 
     def run(self, args):
-        heap = Heap()
-        found = in_use(heap.chosen(args.word(), lambda c: True))
+        found = in_use(Heap().chosen(args.word(), lambda c: True))
         table = Table("BYTES:9 COUNT:6 SIZE:6 WASTE:7 AGE-MIN/AVG/MAX:-20 "
                       "TASKS:-9 CACHE:-1", "j" in args)
-        for g in groups(found):
-            b, n = g.first, len(g.buffers)
-            table.row(g.bytes, n, b.size, max(0, b.cache.chunk - b.size) * n,
-                      g.ages(), g.tasks(), b.cache.name)
+        for group in groups(found):
+            b, n = group[0], len(group)
+            ages = [b.alloc.ago // 1000 for b in group if b.alloc]
+            tasks = list(dict.fromkeys(b.alloc.task for b in group if b.alloc))
+            table.row(n * b.size, n, b.size, max(0, b.cache.chunk - b.size) * n,
+                      "/".join(map(age, (min(ages), sum(ages) // n, max(ages))
+                                   if ages else ())) or "-",
+                      ",".join(map(str, tasks[:4])) + ",.." * (len(tasks) > 4)
+                      or "-", b.cache.name)
             if b.alloc and not table.as_json:
                 b.alloc.print_stack(10)
         unknown = sum(not b.alloc for b in found)
@@ -261,5 +230,5 @@ class Old(Command):
         limit = int(args.word()) * 1000000
         found = [b for b in in_use(Heap().caches)
                  if b.alloc and b.alloc.ago >= limit]
-        table = print_suspects(found, "j" in args)
-        table.say(f"{total(found)}, in use for {args.word()} s or more")
+        print_suspects(found, f", in use for {args.word()} s or more",
+                       "j" in args)

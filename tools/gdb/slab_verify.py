@@ -33,17 +33,11 @@ def first(*pairs):
 
 # ---- one cache, one slab ---------------------------------------------------
 
-def flags_wrong(c):
-    layout = any(c.in_mode(m) for m in "FPZUSG")
-    return first(
-        (layout != c.debugged, "layout is not that of the debugging modes"),
-        (layout and not c.hashed, "debug layout without a hash table"))
-
-
 def geometry_wrong(c):
     space = c.slab_bytes - c.header
     space += c.colour_min if c.in_mode("G") else 0  # begins before its buffer
     return first(
+        (c.debugged and not c.hashed, "debug layout without a hash table"),
         (c.align < constant("KMEM_ALIGN_MIN") or c.align & (c.align - 1),
          "alignment is not a power of two"),
         (c.chunk < c.size, "chunk is smaller than the object"),
@@ -198,7 +192,7 @@ def cache_wrong(c):
     """None, or the first broken invariant of a cache."""
     found = []
     try:
-        return at_cache(c, flags_wrong(c) or geometry_wrong(c)) or \
+        return at_cache(c, geometry_wrong(c)) or \
             list_wrong(c, found) or counts_wrong(c, found) or \
             hash_wrong(c) or debug_wrong(c)
     except BadMemory as e:

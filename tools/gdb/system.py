@@ -115,7 +115,8 @@ def slots(table):
 
 def handles(task):
     """The open handles of a task; a Bad in the place of a broken one."""
-    for number, slot in enumerate(slots(record("handle_table", task.task_handles))):
+    table = record("handle_table", task.task_handles)
+    for number, slot in enumerate(slots(table)):
         if slot.handle_object:
             try:
                 yield Handle(number, slot)
@@ -184,7 +185,8 @@ def inodes():
     for link in (link for chain in hash_chains(inode_table())
                  for link in chain):
         try:
-            inode = link if isinstance(link, Bad) else record("inode", link - offset)
+            inode = link if isinstance(link, Bad) else \
+                record("inode", link - offset)
             key = (1 << 32, 0) if isinstance(link, Bad) else (
                 record("fs", inode.inode_fs).fs_id, inode.inode_number)
         except BadMemory as e:

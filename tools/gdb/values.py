@@ -4,7 +4,7 @@
 import system
 import target
 from command import LinePrinter, Printer, function, plural, register_printers
-from heap import Cache, Heap, Slab, View
+from heap import Cache, Heap, View
 from target import UNREADABLE, WORD_MASK, Fail, record
 
 # ---- printers --------------------------------------------------------------
@@ -13,16 +13,14 @@ from target import UNREADABLE, WORD_MASK, Fail, record
 def about_cache(address):
     c = Cache(Heap(), address)
     return f"cache {c.name}: {c.size} bytes, {c.inuse} of {c.total} in use, " \
-        f"{plural(c.slabs, 'slab')} of {c.slab_objects}{c.contradiction}"
+        f"{plural(c.slabs, 'slab')} of {c.slab_objects}" + \
+        " ! counts contradict each other" * c.bad
 
 
 def about_slab(address):
-    raw = View("kmem_slab", address)
-    cache = Cache(Heap(), raw.cache)
-    if raw.where("link") == cache.sentinel:
-        return f"head of the slabs of {cache.name}"
-    slab = Slab(cache, raw.where("link"))
-    return f"slab of {cache.name}: {slab.state}, {slab.refcnt} of " \
+    slab = Heap().slab_of(address)
+    return "head of a list of slabs" if slab is None else \
+        f"slab of {slab.owner.name}: {slab.state}, {slab.refcnt} of " \
         f"{slab.objects} used, colour {slab.colour}, page 0x{slab.base:08x}"
 
 

@@ -276,7 +276,7 @@ PREDICT = """python
 import heap, slab_caches
 n = 0
 for c in heap.Heap().caches:
-    if c.modes or c.own_supplier:
+    if c.mode_text or c.own_supplier:
         continue
     g = slab_caches.Geometry(c.size, c.align, bool(c.ctor or c.dtor))
     for name in ("chunk", "slab_pages", "slab_objects", "slab_left",
