@@ -96,6 +96,7 @@ def json_line(value):
 
 # ---- tables ----------------------------------------------------------------
 
+
 class Table:
     """Rows in columns. `spec` is "NAME:WIDTH …", a negative width for a column
     to the left; the last column may be of any length. With `as_json` each row
@@ -161,6 +162,7 @@ def bar(n, whole, width, char="#"):
 
 
 # ---- arguments -------------------------------------------------------------
+
 
 def _local(name):
     """A variable of the selected frame's functions, or None."""

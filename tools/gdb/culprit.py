@@ -27,8 +27,6 @@ from target import WORD, BadMemory, Fail, record, word
 CHAIN_MAX = 4  # bufctls of one hash chain that are looked at
 
 
-# ---- the report ------------------------------------------------------------
-
 class Report:
     """The error that the kernel found, and the moment when it said so."""
 
@@ -77,8 +75,6 @@ def to_report():
                    "kmem.debug=FPZU makes the kernel look for them")
     return Report()
 
-
-# ---- from an error to its culprit ------------------------------------------
 
 class Verdict:
     """The moment that is to blame, and what was done then."""
@@ -235,8 +231,6 @@ WAYS = {
 }
 
 
-# ---- in words --------------------------------------------------------------
-
 def print_stack(stack):
     for i, frame in enumerate(stack):
         print(f"  #{i:<2} {frame}")
@@ -291,8 +285,6 @@ def as_json(frame):
     return frame and {"function": frame.name, "file": frame.file,
                       "line": frame.line}
 
-
-# ---- the command -----------------------------------------------------------
 
 class Culprit(Command):
     """slab culprit [-j] [ADDR]

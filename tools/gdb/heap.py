@@ -97,6 +97,7 @@ def mode_text(flags):
 
 # ---- page frames -----------------------------------------------------------
 
+
 class Pages:
     """The array of struct page."""
 
@@ -179,6 +180,7 @@ class Pages:
 
 
 # ---- caches ----------------------------------------------------------------
+
 
 class Cache(View):
     """A cache and its figures, in bytes where not said otherwise."""
@@ -314,6 +316,7 @@ def hash_pages(buckets):
 
 
 # ---- slabs and buffers -----------------------------------------------------
+
 
 class Slab(View):
     """A slab; `number` is its place in the list."""
@@ -489,6 +492,7 @@ class Buffer:
 
 # ---- all of it -------------------------------------------------------------
 
+
 class Heap:
     """All caches, in creation order. `notes` says what could not be read."""
 
@@ -595,6 +599,7 @@ def match(name, pattern):
 
 
 # ---- damage ----------------------------------------------------------------
+
 
 def _first_wrong(address, size, pattern):
     """The first byte that does not continue the pattern, or None."""

@@ -93,8 +93,6 @@ def _stopped(_event):
         print("This is the end of the recording.")
 
 
-# ---- for commands ----------------------------------------------------------
-
 @contextlib.contextmanager
 def _silence():
     """GDB's messages about stops are no output of a command, so the standard
@@ -186,8 +184,6 @@ def return_to(number):
         start_again()
     go(number)
 
-
-# ---- commands --------------------------------------------------------------
 
 class When(command.Command):
     """slate when

@@ -15,8 +15,6 @@ from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, UNREADABLE, WORD, Bad,
 
 REGISTERS = "eax", "ebx", "ecx", "edx", "esi", "edi", "ebp", "esp"
 
-# ---- an address in a slab --------------------------------------------------
-
 
 def part_of_object(b, offset):
     """Which part of its chunk an offset is in."""
@@ -85,8 +83,6 @@ def print_place(heap, slab, address):
           f"{slab.number + 1} of {c.slabs}: {slab.state}, {slab.refcnt} of "
           f"{slab.objects} used")
 
-
-# ---- an address anywhere else ----------------------------------------------
 
 def print_image(address):
     """What of the kernel's image is there."""
@@ -186,8 +182,6 @@ class Whatis(Command):
             print("in no slab")
             slab_log.print_former(heap, address)
 
-
-# ---- refs ------------------------------------------------------------------
 
 class Index:
     """All slabs by their pages, to find quickly what holds an address."""

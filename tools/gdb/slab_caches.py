@@ -12,8 +12,6 @@ from target import PAGE_SIZE, WORD, WORD_MASK, Fail, constant
 NAME = "CACHE:-17"
 
 
-# ---- kmastat ---------------------------------------------------------------
-
 class Sum:
     """Figures summed over some caches."""
 
@@ -62,8 +60,6 @@ class Kmastat(Command):
             table.row(name, *(row[column] for column, _ in columns))
 
 
-# ---- ws --------------------------------------------------------------------
-
 class WorkingSet(Command):
     """slab ws [-j] [NAME]
     The working set: free slabs that a reap keeps.
@@ -84,8 +80,6 @@ class WorkingSet(Command):
                       age(max(0, clock_ms() - c.last_reap_ms)) if c.reaps
                       else "never", c.last_freed, c.last_kept)
 
-
-# ---- cache and layout ------------------------------------------------------
 
 class Geometry:
     """Chunk, pages, objects and colours from size, alignment and whether the
@@ -237,8 +231,6 @@ class Layout(Command):
               "are all in use")
 
 
-# ---- hash ------------------------------------------------------------------
-
 class Hash(Command):
     """slab hash [-j] [NAME]
     Hash tables from buffer to bufctl, of large objects.
@@ -268,8 +260,6 @@ class Hash(Command):
                 n = lengths.count(i)
                 table.say(f"{i:4} {n:9}  " + bar(n, len(lengths), 40))
 
-
-# ---- colours ---------------------------------------------------------------
 
 SETS, LINE_BYTES, HOT_BYTES = 64, 64, 48
 
@@ -315,8 +305,6 @@ class Colours(Command):
                 table.say(f"\n{label:<9}" + "".join(
                     str(n * 9 // max(sets)) if n else "." for n in sets))
 
-
-# ---- frag ------------------------------------------------------------------
 
 PARTS = "consumed", "requested", "internal", "free", "meta"
 

@@ -11,8 +11,6 @@ from slab_caches import NAME
 from slab_log import Log
 from target import WORD_MASK, Fail, constant, register
 
-# ---- debug -----------------------------------------------------------------
-
 
 def error_text(kind, member="title"):
     """The kernel's own sentence for an error, or its name."""
@@ -48,8 +46,6 @@ class Debug(Command):
         log = Log(heap)
         table.say(f"log: {log.kept} transactions kept of {log.last}")
 
-
-# ---- trace -----------------------------------------------------------------
 
 def set_flags(cache, flags):
     """Changes flags that need no other layout."""
@@ -87,8 +83,6 @@ class Trace(Command):
         print(f"{cache.name}: {now.mode_text or '-'}, was "
               f"{cache.mode_text or '-'}")
 
-
-# ---- fail ------------------------------------------------------------------
 
 FILE = "fail.c"
 
@@ -161,8 +155,6 @@ class FailCommand(Command):
             target.write(int(value.address), 0, value.type.sizeof)
         target.write(target.address_of("kmem_fail_pages"), kind == "page", 1)
 
-
-# ---- break -----------------------------------------------------------------
 
 # Arguments come in these registers (-mregparm=3).
 ARGUMENTS = "eax", "edx", "ecx"

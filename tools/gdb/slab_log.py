@@ -8,8 +8,6 @@ from heap import Heap, Transaction, show_age, show_caller
 from slab_caches import NAME, Command
 from target import PAGE_SHIFT, Fail, constant
 
-# ---- the log of transactions -----------------------------------------------
-
 
 class Log:
     """The circular array of transactions."""
@@ -120,8 +118,6 @@ class History(Command):
               f"the log is overwritten from there on: {last.prev} is not kept")
 
 
-# ---- rare events -----------------------------------------------------------
-
 RINGS = "fail", "slab", "reap"  # the kernel's rings, in their order
 WHY = ("no memory", "on purpose", "grown", "reaped", "unmapped",
        "cache destroyed")
@@ -156,8 +152,6 @@ def print_former(heap, address):
               f"{entry.cache}")
         entry.trans.show("freed" if entry.op == "free" else "allocated")
 
-
-# ---- users, old ------------------------------------------------------------
 
 def groups(buffers):
     """Buffers in use, by cache, size and stack: lists, most bytes first."""

@@ -9,8 +9,6 @@ from target import PAGE_SHIFT, PAGE_SIZE, UNREADABLE, Bad
 
 KIB_PER_PAGE = PAGE_SIZE // 1024
 
-# ---- buddyinfo -------------------------------------------------------------
-
 
 class Buddyinfo(Command):
     """slab buddyinfo [-j]
@@ -47,8 +45,6 @@ class Buddyinfo(Command):
                   f"dry {zone.zone_pressures} times, {zone.zone_failures} "
                   "requests failed")
 
-
-# ---- slab pages ------------------------------------------------------------
 
 CELLS, ROWS = 64, 16
 OTHER_LETTERS = {"reserved": "-", "tail": "?", "free": ".", "unmapped": "X"}
@@ -95,8 +91,6 @@ class Picture(Command):
         return letter(most) if states.count(most) == len(states) \
             else letter(most).lower()
 
-
-# ---- slate pages -----------------------------------------------------------
 
 def page_runs(heap, only):
     """[first frame, frames, state, owner] of neighbours that have one owner.

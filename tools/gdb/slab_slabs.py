@@ -21,8 +21,6 @@ def mark(slab):
     return "!" if slab_wrong(slab) else " "
 
 
-# ---- slabs -----------------------------------------------------------------
-
 class Slabs(Command):
     """slab slabs [-j] [-v] [NAME]
     A picture of a cache's slabs, a cell per object.
@@ -82,8 +80,6 @@ def histogram(cache):
         print(f"{text:>7} {len(values):7}  {bar(len(values), cache.slabs, 40)}")
 
 
-# ---- map -------------------------------------------------------------------
-
 class Map(Command):
     """slab map ADDR
     One slab, a row per object.
@@ -128,8 +124,6 @@ class Map(Command):
                 zip(slab.steps, nexts) if not why}
 
 
-# ---- freelist --------------------------------------------------------------
-
 class Freelist(Command):
     """slab freelist SLAB
     Follow a slab's freelist, link by link.
@@ -159,8 +153,6 @@ class Freelist(Command):
             print(f"{'! ' if n != free else ''}{plural(n, 'link')}, then "
                   f"NULL; {plural(free, 'object')} free by the count")
 
-
-# ---- walk ------------------------------------------------------------------
 
 class _Enough(Exception):
     """As many rows as were asked for."""
@@ -274,8 +266,6 @@ def first_words(address, n):
             text.append("unmapped")
     return " ".join(text)
 
-
-# ---- why -------------------------------------------------------------------
 
 class Why(Command):
     """slab why [-j] SLAB|CACHE

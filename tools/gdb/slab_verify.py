@@ -33,6 +33,7 @@ def first(*pairs):
 
 # ---- one cache, one slab ---------------------------------------------------
 
+
 def geometry_wrong(c):
     space = c.slab_bytes - c.header
     space += c.colour_min if c.in_mode("G") else 0  # begins before its buffer
@@ -75,6 +76,7 @@ def slab_wrong(slab):
 
 
 # ---- the slab list ---------------------------------------------------------
+
 
 def link_plausible(c, link):
     """Whether a link of the slab list may be followed."""
@@ -132,6 +134,7 @@ def counts_wrong(c, found):
 
 # ---- the hash table --------------------------------------------------------
 
+
 def entry_wrong(c, at, bucket):
     if not c.bufctl_plausible(at):
         return "hash chain leads astray"
@@ -166,6 +169,7 @@ def hash_wrong(c):
 
 # ---- the debugging modes (section 6) ---------------------------------------
 
+
 def buffer_wrong(c, b):
     """A buffer's state, redzone and poison. Those put aside are known."""
     if not b.bufctl or b.used and b.state.startswith("damaged"):
@@ -187,6 +191,7 @@ def debug_wrong(c):
 
 
 # ---- all of it -------------------------------------------------------------
+
 
 def cache_wrong(c):
     """None, or the first broken invariant of a cache."""

@@ -1,4 +1,4 @@
-# Settings and commands for GDB on Slate; tools/gdb/debug.py loads them. By
+# Settings and commands for GDB on Slate; tools/run/debug.py loads them. By
 # hand, from the root of the tree: gdb -nx -x tools/gdb/slate.gdb build/slate.elf
 set confirm off
 set pagination off

@@ -8,8 +8,6 @@ from slate_stack import kernel_pcs, print_pcs
 from target import (WORD_MASK, Bad, BadMemory, address_of, good, integer,
                     members, record, string)
 
-# ---- ports -----------------------------------------------------------------
-
 
 def waiting(head):
     """(how many tasks in a port's list still wait, those that cannot be
@@ -46,8 +44,6 @@ class Ports(Command):
         if not table.rows:
             print("(there are no ports)")
 
-
-# ---- ipc -------------------------------------------------------------------
 
 class Call:
     """A task that called, the port, and the task that owes the answer."""
@@ -121,8 +117,6 @@ class Ipc(Command):
             print("(no task waits for an answer)")
 
 
-# ---- locks -----------------------------------------------------------------
-
 def mutexes():
     """(address of a mutex, what it guards) of all that can be found."""
     if target.symbol("line_mutex", "fs/tty.c"):
@@ -178,8 +172,6 @@ class Locks(Command):
         if not table.rows:
             print("(no spin lock is held)")
 
-
-# ---- servers ---------------------------------------------------------------
 
 def grants():
     """Every grant, in the manifest's order."""
@@ -251,8 +243,6 @@ class Servers(Command):
         if not table.rows:
             print("(/etc/servers grants nothing)")
 
-
-# ---- irqs ------------------------------------------------------------------
 
 def line_owner(i, line, handler):
     """A bound line is its server's, one with a handler the kernel's."""

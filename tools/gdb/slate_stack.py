@@ -30,8 +30,6 @@ FRAMES_MAX = 64
 KERNEL = constant("KERNEL_BASE")
 
 
-# ---- the kernel's own walk -------------------------------------------------
-
 def switch_frame(task):
     """The registers of a task that does not run."""
     f = record("switch_frame", task.task_esp)
@@ -63,8 +61,6 @@ def print_pcs(pcs):
     for i, pc in enumerate(pcs):
         print(f"  {i:2}  0x{pc:08x}  {target.symbol_text(pc)}")
 
-
-# ---- GDB's walk ------------------------------------------------------------
 
 STUBS = "trap_common", "trap_syscall", "to_user", "first", "trap_return"
 TRAP = "edi", "esi", "ebp", "ebx", "edx", "ecx", "eax", "eip"
@@ -200,8 +196,6 @@ def gdb_frames(task):
     return text
 
 
-# ---- programs --------------------------------------------------------------
-
 def is_call(code):
     """Whether the seven bytes end with a call (E8, or FF /2)."""
     if len(code) < 7:
@@ -297,8 +291,6 @@ def print_user(task, number):
                   f"{found[0] if found else '??'} ()" +
                   (f" at {line}" if found and line else ""))
 
-
-# ---- commands --------------------------------------------------------------
 
 def kernel_part(task):
     """Lines for the frames in the kernel."""

@@ -66,8 +66,6 @@ def loaded_for(task):
         load(before)
 
 
-# ---- by itself -------------------------------------------------------------
-
 def follow(_event=None):
     """Loads the symbols of the program that runs, if it has a file."""
     try:

@@ -7,8 +7,6 @@ from heap import Pages
 from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, BadMemory, Fail,
                     constant, enumerators, record)
 
-# ---- tasks -----------------------------------------------------------------
-
 
 def parent_pid(task):
     try:
@@ -47,8 +45,6 @@ class Tasks(Command):
                       task.task_switches, waits and waits[:13],
                       task.task_name + wrong)
 
-
-# ---- files -----------------------------------------------------------------
 
 def inode_text(inode):
     """(type, text) of an open inode."""
@@ -131,8 +127,6 @@ class Files(Command):
         if not owners:
             print("(no task has handles)")
 
-
-# ---- space -----------------------------------------------------------------
 
 def flags_text(value, flags):
     return "".join(c if value & constant(name) else "-"

@@ -46,6 +46,7 @@ class Report:
 
 # ---- tasks -----------------------------------------------------------------
 
+
 def readable(address):
     try:
         return bool(read(address, 1))
@@ -109,6 +110,7 @@ def check_tasks(report):
 
 
 # ---- ports -----------------------------------------------------------------
+
 
 def list_wrong(head, states, member, owner):
     """Whether every task in a list says that it is in it."""
@@ -202,6 +204,7 @@ def check_ports(report):
 
 # ---- programs --------------------------------------------------------------
 
+
 def regions_wrong(space, regions):
     last = constant("USER_BASE")
     end = -(-space.space_break // PAGE_SIZE) * PAGE_SIZE
@@ -294,6 +297,7 @@ def check_programs(report):
 
 # ---- pipes -----------------------------------------------------------------
 
+
 def pipe_wrong(pipe):
     def waits(at):
         """Whether a task is in the wait queue that begins there."""
@@ -327,6 +331,7 @@ def check_pipes(report):
 
 
 # ---- inodes ----------------------------------------------------------------
+
 
 def inode_wrong(inode):
     mixed = (inode.inode_number ^ record("fs", inode.inode_fs).fs_id << 24) \
@@ -383,6 +388,7 @@ def check_inodes(report):
 
 
 # ---- servers ---------------------------------------------------------------
+
 
 def grant_wrong(grant):
     if not grant.grant_task:

@@ -33,8 +33,6 @@ FRAMES_MAX = 24
 DEPTH_MAX = 8    # functions of the allocator that jump to one another
 
 
-# ---- the functions under way -----------------------------------------------
-
 class Frame:
     """A function under way: its name, and the line that it is at."""
 
@@ -112,8 +110,6 @@ class Moment:
         """Whether it is the allocator's."""
         return bool(self.blamed) and self.blamed[0].is_allocator
 
-
-# ---- stores ----------------------------------------------------------------
 
 def stores(address, size):
     """The stores to these bytes, the latest first, from this moment back; not

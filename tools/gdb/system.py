@@ -90,6 +90,7 @@ def stacks():
 
 # ---- handles and what they refer to ----------------------------------------
 
+
 class Handle:
     """An open handle: number, flags, and the object's address and type."""
 
@@ -125,6 +126,7 @@ def handles(task):
 
 
 # ---- pipes, inodes, ports --------------------------------------------------
+
 
 def all_pipes():
     """All pipes that are constructed, in the order of their list."""
@@ -219,6 +221,7 @@ def irq_lines(port):
 
 # ---- messages --------------------------------------------------------------
 
+
 def ipc_state(task):
     """none, queued, answer, transfer or receiving."""
     return enumerators("ipc_state", "IPC_").get(task.task_ipc.ipc_state, "?")
@@ -243,6 +246,7 @@ def ipc_waits_for(task):
 
 
 # ---- address spaces --------------------------------------------------------
+
 
 def regions(space):
     return members(space.where("space_regions"), "region", "region_link")

@@ -7,8 +7,6 @@ from command import LinePrinter, Printer, function, plural, register_printers
 from heap import Cache, Heap, View
 from target import UNREADABLE, WORD_MASK, Fail, record
 
-# ---- printers --------------------------------------------------------------
-
 
 def about_cache(address):
     c = Cache(Heap(), address)
@@ -121,8 +119,6 @@ register_printers("slate", {
     "task": about_task, "inode": about_inode, "pipe": about_pipe,
     "port": about_port, "file": about_file, "space": about_space})
 
-
-# ---- functions -------------------------------------------------------------
 
 @function
 def cache(name):

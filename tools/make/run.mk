@@ -19,13 +19,13 @@ run-iso: $(ISO)                   ## boot the ISO image by BIOS and GRUB
 
 gdb: $(KERNEL) $(INITRD)          ## QEMU with GDB attached, stopped at kmain;
                                   ## CORE=file: that file, without QEMU
-	@$(PYTHON) -m tools.gdb.debug $(KERNEL)
+	@$(PYTHON) -m tools.run.debug $(KERNEL)
 
 core: $(KERNEL) $(INITRD)         ## run CMD="…", keep memory: build/slate.core
 	@$(PYTHON) -m tools.run.core $(KERNEL) $(BUILD)/slate.core
 
 debug-server: $(KERNEL) $(INITRD) ## QEMU halted, waiting for a GDB
-	@$(PYTHON) -m tools.gdb.debug --server $(KERNEL)
+	@$(PYTHON) -m tools.run.debug --server $(KERNEL)
 
 .PHONY: picture cachesim screenshots
 picture: $(KERNEL) $(INITRD)      ## build/picture/index.html: the heap drawn

@@ -24,8 +24,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools.gdb import debug
-from tools.run import qemu, records, terminal
+from tools.run import debug, qemu, records, terminal
 
 BUDGET = 60_000
 
@@ -102,7 +101,7 @@ def record(kernel, folder):
 
 def gdb_command(recording, stub, process, arguments):
     about = recording.about
-    return [debug.find_gdb(), "-nx", "-q", "-x", str(debug.HERE / "slate.gdb"),
+    return [debug.find_gdb(), "-nx", "-q", "-x", str(debug.SETTINGS),
             about["kernel"], "-ex", "python import reverse; reverse.begin("
             f"{stub!r}, {about['end']}, {process})", *arguments]
 

@@ -20,7 +20,7 @@ MARK = f"echo mark-{os.getpid()}"  # finds our QEMU among all processes
 @pytest.fixture(scope="module")
 def session(kernel):
     return subprocess.run(
-        [sys.executable, "-m", "tools.gdb.debug", str(kernel), "--", "--batch",
+        [sys.executable, "-m", "tools.run.debug", str(kernel), "--", "--batch",
          *COMMANDS], cwd=ROOT, text=True, check=False, timeout=300,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, env={**os.environ, "CMD": MARK})

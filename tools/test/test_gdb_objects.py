@@ -525,7 +525,7 @@ def test_make_core_and_open_it(kernel, tmp_path):
     assert made.returncode == 0, made.stderr
     assert "the kernel has panicked; its memory is in" in made.stdout
     opened = subprocess.run(
-        [sys.executable, "-m", "tools.gdb.debug", "--core", str(file),
+        [sys.executable, "-m", "tools.run.debug", "--core", str(file),
          str(kernel), "--", "--batch", "-ex", "slate tasks", "-ex", "slate bt",
          "-ex", "slate dmesg -n 3"], cwd=ROOT, check=False, text=True,
         capture_output=True, timeout=100, stdin=subprocess.DEVNULL)
@@ -537,7 +537,7 @@ def test_make_core_and_open_it(kernel, tmp_path):
 
 def test_core_needs_a_file_it_can_read(kernel):
     done = subprocess.run(
-        [sys.executable, "-m", "tools.gdb.debug", "--core", "nosuch",
+        [sys.executable, "-m", "tools.run.debug", "--core", "nosuch",
          str(kernel)], cwd=ROOT, check=False, text=True, capture_output=True)
     assert done.returncode == 1
     assert done.stderr.startswith("make gdb: cannot read nosuch;")

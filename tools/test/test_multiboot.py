@@ -22,7 +22,7 @@ def boot_spoiled(kernel, tmp_path):
         commands = [*spoil, "break console_drain", "continue", "detach"]
         arguments = [word for c in commands for word in ("-ex", c)]
         session = subprocess.run(
-            [sys.executable, "-m", "tools.gdb.debug", tmp_path / "slate.elf",
+            [sys.executable, "-m", "tools.run.debug", tmp_path / "slate.elf",
              "--", "--batch", *arguments], cwd=ROOT, text=True, check=False,
             timeout=300, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -1,9 +1,9 @@
 """Slate under GDB.
 
-    tools/gdb/debug.py KERNEL                `make gdb`
-    tools/gdb/debug.py --server KERNEL       `make debug-server`
-    tools/gdb/debug.py KERNEL -- ARGUMENTS   further arguments for gdb
-    tools/gdb/debug.py --core FILE KERNEL    `make gdb CORE=FILE`
+    python3 -m tools.run.debug KERNEL                `make gdb`
+    python3 -m tools.run.debug --server KERNEL       `make debug-server`
+    python3 -m tools.run.debug KERNEL -- ARGUMENTS   further arguments for gdb
+    python3 -m tools.run.debug --core FILE KERNEL    `make gdb CORE=FILE`
 
 The first halts QEMU before its first instruction, attaches GDB in this
 terminal, and goes on to kmain. The serial line is a terminal of its own, whose
@@ -26,7 +26,7 @@ from pathlib import Path
 
 from tools.run import qemu
 
-HERE = Path(__file__).resolve().parent
+SETTINGS = Path(__file__).resolve().parents[1] / "gdb" / "slate.gdb"
 
 
 def find_gdb():
@@ -41,7 +41,7 @@ def find_gdb():
 def gdb_command(kernel, stub, arguments=()):
     """GDB attached at `stub`. The first breakpoint is a hardware one: paging
     is off when it is set, so there is no memory to write a trap into."""
-    return [find_gdb(), "-nx", "-q", "-x", str(HERE / "slate.gdb"), kernel,
+    return [find_gdb(), "-nx", "-q", "-x", str(SETTINGS), kernel,
             "-ex", f"target remote {stub}", "-ex", "hbreak kmain",
             "-ex", "continue"] + list(arguments)
 
@@ -52,7 +52,7 @@ def open_core(kernel, core, arguments):
         sys.exit(f"make gdb: cannot read {core}; `make core` makes "
                  "build/slate.core")
     return subprocess.run(
-        [find_gdb(), "-nx", "-q", "-x", str(HERE / "slate.gdb"), kernel, core,
+        [find_gdb(), "-nx", "-q", "-x", str(SETTINGS), kernel, core,
          *arguments], check=False).returncode
 
 
