@@ -1,24 +1,24 @@
 /*
- * Error numbers, as POSIX names them. A system call returns one negated; so do
- * the kernel's own functions.
+ * Error numbers with their POSIX names. System calls and kernel functions
+ * return them negated.
  */
 #pragma once
 
 #define EPERM        1  /* not allowed */
 #define ENOENT       2  /* no such file or directory */
 #define ESRCH        3  /* no such task */
-#define EINTR        4  /* killed while it waited */
+#define EINTR        4  /* killed while waiting */
 #define EIO          5  /* input/output error */
 #define E2BIG        7  /* arguments are too long */
 #define ENOEXEC      8  /* not an executable */
-#define EBADF        9  /* no such handle, or not one for this */
+#define EBADF        9  /* no such handle, or of the wrong kind */
 #define ECHILD       10 /* no child to wait for */
-#define EAGAIN       11 /* not now */
-#define ENOMEM       12 /* no memory left */
+#define EAGAIN       11 /* try again later */
+#define ENOMEM       12 /* not enough memory */
 #define EACCES       13 /* permission denied */
 #define EFAULT       14 /* bad address */
 #define EBUSY        16 /* in use */
-#define EEXIST       17 /* is there already */
+#define EEXIST       17 /* already exists */
 #define EXDEV        18 /* on another file system */
 #define ENODEV       19 /* no such device */
 #define ENOTDIR      20 /* not a directory */
@@ -31,8 +31,8 @@
 #define ESPIPE       29 /* cannot seek */
 #define EROFS        30 /* read-only file system */
 #define EMLINK       31 /* too many links */
-#define EPIPE        32 /* nobody is at the other end */
-#define ERANGE       34 /* does not fit */
+#define EPIPE        32 /* the other end is closed */
+#define ERANGE       34 /* does not fit in the buffer */
 #define EDEADLK      35 /* would wait for itself */
 #define ENAMETOOLONG 36 /* name too long */
 #define ENOSYS       38 /* no such system call */

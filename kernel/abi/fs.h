@@ -1,12 +1,12 @@
 /*
- * What the kernel asks of a file server: a program that keeps a file system
- * and has mounted its port somewhere (mount()).
+ * Requests of the kernel to a file server: a program that implements a file
+ * system and has mounted its port (mount()).
  *
  * Each request is one call of that port (kernel/abi/ipc.h) with a label from
- * enum fs_request; three words, and on demand bytes, are its arguments. The
- * answer's label is 0; its word 0 is the result, 0 or more, or a negated error
- * number. Files are known by number, which the server chooses: not 0, and not
- * used again while a file lives.
+ * enum fs_request. Its arguments are three words and, for some requests, bytes.
+ * The answer's label is 0; its word 0 is the result, 0 or more, or a negated
+ * error number. The server numbers its files: not 0, and not reused while a
+ * file lives.
  *
  *                 word 0    word 1    word 2   bytes     answer, besides word 0
  *     FS_STAT     -         -         -        -         bytes: struct fs_stat
@@ -29,25 +29,24 @@
  *     FS_SYNC     file or 0 -         -        -
  *     FS_UNMOUNT  -         -         -        -
  *
- * Names come without a NUL: 1 … NAME_MAX bytes, no '/', not "." and not ".."
- * (but FS_LOOKUP asks for ".." too, never in the root). The two of a rename are
- * separated by a NUL: from, to. What is replaced by a rename is looked up by
- * the server, which knows that it may be: the kernel has checked types and that
- * an FS_CREATE, FS_LINK makes no second entry of a name.
+ * Names are 1 to NAME_MAX bytes without a NUL and without '/', not "." or ".."
+ * (but FS_LOOKUP may ask for "..", except in the root). The two names of a
+ * rename, from and to, are separated by a NUL. The server looks up the file
+ * that a rename replaces, and may replace it: the kernel has checked the types.
+ * The kernel also checks that FS_CREATE and FS_LINK use a new name.
  *
- * A file without a link lives until FS_RELEASE, which the kernel sends when
- * nobody has it open any more; a server that starts again gives up such files
- * as it finds. FS_SYNC returns when all that was written before (to that file,
- * or to any) is on the medium. FS_UNMOUNT writes everything and ends the use;
- * after it only FS_STAT comes, if the port is mounted again.
+ * A file without a link lives until FS_RELEASE, which the kernel sends when it
+ * is no longer open. A server that restarts frees such files. FS_SYNC returns
+ * when all earlier writes (to that file, or to any) are on disk. FS_UNMOUNT
+ * writes everything and ends the mount; after it only FS_STAT comes, if the
+ * port is mounted again.
  */
 #pragma once
 
 #include "kernel/abi/types.h"
 
-/* Bytes of a file, or of directory entries, in one request or answer at most;
- * larger reads and writes come piece by piece. A server has room for as many.
- */
+/* Bytes of a file, or of directory entries, in one request or answer. Larger
+ * reads and writes are split. A server must accept this many. */
 #define FS_DATA_MAX 65536u
 
 enum fs_request {
@@ -77,7 +76,7 @@ struct fs_stat {
     uint32_t fs_block_size; /* bytes */
     uint32_t fs_blocks;
     uint32_t fs_blocks_free;
-    uint32_t fs_files; /* that there can be; 0: no limit */
+    uint32_t fs_files; /* most files possible; 0: no limit */
     uint32_t fs_files_free;
     char fs_kind[FS_NAME_MAX + 1];
 };

@@ -1,8 +1,8 @@
 /*
  * Messages.
  *
- * A message is a tag and three words, which travel in registers, and on demand
- * a run of bytes and a handle, which a struct ipc_buffer describes:
+ * A message is a tag and three words, in registers. It may also carry bytes and
+ * a handle, which a struct ipc_buffer describes:
  *
  *                 ipc_call     ipc_receive  ipc_reply    ipc_reply_receive
  *     in   EBX    port         port         client       port
@@ -16,35 +16,34 @@
  *          ECX    reply's tag  tag          -            tag
  *          EDX …  its words    words        -            words
  *
- * The client is a number that names a caller until it has been answered. 0
- * means a notification: then word 0 has the bits, and nobody waits for an
- * answer. ipc_reply_receive answers the caller that the last receive of this
- * task delivered, if it did and that has not been answered yet, and receives in
- * the same call.
+ * The client is a number that identifies a caller until it is answered. Client
+ * 0 means a notification: word 0 has the bits, and no answer is expected.
+ * ipc_reply_receive answers the caller that this task received last, if it has
+ * not been answered yet, and receives in the same call.
  *
- * A handle stays with its sender, who gives a copy. A port's may only call:
- * the right to receive is passed on by fork alone.
+ * The sender keeps a handle that it sends; the receiver gets a copy. A copied
+ * handle of a port may only call: only fork passes on the right to receive.
  *
- * Errors of a call: EBADF (no port; no such handle to send), EPIPE (nobody
- * receives there any more, or the server died before it answered), EDEADLK (the
- * server waits, over any number of others, for the caller), EMSGSIZE (the other
- * side has less room, or no buffer), EFAULT, EMFILE (no room for the handle),
- * ENOMEM, EINTR. Nothing has been delivered then.
+ * Errors of a call: EBADF (no port; no such handle to send), EPIPE (the port
+ * has no receiver any more, or the server died before it answered), EDEADLK
+ * (the server waits, perhaps through other servers, for the caller), EMSGSIZE
+ * (the other side has less room, or no buffer), EFAULT, EMFILE (no room for the
+ * handle), ENOMEM, EINTR. Nothing has been delivered then.
  *
- * Of a receive: EBADF (no port that this task may receive on), EFAULT (its own
- * buffer; the caller waits on), EINTR.
+ * Of a receive: EBADF (no port that this task may receive on), EFAULT (the
+ * receiver's buffer; the caller still waits), EINTR.
  *
- * Of a reply: ESRCH (nobody of that number waits for this task's answer);
- * EMSGSIZE, EFAULT, EMFILE, ENOMEM and EBADF (no such handle to send) then go
- * to both sides: the call has ended.
+ * Of a reply: ESRCH (no client of that number waits for an answer from this
+ * task). EMSGSIZE, EFAULT, EMFILE, ENOMEM and EBADF (no such handle to send) go
+ * to both sides, and the call has ended.
  */
 #pragma once
 
 #include "kernel/abi/types.h"
 
-#define IPC_LABEL(tag) ((tag)&0xffff) /* what is asked: the server defines it */
-#define IPC_DATA       0x10000u       /* bytes come along */
-#define IPC_HANDLE     0x20000u       /* a handle comes along */
+#define IPC_LABEL(tag) ((tag)&0xffff) /* the request; defined by the server */
+#define IPC_DATA       0x10000u       /* the message has bytes */
+#define IPC_HANDLE     0x20000u       /* the message has a handle */
 
 #define IPC_DATA_MAX 65536u /* bytes in one message */
 
@@ -53,12 +52,11 @@ struct ipc_buffer {
     uint32_t ipc_send_size;
     void *ipc_receive; /* where received bytes go */
     uint32_t ipc_receive_max;
-    uint32_t ipc_received;       /* out: how many came */
+    uint32_t ipc_received;       /* out: bytes received */
     int32_t ipc_send_handle;     /* sent if the tag has IPC_HANDLE */
     int32_t ipc_received_handle; /* out: the new handle, or -1 */
 };
 
-/* names(): the port under which the name server is found. */
-#define NAME_SERVER_GET                                                        \
-    0 /* returns a new handle to it; ENOENT if there is none */
-#define NAME_SERVER_SET 1 /* from now on it is the port of this handle */
+/* Operations of name_server(), about the name server's port. */
+#define NAME_SERVER_GET 0 /* returns a new handle to it; ENOENT: none */
+#define NAME_SERVER_SET 1 /* sets it to the port of this handle */

@@ -1,16 +1,16 @@
 /*
- * System calls: the one list that the kernel's table, the program's stubs and
- * the book's chapter are made of.
+ * The list of system calls, from which the kernel's table and the programs'
+ * stubs are generated.
  *
  * A call is `int 0x80` with its number in EAX and up to three arguments in EBX,
- * ECX, EDX; the result, or a negated error number, comes back in EAX. All other
- * registers are kept. (Messages use more registers: kernel/abi/ipc.h.)
+ * ECX and EDX. EAX returns the result or a negated error number. All other
+ * registers are preserved. (Messages use more registers: kernel/abi/ipc.h.)
  */
 #pragma once
 
 #define SYSCALL_VECTOR 0x80
 
-/* X(name): the kernel's handler is sys_name, its number SYS_name. */
+/* X(name): the handler is sys_name, the number SYS_name. */
 #define SYSCALL_LIST(X)                                                        \
     X(getpid)                                                                  \
     X(exit)                                                                    \

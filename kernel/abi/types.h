@@ -1,6 +1,6 @@
 /*
- * What kernel and programs agree on besides numbers: sizes, flags, structures.
- * All fields are little-endian and naturally aligned; addresses are 32 bits.
+ * Shared by kernel and programs: sizes, flags, structures. All fields are
+ * little-endian and naturally aligned; addresses are 32 bits.
  */
 #pragma once
 
@@ -53,7 +53,7 @@ struct stat {
     uint32_t st_device; /* of a device node: its number */
 };
 
-/* getdents fills a buffer with these, one behind the other. */
+/* getdents fills a buffer with these, one after the other. */
 struct dirent {
     uint32_t d_ino;
     uint16_t d_reclen; /* bytes to the next one; a multiple of 4 */
@@ -64,14 +64,14 @@ struct dirent {
 
 /* ---- tasks -------------------------------------------------------------- */
 
-/* How a task ended, as wait() tells it. */
+/* How a task ended, as returned by wait(). */
 #define WEXITSTATUS(s) ((s) >> 8 & 0xff) /* its exit code, or 0 */
 #define WTERMSIG(s)    ((s)&0x7f)        /* what ended it, or 0 */
 #define WIFEXITED(s)   (WTERMSIG(s) == 0)
 
 #define WNOHANG 1
 
-/* Reasons for an end; kill() takes any from 0 (only look) to 31. */
+/* Signals. kill() takes any from 0 (only tests) to 31. */
 #define SIGINT  2
 #define SIGILL  4
 #define SIGTRAP 5
@@ -88,9 +88,9 @@ struct dirent {
 
 /* ---- the console -------------------------------------------------------- */
 
-/* ttymode: TTY_COOKED gives whole lines, echoed and edited. TTY_RAW gives each
- * key as one byte at once; keys without a character come as the control
- * characters of Emacs (^P ^N ^B ^F ^A ^E ^D for up, down, left, right, home,
- * end, delete). ^C and ^\ act in both. */
+/* Modes of ttymode. TTY_COOKED: whole lines, echoed and edited. TTY_RAW: each
+ * key at once as one byte; keys without a character are the control characters
+ * of Emacs (^P ^N ^B ^F ^A ^E ^D for up, down, left, right, home, end, delete).
+ * ^C and ^\ act in both. */
 #define TTY_COOKED 0
 #define TTY_RAW    1

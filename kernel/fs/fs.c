@@ -25,7 +25,7 @@ uint32_t fs_new_id(void)
 }
 
 /* Inserts it into the list, in order of fs_id. */
-static void enter(struct fs *fs)
+static void insert_mount(struct fs *fs)
 {
     struct list *at;
 
@@ -38,7 +38,7 @@ static void enter(struct fs *fs)
     spin_unlock(&mount_lock);
 }
 
-static void leave(struct fs *fs)
+static void remove_mount(struct fs *fs)
 {
     spin_lock(&mount_lock);
     list_remove(&fs->fs_link);
@@ -87,7 +87,7 @@ int fs_mount(struct fs *fs, struct inode *dir)
             fs->fs_id = fs_new_id();
         fs->fs_covers = inode_ref(dir);
         dir->inode_mounted = fs;
-        enter(fs);
+        insert_mount(fs);
     }
     inode_unlock(dir);
     return r;
@@ -103,13 +103,13 @@ static int uncover(struct fs *fs, struct inode *root, uint32_t refs)
     if (dir == NULL)
         return -EINVAL;
     inode_lock(dir);
-    leave(fs);
+    remove_mount(fs);
     idle = root == NULL ? inode_flush(fs) : inode_only_root(root, refs);
     if (idle) {
         dir->inode_mounted = NULL;
         fs->fs_covers = NULL;
     } else {
-        enter(fs);
+        insert_mount(fs);
     }
     inode_unlock(dir);
     if (!idle)
@@ -179,7 +179,7 @@ static void make_root(const void *start, size_t size, unsigned *broken)
     if (inode_get(&ramfs, ramfs.fs_root, &root) < 0)
         panic("not enough memory for the root directory");
     path_set_root(root);
-    enter(&ramfs);
+    insert_mount(&ramfs);
 }
 
 static void must(const char *path, int r)

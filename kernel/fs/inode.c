@@ -6,8 +6,8 @@
  * the table before its file system has filled it in. Another task that needs it
  * then finds it and waits, so a file never has two inodes.
  *
- *     inode_get_with ─┬─ find_or_enter ── found ──> is_ready ──> done
- *                     └─ entered ──> read_new ──> READY or FAILED, wakes
+ *     inode_get_with ─┬─ find_or_insert ── found ──> is_ready ──> done
+ *                     └─ inserted ─> read_new ──> READY or FAILED, wakes
  *     inode_put ──> LRU list ──> inode_reclaim ─┐
  *          └── no links left ───────────────────┴─> evict
  */
@@ -81,11 +81,12 @@ static uint32_t hash_of(const struct fs *fs, uint32_t number)
     return hash ^ hash >> 16;
 }
 
-/* The inode in the table, or NULL. Caller holds the list lock. */
+/* The inode in the table, or NULL. */
 static struct inode *find(const struct fs *fs, uint32_t number, uint32_t hash)
 {
     struct hash_link *l = *hash_bucket(&inode_table, hash);
 
+    spin_assert_held(&inode_list_lock);
     for (; l != NULL; l = l->link_next) {
         struct inode *inode = container_of(l, struct inode, inode_hash_link);
 
@@ -95,9 +96,10 @@ static struct inode *find(const struct fs *fs, uint32_t number, uint32_t hash)
     return NULL;
 }
 
-/* Adds a reference. Caller holds the list lock. */
+/* Adds a reference. */
 static void take(struct inode *inode)
 {
+    spin_assert_held(&inode_list_lock);
     if (inode->inode_refs++ == 0) {
         list_remove(&inode->inode_lru_link);
         list_init(&inode->inode_lru_link);
@@ -105,10 +107,11 @@ static void take(struct inode *inode)
     }
 }
 
-/* Inserts a blank inode with one reference. Caller holds the list lock. */
-static void enter(struct fs *fs, uint32_t number, uint32_t hash,
-                  struct inode *inode)
+/* Inserts a blank inode with one reference. */
+static void table_insert(struct fs *fs, uint32_t number, uint32_t hash,
+                         struct inode *inode)
 {
+    spin_assert_held(&inode_list_lock);
     inode->inode_fs = fs;
     inode->inode_number = number;
     inode->inode_refs = 1;
@@ -118,17 +121,18 @@ static void enter(struct fs *fs, uint32_t number, uint32_t hash,
     totals.total_misses++;
 }
 
-/* Removes an inode from the table. Its file system counts it until it is freed.
- * Caller holds the list lock. */
-static void leave(struct inode *inode)
+/* Removes an inode from the table. Its file system counts it until it is
+ * freed. */
+static void table_remove(struct inode *inode)
 {
+    spin_assert_held(&inode_list_lock);
     hash_remove(&inode_table, &inode->inode_hash_link);
 }
 
 /* The inode of that number with a reference: found, or `blank` (if not NULL)
  * inserted. NULL if neither. */
-static struct inode *find_or_enter(struct fs *fs, uint32_t number,
-                                   struct inode *blank)
+static struct inode *find_or_insert(struct fs *fs, uint32_t number,
+                                    struct inode *blank)
 {
     uint32_t hash = hash_of(fs, number);
     struct inode *inode;
@@ -140,7 +144,7 @@ static struct inode *find_or_enter(struct fs *fs, uint32_t number,
         totals.total_hits++;
     } else if (blank != NULL) {
         inode = blank;
-        enter(fs, number, hash, inode);
+        table_insert(fs, number, hash, inode);
     }
     spin_unlock(&inode_list_lock);
     return inode;
@@ -168,7 +172,7 @@ static int read_new(struct inode *inode)
     r = inode->inode_fs->fs_ops->fs_read_inode(inode);
     if (r < 0) {
         spin_lock(&inode_list_lock);
-        leave(inode);
+        table_remove(inode);
         spin_unlock(&inode_list_lock);
     }
     set_rank(inode);
@@ -186,7 +190,7 @@ int inode_get_with(struct fs *fs, uint32_t number, struct inode *blank,
     struct inode *inode;
 
     for (;;) {
-        inode = find_or_enter(fs, number, blank);
+        inode = find_or_insert(fs, number, blank);
         if (inode == NULL) {
             blank = inode_blank();
             if (blank == NULL)
@@ -253,7 +257,7 @@ void inode_put(struct inode *inode)
             totals.total_unused++;
         }
         if (gone && inode->inode_state == INODE_READY)
-            leave(inode);
+            table_remove(inode);
     }
     spin_unlock(&inode_list_lock);
     if (gone)
@@ -278,7 +282,7 @@ static struct inode *take_oldest(const struct fs *fs)
     if (oldest != NULL) {
         list_remove(&oldest->inode_lru_link);
         list_init(&oldest->inode_lru_link);
-        leave(oldest);
+        table_remove(oldest);
         totals.total_unused--;
         totals.total_reclaimed++;
     }
@@ -319,9 +323,10 @@ bool inode_only_root(struct inode *root, uint32_t refs)
     return alone;
 }
 
-/* Those of one chain. Caller holds the list lock. */
-static void forget_chain(struct hash_link *l, const struct fs *fs)
+/* Those of one chain. */
+static void drop_unlinked(struct hash_link *l, const struct fs *fs)
 {
+    spin_assert_held(&inode_list_lock);
     while (l != NULL) {
         struct inode *inode = container_of(l, struct inode, inode_hash_link);
 
@@ -329,16 +334,16 @@ static void forget_chain(struct hash_link *l, const struct fs *fs)
         if (inode->inode_fs != fs || inode->inode_nlink != 0 ||
             inode->inode_state != INODE_READY)
             continue;
-        leave(inode);
+        table_remove(inode);
         inode->inode_state = INODE_GONE;
     }
 }
 
-void inode_forget_unlinked(struct fs *fs)
+void inode_drop_unlinked(struct fs *fs)
 {
     spin_lock(&inode_list_lock);
     for (uint32_t i = 0; i < inode_table.hash_buckets; i++)
-        forget_chain(hash_chain(&inode_table, i), fs);
+        drop_unlinked(hash_chain(&inode_table, i), fs);
     spin_unlock(&inode_list_lock);
 }
 

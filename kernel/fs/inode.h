@@ -188,7 +188,7 @@ bool inode_only_root(struct inode *root, uint32_t refs);
 
 /* Drops the files without a link of a file system: their inodes leave the table
  * and become INODE_GONE. Never sleeps. */
-void inode_forget_unlinked(struct fs *fs);
+void inode_drop_unlinked(struct fs *fs);
 
 /* Frees at most `most` unreferenced inodes, least recently used first. Returns
  * how many. Never sleeps. */

@@ -130,13 +130,14 @@ static struct ramfs_entry *entry_create(struct ramfs_node *node)
 }
 
 /* Inserts an entry into a directory under a name with this hash and counts its
- * link. Caller holds the lock. A directory has two links of its own and is one
+ * link. A directory has two links of its own and is one
  * link of its parent. */
-static void enter(struct ramfs_entry *e, struct ramfs_node *dir,
-                  const char *name, size_t n, uint32_t hash)
+static void attach_entry(struct ramfs_entry *e, struct ramfs_node *dir,
+                         const char *name, size_t n, uint32_t hash)
 {
     struct ramfs_node *node = e->entry_node;
 
+    spin_assert_held(&ramfs_lock);
     memcpy(e->entry_name, name, n);
     e->entry_name[n] = '\0';
     e->entry_dir = dir;
@@ -153,11 +154,12 @@ static void enter(struct ramfs_entry *e, struct ramfs_node *dir,
     }
 }
 
-/* Removes an entry. Caller holds the lock. */
-static void leave(struct ramfs_entry *e)
+/* Removes an entry. */
+static void detach_entry(struct ramfs_entry *e)
 {
     struct ramfs_node *node = e->entry_node;
 
+    spin_assert_held(&ramfs_lock);
     hash_remove(&entries, &e->entry_hash_link);
     list_remove(&e->entry_link);
     node->node_nlink--;
@@ -188,7 +190,7 @@ static int add_entry(struct ramfs_node *dir, const char *name, size_t n,
     if (e == NULL)
         return -ENOMEM;
     spin_lock(&ramfs_lock);
-    enter(e, dir, name, n, hash);
+    attach_entry(e, dir, name, n, hash);
     spin_unlock(&ramfs_lock);
     hash_extend(&entries, &ramfs_lock);
     return 0;
@@ -197,7 +199,7 @@ static int add_entry(struct ramfs_node *dir, const char *name, size_t n,
 static void remove_entry(struct ramfs_entry *e)
 {
     spin_lock(&ramfs_lock);
-    leave(e);
+    detach_entry(e);
     spin_unlock(&ramfs_lock);
     hash_trim(&entries, &ramfs_lock);
     kmem_cache_free(entry_cache, e);
@@ -338,8 +340,8 @@ static int ramfs_rename(struct inode *from_dir, const char *from,
         sync_links(target);
     }
     spin_lock(&ramfs_lock);
-    leave(e);
-    enter(e, dir, to, n, hash_of(dir, to, n));
+    detach_entry(e);
+    attach_entry(e, dir, to, n, hash_of(dir, to, n));
     spin_unlock(&ramfs_lock);
     sync_links(from_dir);
     sync_links(to_dir);

@@ -6,7 +6,7 @@
  *     hash table (directory, name) ────────────────^               │ (file)
  *                                                                  v
  *                                  vector of ramfs_page, 4 KiB each, and
- * missing pages: the archive's bytes
+ *                                  for missing ones the archive's bytes
  *
  * A node's number is its offset in the direct map, in units of 8 bytes.
  */

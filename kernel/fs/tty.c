@@ -221,11 +221,11 @@ int tty_set_group(pid_t group)
 
 /* ---- ownership ---------------------------------------------------------- */
 
-/* Caller holds sched_lock. */
 static bool runs(pid_t pid)
 {
     const struct task *t = task_find(pid);
 
+    spin_assert_held(&sched_lock);
     return t != NULL && t->task_state != TASK_ZOMBIE;
 }
 

@@ -91,12 +91,13 @@ static int send(struct port *port, struct userfs_request *c, bool *received)
 /* ---- the current port --------------------------------------------------- */
 
 /* Waits for a new server. The time limit counts from when the death was
- * noticed, for all waiters alike. Caller holds sched_lock. */
+ * noticed, for all waiters alike. */
 static int wait_for_successor(struct userfs *u)
 {
     uint64_t now = timer_ms();
     int error;
 
+    spin_assert_held(&sched_lock);
     if (u->userfs_fs.fs_covers == NULL) /* not mounted yet, or no longer */
         return -EPIPE;
     if (u->userfs_lost_ms == 0)
@@ -273,7 +274,7 @@ static int take_over(struct userfs *u, struct port *port,
         return -EBUSY;
     old = u->userfs_port;
     inode_flush(&u->userfs_fs);
-    inode_forget_unlinked(&u->userfs_fs);
+    inode_drop_unlinked(&u->userfs_fs);
     spin_lock(&sched_lock);
     u->userfs_port = (struct port *)object_get(&port->port_object);
     u->userfs_lost_ms = 0;

@@ -22,6 +22,7 @@ static struct port *port_at(const struct list *link)
 
 void ipc_alarm_off(struct port *port)
 {
+    spin_assert_held(&sched_lock);
     if (port->port_alarm_bits == 0)
         return;
     port->port_alarm_bits = 0;
@@ -77,6 +78,7 @@ const char *ipc_alarm_verify(const struct port *port)
     bool found = false;
     size_t n = 0;
 
+    spin_assert_held(&sched_lock);
     list_for_each (l, &alarms)
         if (n++ < UINT16_MAX)
             found |= port_at(l) == port;
@@ -90,6 +92,7 @@ const char *ipc_alarms_verify(size_t ports)
     uint64_t before = 0;
     size_t n = 0;
 
+    spin_assert_held(&sched_lock);
     list_for_each (l, &alarms) {
         if (n++ == ports)
             return "the list of alarms does not end";

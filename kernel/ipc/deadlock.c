@@ -29,6 +29,7 @@ static struct task *server_of(const struct port *port)
 
 struct task *ipc_waits_for(const struct task *t)
 {
+    spin_assert_held(&sched_lock);
     if (t->task_state == TASK_READY) /* killed: no longer waits */
         return NULL;
     switch (t->task_ipc.ipc_state) {
@@ -75,6 +76,7 @@ bool ipc_deadlock(const struct task *self)
     const struct port *port = self->task_ipc.ipc_port;
     const struct task *t = ipc_waits_for(self);
 
+    spin_assert_held(&sched_lock);
     if (t == NULL) /* no guess, but this may be the only receiver */
         return receive_handles(self, port) == port->port_holders;
     for (unsigned n = 0; t != self; n++) {

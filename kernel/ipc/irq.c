@@ -73,6 +73,7 @@ static void unbind(unsigned irq)
 
 void ipc_irq_release(const struct port *port)
 {
+    spin_assert_held(&sched_lock);
     for (unsigned irq = 0; irq < PIC_LINES; irq++)
         if (lines[irq].line_port == port)
             unbind(irq);
@@ -91,6 +92,7 @@ uint32_t ipc_irq_lines(const struct port *port)
 {
     uint32_t bits = 0;
 
+    spin_assert_held(&sched_lock);
     for (unsigned irq = 0; irq < PIC_LINES; irq++)
         bits |= (uint32_t)(lines[irq].line_port == port) << irq;
     return bits;

@@ -456,6 +456,7 @@ int ipc_notify_locked(struct port *port, uint32_t bits)
 {
     struct task *t = receiver(port);
 
+    spin_assert_held(&sched_lock);
     if (port->port_holders == 0)
         return -EPIPE;
     port->port_bits |= bits;
@@ -493,6 +494,7 @@ static void refuse_all(struct list *waiting)
 
 void ipc_refuse_callers(struct port *port)
 {
+    spin_assert_held(&sched_lock);
     refuse_all(&port->port_callers);
 }
 
@@ -500,6 +502,7 @@ void ipc_refuse_deadlocks(struct port *port)
 {
     struct list *next;
 
+    spin_assert_held(&sched_lock);
     for (struct list *l = port->port_callers.next; l != &port->port_callers;
          l = next) {
         struct task *t = ipc_task(l);

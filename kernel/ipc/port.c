@@ -79,9 +79,10 @@ static void opened(struct object *o, uint32_t flags)
     spin_unlock(&sched_lock);
 }
 
-/* The last receiver is gone. Caller holds sched_lock. */
+/* The last receiver is gone. */
 static void mark_dead(struct port *port)
 {
+    spin_assert_held(&sched_lock);
     port->port_bits = 0;
     if (name_server_port == port)
         name_server_port = NULL;
@@ -91,9 +92,10 @@ static void mark_dead(struct port *port)
 }
 
 /* Other receivers remain, but they may all be in a deadlock with the callers
- * now. Caller holds sched_lock. */
+ * now. */
 static void receiver_left(struct port *port)
 {
+    spin_assert_held(&sched_lock);
     if (port->port_server == task_self()->task_pid)
         port->port_server = 0;
     ipc_refuse_deadlocks(port);

@@ -1,9 +1,9 @@
 /*
  * 64-bit division for a 32-bit processor.
  *
- * GCC turns n / d on 64-bit numbers into calls of these functions. Those of
- * libgcc take their arguments on the stack; the kernel passes arguments in
- * registers (-mregparm=3), so it needs its own, compiled with its own flags.
+ * GCC compiles 64-bit division into calls of these functions. Those of libgcc
+ * take their arguments on the stack; the kernel passes arguments in registers
+ * (-mregparm=3), so it needs its own.
  */
 #include "kernel/lib/types.h"
 
@@ -13,8 +13,8 @@ uint64_t __umoddi3(uint64_t n, uint64_t d);
 int64_t __divdi3(int64_t n, int64_t d);
 int64_t __moddi3(int64_t n, int64_t d);
 
-/* Bit by bit, as on paper: the divisor is moved up below the dividend and
- * subtracted wherever it fits on the way down. */
+/* Long division, bit by bit: the divisor is shifted up to the dividend and
+ * subtracted where possible on the way down. */
 static uint64_t divide_long(uint64_t n, uint64_t d, uint64_t *rem)
 {
     uint64_t quotient = 0;

@@ -1,6 +1,7 @@
 /*
- * Keys without a character, as numbers beyond all bytes: what the console's
- * drivers make of escape sequences and scan codes, and line editors take in.
+ * Numbers for keys without a character, above all byte values. The console's
+ * drivers produce them from escape sequences and scan codes; line editors use
+ * them.
  */
 #pragma once
 

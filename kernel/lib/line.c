@@ -1,14 +1,14 @@
 /*
  * The line editor. Keys are those of Emacs and readline.
  *
- * Drawing uses one row of the screen, whatever the line's length: a line that
- * is too wide is shown through a window that follows the cursor, with `<` and
- * `>` where it goes on. So it never matters how a terminal breaks lines.
+ * A line uses one row of the screen, whatever its length. If it is too wide, a
+ * window that follows the cursor is shown, with `<` and `>` where it continues.
+ * So the way in which a terminal wraps lines does not matter.
  *
  *     slate> <ger line, of which the middle is sho>
  *            ^ line_left                ^ cursor
  *
- * Only what changed is sent: typing at the end, the usual case, sends just the
+ * Only changes are sent: typing at the end, the usual case, sends just the
  * character.
  */
 #include "kernel/lib/line.h"
@@ -32,8 +32,8 @@ static unsigned window(const struct line *l)
     return LINE_COLUMNS - (unsigned)strlen(l->line_prompt);
 }
 
-/* Moves the window if the cursor would leave it or stand on its `<` or `>`;
- * true if it moved. */
+/* Moves the window if the cursor would leave it or cover its `<` or `>`; true
+ * if it moved. */
 static bool follow_cursor(struct line *l)
 {
     unsigned width = window(l);
@@ -46,7 +46,7 @@ static bool follow_cursor(struct line *l)
     return l->line_left != left;
 }
 
-/* In one piece: each write also moves the display's cursor. */
+/* In one write, because each write also moves the display's cursor. */
 static void redraw(struct line *l)
 {
     char row[LINE_COLUMNS + 16];
@@ -65,7 +65,7 @@ static void redraw(struct line *l)
     draw(l, row);
 }
 
-/* Moves the cursor on the screen from one place in the text to another. */
+/* Moves the cursor on the screen from one position in the text to another. */
 static void step(const struct line *l, unsigned from, unsigned to)
 {
     char move[16];
@@ -81,8 +81,8 @@ static void step(const struct line *l, unsigned from, unsigned to)
     draw(l, move);
 }
 
-/* The text changed from `from` on, and got shorter or not; on the screen the
- * cursor is still at `cursor`. */
+/* The text changed from `from` on, and may be shorter. The cursor on the screen
+ * is still at `cursor`. */
 static void redraw_from(struct line *l, unsigned cursor, unsigned from,
                         bool shorter)
 {
@@ -126,7 +126,7 @@ static void insert(struct line *l, char c)
     redraw_from(l, at, at, false);
 }
 
-/* Takes out the characters from `from` to `to`; the cursor ends there. */
+/* Deletes the characters from `from` to `to`; the cursor ends there. */
 static void cut(struct line *l, unsigned from, unsigned to)
 {
     unsigned cursor = l->line_pos;
@@ -237,10 +237,10 @@ const char *line_remembered(const struct line *l, unsigned n)
 
 struct completion {
     struct line *comp_line;
-    const char *comp_prefix; /* what stands there already */
+    const char *comp_prefix; /* what is already typed */
     size_t comp_len;
     unsigned comp_matches;
-    char comp_common[LINE_MAX + 1]; /* what all matches begin with */
+    char comp_common[LINE_MAX + 1]; /* the common prefix of all matches */
     unsigned comp_column;           /* while listing */
 };
 
@@ -283,16 +283,16 @@ static void list_match(const char *word, void *arg)
     c->comp_column += width;
 }
 
-/* What ends a command in a line of several. */
+/* Ends a command in a line of several. */
 static bool is_separator(char c)
 {
     return c == ';' || c == '|' || c == '&';
 }
 
 /*
- * Finds what stands before the cursor: where its word begins, and in
- * `command` the first word of its command, empty if this is it. False inside
- * quotes, where nothing is completed.
+ * Finds the start of the word before the cursor and, in `command`, the first
+ * word of its command ("" if this is it). False inside quotes, where nothing is
+ * completed.
  */
 static bool find_context(const struct line *l, unsigned *start, char *command)
 {
@@ -348,7 +348,7 @@ static void complete(struct line *l)
     }
     for (const char *s = c.comp_common + c.comp_len; *s; s++)
         insert(l, *s);
-    /* A folder's name goes on. */
+    /* No blank is added after the name of a directory. */
     if (c.comp_matches == 1 && l->line_text[l->line_pos] != ' ' &&
         l->line_text[l->line_pos - 1] != '/')
         insert(l, ' ');

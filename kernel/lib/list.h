@@ -2,8 +2,8 @@
  * Circular doubly linked lists with the links inside the listed structure.
  *
  * A list is a struct list that points to itself when empty; the same type is
- * the link in each member. No allocation, no counts, no locks: whoever owns
- * the list brings its own.
+ * the link in each member. No allocation, no counts, no locks: the list's owner
+ * has the lock.
  *
  *      head <-> a <-> b <-> c <-> head
  */
@@ -38,7 +38,7 @@ static inline bool list_empty(const struct list *l)
     return l->next == l;
 }
 
-/* Puts `l` between `at` and its successor. */
+/* Inserts `l` after `at`. */
 static inline void list_insert_after(struct list *at, struct list *l)
 {
     struct list *next = at->next;
@@ -49,13 +49,13 @@ static inline void list_insert_after(struct list *at, struct list *l)
     at->next = l;
 }
 
-/* Puts `l` between `at` and its predecessor; at a head that is the tail. */
+/* Inserts `l` before `at`; before a head is the tail. */
 static inline void list_insert_before(struct list *at, struct list *l)
 {
     list_insert_after(at->prev, l);
 }
 
-/* Takes `l` out. Its own pointers are left as they were. */
+/* Removes `l`. Its own pointers are unchanged. */
 static inline void list_remove(const struct list *l)
 {
     struct list *prev = l->prev;

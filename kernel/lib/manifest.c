@@ -1,6 +1,6 @@
 /*
- * The reader of /etc/servers (kernel/lib/manifest.h): line by line, word by
- * word, in one pass and without memory of its own but for one stanza.
+ * The parser of /etc/servers (kernel/lib/manifest.h): one pass, line by line
+ * and word by word; the only memory is for one stanza.
  *
  *     line ──> first word ──> its entry in `entries` ──> takes the other words
  *     `server`, or the end ──> the stanza before goes to whoever reads
@@ -64,7 +64,7 @@ static void skip_blanks(struct reading *r)
             r->at++;
 }
 
-/* The next word of the line goes to r->word; false: there is none. */
+/* Reads the next word of the line into r->word; false: no more. */
 static bool next_word(struct reading *r)
 {
     size_t n = 0;
@@ -83,7 +83,7 @@ static bool next_word(struct reading *r)
     return true;
 }
 
-/* Adds the word to a text of words. */
+/* Appends the word to a text of words. */
 static void add_word(struct reading *r, char *text, size_t size)
 {
     size_t n = strlen(text);
@@ -104,8 +104,8 @@ static int digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
 }
 
-/* A number at *s, which moves behind it. False: there is none, or it is too
- * large for 32 bits. */
+/* Reads a number at *s and moves *s past it. False: no number, or more than 32
+ * bits. */
 static bool number(const char **s, uint32_t *value)
 {
     int base = (*s)[0] == '0' && ((*s)[1] | 32) == 'x' ? 16 : 10;
@@ -150,7 +150,7 @@ static bool overlaps(const struct manifest_range *a, size_t n,
     return false;
 }
 
-/* Adds the range in r->word to a stanza's. */
+/* Adds the range in r->word to the stanza's ranges. */
 static void add_range(struct reading *r, struct manifest_range *to, uint8_t *n,
                       unsigned most, struct manifest_range range)
 {
@@ -162,7 +162,7 @@ static void add_range(struct reading *r, struct manifest_range *to, uint8_t *n,
         to[(*n)++] = range;
 }
 
-/* ---- what stands behind each first word --------------------------------- */
+/* ---- one function per first word ---------------------------------------- */
 
 static void take_program(struct reading *r)
 {
@@ -171,7 +171,7 @@ static void take_program(struct reading *r)
     if (s->server_command[0] != '\0')
         WRONG(r, "a second program");
     else if (r->word[0] != '/')
-        WRONG(r, "'%s' is no path from the root", r->word);
+        WRONG(r, "'%s' is not an absolute path", r->word);
     else
         do
             add_word(r, s->server_command, sizeof(s->server_command));
@@ -185,7 +185,8 @@ static void take_ports(struct reading *r)
 
     do {
         if (!whole_range(r->word, &range) || range.range_last > 0xffff)
-            WRONG(r, "'%s' is no range of ports; they are 0x0-0xffff", r->word);
+            WRONG(r, "'%s' is not a range of ports; they are 0x0-0xffff",
+                  r->word);
         else
             add_range(r, s->server_port, &s->server_ports, MANIFEST_PORTS,
                       range);
@@ -198,7 +199,7 @@ static void take_irq(struct reading *r)
 
     do {
         if (!whole_number(r->word, MANIFEST_LINES - 1, &line))
-            WRONG(r, "'%s' is no interrupt line; they are 0 to %d", r->word,
+            WRONG(r, "'%s' is not an interrupt line; they are 0 to %d", r->word,
                   MANIFEST_LINES - 1);
         else
             r->server.server_irqs |= (uint16_t)(1u << line);
@@ -214,7 +215,7 @@ static void take_memory(struct reading *r)
         if (!whole_range(r->word, &range) ||
             (range.range_first & PAGE_MASK) != 0 ||
             (range.range_last & PAGE_MASK) != PAGE_MASK)
-            WRONG(r, "'%s' is no range of whole pages, like 0xb8000-0xb8fff",
+            WRONG(r, "'%s' is not a range of whole pages, like 0xb8000-0xb8fff",
                   r->word);
         else
             add_range(r, s->server_memory, &s->server_memories, MANIFEST_MEMORY,
@@ -227,7 +228,7 @@ static void take_dma(struct reading *r)
     uint32_t pages;
 
     if (!whole_number(r->word, MANIFEST_DMA_MAX, &pages))
-        WRONG(r, "'%s' is no number of pages up to %d", r->word,
+        WRONG(r, "'%s' is not a number of pages up to %d", r->word,
               MANIFEST_DMA_MAX);
     else
         r->server.server_dma = (uint16_t)pages;
@@ -245,7 +246,7 @@ static void take_mounts(struct reading *r)
     struct manifest_server *s = &r->server;
 
     if (r->word[0] != '/')
-        WRONG(r, "'%s' is no path from the root", r->word);
+        WRONG(r, "'%s' is not an absolute path", r->word);
     else
         add_word(r, s->server_mounts, sizeof(s->server_mounts));
 }
@@ -271,7 +272,7 @@ static void take_restart(struct reading *r)
 
 /* ---- stanzas ------------------------------------------------------------ */
 
-/* The stanza at hand is complete. */
+/* Ends the current stanza. */
 static void finish(struct reading *r)
 {
     const char *wrong;
@@ -303,7 +304,7 @@ static void take_server(struct reading *r)
     r->stanza = r->line;
     r->broken = false;
     if (strlen(r->word) > MANIFEST_NAME_MAX || !is_name(r->word))
-        WRONG(r, "'%s' is no name of at most %d characters", r->word,
+        WRONG(r, "'%s' is not a name of at most %d characters", r->word,
               MANIFEST_NAME_MAX);
     else
         strlcpy(r->server.server_name, r->word, sizeof(r->server.server_name));
@@ -341,9 +342,9 @@ static void read_line(struct reading *r)
               "needs, mounts, start, restart",
               r->word);
     else if (r->stanza == 0 && e->entry_take != take_server)
-        WRONG(r, "'%s' stands before the first server", r->word);
+        WRONG(r, "'%s' precedes the first server", r->word);
     else if (!next_word(r))
-        WRONG(r, "nothing behind '%s'", r->word);
+        WRONG(r, "nothing follows '%s'", r->word);
     else {
         e->entry_take(r);
         if (next_word(r))

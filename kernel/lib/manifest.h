@@ -1,6 +1,6 @@
 /*
- * The manifest of servers, /etc/servers: which programs are servers and
- * drivers, and what each of them may have of the machine.
+ * The manifest, /etc/servers: which programs are servers and drivers, and which
+ * parts of the machine each may use.
  *
  *     server ata                      # a stanza begins
  *         program  /sbin/ata          # path and arguments
@@ -13,8 +13,8 @@
  *         start    boot               # or demand
  *         restart  always             # or never
  *
- * The kernel reads it once at boot and init at the beginning of a session, both
- * with this reader. `#` begins a comment; numbers are decimal or 0x….
+ * The kernel parses it once at boot and init at the start of a session, both
+ * with this parser. `#` begins a comment; numbers are decimal or 0x….
  */
 #pragma once
 
@@ -29,7 +29,7 @@
 #define MANIFEST_LINES       16   /* interrupt lines of the machine */
 #define MANIFEST_DMA_MAX     1024 /* pages in one run */
 
-/* Both ends belong to it. */
+/* Includes both ends. */
 struct manifest_range {
     uint32_t range_first;
     uint32_t range_last;
@@ -38,21 +38,21 @@ struct manifest_range {
 /* A stanza. Ranges are in the order of the file; they do not overlap. */
 struct manifest_server {
     char server_name[MANIFEST_NAME_MAX + 1];
-    char server_command[MANIFEST_COMMAND_MAX + 1]; /* path and arguments, one
-                                                      blank between them */
-    char server_needs[MANIFEST_NEEDS_MAX + 1];     /* names, the same way */
+    char server_command[MANIFEST_COMMAND_MAX + 1]; /* path and arguments,
+                                                      separated by blanks */
+    char server_needs[MANIFEST_NEEDS_MAX + 1];     /* names, likewise */
     char server_mounts[MANIFEST_MOUNTS_MAX + 1];   /* a path, or "" */
-    uint8_t server_ports;                          /* ranges in use … */
+    uint8_t server_ports;                          /* number of ranges */
     uint8_t server_memories;
     uint16_t server_irqs; /* a bit for each line */
     uint16_t server_dma;  /* pages */
-    bool server_demand;   /* init waits until it is asked for */
-    bool server_once;     /* init does not start it again */
+    bool server_demand;   /* init starts it on demand */
+    bool server_once;     /* init does not restart it */
     struct manifest_range server_port[MANIFEST_PORTS];
     struct manifest_range server_memory[MANIFEST_MEMORY];
 };
 
-/* Characters of the program's path, with which its command begins. */
+/* Length of the program's path at the start of its command. */
 static inline int manifest_path_length(const struct manifest_server *s)
 {
     int n = 0;
@@ -62,17 +62,17 @@ static inline int manifest_path_length(const struct manifest_server *s)
     return n;
 }
 
-/* Who wants to know. A stanza with an error in it is not given to
- * reader_server; every error is told with the number of its line. */
+/* The parser's callbacks. A stanza with an error is not passed to
+ * reader_server; every error is reported with its line number. */
 struct manifest_reader {
-    /* A stanza that begins on that line. What comes back (NULL: nothing) is
-     * wrong with it. Called in the order of the file. */
+    /* Takes a stanza that begins on that line. Returns NULL or what is wrong
+     * with it. Called in the order of the file. */
     const char *(*reader_server)(const struct manifest_server *s, void *arg);
     /* `what` is one line of text without a full stop. */
     void (*reader_error)(unsigned line, const char *what, void *arg);
     void *reader_arg;
 };
 
-/* Reads `n` bytes, which may be anything. Returns the number of errors. */
+/* Parses `n` bytes of any content. Returns the number of errors. */
 unsigned manifest_read(const char *text, size_t n,
                        const struct manifest_reader *reader);

@@ -1,15 +1,15 @@
 /*
  * Formatted printing into memory, after the C standard (C17, 7.21.6.1).
  *
- * A directive is first read into a struct spec; then its argument becomes
- * text in pieces, which are put down in this order:
+ * A directive is parsed into a struct spec. Then its argument becomes text in
+ * pieces, which are written in this order:
  *
  *     blanks  sign or 0x  zeros  digits  blanks
  */
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 
-/* Where the text goes. What does not fit is only counted. */
+/* The output buffer. Text that does not fit is only counted. */
 struct out {
     char *out_buf;
     size_t out_size;
@@ -20,7 +20,7 @@ enum spec_flag {
     FLAG_LEFT = 1 << 0,  /* - */
     FLAG_ZERO = 1 << 1,  /* 0 */
     FLAG_PLUS = 1 << 2,  /* + */
-    FLAG_BLANK = 1 << 3, /* a blank in front of what has no sign */
+    FLAG_BLANK = 1 << 3, /* a blank in place of a missing sign */
     FLAG_ALT = 1 << 4,   /* # */
 };
 
@@ -63,7 +63,7 @@ static void put_fill(struct out *o, char c, size_t n)
     o->out_len += n;
 }
 
-/* `n` characters in a field of the width asked for. */
+/* `n` characters in a field of the requested width. */
 static void put_field(struct out *o, const struct spec *sp, const char *s,
                       size_t n)
 {
@@ -78,7 +78,7 @@ static void put_field(struct out *o, const struct spec *sp, const char *s,
 
 /* ---- numbers ------------------------------------------------------------ */
 
-/* These write digits in front of `end` and return the first. 0 has none. */
+/* These write digits before `end` and return the first. 0 has none. */
 static char *digits_u32(uint32_t value, char *end)
 {
     for (; value != 0; value /= 10)
@@ -86,8 +86,8 @@ static char *digits_u32(uint32_t value, char *end)
     return end;
 }
 
-/* Divides 64 bits only for what needs them, nine digits at a time: such a
- * division is a long loop. */
+/* Uses 64-bit division, a long loop, only for large numbers, for nine digits at
+ * a time. */
 static char *digits_decimal(uint64_t value, char *end)
 {
     while (value >> 32) {
@@ -112,7 +112,7 @@ static char *digits_binary(uint64_t value, unsigned shift, bool upper,
     return end;
 }
 
-/* Puts down a number whose sign or 0x is `prefix`. */
+/* Prints a number with its sign or 0x in `prefix`. */
 static void put_number(struct out *o, const struct spec *sp, const char *prefix,
                        const char *digits, size_t n)
 {
@@ -164,7 +164,7 @@ static void put_unsigned(struct out *o, const struct spec *sp, uint64_t value)
     switch (sp->spec_conversion) {
     case 'o':
         at = digits_binary(value, 3, false, end);
-        /* The standard makes the leading 0 of # a matter of precision. */
+        /* In the standard, the leading 0 of # is a matter of precision. */
         if ((sp->spec_flags & FLAG_ALT) && sp->spec_precision <= end - at) {
             octal.spec_precision = (int)(end - at) + 1;
             sp = &octal;
@@ -183,7 +183,7 @@ static void put_unsigned(struct out *o, const struct spec *sp, uint64_t value)
     put_number(o, sp, prefix, at, (size_t)(end - at));
 }
 
-/* Always as wide as an address is, so that columns of them line up. */
+/* Always full width, so that columns of addresses line up. */
 static void put_pointer(struct out *o, const struct spec *sp, uintptr_t value)
 {
     char text[DIGITS_MAX];
@@ -206,8 +206,8 @@ static void put_string(struct out *o, const struct spec *sp, const char *s)
 
 /* ---- directives --------------------------------------------------------- */
 
-/* A va_list in a structure, so that functions can share one by a pointer
- * whatever type it is. */
+/* A va_list in a structure, so that functions can share it by pointer whatever
+ * its type. */
 struct args {
     va_list args_list;
 };
@@ -273,7 +273,7 @@ static const char *read_flags(const char *f, struct spec *sp)
     }
 }
 
-/* A number in the format, or `*` and the number among the arguments. */
+/* A number in the format, or `*` and the number from the arguments. */
 static const char *read_number(const char *f, int *n, struct args *a)
 {
     if (*f == '*') {
@@ -349,8 +349,8 @@ static bool convert(struct out *o, const struct spec *sp, struct args *a)
     }
 }
 
-/* Does the directive at `f`, a percent sign, and returns what follows it. One
- * that makes no sense is printed as it stands. */
+/* Prints the directive at `f`, a percent sign, and returns what follows it. An
+ * invalid one is printed unchanged. */
 static const char *directive(struct out *o, const char *f, struct args *a)
 {
     const char *start = f;

@@ -1,9 +1,9 @@
 /*
  * Formatted printing into memory: the standard's vsnprintf for kernel code.
  *
- * Knows flags `-`, `0`, `+`, ` ` and `#`, width and precision (also `*`),
- * lengths hh, h, l, ll, z, and conversions d i u x X o c s p %. No floating
- * point. Returns the length that the whole text would have had.
+ * Supports the flags `-`, `0`, `+`, ` ` and `#`, width and precision (also
+ * `*`), lengths hh, h, l, ll, z, and conversions d i u x X o c s p %. No
+ * floating point. Returns the length that the whole text would have.
  */
 #pragma once
 

@@ -2,9 +2,8 @@
  * Memory and strings. The loops move words, not bytes, as the processor reads
  * and writes words at any address (Intel manual, volume 1, section 4.1.1).
  *
- * GCC likes to see through such loops and replace them by a call of memcpy or
- * memset, which in here would be a call of the function by itself. The pragma
- * forbids it.
+ * GCC may recognize such loops and replace them by calls of memcpy or memset,
+ * which would then call themselves. The pragma prevents it.
  */
 #include "kernel/lib/string.h"
 
@@ -19,8 +18,8 @@ typedef uint16_t half_t __attribute__((may_alias, aligned(1)));
 #define BYTE_ONES  0x01010101u
 #define BYTE_HIGHS 0x80808080u
 
-/* Each word is read before it or anything behind it is written, so this is
- * right for overlapping memory as well if dst is below src. */
+/* Each word is read before it or a later one is written, so this is also right
+ * for overlapping memory if dst is below src. */
 static inline void copy_up(char *dst, const char *src, size_t n)
 {
     for (; n >= BLOCK; n -= BLOCK, dst += BLOCK, src += BLOCK) {
@@ -97,8 +96,8 @@ int memcmp(const void *a, const void *b, size_t n)
     return 0;
 }
 
-/* A borrow reaches the high bit of a byte only from a zero byte. Words are
- * read aligned, so that none reaches into a page that the string is not in. */
+/* A borrow reaches the high bit of a byte only from a zero byte. Words are read
+ * aligned, so that no read reaches a page that the string is not in. */
 size_t strlen(const char *s)
 {
     const char *at = s;
@@ -173,7 +172,7 @@ size_t strlcpy(char *dst, const char *src, size_t size)
     return n;
 }
 
-/* The value of a digit in base 10 or 16; 16 or more if it is none. */
+/* The value of a digit in base 10 or 16; 16 or more: not a digit. */
 static uint32_t digit_value(char c)
 {
     if (c >= '0' && c <= '9')

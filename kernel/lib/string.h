@@ -19,10 +19,10 @@ char *strchr(const char *s, int c);
 char *strstr(const char *s, const char *what);
 
 /* Copies at most size - 1 characters and always ends dst with a NUL.
- * Returns strlen(src), so a result >= size says that it was cut. */
+ * Returns strlen(src): a result >= size means that it was truncated. */
 size_t strlcpy(char *dst, const char *src, size_t size);
 
-/* Parses an unsigned number: decimal, or hexadecimal after 0x. The whole of
+/* Parses an unsigned number: decimal, or hexadecimal after 0x. All of
  * `s` must be the number; returns false, leaving *value alone, if it is not
  * one or does not fit in 32 bits. */
 bool parse_u32(const char *s, uint32_t *value);

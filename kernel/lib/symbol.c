@@ -1,10 +1,9 @@
 /*
- * Looking functions up in the kernel's own symbol table.
+ * Lookup in the kernel's own symbol table.
  *
- * tools/run/symbols.py writes the table. Its functions are sorted by address;
- * an entry without a name stands where something that is no function begins:
- * it ends the function before it. Objects come after them, for lookups by
- * name.
+ * tools/run/symbols.py writes the table. Functions are sorted by address; an
+ * entry without a name marks the end of the function before it. Objects follow,
+ * for lookups by name.
  */
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"

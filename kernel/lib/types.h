@@ -1,10 +1,9 @@
 /*
  * The types that every part of Slate shares.
  *
- * Addresses have types of their own, so that a physical address is not taken
- * for a pointer: paddr_t is what the processor puts on the bus, vaddr_t what
- * a load or store names. Both are numbers; only a vaddr_t may be cast to a
- * pointer.
+ * Addresses have types, so that a physical address is not taken for a pointer:
+ * paddr_t is what the processor puts on the bus, vaddr_t what loads and stores
+ * use. Both are numbers; only a vaddr_t may be cast to a pointer.
  */
 #pragma once
 
@@ -27,7 +26,7 @@ typedef uintptr_t vaddr_t;
 #define MIN(a, b)      ((a) < (b) ? (a) : (b))
 #define MAX(a, b)      ((a) > (b) ? (a) : (b))
 
-/* The structure of type T whose member m lives at address p. */
+/* The structure of type T whose member m is at address p. */
 #define container_of(p, T, m) ((T *)((char *)(p)-offsetof(T, m)))
 
 #define likely(x)         __builtin_expect(!!(x), 1)

@@ -1,8 +1,8 @@
 /*
- * exec: from a path and arguments to a loaded address space.
+ * exec: reads arguments and loads a program into a new address space.
  *
- * The new program's stack, from the top, as the System V ABI for the i386
- * (figure 3-31) draws it:
+ * The new program's stack, from the top, as in figure 3-31 of the System V ABI
+ * for the i386:
  *
  *     0x00500000  strings of the environment and the arguments
  *                 NULL
@@ -31,7 +31,7 @@ static int read_pointer(const char *const array[], size_t i, bool user,
     return copy_from_user(out, &array[i], sizeof(*out));
 }
 
-/* One string to the end of the text; the pointers to it must fit as well. */
+/* Appends one string to the text; the pointers must fit on the stack too. */
 static int add_string(struct exec_args *args, const char *s, bool user)
 {
     size_t pointers = (args->args_argc + args->args_envc + 4) * sizeof(char *);
@@ -93,7 +93,7 @@ void exec_args_free(struct exec_args *args)
 
 /* ---- the new stack ------------------------------------------------------ */
 
-/* Copies into a space that nobody runs in yet. */
+/* Copies into a space in which no task runs yet. */
 static int put(struct space *s, uaddr_t to, const void *from, size_t n)
 {
     const char *bytes = from;
@@ -113,8 +113,8 @@ static int put(struct space *s, uaddr_t to, const void *from, size_t n)
     return 0;
 }
 
-/* `count` pointers to consecutive strings of `text`, which will lie at `at`,
- * and a NULL. *used moves on in the text. */
+/* Stores `count` pointers to consecutive strings of `text`, which will be at
+ * `at`, and a NULL. Advances *used in the text. */
 static int put_pointers(struct space *s, uaddr_t *to,
                         const struct exec_args *args, uint32_t count,
                         uint32_t *used, uaddr_t at)

@@ -1,9 +1,8 @@
 /*
  * System calls on handles: open files, pipes, the console.
  *
- * A handle that is given is looked up first, then numbers are checked, then
- * pointers; the object that a handle refers to is borrowed for the length of
- * the call, since nobody but the caller closes it.
+ * The handle is checked first, then numbers, then pointers. The object of a
+ * handle is borrowed during the call: only the caller can close the handle.
  */
 #include "kernel/fs/file.h"
 #include "kernel/fs/tty.h"
@@ -16,7 +15,7 @@ static inline struct handle_table *handles(void)
     return task_self()->task_handles;
 }
 
-/* The open file behind a handle, or NULL. */
+/* The open file of a handle, or NULL. */
 static inline struct file *file_at(uint32_t h)
 {
     return (struct file *)handle_object(handles(), (int)h, &file_type);
@@ -78,7 +77,7 @@ int32_t sys_getdents(uint32_t a, uint32_t b, uint32_t c)
     return file_getdents(f, (void *)b, c);
 }
 
-/* Of a port there is no more to say than that it is one. */
+/* A port has no other attributes than its type. */
 int32_t sys_fstat(uint32_t a, uint32_t b, uint32_t c)
 {
     struct object *o = handle_object(handles(), (int)a, NULL);
@@ -104,11 +103,11 @@ int32_t sys_open(uint32_t a, uint32_t b, uint32_t c)
     (void)c;
     if (error != 0)
         return error;
-    error = path_in(a, &path);
+    error = path_copy_in(a, &path);
     if (error != 0)
         return error;
     error = file_open(path, task_self()->task_cwd, b, &f);
-    path_out(path);
+    path_free(path);
     if (error != 0)
         return error;
     return handle_install(handles(), 0, &f->file_object,
@@ -122,7 +121,7 @@ int32_t sys_close(uint32_t a, uint32_t b, uint32_t c)
     return handle_close(handles(), (int)a);
 }
 
-/* The second handle survives exec even if the first does not. */
+/* The new handle survives exec even if the old one does not. */
 int32_t sys_dup(uint32_t a, uint32_t b, uint32_t c)
 {
     const struct handle *slot = handle_slot(handles(), (int)a);
@@ -189,7 +188,7 @@ int32_t sys_pipe(uint32_t a, uint32_t b, uint32_t c)
 
 /* ---- the console -------------------------------------------------------- */
 
-/* 0, or why the handle is not the console's. */
+/* 0, or the error for a handle that is not the console's. */
 static int check_console(uint32_t h)
 {
     const struct file *f = file_at(h);

@@ -2,10 +2,10 @@
  * System calls for messages: ports, call, receive, reply, notifications,
  * interrupts, the name server.
  *
- * The messages' registers stay in the trap frame, where kernel/ipc finds them.
- * A struct ipc_buffer is copied into the kernel on the way in and back on the
- * way out, by the program's own task; the copy back cannot fail, since it was
- * tried before anything else was done.
+ * The registers of messages stay in the trap frame, where kernel/ipc reads
+ * them. The program's task copies a struct ipc_buffer into the kernel at the
+ * start of a call and back at its end. The copy back cannot fail, since it is
+ * tried before anything else.
  */
 #include "kernel/ipc/port.h"
 #include "kernel/syscall/syscall.h"
@@ -14,14 +14,14 @@
 
 #define EXTRA (IPC_DATA | IPC_HANDLE)
 
-/* The port behind a handle of the caller, or NULL. */
+/* The port of a handle of the caller, or NULL. */
 static inline struct port *port_of(uint32_t handle)
 {
     return (struct port *)handle_object(task_self()->task_handles, (int)handle,
                                         &port_type);
 }
 
-/* The same if the caller may receive there. */
+/* The same if the caller may receive on it. */
 static inline struct port *receiving_port(uint32_t handle)
 {
     const struct handle *slot =
@@ -39,7 +39,7 @@ static int put_buffer(struct ipc_buffer *b, struct ipc_buffer __user *to)
     return copy_to_user(to, b, sizeof(*b));
 }
 
-/* A copy of the program's buffer, with nothing received yet. */
+/* Copies the program's buffer and marks it as empty. */
 static int get_buffer(struct ipc_buffer *b, struct ipc_buffer __user *from)
 {
     int error = copy_from_user(b, from, sizeof(*b));
@@ -71,7 +71,7 @@ static inline struct ipc_buffer __user *user_buffer(void)
     return (struct ipc_buffer __user *)syscall_frame()->ebp;
 }
 
-/* The end of a call with a buffer that came to `result`. */
+/* Ends a call with a buffer, with this result. */
 static int32_t finish(struct ipc_buffer *b, int result)
 {
     return result == 0 ? put_buffer(b, user_buffer()) : result;
@@ -137,8 +137,8 @@ int32_t sys_ipc_receive(uint32_t handle, uint32_t b, uint32_t c)
     return error != 0 ? error : finish(&buffer, ipc_receive(port, &buffer));
 }
 
-/* An answer that cannot even be sent ends the client's call all the same. What
- * the program's buffer says about the last receive is left as it is. */
+/* An answer that cannot be sent still ends the client's call. What the
+ * program's buffer says about the last receive is unchanged. */
 int32_t sys_ipc_reply(uint32_t client, uint32_t tag, uint32_t word)
 {
     struct ipc_buffer b;
@@ -155,8 +155,8 @@ int32_t sys_ipc_reply(uint32_t client, uint32_t tag, uint32_t word)
     return ipc_reply(client, &b, error);
 }
 
-/* The same; where nobody waits for an answer, the message is of no interest,
- * but the buffer to receive with must be good. */
+/* The same. If no caller waits for an answer, the message is not checked, but
+ * the buffer to receive with is. */
 static __attribute__((noinline)) int32_t reply_receive_extra(struct port *port,
                                                              uint32_t tag)
 {

@@ -26,8 +26,8 @@ int32_t sys_munmap(uint32_t addr, uint32_t length, uint32_t c)
     return space_munmap(task_self()->task_space, addr, length);
 }
 
-/* map_device(first, bytes): where a device's memory is now. EPERM (not
- * granted), EINVAL, ENOMEM. */
+/* map_device(first, bytes): the address at which the device memory is mapped.
+ * EPERM (not granted), EINVAL, ENOMEM. */
 int32_t sys_map_device(uint32_t first, uint32_t bytes, uint32_t c)
 {
     (void)c;
@@ -38,9 +38,9 @@ int32_t sys_map_device(uint32_t first, uint32_t bytes, uint32_t c)
     return space_map_device(task_self()->task_space, first, bytes);
 }
 
-/* dma_alloc(pages, uint32_t *paddr): the address of zeroed pages that lie one
- * behind the other. EPERM (more than granted, with those before), EINVAL,
- * ENOMEM, EFAULT. That the answer can be written is tried first. */
+/* dma_alloc(pages, uint32_t *paddr): the address of zeroed, physically
+ * contiguous pages. EPERM (exceeds the grant, with pages allocated before),
+ * EINVAL, ENOMEM, EFAULT. The output is tested first. */
 int32_t sys_dma_alloc(uint32_t pages, uint32_t paddr_out, uint32_t c)
 {
     struct space *s = task_self()->task_space;
@@ -59,6 +59,6 @@ int32_t sys_dma_alloc(uint32_t pages, uint32_t paddr_out, uint32_t c)
     if (error != 0)
         return error;
     at = space_dma_alloc(s, pages, &paddr);
-    copy_to_user(out, &paddr, sizeof(paddr)); /* as it has just done */
+    copy_to_user(out, &paddr, sizeof(paddr)); /* cannot fail: tested above */
     return at;
 }

@@ -1,13 +1,13 @@
 /*
- * System calls by path: each takes its paths into the kernel's memory and
- * hands them to kernel/fs.
+ * System calls by path: each copies its paths into kernel memory and passes
+ * them to kernel/fs.
  */
 #include "kernel/syscall/path.h"
 #include "kernel/fs/file.h"
 #include "kernel/syscall/syscall.h"
 #include "mm/kmem.h"
 
-int path_in(uint32_t user, char **path)
+int path_copy_in(uint32_t user, char **path)
 {
     int n;
 
@@ -16,13 +16,13 @@ int path_in(uint32_t user, char **path)
         return -ENOMEM;
     n = copy_string_from_user(*path, (const char __user *)user, PATH_MAX);
     if (n < 0) {
-        path_out(*path);
+        path_free(*path);
         return n;
     }
     return 0;
 }
 
-void path_out(char *path)
+void path_free(char *path)
 {
     kmem_free(path, PATH_MAX);
 }
@@ -33,12 +33,12 @@ static int32_t with_path(uint32_t user,
                          int (*fn)(const char *path, struct inode *cwd))
 {
     char *path;
-    int error = path_in(user, &path);
+    int error = path_copy_in(user, &path);
 
     if (error != 0)
         return error;
     error = fn(path, task_self()->task_cwd);
-    path_out(path);
+    path_free(path);
     return error;
 }
 
@@ -90,12 +90,12 @@ int32_t sys_chdir(uint32_t a, uint32_t b, uint32_t c)
 int path_inode(uint32_t user, struct inode **out)
 {
     char *path;
-    int error = path_in(user, &path);
+    int error = path_copy_in(user, &path);
 
     if (error != 0)
         return error;
     error = path_lookup(path, task_self()->task_cwd, out);
-    path_out(path);
+    path_free(path);
     return error;
 }
 
@@ -123,16 +123,16 @@ static int32_t with_paths(uint32_t a, uint32_t b,
                                     struct inode *cwd))
 {
     char *old, *new;
-    int error = path_in(a, &old);
+    int error = path_copy_in(a, &old);
 
     if (error != 0)
         return error;
-    error = path_in(b, &new);
+    error = path_copy_in(b, &new);
     if (error == 0) {
         error = fn(old, new, task_self()->task_cwd);
-        path_out(new);
+        path_free(new);
     }
-    path_out(old);
+    path_free(old);
     return error;
 }
 
@@ -148,7 +148,7 @@ int32_t sys_link(uint32_t a, uint32_t b, uint32_t c)
     return with_paths(a, b, fs_link);
 }
 
-/* ---- the other way ------------------------------------------------------ */
+/* ---- from a directory to its path --------------------------------------- */
 
 int32_t sys_getcwd(uint32_t a, uint32_t b, uint32_t c)
 {
@@ -168,6 +168,6 @@ int32_t sys_getcwd(uint32_t a, uint32_t b, uint32_t c)
         len = -ERANGE;
     if (len >= 0)
         error = user_copy((void *)a, path, (size_t)len + 1);
-    path_out(path);
+    path_free(path);
     return error != 0 ? error : len;
 }

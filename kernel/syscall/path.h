@@ -1,5 +1,5 @@
 /*
- * Paths that programs give.
+ * Paths given by programs.
  */
 #pragma once
 
@@ -7,10 +7,10 @@
 
 struct inode;
 
-/* A path of the calling program in memory of the kernel's, to be given back by
- * path_out. 0, -EFAULT, -ENAMETOOLONG, -ENOMEM. */
-int path_in(uint32_t user, char **path);
-void path_out(char *path);
+/* Copies a path of the calling program into kernel memory, to be freed with
+ * path_free. 0, -EFAULT, -ENAMETOOLONG, -ENOMEM. */
+int path_copy_in(uint32_t user, char **path);
+void path_free(char *path);
 
-/* The inode that a path of the program leads to: *out gets a reference. */
+/* *out: the inode of a program's path, with a reference. */
 int path_inode(uint32_t user, struct inode **out);

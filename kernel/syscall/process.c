@@ -1,7 +1,6 @@
 /*
- * Processes: made by fork and spawn, ended by exit. Here the floors meet: a
- * process is a task, a space, a handle table and a directory, and this file is
- * the only one that knows them all.
+ * Processes: created by fork and spawn, ended by exit. A process is a task, a
+ * space, a handle table and a directory; only this file knows all of them.
  */
 #include "kernel/syscall/process.h"
 #include "kernel/abi/errno.h"
@@ -22,7 +21,7 @@ static struct trapframe *frame_of(const struct task *t)
     return (struct trapframe *)t->task_stack_top - 1;
 }
 
-/* ---- the way into ring 3 ------------------------------------------------ */
+/* ---- entering ring 3 ---------------------------------------------------- */
 
 static void enter_program(void *arg)
 {
@@ -31,7 +30,7 @@ static void enter_program(void *arg)
     trap_return(frame_of(task_self()));
 }
 
-/* On the way back to ring 3 with something to be done first. */
+/* Called before a return to ring 3 if task_pending is not 0. */
 static void handle_pending(struct trapframe *tf)
 {
     struct task *self = task_self();
@@ -50,9 +49,9 @@ void process_init(void)
     trap_set_pending_handler(handle_pending);
 }
 
-/* ---- making ------------------------------------------------------------- */
+/* ---- creating ----------------------------------------------------------- */
 
-/* What a task needs to be a process. All or nothing. */
+/* Gives a task what a process needs: all of it or nothing. */
 static int equip(struct task *t, struct space *s, struct handle_table *handles,
                  struct inode *cwd)
 {
@@ -119,8 +118,8 @@ static struct handle_table *standard_handles(struct file *console)
     return handles;
 }
 
-/* A task with what a process needs, which will run `program`, loaded into
- * `s`. It takes over the space, also if it fails. */
+/* A task with the resources of a process, which will run `program`, loaded into
+ * `s`. Takes over the space, also on failure. */
 static struct task *make_process(const struct process_start *start,
                                  struct inode *program, struct space *s,
                                  int *error)
@@ -192,7 +191,7 @@ pid_t process_spawn(const struct process_start *start)
 
 /* ---- exec --------------------------------------------------------------- */
 
-/* From here the old program is gone. */
+/* From here on the old program no longer exists. */
 static void replace(struct space *s, const char *path, struct inode *program,
                     uint32_t entry, uint32_t esp)
 {
@@ -255,7 +254,7 @@ int32_t sys_exec(uint32_t path_in, uint32_t argv, uint32_t envp)
 
 /* ---- ending ------------------------------------------------------------- */
 
-/* What goes is first put out of sight of whoever looks at tasks. */
+/* Each resource becomes invisible to other tasks before it is released. */
 void process_exit(int status)
 {
     struct task *self = task_self();

@@ -1,13 +1,13 @@
 /*
- * Servers and drivers: from the manifest in the archive to grants, and the
- * system call by which a task takes one.
+ * Servers and drivers: grants from the manifest, and the system call by which a
+ * task takes one.
  *
  *     /etc/servers ──> manifest_read ──> a stanza ──> path_lookup, inode_seal
  *                                                 ──> grant_create
  *
- * This happens once, before any program runs. What programs make of the file
- * later means nothing, and the programs that it names cannot be changed any
- * more: their inodes are sealed, and kept.
+ * This happens once, before any program runs. Later changes of the file have no
+ * effect. The inodes of the programs that it names are sealed and kept, so the
+ * programs cannot be changed.
  */
 #include "kernel/syscall/servers.h"
 #include "drivers/console.h"
@@ -31,7 +31,7 @@ const struct inode *servers_session(void)
 
 /* ---- the manifest ------------------------------------------------------- */
 
-/* Whether the kernel has any of that memory for itself or for programs. */
+/* Whether any of that memory is RAM. */
 static bool is_ram(const struct manifest_range *range)
 {
     for (size_t i = range->range_first >> PAGE_SHIFT;
@@ -41,7 +41,7 @@ static bool is_ram(const struct manifest_range *range)
     return false;
 }
 
-/* The inode at `path`, sealed, with a reference; NULL: it is no program. */
+/* The inode at `path`, sealed, with a reference; NULL: not a program. */
 static struct inode *sealed(const char *path)
 {
     struct inode *inode;
@@ -56,7 +56,7 @@ static struct inode *sealed(const char *path)
     return NULL;
 }
 
-/* The program of a stanza, which need not be there. */
+/* The program of a stanza, which may be missing. */
 static struct inode *program_of(const struct manifest_server *s)
 {
     char path[sizeof(s->server_command)];
@@ -71,14 +71,14 @@ static const char *take_stanza(const struct manifest_server *s, void *arg)
 
     (void)arg;
     if (grant_find(s->server_name) != NULL)
-        return "there is one of that name before it";
+        return "a server of that name precedes it";
     for (unsigned i = 0; i < s->server_memories; i++)
         if (is_ram(&s->server_memory[i]))
-            return "its memory is no device's";
+            return "its memory range contains RAM";
     program = program_of(s);
     if (grant_create(s, program) == NULL) {
         inode_put(program);
-        return "no memory for it";
+        return "not enough memory for its grant";
     }
     return NULL;
 }
@@ -96,7 +96,7 @@ unsigned servers_read(const char *text, size_t n)
     return manifest_read(text, n, &reader);
 }
 
-/* The whole file, or what is wrong with it. */
+/* Reads the whole file; returns what is wrong with it. */
 static const char *read_file(struct inode *inode)
 {
     size_t size = inode->inode_size;
@@ -106,15 +106,15 @@ static const char *read_file(struct inode *inode)
     if (size == 0)
         return NULL;
     if (size > MANIFEST_MAX)
-        return "has more than 64 KiB";
+        return "larger than 64 KiB";
     text = kmem_alloc(size, KM_NOSLEEP);
     if (text == NULL)
-        return "no memory to read it";
+        return "not enough memory to read it";
     n = inode_read(inode, 0, text, size);
     if (n > 0)
         servers_read(text, (size_t)n);
     kmem_free(text, size);
-    return n < 0 ? "is no file" : NULL;
+    return n < 0 ? "not a file" : NULL;
 }
 
 void servers_init(void)
@@ -145,7 +145,7 @@ const char *servers_verify(const char **where)
     return grant_verify(where);
 }
 
-/* ---- grant_take ----------------------------------------------------- */
+/* ---- grant_take --------------------------------------------------------- */
 
 static int take(struct task *self, const char *name)
 {
@@ -160,7 +160,7 @@ static int take(struct task *self, const char *name)
 }
 
 /* grant_take(name): EPERM, ENOENT, EBUSY, EFAULT, ENAMETOOLONG.
- * grant_take(NULL): only drops the privilege. */
+ * grant_take(NULL) only drops the privilege. */
 int32_t sys_grant_take(uint32_t name, uint32_t b, uint32_t c)
 {
     struct task *self = task_self();

@@ -1,5 +1,5 @@
 /*
- * Servers and drivers: what the manifest in the archive grants them.
+ * Servers and drivers: their grants from the manifest.
  */
 #pragma once
 
@@ -7,12 +7,12 @@
 
 struct inode;
 
-/* Reads /etc/servers, seals the programs it names, and /sbin/init, and makes
- * the grants; tells the console what is wrong. After fs_init. Boot only. */
+/* Reads /etc/servers, seals the programs it names and /sbin/init, creates the
+ * grants and prints errors. After fs_init. Boot only. */
 void servers_init(void);
 
-/* The program of sessions, /sbin/init as it was at boot; NULL: there was none.
- * Borrowed. */
+/* The program of sessions, /sbin/init as it was at boot, borrowed; NULL: there
+ * was none. */
 const struct inode *servers_session(void);
 
 /* The same with any manifest; returns the number of errors. For tests. */

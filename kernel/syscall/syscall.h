@@ -1,14 +1,14 @@
 /*
- * What a system call handler is.
+ * System call handlers.
  *
  * The stub in kernel/x86/trap.asm calls syscall_table[EAX] with EBX, ECX and
- * EDX as arguments, interrupts enabled, and puts the result into EAX. A handler
- * checks everything first; what lies behind the comment "point of no return"
- * cannot fail. Pointers are checked with user_range (kernel/vm/user.h) before
- * anything else is done with them.
+ * EDX as arguments, interrupts enabled, and returns the result in EAX. A
+ * handler checks everything first; what follows the comment "point of no
+ * return" cannot fail. Pointers are checked with user_range (kernel/vm/user.h)
+ * before any other use.
  *
- * Handlers are spread over files by family: task.c, process.c (exec), memory.c,
- * file.c, path.c, ipc.c. docs/syscalls.md lists all calls with all errors.
+ * Handlers are grouped in files: task.c, process.c (exec), memory.c, file.c,
+ * path.c, ipc.c. docs/syscalls.md lists all calls and errors.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ typedef int32_t syscall_t(uint32_t a, uint32_t b, uint32_t c);
 #define SYSCALL_DECLARE(name) syscall_t sys_##name;
 SYSCALL_LIST(SYSCALL_DECLARE)
 
-/* The registers of the program that made the call that runs. */
+/* The registers of the program that made the running call. */
 static inline struct trapframe *syscall_frame(void)
 {
     return (struct trapframe *)task_self()->task_stack_top - 1;

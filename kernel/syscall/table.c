@@ -1,6 +1,6 @@
 /*
- * The table that kernel/x86/trap.asm calls through, from the one list of all
- * system calls.
+ * The table of handlers for kernel/x86/trap.asm, from the list of all system
+ * calls.
  */
 #include "kernel/syscall/syscall.h"
 

@@ -1,6 +1,6 @@
 /*
- * System calls about tasks: who am I, come, go, wait. (exec is a file of its
- * own.)
+ * System calls about tasks: identity, fork, exit, wait, kill. (exec is in
+ * exec.c.)
  */
 #include "drivers/pit.h"
 #include "kernel/syscall/process.h"
@@ -42,7 +42,7 @@ int32_t sys_fork(uint32_t a, uint32_t b, uint32_t c)
 }
 
 /* wait(pid, int *status or NULL, flags): ECHILD, EINTR, EINVAL, EFAULT, ENOMEM.
- * That the status can be written is tried first. */
+ * The output is tested first. */
 int32_t sys_wait(uint32_t pid, uint32_t status_out, uint32_t flags)
 {
     int *out = (int *)status_out;
@@ -61,7 +61,7 @@ int32_t sys_wait(uint32_t pid, uint32_t status_out, uint32_t flags)
         return error;
     child = task_wait((pid_t)pid, &status, (int)flags);
     if (child > 0 && out != NULL)
-        user_copy(out, &status, sizeof(status)); /* as it has just done */
+        user_copy(out, &status, sizeof(status)); /* cannot fail: tested above */
     return child;
 }
 
@@ -80,7 +80,7 @@ int32_t sys_yield(uint32_t a, uint32_t b, uint32_t c)
     return 0;
 }
 
-/* sleep(milliseconds): EINTR, which only a killed task gets. */
+/* sleep(milliseconds): EINTR if killed. */
 int32_t sys_sleep(uint32_t ms, uint32_t b, uint32_t c)
 {
     (void)b, (void)c;
@@ -105,7 +105,7 @@ static int set_group(struct task *self, struct task *t, pid_t group)
     return 0;
 }
 
-/* setpgid(pid or 0, group or 0): for the caller or a child of his. ESRCH,
+/* setpgid(pid or 0, group or 0): for the caller or one of its children. ESRCH,
  * EPERM (no such group), EINVAL. */
 int32_t sys_setpgid(uint32_t pid, uint32_t group, uint32_t c)
 {

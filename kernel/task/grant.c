@@ -107,11 +107,11 @@ static void set_priority(struct task *t, bool driver)
         t->task_priority = driver ? PRIORITY_SERVER : PRIORITY_USER;
 }
 
-/* Caller holds sched_lock. */
 static void drop(struct task *t)
 {
     struct grant *g = t->task_grant;
 
+    spin_assert_held(&sched_lock);
     g->grant_task = NULL;
     g->grant_in_force = false;
     t->task_grant = NULL;
@@ -186,6 +186,7 @@ void grant_switch_ports(const struct task *next)
 {
     const struct grant *g = next->task_ports;
 
+    spin_assert_held(&sched_lock);
     if (g != NULL && g != mapped) {
         if (mapped != NULL)
             set_ports(mapped, false);

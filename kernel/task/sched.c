@@ -40,6 +40,7 @@ void sched_init(struct task *boot, struct task *idle_task)
 
 void sched_ready(struct task *t)
 {
+    spin_assert_held(&sched_lock);
     t->task_state = TASK_READY;
     if (t == idle)
         return;
@@ -107,6 +108,7 @@ void sched_switch(void)
     struct task *self = task_self();
     struct task *next = pick();
 
+    spin_assert_held(&sched_lock);
     self->task_pending &= ~PENDING_RESCHED;
     next->task_slice = TASK_SLICE;
     if (next != self)
@@ -176,6 +178,7 @@ bool sched_timer_pause(struct task *t)
 {
     bool timed = t->task_timed;
 
+    spin_assert_held(&sched_lock);
     if (timed)
         list_remove(&t->task_timer_link);
     t->task_timed = false;
@@ -184,6 +187,7 @@ bool sched_timer_pause(struct task *t)
 
 void sched_timer_resume(struct task *t)
 {
+    spin_assert_held(&sched_lock);
     sleep_until(t, t->task_wake_ms);
 }
 
@@ -203,6 +207,7 @@ void sched_wake(struct task *t, int result)
 {
     struct task *self = task_self();
 
+    spin_assert_held(&sched_lock);
     end_wait(t, result);
     sched_ready(t);
     if (t->task_priority > self->task_priority)

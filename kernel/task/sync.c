@@ -15,6 +15,7 @@ int wait_queue_block(struct wait_queue *q, bool interruptible,
     struct task *self = task_self();
     int result;
 
+    spin_assert_held(&sched_lock);
     list_insert_before(&q->wait_tasks, &self->task_link);
     self->task_waiting = q;
     result = sched_block(interruptible, timeout_ms);
@@ -27,6 +28,7 @@ int wait_queue_block(struct wait_queue *q, bool interruptible,
 
 void wait_queue_wake_locked(struct wait_queue *q, unsigned n)
 {
+    spin_assert_held(&sched_lock);
     for (; n != 0 && !list_empty(&q->wait_tasks); n--)
         sched_wake(list_entry(q->wait_tasks.next, struct task, task_link), 0);
 }
@@ -66,9 +68,9 @@ void mutex_lock_slow(struct mutex *m)
     spin_unlock(&sched_lock);
 }
 
-/* Caller holds sched_lock. */
 static inline void release(struct mutex *m)
 {
+    spin_assert_held(&sched_lock);
     m->mutex_owner = NULL;
     if (unlikely(!list_empty(&m->mutex_waiters.wait_tasks)))
         wait_queue_wake_locked(&m->mutex_waiters, 1);

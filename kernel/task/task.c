@@ -117,9 +117,10 @@ static struct list *bucket(pid_t pid)
     return &by_pid[(uint32_t)pid % HASH_SIZE];
 }
 
-/* Assigns a pid and a parent. Caller holds sched_lock. */
+/* Assigns a pid and a parent. */
 static void enter(struct task *t, struct task *parent)
 {
+    spin_assert_held(&sched_lock);
     t->task_pid = ++last_pid;
     if (t->task_group == 0)
         t->task_group = t->task_pid;
@@ -131,9 +132,10 @@ static void enter(struct task *t, struct task *parent)
 }
 
 /* If the parent's group was killed while the parent was creating `t`, the kill
- * applies to `t` too. Caller holds sched_lock. */
+ * applies to `t` too. */
 static void inherit_kill(struct task *t, const struct task *parent)
 {
+    spin_assert_held(&sched_lock);
     if (parent->task_signal == 0 || t->task_group != parent->task_group)
         return;
     t->task_signal = parent->task_signal;
@@ -337,6 +339,7 @@ int task_kill(pid_t pid, int signal)
 
 struct task *task_find(pid_t pid)
 {
+    spin_assert_held(&sched_lock);
     list_for_each (l, bucket(pid)) {
         struct task *t = list_entry(l, struct task, task_hash_link);
 
@@ -348,6 +351,7 @@ struct task *task_find(pid_t pid)
 
 bool task_group_exists(pid_t group)
 {
+    spin_assert_held(&sched_lock);
     list_for_each (l, &all_tasks)
         if (list_entry(l, struct task, task_all_link)->task_group == group)
             return true;

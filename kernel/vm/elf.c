@@ -1,6 +1,6 @@
 /*
- * The ELF loader. It believes nothing: each number in the file is checked
- * against the file and the address space before it is used.
+ * The ELF loader. Each number in the file is checked against the file and the
+ * address space before it is used.
  */
 #include "kernel/vm/elf.h"
 #include "kernel/lib/string.h"
@@ -55,7 +55,7 @@ static bool segment_good(const struct elf_segment *g)
            g->offset <= INT32_MAX && g->filesz <= INT32_MAX;
 }
 
-/* The segment's bytes, read straight into its pages. */
+/* Reads the segment's bytes directly into its pages. */
 static int load_bytes(struct space *s, const struct elf_segment *g,
                       elf_read_t *read, void *arg)
 {

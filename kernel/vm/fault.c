@@ -1,8 +1,8 @@
 /*
- * Page faults and other exceptions: which a program may have, which end it,
- * and which are the kernel's own.
+ * Page faults and other exceptions: which are resolved, which kill a program,
+ * and which are the kernel's.
  *
- *     page fault ── the region allows it ──> the page is brought in
+ *     page fault ── the region allows it ──> the page is filled in
  *         │
  *         ├─ in kernel/x86/copy.asm ──> the copy fails, the call gets -EFAULT
  *         ├─ in a program ──> the program ends, with one line that says why
@@ -24,7 +24,7 @@ static bool in_copy(uint32_t eip)
     return eip >= (uint32_t)copy_begin && eip < (uint32_t)copy_end;
 }
 
-/* ---- programs that go wrong --------------------------------------------- */
+/* ---- faults of programs ------------------------------------------------- */
 
 static int signal_of(uint32_t vector)
 {
@@ -38,14 +38,14 @@ static int signal_of(uint32_t vector)
     case TRAP_BREAKPOINT:
         return SIGTRAP;
     case TRAP_OPCODE:
-    case 7: /* there is no floating-point unit for programs */
+    case 7: /* programs have no floating-point unit */
         return SIGILL;
     default:
         return SIGSEGV;
     }
 }
 
-/* Ends the program that runs, with one line about it. */
+/* Kills the running program, with one line that says why. */
 static void end_program(const struct trapframe *tf, const char *what,
                         const char *why)
 {
@@ -58,11 +58,11 @@ static void end_program(const struct trapframe *tf, const char *what,
     task_end(signal_of(tf->vector));
 }
 
-#define PREFIXES 4    /* that an instruction for a port may begin with */
-#define OPERAND  0x66 /* one of them: 16 bits instead of 32 */
+#define PREFIXES 4    /* prefixes of a port instruction, at most */
+#define OPERAND  0x66 /* prefix for 16 bits instead of 32 */
 
-/* How many ports the instruction at `eip` is for (Intel SDM volume 2), 0: none;
- * *first gets the lowest. */
+/* The number of ports that the instruction at `eip` uses (Intel SDM volume 2),
+ * 0: none; *first gets the lowest. */
 static unsigned port_instruction(const struct trapframe *tf, unsigned *first)
 {
     const uint8_t __user *at = (const uint8_t __user *)tf->eip;
@@ -136,7 +136,8 @@ static bool page_fault(struct trapframe *tf)
     } else {
         trap_describe(tf, addr, what, sizeof(what));
         end_program(tf, what,
-                    error == -ENOMEM ? "and no memory is left for it" : NULL);
+                    error == -ENOMEM ? "and there is no memory for the page"
+                                     : NULL);
     }
     return true;
 }

@@ -34,7 +34,7 @@ void frame_put(struct page *p)
     mm_memory_returned();
 }
 
-/* A run is several blocks; the first frame of each tells whose it is. */
+/* A run is several blocks; the first frame of each has its state. */
 static void set_states(struct page *p, size_t pages, enum page_state from,
                        enum page_state to)
 {

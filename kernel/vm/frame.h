@@ -1,8 +1,8 @@
 /*
- * The frames that programs' pages lie in.
+ * Frames that hold the pages of programs.
  *
- * A frame may be mapped by several address spaces (after fork, until one of
- * them writes); it counts them and goes back to buddy with the last.
+ * Several address spaces may map a frame (after fork, until one of them
+ * writes). The frame counts them and returns to buddy with the last.
  */
 #pragma once
 
@@ -11,14 +11,14 @@
 /* A frame with one reference and undefined contents; NULL: no memory. */
 struct page *frame_alloc(void);
 
-/* One reference more, or less. */
+/* Adds or drops a reference. */
 void frame_get(struct page *p);
 void frame_put(struct page *p);
 
-/* The same, `pages` of them, one behind the other; given back as they came.
- * Whoever has them keeps no count of references. */
+/* A physically contiguous run of `pages` frames, freed as a whole. Its
+ * references are not counted. */
 struct page *frame_alloc_run(size_t pages);
 void frame_free_run(struct page *p, size_t pages);
 
-/* Frames out at this moment. */
+/* Frames allocated now. */
 size_t frame_count(void);

@@ -1,15 +1,15 @@
 /*
- * Address spaces: what a program may touch (regions), and what of it is there
+ * Address spaces: what a program may access (regions), and the pages that exist
  * (page tables).
  *
  *     directory ──> table ──> frame        regions: image, image, heap, stack
  *
- * Directories, tables, regions and spaces are objects of caches of their own.
- * A table is constructed empty and goes back empty, a directory with the
- * kernel's part filled in: so a fork clears and copies next to nothing.
+ * Directories, tables, regions and spaces each have a slab cache. A cached
+ * table is empty and a cached directory has the kernel's part filled in, so a
+ * fork clears and copies almost nothing.
  *
- * After fork both sides map the same frames read-only. The first to write
- * gets a copy; the last to hold one just gets its write permission back.
+ * After fork both spaces map the same frames read-only. The first to write gets
+ * a copy; the last to hold a frame gets write permission back.
  */
 #include "kernel/vm/space.h"
 #include "kernel/abi/types.h"
@@ -77,7 +77,7 @@ uint32_t *space_entry(const struct space *s, uaddr_t addr)
                : table_of(pde) + (addr >> PAGE_SHIFT) % PAGE_ENTRIES;
 }
 
-/* The same, with a new table if there is none yet. NULL: no memory. */
+/* The same; allocates a table if there is none. NULL: no memory. */
 static uint32_t *entry_make(struct space *s, uaddr_t addr)
 {
     uint32_t *pde = &s->space_directory[addr >> 22];
@@ -98,7 +98,7 @@ struct page *space_frame(uint32_t pte)
     return &page_array[pte >> PAGE_SHIFT];
 }
 
-/* The end of what one table covers, at most `end`. */
+/* The end of the range of one table, at most `end`. */
 static uaddr_t table_end(uaddr_t addr, uaddr_t end)
 {
     uaddr_t next = (addr | (MIB(4) - 1)) + 1;
@@ -106,7 +106,7 @@ static uaddr_t table_end(uaddr_t addr, uaddr_t end)
     return next == 0 || next > end ? end : next;
 }
 
-/* Lets go of the pages in [start, end); their tables stay. */
+/* Drops the pages in [start, end); their tables stay. */
 static void drop_pages(struct space *s, uaddr_t start, uaddr_t end)
 {
     while (start < end) {
@@ -125,14 +125,14 @@ static void drop_pages(struct space *s, uaddr_t start, uaddr_t end)
     }
 }
 
-/* Makes the processor forget what it knows of a space that it may be in. */
+/* Flushes the processor's cached translations if it runs in the space. */
 static void flush(const struct space *s)
 {
     if (read_cr3() == space_cr3(s))
         write_cr3(read_cr3());
 }
 
-/* ---- making and ending -------------------------------------------------- */
+/* ---- creating and destroying -------------------------------------------- */
 
 paddr_t space_cr3(const struct space *s)
 {
@@ -154,7 +154,7 @@ struct space *space_create(void)
     return s;
 }
 
-/* Frames that are one run go back as one. */
+/* Frees the frames of a run as a whole. */
 static void drop_dma(struct space *s, const struct region *r)
 {
     struct page *first = space_frame(*space_entry(s, r->region_start));
@@ -175,7 +175,7 @@ static void drop_region(struct space *s, struct region *r)
     kmem_cache_free(region_cache, r);
 }
 
-/* All pages are gone by now, so every table is in its constructed state. */
+/* All pages are dropped, so every table is in its constructed state. */
 static void drop_tables(struct space *s)
 {
     uint32_t *pde = s->space_directory;
@@ -212,7 +212,7 @@ struct region *space_region(const struct space *s, uaddr_t addr)
     return NULL;
 }
 
-/* The link that a region [start, end) comes before; NULL if it overlaps. */
+/* The link before which [start, end) belongs; NULL if it overlaps. */
 static struct list *place_for(struct space *s, uaddr_t start, uaddr_t end)
 {
     struct list *at = s->space_regions.next;
@@ -277,7 +277,7 @@ static int share_pages(struct space *to, struct space *from, uaddr_t start,
     return 0;
 }
 
-/* Whether its frames are of one address for good. */
+/* Whether its frames have a fixed physical address. */
 static bool is_fixed(const struct region *r)
 {
     return r->region_kind == REGION_DEVICE || r->region_kind == REGION_DMA;
@@ -316,10 +316,9 @@ struct space *space_copy(struct space *from)
     return NULL;
 }
 
-/* ---- bringing pages in -------------------------------------------------- */
+/* ---- filling in pages --------------------------------------------------- */
 
-/* The stack's region, the first, reaches down to where the stack was
- * touched. */
+/* Extends the stack's region, the first, down to `addr`. */
 static struct region *grow_stack(struct space *s, uaddr_t addr)
 {
     struct region *r =
@@ -423,7 +422,7 @@ int space_transfer(struct space *to, uaddr_t dst, struct space *from,
     return 0;
 }
 
-/* ---- what a program asks for -------------------------------------------- */
+/* ---- requests of programs ----------------------------------------------- */
 
 static struct region *heap_of(const struct space *s)
 {
@@ -436,8 +435,8 @@ static struct region *heap_of(const struct space *s)
     return NULL;
 }
 
-/* More than all memory there is can only be a mistake. */
-static bool absurd(size_t bytes)
+/* More than all memory: certainly a mistake. */
+static bool exceeds_memory(size_t bytes)
 {
     return bytes >> PAGE_SHIFT > page_totals()->total_usable;
 }
@@ -451,9 +450,9 @@ int32_t space_sbrk(struct space *s, int32_t change)
 
     if (heap == NULL || (change < 0 && wanted > old))
         return -EINVAL;
-    if (change < 0
-            ? wanted < s->space_break_base
-            : wanted < old || end > SPACE_MMAP_BASE || absurd((size_t)change))
+    if (change < 0 ? wanted < s->space_break_base
+                   : wanted < old || end > SPACE_MMAP_BASE ||
+                         exceeds_memory((size_t)change))
         return change < 0 ? -EINVAL : -ENOMEM;
     if (end < heap->region_end) {
         drop_pages(s, end, heap->region_end);
@@ -490,7 +489,7 @@ int32_t space_mmap(struct space *s, size_t length, int prot)
         (prot & ~(PROT_READ | PROT_WRITE)) != 0)
         return -EINVAL;
     length = ROUND_UP(length, PAGE_SIZE);
-    start = absurd(length) ? 0 : find_gap(s, length);
+    start = exceeds_memory(length) ? 0 : find_gap(s, length);
     if (start == 0)
         return -ENOMEM;
     error = space_add_region(s, start, start + length, prot, REGION_MMAP);
@@ -510,9 +509,9 @@ int32_t space_munmap(struct space *s, uaddr_t addr, size_t length)
     return 0;
 }
 
-/* ---- frames of a fixed address ------------------------------------------ */
+/* ---- frames with fixed addresses ---------------------------------------- */
 
-/* Makes the tables for [start, end). */
+/* Allocates the tables for [start, end). */
 static int make_tables(struct space *s, uaddr_t start, uaddr_t end)
 {
     for (; start < end; start = table_end(start, end))
@@ -521,7 +520,7 @@ static int make_tables(struct space *s, uaddr_t start, uaddr_t end)
     return 0;
 }
 
-/* A region of `length` bytes that shows physical memory from `first` on. */
+/* Maps `length` bytes of physical memory from `first` on in a new region. */
 static int32_t map_fixed(struct space *s, paddr_t first, size_t length,
                          uint32_t flags, enum region_kind kind)
 {

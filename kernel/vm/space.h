@@ -6,12 +6,12 @@
  *     0x40000000  mmap
  *     0xC0000000  the kernel, the same tables in every space
  *
- * The stack lies below the program so that a small one needs one page table; a
- * stack that grows too far runs into what is never mapped.
+ * The stack is below the program so that a small program needs one page table.
+ * A stack that grows too far reaches addresses that are never mapped.
  *
- * A space is changed by the task that runs in it, or by whoever holds that
- * task blocked, so it needs no lock. Frames may be in several spaces at once
- * (copy-on-write after fork) and count their references.
+ * Only the task that runs in a space changes it, or code that holds that task
+ * blocked, so it needs no lock. Several spaces may share a frame (copy-on-write
+ * after fork), which counts its references.
  */
 #pragma once
 
@@ -29,8 +29,8 @@ enum region_kind {
     REGION_HEAP,
     REGION_MMAP,
     REGION_STACK,
-    REGION_DEVICE, /* a device's memory: always there, not inherited by fork */
-    REGION_DMA,    /* contiguous frames, the same way */
+    REGION_DEVICE, /* a device's memory: always mapped, not inherited by fork */
+    REGION_DMA,    /* contiguous frames, likewise */
 };
 
 struct region {
@@ -45,45 +45,45 @@ struct space {
     uint32_t *space_directory;
     struct list space_regions;
     uaddr_t space_break;      /* end of the heap, any byte */
-    uaddr_t space_break_base; /* where it began */
+    uaddr_t space_break_base; /* start of the heap */
     size_t space_pages;       /* frames mapped */
     size_t space_tables;      /* page tables */
-    size_t space_dma;         /* frames in regions for DMA */
+    size_t space_dma;         /* frames in DMA regions */
 };
 
-/* The caches; handlers for page faults. Boot only. */
+/* Creates caches, registers page fault handlers. Boot only. */
 void space_init(void);
 
-/* An empty space, NULL if there is no memory. */
+/* An empty space, or NULL: no memory. */
 struct space *space_create(void);
 
-/* A copy for fork: frames are shared, to be copied when one side writes. NULL
- * if there is no memory; then `from` works on as before. */
+/* A copy for fork: frames are shared until one side writes. NULL: no memory;
+ * `from` is then unchanged. */
 struct space *space_copy(struct space *from);
 
-/* Gives everything back. Not while a processor runs in it. */
+/* Frees the space and all it maps. No processor may run in it. */
 void space_destroy(struct space *s);
 
-/* The physical address of its directory: what CR3 gets. */
+/* The physical address of its directory, for CR3. */
 paddr_t space_cr3(const struct space *s);
 
-/* Adds a region of zero-filled pages that come when they are touched. Page
- * aligned. 0, -ENOMEM, -EEXIST (overlaps), -EINVAL (not in user space). */
+/* Adds a page-aligned region of zero-filled pages, allocated when first
+ * touched. 0, -ENOMEM, -EEXIST (overlaps), -EINVAL (not in user space). */
 int space_add_region(struct space *s, uaddr_t start, uaddr_t end, int prot,
                      enum region_kind kind);
 
-/* Makes the page at `addr` readable, or writable, as a fault there would:
- * 0, -EFAULT (no region, or it forbids that), -ENOMEM. */
+/* Makes the page at `addr` readable or writable, as a fault there would: 0,
+ * -EFAULT (no region, or not permitted), -ENOMEM. */
 int space_fault(struct space *s, uaddr_t addr, bool write);
 
-/* Where the kernel may touch byte `addr` of a space, which is brought in (for
- * writing: made private) if need be. NULL and *error if it cannot, or it is a
- * device's. Good up to the end of the page. Of no space (NULL): addr itself,
- * the kernel's. */
+/* The kernel's address of byte `addr` of a space, valid up to the end of the
+ * page. Fills the page in (for writing: makes it private) if needed. NULL and
+ * *error on failure or for device memory. For no space (NULL) it returns addr
+ * itself, a kernel address. */
 void *space_touch(struct space *s, uaddr_t addr, bool write, int *error);
 
-/* Copies between spaces (NULL: the kernel), `n` bytes, page by page; one copy.
- * 0 or an error. */
+/* Copies `n` bytes between spaces (NULL: the kernel) with a single copy. 0 or
+ * an error. */
 int space_transfer(struct space *to, uaddr_t dst, struct space *from,
                    uaddr_t src, size_t n);
 
@@ -91,24 +91,24 @@ int32_t space_sbrk(struct space *s, int32_t change);
 int32_t space_mmap(struct space *s, size_t length, int prot);
 int space_munmap(struct space *s, uaddr_t addr, size_t length);
 
-/* Maps physical memory, whole pages, past the caches; whoever asks may have it.
- * The address, -ENOMEM (no gap, no page table) or -EINVAL. The kernel itself
- * does not copy from or to there: space_touch says -EFAULT. */
+/* Maps whole pages of physical memory, uncached; the caller has checked the
+ * right. Returns the address, -ENOMEM (no gap, no page table) or -EINVAL. The
+ * kernel does not copy from or to there: space_touch gives -EFAULT. */
 int32_t space_map_device(struct space *s, paddr_t first, size_t bytes);
 
-/* Zeroed frames, one behind the other in physical memory too: the address, and
- * *paddr. They go with munmap or the space. -ENOMEM. */
+/* Allocates zeroed, physically contiguous frames: returns the address, and
+ * *paddr. Freed by munmap or with the space. -ENOMEM. */
 int32_t space_dma_alloc(struct space *s, size_t pages, paddr_t *paddr);
 
 /* NULL, or the first broken invariant. */
 const char *space_verify(struct space *s);
 
-/* For whoever looks on, with sched_lock held while the task that runs in the
- * space does not: the number of the frame at a user address, which may be a
- * device's and none of the allocator's; false if nothing is mapped there. And
- * an address where a frame is mapped, 0 if it is nowhere. */
+/* For inspection while the task of the space does not run; the caller holds
+ * sched_lock. space_frame_at: the frame number at a user address, which may be
+ * a device's; false if nothing is mapped there. space_mapping: an address where
+ * a frame is mapped, or 0. */
 bool space_frame_at(const struct space *s, uaddr_t addr, size_t *frame);
 uaddr_t space_mapping(const struct space *s, size_t frame);
 
-/* Pages for DMA that a task has now; 0 also where there is no such task. */
+/* DMA pages that a task has; 0 if there is no such task. */
 size_t space_dma_pages(pid_t pid);

@@ -1,5 +1,5 @@
 /*
- * What the files of kernel/vm share with one another alone.
+ * Private to kernel/vm.
  */
 #pragma once
 

@@ -1,12 +1,12 @@
 /*
- * Every invariant of an address space, as code; and what is mapped where.
+ * The invariants of an address space, as code; and lookup of mappings.
  */
 #include "kernel/vm/frame.h"
 #include "kernel/vm/space_impl.h"
 #include "kernel/task/task.h"
 #include "kernel/x86/paging.h"
 
-/* A device's page, or one for DMA: where it lies behind the first one. */
+/* Checks a page of a device or for DMA against the region's first page. */
 static const char *verify_fixed(const struct space *s, const struct region *r,
                                 uint32_t pte, uaddr_t addr)
 {
@@ -15,7 +15,7 @@ static const char *verify_fixed(const struct space *s, const struct region *r,
     size_t frame = pte >> PAGE_SHIFT;
 
     if ((pte & PTE_KEPT) == 0 || device != ((pte & PTE_NOCACHE) != 0))
-        return "a page of a device or for DMA is mapped like others";
+        return "a page of a device or for DMA has wrong attributes";
     if (pte - first != addr - r->region_start)
         return "a region of a device or for DMA is not contiguous";
     if (device && frame < page_count &&
@@ -39,15 +39,15 @@ static const char *verify_page(const struct space *s, uint32_t pte,
     if (r->region_kind == REGION_DEVICE || r->region_kind == REGION_DMA)
         return verify_fixed(s, r, pte, addr);
     if (pte & PTE_KEPT)
-        return "a page of a program's own is not counted";
+        return "a program's page is not reference-counted";
     if (pte >> PAGE_SHIFT >= page_count)
-        return "a page table entry leads outside memory";
+        return "a page table entry maps a frame outside memory";
     p = space_frame(pte);
     if (p->page_state != PAGE_USER || p->page_refs == 0)
         return "a mapped frame is not a program's";
     if ((pte & PTE_WRITE) != 0 &&
         ((r->region_prot & PROT_WRITE) == 0 || p->page_refs != 1))
-        return "a page may be written that is shared or read-only";
+        return "a shared or read-only page is writable";
     return NULL;
 }
 
@@ -83,7 +83,7 @@ static const char *verify_regions(const struct space *s)
             return "the heap does not end at the break";
         last = r->region_end;
     }
-    return dma == s->space_dma ? NULL : "a space counts other pages for DMA";
+    return dma == s->space_dma ? NULL : "a space's count of DMA pages is wrong";
 }
 
 const char *space_verify(struct space *s)
@@ -99,11 +99,11 @@ const char *space_verify(struct space *s)
         wrong = verify_table(s, a, &pages);
     }
     if (wrong == NULL && (tables != s->space_tables || pages != s->space_pages))
-        wrong = "a space has other pages or tables than it counts";
+        wrong = "a space's count of pages or tables is wrong";
     return wrong;
 }
 
-/* ---- looking on --------------------------------------------------------- */
+/* ---- lookup ------------------------------------------------------------- */
 
 bool space_frame_at(const struct space *s, uaddr_t addr, size_t *frame)
 {

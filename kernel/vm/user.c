@@ -1,6 +1,6 @@
 /*
- * Copying to and from programs: thin covers over kernel/x86/copy.asm, which
- * the page fault handler knows.
+ * Copying to and from programs, through kernel/x86/copy.asm, whose faults the
+ * page fault handler recognizes.
  */
 #include "kernel/vm/user.h"
 #include "kernel/x86/copy.h"

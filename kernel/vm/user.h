@@ -1,12 +1,11 @@
 /*
- * Memory of programs, as the kernel reads and writes it.
+ * How the kernel reads and writes the memory of programs.
  *
- * A pointer from a program is marked __user and never dereferenced. The range
- * is checked once, where the system call begins (user_range); then these
- * functions copy, and a fault on the way is either one that the program would
- * have been allowed (a page that is filled in now) or comes back as -EFAULT, or
- * -ENOMEM if there is no memory for that page. They may sleep, so no spin lock
- * may be held.
+ * A pointer from a program is marked __user and never dereferenced. Its range
+ * is checked once, at the start of the system call (user_range). Then these
+ * functions copy. A fault is either resolved, as it would be for the program (a
+ * page is filled in), or becomes -EFAULT, or -ENOMEM if there is no memory for
+ * the page. They may sleep, so no spin lock may be held.
  */
 #pragma once
 
@@ -17,20 +16,20 @@
 
 typedef uintptr_t uaddr_t;
 
-#define USER_BASE 0x00400000u /* below it nothing is ever mapped */
+#define USER_BASE 0x00400000u /* nothing is ever mapped below it */
 #define USER_TOP  0xC0000000u
 
-/* Whether [p, p + n) lies in user space as a whole. n may be 0. */
+/* Whether all of [p, p + n) is in user space. n may be 0. */
 static inline bool user_range(const void __user *p, size_t n)
 {
     return (uaddr_t)p < USER_TOP && n <= USER_TOP - (uaddr_t)p;
 }
 
 /*
- * Copies n bytes where source or destination may be a program's memory whose
- * range has been checked, or the kernel's own. 0, -EFAULT or -ENOMEM: then a
- * part may have been copied. This is what files, pipes and devices use for
- * their buffers, so that the kernel itself can read and write them as well.
+ * Copies n bytes. Each address is in a program's memory, with its range
+ * checked, or in the kernel's. 0, -EFAULT or -ENOMEM; a part may then have been
+ * copied. Files, pipes and devices use this for their buffers, so that the
+ * kernel can read and write them too.
  */
 int user_copy(void *dst, const void *src, size_t n);
 
@@ -49,5 +48,5 @@ static inline int copy_to_user(void __user *dst, const void *src, size_t n)
 }
 
 /* Copies a string of at most max - 1 bytes and its NUL. Returns its length,
- * -EFAULT, -ENOMEM, or -ENAMETOOLONG if there is no NUL in time. */
+ * -EFAULT, -ENOMEM, or -ENAMETOOLONG if no NUL was found. */
 int copy_string_from_user(char *dst, const char __user *src, size_t max);

@@ -1,23 +1,22 @@
 /*
  * Backtraces. Every function that calls others begins with push ebp; mov ebp,
- * esp, so that the frames form a list:
+ * esp, so the frames form a list:
  *
  *     ebp ──> | caller's ebp |──> | its caller's ebp |──> … 0
  *             | return addr  |    | return addr      |
  *
- * Leaf functions have no frame (-momit-leaf-frame-pointer keeps the
- * allocator's hot path short). When one of them faults, EBP is still its
- * caller's, and the list would leave out the caller itself: the one name that
- * matters most. It is found again by its return address, a word between ESP
- * and EBP that stands right behind a call: best one of this very function; but
- * an indirect call does not say of which, nor does one of a function that
- * jumped here instead of calling.
+ * Leaf functions have no frame (-momit-leaf-frame-pointer keeps the allocator's
+ * hot path short). When one of them faults, EBP is its caller's, so the list
+ * lacks the caller itself, the most important name. It is found by its return
+ * address: a word between ESP and EBP that follows a call instruction,
+ * preferably a call of this function. An indirect call does not say which
+ * function it calls, nor does the call of a function that jumped here.
  */
 #include "kernel/x86/backtrace.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/x86/paging.h"
 
-#define LEAF_WORDS 16 /* that a leaf function may have pushed */
+#define LEAF_WORDS 16 /* words a leaf function may have pushed */
 
 /* (The end is a return address, too: the last instruction of the text may be a
  * call that does not return.) */
@@ -48,8 +47,7 @@ unsigned backtrace(uintptr_t frame, uintptr_t *pc, unsigned max)
     return n;
 }
 
-/* The function that the call in front of `ret` calls directly (E8 rel32), or
- * 0. */
+/* The function that the call before `ret` calls directly (E8 rel32), or 0. */
 static uintptr_t direct_target(uintptr_t ret)
 {
     const uint8_t *call = (const uint8_t *)ret - 5;
@@ -63,8 +61,8 @@ static uintptr_t direct_target(uintptr_t ret)
     return symbol_lookup(target, &offset) != NULL && offset == 0 ? target : 0;
 }
 
-/* The length of the indirect call (FF /2) at `p`, 0 if it is none: opcode,
- * ModRM, and what ModRM and SIB ask for (SDM volume 2, tables 2-2 and 2-3). */
+/* The length of the indirect call (FF /2) at `p`, or 0: opcode, ModRM, and the
+ * bytes that ModRM and SIB require (SDM volume 2, tables 2-2 and 2-3). */
 static unsigned indirect_length(const uint8_t *p)
 {
     unsigned mod = p[1] >> 6;
@@ -89,7 +87,7 @@ static bool behind_indirect_call(uintptr_t ret)
     return false;
 }
 
-/* Whether mov ebp, esp (89 E5) stands between a function's start and pc. */
+/* Whether mov ebp, esp (89 E5) is between a function's start and pc. */
 static bool has_frame(const uint8_t *start, const uint8_t *pc)
 {
     for (; start + 1 < pc; start++)
@@ -98,8 +96,8 @@ static bool has_frame(const uint8_t *start, const uint8_t *pc)
     return false;
 }
 
-/* The first word in [from, to) behind a direct call of `function`; any call
- * will do if that is 0. */
+/* The first word in [from, to) that follows a direct call of `function`, or any
+ * call if that is 0. */
 static uintptr_t find_return(uintptr_t from, uintptr_t to, uintptr_t function)
 {
     for (; from < to && readable(from); from += sizeof(uintptr_t)) {

@@ -1,5 +1,6 @@
-; Copying where either side may be a program's memory. A page fault in these
-; instructions that nobody can repair goes on at copy_fault (kernel/vm/fault.c).
+; Copying where either side may be a program's memory. After a page fault in
+; these instructions that cannot be resolved, kernel/vm/fault.c continues at
+; copy_fault.
 
         global  copy_bytes
         global  copy_zero
@@ -73,7 +74,7 @@ copy_string:
 
 copy_end:
 
-; With what the function shall return in EAX.
+; EAX: the function's result.
 copy_fault:
         pop     edi
         pop     esi

@@ -1,6 +1,6 @@
 /*
- * Copying that survives a fault (copy.asm). Who may pass which address is
- * decided above: kernel/vm/user.h.
+ * Copying that survives a fault (copy.asm). The callers check the addresses:
+ * kernel/vm/user.h.
  */
 #pragma once
 
@@ -10,6 +10,6 @@ int copy_bytes(void *dst, const void *src, size_t n);
 int copy_zero(void *dst, size_t n);
 int copy_string(char *dst, const char *src, size_t max);
 
-/* After a fault at an EIP in [copy_begin, copy_end) the trap frame may go on at
- * copy_fault: the function then returns what the frame has in EAX. */
+/* After a fault at an EIP in [copy_begin, copy_end) the trap frame may continue
+ * at copy_fault: the function then returns the frame's EAX. */
 extern char copy_begin[], copy_end[], copy_fault[];

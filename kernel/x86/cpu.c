@@ -1,6 +1,5 @@
 /*
- * What the kernel keeps per processor, and the checks on locks that debug
- * builds make with it.
+ * Data of each processor, and the lock checks of debug builds that use it.
  */
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/panic.h"
@@ -42,7 +41,8 @@ void spin_debug_taken(struct spinlock *l)
         panic("lock order: %s (rank %u) taken while %s (rank %u) is held",
               l->lock_name, l->lock_rank, last->lock_name, last->lock_rank);
     if (cpu->cpu_locks == CPU_LOCKS_MAX)
-        panic("lock order: %s is one lock too many", l->lock_name);
+        panic("lock order: %s taken while too many locks are held",
+              l->lock_name);
     cpu->cpu_lock[cpu->cpu_locks++] = l;
 }
 
@@ -65,5 +65,11 @@ bool spin_debug_held(const struct spinlock *l)
         if (cpu->cpu_lock[i] == l)
             return true;
     return false;
+}
+
+void spin_assert_held(const struct spinlock *l)
+{
+    if (!spin_debug_held(l))
+        panic("lock %s must be held here", l->lock_name);
 }
 #endif

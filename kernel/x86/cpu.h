@@ -1,6 +1,6 @@
 /*
- * The processor: its registers and instructions, and what the kernel keeps for
- * each one (Intel SDM volume 2 and volume 3, chapter 2).
+ * The processor: its registers and instructions, and its own data in the kernel
+ * (Intel SDM volume 2 and volume 3, chapter 2).
  */
 #pragma once
 
@@ -13,11 +13,10 @@ struct task;
 
 #define CPU_LOCKS_MAX 8
 
-/* What belongs to one processor. Reached through cpu_self() only. */
+/* Data of one processor. Reached only through cpu_self(). */
 struct cpu {
-    struct task *cpu_task; /* what runs; first: trap.asm loads it. NULL until
-                              there are tasks. Its first word is not 0 if
-                              something is to be done before ring 3. */
+    struct task *cpu_task; /* the running task; first: trap.asm loads it.
+                              NULL until there are tasks. */
     unsigned cpu_number;
     unsigned cpu_locks; /* locks held, in debug builds */
     struct spinlock *cpu_lock[CPU_LOCKS_MAX];
@@ -25,7 +24,7 @@ struct cpu {
 
 extern struct cpu cpu_boot;
 
-/* The processor that runs this. There is one. */
+/* The running processor. There is one. */
 static inline struct cpu *cpu_self(void)
 {
     return &cpu_boot;
@@ -63,7 +62,7 @@ static inline uint32_t read_cr3(void)
     return value;
 }
 
-/* DR0 to DR3. They only hold addresses until DR7 makes breakpoints of them. */
+/* DR0 to DR3: only addresses until DR7 makes them breakpoints. */
 static inline void read_dr_addresses(uint32_t out[4])
 {
     __asm__ volatile("mov %%db0, %0" : "=r"(out[0]));
@@ -98,7 +97,7 @@ static inline uint32_t read_eflags(void)
     return value;
 }
 
-/* The frame pointer of the function that this is inlined into. */
+/* The frame pointer of the function into which this is inlined. */
 static inline uintptr_t read_ebp(void)
 {
     uintptr_t value;
@@ -119,7 +118,7 @@ static inline void irq_disable(void)
     __asm__ volatile("cli" : : : "memory");
 }
 
-/* Disables interrupts; irq_restore gets what this returns. */
+/* Disables interrupts; pass the result to irq_restore. */
 static inline uint32_t irq_save(void)
 {
     uint32_t flags = read_eflags();
@@ -134,18 +133,18 @@ static inline void irq_restore(uint32_t flags)
         irq_enable();
 }
 
-/* One hlt: until the next interrupt, if they are enabled. */
+/* One hlt: waits for the next interrupt, if they are enabled. */
 static inline void cpu_halt(void)
 {
     __asm__ volatile("hlt" : : : "memory");
 }
 
-/* Enables interrupts and waits for one. There is no gap between the two in
- * which it could be missed (sti takes effect one instruction later). */
+/* Enables interrupts and waits for one. None is missed in between (sti takes
+ * effect one instruction later). */
 static inline void cpu_wait_interrupt(void)
 {
     __asm__ volatile("sti; hlt" : : : "memory");
 }
 
-/* A fault with no table of handlers: the processor resets. */
+/* Faults without a table of handlers, so that the processor resets. */
 void cpu_triple_fault(void) __attribute__((noreturn));

@@ -19,7 +19,7 @@ static uint64_t gdt[7];
 struct tss_and_ports gdt_tss;
 static struct tss fault_tss;
 
-/* Its first page is a guard page. */
+/* The first page is a guard page. */
 static uint8_t fault_stack[PAGE_SIZE + 12288]
     __attribute__((aligned(PAGE_SIZE)));
 
@@ -31,8 +31,8 @@ static uint64_t descriptor(uint32_t base, uint32_t limit, uint8_t access,
            (uint64_t)flags << 52 | (uint64_t)(base >> 24) << 56;
 }
 
-/* There is no local table: loaders leave whatever was there, and programs could
- * name its segments. */
+/* Loads no local table: boot loaders leave one behind, whose segments programs
+ * could use. */
 static void load(void)
 {
     struct {

@@ -1,11 +1,11 @@
 /*
  * Segments and task states (Intel SDM volume 3, chapters 3 and 8).
  *
- * Segments are flat and serve only to tell the rings apart. There are two task
- * state segments: one that the processor needs for its stack pointers, and one
- * of its own for the double fault, which cannot use the stack it was raised on.
- * Behind the first lies the I/O permission map (volume 1, section 19.5): a bit
- * for each port, 0 where ring 3 may use it.
+ * Segments are flat and only distinguish the rings. There are two task state
+ * segments: one for the stack pointers that the processor needs, and one for
+ * the double fault, which cannot use the stack on which it was raised. The I/O
+ * permission map follows the first (volume 1, section 19.5): a bit for each
+ * port, 0 where ring 3 may use it.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 #define GDT_KERNEL_DATA 0x10
 #define GDT_TSS         0x18
 #define GDT_DF_TSS      0x20
-#define GDT_USER_CODE   0x2B /* with the 3 of ring 3 */
+#define GDT_USER_CODE   0x2B /* with requested privilege level 3 */
 #define GDT_USER_DATA   0x33
 
 /* 32-bit task state segment (volume 3, figure 8-2). */
@@ -31,7 +31,7 @@ struct tss {
 
 #define GDT_PORTS 65536u
 
-/* The processor looks at two bytes of the map at a time, hence one more. */
+/* The processor reads two bytes of the map at a time, hence one more. */
 extern struct tss_and_ports {
     struct tss tss;
     uint8_t tss_ports[GDT_PORTS / 8 + 1];
@@ -39,16 +39,16 @@ extern struct tss_and_ports {
 
 void gdt_init(void);
 
-/* Where the processor puts its stack pointer when it leaves ring 3. */
+/* The stack that the processor loads when it leaves ring 3. */
 static inline void gdt_set_stack(vaddr_t top)
 {
     gdt_tss.tss.esp0 = top;
 }
 
-/* Whether ring 3 may use the ports first … last, once the map is on. */
+/* Sets whether ring 3 may use the ports first to last, if the map is on. */
 void gdt_ports_allow(uint32_t first, uint32_t last, bool allow);
 
-/* Whether the map counts: without it ring 3 may use no port. */
+/* Switches the map on or off; without it ring 3 may use no port. */
 static inline void gdt_ports_on(bool on)
 {
     gdt_tss.tss.iomap = on ? (uint16_t)sizeof(struct tss)
@@ -63,21 +63,21 @@ static inline bool gdt_ports_are_on(void)
 /* Ports that the map allows, on or not. */
 size_t gdt_ports_allowed(void);
 
-/* What the map says of a port. */
+/* Whether the map allows a port. */
 static inline bool gdt_port_allowed(uint32_t port)
 {
     return (gdt_tss.tss_ports[port / 8] >> port % 8 & 1) == 0;
 }
 
-/* The state of whatever a double fault interrupted. */
+/* The state of the task that a double fault interrupted. */
 const struct tss *gdt_interrupted(void);
 
-/* The double fault's task takes the page tables in force now. */
+/* Gives the double fault's task the current page tables. */
 void gdt_set_cr3(uint32_t cr3);
 
 /* Leaves the double fault's task for the ordinary one, on the stack in use, so
  * that the next double fault finds its task free. */
 void gdt_leave_fault_task(void);
 
-/* The page below the double fault's stack, which paging_init takes away. */
+/* The guard page below the double fault's stack, unmapped by paging_init. */
 vaddr_t gdt_fault_guard(void);

@@ -1,6 +1,6 @@
 /*
- * Interrupt lines: who handles them and who ends them. The controller itself
- * is a driver (drivers/pic.c), which registers here.
+ * Interrupt lines: their handlers and acknowledgement. The controller is a
+ * driver (drivers/pic.c), which registers here.
  */
 #pragma once
 
@@ -8,17 +8,17 @@
 
 struct trapframe;
 
-/* `fn` is called with interrupts disabled whenever line `irq` (0 … 15) raises
- * one; NULL: nobody any more. */
+/* Sets the handler of line `irq` (0 to 15), called with interrupts disabled;
+ * NULL: none. */
 void irq_set_handler(int irq, void (*fn)(struct trapframe *tf));
 
 /* Whether a line has a handler, or is the one that joins the controllers. */
 bool irq_taken(int irq);
 
-/* The address of its handler, 0: it has none; and how many interrupts it has
- * raised. */
+/* The address of a line's handler (0: none), and its count of interrupts. */
 uintptr_t irq_handler(int irq);
 uint32_t irq_count(int irq);
 
-/* `fn` ends an interrupt at the controller; called after the handler. */
+/* Sets the function that acknowledges an interrupt at the controller, after the
+ * handler. */
 void irq_set_ack(void (*fn)(int irq));

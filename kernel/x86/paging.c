@@ -4,7 +4,7 @@
  *     0x00000000  nothing: a null pointer faults
  *     0xC0000000  frame 0, the direct map begins
  *     0xC0100000  the kernel's text, then read-only data: may not be written
- *     …           data; the page below the boot stack is missing
+ *     …           data; the page below the boot stack is not mapped
  *     0xF8000000  the end of the direct map on the largest machine; under
  *                 the sanitizers, its shadow
  */
@@ -48,7 +48,7 @@ static paddr_t to_phys(const void *p)
     return (paddr_t)p - KERNEL_BASE;
 }
 
-/* The entry of a direct-map page, or NULL beyond its end. */
+/* The entry of a direct-map page, or NULL after its end. */
 static uint32_t *entry_of(vaddr_t addr)
 {
     uint32_t pde;
@@ -100,7 +100,7 @@ static void write_protect(const char *start, const char *end)
 }
 
 #ifdef CONFIG_SANITIZE
-/* Tables and pages of the shadow follow each other in `space`. */
+/* In `space`, the tables of the shadow are followed by its pages. */
 static void map_shadow(size_t frames, uint32_t *space)
 {
     size_t tables = table_count(shadow_pages(frames));
@@ -166,10 +166,10 @@ const char *paging_verify(void)
         return "write protection is off in ring 0";
     for (size_t i = 0; i < KERNEL_BASE >> 22; i++)
         if (directory[i] != 0)
-            return "something is mapped below the kernel";
+            return "a page is mapped below the kernel";
     for (size_t i = 0; i < mapped_frames; i++)
         if (paging_entry(KERNEL_BASE + (i << PAGE_SHIFT)) >> PAGE_SHIFT != i)
-            return "the direct map shows another frame";
+            return "a direct-map entry has the wrong frame";
     if (!protected(text_start, text_end))
         return "the kernel's text is not write protected";
     if (!protected(rodata_start, rodata_end))

@@ -1,6 +1,6 @@
 /*
- * The end of normal operation: a report, and the kernel shell on the stopped
- * machine. All floors may panic; kernel/panic.c knows how.
+ * Panic: a report, then the kernel shell on the stopped machine. Any code may
+ * panic; kernel/panic.c implements it.
  */
 #pragma once
 
@@ -8,27 +8,27 @@
 
 struct trapframe;
 
-/* Reports the text, the registers and the callers, and stops the machine in
- * the kernel shell. Callable anywhere. */
+/* Reports the text, the registers and the callers, and stops the machine in the
+ * kernel shell. May be called anywhere. */
 void panic(const char *fmt, ...) PRINTF_LIKE(1, 2)
     __attribute__((noreturn, cold));
 
-/* The same, about the place where a trap found the machine. */
+/* The same for the place where a trap occurred. */
 void panic_at(struct trapframe *tf, const char *text)
     __attribute__((noreturn, cold));
 
-/* The same for an exception that has no handler. */
+/* The same for an exception without a handler. */
 void panic_trap(struct trapframe *tf) __attribute__((noreturn, cold));
 
 /* True once the machine has panicked. */
 bool panic_happened(void);
 
-/* Prints the callers again, as the report of the first panic did. */
+/* Prints the callers again, as in the report of the first panic. */
 void panic_backtrace(void);
 
-/* Prints the callers of the code that runs now. */
+/* Prints the callers of the running code. */
 void print_backtrace_here(void);
 
-/* Prints return addresses, a line each, with the functions that they are in;
- * the first may be that of an instruction which a trap interrupted. */
+/* Prints return addresses with their functions, one per line. The first may be
+ * the address of an interrupted instruction. */
 void print_frames(const uintptr_t *pc, unsigned n, bool trapped);

@@ -1,12 +1,11 @@
 /*
  * Spin locks that disable interrupts while they are held.
  *
- * The interrupt flag from before is kept in the lock itself: it belongs to
- * whoever holds the lock, and the caller needs no register for it. Locks must
- * therefore be released in the reverse order of taking. On one processor
- * taking is three instructions and releasing two. (Should the lock's address
- * depend on ESP, both are right: POP computes it after, PUSH before it changes
- * ESP, SDM volume 2.)
+ * The lock saves the holder's interrupt flag, so the caller needs no register
+ * for it. Locks must therefore be released in the reverse order of taking. On
+ * one processor taking is three instructions and releasing two. (If the lock's
+ * address depends on ESP, both are right: POP computes it after, PUSH before it
+ * changes ESP, SDM volume 2.)
  *
  * CONFIG_SMP adds the spinning. CONFIG_DEBUG asserts that locks are taken in
  * ascending rank (docs/locking.md) and released by their holder.
@@ -17,8 +16,8 @@
 #include "kernel/x86/cpu.h"
 
 struct spinlock {
-    uint32_t lock_taken;  /* 1 while held, where several can ask */
-    uint32_t lock_eflags; /* of the holder, from before */
+    uint32_t lock_taken;  /* 1 while held, on several processors */
+    uint32_t lock_eflags; /* of the holder, before it took the lock */
 #ifdef CONFIG_DEBUG
     const char *lock_name;
     unsigned lock_rank;
@@ -31,13 +30,16 @@ struct spinlock {
         0, 0, name, rank                                                       \
     }
 
-/* Whether this processor may take the lock now, by its rank. */
+/* Whether the ranks allow this processor to take the lock now. */
 bool spin_debug_in_order(const struct spinlock *l);
 
-/* Both panic, naming the locks, if the order is broken. */
+/* Both panic and name the locks if the order is broken. */
 void spin_debug_taken(struct spinlock *l);
 void spin_debug_released(struct spinlock *l);
 bool spin_debug_held(const struct spinlock *l);
+
+/* Panics unless this processor holds the lock. */
+void spin_assert_held(const struct spinlock *l);
 #else
 #define SPINLOCK_INIT(name, rank)                                              \
     {                                                                          \
@@ -58,6 +60,11 @@ static inline bool spin_debug_held(const struct spinlock *l)
 {
     (void)l;
     return true;
+}
+
+static inline void spin_assert_held(const struct spinlock *l)
+{
+    (void)l;
 }
 #endif
 

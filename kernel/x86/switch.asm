@@ -1,11 +1,11 @@
-; From one kernel stack to another.
+; Switching from one kernel stack to another.
 ;
-; A task that does not run has the registers that C wants kept on its stack,
-; and below them the address where it goes on:
+; The stack of a task that does not run holds the registers that C preserves,
+; and the address at which the task continues:
 ;
 ;     task_esp -> | edi | esi | ebx | ebp | eip | ...
 ;
-; A new task's eip is switch_begin, with what it shall call in EBX and the
+; A new task's eip is switch_begin, with the function to call in EBX and its
 ; argument in ESI.
 
         global  switch_stack

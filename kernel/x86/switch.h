@@ -1,24 +1,24 @@
 /*
- * From one kernel stack to another (switch.asm).
+ * Switching from one kernel stack to another (switch.asm).
  */
 #pragma once
 
 #include "kernel/lib/types.h"
 
-/* Leaves this stack, noting in *save where it was, for the one at `load`.
- * Returns when somebody comes back here. */
+/* Saves this stack's pointer in *save and switches to the stack at `load`.
+ * Returns when a task switches back. */
 void switch_stack(uint32_t *save, uint32_t load);
 
-/* Where a new stack begins. */
+/* The first code on a new stack. */
 void switch_begin(void);
 
-/* What lies at the saved stack pointer. */
+/* The contents of the saved stack pointer. */
 struct switch_frame {
     uint32_t edi, esi, ebx, ebp, eip;
 };
 
-/* Prepares a new stack below `top`: the first switch to what this returns
- * calls fn(arg), which may not return. */
+/* Prepares a new stack below `top`: the first switch to the result calls
+ * fn(arg), which may not return. */
 static inline uint32_t switch_prepare(vaddr_t top, void (*fn)(void *),
                                       void *arg)
 {

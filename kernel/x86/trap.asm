@@ -1,8 +1,8 @@
-; The ways into the kernel: a stub for each exception and interrupt line, and
+; Entry into the kernel: a stub for each exception and interrupt line, and
 ; one for system calls.
 ;
-; Some exceptions push an error code and others do not; the stubs even that out,
-; add the vector, and save the registers as struct trapframe lists them.
+; Some exceptions push an error code and others do not; the stubs push 0
+; instead, add the vector, and save the registers as in struct trapframe.
 
         extern  trap_dispatch
         extern  trap_double_fault_report
@@ -64,8 +64,8 @@ trap_common:
         jz      restore
         cli                             ; a page fault's handler enabled them
 
-; Back to a program, interrupts disabled: unless the task has something to do
-; first (the first word of struct task).
+; Returns to a program, interrupts disabled, after pending work of the task, if
+; any (the first word of struct task).
 to_user:
         mov     eax, [cpu_boot]         ; cpu_task
         cmp     dword [eax], 0
@@ -84,7 +84,7 @@ first:
         jmp     to_user
 
 ; int 0x80, interrupts still enabled: EAX is the number, EBX, ECX and EDX are
-; the arguments. EBP is 0 meanwhile: a backtrace ends here.
+; the arguments. EBP is 0, so that a backtrace ends here.
 trap_syscall:
         push    dword 0
         push    dword SYSCALL_VECTOR
@@ -146,7 +146,7 @@ trap_here:
         ret
 
 ; A task of its own, entered by a task gate with the error code on its stack.
-; What it interrupted is in the other task state segment.
+; The interrupted state is in the other task state segment.
 trap_double_fault:
         clts
         xor     ebp, ebp

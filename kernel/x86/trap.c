@@ -1,5 +1,5 @@
 /*
- * The interrupt table, and what happens behind the stubs in trap.asm.
+ * The interrupt table, and dispatch after the stubs in trap.asm.
  */
 #include "kernel/x86/trap.h"
 #include "kernel/lib/printf.h"
@@ -94,7 +94,7 @@ void trap_set_preempt(void (*fn)(void))
     preempt = fn;
 }
 
-/* From trap.asm, on the way to ring 3, when there is something to be done. */
+/* Called by trap.asm before a return to ring 3, if work is pending. */
 void trap_handle_pending(struct trapframe *tf)
 {
     pending_handler(tf);
@@ -124,9 +124,9 @@ void trap_dispatch(struct trapframe *tf)
 
 /* ---- double fault ------------------------------------------------------- */
 
-/* Dresses what the task switch saved up as a trap frame. The report and the
- * shell after it run on the double fault's stack, which has a guard page too:
- * another overflow there is another double fault, and starts at its top. */
+/* Builds a trap frame from what the task switch saved. The report and the shell
+ * after it run on the double fault's stack. It has a guard page too: an
+ * overflow there is another double fault, which starts at its top. */
 void trap_double_fault_report(void)
 {
     const struct tss *t = gdt_interrupted();

@@ -10,7 +10,7 @@
 #define TRAP_IRQ_BASE   32
 #define TRAP_SYSCALL    0x80
 
-#define TRAP_NONE 0xff /* a frame that no trap made */
+#define TRAP_NONE 0xff /* a frame not made by a trap */
 
 #define TRAP_DIVIDE       0
 #define TRAP_NMI          2
@@ -21,8 +21,9 @@
 #define TRAP_PROTECTION   13
 #define TRAP_PAGE_FAULT   14
 
-/* What the stubs in trap.asm leave on the stack, lowest address first. The
- * processor pushes esp and ss only when it comes from another ring. */
+/* The frame that the stubs in trap.asm build on the stack, lowest address
+ * first. The processor pushes esp and ss only when it comes from another
+ * ring. */
 struct trapframe {
     uint32_t edi, esi, ebp, esp_dummy, ebx, edx, ecx, eax;
     uint32_t gs, fs, es, ds;
@@ -32,18 +33,18 @@ struct trapframe {
     uint32_t esp, ss;
 };
 
-/* Fills the interrupt table and switches it on. Interrupts stay disabled. */
+/* Fills the interrupt table and loads it. Interrupts stay disabled. */
 void trap_init(void);
 
-/* `fn` handles an exception from now on; true says that the program may go on.
- * NULL for nobody. Returns the one before. */
+/* Sets the handler of an exception (NULL: none); it returns true if the program
+ * may continue. Returns the previous handler. */
 typedef bool (*trap_handler_t)(struct trapframe *tf);
 trap_handler_t trap_set_handler(unsigned vector, trap_handler_t fn);
 
 /* The processor's name for an exception, with its mnemonic. */
 const char *trap_name(unsigned vector);
 
-/* Says in words what the error code (and, of a page fault, CR2) means. */
+/* Describes the error code (and, for a page fault, CR2) in words. */
 void trap_describe(const struct trapframe *tf, uint32_t cr2, char *buf,
                    size_t size);
 
@@ -59,17 +60,17 @@ static inline bool trap_from_user(const struct trapframe *tf)
     return (tf->cs & 3) == 3;
 }
 
-/* Leaves for ring 3 with these registers; the frame lies at the top of the
- * kernel stack of the task that runs. */
+/* Enters ring 3 with these registers. The frame is at the top of the running
+ * task's kernel stack. */
 void trap_return(struct trapframe *tf) __attribute__((noreturn));
 
-/* `fn` is called, interrupts disabled, on the way back to ring 3 whenever the
- * first word of the running task is not 0, until it is. */
+/* Sets the function called, interrupts disabled, before a return to ring 3
+ * while the first word of the running task is not 0. */
 void trap_set_pending_handler(void (*fn)(struct trapframe *tf));
 
-/* `fn` is called at the end of every interrupt that the kernel itself was
- * interrupted by, interrupts disabled. */
+/* Sets the function called, interrupts disabled, at the end of every interrupt
+ * that arrived in the kernel. */
 void trap_set_preempt(void (*fn)(void));
 
-/* Where the processor enters after a double fault. */
+/* The processor's entry point after a double fault. */
 void trap_double_fault(void);

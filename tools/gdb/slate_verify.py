@@ -236,19 +236,19 @@ def page_wrong(entry, address, regions, frames):
         return first(
             (not kept or (kind == "device") !=
              bool(entry & constant("PTE_NOCACHE")),
-             "a page of a device or for DMA is mapped like others"),
+             "a page of a device or for DMA has wrong attributes"),
             (kind == "device" and state != "reserved",
              "a device's page is memory"),
             (kind == "dma" and state not in ("user", "tail"),
              "a frame for DMA is not a program's"))
     refs = frames.refs(frame) if inside else 0
     return first(
-        (kept, "a page of a program's own is not counted"),
-        (not inside, "a page table entry leads outside memory"),
+        (kept, "a program's page is not reference-counted"),
+        (not inside, "a page table entry maps a frame outside memory"),
         (state != "user" or refs == 0, "a mapped frame is not a program's"),
         (entry & constant("PTE_WRITE") and (
             not region.region_prot & constant("PROT_WRITE") or refs != 1),
-         "a page may be written that is shared or read-only"))
+         "a shared or read-only page is writable"))
 
 
 def space_wrong(space, frames):
@@ -260,7 +260,7 @@ def space_wrong(space, frames):
     return next(filter(None, (page_wrong(entry, at, regions, frames)
                               for at, entry in pages.items())), None) or \
         first(((tables, len(pages)) != (space.space_tables, space.space_pages),
-               "a space has other pages or tables than it counts"))
+               "a space's count of pages or tables is wrong"))
 
 
 def handles_wrong(table):

@@ -114,7 +114,7 @@ BREAK = [
     (f"{CAT}->task_handles->table_size", 7,
      "the size of a handle table is out of bounds"),
     (f"{CAT}->task_space->space_pages", 1,
-     "a space has other pages or tables than it counts"),
+     "a space's count of pages or tables is wrong"),
     (f"{CAT}->task_space->space_break", 0,
      "the heap does not end at the break"),
     (f"{PIPE}->pipe_readers", 2, "a pipe has several readers or writers"),

@@ -218,12 +218,12 @@ server last
     text = counted(kernel, "servers; run -s bad; run -s last; run drivertest "
                    "plain; verify",
                    initrd=changed(kernel, tmp_path, {"etc/servers": manifest}))
-    for line in ("/etc/servers:1: 'irq' stands before the first server",
-                 "/etc/servers:6: '0x1f0-0x1fg' is no range of ports; they "
+    for line in ("/etc/servers:1: 'irq' precedes the first server",
+                 "/etc/servers:6: '0x1f0-0x1fg' is not a range of ports; they "
                  "are 0x0-0xffff",
-                 "/etc/servers:8: server ram: its memory is no device's",
-                 "/etc/servers:11: server good: there is one of that name "
-                 "before it",
+                 "/etc/servers:8: server ram: its memory range contains RAM",
+                 "/etc/servers:11: server good: a server of that name "
+                 "precedes it",
                  "run: there is no server 'bad'"):
         assert line in text, text
     assert text.count("/etc/servers:") == 4

@@ -334,7 +334,9 @@ static pid_t spawn(struct process_start start, bool *privileged)
     object_put(&start.start_console->file_object);
     if (pid < 0)
         return pid;
+    spin_lock(&sched_lock);
     t = task_find(pid);
+    spin_unlock(&sched_lock);
     *privileged = t->task_privileged;
     KT_TRUE(t->task_grant == start.start_grant);
     if (start.start_grant != NULL)

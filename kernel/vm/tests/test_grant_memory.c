@@ -206,14 +206,14 @@ KTEST(grant, verify_sees_broken_pages)
     KT_TRUE(strstr(space_verify(space), "not contiguous") != NULL);
     *pte -= PAGE_SIZE;
     *pte &= ~PTE_KEPT;
-    KT_TRUE(strstr(space_verify(space), "like others") != NULL);
+    KT_TRUE(strstr(space_verify(space), "wrong attributes") != NULL);
     *pte |= PTE_KEPT;
     space->space_dma++;
-    KT_TRUE(strstr(space_verify(space), "other pages for DMA") != NULL);
+    KT_TRUE(strstr(space_verify(space), "count of DMA pages") != NULL);
     space->space_dma--;
     pte = space_entry(space, ACTOR_BUFFER);
     *pte |= PTE_KEPT;
-    KT_TRUE(strstr(space_verify(space), "not counted") != NULL);
+    KT_TRUE(strstr(space_verify(space), "not reference-counted") != NULL);
     *pte &= ~PTE_KEPT;
     KT_TRUE(space_verify(space) == NULL);
     take_back(&s, g);
