@@ -60,14 +60,16 @@ ABREAST    = -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) \
 $(VENV):
 	@echo 'make: $(VENV) not found: run tools/setup' >&2; exit 1
 
-# What takes longer than `make test` may: the same tests on other kernels, then
-# those with the mark `long`.
-EVERY = -m ""
+# Which tests, by their marks (tools/test/pytest.ini): without this those of
+# `make test`; on another kernel only tests that depend on it; all of a file.
+OTHER := $(call on,DEBUG)$(call on,SANITIZE)
+QUICK := $(if $(OTHER),-m 'not long and not soak and not plain')
+EVERY := -m ''
 
 .PHONY: test test-all test-times
-test: $(KERNEL) $(HOST_TEST) $(ISO) | $(VENV) ## three minutes; DEBUG=1 or
-                                  ## SANITIZE=1: on such a kernel
-	@$(PYTEST) $(ABREAST) tools/test
+test: $(KERNEL) $(ISO) $(if $(OTHER),,$(HOST_TEST)) | $(VENV) ## three minutes;
+                                  ## DEBUG=1 or SANITIZE=1: on such a kernel
+	@$(PYTEST) $(QUICK) $(ABREAST) tools/test
 
 test-all: $(KERNEL) $(HOST_TEST) $(ISO) $(BOOK_ENV)/done
 test-all: | $(VENV)               ## what `make test` leaves out; half an hour

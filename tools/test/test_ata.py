@@ -9,6 +9,8 @@ import pytest
 from conftest import BUILD, ROOT
 from tools.test import tap
 
+pytestmark = pytest.mark.plain
+
 ATATEST = BUILD / "host" / "atatest"
 SOURCE = ROOT / "drivers/servers/ata/tests/test_ata.c"
 

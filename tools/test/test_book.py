@@ -10,6 +10,8 @@ from conftest import ROOT, long
 from tools.book import book
 from tools.test import paper
 
+pytestmark = pytest.mark.plain
+
 CHAPTERS = book.chapters()
 
 # Pages about the book, or about teaching with it, and the labs' own.

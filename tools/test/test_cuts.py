@@ -12,6 +12,8 @@ import pytest
 from conftest import ROOT
 from tools.grading import cuts, labs
 
+pytestmark = pytest.mark.plain
+
 PAGE = "docs/labs/02-buddies/README.md"
 
 C = """\

@@ -7,6 +7,8 @@ import pytest
 
 from conftest import ROOT
 
+pytestmark = pytest.mark.plain
+
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
 FOLDERS = "boot kernel mm drivers user tools docs".split()
 SOURCES = (".c", ".h", ".asm", ".ld", ".py", ".cfg")

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import BUILD, tiers
 
-pytestmark = pytest.mark.spread
+pytestmark = [pytest.mark.plain, pytest.mark.spread]
 TOOL = BUILD / "host" / "ext2tool"
 PATH = os.pathsep.join([os.environ.get("PATH", ""), "/sbin", "/usr/sbin"])
 

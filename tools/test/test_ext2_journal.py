@@ -8,7 +8,7 @@ import pytest
 
 from test_ext2 import WAYS, clean, core, cuts, make, run
 
-pytestmark = pytest.mark.spread
+pytestmark = [pytest.mark.plain, pytest.mark.spread]
 
 MAGIC = 0xc03b3998
 DESCRIPTOR = 1

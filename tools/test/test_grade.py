@@ -25,6 +25,8 @@ from tools.grading.labs import Question as LabQuestion
 from tools.grading.labs import Test as LabTest
 from tools.run import sandbox
 
+pytestmark = pytest.mark.plain
+
 FOLDER = "docs/labs/00-ends"
 SERVICES = f"{FOLDER}/services"
 WORK = f"{SERVICES}/work.c"

@@ -8,6 +8,8 @@ import pytest
 from conftest import BUILD, ROOT, tiers
 from tools.test import tap
 
+pytestmark = pytest.mark.plain
+
 MMTEST = BUILD / "host" / "mmtest"
 SEEDS = tiers([1], [20060102])
 OPERATIONS = 500_000

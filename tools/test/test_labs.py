@@ -20,6 +20,8 @@ from tools.grading import grading
 from tools.grading import lab as handout
 from tools.grading import labs, workshop
 
+pytestmark = pytest.mark.plain
+
 PATIENCE = grading.PATIENCE
 QUICKEST = 6  # the lab that each `make test` proves
 

@@ -4,6 +4,8 @@ import pytest
 
 import lint
 
+pytestmark = pytest.mark.plain
+
 CODE = ["x = 1;", "f(a, b);", "p->x++;", "(void)x;", "struct list *l = f();",
         "return x;", "if (x)", "for (;;) {", "}", "} else {", "#if 0", "int x;",
         "a->b[2] |= 3;", "break;", "(void)f(x);"]
