@@ -37,7 +37,7 @@ SOURCE_FOLDERS := boot kernel mm drivers user tools docs
 doctor:                           ## each tool: version, verdict, how to get it
 	@$(PYTHON) -m tools.run.doctor
 
-lint:                             ## layout, include arrows, budgets, cppcheck
+lint: $(KERNEL)                   ## layout, include arrows, budgets, cppcheck
 	@$(PYTHON) -m tools.test.lint
 
 format:                           ## clang-format on all C files

@@ -3,7 +3,7 @@
  * docs/boot.md goes through them.
  */
 #include "kernel/main.h"
-#include "boot/multiboot.h"
+#include "kernel/x86/multiboot.h"
 #include "drivers/console.h"
 #include "drivers/pic.h"
 #include "drivers/pit.h"

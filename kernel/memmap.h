@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "boot/multiboot.h"
+#include "kernel/x86/multiboot.h"
 #include "mm/page.h"
 
 #define MEMMAP_REGIONS_MAX 64

@@ -33,6 +33,22 @@ static const struct shell_command *next_command(const char *last)
     return next;
 }
 
+/* The commands that this kernel lacks and the workshop's has. */
+static void help_workshop(void)
+{
+    unsigned n = 0;
+
+    for (const char *const *name = shell_workshop_commands; *name; name++) {
+        if (shell_find(*name))
+            continue;
+        kprintf("%s", n++ == 0 ? "\nOnly in the workshop kernel (make run "
+                                 "WORKSHOP=1):\n "
+                               : "");
+        kprintf(" %s", *name);
+    }
+    kprintf("%s", n == 0 ? "" : "\n");
+}
+
 static void help_all(void)
 {
     const struct shell_command *c = next_command("");
@@ -42,12 +58,15 @@ static void help_all(void)
     kprintf("\n`help NAME` says more. `;` separates commands, quotes keep "
             "blanks.\nTab completes, Up brings lines back, ^C stops a "
             "command.\n");
+    help_workshop();
 }
 
 static int help_one(const char *name)
 {
     const struct shell_command *c = shell_find(name);
 
+    if (!c && shell_only_workshop(name))
+        return 1;
     if (!c)
         return shell_error("no command \"%.32s\"; `help` lists them", name);
     kprintf("usage: %s\n%s\n", c->command_usage, c->command_help);

@@ -112,6 +112,20 @@ const struct shell_command *shell_find(const char *name)
     return NULL;
 }
 
+bool shell_only_workshop(const char *name)
+{
+    const char *const *n = shell_workshop_commands;
+
+    while (*n != NULL && strcmp(*n, name) != 0)
+        n++;
+    if (*n == NULL || shell_find(name) != NULL)
+        return false;
+    kprintf("%s: only the workshop kernel has this command; boot it with: "
+            "make run WORKSHOP=1\n",
+            name);
+    return true;
+}
+
 /* How many letters must be changed, added or dropped to make `b` of `a`
  * (Levenshtein's distance); row[j] is that for the first j letters of b. */
 static unsigned distance(const char *a, const char *b)
@@ -161,6 +175,8 @@ static int unknown(const char *name)
 {
     const struct shell_command *c = nearest(name);
 
+    if (shell_only_workshop(name))
+        return 1;
     if (!c)
         return shell_error("no command \"%.32s\"; `help` lists them", name);
     return shell_error(

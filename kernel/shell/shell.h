@@ -42,6 +42,13 @@ extern const struct shell_command __stop_shell_commands[];
         used, section("shell_commands"), aligned(sizeof(void *)))) = {         \
         #id, usage, help, more, run, complete}
 
+/* The names of the commands that only the workshop kernel has, then NULL: the
+ * build finds them (tools/make/commands.py). */
+extern const char *const shell_workshop_commands[];
+
+/* If only the workshop kernel has a command of that name, says so: true. */
+bool shell_only_workshop(const char *name);
+
 /* Reads and runs commands for ever, on both consoles. */
 void shell_run(void) __attribute__((noreturn));
 

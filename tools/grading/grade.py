@@ -89,7 +89,7 @@ def grade_here(options):
     """This tree as it stands, with its own build."""
     lab, seed, version = which(ROOT, options)
     errors = workshop.make(ROOT, options.patience)
-    kernel = None if errors else ROOT / "build/slate.elf"
+    kernel = None if errors else ROOT / "build/slate-workshop.elf"
     grade = grading.Grade(lab, grading.run_tests(kernel, lab,
                                                  options.patience),
                           errors or "", seed=seed, version=version)

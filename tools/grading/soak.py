@@ -31,7 +31,7 @@ def solution(lab, folder):
         if errors:
             sys.exit(f"soak: the tree does not build:\n{errors}")
         checker = grading.load_checker(ROOT / lab.answers[1])
-        machine = grading.Machine(ROOT, ROOT / "build/slate.elf")
+        machine = grading.Machine(ROOT, ROOT / "build/slate-workshop.elf")
         (folder / lab.answers[0]).write_bytes(
             grading.write_answers(checker["solve"](machine)))
 

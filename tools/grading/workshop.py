@@ -28,9 +28,11 @@ LARGEST = 256 * 1024
 # For each process of a build: MiB of memory, KiB of a file.
 MEMORY, FILE = 2048, 64 * 1024
 
-# What make kernel makes, in build/.
+# What `make kernel workshop` makes, in build/.
 PRODUCTS = ("boot", "docs", "drivers", "kernel", "mm", "symbols", "tools",
-            "user", "flags", "objects", "slate.elf", "initrd.tar")
+            "user", "flags", "workshop_commands.c", "workshop_commands.o",
+            "slate.elf", "initrd.tar", "slate-workshop.elf",
+            "initrd-workshop.tar")
 
 # The whole build may take so many times the seconds of one process.
 WHOLE = 10
@@ -148,7 +150,7 @@ def _first_errors(text):
     return "\n".join(lines[j] for j in keep if j < len(lines))
 
 
-def make(tree, seconds, target="kernel", options=(), hide=None):
+def make(tree, seconds, target="workshop", options=(), hide=None):
     """Runs make under limits; returns its errors, or None if all went well.
     With `hide`, a list of folders, it runs in a sandbox where they are empty
     and only `tree` can be written."""
@@ -265,7 +267,7 @@ class Workshop:
 
     def build(self):
         """Builds what is there now."""
-        kernel = self.folder / "build/slate.elf"
+        kernel = self.folder / "build/slate-workshop.elf"
         kernel.unlink(missing_ok=True)  # never one of another submission
         errors = make(self.folder, self.seconds, options=self.options,
                       hide=self.hide)

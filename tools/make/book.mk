@@ -17,10 +17,10 @@ book: $(BOOK_ENV)/done            ## docs/ as a site: build/book/index.html
 	@echo 'build/book/index.html'
 
 .PHONY: transcripts
-transcripts: $(KERNEL) $(INITRD) | $(VENV) ## what the book types is typed
+transcripts: $(WORKSHOP_KERNEL) | $(VENV) ## what the book types is typed
                                   ## again, and written anew
-	@$(PYTHON) -m tools.test.shells -w $(KERNEL)
-	@$(PYTHON) -m tools.test.sessions $(KERNEL) docs/*.md
+	@$(PYTHON) -m tools.test.shells -w $(WORKSHOP_ELF)
+	@$(PYTHON) -m tools.test.sessions $(WORKSHOP_ELF) docs/*.md
 	@SLATE_BOOK=write $(PYTEST) -q tools/test/test_gdb_objects.py -k book
 
 .PHONY: paper-index

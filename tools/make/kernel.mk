@@ -24,7 +24,13 @@ WORKSHOP_IN  := $(addsuffix /tests,kernel kernel/* mm mm/* drivers \
                   tools/workshop/* docs/labs/*) \
                   tools/workshop/* docs/labs/*/services
 WORKSHOP_SRC := $(wildcard $(WORKSHOP_IN:%=%/*.c))
-C_SRC        := $(filter-out $(WORKSHOP_SRC),$(C_SRC)) $(WORKSHOP_SRC)
+C_SRC        := $(filter-out $(WORKSHOP_SRC),$(C_SRC))
+
+# A hand-out's sources call this where a task is missing.
+ifneq ($(wildcard .lab),)
+C_SRC        += tools/workshop/labs/missing.c
+WORKSHOP_SRC := $(filter-out $(C_SRC),$(WORKSHOP_SRC))
+endif
 
 # SANITIZE=1 (tools/workshop/sanitize/kasan.h) compiles every file under the
 # undefined behaviour sanitizer, and under the address sanitizer all but: the
@@ -32,12 +38,12 @@ C_SRC        := $(filter-out $(WORKSHOP_SRC),$(C_SRC)) $(WORKSHOP_SRC)
 # run time is under neither. -O1 compiles faster; a call for each access
 # (threshold 0) makes the checks ours; the offset is KASAN_OFFSET; a shadow byte
 # needs frames on a multiple of 8, which the kernel's assembly does not promise.
-SAN_SRC   := $(filter tools/workshop/sanitize/%,$(C_SRC))
+SAN_SRC   := $(filter tools/workshop/sanitize/%,$(WORKSHOP_SRC))
 SAN_LIST  := kmem_cache_alloc kmem_cache_free kmem_alloc kmem_zalloc kmem_free \
                buddy_alloc buddy_free buddy_alloc_run buddy_free_run \
                copy_bytes copy_zero copy_string
 ifeq ($(call on,SANITIZE),)
-C_SRC     := $(filter-out $(SAN_SRC),$(C_SRC))
+WORKSHOP_SRC := $(filter-out $(SAN_SRC),$(WORKSHOP_SRC))
 SAN_WRAP  :=
 else
 SAN_FLAGS := -DCONFIG_SANITIZE=1
@@ -51,7 +57,7 @@ SAN_ADDR  := -fsanitize=kernel-address -fasan-shadow-offset=0xe0000000 \
 SAN_RUN   := $(filter-out tools/workshop/sanitize/mistakes.c,$(SAN_SRC))
 SAN_LOOK  := kernel/shell/cmd_kmem.c kernel/shell/cmd_machine.c \
                $(filter-out tools/workshop/bugs/bugs_%,$(shell \
-               grep -l '"mm/[a-z_/]*_impl\.h"' $(C_SRC)))
+               grep -l '"mm/[a-z_/]*_impl\.h"' $(C_SRC) $(WORKSHOP_SRC)))
 SAN_BARE  := mm/% kernel/lib/string.c kernel/x86/backtrace.c \
                kernel/x86/paging.c $(SAN_LOOK)
 SAN_WRAP  := $(SAN_LIST:%=-Wl,--wrap=%)
@@ -60,9 +66,15 @@ endif
 san = $(SAN_FLAGS) $(if $(filter $(SAN_RUN),$(1)),,$(SAN_UB) $(if \
         $(filter $(SAN_BARE),$(1)),,$(SAN_ADDR)))
 
-OBJ     := $(ASM_SRC:%.asm=$(BUILD)/%.asm.o) $(C_SRC:%.c=$(BUILD)/%.o)
-KERNEL  := $(BUILD)/slate.elf
-ISO     := $(BUILD)/slate.iso
+# The product's objects; the workshop kernel is these and WORKSHOP_OBJ. The
+# product knows the names of the workshop's commands (kernel/shell/shell.h).
+COMMANDS     := $(BUILD)/workshop_commands
+OBJ          := $(ASM_SRC:%.asm=$(BUILD)/%.asm.o) $(C_SRC:%.c=$(BUILD)/%.o) \
+                  $(COMMANDS).o
+WORKSHOP_OBJ := $(WORKSHOP_SRC:%.c=$(BUILD)/%.o)
+KERNEL       := $(BUILD)/slate.elf
+WORKSHOP_ELF := $(BUILD)/slate-workshop.elf
+ISO          := $(BUILD)/slate.iso
 
 # $(call stamp,FILE,TEXT): FILE holds TEXT and is new only when TEXT is.
 define stamp
@@ -75,13 +87,12 @@ $(1):
 endef
 $(eval $(call stamp,$(BUILD)/flags,$$(CC) $$(CFLAGS) $$(SAN_FLAGS) \
     $$(SAN_UB) $$(SAN_ADDR) $$(SAN_BARE) $$(NASM) $$(ASFLAGS)))
-$(eval $(call stamp,$(BUILD)/objects,$$(OBJ) $$(LDFLAGS) $$(SAN_WRAP)))
 
 .PHONY: FORCE
 FORCE:
 
 ifneq ($(MISSING),)
-$(OBJ): missing
+$(OBJ) $(WORKSHOP_OBJ): missing
 .PHONY: missing
 missing:
 	@echo 'make: $(MISSING) not found: run tools/setup' >&2; exit 1
@@ -97,39 +108,54 @@ $(BUILD)/%.asm.o: %.asm $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(Q)$(NASM) $(ASFLAGS) -MD $(@:.o=.d) -MP -MT $@ $< -o $@
 
-# The kernel carries its own symbol table (kernel/lib/symbol.h). It is linked
-# with an empty one, the table is taken from that, and linked in; the compare
-# at the end makes sure that this moved nothing that the table speaks of.
-LINK = $(CC) $(LDFLAGS) $(SAN_WRAP) $(OBJ) $(1) -o $(2)
+$(COMMANDS).c: tools/make/commands.py $(WORKSHOP_SRC)
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) $< $@ $(WORKSHOP_SRC)
+
+$(COMMANDS).o: $(COMMANDS).c $(BUILD)/flags
+	$(Q)$(CC) $(CFLAGS) -c $< -o $@
+
+# A kernel carries its own symbol table (kernel/lib/symbol.h). It is linked with
+# an empty one, the table is made from that, and linked in; the compare at the
+# end proves that this moved no function. The link map says which objects it
+# has (tools/test/lint.py).
 SYMS := $(BUILD)/symbols
+LINK = $(CC) $(LDFLAGS) $(SAN_WRAP)
 
 $(SYMS)/empty.c: tools/run/symbols.py
 	@mkdir -p $(@D)
 	$(Q)$(PYTHON) -m tools.run.symbols --empty $@
 
-$(SYMS)/table.c: $(SYMS)/first.nm tools/run/symbols.py
-	$(call say,SYMBOLS,$@)
-	$(Q)$(PYTHON) -m tools.run.symbols $< $@
-
-# (No debug information: it declares each object as characters, and GDB would
-# believe that.)
+# (Without debug information, which would declare each object as characters.)
 $(SYMS)/%.o: $(SYMS)/%.c $(BUILD)/flags
 	$(Q)$(CC) $(CFLAGS) -g0 -c $< -o $@
 
-$(SYMS)/first.elf: $(OBJ) $(SYMS)/empty.o boot/linker.ld $(BUILD)/objects
-	$(Q)$(call LINK,$(SYMS)/empty.o,$@)
+# $(call kernel,NAME,OBJECTS): BUILD/NAME.elf and BUILD/NAME.map.
+define kernel
+$(call stamp,$(SYMS)/$(1)/objects,$(2) $$(LDFLAGS) $$(SAN_WRAP))
 
-$(SYMS)/first.nm: $(SYMS)/first.elf
-	$(Q)$(NM) -n $< > $@
+$(SYMS)/$(1)/first.elf: $(2) $(SYMS)/empty.o boot/linker.ld \
+    $(SYMS)/$(1)/objects
+	$$(Q)$$(LINK) $(2) $(SYMS)/empty.o -o $$@
 
-$(KERNEL): $(SYMS)/table.o $(SYMS)/first.nm
-	$(call say,LINK,$@)
-	$(Q)$(call LINK,$(SYMS)/table.o,$@.new)
-	$(Q)$(NM) -n $@.new > $(SYMS)/last.nm
-	@grep -i ' t ' $(SYMS)/first.nm > $(SYMS)/first.text; \
-	grep -i ' t ' $(SYMS)/last.nm > $(SYMS)/last.text; \
-	cmp -s $(SYMS)/first.text $(SYMS)/last.text || { echo \
+$(SYMS)/$(1)/first.nm: $(SYMS)/$(1)/first.elf
+	$$(Q)$$(NM) -n $$< > $$@
+
+$(SYMS)/$(1)/table.c: $(SYMS)/$(1)/first.nm tools/run/symbols.py
+	$$(call say,SYMBOLS,$$@)
+	$$(Q)$$(PYTHON) -m tools.run.symbols $$< $$@
+
+$(BUILD)/$(1).elf: $(SYMS)/$(1)/table.o $(SYMS)/$(1)/first.nm
+	$$(call say,LINK,$$@)
+	$$(Q)$$(LINK) $(2) $$< -Wl,-Map=$(BUILD)/$(1).map -o $$@.new
+	$$(Q)$$(NM) -n $$@.new > $(SYMS)/$(1)/last.nm
+	@cd $(SYMS)/$(1) && grep -i ' t ' first.nm > first.text; \
+	grep -i ' t ' last.nm > last.text; \
+	cmp -s first.text last.text || { echo \
 	'make: linking the symbol table in has moved functions' >&2; exit 1; }
-	@mv $@.new $@
+	@mv $$@.new $$@
+endef
+$(eval $(call kernel,slate,$$(OBJ)))
+$(eval $(call kernel,slate-workshop,$$(OBJ) $$(WORKSHOP_OBJ)))
 
--include $(OBJ:.o=.d)
+-include $(OBJ:.o=.d) $(WORKSHOP_OBJ:.o=.d)

@@ -8,44 +8,49 @@ override DISK   := $(value DISK)
 export CMD APPEND DISK MEM ICOUNT KVM CORE BUDGET STEP
 export SIZE ALIGN OBJECTS HOT CACHE
 
+# What is booted: the product, or with WORKSHOP=1 the workshop kernel.
+BOOTED := $(if $(call on,WORKSHOP),$(WORKSHOP_KERNEL),\
+            $(PRODUCT))
+
 .PHONY: run run-iso gdb debug-server core
-run: $(KERNEL) $(INITRD)          ## boot in QEMU: CMD="kmastat; poweroff"
+run: $(BOOTED)                    ## boot in QEMU: CMD="kmastat; poweroff"
                                   ## MEM=16 ICOUNT=1 APPEND=option KVM=1
                                   ## DISK=build/disk.img
-	@$(PYTHON) -m tools.run.run $(KERNEL)
+                                  ## WORKSHOP=1: the workshop kernel
+	@$(PYTHON) -m tools.run.run $(firstword $(BOOTED))
 
 run-iso: $(ISO)                   ## boot the ISO image by BIOS and GRUB
 	@$(PYTHON) -m tools.run.run --iso $(ISO)
 
-gdb: $(KERNEL) $(INITRD)          ## QEMU with GDB attached, stopped at kmain;
+gdb: $(BOOTED)                    ## QEMU with GDB attached, stopped at kmain;
                                   ## CORE=file: that file, without QEMU
-	@$(PYTHON) -m tools.run.debug $(KERNEL)
+	@$(PYTHON) -m tools.run.debug $(firstword $(BOOTED))
 
-core: $(KERNEL) $(INITRD)         ## run CMD="…", keep memory: build/slate.core
-	@$(PYTHON) -m tools.run.core $(KERNEL) $(BUILD)/slate.core
+core: $(BOOTED)                   ## run CMD="…", keep memory: build/slate.core
+	@$(PYTHON) -m tools.run.core $(firstword $(BOOTED)) $(BUILD)/slate.core
 
-debug-server: $(KERNEL) $(INITRD) ## QEMU halted, waiting for a GDB
-	@$(PYTHON) -m tools.run.debug --server $(KERNEL)
+debug-server: $(BOOTED)           ## QEMU halted, waiting for a GDB
+	@$(PYTHON) -m tools.run.debug --server $(firstword $(BOOTED))
 
 .PHONY: picture cachesim screenshots
-picture: $(KERNEL) $(INITRD)      ## build/picture/index.html: the heap drawn
+picture: $(WORKSHOP_KERNEL)       ## build/picture/index.html: the heap drawn
                                   ## CMD="run kenbus" MEM=32 STEP=10
-	@$(PYTHON) -m tools.measure.picture $(KERNEL) $(BUILD)/picture
+	@$(PYTHON) -m tools.measure.picture $(WORKSHOP_ELF) $(BUILD)/picture
 
-cachesim: $(KERNEL) $(INITRD)     ## what colouring does in a processor's cache:
+cachesim: $(WORKSHOP_KERNEL)      ## what colouring does in a processor's cache:
                                   ## SIZE=256 ALIGN=8 OBJECTS=435 HOT=4
                                   ## CACHE=486, pentium, mmx or 8192:4:16
-	@$(PYTHON) -m tools.measure.cachesim $(KERNEL) $(BUILD)/cachesim
+	@$(PYTHON) -m tools.measure.cachesim $(WORKSHOP_ELF) $(BUILD)/cachesim
 
-screenshots: $(KERNEL) $(INITRD)  ## the pictures in docs/pictures, again
-	@$(PYTHON) -m tools.measure.screenshots $(KERNEL) docs/pictures
+screenshots: $(WORKSHOP_KERNEL)   ## the pictures in docs/pictures, again
+	@$(PYTHON) -m tools.measure.screenshots $(WORKSHOP_ELF) docs/pictures
 
 .PHONY: record replay culprit
-record: $(KERNEL) $(INITRD)       ## record a run: CMD="…", or you type
-	@$(PYTHON) -m tools.run.replay record $(KERNEL)
+record: $(WORKSHOP_KERNEL)        ## record a run: CMD="…", or you type
+	@$(PYTHON) -m tools.run.replay record $(WORKSHOP_ELF)
 
-replay: $(KERNEL) $(INITRD)       ## the record in GDB, forwards and backwards
-	@$(PYTHON) -m tools.run.replay open $(KERNEL)
+replay: $(WORKSHOP_KERNEL)        ## the record in GDB, forwards and backwards
+	@$(PYTHON) -m tools.run.replay open $(WORKSHOP_ELF)
 
-culprit: $(KERNEL) $(INITRD)      ## record CMD="…"; who damaged the heap?
-	@$(PYTHON) -m tools.run.replay culprit $(KERNEL)
+culprit: $(WORKSHOP_KERNEL)       ## record CMD="…"; who damaged the heap?
+	@$(PYTHON) -m tools.run.replay culprit $(WORKSHOP_ELF)

@@ -67,11 +67,12 @@ QUICK := $(if $(OTHER),-m 'not long and not soak and not plain')
 EVERY := -m ''
 
 .PHONY: test test-all test-times
-test: $(KERNEL) $(ISO) $(if $(OTHER),,$(HOST_TEST)) | $(VENV) ## three minutes;
+test: $(KERNELS) $(ISO) $(if $(OTHER),,$(HOST_TEST)) | $(VENV) ## three
+                                  ## minutes;
                                   ## DEBUG=1 or SANITIZE=1: on such a kernel
 	@$(PYTEST) $(QUICK) $(ABREAST) tools/test
 
-test-all: $(KERNEL) $(HOST_TEST) $(ISO) $(BOOK_ENV)/done
+test-all: $(KERNELS) $(HOST_TEST) $(ISO) $(BOOK_ENV)/done
 test-all: | $(VENV)               ## what `make test` leaves out; half an hour
 	@$(MAKE) --no-print-directory test DEBUG=1
 	@$(MAKE) --no-print-directory test SANITIZE=1
@@ -93,45 +94,48 @@ test-ext2: $(EXT2_TOOL) | $(VENV) ## the ext2 server's core on this machine
 fuzz-ext2: $(EXT2_TOOL) | $(VENV) ## damaged images, 100,000 of them
 	@$(PYTEST) $(EVERY) tools/test/test_ext2.py -k damaged
 
-test-kernel: $(KERNEL) $(INITRD) | $(VENV) ## the kernel's own suites, in QEMU
+test-kernel: $(WORKSHOP_KERNEL) | $(VENV) ## the kernel's own suites, in QEMU
 	@$(PYTEST) tools/test/test_kernel.py
 
-test-system: $(KERNEL) $(ISO) | $(VENV) ## the image: serial, PS/2, VGA, GDB
+test-system: $(KERNELS) $(ISO) | $(VENV) ## the image: serial, PS/2, VGA, GDB
 	@$(PYTEST) $(ABREAST) tools/test --ignore=tools/test/test_host.py \
 	    --ignore=tools/test/test_kernel.py
 
-failures: $(KERNEL) $(INITRD) | $(VENV) ## the n-th allocation fails, for all n
+failures: $(WORKSHOP_KERNEL) | $(VENV) ## the n-th allocation fails, for all n
 	@$(PYTEST) $(EVERY) tools/test/test_failures.py
 
-test-replay: $(KERNEL) $(INITRD) | $(VENV) ## bugs of the zoo to their lines
+test-replay: $(WORKSHOP_KERNEL) | $(VENV) ## bugs of the zoo to their lines
 	@$(PYTEST) $(EVERY) tools/test/test_replay.py
 
-storm: $(KERNEL) $(INITRD) | $(VENV) ## the disk driver dies at work: SEEDS=20
+storm: $(WORKSHOP_KERNEL) | $(VENV) ## the disk driver dies at work: SEEDS=20
 	@$(PYTEST) $(EVERY) tools/test/test_storm.py
 
-powercut: $(KERNEL) $(INITRD) $(EXT2_TOOL) | $(VENV) ## the power goes at
+powercut: $(WORKSHOP_KERNEL) $(EXT2_TOOL) | $(VENV) ## the power goes at
                                   ## thousands of moments: SEEDS=60
 	@$(PYTEST) $(EVERY) tools/test/test_powercut.py
 	@$(PYTEST) $(EVERY) -n auto tools/test/test_ext2.py \
 	    tools/test/test_ext2_journal.py -k 'cut or all_or_not'
 
-zoo: $(KERNEL) $(INITRD) | $(VENV) ## each bug in each mode; no false alarms
+zoo: $(WORKSHOP_KERNEL) | $(VENV) ## each bug in each mode; no false alarms
 	@$(PYTEST) $(EVERY) tools/test/test_zoo.py
 
 # A heap of more than 1 MiB at rest takes so many files.
 BENCH_FILES := 7600
-$(BUILD)/initrd-bench.tar: $(INITRD) $(USER)/files
+$(BUILD)/initrd-bench.tar: $(WORKSHOP_INITRD) $(USER)/files
 	$(call say,INITRD,$@)
-	$(Q)$(INITRD_TOOL) --files $(BENCH_FILES) --out $@
+	$(Q)$(WORKSHOP_INITRD_TOOL) --files $(BENCH_FILES) --out $@
 
-bench: $(KERNEL) $(BUILD)/initrd-bench.tar ## instructions per operation
-	@INITRD_TOOL="$(INITRD_TOOL)" $(PYTHON) -m tools.measure.bench \
-	    $(KERNEL) $(BUILD)/initrd-bench.tar $(BUILD)/bench.json \
+bench: $(WORKSHOP_ELF) $(BUILD)/initrd-bench.tar ## instructions per
+                                  ## operation
+	@INITRD_TOOL="$(WORKSHOP_INITRD_TOOL)" \
+	    $(PYTHON) -m tools.measure.bench \
+	    $(WORKSHOP_ELF) $(BUILD)/initrd-bench.tar $(BUILD)/bench.json \
 	    $(if $(call on,DOC),--doc docs/performance.md)
 
-fuzz: $(KERNEL) $(INITRD) | $(VENV) ## a million random system calls: SEEDS=10
+fuzz: $(WORKSHOP_KERNEL) | $(VENV) ## a million random system calls: SEEDS=10
                                   ## and 100,000 random lines for the shell
-	@$(PYTHON) -m tools.test.fuzz $(KERNEL) --seeds $(or $(SEEDS),10) \
+	@$(PYTHON) -m tools.test.fuzz $(WORKSHOP_ELF) \
+	    --seeds $(or $(SEEDS),10) \
 	    --calls $(or $(CALLS),100000)
 	@$(PYTEST) $(EVERY) tools/test/test_noise.py
 

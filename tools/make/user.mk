@@ -3,32 +3,34 @@
 # The library is user/lib and those parts of kernel/lib and mm/ that programs
 # use too, compiled once more for them; an archive, so that a program has only
 # what it needs. A file of user/bin, user/servers or drivers/servers is a
-# program, and so is a folder there, in user/tests, or in bin or servers of a
-# lab. Servers live in /sbin.
+# program, and so is a folder there. Servers live in /sbin. Only the workshop's
+# initrd holds the programs of user/tests, which are tests and benchmarks, and
+# those in bin or servers of a lab.
 USER      := $(BUILD)/user
-INITRD    := $(BUILD)/initrd.tar
-INITRD_BIG := $(BUILD)/initrd-big.tar
 FILES     ?= 5000
-LIB_SRC   := $(wildcard user/lib/*.c) \
+LIB_SRC   := $(wildcard user/lib/*.c tools/workshop/labs/user/*.c) \
                $(wildcard mm/kmem*.c mm/debug/*.c) mm/segkmem.c mm/page_stat.c \
                $(patsubst %,kernel/lib/%.c,string printf div64 line manifest)
 LIB_ASM   := user/lib/syscall.asm
 SERVERS   := user/servers drivers/servers $(wildcard docs/labs/*/servers)
 PROG_IN   := user/bin user/tests $(wildcard docs/labs/*/bin) $(SERVERS)
-PROG_SRC  := $(wildcard $(patsubst %,%/*.c,user/bin $(SERVERS)))
+PROG_SRC  := $(wildcard $(PROG_IN:%=%/*.c))
 PROG_DIR  := $(patsubst %/,%,$(dir $(wildcard $(PROG_IN:%=%/*/.))))
 USER_SRC  := $(LIB_SRC) $(PROG_SRC) \
                $(foreach d,$(PROG_DIR),$(wildcard $(d)/*.c))
 PROG_ALL  := $(PROG_SRC:.c=) $(PROG_DIR)
-PROG_SBIN := $(filter $(SERVERS:%=%/%),$(PROG_ALL))
-PROG_BIN  := $(filter-out $(PROG_SBIN),$(PROG_ALL))
-PROGRAMS  := $(addprefix bin/,$(notdir $(PROG_BIN))) \
-               $(addprefix sbin/,$(notdir $(PROG_SBIN)))
+# $(call installed,PROGRAMS): bin/NAME or sbin/NAME of each.
+installed = $(addprefix bin/,$(notdir $(filter-out $(SERVERS:%=%/%),$(1)))) \
+              $(addprefix sbin/,$(notdir $(filter $(SERVERS:%=%/%),$(1))))
+WORKSHOP_PROGRAMS := $(call installed,$(filter user/tests/% docs/labs/%,\
+                       $(PROG_ALL)))
+PROGRAMS  := $(filter-out $(WORKSHOP_PROGRAMS),$(call installed,$(PROG_ALL)))
 LIB_OBJ   := $(LIB_SRC:%.c=$(USER)/%.o) $(LIB_ASM:%.asm=$(USER)/%.asm.o)
 USER_OBJ  := $(USER_SRC:%.c=$(USER)/%.o) $(LIB_ASM:%.asm=$(USER)/%.asm.o) \
                $(USER)/user/lib/crt0.asm.o
 USER_LIB  := $(USER)/libslate.a
 USER_BIN  := $(PROGRAMS:%=$(USER)/%)
+WORKSHOP_BIN := $(WORKSHOP_PROGRAMS:%=$(USER)/%)
 USER_FILES := $(shell find user/root -type f 2>/dev/null)
 
 USER_CFLAGS  := $(filter-out -Ikernel,$(CFLAGS)) -Iuser/lib \
@@ -39,7 +41,8 @@ USER_LDFLAGS := -nostdlib -static -no-pie -T user/lib/user.ld \
 
 $(eval $(call stamp,$(USER)/flags,$$(CC) $$(USER_CFLAGS) $$(NASM) $$(ASFLAGS)))
 $(eval $(call stamp,$(USER)/objects,$$(LIB_SRC) $$(LIB_ASM) $$(USER_LDFLAGS)))
-$(eval $(call stamp,$(USER)/programs,$$(PROGRAMS) $$(USER_FILES)))
+$(eval $(call stamp,$(USER)/programs,$$(PROGRAMS) \
+    $$(WORKSHOP_PROGRAMS) $$(USER_FILES)))
 $(eval $(call stamp,$(USER)/files,$$(FILES)))
 
 ifneq ($(MISSING),)
@@ -78,7 +81,7 @@ $(USER)/$(1): $(patsubst %.c,$(USER)/%.o,$(wildcard $(foreach d,$(PROG_IN),\
 	$$(Q)$$(CC) $$(USER_LDFLAGS) $$(filter %.o,$$^) \
 	    $$(filter %.a,$$^) -o $$@
 endef
-$(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
+$(foreach p,$(PROGRAMS) $(WORKSHOP_PROGRAMS),$(eval $(call program,$(p))))
 
 # Lab 8: beattest tests the parts of the driver beat and of its client.
 LAB8 := docs/labs/08-messages
@@ -88,19 +91,39 @@ $(USER)/bin/beattest: $(patsubst %.c,$(USER)/%.o,user/tests/devtest/check.c \
 
 -include $(USER_OBJ:.o=.d)
 
-# The archive that the boot loader loads beside the kernel, and the root file
-# system is made of: user/root and the programs, without what only a debugger
-# wants.
-INITRD_TOOL = $(PYTHON) -m tools.run.initrd --strip '$(STRIP)' \
-                --root user/root --programs $(USER_BIN)
+# The archive that the boot loader loads beside the kernel, and that fills the
+# root file system: user/root and the programs, without debug information. The
+# workshop's has the programs of user/tests and their servers, too.
+INITRD          := $(BUILD)/initrd.tar
+WORKSHOP_INITRD := $(BUILD)/initrd-workshop.tar
+INITRD_BIG      := $(BUILD)/initrd-big.tar
+INITRD_TOOL     = $(PYTHON) -m tools.run.initrd --strip '$(STRIP)' \
+                    --root user/root --programs $(USER_BIN)
+WORKSHOP_INITRD_TOOL = $(INITRD_TOOL) $(WORKSHOP_BIN) \
+                    --append etc/servers=user/tests/servers
+INITRD_NEEDS    := $(USER_BIN) $(USER_FILES) $(USER)/programs \
+                    tools/run/initrd.py
+WORKSHOP_INITRD_NEEDS := $(INITRD_NEEDS) $(WORKSHOP_BIN) user/tests/servers
 
-$(INITRD): $(USER_BIN) $(USER_FILES) $(USER)/programs tools/run/initrd.py
+$(INITRD): $(INITRD_NEEDS)
 	$(call say,INITRD,$@)
 	$(Q)$(INITRD_TOOL) --out $@
 
-.PHONY: all kernel initrd-big
-all: kernel iso                   ## the kernel and the ISO image
-kernel: $(KERNEL) $(INITRD)       ## build/slate.elf and build/initrd.tar
+$(WORKSHOP_INITRD): $(WORKSHOP_INITRD_NEEDS)
+	$(call say,INITRD,$@)
+	$(Q)$(WORKSHOP_INITRD_TOOL) --out $@
+
+# Under the sanitizers there is no product: their run time is apparatus.
+WORKSHOP_KERNEL := $(WORKSHOP_ELF) $(WORKSHOP_INITRD)
+PRODUCT         := $(if $(call on,SANITIZE),$(WORKSHOP_KERNEL),\
+                     $(KERNEL) $(INITRD))
+KERNELS         := $(sort $(PRODUCT) $(WORKSHOP_KERNEL))
+
+.PHONY: all kernel workshop initrd-big
+all: kernel workshop iso          ## both kernels and the ISO image
+kernel: $(PRODUCT)                ## build/slate.elf and build/initrd.tar
+workshop: $(WORKSHOP_KERNEL)      ## build/slate-workshop.elf and its initrd:
+                                  ## tests, labs, planted bugs, benchmarks
 
 initrd-big: $(INITRD_BIG)         ## build/initrd-big.tar: FILES=5000 more
 $(INITRD_BIG): $(INITRD) $(USER)/files

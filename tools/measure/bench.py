@@ -50,7 +50,7 @@ def fragmentation(kernel, initrd, prefix):
     commands = [f"frag -b {prefix}boot"]
     for step in FRAG_STEPS[1:]:
         commands += [f"run {step}", REST, f"frag -b {prefix}{step}"]
-    archive = Path(initrd or Path(kernel).parent / "initrd.tar")
+    archive = Path(initrd or qemu.initrd_of(kernel))
     result = qemu.run(kernel, "; ".join(commands + ["frag", "poweroff"]),
                       memory=str(16 + (archive.stat().st_size >> 20)),
                       budget=BUDGET, initrd=initrd)

@@ -50,7 +50,7 @@ def kernel_cases(path):
 
 def user_cases(path):
     """FAMILY.CASE of every case of the program usertests: the tables that its
-    `families` lists (user/bin/usertests/test.h), each ended by a NULL."""
+    `families` lists (user/tests/usertests/test.h), each ended by a NULL."""
     elf = Elf(path)
     return [elf.string(case[0])
             for family in elf.table(elf.symbols["families"], 2)

@@ -2,12 +2,14 @@
 
     python3 -m tools.run.initrd --out FILE --root FOLDER --programs FILE …
         [--strip COMMAND] [--files N] [--file NAME=FILE …]
+        [--append NAME=FILE …]
 
 A ustar archive: what lies under the root folder, and the programs, without
 their symbols, in /sbin if that is the name of the folder that they come from,
 else in /bin. --files adds N small files in folders of 50 under
-/many, which benchmarks walk; --file adds FILE as /NAME. Equal input gives an
-equal archive: names are sorted, and it holds neither times nor owners.
+/many, which benchmarks walk; --file adds FILE as /NAME, and --append adds its
+bytes to the end of /NAME. Equal input gives an equal archive: names are sorted,
+and it holds neither times nor owners.
 """
 
 import argparse
@@ -46,6 +48,14 @@ def many(count):
                "".join(lines).encode())
 
 
+def named_file(option, pair):
+    """The name and the bytes of NAME=FILE."""
+    name, found, path = pair.partition("=")
+    if not found or not name.strip("/"):
+        raise OSError(f"{option} {pair}: it is NAME=FILE")
+    return name.strip("/"), Path(path).read_bytes()
+
+
 def contents(args):
     """Everything that goes in: path -> bytes."""
     files = {str(p.relative_to(args.root)): p.read_bytes()
@@ -55,10 +65,11 @@ def contents(args):
         files[f"{folder}/{program.name}"] = stripped(program, args.strip)
     files.update(many(args.files))
     for pair in args.file:
-        name, found, path = pair.partition("=")
-        if not found or not name.strip("/"):
-            raise OSError(f"--file {pair}: it is NAME=FILE")
-        files[name.strip("/")] = Path(path).read_bytes()
+        name, data = named_file("--file", pair)
+        files[name] = data
+    for pair in args.append:
+        name, data = named_file("--append", pair)
+        files[name] = files.get(name, b"") + data
     return files
 
 
@@ -97,6 +108,7 @@ def main():
     parser.add_argument("--strip", default="")
     parser.add_argument("--files", type=int, default=0)
     parser.add_argument("--file", action="append", default=[])
+    parser.add_argument("--append", action="append", default=[])
     args = parser.parse_args()
     try:
         data = archive(contents(args), ["bin", "disk", "sbin", "tmp"])

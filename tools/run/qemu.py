@@ -57,16 +57,24 @@ class QemuError(Exception):
     """QEMU could not be started or stopped answering."""
 
 
+def initrd_of(kernel):
+    """The archive beside a kernel: initrd.tar of slate.elf, initrd-workshop.tar
+    of slate-workshop.elf. "" without one."""
+    kernel = Path(kernel)
+    archive = kernel.with_name("initrd-workshop.tar" if "workshop" in
+                               kernel.name else "initrd.tar")
+    return archive if archive.exists() else ""
+
+
 def boot_arguments(image, append="", initrd=None):
     """Arguments that boot `image`: a CD (.iso), or a kernel (.elf) with the
-    archive of its root file system, which is initrd.tar beside it unless
-    told. `initrd` "" means none."""
+    archive of its root file system, by default the one built with it.
+    `initrd` "" means none."""
     image = str(image)
     if image.endswith(".iso"):
         return ["-cdrom", image, "-boot", "d"]
     if initrd is None:
-        beside = Path(image).with_name("initrd.tar")
-        initrd = beside if beside.exists() else ""
+        initrd = initrd_of(image)
     return (["-kernel", image] + (["-append", append] if append else [])
             + (["-initrd", str(initrd)] if initrd else []))
 

@@ -254,8 +254,7 @@ def start(folder, kernel, line="", memory="16", initrd=None):
         (folder / name).unlink(missing_ok=True)
     kernel = Path(kernel).resolve()
     if initrd is None:
-        beside = kernel.with_name("initrd.tar")
-        initrd = str(beside) if beside.exists() else ""
+        initrd = str(qemu.initrd_of(kernel))
     made = Recording(folder)
     made.about = {
         "kernel": str(kernel), "kernel_digest": digest(kernel),

@@ -64,7 +64,7 @@ def in_memory():
 
 def sanitized():
     """Whether the kernel under test is one of `make SANITIZE=1`."""
-    flags = product("flags", "kernel").read_text().split()
+    flags = product("flags", "workshop").read_text().split()
     return "-DCONFIG_SANITIZE=1" in flags
 
 
@@ -80,7 +80,7 @@ def memory(mebibytes, tasks=0):
     of memory, and for each stack; how much it says."""
     if not sanitized():
         return mebibytes
-    said = qemu.run(product("slate.elf", "kernel"),
+    said = qemu.run(product("slate-workshop.elf", "workshop"),
                     "meminfo -j; kmastat -j kstack; poweroff",
                     memory=mebibytes).text
     facts = {}
@@ -95,6 +95,15 @@ def memory(mebibytes, tasks=0):
 
 @pytest.fixture(scope="session")
 def kernel():
+    """The workshop kernel, which has all commands and test programs."""
+    return product("slate-workshop.elf", "workshop")
+
+
+@pytest.fixture(scope="session")
+def shipped():
+    """The product, as a user boots it."""
+    if sanitized():
+        pytest.skip("under the sanitizers there is no product")
     return product("slate.elf", "kernel")
 
 

@@ -2,7 +2,10 @@
 
     layout      clang-format agrees with every C file
     width       no line of a source file is longer than 80 columns
-    arrows      includes only point down the floors (the table FLOORS below)
+    arrows      includes point down the floors (the table FLOORS below), never
+                from the product to the apparatus, and never in a circle
+    map         the product's link map (build/slate.map) has no object of the
+                apparatus
     functions   lengths: median <= 13 lines, 90th percentile <= 35, none over
                 60 but tables and dispatch (a switch that is most of it)
     size        the allocator's core <= 1,800 lines of code; ring 0 without
@@ -37,28 +40,23 @@ RING0 = 15600
 SHELL = 9730
 DEBUGGING = 3600
 
-# From a folder to the folders that its files may include, besides its own.
-# The longest matching name counts. "kernel" itself is the ground floor of the
-# boot sequence and the panic screen: it knows everybody.
 EVERYTHING = ("boot", "kernel", "mm", "drivers", "tools/workshop")
-BELOW = ("kernel/lib", "kernel/abi", "kernel/x86", "mm", "drivers")
-FLOORS = {
-    "boot": (),
-    "kernel/lib": (),
-    "kernel/abi": ("kernel/lib",),
-    "kernel/x86": ("kernel/lib",),
-    "drivers": ("kernel/lib", "kernel/x86"),
-    "drivers/servers": ("user/lib", "kernel/abi", "kernel/lib"),
-    "mm": ("kernel/lib",),
-    "kernel/task": BELOW,
-    "kernel/vm": BELOW + ("kernel/task",),
-    "kernel/ipc": BELOW + ("kernel/task", "kernel/vm"),
-    "kernel/fs": BELOW + ("kernel/task", "kernel/vm", "kernel/ipc"),
-    "kernel/syscall": BELOW + ("kernel/task", "kernel/vm", "kernel/ipc",
-                               "kernel/fs"),
-    "kernel": EVERYTHING,
-    "user/lib": ("kernel/abi", "kernel/lib", "mm", "tools/workshop"),
+
+# The floors of ring 0's product, from the ground up: a folder may include its
+# own files and those of the floors below it, written here above it. Below LESS
+# are floors that may include less than that.
+FLOORS = ("kernel/lib", "kernel/abi", "kernel/x86", "mm", "mm/debug", "drivers",
+          "kernel/task", "kernel/vm", "kernel/ipc", "kernel/fs",
+          "kernel/syscall", "kernel/shell", "kernel", "boot")
+LESS = {
+    "mm": ("kernel/lib", "mm/debug"),
+    "mm/debug": ("kernel/lib", "mm"),
+}
+# Programs: what the folders of a kind may include besides their own.
+PROGRAMS = {
+    "user/lib": ("kernel/abi", "kernel/lib", "mm", "mm/debug"),
     "user": ("user/lib", "kernel/abi", "kernel/lib"),
+    "drivers/servers": ("user/lib", "kernel/abi", "kernel/lib"),
 }
 # Files of mm/ that debug the allocator (paper, section 6) or look at it.
 OBSERVERS = ("mm/debug/", "mm/kmem_stat", "mm/kmem_verify", "mm/buddy_stat",
@@ -170,30 +168,90 @@ def check_width():
     print(f"width       {count} lines in {len(files)} files")
 
 
-def floor(path):
-    """The floor that a path stands on: the longest name in FLOORS above it."""
-    path = str(path)
-    fitting = [f for f in FLOORS if path.startswith(f + "/")]
-    return max(fitting, key=len, default=None)
+def is_apparatus(path):
+    """Whether a file proves, breaks or measures the product."""
+    parts = Path(path).parts
+    return is_test(Path(path)) or parts[0] in ("tools", "docs")
+
+
+def allowed(folder):
+    """The folders that a folder of the product may include, or None if it is
+    on no floor."""
+    if folder in FLOORS:
+        below = LESS.get(folder, FLOORS[:FLOORS.index(folder)])
+        return (folder, *below)
+    for kind in sorted(PROGRAMS, key=len, reverse=True):
+        if folder == kind or folder.startswith(kind + "/"):
+            return (folder, *PROGRAMS[kind])
+    return None
+
+
+def includes():
+    """(path, line, target) of every include that is written from the root."""
+    for path in sources(".c", ".h"):
+        text = (ROOT / path).read_text()
+        for match in re.finditer(r'^#include "([^"]+)"', text, re.M):
+            yield path, text.count("\n", 0, match.start()) + 1, match.group(1)
 
 
 def check_arrows():
     count = 0
-    for path in sources(".c", ".h"):
-        home = floor(path)
-        if home is None or is_test(path):
+    arrows = {}
+    for path, line, target in includes():
+        count += 1
+        home, there = str(path.parent), str(Path(target).parent)
+        if not (ROOT / target).is_file():
+            finding(path, line, f'"{target}" is not a path from the root')
             continue
-        text = (ROOT / path).read_text()
-        for match in re.finditer(r'^#include "([^"]+)"', text, re.M):
-            count += 1
-            target = match.group(1)
-            line = text.count("\n", 0, match.start()) + 1
-            if not (ROOT / target).is_file():
-                finding(path, line, f'"{target}" is not a path from the root')
-            elif not target.startswith((home + "/",) +
-                                       tuple(f + "/" for f in FLOORS[home])):
-                finding(path, line, f"{home}/ may not include {target}")
-    print(f"arrows      {count} includes")
+        if home != there and not home.startswith("mm"):
+            arrows.setdefault(home, {}).setdefault(there, (path, line))
+        if is_apparatus(path):
+            continue
+        if is_apparatus(target):
+            finding(path, line, f"the product may not include {target}")
+        elif allowed(home) is None:
+            finding(path, line, f"{home}/ is on no floor: tools/test/lint.py")
+        elif there not in allowed(home):
+            finding(path, line, f"{home}/ may not include {target}")
+    for circle in circles(arrows):
+        path, line = arrows[circle[0]][circle[1]]
+        finding(path, line, "includes in a circle: " + " -> ".join(circle))
+    print(f"arrows      {count} includes, {len(arrows)} folders")
+
+
+def circles(arrows):
+    """A way around from each folder that has one, each circle once."""
+    found = []
+    for start in sorted(arrows):
+        ways = [(start,)]
+        seen = set()
+        while ways:
+            way = ways.pop(0)
+            for there in sorted(arrows.get(way[-1], ())):
+                if there == start:
+                    if not any(set(way) <= set(c) for c in found):
+                        found.append((*way, start))
+                    ways = []
+                    break
+                if there not in seen:
+                    seen.add(there)
+                    ways.append((*way, there))
+    return found
+
+
+def check_map():
+    """The objects that the product is linked from."""
+    file = ROOT / "build/slate.map"
+    if not file.exists():
+        finding("build/slate.map", 0, "does not exist: make kernel")
+        return
+    objects = re.findall(r"^LOAD build/(\S+)\.o$", file.read_text(), re.M)
+    if not objects:
+        finding(file, 0, "names no objects")
+    for name in objects:
+        if is_apparatus(name):
+            finding("build/slate.map", 0, f"{name}.o is apparatus")
+    print(f"map         {len(objects)} objects in build/slate.elf")
 
 
 def check_size():
@@ -319,6 +377,7 @@ def main():
     check_layout()
     check_width()
     check_arrows()
+    check_map()
     check_functions()
     check_size()
     check_cuts()

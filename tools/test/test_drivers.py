@@ -131,7 +131,7 @@ class Outside:
 
 @pytest.fixture(scope="module")
 def outside():
-    outside = Outside(product("slate.elf", "kernel"))
+    outside = Outside(product("slate-workshop.elf", "workshop"))
     yield outside
     outside.machine.close()
     outside.end.close()

@@ -45,7 +45,7 @@ def test_everything_that_a_disk_must_stand(kernel, tmp_path, block):
 def archive(folder, files):
     """The root file system with more files: {name: path of what is in it}."""
     out = folder / "initrd.tar"
-    shutil.copy(product("initrd.tar", "kernel"), out)
+    shutil.copy(product("initrd-workshop.tar", "workshop"), out)
     with tarfile.open(out, "a", format=tarfile.USTAR_FORMAT) as tar:
         for name, path in files.items():
             tar.add(path, name)

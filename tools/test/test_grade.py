@@ -225,7 +225,7 @@ def fill(folder, files):
 def tree():
     if sanitized():
         pytest.skip("labs are graded on an ordinary kernel")
-    product("slate.elf", "kernel")
+    product("slate-workshop.elf", "workshop")
     tree = BUILD / "grade-test/tree"
     shutil.rmtree(tree.parent, ignore_errors=True)
     for name in ("boot", "kernel", "mm", "drivers", "user", "tools"):

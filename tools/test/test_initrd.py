@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT, product
 
 PROGRAMS = ("ls cat echo grep wc head sort mkdir rm mv ln ps kill sleep find "
-            "file stat kmastat free uptime true false libtest").split()
+            "file stat kmastat free uptime true false").split()
 
 PT_LOAD = 1
 PF_X, PF_W, PF_R = 1, 2, 4
@@ -24,6 +24,25 @@ USER_BASE, HEAP_END = 0x500000, 0x40000000
 def archive():
     with tarfile.open(product("initrd.tar", "kernel")) as tar:
         yield tar
+
+
+@pytest.fixture(scope="module")
+def workshop_archive():
+    with tarfile.open(product("initrd-workshop.tar", "workshop")) as tar:
+        yield tar
+
+
+def test_the_product_has_no_test_programs(archive, workshop_archive):
+    more = set(workshop_archive.getnames()) - set(archive.getnames())
+    tests = {p.stem for p in (ROOT / "user/tests").iterdir()
+             if p.is_dir() or p.suffix == ".c"}
+    assert len(tests) > 10 and {f"bin/{name}" for name in tests} <= more
+    assert not set(archive.getnames()) - set(workshop_archive.getnames())
+    servers = archive.extractfile("etc/servers").read().decode()
+    both = workshop_archive.extractfile("etc/servers").read().decode()
+    assert both.startswith(servers) and both != servers
+    named = re.findall(r"^ +program +/(\S+)", servers, re.M)
+    assert named and set(named) <= set(archive.getnames())
 
 
 def make(folder, *options):

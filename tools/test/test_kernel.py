@@ -8,7 +8,7 @@ from conftest import BUILD
 from tools.run import elf, qemu
 from tools.test import tap
 
-KERNEL = BUILD / "slate.elf"
+KERNEL = BUILD / "slate-workshop.elf"
 
 
 def pytest_generate_tests(metafunc):

@@ -85,16 +85,16 @@ class Bench:
         strict = "-Werror" in product("flags", "kernel").read_text()
         errors = workshop.make(self.tree, PATIENCE,
                                options=["WERROR=1"] if strict else [])
-        kernel = None if errors else self.tree / "build/slate.elf"
+        kernel = None if errors else self.tree / "build/slate-workshop.elf"
         return workshop.Built(kernel, errors or "")
 
     def keep_solution(self):
         """A Machine with the solution's kernel, which others may follow."""
         folder = self.tree / "build/solution"
         folder.mkdir(exist_ok=True)
-        for name in ("slate.elf", "initrd.tar"):
+        for name in ("slate-workshop.elf", "initrd-workshop.tar"):
             shutil.copy(self.tree / "build" / name, folder)
-        return grading.Machine(self.tree, folder / "slate.elf")
+        return grading.Machine(self.tree, folder / "slate-workshop.elf")
 
     def grade(self, kernel, answers):
         """{name: outcome} of everything."""

@@ -23,7 +23,7 @@ def noise(chance):
                                               [(3, 100_000)]))
 def test_random_bytes_leave_the_shell_working(seed, lines):
     chance = random.Random(seed)
-    with qemu.Machine(BUILD / "slate.elf") as machine:
+    with qemu.Machine(BUILD / "slate-workshop.elf") as machine:
         machine.prompt()
         for _ in range(lines // 1000):
             machine.send(b"".join(noise(chance) for _ in range(1000)))

@@ -72,7 +72,7 @@ def test_a_program_prints_on_the_console(shell):
 
 def test_a_pipeline_of_three_programs(shell):
     """What wc counts is what the archive has, which find walks."""
-    with tarfile.open(product("initrd.tar", "kernel")) as archive:
+    with tarfile.open(product("initrd-workshop.tar", "workshop")) as archive:
         names = ["/" + m.name.strip("./") for m in archive.getmembers()]
     lines = {name + "\n" for name in names if "bin" in name}
     text = shell.command('run sh -c "find / | grep bin | wc"')

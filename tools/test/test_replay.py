@@ -254,7 +254,7 @@ def test_another_kernel(copy, tmp_path):
     other.write_bytes(b"another")
     assert "is not the one that was recorded" in refusal(copy, other)
     changed(copy, initrd_digest="0")
-    assert "initrd.tar is not the one" in refusal(copy)
+    assert "initrd-workshop.tar is not the one" in refusal(copy)
     changed(copy, initrd="/nowhere")
     assert "is gone" in refusal(copy)
 

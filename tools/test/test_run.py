@@ -15,6 +15,10 @@ from tools.run import qemu
 LEAVE = "\x01x"  # Ctrl-A X
 
 
+BUILT = [BUILD / name for name in ("slate.elf", "initrd.tar",
+                                   "slate-workshop.elf", "initrd-workshop.tar")]
+
+
 @pytest.fixture
 def make(kernel):
     """make("run", "MEM=16") on a terminal of its own, with the kernel and the
@@ -24,8 +28,7 @@ def make(kernel):
     def start(*arguments):
         child = pexpect.spawn(
             "make", ["--no-print-directory", f"BUILD={BUILD}",
-                     "-o", str(kernel), "-o", str(BUILD / "initrd.tar"),
-                     *arguments],
+                     *sum((["-o", str(p)] for p in BUILT), []), *arguments],
             cwd=str(ROOT), encoding="latin-1", timeout=qemu.SILENCE,
             env={k: v for k, v in os.environ.items()
                  if k not in ("DISPLAY", "WAYLAND_DISPLAY", "MAKEFLAGS")})
@@ -94,7 +97,7 @@ def test_debug_server_waits_for_a_gdb(make):
     done = subprocess.run(
         ["gdb", "-nx", "-q", "--batch", "-ex", f"target remote {stub}",
          "-ex", "hbreak kmain", "-ex", "continue", "-ex", "detach",
-         str(BUILD / "slate.elf")], text=True, capture_output=True,
+         str(BUILD / "slate-workshop.elf")], text=True, capture_output=True,
         check=False, timeout=qemu.SILENCE)
     assert "Breakpoint 1, kmain" in done.stdout, done.stdout + done.stderr
     child.expect_exact("slate> ")

@@ -20,7 +20,7 @@ from tools.test import shells, zoo
 pytestmark = long
 
 FOLDER = BUILD / "sanitize-debug"
-KERNEL = FOLDER / "slate.elf"
+KERNEL = FOLDER / "slate-workshop.elf"
 WORK = ("test", "run init usertests", "run init kenbus", "run init hackbench",
         "run init syscallfuzz -s 7 -n 3000", "stress 42 3000", "verify",
         "poweroff")
@@ -37,7 +37,7 @@ def build():
 
 def boot(commands, append=""):
     return qemu.run(KERNEL, "; ".join(commands), memory="32", budget=200_000,
-                    initrd=BUILD / "initrd.tar", append=append)
+                    initrd=BUILD / "initrd-workshop.tar", append=append)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_what_the_book_says(run):
              for b in shells.blocks(page, "sanitize")]
     assert len(found) == 2
     wrong = shells.differences(shells.answers(
-        KERNEL, found, initrd=BUILD / "initrd.tar"))
+        KERNEL, found, initrd=BUILD / "initrd-workshop.tar"))
     assert not wrong, wrong
 
 

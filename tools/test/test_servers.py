@@ -183,7 +183,7 @@ def test_a_session_has_its_name_server(boot):
 def changed(kernel, folder, change):
     """The archive with some files changed: {name: bytes, or None}."""
     out = folder / "initrd.tar"
-    with tarfile.open(product("initrd.tar", "kernel")) as old, \
+    with tarfile.open(product("initrd-workshop.tar", "workshop")) as old, \
             tarfile.open(out, "w", format=tarfile.USTAR_FORMAT) as new:
         for member in old.getmembers():
             name = member.name.strip("./")

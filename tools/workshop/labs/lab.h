@@ -14,7 +14,7 @@
  */
 #pragma once
 
-#include "boot/multiboot.h"
+#include "kernel/x86/multiboot.h"
 #include "tools/workshop/ktest/ktest.h"
 
 /* When a test runs. */

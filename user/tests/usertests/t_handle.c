@@ -1,7 +1,7 @@
 /*
  * Handles: numbers, duplicates, and having none left.
  */
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/test.h"
 #include "user/lib/ipc.h"
 #include "user/lib/string.h"
 

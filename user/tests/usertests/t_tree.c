@@ -1,7 +1,7 @@
 /*
  * Directories: paths, what can be made, moved and removed, and listing.
  */
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/test.h"
 #include "user/lib/dirent.h"
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"

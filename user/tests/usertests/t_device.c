@@ -1,7 +1,7 @@
 /*
  * Devices, the console's calls, and /proc.
  */
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/test.h"
 #include "user/lib/dirent.h"
 #include "user/lib/string.h"
 

@@ -10,7 +10,7 @@
  * pipe. A batch depends on the seed and its own number alone, but for what the
  * kernel answers.
  */
-#include "user/bin/syscallfuzz/fuzz.h"
+#include "user/tests/syscallfuzz/fuzz.h"
 #include "user/lib/err.h"
 #include "user/lib/number.h"
 #include "user/lib/scratch.h"

@@ -3,7 +3,7 @@
  * line, device page or page for DMA, and no program of a server's to change.
  * (What a server can have: user/tests/drivertest.)
  */
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/test.h"
 #include "user/lib/io.h"
 #include "user/lib/ipc.h"
 #include "user/lib/string.h"

@@ -1,7 +1,7 @@
 /*
  * Memory of a program: heap, mappings, stack, and running out of it.
  */
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/test.h"
 #include "user/lib/string.h"
 
 #define STACK_MAX MIB(1)

@@ -2,7 +2,7 @@
  * Bad pointers: every system call that takes one gets each kind of them and
  * must say EFAULT, or whatever it finds wrong before, and do no harm.
  */
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/test.h"
 #include "user/lib/ipc.h"
 #include "user/lib/string.h"
 

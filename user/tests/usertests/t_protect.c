@@ -1,7 +1,7 @@
 /*
  * Protection: what a program may not touch. Each case must be ended for it.
  */
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/test.h"
 #include "user/lib/string.h"
 
 #define KERNEL 0xC0100000u

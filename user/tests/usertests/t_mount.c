@@ -2,7 +2,7 @@
  * File systems that a program keeps, as other programs see them: everything
  * that can be done with a file is done in one that memfs serves.
  */
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/test.h"
 #include "user/lib/ipc.h"
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"

@@ -2,7 +2,7 @@
  * Messages: what arrives, and what is refused. How the death of either side is
  * taken is another family (t_death.c).
  */
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/test.h"
 #include "user/lib/ipc.h"
 #include "user/lib/string.h"
 

@@ -1,8 +1,8 @@
 /*
  * File servers that hang and die, and their successors.
  */
-#include "user/bin/usertests/liar.h"
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/liar.h"
+#include "user/tests/usertests/test.h"
 #include "user/lib/string.h"
 
 /* ---- servers that hang -------------------------------------------------- */

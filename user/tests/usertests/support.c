@@ -1,7 +1,7 @@
 /*
  * What many cases need.
  */
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/test.h"
 #include "user/lib/ipc.h"
 #include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"

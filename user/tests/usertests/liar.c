@@ -1,8 +1,8 @@
 /*
  * The liar (liar.h): the truth, and how it is departed from.
  */
-#include "user/bin/usertests/liar.h"
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/liar.h"
+#include "user/tests/usertests/test.h"
 #include "user/lib/ipc.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"

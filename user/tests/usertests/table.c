@@ -1,7 +1,7 @@
 /*
  * All families of tests, in the order in which they run: the ground first.
  */
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/test.h"
 
 const struct family families[] = {
     {"task", task_tests},     {"exec", exec_tests},

@@ -1,8 +1,8 @@
 /*
  * File servers that lie: at worst their own files fail.
  */
-#include "user/bin/usertests/liar.h"
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/liar.h"
+#include "user/tests/usertests/test.h"
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"
 

@@ -1,7 +1,7 @@
 /*
  * Tasks: fork, wait, kill, groups, time.
  */
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/test.h"
 #include "user/lib/string.h"
 
 /* ---- fork --------------------------------------------------------------- */

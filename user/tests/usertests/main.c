@@ -7,7 +7,7 @@
  *
  * The result is KTAP on the console and a JSON line per case on /dev/debug.
  */
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/test.h"
 #include "user/lib/err.h"
 #include "user/lib/ipc.h"
 #include "user/lib/stdio.h"

@@ -1,7 +1,7 @@
 /*
  * Pipes.
  */
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/test.h"
 #include "user/lib/string.h"
 
 static char block[2 * PIPE_SIZE];

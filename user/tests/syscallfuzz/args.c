@@ -10,7 +10,7 @@
  * mean the batch itself or nobody, no handle is the console, and no path leads
  * to a file that could be taken away from others.
  */
-#include "user/bin/syscallfuzz/fuzz.h"
+#include "user/tests/syscallfuzz/fuzz.h"
 #include "user/lib/ipc.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"

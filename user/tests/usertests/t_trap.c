@@ -3,7 +3,7 @@
  * program's own; and states of the processor in which it may come into the
  * kernel, which must not mind.
  */
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/test.h"
 #include "user/lib/string.h"
 
 /* A case that consists of instructions. */

@@ -1,7 +1,7 @@
 /*
  * exec: what a program gets from the one before it, and what cannot be run.
  */
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/test.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 

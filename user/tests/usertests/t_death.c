@@ -2,7 +2,7 @@
  * Messages and the end of either side, in every state that a call can be in:
  * nobody stays stuck, and a server does not fall for a client that is gone.
  */
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/test.h"
 #include "user/lib/ipc.h"
 #include "user/lib/string.h"
 

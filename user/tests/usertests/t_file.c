@@ -1,7 +1,7 @@
 /*
  * Files: opening, reading and writing, size, names that are gone.
  */
-#include "user/bin/usertests/test.h"
+#include "user/tests/usertests/test.h"
 #include "user/lib/string.h"
 
 static int open_new(const char *path)

@@ -1,0 +1,24 @@
+"""Writes the C file that tells the product the names of the commands which only
+the workshop kernel has.
+
+    commands.py OUT.c SOURCE.c …
+"""
+
+import re
+import sys
+from pathlib import Path
+
+
+def main():
+    out, *sources = map(Path, sys.argv[1:])
+    names = sorted({name for path in sources for name in
+                    re.findall(r"SHELL_COMMAND\(\s*(\w+),",
+                               path.read_text(encoding="utf-8"))})
+    rows = "".join(f'    "{name}",\n' for name in names)
+    out.write_text('#include "kernel/shell/shell.h"\n\n'
+                   "const char *const shell_workshop_commands[] = {\n"
+                   f"{rows}    0,\n}};\n")
+
+
+if __name__ == "__main__":
+    main()
