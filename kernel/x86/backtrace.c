@@ -18,11 +18,9 @@
 
 #define LEAF_WORDS 16 /* words a leaf function may have pushed */
 
-/* (The end is a return address, too: the last instruction of the text may be a
- * call that does not return.) */
 static bool in_text(uintptr_t addr)
 {
-    return addr >= (uintptr_t)text_start && addr <= (uintptr_t)text_end;
+    return addr >= (uintptr_t)text_start && addr < (uintptr_t)text_end;
 }
 
 static bool readable(uintptr_t addr)

@@ -148,5 +148,7 @@ coverage: $(BUILD)/coverage/mmtest | $(VENV) ## branches of mm/ that the host
 	    --json-summary $(BUILD)/coverage.json \
 	    --html-details $(BUILD)/coverage/index.html
 
-mutants:                          ## break mm/ in many ways; tests must notice
-	@$(PYTHON) mm/tests/mutants/run.py
+mutants: | $(VENV)                ## change mm/ at random; do the tests notice?
+                                  ## SAMPLE=60 SEED=1 FILES=mm/buddy.c
+	@$(PYTHON) -m tools.test.mutants --sample $(or $(SAMPLE),60) \
+	    --seed $(or $(SEED),1) $(filter %.c,$(FILES))
