@@ -8,9 +8,9 @@
  *     ESC O P          F1 to F4, application mode     SS3
  *     ESC [ [ A        F1 to F5 of the Linux console
  *
- * A sequence that breaks off or is unknown is dropped as a whole, so that no
- * part of it ends up as text; a control character inside one ends it and
- * counts, so that ^C and Enter always work.
+ * An incomplete or unknown sequence is dropped as a whole, so that no part of
+ * it becomes text. A control character inside a sequence ends it and is
+ * processed, so that ^C and Enter always work.
  */
 #include "drivers/ansi.h"
 

@@ -1,6 +1,6 @@
 /*
- * From the bytes that a serial terminal sends to keys: undoes the escape
- * sequences of ECMA-48 and of xterm for arrows, Home, Delete and the like.
+ * Decodes the bytes of a serial terminal into keys: the escape sequences of
+ * ECMA-48 and xterm for arrows, Home, Delete and others.
  */
 #pragma once
 
@@ -13,8 +13,7 @@ struct ansi_decoder {
     uint16_t ansi_param; /* that number */
 };
 
-/* Takes in one byte. Returns a key (1 … 255 or enum console_key), or KEY_NONE
- * while a sequence is incomplete or means nothing here. Never stores more
- * than one key's worth: every byte yields at most one. A decoder starts as
- * zeroes. */
+/* Processes one byte. Returns a key (1 to 255 or enum console_key), or KEY_NONE
+ * while a sequence is incomplete or unknown. Every byte yields at most one key.
+ * The initial state is all zeroes. */
 int ansi_decode(struct ansi_decoder *a, uint8_t byte);

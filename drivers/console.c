@@ -1,7 +1,6 @@
 /*
- * Two consoles as one: output goes to the serial line, the display and the
- * ring for `dmesg`; input comes from the serial line and the keyboard into
- * one ring of keys.
+ * Two consoles as one: output goes to the serial line, the display and the ring
+ * for `dmesg`; keys from the serial line and the keyboard go into one ring.
  *
  *     console_write -+-> serial_write          serial_receive -> ansi ---+
  *                    +-> vga_write                                       |
@@ -9,8 +8,8 @@
  *                                                                        v
  *     console_getkey <------------------------------------------------ input
  *
- * State is guarded by disabled interrupts. Until interrupts are enabled, and
- * again in a panic, the devices are polled by whoever asks for a key.
+ * Disabled interrupts guard the state. Until interrupts are enabled, and again
+ * in a panic, the task that reads a key polls the devices.
  */
 #include "drivers/console.h"
 #include "drivers/ansi.h"
@@ -31,9 +30,9 @@
 
 static struct {
     bool interrupts;       /* input arrives by itself */
-    uint32_t input_head;   /* keys ever put in */
-    uint32_t input_tail;   /* keys ever taken out */
-    uint32_t input_ctrl_c; /* how many of those between are ^C */
+    uint32_t input_head;   /* keys ever inserted */
+    uint32_t input_tail;   /* keys ever removed */
+    uint32_t input_ctrl_c; /* keys between them that are ^C */
     int16_t input[INPUT_SIZE];
     struct ansi_decoder ansi;
     bool display;              /* console_display_begin */
@@ -57,7 +56,7 @@ static void input_clear(void)
     console.input_ctrl_c = 0;
 }
 
-/* A full ring means that nobody reads; then ^C at least must get through. */
+/* A full ring means that no task reads. ^C must then still get through. */
 static void input_store(int key)
 {
     if (key == CTRL_C && !input_ready())
@@ -68,7 +67,7 @@ static void input_store(int key)
     console.input_ctrl_c += key == CTRL_C;
 }
 
-/* Whether the key is one that acts at once. */
+/* Whether the key acts at once. */
 static bool input_acts(int key)
 {
     return (key == CTRL_C || key == CTRL_BACKSLASH) && console.interrupts &&
@@ -105,7 +104,7 @@ static void serial_byte(uint8_t byte)
         input_put(key);
 }
 
-/* A serial terminal scrolls by itself; the display has only us. */
+/* A serial terminal scrolls back by itself; the display does not. */
 static void keyboard_key(int key)
 {
     if (key == KEY_PAGE_UP)
@@ -116,7 +115,7 @@ static void keyboard_key(int key)
         input_put(key);
 }
 
-/* Also called when interrupts work: it takes up what waited for room. */
+/* Also called with interrupts enabled: fetches input that waited for room. */
 static void poll(void)
 {
     serial_receive();
@@ -134,8 +133,8 @@ int console_trykey(void)
     return key;
 }
 
-/* Looking and going to sleep are one step for interrupts: a key that arrives
- * between them ends the halt. Returns whether there was a key before it. */
+/* For interrupts the test and the halt are one step: a key that arrives in
+ * between ends the halt. Returns whether a key was there before. */
 static bool look_or_wait(uint32_t ms)
 {
     uint32_t flags = irq_save();
@@ -273,7 +272,8 @@ void console_clear(void)
     console_echo(clear, sizeof(clear) - 1);
 }
 
-/* A terminal that has no second screen to show ends up below the display. */
+/* On a terminal without a second screen this leaves the cursor below the
+ * text. */
 void console_display_begin(void)
 {
     static const char begin[] = "\033[?1049h\033[H\033[2J\033[?25l";
@@ -331,7 +331,7 @@ void console_enable_interrupts(void)
     console.interrupts = true;
     serial_enable_interrupts();
     kbd_enable_interrupts();
-    poll(); /* a byte that already waits raises no interrupt edge */
+    poll(); /* a byte that is already there raises no interrupt edge */
     irq_restore(flags);
 }
 

@@ -1,7 +1,7 @@
 /*
- * The console: one stream of text in and out, on the serial line and on the
- * VGA/PS2 pair at once. What is typed on either reaches the reader; what is
- * printed appears on both and in the ring that `dmesg` shows.
+ * The console: one stream of text in and out, on the serial line and on VGA and
+ * PS/2 at once. Keys from either reach the reader; output appears on both and
+ * in the ring for `dmesg`.
  */
 #pragma once
 
@@ -10,57 +10,57 @@
 #include "kernel/lib/key.h"
 #include "kernel/lib/types.h"
 
-/* Brings up serial, VGA and the ring: output works from here on, polled.
- * Needs no interrupts and no memory allocation. */
+/* Initializes serial line, VGA and ring: output works from here on, polled.
+ * Needs neither interrupts nor memory allocation. */
 void console_init(void);
 
-/* From polled to interrupt-driven; after the PIC and IDT are ready. */
+/* Switches from polling to interrupts. After the PIC and IDT are ready. */
 void console_enable_interrupts(void);
 
-/* Back to polling for good: a panic. Interrupts stay masked. */
+/* Returns to polling for good, in a panic. Interrupts stay masked. */
 void console_panic_mode(void);
 
 void console_write(const char *s, size_t n);
 void console_putc(char c);
 
-/* The two halves of console_write: show without recording in the ring (what a
- * line editor draws, or dmesg itself), and record without showing. */
+/* The two halves of console_write: show without recording (drawing of a line
+ * editor, dmesg), and record without showing. */
 void console_echo(const char *s, size_t n);
 void console_record(const char *s, size_t n);
 
-/* Formatted printing to the console; \n becomes CR LF on the serial line.
- * Callable anywhere, interrupts and panics included. One call prints at most
- * 511 characters; longer text ends in dots. */
+/* Formatted printing to the console; \n becomes CR LF on the serial line. May
+ * be called anywhere, also in interrupts and panics. Prints at most 511
+ * characters; longer text ends in dots. */
 void kprintf(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void kvprintf(const char *fmt, va_list ap) PRINTF_LIKE(1, 0);
 
-/* The next key: 1 … 255 or enum console_key. Waits with the processor halted
- * (polls after console_panic_mode). */
+/* The next key: 1 to 255 or enum console_key. Halts the processor while it
+ * waits (polls after console_panic_mode). */
 int console_getkey(void);
 
-/* The same without waiting: KEY_NONE if none is there. */
+/* The same without waiting: KEY_NONE if there is none. */
 int console_trykey(void);
 
-/* True if a key waits to be read. */
+/* Whether a key is waiting to be read. */
 bool console_key_pending(void);
 
-/* Waits until one does, at most `ms` milliseconds: what console_key_pending
- * says then. Does not wait after console_panic_mode: the clock stands still. */
+/* Waits for a key, at most `ms` milliseconds, and returns whether there is one.
+ * Does not wait after console_panic_mode, because the clock is stopped. */
 bool console_wait_key(uint32_t ms);
 
-/* With tasks, waiting for a key becomes somebody else's business:
- * `wait` is called with interrupts disabled, as they must be when it returns,
- * which is after `ms` milliseconds at the latest (0: no limit), and the caller
- * looks again; when a key has arrived `wake` is called, with interrupts
- * disabled. Neither is used after console_panic_mode. */
+/* Sets the functions that wait for a key and wake the waiter, once there are
+ * tasks. `wait` is called, and returns, with interrupts disabled, after `ms`
+ * milliseconds at the latest (0: no limit); the caller then tests again. `wake`
+ * is called when a key has arrived, with interrupts disabled. Not used after
+ * console_panic_mode. */
 void console_set_wait(void (*wait)(uint32_t ms), void (*wake)(void));
 
-/* `signal_hook` is shown ^C and ^\ as they arrive, with interrupts disabled,
- * before anybody can read them. If it returns true they are used up, and with
- * them all keys that nobody has read. Not after console_panic_mode. */
+/* `signal_hook` gets ^C and ^\ as they arrive, with interrupts disabled. If it
+ * returns true, they and all unread keys are dropped. Not used after
+ * console_panic_mode. */
 void console_set_signal_hook(bool (*signal_hook)(int key));
 
-/* True if ^C is among the keys not yet read; leaves them in place. */
+/* Whether ^C is among the unread keys; does not remove it. */
 bool console_interrupt_pending(void);
 
 /* Waits until all output has left the serial line. */
@@ -69,11 +69,11 @@ void console_drain(void);
 /* Clears the VGA screen and asks the serial terminal to do so. */
 void console_clear(void);
 
-/* Shows an empty screen without a cursor, for a display that changes in place;
- * then again what was there before. A panic does the latter by itself. */
+/* Shows an empty screen without a cursor, for a display updated in place; then
+ * the previous screen again. A panic does the latter by itself. */
 void console_display_begin(void);
 void console_display_end(void);
 
-/* The ring of everything printed, oldest first: copies up to `n` characters
- * from `offset` on. Returns how many. */
+/* Copies up to `n` characters of the ring of all output, oldest first, from
+ * `offset` on. Returns how many. */
 size_t console_history(size_t offset, char *buf, size_t n);

@@ -1,6 +1,6 @@
 /*
- * Port 0xE9, as Bochs and QEMU have it: each byte written goes to a file of
- * the host, and reading it gives 0xE9, which tells whether it is there.
+ * Port 0xE9 of Bochs and QEMU: bytes written go to a file of the host; it reads
+ * as 0xE9 if it exists.
  */
 #include "drivers/debugcon.h"
 #include "kernel/lib/printf.h"
@@ -33,7 +33,7 @@ void debugcon_line(const char *text, size_t n)
     irq_restore(flags);
 }
 
-/* An event that does not fit would break its reader's parser if cut. */
+/* An event that does not fit is dropped: truncated JSON breaks parsers. */
 void debugcon_event(const char *fmt, ...)
 {
     static const char too_long[] = "{\"event\":\"too-long\"}";

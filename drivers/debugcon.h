@@ -1,12 +1,12 @@
 /*
- * Port 0xE9: a write-only side channel on which the kernel reports events to
- * tools, one JSON object per line, so that console text stays free to change.
+ * Port 0xE9: a side channel on which the kernel reports events to tools, one
+ * JSON object per line, so that console text may change.
  */
 #pragma once
 
 #include "kernel/lib/types.h"
 
-/* True if somebody takes what is written; if not, it is dropped. */
+/* Whether the port exists; if not, output is dropped. */
 bool debugcon_present(void);
 
 /* Writes the formatted text and a newline. The caller writes the braces. */
@@ -16,6 +16,5 @@ void debugcon_event(const char *fmt, ...) PRINTF_LIKE(1, 2);
 #define DEBUGCON_LINE_MAX 511
 void debugcon_line(const char *text, size_t n);
 
-/* Makes of `text` what may stand between the quotes of a JSON string, cut if it
- * does not fit. */
+/* Escapes `text` for use in a JSON string; truncates what does not fit. */
 void debugcon_escape(const char *text, char *out, size_t size);

@@ -2,11 +2,11 @@
  * The keyboard controller (Intel UPI-41AH/42AH data sheet; IBM PC AT Technical
  * Reference, keyboard controller chapter).
  *
- * The controller is brought into the state that is needed here rather than
- * taken as the BIOS left it, because some machines come without a BIOS: the
- * keyboard's clock on, its interrupt on, translation to scan code set 1 on,
- * the mouse off. Each step waits a bounded time and carries on without an
- * answer: a controller that lacks a command may still pass scan codes on.
+ * The controller is configured here and not used as the BIOS left it, because
+ * some machines have no BIOS: keyboard clock on, interrupt on, translation to
+ * scan code set 1 on, mouse off. Each step waits a bounded time and continues
+ * without an answer: a controller that lacks a command may still deliver scan
+ * codes.
  */
 #include "drivers/kbd.h"
 #include "drivers/pic.h"
@@ -23,7 +23,7 @@ enum {
     PORT_COMMAND = 0x64, /* write */
 
     STATUS_OUTPUT = 1, /* a byte for us */
-    STATUS_INPUT = 2,  /* our last byte is not taken yet */
+    STATUS_INPUT = 2,  /* our last byte is not read yet */
     STATUS_MOUSE = 0x20,
     STATUS_ABSENT = 0xFF,
 
@@ -61,7 +61,7 @@ static void send(uint16_t port, uint8_t byte)
     outb(port, byte);
 }
 
-/* The next byte from the controller, or -1 if none comes. */
+/* The next byte from the controller, or -1: none comes. */
 static int answer(void)
 {
     if (!wait_status(STATUS_OUTPUT, STATUS_OUTPUT))
@@ -92,8 +92,8 @@ static void write_config(uint8_t config)
     send(PORT_DATA, config);
 }
 
-/* The self-test forgets the configuration on some controllers, so it comes
- * before that is written. */
+/* The self-test resets the configuration on some controllers, so it precedes
+ * the write of the configuration. */
 static void init_controller(void)
 {
     uint8_t config;

@@ -1,5 +1,5 @@
 /*
- * The PS/2 keyboard behind an i8042 controller.
+ * The PS/2 keyboard on an i8042 controller.
  *
  * All functions are called with interrupts disabled, one at a time.
  */
@@ -7,15 +7,15 @@
 
 #include "kernel/lib/types.h"
 
-/* Sets up controller and keyboard for polled use. False if the controller is
- * missing; the other functions then do nothing. */
+/* Configures controller and keyboard for polling. False: there is no
+ * controller; the other functions then do nothing. */
 bool kbd_init(void);
 
-/* Where keys go: `sink` takes a character or an enum console_key. */
+/* Sets the function that takes keys: characters or enum console_key. */
 void kbd_set_sink(void (*sink)(int key));
 
-/* From polled to interrupt-driven. */
+/* Switches from polling to interrupts. */
 void kbd_enable_interrupts(void);
 
-/* Passes on the keys that have arrived. */
+/* Passes keys that have arrived to the sink. */
 void kbd_receive(void);

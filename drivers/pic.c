@@ -5,9 +5,9 @@
  *                    |
  *                    +-- RTC … mouse FPU disk disk     slave, lines 8 … 15
  *
- * When a request goes away before the processor asks which it was, the
- * controller answers with its lowest line although nothing is in service:
- * such an interrupt must not be ended, or another one would be.
+ * If a request disappears before the processor acknowledges it, the controller
+ * reports its lowest line although nothing is in service. Such a spurious
+ * interrupt must get no end-of-interrupt, or another interrupt would be ended.
  */
 #include "drivers/pic.h"
 #include "kernel/x86/idt.h"
@@ -83,6 +83,6 @@ void pic_ack(int irq)
 
     if (real)
         outb(port, OCW2_EOI);
-    if (port == SLAVE) /* the master saw its cascade line in any case */
+    if (port == SLAVE) /* the master saw its cascade line */
         outb(MASTER, OCW2_EOI);
 }

@@ -48,8 +48,8 @@ uint64_t timer_ms(void)
     return ms;
 }
 
-/* Microseconds since the last step: the channel counts down from the divisor,
- * 1.193182 times in each. */
+/* Microseconds since the last tick: the channel counts down from the divisor,
+ * 1.193182 times per microsecond. */
 static uint32_t step_us(void)
 {
     uint32_t count;
@@ -60,8 +60,8 @@ static uint32_t step_us(void)
     return count <= PIT_DIVISOR ? (PIT_DIVISOR - count) * 8381 / 10000 : 0;
 }
 
-/* A step that is due but not yet taken, interrupts being disabled, would let
- * time go back: then it stands still. */
+/* With interrupts disabled, a pending tick is not counted yet, so time would go
+ * back. Then the previous time is returned. */
 uint64_t timer_us(void)
 {
     static uint64_t last;

@@ -10,15 +10,15 @@
 /* Starts the clock. After pic_init. */
 void timer_init(void);
 
-/* Milliseconds since timer_init, in steps of 10. Never goes backwards; stands
- * still while interrupts are disabled for longer than a step. */
+/* Milliseconds since timer_init, in steps of 10. Never goes back; does not
+ * advance while interrupts are disabled. */
 uint64_t timer_ms(void);
 
-/* Microseconds: the same, and between two steps what the timer has counted.
- * Never goes backwards. */
+/* The same in microseconds, interpolated by the timer's counter. Never goes
+ * back. */
 uint64_t timer_us(void);
 
-/* `fn` is called at every step from the interrupt, NULL for nobody. Returns the
- * one before. */
+/* Sets the function called by the interrupt at every tick; NULL: none. Returns
+ * the previous one. */
 typedef void (*timer_tick_t)(void);
 timer_tick_t timer_set_tick(timer_tick_t fn);

@@ -1,7 +1,7 @@
 /*
  * Power off and reset. Without an ACPI interpreter the sleep registers cannot
- * be looked up, so the well-known places of the common emulators are tried in
- * turn; each is a port that nobody else decodes.
+ * be found, so the fixed ports of common emulators are tried in turn; no other
+ * device decodes these ports.
  */
 #include "drivers/power.h"
 #include "drivers/console.h"
@@ -35,8 +35,8 @@ static void try_acpi(void)
         outb(BOCHS_SHUTDOWN, (uint8_t)*s);
 }
 
-/* An emulator ends some time after it was told to: it gets that time. Port 0x80
- * is there to be written and read for delay. */
+/* An emulator exits some time after the command, so waits. Accesses to port
+ * 0x80 serve as a delay. */
 static void wait_for_the_end(void)
 {
     for (unsigned i = 0; i < 300000; i++)
@@ -58,7 +58,7 @@ static void leave(const char *event)
 
 static void __attribute__((noreturn)) stay(void)
 {
-    kprintf("The machine may be switched off now.\n");
+    kprintf("It is now safe to switch off the machine.\n");
     console_drain();
     irq_disable();
     for (;;)

@@ -2,12 +2,12 @@
  * The MC146818 real-time clock (Motorola data sheet; the century's place in
  * register 0x32 is IBM's custom).
  *
- * The registers must not be read while the clock advances them. So it is read
- * until two readings without an update in progress agree.
+ * The registers must not be read during an update. So they are read until two
+ * readings without an update agree.
  *
- * That happens once, at boot. From then on the ports are a driver's
- * (drivers/servers/rtc.c), which would read the wrong register if somebody
- * chose another one between its two accesses; the timer tells what has passed.
+ * This happens once, at boot. Afterwards the driver in ring 3
+ * (drivers/servers/rtc.c) owns the ports; an access between its two would make
+ * it read the wrong register. The timer counts the time since.
  */
 #include "drivers/rtc.h"
 #include "kernel/x86/cpu.h"
@@ -80,16 +80,16 @@ static bool read_stable(struct rtc_raw *raw)
 bool rtc_read(struct rtc_time *t)
 {
     struct rtc_raw raw;
-    uint32_t flags = irq_save(); /* index and data belong together */
+    uint32_t flags = irq_save(); /* no interrupt between index and data */
     bool stable = read_stable(&raw);
 
-    outb(PORT_INDEX, REG_D); /* lets NMIs through again */
+    outb(PORT_INDEX, REG_D); /* enables NMIs again */
     (void)inb(PORT_DATA);
     irq_restore(flags);
     return stable && rtc_convert(&raw, t);
 }
 
-/* A register's value; out of every range if it is no decimal number. */
+/* A register's value; out of range if it is not a decimal number. */
 static unsigned number(const struct rtc_raw *raw, uint8_t value)
 {
     if (raw->raw_format & RTC_FORMAT_BINARY)
@@ -145,7 +145,7 @@ bool rtc_convert(const struct rtc_raw *raw, struct rtc_time *t)
            t->rtc_day >= 1 && t->rtc_day <= days_in(t->rtc_month, t->rtc_year);
 }
 
-/* ---- the time since ------------------------------------------------------ */
+/* ---- time since boot ---------------------------------------------------- */
 
 static bool known;
 static struct rtc_time at_boot;

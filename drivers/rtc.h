@@ -1,6 +1,6 @@
 /*
- * The battery-backed clock of a PC. What zone it runs in, nobody knows; it is
- * shown as it is.
+ * The battery-backed clock of a PC. Its time zone is unknown; the time is shown
+ * unchanged.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ struct rtc_raw {
     uint8_t raw_day;
     uint8_t raw_month;
     uint8_t raw_year;
-    uint8_t raw_century; /* 0 or nonsense where there is none */
+    uint8_t raw_century; /* 0 or invalid if there is none */
     uint8_t raw_format;  /* status register B */
 };
 
@@ -31,20 +31,19 @@ struct rtc_raw {
 #define RTC_FORMAT_BINARY 4
 #define RTC_HOUR_PM       0x80 /* in raw_hour of a 12-hour clock */
 
-/* Turns registers into a time. False if they are no valid date and time. */
+/* Converts registers to a time. False: not a valid date and time. */
 bool rtc_convert(const struct rtc_raw *raw, struct rtc_time *t);
 
-/* Reads the clock. False if there is none or it makes no sense. Takes up to a
- * few milliseconds if the clock is just being advanced. While the driver in
- * ring 3 runs only tests may do that: it can make one reading of the driver's
- * wrong. */
+/* Reads the clock. False: there is none, or its time is invalid. Takes a few
+ * milliseconds during an update. While the driver in ring 3 runs, only tests
+ * may call this: it can corrupt a reading of the driver. */
 bool rtc_read(struct rtc_time *t);
 
-/* Reads the clock for rtc_now. Before there are programs. */
+/* Reads the clock for rtc_now, before there are programs. */
 void rtc_init(void);
 
-/* The time `uptime` seconds after rtc_init. False if nobody knows. */
+/* The time `uptime` seconds after rtc_init. False: not known. */
 bool rtc_now(uint32_t uptime, struct rtc_time *t);
 
-/* Goes on by any number of seconds. */
+/* Adds any number of seconds. */
 void rtc_add(struct rtc_time *t, uint32_t seconds);

@@ -2,10 +2,9 @@
  * Scan code set 1 (IBM PC AT Technical Reference, keyboard chapter).
  *
  * A key sends its code when pressed and code + 0x80 when released. Keys that
- * the first PC did not have send the code of a relative after the prefix E0;
- * around some of them the keyboard wraps shift codes with E0 that nobody
- * pressed, which are ignored. Pause sends E1 and five more bytes in all, two
- * by two, and no release.
+ * the first PC did not have send the prefix E0 and the code of a similar key.
+ * The keyboard adds shift codes with E0 around some of them, which are ignored.
+ * Pause sends E1 and five more bytes, in pairs, and no release.
  */
 #include "drivers/scancode.h"
 
@@ -50,7 +49,7 @@ static const int16_t pad_keys[] = {
     KEY_PAGE_DOWN, KEY_INSERT, KEY_DELETE,
 };
 
-/* What Control makes of a character: ^A … ^_, or nothing. */
+/* The character with Control: ^A to ^_, or nothing. */
 static int control(char c)
 {
     if (c == ' ' || c == '\n' || c == '\b' || c == '\t' || c == 27)
@@ -96,7 +95,7 @@ static void set_bit(uint8_t *held, uint8_t bit, bool down)
     *held = (uint8_t)(down ? *held | bit : *held & ~bit);
 }
 
-/* Takes note of shift, control and the locks. False if `code` is none. */
+/* Tracks shift, control and the locks. False: `code` is none of these. */
 static bool modifier(struct scancode_decoder *s, uint8_t code, bool down)
 {
     switch (code) {

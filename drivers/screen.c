@@ -1,17 +1,17 @@
 /*
  * A text screen in memory (control sequences: ECMA-48, chapter 8.3).
  *
- * All text lives in a ring of lines in ordinary memory; the cells of the
- * screen are only ever written, and only where they change, because video
- * memory is slow. A character costs two stores; a new line at the bottom moves
- * the ring by one and compares each line with the one that was in its place.
+ * All text is in a ring of lines in ordinary memory. The cells of the screen
+ * are only written, and only if they change, because video memory is slow. A
+ * character costs two stores. A new line at the bottom advances the ring by one
+ * and compares each line with the one it replaces.
  *
- * A second screen, for a display that is to leave no trace, is the next 25
- * lines of the ring; the first one is then past like any other, and coming back
- * to it is turning the ring back.
+ * A second screen, for temporary displays, is the next 25 lines of the ring.
+ * The first is then scrolled off like any other text, and restored by moving
+ * the ring back.
  *
- * At the right edge the cursor stays on the last column until the next
- * character comes, as terminals do: then both consoles break lines alike.
+ * After the last column the cursor stays there until the next character, as on
+ * terminals, so both consoles wrap lines alike.
  */
 #include "drivers/screen.h"
 #include "kernel/lib/string.h"
@@ -27,7 +27,8 @@ enum screen_state {
 #define ATTR_NORMAL 0x07 /* light grey on black */
 #define ATTR_BRIGHT 0x08
 
-/* The ring's line at `n` lines below the top of now (above it if negative). */
+/* The ring's line `n` lines below the top of the current screen (negative:
+ * above). */
 static uint16_t *line_at(const struct screen *s, int n)
 {
     unsigned i = s->screen_top + s->screen_size + (unsigned)n;
@@ -40,7 +41,7 @@ static uint16_t blank(const struct screen *s)
     return (uint16_t)(s->screen_attr << 8 | ' ');
 }
 
-/* Changes a cell of the screen of now, which is the one shown. */
+/* Changes a cell of the current screen, if it is shown. */
 static void set_cell(struct screen *s, unsigned row, unsigned col,
                      uint16_t value)
 {
@@ -78,7 +79,7 @@ static void blank_line(const struct screen *s, int row)
         line[col] = blank(s);
 }
 
-/* After a scroll by one: the cells of each row still show the line above. */
+/* After scrolling by one line: each row of cells still shows the line above. */
 static void show_scrolled(struct screen *s)
 {
     volatile uint32_t *pair = (volatile uint32_t *)s->screen_cells;
@@ -157,8 +158,8 @@ static void text(struct screen *s, char c)
     }
 }
 
-/* SGR: ANSI counts colours in the order red, green, blue from the lowest bit;
- * the display adapter the other way round. */
+/* SGR: ANSI orders colours red, green, blue from the lowest bit; the display
+ * adapter has the reverse order. */
 static void set_attr(struct screen *s, unsigned code)
 {
     static const uint8_t colour[] = {0, 4, 2, 6, 1, 5, 3, 7};
@@ -183,7 +184,7 @@ static void set_attr(struct screen *s, unsigned code)
     s->screen_attr = a;
 }
 
-/* ED. What is cleared does not become past: the user asked for it to go. */
+/* ED. Cleared text does not scroll back: the user asked to remove it. */
 static void erase_screen(struct screen *s, unsigned how)
 {
     unsigned from = how == 0 ? s->screen_row + 1 : 0;

@@ -1,15 +1,15 @@
 /*
  * The 16550 UART (National Semiconductor PC16550D data sheet, section 8).
  *
- * Polled, a writer waits for the transmitter before each byte. With interrupts
- * on, a writer only fills the ring; "transmitter empty" interrupts move it to
- * the 16-byte FIFO, and are enabled only while the ring holds something.
+ * When polling, a writer waits for the transmitter before each byte. With
+ * interrupts, a writer only fills the ring; "transmitter empty" interrupts move
+ * bytes to the 16-byte FIFO and are enabled only while the ring is not empty.
  *
  *     serial_write -> ring -> pump -> FIFO -> wire
  *     wire -> FIFO -> serial_receive -> sink
  *
- * Nothing is lost on the way in: when the sink is full the receive interrupt
- * is switched off and RTS dropped, until serial_receive finds room.
+ * Input is not lost: if the sink is full, the receive interrupt is disabled and
+ * RTS dropped until serial_receive finds room.
  */
 #include "drivers/serial.h"
 #include "drivers/pic.h"
@@ -52,8 +52,8 @@ static struct {
     uint8_t ier;
     bool (*ready)(void);
     void (*sink)(uint8_t byte);
-    uint32_t head; /* bytes ever put into the ring */
-    uint32_t tail; /* bytes ever taken out */
+    uint32_t head; /* bytes ever inserted */
+    uint32_t tail; /* bytes ever removed */
     uint8_t ring[TX_SIZE];
 } serial;
 
@@ -65,7 +65,7 @@ static void set_ier(uint8_t ier)
     outb(REG_IER, ier);
 }
 
-/* Up to one FIFO of the ring's bytes, if the FIFO is empty. */
+/* Moves up to one FIFO of bytes from the ring, if the FIFO is empty. */
 static void pump(void)
 {
     if (!(inb(REG_LSR) & LSR_FIFO_FREE))
@@ -117,8 +117,8 @@ void serial_receive(void)
          MCR_DTR | MCR_OUT2 | (serial.ier & IER_RECEIVE ? MCR_RTS : 0));
 }
 
-/* The controller sees only edges: all causes must be gone for a moment, or no
- * further interrupt would ever come. */
+/* The controller detects only edges: all causes must be inactive for a moment,
+ * or no further interrupt would come. */
 static void serial_irq(struct trapframe *tf)
 {
     (void)tf;
@@ -174,8 +174,8 @@ static bool probe(void)
     return inb(REG_SCRATCH) == 0xA5;
 }
 
-/* Switching the FIFOs on forgets what came before. All of it is read first, not
- * a byte alone: where more waits behind it, reading one lets the next come. */
+/* Enabling the FIFOs drops received bytes. All are read first, because reading
+ * one byte lets the next one come. */
 static void enable_fifos(void)
 {
     while (serial.ready() && (inb(REG_LSR) & LSR_RECEIVED))

@@ -8,26 +8,26 @@
 
 #include "kernel/lib/types.h"
 
-/* Sets the port up for polled use. False if there is none; the other
- * functions then do nothing. */
+/* Configures the port for polling. False: there is none; the other functions
+ * then do nothing. */
 bool serial_init(void);
 
-/* Where received bytes go: `ready` says whether there is room for one more,
- * `sink` takes it. While there is no room, bytes stay in the port's FIFO and
- * the other side is asked to wait. */
+/* Sets the functions for input: `ready` says whether there is room for a byte,
+ * `sink` takes it. Without room, bytes stay in the port's FIFO and the other
+ * side is told to wait. */
 void serial_set_sink(bool (*ready)(void), void (*sink)(uint8_t byte));
 
-/* From polled to interrupt-driven. Output then goes through a ring, and a
- * full ring makes the writer wait. */
+/* Switches from polling to interrupts. Output then goes through a ring; a
+ * writer waits while it is full. */
 void serial_enable_interrupts(void);
 
-/* Back to polling, after what the ring holds has left. */
+/* Returns to polling after the ring is sent. */
 void serial_disable_interrupts(void);
 
 /* Sends text; \n becomes CR LF. */
 void serial_write(const char *text, size_t n);
 
-/* Passes on what has been received; also called when there is room again. */
+/* Passes received bytes to the sink; also called when there is room again. */
 void serial_receive(void);
 
 /* Waits until the last bit has left the port. */

@@ -1,7 +1,7 @@
 /*
  * The display adapter in text mode 3 (IBM VGA Technical Reference: CRT
  * controller registers). The screen model does the work; this file gives it
- * the video memory and moves the hardware cursor, once per write.
+ * video memory and moves the hardware cursor once per write.
  */
 #include "drivers/vga.h"
 #include "drivers/screen.h"
@@ -31,8 +31,8 @@ static void crtc_write(uint8_t index, uint8_t value)
     outb(CRTC_DATA, value);
 }
 
-/* A cursor that is not to be seen, as while the user looks back, stands just
- * below the screen. */
+/* A hidden cursor, as while the user scrolls back, is placed below the
+ * screen. */
 static void show_cursor(void)
 {
     unsigned at = screen.screen_row * SCREEN_COLS + screen.screen_col;
@@ -46,7 +46,7 @@ static void show_cursor(void)
 void vga_init(void)
 {
     screen_init(&screen, VGA_MEMORY, lines, VGA_LINES);
-    crtc_write(CRTC_START_HIGH, 0); /* boot loaders may have panned */
+    crtc_write(CRTC_START_HIGH, 0); /* boot loaders may have scrolled */
     crtc_write(CRTC_START_LOW, 0);
     crtc_write(CRTC_CURSOR_START, 14); /* the two lowest scan lines */
     crtc_write(CRTC_CURSOR_END, 15);

@@ -1,6 +1,6 @@
 /*
- * The VGA text display: 80 x 25 characters with a hardware cursor, and the
- * last few hundred lines to look back at.
+ * The VGA text display: 80 x 25 characters with a hardware cursor, and several
+ * hundred lines to scroll back.
  */
 #pragma once
 
@@ -12,6 +12,6 @@ void vga_init(void);
 /* Shows text as screen_write describes. */
 void vga_write(const char *text, size_t n);
 
-/* Looks `pages` screenfuls further back, or forward if negative. The next
- * output ends it. */
+/* Scrolls back `pages` screens, or forward if negative. The next output ends
+ * it. */
 void vga_look(int pages);

@@ -1,6 +1,6 @@
 /*
- * rtc: the clock of a PC (Motorola MC146818 data sheet), as a program. The
- * smallest driver there is; docs/driver.md explains it line by line.
+ * rtc: the driver of a PC's clock (Motorola MC146818 data sheet). It is the
+ * smallest driver; docs/driver.md explains it line by line.
  *
  *     RTC_TIME ──> read_clock ─────────────────────────────────> answer
  *     RTC_WAIT ──> waiting … interrupt ──> tick ──> read_clock ──> answers
@@ -14,19 +14,19 @@
 
 enum {
     IRQ = 8,
-    PORT_INDEX = 0x70, /* which register … */
-    PORT_DATA = 0x71,  /* … and its contents */
+    PORT_INDEX = 0x70, /* selects a register */
+    PORT_DATA = 0x71,  /* its contents */
 
     REG_A = 10,
-    A_UPDATING = 0x80, /* it goes on within 244 us, or is just doing it */
+    A_UPDATING = 0x80, /* an update runs, or begins within 244 us */
     REG_B = 11,
     B_24_HOURS = 0x02,
     B_BINARY = 0x04,
     B_INTERRUPT = 0x10, /* after each update */
-    REG_C = 12,         /* why it interrupted; reading takes that back */
+    REG_C = 12,         /* cause of the interrupt; reading clears it */
     C_UPDATED = 0x10,
     REG_D = 13,
-    D_NOTHING = 0xff, /* what a bus says on which there is no clock */
+    D_NOTHING = 0xff, /* reads on a bus without a clock */
     HOUR_PM = 0x80,
 };
 
@@ -100,7 +100,7 @@ static void read_clock(struct message *m)
     m->msg_word[2] = RTC_DAYTIME(hour(&r), minute, second);
 }
 
-static uint32_t *waiting; /* clients whose RTC_WAIT is to be answered */
+static uint32_t *waiting; /* clients that wait in RTC_WAIT */
 static size_t waiters;
 
 static int wait_for_tick(uint32_t client)

@@ -1,21 +1,20 @@
 /*
- * uart: the second serial line (National Semiconductor PC16550D data sheet,
- * section 8), as a program.
+ * uart: the driver of the second serial line (National Semiconductor PC16550D
+ * data sheet, section 8), a program in ring 3.
  *
  *     UART_WRITE ──> writes: a ─ b ─ c ── pump ──> FIFO ──> wire
  *                    └ answered when its last byte is in the FIFO
  *     UART_READ ───> reads:  d ─ e <─┐
  *                    └ answered      ├── ring <── drain ── FIFO <── wire
  *
- * Everything that the device does begins with an interrupt. While bytes are to
- * be sent "transmitter empty" is enabled, which interrupts at once if it is;
- * each interrupt fills the FIFO once. When the ring is full "received" is
- * disabled and RTS dropped, until somebody reads.
+ * All transfers begin with an interrupt. While there are bytes to send,
+ * "transmitter empty" is enabled, which interrupts at once if it is empty; each
+ * interrupt fills the FIFO once. While the ring is full, "received" is disabled
+ * and RTS dropped, until a client reads.
  *
- * The controller sees only edges: all causes must be gone for a moment, or no
- * further interrupt would ever come. So an interrupt ends with all of them
- * disabled for a moment; what has come meanwhile makes an edge when they are
- * enabled again.
+ * The controller detects only edges: all causes must be inactive for a moment,
+ * or no further interrupt would come. So each interrupt ends by disabling all
+ * of them briefly; a new cause makes an edge when they are enabled again.
  */
 #include "user/lib/err.h"
 #include "user/lib/io.h"
@@ -54,12 +53,12 @@ enum {
     LSR_FIFO_FREE = 0x20,
 };
 
-/* A client that waits. */
+/* A waiting client. */
 struct job {
     struct job *job_next;
     uint32_t job_client;
-    uint32_t job_size; /* bytes to send, or to read at most */
-    uint32_t job_done; /* of those to send */
+    uint32_t job_size; /* bytes to send, or most to read */
+    uint32_t job_done; /* bytes sent */
     uint8_t job_data[];
 };
 
@@ -72,16 +71,16 @@ static struct queue writes = {.queue_end = &writes.queue_first};
 static struct queue reads = {.queue_end = &reads.queue_first};
 
 static uint8_t ring[UART_RING];
-static uint32_t head; /* bytes ever put into the ring */
-static uint32_t tail; /* bytes ever taken out */
+static uint32_t head; /* bytes ever inserted */
+static uint32_t tail; /* bytes ever removed */
 
 static uint32_t fifo_size;
 static uint32_t errors; /* since the last answer to a reader */
 static struct uart_status count = {.uart_baud = UART_BAUD};
 
-/* ---- clients that wait -------------------------------------------------- */
+/* ---- waiting clients ---------------------------------------------------- */
 
-/* With a copy of the bytes to send, or none. */
+/* With a copy of the bytes to send, if any. */
 static int enqueue(struct queue *q, uint32_t client, const void *data,
                    uint32_t size)
 {
@@ -98,8 +97,8 @@ static int enqueue(struct queue *q, uint32_t client, const void *data,
     return 0;
 }
 
-/* Ends the first in a queue with the answer *m; false: its client has died, or
- * cannot take it. */
+/* Answers the first in a queue with *m and removes it; false: its client has
+ * died or cannot receive the answer. */
 static bool answer(struct queue *q, struct message *m)
 {
     struct job *job = q->queue_first;
@@ -114,7 +113,7 @@ static bool answer(struct queue *q, struct message *m)
 
 /* ---- the device --------------------------------------------------------- */
 
-/* Its line status; the device tells of each error once. */
+/* Reads the line status; the device reports each error once. */
 static uint8_t line_status(void)
 {
     uint8_t lsr = inb(REG_LSR);
@@ -125,7 +124,7 @@ static uint8_t line_status(void)
     return lsr;
 }
 
-/* What the device may interrupt for now. */
+/* Enables the interrupts needed now. */
 static void enable(void)
 {
     bool room = head - tail < UART_RING;
@@ -137,7 +136,7 @@ static void enable(void)
     outb(REG_IER, (room ? IER_RECEIVE : 0) | (sends ? IER_TRANSMIT : 0));
 }
 
-/* From the wire into the ring, as far as there is room. */
+/* Moves bytes from the FIFO into the ring, while there is room. */
 static void drain(void)
 {
     while (head - tail < UART_RING && (line_status() & LSR_RECEIVED)) {
@@ -146,7 +145,7 @@ static void drain(void)
     }
 }
 
-/* To the wire, one FIFO at a time. */
+/* Fills the FIFO once with bytes to send. */
 static void pump(void)
 {
     uint32_t room = line_status() & LSR_FIFO_FREE ? fifo_size : 0;
@@ -165,7 +164,7 @@ static void pump(void)
     }
 }
 
-/* From the ring to those who wait for it. */
+/* Answers readers with bytes of the ring. */
 static void feed_readers(void)
 {
     static uint8_t bytes[UART_MAX];
@@ -182,13 +181,13 @@ static void feed_readers(void)
         for (uint32_t i = 0; i < n; i++)
             bytes[i] = ring[(tail + i) % UART_RING];
         if (!answer(&reads, &m))
-            continue; /* the next one has them */
+            continue; /* the next client gets them */
         tail += n;
         errors = 0;
     }
 }
 
-/* A notification. Asking for the cause takes "transmitter empty" back. */
+/* A notification. Reading the cause clears "transmitter empty". */
 static void interrupt(void)
 {
     count.uart_interrupts++;
@@ -239,7 +238,7 @@ static int setup_request(const struct message *m)
     return 0;
 }
 
-/* Queues it; the interrupt that comes at once does the rest. */
+/* Queues a write; the interrupt that follows at once sends it. */
 static int write_request(const struct message *m)
 {
     const struct ipc_buffer *b = m->msg_buffer;
@@ -270,7 +269,7 @@ static void tell_status(struct message *m)
     m->msg_tag = IPC_DATA;
 }
 
-/* Whether *m is the answer to the request that was in it. */
+/* Whether *m is now the answer to its request. */
 static bool serve(struct message *m)
 {
     uint32_t label = IPC_LABEL(m->msg_tag);
@@ -309,7 +308,7 @@ static void serve_all(int port)
 
         answered = false;
         if (result < 0)
-            continue; /* the client could not take the answer */
+            continue; /* the client could not receive the answer */
         if (b.ipc_received_handle >= 0)
             close(b.ipc_received_handle);
         if (m.msg_client == 0)

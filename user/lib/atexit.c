@@ -1,6 +1,6 @@
 /*
- * Functions that exit() runs. In a file of its own, so that programs without
- * any do not carry it.
+ * Functions that exit() calls. In a file of its own, so that programs without
+ * any do not link it.
  */
 #include "user/lib/errno.h"
 #include "user/lib/stdlib.h"
@@ -22,7 +22,7 @@ int atexit(void (*f)(void))
     return 0;
 }
 
-/* One that calls exit() goes on with those that are left. */
+/* If one calls exit(), the remaining ones still run. */
 void atexit_run(void)
 {
     while (count > 0)

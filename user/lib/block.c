@@ -1,18 +1,18 @@
 /*
  * A client of block servers (user/lib/block.h).
  *
- * The server may die at any moment; then its port answers EPIPE, and a
- * successor will publish another one under the same name. It is waited for and
- * asked the same again: reading twice does no harm, and writing the same twice
- * neither. A successor must have the same disk, which its size tells.
+ * The server may die at any moment. Then its port answers EPIPE, and a new
+ * server publishes another port under the same name. The client waits for it
+ * and repeats the request: repeating reads and writes is harmless. The new
+ * server must have the same disk, which is recognized by its size.
  */
 #include "user/lib/block.h"
 #include "user/lib/string.h"
 
-#define TRIES    3  /* of a request that ends with EIO */
-#define PAUSE_MS 10 /* between two looks for a successor */
+#define TRIES    3  /* for a request that ends with EIO */
+#define PAUSE_MS 10 /* interval of looking for a server */
 
-/* Gives up a port that is dead. */
+/* Closes a dead port. */
 static void forget(struct block_device *dev)
 {
     if (dev->block_port >= 0)
@@ -20,7 +20,7 @@ static void forget(struct block_device *dev)
     dev->block_port = -1;
 }
 
-/* One call; 0, or a negated error number: the server's, or that of the call. */
+/* One call: 0, or the negated error of the server or of the call. */
 static int call_once(struct block_device *dev, struct message *m)
 {
     if (ipc_call(dev->block_port, m) < 0)
@@ -28,7 +28,7 @@ static int call_once(struct block_device *dev, struct message *m)
     return (int)m->msg_word[0];
 }
 
-/* Whether the server at the new port has the disk that we know. */
+/* Whether the server at the new port has the same disk. */
 static int check_disk(struct block_device *dev)
 {
     struct message m = {.msg_tag = BLOCK_INFO, .msg_word = {dev->block_disk}};
@@ -55,13 +55,13 @@ static int connect(struct block_device *dev)
     return result;
 }
 
-/* Whether an error means that there is no server now, but may be one soon. */
+/* Whether an error means that there is no server now, but may be soon. */
 static bool is_death(int result)
 {
     return result == -EPIPE || result == -ENOENT;
 }
 
-/* A call, to whichever server lives, for as long as patience lasts. */
+/* Calls the server, or its successors, for at most the patience. */
 static int call_patiently(struct block_device *dev, const struct message *ask,
                           struct message *m)
 {
@@ -112,7 +112,7 @@ int block_open(struct block_device *dev, const char *server, uint32_t disk)
     return request(dev, &m, 0);
 }
 
-/* One request of at most BLOCK_MAX sectors; `b` has the bytes' place. */
+/* One request of at most BLOCK_MAX sectors; `b` describes the bytes. */
 static int move(struct block_device *dev, uint32_t label, uint32_t first,
                 uint32_t sectors, struct ipc_buffer *b)
 {

@@ -1,10 +1,10 @@
 /*
- * Disks, as programs use them: requests to a block server (drivers/servers/
- * ata), which publishes its port under a name.
+ * Disks for programs: requests to a block server (drivers/servers/ata), which
+ * publishes its port under a name.
  *
  * A request is one call of the port. The answer's label is 0, its word 0 the
- * result: 0, or a negated error number (EIO: the medium, or the drive, gave up;
- * EINVAL: outside of the disk; ENODEV: no such disk).
+ * result: 0, or a negated error number (EIO: the disk failed; EINVAL: beyond
+ * the end of the disk; ENODEV: no such disk).
  *
  *                  word 0   word 1        word 2  bytes
  *     BLOCK_INFO   disk     -             -       -; answer's word 1: sectors
@@ -14,9 +14,9 @@
  *     BLOCK_COUNTS -        -             -       -; answer's bytes:
  *                                                 struct block_counts
  *
- * Disk 0 is the primary master, 1 the slave. A write that was answered is on
- * its way; after BLOCK_FLUSH everything that was answered before it is on the
- * medium. Requests are answered in any order.
+ * Disk 0 is the primary master, 1 the slave. When BLOCK_FLUSH returns, all
+ * writes answered before it was sent are on disk. Requests are answered in any
+ * order.
  */
 #pragma once
 
@@ -33,36 +33,35 @@ enum block_request {
     BLOCK_COUNTS,
 };
 
-/* What a server has met with since it began. */
+/* Counts of a server's events since it started. */
 struct block_counts {
     uint32_t count_commands;
     uint32_t count_errors;   /* commands that a drive ended with an error */
-    uint32_t count_timeouts; /* it stayed busy too long */
-    uint32_t count_protocol; /* it was not in the state that it has to be */
-    uint32_t count_lost;     /* it had finished, but no interrupt came */
-    uint32_t count_spurious; /* interrupts that nobody waited for */
+    uint32_t count_timeouts; /* the drive stayed busy too long */
+    uint32_t count_protocol; /* the drive was in an unexpected state */
+    uint32_t count_lost;     /* the drive had finished without an interrupt */
+    uint32_t count_spurious; /* unexpected interrupts */
     uint32_t count_resets;
 };
 
-/* A disk, as a program knows it. */
+/* A disk and its server. */
 struct block_device {
     char block_server[PORT_NAME_MAX + 1];
-    int block_port; /* -1: to be looked up */
+    int block_port; /* -1: look it up */
     uint32_t block_disk;
     uint32_t block_sectors;
 };
 
 /*
- * Looks the server up and asks for the disk's size. 0, or -1 with errno. While
- * there is no server of that name it waits for one, up to BLOCK_PATIENCE_MS.
+ * Looks up the server and asks for the disk's size. 0, or -1 with errno. Waits
+ * up to BLOCK_PATIENCE_MS for a server of that name.
  */
 int block_open(struct block_device *dev, const char *server, uint32_t disk);
 
 /*
- * Read, write and flush; any number of sectors, in requests of BLOCK_MAX. 0, or
- * -1 with errno. A server that dies meanwhile is waited for, up to
- * BLOCK_PATIENCE_MS, and asked again: all requests may be repeated. EIO is
- * tried again twice before the caller hears of it.
+ * Read, write and flush any number of sectors, in requests of BLOCK_MAX. 0, or
+ * -1 with errno. If the server dies, waits up to BLOCK_PATIENCE_MS for the next
+ * and repeats the request. Repeats a request twice on EIO.
  */
 int block_read(struct block_device *dev, uint32_t first, uint32_t sectors,
                void *buf);

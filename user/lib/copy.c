@@ -1,5 +1,5 @@
 /*
- * Files to standard output, and lines out of files.
+ * Copies files to standard output, and iterates over input files.
  */
 #include "user/lib/copy.h"
 #include "user/lib/err.h"

@@ -1,20 +1,19 @@
 /*
- * Files to standard output, and lines out of files: what many small programs
- * consist of.
+ * Copying files to standard output and iterating over input files, for small
+ * programs.
  */
 #pragma once
 
 #include "user/lib/stdio.h"
 
-/* Prints a file's contents; "-" is the standard input. False after a message
- * if that failed. Ends the program if nobody reads the output. */
+/* Prints a file's contents; "-" is the standard input. Prints a message and
+ * returns false on failure. Ends the program if the output's reader is gone. */
 bool copy_file(const char *path);
 
 /*
- * Calls `each` for every file named in `paths`, which NULL ends, opened for
- * reading; for the standard input (whose name is "-") if there is none. Files
- * that cannot be opened are reported. False if there was one, or `each`
- * returned false.
+ * Calls `each` for every file in `paths`, which NULL ends, opened for reading;
+ * for the standard input (named "-") if there is none. Reports files that
+ * cannot be opened. False if there was one, or if `each` returned false.
  */
 bool for_each_file(char *const paths[],
                    bool (*each)(FILE *f, const char *name));

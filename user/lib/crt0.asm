@@ -1,6 +1,6 @@
-; Where a program begins.
+; The start of a program.
 ;
-; exec leaves on the stack, from ESP up, as the i386 System V ABI has it:
+; The stack after exec, from ESP up, as in the i386 System V ABI:
 ;
 ;     argc | argv[0] … argv[argc - 1] | NULL | envp[0] … | NULL | the strings
 ;

@@ -1,5 +1,5 @@
 /*
- * Reading directories: getdents with a buffer in front of it.
+ * Reading directories: getdents with a buffer.
  */
 #pragma once
 
@@ -7,11 +7,11 @@
 
 typedef struct dir DIR;
 
-/* NULL and errno if that fails: ENOENT, ENOTDIR, ENOMEM … */
+/* NULL and errno on failure: ENOENT, ENOTDIR, ENOMEM … */
 DIR *opendir(const char *path);
 
-/* The next entry ("." and ".." come too), good until the next call on this
- * DIR; NULL at the end, or with errno set if it was an error. */
+/* The next entry ("." and ".." too), valid until the next call on this DIR;
+ * NULL at the end, or on an error with errno set. */
 struct dirent *readdir(DIR *d);
 
 int closedir(DIR *d);

@@ -1,6 +1,6 @@
 /*
- * Messages of a program about itself. Each leaves in one write, so that those
- * of several programs at one console do not mix.
+ * Error messages of a program. Each is one write, so that messages of several
+ * programs at one console do not mix.
  */
 #include "user/lib/err.h"
 #include "user/lib/stdio.h"
@@ -11,7 +11,7 @@
 static void message(int error, const char *fmt, va_list ap)
 {
     char text[256];
-    size_t max = sizeof(text) - 1; /* the newline */
+    size_t max = sizeof(text) - 1; /* room for the newline */
     size_t n;
 
     snprintf(text, max, "%s: ", program_name);

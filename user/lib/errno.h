@@ -1,10 +1,10 @@
 /*
- * Error numbers, and where the last one is.
+ * Error numbers, and the last error.
  */
 #pragma once
 
 #include "kernel/abi/errno.h"
 
-/* Set by whatever failed and returned -1 or NULL; nobody sets it to 0. A
- * program is one task, so there is one. */
+/* Set by functions that fail and return -1 or NULL; never reset to 0. A program
+ * is one task, so there is one. */
 extern int errno;

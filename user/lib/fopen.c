@@ -1,12 +1,12 @@
 /*
- * Streams beyond the three: each is a block of malloc's, its buffer behind it.
+ * Streams other than the standard ones: each is allocated with its buffer.
  */
 #include "user/lib/stdio_impl.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 
-/* The flags of a mode's stream, 0 if there is no such mode; *open_flags gets
- * those of open(). */
+/* The stream flags for a mode, 0 if it is invalid; *open_flags gets those of
+ * open(). */
 static uint32_t read_mode(const char *mode, uint32_t *open_flags)
 {
     bool both = mode[0] != 0 && mode[1] == '+';
@@ -27,7 +27,7 @@ static uint32_t read_mode(const char *mode, uint32_t *open_flags)
     }
 }
 
-/* Memory first, so that nothing has to be taken back. */
+/* Allocates memory first, so that nothing must be undone. */
 static FILE *create(uint32_t flags)
 {
     FILE *f = malloc(sizeof(*f) + BUFSIZ);
@@ -87,7 +87,7 @@ int fclose(FILE *f)
 
 /* ---- lines of any length ------------------------------------------------ */
 
-/* Makes *line hold at least `need` bytes; false without memory. */
+/* Ensures that *line holds at least `need` bytes; false: no memory. */
 static bool make_room(char **line, size_t *size, size_t need)
 {
     size_t wanted = MAX(need, *size * 2);

@@ -1,28 +1,28 @@
 /*
- * File servers (user/lib/fs_server.h): from messages to functions and back.
+ * File servers (user/lib/fs_server.h): messages to function calls and back.
  *
  *     ipc_receive ──> request ──> answer_names, answer_file, answer_bytes …
  *          ^                              │ one function of the server
  *          └────── ipc_reply_receive <────┘
  *
- * A port can be called by whoever has a handle to it, so what a request says is
- * checked here: its label, its sizes and its names.
+ * Any program with a handle may call the port, so the contents of a request are
+ * checked here: label, sizes and names.
  */
 #include "user/lib/fs_server.h"
 #include "user/lib/ipc.h"
 #include "user/lib/string.h"
 
-#define MOUNTED 1 /* label: the child that mounts says how that went */
+#define MOUNTED 1 /* label: the child that mounts reports the result */
 
 struct service {
     const struct fs_functions *service_do;
     void *service_fs;
     bool service_ended;  /* unmounted */
     pid_t service_child; /* that mounts; 0: none */
-    int service_error;   /* what it said */
+    int service_error;   /* the result it reported */
 };
 
-/* A message's bytes in either direction; some room for a NUL. */
+/* The bytes of a message in either direction, with room for a NUL. */
 static char received[FS_DATA_MAX + 4];
 static char answered[FS_DATA_MAX];
 
@@ -34,7 +34,7 @@ static bool name_good(const char *name, size_t n)
            strchr(name, '/') == NULL && strcmp(name, ".") != 0;
 }
 
-/* The name that a request brought, or NULL; ".." only if `up`. */
+/* The name in a request, or NULL; ".." only if `up`. */
 static const char *name_in(uint32_t n, bool up)
 {
     received[n] = '\0';
@@ -43,7 +43,7 @@ static const char *name_in(uint32_t n, bool up)
     return received;
 }
 
-/* The second one of a rename, and its first: "from", NUL, "to". */
+/* Both names of a rename: "from", NUL, "to". */
 static const char *names_in(uint32_t n, const char **from)
 {
     const char *to;
@@ -106,14 +106,14 @@ static int rename_file(const struct service *s, const struct message *m,
     return CALL(fs_rename, -EROFS, w[0], from, w[1], to, w[2]);
 }
 
-/* A structure as the answer's bytes, if there is no error. */
+/* Sends a structure as the answer's bytes, if there is no error. */
 static int whole(int r, uint32_t size, uint32_t *bytes)
 {
     *bytes = r < 0 ? 0 : size;
     return MIN(r, 0);
 }
 
-/* Those whose answer brings bytes: the result, and how many. */
+/* Requests whose answer carries bytes: the result and their number. */
 static ssize_t give(const struct service *s, struct message *m, uint32_t *bytes)
 {
     const uint32_t size = MIN(m->msg_word[2], FS_DATA_MAX);
@@ -144,7 +144,7 @@ static ssize_t give(const struct service *s, struct message *m, uint32_t *bytes)
     return r;
 }
 
-/* Of a whole file, or of all of them. */
+/* Requests about a whole file, or all files. */
 static int with_file(struct service *s, const struct message *m)
 {
     const uint32_t *w = m->msg_word;
@@ -164,7 +164,7 @@ static int with_file(struct service *s, const struct message *m)
     }
 }
 
-/* What the child that mounts has to say; others may not say it. */
+/* The report of the child that mounts; accepted from no other task. */
 static int mounted(struct service *s, const struct message *m)
 {
     if (s->service_child == 0 || m->msg_client != (uint32_t)s->service_child)
@@ -174,7 +174,7 @@ static int mounted(struct service *s, const struct message *m)
     return 0;
 }
 
-/* Does what a message asks for, and turns it into the answer. */
+/* Executes a request and builds the answer. */
 static void answer(struct service *s, struct message *m)
 {
     uint32_t n = m->msg_tag & IPC_DATA ? m->msg_buffer->ipc_received : 0;
@@ -224,8 +224,8 @@ static void answer(struct service *s, struct message *m)
 
 /* ---- serving ------------------------------------------------------------ */
 
-/* mount() asks the server how its file system looks, so that it must be made by
- * somebody else: a child, which then says how it went. 0 or -1. */
+/* mount() calls the server itself, so a child must mount and report the result.
+ * 0 or -1. */
 static int mount_by_child(struct service *s, int port, const char *path)
 {
     struct message m = {.msg_tag = MOUNTED};
@@ -240,7 +240,7 @@ static int mount_by_child(struct service *s, int port, const char *path)
     _exit(ipc_call(port, &m) < 0);
 }
 
-/* The child has said it, and ends. Whether the service goes on. */
+/* The child has reported and exits. Whether to continue. */
 static bool end_child(const struct service *s, pid_t child)
 {
     int status;
@@ -250,8 +250,8 @@ static bool end_child(const struct service *s, pid_t child)
     return s->service_error == 0;
 }
 
-/* Answers requests until there is a reason to stop. An answer that its client
- * could not take is the client's trouble. */
+/* Answers requests until the service ends. Ignores clients that cannot receive
+ * their answer. */
 static void serve(struct service *s, int port, struct message *m)
 {
     int result = ipc_receive(port, m);

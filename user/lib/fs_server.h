@@ -1,15 +1,15 @@
 /*
- * What every file server needs: requests of the kernel (kernel/abi/fs.h) are
- * received, taken apart, handed to plain functions, and answered.
+ * File servers: requests of the kernel (kernel/abi/fs.h) are received, checked,
+ * passed to plain functions, and answered.
  *
  *     kernel ── FS_READ 12, 4096, 512 ──> fs_serve ──> fs_read(fs, 12, 4096, …)
  *            <── 512, bytes ──────────────────┘ <────── 512
  *
- * A server fills in a struct fs_functions, makes a port and calls fs_serve.
+ * A server fills in a struct fs_functions, creates a port and calls fs_serve.
  * Requests come one at a time, so the functions need no locks.
  *
- * This header is no more than the contract: it asks for nothing of the C
- * library, so that the heart of a server can be built elsewhere as well.
+ * This header needs no C library, so a server's core can also be built for the
+ * host.
  */
 #pragma once
 
@@ -17,78 +17,76 @@
 #include "kernel/abi/fs.h"
 
 /*
- * `fs` is what fs_serve was given. All return 0 or more, or a negated error
- * number (-ENOENT). Names are strings of 1 … NAME_MAX bytes, and have been
- * checked: no '/', and "." and ".." only for fs_lookup ("..", and never in the
- * root). NULL: the file system cannot do that; the caller gets -EROFS from
- * what would change something, -EINVAL from the rest.
+ * `fs` is the argument of fs_serve. All return 0 or more, or a negated error
+ * number (-ENOENT). Names are checked: strings of 1 to NAME_MAX bytes without
+ * '/', and "." or ".." only for fs_lookup ("..", and not in the root). NULL:
+ * not supported; the caller gets -EROFS for changes, else -EINVAL.
  */
 struct fs_functions {
-    /* The file system as a whole. Never NULL. */
+    /* The file system as a whole. Not NULL. */
     int (*fs_stat)(void *fs, struct fs_stat *out);
-    /* A file by number; -ENOENT if there is none. Never NULL. */
+    /* A file by number; -ENOENT. Not NULL. */
     int (*fs_inode)(void *fs, uint32_t file, struct fs_attr *out);
-    /* The number of an entry: *file. Never NULL. */
+    /* *file: the number of an entry. Not NULL. */
     int (*fs_lookup)(void *fs, uint32_t dir, const char *name, uint32_t *file);
-    /* The name of a directory in its parent; never asked of the root. */
+    /* The name of a directory in its parent; not called for the root. */
     int (*fs_name)(void *fs, uint32_t dir, char name[NAME_MAX + 1]);
 
-    /* A new file (enum file_type), which the directory has no entry of that
-     * name for: *file. `device` is of device nodes. */
+    /* Creates a file (enum file_type) whose name is not in the directory yet:
+     * *file. `device` is for device nodes. */
     int (*fs_create)(void *fs, uint32_t dir, const char *name, uint32_t type,
                      uint32_t device, uint32_t *file);
     int (*fs_link)(void *fs, uint32_t dir, const char *name, uint32_t file);
-    /* Takes the entry away: *links gets how many the file has now. Without one
-     * it lives on until fs_release. */
+    /* Removes the entry: *links gets the file's remaining links. With 0 it
+     * lives on until fs_release. */
     int (*fs_unlink)(void *fs, uint32_t dir, const char *name, uint32_t file,
                      uint32_t *links);
-    /* The same of an empty directory: -ENOTEMPTY. */
+    /* The same for an empty directory: -ENOTEMPTY. */
     int (*fs_rmdir)(void *fs, uint32_t dir, const char *name, uint32_t file);
-    /* What there is at `to` makes room: a file for a file, an empty directory
-     * for a directory (-ENOTEMPTY); like what fs_unlink and fs_rmdir took away
-     * it lives on until fs_release. */
+    /* Replaces what `to` names: a file by a file, an empty directory by a
+     * directory (-ENOTEMPTY). As after fs_unlink and fs_rmdir, the replaced
+     * file lives on until fs_release. */
     int (*fs_rename)(void *fs, uint32_t from_dir, const char *from,
                      uint32_t to_dir, const char *to, uint32_t file);
 
-    /* Bytes read, fewer only at the end of the file. n is FS_DATA_MAX at
-     * most. */
+    /* Returns bytes read, fewer only at the end of the file. n is at most
+     * FS_DATA_MAX. */
     ssize_t (*fs_read)(void *fs, uint32_t file, uint32_t offset, void *buf,
                        size_t n);
-    /* Bytes written, fewer only if there is no room for more (none at all:
-     * -ENOSPC); *size gets the file's size now. offset + n is below 2^31. */
+    /* Returns bytes written, fewer only if there is no more space (none:
+     * -ENOSPC); *size gets the file's new size. offset + n is below 2^31. */
     ssize_t (*fs_write)(void *fs, uint32_t file, uint32_t offset,
                         const void *buf, size_t n, uint32_t *size);
     int (*fs_truncate)(void *fs, uint32_t file, uint32_t size);
-    /* Fills buf with struct dirent (fs_put_dirent), "." and ".." too, from
-     * position *offset on, which moves; 0 is the beginning. Entries that are
-     * neither made nor removed meanwhile are seen once. Bytes stored; 0 at the
-     * end; -EINVAL if not even one fits. */
+    /* Fills buf with struct dirent (fs_put_dirent), including "." and "..",
+     * from position *offset on and updates it; 0 is the beginning. Entries
+     * neither created nor removed meanwhile are seen once. Returns bytes
+     * stored; 0 at the end; -EINVAL if not one fits. */
     ssize_t (*fs_getdents)(void *fs, uint32_t dir, uint32_t *offset, void *buf,
                            size_t n);
 
-    /* Nobody has this file open any more, which has no link: it goes. */
+    /* This file has no link and is no longer open: frees it. */
     int (*fs_release)(void *fs, uint32_t file);
-    /* What has been written to this file, or to any (0), is on the medium when
-     * it returns. NULL: it always is. */
+    /* Returns when all writes to this file, or to any (0), are on disk. NULL:
+     * they always are. */
     int (*fs_sync)(void *fs, uint32_t file);
-    /* The same for all, and nothing is used any more. */
+    /* The same for all files; the file system is not used afterwards. */
     int (*fs_unmount)(void *fs);
 
-    /* No request of the kernel: notification bits of the port came (alarm(),
-     * interrupts). NULL: they mean nothing. */
+    /* Notification bits of the port (alarm(), interrupts). NULL: ignored. */
     void (*fs_notified)(void *fs, uint32_t bits);
 };
 
 /*
- * Mounts the port on the directory `path`, or takes the place of a server that
- * died there, and answers requests until the file system has been unmounted:
- * then 0. -1 with errno if it cannot be mounted. `path` NULL: somebody else
- * mounts it. The port stays open.
+ * Mounts the port on the directory `path`, or replaces a server that died
+ * there, and answers requests until the file system is unmounted: then 0. -1
+ * with errno if mounting fails. `path` NULL: another task mounts it. The port
+ * stays open.
  */
 int fs_serve(int port, const char *path, const struct fs_functions *functions,
              void *fs);
 
-/* Puts a directory entry into the `room` bytes at buf, its name of `n` bytes
- * too. Returns its length, or 0 if there is no room. */
+/* Stores a directory entry with its name of `n` bytes in the `room` bytes at
+ * buf. Returns its length, or 0 if it does not fit. */
 size_t fs_put_dirent(void *buf, size_t room, uint32_t file, uint32_t type,
                      const char *name, size_t n);

@@ -1,6 +1,6 @@
 /*
- * Options, as POSIX has getopt: letters may be joined (-la), an argument may
- * stand behind its letter or be the next word, "--" ends the options.
+ * Options as in POSIX getopt: letters may be joined (-la), an argument may
+ * follow its letter or be the next word, "--" ends the options.
  */
 #include "user/lib/err.h"
 #include "user/lib/string.h"
@@ -11,7 +11,7 @@ int optind = 1;
 
 static const char *rest; /* letters left in the present word */
 
-/* Brings `rest` to the next letter; false behind the last. */
+/* Moves `rest` to the next letter; false: no more. */
 static bool next_letter(int argc, char *const argv[])
 {
     const char *word;
@@ -55,7 +55,7 @@ int getopt(int argc, char *const argv[], const char *letters)
     letter = *rest++;
     known = letter == ':' ? NULL : strchr(letters, letter);
     if (known == NULL) {
-        warnx("there is no option -%c", letter);
+        warnx("unknown option -%c", letter);
         return '?';
     }
     return known[1] == ':' ? argument(argc, argv, letter) : letter;

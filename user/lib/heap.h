@@ -7,23 +7,23 @@
 #include "mm/page.h"
 
 struct heap_stat {
-    size_t stat_pages;     /* of the heap, foreign ones left out */
+    size_t stat_pages;     /* of the heap, without foreign ones */
     size_t stat_free;      /* of these in free runs */
     size_t stat_runs;      /* free runs */
-    size_t stat_largest;   /* pages in the largest */
-    size_t stat_foreign;   /* pages that others got by sbrk */
+    size_t stat_largest;   /* pages of the largest */
+    size_t stat_foreign;   /* pages allocated by others with sbrk */
     uint64_t stat_grows;   /* sbrks up */
     uint64_t stat_shrinks; /* and down */
 };
 
-/* Makes the page array and the first pages. False without memory. */
+/* Creates the page array and the first pages. False: no memory. */
 bool heap_init(void);
 
-/* Gives what is free at the end back if it is `least` pages or more. Returns
- * how many. */
+/* Returns free pages at the end of the heap to the system if there are at least
+ * `least`. Returns how many. */
 size_t heap_trim(size_t least);
 
-/* The pages of the run that begins with `p`, as handed out. */
+/* The number of pages of the allocated run that begins with `p`. */
 size_t heap_run_pages(const struct page *p);
 
 void heap_stat(struct heap_stat *out);

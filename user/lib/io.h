@@ -1,9 +1,8 @@
 /*
  * Port input and output for drivers (Intel SDM volume 1, chapter 19).
  *
- * A program may use the ports that its grant has (/etc/servers); the processor
- * looks each up in a map. Any other port ends the program, as a bad pointer
- * would.
+ * A program may use the ports of its grant (/etc/servers); the processor checks
+ * each in a map. Any other port ends the program, as a bad pointer does.
  */
 #pragma once
 
@@ -48,8 +47,7 @@ static inline void outl(uint16_t port, uint32_t value)
     __asm__ volatile("outl %0, %1" : : "a"(value), "Nd"(port));
 }
 
-/* `n` words of 16 bits, one after the other from the same port to memory, or
- * from memory to the port. */
+/* Transfers `n` words of 16 bits between one port and memory. */
 static inline void insw(uint16_t port, void *to, size_t n)
 {
     __asm__ volatile("rep insw" : "+D"(to), "+c"(n) : "d"(port) : "memory");

@@ -1,10 +1,10 @@
 /*
  * malloc: mm/'s slab allocator in a program (paper, section 7.3).
  *
- * The layers are the kernel's: size classes, slabs, segkmem, pages; only the
- * lowest comes from sbrk (mm_sbrk.c) and not from buddy. free() needs no
- * header in front of a block: the page that holds it leads to its cache, which
- * knows the size. Everything comes up at the first malloc.
+ * The layers are those of the kernel: size classes, slabs, segkmem, pages; only
+ * the lowest is sbrk (mm_sbrk.c) instead of buddy. free() needs no header
+ * before a block: its page leads to its cache, which knows the size. The first
+ * malloc initializes everything.
  */
 #include "mm/kmem_impl.h"
 #include "mm/kmem_stat.h"
@@ -32,7 +32,7 @@ void *malloc(size_t size)
     return p;
 }
 
-/* The page that tells about a block of malloc's; others end the program. */
+/* The page with a block of malloc's; other addresses end the program. */
 static struct page *page_of(const void *p, const char *caller)
 {
     struct page *page = virt_to_page(p);
@@ -89,8 +89,8 @@ void *calloc(size_t n, size_t size)
     return p == NULL ? NULL : memset(p, 0, bytes);
 }
 
-/* Stays where it is unless it grows out of its block, or would leave more
- * than half of that unused. A block that shrinks is never lost. */
+/* The block stays where it is unless it becomes too small, or more than half of
+ * it would be unused. Shrinking never fails. */
 void *realloc(void *p, size_t size)
 {
     size_t old = malloc_usable_size(p);

@@ -1,5 +1,5 @@
 /*
- * malloc_stats: the kmastat of a program's own heap.
+ * malloc_stats: statistics of a program's heap, like kmastat.
  */
 #include "mm/kmem_stat.h"
 #include "user/lib/heap.h"

@@ -1,6 +1,6 @@
 /*
- * Patterns. Both matchers try the shortest way first and come back for the
- * next only where a star left a choice.
+ * Patterns. Both matchers try the shortest match first and backtrack to the
+ * last star.
  */
 #include "user/lib/match.h"
 #include "user/lib/ctype.h"
@@ -25,7 +25,7 @@ static bool matches_one(const char *p, char c, bool fold)
     return fold && tolower(want) == tolower(c);
 }
 
-/* Whether the pattern matches what begins at `s`. */
+/* Whether the pattern matches at `s`. */
 static bool matches_here(const char *p, const char *s, bool fold)
 {
     for (;; s++) {
@@ -63,8 +63,8 @@ bool regex_match(const char *pattern, const char *line, bool fold)
 
 /* ---- file names --------------------------------------------------------- */
 
-/* Whether `c` is in the set behind the '[' at `p`. *end is what follows it;
- * a set without end is no set, and *end is NULL. */
+/* Whether `c` is in the set that starts with the '[' before `p`. *end is what
+ * follows it, or NULL if the set has no end and is none. */
 static bool in_set(const char *p, char c, const char **end)
 {
     bool inverted = p[1] == '!';
@@ -102,7 +102,7 @@ static const char *glob_one(const char *p, char c)
 
 bool glob_match(const char *pattern, const char *name)
 {
-    const char *star = NULL; /* behind the last one met */
+    const char *star = NULL; /* after the last star seen */
     const char *resume = NULL;
 
     while (*name != 0 || *pattern == '*') {

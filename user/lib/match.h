@@ -1,5 +1,5 @@
 /*
- * Patterns: those of grep, and those of file names.
+ * Patterns of grep and of file names.
  */
 #pragma once
 
@@ -7,12 +7,11 @@
 
 /*
  * Whether a part of `line` matches. In the pattern . is any character, x* any
- * number of x, ^ and $ (first and last) the line's ends, and a backslash takes
- * the meaning away from what follows. With `fold` small and capital letters
- * are the same.
+ * number of x, ^ and $ (first and last) the line's ends, and a backslash makes
+ * the next character ordinary. `fold` ignores case.
  */
 bool regex_match(const char *pattern, const char *line, bool fold);
 
-/* Whether the whole of `name` matches: * is any characters, ? is one, [a-z]
- * one of these and [!a-z] one of the others. */
+/* Whether all of `name` matches: * is any characters, ? is one, [a-z] one of a
+ * set and [!a-z] one not in the set. */
 bool glob_match(const char *pattern, const char *name);

@@ -1,10 +1,10 @@
 /*
- * A program's answer to mm/platform.h: the slab allocator as malloc (paper,
- * section 7.3).
+ * mm/platform.h for programs: the slab allocator as malloc (paper, section
+ * 7.3).
  *
- * A program is one task, so locks are empty. What mm/ calls physical memory
- * is the heap: frame 0 is its first page, and the page array says what each
- * page of it is used for (user/lib/mm_sbrk.c).
+ * A program is one task, so locks are empty. The physical memory of mm/ is the
+ * heap: frame 0 is its first page, and the page array records the use of each
+ * page (user/lib/mm_sbrk.c).
  */
 #pragma once
 
@@ -47,7 +47,7 @@ static inline void *mm_phys_to_virt(paddr_t addr)
     return heap_base + addr;
 }
 
-/* An address outside the heap gives a number beyond every frame. */
+/* An address outside the heap gives a number above every frame. */
 static inline paddr_t mm_virt_to_phys(const void *addr)
 {
     return (paddr_t)addr - (paddr_t)heap_base;

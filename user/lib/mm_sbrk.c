@@ -1,19 +1,19 @@
 /*
- * Pages from sbrk: what takes buddy's place under mm/segkmem.c in a program
- * (paper, section 7.3).
+ * Pages from sbrk: replaces buddy under mm/segkmem.c in a program (paper,
+ * section 7.3).
  *
  * The heap is an array of pages from heap_base up, and page_array has an entry
- * for each. The array could grow to a page for every one below the mmap area;
- * it is mapped as large as that, and costs memory only where it is touched.
- * Pages are in runs, handed out or free; no two free runs touch:
+ * for each. page_array is mapped for every page below the mmap area, and uses
+ * memory only where touched. Pages are in runs, allocated or free; no two free
+ * runs are adjacent:
  *
  *     heap_base                                               the break
  *     | run | run | free run | run |  free run  | run | free run |
  *     order 0 first, else NO_ORDER   ^ first and last page know the length
  *
- * A request takes the first free run that is large enough, in order of
- * address, so that the far end of the heap comes free and can go back. Others
- * may call sbrk too: what they get is marked as reserved.
+ * A request takes the first free run, in order of address, that is large
+ * enough, so that the end of the heap becomes free and can be returned. Other
+ * code may call sbrk: its pages are marked as reserved.
  */
 #include "kernel/lib/printf.h"
 #include "mm/buddy.h"
@@ -22,7 +22,7 @@
 
 #define HEAP_END   0x40000000u /* where mmap begins */
 #define GROW_PAGES 16u         /* at least, by one sbrk */
-#define TRIM_PAGES 32u         /* at the end: back they go */
+#define TRIM_PAGES 32u         /* free pages at the end are returned */
 
 char *heap_base;
 struct page *page_array;
@@ -34,7 +34,7 @@ static struct heap_stat stat_now;
 
 /* ---- runs --------------------------------------------------------------- */
 
-/* Only the first and the last page of a free run know its length. */
+/* Only the first and the last page of a free run store its length. */
 static size_t free_length(const struct page *p)
 {
     return (size_t)p->page_owner;
@@ -48,7 +48,7 @@ static void mark(struct page *p, size_t pages, enum page_state state)
     }
 }
 
-/* Enters a free run in front of another, or at the end of the list. */
+/* Inserts a free run before another, or at the end of the list. */
 static void enter(struct list *before, struct page *p, size_t pages)
 {
     mark(p, pages, PAGE_FREE);
@@ -58,7 +58,7 @@ static void enter(struct list *before, struct page *p, size_t pages)
     stat_now.stat_runs++;
 }
 
-/* Takes a free run off the list; returns what stood behind it there. */
+/* Removes a free run from the list; returns its successor. */
 static struct list *leave(const struct page *p)
 {
     struct list *next = p->page_link.next;
@@ -86,7 +86,7 @@ static struct page *free_behind(struct page *p, size_t pages)
     return next;
 }
 
-/* Where in the list a run at `p` belongs that touches no other. */
+/* Where in the list a run at `p` belongs that is adjacent to no other. */
 static struct list *place_of(const struct page *p)
 {
     list_for_each (l, &free_runs)
@@ -113,7 +113,7 @@ static void make_free(struct page *p, size_t pages)
     enter(place != NULL ? place : place_of(p), p, pages);
 }
 
-/* The first `pages` of the first free run that has as many, or NULL. */
+/* Allocates `pages` from the first free run that is large enough, or NULL. */
 static struct page *take(size_t pages)
 {
     list_for_each (l, &free_runs) {
@@ -132,14 +132,14 @@ static struct page *take(size_t pages)
     return NULL;
 }
 
-/* ---- the heap's end ----------------------------------------------------- */
+/* ---- the end of the heap ------------------------------------------------ */
 
 static char *heap_end(void)
 {
     return heap_base + page_count * PAGE_SIZE;
 }
 
-/* Somebody else has moved the break: goes on behind his pages. */
+/* Other code has moved the break: continues after its pages. */
 static bool skip_foreign(const char *at)
 {
     size_t bytes = -(uintptr_t)at & PAGE_MASK;
@@ -153,7 +153,7 @@ static bool skip_foreign(const char *at)
     return true;
 }
 
-/* Adds exactly `pages` free pages to the end. */
+/* Adds exactly `pages` free pages at the end. */
 static bool extend(size_t pages)
 {
     const char *at = sbrk(0);
@@ -211,10 +211,10 @@ bool heap_init(void)
     return false;
 }
 
-/* ---- what segkmem asks of buddy ----------------------------------------- */
+/* ---- functions of buddy ------------------------------------------------- */
 
-/* As buddy does: if there is nothing left, memory is asked back, until there
- * is enough or nothing more comes. */
+/* As in buddy: if no run is left, reclaims memory until there is enough or no
+ * more. */
 struct page *buddy_alloc_run(size_t pages)
 {
     struct page *p = take(pages);
@@ -244,7 +244,7 @@ void buddy_set_pressure(size_t (*callback)(void))
     reclaim = callback;
 }
 
-/* ---- looking ------------------------------------------------------------ */
+/* ---- statistics and checks ---------------------------------------------- */
 
 size_t heap_run_pages(const struct page *p)
 {
@@ -272,16 +272,16 @@ static const char *verify_run(const struct page *p)
     size_t pages = free_length(p);
 
     if (page_index(p) >= page_count || p->page_state != PAGE_FREE)
-        return "list of free runs leads astray";
+        return "the list of free runs is broken";
     if (pages == 0 || pages > page_count - page_index(p))
-        return "free run has an impossible length";
+        return "a free run has an impossible length";
     if (free_length(p + pages - 1) != pages)
-        return "free run's ends disagree about its length";
+        return "a free run's ends disagree about its length";
     if (page_index(p) + pages < page_count && p[pages].page_state == PAGE_FREE)
-        return "free runs touch";
+        return "free runs are adjacent";
     for (size_t i = 0; i < pages; i++)
         if (p[i].page_state != PAGE_FREE)
-            return "page of a free run is in use";
+            return "a page of a free run is in use";
     return NULL;
 }
 
@@ -296,7 +296,7 @@ const char *heap_verify(const char **where)
         const char *why = verify_run(p);
 
         if (why == NULL && last >= p)
-            why = "free runs are out of order";
+            why = "the free runs are out of order";
         snprintf(text, sizeof(text), "page %zu of the heap", page_index(p));
         *where = text;
         if (why != NULL)
@@ -305,5 +305,6 @@ const char *heap_verify(const char **where)
         last = p;
     }
     *where = "heap";
-    return free == stat_now.stat_free ? NULL : "count of free pages is wrong";
+    return free == stat_now.stat_free ? NULL
+                                      : "the count of free pages is wrong";
 }

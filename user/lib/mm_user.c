@@ -1,5 +1,5 @@
 /*
- * What mm/ asks of a program (mm/platform.h): the clock, printing, the end.
+ * mm/platform.h for programs: clock, printing, panic.
  */
 #include "kernel/lib/printf.h"
 #include "mm/platform.h"
@@ -13,7 +13,7 @@ uint64_t mm_clock_ms(void)
     return uptime_ms();
 }
 
-/* A program is one task: while it waits, nobody gives anything back. */
+/* A program is one task: while it waits, nothing can be freed. */
 bool mm_wait_for_memory(void)
 {
     return false;

@@ -1,16 +1,15 @@
 /*
- * Names for ports: the client's side of the name server (user/lib/ipc.h).
+ * Client functions of the name server (user/lib/ipc.h).
  *
- * The handle to the server is kept. When the server has gone and another has
- * taken its place, the old port answers EPIPE; then the kernel is asked again,
- * once.
+ * The handle to the server is kept. After the server was replaced, the old port
+ * answers EPIPE; then the kernel is asked for the new one, once.
  */
 #include "user/lib/ipc.h"
 #include "user/lib/string.h"
 
 static int server = -1;
 
-/* One request to the server that is known now. */
+/* Sends one request to the known server. */
 static int ask_once(struct message *m)
 {
     if (server < 0)

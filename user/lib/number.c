@@ -1,5 +1,5 @@
 /*
- * A number that the user typed.
+ * Numbers typed by the user.
  */
 #include "user/lib/number.h"
 #include "user/lib/err.h"

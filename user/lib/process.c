@@ -1,5 +1,5 @@
 /*
- * What is built of several system calls, or of one with an argument left out.
+ * Functions built from several system calls, or from one with fixed arguments.
  */
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
@@ -45,8 +45,8 @@ int execv(const char *path, char *const argv[])
     return execve(path, argv, environ);
 }
 
-/* The next folder of a PATH, without its ':', joined with `file`. Returns
- * where the path goes on, NULL behind its end. An empty folder is ".". */
+/* Joins the next directory of PATH, up to ':', with `file`. Returns the rest of
+ * PATH, NULL after its end. An empty directory is ".". */
 static const char *next_folder(const char *path, const char *file, char *out,
                                size_t size)
 {

@@ -1,6 +1,6 @@
 /*
- * The client's side of the driver rtc. The driver is looked up each time: it
- * may be another one by now.
+ * Client functions of the driver rtc. The driver is looked up each time,
+ * because it may have been replaced.
  */
 #include "user/lib/rtc.h"
 #include "user/lib/errno.h"

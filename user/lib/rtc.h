@@ -1,14 +1,14 @@
 /*
- * The clock of the machine, as programs ask the driver `rtc` for it
- * (drivers/servers/rtc.c), which publishes its port under that name.
+ * The machine's clock: requests to the driver `rtc` (drivers/servers/rtc.c),
+ * which publishes its port under that name.
  *
  *     RTC_TIME     answered at once
- *     RTC_WAIT     answered when the clock has gone on by a second
+ *     RTC_WAIT     answered at the next second
  *
  * A request has neither words nor bytes. The answer's label is 0 and its word 0
- * the result: 0, or a negated error number (EIO: the clock makes no sense;
- * EINVAL: no such request; ENOMEM). Word 1 is the date, RTC_DATE(…), word 2 the
- * time of day, RTC_DAYTIME(…).
+ * the result: 0, or a negated error number (EIO: the clock is invalid; EINVAL:
+ * no such request; ENOMEM). Word 1 is the date, RTC_DATE(…), word 2 the time of
+ * day, RTC_DAYTIME(…).
  */
 #pragma once
 
@@ -23,7 +23,7 @@ enum rtc_request {
     ((uint32_t)(year) << 16 | (uint32_t)(month) << 8 | (uint32_t)(day))
 #define RTC_DAYTIME(hour, minute, second) RTC_DATE(hour, minute, second)
 
-/* In no zone that anybody knows. */
+/* The time zone is not known. */
 struct rtc_time {
     unsigned rtc_year; /* 1980 … 2079 */
     unsigned rtc_month;
@@ -33,8 +33,8 @@ struct rtc_time {
     unsigned rtc_second;
 };
 
-/* The time now, or after the next step of the clock, which is the moment at
- * which rtc_wait returns. 0, or -1 with errno: ENOENT (there is no driver),
- * EPIPE (it died meanwhile), or what it answered. */
+/* The time now, or at the next update of the clock, when rtc_wait returns. 0,
+ * or -1 with errno: ENOENT (there is no driver), EPIPE (it died meanwhile), or
+ * its error. */
 int rtc_time(struct rtc_time *t);
 int rtc_wait(struct rtc_time *t);

@@ -1,7 +1,7 @@
 /*
- * The parent must outlive everything, so it has all the pages that it needs
- * before the directory is made: a page that fork has left shared would need
- * memory when it is next written. The child waits for that.
+ * The parent must survive, so it touches all the pages it needs before the
+ * directory is created: a page shared after fork would need memory at its next
+ * write. The child waits for that.
  */
 #include "user/lib/scratch.h"
 #include "user/lib/err.h"
@@ -10,7 +10,7 @@
 #include "user/lib/string.h"
 #include "user/lib/tree.h"
 
-#define STACK_NEEDED 3072 /* by what the parent calls later */
+#define STACK_NEEDED 3072 /* of stack, for later calls of the parent */
 
 static void run_child(const char *path, int gate, int (*fn)(void))
     __attribute__((noreturn));

@@ -1,9 +1,9 @@
 /*
- * From crt0.asm to main, and from main to the end.
+ * Program start and exit: from crt0.asm to main, and from main to the end.
  *
- * What a program does not use must not come with it. Streams are flushed and
- * atexit functions run at the end only if something else has pulled them in:
- * the two hooks are weak, and missing unless it has.
+ * A program links only what it uses. Flushing streams and running atexit
+ * functions at exit are weak hooks, present only if the program links the files
+ * that define them.
  */
 #include "user/lib/err.h"
 #include "user/lib/stdlib.h"

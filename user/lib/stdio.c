@@ -1,5 +1,5 @@
 /*
- * Streams: buffers in front of read and write.
+ * Streams: buffered read and write.
  *
  * All output passes through fwrite, all input through fill.
  */
@@ -90,7 +90,7 @@ void stdio_flush(void)
     fflush(NULL);
 }
 
-/* Makes a stream ready for writing. False if it is not for that. */
+/* Prepares a stream for writing. False if it is not writable. */
 static bool begin_writing(FILE *f)
 {
     if (f->file_flags & STREAM_WRITING)
@@ -100,7 +100,7 @@ static bool begin_writing(FILE *f)
         f->file_flags |= STREAM_ERROR;
         return false;
     }
-    if (f->file_pos < f->file_end) /* go back to what has been read */
+    if (f->file_pos < f->file_end) /* seek back to what was consumed */
         lseek(f->file_handle, -(off_t)(f->file_end - f->file_pos), SEEK_CUR);
     if ((f->file_flags & STREAM_UNSURE) && isatty(f->file_handle))
         f->file_flags |= STREAM_LINE;
@@ -110,7 +110,7 @@ static bool begin_writing(FILE *f)
     return true;
 }
 
-/* Writes `n` characters; true if all went well. */
+/* Writes `n` characters; true on success. */
 static bool put_all(FILE *f, const char *s, size_t n)
 {
     if (!begin_writing(f))
@@ -164,7 +164,8 @@ int puts(const char *s)
 #define FORMAT_SHORT 256u
 #define FORMAT_MAX   65536u
 
-/* A text that did not fit: into a place on the stack that is as large. */
+/* A text that did not fit: formats it into a large enough array on the
+ * stack. */
 static __attribute__((noinline)) int put_long(FILE *f, size_t n,
                                               const char *fmt, va_list ap)
 {
@@ -230,7 +231,7 @@ void perror(const char *what)
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* Makes a stream ready for reading. False if it is not for that. */
+/* Prepares a stream for reading. False if it is not readable. */
 static bool begin_reading(FILE *f)
 {
     if ((f->file_flags & STREAM_READ) == 0) {
@@ -246,7 +247,7 @@ static bool begin_reading(FILE *f)
     return true;
 }
 
-/* Gets more into the empty buffer; false at the end or after an error. */
+/* Fills the empty buffer; false at the end or after an error. */
 static bool fill(FILE *f)
 {
     ssize_t n;

@@ -1,12 +1,12 @@
 /*
- * Buffered input and output: the standard's, as far as it goes.
+ * Buffered input and output: the supported part of the standard's.
  *
- * The three standard streams live in the program's data, so a program that
- * opens no other calls no malloc. stdout is written at the end of each line if
- * it is the console, else when its buffer is full; stderr at once.
+ * The three standard streams are static, so a program that opens no other does
+ * not use malloc. stdout is flushed at the end of each line if it is the
+ * console, else when its buffer is full; stderr at once.
  *
- * A program whose stdout nobody reads any more (EPIPE) ends there and then,
- * quietly, with status 1: what `find / | head` needs. write() does not do that.
+ * A program whose stdout has no reader any more (EPIPE) exits silently with
+ * status 1, which is what `find / | head` needs. write() does not do that.
  */
 #pragma once
 
@@ -22,10 +22,10 @@ extern FILE *const stdin;
 extern FILE *const stdout;
 extern FILE *const stderr;
 
-/* Modes: r w a r+ w+ a+. NULL and errno if that fails. */
+/* Modes: r w a r+ w+ a+. NULL and errno on failure. */
 FILE *fopen(const char *path, const char *mode);
 FILE *fdopen(int handle, const char *mode);
-int fclose(FILE *f); /* flushes; 0 or EOF; ends the FILE in any case */
+int fclose(FILE *f); /* flushes; 0 or EOF; frees the FILE in any case */
 int fflush(FILE *f); /* NULL: all of them */
 int fileno(const FILE *f);
 int feof(const FILE *f);
@@ -46,17 +46,17 @@ int puts(const char *s);
 int getchar(void);
 int putchar(int c);
 
-/* A line of any length, with its newline, into *line: memory of malloc's that
- * grows (NULL and 0 to begin with; free it in the end). The length, or -1 at
- * the end of the file or without memory. */
+/* Reads a line of any length, with its newline, into *line, memory of malloc
+ * that grows (NULL and 0 at first; free it at the end). Returns the length, or
+ * -1 at the end of the file or without memory. */
 ssize_t getline(char **line, size_t *size, FILE *f);
 
-/* Conversions as kernel/lib/printf.h has them. One call prints at most 64 KiB;
- * more fails with E2BIG. */
+/* Conversions as in kernel/lib/printf.h. One call prints at most 64 KiB; more
+ * fails with E2BIG. */
 int printf(const char *fmt, ...) PRINTF_LIKE(1, 2);
 int fprintf(FILE *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 int vprintf(const char *fmt, va_list ap) PRINTF_LIKE(1, 0);
 int vfprintf(FILE *f, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 
-/* "what: the text of errno" on stderr. */
+/* Prints "what: the text of errno" on stderr. */
 void perror(const char *what);

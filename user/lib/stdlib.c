@@ -29,7 +29,7 @@ static unsigned digit_of(char c)
     return 36;
 }
 
-/* Settles base 0, and skips the 0x that base 16 may have. */
+/* Determines base 0, and skips the 0x allowed in base 16. */
 static const char *skip_prefix(const char *s, unsigned *base)
 {
     bool hex = s[0] == '0' && (s[1] == 'x' || s[1] == 'X') &&
@@ -40,8 +40,8 @@ static const char *skip_prefix(const char *s, unsigned *base)
     return hex ? s + 2 : s;
 }
 
-/* The number at `s`, at most `limit` (then errno is ERANGE). *end is where it
- * stops; `start` if there is none. */
+/* The number at `s`, at most `limit` (then errno is ERANGE). *end is its end,
+ * `start` if there is none. */
 static unsigned long parse(const char *s, const char *start, char **end,
                            unsigned base, unsigned long limit)
 {
@@ -62,7 +62,7 @@ static unsigned long parse(const char *s, const char *start, char **end,
     return limit;
 }
 
-/* Behind blanks and a sign. */
+/* After blanks and a sign. */
 static const char *skip_sign(const char *s, bool *negative)
 {
     while (isspace(*s))
@@ -107,7 +107,7 @@ static void swap(char *a, char *b, size_t size)
     }
 }
 
-/* Lets element `i` sink until no child in the first `n` is greater. */
+/* Sifts element `i` down until no child among the first `n` is greater. */
 static void sink(char *base, size_t i, size_t n, size_t size,
                  compare_t *compare)
 {
@@ -155,7 +155,7 @@ void *bsearch(const void *key, const void *base, size_t n, size_t size,
 
 static unsigned random_state = 2463534242u;
 
-/* 0 is the one state that xorshift never leaves. */
+/* xorshift never leaves the state 0, so it is not allowed. */
 void srand(unsigned seed)
 {
     random_state = seed != 0 ? seed : 1;

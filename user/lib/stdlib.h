@@ -1,5 +1,5 @@
 /*
- * Memory, ending, numbers, sorting, random numbers, environment.
+ * Memory, exit, numbers, sorting, random numbers, environment.
  */
 #pragma once
 
@@ -7,31 +7,30 @@
 
 #define EXIT_SUCCESS 0
 #define EXIT_FAILURE 1
-/* A server that finds nothing to serve, its device or disk not being there:
- * init does not start it again. */
+/* Exit status of a server whose device or disk does not exist: init does not
+ * restart it. */
 #define EXIT_ABSENT 69
 #define RAND_MAX    0x7fffffff
 
 /* ---- memory (user/lib/malloc.c) ----------------------------------------- */
 
-/* mm/'s slab allocator over sbrk. Aligned to 8 bytes. NULL and ENOMEM when
- * there is none; malloc(0) is a place of its own, to be freed like others.
- * A pointer that is not malloc's, given to free or realloc, ends the program
- * with a message. */
+/* mm/'s slab allocator over sbrk. Aligned to 8 bytes. NULL and ENOMEM without
+ * memory; malloc(0) returns a block, to be freed like others. Freeing or
+ * reallocating a pointer not from malloc ends the program with a message. */
 void *malloc(size_t size);
 void *calloc(size_t n, size_t size);
 void *realloc(void *p, size_t size);
 void free(void *p);
 
-/* Bytes that may be used behind a pointer: those asked for, or a few more. */
+/* Usable bytes of a block: those requested, or more. */
 size_t malloc_usable_size(void *p);
 
-/* Prints the allocator's own kmastat: a row for each cache that has a slab,
- * and what the heap consists of. */
+/* Prints the allocator's statistics: a row for each cache with slabs, and a
+ * summary of the heap. */
 void malloc_stats(void);
 
-/* Gives free slabs, and what of them lies at the heap's end, back to the
- * system: pages by which the heap is smaller now. */
+/* Frees free slabs and returns pages at the heap's end to the system. Returns
+ * the pages by which the heap shrank. */
 size_t malloc_trim(void);
 
 /* NULL, or the first broken invariant of the heap; *where says where. */
@@ -39,11 +38,11 @@ const char *malloc_verify(const char **where);
 
 /* ---- ending ------------------------------------------------------------- */
 
-/* Runs the atexit functions, last first, flushes all streams, ends. */
+/* Runs the atexit functions, last first, flushes all streams, and exits. */
 void exit(int status) __attribute__((noreturn));
 int atexit(void (*f)(void)); /* 8 functions; -1 and ENOMEM after that */
 
-/* Ends with SIGILL, so that a parent sees that it was no exit. */
+/* Ends with SIGILL, so that a parent can tell it from an exit. */
 void abort(void) __attribute__((noreturn));
 
 /* ---- numbers ------------------------------------------------------------ */
@@ -68,5 +67,5 @@ void *bsearch(const void *key, const void *base, size_t n, size_t size,
 
 /* ---- environment -------------------------------------------------------- */
 
-/* The value, which is the environment's own, or NULL. */
+/* The value, in the environment's own memory, or NULL. */
 char *getenv(const char *name);

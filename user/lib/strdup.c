@@ -1,5 +1,5 @@
 /*
- * The one string function that allocates, apart from those that do not.
+ * strdup, in a file of its own because it needs malloc.
  */
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"

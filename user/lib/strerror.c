@@ -36,7 +36,7 @@ static const struct {
     {ESPIPE, "cannot seek"},
     {EROFS, "read-only file system"},
     {EMLINK, "too many links"},
-    {EPIPE, "nobody at the other end"},
+    {EPIPE, "the other end is closed"},
     {ERANGE, "out of range"},
     {EDEADLK, "would wait for itself"},
     {ENAMETOOLONG, "name too long"},

@@ -1,6 +1,6 @@
 /*
- * The strings that programs use and the kernel does not. Plain loops: what is
- * hot is in kernel/lib/string.c, which programs have as well.
+ * String functions that programs use and the kernel does not. Plain loops: the
+ * fast ones are in kernel/lib/string.c, which programs link too.
  */
 #include "user/lib/string.h"
 #include "user/lib/ctype.h"

@@ -1,7 +1,7 @@
 /*
- * Strings: what the kernel has of them (kernel/lib/string.h: memcpy memmove
- * memset memcmp strlen strnlen strcmp strncmp strchr strstr strlcpy), and the
- * rest that programs use, all with the standard's meaning.
+ * Strings: the kernel's functions (kernel/lib/string.h: memcpy memmove memset
+ * memcmp strlen strnlen strcmp strncmp strchr strstr strlcpy) and others that
+ * programs use, all with the standard's meaning.
  */
 #pragma once
 
@@ -17,13 +17,13 @@ size_t strlcat(char *dst, const char *src, size_t size);
 char *strtok_r(char *s, const char *separators, char **save);
 int strcasecmp(const char *a, const char *b);
 
-/* A copy out of malloc, or NULL. */
+/* A copy allocated with malloc, or NULL. */
 char *strdup(const char *s);
 
 /* The text of an error number. */
 const char *strerror(int error);
 
-/* The part of a path behind its last '/'. */
+/* The part of a path after its last '/'. */
 const char *path_name(const char *path);
 
 /* "dir/name" in `out`; false if it does not fit (ENAMETOOLONG). `out` may be

@@ -1,10 +1,10 @@
 ; System calls: a stub for each.
 ;
-; A C function has its arguments in EAX, EDX, ECX; the kernel wants them in
+; A C function has its arguments in EAX, EDX, ECX; the kernel expects them in
 ; EBX, ECX, EDX and the call's number in EAX (kernel/abi/syscall.h, from which
-; make writes syscall.inc). Stubs serve up to three arguments alike: registers
-; that carry none are passed on unseen. Each has a section of its own, and so
-; is in a program only if that calls it.
+; make writes syscall.inc). Stubs pass three registers, whether or not they are
+; arguments. Each is in a section of its own, so that a program links only those
+; that it calls.
 
         bits 32
         extern errno
@@ -13,7 +13,7 @@
 
 %define ERRORS  -4095                   ; from here up a result is an error
 
-; FUNCTION, NUMBER: the call itself, whatever comes back.
+; FUNCTION, NUMBER: the call itself; the result is returned unchanged.
 %macro RAW 2
         global  %1
         section .text.%1 progbits alloc exec nowrite align=4
@@ -23,7 +23,7 @@
         ret
 %endmacro
 
-; FUNCTION, NUMBER: an error goes to errno and -1 comes back.
+; FUNCTION, NUMBER: an error is stored in errno and -1 returned.
 %macro STUB 2
         global  %1
         section .text.%1 progbits alloc exec nowrite align=4
@@ -124,7 +124,7 @@ MSG_CLIENT equ 20
         push    edi
         push    esi
         push    ebx
-        push    edx                     ; the message, for afterwards
+        push    edx                     ; the message, for later
         mov     ebx, eax
         mov     ebp, [edx + MSG_BUFFER]
         mov     edi, [edx + MSG_WORD + 8]
@@ -156,7 +156,7 @@ MSG_CLIENT equ 20
 ; ---- any call, with any registers -------------------------------------------
 
 ; EAX is the number, EDX six values for EBX, ECX, EDX, ESI, EDI, EBP. The result
-; comes back as it is.
+; is returned unchanged.
         global  syscall_raw
         section .text.syscall_raw progbits alloc exec nowrite align=4
 syscall_raw:

@@ -1,6 +1,6 @@
 /*
- * Removing a tree. Entries are removed while their directory is read: what
- * comes behind them is still seen.
+ * Removing a directory tree. Entries are removed while their directory is read:
+ * later entries are still seen.
  */
 #include "user/lib/tree.h"
 #include "user/lib/string.h"

@@ -1,6 +1,6 @@
 /*
- * The time-stamp counter. Under QEMU's -icount shift=0 it counts instructions,
- * one each, of programs and kernel alike; else processor cycles.
+ * The time-stamp counter. Under QEMU's -icount shift=0 it counts instructions
+ * of programs and kernel; else processor cycles.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * The client's side of the driver uart.
+ * Client functions of the driver uart.
  */
 #include "user/lib/uart.h"
 #include "user/lib/errno.h"

@@ -1,10 +1,9 @@
 /*
- * The second serial line, as programs use it: requests to the driver `uart`
+ * The second serial line: requests to the driver `uart`
  * (drivers/servers/uart.c), which publishes its port under that name.
  *
  * A request is one call of the port. The answer's label is 0, its word 0 the
- * result: 0, or a negated error number (EINVAL: no such request, or one that
- * makes no sense; ENOMEM).
+ * result: 0, or a negated error number (EINVAL: invalid request; ENOMEM).
  *
  *                   word 0   word 1  bytes
  *     UART_WRITE    -        -       up to UART_MAX; answered when the line's
@@ -17,16 +16,16 @@
  *                                    suffers.
  *     UART_STATUS   -        -       -; answer's bytes: struct uart_status
  *
- * Writes are done one after the other, reads too, in the order in which they
- * came. A reader that dies takes nothing along.
+ * Writes are executed in order, and so are reads. A reader that dies consumes
+ * nothing.
  */
 #pragma once
 
 #include "user/lib/unistd.h"
 
 #define UART_MAX  4096u  /* bytes in one request */
-#define UART_RING 4096u  /* bytes that wait for a reader */
-#define UART_BAUD 115200 /* at most, and to begin with; others divide it */
+#define UART_RING 4096u  /* bytes buffered for readers */
+#define UART_BAUD 115200 /* default, and the maximum; others divide it */
 
 enum uart_request {
     UART_WRITE = 1,
@@ -35,12 +34,12 @@ enum uart_request {
     UART_STATUS,
 };
 
-/* A flag of UART_SETUP: what is sent comes back, and the line is cut off; on
- * some machines, though not in QEMU, so is the interrupt. */
+/* A flag of UART_SETUP: loopback. The line is cut off; on some machines, though
+ * not in QEMU, the interrupt too. */
 #define UART_LOOPBACK 1
 
-/* What can go wrong on the way in. */
-#define UART_OVERRUN 1 /* bytes were lost: nobody took them in time */
+/* Input errors. */
+#define UART_OVERRUN 1 /* bytes were lost: the driver was too slow */
 #define UART_PARITY  2
 #define UART_FRAMING 4
 #define UART_BREAK   8
@@ -48,16 +47,16 @@ enum uart_request {
 struct uart_status {
     uint32_t uart_baud;
     uint32_t uart_flags;
-    uint32_t uart_sent;     /* bytes, since the driver was started */
-    uint32_t uart_received; /* those too that are still to be read */
+    uint32_t uart_sent;     /* bytes, since the driver started */
+    uint32_t uart_received; /* including those not read yet */
     uint32_t uart_waiting;  /* received and not read yet */
     uint32_t uart_interrupts;
-    uint32_t uart_spurious; /* of those: the device had no cause */
+    uint32_t uart_spurious; /* of these, the device had no cause */
     uint32_t uart_overruns; /* times that the device lost bytes */
-    uint32_t uart_errors;   /* bytes that came damaged, breaks */
+    uint32_t uart_errors;   /* damaged bytes and breaks */
 };
 
-/* A handle to the driver, for close(). -1 with errno: ENOENT, there is none. */
+/* A handle to the driver, for close(). -1 with errno: ENOENT (none). */
 int uart_open(void);
 
 /* All return -1 with errno on an error; EPIPE: the driver died meanwhile. */
@@ -65,8 +64,8 @@ int uart_open(void);
 /* Sends `n` bytes, any number. Returns `n`. */
 ssize_t uart_write(int port, const void *buf, size_t n);
 
-/* Waits for at least one byte; returns how many came, at most `n`. *errors,
- * unless it is NULL, is what went wrong since the last time. */
+/* Waits for at least one byte; returns how many came, at most `n`. *errors (may
+ * be NULL): input errors since the last answer. */
 ssize_t uart_read(int port, void *buf, size_t n, uint32_t *errors);
 
 int uart_setup(int port, uint32_t baud, uint32_t flags);

@@ -1,10 +1,10 @@
 /*
- * System calls as C functions, under their POSIX names where POSIX has one.
+ * System calls as C functions, with their POSIX names if they have one.
  *
- * Those that can fail return -1 (or MAP_FAILED) and leave the error in errno.
- * A handle is what POSIX calls a file descriptor: 0, 1 and 2 are open when a
- * program begins. The stubs are user/lib/syscall.asm, one instruction `int`
- * each; what is built of several calls is user/lib/process.c.
+ * Functions that can fail return -1 (or MAP_FAILED) and set errno. A handle is
+ * a POSIX file descriptor: 0, 1 and 2 are open when a program starts. The stubs
+ * are in user/lib/syscall.asm; functions built from several calls are in
+ * user/lib/process.c.
  */
 #pragma once
 
@@ -32,28 +32,27 @@ void _exit(int status) __attribute__((noreturn));
 /* 0 in the child, its pid in the parent. */
 pid_t fork(void);
 
-/* Run another program in this task; return only if that failed. execve is the
- * system call; execvp looks for a name without '/' in the folders of PATH (or
- * in /bin and /sbin if there is no PATH). */
+/* Run another program in this task; return only on failure. execve is the
+ * system call; execvp searches for a name without '/' in the directories of
+ * PATH (in /bin and /sbin if there is no PATH). */
 int execve(const char *path, char *const argv[], char *const envp[]);
 int execv(const char *path, char *const argv[]);
 int execvp(const char *file, char *const argv[]);
 
-/* The pid of a child that has ended; *status (may be NULL) tells how. pid -1
+/* The pid of a child that has ended; *status (may be NULL) gets how. pid -1
  * means any child; WNOHANG: 0 if none has ended yet. */
 pid_t waitpid(pid_t pid, int *status, int options);
 pid_t wait(int *status);
 
-/* Ends a task (or a whole group, by a negative pid) for the reason `sig`. */
+/* Kills a task (or a group, by a negative pid) with signal `sig`. */
 int kill(pid_t pid, int sig);
 
-/* Puts a task (0: the caller) into a group (0: one of its own number). */
+/* Moves a task (0: the caller) to a group (0: one with its own number). */
 int setpgid(pid_t pid, pid_t pgid);
 
-/* For privileged tasks: the caller is not privileged any more and has taken
- * what the manifest grants that server; it comes into force when the caller
- * executes the server's program, and is lost with any other. NULL: only ends
- * the privilege. */
+/* For privileged tasks: the caller loses its privilege and takes the grant of
+ * that server, which comes into force when it executes the server's program,
+ * and is lost with any other. NULL: only drops the privilege. */
 int grant_take(const char *server);
 
 /* Lets another task of the same priority run. */
@@ -67,18 +66,18 @@ uint32_t uptime_ms(void);
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* Moves the end of the heap by `change` bytes; returns where it was, or
- * MAP_FAILED. malloc lives there: it copes with others who do this too. */
+/* Moves the end of the heap by `change` bytes; returns the old end, or
+ * MAP_FAILED. malloc uses it too, and tolerates other users. */
 void *sbrk(int32_t change);
 
-/* Zeroed pages somewhere; `prot` is PROT_READ | PROT_WRITE or less. */
+/* Zeroed pages; `prot` is PROT_READ | PROT_WRITE or less. */
 void *mmap(size_t length, int prot);
 int munmap(void *addr, size_t length);
 
-/* For servers whose grant has that: physical memory from `first` on, a multiple
- * of 4096, as the device has it, uncached; and zeroed pages that lie one behind
- * the other in physical memory too, from *first on. MAP_FAILED with EPERM where
- * it is not granted. A fork does not inherit them. */
+/* For servers with that grant. map_device: physical memory from `first` on, a
+ * multiple of 4096, uncached. dma_alloc: zeroed pages, physically contiguous
+ * from *first on. MAP_FAILED with EPERM if not granted. Not inherited by
+ * fork. */
 void *map_device(uint32_t first, size_t bytes);
 void *dma_alloc(size_t pages, uint32_t *first);
 
@@ -104,24 +103,22 @@ int dup(int handle);
 int dup2(int handle, int to);
 int pipe(int ends[2]); /* ends[0] is read, ends[1] written */
 
-/* Mounts the file server behind a port (kernel/abi/fs.h) on a directory. Not
- * for the server itself, which has to answer: fs_serve (user/lib/fs_server.h).
- */
+/* Mounts the file server of a port (kernel/abi/fs.h) on a directory. Not for
+ * the server itself, which must answer: use fs_serve (user/lib/fs_server.h). */
 int mount(int port, const char *path);
 int umount(const char *path);
 
-/* When they return, everything that was written before, or to this file, is on
- * its medium. */
+/* Return when all earlier writes, or those to this file, are on disk. */
 int sync(void);
 int fsync(int handle);
 
-/* Fills in what is known of the file system that `path` is in. */
+/* Status of the file system that contains `path`. */
 int statfs(const char *path, struct fs_stat *out);
 
-/* Writes all of it, however many calls that takes: 0, or -1. */
+/* Writes all `n` bytes, in several calls if needed: 0, or -1. */
 int write_all(int handle, const void *buf, size_t n);
 
-/* Makes a FILE_DEVICE's input come as whole lines or as keys. */
+/* Sets a FILE_DEVICE's input to whole lines or single keys. */
 int ttymode(int handle, int mode);
 int tcsetpgrp(int handle, pid_t pgid);
 
@@ -131,15 +128,15 @@ int isatty(int handle);
 /* ---- options (user/lib/getopt.c) ---------------------------------------- */
 
 extern char *optarg; /* the argument of the option found */
-extern int optind;   /* the first word that is no option */
+extern int optind;   /* the first word that is not an option */
 
-/* The next option letter out of `letters` (a ':' behind one: it takes an
- * argument), -1 after the last, '?' after a message for one that is not
- * there. As POSIX has it; words behind the first operand are operands. */
+/* The next option letter of `letters` (followed by ':': it takes an argument),
+ * -1 after the last, '?' after a message for an unknown one. As in POSIX; all
+ * words after the first operand are operands. */
 int getopt(int argc, char *const argv[], const char *letters);
 
 /* ---- for tests ---------------------------------------------------------- */
 
-/* Any system call with EBX, ECX, EDX, ESI, EDI, EBP as given. Returns what is
- * in EAX afterwards: an error is negative, errno stays. */
+/* Any system call with EBX, ECX, EDX, ESI, EDI, EBP as given. Returns EAX: an
+ * error is negative, errno is unchanged. */
 int32_t syscall_raw(uint32_t number, const uint32_t registers[6]);

@@ -7,10 +7,10 @@
  *      │          v                           v
  *      └──── RECOVERING <── RESETTING <───────┘
  *
- * Whoever ends a state leaves the channel IDLE or on its way; then run() looks
- * for what is next, so no function calls itself over others. SELECTING and
- * FIRST look at the status a number of times, which is enough for a drive that
- * is well, and then once in a millisecond.
+ * A function that ends a state leaves the channel IDLE or in the next state;
+ * then run() continues, so functions do not recurse. SELECTING and FIRST poll
+ * the status several times, which is enough for a working drive, and then once
+ * per millisecond.
  *
  * The protocols are those of ATA/ATAPI-6, clause 9: "Software reset", "Non-data
  * command", "PIO data-in command" and "PIO data-out command".
@@ -18,21 +18,21 @@
 #include "drivers/servers/ata/channel.h"
 #include "kernel/abi/errno.h"
 
-#define SPINS      100u /* looks at the status in one go */
+#define SPINS      100u /* polls of the status in one go */
 #define POLL_MS    1u
 #define HOLD_MS    1u   /* SRST: 5 us at least */
-#define SETTLE_MS  2u   /* from then to the first look at the status */
-#define FLOAT_MS   200u /* as long as all ones may mean a busy drive */
+#define SETTLE_MS  2u   /* from then to the first poll of the status */
+#define FLOAT_MS   200u /* so long all ones may mean a busy drive */
 #define CLOCK_MASK 0x7fffffffu
 
 enum failure {
-    FAIL_DEVICE,   /* the drive said so: ERR or DF */
+    FAIL_DEVICE,   /* the drive reported it: ERR or DF */
     FAIL_TIMEOUT,  /* it is still busy */
-    FAIL_PROTOCOL, /* it is in a state that makes no sense here */
-    FAIL_GONE,     /* nobody answers */
+    FAIL_PROTOCOL, /* it is in an unexpected state */
+    FAIL_GONE,     /* no device answers */
 };
 
-/* ---- the surroundings --------------------------------------------------- */
+/* ---- registers and messages --------------------------------------------- */
 
 static uint8_t in(struct ata_channel *ch, enum ata_register reg)
 {
@@ -56,7 +56,7 @@ static void tell(struct ata_channel *ch, uint32_t drive, const char *what,
         ch->ch_io->io_tell(ch->ch_io->io_self, drive, what, status, error);
 }
 
-/* 400 ns: so long a drive may take to set BSY. */
+/* 400 ns: the time a drive may take to set BSY. */
 static void settle(struct ata_channel *ch)
 {
     for (unsigned i = 0; i < 4; i++)
@@ -65,7 +65,7 @@ static void settle(struct ata_channel *ch)
 
 /* ---- time --------------------------------------------------------------- */
 
-/* Whether `at` has come; the clock goes round. */
+/* Whether time `at` has come; the clock wraps around. */
 static bool reached(uint32_t at, uint32_t time)
 {
     return ((time - at) & CLOCK_MASK) <= CLOCK_MASK / 2;
@@ -78,9 +78,9 @@ static void set_alarm(struct ata_channel *ch, uint32_t ms)
     ch->ch_io->io_alarm(ch->ch_io->io_self, ms);
 }
 
-/* Look at this state again in `ms`. An alarm that comes earlier is left as it
- * is: it finds that it is too early and is set again. So a drive that is well
- * costs a system call in seconds, not one for each block. */
+/* Continue with this state in `ms`. An earlier alarm is kept: it finds that it
+ * is too early and sets the next. So a working drive costs one system call in
+ * seconds, not one per block. */
 static void wake_in(struct ata_channel *ch, uint32_t ms)
 {
     ch->ch_wake = (now(ch) + ms) & CLOCK_MASK;
@@ -99,14 +99,14 @@ static uint32_t elapsed(struct ata_channel *ch)
     return (now(ch) - ch->ch_since) & CLOCK_MASK;
 }
 
-/* ---- ends --------------------------------------------------------------- */
+/* ---- end of requests ---------------------------------------------------- */
 
 static struct ata_drive *drive_of(struct ata_channel *ch)
 {
     return &ch->ch_drive[ch->ch_request->req_drive];
 }
 
-/* The request under way has ended. */
+/* Ends the current request. */
 static void finish(struct ata_channel *ch, int error)
 {
     struct ata_request *r = ch->ch_request;
@@ -122,7 +122,7 @@ static void finish_absent(struct ata_channel *ch)
     finish(ch, ENODEV);
 }
 
-/* Both drives start anew; those that were there are identified again. */
+/* Resets both drives; those present are identified again. */
 static void reset(struct ata_channel *ch)
 {
     ch->ch_counts.count_resets++;
@@ -151,7 +151,8 @@ static const char *name_failure(struct ata_channel *ch, enum failure how)
     }
 }
 
-/* A command ended badly: once more, after a reset, or not at all. */
+/* A command failed: repeats it, at once or after a reset, or fails the
+ * request. */
 static void fail(struct ata_channel *ch, enum failure how, uint8_t status)
 {
     struct ata_drive *d = drive_of(ch);
@@ -167,7 +168,7 @@ static void fail(struct ata_channel *ch, enum failure how, uint8_t status)
         return;
     }
     if (code == ATA_SET_MULTIPLE && how == FAIL_DEVICE) {
-        d->drive_presence = ATA_READY; /* goes by single sectors */
+        d->drive_presence = ATA_READY; /* uses single sectors */
         ch->ch_request->req_failures--;
         return;
     }
@@ -220,7 +221,7 @@ static void read_block(struct ata_channel *ch)
 
 /* ---- commands ----------------------------------------------------------- */
 
-/* The status did not become what it should: later, or never. */
+/* The status is not as expected: polls again later, or fails. */
 static void look_later(struct ata_channel *ch, uint8_t status)
 {
     uint32_t ms = elapsed(ch);
@@ -233,8 +234,7 @@ static void look_later(struct ata_channel *ch, uint8_t status)
         wake_in(ch, POLL_MS);
 }
 
-/* FIRST: a drive that takes data asks for the first block without an
- * interrupt. */
+/* FIRST: a drive requests the first block of a write without an interrupt. */
 static void look_first(struct ata_channel *ch)
 {
     uint8_t status = ATA_BSY;
@@ -244,7 +244,7 @@ static void look_first(struct ata_channel *ch)
     if ((status & ATA_BSY) != 0) {
         look_later(ch, status);
     } else if ((status & (ATA_ERR | ATA_DF)) != 0) {
-        in(ch, ATA_STATUS); /* it may have raised its interrupt */
+        in(ch, ATA_STATUS); /* clears an interrupt that it may have raised */
         fail(ch, FAIL_DEVICE, status);
     } else if ((status & ATA_DRQ) == 0) {
         fail(ch, FAIL_PROTOCOL, status);
@@ -253,8 +253,7 @@ static void look_first(struct ata_channel *ch)
     }
 }
 
-/* Writes the registers; the drive has been selected. The command's comes
- * last. */
+/* Writes the registers of the selected drive, the command last. */
 static void issue(struct ata_channel *ch)
 {
     struct ata_command *c = &ch->ch_command;
@@ -286,7 +285,7 @@ static void select_drive(struct ata_channel *ch)
     c->cmd_selected = true;
 }
 
-/* SELECTING: the drive selected before must be idle, then ours. */
+/* SELECTING: the drive selected before must be idle, then the new one. */
 static void look_selecting(struct ata_channel *ch)
 {
     struct ata_command *c = &ch->ch_command;
@@ -321,7 +320,7 @@ static void start(struct ata_channel *ch, struct ata_command command)
     look_selecting(ch);
 }
 
-/* ---- ends of commands --------------------------------------------------- */
+/* ---- end of commands ---------------------------------------------------- */
 
 /* IDENTIFY DEVICE has sent its words. */
 static void identified(struct ata_channel *ch)
@@ -365,8 +364,8 @@ static void command_done(struct ata_channel *ch)
     }
 }
 
-/* WAITING is over: the drive has data, wants data, or has finished. `status`
- * is without BSY. */
+/* End of WAITING: the drive has data, wants data, or has finished. BSY is clear
+ * in `status`. */
 static void drive_ready(struct ata_channel *ch, uint8_t status)
 {
     struct ata_command *c = &ch->ch_command;
@@ -387,7 +386,8 @@ static void drive_ready(struct ata_channel *ch, uint8_t status)
         if (c->cmd_left > 0)
             wait_for_interrupt(ch);
         else if ((in(ch, ATA_CONTROL) & (ATA_BSY | ATA_DRQ)) == ATA_DRQ)
-            fail(ch, FAIL_PROTOCOL, status); /* it has more than we want */
+            fail(ch, FAIL_PROTOCOL, status); /* it has more data than
+                                                requested */
         else
             command_done(ch);
     }
@@ -419,7 +419,7 @@ static void start_request(struct ata_channel *ch)
     start(ch, c);
 }
 
-/* A request for a drive that is ready. */
+/* Starts a request for a drive that is ready. */
 static void serve_ready(struct ata_channel *ch)
 {
     const struct ata_request *r = ch->ch_request;
@@ -437,7 +437,7 @@ static void serve_ready(struct ata_channel *ch)
     }
 }
 
-/* The next command on the way to the end of the request under way. */
+/* The next command needed for the current request. */
 static void serve(struct ata_channel *ch)
 {
     struct ata_drive *d = drive_of(ch);
@@ -511,7 +511,7 @@ void ata_interrupt(struct ata_channel *ch)
     run(ch);
 }
 
-/* The drives had the time to recover. Device 0 is selected now. */
+/* The drives had time to recover. Device 0 is selected now. */
 static void look_recovering(struct ata_channel *ch)
 {
     uint8_t status = in(ch, ATA_CONTROL);
@@ -522,7 +522,7 @@ static void look_recovering(struct ata_channel *ch)
         wake_in(ch, POLL_MS);
         return;
     }
-    in(ch, ATA_STATUS); /* an interrupt from before is over */
+    in(ch, ATA_STATUS); /* clears an old interrupt */
     out(ch, ATA_CONTROL, 0);
     ch->ch_state = ATA_IDLE;
     if ((status & ATA_BSY) == 0)
@@ -534,7 +534,7 @@ static void look_recovering(struct ata_channel *ch)
         finish(ch, ENODEV);
 }
 
-/* WAITING took too long: the drive hangs, or the interrupt was lost. */
+/* WAITING timed out: the drive hangs, or the interrupt was lost. */
 static void look_waiting(struct ata_channel *ch)
 {
     uint8_t status = in(ch, ATA_STATUS);

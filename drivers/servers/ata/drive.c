@@ -1,11 +1,11 @@
 /*
- * What a drive says about itself: 256 words, sent by IDENTIFY DEVICE.
+ * Parses what a drive says about itself: 256 words, from IDENTIFY DEVICE.
  */
 #include "drivers/servers/ata/channel.h"
 #include "kernel/lib/string.h"
 
-/* Text stands in words, first character in the high byte, filled up with
- * blanks. What is not printable becomes a '?'. */
+/* Text is in words, the first character in the high byte, padded with blanks.
+ * Unprintable characters become '?'. */
 static void copy_text(char *out, const uint16_t *words, unsigned n)
 {
     unsigned length = 0;
@@ -20,7 +20,7 @@ static void copy_text(char *out, const uint16_t *words, unsigned n)
     out[length] = 0;
 }
 
-/* A drive that gives a checksum gives one byte that makes the sum 0. */
+/* If a drive supplies a checksum, one byte makes the sum of all 0. */
 static bool is_whole(const uint16_t words[ATA_ID_WORDS])
 {
     uint8_t sum = 0;

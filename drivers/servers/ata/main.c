@@ -1,22 +1,22 @@
 /*
- * ata: the driver of the primary ATA channel, as a program in ring 3. Clients
- * speak to it as user/lib/block.h says, under the name `ata`.
+ * ata: the driver of the primary ATA channel, a program in ring 3.
+ * user/lib/block.h defines its requests; its name is `ata`.
  *
  *     ata [-v] [-t MS] [-n NAME]
- *         -v   says on the console what goes wrong. For a look at it: while the
- *              kernel shell has the console, who prints there waits
+ *         -v   reports errors on the console. For debugging only: printing
+ *              waits while the kernel shell owns the console
  *         -t   ms that a drive may take for a block (5000)
  *         -n   publishes its port under another name
  *
- * One port hears everything: calls are requests, bit IRQ_BIT is the interrupt,
- * bit ALARM_BIT the alarm. A call is answered when its request has ended, not
- * when it is received: clients wait in the kernel while the driver takes more
- * requests and chooses among them. What happens in between is the business of
- * the state machine (channel.h); this file gives it ports, a clock and answers.
+ * One port receives everything: calls are requests, bit IRQ_BIT is the
+ * interrupt, bit ALARM_BIT the alarm. A call is answered when its request has
+ * ended, not when it is received: clients wait in the kernel while the driver
+ * accepts more requests and chooses among them. The state machine (channel.h)
+ * does the rest; this file gives it ports, a clock and answers.
  *
- * Bytes to be written come with their call, so each such request has a buffer
- * of its own until it is answered. Bytes that are read go through one buffer:
- * they are sent as soon as they are there.
+ * The bytes of a write come with its call, so each write has a buffer until it
+ * is answered. All reads use one buffer: its bytes are sent as soon as they are
+ * there.
  */
 #include "drivers/servers/ata/channel.h"
 #include "user/lib/block.h"
@@ -35,10 +35,10 @@
 #define ALARM_BIT 1
 
 #define BUFFER        (BLOCK_MAX * BLOCK_SECTOR)
-#define PUBLISH_MS    10 /* between two looks for a name server */
+#define PUBLISH_MS    10 /* interval of looking for a name server */
 #define PUBLISH_TRIES 200
 
-#define SPARES 4 /* buffers kept for the next writes */
+#define SPARES 4 /* buffers kept for later writes */
 
 _Static_assert(ATA_MAX == BLOCK_MAX && ATA_SECTOR == BLOCK_SECTOR,
                "the driver and its clients mean the same");
@@ -72,7 +72,7 @@ static void give_buffer(void *buffer)
         free(buffer);
 }
 
-/* ---- what the state machine asks for ------------------------------------ */
+/* ---- the core's environment --------------------------------------------- */
 
 static uint16_t address(enum ata_register reg)
 {
@@ -135,7 +135,7 @@ static const char *const operations[] = {
 static void answer(uint32_t client, struct message *m, int error)
 {
     m->msg_word[0] = (uint32_t)-error;
-    /* A client that has gone, or cannot take it, is no trouble of ours. */
+    /* A client that died, or cannot receive the answer, is not our error. */
     ipc_reply(client, m);
 }
 
@@ -183,7 +183,7 @@ static const enum ata_operation meaning[] = {
     [BLOCK_FLUSH] = ATA_OP_FLUSH,
 };
 
-/* Whether a call makes sense; what only the drive knows is checked later. */
+/* Whether a call is valid, as far as it can be known without the drive. */
 static int check(const struct message *m, uint32_t received)
 {
     uint32_t label = IPC_LABEL(m->msg_tag);
@@ -221,8 +221,8 @@ static void tell_counts(uint32_t client)
     answer(client, &m, 0);
 }
 
-/* A call becomes a request. A write keeps the buffer that it came in, so there
- * must be another for the next call; returns which one that is. */
+/* Turns a call into a request. A write keeps its buffer, so the next call needs
+ * another one; returns it. */
 static void *accept(struct message *m, void *incoming)
 {
     int error = check(m, m->msg_buffer->ipc_received);
@@ -278,7 +278,7 @@ static void serve(void)
         if (ipc_receive(port, &m) < 0)
             continue;
         if (b.ipc_received_handle >= 0)
-            close(b.ipc_received_handle); /* nobody asked for one */
+            close(b.ipc_received_handle); /* not expected */
         if (m.msg_client == 0)
             notified(m.msg_word[0]);
         else if (IPC_LABEL(m.msg_tag) == BLOCK_COUNTS)
@@ -288,7 +288,7 @@ static void serve(void)
     }
 }
 
-/* There may be no name server yet, where nobody has started one before. */
+/* Waits for a name server, which may not have been started yet. */
 static void publish(const char *name)
 {
     for (unsigned i = 0; name_register(name, port) < 0; i++) {
@@ -314,7 +314,7 @@ int main(int argc, char **argv)
         else
             usage("[-v] [-t MS] [-n NAME]");
     }
-    memset(reading, 0, sizeof(reading)); /* now, while there is memory */
+    memset(reading, 0, sizeof(reading)); /* while there is memory */
     port = port_create();
     if (port < 0)
         err(1, "port");

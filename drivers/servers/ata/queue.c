@@ -1,14 +1,14 @@
 /*
  * Which request is next: the elevator.
  *
- * The arm goes upwards through the sectors, serves what lies ahead of it, and
- * from the last one goes back to the first. (Sweeps in one direction only treat
- * all sectors alike.) What has no place, a flush for example, is served at
- * once. Those who come again and again just ahead of the arm could keep it from
- * others for long, so nobody is overtaken by more than ATA_PATIENCE: then the
- * oldest is next, wherever it is.
+ * The arm moves upwards through the sectors, serves requests ahead of it, and
+ * after the last one returns to the first. (Sweeps in one direction treat all
+ * sectors alike.) A request without a position, such as a flush, is served at
+ * once. Requests that keep coming just ahead of the arm could delay others for
+ * long, so at most ATA_PATIENCE requests overtake another: then the oldest is
+ * next.
  *
- * The list is as long as there are clients that wait, so it is searched.
+ * The list has one entry per waiting client, so a linear search is fine.
  */
 #include "drivers/servers/ata/channel.h"
 
@@ -24,7 +24,7 @@ void ata_queue_add(struct ata_queue *q, struct ata_request *r)
     list_insert_before(&q->queue_list, &r->req_link);
 }
 
-/* Both drives on one line, the master first. */
+/* The positions of both drives on one line, the master first. */
 static uint32_t place(const struct ata_request *r)
 {
     return r->req_drive * ATA_LBA_END + r->req_lba;
@@ -35,7 +35,7 @@ static bool has_place(const struct ata_request *r)
     return r->req_operation == ATA_OP_READ || r->req_operation == ATA_OP_WRITE;
 }
 
-/* How far the arm has to go for a request; from the end it comes back to the
+/* The distance of the arm to a request; after the end it starts at the
  * beginning. */
 static uint32_t distance(const struct ata_queue *q, const struct ata_request *r)
 {

@@ -1,7 +1,7 @@
 /*
- * An ATA channel as the host sees it: nine registers, of which two drives have
- * a set each. The one that the device register names answers, and both take
- * what is written (ATA/ATAPI-6, clause 7, "Interface register definitions").
+ * The registers of an ATA channel: nine, of which each of the two drives has a
+ * set. The drive selected by the device register answers; both receive what is
+ * written (ATA/ATAPI-6, clause 7, "Interface register definitions").
  *
  *     port        read                 written
  *     base + 0    data (16 bits)       data
@@ -11,7 +11,7 @@
  *     base + 7    status; INTRQ ends   command
  *     control     alternate status     device control
  *
- * Everything else is in the order that these are used in: channel.c.
+ * The order in which they are used is in channel.c.
  */
 #pragma once
 
@@ -23,8 +23,8 @@ enum ata_register {
     ATA_LBA_MID,
     ATA_LBA_HIGH,
     ATA_DEVICE,
-    ATA_STATUS,  /* reading it tells the drive that the interrupt was seen */
-    ATA_CONTROL, /* read: the status, and nothing happens */
+    ATA_STATUS,  /* reading it clears the interrupt */
+    ATA_CONTROL, /* read: the status, without side effects */
 };
 
 #define ATA_COMMAND ATA_STATUS
@@ -33,18 +33,18 @@ enum ata_register {
 #define ATA_BSY  0x80
 #define ATA_DRDY 0x40
 #define ATA_DF   0x20 /* device fault */
-#define ATA_DRQ  0x08 /* a block of data wants to be read or written */
+#define ATA_DRQ  0x08 /* a block of data is ready to be read or written */
 #define ATA_ERR  0x01
 
-#define ATA_FLOATING 0xff /* what a bus says on which nobody answers */
-#define ATA_NOBODY   0x00 /* what device 0 says in place of an absent 1 */
+#define ATA_FLOATING 0xff /* reads on a bus without a device */
+#define ATA_NOBODY   0x00 /* device 0's answer for an absent device 1 */
 
 /* Error. */
-#define ATA_ABRT 0x04 /* the drive does not do this */
+#define ATA_ABRT 0x04 /* command not supported */
 #define ATA_IDNF 0x10 /* no such sector */
 #define ATA_UNC  0x40 /* the sector cannot be read */
 
-/* Device. Bits 7 and 5 were 1 once and still are written so. */
+/* Device. Bits 7 and 5 were 1 in old standards and are still written so. */
 #define ATA_DEVICE_BITS 0xa0
 #define ATA_LBA         0x40
 #define ATA_DEVICE_1    0x10

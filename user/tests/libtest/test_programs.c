@@ -92,14 +92,14 @@ CASE(cat,
      {"cat < b", "two\n", 0},
      {"cat nothing a", "cat: nothing: no such file or directory\none\n", 1},
      {"cat .", "cat: .: is a directory\n", 1},
-     {"cat -x a", "cat: there is no option -x\nusage: cat [FILE...]\n", 2})
+     {"cat -x a", "cat: unknown option -x\nusage: cat [FILE...]\n", 2})
 
 CASE(ls,
      {"mkdir d; echo > d/b; echo > d/a; ls d", "a\nb\n", 0},
      {"ls -a d", ".\n..\na\nb\n", 0},
      {"echo -n 12345 > d/a; ls -l d/a", "-    1        5 *", 0},
      {"ls nothing", "ls: nothing: no such file or directory\n", 1},
-     {"ls -q", "ls: there is no option -q\nusage: ls [-al] [PATH...]\n", 2})
+     {"ls -q", "ls: unknown option -q\nusage: ls [-al] [PATH...]\n", 2})
 
 CASE(grep,
      {"echo slab > a; echo Slate >> a; echo bin >> a; grep '^s.*b$' a",
@@ -171,7 +171,7 @@ CASE(copies,
      {"cp /bin/sh big; ls -l big /bin/sh | wc -l",
       "       2\n", 0},
      {"cp -x a b",
-      "cp: there is no option -x\nusage: cp [-s] FROM TO | [-s] FROM... "
+      "cp: unknown option -x\nusage: cp [-s] FROM TO | [-s] FROM... "
       "FOLDER\n",
       2})
 
