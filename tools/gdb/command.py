@@ -19,7 +19,6 @@ from target import UNREADABLE, WORD_MASK, Fail
 
 # ---- numbers, as the kernel shell prints them ------------------------------
 
-
 class Hex(int):
     """An address."""
 
@@ -96,7 +95,6 @@ def json_line(value):
 
 # ---- tables ----------------------------------------------------------------
 
-
 class Table:
     """Rows in columns. `spec` is "NAME:WIDTH …", a negative width for a column
     to the left; the last column may be of any length. With `as_json` each row
@@ -162,7 +160,6 @@ def bar(n, whole, width, char="#"):
 
 
 # ---- arguments -------------------------------------------------------------
-
 
 def _local(name):
     """A variable of the selected frame's functions, or None."""

@@ -11,7 +11,6 @@ may be broken: walks end at the first link that leads astray, and the
 commands print what was found so far.
 """
 
-import fnmatch
 import functools
 
 import system
@@ -97,7 +96,6 @@ def mode_text(flags):
 
 # ---- page frames -----------------------------------------------------------
 
-
 class Pages:
     """The array of struct page."""
 
@@ -181,7 +179,6 @@ class Pages:
 
 # ---- caches ----------------------------------------------------------------
 
-
 class Cache(View):
     """A cache and its figures, in bytes where not said otherwise."""
 
@@ -193,7 +190,7 @@ class Cache(View):
         self.debugged = self.in_mode("FPZUSG")  # T needs no other layout
         self.mode_text = mode_text(self.flags)
         self.own_supplier = self.getpages != 0
-        self.slab_bytes = self.slab_pages * PAGE_SIZE
+        self.slab_bytes = min(self.slab_pages, heap.pages.count) * PAGE_SIZE
         self.header = 0 if self.hashed else target.layout("kmem_slab").size
         self.slab_left = self.slab_bytes - self.header - \
             self.slab_objects * self.chunk
@@ -317,7 +314,6 @@ def hash_pages(buckets):
 
 # ---- slabs and buffers -----------------------------------------------------
 
-
 class Slab(View):
     """A slab; `number` is its place in the list."""
 
@@ -328,17 +324,6 @@ class Slab(View):
         self.state = FREE if self.refcnt == 0 else \
             FULL if self.head == 0 else PARTIAL
         self.first = self.base + self.colour
-
-    @property
-    def is_next(self):
-        """Whether the freelist pointer is here."""
-        return self.owner.freelist == self.address
-
-    @property
-    def idle_ms(self):
-        """For how long all its objects have been free, or None."""
-        return None if self.refcnt else \
-            (target.integer("kmem_seconds") - self.since & 0xFFFF) * 1000
 
     def address_of(self, i):
         """The address of buffer `i`."""
@@ -403,7 +388,6 @@ class Slab(View):
 
     @property
     def cells(self):
-        """A character per buffer."""
         return "".join(b.cell for b in self.buffers)
 
 
@@ -492,7 +476,6 @@ class Buffer:
 
 # ---- all of it -------------------------------------------------------------
 
-
 class Heap:
     """All caches, in creation order. `notes` says what could not be read."""
 
@@ -544,15 +527,16 @@ class Heap:
         return [self.cache(name)] if name else \
             [c for c in self.ordered() if wanted(c)]
 
+    @functools.cached_property
+    def slabs_by_page(self):
+        """{page number: slab} of all slabs that are found."""
+        return {(slab.base >> PAGE_SHIFT) + i: slab for c in self.caches
+                for slab in c.slab_list
+                for i in range(c.slab_bytes >> PAGE_SHIFT)}
+
     def slab_at(self, address):
         """The slab whose pages hold an address, or None."""
-        i = self.pages.frame(address)
-        if self.pages.state(i) != "slab":
-            return None
-        cache = self.cache_at(self.pages.owner(i))
-        return cache and next(
-            (s for s in cache.slab_list
-             if s.base <= address < s.base + cache.slab_bytes), None)
+        return self.slabs_by_page.get(address >> PAGE_SHIFT)
 
     def buffer_at(self, address):
         """The Buffer that an address is in, or None."""
@@ -578,28 +562,8 @@ class Heap:
         link = raw.where("link")
         return Slab(owner, link) if owner and link != owner.sentinel else None
 
-    # -- sums
-
-    def large(self):
-        """The kernel's own counts of kmem_alloc above the last class."""
-        return target.record_of("large", "kmem_alloc.c").stat
-
-    def supplied(self):
-        """{state: pages} that segkmem says it has handed out."""
-        pages = target.record_of("segkmem", "segkmem.c").stat.stat_use
-        return {name: pages[n] for n, name in self.pages.states.items()
-                if name in ("slab", "hash", "large", "unmapped")}
-
-
-def match(name, pattern):
-    """As the shell: a part of the name, or a whole pattern with * and ?."""
-    if pattern is None or not set("*?") & set(pattern):
-        return pattern is None or pattern in name
-    return fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
-
 
 # ---- damage ----------------------------------------------------------------
-
 
 def _first_wrong(address, size, pattern):
     """The first byte that does not continue the pattern, or None."""
@@ -609,25 +573,21 @@ def _first_wrong(address, size, pattern):
         i for i in range(size) if data[i] != want[i])
 
 
-def damage(cache, at):
-    """(what is wrong, first wrong byte) of a buffer in the debug layout by its
-    bufctl, or None."""
-    raw = View("kmem_bufctl_debug", at)
-    free = target.enumerators("kmem_buf_state", "KMEM_BUF_").get(
-        raw.state) == "free"
-    size, front = cache.size if free else raw.size, \
-        min(cache.colour_min, constant("KMEM_GUARD_FRONT"))
-    guard, freed = bytes([constant("KMEM_GUARD")]), \
-        constant("KMEM_FREED").to_bytes(WORD, "little")
-    places = []
+def damage(b):
+    """(what is wrong, first wrong byte) of a Buffer in the debug layout, or
+    None."""
+    cache, places = b.cache, []
     if cache.in_mode("Z"):
-        places += [("redzone behind a buffer is damaged", raw.buffer + size,
-                    cache.redzone_end - size, guard),
-                   ("redzone before a buffer is damaged", raw.buffer - front,
+        guard = bytes([constant("KMEM_GUARD")])
+        front = min(cache.colour_min, constant("KMEM_GUARD_FRONT"))
+        places += [("redzone behind a buffer is damaged", b.address + b.size,
+                    cache.redzone_end - b.size, guard),
+                   ("redzone before a buffer is damaged", b.address - front,
                     front, guard)]
-    if free and cache.in_mode("P"):
-        places.append(("free buffer is not deadbeef throughout", raw.buffer,
-                       cache.size, freed))
+    if not b.used and cache.in_mode("P"):
+        places.append(("free buffer is not deadbeef throughout", b.address,
+                       cache.size, constant("KMEM_FREED").to_bytes(WORD,
+                                                                   "little")))
     for why, address, length, pattern in places:
         wrong = _first_wrong(address, length, pattern)
         if wrong is not None:

@@ -1,7 +1,5 @@
 """slab whatis, refs: what an address is, and who points there."""
 
-import bisect
-
 import gdb
 
 import slab_log
@@ -183,50 +181,34 @@ class Whatis(Command):
             slab_log.print_former(heap, address)
 
 
-class Index:
-    """All slabs by their pages, to find quickly what holds an address."""
+def memory(heap):
+    """(address, contents) of all memory that may hold pointers: data, slabs
+    and hash tables; page by page, as stacks have pages that are not mapped."""
+    runs = [(linker("data_start"), linker("bss_end"))]
+    runs += [(i << PAGE_SHIFT, (i + 1) << PAGE_SHIFT)
+             for i in sorted(heap.slabs_by_page)]
+    for start, stop in runs + heap.pages.in_state("hash"):
+        for base in range(start, stop, PAGE_SIZE):
+            try:
+                yield base, read_run(base, min(PAGE_SIZE, stop - base))
+            except BadMemory:
+                pass
 
-    def __init__(self, heap):
-        self.heap = heap
-        self.slabs = sorted((s for c in heap.caches for s in c.slab_list),
-                            key=lambda s: s.base)
-        self.bases = [s.base for s in self.slabs]
 
-    def slab(self, address):
-        i = bisect.bisect_right(self.bases, address) - 1
-        found = self.slabs[i] if i >= 0 else None
-        return found if found and \
-            address < found.base + found.owner.slab_bytes else None
-
-    def memory(self):
-        """(address, contents) of all memory that may hold pointers: data,
-        slabs and hash tables; page by page, as stacks have pages that are not
-        mapped."""
-        pages = self.heap.pages
-        runs = [(linker("data_start"), linker("bss_end"))]
-        runs += [(s.base, s.base + s.owner.slab_bytes) for s in self.slabs]
-        runs += pages.in_state("hash")
-        for start, stop in runs:
-            for base in range(start, stop, PAGE_SIZE):
-                try:
-                    yield base, read_run(base, min(PAGE_SIZE, stop - base))
-                except BadMemory:
-                    pass
-
-    def holder(self, address):
-        """(what a word in memory is part of, whether that is in use)"""
-        slab, pages = self.slab(address), self.heap.pages
-        if slab is None:
-            frame = pages.frame(address)
-            return (f"hash table of {self.heap.name_at(pages.owner(frame))}"
-                    if pages.state(frame) == "hash" else
-                    target.symbol_text(address)), True
-        index = slab.index(address)
-        if index is None:
-            return part_of_slab(slab, address) + f" of {slab.owner.name}", True
-        start = slab.address_of(index)
-        return f"object 0x{start:08x} of {slab.owner.name} + " \
-            f"{address - start}", index not in slab.free_links
+def holder(heap, address):
+    """(what a word in memory is part of, whether that is in use)"""
+    slab, pages = heap.slabs_by_page.get(address >> PAGE_SHIFT), heap.pages
+    if slab is None:
+        frame = pages.frame(address)
+        return (f"hash table of {heap.name_at(pages.owner(frame))}"
+                if pages.state(frame) == "hash" else
+                target.symbol_text(address)), True
+    index = slab.index(address)
+    if index is None:
+        return f"{part_of_slab(slab, address)} of {slab.owner.name}", True
+    start = slab.address_of(index)
+    return f"object 0x{start:08x} of {slab.owner.name} + {address - start}", \
+        index not in slab.free_links
 
 
 class Refs(Command):
@@ -240,30 +222,25 @@ class Refs(Command):
     Example: slab refs $cache("inode")"""
 
     def run(self, args):
-        index = Index(Heap())
-        start = parse_address(args.word())
-        end, text = start + 1, "no object"
-        slab = index.slab(start)
-        i = slab.index(start) if slab else None
-        if i is not None:
-            start = slab.address_of(i)
-            end = start + slab.owner.size
-            text = f"object {i} of {slab.owner.name}, {slab.buffers[i].state}"
+        heap, start = Heap(), parse_address(args.word())
+        b, end, text = heap.buffer_at(start), start + 1, "no object"
+        if b:
+            start, end = b.address, b.address + b.cache.size
+            text = f"object {b.index} of {b.cache.name}, {b.state}"
         print(f"0x{start:08x}: {text}")
-        table = Table("WHERE:-10 POINTS:6 HOLDER:-1")
+        table, stale = Table("WHERE:-10 POINTS:6 HOLDER:-1"), 0
         if gdb.selected_thread():
             for name in REGISTERS:
                 if start <= register(name) < end:
                     table.row(f"${name}", f"+{register(name) - start}",
                               "register")
-        stale = 0
-        for base, data in index.memory():
-            for k, value in enumerate(words(data)):
-                at = base + k * WORD
+        for base, data in memory(heap):
+            for at, value in enumerate(words(data)):
+                at = base + at * WORD
                 if start <= value < end and not start <= at < end:
-                    holder, used = index.holder(at)
+                    text, used = holder(heap, at)
                     if used:
-                        table.row(Hex(at), f"+{value - start}", holder)
+                        table.row(Hex(at), f"+{value - start}", text)
                     stale += not used
         print(plural(table.rows, "reference") +
               (f"; {stale} more in free objects" if stale else ""))

@@ -1,12 +1,14 @@
 """slab kmastat, cache, hash, ws, colours, frag: the caches in figures, and
 layout: what a cache would look like (paper, sections 2 to 5)."""
 
+from fnmatch import fnmatchcase as fnmatch
+
 import gdb
 
 import target
 from command import (Command, Table, age, bar, clock_ms, count, hundredths,
                      percent, plural, waste)
-from heap import KINDS, Heap, match
+from heap import KINDS, Heap
 from target import PAGE_SIZE, WORD, WORD_MASK, Fail, constant
 
 NAME = "CACHE:-17"
@@ -42,7 +44,10 @@ class Kmastat(Command):
     Example: slab kmastat kmem_alloc*"""
 
     def run(self, args):
-        found = [c for c in Heap().ordered() if match(c.name, args.word())]
+        pattern = args.word() or "*"
+        if not set("*?") & set(pattern):
+            pattern = f"*{pattern}*"
+        found = [c for c in Heap().ordered() if fnmatch(c.name, pattern)]
         if not found:
             raise Fail(f"no cache matches '{args.word()}'; `slab kmastat` "
                        "lists them")

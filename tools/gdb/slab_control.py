@@ -20,15 +20,8 @@ def error_text(kind, member="title"):
 class Debug(Command):
     """slab debug [-j]
     The debugging modes of the caches, and the last error.
-    A row for each cache in any mode:
-      F  freed addresses are verified, sanity checks
-      P  poison: free memory is deadbeef, new memory baddcafe
-      Z  redzones around each object, checked when it is freed
-      U  audit, for log, history, users, whatis
-      T  a line for each operation: `slab trace`
-      S  free slabs are unmapped at once: a late touch faults
-      G  each object on pages of its own, unmapped while it is free
-    Then what is done about an error, the last one, and the log."""
+    A row for each cache in any mode; then what is done about an error, the
+    last one, and the log."""
 
     def run(self, args):
         heap = Heap()

@@ -79,7 +79,7 @@ def explain_slab(slab):
         f"so many bytes of page 0x{slab.base:08x} come before the first "
         "buffer.",
         "The freelist pointer is here: the next object comes from it."
-        if slab.is_next else "")
+        if slab.owner.freelist == slab.address else "")
     print()
 
 

@@ -9,7 +9,7 @@ import target
 from command import Command
 from heap import Heap
 from slab_address import REGISTERS
-from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, UNREADABLE, WORD,
+from target import (PAGE_MASK, PAGE_SHIFT, UNREADABLE, WORD,
                     BadMemory, linker, read, register, words)
 
 # What the allocator remembers is no pointer to an object.
@@ -46,15 +46,10 @@ class Scan:
     """Marks what is reached from the roots, and from there on."""
 
     def __init__(self, heap):
-        self.heap, self.slabs, self.reached, self.todo = heap, {}, set(), []
-        self.bytes = 0
-        for cache in heap.caches:
-            if cache.kind_name == "internal" or cache.own_supplier:
-                continue
-            for slab in cache.slab_list:
-                for base in range(slab.base, slab.base + cache.slab_bytes,
-                                  PAGE_SIZE):
-                    self.slabs[base >> PAGE_SHIFT] = slab
+        self.heap, self.reached, self.todo, self.bytes = heap, set(), [], 0
+        self.slabs = {page: slab for page, slab in heap.slabs_by_page.items()
+                      if slab.owner.kind_name != "internal"
+                      and not slab.owner.own_supplier}
 
     def reach(self, value):
         slab = self.slabs.get(value >> PAGE_SHIFT)

@@ -54,10 +54,11 @@ class Slabs(Command):
             seen[slab.state] = n = seen.get(slab.state, 0) + 1
             if not everything and n > SHOWN:
                 continue
-            idle = "-" if slab.idle_ms is None else age(slab.idle_ms)
+            seconds = target.integer("kmem_seconds") - slab.since & 0xFFFF
             table.row(Hex(slab.address), Hex(slab.base), slab.colour,
-                      f"{slab.refcnt}/{slab.objects}", slab.state, idle,
-                      slab.cells, mark=(">" if slab.is_next else " ")
+                      f"{slab.refcnt}/{slab.objects}", slab.state,
+                      "-" if slab.refcnt else age(seconds * 1000), slab.cells,
+                      mark=(">" if cache.freelist == slab.address else " ")
                       + mark(slab))
         for state, n in seen.items():
             if n > SHOWN and not everything:

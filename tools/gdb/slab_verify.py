@@ -33,7 +33,6 @@ def first(*pairs):
 
 # ---- one cache, one slab ---------------------------------------------------
 
-
 def geometry_wrong(c):
     space = c.slab_bytes - c.header
     space += c.colour_min if c.in_mode("G") else 0  # begins before its buffer
@@ -76,7 +75,6 @@ def slab_wrong(slab):
 
 
 # ---- the slab list ---------------------------------------------------------
-
 
 def link_plausible(c, link):
     """Whether a link of the slab list may be followed."""
@@ -134,7 +132,6 @@ def counts_wrong(c, found):
 
 # ---- the hash table --------------------------------------------------------
 
-
 def entry_wrong(c, at, bucket):
     if not c.bufctl_plausible(at):
         return "hash chain leads astray"
@@ -169,7 +166,6 @@ def hash_wrong(c):
 
 # ---- the debugging modes (section 6) ---------------------------------------
 
-
 def buffer_wrong(c, b):
     """A buffer's state, redzone and poison. Those put aside are known."""
     if not b.bufctl or b.used and b.state.startswith("damaged"):
@@ -177,7 +173,7 @@ def buffer_wrong(c, b):
     if (b.state == "in use") != b.used:
         return at_bufctl(b.bufctl, "buffer's state is not that of its list")
     try:
-        found = damage(c, b.bufctl)
+        found = damage(b)
     except BadMemory:
         return None  # its page is unmapped
     return found and (f"buffer 0x{b.address:08x} of {c.name}, at "
@@ -191,7 +187,6 @@ def debug_wrong(c):
 
 
 # ---- all of it -------------------------------------------------------------
-
 
 def cache_wrong(c):
     """None, or the first broken invariant of a cache."""
@@ -217,10 +212,11 @@ def sums_wrong(heap):
     have = {"slab": sum(c.slabs * c.slab_pages for c in heap.caches
                         if not c.own_supplier),
             "hash": sum(hash_pages(c.hash_size) for c in heap.caches),
-            "large": heap.large().stat_pages}
+            "large": record_of("large", "kmem_alloc.c").stat.stat_pages}
     why = {"slab": "slab pages of all caches", "hash":
            "hash pages of all caches", "large": "large pages"}
-    supplied = heap.supplied()
+    use = record_of("segkmem", "segkmem.c").stat.stat_use
+    supplied = {name: use[n] for n, name in heap.pages.states.items()}
     where = "segkmem: " + ", ".join(f"{supplied[n]} {n}" for n in have) + \
         " pages"
     return next(((where, f"{why[n]} are not segkmem's") for n in have

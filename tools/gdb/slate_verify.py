@@ -8,16 +8,12 @@ import system
 import target
 from command import Command, Table
 from heap import Pages
+from slab_verify import first
 from slate_messages import grants, port_ranges
 from system import ipc_members, ipc_state, state_of, title
 from target import (PAGE_SHIFT, PAGE_SIZE, UNREADABLE, WORD, WORD_MASK, Bad,
                     BadMemory, address_of, constant, good, integer, members,
                     read, record, record_of, walk_list, word)
-
-
-def first(*pairs):
-    """The `why` of the first condition that holds."""
-    return next((why for wrong, why in pairs if wrong), None)
 
 
 class Report:
@@ -45,7 +41,6 @@ class Report:
 
 
 # ---- tasks -----------------------------------------------------------------
-
 
 def readable(address):
     try:
@@ -110,7 +105,6 @@ def check_tasks(report):
 
 
 # ---- ports -----------------------------------------------------------------
-
 
 def list_wrong(head, states, member, owner):
     """Whether every task in a list says that it is in it."""
@@ -204,7 +198,6 @@ def check_ports(report):
 
 # ---- programs --------------------------------------------------------------
 
-
 def regions_wrong(space, regions):
     last = constant("USER_BASE")
     end = -(-space.space_break // PAGE_SIZE) * PAGE_SIZE
@@ -297,7 +290,6 @@ def check_programs(report):
 
 # ---- pipes -----------------------------------------------------------------
 
-
 def pipe_wrong(pipe):
     def waits(at):
         """Whether a task is in the wait queue that begins there."""
@@ -331,7 +323,6 @@ def check_pipes(report):
 
 
 # ---- inodes ----------------------------------------------------------------
-
 
 def inode_wrong(inode):
     mixed = (inode.inode_number ^ record("fs", inode.inode_fs).fs_id << 24) \
@@ -388,7 +379,6 @@ def check_inodes(report):
 
 
 # ---- servers ---------------------------------------------------------------
-
 
 def grant_wrong(grant):
     if not grant.grant_task:

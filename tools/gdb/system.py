@@ -10,7 +10,6 @@ from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, WORD, WORD_MASK, Bad,
 
 # ---- tasks -----------------------------------------------------------------
 
-
 def tasks():
     """Every task, by pid."""
     return members(address_of("all_tasks", "task/task.c"), "task",
@@ -90,7 +89,6 @@ def stacks():
 
 # ---- handles and what they refer to ----------------------------------------
 
-
 class Handle:
     """An open handle: number, flags, and the object's address and type."""
 
@@ -126,7 +124,6 @@ def handles(task):
 
 
 # ---- pipes, inodes, ports --------------------------------------------------
-
 
 def all_pipes():
     """All pipes that are constructed, in the order of their list."""
@@ -221,7 +218,6 @@ def irq_lines(port):
 
 # ---- messages --------------------------------------------------------------
 
-
 def ipc_state(task):
     """none, queued, answer, transfer or receiving."""
     return enumerators("ipc_state", "IPC_").get(task.task_ipc.ipc_state, "?")
@@ -246,7 +242,6 @@ def ipc_waits_for(task):
 
 
 # ---- address spaces --------------------------------------------------------
-
 
 def regions(space):
     return members(space.where("space_regions"), "region", "region_link")

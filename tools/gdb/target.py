@@ -124,7 +124,6 @@ def register(name, frame=None):
 
 # ---- the kernel's symbols --------------------------------------------------
 
-
 def kernel():
     """The kernel's symbol file."""
     name = gdb.current_progspace().filename
@@ -285,7 +284,6 @@ def relative(path):
 
 # ---- structures ------------------------------------------------------------
 
-
 class Layout:
     """Where the members of a structure are: {name: (offset, type)}, those of
     anonymous structures and unions included."""
@@ -377,7 +375,6 @@ def record_of(name, file=None):
 
 
 # ---- lists -----------------------------------------------------------------
-
 
 def _walk(what, at, follow, end, limit):
     seen = set()
