@@ -1,10 +1,5 @@
-"""What all commands are made of.
-
-    numbers     in the formats of the kernel shell
-    Table       the one printer of rows, as text or as JSON
-    arguments   addresses
-    Command     a command with usage, help, example, options and errors
-"""
+"""What all commands are made of: numbers as the kernel shell prints them,
+tables, addresses as arguments, and the commands themselves."""
 
 import getopt
 import inspect
@@ -82,11 +77,7 @@ def clock_ms():
 def clock_us():
     """The same in microseconds: the last value that the kernel asked for, or
     the last tick; a stopped target does not show its time-stamp counter."""
-    now = clock_ms() * 1000
-    try:
-        return max(now, int(gdb.parse_and_eval("timer_us::last")))
-    except gdb.error:
-        return now
+    return max(clock_ms() * 1000, int(gdb.parse_and_eval("timer_us::last")))
 
 
 def json_line(value):
@@ -214,15 +205,13 @@ class Arguments:
     def __init__(self, words, options):
         self.words = words
         self.options = {name[1:]: value for name, value in options}
+        self.get = self.options.get
 
     def __contains__(self, letter):
         return letter in self.options
 
-    def get(self, letter, default=None):
-        return self.options.get(letter, default)
-
     def number(self, letter, default, least=0):
-        text = self.options.get(letter, str(default))
+        text = self.get(letter, str(default))
         if not text.isdigit() or int(text) < least:
             raise Fail(f"-{letter} wants a number from {least} on, not "
                        f"'{text}'")

@@ -1,17 +1,11 @@
 """`slab culprit`: from the report of a heap error back to the store that is to
 blame, in a recorded run (`make record`, `make replay`).
 
-    the report    is found by a watchpoint on kmem_error_count: every error is
-                  counted there, and described in kmem_last_error before
-    the damage    is a byte: a watchpoint on it, and `reverse-continue`, stops
-                  after each store to it, the latest first
-    the culprit   is the first of them that is not the allocator's own. When
-                  the allocator stored the right value last, no store is to
-                  blame
-    other errors  have other words: a buffer that is freed twice has a state,
-                  and the store of "free" there is the first free; a pointer
-                  out of memory that was never set is followed from register
-                  to memory to register until the allocator's fill is found
+The report is found by a watchpoint on kmem_error_count, the damage is a byte: a
+watchpoint on it and `reverse-continue` stop after each store to it, the latest
+first. The culprit is the first store that is not the allocator's own. Other
+errors have other words: the state of a buffer that is freed twice, or the
+memory that a wild pointer came from.
 """
 
 import gdb
@@ -185,29 +179,23 @@ def _led_astray(report):
     return verdict
 
 
-def _own_data(error, kind):
-    """Where data of the allocator may be damaged: [(address, type)]."""
-    bufctl = target.ctype("kmem_bufctl")
-    if kind == "slab":
-        return [(error.error_at, target.ctype("kmem_slab"))]
-    at = error.error_bufctl or error.error_at
-    if record("kmem_bufctl", at).bufctl_addr == error.error_buf:
-        return [(at, bufctl)]
-    # Else the bucket of the hash table, and what is on its chain.
-    found = [(error.error_at, bufctl.pointer())]
-    try:
-        for at in target.walk_chain(word(error.error_at), limit=CHAIN_MAX):
-            found.append((at, bufctl))
-    except target.UNREADABLE:
-        pass  # no wonder
-    return found
-
-
 def _damaged_data(report):
-    """The allocator's own data; which word of it, the error does not say."""
-    if not report.error.error_at and not report.error.error_bufctl:
+    """The allocator's own data: the slab, or a bufctl with the bucket of the
+    hash table and what is on its chain. Which word, the error does not say."""
+    error, bufctl = report.error, target.ctype("kmem_bufctl")
+    at = error.error_bufctl or error.error_at
+    if not at:
         _unknown(report)
-    places = _own_data(report.error, report.kind)
+    places = [(at, bufctl)]
+    if report.kind == "slab":
+        places = [(error.error_at, target.ctype("kmem_slab"))]
+    elif record("kmem_bufctl", at).bufctl_addr != error.error_buf:
+        places = [(error.error_at, bufctl.pointer())]
+        try:
+            places += [(link, bufctl) for link in target.walk_chain(
+                word(error.error_at), limit=CHAIN_MAX)]
+        except target.UNREADABLE:
+            pass  # no wonder
     for at, kind in places:
         reverse.go(report.count)
         for store in stores(at, kind.sizeof):

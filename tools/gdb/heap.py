@@ -1,11 +1,5 @@
 """The heap as data: the one walk over caches, slabs and buffers.
 
-    Heap    all caches in creation order, the page frames, the sums
-    Cache   a kmem_cache and the figures that follow from it
-    Slab    a kmem_slab at its place in the cache's list
-    Buffer  one of its buffers, with what the debugging modes know of it
-    Pages   the array of page frames: the use and the owner of each
-
 The names of the kernel's members are in MEMBERS and nowhere else. The heap
 may be broken: walks end at the first link that leads astray, and the
 commands print what was found so far.

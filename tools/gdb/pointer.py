@@ -126,10 +126,6 @@ class Path:
     def __init__(self):
         self.lines, self.load, self.store = [], None, None
 
-    def say(self, *lines):
-        self.lines += lines
-        return self
-
 
 def trace(name, stores, moment):
     """From the instruction here, which uses register `name`, back to where its
@@ -142,18 +138,20 @@ def trace(name, stores, moment):
         value = _back_to_load(name)
         source, at = _source(name), moment()
         if source is None:
-            return path.say(f"computed: {instruction()}",
-                            f"    by {at.blamed[0]}")
+            path.lines += [f"computed: {instruction()}",
+                           f"    by {at.blamed[0]}"]
+            break
         if source in REGISTERS:
             name = source
             continue
         path.load, path.store = at, next(stores(source, WORD), None)
-        path.say(f"0x{value:08x} was read from 0x{source:08x}",
-                 f"    by {at.blamed[0]}")
+        path.lines += [f"0x{value:08x} was read from 0x{source:08x}",
+                       f"    by {at.blamed[0]}"]
         if path.store is None:
-            return path.say("to which nothing was stored in this recording")
-        path.say(f"where it was written by {path.store.blamed[0]}")
+            path.lines.append("to which nothing was stored in this recording")
+            break
+        path.lines.append(f"where it was written by {path.store.blamed[0]}")
         name = stored_register(value)
         if path.store.own and value in poison or name is None:
-            return path
-    return path.say("and so on")
+            break
+    return path

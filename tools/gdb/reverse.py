@@ -5,13 +5,6 @@ QEMU counts the instructions that have been executed. GDB's own commands move:
 the other way. QEMU cannot go back once it has passed the end of the recording
 and switched the machine off, so every command that goes forward first sets a
 stop there.
-
-    begin()       attaches to a replay and goes to kmain
-    count()       the instructions executed up to here
-    start() end() kmain's first instruction, the last of the recording
-    go(n)         forward to the instruction with this number
-    back()        to the latest stop before this moment
-    `slate when`  prints count() and end()
 """
 
 import contextlib
@@ -40,6 +33,7 @@ _moving = False  # a command of ours moves, and knows where to stop
 
 
 def end():
+    """The last instruction of the recording."""
     if _end is None:
         raise Fail("this is no recording; `make record` makes one and `make "
                    "replay` opens it")
@@ -47,12 +41,13 @@ def end():
 
 
 def start():
-    """Before it paging is off, and no address is valid."""
+    """kmain's first instruction; before it no address is valid."""
     end()
     return _start
 
 
 def count():
+    """The instructions executed up to here."""
     answer = gdb.execute("monitor info replay", to_string=True)
     found = re.search(r"instruction count = (\d+)", answer)
     if not found:

@@ -76,10 +76,12 @@ def print_place(heap, slab, address):
         if b.used and c.kind_name == "internal":
             print_own(heap, b)
         b.print_life()
-    bad = "! " if slab_wrong(slab) else ""
-    print(f"{bad}slab 0x{slab.address:08x}, base 0x{slab.base:08x}, number "
-          f"{slab.number + 1} of {c.slabs}: {slab.state}, {slab.refcnt} of "
-          f"{slab.objects} used")
+    if slab.number is None:
+        print("its page is unmapped (mode S)")
+        return
+    print(f"{'! ' if slab_wrong(slab) else ''}slab 0x{slab.address:08x}, base "
+          f"0x{slab.base:08x}, number {slab.number + 1} of {c.slabs}: "
+          f"{slab.state}, {slab.refcnt} of {slab.objects} used")
 
 
 def print_image(address):
@@ -101,17 +103,6 @@ def print_stack(address):
                       f"({task.task_name})")
     except UNREADABLE as e:
         print(f"! tasks: {e}")
-
-
-def print_unmapped(slab, address):
-    """What was on a page that mode S unmapped."""
-    index = slab.index(address)
-    b = None if index is None else slab.buffers[index]
-    print(f"unmapped: a slab of cache {slab.owner.name} was here" +
-          (f", and object {index}: 0x{b.address:08x} + "
-           f"{address - b.address}" if b else ""))
-    if b:
-        b.print_life()
 
 
 def print_mappings(what, wanted):
@@ -164,13 +155,10 @@ class Whatis(Command):
               f"physical 0x{(frame << PAGE_SHIFT) + (address & PAGE_MASK):08x}")
         print_image(address)
         print_stack(address)
-        slab = heap.slab_at(address)
+        slab = heap.slab_of(pages.owner(frame)) if state == "unmapped" \
+            else heap.slab_at(address)
         if slab:
             print_place(heap, slab, address)
-        elif state == "unmapped":
-            slab = heap.slab_of(pages.owner(frame))
-            if slab:
-                print_unmapped(slab, address)
         elif state == "hash":
             print(f"hash table of cache {heap.name_at(pages.owner(frame))}")
         elif state == "user":

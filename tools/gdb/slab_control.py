@@ -6,7 +6,7 @@ import gdb
 
 import target
 from command import Command, Table, parse_address, plural
-from heap import Cache, Heap, Slab, View, mode_bits
+from heap import Cache, Heap, View, mode_bits
 from slab_caches import NAME
 from slab_log import Log
 from target import WORD_MASK, Fail, constant, register
@@ -80,27 +80,19 @@ class Trace(Command):
 FILE = "fail.c"
 
 
-def counter(name):
-    return target.integer(name, FILE)
-
-
-def kind_of(failure):
-    return target.enumerators("kmem_fail_kind", "KMEM_FAIL_").get(
-        failure.fail_kind, "?")
-
-
-def print_failure(heap):
+def failure(heap):
+    """What is set, in words."""
     f = target.record_of("set", FILE)
-    kind = kind_of(f)
+    kind = target.enumerators("kmem_fail_kind", "KMEM_FAIL_").get(f.fail_kind)
     if kind == "none":
-        print("no failure is set")
-        return
-    text = f"request {f.fail_nth} for " if f.fail_nth else \
-        f"one request in {f.fail_rate} for "
-    text += "a page" if kind == "page" else "an object"
-    text += f" of {heap.name_at(f.fail_cache)}" if f.fail_cache else ""
-    text += f" by task {f.fail_task}" if f.fail_task else ""
-    print(f"{text}: {counter('fitted')} so far, {counter('failed')} failed")
+        return "no failure is set"
+    return (f"request {f.fail_nth}" if f.fail_nth else
+            f"one request in {f.fail_rate}") + \
+        f" for {'a page' if kind == 'page' else 'an object'}" + \
+        (f" of {heap.name_at(f.fail_cache)}" if f.fail_cache else "") + \
+        (f" by task {f.fail_task}" if f.fail_task else "") + \
+        f": {target.integer('fitted', FILE)} so far, " \
+        f"{target.integer('failed', FILE)} failed"
 
 
 class FailCommand(Command):
@@ -113,22 +105,19 @@ class FailCommand(Command):
     Example: slab fail slab 1 -c inode"""
 
     def run(self, args):
-        heap, kind, nth = Heap(), args.word(), args.word(1) or ""
-        if kind is None:
-            print_failure(heap)
-        elif args.words == ["off"]:
-            set_ = kind_of(target.record_of("set", FILE)) != "none"
-            print("no failure was set" if not set_ else "a failure has "
-                  f"{'' if counter('failed') else 'not '}happened")
-            self.set(heap, "none", 0, None)
-        elif kind not in ("slab", "page") or not nth.isdigit() or \
-                int(nth) == 0:
-            raise self.misuse
-        elif kind == "page" and args.get("c"):
-            raise Fail("pages are of no cache; -c goes with slab")
-        else:
+        heap, kind, nth = Heap(), args.word(), args.word(1) or "0"
+        if kind in ("slab", "page") and nth.isdigit() and int(nth):
+            if kind == "page" and args.get("c"):
+                raise Fail("pages are of no cache; -c goes with slab")
             self.set(heap, kind, int(nth), args.get("c"))
-            print_failure(Heap())
+        elif kind == "off":
+            print(failure(heap))
+            self.set(heap, "none", 0, None)
+            return
+        elif kind is not None:
+            raise self.misuse
+        target.forget()
+        print(failure(heap))
 
     @staticmethod
     def set(heap, kind, nth, name):
@@ -197,15 +186,14 @@ class HeapBreakpoint(gdb.Breakpoint):
             return f"{error_text(e.error_kind, 'name')}, ", \
                 View("kmem_cache", e.error_cache) if e.error_cache else None, \
                 e.error_base or e.error_buf
-        cache = Cache(Heap(), register(ARGUMENTS[self.cache_at]))
-        buffer = None
-        if self.buffer_at is not None:
-            buffer = register(ARGUMENTS[self.buffer_at])
-        elif self.event == "alloc" and cache.freelist != cache.sentinel:
+        heap, buffer = Heap(), None
+        cache = Cache(heap, register(ARGUMENTS[self.cache_at]))
+        if self.event == "alloc":
             # An allocation will hand out the first of the freelist.
-            slab = Slab(cache, View("kmem_slab",
-                                    cache.freelist).where("link"))
-            buffer = slab.buffer_of(slab.head)
+            slab = heap.slab_of(cache.freelist)
+            buffer = slab and slab.buffer_of(slab.head)
+        elif self.buffer_at is not None:
+            buffer = register(ARGUMENTS[self.buffer_at])
         return "", cache, buffer
 
 

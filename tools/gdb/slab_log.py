@@ -5,7 +5,7 @@ import target
 from command import (Command, Hex, Table, age, parse_address, plural,
                      seconds)
 from heap import Heap, Transaction, show_age, show_caller
-from slab_caches import NAME, Command
+from slab_caches import NAME
 from target import PAGE_SHIFT, Fail, constant
 
 

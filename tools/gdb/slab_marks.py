@@ -56,16 +56,15 @@ def find_mark(label):
     """A mark by its label, a snapshot by its file name, or now."""
     if label == NOW:
         return Mark.take(NOW)
-    found = _own.get(label) or next(
-        (m for m in kernel_marks() if m.label == label), None)
-    if found is None and Path(label).is_file():
-        try:
-            return Mark(**json.loads(Path(label).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError) as e:
-            raise Fail(f"{label} is no snapshot: {e}") from e
-    if found is None:
+    found = next((m for m in all_marks() if m.label == label), None)
+    if found:
+        return found
+    if not Path(label).is_file():
         raise Fail(f"there is no mark '{label}'; `slab mark` lists them")
-    return found
+    try:
+        return Mark(**json.loads(Path(label).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as e:
+        raise Fail(f"{label} is no snapshot: {e}") from e
 
 
 class MarkCommand(Command):

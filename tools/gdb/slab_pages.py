@@ -120,12 +120,10 @@ def page_runs(heap, only):
 class Owners(Command):
     """slate pages [-j] [STATE|OWNER]
     Page frames, a row per run that has one owner.
-      STATE  reserved, kernel, free, allocated, slab, hash, large or user
-      OWNER  of slabs and hash tables: the cache; of programs' pages: the tasks
-             that map them, several after a fork
-    With a state, a cache or a task as `slate tasks` names it, only those. The
-    sums are below.
-      -j     the sums as one JSON object
+    OWNER is the cache of slabs and hash tables, or the tasks that map a page of
+    programs, several after a fork. With a state, a cache or a task as `slate
+    tasks` names it, only those.
+      -j  the sums as one JSON object
     Example: slate pages page_table"""
 
     def run(self, args):

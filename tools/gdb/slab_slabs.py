@@ -1,6 +1,7 @@
 """slab slabs, map, freelist, walk, why: slabs and the buffers in them, in the
 order of the cache's list (paper, sections 3.2 and 3.3)."""
 
+import itertools
 import re
 
 import gdb
@@ -28,10 +29,9 @@ class Slabs(Command):
     the cache's list: first those whose objects are all in use, then partial
     ones, then free ones. `>` is the freelist pointer: the next object comes
     from there. A slab marked ! is broken.
-      BASE COLOUR  its first page; bytes before the first object
-      IDLE         for how long all its objects have been free
-      CELLS        # in use, . free, ! damaged or not in the hash table
-      -v           every slab; else the first 8 of each state
+    BASE is its first page, IDLE for how long all its objects have been free.
+    CELLS: # in use, . free, ! damaged or not in the hash table.
+      -v  every slab; else the first 8 of each state
     Example: slab slabs kmem_alloc_224"""
 
     def run(self, args):
@@ -129,12 +129,9 @@ class Freelist(Command):
     """slab freelist SLAB
     Follow a slab's freelist, link by link.
     SLAB is any address in the slab: its kmem_slab, its page, an object.
-      IDX     which object the link stands for; allocations take them in this
-              order
-      LINK    where the link is: the last word of a free small object, or the
-              bufctl of a large one
-      NEXT    its contents
-    A link that leads astray ends the walk, marked `!`.
+    IDX is the object that the link stands for; allocations take them in this
+    order. LINK is the last word of a free small object, or the bufctl of a
+    large one, NEXT its contents. A link that leads astray is marked `!`.
     Example: slab freelist $cache("inode")->cache_freelist"""
 
     def run(self, args):
@@ -155,8 +152,29 @@ class Freelist(Command):
                   f"NULL; {plural(free, 'object')} free by the count")
 
 
-class _Enough(Exception):
-    """As many rows as were asked for."""
+def walk(what, cache):
+    """(address, slab, index, state, whether it is bad) of each thing."""
+    for bucket in range(cache.hash_size if what == "hash" else 0):
+        try:
+            for at in cache.chain(bucket):
+                if not cache.bufctl_plausible(at):
+                    raise BadMemory(at)
+                yield at, bufctl(at).slab, bucket, "used", False
+        except UNREADABLE:
+            yield 0, 0, bucket, "astray", True
+    for slab in cache.slab_list if what != "hash" else ():
+        bad = slab_wrong(slab) is not None
+        if what == "slab":
+            yield slab.address, slab.address, slab.number, slab.state, bad
+            continue
+        for b in slab.buffers:
+            state = "free" if not b.used else \
+                "used" if b.state == "in use" else "bad"
+            if what == "bufctl" and b.bufctl:
+                yield b.bufctl, slab.address, b.index, state, bad
+            elif what == ("alloc" if b.used else "free"):
+                yield b.address, slab.address, b.index, state, \
+                    bad or b.cell == "!"
 
 
 class Walk(Command):
@@ -174,22 +192,18 @@ class Walk(Command):
                of the last row
     Example: slab walk alloc inode -n 2 -e '((struct inode *)$obj)->inode_refs'
     """
-    WALKS = "alloc", "free", "slab", "bufctl", "hash"
 
     def run(self, args):
-        if args.word() not in self.WALKS:
+        what, limit = args.word(), args.number("n", 1 << 32, 1)
+        if what not in self.choices:
             raise self.misuse
-        heap = Heap()
-        limit = args.number("n", 1 << 32, 1)
-        caches = heap.chosen(args.word(1), lambda c: True)
         table = Table("ADDR:-10 CACHE:-16 SLAB:-10 IDX:4 STATE:-7 "
                       "FIRST-WORDS:-1", "j" in args, 1)
-        for cache in caches:
-            for row in getattr(self, f"of_{args.word()}")(heap, cache):
-                if table.rows == limit:
-                    break
-                link = args.word() == "bufctl" and not cache.hashed
-                self.put(table, cache, row, 1 if link else 3, args.get("e"))
+        for cache in Heap().chosen(args.word(1), lambda c: True):
+            # Of a free small object only the link is meant.
+            n = 1 if what == "bufctl" and not cache.hashed else 3
+            for row in itertools.islice(walk(what, cache), limit - table.rows):
+                self.put(table, cache, row, n, args.get("e"))
             if not table.as_json:
                 note_broken(cache)
             if table.rows == limit:
@@ -200,7 +214,7 @@ class Walk(Command):
     def put(table, cache, row, n, expression):
         address, slab, index, state, bad = row
         table.row(Hex(address), cache.name, Hex(slab), index, state,
-                  first_words(address, n), mark="!" if bad else "")
+                  first_words(address, n), mark="!" * bad)
         gdb.set_convenience_variable("obj", target.pointer(address))
         if expression is None or table.as_json:
             return
@@ -210,52 +224,6 @@ class Walk(Command):
             text = f"! {e}"
         for line in text.splitlines():
             print(f"    {line}")
-
-    # -- what there is to walk: (address, slab, index, state, whether it is bad)
-
-    @staticmethod
-    def objects(heap, cache, used):
-        for slab in cache.slab_list:
-            bad = slab_wrong(slab) is not None
-            for b in slab.buffers:
-                if b.used == used:
-                    aside = b.state.startswith("damaged")
-                    yield b.address, slab.address, b.index, \
-                        "bad" if aside else "used" if used else "free", \
-                        bad or aside or b.unknown
-
-    def of_alloc(self, heap, cache):
-        return self.objects(heap, cache, True)
-
-    def of_free(self, heap, cache):
-        return self.objects(heap, cache, False)
-
-    @staticmethod
-    def of_slab(heap, cache):
-        for slab in cache.slab_list:
-            yield slab.address, slab.address, slab.number, slab.state, \
-                slab_wrong(slab) is not None
-
-    @staticmethod
-    def of_bufctl(heap, cache):
-        for slab in cache.slab_list:
-            bad = slab_wrong(slab) is not None
-            for b in slab.buffers:
-                if b.bufctl:
-                    state = "free" if not b.used else \
-                        "used" if b.state == "in use" else "bad"
-                    yield b.bufctl, slab.address, b.index, state, bad
-
-    @staticmethod
-    def of_hash(heap, cache):
-        for bucket in range(cache.hash_size):
-            try:
-                for at in cache.chain(bucket):
-                    if not cache.bufctl_plausible(at):
-                        raise BadMemory(at)
-                    yield at, bufctl(at).slab, bucket, "used", False
-            except UNREADABLE:
-                yield 0, 0, bucket, "astray", True
 
 
 def first_words(address, n):

@@ -14,16 +14,12 @@ from target import (PAGE_MASK, PAGE_SIZE, WORD, BadMemory, constant, record_of,
                     word)
 
 
-def at_cache(cache, why):
-    return why and (f"cache {cache.name} (0x{cache.address:08x})", why)
-
-
-def at_slab(slab, why):
-    return why and (f"slab 0x{slab.address:08x}", why)
-
-
-def at_bufctl(address, why):
-    return why and (f"bufctl 0x{address:08x}", why)
+def at(thing, why):
+    """(where, why) of what is wrong with a Cache, a Slab or a bufctl."""
+    return why and (
+        f"bufctl 0x{thing:08x}" if isinstance(thing, int) else
+        f"slab 0x{thing.address:08x}" if isinstance(thing, Slab) else
+        f"cache {thing.name} (0x{thing.address:08x})", why)
 
 
 def first(*pairs):
@@ -98,15 +94,15 @@ def list_wrong(c, found):
         why = first(
             (word(link + WORD) != previous, "slab list links disagree"))
         if why is None and len(found) == c.slabs:
-            return at_cache(c, "slab list is longer than its count")
+            return at(c, "slab list is longer than its count")
         why = why or slab_wrong(slab) or first(
             (found and STATES.index(slab.state) <
              STATES.index(found[-1].state), "slab list is out of order"))
         if why:
-            return at_slab(slab, why)
+            return at(slab, why)
         found.append(slab)
         previous, link = link, word(link)
-    return at_cache(c, first(
+    return at(c, first(
         (link != c.sentinel, "slab list leads astray"),
         (word(c.sentinel + WORD) != previous, "slab list links disagree")))
 
@@ -114,7 +110,7 @@ def list_wrong(c, found):
 def counts_wrong(c, found):
     states = [slab.state for slab in found]
     next_ = next((s.address for s in found if s.head), c.sentinel)
-    return at_cache(c, first(
+    return at(c, first(
         (len(found) != c.slabs, "slab list is shorter than its count"),
         (c.slab_creates - c.slab_destroys != len(found),
          "slabs are not those created less destroyed"),
@@ -132,10 +128,10 @@ def counts_wrong(c, found):
 
 # ---- the hash table --------------------------------------------------------
 
-def entry_wrong(c, at, bucket):
-    if not c.bufctl_plausible(at):
+def entry_wrong(c, link, bucket):
+    if not c.bufctl_plausible(link):
         return "hash chain leads astray"
-    entry = bufctl(at)
+    entry = bufctl(link)
     if c.bucket_of(entry.buffer) != bucket:
         return "bufctl is in the wrong hash bucket"
     if not entry.slab or not link_plausible(c, entry.slab) or \
@@ -150,16 +146,16 @@ def entry_wrong(c, at, bucket):
 def hash_wrong(c):
     entries = 0
     for bucket in range(c.hash_size):
-        at = word(c.hash + bucket * WORD)
-        while at:
-            why = entry_wrong(c, at, bucket)
+        link = word(c.hash + bucket * WORD)
+        while link:
+            why = entry_wrong(c, link, bucket)
             if why:
-                return at_bufctl(at, why)
+                return at(link, why)
             entries += 1
             if entries > c.inuse:
-                return at_cache(c, "hash holds more than the objects in use")
-            at = bufctl(at).next
-    return at_cache(c, first(
+                return at(c, "hash holds more than the objects in use")
+            link = bufctl(link).next
+    return at(c, first(
         (c.hashed and entries + c.busy + c.isolated < c.inuse,
          "hash holds less than the objects in use")))
 
@@ -171,7 +167,7 @@ def buffer_wrong(c, b):
     if not b.bufctl or b.used and b.state.startswith("damaged"):
         return None
     if (b.state == "in use") != b.used:
-        return at_bufctl(b.bufctl, "buffer's state is not that of its list")
+        return at(b.bufctl, "buffer's state is not that of its list")
     try:
         found = damage(b)
     except BadMemory:
@@ -192,11 +188,11 @@ def cache_wrong(c):
     """None, or the first broken invariant of a cache."""
     found = []
     try:
-        return at_cache(c, geometry_wrong(c)) or \
+        return at(c, geometry_wrong(c)) or \
             list_wrong(c, found) or counts_wrong(c, found) or \
             hash_wrong(c) or debug_wrong(c)
     except BadMemory as e:
-        return at_cache(c, str(e))
+        return at(c, str(e))
 
 
 def note_broken(cache):

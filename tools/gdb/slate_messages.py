@@ -20,13 +20,9 @@ def waiting(head):
 class Ports(Command):
     """slate ports
     The ports where messages are exchanged.
-      REFS RECEIVE  handles to it; those that may receive there (without any the
-                    port is dead)
-      CALLS         calls that were received so far
-      QUEUED        callers that were not received yet
-      WAITING       receivers that wait for a message
-      BITS          notified and not received yet
-      IRQS          interrupt lines bound to it, as bits"""
+    REFS are handles to it, RECEIVE those that may receive there, QUEUED callers
+    that were not received yet, WAITING receivers, BITS notified and not
+    received yet, IRQS the interrupt lines bound to it, as bits."""
 
     def run(self, args):
         table = Table("NUMBER:6 REFS:5 RECEIVE:7 CALLS:7 QUEUED:6 WAITING:7 "
@@ -227,13 +223,10 @@ def print_grant(table, grant):
 class Servers(Command):
     """slate servers
     Which server may use what of the machine.
-      PID STATE  the task that has the grant. running: its program runs; taken:
-                 it has yet to execute it; free: no task has it
-      PORTS      I/O ports (hexadecimal)
-      IRQ        interrupt lines
-      MEMORY     physical addresses (hexadecimal) that it may map
-      DMA        contiguous pages: those it has and those it may have
-      PROGRAM    the sealed program, which alone has these rights"""
+    PID and STATE are those of the task that has the grant. running: its program
+    runs; taken: it has yet to execute it; free: no task has it. PORTS and
+    physical MEMORY are in hexadecimal; DMA are contiguous pages, those it has
+    and those it may have. PROGRAM alone has these rights."""
 
     def run(self, args):
         table = Table("NAME:-10 PID:5 STATE:-7 PORTS:9 IRQ:3 MEMORY:17 DMA:6 "
@@ -255,12 +248,10 @@ def line_owner(i, line, handler):
 class Irqs(Command):
     """slate irqs
     Interrupt lines: whose they are, how often.
-      COUNT   interrupts on that line since boot
-      OWNER   the kernel's own handler, or NAME(PID) of the server that has
-              bound the line; cascade: the line that joins the two controllers
-      PORT    where the interrupt becomes a notification: `slate ports`
-      MASKED  it cannot interrupt: it has no owner, or its server has not
-              acknowledged the last one yet"""
+    OWNER is the kernel's own handler, or NAME(PID) of the server that has bound
+    the line; cascade: the line that joins the two controllers. PORT is where
+    the interrupt becomes a notification. MASKED: it has no owner, or its
+    server has not acknowledged the last one yet."""
 
     def run(self, args):
         table = Table("LINE:4 COUNT:10 OWNER:-23 PORT:6 MASKED:-1")

@@ -3,14 +3,12 @@ own assembly.
 
 The stub of an interrupt or a system call leaves a trap frame on the stack, the
 functions of copy.asm two registers; debug information describes neither. A
-task that does not run has its registers on its kernel stack, where
-switch_stack left them: while it is `entered`, the frame that called the
-innermost one is said to be that task's, and GDB goes on from its registers.
+task that does not run has its registers on its kernel stack: while it is
+`entered`, the caller of the innermost frame is said to be that task.
 
-Where the task came from ring 3 the kernel's frames end. The program's own are
-followed here, through its page tables, so that it need not be the one that
-runs: functions of Slate's programs have frames, but for leaves and the stubs
-of system calls, whose caller is the first return address on the stack.
+The frames of a program are followed here, through its page tables, so that it
+need not be the one that runs. Its functions have frames, but for leaves and
+stubs of system calls, whose caller is the first return address on the stack.
 """
 
 import functools

@@ -58,8 +58,7 @@ def loaded_for(task):
     """Within it the symbols of the task's program are loaded: the path, or
     None if there is no such file."""
     before, wanted = _loaded, file_of(task.task_name)
-    if wanted:
-        load(wanted)
+    load(wanted or before)
     try:
         yield wanted
     finally:
@@ -70,9 +69,8 @@ def follow(_event=None):
     """Loads the symbols of the program that runs, if it has a file."""
     try:
         task = system.current()
-        path = file_of(task.task_name) if task and task.task_space else None
-        if path:
-            load(path)
+        if task and task.task_space:
+            load(file_of(task.task_name) or _loaded)
     except (Fail, gdb.error, *UNREADABLE):
         pass  # the target is not where its kernel works
 
@@ -90,9 +88,7 @@ class Hook(gdb.Breakpoint):
         try:
             path = gdb.newest_frame().read_var("path")
             name = target.string(int(path), 1024).rstrip("/")
-            file = file_of(name.rsplit("/", 1)[-1])
-            if file:
-                load(file)
+            load(file_of(name.rsplit("/", 1)[-1]) or _loaded)
         except (Fail, gdb.error, ValueError, *UNREADABLE):
             pass
         return False

@@ -19,13 +19,10 @@ def parent_pid(task):
 class Tasks(Command):
     """slate tasks [-j]
     The tasks, programs and the kernel's own: the shell's ps.
-    PPID GRP   the parent (0: none that lives) and the group
-    STATE      ready, running, blocked; ended: its parent has not asked yet
-    PRI        0 idle, 1 programs, 2 servers, 3 the kernel's own
-    KIND       user: has an address space
-    CPU        time it ran, in steps of 10 ms
-    SWITCHES   how often it got the processor
-    WAITS-FOR  what will wake a blocked task"""
+    PPID is the parent, 0 if none lives; GRP the group. STATE `ended`: its
+    parent has not asked yet. PRI: 0 idle, 1 programs, 2 servers, 3 the
+    kernel's own. KIND `user`: it has an address space. SWITCHES counts how
+    often it got the processor."""
 
     def run(self, args):
         table = Table("PID:5 PPID:5 GRP:5 STATE:-7 PRI:3 KIND:-6 CPU(ms):7 "
@@ -104,12 +101,9 @@ class Files(Command):
     """slate files [PID]
     What a program has open; all programs without PID.
     A row per handle, after one for the current directory.
-      TYPE   file, dir, device, pipe or port
-      FLAGS  r w: opened for that; a: appends; c: closed by exec;
-             receive, call: the rights to a port
-      WHAT   file system, number and size of its inode (`slate inodes`),
-             name of the device, address of the pipe (`slate pipes`),
-             number of the port (`slate ports`)
+    FLAGS: r w opened for that, a appends, c closed by exec; receive, call: the
+    rights to a port. WHAT: file system, number and size of its inode, name of
+    the device, address of the pipe, or number of the port.
     Example: slate files 4"""
 
     def run(self, args):
@@ -168,14 +162,10 @@ def print_runs(mapped):
 class Space(Command):
     """slate space PID
     A program's address space: its regions and its page tables.
-    First the regions, what the program may touch:
-      KIB THERE  its size, and how many of its pages are there
-      PROT       r w: may be read, written
-      KIND       image, heap, mmap or stack
-    Then the page tables, what is there, a row per run of pages that are in
-    neighbouring frames:
-      RIGHTS     u: in ring 3; r; w: can be written without a fault
-      REFS       address spaces that have the frame; more than 1 after fork
+    First the regions, what the program may touch; THERE are the pages of each
+    that are there. Then the page tables, a row per run of pages that are in
+    neighbouring frames. RIGHTS: u in ring 3, r, w without a fault; REFS:
+    address spaces that have the frame, more than 1 after fork.
     Example: slate space 4"""
 
     def run(self, args):

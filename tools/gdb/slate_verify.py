@@ -49,19 +49,16 @@ def readable(address):
         return False
 
 
-def by_pid():
-    """{pid: address} of the table that task_find() searches."""
-    return {t.task_pid: t.address
-            for head in target.elements("by_pid", "task/task.c")
-            for t in good(members(int(head.address) & WORD_MASK, "task",
-                                  "task_hash_link"))}
+def lists(array, file, link):
+    """The tasks on each of an array of lists."""
+    return [list(members(int(head.address) & WORD_MASK, "task", link))
+            for head in target.elements(array, file)]
 
 
 def check_ready(report):
     mask = integer("ready_mask", "task/sched.c")
-    for priority, head in enumerate(target.elements("ready", "task/sched.c")):
-        queue = list(members(int(head.address) & WORD_MASK, "task",
-                             "task_link"))
+    for priority, queue in enumerate(lists("ready", "task/sched.c",
+                                           "task_link")):
         report.add("the scheduler", first(
             (len(good(queue)) < len(queue), "a run queue does not end"),
             (bool(queue) != bool(mask >> priority & 1),
@@ -87,7 +84,10 @@ def check_sleepers(report):
 
 
 def check_tasks(report):
-    table, before, running = by_pid(), -1, system.current()
+    before, running = -1, system.current()
+    table = {t.task_pid: t.address for chain in  # that task_find() searches
+             lists("by_pid", "task/task.c", "task_hash_link")
+             for t in good(chain)}
     for t in report.each(system.tasks(), "the list of tasks"):
         report.add(t.task_name, first(
             (t.task_pid <= before, "the tasks are not in order of pid"),

@@ -1,12 +1,6 @@
 """The stores to memory in a recorded run: a watchpoint and `reverse-continue`
 stop after each, the latest first, and one step back is before it.
 
-    Frame, frames()   the functions under way, by name and line
-    Moment            an instruction that is about to be executed
-    stores()          the stores to some bytes, one by one
-    damaging()        the one of them that is not the allocator's own
-    to_call()         back to the instruction that called the allocator
-
 A store belongs to the first function that is not a mere helper such as
 memcpy.
 """

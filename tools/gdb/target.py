@@ -1,12 +1,5 @@
-"""The stopped machine as data, for all commands.
-
-    memory      read by page and kept until the machine runs on; memory that
-                cannot be read raises BadMemory
-    symbols     the kernel's variables, types, constants and functions, never
-                those of a program whose symbols are loaded too
-    structures  Record: a C structure whose layout GDB reads from the kernel's
-                debug information
-    lists       walks that end even if the list is broken
+"""The stopped machine as data, for all commands: memory, the kernel's symbols,
+structures by the kernel's debug information, and lists, which may be broken.
 
 Nothing here calls a function of the kernel, and only write() changes memory,
 so everything works at a breakpoint, in a replay and on a core.
@@ -157,21 +150,16 @@ def variable(name, file=None):
     return found.value()
 
 
-@functools.lru_cache(maxsize=None)
-def _place(_objfile, name, file):
-    value = variable(name, file)
-    return int(value.address) & WORD_MASK, value.type.sizeof
-
-
 def address_of(name, file=None):
     """Where a variable or function of the kernel is."""
-    return _place(kernel(), name, file)[0]
+    return int(variable(name, file).address) & WORD_MASK
 
 
 def integer(name, file=None):
     """An unsigned variable, or a pointer."""
-    address, size = _place(kernel(), name, file)
-    return int.from_bytes(read(address, size), "little")
+    value = variable(name, file)
+    return int.from_bytes(read(int(value.address), value.type.sizeof),
+                          "little")
 
 
 def elements(name, file):

@@ -3,7 +3,7 @@
 
 import system
 import target
-from command import LinePrinter, Printer, function, plural, register_printers
+from command import LinePrinter, function, plural, register_printers
 from heap import Cache, Heap, View
 from target import UNREADABLE, WORD_MASK, Fail, record
 
@@ -22,25 +22,12 @@ def about_slab(address):
         f"{slab.objects} used, colour {slab.colour}, page 0x{slab.base:08x}"
 
 
-class BufctlPrinter(Printer):
-    """A free small buffer is its own bufctl: it has only the link."""
-
-    def __init__(self, value):
-        super().__init__(value, self.line)
-        self.is_link = False
-
-    def line(self, address):
-        slab = Heap().slab_at(address)
-        self.is_link = slab is None or \
-            not slab.owner.name.startswith("kmem_bufctl")
-        if self.is_link:
-            return "link in a free buffer"
-        raw = View("kmem_bufctl", address)
-        return f"bufctl of 0x{raw.buffer:08x}, slab 0x{raw.slab:08x}"
-
-    def children(self):
-        members = super().children()
-        return [next(members)] if self.is_link else members
+def about_bufctl(address):
+    slab = Heap().slab_at(address)
+    if slab is None or not slab.owner.name.startswith("kmem_bufctl"):
+        return "link in a free buffer"  # which is its own bufctl
+    raw = View("kmem_bufctl", address)
+    return f"bufctl of 0x{raw.buffer:08x}, slab 0x{raw.slab:08x}"
 
 
 def about_page(address):
@@ -115,7 +102,7 @@ def about_space(address):
 
 register_printers("slate", {
     "kmem_cache": about_cache, "kmem_slab": about_slab,
-    "kmem_bufctl": BufctlPrinter, "page": about_page, "list": ListPrinter,
+    "kmem_bufctl": about_bufctl, "page": about_page, "list": ListPrinter,
     "task": about_task, "inode": about_inode, "pipe": about_pipe,
     "port": about_port, "file": about_file, "space": about_space})
 
