@@ -1,4 +1,4 @@
-# The book: the site, its transcripts and its index.
+# The book: the site and its transcripts.
 
 # The book as a site. MkDocs lives in an environment of its own, made at the
 # first use.
@@ -22,7 +22,3 @@ transcripts: $(WORKSHOP_KERNEL) | $(VENV) ## what the book types is typed
 	@$(PYTHON) -m tools.test.shells -w $(WORKSHOP_ELF)
 	@$(PYTHON) -m tools.test.sessions $(WORKSHOP_ELF) docs/*.md
 	@SLATE_BOOK=write $(PYTEST) -q tools/test/test_gdb_objects.py -k book
-
-.PHONY: paper-index
-paper-index:                      ## the index of the paper in docs/paper.md
-	@$(PYTHON) -m tools.test.paper

@@ -1,5 +1,5 @@
 """The book as a whole: the order of its chapters, what each of them must have,
-the index of the paper, and the look that `make book` takes at its site."""
+the sections of the paper, and the site of `make book`."""
 
 import re
 import subprocess
@@ -8,7 +8,6 @@ import pytest
 
 from conftest import ROOT, long
 from tools.book import book
-from tools.test import paper
 
 pytestmark = pytest.mark.plain
 
@@ -101,56 +100,27 @@ def test_a_chapter_ends_with_exercises(chapter):
     assert "\n## " not in chapter.file.read_text().split("## Exercises")[1]
 
 
-# ---- the index of the paper --------------------------------------------------
+# ---- the paper ---------------------------------------------------------------
 
-def test_the_index_of_the_paper_is_up_to_date():
-    """`make paper-index` writes it."""
-    text = paper.PAGE.read_text()
-    assert paper.filled(text) == text
+SECTIONS = re.findall(r"^\| ([\d.]+) \| [^|]+ \| ([^|]+) \| ([^|]+) \|$",
+                      (book.DOCS / "paper.md").read_text(), re.M)
 
 
-@pytest.mark.parametrize("text, found", [
-    ("/* Large (3.2.3): a bufctl. */", ["3.2.3"]),
-    ("/* (paper, sections 6.1 to 6.4 and 6.6) */",
-     ["6.1", "6.2", "6.3", "6.4", "6.6"]),
-    ("/* (paper, 3.1 and\n * 7.1) */", ["3.1", "7.1"]),
-    ("/* at most 12.5 % (3.2, 4th point) */", ["3.2"]),
-    ("/* Knuth's, volume 1, section 2.5. */", []),
-    ("/* 3.2 % of it; section 9.9 */", []),
-])
-def test_references_of_comments(text, found):
-    assert paper.named(text, near=True) == found
+def test_each_section_of_the_paper_has_its_row():
+    assert [number for number, *_ in SECTIONS] == (
+        "2 2.1 2.2 2.3 2.4 3 3.1 3.2 3.2.1 3.2.2 3.2.3 3.3 3.4 4 4.1 4.2 4.3 "
+        "4.4 5.1 5.2 5.3 6 6.1 6.2 6.3 6.4 6.5 6.6 6.7 6.8 7.1 7.2 7.3"
+    ).split()
 
 
-@pytest.mark.parametrize("text, found", [
-    ("section 5.2 of the paper", ["5.2"]), ("the paper's section 2", ["2"]),
-    ("by the clock (section 3.4).", ["3.4"]),
-    ("Multiboot 1, section 3.3, describes", []), ("in section 4", []),
-])
-def test_references_of_chapters(text, found):
-    assert paper.named(text, near=False) == found
-
-
-def test_what_a_comment_is_about():
-    text = ("/* The file (paper, sections 2.3, 3.1 and 3.3). */\n\n"
-            "/* ---- one (3.2) ---- */\n\n"
-            "static int a(void)\n{\n    /* (6.2) */\n}\n\n"
-            "void b(void)\n{\n}\n\n/* ---- two ---- */\n\n"
-            "void c(void)\n{\n}\n\n/* (3.4) */\nvoid d(void)\n{\n}\n")
-    found = {p.name: s for p, s in paper.references("x.c", text, True).items()}
-    assert found == {"": ["2.3", "3.1", "3.3"], "a": ["3.2", "6.2"],
-                     "b": ["3.2"], "d": ["3.4"]}
-
-
-def test_sections_of_the_allocator_have_both():
-    """Chapters and functions: none of the sections that Slate implements has
-    been forgotten in the comments."""
-    sources = {s for found in paper.by_source().values() for s in found}
-    chapters = {s for found in paper.by_chapter().values() for s in found}
-    told = [s for s in paper.SECTIONS
-            if s.startswith(("2.3", "3.", "4.3", "6.", "7.1", "7.3"))]
-    assert len(told) == 19
-    assert set(told) <= sources & chapters
+@pytest.mark.parametrize("number, code", [(n, code) for n, _, code in SECTIONS
+                                          if code.strip() != "-"])
+def test_code_of_the_paper_is_where_the_page_says(number, code):
+    for part in code.split(";"):
+        path, _, names = part.partition(":")
+        text = (ROOT / path.strip(" `")).read_text()
+        for name in re.findall(r"`(\w+)`", names):
+            assert re.search(rf"\b{name}\b", text), f"{number}: {name}"
 
 
 # ---- the site ----------------------------------------------------------------
