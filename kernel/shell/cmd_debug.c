@@ -64,9 +64,9 @@ void debugcmd_json_stack(const struct kmem_transaction *t)
     kprintf("]");
 }
 
-const char *debugcmd_seconds(uint64_t us, char buf[MEMCMD_CELL])
+const char *debugcmd_seconds(uint64_t us, char buf[HEAP_CELL])
 {
-    snprintf(buf, MEMCMD_CELL, "%llu.%06u", (unsigned long long)(us / 1000000),
+    snprintf(buf, HEAP_CELL, "%llu.%06u", (unsigned long long)(us / 1000000),
              (unsigned)(us % 1000000));
     return buf;
 }
@@ -78,18 +78,17 @@ uint64_t debugcmd_ago(const struct kmem_transaction *t)
     return now - MIN(now, t->trans_us);
 }
 
-const char *debugcmd_age(const struct kmem_transaction *t,
-                         char buf[MEMCMD_CELL])
+const char *debugcmd_age(const struct kmem_transaction *t, char buf[HEAP_CELL])
 {
     if (t->trans_depth == 0)
         return "-";
-    return memcmd_age(debugcmd_ago(t) / 1000, buf);
+    return heap_age(debugcmd_ago(t) / 1000, buf);
 }
 
 void debugcmd_print_transaction(const char *what,
                                 const struct kmem_transaction *t)
 {
-    char ago[MEMCMD_CELL];
+    char ago[HEAP_CELL];
 
     if (t->trans_depth == 0)
         return;
@@ -108,12 +107,12 @@ static void print_cache(struct kmem_cache *cp)
     char letters[8];
 
     kmem_cache_stat(cp, &st);
-    memcmd_print_name(st.stat_name, MEMCMD_NAME);
+    heap_print_name(st.stat_name, HEAP_NAME);
     kprintf(" %-7s %6zu %6zu %6zu",
             kmem_debug_text(kmem_debug_modes(cp), letters), st.stat_inuse,
             st.stat_slabs, st.stat_chunk);
     if (heir)
-        kprintf("  what was out of %s", memcmd_owner_name(heir));
+        kprintf("  what was out of %s", heap_owner_name(heir));
     kprintf("\n");
 }
 
@@ -146,7 +145,7 @@ static void show_modes(void)
 {
     size_t none = 0, empty = 0;
 
-    kprintf("%-*s %-7s %6s %6s %6s\n", MEMCMD_NAME, "CACHE", "MODES", "INUSE",
+    kprintf("%-*s %-7s %6s %6s %6s\n", HEAP_NAME, "CACHE", "MODES", "INUSE",
             "SLABS", "CHUNK");
     for (struct kmem_cache *cp = kmem_cache_first(); cp;
          cp = kmem_cache_next(cp)) {
@@ -226,20 +225,20 @@ static int change_cache(struct kmem_cache *cp, const struct change *c,
     if (kmem_cache_heir(cp))
         return named ? shell_error("'%s' keeps the modes it has until its last "
                                    "object is freed",
-                                   memcmd_owner_name(cp))
+                                   heap_owner_name(cp))
                      : 0;
     if (modes == kmem_debug_modes(cp)) {
         if (named)
-            kprintf("%s: %s, as before\n", memcmd_owner_name(cp), was);
+            kprintf("%s: %s, as before\n", heap_owner_name(cp), was);
         return 0;
     }
     error = kmem_debug_set(cp, modes);
     if (error == -KMEM_EPERM && !named)
         return 0;
     if (error)
-        return shell_error("%s %s", memcmd_owner_name(cp), refusal(error));
+        return shell_error("%s %s", heap_owner_name(cp), refusal(error));
     if (named)
-        kprintf("%s: %s, was %s\n", memcmd_owner_name(cp),
+        kprintf("%s: %s, was %s\n", heap_owner_name(cp),
                 kmem_debug_text(kmem_debug_modes(cp), is), was);
     return 0;
 }
@@ -255,7 +254,7 @@ static int change_all(const struct change *c, const char *pattern)
         unsigned before = kmem_debug_modes(cp);
 
         kmem_cache_stat(cp, &st);
-        if (!memcmd_match(st.stat_name, pattern))
+        if (!heap_match(st.stat_name, pattern))
             continue;
         matching++;
         failed |= change_cache(cp, c, false);
@@ -286,7 +285,7 @@ static int cmd_debug(int argc, char **argv)
         return change_all(&c, NULL);
     if (strchr(argv[2], '*') || strchr(argv[2], '?'))
         return change_all(&c, argv[2]);
-    cp = memcmd_cache(argv[2]);
+    cp = heap_cache_named(argv[2]);
     return cp ? change_cache(cp, &c, true) : 1;
 }
 
@@ -319,7 +318,7 @@ static int cmd_trace(int argc, char **argv)
         return shell_error("wants a cache and on or off; `trace inode on`");
     if (strcmp(argv[2], "off") == 0)
         c.change_sign = '-';
-    cp = memcmd_cache(argv[1]);
+    cp = heap_cache_named(argv[1]);
     return cp ? change_cache(cp, &c, true) : 1;
 }
 

@@ -3,7 +3,7 @@
  * and buffers summed by the stack that allocated them.
  *
  *     cmd_debug.c   debug trace          cmd_log.c     log history
- *     cmd_users.c   users old leaks      cmd_kmem_why.c  why
+ *     cmd_users.c   users old leaks      cmd_why.c  why
  */
 #pragma once
 
@@ -33,14 +33,13 @@ void debugcmd_print_refs(uintptr_t addr, uintptr_t stack_end);
 void debugcmd_print_new_callers(uint64_t since);
 
 /* Seconds with six decimals, as the reports have them: "12.000345". */
-const char *debugcmd_seconds(uint64_t us, char buf[MEMCMD_CELL]);
+const char *debugcmd_seconds(uint64_t us, char buf[HEAP_CELL]);
 
 /* How long ago a transaction was, in microseconds. */
 uint64_t debugcmd_ago(const struct kmem_transaction *t);
 
 /* The same as a cell; "-" if there was none. */
-const char *debugcmd_age(const struct kmem_transaction *t,
-                         char buf[MEMCMD_CELL]);
+const char *debugcmd_age(const struct kmem_transaction *t, char buf[HEAP_CELL]);
 
 /* Prints " task 3 (sh), 12.000345 s ago" and the stack. */
 void debugcmd_print_transaction(const char *what,

@@ -48,11 +48,11 @@ static void print_rows(bool all)
 static void print_totals(void)
 {
     struct inode_totals t;
-    char rate[MEMCMD_CELL];
+    char rate[HEAP_CELL];
 
     inode_totals(&t);
-    memcmd_percent(
-        1000 - memcmd_waste(t.total_hits, t.total_hits + t.total_misses), rate);
+    heap_percent(1000 - heap_waste(t.total_hits, t.total_hits + t.total_misses),
+                 rate);
     kprintf("%zu inodes in memory, %zu of them unused; %llu given up for "
             "their memory\n",
             t.total_cached, t.total_unused,

@@ -14,7 +14,7 @@
 
 /* ---- sums --------------------------------------------------------------- */
 
-void memcmd_add(struct memcmd_sum *sum, const struct kmem_cache_stat *st)
+void heap_add(struct heap_sum *sum, const struct kmem_cache_stat *st)
 {
     sum->sum_caches++;
     sum->sum_inuse += st->stat_inuse;
@@ -31,10 +31,10 @@ void memcmd_add(struct memcmd_sum *sum, const struct kmem_cache_stat *st)
 }
 
 /* Only pages are known of large allocations, so they count as used whole. */
-static void add_large(struct memcmd_totals *t)
+static void add_large(struct heap_totals *t)
 {
-    struct memcmd_sum *large = &t->total_large;
-    struct memcmd_sum *all = &t->total_all;
+    struct heap_sum *large = &t->total_large;
+    struct heap_sum *all = &t->total_all;
     struct kmem_large_stat st;
 
     kmem_large_stat(&st);
@@ -52,7 +52,7 @@ static void add_large(struct memcmd_totals *t)
     all->sum_fails += large->sum_fails;
 }
 
-void memcmd_totals(struct memcmd_totals *t)
+void heap_totals(struct heap_totals *t)
 {
     struct kmem_cache_stat st;
     struct segkmem_stat seg;
@@ -61,8 +61,8 @@ void memcmd_totals(struct memcmd_totals *t)
     for (struct kmem_cache *cp = kmem_cache_first(); cp;
          cp = kmem_cache_next(cp)) {
         kmem_cache_stat(cp, &st);
-        memcmd_add(&t->total_kind[st.stat_kind], &st);
-        memcmd_add(&t->total_all, &st);
+        heap_add(&t->total_kind[st.stat_kind], &st);
+        heap_add(&t->total_all, &st);
         if (st.stat_flags & KMEM_STAT_SUPPLY)
             t->total_own += st.stat_slab_bytes;
     }
@@ -72,7 +72,7 @@ void memcmd_totals(struct memcmd_totals *t)
     t->total_supplier = (uint64_t)seg.stat_pages * PAGE_SIZE;
 }
 
-bool memcmd_bad_row(const struct kmem_cache_stat *st)
+bool heap_bad_row(const struct kmem_cache_stat *st)
 {
     return st->stat_inuse > st->stat_total ||
            st->stat_total != st->stat_slabs * st->stat_slab_objects ||
@@ -83,15 +83,15 @@ bool memcmd_bad_row(const struct kmem_cache_stat *st)
 
 /* ---- order -------------------------------------------------------------- */
 
-uint64_t memcmd_key_mem(const struct kmem_cache_stat *st)
+uint64_t heap_key_mem(const struct kmem_cache_stat *st)
 {
     return st->stat_mem;
 }
 
-struct kmem_cache *memcmd_next(struct memcmd_order *at, memcmd_key_t *key,
-                               struct kmem_cache_stat *out)
+struct kmem_cache *heap_next(struct heap_order *at, heap_key_t *key,
+                             struct kmem_cache_stat *out)
 {
-    struct memcmd_order best = {.order_begun = false};
+    struct heap_order best = {.order_begun = false};
     struct kmem_cache *found = NULL;
     size_t i = 0;
 
@@ -102,9 +102,9 @@ struct kmem_cache *memcmd_next(struct memcmd_order *at, memcmd_key_t *key,
 
         kmem_cache_stat(cp, &st);
         k = key(&st);
-        if (!memcmd_after(at, k, i) || (found && k <= best.order_key))
+        if (!heap_after(at, k, i) || (found && k <= best.order_key))
             continue;
-        best = (struct memcmd_order){k, i, true};
+        best = (struct heap_order){k, i, true};
         found = cp;
         *out = st;
     }
@@ -112,7 +112,7 @@ struct kmem_cache *memcmd_next(struct memcmd_order *at, memcmd_key_t *key,
     return found;
 }
 
-void memcmd_print_name(const char *name, size_t width)
+void heap_print_name(const char *name, size_t width)
 {
     if (strlen(name) > width)
         kprintf("%s\n%*s", name, (int)width, "");
@@ -122,52 +122,52 @@ void memcmd_print_name(const char *name, size_t width)
 
 /* ---- numbers ------------------------------------------------------------ */
 
-const char *memcmd_count(uint64_t n, unsigned width, char buf[MEMCMD_CELL])
+const char *heap_count(uint64_t n, unsigned width, char buf[HEAP_CELL])
 {
     static const char unit[] = "kMGTPE";
     unsigned u = 0;
 
-    if (snprintf(buf, MEMCMD_CELL, "%llu", (unsigned long long)n) <= (int)width)
+    if (snprintf(buf, HEAP_CELL, "%llu", (unsigned long long)n) <= (int)width)
         return buf;
     for (; n >= 1000000; n /= 1000)
         u++;
-    if (snprintf(buf, MEMCMD_CELL, "%u.%u%c", (unsigned)n / 1000,
+    if (snprintf(buf, HEAP_CELL, "%u.%u%c", (unsigned)n / 1000,
                  (unsigned)n % 1000 / 100, unit[u]) > (int)width)
-        snprintf(buf, MEMCMD_CELL, "%u%c", (unsigned)n / 1000, unit[u]);
+        snprintf(buf, HEAP_CELL, "%u%c", (unsigned)n / 1000, unit[u]);
     return buf;
 }
 
-const char *memcmd_percent(unsigned permille, char buf[MEMCMD_CELL])
+const char *heap_percent(unsigned permille, char buf[HEAP_CELL])
 {
-    snprintf(buf, MEMCMD_CELL, "%u.%u", permille / 10, permille % 10);
+    snprintf(buf, HEAP_CELL, "%u.%u", permille / 10, permille % 10);
     return buf;
 }
 
-unsigned memcmd_waste(uint64_t part, uint64_t whole)
+unsigned heap_waste(uint64_t part, uint64_t whole)
 {
     if (whole == 0 || part >= whole)
         return 0;
     return (unsigned)(((whole - part) * 1000 + whole / 2) / whole);
 }
 
-const char *memcmd_age(uint64_t ms, char buf[MEMCMD_CELL])
+const char *heap_age(uint64_t ms, char buf[HEAP_CELL])
 {
     unsigned s = (unsigned)(ms / 1000);
 
     if (ms < 1000)
-        snprintf(buf, MEMCMD_CELL, "%ums", (unsigned)ms);
+        snprintf(buf, HEAP_CELL, "%ums", (unsigned)ms);
     else if (s < 600)
-        snprintf(buf, MEMCMD_CELL, "%u.%us", s, (unsigned)(ms % 1000) / 100);
+        snprintf(buf, HEAP_CELL, "%u.%us", s, (unsigned)(ms % 1000) / 100);
     else if (s < 100 * 60)
-        snprintf(buf, MEMCMD_CELL, "%um", s / 60);
+        snprintf(buf, HEAP_CELL, "%um", s / 60);
     else if (s < 100 * 3600)
-        snprintf(buf, MEMCMD_CELL, "%uh", s / 3600);
+        snprintf(buf, HEAP_CELL, "%uh", s / 3600);
     else
-        snprintf(buf, MEMCMD_CELL, "%ud", s / 86400);
+        snprintf(buf, HEAP_CELL, "%ud", s / 86400);
     return buf;
 }
 
-uint32_t memcmd_random(uint32_t *state)
+uint32_t heap_random(uint32_t *state)
 {
     uint32_t x = *state;
 
@@ -204,7 +204,7 @@ static bool glob(const char *s, const char *pattern)
     return *pattern == '\0';
 }
 
-bool memcmd_match(const char *name, const char *pattern)
+bool heap_match(const char *name, const char *pattern)
 {
     if (!pattern)
         return true;
@@ -213,7 +213,7 @@ bool memcmd_match(const char *name, const char *pattern)
     return strstr(name, pattern) != NULL;
 }
 
-struct kmem_cache *memcmd_cache(const char *name)
+struct kmem_cache *heap_cache_named(const char *name)
 {
     struct kmem_cache *cp = kmem_cache_find(name);
 
@@ -241,7 +241,7 @@ static bool place_of(const char *word, uintptr_t *addr)
     return true;
 }
 
-bool memcmd_address(const char *word, uintptr_t *addr)
+bool heap_address(const char *word, uintptr_t *addr)
 {
     char hex[16];
     uint32_t value;
@@ -262,7 +262,7 @@ bool memcmd_address(const char *word, uintptr_t *addr)
     return false;
 }
 
-bool memcmd_number(char letter, const char *word, uint32_t *n)
+bool heap_number(char letter, const char *word, uint32_t *n)
 {
     if (!word || (parse_u32(word, n) && *n != 0))
         return true;
@@ -272,7 +272,7 @@ bool memcmd_number(char letter, const char *word, uint32_t *n)
 
 /* ---- memory ------------------------------------------------------------- */
 
-bool memcmd_word(uintptr_t addr, uintptr_t *word)
+bool heap_word(uintptr_t addr, uintptr_t *word)
 {
     if (!paging_readable(addr) || !paging_readable(addr + sizeof(*word) - 1))
         return false;
@@ -280,18 +280,18 @@ bool memcmd_word(uintptr_t addr, uintptr_t *word)
     return true;
 }
 
-void memcmd_print_words(uintptr_t addr, unsigned n)
+void heap_print_words(uintptr_t addr, unsigned n)
 {
     uintptr_t word;
 
     for (unsigned i = 0; i < n; i++)
-        if (memcmd_word(addr + i * sizeof(word), &word))
+        if (heap_word(addr + i * sizeof(word), &word))
             kprintf(" %08lx", (unsigned long)word);
         else
             kprintf(" unmapped");
 }
 
-void memcmd_note_broken(struct kmem_cache *cp)
+void heap_note_broken(struct kmem_cache *cp)
 {
     const char *where;
     const char *broken = kmem_cache_verify(cp, &where);
@@ -302,7 +302,7 @@ void memcmd_note_broken(struct kmem_cache *cp)
 
 /* ---- slabs -------------------------------------------------------------- */
 
-size_t memcmd_slab_number(struct kmem_cache *cp, uintptr_t slab)
+size_t heap_slab_number(struct kmem_cache *cp, uintptr_t slab)
 {
     struct kmem_slab_stat st;
 
@@ -312,8 +312,8 @@ size_t memcmd_slab_number(struct kmem_cache *cp, uintptr_t slab)
     return SIZE_MAX;
 }
 
-const char *memcmd_object_state(const struct kmem_cache *cp, uintptr_t addr,
-                                bool used)
+const char *heap_object_state(const struct kmem_cache *cp, uintptr_t addr,
+                              bool used)
 {
     struct kmem_buf_stat b;
 
@@ -323,14 +323,12 @@ const char *memcmd_object_state(const struct kmem_cache *cp, uintptr_t addr,
     return used ? "used" : "free";
 }
 
-char memcmd_object_cell(const struct kmem_cache *cp, uintptr_t addr, bool used)
+char heap_object_cell(const struct kmem_cache *cp, uintptr_t addr, bool used)
 {
-    return memcmd_object_state(cp, addr, used)[0] == 'b' ? '!'
-           : used                                        ? '#'
-                                                         : '.';
+    return heap_object_state(cp, addr, used)[0] == 'b' ? '!' : used ? '#' : '.';
 }
 
-const char *memcmd_state_name(enum kmem_slab_state state)
+const char *heap_state_name(enum kmem_slab_state state)
 {
     static const char *const names[] = {
         [KMEM_SLAB_FULL] = "full",

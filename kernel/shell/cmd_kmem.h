@@ -5,13 +5,13 @@
  * The commands themselves are in the files beside this one:
  *
  *     cmd_kmem_stat.c    kmastat            cmd_kmem_reap.c    reap ws
- *     cmd_kmem_sheet.c   kmastat -T         cmd_kmem_pages.c   buddyinfo pages
+ *     cmd_kmem_totals.c   kmastat -T         cmd_kmem_pages.c   buddyinfo pages
  *     cmd_kmem_cache.c   cache hash         cmd_kmem_whatis.c  whatis map
- *                                              with cmd_kmem_where.c
- *     cmd_kmem_slabs.c   slabs colours      cmd_kmem_play.c    kmem
- *     cmd_kmem_frag.c    frag               cmd_kmem_stress.c  stress
- *     cmd_kmem_walk.c    walk               cmd_kmem_mark.c    mark diff
- *     cmd_kmem_why.c     why                cmd_verify.c       verify
+ *                                              with cmd_kmem_owner.c
+ *     cmd_kmem_slabs.c   slabs colours      cmd_kmem_playground.c    kmem
+ *     cmd_frag.c    frag               cmd_kmem_stress.c  stress
+ *     cmd_kmem_walk.c    walk               cmd_mark.c    mark diff
+ *     cmd_why.c     why                cmd_verify.c       verify
  *
  * None of them allocates, but `kmem` and `stress`, which are about that.
  */
@@ -19,11 +19,11 @@
 
 #include "mm/kmem_stat.h"
 
-#define MEMCMD_CELL     24  /* bytes of a formatted number, NUL included */
-#define MEMCMD_MAP_BITS 512 /* no slab has more chunks: 8 bytes in a page */
+#define HEAP_CELL     24  /* bytes of a formatted number, NUL included */
+#define HEAP_MAP_BITS 512 /* no slab has more chunks: 8 bytes in a page */
 
 /* Columns summed over some caches, or the row of one. Bytes where not said. */
-struct memcmd_sum {
+struct heap_sum {
     size_t sum_caches;
     size_t sum_inuse; /* objects */
     size_t sum_total; /* objects */
@@ -38,141 +38,141 @@ struct memcmd_sum {
     uint64_t sum_fails;
 };
 
-#define MEMCMD_KINDS 3 /* enum kmem_kind */
+#define HEAP_KINDS 3 /* enum kmem_kind */
 
-struct memcmd_totals {
-    struct memcmd_sum total_kind[MEMCMD_KINDS];
-    struct memcmd_sum total_large; /* kmem_alloc above the last class */
-    struct memcmd_sum total_all;
+struct heap_totals {
+    struct heap_sum total_kind[HEAP_KINDS];
+    struct heap_sum total_large; /* kmem_alloc above the last class */
+    struct heap_sum total_all;
     uint64_t total_own;      /* of total_all: from suppliers of their own */
     uint64_t total_unmapped; /* of no cache: mode S took it away */
     uint64_t total_supplier; /* what segkmem says that it handed out */
 };
 
 /* Adds the row of one cache to a sum. */
-void memcmd_add(struct memcmd_sum *sum, const struct kmem_cache_stat *st);
+void heap_add(struct heap_sum *sum, const struct kmem_cache_stat *st);
 
 /* Walks all caches. total_all.sum_mem - total_own + total_unmapped is
  * total_supplier unless the accounts are wrong or memory moved meanwhile. */
-void memcmd_totals(struct memcmd_totals *t);
+void heap_totals(struct heap_totals *t);
 
 /* True if the counts of a snapshot contradict each other; such rows are
  * marked `!`. */
-bool memcmd_bad_row(const struct kmem_cache_stat *st);
+bool heap_bad_row(const struct kmem_cache_stat *st);
 
 /* Visits all caches by descending key, equal keys in creation order, without
  * any memory for sorting: each call looks for the largest below the last.
  * Start with a zeroed struct. NULL at the end. */
-struct memcmd_order {
+struct heap_order {
     uint64_t order_key;
     size_t order_index;
     bool order_begun;
 };
 
 /* True if a row with this key and place comes after the last one shown. */
-static inline bool memcmd_after(const struct memcmd_order *at, uint64_t key,
-                                size_t index)
+static inline bool heap_after(const struct heap_order *at, uint64_t key,
+                              size_t index)
 {
     return !at->order_begun || key < at->order_key ||
            (key == at->order_key && index > at->order_index);
 }
 
-typedef uint64_t memcmd_key_t(const struct kmem_cache_stat *st);
+typedef uint64_t heap_key_t(const struct kmem_cache_stat *st);
 
-struct kmem_cache *memcmd_next(struct memcmd_order *at, memcmd_key_t *key,
-                               struct kmem_cache_stat *out);
+struct kmem_cache *heap_next(struct heap_order *at, heap_key_t *key,
+                             struct kmem_cache_stat *out);
 
-memcmd_key_t memcmd_key_mem;
+heap_key_t heap_key_mem;
 
 /* `n` in at most `width` (4 or more) characters: exact if it fits, else in
  * thousands, millions, …: 123k, 1.2M. Returns buf. */
-const char *memcmd_count(uint64_t n, unsigned width, char buf[MEMCMD_CELL]);
+const char *heap_count(uint64_t n, unsigned width, char buf[HEAP_CELL]);
 
 /* Prints a row's first cell; a name that is too long for the column gets a
  * line to itself. */
-void memcmd_print_name(const char *name, size_t width);
+void heap_print_name(const char *name, size_t width);
 
-#define MEMCMD_NAME 17 /* width of that column */
+#define HEAP_NAME 17 /* width of that column */
 
 /* "12.3" from 123 thousandths of hundred per cent. Returns buf. */
-const char *memcmd_percent(unsigned permille, char buf[MEMCMD_CELL]);
+const char *heap_percent(unsigned permille, char buf[HEAP_CELL]);
 
 /* How much of `whole` is not `part`, in thousandths; 0 of nothing. */
-unsigned memcmd_waste(uint64_t part, uint64_t whole);
+unsigned heap_waste(uint64_t part, uint64_t whole);
 
 /* A span of milliseconds in at most 6 characters: 850ms 12.3s 5m 17h 3d. */
-const char *memcmd_age(uint64_t ms, char buf[MEMCMD_CELL]);
+const char *heap_age(uint64_t ms, char buf[HEAP_CELL]);
 
 /* True if `pattern` is NULL, occurs in `name`, or, if it has `*` or `?`,
  * matches the whole of it. */
-bool memcmd_match(const char *name, const char *pattern);
+bool heap_match(const char *name, const char *pattern);
 
 /* The next of a sequence of pseudo-random numbers; *state must not be 0. */
-uint32_t memcmd_random(uint32_t *state);
+uint32_t heap_random(uint32_t *state);
 
 /* The cache called `name`, or NULL after an error line. */
-struct kmem_cache *memcmd_cache(const char *name);
+struct kmem_cache *heap_cache_named(const char *name);
 
 /* An address from `word`, hexadecimal, a symbol, or a symbol and an offset
  * ("kmain+0x1c"); false after an error. */
-bool memcmd_address(const char *word, uintptr_t *addr);
+bool heap_address(const char *word, uintptr_t *addr);
 
 /* The number that option -letter was given: true and *n unchanged if `word`
  * is NULL, false after an error line if it is no number from 1 on. */
-bool memcmd_number(char letter, const char *word, uint32_t *n);
+bool heap_number(char letter, const char *word, uint32_t *n);
 
 /* The word at an address, if ring 0 can read it. */
-bool memcmd_word(uintptr_t addr, uintptr_t *word);
+bool heap_word(uintptr_t addr, uintptr_t *word);
 
-#define MEMCMD_WORDS 3 /* so many fit a row */
+#define HEAP_WORDS 3 /* so many fit a row */
 
 /* Prints " 01234567" for each of `n` words, or " unmapped" for those that
  * cannot be read. */
-void memcmd_print_words(uintptr_t addr, unsigned n);
+void heap_print_words(uintptr_t addr, unsigned n);
 
 /* Prints a line "! …" if the cache breaks an invariant. */
-void memcmd_note_broken(struct kmem_cache *cp);
+void heap_note_broken(struct kmem_cache *cp);
 
 /* The place in list order of the slab at address `slab`; SIZE_MAX if the
  * cache has none there. */
-size_t memcmd_slab_number(struct kmem_cache *cp, uintptr_t slab);
+size_t heap_slab_number(struct kmem_cache *cp, uintptr_t slab);
 
-static inline bool memcmd_map_used(const uint8_t *map, size_t i)
+static inline bool heap_map_used(const uint8_t *map, size_t i)
 {
     return map[i / 8] & (1u << (i % 8));
 }
 
 /* The state of the object at `addr`: "used", "free", or "bad" if a debugging
  * mode has put it aside as damaged. `used` is what the slab's map says. */
-const char *memcmd_object_state(const struct kmem_cache *cp, uintptr_t addr,
-                                bool used);
+const char *heap_object_state(const struct kmem_cache *cp, uintptr_t addr,
+                              bool used);
 
 /* The same as a character: # . ! */
-char memcmd_object_cell(const struct kmem_cache *cp, uintptr_t addr, bool used);
+char heap_object_cell(const struct kmem_cache *cp, uintptr_t addr, bool used);
 
 /* The first frame of the block that frame `i` is in; `i` itself if no block
  * claims it. */
-size_t memcmd_block_head(size_t i);
+size_t heap_block_head(size_t i);
 
 /* The name of the cache at `owner`, "" of NULL, "! no cache" of anything else.
  * Good until the next call. */
-const char *memcmd_owner_name(const void *owner);
+const char *heap_owner_name(const void *owner);
 
 /* Print what an object in use of one of the allocator's own caches stands for;
  * which tasks have a page at a user address; which have this frame. */
 struct page;
-void memcmd_print_own(const struct kmem_cache *cp, uintptr_t start);
-void memcmd_print_user(uintptr_t addr);
-void memcmd_print_mappers(const struct page *frame);
+void heap_print_own(const struct kmem_cache *cp, uintptr_t start);
+void heap_print_user(uintptr_t addr);
+void heap_print_mappers(const struct page *frame);
 
 /* "full", "partial" or "free". */
-const char *memcmd_state_name(enum kmem_slab_state state);
+const char *heap_state_name(enum kmem_slab_state state);
 
 /* One cache as a line of JSON, with the raw numbers. */
-void memcmd_json_cache(const struct kmem_cache_stat *st);
+void heap_json_cache(const struct kmem_cache_stat *st);
 
 /* Where each byte of a cache's memory is. */
-enum memcmd_ledger_entry {
+enum heap_ledger_entry {
     LEDGER_REQUESTED, /* objects in use, at the size asked for */
     LEDGER_ROUNDING,  /* their rounding up to the alignment */
     LEDGER_EXTRA_WORD,
@@ -187,7 +187,7 @@ enum memcmd_ledger_entry {
 };
 
 /* How many colours a cache's slabs go through. */
-static inline size_t memcmd_colours(const struct kmem_cache_stat *st)
+static inline size_t heap_colours(const struct kmem_cache_stat *st)
 {
     return (st->stat_colour_max - st->stat_colour_min) /
                MAX(st->stat_align, 1u) +
@@ -196,29 +196,13 @@ static inline size_t memcmd_colours(const struct kmem_cache_stat *st)
 
 /* Fills in the entries and returns their sum, which is stat_mem unless the
  * accounts are wrong. */
-size_t memcmd_ledger(struct kmem_cache *cp, const struct kmem_cache_stat *st,
-                     size_t entry[LEDGER_ENTRIES]);
-
-/* Fragmentation of all slabs, in bytes: frag_consumed is the sum of the other
- * four. What the allocator's own caches take is all overhead. */
-struct memcmd_frag {
-    uint64_t frag_consumed;
-    uint64_t frag_requested; /* objects in use, at the size asked for */
-    uint64_t frag_internal;  /* rounding, colour, rests of slabs */
-    uint64_t frag_free;      /* free buffers */
-    uint64_t frag_meta;      /* headers, hash tables, the allocator's own */
-};
-
-void memcmd_frag(struct memcmd_frag *out);
-
-/* Label and fragmentation of mark number `i`, oldest first; false if there are
- * no more. */
-bool memcmd_mark(size_t i, const char **label, struct memcmd_frag *frag);
+size_t heap_ledger(struct kmem_cache *cp, const struct kmem_cache_stat *st,
+                   size_t entry[LEDGER_ENTRIES]);
 
 /* `kmastat -T`. */
-void memcmd_sheet(const char *pattern);
+void heap_totals_table(const char *pattern);
 
 /* At how many objects a hash table of `entries` grows and shrinks (0: never):
  * statement S-32 solved for the number of objects. */
-size_t memcmd_hash_grow(size_t entries);
-size_t memcmd_hash_shrink(size_t entries);
+size_t heap_hash_grow(size_t entries);
+size_t heap_hash_shrink(size_t entries);

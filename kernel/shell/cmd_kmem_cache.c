@@ -39,7 +39,7 @@ static size_t extra_word(const struct kmem_cache_stat *st)
 
 static void print_kind(const struct kmem_cache_stat *st)
 {
-    static const char *const kinds[MEMCMD_KINDS] = {
+    static const char *const kinds[HEAP_KINDS] = {
         [KMEM_KIND_NAMED] = "a named cache",
         [KMEM_KIND_CLASS] = "a size class of kmem_alloc",
         [KMEM_KIND_INTERNAL] = "the allocator's own",
@@ -55,7 +55,7 @@ static void print_kind(const struct kmem_cache_stat *st)
             st->stat_flags & KMEM_STAT_ELDER ? ", an elder" : "",
             st->stat_flags & KMEM_STAT_SUPPLY ? ", pages from its own supplier"
                                               : "",
-            memcmd_bad_row(st) ? " ! counts contradict each other" : "");
+            heap_bad_row(st) ? " ! counts contradict each other" : "");
 }
 
 static void print_function(const char *label, unsigned has, uintptr_t addr)
@@ -71,7 +71,7 @@ static void print_colours(const struct kmem_cache_stat *st)
     size_t step = st->stat_align;
     size_t least = st->stat_colour_min;
 
-    kprintf("colours   %6zu = %zu / %zu + 1: %zu", memcmd_colours(st),
+    kprintf("colours   %6zu = %zu / %zu + 1: %zu", heap_colours(st),
             st->stat_colour_max - least, step, least);
     if (st->stat_colour_max >= least + 2 * step)
         kprintf(", %zu", least + step);
@@ -112,7 +112,7 @@ static void print_chunk(const struct kmem_cache_stat *st)
 static void print_geometry(const struct kmem_cache_stat *st)
 {
     size_t header = header_bytes(st);
-    char buf[MEMCMD_CELL];
+    char buf[HEAP_CELL];
 
     print_chunk(st);
     kprintf("slab      %6zu = %zu page%s\n", slab_bytes(st),
@@ -125,9 +125,9 @@ static void print_geometry(const struct kmem_cache_stat *st)
     kprintf("unused    %6zu = %zu - %zu - %zu * %zu, %s%% of the slab\n",
             st->stat_slab_left, slab_bytes(st), header, st->stat_slab_objects,
             st->stat_chunk,
-            memcmd_percent(memcmd_waste(slab_bytes(st) - st->stat_slab_left,
-                                        slab_bytes(st)),
-                           buf));
+            heap_percent(
+                heap_waste(slab_bytes(st) - st->stat_slab_left, slab_bytes(st)),
+                buf));
     print_colours(st);
     print_function("constructor", st->stat_flags & KMEM_STAT_CTOR,
                    st->stat_ctor);
@@ -151,8 +151,8 @@ static size_t colour_bytes(struct kmem_cache *cp,
     return sum;
 }
 
-size_t memcmd_ledger(struct kmem_cache *cp, const struct kmem_cache_stat *st,
-                     size_t entry[LEDGER_ENTRIES])
+size_t heap_ledger(struct kmem_cache *cp, const struct kmem_cache_stat *st,
+                   size_t entry[LEDGER_ENTRIES])
 {
     size_t extra = extra_word(st), tag = debug_tag(st);
     size_t chunk = chunk_bytes(st);
@@ -205,7 +205,7 @@ static void print_ledger(struct kmem_cache *cp,
 {
     int text = st->stat_flags & KMEM_STAT_LARGE ? 2 : 1;
     size_t entry[LEDGER_ENTRIES];
-    size_t sum = memcmd_ledger(cp, st, entry);
+    size_t sum = heap_ledger(cp, st, entry);
 
     kprintf("\n%-12s %9s\n", "LEDGER", "BYTES");
     for (int i = 0; i < LEDGER_ENTRIES; i++)
@@ -264,13 +264,13 @@ static void print_hash_line(struct kmem_cache *cp,
 
 static void print_working_set(const struct kmem_cache_stat *st)
 {
-    char due[MEMCMD_CELL];
+    char due[HEAP_CELL];
 
     kprintf("working set  T %zu (free slabs now) m %zu (fewest lately) "
             "L %zu (may go)\n",
             st->stat_free_slabs, st->stat_ws_min, st->stat_ws_limit);
     kprintf("             next update, L = m and m = T, in %s",
-            memcmd_age(kmem_update_due(), due));
+            heap_age(kmem_update_due(), due));
     if (kmem_ws_interval == KMEM_WS_INFINITE)
         kprintf("; but a reap keeps everything (`ws`)");
     else if (kmem_ws_interval == 0)
@@ -289,12 +289,12 @@ static int cmd_cache(int argc, char **argv)
     if (argc != 2)
         return shell_error("wants one cache; `cache kmem_alloc_64`, or "
                            "`kmastat` for all");
-    cp = memcmd_cache(argv[1]);
+    cp = heap_cache_named(argv[1]);
     if (!cp)
         return 1;
     kmem_cache_stat(cp, &st);
     if (options & SHELL_OPTION('j')) {
-        memcmd_json_cache(&st);
+        heap_json_cache(&st);
         return 0;
     }
     print_kind(&st);
@@ -318,12 +318,12 @@ SHELL_COMMAND(cache, "cache [-j] NAME", "one cache: layout, ledger, counters",
 #define CHAINS 9 /* lengths 0 … 7 and above in the histogram */
 #define BAR    40
 
-size_t memcmd_hash_grow(size_t entries)
+size_t heap_hash_grow(size_t entries)
 {
     return (8 * entries - 4 + 2) / 3;
 }
 
-size_t memcmd_hash_shrink(size_t entries)
+size_t heap_hash_shrink(size_t entries)
 {
     return entries >= 128 ? (entries - 5) / 3 : 0;
 }
@@ -333,13 +333,13 @@ static void print_hash_row(struct kmem_cache *cp,
 {
     size_t chain[2];
 
-    memcmd_print_name(st->stat_name, MEMCMD_NAME);
+    heap_print_name(st->stat_name, HEAP_NAME);
     kprintf(" %7zu %7zu %8zu   ", st->stat_hash_size, st->stat_inuse,
             kmem_hash_stat(cp, chain, ARRAY_SIZE(chain)));
     print_load(st);
     kprintf(" %8llu %7zu %9zu\n", (unsigned long long)st->stat_hash_rescales,
-            memcmd_hash_grow(st->stat_hash_size),
-            memcmd_hash_shrink(st->stat_hash_size));
+            heap_hash_grow(st->stat_hash_size),
+            heap_hash_shrink(st->stat_hash_size));
 }
 
 static void json_hash_row(struct kmem_cache *cp,
@@ -355,8 +355,8 @@ static void json_hash_row(struct kmem_cache *cp,
             "\"shrink_at\":%zu,\"chains\":[",
             st->stat_hash_size, st->stat_inuse, longest,
             (unsigned long long)st->stat_hash_rescales, st->stat_total,
-            memcmd_hash_grow(st->stat_hash_size),
-            memcmd_hash_shrink(st->stat_hash_size));
+            heap_hash_grow(st->stat_hash_size),
+            heap_hash_shrink(st->stat_hash_size));
     for (int i = 0; i < CHAINS; i++)
         kprintf("%s%zu", i ? "," : "", chain[i]);
     kprintf("]}\n");
@@ -385,20 +385,20 @@ static void print_chains(struct kmem_cache *cp,
     }
     kprintf("Looked at whenever a slab comes or goes. With %zu objects or more "
             "it grows",
-            memcmd_hash_grow(st->stat_hash_size));
-    if (memcmd_hash_shrink(st->stat_hash_size))
+            heap_hash_grow(st->stat_hash_size));
+    if (heap_hash_shrink(st->stat_hash_size))
         kprintf(",\nwith %zu or fewer it shrinks",
-                memcmd_hash_shrink(st->stat_hash_size));
+                heap_hash_shrink(st->stat_hash_size));
     kprintf(".\nThe cache has %zu, free ones included.\n", st->stat_total);
 }
 
 static void hash_all(bool json)
 {
-    struct memcmd_order at = {0};
+    struct heap_order at = {0};
     struct kmem_cache_stat st;
     struct kmem_cache *cp;
 
-    while ((cp = memcmd_next(&at, memcmd_key_mem, &st)))
+    while ((cp = heap_next(&at, heap_key_mem, &st)))
         if (st.stat_flags & KMEM_STAT_LARGE) {
             if (json)
                 json_hash_row(cp, &st);
@@ -419,7 +419,7 @@ static int cmd_hash(int argc, char **argv)
     if (argc > 2)
         return shell_error("wants one cache at most; `hash` shows all");
     if (argc == 2) {
-        cp = memcmd_cache(argv[1]);
+        cp = heap_cache_named(argv[1]);
         if (!cp)
             return 1;
         kmem_cache_stat(cp, &st);
@@ -431,7 +431,7 @@ static int cmd_hash(int argc, char **argv)
     }
     json = options & SHELL_OPTION('j');
     if (!json)
-        kprintf("%-*s %7s %7s %8s %6s %8s %7s %9s\n", MEMCMD_NAME, "CACHE",
+        kprintf("%-*s %7s %7s %8s %6s %8s %7s %9s\n", HEAP_NAME, "CACHE",
                 "ENTRIES", "USED", "MAXCHAIN", "LOAD", "RESCALES", "GROW-AT",
                 "SHRINK-AT");
     if (!cp) {

@@ -16,7 +16,7 @@
 
 static void print_orders(const struct buddy_stat *st)
 {
-    char percent[MEMCMD_CELL];
+    char percent[HEAP_CELL];
 
     kprintf("%5s %9s %8s %10s %9s %12s %12s\n", "ORDER", "BLOCK/K", "FREE",
             "FREE/K", "UNUSABLE%", "ALLOCATED", "RETURNED");
@@ -24,7 +24,7 @@ static void print_orders(const struct buddy_stat *st)
         kprintf("%5u %9u %8zu %10zu %9s %12llu %12llu\n", order,
                 (1u << order) * KIB_PER_PAGE, st->stat_free[order],
                 (st->stat_free[order] << order) * KIB_PER_PAGE,
-                memcmd_percent(buddy_unusable(st, order), percent),
+                heap_percent(buddy_unusable(st, order), percent),
                 (unsigned long long)st->stat_allocs[order],
                 (unsigned long long)st->stat_frees[order]);
 }
@@ -42,15 +42,14 @@ static size_t pages_on_lists(const struct buddy_stat *st)
 static void print_buddy_totals(const struct buddy_stat *st)
 {
     size_t listed = pages_on_lists(st);
-    char percent[MEMCMD_CELL];
+    char percent[HEAP_CELL];
 
-    kprintf(
-        "%zu of %zu pages free (%s%%), %zu KiB; on the lists %zu: ",
-        st->stat_free_pages, st->stat_total_pages,
-        memcmd_percent(memcmd_waste(st->stat_total_pages - st->stat_free_pages,
+    kprintf("%zu of %zu pages free (%s%%), %zu KiB; on the lists %zu: ",
+            st->stat_free_pages, st->stat_total_pages,
+            heap_percent(heap_waste(st->stat_total_pages - st->stat_free_pages,
                                     st->stat_total_pages),
-                       percent),
-        st->stat_free_pages * KIB_PER_PAGE, listed);
+                         percent),
+            st->stat_free_pages * KIB_PER_PAGE, listed);
     if (listed == st->stat_free_pages)
         kprintf("equal\n");
     else
@@ -70,13 +69,13 @@ static void print_buddy_totals(const struct buddy_stat *st)
 
 static void json_buddy(const struct buddy_stat *st)
 {
-    char percent[MEMCMD_CELL];
+    char percent[HEAP_CELL];
 
     for (unsigned order = 0; order < BUDDY_ORDERS; order++)
         kprintf("{\"order\":%u,\"free\":%zu,\"unusable_percent\":%s,"
                 "\"allocs\":%llu,\"frees\":%llu}\n",
                 order, st->stat_free[order],
-                memcmd_percent(buddy_unusable(st, order), percent),
+                heap_percent(buddy_unusable(st, order), percent),
                 (unsigned long long)st->stat_allocs[order],
                 (unsigned long long)st->stat_frees[order]);
     kprintf("{\"free_pages\":%zu,\"total_pages\":%zu,\"largest\":%d,"
@@ -132,7 +131,7 @@ static const char letters[PAGE_STATES] = {
     [PAGE_USER] = 'U',
 };
 
-size_t memcmd_block_head(size_t i)
+size_t heap_block_head(size_t i)
 {
     for (unsigned order = 0; order < BUDDY_ORDERS; order++) {
         size_t head = i & ~(((size_t)1 << order) - 1);
@@ -148,7 +147,7 @@ static enum page_state frame_state(size_t i)
 {
     enum page_state state = page_array[i].page_state;
 
-    return state == PAGE_TAIL ? page_array[memcmd_block_head(i)].page_state
+    return state == PAGE_TAIL ? page_array[heap_block_head(i)].page_state
                               : state;
 }
 
@@ -272,7 +271,7 @@ static void json_run(const struct run *run)
         kprintf(",\"order\":%u", run->run_order);
     if (run->run_owner) {
         kprintf(",\"cache\":");
-        shell_json_string(memcmd_owner_name(run->run_owner));
+        shell_json_string(heap_owner_name(run->run_owner));
     }
     kprintf("}\n");
 }
@@ -314,7 +313,7 @@ static void json_pages(void)
 static void print_frame(size_t i, bool marked)
 {
     const struct page *p = &page_array[i];
-    char order[MEMCMD_CELL] = "-";
+    char order[HEAP_CELL] = "-";
 
     if (p->page_order != PAGE_NO_ORDER)
         snprintf(order, sizeof(order), "%u", p->page_order);
@@ -323,9 +322,9 @@ static void print_frame(size_t i, bool marked)
             page_state_name(p->page_state), order);
     if (p->page_state == PAGE_TAIL)
         kprintf("of the %s block at frame %zu", page_state_name(frame_state(i)),
-                memcmd_block_head(i));
+                heap_block_head(i));
     else if (p->page_state == PAGE_SLAB || p->page_state == PAGE_HASH)
-        kprintf("%s", memcmd_owner_name(p->page_owner));
+        kprintf("%s", heap_owner_name(p->page_owner));
     kprintf("\n");
 }
 
@@ -336,7 +335,7 @@ static int pages_around(const char *word)
     uintptr_t addr;
     size_t frame, first;
 
-    if (!memcmd_address(word, &addr))
+    if (!heap_address(word, &addr))
         return 1;
     frame = (addr >= base ? addr - base : addr) >> PAGE_SHIFT;
     if (frame >= page_count)
@@ -368,7 +367,7 @@ static void print_run(size_t first, size_t frames)
             frames * KIB_PER_PAGE,
             (unsigned long)page_to_virt(&page_array[first]),
             page_state_name(frame_state(first)),
-            memcmd_owner_name(frame_owner(first)));
+            heap_owner_name(frame_owner(first)));
 }
 
 /* Neighbours in the same state, of the same cache. */

@@ -19,27 +19,27 @@ struct reap_sum {
 
 static void print_head(void)
 {
-    kprintf("%-*s %6s %6s %6s %8s %9s %6s %6s\n", MEMCMD_NAME, "CACHE", "T",
-            "m", "L", "REAPABLE", "LAST-REAP", "FREED", "KEPT");
+    kprintf("%-*s %6s %6s %6s %8s %9s %6s %6s\n", HEAP_NAME, "CACHE", "T", "m",
+            "L", "REAPABLE", "LAST-REAP", "FREED", "KEPT");
 }
 
 /* How long ago the cache was last reaped. */
 static const char *last_reap(const struct kmem_cache_stat *st,
-                             char buf[MEMCMD_CELL])
+                             char buf[HEAP_CELL])
 {
     uint64_t now = mm_clock_ms();
 
     if (st->stat_reaps == 0)
         return "never";
-    return memcmd_age(now - MIN(now, st->stat_last_reap_ms), buf);
+    return heap_age(now - MIN(now, st->stat_last_reap_ms), buf);
 }
 
 static void print_row(const struct kmem_cache_stat *st, size_t reapable,
                       size_t freed, size_t kept)
 {
-    char age[MEMCMD_CELL];
+    char age[HEAP_CELL];
 
-    memcmd_print_name(st->stat_name, MEMCMD_NAME);
+    heap_print_name(st->stat_name, HEAP_NAME);
     kprintf(" %6zu %6zu %6zu %8zu %9s %6zu %6zu\n", st->stat_free_slabs,
             st->stat_ws_min, st->stat_ws_limit, reapable, last_reap(st, age),
             freed, kept);
@@ -154,7 +154,7 @@ static int cmd_reap(int argc, char **argv)
         return shell_error("-a takes everything, -n nothing; give one of them");
     if (argc > 2)
         return shell_error("wants one cache at most; `reap` asks all of them");
-    if (argc == 2 && !(cp = memcmd_cache(argv[1])))
+    if (argc == 2 && !(cp = heap_cache_named(argv[1])))
         return 1;
     if (options)
         mode = options & SHELL_OPTION('a') ? KMEM_REAP_ALL : KMEM_REAP_DRY;
@@ -254,12 +254,12 @@ static bool has_ws(const struct kmem_cache_stat *st)
 
 static void show_all_ws(bool json)
 {
-    struct memcmd_order at = {0};
+    struct heap_order at = {0};
     struct kmem_cache_stat st;
     struct kmem_cache *cp;
     size_t rows = 0;
 
-    while ((cp = memcmd_next(&at, memcmd_key_mem, &st)))
+    while ((cp = heap_next(&at, heap_key_mem, &st)))
         if (json || has_ws(&st)) {
             show_ws(cp, &st, json);
             rows++;
@@ -281,7 +281,7 @@ static int cmd_ws(int argc, char **argv)
         return shell_error("wants one cache at most, or -i SECONDS");
     if (options & SHELL_OPTION('i'))
         return set_interval(argv[1]);
-    if (argc == 2 && !(cp = memcmd_cache(argv[1])))
+    if (argc == 2 && !(cp = heap_cache_named(argv[1])))
         return 1;
     json = options & SHELL_OPTION('j');
     if (!json)

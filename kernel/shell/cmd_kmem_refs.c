@@ -56,7 +56,7 @@ static void print_ref(const struct ref *r)
     kprintf("  0x%08lx ", (unsigned long)r->ref_at);
     if (r->ref_cache) {
         kprintf("object 0x%08lx of cache %s, + %lu\n",
-                (unsigned long)r->ref_buf, memcmd_owner_name(r->ref_cache),
+                (unsigned long)r->ref_buf, heap_owner_name(r->ref_cache),
                 (unsigned long)(r->ref_at - r->ref_buf));
     } else if (r->ref_at >= (uintptr_t)rodata_end &&
                r->ref_at < (uintptr_t)image_end && r->ref_root[0] == '.') {

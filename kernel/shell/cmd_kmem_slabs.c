@@ -21,25 +21,25 @@
 /* Of slab `n`: one character per object. Returns how many. */
 static size_t slab_cells(struct kmem_cache *cp, size_t n,
                          const struct kmem_slab_stat *st,
-                         char cells[MEMCMD_MAP_BITS])
+                         char cells[HEAP_MAP_BITS])
 {
-    uint8_t map[MEMCMD_MAP_BITS / 8] = {0};
-    size_t got = MIN(kmem_slab_map(cp, n, map, MEMCMD_MAP_BITS),
-                     (size_t)MEMCMD_MAP_BITS);
+    uint8_t map[HEAP_MAP_BITS / 8] = {0};
+    size_t got =
+        MIN(kmem_slab_map(cp, n, map, HEAP_MAP_BITS), (size_t)HEAP_MAP_BITS);
     struct kmem_cache_stat cache;
 
     kmem_cache_stat(cp, &cache);
     for (size_t i = 0; i < got; i++)
-        cells[i] = memcmd_object_cell(
+        cells[i] = heap_object_cell(
             cp, st->stat_base + st->stat_colour + i * cache.stat_chunk,
-            memcmd_map_used(map, i));
+            heap_map_used(map, i));
     return got;
 }
 
 static void print_cells(struct kmem_cache *cp, size_t n,
                         const struct kmem_slab_stat *st)
 {
-    char cells[MEMCMD_MAP_BITS];
+    char cells[HEAP_MAP_BITS];
     size_t got = slab_cells(cp, n, st, cells);
     bool below = got > CELLS_BESIDE;
 
@@ -56,15 +56,15 @@ static void print_cells(struct kmem_cache *cp, size_t n,
 static void print_slab(struct kmem_cache *cp, size_t n,
                        const struct kmem_slab_stat *st)
 {
-    char idle[MEMCMD_CELL] = "-";
+    char idle[HEAP_CELL] = "-";
 
     if (st->stat_state == KMEM_SLAB_FREE)
-        memcmd_age(st->stat_idle_ms, idle);
+        heap_age(st->stat_idle_ms, idle);
     kprintf("%c%c0x%08lx 0x%08lx %6zu %3zu/%-3zu %-7s %6s",
             st->stat_freelist ? '>' : ' ', st->stat_bad ? '!' : ' ',
             (unsigned long)st->stat_slab, (unsigned long)st->stat_base,
             st->stat_colour, st->stat_refcnt, st->stat_chunks,
-            memcmd_state_name(st->stat_state), idle);
+            heap_state_name(st->stat_state), idle);
     print_cells(cp, n, st);
 }
 
@@ -72,7 +72,7 @@ static void json_slab(struct kmem_cache *cp, size_t n,
                       const struct kmem_slab_stat *st)
 {
     struct kmem_cache_stat cache;
-    char cells[MEMCMD_MAP_BITS];
+    char cells[HEAP_MAP_BITS];
     size_t got = slab_cells(cp, n, st, cells);
 
     kmem_cache_stat(cp, &cache);
@@ -85,7 +85,7 @@ static void json_slab(struct kmem_cache *cp, size_t n,
         "\"idle_ms\":%llu,\"cells\":\"",
         (unsigned long)st->stat_slab, (unsigned long)st->stat_base,
         st->stat_bytes, st->stat_colour, st->stat_refcnt, st->stat_chunks,
-        memcmd_state_name(st->stat_state), st->stat_freelist ? "true" : "false",
+        heap_state_name(st->stat_state), st->stat_freelist ? "true" : "false",
         st->stat_bad ? "true" : "false", (unsigned long long)st->stat_idle_ms);
     for (size_t i = 0; i < got; i++)
         kprintf("%c", cells[i]);
@@ -113,7 +113,7 @@ static void end_of_run(const struct slab_walk *walk, enum kmem_slab_state state)
 {
     if (!walk->walk_all && !walk->walk_json && walk->walk_state[state] > SHOWN)
         kprintf("  ... and %zu more %s slabs (-v shows them)\n",
-                walk->walk_state[state] - SHOWN, memcmd_state_name(state));
+                walk->walk_state[state] - SHOWN, heap_state_name(state));
 }
 
 static void visit_slab(struct kmem_cache *cp, size_t n,
@@ -211,17 +211,17 @@ static bool show_slabs(struct kmem_cache *cp, const struct kmem_cache_stat *st,
     if (!walk_slabs(cp, st->stat_slabs, &walk))
         return false;
     print_histogram(st, &walk);
-    memcmd_note_broken(cp);
+    heap_note_broken(cp);
     return true;
 }
 
 static void all_slabs(bool all, bool json)
 {
-    struct memcmd_order at = {0};
+    struct heap_order at = {0};
     struct kmem_cache_stat st;
     struct kmem_cache *cp;
 
-    while ((cp = memcmd_next(&at, memcmd_key_mem, &st)) && st.stat_mem) {
+    while ((cp = heap_next(&at, heap_key_mem, &st)) && st.stat_mem) {
         if (!json)
             kprintf("%s:\n", st.stat_name);
         if (!show_slabs(cp, &st, all, json))
@@ -248,7 +248,7 @@ static int cmd_slabs(int argc, char **argv)
         all_slabs(all, json);
         return 0;
     }
-    cp = memcmd_cache(argv[1]);
+    cp = heap_cache_named(argv[1]);
     if (!cp)
         return 1;
     kmem_cache_stat(cp, &st);
@@ -359,7 +359,7 @@ static void print_heat(const char *label, const size_t *sets)
 
 static void print_colour_rows(const struct kmem_cache_stat *st)
 {
-    size_t colours = MIN(memcmd_colours(st), (size_t)COLOURS);
+    size_t colours = MIN(heap_colours(st), (size_t)COLOURS);
 
     for (size_t i = 0; i < MIN(colours, (size_t)PAIRS); i++)
         kprintf("%sCOLOUR  SLABS", i ? "   " : "");
@@ -394,7 +394,7 @@ static int colours_one(struct kmem_cache *cp, const struct kmem_cache_stat *st)
 static void colours_row(struct kmem_cache *cp, const struct kmem_cache_stat *st,
                         bool json)
 {
-    size_t colours = memcmd_colours(st);
+    size_t colours = heap_colours(st);
 
     heat_cache(cp, st);
     if (json) {
@@ -406,7 +406,7 @@ static void colours_row(struct kmem_cache *cp, const struct kmem_cache_stat *st,
                 sets_touched(heat.heat_set), sets_touched(heat.heat_plain));
         return;
     }
-    memcmd_print_name(st->stat_name, MEMCMD_NAME);
+    heap_print_name(st->stat_name, HEAP_NAME);
     kprintf(" %7zu %5zu %5zu %6zu %5zu %10zu\n", colours, st->stat_align,
             st->stat_colour_next, st->stat_slabs, sets_touched(heat.heat_set),
             sets_touched(heat.heat_plain));
@@ -414,14 +414,14 @@ static void colours_row(struct kmem_cache *cp, const struct kmem_cache_stat *st,
 
 static int colours_all(bool json)
 {
-    struct memcmd_order at = {0};
+    struct heap_order at = {0};
     struct kmem_cache_stat st;
     struct kmem_cache *cp;
 
     if (!json)
-        kprintf("%-*s %7s %5s %5s %6s %5s %10s\n", MEMCMD_NAME, "CACHE",
+        kprintf("%-*s %7s %5s %5s %6s %5s %10s\n", HEAP_NAME, "CACHE",
                 "COLOURS", "STEP", "NEXT", "SLABS", "SETS", "UNCOLOURED");
-    while ((cp = memcmd_next(&at, memcmd_key_mem, &st)))
+    while ((cp = heap_next(&at, heap_key_mem, &st)))
         if (st.stat_slabs || json)
             colours_row(cp, &st, json);
     if (!json)
@@ -445,7 +445,7 @@ static int cmd_colours(int argc, char **argv)
         return shell_error("wants one cache at most; `colours` shows all");
     if (argc == 1)
         return colours_all(json);
-    cp = memcmd_cache(argv[1]);
+    cp = heap_cache_named(argv[1]);
     if (!cp)
         return 1;
     kmem_cache_stat(cp, &st);

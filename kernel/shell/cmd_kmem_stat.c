@@ -17,7 +17,7 @@
 #define NARROW_NAME 16
 
 struct kmastat {
-    memcmd_key_t *ks_key;
+    heap_key_t *ks_key;
     const char *ks_pattern;
     unsigned ks_shift; /* MEM is in units of 2^shift bytes */
     unsigned ks_name;  /* width of the first column */
@@ -58,7 +58,7 @@ static const struct {
     [COL_FAIL] = {"FAIL", 4, 4},   [COL_FLAGS] = {"FLAGS", 0, 5},
 };
 
-typedef char row_t[COLUMNS][MEMCMD_CELL];
+typedef char row_t[COLUMNS][HEAP_CELL];
 
 static unsigned column_width(const struct kmastat *ks, int col)
 {
@@ -74,8 +74,7 @@ static char unit_letter(const struct kmastat *ks)
 
 static void put_count(const struct kmastat *ks, row_t row, int col, uint64_t n)
 {
-    memcmd_count(n, ks->ks_wide ? 20 : MAX(column_width(ks, col), 4u),
-                 row[col]);
+    heap_count(n, ks->ks_wide ? 20 : MAX(column_width(ks, col), 4u), row[col]);
 }
 
 /* In full: a unit within a unit would mislead. */
@@ -84,26 +83,26 @@ static void put_mem(const struct kmastat *ks, row_t row, uint64_t bytes)
     unsigned tenths = (unsigned)((bytes * 10 + MIB(1) / 2) >> 20);
 
     if (ks->ks_shift != 20)
-        snprintf(row[COL_MEM], MEMCMD_CELL, "%llu",
+        snprintf(row[COL_MEM], HEAP_CELL, "%llu",
                  (unsigned long long)bytes >> ks->ks_shift);
     else if (tenths >= 10000)
-        snprintf(row[COL_MEM], MEMCMD_CELL, "%u", tenths / 10);
+        snprintf(row[COL_MEM], HEAP_CELL, "%u", tenths / 10);
     else
-        snprintf(row[COL_MEM], MEMCMD_CELL, "%u.%u", tenths / 10, tenths % 10);
+        snprintf(row[COL_MEM], HEAP_CELL, "%u.%u", tenths / 10, tenths % 10);
 }
 
-static void put_states(row_t row, const struct memcmd_sum *s)
+static void put_states(row_t row, const struct heap_sum *s)
 {
-    char full[MEMCMD_CELL], partial[MEMCMD_CELL], complete[MEMCMD_CELL];
+    char full[HEAP_CELL], partial[HEAP_CELL], complete[HEAP_CELL];
 
-    snprintf(row[COL_STATES], MEMCMD_CELL, "%s/%s/%s",
-             memcmd_count(s->sum_full, 4, full),
-             memcmd_count(s->sum_partial, 4, partial),
-             memcmd_count(s->sum_complete, 4, complete));
+    snprintf(row[COL_STATES], HEAP_CELL, "%s/%s/%s",
+             heap_count(s->sum_full, 4, full),
+             heap_count(s->sum_partial, 4, partial),
+             heap_count(s->sum_complete, 4, complete));
 }
 
 static void put_sum(const struct kmastat *ks, row_t row,
-                    const struct memcmd_sum *s)
+                    const struct heap_sum *s)
 {
     memset(row, 0, sizeof(row_t));
     put_count(ks, row, COL_INUSE, s->sum_inuse);
@@ -116,7 +115,7 @@ static void put_sum(const struct kmastat *ks, row_t row,
     put_count(ks, row, COL_TOTAL, s->sum_total);
     put_count(ks, row, COL_SLABS, s->sum_slabs);
     put_states(row, s);
-    memcmd_percent(memcmd_waste(s->sum_used, s->sum_mem), row[COL_WASTE]);
+    heap_percent(heap_waste(s->sum_used, s->sum_mem), row[COL_WASTE]);
 }
 
 static void put_flags(row_t row, const struct kmem_cache_stat *st)
@@ -164,7 +163,7 @@ static void print_first(const struct kmastat *ks, const char *name, row_t row)
         kprintf("%s%*s", name, (int)width, row[COL_SIZE]);
         print_cells(ks, row, COL_CHUNK);
     } else {
-        memcmd_print_name(name, ks->ks_name);
+        heap_print_name(name, ks->ks_name);
         print_cells(ks, row, COL_SIZE);
     }
 }
@@ -173,22 +172,22 @@ static void print_cache(const struct kmastat *ks,
                         const struct kmem_cache_stat *st)
 {
     char name[KMEM_NAME_MAX + 2];
-    struct memcmd_sum sum = {0};
+    struct heap_sum sum = {0};
     row_t row;
 
-    memcmd_add(&sum, st);
+    heap_add(&sum, st);
     put_sum(ks, row, &sum);
     put_count(ks, row, COL_SIZE, st->stat_size);
     put_count(ks, row, COL_CHUNK, st->stat_chunk);
     put_flags(row, st);
-    snprintf(name, sizeof(name), "%s%s", memcmd_bad_row(st) ? "!" : "",
+    snprintf(name, sizeof(name), "%s%s", heap_bad_row(st) ? "!" : "",
              st->stat_name);
     print_first(ks, name, row);
 }
 
 /* A sum's label takes the room of SIZE and CHUNK too. */
 static void print_sum(const struct kmastat *ks, const char *label,
-                      const struct memcmd_sum *sum)
+                      const struct heap_sum *sum)
 {
     row_t row;
 
@@ -216,16 +215,16 @@ static void print_head(const struct kmastat *ks)
 
 /* ---- totals ------------------------------------------------------------- */
 
-static void print_kinds(const struct kmastat *ks, const struct memcmd_totals *t)
+static void print_kinds(const struct kmastat *ks, const struct heap_totals *t)
 {
-    static const char *const labels[MEMCMD_KINDS] = {
+    static const char *const labels[HEAP_KINDS] = {
         [KMEM_KIND_NAMED] = "named caches",
         [KMEM_KIND_CLASS] = "kmem_alloc classes",
         [KMEM_KIND_INTERNAL] = "the allocator's own",
     };
     char label[40];
 
-    for (int kind = 0; kind < MEMCMD_KINDS; kind++) {
+    for (int kind = 0; kind < HEAP_KINDS; kind++) {
         snprintf(label, sizeof(label), "%s (%zu)", labels[kind],
                  t->total_kind[kind].sum_caches);
         print_sum(ks, label, &t->total_kind[kind]);
@@ -251,14 +250,14 @@ static void print_mem(const struct kmastat *ks, const char *label,
 }
 
 /* Bytes that caches have, less those that segkmem says it gave. */
-static long long supplier_off(const struct memcmd_totals *t)
+static long long supplier_off(const struct heap_totals *t)
 {
     return (long long)(t->total_all.sum_mem - t->total_own + t->total_unmapped -
                        t->total_supplier);
 }
 
 static void print_supplier(const struct kmastat *ks,
-                           const struct memcmd_totals *t)
+                           const struct heap_totals *t)
 {
     long long off = supplier_off(t);
     char remark[40];
@@ -286,13 +285,13 @@ static void print_legend(const struct kmastat *ks, size_t hidden)
 
 /* ---- JSON --------------------------------------------------------------- */
 
-static const char *const kind_names[MEMCMD_KINDS] = {
+static const char *const kind_names[HEAP_KINDS] = {
     [KMEM_KIND_NAMED] = "named",
     [KMEM_KIND_CLASS] = "class",
     [KMEM_KIND_INTERNAL] = "internal",
 };
 
-void memcmd_json_cache(const struct kmem_cache_stat *st)
+void heap_json_cache(const struct kmem_cache_stat *st)
 {
     const struct {
         const char *key;
@@ -335,20 +334,20 @@ void memcmd_json_cache(const struct kmem_cache_stat *st)
     row_t row;
 
     put_flags(row, st);
-    *(strchr(row[COL_FLAGS], '/') ?: row[COL_FLAGS] + MEMCMD_CELL - 1) = '\0';
+    *(strchr(row[COL_FLAGS], '/') ?: row[COL_FLAGS] + HEAP_CELL - 1) = '\0';
     kprintf("{\"cache\":");
     shell_json_string(st->stat_name);
     kprintf(",\"kind\":\"%s\",\"flags\":\"%s\",\"modes\":\"%s\",\"bad\":%s",
             kind_names[st->stat_kind], st->stat_flags ? row[COL_FLAGS] : "",
             st->stat_modes ? kmem_debug_text(st->stat_modes, modes) : "",
-            memcmd_bad_row(st) ? "true" : "false");
+            heap_bad_row(st) ? "true" : "false");
     for (size_t i = 0; i < ARRAY_SIZE(members); i++)
         kprintf(",\"%s\":%llu", members[i].key,
                 (unsigned long long)members[i].value);
     kprintf("}\n");
 }
 
-static void json_sum(const char *key, const struct memcmd_sum *s)
+static void json_sum(const char *key, const struct heap_sum *s)
 {
     kprintf("\"%s\":{\"caches\":%zu,\"inuse\":%zu,\"total\":%zu,"
             "\"slabs\":%zu,\"full\":%zu,\"partial\":%zu,\"free\":%zu,"
@@ -361,10 +360,10 @@ static void json_sum(const char *key, const struct memcmd_sum *s)
             (unsigned long long)s->sum_fails);
 }
 
-static void json_totals(const struct memcmd_totals *t)
+static void json_totals(const struct heap_totals *t)
 {
     kprintf("{");
-    for (int kind = 0; kind < MEMCMD_KINDS; kind++)
+    for (int kind = 0; kind < HEAP_KINDS; kind++)
         json_sum(kind_names[kind], &t->total_kind[kind]);
     json_sum("oversize", &t->total_large);
     json_sum("total", &t->total_all);
@@ -396,9 +395,9 @@ static bool set_order(struct kmastat *ks, const char *order)
 {
     static const struct {
         const char *name;
-        memcmd_key_t *key;
+        heap_key_t *key;
     } orders[] = {
-        {"mem", memcmd_key_mem},
+        {"mem", heap_key_mem},
         {"waste", key_waste},
         {"rate", key_rate},
         {"fail", key_fail},
@@ -442,11 +441,11 @@ static bool set_options(struct kmastat *ks, int argc, char **argv)
  * fit the column. */
 static void choose_unit(struct kmastat *ks)
 {
-    struct memcmd_totals t;
+    struct heap_totals t;
 
     if (ks->ks_unit)
         return;
-    memcmd_totals(&t);
+    heap_totals(&t);
     if (ks->ks_wide)
         ks->ks_shift = 0;
     else
@@ -455,7 +454,7 @@ static void choose_unit(struct kmastat *ks)
 
 /* Counts what the pattern selects; the wide table's first column holds the
  * longest name. */
-static void select_caches(struct kmastat *ks, struct memcmd_sum *selected)
+static void select_caches(struct kmastat *ks, struct heap_sum *selected)
 {
     struct kmem_cache_stat st;
     size_t longest = NARROW_NAME;
@@ -463,9 +462,9 @@ static void select_caches(struct kmastat *ks, struct memcmd_sum *selected)
     for (struct kmem_cache *cp = kmem_cache_first(); cp;
          cp = kmem_cache_next(cp)) {
         kmem_cache_stat(cp, &st);
-        if (!memcmd_match(st.stat_name, ks->ks_pattern))
+        if (!heap_match(st.stat_name, ks->ks_pattern))
             continue;
-        memcmd_add(selected, &st);
+        heap_add(selected, &st);
         longest = MAX(longest, strlen(st.stat_name));
     }
     ks->ks_name = ks->ks_wide ? (unsigned)longest : NARROW_NAME;
@@ -475,24 +474,24 @@ static void select_caches(struct kmastat *ks, struct memcmd_sum *selected)
 static bool of_interest(const struct kmem_cache_stat *st)
 {
     return st->stat_kind == KMEM_KIND_NAMED || st->stat_mem != 0 ||
-           memcmd_bad_row(st);
+           heap_bad_row(st);
 }
 
 /* Returns how many it listed. *hidden counts those left out as they have
  * nothing. */
 static size_t print_rows(const struct kmastat *ks, size_t *hidden)
 {
-    struct memcmd_order at = {0};
+    struct heap_order at = {0};
     struct kmem_cache_stat st;
     size_t rows = 0;
 
     *hidden = 0;
-    while (memcmd_next(&at, ks->ks_key, &st)) {
-        if (!memcmd_match(st.stat_name, ks->ks_pattern))
+    while (heap_next(&at, ks->ks_key, &st)) {
+        if (!heap_match(st.stat_name, ks->ks_pattern))
             continue;
         rows++;
         if (ks->ks_json)
-            memcmd_json_cache(&st);
+            heap_json_cache(&st);
         else if (ks->ks_zero || of_interest(&st))
             print_cache(ks, &st);
         else
@@ -501,9 +500,9 @@ static size_t print_rows(const struct kmastat *ks, size_t *hidden)
     return rows;
 }
 
-static void print_table(struct kmastat *ks, const struct memcmd_sum *selected)
+static void print_table(struct kmastat *ks, const struct heap_sum *selected)
 {
-    struct memcmd_totals t;
+    struct heap_totals t;
     size_t hidden, rows;
 
     choose_unit(ks);
@@ -515,7 +514,7 @@ static void print_table(struct kmastat *ks, const struct memcmd_sum *selected)
     if (ks->ks_pattern) {
         print_sum(ks, "TOTAL of these", selected);
     } else {
-        memcmd_totals(&t);
+        heap_totals(&t);
         print_kinds(ks, &t);
         print_supplier(ks, &t);
     }
@@ -524,9 +523,9 @@ static void print_table(struct kmastat *ks, const struct memcmd_sum *selected)
 
 static int cmd_kmastat(int argc, char **argv)
 {
-    struct kmastat ks = {.ks_key = memcmd_key_mem};
-    struct memcmd_sum selected = {0};
-    struct memcmd_totals t;
+    struct kmastat ks = {.ks_key = heap_key_mem};
+    struct heap_sum selected = {0};
+    struct heap_totals t;
     size_t hidden;
 
     if (!set_options(&ks, argc, argv))
@@ -537,10 +536,10 @@ static int cmd_kmastat(int argc, char **argv)
                            ks.ks_pattern);
     if (ks.ks_json) {
         print_rows(&ks, &hidden);
-        memcmd_totals(&t);
+        heap_totals(&t);
         json_totals(&t);
     } else if (ks.ks_sheet) {
-        memcmd_sheet(ks.ks_pattern);
+        heap_totals_table(ks.ks_pattern);
     } else {
         print_table(&ks, &selected);
     }

@@ -29,8 +29,8 @@ struct walk {
 };
 
 /* Of one slab: too big for a stack. One shell, one command at a time. */
-static uint8_t map[MEMCMD_MAP_BITS / 8];
-static const struct kmem_bufctl *bufctl[MEMCMD_MAP_BITS];
+static uint8_t map[HEAP_MAP_BITS / 8];
+static const struct kmem_bufctl *bufctl[HEAP_MAP_BITS];
 
 /* ---- rows --------------------------------------------------------------- */
 
@@ -55,7 +55,7 @@ static void json_row(const struct walk *w, const struct row *r)
             (unsigned long)r->row_slab, r->row_index, r->row_state,
             r->row_bad ? "true" : "false");
     for (unsigned i = 0; i < r->row_words; i++)
-        if (memcmd_word(r->row_addr + i * sizeof(word), &word))
+        if (heap_word(r->row_addr + i * sizeof(word), &word))
             kprintf("%s%lu", i ? "," : "", (unsigned long)word);
     kprintf("]}\n");
 }
@@ -65,7 +65,7 @@ static void print_row(const struct walk *w, const struct row *r)
     kprintf("%c0x%08lx %-16s 0x%08lx %4zu %-7s", r->row_bad ? '!' : ' ',
             (unsigned long)r->row_addr, w->walk_st.stat_name,
             (unsigned long)r->row_slab, r->row_index, r->row_state);
-    memcmd_print_words(r->row_addr, r->row_words);
+    heap_print_words(r->row_addr, r->row_words);
     kprintf("\n");
 }
 
@@ -90,10 +90,10 @@ static void put_row(struct walk *w, const struct row *r)
 /* Chunks of the slab that the walk is at, its map and bufctls at hand. */
 static size_t take_slab(const struct walk *w)
 {
-    size_t n = kmem_slab_map(w->walk_cp, w->walk_number, map, MEMCMD_MAP_BITS);
+    size_t n = kmem_slab_map(w->walk_cp, w->walk_number, map, HEAP_MAP_BITS);
 
-    kmem_slab_bufctls(w->walk_cp, w->walk_number, bufctl, MEMCMD_MAP_BITS);
-    return MIN(n, (size_t)MEMCMD_MAP_BITS);
+    kmem_slab_bufctls(w->walk_cp, w->walk_number, bufctl, HEAP_MAP_BITS);
+    return MIN(n, (size_t)HEAP_MAP_BITS);
 }
 
 static uintptr_t chunk_addr(const struct walk *w, size_t i)
@@ -109,8 +109,8 @@ static bool is_large(const struct walk *w)
 
 static const char *chunk_state(const struct walk *w, size_t i)
 {
-    return memcmd_object_state(w->walk_cp, chunk_addr(w, i),
-                               memcmd_map_used(map, i));
+    return heap_object_state(w->walk_cp, chunk_addr(w, i),
+                             heap_map_used(map, i));
 }
 
 /* A buffer of a large cache has a bufctl, or something is wrong. */
@@ -125,9 +125,9 @@ static void walk_objects(struct walk *w)
     size_t n = take_slab(w);
 
     for (size_t i = 0; i < n && !done(w); i++)
-        if (memcmd_map_used(map, i) == w->walk_used)
+        if (heap_map_used(map, i) == w->walk_used)
             put_row(w, &(struct row){chunk_addr(w, i), w->walk_at.stat_slab, i,
-                                     chunk_state(w, i), MEMCMD_WORDS,
+                                     chunk_state(w, i), HEAP_WORDS,
                                      chunk_bad(w, i)});
 }
 
@@ -140,7 +140,7 @@ static void walk_bufctls(struct walk *w)
         if (bufctl[i] != NULL)
             put_row(w, &(struct row){(uintptr_t)bufctl[i], w->walk_at.stat_slab,
                                      i, chunk_state(w, i),
-                                     is_large(w) ? MEMCMD_WORDS : 1,
+                                     is_large(w) ? HEAP_WORDS : 1,
                                      w->walk_at.stat_bad});
 }
 
@@ -148,8 +148,8 @@ static void walk_slab(struct walk *w)
 {
     put_row(w, &(struct row){w->walk_at.stat_slab, w->walk_at.stat_slab,
                              w->walk_number,
-                             memcmd_state_name(w->walk_at.stat_state),
-                             MEMCMD_WORDS, w->walk_at.stat_bad});
+                             heap_state_name(w->walk_at.stat_state), HEAP_WORDS,
+                             w->walk_at.stat_bad});
 }
 
 /* One chain; the number of the bucket is the index. */
@@ -164,8 +164,8 @@ static void walk_bucket(struct walk *w, size_t bucket)
             return;
         put_row(w, &(struct row){(uintptr_t)bcp,
                                  bcp ? (uintptr_t)bcp->bufctl_slab : 0, bucket,
-                                 bcp ? "used" : "astray",
-                                 bcp ? MEMCMD_WORDS : 0, bad});
+                                 bcp ? "used" : "astray", bcp ? HEAP_WORDS : 0,
+                                 bad});
         if (bad)
             return;
     }
@@ -194,15 +194,14 @@ static void walk_cache(struct walk *w)
         }
     }
     if (!w->walk_json)
-        memcmd_note_broken(w->walk_cp);
+        heap_note_broken(w->walk_cp);
 }
 
 static void walk_all(struct walk *w)
 {
-    struct memcmd_order at = {0};
+    struct heap_order at = {0};
 
-    while (!done(w) &&
-           (w->walk_cp = memcmd_next(&at, memcmd_key_mem, &w->walk_st)))
+    while (!done(w) && (w->walk_cp = heap_next(&at, heap_key_mem, &w->walk_st)))
         walk_cache(w);
 }
 
@@ -238,12 +237,12 @@ static int cmd_walk(int argc, char **argv)
     };
 
     if (!shell_take(&argc, argv, options, ARRAY_SIZE(options)) ||
-        !memcmd_number('n', most, &w.walk_most))
+        !heap_number('n', most, &w.walk_most))
         return 1;
     if (!set_what(&w, argv[1]) || argc > 3)
         return shell_error("wants alloc, free, slab, bufctl or hash, and one "
                            "cache at most");
-    if (argc == 3 && !(w.walk_cp = memcmd_cache(argv[2])))
+    if (argc == 3 && !(w.walk_cp = heap_cache_named(argv[2])))
         return 1;
     if (!w.walk_json)
         kprintf(" %-10s %-16s %-10s %4s %-7s %s\n", "ADDR", "CACHE", "SLAB",

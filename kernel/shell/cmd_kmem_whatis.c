@@ -23,8 +23,8 @@ struct place {
     struct kmem_slab_stat place_slab;
     size_t place_index;  /* chunk, or SIZE_MAX */
     size_t place_number; /* of the slab in list order, or SIZE_MAX */
-    uint8_t place_map[MEMCMD_MAP_BITS / 8];
-    const struct kmem_bufctl *place_bufctl[MEMCMD_MAP_BITS];
+    uint8_t place_map[HEAP_MAP_BITS / 8];
+    const struct kmem_bufctl *place_bufctl[HEAP_MAP_BITS];
 };
 
 /* Too big for a stack; one shell, one command at a time. */
@@ -39,12 +39,10 @@ static bool find_place(uintptr_t addr, struct place *p)
     if (!p->place_cache)
         return false;
     kmem_cache_stat(p->place_cache, &p->place_st);
-    p->place_number =
-        memcmd_slab_number(p->place_cache, p->place_slab.stat_slab);
-    kmem_slab_map(p->place_cache, p->place_number, p->place_map,
-                  MEMCMD_MAP_BITS);
+    p->place_number = heap_slab_number(p->place_cache, p->place_slab.stat_slab);
+    kmem_slab_map(p->place_cache, p->place_number, p->place_map, HEAP_MAP_BITS);
     kmem_slab_bufctls(p->place_cache, p->place_number, p->place_bufctl,
-                      MEMCMD_MAP_BITS);
+                      HEAP_MAP_BITS);
     return true;
 }
 
@@ -136,7 +134,7 @@ static void print_object(const struct place *p)
         kprintf("%zu bytes were asked for\n", b.stat_size);
     if (b.stat_state == KMEM_BUF_USED &&
         p->place_st.stat_kind == KMEM_KIND_INTERNAL)
-        memcmd_print_own(p->place_cache, start);
+        heap_print_own(p->place_cache, start);
     print_life(&b);
 }
 
@@ -167,7 +165,7 @@ static void print_in_slab(const struct place *p)
             p->place_slab.stat_bad ? "! " : "",
             (unsigned long)p->place_slab.stat_slab,
             (unsigned long)p->place_slab.stat_base, p->place_number + 1,
-            p->place_st.stat_slabs, memcmd_state_name(p->place_slab.stat_state),
+            p->place_st.stat_slabs, heap_state_name(p->place_slab.stat_state),
             p->place_slab.stat_refcnt, p->place_slab.stat_chunks);
 }
 
@@ -193,13 +191,13 @@ static void print_symbol(uintptr_t addr)
 static const struct page *first_of(const struct page *frame)
 {
     return frame->page_state == PAGE_TAIL
-               ? &page_array[memcmd_block_head(page_index(frame))]
+               ? &page_array[heap_block_head(page_index(frame))]
                : frame;
 }
 
 static void print_frame(const struct page *frame, uintptr_t addr)
 {
-    size_t head = memcmd_block_head(page_index(frame));
+    size_t head = heap_block_head(page_index(frame));
     const struct page *first = first_of(frame);
 
     kprintf("frame %zu, %s", page_index(frame),
@@ -218,7 +216,7 @@ static void print_unmapped(uintptr_t addr)
     if (!kmem_unmapped_stat((const void *)addr, &b))
         return;
     kprintf("unmapped: a slab of cache %s was here",
-            memcmd_owner_name(b.stat_cache));
+            heap_owner_name(b.stat_cache));
     if (b.stat_buf)
         kprintf(", and object %zu: 0x%08lx + %lu", b.stat_index,
                 (unsigned long)b.stat_buf, (unsigned long)(addr - b.stat_buf));
@@ -270,10 +268,9 @@ static void print_managed(const struct page *frame, uintptr_t addr)
     else if (frame->page_state == PAGE_UNMAPPED)
         print_unmapped(addr);
     else if (frame->page_state == PAGE_HASH)
-        kprintf("hash table of cache %s\n",
-                memcmd_owner_name(frame->page_owner));
+        kprintf("hash table of cache %s\n", heap_owner_name(frame->page_owner));
     else if (first_of(frame)->page_state == PAGE_USER)
-        memcmd_print_mappers(frame);
+        heap_print_mappers(frame);
     else if (frame->page_state != PAGE_KERNEL) {
         kprintf("in no slab; `pages 0x%lx` shows the frames around it\n",
                 (unsigned long)addr);
@@ -291,12 +288,12 @@ static int cmd_whatis(int argc, char **argv)
         return 1;
     if (argc != 2)
         return shell_error("wants one address; `whatis 0xc0123456`");
-    if (!memcmd_address(argv[1], &addr))
+    if (!heap_address(argv[1], &addr))
         return 1;
     kprintf("0x%08lx: ", (unsigned long)addr);
     frame = virt_to_page((const void *)addr);
     if (addr < (uintptr_t)mm_phys_to_virt(0))
-        memcmd_print_user(addr);
+        heap_print_user(addr);
     else if (frame)
         print_managed(frame, addr);
     else
@@ -338,18 +335,18 @@ static struct kmem_buf_stat chunk_stat(const struct place *p, size_t i)
 /* Chunk `i` as a character: a free one on no list is bad. */
 static char chunk_cell(const struct place *p, size_t i)
 {
-    bool used = memcmd_map_used(p->place_map, i);
+    bool used = heap_map_used(p->place_map, i);
 
     if (p->place_bufctl[i] == NULL && !(used && is_small(p)))
         return '!';
-    return memcmd_object_cell(
-        p->place_cache, p->place_slab.stat_base + chunk_offset(p, i), used);
+    return heap_object_cell(p->place_cache,
+                            p->place_slab.stat_base + chunk_offset(p, i), used);
 }
 
 static void print_strip(const struct place *p)
 {
     size_t tail = p->place_st.stat_slab_left - p->place_slab.stat_colour;
-    size_t n = MIN(p->place_st.stat_slab_objects, (size_t)MEMCMD_MAP_BITS);
+    size_t n = MIN(p->place_st.stat_slab_objects, (size_t)HEAP_MAP_BITS);
 
     kprintf("colour %zu | %zu objects of %zu | tail %zu | header %zu\n",
             p->place_slab.stat_colour, n, p->place_st.stat_chunk, tail,
@@ -367,13 +364,13 @@ static void print_strip(const struct place *p)
 /* The chunk that a bufctl's link leads to, "end", or "!" if it leads astray;
  * "-" where there is no link. */
 static const char *link_text(const struct place *p, size_t i,
-                             char text[MEMCMD_CELL])
+                             char text[HEAP_CELL])
 {
     const struct kmem_bufctl *next;
-    size_t n = MIN(p->place_st.stat_slab_objects, (size_t)MEMCMD_MAP_BITS);
+    size_t n = MIN(p->place_st.stat_slab_objects, (size_t)HEAP_MAP_BITS);
     size_t to = 0;
 
-    if (memcmd_map_used(p->place_map, i) || p->place_bufctl[i] == NULL)
+    if (heap_map_used(p->place_map, i) || p->place_bufctl[i] == NULL)
         return "-";
     next = p->place_bufctl[i]->bufctl_next;
     if (next == NULL)
@@ -382,14 +379,14 @@ static const char *link_text(const struct place *p, size_t i,
         to++;
     if (to == n)
         return "!";
-    snprintf(text, MEMCMD_CELL, "%zu", to);
+    snprintf(text, HEAP_CELL, "%zu", to);
     return text;
 }
 
 static void print_cell(const struct place *p, size_t i)
 {
     char cell = chunk_cell(p, i);
-    char link[MEMCMD_CELL];
+    char link[HEAP_CELL];
 
     kprintf("%c%3zu 0x%04zx %-5s %4s", i == p->place_index ? '>' : ' ', i,
             chunk_offset(p, i),
@@ -405,7 +402,7 @@ static void print_owner(const struct place *p, size_t i)
     struct kmem_buf_stat b = chunk_stat(p, i);
     const struct kmem_transaction *t =
         b.stat_state == KMEM_BUF_FREE ? &b.stat_free : &b.stat_alloc;
-    char caller[DEBUGCMD_CALLER], age[MEMCMD_CELL];
+    char caller[DEBUGCMD_CALLER], age[HEAP_CELL];
 
     if (t->trans_depth == 0)
         kprintf(" %5s %6s  -", "-", "-");
@@ -417,7 +414,7 @@ static void print_owner(const struct place *p, size_t i)
 /* A row per chunk if there is more to say of it, else several in a line. */
 static void print_chunks(const struct place *p)
 {
-    size_t n = MIN(p->place_st.stat_slab_objects, (size_t)MEMCMD_MAP_BITS);
+    size_t n = MIN(p->place_st.stat_slab_objects, (size_t)HEAP_MAP_BITS);
     bool audited = p->place_st.stat_modes & KMF_AUDIT;
     size_t columns = audited ? 1 : MIN(n, (size_t)ROW_CELLS);
 
@@ -441,7 +438,7 @@ static int cmd_map(int argc, char **argv)
     if (argc != 2)
         return shell_error("wants one address; `slabs NAME` prints those of a "
                            "cache");
-    if (!memcmd_address(argv[1], &addr))
+    if (!heap_address(argv[1], &addr))
         return 1;
     if (addr < (uintptr_t)mm_phys_to_virt(0) || !find_place(addr, &place))
         return shell_error("no slab holds 0x%lx; `whatis` says what is there",
@@ -449,7 +446,7 @@ static int cmd_map(int argc, char **argv)
     print_in_slab(&place);
     print_strip(&place);
     print_chunks(&place);
-    memcmd_note_broken(place.place_cache);
+    heap_note_broken(place.place_cache);
     return 0;
 }
 

@@ -32,7 +32,7 @@ static const char *op_name(enum kmem_op op)
 
 /* Seconds ago, with as many decimals as have room. */
 static const char *ago_cell(const struct kmem_transaction *t,
-                            char text[MEMCMD_CELL])
+                            char text[HEAP_CELL])
 {
     debugcmd_seconds(debugcmd_ago(t), text);
     text[AGO_WIDTH] = '\0';
@@ -57,7 +57,7 @@ static void print_caller(const struct kmem_transaction *t, size_t name_length)
 static void print_entry(const struct kmem_log_entry *e, bool stack)
 {
     const char *name = kmem_log_name(e);
-    char ago[MEMCMD_CELL];
+    char ago[HEAP_CELL];
 
     kprintf("%6u %*s %-5s %3u %4u %-*s %08lx %08lx", (unsigned)e->log_seq,
             AGO_WIDTH, ago_cell(&e->log_trans, ago), op_name(e->log_op),
@@ -174,7 +174,7 @@ static void print_event(enum kmem_ring ring, const struct kmem_event *e)
         [KMEM_RING_REAP] = "slabs",
     };
     const struct kmem_transaction t = {.trans_us = e->event_us};
-    char ago[MEMCMD_CELL];
+    char ago[HEAP_CELL];
 
     kprintf("%6u %*s %4u %-17s", (unsigned)e->event_seq, AGO_WIDTH,
             ago_cell(&t, ago), (unsigned)e->event_task, e->event_name);
@@ -251,8 +251,8 @@ static bool read_filter(int *argc, char **argv, struct filter *f)
     };
 
     if (!shell_take(argc, argv, options, ARRAY_SIZE(options)) ||
-        !memcmd_number('n', rows, &f->filter_rows) ||
-        (addr && !memcmd_address(addr, &f->filter_addr)))
+        !heap_number('n', rows, &f->filter_rows) ||
+        (addr && !heap_address(addr, &f->filter_addr)))
         return false;
     f->filter_by_task = task != NULL;
     if (task && !parse_u32(task, &f->filter_task)) {
@@ -275,9 +275,9 @@ static int cmd_log(int argc, char **argv)
         show_ring(ring, &f);
         return 0;
     }
-    if (argc == 2 && !memcmd_address(argv[1], &f.filter_addr))
+    if (argc == 2 && !heap_address(argv[1], &f.filter_addr))
         return 1;
-    if (f.filter_cache && !memcmd_cache(f.filter_cache))
+    if (f.filter_cache && !heap_cache_named(f.filter_cache))
         return 1;
     show_log(&f);
     return 0;
@@ -316,7 +316,7 @@ int logcmd_history(const char *word)
     struct kmem_log_entry e, older;
     uintptr_t addr;
 
-    if (!memcmd_address(word, &addr))
+    if (!heap_address(word, &addr))
         return 1;
     if (!logcmd_newest(addr, &e))
         return shell_error("the log knows nothing of 0x%08lx; caches in mode U "

@@ -104,7 +104,7 @@ static int cmd_x(int argc, char **argv)
     if (argc < 2 || argc > 3)
         return shell_error("wants an address and how many bytes; "
                            "`x 0xc0100000 64`");
-    if (!memcmd_address(argv[1], &addr))
+    if (!heap_address(argv[1], &addr))
         return 1;
     if (argc == 3 && (!parse_u32(argv[2], &n) || n == 0 || n > DUMP_MAX))
         return shell_error("'%.32s' is no number of bytes; 1 to %u are",
@@ -136,7 +136,7 @@ static int cmd_sym(int argc, char **argv)
         kprintf("0x%08lx %s\n", (unsigned long)addr, argv[1]);
         return 0;
     }
-    if (!memcmd_address(argv[1], &addr))
+    if (!heap_address(argv[1], &addr))
         return 1;
     if (symbol_lookup(addr, NULL) == NULL)
         return shell_error("no function is at 0x%08lx; `whatis` says what is",

@@ -104,14 +104,14 @@ static const char *waits_for(const struct task_stat *st)
 
 static void print_task(const struct task_stat *st)
 {
-    char switches[MEMCMD_CELL];
+    char switches[HEAP_CELL];
 
     kprintf("%5d %5d %5d %-7s %3u %-6s %7llu %8s %-13.13s %s\n",
             (int)st->stat_pid, (int)st->stat_parent, (int)st->stat_group,
             states[st->stat_state], st->stat_priority,
             st->stat_user ? "user" : "kernel",
             (unsigned long long)st->stat_ticks * MS_PER_TICK,
-            memcmd_count(st->stat_switches, 8, switches), waits_for(st),
+            heap_count(st->stat_switches, 8, switches), waits_for(st),
             st->stat_name);
 }
 

@@ -162,17 +162,17 @@ static void take_in_all(void)
 }
 
 /* The next group, most bytes first. NULL at the end, and after ^C. */
-static const struct group *next_group(struct memcmd_order *at)
+static const struct group *next_group(struct heap_order *at)
 {
-    struct memcmd_order best = {.order_begun = false};
+    struct heap_order best = {.order_begun = false};
     const struct group *found = NULL;
 
     for (size_t i = 0; i < groups.used; i++) {
         uint64_t key = group_bytes(&groups.table[i]);
 
-        if (!memcmd_after(at, key, i) || (found && key <= best.order_key))
+        if (!heap_after(at, key, i) || (found && key <= best.order_key))
             continue;
-        best = (struct memcmd_order){key, i, true};
+        best = (struct heap_order){key, i, true};
         found = &groups.table[i];
     }
     *at = best;
@@ -208,19 +208,19 @@ static void tasks_text(const struct group *g, char *text, size_t size)
 
 static void ages_text(const struct group *g, char *text, size_t size)
 {
-    char low[MEMCMD_CELL], mean[MEMCMD_CELL], high[MEMCMD_CELL];
+    char low[HEAP_CELL], mean[HEAP_CELL], high[HEAP_CELL];
 
     strlcpy(text, "-", size);
     if (has_stack(g))
         snprintf(text, size, "%s/%s/%s",
-                 memcmd_age(g->group_youngest / 1000, low),
-                 memcmd_age(g->group_ages / g->group_count / 1000, mean),
-                 memcmd_age(g->group_oldest / 1000, high));
+                 heap_age(g->group_youngest / 1000, low),
+                 heap_age(g->group_ages / g->group_count / 1000, mean),
+                 heap_age(g->group_oldest / 1000, high));
 }
 
 static void print_user(const struct group *g)
 {
-    char ages[3 * MEMCMD_CELL], tasks[TASKS_KEPT * 11 + 4];
+    char ages[3 * HEAP_CELL], tasks[TASKS_KEPT * 11 + 4];
 
     tasks_text(g, tasks, sizeof(tasks));
     ages_text(g, ages, sizeof(ages));
@@ -228,14 +228,14 @@ static void print_user(const struct group *g)
             (unsigned long long)group_bytes(g),
             (unsigned long long)g->group_count, g->group_size,
             (unsigned long long)g->group_waste, ages, tasks,
-            memcmd_owner_name(g->group_cache));
+            heap_owner_name(g->group_cache));
     debugcmd_print_stack(&g->group_trans, 10);
 }
 
 static void json_group(const struct group *g)
 {
     kprintf("{\"cache\":");
-    shell_json_string(memcmd_owner_name(g->group_cache));
+    shell_json_string(heap_owner_name(g->group_cache));
     kprintf(
         ",\"bytes\":%llu,\"count\":%llu,\"size\":%zu,\"waste\":%llu,"
         "\"youngest_us\":%llu,\"oldest_us\":%llu,\"sample\":%lu,"
@@ -250,7 +250,7 @@ static void json_group(const struct group *g)
 
 static void print_users(const char *name)
 {
-    struct memcmd_order at = {0};
+    struct heap_order at = {0};
     const struct group *g;
 
     if (groups.used == 0) {
@@ -270,7 +270,7 @@ static void print_users(const char *name)
 
 static int cmd_users(int argc, char **argv)
 {
-    struct memcmd_order at = {0};
+    struct heap_order at = {0};
     struct kmem_cache *cp = NULL;
     const struct group *g;
     uint32_t options;
@@ -279,7 +279,7 @@ static int cmd_users(int argc, char **argv)
         return 1;
     if (argc > 2)
         return shell_error("wants one cache at most; `users` shows all");
-    if (argc == 2 && !(cp = memcmd_cache(argv[1])))
+    if (argc == 2 && !(cp = heap_cache_named(argv[1])))
         return 1;
     clear_groups(0, false);
     if (cp)
@@ -293,7 +293,7 @@ static int cmd_users(int argc, char **argv)
     }
     print_users(cp ? argv[1] : "any cache");
     if (cp)
-        memcmd_note_broken(cp);
+        heap_note_broken(cp);
     return 0;
 }
 
@@ -314,23 +314,23 @@ SHELL_COMMAND(users, "users [-j] [CACHE]",
 
 static void print_suspects(bool json)
 {
-    struct memcmd_order at = {0};
-    char age[MEMCMD_CELL], caller[DEBUGCMD_CALLER];
+    struct heap_order at = {0};
+    char age[HEAP_CELL], caller[DEBUGCMD_CALLER];
     const struct group *g;
 
     if (!json)
-        kprintf("%-*s %6s %9s %7s %-10s %s\n", MEMCMD_NAME, "CACHE", "COUNT",
+        kprintf("%-*s %6s %9s %7s %-10s %s\n", HEAP_NAME, "CACHE", "COUNT",
                 "BYTES", "OLDEST", "SAMPLE", "CALLER");
     while ((g = next_group(&at))) {
         if (json) {
             json_group(g);
             continue;
         }
-        memcmd_print_name(memcmd_owner_name(g->group_cache), MEMCMD_NAME);
+        heap_print_name(heap_owner_name(g->group_cache), HEAP_NAME);
         kprintf(" %6llu %9llu %7s 0x%08lx %s\n",
                 (unsigned long long)g->group_count,
                 (unsigned long long)group_bytes(g),
-                has_stack(g) ? memcmd_age(g->group_oldest / 1000, age) : "-",
+                has_stack(g) ? heap_age(g->group_oldest / 1000, age) : "-",
                 (unsigned long)g->group_sample,
                 debugcmd_caller(&g->group_trans, caller));
     }
@@ -450,7 +450,7 @@ static int cmd_leaks(int argc, char **argv)
     };
 
     if (!shell_take(&argc, argv, options, ARRAY_SIZE(options)) ||
-        !memcmd_number('m', age, &seconds))
+        !heap_number('m', age, &seconds))
         return 1;
     if (argc != 1)
         return shell_error("takes no '%.32s'; `users NAME` shows one cache",

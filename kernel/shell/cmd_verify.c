@@ -42,7 +42,7 @@ static unsigned verify_row(struct kmem_cache *cp, bool json, bool good)
         kprintf("}\n");
     } else if (broken || good) {
         kprintf("%s", broken ? "!" : "");
-        memcmd_print_name(st.stat_name, MEMCMD_NAME - (broken != NULL));
+        heap_print_name(st.stat_name, HEAP_NAME - (broken != NULL));
         kprintf(" %8zu %3u  %-16s %s\n", st.stat_total, broken != NULL,
                 broken ? where : "-", broken ? broken : "-");
     }
@@ -51,12 +51,12 @@ static unsigned verify_row(struct kmem_cache *cp, bool json, bool good)
 
 static unsigned verify_caches(bool json)
 {
-    struct memcmd_order at = {0};
+    struct heap_order at = {0};
     struct kmem_cache_stat st;
     struct kmem_cache *cp;
     unsigned bad = 0;
 
-    while ((cp = memcmd_next(&at, memcmd_key_mem, &st)))
+    while ((cp = heap_next(&at, heap_key_mem, &st)))
         bad += verify_row(cp, json, st.stat_mem != 0);
     return bad;
 }
@@ -198,11 +198,11 @@ static int cmd_verify(int argc, char **argv)
         return 1;
     if (argc > 2)
         return shell_error("wants one cache at most; `verify` checks all");
-    if (argc == 2 && !(cp = memcmd_cache(argv[1])))
+    if (argc == 2 && !(cp = heap_cache_named(argv[1])))
         return 1;
     json = options & SHELL_OPTION('j');
     if (!json)
-        kprintf("%-*s %8s %3s  %-16s %s\n", MEMCMD_NAME, "CACHE", "CHECKED",
+        kprintf("%-*s %8s %3s  %-16s %s\n", HEAP_NAME, "CACHE", "CHECKED",
                 "BAD", "FIRST-BAD", "KIND");
     if (!cp)
         return verify_rest(verify_caches(json), json);

@@ -37,9 +37,9 @@ class Mark:
 
 def kernel_marks():
     """Those that the kernel shell took."""
-    if target.symbol("marks", "cmd_kmem_mark.c") is None:
+    if target.symbol("marks", "cmd_mark.c") is None:
         return
-    for value in target.elements("marks", "cmd_kmem_mark.c"):
+    for value in target.elements("marks", "cmd_mark.c"):
         raw = record_at(value)
         if raw.mark_label:
             yield Mark(raw.mark_label, raw.mark_ms,

@@ -1,6 +1,6 @@
 """slabtop on both consoles: what it shows, its keys, and that it leaves no
 trace. Its arithmetic is tested in the kernel
-(kernel/shell/tests/test_slabtop.c)."""
+(tools/workshop/observe/tests/test_slabtop.c)."""
 
 import json
 import re

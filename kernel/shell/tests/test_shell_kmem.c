@@ -15,13 +15,13 @@
 
 KTEST(shell_kmem, totals_equal_the_supplier)
 {
-    struct memcmd_totals t;
+    struct heap_totals t;
     uint64_t mem = 0;
     size_t caches = 0;
 
-    memcmd_totals(&t);
+    heap_totals(&t);
     KT_EQ(t.total_all.sum_mem - t.total_own, t.total_supplier);
-    for (int kind = 0; kind < MEMCMD_KINDS; kind++) {
+    for (int kind = 0; kind < HEAP_KINDS; kind++) {
         mem += t.total_kind[kind].sum_mem;
         caches += t.total_kind[kind].sum_caches;
     }
@@ -32,15 +32,15 @@ KTEST(shell_kmem, totals_equal_the_supplier)
 
 KTEST(shell_kmem, totals_follow_a_large_allocation)
 {
-    struct memcmd_totals before, during, after;
+    struct heap_totals before, during, after;
     void *p;
 
-    memcmd_totals(&before);
+    heap_totals(&before);
     p = kmem_alloc(5 * PAGE_SIZE, KM_NOSLEEP);
     KT_REQUIRE(p);
-    memcmd_totals(&during);
+    heap_totals(&during);
     kmem_free(p, 5 * PAGE_SIZE);
-    memcmd_totals(&after);
+    heap_totals(&after);
     KT_EQ(during.total_large.sum_mem - before.total_large.sum_mem,
           5 * PAGE_SIZE);
     KT_EQ(during.total_large.sum_inuse - before.total_large.sum_inuse, 1);
@@ -51,16 +51,16 @@ KTEST(shell_kmem, totals_follow_a_large_allocation)
 
 KTEST(shell_kmem, totals_follow_a_class)
 {
-    struct memcmd_totals before, during, after;
+    struct heap_totals before, during, after;
     const int class = KMEM_KIND_CLASS;
     void *p;
 
-    memcmd_totals(&before);
+    heap_totals(&before);
     p = kmem_alloc(100, KM_NOSLEEP);
     KT_REQUIRE(p);
-    memcmd_totals(&during);
+    heap_totals(&during);
     kmem_free(p, 100);
-    memcmd_totals(&after);
+    heap_totals(&after);
     KT_EQ(during.total_kind[class].sum_inuse -
               before.total_kind[class].sum_inuse,
           1);
@@ -93,14 +93,14 @@ KTEST(shell_kmem, own_suppliers_are_no_debt_of_segkmem)
     void *page = (void *)ROUND_UP((uintptr_t)run, (uintptr_t)PAGE_SIZE);
     struct kmem_supplier own = {own_getpages, own_freepages, &page};
     struct kmem_cache *cp;
-    struct memcmd_totals t;
+    struct heap_totals t;
     void *obj;
 
     KT_REQUIRE(run);
     cp = kmem_cache_create_from("test_own", 64, 0, NULL, NULL, &own);
     KT_REQUIRE(cp);
     obj = kmem_cache_alloc(cp, KM_NOSLEEP);
-    memcmd_totals(&t);
+    heap_totals(&t);
     KT_EQ(t.total_own, PAGE_SIZE);
     KT_EQ(t.total_all.sum_mem - t.total_own, t.total_supplier);
     if (obj)
@@ -130,7 +130,7 @@ static void check_ledger(size_t size, size_t align, kmem_ctor_t *ctor,
     for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
         obj[i] = kmem_cache_alloc(cp, KM_NOSLEEP);
     kmem_cache_stat(cp, &st);
-    KT_EQ(memcmd_ledger(cp, &st, entry), st.stat_mem);
+    KT_EQ(heap_ledger(cp, &st, entry), st.stat_mem);
     KT_EQ(entry[LEDGER_REQUESTED], ARRAY_SIZE(obj) * size);
     KT_EQ(entry[LEDGER_EXTRA_WORD], ARRAY_SIZE(obj) * extra);
     KT_EQ(entry[LEDGER_HEADER],
@@ -139,7 +139,7 @@ static void check_ledger(size_t size, size_t align, kmem_ctor_t *ctor,
         if (obj[i])
             kmem_cache_free(cp, obj[i]);
     kmem_cache_stat(cp, &st);
-    KT_EQ(memcmd_ledger(cp, &st, entry), st.stat_mem);
+    KT_EQ(heap_ledger(cp, &st, entry), st.stat_mem);
     KT_EQ(entry[LEDGER_FREE], st.stat_total * st.stat_chunk);
     KT_EQ(kmem_cache_destroy(cp), 0);
 }
@@ -160,9 +160,9 @@ static uint64_t key_parity(const struct kmem_cache_stat *st)
     return st->stat_size % 16;
 }
 
-static void check_order(memcmd_key_t *key)
+static void check_order(heap_key_t *key)
 {
-    struct memcmd_order at = {0};
+    struct heap_order at = {0};
     struct kmem_cache_stat st;
     struct kmem_cache *last = NULL, *cp;
     uint64_t last_key = UINT64_MAX;
@@ -170,7 +170,7 @@ static void check_order(memcmd_key_t *key)
 
     for (cp = kmem_cache_first(); cp; cp = kmem_cache_next(cp))
         all++;
-    while (n <= all && (cp = memcmd_next(&at, key, &st))) {
+    while (n <= all && (cp = heap_next(&at, key, &st))) {
         KT_LE(key(&st), last_key);
         KT_NE(KT_PTR(cp), KT_PTR(last));
         last_key = key(&st);
@@ -182,7 +182,7 @@ static void check_order(memcmd_key_t *key)
 
 KTEST(shell_kmem, order_visits_each_cache_once)
 {
-    check_order(memcmd_key_mem);
+    check_order(heap_key_mem);
     check_order(key_parity); /* almost all keys are equal */
 }
 
@@ -201,27 +201,27 @@ KTEST(shell_kmem, contradicting_rows_are_marked)
                                  .stat_frees = 8};
     struct kmem_cache_stat bad = st;
 
-    KT_TRUE(!memcmd_bad_row(&st));
+    KT_TRUE(!heap_bad_row(&st));
     bad.stat_inuse = 31;
-    KT_TRUE(memcmd_bad_row(&bad));
+    KT_TRUE(heap_bad_row(&bad));
     bad = st;
     bad.stat_full_slabs = 2;
-    KT_TRUE(memcmd_bad_row(&bad));
+    KT_TRUE(heap_bad_row(&bad));
     bad = st;
     bad.stat_total = 29;
-    KT_TRUE(memcmd_bad_row(&bad));
+    KT_TRUE(heap_bad_row(&bad));
     bad = st;
     bad.stat_frees = 9;
-    KT_TRUE(memcmd_bad_row(&bad));
+    KT_TRUE(heap_bad_row(&bad));
 }
 
 /* ---- numbers ------------------------------------------------------------ */
 
 static void check_count(uint64_t n, unsigned width, const char *want)
 {
-    char buf[MEMCMD_CELL];
+    char buf[HEAP_CELL];
 
-    memcmd_count(n, width, buf);
+    heap_count(n, width, buf);
     if (strcmp(buf, want) != 0)
         KT_FAIL("%llu in %u: got %s, want %s", (unsigned long long)n, width,
                 buf, want);
@@ -245,9 +245,9 @@ KTEST(shell_kmem, counts_fit_their_columns)
 
 static void check_age(uint64_t ms, const char *want)
 {
-    char buf[MEMCMD_CELL];
+    char buf[HEAP_CELL];
 
-    memcmd_age(ms, buf);
+    heap_age(ms, buf);
     if (strcmp(buf, want) != 0)
         KT_FAIL("%llu: got %s, want %s", (unsigned long long)ms, buf, want);
 }
@@ -264,37 +264,37 @@ KTEST(shell_kmem, ages)
 
 KTEST(shell_kmem, waste_in_thousandths)
 {
-    char buf[MEMCMD_CELL];
+    char buf[HEAP_CELL];
 
-    KT_EQ(memcmd_waste(0, 0), 0);
-    KT_EQ(memcmd_waste(4000, 4096), 23);
-    KT_EQ(memcmd_waste(0, 4096), 1000);
-    KT_EQ(memcmd_waste(5000, 4096), 0);
-    KT_EQ(memcmd_waste(1ull << 40, 1ull << 41), 500);
-    KT_EQ(strcmp(memcmd_percent(125, buf), "12.5"), 0);
+    KT_EQ(heap_waste(0, 0), 0);
+    KT_EQ(heap_waste(4000, 4096), 23);
+    KT_EQ(heap_waste(0, 4096), 1000);
+    KT_EQ(heap_waste(5000, 4096), 0);
+    KT_EQ(heap_waste(1ull << 40, 1ull << 41), 500);
+    KT_EQ(strcmp(heap_percent(125, buf), "12.5"), 0);
 }
 
 /* ---- arguments ---------------------------------------------------------- */
 
 KTEST(shell_kmem, patterns)
 {
-    KT_TRUE(memcmd_match("kmem_alloc_64", NULL));
-    KT_TRUE(memcmd_match("kmem_alloc_64", "alloc"));
-    KT_TRUE(!memcmd_match("kmem_alloc_64", "alocl"));
-    KT_TRUE(memcmd_match("kmem_alloc_64", "kmem_*_64"));
-    KT_TRUE(memcmd_match("kmem_alloc_64", "*a*l*4*"));
-    KT_TRUE(!memcmd_match("kmem_alloc_64", "alloc*"));
-    KT_TRUE(memcmd_match("kmem_alloc_64", "kmem_alloc_??"));
-    KT_TRUE(!memcmd_match("kmem_alloc_64", "kmem_alloc_???"));
-    KT_TRUE(memcmd_match("aaab", "*aab"));
-    KT_TRUE(!memcmd_match("", "?"));
+    KT_TRUE(heap_match("kmem_alloc_64", NULL));
+    KT_TRUE(heap_match("kmem_alloc_64", "alloc"));
+    KT_TRUE(!heap_match("kmem_alloc_64", "alocl"));
+    KT_TRUE(heap_match("kmem_alloc_64", "kmem_*_64"));
+    KT_TRUE(heap_match("kmem_alloc_64", "*a*l*4*"));
+    KT_TRUE(!heap_match("kmem_alloc_64", "alloc*"));
+    KT_TRUE(heap_match("kmem_alloc_64", "kmem_alloc_??"));
+    KT_TRUE(!heap_match("kmem_alloc_64", "kmem_alloc_???"));
+    KT_TRUE(heap_match("aaab", "*aab"));
+    KT_TRUE(!heap_match("", "?"));
 }
 
 KTEST(shell_kmem, hash_points_are_the_allocators)
 {
     for (size_t entries = 64; entries <= 65536; entries *= 4) {
-        size_t grow = memcmd_hash_grow(entries);
-        size_t shrink = memcmd_hash_shrink(entries);
+        size_t grow = heap_hash_grow(entries);
+        size_t shrink = heap_hash_shrink(entries);
 
         KT_EQ(kmem_hash_want(entries, grow - 1), entries);
         KT_GE(kmem_hash_want(entries, grow), 2 * entries);
@@ -311,7 +311,7 @@ KTEST(shell_kmem, slab_is_found_by_its_address)
 {
     struct kmem_cache *cp =
         kmem_cache_create("test_place", 2048, 0, NULL, NULL);
-    uint8_t map[MEMCMD_MAP_BITS / 8] = {0};
+    uint8_t map[HEAP_MAP_BITS / 8] = {0};
     struct kmem_slab_stat slab;
     size_t index, n;
     void *obj[9];
@@ -321,18 +321,17 @@ KTEST(shell_kmem, slab_is_found_by_its_address)
         obj[i] = kmem_cache_alloc(cp, KM_NOSLEEP);
     KT_EQ(KT_PTR(kmem_slab_lookup((char *)obj[8] + 5, &slab, &index)),
           KT_PTR(cp));
-    n = memcmd_slab_number(cp, slab.stat_slab);
+    n = heap_slab_number(cp, slab.stat_slab);
     KT_GE(n, 1);
-    KT_EQ(kmem_slab_map(cp, n, map, MEMCMD_MAP_BITS), slab.stat_chunks);
-    KT_TRUE(memcmd_map_used(map, index));
-    KT_EQ(memcmd_slab_number(cp, (uintptr_t)&slab), SIZE_MAX);
+    KT_EQ(kmem_slab_map(cp, n, map, HEAP_MAP_BITS), slab.stat_chunks);
+    KT_TRUE(heap_map_used(map, index));
+    KT_EQ(heap_slab_number(cp, (uintptr_t)&slab), SIZE_MAX);
     for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
         if (obj[i])
             kmem_cache_free(cp, obj[i]);
     map[0] = 0xff;
-    kmem_slab_map(cp, memcmd_slab_number(cp, slab.stat_slab), map,
-                  MEMCMD_MAP_BITS);
-    KT_TRUE(!memcmd_map_used(map, index));
+    kmem_slab_map(cp, heap_slab_number(cp, slab.stat_slab), map, HEAP_MAP_BITS);
+    KT_TRUE(!heap_map_used(map, index));
     KT_EQ(kmem_cache_destroy(cp), 0);
 }
 

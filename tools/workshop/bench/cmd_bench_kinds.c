@@ -63,11 +63,11 @@ static void report(const char *kind, size_t size, uint64_t without,
 {
     uint32_t tenths = (uint32_t)((without * 10 + with / 2) / with);
     char key[KMEM_NAME_MAX + 16];
-    char bytes[MEMCMD_CELL] = "";
+    char bytes[HEAP_CELL] = "";
 
     if (size != 0)
         snprintf(bytes, sizeof(bytes), "%zu", size);
-    kprintf("  %-*s %6s %7u %7u %7u.%ux\n", MEMCMD_NAME, kind, bytes,
+    kprintf("  %-*s %6s %7u %7u %7u.%ux\n", HEAP_NAME, kind, bytes,
             (uint32_t)(without / ROUNDS), (uint32_t)(with / ROUNDS),
             tenths / 10, tenths % 10);
     snprintf(key, sizeof(key), "kinds.without.%s", kind);
@@ -133,7 +133,7 @@ static int bench_makepipe(void)
 
 int benchcmd_kinds(void)
 {
-    kprintf("  %-*s %6s %7s %7s %8s\n", MEMCMD_NAME, "KIND", "BYTES", "WITHOUT",
+    kprintf("  %-*s %6s %7s %7s %8s\n", HEAP_NAME, "KIND", "BYTES", "WITHOUT",
             "WITH", "FACTOR");
     for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
          cp = kmem_cache_next(cp))

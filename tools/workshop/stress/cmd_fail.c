@@ -113,7 +113,7 @@ static void print_state(void)
         kprintf("one request in %u for ", (unsigned)f.fail_rate);
     kprintf("%s", f.fail_kind == KMEM_FAIL_PAGE ? "a page" : "an object");
     if (f.fail_cache != NULL)
-        kprintf(" of %s", memcmd_owner_name(f.fail_cache));
+        kprintf(" of %s", heap_owner_name(f.fail_cache));
     if (f.fail_task != 0)
         kprintf(" by task %u", (unsigned)f.fail_task);
     if (f.fail_behind != 0)
@@ -145,10 +145,10 @@ static int set_failure(int argc, char **argv, enum kmem_fail_kind kind)
     };
 
     if (!shell_take(&argc, argv, options, ARRAY_SIZE(options)) ||
-        !memcmd_number('r', rate, &f.fail_rate) ||
-        !memcmd_number('s', seed, &f.fail_seed) ||
-        !memcmd_number('t', task, &f.fail_task) || !read_caller(caller, &f) ||
-        (cache != NULL && (f.fail_cache = memcmd_cache(cache)) == NULL))
+        !heap_number('r', rate, &f.fail_rate) ||
+        !heap_number('s', seed, &f.fail_seed) ||
+        !heap_number('t', task, &f.fail_task) || !read_caller(caller, &f) ||
+        (cache != NULL && (f.fail_cache = heap_cache_named(cache)) == NULL))
         return 1;
     if (cache != NULL && kind == KMEM_FAIL_PAGE)
         return shell_error("pages are of no cache; -c goes with slab");

@@ -101,7 +101,7 @@ static bool is_built(const struct slot *s)
 
 static void stress_alloc(struct stress *run, struct slot *s)
 {
-    uint32_t r = memcmd_random(&run->run_random);
+    uint32_t r = heap_random(&run->run_random);
     size_t at;
 
     s->slot_source = r % (SOURCES + 3); /* kmem_alloc more often */
@@ -122,7 +122,7 @@ static void stress_alloc(struct stress *run, struct slot *s)
         if (at != s->slot_size)
             damaged(run, s, at, "in a constructed object");
     }
-    s->slot_stamp = memcmd_random(&run->run_random);
+    s->slot_stamp = heap_random(&run->run_random);
     put_stamp(s->slot_obj, s->slot_size, s->slot_stamp);
 }
 
@@ -144,7 +144,7 @@ static void stress_free(struct stress *run, struct slot *s)
 static void stress_ops(struct stress *run, uint32_t ops)
 {
     for (; run->run_done < ops && !run->run_damaged; run->run_done++) {
-        uint32_t r = memcmd_random(&run->run_random);
+        uint32_t r = heap_random(&run->run_random);
         struct slot *s = &run->run_slots[r % SLOTS];
 
         if (s->slot_obj)
@@ -192,9 +192,9 @@ static void stress_end(struct stress *run)
 /* What clients have, not what the allocator keeps for itself. */
 static size_t clients_inuse(void)
 {
-    struct memcmd_totals t;
+    struct heap_totals t;
 
-    memcmd_totals(&t);
+    heap_totals(&t);
     return t.total_all.sum_inuse - t.total_kind[KMEM_KIND_INTERNAL].sum_inuse;
 }
 

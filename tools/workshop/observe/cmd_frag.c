@@ -14,6 +14,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
+#include "tools/workshop/observe/frag.h"
 
 #define KEY_MAX 32 /* characters of a label */
 
@@ -59,7 +60,7 @@ static struct frag frag_total(void)
 }
 
 /* Adds one cache to `out`. */
-static void add_parts(struct memcmd_frag *out, const struct kmem_cache_stat *st)
+static void add_parts(struct heap_frag *out, const struct kmem_cache_stat *st)
 {
     struct frag f = frag_of(st);
     uint64_t slab = (uint64_t)st->stat_slab_pages * PAGE_SIZE;
@@ -76,11 +77,11 @@ static void add_parts(struct memcmd_frag *out, const struct kmem_cache_stat *st)
     out->frag_internal += f.frag_mem - f.frag_used - f.frag_free - meta;
 }
 
-void memcmd_frag(struct memcmd_frag *out)
+void heap_frag(struct heap_frag *out)
 {
     struct kmem_cache_stat st;
 
-    *out = (struct memcmd_frag){0};
+    *out = (struct heap_frag){0};
     for (size_t n = 0; kmem_cache_stat_number(n, &st); n++)
         add_parts(out, &st);
 }
@@ -105,7 +106,7 @@ static void print_row(const char *name, const struct frag *f, uint64_t all)
     unsigned points = frag_share(lost, all);
     unsigned percent = frag_percent(f);
 
-    memcmd_print_name(name, MEMCMD_NAME);
+    heap_print_name(name, HEAP_NAME);
     kprintf(" %8llu %8llu %8llu %8llu %8llu %4u.%02u %4u.%02u\n",
             (unsigned long long)f->frag_mem, (unsigned long long)f->frag_used,
             (unsigned long long)f->frag_free,
@@ -120,7 +121,7 @@ static void print_share(uint64_t part, uint64_t whole)
     kprintf(" %6u.%02u", share / 100, share % 100);
 }
 
-static void print_step(const char *step, const struct memcmd_frag *f)
+static void print_step(const char *step, const struct heap_frag *f)
 {
     kprintf("%-12s %10llu %10llu", step, (unsigned long long)f->frag_requested,
             (unsigned long long)f->frag_consumed);
@@ -134,14 +135,14 @@ static void print_step(const char *step, const struct memcmd_frag *f)
 /* A row per mark, and one for now. */
 static void print_steps(void)
 {
-    struct memcmd_frag f;
+    struct heap_frag f;
     const char *label;
 
     kprintf("%-12s %10s %10s %9s %9s %9s %9s\n", "STEP", "REQUESTED",
             "CONSUMED", "FRAG%", "INTERNAL%", "FREE-BUF%", "META%");
-    for (size_t i = 0; memcmd_mark(i, &label, &f); i++)
+    for (size_t i = 0; heap_mark(i, &label, &f); i++)
         print_step(label, &f);
-    memcmd_frag(&f);
+    heap_frag(&f);
     print_step("now", &f);
     kprintf("\n");
 }
@@ -162,10 +163,10 @@ static void json_row(const char *key, const char *name, const struct frag *f)
 
 static void print_rows(const struct frag *total, bool json)
 {
-    struct memcmd_order at = {0};
+    struct heap_order at = {0};
     struct kmem_cache_stat st;
 
-    while (memcmd_next(&at, key_lost, &st)) {
+    while (heap_next(&at, key_lost, &st)) {
         struct frag f = frag_of(&st);
 
         if (json)
@@ -178,7 +179,7 @@ static void print_rows(const struct frag *total, bool json)
 static void print_table(const struct frag *total)
 {
     print_steps();
-    kprintf("%-*s %8s %8s %8s %8s %8s %7s %7s\n", MEMCMD_NAME, "CACHE", "MEM",
+    kprintf("%-*s %8s %8s %8s %8s %8s %7s %7s\n", HEAP_NAME, "CACHE", "MEM",
             "USED", "FREE", "OVERHEAD", "LOST", "LOST%", "POINTS");
     print_rows(total, false);
     print_row("TOTAL", total, total->frag_mem);

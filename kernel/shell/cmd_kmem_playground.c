@@ -313,7 +313,7 @@ static void pick(struct play_cache *pc, size_t n, struct list *out)
 
     for (struct list *l = pc->play_objects.next; n; l = next, left--) {
         next = l->next;
-        if (memcmd_random(&play_random) % left >= n)
+        if (heap_random(&play_random) % left >= n)
             continue;
         list_remove(l);
         list_insert_before(out, l);
@@ -334,7 +334,7 @@ static void shuffle(struct list *head)
 
             more = l != last;
             next = l->next;
-            if (memcmd_random(&play_random) & 0x10000) {
+            if (heap_random(&play_random) & 0x10000) {
                 list_remove(l);
                 list_insert_before(head, l);
             }

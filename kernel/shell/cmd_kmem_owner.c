@@ -9,7 +9,7 @@
 #include "mm/kmem_impl.h"
 #include "mm/page.h"
 
-const char *memcmd_owner_name(const void *owner)
+const char *heap_owner_name(const void *owner)
 {
     static struct kmem_cache_stat st;
 
@@ -36,7 +36,7 @@ static void print_bufctl(const struct kmem_bufctl *bcp)
              : NULL;
     if (cp)
         kprintf("bufctl of object 0x%08lx of cache %s\n", (unsigned long)buf,
-                memcmd_owner_name(cp));
+                heap_owner_name(cp));
     else
         kprintf("! bufctl of 0x%08lx, which is no object\n",
                 (unsigned long)buf);
@@ -47,13 +47,13 @@ static void print_table(const void *table)
     for (struct kmem_cache *cp = kmem_cache_first(); cp;
          cp = kmem_cache_next(cp))
         if (cp->cache_hash == table) {
-            kprintf("hash table of cache %s\n", memcmd_owner_name(cp));
+            kprintf("hash table of cache %s\n", heap_owner_name(cp));
             return;
         }
     kprintf("! hash table of no cache\n");
 }
 
-void memcmd_print_own(const struct kmem_cache *cp, uintptr_t start)
+void heap_print_own(const struct kmem_cache *cp, uintptr_t start)
 {
     const struct kmem_slab *sp = (const struct kmem_slab *)start;
 
@@ -61,13 +61,11 @@ void memcmd_print_own(const struct kmem_cache *cp, uintptr_t start)
         print_bufctl((const struct kmem_bufctl *)start);
     else if (cp == kmem_slab_cache)
         kprintf("slab data of cache %s, slab base 0x%08lx\n",
-                memcmd_owner_name(sp->slab_cache),
-                (unsigned long)sp->slab_base);
+                heap_owner_name(sp->slab_cache), (unsigned long)sp->slab_base);
     else if (cp == kmem_hash_cache)
         print_table((const void *)start);
-    else if (*memcmd_owner_name((const void *)start) != '!')
-        kprintf("the cache %s itself\n",
-                memcmd_owner_name((const void *)start));
+    else if (*heap_owner_name((const void *)start) != '!')
+        kprintf("the cache %s itself\n", heap_owner_name((const void *)start));
 }
 
 /* ---- programs ----------------------------------------------------------- */
@@ -123,7 +121,7 @@ static size_t print_mappings(struct mapping wanted)
     return n;
 }
 
-void memcmd_print_user(uintptr_t addr)
+void heap_print_user(uintptr_t addr)
 {
     kprintf("an address of programs\n");
     if (addr < USER_BASE ||
@@ -131,7 +129,7 @@ void memcmd_print_user(uintptr_t addr)
         kprintf("  no task has a page there now\n");
 }
 
-void memcmd_print_mappers(const struct page *frame)
+void heap_print_mappers(const struct page *frame)
 {
     if (print_mappings((struct mapping){.map_frame = page_index(frame)}) == 0)
         kprintf("! no task has it mapped\n");

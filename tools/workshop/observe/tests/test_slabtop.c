@@ -5,7 +5,7 @@
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
-#include "kernel/shell/slabtop.h"
+#include "tools/workshop/observe/slabtop.h"
 #include "mm/debug/debug.h"
 
 static struct slabtop_table table;
@@ -146,10 +146,10 @@ KTEST(slabtop, a_cache_and_its_elder_are_one_row)
 
 KTEST(slabtop, the_sum_is_what_the_supplier_gave)
 {
-    struct memcmd_totals totals;
+    struct heap_totals totals;
 
     slabtop_begin(&table, 1);
-    memcmd_totals(&totals);
+    heap_totals(&totals);
     KT_EQ(table.table_sum.row_mem, totals.total_all.sum_mem);
     KT_EQ(table.table_sum.row_mem, totals.total_supplier + totals.total_own);
     KT_EQ(table.table_sum.row_inuse, totals.total_all.sum_inuse);

@@ -6,7 +6,7 @@
  * `~`, which keeps the counts until it is gone; the counts of both together
  * never jump, and both have one row.
  */
-#include "kernel/shell/slabtop.h"
+#include "tools/workshop/observe/slabtop.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
 

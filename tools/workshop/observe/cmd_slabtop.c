@@ -6,7 +6,7 @@
  * terminals are at least. Between two screens the shell waits for a key, and
  * everybody else runs.
  */
-#include "kernel/shell/slabtop.h"
+#include "tools/workshop/observe/slabtop.h"
 #include "drivers/console.h"
 #include "drivers/pit.h"
 #include "kernel/lib/printf.h"
@@ -99,18 +99,18 @@ static unsigned count_tasks(void)
 }
 
 /* "12.3" MiB of so many pages. */
-static const char *mib(size_t pages, char buf[MEMCMD_CELL])
+static const char *mib(size_t pages, char buf[HEAP_CELL])
 {
     size_t tenths = (pages * 10 + 128) / 256;
 
-    snprintf(buf, MEMCMD_CELL, "%zu.%zu", tenths / 10, tenths % 10);
+    snprintf(buf, HEAP_CELL, "%zu.%zu", tenths / 10, tenths % 10);
     return buf;
 }
 
 static void print_times(const struct view *v)
 {
     uint32_t s = (uint32_t)(table.table_at_ms / 1000);
-    char since[MEMCMD_CELL] = "boot";
+    char since[HEAP_CELL] = "boot";
 
     if (table.table_ms < table.table_at_ms)
         snprintf(since, sizeof(since), "%u.%02u s ago", table.table_ms / 1000,
@@ -122,7 +122,7 @@ static void print_times(const struct view *v)
 
 static void print_memory(const struct view *v)
 {
-    char a[MEMCMD_CELL], b[MEMCMD_CELL];
+    char a[HEAP_CELL], b[HEAP_CELL];
     struct segkmem_stat seg;
     struct buddy_stat st;
 
@@ -189,29 +189,29 @@ static void print_bar(const struct view *v, const struct slabtop_row *row)
     put(v, NORMAL);
 }
 
-static const char *tenths(uint64_t rate, char buf[MEMCMD_CELL])
+static const char *tenths(uint64_t rate, char buf[HEAP_CELL])
 {
     if (rate >= 10000)
-        return memcmd_count((rate + 5) / 10, 8, buf);
-    return memcmd_percent((unsigned)rate, buf);
+        return heap_count((rate + 5) / 10, 8, buf);
+    return heap_percent((unsigned)rate, buf);
 }
 
 static void print_row(const struct view *v, const struct slabtop_row *row)
 {
-    char allocs[MEMCMD_CELL], frees[MEMCMD_CELL], grows[MEMCMD_CELL];
-    char mem[MEMCMD_CELL], hit[MEMCMD_CELL] = "-";
+    char allocs[HEAP_CELL], frees[HEAP_CELL], grows[HEAP_CELL];
+    char mem[HEAP_CELL], hit[HEAP_CELL] = "-";
     char text[WIDTH + 1];
     const uint64_t *delta = row->row_delta;
 
     if (slabtop_hit(row) >= 0)
-        memcmd_percent((unsigned)slabtop_hit(row), hit);
+        heap_percent((unsigned)slabtop_hit(row), hit);
     snprintf(
         text, sizeof(text), "%-*.*s %9s %9s %9s %9s %6s", NAME, NAME,
         row->row_name,
         tenths(slabtop_rate(delta[SLABTOP_ALLOCS], table.table_ms), allocs),
         tenths(slabtop_rate(delta[SLABTOP_FREES], table.table_ms), frees),
         tenths(slabtop_rate(delta[SLABTOP_GROWS], table.table_ms), grows),
-        memcmd_count(row->row_mem / 1024, 9, mem), hit);
+        heap_count(row->row_mem / 1024, 9, mem), hit);
     put(v, text);
     print_bar(v, row);
     put(v, v->view_output == DISPLAY ? "\033[K\n" : "\n");
@@ -399,7 +399,7 @@ static int parse(struct view *v, int argc, char **argv)
     };
 
     if (!shell_take(&argc, argv, options, ARRAY_SIZE(options)) ||
-        !memcmd_number('n', looks, &v->view_looks))
+        !heap_number('n', looks, &v->view_looks))
         return 1;
     if (argc != 1)
         return shell_error("takes no '%.32s'; there are -d S, -n N, -s ORDER, "

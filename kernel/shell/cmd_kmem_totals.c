@@ -93,7 +93,7 @@ static void print_sheet(const struct figure *cache, const struct figure *object)
         print_figure(object_labels[i], &object[i], false);
 }
 
-void memcmd_sheet(const char *pattern)
+void heap_totals_table(const char *pattern)
 {
     struct figure cache[PER_CACHE] = {0};
     struct figure object[PER_OBJECT] = {0};
@@ -103,7 +103,7 @@ void memcmd_sheet(const char *pattern)
     for (struct kmem_cache *cp = kmem_cache_first(); cp;
          cp = kmem_cache_next(cp)) {
         kmem_cache_stat(cp, &st);
-        if (!memcmd_match(st.stat_name, pattern))
+        if (!heap_match(st.stat_name, pattern))
             continue;
         all++;
         if (st.stat_mem == 0)

@@ -26,7 +26,7 @@ struct nearly_free {
 };
 
 static struct nearly_free near;
-static uint8_t map[MEMCMD_MAP_BITS / 8];
+static uint8_t map[HEAP_MAP_BITS / 8];
 
 /* Puts a slab at its place among the few that are kept. */
 static void consider(size_t number, const struct kmem_slab_stat *st)
@@ -87,7 +87,7 @@ static void print_object(const struct kmem_slab_stat *st, uintptr_t obj,
                          const struct kmem_buf_stat *buf, bool first)
 {
     char caller[DEBUGCMD_CALLER];
-    char age[MEMCMD_CELL];
+    char age[HEAP_CELL];
 
     if (first)
         kprintf("%c0x%08lx %3zu/%-3zu", st->stat_bad ? '!' : ' ',
@@ -105,14 +105,14 @@ static size_t show_slab(struct kmem_cache *cp, size_t number,
 {
     struct kmem_cache_stat cache;
     struct kmem_buf_stat buf;
-    size_t n = kmem_slab_map(cp, number, map, MEMCMD_MAP_BITS);
+    size_t n = kmem_slab_map(cp, number, map, HEAP_MAP_BITS);
     size_t shown = 0;
 
     kmem_cache_stat(cp, &cache);
-    for (size_t i = 0; i < MIN(n, (size_t)MEMCMD_MAP_BITS); i++) {
+    for (size_t i = 0; i < MIN(n, (size_t)HEAP_MAP_BITS); i++) {
         uintptr_t obj = st->stat_base + st->stat_colour + i * cache.stat_chunk;
 
-        if (!memcmd_map_used(map, i) || shown++ >= most)
+        if (!heap_map_used(map, i) || shown++ >= most)
             continue;
         memset(&buf, 0, sizeof(buf));
         kmem_buf_stat((const void *)obj, &buf);
@@ -156,7 +156,7 @@ static struct kmem_cache *find_slab(uintptr_t addr, struct kmem_slab_stat *st)
     size_t index;
 
     for (cp = kmem_cache_first(); cp; cp = kmem_cache_next(cp)) {
-        size_t n = memcmd_slab_number(cp, addr);
+        size_t n = heap_slab_number(cp, addr);
 
         if (n != SIZE_MAX && kmem_slab_stat(cp, n, st))
             return cp;
@@ -172,7 +172,7 @@ static int why_slab(const char *word, bool json)
     struct kmem_cache *cp;
     uintptr_t addr;
 
-    if (!memcmd_address(word, &addr))
+    if (!heap_address(word, &addr))
         return 1;
     cp = find_slab(addr, &st);
     if (!cp)
@@ -180,8 +180,8 @@ static int why_slab(const char *word, bool json)
                            "`slabs` lists them",
                            word);
     print_head(json);
-    if (show_slab(cp, memcmd_slab_number(cp, st.stat_slab), &st,
-                  MEMCMD_MAP_BITS, json) == 0 &&
+    if (show_slab(cp, heap_slab_number(cp, st.stat_slab), &st, HEAP_MAP_BITS,
+                  json) == 0 &&
         !json)
         kprintf("(nothing: all its objects are free)\n");
     return 0;

@@ -1,7 +1,7 @@
 /*
  * What `slabtop` shows, as data: the traffic of each cache in the interval
  * between two looks, rates of it, and an order. Nothing here prints, waits or
- * allocates; kernel/shell/cmd_slabtop.c does the first two.
+ * allocates; tools/workshop/observe/cmd_slabtop.c does the first two.
  */
 #pragma once
 

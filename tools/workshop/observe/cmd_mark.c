@@ -11,6 +11,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_debug.h"
 #include "kernel/shell/shell.h"
+#include "tools/workshop/observe/frag.h"
 #include "mm/platform.h"
 #include "mm/debug/platform.h"
 
@@ -34,7 +35,7 @@ struct mark {
     uint64_t mark_us; /* the same on the clock of transactions */
     size_t mark_rows;
     size_t mark_left_out;
-    struct memcmd_frag mark_frag;
+    struct heap_frag mark_frag;
     struct mark_row mark_row[CACHES_MAX];
 };
 
@@ -69,7 +70,7 @@ static void take(struct mark *m, const char *label)
     strlcpy(m->mark_label, label, sizeof(m->mark_label));
     m->mark_ms = mm_clock_ms();
     m->mark_us = mm_clock_us();
-    memcmd_frag(&m->mark_frag);
+    heap_frag(&m->mark_frag);
     for (size_t n = 0; kmem_cache_stat_number(n, &st); n++)
         note_cache(m, &st);
 }
@@ -98,7 +99,7 @@ static const struct mark *find_mark(const char *label)
     return NULL;
 }
 
-bool memcmd_mark(size_t i, const char **label, struct memcmd_frag *frag)
+bool heap_mark(size_t i, const char **label, struct heap_frag *frag)
 {
     if (i >= marks_taken())
         return false;
@@ -112,7 +113,7 @@ bool memcmd_mark(size_t i, const char **label, struct memcmd_frag *frag)
 static void list_marks(bool json)
 {
     uint64_t clock = mm_clock_ms();
-    char age[MEMCMD_CELL];
+    char age[HEAP_CELL];
 
     if (!json)
         kprintf("%-*s %6s %6s %10s %10s\n", LABEL_MAX, "LABEL", "AGE", "CACHES",
@@ -129,8 +130,8 @@ static void list_marks(bool json)
                     requested, consumed);
         else
             kprintf("%-*s %6s %6zu %10llu %10llu\n", LABEL_MAX, m->mark_label,
-                    memcmd_age(clock - m->mark_ms, age), m->mark_rows,
-                    requested, consumed);
+                    heap_age(clock - m->mark_ms, age), m->mark_rows, requested,
+                    consumed);
     }
 }
 
@@ -247,9 +248,9 @@ static bool is_change(const struct change *c)
 /* The next change in order of memory, most first, by looking for the largest
  * below the last one. False at the end. */
 static bool next_change(const struct mark *a, const struct mark *b,
-                        struct memcmd_order *at, struct change *out)
+                        struct heap_order *at, struct change *out)
 {
-    struct memcmd_order best = {.order_begun = false};
+    struct heap_order best = {.order_begun = false};
 
     for (size_t i = 0; i < a->mark_rows + b->mark_rows; i++) {
         const char *name = row_name(a, b, i);
@@ -260,10 +261,10 @@ static bool next_change(const struct mark *a, const struct mark *b,
             continue;
         c = change_of(a, b, name);
         key = (uint64_t)c.change_mem ^ 1ull << 63; /* negative ones last */
-        if (!is_change(&c) || !memcmd_after(at, key, i) ||
+        if (!is_change(&c) || !heap_after(at, key, i) ||
             (best.order_begun && key <= best.order_key))
             continue;
-        best = (struct memcmd_order){key, i, true};
+        best = (struct heap_order){key, i, true};
         *out = c;
     }
     *at = best;
@@ -272,7 +273,7 @@ static bool next_change(const struct mark *a, const struct mark *b,
 
 static void print_change(const struct change *c)
 {
-    memcmd_print_name(c->change_name, MEMCMD_NAME);
+    heap_print_name(c->change_name, HEAP_NAME);
     kprintf(" %+9lld %+8lld %+11lld %+12lld %+12lld%s\n", c->change_inuse,
             c->change_slabs, c->change_mem, c->change_allocs, c->change_frees,
             c->change_note);
@@ -300,10 +301,10 @@ static void add_change(struct change *sum, const struct change *c)
 static void print_diff(const struct mark *a, const struct mark *b)
 {
     struct change c, sum = {.change_name = "TOTAL", .change_note = ""};
-    struct memcmd_order at = {0};
-    char age[MEMCMD_CELL];
+    struct heap_order at = {0};
+    char age[HEAP_CELL];
 
-    kprintf("%-*s %9s %8s %11s %12s %12s\n", MEMCMD_NAME, "CACHE", "dINUSE",
+    kprintf("%-*s %9s %8s %11s %12s %12s\n", HEAP_NAME, "CACHE", "dINUSE",
             "dSLABS", "dMEM/B", "dALLOC", "dFREE");
     while (next_change(a, b, &at, &c)) {
         print_change(&c);
@@ -311,7 +312,7 @@ static void print_diff(const struct mark *a, const struct mark *b)
     }
     print_change(&sum);
     kprintf("from %s to %s: %s\n", a->mark_label, b->mark_label,
-            memcmd_age(b->mark_ms - a->mark_ms, age));
+            heap_age(b->mark_ms - a->mark_ms, age));
     if (a->mark_left_out || b->mark_left_out)
         kprintf("! not compared: %zu caches of the one, %zu of the other\n",
                 a->mark_left_out, b->mark_left_out);
@@ -332,7 +333,7 @@ static const struct mark *mark_named(const char *label)
 
 static int cmd_diff(int argc, char **argv)
 {
-    struct memcmd_order at = {0};
+    struct heap_order at = {0};
     const struct mark *a, *b;
     struct change c;
     uint32_t options;
