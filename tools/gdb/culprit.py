@@ -238,21 +238,16 @@ def caller_text(pc):
 
 
 def print_history(report):
-    """The last transactions on the buffer, the newest first. In the same
-    microsecond the free came last if the buffer was free."""
-    raw = report.bufctl
-    if raw is None:
+    """The last transactions on the buffer, the newest first."""
+    if report.bufctl is None:
         return
-    free = target.enumerators("kmem_buf_state", "KMEM_BUF_").get(
-        raw.bufctl_state) == "free"
-    both = [("freed", raw.bufctl_free), ("allocated", raw.bufctl_alloc)]
-    both = sorted((item for item in both if item[1].trans_us),
-                  key=lambda item: (-item[1].trans_us,
-                                    free != (item[0] == "freed")))
+    both = [(-trans.trans_us, what, trans) for what, trans in
+            (("freed", report.bufctl.bufctl_free),
+             ("allocated", report.bufctl.bufctl_alloc)) if trans.trans_us]
     print("The buffer before, the latest first:" if both else
           "The buffer's history was not kept (mode U keeps it).")
-    for what, trans in both:
-        ago = report.error.error_us - trans.trans_us
+    for us, what, trans in sorted(both, key=lambda item: item[0]):
+        ago = report.error.error_us + us
         print(f"  {what} by task {trans.trans_task}"
               + (f", {ago} us before the report" if ago > 0 else ""))
         print_stack(map(caller_text, trans.trans_stack[:trans.trans_depth]))

@@ -241,9 +241,8 @@ class Hash(Command):
     Hash tables from buffer to bufctl, of large objects.
     A row per cache of large objects that has memory; of one cache also how many
     buckets have chains of each length.
-      ENTRIES USED  buckets; objects in them (those in use)
-      GROW-AT       with so many objects, free or not, it grows
-      SHRINK-AT     with so many or fewer it shrinks; 0: never
+    USED are objects in use, which are in the table. With GROW-AT objects, free
+    or not, it grows, with SHRINK-AT or fewer it shrinks; 0: never.
     Example: slab hash kmem_alloc_1024"""
 
     def run(self, args):

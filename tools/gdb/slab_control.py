@@ -200,9 +200,8 @@ class HeapBreakpoint(gdb.Breakpoint):
 class Break(Command):
     """slab break [-c CACHE] [-a ADDR] [-n NTH] alloc|free|grow|reap|error
     Stop at an event of the heap.
-      alloc free  an object is about to be allocated, or freed
-      grow reap   a cache gets a slab; is asked to give some back
-      error       the allocator has found something wrong, before it reports it
+    Before it happens: an object is allocated, or freed; a cache gets a slab, or
+    is asked to give some back; the allocator reports an error.
       -c CACHE    only of this cache
       -a ADDR     only of the object at this address
       -n NTH      the n-th time from now, and from then on

@@ -8,8 +8,7 @@ import gdb
 
 import target
 from command import Command, Table
-from heap import (STATES, Heap, Slab, View, bufctl, damage,
-                  hash_pages)
+from heap import STATES, Heap, Slab, View, bufctl, damage, hash_pages
 from target import (PAGE_MASK, PAGE_SIZE, WORD, BadMemory, constant, record_of,
                     word)
 
@@ -45,12 +44,6 @@ def geometry_wrong(c):
         (c.colour_next not in c.colours, "next colour is out of range"))
 
 
-def pages_marked(c, slab):
-    return c.own_supplier or all(
-        c.heap.pages.owned(slab.base + i * PAGE_SIZE, "slab", c.address)
-        for i in range(c.slab_pages))
-
-
 def slab_wrong(slab):
     """None, or what is wrong with one slab of its cache."""
     c = slab.owner
@@ -60,7 +53,9 @@ def slab_wrong(slab):
         (slab.base & PAGE_MASK, "slab base is not page aligned"),
         (not c.hashed and end != slab.address,
          "slab data is not at the end of its page"),
-        (not pages_marked(c, slab),
+        (not c.own_supplier and not all(
+            c.heap.pages.owned(slab.base + i * PAGE_SIZE, "slab", c.address)
+            for i in range(c.slab_pages)),
          "slab pages are not marked as the cache's"),
         (slab.objects != c.slab_objects,
          "slab has another number of chunks"),
@@ -90,16 +85,14 @@ def list_wrong(c, found):
     previous, link = c.sentinel, word(c.sentinel)
     while link_plausible(c, link) and link != c.sentinel:
         slab = Slab(c, link, len(found))
-        # A slab's state for the order of the list: by its freelist first.
-        why = first(
-            (word(link + WORD) != previous, "slab list links disagree"))
-        if why is None and len(found) == c.slabs:
+        if word(link + WORD) != previous:
+            return at(slab, "slab list links disagree")
+        if len(found) == c.slabs:
             return at(c, "slab list is longer than its count")
-        why = why or slab_wrong(slab) or first(
-            (found and STATES.index(slab.state) <
-             STATES.index(found[-1].state), "slab list is out of order"))
-        if why:
-            return at(slab, why)
+        if slab_wrong(slab):
+            return at(slab, slab_wrong(slab))
+        if found and STATES.index(slab.state) < STATES.index(found[-1].state):
+            return at(slab, "slab list is out of order")
         found.append(slab)
         previous, link = link, word(link)
     return at(c, first(
@@ -137,7 +130,7 @@ def entry_wrong(c, link, bucket):
     if not entry.slab or not link_plausible(c, entry.slab) or \
             View("kmem_slab", entry.slab).cache != c.address:
         return "bufctl points to a slab of another cache"
-    slab = Slab(c, View("kmem_slab", entry.slab).where("link"))
+    slab = c.heap.slab_of(entry.slab)
     index, rest = divmod(entry.buffer - slab.first, c.chunk)
     return first((rest or not 0 <= index < slab.objects,
                   "bufctl's address is no chunk of its slab"))

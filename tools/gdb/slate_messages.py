@@ -41,46 +41,26 @@ class Ports(Command):
             print("(there are no ports)")
 
 
-class Call:
-    """A task that called, the port, and the task that owes the answer."""
-
-    def __init__(self, task):
-        self.task, self.server = task, system.ipc_waits_for(task)
-        self.port = record("port", task.task_ipc.ipc_port).port_number
-        self.queued = system.ipc_state(task) == "queued"
-
-    def __str__(self):
-        return f" -> port {self.port}{' (queued)' * self.queued} -> " + \
-            (system.title(self.server) if self.server else "nobody")
+def call_of(task):
+    """(task, the task that owes it an answer or None, the text between
+    them)"""
+    server = system.ipc_waits_for(task)
+    port = record("port", task.task_ipc.ipc_port).port_number
+    queued = " (queued)" * (system.ipc_state(task) == "queued")
+    return task, server, f" -> port {port}{queued} -> " + \
+        (system.title(server) if server else "nobody")
 
 
 def calls():
-    """{pid: the Call of that task}, in order of pid."""
+    """{pid: the call of that task}, in order of pid."""
     found = {}
     for task in good(system.tasks()):
         if system.ipc_state(task) not in ("none", "receiving"):
             try:
-                found[task.task_pid] = Call(task)
+                found[task.task_pid] = call_of(task)
             except BadMemory as e:
                 print(f"! {system.title(task)}: {e}")
     return found
-
-
-def chain_from(call, found):
-    """The calls from one on, up to the end or once round a circle."""
-    chain = []
-    while call is not None and call not in chain:
-        chain.append(call)
-        call = found.get(call.server.task_pid) if call.server else None
-    return chain + [chain[0]] * (call is chain[0])
-
-
-def print_stack(task):
-    print(f"  the stack of {system.title(task)}:")
-    pcs = kernel_pcs(task)
-    print_pcs(pcs)
-    if not pcs:
-        print("  (it runs)")
 
 
 class Ipc(Command):
@@ -93,22 +73,26 @@ class Ipc(Command):
       -s  without the stacks"""
 
     def run(self, args):
-        found = calls()
-        servers = {c.server.task_pid for c in found.values() if c.server}
-        shown, stacks = set(), set()
+        found, shown, stacks = calls(), set(), set()
+        servers = {s.task_pid for _, s, _ in found.values() if s}
         # First the chains whose first task owes no answer itself; the calls
         # that are left then are in circles.
         for pid in [*(p for p in found if p not in servers), *found]:
             if pid in shown:
                 continue
-            chain = chain_from(found[pid], found)
-            print(system.title(chain[0].task) + "".join(map(str, chain)))
-            for call in chain:
-                shown.add(call.task.task_pid)
-                for task in filter(None, (call.task, call.server)):
-                    if task.task_pid not in stacks and "s" not in args:
-                        print_stack(task)
+            line, chain, at = system.title(found[pid][0]), {}, pid
+            while at in found and at not in chain:
+                chain[at], server, text = found[at]
+                line += text
+                at = server.task_pid if server else None
+            print(line)
+            shown.update(chain)
+            tasks = [*chain.values(), *filter(None, (server,))]
+            for task in [] if "s" in args else tasks:
+                if task.task_pid not in stacks:
                     stacks.add(task.task_pid)
+                    print(f"  the stack of {system.title(task)}:")
+                    print_pcs(kernel_pcs(task))
         if not found:
             print("(no task waits for an answer)")
 

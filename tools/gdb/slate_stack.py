@@ -56,6 +56,8 @@ def kernel_pcs(task):
 
 
 def print_pcs(pcs):
+    if not pcs:
+        print("  (it runs)")
     for i, pc in enumerate(pcs):
         print(f"  {i:2}  0x{pc:08x}  {target.symbol_text(pc)}")
 
@@ -195,19 +197,10 @@ def gdb_frames(task):
 
 
 def is_call(code):
-    """Whether the seven bytes end with a call (E8, or FF /2)."""
-    if len(code) < 7:
-        return False
-    if code[2] == 0xe8:
-        return True
-    for length in range(2, 8):
-        op, modrm = code[7 - length], code[8 - length]
-        mod, rm = modrm >> 6, modrm & 7
-        size = 2 + (mod != 3 and rm == 4) + (0, 1, 4, 0)[mod] + \
-            4 * (mod == 0 and rm == 5)
-        if op == 0xff and modrm >> 3 & 7 == 2 and size == length:
-            return True
-    return False
+    """Whether the seven bytes end with a call: E8, or FF /2."""
+    return len(code) == 7 and (code[2] == 0xe8 or any(
+        code[-n] == 0xff and code[1 - n] >> 3 & 7 == 2
+        for n in (2, 3, 4, 6, 7)))
 
 
 class UserStack:

@@ -4,7 +4,7 @@
 import system
 import target
 from command import LinePrinter, function, plural, register_printers
-from heap import Cache, Heap, View
+from heap import Cache, Heap
 from target import UNREADABLE, WORD_MASK, Fail, record
 
 
@@ -20,14 +20,6 @@ def about_slab(address):
     return "head of a list of slabs" if slab is None else \
         f"slab of {slab.owner.name}: {slab.state}, {slab.refcnt} of " \
         f"{slab.objects} used, colour {slab.colour}, page 0x{slab.base:08x}"
-
-
-def about_bufctl(address):
-    slab = Heap().slab_at(address)
-    if slab is None or not slab.owner.name.startswith("kmem_bufctl"):
-        return "link in a free buffer"  # which is its own bufctl
-    raw = View("kmem_bufctl", address)
-    return f"bufctl of 0x{raw.buffer:08x}, slab 0x{raw.slab:08x}"
 
 
 def about_page(address):
@@ -102,7 +94,7 @@ def about_space(address):
 
 register_printers("slate", {
     "kmem_cache": about_cache, "kmem_slab": about_slab,
-    "kmem_bufctl": about_bufctl, "page": about_page, "list": ListPrinter,
+    "page": about_page, "list": ListPrinter,
     "task": about_task, "inode": about_inode, "pipe": about_pipe,
     "port": about_port, "file": about_file, "space": about_space})
 
