@@ -54,7 +54,7 @@ SAN_ADDR  := -fsanitize=kernel-address -fasan-shadow-offset=0xe0000000 \
     -mpreferred-stack-boundary=3 -mincoming-stack-boundary=2 \
     -fsanitize-address-use-after-scope \
     -include tools/workshop/sanitize/string.h
-SAN_RUN   := $(filter-out tools/workshop/sanitize/mistakes.c,$(SAN_SRC))
+SAN_RUN   := $(filter-out %/mistakes.c %/test_sanitize.c,$(SAN_SRC))
 SAN_LOOK  := kernel/shell/cmd_kmem.c kernel/shell/cmd_machine.c \
                $(filter-out tools/workshop/bugs/bugs_%,$(shell \
                grep -l '"mm/[a-z_/]*_impl\.h"' $(C_SRC) $(WORKSHOP_SRC)))

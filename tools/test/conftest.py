@@ -82,7 +82,7 @@ def memory(mebibytes, tasks=0):
         return mebibytes
     said = qemu.run(product("slate-workshop.elf", "workshop"),
                     "meminfo -j; kmastat -j kstack; poweroff",
-                    memory=mebibytes).text
+                    memory=max(mebibytes, 16)).text
     facts = {}
     for line in said.splitlines():
         if line.startswith("{"):
