@@ -20,7 +20,10 @@ Below a command without an answer nothing is compared: the page leaves it out. A
 line of dots stands for any number of lines. Numbers, and the widths of columns,
 may change with the kernel, words may not (transcript.words).
 
-    python3 -m tools.test.shells [-w] KERNEL PAGE...
+A machine in which a command or a program of the workshop is typed has the
+workshop kernel; all others have the product.
+
+    python3 -m tools.test.shells [-w] build/slate.elf PAGE...
 
 types all of them and prints what differs; -w writes the answers anew, but where
 there is more than one line of dots.
@@ -36,6 +39,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tools.book import book
+from tools.make import commands
 from tools.run import disk, qemu
 from tools.test import transcript
 
@@ -252,6 +256,27 @@ def run(kernel, members, initrd=None):
             return [(block, typist.block(block)) for block in members]
 
 
+def only_workshop():
+    """The names of commands and programs that the product has not."""
+    programs = [p for folder in ("user/tests", "docs/labs/*/bin",
+                                 "docs/labs/*/servers")
+                for p in book.ROOT.glob(f"{folder}/*")]
+    sources = [*book.ROOT.glob("tools/workshop/*/*.c"),
+               *book.ROOT.glob("docs/labs/*/services/*.c")]
+    return {p.stem for p in programs} | set(commands.names(sources))
+
+
+def kernel_for(kernel, members):
+    """The kernel of a machine: the product, or the workshop kernel beside
+    it."""
+    typed = " ".join(step.typed for b in members for step in b.steps) + \
+        " ".join(b.options.get("before", "") for b in members)
+    words = set(re.findall(r"[\w-]+", typed))
+    if kernel.name == "slate.elf" and words & only_workshop():
+        return kernel.with_name("slate-workshop.elf")
+    return kernel
+
+
 def answers(kernel, found, initrd=None):
     """[(block, answers)] of all blocks: a machine for each name, two at a
     time."""
@@ -259,7 +284,8 @@ def answers(kernel, found, initrd=None):
     for block in found:
         machines.setdefault(block.name, []).append(block)
     with ThreadPoolExecutor(2) as pool:
-        done = pool.map(lambda members: run(kernel, members, initrd),
+        done = pool.map(lambda members: run(kernel_for(kernel, members),
+                                            members, initrd),
                         machines.values())
         return [pair for pairs in done for pair in pairs]
 

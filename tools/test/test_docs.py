@@ -126,6 +126,18 @@ def test_functions_are_in_the_files_given(page, words):
             f"{page.name}:{line_of(text, m.start())}: {path} has no {name}"
 
 
+def test_the_page_about_the_tree_answers():
+    """Each row of its table of changes names a file or folder that exists."""
+    page = (ROOT / "docs/tree.md").read_text()
+    rows = re.findall(r"^\| .+? \| (.+) \|$",
+                      page.split("| to change … |")[1], re.M)[1:]
+    assert len(rows) > 20
+    for row in rows:
+        paths = [p for p in re.findall(r"`([\w./]+)`", row) if "/" in p]
+        assert paths and all(p == "tests/" or (ROOT / p).exists()
+                             for p in paths), row
+
+
 # ---- what pages type -------------------------------------------------------
 
 def shell_commands():
