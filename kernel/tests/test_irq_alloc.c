@@ -1,6 +1,8 @@
 /*
  * Tests the locks of kernel/mm_platform.c: an interrupt allocates and frees in
  * the caches that the interrupted code is using, small and large.
+ *
+ * Tests: kernel/mm_platform.c
  */
 #include "drivers/pit.h"
 #include "tools/workshop/ktest/ktest.h"

@@ -1,5 +1,7 @@
 /*
  * The buddy allocator: blocks, runs, merging, and what its verifier sees.
+ *
+ * Tests: mm/buddy.c, mm/buddy_stat.c, mm/buddy_verify.c
  */
 #include "mm/buddy_impl.h"
 #include "mm/buddy_stat.h"

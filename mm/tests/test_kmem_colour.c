@@ -1,5 +1,7 @@
 /*
  * Statements S-23 to S-28: slab colouring (paper, 4.3).
+ *
+ * Tests: mm/kmem_slab.c
  */
 #include "mm/tests/kmem_test.h"
 

@@ -2,6 +2,8 @@
  * Every error path, systematically: an operation is tried with 0, 1, 2, …
  * pages to be had, and nothing lying about in the allocator's own caches,
  * until it succeeds. Each failure must leave everything as it was.
+ *
+ * Tests: mm/kmem_cache.c, mm/kmem_slab.c, mm/kmem_hash.c
  */
 #include "mm/tests/kmem_test.h"
 

@@ -1,5 +1,7 @@
 /*
  * Statements S-1 to S-9: the interface of the slab allocator (paper, 2.3).
+ *
+ * Tests: mm/kmem_cache.c
  */
 #include "mm/tests/kmem_test.h"
 

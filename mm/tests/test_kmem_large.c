@@ -1,6 +1,8 @@
 /*
  * Statements S-29 to S-33: the layout of large objects and its hash table
  * (paper, 3.2.3).
+ *
+ * Tests: mm/kmem_slab.c, mm/kmem_hash.c
  */
 #include "mm/tests/kmem_test.h"
 

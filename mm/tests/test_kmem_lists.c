@@ -1,6 +1,8 @@
 /*
  * Statements S-34 to S-40: the slab list and the order of allocation (paper,
  * 3.3). Objects of 500 bytes: eight in a slab, no constructor.
+ *
+ * Tests: mm/kmem_cache.c, mm/kmem_slab.c
  */
 #include "mm/tests/kmem_test.h"
 

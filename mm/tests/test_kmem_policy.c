@@ -1,5 +1,7 @@
 /*
  * Statements S-10 to S-14: size classes, and the policy of caches (paper, 3.1).
+ *
+ * Tests: mm/kmem_alloc.c, mm/kmem_cache.c
  */
 #include "mm/tests/kmem_test.h"
 

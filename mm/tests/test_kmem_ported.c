@@ -2,6 +2,8 @@
  * Cases by which other allocators of this family are tested: the torture tests
  * of the SPLAT kmem suite, HelenOS' slab1 and slab2, properties of libumem's.
  * (Those of kmem_alloc are in test_kmem_alloc.c.)
+ *
+ * Tests: mm/kmem*.c
  */
 #include "mm/tests/kmem_test.h"
 

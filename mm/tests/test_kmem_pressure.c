@@ -1,6 +1,8 @@
 /*
  * Statements S-45 to S-47: who asks for memory back, when, and what must stay
  * as it is meanwhile (paper, 3.4).
+ *
+ * Tests: mm/kmem_reap.c
  */
 #include "mm/tests/kmem_test.h"
 #include "mm/buddy_stat.h"

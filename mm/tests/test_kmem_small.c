@@ -1,5 +1,7 @@
 /*
  * Statements S-15 to S-22: the layout of small objects (paper, 3.2.2).
+ *
+ * Tests: mm/kmem_slab.c
  */
 #include "mm/tests/kmem_test.h"
 

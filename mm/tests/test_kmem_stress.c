@@ -1,5 +1,7 @@
 /*
  * Random operations against the shadow model, compared after every one.
+ *
+ * Tests: mm/kmem*.c
  */
 #include "mm/tests/model.h"
 

@@ -1,6 +1,8 @@
 /*
  * The verifier and the debugging modes: each invariant of section 11 that they
  * add is broken by a poke and found by name; and no walk is held by a circle.
+ *
+ * Tests: mm/kmem_verify.c
  */
 #include "mm/debug/tests/debug_test.h"
 

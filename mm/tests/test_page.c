@@ -1,5 +1,7 @@
 /*
  * Page frames: the array, and reading a boot loader's memory map.
+ *
+ * Tests: mm/page.c, mm/page_stat.c
  */
 #include "mm/tests/kmem_test.h"
 #include "mm/page_stat.h"

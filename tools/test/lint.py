@@ -13,6 +13,8 @@
                 sanitizers' run time, which only test kernels contain
     cuts        every cut of every lab fits (docs/labs.md); the sources have
                 no mark of a lab and no commented-out code
+    tests       each source has a test file: X/tests/test_y.c for X/y.c, or
+                one whose first lines name it (Tests: X/y.c)
     cppcheck    no warning
 
 Prints the figures, then every finding as FILE:LINE: text. Exit status 1 if
@@ -327,6 +329,34 @@ def check_cuts():
     print(f"cuts        {count} cuts of labs")
 
 
+TESTED = re.compile(r"^(?: \*|#) Tests: (.+)$", re.M)
+
+
+def check_tests():
+    """The test of X/y.c is X/tests/test_y.c, or a test file says in its first
+    lines: "Tests: X/y.c, X/z*.c"."""
+    product = {str(p) for p in sources(".c") if p.parts[0] in
+               ("boot", "kernel", "mm", "drivers", "user") and not is_test(p)}
+    tested = {p for p in product
+              if (ROOT / p).parent.joinpath(f"tests/test_{Path(p).name}")
+              .exists()}
+    for path in sources(".c", ".py"):
+        if not path.name.startswith("test_"):
+            continue
+        says = TESTED.findall((ROOT / path).read_text()[:2000])
+        for pattern in ", ".join(says).split(", ") if says else ():
+            found = {str(p.relative_to(ROOT)) for p in ROOT.glob(pattern)}
+            tested |= found
+            if not found:
+                finding(path, 1, f"Tests: there is no {pattern}")
+        if not says and path.parts[0] in ("kernel", "mm", "drivers", "user") \
+                and str(path.parent.parent / path.name[5:]) not in product:
+            finding(path, 1, "does not say what it tests (Tests: PATH, ...)")
+    for path in sorted(product - tested):
+        finding(path, 1, "no test file says that it tests this")
+    print(f"tests       for {len(product & tested)} of {len(product)} sources")
+
+
 def tool(name):
     """False, and a finding, if a program is missing."""
     if shutil.which(name):
@@ -381,6 +411,7 @@ def main():
     check_functions()
     check_size()
     check_cuts()
+    check_tests()
     check_cppcheck()
     for text in findings:
         print(text)

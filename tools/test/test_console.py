@@ -1,4 +1,5 @@
 """The console as programs have it: lines, keys that act, the way back."""
+# Tests: drivers/console.c, drivers/kbd.c, drivers/vga.c
 
 import time
 

@@ -1,4 +1,5 @@
 """Two counted runs are the same to the last byte."""
+# Tests: kernel/budget.c, drivers/pit.c
 
 import pytest
 

@@ -1,5 +1,6 @@
 """Disks: images made by e2fsprogs, QEMU's IDE disks, the ATA driver in ring 3
 and programs that use it. Runs with a disk are not counted (docs/testing.md)."""
+# Tests: drivers/servers/ata/main.c, user/lib/block.c
 
 import os
 import re

@@ -2,6 +2,8 @@
 see is checked in ring 3, by devtest, and the parts of beat by beattest, in
 counted runs. Here: successors of drivers that were killed, the rights to start
 one, and a line that leads to another machine."""
+# Tests: drivers/servers/rtc.c, drivers/servers/uart.c, user/lib/rtc.c
+# Tests: user/lib/uart.c
 
 import re
 import socket

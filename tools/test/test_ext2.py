@@ -2,6 +2,7 @@
 writes is checked by e2fsck and read by debugfs, what mke2fs and debugfs write
 is read by it, and neither a power cut nor a damaged image can harm it.
 docs/ext2.md."""
+# Tests: user/servers/ext2/*.c
 
 import os
 import random

@@ -1,6 +1,7 @@
 """The ext2 server under programs: what a disk's file system must stand, by
 user/tests/disktest, on the disk of a drive, looked at afterwards by e2fsprogs;
 and damaged disks, in RAM and counted."""
+# Tests: user/servers/ext2/main.c, user/servers/ramdisk.c
 
 import random
 import shutil

@@ -1,4 +1,6 @@
 """The machine around the shell: consoles, memory sizes, options, panics."""
+# Tests: kernel/main.c, kernel/halt.c, kernel/panic.c, kernel/lib/hook.c
+# Tests: kernel/shell/cmd_machine.c, drivers/power.c
 
 import re
 

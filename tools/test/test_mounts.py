@@ -1,5 +1,8 @@
 """File systems that programs keep, from the kernel's shell: what it shows of
 them, what inodes cost, and servers that hang or die."""
+# Tests: user/servers/memfs.c, user/servers/hellofs.c
+# Tests: user/lib/fs_server.c, user/lib/tree.c, kernel/fs/userfs.c
+# Tests: kernel/fs/userfs_ops.c, kernel/syscall/mount.c
 
 import json
 import re

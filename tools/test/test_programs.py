@@ -1,5 +1,6 @@
 """Programs in ring 3, run through the kernel's shell: how they start and end,
 whose the console is, and that nothing of them stays behind."""
+# Tests: kernel/shell/cmd_run.c
 
 import json
 import re

@@ -1,6 +1,7 @@
 """Servers and their grants: what /etc/servers says, what `servers`, `irqs` and
 /proc/servers show of it, and what a program with a grant can and cannot do,
 which user/tests/drivertest finds out from within."""
+# Tests: kernel/shell/cmd_servers.c, kernel/syscall/servers.c
 
 import io
 import json

@@ -1,5 +1,6 @@
 """The kernel shell over the serial line: prompt, editing, history,
 completion, and what it says to wrong input."""
+# Tests: kernel/shell/shell.c, kernel/shell/cmd_general.c, drivers/serial.c
 
 import json
 import re

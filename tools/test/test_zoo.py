@@ -6,6 +6,7 @@ kernel's own, behind EXPECTED, is compared with it.
 
 A kernel under the sanitizers has to do all this as well: with kmem.panic=0 what
 they find is told and the bug goes on. There the column SANITIZE holds too."""
+# Tests: kernel/mm_debug.c
 
 import json
 import re

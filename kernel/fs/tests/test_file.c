@@ -1,6 +1,8 @@
 /*
  * Open files: opening, reading and writing, position, directories, devices
  * (kernel/fs/file.c, device.c). All happens in a directory of its own.
+ *
+ * Tests: kernel/fs/file.c, kernel/fs/device.c
  */
 #include "kernel/abi/errno.h"
 #include "kernel/fs/device.h"

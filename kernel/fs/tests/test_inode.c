@@ -1,5 +1,7 @@
 /*
  * The inode cache and the hash table below it.
+ *
+ * Tests: kernel/fs/inode.c, kernel/fs/fs.c, kernel/fs/hash.c
  */
 #include "kernel/fs/tests/fs_test.h"
 #include "mm/buddy.h"

@@ -1,6 +1,8 @@
 /*
  * Random operations, compared with a model: the tree of names as an array of
  * nodes, the contents of a file as an array of bytes.
+ *
+ * Tests: kernel/fs/ramfs*.c
  */
 #include "kernel/fs/tests/fs_test.h"
 #include "mm/kmem.h"

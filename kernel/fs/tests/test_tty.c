@@ -1,6 +1,8 @@
 /*
  * The console for programs: what is typed as a state machine (tty_line.c), and
  * whose the console is (tty.c).
+ *
+ * Tests: kernel/fs/tty.c, kernel/fs/tty_line.c
  */
 #include "drivers/console.h"
 #include "kernel/abi/errno.h"

@@ -1,6 +1,8 @@
 /*
  * Messages: every order of call, receive, reply and death, seen from the system
  * calls.
+ *
+ * Tests: kernel/ipc/message.c, kernel/ipc/ipc_verify.c
  */
 #include "kernel/ipc/tests/ipc_cast.h"
 

@@ -1,6 +1,8 @@
 /*
  * Messages with bytes and handles: sizes, addresses, tables, and which side is
  * told of what.
+ *
+ * Tests: kernel/ipc/transfer.c
  */
 #include "drivers/pit.h"
 #include "kernel/task/handle.h"

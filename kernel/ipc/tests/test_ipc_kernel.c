@@ -2,6 +2,8 @@
  * Calls that the kernel makes for a task (ipc_call_kernel): the task's own
  * registers stay, bytes may be the kernel's, handles do not come, and the wait
  * ends when it should.
+ *
+ * Tests: kernel/ipc/message.c
  */
 #include "kernel/lib/string.h"
 #include "kernel/ipc/tests/ipc_cast.h"

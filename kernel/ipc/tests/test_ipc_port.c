@@ -1,6 +1,8 @@
 /*
  * Ports beyond messages: notifications, circles of callers, the name server's
  * port, interrupts, and what is seen from outside.
+ *
+ * Tests: kernel/ipc/port.c, kernel/ipc/irq.c, kernel/ipc/deadlock.c
  */
 #include "drivers/pic.h"
 #include "kernel/fs/inode.h"

@@ -4,6 +4,9 @@
  *
  * Strings are checked against loops of the plainest kind, at every length and
  * alignment up to some words.
+ *
+ * Tests: kernel/lib/string.c, kernel/lib/printf.c, kernel/lib/div64.c
+ * Tests: kernel/lib/symbol.c
  */
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/list.h"

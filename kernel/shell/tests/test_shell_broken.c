@@ -1,6 +1,8 @@
 /*
  * The memory commands where the heap is broken: rows are marked, lists end,
  * nothing is followed that leads astray, and `verify` counts.
+ *
+ * Tests: kernel/shell/cmd_kmem*.c, kernel/shell/cmd_verify.c
  */
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/printf.h"

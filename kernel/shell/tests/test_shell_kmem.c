@@ -1,6 +1,8 @@
 /*
  * The memory commands: their sums are the supplier's, their numbers fit, and
  * their arguments are checked.
+ *
+ * Tests: kernel/shell/cmd_kmem*.c
  */
 #include "drivers/console.h"
 #include "tools/workshop/ktest/ktest.h"

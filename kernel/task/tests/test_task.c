@@ -1,5 +1,7 @@
 /*
  * Tasks, the scheduler, wait queues, mutexes and condition variables.
+ *
+ * Tests: kernel/task/task.c, kernel/task/sched.c, kernel/task/sync.c
  */
 #include "kernel/abi/errno.h"
 #include "tools/workshop/ktest/ktest.h"

@@ -1,6 +1,8 @@
 /*
  * What a grant gives of memory: pages of devices and pages for DMA (kernel/vm),
  * with fork, without memory, and as `verify` sees them.
+ *
+ * Tests: kernel/vm/space.c, kernel/vm/space_verify.c, kernel/vm/frame.c
  */
 #include "kernel/lib/string.h"
 #include "kernel/task/tests/grant_test.h"

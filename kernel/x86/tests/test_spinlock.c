@@ -1,5 +1,7 @@
 /*
  * Spin locks (kernel/x86/spinlock.h).
+ *
+ * Tests: kernel/x86/spinlock.h
  */
 #include "kernel/x86/spinlock.h"
 #include "tools/workshop/ktest/ktest.h"

@@ -1,5 +1,7 @@
 /*
  * Exceptions (kernel/x86/trap.c): handlers and the words of a report.
+ *
+ * Tests: kernel/x86/trap.c, kernel/x86/cpu.c, kernel/x86/gdt.c
  */
 #include "kernel/x86/trap.h"
 #include "tools/workshop/ktest/ktest.h"

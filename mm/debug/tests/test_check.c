@@ -2,6 +2,8 @@
  * The debugging modes (section 7 of the statements): letters, the geometry of
  * the debug layout, poison, redzones, and the order in which an allocation and
  * a free do things.
+ *
+ * Tests: mm/debug/check.c, mm/debug/audit.c, mm/debug/pattern.c
  */
 #include "mm/debug/tests/debug_test.h"
 

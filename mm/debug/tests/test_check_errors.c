@@ -3,6 +3,8 @@
  * made on purpose, must be reported as what it is and where it is, and after
  * it everything goes on (kmem.panic=0) with every invariant in place. With the
  * cases of Linux's and Solaris' suites (10.1 to 10.3) that apply.
+ *
+ * Tests: mm/debug/check.c, mm/debug/pattern.c
  */
 #include "mm/debug/tests/debug_test.h"
 

@@ -1,6 +1,8 @@
 /*
  * Switching debugging modes while a cache is in use: objects that are out find
  * their way back through elders, counts are inherited, and nothing is lost.
+ *
+ * Tests: mm/debug/modes.c, mm/debug/elder.c
  */
 #include "mm/debug/tests/debug_test.h"
 

@@ -1,6 +1,8 @@
 /*
  * Walks over a cache's bufctls and hash chains, and the debugging modes where
  * memory is short or more than one thing is broken.
+ *
+ * Tests: mm/debug/walk.c, mm/debug/leak.c
  */
 #include "mm/debug/tests/debug_test.h"
 

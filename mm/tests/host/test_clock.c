@@ -1,6 +1,8 @@
 /*
  * The working set's clock and pressure at the two extremes of its interval,
  * which need a clock that stands still (paper, section 3.4).
+ *
+ * Tests: mm/kmem_reap.c
  */
 #include "tools/workshop/ktest/ktest.h"
 #include "mm/buddy.h"

@@ -1,5 +1,7 @@
 /*
  * malloc and what lies below it.
+ *
+ * Tests: user/lib/malloc*.c, user/lib/mm_*.c, user/lib/scratch.c
  */
 #include "mm/kmem_stat.h"
 #include "user/lib/heap.h"

@@ -1,5 +1,8 @@
 /*
  * Beginning and end of a program: arguments, environment, options, exit.
+ *
+ * Tests: user/lib/process.c, user/lib/start.c, user/lib/getopt.c
+ * Tests: user/lib/err.c, user/lib/atexit.c, user/lib/dirent.c
  */
 #include "user/lib/dirent.h"
 #include "user/lib/err.h"

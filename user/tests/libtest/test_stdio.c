@@ -1,5 +1,7 @@
 /*
  * Streams.
+ *
+ * Tests: user/lib/stdio.c, user/lib/fopen.c
  */
 #include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"

@@ -1,5 +1,8 @@
 /*
  * Strings, numbers, sorting, patterns.
+ *
+ * Tests: user/lib/string.c, user/lib/strdup.c, user/lib/strerror.c
+ * Tests: user/lib/stdlib.c, user/lib/match.c
  */
 #include "user/lib/ctype.h"
 #include "user/lib/match.h"

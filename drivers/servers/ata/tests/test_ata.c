@@ -1,6 +1,9 @@
 /*
  * The ATA driver's core against the channel of sim.h: orders of events and
  * faults that no real drive shows on demand.
+ *
+ * Tests: drivers/servers/ata/channel.c, drivers/servers/ata/drive.c
+ * Tests: drivers/servers/ata/queue.c
  */
 #include "drivers/servers/ata/tests/sim.h"
 #include "kernel/abi/errno.h"
