@@ -53,8 +53,8 @@ def ask(kernel, service, question, append):
     """What the witness says about a day of a service."""
     command = (f"python import sys; sys.path.insert(0, {str(HERE)!r}); "
                f"import witness; witness.{question}")
-    session = gdb.Session(kernel, f"hunt {service}; poweroff",
-                          [("cmd_hunt", [command])], memory="16",
+    session = gdb.Session(kernel, f"services {service}; poweroff",
+                          [("cmd_services", [command])], memory="16",
                           append=append)
     said = session.said[0][command]
     found = re.search(r"^WITNESS (.*)$", said, re.M)

@@ -1,13 +1,14 @@
-"""Runs inside GDB, in a counted machine that is about to execute `hunt`: sees
-what really happens, so that answers.py knows the truth about the bugs of a
-kernel without being told. As the same run repeats to the last instruction, what
-one session has found another can lie in wait for.
+"""Runs inside GDB, on a counted machine that is about to execute `services`,
+and observes the bugs of a kernel, so that answers.py needs no list of answers.
+A counted run repeats to the last instruction, so a session can wait for what
+another one has found.
 
     first(service)      the first error that the allocator reports, or an object
                         that is lost when the machine is switched off
-    writer(address)     who is the last to change this byte before the report
-    loser(object)       who overwrites the last pointer to it, and in which task
-    unlike(service)     who gives an object back that is not as constructed
+    writer(address)     the last function to change this byte before the report
+    loser(object)       the function and task that overwrite the last pointer
+    unlike(service)     the function that frees an object which is not in its
+                        constructed state
 
 Each prints a line of JSON.
 """
@@ -146,7 +147,7 @@ def holder(obj):
 
 def loser(obj):
     """Between two requests there is the pointer; then comes the store."""
-    (step,) = stop_at("hunt_step")
+    (step,) = stop_at("workday_step")
     at = None
     while at is None:
         go_on()

@@ -1,8 +1,8 @@
 /*
- * Bells: each calls somebody every so many hours, and who is called may stop
- * the bell there and then.
+ * Bells: each calls a function every so many hours, and the function may stop
+ * the bell during the call.
  */
-#include "docs/labs/07-bug-hunt/services/hunt.h"
+#include "docs/labs/07-bug-hunt/services/services.h"
 #include "kernel/lib/string.h"
 #include "mm/kmem.h"
 

@@ -1,14 +1,14 @@
 /*
- * Channels with lanes. A lane has credit, which is taken and given back. The
- * constructed state of a channel is full credit on every lane, so that opening
- * one is no work at all (paper, section 2); closing one is only as much as has
- * been used.
+ * Channels with lanes. A lane has credit, which is taken and given back. A
+ * channel in its constructed state has full credit on every lane, so that
+ * opening one costs nothing (paper, section 2), and closing one costs time only
+ * for the lanes that were used.
  */
-#include "docs/labs/07-bug-hunt/services/hunt.h"
+#include "docs/labs/07-bug-hunt/services/services.h"
 #include "mm/kmem.h"
 
 struct channel {
-    uint32_t channel_top; /* no lane above it has been used */
+    uint32_t channel_top; /* the highest lane that was used */
     uint32_t channel_lane[CHANNEL_LANES];
 };
 

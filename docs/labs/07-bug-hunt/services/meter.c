@@ -1,16 +1,16 @@
 /*
- * Meters: each keeps the last readings of a gauge, in a circle. How many is
- * said when the service is opened, and so is the size of an object.
+ * Meters: each keeps the last readings of a gauge in a ring. The caller that
+ * opens the service chooses their number, and so the size of an object.
  *
  *     | slots | next | total | reading 0 | reading 1 | … | reading slots - 1 |
  */
-#include "docs/labs/07-bug-hunt/services/hunt.h"
+#include "docs/labs/07-bug-hunt/services/services.h"
 #include "mm/kmem.h"
 
 struct meter {
     uint32_t meter_slots;
     uint32_t meter_next;  /* the slot for the next reading: the oldest's */
-    uint32_t meter_total; /* readings there have been */
+    uint32_t meter_total; /* readings so far */
     uint32_t meter_reading[];
 };
 

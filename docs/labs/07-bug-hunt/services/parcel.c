@@ -1,8 +1,8 @@
 /*
- * Parcels: who makes one hands it over, and from then on it is the box's. At
- * every moment a parcel is somebody's, and of one only.
+ * Parcels: the sender hands a parcel over to a box, which owns it from then on.
+ * A parcel has one owner at any time.
  */
-#include "docs/labs/07-bug-hunt/services/hunt.h"
+#include "docs/labs/07-bug-hunt/services/services.h"
 #include "kernel/lib/string.h"
 #include "mm/kmem.h"
 

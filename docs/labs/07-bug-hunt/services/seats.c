@@ -1,7 +1,7 @@
 /*
  * Seats of a hall. Many tasks book at once; a seat has one ticket.
  */
-#include "docs/labs/07-bug-hunt/services/hunt.h"
+#include "docs/labs/07-bug-hunt/services/services.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/sync.h"
 #include "mm/kmem.h"
@@ -41,7 +41,7 @@ static int find_seat(void)
     return -1;
 }
 
-/* The printer is slow: others run meanwhile. */
+/* The printer is slow: other tasks run meanwhile. */
 static struct ticket *print_ticket(int seat, const char *who)
 {
     struct ticket *t = kmem_cache_alloc(cache, KM_SLEEP);

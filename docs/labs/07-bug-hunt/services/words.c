@@ -1,8 +1,8 @@
 /*
- * Words: texts by name. A text is an object of its own; the name's entry has
- * the one pointer to it.
+ * Words: texts by name. A text is an object of its own; the entry of the name
+ * has the only pointer to it.
  */
-#include "docs/labs/07-bug-hunt/services/hunt.h"
+#include "docs/labs/07-bug-hunt/services/services.h"
 #include "kernel/lib/string.h"
 #include "mm/kmem.h"
 

@@ -1,9 +1,9 @@
 /*
- * Lab 7: the services, repaired. Each test has a service's cache
- * in debugging modes, makes the service work at the edges of what it promises,
- * and wants results, no report from the allocator, and nothing left behind.
+ * Lab 7: the repaired services. Each test sets a service's cache to debugging
+ * modes, takes the service to the limits of its specification, and expects
+ * right results, no report of the allocator, and no object left.
  */
-#include "docs/labs/07-bug-hunt/services/hunt.h"
+#include "docs/labs/07-bug-hunt/services/services.h"
 #include "tools/workshop/labs/lab.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/task.h"
@@ -11,8 +11,8 @@
 
 static uint32_t errors;
 
-/* From here on what the allocator reports about this cache is counted, and
- * does not stop the machine. */
+/* From here on reports of the allocator about this cache are counted, and do
+ * not stop the machine. */
 static void watch(const char *cache, const char *letters)
 {
     unsigned modes = 0;
@@ -25,14 +25,15 @@ static void watch(const char *cache, const char *letters)
         KT_FAIL("the cache %s cannot be put into modes %s", cache, letters);
 }
 
-/* Has the allocator reported anything, or is an object still out? */
+/* Fails if the allocator has reported anything or an object is allocated. */
 static void end(const char *cache, bool closed)
 {
     if (kmem_error_count != errors)
         KT_FAIL("%s: the allocator reports: %s", cache,
                 kmem_error_title(kmem_last_error.error_kind));
     if (!closed)
-        KT_FAIL("%s: objects are still out when the service closes", cache);
+        KT_FAIL("%s: objects are still allocated when the service closes",
+                cache);
 }
 
 /* ---- meter -------------------------------------------------------------- */
@@ -141,8 +142,8 @@ static void expect_parcel(struct box *b, const char *want)
         KT_FAIL("the oldest parcel should be \"%s\"; it is \"%s\"", want, text);
 }
 
-/* A parcel that is put into a full box by somebody who is not parcel_send. It
- * is the box's all the same. */
+/* A caller other than parcel_send puts a parcel into a full box. The box owns
+ * it all the same. */
 static void put_into_full(struct box *b)
 {
     struct parcel *p = kmem_cache_alloc(kmem_cache_find("parcel"), KM_SLEEP);
@@ -208,7 +209,7 @@ LAB_TEST(7, words, LAB_UP)
 
 /* ---- channel ------------------------------------------------------------ */
 
-/* Whether a channel has all credit, though lane `lane` of it, or of the one
+/* Whether a channel has all its credit after lane `lane` of it, or of the one
  * before it, was used. */
 static bool is_new(const struct channel *c, uint32_t lane, const char *which)
 {
@@ -221,8 +222,8 @@ static bool is_new(const struct channel *c, uint32_t lane, const char *which)
     return credit == CHANNEL_LANES * CHANNEL_CREDIT;
 }
 
-/* Not in mode P: it fills what is free, and objects are constructed anew. Here
- * a free object keeps its state, so that it can be looked at. */
+/* Not in mode P, which fills free objects, so that they are constructed again.
+ * Without it a free object keeps its state and can be examined. */
 LAB_TEST(7, channel, LAB_UP)
 {
     struct channel *c;
@@ -257,7 +258,7 @@ static void visitor(void *arg)
     *seat = seat_book("visitor");
 }
 
-/* So many at once; each should have a seat of its own. */
+/* So many tasks at once; each must get a seat of its own. */
 static void visit(void)
 {
     int seat[VISITORS];
@@ -307,8 +308,8 @@ LAB_TEST(7, all, LAB_UP)
 {
     kmem_error_panics = false;
     errors = kmem_error_count;
-    for (size_t i = 0; i < 2 * hunt_count; i++) {
-        const struct hunt_service *s = &hunt_services[i % hunt_count];
+    for (size_t i = 0; i < 2 * services_count; i++) {
+        const struct service *s = &services[i % services_count];
 
         if (!s->service_day())
             KT_FAIL("the day's work of %s did not go well", s->service_name);

@@ -1,8 +1,8 @@
 /*
- * A day of work for each service, and what it should come to. How much there
- * is to do, and in which order, follows from the seed of the hand-out.
+ * A day of work for each service, and the expected results. The amount of work
+ * and its order follow from the seed of the hand-out.
  */
-#include "docs/labs/07-bug-hunt/services/hunt.h"
+#include "docs/labs/07-bug-hunt/services/services.h"
 #include "drivers/console.h"
 #include "tools/workshop/labs/seed.h"
 #include "kernel/lib/string.h"
@@ -17,8 +17,8 @@ enum purpose {
     SOLD
 };
 
-/* Not inlined, and not removed: it is where debuggers stop. */
-__attribute__((noinline)) void hunt_step(void)
+/* Neither inlined nor removed: debuggers stop here. */
+__attribute__((noinline)) void workday_step(void)
 {
     __asm__ volatile("" : : : "memory");
 }
@@ -26,28 +26,29 @@ __attribute__((noinline)) void hunt_step(void)
 static bool expect(const char *what, uint32_t got, uint32_t want)
 {
     if (got != want)
-        kprintf("hunt: %s: %u, and it should be %u\n", what, (unsigned)got,
+        kprintf("services: %s: %u, expected %u\n", what, (unsigned)got,
                 (unsigned)want);
     return got == want;
 }
 
 static bool no_memory(void)
 {
-    kprintf("hunt: no memory for the service's cache\n");
+    kprintf("services: no memory for the service's cache\n");
     return false;
 }
 
-/* What a service says when it closes. */
+/* Says so if a service cannot close. */
 static bool ends(bool closed)
 {
     if (!closed)
-        kprintf("hunt: the service cannot close: objects are still out\n");
+        kprintf("services: the service cannot close: objects are still "
+                "allocated\n");
     return closed;
 }
 
 /* ---- meter -------------------------------------------------------------- */
 
-/* Two meters; one gets more readings than it keeps. */
+/* Two meters, of which one gets more readings than it keeps. */
 static bool meter_day(void)
 {
     uint32_t slots = 5 + 2 * lab_pick(SLOTS, 9);
@@ -61,7 +62,7 @@ static bool meter_day(void)
     full = meter_new();
     idle = meter_new();
     for (uint32_t i = 1; i <= 2 * slots; i++) {
-        hunt_step();
+        workday_step();
         meter_add(full, i);
         sum += i > slots ? i : 0;
     }
@@ -82,7 +83,7 @@ static void count_call(struct bell *b)
     calls++;
 }
 
-/* One bell rings each hour, one once, and one comes later. */
+/* One bell rings each hour, one rings once, and one is made later. */
 static bool bell_day(void)
 {
     uint32_t hour = 2 + lab_pick(HOUR, BELL_HOURS - 2);
@@ -96,7 +97,7 @@ static bool bell_day(void)
     each = bell_new(1, count_call);
     bell_new(hour, bell_stop);
     for (uint32_t h = 1; h < BELL_HOURS; h++) {
-        hunt_step();
+        workday_step();
         bells_ring(h);
     }
     late = bell_new(BELL_HOURS, count_call);
@@ -123,11 +124,11 @@ static bool parcel_day(void)
         return no_memory();
     box_init(&box, room);
     for (uint32_t i = 0; i <= room; i++) {
-        hunt_step();
+        workday_step();
         sent += parcel_send(&box, "a book");
     }
     while (box_take(&box, text)) {
-        hunt_step();
+        workday_step();
         taken += strcmp(text, "a book") == 0;
     }
     good = expect("parcels sent", sent, room);
@@ -141,7 +142,7 @@ static const char *const towns[] = {"Bath", "Cork",  "Dover", "Ely",
                                     "Hull", "Leeds", "Luton", "Poole",
                                     "Ross", "Truro", "Wells", "York"};
 
-/* Every town has a text, and some get another one. */
+/* Every town gets a text, and two get another one. */
 static bool words_day(void)
 {
     const char *again = towns[1 + lab_pick(NAME, ARRAY_SIZE(towns) - 1)];
@@ -150,14 +151,14 @@ static bool words_day(void)
     if (!words_open())
         return no_memory();
     for (size_t i = 0; i < ARRAY_SIZE(towns); i++) {
-        hunt_step();
+        workday_step();
         good &= words_set(towns[i], "a town");
     }
-    hunt_step();
+    workday_step();
     words_set(towns[0], "hot");
-    hunt_step();
+    workday_step();
     words_set(again, "a rather large town");
-    hunt_step();
+    workday_step();
     good &= strcmp(words_get(again), "a rather large town") == 0 &&
             strcmp(words_get(towns[0]), "hot") == 0;
     expect("texts as they were set", good, true);
@@ -166,7 +167,7 @@ static bool words_day(void)
 
 /* ---- channel ------------------------------------------------------------ */
 
-/* A channel is used; the next one should find nothing of that. */
+/* A channel is used and closed; the next one must have all its credit. */
 static bool channel_day(void)
 {
     uint32_t lanes = 2 + lab_pick(LANE, CHANNEL_LANES - 2);
@@ -177,12 +178,12 @@ static bool channel_day(void)
         return no_memory();
     c = channel_open();
     for (uint32_t lane = 0; lane < lanes; lane++) {
-        hunt_step();
+        workday_step();
         channel_take(c, lane);
     }
     channel_give(c, 0);
     channel_close(c);
-    hunt_step();
+    workday_step();
     c = channel_open();
     good = expect("credit of a new channel", channel_credit(c),
                   CHANNEL_LANES * CHANNEL_CREDIT);
@@ -197,10 +198,10 @@ static void visitor(void *arg)
     int *seat = arg;
 
     *seat = seat_book("visitor");
-    hunt_step();
+    workday_step();
 }
 
-/* Some seats are sold; then two come at once. */
+/* Some seats are sold; then two tasks buy at once. */
 static bool seats_day(void)
 {
     uint32_t sold = 1 + lab_pick(SOLD, SEATS - 2);
@@ -211,7 +212,7 @@ static bool seats_day(void)
     if (!seats_open())
         return no_memory();
     for (uint32_t i = 0; i < sold; i++) {
-        hunt_step();
+        workday_step();
         seat_book("guest");
     }
     for (int i = 0; i < 2; i++)
@@ -229,13 +230,13 @@ static bool seats_day(void)
 
 /* ---- all ---------------------------------------------------------------- */
 
-const struct hunt_service hunt_services[] = {
+const struct service services[] = {
     {"meter", "the last readings of a gauge", meter_day},
-    {"bell", "bells that call somebody", bell_day},
-    {"parcel", "boxes that parcels wait in", parcel_day},
+    {"bell", "bells that call a function at their hour", bell_day},
+    {"parcel", "boxes in which parcels wait", parcel_day},
     {"words", "texts by name", words_day},
     {"channel", "lanes with credit", channel_day},
-    {"seats", "a hall that is sold out", seats_day},
+    {"seats", "a hall whose seats are sold", seats_day},
 };
 
-const size_t hunt_count = ARRAY_SIZE(hunt_services);
+const size_t services_count = ARRAY_SIZE(services);

@@ -1,0 +1,66 @@
+/*
+ * services: a day of work for the services of lab 7.
+ */
+#include "drivers/console.h"
+#include "docs/labs/07-bug-hunt/services/services.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/cmd_task.h"
+#include "kernel/shell/shell.h"
+
+static int list(void)
+{
+    kprintf("%-10s%s\n", "SERVICE", "WHAT");
+    for (size_t i = 0; i < services_count; i++)
+        kprintf("%-10s%s\n", services[i].service_name,
+                services[i].service_what);
+    return 0;
+}
+
+/* 1 if a result was wrong. */
+static int work(const struct service *s)
+{
+    bool good = s->service_day();
+
+    kprintf("%s: %s\n", s->service_name,
+            good ? "the day's work is done" : "not all went well");
+    return good ? 0 : 1;
+}
+
+static int cmd_services(int argc, char **argv)
+{
+    bool found = false;
+    int result = 0;
+
+    if (argc == 1)
+        return list();
+    if (argc != 2)
+        return shell_error("wants one service, or all; `services` lists them");
+    if (!taskcmd_alive())
+        return 1;
+    for (size_t i = 0; i < services_count; i++)
+        if (strcmp(argv[1], "all") == 0 ||
+            strcmp(argv[1], services[i].service_name) == 0) {
+            found = true;
+            result |= work(&services[i]);
+        }
+    return found ? result
+                 : shell_error("'%s' is no service; `services` lists them",
+                               argv[1]);
+}
+
+static void complete(void (*add)(const char *word, void *arg), void *arg)
+{
+    add("all", arg);
+    for (size_t i = 0; i < services_count; i++)
+        add(services[i].service_name, arg);
+}
+
+SHELL_COMMAND(
+    services, "services [SERVICE|all]", "a day of work for small services",
+    "The services of lab 7 are small clients of the slab allocator, each\n"
+    "with a cache of its name while it works. `services` lists them; with\n"
+    "a name it gives that one a day of work and compares the results with\n"
+    "the expected ones. It does not see heap errors: for those there are\n"
+    "kmem.debug= (`help debug`), `verify` and `leaks`.\n"
+    "Example: services meter",
+    cmd_services, complete);
