@@ -327,3 +327,18 @@ def check_cuts(root):
         except LabError as e:
             problems.append(str(e))
     return count, problems
+
+
+def check_patches(root):
+    """(number of wrong solutions, what is wrong with them), over all labs: each
+    is a diff against the tree as it is."""
+    patches = sorted((Path(root) / FOLDER).glob("*/wrong/*.patch"))
+    problems = []
+    for patch in patches:
+        done = subprocess.run(["git", "apply", "--check", "-p1", patch],
+                              cwd=root, check=False, capture_output=True,
+                              text=True)
+        if done.returncode != 0:
+            problems.append(f"{patch.relative_to(root)}:1: does not apply: "
+                            f"{done.stderr.splitlines()[0]}")
+    return len(patches), problems

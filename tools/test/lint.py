@@ -11,8 +11,9 @@
     size        the allocator's core <= 1,800 lines of code; ring 0 without
                 its shell <= 15,460, the shell <= 7,000; without the
                 sanitizers' run time, which only test kernels contain
-    cuts        every cut of every lab fits (docs/labs.md); the sources have
-                no mark of a lab and no commented-out code
+    cuts        every cut and every wrong solution of every lab fits
+                (docs/labs.md); the sources have no mark of a lab and no
+                commented-out code
     tests       each source has a test file: X/tests/test_y.c for X/y.c, or
                 one whose first lines name it (Tests: X/y.c)
     cppcheck    no warning
@@ -316,7 +317,8 @@ def commented_out(path):
 
 def check_cuts():
     count, problems = labs.check_cuts(ROOT)
-    findings.extend(problems)
+    patches, bad = labs.check_patches(ROOT)
+    findings.extend(problems + bad)
     for path in sources(".c", ".h", ".asm"):
         if path.parts[0] in (*EVERYTHING, "user", "docs"):
             for number, line in commented_out(path):
@@ -326,7 +328,7 @@ def check_cuts():
                 if re.search(r"\bLAB\s+\d+\.\d|\bLAB_MISSING\b", line):
                     finding(path, number, "the mark of a lab: cuts are in "
                             "docs/labs/*/cuts")
-    print(f"cuts        {count} cuts of labs")
+    print(f"cuts        {count} cuts of labs, {patches} wrong solutions")
 
 
 TESTED = re.compile(r"^(?: \*|#) Tests: (.+)$", re.M)

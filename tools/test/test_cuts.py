@@ -378,6 +378,19 @@ def test_check_cuts(tree):
     assert labs.check_cuts(tree) == (5, [])
 
 
+def test_wrong_solutions_that_do_not_apply(tree):
+    """Another context, as after a change of the source."""
+    patch = ("What: wrong.\nLoses: 2.split\n\n--- a/mm/x.c\n+++ b/mm/x.c\n"
+             "@@ -9,3 +9,3 @@\n {\n-    one(p);\n+    two(p);\n }\n")
+    path = tree / "docs/labs/02-buddies/wrong/a.patch"
+    path.write_text(patch)
+    assert labs.check_patches(tree) == (1, [])
+    path.write_text(patch.replace("one", "won"))
+    count, (problem,) = labs.check_patches(tree)
+    assert count == 1
+    assert problem.startswith("docs/labs/02-buddies/wrong/a.patch:1: does not")
+
+
 # ---- the command -----------------------------------------------------------
 
 def lab(tree, *options):
