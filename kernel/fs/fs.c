@@ -5,6 +5,7 @@
 #include "drivers/console.h"
 #include "kernel/abi/errno.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/proc.h"
 #include "kernel/fs/path.h"
 #include "kernel/fs/ramfs.h"
 #include "kernel/fs/userfs.h"

@@ -309,6 +309,3 @@ static inline int inode_enter(const struct inode *inode)
 
     return likely(fs->fs_ops->fs_enter == NULL) ? 0 : fs->fs_ops->fs_enter(fs);
 }
-
-/* kernel/fs/proc.c */
-extern struct fs proc_fs;

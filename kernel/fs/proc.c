@@ -9,6 +9,7 @@
  *     open ──> fs_open ──> write_kmastat … ──> struct text
  *     read ──> text_read <───────────────────────┘
  */
+#include "kernel/fs/proc.h"
 #include "drivers/pit.h"
 #include "kernel/abi/errno.h"
 #include "kernel/fs/file.h"
@@ -21,7 +22,6 @@
 #include "mm/buddy.h"
 #include "mm/page_stat.h"
 #include "mm/buddy_stat.h"
-#include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
 
 #define ROOT        1u   /* inode number; the files follow */
@@ -57,8 +57,9 @@ static struct text *enlarge(struct text *t, size_t more)
 
 /* Appends to a text, which grows. Without memory *t becomes NULL and stays
  * NULL. */
-static void PRINTF_LIKE(2, 3) print(struct text **t, const char *fmt, ...)
+static void PRINTF_LIKE(2, 3) print(void *to, const char *fmt, ...)
 {
+    struct text **t = to;
     va_list ap;
     size_t n;
 
@@ -80,18 +81,18 @@ static void PRINTF_LIKE(2, 3) print(struct text **t, const char *fmt, ...)
 
 /* ---- the files ---------------------------------------------------------- */
 
+static proc_table_t *kmastat_table;
+
+void proc_set_kmastat(proc_table_t *table)
+{
+    kmastat_table = table;
+}
+
+/* The kernel shell's table, wide. */
 static void write_kmastat(struct text **t)
 {
-    struct kmem_cache_stat st;
-
-    print(t, "%-20s %7s %7s %7s %6s %6s %10s %6s\n", "name", "size", "inuse",
-          "total", "slabs", "pages", "allocs", "fails");
-    for (size_t n = 0; kmem_cache_stat_number(n, &st); n++)
-        print(t, "%-20s %7zu %7zu %7zu %6zu %6zu %10llu %6llu\n", st.stat_name,
-              st.stat_size, st.stat_inuse, st.stat_total, st.stat_slabs,
-              st.stat_slab_bytes / PAGE_SIZE,
-              (unsigned long long)st.stat_allocs,
-              (unsigned long long)st.stat_fails);
+    if (kmastat_table != NULL)
+        kmastat_table(print, t);
 }
 
 static void write_buddyinfo(struct text **t)

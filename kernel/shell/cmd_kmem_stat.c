@@ -4,9 +4,12 @@
  *
  * The narrow table fits 80 columns: it leaves out SLABS (the sum of the three
  * in FULL/PART/FREE), FREE (ALLOC less INUSE) and FLAGS, and writes large
- * numbers short. The wide one (-w) has every column, in full.
+ * numbers short. The wide one (-w) has every column, in full; its rows are also
+ * /proc/kmastat. GDB prints the same columns: it reads `columns` in the image.
  */
 #include "drivers/console.h"
+#include "kernel/fs/proc.h"
+#include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
@@ -17,6 +20,8 @@
 #define NARROW_NAME 16
 
 struct kmastat {
+    proc_print_t *ks_print; /* to the console, or into /proc/kmastat */
+    void *ks_to;
     heap_key_t *ks_key;
     const char *ks_pattern;
     unsigned ks_shift; /* MEM is in units of 2^shift bytes */
@@ -150,8 +155,9 @@ static void print_cells(const struct kmastat *ks, row_t row, int from)
         end--;
     for (int col = from; col < end; col++)
         if (column_width(ks, col))
-            kprintf(" %*s", (int)column_width(ks, col), row[col]);
-    kprintf("\n");
+            ks->ks_print(ks->ks_to, " %*s", (int)column_width(ks, col),
+                         row[col]);
+    ks->ks_print(ks->ks_to, "\n");
 }
 
 /* A name that is one character too long takes the gap before a short SIZE. */
@@ -160,10 +166,13 @@ static void print_first(const struct kmastat *ks, const char *name, row_t row)
     unsigned width = column_width(ks, COL_SIZE);
 
     if (strlen(name) == ks->ks_name + 1 && strlen(row[COL_SIZE]) < width) {
-        kprintf("%s%*s", name, (int)width, row[COL_SIZE]);
+        ks->ks_print(ks->ks_to, "%s%*s", name, (int)width, row[COL_SIZE]);
         print_cells(ks, row, COL_CHUNK);
     } else {
-        heap_print_name(name, ks->ks_name);
+        if (strlen(name) > ks->ks_name)
+            ks->ks_print(ks->ks_to, "%s\n%*s", name, (int)ks->ks_name, "");
+        else
+            ks->ks_print(ks->ks_to, "%-*s", (int)ks->ks_name, name);
         print_cells(ks, row, COL_SIZE);
     }
 }
@@ -201,16 +210,17 @@ static void print_sum(const struct kmastat *ks, const char *label,
 
 static void print_head(const struct kmastat *ks)
 {
-    kprintf("%-*s", (int)ks->ks_name, "CACHE");
+    ks->ks_print(ks->ks_to, "%-*s", (int)ks->ks_name, "CACHE");
     for (int col = 0; col < COLUMNS; col++) {
         int width = (int)column_width(ks, col);
 
         if (width && col == COL_MEM)
-            kprintf(" %*s/%c", width - 2, columns[col].head, unit_letter(ks));
+            ks->ks_print(ks->ks_to, " %*s/%c", width - 2, columns[col].head,
+                         unit_letter(ks));
         else if (width)
-            kprintf(" %*s", width, columns[col].head);
+            ks->ks_print(ks->ks_to, " %*s", width, columns[col].head);
     }
-    kprintf("\n");
+    ks->ks_print(ks->ks_to, "\n");
 }
 
 /* ---- totals ------------------------------------------------------------- */
@@ -500,6 +510,37 @@ static size_t print_rows(const struct kmastat *ks, size_t *hidden)
     return rows;
 }
 
+static void PRINTF_LIKE(2, 3) console_print(void *to, const char *fmt, ...)
+{
+    va_list ap;
+
+    (void)to;
+    va_start(ap, fmt);
+    kvprintf(fmt, ap);
+    va_end(ap);
+}
+
+/* /proc/kmastat: the wide table's rows, of all caches as they were created. */
+static void write_proc(proc_print_t *print, void *to)
+{
+    struct kmastat ks = {.ks_print = print, .ks_to = to, .ks_wide = true};
+    struct heap_sum all = {0};
+    struct kmem_cache_stat st;
+
+    select_caches(&ks, &all);
+    print_head(&ks);
+    for (size_t n = 0; kmem_cache_stat_number(n, &st); n++)
+        print_cache(&ks, &st);
+}
+
+static void serve(const void *arg)
+{
+    (void)arg;
+    proc_set_kmastat(write_proc);
+}
+
+HOOK(HOOK_UP, serve);
+
 static void print_table(struct kmastat *ks, const struct heap_sum *selected)
 {
     struct heap_totals t;
@@ -523,7 +564,7 @@ static void print_table(struct kmastat *ks, const struct heap_sum *selected)
 
 static int cmd_kmastat(int argc, char **argv)
 {
-    struct kmastat ks = {.ks_key = heap_key_mem};
+    struct kmastat ks = {.ks_print = console_print, .ks_key = heap_key_mem};
     struct heap_sum selected = {0};
     struct heap_totals t;
     size_t hidden;

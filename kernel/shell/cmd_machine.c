@@ -10,7 +10,6 @@
 #include "kernel/shell/cmd_task.h"
 #include "kernel/shell/shell.h"
 #include "kernel/x86/cpu.h"
-#include "kernel/x86/fault.h"
 #include "kernel/x86/paging.h"
 #include "mm/buddy.h"
 #include "mm/page_stat.h"
@@ -252,7 +251,7 @@ SHELL_COMMAND(meminfo, "meminfo [-j]", "the memory map, and where pages went",
               "Example: meminfo",
               cmd_meminfo, NULL);
 
-/* ---- panic and fault ---------------------------------------------------- */
+/* ---- panic -------------------------------------------------------------- */
 
 static int cmd_panic(int argc, char **argv)
 {
@@ -274,139 +273,3 @@ SHELL_COMMAND(panic, "panic [TEXT]", "stop the machine",
               "stopped machine.\n"
               "Example: panic just looking",
               cmd_panic, NULL);
-
-/* GCC may not know the values, nor put one function into another: each mistake
- * shows under its own name. */
-static volatile int zero;
-static int *volatile null;
-
-#define MISTAKE static __attribute__((noinline)) void
-
-MISTAKE read_null(void)
-{
-    kprintf("%d\n", *null);
-}
-
-MISTAKE divide_by_zero(void)
-{
-    kprintf("%d\n", (zero + 1) / zero);
-}
-
-/* Fills the stack with its own frames until there is no page for the next. */
-static int recurse(int depth)
-{
-    volatile char frame[256];
-
-    frame[0] = (char)depth;
-    if (zero)
-        return 0;
-    return recurse(depth + 1) + frame[0];
-}
-
-MISTAKE overflow_stack(void)
-{
-    recurse(0);
-}
-
-MISTAKE write_text(void)
-{
-    *(volatile char *)text_start = 0;
-}
-
-MISTAKE load_bad_segment(void)
-{
-    fault_protection();
-}
-
-MISTAKE run_bad_opcode(void)
-{
-    fault_opcode();
-}
-
-/* Asks for more than there is where it cannot wait for it. What it got stays
- * out. */
-MISTAKE exhaust_memory(void)
-{
-    irq_disable();
-    for (;;)
-        kmem_alloc(MIB(1), KM_SLEEP);
-}
-
-enum fault_kind {
-    FAULT_NULL,
-    FAULT_DIVIDE,
-    FAULT_STACK,
-    FAULT_WRITE_TEXT,
-    FAULT_PROTECTION,
-    FAULT_OPCODE,
-    FAULT_MEMORY,
-    FAULT_KINDS
-};
-
-static const char *const fault_names[FAULT_KINDS] = {
-    "null", "divide", "stack", "write-text", "gp", "opcode", "memory",
-};
-
-/* Direct calls: a backtrace finds the caller of a function without a frame
- * only behind these. */
-static void run_fault(enum fault_kind kind)
-{
-    switch (kind) {
-    case FAULT_NULL:
-        read_null();
-        break;
-    case FAULT_DIVIDE:
-        divide_by_zero();
-        break;
-    case FAULT_STACK:
-        overflow_stack();
-        break;
-    case FAULT_WRITE_TEXT:
-        write_text();
-        break;
-    case FAULT_PROTECTION:
-        load_bad_segment();
-        break;
-    case FAULT_OPCODE:
-        run_bad_opcode();
-        break;
-    default:
-        exhaust_memory();
-        break;
-    }
-    kprintf("the processor let it pass\n");
-}
-
-static int cmd_fault(int argc, char **argv)
-{
-    if (argc != 2)
-        return shell_error("wants one kind; `help fault` lists them");
-    for (enum fault_kind kind = 0; kind < FAULT_KINDS; kind++) {
-        if (strcmp(argv[1], fault_names[kind]) == 0) {
-            run_fault(kind);
-            return 0;
-        }
-    }
-    return shell_error("no kind '%.32s'; `help fault` lists them", argv[1]);
-}
-
-static void complete_fault(void (*add)(const char *word, void *arg), void *arg)
-{
-    for (enum fault_kind kind = 0; kind < FAULT_KINDS; kind++)
-        add(fault_names[kind], arg);
-}
-
-SHELL_COMMAND(
-    fault, "fault KIND", "make a mistake on purpose",
-    "Commits one, to see how the kernel reports it:\n"
-    "  null        reads through a null pointer: page fault\n"
-    "  divide      divides by zero: divide error\n"
-    "  stack       calls itself for ever: double fault\n"
-    "  write-text  writes to the kernel's code: page fault\n"
-    "  gp          loads a segment that is not there: general\n"
-    "              protection\n"
-    "  opcode      runs an undefined instruction: invalid opcode\n"
-    "  memory      allocates with KM_SLEEP where it cannot wait, until\n"
-    "              nothing is left\n"
-    "Example: fault null",
-    cmd_fault, complete_fault);

@@ -3,6 +3,7 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/proc.h"
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/string.h"
 #include "mm/kmem_stat.h"
@@ -89,7 +90,7 @@ KTEST(proc, kmastat_has_every_cache)
     struct kmem_cache_stat st;
     size_t n = 0;
 
-    KT_EQ(strncmp(s, "name ", 5), 0);
+    KT_EQ(strncmp(s, "CACHE ", 6), 0);
     for (; kmem_cache_stat_number(n, &st); n++)
         KT_EQ(column(s, st.stat_name, 1), st.stat_size);
     KT_EQ(count_lines(s), n + 1);
@@ -104,12 +105,12 @@ KTEST(proc, kmastat_tells_of_one_moment)
     KT_REQUIRE(f != NULL);
     KT_EQ(pipe_create(&pipe[0], &pipe[1]), 0);
     slurp(f, 100);
-    before = column(text, "pipe", 2);
+    before = column(text, "pipe", 3);
     object_put(&f->file_object);
     f = open("/proc/kmastat");
     KT_REQUIRE(f != NULL);
     slurp(f, 1);
-    KT_EQ(column(text, "pipe", 2), before + 1);
+    KT_EQ(column(text, "pipe", 3), before + 1);
     object_put(&f->file_object);
     object_put(&pipe[0]->file_object);
     object_put(&pipe[1]->file_object);

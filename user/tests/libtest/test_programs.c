@@ -199,7 +199,7 @@ CASE(files,
      {"stat nothing", "stat: nothing: no such file or directory\n", 1})
 
 CASE(proc,
-     {"kmastat pipe_buffer", "name *", 0},
+     {"kmastat pipe_buffer", "CACHE *", 0},
      {"kmastat no_such", "kmastat: there is no cache like no_such\n*", 1},
      {"free", "what *", 0},
      {"uptime", "up 0 days 00:*", 0},

@@ -34,15 +34,16 @@ struct census {
     long census_inuse[ARRAY_SIZE(counted)];
 };
 
-/* The columns of a row of /proc/kmastat: name, size, objects in use. */
+/* The columns of a row of /proc/kmastat: name, size, chunk, objects in use. */
 static void count_row(struct census *c, char *row)
 {
     char *save;
     const char *name = strtok_r(row, " ", &save);
     const char *size = strtok_r(NULL, " ", &save);
+    const char *chunk = strtok_r(NULL, " ", &save);
     const char *inuse = strtok_r(NULL, " ", &save);
 
-    if (name == NULL || size == NULL || inuse == NULL)
+    if (name == NULL || size == NULL || chunk == NULL || inuse == NULL)
         return;
     for (size_t i = 0; i < ARRAY_SIZE(counted); i++)
         if (strcmp(name, counted[i]) == 0)
