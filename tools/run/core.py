@@ -1,13 +1,13 @@
-"""Runs commands and keeps the machine's memory: `make core`.
+"""Runs commands and saves the machine's memory: `make core`.
 
     python3 -m tools.run.core build/slate.elf build/slate.core
 
-Boots as `make run` does, with CMD, APPEND, MEM and ICOUNT from the
-environment, and prints what the kernel prints. The memory is written out when
+Boots like `make run`, with CMD, APPEND, MEM and ICOUNT from the environment,
+and prints the kernel's output. Writes the memory to the file when
 
-    the commands have been run and the shell prompts,
+    the commands have ended and the shell prompts,
     the kernel has panicked and its shell prompts,
-    the machine switches itself off or resets (also by a triple fault),
+    the machine is switched off or resets (also by a triple fault), or
     you press Ctrl-C.
 
 Then the machine ends. `make gdb CORE=build/slate.core` opens the file.
@@ -31,7 +31,7 @@ def switch(name):
 
 
 class Run:
-    """A machine, and what it has printed so far."""
+    """A machine and its output so far."""
 
     def __init__(self, machine, commands):
         self.machine = machine
@@ -39,15 +39,15 @@ class Run:
         self.printed = 0
 
     def show(self):
-        """Passes on what has come from the serial line."""
+        """Prints new output of the serial line."""
         text = self.machine.buffer[self.printed:]
         self.printed = len(self.machine.buffer)
         sys.stdout.write(qemu.plain(text))
         sys.stdout.flush()
 
     def at_prompt(self):
-        """Why the kernel is at a prompt, if it is. The line that shows the
-        commands begins like a prompt; they have been run at the next one."""
+        """Why the kernel is at a prompt, or None. The first prompt only echoes
+        the commands; at the next one they have ended."""
         text = qemu.plain(self.machine.buffer)
         if re.search(PANIC, text):
             return "the kernel has panicked"
@@ -61,7 +61,7 @@ class Run:
             else None
 
     def end(self):
-        """Runs until there is a reason to stop, and returns it."""
+        """Runs until there is a reason to stop; returns the reason."""
         while True:
             if self.machine.receive(0.1):
                 self.show()
@@ -75,7 +75,7 @@ class Run:
 
 
 def run(kernel, path):
-    """Boots, waits, dumps. Prints what happened."""
+    """Boots, waits, saves the memory; prints the reason."""
     commands = os.environ.get("CMD", "")
     line = qemu.kernel_line(commands, os.environ.get("APPEND", ""))
     memory = os.environ.get("MEM") or "128"

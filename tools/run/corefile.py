@@ -1,14 +1,14 @@
-"""Core dumps of a whole machine, for GDB to open beside the kernel.
+"""Core files of a whole machine, which GDB opens together with the kernel.
 
-QEMU's dump-guest-memory writes them. With paging on it notes at which virtual
-addresses the memory lies, as the page tables that are loaded say: the kernel's
-half, which holds all of memory once more, and the pages of the program that
-runs. Whoever wants those of another program goes through its page tables.
+QEMU's dump-guest-memory writes them. With paging it records the virtual
+addresses of the memory by the current page tables: the kernel's half, which
+maps all memory, and the pages of the running program. The pages of another
+program are reached through its page tables.
 
-QEMU 7.2 writes the file of a 32-bit machine as ELF64 as soon as the machine
-could have memory above 4 GiB. GDB reads it, but complains that it does not
-match the executable. Since the headers of ELF32 are the smaller ones they are
-written over the others, and the rest of the file stays where it is.
+QEMU 7.2 writes ELF64 for a 32-bit machine that could have memory above 4 GiB.
+GDB reads such a file but warns that it does not match the executable. narrow()
+replaces the headers by ELF32 headers, which are smaller; the rest of the file
+stays in place.
 """
 
 import os
@@ -29,8 +29,9 @@ LIMIT = 1 << 32
 
 
 def narrow(path):
-    """Turns the headers of an ELF64 core into those of an ELF32 one, in place.
-    What does not fit, or is no ELF64 file, stays as it is: False."""
+    """Replaces the headers of an ELF64 core by ELF32 headers, in place.
+    Returns False, and changes nothing, if the file is not ELF64 or an address
+    does not fit."""
     with open(path, "r+b") as f:
         head = f.read(EHDR64.size)
         if len(head) < EHDR64.size or not head.startswith(ELF64):
@@ -57,8 +58,8 @@ def narrow(path):
 
 
 def dump(control, path):
-    """Writes the core of the machine behind `control` (a qemu.Qmp) to `path`.
-    The machine stands still meanwhile, and afterwards if it did before."""
+    """Writes the memory of the machine of `control` (a qemu.Qmp) to `path`.
+    The machine is stopped meanwhile, and then continues if it was running."""
     path = Path(path).absolute()
     new = path.with_name(path.name + ".new")
     if '"' in str(new) or "," in str(new):

@@ -1,15 +1,13 @@
-"""Disk images with an ext2 file system, made, checked and looked into by
-e2fsprogs on this machine: what Slate wrote is read here by others' programs,
-and the other way round.
+"""Disk images with an ext2 file system, made, checked and read by e2fsprogs on
+this machine: another implementation reads what Slate wrote, and the reverse.
 
     disk.make(path, megabytes=8, folder="user/disk")
     ...a run with qemu.run(..., disks=[path])...
     disk.check(path)                    # e2fsck -fn finds nothing
     disk.read(path, "/notes/a.txt")     # by debugfs
 
-Everything raises DiskError with one line that says what to do, or with what
-the program printed. The images are sparse files. As a program it is what
-`make disk` runs:
+A failure raises DiskError with one line, or with the program's output. Images
+are sparse files. `make disk` runs
 
     python3 -m tools.run.disk build/disk.img MEGABYTES [FOLDER]
 """
@@ -21,19 +19,19 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Where e2fsprogs may be without being in PATH.
+# Folders that may have e2fsprogs but are not in PATH.
 PLACES = ["/usr/sbin", "/sbin", "/usr/local/sbin",
           "/opt/homebrew/opt/e2fsprogs/sbin", "/usr/local/opt/e2fsprogs/sbin"]
 
-# What Slate's ext2 server knows, and nothing else. mke2fs leaves the journal
-# out if there are fewer than 2048 blocks.
+# The features of Slate's ext2 server. mke2fs makes no journal if there are
+# fewer than 2048 blocks.
 FEATURES = "none,filetype,sparse_super,large_file,has_journal"
 
-# The same file system each time it is made.
+# Fixed, so that equal input gives an equal file system.
 UUID = "51a7e000-0000-4000-8000-000000000001"
 MOMENT = "1577836800"
 
-# Seconds; these programs take far less than one.
+# Seconds; these programs take much less than one.
 PATIENCE = 120
 
 
@@ -83,9 +81,9 @@ def blank(path, megabytes):
 
 def make(path, megabytes=32, folder=None, block=None, inode_size=None,
          inodes=None, features=FEATURES, revision=1, options=()):
-    """A fresh file system in `path`, with what is in `folder`. `block` and
-    `inode_size` are bytes; `inodes` is how many; `options` are further ones
-    of mke2fs. The image takes the place of an older one as a whole."""
+    """Makes a file system in `path` with the files of `folder`. `block` and
+    `inode_size` are in bytes, `inodes` is a number, `options` are passed to
+    mke2fs. An older image is replaced at once."""
     if folder is not None and not Path(folder).is_dir():
         raise DiskError(f"{folder} is not a folder")
     fresh = f"{path}.new"
@@ -107,7 +105,7 @@ def make(path, megabytes=32, folder=None, block=None, inode_size=None,
 
 
 def has_journal(path):
-    """Whether mke2fs found the disk large enough for one."""
+    """Whether the file system has a journal."""
     with open(path, "rb") as f:
         f.seek(1024 + 92)  # s_feature_compat
         return bool(f.read(1)[0] & 4)
@@ -126,7 +124,7 @@ def check(path):
 
 def repair(path):
     """e2fsck -p, as at a boot after a power cut. Returns what it printed;
-    raises DiskError if it wants a person (any status but 0 and 1)."""
+    raises DiskError if e2fsck cannot repair it alone (status not 0 or 1)."""
     _exists(path)
     done = _run("e2fsck", "-fp", path)
     if done.returncode not in (0, 1):
@@ -135,11 +133,11 @@ def repair(path):
     return done.stdout
 
 
-# ---- looking into ----------------------------------------------------------
+# ---- reading and writing ---------------------------------------------------
 
 def debugfs(path, *commands, write=False):
-    """Runs commands of debugfs, in one go; returns what they print. It ends
-    with status 0 whatever happens, so its messages are what tells."""
+    """Runs commands of debugfs; returns their output. debugfs exits with
+    status 0 even after an error; only its messages report one."""
     _exists(path)
     with tempfile.NamedTemporaryFile("w", suffix=".debugfs") as script:
         script.write("\n".join(commands) + "\n")
@@ -186,7 +184,7 @@ def main():
     except DiskError as e:
         sys.exit(f"make disk: {e}")
     journal = " with a journal" if has_journal(sys.argv[1]) else \
-        ", too small for a journal: folders stay in their parents"
+        ", too small for a journal: folders cannot be moved"
     print(f"{sys.argv[1]}: {sys.argv[2]} MiB, ext2{journal}. "
           f"make run DISK={sys.argv[1]}")
 

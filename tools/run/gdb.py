@@ -1,12 +1,12 @@
-"""GDB sessions that tests and the book's transcripts are made from.
+"""GDB sessions, for tests and for the transcripts in the book.
 
 `Session` boots Slate halted, in the deterministic mode, with GDB attached, and
-goes from breakpoint to breakpoint. At each, GDB executes some commands; what
-they print comes back, beside what the kernel printed on the serial line. So a
-command of GDB's and the shell's own one can be compared at one moment: the
-breakpoint is the function that runs the latter.
+continues from breakpoint to breakpoint. At each, GDB executes commands. The
+session keeps their output and the kernel's output on the serial line. To
+compare a command of GDB with the same command of the kernel shell, stop at the
+function that runs the shell's.
 
-`examine` does the same on a core.
+`examine` runs commands on a core file.
 """
 
 import json
@@ -25,12 +25,12 @@ TIMEOUT = 200  # seconds: far more than any session takes
 
 
 class GdbError(Exception):
-    """GDB or QEMU did not do what was asked."""
+    """GDB or QEMU failed."""
 
 
 def _gdb(kernel, plan, folder, target):
-    """GDB with the commands of Slate, following `plan` on a target. Returns
-    what each step's commands printed."""
+    """Runs GDB with Slate's commands; gdb_steps.py executes `plan` on the
+    target. Returns the output of each step's commands."""
     plan_file, answers = f"{folder}/plan", f"{folder}/answers"
     Path(plan_file).write_text(json.dumps(plan), encoding="utf-8")
     argv = [GDB, "-nx", "-q", "--batch", "-x", str(SETTINGS), str(kernel),
@@ -44,17 +44,17 @@ def _gdb(kernel, plan, folder, target):
     if os.path.exists(answers):
         said = json.loads(Path(answers).read_text(encoding="utf-8"))
     if len(said) < len(plan["steps"]):
-        raise GdbError(f"GDB came no further than step {len(said)} of "
+        raise GdbError(f"GDB stopped after step {len(said)} of "
                        f"{len(plan['steps'])}:\n{done.stdout[-4000:]}")
     return said
 
 
 class Session:
-    """What a run of `commands` in the kernel's shell came to: `steps` is a
-    list of (function, [commands for GDB]); each is gone to in turn, from the
-    one before on. `said` has a {command: what it printed} per step, `serial`
-    the text of the serial line. Where `core_at` is the number of a step, the
-    memory is then written to `core_file`."""
+    """A run of `commands` in the kernel shell under GDB. `steps` is a list of
+    (function, [commands for GDB]); GDB continues to each function in turn.
+    Afterwards `said` has a {command: output} for each step, and `serial` the
+    text of the serial line. After step number `core_at` the machine's memory
+    is written to `core_file`."""
 
     def __init__(self, kernel, commands, steps, memory="32", append="",
                  core_at=None, core_file=None):
@@ -88,7 +88,7 @@ class Session:
 
 
 def examine(kernel, core_file, commands):
-    """{command: what it prints} of GDB on a core."""
+    """{command: output} of GDB on a core file."""
     folder = tempfile.mkdtemp(prefix="slate-")
     try:
         plan = {"steps": [{"at": None, "do": list(commands), "core": None}],

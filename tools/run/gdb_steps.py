@@ -1,9 +1,9 @@
-"""Runs inside GDB: follows the plan of tools/run/gdb.py.
+"""Runs inside GDB and executes the plan of tools/run/gdb.py.
 
-The plan is a list of steps: a function to go to (none: stay), commands to
-execute there, and maybe a file that the machine's memory is written to. After
-each step the answers so far are written out, so that a session that ends early
-tells how far it came.
+The plan is a list of steps: a function to continue to (none: stay), commands
+to execute there, and optionally a file for the machine's memory. After each
+step the answers so far are written, so that tools/run/gdb.py knows where a
+session ended early.
 """
 
 import json
@@ -15,7 +15,7 @@ import gdb
 
 
 def attach(stub):
-    """QEMU may not listen yet."""
+    """Connects to QEMU, which may not listen yet."""
     for _ in range(600):
         try:
             with socket.socket(socket.AF_UNIX) as s:
@@ -37,7 +37,8 @@ def go_to(function):
 
 
 def ask(command):
-    """What a command prints. What follows " # " tells equal ones apart."""
+    """A command's output. A comment after " # " distinguishes two equal
+    commands of a step."""
     try:
         return gdb.execute(command.split(" # ")[0], to_string=True)
     except gdb.error as e:

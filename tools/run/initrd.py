@@ -1,15 +1,14 @@
-"""Makes the archive that the root file system is made of.
+"""Makes the archive with the root file system.
 
     python3 -m tools.run.initrd --out FILE --root FOLDER --programs FILE …
         [--strip COMMAND] [--files N] [--file NAME=FILE …]
         [--append NAME=FILE …]
 
-A ustar archive: what lies under the root folder, and the programs, without
-their symbols, in /sbin if that is the name of the folder that they come from,
-else in /bin. --files adds N small files in folders of 50 under
-/many, which benchmarks walk; --file adds FILE as /NAME, and --append adds its
-bytes to the end of /NAME. Equal input gives an equal archive: names are sorted,
-and it holds neither times nor owners.
+A ustar archive of the files below the root folder and of the programs, without
+their symbols: in /sbin if they come from a folder of that name, else in /bin.
+--files adds N small files below /many, 50 in a folder, for benchmarks; --file
+adds FILE as /NAME; --append adds the bytes of FILE to the end of /NAME. Equal
+input gives an equal archive: names are sorted, times and owners left out.
 """
 
 import argparse
@@ -38,8 +37,8 @@ def stripped(program, strip):
 
 
 def many(count):
-    """Names and contents of `count` small files. Three in four are empty:
-    their number is the point, and the archive stays in memory."""
+    """Names and contents of `count` small files. Three in four are empty, to
+    keep the archive small."""
     for i in range(count):
         text = random.Random(i)
         lines = [" ".join(text.choices(WORDS, k=8)) + "\n"
@@ -52,12 +51,12 @@ def named_file(option, pair):
     """The name and the bytes of NAME=FILE."""
     name, found, path = pair.partition("=")
     if not found or not name.strip("/"):
-        raise OSError(f"{option} {pair}: it is NAME=FILE")
+        raise OSError(f"{option} {pair}: want NAME=FILE")
     return name.strip("/"), Path(path).read_bytes()
 
 
 def contents(args):
-    """Everything that goes in: path -> bytes."""
+    """The archive's files: path -> bytes."""
     files = {str(p.relative_to(args.root)): p.read_bytes()
              for p in args.root.rglob("*") if p.is_file()}
     for program in args.programs:
@@ -84,7 +83,7 @@ def entry(name, data=None):
 
 
 def archive(files, empty):
-    """The archive: every folder stands before what is in it."""
+    """The archive's bytes. A folder comes before its files."""
     folders = set(empty)
     for name in files:
         folders.update(str(p) for p in Path(name).parents if str(p) != ".")

@@ -1,22 +1,21 @@
-"""Runs of Slate that can be played again, forwards and backwards.
+"""Recorded runs of Slate, which replay forwards and backwards.
 
-QEMU writes everything that came from outside into a log (the clock, the keys,
-the moment of every interrupt) together with the number of the instruction that
-it came at. With the log and a snapshot of the machine's first state it repeats
-the run instruction for instruction; going back is loading a snapshot and
-repeating up to a little earlier (docs/replay.md).
+QEMU logs each input of the machine (clock, keys, interrupts) with the number of
+the instruction at which it arrived. From the log and a snapshot of the first
+state QEMU repeats the run, instruction by instruction. To go back it loads a
+snapshot and replays up to a little earlier (docs/replay.md).
 
-    record()    runs a kernel and keeps the run: a Recording, a folder with
+A Recording is a folder:
 
-        log           what came from outside
-        disk          a qcow2 image without content that holds the snapshots
-        about.json    what was recorded: digests of kernel and archive, the
-                      kernel's options, memory, where it ends
-        serial        what the serial line said
-        events        what port 0xE9 said
+    log           the inputs
+    disk          an empty qcow2 image that holds the snapshots
+    about.json    digests of kernel and archive, the kernel's options, the
+                  memory, the number of the last instruction
+    serial        output of the serial line
+    events        output of port 0xE9
 
-    Recording   opens it: load() says what is wrong with it, replaying() is
-                QEMU's command line for playing it
+start() makes one, finish() completes it after the run; load() checks one, and
+replaying() is QEMU's command line that replays it.
 """
 
 import hashlib
@@ -32,32 +31,32 @@ from pathlib import Path
 
 from tools.run import qemu
 
-# One instruction is 128 ns of guest time: recordings of a real-time machine
-# stay short. vapic is what keeps QEMU from hanging when it loads a snapshot:
-# that device patches the guest's code and replays badly.
+# One instruction is 128 ns of guest time, which keeps recordings of interactive
+# runs short. The device vapic patches the guest's code: with it QEMU hangs when
+# it loads a snapshot.
 COUNTING = "shift=7"
 FIXED = ["-global", "apic-common.vapic=off", "-rtc", "base=2020-01-01,clock=vm",
          "-nodefaults", "-vga", "std"]
 
-# Snapshots: the first where the BIOS is about to start the kernel, then one
-# every so many instructions. When there are ENOUGH, every other one goes, and
-# the distance doubles.
+# Snapshots: the first just before the BIOS starts the kernel, then one after
+# each SNAPSHOT_EVERY instructions. At ENOUGH snapshots every second one is
+# deleted and the distance doubled.
 BIOS_INSTRUCTIONS = 6_000_000
 SNAPSHOT_EVERY = 500_000
 ENOUGH = 24
 
-# The end of a recording is at least so many instructions before the last one.
-# QEMU does not stop at once when the guest is switched off, on a busy host only
-# after tens of thousands; and in the log this stands where something came from
-# outside for the last time before it.
+# A recording ends at least so many instructions before the last one: QEMU stops
+# some time after the guest is switched off (on a busy host after tens of
+# thousands of instructions), and the log has that moment at the last input
+# before it.
 LAST_STEPS = 256
 
-# Seconds that a replay may be silent.
+# Seconds that a replay may take to the next event.
 SILENCE = 120
 
 
 class ReplayError(Exception):
-    """One line for the user."""
+    """An error in one line."""
 
 
 def make_disk(path, size=1 << 30):
@@ -82,7 +81,8 @@ def digest(path):
 
 
 def qemu_version():
-    """The first line of `qemu --version`: logs are of one version only."""
+    """The first line of `qemu --version`. Only the same version can replay a
+    log."""
     try:
         done = subprocess.run([qemu.QEMU, "--version"], check=False, text=True,
                               capture_output=True)
@@ -92,7 +92,7 @@ def qemu_version():
 
 
 class Control:
-    """QEMU with its QMP socket: started, asked, and ended."""
+    """A QEMU process with its QMP socket."""
 
     def __init__(self, argv, extra=(), keys=None, said=None, **options):
         """`keys` and `said` are for QEMU's standard input and output."""
@@ -122,8 +122,8 @@ class Control:
         return self.process.poll() is None
 
     def wait(self):
-        """Waits for the end. Returns the status, and why the guest was
-        switched off, in QEMU's words; None if it was not."""
+        """Waits for the end. Returns the status and QEMU's reason for the
+        guest's shutdown, or None."""
         status = self.process.wait(timeout=SILENCE)
         why = None
         while event := self.qmp.event(patience=SILENCE):
@@ -136,7 +136,7 @@ class Control:
         try:
             self.qmp.execute("quit")
         except qemu.QemuError:
-            pass  # it was faster
+            pass  # it has ended already
 
     def end(self):
         if self.running():
@@ -166,7 +166,7 @@ class Recording:
     # -- QEMU's command line
 
     def _arguments(self, mode, disk, serial, events, snapshot="first"):
-        """The kernel's path is always the same one: the guest sees it."""
+        """The kernel's path must not change: the guest sees it."""
         about = self.about
         argv = qemu.command(
             qemu.boot_arguments(about["kernel"], about["line"],
@@ -178,32 +178,32 @@ class Recording:
             f"file={disk},if=none,id=snapshots"]
 
     def recording(self, serial):
-        """Records it, halted at first: a short run on a busy host could be over
-        before anybody listens."""
+        """QEMU's command line to record, halted at first: a short run could end
+        before QMP is connected."""
         return self._arguments("record", self.file("disk"), serial,
                                self.file("events")) + ["-S"]
 
     def replaying(self, folder, serial):
-        """Plays it, halted at first, with files of its own in `folder`. The
-        guest's wish to be switched off only halts it."""
+        """QEMU's command line to replay, halted at first, with a copy of the
+        disk in `folder`. At a shutdown the guest only halts."""
         shutil.copy(self.file("disk"), f"{folder}/disk")
         return self.going_on(folder, serial, "first")
 
     def going_on(self, folder, serial, snapshot):
-        """The same again, with the files there, from one of its snapshots."""
+        """The same with the files in `folder`, from one of its snapshots."""
         return self._arguments("replay", f"{folder}/disk", serial,
                                f"{folder}/events", snapshot) + \
             ["-no-shutdown", "-S"]
 
-    # -- what is known about it
+    # -- about.json
 
     def save(self):
         self.file("about.json").write_text(json.dumps(self.about, indent=1)
                                            + "\n")
 
     def load(self, kernel=None):
-        """Reads what was recorded, and makes sure that it can be played: with
-        `kernel`, if one is given. Raises ReplayError."""
+        """Reads about.json and checks that the recording can be replayed, with
+        `kernel` if given. Raises ReplayError."""
         try:
             self.about = json.loads(self.file("about.json").read_text())
         except FileNotFoundError as e:
@@ -215,11 +215,11 @@ class Recording:
         missing = {"kernel", "kernel_digest", "initrd", "initrd_digest",
                    "line", "memory", "qemu", "end"} - set(self.about)
         if missing:
-            raise ReplayError(f"{self.file('about.json')} says nothing about "
+            raise ReplayError(f"{self.file('about.json')} lacks "
                               f"{', '.join(sorted(missing))}: make record")
         for name in ("log", "disk"):
             if not self.file(name).exists():
-                raise ReplayError(f"{self.file(name)} is gone: make record")
+                raise ReplayError(f"{self.file(name)} is missing: make record")
         self._same_as_recorded(kernel)
         return self
 
@@ -229,11 +229,11 @@ class Recording:
             if not path:
                 continue
             if not os.path.exists(path):
-                raise ReplayError(f"{path} of this recording is gone")
+                raise ReplayError(f"{path} of this recording is missing")
             if digest(path) != self.about[f"{what}_digest"]:
                 raise ReplayError(
-                    f"{path} is not the one that was recorded: it was built "
-                    "since; make record again")
+                    f"{path} has changed since the recording: make record "
+                    "again")
         version = qemu_version()
         if version != self.about["qemu"]:
             raise ReplayError(f"recorded by {self.about['qemu']}, and this is "
@@ -246,8 +246,7 @@ FILES = ("log", "disk", "about.json", "serial", "events")
 
 
 def start(folder, kernel, line="", memory="16", initrd=None):
-    """A Recording in `folder`, in place of the one there, with all that is
-    known before it runs."""
+    """A new Recording in `folder`, which replaces an older one."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name in FILES:
@@ -265,9 +264,8 @@ def start(folder, kernel, line="", memory="16", initrd=None):
 
 
 def _play_on(control, count):
-    """Plays up to instruction `count`. Returns where it stands, and whether the
-    guest was switched off before: it may have come this far all the same, and
-    the next time not."""
+    """Replays up to instruction `count`. Returns the instruction reached, and
+    whether the guest was switched off before it."""
     control.qmp.execute("replay-break", icount=count)
     control.qmp.execute("cont")
     seen = set()
@@ -284,7 +282,7 @@ def _play_on(control, count):
 
 
 def _monitor(control, command):
-    """A command of QEMU's own monitor, which is silent if all is well."""
+    """Runs a command of QEMU's monitor, which prints nothing on success."""
     said = control.qmp.execute("human-monitor-command",
                                **{"command-line": command})
     if said.strip():
@@ -292,9 +290,8 @@ def _monitor(control, command):
 
 
 def _survey(control):
-    """Plays a run to its end, and keeps a snapshot every now and then. Returns
-    the number of the last instruction, and that of the last snapshot; 0: there
-    is but the first."""
+    """Replays to the end and saves snapshots on the way. Returns the number of
+    the last instruction, and that of the last snapshot (0: only the first)."""
     step, kept = SNAPSHOT_EVERY, []
     at, ended = _play_on(control, BIOS_INSTRUCTIONS)
     while not ended:
@@ -309,9 +306,9 @@ def _survey(control):
 
 
 def last_stop(made, folder, at, kept):
-    """The last instruction that each replay can be stopped at for certain, if
-    one went on to number `at` before it was switched off; to LAST_STEPS. `kept`
-    is the last snapshot, in `folder`."""
+    """The last instruction at which every replay can stop, within LAST_STEPS,
+    if one replay reached number `at` before the shutdown. `kept` is the last
+    snapshot in `folder`."""
     back = LAST_STEPS
     start = f"at-{kept}" if kept else "first"
     while at - back > kept:
@@ -330,17 +327,16 @@ def last_stop(made, folder, at, kept):
 
 
 def faulted(made):
-    """Whether the run ended with a triple fault: a reset that the kernel did
-    not ask for. Such a machine stands still at once."""
+    """Whether the run ended with a triple fault, a reset without the kernel's
+    event. Such a machine halts at once."""
     asked = any(e.get("event") == "reset"
                 for e in qemu.read_events(made.file("events")))
     return made.about.get("ended") == "guest-reset" and not asked
 
 
 def finish(made):
-    """Plays the recording once: where it ends, whether it says what was said
-    when it was recorded, and snapshots on the way, so that going back is
-    quick. Raises ReplayError; otherwise it is complete and saved."""
+    """Replays the recording once, to find its end, to compare its output and to
+    save snapshots for going back, and saves it. Raises ReplayError."""
     folder = tempfile.mkdtemp(prefix="slate-")
     start_time = time.monotonic()
     try:

@@ -1,17 +1,17 @@
-"""Runs of Slate that GDB can go through forwards and backwards.
+"""Recorded runs of Slate, in GDB forwards and backwards.
 
     python3 -m tools.run.replay record KERNEL               make record
     python3 -m tools.run.replay open KERNEL [-- GDB'S ...]  make replay
     python3 -m tools.run.replay culprit KERNEL              make culprit
 
-The first boots the kernel and records the run in the folder `record` beside
-it. With CMD it executes these commands and ends: by switching the machine off,
-by a panic, or after BUDGET milliseconds of guest time (60000). Without CMD you
-type; the keys are recorded too, and Ctrl-A X leaves. MEM and APPEND are as
-with `make run`, but that MEM is 16: snapshots of a small machine are quick.
+record boots the kernel and records the run in the folder `record` beside it.
+With CMD the run executes these commands and ends: by power off, by a panic, or
+after BUDGET milliseconds of guest time (60000). Without CMD you type; the keys
+are recorded, and Ctrl-A X ends the run. MEM and APPEND are as with `make run`,
+but MEM is 16 by default: snapshots of a small machine are quick.
 
-The second opens the recording in GDB, at kmain. The third does both, lets GDB
-find who damaged the heap (`slab culprit`), and prints what it found.
+open opens the recording in GDB, at kmain. culprit does both, and lets GDB find
+the code that damaged the heap (`slab culprit`).
 """
 
 import argparse
@@ -48,7 +48,7 @@ def setting(name, default):
 # ---- record ----------------------------------------------------------------
 
 def kernel_line(commands):
-    """The kernel's options. What was given to do ends by itself."""
+    """The kernel's options; commands end with `poweroff`."""
     append = os.environ.get("APPEND", "")
     if not commands:
         return qemu.kernel_line("", append)
@@ -57,14 +57,14 @@ def kernel_line(commands):
 
 
 def run(made, typing):
-    """Runs QEMU to its end, or till the user leaves; what it says is shown and
-    kept. It says that into a file, which takes everything at once: a full pipe
-    would make the serial port wait, and such a wait is not in QEMU's log."""
+    """Runs QEMU until it ends or the user leaves; shows and keeps its output.
+    The output goes to a file: a full pipe would delay the serial port, and
+    QEMU does not log such a delay."""
     keys, typed = os.pipe()
     line = ["-chardev", "stdio,id=line,signal=off"]
     with open(made.file("serial"), "w+b") as said, \
             records.Control(made.recording("chardev:line"), line, keys, said,
-                           # A session of its own: ^C is for us.
+                           # A session of its own: ^C must not reach QEMU.
                            start_new_session=True) as control:
         os.close(keys)
         control.qmp.execute("cont")
@@ -81,7 +81,7 @@ def run(made, typing):
 
 
 def record(kernel, folder):
-    """Makes a recording, and says what it holds."""
+    """Makes a recording and prints its length."""
     commands = os.environ.get("CMD", "")
     made = records.start(folder, kernel, kernel_line(commands),
                         setting("MEM", 16))
@@ -90,8 +90,8 @@ def record(kernel, folder):
     run(made, typing=not commands)
     records.finish(made)
     if records.faulted(made):
-        print("\nTriple fault: the processor gave up. `continue` in the replay "
-              "stops at the instruction.")
+        print("\nTriple fault. `continue` in the replay stops at the "
+              "instruction.")
     print(f"\nrecorded: {made.about['end']} instructions, in {made.folder}; "
           "`make replay` opens it", flush=True)
     return made
@@ -107,7 +107,7 @@ def gdb_command(recording, stub, process, arguments):
 
 
 def open_recording(kernel, folder, arguments, timeout=None, **options):
-    """GDB in front, QEMU behind it. Returns GDB's exit status."""
+    """Runs GDB on a QEMU that replays. Returns GDB's exit status."""
     recording = records.Recording(folder).load(kernel)
     own = tempfile.mkdtemp(prefix="slate-")
     try:
@@ -130,14 +130,14 @@ def open_recording(kernel, folder, arguments, timeout=None, **options):
             return status
     except subprocess.TimeoutExpired as e:
         raise records.ReplayError(
-            f"GDB was ended: no answer in {timeout} s; going back can hang in "
-            "QEMU, docs/replay.md says what then") from e
+            f"GDB did not answer in {timeout} s: QEMU can hang when it goes "
+            "back, see docs/replay.md") from e
     finally:
         shutil.rmtree(own, ignore_errors=True)
 
 
 def culprit(kernel, folder):
-    """Records, and looks for who did it."""
+    """Records, and finds the code that damaged the heap."""
     if not os.environ.get("CMD"):
         raise records.ReplayError('wants CMD="…": commands that damage the '
                                  'heap, as in make culprit CMD="bug list"')

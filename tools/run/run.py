@@ -1,22 +1,22 @@
-"""Boots Slate in QEMU on this terminal; `make run` and `make run-iso` use it.
+"""Boots Slate in QEMU on this terminal: `make run`, `make run-iso`.
 
     python3 -m tools.run.run build/slate.elf
     python3 -m tools.run.run --iso build/slate.iso
 
-Reads the environment, as make passes it on:
+Reads from the environment:
 
     CMD="kmastat; poweroff"   commands for the kernel shell
     MEM=16                    memory in MiB (128)
-    ICOUNT=1                  one instruction per nanosecond: repeatable
+    ICOUNT=1                  one instruction per nanosecond: repeatable runs
     APPEND="log=1"            further kernel options
     KVM=1                     use /dev/kvm
     DISK=build/disk.img       an IDE disk, which `sh` mounts on /disk; two,
                               separated by a colon
-    SERIAL2=pty               where the second serial line leads: to a terminal
-                              of its own; any of QEMU's -serial (null)
+    SERIAL2=pty               the second serial line: pty for a terminal of its
+                              own, or any argument of QEMU's -serial (null)
 
-The serial line is this terminal; a window opens as well where there is a
-display. Ctrl-A X leaves, Ctrl-A C is QEMU's monitor.
+The serial line is this terminal. If there is a display, a window opens too.
+Ctrl-A X leaves QEMU; Ctrl-A C switches to QEMU's monitor.
 """
 
 import argparse
@@ -31,8 +31,8 @@ from tools.run import qemu
 
 
 def has_display():
-    """True where QEMU could open a window: there is a display, and QEMU was
-    built with something that draws on it."""
+    """Whether QEMU can open a window: there is a display, and QEMU was built
+    with a user interface for it."""
     if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
             or sys.platform == "darwin"):
         return False
@@ -50,13 +50,13 @@ def switch(name):
 
 
 def second_line():
-    """Arguments for the line that drivers/servers/uart.c drives."""
+    """Arguments for the second serial line (drivers/servers/uart.c)."""
     return ["-serial", os.environ.get("SERIAL2") or "null"]
 
 
 def boot_once(argv, events):
-    """Runs QEMU to its end. Returns its exit status, and whether the guest
-    asked for a reset, or fell into one ("triple fault"), or neither."""
+    """Runs QEMU to its end. Returns its exit status, and "reset" if the kernel
+    reset the machine, "triple fault" if the processor did, else None."""
     ours, theirs = socket.socketpair()
     wire = theirs.fileno()
     control = ["-chardev", f"socket,id=qmp,fd={wire}", "-mon",
@@ -80,14 +80,14 @@ def boot_once(argv, events):
 
 
 def boot(argv, events):
-    """Boots until the machine is switched off; a reset boots again, unless it
-    is one that nobody asked for."""
+    """Boots until the machine is switched off. A reset by the kernel boots
+    again; a triple fault ends the run."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         status, reset = boot_once(argv, events)
         if reset == "triple fault":
-            print("\nTriple fault: the processor gave up and reset itself. "
-                  "`make gdb` steps to the place.", file=sys.stderr)
+            print("\nTriple fault: the processor reset itself. Step to the "
+                  "instruction with `make gdb`.", file=sys.stderr)
             return 1
         if not reset:
             return status

@@ -1,12 +1,12 @@
-"""Writes the kernel's table of its own symbols as C (kernel/lib/symbol.h).
+"""Writes the kernel's symbol table as C (kernel/lib/symbol.h).
 
     python3 -m tools.run.symbols --empty OUT.c     no entries, to link first
     python3 -m tools.run.symbols NM-OUTPUT OUT.c   from its `nm -n`
 
-Table and names lie in .rodata.symbols, behind the code: linking the full table
-in moves no function, so the addresses of functions are written as nm found
-them. Objects do move: the linker fills in those of global ones, and a static
-one stays where it was from the start of its section.
+The table and the names are in .rodata.symbols, after the code. Linking the full
+table moves no function, so the table has the addresses of functions as numbers.
+Objects move: the linker fills in the addresses of global objects, and a static
+object keeps its offset in its section.
 """
 
 import re
@@ -21,14 +21,14 @@ HEAD = """\
 
 """
 
-# A function's variants, as GCC names them. Any other dot is that of a label
-# inside a function, in NASM's manner.
+# Names that GCC gives to variants of a function. A name with another dot is a
+# NASM label inside a function.
 VARIANT = re.compile(r"(\.(part|isra|constprop|cold|lto_priv|\d+))+$")
 
 # Names that the linker script gives to the edges of sections.
 EDGE = re.compile(r"[a-z]+_(start|end)$")
 
-# No function is so long: what lies this far behind one is a gap.
+# No function is so long: an address this far after one is in a gap.
 GAP = 1 << 20
 PAGE = 4096
 
@@ -42,7 +42,7 @@ def read_nm(text):
 
 def functions(symbols):
     """(address, name) of all functions, sorted, one for each address. The name
-    is None where something else begins behind a function."""
+    is None where something else begins after a function."""
     best = {}
     ends = {symbols[-1][0] + PAGE} if symbols else set()
     for addr, kind, name in symbols:
@@ -74,8 +74,8 @@ def objects(symbols):
 
 
 def statics(symbols):
-    """(section's start, offset, name) of objects that one file alone knows. A
-    variable of a function has a number behind its name, which is dropped."""
+    """(section's start, offset, name) of static objects, without the number
+    that GCC appends to the name of a function's static variable."""
     starts = {name: addr for addr, _, name in symbols
               if name in ("data_start", "bss_start")}
     found = []
@@ -89,8 +89,8 @@ def statics(symbols):
 
 
 def write_table(called, named, local):
-    """The C text. Names follow each other in one array of characters, so that
-    no string lands in a section of the compiler's choice."""
+    """The C text. All names are in one array of characters: the compiler would
+    put string literals into another section."""
     values = [(f"0x{addr:08x}", name) for addr, name in called]
     values += [(f"(uintptr_t){name}", name) for name in named]
     values += [(f"(uintptr_t){start} + {offset}", name)

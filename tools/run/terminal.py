@@ -1,9 +1,9 @@
-"""The terminal in front of a machine that is being recorded.
+"""The terminal of a machine that is being recorded.
 
-QEMU can put its own terminal on the serial line, but what is typed there is
-not in its log of the run if its monitor shares the terminal. So the bytes are
-carried here: what the machine says comes out of a file, what is typed goes into
-a pipe, and Ctrl-A X is ours.
+QEMU can connect its own terminal to the serial line, but if the monitor shares
+that terminal, QEMU does not log the keys. So this module copies the bytes: the
+machine's output comes from a file, keys go into a pipe, and Ctrl-A X is handled
+here.
 """
 
 import os
@@ -17,17 +17,17 @@ ESCAPE = b"\x01"  # Ctrl-A
 
 PROMPT = b"slate> "
 
-# What is typed into a recorded machine goes through QEMU's log, and is lost if
-# the serial port has no room for it by then: it has 16 bytes.
+# Keys pass through QEMU's log. They are lost if the serial port, which buffers
+# 16 bytes, has no room when they arrive.
 AT_ONCE = 8
 
 LOOK_EVERY = 0.02  # seconds
-SILENCE = 2        # seconds: what was to be done is done
+SILENCE = 2        # seconds without output: the commands have ended
 
 
 class Keys:
-    """The standard input, if it is `wanted`: key by key while in use in a
-    `with` statement."""
+    """The standard input, if `wanted`. In a `with` statement a terminal
+    delivers single keys."""
 
     def __init__(self, wanted):
         self.wanted = wanted
@@ -51,7 +51,7 @@ class Keys:
         return self.wanted and not self.sources and not self.pending
 
     def translate(self, data):
-        """What of `data` is for the machine, and whether it says to leave."""
+        """The part of `data` for the machine, and whether the user leaves."""
         out = b""
         for byte in (bytes([b]) for b in data):
             if self.escaped and byte in b"xX":
@@ -65,13 +65,13 @@ class Keys:
 
 
 def _type(keys, typed):
-    """Passes on what has been typed, if anything. True: somebody leaves, and
-    all that was typed before has been passed on."""
+    """Passes keys on to the machine. Returns True when the user leaves and all
+    earlier keys have been passed on."""
     sources = [] if keys.pending or keys.leaving else keys.sources
     if select.select(sources, [], [], LOOK_EVERY)[0]:
         data = os.read(0, 1024)
         if not data:
-            keys.sources = []  # that was all
+            keys.sources = []  # end of file
         wanted, keys.leaving = keys.translate(data)
         keys.pending += wanted
     if keys.pending:
@@ -81,7 +81,7 @@ def _type(keys, typed):
 
 
 class Screen:
-    """The standard output, which what the machine says is copied to."""
+    """Copies the machine's output to the standard output."""
 
     def __init__(self, said):
         self.said = said
@@ -103,11 +103,11 @@ class Screen:
 
 
 def attend(said, typed, running):
-    """Shows what is added to the file `said`, and types what comes from the
-    standard input into the pipe `typed`, None for nothing; not before the
-    machine is there to read it. Returns True if the machine ended, which
-    `running()` says, and False if it was left: by Ctrl-A X; by ^C where that is
-    not typed into the machine; after the last of what was not typed by hand.
+    """Copies the growing file `said` to the standard output, and, after the
+    first prompt, the standard input to the pipe `typed` (None: no input).
+    Returns True if the machine ended (`running()` is false), and False if the
+    user left: by Ctrl-A X, by ^C where the machine does not get it, or at the
+    end of an input that is no terminal.
     """
     screen = Screen(said)
     try:

@@ -252,11 +252,11 @@ def test_no_recording(kernel, tmp_path):
 def test_another_kernel(copy, tmp_path):
     other = tmp_path / "slate.elf"
     other.write_bytes(b"another")
-    assert "is not the one that was recorded" in refusal(copy, other)
+    assert "has changed since the recording" in refusal(copy, other)
     changed(copy, initrd_digest="0")
-    assert "initrd-workshop.tar is not the one" in refusal(copy)
+    assert "initrd-workshop.tar has changed" in refusal(copy)
     changed(copy, initrd="/nowhere")
-    assert "is gone" in refusal(copy)
+    assert "is missing" in refusal(copy)
 
 
 def test_another_qemu(copy):
@@ -266,14 +266,14 @@ def test_another_qemu(copy):
 
 def test_a_damaged_recording(copy):
     changed(copy, end=None)
-    assert "says nothing about end" in refusal(copy)
+    assert "lacks end" in refusal(copy)
     (copy / "about.json").write_text("{")
     assert "damaged" in refusal(copy)
 
 
 def test_a_missing_log(copy):
     (copy / "log").unlink()
-    assert "log is gone" in refusal(copy)
+    assert "log is missing" in refusal(copy)
 
 
 def test_a_log_that_was_cut(kernel, copy):
