@@ -58,12 +58,8 @@ def to_report():
         return int(target.variable("kmem_error_count"))
     reverse.go(reverse.start())
     backwards = reports() != 0
-    watch = gdb.Breakpoint("kmem_error_count", gdb.BP_WATCHPOINT, gdb.WP_WRITE,
-                           internal=True)
-    try:
+    with reverse.stop_at("kmem_error_count", reverse.WATCH):
         found = reverse.back() if backwards else reverse.run_to_end()
-    finally:
-        watch.delete()
     if not found or reports() == 0:
         raise Fail("no heap error is reported in this recording; "
                    "kmem.debug=FPZU makes the kernel look for them")
@@ -120,7 +116,7 @@ def _called(report):
 def _to_fault():
     """Back to the instruction that touched what it must not."""
     eip = pointer.faulting_instruction()
-    with pointer.breakpoint_at(eip):
+    with reverse.stop_at(f"*0x{eip:x}"):
         found = reverse.back()
     if found and gdb.newest_frame().pc() != eip:
         # A fault does not count as an instruction, so that QEMU may be after

@@ -4,7 +4,6 @@ to the store before, and so on. Only moves are followed: mov, pop, push and the
 like. Where a value is computed, the search ends.
 """
 
-import contextlib
 import re
 
 import gdb
@@ -18,16 +17,6 @@ NEAR = 4096      # how far an address may be from its pointer
 STEPS_MAX = 400  # instructions stepped back to find one load
 HOPS_MAX = 8     # from memory to memory
 RUN_UP = 2000    # instructions from a snapshot to where stepping begins
-
-
-@contextlib.contextmanager
-def breakpoint_at(address):
-    stop = gdb.Breakpoint(f"*0x{address:x}", gdb.BP_HARDWARE_BREAKPOINT,
-                          internal=True)
-    try:
-        yield
-    finally:
-        stop.delete()
 
 
 def faulting_instruction():

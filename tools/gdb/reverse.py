@@ -118,6 +118,19 @@ def alone():
                 stop.enabled = True
 
 
+WATCH = gdb.BP_WATCHPOINT, gdb.WP_WRITE
+
+
+@contextlib.contextmanager
+def stop_at(place, kind=(gdb.BP_HARDWARE_BREAKPOINT,)):
+    """Within it there is a breakpoint, or a watchpoint, of the command's."""
+    stop = gdb.Breakpoint(place, *kind, internal=True)
+    try:
+        yield
+    finally:
+        stop.delete()
+
+
 def quietly(line):
     """Runs a command that moves, without its output. A QEMU that does not
     come back is ended."""
@@ -182,11 +195,11 @@ def return_to(number):
 
 class When(command.Command):
     """slate when
-    The present moment of a recording, in instructions executed.
-    The number is the same every time that the recording is opened."""
+    The present moment of a recording: how many instructions were executed."""
 
     def run(self, args):
-        print(f"instruction {count()} of {end()}")
+        last = end()
+        print(f"instruction {count()} of {last}")
 
 
 def begin(stub, last, process):
@@ -205,7 +218,6 @@ def begin(stub, last, process):
     _start = count()
     _Before()
     gdb.events.stop.connect(_stopped)
-    When()
 
 
 def greet():

@@ -40,7 +40,6 @@ class Kmastat(Command):
     A row per named cache, and per other one that has memory; largest first. MEM
     is in KiB. PATTERN is a part of the name, or has * and ?. A row marked !
     contradicts itself, as it may in the middle of an allocation: `slab verify`.
-      -j  a JSON object per row
     Example: slab kmastat kmem_alloc*"""
 
     def run(self, args):

@@ -184,9 +184,8 @@ class Users(Command):
     Live memory by the stack that allocated it.
     Objects in use of one cache or of all, in groups of one cache, one size and
     one chain of callers, which is below each row, nearest first. Most bytes
-    first.
-      BYTES COUNT SIZE  what was asked for; objects; of each
-      WASTE             bytes of their chunks beyond that
+    first. BYTES and SIZE are what was asked for, WASTE is what their chunks
+    have beyond that.
     Example: slab users inode"""
 
     def run(self, args):

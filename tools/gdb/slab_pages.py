@@ -73,11 +73,10 @@ class Picture(Command):
                   f"{each * KIB_PER_PAGE} KiB; a row is "
                   f"{each * CELLS * KIB_PER_PAGE} KiB")
             for row in range(0, pages.count, each * CELLS):
-                cells = (states[i:i + each] for i in
-                         range(row, min(row + each * CELLS, pages.count),
-                               each))
-                print(f"0x{row << PAGE_SHIFT:08x} "
-                      + "".join(map(self.cell, cells)))
+                line = states[row:row + each * CELLS]
+                print(f"0x{row << PAGE_SHIFT:08x} " + "".join(
+                    self.cell(line[i:i + each])
+                    for i in range(0, len(line), each)))
             print()
         table = Table("FRAMES:8 KIB:9 STATE:-12", "j" in args)
         for state in pages.states.values():

@@ -305,10 +305,9 @@ class Verify(Command):
     """slab verify [-j] [NAME]
     Check every invariant of the heap.
     Walks each cache's slabs, freelists and hash chains, the page owners and
-    the buddy allocator's lists. CHECKED counts objects. A broken invariant is
-    named, with its place; of each cache the first one only. A machine that was
-    stopped in the middle of a change may look broken: `bt` shows it.
-    $_exitcode is the number of things that are broken.
+    the buddy allocator's lists. CHECKED counts objects. Of each cache only the
+    first broken invariant is named. A machine that was stopped in the middle
+    of a change may look broken. $_exitcode is the number of broken things.
     Example: slab verify kmem_alloc_64"""
 
     def run(self, args):

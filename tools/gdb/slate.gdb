@@ -6,23 +6,19 @@ set print pretty on
 set disassembly-flavor intel
 set history save off
 
-# The folder of this file, wherever GDB was started: beside the kernel's
-# folder, or below the current one.
+# This folder, from the root of the tree or from the kernel's folder.
 python
 import os
 import sys
 
-for folder in (os.path.join(os.getcwd(), "tools", "gdb"),
-               os.path.join(os.path.dirname(
-                   gdb.current_progspace().filename or ""), "..", "tools",
-                            "gdb")):
-    if os.path.exists(os.path.join(folder, "load.py")):
-        if folder not in sys.path:
-            sys.path.insert(0, os.path.abspath(folder))
-        break
-else:
-    print("slate.gdb: tools/gdb/load.py not found: start GDB in the root "
-          "of the tree")
+folders = [os.path.abspath(os.path.join(root, "tools", "gdb")) for root in
+           (".", os.path.join(os.path.dirname(
+               gdb.current_progspace().filename or ""), ".."))]
+folders = [f for f in folders if os.path.exists(os.path.join(f, "load.py"))]
+if not folders:
+    print("slate.gdb: tools/gdb/load.py not found: start GDB in the root of "
+          "the tree")
+sys.path[:0] = folders[:1]
 end
 
 python import load

@@ -59,7 +59,7 @@ class Mounts(Command):
         table = Table("PATH:-11 KIND:-5 ROOT:8 INODES:6 SERVER:-12 STATE:-1")
         for fs in table.each(system.mounts()):
             try:
-                server, state = "-", "ok"
+                server, state = None, "ok"
                 if fs.fs_ops == target.address_of("userfs_ops"):
                     port = record("port", record("userfs",
                                                  fs.address).userfs_port)
@@ -90,5 +90,4 @@ class Dmesg(Command):
         if console.history_end <= kind.sizeof:
             ring, at = ring[:console.history_end], 0
         lines = (ring[at:] + ring[:at]).decode("latin-1").splitlines()
-        n = args.number("n", len(lines))
-        print("\n".join(lines[len(lines) - min(n, len(lines)):]))
+        print("\n".join(lines[-args.number("n", len(lines), 1):]))

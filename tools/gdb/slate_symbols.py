@@ -110,10 +110,9 @@ def switch(on):
 class Symbols(Command):
     """slate symbols [on|off|PID|PROGRAM]
     The symbols of programs, by hand or at every exec.
-    All programs are at the same addresses, so GDB knows one at a time. PID or
-    PROGRAM loads that one's symbols, in place of those before; on does it by
-    itself whenever a program begins, or the target stops in one; off ends that
-    and forgets them. Without a word: what is loaded.
+    GDB knows one program at a time. PID or PROGRAM loads that one's symbols; on
+    does it whenever a program begins, or the target stops in one; off ends
+    that and forgets them. Without a word: what is loaded.
     Example: slate symbols ping"""
 
     offline = True

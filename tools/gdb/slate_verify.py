@@ -441,10 +441,8 @@ class Verify(Command):
     """slate verify [-j] [KIND]
     Check every invariant of tasks, ports, programs and the like.
     KIND is one of tasks, ports, programs, pipes, inodes, servers. Programs are
-    checked (address space, handles) while they wait. A machine that was
-    stopped in the middle of a change may be found broken where it is merely
-    not done. The heap is checked by `slab verify`. $_exitcode is the number of
-    things that are broken."""
+    checked while they wait. A machine that was stopped in the middle of a
+    change may look broken. $_exitcode is the number of broken things."""
 
     def run(self, args):
         if args.words and args.word() not in CHECKS:

@@ -9,7 +9,6 @@ import re
 
 import gdb
 
-import pointer
 import reverse
 import slate_stack  # noqa: F401  (unwinds the kernel's assembly)
 import system
@@ -108,17 +107,13 @@ class Moment:
 def stores(address, size):
     """The stores to these bytes, the latest first, from this moment back; not
     more than STORES_MAX. GDB is before each when it is given."""
-    watch = gdb.Breakpoint(f"*(char (*)[{size}]) 0x{address:x}",
-                           gdb.BP_WATCHPOINT, gdb.WP_WRITE, internal=True)
-    try:
+    with reverse.stop_at(f"*(char (*)[{size}]) 0x{address:x}", reverse.WATCH):
         for _ in range(STORES_MAX):
             if not reverse.back():
                 return
             after = read(address, size)
             reverse.quietly("reverse-stepi")
             yield Moment(after)
-    finally:
-        watch.delete()
 
 
 def damaging(address, expected):
@@ -159,7 +154,7 @@ def to_call():
         entry = _allocator_entry()
         if entry is None:
             break
-        with pointer.breakpoint_at(entry[0]):
+        with reverse.stop_at(f"*0x{entry[0]:x}"):
             while reverse.back() and register("esp") != entry[1]:
                 pass
         reverse.quietly("reverse-stepi")
