@@ -82,7 +82,7 @@ test-times: | $(VENV)             ## processor seconds of each test, as of the
                                   ## last runs of these two
 	@$(VENV) tools/test/times.py $(BUILD)/times
 
-.PHONY: test-host test-kernel test-system failures zoo test-replay fuzz
+.PHONY: test-host test-kernel test-system failures bugs test-replay fuzz
 .PHONY: bench coverage mutants storm powercut test-ext2 fuzz-ext2
 
 test-host: $(HOST_TEST) | $(VENV) ## mm/, ata on this machine, sanitizers
@@ -104,7 +104,7 @@ test-system: $(KERNELS) $(ISO) | $(VENV) ## the image: serial, PS/2, VGA, GDB
 failures: $(WORKSHOP_KERNEL) | $(VENV) ## the n-th allocation fails, for all n
 	@$(PYTEST) $(EVERY) tools/test/test_failures.py
 
-test-replay: $(WORKSHOP_KERNEL) | $(VENV) ## bugs of the zoo to their lines
+test-replay: $(WORKSHOP_KERNEL) | $(VENV) ## planted bugs to their lines
 	@$(PYTEST) $(EVERY) tools/test/test_replay.py
 
 storm: $(WORKSHOP_KERNEL) | $(VENV) ## the disk driver dies at work: SEEDS=20
@@ -116,8 +116,8 @@ powercut: $(WORKSHOP_KERNEL) $(EXT2_TOOL) | $(VENV) ## the power goes at
 	@$(PYTEST) $(EVERY) -n auto tools/test/test_ext2.py \
 	    tools/test/test_ext2_journal.py -k 'cut or all_or_not'
 
-zoo: $(WORKSHOP_KERNEL) | $(VENV) ## each bug in each mode; no false alarms
-	@$(PYTEST) $(EVERY) tools/test/test_zoo.py
+bugs: $(WORKSHOP_KERNEL) | $(VENV) ## each bug in each mode; no false alarms
+	@$(PYTEST) $(EVERY) tools/test/test_bugs.py
 
 # A heap of more than 1 MiB at rest takes so many files.
 BENCH_FILES := 7600

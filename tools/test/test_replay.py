@@ -17,7 +17,7 @@ import pytest
 from conftest import ROOT, sanitized, tiers
 from tools.run import records, terminal
 from tools.test import transcript
-from tools.test.zoo import marked, seen
+from tools.test.planted import marked, seen
 
 # Bugs, and the modes that find them: after it was freed, past the end, before
 # the start, freed twice, a wrong free, never set, in the allocator's data, by
@@ -136,7 +136,7 @@ def test_the_culprit_is_the_marked_line(walk):
     assert re.search(rf"^ +{line}  .*culprit: {BUG} ", said, re.M)
     assert "Error: buffer modified after being freed" in said
     assert re.search(r"instruction \d+, \d+ before the report, "
-                     r"task \d+ \(zoo\)", said)
+                     r"task \d+ \(bugs\)", said)
     assert re.search(rf"latest first:\n  freed by task .*\n  #0  \w+ at {file}",
                      said)
 
@@ -151,7 +151,7 @@ def test_the_culprit_is_the_same_from_anywhere(walk):
         said = json.loads(walk[command])
         assert (said["file"], said["line"]) == marked(BUG)
         assert said["at"] == when(walk, "culprit")
-        assert said["kind"] == "modified" and said["cache"] == "zoo_snode"
+        assert said["kind"] == "modified" and said["cache"] == "bugs_snode"
 
 
 def test_who_wrote_last(walk):
@@ -308,7 +308,7 @@ def test_a_qemu_that_hangs_is_ended(kernel, folder):
     assert said["slate when"].startswith("slate when: no target")
 
 
-# ---- the zoo ----------------------------------------------------------------
+# ---- planted bugs -----------------------------------------------------------
 
 @pytest.mark.parametrize("bug,modes", tiers(BUGS[:2], BUGS[2:]))
 def test_each_bug_is_followed_to_its_line(kernel, tmp_path, bug, modes):

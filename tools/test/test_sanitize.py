@@ -2,7 +2,7 @@
 undefined behaviour sanitizers, and the assertions about the order of locks. All
 suites, in ring 0 and in ring 3, and the workloads must pass there as well; and
 what the sanitizers find must end in a report and a panic, or with kmem.panic=0
-be told. What the sanitizers say of the zoo's bugs is in docs/heap-bugs.md.
+be told. What the sanitizers say of planted bugs is in docs/heap-bugs.md.
 
 This is part of `make test-all`. `make test SANITIZE=1` runs all other tests
 on a kernel under the sanitizers, too."""
@@ -15,7 +15,7 @@ import pytest
 from conftest import BUILD, ROOT, long
 from tools.book import book
 from tools.run import qemu
-from tools.test import shells, zoo
+from tools.test import planted, shells
 
 pytestmark = long
 
@@ -88,7 +88,7 @@ def test_workloads(run):
     ("sanitize divide", "division",
      ["1 / 0", "tools/workshop/sanitize/mistakes.c:"]),
     ("bug write-after-free", "use-after-free",
-     ["write of 4 bytes", "bug_write_after_free+0x", "cache zoo_snode, free"]),
+     ["write of 4 bytes", "bug_write_after_free+0x", "cache bugs_snode, free"]),
 ])
 def test_reports(run, command, report, says):
     end = boot([command, "poweroff"])
@@ -102,14 +102,15 @@ def test_reports(run, command, report, says):
 @pytest.mark.parametrize("mode, bug", [
     ("-", "all"), ("P", "all"),
     ("-", "zero-bytes"), ("P", "uninitialised"), ("P", "free-loop")])
-def test_the_zoo(run, mode, bug):
+def test_planted_bugs(run, mode, bug):
     """With and without objects left to a mode; the last three end in a fault
     besides."""
     end = boot([f"bug -m {mode} {bug}", "verify", "poweroff"], "kmem.panic=0")
     bugs = {e["name"] for e in end.named["bug-step"]}
     assert len(bugs) > 25 if bug == "all" else bugs == {bug}
-    wrong = zoo.differences(end, bugs, mode)
+    wrong = planted.differences(end, bugs, mode)
     assert not wrong, f"{wrong}\n{end.explain()}"
-    assert len(zoo.reports(end)) >= (20 if (mode, bug) == ("-", "all") else 1)
+    assert len(planted.reports(end)) >= (20 if (mode, bug) == ("-", "all")
+                                         else 1)
     if bug == "all":
         assert "every invariant holds" in end.text, end.explain()

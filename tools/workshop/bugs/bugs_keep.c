@@ -1,12 +1,12 @@
 /*
- * The zoo: buffers that nobody gives back, and caches that end too early.
+ * Planted bugs: leaks, and caches destroyed too early.
  */
 #include "kernel/lib/string.h"
-#include "tools/workshop/bugs/zoo_impl.h"
+#include "tools/workshop/bugs/bugs_impl.h"
 
 static struct snode *node_new(void)
 {
-    return kmem_cache_alloc(zoo_cage(ZOO_SNODE), KM_SLEEP);
+    return kmem_cache_alloc(bugs_sandbox(BUGS_SNODE), KM_SLEEP);
 }
 
 /* ---- leaks -------------------------------------------------------------- */
@@ -27,7 +27,7 @@ void bug_leak(void)
 {
     for (uint32_t key = 1; key <= 3; key++) {
         remember_newest(key);
-        zoo_lose(ZOO_SNODE, newest);
+        bugs_lose(BUGS_SNODE, newest);
     }
     newest = NULL;
 }
@@ -35,10 +35,10 @@ void bug_leak(void)
 /* Two things are needed; when the second cannot be had, the first is lost. */
 static struct conn *conn_open(bool full)
 {
-    struct conn *c = kmem_cache_alloc(zoo_cage(ZOO_CONN), KM_SLEEP);
+    struct conn *c = kmem_cache_alloc(bugs_sandbox(BUGS_CONN), KM_SLEEP);
     struct snode *queue = full ? NULL : node_new();
 
-    zoo_lose(ZOO_CONN, c);
+    bugs_lose(BUGS_CONN, c);
     if (queue == NULL)
         return NULL; /* culprit: leak-on-error */
     c->conn_users = 1;
@@ -49,9 +49,9 @@ void bug_leak_on_error(void)
 {
     bool full = true;
 
-    zoo_hide(full);
+    bugs_hide(full);
     if (conn_open(full) != NULL)
-        zoo_noticed("there was room after all");
+        bugs_noticed("there was room after all");
 }
 
 /* Each is pointed to: by the other. */
@@ -62,8 +62,8 @@ void bug_leak_cycle(void)
 
     a->next = b;
     b->next = a; /* culprit: leak-cycle */
-    zoo_lose(ZOO_SNODE, a);
-    zoo_lose(ZOO_SNODE, b);
+    bugs_lose(BUGS_SNODE, a);
+    bugs_lose(BUGS_SNODE, b);
 }
 
 /* ---- the ends of caches ------------------------------------------------- */
@@ -71,10 +71,10 @@ void bug_leak_cycle(void)
 static struct kmem_cache *short_lived(void)
 {
     struct kmem_cache *cache =
-        kmem_cache_create("zoo_short", 64, 0, NULL, NULL);
+        kmem_cache_create("bugs_short", 64, 0, NULL, NULL);
 
     if (cache != NULL)
-        kmem_debug_set(cache, zoo_modes());
+        kmem_debug_set(cache, bugs_modes());
     return cache;
 }
 
@@ -87,8 +87,8 @@ void bug_destroy_in_use(void)
         return;
     obj = kmem_cache_alloc(cache, KM_SLEEP);
     if (kmem_cache_destroy(cache) != 0) /* culprit: destroy-in-use */
-        zoo_noticed("kmem_cache_destroy refused: an object is out");
-    zoo_step(ZOO_NEVER);
+        bugs_noticed("kmem_cache_destroy refused: an object is out");
+    bugs_step(BUGS_NEVER);
     kmem_cache_free(cache, obj);
     kmem_cache_destroy(cache);
 }
@@ -100,9 +100,9 @@ void bug_destroy_twice(void)
     if (cache == NULL)
         return;
     kmem_cache_destroy(cache);
-    zoo_hide(cache);
+    bugs_hide(cache);
     if (kmem_cache_destroy(cache) != 0) /* culprit: destroy-twice */
-        zoo_noticed("kmem_cache_destroy refused: it is no cache any more");
+        bugs_noticed("kmem_cache_destroy refused: it is no cache any more");
 }
 
 void bug_destroyed_cache(void)
@@ -112,6 +112,6 @@ void bug_destroyed_cache(void)
     if (cache == NULL)
         return;
     kmem_cache_destroy(cache);
-    zoo_hide(cache);
+    bugs_hide(cache);
     kmem_cache_alloc(cache, KM_SLEEP); /* culprit: destroyed-cache */
 }

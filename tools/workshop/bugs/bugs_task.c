@@ -1,10 +1,10 @@
 /*
- * The zoo: what one alone does right, and two together do wrong.
+ * Planted bugs: races of two tasks, and of a task and an interrupt.
  */
 #include "drivers/pit.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/task.h"
-#include "tools/workshop/bugs/zoo_impl.h"
+#include "tools/workshop/bugs/bugs_impl.h"
 
 /* ---- two tasks ---------------------------------------------------------- */
 
@@ -20,7 +20,7 @@ static void drop_shared(void *arg)
         return;
     sched_yield();
     shared = NULL;
-    kmem_cache_free(zoo_cage(ZOO_SNODE), n); /* culprit: race */
+    kmem_cache_free(bugs_sandbox(BUGS_SNODE), n); /* culprit: race */
 }
 
 void bug_race(void)
@@ -28,13 +28,13 @@ void bug_race(void)
     int tasks = 0;
     int status;
 
-    shared = kmem_cache_alloc(zoo_cage(ZOO_SNODE), KM_SLEEP);
-    zoo_cages_remember(shared, NULL);
+    shared = kmem_cache_alloc(bugs_sandbox(BUGS_SNODE), KM_SLEEP);
+    bugs_sandboxes_remember(shared, NULL);
     tasks += task_create("drop-1", drop_shared, NULL, PRIORITY_KERNEL) != NULL;
     tasks += task_create("drop-2", drop_shared, NULL, PRIORITY_KERNEL) != NULL;
     while (tasks-- != 0)
         task_wait(-1, &status, 0);
-    zoo_look();
+    bugs_look();
 }
 
 /* ---- an interrupt ------------------------------------------------------- */
@@ -51,19 +51,19 @@ static void blink(void)
 /* The lamp is gone before its interrupt is. */
 void bug_late_interrupt(void)
 {
-    struct kmem_cache *cache = zoo_cage(ZOO_SNODE);
+    struct kmem_cache *cache = bugs_sandbox(BUGS_SNODE);
     struct snode *second;
 
     lamp = kmem_cache_alloc(cache, KM_SLEEP);
-    zoo_will_write(lamp, &lamp->key, 0x11);
+    bugs_will_write(lamp, &lamp->key, 0x11);
     others = timer_set_tick(blink);
     kmem_cache_free(cache, lamp);
     sched_sleep_ms(30);
     timer_set_tick(others);
-    zoo_step(ZOO_AT_ALLOC);
+    bugs_step(BUGS_AT_ALLOC);
     lamp = kmem_cache_alloc(cache, KM_SLEEP);
     second = kmem_cache_alloc(cache, KM_SLEEP);
-    zoo_step(ZOO_NEVER);
+    bugs_step(BUGS_NEVER);
     kmem_cache_free(cache, second);
     kmem_cache_free(cache, lamp);
     lamp = NULL;

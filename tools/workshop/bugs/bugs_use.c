@@ -1,18 +1,17 @@
 /*
- * The zoo: memory that is used before it holds anything, or when it holds
- * nothing any more.
+ * Planted bugs: memory used before it is initialised, or after it was freed.
  */
 #include "kernel/lib/string.h"
-#include "tools/workshop/bugs/zoo_impl.h"
+#include "tools/workshop/bugs/bugs_impl.h"
 
-ZOO_INLINE struct snode *node_new(void)
+BUGS_INLINE struct snode *node_new(void)
 {
-    return kmem_cache_alloc(zoo_cage(ZOO_SNODE), KM_SLEEP);
+    return kmem_cache_alloc(bugs_sandbox(BUGS_SNODE), KM_SLEEP);
 }
 
-ZOO_INLINE void node_free(struct snode *n)
+BUGS_INLINE void node_free(struct snode *n)
 {
-    kmem_cache_free(zoo_cage(ZOO_SNODE), n);
+    kmem_cache_free(bugs_sandbox(BUGS_SNODE), n);
 }
 
 static struct snode root;
@@ -28,7 +27,7 @@ void bug_uninitialised(void)
     node_free(n);
     n = node_new();
     n->next->seen = 5; /* culprit: uninitialised */
-    zoo_step(ZOO_NEVER);
+    bugs_step(BUGS_NEVER);
     node_free(n);
     node_free(stays);
 }
@@ -51,7 +50,7 @@ void bug_free_loop(void)
         sum += n->key;
         node_free(n);
     }
-    zoo_hide(sum);
+    bugs_hide(sum);
 }
 
 void bug_read_after_free(void)
@@ -62,19 +61,19 @@ void bug_read_after_free(void)
     n->key = 7;
     node_free(n);
     key = n->key; /* culprit: read-after-free */
-    zoo_hide(key);
+    bugs_hide(key);
 }
 
 /* What a constructor makes, a client must leave: here a count of users. */
 void bug_constructed(void)
 {
-    struct kmem_cache *cache = zoo_cage(ZOO_CONN);
+    struct kmem_cache *cache = bugs_sandbox(BUGS_CONN);
     struct conn *c = kmem_cache_alloc(cache, KM_SLEEP);
 
     c->conn_users++;
     strlcpy(c->conn_peer, "somebody", sizeof(c->conn_peer));
     kmem_cache_free(cache, c); /* culprit: constructed */
-    zoo_step(ZOO_AT_REAP);
+    bugs_step(BUGS_AT_REAP);
     kmem_cache_reap(cache, KMEM_REAP_ALL, NULL);
 }
 
@@ -84,8 +83,8 @@ void bug_zero_bytes(void)
     size_t names = 0;
     uint32_t *index;
 
-    zoo_hide(names);
+    bugs_hide(names);
     index = kmem_alloc(names * sizeof(*index), KM_SLEEP);
-    zoo_hide(index);
+    bugs_hide(index);
     index[0] = 0; /* culprit: zero-bytes */
 }

@@ -1,14 +1,14 @@
 /*
- * The zoo: stores where none should be. Behind a buffer's end, before its
- * start, into memory that was given back, into the allocator's own.
+ * Planted bugs: wrong stores. After a buffer's end, before its start, into
+ * freed memory, into the allocator's data.
  */
 #include "kernel/lib/string.h"
-#include "tools/workshop/bugs/zoo_impl.h"
+#include "tools/workshop/bugs/bugs_impl.h"
 #include "mm/kmem_impl.h"
 
-ZOO_INLINE struct snode *node_new(const char *name)
+BUGS_INLINE struct snode *node_new(const char *name)
 {
-    struct snode *n = kmem_cache_alloc(zoo_cage(ZOO_SNODE), KM_SLEEP);
+    struct snode *n = kmem_cache_alloc(bugs_sandbox(BUGS_SNODE), KM_SLEEP);
 
     n->next = NULL;
     n->key = 1;
@@ -17,9 +17,9 @@ ZOO_INLINE struct snode *node_new(const char *name)
     return n;
 }
 
-ZOO_INLINE void node_free(struct snode *n)
+BUGS_INLINE void node_free(struct snode *n)
 {
-    kmem_cache_free(zoo_cage(ZOO_SNODE), n);
+    kmem_cache_free(bugs_sandbox(BUGS_SNODE), n);
 }
 
 /* Allocates some again, which checks what is free, and frees them. */
@@ -27,10 +27,10 @@ static void allocate_again(void)
 {
     struct snode *first, *second;
 
-    zoo_step(ZOO_AT_ALLOC);
+    bugs_step(BUGS_AT_ALLOC);
     first = node_new("again");
     second = node_new("again");
-    zoo_step(ZOO_NEVER);
+    bugs_step(BUGS_NEVER);
     node_free(second);
     node_free(first);
 }
@@ -42,7 +42,7 @@ void bug_write_after_free(void)
     struct snode *n = node_new("victim");
 
     node_free(n);
-    zoo_will_write(n, &n->key, 0x34);
+    bugs_will_write(n, &n->key, 0x34);
     n->key = 0x34; /* culprit: write-after-free */
     allocate_again();
 }
@@ -52,7 +52,7 @@ void bug_byte_after_free(void)
     struct snode *n = node_new("victim");
 
     node_free(n);
-    zoo_will_write(n, &n->name[9], 'X');
+    bugs_will_write(n, &n->name[9], 'X');
     n->name[9] = 'X'; /* culprit: byte-after-free */
     allocate_again();
 }
@@ -64,13 +64,13 @@ void bug_link_after_free(void)
     struct snode *n = node_new("victim");
 
     node_free(n);
-    zoo_cages_remember(n, NULL);
-    zoo_will_write(n, &n->seen, 1);
+    bugs_sandboxes_remember(n, NULL);
+    bugs_will_write(n, &n->seen, 1);
     n->seen = 1; /* culprit: link-after-free */
-    zoo_step(ZOO_AT_ALLOC);
+    bugs_step(BUGS_AT_ALLOC);
     n = node_new("again");
-    zoo_look();
-    if (!zoo_is_plain(ZOO_SNODE))
+    bugs_look();
+    if (!bugs_is_plain(BUGS_SNODE))
         node_free(n);
 }
 
@@ -98,9 +98,9 @@ void bug_stale_realloc(void)
     uint32_t *before = v.v_items;
 
     vector_grow(&v);
-    zoo_will_write(before, first, 7);
+    bugs_will_write(before, first, 7);
     *first = 7; /* culprit: stale-realloc */
-    zoo_step(ZOO_AT_ALLOC);
+    bugs_step(BUGS_AT_ALLOC);
     kmem_free(kmem_alloc(336, KM_SLEEP), 336);
     kmem_free(v.v_items, v.v_room * sizeof(*v.v_items));
 }
@@ -113,7 +113,7 @@ struct member {
 
 void bug_dangling_list(void)
 {
-    struct kmem_cache *cache = zoo_cage(ZOO_SNODE);
+    struct kmem_cache *cache = bugs_sandbox(BUGS_SNODE);
     struct member *a = kmem_cache_alloc(cache, KM_SLEEP);
     struct member *b = kmem_cache_alloc(cache, KM_SLEEP);
     struct list *prev, *next;
@@ -123,7 +123,7 @@ void bug_dangling_list(void)
     prev = b->member_link.prev;
     next = b->member_link.next;
     kmem_cache_free(cache, a);
-    zoo_will_write(a, &prev->next, (uintptr_t)next);
+    bugs_will_write(a, &prev->next, (uintptr_t)next);
     prev->next = next; /* culprit: dangling-list */
     next->prev = prev;
     allocate_again();
@@ -145,7 +145,7 @@ void bug_early_put(void)
     struct snode *mine = n; /* and no n->key++ */
 
     node_put(n);
-    zoo_will_write(mine, &mine->next, (uintptr_t)&root);
+    bugs_will_write(mine, &mine->next, (uintptr_t)&root);
     mine->next = &root; /* culprit: early-put */
     allocate_again();
 }
@@ -157,10 +157,10 @@ void bug_off_by_one(void)
     struct snode *n = node_new("victim");
     uint8_t *bytes = (uint8_t *)n;
 
-    zoo_will_write(n, bytes + sizeof(*n), 0);
+    bugs_will_write(n, bytes + sizeof(*n), 0);
     for (size_t i = 0; i <= sizeof(*n); i++)
         bytes[i] = 0; /* culprit: off-by-one */
-    zoo_step(ZOO_AT_FREE);
+    bugs_step(BUGS_AT_FREE);
     node_free(n);
     allocate_again();
 }
@@ -172,12 +172,12 @@ void bug_string_end(void)
     size_t length = strlen(text);
     char *copy = kmem_alloc(length, KM_SLEEP);
 
-    zoo_will_write(copy, copy + length, 0);
+    bugs_will_write(copy, copy + length, 0);
     for (size_t i = 0; i < length; i++)
         copy[i] = text[i];
-    zoo_hide(copy);
+    bugs_hide(copy);
     copy[length] = '\0'; /* culprit: string-end */
-    zoo_step(ZOO_AT_FREE);
+    bugs_step(BUGS_AT_FREE);
     kmem_free(copy, length);
 }
 
@@ -187,10 +187,10 @@ void bug_too_long(void)
     struct snode *n = node_new("victim");
     uint32_t *words = (uint32_t *)n;
 
-    zoo_will_write(n, words + 8, 0x64646464);
+    bugs_will_write(n, words + 8, 0x64646464);
     for (size_t i = 0; i < 12; i++)
         words[i] = 0x64646464; /* culprit: too-long */
-    zoo_step(ZOO_AT_FREE);
+    bugs_step(BUGS_AT_FREE);
     node_free(n);
     allocate_again();
 }
@@ -203,13 +203,13 @@ void bug_underrun(void)
     char *digits = (char *)node_new("");
     char *p = digits + 8;
 
-    zoo_hide(p);
-    zoo_will_write(digits, digits - 1, '7');
+    bugs_hide(p);
+    bugs_will_write(digits, digits - 1, '7');
     for (int i = 0; i < 9; i++)
         *--p = '7'; /* culprit: underrun */
-    zoo_step(ZOO_AT_FREE);
-    kmem_cache_free(zoo_cage(ZOO_SNODE), digits);
-    zoo_step(ZOO_NEVER);
+    bugs_step(BUGS_AT_FREE);
+    kmem_cache_free(bugs_sandbox(BUGS_SNODE), digits);
+    bugs_step(BUGS_NEVER);
     before->seen = 0;
     node_free(before);
 }
@@ -246,17 +246,17 @@ void bug_last_in_slab(void)
     struct snode *all = nodes_new(IN_A_SLAB);
     struct snode *last = all;
 
-    zoo_cages_remember(last, NULL);
-    zoo_will_write(last, &last[1].next, 0);
+    bugs_sandboxes_remember(last, NULL);
+    bugs_will_write(last, &last[1].next, 0);
     last[1].next = NULL; /* culprit: last-in-slab */
-    if (zoo_is_plain(ZOO_SNODE))
-        zoo_look(); /* the first free would follow the slab's links */
+    if (bugs_is_plain(BUGS_SNODE))
+        bugs_look(); /* the first free would follow the slab's links */
     else
-        zoo_step(ZOO_AT_FREE);
+        bugs_step(BUGS_AT_FREE);
     nodes_free(all);
-    zoo_step(zoo_is_plain(ZOO_SNODE) ? ZOO_NEVER : ZOO_AT_ALLOC);
+    bugs_step(bugs_is_plain(BUGS_SNODE) ? BUGS_NEVER : BUGS_AT_ALLOC);
     all = nodes_new(IN_A_SLAB + 1);
-    zoo_step(ZOO_NEVER);
+    bugs_step(BUGS_NEVER);
     nodes_free(all);
 }
 
@@ -276,12 +276,12 @@ void bug_overflow(void)
     struct reading *r = readings_new((1u << 21) + 1);
     struct reading *mine = kmem_alloc(sizeof(*r), KM_SLEEP);
 
-    zoo_will_write(r, &r[1].reading_time, 99);
-    if (mine == r + 1 || !zoo_is_plain(ZOO_SNODE))
+    bugs_will_write(r, &r[1].reading_time, 99);
+    if (mine == r + 1 || !bugs_is_plain(BUGS_SNODE))
         r[1].reading_time = 99; /* culprit: overflow */
-    zoo_step(ZOO_AT_FREE);
+    bugs_step(BUGS_AT_FREE);
     kmem_free(r, sizeof(*r));
-    zoo_step(ZOO_NEVER);
+    bugs_step(BUGS_NEVER);
     kmem_free(mine, sizeof(*r));
 }
 
@@ -293,7 +293,7 @@ static bool free_victim(struct kmem_buf_stat *b)
     struct snode *n = node_new("victim");
 
     node_free(n);
-    zoo_cages_remember(n, NULL);
+    bugs_sandboxes_remember(n, NULL);
     return kmem_buf_stat(n, b);
 }
 
@@ -309,15 +309,15 @@ void bug_wild_freelist(void)
     if (!free_victim(&b))
         return;
     wild = (uint32_t *)b.stat_bufctl;
-    zoo_hide(wild);
+    bugs_hide(wild);
     *wild = 0x10; /* culprit: wild-freelist */
-    zoo_step(ZOO_AT_ALLOC);
+    bugs_step(BUGS_AT_ALLOC);
     n = node_new("again");
-    if (!zoo_is_plain(ZOO_SNODE)) {
+    if (!bugs_is_plain(BUGS_SNODE)) {
         node_free(node_new("again"));
         node_free(n);
     }
-    zoo_look(); /* in the plain layout the next would follow the link */
+    bugs_look(); /* in the plain layout the next would follow the link */
     node_free(stays);
 }
 
@@ -334,9 +334,9 @@ void bug_wild_bufctl(void)
     if (b.stat_bufctl != 0)
         wild = (uint32_t *)&((struct kmem_bufctl *)b.stat_bufctl)->bufctl_slab;
     was = *wild;
-    zoo_hide(wild);
+    bugs_hide(wild);
     *wild = 0x10; /* culprit: wild-bufctl */
-    zoo_step(ZOO_AT_FREE);
+    bugs_step(BUGS_AT_FREE);
     node_free(n);
     if (b.stat_bufctl != 0)
         *wild = was;
@@ -352,10 +352,10 @@ void bug_wild_slab(void)
     if (!free_victim(&b))
         return;
     wild = &((struct kmem_slab *)b.stat_slab)->slab_refcnt;
-    zoo_hide(wild);
+    bugs_hide(wild);
     *wild = 0x10000; /* culprit: wild-slab */
-    zoo_step(ZOO_AT_ALLOC);
+    bugs_step(BUGS_AT_ALLOC);
     node_free(node_new("again"));
-    zoo_look();
+    bugs_look();
     node_free(stays);
 }

@@ -1,25 +1,25 @@
 /*
- * bug: visits to the zoo of bugs (tools/workshop/bugs/zoo.h).
+ * bug: runs a planted bug (tools/workshop/bugs/bugs.h).
  */
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_task.h"
 #include "kernel/shell/shell.h"
-#include "tools/workshop/bugs/zoo.h"
+#include "tools/workshop/bugs/bugs.h"
 
 /* ---- the list ----------------------------------------------------------- */
 
 /* How a table says it. */
-static const char *short_when(const struct zoo_rule *rule)
+static const char *short_when(const struct bugs_rule *rule)
 {
     static const char *const text[] = {
-        [ZOO_AT_ONCE] = "once",   [ZOO_AT_FREE] = "free",
-        [ZOO_AT_ALLOC] = "alloc", [ZOO_AT_REAP] = "reap",
-        [ZOO_BY_SCAN] = "scan",   [ZOO_BY_LEAKS] = "leaks",
+        [BUGS_AT_ONCE] = "once",   [BUGS_AT_FREE] = "free",
+        [BUGS_AT_ALLOC] = "alloc", [BUGS_AT_REAP] = "reap",
+        [BUGS_BY_SCAN] = "scan",   [BUGS_BY_LEAKS] = "leaks",
     };
 
-    return rule->rule_how == ZOO_FAULT ? "fault" : text[rule->rule_when];
+    return rule->rule_how == BUGS_FAULT ? "fault" : text[rule->rule_when];
 }
 
 static const char *letters_text(const char *letters)
@@ -29,11 +29,11 @@ static const char *letters_text(const char *letters)
     return letters[0] == '+' ? "any" : letters;
 }
 
-static void list_row(const struct zoo_bug *bug)
+static void list_row(const struct planted_bug *bug)
 {
     kprintf("%-17s%-34s", bug->bug_name, bug->bug_what);
-    for (size_t i = 0; i < ZOO_RULES; i++) {
-        const struct zoo_rule *rule = &bug->bug_rules[i];
+    for (size_t i = 0; i < BUGS_RULES; i++) {
+        const struct bugs_rule *rule = &bug->bug_rules[i];
 
         if (rule->rule_letters == NULL)
             break;
@@ -43,13 +43,13 @@ static void list_row(const struct zoo_bug *bug)
     kprintf("\n");
 }
 
-static void list_json(const struct zoo_bug *bug)
+static void list_json(const struct planted_bug *bug)
 {
     kprintf("{\"name\":\"%s\",\"what\":", bug->bug_name);
     shell_json_string(bug->bug_what);
     kprintf(",\"found\":{");
-    for (size_t i = 0; i < ZOO_RULES; i++) {
-        const struct zoo_rule *rule = &bug->bug_rules[i];
+    for (size_t i = 0; i < BUGS_RULES; i++) {
+        const struct bugs_rule *rule = &bug->bug_rules[i];
 
         if (rule->rule_letters == NULL)
             break;
@@ -63,8 +63,8 @@ static int list(bool json)
 {
     if (!json)
         kprintf("%-17s%-34s%s\n", "NAME", "WHAT", "FOUND BY");
-    for (size_t i = 0; i < zoo_count; i++)
-        (json ? list_json : list_row)(&zoo_bugs[i]);
+    for (size_t i = 0; i < bugs_count; i++)
+        (json ? list_json : list_row)(&planted_bugs[i]);
     if (!json)
         kprintf("FOUND BY: letters of modes (any: of FPZUSG; -: none; all: "
                 "with and without), and\nwhen: once, by the guilty line; "
@@ -76,56 +76,56 @@ static int list(bool json)
 
 /* ---- a visit ------------------------------------------------------------ */
 
-static void print_rule(const struct zoo_rule *rule)
+static void print_rule(const struct bugs_rule *rule)
 {
     if (rule == NULL) {
         kprintf("nothing");
         return;
     }
-    kprintf("%s: ", zoo_when_text(rule->rule_when));
-    if (rule->rule_how == ZOO_FAULT)
+    kprintf("%s: ", bugs_when_text(rule->rule_when));
+    if (rule->rule_how == BUGS_FAULT)
         kprintf("page fault, which stops the machine%s",
                 rule->rule_error != KMEM_ERROR_NONE ? ":\n          " : "");
     if (rule->rule_error != KMEM_ERROR_NONE)
         kprintf("%s", kmem_error_title(rule->rule_error));
-    else if (rule->rule_how == ZOO_REFUSED)
+    else if (rule->rule_how == BUGS_REFUSED)
         kprintf("kmem_cache_destroy refuses");
-    else if (rule->rule_when == ZOO_BY_LEAKS)
+    else if (rule->rule_when == BUGS_BY_LEAKS)
         kprintf("objects that nothing points to");
-    else if (rule->rule_how == ZOO_NOTICED)
+    else if (rule->rule_how == BUGS_NOTICED)
         kprintf("the destructor finds no constructed object");
 }
 
-static void print_expected(const struct zoo_bug *bug, unsigned modes)
+static void print_expected(const struct planted_bug *bug, unsigned modes)
 {
     char text[8];
 
     kprintf("%s: %s; modes %s\nEXPECTED  ", bug->bug_name, bug->bug_what,
             kmem_debug_text(modes, text));
-    print_rule(zoo_rule(bug, modes));
+    print_rule(bugs_rule(bug, modes));
     if (kmem_verify_interval() != 0)
         kprintf(",\n          or sooner, by kmem.verify=%u",
                 (unsigned)kmem_verify_interval());
     kprintf("\n");
 }
 
-static void print_reported(const struct zoo_result *r)
+static void print_reported(const struct bugs_result *r)
 {
     kprintf("REPORTED  ");
-    if (r->result_when == ZOO_NEVER)
+    if (r->result_when == BUGS_NEVER)
         kprintf("nothing\n");
     else
-        kprintf("%s: %s\n", zoo_when_text(r->result_when),
+        kprintf("%s: %s\n", bugs_when_text(r->result_when),
                 r->result_text != NULL
                     ? r->result_text
                     : kmem_error_title(r->result_error.error_kind));
     if (r->result_san_kind != NULL)
-        kprintf("SANITIZER %s: %s: %s\n", zoo_when_text(r->result_san_when),
+        kprintf("SANITIZER %s: %s: %s\n", bugs_when_text(r->result_san_when),
                 r->result_san_kind, r->result_san_text);
 }
 
-static void tell_tools(const struct zoo_bug *bug, unsigned modes,
-                       const struct zoo_result *r)
+static void tell_tools(const struct planted_bug *bug, unsigned modes,
+                       const struct bugs_result *r)
 {
     const struct kmem_error_record *e = &r->result_error;
     char text[8];
@@ -134,20 +134,20 @@ static void tell_tools(const struct zoo_bug *bug, unsigned modes,
                    "\"when\":\"%s\",\"error\":\"%s\",\"errors\":%u,"
                    "\"buf\":%lu,\"at\":%lu,\"offset\":%ld,\"found\":%u}",
                    bug->bug_name, kmem_debug_text(modes, text),
-                   zoo_when_text(r->result_when),
+                   bugs_when_text(r->result_when),
                    kmem_error_name(e->error_kind), (unsigned)r->result_errors,
                    (unsigned long)(uintptr_t)e->error_buf,
                    (unsigned long)(uintptr_t)e->error_at, (long)e->error_offset,
                    (unsigned)e->error_found);
 }
 
-static int run(const struct zoo_bug *bug, bool keep)
+static int run(const struct planted_bug *bug, bool keep)
 {
-    unsigned modes = zoo_modes();
-    struct zoo_result result = {.result_when = ZOO_NEVER};
+    unsigned modes = bugs_modes();
+    struct bugs_result result = {.result_when = BUGS_NEVER};
 
     print_expected(bug, modes);
-    zoo_visit(bug, keep, &result);
+    bugs_visit(bug, keep, &result);
     if (result.result_lost)
         return shell_error("no memory for a task");
     print_reported(&result);
@@ -160,39 +160,40 @@ static int run_all(void)
 {
     size_t skipped = 0;
 
-    for (size_t i = 0; i < zoo_count && !shell_interrupted(); i++) {
-        const struct zoo_rule *rule = zoo_rule(&zoo_bugs[i], zoo_modes());
+    for (size_t i = 0; i < bugs_count && !shell_interrupted(); i++) {
+        const struct bugs_rule *rule =
+            bugs_rule(&planted_bugs[i], bugs_modes());
 
         if (rule != NULL &&
-            (rule->rule_how == ZOO_FAULT || rule->rule_how == ZOO_STOP))
+            (rule->rule_how == BUGS_FAULT || rule->rule_how == BUGS_STOP))
             skipped++;
-        else if (run(&zoo_bugs[i], false) != 0)
+        else if (run(&planted_bugs[i], false) != 0)
             return 1;
         else
             kprintf("\n");
     }
     kprintf("%zu bugs visited; %zu left out: they would stop the machine\n",
-            zoo_count - skipped, skipped);
+            bugs_count - skipped, skipped);
     return 0;
 }
 
 static int visit(const char *name, unsigned modes, bool keep)
 {
-    const struct zoo_bug *bug = zoo_find(name);
+    const struct planted_bug *bug = bugs_find(name);
     bool all = strcmp(name, "all") == 0;
     int error;
     int result = 1;
 
     if (bug == NULL && !all)
-        return shell_error("'%s' is no bug of the zoo; `bug list` names them",
+        return shell_error("'%s' is no planted bug; `bug list` names them",
                            name);
-    error = zoo_open(modes);
+    error = bugs_open(modes);
     if (error == 0)
         result = all ? run_all() : run(bug, keep);
     else
         shell_error("the caches cannot be put into these modes (error %d)",
                     error);
-    zoo_close();
+    bugs_close();
     return result;
 }
 
@@ -211,7 +212,7 @@ static bool parse_modes(const char *letters, unsigned *modes)
 
 static int cmd_bug(int argc, char **argv)
 {
-    unsigned modes = ZOO_AS_IT_IS;
+    unsigned modes = BUGS_AS_IT_IS;
     bool keep = false;
     int i = 1;
 
@@ -237,16 +238,16 @@ static void complete(void (*add)(const char *word, void *arg), void *arg)
 {
     add("list", arg);
     add("all", arg);
-    for (size_t i = 0; i < zoo_count; i++)
-        add(zoo_bugs[i].bug_name, arg);
+    for (size_t i = 0; i < bugs_count; i++)
+        add(planted_bugs[i].bug_name, arg);
 }
 
 SHELL_COMMAND(
     bug, "bug list [-j], bug [-k] [-m LETTERS] NAME|all",
     "plant a bug, and see what finds it",
-    "`bug list` shows the zoo: what each bug does, and which debugging\n"
+    "`bug list` shows what each bug does, and which debugging\n"
     "mode finds it when. `bug NAME` runs one, in a task and in caches\n"
-    "of its own (zoo_snode, zoo_conn, zoo_frame), and says\n"
+    "of its own (bugs_snode, bugs_conn, bugs_frame), and says\n"
     "  EXPECTED  what should be reported in the modes in force\n"
     "  REPORTED  what was\n"
     "With kmem.panic=0 the system goes on after a report; a page fault\n"

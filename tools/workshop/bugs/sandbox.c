@@ -1,18 +1,18 @@
 /*
- * The zoo's cages: caches that nobody else uses, and a few size classes of
+ * Sandboxes: caches that only planted bugs use, and a few size classes of
  * kmem_alloc.
  *
- * A bug that nothing finds leaves its cage broken: in the plain layout, where
- * links lie in the buffers and nobody looks at them. So the page and the counts
- * are copied before, and put back after.
+ * A bug that nothing finds leaves its sandbox damaged: in the plain layout the
+ * links are in the buffers, and no check reads them. So the page and the counts
+ * are copied before a run and restored after it.
  */
 #include "kernel/lib/string.h"
-#include "tools/workshop/bugs/zoo_impl.h"
+#include "tools/workshop/bugs/bugs_impl.h"
 #include "mm/kmem_impl.h"
 #include "mm/debug/leak.h"
 #include "mm/kmem_stat.h"
 
-static struct kmem_cache *cages[ZOO_CAGES];
+static struct kmem_cache *sandboxes[BUGS_SANDBOXES];
 
 /* The constructed state, and what a destructor finds when it is broken. */
 static void conn_ctor(void *obj, size_t size)
@@ -29,7 +29,7 @@ static void conn_dtor(void *obj, size_t size)
 
     (void)size;
     if (c->conn_users != 0)
-        zoo_noticed("the destructor finds an object with a user");
+        bugs_noticed("the destructor finds an object with a user");
 }
 
 static const struct {
@@ -37,36 +37,37 @@ static const struct {
     size_t size;
     kmem_ctor_t *ctor;
     kmem_dtor_t *dtor;
-} kinds[ZOO_CAGES] = {
-    [ZOO_SNODE] = {"zoo_snode", sizeof(struct snode), NULL, NULL},
-    [ZOO_CONN] = {"zoo_conn", sizeof(struct conn), conn_ctor, conn_dtor},
-    [ZOO_FRAME] = {"zoo_frame", sizeof(struct frame), NULL, NULL},
+} kinds[BUGS_SANDBOXES] = {
+    [BUGS_SNODE] = {"bugs_snode", sizeof(struct snode), NULL, NULL},
+    [BUGS_CONN] = {"bugs_conn", sizeof(struct conn), conn_ctor, conn_dtor},
+    [BUGS_FRAME] = {"bugs_frame", sizeof(struct frame), NULL, NULL},
 };
 
 /* Sizes that bugs ask kmem_alloc for. */
 static const uint16_t class_sizes[] = {13, 336, 672, 2048};
 
-#define PLACES (ZOO_CAGES + ARRAY_SIZE(class_sizes))
+#define PLACES (BUGS_SANDBOXES + ARRAY_SIZE(class_sizes))
 
 static struct kmem_cache *place(size_t i)
 {
-    return i < ZOO_CAGES ? cages[i]
-                         : kmem_size_class(class_sizes[i - ZOO_CAGES]);
+    return i < BUGS_SANDBOXES
+               ? sandboxes[i]
+               : kmem_size_class(class_sizes[i - BUGS_SANDBOXES]);
 }
 
-struct kmem_cache *zoo_cage(enum zoo_cage which)
+struct kmem_cache *bugs_sandbox(enum bugs_sandbox which)
 {
-    return cages[which];
+    return sandboxes[which];
 }
 
-bool zoo_is_plain(enum zoo_cage which)
+bool bugs_is_plain(enum bugs_sandbox which)
 {
-    return (cages[which]->cache_flags & KMF_DEBUG) == 0;
+    return (sandboxes[which]->cache_flags & KMF_DEBUG) == 0;
 }
 
-unsigned zoo_modes(void)
+unsigned bugs_modes(void)
 {
-    return cages[0] == NULL ? 0 : kmem_debug_modes(cages[0]);
+    return sandboxes[0] == NULL ? 0 : kmem_debug_modes(sandboxes[0]);
 }
 
 /* ---- modes -------------------------------------------------------------- */
@@ -75,30 +76,30 @@ static bool make_cages(void)
 {
     bool all = true;
 
-    for (size_t i = 0; i < ZOO_CAGES; i++) {
-        if (cages[i] == NULL)
-            cages[i] = kmem_cache_create(kinds[i].name, kinds[i].size, 0,
-                                         kinds[i].ctor, kinds[i].dtor);
-        all = all && cages[i] != NULL;
+    for (size_t i = 0; i < BUGS_SANDBOXES; i++) {
+        if (sandboxes[i] == NULL)
+            sandboxes[i] = kmem_cache_create(kinds[i].name, kinds[i].size, 0,
+                                             kinds[i].ctor, kinds[i].dtor);
+        all = all && sandboxes[i] != NULL;
     }
     return all;
 }
 
 static unsigned modes_before[PLACES];
 
-int zoo_cages_open(unsigned modes)
+int bugs_sandboxes_open(unsigned modes)
 {
     int error = make_cages() ? 0 : -KMEM_ENOMEM;
 
     for (size_t i = 0; i < PLACES && error == 0; i++) {
         modes_before[i] = kmem_debug_modes(place(i));
-        if (modes != ZOO_AS_IT_IS)
+        if (modes != BUGS_AS_IT_IS)
             error = kmem_debug_set(place(i), modes);
     }
     return error;
 }
 
-void zoo_cages_close(void)
+void bugs_sandboxes_close(void)
 {
     for (size_t i = 0; i < PLACES; i++)
         if (place(i) != NULL)
@@ -106,16 +107,16 @@ void zoo_cages_close(void)
 }
 
 /* Another mode, and back: what is out goes to an elder. */
-void zoo_cages_clean(void)
+void bugs_sandboxes_clean(void)
 {
-    for (size_t i = 0; i < ZOO_CAGES; i++) {
-        unsigned modes = kmem_debug_modes(cages[i]);
+    for (size_t i = 0; i < BUGS_SANDBOXES; i++) {
+        unsigned modes = kmem_debug_modes(sandboxes[i]);
 
-        if (kmem_inuse(cages[i]) != 0) {
-            kmem_debug_set(cages[i], modes ^ KMF_CHECK);
-            kmem_debug_set(cages[i], modes);
+        if (kmem_inuse(sandboxes[i]) != 0) {
+            kmem_debug_set(sandboxes[i], modes ^ KMF_CHECK);
+            kmem_debug_set(sandboxes[i], modes);
         }
-        kmem_cache_reap(cages[i], KMEM_REAP_ALL, NULL);
+        kmem_cache_reap(sandboxes[i], KMEM_REAP_ALL, NULL);
     }
 }
 
@@ -141,7 +142,7 @@ static void remember(struct memory *m, void *buf)
     memcpy(m->bytes, m->page, PAGE_SIZE);
 }
 
-void zoo_cages_remember(void *a, void *b)
+void bugs_sandboxes_remember(void *a, void *b)
 {
     remember(&memory[0], a);
     remember(&memory[1], b);
@@ -167,7 +168,7 @@ static void mend(struct memory *m)
     memset(m, 0, sizeof(*m)); /* or it would point to buffers */
 }
 
-void zoo_cages_mend(void)
+void bugs_sandboxes_mend(void)
 {
     mend(&memory[0]);
     mend(&memory[1]);
@@ -175,7 +176,7 @@ void zoo_cages_mend(void)
 
 /* ---- looking ------------------------------------------------------------ */
 
-const char *zoo_cages_verify(void)
+const char *bugs_sandboxes_verify(void)
 {
     const char *where;
     const char *why = NULL;
@@ -189,24 +190,24 @@ const char *zoo_cages_verify(void)
  * does not see them. */
 static struct {
     uintptr_t not_buf;
-    enum zoo_cage cage;
+    enum bugs_sandbox sandbox;
 } lost[8];
 static size_t lost_count;
 
-void zoo_lose(enum zoo_cage which, const void *buf)
+void bugs_lose(enum bugs_sandbox which, const void *buf)
 {
     lost[lost_count].not_buf = ~(uintptr_t)buf;
-    lost[lost_count++].cage = which;
+    lost[lost_count++].sandbox = which;
 }
 
 static bool count_ours(const struct kmem_buf_stat *b, void *arg)
 {
-    for (size_t i = 0; i < ZOO_CAGES; i++)
-        *(size_t *)arg += b->stat_cache == cages[i];
+    for (size_t i = 0; i < BUGS_SANDBOXES; i++)
+        *(size_t *)arg += b->stat_cache == sandboxes[i];
     return true;
 }
 
-size_t zoo_cages_leaks(void)
+size_t bugs_sandboxes_leaks(void)
 {
     struct kmem_leak_stat stat;
     size_t found = 0;
@@ -214,11 +215,11 @@ size_t zoo_cages_leaks(void)
     return kmem_leak_scan(count_ours, &found, &stat) ? found : 0;
 }
 
-void zoo_cages_found(void)
+void bugs_sandboxes_found(void)
 {
     while (lost_count != 0) {
         lost_count--;
-        kmem_cache_free(cages[lost[lost_count].cage],
+        kmem_cache_free(sandboxes[lost[lost_count].sandbox],
                         (void *)~lost[lost_count].not_buf);
     }
 }

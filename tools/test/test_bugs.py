@@ -16,8 +16,8 @@ import pytest
 
 from conftest import ROOT, long, sanitized
 from tools.run import qemu
-from tools.test import zoo
-from tools.test.zoo import MODES, PAGE, TABLE, WHAT
+from tools.test import planted
+from tools.test.planted import MODES, PAGE, TABLE, WHAT
 
 # What a table's cell is called in events; a fault comes at once.
 CELL = {"at once": "once", "at free": "free",
@@ -120,8 +120,8 @@ def check_sanitizers(visits):
     for (mode, name), result in visits.items():
         bugs = {e["name"] for e in result.named["bug-step"]}
         assert len(bugs) > 15 if name == "all" else bugs == {name}
-        wrong = zoo.differences(result, bugs, mode) if sanitized() else \
-            zoo.reports(result)
+        wrong = planted.differences(result, bugs, mode) if sanitized() else \
+            planted.reports(result)
         assert not wrong, f"{name} in {mode}: {wrong}\n{result.explain()}"
 
 
@@ -177,7 +177,7 @@ def test_faults_are_named(visits):
                              ("G", "off-by-one", "unmapped")):
         errors = visits[mode, name].named["kmem_error"]
         assert [e["kind"] for e in errors] == [kind]
-        assert errors[0]["cache"] == ("zoo_snode" if kind == "unmapped"
+        assert errors[0]["cache"] == ("bugs_snode" if kind == "unmapped"
                                       else "")
 
 
@@ -252,31 +252,31 @@ REPORTS = {
                 CONTENTS + FINDER + OUT,
     "double-free": "buffer freed twice\n" + PLACE + FINDER + FREED,
     "free-never": "freed address was never allocated\n"
-                  "it is a free buffer of cache zoo_snode\n" + PLACE +
+                  "it is a free buffer of cache bugs_snode\n" + PLACE +
                   FINDER + "no previous transactions: it was never handed "
                   "out\n",
     "free-interior": "freed address is not a buffer's start\n"
-                     "it is 8 bytes into a buffer of cache zoo_snode\n" +
+                     "it is 8 bytes into a buffer of cache bugs_snode\n" +
                      PLACE + FINDER + OUT,
     "free-foreign": "buffer freed to the wrong cache\n"
-                    "it belongs to cache zoo_snode, not zoo_conn\n" +
+                    "it belongs to cache bugs_snode, not bugs_conn\n" +
                     PLACE + FINDER + OUT,
     "free-stack": "freed address is on a stack\n"
-                  r"it is on the stack of task \d+ \(zoo\)\n"
-                  rf"buffer={HEX}  cache: zoo_frame\n" + FINDER,
+                  r"it is on the stack of task \d+ \(bugs\)\n"
+                  rf"buffer={HEX}  cache: bugs_frame\n" + FINDER,
     "free-static": "freed address was never allocated\n"
                    r"it is data of the kernel's image.*\n"
-                   rf"buffer={HEX}  cache: zoo_frame\n" + FINDER,
+                   rf"buffer={HEX}  cache: bugs_frame\n" + FINDER,
     "free-size": "buffer freed with the wrong size\n"
                  "allocated with 330 bytes, freed with 320\n" + PLACE +
                  FINDER + OUT,
     "wild-bufctl": "bufctl is damaged\n"
                    rf"it does not point to a slab\nbuffer={HEX}  "
-                   "cache: zoo_snode\n" + CONTENTS + FINDER,
+                   "cache: bugs_snode\n" + CONTENTS + FINDER,
     "wild-freelist": r"freelist is damaged\nit leads .+\n"
-                     r"link=10  cache: zoo_snode\n" + CONTENTS + FINDER,
+                     r"link=10  cache: bugs_snode\n" + CONTENTS + FINDER,
     "wild-slab": rf"slab data is damaged\nits .+\nslab={HEX}  "
-                 "cache: zoo_snode\n" + CONTENTS + FINDER,
+                 "cache: bugs_snode\n" + CONTENTS + FINDER,
 }
 
 
