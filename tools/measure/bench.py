@@ -2,11 +2,11 @@
 
     python3 -m tools.measure.bench build/slate.elf build/bench.json
 
-Runs the kernel's own `bench` under QEMU's counted mode, in which the
-time-stamp counter advances by one per guest instruction, and writes what it
-reports: flat keys, in instructions unless the key says otherwise. The same
-kernel gives the same figures on every host. Only boot.host_ms is of this host:
-the shortest of several uncounted runs from QEMU's start to the prompt.
+Runs the kernel's command `bench` in QEMU's counted mode, where the time-stamp
+counter advances by one per guest instruction, and writes its figures: flat
+keys, in instructions unless the key says otherwise. The same kernel gives the
+same figures on every host. Only boot.host_ms depends on the host: the shortest
+of several uncounted runs from QEMU's start to the prompt.
 """
 
 import argparse
@@ -26,21 +26,21 @@ BUDGET = 300_000  # millions of instructions
 
 
 def measure(kernel):
-    """The figures that the kernel reports, and the run's text."""
+    """The kernel's figures, and the run's text."""
     result = qemu.run(kernel, "bench; poweroff", budget=BUDGET)
     if result.problem or "bench-end" not in result.named:
-        sys.exit("make bench: the run did not end well\n" + result.explain())
+        sys.exit("make bench: the run failed\n" + result.explain())
     figures = {e["key"]: e["value"] for e in result.named.get("bench", [])}
     prompt = result.named["prompt"][0]
     figures["boot.instructions"] = prompt["instructions"]
     return figures, result.text
 
 
-# The workloads of the paper's section 5.2 on a machine of 16 MiB, beside the
-# archive of the files, which the paper's machine had on a disk: after each
-# everything rests for two working-set intervals, and what nobody needed is
-# taken back, as it would be by the next to ask for memory; twice, since the
-# slabs that went leave behind free slab headers, which have to rest as well.
+# The workloads of the paper's section 5.2, in 16 MiB plus the archive of files,
+# which the paper's machine had on a disk. After each, the heap rests for two
+# working-set intervals and is reaped, as the next task short of memory would
+# do; twice, because the freed slabs leave free slab headers, which must rest
+# too.
 REST = "run sleep 31; reap; run sleep 31; reap"
 FRAG_STEPS = ["boot", "spike", "walk", "kenbus"]
 
@@ -56,14 +56,14 @@ def fragmentation(kernel, initrd, prefix):
                       budget=BUDGET, initrd=initrd)
     ended = [e["exit"] or e["signal"] for e in result.named.get("run", [])]
     if result.problem or any(ended):
-        sys.exit("make bench: the workloads did not end well\n"
+        sys.exit("make bench: the workloads failed\n"
                  + result.explain())
     figures = {e["key"]: e["value"] for e in result.named.get("bench", [])}
     table = qemu.plain(result.text).rsplit("CACHE ", 1)[-1]
     return figures, "CACHE " + table
 
 
-# 5,000 files in folders of 50, beside one of 4 MiB.
+# 5,000 files in folders of 50, and one file of 4 MiB.
 DISK_FILES, DISK_FOLDERS, DISK_BIG = 5000, 100, 4 << 20
 
 
@@ -76,16 +76,16 @@ def fill_disk(folder):
 
 
 def file_servers(kernel):
-    """Reading and finding through the ext2 server, whose disk is in RAM, so
-    that all can be counted; and a small file in memfs, for what the way to a
-    server costs."""
+    """Reads and finds files through the ext2 server, with a disk in RAM so that
+    the run can be counted, and a small file in memfs, which shows the cost of a
+    server."""
     with tempfile.TemporaryDirectory(prefix="slate-") as name:
         folder = Path(name)
         fill_disk(folder / "files")
         disk.make(folder / "disk.img", 24, folder=folder / "files",
                   inodes=8192)
         initrd = folder / "initrd.tar"
-        tool = shlex.split(os.environ["INITRD_TOOL"])  # the Makefile's
+        tool = shlex.split(os.environ["INITRD_TOOL"])  # from the Makefile
         subprocess.run([*tool, "--file", f"disk.img={folder}/disk.img",
                         "--out", initrd], check=True)
         result = qemu.run(
@@ -94,7 +94,7 @@ def file_servers(kernel):
             "cp /bin/sh /tmp/m/big; diskbench -p memfs /tmp/m'; poweroff",
             append="start=ramext2", initrd=initrd, budget=BUDGET)
     if result.problem:
-        sys.exit("make bench: the file servers did not end well\n"
+        sys.exit("make bench: the file servers failed\n"
                  + result.explain())
     return {e["key"]: e["value"] for e in result.named.get("bench", [])}
 
@@ -108,7 +108,7 @@ def boot_ms(kernel):
 
 
 def print_fragmentation(figures, why):
-    """Beside the paper's own row."""
+    """The table, with the paper's figures."""
     print("total fragmentation, per cent, 16 MiB")
     print(f"  {'':24}" + "".join(f"{step:>9}" for step in FRAG_STEPS))
     for name, prefix in (("resting heap over 1 MiB", "frag."),
@@ -116,11 +116,12 @@ def print_fragmentation(figures, why):
         print(f"  {name:24}" + "".join(f"{figures[prefix + step]:9.2f}"
                                        for step in FRAG_STEPS))
     print(f"  {'the paper':24}" + "".join(f"{n:>9}" for n in (11, 13, 14, 14)))
-    print("what the usual initrd's last figure is made of:")
+    print("parts of the usual initrd's last figure:")
     print("\n".join("  " + line for line in why.splitlines()[:8]))
 
 
-# Figure, key in the JSON file, target, and Linux 6.1 on i386, counted alike.
+# Figure, key in the JSON file, target, and Linux 6.1 on i386, counted the same
+# way.
 HEADLINE = [
     ("hot pair `kmem_cache_alloc` + `kmem_cache_free`, 64 bytes",
      "kmem_cache.pair.64", "52", "103 / 106 / 257–1593"),
@@ -142,8 +143,8 @@ HEADLINE = [
     ("kernel entry to prompt, 128 MiB", "boot.instructions", "3,000,000", ""),
 ]
 
-# Figure, key, target, and the best of other teaching systems, counted alike:
-# xv6 for the x86 and Fiwix.
+# Figure, key, target, and two teaching systems, counted the same way: xv6 for
+# the x86, and Fiwix.
 PROGRAMS = [
     ("null system call", "syscall.null", "90", "1,397", "104"),
     ("switch between two address spaces", "task.switch", "150", "", ""),
@@ -168,7 +169,7 @@ PROGRAMS = [
 ]
 
 
-# Figure, its end of the key, and how many instructions its unit is.
+# Figure, the end of its key, and the instructions in its unit.
 FILES = [
     ("4 KiB read, in the server's memory, each", "read4k", 1),
     ("4 MiB read in pieces of 64 KiB", "read", 1000),
@@ -179,7 +180,7 @@ FILES = [
 
 
 def file_rows(figures):
-    """(what, ext2's figure, memfs's): memfs has one small file."""
+    """(figure, ext2's value, memfs's value). memfs has one small file."""
     for what, key, unit in FILES:
         memfs = f"{figures['memfs.read4k']:,}" if key == "read4k" else ""
         yield what, f"{figures[f'ext2.{key}'] * unit:,}", memfs
@@ -217,7 +218,8 @@ def fragments(figures):
 
 
 def kinds(figures):
-    """The table of object caching, dearest without first; makepipe last."""
+    """The table of object caching, the most expensive kind first, makepipe
+    last."""
     prefix = "kinds.without."
     rows = sorted(((value, key[len(prefix):]) for key, value in figures.items()
                    if key.startswith(prefix)),
@@ -230,7 +232,7 @@ def kinds(figures):
                f"{without / cached:.1f} |")
 
 
-# What a cache is in while the hot pair is counted.
+# The states of a cache in which the hot pair is counted.
 MODES = [("off", "none, having been in others"), ("F", "F, freed addresses"),
          ("P", "P, poison"), ("Z", "Z, redzones"), ("U", "U, audit"),
          ("S", "S, unmapping"), ("G", "G, a page per buffer"),
@@ -269,7 +271,7 @@ def all_figures(figures):
 
 
 def write_doc(path, figures):
-    """Replaces what stands between the marks of the book's page."""
+    """Replaces the text between the marks of the book's page."""
     text = path.read_text()
     for mark, rows in (("headline", headline), ("programs", programs),
                        ("kinds", kinds), ("files", files),

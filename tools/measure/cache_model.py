@@ -1,21 +1,21 @@
-"""A processor cache, and what a set of addresses does in it (paper, section 4).
+"""A simulated processor cache (paper, section 4).
 
-`Cache` is a set-associative cache that replaces the line used longest ago.
-`watch()` lets a program touch the beginning of each of its objects, one after
-the other, round for round, and says what missed. `addresses()` takes the
-objects that are out from the kernel's own account of its slabs.
+`Cache` is set-associative and replaces the least recently used line. `watch()`
+touches the first bytes of each object, in rounds, and counts the misses.
+`addresses()` has the allocated objects of a kernel cache, from the kernel's
+list of slabs.
 """
 
 from dataclasses import dataclass
 
 
 class CacheError(Exception):
-    """A cache that cannot be built; the text says why."""
+    """The cache cannot be built; the text says why."""
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """Bytes in all, lines in a set, bytes in a line."""
+    """Bytes in total, lines in a set, bytes in a line."""
     name: str
     bytes: int
     ways: int
@@ -33,20 +33,20 @@ class Geometry:
                 f"{self.sets} sets")
 
 
-# The caches for data of processors that Slate runs on. (The 486's is for
-# instructions as well.)
+# The data caches of processors that Slate runs on. (The 486's cache also holds
+# instructions.)
 MODELS = {g.name: g for g in (Geometry("486", 8 << 10, 4, 16),
                               Geometry("pentium", 8 << 10, 2, 32),
                               Geometry("mmx", 16 << 10, 4, 32))}
 
 
 def geometry(text):
-    """The cache that a name or BYTES:WAYS:LINE stands for."""
+    """The Geometry of a name or BYTES:WAYS:LINE."""
     if text in MODELS:
         return MODELS[text]
     parts = text.split(":")
     if len(parts) != 3 or not all(p.isdecimal() and int(p) for p in parts):
-        raise CacheError(f"no cache is called '{text}': {', '.join(MODELS)}, "
+        raise CacheError(f"there is no cache '{text}': {', '.join(MODELS)}, "
                          "or BYTES:WAYS:LINE, as in 8192:4:16")
     size, ways, line = map(int, parts)
     sets = size // (ways * line)
@@ -58,14 +58,15 @@ def geometry(text):
 
 
 class Cache:
-    """Which lines are in it. Each set is a list, the latest used line last."""
+    """The lines in the cache. Each set is a list, the most recently used line
+    last."""
 
     def __init__(self, shape):
         self.shape = shape
         self.held = [[] for _ in range(shape.sets)]
 
     def touch(self, line):
-        """The line of that number is used; True if it was in the cache."""
+        """Uses the line of that number. True if it was in the cache."""
         held = self.held[line % self.shape.sets]
         hit = line in held
         if hit:
@@ -77,16 +78,16 @@ class Cache:
 
 
 def lines_of(shape, address, hot):
-    """The numbers of the lines that the first `hot` bytes are in."""
+    """The numbers of the lines that hold the first `hot` bytes."""
     return range(address // shape.line, (address + hot - 1) // shape.line + 1)
 
 
 @dataclass
 class Watched:
-    """What `watch` saw."""
+    """The result of `watch`."""
     shape: Geometry
     addresses: list
-    load: list        # by set: the different lines that are wanted in it
+    load: list        # by set: the different lines that the objects use
     touches: int      # of lines, in a round
     cold: int         # misses in the first round
     warm: int         # misses in the last round
@@ -94,18 +95,18 @@ class Watched:
 
     @property
     def used(self):
-        """Sets that are wanted at all."""
+        """Sets that the objects use."""
         return sum(n > 0 for n in self.load)
 
     @property
     def fits(self):
-        """Lines of the cache that these objects can ever hold."""
+        """Lines of the cache that the objects can fill."""
         return sum(min(n, self.shape.ways) for n in self.load)
 
 
 def watch(shape, addresses, hot, rounds=2):
     """Touches the first `hot` bytes of each object, in this order, `rounds`
-    times, beginning with an empty cache."""
+    times, starting with an empty cache."""
     cache = Cache(shape)
     wanted = {line for a in addresses for line in lines_of(shape, a, hot)}
     load = [0] * shape.sets
@@ -122,13 +123,13 @@ def watch(shape, addresses, hot, rounds=2):
 
 
 def addresses(cache):
-    """Of a statistics.Cache: where its objects are that are out, in the order
-    of its slabs, which is that of their birth."""
+    """The addresses of the allocated objects of a statistics.Cache, in the
+    order in which its slabs were created."""
     return [slab.base + slab.colour + i * cache.chunk
             for slab in cache.slabs
             for i, cell in enumerate(slab.cells) if cell == "#"]
 
 
 def power_of_two(size):
-    """The bytes that a power-of-two allocator gives for `size`."""
+    """The bytes that a power-of-two allocator uses for `size`."""
     return 1 << (size - 1).bit_length()

@@ -1,9 +1,9 @@
-"""What colouring does in a processor's cache: `make cachesim`.
+"""The effect of colouring in a processor's cache: `make cachesim`.
 
     python3 -m tools.measure.cachesim build/slate.elf build/cachesim
 
-Boots Slate, allocates as many objects three times, and touches the first bytes
-of each, again and again, in a simulated set-associative cache:
+Boots Slate, allocates the same number of objects in three ways, and touches the
+first bytes of each repeatedly in a simulated set-associative cache:
 
     coloured   a cache as it is: each slab begins a little later (paper, 4.3)
     plain      the same without colours (`kmem create … nocolour`)
@@ -27,14 +27,14 @@ from tools.measure import cache_model, cachesim_picture, page, statistics
 from tools.run import qemu
 from tools.measure.pictures import plural
 
-# As many objects of this size as have one slab of each colour.
+# These objects fill one slab of each colour.
 DEFAULTS = {"SIZE": 256, "ALIGN": 8, "OBJECTS": 435, "HOT": 4}
 LIMITS = {"SIZE": 4096, "ALIGN": 4096, "OBJECTS": 20000, "HOT": 4096}
 PAGE_SIZE = 4096
 
 
 def wishes(environment):
-    """The four numbers, by name."""
+    """The settings SIZE, ALIGN, OBJECTS and HOT, by name."""
     found = {}
     for name, usual in DEFAULTS.items():
         text = environment.get(name) or str(usual)
@@ -51,7 +51,7 @@ def wishes(environment):
 
 
 def gather(kernel, wish, memory):
-    """The caches coloured, plain and powers, as the kernel tells of them."""
+    """The caches coloured, plain and powers, from the kernel's statistics."""
     size, align, count = wish["SIZE"], wish["ALIGN"], wish["OBJECTS"]
     power = cache_model.power_of_two(size)
     orders = {"coloured": f"{size} {align}",
@@ -75,7 +75,7 @@ def gather(kernel, wish, memory):
 
 
 def colours(cache):
-    """The different colours that its slabs have."""
+    """The number of different colours of its slabs."""
     return len({slab.colour for slab in cache.slabs})
 
 

@@ -1,12 +1,12 @@
-"""The pictures of cachesim: where the objects of a cache lie, and what that
-makes of the sets of the processor's cache.
+"""The pictures of cachesim: the places of a cache's objects, and the load of
+each set of the processor's cache.
 """
 
 from tools.measure.pictures import WIDTH, plural
 from tools.measure.svg import Drawing, swatches
 
 LEFT, TRACK = 96, 848        # the sets, from left to right, in pixels
-FIELD = 180                  # the highest that the field of objects becomes
+FIELD = 180                  # the largest height of the field of objects
 BARS = 84                    # the height of the bars
 
 
@@ -46,7 +46,7 @@ def _objects(d, y, cache, watched, hot):
 
 
 def _bars(d, y, watched, most):
-    """A bar for each set: the lines that are wanted in it."""
+    """A bar for each set: the lines that the objects use in it."""
     shape = watched.shape
     height, width = BARS / most, TRACK / shape.sets
     for number, wanted in enumerate(watched.load):
@@ -68,7 +68,7 @@ def _bars(d, y, watched, most):
 
 
 def draw(rows, hot):
-    """`rows` are (statistics.Cache, Watched, what it shows in words)."""
+    """`rows` are (statistics.Cache, Watched, description)."""
     d = Drawing(WIDTH, "Objects in a processor\u2019s cache", "The sets into "
                 "which the first bytes of objects fall, and how many lines "
                 "are wanted in each")

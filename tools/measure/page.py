@@ -1,4 +1,4 @@
-"""A page with pictures that needs nothing else, in the reader's light or dark
+"""A self-contained HTML page with pictures, in the reader's light or dark
 scheme.
 """
 

@@ -29,8 +29,8 @@ from pathlib import Path
 from tools.measure import page, pictures, statistics
 from tools.run import qemu
 
-# A spike and what comes back of it, then users at work, of whom the pictures
-# show a moment in the middle.
+# A spike and the reap after it, then users at work; the pictures show a moment
+# in the middle of their work.
 WORKLOAD = "run spike -n 6; reap -a; run -b kenbus -u 8 -i 100; run sleep 0.2"
 LOOK = "kmastat -j; slabs -j; buddyinfo -j; pages -j; poweroff"
 MARK = "-- statistics --"

@@ -1,7 +1,7 @@
-"""The three pictures of a Statistics: slabs, buddy's map, memory over time.
+"""The three pictures of a Statistics: slabs, buddy map, memory over time.
 
-Each function returns a svg.Drawing. Bytes are to scale wherever a length stands
-for bytes; units are on the axes or in the heading.
+Each function returns a svg.Drawing. A length that means bytes is to scale;
+units are on the axes or in the heading.
 """
 
 from tools.measure.statistics import PAGE, STATES
@@ -13,7 +13,7 @@ SMALL_IN_ROW = 28    # slabs of one object in a row
 
 
 def size(count):
-    """Bytes as a reader likes them: 512 B, 12 KiB, 1.4 MiB."""
+    """Bytes with a unit: 512 B, 12 KiB, 1.4 MiB."""
     if count < 1024:
         return f"{count} B"
     if count < 1 << 20:
@@ -28,8 +28,8 @@ def plural(count, word):
 
 
 def palette(statistics):
-    """The class of each cache's colour: the same one in all pictures. The
-    nine that ever held most have their own."""
+    """The class of each cache's colour, the same in all pictures. The nine
+    caches with the largest maximum have their own."""
     most = {c.name: c.mem for c in statistics.caches.values()}
     for sample in statistics.samples:
         for name, mem in sample.mem.items():
@@ -62,7 +62,7 @@ def _heading(d, y, cache):
 
 
 def _chosen(cache, each):
-    """The slabs to draw, in list order, and how many of each state are not."""
+    """The slabs to draw, in list order, and the number of others by state."""
     seen = dict.fromkeys(STATES, 0)
     drawn = []
     for slab in cache.slabs:
@@ -94,7 +94,7 @@ def _cell(d, cache, slab, index, x, y, scale, tips):
 
 
 def _inside(d, cache, slab, x, y, width, tips):
-    """One slab, `width` pixels wide: gap, objects, what is left, header."""
+    """One slab, `width` pixels wide: colour, objects, tail, header."""
     scale = width / slab.bytes
     end = slab.colour + slab.objects * cache.chunk
     tail = slab.bytes - end - cache.header
@@ -129,7 +129,7 @@ def _row(d, y, cache, slab, tips):
 
 
 def _small_row(d, y, cache, slabs, tips):
-    """Slabs of one object have no inside: many of them beside each other."""
+    """Slabs of one object, side by side."""
     pitch = TRACK / SMALL_IN_ROW
     d.text(13, y + 10, f"0x{slabs[0].base:08x}", "mono dim")
     for i, slab in enumerate(slabs):
@@ -200,8 +200,8 @@ OWNERS = {"free": ("empty", "free, in buddy\u2019s lists"),
 
 
 def _block(d, run, first, frames, kind, row):
-    """A block is a rectangle: its size and place are powers of two. Frames of
-    no block may be more than that and are cut into rows."""
+    """A block is a rectangle, because its size and address are powers of two.
+    Frames outside of blocks are cut into rows."""
     cell = MAP_WIDTH / ACROSS
     tip = (run.cache or OWNERS.get(run.state, ("", run.state))[1]) + \
         (f", order {run.order}" if run.order is not None else "") + \
@@ -270,8 +270,8 @@ def _owner_legend(d, x, y, statistics, colours):
 
 
 def buddy(statistics, colours=None):
-    """Physical memory block by block. A block has data-frames; the areas of
-    frames that no block holds (holes, the kernel) have not."""
+    """Physical memory, block by block. A block has the attribute data-frames;
+    frames outside of blocks (holes, the kernel) do not."""
     colours = colours or palette(statistics)
     d = Drawing(WIDTH, "Buddy map", "Each block of physical memory by order "
                 "and owner")
@@ -368,8 +368,8 @@ def _layer_legend(d, layers):
 
 
 def memory(statistics, colours=None):
-    """What each cache held at each sample, stacked; on top what programs had
-    mapped. Between two samples the first one's value stands."""
+    """Memory of each cache at each sample, stacked, with the programs' memory
+    on top. A value is drawn up to the next sample."""
     colours = colours or palette(statistics)
     samples = statistics.samples
     d = Drawing(WIDTH, "Memory over time", "Memory by cache while the workload "

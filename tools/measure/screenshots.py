@@ -1,10 +1,10 @@
-"""Makes the pictures of the book again: `make screenshots`.
+"""Makes the pictures of the book: `make screenshots`.
 
     python3 -m tools.measure.screenshots build/slate.elf docs/pictures
 
-slabtop.png is the VGA screen as QEMU dumps it. The machine counts instructions
-and is stopped when a certain screen is complete, so that the figures on it
-depend on the kernel, but for the pace at which the serial line is read here.
+slabtop.png is a screen dump by QEMU. The machine counts instructions and stops
+when a certain screen is complete, so its figures depend on the kernel, and only
+slightly on the speed at which the serial line is read.
 slabs.svg is a part of what `make picture` draws, cachesim.svg of what `make
 cachesim` does; the same kernel gives the same files.
 """

@@ -1,10 +1,10 @@
 """The kernel's statistics as data.
 
-`read()` takes the JSON lines that `kmastat -j`, `slabs -j`, `buddyinfo -j`,
-`pages -j` print and `sample` sends to port 0xE9, in any order, and returns a
-Statistics. What is no JSON, misses a member or cannot be drawn is a
-StatisticsError that names the line. What is well-formed but contradicts itself
-is kept and listed in `doubts`: a tool that shows a damaged heap must show it.
+`read()` takes the JSON lines of `kmastat -j`, `slabs -j`, `buddyinfo -j`,
+`pages -j` and `sample` (on port 0xE9), in any order, and returns a Statistics.
+A line that is not JSON, lacks a member or cannot be drawn raises a
+StatisticsError that names it. A line that contradicts others is kept and listed
+in `doubts`, because a damaged heap must be shown too.
 """
 
 import json
@@ -15,12 +15,12 @@ STATES = ("full", "partial", "free")
 
 
 class StatisticsError(Exception):
-    """The input is no statistics; the text says where and why."""
+    """The input is not statistics; the text says where and why."""
 
 
 @dataclass
 class Cache:
-    """One line of `kmastat -j`, as far as it is drawn, and its slabs."""
+    """The drawn members of a line of `kmastat -j`, and the cache's slabs."""
     name: str
     size: int
     chunk: int
@@ -76,7 +76,7 @@ class Run:
 
 @dataclass
 class Sample:
-    """One look of `sample`."""
+    """One sample of `sample`."""
     ms: int
     mem: dict        # bytes by name of cache
     free: int        # pages
@@ -188,7 +188,7 @@ class _Reader:
         samples.append(sample)
 
     def record(self, record, where):
-        """Takes in one line; those of other commands are passed over."""
+        """Reads one line; ignores lines of other commands."""
         if record.get("event") == "sample":
             self.sample(record, where)
         elif "event" in record:

@@ -1,7 +1,7 @@
-"""A little SVG: shapes, text, and the one style of all of Slate's pictures.
+"""A small SVG writer: shapes, text, and the style of all of Slate's pictures.
 
-Colours are classes, so that a picture follows the reader's light or dark
-scheme, alone in a file and inside a page alike. Nothing is fetched.
+Colours are classes, so a picture follows the reader's light or dark scheme,
+both in a file of its own and in a page. Nothing is fetched.
 """
 
 from xml.sax.saxutils import escape, quoteattr
@@ -12,7 +12,7 @@ MONO = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
 MARGIN = 16    # around a picture that is a file of its own
 
-# (class, light, dark): what fills shapes.
+# (class, light, dark) of filled shapes.
 FILLS = [
     ("bg", "#ffffff", "#15181d"),
     ("used", "#2f6db3", "#5a9ae0"),
@@ -33,7 +33,7 @@ FILLS = [
     ("k6", "#c9a81c", "#e3c84c"), ("k7", "#d8679b", "#ee93bd"),
     ("k8", "#7a8f2a", "#a5bb55"), ("kx", "#9aa1ab", "#6f7783"),
 ]
-# (class, light, dark): what colours text and lines.
+# (class, light, dark) of text and lines.
 INKS = [("ink", "#1d232b", "#e6e9ee"), ("dim", "#5d6673", "#9aa4b2"),
         ("inkcolour", "#a86400", "#f0a93a"), ("inkbad", "#c62828", "#ff6b6b")]
 LINES = [("rule", "#d9dde3", "#333a44"), ("axis", "#8a929e", "#77808d"),
@@ -68,7 +68,7 @@ def number(value):
 
 
 class Drawing:
-    """A picture in the making; `width` and `height` grow with what it needs."""
+    """A picture whose `width` and `height` grow with its content."""
 
     def __init__(self, width, title, description):
         self.width, self.height = width, 0
@@ -129,7 +129,7 @@ class Drawing:
 
 def swatches(drawing, x, y, entries, right):
     """A legend of (class, text) pairs in lines up to `right`; returns the y
-    below it. Widths are estimates: no renderer is at hand."""
+    below it. Widths are estimates, as there is no renderer."""
     at = x
     for kind, text in entries:
         width = 18 + 6.3 * len(text) + 18
