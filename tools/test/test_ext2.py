@@ -246,17 +246,17 @@ def wrong_super(offset, value, size=4):
 
 
 @pytest.mark.parametrize("change, why", [
-    (wrong_super(56, 0, 2), "no ext2 file system"),
+    (wrong_super(56, 0, 2), "not an ext2 file system"),
     (wrong_super(76, 7), "unknown revision"),
-    (wrong_super(96, 0x42), "features that are unknown"),
+    (wrong_super(96, 0x42), "unsupported features: extents (incompatible 0x0040)"),
     (wrong_super(24, 6), "larger than 4 KiB"),
     (wrong_super(4, 5_000_000), "wrong number of inodes"),
-    (wrong_super(32, 0), "has fragments"),
+    (wrong_super(32, 0), "fragments are not supported"),
     (wrong_super(40, 3), "wrong number of inodes"),
     (wrong_super(88, 100, 2), "wrong size of inodes"),
     (lambda image: image.write_bytes(image.read_bytes()[:1_000_000]),
      "larger than its disk"),
-    (lambda image: image.write_bytes(b""), "cannot be read"),
+    (lambda image: image.write_bytes(b""), "cannot read the superblock"),
 ])
 def test_what_is_no_file_system_is_refused(change, why, tmp_path):
     image = make(tmp_path / "image")

@@ -230,7 +230,7 @@ def test_what_was_not_made_here_is_not_replayed(what, image):
     {**FOREIGN, **PENDING}[what](it)
     it.save()
     said = core(image, "ls /", good=(1,))
-    assert "its journal has to be replayed: e2fsck" in said
+    assert "another system's journal must be replayed: run e2fsck" in said
     assert image.read_bytes() == it.data
 
 

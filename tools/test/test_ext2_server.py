@@ -101,7 +101,7 @@ def test_nobody_else_is_served(machine):
     said = sh(machine, "ext2; ext2 ata 1 /disk; ext2 ata 0 /nowhere; "
                        "ext2 ata 2 /disk")
     assert "usage: ext2 [-v] SERVER DISK PATH" in said
-    assert "ext2: ata, disk 1: there is no ext2 file system on it" in said
+    assert "ext2: ata, disk 1: not an ext2 file system" in said
     assert "ext2: /nowhere: no such file or directory" in said
 
 

@@ -1,12 +1,12 @@
 /*
- * Which blocks and inodes are free: two bitmaps for each group.
+ * Allocation of blocks and inodes: two bitmaps for each group.
  *
- * What is freed stays marked in the bitmap until the epoch ends, when nothing
- * on the disk refers to it any more: until then it is only noted in the
- * group's two bitmaps of what has gone (commit.c).
+ * A freed block or inode stays marked in the bitmap until the epoch ends, when
+ * the disk no longer refers to it. Until then it is recorded in the group's two
+ * bitmaps of freed blocks and inodes (commit.c).
  *
- * A bitmap is not believed: what it calls free must not be where the group's
- * own bitmaps and inodes are, and what is freed must have been in use.
+ * Bitmaps are checked: a free block must not be one of the group's own bitmaps
+ * or inodes, and a block to be freed must be in use.
  */
 #include "kernel/lib/string.h"
 #include "user/lib/stdlib.h"
@@ -22,8 +22,7 @@ static void bit_set(uint8_t *map, uint32_t i)
     map[i / 8] |= (uint8_t)(1u << i % 8);
 }
 
-/* The first clear bit of n, from `from` on and then from the start; n if
- * there is none. */
+/* The first clear bit of n, from `from` on and then from the start; n: none. */
 static uint32_t clear_bit(const uint8_t *map, uint32_t n, uint32_t from)
 {
     for (uint32_t step = 0, i = from; step < n; step++) {
@@ -50,7 +49,7 @@ static uint32_t clear_bits(const uint8_t *map, uint32_t n)
     return count;
 }
 
-/* ---- where things are ---------------------------------------------------- */
+/* ---- layout of a group -------------------------------------------------- */
 
 static bool power_of(uint32_t n, uint32_t base)
 {
@@ -82,7 +81,7 @@ static uint32_t table_blocks(const struct ext2 *fs)
     return (bytes + fs->fs_block_size - 1) / fs->fs_block_size;
 }
 
-/* Whether a block of a group is the group's own. */
+/* Whether a block holds the group's own data. */
 static bool is_own(const struct ext2 *fs, uint32_t group, uint32_t block)
 {
     const struct group *g = &fs->fs_group[group];
@@ -151,7 +150,7 @@ static const char *desc_check(const struct ext2 *fs, uint32_t group)
     if (!in_group(g, d->bg_block_bitmap, 1) ||
         !in_group(g, d->bg_inode_bitmap, 1) ||
         !in_group(g, d->bg_inode_table, table))
-        return "a group's bitmaps or inodes lie outside of it";
+        return "a group's bitmaps or inodes are outside the group";
     if (d->bg_block_bitmap == d->bg_inode_bitmap ||
         d->bg_block_bitmap - d->bg_inode_table < table ||
         d->bg_inode_bitmap - d->bg_inode_table < table)
@@ -189,7 +188,7 @@ static int group_read(struct ext2 *fs, uint32_t i, const char **why)
     struct buffer *b;
     int r = buffer_get(fs, first + 1 + i / per_block, BUFFER_MAP, &b);
 
-    *why = "its group descriptors cannot be read";
+    *why = "cannot read the group descriptors";
     if (r < 0)
         return r;
     memcpy(&g->group_desc, b->buf_data + i % per_block * sizeof(g->group_desc),
@@ -202,14 +201,14 @@ static int group_read(struct ext2 *fs, uint32_t i, const char **why)
     *why = desc_check(fs, i);
     if (*why != NULL)
         return -EIO;
-    *why = "its bitmaps cannot be read";
+    *why = "cannot read the bitmaps";
     return count_free(fs, g);
 }
 
 int groups_read(struct ext2 *fs, const char **why)
 {
     fs->fs_group = calloc(fs->fs_groups, sizeof(fs->fs_group[0]));
-    *why = "no memory for its groups";
+    *why = "not enough memory for the groups";
     if (fs->fs_group == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < fs->fs_groups; i++) {
@@ -276,9 +275,9 @@ uint32_t inodes_free(const struct ext2 *fs)
     return n;
 }
 
-/* ---- blocks -------------------------------------------------------------- */
+/* ---- blocks ------------------------------------------------------------- */
 
-/* A free block of a group, from the `from`th on; -ENOSPC. */
+/* A free block of a group, from number `from` on; -ENOSPC. */
 static int group_alloc(struct ext2 *fs, uint32_t group, uint32_t from,
                        uint32_t *out)
 {
@@ -324,7 +323,7 @@ int block_alloc(struct ext2 *fs, uint32_t goal, uint32_t *out)
     return -ENOSPC;
 }
 
-/* Notes that bit i of a bitmap with n bits will be cleared. */
+/* Records that bit i of a bitmap with n bits will be cleared. */
 static int gone_add(struct ext2 *fs, uint32_t bitmap, uint8_t **gone,
                     uint32_t i)
 {
@@ -354,7 +353,7 @@ int block_free(struct ext2 *fs, uint32_t block)
     int r;
 
     if (!block_valid(fs, block))
-        return ext2_damage(fs, "no block of a file: block", block);
+        return ext2_damage(fs, "not a file's block:", block);
     g = &fs->fs_group[block_group(fs, block)];
     r = gone_add(fs, g->group_desc.bg_block_bitmap, &g->group_gone_blocks,
                  block - g->group_first);
@@ -365,9 +364,9 @@ int block_free(struct ext2 *fs, uint32_t block)
     return r;
 }
 
-/* ---- inodes -------------------------------------------------------------- */
+/* ---- inodes ------------------------------------------------------------- */
 
-/* Directories spread: to the group with most free inodes. */
+/* Directories are spread: they go to the group with most free inodes. */
 static uint32_t roomiest(const struct ext2 *fs)
 {
     uint32_t best = 0;
@@ -435,7 +434,7 @@ int inode_free(struct ext2 *fs, uint32_t number, bool directory)
     return r;
 }
 
-/* ---- the end of an epoch ------------------------------------------------- */
+/* ---- the end of an epoch ------------------------------------------------ */
 
 static int bits_of(uint8_t byte)
 {
@@ -446,7 +445,7 @@ static int bits_of(uint8_t byte)
     return n;
 }
 
-/* Clears what has gone in one bitmap. Returns how many bits, or an error. */
+/* Clears the freed bits in one bitmap. Returns how many, or an error. */
 static int clear_gone(struct ext2 *fs, uint32_t bitmap, uint8_t **gone)
 {
     struct buffer *b;

@@ -1,12 +1,12 @@
 /*
- * Blocks in memory, and the disk behind them.
+ * Blocks in memory, and access to the disk.
  *
- * There is a fixed number of buffers; the one that was not used for longest
- * goes when another block is wanted. Data may be written at any time, and is,
- * in long runs, when all that could go is dirty. Everything else waits for
- * commit.c; epoch_begin sees to it that this is never more than half of all.
+ * There is a fixed number of buffers; the least recently used is replaced when
+ * another block is needed. File contents may be written at any time, and are,
+ * in long runs, when all replaceable buffers are dirty. All other blocks wait
+ * for commit.c; epoch_begin ensures that they are at most half of all.
  *
- * Buffers with buf_refs are in use and stay.
+ * Buffers with buf_refs are in use and are not replaced.
  */
 #include "kernel/lib/string.h"
 #include "user/lib/stdlib.h"
@@ -57,7 +57,7 @@ int disk_flush(struct ext2 *fs)
     return 0;
 }
 
-/* ---- finding ------------------------------------------------------------ */
+/* ---- lookup ------------------------------------------------------------- */
 
 static struct buffer **chain(const struct ext2 *fs, uint32_t block)
 {
@@ -97,8 +97,8 @@ static void used(struct ext2 *fs, struct buffer *b)
     list_insert_before(&fs->fs_lru, &b->buf_lru);
 }
 
-/* A buffer that can hold another block: its old contents are gone. Those that
- * must stay go to the list's young end, not to be passed again soon. */
+/* A buffer that can hold another block; its old contents are dropped. Buffers
+ * that must stay move to the young end of the list. */
 static struct buffer *oldest(struct ext2 *fs)
 {
     for (uint32_t i = 0; i < fs->fs_buffers; i++) {
@@ -138,8 +138,8 @@ static void enter(struct ext2 *fs, struct buffer *b, uint32_t block,
     used(fs, b);
 }
 
-/* The block in memory, held: *found says whether its contents are. A block
- * that is one thing here and another there is damage. */
+/* The block's buffer, held; *found says whether it has the contents. A block
+ * used as two different kinds is damage. */
 static int take(struct ext2 *fs, uint32_t block, enum buffer_kind kind,
                 struct buffer **out, bool *found)
 {
@@ -256,7 +256,7 @@ static int by_block(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* How many of the n sorted buffers follow each other on the disk. */
+/* How many of the n sorted buffers are consecutive on the disk. */
 static uint32_t run_length(const struct ext2 *fs, struct buffer **at,
                            uint32_t n)
 {

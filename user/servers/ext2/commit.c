@@ -1,10 +1,10 @@
 /*
- * Changes to the disk, in an order that survives a power cut.
+ * Writing changes to disk, in an order that survives a power failure.
  *
- * What has been changed since the last commit is an epoch. It goes to the disk
- * in steps, each of which is complete (flushed) before the next begins. After
- * any of them, and with any part of the next one, `e2fsck -p` finds only what
- * it may put right by itself: docs/ext2.md says why. In short:
+ * The changes since the last commit are an epoch. It is written in steps; each
+ * is complete (flushed) before the next begins. After any step, and with any
+ * part of the next one, `e2fsck -p` finds only errors that it may repair by
+ * itself (see docs/ext2.md). In short:
  *
  *     an inode with links always has a name, and a block one owner
  *
@@ -20,12 +20,12 @@
  *   removed   old names go
  *   freed     bitmaps without what has been given up
  *
- * A step without anything to write costs nothing.
+ * A step with nothing to write costs nothing.
  */
 #include "kernel/lib/string.h"
 #include "user/servers/ext2/impl.h"
 
-/* ---- edits --------------------------------------------------------------- */
+/* ---- edits -------------------------------------------------------------- */
 
 static void entry_set(const struct edit *e, bool after)
 {
@@ -82,7 +82,7 @@ bool edit_of_name(const struct ext2 *fs, uint32_t dir, const char *name,
     return false;
 }
 
-/* Those of a step, or all, as they were or as they will be. */
+/* The edits of a step, or all, with old or new inode numbers. */
 static bool edits_set(struct ext2 *fs, int step, bool after)
 {
     bool any = false;
@@ -99,8 +99,7 @@ static bool edits_set(struct ext2 *fs, int step, bool after)
     return any;
 }
 
-/* All are on the disk; or the disk has failed, and what is in memory goes on
- * without it. Either way nothing becomes dirty. */
+/* All edits are on disk; or the disk has failed. Nothing becomes dirty. */
 static void edits_end(struct ext2 *fs)
 {
     for (uint32_t i = 0; i < fs->fs_edits; i++) {
@@ -110,10 +109,10 @@ static void edits_end(struct ext2 *fs)
     fs->fs_edits = 0;
 }
 
-/* ---- steps --------------------------------------------------------------- */
+/* ---- steps -------------------------------------------------------------- */
 
-/* Writes what is dirty of these kinds, and on demand all that is fresh; waits
- * until it is there. */
+/* Writes dirty buffers of these kinds and, if requested, all fresh ones; waits
+ * until they are on disk. */
 #define KIND(k)    (1u << (k))
 #define KINDS_NAME (KIND(BUFFER_META) | KIND(BUFFER_DIR))
 
@@ -168,8 +167,8 @@ static enum node_class class_of(const struct node *n)
     return n->node_grew ? CLASS_GROWN : CLASS_FILE;
 }
 
-/* The inodes of one class. One that was born and died in this epoch is free on
- * the disk anyhow. */
+/* Writes the inodes of one class. An inode created and freed in this epoch is
+ * free on disk anyway. */
 static int step_nodes(struct ext2 *fs, enum node_class which)
 {
     list_for_each (l, &fs->fs_nodes) {
@@ -213,7 +212,7 @@ static int steps(struct ext2 *fs)
     return r;
 }
 
-/* What lasted as long as the epoch. */
+/* Clears the state that lasts for one epoch. */
 static void end_nodes(struct ext2 *fs)
 {
     struct list *next;
@@ -248,7 +247,7 @@ static int step_freed(struct ext2 *fs)
     return r < 0 ? r : write_kinds(fs, KIND(BUFFER_MAP), false);
 }
 
-/* After it a power cut leaves nothing to repair. */
+/* After this, a power failure leaves nothing to repair. */
 static int step_valid(struct ext2 *fs)
 {
     int r;
@@ -286,7 +285,7 @@ int epoch_commit(struct ext2 *fs)
     if (r == 0)
         r = step_freed(fs);
     if (r < 0)
-        return disk_failed(fs); /* a step that is left out is never made up */
+        return disk_failed(fs); /* a step that was left out is not repeated */
     end_fresh(fs);
     end_nodes(fs);
     return 0;
@@ -302,7 +301,7 @@ int epoch_begin(struct ext2 *fs)
     return 0;
 }
 
-/* ---- when ---------------------------------------------------------------- */
+/* ---- when --------------------------------------------------------------- */
 
 static int settle(struct ext2 *fs)
 {
@@ -321,8 +320,7 @@ int ext2_tick(void *opaque)
     return settle(opaque);
 }
 
-/* A file is not all that its safety needs: there are its directories too. All
- * that is dirty goes. */
+/* A file depends on its directories too, so everything is written. */
 int ext2_sync(void *opaque, uint32_t file)
 {
     struct ext2 *fs = opaque;

@@ -1,13 +1,13 @@
 /*
- * Directories: files of entries, one behind the other, that fill each block.
+ * Directories: files of consecutive entries that fill each block.
  *
  *     | inode | 20, 3, 1 | "abc" … | inode | 492, 2, 2 | "de" … free … |
  *              │  │  └ type         └ next entry: end of the block, or of the
  *              │  └ bytes of name     sector (dir_room.c)
  *              └ to the next entry
  *
- * All entries of a block are checked when it comes into memory; those who read
- * them later need not.
+ * All entries of a block are checked when it is read into memory, not again
+ * later.
  */
 #include "kernel/lib/string.h"
 #include "user/servers/ext2/impl.h"
@@ -39,7 +39,7 @@ uint8_t dir_type(const struct ext2 *fs, const struct node *n)
     }
 }
 
-/* ---- checking ------------------------------------------------------------ */
+/* ---- checking ----------------------------------------------------------- */
 
 static bool name_good(const struct ext2_dirent *d)
 {
@@ -91,9 +91,9 @@ int dir_block(struct ext2 *fs, struct node *dir, uint32_t index,
     return 0;
 }
 
-/* ---- looking ------------------------------------------------------------- */
+/* ---- lookup ------------------------------------------------------------- */
 
-/* What is looked for: a name, or if that is NULL a number. */
+/* What to look for: a name or, if that is NULL, a number. */
 struct wanted {
     const char *want_name;
     uint32_t want_len;
@@ -131,8 +131,8 @@ static uint32_t find_in(const struct ext2 *fs, const uint8_t *data,
     return at;
 }
 
-/* From the block in which the last one was found, once around: who asks for
- * all entries asks for them in order. */
+/* Searches from the block of the last match, once around: lookups often come in
+ * directory order. */
 static int find(struct ext2 *fs, struct node *dir, const struct wanted *want,
                 struct place *place)
 {
@@ -202,9 +202,9 @@ int dir_empty(struct ext2 *fs, struct node *dir)
     return 1;
 }
 
-/* ---- questions of the kernel --------------------------------------------- */
+/* ---- operations --------------------------------------------------------- */
 
-/* A name without a file: what a crash leaves between the two. It goes. */
+/* Removes a name without a file, which a crash left. */
 static void dangling(struct ext2 *fs, struct node *dir, struct place *place)
 {
     if (epoch_begin(fs) == 0 &&
@@ -276,7 +276,7 @@ int ext2_name(void *opaque, uint32_t dir, char name[NAME_MAX + 1])
     return r < 0 ? r : name_in(opaque, parent, dir, name);
 }
 
-/* ---- listing ------------------------------------------------------------- */
+/* ---- listing ------------------------------------------------------------ */
 
 static uint32_t file_type_of(uint8_t type)
 {
@@ -285,7 +285,7 @@ static uint32_t file_type_of(uint8_t type)
                                   : FILE_DEVICE;
 }
 
-/* Without types in directories the inode has to be looked at. */
+/* Without types in directories, reads the inode. */
 static uint32_t entry_type(struct ext2 *fs, const struct ext2_dirent *d)
 {
     struct node *n;
@@ -302,7 +302,7 @@ static uint32_t entry_type(struct ext2 *fs, const struct ext2_dirent *d)
     return type;
 }
 
-/* Bytes that the entry takes in the caller's buffer; 0: there is no room. */
+/* Bytes of the entry in the caller's buffer; 0: no room. */
 static uint32_t put_entry(struct ext2 *fs, const struct ext2_dirent *d,
                           char *buf, uint32_t room)
 {
@@ -321,8 +321,8 @@ static uint32_t put_entry(struct ext2 *fs, const struct ext2_dirent *d,
     return size;
 }
 
-/* The entries of a block from offset *at on, which moves behind the last that
- * found room. Names that no program could ask for are passed over. */
+/* Stores the entries of a block from offset *at on, and moves *at past the last
+ * that fit. Skips names that programs cannot use. */
 static uint32_t list_block(struct ext2 *fs, const uint8_t *data, uint32_t *at,
                            char *buf, uint32_t room, bool *full)
 {
@@ -375,7 +375,7 @@ ssize_t ext2_getdents(void *opaque, uint32_t number, uint32_t *offset,
 
     if (r < 0)
         return r;
-    r = 0; /* a removed one has no entries, not even its own */
+    r = 0; /* a removed directory has no entries, not even "." */
     if (dir->node_inode.i_links_count > 0)
         r = list(fs, dir, offset, buf, (uint32_t)n);
     node_put(dir);

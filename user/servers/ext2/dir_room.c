@@ -1,19 +1,20 @@
 /*
- * Places for new entries.
+ * Space for new entries in directories.
  *
- * A disk writes sectors whole or not at all, but a block is several of them,
- * and a power cut may come in between. So an entry goes only where the change,
- * which is one to its header and maybe to the length of the one before it,
- * lies within one sector. Directories made here are laid out for that: in each
+ * A disk writes a sector entirely or not at all, but a block is several
+ * sectors, and power may fail in between. So an entry is placed only where the
+ * change, to its header and perhaps to the length of the entry before it, is
+ * within one sector. Directories created here are laid out for that: the
+ * entries of each sector end at its end.
  * sector the entries end where it ends.
  *
  *     |. .. abc          |free               |free               |free     |
  *     0                  512                 1024                1536   2048
  *
- * In those that others have made, free space may run over several sectors,
- * with one header at its beginning. It is cut up first: headers are written
- * into what is still free space for everybody, and only when they are on the
- * disk is the one before them made shorter.
+ * In directories created by other systems, free space may span several sectors,
+ * with one header at its beginning. It is split first: new headers are written
+ * inside the free space, and only when they are on disk is the header before
+ * them shortened.
  */
 #include "kernel/lib/string.h"
 #include "user/servers/ext2/impl.h"
@@ -25,7 +26,7 @@ static struct ext2_dirent *entry(struct buffer *b, uint32_t at)
     return (struct ext2_dirent *)(b->buf_data + at);
 }
 
-/* Bytes of an entry that are in use. One that is being removed is, whole. */
+/* Bytes of an entry in use: all of them, if it is being removed. */
 static uint32_t in_use(const struct ext2 *fs, struct buffer *b, uint32_t at)
 {
     const struct ext2_dirent *d = entry(b, at);
@@ -45,7 +46,7 @@ static void free_entry(struct buffer *b, uint32_t at, uint32_t size)
     d->d_file_type = 0;
 }
 
-/* Joins a free entry with free ones behind it in its sector. */
+/* Joins a free entry with the free ones after it in its sector. */
 static void join(const struct ext2 *fs, struct buffer *b, uint32_t at)
 {
     struct ext2_dirent *d = entry(b, at);
@@ -58,14 +59,14 @@ static void join(const struct ext2 *fs, struct buffer *b, uint32_t at)
     }
 }
 
-/* ---- cutting up ---------------------------------------------------------- */
+/* ---- splitting free space ----------------------------------------------- */
 
 static uint32_t sector_end(uint32_t at)
 {
     return (at / SECTOR + 1) * SECTOR;
 }
 
-/* Where the first new header would be. */
+/* The position of the first new header. */
 static uint32_t first_piece(uint32_t at, uint32_t used)
 {
     uint32_t start = at + used;
@@ -75,9 +76,9 @@ static uint32_t first_piece(uint32_t at, uint32_t used)
     return start;
 }
 
-/* Cuts the free space behind the `used` bytes of an entry into pieces that end
- * with their sectors; writes the headers if asked to. Returns the size of the
- * largest. */
+/* Splits the free space after the `used` bytes of an entry into pieces that end
+ * with their sectors; writes the headers if requested. Returns the size of the
+ * largest piece. */
 static uint32_t pieces(struct buffer *b, uint32_t at, uint32_t used, bool write)
 {
     uint32_t end = at + entry(b, at)->d_rec_len;
@@ -114,11 +115,11 @@ static int cut_up(struct ext2 *fs, struct buffer *b, uint32_t at)
     return 0;
 }
 
-/* ---- looking for a place ------------------------------------------------- */
+/* ---- finding space ------------------------------------------------------ */
 
-/* The offset of an entry of the block behind or in which `need` bytes have
- * room within one sector, or the block's size. *foreign: one that would have
- * to be cut up. Only in the given sector, if it is one of the block. */
+/* The offset of an entry of the block that has `need` bytes of room in or after
+ * it, within one sector, or the block's size. *foreign: one that must be split
+ * first. If a sector of the block is given, only there. */
 static uint32_t search(const struct ext2 *fs, struct buffer *b, uint32_t need,
                        uint32_t sector, uint32_t *foreign)
 {
@@ -159,7 +160,7 @@ static int room_in_block(struct ext2 *fs, struct buffer *b, uint32_t need,
     return *at < fs->fs_block_size;
 }
 
-/* One more block, all free. */
+/* Appends one free block. */
 static int grow(struct ext2 *fs, struct node *dir, struct place *place)
 {
     uint32_t index = dir->node_inode.i_size / fs->fs_block_size;
@@ -171,7 +172,7 @@ static int grow(struct ext2 *fs, struct node *dir, struct place *place)
         return -EFBIG;
     r = map_make(fs, dir, index, &block, &made);
     if (r == 0 && !made)
-        r = ext2_damage(fs, "blocks behind the end of directory",
+        r = ext2_damage(fs, "blocks after the end of directory",
                         dir->node_number);
     if (r == 0)
         r = buffer_get(fs, block, BUFFER_DIR, &place->place_buffer);
@@ -189,8 +190,8 @@ static int grow(struct ext2 *fs, struct node *dir, struct place *place)
     return 0;
 }
 
-/* Whoever changes a directory without its index gives the index up, before
- * anything lies where the index has been. */
+/* A change that does not update the directory's index must remove the index
+ * first, before an entry overwrites it. */
 static int no_index(struct ext2 *fs, struct node *dir)
 {
     if (!(dir->node_inode.i_flags & EXT2_INDEX_FL))
@@ -242,7 +243,7 @@ bool dir_fits(const struct place *place, uint32_t len)
            last / SECTOR == place->place_offset / SECTOR;
 }
 
-/* ---- filling it ---------------------------------------------------------- */
+/* ---- storing entries ---------------------------------------------------- */
 
 void dir_put(struct ext2 *fs, struct place *place, const char *name,
              uint32_t len, uint32_t number, uint8_t type)

@@ -1,7 +1,7 @@
 /*
- * An ext2 file system: the core of the server, which knows neither messages
- * nor drivers. It reaches its disk through a struct ext2_disk, so that the
- * same files run in ring 3 and, with the sanitizers, on a workstation.
+ * The ext2 file system: the core of the server, independent of messages and
+ * drivers. It accesses its disk through a struct ext2_disk, so it runs in ring
+ * 3 and, with sanitizers, on the host.
  *
  *     name.c      create, link, unlink, rmdir, rename
  *     dir.c       entries of directories     dir_room.c  places for new ones
@@ -15,13 +15,12 @@
  *     journal.c   changes that must be there all or none: moved directories
  *     recover.c   what a crash has left is put right
  *
- * docs/ext2.md is the chapter. Nothing here is called by two at a time.
+ * docs/ext2.md describes it. Calls must not overlap.
  *
- * The functions have the form that fs_serve (user/lib/fs_server.h) wants: `fs`
- * is a struct ext2. They return 0 or more, or a negated error number: EIO when
- * the disk fails or what is on it makes no sense (then the file system is
- * marked as damaged and changes no more: EROFS), ENOSPC when blocks or inodes
- * are used up.
+ * The functions have the signatures of fs_serve (user/lib/fs_server.h): `fs` is
+ * a struct ext2. They return 0 or more, or a negated error number: EIO if the
+ * disk fails or its contents are invalid (then the file system is marked as
+ * damaged and becomes read-only: EROFS), ENOSPC without free blocks or inodes.
  */
 #pragma once
 
@@ -30,23 +29,22 @@
 
 struct ext2;
 
-/* How to reach a disk. All may be called at any time; 0 or a negated error
- * number. A write that returned may be lost, and overtaken by later ones, until
- * a flush has returned. */
+/* Access to a disk. Functions return 0 or a negated error number. Until a flush
+ * returns, writes may be lost or reordered. */
 struct ext2_disk {
     int (*disk_read)(void *arg, uint32_t first, uint32_t sectors, void *buf);
     int (*disk_write)(void *arg, uint32_t first, uint32_t sectors,
                       const void *buf);
     int (*disk_flush)(void *arg);
-    /* Seconds since some moment, for the times of files. */
+    /* Seconds, for the times of files. */
     uint32_t (*disk_seconds)(void *arg);
-    /* A line for whoever looks after the machine; without newline. */
+    /* Prints a line for the operator; no newline. */
     void (*disk_say)(void *arg, const char *text);
     void *disk_arg;
     uint32_t disk_sectors; /* of 512 bytes */
 };
 
-/* What the file system has done since it was mounted. */
+/* Counts since mounting. */
 struct ext2_counts {
     uint32_t count_hits, count_misses; /* blocks asked for */
     uint32_t count_reads, count_read_sectors;
@@ -54,34 +52,34 @@ struct ext2_counts {
     uint32_t count_flushes;
     uint32_t count_commits;
     uint32_t count_journaled; /* moves of directories by the journal */
-    uint32_t count_errors;    /* of the disk, and found on it */
+    uint32_t count_errors;    /* of the disk and its contents */
 };
 
 /*
- * Looks at what is on the disk and, if all of it makes sense, gives a file
- * system in *out, which keeps a copy of *disk and about `cache` bytes of
- * blocks (64 KiB at least). 0; -EINVAL: no ext2; -ENOSYS: one with features
- * that this does not know; -EIO; -ENOMEM. *why says it in words.
+ * Checks the disk and, if it is valid, creates a file system in *out, which
+ * keeps a copy of *disk and about `cache` bytes of blocks (at least 64 KiB). 0;
+ * -EINVAL: not ext2; -ENOSYS: unsupported features; -EIO; -ENOMEM. *why
+ * describes the error.
  */
 int ext2_mount(const struct ext2_disk *disk, uint32_t cache, struct ext2 **out,
                const char **why);
 
-/* Gives back all memory. What ext2_unmount has not written is lost. */
+/* Frees all memory. Changes not written by ext2_unmount are lost. */
 void ext2_free(struct ext2 *fs);
 
-/* Why nothing can be changed, or NULL. */
+/* Why the file system is read-only, or NULL. */
 const char *ext2_read_only(const struct ext2 *fs);
 
 void ext2_counts(const struct ext2 *fs, struct ext2_counts *out);
 
-/* NULL, or the first broken invariant of what is in memory. */
+/* NULL, or the first broken invariant of the data in memory. */
 const char *ext2_verify(const struct ext2 *fs);
 
-/* To be called about every second: writes what has not been written. */
+/* Call about every second: writes old changes. */
 int ext2_tick(void *fs);
 
-/* As in struct fs_functions. Of ext2_getdents, an offset is a byte of the
- * directory. */
+/* As in struct fs_functions. The offset of ext2_getdents is a byte offset in
+ * the directory. */
 int ext2_stat(void *fs, struct fs_stat *out);
 int ext2_inode(void *fs, uint32_t file, struct fs_attr *out);
 int ext2_lookup(void *fs, uint32_t dir, const char *name, uint32_t *file);

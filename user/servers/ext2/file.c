@@ -1,21 +1,21 @@
 /*
  * Contents of files: read, write, truncate.
  *
- * Bytes of a last block behind the end of its file are zeroes, so that a file
- * that becomes longer needs no clearing.
+ * The bytes of a last block after the end of its file are zeroes, so growing a
+ * file needs no clearing.
  */
 #include "kernel/lib/string.h"
 #include "user/servers/ext2/impl.h"
 
-/* ---- attributes ---------------------------------------------------------- */
+/* ---- attributes --------------------------------------------------------- */
 
 static uint32_t device_of(const struct ext2_inode *inode)
 {
     return inode->i_block[0] != 0 ? inode->i_block[0] : inode->i_block[1];
 }
 
-/* What is neither file nor directory looks like a device; only those have a
- * number. */
+/* A file that is neither regular nor directory is reported as a device; only
+ * devices have a number. */
 static void attributes(const struct node *n, struct fs_attr *out)
 {
     const struct ext2_inode *inode = &n->node_inode;
@@ -46,10 +46,10 @@ int ext2_inode(void *opaque, uint32_t file, struct fs_attr *out)
     return 0;
 }
 
-/* ---- reading ------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------ */
 
-/* How many blocks, from `index` at `block` on, follow each other on the disk
- * and are not in memory; at most n. */
+/* The number of blocks, from `index` at `block` on, that are consecutive on
+ * disk and not in memory; at most n. */
 static uint32_t run_ahead(struct ext2 *fs, struct node *n, uint32_t index,
                           uint32_t block, uint32_t most)
 {
@@ -64,8 +64,8 @@ static uint32_t run_ahead(struct ext2 *fs, struct node *n, uint32_t index,
     return run;
 }
 
-/* Before a block is read: brings it and what follows with one request, as far
- * as the caller wants to read, or a bit farther if it reads in order. */
+/* Before a block is read: reads it and the following ones in one request, as
+ * far as requested, or further if the caller reads sequentially. */
 static void ahead(struct ext2 *fs, struct node *n, uint32_t index,
                   uint32_t block, uint32_t bytes)
 {
@@ -81,7 +81,7 @@ static void ahead(struct ext2 *fs, struct node *n, uint32_t index,
         buffer_ahead(fs, block, run);
 }
 
-/* One block, or the part of it that is wanted. */
+/* One block, or the requested part of it. */
 static int read_block(struct ext2 *fs, struct node *n, uint32_t offset,
                       uint8_t *buf, uint32_t bytes, uint32_t more)
 {
@@ -142,10 +142,10 @@ ssize_t ext2_read(void *opaque, uint32_t file, uint32_t offset, void *buf,
     return r;
 }
 
-/* ---- writing ------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------ */
 
-/* The buffer for `part` bytes of a block: with its contents, unless all of
- * them will be written. */
+/* The buffer for `part` bytes of a block: with its contents, unless all of them
+ * will be overwritten. */
 static int write_buffer(struct ext2 *fs, struct node *n, uint32_t index,
                         uint32_t part, struct buffer **out)
 {
@@ -229,9 +229,9 @@ ssize_t ext2_write(void *opaque, uint32_t file, uint32_t offset,
     return r;
 }
 
-/* ---- truncating ---------------------------------------------------------- */
+/* ---- truncating --------------------------------------------------------- */
 
-/* Zeroes from `size` to the end of its block. */
+/* Clears from `size` to the end of its block. */
 static int clear_tail(struct ext2 *fs, struct node *n, uint32_t size)
 {
     uint32_t in_block = size % fs->fs_block_size;

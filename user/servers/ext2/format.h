@@ -1,8 +1,8 @@
 /*
- * ext2 on the disk: the facts of the format, as Dave Poirier's "The Second
- * Extended File System" and the kernel's Documentation/filesystems/ext2.rst
- * tell them; of the journal, Documentation/filesystems/ext4/journal.rst. All
- * numbers are little-endian, as this machine's are, but for the journal's.
+ * The ext2 format on disk, after Dave Poirier's "The Second Extended File
+ * System" and the Linux kernel's Documentation/filesystems/ext2.rst; the
+ * journal after Documentation/filesystems/ext4/journal.rst. All numbers are
+ * little-endian, except in the journal.
  *
  *     byte 0      boot block
  *     byte 1024   superblock
@@ -60,18 +60,18 @@ struct ext2_super {
     uint16_t s_minor_rev;
     uint32_t s_lastcheck, s_checkinterval;
     uint32_t s_creator_os;
-    uint32_t s_rev_level; /* 0: nothing of what follows is there */
+    uint32_t s_rev_level; /* 0: the following fields do not exist */
     uint16_t s_def_resuid, s_def_resgid;
     uint32_t s_first_ino;
     uint16_t s_inode_size;
     uint16_t s_block_group_nr;
     uint32_t s_feature_compat;
-    uint32_t s_feature_incompat;  /* one unknown: hands off */
-    uint32_t s_feature_ro_compat; /* one unknown: read only */
+    uint32_t s_feature_incompat;  /* an unsupported one: do not mount */
+    uint32_t s_feature_ro_compat; /* an unsupported one: read-only */
     uint8_t s_uuid[16], s_volume_name[16], s_last_mounted[64];
     uint32_t s_algo_bitmap;
     uint8_t s_prealloc_blocks, s_prealloc_dir_blocks;
-    uint16_t s_reserved_gdt_blocks; /* behind the descriptors */
+    uint16_t s_reserved_gdt_blocks; /* after the descriptors */
     uint8_t s_journal_uuid[16];     /* of a journal on another disk */
     uint32_t s_journal_inum;        /* else: its inode */
     uint8_t s_rest[796];
@@ -90,8 +90,8 @@ struct ext2_group_desc {
 };
 _Static_assert(sizeof(struct ext2_group_desc) == 32, "a descriptor's size");
 
-/* What i_block holds: 12 blocks, then one each of blocks with numbers of
- * blocks, of those of such, and of those of those. */
+/* i_block: 12 block numbers, then one indirect, one doubly and one triply
+ * indirect block. */
 #define EXT2_DIRECT   12u
 #define EXT2_POINTERS 15u
 
@@ -116,7 +116,7 @@ struct ext2_inode {
     uint32_t i_atime, i_ctime, i_mtime, i_dtime; /* dtime: deleted */
     uint16_t i_gid;
     uint16_t i_links_count; /* 0: the inode is free, or nearly */
-    uint32_t i_blocks;      /* of 512 bytes, those of numbers too */
+    uint32_t i_blocks;      /* units of 512 bytes, with indirect blocks */
     uint32_t i_flags;
     uint32_t i_osd1;
     uint32_t i_block[EXT2_POINTERS];
@@ -128,8 +128,8 @@ struct ext2_inode {
 };
 _Static_assert(sizeof(struct ext2_inode) == EXT2_INODE_OLD, "an inode's size");
 
-/* A directory is a file of these; they fill each block exactly. Inode 0 means
- * that the entry is free. Without INCOMPAT_FILETYPE the type is 0. */
+/* A directory is a file of these entries, which fill each block exactly. Inode
+ * 0: the entry is free. Without INCOMPAT_FILETYPE the type is 0. */
 struct ext2_dirent {
     uint32_t d_inode;
     uint16_t d_rec_len; /* to the next entry; a multiple of 4 */
@@ -154,7 +154,7 @@ enum {
     TYPE_LINK,
 };
 
-/* A block of extended attributes, which inodes may share. */
+/* A block of extended attributes; inodes may share it. */
 #define EXT2_ATTR_MAGIC 0xea020000u
 struct ext2_attr_block {
     uint32_t h_magic;
@@ -190,7 +190,7 @@ struct journal_header {
 };
 
 enum {
-    JOURNAL_REVOKES = 1 /* incompatible; Linux sets it, here nobody revokes */
+    JOURNAL_REVOKES = 1 /* incompatible; set by Linux, not used here */
 };
 
 struct journal_super {
@@ -199,7 +199,7 @@ struct journal_super {
     uint32_t j_blocks;
     uint32_t j_first; /* block of the journal that a transaction may have */
     uint32_t j_sequence;
-    uint32_t j_start; /* of the first transaction; 0: there is none */
+    uint32_t j_start; /* of the first transaction; 0: none */
     uint32_t j_errno;
     uint32_t j_compat, j_incompat, j_ro_compat;
     uint8_t j_uuid[16];
@@ -209,7 +209,7 @@ _Static_assert(sizeof(struct journal_super) == 512, "one sector");
 
 enum {
     JOURNAL_ESCAPED = 1,
-    JOURNAL_SAME = 2, /* no UUID behind this tag, as it is the one before */
+    JOURNAL_SAME = 2, /* no UUID after this tag: as in the one before */
     JOURNAL_LAST = 8,
 };
 
@@ -219,7 +219,7 @@ struct journal_tag {
     uint16_t t_flags;
 };
 
-#define JOURNAL_TAGS 4u /* in a transaction that is made here */
+#define JOURNAL_TAGS 4u /* in a transaction written here */
 
 struct journal_descriptor {
     struct journal_header d_header;

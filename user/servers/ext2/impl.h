@@ -1,5 +1,5 @@
 /*
- * What the files of the core know of each other.
+ * Private to the core of the ext2 server.
  *
  *     struct ext2 ──> struct group        a descriptor, counts, what is going
  *                 ──> struct node         an inode in memory
@@ -14,7 +14,7 @@
 
 /* ---- blocks in memory (buffer.c) ---------------------------------------- */
 
-/* What a block is decides when it may be written (commit.c). */
+/* The kind of a block determines when it may be written (commit.c). */
 enum buffer_kind {
     BUFFER_DATA,  /* of a regular file: any time */
     BUFFER_MAP,   /* bitmaps, group descriptors */
@@ -30,14 +30,14 @@ struct buffer {
     uint16_t buf_refs;
     uint8_t buf_kind;
     bool buf_dirty;
-    bool buf_fresh;    /* nothing on the disk refers to it yet */
-    bool buf_checked;  /* a directory's entries have been */
-    bool buf_mark;     /* chosen for the step of a commit under way */
+    bool buf_fresh;    /* the disk does not refer to it yet */
+    bool buf_checked;  /* a directory's entries were checked */
+    bool buf_mark;     /* to be written in the current step */
     uint8_t *buf_data; /* fs_block_size bytes */
 };
 
-/* An entry of a directory whose number has changed in memory, but must stay on
- * the disk as it was until a certain step of the next commit. */
+/* An entry whose inode number has changed in memory, but must stay unchanged on
+ * disk until a certain step of the next commit. */
 enum edit_step {
     EDIT_SWITCH,
     EDIT_REMOVE
@@ -62,14 +62,14 @@ struct node {
     uint32_t node_number;
     uint32_t node_refs;
     bool node_dirty;
-    bool node_unborn;   /* on the disk it has no links yet */
-    bool node_grew;     /* a directory with a block that the disk's lacks */
+    bool node_unborn;   /* has no links on disk yet */
+    bool node_grew;     /* a directory with a block that it has not on disk */
     bool node_lost_dir; /* a directory in it was removed in this epoch */
-    bool node_released; /* nobody wants it any more: ends with the epoch */
+    bool node_released; /* no longer used: freed with the epoch */
     bool node_orphan;   /* no links, and not released */
-    uint32_t node_near; /* block behind which the next one would be good */
-    uint32_t node_next_read; /* offset at which a sequential reader goes on */
-    uint32_t node_found;     /* block of a directory: last entry found there */
+    uint32_t node_near; /* block after which to allocate the next */
+    uint32_t node_next_read; /* offset at which a sequential reader continues */
+    uint32_t node_found;     /* block of a directory: last entry found */
     uint32_t node_room;      /* blocks of a directory before it have no room */
     struct ext2_inode node_inode;
 };
@@ -86,7 +86,7 @@ struct group {
     uint32_t group_first;  /* block */
     uint32_t group_blocks; /* how many */
     uint32_t group_copy;   /* of them, in front, of superblock and so on */
-    /* Bitmaps of what was freed in this epoch and cannot be had again before
+    /* Bitmaps of what was freed in this epoch and cannot be reallocated before
      * its end; NULL: nothing. */
     uint8_t *group_gone_blocks;
     uint8_t *group_gone_inodes;
@@ -95,7 +95,7 @@ struct group {
 
 /* ---- the journal (journal.c) -------------------------------------------- */
 
-/* Its own superblock, a transaction, and a block to see that this was all. */
+/* Its superblock, a transaction, and a block to verify that it ends there. */
 #define JOURNAL_BLOCKS (1 + 1 + JOURNAL_TAGS + 1 + 1)
 
 struct journal {
@@ -111,8 +111,8 @@ struct ext2 {
     struct ext2_super fs_super;
     struct ext2_counts fs_counts;
     const char *fs_read_only; /* why, or NULL */
-    bool fs_failed;           /* the disk: nothing is written any more */
-    bool fs_suspect; /* it was not left clean, and has not been repaired */
+    bool fs_failed;           /* the disk failed: nothing is written any more */
+    bool fs_suspect;          /* not unmounted cleanly, and not repaired */
     uint32_t fs_block_size;
     uint32_t fs_block_sectors;
     uint32_t fs_pointers; /* numbers in a block */
@@ -120,7 +120,7 @@ struct ext2 {
     uint32_t fs_first_inode;
     uint32_t fs_desc_blocks;
     bool fs_filetype;
-    uint32_t fs_time; /* when it was mounted, or so */
+    uint32_t fs_time; /* about when it was mounted */
     uint32_t fs_time_zero;
 
     struct group *fs_group;
@@ -132,8 +132,8 @@ struct ext2 {
     struct buffer **fs_hash; /* fs_buffers chains */
     struct list fs_lru;
     struct buffer **fs_sorted; /* fs_buffers, for writing */
-    uint8_t *fs_run;           /* RUN_BYTES: what is written in one request */
-    uint8_t *fs_ahead;         /* and what is read */
+    uint8_t *fs_run;           /* RUN_BYTES: data of one write */
+    uint8_t *fs_ahead;         /* data of one read */
     uint32_t fs_dirty_meta;    /* buffers that only a commit writes */
 
     struct node *fs_node_hash[NODE_CHAIN];
@@ -152,11 +152,11 @@ struct ext2 {
 
 /* ---- super.c ------------------------------------------------------------ */
 
-/* What is on the disk makes no sense: says so once, marks the file system as
- * damaged, and nothing changes any more. Returns -EIO. */
+/* The disk's contents are invalid: reports it once and marks the file system as
+ * damaged and read-only. Returns -EIO. */
 int ext2_damage(struct ext2 *fs, const char *what, uint32_t number);
 
-/* The superblock, as it is in memory. 0 or -EIO. */
+/* Writes the superblock. 0 or -EIO. */
 int super_write(struct ext2 *fs);
 
 uint32_t ext2_now(struct ext2 *fs);
@@ -169,20 +169,20 @@ void buffers_destroy(struct ext2 *fs);
 /* A block with its contents, held until buffer_put. */
 int buffer_get(struct ext2 *fs, uint32_t block, enum buffer_kind kind,
                struct buffer **out);
-/* The same, for who will overwrite all of it: not read, not cleared. */
+/* The same to be overwritten entirely: not read, not cleared. */
 int buffer_take(struct ext2 *fs, uint32_t block, enum buffer_kind kind,
                 struct buffer **out);
-/* A block that was just allocated: zeroes, dirty, fresh. */
+/* A newly allocated block: zeroes, dirty, fresh. */
 int buffer_new(struct ext2 *fs, uint32_t block, enum buffer_kind kind,
                struct buffer **out);
 void buffer_put(struct buffer *b);
 void buffer_dirty(struct ext2 *fs, struct buffer *b);
-/* Its contents mean nothing any more. */
+/* Drops its contents. */
 void buffer_forget(struct ext2 *fs, uint32_t block);
 /* The block if it is in memory: not held. */
 struct buffer *buffer_find(const struct ext2 *fs, uint32_t block);
-/* Brings n blocks, 64 KiB at most, of which none is in memory, with one
- * request. What goes wrong shows when they are asked for. */
+/* Reads n blocks, at most 64 KiB, none of them in memory, in one request.
+ * Errors appear when the blocks are used. */
 void buffer_ahead(struct ext2 *fs, uint32_t block, uint32_t n);
 
 /* Writes the dirty buffers with buf_mark, in order, in few requests. */
@@ -194,34 +194,34 @@ int buffer_write_kind(struct ext2 *fs, enum buffer_kind kind);
 int disk_read(struct ext2 *fs, uint32_t sector, uint32_t n, void *buf);
 int disk_write(struct ext2 *fs, uint32_t sector, uint32_t n, const void *buf);
 int disk_flush(struct ext2 *fs);
-/* A disk that does not take what it should is not written to again: what is
- * there has been written in order so far. -EIO. */
+/* After a failed write the disk is not written to again: all writes so far were
+ * in order. -EIO. */
 int disk_failed(struct ext2 *fs);
 
 /* ---- alloc.c ------------------------------------------------------------ */
 
 int groups_read(struct ext2 *fs, const char **why);
 void groups_destroy(struct ext2 *fs);
-/* Descriptors that have changed go into their buffers. */
+/* Copies changed descriptors to their buffers. */
 int groups_store(struct ext2 *fs);
 
-/* True if a block may belong to a file. */
+/* Whether a block may belong to a file. */
 bool block_valid(const struct ext2 *fs, uint32_t block);
-/* True if it is its group's own: descriptors, bitmaps, inodes. */
+/* Whether it is its group's own: descriptors, bitmaps, inodes. */
 bool block_own(const struct ext2 *fs, uint32_t block);
-/* True if it is one of inodes. */
+/* Whether it holds inodes. */
 bool block_of_inodes(const struct ext2 *fs, uint32_t block);
-/* 1: the bitmap says that it is in use; 0: it does not. */
+/* 1: in use by the bitmap; 0: free. */
 int block_used(struct ext2 *fs, uint32_t block);
-/* A block, at or behind `goal` if possible. */
+/* Allocates a block, at or after `goal` if possible. */
 int block_alloc(struct ext2 *fs, uint32_t goal, uint32_t *out);
 int block_free(struct ext2 *fs, uint32_t block);
 int inode_alloc(struct ext2 *fs, uint32_t parent, bool directory,
                 uint32_t *out);
 int inode_free(struct ext2 *fs, uint32_t number, bool directory);
-/* What was freed can be had again. */
+/* Makes freed blocks and inodes available again. */
 int gone_apply(struct ext2 *fs);
-/* Or it stays as it is, for e2fsck to find. */
+/* Or leaves them marked, for e2fsck to find. */
 void gone_drop(struct ext2 *fs);
 uint32_t blocks_free(const struct ext2 *fs);
 uint32_t inodes_free(const struct ext2 *fs);
@@ -238,18 +238,18 @@ int node_get(struct ext2 *fs, uint32_t number, struct node **out);
  * neither. */
 int node_get_dir(struct ext2 *fs, uint32_t number, struct node **out);
 int node_get_file(struct ext2 *fs, uint32_t number, struct node **out);
-/* The block of the table that has an inode, held, and where in it. */
+/* The block of the table with an inode, held, and its offset. */
 int inode_block(struct ext2 *fs, uint32_t number, struct buffer **out,
                 uint32_t *offset);
-/* What the disk has, in use or not. */
+/* Reads the inode from disk, in use or not. */
 int inode_load(struct ext2 *fs, uint32_t number, struct ext2_inode *out);
-/* A new one, unborn and dirty. */
+/* A new node, unborn and dirty. */
 int node_new(struct ext2 *fs, uint32_t number, struct node **out);
 void node_put(struct node *n);
 void node_dirty(struct ext2 *fs, struct node *n);
-/* Only no longer dirty: 0. */
+/* Clears the dirty flag: 0. */
 int node_clean(struct ext2 *fs, struct node *n);
-/* Into its buffer; no longer dirty. */
+/* Copies it to its buffer; no longer dirty. */
 int node_store(struct ext2 *fs, struct node *n);
 void node_free(struct ext2 *fs, struct node *n);
 void nodes_destroy(struct ext2 *fs);
@@ -268,14 +268,14 @@ static inline bool node_is_dir(const struct node *n)
 
 /* Largest size of a file, in bytes. */
 uint32_t map_size_max(const struct ext2 *fs);
-/* The disk's block of a file's; 0: a hole. */
+/* The block number of a file's block; 0: a hole. */
 int map_get(struct ext2 *fs, struct node *n, uint32_t index, uint32_t *block);
-/* The same, with a new block in place of a hole: *made. */
+/* The same; allocates a block for a hole: *made. */
 int map_make(struct ext2 *fs, struct node *n, uint32_t index, uint32_t *block,
              bool *made);
 /* Frees the blocks from `index` on. */
 int map_cut(struct ext2 *fs, struct node *n, uint32_t index);
-/* Whether i_block holds numbers of blocks at all. */
+/* Whether i_block holds block numbers. */
 bool map_has_blocks(const struct ext2 *fs, const struct ext2_inode *inode);
 
 /* ---- dir.c, dir_room.c -------------------------------------------------- */
@@ -292,15 +292,15 @@ struct ext2_dirent *place_entry(const struct place *p);
 /* A block of a directory, whose entries have been checked. */
 int dir_block(struct ext2 *fs, struct node *dir, uint32_t index,
               struct buffer **out);
-/* 1: found, and *place to be put; 0: there is none. */
+/* 1: found, call place_put; 0: not found. */
 int dir_find(struct ext2 *fs, struct node *dir, const char *name, uint32_t len,
              struct place *place);
-/* The entry of a number; the same. */
+/* Finds the entry of a number; likewise. */
 int dir_find_number(struct ext2 *fs, struct node *dir, uint32_t number,
                     struct place *place);
 /* Whether an entry is "." or "..". */
 bool dir_dots(const struct ext2_dirent *d);
-/* 1: nothing but "." and ".."; 0: there is more. */
+/* 1: only "." and ".."; 0: more. */
 int dir_empty(struct ext2 *fs, struct node *dir);
 static inline void place_put(struct place *p)
 {
@@ -308,75 +308,74 @@ static inline void place_put(struct place *p)
 }
 uint8_t dir_type(const struct ext2 *fs, const struct node *n);
 
-/* Sees to it that a name has room. May commit, may make the directory longer.
- * *place is held. */
+/* Ensures that a name has room. May commit, may extend the directory. *place is
+ * held. */
 int dir_room(struct ext2 *fs, struct node *dir, const char *name, uint32_t len,
              struct place *place);
-/* Moves *place, an entry, to where a name has room in the same sector. */
+/* Moves *place, an entry, to room for a name in the same sector. */
 bool dir_room_beside(struct ext2 *fs, struct place *place, uint32_t len);
-/* Whether the entry could have a name of that length instead of its own, with
- * one sector changed. */
+/* Whether the entry could get a name of that length with a change of one
+ * sector. */
 bool dir_fits(const struct place *place, uint32_t len);
-/* Puts the entry where dir_room said. */
+/* Stores the entry where dir_room said. */
 void dir_put(struct ext2 *fs, struct place *place, const char *name,
              uint32_t len, uint32_t number, uint8_t type);
 /* The first block of a new directory. */
 int dir_begin(struct ext2 *fs, struct node *dir, uint32_t parent);
 
-/* ---- name.c -------------------------------------------------------------- */
+/* ---- name.c ------------------------------------------------------------- */
 
-/* One name less; without any the file is an orphan. */
+/* Removes a link; without any the file is an orphan. */
 void node_drop_link(struct ext2 *fs, struct node *n);
-/* Takes an entry away. At once: if the disk has neither it nor its inode, and
- * will have the inode in this epoch only with another name from the step
- * "names" on. */
+/* Removes an entry. At once if the disk has neither it nor its inode, and gets
+ * the inode in this epoch only with another name from step "names" on. */
 void dir_take(struct ext2 *fs, struct node *dir, struct place *place,
               bool at_once);
-/* No name leads to it any more; whoever has it open keeps it alive. */
+/* It has no name any more; it lives on while it is open. */
 void node_orphan(struct ext2 *fs, struct node *n);
-/* Whether it is a directory that may go: 0, -ENOTDIR, -ENOTEMPTY. */
+/* Whether it is a directory that can be removed: 0, -ENOTDIR, -ENOTEMPTY. */
 int dir_removable(struct ext2 *fs, struct node *n);
-/* A directory less is in this one. */
+/* This directory has lost a subdirectory. */
 void dir_lost(struct node *dir);
 
-/* ---- rename.c ------------------------------------------------------------ */
+/* ---- rename.c ----------------------------------------------------------- */
 
-/* Names that only rename makes, for a moment: nobody else may. */
+/* Temporary names used only by rename; reserved. */
 #define SHELTER ".replaced-"
 bool name_reserved(const char *name);
-/* That of an inode; how long it is. */
+/* The temporary name of an inode; returns its length. */
 uint32_t shelter_name(uint32_t number, char *out, uint32_t size);
 /* Whether that is the entry of such a name. */
 bool entry_shelters(const struct ext2_dirent *d);
 
-/* ---- journal.c ----------------------------------------------------------- */
+/* ---- journal.c ---------------------------------------------------------- */
 
-/* Looks whether there is a journal that can be used, and brings to its end what
- * a power cut has left in it. 0; -ENOSYS: what has to be replayed was not made
- * here; -EIO. *why says it in words. */
+/* Looks for a usable journal and replays what a power failure left in it. 0;
+ * -ENOSYS: a journal of another system must be replayed; -EIO. *why describes
+ * the error. */
 int journal_open(struct ext2 *fs, const char **why);
-/* Brings n held dirty buffers, JOURNAL_TAGS at most, to the disk: all of them
- * whatever happens, or none. Everything else is there already. */
+/* Writes n held dirty buffers, at most JOURNAL_TAGS, to disk, all or none.
+ * Everything else has been written before. */
 int journal_write(struct ext2 *fs, struct buffer **b, uint32_t n);
 
-/* ---- recover.c ----------------------------------------------------------- */
+/* ---- recover.c ---------------------------------------------------------- */
 
-/* After a crash: fs_suspect goes if all could be put right. */
+/* After a crash: repairs and clears fs_suspect if all could be repaired. */
 int ext2_recover(struct ext2 *fs);
 
 /* ---- commit.c ----------------------------------------------------------- */
 
-/* Before each change: -EROFS; commits if too much has come together. */
+/* Call before each change: -EROFS; commits if there are many changes. */
 int epoch_begin(struct ext2 *fs);
-/* Everything to the disk, and a new epoch. 0 or -EIO. */
+/* Writes everything to disk and begins a new epoch. 0 or -EIO. */
 int epoch_commit(struct ext2 *fs);
 bool epoch_clean(const struct ext2 *fs);
 
-/* In memory the entry refers to `after` from now on, on the disk from `step`
- * of the next commit on. epoch_begin has made room. */
+/* The entry refers to `after` in memory now, and on disk from `step` of the
+ * next commit on. epoch_begin has ensured room. */
 void edit_add(struct ext2 *fs, struct node *dir, struct place *place,
               uint32_t after, uint8_t type, enum edit_step step);
 bool edit_at(const struct ext2 *fs, const struct buffer *b, uint32_t offset);
-/* True if that name is being removed from the directory in this epoch. */
+/* Whether that name is being removed from the directory in this epoch. */
 bool edit_of_name(const struct ext2 *fs, uint32_t dir, const char *name,
                   uint32_t len);

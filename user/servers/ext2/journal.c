@@ -1,10 +1,10 @@
 /*
- * The journal: for what must be on the disk all or not at all.
+ * The journal: for changes that must reach the disk all or none.
  *
- * The order of writes (commit.c) does without one, but for a directory that
- * moves to another parent, or takes the place of another: two to four sectors
- * change, and with some of them old and some new it has two names, or none, or
- * a wrong "..". So their blocks go to a journal first:
+ * The order of writes (commit.c) needs no journal, except for a directory that
+ * moves to another parent or replaces another: two to four sectors change, and
+ * if only some are written it has two names, none, or a wrong "..". So these
+ * blocks are written to a journal first:
  *
  *     logged      the superblock says that the journal may have something;
  *                 descriptor, blocks and commit are in it
@@ -14,10 +14,10 @@
  *     ended       the journal's superblock says that it is empty
  *     forgotten   the superblock says so too
  *
- * Each is on the disk before the next begins. The format is ext3's, so that
- * e2fsck replays what a power cut leaves; and so does journal_open. It replays
- * only what journal_write makes: one transaction, of few blocks, at the
- * journal's beginning. Another system's is that one's to replay, or e2fsck's.
+ * Each step is on disk before the next begins. The format is ext3's, so e2fsck
+ * replays what a power failure leaves; so does journal_open. It replays only
+ * what journal_write creates: one transaction of few blocks at the journal's
+ * beginning. Another system must replay its own, or e2fsck.
  */
 #include "kernel/lib/string.h"
 #include "user/servers/ext2/impl.h"
@@ -71,9 +71,9 @@ static int put(struct ext2 *fs, uint32_t index, const void *data)
     return disk_write(fs, sector(fs, index), fs->fs_block_sectors, data);
 }
 
-/* ---- writing ------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------ */
 
-/* Whether there is something in the journal, in its own superblock. */
+/* Sets in the journal's superblock whether it has a transaction. */
 static int set_start(struct ext2 *fs, uint32_t start, uint32_t sequence)
 {
     struct journal_super *j = &fs->fs_journal.jrn_super;
@@ -85,7 +85,7 @@ static int set_start(struct ext2 *fs, uint32_t start, uint32_t sequence)
     return r < 0 ? r : disk_flush(fs);
 }
 
-/* Whether there may be, in the file system's. */
+/* Sets in the file system's superblock whether it may have one. */
 static int set_recover(struct ext2 *fs, bool on)
 {
     uint32_t *features = &fs->fs_super.s_feature_incompat;
@@ -104,8 +104,7 @@ static int put_head(struct ext2 *fs, uint32_t index, const void *head,
     return put(fs, index, fs->fs_run);
 }
 
-/* A copy of a block, which must not look like one of the journal's own; and
- * its tag. */
+/* A copy of a block, escaped if it looks like a journal block, and its tag. */
 static int put_block(struct ext2 *fs, uint32_t index, const struct buffer *b,
                      struct journal_tag *t, uint32_t flags)
 {
@@ -146,8 +145,8 @@ static int log_all(struct ext2 *fs, struct buffer **b, uint32_t n,
     return r < 0 ? r : disk_flush(fs);
 }
 
-/* That the superblock is the last to know needs no flush: the next writes of
- * it come later, and until then it only makes somebody look. */
+/* The superblock is updated without a flush: it is written again later, and
+ * until then the flag only causes a check. */
 static int end(struct ext2 *fs, uint32_t sequence)
 {
     int r = set_start(fs, 0, sequence);
@@ -172,7 +171,7 @@ int journal_write(struct ext2 *fs, struct buffer **b, uint32_t n)
     return r;
 }
 
-/* ---- looking ------------------------------------------------------------- */
+/* ---- checking ----------------------------------------------------------- */
 
 /* Whether a block is one of the journal's first n. */
 static bool journal_has(const struct ext2 *fs, uint32_t block, uint32_t n)
@@ -184,7 +183,7 @@ static bool journal_has(const struct ext2 *fs, uint32_t block, uint32_t n)
     return false;
 }
 
-/* The blocks must be those of a file, each once, and in use. */
+/* The blocks must be valid, distinct and in use. */
 static bool blocks_good(struct ext2 *fs, const struct ext2_inode *inode)
 {
     uint32_t *block = fs->fs_journal.jrn_block;
@@ -201,7 +200,7 @@ static bool blocks_good(struct ext2 *fs, const struct ext2_inode *inode)
     return true;
 }
 
-/* What mke2fs makes, and Linux uses without features that came after ext3. */
+/* A journal of mke2fs, or of Linux without features later than ext3's. */
 static bool super_good(const struct ext2 *fs, uint32_t bytes)
 {
     const struct journal_super *j = &fs->fs_journal.jrn_super;
@@ -216,7 +215,7 @@ static bool super_good(const struct ext2 *fs, uint32_t bytes)
            (swap(j->j_incompat) & ~(uint32_t)JOURNAL_REVOKES) == 0;
 }
 
-/* 1: there is a journal; 0: none that can be used. */
+/* 1: there is a usable journal; 0: none. */
 static int look(struct ext2 *fs)
 {
     struct ext2_inode inode;
@@ -233,17 +232,17 @@ static int look(struct ext2 *fs)
     return r < 0 ? r : super_good(fs, inode.i_size);
 }
 
-/* ---- replaying ----------------------------------------------------------- */
+/* ---- replaying ---------------------------------------------------------- */
 
-/* Whether a block may be in a transaction: of a directory, or of inodes; and
- * never one of the journal. */
+/* Whether a block may be in a transaction: it is of a directory or of inodes,
+ * and not of the journal. */
 static bool target_good(const struct ext2 *fs, uint32_t block)
 {
     return !journal_has(fs, block, JOURNAL_BLOCKS) &&
            (block_valid(fs, block) || block_of_inodes(fs, block));
 }
 
-/* How many blocks the transaction has; 0: it was not made here. */
+/* The number of blocks of the transaction; 0: not written here. */
 static uint32_t count_tags(const struct ext2 *fs, struct journal_descriptor *d)
 {
     for (uint32_t i = 0; i < JOURNAL_TAGS; i++) {
@@ -259,7 +258,7 @@ static uint32_t count_tags(const struct ext2 *fs, struct journal_descriptor *d)
     return 0;
 }
 
-/* Whether a transaction goes on, or another begins, with this block. */
+/* Whether a transaction continues, or another begins, with this block. */
 static bool goes_on(const void *block, uint32_t sequence)
 {
     const struct journal_header *h = block;
@@ -267,7 +266,7 @@ static bool goes_on(const void *block, uint32_t sequence)
     return h->h_magic == swap(JOURNAL_MAGIC) && h->h_sequence == swap(sequence);
 }
 
-/* The same, or an error; behind the commit nothing may follow. */
+/* The same, or an error; nothing may follow the commit. */
 static int check(struct ext2 *fs, struct journal_descriptor *d,
                  uint32_t sequence)
 {
@@ -320,7 +319,7 @@ static int replay(struct ext2 *fs)
         r = end(fs, sequence);
     if (r == 0)
         fs->fs_disk.disk_say(fs->fs_disk.disk_arg,
-                             "the move of a directory was brought to its end");
+                             "completed the interrupted move of a directory");
     return r;
 }
 
@@ -334,10 +333,10 @@ int journal_open(struct ext2 *fs, const char **why)
         fs->fs_journal.jrn_usable = r > 0 && j->j_start == 0;
         return 0;
     }
-    *why = "its journal cannot be read";
+    *why = "cannot read the journal";
     if (r < 0)
         return r;
-    *why = "its journal has to be replayed: e2fsck";
+    *why = "another system's journal must be replayed: run e2fsck";
     if (r == 0 || fs->fs_read_only != NULL)
         return -ENOSYS;
     fs->fs_suspect = true;

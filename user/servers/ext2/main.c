@@ -2,14 +2,14 @@
  * ext2 [-v] SERVER DISK PATH: serves the ext2 file system on a disk.
  *
  * The disk is number DISK of a block server (user/lib/block.h); the file system
- * is mounted at PATH. The server ends with 0 when it has been unmounted, with
- * another status after a message when there is nothing that it could serve. -v:
- * at the end it says what it has done.
+ * is mounted on PATH. The server exits with 0 after it was unmounted, or with
+ * another status after a message if it cannot serve the disk. -v: prints
+ * statistics at the end.
  *
  *     kernel ── fs_serve ── ext2_… ── disk_… ── block_… ── ata
  *
- * What nobody asks to have on the disk is there after a second or two: an alarm
- * rings each second.
+ * Changes are on disk after a second or two, also without a sync: an alarm
+ * comes each second.
  */
 #include "user/lib/block.h"
 #include "user/lib/err.h"
@@ -28,7 +28,7 @@
 static struct block_device device;
 static int port;
 
-/* ---- the disk ------------------------------------------------------------ */
+/* ---- the disk ----------------------------------------------------------- */
 
 static int disk_read(void *arg, uint32_t first, uint32_t sectors, void *buf)
 {
@@ -58,18 +58,18 @@ static void disk_say(void *arg, const char *text)
     tellx("%s", text);
 }
 
-/* ---- the server ---------------------------------------------------------- */
+/* ---- the server --------------------------------------------------------- */
 
 static void ring(void)
 {
     if (alarm(port, TICK_MS, TICK_BIT) < 0)
-        warn("no alarm: what is not synced stays in memory");
+        warn("no alarm: changes are written only by sync");
 }
 
 static void notified(void *fs, uint32_t bits)
 {
     if (bits & 1u << TICK_BIT) {
-        ext2_tick(fs); /* what fails has been said, and reading goes on */
+        ext2_tick(fs); /* errors have been reported; reading goes on */
         ring();
     }
 }

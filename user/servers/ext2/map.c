@@ -1,18 +1,18 @@
 /*
- * Where a file's blocks are: 12 numbers in the inode, then trees of blocks
- * full of numbers, one, two and three floors high.
+ * The blocks of a file: 12 numbers in the inode, then trees of indirect blocks
+ * of one, two and three levels.
  *
  *     i_block[0 … 11] ──> blocks 0 … 11
  *     i_block[12] ──> numbers ──> n blocks
  *     i_block[13] ──> numbers ──> numbers ──> n * n blocks
  *     i_block[14] ──> numbers ──> numbers ──> numbers ──> n * n * n blocks
  *
- * A number is looked at before it is followed, and 0 is a hole.
+ * A number is checked before it is used; 0 is a hole.
  */
 #include "user/servers/ext2/impl.h"
 
-/* The way to a block: which slot of the inode, and in how many blocks of
- * numbers which of each. */
+/* The path to a block: a slot of the inode, and the index in each indirect
+ * block. */
 struct way {
     uint32_t way_slot;
     uint32_t way_depth;
@@ -38,7 +38,7 @@ uint32_t map_size_max(const struct ext2 *fs)
     return (uint32_t)MIN(blocks * fs->fs_block_size, (uint64_t)SIZE_MAX_BYTES);
 }
 
-/* False: no file has a block of that number. */
+/* False: files have no block of that number. */
 static bool find_way(const struct ext2 *fs, uint32_t index, struct way *way)
 {
     uint32_t n = fs->fs_pointers;
@@ -105,9 +105,9 @@ int map_get(struct ext2 *fs, struct node *n, uint32_t index, uint32_t *block)
     return 0;
 }
 
-/* ---- making -------------------------------------------------------------- */
+/* ---- making ------------------------------------------------------------- */
 
-/* A new block for a file. Numbers start as zeroes. */
+/* A new block for a file. Indirect blocks start as zeroes. */
 static int make(struct ext2 *fs, struct node *n, bool numbers, uint32_t *out)
 {
     struct buffer *b;
@@ -129,7 +129,7 @@ static int make(struct ext2 *fs, struct node *n, bool numbers, uint32_t *out)
     return 0;
 }
 
-/* One step down: fills the hole at *slot, if it is one. */
+/* One level down: allocates a block for a hole at *slot. */
 static int step(struct ext2 *fs, struct node *n, uint32_t *slot, bool numbers,
                 bool *made)
 {
@@ -178,12 +178,12 @@ int map_make(struct ext2 *fs, struct node *n, uint32_t index, uint32_t *block,
     return r;
 }
 
-/* ---- cutting ------------------------------------------------------------- */
+/* ---- truncating --------------------------------------------------------- */
 
 static int cut(struct ext2 *fs, struct node *n, uint32_t *slot, uint32_t depth,
                uint32_t from);
 
-/* The same for what a block of numbers has, of `span` blocks each. */
+/* Frees blocks listed in an indirect block, of `span` blocks each. */
 static int cut_numbers(struct ext2 *fs, struct node *n, uint32_t block,
                        uint32_t depth, uint32_t from)
 {
@@ -239,7 +239,7 @@ int map_cut(struct ext2 *fs, struct node *n, uint32_t index)
         uint32_t last = first + power(fs->fs_pointers, depth);
         int r = 0;
 
-        if (last < first) /* beyond all sizes */
+        if (last < first) /* larger than any file */
             last = UINT32_MAX;
         if (index < last)
             r = cut(fs, n, &n->node_inode.i_block[i], depth,

@@ -1,15 +1,14 @@
 /*
- * Names: create, link, unlink, rmdir, rename; and the end of files.
+ * Names: create, link, unlink, rmdir; and freeing of files.
  *
- * Everything that may fail comes before the first change. What takes a name
- * away is an edit: the disk keeps the name until commit.c says so.
+ * All that may fail is done before the first change. Removing a name is an
+ * edit: the disk keeps the name until a step of the commit (commit.c).
  */
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "user/servers/ext2/impl.h"
 
-/* What has been given up in this epoch is there in the next: whether to try
- * again. */
+/* Space freed in this epoch is available in the next: whether to try again. */
 static bool again(struct ext2 *fs, int r)
 {
     return r == -ENOSPC && fs->fs_gone > 0 && epoch_commit(fs) == 0;
@@ -27,7 +26,7 @@ static void dir_changed(struct ext2 *fs, struct node *dir)
     changed(fs, dir);
 }
 
-/* A directory in which names may be made. */
+/* A directory in which names may be created. */
 static int get_parent(struct ext2 *fs, uint32_t number, struct node **out)
 {
     int r = epoch_begin(fs);
@@ -41,7 +40,7 @@ static int get_parent(struct ext2 *fs, uint32_t number, struct node **out)
     return r;
 }
 
-/* ---- the end of files ---------------------------------------------------- */
+/* ---- freeing files ------------------------------------------------------ */
 
 void node_orphan(struct ext2 *fs, struct node *n)
 {
@@ -54,7 +53,7 @@ void node_orphan(struct ext2 *fs, struct node *n)
     changed(fs, n);
 }
 
-/* A block of attributes may have other users. */
+/* A block of attributes may be shared. */
 static int free_attributes(struct ext2 *fs, uint32_t block)
 {
     struct ext2_attr_block *a;
@@ -62,13 +61,13 @@ static int free_attributes(struct ext2 *fs, uint32_t block)
     int r;
 
     if (!block_valid(fs, block))
-        return ext2_damage(fs, "no block for attributes:", block);
+        return ext2_damage(fs, "not a block for attributes:", block);
     r = buffer_get(fs, block, BUFFER_META, &b);
     if (r < 0)
         return r;
     a = (struct ext2_attr_block *)b->buf_data;
     if (a->h_magic != EXT2_ATTR_MAGIC || a->h_refcount == 0)
-        r = ext2_damage(fs, "no attributes are in block", block);
+        r = ext2_damage(fs, "no attributes in block", block);
     else if (--a->h_refcount > 0)
         buffer_dirty(fs, b);
     else
@@ -77,7 +76,7 @@ static int free_attributes(struct ext2 *fs, uint32_t block)
     return r == 1 ? block_free(fs, block) : r;
 }
 
-/* Gives up an inode and what it has. */
+/* Frees an inode and its blocks. */
 static int release(struct ext2 *fs, struct node *n)
 {
     int r = 0;
@@ -89,7 +88,7 @@ static int release(struct ext2 *fs, struct node *n)
         r = free_attributes(fs, n->node_inode.i_file_acl);
     if (r == 0)
         r = inode_free(fs, n->node_number, node_is_dir(n));
-    fs->fs_suspect |= r < 0; /* something is lost, for the next mount to find */
+    fs->fs_suspect |= r < 0; /* some space is lost, until the next mount */
     return r;
 }
 
@@ -111,7 +110,7 @@ int ext2_release(void *opaque, uint32_t file)
     return r;
 }
 
-/* ---- create -------------------------------------------------------------- */
+/* ---- create ------------------------------------------------------------- */
 
 static void set_type(struct node *n, uint32_t type, uint32_t device)
 {
@@ -131,7 +130,7 @@ static void set_type(struct node *n, uint32_t type, uint32_t device)
     }
 }
 
-/* A new inode of that type, held. */
+/* Creates an inode of that type, held. */
 static int new_file(struct ext2 *fs, struct node *dir, uint32_t type,
                     uint32_t device, struct node **out)
 {
@@ -168,7 +167,7 @@ static int create_in(struct ext2 *fs, struct node *dir, const char *name,
     if (type == FILE_DIRECTORY) {
         if (dir->node_inode.i_links_count >= EXT2_LINK_MAX)
             return -EMLINK;
-        if (dir->node_unborn) /* a directory after the one it is in */
+        if (dir->node_unborn) /* a directory after its parent */
             r = epoch_commit(fs);
     }
     if (r == 0)
@@ -211,7 +210,7 @@ int ext2_create(void *opaque, uint32_t dir, const char *name, uint32_t type,
     return r;
 }
 
-/* ---- link ---------------------------------------------------------------- */
+/* ---- link --------------------------------------------------------------- */
 
 static int link_in(struct ext2 *fs, struct node *dir, const char *name,
                    struct node *n)
@@ -263,10 +262,9 @@ int ext2_link(void *opaque, uint32_t dir, const char *name, uint32_t file)
     return r;
 }
 
-/* ---- unlink, rmdir ------------------------------------------------------- */
+/* ---- unlink, rmdir ------------------------------------------------------ */
 
-/* The entry of a name that is known to be that of `file`, with nothing pending
- * about it. */
+/* The entry of a name of `file`, after pending edits of it are done. */
 static int find_entry(struct ext2 *fs, struct node *dir, const char *name,
                       uint32_t file, struct place *place)
 {
@@ -332,7 +330,8 @@ void dir_lost(struct node *dir)
     dir->node_inode.i_links_count -= dir->node_inode.i_links_count > 2;
 }
 
-/* A directory that lost one in this epoch must outlive it on the disk. */
+/* A directory that lost a subdirectory in this epoch must outlive it on
+ * disk. */
 static int remove_dir(struct ext2 *fs, struct node *dir, struct place *place,
                       struct node *n)
 {

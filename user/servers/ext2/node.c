@@ -1,10 +1,10 @@
 /*
  * Inodes in memory.
  *
- * A node has the inode as it should be; the block of the inode table has it as
- * the disk may. Only commit.c brings the two together, one kind of inodes
- * after the other: that is what makes the order of writes possible although a
- * block holds many inodes.
+ * A node has the current inode; the block of the inode table has the inode as
+ * it may be on disk. Only commit.c copies one to the other, one class of inodes
+ * after another. So the order of writes is possible although a block holds many
+ * inodes.
  */
 #include "kernel/lib/string.h"
 #include "user/lib/stdlib.h"
@@ -37,7 +37,7 @@ void node_free(struct ext2 *fs, struct node *n)
     free(n);
 }
 
-/* Gives up a node that nobody needs, if there are many. */
+/* Frees a node that is not in use, if there are many. */
 static void make_room(struct ext2 *fs)
 {
     if (fs->fs_node_count < NODES_MAX)
@@ -53,7 +53,7 @@ static void make_room(struct ext2 *fs)
     }
 }
 
-/* An empty node in the tables, held. */
+/* An empty node, held, inserted in the tables. */
 static struct node *enter(struct ext2 *fs, uint32_t number)
 {
     struct node *n;
@@ -99,7 +99,7 @@ static const char *check(const struct ext2 *fs, const struct ext2_inode *inode)
     case MODE_SOCKET:
         return NULL;
     default:
-        return "no type has inode";
+        return "unknown type of inode";
     }
 }
 
@@ -186,7 +186,7 @@ int node_get_file(struct ext2 *fs, uint32_t number, struct node **out)
     return r;
 }
 
-/* An inode that the bitmap calls free must look so. */
+/* An inode that the bitmap says is free must be free. */
 static int check_free(struct ext2 *fs, uint32_t number)
 {
     struct ext2_inode inode;

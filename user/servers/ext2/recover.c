@@ -1,12 +1,12 @@
 /*
- * What a crash has left is put right: a file system that was not unmounted is
- * gone through once, before anybody uses it.
+ * Repair after a crash: a file system that was not unmounted is checked once,
+ * before it is used.
  *
- * The order of writes (commit.c) leaves little: names whose file never came to
- * be, or is gone; numbers of links that do not fit yet; files without a name
- * that somebody had open; blocks and inodes that the bitmaps call used although
- * nobody has them. All of that follows from the inodes with links and from the
- * entries that lead to them, so
+ * The order of writes (commit.c) leaves little to repair: names of files that
+ * were not created or are removed; wrong numbers of links; open files without a
+ * name; blocks and inodes marked as used without an owner. All of it follows
+ * from the inodes with links and the entries that refer to them, so the passes
+ * are:
  *
  *   owners    each inode's blocks are marked; those behind its end are cut off
  *   entries   each entry of each directory is counted, or goes
@@ -14,7 +14,7 @@
  *   bitmaps   become what was marked
  *   shelters  names that rename made for a moment (rename.c) go, as by unlink
  *
- * Whatever cannot be a crash's work is damage, and for e2fsck.
+ * Anything that a crash cannot cause is damage, for e2fsck.
  */
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -26,8 +26,8 @@ struct recovery {
     uint8_t *rec_used;    /* a bit for each block */
     uint16_t *rec_refs;   /* entries of each inode */
     uint32_t *rec_parent; /* of each directory; 0: not seen yet */
-    bool rec_shelters;    /* there is a name that rename made for a moment */
-    uint32_t rec_names, rec_links, rec_blocks, rec_inodes; /* put right */
+    bool rec_shelters;    /* a temporary name of rename exists */
+    uint32_t rec_names, rec_links, rec_blocks, rec_inodes; /* repaired */
 };
 
 static bool bit(const uint8_t *map, uint32_t i)
@@ -35,16 +35,16 @@ static bool bit(const uint8_t *map, uint32_t i)
     return map[i / 8] & 1u << i % 8;
 }
 
-/* ---- owners -------------------------------------------------------------- */
+/* ---- owners ------------------------------------------------------------- */
 
-/* Inodes that are the file system's own (bad blocks, room for descriptors) may
- * have what no file may. */
+/* Reserved inodes (bad blocks, room for descriptors) may have blocks that files
+ * may not. */
 static bool is_file(const struct ext2 *fs, uint32_t number)
 {
     return number == EXT2_ROOT || number >= fs->fs_first_inode;
 }
 
-/* 1: marked; 0: it was, and may be. */
+/* 1: marked; 0: it was marked already, and may be. */
 static int mark(struct recovery *r, uint32_t block, bool file)
 {
     struct ext2 *fs = r->rec_fs;
@@ -58,7 +58,7 @@ static int mark(struct recovery *r, uint32_t block, bool file)
     return 1;
 }
 
-/* A block and, through blocks of numbers, those below it. */
+/* Marks a block and, if it is an indirect block, those below it. */
 static int mark_tree(struct recovery *r, uint32_t block, uint32_t depth,
                      bool file, uint32_t *count)
 {
@@ -94,7 +94,7 @@ static int mark_inode(struct recovery *r, const struct ext2_inode *inode,
     return result;
 }
 
-/* Blocks that were given to a file whose size never came to the disk. */
+/* Frees blocks allocated to a file whose size was not written. */
 static int cut_off(struct ext2 *fs, struct node *n)
 {
     uint32_t size = n->node_inode.i_size;
@@ -148,9 +148,9 @@ static int own(struct recovery *r, uint32_t number)
     return result;
 }
 
-/* ---- entries ------------------------------------------------------------- */
+/* ---- entries ------------------------------------------------------------ */
 
-/* Whether a number is that of an inode with links, and of which type. */
+/* Whether a number is that of an inode with links, and its type. */
 static int lives(struct ext2 *fs, uint32_t number, uint16_t *mode)
 {
     struct ext2_inode inode;
@@ -162,7 +162,7 @@ static int lives(struct ext2 *fs, uint32_t number, uint16_t *mode)
     return inode.i_links_count > 0;
 }
 
-/* An entry that leads to an inode with links. */
+/* An entry that refers to an inode with links. */
 static int count_entry(struct recovery *r, uint32_t dir,
                        const struct ext2_dirent *d, uint16_t mode)
 {
@@ -172,7 +172,7 @@ static int count_entry(struct recovery *r, uint32_t dir,
     if ((mode & MODE_TYPE) != MODE_DIRECTORY || dir_dots(d))
         return 0;
     if (*parent != 0 || d->d_inode == EXT2_ROOT)
-        return ext2_damage(r->rec_fs, "two names has directory", d->d_inode);
+        return ext2_damage(r->rec_fs, "two names for directory", d->d_inode);
     *parent = dir;
     return 0;
 }
@@ -204,7 +204,7 @@ static int count_block(struct recovery *r, uint32_t dir, struct buffer *b)
     return 0;
 }
 
-/* A pass over the blocks of a directory. */
+/* Checks the entries in the blocks of a directory. */
 static int each_block(struct recovery *r, struct node *dir,
                       int (*f)(struct recovery *r, uint32_t dir,
                                struct buffer *b))
@@ -250,9 +250,9 @@ static int entries(struct recovery *r, uint32_t number)
     return of_dir(r, number, count_block);
 }
 
-/* ---- links --------------------------------------------------------------- */
+/* ---- links -------------------------------------------------------------- */
 
-/* A directory's ".." must lead to where its name is. */
+/* A directory's ".." must refer to the directory with its name. */
 static int check_parent(struct recovery *r, struct node *n)
 {
     struct ext2 *fs = r->rec_fs;
@@ -268,8 +268,7 @@ static int check_parent(struct recovery *r, struct node *n)
     if (result > 0)
         place_put(&place);
     return good ? 0
-                : ext2_damage(fs, "not where it belongs is directory",
-                              n->node_number);
+                : ext2_damage(fs, "wrong parent of directory", n->node_number);
 }
 
 static int links(struct recovery *r, uint32_t number)
@@ -282,7 +281,7 @@ static int links(struct recovery *r, uint32_t number)
     if (result < 0)
         return result == -ENOENT ? 0 : result;
     if (refs == 0) {
-        result = ext2_damage(r->rec_fs, "without a name is inode", number);
+        result = ext2_damage(r->rec_fs, "no name for inode", number);
     } else if (n->node_inode.i_links_count != refs) {
         n->node_inode.i_links_count = refs;
         node_dirty(r->rec_fs, n);
@@ -294,7 +293,7 @@ static int links(struct recovery *r, uint32_t number)
     return result;
 }
 
-/* ---- bitmaps ------------------------------------------------------------- */
+/* ---- bitmaps ------------------------------------------------------------ */
 
 static int blocks_of(struct recovery *r, uint32_t i)
 {
@@ -367,7 +366,7 @@ static int inodes_of(struct recovery *r, uint32_t i)
     return result;
 }
 
-/* ---- shelters ------------------------------------------------------------ */
+/* ---- shelters ----------------------------------------------------------- */
 
 static int remove_shelter(struct recovery *r, uint32_t dir, uint32_t file)
 {
@@ -378,7 +377,7 @@ static int remove_shelter(struct recovery *r, uint32_t dir, uint32_t file)
     shelter_name(file, name, sizeof(name));
     result = ext2_unlink(r->rec_fs, dir, name, file, &links);
     if (result == -EISDIR)
-        return 0; /* a directory never has such a name from here */
+        return 0; /* directories never have such names */
     r->rec_names += result == 0;
     return result == 0 && links == 0 ? ext2_release(r->rec_fs, file) : result;
 }
@@ -402,7 +401,7 @@ static int shelters(struct recovery *r, uint32_t number)
     return of_dir(r, number, clear_block);
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- the whole repair --------------------------------------------------- */
 
 /* One of the passes over all inodes. */
 static int each(struct recovery *r,

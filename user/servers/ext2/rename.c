@@ -1,31 +1,32 @@
 /*
  * rename, in three forms.
  *
- * A file to a new name: the new name is written, and when it is on the disk the
- * old one goes.
+ * A file to a new name: the new name is written; when it is on disk, the old
+ * one is removed.
  *
- * A file in the place of another: the name must belong to one or the other at
- * all times, and the one that loses it must not be without a name while it has
- * a link. So it gets another one meanwhile, ".replaced-INODE": made with all
- * new names, gone with all old ones.
+ * A file in place of another: the name must belong to one of them at all times,
+ * and the file that loses it must have a name while it has a link. So it gets a
+ * temporary one, ".replaced-INODE", written with all new names and removed with
+ * all old ones.
  *
  * A directory: e2fsck accepts neither two names of it nor none, so the change
- * must be one write of one sector. It is when it keeps its parent, the new name
- * has room in the sector of the old one, and no other directory has it. Else
- * the journal makes one change of several; without one there is no such move.
+ * must be one write of one sector. It is if the directory keeps its parent, the
+ * new name fits in the sector of the old one, and no directory is replaced.
+ * Otherwise the journal makes several writes one change; without a journal such
+ * a move fails.
  */
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "user/servers/ext2/impl.h"
 
-/* What a rename is about: nodes and places are held. */
+/* A rename in progress: nodes and places are held. */
 struct move {
     struct node *move_from_dir, *move_to_dir, *move_node;
     const char *move_to;
     uint32_t move_len;
     struct place move_from;
     struct place move_target; /* if there is one */
-    struct node *move_victim; /* what has the name now, or NULL */
+    struct node *move_victim; /* the file replaced, or NULL */
 };
 
 static void touch(struct ext2 *fs, struct node *n)
@@ -43,7 +44,7 @@ static void finish(struct ext2 *fs, const struct move *m)
     touch(fs, m->move_node);
 }
 
-/* ---- files --------------------------------------------------------------- */
+/* ---- files -------------------------------------------------------------- */
 
 static int to_new_name(struct ext2 *fs, struct move *m)
 {
@@ -78,7 +79,7 @@ bool entry_shelters(const struct ext2_dirent *d)
     return d->d_name_len == len && memcmp(d->d_name, name, len) == 0;
 }
 
-/* A name for the time between two steps of a commit. */
+/* A temporary name between two steps of a commit. */
 static int shelter(struct ext2 *fs, struct node *dir, struct node *victim)
 {
     char name[32];
@@ -87,7 +88,7 @@ static int shelter(struct ext2 *fs, struct node *dir, struct node *victim)
     int r;
 
     if (victim->node_inode.i_links_count > 1 || victim->node_unborn)
-        return 0; /* it has another; it needs none */
+        return 0; /* it has another name and needs none */
     r = dir_room(fs, dir, name, len, &place);
     if (r < 0)
         return r;
@@ -97,8 +98,8 @@ static int shelter(struct ext2 *fs, struct node *dir, struct node *victim)
     return 0;
 }
 
-/* The name belongs to another file from a step of the commit on, up to which
- * that one keeps its old name; or at once, if the disk has no such name. */
+/* The name refers to another file from a step of the commit on, until which
+ * that file keeps its old name; or at once, if the disk has no such name. */
 static void switch_name(struct ext2 *fs, struct move *m)
 {
     struct ext2_dirent *d = place_entry(&m->move_target);
@@ -132,7 +133,7 @@ static int replace_file(struct ext2 *fs, struct move *m)
     return 0;
 }
 
-/* Nothing that is pending may be about these two names. */
+/* No edit of these two names may be pending. */
 static int settle_names(struct ext2 *fs, const struct move *m)
 {
     const struct place *from = &m->move_from;
@@ -147,9 +148,9 @@ static int settle_names(struct ext2 *fs, const struct move *m)
     return 0;
 }
 
-/* ---- directories --------------------------------------------------------- */
+/* ---- directories -------------------------------------------------------- */
 
-/* True if it could be done within the sector of the old name. */
+/* Whether it can be done within the sector of the old name. */
 static bool within_sector(struct ext2 *fs, struct move *m)
 {
     struct place place = m->move_from;
@@ -171,11 +172,11 @@ static bool within_sector(struct ext2 *fs, struct move *m)
     return true;
 }
 
-/* What changes with a move, held: up to four blocks. */
+/* The places that a move changes, held: up to four blocks. */
 struct pieces {
     struct place piece_to;     /* where the new name is */
     struct place piece_parent; /* ".." */
-    struct buffer *piece_dead; /* inode of what had the new name, or NULL */
+    struct buffer *piece_dead; /* inode of the directory replaced, or NULL */
 };
 
 static int hold_to(struct ext2 *fs, struct move *m, struct place *to)
@@ -192,7 +193,7 @@ static int hold_parent(struct ext2 *fs, struct move *m, struct place *parent)
     int r = dir_find(fs, m->move_node, "..", 2, parent);
 
     if (r == 0)
-        r = ext2_damage(fs, "no parent has directory",
+        r = ext2_damage(fs, "no parent of directory",
                         m->move_node->node_number);
     return r < 0 ? r : 0;
 }
@@ -251,7 +252,7 @@ static uint32_t blocks_of(const struct move *m, const struct pieces *p,
     return n;
 }
 
-/* The name belongs to the directory, and what had it is no more. */
+/* Makes the name refer to the directory; frees what it replaced. */
 static int take_name(struct ext2 *fs, struct move *m, struct pieces *p)
 {
     uint8_t type = dir_type(fs, m->move_node);
@@ -286,8 +287,8 @@ static int change_all(struct ext2 *fs, struct move *m, struct pieces *p)
     return r;
 }
 
-/* Several sectors, all or none. Whatever else there is to write comes first:
- * these blocks have nothing but the move. */
+/* Changes several sectors, all or none. Other changes are written first, so
+ * these blocks contain only the move. */
 static int by_journal(struct ext2 *fs, struct move *m)
 {
     struct buffer *blocks[JOURNAL_TAGS];
@@ -327,7 +328,7 @@ static int move_dir(struct ext2 *fs, struct move *m)
     return 0;
 }
 
-/* ---- all of them --------------------------------------------------------- */
+/* ---- all forms ---------------------------------------------------------- */
 
 static int move_to(struct ext2 *fs, struct move *m)
 {

@@ -1,6 +1,6 @@
 /*
- * Mounting: what is checked before anything on the disk is believed; and what
- * becomes of a file system on which something turns out to be wrong.
+ * Mounting: checks of the superblock; and what happens when the disk's contents
+ * turn out to be invalid.
  */
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -32,28 +32,28 @@ int ext2_damage(struct ext2 *fs, const char *what, uint32_t number)
     fs->fs_disk.disk_say(fs->fs_disk.disk_arg, line);
     fs->fs_super.s_state |= STATE_ERRORS;
     if (fs->fs_read_only == NULL) {
-        fs->fs_read_only = "it is damaged: e2fsck";
+        fs->fs_read_only = "damaged: run e2fsck";
         if (super_write(fs) == 0)
             disk_flush(fs);
     }
     return -EIO;
 }
 
-/* ---- what the superblock says ------------------------------------------- */
+/* ---- checking the superblock -------------------------------------------- */
 
 static const char *check_sizes(const struct ext2_super *s, uint32_t block)
 {
     if (s->s_log_frag_size != s->s_log_block_size ||
         s->s_frags_per_group != s->s_blocks_per_group)
-        return "it has fragments";
+        return "fragments are not supported";
     if (s->s_first_data_block != (block == 1024))
-        return "its superblock names a wrong first block";
+        return "wrong first block in the superblock";
     if (s->s_blocks_count <= s->s_first_data_block + 1)
-        return "its superblock names too few blocks";
+        return "too few blocks in the superblock";
     if (s->s_blocks_per_group < 8 || s->s_blocks_per_group > 8 * block)
-        return "its superblock names a wrong number of blocks in a group";
+        return "wrong number of blocks per group in the superblock";
     if (s->s_inodes_per_group < 8 || s->s_inodes_per_group > 8 * block)
-        return "its superblock names a wrong number of inodes in a group";
+        return "wrong number of inodes per group in the superblock";
     return NULL;
 }
 
@@ -64,11 +64,11 @@ static const char *check_inodes(const struct ext2_super *s, uint32_t groups,
     uint32_t first = s->s_rev_level > 0 ? s->s_first_ino : EXT2_FIRST_OLD;
 
     if ((uint64_t)s->s_inodes_per_group * groups != s->s_inodes_count)
-        return "its superblock names a wrong number of inodes";
+        return "wrong number of inodes in the superblock";
     if (size < EXT2_INODE_OLD || size > block || (size & (size - 1)) != 0)
-        return "its superblock names a wrong size of inodes";
+        return "wrong size of inodes in the superblock";
     if (first < EXT2_FIRST_OLD || first > s->s_inodes_per_group)
-        return "its superblock names a wrong first inode";
+        return "wrong first inode in the superblock";
     return NULL;
 }
 
@@ -79,22 +79,47 @@ static uint32_t group_count(const struct ext2_super *s)
     return (blocks - 1) / s->s_blocks_per_group + 1;
 }
 
-/* 0 or -EINVAL, -ENOSYS and the reason. */
+/* Names the incompatible features that are not supported; NULL: none. */
+static const char *check_features(const struct ext2_super *s)
+{
+    static const struct {
+        uint32_t bit;
+        const char *name;
+    } known[] = {{0x1, "compression"}, {0x8, "journal_dev"}, {0x10, "meta_bg"},
+                 {0x40, "extents"},    {0x80, "64bit"},      {0x100, "mmp"},
+                 {0x200, "flex_bg"},   {0x10000, "encrypt"}};
+    static char text[120];
+    uint32_t bits = s->s_rev_level > 0 ? s->s_feature_incompat : 0;
+    size_t n;
+
+    bits &= ~(uint32_t)(INCOMPAT_FILETYPE | INCOMPAT_RECOVER);
+    if (bits == 0)
+        return NULL;
+    n = (size_t)snprintf(text, sizeof(text), "unsupported features:");
+    for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (bits & known[i].bit)
+            n += (size_t)snprintf(text + n, sizeof(text) - n, " %s",
+                                  known[i].name);
+    snprintf(text + n, sizeof(text) - n, " (incompatible 0x%04x)",
+             (unsigned)bits);
+    return text;
+}
+
+/* 0, or -EINVAL or -ENOSYS and the reason. */
 static int super_check(const struct ext2_super *s, const char **why)
 {
     uint32_t block;
 
-    *why = "there is no ext2 file system on it";
+    *why = "not an ext2 file system";
     if (s->s_magic != EXT2_MAGIC)
         return -EINVAL;
-    *why = "it is of an unknown revision";
+    *why = "unknown revision";
     if (s->s_rev_level > 1)
         return -ENOSYS;
-    *why = "it has features that are unknown here";
-    if (s->s_rev_level > 0 &&
-        (s->s_feature_incompat & ~(INCOMPAT_FILETYPE | INCOMPAT_RECOVER)))
+    *why = check_features(s);
+    if (*why != NULL)
         return -ENOSYS;
-    *why = "its blocks are larger than 4 KiB";
+    *why = "blocks larger than 4 KiB are not supported";
     if (s->s_log_block_size > BLOCK_SHIFT_MAX)
         return -ENOSYS;
     block = 1024u << s->s_log_block_size;
@@ -104,8 +129,8 @@ static int super_check(const struct ext2_super *s, const char **why)
     return *why == NULL ? 0 : -EINVAL;
 }
 
-/* The last group must have room for what is its own; block_valid is about
- * what is left. */
+/* The last group must have room for its own data; block_valid checks the
+ * rest. */
 static int layout(struct ext2 *fs, const char **why)
 {
     const struct ext2_super *s = &fs->fs_super;
@@ -121,7 +146,7 @@ static int layout(struct ext2 *fs, const char **why)
     fs->fs_groups = group_count(s);
     bytes = fs->fs_groups * sizeof(struct ext2_group_desc);
     fs->fs_desc_blocks = (bytes - 1) / fs->fs_block_size + 1;
-    *why = "it is larger than its disk";
+    *why = "the file system is larger than its disk";
     if (s->s_blocks_count > fs->fs_disk.disk_sectors / fs->fs_block_sectors)
         return -EINVAL;
     return 0;
@@ -133,20 +158,20 @@ static void choose_mode(struct ext2 *fs)
     uint32_t known = RO_COMPAT_SPARSE_SUPER | RO_COMPAT_LARGE_FILE;
 
     if (s->s_rev_level > 0 && (s->s_feature_ro_compat & ~known))
-        fs->fs_read_only = "it has features that only reading may ignore";
+        fs->fs_read_only = "unsupported features; it can only be read";
     else if (s->s_state & STATE_ERRORS)
-        fs->fs_read_only = "it is marked as damaged: e2fsck";
+        fs->fs_read_only = "marked as damaged: run e2fsck";
     fs->fs_suspect = !(s->s_state & STATE_VALID);
 }
 
-/* ---- mounting ------------------------------------------------------------ */
+/* ---- mounting ----------------------------------------------------------- */
 
 static int read_all(struct ext2 *fs, uint32_t cache, const char **why)
 {
     struct node *root;
     int r;
 
-    *why = "its superblock cannot be read";
+    *why = "cannot read the superblock";
     r = disk_read(fs, EXT2_SUPER_SECTOR, EXT2_SUPER_SECTORS, &fs->fs_super);
     if (r < 0)
         return r;
@@ -156,7 +181,7 @@ static int read_all(struct ext2 *fs, uint32_t cache, const char **why)
     if (r < 0)
         return r;
     choose_mode(fs);
-    *why = "no memory for its blocks";
+    *why = "not enough memory for the blocks";
     r = buffers_create(fs, cache);
     if (r == 0)
         r = groups_read(fs, why);
@@ -164,7 +189,7 @@ static int read_all(struct ext2 *fs, uint32_t cache, const char **why)
         r = journal_open(fs, why);
     if (r < 0)
         return r;
-    *why = "its root directory makes no sense";
+    *why = "invalid root directory";
     r = node_get_dir(fs, EXT2_ROOT, &root);
     if (r < 0)
         return -EIO;
@@ -193,7 +218,7 @@ int ext2_mount(const struct ext2_disk *disk, uint32_t cache, struct ext2 **out,
     fs->fs_time_zero = disk->disk_seconds(disk->disk_arg);
     fs->fs_time = MAX(fs->fs_super.s_wtime, fs->fs_super.s_mtime);
     if (fs->fs_suspect && fs->fs_read_only == NULL)
-        ext2_recover(fs); /* if it cannot, it is read-only, or suspect */
+        ext2_recover(fs); /* on failure it is read-only or suspect */
     *out = fs;
     return 0;
 }
@@ -207,7 +232,7 @@ void ext2_free(struct ext2 *fs)
     free(fs);
 }
 
-/* ---- questions ----------------------------------------------------------- */
+/* ---- status ------------------------------------------------------------- */
 
 const char *ext2_read_only(const struct ext2 *fs)
 {

@@ -1,5 +1,5 @@
 /*
- * What must hold of what is in memory, whatever the disk says.
+ * The invariants of the data in memory, whatever the disk contains.
  */
 #include "user/servers/ext2/impl.h"
 
@@ -13,17 +13,17 @@ static const char *check_buffers(const struct ext2 *fs)
 
         meta += b->buf_dirty && b->buf_kind != BUFFER_DATA;
         if (b->buf_block != 0 && buffer_find(fs, b->buf_block) != b)
-            return "a buffer that its hash chain does not know";
+            return "a buffer is not in its hash chain";
         if (b->buf_block == 0 && b->buf_dirty)
-            return "a dirty buffer without a block";
+            return "a dirty buffer has no block";
     }
     if (meta != fs->fs_dirty_meta)
-        return "the number of dirty buffers";
+        return "the number of dirty buffers is wrong";
     list_for_each (l, &fs->fs_lru) {
         if (++listed > fs->fs_buffers)
             break;
     }
-    return listed == fs->fs_buffers ? NULL : "the buffers' list";
+    return listed == fs->fs_buffers ? NULL : "the list of buffers is wrong";
 }
 
 static const char *check_references(const struct ext2 *fs)
@@ -32,7 +32,7 @@ static const char *check_references(const struct ext2 *fs)
 
     for (uint32_t i = 0; i < fs->fs_buffers; i++)
         refs += fs->fs_buffer[i].buf_refs;
-    return refs == fs->fs_edits ? NULL : "a buffer that somebody still holds";
+    return refs == fs->fs_edits ? NULL : "a buffer is still held";
 }
 
 static const char *check_nodes(const struct ext2 *fs)
@@ -47,13 +47,13 @@ static const char *check_nodes(const struct ext2 *fs)
         dirty += n->node_dirty;
         orphans += n->node_orphan;
         if (n->node_refs != 0)
-            return "an inode that somebody still holds";
+            return "an inode is still held";
         if (n->node_orphan && n->node_inode.i_links_count != 0)
-            return "an orphan with links";
+            return "an orphan has links";
     }
     if (count != fs->fs_node_count || dirty != fs->fs_node_dirty ||
         orphans != fs->fs_orphans)
-        return "the number of inodes in memory";
+        return "the number of inodes in memory is wrong";
     return NULL;
 }
 
