@@ -61,7 +61,7 @@ def test_uart(kernel):
         "interrupts 0, spurious 0, overruns 0, errors 0\n")
     all_good(good, "uart")
     assert dead == "uart: killed by signal 9 (KILL)\n"
-    assert works.endswith("5000 bytes came back as they were sent\n")
+    assert works.endswith("5000 bytes received as sent\n")
     assert CLEAN in whole
 
 

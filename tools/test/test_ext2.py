@@ -248,7 +248,8 @@ def wrong_super(offset, value, size=4):
 @pytest.mark.parametrize("change, why", [
     (wrong_super(56, 0, 2), "not an ext2 file system"),
     (wrong_super(76, 7), "unknown revision"),
-    (wrong_super(96, 0x42), "unsupported features: extents (incompatible 0x0040)"),
+    (wrong_super(96, 0x42),
+     "unsupported features: extents (incompatible 0x0040)"),
     (wrong_super(24, 6), "larger than 4 KiB"),
     (wrong_super(4, 5_000_000), "wrong number of inodes"),
     (wrong_super(32, 0), "fragments are not supported"),

@@ -1,5 +1,5 @@
 /*
- * cat [FILE…]: prints files, or what it reads, one after the other.
+ * cat [FILE…]: prints files, or its input.
  */
 #include "user/lib/copy.h"
 #include "user/lib/err.h"

@@ -1,13 +1,13 @@
 /*
- * cp FROM TO, cp FROM… FOLDER: copies files. -s waits until what was written is
- * on the medium.
+ * cp FROM TO, cp FROM… FOLDER: copies files. -s waits until the copies are on
+ * disk.
  */
 #include "user/lib/err.h"
 #include "user/lib/folder.h"
 #include "user/lib/string.h"
 #include "user/lib/unistd.h"
 
-/* Whether both are the same file: opening it for writing would empty it. */
+/* Whether both are the same file: opening it for writing would truncate it. */
 static bool is_same(const char *from, const char *to)
 {
     struct stat a;
@@ -17,7 +17,7 @@ static bool is_same(const char *from, const char *to)
            a.st_ino == b.st_ino;
 }
 
-/* All bytes; the path that failed, or NULL. */
+/* Copies all bytes; returns the path that failed, or NULL. */
 static const char *copy_bytes(int in, int out, const char *from, const char *to)
 {
     static char buf[32768];

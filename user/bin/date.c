@@ -1,6 +1,5 @@
 /*
- * date: the date and the time of day, as the clock of the machine has them (the
- * driver rtc).
+ * date: prints date and time of the machine's clock (driver rtc).
  *
  *     date [-w]      -w: at the moment when the next second begins
  */

@@ -1,5 +1,5 @@
 /*
- * df [PATH…]: how full the file systems are; all of them without operands.
+ * df [PATH…]: used and free space of file systems; of all without operands.
  */
 #include "user/lib/err.h"
 #include "user/lib/stdio.h"

@@ -1,5 +1,5 @@
 /*
- * file PATH…: what kind of contents a file has, by its first bytes.
+ * file PATH…: the kind of a file's contents, by its first bytes.
  */
 #include "user/lib/ctype.h"
 #include "user/lib/err.h"

@@ -1,6 +1,6 @@
 /*
- * find [PATH…] [-name PATTERN] [-type f|d|c]: prints every path below, and
- * those only that fit.
+ * find [PATH…] [-name PATTERN] [-type f|d|c]: prints every path below that
+ * matches.
  */
 #include "user/lib/dirent.h"
 #include "user/lib/err.h"
@@ -11,7 +11,7 @@
 static const char *want_name;
 static uint8_t want_type; /* enum file_type, or 0 */
 
-/* The path looked at: grown and cut as the walk goes down and up. */
+/* The current path: extended and cut during the walk. */
 static char path[PATH_MAX];
 
 static void consider(uint8_t type)
@@ -27,7 +27,7 @@ static void consider(uint8_t type)
 
 static bool walk(uint8_t type);
 
-/* What the open folder `d` holds, below `path`. */
+/* Visits the entries of the open directory `d` at `path`. */
 static bool walk_entries(DIR *d)
 {
     size_t length = strlen(path);
@@ -87,10 +87,10 @@ static uint8_t read_type(const char *s)
         return FILE_DIRECTORY;
     if (strcmp(s, "c") == 0)
         return FILE_DEVICE;
-    errx(2, "-type %s: there are f, d and c", s);
+    errx(2, "-type %s: must be f, d or c", s);
 }
 
-/* The tests behind the paths; false if they make no sense. */
+/* Parses the tests after the paths; false if they are invalid. */
 static bool read_tests(char **argv)
 {
     for (; *argv != NULL; argv += 2) {

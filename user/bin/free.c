@@ -1,5 +1,5 @@
 /*
- * free: who has the memory, as the kernel says in /proc/meminfo.
+ * free: use of memory, from /proc/meminfo.
  */
 #include "user/lib/copy.h"
 #include "user/lib/err.h"

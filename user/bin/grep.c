@@ -1,8 +1,8 @@
 /*
- * grep [-cinv] PATTERN [FILE…]: prints the lines that match (user/lib/match.h
- * says what a pattern is).
+ * grep [-cinv] PATTERN [FILE…]: prints matching lines (user/lib/match.h
+ * describes patterns).
  *
- * Status 0 if there was one, 1 if not, 2 if something went wrong.
+ * Status 0 if a line matched, 1 if not, 2 after an error.
  */
 #include "user/lib/copy.h"
 #include "user/lib/err.h"
@@ -14,7 +14,7 @@ static bool only_count;
 static bool fold;
 static bool numbers;
 static bool invert;
-static bool named; /* there are several files: say which */
+static bool named; /* several files: print their names */
 static bool found;
 
 static void print_line(const char *name, unsigned number, const char *line)

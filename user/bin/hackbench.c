@@ -1,12 +1,12 @@
 /*
- * hackbench: groups of processes that send one another messages through pipes,
- * as the benchmark of that name for Linux does. In a group every sender sends
- * LOOPS messages to every receiver, and each receiver has a pipe of its own.
+ * hackbench: groups of processes that exchange messages through pipes, like the
+ * Linux benchmark of that name. In a group every sender sends LOOPS messages to
+ * every receiver; each receiver has a pipe.
  *
  *     hackbench [-g GROUPS] [-f PAIRS] [-l LOOPS] [-s BYTES]
  *
- * All are made first and wait at a starting line: a pipe that has no writer
- * any more when the first process closes its end.
+ * All processes are created first and wait for a start signal: a pipe that
+ * loses its last writer when the first process closes its end.
  */
 #include "user/lib/err.h"
 #include "user/lib/number.h"
@@ -22,7 +22,7 @@ static uint32_t pairs = 20;
 static uint32_t loops = 10;
 static uint32_t size = 100;
 
-static int ready[2]; /* a byte from everybody who waits at the line */
+static int ready[2]; /* each ready process writes a byte */
 static int line[2];
 
 /* ---- senders and receivers ---------------------------------------------- */
@@ -67,7 +67,7 @@ static void receive(int in)
     _exit(0);
 }
 
-/* ---- making them -------------------------------------------------------- */
+/* ---- creating ----------------------------------------------------------- */
 
 static void close_all(const int *out, uint32_t n)
 {
@@ -75,8 +75,8 @@ static void close_all(const int *out, uint32_t n)
         close(out[i]);
 }
 
-/* Forks the receivers of a group; `out` gets their pipes' write ends. Returns
- * how many could be made. */
+/* Forks the receivers of a group; `out` gets the write ends of their pipes.
+ * Returns how many were created. */
 static uint32_t make_receivers(int *out)
 {
     for (uint32_t i = 0; i < pairs; i++) {
@@ -114,7 +114,7 @@ static uint32_t make_senders(const int *out)
     return pairs;
 }
 
-/* Returns the number of processes; too few if there is no memory. */
+/* Returns the number of processes; fewer if there is no memory. */
 static uint32_t make_group(void)
 {
     int out[PAIRS_MAX];
@@ -127,9 +127,9 @@ static uint32_t make_group(void)
     return made;
 }
 
-/* ---- the race ----------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------ */
 
-/* Waits for all of them to end. Returns how many did so well. */
+/* Waits for all processes. Returns how many succeeded. */
 static uint32_t finish(void)
 {
     uint32_t good = 0;
@@ -140,7 +140,7 @@ static uint32_t finish(void)
     return good;
 }
 
-/* Until all of them are at the line, or dead. */
+/* Waits until all processes are ready, or dead. */
 static void wait_until_ready(void)
 {
     char c;
@@ -185,7 +185,7 @@ int main(int argc, char **argv)
     close(line[1]);
     good = finish();
     if (made < want)
-        errx(1, "only %u of %u processes could be made", (unsigned)made,
+        errx(1, "created only %u of %u processes", (unsigned)made,
              (unsigned)want);
     printf("hackbench: %u groups of %u + %u, %u messages of %u bytes in "
            "%u ms\n",

@@ -1,5 +1,5 @@
 /*
- * head [-n LINES] [FILE…]: the first lines, 10 of them unless told.
+ * head [-n LINES] [FILE…]: prints the first lines, 10 by default.
  */
 #include "user/lib/copy.h"
 #include "user/lib/err.h"

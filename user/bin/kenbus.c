@@ -1,13 +1,13 @@
 /*
- * kenbus: concurrent scripts, after the SPEC SDET benchmark's idea, as one of
- * that name is run in the paper's sections 5.2 and 5.3: each of several users
- * works through a script of everyday commands, in a directory of his own under
- * /tmp, with a shell that starts a program for nearly every line.
+ * kenbus: concurrent scripts, after the SPEC SDET benchmark and the one of this
+ * name in the paper's sections 5.2 and 5.3: each of several users runs a script
+ * of everyday commands in a directory under /tmp, with a shell that starts a
+ * program for almost every line.
  *
  *     kenbus [-u USERS] [-i ITERATIONS]
  *
- * A script's last line compares what has been worked out with what it must be,
- * so a command that goes wrong is noticed. Everything made is removed.
+ * A script's last line compares its results with the expected ones, so wrong
+ * results are noticed. All files are removed.
  */
 #include "user/lib/err.h"
 #include "user/lib/number.h"
@@ -35,7 +35,7 @@ static const char script[] =
     "cat result > ../result; rm result; cd ..\n"
     "rm -r work\n";
 
-/* What must be in `result`. */
+/* The expected contents of `result`. */
 static const char expected[] = "4\n2\ninode\npipe\n";
 
 static char home[PATH_MAX]; /* the directory of all users */
@@ -62,7 +62,7 @@ static void enter_directory(unsigned user)
         err(1, "%s/%s", home, name);
 }
 
-/* Runs the script once; false: a shell that did not end well. */
+/* Runs the script once; false: the shell failed. */
 static bool run_script(void)
 {
     char *argv[] = {"sh", "script", NULL};
@@ -107,7 +107,7 @@ static void work(unsigned user)
     _exit(good == iterations ? 0 : 1);
 }
 
-/* ---- all of them -------------------------------------------------------- */
+/* ---- all users ---------------------------------------------------------- */
 
 static void start_users(void)
 {
@@ -123,7 +123,7 @@ static void start_users(void)
     }
 }
 
-/* In a directory that will be removed. */
+/* Runs in a directory that is removed afterwards. */
 static int run_users(void)
 {
     uint32_t start = uptime_ms();

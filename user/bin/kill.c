@@ -1,5 +1,5 @@
 /*
- * kill [-SIGNAL] PID…: ends tasks, a whole group by a negative PID.
+ * kill [-SIGNAL] PID…: kills tasks; a negative PID selects a group.
  */
 #include "user/lib/err.h"
 #include "user/lib/stdlib.h"

@@ -1,6 +1,6 @@
 /*
- * kmastat [NAME]: the kernel's object caches out of /proc/kmastat, or only
- * those whose line has NAME in it, below the same header.
+ * kmastat [NAME]: the kernel's object caches from /proc/kmastat, or only lines
+ * that contain NAME, with the header.
  */
 #include "user/lib/err.h"
 #include "user/lib/stdio.h"
@@ -25,6 +25,6 @@ int main(int argc, char **argv)
             fputs(line, stdout);
     }
     if (!found)
-        errx(1, "there is no cache like %s", argv[1]);
+        errx(1, "no cache matches %s", argv[1]);
     return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * ln FILE NAME: a second name for a file.
+ * ln FILE NAME: creates another name for a file.
  */
 #include "user/lib/err.h"
 #include "user/lib/unistd.h"

@@ -1,7 +1,7 @@
 /*
- * ls [-al] [PATH…]: lists folders, or files as they are.
+ * ls [-al] [PATH…]: lists directories, or files.
  *
- * On a console in columns, elsewhere one name a line.
+ * In columns on a console, otherwise one name per line.
  */
 #include "user/lib/dirent.h"
 #include "user/lib/err.h"
@@ -16,7 +16,7 @@ struct entry {
     uint8_t entry_type;
 };
 
-/* All that is to be shown of one folder. */
+/* The contents of one directory. */
 struct listing {
     struct entry *list_entry;
     size_t list_used;

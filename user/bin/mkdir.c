@@ -1,6 +1,6 @@
 /*
- * mkdir [-p] FOLDER…: makes folders; -p those on the way too, and one that is
- * there is no error.
+ * mkdir [-p] FOLDER…: creates directories; -p also their parents, and an
+ * existing directory is no error.
  */
 #include "user/lib/err.h"
 #include "user/lib/string.h"

@@ -1,7 +1,6 @@
 /*
- * mount [NAME PATH]: mounts the file server that has published its port as NAME
- * on the folder PATH; without operands, what is mounted where. (Most servers
- * mount themselves.)
+ * mount [NAME PATH]: mounts the file server registered as NAME on the directory
+ * PATH; without operands prints the mounts. (Most servers mount themselves.)
  */
 #include "user/lib/copy.h"
 #include "user/lib/err.h"

@@ -1,5 +1,5 @@
 /*
- * mv FROM TO, mv FROM… FOLDER: gives files and folders another name.
+ * mv FROM TO, mv FROM… FOLDER: renames files and directories.
  */
 #include "user/lib/err.h"
 #include "user/lib/folder.h"

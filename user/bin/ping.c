@@ -1,6 +1,6 @@
 /*
- * ping: calls a server that sends everything back (pong), again and again, and
- * prints what a round trip costs by the time-stamp counter.
+ * ping: calls a server that returns each message (pong) repeatedly, and prints
+ * the cost of a round trip by the time-stamp counter.
  *
  *     ping [-n ROUNDS] [-s BYTES] [-p] [NAME]      -p: passes a handle as well
  */
@@ -38,7 +38,7 @@ static struct options read_options(int argc, char **argv)
     return o;
 }
 
-/* One call and a look at its answer; false: it was wrong. */
+/* Makes one call and checks its answer; false: it was wrong. */
 static bool call(int port, const struct options *o, struct ipc_buffer *b,
                  uint32_t round)
 {
@@ -76,7 +76,7 @@ int main(int argc, char **argv)
         err(1, "%s (start it with: pong &)", name);
     for (uint32_t i = 0; i < o.size; i++)
         sent[i] = (uint8_t)(i * 7 + 1);
-    if (!call(port, &o, &b, 0)) /* warms everything up */
+    if (!call(port, &o, &b, 0)) /* warm-up */
         errx(1, "the first answer is wrong");
     start = tsc_read();
     for (uint32_t round = 1; round <= o.rounds; round++)
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
             errx(1, "the answer of round %u is wrong", (unsigned)round);
     cost = tsc_read() - start;
     if (memcmp(sent, received, o.size) != 0)
-        errx(1, "the bytes came back changed");
+        errx(1, "the returned bytes differ");
     printf("%u round trips, %u bytes%s: %llu each by the time-stamp counter\n",
            (unsigned)o.rounds, (unsigned)o.size, o.pass ? ", a handle" : "",
            (unsigned long long)(cost / o.rounds));

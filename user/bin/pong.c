@@ -1,6 +1,6 @@
 /*
- * pong: a server that sends back whatever it is sent: words, bytes, a handle.
- * `ping` is its client.
+ * pong: a server that returns each message: words, bytes, a handle. `ping` is
+ * its client.
  *
  *     pong [NAME]      registers as NAME, else as "pong"
  */
@@ -9,7 +9,7 @@
 
 static uint8_t data[IPC_DATA_MAX];
 
-/* Answers a message that brought a handle, and gives that up. */
+/* Answers a message with a handle, and closes the handle. */
 static int pass_back(struct message *m)
 {
     struct ipc_buffer *b = m->msg_buffer;

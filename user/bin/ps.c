@@ -1,5 +1,5 @@
 /*
- * ps: the tasks, as the kernel lists them in /proc/tasks.
+ * ps: the tasks, from /proc/tasks.
  */
 #include "user/lib/copy.h"
 #include "user/lib/err.h"

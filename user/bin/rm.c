@@ -1,6 +1,6 @@
 /*
- * rm [-fr] PATH…: removes files, with -r folders and all that is in them; -f
- * says nothing about what is not there.
+ * rm [-fr] PATH…: removes files; -r directories with all their contents; -f
+ * ignores missing files.
  */
 #include "user/lib/dirent.h"
 #include "user/lib/err.h"
@@ -20,8 +20,8 @@ static bool failed(const char *path)
 
 static bool remove_path(const char *path);
 
-/* The first entry of a folder that is not one of its dots; false if there is
- * none, or after a message. */
+/* The first entry of a directory other than "." and ".."; false: none, or an
+ * error was reported. */
 static bool first_entry(const char *path, char *name)
 {
     DIR *d = opendir(path);
@@ -38,7 +38,7 @@ static bool first_entry(const char *path, char *name)
     return e != NULL;
 }
 
-/* Always takes the first, as the folder changes under the reader's feet. */
+/* Always removes the first entry, because the directory changes meanwhile. */
 static bool remove_folder(const char *path)
 {
     char name[NAME_MAX + 1];

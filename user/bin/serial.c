@@ -1,5 +1,5 @@
 /*
- * serial: the second serial line, by the driver uart.
+ * serial: uses the second serial line, through the driver uart.
  *
  *     serial echo WORD …      sends the words and a newline
  *     serial put              sends what it reads from stdin
@@ -17,7 +17,7 @@
 
 static int port;
 
-/* Says what went wrong on the way. */
+/* Reports input errors. */
 static void complain(uint32_t errors)
 {
     if (errors != 0)
@@ -60,7 +60,8 @@ static int cmd_echo(int argc, char **argv)
         n = strlcat(line, i + 1 < argc ? " " : "\n", sizeof(line));
     }
     if (argc == 0 || n >= sizeof(line))
-        errx(2, "echo wants words, %zu characters at most", sizeof(line) - 2);
+        errx(2, "echo: words of at most %zu characters are expected",
+             sizeof(line) - 2);
     send(line, n);
     return 0;
 }
@@ -72,7 +73,7 @@ static int cmd_put(int argc, char **argv)
 
     (void)argv;
     if (argc != 0)
-        errx(2, "put takes nothing");
+        errx(2, "put: no arguments are expected");
     while ((n = read(STDIN_FILENO, buf, sizeof(buf))) > 0)
         send(buf, (size_t)n);
     if (n < 0)
@@ -87,7 +88,7 @@ static int cmd_cat(int argc, char **argv)
     if (argc == 2 && strcmp(argv[0], "-n") == 0)
         left = number_between(argv[1], 1, UINT32_MAX);
     else if (argc != 0)
-        errx(2, "cat takes -n BYTES only");
+        errx(2, "cat: only -n BYTES is expected");
     while (left > 0) {
         size_t n;
         const uint8_t *bytes = receive(left, &n);
@@ -105,7 +106,7 @@ static int cmd_set(int argc, char **argv)
     uint32_t baud;
 
     if (argc < 1 || argc != 1 + loop)
-        errx(2, "set wants BAUD, and `loop` maybe");
+        errx(2, "set: BAUD and perhaps `loop` are expected");
     baud = number_between(argv[0], 1, UINT32_MAX);
     if (uart_setup(port, baud, loop ? UART_LOOPBACK : 0) < 0)
         err(1, "%s baud", argv[0]);
@@ -118,7 +119,7 @@ static int cmd_status(int argc, char **argv)
 
     (void)argv;
     if (argc != 0)
-        errx(2, "status takes nothing");
+        errx(2, "status: no arguments are expected");
     if (uart_status(port, &s) < 0)
         err(1, "status");
     printf("%u baud%s\n", (unsigned)s.uart_baud,
@@ -131,7 +132,7 @@ static int cmd_status(int argc, char **argv)
     return 0;
 }
 
-/* Sends `n` bytes and takes as many back. */
+/* Sends `n` bytes and receives as many. */
 static void go_round(uint32_t seed, size_t n)
 {
     static uint8_t sent[UART_RING];
@@ -144,7 +145,7 @@ static void go_round(uint32_t seed, size_t n)
 
         for (size_t i = 0; i < came; i++)
             if (bytes[i] != sent[done + i])
-                errx(1, "byte %u came back as 0x%02x, not 0x%02x",
+                errx(1, "byte %u was received as 0x%02x, not 0x%02x",
                      (unsigned)(seed + done + i), (unsigned)bytes[i],
                      (unsigned)sent[done + i]);
     }
@@ -156,7 +157,7 @@ static int cmd_test(int argc, char **argv)
     struct uart_status s;
 
     if (argc > 1)
-        errx(2, "test takes the number of bytes only");
+        errx(2, "test: only the number of bytes is expected");
     if (uart_status(port, &s) < 0 ||
         uart_setup(port, s.uart_baud, UART_LOOPBACK) < 0)
         err(1, "set-up");
@@ -166,7 +167,7 @@ static int cmd_test(int argc, char **argv)
     }
     if (uart_setup(port, s.uart_baud, s.uart_flags) < 0)
         err(1, "set-up");
-    printf("%u bytes came back as they were sent\n", (unsigned)all);
+    printf("%u bytes received as sent\n", (unsigned)all);
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /*
- * sort [-nr] [FILE…]: the lines of all files in order.
+ * sort [-nr] [FILE…]: prints the lines of all files in order.
  *
- * -n goes by the numbers that the lines begin with, -r backwards.
+ * -n sorts by the number at the start of a line, -r in reverse order.
  */
 #include "user/lib/copy.h"
 #include "user/lib/err.h"

@@ -1,12 +1,12 @@
 /*
- * spike: the paper's section 5.2, "a spike of 256 processes": eight forks one
- * after the other, which every process makes that there is by then. Each opens
- * a pipe and sleeps; then all end, and nothing of them may be left.
+ * spike: the paper's section 5.2, "a spike of 256 processes": eight consecutive
+ * forks, each made by every process that exists by then. Each process opens a
+ * pipe and sleeps; then all exit, and everything must be freed.
  *
  *     spike [-n FORKS] [-t MS]
  *
- * Each process says how it went by one byte in a pipe that all share; the
- * first one counts them when the last has closed its end.
+ * Each process reports by one byte in a shared pipe; the first one counts them
+ * when the last has closed its end.
  */
 #include "user/lib/err.h"
 #include "user/lib/number.h"
@@ -20,7 +20,7 @@ enum outcome {
     OUTCOMES
 };
 
-/* What every process does after its forks. */
+/* Runs in every process after its forks. */
 static enum outcome hold_pipe(uint32_t ms)
 {
     int ends[2];
@@ -33,8 +33,8 @@ static enum outcome hold_pipe(uint32_t ms)
     return OUTCOME_GOOD;
 }
 
-/* Forks `forks` times, in the children too, and reports to `out`. Returns in
- * the first process alone. */
+/* Forks `forks` times, in the children too, and reports to `out`. Returns only
+ * in the first process. */
 static void rise(uint32_t forks, uint32_t ms, int out)
 {
     enum outcome outcome = OUTCOME_GOOD;

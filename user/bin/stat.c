@@ -1,5 +1,5 @@
 /*
- * stat PATH…: what the kernel knows of a file.
+ * stat PATH…: prints a file's attributes.
  */
 #include "user/lib/err.h"
 #include "user/lib/stdio.h"

@@ -1,6 +1,5 @@
 /*
- * sync [FILE…]: returns when everything that was written, or what was written
- * to these files, is on its medium.
+ * sync [FILE…]: returns when all writes, or those to these files, are on disk.
  */
 #include "user/lib/err.h"
 #include "user/lib/unistd.h"

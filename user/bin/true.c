@@ -1,5 +1,5 @@
 /*
- * true: ends well.
+ * true: ends with status 0.
  */
 int main(void)
 {

@@ -1,6 +1,6 @@
 /*
- * umount PATH…: ends the use of the file systems mounted there. Their servers
- * write everything first.
+ * umount PATH…: unmounts file systems. Their servers first write everything to
+ * disk.
  */
 #include "user/lib/err.h"
 #include "user/lib/unistd.h"

@@ -1,6 +1,6 @@
 /*
- * walk: the paper's `find`, which touches every inode: walks a tree and asks
- * for the state of everything in it.
+ * walk: the paper's `find`, which touches every inode: walks a directory tree
+ * and reads the attributes of every file.
  *
  *     walk [-r ROUNDS] [PATH]
  */
@@ -22,7 +22,7 @@ struct counts {
 
 static void walk_directory(struct counts *c, size_t length);
 
-/* What the path, `length` characters, leads to. */
+/* Visits the path, which has `length` characters. */
 static void walk(struct counts *c, size_t length)
 {
     struct stat st;

@@ -1,7 +1,7 @@
 /*
- * hellofs PATH: a file system of two files that cannot be written, mounted on
- * PATH. The smallest file server; docs/file-server.md goes through it line by
- * line. memfs is one that can do everything.
+ * hellofs PATH: a read-only file system of two files, mounted on PATH. The
+ * smallest file server; docs/file-server.md explains it line by line. memfs is
+ * a complete one.
  */
 #include "user/lib/err.h"
 #include "user/lib/fs_server.h"

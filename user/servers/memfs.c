@@ -1,13 +1,13 @@
 /*
  * memfs PATH [KIND]: a file system in memory, mounted on PATH until it is
- * unmounted. The smallest file server that can do everything; docs/file-server
- * .md goes through it piece by piece.
+ * unmounted. The smallest complete file server; docs/file-server.md explains it
+ * in parts.
  *
  *     node 1 (the root) ──> entry "a" ──> node 2, a file ──> bytes
  *                      └──> entry "d" ──> node 3, a directory ──> entries …
  *
  * A file is a node, found by its number; a directory's node has a list of
- * entries. Both are out of malloc.
+ * entries. Both are allocated by malloc.
  */
 #include "user/lib/err.h"
 #include "user/lib/fs_server.h"
@@ -16,10 +16,10 @@
 #include "user/lib/string.h"
 
 #define ROOT      1
-#define BYTES_MAX MIB(1) /* in all files: then it is full */
+#define BYTES_MAX MIB(1) /* limit for all files together */
 
 struct node {
-    struct node *node_next; /* all nodes are in one list */
+    struct node *node_next; /* in the list of all nodes */
     uint32_t node_number;
     uint32_t node_parent; /* of a directory */
     struct fs_attr node_attr;
@@ -30,7 +30,7 @@ struct node {
 struct entry {
     struct entry *entry_next;
     struct node *entry_node;
-    uint32_t entry_cookie; /* grows from entry to entry: a place for getdents */
+    uint32_t entry_cookie; /* ascends in the list: position for getdents */
     char entry_name[NAME_MAX + 1];
 };
 
@@ -78,7 +78,7 @@ static void node_free(struct node *n)
     free(n);
 }
 
-/* Where the entry is linked in, or the end of the list. */
+/* The link to the entry, or the end of the list. */
 static struct entry **find(struct node *dir, const char *name)
 {
     struct entry **at = &dir->node_entries;
@@ -119,7 +119,7 @@ static void count_child(struct node *dir, struct node *child, int by)
     dir->node_attr.attr_nlink += (uint32_t)by;
 }
 
-/* ---- looking ------------------------------------------------------------ */
+/* ---- lookup ------------------------------------------------------------- */
 
 static int do_stat(void *fs, struct fs_stat *out)
 {
@@ -174,8 +174,8 @@ static int do_name(void *fs, uint32_t dir, char *name)
     return 0;
 }
 
-/* The entry with the lowest cookie from `least` on: the list is the other way
- * round. */
+/* The entry with the lowest cookie from `least` on; the list is in descending
+ * order. */
 static const struct entry *entry_from(const struct node *d, uint32_t least)
 {
     const struct entry *found = NULL;
@@ -217,7 +217,7 @@ static ssize_t do_getdents(void *fs, uint32_t dir, uint32_t *offset, void *buf,
     }
 }
 
-/* ---- changing the tree -------------------------------------------------- */
+/* ---- changing directories ----------------------------------------------- */
 
 static int do_create(void *fs, uint32_t dir, const char *name, uint32_t type,
                      uint32_t device, uint32_t *file)
@@ -255,7 +255,7 @@ static int do_link(void *fs, uint32_t dir, const char *name, uint32_t file)
     return 0;
 }
 
-/* Takes an entry away. A directory has no links then, a file one less. */
+/* Removes an entry. A directory then has no links, a file one less. */
 static void remove_entry(struct node *dir, struct entry **at)
 {
     struct node *n = (*at)->entry_node;
@@ -293,8 +293,8 @@ static int do_rmdir(void *fs, uint32_t dir, const char *name, uint32_t file)
     return do_unlink(fs, dir, name, file, &links);
 }
 
-/* What was at `to` is looked up here: the kernel has checked that it may make
- * room, but for whether a directory is empty. */
+/* Looks up the file at `to`. The kernel has checked that it may be replaced,
+ * except whether a directory is empty. */
 static int do_rename(void *fs, uint32_t from_dir, const char *from,
                      uint32_t to_dir, const char *to, uint32_t file)
 {
@@ -312,7 +312,7 @@ static int do_rename(void *fs, uint32_t from_dir, const char *from,
         return -ENOTEMPTY;
     if (enter(b, to, n) < 0)
         return -ENOSPC;
-    /* The new entry is in front of the old one, which is found behind it. */
+    /* The new entry precedes the old one in the list. */
     target = &b->node_entries->entry_next;
     while (*target != NULL && strcmp((*target)->entry_name, to) != 0)
         target = &(*target)->entry_next;

@@ -1,18 +1,17 @@
 /*
- * names: the name server. Programs give it ports under names and ask for them
- * (user/lib/ipc.h: enum names_label); the kernel itself knows only the server's
- * own port.
+ * names: the name server. Programs register ports under names and look them up
+ * (user/lib/ipc.h: enum names_label); the kernel knows only the server's own
+ * port.
  *
- * A name belongs to whoever registered it for as long as somebody receives at
- * that port. After that it is free: a server that has been started again just
- * registers again.
+ * A name belongs to its port while the port has a receiver. Then it is free, so
+ * a restarted server can register again.
  */
 #include "user/lib/err.h"
 #include "user/lib/ipc.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 
-#define LIST_MAX 4096 /* bytes of all names that NAMES_LIST tells */
+#define LIST_MAX 4096 /* bytes of all names for NAMES_LIST */
 
 struct entry {
     struct entry *entry_next; /* by name */
@@ -24,8 +23,8 @@ static struct entry *entries;
 
 /* ---- the table ---------------------------------------------------------- */
 
-/* Whether somebody receives at a port: no bits are notified, but one hears of
- * it if nobody could. */
+/* Whether a port has a receiver: notifies no bits, which fails if the port is
+ * dead. */
 static bool lives(int port)
 {
     return notify(port, 0) == 0;
@@ -40,7 +39,7 @@ static void drop(struct entry **at)
     free(e);
 }
 
-/* Forgets the dead; then, where the name is or belongs. */
+/* Drops dead entries; then finds the name, or where it belongs. */
 static struct entry **find(const char *name, bool *found)
 {
     struct entry **at = &entries;
@@ -62,7 +61,7 @@ static struct entry **find(const char *name, bool *found)
 
 /* ---- requests ----------------------------------------------------------- */
 
-/* Takes over the handle if that succeeds. */
+/* Takes over the handle on success. */
 static int add(const char *name, int port)
 {
     bool found;
@@ -85,13 +84,13 @@ static int add(const char *name, int port)
     return 0;
 }
 
-/* All names into `out`; returns the bytes. */
+/* Stores all names in `out`; returns the bytes. */
 static size_t list(char *out)
 {
     size_t used = 0;
     bool found;
 
-    find("\xff", &found); /* behind all: drops every dead one */
+    find("\xff", &found); /* after all names: drops every dead one */
     for (const struct entry *e = entries; e != NULL; e = e->entry_next) {
         size_t n = strlen(e->entry_name) + 1;
 
@@ -103,8 +102,8 @@ static size_t list(char *out)
     return used;
 }
 
-/* Turns a request about `name` into its answer; a handle that came with it is
- * closed unless it is kept. */
+/* Executes a request about `name` and builds the answer; closes a received
+ * handle unless it is kept. */
 static void answer(struct message *m, const char *name, char *text)
 {
     struct ipc_buffer *b = m->msg_buffer;
@@ -154,16 +153,16 @@ int main(void)
     int result;
 
     if (port < 0 || name_server(NAME_SERVER_SET, port) < 0)
-        err(1, "cannot become the name server");
+        err(1, "cannot register as the name server");
     result = ipc_receive(port, &m);
     for (;;) {
-        /* An answer that its client could not take is the client's trouble. */
+        /* A client that cannot receive its answer is ignored. */
         if (result < 0) {
             result = ipc_receive(port, &m);
             continue;
         }
         if (m.msg_client == 0) {
-            result = ipc_receive(port, &m); /* bits mean nothing here */
+            result = ipc_receive(port, &m); /* notifications are ignored */
             continue;
         }
         name[b.ipc_received] = 0;

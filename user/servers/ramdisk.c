@@ -3,10 +3,10 @@
  *
  *     ramdisk [-n NAME] IMAGE        publishes disk 0 under NAME, or "ramdisk"
  *
- * Whatever wants a disk can have one without hardware: a file server then runs
- * instruction for instruction the same each time, which an emulated drive does
- * not allow. The image is an ordinary file of the RAM file system; what is
- * written to the disk is in it at once, so there is nothing to flush.
+ * Provides a disk without hardware: a file server on it executes exactly the
+ * same instructions each time, which an emulated drive does not allow. The
+ * image is an ordinary file of the RAM file system and always up to date, so a
+ * flush does nothing.
  */
 #include "user/lib/block.h"
 #include "user/lib/err.h"
@@ -18,7 +18,7 @@ struct disk {
     uint32_t disk_sectors;
 };
 
-/* Whether these sectors are on the disk and fit into a message. */
+/* Whether these sectors are on the disk and fit in a message. */
 static bool within(const struct disk *d, uint32_t first, uint32_t sectors)
 {
     return sectors != 0 && sectors <= BLOCK_MAX && first < d->disk_sectors &&
@@ -59,7 +59,7 @@ static int write_sectors(const struct disk *d, const struct message *m)
     return 0;
 }
 
-/* Turns a request into its answer. */
+/* Executes a request and builds the answer. */
 static void answer(const struct disk *d, struct message *m)
 {
     uint32_t label = IPC_LABEL(m->msg_tag);
@@ -97,8 +97,7 @@ static void serve(int port, const struct disk *d)
             answer(d, &m);
             result = ipc_reply_receive(port, &m);
         } else {
-            /* A client that did not take its answer, or bits that mean
-             * nothing. */
+            /* a client that did not receive its answer, or a notification */
             result = ipc_receive(port, &m);
         }
     }
@@ -113,7 +112,7 @@ static struct disk open_disk(const char *path)
         err(1, "%s", path);
     d.disk_sectors = st.st_size / BLOCK_SECTOR;
     if (d.disk_sectors == 0)
-        errx(1, "%s: has less than one sector", path);
+        errx(1, "%s: smaller than one sector", path);
     return d;
 }
 

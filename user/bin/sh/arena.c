@@ -1,7 +1,7 @@
 /*
- * The memory of one line: taken from the front of one array, given back all at
- * once. What exec accepts is far smaller (ARG_MAX), so what does not fit here
- * could not be run either; and a shell with little in use is quick to fork.
+ * The memory of one line: allocated from the front of one array, freed all at
+ * once. exec accepts far less (ARG_MAX), so a line that does not fit could not
+ * be run either; and a shell that uses little memory forks quickly.
  */
 #include "user/bin/sh/sh.h"
 #include "user/lib/string.h"
@@ -10,8 +10,8 @@
 
 static char arena[ARENA_SIZE] __attribute__((aligned(8)));
 static size_t used;  /* a multiple of 8 */
-static size_t built; /* bytes behind it that arena_put added */
-static bool full;    /* of these some were lost */
+static size_t built; /* bytes after it added by arena_put */
+static bool full;    /* some of these were lost */
 
 void *arena_alloc(size_t size)
 {

@@ -1,5 +1,5 @@
 /*
- * Commands that change or know the shell itself, and so run inside it.
+ * Commands that change or need the shell's own state, and so run inside it.
  */
 #include "user/bin/sh/sh.h"
 #include "user/lib/stdio.h"
@@ -34,7 +34,7 @@ static int cmd_pwd(int argc, char **argv)
 
 /* ---- processes ---------------------------------------------------------- */
 
-/* The whole of a number, or -1. */
+/* All of a number, or -1. */
 static long number(const char *s)
 {
     char *end;
@@ -123,7 +123,7 @@ static const char syntax[] =
     "a &        in the background         < file  input from it\n"
     "> file     output to it              >> file output to its end\n"
     "2> file    errors to it              2>&1    errors to the output\n"
-    "'a' \"b\" \\c quotes; $X works in \"\"   *, ?    names that fit\n"
+    "'a' \"b\" \\c quotes; $X works in \"\"   *, ?    matching names\n"
     "X=1        a variable                # text  a comment\n"
     "$X $? $$ $! $1   its value, last status, shell's pid, last & pid, word\n"
     "Programs are in /bin: ls /bin.\n";
@@ -141,14 +141,15 @@ static int cmd_help(int argc, char **argv)
 /* ---- the table ---------------------------------------------------------- */
 
 const struct builtin builtins[] = {
-    {"cd", "cd [DIRECTORY]", "goes there; to $HOME or / without one", cmd_cd},
+    {"cd", "cd [DIRECTORY]", "changes to a directory, by default $HOME or /",
+     cmd_cd},
     {"exit", "exit [STATUS]", "ends the shell", cmd_exit},
-    {"export", "export [NAME[=VALUE] …]", "gives variables to programs",
+    {"export", "export [NAME[=VALUE] …]", "exports variables to programs",
      cmd_export},
     {"help", "help", "this list", cmd_help},
-    {"history", "history", "lines typed before", cmd_history},
-    {"pwd", "pwd", "the directory that the shell is in", cmd_pwd},
-    {"unset", "unset NAME …", "forgets variables", cmd_unset},
+    {"history", "history", "previous lines", cmd_history},
+    {"pwd", "pwd", "prints the current directory", cmd_pwd},
+    {"unset", "unset NAME …", "removes variables", cmd_unset},
     {"wait", "wait [PID …]", "waits for background commands to end", cmd_wait},
     {NULL, NULL, NULL, NULL},
 };

@@ -1,8 +1,8 @@
 /*
- * A line from the console. The line editor is the kernel shell's own
- * (kernel/lib/line.c): keys come from the console in raw mode, drawing goes to
- * it, and the words for completion are found here: commands at the beginning
- * of a command, else names of files.
+ * A line from the console. The line editor is the kernel shell's
+ * (kernel/lib/line.c): it gets keys from the console in raw mode and draws on
+ * it. This file supplies the words for completion: commands at the start of a
+ * command, else file names.
  */
 #include "kernel/lib/line.h"
 #include "user/bin/sh/sh.h"
@@ -22,7 +22,7 @@ static struct line line = {.line_write = draw, .line_words = words};
 
 /* ---- completion --------------------------------------------------------- */
 
-/* Adds the names in `folder`, each behind `prefix`. Directories get a '/'. */
+/* Adds the names in a directory, each after `prefix`. Directories get a '/'. */
 static void add_names(const char *folder, const char *prefix, bool hidden,
                       add_t *add, void *arg)
 {
@@ -51,8 +51,8 @@ static void add_commands(add_t *add, void *arg)
     add_names("/bin", "", false, add, arg);
 }
 
-/* Names that the word at `start` may become: its folder is what it has up to
- * its last '/'. */
+/* Names that complete the word at `start`; its directory is the part up to the
+ * last '/'. */
 static void add_files(unsigned start, add_t *add, void *arg)
 {
     char prefix[LINE_MAX + 1];
@@ -72,7 +72,7 @@ static void words(const char *command, add_t *add, void *arg)
     unsigned start = line.line_pos;
     unsigned before;
 
-    (void)command; /* it knows `;` alone */
+    (void)command; /* only `;` ends commands here */
     while (start > 0 && line.line_text[start - 1] != ' ')
         start--;
     before = start;

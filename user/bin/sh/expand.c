@@ -1,10 +1,9 @@
 /*
- * From words as they were typed to arguments.
+ * Expansion of words to arguments.
  *
- * A word is read once from left to right; what it stands for is put together
- * at the end of the arena, as a pattern (sh.h: glob): characters that were
- * quoted and would mean something there get a `\`. Blanks that come out of a
- * variable without quotes divide fields.
+ * A word is read once from left to right. Its expansion is built at the end of
+ * the arena, as a pattern (sh.h: glob): quoted special characters get a `\`.
+ * Unquoted blanks from a variable separate fields.
  */
 #include "user/bin/sh/sh.h"
 #include "user/lib/ctype.h"
@@ -13,9 +12,9 @@
 
 struct expander {
     struct fields ex_fields;
-    bool ex_split;  /* at blanks, and patterns count */
+    bool ex_split;  /* at blanks; patterns are active */
     bool ex_open;   /* a field has begun, if only with "" */
-    bool ex_active; /* it has a `*` or `?` that counts */
+    bool ex_active; /* it has an active `*` or `?` */
     bool ex_full;
 };
 
@@ -54,7 +53,7 @@ static void put(struct expander *e, char c)
     arena_put(c);
 }
 
-/* The field ends here. */
+/* Ends the field. */
 static void close_field(struct expander *e)
 {
     char *text;
@@ -91,7 +90,7 @@ static void put_value(struct expander *e, const char *value, bool quoted)
     }
 }
 
-/* $? $$ $! $# $0 … $9: the character behind the $. NULL: no such thing. */
+/* $? $$ $! $# $0 … $9: `c` follows the $. NULL: unknown. */
 static const char *special(char c, char *number, size_t size)
 {
     int value = shell.shell_status;
@@ -115,7 +114,7 @@ static const char *special(char c, char *number, size_t size)
     return number;
 }
 
-/* What follows a `$`; returns behind it. */
+/* Expands what follows a `$`; returns the end. */
 static const char *put_variable(struct expander *e, const char *s, bool quoted)
 {
     char number[12];
@@ -141,7 +140,7 @@ static const char *put_variable(struct expander *e, const char *s, bool quoted)
 
 /* ---- words -------------------------------------------------------------- */
 
-/* Inside "…": behind the opening quote; returns behind the closing one. */
+/* Expands "…" after the opening quote; returns what follows the closing one. */
 static const char *put_string(struct expander *e, const char *s)
 {
     e->ex_open = true;

@@ -1,9 +1,9 @@
 /*
  * Patterns of file names.
  *
- * A pattern is worked off one component at a time: those without `*` and `?`
- * are just appended to the path, the others tried on every name of the
- * directory that the path is by then.
+ * A pattern is processed one component at a time: components without `*` and
+ * `?` are appended to the path, the others are compared with every name in the
+ * directory of the path so far.
  *
  *     /bin/s*      path "/bin/", rest "s*"  ->  /bin/sh /bin/sort …
  */
@@ -32,9 +32,8 @@ void glob_plain(char *pattern)
     *to = 0;
 }
 
-/* Whether a name fits the pattern up to its end or a '/'. A `*` that turns out
- * to have taken too little takes one character more: only the last one ever
- * needs to. */
+/* Whether a name matches the pattern up to its end or a '/'. On a mismatch the
+ * last `*` takes one more character; earlier ones never need to. */
 static bool match(const char *pattern, const char *name)
 {
     const char *star = NULL;
@@ -62,7 +61,7 @@ static bool match(const char *pattern, const char *name)
     return *pattern == 0 || *pattern == '/';
 }
 
-/* Adds the path to the result, in its place. */
+/* Inserts the path into the result, in order. */
 static void add(struct glob *g, size_t length)
 {
     struct field **at = &g->glob_first;
@@ -81,7 +80,7 @@ static void add(struct glob *g, size_t length)
     g->glob_count++;
 }
 
-/* Appends a name and goes on behind it. */
+/* Appends a name and continues after it. */
 static void descend(struct glob *g, size_t length, const char *name, size_t n,
                     const char *rest)
 {
@@ -109,7 +108,7 @@ static void try_names(struct glob *g, size_t length, const char *pattern,
     closedir(d);
 }
 
-/* The path has `length` characters already; `rest` of the pattern is left. */
+/* The path has `length` characters; `rest` of the pattern is left. */
 static void glob_from(struct glob *g, size_t length, const char *rest)
 {
     size_t n = strcspn(rest, "/");

@@ -5,8 +5,8 @@
  *     sh FILE [ARG …]   lines from a file
  *     sh -c LINE        one line
  *
- * Handle 0 is read byte by byte unless it is a console: what is behind a line
- * belongs to the commands in it.
+ * Handle 0 is read byte by byte unless it is a console: what follows a line is
+ * input of the commands in it.
  */
 #include "user/bin/sh/sh.h"
 #include "user/lib/err.h"
@@ -17,12 +17,12 @@
 
 struct shell shell = {.shell_name = "sh"};
 
-/* Where lines come from, if not from a console. */
+/* The source of lines, if not a console. */
 struct input {
     const char *input_name; /* NULL: handle 0 */
     int input_handle;
     unsigned input_line;
-    size_t input_step; /* bytes to be read at once */
+    size_t input_step; /* bytes per read */
     size_t input_pos;
     size_t input_end;
     char input_buf[512];
@@ -44,8 +44,8 @@ static int next_byte(struct input *in)
     return (unsigned char)in->input_buf[in->input_pos++];
 }
 
-/* A line without its newline. Its length, LINE_MAX_BYTES if it is longer than
- * fits, -1 at the end. */
+/* Reads a line without its newline. Returns its length, LINE_MAX_BYTES if it is
+ * too long, -1 at the end. */
 static int read_line(struct input *in, char *line)
 {
     int n = 0;
@@ -66,7 +66,7 @@ static int read_line(struct input *in, char *line)
 
 /* ---- running ------------------------------------------------------------ */
 
-/* A line that is wrong ends a script. */
+/* A syntax error ends a script. */
 static void run_input(struct input *in)
 {
     static char line[LINE_MAX_BYTES];
@@ -99,7 +99,7 @@ static void run_file(const char *name)
         run_input(&in);
 }
 
-/* Takes in background commands that have ended. */
+/* Collects background commands that have ended. */
 static void reap(void)
 {
     int status;

@@ -1,13 +1,13 @@
 /*
- * From a line to what it means, by recursive descent:
+ * Parses a line by recursive descent:
  *
  *     line      list ((';' | '&') list)* [';' | '&']
  *     list      pipeline (('&&' | '||') pipeline)*
  *     pipeline  command ('|' command)*
  *     command   (NAME=value | word | redirection)+
  *
- * A word stays as it was typed; quotes only decide where it ends. `#` at the
- * beginning of a word starts a comment.
+ * A word is kept as typed; quotes only determine its end. `#` at the start of a
+ * word begins a comment.
  */
 #include "user/bin/sh/sh.h"
 #include "user/lib/ctype.h"
@@ -32,9 +32,9 @@ static const char *const token_text[] = {
 };
 
 struct parser {
-    const char *at;          /* behind the token */
+    const char *at;          /* after the token */
     const char *token_at;    /* its first character */
-    enum token token;        /* the one to be looked at */
+    enum token token;        /* the next token */
     enum redirect_kind kind; /* of TOKEN_REDIRECT */
     int handle;
     const char *error; /* the first, or NULL */
@@ -51,7 +51,7 @@ static void fail(struct parser *p, const char *error)
 
 /* ---- tokens ------------------------------------------------------------- */
 
-/* Behind the closing quote of the one at s; NULL: there is none. */
+/* The position after the closing quote of the one at s; NULL: none. */
 static const char *skip_quoted(const char *s)
 {
     char quote = *s++;
@@ -77,7 +77,7 @@ static void scan_word(struct parser *p)
                 return;
             }
         } else if (strchr("()`", *s) != NULL) {
-            fail(p, "( ) and ` mean nothing here; quote them");
+            fail(p, "( ) and ` are not supported; quote them");
             return;
         } else if (*s == '\\' && s[1] == 0) {
             fail(p, "nothing follows the \\");
@@ -89,7 +89,7 @@ static void scan_word(struct parser *p)
     p->at = s;
 }
 
-/* One or two characters: `one`, or `two` if the second is the first again. */
+/* One or two characters: `two` if the second equals the first, else `one`. */
 static void scan_pair(struct parser *p, enum token one, enum token two)
 {
     bool pair = p->at[0] == p->at[1];
@@ -148,7 +148,7 @@ static void scan(struct parser *p)
     }
 }
 
-/* "nothing stands before |": room for one message. */
+/* "a command is missing before |": room for one message. */
 static void missing(struct parser *p, const char *where, enum token token)
 {
     static char text[48];
@@ -194,7 +194,7 @@ static struct redirect *take_redirect(struct parser *p)
     r->redirect_handle = p->handle;
     scan(p);
     if (p->token != TOKEN_WORD) {
-        fail(p, "a file name is missing behind < or >");
+        fail(p, "a file name is missing after < or >");
         return NULL;
     }
     target = take_word(p);

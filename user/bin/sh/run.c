@@ -1,13 +1,13 @@
 /*
- * Running what was parsed.
+ * Runs parsed lines.
  *
  *     a | b > f        a: fork ── stdout into the pipe ── exec
  *                      b: fork ── stdin from the pipe, > f ── exec
  *
- * A command is expanded before it is forked, so that a mistake in it costs no
- * process. On a console each pipeline is a process group of its own, which
- * gets the console while the shell waits for it: ^C ends it and not the shell.
- * Other shells leave everything in the group that they are in themselves.
+ * A command is expanded before it is forked, so that an error in it costs no
+ * process. On a console each pipeline is a process group, which gets the
+ * console while the shell waits for it: ^C kills it and not the shell. Other
+ * shells leave all processes in their own group.
  */
 #include "user/bin/sh/sh.h"
 #include "user/lib/ctype.h"
@@ -19,9 +19,9 @@
 #define NOT_EXECUTABLE 126
 #define HANDLES_NAMED  10 /* 0 … 9 can be redirected */
 
-/* A pipeline on its way. */
+/* A pipeline being started. */
 struct job {
-    pid_t job_group; /* 0: none has been started yet */
+    pid_t job_group; /* 0: none started yet */
     bool job_background;
     int job_in;      /* read end of the pipe from the last command, or -1 */
     int job_pipe[2]; /* the pipe to the next one, or -1 */
@@ -150,7 +150,7 @@ static int run_builtin(const struct simple *s)
     return status;
 }
 
-/* A command that stays in this process: its redirections are undone. */
+/* Runs a command in this process; undoes its redirections. */
 static int run_here(const struct simple *s)
 {
     const struct command *c = s->simple_command;
@@ -194,7 +194,7 @@ static void exec_program(char **argv)
     _exit(complain(NOT_EXECUTABLE, "%s: %s", argv[0], strerror(errno)));
 }
 
-/* The child's side of a fork: what to be connected with is in the job. */
+/* The child's side of a fork: connects pipes and redirections. */
 static void run_child(const struct job *job, const struct simple *s)
     __attribute__((noreturn));
 static void run_child(const struct job *job, const struct simple *s)
@@ -269,8 +269,8 @@ static void forget_pipe(struct job *job)
     job->job_pipe[0] = job->job_pipe[1] = -1;
 }
 
-/* Starts all commands; their pids go to `pids`. Returns how many there are,
- * fewer than there should be if one failed. */
+/* Starts all commands; their pids go to `pids`. Returns how many were
+ * started. */
 static int start_all(struct job *job, const struct command *c, pid_t *pids)
 {
     int n = 0;
@@ -299,7 +299,7 @@ static void note_background(pid_t pid)
         complain(0, "%d runs in the background", (int)pid);
 }
 
-/* Starts a pipeline and, unless it is a background one, waits for it. */
+/* Starts a pipeline and, unless it is in the background, waits for it. */
 static int run_job(const struct pipeline *p, bool background)
 {
     struct job job = {
@@ -329,7 +329,7 @@ static int run_job(const struct pipeline *p, bool background)
     return started == commands ? status : 1;
 }
 
-/* A command that can do without a process: a built-in one, or none at all. */
+/* Runs a command without a process: a built-in, or assignments. */
 static bool is_here(const struct simple *s)
 {
     return s->simple_argc == 0 || builtin_find(s->simple_argv[0]) != NULL;
@@ -370,7 +370,7 @@ static void run_list(const struct list *l)
     }
 }
 
-/* Several pipelines with && and || need a shell to see to them. */
+/* Several pipelines with && and || in the background need a shell process. */
 static void run_background_list(const struct list *l)
 {
     pid_t pid = fork();

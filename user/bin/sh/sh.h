@@ -1,5 +1,5 @@
 /*
- * The shell: what its files share.
+ * The shell: declarations shared by its files.
  *
  *     main.c     where lines come from: console, file, -c, a pipe
  *     edit.c     a line from the console, with history and completion
@@ -10,7 +10,7 @@
  *     builtin.c  commands that must run in the shell itself
  *     arena.c    the memory of all that
  *
- * A line is read, parsed as a whole, run, and forgotten.
+ * A line is read, parsed as a whole, run, and its memory freed.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 
 #define LINE_MAX_BYTES 4096 /* of a line, with its NUL */
 
-/* ---- what a line means -------------------------------------------------- */
+/* ---- parsed lines ------------------------------------------------------- */
 
 enum redirect_kind {
     REDIRECT_READ,   /* < */
@@ -34,23 +34,23 @@ struct redirect {
     const char *redirect_target; /* a word */
 };
 
-/* Words are as they were typed, quotes and all. */
+/* Words as typed, including quotes. */
 struct word {
     struct word *word_next;
     char word_text[];
 };
 
 struct command {
-    struct command *command_next; /* that it pipes into */
-    struct word *command_assigns; /* NAME=value in front of it */
+    struct command *command_next; /* that reads its output */
+    struct word *command_assigns; /* NAME=value before it */
     struct word *command_words;
     struct redirect *command_redirects;
 };
 
 enum join {
     JOIN_ALWAYS, /* the first of its list */
-    JOIN_AND,    /* runs if what came before succeeded */
-    JOIN_OR,     /* … if it failed */
+    JOIN_AND,    /* runs if the one before succeeded */
+    JOIN_OR,     /* runs if it failed */
 };
 
 struct pipeline {
@@ -65,35 +65,34 @@ struct list {
     bool list_background;
 };
 
-/* The meaning of a line, NULL for an empty one. If it has none: NULL and
- * *error, one line of text. */
+/* Parses a line; NULL for an empty one. On an error NULL and *error, one line
+ * of text. */
 struct list *parse_line(const char *line, const char **error);
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* From the arena; NULL if it is full. Lasts until the mark before it is
+/* Allocates from the arena; NULL: full. Valid until an earlier mark is
  * released. */
 void *arena_alloc(size_t size);
 char *arena_string(const char *s, size_t n);
 size_t arena_mark(void);
 void arena_release(size_t mark);
 
-/* Adds bytes to what is being put together at the end of the arena, where
- * nothing else may be allocated meanwhile; then it is finished with a NUL.
- * false and NULL: full. */
+/* Builds a string at the end of the arena, where nothing else may be allocated
+ * meanwhile; arena_finish adds a NUL. False and NULL: full. */
 bool arena_put(char c);
 char *arena_finish(void);
 
 /* ---- expansion ---------------------------------------------------------- */
 
-/* Arguments that the words stand for, NULL at the end, their number in *argc.
- * NULL after one message: too long. */
+/* The arguments that the words expand to, with NULL at the end; their number in
+ * *argc. NULL after a message: too long. */
 char **expand_words(const struct word *words, int *argc);
 
-/* The same for what stays one word: a redirection's target, a value. */
+/* The same for a single word: a redirection's target, a value. */
 char *expand_word(const char *text);
 
-/* A list that is being added to at its end. */
+/* A list that grows at its end. */
 struct field {
     struct field *field_next;
     const char *field_text;
@@ -107,9 +106,9 @@ struct fields {
 /* Adds one; false: the arena is full. */
 bool fields_add(struct fields *f, const char *text);
 
-/* In a pattern `*` stands for any text, `?` for any character, `\x` for x.
- * glob_plain takes out the `\`; glob adds the paths that a pattern stands
- * for, in order; returns their number, or -1: the arena is full. */
+/* In a pattern `*` matches any text, `?` any character, `\x` x. glob_plain
+ * removes the `\`; glob adds the paths that match, in order, and returns their
+ * number, or -1: the arena is full. */
 void glob_plain(char *pattern);
 int glob(const char *pattern, struct fields *f);
 
@@ -121,12 +120,12 @@ void vars_init(char **environment);
 /* The value, or NULL. */
 const char *var_get(const char *name);
 
-/* From "NAME=value"; exported from now on if `export` says so. false: no
- * memory, after a message. */
+/* Sets a variable from "NAME=value"; exports it if `export`. False: no memory,
+ * after a message. */
 bool var_set(const char *assignment, bool export);
 void var_unset(const char *name);
 
-/* Exports a variable that is there; others are made, empty. */
+/* Exports a variable; creates it, empty, if it does not exist. */
 bool var_export(const char *name);
 
 /* The environment for programs: in the arena; NULL: full. */
@@ -135,7 +134,7 @@ char **vars_environment(void);
 /* Calls fn for each exported variable, "NAME=value". */
 void vars_each(void (*fn)(const char *text));
 
-/* Bytes of the name that `s` begins with. */
+/* The length of the name at the start of `s`. */
 size_t name_length(const char *s);
 bool is_assignment(const char *word);
 
@@ -144,7 +143,7 @@ bool is_assignment(const char *word);
 struct shell {
     int shell_status;       /* $? */
     pid_t shell_background; /* $!, 0: none yet */
-    bool shell_interactive; /* reads from a console and minds its groups */
+    bool shell_interactive; /* reads from a console and manages groups */
     bool shell_exit;        /* `exit` was called */
     const char *shell_name; /* $0 */
     char **shell_args;      /* $1 … */
@@ -153,18 +152,18 @@ struct shell {
 
 extern struct shell shell;
 
-/* Parses and runs a line; what is wrong with it is reported as being in
- * `where` (NULL: nowhere in particular). false: it could not be parsed. */
+/* Parses and runs a line; errors are reported with `where` (may be NULL).
+ * False: a syntax error. */
 bool run_line(const char *line, const char *where);
 
-/* Waits for `pid`, or all children if that is -1. The exit status as $? has
- * it: 128 + signal for one that was killed. */
+/* Waits for `pid`, or all children if that is -1. Returns the status as in $?:
+ * 128 + signal for a killed one. */
 int run_wait(pid_t pid);
 
-/* Gives the console to a group, if the shell minds groups. */
+/* Gives the console to a group, if the shell manages groups. */
 void run_foreground(pid_t group);
 
-/* "sh: what" on stderr, in one piece. Returns `status`. */
+/* Prints "sh: what" on stderr in one write. Returns `status`. */
 int complain(int status, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* ---- built-in commands -------------------------------------------------- */
@@ -182,9 +181,9 @@ const struct builtin *builtin_find(const char *name);
 
 /* ---- the console -------------------------------------------------------- */
 
-/* Reads a line into `buf` (LINE_MAX_BYTES). Its length, or -1 at the end. A
- * line that was given up is empty. */
+/* Reads a line into `buf` (LINE_MAX_BYTES). Returns its length, or -1 at the
+ * end. A cancelled line is empty. */
 int edit_line(const char *prompt, char *buf);
 
-/* The n-th line remembered, from 0; NULL behind the last. */
+/* The n-th line of the history, from 0; NULL after the last. */
 const char *edit_history(unsigned n);

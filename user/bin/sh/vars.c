@@ -1,6 +1,6 @@
 /*
- * Variables: one list of "NAME=value" texts out of malloc, of which some are
- * exported, that is, handed to the programs that the shell runs.
+ * Variables: a list of "NAME=value" texts; exported ones are passed to the
+ * programs that the shell runs.
  */
 #include "user/bin/sh/sh.h"
 #include "user/lib/ctype.h"
@@ -33,7 +33,7 @@ bool is_assignment(const char *word)
     return n > 0 && word[n] == '=';
 }
 
-/* Where the pointer to the variable is, or the one at the list's end. */
+/* The pointer to the variable, or the one at the list's end. */
 static struct var **find(const char *name)
 {
     size_t n = name_length(name);

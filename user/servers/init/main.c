@@ -1,16 +1,15 @@
 /*
- * init: the first program of a session, started by the kernel shell's `sh`. It
- * starts the servers, keeps them running, and then a program on the console.
+ * init: the first program of a session, started by `sh` of the kernel shell. It
+ * starts the servers, keeps them running, and starts a program on the console.
  *
  *     init                     /bin/sh
  *     init PROGRAM [ARG …]     the same with another program
  *
- * The servers are those of /etc/servers that start at boot, and those that the
- * kernel option start= names, which comes as START in the environment. One that
- * dies is started again (server.c). Whoever loses its parent becomes a child of
- * init, so init waits for all of them. When the program has ended it ends what
- * is left, so that nothing of the session remains, and then itself, with the
- * program's status.
+ * The servers are those of /etc/servers that start at boot, and those named by
+ * the kernel option start=, passed as START in the environment. A server that
+ * dies is restarted (server.c). Tasks whose parent has exited become children
+ * of init, which waits for all of them. When the program ends, init kills what
+ * is left of the session and exits with the program's status.
  */
 #include "user/lib/err.h"
 #include "user/lib/stdio.h"
@@ -26,7 +25,7 @@ static struct server *servers;
 
 /* ---- starting ----------------------------------------------------------- */
 
-/* The program in a group of its own, which has the console. */
+/* Starts the program in its own group, which gets the console. */
 static pid_t start_program(char *argv[])
 {
     pid_t pid = fork();
@@ -41,7 +40,7 @@ static pid_t start_program(char *argv[])
     err(errno == ENOENT ? 127 : 126, "%s", argv[0]);
 }
 
-/* Wants the servers that START names, with commas between them. */
+/* Marks the servers that START names, separated by commas, as wanted. */
 static void want_named(const char *names)
 {
     char *copy = names == NULL ? NULL : strdup(names);
@@ -65,8 +64,8 @@ static void start_servers(void)
 
 /* ---- the session -------------------------------------------------------- */
 
-/* The next child that ends. While a server waits for its turn nobody sleeps
- * longer than that. */
+/* Waits for the next child to end, but not longer than until the next server is
+ * due. */
 static pid_t next_end(int *status)
 {
     for (;;) {
@@ -80,7 +79,7 @@ static pid_t next_end(int *status)
     }
 }
 
-/* Until the program ends: its status. */
+/* Runs the session until the program ends; returns its status. */
 static int run_session(pid_t program)
 {
     int status;
@@ -97,8 +96,8 @@ static int run_session(pid_t program)
 
 /* ---- ending ------------------------------------------------------------- */
 
-/* Kills the children that /proc/tasks lists, those that are servers only if
- * `all`. Returns how many, -1: it cannot be read. */
+/* Kills the children listed in /proc/tasks; servers only if `all`. Returns how
+ * many, -1: the list cannot be read. */
 static int kill_children(bool all)
 {
     FILE *f = fopen("/proc/tasks", "r");
@@ -121,8 +120,8 @@ static int kill_children(bool all)
     return n;
 }
 
-/* Ends children until there are none, or only servers. Those of a child that
- * is killed become init's own, hence the repetition. */
+/* Kills children until there are none, or only servers. Children of a killed
+ * child become init's own, hence the loop. */
 static void end_children(bool all)
 {
     int status;
@@ -137,7 +136,7 @@ static void end_children(bool all)
     }
 }
 
-/* File servers write what they still have. */
+/* File servers write their cached data. */
 static void unmount_all(void)
 {
     for (struct server *s = servers; s != NULL; s = s->server_next)
@@ -151,7 +150,7 @@ static void end_session(void)
     end_children(false);
     unmount_all();
     for (struct server *s = servers; s != NULL; s = s->server_next)
-        s->server_pid = 0; /* children like others from here on */
+        s->server_pid = 0; /* ordinary children from here on */
     end_children(true);
 }
 

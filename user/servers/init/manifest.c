@@ -1,6 +1,6 @@
 /*
- * The manifest as init keeps it (kernel/lib/manifest.h reads it): a list of
- * servers in the file's order.
+ * The list of servers, in the order of the manifest (parsed by
+ * kernel/lib/manifest.h).
  */
 #include "user/lib/err.h"
 #include "user/lib/stdlib.h"
@@ -13,7 +13,7 @@ struct reading {
     struct server **end;
 };
 
-/* Splits the command into words. NULL, or what is wrong. */
+/* Splits the command into words. Returns NULL or what is wrong. */
 static const char *split(struct server *s)
 {
     char *rest = s->server_stanza.server_command;
@@ -48,7 +48,7 @@ static void complain(unsigned line, const char *what, void *arg)
     warnx("%s, line %u: %s", r->path, line, what);
 }
 
-/* The whole file; *n gets its length. NULL after a message. */
+/* Reads the whole file; *n gets its length. NULL after a message. */
 static char *contents(const char *path, ssize_t *n)
 {
     int file = open(path, O_RDONLY);

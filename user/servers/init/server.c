@@ -1,10 +1,10 @@
 /*
- * Starting servers, and starting them again.
+ * Starting and restarting servers.
  *
- * A server that dies is started again at once; who waits for its name finds
- * the successor there. One that keeps dying soon after it began is given more
- * and more time, and in the end given up: a driver whose device is broken must
- * not take the processor from all others.
+ * A server that dies is restarted at once; clients that wait for its name find
+ * the new one. A server that keeps dying soon after its start is restarted
+ * after longer and longer pauses, and in the end not at all: a driver with a
+ * broken device must not use the processor for ever.
  */
 #include "user/servers/init/server.h"
 #include "user/lib/err.h"
@@ -12,19 +12,19 @@
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 
-#define YOUNG_MS     1000u /* who dies before this has died young */
-#define AT_ONCE      4     /* such deaths in a row without a pause */
-#define PAUSE_MS     10u   /* the first pause; each is twice the one before */
+#define YOUNG_MS     1000u /* a death before this counts as early */
+#define AT_ONCE      4     /* early deaths in a row without a pause */
+#define PAUSE_MS     10u   /* the first pause; each is twice the last */
 #define PAUSE_MAX    2000u
-#define YOUNG_DEATHS 24 /* in a row, and it is given up */
+#define YOUNG_DEATHS 24 /* early deaths in a row until init stops */
 
 static const char *name_of(const struct server *s)
 {
     return s->server_stanza.server_name;
 }
 
-/* Calls fn for each server that `s` needs until one says no; whether none did.
- */
+/* Calls fn for each server that `s` needs until one returns false; returns
+ * whether none did. */
 static bool
 each_need(struct server *all, const struct server *s, unsigned depth,
           bool (*fn)(struct server *all, const char *need, unsigned depth))
@@ -90,7 +90,7 @@ bool server_is_ready(const struct server *s)
     return has_name(name_of(s));
 }
 
-/* ---- wanting ------------------------------------------------------------ */
+/* ---- wanted servers ----------------------------------------------------- */
 
 static bool want(struct server *all, const char *name, unsigned depth)
 {
@@ -153,8 +153,7 @@ static bool need_is_ready(struct server *all, const char *name, unsigned depth)
     return need != NULL && need->server_pid != 0 && server_is_ready(need);
 }
 
-/* Until a server is ready. One that ends meanwhile is noted: its successor is
- * not waited for. */
+/* Waits until a server is ready, or has ended. */
 static void wait_until_ready(struct server *all, const struct server *s)
 {
     uint32_t began = uptime_ms();
@@ -207,9 +206,9 @@ uint32_t servers_due(const struct server *all)
     return soonest;
 }
 
-/* ---- ending ------------------------------------------------------------- */
+/* ---- restarting --------------------------------------------------------- */
 
-/* How long its successor is to wait; UINT32_MAX: for ever. */
+/* How long to wait before a restart; UINT32_MAX: for ever. */
 static uint32_t pause_of(struct server *s)
 {
     if (uptime_ms() - s->server_began_ms >= YOUNG_MS)
@@ -223,8 +222,8 @@ static uint32_t pause_of(struct server *s)
     return MIN(PAUSE_MS << MIN(s->server_young - AT_ONCE - 1, 16u), PAUSE_MAX);
 }
 
-/* One line for people, one for tools. Neither waits for the console: servers
- * must be started again while a person has it. */
+/* Prints one line for users and one for tools. Neither waits for the console:
+ * servers must be restarted while a user has it. */
 static void tell(const struct server *s, int status, const char *next)
 {
     FILE *debug = fopen("/dev/debug", "w");
@@ -250,8 +249,8 @@ static bool is_not_names(struct server *all, const char *need, unsigned depth)
     return strcmp(need, "names") != 0;
 }
 
-/* The name server has died and with it all names: who needs it is started
- * again, and publishes its own anew. */
+/* The name server has died with all its names: servers that need it are
+ * restarted, and register their names again. */
 static void end_the_nameless(struct server *all)
 {
     for (struct server *s = all; s != NULL; s = s->server_next)
@@ -278,7 +277,7 @@ bool server_ended(struct server *all, pid_t pid, int status)
         (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_ABSENT)) {
         s->server_wanted = false;
         if (status != 0)
-            tell(s, status, "it is not started again");
+            tell(s, status, "not restarted");
         return true;
     }
     if (strcmp(name_of(s), "names") == 0)
@@ -287,6 +286,7 @@ bool server_ended(struct server *all, pid_t pid, int status)
     s->server_wanted = pause != UINT32_MAX;
     s->server_due_ms = uptime_ms() + pause;
     tell(s, status,
-         s->server_wanted ? "it is started again" : "it is given up");
+         s->server_wanted ? "restarted"
+                          : "not restarted, because it dies too often");
     return true;
 }

@@ -185,7 +185,7 @@ CASE(finds,
      {"find x/f.c x/y -type f", "x/f.c\nx/y/g.c\n", 0},
      {"find / -name console -type c", "/dev/console\n", 0},
      {"find nothing", "find: nothing: no such file or directory\n", 1},
-     {"find x -type q", "find: -type q: there are f, d and c\n", 2},
+     {"find x -type q", "find: -type q: must be f, d or c\n", 2},
      {"find x -wrong", "usage: find [PATH...] [-name PATTERN] [-type f|d|c]\n",
       2})
 
@@ -200,7 +200,7 @@ CASE(files,
 
 CASE(proc,
      {"kmastat pipe_buffer", "CACHE *", 0},
-     {"kmastat no_such", "kmastat: there is no cache like no_such\n*", 1},
+     {"kmastat no_such", "kmastat: no cache matches no_such\n*", 1},
      {"free", "what *", 0},
      {"uptime", "up 0 days 00:*", 0},
      {"ps | grep -c ' libtest$'", "1\n", 0},
