@@ -66,14 +66,23 @@ OTHER := $(call on,DEBUG)$(call on,SANITIZE)
 QUICK := $(if $(OTHER),-m 'not long and not soak and not plain')
 EVERY := -m ''
 
-.PHONY: test test-all test-times
-test: $(KERNELS) $(ISO) $(if $(OTHER),,$(HOST_TEST)) | $(VENV) ## three
-                                  ## minutes;
-                                  ## DEBUG=1 or SANITIZE=1: on such a kernel
+# What the tests need, built by all processors.
+TESTED  := $(KERNELS) $(ISO) $(if $(OTHER),,$(HOST_TEST))
+ALL_CPU  = $(if $(findstring jobserver,$(MAKEFLAGS)),,\
+             -j$$(getconf _NPROCESSORS_ONLN))
+
+.PHONY: test test-all test-times tested
+tested: $(TESTED)
+	@:
+
+test: | $(VENV)                   ## three minutes; DEBUG=1 or SANITIZE=1: on
+                                  ## such a kernel
+	@$(MAKE) --no-print-directory $(ALL_CPU) tested
 	@$(PYTEST) $(QUICK) $(ABREAST) tools/test
 
-test-all: $(KERNELS) $(HOST_TEST) $(ISO) $(BOOK_ENV)/done
-test-all: | $(VENV)               ## what `make test` leaves out; half an hour
+test-all: $(BOOK_ENV)/done | $(VENV) ## what `make test` leaves out; half an
+                                  ## hour
+	@$(MAKE) --no-print-directory $(ALL_CPU) tested
 	@$(MAKE) --no-print-directory test DEBUG=1
 	@$(MAKE) --no-print-directory test SANITIZE=1
 	@$(PYTEST) $(ABREAST) -m 'long and not soak' tools/test
