@@ -139,7 +139,7 @@ static char *unquote(char *s)
     return s;
 }
 
-/* The word in quotes at `word`, without them; *p moves behind it. */
+/* The word in quotes at `word`, without them; *p moves past it. */
 static char *quoted_word(char *word, char **p)
 {
     char quote = *word;
@@ -156,7 +156,7 @@ static char *quoted_word(char *word, char **p)
     return word;
 }
 
-/* The word at *p, ended with a NUL; *p moves behind it. NULL at the end. */
+/* The word at *p, ended with a NUL; *p moves past it. NULL at the end. */
 static char *next_word(char **p)
 {
     char *word = *p;

@@ -1,5 +1,5 @@
 /*
- * kmain: the kernel's table of contents. Each part stands on those before it;
+ * kmain: the kernel's table of contents. Each part uses those before it;
  * docs/boot.md goes through them.
  */
 #include "kernel/main.h"

@@ -71,7 +71,7 @@ size_t memmap_parse(const void *map, size_t length, struct mem_region *out,
     return n;
 }
 
-/* The first byte at or behind `addr` that a reserved region claims. */
+/* The first byte at or after `addr` that a reserved region claims. */
 static uint64_t reserved_from(const struct mem_region *r, size_t n,
                               uint64_t addr)
 {
@@ -129,7 +129,7 @@ static void *direct(paddr_t addr)
     return (void *)(addr + KERNEL_BASE);
 }
 
-/* Modules are memory that somebody else's data lies in. */
+/* Boot modules are reserved memory. */
 static void add_modules(const struct multiboot_info *info)
 {
     const struct multiboot_module *m = direct(info->info_mods_addr);
@@ -196,7 +196,7 @@ void memmap_init(const struct multiboot_info *info)
     bytes = paging_bytes(frames) + page_array_bytes(frames);
     tables = memmap_space(regions, region_count, image, bytes);
     need = (uint64_t)MAX(tables, image) + bytes + SPARE_MIN;
-    if (tables == 0) /* the archive takes up the room behind the image */
+    if (tables == 0) /* the archive is in the room after the image */
         need += initrd.region_end - initrd.region_start;
     if (tables == 0 || ((uint64_t)frames << PAGE_SHIFT) < need)
         too_little(need);

@@ -22,7 +22,7 @@ size_t memmap_parse(const void *map, size_t length, struct mem_region *out,
 uint64_t memmap_usable_end(const struct mem_region *r, size_t n, uint64_t addr);
 
 /* The lowest place for `bytes` bytes of usable memory at `from` or on a page
- * behind it, within the direct map; 0 if there is none. `from` is page
+ * after it, within the direct map; 0 if there is none. `from` is page
  * aligned. */
 paddr_t memmap_space(const struct mem_region *r, size_t n, paddr_t from,
                      size_t bytes);

@@ -16,7 +16,7 @@
 #include "mm/debug/platform.h"
 #include "mm/page_stat.h"
 
-/* Never 0, which would mean "not yet" to who keeps it: before the clock's first
+/* Never 0, which means "not yet" to callers: before the clock's first
  * step there are allocations too. */
 uint64_t mm_clock_us(void)
 {

@@ -23,7 +23,7 @@ uint64_t mm_clock_ms(void)
 /* ---- waiting for memory ------------------------------------------------- */
 
 #define LOOK_AGAIN_MS 20   /* an object may have come back without a page */
-#define SILENCE_MS    5000 /* between two messages about who waits */
+#define SILENCE_MS    5000 /* between two messages about waiting tasks */
 
 static struct wait_queue memory_wanted =
     WAIT_QUEUE_INIT(memory_wanted, "memory");

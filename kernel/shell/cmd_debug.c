@@ -186,7 +186,7 @@ static bool read_change(const char *word, struct change *c)
                     bad);
     else
         shell_error("wants letters of " KMEM_DEBUG_LETTERS
-                    " behind +, - or =; `debug +FPZU inode`");
+                    " after +, - or =; `debug +FPZU inode`");
     return false;
 }
 
@@ -296,7 +296,7 @@ SHELL_COMMAND(
     "  F  freed addresses are verified, sanity checks\n"
     "  P  poison: free memory is deadbeef, new memory baddcafe\n"
     "  Z  redzones around each object, checked when it is freed\n"
-    "  U  who used it: `log`, `history`, `users`, `whatis`\n"
+    "  U  its users: `log`, `history`, `users`, `whatis`\n"
     "  T  a line for each operation\n"
     "  S  free slabs are unmapped at once: a late touch faults\n"
     "  G  each object on pages of its own, unmapped while it is free\n"

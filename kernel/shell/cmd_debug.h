@@ -1,5 +1,5 @@
 /*
- * What the commands share that show who used memory: callers, stacks, ages,
+ * Shared by the commands that show the users of memory: callers, stacks, ages,
  * and buffers summed by the stack that allocated them.
  *
  *     cmd_debug.c   debug trace          cmd_log.c     log history
@@ -12,19 +12,19 @@
 
 #define DEBUGCMD_CALLER 40 /* characters of a caller, NUL included */
 
-/* "function+0x1c" of whoever called the allocator, "-" if nothing is known.
+/* "function+0x1c" of the caller of the allocator, "-" if it is not known.
  * Returns text, or that. */
 const char *debugcmd_caller(const struct kmem_transaction *t,
                             char text[DEBUGCMD_CALLER]);
 
-/* Prints the callers, nearest first, in lines of at most 80 columns behind
+/* Prints the callers, nearest first, in lines of at most 80 columns after
  * `indent` blanks. Nothing if there are none. */
 void debugcmd_print_stack(const struct kmem_transaction *t, unsigned indent);
 
 /* The callers as a JSON array of strings. */
 void debugcmd_json_stack(const struct kmem_transaction *t);
 
-/* Prints who points to the object at an address; words on the stack below
+/* Prints the pointers to the object at an address; words on the stack below
  * `stack_end` are the command's own and left out. */
 void debugcmd_print_refs(uintptr_t addr, uintptr_t stack_end);
 

@@ -82,13 +82,13 @@ static int cmd_inodes(int argc, char **argv)
 }
 
 SHELL_COMMAND(inodes, "inodes [-a|-r]", "the inode cache",
-              "The files that somebody uses, by file system and number: REFS\n"
+              "The files in use, by file system and number: REFS\n"
               "counts open files, current directories and mounts. The last\n"
-              "lines tell how many files are remembered though nobody uses\n"
-              "them, which are given up when memory runs short, and how often\n"
-              "an inode that was wanted was there.\n"
+              "lines say how many unused files are cached, which are released\n"
+              "when memory runs short, and how often an inode was found\n"
+              "there.\n"
               "  -a  unused ones too\n"
-              "  -r  gives the unused ones up, as a shortage of memory does\n"
+              "  -r  releases the unused ones, as a shortage of memory does\n"
               "Example: run ls /bin; inodes -a; inodes -r; reap inode",
               cmd_inodes, NULL);
 
@@ -220,7 +220,7 @@ static int cmd_mounts(int argc, char **argv)
 }
 
 SHELL_COMMAND(
-    mounts, "mounts [-j]", "file systems and who serves them",
+    mounts, "mounts [-j]", "file systems and their servers",
     "ROOT is the number of the root directory, INODES how many of\n"
     "its inodes are in memory. Blocks and files are the file system's\n"
     "own figures; FILES 0: there is no limit. STATE `dead`: the server\n"

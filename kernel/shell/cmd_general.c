@@ -210,10 +210,11 @@ static int cmd_reboot(int argc, char **argv)
     power_reset();
 }
 
-SHELL_COMMAND(reboot, "reboot", "start the machine again",
-              "Resets the machine at once. An emulator that was told not to\n"
-              "reboot ends instead.\n",
-              cmd_reboot, NULL);
+SHELL_COMMAND(
+    reboot, "reboot", "start the machine again",
+    "Resets the machine at once. An emulator started with -no-reboot\n"
+    "ends instead.\n",
+    cmd_reboot, NULL);
 
 static int cmd_poweroff(int argc, char **argv)
 {

@@ -1,5 +1,5 @@
 /*
- * Messages: which ports there are, and who waits for whom.
+ * Messages: the ports, and the chains of tasks that wait for answers.
  */
 #include "drivers/console.h"
 #include "kernel/ipc/port.h"
@@ -34,7 +34,7 @@ SHELL_COMMAND(ports, "ports", "the ports where messages are exchanged",
               "  REFS RECEIVE  handles to it; those that may receive there\n"
               "                (without any the port is dead)\n"
               "  CALLS         calls that were received so far\n"
-              "  QUEUED        callers that nobody has received yet\n"
+              "  QUEUED        calls that are not received yet\n"
               "  WAITING       receivers that wait for a message\n"
               "  BITS          notified and not received yet\n"
               "  IRQS          interrupt lines bound to it, as bits\n"
@@ -148,7 +148,7 @@ static int cmd_ipc(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(ipc, "ipc", "who waits for whom for the answer to a message",
+SHELL_COMMAND(ipc, "ipc", "which task waits for the answer of which",
               "A line for each chain: a task that called, the port, the task\n"
               "that owes the answer, and on if that waits itself. (queued):\n"
               "nobody has received the call yet; the task behind it received\n"

@@ -158,7 +158,7 @@ size_t heap_block_head(size_t i);
  * Good until the next call. */
 const char *heap_owner_name(const void *owner);
 
-/* Print what an object in use of one of the allocator's own caches stands for;
+/* Print what an object in use of one of the allocator's own caches describes;
  * which tasks have a page at a user address; which have this frame. */
 struct page;
 void heap_print_own(const struct kmem_cache *cp, uintptr_t start);

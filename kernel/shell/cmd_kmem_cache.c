@@ -83,7 +83,7 @@ static void print_colours(const struct kmem_cache_stat *st)
 }
 
 /* Bytes of a chunk that are there for a debugging mode: redzones; in mode G
- * the page behind the object that never is. */
+ * the page after the object that is never mapped. */
 static size_t debug_tag(const struct kmem_cache_stat *st)
 {
     if (st->stat_modes & KMF_FIREWALL)

@@ -409,7 +409,7 @@ static int cmd_pages(int argc, char **argv)
 }
 
 SHELL_COMMAND(pages, "pages [-j|-r] [ADDR]",
-              "a picture of physical memory and who owns it",
+              "a picture of physical memory and its owners",
               "All page frames, 64 cells in a row, a letter per owner; with\n"
               "an address the frames around it, one by one. Addresses from\n"
               "the kernel's base on are virtual, lower ones physical.\n"

@@ -3,7 +3,7 @@
  * random order, and look with `slabs`, `cache`, `colours`, `reap` and the rest.
  *
  * What is out is remembered in records from caches of the playground's own, so
- * that the objects under study are touched by nobody but the slab allocator.
+ * that only the slab allocator touches the objects under study.
  * Those caches exist only as long as something is being played with.
  *
  *     play_caches ─ play_cache ─ play_cache
@@ -321,7 +321,7 @@ static void pick(struct play_cache *pc, size_t n, struct list *out)
     }
 }
 
-/* Sorts by random bits: each pass moves half the list behind the other. */
+/* Sorts by random bits: each pass moves half the list after the other. */
 static void shuffle(struct list *head)
 {
     for (int bit = 0; bit < SHUFFLE_BITS; bit++) {

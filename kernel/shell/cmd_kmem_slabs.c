@@ -10,7 +10,7 @@
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
 
-#define CELLS_BESIDE 28 /* as many fit behind a row's other columns */
+#define CELLS_BESIDE 28 /* as many fit after a row's other columns */
 #define CELLS_BELOW  64 /* in a row of their own */
 #define SHOWN        8  /* slabs of each state that are shown without -v */
 #define BINS         11 /* of the histogram */

@@ -287,7 +287,7 @@ static void print_legend(const struct kmastat *ks, size_t hidden)
             "free: none out (\"complete\")\n");
     if (ks->ks_wide)
         kprintf("flags: L large layout, C constructor, D destructor, "
-                "S supplier of its own,\nE an elder; behind the /: debugging "
+                "S supplier of its own,\nE an elder; after the /: debugging "
                 "modes (`debug`)\n");
     if (hidden)
         kprintf("%zu more without memory: kmastat -z\n", hidden);

@@ -66,7 +66,7 @@ static bool is_small(const struct place *p)
 
 /* ---- whatis ------------------------------------------------------------- */
 
-/* The same in the debug layout: behind the object are the rest of its chunk
+/* The same in the debug layout: after the object are the rest of its chunk
  * and, in mode Z, redzones. */
 static const char *part_in_debug(const struct place *p,
                                  const struct kmem_buf_stat *b, size_t offset)
@@ -309,10 +309,10 @@ SHELL_COMMAND(whatis, "whatis [-r] ADDR",
               "The frame that holds the address and its owner; in a slab also\n"
               "the cache, the object's index, whether it is in use, and which\n"
               "part of it the address is in; of the allocator's own objects\n"
-              "what they are for, of a program's page who has it mapped.\n"
-              "Of caches in mode U also who had the object last, and when; of\n"
+              "their purpose, of a program's page the spaces that map it.\n"
+              "Of caches in mode U also the last user and the time; of\n"
               "memory that mode S took away, what it was.\n"
-              "  -r  also who points to the object: data, stacks, objects\n"
+              "  -r  also the pointers to the object: data, stacks, objects\n"
               "ADDR is hexadecimal or a symbol.\n"
               "Example: whatis kmem_cache_alloc",
               cmd_whatis, NULL);

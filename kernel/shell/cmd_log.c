@@ -39,7 +39,7 @@ static const char *ago_cell(const struct kmem_transaction *t,
     return text;
 }
 
-/* The caller that a row has room for, in full or without the offset, behind a
+/* The caller that a row has room for, in full or without the offset, after a
  * name that may have been too long. */
 static void print_caller(const struct kmem_transaction *t, size_t name_length)
 {

@@ -41,7 +41,7 @@ static int cmd_bt(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(bt, "bt [PID]", "who called whom, up to here",
+SHELL_COMMAND(bt, "bt [PID]", "the chain of callers, up to here",
               "The functions that are under way, the latest first. On a\n"
               "stopped machine: those that were when it stopped. With a pid:\n"
               "those on the kernel stack of that task, and where it waits.\n"
@@ -115,7 +115,7 @@ static int cmd_x(int argc, char **argv)
 }
 
 SHELL_COMMAND(x, "x ADDR [BYTES]", "memory in hexadecimal and as characters",
-              "Reads memory, 64 bytes unless told, 16 in a row. Looks in the\n"
+              "Reads memory, 64 bytes by default, 16 in a row. Looks in the\n"
               "page tables first, so that it cannot fault. ADDR is\n"
               "hexadecimal or a symbol.\n"
               "Example: x page_array 32",
@@ -243,13 +243,14 @@ static int cmd_meminfo(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(meminfo, "meminfo [-j]", "the memory map, and where pages went",
-              "What the boot loader said of physical memory (END is the first\n"
-              "address behind), then how many page frames each has: indented\n"
-              "lines are parts of the one above them.\n"
-              "  -j  JSON lines: one per region, then the counts\n"
-              "Example: meminfo",
-              cmd_meminfo, NULL);
+SHELL_COMMAND(
+    meminfo, "meminfo [-j]", "the memory map, and where pages went",
+    "What the boot loader said of physical memory (END is the first\n"
+    "address after it), then how many page frames each has: indented\n"
+    "lines are parts of the one above them.\n"
+    "  -j  JSON lines: one per region, then the counts\n"
+    "Example: meminfo",
+    cmd_meminfo, NULL);
 
 /* ---- panic -------------------------------------------------------------- */
 

@@ -107,8 +107,7 @@ static int cannot_start(const char *path, int error)
     case -EBUSY:
         return shell_error("%s runs as that server; `servers` shows it", path);
     case -ENOMEM:
-        return shell_error("no memory for %s; `kmastat` shows who has it",
-                           path);
+        return shell_error("no memory for %s; `kmastat` shows its users", path);
     default:
         return shell_error("cannot start %s: error %d", path, -error);
     }
@@ -219,7 +218,7 @@ int taskcmd_run(char **argv)
     return run_program(argv, false, false);
 }
 
-/* Splits the manifest's command; what stands on the line behind the server's
+/* Splits the manifest's command; what follows on the line after the server's
  * name takes the place of its arguments. */
 static void server_words(char *command, char **words, char **argv)
 {

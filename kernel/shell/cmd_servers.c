@@ -1,5 +1,5 @@
 /*
- * Servers and interrupt lines: who may have what of the machine, and who has.
+ * Servers and interrupt lines: the grants, and the tasks that hold them.
  */
 #include "drivers/console.h"
 #include "drivers/pic.h"
@@ -138,7 +138,7 @@ SHELL_COMMAND(
     "A row for each stanza of /etc/servers, as the kernel read it at boot,\n"
     "and more rows where it grants several ranges or lines:\n"
     "  PID STATE  the task that has the grant. running: its program runs;\n"
-    "             taken: it has yet to execute it; free: nobody has it\n"
+    "             taken: it has yet to execute it; free: unused\n"
     "  PORTS      I/O ports (hexadecimal)\n"
     "  IRQ        interrupt lines; `irqs` shows which are bound\n"
     "  MEMORY     physical addresses (hexadecimal) that it may map\n"
@@ -155,7 +155,7 @@ struct irq_line {
     uint32_t line_count;
     bool line_masked;
     uint32_t line_port;    /* 0: not bound */
-    char line_owner[CELL]; /* "": nobody */
+    char line_owner[CELL]; /* "": unused */
 };
 
 /* A line that is not bound is the kernel's if it has a handler. */
@@ -225,7 +225,7 @@ SHELL_COMMAND(
     "          that has bound the line; cascade: the line that joins\n"
     "          the two controllers\n"
     "  PORT    where the interrupt becomes a notification: `ports`\n"
-    "  MASKED  it cannot interrupt: nobody has it, or its server has\n"
+    "  MASKED  it cannot interrupt: it is unused, or its server has\n"
     "          not acknowledged the last one yet\n"
     "  -j      JSON lines\n"
     "Example: irqs",

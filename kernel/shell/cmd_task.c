@@ -197,7 +197,7 @@ static int parse_signal(const char *word)
     return parse_u32(word, &number) && number <= SIG_MAX ? (int)number : -1;
 }
 
-/* Those who were killed end when they get the processor, which the shell leaves
+/* Killed tasks end when they get the processor, which the shell leaves
  * them here, so that its next prompt can say that they have. */
 static int send(const char *word, int signal)
 {

@@ -25,7 +25,7 @@ bool taskcmd_stat(const char *word, struct task_stat *out);
 /* "SEGV", or NULL if the signal has no name. */
 const char *taskcmd_signal(int signal);
 
-/* Prints who called whom on the kernel stack of a task. False, and nothing
+/* Prints the chain of callers on the kernel stack of a task. False, and nothing
  * printed, if it is gone, or runs just now. */
 bool taskcmd_print_stack(pid_t pid);
 

@@ -28,7 +28,7 @@ struct group {
     size_t group_size;                   /* bytes asked for, each */
     struct kmem_transaction group_trans; /* whose stack all have */
     uint64_t group_count;
-    uint64_t group_waste; /* bytes of their chunks that nobody asked for */
+    uint64_t group_waste; /* bytes of their chunks that were not requested */
     uint64_t group_youngest;
     uint64_t group_oldest;
     uint64_t group_ages;    /* sum */
@@ -304,7 +304,7 @@ SHELL_COMMAND(users, "users [-j] [CACHE]",
               "nearest first. Most bytes first.\n"
               "  BYTES COUNT SIZE  what was asked for; objects; of each\n"
               "  WASTE             bytes of their chunks beyond that\n"
-              "  TASKS             who asked\n"
+              "  TASKS             the tasks that asked\n"
               "Callers are known of caches in mode U: `debug +U`.\n"
               "  -j  JSON lines\n"
               "Example: debug +U; run ls; users inode",

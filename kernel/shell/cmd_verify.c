@@ -83,7 +83,7 @@ static const char *check_paging(const char **where)
 
 /* ---- programs ----------------------------------------------------------- */
 
-/* Whether nobody changes what a program owns. sched_lock held. */
+/* True if no task can change what a program owns. sched_lock held. */
 static bool stands_still(const struct task *t)
 {
     return t->task_space != NULL && t->task_state == TASK_BLOCKED &&

@@ -26,7 +26,7 @@
 #define NEAREST_LETTERS 24 /* longest name that is compared */
 
 static const char *current = "slate"; /* the command that runs */
-static bool interrupted;              /* it was told that ^C was typed */
+static bool interrupted;              /* ^C was typed */
 
 /* ---- what commands share ------------------------------------------------ */
 

@@ -13,7 +13,7 @@ static bool is_blank(char c)
 
 /*
  * Reads one word at *at, closing the gaps that quotes leave, and ends it with
- * a NUL. *at moves behind the character that ended the word, which is
+ * a NUL. *at moves past the character that ended the word, which is
  * returned: a blank, `;`, NUL, or a quote if that quote is never closed.
  */
 static char take_word(char **at)
@@ -125,7 +125,7 @@ find_option(char letter, const struct words_option *options, size_t n)
     return NULL;
 }
 
-/* The letters of word *i; a value may take the word behind it, too. */
+/* The letters of word *i; a value may be in the next word. */
 static int take_options(int argc, char **argv, int *i,
                         const struct words_option *options, size_t n)
 {

@@ -14,7 +14,7 @@ enum words_error {
 /*
  * Takes the next command off the text at *at and splits it in place: argv
  * (room for SHELL_ARGS_MAX + 1) gets its words and a NULL, *argc their number,
- * which may be 0. *at moves behind the `;` that ended it, or becomes NULL
+ * which may be 0. *at moves past the `;` that ended it, or becomes NULL
  * after the last command. Blanks separate words; single and double quotes
  * take away the meaning of blanks, `;` and the other kind of quote.
  */
@@ -29,7 +29,7 @@ char words_options(int *argc, char **argv, const char *allowed,
                    uint32_t *options);
 
 /* An option of a command that takes values, too: either sets *option_on, or
- * puts the word behind it into *option_value. */
+ * puts the next word into *option_value. */
 struct words_option {
     char option_letter;
     bool *option_on;

@@ -224,14 +224,14 @@ void lab_seconds(unsigned seconds)
         watchdog_start(seconds, hang);
 }
 
-/* Who waits for whom, and what happened last. */
+/* Prints the waiting tasks and the last events. */
 static void show_waiters(void)
 {
     char ps[] = "ps";
     char ipc[] = "ipc";
     char log[] = "log slab";
 
-    kprintf("who waits for whom (ps, ipc), and the slabs' last events:\n");
+    kprintf("the waiting tasks (ps, ipc), and the slabs' last events:\n");
     shell_execute(ps);
     shell_execute(ipc);
     shell_execute(log);
