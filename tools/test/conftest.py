@@ -21,8 +21,8 @@ BUILD = ROOT / os.environ.get("SLATE_BUILD", "build")
 long, soak = pytest.mark.long, pytest.mark.soak
 
 # Begun first, the longest files end while others run beside them.
-LONGEST = ("test_labs", "test_sanitize", "test_grade", "test_replay",
-           "test_failures", "test_transcripts", "test_host")
+LONGEST = ("test_labs", "test_sanitize", "test_grade", "test_bugs",
+           "test_replay", "test_failures", "test_transcripts", "test_host")
 
 
 def tiers(test, test_all=(), soaks=()):
