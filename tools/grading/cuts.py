@@ -29,14 +29,14 @@ C = (".c", ".h")
 
 
 class CutError(Exception):
-    """A cut that is not understood or does not fit: FILE:LINE: text."""
+    """A cut has an error or does not fit: FILE:LINE: text."""
 
 
 @dataclass
 class Cut:
-    """One cut, which stands in line `line` of the file `source`. `before` are
-    the lines that it wants to find, `after` those of the hand-out; the lines
-    that both begin and end with are context."""
+    """The cut at line `line` of the file `source`. `before` are the lines that
+    it replaces, `after` those of the hand-out; common lines at both ends are
+    context."""
     source: str
     line: int
     task: str
@@ -48,7 +48,7 @@ class Cut:
 
     @property
     def missing(self):
-        """Whether the hand-out says that something is missing here."""
+        """Whether the hand-out marks missing code here."""
         return any(line.strip() == MISSING for line in self.after)
 
     def fail(self, text):
@@ -167,7 +167,7 @@ def _fail_near(cut, lines, same, at):
 # ---- cutting ---------------------------------------------------------------
 
 def _comment(cut, page, indent):
-    """The comment that stands where something is to be written."""
+    """The comment at a place for code."""
     text = f"Task {cut.task}: {cut.title}. See {page}."
     if cut.path.endswith(".py"):
         return textwrap.wrap(text, WIDTH, initial_indent=indent + "# ",
@@ -180,7 +180,7 @@ def _comment(cut, page, indent):
 
 
 def _call(cut, page, indent):
-    """The lines that say so when the program comes there."""
+    """The lines that report missing code when they run."""
     if cut.path.endswith(".py"):
         return [f'{indent}raise NotImplementedError(',
                 f'{indent}    "task {cut.task}: see {page}")']
@@ -192,7 +192,7 @@ def _call(cut, page, indent):
 
 
 def _context(cut):
-    """How many lines at the top and at the bottom of a cut stay."""
+    """The number of context lines at the top and at the bottom of a cut."""
     short, top, bottom = min(len(cut.before), len(cut.after)), 0, 0
     while top < short and cut.before[top] == cut.after[top]:
         top += 1

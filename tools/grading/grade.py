@@ -3,16 +3,14 @@
     tools/grade [--lab 2] [--seed 7] [--out dir] TREE...
     tools/grade --here [--lab 2]        this tree as it stands: make grade
 
-For each TREE, the hand-in files of the lab (lab.toml) are taken from it and
-all else from the tree that this program belongs to. The kernel is built, each
-test runs in a machine of its own, and a report says what was earned and why
-the rest was not. Lab and seed are those that the tree names (.lab), if not
-given.
+The hand-in files of the lab (lab.toml) are taken from TREE, all other files
+from the tree of this program. The kernel is built, each test runs in a machine
+of its own, and a report lists the points and explains the lost ones. Lab and
+seed are read from the tree's .lab unless given.
 
-Writes report.txt, results.json (Gradescope) and junit.xml: to build/grade for
-`--here` and for one tree, for several to a folder for each, with summary.csv
-beside them. Exit status 0 if everything was earned, 1 if not, 2 if grading
-itself failed.
+Writes report.txt, results.json (Gradescope) and junit.xml to build/grade; for
+several trees, to a folder for each, with summary.csv beside them. Exit status 0
+if all points were earned, 1 if not, 2 if grading failed.
 """
 
 import argparse
@@ -31,13 +29,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Skipped(Exception):
-    """A tree that cannot be graded, and why."""
+    """A tree cannot be graded; the text says why."""
 
 
 # ---- which lab -------------------------------------------------------------
 
 def stamp(tree):
-    """What a hand-out says it is: {"lab": 2, "seed": 7, ...}, or nothing."""
+    """A hand-out's .lab: {"lab": 2, "seed": 7, ...}, or nothing."""
     try:
         with open(tree / labs.STAMP, "rb") as f:
             data = labs.tomllib.loads(f.read(4096).decode())
@@ -53,7 +51,7 @@ def which(tree, options):
     said = stamp(tree) or stamp(workshop.inner(tree) or tree)
     number = options.lab or said.get("lab")
     if number is None:
-        raise Skipped("which lab? it has no .lab, so say --lab N (make grade "
+        raise Skipped("which lab? it has no .lab: use --lab N (make grade "
                       "LAB=N)")
     seed = options.seed or str(said.get("seed", 0))
     if not re.fullmatch(r"\d{1,9}", seed):
@@ -65,8 +63,8 @@ def which(tree, options):
 # ---- grading ---------------------------------------------------------------
 
 def not_checked(lab, sheet):
-    """The same where the checker is not handed out: what is missing is all
-    that can be said."""
+    """The outcomes of questions without the checker, which is not handed out:
+    only missing answers are known."""
     answers, problem = grading.read_answers(sheet)
     return [grading.Outcome(q, "unreadable", [problem]) if problem else
             grading.Outcome(q, "no answer", ["no answer yet"])
@@ -75,7 +73,8 @@ def not_checked(lab, sheet):
 
 
 def answers_of(lab, sheet, own, pristine=None):
-    """Outcomes of the lab's questions. `sheet` is the text of answers.toml."""
+    """Outcomes of the lab's questions. `sheet` is the content of
+    answers.toml."""
     if not lab.questions:
         return []
     path = ROOT / lab.answers[1]
@@ -86,7 +85,7 @@ def answers_of(lab, sheet, own, pristine=None):
 
 
 def grade_here(options):
-    """This tree as it stands, with its own build."""
+    """Grades this tree, with its own build."""
     lab, seed, version = which(ROOT, options)
     errors = workshop.make(ROOT, options.patience)
     kernel = None if errors else ROOT / "build/slate-workshop.elf"
@@ -101,7 +100,7 @@ def grade_here(options):
 
 
 class Grader:
-    """Grades trees one after another in this tree's workshops."""
+    """Grades trees one after another."""
 
     def __init__(self, options):
         self.options = options
@@ -161,14 +160,14 @@ def parse():
     parser.add_argument("trees", metavar="TREE", nargs="*")
     parser.add_argument("--lab", metavar="N")
     parser.add_argument("--seed", metavar="N",
-                        help="instead of the one that the tree names")
+                        help="instead of the seed in the tree's .lab")
     parser.add_argument("--out", metavar="DIR",
-                        help="where the results go")
+                        help="folder for the results")
     parser.add_argument("--work", metavar="DIR",
-                        help="where kernels are built (build/grade)")
+                        help="folder to build in (build/grade)")
     parser.add_argument("--patience", metavar="SECONDS", type=int,
                         default=grading.PATIENCE,
-                        help="of a processor, for each compiler and QEMU\n"
+                        help="processor time of each compiler and QEMU\n"
                         f"({grading.PATIENCE})")
     parser.add_argument("--here", action="store_true")
     options = parser.parse_args()
@@ -180,7 +179,7 @@ def parse():
 
 
 def folder_names(trees):
-    """A name for the results of each tree, all different."""
+    """A different name for the results of each tree."""
     names = []
     for tree in trees:
         name = Path(os.path.abspath(tree)).name or "root"
@@ -192,7 +191,7 @@ def folder_names(trees):
 
 
 def grade_many(trees, options, out):
-    """Grades trees; returns [(name, Grade or why not)]."""
+    """Grades trees; returns [(name, Grade or error)]."""
     grader, rows, several = Grader(options), [], len(trees) > 1
     for tree, name in zip(trees, folder_names(trees)):
         try:

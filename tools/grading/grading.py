@@ -1,11 +1,10 @@
-"""Grades a lab: runs its tests, each in a machine of its own, asks its checker
-about the answers, and says why what is not earned is not.
+"""Grades a lab: runs each test in a machine of its own, checks the answers, and
+explains lost points.
 
-Verdicts are taken from signed records alone; everything else that a machine
-prints only explains. A test that ends without a verdict has failed, however it
-ended. Nothing depends on the host's speed: a test that hangs is ended by a
-watchdog in the machine's own time, and what defeats that has failed anyway when
-the host's patience ends.
+Only a signed record is a verdict; all other output of the machine only
+explains. A test without a verdict has failed. Nothing depends on the host's
+speed: a watchdog in guest time ends a test that hangs. A test that stops the
+watchdog has failed when the host's time-out ends it.
 """
 
 import json
@@ -21,17 +20,17 @@ from signal import SIGKILL, SIGXCPU
 from tools.grading import labs, verdict
 from tools.run import elf, gdb, qemu, sandbox
 
-# What a machine for a test has beside the usual: a watchdog.
+# Further arguments of QEMU for a test: a watchdog.
 MACHINE = ["-device", "ib700", "-action", "watchdog=inject-nmi"]
 
-PATIENCE = 120      # seconds of a processor that one QEMU may use
-QUESTION = 15       # the same for one run that an answer is compared with,
-                    # which has no watchdog and takes about one
-WRITES = 512        # KiB that a machine may write to one of its lines
-STUCK = "stuck", ["did not end until the host stopped it; the watchdog of the "
-                  "machine did not work"]
+PATIENCE = 120      # processor seconds for one QEMU
+QUESTION = 15       # the same for a run of an answer's checker, which has no
+                    # watchdog and takes about 1
+WRITES = 512        # KiB of output on one line
+STUCK = "stuck", ["did not end until the host stopped it: the watchdog did "
+                  "not work"]
 
-# Of what a machine said: lines of a report, characters of a line.
+# Limits of a report: lines, and characters of a line.
 LINES, WIDTH = 60, 200
 
 TRAPS = {0: "division error", 6: "invalid opcode", 8: "double fault",
@@ -40,13 +39,13 @@ TRAPS = {0: "division error", 6: "invalid opcode", 8: "double fault",
 
 
 class GradeError(Exception):
-    """Grading itself does not work: nobody's fault but this machine's."""
+    """Grading itself failed; the submission is not the cause."""
 
 
 @dataclass
 class Outcome:
-    """What became of a test or a question. `state` is one word; "pass" alone
-    earns all, "leak" half. `text` explains, as lines."""
+    """The result of a test or a question. The state "pass" earns all points,
+    "leak" half, others none. `text` has lines that explain."""
     item: object
     state: str
     text: list = field(default_factory=list)
@@ -65,7 +64,7 @@ class Grade:
     lab: object
     outcomes: list
     build_errors: str = ""
-    problems: list = field(default_factory=list)  # with files, for everybody
+    problems: list = field(default_factory=list)  # with files
     notes: list = field(default_factory=list)     # for the instructor
     seed: int = 0
     version: str = ""
@@ -79,10 +78,10 @@ class Grade:
         return all(o.state == "pass" for o in self.outcomes)
 
 
-# ---- what machines say -----------------------------------------------------
+# ---- output of machines ----------------------------------------------------
 
 def clean(text):
-    """A line that a terminal, and XML, can show as it is."""
+    """The text as one line that is safe for a terminal and for XML."""
     text = "".join(c if c.isprintable() else "?" for c in str(text))
     return text if len(text) <= WIDTH else text[:WIDTH] + "..."
 
@@ -96,7 +95,7 @@ def _texts(result, event):
 
 
 def _panic_report(result):
-    """From the last panic on, what the serial line says, without registers."""
+    """The serial line from the last panic on, without registers."""
     lines = _serial(result)
     at = max((i for i, line in enumerate(lines)
               if line.startswith("panic: ")), default=None)
@@ -120,9 +119,8 @@ def _last_events(result):
 
 
 def _triple_fault(result, kernel):
-    """Where the faults were, from QEMU's log of them."""
-    text = ["triple fault: a fault while the processor handled a fault, and it "
-            "gave up"]
+    """The places of the faults, from QEMU's log."""
+    text = ["triple fault: the handler of a double fault faulted"]
     faults = re.findall(r"v=([0-9a-f]{2}) .*? pc=([0-9a-f]{8})", result.log)
     for vector, pc in faults[-3:]:
         number = int(vector, 16)
@@ -145,7 +143,7 @@ def _limits(patience):
 
 
 def _boot(kernel, test, shift, key, patience):
-    """The run of a test, or None if the host's patience ended."""
+    """The run of a test, or None after the host's time-out."""
     line = " ".join(filter(None, (f"grade={test.name}", f"gradekey={key}",
                                   test.append)))
     try:
@@ -186,7 +184,7 @@ def _without_verdict(result, kernel):
             _serial(result)[-5:]
     if result.status == 0 and not result.ended:
         return "triple fault", _triple_fault(result, kernel)
-    return "no verdict", ["the machine ended without a verdict: something "
+    return "no verdict", ["the machine ended without a verdict: the code "
                           "switched it off, or wrote to the exit port"] + \
         _last_events(result)
 
@@ -211,7 +209,7 @@ def run_test(kernel, test, shift, patience=PATIENCE):
     result = _boot(kernel, test, shift, key, patience)
     if result is None:
         return Outcome(test, *STUCK)
-    if result.full:  # a verdict may be among what was not taken
+    if result.full:  # the verdict may be missing
         return Outcome(test, "wild output", [
             f"wrote {WRITES} KiB or more to its serial line or to the debug "
             "port"])
@@ -226,8 +224,8 @@ def run_test(kernel, test, shift, patience=PATIENCE):
 
 
 def run_tests(kernel, lab, patience=PATIENCE):
-    """Outcomes of all tests of a lab, as many at a time as there are
-    processors. Without a kernel none is run."""
+    """Outcomes of all tests of a lab; as many run at a time as there are
+    processors. Without a kernel none runs."""
     if kernel is None:
         return [Outcome(test, "no kernel", ["the kernel does not build"])
                 for test in lab.tests]
@@ -240,8 +238,8 @@ def run_tests(kernel, lab, patience=PATIENCE):
 # ---- questions -------------------------------------------------------------
 
 class Machine:
-    """What a lab's answers.py may use: the tree, its kernel, and ways to run
-    that. `kernel` is None if it does not build."""
+    """For a lab's answers.py: the tree, its kernel, and ways to run it.
+    `kernel` is None if it does not build."""
 
     def __init__(self, root, kernel, seed=0, patience=PATIENCE):
         self.root, self.seed, self.patience = Path(root), seed, patience
@@ -277,7 +275,7 @@ def load_checker(path):
 
 
 def read_answers(data):
-    """({id: answer}, what is wrong with the file or None)."""
+    """({id: answer}, error in the file or None)."""
     try:
         return labs.tomllib.loads(data.decode("utf-8")), None
     except UnicodeDecodeError:
@@ -287,7 +285,7 @@ def read_answers(data):
 
 
 def _toml(value):
-    """A value as TOML writes it."""
+    """A value in TOML."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{k} = {_toml(v)}"
                                for k, v in value.items()) + "}"
@@ -303,8 +301,8 @@ def write_answers(answers):
 
 
 def _ask(checker, answers, machine):
-    """What check() says, as {id: text or None}; a checker that fails says so
-    about everything."""
+    """The results of check(), as {id: text or None}. If the checker fails,
+    every answer gets that error."""
     try:
         said = checker["check"](dict(answers), machine)
         return said if isinstance(said, dict) else {}
@@ -312,8 +310,8 @@ def _ask(checker, answers, machine):
         return dict.fromkeys(answers, f"cannot be checked: {e}")
     except Exception as e:  # pylint: disable=broad-except
         where = traceback.extract_tb(e.__traceback__)[-1]
-        return dict.fromkeys(answers, f"the checker could not make sense of "
-                             f"it ({type(e).__name__}, {Path(where[0]).name}:"
+        return dict.fromkeys(answers, f"the checker failed on it "
+                             f"({type(e).__name__}, {Path(where[0]).name}:"
                              f"{where[1]})")
 
 

@@ -23,16 +23,16 @@ from tools.grading.workshop import SEED_FILE, planted_seed
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# From this line of an answers.py on nothing is handed out.
+# From this line on an answers.py is not handed out.
 SECRET = "# ---- not handed out"
 
-# Tests of what a hand-out does not have.
+# Tests of parts that a hand-out does not have.
 FOR_AUTHORS = {"tools/test/test_labs.py", "tools/test/test_grade.py"}
 
 START = """\
 # Lab {number}: {title}
 
-Begin with [{page}]({page}): it says what to read and what to write.
+Begin with [{page}]({page}), which lists the reading and the tasks.
 
     tools/setup     once: installs what is missing
     make run        boots what you have; `help` lists the shell's commands
@@ -46,9 +46,9 @@ All else is taken from the original tree when your work is graded, so changes
 there help you to look at things and cost nothing.
 """
 
-# Where places for code are marked: not in a lab that plants bugs.
+# For labs whose places for code are marked; those that plant bugs have none.
 PLACES = """
-Each place where something is to be written has a comment with its task:
+Each place for your code has a comment with its task:
 
     grep -n "Task {number}\\." {sources}
 """
@@ -90,17 +90,17 @@ def hand_out(root, lab, out, names, solved=(), seed=0):
 
 
 def version(root):
-    """Which state of the tree this is, as git names it."""
+    """The state of the tree, as git describes it."""
     done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=root,
                           check=False, capture_output=True, text=True)
     return done.stdout.strip() if done.returncode == 0 else "unknown"
 
 
 def write_extras(root, lab, out, seed, solved):
-    """The stamp, and where a student begins."""
+    """Writes .lab and START-HERE.md."""
     tasks = ", ".join(f'"{task}"' for task in sorted(solved))
     (out / labs.STAMP).write_text(
-        f"# What `make lab` made this tree for; `make grade` reads it.\n"
+        f"# Written by `make lab`; `make grade` reads it.\n"
         f"lab = {lab.number}\nseed = {seed}\nsolved = [{tasks}]\n"
         f'version = "{version(root)}"\n')
     files = "".join(f"    {name}\n" for name in lab.files)
@@ -135,7 +135,7 @@ def wanted_tasks(lab, text):
 
 
 def empty_folder(text):
-    """The folder OUT, made."""
+    """Makes the folder OUT."""
     if not text:
         raise LabError("OUT is missing: make lab LAB=2 OUT=dir")
     out = Path(text)

@@ -24,12 +24,12 @@ except ImportError:  # Python before 3.11; tools/setup installs this
 FOLDER = "docs/labs"
 STAMP = ".lab"      # in a hand-out: which lab, seed and version it is
 
-# What a walk leaves out where git cannot say which files there are.
+# Folders to skip where there is no git to list the files.
 PRODUCTS = {".git", ".venv", "__pycache__", ".pytest_cache", "build"}
 
 
 class LabError(Exception):
-    """A lab, or the tree, is not as it should be."""
+    """An error in a lab or in the tree."""
 
 
 # ---- lab.toml --------------------------------------------------------------
@@ -92,16 +92,16 @@ class Lab:
 
     @property
     def answers(self):
-        """What the student fills in, and what checks it."""
+        """The student's answers, and their checker."""
         return self.folder / "answers.toml", self.folder / "answers.py"
 
     @property
     def items(self):
-        """All that earns points."""
+        """Everything that earns points."""
         return self.tests + self.questions
 
 
-# The keys of lab.toml: their types, and whether they must be there.
+# The keys of lab.toml: their types, and whether they are required.
 TEXT, TEXTS, NUMBER, SWITCH = "a text", "a list of texts", "a number", \
     "true or false"
 KEYS = {
@@ -134,7 +134,7 @@ def _is_a(value, kind):
 
 
 def _checked(table, kind, place):
-    """A table of lab.toml that has the keys it should have, and no others."""
+    """A table of lab.toml, after a check of its keys."""
     keys = KEYS[kind]
     if not isinstance(table, dict):
         raise LabError(f"{place} is not a table")
@@ -160,7 +160,7 @@ def _parse(path):
 
 
 def read(root, folder):
-    """The lab in a folder of the tree, checked for itself."""
+    """The lab in a folder of the tree, checked by itself."""
     path = Path(folder) / "lab.toml"
     data = _parse(Path(root) / path)
     lists = {name: data.pop(name, []) for name in TABLES}
@@ -251,7 +251,7 @@ def all_labs(root):
 
 
 def load(root, number):
-    """Lab `number`, given as a number or as what somebody typed."""
+    """Lab `number`, a number or text that the user typed."""
     there = folders(root)
     if not there:
         raise LabError("this tree has no labs")
@@ -262,8 +262,8 @@ def load(root, number):
 
 
 def tracked(root):
-    """The names of the files that make up the tree, without what was built:
-    those that git tracks and that are there; from a walk without git."""
+    """The names of the tree's files without products: those that git tracks,
+    or all in a tree without git."""
     root = Path(root)
     if (root / ".git").exists():
         done = subprocess.run(["git", "ls-files", "-z"], cwd=root, check=False,

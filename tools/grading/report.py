@@ -1,6 +1,6 @@
-"""What a grade looks like: a table with explanations for people, results.json
-in Gradescope's format, JUnit XML, and lines of a CSV. None holds a time, a
-path of this machine or a key, so two runs give the same bytes."""
+"""Reports of a grade: a table with explanations, results.json in Gradescope's
+format, JUnit XML, and rows of a CSV. None contains a time, a path of this
+machine or a key, so two runs give the same bytes."""
 
 import csv
 import json
@@ -16,7 +16,7 @@ NOT_CHECKED = "not checked"
 
 
 def debug_line(outcome):
-    """How to run just this test under GDB."""
+    """The command that runs this test alone under GDB."""
     test = outcome.item
     words = " ".join(filter(None, [f"grade={test.name}", test.append]))
     line = f'make gdb APPEND="{words}"'
@@ -24,14 +24,14 @@ def debug_line(outcome):
 
 
 def explanation(outcome):
-    """Why points are missing and what to do next, as lines."""
+    """Lines that explain lost points, with the next step."""
     if outcome.state == "pass":
         return []
     if outcome.state == NOT_CHECKED:
         return ["your instructor's grader checks this"]
     lines = list(outcome.text)
     if outcome.state == "no kernel":
-        return lines  # the compiler's lines, on top, are the hint
+        return lines  # the compiler's errors at the top are the hint
     lines.append(f"hint: {outcome.item.hint}")
     if isinstance(outcome.item, Test):
         lines.append(f"alone: {debug_line(outcome)}")
@@ -50,7 +50,7 @@ def _row(outcome, width):
 
 
 def _unchecked(outcomes, width):
-    """One line about all answers that could not be judged here."""
+    """One line about all answers that only the instructor can check."""
     left = [o.item.points for o in outcomes if o.state == NOT_CHECKED]
     if not left:
         return []

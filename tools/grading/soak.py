@@ -2,8 +2,8 @@
 
     python3 -m tools.grading.soak --lab 2 [--times 10]
 
-Beside each grading two busy loops run for each processor. All results must be
-the same, byte for byte, and earn everything. Exit status 1 if not.
+During each grading two busy loops run per processor. All results must be equal,
+byte for byte, and earn all points. Exit status 1 if not.
 """
 
 import argparse
@@ -22,7 +22,7 @@ RESULTS = ("results.json", "junit.xml", "report.txt")
 
 
 def solution(lab, folder):
-    """The hand-in files of a perfect student."""
+    """Writes the hand-in files of the solution."""
     for name in lab.files:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)

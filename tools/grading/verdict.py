@@ -1,5 +1,5 @@
-"""Verdicts of the labs' tests: records on the debug port that are signed with
-a key which the grader made for one test in one run
+"""Verdicts of the labs' tests: records on the debug port, signed with a key
+that the grader makes for one test in one run
 (tools/workshop/labs/runner.c)."""
 
 import secrets

@@ -1,10 +1,9 @@
-"""Where labs are built to be graded.
+"""The folder in which submissions are built.
 
-A workshop is a folder with a copy of the grader's tree in which the hand-in
-files of one submission after another are put in place. Only files that differ
-are written, and nothing built is thrown away, so a second submission costs the
-compiling of its own files. What a submission may be, and what becomes of one
-that is hostile, is in docs/labs.md.
+A workshop is a folder with a copy of the grader's tree. The files of each
+submission in turn are put in place there. Only files that differ are written,
+and objects are kept, so the next submission compiles only its own files.
+docs/labs.md says how hostile submissions are handled.
 """
 
 import contextlib
@@ -22,10 +21,10 @@ from tools.run import sandbox
 
 SEED_FILE = "tools/workshop/labs/seed.h"
 
-# Bytes that a hand-in file may have; the longest source has a tenth of that.
+# The largest hand-in file in bytes, ten times the longest source.
 LARGEST = 256 * 1024
 
-# For each process of a build: MiB of memory, KiB of a file.
+# Limits of each process of a build: MiB of memory, KiB of a file.
 MEMORY, FILE = 2048, 64 * 1024
 
 # What `make kernel workshop` makes, in build/.
@@ -34,34 +33,33 @@ PRODUCTS = ("boot", "docs", "drivers", "kernel", "mm", "symbols", "tools",
             "slate.elf", "initrd.tar", "slate-workshop.elf",
             "initrd-workshop.tar")
 
-# The whole build may take so many times the seconds of one process.
+# The limit of the whole build, in time limits of one process.
 WHOLE = 10
 
 
 def planted_seed(name, text, seed):
-    """A file's text with the seed of the hand-out written into it."""
+    """The file's text, with the hand-out's seed if it is the seed file."""
     if name != SEED_FILE:
         return text
     return re.sub(r"(?m)^(#define LAB_SEED) \d+$", rf"\1 {seed}", text)
 
 
-# ---- what was handed in ----------------------------------------------------
+# ---- files of a submission -------------------------------------------------
 
 @dataclass
 class HandIn:
-    """The files of a submission: {name: bytes} of those that are there and
-    can be taken, and a line about each of the others."""
+    """The files of a submission, {name: bytes}, and a line about each file
+    that cannot be used."""
     files: dict = field(default_factory=dict)
     problems: list = field(default_factory=list)
 
 
 class _Refused(Exception):
-    """Why a file is not taken."""
+    """A file cannot be used; the text says why."""
 
 
 def _take(tree, name):
-    """The bytes of a file that is really a file of the tree: no part of its
-    path is a link."""
+    """The bytes of a file of the tree; no part of its path may be a link."""
     path = tree
     for part in Path(name).parts:
         path = path / part
@@ -70,7 +68,7 @@ def _take(tree, name):
         except (FileNotFoundError, NotADirectoryError) as e:
             raise _Refused("is missing") from e
         if stat.S_ISLNK(mode):
-            raise _Refused("is, or lies behind, a symbolic link")
+            raise _Refused("is a symbolic link, or in a linked folder")
     if not stat.S_ISREG(mode):
         raise _Refused("is not a regular file")
     with open(path, "rb") as f:
@@ -79,15 +77,15 @@ def _take(tree, name):
         raise _Refused(f"has more than {LARGEST // 1024} KiB")
     try:
         if "\0" in data.decode("utf-8"):
-            raise _Refused("is not a text: there is a NUL in it")
+            raise _Refused("is not a text: it contains a NUL byte")
     except UnicodeDecodeError as e:
         raise _Refused("is not a text: it is not UTF-8") from e
     return data
 
 
 def inner(tree):
-    """The only folder in a tree that has nothing else but hidden files, as
-    archives leave it; or None."""
+    """The only folder of a tree that otherwise has only hidden files, as in an
+    unpacked archive; or None."""
     inside = [p for p in Path(tree).iterdir()
               if not p.name.startswith((".", "__MACOSX"))]
     if len(inside) == 1 and inside[0].is_dir() and not inside[0].is_symlink():
@@ -96,7 +94,7 @@ def inner(tree):
 
 
 def _places(tree, name, names):
-    """Where a file may be: at its place, or without its folders."""
+    """The possible places of a file: its own, or the top of the tree."""
     flat = Path(name).name
     if [Path(n).name for n in names].count(flat) == 1:
         return [p for p in (name, flat) if os.path.lexists(Path(tree) / p)]
@@ -104,8 +102,8 @@ def _places(tree, name, names):
 
 
 def collect(tree, names):
-    """Takes the hand-in files `names` from a tree. A tree may also hold them
-    all side by side without folders, or be in a single folder."""
+    """Reads the hand-in files `names` of a tree. They may also be side by side
+    without folders, and the tree may be inside a single folder."""
     tree, found = Path(tree), HandIn()
     if not any(_places(tree, name, names) for name in names):
         tree = inner(tree) or tree
@@ -138,7 +136,7 @@ class Built:
 
 
 def _first_errors(text):
-    """The lines about the first errors of a build that failed."""
+    """The first errors of a failed build, with the lines around them."""
     lines = text.splitlines()
     word = re.compile(r"error:|undefined reference|multiple definition|"
                       r"not found|Killed|out of memory|fatal signal|"
@@ -185,9 +183,8 @@ def make(tree, seconds, target="workshop", options=(), hide=None):
 
 
 def copy_products(build, folder):
-    """Takes over what `make kernel` has put in `build`, times included. With
-    files that have their tree's times make finds what is up to date and what
-    is not, as it would there."""
+    """Copies the products in `build`, with their times, so that make sees the
+    same files as up to date as in the tree itself."""
     new = folder / "build.new"
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(parents=True)
@@ -210,13 +207,14 @@ class Workshop:
 
     @staticmethod
     def is_needed(name):
-        """Pages and pictures are not, and tests of the tree as a whole."""
+        """Whether a build needs the file: not pages, pictures and tests of the
+        whole tree."""
         return not name.startswith((".", "docs/", "tools/test/")) or \
             re.match(rf"{labs.FOLDER}/.*\.(toml|py|c|h)$", name)
 
     @contextlib.contextmanager
     def alone(self):
-        """Nobody else uses the folder meanwhile."""
+        """Locks the folder against other graders."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with open(self.folder.parent / (self.folder.name + ".lock"),
                   "w", encoding="utf-8") as lock:
@@ -241,14 +239,14 @@ class Workshop:
             self.write(name, data)
 
     def begin(self):
-        """The first time nothing need be built that is built in the tree."""
+        """Copies the tree and its products, for the first use."""
         for name in self.names:
             (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(self.root / name, self.folder / name)
         copy_products(self.root / "build", self.folder)
 
     def there(self):
-        """The files of the folder that were put there."""
+        """The source files in the folder."""
         for at, below, files in os.walk(self.folder):
             below[:] = [n for n in below if n not in labs.PRODUCTS]
             for name in files:
@@ -266,11 +264,11 @@ class Workshop:
             shutil.copymode(self.root / name, path)
 
     def build(self):
-        """Builds what is there now."""
+        """Builds the files in the folder."""
         kernel = self.folder / "build/slate-workshop.elf"
         kernel.unlink(missing_ok=True)  # never one of another submission
         errors = make(self.folder, self.seconds, options=self.options,
                       hide=self.hide)
         if errors is None and kernel.exists():
             return Built(kernel)
-        return Built(errors=errors or "no kernel came of it")
+        return Built(errors=errors or "the build made no kernel")
