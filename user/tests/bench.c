@@ -1,17 +1,17 @@
 /*
- * bench: what system calls cost, by the time-stamp counter, which under QEMU's
- * -icount shift=0 counts instructions, of program and kernel together.
+ * bench: the cost of system calls, by the time-stamp counter, which under
+ * QEMU's -icount shift=0 counts instructions of program and kernel.
  *
  *     bench [KEY …]      prints "KEY VALUE" for all, or those given
  *     run -s bench       in the kernel's shell: those that need a device
  *
- * An operation is a function. It is called a number of times in a batch; the
- * same loop around a function that does nothing is subtracted, so that what
- * remains is the C call of each library function, the system call, and what the
- * kernel does for it, on both sides of a switch. There is a batch to warm
- * up, which brings in every page and fills every slab; of those that follow the
- * cheapest counts, for it is the one without timer interrupts. The value is its
- * mean. Each also goes to /dev/debug as a JSON line.
+ * An operation is a function, called many times in a batch. The cost of the
+ * same loop around an empty function is subtracted. What remains is the C call
+ * of each library function, the system call, and the kernel's work for it, on
+ * both sides of a switch. A first batch warms up: it brings in every page and
+ * fills every slab. Of the batches that follow, the cheapest counts, because it
+ * has no timer interrupts. The value is its mean. Each result also goes to
+ * /dev/debug as a JSON line.
  */
 #include "user/lib/err.h"
 #include "user/lib/io.h"
@@ -102,8 +102,8 @@ static void end_child(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
-/* With a child that runs `serve` until it is killed; `prepare` is done in the
- * parent before anything is measured. */
+/* With a child that runs `serve` until it is killed. The parent runs `prepare`
+ * before it measures. */
 static uint64_t measure_with(operation_t *serve, operation_t *prepare,
                              operation_t *op, unsigned rounds)
 {
@@ -142,7 +142,7 @@ static void echo_bytes(void)
         continue;
 }
 
-/* So that there is an end of file should the other one die. */
+/* Ensures an end of file if the other process dies. */
 static void close_other_ends(void)
 {
     close(there[0]);
@@ -298,10 +298,9 @@ static uint64_t pipe_create_close(void)
 
 /* ---- interrupts --------------------------------------------------------- */
 
-/* By the machine's clock, which can interrupt periodically. When the device
- * raises its line is found out by polling it while the line is masked: twice,
- * which gives the period, too. The interrupt that follows is waited for as a
- * driver does. */
+/* With the machine's clock, which interrupts periodically. Polling, with the
+ * line masked, finds out when the device raises its line: twice, which gives
+ * the period too. The next interrupt is received as in a driver. */
 enum {
     CLOCK_INDEX = 0x70,
     CLOCK_DATA = 0x71,

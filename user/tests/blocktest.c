@@ -1,6 +1,6 @@
 /*
- * blocktest: uses a disk without a file system, and looks whether what comes
- * back is what was written.
+ * blocktest: uses a disk without a file system, and checks that reads return
+ * what was written.
  *
  *     blocktest [-n SERVER] [-d DISK] COMMAND
  *         info                   how many sectors there are
@@ -104,7 +104,7 @@ static void read_piece(uint32_t first, uint32_t n, uint32_t seed)
     read_some(first, n);
 }
 
-/* What `fn` costs, for a range. */
+/* The cost of `fn` for a range. */
 static void measure(const char *what, uint32_t first, uint32_t n, uint32_t seed,
                     void (*fn)(uint32_t, uint32_t, uint32_t))
 {
@@ -130,7 +130,7 @@ static void refused(bool good, const char *what)
         exit(1);
 }
 
-/* The error of a request as it comes from the server. */
+/* The error in the server's answer to a request. */
 static int raw(uint32_t label, uint32_t disk, uint32_t first, uint32_t n,
                uint32_t sent)
 {

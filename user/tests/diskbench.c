@@ -1,15 +1,15 @@
 /*
- * diskbench: what files of a file server cost, by the time-stamp counter, which
- * under QEMU's -icount shift=0 counts the instructions of everybody: program,
- * kernel, file server, block server.
+ * diskbench: the cost of files on a file server, by the time-stamp counter,
+ * which under QEMU's -icount shift=0 counts all instructions: program, kernel,
+ * file server, block server.
  *
  *     diskbench [-p PREFIX] FOLDER
  *
- * FOLDER/big is read from end to end, 64 KiB at a time, and once more, when the
- * server has as much of it in memory as it keeps; its first 4 KiB are read a
- * hundred times over; and `find` visits all of FOLDER, twice. Each figure is a
- * line, and an event for tools: PREFIX.read4k, a mean; PREFIX.read and
- * PREFIX.find in thousands of instructions, `.again` for the second time.
+ * Reads FOLDER/big from start to end, 64 KiB at a time, and again, when the
+ * server has cached as much as it keeps; reads its first 4 KiB a hundred times;
+ * and visits all of FOLDER with `find`, twice. Each result is a line, and an
+ * event for tools: PREFIX.read4k, a mean; PREFIX.read and PREFIX.find in
+ * thousands of instructions, `.again` for the second time.
  */
 #include "user/lib/err.h"
 #include "user/lib/stdio.h"

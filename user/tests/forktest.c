@@ -1,13 +1,12 @@
 /*
- * forktest: forks until it cannot, lets all end, and sees whether it can again.
+ * forktest: forks until it fails, lets all children end, and forks again.
  *
  *     forktest [-n MOST]
  *
- * The forking is done by a child, since memory may run out for a page that it
- * needs itself: then it ends, as a program does that the kernel cannot give
- * memory that it was promised, and the first process lives to tell. Children
- * wait for the other end of a pipe to be closed; the child tells each fork by
- * one byte in another.
+ * A child makes the forks, since it may be killed when memory runs out for one
+ * of its own pages; the first process survives to report. The children wait for
+ * the other end of a pipe to be closed; the child reports each fork by one byte
+ * in another pipe.
  */
 #include "user/lib/err.h"
 #include "user/lib/number.h"
@@ -53,8 +52,7 @@ static void fork_many(uint32_t most)
     _exit(ENDED_WELL);
 }
 
-/* Counts the forks that are reported, up to the last; *error gets what kept it
- * from more, or 0. */
+/* Counts the reported forks; *error gets the error of the last, or 0. */
 static unsigned count_forks(int *error)
 {
     unsigned n = 0;

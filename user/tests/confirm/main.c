@@ -1,14 +1,15 @@
 /*
- * confirm: work on files that a power cut will end, and what of it is certain.
+ * confirm: changes files until power fails, and reports which changes are
+ * certain.
  *
  *     confirm FOLDER
  *
- * Makes files, changes, renames and removes them, for ever. What fsync or sync
- * has confirmed is an event: from then on the file must be there and have the
- * bytes that follow from its number, whatever happens (tools/test/
- * test_powercut.py knows the rule). Other work goes on in between, of which
- * nothing is promised but that it does no harm: folders that have been
- * confirmed wander from one to another, and must be somewhere.
+ * Creates, changes, renames and removes files, for ever. When fsync or sync
+ * confirms a file, an event reports it: from then on the file must exist and
+ * have the bytes that follow from its number (tools/test/test_powercut.py knows
+ * the rule). Unconfirmed changes go on in between, and must do no harm:
+ * confirmed directories move from one directory to another, and must be in one
+ * of them.
  */
 #include "user/lib/err.h"
 #include "user/lib/stdio.h"
@@ -83,7 +84,7 @@ static void by_sync(const char *folder, uint32_t number)
     report("confirmed", "d", number);
 }
 
-/* What nobody waits for: files that come, move, shrink and go. */
+/* Unconfirmed changes: files created, moved, truncated and removed. */
 static void unsettled(const char *folder, uint32_t number)
 {
     char from[PATH_MAX];
@@ -101,8 +102,8 @@ static void unsettled(const char *folder, uint32_t number)
         err(1, "unlink");
 }
 
-/* Where a folder is when it has moved so often: in FOLDER first, then in one
- * of the others in it. */
+/* Where a directory is after that many moves: first in FOLDER, then in one of
+ * the others in it. */
 static void place_of(char *path, const char *folder, uint32_t number,
                      uint32_t moves)
 {

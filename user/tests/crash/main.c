@@ -1,5 +1,5 @@
 /*
- * crash KIND: makes a mistake on purpose, to see how it ends; the ring-3
+ * crash KIND: makes a deliberate error, to test how it ends; the ring-3
  * counterpart of the kernel shell's `fault`.
  */
 #include "user/lib/err.h"

@@ -11,7 +11,8 @@
 static int failures;
 static int checks;
 
-/* For whoever reads the events, as a failed expectation of the kernel's. */
+/* Reports a failure as an event, like a failed expectation of the kernel's
+ * tests. */
 static void tell(const char *what, const char *file, int line)
 {
     FILE *debug = fopen("/dev/debug", "w");

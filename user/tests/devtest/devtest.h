@@ -16,21 +16,20 @@
 #define check(good, what) check_at(good, what, __FILE__, __LINE__)
 void check_at(bool good, const char *what, const char *file, int line);
 
-/* A child that runs `fn` and ends with what it returns, or the number of its
- * errno if that is negative. After begin() it waits for something, if it has
- * come that far within 50 ms. */
+/* Forks a child that runs `fn` and exits with its result, or its errno if that
+ * is negative. begin() also waits until the child blocks, at most 50 ms. */
 pid_t child(int (*fn)(void));
 pid_t begin(int (*fn)(void));
 
-/* How a child has ended: that number; waits for it. A negative one: by that
- * signal, or it is no child any more. */
+/* Waits for a child and returns its exit code; negative: its signal, or it is
+ * not a child. */
 int ended(pid_t pid);
 
 /* Ends the task of that name (the driver) and waits until it is gone. */
 void end_task(const char *name);
 
-/* A request that the library would not make; what the server answered, or
- * minus errno of the call. */
+/* Sends a request that the library would not send; returns the server's answer,
+ * or minus errno of the call. */
 int request(int port, uint32_t tag, uint32_t word, struct ipc_buffer *b);
 
 /* Prints how many checks failed; the exit status of the program. */

@@ -1,5 +1,5 @@
 /*
- * The driver rtc. The clock is set behind its back, by its ports.
+ * Tests of the driver rtc. The test sets the clock through its ports.
  */
 #include "user/lib/rtc.h"
 #include "user/lib/err.h"
@@ -101,9 +101,9 @@ static void nonsense(void)
 
 /* ---- a second begins ---------------------------------------------------- */
 
-/* The year ends when the second does that has just begun. From shortly before,
- * not at the same instruction each time, until it has ended: whether each
- * reading was the one time or the other. */
+/* The year ends with the second that has just begun. Reads from shortly before
+ * until it has ended, starting at different instructions: each reading must be
+ * one time or the other. */
 static bool year_ends(uint64_t second, unsigned skew)
 {
     const struct rtc_time before = {2019, 12, 31, 23, 59, 59};

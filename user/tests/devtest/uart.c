@@ -1,5 +1,5 @@
 /*
- * The driver uart, on a line that leads back to where it begins.
+ * Tests of the driver uart, on a line in loopback mode.
  */
 #include "user/lib/uart.h"
 #include "user/lib/err.h"
@@ -41,7 +41,8 @@ static void send(uint32_t first, uint32_t n)
         err(1, "write");
 }
 
-/* Takes `n` bytes; whether they are those, and *errors all that was told. */
+/* Receives `n` bytes; whether they are right, and *errors all errors
+ * reported. */
 static bool receive(uint32_t first, uint32_t n, uint32_t *errors)
 {
     static uint8_t bytes[UART_MAX];

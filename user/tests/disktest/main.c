@@ -1,11 +1,12 @@
 /*
- * disktest: what a disk's file system must stand, through system calls alone.
+ * disktest: tests of a disk's file system through system calls.
  *
  *     disktest FOLDER [NAME …]     all tests, or those named
  *
- * Each test leaves the folder as it was, with all blocks and files free again,
- * but `keep`, which leaves files for others to look at (tools/test/
- * test_ext2_disk.py). A line for each, and how many failed, as exit status.
+ * Each test leaves the directory as it was, with all blocks and files free,
+ * except `keep`, which leaves files for other tests
+ * (tools/test/test_ext2_disk.py). Prints a line for each; the exit status is
+ * the number of failures.
  */
 #include "user/lib/dirent.h"
 #include "user/lib/err.h"
@@ -49,7 +50,7 @@ static int make(const char *path)
     return file;
 }
 
-/* Bytes that follow from their place. */
+/* Bytes that follow from their position. */
 static void put(int file, uint32_t place, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -71,8 +72,8 @@ static bool holds(int file, uint32_t place, uint32_t n, bool zeroes)
 
 /* ---- the tests ---------------------------------------------------------- */
 
-/* Islands where the first indirect, doubly indirect and trebly indirect blocks
- * begin, whatever the size of a block is. */
+/* Islands of data where the first indirect, doubly and triply indirect blocks
+ * begin, for every block size. */
 static void sparse(void)
 {
     static const uint32_t islands[] = {0,       11000,   12288,    49152,
@@ -126,7 +127,7 @@ static void many(void)
     CHECK(rmdir(at("many", 0)) == 0);
 }
 
-/* Until there is no room, and everything goes again. */
+/* Fills the disk, then removes everything. */
 static void full(void)
 {
     int file = make(at("full", 0));
@@ -160,7 +161,7 @@ static void inodes(void)
     CHECK(rmdir(at("inodes", 0)) == 0);
 }
 
-/* An open file without a name lives; names are given and replaced. In a
+/* An open file without a name lives; names are added and replaced. In a
  * directory of its own, which may grow. */
 static void names(void)
 {
@@ -187,7 +188,7 @@ static void names(void)
     CHECK(rmdir(at("box/e", 0)) == 0 && rmdir(at("box", 0)) == 0);
 }
 
-/* Files that stay: one in pieces from behind, one with a hole. */
+/* Files that stay: one written backwards in pieces, one with a hole. */
 static void keep(void)
 {
     int file = make(at("kept", 0));
@@ -225,8 +226,8 @@ static bool wanted(const char *name, char **names)
     return false;
 }
 
-/* Whether as much is free as before. What was given up may be free only when
- * the disk knows. */
+/* Whether as much is free as before. Freed blocks may become free only after a
+ * commit. */
 static bool as_before(const struct fs_stat *before)
 {
     struct fs_stat now;

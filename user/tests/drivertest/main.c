@@ -1,5 +1,5 @@
 /*
- * drivertest: what a driver's grant gives, from where a driver sees it.
+ * drivertest: tests of a driver's grant, from ring 3.
  *
  *     run -s drivertest               everything that must work, and what must
  *                                     be refused with an error
@@ -13,11 +13,11 @@
  *     run -s drivertest exec PROGRAM [ARG …]
  *                                     becomes that program; with a line
  *
- * Its grant (/etc/servers) is for this alone: the clock (ports 0x70-0x71, line
- * 8), three ports and line 5 where no device is, the page of the screen's text
- * and the one behind the next, and four pages for DMA. A port that is not
- * granted ends a program; so each is tried by a child, which must have become
- * the server itself, since no child inherits that.
+ * Its grant (/etc/servers) is only for this test: the clock (ports 0x70-0x71,
+ * line 8), three ports and line 5 where no device is, the page of the screen's
+ * text and the second page after it, and four pages for DMA. A port that is not
+ * granted kills a program, so a child tries each. The child must take the grant
+ * itself, since children do not inherit it.
  */
 #include "user/lib/err.h"
 #include "user/lib/io.h"
@@ -50,7 +50,7 @@ static bool fails(int32_t result, int error)
     return result == -1 && errno == error;
 }
 
-/* How a child ends that runs fn: its exit code, or minus its signal. */
+/* The result of a child that runs fn: its exit code, or minus its signal. */
 static int in_child(int (*fn)(void))
 {
     int status = 0;
@@ -374,7 +374,7 @@ static int child_of_child(void)
     return in_child(child_drops);
 }
 
-/* Whether a program has nothing that only servers and init have. */
+/* Whether a program has none of the rights of servers and init. */
 static int is_plain(void)
 {
     uint32_t first;
@@ -389,7 +389,7 @@ static int is_plain(void)
            !fails((int32_t)dma_alloc(1, &first), EPERM);
 }
 
-/* A server is one task at a time, and there is another when that has gone. */
+/* Only one task at a time is the server; another can follow it. */
 static void one_at_a_time(void)
 {
     int go = port_create();

@@ -28,7 +28,7 @@ static void run(const struct test *t)
     fflush(stdout);
 }
 
-/* Runs, or only counts, what is wanted. */
+/* Runs, or only counts, the selected cases. */
 static unsigned for_each(void (*f)(const struct test *t))
 {
     unsigned n = 0;

@@ -1,5 +1,5 @@
 /*
- * malloc and what lies below it.
+ * Tests of malloc and the layers below it.
  *
  * Tests: user/lib/malloc*.c, user/lib/mm_*.c, user/lib/scratch.c
  */
@@ -158,8 +158,8 @@ static void too_much(void)
     check_heap();
 }
 
-/* What is free at the end of the heap goes back by itself; slabs when they are
- * asked for. */
+/* Free pages at the end of the heap are returned at once; free slabs by
+ * malloc_trim. */
 static void gives_back(void)
 {
     const char *before, *most;
@@ -183,7 +183,7 @@ static void gives_back(void)
     check_heap();
 }
 
-/* Somebody else uses sbrk as well. */
+/* Other code uses sbrk too. */
 static void foreign_break(void)
 {
     uint8_t *mine[3];
@@ -211,8 +211,8 @@ static void foreign_break(void)
     check_heap();
 }
 
-/* Blocks of 1 MiB, untouched, until there are no addresses left. Free slabs
- * must have been asked back by then. */
+/* Allocates untouched blocks of 1 MiB until there are no addresses left. Free
+ * slabs must have been reclaimed by then. */
 static void take_everything(void)
 {
     static void *large[1200];
@@ -247,7 +247,7 @@ static void out_of_memory(void)
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* What verifies the heap must see what is wrong with it. */
+/* malloc_verify must find damage. */
 static void broken_heap(void)
 {
     void *p = malloc(100000);

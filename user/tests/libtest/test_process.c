@@ -11,7 +11,7 @@
 #include "user/lib/string.h"
 #include "user/tests/libtest/libtest.h"
 
-/* What a child writes to its stdout, as a string. */
+/* The output of a child, as a string. */
 static const char *output_of(void (*f)(void))
 {
     static char text[200];

@@ -156,7 +156,7 @@ static void formatted(void)
     unlink(NAME);
 }
 
-/* Nobody reads: ends with status 1, and without a word. */
+/* With no reader: exits with status 1, silently. */
 static void print_for_ever(void)
 {
     int ends[2];

@@ -1,8 +1,7 @@
 /*
- * mounttest: mounts a file system that a child keeps on /tmp, uses it, lets
- * another child take it over, and unmounts it. Whatever goes wrong on the way,
- * nothing stays: so it can be run with every request for memory failing in
- * turn.
+ * mounttest: mounts a file system of a child on /tmp, uses it, lets another
+ * child take it over, and unmounts it. Everything is cleaned up after any
+ * failure, so it can be run with each memory allocation failing in turn.
  *
  * mounttest -s PATH: serves it itself, on PATH; but when it is asked for any
  * name it never answers again.
@@ -124,8 +123,8 @@ static const struct fs_functions functions = {
 static const char path[] = PATH;
 static const char inside[] = PATH "/f";
 
-/* A child that serves; its pid, or -1. Others cannot receive at the port: its
- * only handle elsewhere is closed once it is mounted. */
+/* Starts a child that serves; its pid, or -1. Other tasks cannot receive on the
+ * port: the only other handle is closed once it is mounted. */
 static pid_t start(int port)
 {
     pid_t pid = fork();
@@ -212,8 +211,8 @@ static int work(void)
     return pid < 0;
 }
 
-/* A child does it all. Should that be killed, for want of a page of its own,
- * its parent cleans up behind it. */
+/* A child does the work. If it is killed for lack of memory, its parent cleans
+ * up. */
 int main(int argc, char **argv)
 {
     int status = 1;

@@ -3,10 +3,10 @@
  *
  *     storm [-s SEED] [-n KILLS] SERVER FROM TO
  *
- * A child kills SERVER, as /proc/tasks knows it, at random moments; the copy is
- * made anew until the child has done that KILLS times, then read back and
- * compared. What comes of it is an event for tools. Nothing that the program
- * does knows of the deaths: no call may fail.
+ * A child kills SERVER, found in /proc/tasks, at random moments. The file is
+ * copied repeatedly until the child has done that KILLS times, then read back
+ * and compared. The result is an event for tools. The program does not handle
+ * the deaths: no call may fail.
  */
 #include "user/lib/err.h"
 #include "user/lib/findtask.h"
@@ -18,7 +18,7 @@
 #define PIECE      16384u
 #define PAUSE_MIN  5u /* milliseconds between two kills */
 #define PAUSE_MAX  120u
-#define ABSENT_MAX 10000u /* that a server may take to be there again */
+#define ABSENT_MAX 10000u /* longest time until a server is back */
 
 static char piece[PIECE];
 static char other[PIECE];

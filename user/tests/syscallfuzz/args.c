@@ -1,14 +1,14 @@
 /*
  * Random system calls.
  *
- * An argument is of a kind that is mostly right for its place, since a call
- * whose first argument is wrong does little: handles for handles, paths for
- * paths. One in four is of any kind instead. Pointers are good ones, ones that
- * are good for some bytes only, and all sorts of bad ones.
+ * The kind of an argument is mostly right for its position, since a call with a
+ * wrong first argument does little: handles for handles, paths for paths. One
+ * in four is of any kind. Pointers are valid, valid for some bytes only, or
+ * invalid in several ways.
  *
- * Nothing is left out but what would reach beyond the batch: kill and setpgid
- * mean the batch itself or nobody, no handle is the console, and no path leads
- * to a file that could be taken away from others.
+ * Only effects outside the batch are excluded: kill and setpgid select the
+ * batch or nothing, no handle is the console, and no path leads to a file of
+ * others.
  */
 #include "user/tests/syscallfuzz/fuzz.h"
 #include "user/lib/ipc.h"
@@ -34,7 +34,7 @@ enum kind {
     PROGRAM, /* one of all others', so never by chance */
 };
 
-/* What the registers of a call should be. */
+/* The kinds of a call's arguments. */
 static const uint8_t kinds[SYSCALL_COUNT][6] = {
     [SYS_exit] = {SMALL},
     [SYS_exec] = {PROGRAM, VECTOR, VECTOR},
@@ -164,7 +164,7 @@ static uint32_t pointer(void)
     }
 }
 
-/* Never the one for reports, nor what begins with it after a wrap. */
+/* Never the handle for reports. */
 static uint32_t handle(void)
 {
     uint32_t h = below(16) == 0 ? big() : below(12);
@@ -180,7 +180,7 @@ static uint32_t self(void)
                          : (uint32_t)nobody[below(ARRAY_SIZE(nobody))];
 }
 
-/* Descriptions of messages in the area, with whatever they hold. */
+/* Descriptions of messages in the area, with random contents. */
 static uint32_t message(void)
 {
     struct ipc_buffer *b = (struct ipc_buffer *)area + below(8);

@@ -1,5 +1,5 @@
 /*
- * syscallfuzz: what its files share.
+ * syscallfuzz: declarations shared by its files.
  *
  *     main.c    batches in child processes, and what becomes of them
  *     args.c    random system calls: numbers and arguments from a seed
@@ -15,7 +15,7 @@ struct fuzz_call {
     uint32_t call_registers[6]; /* EBX ECX EDX ESI EDI EBP */
 };
 
-/* Starts the sequence of a batch, and makes what its pointers point to. */
+/* Starts the sequence of a batch and creates the data for its pointers. */
 void args_begin(uint32_t seed);
 
 /* The next call of the sequence. */

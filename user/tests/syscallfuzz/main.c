@@ -3,12 +3,11 @@
  *
  *     syscallfuzz [-s SEED] [-n CALLS] [-v]
  *
- * Calls are made in batches, each by a child in an empty directory and a
- * process group of its own, without the console; so a batch may end itself,
- * run another program, fault, or wait for something that never comes, which
- * the parent ends after a while. A child reports each call by one byte in a
- * pipe. A batch depends on the seed and its own number alone, but for what the
- * kernel answers.
+ * Calls are made in batches, each by a child in an empty directory and its own
+ * process group, without the console. A batch may end itself, run another
+ * program, fault, or wait for ever; the parent kills it after a while. A child
+ * reports each call by one byte in a pipe. A batch depends only on the seed,
+ * its number and the kernel's answers.
  */
 #include "user/tests/syscallfuzz/fuzz.h"
 #include "user/lib/err.h"
@@ -39,8 +38,8 @@ struct totals {
 
 /* ---- the child ---------------------------------------------------------- */
 
-/* Leaves nothing open but two devices, and the report under a number that is
- * not used. */
+/* Closes all handles but two devices, and the report, which has an unused
+ * number. */
 static void isolate(int report)
 {
     setpgid(0, 0);
@@ -76,7 +75,7 @@ static void run_batch(uint32_t start, uint32_t left, int report)
 
 /* ---- the parent --------------------------------------------------------- */
 
-/* Waits for a batch; true: it ended without being told to. */
+/* Waits for a batch; true: it ended by itself. */
 static bool wait_for(pid_t pid, int *status)
 {
     for (uint32_t ms = 0; ms < LIMIT_MS; ms += STEP_MS) {

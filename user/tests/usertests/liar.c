@@ -1,5 +1,5 @@
 /*
- * The liar (liar.h): the truth, and how it is departed from.
+ * The lying file server (liar.h): true answers, and the lies.
  */
 #include "user/tests/usertests/liar.h"
 #include "user/tests/usertests/test.h"
@@ -178,8 +178,8 @@ static bool tell(const struct lie *lie, struct message *m, const char *sent)
     return trick(lie, m, sent);
 }
 
-/* Serves for ever, one of the lies of a list, by what the port is notified of:
- * its number and 1. */
+/* Serves for ever. A notification selects the lie from a list: its number plus
+ * 1. */
 static void serve(int port, const struct lie *list)
 {
     static char sent[FS_DATA_MAX + 1];

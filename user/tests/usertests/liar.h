@@ -6,7 +6,7 @@
  *     1 ──> f 2
  *      └──> d 3 ──> s 4              x0 … x99: 100 … 199, files
  *
- * What it can lie about is a table of t_liar.c.
+ * t_liar.c has the tables of lies.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ enum trick {
     CYCLE,  /* and s is above d */
 };
 
-/* What is said of a request instead of the truth. */
+/* A false answer to a request. */
 struct lie {
     uint32_t lie_label;
     int32_t lie_result; /* word 0, or KEEP */
@@ -55,11 +55,11 @@ pid_t liar_begin(void);
 void liar_stop(pid_t pid);
 void liar_end(pid_t pid);
 
-/* From now on it tells lie number `i`; -1: the truth. */
+/* Selects lie number `i`; -1: the truth. */
 void liar_order(int i);
 
 /* Where a lie is in its list. */
 int liar_find(const struct lie *list, uint32_t label, enum trick how);
 
-/* Reads m/f: -1 with errno, or what it came to. */
+/* Reads m/f: -1 with errno, or the result. */
 int liar_try_read(unsigned i);

@@ -64,7 +64,7 @@ static struct census take_census(void)
     return c;
 }
 
-/* Whether there is no more than before; if `report`, says of what. */
+/* Whether no cache has more objects than before; reports them if `report`. */
 static bool compare(const struct census *before, bool report)
 {
     struct census after = take_census();
@@ -80,7 +80,7 @@ static bool compare(const struct census *before, bool report)
     return good;
 }
 
-/* Orphans are waited for by init, which may not have come to it yet. */
+/* Orphans are collected by init, perhaps a little later. */
 static bool nothing_left(const struct census *before)
 {
     for (int i = 0; i < 20; i++) {
@@ -103,7 +103,7 @@ static void run_child(const struct test *t)
     _exit(0);
 }
 
-/* How the child ended, or -1: it did not in time. */
+/* The child's status, or -1: it exceeded the time limit. */
 static int wait_for(pid_t pid)
 {
     int status;
@@ -133,7 +133,7 @@ static bool as_expected(const struct test *t, int status)
     return false;
 }
 
-/* What a case that failed has left mounted. */
+/* Unmounts what a failed case left mounted. */
 static void unmount_all(void)
 {
     char path[PATH_MAX];
@@ -207,7 +207,7 @@ static bool is_wanted(const struct family *f, const struct test *t,
     return false;
 }
 
-/* Calls fn for each case that is wanted; returns their number. */
+/* Calls fn for each selected case; returns their number. */
 static unsigned each(char **wanted, void (*fn)(const struct test *t))
 {
     unsigned n = 0;

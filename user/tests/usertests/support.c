@@ -1,5 +1,5 @@
 /*
- * What many cases need.
+ * Functions shared by many cases.
  */
 #include "user/tests/usertests/test.h"
 #include "user/lib/ipc.h"

@@ -1,6 +1,6 @@
 /*
- * Messages and the end of either side, in every state that a call can be in:
- * nobody stays stuck, and a server does not fall for a client that is gone.
+ * Death of either side of a call, in each of its states: no task stays blocked,
+ * and a server survives the death of a client.
  */
 #include "user/tests/usertests/test.h"
 #include "user/lib/ipc.h"

@@ -119,7 +119,7 @@ static void device_proc_is_read_only(void)
     FAILS(open("/proc/nothing", O_RDONLY), ENOENT);
 }
 
-/* What is read is of the moment at which the file was opened. */
+/* The text is that of the moment of opening. */
 static void device_proc_snapshot(void)
 {
     static char first[4000], again[4000];

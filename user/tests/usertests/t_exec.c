@@ -1,5 +1,5 @@
 /*
- * exec: what a program gets from the one before it, and what cannot be run.
+ * exec: what a program inherits, and which files are refused.
  */
 #include "user/tests/usertests/test.h"
 #include "user/lib/stdlib.h"
