@@ -262,7 +262,8 @@ def only_workshop():
                                  "docs/labs/*/servers")
                 for p in book.ROOT.glob(f"{folder}/*")]
     sources = [*book.ROOT.glob("tools/workshop/*/*.c"),
-               *book.ROOT.glob("docs/labs/*/services/*.c")]
+               *book.ROOT.glob("docs/labs/*/services/*.c"),
+               *book.ROOT.glob("docs/labs/*/tests/*.c")]
     return {p.stem for p in programs} | set(commands.names(sources))
 
 

@@ -3,6 +3,14 @@
 
 import time
 
+import pytest
+
+
+@pytest.fixture(scope="session")
+def kernel(shipped):
+    """What a user boots."""
+    return shipped
+
 
 def begin(machine, command):
     """Starts a program that says it reads, and waits until it does."""
