@@ -195,8 +195,9 @@ class Cache(View):
             (self.frees_now - self.frees_seen & WORD_MASK)
         self.total = self.slabs * self.slab_objects
         self.partial = (self.slabs - self.full - self.free) & WORD_MASK
-        # Damage may say any number: there are not more buckets than words.
-        most = heap.pages.count * (PAGE_SIZE // WORD)
+        # Damage may say any number; a table shrinks before it is that large.
+        most = min(4 * self.total + constant("KMEM_HASH_INITIAL"),
+                   64 * heap.pages.count)
         self.hash_size = min(self.hash_mask + 1, most) if self.hashed else 0
         self.hash_bytes = hash_pages(self.hash_size) * PAGE_SIZE
         self.mem = self.slabs * self.slab_bytes + self.hash_bytes

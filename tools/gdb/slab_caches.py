@@ -273,7 +273,7 @@ def heat(cache, coloured):
     sets = [0] * SETS
     for slab in cache.slab_list:
         first = slab.base + (slab.colour if coloured else 0)
-        for i in range(slab.objects):
+        for i in range(len(slab.buffers)):
             at = first + i * cache.chunk
             for line in range(at // LINE_BYTES,
                               (at + HOT_BYTES - 1) // LINE_BYTES + 1):

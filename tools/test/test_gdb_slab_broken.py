@@ -78,6 +78,16 @@ BROKEN = [
     ("page_array[300].page_state", "77", "page state is not a state"),
     ("segkmem.stat.stat_use[5]", "1",
      "slab pages of all caches are not segkmem's"),
+    # Numbers that would keep a walk busy for ever.
+    ("$box->cache_slab_pages", "0x7fffffff",
+     "slab pages are not marked as the cache's"),
+    ("$box->cache_align", "0", "alignment is not a power of two"),
+    ("$box->cache_chunk", "0", "chunk is smaller than the object"),
+    ("$slab->slab_chunks", "0x7fffffff", "slab has another number of chunks"),
+    ("$cache(\"kstack\")->cache_hash_mask", "0xffffffff",
+     "bufctl is in the wrong hash bucket"),
+    ("$box->cache_slab_chunks", "0x7fffffff",
+     "chunks and colour do not fit the slab"),
 ]
 SETTINGS = [
     'set var $box = $cache("box")', 'set var $slab = $box->cache_freelist',
