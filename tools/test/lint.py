@@ -9,7 +9,7 @@
     functions   lengths: median <= 13 lines, 90th percentile <= 35, none over
                 60 but tables and dispatch (a switch that is most of it)
     size        the allocator's core <= 1,800 lines of code; ring 0 without
-                its shell <= 15,460, the shell <= 7,000
+                its shell <= 15,430 besides mm/, the shell <= 7,000
     cuts        every cut and every wrong solution of every lab fits
                 (docs/labs.md); the sources have no mark of a lab and no
                 commented-out code
@@ -38,7 +38,7 @@ LONGEST = 60
 MEDIAN = 13
 PERCENTILE_90 = 35
 CORE = 1800
-RING0 = 15460
+RING0 = 15430
 SHELL = 7000
 DEBUGGING = 3600
 
@@ -270,8 +270,10 @@ def check_size():
                 "the shell" if path.startswith("kernel/shell/") else
                 "the rest of ring 0")
         lines[part] += n
+    product = sum(lines.values()) - lines["the shell"]
     print("size        lines of code: " + ", ".join(
-        f"{part} {lines[part]} (<= {most})" for part, most in parts.items()))
+        f"{part} {lines[part]} (<= {most})" for part, most in parts.items())
+        + f"; ring 0 without its shell {product}")
     for part, most in parts.items():
         if lines[part] > most:
             finding("tree", 0, f"{part} has {lines[part]} lines of code")

@@ -5,7 +5,7 @@
  */
 #include "kernel/x86/paging.h"
 #include "tools/workshop/ktest/ktest.h"
-#include "kernel/x86/fault.h"
+#include "kernel/x86/tests/fault.h"
 #include "kernel/x86/gdt.h"
 #include "kernel/x86/trap.h"
 #include "mm/buddy.h"

@@ -8,7 +8,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/x86/cpu.h"
-#include "kernel/x86/fault.h"
+#include "kernel/x86/tests/fault.h"
 #include "kernel/x86/gdt.h"
 
 static unsigned calls;

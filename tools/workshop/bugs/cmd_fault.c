@@ -5,7 +5,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/shell/shell.h"
 #include "kernel/x86/cpu.h"
-#include "kernel/x86/fault.h"
+#include "kernel/x86/tests/fault.h"
 #include "kernel/x86/paging.h"
 #include "mm/kmem.h"
 

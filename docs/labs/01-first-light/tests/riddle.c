@@ -6,7 +6,7 @@
 #include "drivers/console.h"
 #include "tools/workshop/labs/seed.h"
 #include "kernel/shell/shell.h"
-#include "kernel/x86/fault.h"
+#include "kernel/x86/tests/fault.h"
 #include "kernel/x86/trap.h"
 
 enum purpose {
