@@ -209,20 +209,13 @@ void mm_roots(mm_root_t *fn)
     task_each(live_stack, &fn);
 }
 
-/* Whether a cache is the one of this name, or has what was out of that. */
-static bool is_of(const struct kmem_cache *cp, const struct kmem_cache **named,
-                  const char *name)
-{
-    if (*named == NULL)
-        *named = kmem_cache_find(name);
-    return cp == *named || kmem_cache_heir(cp) == *named;
-}
-
 bool mm_is_root(const struct kmem_cache *cp)
 {
     static const struct kmem_cache *stacks;
 
-    return is_of(cp, &stacks, "kstack");
+    if (stacks == NULL)
+        stacks = kmem_cache_find("kstack");
+    return cp == stacks;
 }
 
 /* A page directory has the only mention of its page tables, as the processor
@@ -231,7 +224,9 @@ uintptr_t mm_pointer(const struct kmem_cache *cp, uintptr_t word)
 {
     static const struct kmem_cache *directories;
 
-    if (!is_of(cp, &directories, "page_directory"))
+    if (directories == NULL)
+        directories = kmem_cache_find("page_directory");
+    if (cp != directories)
         return word;
     return word & PTE_PRESENT
                ? (uintptr_t)mm_phys_to_virt(word & ~(uintptr_t)PAGE_MASK)

@@ -11,6 +11,7 @@
 #include "kernel/task/sync.h"
 #include "kernel/x86/backtrace.h"
 #include "mm/buddy.h"
+#include "mm/debug/platform.h"
 #include "mm/page_stat.h"
 #include "mm/kmem.h"
 #include "mm/kmem_stat.h"

@@ -11,6 +11,10 @@ typedef struct spinlock mm_lock_t;
 
 #define MM_DEBUG 1 /* the other half of it: kernel/mm_debug.c */
 
+#ifdef CONFIG_DEBUG
+#define MM_CHECKS 1
+#endif
+
 #define MM_LOCK_INIT(name, rank) SPINLOCK_INIT(name, rank)
 
 static inline void mm_lock_init(mm_lock_t *l, const char *name, unsigned rank)

@@ -12,15 +12,12 @@
  *     order 0   [0][1][2][3]
  *
  * Only the first frame of a block carries its state and order. All others say
- * PAGE_TAIL, which is how a free of the wrong thing is noticed. The page array
- * is aligned so that "differs in bit k" holds for the addresses of its entries
- * as it does for their numbers: from a frame to its buddy is one exclusive or.
+ * PAGE_TAIL, which is how a free of the wrong thing is noticed.
  */
 #include "kernel/lib/string.h"
 #include "mm/buddy_impl.h"
 
-struct buddy_zone buddy_zone = {.zone_lock =
-                                    MM_LOCK_INIT("buddy", MM_RANK_BUDDY)};
+struct buddy_zone buddy_zone; /* buddy_init fills it in */
 
 #define TAG_TAIL PAGE_TAG(PAGE_TAIL, PAGE_NO_ORDER)
 
@@ -32,105 +29,65 @@ static inline void block_link(struct page *p, unsigned order)
     list_insert_after(&buddy_zone.zone_list[order], &p->page_link);
 }
 
-/*
- * Halves the block at `p` of order `from` until order `to`, the right halves
- * going to the free lists. Those lists are empty: `from` was the smallest
- * order that had a block.
- */
-static inline void block_split(struct page *p, unsigned from, unsigned to)
+/* Halves the block at `p` from order `from` to order `to`; the right halves go
+ * to their free lists. */
+static void block_split(struct page *p, unsigned from, unsigned to)
 {
     buddy_zone.zone_splits += from - to;
-    /* (Unrolled, here and below, every tag and address of a level is a
-     * constant: half the instructions.) */
-#pragma GCC unroll 10
-    for (unsigned k = BUDDY_MAX_ORDER; k-- > 0;) {
-        struct page *right = p + ((size_t)1 << k);
-        struct list *head = &buddy_zone.zone_list[k];
-
-        if (k >= from)
-            continue;
-        right->page_tag = PAGE_TAG(PAGE_FREE, k);
-        right->page_link.next = head;
-        right->page_link.prev = head;
-        head->next = &right->page_link;
-        head->prev = &right->page_link;
-        if (k == to)
-            return;
+    while (from > to) {
+        from--;
+        block_link(p + ((size_t)1 << from), from);
     }
 }
 
-/* A block of `order` out of a larger one, or NULL. The list above the last
- * order is never empty, to end the search. */
-static __attribute__((noinline)) struct page *block_take_larger(unsigned order)
+/* Marks the first block of a list as allocated at `order` and takes it. */
+static inline struct page *block_take(struct list *head, unsigned order)
 {
-    struct list *head = &buddy_zone.zone_list[order];
-    struct page *p;
+    struct page *p = buddy_list_page(head->next);
 
-    do
-        head++;
-    while (list_empty(head));
-    mm_barrier(); /* so that the loop compares in memory */
-    if (head == &buddy_zone.zone_list[BUDDY_ORDERS])
-        return NULL;
-    p = buddy_list_page(head->next);
     list_remove(&p->page_link);
-    block_split(p, (unsigned)(head - buddy_zone.zone_list), order);
-    return p;
-}
-
-/* A block of exactly `order`, handed out, or NULL. */
-static inline struct page *block_take(unsigned order)
-{
-    struct list *head = &buddy_zone.zone_list[order];
-    struct list *first = head->next;
-    struct list *next = first->next;
-    struct page *p = buddy_list_page(first);
-
-    if (likely(first != head)) {
-        head->next = next;
-        next->prev = head;
-    } else {
-        p = block_take_larger(order);
-        if (p == NULL)
-            return NULL;
-    }
     p->page_tag = PAGE_TAG(PAGE_ALLOC, order);
     buddy_zone.zone_allocs[order]++;
     return p;
 }
 
+/* A block of `order`, or NULL: the first of the smallest order that has any,
+ * halved until it fits. */
+static struct page *block_take_any(unsigned order)
+{
+    struct page *p;
+
+    MM_ASSERT(mm_lock_held(&buddy_zone.zone_lock));
+    for (unsigned k = order; k <= BUDDY_MAX_ORDER; k++)
+        if (!list_empty(&buddy_zone.zone_list[k])) {
+            p = block_take(&buddy_zone.zone_list[k], order);
+            block_split(p, k, order);
+            return p;
+        }
+    return NULL;
+}
+
 /* Whether a block and its buddy can be joined. */
 static inline bool can_merge(struct page *p, unsigned order)
 {
-    return buddy_of(p, order)->page_tag == PAGE_TAG(PAGE_FREE, order) &&
-           order != BUDDY_MAX_ORDER;
+    return order < BUDDY_MAX_ORDER &&
+           buddy_of(p, order)->page_tag == PAGE_TAG(PAGE_FREE, order);
 }
 
-/* Joins the block at `p` with its buddy, and what comes of it with its own,
- * until one is not free; puts the result on its list. Releases the lock. */
-static __attribute__((noinline)) void block_merge(struct page *p,
-                                                  unsigned order)
+/* Joins the block at `p` with its buddy as long as that is free and whole, and
+ * puts the result on its list. */
+static void block_join(struct page *p, unsigned order)
 {
-    unsigned k = order;
+    MM_ASSERT(mm_lock_held(&buddy_zone.zone_lock));
+    for (; can_merge(p, order); order++) {
+        struct page *buddy = buddy_of(p, order);
 
-    p->page_tag = TAG_TAIL;
-#pragma GCC unroll 10
-    for (unsigned level = 0; level < BUDDY_MAX_ORDER; level++) {
-        struct page *buddy = buddy_of(p, level);
-
-        if (level < order)
-            continue;
-        k = level;
-        if (buddy->page_tag != PAGE_TAG(PAGE_FREE, level))
-            break;
         list_remove(&buddy->page_link);
-        buddy->page_tag = TAG_TAIL;
-        p = (struct page *)((uintptr_t)p & (uintptr_t)buddy);
-        k = level + 1;
+        p->page_tag = buddy->page_tag = TAG_TAIL;
+        p = MIN(p, buddy);
+        buddy_zone.zone_merges++;
     }
-    buddy_zone.zone_merges += k - order;
-    block_link(p, k);
-    mm_unlock(&buddy_zone.zone_lock);
+    block_link(p, order);
 }
 
 /* ---- the public half ---------------------------------------------------- */
@@ -149,18 +106,18 @@ static bool pressure(void)
     return buddy_zone.zone_reclaim() != 0;
 }
 
-/* What is left to do when the first look found no block: every answer to the
- * call for pages may be the one that completes a block. */
-static __attribute__((noinline)) struct page *
-alloc_under_pressure(unsigned order)
+/* No block of exactly this order is free: halves a larger one, and asks for
+ * pages back until there is a block or nothing more comes. */
+static __attribute__((noinline)) struct page *alloc_larger(unsigned order)
 {
     struct page *p = NULL;
 
-    while (order <= BUDDY_MAX_ORDER && p == NULL && pressure()) {
-        mm_lock(&buddy_zone.zone_lock);
-        p = block_take(order);
-        mm_unlock(&buddy_zone.zone_lock);
-    }
+    if (order <= BUDDY_MAX_ORDER)
+        do {
+            mm_lock(&buddy_zone.zone_lock);
+            p = block_take_any(order);
+            mm_unlock(&buddy_zone.zone_lock);
+        } while (p == NULL && pressure());
     if (p == NULL)
         buddy_zone.zone_failures++;
     return p;
@@ -168,51 +125,65 @@ alloc_under_pressure(unsigned order)
 
 struct page *buddy_alloc(unsigned order)
 {
-    struct page *p;
+    struct page *p = NULL;
 
     if (unlikely(order > BUDDY_MAX_ORDER))
-        return alloc_under_pressure(order);
+        return alloc_larger(order);
     mm_lock(&buddy_zone.zone_lock);
-    p = block_take(order);
+    if (likely(!list_empty(&buddy_zone.zone_list[order])))
+        p = block_take(&buddy_zone.zone_list[order], order);
     mm_unlock(&buddy_zone.zone_lock);
-    if (unlikely(p == NULL))
-        return alloc_under_pressure(order);
-    return p;
+    return likely(p != NULL) ? p : alloc_larger(order);
 }
 
-/* Says which of the ways to free wrongly this was. */
-static __attribute__((noipa, cold)) void bad_free(const struct page *p,
-                                                  unsigned order)
+/* What is wrong with freeing this page at this order, as far as its tag tells;
+ * NULL: nothing. */
+static const char *free_error(const struct page *p, unsigned order)
 {
-    const char *what = "was not handed out";
-
-    mm_unlock(&buddy_zone.zone_lock);
+    if (p->page_tag == PAGE_TAG(PAGE_ALLOC, order))
+        return NULL;
     if (p->page_state == PAGE_FREE)
-        what = "is already free";
-    else if (p->page_state == PAGE_ALLOC)
-        what = "was handed out at another order";
-    else if (p->page_state > PAGE_ALLOC)
-        what = "belongs to segkmem";
-    else if (p->page_state == PAGE_TAIL)
-        what = "is not the start of a block";
-    mm_panic("buddy_free: page 0x%lx, order %u: %s",
-             (unsigned long)page_to_phys(p), order, what);
+        return "is already free";
+    if (p->page_state == PAGE_ALLOC)
+        return "is allocated at another order";
+    if (p->page_state > PAGE_ALLOC)
+        return "belongs to segkmem";
+    if (p->page_state == PAGE_TAIL)
+        return "is not the start of a block";
+    return "is not allocated";
+}
+
+/* A free that is wrong, or of a block with a buddy to join. */
+static __attribute__((noinline)) void free_and_join(struct page *p,
+                                                    unsigned order)
+{
+    const char *error;
+
+    mm_lock(&buddy_zone.zone_lock);
+    error = free_error(p, order);
+    if (error == NULL) {
+        buddy_zone.zone_frees[order]++;
+        block_join(p, order);
+    }
+    mm_unlock(&buddy_zone.zone_lock);
+    if (error != NULL)
+        mm_panic("buddy_free: page 0x%lx, order %u: %s",
+                 (unsigned long)page_to_phys(p), order, error);
 }
 
 void buddy_free(struct page *p, unsigned order)
 {
+    bool plain;
+
     mm_lock(&buddy_zone.zone_lock);
-    if (unlikely(p->page_tag != PAGE_TAG(PAGE_ALLOC, order))) {
-        bad_free(p, order);
-        return;
+    plain = p->page_tag == PAGE_TAG(PAGE_ALLOC, order) && !can_merge(p, order);
+    if (likely(plain)) {
+        buddy_zone.zone_frees[order]++;
+        block_link(p, order);
     }
-    buddy_zone.zone_frees[order]++;
-    if (unlikely(can_merge(p, order))) {
-        block_merge(p, order);
-        return;
-    }
-    block_link(p, order);
     mm_unlock(&buddy_zone.zone_lock);
+    if (unlikely(!plain))
+        free_and_join(p, order);
 }
 
 /*
@@ -304,7 +275,6 @@ void buddy_init(void)
     mm_lock_init(&buddy_zone.zone_lock, "buddy", MM_RANK_BUDDY);
     for (unsigned k = 0; k < BUDDY_ORDERS; k++)
         list_init(&buddy_zone.zone_list[k]);
-    buddy_zone.zone_list[BUDDY_ORDERS].next = &buddy_zone.zone_list[0];
     while (first < page_count) {
         size_t end = first;
 

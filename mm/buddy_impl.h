@@ -7,7 +7,7 @@
 
 struct buddy_zone {
     mm_lock_t zone_lock; /* guards all of this and the tags of pages */
-    struct list zone_list[BUDDY_ORDERS + 1]; /* by order; and a stop */
+    struct list zone_list[BUDDY_ORDERS]; /* the free blocks of each order */
     size_t zone_total_pages;
     uint64_t zone_allocs[BUDDY_ORDERS];
     uint64_t zone_frees[BUDDY_ORDERS];
@@ -25,10 +25,11 @@ extern struct buddy_zone buddy_zone;
  * asks at every step. Lock held. */
 size_t buddy_count_free(void);
 
-/* The entry `2^order` frames away from p in the one direction or the other. */
+/* The buddy of the block at `p`: the block whose frame number differs in bit
+ * `order` alone. */
 static inline struct page *buddy_of(struct page *p, unsigned order)
 {
-    return (struct page *)((uintptr_t)p ^ (sizeof(struct page) << order));
+    return &page_array[page_index(p) ^ (size_t)1 << order];
 }
 
 static inline struct page *buddy_list_page(struct list *l)

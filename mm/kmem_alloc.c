@@ -9,7 +9,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
 
@@ -23,40 +23,101 @@ static const uint16_t class_size[] = {
 /* class_of[(size - 1) / 8] serves `size`. Written once, by kmem_init. */
 static struct kmem_cache *class_of[KMEM_MAXBUF / KMEM_ALIGN_MIN];
 
+/* Allocations of more than the last class, oversize for short. */
 static struct {
     mm_lock_t lock;
     struct kmem_large_stat stat;
 } large = {.lock = MM_LOCK_INIT("kmem large", MM_RANK_CACHE)};
 
-static void *large_alloc(size_t size, int flags);
-static void large_free(void *buf, size_t size);
+size_t kmem_class_max = KMEM_MAXBUF;
 
-/* While any class is debugged, every size leaves by the door of the large ones:
- * there is time to pass on what was asked for. */
-size_t kmem_direct_max = KMEM_MAXBUF;
+#define CLASS_MAX (MM_DEBUG ? kmem_class_max : KMEM_MAXBUF)
 
-#define DIRECT_MAX (MM_DEBUG ? kmem_direct_max : KMEM_MAXBUF)
+static struct kmem_cache *class_for(size_t size)
+{
+    return class_of[(size - 1) / KMEM_ALIGN_MIN];
+}
 
-/* Size 0 becomes the largest number and so leaves by the same door as all
- * sizes that no class serves. */
+static size_t large_pages(size_t size)
+{
+    return size > SIZE_MAX - PAGE_MASK ? SIZE_MAX
+                                       : (size + PAGE_MASK) >> PAGE_SHIFT;
+}
+
+static void *large_alloc(size_t size, int flags)
+{
+    size_t pages = large_pages(size);
+    void *buf;
+
+    kmem_transfer_begin();
+    while ((buf = kmem_getpages(pages, PAGE_LARGE, NULL)) == NULL &&
+           (flags & KM_NOSLEEP) == 0)
+        if (pages > BUDDY_MAX_PAGES || !mm_wait_for_memory())
+            kmem_out_of_memory("kmem_alloc", size);
+    mm_lock(&large.lock);
+    if (buf != NULL) {
+        large.stat.stat_allocs++;
+        large.stat.stat_inuse++;
+        large.stat.stat_pages += pages;
+    } else {
+        large.stat.stat_fails++;
+    }
+    kmem_transfer_end();
+    mm_unlock(&large.lock);
+    return buf;
+}
+
+/* Size 0, a class while a class is in a debugging mode, and whole pages. */
+static __attribute__((noinline)) void *alloc_other(size_t size, int flags)
+{
+    if (size == 0)
+        return NULL;
+    if (MM_DEBUG && size <= KMEM_MAXBUF)
+        return kmem_alloc_sized(class_for(size), size, flags);
+    return large_alloc(size, flags);
+}
+
+static void large_free(void *buf, size_t size)
+{
+    const struct page *p = virt_to_page(buf);
+
+    if (size == 0 || p == NULL || p->page_state != PAGE_LARGE)
+        mm_panic("kmem_free: %p is not a kmem_alloc buffer of %zu bytes", buf,
+                 size);
+    kmem_transfer_begin();
+    kmem_freepages(buf, large_pages(size));
+    mm_lock(&large.lock);
+    large.stat.stat_frees++;
+    large.stat.stat_inuse--;
+    large.stat.stat_pages -= large_pages(size);
+    kmem_transfer_end();
+    mm_unlock(&large.lock);
+}
+
+static __attribute__((noinline)) void free_other(void *buf, size_t size)
+{
+    if (buf == NULL && size == 0)
+        return;
+    if (MM_DEBUG && size != 0 && size <= KMEM_MAXBUF)
+        kmem_free_sized(class_for(size), buf, size);
+    else
+        large_free(buf, size);
+}
+
 void *kmem_alloc(size_t size, int flags)
 {
-    size_t last = size - 1;
-
-    if (unlikely(last >= DIRECT_MAX))
-        return large_alloc(size, flags);
-    return kmem_cache_alloc(class_of[last / KMEM_ALIGN_MIN], flags);
+    if (unlikely(size == 0 || size > CLASS_MAX))
+        return alloc_other(size, flags);
+    return kmem_cache_alloc(class_for(size), flags);
 }
 
 void kmem_free(void *buf, size_t size)
 {
-    size_t last = size - 1;
-
-    if (unlikely(last >= DIRECT_MAX)) {
-        large_free(buf, size);
+    if (unlikely(size == 0 || size > CLASS_MAX)) {
+        free_other(buf, size);
         return;
     }
-    kmem_cache_free(class_of[last / KMEM_ALIGN_MIN], buf);
+    kmem_cache_free(class_for(size), buf);
 }
 
 void *kmem_zalloc(size_t size, int flags)
@@ -68,71 +129,6 @@ void *kmem_zalloc(size_t size, int flags)
     return buf;
 }
 
-static size_t large_pages(size_t size)
-{
-    return size > SIZE_MAX - PAGE_MASK ? SIZE_MAX
-                                       : (size + PAGE_MASK) >> PAGE_SHIFT;
-}
-
-static void *large_pages_get(size_t size, int flags)
-{
-    size_t pages = large_pages(size);
-    void *buf;
-
-    while ((buf = kmem_getpages(pages, PAGE_LARGE, NULL)) == NULL) {
-        if (flags & KM_NOSLEEP)
-            return NULL;
-        if (pages > BUDDY_MAX_PAGES || !mm_wait_for_memory())
-            kmem_out_of_memory("kmem_alloc", size);
-    }
-    return buf;
-}
-
-static __attribute__((noinline)) void *large_alloc(size_t size, int flags)
-{
-    void *buf;
-
-    if (size == 0)
-        return NULL;
-    if (MM_DEBUG && size <= KMEM_MAXBUF)
-        return kmem_alloc_sized(kmem_size_class(size), size, flags);
-    kmem_transfer_begin();
-    buf = large_pages_get(size, flags);
-    mm_lock(&large.lock);
-    if (buf != NULL) {
-        large.stat.stat_allocs++;
-        large.stat.stat_inuse++;
-        large.stat.stat_pages += large_pages(size);
-    } else {
-        large.stat.stat_fails++;
-    }
-    kmem_transfer_end();
-    mm_unlock(&large.lock);
-    return buf;
-}
-
-static __attribute__((noinline)) void large_free(void *buf, size_t size)
-{
-    const struct page *p = virt_to_page(buf);
-
-    if (buf == NULL && size == 0)
-        return;
-    if (MM_DEBUG && size != 0 && size <= KMEM_MAXBUF) {
-        kmem_free_sized(kmem_size_class(size), buf, size);
-        return;
-    }
-    if (size == 0 || p == NULL || p->page_state != PAGE_LARGE)
-        mm_panic("kmem_free: %p, %zu bytes: was not allocated so", buf, size);
-    kmem_transfer_begin();
-    kmem_freepages(buf, large_pages(size));
-    mm_lock(&large.lock);
-    large.stat.stat_frees++;
-    large.stat.stat_inuse--;
-    large.stat.stat_pages -= large_pages(size);
-    kmem_transfer_end();
-    mm_unlock(&large.lock);
-}
-
 void kmem_large_stat(struct kmem_large_stat *out)
 {
     mm_lock(&large.lock);
@@ -142,8 +138,7 @@ void kmem_large_stat(struct kmem_large_stat *out)
 
 struct kmem_cache *kmem_size_class(size_t size)
 {
-    return size - 1 >= KMEM_MAXBUF ? NULL
-                                   : class_of[(size - 1) / KMEM_ALIGN_MIN];
+    return size == 0 || size > KMEM_MAXBUF ? NULL : class_for(size);
 }
 
 static void create_classes(void)
@@ -155,9 +150,7 @@ static void create_classes(void)
         struct kmem_cache *cp;
 
         snprintf(name, sizeof(name), "kmem_alloc_%u", class_size[i]);
-        cp = kmem_cache_create(name, class_size[i], 0, NULL, NULL);
-        if (cp == NULL)
-            mm_panic("kmem_init: no memory for %s", name);
+        cp = kmem_must_create(name, class_size[i]);
         cp->cache_kind = KMEM_KIND_CLASS;
         for (; from < class_size[i] / KMEM_ALIGN_MIN; from++)
             class_of[from] = cp;

@@ -1,78 +1,137 @@
 /*
- * Caches: creation and destruction, and the front end (paper, sections 2.3,
- * 3.1 and 3.3).
+ * Caches: the front end, creation and destruction (paper, sections 2.3, 3.1
+ * and 3.3).
  *
- * The hot path is the upper half of this file: an allocation takes the first
- * buffer of the first slab that has one, a free puts it back, both under the
- * cache's lock, with a single test for everything uncommon (section 6). The
- * slow paths are called last, as jumps, so that the hot path needs no frame.
+ * An allocation takes the first buffer of the first slab that has one; a free
+ * puts it back. Both do so under the cache's lock, by kmem_slab_take and
+ * kmem_slab_give, which are the only ways to take and to give. A cache without
+ * a free buffer grows by one slab: that is the back end, mm/kmem_slab.c.
+ *
+ * What is uncommon, large objects (3.2.3) and debugging (6), is found by one
+ * test of cache_flags.
  */
 #include "kernel/lib/string.h"
-#include "mm/debug/fail.h"
-#include "mm/kmem_list.h"
 #include "mm/debug/audit.h"
+#include "mm/debug/debug_impl.h"
+#include "mm/kmem_hash.h"
 #include "mm/kmem_stat.h"
 
 enum kmem_state kmem_state;
 mm_lock_t kmem_list_lock = MM_LOCK_INIT("kmem cache list", MM_RANK_CACHE_LIST);
 struct list kmem_caches = LIST_INIT(kmem_caches);
 
-struct kmem_cache *kmem_slab_cache;
-struct kmem_cache *kmem_bufctl_cache;
-struct kmem_cache *kmem_hash_cache;
-
+struct kmem_cache *kmem_slab_cache, *kmem_bufctl_cache, *kmem_hash_cache;
 struct kmem_cache *kmem_bufctl_debug_cache;
 
 /* The cache of caches describes itself; it is the only one not in a slab. */
 struct kmem_cache kmem_cache_cache;
 
-/* ---- the front end (3.1, 3.3) ------------------------------------------- */
+/* ---- freelist management (3.3); the cache's lock is held ---------------- */
 
-static void *alloc_grow(struct kmem_cache *cp, int flags);
-
-void *kmem_cache_alloc(struct kmem_cache *cp, int flags)
+/* A free slab is free no longer: T, and m with it (3.4). */
+inline void kmem_ws_take(struct kmem_cache *cp)
 {
-    struct kmem_bufctl *bcp;
-    struct kmem_slab *sp;
-    void *buf;
+    cp->cache_free_slabs--;
+    if (cp->cache_ws_min > cp->cache_free_slabs)
+        cp->cache_ws_min = cp->cache_free_slabs;
+}
 
-    mm_lock(&cp->cache_lock);
-    if (unlikely(cp->cache_flags & KMF_SLOW))
-        return cp->cache_alloc_slow(cp, flags);
-    sp = cp->cache_freelist;
-    bcp = sp->slab_head;
+/* Takes the first buffer of the first slab that has one; NULL if none has. */
+inline struct kmem_bufctl *kmem_slab_take(struct kmem_cache *cp)
+{
+    struct kmem_slab *sp = cp->cache_freelist;
+    struct kmem_bufctl *bcp = sp->slab_head;
+
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
     if (unlikely(bcp == NULL))
-        return alloc_grow(cp, flags);
-    kmem_slab_take(cp, sp, bcp);
-    buf = (char *)bcp - cp->cache_bufctl;
-    mm_unlock(&cp->cache_lock);
-    return buf;
+        return NULL;
+    if (unlikely(sp->slab_refcnt == 0))
+        kmem_ws_take(cp);
+    cp->cache_allocs++;
+    sp->slab_refcnt++;
+    sp->slab_head = bcp->bufctl_next;
+    if (unlikely(sp->slab_head == NULL)) {
+        cp->cache_freelist = kmem_slab_next(sp);
+        cp->cache_full_slabs++;
+    }
+    return bcp;
 }
 
-void kmem_cache_free(struct kmem_cache *cp, void *buf)
+/* A full slab got a buffer back: it leads those that have a free buffer. (The
+ * slab that became full last is in the right place already.) */
+inline void kmem_slab_to_front(struct kmem_cache *cp, struct kmem_slab *sp)
+{
+    if (sp->slab_link.next != &cp->cache_freelist->slab_link) {
+        list_remove(&sp->slab_link);
+        list_insert_before(&cp->cache_freelist->slab_link, &sp->slab_link);
+    }
+    cp->cache_freelist = sp;
+    cp->cache_full_slabs--;
+}
+
+/* A slab got its last buffer back: it goes to the free slabs at the tail. */
+inline void kmem_slab_to_tail(struct kmem_cache *cp, struct kmem_slab *sp)
+{
+    sp->slab_since = kmem_seconds;
+    cp->cache_free_slabs++;
+    if (sp->slab_link.next == &cp->cache_null.slab_link)
+        return;
+    if (cp->cache_freelist == sp)
+        cp->cache_freelist = kmem_slab_next(sp);
+    list_remove(&sp->slab_link);
+    list_insert_before(&cp->cache_null.slab_link, &sp->slab_link);
+}
+
+/* Puts a buffer back at the head of its slab's freelist. */
+inline void kmem_slab_give(struct kmem_cache *cp, struct kmem_slab *sp,
+                           struct kmem_bufctl *bcp)
+{
+    struct kmem_bufctl *head = sp->slab_head;
+
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
+    bcp->bufctl_next = head;
+    sp->slab_head = bcp;
+    cp->cache_frees++;
+    if (unlikely(head == NULL))
+        kmem_slab_to_front(cp, sp);
+    sp->slab_refcnt--;
+    if (unlikely(sp->slab_refcnt == 0))
+        kmem_slab_to_tail(cp, sp);
+}
+
+/* A buffer of either layout, NULL if the cache has none. */
+static void *take(struct kmem_cache *cp)
+{
+    struct kmem_bufctl *bcp = kmem_slab_take(cp);
+
+    if (bcp == NULL)
+        return NULL;
+    if ((cp->cache_flags & KMF_HASH) == 0)
+        return (char *)bcp - cp->cache_bufctl;
+    kmem_hash_enter(cp, bcp);
+    return bcp->bufctl_addr;
+}
+
+/* A buffer of either layout goes back. False: the hash table does not know it.
+ * (A small buffer is not looked up anywhere: every address is believed.) */
+inline bool kmem_give(struct kmem_cache *cp, void *buf)
 {
     struct kmem_bufctl *bcp;
 
-    mm_lock(&cp->cache_lock);
-    if (unlikely(cp->cache_flags & KMF_SLOW_FREE)) {
-        cp->cache_free_slow(cp, buf);
-        return;
+    if ((cp->cache_flags & KMF_HASH) == 0) {
+        bcp = (struct kmem_bufctl *)((char *)buf + cp->cache_bufctl);
+        kmem_slab_give(cp, kmem_slab_of(buf), bcp);
+        return true;
     }
-    bcp = (struct kmem_bufctl *)((char *)buf + cp->cache_bufctl);
-    kmem_slab_give(cp, kmem_slab_of(buf), bcp, false);
+    bcp = kmem_hash_remove(cp, buf);
+    if (bcp != NULL)
+        kmem_slab_give(cp, bcp->bufctl_slab, bcp);
+    return bcp != NULL;
 }
 
-void kmem_slab_relink(struct kmem_cache *cp, struct kmem_slab *sp)
-{
-    if (sp->slab_head->bufctl_next == NULL)
-        kmem_slab_to_front(cp, sp);
-    if (sp->slab_refcnt == 0)
-        kmem_slab_to_tail(cp, sp);
-    mm_unlock(&cp->cache_lock);
-}
+/* ---- the front end (3.1) ------------------------------------------------ */
 
-/* Ends the use of a handle whose cache is gone: entomb() has left it without a
- * buffer and without a hash entry, so every use comes by here. */
+/* Any use of a destroyed cache ends here (KMF_DESTROYED is uncommon). */
 static void refuse_destroyed(struct kmem_cache *cp)
 {
     if ((cp->cache_flags & KMF_DESTROYED) == 0)
@@ -84,44 +143,20 @@ static void refuse_destroyed(struct kmem_cache *cp)
              cp->cache_name, (const void *)cp);
 }
 
-/* A buffer if there is one. No lock held. (The cache may have come into a
- * debugging mode since the caller looked.) */
-static void *alloc_now(struct kmem_cache *cp, int flags)
-{
-    struct kmem_bufctl *bcp;
-    void *buf = NULL;
-
-    mm_lock(&cp->cache_lock);
-    if (cp->cache_flags & KMF_DEBUG)
-        return cp->cache_alloc_slow(cp, flags);
-    bcp = cp->cache_freelist->slab_head;
-    if (bcp != NULL) {
-        buf = kmem_bufctl_buf(cp, bcp);
-        kmem_slab_take(cp, cp->cache_freelist, bcp);
-        if (cp->cache_flags & KMF_HASH)
-            kmem_hash_enter(cp, bcp);
-    }
-    mm_unlock(&cp->cache_lock);
-    return buf;
-}
-
-static void count_failure(struct kmem_cache *cp)
-{
-    mm_lock(&cp->cache_lock);
-    cp->cache_fails++;
-    mm_unlock(&cp->cache_lock);
-    if (MM_DEBUG)
-
-        kmem_event(KMEM_RING_FAIL, KMEM_WHY_NOMEM, cp, NULL, cp->cache_size);
-}
-
+/* The cache has no free buffer: grows it by a slab, or waits for memory. False:
+ * KM_NOSLEEP, and there is none. */
 bool kmem_grow_or_wait(struct kmem_cache *cp, int flags)
 {
     refuse_destroyed(cp);
     if (kmem_cache_grow(cp))
         return true;
     if (flags & KM_NOSLEEP) {
-        count_failure(cp);
+        mm_lock(&cp->cache_lock);
+        cp->cache_fails++;
+        mm_unlock(&cp->cache_lock);
+        if (MM_DEBUG)
+            kmem_event(KMEM_RING_FAIL, KMEM_WHY_NOMEM, cp, NULL,
+                       cp->cache_size);
         return false;
     }
     if (!mm_wait_for_memory())
@@ -129,75 +164,109 @@ bool kmem_grow_or_wait(struct kmem_cache *cp, int flags)
     return true;
 }
 
-/*
- * The cache has nothing left: grows it and tries again. Lock held. The hash
- * table follows only when the object is out: looking for memory for a larger
- * table may reap, and a new slab with nothing out would be the first to go.
- */
-static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
-                                                  int flags)
-{
-    void *buf;
-
-    mm_unlock(&cp->cache_lock);
-    do {
-        if (!kmem_grow_or_wait(cp, flags))
-            return NULL;
-    } while ((buf = alloc_now(cp, flags)) == NULL);
-    if (cp->cache_flags & KMF_HASH)
-        kmem_hash_rescale(cp);
-    return buf;
-}
-
-void *kmem_alloc_large(struct kmem_cache *cp, int flags)
-{
-    struct kmem_slab *sp = cp->cache_freelist;
-    struct kmem_bufctl *bcp = sp->slab_head;
-
-    if (unlikely(bcp == NULL))
-        return alloc_grow(cp, flags);
-    kmem_slab_take(cp, sp, bcp);
-    kmem_hash_enter(cp, bcp);
-    mm_unlock(&cp->cache_lock);
-    return bcp->bufctl_addr;
-}
-
-/* The hash table does not know the address: section 6.2. Lock held. (noipa: GCC
- * may not see that this does not return, or the jump to it becomes a call and
- * its callers need frames.) */
-static __attribute__((noipa, cold)) void bad_free(struct kmem_cache *cp,
-                                                  void *buf)
-{
-    mm_unlock(&cp->cache_lock);
-    refuse_destroyed(cp);
-    if (MM_DEBUG)
-        kmem_bad_free(cp, buf, 0);
-    else
-        mm_panic("kmem_cache_free: %p is not allocated from cache %s", buf,
-                 cp->cache_name);
-}
-
-void kmem_free_large(struct kmem_cache *cp, void *buf)
-{
-    struct kmem_bufctl **link = kmem_hash_bucket(cp, buf);
-    struct kmem_bufctl *bcp;
-
-    for (; (bcp = *link) != NULL; link = &bcp->bufctl_next) {
-        if (likely(bcp->bufctl_addr == buf)) {
-            *link = bcp->bufctl_next;
-            kmem_slab_give(cp, bcp->bufctl_slab, bcp, true);
-            return;
-        }
-        cp->cache_hash_depth++;
-    }
-    bad_free(cp, buf);
-}
-
 void kmem_out_of_memory(const char *name, size_t size)
 {
     mm_panic("out of memory: KM_SLEEP for %zu bytes of %s, and nothing left "
              "to reap",
              size, name);
+}
+
+/*
+ * An allocation that did not succeed at once: the cache must grow, or it is in
+ * a debugging mode. Another task may take the new slab's buffers first, so it
+ * tries again until it gets one. The hash table is adapted only then: looking
+ * for memory for a larger table may reap, and a slab without an allocated
+ * buffer would be the first to go.
+ */
+static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
+                                                  int flags)
+{
+    void *buf = NULL;
+
+    while (buf == NULL) {
+        if (MM_DEBUG && (cp->cache_flags & KMF_DEBUG) != 0)
+            return kmem_alloc_debug(cp, cp->cache_size, flags);
+        if (!kmem_grow_or_wait(cp, flags))
+            return NULL;
+        mm_lock(&cp->cache_lock);
+        if ((cp->cache_flags & KMF_DEBUG) == 0)
+            buf = take(cp);
+        mm_unlock(&cp->cache_lock);
+    }
+    kmem_hash_rescale(cp);
+    return buf;
+}
+
+/* Large objects (3.2.3): cache_flags is KMF_HASH and nothing else. */
+static __attribute__((noinline)) void *alloc_large(struct kmem_cache *cp,
+                                                   int flags)
+{
+    struct kmem_bufctl *bcp = NULL;
+
+    mm_lock(&cp->cache_lock);
+    if (likely(cp->cache_flags == KMF_HASH))
+        bcp = kmem_slab_take(cp);
+    if (likely(bcp != NULL))
+        kmem_hash_enter(cp, bcp);
+    mm_unlock(&cp->cache_lock);
+    return likely(bcp != NULL) ? bcp->bufctl_addr : alloc_grow(cp, flags);
+}
+
+void *kmem_cache_alloc(struct kmem_cache *cp, int flags)
+{
+    struct kmem_bufctl *bcp;
+
+    mm_lock(&cp->cache_lock);
+    if (unlikely(cp->cache_flags & KMF_ANY)) {
+        mm_unlock(&cp->cache_lock);
+        return alloc_large(cp, flags);
+    }
+    bcp = kmem_slab_take(cp);
+    mm_unlock(&cp->cache_lock);
+    if (unlikely(bcp == NULL))
+        return alloc_grow(cp, flags);
+    return (char *)bcp - cp->cache_bufctl;
+}
+
+/* A free with checks, or of an address that the hash table does not know. */
+static __attribute__((noinline, cold)) void free_checked(struct kmem_cache *cp,
+                                                         void *buf)
+{
+    refuse_destroyed(cp);
+    if (MM_DEBUG)
+        kmem_free_debug(cp, buf, 0);
+    else
+        mm_panic("kmem_cache_free: %p is not an allocated buffer of cache %s",
+                 buf, cp->cache_name);
+}
+
+static __attribute__((noinline)) void free_large(struct kmem_cache *cp,
+                                                 void *buf)
+{
+    bool known = false;
+
+    mm_lock(&cp->cache_lock);
+    if (likely(cp->cache_flags == KMF_HASH))
+        known = kmem_give(cp, buf);
+    mm_unlock(&cp->cache_lock);
+    if (unlikely(!known))
+        free_checked(cp, buf);
+}
+
+/* cache_flags may be looked at without the lock here: as long as a buffer is
+ * allocated, its cache keeps its layout. */
+void kmem_cache_free(struct kmem_cache *cp, void *buf)
+{
+    struct kmem_bufctl *bcp;
+
+    if (unlikely(cp->cache_flags & KMF_ANY)) {
+        free_large(cp, buf);
+        return;
+    }
+    mm_lock(&cp->cache_lock);
+    bcp = (struct kmem_bufctl *)((char *)buf + cp->cache_bufctl);
+    kmem_slab_give(cp, kmem_slab_of(buf), bcp);
+    mm_unlock(&cp->cache_lock);
 }
 
 /* ---- creation (2.3) ----------------------------------------------------- */
@@ -248,6 +317,7 @@ static const char *create_error(const char *name, size_t size, size_t align,
 
 static uint32_t caches_made;
 
+/* Fills in a cache without slabs. The arguments are right. */
 void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
                       size_t align, kmem_ctor_t *ctor, kmem_dtor_t *dtor,
                       const struct kmem_supplier *supplier)
@@ -257,8 +327,6 @@ void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
         .cache_align = MAX(align, (size_t)KMEM_ALIGN_MIN),
         .cache_ctor = ctor,
         .cache_dtor = dtor,
-        .cache_alloc_slow = kmem_alloc_large,
-        .cache_free_slow = kmem_free_large,
         .cache_number = ++caches_made,
         .cache_kind =
             kmem_state == KMEM_UP ? KMEM_KIND_NAMED : KMEM_KIND_INTERNAL,
@@ -273,32 +341,6 @@ void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
     if (MM_DEBUG)
         cp->cache_flags = kmem_debug_flags(cp);
     kmem_geometry(cp);
-    if (MM_DEBUG)
-        kmem_slow_paths(cp);
-}
-
-/* The cache of that name; name NULL: the one at `handle`, which is not to be
- * trusted. NULL if the list of caches has none such. */
-static struct kmem_cache *lookup(const char *name, const void *handle)
-{
-    struct kmem_cache *found = NULL;
-
-    mm_lock(&kmem_list_lock);
-    list_for_each (l, &kmem_caches) {
-        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
-
-        if (name == NULL ? handle == cp : strcmp(name, cp->cache_name) == 0) {
-            found = cp;
-            break;
-        }
-    }
-    mm_unlock(&kmem_list_lock);
-    return found;
-}
-
-struct kmem_cache *kmem_cache_find(const char *name)
-{
-    return lookup(name, NULL);
 }
 
 static void publish(struct kmem_cache *cp)
@@ -329,7 +371,9 @@ struct kmem_cache *kmem_cache_create_from(const char *name, size_t size,
     if (cp != NULL) {
         kmem_cache_setup(cp, name, size, align, ctor, dtor, supplier);
         kmem_transfer_begin();
-        if ((cp->cache_flags & KMF_HASH) == 0 || kmem_hash_create(cp)) {
+        if (cp->cache_flags & KMF_HASH)
+            kmem_hash_install(cp, kmem_hash_table(cp, KMEM_HASH_INITIAL));
+        if ((cp->cache_flags & KMF_HASH) == 0 || cp->cache_hash != NULL) {
             publish(cp);
             kmem_transfer_end();
             return cp;
@@ -351,17 +395,21 @@ struct kmem_cache *kmem_cache_create(const char *name, size_t size,
 
 /* ---- destruction (2.3) -------------------------------------------------- */
 
-/* Takes the cache off the list unless objects are out; nothing can be
- * allocated from it after that. 0, or the error that stands against it. */
+/* Takes the cache off the list unless objects are allocated; it allocates
+ * nothing after that. Returns 0 or the error of kmem_cache_destroy. */
 static int retire(struct kmem_cache *cp)
 {
     int error = 0;
 
+    if (!kmem_cache_listed(cp))
+        return -KMEM_EINVAL;
+    if (cp->cache_kind != KMEM_KIND_NAMED)
+        return -KMEM_EPERM;
     mm_lock(&kmem_list_lock);
     mm_lock(&cp->cache_lock);
     if (kmem_reaping || cp->cache_busy != 0) {
         error = -KMEM_EAGAIN;
-    } else if (kmem_inuse(cp) != 0 || cp->cache_elders != NULL) {
+    } else if (kmem_inuse(cp) != 0) {
         error = -KMEM_EBUSY;
     } else {
         cp->cache_flags |= KMF_DESTROYED;
@@ -372,54 +420,15 @@ static int retire(struct kmem_cache *cp)
     return error;
 }
 
-/* What may be said against ending this cache; 0 if it has been retired. */
-static int destroy_error(struct kmem_cache *cp)
-{
-    int error;
-
-    if (lookup(NULL, cp) == NULL) {
-        mm_print("kmem_cache_destroy: %p is not a cache, or no longer\n",
-                 (void *)cp);
-        return -KMEM_EINVAL;
-    }
-    if (cp->cache_kind != KMEM_KIND_NAMED || cp->cache_heir != NULL) {
-        mm_print("kmem_cache_destroy: %s: belongs to the allocator itself\n",
-                 cp->cache_name);
-        return -KMEM_EPERM;
-    }
-    if (MM_DEBUG)
-        kmem_elders_collect();
-    error = retire(cp);
-    if (error == -KMEM_EBUSY && MM_DEBUG)
-        kmem_report_live(cp);
-    else if (error == -KMEM_EBUSY)
-        mm_print("kmem_cache_destroy: %s: refused, %u still out\n",
-                 cp->cache_name, (unsigned)kmem_inuse(cp));
-    else if (error != 0)
-        mm_print("kmem_cache_destroy: %s: not while it grows or is reaped\n",
-                 cp->cache_name);
-    return error;
-}
-
-/* Leaves a handle that finds nothing: no buffer and no hash entry. */
-static void entomb(struct kmem_cache *cp)
-{
-    static struct kmem_bufctl *nothing[1];
-
-    cp->cache_freelist = &cp->cache_null;
-    cp->cache_alloc_slow = kmem_alloc_large;
-    cp->cache_free_slow = kmem_free_large;
-    cp->cache_hash = nothing;
-    cp->cache_hash_mask = 0;
-}
-
 int kmem_cache_destroy(struct kmem_cache *cp)
 {
-    int error = destroy_error(cp);
+    int error = retire(cp);
     struct kmem_slab *sp;
 
-    if (error != 0)
+    if (error != 0) {
+        kmem_report_refusal(cp, error);
         return error;
+    }
     kmem_transfer_begin();
     if (MM_DEBUG)
         kmem_unmapped_release(cp);
@@ -427,29 +436,30 @@ int kmem_cache_destroy(struct kmem_cache *cp)
         list_remove(&sp->slab_link);
         kmem_slab_destroy(cp, sp);
     }
+    cp->cache_freelist = &cp->cache_null;
     if (cp->cache_flags & KMF_HASH)
-        kmem_hash_destroy(cp);
+        kmem_hash_table_free(cp->cache_hash, cp->cache_hash_mask + 1);
     kmem_transfer_end();
-    entomb(cp);
     kmem_cache_free(&kmem_cache_cache, cp);
     return 0;
 }
 
 /* ---- coming up ---------------------------------------------------------- */
 
-static struct kmem_cache *must_create(const char *name, size_t size)
+/* Boot only. */
+struct kmem_cache *kmem_must_create(const char *name, size_t size)
 {
     struct kmem_cache *cp = kmem_cache_create(name, size, 0, NULL, NULL);
 
     if (cp == NULL)
-        mm_panic("kmem_init: no memory for the %s cache", name);
+        mm_panic("kmem_init: no memory for %s", name);
     return cp;
 }
 
 /*
  * The allocator is its own first client. One cache is written by hand, the
- * cache of caches; being small it needs no other. Those that the large layout
- * stands on are small as well and come next; with them everything works.
+ * cache of caches: its objects are small, so it needs no other. The caches that
+ * the large layout needs are small as well and come next.
  */
 void kmem_init_caches(void)
 {
@@ -457,11 +467,12 @@ void kmem_init_caches(void)
                      0, NULL, NULL, NULL);
     publish(&kmem_cache_cache);
     kmem_state = KMEM_PARTIAL;
-    kmem_slab_cache = must_create("kmem_slab", sizeof(struct kmem_slab));
-    kmem_bufctl_cache = must_create("kmem_bufctl", sizeof(struct kmem_bufctl));
-    kmem_hash_cache = must_create("kmem_hash", KMEM_HASH_SMALL / 2);
+    kmem_slab_cache = kmem_must_create("kmem_slab", sizeof(struct kmem_slab));
+    kmem_bufctl_cache =
+        kmem_must_create("kmem_bufctl", sizeof(struct kmem_bufctl));
+    kmem_hash_cache = kmem_must_create("kmem_hash", KMEM_HASH_SMALL / 2);
     if (MM_DEBUG)
-        kmem_bufctl_debug_cache =
-            must_create("kmem_bufctl_debug", sizeof(struct kmem_bufctl_debug));
+        kmem_bufctl_debug_cache = kmem_must_create(
+            "kmem_bufctl_debug", sizeof(struct kmem_bufctl_debug));
     kmem_state = KMEM_LARGE;
 }

@@ -3,41 +3,37 @@
  * address of an allocated buffer to its bufctl, scaling itself.
  *
  * Only allocated buffers are in it. The index is the address without the bits
- * that all buffers of this size share. Whenever a slab has come or gone, the
- * table is compared with the number of buffers and replaced if it is off by
- * more than a factor of two; the rule and its constants are illumos'. The
- * table grows at 170, 682, 2730, … buffers and shrinks at 1363, 339, 83.
- *
- * Finding no memory for a new table is not an error: the old one still works.
+ * that all buffers of this size share. When the cache has grown or
+ * was reaped, the table is compared with the number of buffers and replaced if
+ * it is off by more than a factor of two. The rule and its constants are
+ * illumos': the table grows at 170, 682, 2730, … buffers and shrinks at 1363,
+ * 339, 83. If there is no memory for a new table, the old one stays.
  */
 #include "kernel/lib/string.h"
-#include "mm/kmem_impl.h"
+#include "mm/kmem_hash.h"
 #include "mm/segkmem.h"
 
-static size_t table_bytes(size_t buckets)
-{
-    return buckets * sizeof(struct kmem_bufctl *);
-}
-
+/* Pages that the table takes; 0: it is an object of kmem_hash_cache. */
 size_t kmem_hash_pages(size_t buckets)
 {
-    size_t bytes = table_bytes(buckets);
+    size_t bytes = buckets * sizeof(struct kmem_bufctl *);
 
     return bytes < KMEM_HASH_SMALL ? 0 : (bytes + PAGE_MASK) >> PAGE_SHIFT;
 }
 
-static struct kmem_bufctl **table_alloc(struct kmem_cache *cp, size_t buckets)
+/* An empty table for the cache, or NULL. */
+struct kmem_bufctl **kmem_hash_table(struct kmem_cache *cp, size_t buckets)
 {
     size_t pages = kmem_hash_pages(buckets);
     void *table = pages == 0 ? kmem_cache_alloc(kmem_hash_cache, KM_NOSLEEP)
                              : kmem_getpages(pages, PAGE_HASH, cp);
 
     if (table != NULL)
-        memset(table, 0, table_bytes(buckets));
+        memset(table, 0, buckets * sizeof(struct kmem_bufctl *));
     return table;
 }
 
-static void table_free(struct kmem_bufctl **table, size_t buckets)
+void kmem_hash_table_free(struct kmem_bufctl **table, size_t buckets)
 {
     size_t pages = kmem_hash_pages(buckets);
 
@@ -47,21 +43,17 @@ static void table_free(struct kmem_bufctl **table, size_t buckets)
         kmem_freepages(table, pages);
 }
 
-bool kmem_hash_create(struct kmem_cache *cp)
+/* Gives a cache without allocated buffers a table of KMEM_HASH_INITIAL. */
+void kmem_hash_install(struct kmem_cache *cp, struct kmem_bufctl **table)
 {
-    cp->cache_hash = table_alloc(cp, KMEM_HASH_INITIAL);
+    cp->cache_hash = table;
     cp->cache_hash_mask = KMEM_HASH_INITIAL - 1;
     cp->cache_hash_shift =
         31u - (unsigned)__builtin_clz((unsigned)cp->cache_chunk);
-    return cp->cache_hash != NULL;
 }
 
-void kmem_hash_destroy(struct kmem_cache *cp)
-{
-    table_free(cp->cache_hash, cp->cache_hash_mask + 1);
-    cp->cache_hash = NULL;
-}
-
+/* The number of buckets for `buffers` buffers; `size` unless it is off by more
+ * than a factor of two. */
 size_t kmem_hash_want(size_t size, size_t buffers)
 {
     size_t want;
@@ -82,14 +74,14 @@ static size_t wanted(const struct kmem_cache *cp)
                           cp->cache_slabs * cp->cache_slab_chunks);
 }
 
-/* Moves every bufctl over to the new table, which takes the old one's place.
- * Lock held. */
+/* Moves every bufctl to the new table, which replaces the old one. */
 static void rehash(struct kmem_cache *cp, struct kmem_bufctl **table,
                    size_t buckets)
 {
     struct kmem_bufctl **old = cp->cache_hash;
     size_t n = cp->cache_hash_mask + 1;
 
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
     cp->cache_hash = table;
     cp->cache_hash_mask = buckets - 1;
     cp->cache_hash_rescales++;
@@ -105,17 +97,20 @@ static void rehash(struct kmem_cache *cp, struct kmem_bufctl **table,
     }
 }
 
+/* Brings a large cache's table to the size that the number of its buffers asks
+ * for, if there is memory for it. No lock held. */
 void kmem_hash_rescale(struct kmem_cache *cp)
 {
-    size_t size = wanted(cp);
-    size_t old_size = cp->cache_hash_mask + 1;
-    struct kmem_bufctl **table;
-    struct kmem_bufctl **old;
+    size_t size, old_size;
+    struct kmem_bufctl **table, **old;
 
-    if (size == old_size)
+    if ((cp->cache_flags & KMF_HASH) == 0)
+        return;
+    size = wanted(cp);
+    if (size == cp->cache_hash_mask + 1)
         return;
     kmem_transfer_begin();
-    old = table = table_alloc(cp, size);
+    old = table = kmem_hash_table(cp, size);
     old_size = size;
     if (table != NULL) {
         mm_lock(&cp->cache_lock);
@@ -125,7 +120,7 @@ void kmem_hash_rescale(struct kmem_cache *cp)
             rehash(cp, table, size);
         }
         mm_unlock(&cp->cache_lock);
-        table_free(old, old_size);
+        kmem_hash_table_free(old, old_size);
     }
     kmem_transfer_end();
 }

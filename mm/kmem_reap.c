@@ -1,21 +1,21 @@
 /*
  * Reclaiming memory (paper, section 3.4): the working set, reaping, pressure.
  *
- * A cache gives back complete slabs only, and only those that it has not
- * needed for a while. "A while" is measured without touching the hot path:
+ * A cache gives back free slabs only, and of these only what it has not used
+ * for a while. The hot path keeps no time for that:
  *
- *     T   complete slabs now
- *     m   the least T since the last update: slabs that nobody needed
+ *     T   free slabs now
+ *     m   the least T since the last update: slabs that were not used
  *     L   the m of the interval before, the limit of a reap
  *
  * Every working-set interval (15 seconds) L = m and m = T. A reap frees
- * min(L, m) slabs from the tail of the list, so what was used within the last
- * interval is never taken and what lay idle for two always may be. The rule
- * is the one illumos applies to its depots.
+ * min(L, m) slabs from the tail of the list: a slab that was used within the
+ * last interval is never taken, one that was idle for two always may be. The
+ * rule is the one that illumos applies to its depots.
  */
 #include "mm/buddy.h"
-#include "mm/kmem_list.h"
 #include "mm/debug/audit.h"
+#include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"
 
 uint32_t kmem_ws_interval = KMEM_WS_DEFAULT_MS;
@@ -23,9 +23,10 @@ bool kmem_reaping;
 
 static uint64_t last_update_ms;
 
-/* How many slabs a reap may take now. Lock held. */
+/* How many slabs a reap may take now. */
 static uint32_t reapable(const struct kmem_cache *cp, enum kmem_reap_mode mode)
 {
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
     if (mode == KMEM_REAP_ALL || kmem_ws_interval == 0)
         return cp->cache_free_slabs;
     if (kmem_ws_interval == KMEM_WS_INFINITE)
@@ -33,6 +34,8 @@ static uint32_t reapable(const struct kmem_cache *cp, enum kmem_reap_mode mode)
     return MIN(cp->cache_ws_limit, cp->cache_ws_min);
 }
 
+/* Takes one free slab off the tail; NULL if there is none. Its objects will be
+ * destroyed. No lock held. */
 struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp)
 {
     struct kmem_slab *sp;
@@ -50,6 +53,8 @@ struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp)
             cp->cache_ws_limit--;
         cp->cache_slabs--;
         cp->cache_slab_destroys++;
+        if (cp->cache_dtor != NULL && !kmem_per_alloc(cp))
+            cp->cache_dtors += sp->slab_chunks;
     }
     mm_unlock(&cp->cache_lock);
     return sp;
@@ -86,7 +91,7 @@ void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
         kmem_transfer_begin();
         for (; freed < limit && (sp = kmem_slab_pop(cp)) != NULL; freed++)
             kmem_slab_destroy(cp, sp);
-        if (freed != 0 && (cp->cache_flags & KMF_HASH))
+        if (freed != 0)
             kmem_hash_rescale(cp);
         kmem_transfer_end();
         note_reap(cp, freed);
@@ -120,7 +125,9 @@ size_t kmem_reap(enum kmem_reap_mode mode)
         kmem_cache_reap(list_entry(l, struct kmem_cache, cache_link), mode, &r);
         pages += r.reap_pages;
     }
+    mm_lock(&kmem_list_lock);
     kmem_reaping = false;
+    mm_unlock(&kmem_list_lock);
     return pages;
 }
 
@@ -134,9 +141,9 @@ kmem_reclaim_t *kmem_set_reclaim(kmem_reclaim_t *fn)
     return before;
 }
 
-/* Buddy ran dry. First go objects that are only kept in case. What the working
- * set protects is worth less than a failed allocation: if a reap within it
- * gave nothing, everything goes. */
+/* Buddy ran dry. Objects that their owners only keep in case are freed first.
+ * A failed allocation is worse than a lost working set: if a reap that keeps
+ * the working sets gives nothing, one that ignores them follows. */
 static size_t pressure(void)
 {
     size_t pages;
@@ -201,8 +208,6 @@ void kmem_update_poll(void)
     if (passed < interval)
         return;
     last_update_ms = now - (uint32_t)passed % interval;
-    if (MM_DEBUG)
-        kmem_elders_collect();
     kmem_update();
     if (passed >= 2 * (uint64_t)interval)
         kmem_update();

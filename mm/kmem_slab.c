@@ -1,12 +1,12 @@
 /*
  * Slabs, the back end (paper, sections 3.2 and 4.3): how many pages and
- * buffers, making one, colouring it, giving it up.
+ * buffers a slab has, making one, colouring it, destroying it.
  *
- * A slab is born with all its buffers constructed and dies with all of them
- * free: between the two, only the front end touches it.
+ * All buffers of a new slab are constructed, and all are free when the slab is
+ * destroyed. Between the two only the front end uses it.
  */
-#include "mm/kmem_impl.h"
 #include "mm/debug/audit.h"
+#include "mm/debug/debug_impl.h"
 #include "mm/segkmem.h"
 
 uint16_t kmem_seconds;
@@ -20,36 +20,42 @@ static size_t small_chunk(size_t size, size_t align, bool constructed)
     return ROUND_UP(size + (constructed ? sizeof(void *) : 0), align);
 }
 
+/* Whether objects of this kind take the large layout: the chunk decides, with
+ * the extra word of constructed objects. */
 bool kmem_is_large(size_t size, size_t align, bool constructed)
 {
     align = MAX(align, (size_t)KMEM_ALIGN_MIN);
     return small_chunk(size, align, constructed) >= KMEM_LARGE_MIN;
 }
 
-/* Whether a slab of `bytes`, from `front` on, leaves at most 1/part of itself
- * unused. */
-static inline bool fits(size_t bytes, size_t front, size_t chunk, size_t part)
+/* Whether a slab of `bytes` leaves at most 1/part of itself unused. */
+static inline bool fits(size_t bytes, size_t colour_min, size_t chunk,
+                        size_t part)
 {
-    return bytes >= front + chunk && (bytes - front) % chunk * part <= bytes;
+    return bytes >= colour_min + chunk &&
+           (bytes - colour_min) % chunk * part <= bytes;
 }
 
 /*
- * Pages for a slab of large objects. Internal fragmentation stays at 12.5 %
- * or less (3.2, 4th point); within that, a slab of few pages is preferred,
- * being likelier to become free, unless a somewhat larger one wastes half.
+ * Pages for a slab of large objects whose first is at `colour_min` or later.
+ * Internal fragmentation is at most 12.5 % (3.2, 4th point). A slab of few
+ * pages is likelier to become free, so the smallest is taken, unless a somewhat
+ * larger one wastes half.
  */
-size_t kmem_large_pages(size_t front, size_t chunk)
+size_t kmem_large_pages(size_t colour_min, size_t chunk)
 {
     size_t pages = 1;
 
     for (; pages <= KMEM_SLAB_PAGES_TRY; pages++)
-        if (fits(pages * PAGE_SIZE, front, chunk, 16))
+        if (fits(pages * PAGE_SIZE, colour_min, chunk, 16))
             return pages;
-    for (pages = 1; !fits(pages * PAGE_SIZE, front, chunk, 8);)
+    for (pages = 1; !fits(pages * PAGE_SIZE, colour_min, chunk, 8);)
         pages++;
     return pages;
 }
 
+/* Chunk, pages, objects and colours of a cache from its size, alignment,
+ * constructor and debugging modes (3.2.2, 3.2.3, 4.3). Sets KMF_HASH. */
 void kmem_geometry(struct kmem_cache *cp)
 {
     bool constructed = cp->cache_ctor != NULL || cp->cache_dtor != NULL;
@@ -83,6 +89,7 @@ static void *get_pages(struct kmem_cache *cp)
     return kmem_getpages(cp->cache_slab_pages, PAGE_SLAB, cp);
 }
 
+/* Gives a slab's pages back. No lock held. */
 void kmem_slab_free_pages(struct kmem_cache *cp, void *base)
 {
     const struct kmem_supplier *s = &cp->cache_supplier;
@@ -109,6 +116,7 @@ static void link_small(struct kmem_cache *cp, struct kmem_slab *sp)
     ((struct kmem_bufctl *)last)->bufctl_next = NULL;
 }
 
+/* Gives back slab and bufctls of the large layout. No lock held. */
 void kmem_slab_free_data(struct kmem_slab *sp)
 {
     struct kmem_cache *from = kmem_bufctls_of(sp->slab_cache);
@@ -167,8 +175,10 @@ static struct kmem_slab *slab_build(struct kmem_cache *cp, void *base,
     return sp;
 }
 
-/* ---- birth and death (3.2) ---------------------------------------------- */
+/* ---- making and destroying a slab (3.2) --------------------------------- */
 
+/* A slab of constructed objects, on no list; NULL if there is no memory. No
+ * lock held. */
 struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour)
 {
     void *base = get_pages(cp);
@@ -181,7 +191,7 @@ struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour)
         kmem_slab_free_pages(cp, base);
         return NULL;
     }
-    if (cp->cache_flags & KMF_DEBUG)
+    if (MM_DEBUG && (cp->cache_flags & KMF_LAYOUT) != 0)
         kmem_debug_slab(cp, sp);
     if (cp->cache_ctor != NULL && !kmem_per_alloc(cp))
         for (size_t i = 0; i < sp->slab_chunks; i++)
@@ -190,42 +200,38 @@ struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour)
     return sp;
 }
 
-static __attribute__((noinline)) void end_objects(struct kmem_cache *cp,
-                                                  struct kmem_slab *sp)
+/* Destroys the objects of a slab that is on no list: its memory holds nothing
+ * after it. No lock held. */
+void kmem_slab_destroy_objects(struct kmem_cache *cp, struct kmem_slab *sp)
 {
-    if (cp->cache_flags & KMF_DEBUG)
+    MM_ASSERT(sp->slab_refcnt == 0 && sp->slab_cache == cp);
+    mm_slab_ending(cp, sp);
+    if (MM_DEBUG && (cp->cache_flags & KMF_LAYOUT) != 0)
         kmem_debug_slab_end(cp, sp);
     if (cp->cache_dtor != NULL && !kmem_per_alloc(cp))
         for (size_t i = 0; i < sp->slab_chunks; i++)
             cp->cache_dtor(kmem_slab_chunk(sp, i), cp->cache_size);
 }
 
-/* The objects' end: nothing is in the slab after it. */
-void kmem_slab_end(struct kmem_cache *cp, struct kmem_slab *sp)
-{
-    MM_ASSERT(sp->slab_refcnt == 0 && sp->slab_cache == cp);
-    mm_slab_ending(cp, sp);
-    if (cp->cache_dtor != NULL || (cp->cache_flags & KMF_DEBUG) != 0)
-        end_objects(cp, sp);
-}
-
+/* Destroys the objects and gives the memory back. No lock held. */
 void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     void *base = sp->slab_base;
 
-    if (MM_DEBUG && (cp->cache_flags & KMF_SLAB_EVENTS))
+    if (MM_DEBUG && (cp->cache_flags & (KMF_DESTROYED | KMF_MODES)) != 0)
         kmem_event_slab_ends(sp);
-    kmem_slab_end(cp, sp);
+    kmem_slab_destroy_objects(cp, sp);
     if (cp->cache_flags & KMF_HASH)
         kmem_slab_free_data(sp);
     kmem_slab_free_pages(cp, base);
 }
 
-/* Links a new slab in (3.3): complete, so at the tail, and at the head of the
- * freelist if that was exhausted. The next one gets the next colour (4.3).
- * Lock held. */
+/* Links a new slab in (3.3): it is free, so it goes to the tail; if the cache
+ * had no free buffer, it is the head of the freelist too. The next slab gets
+ * the next colour (4.3). */
 static void slab_enter(struct kmem_cache *cp, struct kmem_slab *sp)
 {
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
     list_insert_before(&cp->cache_null.slab_link, &sp->slab_link);
     if (cp->cache_freelist == &cp->cache_null)
         cp->cache_freelist = sp;
@@ -233,11 +239,15 @@ static void slab_enter(struct kmem_cache *cp, struct kmem_slab *sp)
     cp->cache_slabs++;
     cp->cache_slab_creates++;
     cp->cache_max_slabs = MAX(cp->cache_max_slabs, cp->cache_slabs);
+    if (cp->cache_ctor != NULL && !kmem_per_alloc(cp))
+        cp->cache_ctors += sp->slab_chunks;
     cp->cache_colour = cp->cache_colour < cp->cache_colour_max
                            ? cp->cache_colour + cp->cache_align
                            : cp->cache_colour_min;
 }
 
+/* Adds one slab to the cache, made without its lock; while cache_busy is not 0
+ * the cache keeps its geometry. False if there is no memory. */
 bool kmem_cache_grow(struct kmem_cache *cp)
 {
     struct kmem_slab *sp;

@@ -3,7 +3,7 @@
  * section 3.1, on per-cache statistics).
  */
 #include "kernel/lib/string.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"
 #include "mm/page.h"
 
@@ -28,6 +28,52 @@ struct kmem_cache *kmem_cache_next(struct kmem_cache *cp)
     return neighbour(&cp->cache_link);
 }
 
+static struct kmem_cache *lookup(const char *name, const void *handle)
+{
+    struct kmem_cache *found = NULL;
+
+    mm_lock(&kmem_list_lock);
+    list_for_each (l, &kmem_caches) {
+        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
+
+        if (name == NULL ? handle == cp : strcmp(name, cp->cache_name) == 0) {
+            found = cp;
+            break;
+        }
+    }
+    mm_unlock(&kmem_list_lock);
+    return found;
+}
+
+struct kmem_cache *kmem_cache_find(const char *name)
+{
+    return lookup(name, NULL);
+}
+
+/* Whether there is a cache at this address, which may be any. */
+bool kmem_cache_listed(const void *handle)
+{
+    return lookup(NULL, handle) != NULL;
+}
+
+void kmem_report_refusal(struct kmem_cache *cp, int error)
+{
+    if (error == -KMEM_EINVAL)
+        mm_print("kmem_cache_destroy: %p is not a cache\n", (void *)cp);
+    else if (error == -KMEM_EPERM)
+        mm_print("kmem_cache_destroy: %s: belongs to the allocator itself\n",
+                 cp->cache_name);
+    else if (error == -KMEM_EAGAIN)
+        mm_print("kmem_cache_destroy: %s: not while it grows or is reaped\n",
+                 cp->cache_name);
+    else
+        mm_print("kmem_cache_destroy: %s: refused, %u object%s allocated\n",
+                 cp->cache_name, (unsigned)kmem_inuse(cp),
+                 kmem_inuse(cp) == 1 ? " is" : "s are");
+    if (MM_DEBUG && error == -KMEM_EBUSY)
+        kmem_report_live(cp);
+}
+
 /* ---- a cache ------------------------------------------------------------ */
 
 static void stat_geometry(const struct kmem_cache *cp,
@@ -42,9 +88,8 @@ static void stat_geometry(const struct kmem_cache *cp,
     out->stat_flags = (hashed ? KMEM_STAT_LARGE : 0) |
                       (cp->cache_ctor ? KMEM_STAT_CTOR : 0) |
                       (cp->cache_dtor ? KMEM_STAT_DTOR : 0) |
-                      (cp->cache_supplier.getpages ? KMEM_STAT_SUPPLY : 0) |
-                      (cp->cache_heir ? KMEM_STAT_ELDER : 0);
-    out->stat_modes = (cp->cache_flags & KMF_MODES) >> KMF_MODES_SHIFT;
+                      (cp->cache_supplier.getpages ? KMEM_STAT_SUPPLY : 0);
+    out->stat_modes = cp->cache_flags & KMF_MODES;
     out->stat_size = cp->cache_size;
     out->stat_align = cp->cache_align;
     out->stat_chunk = cp->cache_chunk;
@@ -78,6 +123,17 @@ static void stat_now(const struct kmem_cache *cp, struct kmem_cache_stat *out)
     out->stat_ws_limit = cp->cache_ws_limit;
 }
 
+/* Brings the 64-bit counts up to date. Often enough: an update comes every
+ * working-set interval, and 2^32 operations take longer. */
+void kmem_count_fold(struct kmem_cache *cp)
+{
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
+    cp->cache_allocs_total += cp->cache_allocs - cp->cache_allocs_seen;
+    cp->cache_allocs_seen = cp->cache_allocs;
+    cp->cache_frees_total += cp->cache_frees - cp->cache_frees_seen;
+    cp->cache_frees_seen = cp->cache_frees;
+}
+
 static void stat_traffic(struct kmem_cache *cp, struct kmem_cache_stat *out)
 {
     kmem_count_fold(cp);
@@ -86,14 +142,8 @@ static void stat_traffic(struct kmem_cache *cp, struct kmem_cache_stat *out)
     out->stat_fails = cp->cache_fails;
     out->stat_slab_creates = cp->cache_slab_creates;
     out->stat_slab_destroys = cp->cache_slab_destroys;
-    if (cp->cache_ctor != NULL)
-        out->stat_ctors = kmem_per_alloc(cp)
-                              ? out->stat_allocs
-                              : cp->cache_slab_creates * cp->cache_slab_chunks;
-    if (cp->cache_dtor != NULL)
-        out->stat_dtors = kmem_per_alloc(cp)
-                              ? out->stat_frees
-                              : cp->cache_slab_destroys * cp->cache_slab_chunks;
+    out->stat_ctors = cp->cache_ctors;
+    out->stat_dtors = cp->cache_dtors;
     out->stat_hash_rescales = cp->cache_hash_rescales;
     out->stat_hash_depth = cp->cache_hash_depth;
     out->stat_reaps = cp->cache_reaps;

@@ -1,5 +1,6 @@
 /*
- * Snapshots of the slab allocator as data; who prints them decides how.
+ * Snapshots of the slab allocator as data (paper, section 3.1); the caller
+ * decides how to print them.
  *
  * Nothing here allocates. A cache's lock is held only while one row is
  * copied. Walks are bounded by the cache's own counts.
@@ -17,14 +18,13 @@ enum kmem_kind {
 #define KMEM_STAT_LARGE  1 /* off-slab data and a hash table */
 #define KMEM_STAT_CTOR   2
 #define KMEM_STAT_DTOR   4
-#define KMEM_STAT_SUPPLY 8  /* pages from a supplier of its own */
-#define KMEM_STAT_ELDER  16 /* has the older layout of another cache */
+#define KMEM_STAT_SUPPLY 8 /* pages from a supplier of its own */
 
 struct kmem_cache_stat {
     char stat_name[KMEM_NAME_MAX + 1];
     enum kmem_kind stat_kind;
     unsigned stat_flags;
-    unsigned stat_modes; /* KMEM_DEBUG_… */
+    unsigned stat_modes; /* KMF_…: mm/debug/debug.h */
     /* geometry */
     size_t stat_size; /* bytes that the client asked for */
     size_t stat_align;
@@ -147,5 +147,7 @@ struct kmem_cache *kmem_slab_lookup(const void *addr,
 /* The size class that kmem_alloc(size) uses, or NULL above the last. */
 struct kmem_cache *kmem_size_class(size_t size);
 
-/* Prints the first objects that keep a cache from being destroyed. */
+/* Prints why kmem_cache_destroy refuses, and the first objects that are
+ * allocated. */
+void kmem_report_refusal(struct kmem_cache *cp, int error);
 void kmem_report_live(struct kmem_cache *cp);

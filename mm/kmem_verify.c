@@ -7,11 +7,22 @@
  * walk is bounded by a count, so a circle cannot hold it.
  */
 #include "kernel/lib/printf.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
+#include "mm/kmem_hash.h"
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
 
 uint32_t kmem_transfers;
+
+void kmem_transfer_begin(void)
+{
+    __atomic_fetch_add(&kmem_transfers, 1, __ATOMIC_RELAXED);
+}
+
+void kmem_transfer_end(void)
+{
+    __atomic_fetch_sub(&kmem_transfers, 1, __ATOMIC_RELAXED);
+}
 
 static char where_text[96];
 
@@ -49,7 +60,7 @@ static const char *verify_geometry(const struct kmem_cache *cp)
         return at_cache(cp, "chunk is not a multiple of the alignment");
     if ((cp->cache_flags & KMF_HASH) == 0)
         bytes -= sizeof(struct kmem_slab);
-    if (cp->cache_flags & KMF_MODE(KMF_FIREWALL))
+    if (cp->cache_flags & KMF_FIREWALL)
         bytes += cp->cache_colour_min; /* the chunk begins before its buffer */
     if (cp->cache_slab_chunks == 0 ||
         cp->cache_slab_chunks * cp->cache_chunk + cp->cache_colour_max > bytes)
@@ -256,14 +267,15 @@ static const char *verify_hash(struct kmem_cache *cp)
                 return at_cache(cp, "hash holds more than the objects in use");
         }
     }
-    if (entries + cp->cache_busy + cp->cache_isolated < kmem_inuse(cp))
+    if (entries + cp->cache_isolated < kmem_inuse(cp))
         return at_cache(cp, "hash holds less than the objects in use");
     return NULL;
 }
 
 /* ---- the debugging modes (section 6) ------------------------------------ */
 
-/* A buffer's state, redzone and poison. Those set aside are known to be bad. */
+/* A buffer's state, redzone and poison. One that was set aside is known to be
+ * bad; one that is being checked or filled may be in any state. */
 static const char *verify_buffer(const struct kmem_cache *cp,
                                  const struct kmem_bufctl *bcp, bool free)
 {
@@ -272,21 +284,21 @@ static const char *verify_buffer(const struct kmem_cache *cp,
     const void *at;
     const char *why;
 
-    if (bdp->bufctl_state == KMEM_BUF_BAD && !free)
+    if (!free && (bdp->bufctl_state == KMEM_BUF_BAD ||
+                  bdp->bufctl_state == KMEM_BUF_BUSY))
         return NULL;
     if (bdp->bufctl_state != (free ? KMEM_BUF_FREE : KMEM_BUF_USED))
         return at_bufctl(bcp, "buffer's state is not that of its list");
     if (!mm_readable(bcp->bufctl_addr))
         return NULL;
-    why = kmem_debug_damage(cp, bdp, &at, &kind);
+    why = kmem_debug_damage(cp, bdp, free, &at, &kind);
     if (why != NULL)
         snprintf(where_text, sizeof(where_text), "buffer %p of %s, at %p",
                  bcp->bufctl_addr, cp->cache_name, at);
     return why;
 }
 
-/* The lists have been found right. A buffer that is just changing hands is on
- * none of them. */
+/* Every buffer, free or allocated; the lists have been found right. */
 static const char *verify_debug(struct kmem_cache *cp)
 {
     const struct kmem_slab *sp = kmem_slab_next(&cp->cache_null);
@@ -309,17 +321,14 @@ static const char *verify_debug(struct kmem_cache *cp)
 static const char *verify_flags(const struct kmem_cache *cp)
 {
     uint32_t flags = cp->cache_flags;
-    bool debug = (flags & KMF_MODE(KMF_LAYOUT)) != 0;
-    bool slow = (flags & KMF_SLOW & ~KMF_HASH) != 0;
-    bool slow_free = (flags & KMF_SLOW_FREE & ~KMF_HASH) != 0;
+    bool large =
+        kmem_is_large(cp->cache_size, cp->cache_align,
+                      cp->cache_ctor != NULL || cp->cache_dtor != NULL);
 
-    if (debug != ((flags & KMF_DEBUG) != 0))
-        return at_cache(cp, "layout is not that of the debugging modes");
-    if (debug && (flags & KMF_HASH) == 0)
-        return at_cache(cp, "debug layout without a hash table");
-    if (slow != (cp->cache_alloc_slow == kmem_alloc_debug) ||
-        slow_free != (cp->cache_free_slow == kmem_free_debug))
-        return at_cache(cp, "slow paths are not those of the flags");
+    if ((flags & KMF_HASH) == 0 && (large || (flags & KMF_LAYOUT) != 0))
+        return at_cache(cp, "no hash table, but large or in a debugging mode");
+    if ((flags & KMF_HASH) != 0 && !large && (flags & KMF_LAYOUT) == 0)
+        return at_cache(cp, "a hash table, but neither large nor debugged");
     return NULL;
 }
 
@@ -336,7 +345,7 @@ static const char *verify_locked(struct kmem_cache *cp)
         why = verify_counts(cp, &t);
     if (why == NULL && (cp->cache_flags & KMF_HASH))
         why = verify_hash(cp);
-    if (why == NULL && (cp->cache_flags & KMF_DEBUG) && cp->cache_busy == 0)
+    if (why == NULL && MM_DEBUG && (cp->cache_flags & KMF_LAYOUT) != 0)
         why = verify_debug(cp);
     return why;
 }
@@ -350,35 +359,6 @@ const char *kmem_cache_verify(struct kmem_cache *cp, const char **where)
     mm_unlock(&cp->cache_lock);
     *where = why == NULL ? NULL : where_text;
     return why;
-}
-
-/* Heirs and elders know each other: `elders` are those on the list of caches,
- * `chained` those that heirs lead to. */
-static const char *verify_elders(void)
-{
-    size_t elders = 0;
-    size_t chained = 0;
-
-    list_for_each (l, &kmem_caches)
-        elders +=
-            list_entry(l, struct kmem_cache, cache_link)->cache_heir != NULL;
-    list_for_each (l, &kmem_caches) {
-        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
-        struct kmem_cache *elder = cp->cache_elders;
-
-        if (cp->cache_heir != NULL)
-            continue;
-        if ((elder != NULL) != ((cp->cache_flags & KMF_ELDERS) != 0))
-            return at_cache(cp, "flags do not say whether there are elders");
-        for (; elder != NULL && chained <= elders; elder = elder->cache_elders)
-            if (elder->cache_heir == cp)
-                chained++;
-            else
-                return at_cache(cp, "elder has another heir");
-    }
-    if (chained != elders)
-        return "elders are not those that their heirs know";
-    return NULL;
 }
 
 /* What the caches say they hold is what segkmem says it gave. The list's lock
@@ -425,8 +405,6 @@ const char *kmem_verify(const char **where)
          cp = kmem_cache_next(cp))
         why = kmem_cache_verify(cp, where);
     mm_lock(&kmem_list_lock);
-    if (why == NULL && MM_DEBUG)
-        why = verify_elders();
     if (why == NULL)
         why = verify_sums();
     mm_unlock(&kmem_list_lock);

@@ -30,7 +30,7 @@ static size_t padded_count(size_t frames)
 
 size_t page_array_bytes(size_t frames)
 {
-    return (padded_count(frames) + BUDDY_MAX_PAGES) * sizeof(struct page);
+    return padded_count(frames) * sizeof(struct page);
 }
 
 static void mark(size_t first, size_t end, enum page_state state)
@@ -71,10 +71,9 @@ static void mark_touched(uint64_t start, uint64_t end, enum page_state state)
 void page_init(void *array, size_t frames, const struct mem_region *regions,
                size_t n, paddr_t kernel_start, paddr_t kernel_end)
 {
-    uintptr_t align = BUDDY_MAX_PAGES * sizeof(struct page);
     struct page *end;
 
-    page_array = (struct page *)ROUND_UP((uintptr_t)array, align);
+    page_array = array;
     end = page_array + padded_count(frames);
     page_count = frames;
     unused = 0;

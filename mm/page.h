@@ -47,9 +47,6 @@ struct page {
 
 #define PAGE_TAG(state, order) ((uint32_t)((state) | (order) << 8))
 
-_Static_assert((sizeof(struct page) & (sizeof(struct page) - 1)) == 0,
-               "the buddy allocator reckons with addresses of entries");
-
 /* One run of physical memory as the boot loader reported it, in bytes. The
  * end is exclusive and may lie above 4 GiB. */
 struct mem_region {
@@ -62,12 +59,11 @@ extern struct page *page_array;
 extern size_t page_count;
 
 /* Bytes of page array needed for memory up to frame number `frames`: one
- * entry each, as many reserved ones as complete the last largest block, and
- * room for aligning the array to the entries of a largest block. */
+ * entry each, and as many reserved ones as complete the last largest block. */
 size_t page_array_bytes(size_t frames);
 
 /*
- * Builds the array in `array` (page_array_bytes(frames) bytes anywhere) for
+ * Builds the array in `array` (page_array_bytes(frames) bytes, aligned) for
  * frames 0 … frames-1 from `n` regions in any order, overlapping or not: a
  * frame is usable if one usable region covers it wholly and no reserved one
  * touches it. Frames inside [kernel_start, kernel_end) become PAGE_KERNEL.

@@ -17,6 +17,7 @@
  *     mm_lock(l)  mm_unlock(l)    nest strictly: last taken, first released
  *     mm_lock_held(l)             for assertions: true if the caller holds it
  *     MM_DEBUG                    1: with the debugging modes of section 6
+ *     MM_CHECKS                   if it is defined: with MM_ASSERT
  *     mm_phys_to_virt(paddr)      where mm/ may touch this frame
  *     mm_virt_to_phys(ptr)        and back
  *     mm_slab_made(cp, sp)        a slab's objects are all free, constructed
@@ -39,8 +40,6 @@ enum mm_lock_rank {
     MM_RANK_BUDDY = 40,      /* the free lists of physical pages */
 };
 
-struct kmem_cache;
-
 #include <mm_platform.h>
 
 /* Milliseconds since some fixed moment; never goes backwards. */
@@ -61,16 +60,13 @@ void mm_print(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void mm_panic(const char *fmt, ...) PRINTF_LIKE(1, 2)
     __attribute__((noreturn, cold));
 
-/* Who called the allocator: return addresses outside of it, nearest first;
- * returns how many it stored. */
-unsigned mm_backtrace(uintptr_t *pc, unsigned max);
-
-/* Memory is as the program says here: the compiler may not carry values over
- * in registers. No instruction. */
-#define mm_barrier() __asm__ volatile("" ::: "memory")
-
+/* An invariant that is checked where MM_CHECKS is defined; else nothing. */
+#ifdef MM_CHECKS
 #define MM_ASSERT(e)                                                           \
     do {                                                                       \
         if (unlikely(!(e)))                                                    \
             mm_panic("%s:%d: assertion failed: %s", __FILE__, __LINE__, #e);   \
     } while (0)
+#else
+#define MM_ASSERT(e) ((void)sizeof(e))
+#endif

@@ -102,18 +102,14 @@ void debugcmd_print_transaction(const char *what,
 
 static void print_cache(struct kmem_cache *cp)
 {
-    const struct kmem_cache *heir = kmem_cache_heir(cp);
     struct kmem_cache_stat st;
     char letters[8];
 
     kmem_cache_stat(cp, &st);
     heap_print_name(st.stat_name, HEAP_NAME);
-    kprintf(" %-7s %6zu %6zu %6zu",
+    kprintf(" %-7s %6zu %6zu %6zu\n",
             kmem_debug_text(kmem_debug_modes(cp), letters), st.stat_inuse,
             st.stat_slabs, st.stat_chunk);
-    if (heir)
-        kprintf("  what was out of %s", heap_owner_name(heir));
-    kprintf("\n");
 }
 
 static void print_settings(void)
@@ -149,7 +145,7 @@ static void show_modes(void)
             "SLABS", "CHUNK");
     for (struct kmem_cache *cp = kmem_cache_first(); cp;
          cp = kmem_cache_next(cp)) {
-        if (!kmem_debug_modes(cp) && !kmem_cache_heir(cp))
+        if (!kmem_debug_modes(cp))
             none++;
         else if (!of_interest(cp))
             empty++;
@@ -198,72 +194,56 @@ static unsigned changed(const struct change *c, unsigned modes)
                                  : modes & ~c->change_modes;
 }
 
-static const char *refusal(int error)
-{
-    switch (error) {
-    case -KMEM_EPERM:
-        return "is the allocator's own; only T works there";
-    case -KMEM_EINVAL:
-        return "has pages of its own that cannot be unmapped: no S, no G";
-    case -KMEM_EAGAIN:
-        return "is growing or being reaped; try again";
-    default:
-        return "cannot change: there is no memory";
-    }
-}
-
-/* Returns 0, or 1 after an error line. `named`: the cache alone was asked
- * for. */
+/* Returns 0 or the error of kmem_debug_set. `named`: the cache alone was asked
+ * for, so that all is printed. */
 static int change_cache(struct kmem_cache *cp, const struct change *c,
                         bool named)
 {
-    unsigned modes = changed(c, kmem_debug_modes(cp));
-    char was[8], is[8];
-    int error;
+    unsigned before = kmem_debug_modes(cp);
+    unsigned modes = changed(c, before);
+    char was[8], is[8], why[112];
+    int error = modes == before ? 0 : kmem_debug_set(cp, modes);
 
-    kmem_debug_text(kmem_debug_modes(cp), was);
-    if (kmem_cache_heir(cp))
-        return named ? shell_error("'%s' keeps the modes it has until its last "
-                                   "object is freed",
-                                   heap_owner_name(cp))
-                     : 0;
-    if (modes == kmem_debug_modes(cp)) {
-        if (named)
-            kprintf("%s: %s, as before\n", heap_owner_name(cp), was);
-        return 0;
-    }
-    error = kmem_debug_set(cp, modes);
-    if (error == -KMEM_EPERM && !named)
-        return 0;
-    if (error)
-        return shell_error("%s %s", heap_owner_name(cp), refusal(error));
-    if (named)
+    kmem_debug_text(before, was);
+    if (error && (named || (error != -KMEM_EPERM && error != -KMEM_EBUSY)))
+        shell_error("%s: %s", heap_owner_name(cp),
+                    kmem_debug_set_error(cp, modes, error, why, sizeof(why)));
+    else if (named && modes == before)
+        kprintf("%s: %s, as before\n", heap_owner_name(cp), was);
+    else if (named)
         kprintf("%s: %s, was %s\n", heap_owner_name(cp),
-                kmem_debug_text(kmem_debug_modes(cp), is), was);
-    return 0;
+                kmem_debug_text(modes, is), was);
+    return error;
 }
 
 static int change_all(const struct change *c, const char *pattern)
 {
     struct kmem_cache_stat st;
-    size_t n = 0, matching = 0;
+    size_t n = 0, matching = 0, busy = 0;
     int failed = 0;
 
     for (struct kmem_cache *cp = kmem_cache_first(); cp;
          cp = kmem_cache_next(cp)) {
         unsigned before = kmem_debug_modes(cp);
+        int error;
 
         kmem_cache_stat(cp, &st);
         if (!heap_match(st.stat_name, pattern))
             continue;
         matching++;
-        failed |= change_cache(cp, c, false);
+        error = change_cache(cp, c, false);
+        failed |= error != 0 && error != -KMEM_EPERM;
+        busy += error == -KMEM_EBUSY;
         n += kmem_debug_modes(cp) != before;
     }
     if (matching == 0)
         return shell_error("no cache fits '%.20s'; `kmastat -z` lists them all",
                            pattern);
     kprintf("%zu cache%s changed\n", n, n == 1 ? "" : "s");
+    if (busy)
+        kprintf("%zu more with allocated objects are as before; for them, boot "
+                "with kmem.debug=\n",
+                busy);
     return failed;
 }
 
@@ -286,7 +266,7 @@ static int cmd_debug(int argc, char **argv)
     if (strchr(argv[2], '*') || strchr(argv[2], '?'))
         return change_all(&c, argv[2]);
     cp = heap_cache_named(argv[2]);
-    return cp ? change_cache(cp, &c, true) : 1;
+    return cp ? change_cache(cp, &c, true) != 0 : 1;
 }
 
 SHELL_COMMAND(
@@ -300,8 +280,8 @@ SHELL_COMMAND(
     "  T  a line for each operation\n"
     "  S  free slabs are unmapped at once: a late touch faults\n"
     "  G  each object on pages of its own, unmapped while it is free\n"
-    "Objects that are out stay as they are, in a cache NAME~1 that ends\n"
-    "once it is empty, at an update of the working set (`ws`).\n"
+    "Only for caches without allocated objects; for others, boot with\n"
+    "the modes: kmem.debug=FPZU or kmem.debug=FPZU,inode\n"
     "Without arguments: the caches in any mode, and what was found.\n"
     "Example: debug +FPZU inode",
     cmd_debug, shell_complete_cache);
@@ -319,7 +299,7 @@ static int cmd_trace(int argc, char **argv)
     if (strcmp(argv[2], "off") == 0)
         c.change_sign = '-';
     cp = heap_cache_named(argv[1]);
-    return cp ? change_cache(cp, &c, true) : 1;
+    return cp ? change_cache(cp, &c, true) != 0 : 1;
 }
 
 SHELL_COMMAND(trace, "trace NAME on|off",

@@ -7,7 +7,7 @@
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
 
 #define LINK_BYTES 4 /* the free list's link, as the extra word has it */
 
@@ -47,12 +47,10 @@ static void print_kind(const struct kmem_cache_stat *st)
 
     char modes[8];
 
-    kprintf("%s: %s, %s layout%s%s%s%s%s\n", st->stat_name,
-            kinds[st->stat_kind],
+    kprintf("%s: %s, %s layout%s%s%s%s\n", st->stat_name, kinds[st->stat_kind],
             st->stat_flags & KMEM_STAT_LARGE ? "large" : "small",
             st->stat_modes ? ", modes " : "",
             st->stat_modes ? kmem_debug_text(st->stat_modes, modes) : "",
-            st->stat_flags & KMEM_STAT_ELDER ? ", an elder" : "",
             st->stat_flags & KMEM_STAT_SUPPLY ? ", pages from its own supplier"
                                               : "",
             heap_bad_row(st) ? " ! counts contradict each other" : "");

@@ -6,7 +6,7 @@
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/cmd_task.h"
 #include "kernel/vm/space.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
 #include "mm/page.h"
 
 const char *heap_owner_name(const void *owner)

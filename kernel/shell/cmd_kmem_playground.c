@@ -16,7 +16,7 @@
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
 #include "mm/buddy_stat.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
 
 #define RESERVE      8  /* one part in so many of memory stays free */
 #define SHUFFLE_BITS 24 /* random bits by which objects are shuffled */

@@ -117,12 +117,11 @@ static void print_forecast(const struct reap_sum *sum)
             sum->rs_all.reap_objects, sum->rs_all.reap_kept);
 }
 
-/* What debugging modes hold back: pages of mode S, elders without objects. */
+/* What mode S holds back. */
 static void give_back_more(const struct kmem_cache *cp)
 {
     size_t pages = kmem_unmapped_release(cp);
 
-    kmem_elders_collect();
     if (pages)
         kprintf("mode S held back %zu pages more; they go as well\n", pages);
 }

@@ -136,8 +136,6 @@ static void put_flags(row_t row, const struct kmem_cache_stat *st)
         *p++ = 'D';
     if (flags & KMEM_STAT_SUPPLY)
         *p++ = 'S';
-    if (flags & KMEM_STAT_ELDER)
-        *p++ = 'E';
     if (p == row[COL_FLAGS])
         *p++ = '-';
     *p = '\0';
@@ -286,9 +284,9 @@ static void print_legend(const struct kmastat *ks, size_t hidden)
     kprintf("full: every object out (the paper's \"empty\"); "
             "free: none out (\"complete\")\n");
     if (ks->ks_wide)
-        kprintf("flags: L large layout, C constructor, D destructor, "
-                "S supplier of its own,\nE an elder; after the /: debugging "
-                "modes (`debug`)\n");
+        kprintf(
+            "flags: L large layout, C constructor, D destructor, "
+            "S supplier of its own;\nafter the /: debugging modes (`debug`)\n");
     if (hidden)
         kprintf("%zu more without memory: kmastat -z\n", hidden);
 }

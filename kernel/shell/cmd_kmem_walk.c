@@ -13,7 +13,7 @@
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
 
 struct walk {
     void (*walk_slab)(struct walk *w);  /* called for each slab */

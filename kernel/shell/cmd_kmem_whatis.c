@@ -10,7 +10,7 @@
 #include "kernel/shell/cmd_log.h"
 #include "kernel/shell/shell.h"
 #include "kernel/x86/paging.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
 #include "mm/page_stat.h"
 
 #define LINK_BYTES 4 /* the free list's link in a free small buffer */

@@ -13,7 +13,7 @@
 #include "kernel/shell/cmd_debug.h"
 #include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
 #include "mm/debug/leak.h"
 #include "mm/platform.h"
 

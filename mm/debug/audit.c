@@ -9,7 +9,7 @@
 #include "mm/debug/audit.h"
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"
 
 #define LOG_SHARE     50 /* of memory: one part in so many */

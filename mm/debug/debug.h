@@ -1,29 +1,34 @@
 /*
  * Debugging the heap (paper, section 6): which modes a cache is in, what the
- * allocator knows about a buffer then, and what it found wrong.
+ * allocator knows about a buffer, and which errors it found.
  *
- * Modes are letters, per cache, at boot (kmem.debug=) or at any time later.
- * A cache that is in any of them but T has the debug layout: slab data and
- * bufctls off the slab, a hash table, and bufctls that remember. The hot paths
- * know nothing of it: one bit of the flag word leads here.
+ * Modes belong to a cache. They are chosen at boot (kmem.debug=), or later for
+ * a cache that has no allocated object. A cache that is in any mode but
+ * KMF_TRACE has the debug layout: slab and bufctls are off the slab, bufctls
+ * keep what happened last, and buffers have room for redzones. The hot paths
+ * know nothing of it: the flag word is not 0, and they leave the rest to
+ * mm/debug/check.c.
  */
 #pragma once
 
 #include "mm/kmem.h"
 
+/* Modes are bits of cache_flags, in the order of these letters. */
 #define KMEM_DEBUG_LETTERS "FPZUTSG"
+#define KMEM_DEBUG_SHIFT   8 /* the bit of the first letter */
 
-#define KMF_CHECK    1u  /* freed addresses are verified; sanity checks (6.2) */
-#define KMF_POISON   2u  /* poison: deadbeef, baddcafe (6.3) */
-#define KMF_REDZONE  4u  /* redzones around each buffer (6.4) */
-#define KMF_AUDIT    8u  /* who used it: audit (6.1) */
-#define KMF_TRACE    16u /* trace: a line per event */
-#define KMF_UNMAP    32u /* complete slabs are unmapped at once (6.5) */
-#define KMF_FIREWALL 64u /* each buffer has pages of its own (6.6) */
+#define KMF_CHECK    0x0100u /* F: freed addresses, slabs and freelists (6.2) */
+#define KMF_POISON   0x0200u /* P: deadbeef, baddcafe (6.3) */
+#define KMF_REDZONE  0x0400u /* Z: redzones around each buffer (6.4) */
+#define KMF_AUDIT    0x0800u /* U: task, time and callers (6.1) */
+#define KMF_TRACE    0x1000u /* T: a line for each operation */
+#define KMF_UNMAP    0x2000u /* S: free slabs are unmapped at once (6.5) */
+#define KMF_FIREWALL 0x4000u /* G: each buffer has pages of its own (6.6) */
+
+/* Modes that need the debug layout, and modes that take pages away. */
 #define KMF_LAYOUT                                                             \
     (KMF_CHECK | KMF_POISON | KMF_REDZONE | KMF_AUDIT | KMF_UNMAP |            \
      KMF_FIREWALL)
-
 #define KMF_UNMAPPING (KMF_UNMAP | KMF_FIREWALL)
 
 #define KMEM_FREED  0xdeadbeefu /* what freed memory is filled with */
@@ -43,7 +48,8 @@ struct kmem_transaction {
 enum kmem_buf_state {
     KMEM_BUF_FREE,
     KMEM_BUF_USED,
-    KMEM_BUF_BAD, /* damaged; out for good, in nobody's hands */
+    KMEM_BUF_BAD,  /* damaged: set aside, never handed out again */
+    KMEM_BUF_BUSY, /* being checked and filled on its way in or out */
 };
 
 /* What is known of one buffer. */
@@ -75,26 +81,29 @@ const char *kmem_debug_text(unsigned modes, char *text);
 void kmem_debug_boot(unsigned modes, const char *names);
 
 /*
- * Puts a cache into `modes`, all of it: what is not in the set ends. Objects
- * that are out stay as they are: their slabs go to an elder, a cache of the
- * name with a number behind it, which takes their frees and ends with the last
- * one. Returns 0; -KMEM_EPERM for the allocator's own caches (but T);
- * -KMEM_EINVAL where S or G cannot be had (pages of a supplier, or a home that
- * cannot unmap); -KMEM_EAGAIN if the cache grows or reaps just now;
- * -KMEM_ENOMEM. May sleep; not in interrupts.
+ * Puts a cache into `modes`, all of it: a mode that is not in the set ends.
+ * Modes but KMF_TRACE change the layout of slabs, so no object may be
+ * allocated; free slabs are given back first. Returns 0, or
+ *
+ *     -KMEM_EBUSY   objects are allocated; kmem_debug_set_error says how many
+ *     -KMEM_EPERM   one of the allocator's own caches (KMF_TRACE may be set)
+ *     -KMEM_EINVAL  pages of this cache, or in this home, cannot be unmapped
+ *     -KMEM_EAGAIN  the cache is growing or being reaped
+ *     -KMEM_ENOMEM
+ *
+ * having changed nothing. May sleep; not in interrupts.
  */
 int kmem_debug_set(struct kmem_cache *cp, unsigned modes);
+
+/* What went wrong, for people: "3 objects are allocated; free them first, or
+ * boot with kmem.debug=FPZU,foo" in `text`; returns text. */
+const char *kmem_debug_set_error(const struct kmem_cache *cp, unsigned modes,
+                                 int error, char *text, size_t size);
 
 #define KMEM_ENOMEM 12
 
 /* The modes that a cache is in. */
 unsigned kmem_debug_modes(const struct kmem_cache *cp);
-
-/* The cache that this one is an elder of, or NULL. */
-struct kmem_cache *kmem_cache_heir(const struct kmem_cache *cp);
-
-/* Ends elders that are empty. Called with each working-set update. */
-void kmem_elders_collect(void);
 
 /* kmem.verify=N: kmem_verify at every N-th operation on any cache; what it
  * finds is an error like others, and the last until this is called again. 0:
@@ -175,7 +184,7 @@ extern uint32_t kmem_error_count;
  * reported, the buffer is put aside for good, and the system goes on. */
 extern bool kmem_error_panics;
 
-/* Every error comes by here: kept in kmem_last_error, reported as in section
+/* Reports an error: kept in kmem_last_error, reported as in section
  * 6.8; returns only if !kmem_error_panics. No lock held. */
 void kmem_error(const struct kmem_error_record *error);
 

@@ -6,7 +6,7 @@
  * in its flag word and takes the slow path: when none is, this costs nothing.
  */
 #include "mm/debug/fail.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"
 
 #define CALLERS 16 /* frames among which a caller is looked for */
@@ -26,8 +26,6 @@ static void mark_caches(bool on, const struct kmem_cache *only)
         cp->cache_flags &= ~KMF_FAIL;
         if (on && (only == NULL || only == cp))
             cp->cache_flags |= KMF_FAIL;
-        if (MM_DEBUG)
-            kmem_slow_paths(cp);
         mm_unlock(&cp->cache_lock);
     }
 }

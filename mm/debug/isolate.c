@@ -1,8 +1,9 @@
 /*
- * What is wrong with slab data and freelists of the debug layout, and giving
- * up a slab that cannot be trusted, so that the cache goes on without it.
+ * Damaged slabs (paper, section 6.2): what is wrong with slab data and
+ * freelists of the debug layout, and isolating a slab that cannot be trusted,
+ * so that the cache works on without it.
  */
-#include "mm/kmem_list.h"
+#include "mm/debug/debug_impl.h"
 
 /* Whether a slab's neighbours are slabs, and know it. */
 static bool linked(const struct kmem_cache *cp, const struct kmem_slab *sp)
@@ -46,12 +47,13 @@ const char *kmem_head_error(const struct kmem_cache *cp,
     if (bcp->bufctl_slab != sp)
         return "it leads to another slab's buffer";
     if (((const struct kmem_bufctl_debug *)bcp)->bufctl_state != KMEM_BUF_FREE)
-        return "it leads to a buffer that is out";
+        return "it leads to an allocated buffer";
     return NULL;
 }
 
-/* Buffers that are out of all slabs but this one. Lock held. */
-static uint32_t out_elsewhere(struct kmem_cache *cp, const struct kmem_slab *sp)
+/* Allocated buffers of all slabs but this one. */
+static uint32_t allocated_elsewhere(struct kmem_cache *cp,
+                                    const struct kmem_slab *sp)
 {
     uint32_t out = 0;
 
@@ -63,33 +65,34 @@ static uint32_t out_elsewhere(struct kmem_cache *cp, const struct kmem_slab *sp)
     return out;
 }
 
-/* Makes a slab's links right by those of its neighbours, who are found from
- * both ends of the list; false if they are not found. Lock held. */
+/* Corrects a slab's links by those of its neighbours, which are found from both
+ * ends of the list; false if they are not found. */
 static bool mend_links(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     struct list *before = &cp->cache_null.slab_link;
-    struct list *behind = before;
+    struct list *after = before;
     size_t n = cp->cache_slabs;
 
     for (; n-- != 0 && before->next != &sp->slab_link &&
            kmem_slab_link_plausible(cp, before->next);)
         before = before->next;
-    for (n = cp->cache_slabs; n-- != 0 && behind->prev != &sp->slab_link &&
-                              kmem_slab_link_plausible(cp, behind->prev);)
-        behind = behind->prev;
-    if (before->next != &sp->slab_link || behind->prev != &sp->slab_link)
+    for (n = cp->cache_slabs; n-- != 0 && after->prev != &sp->slab_link &&
+                              kmem_slab_link_plausible(cp, after->prev);)
+        after = after->prev;
+    if (before->next != &sp->slab_link || after->prev != &sp->slab_link)
         return false;
-    sp->slab_link.next = behind;
+    sp->slab_link.next = after;
     sp->slab_link.prev = before;
     return true;
 }
 
-/* A slab whose freelist cannot be trusted gives nothing any more: what it
- * still had counts as out, and as lost. Lock held. */
+/* A slab whose freelist cannot be trusted hands out nothing any more: it counts
+ * as full, and its free buffers as isolated. */
 void kmem_slab_isolate(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     uint32_t lost;
 
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
     if (!mend_links(cp, sp)) {
         cp->cache_freelist = &cp->cache_null;
         return;
@@ -97,7 +100,7 @@ void kmem_slab_isolate(struct kmem_cache *cp, struct kmem_slab *sp)
     sp->slab_cache = cp;
     sp->slab_chunks = (uint32_t)cp->cache_slab_chunks;
     sp->slab_refcnt =
-        MIN(kmem_inuse(cp) - out_elsewhere(cp, sp), sp->slab_chunks);
+        MIN(kmem_inuse(cp) - allocated_elsewhere(cp, sp), sp->slab_chunks);
     lost = sp->slab_chunks - sp->slab_refcnt;
     if (sp->slab_refcnt == 0)
         kmem_ws_take(cp);

@@ -15,7 +15,7 @@
 #include "mm/debug/leak.h"
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
 #include "mm/debug/audit.h"
 #include "mm/kmem_stat.h"
 #include "mm/page.h"

@@ -1,17 +1,22 @@
 /*
- * Debugging modes and what follows from them: their letters, kmem.debug=, the
- * slow paths, and the geometry of the debug layout; and kmem.verify=.
+ * Debugging modes (paper, section 6): their letters, kmem.debug=, the geometry
+ * of the debug layout, setting the modes of a cache; and kmem.verify=.
  *
  *     |colour|guard|  buffer  |slack| guard |  buffer  |slack| guard | unused |
- *                  ^ front               ^ 8 bytes of it are the next one's
+ *                  ^ cache_colour_min    ^ 8 bytes precede the next
  *
- * In mode G each slab is one buffer, laid so that it ends at a page that is
- * not there.
+ * In mode KMF_FIREWALL each slab is one buffer, placed so that it ends at a
+ * page that is never mapped.
+ *
+ * A mode changes the layout of slabs, and allocated objects cannot move. So the
+ * modes of a cache are set when it is created, or later while it has no
+ * allocated object: then its free slabs are given back, and its geometry is
+ * computed anew under its lock.
  */
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "mm/kmem_impl.h"
 #include "mm/debug/audit.h"
+#include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"
 
 static unsigned boot_modes;
@@ -19,7 +24,7 @@ static const char *boot_names;
 
 unsigned kmem_debug_modes(const struct kmem_cache *cp)
 {
-    return (cp->cache_flags & KMF_MODES) >> KMF_MODES_SHIFT;
+    return cp->cache_flags & KMF_MODES;
 }
 
 bool kmem_debug_letters(const char *text, const char *end, unsigned *modes,
@@ -35,7 +40,7 @@ bool kmem_debug_letters(const char *text, const char *end, unsigned *modes,
             *bad = *text;
             return false;
         }
-        set |= 1u << (at - KMEM_DEBUG_LETTERS);
+        set |= 1u << (at - KMEM_DEBUG_LETTERS + KMEM_DEBUG_SHIFT);
     }
     *modes = set;
     return true;
@@ -46,7 +51,7 @@ const char *kmem_debug_text(unsigned modes, char *text)
     size_t n = 0;
 
     for (unsigned i = 0; KMEM_DEBUG_LETTERS[i] != '\0'; i++)
-        if (modes >> i & 1)
+        if (modes >> (i + KMEM_DEBUG_SHIFT) & 1)
             text[n++] = KMEM_DEBUG_LETTERS[i];
     if (n == 0)
         text[n++] = '-';
@@ -76,56 +81,52 @@ static bool listed(const char *names, const char *name)
     return false;
 }
 
+/* Whether pages of the cache can be unmapped: they are segkmem's, and this home
+ * can do it. */
+static bool can_unmap(const struct kmem_cache *cp)
+{
+    return cp->cache_supplier.getpages == NULL && mm_page_map(NULL, true);
+}
+
 /* The modes that kmem.debug= asks for. */
 static unsigned wanted(const struct kmem_cache *cp)
 {
     if (kmem_state < KMEM_LARGE ||
         (boot_names != NULL && !listed(boot_names, cp->cache_name)))
         return 0;
-    return kmem_debug_can_unmap(cp) ? boot_modes : boot_modes & ~KMF_UNMAPPING;
+    return can_unmap(cp) ? boot_modes : boot_modes & ~KMF_UNMAPPING;
 }
 
+/* The flags that a new cache begins with: kmem.debug=, kmem.verify=. */
 uint32_t kmem_debug_flags(const struct kmem_cache *cp)
 {
-    return KMF_MODE(wanted(cp)) | (kmem_verify_interval() ? KMF_VERIFY : 0);
+    return wanted(cp) | (kmem_verify_interval() ? KMF_VERIFY : 0);
 }
 
-bool kmem_debug_can_unmap(const struct kmem_cache *cp)
-{
-    return cp->cache_supplier.getpages == NULL && mm_page_map(NULL, true);
-}
-
-/* Size classes are looked at while they are made, too. */
-static void direct_update(void)
+/* kmem_class_max, after modes have changed. */
+static void update_class_max(void)
 {
     const struct kmem_cache *cp = kmem_size_class(1);
     uint32_t flags = 0;
 
     for (; cp != NULL; cp = kmem_size_class(cp->cache_size + 1))
         flags |= cp->cache_flags;
-    kmem_direct_max = flags & (KMF_DEBUG | KMF_ELDERS) ? 0 : KMEM_MAXBUF;
+    kmem_class_max = flags & KMF_LAYOUT ? 0 : KMEM_MAXBUF;
 }
 
-void kmem_slow_paths(struct kmem_cache *cp)
-{
-    uint32_t flags = cp->cache_flags & ~KMF_HASH;
-
-    cp->cache_alloc_slow =
-        flags & KMF_SLOW ? kmem_alloc_debug : kmem_alloc_large;
-    cp->cache_free_slow =
-        flags & KMF_SLOW_FREE ? kmem_free_debug : kmem_free_large;
-    direct_update();
-}
-
+/* After the size classes were made. Boot only. */
 void kmem_debug_init(void)
 {
-    direct_update();
+    update_class_max();
     if (boot_modes & KMF_AUDIT)
         kmem_log_create();
 }
 
-/* The layout of large objects for all (3.2.3, 6.2), and pages of its own for
- * each object in mode G (6.6). */
+/* ---- the debug layout --------------------------------------------------- */
+
+/* Large objects for all sizes (3.2.3, 6.2), and pages of its own for each
+ * buffer in mode KMF_FIREWALL (6.6). False, and nothing changed, if the cache's
+ * modes do not ask for it. */
 bool kmem_debug_geometry(struct kmem_cache *cp)
 {
     unsigned modes = kmem_debug_modes(cp);
@@ -135,7 +136,7 @@ bool kmem_debug_geometry(struct kmem_cache *cp)
 
     if ((modes & KMF_LAYOUT) == 0)
         return false;
-    cp->cache_flags |= KMF_HASH | KMF_DEBUG;
+    cp->cache_flags |= KMF_HASH;
     if (modes & KMF_FIREWALL) {
         cp->cache_colour_min = -size & PAGE_MASK;
         cp->cache_redzone_end = size;
@@ -158,6 +159,130 @@ bool kmem_debug_geometry(struct kmem_cache *cp)
     return true;
 }
 
+/* ---- setting modes ------------------------------------------------------ */
+
+/* 0, or why the cache cannot be in these modes. */
+static int modes_error(const struct kmem_cache *cp, unsigned modes)
+{
+    if (cp->cache_kind == KMEM_KIND_INTERNAL && (modes & KMF_LAYOUT) != 0)
+        return -KMEM_EPERM;
+    if ((modes & KMF_UNMAPPING) != 0 && !can_unmap(cp))
+        return -KMEM_EINVAL;
+    if ((modes & KMF_AUDIT) != 0 && !kmem_log_create())
+        return -KMEM_ENOMEM;
+    return 0;
+}
+
+/* Only the mode that needs no layout changes: that is a bit. */
+static void set_trace(struct kmem_cache *cp, unsigned modes)
+{
+    mm_lock(&cp->cache_lock);
+    cp->cache_flags &= ~KMF_TRACE;
+    cp->cache_flags |= modes & KMF_TRACE;
+    mm_unlock(&cp->cache_lock);
+}
+
+static bool is_hashed(const struct kmem_cache *cp, unsigned modes)
+{
+    return (modes & KMF_LAYOUT) != 0 ||
+           kmem_is_large(cp->cache_size, cp->cache_align,
+                         cp->cache_ctor != NULL || cp->cache_dtor != NULL);
+}
+
+/* The new geometry of a cache without slabs. */
+static void set_geometry(struct kmem_cache *cp, unsigned modes)
+{
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
+    MM_ASSERT(cp->cache_slabs == 0 && cp->cache_busy == 0);
+    cp->cache_flags &= ~(KMF_MODES | KMF_HASH);
+    cp->cache_flags |= modes;
+    cp->cache_hash = NULL;
+    cp->cache_bufctl = cp->cache_redzone_end = 0;
+    cp->cache_colour = cp->cache_colour_min = 0;
+    kmem_geometry(cp);
+}
+
+/* Sets the modes of a cache that has neither slabs nor allocated objects. Its
+ * hash table becomes *table, if the layout has one; *table gets the table that
+ * is to be freed, of *buckets. Returns 0 or the error of kmem_debug_set. */
+static int switch_modes(struct kmem_cache *cp, unsigned modes,
+                        struct kmem_bufctl ***table, size_t *buckets)
+{
+    struct kmem_bufctl **fresh = *table;
+    int error = 0;
+
+    mm_lock(&cp->cache_lock);
+    if (kmem_inuse(cp) != 0) {
+        error = -KMEM_EBUSY;
+    } else if (cp->cache_busy != 0 || cp->cache_slabs != 0) {
+        error = -KMEM_EAGAIN;
+    } else {
+        *table = cp->cache_hash;
+        *buckets = cp->cache_hash_mask + 1;
+        set_geometry(cp, modes);
+        if (fresh != NULL)
+            kmem_hash_install(cp, fresh);
+    }
+    mm_unlock(&cp->cache_lock);
+    return error;
+}
+
+static int set_layout(struct kmem_cache *cp, unsigned modes)
+{
+    struct kmem_bufctl **table = NULL;
+    size_t buckets = KMEM_HASH_INITIAL;
+    int error = -KMEM_ENOMEM;
+
+    kmem_transfer_begin();
+    if (!is_hashed(cp, modes) ||
+        (table = kmem_hash_table(cp, KMEM_HASH_INITIAL)) != NULL) {
+        kmem_unmapped_release(cp);
+        kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+        error = switch_modes(cp, modes, &table, &buckets);
+        if (table != NULL)
+            kmem_hash_table_free(table, buckets);
+    }
+    kmem_transfer_end();
+    update_class_max();
+    return error;
+}
+
+int kmem_debug_set(struct kmem_cache *cp, unsigned modes)
+{
+    int error = modes_error(cp, modes);
+
+    if (error != 0)
+        return error;
+    if (((cp->cache_flags ^ modes) & KMF_LAYOUT) != 0)
+        return set_layout(cp, modes);
+    set_trace(cp, modes);
+    return 0;
+}
+
+const char *kmem_debug_set_error(const struct kmem_cache *cp, unsigned modes,
+                                 int error, char *text, size_t size)
+{
+    unsigned n = kmem_inuse(cp);
+    char letters[8];
+
+    if (error == -KMEM_EBUSY)
+        snprintf(text, size,
+                 "%u object%s allocated; free %s first, or boot with "
+                 "kmem.debug=%s,%s",
+                 n, n == 1 ? " is" : "s are", n == 1 ? "it" : "them",
+                 kmem_debug_text(modes, letters), cp->cache_name);
+    else
+        snprintf(text, size, "%s",
+                 error == -KMEM_EPERM
+                     ? "one of the allocator's own caches: only T is possible"
+                 : error == -KMEM_EINVAL
+                     ? "its pages cannot be unmapped: no S and no G"
+                 : error == -KMEM_EAGAIN
+                     ? "it is growing or being reaped; try again"
+                     : "there is no memory");
+    return text;
+}
+
 /* ---- kmem_verify at every N-th operation -------------------------------- */
 
 static uint32_t verify_interval;
@@ -176,14 +301,13 @@ void kmem_verify_every(uint32_t n)
         mm_lock(&cp->cache_lock);
         cp->cache_flags &= ~KMF_VERIFY;
         cp->cache_flags |= n != 0 ? KMF_VERIFY : 0;
-        kmem_slow_paths(cp);
         mm_unlock(&cp->cache_lock);
     }
 }
 
-/* A verification allocates nothing, so that it cannot
- * come by here again. What it finds stays so: it is said once, and that is the
- * end of it until kmem_verify_every is called again. */
+/* Counts an operation on a cache with KMF_VERIFY. A verification allocates
+ * nothing, so it is not counted itself. An error is reported once; then nothing
+ * is verified until kmem_verify_every is called again. */
 void kmem_verify_count(struct kmem_cache *cp)
 {
     static char text[192];

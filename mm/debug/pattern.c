@@ -6,7 +6,7 @@
  * gets the word's first bytes. So every byte has one right value, and a single
  * wrong one is found.
  */
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
 
 static uint8_t pattern_byte(uint32_t word, size_t i)
 {

@@ -7,6 +7,8 @@
 
 #include "mm/platform.h"
 
+struct kmem_cache;
+
 /* Microseconds since some fixed moment, as fine as the clock is. */
 uint64_t mm_clock_us(void);
 
@@ -16,6 +18,10 @@ const char *mm_task_name(uint32_t id);
 
 /* The processor that runs the caller: 0, 1, … */
 uint32_t mm_cpu_id(void);
+
+/* The callers of the allocator: return addresses outside of it, nearest first.
+ * Returns how many it stored. */
+unsigned mm_backtrace(uintptr_t *pc, unsigned max);
 
 /* Writes "function+0x1c" for an address to which a call returns, or a number
  * where no symbol fits; returns text. */

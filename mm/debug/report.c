@@ -1,6 +1,6 @@
 /*
- * What the allocator says when something is wrong (paper, section 6.8): what
- * it is, where, which objects of which cache, and who had them before.
+ * The report of an error (paper, section 6.8): what it is, where, which object
+ * of which cache, and which tasks had it before.
  *
  *     kernel memory allocator: buffer modified after being freed
  *     modification occurred at offset 0x18 (0xdeadbeef replaced by 0x34)
@@ -15,7 +15,7 @@
  */
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
 #include "mm/debug/audit.h"
 #include "mm/kmem_stat.h"
 #include "mm/page.h"
@@ -34,7 +34,7 @@ static const struct {
     [KMEM_ERROR_START] = {"start", "buffer written before its start"},
     [KMEM_ERROR_DOUBLE] = {"double", "buffer freed twice"},
     [KMEM_ERROR_NOT_ALLOCATED] = {"not_allocated",
-                                  "freed address was never allocated"},
+                                  "freed address is not an allocated buffer"},
     [KMEM_ERROR_INTERIOR] = {"interior",
                              "freed address is not a buffer's start"},
     [KMEM_ERROR_FOREIGN] = {"foreign", "buffer freed to the wrong cache"},
@@ -43,10 +43,10 @@ static const struct {
     [KMEM_ERROR_BUFCTL] = {"bufctl", "bufctl is damaged"},
     [KMEM_ERROR_FREELIST] = {"freelist", "freelist is damaged"},
     [KMEM_ERROR_SLAB] = {"slab", "slab data is damaged"},
-    [KMEM_ERROR_DESTROYED] = {"destroyed", "cache destroyed, but used"},
-    [KMEM_ERROR_UNMAPPED] = {"unmapped", "memory touched that was taken away"},
+    [KMEM_ERROR_DESTROYED] = {"destroyed", "use of a destroyed cache"},
+    [KMEM_ERROR_UNMAPPED] = {"unmapped", "access to unmapped memory"},
     [KMEM_ERROR_UNINIT] = {"uninit", "use of uninitialised memory"},
-    [KMEM_ERROR_STALE] = {"stale", "use of a pointer out of freed memory"},
+    [KMEM_ERROR_STALE] = {"stale", "use of a pointer read from freed memory"},
     [KMEM_ERROR_VERIFY] = {"verify", "an invariant does not hold"},
 };
 
@@ -116,7 +116,7 @@ static void print_transactions(const struct kmem_buf_stat *b)
     const struct kmem_log_entry *e;
 
     if (b->stat_alloc.trans_depth == 0 && b->stat_free.trans_depth == 0) {
-        mm_print("no previous transactions: it was never handed out\n");
+        mm_print("no previous transactions: it was never allocated\n");
         return;
     }
     mm_print("previous transactions on buffer %lx:\n",
@@ -222,7 +222,7 @@ static void print_place(const struct kmem_error_record *e)
 
 /* ---- errors ------------------------------------------------------------- */
 
-static void tell_tools(const struct kmem_error_record *e)
+static void send_event(const struct kmem_error_record *e)
 {
     mm_event("{\"event\":\"kmem_error\",\"kind\":\"%s\",\"cache\":\"%s\","
              "\"owner\":\"%s\",\"buf\":%lu,\"base\":%lu,\"at\":%lu,"
@@ -236,7 +236,7 @@ static void tell_tools(const struct kmem_error_record *e)
              (unsigned)e->error_expected, (unsigned)e->error_found);
 }
 
-/* Who has come upon it: a panic says so itself, and a fault is one. */
+/* The task that found the error, unless a panic follows: that says it too. */
 static void print_finder(const struct kmem_error_record *e)
 {
     struct kmem_transaction now;
@@ -270,7 +270,7 @@ static void keep(const struct kmem_error_record *error)
     kmem_last_error.error_task = mm_task_id();
     kmem_error_count++;
     kmem_log_stopped = kmem_error_panics;
-    tell_tools(&kmem_last_error);
+    send_event(&kmem_last_error);
     report(&kmem_last_error);
 }
 
@@ -287,6 +287,7 @@ void kmem_error(const struct kmem_error_record *error)
                                             : error->error_cache->cache_name);
 }
 
+/* Reports damage that kmem_debug_damage found. */
 void kmem_error_damage(struct kmem_cache *cp,
                        const struct kmem_bufctl_debug *bdp,
                        enum kmem_error kind, const void *at)
@@ -320,20 +321,14 @@ void kmem_error_damage(struct kmem_cache *cp,
 
 /* ---- a free of what is no buffer (6.2) ---------------------------------- */
 
-/* The cache that a free buffer's, or an elder's, owner was asked for. */
-static bool same_family(const struct kmem_cache *a, const struct kmem_cache *b)
-{
-    return a == b || a->cache_heir == b;
-}
-
-/* What freeing an address in a buffer is that is not out of `cp`, or not as
- * freed: `offset` bytes from the buffer's start. */
+/* Which error it is to free an address in a buffer that is not an allocated one
+ * of `cp`, or not its start: `offset` bytes from the buffer's start. */
 static enum kmem_error bad_free_kind(const struct kmem_cache *cp,
                                      const struct kmem_buf_stat *b,
                                      uintptr_t offset)
 {
     const struct kmem_bufctl_debug *bdp = (const void *)b->stat_bufctl;
-    bool debugged = (b->stat_cache->cache_flags & KMF_DEBUG) != 0;
+    bool debugged = (b->stat_cache->cache_flags & KMF_LAYOUT) != 0;
 
     if (b->stat_buf == 0)
         return KMEM_ERROR_NOT_ALLOCATED;
@@ -343,7 +338,7 @@ static enum kmem_error bad_free_kind(const struct kmem_cache *cp,
         return KMEM_ERROR_BUFCTL;
     if (debugged && bdp->bufctl_size == 0)
         return KMEM_ERROR_NOT_ALLOCATED;
-    if (!same_family(b->stat_cache, cp))
+    if (b->stat_cache != cp)
         return KMEM_ERROR_FOREIGN;
     return KMEM_ERROR_DOUBLE;
 }
@@ -357,7 +352,7 @@ static void enter_buffer(struct kmem_error_record *e,
     e->error_slab = (const void *)b->stat_slab;
     e->error_offset = (uintptr_t)e->error_buf - b->stat_buf;
     e->error_size = b->stat_size;
-    if (b->stat_cache->cache_flags & KMF_DEBUG)
+    if (b->stat_cache->cache_flags & KMF_LAYOUT)
         e->error_bufctl = (const void *)b->stat_bufctl;
 }
 
@@ -369,6 +364,9 @@ static bool other_class(const struct kmem_error_record *e)
            e->error_owner->cache_kind == KMEM_KIND_CLASS;
 }
 
+/* An address was freed that is not an allocated buffer of `cp`: finds out what
+ * it is and reports it. `size` as freed, 0 if that is not known. No lock
+ * held. */
 void kmem_bad_free(struct kmem_cache *cp, const void *buf, size_t size)
 {
     struct kmem_error_record e = {
@@ -388,7 +386,7 @@ void kmem_bad_free(struct kmem_cache *cp, const void *buf, size_t size)
         if (other_class(&e))
             e.error_kind = KMEM_ERROR_SIZE;
         if (e.error_kind == KMEM_ERROR_BUFCTL)
-            e.error_text = "it does not say that its buffer is out";
+            e.error_text = "it does not say that its buffer is allocated";
     }
     kmem_error(&e);
 }
@@ -439,9 +437,9 @@ static bool print_live(const struct kmem_buf_stat *b, void *arg)
         return true;
     if ((*seen)++ >= LIVE_SHOWN)
         return false;
-    mm_print("  still out: %p", (void *)b->stat_buf);
+    mm_print("  allocated: %p", (void *)b->stat_buf);
     if (b->stat_audited && b->stat_alloc.trans_depth != 0)
-        mm_print(", allocated by %s, task %u (%s)",
+        mm_print(", by %s, task %u (%s)",
                  mm_symbol(b->stat_alloc.trans_stack[0], by, sizeof(by)),
                  (unsigned)b->stat_alloc.trans_task,
                  mm_task_name(b->stat_alloc.trans_task));
@@ -452,14 +450,8 @@ static bool print_live(const struct kmem_buf_stat *b, void *arg)
 void kmem_report_live(struct kmem_cache *cp)
 {
     size_t seen = 0;
-    uint32_t out = 0;
 
-    for (const struct kmem_cache *c = cp; c != NULL; c = c->cache_elders)
-        out += kmem_inuse(c);
-    mm_print("kmem_cache_destroy: %s: refused, %u object%s still out\n",
-             cp->cache_name, (unsigned)out, out == 1 ? " is" : "s are");
-    for (; cp != NULL; cp = cp->cache_elders)
-        kmem_buf_walk(cp, print_live, &seen);
+    kmem_buf_walk(cp, print_live, &seen);
     if (seen > LIVE_SHOWN)
         mm_print("  and more\n");
 }

@@ -1,14 +1,14 @@
 /*
- * Synchronous unmapping (paper, section 6.5): a slab that becomes complete is
- * destroyed at once and its pages are taken away, so that whoever still has a
+ * Synchronous unmapping (paper, section 6.5): a slab that becomes free is
+ * destroyed at once and its pages are unmapped, so that a use of a stale
  * pointer into it faults.
  *
- * The pages do not go back to buddy at once, who might hand them out again and
- * so make the pointer work: they lie in a queue, with slab data and bufctls, so
- * that a fault can be told whose buffer it hit. The oldest go back when the
- * queue has its share of memory, all of them under pressure.
+ * If the pages went back to buddy at once, they might be handed out again, and
+ * the stale pointer would work. They wait in a queue, with slab and bufctls, so
+ * that a fault's report can name the buffer. The oldest go back when the queue
+ * has its share of memory, all of them under pressure.
  */
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
 #include "mm/debug/audit.h"
 #include "mm/segkmem.h"
 
@@ -18,9 +18,9 @@ static struct {
     mm_lock_t lock;
     struct list slabs; /* oldest first */
     size_t pages;
-} buried = {
+} unmapped = {
     .lock = MM_LOCK_INIT("kmem unmapped", MM_RANK_CACHE),
-    .slabs = LIST_INIT(buried.slabs),
+    .slabs = LIST_INIT(unmapped.slabs),
 };
 
 static void map_slab(const struct kmem_slab *sp, size_t pages, bool present)
@@ -29,8 +29,8 @@ static void map_slab(const struct kmem_slab *sp, size_t pages, bool present)
         mm_page_map((char *)sp->slab_base + i * PAGE_SIZE, present);
 }
 
-/* Gives a slab's pages back to buddy after all. It is on no list. */
-static void exhume(struct kmem_slab *sp)
+/* Maps a slab's pages and gives them back. It is on no list. */
+static void release(struct kmem_slab *sp)
 {
     struct kmem_cache *cp = sp->slab_cache;
     void *base = sp->slab_base;
@@ -46,18 +46,18 @@ static struct kmem_slab *oldest(const struct kmem_cache *cp)
 {
     struct kmem_slab *found = NULL;
 
-    mm_lock(&buried.lock);
-    list_for_each (l, &buried.slabs) {
+    mm_lock(&unmapped.lock);
+    list_for_each (l, &unmapped.slabs) {
         struct kmem_slab *sp = list_entry(l, struct kmem_slab, slab_link);
 
         if (cp == NULL || sp->slab_cache == cp) {
             list_remove(&sp->slab_link);
-            buried.pages -= sp->slab_cache->cache_slab_pages;
+            unmapped.pages -= sp->slab_cache->cache_slab_pages;
             found = sp;
             break;
         }
     }
-    mm_unlock(&buried.lock);
+    mm_unlock(&unmapped.lock);
     return found;
 }
 
@@ -69,7 +69,7 @@ size_t kmem_unmapped_release(const struct kmem_cache *cp)
     kmem_transfer_begin();
     while ((sp = oldest(cp)) != NULL) {
         pages += sp->slab_cache->cache_slab_pages;
-        exhume(sp);
+        release(sp);
     }
     kmem_transfer_end();
     return pages;
@@ -77,32 +77,32 @@ size_t kmem_unmapped_release(const struct kmem_cache *cp)
 
 size_t kmem_unmapped_pages(void)
 {
-    return buried.pages;
+    return unmapped.pages;
 }
 
-/* Takes the pages of a slab away instead of giving them back: it is on no
- * list, its objects destroyed. */
-static void bury(struct kmem_cache *cp, struct kmem_slab *sp)
+/* Destroys the objects of a slab on no list and queues its pages, unmapped. */
+static void unmap(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     kmem_event(KMEM_RING_SLAB, KMEM_WHY_UNMAP, cp, sp->slab_base,
                sp->slab_chunks);
-    kmem_slab_end(cp, sp);
+    kmem_slab_destroy_objects(cp, sp);
     kmem_setuse(sp->slab_base, cp->cache_slab_pages, PAGE_UNMAPPED, sp);
     map_slab(sp, cp->cache_slab_pages, false);
-    mm_lock(&buried.lock);
-    list_insert_before(&buried.slabs, &sp->slab_link);
-    buried.pages += cp->cache_slab_pages;
-    mm_unlock(&buried.lock);
-    while (buried.pages > page_count / QUEUE_SHARE && (sp = oldest(NULL)))
-        exhume(sp);
+    mm_lock(&unmapped.lock);
+    list_insert_before(&unmapped.slabs, &sp->slab_link);
+    unmapped.pages += cp->cache_slab_pages;
+    mm_unlock(&unmapped.lock);
+    while (unmapped.pages > page_count / QUEUE_SHARE && (sp = oldest(NULL)))
+        release(sp);
 }
 
+/* Unmaps all free slabs of the cache. No lock held. */
 void kmem_unmap_free_slabs(struct kmem_cache *cp)
 {
     struct kmem_slab *sp;
 
     kmem_transfer_begin();
     while ((sp = kmem_slab_pop(cp)) != NULL)
-        bury(cp, sp);
+        unmap(cp, sp);
     kmem_transfer_end();
 }

@@ -1,10 +1,11 @@
 /*
- * From an address to its slab, its bufctl and its history; and from a cache to
- * all its buffers. For whoever looks at the heap: nothing here changes it, and
- * nothing is followed that was not checked.
+ * From an address to its slab, its bufctl and its history, and from a cache to
+ * all its buffers (paper, section 6.1). For tools that look at the heap:
+ * nothing here changes it, and no link is followed that was not checked.
  */
 #include "kernel/lib/string.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
+#include "mm/kmem_hash.h"
 #include "mm/kmem_stat.h"
 #include "mm/page.h"
 
@@ -56,10 +57,8 @@ static bool on_page_of(const void *addr, const struct kmem_cache *cp)
 bool kmem_bufctl_plausible(const struct kmem_cache *cp,
                            const struct kmem_bufctl *bcp)
 {
-    if (cp->cache_flags & KMF_DEBUG)
-        return on_page_of(bcp, kmem_bufctl_debug_cache);
     if (cp->cache_flags & KMF_HASH)
-        return on_page_of(bcp, kmem_bufctl_cache);
+        return on_page_of(bcp, kmem_bufctls_of(cp));
     if (cp->cache_supplier.getpages != NULL) /* its pages are not marked */
         return ((uintptr_t)bcp & (sizeof(void *) - 1)) == 0 &&
                (!MM_DEBUG || mm_readable(bcp));
@@ -71,18 +70,32 @@ bool kmem_slab_plausible(const struct kmem_slab *sp)
     return on_page_of(sp, kmem_slab_cache);
 }
 
-static struct kmem_bufctl *in_table(struct kmem_cache *cp, const void *buf)
+/* The bufctl of an allocated buffer, NULL if the hash table has none; *astray:
+ * the chain leads astray before its end. */
+struct kmem_bufctl *kmem_hash_find(struct kmem_cache *cp, const void *buf,
+                                   bool *astray)
 {
     struct kmem_bufctl *bcp = *kmem_hash_bucket(cp, buf);
+    uint32_t left = kmem_inuse(cp);
 
-    for (uint32_t left = kmem_inuse(cp); bcp != NULL && left != 0; left--) {
-        if (!kmem_bufctl_plausible(cp, bcp))
+    for (*astray = false; bcp != NULL; bcp = bcp->bufctl_next) {
+        *astray = left-- == 0 || !kmem_bufctl_plausible(cp, bcp);
+        if (*astray)
             return NULL;
         if (bcp->bufctl_addr == buf)
             return bcp;
-        bcp = bcp->bufctl_next;
     }
     return NULL;
+}
+
+/* The buffer of a bufctl on a freelist, which may be any number: damaged links
+ * are looked at too. */
+void *kmem_bufctl_buf(const struct kmem_cache *cp,
+                      const struct kmem_bufctl *bcp)
+{
+    return (cp->cache_flags & KMF_HASH) != 0
+               ? bcp->bufctl_addr
+               : (void *)((uintptr_t)bcp - cp->cache_bufctl);
 }
 
 static struct kmem_bufctl *on_freelist(const struct kmem_cache *cp,
@@ -114,10 +127,12 @@ static void debug_stat(const struct kmem_cache *cp,
                        const struct kmem_bufctl_debug *bdp,
                        struct kmem_buf_stat *out)
 {
-    out->stat_state = MIN(bdp->bufctl_state, KMEM_BUF_BAD + 0u);
+    out->stat_state = bdp->bufctl_state == KMEM_BUF_BUSY
+                          ? KMEM_BUF_USED
+                          : MIN(bdp->bufctl_state, KMEM_BUF_BAD + 0u);
     if (bdp->bufctl_state != KMEM_BUF_FREE)
         out->stat_size = bdp->bufctl_size;
-    out->stat_audited = (cp->cache_flags & KMF_MODE(KMF_AUDIT)) != 0;
+    out->stat_audited = (cp->cache_flags & KMF_AUDIT) != 0;
     if (!out->stat_audited)
         return;
     out->stat_alloc = sane(bdp->bufctl_alloc);
@@ -146,7 +161,7 @@ static void buf_stat(struct kmem_cache *cp, const struct kmem_slab *sp,
         .stat_size = cp->cache_size,
         .stat_state = used ? KMEM_BUF_USED : KMEM_BUF_FREE,
     };
-    if ((cp->cache_flags & KMF_DEBUG) != 0 && bcp != NULL)
+    if ((cp->cache_flags & KMF_LAYOUT) != 0 && bcp != NULL)
         debug_stat(cp, (const struct kmem_bufctl_debug *)bcp, out);
 }
 
@@ -168,9 +183,10 @@ static void find_stat(struct kmem_cache *cp, const struct kmem_slab *sp,
     const void *buf = chunk_at(cp, sp, i);
     const struct kmem_bufctl *bcp = NULL;
     bool used = true;
+    bool astray;
 
     if (cp->cache_flags & KMF_HASH)
-        bcp = in_table(cp, buf);
+        bcp = kmem_hash_find(cp, buf, &astray);
     if (bcp == NULL) {
         bcp = on_freelist(cp, sp, buf);
         used = bcp == NULL;
@@ -277,11 +293,12 @@ static void find_bufctls(const struct kmem_slab *sp,
                          const struct kmem_bufctl **bufctl, size_t max)
 {
     struct kmem_cache *cp = sp->slab_cache;
+    bool astray;
 
     free_bufctls(sp, bufctl, max);
     for (size_t i = 0; i < max && (cp->cache_flags & KMF_HASH) != 0; i++)
         if (bufctl[i] == NULL)
-            bufctl[i] = in_table(cp, kmem_slab_chunk(sp, i));
+            bufctl[i] = kmem_hash_find(cp, kmem_slab_chunk(sp, i), &astray);
 }
 
 size_t kmem_slab_bufctls(struct kmem_cache *cp, size_t n,

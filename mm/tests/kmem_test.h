@@ -13,7 +13,8 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
+#include "mm/kmem_hash.h"
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
 

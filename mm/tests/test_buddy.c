@@ -251,11 +251,11 @@ KTEST(buddy, wrong_frees_are_caught)
     struct page *one = buddy_alloc(0);
     void *slab = kmem_getpages(1, PAGE_SLAB, NULL);
 
-    KT_PANICS(buddy_free(p, 1), "handed out at another order");
-    KT_PANICS(buddy_free(p, 3), "handed out at another order");
+    KT_PANICS(buddy_free(p, 1), "allocated at another order");
+    KT_PANICS(buddy_free(p, 3), "allocated at another order");
     KT_PANICS(buddy_free(p + 1, 0), "not the start of a block");
     KT_PANICS(buddy_free(virt_to_page(slab), 0), "belongs to segkmem");
-    KT_PANICS(buddy_free(&page_array[0], 0), "was not handed out");
+    KT_PANICS(buddy_free(&page_array[0], 0), "is not allocated");
     buddy_free(p, 2);
     KT_PANICS(buddy_free(p, 2), "is");
     buddy_free(one, 0);

@@ -210,14 +210,15 @@ KTEST(kmem_alloc, wrong_large_frees_are_caught)
     char *p = kmem_alloc(10000, KM_SLEEP);
     char local[8];
 
-    KT_PANICS(kmem_free(p, 0), "0 bytes: was not allocated so");
-    KT_PANICS(kmem_free(NULL, 10000), "10000 bytes: was not allocated so");
-    KT_PANICS(kmem_free(local, 10000), "was not allocated so");
+    KT_PANICS(kmem_free(p, 0), "is not a kmem_alloc buffer of 0 bytes");
+    KT_PANICS(kmem_free(NULL, 10000),
+              "is not a kmem_alloc buffer of 10000 bytes");
+    KT_PANICS(kmem_free(local, 10000), "is not a kmem_alloc buffer of");
     KT_PANICS(kmem_free(p + 8, 10000), "not a run of pages");
     KT_PANICS(kmem_free(kmem_alloc(9216, KM_SLEEP), 9217),
-              "was not allocated so");
+              "is not a kmem_alloc buffer of");
     kmem_free(p, 10000);
-    KT_PANICS(kmem_free(p, 10000), "was not allocated so");
+    KT_PANICS(kmem_free(p, 10000), "is not a kmem_alloc buffer of");
     kmem_reap(KMEM_REAP_ALL);
     kmem_free((void *)kmem_slab_chunk(test_slab(kmem_size_class(9216), 0), 0),
               9216);

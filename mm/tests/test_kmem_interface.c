@@ -481,7 +481,7 @@ KTEST(kmem, S8_refusal_names_the_live_objects)
     KT_EQ(kmem_cache_destroy(cp), -KMEM_EBUSY);
     KT_TRUE(strstr(host_printed, "t_named: refused, 10 objects are") != NULL);
     for (size_t i = 0; i < 12; i++) {
-        snprintf(text, sizeof(text), "still out: %p\n", test_obj[i]);
+        snprintf(text, sizeof(text), "allocated: %p\n", test_obj[i]);
         if ((strstr(host_printed, text) != NULL) !=
             (i == 1 || (i > 2 && i < 10)))
             KT_FAIL("object %zu: %s", i, host_printed);

@@ -169,6 +169,9 @@ KTEST(kmem, S14_caches_share_no_state)
 KTEST(kmem, S14_a_pair_takes_its_own_lock_only)
 {
     static const size_t sizes[] = {100, 1000};
+    /* A large allocation is told from a small one under the lock, and takes it
+     * again. */
+    static const uint64_t holds[] = {2, 3};
 
     for (size_t k = 0; k < ARRAY_SIZE(sizes); k++) {
         struct kmem_cache *cp =
@@ -180,8 +183,8 @@ KTEST(kmem, S14_a_pair_takes_its_own_lock_only)
         all = host_locks_taken;
         own = cp->cache_lock.lock_taken;
         kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
-        KT_EQ(host_locks_taken - all, 2);
-        KT_EQ(cp->cache_lock.lock_taken - own, 2);
+        KT_EQ(host_locks_taken - all, holds[k]);
+        KT_EQ(cp->cache_lock.lock_taken - own, holds[k]);
         test_destroy(cp);
     }
 }

@@ -38,7 +38,7 @@ static void expect_none(int line)
         expect_none(__LINE__);                                                 \
     } while (0)
 
-#define END_DAMAGED   "redzone behind a buffer is damaged"
+#define END_DAMAGED   "redzone after a buffer is damaged"
 #define START_DAMAGED "redzone before a buffer is damaged"
 #define NOT_DEADBEEF  "free buffer is not deadbeef throughout"
 #define WRONG_STATE   "buffer's state is not that of its list"
@@ -104,24 +104,21 @@ KTEST(kmem_verify, slack_of_a_size_class)
 KTEST(kmem_verify, flags_and_what_follows_from_them)
 {
     struct kmem_cache *cp = test_debug("FZ", 48, 0, false);
-    struct kmem_cache *plain = test_setup(48, 0, false);
 
-    POKE(cp, cp->cache_flags, cp->cache_flags & ~KMF_DEBUG,
-         "layout is not that of the debugging modes");
     POKE(cp, cp->cache_flags, cp->cache_flags & ~KMF_MODES,
-         "layout is not that of the debugging modes");
+         "a hash table, but neither large nor debugged");
     POKE(cp, cp->cache_flags, cp->cache_flags & ~KMF_HASH,
-         "debug layout without a hash table");
-    POKE(cp, cp->cache_alloc_slow, plain->cache_alloc_slow,
-         "slow paths are not those of the flags");
-    POKE(cp, cp->cache_free_slow, plain->cache_free_slow,
-         "slow paths are not those of the flags");
+         "no hash table, but large or in a debugging mode");
     test_destroy(cp);
     cp = kmem_cache_create("t_verify", 48, 0, NULL, NULL);
-    POKE(cp, cp->cache_flags, KMF_MODE(KMF_POISON),
-         "layout is not that of the debugging modes");
-    POKE(cp, cp->cache_flags, KMF_VERIFY,
-         "slow paths are not those of the flags");
+    POKE(cp, cp->cache_flags, KMF_POISON,
+         "no hash table, but large or in a debugging mode");
+    POKE(cp, cp->cache_flags, KMF_HASH,
+         "a hash table, but neither large nor debugged");
+    test_destroy(cp);
+    cp = kmem_cache_create("t_verify", 700, 0, NULL, NULL);
+    POKE(cp, cp->cache_flags, 0,
+         "no hash table, but large or in a debugging mode");
     test_destroy(cp);
 }
 
@@ -140,7 +137,7 @@ KTEST(kmem_verify, geometry_of_the_debug_layout)
     test_destroy(cp);
 }
 
-KTEST(kmem_verify, counts_of_what_is_lost_or_on_its_way)
+KTEST(kmem_verify, counts_of_isolated_buffers)
 {
     struct kmem_cache *cp = test_debug("F", 48, 0, false);
     struct kmem_bufctl **bucket;
@@ -152,9 +149,6 @@ KTEST(kmem_verify, counts_of_what_is_lost_or_on_its_way)
     POKE(cp, *bucket, bcp->bufctl_next,
          "hash holds less than the objects in use");
     *bucket = bcp->bufctl_next;
-    cp->cache_busy++;
-    expect_none(__LINE__);
-    cp->cache_busy--;
     cp->cache_isolated++;
     expect_none(__LINE__);
     cp->cache_isolated--;
@@ -179,30 +173,22 @@ KTEST(kmem_verify, slabs_that_overlap)
     test_destroy(cp);
 }
 
-KTEST(kmem_verify, elders_and_heirs)
+/* A buffer that is being checked or filled may be in any state but on the
+ * freelist. */
+KTEST(kmem_verify, buffers_that_are_busy)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_verify", 48, 0, NULL, NULL);
-    struct kmem_cache *other = kmem_cache_create("t_other", 48, 0, NULL, NULL);
-    struct kmem_cache *elder;
+    struct kmem_cache *cp = test_debug("FP", 48, 0, false);
+    struct kmem_bufctl_debug *bdp;
 
-    KT_REQUIRE(test_alloc(cp, 0, 1));
-    test_switch(cp, "F");
-    KT_REQUIRE(test_alloc(cp, 1, 2));
-    test_switch(cp, "");
-    elder = cp->cache_elders;
+    KT_REQUIRE(test_alloc(cp, 0, 2));
+    bdp = test_bufctl(cp, test_obj[0]);
+    bdp->bufctl_state = KMEM_BUF_BUSY;
     expect_none(__LINE__);
-    POKE(NULL, cp->cache_flags, cp->cache_flags & ~KMF_ELDERS,
-         "slow paths are not those of the flags");
-    POKE(NULL, cp->cache_elders, NULL,
-         "flags do not say whether there are elders");
-    POKE(NULL, elder->cache_heir, other, "elder has another heir");
-    POKE(NULL, elder->cache_elders, NULL,
-         "elders are not those that their heirs know");
-    POKE(NULL, elder->cache_elders->cache_elders, elder,
-         "elders are not those that their heirs know");
-    test_free(cp, 0, 2);
+    bdp->bufctl_state = KMEM_BUF_USED;
+    test_free(cp, 0, 1);
+    POKE(cp, bdp->bufctl_state, KMEM_BUF_BUSY, WRONG_STATE);
+    test_free(cp, 1, 2);
     test_destroy(cp);
-    test_destroy(other);
 }
 
 #ifdef MM_HOST

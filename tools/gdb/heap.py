@@ -35,8 +35,7 @@ MEMBERS = {
         "frees_before": "cache_frees_total",
         "last_freed": "cache_last_reap_freed",
         "last_kept": "cache_last_reap_kept",
-        "getpages": "cache_supplier.getpages",
-        "alloc_slow": "cache_alloc_slow", "free_slow": "cache_free_slow"},
+        "getpages": "cache_supplier.getpages"},
     "kmem_slab": {
         **prefixed("slab_", "cache base head refcnt colour since link"),
         "objects": "slab_chunks"},
@@ -575,7 +574,7 @@ def damage(b):
     if cache.in_mode("Z"):
         guard = bytes([constant("KMEM_GUARD")])
         front = min(cache.colour_min, constant("KMEM_GUARD_FRONT"))
-        places += [("redzone behind a buffer is damaged", b.address + b.size,
+        places += [("redzone after a buffer is damaged", b.address + b.size,
                     cache.redzone_end - b.size, guard),
                    ("redzone before a buffer is damaged", b.address - front,
                     front, guard)]

@@ -9,7 +9,7 @@ from command import Command, Table, parse_address, plural
 from heap import Cache, Heap, View, mode_bits
 from slab_caches import NAME
 from slab_log import Log
-from target import WORD_MASK, Fail, constant, register
+from target import Fail, constant, register
 
 
 def error_text(kind, member="title"):
@@ -47,10 +47,6 @@ def set_flags(cache, flags):
     if getattr(cache.raw.cache_lock, "lock_taken", 0):
         raise Fail(f"the lock of {cache.name} is taken: let its holder finish")
     target.write(cache.where("flags"), flags)
-    for path, slow in (("alloc", "KMF_SLOW"), ("free", "KMF_SLOW_FREE")):
-        bits = flags & constant(slow) & ~constant("KMF_HASH") & WORD_MASK
-        target.write(cache.where(f"{path}_slow"), target.address_of(
-            f"kmem_{path}_{'debug' if bits else 'large'}"))
 
 
 class Trace(Command):

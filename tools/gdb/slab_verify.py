@@ -170,7 +170,7 @@ def buffer_wrong(c, b):
 
 
 def debug_wrong(c):
-    if not c.debugged or c.busy:
+    if not c.debugged:
         return None
     return next(filter(None, (buffer_wrong(c, b) for b in c.buffers())), None)
 

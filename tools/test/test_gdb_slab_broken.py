@@ -69,7 +69,7 @@ BROKEN = [
     ("$entry->bufctl_next", "(void *)0x1234", "hash chain leads astray"),
     ("*(char *)$file", "0x12", "free buffer is not deadbeef throughout"),
     ("*((char *)$file + $files->cache_size)", "0x12",
-     "redzone behind a buffer is damaged"),
+     "redzone after a buffer is damaged"),
     ("*((char *)$file - 1)", "0x12", "redzone before a buffer is damaged"),
     ("buddy_zone.zone_list[0].next", "(void *)0xc0000000",
      "free list leads outside the page array"),

@@ -9,7 +9,8 @@
 #include "kernel/lib/string.h"
 #include "kernel/shell/tests/shell_test.h"
 #include "mm/buddy_impl.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
+#include "mm/kmem_hash.h"
 
 /* Whether a command prints `text`. */
 static void says(const char *line, const char *text)

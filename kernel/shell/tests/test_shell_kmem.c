@@ -11,7 +11,7 @@
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
 #include "kernel/shell/tests/shell_test.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
 
 /* ---- sums --------------------------------------------------------------- */
 

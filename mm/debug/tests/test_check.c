@@ -16,7 +16,7 @@ KTEST(kmem_debug, letters_and_back)
     char text[8];
 
     KT_TRUE(kmem_debug_letters("FPZUTSG", NULL, &modes, &bad));
-    KT_EQ(modes, 0x7f);
+    KT_EQ(modes, KMF_MODES);
     KT_EQ(strcmp(kmem_debug_text(modes, text), "FPZUTSG"), 0);
     KT_TRUE(kmem_debug_letters("zfZ", NULL, &modes, &bad));
     KT_EQ(modes, KMF_CHECK | KMF_REDZONE);

@@ -248,7 +248,7 @@ KTEST(kmem_debug, S51_each_byte_behind_a_request)
         class_overrun(found[i], true);
     for (size_t i = 0; i <= 12; i++)
         class_overrun(i, false);
-    KT_EQ(kmem_direct_max, KMEM_MAXBUF);
+    KT_EQ(kmem_class_max, KMEM_MAXBUF);
 }
 
 /* kmalloc_redzone_access: 18 bytes of class 32 (here: 24), bytes 18 and 19. */
@@ -380,7 +380,7 @@ KTEST(kmem_debug, sizes_of_all_classes)
     for (size_t size = 1; size <= KMEM_MAXBUF; size += 1 + size / 16)
         test_switch(kmem_size_class(size), "");
     KT_EQ(kmem_error_count, errors);
-    KT_EQ(kmem_direct_max, KMEM_MAXBUF);
+    KT_EQ(kmem_class_max, KMEM_MAXBUF);
 }
 
 /* ---- destroyed caches --------------------------------------------------- */
@@ -393,9 +393,9 @@ KTEST(kmem_debug, S57_use_of_a_destroyed_cache)
     kmem_cache_free(cp, obj);
     test_destroy(cp);
     kmem_error_panics = false;
-    KT_PANICS(kmem_cache_alloc(cp, KM_SLEEP), "cache destroyed, but used");
+    KT_PANICS(kmem_cache_alloc(cp, KM_SLEEP), "use of a destroyed cache");
     KT_EQ(kmem_last_error.error_kind, KMEM_ERROR_DESTROYED);
-    KT_PANICS(kmem_cache_free(cp, obj), "cache destroyed, but used");
+    KT_PANICS(kmem_cache_free(cp, obj), "use of a destroyed cache");
     kmem_error_panics = true;
     host_print_clear();
     KT_EQ(kmem_cache_destroy(cp), -KMEM_EINVAL);
@@ -413,11 +413,10 @@ KTEST(kmem_debug, S8_destroy_names_what_is_out)
     host_print_clear();
     KT_EQ(kmem_cache_destroy(cp), -KMEM_EBUSY);
     kmem_buf_stat(test_obj[0], &b);
-    snprintf(text, sizeof(text),
-             "still out: %p, allocated by %lx, task 1 (one)", test_obj[0],
-             (unsigned long)b.stat_alloc.trans_stack[0]);
-    TEST_SAYS(TEST_SAYS(host_printed, "10 objects are still out"), text);
-    for (const char *at = host_printed; (at = strstr(at, "out: ")); at++)
+    snprintf(text, sizeof(text), "allocated: %p, by %lx, task 1 (one)",
+             test_obj[0], (unsigned long)b.stat_alloc.trans_stack[0]);
+    TEST_SAYS(TEST_SAYS(host_printed, "10 objects are allocated"), text);
+    for (const char *at = host_printed; (at = strstr(at, "allocated: ")); at++)
         shown++;
     KT_EQ(shown, 8);
     TEST_SAYS(host_printed, "and more");
@@ -428,8 +427,8 @@ KTEST(kmem_debug, S8_destroy_names_what_is_out)
     KT_REQUIRE(test_alloc(cp, 0, 1));
     host_print_clear();
     KT_EQ(kmem_cache_destroy(cp), -KMEM_EBUSY);
-    snprintf(text, sizeof(text), "still out: %p\n", test_obj[0]);
-    TEST_SAYS(TEST_SAYS(host_printed, "1 object is still out"), text);
+    snprintf(text, sizeof(text), "allocated: %p\n", test_obj[0]);
+    TEST_SAYS(TEST_SAYS(host_printed, "1 object is allocated"), text);
     test_free(cp, 0, 1);
     test_destroy(cp);
 }

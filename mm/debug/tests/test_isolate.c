@@ -3,7 +3,6 @@
  * (S-57): bufctls, freelists, slabs. Each is reported as what it is, and after
  * it everything goes on with every invariant in place.
  */
-#include "mm/kmem_list.h"
 #include "mm/debug/tests/debug_test.h"
 
 #ifdef MM_HOST
@@ -98,7 +97,8 @@ static void broken_slab(size_t live, void *field, size_t size,
 
         if (((struct kmem_bufctl_debug *)head)->bufctl_size == 0) {
             mm_lock(&cp->cache_lock);
-            kmem_slab_give(cp, sp, head, false);
+            kmem_slab_give(cp, sp, head);
+            mm_unlock(&cp->cache_lock);
             lost--;
         }
         head = next;

@@ -1,19 +1,8 @@
 /*
- * Switching debugging modes while a cache is in use: objects that are out find
- * their way back through elders, counts are inherited, and nothing is lost.
- *
- * Tests: mm/debug/modes.c, mm/debug/elder.c
+ * Setting the debugging modes of a cache: only while no object is allocated,
+ * in place, and nothing is lost.
  */
 #include "mm/debug/tests/debug_test.h"
-
-static size_t elders(const struct kmem_cache *cp)
-{
-    size_t n = 0;
-
-    for (cp = cp->cache_elders; cp != NULL; cp = cp->cache_elders)
-        n++;
-    return n;
-}
 
 static void verify_heap(int line)
 {
@@ -24,9 +13,9 @@ static void verify_heap(int line)
         ktest_fail(__FILE__, line, "kmem_verify: %s: %s", why, where);
 }
 
-/* Objects of three generations are out at once, and come back in any order. */
-static void generations(size_t size, bool constructed, const char *const *modes,
-                        size_t count)
+/* Every sequence of modes, with traffic between; the counts go on. */
+static void sequence(size_t size, bool constructed, const char *const *modes,
+                     size_t count)
 {
     struct kmem_cache *cp =
         kmem_cache_create("t_switch", size, 0, constructed ? test_ctor : NULL,
@@ -36,85 +25,83 @@ static void generations(size_t size, bool constructed, const char *const *modes,
 
     test_constructed_reset();
     for (size_t i = 0; i < count; i++) {
-        KT_REQUIRE(test_alloc(cp, i * n, (i + 1) * n));
         test_switch(cp, modes[i]);
-        KT_EQ(elders(cp), i + 1);
-        KT_EQ(kmem_inuse(cp), 0);
+        KT_EQ(kmem_debug_modes(cp), test_modes(modes[i]));
+        KT_EQ(cp->cache_slabs, 0);
+        verify_heap(__LINE__);
+        KT_REQUIRE(test_alloc(cp, 0, n));
+        for (size_t k = 0; k < n; k++)
+            if (!constructed)
+                memset(test_obj[k], 1, size);
+            else
+                KT_TRUE(test_is_constructed(test_obj[k], size));
+        verify_heap(__LINE__);
+        test_free(cp, 0, n);
         verify_heap(__LINE__);
     }
-    for (size_t i = 0; i < count * n; i++) {
-        size_t k = i * 17 % (count * n);
-
-        KT_TRUE(!constructed || test_is_constructed(test_obj[k], size));
-        if (!constructed)
-            memset(test_obj[k], 1, size);
-        kmem_cache_free(cp, test_obj[k]);
-    }
-    verify_heap(__LINE__);
-    KT_EQ(elders(cp), count);
-    kmem_elders_collect();
-    KT_EQ(elders(cp), 0);
-    KT_EQ(cp->cache_flags & KMF_ELDERS, 0);
+    test_switch(cp, "");
+    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
     stat = test_stat(cp);
     KT_EQ(stat.stat_allocs, count * n);
     KT_EQ(stat.stat_frees, count * n);
     KT_EQ(stat.stat_slab_creates, stat.stat_slab_destroys);
+    KT_EQ(stat.stat_ctors, test_ctors);
+    KT_EQ(stat.stat_dtors, test_dtors);
     KT_EQ(test_ctors, test_dtors);
     KT_EQ(test_bad, 0);
-    verify_heap(__LINE__);
     test_destroy(cp);
 }
 
-KTEST(kmem_debug, elders_of_several_generations)
+KTEST(kmem_debug, switching_with_traffic_between)
 {
     static const char *const one[] = {"FPZU", "", "Z", "U", ""};
     static const char *const other[] = {"P", "FPZU", "", "G", "S", "F", ""};
 
-    generations(40, false, one, ARRAY_SIZE(one));
-    generations(40, true, other, ARRAY_SIZE(other));
-    generations(700, true, one, ARRAY_SIZE(one));
-    generations(700, false, other, ARRAY_SIZE(other));
-    generations(9000, false, one, 3);
+    sequence(40, false, one, ARRAY_SIZE(one));
+    sequence(40, true, other, ARRAY_SIZE(other));
+    sequence(700, true, one, ARRAY_SIZE(one));
+    sequence(700, false, other, ARRAY_SIZE(other));
+    sequence(9000, false, one, 3);
 }
 
-/* An elder is a cache like others to whoever looks: on the list, with the old
- * geometry, its own name and its objects. */
-KTEST(kmem_debug, elders_can_be_looked_at)
+/* Allocated objects cannot move: the switch is refused, nothing changes, and
+ * the message says how many there are and how to boot with the mode. */
+KTEST(kmem_debug, switching_with_allocated_objects_is_refused)
 {
     struct kmem_cache *cp = kmem_cache_create("t_switch", 40, 0, NULL, NULL);
-    size_t chunk = cp->cache_chunk;
-    struct kmem_cache *elder;
-    struct kmem_buf_stat b;
-    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
-    void *young;
+    unsigned modes = test_modes("FPZU");
+    char text[128];
+    struct kmem_slab *sp;
 
-    test_switch(cp, "FPZU");
-    elder = kmem_cache_find("t_switch~1");
-    KT_REQUIRE(elder != NULL);
-    KT_TRUE(kmem_cache_heir(elder) == cp && kmem_cache_heir(cp) == NULL);
-    KT_EQ(elder->cache_chunk, chunk);
-    KT_NE(cp->cache_chunk, chunk);
-    KT_EQ(kmem_debug_modes(cp), test_modes("FPZU"));
-    KT_EQ(kmem_debug_modes(elder), 0);
-    KT_TRUE((test_stat(elder).stat_flags & KMEM_STAT_ELDER) != 0);
-    KT_TRUE((test_stat(cp).stat_flags & KMEM_STAT_ELDER) == 0);
-    KT_EQ(kmem_inuse(elder), 1);
-    KT_TRUE(kmem_buf_stat(obj, &b) && b.stat_cache == elder);
-    young = kmem_cache_alloc(cp, KM_SLEEP);
-    KT_TRUE(kmem_buf_stat(young, &b) && b.stat_cache == cp);
-    KT_TRUE(kmem_elder_holding(cp, obj) == elder);
-    KT_TRUE(kmem_elder_holding(cp, young) == cp);
-    KT_TRUE(kmem_elder_holding(cp, &b) == NULL);
-    KT_EQ(kmem_debug_set(elder, 0), -KMEM_EPERM);
-    kmem_cache_free(cp, young);
-    kmem_cache_free(cp, obj);
-    kmem_elders_collect();
-    KT_TRUE(kmem_cache_find("t_switch~1") == NULL);
+    KT_REQUIRE(test_alloc(cp, 0, 3));
+    sp = test_slab(cp, 0);
+    KT_EQ(kmem_debug_set(cp, modes), -KMEM_EBUSY);
+    KT_EQ(kmem_debug_modes(cp), 0);
+    KT_TRUE(test_slab(cp, 0) == sp);
+    verify_heap(__LINE__);
+    KT_TRUE(
+        strcmp(kmem_debug_set_error(cp, modes, -KMEM_EBUSY, text, sizeof(text)),
+               "3 objects are allocated; free them first, or boot with "
+               "kmem.debug=FPZU,t_switch") == 0);
+    test_free(cp, 1, 3);
+    KT_TRUE(
+        strcmp(kmem_debug_set_error(cp, modes, -KMEM_EBUSY, text, sizeof(text)),
+               "1 object is allocated; free it first, or boot with "
+               "kmem.debug=FPZU,t_switch") == 0);
+    KT_EQ(kmem_debug_set(cp, modes), -KMEM_EBUSY);
+    test_free(cp, 0, 1);
+    KT_EQ(kmem_debug_set(cp, modes), 0);
+    KT_REQUIRE(test_alloc(cp, 0, 1));
+    KT_EQ(kmem_debug_set(cp, 0), -KMEM_EBUSY);
+    KT_EQ(kmem_debug_modes(cp), modes);
+    verify_heap(__LINE__);
+    test_free(cp, 0, 1);
     test_destroy(cp);
 }
 
-/* The letters that are set already, or T alone, make no elder. */
-KTEST(kmem_debug, switching_to_the_same_makes_no_elder)
+/* Modes that are set already, or T alone, need no other layout: slabs stay,
+ * objects may be allocated. */
+KTEST(kmem_debug, switching_to_the_same_layout_keeps_the_slabs)
 {
     struct kmem_cache *cp = test_debug("FZ", 40, 0, false);
     struct kmem_slab *sp;
@@ -125,34 +112,43 @@ KTEST(kmem_debug, switching_to_the_same_makes_no_elder)
     test_switch(cp, "ZFT");
     KT_EQ(kmem_debug_modes(cp), test_modes("FZT"));
     test_switch(cp, "FZ");
-    KT_EQ(elders(cp), 0);
+    KT_EQ(kmem_debug_modes(cp), test_modes("FZ"));
     KT_TRUE(test_slab(cp, 0) == sp);
     kmem_cache_free(cp, obj);
     test_destroy(cp);
 }
 
-/* Empty slabs are no reason for an elder to stay. */
-KTEST(kmem_debug, empty_elders_end_at_once)
+/* Free slabs of the old layout are given back first. */
+KTEST(kmem_debug, switching_gives_free_slabs_back)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_switch", 40, 0, NULL, NULL);
-    struct kmem_cache *big = kmem_cache_create("t_big", 4000, 0, NULL, NULL);
+    struct kmem_cache *cp = kmem_cache_create("t_big", 4000, 0, NULL, NULL);
+    uint64_t destroys;
 
-    KT_REQUIRE(test_alloc(big, 0, 30));
-    test_free(big, 0, 30);
-    for (size_t i = 0; i < 10; i++) {
-        test_switch(cp, i % 2 ? "" : "FPZU");
-        KT_EQ(elders(cp), 0);
-        kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
-    }
-    test_switch(big, "F");
-    KT_EQ(elders(big), 0);
-    KT_EQ(big->cache_slabs, 0);
-    KT_EQ(test_stat(big).stat_allocs, 30);
-    KT_EQ(test_stat(big).stat_frees, 30);
-    KT_EQ(test_stat(cp).stat_allocs, 10);
+    KT_REQUIRE(test_alloc(cp, 0, 30));
+    test_free(cp, 0, 30);
+    destroys = cp->cache_slab_destroys;
+    KT_NE(cp->cache_slabs, 0);
+    test_switch(cp, "F");
+    KT_EQ(cp->cache_slabs, 0);
+    KT_EQ(cp->cache_free_slabs, 0);
+    KT_EQ(cp->cache_slab_destroys - destroys,
+          30 / cp->cache_slab_chunks + (30 % cp->cache_slab_chunks ? 1u : 0u));
+    KT_TRUE(cp->cache_freelist == &cp->cache_null);
+    test_destroy(cp);
+}
+
+/* So are those that mode S holds back. */
+KTEST(kmem_debug, switching_releases_unmapped_slabs)
+{
+    struct kmem_cache *cp = test_debug("S", 40, 0, false);
+
+    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
+    KT_NE(kmem_unmapped_pages(), 0);
+    test_switch(cp, "");
+    KT_EQ(kmem_unmapped_pages(), 0);
+    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
     verify_heap(__LINE__);
     test_destroy(cp);
-    test_destroy(big);
 }
 
 /* As it was before: the same flags, geometry and hot path. */
@@ -165,26 +161,24 @@ KTEST(kmem_debug, S59_off_again_is_as_never_on)
             kmem_cache_create("t_switch", sizes[i], 0, NULL, NULL);
         struct kmem_cache before = *cp;
 
-        KT_REQUIRE(test_alloc(cp, 0, 3));
         test_switch(cp, "FPZU");
-        test_switch(cp, "");
-        KT_TRUE((cp->cache_flags & KMF_ELDERS) != 0);
-        KT_EQ(cp->cache_flags & KMF_SLOW, before.cache_flags & KMF_SLOW);
-        KT_TRUE(cp->cache_alloc_slow == before.cache_alloc_slow);
+        KT_NE(cp->cache_chunk, before.cache_chunk);
+        KT_REQUIRE(test_alloc(cp, 0, 3));
         test_free(cp, 0, 3);
-        kmem_elders_collect();
+        test_switch(cp, "");
         KT_EQ(cp->cache_flags, before.cache_flags);
         KT_EQ(cp->cache_chunk, before.cache_chunk);
         KT_EQ(cp->cache_bufctl, before.cache_bufctl);
         KT_EQ(cp->cache_colour_min, 0);
+        KT_EQ(cp->cache_colour, 0);
+        KT_EQ(cp->cache_redzone_end, 0);
         KT_EQ(cp->cache_colour_max, before.cache_colour_max);
         KT_EQ(cp->cache_slab_pages, before.cache_slab_pages);
         KT_EQ(cp->cache_slab_chunks, before.cache_slab_chunks);
-        KT_TRUE(cp->cache_alloc_slow == before.cache_alloc_slow);
-        KT_TRUE(cp->cache_free_slow == before.cache_free_slow);
+        KT_EQ(cp->cache_hash == NULL, before.cache_hash == NULL);
         test_destroy(cp);
     }
-    KT_EQ(kmem_direct_max, KMEM_MAXBUF);
+    KT_EQ(kmem_class_max, KMEM_MAXBUF);
 }
 
 KTEST(kmem_debug, who_may_not_switch)
@@ -201,17 +195,55 @@ KTEST(kmem_debug, who_may_not_switch)
     KT_EQ(kmem_debug_set(&kmem_cache_cache, KMF_REDZONE), -KMEM_EPERM);
     KT_EQ(kmem_debug_set(supplied, KMF_UNMAP), -KMEM_EINVAL);
     KT_EQ(kmem_debug_set(supplied, KMF_FIREWALL | KMF_CHECK), -KMEM_EINVAL);
+    KT_EQ(kmem_debug_modes(supplied), 0);
+    verify_heap(__LINE__);
+    test_destroy(supplied);
+    test_destroy(cp);
+}
+
+/* While another task makes or destroys a slab, the geometry stays. */
+KTEST(kmem_debug, switching_while_the_cache_is_busy)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_switch", 40, 0, NULL, NULL);
+
     cp->cache_busy++;
     KT_EQ(kmem_debug_set(cp, KMF_CHECK), -KMEM_EAGAIN);
     KT_EQ(kmem_cache_destroy(cp), -KMEM_EAGAIN);
     cp->cache_busy--;
-    kmem_reaping = true;
-    KT_EQ(kmem_debug_set(cp, KMF_CHECK), -KMEM_EAGAIN);
-    kmem_reaping = false;
     KT_EQ(kmem_debug_modes(cp), 0);
-    KT_EQ(kmem_debug_modes(supplied), 0);
+    KT_EQ(kmem_debug_set(cp, KMF_CHECK), 0);
     verify_heap(__LINE__);
-    test_destroy(supplied);
+    test_destroy(cp);
+}
+
+/* A constructor of the slab that is being made asks for another layout. */
+static struct kmem_cache *growing;
+static int growing_error;
+
+static void switching_ctor(void *obj, size_t size)
+{
+    (void)obj;
+    (void)size;
+    if (growing != NULL)
+        growing_error = kmem_debug_set(growing, KMF_REDZONE);
+}
+
+KTEST(kmem_debug, switching_while_the_cache_grows)
+{
+    struct kmem_cache *cp =
+        kmem_cache_create("t_switch", 40, 0, switching_ctor, NULL);
+    size_t chunk = cp->cache_chunk;
+    void *obj;
+
+    growing = cp;
+    growing_error = 0;
+    obj = kmem_cache_alloc(cp, KM_SLEEP);
+    growing = NULL;
+    KT_EQ(growing_error, -KMEM_EAGAIN);
+    KT_EQ(cp->cache_chunk, chunk);
+    KT_EQ(cp->cache_flags, 0);
+    verify_heap(__LINE__);
+    kmem_cache_free(cp, obj);
     test_destroy(cp);
 }
 
@@ -223,35 +255,21 @@ KTEST(kmem_debug, switching_without_memory)
     uint32_t n = 1;
     int error;
 
-    KT_REQUIRE(test_alloc(cp, 0, 5));
     for (;; n++) {
-        kmem_fail_set(KMEM_FAIL_SLAB, n);
+        kmem_fail_set(TEST_WORD == 4 ? KMEM_FAIL_SLAB : KMEM_FAIL_PAGE, n);
         error = kmem_debug_set(cp, test_modes("FPZ"));
         kmem_fail_set(KMEM_FAIL_NONE, 0);
+        verify_heap(__LINE__);
         if (error == 0)
             break;
         KT_EQ(error, -KMEM_ENOMEM);
         KT_EQ(kmem_debug_modes(cp), 0);
-        KT_EQ(elders(cp), 0);
-        verify_heap(__LINE__);
     }
-    KT_TRUE(n >= 2 && n < 6);
-    for (n = 1;; n++) {
-        kmem_fail_set(KMEM_FAIL_PAGE, n);
-        error = kmem_debug_set(cp, test_modes("P"));
-        kmem_fail_set(KMEM_FAIL_NONE, 0);
-        verify_heap(__LINE__);
-        if (error == 0)
-            break;
-        KT_EQ(error, -KMEM_ENOMEM);
-        KT_EQ(kmem_debug_modes(cp), test_modes("FPZ"));
-    }
-    KT_TRUE(n < 6);
-    test_free(cp, 0, 5);
+    KT_EQ(n, 2); /* the hash table */
+    KT_EQ(kmem_debug_modes(cp), test_modes("FPZ"));
     test_destroy(cp);
 }
 
-/* Caches with pages of their own: elders are found by asking their slabs. */
 KTEST(kmem_debug, switching_with_a_supplier)
 {
     struct test_supply s;
@@ -259,138 +277,36 @@ KTEST(kmem_debug, switching_with_a_supplier)
 
     test_supply_init(&s, 200);
     cp = kmem_cache_create_from("t_switch", 100, 0, NULL, NULL, &s.supply);
-    KT_REQUIRE(test_alloc(cp, 0, 50));
-    test_switch(cp, "FPZU");
-    KT_REQUIRE(test_alloc(cp, 50, 100));
-    test_switch(cp, "");
-    KT_REQUIRE(test_alloc(cp, 100, 150));
-    verify_heap(__LINE__);
-    for (size_t i = 0; i < 150; i++)
-        kmem_cache_free(cp, test_obj[i * 77 % 150]);
-    verify_heap(__LINE__);
+    for (size_t i = 0; i < 4; i++) {
+        test_switch(cp, i % 2 == 0 ? "FPZU" : "");
+        KT_EQ(s.held, 0);
+        KT_REQUIRE(test_alloc(cp, 0, 50));
+        verify_heap(__LINE__);
+        test_free(cp, 0, 50);
+    }
     test_destroy(cp);
     KT_EQ(s.held, 0);
 }
 
-/* A reap finds elders, and takes their complete slabs. */
-KTEST(kmem_debug, elders_are_reaped)
-{
-    struct kmem_cache *cp = kmem_cache_create("t_switch", 500, 0, NULL, NULL);
-    size_t n = cp->cache_slab_chunks;
-    struct kmem_cache *elder;
-
-    KT_REQUIRE(test_alloc(cp, 0, 4 * n));
-    test_switch(cp, "Z");
-    test_free(cp, 0, 3 * n);
-    elder = cp->cache_elders;
-    KT_EQ(elder->cache_free_slabs, 3);
-    kmem_reap(KMEM_REAP_ALL);
-    KT_EQ(elder->cache_slabs, 1);
-    verify_heap(__LINE__);
-    test_free(cp, 3 * n, 4 * n);
-    kmem_reap(KMEM_REAP_ALL);
-    KT_EQ(elder->cache_slabs, 0);
-    KT_TRUE(cp->cache_elders == elder);
-    test_destroy(cp);
-}
-
-/* The update of working sets ends empty elders; not while one is busy, or a
- * reap runs. */
-KTEST(kmem_debug, elders_end_when_they_may)
-{
-    struct kmem_cache *cp = kmem_cache_create("t_switch", 40, 0, NULL, NULL);
-    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
-
-    test_switch(cp, "F");
-    kmem_elders_collect();
-    KT_EQ(elders(cp), 1);
-    kmem_cache_free(cp, obj);
-    kmem_reaping = true;
-    kmem_elders_collect();
-    KT_EQ(elders(cp), 1);
-    kmem_reaping = false;
-    cp->cache_elders->cache_busy++;
-    kmem_elders_collect();
-    KT_EQ(elders(cp), 1);
-    cp->cache_elders->cache_busy--;
-    kmem_elders_collect();
-    KT_EQ(elders(cp), 0);
-    KT_EQ(cp->cache_busy, 0);
-    test_destroy(cp);
-}
-
-KTEST(kmem_debug, S8_destroy_with_elders)
-{
-    struct kmem_cache *cp = kmem_cache_create("t_switch", 40, 0, NULL, NULL);
-    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
-
-    test_switch(cp, "FPZU");
-    KT_EQ(kmem_cache_destroy(cp), -KMEM_EBUSY);
-    KT_EQ(kmem_cache_destroy(cp->cache_elders), -KMEM_EPERM);
-    KT_EQ(elders(cp), 1);
-    kmem_cache_free(cp, obj);
-    test_destroy(cp);
-}
-
-/* What is wrong with the elder's objects is found, and named by the elder. */
 #ifdef MM_HOST
-KTEST(kmem_debug, elders_find_errors)
-{
-    struct kmem_cache *cp = test_debug("FZ", 40, 0, false);
-    char *obj = kmem_cache_alloc(cp, KM_SLEEP);
-    char *twice = kmem_cache_alloc(cp, KM_SLEEP);
-    struct kmem_cache *elder;
-
-    test_switch(cp, "");
-    elder = cp->cache_elders;
-    obj[40] = 1;
-    TEST_ERROR(KMEM_ERROR_END, kmem_cache_free(cp, obj));
-    KT_TRUE(kmem_last_error.error_owner == elder);
-    kmem_cache_free(cp, twice);
-    TEST_ERROR(KMEM_ERROR_DOUBLE, kmem_cache_free(cp, twice));
-    TEST_ERROR(KMEM_ERROR_INTERIOR, kmem_cache_free(cp, twice + 8));
-    TEST_ERROR(KMEM_ERROR_INTERIOR, kmem_cache_free(cp, (char *)elder + 1));
-    test_pardon(elder, obj);
-    test_destroy(cp);
-}
-
-/* Also where an elder's slab has been taken away. */
-KTEST(kmem_debug, elders_find_double_frees_of_what_is_unmapped)
-{
-    struct kmem_cache *cp = test_debug("S", 40, 0, false);
-    struct kmem_cache *elder;
-    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
-
-    test_switch(cp, "F");
-    elder = cp->cache_elders;
-    kmem_cache_free(cp, obj);
-    TEST_ERROR(KMEM_ERROR_DOUBLE, kmem_cache_free(cp, obj));
-    KT_TRUE(kmem_last_error.error_owner == elder);
-    test_destroy(cp);
-}
-
-/* kmem_free passes sizes on to an elder. */
-KTEST(kmem_debug, sizes_after_switching)
+/* kmem_free checks sizes while any class is in a mode. */
+KTEST(kmem_debug, sizes_while_a_class_is_switched)
 {
     struct kmem_cache *cp = kmem_size_class(100);
-    struct kmem_cache *elder;
-    void *plain = kmem_alloc(100, KM_SLEEP);
-    void *obj;
-    void *wrong;
+    void *obj, *other, *wrong;
 
+    KT_EQ(kmem_class_max, KMEM_MAXBUF);
     test_switch(cp, "FZ");
+    KT_EQ(kmem_class_max, 0);
     obj = kmem_alloc(98, KM_SLEEP);
+    other = kmem_alloc(200, KM_SLEEP);
     wrong = kmem_alloc(97, KM_SLEEP);
-    test_switch(cp, "");
-    elder = cp->cache_elders;
-    KT_EQ(kmem_direct_max, 0);
-    TEST_NO_ERROR(kmem_free(plain, 100));
     TEST_NO_ERROR(kmem_free(obj, 98));
+    TEST_NO_ERROR(kmem_free(other, 200));
     TEST_ERROR(KMEM_ERROR_SIZE, kmem_free(wrong, 98));
-    test_pardon(elder, wrong);
-    kmem_elders_collect();
-    KT_EQ(kmem_direct_max, KMEM_MAXBUF);
-    KT_EQ(elders(cp), 0);
+    test_pardon(cp, wrong);
+    test_switch(cp, "");
+    KT_EQ(kmem_class_max, KMEM_MAXBUF);
 }
 
 /* ---- at boot ------------------------------------------------------------ */

@@ -7,8 +7,9 @@
  */
 #pragma once
 
-#define MM_HOST  1
-#define MM_DEBUG 1
+#define MM_HOST   1
+#define MM_DEBUG  1
+#define MM_CHECKS 1
 
 typedef struct mm_lock {
     const char *lock_name;

@@ -20,7 +20,7 @@
 #include "kernel/shell/cmd_task.h"
 #include "kernel/shell/shell.h"
 #include "kernel/x86/cpu.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
 

@@ -17,7 +17,7 @@
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
 #include "kernel/x86/cpu.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"
 
 #define TRIES 4 /* the least counts: others may have a clock tick in them */

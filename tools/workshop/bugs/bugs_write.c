@@ -4,7 +4,7 @@
  */
 #include "kernel/lib/string.h"
 #include "tools/workshop/bugs/bugs_impl.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
 
 BUGS_INLINE struct snode *node_new(const char *name)
 {

@@ -6,9 +6,10 @@
  * links are in the buffers, and no check reads them. So the page and the counts
  * are copied before a run and restored after it.
  */
+#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "tools/workshop/bugs/bugs_impl.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
 #include "mm/debug/leak.h"
 #include "mm/kmem_stat.h"
 
@@ -62,7 +63,7 @@ struct kmem_cache *bugs_sandbox(enum bugs_sandbox which)
 
 bool bugs_is_plain(enum bugs_sandbox which)
 {
-    return (sandboxes[which]->cache_flags & KMF_DEBUG) == 0;
+    return (sandboxes[which]->cache_flags & KMF_LAYOUT) == 0;
 }
 
 unsigned bugs_modes(void)
@@ -72,11 +73,26 @@ unsigned bugs_modes(void)
 
 /* ---- modes -------------------------------------------------------------- */
 
-static bool make_cages(void)
+/* Objects that a bug left behind cannot be freed any more: their cache keeps
+ * them, under another name, and the sandbox gets a new one. */
+static void abandon(size_t i)
+{
+    static unsigned number;
+
+    mm_lock(&kmem_list_lock);
+    snprintf(sandboxes[i]->cache_name, sizeof(sandboxes[i]->cache_name),
+             "bugs_left_%u", ++number);
+    mm_unlock(&kmem_list_lock);
+    sandboxes[i] = NULL;
+}
+
+static bool make_sandboxes(void)
 {
     bool all = true;
 
     for (size_t i = 0; i < BUGS_SANDBOXES; i++) {
+        if (sandboxes[i] != NULL && kmem_inuse(sandboxes[i]) != 0)
+            abandon(i);
         if (sandboxes[i] == NULL)
             sandboxes[i] = kmem_cache_create(kinds[i].name, kinds[i].size, 0,
                                              kinds[i].ctor, kinds[i].dtor);
@@ -89,7 +105,7 @@ static unsigned modes_before[PLACES];
 
 int bugs_sandboxes_open(unsigned modes)
 {
-    int error = make_cages() ? 0 : -KMEM_ENOMEM;
+    int error = make_sandboxes() ? 0 : -KMEM_ENOMEM;
 
     for (size_t i = 0; i < PLACES && error == 0; i++) {
         modes_before[i] = kmem_debug_modes(place(i));
@@ -101,21 +117,20 @@ int bugs_sandboxes_open(unsigned modes)
 
 void bugs_sandboxes_close(void)
 {
+    make_sandboxes();
     for (size_t i = 0; i < PLACES; i++)
         if (place(i) != NULL)
             kmem_debug_set(place(i), modes_before[i]);
 }
 
-/* Another mode, and back: what is out goes to an elder. */
+/* Sandboxes without an object, in the modes that they are in. */
 void bugs_sandboxes_clean(void)
 {
-    for (size_t i = 0; i < BUGS_SANDBOXES; i++) {
-        unsigned modes = kmem_debug_modes(sandboxes[i]);
+    unsigned modes = bugs_modes();
 
-        if (kmem_inuse(sandboxes[i]) != 0) {
-            kmem_debug_set(sandboxes[i], modes ^ KMF_CHECK);
-            kmem_debug_set(sandboxes[i], modes);
-        }
+    make_sandboxes();
+    for (size_t i = 0; i < BUGS_SANDBOXES; i++) {
+        kmem_debug_set(sandboxes[i], modes);
         kmem_cache_reap(sandboxes[i], KMEM_REAP_ALL, NULL);
     }
 }

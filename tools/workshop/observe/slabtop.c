@@ -1,10 +1,7 @@
 /*
  * The rows of `slabtop`: see slabtop.h.
  *
- * Two tables take turns, the last look and this one. A cache whose debugging
- * modes were changed goes on in the place of an elder of the same name and a
- * `~`, which keeps the counts until it is gone; the counts of both together
- * never jump, and both have one row.
+ * Two tables take turns, the last look and this one.
  */
 #include "tools/workshop/observe/slabtop.h"
 #include "kernel/lib/string.h"
@@ -53,8 +50,7 @@ static void fill_row(struct slabtop_row *row, const struct kmem_cache_stat *st)
         .row_slabs = st->stat_slabs,
         .row_total = {st->stat_allocs, st->stat_frees, st->stat_slab_creates},
     };
-    for (size_t i = 0; st->stat_name[i] != '\0' && st->stat_name[i] != '~'; i++)
-        row->row_name[i] = st->stat_name[i];
+    memcpy(row->row_name, st->stat_name, sizeof(row->row_name));
 }
 
 /* Each of these allocations takes pages of its own. */
@@ -72,24 +68,15 @@ static void fill_oversize(struct slabtop_row *row)
     };
 }
 
-/* A row for each cache and its elders. Returns how many. */
+/* A row for each cache. Returns how many. */
 static size_t gather(struct slabtop_row *rows)
 {
     struct kmem_cache_stat st;
     size_t n = 1;
 
     fill_oversize(&rows[0]);
-    for (size_t i = 0; kmem_cache_stat_number(i, &st); i++) {
-        struct slabtop_row row;
-        struct slabtop_row *family;
-
-        fill_row(&row, &st);
-        family = find(rows, n, row.row_name);
-        if (family != NULL)
-            add_row(family, &row);
-        else if (n < SLABTOP_ROWS)
-            rows[n++] = row;
-    }
+    for (size_t i = 0; n < SLABTOP_ROWS && kmem_cache_stat_number(i, &st); i++)
+        fill_row(&rows[n++], &st);
     return n;
 }
 

@@ -48,7 +48,7 @@ struct slabtop_table {
 /* Begins a table with a look that takes in all traffic since boot. */
 void slabtop_begin(struct slabtop_table *t, uint64_t now_ms);
 
-/* Looks at all caches, each with its elders, and at what is too large for any,
+/* Looks at all caches, and at what is too large for any,
  * which has a row called "oversize", at time `now_ms`. An interval of no length
  * leaves the table as it was and returns false. A cache that was not there
  * before has had all its traffic in the interval. */

@@ -17,7 +17,7 @@
 #include "kernel/mm_platform.h"
 #include "tools/workshop/sanitize/kasan.h"
 #include "mm/buddy.h"
-#include "mm/kmem_impl.h"
+#include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"
 
 void *__real_kmem_cache_alloc(struct kmem_cache *cp, int flags);
@@ -102,7 +102,7 @@ static bool stays_open(const struct kmem_cache *cp)
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
         if (strcmp(cp->cache_name, names[i]) == 0)
             return true;
-    return (cp->cache_flags & KMF_DEBUG) != 0 ||
+    return (cp->cache_flags & KMF_LAYOUT) != 0 ||
            cp->cache_supplier.getpages != NULL;
 }
 
@@ -131,8 +131,7 @@ void *__wrap_kmem_cache_alloc(struct kmem_cache *cp, int flags)
     return buf;
 }
 
-/* The cache that has the page of `buf`, or NULL: cp, one of its elders, to
- * which it will be passed on, or the wrong one. */
+/* The cache that has the page of `buf`, or NULL. */
 static const struct kmem_cache *owner_of(const void *buf)
 {
     const struct page *p = virt_to_page(buf);
@@ -149,7 +148,7 @@ static const char *free_error(const struct kmem_cache *cp, const char *buf)
 
     if (*kasan_shadow((uintptr_t)buf) == KASAN_FREE)
         return "double-free";
-    if (owner != NULL && owner != cp && owner->cache_heir != cp)
+    if (owner != NULL && owner != cp)
         return "foreign-free";
     if (owner == cp && (cp->cache_flags & KMF_HASH) == 0 &&
         (size_t)(buf - (const char *)kmem_slab_chunk(sp, 0)) %

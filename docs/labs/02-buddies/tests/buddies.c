@@ -299,7 +299,7 @@ LAB_TEST(2, free_other_order, LAB_EARLY)
         return;
     zone_out(8, 3);
     zone_out(16, 3);
-    expect_refused(8, 2, "was handed out at another order");
+    expect_refused(8, 2, "is allocated at another order");
 }
 
 LAB_TEST(2, free_middle, LAB_EARLY)

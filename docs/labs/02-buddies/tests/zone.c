@@ -28,7 +28,6 @@ bool zone_make(void)
     mm_lock_init(&buddy_zone.zone_lock, "buddy", MM_RANK_BUDDY);
     for (unsigned k = 0; k < BUDDY_ORDERS; k++)
         list_init(&buddy_zone.zone_list[k]);
-    buddy_zone.zone_list[BUDDY_ORDERS].next = &buddy_zone.zone_list[0];
     return true;
 }
 

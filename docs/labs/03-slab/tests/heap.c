@@ -168,15 +168,19 @@ void heap_expect_list(const char *names)
 
 struct kmem_bufctl *heap_take(void)
 {
-    struct kmem_slab *sp = heap_cache.cache_freelist;
-    struct kmem_bufctl *bcp = sp->slab_head;
+    const struct kmem_slab *sp = heap_cache.cache_freelist;
+    const struct kmem_bufctl *first = sp->slab_head;
+    struct kmem_bufctl *bcp;
 
-    if (bcp == NULL) {
+    mm_lock(&heap_cache.cache_lock);
+    bcp = kmem_slab_take(&heap_cache);
+    mm_unlock(&heap_cache.cache_lock);
+    if (first == NULL)
         KT_FAIL("nothing to take at the freelist pointer, which is at %s",
                 heap_name(sp));
-        return NULL;
-    }
-    kmem_slab_take(&heap_cache, sp, bcp);
+    else if (bcp != first)
+        KT_FAIL("kmem_slab_take does not return the first buffer of slab %s",
+                heap_name(sp));
     return bcp;
 }
 
@@ -189,9 +193,9 @@ bool heap_give(struct kmem_slab *sp, struct kmem_bufctl *bcp)
 
     mm_lock(&heap_cache.cache_lock);
     heap_cache.cache_lock.lock_eflags ^= EFLAGS_ID;
-    kmem_slab_give(&heap_cache, sp, bcp, false);
+    kmem_slab_give(&heap_cache, sp, bcp);
     released = ((read_eflags() ^ before) & EFLAGS_ID) != 0;
     if (!released)
         mm_unlock(&heap_cache.cache_lock);
-    return released;
+    return !released;
 }

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "tools/workshop/labs/lab.h"
-#include "mm/kmem_list.h"
+#include "mm/kmem_hash.h"
 
 /* The cache of these tests; heap_cache_make begins a new one without slabs,
  * with `chunks` buffers of `chunk` bytes in a slab. Its pages come from the
@@ -41,5 +41,5 @@ const char *heap_name(const struct kmem_slab *sp);
 /* Takes the first buffer of the slab at the freelist pointer. */
 struct kmem_bufctl *heap_take(void);
 
-/* Gives a buffer back with the lock held. False if it is held still. */
+/* Gives a buffer back with the lock held. False if it was released. */
 bool heap_give(struct kmem_slab *sp, struct kmem_bufctl *bcp);

@@ -232,7 +232,7 @@ static bool give_back(struct kmem_bufctl *bcp, struct kmem_slab *sp)
 {
     if (heap_give(sp, bcp))
         return true;
-    KT_FAIL("the lock of the cache is held still");
+    KT_FAIL("the lock of the cache was released");
     return false;
 }
 

@@ -10,8 +10,8 @@
 #include "kernel/lib/string.h"
 #include "kernel/x86/cpu.h"
 #include "mm/buddy.h"
-#include "mm/kmem_impl.h"
-#include "mm/kmem_list.h"
+#include "mm/debug/debug_impl.h"
+#include "mm/kmem_hash.h"
 #include "mm/segkmem.h"
 
 /* A supplier of pages that counts, and remembers what it saw at each call. */

@@ -154,7 +154,9 @@ LAB_TEST(4, take, LAB_PAGES)
 static void take_all(struct kmem_cache *cp, struct kmem_slab **slab, size_t n)
 {
     for (size_t i = 0; i < n * PER; i++) {
-        kmem_slab_take(cp, slab[i / PER], slab[i / PER]->slab_head);
+        mm_lock(&cp->cache_lock);
+        kmem_slab_take(cp);
+        mm_unlock(&cp->cache_lock);
         memset(object(slab[i / PER], i % PER), 0x5a, SIZE);
     }
 }

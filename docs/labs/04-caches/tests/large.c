@@ -2,11 +2,11 @@
  * Tests of lab 4: large objects and their hash table (tasks 4.4 to 4.6).
  *
  * The caches that slab data and bufctls come from are the test's own here: a
- * bit in the flag word sends every allocation and every free to functions below
+ * bit in the flag word keeps their allocations and frees out of the common path
  * (section 6 of the paper), so that the front end need not be there yet.
  */
 #include "docs/labs/04-caches/tests/common.h"
-#include "mm/debug/debug.h"
+#include "mm/debug/fail.h"
 
 #define SIZE    1200 /* 10 to a slab of three pages */
 #define PER     10
@@ -17,84 +17,77 @@
 
 /* ---- caches of the test's own ------------------------------------------- */
 
+/* A cache of small objects with one slab, on a page of its own. */
+struct pool {
+    struct kmem_cache cache;
+    uint8_t page[PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
+};
+
+static struct pool bufctls, slabs;
 static struct kmem_bufctl bufctl[BUFCTLS];
-static bool bufctl_out[PER + 1];
-static size_t bufctl_limit;
-static size_t bufctl_wrong; /* frees of what is not out */
-static bool bufctl_sleepy;  /* one was asked for with KM_SLEEP */
-
 static struct kmem_slab data;
-static bool data_out;
 
-static void *bufctl_alloc(struct kmem_cache *cp, int flags)
+static void *no_pages(size_t pages, void *arg)
 {
-    void *found = NULL;
-
-    bufctl_sleepy |= flags != KM_NOSLEEP;
-    for (size_t i = 0; i < bufctl_limit && found == NULL; i++)
-        if (!bufctl_out[i]) {
-            bufctl_out[i] = true;
-            found = memset(&bufctl[i], 0x5a, sizeof(bufctl[i]));
-        }
-    mm_unlock(&cp->cache_lock);
-    return found;
+    (void)pages;
+    (void)arg;
+    return NULL;
 }
 
-static void bufctl_free(struct kmem_cache *cp, void *buf)
+static void no_pages_back(void *base, size_t pages, void *arg)
 {
-    size_t i = (size_t)((struct kmem_bufctl *)buf - bufctl);
-
-    if (i >= bufctl_limit || !bufctl_out[i])
-        bufctl_wrong++;
-    else
-        bufctl_out[i] = false;
-    mm_unlock(&cp->cache_lock);
+    (void)base;
+    (void)pages;
+    (void)arg;
 }
 
-static void *data_alloc(struct kmem_cache *cp, int flags)
+/* `flag`, one of section 6, keeps the front end's common path out of it. */
+static void pool_make(struct pool *pool, const char *name, size_t size,
+                      uint32_t flag)
 {
-    (void)flags;
-    mm_unlock(&cp->cache_lock);
-    if (data_out)
-        return NULL;
-    data_out = true;
-    return &data;
+    static const struct kmem_supplier none = {.getpages = no_pages,
+                                              .freepages = no_pages_back};
+    struct kmem_cache *cp = &pool->cache;
+    struct kmem_slab *sp = kmem_slab_of(pool->page);
+
+    kmem_cache_setup(cp, name, size, 0, NULL, NULL, &none);
+    cp->cache_flags = flag;
+    *sp = (struct kmem_slab){
+        .slab_cache = cp, .slab_base = pool->page, .slab_chunks = PER + 1};
+    for (size_t i = PER + 1; i-- > 0;) {
+        char *buf = kmem_slab_chunk(sp, i);
+        struct kmem_bufctl *link = (void *)(buf + cp->cache_bufctl);
+
+        memset(buf, 0x5a, cp->cache_chunk);
+        link->bufctl_next = sp->slab_head;
+        sp->slab_head = link;
+    }
+    list_insert_before(&cp->cache_null.slab_link, &sp->slab_link);
+    cp->cache_freelist = sp;
+    cp->cache_slabs = cp->cache_free_slabs = 1;
 }
 
-static void data_free(struct kmem_cache *cp, void *buf)
+/* Whether every buffer is on the freelist exactly once. */
+static bool pool_whole(const struct pool *pool)
 {
-    mm_unlock(&cp->cache_lock);
-    if (buf == &data && data_out)
-        data_out = false;
-    else
-        KT_FAIL("0x%llx was freed as slab data, which it is not", KT_PTR(buf));
+    const struct kmem_slab *sp = kmem_slab_of(pool->page);
+    const struct kmem_bufctl *b = sp->slab_head;
+    unsigned seen = 0;
+
+    for (size_t n = 0; b != NULL && n <= PER + 1; b = b->bufctl_next, n++)
+        seen |=
+            1u << ((const uint8_t *)b - pool->page) / pool->cache.cache_chunk;
+    return b == NULL && seen == (1u << (PER + 1)) - 1;
 }
 
-/* There are `n` bufctls, and slab data for one slab. */
+/* There are `n` bufctls, and slab data. */
 static void provide(size_t n)
 {
-    static struct kmem_cache bufctls = {.cache_flags = KMF_VERIFY,
-                                        .cache_alloc_slow = bufctl_alloc,
-                                        .cache_free_slow = bufctl_free};
-    static struct kmem_cache slabs = {.cache_flags = KMF_VERIFY,
-                                      .cache_alloc_slow = data_alloc,
-                                      .cache_free_slow = data_free};
-
-    memset(bufctl_out, 0, sizeof(bufctl_out));
-    bufctl_limit = n;
-    bufctl_wrong = 0;
-    bufctl_sleepy = false;
-    kmem_bufctl_cache = &bufctls;
-    kmem_slab_cache = &slabs;
-}
-
-static size_t bufctls_out(void)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < bufctl_limit; i++)
-        n += bufctl_out[i];
-    return n;
+    pool_make(&bufctls, "bufctls", sizeof(struct kmem_bufctl), KMF_FAIL);
+    pool_make(&slabs, "slabs", sizeof(struct kmem_slab), KMF_VERIFY);
+    kmem_fail_set(KMEM_FAIL_SLAB, n + 1);
+    kmem_bufctl_cache = &bufctls.cache;
+    kmem_slab_cache = &slabs.cache;
 }
 
 /* ---- 4.4 slab data elsewhere -------------------------------------------- */
@@ -141,14 +134,15 @@ LAB_TEST(4, bufctls, LAB_PAGES)
     provide(PER + 1);
     KT_REQUIRE(cp->cache_slab_chunks == PER);
     sp = kmem_slab_create(cp, COLOUR);
-    KT_REQUIRE(sp == &data);
-    KT_EQ(bufctls_out(), PER);
+    KT_REQUIRE(sp != NULL);
+    KT_EQ(kmem_inuse(&slabs.cache), 1);
+    KT_EQ(kmem_inuse(&bufctls.cache), PER);
     check_freelist(sp, sp->slab_base);
     check_untouched(sp->slab_base, 3 * PAGE_SIZE);
     kmem_slab_destroy(cp, sp);
-    KT_EQ(bufctl_wrong, 0);
-    lab_held("bufctls", bufctls_out(), 0);
-    lab_held("slab data", data_out, 0);
+    lab_held("bufctls", kmem_inuse(&bufctls.cache), 0);
+    lab_held("slab data", kmem_inuse(&slabs.cache), 0);
+    KT_TRUE(pool_whole(&bufctls) && pool_whole(&slabs));
     lab4_pages_left();
 }
 
@@ -162,14 +156,11 @@ LAB_TEST(4, bufctls_run_out, LAB_PAGES)
         if (kmem_slab_create(cp, COLOUR) != NULL)
             KT_FAIL("there were %zu bufctls for %u buffers, and yet a slab", n,
                     PER);
-        if (bufctls_out() != 0)
-            KT_FAIL("after a failure at bufctl %zu, %zu are not back", n,
-                    bufctls_out());
-        if (bufctl_sleepy)
-            KT_FAIL("a bufctl was asked for without KM_NOSLEEP: whoever makes "
-                    "a slab may be the one that others wait for");
-        KT_EQ(bufctl_wrong, 0);
-        KT_TRUE(!data_out);
+        if (kmem_inuse(&bufctls.cache) != 0)
+            KT_FAIL("after a failure at bufctl %zu, %u are not back", n,
+                    (unsigned)kmem_inuse(&bufctls.cache));
+        KT_EQ(kmem_inuse(&slabs.cache), 0);
+        KT_TRUE(pool_whole(&bufctls) && pool_whole(&slabs));
         KT_REQUIRE(lab4_pages.out == 0);
     }
 }
@@ -225,11 +216,10 @@ LAB_TEST(4, hash_in, LAB_PAGES)
     for (size_t i = 0; i < CHAIN; i++) {
         void *buf;
 
-        mm_lock(&cp->cache_lock);
-        buf = kmem_alloc_large(cp, KM_NOSLEEP);
-        LAB4_UNLOCKED("kmem_alloc_large");
+        buf = kmem_cache_alloc(cp, KM_NOSLEEP);
+        LAB4_UNLOCKED("alloc_large");
         if (buf != bufctl[i].bufctl_addr)
-            KT_FAIL("kmem_alloc_large gave 0x%llx, want 0x%llx, the address in "
+            KT_FAIL("alloc_large gave 0x%llx, want 0x%llx, the address in "
                     "the first bufctl",
                     KT_PTR(buf), KT_PTR(bufctl[i].bufctl_addr));
         KT_EQ(data.slab_refcnt, i + 1);
@@ -250,8 +240,10 @@ static struct kmem_cache *all_out(void)
     struct kmem_cache *cp = one_chain();
 
     for (size_t i = 0; i < CHAIN; i++) {
-        kmem_slab_take(cp, &data, &bufctl[i]);
+        mm_lock(&cp->cache_lock);
+        KT_TRUE(kmem_slab_take(cp) == &bufctl[i]);
         kmem_hash_enter(cp, &bufctl[i]);
+        mm_unlock(&cp->cache_lock);
     }
     return cp;
 }
@@ -265,9 +257,8 @@ LAB_TEST(4, hash_out, LAB_PAGES)
     for (size_t k = 0; k < CHAIN; k++) {
         size_t i = order[k];
 
-        mm_lock(&cp->cache_lock);
-        kmem_free_large(cp, bufctl[i].bufctl_addr);
-        LAB4_UNLOCKED("kmem_free_large");
+        kmem_cache_free(cp, bufctl[i].bufctl_addr);
+        LAB4_UNLOCKED("free_large");
         left &= ~(1u << i);
         if (!chained(cp, left)) {
             KT_FAIL("after buffer %zu was freed, its bucket's chain is not the "
@@ -292,9 +283,8 @@ LAB_TEST(4, hash_unknown, LAB_PAGES)
     char *inside = (char *)bufctl[1].bufctl_addr + 8;
 
     kmem_error_panics = false;
-    mm_lock(&cp->cache_lock);
-    kmem_free_large(cp, inside);
-    LAB4_UNLOCKED("kmem_free_large of an address that is no buffer");
+    kmem_cache_free(cp, inside);
+    LAB4_UNLOCKED("free_large of an address that is no buffer");
     KT_EQ(kmem_error_count, 1);
     if (!chained(cp, (1u << CHAIN) - 1))
         KT_FAIL("an address that is no buffer's was freed, and the bucket's "

@@ -1,0 +1,102 @@
+/*
+ * What the files of the slab allocator call in each other, by file; each
+ * function is described where it is defined. mm/kmem_impl.h includes this.
+ */
+#pragma once
+
+#include "mm/kmem_impl.h"
+
+/* How far the allocator has come up: what a call may already ask for. */
+enum kmem_state {
+    KMEM_DOWN,    /* nothing */
+    KMEM_PARTIAL, /* caches of small objects */
+    KMEM_LARGE,   /* caches of any objects */
+    KMEM_UP,      /* and kmem_alloc */
+};
+
+extern enum kmem_state kmem_state;
+extern mm_lock_t kmem_list_lock; /* MM_RANK_CACHE_LIST: guards kmem_caches */
+extern struct list kmem_caches;  /* in creation order */
+
+/* The allocator's own caches: it is its own first client. */
+extern struct kmem_cache kmem_cache_cache;
+extern struct kmem_cache *kmem_slab_cache, *kmem_bufctl_cache, *kmem_hash_cache;
+
+/* ---- kmem_cache.c: sections 2.3, 3.1, 3.3 ------------------------------- */
+
+struct kmem_bufctl *kmem_slab_take(struct kmem_cache *cp);
+void kmem_slab_give(struct kmem_cache *cp, struct kmem_slab *sp,
+                    struct kmem_bufctl *bcp);
+void kmem_slab_to_front(struct kmem_cache *cp, struct kmem_slab *sp);
+void kmem_slab_to_tail(struct kmem_cache *cp, struct kmem_slab *sp);
+void kmem_ws_take(struct kmem_cache *cp);
+bool kmem_give(struct kmem_cache *cp, void *buf);
+bool kmem_grow_or_wait(struct kmem_cache *cp, int flags);
+void kmem_out_of_memory(const char *name, size_t size)
+    __attribute__((noreturn, cold));
+void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
+                      size_t align, kmem_ctor_t *ctor, kmem_dtor_t *dtor,
+                      const struct kmem_supplier *supplier);
+struct kmem_cache *kmem_must_create(const char *name, size_t size);
+void kmem_init_caches(void);
+
+/* ---- kmem_slab.c: sections 3.2, 4.3 ------------------------------------- */
+
+extern uint16_t kmem_seconds; /* a coarse clock, for slab_since */
+
+bool kmem_is_large(size_t size, size_t align, bool constructed);
+size_t kmem_large_pages(size_t colour_min, size_t chunk);
+void kmem_geometry(struct kmem_cache *cp);
+bool kmem_cache_grow(struct kmem_cache *cp);
+struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour);
+void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp);
+void kmem_slab_destroy_objects(struct kmem_cache *cp, struct kmem_slab *sp);
+void kmem_slab_free_data(struct kmem_slab *sp);
+void kmem_slab_free_pages(struct kmem_cache *cp, void *base);
+
+/* ---- kmem_hash.c: section 3.2.3 ----------------------------------------- */
+
+struct kmem_bufctl **kmem_hash_table(struct kmem_cache *cp, size_t buckets);
+void kmem_hash_table_free(struct kmem_bufctl **table, size_t buckets);
+void kmem_hash_install(struct kmem_cache *cp, struct kmem_bufctl **table);
+void kmem_hash_rescale(struct kmem_cache *cp);
+size_t kmem_hash_want(size_t buckets, size_t buffers);
+size_t kmem_hash_pages(size_t buckets);
+
+/* ---- kmem_alloc.c: section 3.1 ------------------------------------------ */
+
+/* The largest size that goes straight to its class: KMEM_MAXBUF, or 0 while a
+ * class is in a debugging mode and the size asked for matters. */
+extern size_t kmem_class_max;
+
+/* ---- kmem_reap.c: section 3.4 ------------------------------------------- */
+
+extern bool kmem_reaping; /* guarded by kmem_list_lock: no cache may end */
+
+static inline struct kmem_slab *kmem_slab_prev(const struct kmem_slab *sp)
+{
+    return list_entry(sp->slab_link.prev, struct kmem_slab, slab_link);
+}
+
+struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp);
+void kmem_reap_init(void);
+
+/* ---- kmem_stat.c: section 3.1 ------------------------------------------- */
+
+void kmem_count_fold(struct kmem_cache *cp);
+bool kmem_cache_listed(const void *handle);
+
+/* Allocated objects of a cache. */
+static inline uint32_t kmem_inuse(const struct kmem_cache *cp)
+{
+    return cp->cache_allocs - cp->cache_frees;
+}
+
+/* ---- kmem_verify.c ------------------------------------------------------ */
+
+/* How many tasks move pages between segkmem and what a cache or a count says
+ * that it holds. While there is one, the sums need not agree. */
+extern uint32_t kmem_transfers;
+
+void kmem_transfer_begin(void);
+void kmem_transfer_end(void);
