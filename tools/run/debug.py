@@ -5,13 +5,12 @@
     python3 -m tools.run.debug KERNEL -- ARGUMENTS   further arguments for gdb
     python3 -m tools.run.debug --core FILE KERNEL    `make gdb CORE=FILE`
 
-The first halts QEMU before its first instruction, attaches GDB in this
-terminal, and goes on to kmain. The serial line is a terminal of its own, whose
-name is printed (`screen /dev/pts/N` opens it); all that the kernel prints is
-in a file too. QEMU ends when GDB does. The second only starts QEMU and prints
-the command that attaches a GDB from elsewhere. CMD, APPEND and MEM work as
-with `make run`. With a core (`make core`) there is no machine to run; all that
-looks at memory works as on a live one.
+The first starts QEMU halted, attaches GDB in this terminal and continues to
+kmain. The serial line is a terminal of its own, whose name is printed (`screen
+/dev/pts/N` opens it); a file has the kernel's output too. QEMU ends with GDB.
+The second only starts QEMU and prints the command that attaches a GDB. CMD,
+APPEND and MEM are as with `make run`. With a core file (`make core`) no machine
+runs; the commands that read memory work as on a live machine.
 """
 
 import argparse
@@ -47,7 +46,7 @@ def gdb_command(kernel, stub, arguments=()):
 
 
 def open_core(kernel, core, arguments):
-    """GDB on the memory of a machine that is no more."""
+    """Runs GDB on a core file."""
     if not os.access(core, os.R_OK):
         sys.exit(f"make gdb: cannot read {core}; `make core` makes "
                  "build/slate.core")
@@ -68,11 +67,11 @@ def qemu_command(kernel, stub, serial, extra=()):
 
 
 def debug(kernel, folder, arguments):
-    """QEMU in the background, GDB in front."""
+    """Runs GDB on a QEMU in the background."""
     stub, log = f"{folder}/gdb", Path(kernel).parent / "gdb-serial.log"
     ours, theirs = socket.socketpair()
     wire = theirs.fileno()
-    # A session of its own: ^C is for GDB, not for QEMU.
+    # A session of its own: ^C must not reach QEMU.
     machine = subprocess.Popen(
         qemu_command(kernel, stub, "chardev:line", [
             "-chardev", f"pty,id=line,logfile={log}",
@@ -86,6 +85,7 @@ def debug(kernel, folder, arguments):
                     control.execute("query-chardev")
                     if chardev["label"] == "line")
         print(f"serial line: {line}, copied to {log}", flush=True)
+        control.close()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         return subprocess.run(
             gdb_command(kernel, stub, arguments), check=False,
@@ -100,7 +100,7 @@ def debug(kernel, folder, arguments):
 
 
 def serve(kernel, folder):
-    """QEMU in front, halted until a GDB comes."""
+    """Runs QEMU in this terminal, halted until a GDB is attached."""
     stub = f"{folder}/gdb"
     print(f"Ctrl-A X leaves QEMU. Attach with:\n"
           f"  {find_gdb()} -x tools/gdb/slate.gdb "

@@ -1,15 +1,14 @@
 """Slate in QEMU.
 
-`command()` writes the command line in one place. `run()` boots, lets the
-kernel execute shell commands and waits for the end; `Machine` keeps a machine
-running that a test talks to: over the serial line, and over QMP for keys and
-the screen.
+`command()` makes QEMU's command line. `run()` boots, executes commands of the
+kernel shell and waits for the end. `Machine` is a running machine: a test uses
+its serial line, and QMP for keys and the screen.
 
-A counted run (the default of `run`) takes place in the deterministic mode: one
-guest instruction is one nanosecond of guest time, all devices live in that
-time, and two runs give the same bytes. Its length is limited in guest
-instructions by the kernel's own option `budget=` (kernel/budget.c); host
-time-outs only end a QEMU that no longer answers.
+A counted run (the default of `run`) uses the deterministic mode: a guest
+instruction takes one nanosecond of guest time, all devices use that time, and
+two runs give the same bytes. The kernel's option `budget=` (kernel/budget.c)
+limits its length in guest instructions; host time-outs only end a QEMU that
+does not answer.
 """
 
 import asyncio
@@ -30,8 +29,8 @@ from tools.run import sandbox
 
 QEMU = os.environ.get("QEMU", "qemu-system-i386")
 
-# Seconds after which a whole run, or a machine that does not answer, is given
-# up. A loaded host is slow, not broken: both are far above what a test takes.
+# Time-outs in seconds, of a whole run and of a machine that does not answer:
+# far above what a test takes, for slow hosts.
 LAST_RESORT = 300
 SILENCE = 60
 LOOK_EVERY = 0.5
@@ -46,8 +45,8 @@ def deterministic(shift=0):
 # Millions of instructions that a counted run may take.
 BUDGET = 4000
 
-# Devices that QEMU adds by default and nothing that only runs needs: screen,
-# CD, floppy disk. Without them a machine starts in a third of the time.
+# Without QEMU's default devices (screen, CD, floppy disk) a machine starts in a
+# third of the time.
 BARE = ["-nodefaults"]
 
 EXIT_PORT = ["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"]
@@ -91,7 +90,7 @@ def kernel_line(commands="", append="", budget=None):
 
 
 class DiskMissing(QemuError):
-    """An image that is not there, or cannot be used."""
+    """An image is missing or cannot be used."""
 
 
 def disk_arguments(disks, cache="writeback"):
@@ -99,9 +98,9 @@ def disk_arguments(disks, cache="writeback"):
     slave. An element is a path, or a dictionary of QEMU's own block options
     instead of one.
 
-    With "writeback" a write has been handed to the host's kernel before the
-    guest hears that it is done, and a flush waits for the host's medium. So
-    killing QEMU loses nothing that the guest was told is on the disk."""
+    With "writeback" a write completes in the guest after the host's kernel has
+    it, and a flush after the host's disk has it. So killing QEMU loses no
+    completed write."""
     argv = []
     for index, disk in enumerate(disks):
         if not isinstance(disk, dict):
@@ -151,8 +150,8 @@ def command(boot, memory="128", counted=False, kvm=False, display=False,
 
 def read_events(path):
     """The kernel's records on port 0xE9: a list of dictionaries, each with a
-    text as its "event". A line that is none becomes {"event": "garbled"}, which
-    no test expects."""
+    text as "event". Any other line becomes {"event": "garbled"}, which no test
+    expects."""
     events = []
     try:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
@@ -172,14 +171,14 @@ def read_events(path):
 
 @dataclass
 class Result:
-    """What a finished run left behind."""
+    """The results of a finished run."""
     argv: list
     status: int
     text: str
     events: list
     log: str = ""
     named: dict = field(default_factory=dict)
-    full: bool = False  # it wrote as much as the limits allow
+    full: bool = False  # the output reached its limit
 
     def __post_init__(self):
         for event in self.events:
@@ -187,12 +186,12 @@ class Result:
 
     @property
     def ended(self):
-        """True if the kernel itself ended the run, and said so."""
+        """Whether the kernel itself ended the run."""
         return any(e in self.named for e in ("poweroff", "exit", "reset"))
 
     @property
     def problem(self):
-        """One line that says why this run did not end well, or None."""
+        """One line that says why this run failed, or None."""
         if "budget" in self.named:
             return "the instruction budget was used up"
         if "panic" in self.named:
@@ -200,11 +199,11 @@ class Result:
         if self.ended:
             return None
         if self.status == 0:
-            return "triple fault: QEMU stopped though nobody switched it off"
+            return "triple fault: QEMU stopped without a power off"
         return f"QEMU ended with status {self.status}"
 
     def explain(self):
-        """Everything that a reader of a failed test wants to see."""
+        """The report of a failed run."""
         parts = [f"problem: {self.problem}", "command: " +
                  shlex.join(self.argv), "---- serial line",
                  self.text[-4000:], "---- events"]
@@ -216,7 +215,8 @@ class Result:
 
 
 def _fault_log(argv, folder):
-    """The same run again with QEMU's log of interrupts and resets: its tail."""
+    """Repeats the run with QEMU's log of interrupts and resets; returns the
+    end of the log."""
     log = Path(folder) / "qemu.log"
     again = argv + ["-d", "int,cpu_reset", "-D", str(log)]
     try:
@@ -232,15 +232,14 @@ def _fault_log(argv, folder):
 
 
 def _full(paths, most):
-    """Whether a file has reached `most` KiB; no limit is never reached."""
+    """Whether a file has `most` KiB (None: no limit)."""
     return most is not None and any(
         os.path.exists(p) and os.path.getsize(p) >= most * 1024 for p in paths)
 
 
 def _wait(argv, timeout, paths, most):
-    """Runs QEMU to its end; returns its status and what it said itself. It is
-    ended when one of the files `paths` has `most` KiB, since it would write
-    on, into the void."""
+    """Runs QEMU to its end; returns its status and its own messages. Kills it
+    when one of the files `paths` has `most` KiB."""
     end = time.monotonic() + timeout
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE,
@@ -356,16 +355,15 @@ class Qmp:
 class Machine:
     """A running machine. Use it in a `with` statement.
 
-    The serial line and QMP are socket pairs that QEMU inherits, so nothing is
-    printed before somebody listens and no port number can be taken. `leave`
-    are the arguments that say what becomes of QEMU when the kernel ends,
-    `handles` are open files that `extra` names by number. Only with `screen`
-    is there something for screen() to look at.
+    The serial line and QMP are socket pairs that QEMU inherits: no output is
+    lost and no port number is in use. `leave` are arguments for the end of the
+    kernel, `handles` are open files that `extra` names by number. Only with
+    `screen` does the machine have a screen.
     """
 
     PROMPT = "slate> "
 
-    # A prompt that waits: at the beginning of a line, and nothing behind it.
+    # A prompt that waits for input: at the start of a line, with no text after.
     READY = r"(?:\A|\n)slate> \Z"
 
     def __init__(self, image, append="", memory="128", counted=False,
@@ -415,13 +413,12 @@ class Machine:
         self.close()
 
     def cut_power(self):
-        """Ends QEMU at this instant, as a power cut ends a machine: nobody is
-        asked, and what is on its disks stays as it is."""
+        """Kills QEMU, like a power cut: its disks stay as they are."""
         self.process.kill()
         self.process.wait()
 
     def close(self):
-        """Ends QEMU, whatever state it is in, and removes its files."""
+        """Kills QEMU and removes its files."""
         if self.process and self.process.poll() is None:
             self.process.kill()
         if self.process:
@@ -433,22 +430,22 @@ class Machine:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def errors(self):
-        """What QEMU itself printed."""
+        """QEMU's own messages."""
         self.stderr.seek(0)
         return self.stderr.read().decode(errors="replace").strip()
 
     # -- the serial line ----------------------------------------------------
 
     def send(self, data):
-        """Types on the serial line. Takes in output meanwhile: a guest that
-        cannot get rid of its output would stop reading."""
+        """Types on the serial line, and reads output meanwhile: a guest that
+        cannot write would stop reading."""
         left = memoryview(data.encode() if isinstance(data, str) else data)
         while left:
             readable, writable, _ = select.select(
                 [self.serial], [self.serial], [], SILENCE)
             if readable and not self.receive(0):
-                raise AssertionError("the machine ended while it was typed to;"
-                                     f" it said:\n{self.transcript[-3000:]}")
+                raise AssertionError("the machine ended during input;"
+                                     f" its output:\n{self.transcript[-3000:]}")
             if writable:
                 left = left[self.serial.send(left[:512]):]
             if not readable and not writable:
@@ -456,8 +453,8 @@ class Machine:
                                      "line")
 
     def receive(self, wait):
-        """Takes in what has arrived. False at the end of the line, or if
-        nothing came for `wait` seconds."""
+        """Reads available output. False at the end of the line, or after
+        `wait` seconds without output."""
         if not select.select([self.serial], [], [], wait)[0]:
             return False
         try:
@@ -472,9 +469,8 @@ class Machine:
         return bool(data)
 
     def expect(self, pattern, unless=None):
-        """Reads up to the first match of `pattern` and returns what stood
-        before and in it. Fails at once if `unless` matches earlier or the
-        machine ends."""
+        """Reads up to the first match of `pattern`; returns the text up to its
+        end. Fails at once if `unless` matches earlier or the machine ends."""
         start = time.monotonic()
         while True:
             found = re.search(pattern, self.buffer)
@@ -495,7 +491,7 @@ class Machine:
                     f"{self.errors()}")
 
     def prompt(self):
-        """Waits for the shell to be ready; returns what it printed before."""
+        """Waits for the shell's prompt; returns the output before it."""
         return self.expect(self.READY, unless="slate!> ")
 
     def command(self, line):
@@ -538,8 +534,8 @@ class Machine:
         return [cells[i:i + 80] for i in range(0, 2000, 80)]
 
     def wait_screen(self, pattern):
-        """Waits until a line of the screen matches; returns the screen. Takes
-        in serial output meanwhile, or the machine would wait for that."""
+        """Waits until a line of the screen matches; returns the screen. Reads
+        serial output meanwhile, so that the machine does not wait."""
         end = time.monotonic() + SILENCE
         while True:
             lines = self.screen()
@@ -551,7 +547,7 @@ class Machine:
             self.receive(0.05)
 
     def keys(self, *chords):
-        """Types on the PS/2 keyboard. A chord is a key by QEMU's name, or
+        """Types on the PS/2 keyboard. A chord is QEMU's name of a key, or
         several joined by "-" ("shift-a")."""
         for chord in chords:
             names = chord.split("-")
@@ -562,6 +558,6 @@ class Machine:
 
 
 def plain(text):
-    """Serial text as a reader sees it: no escape sequences, \\n line ends."""
+    """Serial text without escape sequences, with \\n line ends."""
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
     return text.replace("\r\n", "\n").replace("\r", "")
