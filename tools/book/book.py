@@ -1,8 +1,8 @@
-"""The book as data: its pages and their order, and what they name.
+"""The book as data: its pages, their order, and the names in them.
 
-docs/index.md is the one list of chapters: a heading for each part, below it a
-line for each chapter. Labs are found where they are. The site (tools/book) and
-the tests follow that.
+docs/index.md is the only list of chapters: a heading for each part, a line for
+each chapter. Labs are found by their folders. The site (tools/book) and the
+tests use both.
 """
 
 import functools
@@ -46,7 +46,7 @@ def listed(text):
 
 
 def heading(path):
-    """The title that a page gives itself."""
+    """The title of a page."""
     return re.search(r"^# (.+)$", path.read_text(encoding="utf-8"), re.M)[1]
 
 
@@ -57,7 +57,7 @@ def found_labs(name):
 
 
 def parts():
-    """[(part, [Chapter])] of the whole book, in the order of reading."""
+    """[(part, [Chapter])] of the whole book, in reading order."""
     result = listed((DOCS / "index.md").read_text(encoding="utf-8"))
     known = {c.path for _, chapters in result for c in chapters}
     for part, name in ((LABS, "README.md"), (INSTRUCTORS, "INSTRUCTOR.md")):
@@ -73,7 +73,7 @@ def chapters():
 
 
 def pages():
-    """Every page of the book, wherever it is, and README.md."""
+    """Every page of the book, and README.md."""
     return sorted([*DOCS.rglob("*.md"), ROOT / "README.md"])
 
 
@@ -89,9 +89,9 @@ def is_source(word):
 
 @functools.cache
 def definitions():
-    """{name: (path, line)} of functions and structures. Where the kernel and
-    programs have one of the same name each, it is mm/'s, then the kernel's;
-    names that one of them has twice are left out."""
+    """{name: (path, line)} of functions and structures. Of equal names in
+    several folders, mm/ comes first, then the kernel; names that a folder has
+    twice are left out."""
     found = {}
     for folder in ("mm", "kernel", "drivers", "tools/workshop", "user"):
         places = {}
@@ -107,8 +107,8 @@ def definitions():
 
 
 def defined(text):
-    """(name, line) of what C text defines: functions whose body begins with a
-    brace in column 0, structures and enumerations."""
+    """(name, line) of the functions, structures and enumerations that C text
+    defines."""
     text = re.sub(r"__attribute__\(\(.*?\)\)", "", text)
     for m in re.finditer(r"^(?:struct|enum) (\w+) \{$", text, re.M):
         yield m[1], text.count("\n", 0, m.start()) + 1
@@ -120,7 +120,7 @@ def defined(text):
 # ---- the site ----------------------------------------------------------------
 
 def outside(text):
-    """What a page or style sheet would load from another host."""
+    """The addresses on other hosts that a page or style sheet loads."""
     return [*re.findall(r"<(?!a\b)[^>]*?\b(?:src|href|data|poster|srcset)="
                         r"[\"']?((?:\w+:)?//[^\"'> ]+)", text),
             *re.findall(r"(?:url\(|@import )[\"' ]*((?:\w+:)?//[^\"') ]+)",
@@ -130,7 +130,7 @@ def outside(text):
 
 
 def dead_links(text, page, site):
-    """Links of a page that lead to no file, or to no place in it."""
+    """Links of a page to missing files or anchors."""
     for link in re.findall(r"(?:href|src)=\"([^\"]+)\"", text):
         target, _, anchor = link.partition("#")
         if re.match(r"\w+:", link):
@@ -149,7 +149,7 @@ def ids(file):
 
 
 def check_site(site):
-    """Raises if the site needs anybody else, or leads nowhere."""
+    """Raises if the site loads from other hosts or has dead links."""
     wrong, count = [], 0
     ids.cache_clear()
     for file in sorted(site.rglob("*")):

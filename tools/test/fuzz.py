@@ -2,10 +2,10 @@
 
     python3 -m tools.test.fuzz build/slate.elf [--seeds 10] [--calls 100000]
 
-Each seed is a boot of its own, in the counted mode: the program syscallfuzz
-makes a few calls, then all of them, and between and after these the kernel's
-shell counts the objects in use and checks every invariant. Whatever is left
-over then, but for files that the calls have made, was leaked.
+Each seed is a boot in the counted mode: the program syscallfuzz makes a few
+calls, then all of them. After each, the kernel shell counts the allocated
+objects and checks every invariant. Objects left over are leaks, except for
+files that the calls have made.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import sys
 
 from tools.run import qemu
 
-WARM_UP = 2000         # calls, after which everything is there that stays
+WARM_UP = 2000         # calls that create every object that stays
 BUDGET_CALL = 0.2      # millions of instructions for a call, at most
 # Files and their inodes stay; the allocator's own objects go with slabs.
 STAYS = ("inode", "hash_segment", "ramfs_node", "ramfs_entry", "ramfs_page")
@@ -39,8 +39,8 @@ def tables(text):
 
 
 def fuzz(kernel, seed, calls, memory=64):
-    """Runs one seed. Returns (what is wrong or None, the program's summary,
-    the run)."""
+    """Runs one seed. Returns (error or None, the program's summary, the
+    run)."""
     run = qemu.run(kernel, f"run init syscallfuzz -s {seed} -n {WARM_UP}; "
                    "kmastat -j; "
                    f"run init syscallfuzz -s {seed} -n {calls}; "

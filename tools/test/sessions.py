@@ -1,7 +1,7 @@
-"""Transcripts of GDB sessions in the book: what they say is what GDB says.
+"""Transcripts of GDB sessions in the book: run again and compared.
 
-A transcript is a fenced block whose first line names the run of the machine
-that it belongs to, and in the block that comes first what is run:
+A transcript is a fenced block. Its first line names its run of the machine; the
+first block of a run also has the commands:
 
     ```gdb heap run="kmem create box 200; kmem alloc box 30; poweroff"
     (gdb) break power_off
@@ -37,7 +37,7 @@ DOTS = "..."
 PROMPT = "(gdb) "
 FENCE = re.compile(r"^```gdb (\w+)(.*)\n((?:(?!```).*\n)*)```$", re.M)
 
-# What one change of the kernel, or another compiler, changes without a meaning.
+# Parts that any change of the kernel, or another compiler, changes.
 NOISE = ((r"(?i)^(temporary )?breakpoint \d+ at .*", "Breakpoint"),
          (r"\b\w+\+0x[0-9a-f]+", "caller"),
          (r"\b0x[0-9a-f]+\b", "0x"), (r"\b[0-9a-f]{8}\b", "hex"),
@@ -49,13 +49,13 @@ NOISE = ((r"(?i)^(temporary )?breakpoint \d+ at .*", "Breakpoint"),
 
 
 class Step:
-    """A command and the lines that the page says it answers."""
+    """A command and its answer on the page."""
 
     def __init__(self, command):
         self.command, self.lines = command, []
 
     def trimmed(self, lines):
-        """An answer, shortened as the page has it."""
+        """An answer, shortened as on the page."""
         if DOTS not in self.lines:
             return lines
         head = self.lines.index(DOTS)
@@ -66,8 +66,7 @@ class Step:
 
 
 class Block:
-    """One transcript: where its text is in the page, its session, its
-    steps."""
+    """One transcript: the place of its text in the page, session, steps."""
 
     def __init__(self, match):
         self.start, self.end = match.span(3)
@@ -106,7 +105,7 @@ def run(kernel, options, steps):
 
 
 def plain(lines):
-    """Without what says nothing."""
+    """Lines without the parts that may change."""
     result = []
     for line in lines:
         for pattern, text in NOISE:
@@ -118,8 +117,8 @@ def plain(lines):
 
 
 def differences(kernel, text):
-    """[(command, what the page says, what GDB says)] of a page's text. The
-    page names the usual build folder, whichever the kernel is in."""
+    """[(command, answer on the page, GDB's answer)] of a page's text. The page
+    always names the usual build folder."""
     found = []
     folder = os.path.relpath(Path(kernel).parent, ROOT)
     for options, steps in sessions(blocks(text)).values():
@@ -132,7 +131,7 @@ def differences(kernel, text):
 
 
 def rewrite(kernel, path):
-    """Puts the answers of now into a page."""
+    """Writes the current answers into a page."""
     text = path.read_text(encoding="utf-8")
     page = blocks(text)
     for options, steps in sessions(page).values():

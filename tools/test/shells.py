@@ -1,8 +1,8 @@
-"""Transcripts of the two shells in the book: what they say is what Slate says.
+"""Transcripts of the two shells in the book: typed again and compared.
 
-A listing, indented or fenced, that begins with a prompt and has answers in it
-is a transcript. All of a page are typed into one machine, in order, unless a
-comment above a listing says something else:
+A listing, indented or fenced, that begins with a prompt and has answers is a
+transcript. All transcripts of a page are typed into one machine, in order,
+unless a comment above a listing says otherwise:
 
     <!-- run: NAME append="start=rtc" memory=16 disk=1 before="kmastat" -->
     <!-- not run: why not -->
@@ -51,18 +51,17 @@ KEY = "^\\"
 COMMENT = re.compile(r"^ *<!-- (?:(run|not run): ?|(kmem))(.*?) ?-->$")
 READY = r"(?:\A|\n)(?:slate!?> |\$ )\Z"
 
-# Time is that of the machine's own instructions, so that a busy host changes
-# no order of events, and of the host where all wait.
+# Time is counted in instructions, so a busy host does not change the order of
+# events; while the whole machine waits, it is the host's time.
 CLOCK = ["-icount", "shift=3,sleep=on"]
 
-# Seconds for programs in the background to come as far as they can, where
-# nobody can be asked; how often ps is asked.
+# Seconds for programs in the background to finish, where ps cannot tell; and
+# how often ps is asked.
 SETTLE, TRIES = 1, 40
 
 
 class Step:
-    """A line that is typed, and the lines that the page has as its answer:
-    those from `first` on."""
+    """A typed line, and its answer on the page: the lines from `first` on."""
 
     def __init__(self, prompt, typed, first):
         self.prompt, self.typed = prompt, re.sub(r" {3,}\S.*", "", typed)
@@ -76,7 +75,7 @@ class Step:
         return not wanted or transcript.matches(wanted, answer)
 
     def renewed(self, answer):
-        """The answer as the page would have it; None: nobody can tell."""
+        """The answer, shortened as on the page; None if that is ambiguous."""
         dots = [i for i, line in enumerate(self.lines)
                 if line.strip() in DOTS]
         blank = [""] if self.lines and not self.lines[-1] else []
@@ -109,7 +108,7 @@ class Block:
 
     @property
     def is_transcript(self):
-        """Whether it is to be typed: it has answers, or is said to be one."""
+        """Whether it is typed: it has answers, or a comment says so."""
         if self.said:
             return self.said == "run"
         first = self.steps[0]
@@ -148,8 +147,8 @@ def listings(lines):
 
 
 def blocks(page, kernel=None):
-    """The transcripts of a page that are to be typed, into another kernel than
-    the plain one if they say so."""
+    """The transcripts of a page that are typed; a comment may name another
+    kernel."""
     lines = page.read_text(encoding="utf-8").split("\n")
     name = page.relative_to(book.ROOT)
     found = [Block(name, *listing) for listing in listings(lines)]
@@ -160,7 +159,7 @@ def blocks(page, kernel=None):
 # ---- typing ------------------------------------------------------------------
 
 class Typist:
-    """Types the blocks of one machine, and keeps their answers."""
+    """Types the blocks of one machine and keeps the answers."""
 
     def __init__(self, machine):
         self.machine, self.prompt = machine, "slate> "

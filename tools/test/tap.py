@@ -1,4 +1,4 @@
-"""Reads the Test Anything Protocol and the kernel's dialect of it."""
+"""Reads the Test Anything Protocol, also in the kernel's dialect."""
 
 import re
 from dataclasses import dataclass, field
@@ -8,15 +8,14 @@ RESULT = re.compile(r"(not )?ok \d+ - (\S+)")
 
 @dataclass
 class Case:
-    """The result of one case, and what it said about it."""
+    """The result of one case, and its notes."""
     passed: bool
     notes: list = field(default_factory=list)
 
 
 def parse(text, notes_first):
-    """{name: Case} of all results in `text`. Notes ("# …") stand before the
-    result that they belong to if `notes_first`, as the kernel prints them;
-    else after it, as cmocka does."""
+    """{name: Case} of all results in `text`. The notes ("# …") of a result
+    come before it if `notes_first` (the kernel), else after it (cmocka)."""
     cases, notes = {}, []
     for line in text.splitlines():
         line = line.strip("\r ")

@@ -1,7 +1,7 @@
-"""GDB sessions in the book, and whether they are still true.
+"""GDB transcripts in the book: parsed, compared, updated.
 
 An indented block of a page with lines that begin with "(gdb) " is a transcript:
-commands, and below each what it printed. Numbers may change with the kernel
+commands, each followed by its output. Numbers may change with the kernel
 (addresses, lines, counts), words may not: `difference` compares with all
 numbers and the widths of columns taken out. A line "..." stands for any number
 of lines. `rewrite` brings a page up to date; blocks with a "..." in them are
@@ -45,14 +45,14 @@ def entries(text):
 
 
 def words(line):
-    """A line without what may change."""
+    """A line without the parts that may change."""
     line = re.sub(r"0x[0-9a-f]+", "N", line)
     line = re.sub(r"\d+(\.\d+)?", "N", line)
     return re.sub(r" +", " ", line).strip()
 
 
 def matches(wanted, lines):
-    """Whether lines are as wanted, where "..." stands for any number."""
+    """Whether lines match the wanted ones; "..." matches any number."""
     if not wanted:
         return not lines
     if wanted[0] == "...":
@@ -63,7 +63,7 @@ def matches(wanted, lines):
 
 
 def difference(entry, answer):
-    """None, or how what GDB answered differs from what the page has."""
+    """The difference between GDB's answer and the page, or None."""
     lines = answer.rstrip("\n").split("\n") if answer.strip("\n") else []
     if matches(entry.output, lines):
         return None
@@ -72,8 +72,7 @@ def difference(entry, answer):
 
 
 def rewrite(text, answer_of):
-    """The page with new answers in place of what stood there: those of
-    answer_of(entry), where it is not None."""
+    """The page with the new answers of answer_of(entry), where not None."""
     lines = text.split("\n")
     for entry in reversed(entries(text)):
         answer = answer_of(entry)
