@@ -1,9 +1,9 @@
 ; From the boot loader's jump to kmain (Multiboot Specification 0.6.96, 3.1
 ; and 3.2; Intel SDM volume 3, 4.3 for 4 MiB pages).
 ;
-; The loader leaves us in 32-bit protected mode without paging, EAX holding
-; its magic number and EBX the physical address of its information. The code
-; in .boot is linked where it runs, at 1 MiB; all else is linked 3 GiB higher:
+; The loader starts the kernel in 32-bit protected mode without paging, with its
+; magic number in EAX and the physical address of its information in EBX. The
+; code in .boot is linked where it runs, at 1 MiB; all else 3 GiB higher:
 ;
 ;     virtual 0x00000000  the first 4 MiB, until the jump is done
 ;     virtual 0xC0000000  physical 0 … 896 MiB, in 4 MiB pages
@@ -16,7 +16,7 @@ LARGE_PAGE   equ 4 << 20
 
 HDR_MAGIC    equ 0x1BADB002
 HDR_ALIGN    equ 1 << 0         ; modules on page boundaries
-HDR_MEMINFO  equ 1 << 1         ; we need the memory map
+HDR_MEMINFO  equ 1 << 1         ; a memory map is needed
 HDR_FLAGS    equ HDR_ALIGN | HDR_MEMINFO
 
 PDE_PRESENT  equ 1 << 0
@@ -25,8 +25,8 @@ PDE_LARGE    equ 1 << 7
 PDE_FLAGS    equ PDE_PRESENT | PDE_WRITE | PDE_LARGE
 
 CR4_PSE      equ 1 << 4
-CR0_EM       equ 1 << 2               ; no floating point: its registers are
-                                        ; nobody's, so tasks need not save them
+CR0_EM       equ 1 << 2               ; no floating point, so tasks need not
+                                        ; save its registers
 CR0_WP       equ 1 << 16
 CR0_PG       equ 1 << 31
 
@@ -66,7 +66,7 @@ fill:
 
 %ifdef SANITIZE
 ; Compiled functions mark their stack in the shadow, which does not exist yet
-; (tools/workshop/sanitize/kasan.h). Until then one page takes all the writes.
+; (tools/workshop/sanitize/kasan.h). Until then all writes go to one page.
         mov     edi, shadow_table - KERNEL_BASE
         mov     eax, shadow_page - KERNEL_BASE + PDE_PRESENT + PDE_WRITE
         mov     ecx, PAGE / 4
@@ -88,7 +88,7 @@ fill:
 
 section .bss align=PAGE
 
-; The page under the stack is never mapped once paging.c has been at work.
+; The guard page below the stack: paging.c unmaps it.
 global boot_stack_guard, boot_stack_bottom, boot_stack_top
 boot_stack_guard:
         resb    PAGE

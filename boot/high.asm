@@ -1,11 +1,11 @@
-; The first code that runs where it is linked: entry.asm jumps here once paging
-; is on, with the boot loader's EAX and EBX in ESI and EBX. (A file of its own,
-; since debuggers want the code of a file in one piece.)
+; The first code at its linked address: entry.asm jumps here once paging is on,
+; with the boot loader's EAX and EBX in ESI and EBX. (A separate file, because
+; debuggers expect the code of a file to be contiguous.)
 
 extern kmain
 extern boot_stack_top
 
-; The first task's registers, when the kernel itself sends a message for it
+; The first task's registers, for messages that the kernel sends for it
 ; (struct trapframe in kernel/x86/trap.h, rounded up).
 FRAME   equ     80
 

@@ -3,7 +3,7 @@
  * and word by word; the only memory is for one stanza.
  *
  *     line ──> first word ──> its entry in `entries` ──> takes the other words
- *     `server`, or the end ──> the stanza before goes to whoever reads
+ *     `server`, or the end ──> the stanza before goes to the callback
  */
 #include "kernel/lib/manifest.h"
 #include "kernel/lib/printf.h"

@@ -31,7 +31,7 @@ static uint64_t descriptor(uint32_t base, uint32_t limit, uint8_t access,
            (uint64_t)flags << 52 | (uint64_t)(base >> 24) << 56;
 }
 
-/* Loads no local table: boot loaders leave one behind, whose segments programs
+/* Loads no local table: boot loaders leave one, whose segments programs
  * could use. */
 static void load(void)
 {

@@ -1,5 +1,5 @@
 /*
- * What a boot loader tells the kernel: the structures of the Multiboot
+ * Data passed by the boot loader: the structures of the Multiboot
  * Specification, version 0.6.96, section 3.3 and 3.4. All addresses are
  * physical.
  */
@@ -9,7 +9,7 @@
 
 #define MULTIBOOT_LOADER_MAGIC 0x2BADB002u
 
-/* Bits of info_flags: which of the fields below hold anything. */
+/* Bits of info_flags: which of the fields below are valid. */
 #define MULTIBOOT_MEMORY  (1u << 0)
 #define MULTIBOOT_CMDLINE (1u << 2)
 #define MULTIBOOT_MODULES (1u << 3)

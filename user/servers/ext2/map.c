@@ -72,7 +72,7 @@ bool map_has_blocks(const struct ext2 *fs, const struct ext2_inode *inode)
     case MODE_REGULAR:
     case MODE_DIRECTORY:
         return true;
-    case MODE_LINK: /* a short one lies in i_block itself */
+    case MODE_LINK: /* a short one is stored in i_block */
         return inode->i_blocks > attributes;
     default:
         return false;

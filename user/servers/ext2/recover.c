@@ -8,7 +8,7 @@
  * from the inodes with links and the entries that refer to them, so the passes
  * are:
  *
- *   owners    each inode's blocks are marked; those behind its end are cut off
+ *   owners    each inode's blocks are marked; those after its end are freed
  *   entries   each entry of each directory is counted, or goes
  *   links     inodes get the number of their entries
  *   bitmaps   become what was marked
