@@ -28,7 +28,7 @@ static uint8_t attr(unsigned row, unsigned col)
     return (uint8_t)(cells[row * SCREEN_COLS + col] >> 8);
 }
 
-/* Row `row` must hold `want` and blanks behind it. */
+/* Row `row` must hold `want` followed by blanks. */
 static void expect_row(unsigned row, const char *want, int line)
 {
     char got[SCREEN_COLS + 1];

@@ -254,7 +254,7 @@ static struct inode *begin_list(void)
     return fs_test_get(T);
 }
 
-/* Removed are some before and some behind where the reader is. */
+/* Entries before and after the reader's position are removed. */
 KTEST(directory, a_list_stays_good_while_entries_go)
 {
     struct inode *dir = begin_list();

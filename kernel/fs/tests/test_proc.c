@@ -194,7 +194,7 @@ KTEST(proc, directory)
     object_put(&f->file_object);
 }
 
-/* All of an entry goes to the program, what lies behind its name too. */
+/* All of an entry is copied to the program, also the padding after its name. */
 KTEST(proc, entries_end_in_zeroes)
 {
     char buf[512] __attribute__((aligned(4)));

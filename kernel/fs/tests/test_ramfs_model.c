@@ -296,7 +296,7 @@ KTEST(ramfs_model, names)
 
 #define BYTES 40000u
 
-static char *model; /* BYTES, zero behind the end */
+static char *model; /* BYTES, zero after the end */
 static char *scratch;
 
 static void write_both(struct inode *f, uint32_t *size)

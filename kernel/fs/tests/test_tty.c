@@ -233,7 +233,7 @@ KTEST(tty, writers_wait_until_the_console_is_theirs)
     KT_EQ(tty_foreground(INT32_MAX, &status), -ECHILD);
 }
 
-/* Ctrl-\ comes while somebody is in the foreground who does not end. */
+/* Ctrl-\ comes while a program that does not end is in the foreground. */
 static void press(void *arg)
 {
     (void)arg;

@@ -77,7 +77,7 @@ static struct ramfs_node *target(void)
 static void begin(void)
 {
     fs_test_begin();
-    inode_reclaim(SIZE_MAX); /* nobody has inodes of what is unpacked */
+    inode_reclaim(SIZE_MAX); /* no unpacked file has an inode */
     tar_begin();
 }
 
@@ -204,7 +204,7 @@ KTEST(ustar, behind_a_broken_header_it_goes_on)
     end();
 }
 
-/* What lies behind the end is good, and must not be looked at. */
+/* The bytes after the end are valid, and must not be read. */
 KTEST(ustar, cut_off_anywhere)
 {
     char data[301];

@@ -1,5 +1,5 @@
 /*
- * Actors: tasks that do one step at a time, when a test tells them to.
+ * Actors: tasks that make one step at a time, when a test requests it.
  *
  * An actor is a task with an address space and handles of its own that stays
  * in ring 0 and makes system calls through its trap frame, as a program would.
@@ -49,7 +49,7 @@ void actor_kill(struct actor *a);
 bool actor_do(struct actor *a, syscall_t *call, uint32_t ebx, uint32_t ecx,
               uint32_t edx);
 
-/* Only tells it so: it is READY then, ahead of all that become so later. */
+/* Only makes it READY, ahead of tasks that become READY later. */
 void actor_tell(struct actor *a, syscall_t *call, uint32_t ebx, uint32_t ecx,
                 uint32_t edx, uint32_t ebp);
 

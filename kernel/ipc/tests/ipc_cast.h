@@ -8,7 +8,7 @@
 
 static struct actor s, c, d, e;
 static uint32_t port_s;                 /* the server's handle */
-static uint32_t port_c, port_d, port_e; /* handles of those who call */
+static uint32_t port_c, port_d, port_e; /* handles of the callers */
 
 /* A server with a port, and `clients` of c, d and e with handles to it. */
 static inline bool begin(unsigned clients)

@@ -80,7 +80,7 @@ KTEST(ipc, answers_in_any_order)
     expect_answered(&d, 12);
     KT_EQ(reply(&e, 13), 0);
     expect_answered(&e, 13);
-    /* the last received is answered: there is nobody for this answer */
+    /* the client received last is answered: this answer has no client */
     KT_TRUE(!actor_do(&s, sys_ipc_reply_receive, port_s, 14, 14));
     KT_TRUE(actor_waits(&c));
     call(&d, port_d, 4);
@@ -141,7 +141,7 @@ KTEST(ipc, a_full_table_takes_no_port)
     actor_end(&s);
 }
 
-/* ---- turns --------------------------------------------------------------- */
+/* ---- turns -------------------------------------------------------------- */
 
 #define ROUNDS_MAX 400000 /* several slices of time */
 
@@ -226,10 +226,10 @@ KTEST(ipc, who_has_been_killed_does_not_wait)
 {
     KT_REQUIRE(begin(2));
     actor_kill(&c);
-    KT_TRUE(call(&c, port_c, 1)); /* nobody receives */
+    KT_TRUE(call(&c, port_c, 1)); /* no receiver */
     expect_back(&c, -EINTR);
     KT_TRUE(!receive());
-    KT_TRUE(call(&c, port_c, 1)); /* somebody does */
+    KT_TRUE(call(&c, port_c, 1)); /* a receiver waits */
     expect_back(&c, -EINTR);
     KT_TRUE(actor_waits(&s));
     call(&d, port_d, 2);
@@ -257,8 +257,8 @@ KTEST(ipc, killed_but_not_yet_gone)
     actor_end(&c);
 }
 
-/* In that state it is passed over: here by a server that looks at its queue,
- * and that answers. (Who is told first runs first.) */
+/* A READY client is passed over: here by a server that tests its queue, and by
+ * one that answers. (Actors run in the order in which they are started.) */
 KTEST(ipc, a_ready_client_is_passed_over)
 {
     KT_REQUIRE(begin(3));
@@ -288,7 +288,7 @@ KTEST(ipc, a_ready_client_is_passed_over)
     actor_end(&e);
 }
 
-/* By a caller, and by one who notifies. */
+/* By a caller, and by a notification. */
 KTEST(ipc, a_ready_receiver_is_passed_over)
 {
     KT_REQUIRE(begin(2));
@@ -379,7 +379,7 @@ KTEST(ipc, two_servers_at_one_port)
     KT_EQ(reply(&e, 1), -ESRCH);
     actor_end(&s);
     expect_back(&c, -EPIPE);
-    KT_TRUE(!call(&c, port_c, 3)); /* waits for d, who lives */
+    KT_TRUE(!call(&c, port_c, 3)); /* waits for d, which lives */
     KT_TRUE(actor_do(&d, sys_ipc_reply_receive, port_d, 4, 4));
     expect_back(&e, 0);
     KT_EQ(d.actor_out[0], c.actor_pid);

@@ -1,6 +1,6 @@
 /*
- * Messages with bytes and handles: sizes, addresses, tables, and which side is
- * told of what.
+ * Messages with bytes and handles: sizes, addresses, tables, and which side
+ * gets which error.
  *
  * Tests: kernel/ipc/transfer.c
  */
@@ -41,7 +41,7 @@ static void fill(const struct actor *a, uint32_t n, unsigned seed)
         *(unsigned char *)actor_memory(a, ACTOR_SEND + i) = pattern(i, seed);
 }
 
-/* Whether what came is n bytes of the pattern and nothing behind them. */
+/* Whether n bytes of the pattern came, and nothing after them. */
 static bool came(const struct actor *a, uint32_t n, unsigned seed)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -162,7 +162,7 @@ KTEST(ipc_data, reply_receive_with_bytes)
     actor_buffer(&s, 50, 100, 0);
     fill(&c, 100, 1);
     fill(&s, 50, 2);
-    /* nobody to answer: the message is of no interest */
+    /* no client to answer: the message is not checked */
     KT_TRUE(!actor_do_buffer(&s, sys_ipc_reply_receive, port, IPC_DATA, 0,
                              ACTOR_BUFFER));
     KT_TRUE(!call(IPC_DATA));
@@ -362,7 +362,7 @@ KTEST(ipc_data, bad_addresses_of_an_answer)
     expect_back(&s, -EFAULT);
     expect_back(&c, -EFAULT);
     KT_TRUE(!actor_do(&s, sys_ipc_reply_receive, port, IPC_DATA, 0));
-    KT_TRUE(!call(1)); /* with nobody to answer it just received */
+    KT_TRUE(!call(1)); /* without a client it just receives */
     expect_back(&s, 0);
     end();
 }

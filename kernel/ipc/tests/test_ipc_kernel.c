@@ -223,7 +223,7 @@ KTEST(ipc_kernel, time_ends_it_in_the_queue)
     end_both();
 }
 
-/* Its time stands still while somebody pins it, and runs on afterwards. */
+/* Its time-out is paused while it is pinned, and continues afterwards. */
 KTEST(ipc_kernel, time_can_stand_still)
 {
     KT_REQUIRE(begin_kernel(0, PATIENCE_MS));
@@ -242,7 +242,7 @@ KTEST(ipc_kernel, time_can_stand_still)
     end_both();
 }
 
-/* With bytes: the time stands still while they are copied, and runs on. */
+/* With bytes: the time-out is paused while they are copied, and continues. */
 KTEST(ipc_kernel, time_ends_it_at_the_server)
 {
     KT_REQUIRE(begin_kernel(0, PATIENCE_MS));
@@ -271,7 +271,7 @@ KTEST(ipc_kernel, the_server_dies)
     actor_end(&c);
 }
 
-/* Of two that could receive, one calls and the other goes: nobody is left who
+/* Of two possible receivers one calls and the other exits: no task is left that
  * could answer. */
 KTEST(ipc_kernel, the_other_receiver_goes)
 {

@@ -127,7 +127,7 @@ KTEST(string, memcmp_every_byte)
 
 /* ---- strings ------------------------------------------------------------ */
 
-/* Next to the end stands what a search by words could take for it. */
+/* The bytes next to the end could be mistaken for it by a search by words. */
 static void expect_length(size_t at, size_t n, char last, char behind)
 {
     char text[ROOM];
@@ -531,7 +531,7 @@ KTEST(symbol, function_and_offset)
     KT_TRUE(name == NULL || strcmp(name, "symbol_lookup") != 0);
 }
 
-/* What stands behind the last call of a function is another one. */
+/* The code after the last call of a function belongs to another function. */
 KTEST(symbol, callers)
 {
     uintptr_t end = symbol_end((uintptr_t)symbol_lookup);

@@ -1,6 +1,6 @@
 /*
- * The reader of the manifest (kernel/lib/manifest.c): what it takes, what it
- * complains of and on which line, and that no text whatever confuses it.
+ * The parser of the manifest (kernel/lib/manifest.c): valid input, errors and
+ * their lines, and random text.
  */
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/manifest.h"
@@ -12,7 +12,7 @@ static struct manifest_server seen[SEEN_MAX];
 static unsigned seen_count;
 static unsigned last_line;
 static char last_error[160];
-static const char *objection; /* of whoever reads */
+static const char *objection; /* returned by the callback */
 
 static const char *take(const struct manifest_server *s, void *arg)
 {
@@ -147,7 +147,7 @@ KTEST(manifest, the_largest_of_everything)
 
 static const struct {
     unsigned line;
-    const char *text; /* behind the lines "server x", "program /x" */
+    const char *text; /* after the lines "server x", "program /x" */
     const char *what; /* is part of the message */
 } mistakes[] = {
     {3, "port 1", "'port' is none of server"},

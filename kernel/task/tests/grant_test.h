@@ -1,7 +1,7 @@
 /*
- * What the tests of grants share: rights, and who gets them. The tasks are
- * actors (ipc_actor.h); a grant's program is the root directory's inode, which
- * is as good as any.
+ * Shared by the tests of grants: rights, and the tasks that get them. The tasks
+ * are actors (ipc_actor.h); a grant's program is the root directory's inode,
+ * which is as good as any.
  */
 #pragma once
 
@@ -38,7 +38,7 @@ static inline struct grant *make(const struct manifest_server *rights)
 {
     struct grant *made = grant_create(rights, path_root());
 
-    inode_seal(path_root()); /* which nobody can write anyway */
+    inode_seal(path_root()); /* which cannot be written anyway */
     KT_TRUE(made != NULL);
     return made;
 }

@@ -1,7 +1,7 @@
 /*
- * Grants (kernel/task/grant.c): who has one and when it is in force, the map of
- * ports, sealed programs, grant_take, the manifest; and whether `verify` sees
- * what is wrong. What a grant gives of memory is in test_grant_memory.c.
+ * Grants (kernel/task/grant.c): taking them, when they are in force, the map of
+ * ports, sealed programs, grant_take, the manifest; and whether `verify` finds
+ * damage. Memory granted is tested in test_grant_memory.c.
  */
 #include "kernel/fs/file.h"
 #include "kernel/lib/string.h"
@@ -10,7 +10,7 @@
 #include "kernel/task/tests/grant_test.h"
 #include "mm/debug/fail.h"
 
-#define OUTER 0x100u /* a port that nobody is granted */
+#define OUTER 0x100u /* a port that is not granted */
 
 static struct grant *g, *h;
 
@@ -32,7 +32,7 @@ static void expect_unsound(const char *text)
         KT_FAIL("'%s' instead of '%s'", wrong == NULL ? "" : wrong, text);
 }
 
-/* ---- who has it --------------------------------------------------------- */
+/* ---- taking ------------------------------------------------------------- */
 
 /* Steps of actors: what they may. */
 static int32_t has_irq(uint32_t line, uint32_t b, uint32_t c_)
@@ -211,7 +211,7 @@ KTEST(grant, ports_come_and_go_at_once)
     take_back(&s, g);
 }
 
-/* ---- taking a grant ------------------------------------------------- */
+/* ---- taking a grant ----------------------------------------------------- */
 
 static int take(struct actor *a, const char *name)
 {
@@ -394,7 +394,7 @@ KTEST(grant, a_server_begins_with_its_grant)
     grant_destroy(h);
 }
 
-/* Whatever it lacks memory for, nobody has the grant afterwards. */
+/* After any allocation failure no task has the grant. */
 KTEST(grant, a_server_without_memory)
 {
     struct grant *names = grant_find("names");

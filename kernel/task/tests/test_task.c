@@ -218,7 +218,7 @@ KTEST(task, kernel_tasks_cannot_be_killed)
     KT_EQ(task_kill(0, SIGKILL), -EINVAL);
 }
 
-/* Where it stands when its address space has gone. */
+/* Where it waits after its address space is freed. */
 static void end_as_program(void *arg)
 {
     pid_t self = task_self()->task_pid;

@@ -149,7 +149,7 @@ KTEST(grant, a_fork_has_neither)
     take_back(&s, g);
 }
 
-/* Every request for memory on the way fails once; nothing is left behind. */
+/* Each allocation fails once; everything is cleaned up. */
 static void fail_each(enum kmem_fail_kind kind, syscall_t *fn, uint32_t a,
                       uint32_t b, uint32_t length)
 {

@@ -103,8 +103,8 @@ APART uintptr_t other_return_address(void)
 
 static uintptr_t (*volatile through_pointer)(void) = return_address;
 
-/* Asks who called return_address, from its first instruction on, with these
- * words on the stack and the caller's frame behind `n` of them. */
+/* Looks for the caller of return_address at its first instruction, with these
+ * words on the stack and the caller's frame after `n` of them. */
 static uintptr_t caller(const uintptr_t *stack, unsigned n)
 {
     return backtrace_leaf_caller((uintptr_t)return_address, (uintptr_t)stack,

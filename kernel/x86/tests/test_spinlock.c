@@ -14,7 +14,7 @@ static bool interrupts_on(void)
     return (read_eflags() & EFLAGS_IF) != 0;
 }
 
-/* Puts things back as found, whatever the expectations say. */
+/* Restores the state in any case. */
 static void check_nesting(bool on)
 {
     uint32_t flags = irq_save();

@@ -403,7 +403,7 @@ static void io_done(void *self, struct ata_request *r, int error)
     s->sim_last = error;
 }
 
-/* Whether `due` lies before *first, in a clock that goes round. */
+/* Whether `due` is before *first; the clock wraps around. */
 static bool sooner(const struct sim *s, uint32_t due, uint32_t first)
 {
     return due != SIM_NEVER &&

@@ -1,16 +1,16 @@
 /*
- * An ATA channel that is a program: two drives behind struct ata_io, a clock,
- * an interrupt controller, and faults on demand.
+ * A simulated ATA channel: two drives behind struct ata_io, a clock, an
+ * interrupt controller, and faults on demand.
  *
- * Time stands still while the driver's core runs and jumps from event to event
- * in between: a drive has finished, the alarm goes off. The interrupt line
- * works like the real pair of drive and controller: a drive raises INTRQ until
- * its status is read; nIEN keeps that from the line, whose rise alone the
- * controller hears; so a core that
- * forgets to read the status loses the next interrupt here as well.
+ * The simulated time advances only between calls of the driver's core, from
+ * event to event: a drive finishes, the alarm comes. The interrupt line works
+ * like a real drive and controller: a drive raises INTRQ until its status is
+ * read; nIEN keeps it from the line; and the controller detects only rising
+ * edges. So a core that forgets to read the status loses the next interrupt
+ * here too.
  *
- * The drive also watches the host. Whatever the standard forbids (a command to
- * a busy drive, data that nobody asked for) counts as a violation.
+ * The drive also checks the host. Anything that the standard forbids (a command
+ * to a busy drive, unexpected data) counts as a violation.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ enum sim_fault {
     SIM_LOST,        /* goes on, but raises no interrupt */
     SIM_EARLY,       /* an interrupt more, while it is busy */
     SIM_NOT_READY,   /* DRDY is missing */
-    SIM_REMOVED,     /* nobody answers any more; lasts */
+    SIM_REMOVED,     /* no longer answers; permanent */
     SIM_RESET_HANGS, /* as SIM_HANGS, and BSY after a reset too; lasts */
     SIM_FAULTS,
 };

@@ -504,7 +504,7 @@ static void test_a_flush_is_next(void **state)
     assert_order(expected, 4);
 }
 
-/* Somebody reads on and on; who waits below is served after ATA_PATIENCE. */
+/* A client reads continuously; a request below is served after ATA_PATIENCE. */
 static void test_nobody_waits_for_ever(void **state)
 {
     uint32_t place = 0;
@@ -515,7 +515,7 @@ static void test_nobody_waits_for_ever(void **state)
     listen();
     submit(0, ATA_OP_READ, 500);
     submit(1, ATA_OP_READ, 502);
-    submit(2, ATA_OP_READ, 10); /* behind the arm */
+    submit(2, ATA_OP_READ, 10); /* below the arm */
     while (next < MANY) {
         uint32_t seen = answered;
 
@@ -584,8 +584,7 @@ static void random_request(void)
         unknown[lba + i] = result != 0;
 }
 
-/* What was written is read, whatever happens in between; or there is an
- * error. */
+/* Reads return what was written, or an error, whatever faults occur. */
 static void test_faults_at_random(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /*
- * fuzz IMAGE SEED MUTATIONS: damages an image in one place or a few, so many
- * times, each time anew from the image, and uses what is there in every way.
- * Whatever the disk says, that ends: with errors, but not with a crash, not
- * with memory that is touched wrongly (the sanitizers look), and not never.
+ * fuzz IMAGE SEED MUTATIONS: damages an image in one or several places, so many
+ * times, each time from the original image, and uses it in every way. Whatever
+ * the disk contains, each run must end, perhaps with errors, but not with a
+ * crash or a memory error (under the sanitizers).
  */
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -18,7 +18,7 @@
 #define BYTES_MAX 100000u /* read of each */
 #define SECONDS   20u     /* for one mutation; it takes milliseconds */
 
-/* ---- where to damage ----------------------------------------------------- */
+/* ---- where to damage ---------------------------------------------------- */
 
 struct image {
     uint8_t *img_data; /* the clean one */
@@ -216,7 +216,7 @@ static void damage(struct image *m)
     memcpy(m->img_out + (at - m->img_data), &now, width);
 }
 
-/* ---- using what is left -------------------------------------------------- */
+/* ---- using what is left ------------------------------------------------- */
 
 struct tour {
     struct ext2 *tour_fs;
@@ -296,7 +296,7 @@ static const char *use(struct tour *t)
     return wrong != NULL ? wrong : ext2_verify(t->tour_fs);
 }
 
-/* ---- reads that fail ----------------------------------------------------- */
+/* ---- reads that fail ---------------------------------------------------- */
 
 /* On a disk that is not damaged, some reads fail. Nothing may come of it that
  * the next mount does not put right. */
@@ -320,7 +320,7 @@ static const char *use_unlucky(struct tour *t, struct disk *disk, uint32_t seed)
     return wrong;
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- all of it ---------------------------------------------------------- */
 
 int fuzz(const char *image, uint32_t seed, uint32_t mutations)
 {

@@ -1,9 +1,9 @@
 /*
- * powercut IMAGE SEED STEPS CUTS: a random workload is recorded; then the
- * power is cut so many times, each time elsewhere, and `e2fsck -p` must put
- * the rest right by itself, or most times the core's own recovery, after
- * which e2fsck must find nothing. Then everything is there that a sync had
- * confirmed and nobody has touched since, and nothing that never was.
+ * powercut IMAGE SEED STEPS CUTS: records a random workload, then cuts the
+ * power so many times, each time elsewhere. `e2fsck -p` must repair the rest by
+ * itself, or the core's own recovery, after which e2fsck must find nothing.
+ * Then everything that a sync had confirmed and that was not changed since must
+ * be there, and nothing that never was.
  *
  * The disk takes sectors whole or not at all, and between two flushes in any
  * order (disk_cut).
@@ -49,7 +49,7 @@ struct cut {
     char cut_path[MODEL_PATH];
 };
 
-/* ---- the workload -------------------------------------------------------- */
+/* ---- the workload ------------------------------------------------------- */
 
 static void confirm(struct event *e, const struct model *m)
 {
@@ -96,7 +96,7 @@ static struct event *work(struct disk *disk, uint32_t seed, uint32_t steps)
     return events;
 }
 
-/* ---- what must be there -------------------------------------------------- */
+/* ---- what must be there ------------------------------------------------- */
 
 static bool below(const char *path, const char *dir)
 {
@@ -276,7 +276,7 @@ static bool check_name(struct ext2 *fs, struct cut *c,
                               : check_dir(fs, c, con->con_path, &f);
 }
 
-/* ---- what must not ------------------------------------------------------- */
+/* ---- what must not ------------------------------------------------------ */
 
 static bool was_there(const struct cut *c, const char *path)
 {
@@ -322,7 +322,7 @@ static int check_found(void *arg, const char *path, uint32_t file,
     return 0;
 }
 
-/* ---- cutting ------------------------------------------------------------- */
+/* ---- cutting ------------------------------------------------------------ */
 
 static void find_sync(struct cut *c, struct event *events, uint32_t steps,
                       uint32_t records)
