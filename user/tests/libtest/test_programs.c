@@ -2,8 +2,9 @@
  * The small programs, each as its users see it: a command line for sh, what it
  * prints (messages too) and the status that it ends with.
  *
- * Tests: user/bin/*.c, user/bin/sh/*.c, user/lib/copy.c, user/lib/folder.c
- * Tests: user/lib/number.c, user/lib/findtask.c
+ * Tests: user/bin/[a-z]*.c, user/bin/sh/[a-z]*.c
+ * Tests: user/lib/copy.c, user/lib/folder.c, user/lib/number.c
+ * Tests: user/lib/findtask.c
  */
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"
