@@ -50,7 +50,7 @@ def test_a_set_that_is_too_small_misses_each_time(count, warm):
     assert seen.missed == [warm > 0] * count
 
 
-def test_what_fits_misses_once():
+def test_lines_that_fit_miss_once():
     seen = cache_model.watch(SMALL, range(0, 128, 16), 16, rounds=5)
     assert (seen.cold, seen.warm) == (8, 0)
     assert seen.load == [2, 2, 2, 2] and seen.fits == 8
@@ -79,7 +79,7 @@ def test_caches_by_name_and_by_numbers(text, sets):
 @pytest.mark.parametrize("text", ["", "z80", "8192", "8192:4", "8192:4:0",
                                   "8192:4:24", "8193:4:16", "8192:3:16",
                                   "-1:1:1", "6144:4:16"])
-def test_what_is_no_cache_is_refused(text):
+def test_invalid_caches_are_refused(text):
     with pytest.raises(cache_model.CacheError):
         cache_model.geometry(text)
 
@@ -161,7 +161,7 @@ def test_power_of_two_buffers_use_a_tenth_of_the_cache(kernel, tmp_path):
     ({"MEM": "16", "SIZE": "4096", "OBJECTS": "9000"},
      "coloured: there are not 9000 objects"),
 ])
-def test_what_cannot_be_is_said_in_one_line(kernel, tmp_path, environment,
+def test_invalid_settings_give_one_line(kernel, tmp_path, environment,
                                             text):
     done = run(kernel, tmp_path / "new", **environment)
     assert done.returncode == 1

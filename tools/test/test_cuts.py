@@ -406,7 +406,7 @@ def files(folder):
             if not name.endswith(".pyc")}
 
 
-def test_what_is_handed_out(tree, tmp_path):
+def test_contents_of_a_hand_out(tree, tmp_path):
     done = lab(tree, "--lab", "2", "--out", tmp_path / "out", "--seed", "7")
     assert done.returncode == 0, done.stderr
     out, L = tmp_path / "out", "docs/labs/02-buddies/"

@@ -70,7 +70,7 @@ def blocktest(machine, words, status=0):
 
 # ---- the driver ------------------------------------------------------------
 
-def test_what_is_written_is_there(driven, image, tmp_path):
+def test_written_sectors_are_read_back(driven, image, tmp_path):
     slave = tmp_path / "slave.img"
     disk.blank(slave, 1)
     machine = driven(image, slave)
@@ -166,7 +166,7 @@ def test_clients_do_not_notice_that_the_driver_dies(driven, image):
     assert "every invariant holds" in machine.command("verify")
 
 
-def test_what_was_flushed_survives_a_power_cut(driven, image):
+def test_flushed_data_survives_a_power_cut(driven, image):
     machine = driven(image)
     blocktest(machine, "fill 5 2000 9")
     machine.send("run blocktest storm 1 100000 1\r")

@@ -76,7 +76,7 @@ SIZES = [0, 1, 1024, 12 * 1024, 12 * 1024 + 1, 200_000, 700_000]
 
 
 @each_format
-def test_what_is_written_here_is_read_by_debugfs(form, tmp_path):
+def test_debugfs_reads_files_written_here(form, tmp_path):
     image = make(tmp_path / "image", form, "8M")
     commands = ["mkdir /d", "mkdir /d/e"]
     for i, size in enumerate(SIZES):
@@ -91,7 +91,7 @@ def test_what_is_written_here_is_read_by_debugfs(form, tmp_path):
 
 
 @each_format
-def test_what_e2fsprogs_write_is_read_here(form, tmp_path):
+def test_files_of_e2fsprogs_are_read_here(form, tmp_path):
     source = tmp_path / "source"
     (source / "d").mkdir(parents=True)
     for i, size in enumerate(SIZES):
@@ -259,7 +259,7 @@ def wrong_super(offset, value, size=4):
      "larger than its disk"),
     (lambda image: image.write_bytes(b""), "cannot read the superblock"),
 ])
-def test_what_is_no_file_system_is_refused(change, why, tmp_path):
+def test_invalid_file_systems_are_refused(change, why, tmp_path):
     image = make(tmp_path / "image")
     change(image)
     assert why in core(image, good=(1,))
@@ -267,7 +267,7 @@ def test_what_is_no_file_system_is_refused(change, why, tmp_path):
 
 @pytest.mark.parametrize("change", [wrong_super(100, 0x40 | 3),
                                     wrong_super(58, 3, 2)])
-def test_what_must_not_be_written_is_read_only(change, tmp_path):
+def test_images_that_must_not_be_written_are_read_only(change, tmp_path):
     image = make(tmp_path / "image")
     core(image, "write /f 0 5000 1")
     change(image)
@@ -319,7 +319,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("command", DAMAGE)
-def test_what_e2fsck_mends_by_itself(command, tmp_path):
+def test_damage_that_e2fsck_repairs_alone(command, tmp_path):
     image = make(tmp_path / "image")
     core(image, "mkdir /d", "mkdir /e", "mkdir /d/s", "write /g 0 2000 1")
     run("debugfs", "-w", "-R", command, image)

@@ -132,7 +132,7 @@ def moved(path):
 
 
 @pytest.mark.parametrize("repair", ["e2fsck", "mount"])
-def test_what_is_pending_is_replayed(repair, image):
+def test_pending_blocks_are_replayed(repair, image):
     it = moved(image)
     after = tree(image)
     assert len(it.targets()) == 4
@@ -225,7 +225,7 @@ PENDING = {
 
 
 @pytest.mark.parametrize("what", [*FOREIGN, *PENDING])
-def test_what_was_not_made_here_is_not_replayed(what, image):
+def test_foreign_journals_are_not_replayed(what, image):
     it = moved(image).pend()
     {**FOREIGN, **PENDING}[what](it)
     it.save()

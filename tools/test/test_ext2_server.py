@@ -67,13 +67,13 @@ def sh(m, commands):
     return m.command(f'run sh -c "{commands}"')
 
 
-def test_what_mke2fs_wrote_is_there(machine):
+def test_files_of_mke2fs_are_read(machine):
     assert "written by mke2fs" in sh(machine, "cat /disk/hello")
     assert f" {len(BIG)} bytes" in sh(machine, "stat /disk/deep/er/big")
     assert "/disk/deep/er/big" in sh(machine, "find /disk")
 
 
-def test_what_programs_write_is_on_the_disk(machine):
+def test_files_that_programs_write_are_on_the_disk(machine):
     sh(machine, "mkdir /disk/new; echo hello > /disk/new/a; "
                 "cat /disk/deep/er/big > /disk/new/copy")
     sh(machine, "ln /disk/new/a /disk/b; mv /disk/new /disk/newer; "
@@ -97,7 +97,7 @@ def test_errors_reach_the_program(machine):
         assert text in said, said
 
 
-def test_nobody_else_is_served(machine):
+def test_wrong_arguments_are_refused(machine):
     said = sh(machine, "ext2; ext2 ata 1 /disk; ext2 ata 0 /nowhere; "
                        "ext2 ata 2 /disk")
     assert "usage: ext2 [-v] SERVER DISK PATH" in said

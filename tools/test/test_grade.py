@@ -359,7 +359,7 @@ def output(data, name):
 # ---- each of them ----------------------------------------------------------
 
 @pytest.mark.parametrize("name", few_first(IN_THE_KERNEL))
-def test_what_code_does_earns_what_it_earns(graded, name):
+def test_points_of_a_submission(graded, name):
     state = IN_THE_KERNEL[name][1]
     scores, data = result(graded, name)
     points = {"pass": 45, "leak": 22.5}.get(state, 0)
@@ -370,7 +370,7 @@ def test_what_code_does_earns_what_it_earns(graded, name):
 
 
 @pytest.mark.parametrize("name", few_first(NOT_BUILT))
-def test_what_does_not_build_loses_the_kernel_alone(graded, name):
+def test_a_failed_build_leaves_the_points_of_answers(graded, name):
     scores, data = result(graded, name)
     assert scores["0.doubles"] == scores["0.halves"] == (0, "no kernel")
     assert scores["sum"] == (20, "pass")

@@ -292,7 +292,7 @@ def test_trace_prints_a_line_per_operation(shell, audited):
     assert len(re.findall(r"^trace: .*spy", text, re.M)) == 3
 
 
-def test_log_tells_what_was_done(shell, audited):
+def test_log_lists_operations(shell, audited):
     entries = records(shell, "log -j -c spy -n 100")
     assert [e["op"] for e in entries] == ["free"] * 4 + ["alloc"] * 10
     assert [e["seq"] for e in entries] == \
@@ -456,7 +456,7 @@ def test_whatis_and_map_know_owners(shell, audited):
     assert [row["state"] for row in table].count("used") == 6
 
 
-def test_whatis_finds_who_points_here(shell, audited):
+def test_whatis_finds_references(shell, audited):
     objects = [row["addr"] for row in records(shell, "walk -j alloc spy")]
     notes = {row["words"][2]: row["addr"]  # struct play_object: links, address
              for row in records(shell, "walk -j alloc kmem_play")}

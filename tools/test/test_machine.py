@@ -141,7 +141,7 @@ def test_fault_screen(boot, kind, cause):
         assert re.search(r"shell_execute\+0x[0-9a-f]+", text), text
 
 
-def test_out_of_memory_shows_who_has_it(boot):
+def test_out_of_memory_lists_owners(boot):
     text = crash(boot(memory=memory(16)), "fault memory")
     assert re.search(r"out of memory: KM_SLEEP for 1048576 bytes", text), text
     assert re.search(r"(?m)^kstack +[1-9]\d* +[1-9]\d*\r?$", text), text

@@ -35,7 +35,7 @@ def test_gdb_shows_the_same_but_for_what_servers_know(kernel):
     assert [[row[i] for i in shown] for row in ours] == theirs
 
 
-def test_what_is_true_of_files_is_true_of_a_server_s(kernel):
+def test_tests_of_files_pass_on_a_file_server(kernel):
     """The tests of files, in a file system that a program keeps. (It has its
     memory from a first run of one of them, which takes that for something left
     behind.)"""
@@ -95,7 +95,7 @@ def serve(machine, command):
     raise AssertionError(machine.command("mounts"))
 
 
-def test_mounts_tells_who_serves_what(machine):
+def test_mounts_lists_servers(machine):
     serve(machine, "memfs /tmp/m")
     machine.command("run sh -c 'echo hello > /tmp/m/f'")
     shown = mounts(machine)

@@ -154,7 +154,7 @@ def test_the_culprit_is_the_same_from_anywhere(walk):
         assert said["kind"] == "modified" and said["cache"] == "bugs_snode"
 
 
-def test_who_wrote_last(walk):
+def test_last_writer(walk):
     said = walk["slab culprit now_ms"]
     assert re.search(r"0x\w{8} became 0x\w{8} by timer_irq at drivers/pit.c:",
                      said), said
@@ -168,7 +168,7 @@ def test_wrong_words(walk):
         "slab culprit: '1 2' is no address")
 
 
-def test_nobody_wrote(walk):
+def test_no_writer(walk):
     """The loader did, before the machine was there."""
     assert re.match(r"slab culprit: 0x\w{8} was not written in this recording "
                     r"before this moment\n", walk["slab culprit symbol_table"])
@@ -191,7 +191,7 @@ def test_the_end_is_found_where_a_busy_host_went_past_it(copy):
         assert abs(found - end) <= records.LAST_STEPS
 
 
-def test_a_reset_that_nobody_wanted(copy):
+def test_an_unexpected_reset(copy):
     """Is a triple fault, where the last instruction is the one to see."""
     recording = records.Recording(copy).load()
     assert recording.about["ended"] == "guest-shutdown"

@@ -60,7 +60,7 @@ def test_system_calls(run):
     assert verdict["passed"] > 150 and verdict["failed"] == 0, run.explain()
 
 
-def test_what_the_book_says(run):
+def test_transcripts_of_the_sanitized_kernel(run):
     """Its transcripts of such a kernel (tools/test/shells.py)."""
     found = [b for page in book.pages()
              for b in shells.blocks(page, "sanitize")]

@@ -113,7 +113,7 @@ def test_run_s_says_what_is_wrong(granted):
     assert "run: wants a program" in granted
 
 
-def test_who_has_what_while_it_runs(boot):
+def test_grants_in_use(boot):
     """A session's name server, and a driver that waits for its line."""
     machine = boot()
     machine.prompt()

@@ -44,7 +44,7 @@ def test_the_table_of_caches_is_theirs(shipped):
          for c in caches if c["kind"] == "named"}
 
 
-def test_what_is_not_run_has_a_reason():
+def test_transcripts_that_are_not_typed_have_a_reason():
     """And there is little of it: `not run` is for what only a reader has."""
     skipped = [line for page in book.pages()
                for line in page.read_text().splitlines()
@@ -62,7 +62,7 @@ def page(tmp_path, monkeypatch, text):
     return path
 
 
-def test_what_is_a_transcript(tmp_path, monkeypatch):
+def test_transcripts_are_recognised(tmp_path, monkeypatch):
     path = page(tmp_path, monkeypatch, """text
     slate> no, a part of the text
 

@@ -12,6 +12,7 @@ program prints them, dearest first: the sum of each file, then single tests.
 import json
 import re
 import resource
+import signal
 import sys
 from collections import Counter
 from pathlib import Path
@@ -96,6 +97,7 @@ def table(seconds):
 
 
 def main():
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # the reader may stop
     paths = sorted(Path(sys.argv[1]).glob("*.json"))
     if not paths:
         sys.exit("no run of the tests has been timed: make test")
