@@ -148,7 +148,7 @@ def check_stops(visits):
         assert result.named["bug-step"][-1] == {
             "event": "bug-step", "name": name, "when": "at once"}, where
         if TABLE[name][mode] == "stop":
-            assert error == ["destroyed"] and "cache destroyed" in panic, where
+            assert error == ["destroyed"] and "destroyed cache" in panic, where
             continue
         assert panic.startswith("page fault"), where
         if name == "zero-bytes":
@@ -251,10 +251,10 @@ REPORTS = {
     "underrun": "buffer written before its start\n" + CHANGED + PLACE +
                 CONTENTS + FINDER + OUT,
     "double-free": "buffer freed twice\n" + PLACE + FINDER + FREED,
-    "free-never": "freed address was never allocated\n"
+    "free-never": "freed address is not an allocated buffer\n"
                   "it is a free buffer of cache bugs_snode\n" + PLACE +
-                  FINDER + "no previous transactions: it was never handed "
-                  "out\n",
+                  FINDER + "no previous transactions: it was never "
+                  "allocated\n",
     "free-interior": "freed address is not a buffer's start\n"
                      "it is 8 bytes into a buffer of cache bugs_snode\n" +
                      PLACE + FINDER + OUT,
@@ -264,7 +264,7 @@ REPORTS = {
     "free-stack": "freed address is on a stack\n"
                   r"it is on the stack of task \d+ \(bugs\)\n"
                   rf"buffer={HEX}  cache: bugs_frame\n" + FINDER,
-    "free-static": "freed address was never allocated\n"
+    "free-static": "freed address is not an allocated buffer\n"
                    r"it is data of the kernel's image.*\n"
                    rf"buffer={HEX}  cache: bugs_frame\n" + FINDER,
     "free-size": "buffer freed with the wrong size\n"
