@@ -251,7 +251,7 @@ LAB_TEST(3, give, LAB_EARLY)
     heap_expect_list("ABC");
 }
 
-LAB_TEST(3, give_unlocks, LAB_EARLY)
+LAB_TEST(3, give_keeps_lock, LAB_EARLY)
 {
     struct kmem_bufctl out = {0};
 
