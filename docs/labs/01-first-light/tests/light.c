@@ -21,7 +21,7 @@ static const uint32_t honest = sizeof(struct multiboot_map) - sizeof(uint32_t);
 static struct multiboot_map map[ENTRIES];
 static struct mem_region got[ENTRIES + 2];
 
-/* An honest entry: `mib` MiB from there on. */
+/* A right entry: `mib` MiB from there on. */
 static struct multiboot_map entry(uint32_t at, uint32_t mib, uint32_t type)
 {
     return (struct multiboot_map){.map_size = honest,
@@ -91,7 +91,7 @@ LAB_TEST(1, map_short, LAB_EARLY)
     expect_count(parse(sizeof(map)), 0);
 }
 
-/* The next entry would be behind the end: this one is the last. */
+/* The next entry would begin after the end: this one is the last. */
 LAB_TEST(1, map_beyond, LAB_EARLY)
 {
     begin();
@@ -112,7 +112,7 @@ LAB_TEST(1, map_room, LAB_EARLY)
     KT_EQ(got[2].region_start, 0xeeeeeeeeeeeeeeee);
     expect_count(memmap_parse(map, sizeof(map), got, 0), 0);
     begin();
-    map[0].map_length = 0; /* takes no room */
+    map[0].map_length = 0; /* uses up no space */
     expect_count(memmap_parse(map, sizeof(map), got, 2), 2);
     expect_region(1, MIB(33), MIB(37));
 }
@@ -218,13 +218,13 @@ LAB_TEST(1, frames_limit, LAB_UP)
     expect_frames(1, 1, 1);
 }
 
-/* The last word of memory: nothing is mapped behind it. */
+/* The last word of memory: nothing is mapped after it. */
 static uintptr_t last_word(void)
 {
     return KERNEL_BASE + (page_count << PAGE_SHIFT) - sizeof(uintptr_t);
 }
 
-/* Frames that cannot be read, and what is no return address. */
+/* Frames that cannot be read, and words that are no return address. */
 LAB_TEST(1, frames_bad, LAB_UP)
 {
     make_stack();
@@ -241,7 +241,7 @@ LAB_TEST(1, frames_bad, LAB_UP)
     expect_frames(0, FRAMES, 2);
 }
 
-/* A list that comes back to where it was would have no end. */
+/* A list that leads back to one of its frames would have no end. */
 LAB_TEST(1, frames_circle, LAB_UP)
 {
     make_stack();

@@ -1,7 +1,7 @@
 /*
- * Lab 1: the command `riddle`. Somewhere below it an exception happens, and is
- * put right before anybody can see it: but for a debugger, who finds a trap
- * frame. What it holds follows from the seed of the hand-out.
+ * Lab 1: the command `riddle`. One of the functions that it calls raises an
+ * exception, and the handler repairs it before anything shows. Only a debugger
+ * finds the trap frame. Its contents follow from the seed of the hand-out.
  */
 #include "drivers/console.h"
 #include "tools/workshop/labs/seed.h"
@@ -18,10 +18,10 @@ enum purpose {
     PLACE
 };
 
-/* Functions that debuggers see as they are written. */
+/* Functions that a debugger shows as they are written. */
 #define APART static __attribute__((noipa))
 
-/* Who calls somebody has a frame, and is in no debugger's way. */
+/* A function that calls another has a frame, which a debugger can follow. */
 APART void riddle_nothing(void)
 {
     __asm__ volatile("" : : : "memory");
@@ -51,7 +51,7 @@ APART void riddle_delta(void)
 static void (*const ways[])(void) = {riddle_alpha, riddle_beta, riddle_gamma,
                                      riddle_delta};
 
-/* What stands behind the call keeps it from becoming a jump. */
+/* The line after the call keeps the call from becoming a jump. */
 APART void riddle_deeper(unsigned more)
 {
     if (more == 0)
@@ -89,7 +89,7 @@ static int cmd_riddle(int argc, char **argv)
     riddle_begin();
     for (size_t i = 0; i < ARRAY_SIZE(vectors); i++)
         trap_set_handler(vectors[i], before[i]);
-    kprintf("Something has happened, and nothing is to be seen of it.\n"
+    kprintf("Something has happened, and left no visible trace.\n"
             "Your machine for task 1.2 has %u MiB: make run MEM=%u\n",
             20 + lab_pick(MEMORY, 200), 20 + lab_pick(MEMORY, 200));
     return 0;

@@ -15,7 +15,7 @@ static void look(struct lab4_pages *p)
     p->still += kmem_transfers == 0;
 }
 
-/* Pages come filled, so that nobody finds zeroes that he did not write. */
+/* Pages are filled: zeroes are there only if the allocator wrote them. */
 static void *get(size_t pages, void *arg)
 {
     struct lab4_pages *p = arg;

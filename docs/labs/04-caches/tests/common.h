@@ -22,7 +22,7 @@ struct lab4_pages {
     size_t out;
     size_t locked; /* calls with interrupts off: under the cache's lock */
     size_t idle;   /* calls while cache_busy was 0 */
-    size_t still;  /* calls while nobody had said that pages move */
+    size_t still;  /* calls without kmem_transfer_begin */
 };
 
 extern struct lab4_pages lab4_pages;
@@ -38,7 +38,7 @@ struct kmem_cache *lab4_cache_of(size_t size, size_t align, kmem_ctor_t *ctor,
 /* Interrupts on, with none that could come: whether a lock is held shows. */
 void lab4_irq_on(void);
 
-/* Fails the test unless the cache's lock was let go of. */
+/* Fails the test unless the cache's lock was released. */
 #define LAB4_UNLOCKED(what)                                                    \
     do {                                                                       \
         if ((read_eflags() & EFLAGS_IF) == 0)                                  \

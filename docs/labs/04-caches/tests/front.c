@@ -209,7 +209,7 @@ LAB_TEST(4, give, LAB_PAGES)
     lab4_pages_back(slab, SLABS);
 }
 
-/* Random traffic on three slabs: nobody gets what another has. */
+/* Random traffic on three slabs: no buffer is allocated twice. */
 LAB_TEST(4, traffic, LAB_PAGES)
 {
     struct kmem_cache *cp = lab4_cache(SIZE, 8);

@@ -46,7 +46,7 @@ LAB_TEST(5, again, LAB_UP)
     KT_EQ(unused(), 0);
     KT_EQ(inode_reclaim(SIZE_MAX), 0); /* it is in use */
     FS_VERIFY();
-    b->inode_nlink = 0; /* its name is gone: nobody will want it again */
+    b->inode_nlink = 0; /* it has no name left: it will not be needed again */
     inode_put(b);
     KT_EQ(unused(), 0);
     KT_EQ(test_fs_log.evictions, 1);

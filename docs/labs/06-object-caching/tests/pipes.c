@@ -20,7 +20,7 @@ static struct {
     struct file *write_end;
 } out[PIPES];
 
-/* Makes pipes until there are n; an error ends it. Returns it, or 0. */
+/* Makes pipes until there are n. Returns 0 or the error that stopped it. */
 static int make(unsigned from, unsigned n)
 {
     int error = 0;
@@ -93,7 +93,7 @@ LAB_TEST(6, cache, LAB_UP)
     KT_EQ(kmem_inuse(cp), before + 40);
     for (unsigned i = 0; i < 40; i++)
         put_end(&out[i].read_end);
-    KT_EQ(kmem_inuse(cp), before + 40); /* each has an end left */
+    KT_EQ(kmem_inuse(cp), before + 40); /* each still has an end */
     close_all();
     KT_EQ(kmem_inuse(cp), before);
     TEST_VERIFY(cp);
@@ -115,8 +115,8 @@ LAB_TEST(6, giveback, LAB_UP)
     KT_EQ(r.reap_slabs, slabs);
     KT_EQ(cp->cache_slabs, 0);
     if (r.reap_objects != slabs * cp->cache_slab_chunks)
-        KT_FAIL("%zu slabs of pipes went and %zu pipes were destructed: who "
-                "takes the others off the list of pipes?",
+        KT_FAIL("%zu slabs of pipes were freed and %zu pipes destructed: the "
+                "others are still on the list of pipes",
                 slabs, r.reap_objects);
     KT_EQ(pipe_stats(NULL, &stat, 1), 0);
     KT_EQ(make(0, 3), 0);
@@ -124,7 +124,7 @@ LAB_TEST(6, giveback, LAB_UP)
     close_all();
 }
 
-/* A pipe that needs memory where there is none: an error, no waiting. */
+/* A pipe without memory for it: an error, and no waiting. */
 LAB_TEST(6, no_memory, LAB_UP)
 {
     unsigned before;
@@ -326,12 +326,13 @@ LAB_TEST(6, count, LAB_UP)
     fill(live, 200);
     filling = (uint32_t)(rdtsc() - start);
     if (memory < 40 || memory > 110)
-        KT_FAIL("an object without constructor and destructor costs %u "
-                "instructions; kmem_alloc and kmem_free of 200 bytes take 65",
-                memory);
+        KT_FAIL(
+            "an object without constructor and destructor costs %u "
+            "instructions; kmem_alloc and kmem_free of 200 bytes take about 70",
+            memory);
     if (all < memory + filling * 9 / 10 || all > memory + filling + 10)
         KT_FAIL("a constructor of about %u instructions makes the object "
-                "dearer by %u",
+                "cost %u more",
                 filling, all - memory);
     kmem_free(live, 200);
 }

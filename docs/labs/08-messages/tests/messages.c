@@ -23,10 +23,10 @@ enum {
     REG_A = 10,
     A_RATE = 0x7f, /* crystal and rate: the highest bit changes by itself */
     A_1024_HZ = 0x26,
-    A_128_HZ = 0x29, /* what beats should be */
+    A_128_HZ = 0x29, /* the rate of beats */
     REG_B = 11,
     B_BEATS = 0x40,
-    B_CAUSES = 0x70, /* all that the chip can interrupt for */
+    B_CAUSES = 0x70, /* all causes of an interrupt */
     B_FORMAT = 0x06, /* how the clock counts: 24 hours, binary */
     B_BINARY = 0x04,
 };
@@ -51,7 +51,7 @@ static pid_t start(const char *const *words, const char *server)
     return pid;
 }
 
-/* How a program ends that gets the console: its exit status, or -1 if it does
+/* Waits for a program that gets the console. Its exit status, or -1 if it does
  * not exit. */
 static int ended(pid_t pid)
 {
@@ -70,7 +70,7 @@ static void end(pid_t pid)
         task_wait(pid, &status, 0);
 }
 
-/* Ends what a program has left behind: its group, now the kernel's children. */
+/* Ends the tasks that a program left: its group, now the kernel's children. */
 static void end_group(pid_t pid)
 {
     int status;
@@ -164,8 +164,8 @@ static bool is_bound(struct ipc_irq_stat *st)
     return false;
 }
 
-/* The chip as a driver left it that was killed, and the clock in a format that
- * the BIOS does not choose. Returns the format. */
+/* The state in which a killed driver left the chip, and the clock in a format
+ * that the BIOS does not choose. Returns the format. */
 static uint8_t leave_beating(void)
 {
     uint8_t b = (uint8_t)((get(REG_B) ^ B_BINARY) | B_BEATS);
@@ -191,7 +191,7 @@ static void expect_set_up(pid_t driver, uint8_t format)
     KT_EQ(get(REG_B) & B_CAUSES, 0);
     if ((get(REG_B) & B_FORMAT) != format)
         KT_FAIL("the format of the clock in register B was 0x%x and is 0x%x: "
-                "whoever reads the time reads it wrongly now",
+                "programs now read the time wrongly",
                 format, get(REG_B) & B_FORMAT);
 }
 
