@@ -1,5 +1,5 @@
-"""What all commands are made of: numbers as the kernel shell prints them,
-tables, addresses as arguments, and the commands themselves."""
+"""The parts of all commands: numbers as the kernel shell prints them, tables,
+addresses as arguments, and the class Command."""
 
 import getopt
 import inspect
@@ -200,7 +200,7 @@ def parse_address(text):
 
 
 class Arguments:
-    """What follows a command: `words`, and options by letter."""
+    """The arguments of a command: `words`, and options by letter."""
 
     def __init__(self, words, options):
         self.words = words
@@ -265,7 +265,7 @@ class Command(gdb.Command):
         raise NotImplementedError
 
     def complete(self, text, word):
-        """What the TAB key offers."""
+        """The words that the TAB key offers."""
         found = list(self.choices)
         if re.search(r"\b(NAME|CACHE)\b", self.usage):
             try:

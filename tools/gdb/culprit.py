@@ -109,7 +109,7 @@ def _freed_before(report):
 
 
 def _called(report):
-    """What was wrong is the call itself."""
+    """The call itself was wrong."""
     return Verdict(to_call(), f"called with 0x{report.error.error_buf:08x}")
 
 

@@ -386,7 +386,7 @@ class Slab(View):
 
 
 class Transaction(View):
-    """Who allocated or freed a buffer, and when."""
+    """One allocation or free of a buffer: task, time, callers."""
 
     def __init__(self, raw):
         super().__init__("kmem_transaction", raw=raw)

@@ -60,7 +60,7 @@ def _stop_at(number):
 
 
 class _Before(gdb.Command):
-    """What is done before each command that goes forward."""
+    """Runs before each command that goes forward."""
 
     def __init__(self):
         super().__init__("slate-before-moving", gdb.COMMAND_OBSCURE)

@@ -1,4 +1,4 @@
-"""slab whatis, refs: what an address is, and who points there."""
+"""slab whatis, refs: what an address is, and which words point there."""
 
 import gdb
 
@@ -85,7 +85,7 @@ def print_place(heap, slab, address):
 
 
 def print_image(address):
-    """What of the kernel's image is there."""
+    """The part of the kernel's image there."""
     if target.is_code(address):
         print(f"code: {target.symbol_text(address)}")
     elif linker("rodata_start") <= address < linker("rodata_end"):
@@ -95,7 +95,7 @@ def print_image(address):
 
 
 def print_stack(address):
-    """Whose stack is there."""
+    """The task whose stack is there."""
     try:
         for start, end, _, task in system.stacks():
             if start <= address < end:
@@ -201,7 +201,7 @@ def holder(heap, address):
 
 class Refs(Command):
     """slab refs ADDR
-    Who points here.
+    The words that point here.
     Looks at the kernel's data, the registers, every object in use and the hash
     tables for words that lead to ADDR; if that is in an object, into any part
     of the object.

@@ -314,7 +314,7 @@ PARTS = "consumed", "requested", "internal", "free", "meta"
 
 def frag_parts(caches):
     """{part: bytes} of the memory of some caches; the first is the sum of the
-    others. What the allocator's own caches take is all overhead."""
+    others. All memory of the allocator's own caches is overhead."""
     total = dict.fromkeys(PARTS, 0)
     for c in caches:
         own = c.kind_name == "internal"
@@ -329,14 +329,14 @@ def frag_parts(caches):
 
 class Frag(Command):
     """slab frag [-j]
-    Slab memory that nobody asked for.
+    Slab memory that no client asked for.
     Total fragmentation as the paper's section 5.2 defines it, then by cache,
     the one that loses most first:
       MEM USED   bytes of its slabs and hash table; of objects in use
       FREE%      free buffers, in per cent of MEM
       INTERNAL%  rounding, colours and rests of slabs
       META%      headers, hash tables, the allocator's own caches
-      FRAG%      the sum: memory that nobody asked for"""
+      FRAG%      the sum: memory that no client asked for"""
 
     def run(self, args):
         caches = [c for c in Heap().ordered(lambda c: c.mem - c.used) if c.mem]

@@ -77,7 +77,7 @@ FILE = "fail.c"
 
 
 def failure(heap):
-    """What is set, in words."""
+    """The failure that is set, in words."""
     f = target.record_of("set", FILE)
     kind = target.enumerators("kmem_fail_kind", "KMEM_FAIL_").get(f.fail_kind)
     if kind == "none":

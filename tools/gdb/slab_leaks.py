@@ -12,7 +12,7 @@ from slab_address import REGISTERS
 from target import (PAGE_MASK, PAGE_SHIFT, UNREADABLE, WORD,
                     BadMemory, linker, read, register, words)
 
-# What the allocator remembers is no pointer to an object.
+# The allocator's own records are no pointers to objects.
 REMEMBERED = "kmem_last_error", "rings"
 
 

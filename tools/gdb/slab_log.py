@@ -1,5 +1,5 @@
-"""slab log, history, users, old: who has and had the memory, of caches in mode
-U (paper, section 6.1)."""
+"""slab log, history, users, old: the users of memory, of caches in mode U
+(paper, section 6.1)."""
 
 import target
 from command import (Command, Hex, Table, age, parse_address, plural,

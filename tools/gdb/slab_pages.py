@@ -1,4 +1,4 @@
-"""slab buddyinfo, slab pages, slate pages: who has the page frames."""
+"""slab buddyinfo, slab pages, slate pages: the owners of page frames."""
 
 import system
 import target
@@ -15,7 +15,7 @@ class Buddyinfo(Command):
     Free blocks of physical memory by order.
     A block of order n is 2^n pages of 4 KiB, aligned to its size. FREE counts
     blocks on the free lists now, ALLOCATED and RETURNED those handed out and
-    taken back since boot. UNUSABLE% is the part of the free memory that lies
+    taken back since boot. UNUSABLE% is the part of the free memory that is
     in blocks too small for a request of that order: external fragmentation."""
 
     def run(self, args):
@@ -56,7 +56,7 @@ def letter(state):
 
 class Picture(Command):
     """slab pages [-j]
-    A picture of physical memory and who owns it.
+    A picture of physical memory and its owners.
     All page frames, 64 cells in a row, a letter per owner; in lower case where
     a cell has several, the commonest that is not free. Then how many frames
     are in each state. `slate pages` names the owners."""

@@ -51,7 +51,7 @@ class Inodes(Command):
 
 class Mounts(Command):
     """slate mounts
-    File systems and who serves them.
+    File systems and their servers.
     ROOT is the number of the root directory, INODES how many of its inodes are
     in memory. STATE `dead`: the server has died, and no other has started."""
 

@@ -113,7 +113,7 @@ def mutexes():
 
 class Locks(Command):
     """slate locks
-    The locks that are held, by whom, and who waits.
+    The locks that are held, their holders and waiters.
     Mutexes of inodes, pipes, the console and renaming. A kernel built with
     DEBUG=1 records the spin locks as well, in the order in which they were
     taken."""
@@ -231,7 +231,7 @@ def line_owner(i, line, handler):
 
 class Irqs(Command):
     """slate irqs
-    Interrupt lines: whose they are, how often.
+    Interrupt lines: owners and counts.
     OWNER is the kernel's own handler, or NAME(PID) of the server that has bound
     the line; cascade: the line that joins the two controllers. PORT is where
     the interrupt becomes a notification. MASKED: it has no owner, or its

@@ -84,7 +84,7 @@ def in_stub(pc):
 
 
 class _Id:
-    """What GDB tells frames apart by."""
+    """GDB's identity of a frame."""
 
     def __init__(self, sp, pc):
         self.sp, self.pc = gdb.Value(sp), gdb.Value(pc)
@@ -175,7 +175,7 @@ def depth():
 
 
 def gdb_frames(task):
-    """What GDB's `bt` prints of a task's kernel stack, numbered from 0. None:
+    """The lines of GDB's `bt` of a task's kernel stack, numbered from 0. None:
     of the task that runs."""
     before, selected, text = unwinder.entered, gdb.selected_frame(), []
     try:

@@ -49,12 +49,12 @@ def state_of(task):
 
 
 def reason(queue):
-    """What the tasks in the wait queue at `queue` wait for."""
+    """The event that the tasks in a wait queue wait for."""
     return string(record("wait_queue", queue).wait_reason, 40)
 
 
 def waits_for(task):
-    """What a blocked task is to be woken by, or None."""
+    """The event that will wake a blocked task, or None."""
     if task.task_waiting:
         return reason(task.task_waiting)
     return "message" if state_of(task) == "blocked" else None
@@ -142,7 +142,7 @@ def fs_name(inode):
 
 
 def mounts():
-    """What is mounted, by number."""
+    """The mounted file systems, by number."""
     return list(members(address_of("mounts", "fs/fs.c"), "fs", "fs_link"))
 
 
