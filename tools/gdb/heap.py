@@ -78,7 +78,7 @@ class View:
 def mode_bits(text=None):
     """The flags of the debugging modes with these letters."""
     letters, all_ = target.text_constant("KMEM_DEBUG_LETTERS"), \
-        constant("KMF_MODES", 0x7f00)
+        constant("KMF_MODES")
     return sum((all_ & -all_) << letters.index(c) for c in text or letters)
 
 
@@ -434,7 +434,8 @@ class Buffer:
 
     def _debug(self, raw):
         known = target.enumerators("kmem_buf_state", "KMEM_BUF_")
-        self.state = {"free": "free", "used": "in use"}.get(
+        # `busy` is checked or filled just now.
+        self.state = {"free": "free", "used": "in use", "busy": "in use"}.get(
             known.get(raw.state), "damaged, put aside")
         if self.state != "free":
             self.size = raw.size

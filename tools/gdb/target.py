@@ -208,7 +208,7 @@ def _macros():
 
 
 @functools.lru_cache(maxsize=None)
-def constant(name, default=None):
+def constant(name):
     """An enumerator, or a macro of the tree's headers, which debug information
     does not have."""
     def expand(match):
@@ -219,9 +219,7 @@ def constant(name, default=None):
         return int(gdb.parse_and_eval(
             re.sub(r"\b[A-Za-z_]\w*", expand, name))) & WORD_MASK
     except gdb.error as e:
-        if default is None:
-            raise Fail(f"this kernel has no constant `{name}`") from e
-        return default
+        raise Fail(f"this kernel has no constant `{name}`") from e
 
 
 def text_constant(name):
