@@ -62,10 +62,19 @@ def in_memory():
         yield Path(folder)
 
 
+def _configured(name):
+    flags = product("flags", "workshop").read_text().split()
+    return f"-DCONFIG_{name}=1" in flags
+
+
 def sanitized():
     """Whether the kernel under test is one of `make SANITIZE=1`."""
-    flags = product("flags", "workshop").read_text().split()
-    return "-DCONFIG_SANITIZE=1" in flags
+    return _configured("SANITIZE")
+
+
+def debug():
+    """Whether the kernel under test is one of `make DEBUG=1`."""
+    return _configured("DEBUG")
 
 
 # What an ordinary kernel takes of a machine of 16 MiB before anything runs, and
