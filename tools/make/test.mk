@@ -151,6 +151,8 @@ fuzz: $(WORKSHOP_KERNEL) | $(VENV) ## a million random system calls: SEEDS=10
 coverage: $(BUILD)/coverage/mmtest | $(VENV) ## branches of mm/ that the host
                                   ## tests take; build/coverage/index.html
 	@find $(BUILD)/coverage -name '*.gcda' -delete
+	@rm -f $(filter-out $(HOST_SRC:%.c=$(BUILD)/coverage/%.gcno),\
+	    $(shell find $(BUILD)/coverage -name '*.gcno'))
 	@$< >$(BUILD)/coverage/log 2>&1 || { tail -n 9 $(BUILD)/coverage/log; \
 	    echo 'make: $< failed: no coverage'; exit 1; } >&2
 	@$(VENV) -m gcovr --config tools/measure/gcovr.cfg $(BUILD)/coverage \
