@@ -12,6 +12,8 @@ import pytest
 
 from conftest import ROOT, product
 
+pytestmark = pytest.mark.plain
+
 PROGRAMS = ("ls cat echo grep wc head sort mkdir rm mv ln ps kill sleep find "
             "file stat kmastat free uptime true false").split()
 
