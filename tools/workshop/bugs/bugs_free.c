@@ -63,10 +63,10 @@ void bug_free_never(void)
 void bug_free_interior(void)
 {
     struct snode *n = node_new();
+    char *in = n->name;
 
     bugs_sandboxes_remember(n, NULL);
-    kmem_cache_free(bugs_sandbox(BUGS_SNODE),
-                    n->name); /* culprit: free-interior */
+    kmem_cache_free(bugs_sandbox(BUGS_SNODE), in); /* culprit: free-interior */
     bugs_look();
     node_free(n);
 }
