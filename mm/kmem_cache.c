@@ -3,12 +3,13 @@
  * and 3.3).
  *
  * An allocation takes the first buffer of the first slab that has one; a free
- * puts it back. Both do so under the cache's lock, by kmem_slab_take and
- * kmem_slab_give, which are the only ways to take and to give. A cache without
- * a free buffer grows by one slab: that is the back end, mm/kmem_slab.c.
+ * puts it back at the head of its slab's freelist. Every allocation calls
+ * kmem_slab_take and every free kmem_slab_give, with the cache's lock held; so
+ * do the debugging modes. A cache without a free buffer grows by one slab: that
+ * is the back end, mm/kmem_slab.c.
  *
- * What is uncommon, large objects (3.2.3) and debugging (6), is found by one
- * test of cache_flags.
+ * One test of cache_flags finds the uncommon cases: large objects (3.2.3),
+ * debugging (6) and destroyed caches.
  */
 #include "kernel/lib/string.h"
 #include "mm/debug/audit.h"
@@ -23,12 +24,12 @@ struct list kmem_caches = LIST_INIT(kmem_caches);
 struct kmem_cache *kmem_slab_cache, *kmem_bufctl_cache, *kmem_hash_cache;
 struct kmem_cache *kmem_bufctl_debug_cache;
 
-/* The cache of caches describes itself; it is the only one not in a slab. */
+/* The cache of all struct kmem_cache but this one, which is in no slab. */
 struct kmem_cache kmem_cache_cache;
 
 /* ---- freelist management (3.3); the cache's lock is held ---------------- */
 
-/* A free slab is free no longer: T, and m with it (3.4). */
+/* A free slab is used or reaped: T falls, and m with it (3.4). */
 inline void kmem_ws_take(struct kmem_cache *cp)
 {
     cp->cache_free_slabs--;
@@ -57,7 +58,7 @@ inline struct kmem_bufctl *kmem_slab_take(struct kmem_cache *cp)
     return bcp;
 }
 
-/* A full slab got a buffer back: it leads those that have a free buffer. (The
+/* A full slab got a buffer back: it becomes the first with a free buffer. (The
  * slab that became full last is in the right place already.) */
 inline void kmem_slab_to_front(struct kmem_cache *cp, struct kmem_slab *sp)
 {
@@ -112,8 +113,8 @@ static void *take(struct kmem_cache *cp)
     return bcp->bufctl_addr;
 }
 
-/* A buffer of either layout goes back. False: the hash table does not know it.
- * (A small buffer is not looked up anywhere: every address is believed.) */
+/* Puts back a buffer of either layout. False if a large one is not in the hash
+ * table. (The address of a small one is not checked.) The lock is held. */
 inline bool kmem_give(struct kmem_cache *cp, void *buf)
 {
     struct kmem_bufctl *bcp;
@@ -131,7 +132,8 @@ inline bool kmem_give(struct kmem_cache *cp, void *buf)
 
 /* ---- the front end (3.1) ------------------------------------------------ */
 
-/* Any use of a destroyed cache ends here (KMF_DESTROYED is uncommon). */
+/* Panics if the cache was destroyed. KMF_DESTROYED is part of KMF_ANY, so every
+ * allocation and free with its handle comes here. */
 static void refuse_destroyed(struct kmem_cache *cp)
 {
     if ((cp->cache_flags & KMF_DESTROYED) == 0)
@@ -143,8 +145,9 @@ static void refuse_destroyed(struct kmem_cache *cp)
              cp->cache_name, (const void *)cp);
 }
 
-/* The cache has no free buffer: grows it by a slab, or waits for memory. False:
- * KM_NOSLEEP, and there is none. */
+/* The cache has no free buffer: grows it by a slab. If there is no memory,
+ * returns false with KM_NOSLEEP, and waits with KM_SLEEP; the caller tries
+ * again. */
 bool kmem_grow_or_wait(struct kmem_cache *cp, int flags)
 {
     refuse_destroyed(cp);
@@ -174,9 +177,9 @@ void kmem_out_of_memory(const char *name, size_t size)
 /*
  * An allocation that did not succeed at once: the cache must grow, or it is in
  * a debugging mode. Another task may take the new slab's buffers first, so it
- * tries again until it gets one. The hash table is adapted only then: looking
- * for memory for a larger table may reap, and a slab without an allocated
- * buffer would be the first to go.
+ * tries again until it gets one. Only then does it resize the hash table:
+ * allocating a larger table may reap, and the new slab, if none of its buffers
+ * were allocated, could be destroyed.
  */
 static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
                                                   int flags)
@@ -197,7 +200,8 @@ static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
     return buf;
 }
 
-/* Large objects (3.2.3): cache_flags is KMF_HASH and nothing else. */
+/* Large objects (3.2.3): cache_flags is KMF_HASH alone. With any other flag,
+ * alloc_grow decides. */
 static __attribute__((noinline)) void *alloc_large(struct kmem_cache *cp,
                                                    int flags)
 {
@@ -253,8 +257,8 @@ static __attribute__((noinline)) void free_large(struct kmem_cache *cp,
         free_checked(cp, buf);
 }
 
-/* cache_flags may be looked at without the lock here: as long as a buffer is
- * allocated, its cache keeps its layout. */
+/* Reads cache_flags without the lock: the cache cannot change its layout while
+ * one of its buffers, this one, is allocated. */
 void kmem_cache_free(struct kmem_cache *cp, void *buf)
 {
     struct kmem_bufctl *bcp;
@@ -317,7 +321,7 @@ static const char *create_error(const char *name, size_t size, size_t align,
 
 static uint32_t caches_made;
 
-/* Fills in a cache without slabs. The arguments are right. */
+/* Initializes a cache without slabs. The arguments have been checked. */
 void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
                       size_t align, kmem_ctor_t *ctor, kmem_dtor_t *dtor,
                       const struct kmem_supplier *supplier)
@@ -395,8 +399,9 @@ struct kmem_cache *kmem_cache_create(const char *name, size_t size,
 
 /* ---- destruction (2.3) -------------------------------------------------- */
 
-/* Takes the cache off the list unless objects are allocated; it allocates
- * nothing after that. Returns 0 or the error of kmem_cache_destroy. */
+/* Marks the cache as destroyed and takes it off the list, unless objects are
+ * allocated, it is growing or a reap runs. Returns 0 or the error of
+ * kmem_cache_destroy. */
 static int retire(struct kmem_cache *cp)
 {
     int error = 0;
@@ -457,9 +462,9 @@ struct kmem_cache *kmem_must_create(const char *name, size_t size)
 }
 
 /*
- * The allocator is its own first client. One cache is written by hand, the
- * cache of caches: its objects are small, so it needs no other. The caches that
- * the large layout needs are small as well and come next.
+ * The allocator is its own first client. The cache of caches is a static
+ * structure; its objects are small, so it needs no other cache. The caches that
+ * the large layout needs have small objects as well and come next.
  */
 void kmem_init_caches(void)
 {

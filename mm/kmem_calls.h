@@ -1,12 +1,12 @@
 /*
- * What the files of the slab allocator call in each other, by file; each
- * function is described where it is defined. mm/kmem_impl.h includes this.
+ * The functions that files of the slab allocator call in each other, by file.
+ * Each is described where it is defined. mm/kmem_impl.h includes this file.
  */
 #pragma once
 
 #include "mm/kmem_impl.h"
 
-/* How far the allocator has come up: what a call may already ask for. */
+/* How far the allocator is initialized: what can be used already. */
 enum kmem_state {
     KMEM_DOWN,    /* nothing */
     KMEM_PARTIAL, /* caches of small objects */
@@ -65,13 +65,14 @@ size_t kmem_hash_pages(size_t buckets);
 
 /* ---- kmem_alloc.c: section 3.1 ------------------------------------------ */
 
-/* The largest size that goes straight to its class: KMEM_MAXBUF, or 0 while a
- * class is in a debugging mode and the size asked for matters. */
+/* The largest size for which kmem_alloc takes its fast path: KMEM_MAXBUF, or 0
+ * while a class is in a debugging mode, which needs the requested size. */
 extern size_t kmem_class_max;
 
 /* ---- kmem_reap.c: section 3.4 ------------------------------------------- */
 
-extern bool kmem_reaping; /* guarded by kmem_list_lock: no cache may end */
+/* A reap runs, so no cache may be destroyed. kmem_list_lock guards it. */
+extern bool kmem_reaping;
 
 static inline struct kmem_slab *kmem_slab_prev(const struct kmem_slab *sp)
 {
@@ -94,8 +95,8 @@ static inline uint32_t kmem_inuse(const struct kmem_cache *cp)
 
 /* ---- kmem_verify.c ------------------------------------------------------ */
 
-/* How many tasks move pages between segkmem and what a cache or a count says
- * that it holds. While there is one, the sums need not agree. */
+/* Tasks that are moving pages between segkmem and a cache, or have not counted
+ * them yet. While there is one, the sums need not agree. */
 extern uint32_t kmem_transfers;
 
 void kmem_transfer_begin(void);

@@ -2,12 +2,13 @@
  * The hash table of large-object caches (paper, section 3.2.3): from the
  * address of an allocated buffer to its bufctl, scaling itself.
  *
- * Only allocated buffers are in it. The index is the address without the bits
- * that all buffers of this size share. When the cache has grown or
- * was reaped, the table is compared with the number of buffers and replaced if
- * it is off by more than a factor of two. The rule and its constants are
- * illumos': the table grows at 170, 682, 2730, … buffers and shrinks at 1363,
- * 339, 83. If there is no memory for a new table, the old one stays.
+ * Only allocated buffers are in it. The index is the address without its low
+ * bits: two buffers are at least a chunk apart, so the rest still differs. When
+ * the cache has grown or was reaped, the table is compared with the number of
+ * buffers, and replaced if it is wrong by more than a factor of two. The rule
+ * and its constants are illumos': the table grows at 170, 682, 2730, … buffers
+ * and shrinks at 1363, 339, 83. If there is no memory for a new table, the old
+ * one stays.
  */
 #include "kernel/lib/string.h"
 #include "mm/kmem_hash.h"

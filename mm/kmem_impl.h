@@ -14,8 +14,9 @@
  * has no free buffer points to it. (The paper calls a full slab "empty", since
  * its freelist is, and a free slab "complete", since all its buffers are back.)
  *
- * Small objects, less than 1/8 page (3.2.2): everything is on one page, and
- * every address is computed. The last word of a free buffer is its link.
+ * Small objects, chunks of less than 1/8 page (3.2.2): everything is on one
+ * page, and every address is computed. The last word of a free buffer is its
+ * link to the next.
  *
  *   |colour|  buf  |  buf  |  buf  | ... |  buf  | unused | kmem_slab |
  *
@@ -33,9 +34,9 @@
 #include "mm/platform.h"
 
 #define KMEM_LARGE_MIN      (PAGE_SIZE / 8) /* chunks of this size are large */
-#define KMEM_SLAB_PAGES_TRY 8  /* slabs up to this size may waste only 1/16 */
-#define KMEM_HASH_INITIAL   64 /* buckets of a new hash table, and the least */
-#define KMEM_HASH_SMALL     (PAGE_SIZE / 8) /* smaller tables are objects */
+#define KMEM_SLAB_PAGES_TRY 8  /* try for 1/16 waste up to this size */
+#define KMEM_HASH_INITIAL   64 /* buckets of a new hash table, the minimum */
+#define KMEM_HASH_SMALL     (PAGE_SIZE / 8) /* of fewer bytes: from kmem_hash */
 
 /* cache_flags is 0 in the common case, small objects without debugging, so that
  * one test finds everything uncommon (section 6). */
@@ -66,32 +67,32 @@ struct kmem_slab {
     uint16_t slab_since;  /* kmem_seconds when it became free */
 };
 
-/* A cache. cache_lock guards all that changes, but for cache_link. */
+/* A cache. cache_lock guards all fields that change, except cache_link. */
 struct kmem_cache {
     mm_lock_t cache_lock; /* first: what every allocation touches */
     uint32_t cache_flags;
     struct kmem_slab *cache_freelist; /* first slab with a free buffer */
-    size_t cache_bufctl;              /* small: from a buffer to its link */
+    size_t cache_bufctl;              /* small: offset of a buffer's link */
     uint32_t cache_allocs;            /* modulo 2^32: see kmem_count_fold */
     uint32_t cache_frees;
     /* large objects: the hash table */
     struct kmem_bufctl **cache_hash;
     size_t cache_hash_mask;    /* buckets - 1 */
-    uint32_t cache_hash_shift; /* low address bits that are the same in all */
+    uint32_t cache_hash_shift; /* log2 of the chunk: address bits to drop */
     /* the list of slabs */
     struct kmem_slab cache_null; /* its head */
     uint32_t cache_slabs;
     uint32_t cache_full_slabs;
     uint32_t cache_free_slabs; /* T of the working set (3.4) */
     uint32_t cache_max_slabs;  /* most at any time */
-    uint32_t cache_busy;       /* tasks that make or destroy slabs just now */
+    uint32_t cache_busy;       /* tasks that grow or reap it just now */
     /* the working set (3.4) */
     uint32_t cache_ws_min;   /* m: least T since the last update */
     uint32_t cache_ws_limit; /* L: m of the interval before */
     uint32_t cache_last_reap_freed;
     uint32_t cache_last_reap_kept;
     uint64_t cache_last_reap_ms;
-    /* identity: set at creation */
+    /* set at creation */
     char cache_name[KMEM_NAME_MAX + 1];
     uint32_t cache_number; /* never used by another cache */
     uint8_t cache_kind;    /* enum kmem_kind */
@@ -112,7 +113,7 @@ struct kmem_cache {
         cache_redzone_end; /* debugging: from a buffer to its redzone's end */
     /* counts */
     uint32_t cache_isolated;    /* debugging: free buffers of damaged slabs */
-    uint32_t cache_allocs_seen; /* of cache_allocs: what is in the total */
+    uint32_t cache_allocs_seen; /* part of cache_allocs in the total */
     uint32_t cache_frees_seen;
     uint64_t cache_allocs_total;
     uint64_t cache_frees_total;
@@ -122,7 +123,7 @@ struct kmem_cache {
     uint64_t cache_slab_creates;
     uint64_t cache_slab_destroys;
     uint64_t cache_hash_rescales;
-    uint64_t cache_hash_depth; /* steps beyond the first of all lookups */
+    uint64_t cache_hash_depth; /* all lookups: steps after the first */
     uint64_t cache_reaps;
     uint64_t cache_reaped_slabs;
 };
