@@ -14,7 +14,7 @@ bool serial_init(void);
 
 /* Sets the functions for input: `ready` says whether there is room for a byte,
  * `sink` takes it. Without room, bytes stay in the port's FIFO and the other
- * side is told to wait. */
+ * side has to wait. */
 void serial_set_sink(bool (*ready)(void), void (*sink)(uint8_t byte));
 
 /* Switches from polling to interrupts. Output then goes through a ring; a

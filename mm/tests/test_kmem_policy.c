@@ -169,8 +169,8 @@ KTEST(kmem, S14_caches_share_no_state)
 KTEST(kmem, S14_a_pair_takes_its_own_lock_only)
 {
     static const size_t sizes[] = {100, 1000};
-    /* A large allocation is told from a small one under the lock, and takes it
-     * again. */
+    /* A large allocation is distinguished from a small one under the lock, and
+     * takes the lock again. */
     static const uint64_t holds[] = {2, 3};
 
     for (size_t k = 0; k < ARRAY_SIZE(sizes); k++) {

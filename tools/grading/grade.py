@@ -1,7 +1,7 @@
 """Grades labs: `tools/grade TREE...` for instructors, `make grade` in a tree.
 
     tools/grade [--lab 2] [--seed 7] [--out dir] TREE...
-    tools/grade --here [--lab 2]        this tree as it stands: make grade
+    tools/grade --here [--lab 2]        this tree: make grade
 
 The hand-in files of the lab (lab.toml) are taken from TREE, all other files
 from the tree of this program. The kernel is built, each test runs in a machine

@@ -4,7 +4,7 @@
 
 The solutions of that lab are cut from the sources, those of `tasks` excepted,
 and what is for instructors is left out: INSTRUCTOR.md, the cuts, wrong
-solutions, other labs. Everything else is as it stands in this tree. `seed` is
+solutions, other labs. Everything else is as in this tree. `seed` is
 for labs whose answers depend on the student; the hand-out knows it and its lab
 (the file .lab), so that `make grade` needs no LAB there.
 """

@@ -44,7 +44,7 @@ def new_key():
 
 
 def sign(key, test, result, leaks):
-    """The signature of a verdict, as it stands in the record."""
+    """The signature of a verdict, as in the record."""
     words = [int(key[i:i + 8], 16) for i in range(0, 32, 8)]
     halves = words[0] << 32 | words[1], words[2] << 32 | words[3]
     text = f"{test} {result} {leaks}".encode()

@@ -505,7 +505,7 @@ def test_one_tree(tree, graded):
 
 
 def test_here(tree):
-    """make grade in a tree as it stands: the answers are not there yet."""
+    """make grade in an unchanged tree: the answers are not there yet."""
     work = tree / "build/grade/work"
     fill(work, {f"{FOLDER}/{name}": SOURCES[f"{FOLDER}/{name}"]
                 for name in ("lab.toml", "answers.py", "answers.toml")})

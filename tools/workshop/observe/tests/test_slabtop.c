@@ -1,6 +1,6 @@
 /*
- * slabtop's figures: intervals, rates, shares of hits, orders; and its screen
- * as it stands on the display is in tools/test/test_slabtop.py.
+ * slabtop's figures: intervals, rates, shares of hits, orders; and its screen.
+ * tools/test/test_slabtop.py reads the screen from the display.
  */
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/string.h"
