@@ -1,4 +1,4 @@
-"""What all system tests share: where the products are, and machines."""
+"""Shared by all system tests: the paths of the products, and machines."""
 
 import json
 import math
@@ -77,7 +77,7 @@ def debug():
     return _configured("DEBUG")
 
 
-# What an ordinary kernel takes of a machine of 16 MiB before anything runs, and
+# The memory that an ordinary kernel uses of 16 MiB before anything runs, and
 # a task's stack, in KiB.
 OWN, STACK = 3584, 12
 

@@ -69,14 +69,14 @@ def reports(result):
 
 
 def expected(bugs, mode):
-    """What `reports` has to be for these bugs."""
+    """The value that `reports` must have for these bugs."""
     return {bug: (*seen(bug, mode), culprit(bug)) for bug in bugs
             if seen(bug, mode)}
 
 
 def differences(result, bugs, mode):
-    """What the sanitizers said of these bugs in a run, and should not, and
-    the other way round: {} if all is as the chapter says."""
+    """Reports of the sanitizers that the chapter does not expect for these
+    bugs, and expected ones that are missing: {} if there are none."""
     said, wanted = reports(result), expected(bugs, mode)
     return {bug: (said.get(bug), wanted.get(bug))
             for bug in said.keys() | wanted.keys()

@@ -19,7 +19,7 @@ from tools.run import qemu
 from tools.test import planted
 from tools.test.planted import MODES, PAGE, TABLE, WHAT
 
-# What a table's cell is called in events; a fault comes at once.
+# The names of a table's cells in events; a fault comes at once.
 CELL = {"at once": "once", "at free": "free",
         "at the next allocation": "alloc", "when its slab ends": "reap",
         "by a scan": "scan", "by a scan for leaks": "leaks", "never": "·"}

@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def kernel(shipped):
-    """What a user boots."""
+    """The product, which a user boots."""
     return shipped
 
 

@@ -1,6 +1,5 @@
-"""What `make lab` does with cuts: what it puts in the place of solutions, and
-what it refuses, without building anything. The labs themselves are in
-test_labs.py."""
+"""Cuts of labs: the text that `make lab` puts in the place of solutions, and
+the cuts that it refuses. Nothing is built; test_labs.py tests the labs."""
 
 import os
 import shutil

@@ -17,7 +17,7 @@ WORDS = 128  # of 32 bits in a sector
 
 
 def contents(first, sectors, seed):
-    """What `blocktest fill` writes."""
+    """The bytes that `blocktest fill` writes."""
     return b"".join(
         struct.pack("<I", (s * 2654435761 + j * 40503 + seed) % 2**32)
         for s in range(first, first + sectors) for j in range(WORDS))
@@ -115,7 +115,7 @@ def test_a_server_is_waited_for_but_not_for_ever(kernel):
 
 def test_bad_sectors(driven, image):
     """Three tries in the driver, three by the client; then an error, and the
-    next request is served. What goes wrong once nobody notices."""
+    next request is served. An error that comes once has no effect."""
     machine = driven(qemu.failing_disk(
         image, {"event": "read_aio", "sector": 100, "errno": 5},
         {"event": "read_aio", "sector": 300, "errno": 5, "once": "on"},

@@ -17,7 +17,7 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 
 
 def named(text):
-    """What a page has in backticks."""
+    """The words of a page in backticks."""
     return re.findall(r"`([^`\n]+)`", text)
 
 

@@ -18,7 +18,7 @@ CLEAN = "every invariant holds"
 
 
 def run(kernel, *commands, extra=()):
-    """What each command says in a counted run with a name server."""
+    """The output of each command in a counted run with a name server."""
     line = "; echo @; ".join(("run -b -s names; run sleep 0",) + commands)
     result = qemu.run(kernel, line + "; poweroff", budget=200_000, extra=extra)
     assert result.problem is None, result.explain()
@@ -96,8 +96,8 @@ def test_beat_dies(kernel):
 
 
 def test_beat_for_all(kernel):
-    """Who asks for the same rhythm hears the same beats; when nobody has
-    listened for a second there are no more."""
+    """Clients of the same rhythm get the same beats; the beats end when no
+    client has listened for a second."""
     both, still, whole = run(
         kernel, 'run -b -s beat; run sh -c "tempo -n 2 & tempo -n 2; wait"',
         "run sleep 5; run tempo -p 1 -n 1", "verify")
@@ -201,7 +201,7 @@ def test_bytes_to_the_outside_and_back(outside):
 
 
 def test_more_than_all_buffers_hold(outside):
-    """The line is stopped while nobody reads, and nothing is lost."""
+    """The line is stopped while no client reads, and nothing is lost."""
     machine, text = outside.machine, pattern(20_000)
     machine.command("run sleep 0")
     outside.end.sendall(text.encode())

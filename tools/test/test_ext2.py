@@ -344,8 +344,8 @@ def cuts(image, ways, before, under_way):
     return writes, replays, outcomes
 
 
-# What is there; then what is under way while the power is cut. Fillers see to
-# it that inodes that belong together are in different sectors.
+# Commands before, and commands during which the power is cut. Fillers keep
+# inodes that belong together in different sectors.
 NAME = "/a-name-that-is-so-long-that-few-fit-into-a-sector-"
 UNDER_WAY = {
     "new folder": ("", "mkdir /d;many /x 0 9;write /d/f 0 3000 1;mkdir /e;"

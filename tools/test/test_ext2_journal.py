@@ -24,7 +24,7 @@ def fixture_image(tmp_path):
 
 # ---- all or nothing --------------------------------------------------------
 
-# What is there, and the move. Fillers see to it that the blocks are others.
+# Commands before, and the move. Fillers keep the entries in different blocks.
 NAME = "/a-name-that-is-so-long-that-few-fit-into-a-sector-"
 TREE = "mkdir /a;mkdir /b;mkdir /a/d;write /a/d/f 0 3000 1;mkdir /a/d/s"
 MOVES = {
@@ -234,7 +234,7 @@ def test_foreign_journals_are_not_replayed(what, image):
     assert image.read_bytes() == it.data
 
 
-# What makes a journal useless: commands of debugfs.
+# Commands of debugfs that make a journal useless.
 USELESS = {
     "sparse": "sif <8> block[3] 0",
     "outside of the disk": "sif <8> block[4] 5000",
@@ -303,7 +303,7 @@ def test_it_is_used_again_and_again(image):
 # ---- names that rename makes for a moment ------------------------------------
 
 def test_leftover_names_go_with_the_next_mount(image):
-    """The one has another name, the other is nobody's any more."""
+    """One file has another name, the other has no name any more."""
     free = core(image, "write /kept 0 3000 1", "df").splitlines()[-1]
     core(image, "write /lost 0 5000 2", "mkdir /d")
     run("debugfs", "-w", "-R", "link /kept /d/.replaced-12", image)

@@ -15,7 +15,7 @@ BIG = bytes(i * 7 % 251 for i in range(300_000))
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """What the disk has from the beginning."""
+    """The files that the disk has from the beginning."""
     source = tmp_path_factory.mktemp("source")
     (source / "deep" / "er").mkdir(parents=True)
     (source / "deep" / "er" / "big").write_bytes(BIG)

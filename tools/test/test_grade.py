@@ -576,7 +576,7 @@ def test_reports_stand_odd_text():
     ("sum = 42\nwhy = \"\"\n", ["not checked", "no answer"]),
     ("sum 42", ["unreadable", "unreadable"])))
 def test_checker_that_stays_at_home(sheet, states):
-    """What is missing is said; the rest is a line, and costs nobody a
+    """The report names missing answers; the others take one line, without a
     hint."""
     asked = [LabQuestion(name, ["0.1"], 5, "why?", "because")
              for name in ("sum", "why")]
@@ -593,7 +593,7 @@ def test_checker_that_stays_at_home(sheet, states):
 # ---- the sandbox -----------------------------------------------------------
 
 def boxed(script, **options):
-    """What a shell prints under sandbox.wrap, and the signal that ended it."""
+    """Output of a shell under sandbox.wrap, and the signal that ended it."""
     argv = sandbox.wrap(["sh", "-c", script], **{"seconds": 5, **options})
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr, sandbox.signal_of(done.returncode)

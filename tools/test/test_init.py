@@ -12,7 +12,7 @@ from tools.run import qemu
 
 @pytest.fixture(scope="session")
 def kernel(shipped):
-    """What a user boots."""
+    """The product, which a user boots."""
     return shipped
 
 
@@ -27,7 +27,7 @@ def session(kernel, script, start="", **options):
 
 
 def servers(text):
-    """What /proc/servers says: {name: pid of who runs it}."""
+    """The rows of /proc/servers: {name: pid of its program}."""
     rows = re.findall(r"^(\w+) +(\d+) (running|taken|free|-) ", text, re.M)
     return {name: int(pid) for name, pid, _ in rows}
 

@@ -131,7 +131,7 @@ def bench(lab, kernel):
 
 
 def told(outcomes):
-    """What a reader of a failed test wants to see."""
+    """The outcomes as text, for a test that fails."""
     return "\n".join(f"{name}: {o.state}\n    " + "\n    ".join(o.text)
                      for name, o in outcomes.items())
 

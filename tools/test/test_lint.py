@@ -1,4 +1,4 @@
-"""What `make lint` finds in comments, and what it leaves alone there."""
+"""The comments that `make lint` reports, and those that it accepts."""
 
 import pytest
 

@@ -72,7 +72,7 @@ def test_a_program_prints_on_the_console(shell):
 
 
 def test_a_pipeline_of_three_programs(shell):
-    """What wc counts is what the archive has, which find walks."""
+    """wc counts the files of the archive, which find lists."""
     with tarfile.open(product("initrd-workshop.tar", "workshop")) as archive:
         names = ["/" + m.name.strip("./") for m in archive.getmembers()]
     lines = {name + "\n" for name in names if "bin" in name}
@@ -335,7 +335,7 @@ def test_frag_adds_up(shell):
     assert abs(total["percent"] - 100 * total["lost"] / total["mem"]) < 0.006
     assert [row["lost"] for row in rows] == \
         sorted((row["lost"] for row in rows), reverse=True)
-    for row in rows:  # the allocator's own serve nobody
+    for row in rows:  # the allocator's own have no clients
         if row["cache"] in ("kmem_slab", "kmem_bufctl", "kmem_cache"):
             assert row["used"] == 0
     assert "boot 11 %, spike 13 %, find 14 %, kenbus 14 %" in \

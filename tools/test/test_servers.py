@@ -76,7 +76,7 @@ def test_servers_in_json(granted, privileged):
         assert own["ports"] == [[0x70, 0x71], [0x278, 0x27a]]
         assert own["irqs"] == [5, 8] and own["dma"] == 4
         assert own["memory"] == [[0xb8000, 0xb8fff], [0xba000, 0xbafff]]
-        # Whoever has ended has nothing any more.
+        # A server that has ended has no grant.
         assert own["pid"] == 0 and own["state"] == "free"
         assert own["dma_used"] == 0
         assert all(r["pid"] == 0 for r in rows.values()), rows
@@ -148,7 +148,7 @@ def test_grants_in_use(boot):
 @pytest.mark.parametrize("how", ["orphan", "bound /bin/sleep 1000",
                                  "exec /bin/drivertest bound /bin/sleep 1000"])
 def test_a_line_goes_with_its_grant(kernel, how):
-    """Although somebody has the port still: a child, another program."""
+    """Although another task still has the port: a child, another program."""
     text = counted(kernel, f"run -b -s drivertest {how}; run sleep 1; irqs -j; "
                    "servers -j; ports; ps -j; verify")
     rows = records(text)
@@ -169,7 +169,7 @@ def test_a_session_has_its_name_server(boot):
     text = machine.expect(r"\nnames +[1-9]\d* running [^\n]*\n")
     assert text
     machine.expect(r"(?:\A|\n)\$ \Z")
-    # What the shell starts has no privilege: exec ended it.
+    # Programs of the shell have no privilege: exec ended it.
     machine.send("drivertest plain; echo plain-$?\r")
     machine.expect(r"plain-0")
     machine.expect(r"(?:\A|\n)\$ \Z")
@@ -243,8 +243,8 @@ def test_without_a_manifest(kernel, tmp_path):
 
 
 def test_a_name_is_not_the_program(kernel):
-    """What bears the sealed program's name later has none of its rights; the
-    program itself has them under whatever name."""
+    """A file that gets the name of a granted program has no rights; the
+    program has them under any name."""
     text = counted(kernel, 'run sh -c "ln /bin/drivertest /tmp/d; ln /bin/echo '
                    '/tmp/e; mv /tmp/e /bin/drivertest; drivertest echoes"; '
                    "run -s drivertest in 0x278; run -s drivertest exec "

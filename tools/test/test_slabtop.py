@@ -15,7 +15,7 @@ CLEAR = "\x1b[2J"
 
 
 def screens(text):
-    """What was drawn, a list of lines for each time it began at the top."""
+    """The screens that were drawn: a list of lines each."""
     for part in text.split("\x1b[H")[1:]:
         lines = qemu.plain(part).split("\n")
         assert max(map(len, lines)) <= 80, lines
@@ -158,6 +158,6 @@ def test_text_and_json_add_up(kernel):
         for row in rows:
             if row["cache"] in allocs:
                 allocs[row["cache"]] += row["allocs"]
-    # Nobody else has run since the last look: intervals make up the whole.
+    # No other task has run since the last interval: they add up to the sum.
     assert allocs == {r["cache"]: r["allocs"] for r in kmastat if "cache" in r}
     assert sum(records[s]["allocs"] for s in starts[1:]) > 0

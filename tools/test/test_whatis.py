@@ -1,5 +1,5 @@
-"""What the kernel shell's whatis says of addresses that are in no object of the
-playground, or no longer."""
+"""The kernel shell's whatis, for addresses outside the playground's objects and
+in freed ones."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What each test costs: seconds of a processor, its own and its children's.
+"""Processor seconds of each test, its children's included.
 
 A plugin of pytest (conftest.py names it), and the program of `make test-times`.
 Wall-clock time depends on the load of the host; processor time hardly does, so
@@ -6,7 +6,7 @@ it says which test to make cheaper. A child is counted when it has been waited
 for: a machine that a file's tests share counts for the last of them.
 
 Each run writes build/times/NAME.json, where NAME is the --times option. The
-program prints them, dearest first: the sum of each file, then single tests.
+program prints them, most expensive first: each file's sum, then single tests.
 """
 
 import json
@@ -80,7 +80,7 @@ def pytest_configure(config):
 # ---- the program -------------------------------------------------------------
 
 def table(seconds):
-    """Lines: files, then the dearest tests."""
+    """Lines: files, then the most expensive tests."""
     files, tests = Counter(), Counter()
     for name, value in seconds.items():
         file = name.split("::", 1)[0]
