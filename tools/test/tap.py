@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass, field
 
+import pytest
+
 RESULT = re.compile(r"(not )?ok \d+ - (\S+)")
 
 
@@ -27,3 +29,15 @@ def parse(text, notes_first):
         elif line.startswith("#"):
             notes.append(line[1:].strip())
     return cases
+
+
+def expect_passed(name, run, verdicts, cases):
+    """Fails unless the case `name` passed in `run`, which `verdicts` says; with
+    the case's notes, which `cases` has (parse)."""
+    if name not in verdicts:
+        pytest.fail(f"no result: {run.problem or 'it was not run'}; see "
+                    "test_run_ends_well", pytrace=False)
+    if not verdicts[name]:
+        case = cases.get(name)
+        notes = case.notes if case else ["its line is not on the console"]
+        pytest.fail("\n".join(notes), pytrace=False)
