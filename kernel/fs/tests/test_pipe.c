@@ -212,9 +212,9 @@ static void note(char c)
             KT_FAIL("order is \"%s\", want \"%s\"", order, want);              \
     } while (0)
 
-/* What a helper does, and what it got. */
+/* A task at one end of the pipe: its name in the order of events, how many
+ * bytes it moves, and its result. */
 struct job {
-    struct file *file;
     char name;
     size_t n;
     ssize_t result;
@@ -226,7 +226,7 @@ static void read_job(void *arg)
     struct job *j = arg;
 
     note(j->name);
-    j->result = file_read(j->file, in, j->n);
+    j->result = file_read(pipe.read_end, in, j->n);
     note((char)(j->name + 'a' - 'A'));
 }
 
@@ -235,7 +235,7 @@ static void write_job(void *arg)
     struct job *j = arg;
 
     note(j->name);
-    j->result = file_write(j->file, buffer, j->n);
+    j->result = file_write(pipe.write_end, buffer, j->n);
     note((char)(j->name + 'a' - 'A'));
 }
 
@@ -296,10 +296,9 @@ static bool fill(void)
 
 KTEST(pipe, a_reader_waits_for_a_byte)
 {
-    struct job r = {NULL, 'R', 10, 0, 0};
+    struct job r = {'R', 10, 0, 0};
 
     KT_REQUIRE(prepare());
-    r.file = pipe.read_end;
     KT_REQUIRE(start(&r, read_job));
     KT_EQ(state_of(&r), TASK_BLOCKED);
     verify();
@@ -314,10 +313,9 @@ KTEST(pipe, a_reader_waits_for_a_byte)
 
 KTEST(pipe, a_waiting_reader_sees_the_end)
 {
-    struct job r = {NULL, 'R', 10, -1, 0};
+    struct job r = {'R', 10, -1, 0};
 
     KT_REQUIRE(prepare());
-    r.file = pipe.read_end;
     KT_REQUIRE(start(&r, read_job));
     close(&pipe.write_end);
     join(&r);
@@ -327,10 +325,9 @@ KTEST(pipe, a_waiting_reader_sees_the_end)
 
 KTEST(pipe, a_writer_waits_for_all_the_room_that_it_needs)
 {
-    struct job w = {NULL, 'W', 100, 0, 0};
+    struct job w = {'W', 100, 0, 0};
 
     KT_REQUIRE(prepare());
-    w.file = pipe.write_end;
     KT_TRUE(fill());
     KT_REQUIRE(start(&w, write_job));
     KT_EQ(state_of(&w), TASK_BLOCKED);
@@ -348,11 +345,10 @@ KTEST(pipe, a_writer_waits_for_all_the_room_that_it_needs)
 
 KTEST(pipe, a_long_write_goes_in_pieces)
 {
-    struct job w = {NULL, 'W', 2 * PIPE_SIZE, 0, 0};
+    struct job w = {'W', 2 * PIPE_SIZE, 0, 0};
     size_t got = 0;
 
     KT_REQUIRE(prepare());
-    w.file = pipe.write_end;
     for (size_t i = 0; i < sizeof(buffer); i++)
         buffer[i] = (uint8_t)(i * 7 + i / 256);
     KT_REQUIRE(start(&w, write_job));
@@ -371,11 +367,10 @@ KTEST(pipe, a_long_write_goes_in_pieces)
 
 KTEST(pipe, a_waiting_writer_sees_that_the_reader_has_gone)
 {
-    struct job w = {NULL, 'W', 1, 0, 0};
-    struct job part = {NULL, 'P', PIPE_SIZE + 1, 0, 0};
+    struct job w = {'W', 1, 0, 0};
+    struct job part = {'P', PIPE_SIZE + 1, 0, 0};
 
     KT_REQUIRE(prepare());
-    part.file = w.file = pipe.write_end;
     KT_REQUIRE(start(&part, write_job));
     KT_REQUIRE(start(&w, write_job));
     close(&pipe.read_end);
@@ -389,11 +384,10 @@ KTEST(pipe, a_waiting_writer_sees_that_the_reader_has_gone)
 /* A small writer does not overtake one that waits for more room. */
 KTEST(pipe, writers_keep_their_order)
 {
-    struct job big = {NULL, 'B', PIPE_SIZE, 0, 0};
-    struct job small = {NULL, 'S', 1, 0, 0};
+    struct job big = {'B', PIPE_SIZE, 0, 0};
+    struct job small = {'S', 1, 0, 0};
 
     KT_REQUIRE(prepare());
-    small.file = big.file = pipe.write_end;
     KT_EQ(file_write(pipe.write_end, "x", 1), 1);
     KT_REQUIRE(start(&big, write_job));
     KT_REQUIRE(start(&small, write_job));
@@ -412,11 +406,10 @@ KTEST(pipe, writers_keep_their_order)
 /* One write of two bytes is enough for two readers of one. */
 KTEST(pipe, a_reader_that_leaves_bytes_wakes_the_next)
 {
-    struct job first = {NULL, 'F', 1, 0, 0};
-    struct job second = {NULL, 'S', 1, 0, 0};
+    struct job first = {'F', 1, 0, 0};
+    struct job second = {'S', 1, 0, 0};
 
     KT_REQUIRE(prepare());
-    first.file = second.file = pipe.read_end;
     KT_REQUIRE(start(&first, read_job));
     KT_REQUIRE(start(&second, read_job));
     KT_EQ(file_write(pipe.write_end, "ab", 2), 2);
@@ -430,13 +423,11 @@ KTEST(pipe, a_reader_that_leaves_bytes_wakes_the_next)
 
 KTEST(pipe, killed_readers_and_writers_give_up)
 {
-    struct job r = {NULL, 'R', 1, 0, 0};
-    struct job first = {NULL, 'F', PIPE_SIZE, 0, 0};
-    struct job turn = {NULL, 'T', 1, 0, 0};
+    struct job r = {'R', 1, 0, 0};
+    struct job first = {'F', PIPE_SIZE, 0, 0};
+    struct job turn = {'T', 1, 0, 0};
 
     KT_REQUIRE(prepare());
-    r.file = pipe.read_end;
-    first.file = turn.file = pipe.write_end;
     KT_REQUIRE(start(&r, read_job));
     interrupt(&r);
     join(&r);
@@ -457,11 +448,10 @@ KTEST(pipe, killed_readers_and_writers_give_up)
 /* The room that a killed writer waited for goes to the next in turn. */
 KTEST(pipe, a_killed_writer_lets_the_next_one_through)
 {
-    struct job first = {NULL, 'F', PIPE_SIZE, 0, 0};
-    struct job turn = {NULL, 'T', 1, 0, 0};
+    struct job first = {'F', PIPE_SIZE, 0, 0};
+    struct job turn = {'T', 1, 0, 0};
 
     KT_REQUIRE(prepare());
-    first.file = turn.file = pipe.write_end;
     KT_EQ(file_write(pipe.write_end, "x", 1), 1);
     KT_REQUIRE(start(&first, write_job));
     KT_REQUIRE(start(&turn, write_job));
@@ -477,11 +467,10 @@ KTEST(pipe, a_killed_writer_lets_the_next_one_through)
 /* And so do the bytes that a killed reader was woken for. */
 KTEST(pipe, a_killed_reader_lets_the_next_one_through)
 {
-    struct job first = {NULL, 'F', 1, 0, 0};
-    struct job second = {NULL, 'S', 1, 0, 0};
+    struct job first = {'F', 1, 0, 0};
+    struct job second = {'S', 1, 0, 0};
 
     KT_REQUIRE(prepare());
-    first.file = second.file = pipe.read_end;
     KT_REQUIRE(start(&first, read_job));
     KT_REQUIRE(start(&second, read_job));
     interrupt(&first);
