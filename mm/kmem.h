@@ -8,8 +8,8 @@
  *     kmem_cache_free(foo_cache, foo);
  *
  * An object is in its constructed state when it is handed out and must be in
- * it again when it comes back. Constructors run when a slab is made, not when
- * an object is allocated; destructors when the slab is given up.
+ * it again when it is freed. Constructors run when a slab is created, not when
+ * an object is allocated; destructors when the slab is destroyed.
  *
  * All of it may be called from interrupts with KM_NOSLEEP, but create and
  * destroy. No function here may be called with a cache's lock held.
@@ -66,35 +66,34 @@ struct kmem_cache *kmem_cache_create_from(const char *name, size_t size,
                                           kmem_dtor_t *dtor,
                                           const struct kmem_supplier *supplier);
 
-/* An object in constructed state; NULL only with KM_NOSLEEP. Whoever calls
- * owns it until kmem_cache_free. May sleep with KM_SLEEP. */
+/* An object in constructed state; NULL only with KM_NOSLEEP. The caller owns
+ * it until kmem_cache_free. May sleep with KM_SLEEP. */
 void *kmem_cache_alloc(struct kmem_cache *cp, int flags);
 
-/* Gives an object back to its cache, in constructed state. Never sleeps. */
+/* Frees an object, which must be in constructed state. Never sleeps. */
 void kmem_cache_free(struct kmem_cache *cp, void *buf);
 
 /*
- * Ends a cache and gives all its pages back. Refused with a message that names
- * each object still out (at most the first few), changing nothing: then the
- * result is -EBUSY. While a reap runs it is -EAGAIN. A destroyed or foreign
- * handle is reported and gives -EINVAL; the allocator's own caches and size
- * classes give -EPERM. Returns 0 when the cache is gone. May sleep; not in
- * interrupts.
+ * Destroys a cache and releases all its pages; returns 0. If objects are
+ * allocated, it changes nothing, prints the first few and returns -EBUSY. While
+ * the cache grows or a reap runs it returns -EAGAIN. A destroyed or foreign
+ * handle is reported: -EINVAL. For the allocator's own caches and the size
+ * classes it returns -EPERM. May sleep; not in interrupts.
  */
 int kmem_cache_destroy(struct kmem_cache *cp);
 
 /*
  * Memory of any size: from the nearest size class up to KMEM_MAXBUF, above it
  * whole pages from segkmem. Size 0 gives NULL. Aligned to KMEM_ALIGN_MIN.
- * Contents are undefined. More than buddy's largest block can never be had:
- * NULL, and with KM_SLEEP a panic.
+ * Contents are undefined. A request of more than buddy's largest block always
+ * fails: NULL, and with KM_SLEEP a panic.
  */
 void *kmem_alloc(size_t size, int flags);
 
 /* The same, filled with zeroes. */
 void *kmem_zalloc(size_t size, int flags);
 
-/* Gives memory back; `size` must be the size that was asked for. kmem_free of
+/* Frees memory of kmem_alloc; `size` must be the requested size. kmem_free of
  * (NULL, 0) does nothing. */
 void kmem_free(void *buf, size_t size);
 
@@ -109,24 +108,24 @@ void kmem_free(void *buf, size_t size);
 #define KMEM_WS_DEFAULT_MS 15000u
 #define KMEM_WS_INFINITE   UINT32_MAX
 
-/* The working-set interval in milliseconds. 0: a reap takes every complete
- * slab; KMEM_WS_INFINITE: it takes none. */
+/* The working-set interval in milliseconds. 0: a reap takes every free slab;
+ * KMEM_WS_INFINITE: it takes none. */
 extern uint32_t kmem_ws_interval;
 
 enum kmem_reap_mode {
     KMEM_REAP_WS,  /* keep the working set */
-    KMEM_REAP_ALL, /* every complete slab */
+    KMEM_REAP_ALL, /* every free slab */
     KMEM_REAP_DRY, /* count what KMEM_REAP_WS would free; change nothing */
 };
 
 struct kmem_reap_result {
-    size_t reap_slabs; /* given back (or reapable, if dry) */
+    size_t reap_slabs; /* released (or reapable, if dry) */
     size_t reap_pages;
     size_t reap_objects; /* destructors run, where there is one */
-    size_t reap_kept;    /* complete slabs that the working set kept */
+    size_t reap_kept;    /* free slabs that the working set kept */
 };
 
-/* Gives back what `mode` allows of one cache; *out (may be NULL) says what. */
+/* Releases what `mode` allows of one cache; *out (may be NULL) says what. */
 void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
                      struct kmem_reap_result *out);
 
@@ -135,11 +134,11 @@ void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
 size_t kmem_reap(enum kmem_reap_mode mode);
 
 /*
- * `fn` gives back objects that their owner keeps only because they might be
- * wanted again, at most so many, and returns how many; it is asked before any
- * slab is. It is called where an allocation found no memory: it may take spin
+ * `fn` frees objects that their owner keeps only because they may be used
+ * again, at most `most` of them, and returns how many it freed. It is called
+ * when an allocation finds no memory, before slabs are reaped: it may take spin
  * locks that no caller of an allocation holds, and may not allocate or sleep.
- * NULL for nobody. Returns the one before.
+ * NULL: there is no such function. Returns the previous one.
  */
 typedef size_t kmem_reclaim_t(size_t most);
 kmem_reclaim_t *kmem_set_reclaim(kmem_reclaim_t *fn);

@@ -39,8 +39,8 @@ static inline bool fits(size_t bytes, size_t colour_min, size_t chunk,
 /*
  * Pages for a slab of large objects whose first is at `colour_min` or later.
  * Internal fragmentation is at most 12.5 % (3.2, 4th point). A slab of few
- * pages is likelier to become free, so the smallest is taken, unless a somewhat
- * larger one wastes half.
+ * pages is likelier to become free, so the smallest such slab is taken, unless
+ * one of at most KMEM_SLAB_PAGES_TRY pages leaves half as much unused.
  */
 size_t kmem_large_pages(size_t colour_min, size_t chunk)
 {

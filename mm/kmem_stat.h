@@ -97,7 +97,7 @@ struct kmem_slab_stat {
     enum kmem_slab_state stat_state;
     bool stat_freelist;    /* the cache's freelist pointer points here */
     bool stat_bad;         /* the slab breaks an invariant */
-    uint64_t stat_idle_ms; /* complete slabs: since when; else 0 */
+    uint64_t stat_idle_ms; /* free slabs: for how long; else 0 */
 };
 
 /* The caches in creation order: first(), then next() until NULL. A cache that
@@ -107,7 +107,7 @@ struct kmem_cache *kmem_cache_next(struct kmem_cache *cp);
 
 void kmem_cache_stat(struct kmem_cache *cp, struct kmem_cache_stat *out);
 
-/* The row of cache number `n` in that order, whoever destroys caches
+/* The row of cache number `n` in that order; other tasks may destroy caches
  * meanwhile. False if there are no more. */
 bool kmem_cache_stat_number(size_t n, struct kmem_cache_stat *out);
 

@@ -45,15 +45,15 @@ enum mm_lock_rank {
 /* Milliseconds since some fixed moment; never goes backwards. */
 uint64_t mm_clock_ms(void);
 
-/* KM_SLEEP found no memory even after reaping. Waits until some may have come
- * back and returns true: the caller tries again. Returns false where there is
- * nobody who could give any back; the caller then panics. May sleep. */
+/* KM_SLEEP found no memory even after reaping. Waits until some may have been
+ * freed and returns true: the caller tries again. Returns false where no other
+ * task could free any; the caller then panics. May sleep. */
 bool mm_wait_for_memory(void);
 
-/* Pages or objects came back: whoever waits in mm_wait_for_memory may go on. */
+/* Pages were freed: wakes the tasks that wait in mm_wait_for_memory. */
 void mm_memory_returned(void);
 
-/* One formatted line, or part of one, for whoever watches. */
+/* Prints a formatted line, or part of one, on the console. */
 void mm_print(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
 /* An invariant is broken or memory is gone for good: does not return. */

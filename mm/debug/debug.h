@@ -31,8 +31,8 @@
      KMF_FIREWALL)
 #define KMF_UNMAPPING (KMF_UNMAP | KMF_FIREWALL)
 
-#define KMEM_FREED  0xdeadbeefu /* what freed memory is filled with */
-#define KMEM_UNINIT 0xbaddcafeu /* what memory is that nobody wrote yet */
+#define KMEM_FREED  0xdeadbeefu /* free memory */
+#define KMEM_UNINIT 0xbaddcafeu /* allocated memory, not yet written to */
 #define KMEM_GUARD  0xbbu       /* each byte of a redzone */
 
 #define KMEM_STACK_DEPTH 12
@@ -59,7 +59,7 @@ struct kmem_buf_stat {
     uintptr_t stat_bufctl; /* 0 if it has none: small, and in use */
     uintptr_t stat_buf;    /* where the object begins */
     size_t stat_index;     /* in the slab */
-    size_t stat_size;      /* asked for; the object's size if nobody knows */
+    size_t stat_size;      /* as requested; if unknown, the object's size */
     enum kmem_buf_state stat_state;
     bool stat_audited;                  /* the next two mean something */
     struct kmem_transaction stat_alloc; /* the last; depth 0: none yet */
@@ -156,7 +156,7 @@ enum kmem_error {
     KMEM_ERRORS
 };
 
-/* The last error, for whoever reads memory and not prose. */
+/* The last error, for tools that read memory. */
 struct kmem_error_record {
     enum kmem_error error_kind;
     uint32_t error_task;
