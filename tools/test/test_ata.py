@@ -12,14 +12,15 @@ from tools.test import tap
 pytestmark = pytest.mark.plain
 
 ATATEST = BUILD / "host" / "atatest"
-SOURCE = ROOT / "drivers/servers/ata/tests/test_ata.c"
+SOURCES = ROOT / "drivers/servers/ata/tests"
 
 
 def pytest_generate_tests(metafunc):
-    """The cases' names, as the program's table has them."""
+    """The cases' names, as the program's tables have them."""
     if "ata_case" in metafunc.fixturenames:
         names = [line.split("(")[1].split(")")[0]
-                 for line in SOURCE.read_text().splitlines()
+                 for path in sorted(SOURCES.glob("test_*.c"))
+                 for line in path.read_text().splitlines()
                  if line.startswith("        CASE(")]
         metafunc.parametrize("ata_case", names)
 
