@@ -9,11 +9,13 @@ from conftest import ROOT
 
 pytestmark = pytest.mark.plain
 
-PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"),
+                *(ROOT / "docs/labs").glob("*/*.md")])
 FOLDERS = "boot kernel mm drivers user tools docs".split()
 SOURCES = (".c", ".h", ".asm", ".ld", ".py", ".cfg")
 
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+each_page = pytest.mark.parametrize(
+    "page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 
 
 def named(text):
