@@ -1,10 +1,10 @@
 # Slate's build. `make` alone lists the targets.
 #
 # The rules are in tools/make/, a file for each purpose; there is no recursion.
-# Sources are found by wildcard, objects land under BUILD in folders of the same
-# names, and dependencies come from the compiler. Flags and object lists are
-# kept in stamp files: changing one rebuilds what depends on it, and a second
-# `make` does nothing.
+# Sources are found by wildcard, objects land under BUILD in directories of the
+# same names, and dependencies come from the compiler. Flags and object lists
+# are kept in stamp files: changing one rebuilds what depends on it, and a
+# second `make` does nothing.
 #
 #   BUILD=dir  where products go           V=1      show whole commands
 #   DEBUG=1    lock-rank assertions        WERROR=1 warnings are errors
@@ -31,7 +31,7 @@ PARTS := $(patsubst %,tools/make/%.mk,toolchain kernel user images run book \
            test labs)
 include $(PARTS)
 
-SOURCE_FOLDERS := boot kernel mm drivers user tools docs
+SOURCE_DIRECTORIES := boot kernel mm drivers user tools docs
 
 .PHONY: doctor lint format clean help
 doctor:                           ## each tool: version, verdict, how to get it
@@ -41,7 +41,7 @@ lint: $(KERNEL)                   ## layout, include arrows, budgets, cppcheck
 	@$(PYTHON) -m tools.test.lint
 
 format:                           ## clang-format on all C files
-	$(Q)find $(SOURCE_FOLDERS) -name '*.[ch]' \
+	$(Q)find $(SOURCE_DIRECTORIES) -name '*.[ch]' \
 	    -exec clang-format -i {} +
 
 clean:                            ## remove what was built

@@ -3,9 +3,9 @@
 # The library is user/lib and those parts of kernel/lib and mm/ that programs
 # use too, compiled once more for them; an archive, so that a program has only
 # what it needs. A file of user/bin, user/servers or drivers/servers is a
-# program, and so is a folder there. Servers live in /sbin. Only the workshop's
-# initrd holds the programs of user/tests, which are tests and benchmarks, and
-# those in bin or servers of a lab.
+# program, and so is a directory there. Servers live in /sbin. Only the
+# workshop's initrd holds the programs of user/tests, which are tests and
+# benchmarks, and those in bin or servers of a lab.
 USER      := $(BUILD)/user
 FILES     ?= 5000
 LIB_SRC   := $(wildcard user/lib/*.c tools/workshop/labs/user/*.c) \

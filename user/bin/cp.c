@@ -1,9 +1,9 @@
 /*
- * cp FROM TO, cp FROM… FOLDER: copies files. -s waits until the copies are on
- * disk.
+ * cp FROM TO, cp FROM… DIRECTORY: copies files. -s waits until the copies are
+ * on disk.
  */
 #include "user/lib/err.h"
-#include "user/lib/folder.h"
+#include "user/lib/directory.h"
 #include "user/lib/string.h"
 #include "user/lib/unistd.h"
 
@@ -52,11 +52,11 @@ static bool copy(const char *from, const char *to, bool sync)
 {
     char inside[PATH_MAX];
 
-    to = place_in(from, to, inside);
+    to = target_path(from, to, inside);
     if (to == NULL)
         return false;
-    if (is_folder(from)) {
-        warnx("%s is a folder", from);
+    if (is_directory(from)) {
+        warnx("%s is a directory", from);
         return false;
     }
     if (is_same(from, to)) {
@@ -75,13 +75,13 @@ int main(int argc, char **argv)
 
     while ((c = getopt(argc, argv, "s")) != -1) {
         if (c != 's')
-            usage("[-s] FROM TO | [-s] FROM... FOLDER");
+            usage("[-s] FROM TO | [-s] FROM... DIRECTORY");
         sync = true;
     }
     if (argc - optind < 2)
-        usage("[-s] FROM TO | [-s] FROM... FOLDER");
-    if (argc - optind > 2 && !is_folder(to))
-        errx(2, "%s is not a folder", to);
+        usage("[-s] FROM TO | [-s] FROM... DIRECTORY");
+    if (argc - optind > 2 && !is_directory(to))
+        errx(2, "%s is not a directory", to);
     for (int i = optind; i < argc - 1; i++)
         good &= copy(argv[i], to, sync);
     return !good;

@@ -47,7 +47,7 @@ static const char *kind_of_path(const char *path)
     if (stat(path, &st) < 0)
         return NULL;
     if (st.st_type == FILE_DIRECTORY)
-        return "folder";
+        return "directory";
     if (st.st_type == FILE_DEVICE)
         return "device";
     handle = open(path, O_RDONLY);

@@ -70,12 +70,13 @@ static char type_letter(uint32_t type)
     return type < sizeof(letters) - 1 ? letters[type] : '?';
 }
 
-static bool print_long(const char *folder, const char *name)
+static bool print_long(const char *directory, const char *name)
 {
     char path[PATH_MAX];
     struct stat st;
 
-    if (!path_join(path, sizeof(path), folder, name) || stat(path, &st) < 0) {
+    if (!path_join(path, sizeof(path), directory, name) ||
+        stat(path, &st) < 0) {
         warn("%s", name);
         return false;
     }
@@ -101,7 +102,7 @@ static void print_columns(const struct listing *l)
     }
 }
 
-static bool print_listing(const char *folder, const struct listing *l)
+static bool print_listing(const char *directory, const struct listing *l)
 {
     bool good = true;
 
@@ -111,14 +112,14 @@ static bool print_listing(const char *folder, const struct listing *l)
     }
     for (size_t i = 0; i < l->list_used; i++) {
         if (show_long)
-            good &= print_long(folder, l->list_entry[i].entry_name);
+            good &= print_long(directory, l->list_entry[i].entry_name);
         else
             puts(l->list_entry[i].entry_name);
     }
     return good;
 }
 
-static bool list_folder(const char *path)
+static bool list_directory(const char *path)
 {
     struct listing l = {0};
     DIR *d = opendir(path);
@@ -155,7 +156,7 @@ static bool list_path(const char *path, bool titled)
     }
     if (titled)
         printf("%s:\n", path);
-    return list_folder(path);
+    return list_directory(path);
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 /*
- * mkdir [-p] FOLDER…: creates directories; -p also their parents, and an
+ * mkdir [-p] DIRECTORY…: creates directories; -p also their parents, and an
  * existing directory is no error.
  */
 #include "user/lib/err.h"
@@ -33,11 +33,11 @@ int main(int argc, char **argv)
 
     while ((letter = getopt(argc, argv, "p")) != -1) {
         if (letter == '?')
-            usage("[-p] FOLDER...");
+            usage("[-p] DIRECTORY...");
         parents = true;
     }
     if (optind == argc)
-        usage("[-p] FOLDER...");
+        usage("[-p] DIRECTORY...");
     for (; optind < argc; optind++)
         good &=
             parents ? make_all(argv[optind]) : make_one(argv[optind], false);

@@ -1,8 +1,8 @@
 /*
- * mv FROM TO, mv FROM… FOLDER: renames files and directories.
+ * mv FROM TO, mv FROM… DIRECTORY: renames files and directories.
  */
 #include "user/lib/err.h"
-#include "user/lib/folder.h"
+#include "user/lib/directory.h"
 #include "user/lib/string.h"
 #include "user/lib/unistd.h"
 
@@ -10,7 +10,7 @@ static bool move(const char *from, const char *to)
 {
     char inside[PATH_MAX];
 
-    to = place_in(from, to, inside);
+    to = target_path(from, to, inside);
     if (to == NULL)
         return false;
     if (rename(from, to) == 0)
@@ -25,9 +25,9 @@ int main(int argc, char **argv)
     bool good = true;
 
     if (getopt(argc, argv, "") != -1 || argc - optind < 2)
-        usage("FROM TO | FROM... FOLDER");
-    if (argc - optind > 2 && !is_folder(to))
-        errx(2, "%s is not a folder", to);
+        usage("FROM TO | FROM... DIRECTORY");
+    if (argc - optind > 2 && !is_directory(to))
+        errx(2, "%s is not a directory", to);
     for (int i = optind; i < argc - 1; i++)
         good &= move(argv[i], to);
     return !good;

@@ -39,7 +39,7 @@ static bool first_entry(const char *path, char *name)
 }
 
 /* Always removes the first entry, because the directory changes meanwhile. */
-static bool remove_folder(const char *path)
+static bool remove_directory(const char *path)
 {
     char name[NAME_MAX + 1];
     char inside[PATH_MAX];
@@ -60,7 +60,7 @@ static bool remove_path(const char *path)
     if (stat(path, &st) < 0)
         return failed(path);
     if (st.st_type == FILE_DIRECTORY && recursive)
-        return remove_folder(path);
+        return remove_directory(path);
     return unlink(path) == 0 || failed(path);
 }
 

@@ -6,7 +6,7 @@
 #include "user/lib/string.h"
 
 static const char *const types[] = {
-    [FILE_REGULAR] = "file",  [FILE_DIRECTORY] = "folder",
+    [FILE_REGULAR] = "file",  [FILE_DIRECTORY] = "directory",
     [FILE_DEVICE] = "device", [FILE_PIPE] = "pipe",
     [FILE_PORT] = "port",
 };

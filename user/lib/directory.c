@@ -1,21 +1,21 @@
 /*
- * Where things go (user/lib/folder.h).
+ * The target of a copy or a move (user/lib/directory.h).
  */
-#include "user/lib/folder.h"
+#include "user/lib/directory.h"
 #include "user/lib/err.h"
 #include "user/lib/string.h"
 #include "user/lib/unistd.h"
 
-bool is_folder(const char *path)
+bool is_directory(const char *path)
 {
     struct stat st;
 
     return stat(path, &st) == 0 && st.st_type == FILE_DIRECTORY;
 }
 
-const char *place_in(const char *from, const char *to, char inside[PATH_MAX])
+const char *target_path(const char *from, const char *to, char inside[PATH_MAX])
 {
-    if (!is_folder(to))
+    if (!is_directory(to))
         return to;
     if (path_join(inside, PATH_MAX, to, path_name(from)))
         return inside;

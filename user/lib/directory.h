@@ -1,12 +1,13 @@
 /*
- * Where things go: what programs that copy and move have in common.
+ * The target of a copy or a move (cp, mv).
  */
 #pragma once
 
 #include "kernel/abi/types.h"
 
-bool is_folder(const char *path);
+bool is_directory(const char *path);
 
-/* Where `from` is to go: `to` itself, or, if that is a folder, the place of
- * that name in it, put together in `inside`. NULL after a message. */
-const char *place_in(const char *from, const char *to, char inside[PATH_MAX]);
+/* The path that `from` gets: `to` itself, or, if that is a directory, the same
+ * name in it, composed in `inside`. NULL after a message. */
+const char *target_path(const char *from, const char *to,
+                        char inside[PATH_MAX]);

@@ -47,8 +47,8 @@ int execv(const char *path, char *const argv[])
 
 /* Joins the next directory of PATH, up to ':', with `file`. Returns the rest of
  * PATH, NULL after its end. An empty directory is ".". */
-static const char *next_folder(const char *path, const char *file, char *out,
-                               size_t size)
+static const char *next_directory(const char *path, const char *file, char *out,
+                                  size_t size)
 {
     size_t n = strcspn(path, ":");
 
@@ -76,7 +76,7 @@ int execvp(const char *file, char *const argv[])
     if (path == NULL)
         path = "/bin:/sbin";
     while (path != NULL) {
-        path = next_folder(path, file, full, sizeof(full));
+        path = next_directory(path, file, full, sizeof(full));
         execv(full, argv);
         if (errno != ENOENT && errno != ENOTDIR) {
             error = errno;

@@ -3,11 +3,11 @@
  * which under QEMU's -icount shift=0 counts all instructions: program, kernel,
  * file server, block server.
  *
- *     diskbench [-p PREFIX] FOLDER
+ *     diskbench [-p PREFIX] DIRECTORY
  *
- * Reads FOLDER/big from start to end, 64 KiB at a time, and again, when the
+ * Reads DIRECTORY/big from start to end, 64 KiB at a time, and again, when the
  * server has cached as much as it keeps; reads its first 4 KiB a hundred times;
- * and visits all of FOLDER with `find`, twice. Each result is a line, and an
+ * and visits all of DIRECTORY with `find`, twice. Each result is a line, and an
  * event for tools: PREFIX.read4k, a mean; PREFIX.read and PREFIX.find in
  * thousands of instructions, `.again` for the second time.
  */
@@ -79,9 +79,9 @@ static void small_reads(const char *path)
     close(file);
 }
 
-static void find(const char *folder, const char *key)
+static void find(const char *directory, const char *key)
 {
-    char *argv[] = {"find", (char *)folder, "-name", "nothing", NULL};
+    char *argv[] = {"find", (char *)directory, "-name", "nothing", NULL};
     uint64_t start = tsc_read();
     int status = -1;
     pid_t pid = fork();
@@ -104,11 +104,11 @@ int main(int argc, char **argv)
 
     while ((c = getopt(argc, argv, "p:")) != -1) {
         if (c != 'p')
-            usage("[-p PREFIX] FOLDER");
+            usage("[-p PREFIX] DIRECTORY");
         prefix = optarg;
     }
     if (argc - optind != 1)
-        usage("[-p PREFIX] FOLDER");
+        usage("[-p PREFIX] DIRECTORY");
     debug = fopen("/dev/debug", "w");
     snprintf(big, sizeof(big), "%s/big", argv[optind]);
     sequential(big, "read");

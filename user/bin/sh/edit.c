@@ -23,10 +23,10 @@ static struct line line = {.line_write = draw, .line_words = words};
 /* ---- completion --------------------------------------------------------- */
 
 /* Adds the names in a directory, each after `prefix`. Directories get a '/'. */
-static void add_names(const char *folder, const char *prefix, bool hidden,
+static void add_names(const char *directory, const char *prefix, bool hidden,
                       add_t *add, void *arg)
 {
-    DIR *d = opendir(folder);
+    DIR *d = opendir(directory);
     const struct dirent *entry;
     char word[LINE_MAX + 1];
 

@@ -13,7 +13,7 @@
  *   names     numbers of blocks; directories with all new names, and still
  *             with the old ones
  *   grown     inodes of directories that have become longer
- *   folders   inodes of new directories
+ *   created   inodes of new directories
  *   files     all other inodes that have links
  *   switched  names that belong to another file now
  *   dead      inodes without links: files, then directories
@@ -151,7 +151,7 @@ static int step_data(struct ext2 *fs)
 
 enum node_class {
     CLASS_GROWN,
-    CLASS_FOLDER,
+    CLASS_NEW_DIR,
     CLASS_FILE,
     CLASS_DEAD,
     CLASS_DEAD_DIR,
@@ -163,7 +163,7 @@ static enum node_class class_of(const struct node *n)
     if (n->node_inode.i_links_count == 0)
         return node_is_dir(n) ? CLASS_DEAD_DIR : CLASS_DEAD;
     if (node_is_dir(n) && n->node_unborn)
-        return CLASS_FOLDER;
+        return CLASS_NEW_DIR;
     return n->node_grew ? CLASS_GROWN : CLASS_FILE;
 }
 

@@ -134,19 +134,19 @@ static void set_type(struct node *n, uint32_t type, uint32_t device)
 static int new_file(struct ext2 *fs, struct node *dir, uint32_t type,
                     uint32_t device, struct node **out)
 {
-    bool folder = type == FILE_DIRECTORY;
+    bool is_dir = type == FILE_DIRECTORY;
     uint32_t number;
-    int r = inode_alloc(fs, dir->node_number, folder, &number);
+    int r = inode_alloc(fs, dir->node_number, is_dir, &number);
 
     if (r < 0)
         return r;
     r = node_new(fs, number, out);
     if (r < 0) {
-        inode_free(fs, number, folder);
+        inode_free(fs, number, is_dir);
         return r;
     }
     set_type(*out, type, device);
-    if (folder)
+    if (is_dir)
         r = dir_begin(fs, *out, dir->node_number);
     if (r < 0) {
         (*out)->node_inode.i_links_count = 0;

@@ -2,7 +2,7 @@
  * confirm: changes files until power fails, and reports which changes are
  * certain.
  *
- *     confirm FOLDER
+ *     confirm DIRECTORY
  *
  * Creates, changes, renames and removes files, for ever. When fsync or sync
  * confirms a file, an event reports it: from then on the file must exist and
@@ -18,7 +18,7 @@
 
 #define BYTES_MAX 60000u
 #define GROUP     8 /* files that one sync confirms */
-#define EVERY     4 /* number has such a folder */
+#define EVERY     4 /* number has such a directory */
 #define PLACES    4 /* where it may be */
 
 static uint8_t bytes[BYTES_MAX];
@@ -35,11 +35,11 @@ static void fill(uint32_t number)
         bytes[i] = (uint8_t)(number * 131 + i * 7 + (i >> 8));
 }
 
-static char *path_of(const char *folder, const char *kind, uint32_t number)
+static char *path_of(const char *directory, const char *kind, uint32_t number)
 {
     static char path[PATH_MAX];
 
-    snprintf(path, sizeof(path), "%s/%s%u", folder, kind, number);
+    snprintf(path, sizeof(path), "%s/%s%u", directory, kind, number);
     return path;
 }
 
@@ -62,18 +62,18 @@ static void report(const char *event, const char *kind, uint32_t number)
 }
 
 /* Files by fsync, one after the other. */
-static void by_fsync(const char *folder, uint32_t number)
+static void by_fsync(const char *directory, uint32_t number)
 {
-    make(path_of(folder, "f", number), number, true);
+    make(path_of(directory, "f", number), number, true);
     report("confirmed", "f", number);
 }
 
-/* A folder of files by one sync. */
-static void by_sync(const char *folder, uint32_t number)
+/* A directory of files by one sync. */
+static void by_sync(const char *directory, uint32_t number)
 {
     char inside[PATH_MAX];
 
-    strlcpy(inside, path_of(folder, "d", number), sizeof(inside));
+    strlcpy(inside, path_of(directory, "d", number), sizeof(inside));
     if (mkdir(inside) < 0)
         err(1, "%s", inside);
     for (uint32_t i = 0; i < GROUP; i++)
@@ -85,43 +85,43 @@ static void by_sync(const char *folder, uint32_t number)
 }
 
 /* Unconfirmed changes: files created, moved, truncated and removed. */
-static void unsettled(const char *folder, uint32_t number)
+static void unsettled(const char *directory, uint32_t number)
 {
     char from[PATH_MAX];
     int file;
 
-    strlcpy(from, path_of(folder, "u", number), sizeof(from));
+    strlcpy(from, path_of(directory, "u", number), sizeof(from));
     make(from, number, false);
-    if (rename(from, path_of(folder, "v", number % 5)) < 0)
+    if (rename(from, path_of(directory, "v", number % 5)) < 0)
         err(1, "%s", from);
-    file = open(path_of(folder, "v", (number + 2) % 5), O_RDWR | O_CREAT);
+    file = open(path_of(directory, "v", (number + 2) % 5), O_RDWR | O_CREAT);
     if (file < 0 || ftruncate(file, number % 3000) < 0)
         err(1, "truncate");
     close(file);
-    if (number % 3 == 0 && unlink(path_of(folder, "v", number % 5)) < 0)
+    if (number % 3 == 0 && unlink(path_of(directory, "v", number % 5)) < 0)
         err(1, "unlink");
 }
 
-/* Where a directory is after that many moves: first in FOLDER, then in one of
- * the others in it. */
-static void place_of(char *path, const char *folder, uint32_t number,
+/* Where a directory is after that many moves: first in DIRECTORY, then in one
+ * of the others in it. */
+static void place_of(char *path, const char *directory, uint32_t number,
                      uint32_t moves)
 {
     uint32_t place = moves % PLACES;
 
     if (place == 0)
-        snprintf(path, PATH_MAX, "%s/d%u", folder, number);
+        snprintf(path, PATH_MAX, "%s/d%u", directory, number);
     else
-        snprintf(path, PATH_MAX, "%s/p%u/d%u", folder, place, number);
+        snprintf(path, PATH_MAX, "%s/p%u/d%u", directory, place, number);
 }
 
-/* A folder moves on; every third time there is an empty one in its place. */
-static void wander(const char *folder, uint32_t number, uint32_t moves)
+/* A directory moves on; every third time there is an empty one in its place. */
+static void wander(const char *directory, uint32_t number, uint32_t moves)
 {
     char from[PATH_MAX], to[PATH_MAX];
 
-    place_of(from, folder, number, moves - 1);
-    place_of(to, folder, number, moves);
+    place_of(from, directory, number, moves - 1);
+    place_of(to, directory, number, moves);
     if (moves % 3 == 1 && mkdir(to) < 0)
         err(1, "%s", to);
     if (rename(from, to) < 0)
@@ -130,18 +130,18 @@ static void wander(const char *folder, uint32_t number, uint32_t moves)
 }
 
 /* The two that were made last. */
-static void wander_all(const char *folder, uint32_t number)
+static void wander_all(const char *directory, uint32_t number)
 {
     for (uint32_t back = 1; back < 2 * EVERY; back++) {
         if (back <= number && (number - back) % EVERY == EVERY - 1)
-            wander(folder, number - back, back);
+            wander(directory, number - back, back);
     }
 }
 
-static void make_places(const char *folder)
+static void make_places(const char *directory)
 {
     for (uint32_t i = 1; i < PLACES; i++) {
-        const char *path = path_of(folder, "p", i);
+        const char *path = path_of(directory, "p", i);
 
         if (mkdir(path) < 0)
             err(1, "%s", path);
@@ -151,7 +151,7 @@ static void make_places(const char *folder)
 int main(int argc, char **argv)
 {
     if (argc != 2)
-        usage("FOLDER");
+        usage("DIRECTORY");
     events = fopen("/dev/debug", "w");
     if (events == NULL)
         err(1, "/dev/debug");

@@ -1,7 +1,7 @@
 /*
  * disktest: tests of a disk's file system through system calls.
  *
- *     disktest FOLDER [NAME …]     all tests, or those named
+ *     disktest DIRECTORY [NAME …]     all tests, or those named
  *
  * Each test leaves the directory as it was, with all blocks and files free,
  * except `keep`, which leaves files for other tests
@@ -17,13 +17,13 @@
 #define PIECE 8192u
 #define NAMES 3000u /* in one directory */
 
-static const char *folder;
+static const char *directory;
 static uint8_t buf[PIECE];
 static const char *wrong; /* what the running test found, or NULL */
 
 #define CHECK(e) ((void)((e) || (wrong = wrong != NULL ? wrong : #e)))
 
-/* A path below the folder; four may be in use at a time. */
+/* A path below the directory; four may be in use at a time. */
 static const char *at(const char *format, unsigned number)
 {
     static char paths[4][PATH_MAX];
@@ -31,7 +31,7 @@ static const char *at(const char *format, unsigned number)
     char *path = paths[next++ % 4];
     size_t n;
 
-    snprintf(path, PATH_MAX, "%s/", folder);
+    snprintf(path, PATH_MAX, "%s/", directory);
     n = strlen(path);
     snprintf(path + n, PATH_MAX - n, format, number);
     return path;
@@ -232,7 +232,7 @@ static bool as_before(const struct fs_stat *before)
 {
     struct fs_stat now;
 
-    return sync() == 0 && statfs(folder, &now) == 0 &&
+    return sync() == 0 && statfs(directory, &now) == 0 &&
            now.fs_blocks_free == before->fs_blocks_free &&
            now.fs_files_free == before->fs_files_free;
 }
@@ -242,8 +242,8 @@ int main(int argc, char **argv)
     unsigned failed = 0;
 
     if (argc < 2)
-        usage("FOLDER [NAME...]");
-    folder = argv[1];
+        usage("DIRECTORY [NAME...]");
+    directory = argv[1];
     for (size_t i = 0; i < ARRAY_SIZE(tests); i++) {
         const struct test *t = &tests[i];
         struct fs_stat before;
@@ -251,7 +251,7 @@ int main(int argc, char **argv)
         if (!wanted(t->test_name, argv + 2))
             continue;
         wrong = NULL;
-        CHECK(sync() == 0 && statfs(folder, &before) == 0);
+        CHECK(sync() == 0 && statfs(directory, &before) == 0);
         t->test_run();
         if (!t->test_leaves)
             CHECK(as_before(&before));

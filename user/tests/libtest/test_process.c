@@ -158,7 +158,7 @@ static void messages(void)
     CHECK(strcmp(program_name, "libtest") == 0);
 }
 
-static void folders(void)
+static void directories(void)
 {
     DIR *d = opendir("/");
     struct dirent *e;
@@ -185,6 +185,6 @@ const struct test process_tests[] = {
     {"process.options", options},
     {"process.wrong_options", wrong_options},
     {"process.messages", messages},
-    {"process.folders", folders},
+    {"process.directories", directories},
     {NULL, NULL},
 };

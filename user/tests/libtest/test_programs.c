@@ -3,7 +3,7 @@
  * prints (messages too) and the status that it ends with.
  *
  * Tests: user/bin/[a-z]*.c, user/bin/sh/[a-z]*.c
- * Tests: user/lib/copy.c, user/lib/folder.c, user/lib/number.c
+ * Tests: user/lib/copy.c, user/lib/directory.c, user/lib/number.c
  * Tests: user/lib/findtask.c
  */
 #include "user/lib/stdio.h"
@@ -18,7 +18,7 @@ struct line {
 
 static char output[2000];
 
-/* Runs a command in the folder of the tests; returns its status. */
+/* Runs a command in the directory of the tests; returns its status. */
 static int run(const char *command)
 {
     size_t used = 0;
@@ -55,7 +55,7 @@ static bool as_wanted(const char *want)
     return strcmp(output, want) == 0;
 }
 
-/* In an empty folder, so that cases do not meet. */
+/* In an empty directory, so that cases do not meet. */
 static void run_lines(const struct line *l)
 {
     CHECK(mkdir("/tmp/programs") == 0 && chdir("/tmp/programs") == 0);
@@ -140,7 +140,7 @@ CASE(sort,
      {"sort -nr < a", "10\n9\nx\n-3\n", 0},
      {"sort /dev/null", "", 0})
 
-CASE(folders,
+CASE(directories,
      {"mkdir a", "", 0},
      {"mkdir a", "mkdir: a: exists already\n", 1},
      {"mkdir b/c", "mkdir: b/c: no such file or directory\n", 1},
@@ -159,7 +159,7 @@ CASE(names,
      {"ln d/b k", "ln: d/b to k: exists already\n", 1},
      {"mv nothing d", "mv: nothing to d/nothing: no such file or directory\n",
       1},
-     {"mv k d/b c", "mv: c is not a folder\n", 2},
+     {"mv k d/b c", "mv: c is not a directory\n", 2},
      {"ln d", "usage: ln FILE NAME\n", 2})
 
 CASE(copies,
@@ -169,14 +169,14 @@ CASE(copies,
      {"cp a a", "cp: a and a are the same file\n", 1},
      {"cp d/a d", "cp: d/a and d/a are the same file\n", 1},
      {"cat d/a", "y\n", 0},
-     {"cp d e", "cp: d is a folder\n", 1},
+     {"cp d e", "cp: d is a directory\n", 1},
      {"cp nothing e", "cp: nothing: no such file or directory\n", 1},
-     {"cp a b e", "cp: e is not a folder\n", 2},
+     {"cp a b e", "cp: e is not a directory\n", 2},
      {"cp /bin/sh big; ls -l big /bin/sh | wc -l",
       "       2\n", 0},
      {"cp -x a b",
       "cp: unknown option -x\nusage: cp [-s] FROM TO | [-s] FROM... "
-      "FOLDER\n",
+      "DIRECTORY\n",
       2})
 
 CASE(finds,
@@ -193,7 +193,7 @@ CASE(finds,
 CASE(files,
      {"file /bin/ls /etc/motd /dev/null /",
       "/bin/ls: ELF program, 32 bits, i386\n/etc/motd: text\n"
-      "/dev/null: device\n/: folder\n", 0},
+      "/dev/null: device\n/: directory\n", 0},
      {"echo -n > e; file e", "e: empty\n", 0},
      {"file nothing", "file: nothing: no such file or directory\n", 1},
      {"echo abc > e; stat e", "e: file, inode *", 0},
@@ -224,7 +224,7 @@ const struct test program_tests[] = {
     {"programs.wc", wc},
     {"programs.head", head},
     {"programs.sort", sort},
-    {"programs.folders", folders},
+    {"programs.directories", directories},
     {"programs.names", names},
     {"programs.cp", copies},
     {"programs.find", finds},

@@ -48,7 +48,7 @@ struct model {
     uint32_t model_names;
     enum {
         MODE_MIXED,
-        MODE_FOLDERS,
+        MODE_DIRECTORIES,
         MODE_LARGE,
         MODES
     } model_mode;
