@@ -14,7 +14,6 @@
 #include "drivers/console.h"
 #include "drivers/ansi.h"
 #include "drivers/kbd.h"
-#include "drivers/pit.h"
 #include "drivers/serial.h"
 #include "drivers/vga.h"
 #include "kernel/lib/printf.h"
@@ -35,8 +34,8 @@ static struct {
     uint32_t input_ctrl_c; /* keys between them that are ^C */
     int16_t input[INPUT_SIZE];
     struct ansi_decoder ansi;
-    bool display;              /* console_display_begin */
-    void (*wait)(uint32_t ms); /* the hooks, or NULL */
+    bool display;       /* console_display_begin */
+    void (*wait)(void); /* the hooks, or NULL */
     void (*wake)(void);
     bool (*signal_hook)(int key);
     uint32_t history_end; /* characters ever recorded */
@@ -135,7 +134,7 @@ int console_trykey(void)
 
 /* For interrupts the test and the halt are one step: a key that arrives in
  * between ends the halt. Returns whether a key was there before. */
-static bool look_or_wait(uint32_t ms)
+static bool look_or_wait(void)
 {
     uint32_t flags = irq_save();
     bool pending;
@@ -144,7 +143,7 @@ static bool look_or_wait(uint32_t ms)
     pending = console.input_head != console.input_tail;
     if (!pending && console.interrupts) {
         if (console.wait)
-            console.wait(ms);
+            console.wait();
         else
             cpu_wait_interrupt();
     }
@@ -157,20 +156,9 @@ int console_getkey(void)
     int key;
 
     do
-        key = look_or_wait(0) ? console_trykey() : KEY_NONE;
+        key = look_or_wait() ? console_trykey() : KEY_NONE;
     while (key == KEY_NONE);
     return key;
-}
-
-bool console_wait_key(uint32_t ms)
-{
-    uint64_t now = timer_ms();
-    uint64_t end = now + ms;
-
-    for (; now < end && console.interrupts; now = timer_ms())
-        if (look_or_wait((uint32_t)(end - now)))
-            return true;
-    return console_key_pending();
 }
 
 bool console_key_pending(void)
@@ -182,7 +170,7 @@ bool console_key_pending(void)
     return pending;
 }
 
-void console_set_wait(void (*wait)(uint32_t ms), void (*wake)(void))
+void console_set_wait(void (*wait)(void), void (*wake)(void))
 {
     uint32_t flags = irq_save();
 

@@ -44,16 +44,11 @@ int console_trykey(void);
 /* Whether a key is waiting to be read. */
 bool console_key_pending(void);
 
-/* Waits for a key, at most `ms` milliseconds, and returns whether there is one.
- * Does not wait after console_panic_mode, because the clock is stopped. */
-bool console_wait_key(uint32_t ms);
-
 /* Sets the functions that wait for a key and wake the waiter, once there are
- * tasks. `wait` is called, and returns, with interrupts disabled, after `ms`
- * milliseconds at the latest (0: no limit); the caller then tests again. `wake`
- * is called when a key has arrived, with interrupts disabled. Not used after
- * console_panic_mode. */
-void console_set_wait(void (*wait)(uint32_t ms), void (*wake)(void));
+ * tasks. `wait` is called, and returns, with interrupts disabled; the caller
+ * then tests again. `wake` is called when a key has arrived, with interrupts
+ * disabled. Not used after console_panic_mode. */
+void console_set_wait(void (*wait)(void), void (*wake)(void));
 
 /* `signal_hook` gets ^C and ^\ as they arrive, with interrupts disabled. If it
  * returns true, they and all unread keys are dropped. Not used after

@@ -30,19 +30,19 @@ static struct tty_line line = {.tty_echo = console_echo};
 
 /* ---- waiting ------------------------------------------------------------ */
 
-static int block(struct wait_queue *q, bool interruptible, uint32_t ms)
+static int block(struct wait_queue *q, bool interruptible)
 {
     int result;
 
     spin_lock(&sched_lock);
-    result = wait_queue_block(q, interruptible, ms);
+    result = wait_queue_block(q, interruptible, 0);
     spin_unlock(&sched_lock);
     return result;
 }
 
-void tty_wait(uint32_t ms)
+void tty_wait(void)
 {
-    block(&input, false, ms);
+    block(&input, false);
 }
 
 void tty_wake(void)
@@ -58,7 +58,7 @@ static int wait_for_key(void)
     int error = 0;
 
     while (error == 0 && !(programs && console_key_pending()))
-        error = block(programs ? &input : &turn, true, 0);
+        error = block(programs ? &input : &turn, true);
     irq_restore(flags);
     return error;
 }
@@ -161,7 +161,7 @@ static int show(const char *text, size_t n)
     int error = 0;
 
     while (error == 0 && !programs)
-        error = block(&turn, true, 0);
+        error = block(&turn, true);
     if (task_self()->task_pending & PENDING_KILL)
         error = -EINTR;
     if (error == 0)

@@ -78,8 +78,7 @@ int tty_set_group(pid_t group);
 void tty_init(void);
 
 /* Hooks of drivers/console.h, which does not know tasks: wait for a key with
- * interrupts disabled, at most `ms` (0: no limit); wake the waiters; act at
- * once on ^C and ^\. */
-void tty_wait(uint32_t ms);
+ * interrupts disabled; wake the waiters; act at once on ^C and ^\. */
+void tty_wait(void);
 void tty_wake(void);
 bool tty_signal_key(int key);

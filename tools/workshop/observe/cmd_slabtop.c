@@ -25,6 +25,7 @@
 #define BATCH       8 /* tasks counted at once */
 #define DEFAULT_MS  2000
 #define DELAY_MAX_S 3600
+#define KEY_MS      10 /* between two looks for a key */
 #define REVERSE     "\033[7m"
 #define BAR_HEAD    "  SHARE"
 #define NORMAL      "\033[0m"
@@ -330,14 +331,22 @@ static bool act(struct view *v, int key, bool *now)
     return key != 'q';
 }
 
+/* Waits for a key until `end_ms` and returns whether there is one. */
+static bool wait_key(uint64_t end_ms)
+{
+    while (!console_key_pending() && timer_ms() < end_ms)
+        sched_sleep_ms(KEY_MS);
+    return console_key_pending();
+}
+
 /* Until the next look is due. False: the user wants to leave. */
 static bool pause(struct view *v)
 {
     uint64_t end = table.table_at_ms + v->view_ms;
     bool at_once = false;
 
-    for (uint64_t now; !at_once && (now = timer_ms()) < end;) {
-        bool key = console_wait_key((uint32_t)(end - now));
+    while (!at_once && timer_ms() < end) {
+        bool key = wait_key(end);
 
         if (shell_interrupted())
             return false;
