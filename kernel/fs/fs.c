@@ -94,10 +94,10 @@ int fs_mount(struct fs *fs, struct inode *dir)
     return r;
 }
 
-/* While the covered directory is locked, no path walk can enter. `root` may
- * still be in use, with `refs` references; NULL: nothing may be. */
-static int uncover(struct fs *fs, struct inode *root, uint32_t refs)
+/* While the covered directory is locked, no path walk can enter. */
+int fs_unmount(struct inode *root, uint32_t refs)
 {
+    struct fs *fs = root->inode_fs;
     struct inode *dir = fs->fs_covers;
     bool idle;
 
@@ -105,7 +105,7 @@ static int uncover(struct fs *fs, struct inode *root, uint32_t refs)
         return -EINVAL;
     inode_lock(dir);
     remove_mount(fs);
-    idle = root == NULL ? inode_flush(fs) : inode_only_root(root, refs);
+    idle = inode_only_root(root, refs);
     if (idle) {
         dir->inode_mounted = NULL;
         fs->fs_covers = NULL;
@@ -117,20 +117,6 @@ static int uncover(struct fs *fs, struct inode *root, uint32_t refs)
         return -EBUSY;
     inode_put(dir);
     return 0;
-}
-
-int fs_unmount(struct fs *fs)
-{
-    int r = uncover(fs, NULL, 0);
-
-    if (r == 0)
-        fs->fs_id = 0;
-    return r;
-}
-
-int fs_unmount_root(struct inode *root, uint32_t refs)
-{
-    return uncover(root->inode_fs, root, refs);
 }
 
 /* ---- all file systems --------------------------------------------------- */

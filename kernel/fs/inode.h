@@ -282,11 +282,10 @@ uint32_t fs_new_id(void);
  * has been removed). */
 int fs_mount(struct fs *fs, struct inode *dir);
 
-/* Unmounts. -EBUSY if an inode of `fs` is in use or covered; -EINVAL if it is
- * not mounted. fs_unmount_root: only the root may be in use, with `refs`
- * references, which are the caller's. */
-int fs_unmount(struct fs *fs);
-int fs_unmount_root(struct inode *root, uint32_t refs);
+/* Unmounts the file system of `root`, its root. -EBUSY if another inode of it
+ * is in use or covered, or if `root` has more than the caller's `refs`
+ * references; -EINVAL if it is not mounted. */
+int fs_unmount(struct inode *root, uint32_t refs);
 
 /* The mounted file system with the lowest fs_id above `after`; NULL: no more.
  * *on gets the covered directory (NULL: the root), *root fs_root_inode, each

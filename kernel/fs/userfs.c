@@ -319,7 +319,7 @@ int userfs_unmount(struct inode *root)
     bool lives;
 
     if (is_userfs(fs) && root->inode_number == fs->fs_root)
-        result = fs_unmount_root(root, 2);
+        result = fs_unmount(root, 2);
     if (result != 0) {
         inode_put(root);
         return result;
