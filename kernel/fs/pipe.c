@@ -184,12 +184,6 @@ static inline uint32_t room(const struct pipe *p)
     return p->pipe_limit - p->pipe_bytes;
 }
 
-static inline void wake(struct cond *c)
-{
-    if (!list_empty(&c->cond_waiters.wait_tasks))
-        wait_queue_wake(&c->cond_waiters, 1);
-}
-
 /* 1: there are bytes; 0: end of file; or -EINTR. */
 static int wait_for_bytes(struct pipe *p)
 {
@@ -198,7 +192,7 @@ static int wait_for_bytes(struct pipe *p)
             return 0;
         if (cond_wait(&p->pipe_readable, &p->pipe_mutex) != 0) {
             if (p->pipe_bytes > 0)
-                wake(&p->pipe_readable);
+                cond_signal(&p->pipe_readable);
             return -EINTR;
         }
     }
@@ -217,9 +211,9 @@ static ssize_t pipe_read(struct file *f, void *buf, size_t n)
     if (likely(result > 0)) {
         result = take(p, buf, MIN(n, p->pipe_bytes));
         if (unlikely(p->pipe_bytes > 0))
-            wake(&p->pipe_readable);
+            cond_signal(&p->pipe_readable);
         if (unlikely(p->pipe_need > 0) && room(p) >= p->pipe_need)
-            wake(&p->pipe_writable);
+            cond_signal(&p->pipe_writable);
     }
     mutex_unlock(&p->pipe_mutex);
     return result;
@@ -231,7 +225,7 @@ static int wait_for_turn(struct pipe *p)
     while (p->pipe_need > 0)
         if (cond_wait(&p->pipe_turn, &p->pipe_mutex) != 0) {
             if (p->pipe_need == 0)
-                wake(&p->pipe_turn);
+                cond_signal(&p->pipe_turn);
             return -EINTR;
         }
     return 0;
@@ -263,7 +257,7 @@ static int get_room(struct pipe *p, uint32_t need)
     while (error == 0 && p->pipe_readers > 0 && room(p) < need)
         error = cond_wait(&p->pipe_writable, &p->pipe_mutex);
     p->pipe_need = 0;
-    wake(&p->pipe_turn);
+    cond_signal(&p->pipe_turn);
     return p->pipe_readers == 0 ? -EPIPE : error;
 }
 
@@ -278,7 +272,7 @@ static inline ssize_t write_piece(struct pipe *p, const uint8_t *buf, size_t n,
         result = get_room(p, need);
     if (likely(result == 0)) {
         result = put(p, buf, need == n ? n : MIN(n, room(p)));
-        wake(&p->pipe_readable);
+        cond_signal(&p->pipe_readable);
     }
     mutex_unlock(&p->pipe_mutex);
     return result;

@@ -209,13 +209,6 @@ int handle_close(struct handle_table *t, int h)
     return 0;
 }
 
-struct object *handle_take(struct handle_table *t, int h)
-{
-    struct handle *slot = handle_slot(t, h);
-
-    return slot == NULL ? NULL : empty(t, slot);
-}
-
 const char *handle_verify(const struct handle_table *t)
 {
     uint32_t used = 0;

@@ -84,9 +84,5 @@ static inline struct object *handle_object(const struct handle_table *t, int h,
 /* Closes a handle: 0 or -EBADF. May sleep. */
 int handle_close(struct handle_table *t, int h);
 
-/* Removes a handle and returns its object; the reference is the caller's. NULL:
- * no such handle. */
-struct object *handle_take(struct handle_table *t, int h);
-
 /* NULL, or the first broken invariant. The table must not change meanwhile. */
 const char *handle_verify(const struct handle_table *t);

@@ -134,15 +134,3 @@ int cond_wait(struct cond *c, struct mutex *m)
     mutex_lock(m);
     return result;
 }
-
-void cond_signal(struct cond *c)
-{
-    if (!list_empty(&c->cond_waiters.wait_tasks))
-        wait_queue_wake(&c->cond_waiters, 1);
-}
-
-void cond_broadcast(struct cond *c)
-{
-    if (!list_empty(&c->cond_waiters.wait_tasks))
-        wait_queue_wake(&c->cond_waiters, UINT32_MAX);
-}

@@ -52,7 +52,6 @@ enum mutex_rank {
     MUTEX_RANK_FILE,       /* of other inodes */
     MUTEX_RANK_PIPE,
     MUTEX_RANK_CONSOLE,
-    MUTEX_RANK_HALL,
 };
 
 #ifdef CONFIG_DEBUG
@@ -70,7 +69,6 @@ enum mutex_rank {
 void mutex_init(struct mutex *m, const char *reason, unsigned rank);
 
 void mutex_lock_slow(struct mutex *m);
-void mutex_unlock_slow(struct mutex *m);
 void mutex_debug_taken(struct mutex *m);
 void mutex_debug_released(struct mutex *m);
 
@@ -96,11 +94,6 @@ static inline void mutex_lock(struct mutex *m)
 
 void mutex_unlock(struct mutex *m);
 
-static inline bool mutex_held(const struct mutex *m)
-{
-    return m->mutex_owner == task_self();
-}
-
 /* ---- condition variables ------------------------------------------------ */
 
 struct cond {
@@ -117,5 +110,14 @@ static inline void cond_init(struct cond *c, const char *reason)
 int cond_wait(struct cond *c, struct mutex *m);
 
 /* Wakes one waiter, or all. The caller should hold the waiters' mutex. */
-void cond_signal(struct cond *c);
-void cond_broadcast(struct cond *c);
+static inline void cond_signal(struct cond *c)
+{
+    if (!list_empty(&c->cond_waiters.wait_tasks))
+        wait_queue_wake(&c->cond_waiters, 1);
+}
+
+static inline void cond_broadcast(struct cond *c)
+{
+    if (!list_empty(&c->cond_waiters.wait_tasks))
+        wait_queue_wake(&c->cond_waiters, UINT32_MAX);
+}

@@ -100,7 +100,6 @@ KTEST(handle, wrong_numbers)
     KT_TRUE(handle_object(t, 0, &counted) == &o);
     KT_TRUE(handle_object(t, 0, NULL) == &o);
     KT_TRUE(handle_object(t, 0, &plain) == NULL);
-    KT_TRUE(handle_take(t, 1) == NULL);
     KT_EQ(handle_install_at(t, HANDLES_MAX, &o, 0), -EBADF);
     KT_EQ(handle_install_at(t, -1, &o, 0), -EBADF);
     KT_EQ(o.object_refs, 2);
@@ -150,22 +149,6 @@ KTEST(handle, copy_and_close_on_exec)
     handle_table_destroy(copy);
     handle_table_destroy(t);
     KT_EQ(o.object_refs, 1);
-}
-
-KTEST(handle, take_keeps_the_reference)
-{
-    struct object o;
-    struct handle_table *t = table_with(&o, 1);
-
-    KT_REQUIRE(t != NULL);
-    KT_TRUE(handle_take(t, 0) == &o);
-    KT_EQ(o.object_refs, 2);
-    KT_EQ(seen.closed, 1);
-    KT_EQ(t->table_used, 0);
-    object_put(&o);
-    object_put(&o);
-    KT_EQ(seen.released, 1);
-    handle_table_destroy(t);
 }
 
 KTEST(handle, verify_finds_a_wrong_count)
