@@ -27,7 +27,8 @@ static struct task *server_of(const struct port *port)
     return port->port_server == 0 ? NULL : task_find(port->port_server);
 }
 
-struct task *ipc_waits_for(const struct task *t)
+/* The task that a caller waits for, or NULL. */
+static struct task *waits_for(const struct task *t)
 {
     spin_assert_held(&sched_lock);
     if (t->task_state == TASK_READY) /* killed: no longer waits */
@@ -66,7 +67,7 @@ static bool only_members_receive(const struct task *self,
 
     do {
         n += receive_handles(t, port);
-        t = ipc_waits_for(t);
+        t = waits_for(t);
     } while (t != self);
     return n == port->port_holders;
 }
@@ -74,7 +75,7 @@ static bool only_members_receive(const struct task *self,
 bool ipc_deadlock(const struct task *self)
 {
     const struct port *port = self->task_ipc.ipc_port;
-    const struct task *t = ipc_waits_for(self);
+    const struct task *t = waits_for(self);
 
     spin_assert_held(&sched_lock);
     if (t == NULL) /* no guess, but this may be the only receiver */
@@ -82,13 +83,13 @@ bool ipc_deadlock(const struct task *self)
     for (unsigned n = 0; t != self; n++) {
         if (t == NULL || n == CHAIN_MAX)
             return false;
-        t = ipc_waits_for(t);
+        t = waits_for(t);
     }
     do {
         if (t->task_ipc.ipc_state == IPC_QUEUED &&
             !only_members_receive(self, t->task_ipc.ipc_port))
             return false;
-        t = ipc_waits_for(t);
+        t = waits_for(t);
     } while (t != self);
     return true;
 }
@@ -112,7 +113,7 @@ static bool add_edge(struct task *t, void *arg)
         return true;
     if (e->edges_used == e->edges_room)
         return false;
-    server = ipc_waits_for(t);
+    server = waits_for(t);
     out = &e->edges_out[e->edges_used++];
     *out = (struct ipc_edge){
         .edge_task = t->task_pid,

@@ -38,9 +38,6 @@ void ipc_alarm_off(struct port *port);
 const char *ipc_alarm_verify(const struct port *port);
 const char *ipc_alarms_verify(size_t ports);
 
-/* The task for which `t` waits; NULL: not known. Caller holds sched_lock. */
-struct task *ipc_waits_for(const struct task *t);
-
 /* Whether the wait that the caller has recorded in its task_ipc, in a port's
  * queue, could never end. Caller holds sched_lock. */
 bool ipc_deadlock(const struct task *self);
