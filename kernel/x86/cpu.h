@@ -62,23 +62,6 @@ static inline uint32_t read_cr3(void)
     return value;
 }
 
-/* DR0 to DR3: only addresses until DR7 makes them breakpoints. */
-static inline void read_dr_addresses(uint32_t out[4])
-{
-    __asm__ volatile("mov %%db0, %0" : "=r"(out[0]));
-    __asm__ volatile("mov %%db1, %0" : "=r"(out[1]));
-    __asm__ volatile("mov %%db2, %0" : "=r"(out[2]));
-    __asm__ volatile("mov %%db3, %0" : "=r"(out[3]));
-}
-
-static inline void write_dr_addresses(const uint32_t in[4])
-{
-    __asm__ volatile("mov %0, %%db0" : : "r"(in[0]));
-    __asm__ volatile("mov %0, %%db1" : : "r"(in[1]));
-    __asm__ volatile("mov %0, %%db2" : : "r"(in[2]));
-    __asm__ volatile("mov %0, %%db3" : : "r"(in[3]));
-}
-
 static inline void write_cr3(uint32_t value)
 {
     __asm__ volatile("mov %0, %%cr3" : : "r"(value) : "memory");
