@@ -10,7 +10,8 @@
  * lacks the caller itself, the most important name. It is found by its return
  * address: a word between ESP and EBP that follows a call instruction,
  * preferably a call of this function. An indirect call does not say which
- * function it calls, nor does the call of a function that jumped here.
+ * function it calls, nor does the call of a function that jumped here: one of
+ * the allocator's front end (tools/make/kernel.mk).
  */
 #include "kernel/x86/backtrace.h"
 #include "kernel/lib/symbol.h"

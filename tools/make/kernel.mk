@@ -3,7 +3,8 @@
 CFLAGS := -std=gnu17 -O2 $(if $(call on,DWARF),-g) -m32 -march=i686 \
     -mregparm=3 -ffreestanding -fno-pie -fno-pic -fno-stack-protector \
     -mgeneral-regs-only -fno-omit-frame-pointer -momit-leaf-frame-pointer \
-    -fno-strict-aliasing -fno-common -fno-asynchronous-unwind-tables \
+    -fno-optimize-sibling-calls -fno-strict-aliasing -fno-common \
+    -fno-asynchronous-unwind-tables \
     -Wall -Wextra -Wundef \
     -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wshadow -I. -Ikernel \
     $(if $(call on,DEBUG),-DCONFIG_DEBUG=1) $(if $(call on,WERROR),-Werror)
@@ -12,9 +13,11 @@ LDFLAGS := -nostdlib -static -no-pie -T boot/linker.ld \
     -Wl,--build-id=none,-z,max-page-size=4096,-z,noexecstack \
     $(if $(call on,WERROR),-Wl$(comma)--fatal-warnings)
 
-# The planted bugs, and the services of labs, keep their names in backtraces.
-$(BUILD)/tools/workshop/bugs/%.o $(BUILD)/docs/labs/%.o: \
-    CFLAGS += -fno-optimize-sibling-calls
+# A function that ends with a call stays on the stack, so that backtraces name
+# it. Only the allocator's front end and buddy jump to their uncommon cases: it
+# keeps their common ones short (docs/performance.md).
+JUMPING := mm/kmem_cache.o mm/kmem_alloc.o mm/buddy.o
+$(JUMPING:%=$(BUILD)/%): CFLAGS += -foptimize-sibling-calls
 
 ASM_SRC := $(wildcard boot/*.asm kernel/x86/*.asm)
 C_SRC   := $(wildcard kernel/*.c kernel/*/*.c mm/*.c mm/debug/*.c drivers/*.c)
@@ -86,7 +89,7 @@ $(1):
 	@printf '%s\n' '$$(strip $(2))' > $$@
 endef
 $(eval $(call stamp,$(BUILD)/flags,$$(CC) $$(CFLAGS) $$(SAN_FLAGS) \
-    $$(SAN_UB) $$(SAN_ADDR) $$(SAN_BARE) $$(NASM) $$(ASFLAGS)))
+    $$(JUMPING) $$(SAN_UB) $$(SAN_ADDR) $$(SAN_BARE) $$(NASM) $$(ASFLAGS)))
 
 .PHONY: FORCE
 FORCE:

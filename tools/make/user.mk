@@ -35,6 +35,7 @@ USER_FILES := $(shell find user/root -type f 2>/dev/null)
 
 USER_CFLAGS  := $(filter-out -Ikernel,$(CFLAGS)) -Iuser/lib \
     -ffunction-sections -fdata-sections
+$(JUMPING:%=$(USER)/%): USER_CFLAGS += -foptimize-sibling-calls
 USER_LDFLAGS := -nostdlib -static -no-pie -T user/lib/user.ld \
     -Wl,--gc-sections,--build-id=none,-z,max-page-size=4096,-z,noexecstack \
     $(if $(call on,WERROR),-Wl$(comma)--fatal-warnings)
