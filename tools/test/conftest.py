@@ -103,17 +103,17 @@ def memory(mebibytes, tasks=0):
 
 
 @pytest.fixture(scope="session")
-def kernel():
+def workshop():
     """The workshop kernel, which has all commands and test programs."""
     return product("slate-workshop.elf", "workshop")
 
 
-@pytest.fixture(scope="session")
-def shipped():
-    """The product, as a user boots it; under the sanitizers there is none, and
-    the workshop kernel takes its place."""
-    if sanitized():
-        return product("slate-workshop.elf", "workshop")
+@pytest.fixture(scope="module")
+def kernel(request):
+    """The product, as a user boots it. Files marked `workshop` get the workshop
+    kernel, and under the sanitizers, where there is no product, all do."""
+    if sanitized() or request.node.get_closest_marker("workshop"):
+        return request.getfixturevalue("workshop")
     return product("slate.elf", "kernel")
 
 
@@ -142,5 +142,13 @@ def shell(kernel):
     """One booted machine for all tests of a module that leave it as it was,
     at its prompt."""
     with qemu.Machine(kernel) as machine:
+        machine.prompt()
+        yield machine
+
+
+@pytest.fixture(scope="module")
+def workshop_shell(workshop):
+    """The same on the workshop kernel."""
+    with qemu.Machine(workshop) as machine:
         machine.prompt()
         yield machine

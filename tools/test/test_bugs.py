@@ -19,6 +19,8 @@ from tools.run import qemu
 from tools.test import planted
 from tools.test.planted import MODES, PAGE, TABLE, WHAT
 
+pytestmark = pytest.mark.workshop
+
 # The names of a table's cells in events; a fault comes at once.
 CELL = {"at once": "once", "at free": "free",
         "at the next allocation": "alloc", "when its slab ends": "reap",

@@ -3,14 +3,6 @@
 
 import time
 
-import pytest
-
-
-@pytest.fixture(scope="session")
-def kernel(shipped):
-    """The product, which a user boots."""
-    return shipped
-
 
 def begin(machine, command):
     """Starts a program that says it reads, and waits until it does."""

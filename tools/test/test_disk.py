@@ -13,6 +13,8 @@ import pytest
 from conftest import BUILD, ROOT
 from tools.run import disk, qemu
 
+pytestmark = pytest.mark.workshop
+
 WORDS = 128  # of 32 bits in a sector
 
 

@@ -14,6 +14,8 @@ import pytest
 from conftest import ROOT, debug, product, sanitized
 from tools.run import qemu
 
+pytestmark = pytest.mark.workshop
+
 CLEAN = "every invariant holds"
 
 

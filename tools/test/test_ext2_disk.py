@@ -9,7 +9,7 @@ import tarfile
 
 import pytest
 
-from conftest import product, tiers
+from conftest import tiers
 from tools.run import disk, qemu
 
 PIECE = 8192
@@ -23,14 +23,14 @@ def bytes_at(first, n):
 
 
 @pytest.mark.parametrize("block", tiers([1024], [4096]))
-def test_everything_that_a_disk_must_stand(kernel, tmp_path, block):
+def test_everything_that_a_disk_must_stand(workshop, tmp_path, block):
     image, folder = tmp_path / "disk.img", tmp_path / "files"
     folder.mkdir()
     given = random.Random(block).randbytes(700_001)
     (folder / "given").write_bytes(given)
     disk.make(image, 12, folder=folder, block=block, inodes=5000)
     result = qemu.run(
-        kernel, "run -p init disktest /disk; run -p init sh -c 'cp -s "
+        workshop, "run -p init disktest /disk; run -p init sh -c 'cp -s "
         "/disk/given /disk/copied; mkdir /disk/deep; mv /disk/copied "
         "/disk/deep'; verify; poweroff", append="start=ext2", disks=[image])
     assert result.problem is None, result.explain()
@@ -43,10 +43,10 @@ def test_everything_that_a_disk_must_stand(kernel, tmp_path, block):
         bytes(400_000) + bytes_at(400_000, PIECE)
 
 
-def archive(folder, files):
+def archive(kernel, folder, files):
     """The root file system with more files: {name: path of what is in it}."""
     out = folder / "initrd.tar"
-    shutil.copy(product("initrd-workshop.tar", "workshop"), out)
+    shutil.copy(qemu.initrd_of(kernel), out)
     with tarfile.open(out, "a", format=tarfile.USTAR_FORMAT) as tar:
         for name, path in files.items():
             tar.add(path, name)
@@ -61,7 +61,7 @@ def test_numbers_of_files_that_were_lost_are_used_again(kernel, tmp_path):
         kernel, "run -p init sh -c 'mkdir /disk/lost; ls /disk/lost; kill -9 "
         "7; sleep 1; ls /disk; echo words > /disk/found; cat /disk/found'; "
         "verify; poweroff", append="start=ramext2",
-        initrd=archive(tmp_path, {"disk.img": tmp_path / "disk.img"}))
+        initrd=archive(kernel, tmp_path, {"disk.img": tmp_path / "disk.img"}))
     assert result.problem is None, result.explain()
     killed = [e["name"] for e in result.named["server-ended"]]
     assert killed == ["ramext2"], result.explain()
@@ -103,7 +103,7 @@ def test_damaged_disks_end_in_errors(kernel, tmp_path):
     (tmp_path / "script").write_text("\n".join(script) + "\n")
     result = qemu.run(
         kernel, "run -p init sh /script; verify; poweroff", budget=100_000,
-        initrd=archive(tmp_path, files))
+        initrd=archive(kernel, tmp_path, files))
     assert result.problem is None, result.explain()
     assert f"end of {DAMAGED - 1}" in result.text, result.explain()
     assert "every invariant holds" in result.text, result.explain()

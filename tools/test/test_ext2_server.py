@@ -30,13 +30,18 @@ def machine(kernel, folder, tmp_path_factory):
     disk.make(images[0], 16, folder)
     disk.blank(images[1], 1)
     with qemu.Machine(kernel, disks=images) as m:
-        m.prompt()
-        m.command("run -b -s names")
-        start_ata(m)
+        drive(m)
         m.command("run mkdir /disk")
         serve(m)
         m.images = images
         yield m
+
+
+def drive(m):
+    """Starts the driver, when the machine is up."""
+    m.prompt()
+    m.command("run -b -s names")
+    start_ata(m)
 
 
 def start_ata(m):
@@ -130,10 +135,14 @@ def test_unmounted_it_is_clean(machine):
     assert disk.read(machine.images[0], "/deep/er/big") == BIG
 
 
-def test_system_calls_do_on_a_disk_what_they_do_in_memory(machine):
+def test_system_calls_do_on_a_disk_what_they_do_in_memory(boot, workshop,
+                                                          tmp_path):
     """The tests of files work in /tmp."""
+    disk.make(tmp_path / "disk.img", 16)
+    machine = boot(image=workshop, disks=[tmp_path / "disk.img"])
+    drive(machine)
     serve(machine, "/tmp")
     said = machine.command("run usertests file tree")
     assert re.search(r"# \d\d passed, 0 failed", said), said
     machine.command("run umount /tmp")
-    disk.check(machine.images[0])
+    disk.check(tmp_path / "disk.img")

@@ -26,7 +26,7 @@ WORKLOADS = tiers([
     "bench pipe.roundtrip",
 ])
 
-pytestmark = pytest.mark.spread
+pytestmark = [pytest.mark.workshop, pytest.mark.spread]
 BUDGET = 2_000_000  # millions of instructions, most of them asleep
 
 

@@ -16,8 +16,10 @@ import pytest
 from conftest import ROOT
 from tools.run import gdb
 
-WORKLOAD = "stress 1 99;kmem create box 200;kmem alloc box 50;" \
-           "kmem free box 17;mark a;run ls;"
+pytestmark = pytest.mark.workshop
+
+BOX = "kmem create box 200;kmem alloc box 50;kmem free box 17;"
+WORKLOAD = f"stress 1 99;{BOX}mark a;run ls;"
 LINE_MAX = 255  # of the kernel's shell
 MODES = "kmem.debug=FPZU,box,inode,pipe"
 

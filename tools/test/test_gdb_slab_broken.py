@@ -9,7 +9,9 @@ import re
 import pytest
 
 from tools.run import gdb
-from test_gdb_slab import END, WORKLOAD, result_of, side_by_side
+from test_gdb_slab import BOX, END, result_of, side_by_side
+
+WORKLOAD = BOX + "run ls;"
 
 
 @pytest.fixture(scope="module")

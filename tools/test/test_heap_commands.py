@@ -3,31 +3,14 @@ what the playground did, and against what other commands say of the same."""
 # Tests: kernel/shell/cmd_kmem*.c, kernel/shell/cmd_log.c
 # Tests: kernel/shell/cmd_users.c, kernel/shell/cmd_debug.c
 
-import json
 import re
 
 import pytest
 
-from tools.run import qemu
+from heap import (after_panic, audited, box, records,  # noqa: F401, fixtures
+                  rows)
 
 WORDS = 3  # of an object that walk shows
-
-
-def records(shell, line):
-    return [json.loads(text) for text in shell.command(line).splitlines()]
-
-
-def rows(text, pattern):
-    """The named groups of each line that matches."""
-    return [m.groupdict() for m in re.finditer(pattern, text, re.M)]
-
-
-@pytest.fixture
-def box(shell):
-    """A cache of 200-byte objects: two slabs of 20, the second half full."""
-    shell.command("kmem create box 200; kmem alloc box 30")
-    yield "box"
-    shell.command("kmem free box all; kmem destroy box")
 
 
 # ---- walk ------------------------------------------------------------------
@@ -105,66 +88,6 @@ def test_walk_is_limited(shell, box):
     assert len(records(shell, "walk free -jn2")) == 2
 
 
-# ---- mark and diff ---------------------------------------------------------
-
-def test_diff_counts_what_happened(shell, box):
-    shell.command("mark t1")
-    shell.command(f"kmem alloc {box} 40; kmem free {box} 5")
-    changes = {row["cache"]: row for row in records(shell, "diff -j t1")}
-    assert changes[box] == {"cache": box, "inuse": 35, "slabs": 2,
-                            "mem": 2 * 4096, "allocs": 40, "frees": 5}
-    assert changes["kmem_play"]["inuse"] == 35
-    shell.command("mark t2")
-    text = shell.command("diff t1 t2")
-    assert rows(text, rf"^{box} +(?P<line>.*)$")[0]["line"].split() == \
-        ["+35", "+2", "+8192", "+40", "+5"]
-    assert "from t1 to t2" in text
-    assert shell.command("diff -j t2") == ""
-
-
-def test_diff_of_caches_that_come_and_go(shell, box):
-    shell.command("mark t1; kmem create newer 64; mark t2")
-    text = shell.command("diff t1 t2")
-    shell.command("kmem destroy newer")
-    assert "newer" not in text  # created, but nothing happened in it
-    shell.command("kmem create newer 64; kmem alloc newer 1; mark t3")
-    assert re.search(r"^newer +\+1 .* new$", shell.command("diff t1 t3"), re.M)
-    shell.command("kmem free newer 1; kmem destroy newer")
-    assert re.search(r"^newer +-1 .* gone$", shell.command("diff t3"), re.M)
-
-
-def test_the_fifth_mark_replaces_the_oldest(shell):
-    for label in "abcd":
-        shell.command(f"mark {label}")
-    assert "mark a, the oldest, is forgotten" in shell.command("mark e")
-    assert [row["mark"] for row in records(shell, "mark -j")] == list("bcde")
-    assert "mark c, the one before, is forgotten" in shell.command("mark c")
-    assert [row["mark"] for row in records(shell, "mark -j")] == list("bdec")
-    assert "the older mark comes first" in shell.command("diff c b")
-
-
-def test_frag_has_a_row_per_mark(shell, box):
-    shell.command(f"mark steady; kmem alloc {box} 100; kmem free {box} 99")
-    table = shell.command("frag").split("\n\n")[0].splitlines()
-    assert table[0].split() == ["STEP", "REQUESTED", "CONSUMED", "FRAG%",
-                                "INTERNAL%", "FREE-BUF%", "META%"]
-    by_step = {line.split()[0]: [float(cell) for cell in line.split()[1:]]
-               for line in table[1:]}
-    assert "steady" in by_step and table[-1].split()[0] == "now"
-    for requested, consumed, frag, internal, free, meta in by_step.values():
-        assert frag == pytest.approx(100 * (1 - requested / consumed), abs=.01)
-        assert internal + free + meta == pytest.approx(frag, abs=.02)
-    assert by_step["now"][4] > by_step["steady"][4]  # free buffers
-    stats = records(shell, "kmastat -j")[:-1]
-    meta = sum(s["mem"] if s["kind"] == "internal" else s["hash_mem"]
-               + s["slabs"] * (s["slab_pages"] * 4096 - s["slab_left"]
-                               - s["slab_objects"] * s["chunk"])
-               for s in stats)
-    assert sum(s["mem"] for s in stats) == by_step["now"][1]
-    assert by_step["now"][5] == pytest.approx(100 * meta / by_step["now"][1],
-                                              abs=.006)
-
-
 # ---- slabs, map, pages -----------------------------------------------------
 
 def test_slabs_of_all_caches(shell, box):
@@ -236,16 +159,6 @@ def test_whatis_knows_the_parts_of_a_slab(shell, box):
 
 
 # ---- debugging modes -------------------------------------------------------
-
-@pytest.fixture
-def audited(shell):
-    """A cache in modes FPZU: 6 objects allocated, 4 freed before. Every object
-    was allocated by the shell, task 1."""
-    shell.command("kmem create spy 100; debug +FPZU spy; "
-                  "kmem alloc spy 10; kmem free spy 4")
-    yield "spy"
-    shell.command("kmem free spy all; kmem destroy spy; trace kmem_slab off")
-
 
 def test_debug_switches_modes(shell):
     shell.command("kmem create spy 100; kmem alloc spy 3; kmem free spy 3")
@@ -329,9 +242,6 @@ def test_log_keeps_rare_events(shell, audited):
     shell.command("kmem free spy all; reap -a spy")
     assert records(shell, "log -j slab -c spy")[0]["why"] == "reaped"
     assert records(shell, "log -j reap -c spy")[0]["count"] >= 1
-    shell.command("fail slab 1 -c spy; kmem alloc spy 1; fail off")
-    failed = records(shell, "log -j fail -c spy")[0]
-    assert (failed["why"], failed["task"]) == ("on purpose", 1)
 
 
 def test_history_goes_back_to_the_start_of_life(shell, audited):
@@ -393,45 +303,6 @@ def test_no_object_of_a_waiting_program_is_suspect(shell):
     assert re.search(r"of cache page_directory, \+ ", refs), refs
 
 
-def test_diff_names_new_callers(shell, audited):
-    shell.command("mark t1")
-    assert "callers that are new: none" in shell.command("diff t1")
-    shell.command("kmem create spy_b 24; debug +U spy_b; kmem alloc spy_b 2; "
-                  "kmem alloc spy 2")
-    new = shell.command("diff t1").split("callers that are new:")[1]
-    shell.command("kmem free spy_b all; kmem destroy spy_b")
-    assert re.search(r"^spy_b +2 +48 +\S+ 0x\w+ \w+\+0x", new, re.M)
-    assert not re.search(r"^spy ", new, re.M)  # its caller had objects before
-
-
-def test_why_names_what_keeps_slabs(shell, audited):
-    used = records(shell, "walk -j alloc spy")
-    listed = records(shell, "why -j spy")
-    assert [row["obj"] for row in listed] == [row["addr"] for row in used]
-    assert all(row["used"] == 6 and "+0x" in row["caller"] for row in listed)
-    text = shell.command("why spy")
-    assert "1 of 1 partial slabs; 6 frees would let 1 page go" in text
-    by_slab = records(shell, f"why -j {used[0]['slab']:x}")
-    by_addr = records(shell, f"why -j {used[3]['addr'] + 1:x}")
-    key = [(row["slab"], row["obj"]) for row in listed]
-    assert [(row["slab"], row["obj"]) for row in by_slab] == key
-    assert [(row["slab"], row["obj"]) for row in by_addr] == key
-
-
-def test_why_begins_with_the_emptiest_slabs(shell):
-    shell.command("kmem create box 1000; kmem alloc box 40; "
-                  "kmem free box 22 random")
-    slabs = [s["used"] for s in records(shell, "slabs -j box")
-             if s["state"] == "partial"]
-    listed = records(shell, "why -j box")
-    order = []
-    for row in listed:
-        if not order or order[-1][0] != row["slab"]:
-            order.append((row["slab"], row["used"]))
-    assert [used for _, used in order] == sorted(slabs)[:8]
-    shell.command("kmem free box all; kmem destroy box")
-
-
 def test_whatis_and_map_know_owners(shell, audited):
     freed, = records(shell, "log -j -c spy -n 1")
     used = records(shell, "walk -j alloc spy")[0]["addr"]
@@ -469,40 +340,13 @@ def test_whatis_finds_references(shell, audited):
                      shell.command(f"whatis -r {cache:x}"), re.M)
 
 
-def test_fail_with_conditions(shell):
-    shell.command("kmem create spy 100; kmem create other 100")
-    shell.command("fail slab 2 -c spy")
-    assert "+1 objects" in shell.command("kmem alloc other 1")
-    assert "+1 objects" in shell.command("kmem alloc spy 5")  # one failed
-    text = shell.command("fail")
-    assert "request 2 for an object of spy: 2 so far, 1 failed" in text
-    assert "has happened" in shell.command("fail off")
-    shell.command("fail slab -r 4 -s 9 -c spy -f play_alloc -t 1")
-    done = sum(int(re.search(r"\+(\d+) objects",
-                             shell.command("kmem alloc spy 1"))[1])
-               for _ in range(60))
-    text = shell.command("fail")
-    assert re.search(r"one request in 4 for an object of spy by task 1 from "
-                     rf"play_alloc: 60 so far, {60 - done} failed", text), text
-    assert 5 <= 60 - done <= 30
-    shell.command("fail slab 1 -t 2; kmem alloc spy 1")
-    assert ": 0 so far, 0 failed" in shell.command("fail")
-    shell.command("fail off; kmem free spy all; kmem free other all; "
-                  "kmem destroy spy; kmem destroy other")
-
-
 WRONG = ["debug Q", "debug +", 'debug ""', "debug +F no_such_*",
-         "debug +F " + 60 * "x", "log -c no_such", "fail slab no_such",
-         "fail page 99999999999999", "fail slab 0x",
-         "debug +F no_such_cache", "debug +F a b",
+         "debug +F " + 60 * "x", "debug +F no_such_cache", "debug +F a b",
          "trace inode", "trace inode maybe", "trace no_such_cache on",
          "log -a", "log -n 0", "log zz", "log -t me", "log fail slab",
-         "history zz", "history 1 2", "users no_such_cache", "users a b",
-         "old", "old soon", "leaks -m", "leaks now", "why", "why zz_q",
-         "why 0x1000", "fail slab 0", "fail slab -r 0", "fail page 1 -c inode",
-         "fail slab 1 -f no_such_function", "fail slab 1 -c no_such_cache",
-         "fail slab 1 -t me", "fail slab -r 3 4", "walk alloc -n many",
-         "mark now", "diff no_mark"]
+         "log -c no_such", "history zz", "history 1 2",
+         "users no_such_cache", "users a b", "old", "old soon", "leaks -m",
+         "leaks now", "walk alloc -n many"]
 
 
 @pytest.mark.parametrize("line", WRONG)
@@ -518,27 +362,18 @@ def test_all_of_it_works_after_a_panic(boot):
     machine = boot("kmem.debug=U,inode")
     machine.prompt()
     machine.command("kmem create spy 100; debug +FPZU spy; kmem alloc spy 3; "
-                    "mark before; run ls")
-    machine.send("panic on purpose\r")
-    machine.expect(r"\nslate!> ")
-
-    def command(line):
-        machine.send(line + "\r")
-        return qemu.plain(machine.expect(r"\nslate!> "))
+                    "run ls")
+    command = after_panic(machine)
     obj = int(command("walk -j alloc spy -n 1")
               .split('"addr":')[1].split(",")[0])
     for line, said in (
             ("debug", r"spy +FPZU"), ("log -n 3", "transactions kept"),
             ("log slab", "grown"), ("history " + f"{obj:x}", "first transact"),
             ("users spy", r"300 +3 +100"), ("old 0", "suspect: "),
-            ("leaks", "suspect: "), ("why spy", "1 of 1 partial"),
+            ("leaks", "suspect: "),
             (f"whatis {obj:x}", "allocated by task 1"),
-            (f"map {obj:x}", "play_alloc"), ("diff before", "from before"),
+            (f"map {obj:x}", "play_alloc"),
             ("slabs spy", "###"), ("verify spy", r"spy +\d+ +0 "),
-            ("frag", "now"), ("fail", "no failure"),
-            ("fail slab ls", "fail: cannot work on a stopped"),
-            ("bug double-free", "bug: cannot work on a stopped"),
-            ("pages -r", "slab +spy"),
-            ("mark after", "mark after"), ("trace spy on", "FPZUT")):
+            ("pages -r", "slab +spy"), ("trace spy on", "FPZUT")):
         assert re.search(said, command(line)), line
     assert len(machine.events("panic")) == 1

@@ -10,12 +10,6 @@ import pytest
 from tools.run import qemu
 
 
-@pytest.fixture(scope="session")
-def kernel(shipped):
-    """The product, which a user boots."""
-    return shipped
-
-
 def session(kernel, script, start="", **options):
     """A session of init whose program is `sh -c script`."""
     result = qemu.run(kernel, f"run -p init sh -c '{script}'; verify; "

@@ -9,6 +9,8 @@ from conftest import BUILD
 from tools.run import elf, qemu
 from tools.test import tap
 
+pytestmark = pytest.mark.workshop
+
 KERNEL = BUILD / "slate-workshop.elf"
 
 

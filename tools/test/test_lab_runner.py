@@ -9,6 +9,8 @@ import pytest
 from conftest import tiers
 from tools.run import qemu
 
+pytestmark = pytest.mark.workshop
+
 KEY = "000102030405060708090a0b0c0d0e0f"
 WATCHDOG = ("-device", "ib700", "-action", "watchdog=inject-nmi")
 

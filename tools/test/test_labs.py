@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +19,7 @@ from tools.grading import grading
 from tools.grading import lab as handout
 from tools.grading import labs, workshop
 
-pytestmark = pytest.mark.plain
+pytestmark = [pytest.mark.workshop, pytest.mark.plain]
 
 PATIENCE = grading.PATIENCE
 QUICKEST = 6  # the lab that each `make test` proves

@@ -9,6 +9,8 @@ from conftest import ROOT
 from tools.run import qemu
 from tools.test import tap
 
+pytestmark = pytest.mark.workshop
+
 NAMES = re.findall(r'^    \{"(\w+\.\w+)", \w+\},$', "".join(
     p.read_text() for p in sorted((ROOT / "user/tests/libtest").glob("*.c"))),
     re.M)

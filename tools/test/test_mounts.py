@@ -35,11 +35,11 @@ def test_gdb_shows_the_same_but_for_what_servers_know(kernel):
     assert [[row[i] for i in shown] for row in ours] == theirs
 
 
-def test_tests_of_files_pass_on_a_file_server(kernel):
+def test_tests_of_files_pass_on_a_file_server(workshop):
     """The tests of files, in a file system that a program keeps. (It has its
     memory from a first run of one of them, which takes that for something left
     behind.)"""
-    result = qemu.run(kernel, "run -b memfs /tmp outer;run sleep 0.1;"
+    result = qemu.run(workshop, "run -b memfs /tmp outer;run sleep 0.1;"
                       "run init usertests file.exhaustion;"
                       "run init usertests file tree exec;run kenbus -u 2 -i 1;"
                       "run umount /tmp;verify;poweroff", memory="64",
@@ -72,7 +72,7 @@ def test_reap_all_asks_for_unused_inodes_first(kernel):
 def machine(kernel):
     with qemu.Machine(kernel, counted=True) as machine:
         machine.prompt()
-        machine.command("run mkdir /tmp/m /tmp/s")
+        machine.command("run mkdir /tmp/m")
         yield machine
 
 
@@ -142,8 +142,11 @@ def test_a_dead_server(machine):
     assert "/tmp/m" not in mounts(machine)
 
 
-def test_a_silent_server(machine):
+def test_a_silent_server(boot, workshop):
     """The shell itself waits for it, but not for ever."""
+    machine = boot(image=workshop, counted=True)
+    machine.prompt()
+    machine.command("run mkdir /tmp/s")
     serve(machine, "mounttest -s /tmp/s")
     assert mounts(machine)["/tmp/s"]["state"] == "ok"
     machine.command("run -b cat /tmp/s/f")

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from conftest import BUILD, tiers
+from conftest import tiers
 from tools.run import qemu
 
 
@@ -21,9 +21,9 @@ def noise(chance):
 
 @pytest.mark.parametrize("seed, lines", tiers([(1, 1000)], [(2, 10_000)],
                                               [(3, 100_000)]))
-def test_random_bytes_leave_the_shell_working(seed, lines):
+def test_random_bytes_leave_the_shell_working(kernel, seed, lines):
     chance = random.Random(seed)
-    with qemu.Machine(BUILD / "slate-workshop.elf") as machine:
+    with qemu.Machine(kernel) as machine:
         machine.prompt()
         for _ in range(lines // 1000):
             machine.send(b"".join(noise(chance) for _ in range(1000)))

@@ -278,9 +278,9 @@ def test_the_command_says_what_is_wrong(tmp_path):
 
 # ---- from the kernel -------------------------------------------------------
 
-def test_end_to_end(kernel, tmp_path):
-    lines = picture.gather(kernel, "kmem create box 100; kmem alloc box 50; "
-                           "run spike -n 3", "20", "16")
+def test_end_to_end(workshop, tmp_path):
+    lines = picture.gather(workshop, "kmem create box 100; "
+                           "kmem alloc box 50; run spike -n 3", "20", "16")
     stats = statistics.read(lines)
     assert stats.doubts == []
     assert stats.caches["box"].inuse == 50
@@ -303,8 +303,8 @@ def test_a_workload_that_does_not_end_is_an_error(kernel):
     assert "panic: on purpose" in str(error.value)
 
 
-def test_sample_says_what_is_wrong_and_stops(boot):
-    machine = boot()
+def test_sample_says_what_is_wrong_and_stops(boot, workshop):
+    machine = boot(image=workshop)
     machine.prompt()
     for word in ("", "5", "x", "-1", "9999999"):
         said = machine.command(f"sample {word}")

@@ -16,6 +16,8 @@ import pytest
 from conftest import tiers
 from tools.run import disk, qemu
 
+pytestmark = pytest.mark.workshop
+
 SEEDS = int(os.environ.get("SEEDS") or 60)
 BYTES_MAX = 60000
 GROUP = 8

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import memory, product, tiers
+from conftest import memory, tiers
 from tools.test import fuzz
 from tools.run import qemu
 
@@ -71,9 +71,9 @@ def test_a_program_prints_on_the_console(shell):
     assert {"bin", "dev", "etc", "proc"} <= set(words), words
 
 
-def test_a_pipeline_of_three_programs(shell):
+def test_a_pipeline_of_three_programs(shell, kernel):
     """wc counts the files of the archive, which find lists."""
-    with tarfile.open(product("initrd-workshop.tar", "workshop")) as archive:
+    with tarfile.open(qemu.initrd_of(kernel)) as archive:
         names = ["/" + m.name.strip("./") for m in archive.getmembers()]
     lines = {name + "\n" for name in names if "bin" in name}
     text = shell.command('run sh -c "find / | grep bin | wc"')
@@ -99,7 +99,7 @@ def test_exit_codes(shell, line, said):
     "kill 1", "kill 2 2", "kill -99 5", "kill -FROB 5", "kill 99999",
     "kill -99999", "ps now", "files", "files 1", "files 99999", "files x",
     "inodes now", "pipes now", "ports now", "ipc now", "bt 99999", "bt x",
-    "bt 1 2", "frag now", "frag -b", "frag -b A/B", "frag -jb x"])
+    "bt 1 2"])
 def test_wrong_input_gives_one_line(shell, line):
     text = shell.command(line)
     assert re.fullmatch(r"\w+: \S[^\n]*\n", text), text
@@ -109,12 +109,12 @@ def test_wrong_input_gives_one_line(shell, line):
     ("null", "11 (SEGV)"), ("kernel", "11 (SEGV)"), ("text", "11 (SEGV)"),
     ("divide", "8 (FPE)"), ("privileged", "11 (SEGV)"),
     ("opcode", "4 (ILL)"), ("stack", "11 (SEGV)")])
-def test_a_fault_ends_the_program_alone(shell, kind, signal):
-    before = tasks(shell).keys()
-    why, how = shell.command("run crash " + kind).splitlines()
+def test_a_fault_ends_the_program_alone(workshop_shell, kind, signal):
+    before = tasks(workshop_shell).keys()
+    why, how = workshop_shell.command("run crash " + kind).splitlines()
     assert re.match(r"crash \(pid \d+\) killed at 0x[0-9a-f]{8}: ", why), why
     assert how == f"crash: killed by signal {signal}"
-    assert tasks(shell).keys() == before
+    assert tasks(workshop_shell).keys() == before
 
 
 def test_a_background_program_ends_at_a_prompt(shell):
@@ -153,12 +153,12 @@ def wait_for(machine, names):
 
 # ---- the console -----------------------------------------------------------
 
-def test_control_c_ends_a_program(shell):
-    for program in ("sleep 1000", "crash spin", "cat"):
-        start(shell, f'run sh -c "echo started; {program}"')
-        shell.send("\x03")
-        assert "sh: killed by signal 2 (INT)" in shell.prompt()
-        wait_for(shell, set())
+@pytest.mark.parametrize("program", ["sleep 1000", "crash spin", "cat"])
+def test_control_c_ends_a_program(workshop_shell, program):
+    start(workshop_shell, f'run sh -c "echo started; {program}"')
+    workshop_shell.send("\x03")
+    assert "sh: killed by signal 2 (INT)" in workshop_shell.prompt()
+    wait_for(workshop_shell, set())
 
 
 def test_console_goes_back_and_forth(shell):
@@ -315,46 +315,9 @@ def test_a_stopped_machine_starts_nothing(boot):
     for line, said in ((f"bt {pid}", r"sched_sleep_ms\+0x"),
                        (f"files {pid}", "console"), ("ipc", "nobody waits"),
                        ("inodes", "inodes in memory"), ("pipes", "no pipe"),
-                       ("frag", "TOTAL"), ("ports", "no ports"),
-                       ("verify", CLEAN)):
+                       ("ports", "no ports"), ("verify", CLEAN)):
         machine.send(line + "\r")
         assert re.search(said, machine.expect(r"\nslate!> ")), line
-
-
-# ---- fragmentation ---------------------------------------------------------
-
-def test_frag_adds_up(shell):
-    *rows, total = records(shell.command("frag -j"))
-    stats = records(shell.command("kmastat -j"))
-    assert total["key"] == "frag.total"
-    for key in ("mem", "used", "free", "lost"):
-        assert sum(row[key] for row in rows) == total[key], key
-    large = stats[-1]["oversize"]["mem"]
-    assert total["mem"] == stats[-1]["total"]["mem"] - large
-    assert total["lost"] == total["mem"] - total["used"]
-    assert abs(total["percent"] - 100 * total["lost"] / total["mem"]) < 0.006
-    assert [row["lost"] for row in rows] == \
-        sorted((row["lost"] for row in rows), reverse=True)
-    for row in rows:  # the allocator's own have no clients
-        if row["cache"] in ("kmem_slab", "kmem_bufctl", "kmem_cache"):
-            assert row["used"] == 0
-    assert "boot 11 %, spike 13 %, find 14 %, kenbus 14 %" in \
-        shell.command("frag")
-
-
-def test_frag_counts_free_buffers_and_reports(shell):
-    before = records(shell.command("frag -j"))[-1]
-    shell.command("kmem create holes 1024; kmem alloc holes 40; "
-                  "kmem free holes 39")
-    row = next(r for r in records(shell.command("frag -j"))
-               if r.get("cache") == "holes")
-    assert row["used"] == 1024 and row["free"] >= 39 * 1024
-    text = shell.command("frag -b some.label")
-    event = shell.events("bench")[-1]
-    assert event["key"] == "frag.some.label"
-    assert f"{event['value']:.2f} %" in text and \
-        event["value"] > before["percent"]
-    shell.command("kmem free holes all; kmem destroy holes")
 
 
 # ---- the workloads ---------------------------------------------------------
@@ -375,7 +338,7 @@ def test_spike_in_16_mebibytes_leaves_nothing(boot):
 
 @pytest.mark.parametrize("seed, calls", tiers(
     [(1, 10_000)], [(seed, 20_000) for seed in range(2, 6)]))
-def test_random_system_calls_leave_nothing(kernel, seed, calls):
+def test_random_system_calls_leave_nothing(workshop, seed, calls):
     """A small measure of what `make fuzz` does."""
-    wrong, _, run = fuzz.fuzz(kernel, seed, calls)
+    wrong, _, run = fuzz.fuzz(workshop, seed, calls)
     assert not wrong, f"{wrong}\n{run.explain()}"

@@ -19,6 +19,8 @@ from tools.run import records, terminal
 from tools.test import transcript
 from tools.test.planted import marked, seen
 
+pytestmark = pytest.mark.workshop
+
 # Bugs, and the modes that find them: after it was freed, past the end, before
 # the start, freed twice, a wrong free, never set, in the allocator's data, by
 # an interrupt, by the processor.

@@ -10,8 +10,9 @@ import tarfile
 
 import pytest
 
-from conftest import product
 from tools.run import qemu
+
+pytestmark = pytest.mark.workshop
 
 CLEAN = "every invariant holds"
 REFUSED = re.compile(r"drivertest \(pid \d+\) killed at 0x[0-9a-f]+: "
@@ -184,7 +185,7 @@ def test_a_session_has_its_name_server(boot):
 def changed(kernel, folder, change):
     """The archive with some files changed: {name: bytes, or None}."""
     out = folder / "initrd.tar"
-    with tarfile.open(product("initrd-workshop.tar", "workshop")) as old, \
+    with tarfile.open(qemu.initrd_of(kernel)) as old, \
             tarfile.open(out, "w", format=tarfile.USTAR_FORMAT) as new:
         for member in old.getmembers():
             name = member.name.strip("./")

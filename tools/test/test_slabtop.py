@@ -10,6 +10,8 @@ import pytest
 from conftest import sanitized
 from tools.run import qemu
 
+pytestmark = pytest.mark.workshop
+
 HEAD = r"CACHE +ALLOC/s +FREE/s +GROW/s +MEM/K +HIT%( +SHARE)?"
 CLEAR = "\x1b[2J"
 

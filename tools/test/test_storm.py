@@ -12,6 +12,8 @@ import pytest
 from conftest import tiers
 from tools.run import disk, qemu
 
+pytestmark = pytest.mark.workshop
+
 SEEDS = int(os.environ.get("SEEDS") or 20)
 BIG = random.Random(4).randbytes(4 << 20)
 COUNTS = "reap -a; kmastat -j"

@@ -23,17 +23,17 @@ def told(wrong):
 
 
 @plain_build
-def test_transcripts(shipped):
-    pairs = shells.answers(shipped, FOUND)
+def test_transcripts(kernel):
+    pairs = shells.answers(kernel, FOUND)
     assert len(pairs) == len(FOUND) > 30
     wrong = shells.differences(pairs)
     assert not wrong, told(wrong)
 
 
 @plain_build
-def test_the_table_of_caches_is_theirs(shipped):
+def test_the_table_of_caches_is_theirs(kernel):
     """Names, sizes of objects, and which have no constructed state."""
-    text = qemu.run(shipped, "kmastat -j; poweroff").text
+    text = qemu.run(kernel, "kmastat -j; poweroff").text
     caches = [json.loads(line) for line in text.splitlines()
               if line.startswith('{"cache"')]
     page = (ROOT / "docs/slab.md").read_text()

@@ -4,7 +4,7 @@ in freed ones."""
 import re
 import subprocess
 
-from test_heap_commands import records, rows
+from heap import records, rows
 
 
 def test_whatis_knows_the_allocators_own(shell):
@@ -29,7 +29,7 @@ def test_whatis_knows_symbols(shell, kernel):
     objects = dict(line.split()[::2][::-1] for line in subprocess.run(
         ["nm", kernel], check=True, text=True, stdout=subprocess.PIPE)
         .stdout.splitlines() if line[9] in "dbDB")
-    for name in ("play_caches", "kmem_reaping", "page_array", "marks"):
+    for name in ("play_caches", "kmem_reaping", "page_array"):
         assert shell.command(f"sym {name}") == \
             f"0x{objects[name]} {name}\n"
     for name, kind in (("kmem_cache_alloc", "code"), ("kmem_caches", "data"),

@@ -1,0 +1,48 @@
+"""The heap as the kernel shell's commands show it: their rows, and caches of
+the playground for tests."""
+
+import json
+import re
+
+import pytest
+
+from tools.run import qemu
+
+
+def records(shell, line):
+    return [json.loads(text) for text in shell.command(line).splitlines()]
+
+
+def rows(text, pattern):
+    """The named groups of each line that matches."""
+    return [m.groupdict() for m in re.finditer(pattern, text, re.M)]
+
+
+@pytest.fixture
+def box(shell):
+    """A cache of 200-byte objects: two slabs of 20, the second half full."""
+    shell.command("kmem create box 200; kmem alloc box 30")
+    yield "box"
+    shell.command("kmem free box all; kmem destroy box")
+
+
+@pytest.fixture
+def audited(shell):
+    """A cache in modes FPZU: 6 objects allocated, 4 freed before. Every object
+    was allocated by the shell, task 1."""
+    shell.command("kmem create spy 100; debug +FPZU spy; "
+                  "kmem alloc spy 10; kmem free spy 4")
+    yield "spy"
+    shell.command("kmem free spy all; kmem destroy spy; trace kmem_slab off")
+
+
+def after_panic(machine):
+    """Stops a machine. Returns a function that types a command there and
+    returns its output."""
+    machine.send("panic on purpose\r")
+    machine.expect(r"\nslate!> ")
+
+    def command(line):
+        machine.send(line + "\r")
+        return qemu.plain(machine.expect(r"\nslate!> "))
+    return command
