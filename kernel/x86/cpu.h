@@ -38,29 +38,22 @@ static inline uint64_t rdtsc(void)
     return value;
 }
 
-static inline uint32_t read_cr0(void)
-{
-    uint32_t value;
+/* A function that returns what an instruction stores in a register. */
+#define CPU_READ(name, instruction)                                            \
+    static inline uint32_t name(void)                                          \
+    {                                                                          \
+        uint32_t value;                                                        \
+                                                                               \
+        __asm__ volatile(instruction : "=r"(value));                           \
+        return value;                                                          \
+    }
 
-    __asm__ volatile("mov %%cr0, %0" : "=r"(value));
-    return value;
-}
-
-static inline uint32_t read_cr2(void)
-{
-    uint32_t value;
-
-    __asm__ volatile("mov %%cr2, %0" : "=r"(value));
-    return value;
-}
-
-static inline uint32_t read_cr3(void)
-{
-    uint32_t value;
-
-    __asm__ volatile("mov %%cr3, %0" : "=r"(value));
-    return value;
-}
+CPU_READ(read_cr0, "mov %%cr0, %0")
+CPU_READ(read_cr2, "mov %%cr2, %0")
+CPU_READ(read_cr3, "mov %%cr3, %0")
+CPU_READ(read_eflags, "pushfl; popl %0")
+/* The frame pointer of the function into which this is inlined. */
+CPU_READ(read_ebp, "mov %%ebp, %0")
 
 static inline void write_cr3(uint32_t value)
 {
@@ -70,23 +63,6 @@ static inline void write_cr3(uint32_t value)
 static inline void invlpg(vaddr_t addr)
 {
     __asm__ volatile("invlpg (%0)" : : "r"(addr) : "memory");
-}
-
-static inline uint32_t read_eflags(void)
-{
-    uint32_t value;
-
-    __asm__ volatile("pushfl; popl %0" : "=r"(value));
-    return value;
-}
-
-/* The frame pointer of the function into which this is inlined. */
-static inline uintptr_t read_ebp(void)
-{
-    uintptr_t value;
-
-    __asm__ volatile("mov %%ebp, %0" : "=r"(value));
-    return value;
 }
 
 /* ---- interrupts --------------------------------------------------------- */

@@ -46,26 +46,10 @@ void spin_assert_held(const struct spinlock *l);
         0, 0                                                                   \
     }
 
-static inline void spin_debug_taken(struct spinlock *l)
-{
-    (void)l;
-}
-
-static inline void spin_debug_released(struct spinlock *l)
-{
-    (void)l;
-}
-
-static inline bool spin_debug_held(const struct spinlock *l)
-{
-    (void)l;
-    return true;
-}
-
-static inline void spin_assert_held(const struct spinlock *l)
-{
-    (void)l;
-}
+#define spin_debug_taken(l)    ((void)(l))
+#define spin_debug_released(l) ((void)(l))
+#define spin_debug_held(l)     ((void)(l), true)
+#define spin_assert_held(l)    ((void)(l))
 #endif
 
 static inline void spin_init(struct spinlock *l, const char *name,
