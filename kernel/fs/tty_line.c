@@ -6,8 +6,6 @@
 #include "drivers/console.h"
 #include "kernel/vm/user.h"
 
-#define CTRL(c) ((c)&0x1f)
-
 /* ---- editing ------------------------------------------------------------ */
 
 void tty_line_clear(struct tty_line *l)
@@ -72,23 +70,9 @@ static void cooked_key(struct tty_line *l, int key)
 
 /* ---- raw mode ----------------------------------------------------------- */
 
-/* The character for a key, or 0. */
-static char raw_character(int key)
-{
-    static const char beyond[] = {
-        [KEY_UP - KEY_UP] = CTRL('P'),    [KEY_DOWN - KEY_UP] = CTRL('N'),
-        [KEY_LEFT - KEY_UP] = CTRL('B'),  [KEY_RIGHT - KEY_UP] = CTRL('F'),
-        [KEY_HOME - KEY_UP] = CTRL('A'),  [KEY_END - KEY_UP] = CTRL('E'),
-        [KEY_DELETE - KEY_UP] = CTRL('D')};
-
-    if (key < KEY_UP)
-        return (char)key;
-    return key <= KEY_DELETE ? beyond[key - KEY_UP] : 0;
-}
-
 static void raw_key(struct tty_line *l, int key)
 {
-    char c = raw_character(key);
+    char c = key_character(key);
 
     if (c == 0)
         return;

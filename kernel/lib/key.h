@@ -19,3 +19,20 @@ enum console_key {
     KEY_F1, /* … KEY_F1 + 11 is F12 */
     KEY_NONE = -1,
 };
+
+#define CTRL(c) ((c)&0x1f)
+
+/* The character for a key: those without one have Emacs' control characters.
+ * 0: none. */
+static inline char key_character(int key)
+{
+    static const char beyond[] = {
+        [KEY_UP - KEY_UP] = CTRL('P'),    [KEY_DOWN - KEY_UP] = CTRL('N'),
+        [KEY_LEFT - KEY_UP] = CTRL('B'),  [KEY_RIGHT - KEY_UP] = CTRL('F'),
+        [KEY_HOME - KEY_UP] = CTRL('A'),  [KEY_END - KEY_UP] = CTRL('E'),
+        [KEY_DELETE - KEY_UP] = CTRL('D')};
+
+    if (key < KEY_UP)
+        return (char)key;
+    return key <= KEY_DELETE ? beyond[key - KEY_UP] : 0;
+}

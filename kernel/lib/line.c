@@ -16,7 +16,6 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 
-#define CTRL(c)     ((c)&0x1F)
 #define WORD_COLUMN 16u /* width of a column of completions */
 #define COMMAND_MAX 32u /* characters in a command's name */
 
@@ -391,35 +390,28 @@ static void clear_screen(struct line *l)
 
 static void edit(struct line *l, int key)
 {
-    switch (key) {
-    case KEY_LEFT:
+    switch (key_character(key)) {
     case CTRL('B'):
         move(l, l->line_pos - 1);
         break;
-    case KEY_RIGHT:
     case CTRL('F'):
         move(l, l->line_pos + 1);
         break;
-    case KEY_HOME:
     case CTRL('A'):
         move(l, 0);
         break;
-    case KEY_END:
     case CTRL('E'):
         move(l, l->line_len);
         break;
-    case KEY_UP:
     case CTRL('P'):
         recall(l, l->line_recall + 1);
         break;
-    case KEY_DOWN:
     case CTRL('N'):
         recall(l, l->line_recall - 1);
         break;
     case '\b':
         delete_left(l);
         break;
-    case KEY_DELETE:
     case CTRL('D'):
         delete_right(l);
         break;

@@ -96,45 +96,21 @@ static void add_word(struct reading *r, char *text, size_t size)
 
 /* ---- numbers ------------------------------------------------------------ */
 
-static int digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 'a' ^ 'A';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
-}
-
-/* Reads a number at *s and moves *s past it. False: no number, or more than 32
- * bits. */
-static bool number(const char **s, uint32_t *value)
-{
-    int base = (*s)[0] == '0' && ((*s)[1] | 32) == 'x' ? 16 : 10;
-    uint64_t v = 0;
-    const char *first;
-
-    if (base == 16)
-        *s += 2;
-    for (first = *s; digit(**s) < base && v <= UINT32_MAX; ++*s)
-        v = v * (unsigned)base + (unsigned)digit(**s);
-    *value = (uint32_t)v;
-    return *s > first && v <= UINT32_MAX;
-}
-
 /* The whole word as a number of at most `most`. */
 static bool whole_number(const char *s, uint32_t most, uint32_t *value)
 {
-    return number(&s, value) && *s == '\0' && *value <= most;
+    return scan_u32(&s, value) && *s == '\0' && *value <= most;
 }
 
 /* The whole word as FIRST-LAST or as one number. */
 static bool whole_range(const char *s, struct manifest_range *range)
 {
-    if (!number(&s, &range->range_first))
+    if (!scan_u32(&s, &range->range_first))
         return false;
     range->range_last = range->range_first;
     if (*s == '-') {
         s++;
-        if (!number(&s, &range->range_last))
+        if (!scan_u32(&s, &range->range_last))
             return false;
     }
     return *s == '\0' && range->range_first <= range->range_last;

@@ -16,6 +16,7 @@ struct out {
     size_t out_len;
 };
 
+/* In the order of the characters in read_flags. */
 enum spec_flag {
     FLAG_LEFT = 1 << 0,  /* - */
     FLAG_ZERO = 1 << 1,  /* 0 */
@@ -24,20 +25,11 @@ enum spec_flag {
     FLAG_ALT = 1 << 4,   /* # */
 };
 
-enum spec_length {
-    LENGTH_CHAR,
-    LENGTH_SHORT,
-    LENGTH_INT,
-    LENGTH_LONG,
-    LENGTH_LONG_LONG,
-    LENGTH_SIZE,
-};
-
 struct spec {
     unsigned spec_flags;
     size_t spec_width;
     int spec_precision; /* negative: none was given */
-    enum spec_length spec_length;
+    unsigned spec_bits; /* of an integer argument */
     char spec_conversion;
 };
 
@@ -63,14 +55,18 @@ static void put_fill(struct out *o, char c, size_t n)
     o->out_len += n;
 }
 
-/* `n` characters in a field of the requested width. */
-static void put_field(struct out *o, const struct spec *sp, const char *s,
-                      size_t n)
+/* A field of the requested width: a prefix, zeroes and `n` characters. */
+static void put_field(struct out *o, const struct spec *sp, const char *prefix,
+                      size_t zeroes, const char *s, size_t n)
 {
-    size_t pad = sp->spec_width > n ? sp->spec_width - n : 0;
+    size_t prefix_len = strlen(prefix);
+    size_t used = prefix_len + zeroes + n;
+    size_t pad = sp->spec_width > used ? sp->spec_width - used : 0;
 
     if (!(sp->spec_flags & FLAG_LEFT))
         put_fill(o, ' ', pad);
+    put(o, prefix, prefix_len);
+    put_fill(o, '0', zeroes);
     put(o, s, n);
     if (sp->spec_flags & FLAG_LEFT)
         put_fill(o, ' ', pad);
@@ -116,24 +112,12 @@ static char *digits_binary(uint64_t value, unsigned shift, bool upper,
 static void put_number(struct out *o, const struct spec *sp, const char *prefix,
                        const char *digits, size_t n)
 {
-    size_t prefix_len = strlen(prefix);
     size_t least = sp->spec_precision < 0 ? 1 : (size_t)sp->spec_precision;
-    size_t zeros = least > n ? least - n : 0;
-    size_t used = prefix_len + zeros + n;
-    size_t pad = sp->spec_width > used ? sp->spec_width - used : 0;
 
     if ((sp->spec_flags & (FLAG_LEFT | FLAG_ZERO)) == FLAG_ZERO &&
-        sp->spec_precision < 0) {
-        zeros += pad;
-        pad = 0;
-    }
-    if (!(sp->spec_flags & FLAG_LEFT))
-        put_fill(o, ' ', pad);
-    put(o, prefix, prefix_len);
-    put_fill(o, '0', zeros);
-    put(o, digits, n);
-    if (sp->spec_flags & FLAG_LEFT)
-        put_fill(o, ' ', pad);
+        sp->spec_precision < 0 && sp->spec_width > strlen(prefix))
+        least = MAX(least, sp->spec_width - strlen(prefix));
+    put_field(o, sp, prefix, least > n ? least - n : 0, digits, n);
 }
 
 static void put_signed(struct out *o, const struct spec *sp, int64_t value)
@@ -199,7 +183,7 @@ static void put_string(struct out *o, const struct spec *sp, const char *s)
 {
     if (s == NULL)
         s = "(null)";
-    put_field(o, sp, s,
+    put_field(o, sp, "", 0, s,
               sp->spec_precision < 0 ? strlen(s)
                                      : strnlen(s, (size_t)sp->spec_precision));
 }
@@ -212,65 +196,28 @@ struct args {
     va_list args_list;
 };
 
-static int64_t signed_arg(const struct spec *sp, struct args *a)
+/* An integer argument of any length, extended to 64 bits. */
+static uint64_t integer(const struct spec *sp, struct args *a)
 {
-    switch (sp->spec_length) {
-    case LENGTH_CHAR:
-        return (signed char)va_arg(a->args_list, int);
-    case LENGTH_SHORT:
-        return (short)va_arg(a->args_list, int);
-    case LENGTH_LONG:
-        return va_arg(a->args_list, long);
-    case LENGTH_LONG_LONG:
-        return va_arg(a->args_list, long long);
-    case LENGTH_SIZE:
-        return va_arg(a->args_list, ptrdiff_t);
-    default:
-        return va_arg(a->args_list, int);
-    }
-}
+    unsigned drop = 32 - sp->spec_bits;
+    uint32_t value;
 
-static uint64_t unsigned_arg(const struct spec *sp, struct args *a)
-{
-    switch (sp->spec_length) {
-    case LENGTH_CHAR:
-        return (unsigned char)va_arg(a->args_list, unsigned);
-    case LENGTH_SHORT:
-        return (unsigned short)va_arg(a->args_list, unsigned);
-    case LENGTH_LONG:
-        return va_arg(a->args_list, unsigned long);
-    case LENGTH_LONG_LONG:
-        return va_arg(a->args_list, unsigned long long);
-    case LENGTH_SIZE:
-        return va_arg(a->args_list, size_t);
-    default:
-        return va_arg(a->args_list, unsigned);
-    }
+    if (sp->spec_bits == 64)
+        return va_arg(a->args_list, uint64_t);
+    value = va_arg(a->args_list, uint32_t) << drop;
+    if (sp->spec_conversion == 'd' || sp->spec_conversion == 'i')
+        return (uint64_t)((int32_t)value >> drop);
+    return value >> drop;
 }
 
 static const char *read_flags(const char *f, struct spec *sp)
 {
-    for (;; f++) {
-        switch (*f) {
-        case '-':
-            sp->spec_flags |= FLAG_LEFT;
-            break;
-        case '0':
-            sp->spec_flags |= FLAG_ZERO;
-            break;
-        case '+':
-            sp->spec_flags |= FLAG_PLUS;
-            break;
-        case ' ':
-            sp->spec_flags |= FLAG_BLANK;
-            break;
-        case '#':
-            sp->spec_flags |= FLAG_ALT;
-            break;
-        default:
-            return f;
-        }
-    }
+    static const char flags[] = "-0+ #";
+    const char *flag;
+
+    for (; *f != '\0' && (flag = strchr(flags, *f)) != NULL; f++)
+        sp->spec_flags |= 1u << (flag - flags);
+    return f;
 }
 
 /* A number in the format, or `*` and the number from the arguments. */
@@ -298,21 +245,19 @@ static const char *read_width(const char *f, struct spec *sp, struct args *a)
     return f;
 }
 
+/* int, long and size_t have 32 bits. */
 static const char *read_length(const char *f, struct spec *sp)
 {
-    switch (*f) {
-    case 'h':
-        sp->spec_length = f[1] == 'h' ? LENGTH_CHAR : LENGTH_SHORT;
-        return f + (f[1] == 'h' ? 2 : 1);
-    case 'l':
-        sp->spec_length = f[1] == 'l' ? LENGTH_LONG_LONG : LENGTH_LONG;
-        return f + (f[1] == 'l' ? 2 : 1);
-    case 'z':
-        sp->spec_length = LENGTH_SIZE;
-        return f + 1;
-    default:
+    char c = *f;
+    bool twice = c != '\0' && f[1] == c;
+
+    if (c == 'h')
+        sp->spec_bits = twice ? 8 : 16;
+    else if (c == 'l')
+        sp->spec_bits = twice ? 64 : 32;
+    else if (c != 'z')
         return f;
-    }
+    return f + 1 + (twice && c != 'z');
 }
 
 /* False if there is no such conversion. */
@@ -323,17 +268,17 @@ static bool convert(struct out *o, const struct spec *sp, struct args *a)
     switch (sp->spec_conversion) {
     case 'd':
     case 'i':
-        put_signed(o, sp, signed_arg(sp, a));
+        put_signed(o, sp, (int64_t)integer(sp, a));
         return true;
     case 'o':
     case 'u':
     case 'x':
     case 'X':
-        put_unsigned(o, sp, unsigned_arg(sp, a));
+        put_unsigned(o, sp, integer(sp, a));
         return true;
     case 'c':
         c = (char)va_arg(a->args_list, int);
-        put_field(o, sp, &c, 1);
+        put_field(o, sp, "", 0, &c, 1);
         return true;
     case 's':
         put_string(o, sp, va_arg(a->args_list, const char *));
@@ -354,7 +299,7 @@ static bool convert(struct out *o, const struct spec *sp, struct args *a)
 static const char *directive(struct out *o, const char *f, struct args *a)
 {
     const char *start = f;
-    struct spec sp = {.spec_precision = -1, .spec_length = LENGTH_INT};
+    struct spec sp = {.spec_precision = -1, .spec_bits = 32};
 
     f = read_flags(f + 1, &sp);
     f = read_width(f, &sp, a);

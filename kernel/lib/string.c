@@ -177,31 +177,28 @@ static uint32_t digit_value(char c)
 {
     if (c >= '0' && c <= '9')
         return (uint32_t)(c - '0');
-    if (c >= 'a' && c <= 'f')
-        return (uint32_t)(c - 'a') + 10;
-    if (c >= 'A' && c <= 'F')
-        return (uint32_t)(c - 'A') + 10;
-    return UINT32_MAX;
+    c |= 'a' ^ 'A';
+    return c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a') + 10 : UINT32_MAX;
+}
+
+bool scan_u32(const char **s, uint32_t *value)
+{
+    uint32_t base = (*s)[0] == '0' && ((*s)[1] | 32) == 'x' ? 16 : 10;
+    uint64_t result = 0;
+    const char *first = base == 16 ? *s + 2 : *s;
+
+    for (*s = first; digit_value(**s) < base && result <= UINT32_MAX; ++*s)
+        result = result * base + digit_value(**s);
+    *value = (uint32_t)result;
+    return *s > first && result <= UINT32_MAX;
 }
 
 bool parse_u32(const char *s, uint32_t *value)
 {
-    uint32_t base = 10;
-    uint32_t result = 0;
+    uint32_t result;
 
-    if (s[0] == '0' && s[1] == 'x') {
-        base = 16;
-        s += 2;
-    }
-    if (*s == 0)
+    if (!scan_u32(&s, &result) || *s != 0)
         return false;
-    for (; *s != 0; s++) {
-        uint32_t digit = digit_value(*s);
-
-        if (digit >= base || result > (UINT32_MAX - digit) / base)
-            return false;
-        result = result * base + digit;
-    }
     *value = result;
     return true;
 }

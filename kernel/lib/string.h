@@ -22,7 +22,9 @@ char *strstr(const char *s, const char *what);
  * Returns strlen(src): a result >= size means that it was truncated. */
 size_t strlcpy(char *dst, const char *src, size_t size);
 
-/* Parses an unsigned number: decimal, or hexadecimal after 0x. All of
- * `s` must be the number; returns false, leaving *value alone, if it is not
- * one or does not fit in 32 bits. */
+/* Reads an unsigned number at *s, decimal or hexadecimal after 0x, and moves *s
+ * past it. False: there is none, or it does not fit in 32 bits. */
+bool scan_u32(const char **s, uint32_t *value);
+
+/* The same if all of `s` is the number; else *value is unchanged. */
 bool parse_u32(const char *s, uint32_t *value);

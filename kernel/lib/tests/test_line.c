@@ -9,7 +9,6 @@
 
 #define PROMPT  "slate> "
 #define PREFIX  7u /* its length */
-#define CTRL(c) ((c)&0x1F)
 
 static uint16_t cells[SCREEN_ROWS * SCREEN_COLS] __attribute__((aligned(4)));
 static screen_line_t lines[SCREEN_ROWS + 1];
