@@ -34,7 +34,6 @@ static struct {
     uint32_t input_ctrl_c; /* keys between them that are ^C */
     int16_t input[INPUT_SIZE];
     struct ansi_decoder ansi;
-    bool display;       /* console_display_begin */
     void (*wait)(void); /* the hooks, or NULL */
     void (*wake)(void);
     bool (*signal_hook)(int key);
@@ -260,26 +259,6 @@ void console_clear(void)
     console_echo(clear, sizeof(clear) - 1);
 }
 
-/* On a terminal without a second screen this leaves the cursor below the
- * text. */
-void console_display_begin(void)
-{
-    static const char begin[] = "\033[?1049h\033[H\033[2J\033[?25l";
-
-    console.display = true;
-    console_echo(begin, sizeof(begin) - 1);
-}
-
-void console_display_end(void)
-{
-    static const char end[] = "\033[0m\033[25;1H\n\033[?25h\033[?1049l";
-
-    if (!console.display)
-        return;
-    console.display = false;
-    console_echo(end, sizeof(end) - 1);
-}
-
 void console_drain(void)
 {
     uint32_t flags = irq_save();
@@ -328,5 +307,4 @@ void console_panic_mode(void)
     irq_disable();
     console.interrupts = false;
     serial_disable_interrupts();
-    console_display_end();
 }

@@ -64,11 +64,6 @@ void console_drain(void);
 /* Clears the VGA screen and asks the serial terminal to do so. */
 void console_clear(void);
 
-/* Shows an empty screen without a cursor, for a display updated in place; then
- * the previous screen again. A panic does the latter by itself. */
-void console_display_begin(void);
-void console_display_end(void);
-
 /* Copies up to `n` characters of the ring of all output, oldest first, from
  * `offset` on. Returns how many. */
 size_t console_history(size_t offset, char *buf, size_t n);

@@ -196,6 +196,7 @@ report(struct trapframe *tf, uint32_t cr2, const char *text)
 void panic_at(struct trapframe *tf, const char *text)
 {
     begin();
+    hooks_run(HOOK_PANIC, text);
     report(tf, read_cr2(), text);
 }
 
@@ -216,6 +217,7 @@ void panic_trap(struct trapframe *tf)
     else
         snprintf(text, sizeof(text), "%s%s%s", trap_name(tf->vector),
                  what[0] != '\0' ? ": " : "", what);
+    hooks_run(HOOK_PANIC, text);
     if (tf->vector == TRAP_PAGE_FAULT)
         kmem_fault((const void *)cr2);
     report(tf, cr2, text);

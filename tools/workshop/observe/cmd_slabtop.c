@@ -9,6 +9,7 @@
 #include "tools/workshop/observe/slabtop.h"
 #include "drivers/console.h"
 #include "drivers/pit.h"
+#include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
@@ -256,19 +257,19 @@ static size_t print_rows(const struct view *v, size_t first, size_t max)
 
 static void print_screen(struct view *v)
 {
-    bool display = v->view_output == DISPLAY;
+    bool screen = v->view_output == DISPLAY;
     size_t rows;
 
-    put(v, display ? "\033[H" : "");
+    put(v, screen ? "\033[H" : "");
     print_times(v);
     print_memory(v);
     print_keys(v);
     print_head(v);
     print_row(v, &table.table_sum);
-    rows = print_rows(v, v->view_first, display ? ROWS : SIZE_MAX);
+    rows = print_rows(v, v->view_first, screen ? ROWS : SIZE_MAX);
     if (v->view_first + ROWS > rows)
         v->view_first = rows > ROWS ? rows - ROWS : 0;
-    put(v, display ? "\033[J" : "\n");
+    put(v, screen ? "\033[J" : "\n");
 }
 
 /* ---- JSON --------------------------------------------------------------- */
@@ -425,6 +426,36 @@ static int parse(struct view *v, int argc, char **argv)
     return 0;
 }
 
+/* ---- the display -------------------------------------------------------- */
+
+static bool display; /* the second screen is shown */
+
+/* An empty screen without a cursor. On a terminal without a second screen the
+ * end leaves the cursor below the text. */
+static void display_begin(void)
+{
+    static const char begin[] = "\033[?1049h\033[H\033[2J\033[?25l";
+
+    display = true;
+    console_echo(begin, sizeof(begin) - 1);
+}
+
+/* A panic ends it too. */
+static void display_end(const void *arg)
+{
+    static const char end[] = "\033[0m\033[25;1H\n\033[?25h\033[?1049l";
+
+    (void)arg;
+    if (!display)
+        return;
+    display = false;
+    console_echo(end, sizeof(end) - 1);
+}
+
+HOOK(HOOK_PANIC, display_end);
+
+/* ---- the command -------------------------------------------------------- */
+
 static int cmd_slabtop(int argc, char **argv)
 {
     struct view v = {.view_ms = DEFAULT_MS};
@@ -432,9 +463,9 @@ static int cmd_slabtop(int argc, char **argv)
     if (parse(&v, argc, argv) != 0 || !taskcmd_alive())
         return 1;
     if (v.view_output == DISPLAY)
-        console_display_begin();
+        display_begin();
     watch(&v);
-    console_display_end();
+    display_end(NULL);
     return 0;
 }
 
