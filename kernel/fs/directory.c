@@ -10,6 +10,7 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/fs/path.h"
+#include "kernel/lib/string.h"
 
 #define DEPTH_MAX PATH_MAX /* nesting of directories */
 
@@ -46,6 +47,26 @@ static int is_free(const struct place *p)
     if (r == 0)
         return -EEXIST;
     return r == -ENOENT ? 0 : r;
+}
+
+size_t dirent_store(void *to, size_t n, uint32_t ino, enum file_type type,
+                    const char *name)
+{
+    struct dirent *d = to;
+    size_t len = strlen(name);
+    size_t size = ROUND_UP(sizeof(*d) + len + 1, 4);
+
+    if (size > n)
+        return 0;
+    *d = (struct dirent){
+        .d_ino = ino,
+        .d_reclen = (uint16_t)size,
+        .d_type = (uint8_t)type,
+        .d_namlen = (uint8_t)len,
+    };
+    memcpy(d->d_name, name, len);
+    memset(d->d_name + len, 0, size - sizeof(*d) - len);
+    return size;
 }
 
 /* ---- creating ----------------------------------------------------------- */

@@ -63,9 +63,10 @@ struct fs_ops {
     ssize_t (*fs_write)(struct inode *inode, uint32_t offset, const void *buf,
                         size_t n);
     int (*fs_truncate)(struct inode *inode, uint32_t size);
-    /* Fills buf with struct dirent from position *offset on and updates it (0:
-     * the beginning). Entries created or removed meanwhile may be missed or
-     * seen; others are seen once. Returns bytes stored, 0 at the end. */
+    /* Fills buf, in the kernel's memory, with struct dirent from position
+     * *offset on and updates it (0: the beginning). Entries created or removed
+     * meanwhile may be missed or seen; others are seen once. Returns bytes
+     * stored, 0 at the end. */
     ssize_t (*fs_getdents)(struct inode *dir, uint32_t *offset, void *buf,
                            size_t n);
     /* The inode is dropped: because its file has no link (inode_nlink is 0:
@@ -271,6 +272,11 @@ int fs_rename(const char *old, const char *new, struct inode *cwd);
  * also a directory. */
 int fs_create_file(const char *path, struct inode *cwd, uint32_t flags,
                    struct inode **out);
+
+/* For fs_getdents: stores an entry in the `n` bytes at `to`, which are in the
+ * kernel's memory. Returns its length, 0 if it does not fit. */
+size_t dirent_store(void *to, size_t n, uint32_t ino, enum file_type type,
+                    const char *name);
 
 /* ---- mounting (kernel/fs/fs.c) ------------------------------------------ */
 

@@ -342,36 +342,20 @@ static int lookup(struct inode *dir, const char *name, uint32_t *ino)
     return -ENOENT;
 }
 
-/* Stores entry `at` in `d`, which has room for `n` bytes. Returns its length,
- * or 0 if it does not fit. */
-static size_t put_entry(uint32_t at, struct dirent *d, size_t n)
-{
-    const char *name = at == 0 ? "." : at == 1 ? ".." : files[at - 2].proc_name;
-    size_t len = strlen(name);
-    size_t size = ROUND_UP(sizeof(*d) + len + 1, 4);
-
-    if (size > n)
-        return 0;
-    d->d_ino = at < 2 ? ROOT : ROOT + at - 1;
-    d->d_reclen = (uint16_t)size;
-    d->d_type = at < 2 ? FILE_DIRECTORY : FILE_REGULAR;
-    d->d_namlen = (uint8_t)len;
-    memcpy(d->d_name, name, len);
-    memset(d->d_name + len, 0, size - sizeof(*d) - len);
-    return size;
-}
-
 /* The offset counts entries. */
 static ssize_t getdents(struct inode *dir, uint32_t *offset, void *buf,
                         size_t n)
 {
-    const uint32_t entries = 2 + ARRAY_SIZE(files);
+    static const char *const dots[] = {".", ".."};
     size_t done = 0;
 
     (void)dir;
-    while (*offset < entries) {
-        size_t size =
-            put_entry(*offset, (void *)((char *)buf + done), n - done);
+    while (*offset < 2 + ARRAY_SIZE(files)) {
+        bool dot = *offset < 2;
+        size_t size = dirent_store(
+            (char *)buf + done, n - done, dot ? ROOT : ROOT + *offset - 1,
+            dot ? FILE_DIRECTORY : FILE_REGULAR,
+            dot ? dots[*offset] : files[*offset - 2].proc_name);
 
         if (size == 0)
             return done > 0 ? (ssize_t)done : -EINVAL;

@@ -368,28 +368,16 @@ struct dent_buffer {
     size_t room;
 };
 
-/* Adds an entry: its length, -EFAULT, or -EINVAL if it does not fit. */
+/* Adds an entry: 1, or -EINVAL if it does not fit. */
 static int put_dirent(struct dent_buffer *b, const struct ramfs_node *node,
                       const char *name)
 {
-    _Alignas(struct dirent) char
-        bytes[sizeof(struct dirent) + ROUND_UP(NAME_MAX + 1, 4)];
-    struct dirent *d = (struct dirent *)bytes;
-    size_t n = strlen(name);
+    size_t size =
+        dirent_store(b->buf, b->room, number_of(node), node->node_type, name);
 
-    d->d_ino = number_of(node);
-    d->d_reclen = (uint16_t)ROUND_UP(sizeof(*d) + n + 1, 4);
-    d->d_type = node->node_type;
-    d->d_namlen = (uint8_t)n;
-    memset(d->d_name + n, 0, d->d_reclen - sizeof(*d) - n);
-    memcpy(d->d_name, name, n);
-    if (d->d_reclen > b->room)
-        return -EINVAL;
-    if (user_copy(b->buf, d, d->d_reclen) < 0)
-        return -EFAULT;
-    b->buf += d->d_reclen;
-    b->room -= d->d_reclen;
-    return d->d_reclen;
+    b->buf += size;
+    b->room -= size;
+    return size == 0 ? -EINVAL : 1;
 }
 
 static int put_dots(struct dent_buffer *b, const struct ramfs_node *dir,

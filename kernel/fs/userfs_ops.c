@@ -166,6 +166,18 @@ static int ask_name(struct inode *dir, enum fs_request label, uint32_t word1,
     return ask_names(dir, &c, name, strlen(name), answer);
 }
 
+/* The same about the entry `name`, which is `inode`. */
+static int ask_entry(struct inode *dir, enum fs_request label, const char *name,
+                     struct inode *inode, uint32_t *answer)
+{
+    int error = usable(inode);
+
+    if (error == 0)
+        error = ask_name(dir, label, inode->inode_number, 0, name, answer);
+    changed(dir);
+    return error;
+}
+
 /* Whether a number can be that of an entry of `dir`: it cannot be the root or
  * `dir` itself. */
 static int check_number(const struct inode *dir, const char *name,
@@ -202,11 +214,8 @@ static int userfs_create(struct inode *dir, const char *name,
 static int userfs_link(struct inode *dir, const char *name, struct inode *inode)
 {
     uint32_t unused;
-    int error = usable(inode);
+    int error = ask_entry(dir, FS_LINK, name, inode, &unused);
 
-    if (error == 0)
-        error = ask_name(dir, FS_LINK, inode->inode_number, 0, name, &unused);
-    changed(dir);
     if (error == 0)
         inode->inode_nlink++;
     return error;
@@ -216,11 +225,8 @@ static int userfs_unlink(struct inode *dir, const char *name,
                          struct inode *inode)
 {
     uint32_t links;
-    int error = usable(inode);
+    int error = ask_entry(dir, FS_UNLINK, name, inode, &links);
 
-    if (error == 0)
-        error = ask_name(dir, FS_UNLINK, inode->inode_number, 0, name, &links);
-    changed(dir);
     if (error != 0)
         return error;
     if (links >= inode->inode_nlink)
@@ -240,11 +246,8 @@ static int userfs_rmdir(struct inode *dir, const char *name,
                         struct inode *inode)
 {
     uint32_t unused;
-    int error = usable(inode);
+    int error = ask_entry(dir, FS_RMDIR, name, inode, &unused);
 
-    if (error == 0)
-        error = ask_name(dir, FS_RMDIR, inode->inode_number, 0, name, &unused);
-    changed(dir);
     if (error != 0)
         return error;
     inode->inode_nlink = 0;
@@ -348,30 +351,43 @@ static ssize_t fetch(struct inode *inode, struct userfs_request *c, void *buf,
     return result;
 }
 
+/* Moves `n` bytes, at most FS_DATA_MAX with a request, until one moves fewer
+ * than it could. Returns how many, or the error of the first request. */
+static ssize_t in_pieces(struct inode *inode, uint32_t offset, char *buf,
+                         size_t n,
+                         ssize_t (*move)(struct inode *inode, uint32_t offset,
+                                         void *buf, size_t n))
+{
+    size_t done = 0;
+
+    while (done < n) {
+        size_t part = MIN(n - done, FS_DATA_MAX);
+        ssize_t result = move(inode, offset + done, buf + done, part);
+
+        if (result < 0)
+            return done > 0 ? (ssize_t)done : result;
+        done += (size_t)result;
+        if ((size_t)result < part)
+            break;
+    }
+    return (ssize_t)done;
+}
+
+static ssize_t load(struct inode *inode, uint32_t offset, void *buf, size_t n)
+{
+    struct userfs_request c = {.request_words = {FS_READ, 0, offset}};
+
+    return fetch(inode, &c, buf, n);
+}
+
 static ssize_t userfs_read(struct inode *inode, uint32_t offset, void *buf,
                            size_t n)
 {
-    ssize_t result = 0;
-    size_t done = 0;
-
-    n = MIN(n, UINT32_MAX - offset);
-    while (result >= 0 && done < n) {
-        struct userfs_request c = {
-            .request_words = {FS_READ, 0, offset + done}};
-        size_t part = MIN(n - done, FS_DATA_MAX);
-
-        result = fetch(inode, &c, (char *)buf + done, part);
-        if (result > 0)
-            done += (size_t)result;
-        if (result >= 0 && (size_t)result < part)
-            break;
-    }
-    return done > 0 ? (ssize_t)done : result;
+    return in_pieces(inode, offset, buf, MIN(n, UINT32_MAX - offset), load);
 }
 
 /* One request with bytes; returns how many were written. */
-static ssize_t store(struct inode *inode, uint32_t offset, const void *buf,
-                     size_t n)
+static ssize_t store(struct inode *inode, uint32_t offset, void *buf, size_t n)
 {
     struct userfs_request c = {
         .request_words = {FS_WRITE | IPC_DATA, inode->inode_number, offset},
@@ -393,19 +409,7 @@ static ssize_t store(struct inode *inode, uint32_t offset, const void *buf,
 static ssize_t userfs_write(struct inode *inode, uint32_t offset,
                             const void *buf, size_t n)
 {
-    ssize_t result = 0;
-    size_t done = 0;
-
-    while (result >= 0 && done < n) {
-        size_t part = MIN(n - done, FS_DATA_MAX);
-
-        result = store(inode, offset + done, (const char *)buf + done, part);
-        if (result > 0)
-            done += (size_t)result;
-        if (result >= 0 && (size_t)result < part)
-            break;
-    }
-    return done > 0 ? (ssize_t)done : result;
+    return in_pieces(inode, offset, (char *)buf, n, store);
 }
 
 static int userfs_truncate(struct inode *inode, uint32_t size)

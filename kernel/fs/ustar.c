@@ -127,14 +127,6 @@ static bool octal(const char *s, size_t n, uint32_t *value)
            (s == end || *s == ' ' || *s == '\0');
 }
 
-static bool has_magic(const struct header *h)
-{
-    const char *m = h->magic;
-
-    return m[0] == 'u' && m[1] == 's' && m[2] == 't' && m[3] == 'a' &&
-           m[4] == 'r';
-}
-
 /* The checksum counts its own field as blanks. */
 static bool is_header(const struct header *h)
 {
@@ -143,7 +135,8 @@ static bool is_header(const struct header *h)
     uint32_t want;
 
     return octal(h->checksum, sizeof(h->checksum), &want) &&
-           want == sum_of(h) - own + sizeof(h->checksum) * ' ' && has_magic(h);
+           want == sum_of(h) - own + sizeof(h->checksum) * ' ' &&
+           memcmp(h->magic, "ustar", 5) == 0;
 }
 
 /* The path in the header; joined if it is in two fields or has no NUL. GNU's
