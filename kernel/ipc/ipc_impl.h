@@ -4,7 +4,6 @@
 #pragma once
 
 #include "kernel/ipc/port.h"
-#include "kernel/x86/trap.h"
 
 /* A message with these flags has more than registers. */
 #define IPC_EXTRA (IPC_DATA | IPC_HANDLE)
@@ -12,12 +11,6 @@
 /* Guarded by sched_lock. */
 extern struct list port_all;          /* every port, by number */
 extern struct port *name_server_port; /* NULL: none, or it is dead */
-
-/* The registers with which a waiting task entered the kernel. */
-static inline struct trapframe *ipc_frame(const struct task *t)
-{
-    return (struct trapframe *)t->task_stack_top - 1;
-}
 
 static inline struct task *ipc_task(const struct list *link)
 {

@@ -33,8 +33,8 @@
 
 static inline void copy_words(const struct task *to, const struct task *from)
 {
-    struct trapframe *out = ipc_frame(to);
-    const struct trapframe *in = ipc_frame(from);
+    struct trapframe *out = task_frame(to);
+    const struct trapframe *in = task_frame(from);
 
     out->ecx = in->ecx;
     out->edx = in->edx;
@@ -67,7 +67,7 @@ static inline void accept_call(struct task *server, struct task *client)
                        &client->task_ipc.ipc_link);
     client->task_ipc.ipc_port->port_calls++;
     server->task_ipc.ipc_last = client;
-    ipc_frame(server)->ebx = (uint32_t)client->task_pid;
+    task_frame(server)->ebx = (uint32_t)client->task_pid;
 }
 
 /* `client` no longer waits for an answer from `server`. */
@@ -143,7 +143,7 @@ static int receive_extra(struct task *self, struct task *client)
 
     pin(client);
     spin_unlock(&sched_lock);
-    error = ipc_transfer(self, client, ipc_frame(client)->ecx);
+    error = ipc_transfer(self, client, task_frame(client)->ecx);
     if (error == -EFAULT)
         own = ipc_readable(client);
     spin_lock(&sched_lock);
@@ -166,7 +166,7 @@ static int receive_extra(struct task *self, struct task *client)
 static int answer(struct task *self, struct task *client,
                   struct ipc_buffer *buffer, int error)
 {
-    uint32_t tag = ipc_frame(self)->ecx;
+    uint32_t tag = task_frame(self)->ecx;
 
     if (error == 0 && (tag & IPC_EXTRA) != 0) {
         self->task_ipc.ipc_buffer = buffer;
@@ -216,7 +216,7 @@ static inline int call(struct task *self, struct port *port)
 
     if (unlikely(self->task_pending & PENDING_KILL))
         return -EINTR;
-    if (unlikely(server == NULL || (ipc_frame(self)->ecx & IPC_EXTRA) != 0))
+    if (unlikely(server == NULL || (task_frame(self)->ecx & IPC_EXTRA) != 0))
         return call_queued(self, port, server, 0);
     dequeue(server);
     accept_call(server, self);
@@ -279,7 +279,7 @@ int ipc_call_kernel(struct port *port, uint32_t words[4],
 {
     struct task *self = task_self();
     struct task_ipc *ipc = &self->task_ipc;
-    struct trapframe *tf = ipc_frame(self);
+    struct trapframe *tf = task_frame(self);
     uint32_t saved[4];
     int result;
 
@@ -308,7 +308,7 @@ int ipc_call_kernel(struct port *port, uint32_t words[4],
 /* A notification is received as a message from client 0. */
 static void take_bits(struct port *port, const struct task *to)
 {
-    struct trapframe *out = ipc_frame(to);
+    struct trapframe *out = task_frame(to);
 
     out->ebx = 0;
     out->ecx = 0;
@@ -332,7 +332,7 @@ static int take(struct task *self, struct port *port)
     if (!ipc_waits(client)) /* killed */
         return RETRY;
     accept_call(self, client);
-    if (ipc_frame(client)->ecx & IPC_EXTRA)
+    if (task_frame(client)->ecx & IPC_EXTRA)
         return receive_extra(self, client);
     copy_words(self, client);
     return DELIVERED;
@@ -436,7 +436,7 @@ int ipc_reply_receive(struct port *port, struct ipc_buffer *buffer)
     if (unlikely(client != NULL && !ipc_waits(client)))
         client = NULL;
     if (likely(client != NULL)) {
-        if (unlikely((ipc_frame(self)->ecx & IPC_EXTRA) != 0)) {
+        if (unlikely((task_frame(self)->ecx & IPC_EXTRA) != 0)) {
             result = answer(self, client, buffer, 0);
             client = NULL;
         } else {

@@ -12,7 +12,6 @@
 #include "kernel/ipc/ipc_impl.h"
 #include "kernel/task/cache.h"
 #include "kernel/task/handle.h"
-#include "kernel/x86/panic.h"
 #include "mm/kmem.h"
 
 struct list port_all = LIST_INIT(port_all);
@@ -36,8 +35,6 @@ static void port_ctor(void *obj, size_t size)
 void port_init(void)
 {
     port_cache = cache_create("port", sizeof(struct port), 0, port_ctor, NULL);
-    if (port_cache == NULL)
-        panic("not enough memory to create the cache port");
 }
 
 struct port *port_create(void)

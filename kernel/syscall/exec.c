@@ -93,24 +93,10 @@ void exec_args_free(struct exec_args *args)
 
 /* ---- the new stack ------------------------------------------------------ */
 
-/* Copies into a space in which no task runs yet. */
+/* Copies from the kernel into a space in which no task runs yet. */
 static int put(struct space *s, uaddr_t to, const void *from, size_t n)
 {
-    const char *bytes = from;
-    int error = 0;
-
-    while (n != 0) {
-        size_t part = MIN(n, PAGE_SIZE - (to & PAGE_MASK));
-        void *at = space_touch(s, to, true, &error);
-
-        if (at == NULL)
-            return error;
-        memcpy(at, bytes, part);
-        to += part;
-        bytes += part;
-        n -= part;
-    }
-    return 0;
+    return space_transfer(s, to, NULL, (uaddr_t)from, n);
 }
 
 /* Stores `count` pointers to consecutive strings of `text`, which will be at

@@ -21,32 +21,35 @@ static inline struct file *file_at(uint32_t h)
     return (struct file *)handle_object(handles(), (int)h, &file_type);
 }
 
+/* The open file of a handle, for a call that moves the bytes of a buffer: 0 or
+ * an error. */
+static inline int file_and_buffer(uint32_t h, uint32_t buf, uint32_t n,
+                                  struct file **f)
+{
+    *f = file_at(h);
+    if (unlikely(*f == NULL))
+        return -EBADF;
+    if (unlikely(n > INT32_MAX))
+        return -EINVAL;
+    return likely(user_range((void __user *)buf, n)) ? 0 : -EFAULT;
+}
+
 /* ---- bytes -------------------------------------------------------------- */
 
 int32_t sys_read(uint32_t a, uint32_t b, uint32_t c)
 {
-    struct file *f = file_at(a);
+    struct file *f;
+    int error = file_and_buffer(a, b, c, &f);
 
-    if (f == NULL)
-        return -EBADF;
-    if (c > INT32_MAX)
-        return -EINVAL;
-    if (!user_range((void __user *)b, c))
-        return -EFAULT;
-    return file_read(f, (void *)b, c);
+    return unlikely(error != 0) ? error : file_read(f, (void *)b, c);
 }
 
 int32_t sys_write(uint32_t a, uint32_t b, uint32_t c)
 {
-    struct file *f = file_at(a);
+    struct file *f;
+    int error = file_and_buffer(a, b, c, &f);
 
-    if (f == NULL)
-        return -EBADF;
-    if (c > INT32_MAX)
-        return -EINVAL;
-    if (!user_range((const void __user *)b, c))
-        return -EFAULT;
-    return file_write(f, (const void *)b, c);
+    return unlikely(error != 0) ? error : file_write(f, (const void *)b, c);
 }
 
 int32_t sys_lseek(uint32_t a, uint32_t b, uint32_t c)
@@ -56,35 +59,28 @@ int32_t sys_lseek(uint32_t a, uint32_t b, uint32_t c)
     return f == NULL ? -EBADF : file_seek(f, (off_t)b, (int)c);
 }
 
-int32_t sys_ftruncate(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_ftruncate(uint32_t a, uint32_t b, NO_C)
 {
     struct file *f = file_at(a);
 
-    (void)c;
     return f == NULL ? -EBADF : file_truncate(f, b);
 }
 
 int32_t sys_getdents(uint32_t a, uint32_t b, uint32_t c)
 {
-    struct file *f = file_at(a);
+    struct file *f;
+    int error = file_and_buffer(a, b, c, &f);
 
-    if (f == NULL)
-        return -EBADF;
-    if (c > INT32_MAX)
-        return -EINVAL;
-    if (!user_range((void __user *)b, c))
-        return -EFAULT;
-    return file_getdents(f, (void *)b, c);
+    return unlikely(error != 0) ? error : file_getdents(f, (void *)b, c);
 }
 
 /* A port has no other attributes than its type. */
-int32_t sys_fstat(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_fstat(uint32_t a, uint32_t b, NO_C)
 {
     struct object *o = handle_object(handles(), (int)a, NULL);
     struct stat st = {.st_type = FILE_PORT};
     int error = 0;
 
-    (void)c;
     if (o == NULL)
         return -EBADF;
     if (o->object_type == &file_type)
@@ -94,13 +90,12 @@ int32_t sys_fstat(uint32_t a, uint32_t b, uint32_t c)
 
 /* ---- handles ------------------------------------------------------------ */
 
-int32_t sys_open(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_open(uint32_t a, uint32_t b, NO_C)
 {
     struct file *f;
     char *path;
     int error = handle_reserve(handles(), 1);
 
-    (void)c;
     if (error != 0)
         return error;
     error = path_copy_in(a, &path);
@@ -114,38 +109,28 @@ int32_t sys_open(uint32_t a, uint32_t b, uint32_t c)
                           b & O_CLOEXEC ? HANDLE_CLOEXEC : 0);
 }
 
-int32_t sys_close(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_close(uint32_t a, NO_BC)
 {
-    (void)b;
-    (void)c;
     return handle_close(handles(), (int)a);
 }
 
 /* The new handle survives exec even if the old one does not. */
-int32_t sys_dup(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_dup(uint32_t a, NO_BC)
 {
     const struct handle *slot = handle_slot(handles(), (int)a);
-    struct object *o;
-    int h;
 
-    (void)b;
-    (void)c;
     if (slot == NULL)
         return -EBADF;
-    o = object_get(slot->handle_object);
-    h = handle_install(handles(), 0, o, slot->handle_flags & ~HANDLE_CLOEXEC);
-    if (h < 0)
-        object_put(o);
-    return h;
+    return handle_add(handles(), object_get(slot->handle_object),
+                      slot->handle_flags & ~HANDLE_CLOEXEC);
 }
 
-int32_t sys_dup2(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_dup2(uint32_t a, uint32_t b, NO_C)
 {
     const struct handle *slot = handle_slot(handles(), (int)a);
     struct object *o;
     int error;
 
-    (void)c;
     if (slot == NULL)
         return -EBADF;
     if (a == b)
@@ -160,15 +145,13 @@ int32_t sys_dup2(uint32_t a, uint32_t b, uint32_t c)
     return (int32_t)b;
 }
 
-int32_t sys_pipe(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_pipe(uint32_t a, NO_BC)
 {
     struct handle_table *t = handles();
     struct file *read_end, *write_end;
     int32_t fd[2];
     int error;
 
-    (void)b;
-    (void)c;
     if (!user_range((void __user *)a, sizeof(fd)))
         return -EFAULT;
     error = handle_reserve(t, 2);
@@ -198,18 +181,16 @@ static int check_console(uint32_t h)
     return tty_is(f) ? 0 : -ENOTTY;
 }
 
-int32_t sys_ttymode(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_ttymode(uint32_t a, uint32_t b, NO_C)
 {
     int error = check_console(a);
 
-    (void)c;
     return error != 0 ? error : tty_set_mode((int)b);
 }
 
-int32_t sys_tcsetpgrp(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_tcsetpgrp(uint32_t a, uint32_t b, NO_C)
 {
     int error = check_console(a);
 
-    (void)c;
     return error != 0 ? error : tty_set_group((pid_t)b);
 }

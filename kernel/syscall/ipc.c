@@ -68,7 +68,7 @@ static int check_sent(const struct ipc_buffer *b, uint32_t tag)
 
 static inline struct ipc_buffer __user *user_buffer(void)
 {
-    return (struct ipc_buffer __user *)syscall_frame()->ebp;
+    return (struct ipc_buffer __user *)task_frame(task_self())->ebp;
 }
 
 /* Ends a call with a buffer, with this result. */
@@ -79,23 +79,17 @@ static int32_t finish(struct ipc_buffer *b, int result)
 
 /* ---- the calls ---------------------------------------------------------- */
 
-int32_t sys_port_create(uint32_t flags, uint32_t b, uint32_t c)
+int32_t sys_port_create(uint32_t flags, NO_BC)
 {
     struct port *port;
-    int handle;
 
-    (void)b;
-    (void)c;
     if (flags != 0)
         return -EINVAL;
     port = port_create();
     if (port == NULL)
         return -ENOMEM;
-    handle = handle_install(task_self()->task_handles, 0, &port->port_object,
-                            HANDLE_RECEIVE);
-    if (handle < 0)
-        object_put(&port->port_object);
-    return handle;
+    return handle_add(task_self()->task_handles, &port->port_object,
+                      HANDLE_RECEIVE);
 }
 
 static __attribute__((noinline)) int32_t call_extra(struct port *port,
@@ -109,26 +103,23 @@ static __attribute__((noinline)) int32_t call_extra(struct port *port,
     return error != 0 ? error : finish(&b, ipc_call(port, &b));
 }
 
-int32_t sys_ipc_call(uint32_t handle, uint32_t tag, uint32_t word)
+int32_t sys_ipc_call(uint32_t handle, uint32_t tag, NO_C)
 {
     struct port *port = port_of(handle);
 
-    (void)word;
     if (unlikely(port == NULL))
         return -EBADF;
-    if (unlikely(((tag & EXTRA) | syscall_frame()->ebp) != 0))
+    if (unlikely(((tag & EXTRA) | task_frame(task_self())->ebp) != 0))
         return call_extra(port, tag);
     return ipc_call(port, NULL);
 }
 
-int32_t sys_ipc_receive(uint32_t handle, uint32_t b, uint32_t c)
+int32_t sys_ipc_receive(uint32_t handle, NO_BC)
 {
     struct port *port = receiving_port(handle);
     struct ipc_buffer buffer;
     int error;
 
-    (void)b;
-    (void)c;
     if (port == NULL)
         return -EBADF;
     if (user_buffer() == NULL)
@@ -139,15 +130,14 @@ int32_t sys_ipc_receive(uint32_t handle, uint32_t b, uint32_t c)
 
 /* An answer that cannot be sent still ends the client's call. What the
  * program's buffer says about the last receive is unchanged. */
-int32_t sys_ipc_reply(uint32_t client, uint32_t tag, uint32_t word)
+int32_t sys_ipc_reply(uint32_t client, uint32_t tag, NO_C)
 {
     struct ipc_buffer b;
     int error = 0;
 
-    (void)word;
     if (client == 0)
         return -ESRCH;
-    if (((tag & EXTRA) | syscall_frame()->ebp) == 0)
+    if (((tag & EXTRA) | task_frame(task_self())->ebp) == 0)
         return ipc_reply(client, NULL, 0);
     error = copy_from_user(&b, user_buffer(), sizeof(b));
     if (error == 0)
@@ -175,25 +165,23 @@ static __attribute__((noinline)) int32_t reply_receive_extra(struct port *port,
     return finish(&b, ipc_reply_receive(port, &b));
 }
 
-int32_t sys_ipc_reply_receive(uint32_t handle, uint32_t tag, uint32_t word)
+int32_t sys_ipc_reply_receive(uint32_t handle, uint32_t tag, NO_C)
 {
     struct port *port = receiving_port(handle);
 
-    (void)word;
     if (unlikely(port == NULL))
         return -EBADF;
-    if (unlikely(((tag & EXTRA) | syscall_frame()->ebp) != 0))
+    if (unlikely(((tag & EXTRA) | task_frame(task_self())->ebp) != 0))
         return reply_receive_extra(port, tag);
     return ipc_reply_receive(port, NULL);
 }
 
 /* ---- notifications, interrupts, names ----------------------------------- */
 
-int32_t sys_notify(uint32_t handle, uint32_t bits, uint32_t c)
+int32_t sys_notify(uint32_t handle, uint32_t bits, NO_C)
 {
     struct port *port = port_of(handle);
 
-    (void)c;
     return port == NULL ? -EBADF : ipc_notify(port, bits);
 }
 
@@ -206,10 +194,8 @@ int32_t sys_irq_bind(uint32_t handle, uint32_t irq, uint32_t bit)
     return port == NULL ? -EBADF : ipc_irq_bind(port, irq, bit);
 }
 
-int32_t sys_irq_ack(uint32_t irq, uint32_t b, uint32_t c)
+int32_t sys_irq_ack(uint32_t irq, NO_BC)
 {
-    (void)b;
-    (void)c;
     if (irq < MANIFEST_LINES && !grant_has_irq(irq))
         return -EPERM;
     return ipc_irq_ack(irq);
@@ -226,22 +212,16 @@ int32_t sys_alarm(uint32_t handle, uint32_t ms, uint32_t bit)
 static int32_t get_names(void)
 {
     struct port *port = name_server_get();
-    int handle;
 
-    if (port == NULL)
-        return -ENOENT;
-    handle =
-        handle_install(task_self()->task_handles, 0, &port->port_object, 0);
-    if (handle < 0)
-        object_put(&port->port_object);
-    return handle;
+    return port == NULL
+               ? -ENOENT
+               : handle_add(task_self()->task_handles, &port->port_object, 0);
 }
 
-int32_t sys_name_server(uint32_t op, uint32_t handle, uint32_t c)
+int32_t sys_name_server(uint32_t op, uint32_t handle, NO_C)
 {
     struct port *port;
 
-    (void)c;
     if (op == NAME_SERVER_GET)
         return get_names();
     if (op != NAME_SERVER_SET)

@@ -42,24 +42,18 @@ static int32_t with_path(uint32_t user,
     return error;
 }
 
-int32_t sys_mkdir(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_mkdir(uint32_t a, NO_BC)
 {
-    (void)b;
-    (void)c;
     return with_path(a, fs_mkdir);
 }
 
-int32_t sys_rmdir(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_rmdir(uint32_t a, NO_BC)
 {
-    (void)b;
-    (void)c;
     return with_path(a, fs_rmdir);
 }
 
-int32_t sys_unlink(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_unlink(uint32_t a, NO_BC)
 {
-    (void)b;
-    (void)c;
     return with_path(a, fs_unlink);
 }
 
@@ -80,10 +74,8 @@ static int change_directory(const char *path, struct inode *cwd)
     return 0;
 }
 
-int32_t sys_chdir(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_chdir(uint32_t a, NO_BC)
 {
-    (void)b;
-    (void)c;
     return with_path(a, change_directory);
 }
 
@@ -99,13 +91,12 @@ int path_inode(uint32_t user, struct inode **out)
     return error;
 }
 
-int32_t sys_stat(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_stat(uint32_t a, uint32_t b, NO_C)
 {
     struct inode *inode;
     struct stat st;
     int error;
 
-    (void)c;
     if (!user_range((void __user *)b, sizeof(st)))
         return -EFAULT;
     error = path_inode(a, &inode);
@@ -136,28 +127,25 @@ static int32_t with_paths(uint32_t a, uint32_t b,
     return error;
 }
 
-int32_t sys_rename(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_rename(uint32_t a, uint32_t b, NO_C)
 {
-    (void)c;
     return with_paths(a, b, fs_rename);
 }
 
-int32_t sys_link(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_link(uint32_t a, uint32_t b, NO_C)
 {
-    (void)c;
     return with_paths(a, b, fs_link);
 }
 
 /* ---- from a directory to its path --------------------------------------- */
 
-int32_t sys_getcwd(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_getcwd(uint32_t a, uint32_t b, NO_C)
 {
     struct inode *cwd = task_self()->task_cwd;
     int error = 0;
     char *path;
     int len;
 
-    (void)c;
     if (!user_range((void __user *)a, b))
         return -EFAULT;
     path = kmem_alloc(PATH_MAX, KM_NOSLEEP);

@@ -7,6 +7,7 @@
 #include "kernel/fs/file.h"
 #include "kernel/ipc/port.h"
 #include "kernel/lib/string.h"
+#include "kernel/syscall/path.h"
 #include "kernel/syscall/servers.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/grant.h"
@@ -14,12 +15,6 @@
 #include "kernel/vm/space.h"
 #include "kernel/x86/gdt.h"
 #include "kernel/x86/paging.h"
-#include "mm/kmem.h"
-
-static struct trapframe *frame_of(const struct task *t)
-{
-    return (struct trapframe *)t->task_stack_top - 1;
-}
 
 /* ---- entering ring 3 ---------------------------------------------------- */
 
@@ -27,7 +22,7 @@ static void enter_program(void *arg)
 {
     (void)arg;
     sched_begin();
-    trap_return(frame_of(task_self()));
+    trap_return(task_frame(task_self()));
 }
 
 /* Called before a return to ring 3 if task_pending is not 0. */
@@ -88,8 +83,8 @@ pid_t process_fork(void)
     /* Point of no return. */
     t->task_group = self->task_group;
     t->task_privileged = self->task_privileged;
-    *frame_of(t) = *frame_of(self);
-    frame_of(t)->eax = 0;
+    *task_frame(t) = *task_frame(self);
+    task_frame(t)->eax = 0;
     return task_start(t);
 }
 
@@ -156,7 +151,7 @@ static pid_t spawn(const struct process_start *start, struct inode *program,
     t = make_process(start, program, s, &error);
     if (t == NULL)
         return error;
-    *frame_of(t) = first_frame(entry, esp);
+    *task_frame(t) = first_frame(entry, esp);
     return task_start(t);
 }
 
@@ -208,7 +203,7 @@ static void replace(struct space *s, const char *path, struct inode *program,
     space_destroy(old);
     handle_close_on_exec(self->task_handles);
     strlcpy(self->task_name, exec_name(path), sizeof(self->task_name));
-    *frame_of(self) = first_frame(entry, esp);
+    *task_frame(self) = first_frame(entry, esp);
 }
 
 static int exec_copied(const char *path, const char *const argv[],
@@ -239,17 +234,15 @@ static int exec_copied(const char *path, const char *const argv[],
  * ENAMETOOLONG. */
 int32_t sys_exec(uint32_t path_in, uint32_t argv, uint32_t envp)
 {
-    char *path = kmem_alloc(PATH_MAX, KM_NOSLEEP);
-    int result;
+    char *path;
+    int error = path_copy_in(path_in, &path);
 
-    if (path == NULL)
-        return -ENOMEM;
-    result = copy_string_from_user(path, (const char *)path_in, PATH_MAX);
-    if (result >= 0)
-        result = exec_copied(path, (const char *const *)argv,
-                             (const char *const *)envp);
-    kmem_free(path, PATH_MAX);
-    return result;
+    if (error != 0)
+        return error;
+    error =
+        exec_copied(path, (const char *const *)argv, (const char *const *)envp);
+    path_free(path);
+    return error;
 }
 
 /* ---- ending ------------------------------------------------------------- */

@@ -161,13 +161,12 @@ static int take(struct task *self, const char *name)
 
 /* grant_take(name): EPERM, ENOENT, EBUSY, EFAULT, ENAMETOOLONG.
  * grant_take(NULL) only drops the privilege. */
-int32_t sys_grant_take(uint32_t name, uint32_t b, uint32_t c)
+int32_t sys_grant_take(uint32_t name, NO_BC)
 {
     struct task *self = task_self();
     char text[MANIFEST_NAME_MAX + 1];
     int n;
 
-    (void)b, (void)c;
     if (name == 0) {
         self->task_privileged = false;
         return 0;

@@ -16,15 +16,13 @@
 #include "kernel/abi/syscall.h"
 #include "kernel/task/task.h"
 #include "kernel/vm/user.h"
-#include "kernel/x86/trap.h"
 
 typedef int32_t syscall_t(uint32_t a, uint32_t b, uint32_t c);
 
+/* Arguments that a handler does not use. */
+#define NO_C   uint32_t c __attribute__((unused))
+#define NO_BC  uint32_t b __attribute__((unused)), NO_C
+#define NO_ABC uint32_t a __attribute__((unused)), NO_BC
+
 #define SYSCALL_DECLARE(name) syscall_t sys_##name;
 SYSCALL_LIST(SYSCALL_DECLARE)
-
-/* The registers of the program that made the running call. */
-static inline struct trapframe *syscall_frame(void)
-{
-    return (struct trapframe *)task_self()->task_stack_top - 1;
-}

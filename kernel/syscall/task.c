@@ -7,19 +7,17 @@
 #include "kernel/syscall/syscall.h"
 
 /* getpid() */
-int32_t sys_getpid(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_getpid(NO_ABC)
 {
-    (void)a, (void)b, (void)c;
     return task_self()->task_pid;
 }
 
 /* getppid(): 0 if the parent is the kernel itself. */
-int32_t sys_getppid(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_getppid(NO_ABC)
 {
     const struct task *parent;
     pid_t pid;
 
-    (void)a, (void)b, (void)c;
     spin_lock(&sched_lock);
     parent = task_self()->task_parent;
     pid = parent->task_space == NULL ? 0 : parent->task_pid;
@@ -28,16 +26,14 @@ int32_t sys_getppid(uint32_t a, uint32_t b, uint32_t c)
 }
 
 /* exit(code) */
-int32_t sys_exit(uint32_t code, uint32_t b, uint32_t c)
+int32_t sys_exit(uint32_t code, NO_BC)
 {
-    (void)b, (void)c;
     process_exit((int)(code & 0xff) << 8);
 }
 
 /* fork(): the child's pid, and 0 in the child. ENOMEM. */
-int32_t sys_fork(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_fork(NO_ABC)
 {
-    (void)a, (void)b, (void)c;
     return process_fork();
 }
 
@@ -66,31 +62,27 @@ int32_t sys_wait(uint32_t pid, uint32_t status_out, uint32_t flags)
 }
 
 /* kill(pid or -group, signal): ESRCH, EPERM, EINVAL. */
-int32_t sys_kill(uint32_t pid, uint32_t signal, uint32_t c)
+int32_t sys_kill(uint32_t pid, uint32_t signal, NO_C)
 {
-    (void)c;
     return task_kill((pid_t)pid, (int)signal);
 }
 
 /* yield() */
-int32_t sys_yield(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_yield(NO_ABC)
 {
-    (void)a, (void)b, (void)c;
     sched_yield();
     return 0;
 }
 
 /* sleep(milliseconds): EINTR if killed. */
-int32_t sys_sleep(uint32_t ms, uint32_t b, uint32_t c)
+int32_t sys_sleep(uint32_t ms, NO_BC)
 {
-    (void)b, (void)c;
     return ms == 0 ? 0 : sched_sleep_ms(ms);
 }
 
 /* uptime(): milliseconds since boot, modulo 2^31. */
-int32_t sys_uptime(uint32_t a, uint32_t b, uint32_t c)
+int32_t sys_uptime(NO_ABC)
 {
-    (void)a, (void)b, (void)c;
     return (int32_t)(timer_ms() & INT32_MAX);
 }
 
@@ -107,12 +99,11 @@ static int set_group(struct task *self, struct task *t, pid_t group)
 
 /* setpgid(pid or 0, group or 0): for the caller or one of its children. ESRCH,
  * EPERM (no such group), EINVAL. */
-int32_t sys_setpgid(uint32_t pid, uint32_t group, uint32_t c)
+int32_t sys_setpgid(uint32_t pid, uint32_t group, NO_C)
 {
     struct task *self = task_self();
     int result;
 
-    (void)c;
     if ((pid_t)pid < 0 || (pid_t)group < 0)
         return -EINVAL;
     if (pid == 0)

@@ -168,6 +168,15 @@ int handle_install(struct handle_table *t, int least, struct object *o,
     return (int)h;
 }
 
+int handle_add(struct handle_table *t, struct object *o, uint32_t flags)
+{
+    int h = handle_install(t, 0, o, flags);
+
+    if (h < 0)
+        object_put(o);
+    return h;
+}
+
 int handle_reserve(struct handle_table *t, unsigned n)
 {
     if (likely(n <= t->table_size - t->table_used))

@@ -50,6 +50,9 @@ void handle_close_on_exec(struct handle_table *t);
 int handle_install(struct handle_table *t, int least, struct object *o,
                    uint32_t flags);
 
+/* The same from 0 on; drops the reference if it fails. */
+int handle_add(struct handle_table *t, struct object *o, uint32_t flags);
+
 /* Ensures that the next `n` calls of handle_install with `least` 0 succeed, so
  * that a system call can check first and commit later. Returns 0, -EMFILE or
  * -ENOMEM. */

@@ -101,15 +101,10 @@ struct task *task_prepare(const char *name, void (*entry)(void *), void *arg,
     return t;
 }
 
-static void release(struct task *t)
+void task_discard(struct task *t)
 {
     kmem_cache_free(kstack_cache, t->task_kstack);
     kmem_cache_free(task_cache, t);
-}
-
-void task_discard(struct task *t)
-{
-    release(t);
 }
 
 static struct list *bucket(pid_t pid)
@@ -281,7 +276,7 @@ pid_t task_wait(pid_t pid, int *status, int flags)
         return child == NULL ? -ECHILD : error;
     pid = child->task_pid;
     *status = child->task_status;
-    release(child);
+    task_discard(child);
     return pid;
 }
 

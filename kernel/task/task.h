@@ -21,6 +21,7 @@
 #include "kernel/abi/types.h"
 #include "kernel/lib/list.h"
 #include "kernel/x86/spinlock.h"
+#include "kernel/x86/trap.h"
 
 struct grant;        /* kernel/task/grant.h */
 struct handle_table; /* kernel/task/handle.h */
@@ -131,6 +132,12 @@ extern struct spinlock sched_lock;
 static inline struct task *task_self(void)
 {
     return cpu_self()->cpu_task;
+}
+
+/* The registers with which a program entered the kernel. */
+static inline struct trapframe *task_frame(const struct task *t)
+{
+    return (struct trapframe *)t->task_stack_top - 1;
 }
 
 /* Makes the caller, kmain, task 1 ("kernel") and creates the idle task. After

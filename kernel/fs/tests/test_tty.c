@@ -10,7 +10,6 @@
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/string.h"
 
-
 static char screen[2 * TTY_LINE_MAX];
 static size_t columns;
 

@@ -48,7 +48,7 @@ static void move_out(uint32_t kernel_cr3)
 
 static void step(struct actor *a)
 {
-    struct trapframe *frame = syscall_frame();
+    struct trapframe *frame = task_frame(task_self());
 
     frame->ebx = a->actor_in[0];
     frame->ecx = a->actor_in[1];

@@ -7,8 +7,8 @@
 #include "kernel/lib/line.h"
 #include "kernel/lib/string.h"
 
-#define PROMPT  "slate> "
-#define PREFIX  7u /* its length */
+#define PROMPT "slate> "
+#define PREFIX 7u /* its length */
 
 static uint16_t cells[SCREEN_ROWS * SCREEN_COLS] __attribute__((aligned(4)));
 static screen_line_t lines[SCREEN_ROWS + 1];
