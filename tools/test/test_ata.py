@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from conftest import BUILD, ROOT
+from tools.run import qemu
 from tools.test import tap
 
 pytestmark = pytest.mark.plain
@@ -30,7 +31,8 @@ def results():
     assert ATATEST.exists(), f"{ATATEST} does not exist: make test-host"
     done = subprocess.run(
         [str(ATATEST)], cwd=ROOT, text=True, check=False, errors="replace",
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        timeout=qemu.LAST_RESORT,
         env={"ASAN_OPTIONS": "detect_leaks=0",
              "CMOCKA_MESSAGE_OUTPUT": "TAP"})
     return tap.parse(done.stdout, notes_first=False), done.stdout

@@ -13,6 +13,7 @@ from conftest import ROOT
 from tools.grading import grading
 from tools.measure import cachesim as command
 from tools.measure import cache_model, cachesim_picture, statistics
+from tools.run import qemu
 
 SMALL = cache_model.Geometry("small", 128, 2, 16)    # four sets
 SVG = "{http://www.w3.org/2000/svg}"
@@ -117,7 +118,7 @@ def run(kernel, folder, **environment):
     return subprocess.run(
         [sys.executable, "-m", "tools.measure.cachesim", kernel, folder],
         cwd=ROOT, env={"PATH": "/usr/bin:/bin:/usr/local/bin", **environment},
-        capture_output=True, text=True, timeout=120, check=False)
+        capture_output=True, text=True, timeout=qemu.LAST_RESORT, check=False)
 
 
 def row(text, name):

@@ -9,7 +9,6 @@ import pytest
 
 from tools.run import disk, qemu
 
-PATIENCE = 30  # seconds of the host
 BIG = bytes(i * 7 % 251 for i in range(300_000))
 
 
@@ -46,7 +45,7 @@ def drive(m):
 
 def start_ata(m):
     """The driver ends if the name server is not there yet."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + qemu.SILENCE
     while not re.search(r"^ata +\d+ running", m.command("servers"), re.M):
         assert time.monotonic() < end, m.command("run true")
         m.command("run -b -s ata")
@@ -55,7 +54,7 @@ def start_ata(m):
 
 def wait_for(m, state, path="/disk"):
     """Until `mounts` says so."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + qemu.SILENCE
     row = rf"^{path} +ext2 .* {state}\s*$"
     while not re.search(row, m.command("mounts"), re.M):
         assert time.monotonic() < end, m.command("run true")
@@ -126,7 +125,7 @@ def test_a_successor_goes_on(machine):
 def test_unmounted_it_is_clean(machine):
     said = sh(machine, "rm /disk/kept; cat /disk/b > /disk/last; "
                        "umount /disk")
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + qemu.SILENCE
     while "errors" not in said and time.monotonic() < end:
         said += machine.command("run true")
     assert "errors 0" in said, said

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
+from tools.run import qemu
 
 COMMANDS = ["-ex", "echo at:", "-ex", "info line", "-ex", "list", "-ex", "step",
             "-ex", "info registers eip", "-ex", "bt", "-ex", "detach"]
@@ -21,7 +22,7 @@ MARK = f"echo mark-{os.getpid()}"  # finds our QEMU among all processes
 def session(kernel):
     return subprocess.run(
         [sys.executable, "-m", "tools.run.debug", str(kernel), "--", "--batch",
-         *COMMANDS], cwd=ROOT, text=True, check=False, timeout=300,
+         *COMMANDS], cwd=ROOT, text=True, check=False, timeout=qemu.LAST_RESORT,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, env={**os.environ, "CMD": MARK})
 

@@ -16,7 +16,7 @@ import sys
 import pytest
 
 from conftest import BUILD, ROOT
-from tools.run import gdb
+from tools.run import gdb, qemu
 from tools.test import transcript
 
 PAGE = ROOT / "docs/gdb-objects.md"
@@ -518,7 +518,8 @@ def test_make_core_and_open_it(kernel, tmp_path):
     file = tmp_path / "slate.core"
     made = subprocess.run(
         [sys.executable, "-m", "tools.run.core", str(kernel), str(file)],
-        cwd=ROOT, check=False, text=True, capture_output=True, timeout=100,
+        cwd=ROOT, check=False, text=True, capture_output=True,
+        timeout=qemu.LAST_RESORT,
         stdin=subprocess.DEVNULL,
         env={**os.environ, "MEM": "16", "ICOUNT": "1",
              "CMD": "run -b sleep 9; panic \"for a test\""})
@@ -528,7 +529,7 @@ def test_make_core_and_open_it(kernel, tmp_path):
         [sys.executable, "-m", "tools.run.debug", "--core", str(file),
          str(kernel), "--", "--batch", "-ex", "slate tasks", "-ex", "slate bt",
          "-ex", "slate dmesg -n 3"], cwd=ROOT, check=False, text=True,
-        capture_output=True, timeout=100, stdin=subprocess.DEVNULL)
+        capture_output=True, timeout=qemu.LAST_RESORT, stdin=subprocess.DEVNULL)
     assert "may not match" not in opened.stdout + opened.stderr
     assert re.search(r"^ +4 .* sleep$", opened.stdout, re.M), opened.stdout
     assert "cmd_panic (" in opened.stdout, opened.stdout

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from conftest import ROOT
+from tools.run import qemu
 
 
 @pytest.fixture
@@ -24,8 +25,8 @@ def boot_spoiled(kernel, tmp_path):
         session = subprocess.run(
             [sys.executable, "-m", "tools.run.debug", tmp_path / "slate.elf",
              "--", "--batch", *arguments], cwd=ROOT, text=True, check=False,
-            timeout=300, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            timeout=qemu.LAST_RESORT, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             env={**os.environ, "CMD": "", "APPEND": ""})
         assert ", console_drain ()" in session.stdout, session.stdout
         return (tmp_path / "gdb-serial.log").read_text()

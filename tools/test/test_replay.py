@@ -15,7 +15,7 @@ import sys
 import pytest
 
 from conftest import ROOT, sanitized, tiers
-from tools.run import records, terminal
+from tools.run import qemu, records, terminal
 from tools.test import transcript
 from tools.test.planted import marked, seen
 
@@ -48,7 +48,7 @@ def tool(kernel, folder, what, *arguments, typed="", **settings):
     return subprocess.run(
         [sys.executable, "-m", "tools.run.replay", "--folder", str(folder),
          what, str(kernel), *arguments], cwd=ROOT, text=True, check=False,
-        input=typed, timeout=300, stdout=subprocess.PIPE,
+        input=typed, timeout=qemu.LAST_RESORT, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, env={**clean, **settings})
 
 

@@ -35,7 +35,7 @@ def test_ata_is_killed_ten_times(kernel, tmp_path, seed):
         kernel, f"run -p init ls /disk; echo -; {COUNTS}; echo -; "
         f"run -p init storm -s {seed} -n 10 ata /disk/big /disk/copy; echo -; "
         f"{COUNTS}; verify; poweroff", append="start=ext2",
-        disks=[image], timeout=120)
+        disks=[image])
     assert result.problem is None, result.explain()
     storm = result.named["storm"][0]
     assert storm["equal"] and storm["kills"] == 10, result.explain()
