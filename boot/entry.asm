@@ -39,6 +39,7 @@ STACK        equ 16 << 10
 %endif
 
 extern boot_high
+extern processor_check
 
 section .boot progbits alloc exec nowrite align=4
 
@@ -49,6 +50,8 @@ section .boot progbits alloc exec nowrite align=4
 global _start
 _start:
         mov     esi, eax
+        mov     esp, boot_stack_top - KERNEL_BASE
+        call    processor_check
         rdtsc
         mov     [boot_tsc - KERNEL_BASE], eax
         mov     [boot_tsc - KERNEL_BASE + 4], edx

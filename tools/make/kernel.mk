@@ -13,14 +13,19 @@ LDFLAGS := -nostdlib -static -no-pie -T boot/linker.ld \
     -Wl,--build-id=none,-z,max-page-size=4096,-z,noexecstack \
     $(if $(call on,WERROR),-Wl$(comma)--fatal-warnings)
 
+# OWN_FLAGS are those of one object, and no part of the stamp BUILD/flags.
 # A function that ends with a call stays on the stack, so that backtraces name
 # it. Only the allocator's front end and buddy jump to their uncommon cases: it
 # keeps their common ones short (docs/performance.md).
 JUMPING := mm/kmem_cache.o mm/kmem_alloc.o mm/buddy.o
-$(JUMPING:%=$(BUILD)/%): CFLAGS += -foptimize-sibling-calls
+$(JUMPING:%=$(BUILD)/%): OWN_FLAGS := -foptimize-sibling-calls
 
 ASM_SRC := $(wildcard boot/*.asm kernel/x86/*.asm)
-C_SRC   := $(wildcard kernel/*.c kernel/*/*.c mm/*.c mm/debug/*.c drivers/*.c)
+C_SRC   := $(wildcard boot/*.c kernel/*.c kernel/*/*.c mm/*.c mm/debug/*.c \
+             drivers/*.c)
+
+# What refuses an old processor runs on it.
+$(BUILD)/boot/%.o: OWN_FLAGS := -march=i386
 
 # The apparatus: tests beside what they test, tools/workshop, tests of labs.
 WORKSHOP_IN  := $(addsuffix /tests,kernel kernel/* mm mm/* drivers \
@@ -38,9 +43,10 @@ endif
 # SANITIZE=1 (tools/workshop/sanitize/kasan.h) compiles every file under the
 # undefined behaviour sanitizer, and under the address sanitizer all but: the
 # allocator, its tests, and files that read words of any memory (SAN_LOOK). The
-# run time is under neither. -O1 compiles faster; a call for each access
-# (threshold 0) makes the checks ours; the offset is KASAN_OFFSET; a shadow byte
-# needs frames on a multiple of 8, which the kernel's assembly does not promise.
+# run time is under neither, nor is code that runs before paging (boot/). -O1
+# compiles faster; a call for each access (threshold 0) makes the checks ours;
+# the offset is KASAN_OFFSET; a shadow byte needs frames on a multiple of 8,
+# which the kernel's assembly does not promise.
 SAN_SRC   := $(filter tools/workshop/sanitize/%,$(WORKSHOP_SRC))
 SAN_LIST  := kmem_cache_alloc kmem_cache_free kmem_alloc kmem_zalloc kmem_free \
                buddy_alloc buddy_free buddy_alloc_run buddy_free_run \
@@ -57,7 +63,8 @@ SAN_ADDR  := -fsanitize=kernel-address -fasan-shadow-offset=0xe0000000 \
     -mpreferred-stack-boundary=3 -mincoming-stack-boundary=2 \
     -fsanitize-address-use-after-scope \
     -include tools/workshop/sanitize/string.h
-SAN_RUN   := $(filter-out %/mistakes.c %/test_sanitize.c,$(SAN_SRC))
+SAN_RUN   := $(wildcard boot/*.c) \
+               $(filter-out %/mistakes.c %/test_sanitize.c,$(SAN_SRC))
 SAN_LOOK  := kernel/shell/cmd_kmem.c kernel/shell/cmd_machine.c \
                $(filter-out tools/workshop/bugs/bugs_%,$(shell \
                grep -l '"mm/[a-z_/]*_impl\.h"' $(C_SRC) $(WORKSHOP_SRC)))
@@ -104,7 +111,7 @@ endif
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(call san,$<) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(CFLAGS) $(OWN_FLAGS) $(call san,$<) -MMD -MP -c $< -o $@
 
 $(BUILD)/%.asm.o: %.asm $(BUILD)/flags
 	$(call say,NASM,$<)

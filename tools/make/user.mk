@@ -35,7 +35,7 @@ USER_FILES := $(shell find user/root -type f 2>/dev/null)
 
 USER_CFLAGS  := $(filter-out -Ikernel,$(CFLAGS)) -Iuser/lib \
     -ffunction-sections -fdata-sections
-$(JUMPING:%=$(USER)/%): USER_CFLAGS += -foptimize-sibling-calls
+$(JUMPING:%=$(USER)/%): OWN_FLAGS := -foptimize-sibling-calls
 USER_LDFLAGS := -nostdlib -static -no-pie -T user/lib/user.ld \
     -Wl,--gc-sections,--build-id=none,-z,max-page-size=4096,-z,noexecstack \
     $(if $(call on,WERROR),-Wl$(comma)--fatal-warnings)
@@ -53,7 +53,7 @@ endif
 $(USER)/%.o: %.c $(USER)/flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(USER_CFLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(USER_CFLAGS) $(OWN_FLAGS) -MMD -MP -c $< -o $@
 
 $(USER)/%.asm.o: %.asm $(USER)/flags
 	$(call say,NASM,$<)
