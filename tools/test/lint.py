@@ -3,7 +3,8 @@
     layout      clang-format agrees with every C file
     width       no line of a source file is longer than 80 columns
     arrows      includes point down the floors (the table FLOORS below), never
-                from the product to the apparatus, and never in a circle
+                from the product to the apparatus, and never in a circle; C,
+                assembly and linker scripts
     map         the product's link map (build/slate.map) has no object of the
                 apparatus
     functions   lengths: median <= 13 lines, 90th percentile <= 35, none over
@@ -42,7 +43,8 @@ RING0 = 15502
 SHELL = 7000
 DEBUGGING = 3270
 
-EVERYTHING = ("boot", "kernel", "mm", "drivers", "tools/workshop")
+# What ring 0 of the product is made of, but for drivers/servers/.
+PRODUCT = ("boot", "kernel", "mm", "drivers")
 
 # The floors of ring 0's product, from the ground up: a folder may include its
 # own files and those of the floors below it, written here above it. Below LESS
@@ -188,12 +190,30 @@ def allowed(folder):
     return None
 
 
+# How a file names another one. Only the folders that hold the implementations
+# of mm_platform.h are found by -I, so a name in <> that has a / is one of the
+# tree, too. The object files of a linker script begin with any folder of BUILD.
+NAMING = {
+    ".c": r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<(\w+/[^>]+)>)',
+    ".asm": r'^[ \t]*(?:%include|incbin)[ \t]+"([^"]+/[^"]+)"',
+    ".ld": r"\bINCLUDE[ \t]+(\S+)|(?<![\w/])((?:\w[\w.-]*/)+[\w.*-]*)",
+}
+NAMING[".h"] = NAMING[".c"]
+
+
 def includes():
-    """(path, line, target) of every include that is written from the root."""
-    for path in sources(".c", ".h"):
+    """(path, line, target) of each file that another one names."""
+    for path in sources(*NAMING):
         text = (ROOT / path).read_text()
-        for match in re.finditer(r'^#include "([^"]+)"', text, re.M):
-            yield path, text.count("\n", 0, match.start()) + 1, match.group(1)
+        if path.suffix == ".ld":
+            text = re.sub(r"(?<!\S)/\*.*?\*/|EXCLUDE_FILE\([^)]*\)",
+                          lambda m: re.sub(r"[^\n]", " ", m.group()), text,
+                          flags=re.S)
+        for match in re.finditer(NAMING[path.suffix], text, re.M):
+            target = next(filter(None, match.groups()))
+            if not target.startswith("sys/"):  # <sys/wait.h>
+                yield path, text.count("\n", 0, match.start(match.lastindex)) \
+                    + 1, target
 
 
 def check_arrows():
@@ -202,6 +222,10 @@ def check_arrows():
     for path, line, target in includes():
         count += 1
         home, there = str(path.parent), str(Path(target).parent)
+        if path.suffix == ".ld":
+            if is_apparatus(target):
+                finding(path, line, f"the product may not name {target}")
+            continue
         if not (ROOT / target).is_file():
             finding(path, line, f'"{target}" is not a path from the root')
             continue
@@ -259,7 +283,7 @@ def check_map():
 def check_size():
     """Lines of code of the product's parts in ring 0."""
     everything = {str(p): code_lines(p) for p in sources(".c", ".h", ".asm")
-                  if not is_test(p) and p.parts[0] in EVERYTHING
+                  if not is_test(p) and p.parts[0] in PRODUCT
                   and p.parts[:2] != ("drivers", "servers")}
     parts = {"the allocator's core": CORE, "its debugging": DEBUGGING,
              "the shell": SHELL, "the rest of ring 0": RING0}
@@ -316,14 +340,13 @@ def check_cuts():
     patches, bad = labs.check_patches(ROOT)
     findings.extend(problems + bad)
     for path in sources(".c", ".h", ".asm"):
-        if path.parts[0] in (*EVERYTHING, "user", "docs"):
-            for number, line in commented_out(path):
-                finding(path, number, f"commented-out code: {line}")
-            for number, line in enumerate((ROOT / path).read_text()
-                                          .splitlines(), 1):
-                if re.search(r"\bLAB\s+\d+\.\d|\bLAB_MISSING\b", line):
-                    finding(path, number, "the mark of a lab: cuts are in "
-                            "docs/labs/*/cuts")
+        for number, line in commented_out(path):
+            finding(path, number, f"commented-out code: {line}")
+        for number, line in enumerate((ROOT / path).read_text().splitlines(),
+                                      1):
+            if re.search(r"\bLAB\s+\d+\.\d|\bLAB_MISSING\b", line):
+                finding(path, number, "the mark of a lab: cuts are in "
+                        "docs/labs/*/cuts")
     print(f"cuts        {count} cuts of labs, {patches} wrong solutions")
 
 

@@ -1,4 +1,4 @@
-"""The comments that `make lint` reports, and those that it accepts."""
+"""What `make lint` reports of comments and includes, and what it accepts."""
 
 import pytest
 
@@ -52,3 +52,53 @@ def test_marks_of_labs(tmp_path, monkeypatch):
     for text in ("/* LAB 2.1 BEGIN: x */\n", "int LAB_MISSING;\n"):
         assert [line for line, why in found(tmp_path, monkeypatch, text)
                 if "mark of a lab" in why] == [1]
+
+
+# ---- arrows ----------------------------------------------------------------
+
+def arrows(tmp_path, monkeypatch, files):
+    """What lint says of the includes in a tree of these files."""
+    monkeypatch.setattr(lint, "ROOT", tmp_path)
+    monkeypatch.setattr(lint, "findings", [])
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    lint.check_arrows()
+    return lint.findings
+
+
+@pytest.mark.parametrize("name, text, found", [
+    ("kernel/fs/a.c", '#include "kernel/lib/b.h"\n', None),
+    ("kernel/fs/a.c", "#include <sys/wait.h>\n", None),
+    ("kernel/lib/a.h", '#include "kernel/fs/b.h"\n',
+     "kernel/lib/ may not include kernel/fs/b.h"),
+    ("kernel/fs/a.c", '#include "b.h"\n', '"b.h" is not a path from the root'),
+    ("kernel/new/a.c", '#include "kernel/lib/b.h"\n', "is on no floor"),
+    ("user/bin/a.c", '#include "kernel/fs/b.h"\n',
+     "user/bin/ may not include kernel/fs/b.h"),
+    ("kernel/fs/a.c", '# include "tools/workshop/b.h"\n', "the product may"),
+    ("kernel/fs/a.c", "#include <tools/workshop/b.h>\n", "the product may"),
+    ("kernel/fs/a.c", '#include "kernel/fs/tests/b.h"\n', "the product may"),
+    ("boot/a.asm", '%include "tools/workshop/b.h"\n', "the product may"),
+    ("boot/a.asm", '  incbin "docs/labs/b.h"\n', "the product may"),
+    ("boot/a.ld", "/* a */ *(.text) *kernel/fs/*.o(.data)\n", None),
+    ("boot/a.ld", "*mm/*.o(.text)\n*tools/workshop/b.o(.text)\n",
+     "the product may not name tools/workshop/b.o"),
+    ("boot/a.ld", "INCLUDE tools/workshop/b.ld\n", "the product may"),
+])
+def test_arrows_of_the_product(tmp_path, monkeypatch, name, text, found):
+    headers = dict.fromkeys(("kernel/lib/b.h", "kernel/fs/b.h",
+                             "kernel/fs/tests/b.h", "tools/workshop/b.h",
+                             "docs/labs/b.h"), "")
+    said = arrows(tmp_path, monkeypatch, {**headers, name: text})
+    assert [found in line for line in said] == ([True] if found else [])
+
+
+def test_circles_of_folders(tmp_path, monkeypatch):
+    said = arrows(tmp_path, monkeypatch, {
+        "tools/a/a.h": '#include "tools/b/b.h"\n',
+        "tools/b/b.h": '#include "tools/c/c.h"\n#include "tools/b/d.h"\n',
+        "tools/b/d.h": "",
+        "tools/c/c.h": '#include "tools/a/a.h"\n'})
+    assert [line.split(": ", 1)[1] for line in said] == [
+        "includes in a circle: tools/a -> tools/b -> tools/c -> tools/a"]

@@ -20,15 +20,18 @@
 #include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"
 
+/* Reports skip the frames of these functions, as those of the allocator. */
+#define HEAP __attribute__((section(".text.heap")))
+
 void *__real_kmem_cache_alloc(struct kmem_cache *cp, int flags);
-void *__wrap_kmem_cache_alloc(struct kmem_cache *cp, int flags);
+HEAP void *__wrap_kmem_cache_alloc(struct kmem_cache *cp, int flags);
 void __real_kmem_cache_free(struct kmem_cache *cp, void *buf);
-void __wrap_kmem_cache_free(struct kmem_cache *cp, void *buf);
+HEAP void __wrap_kmem_cache_free(struct kmem_cache *cp, void *buf);
 void *__real_kmem_alloc(size_t size, int flags);
-void *__wrap_kmem_alloc(size_t size, int flags);
-void *__wrap_kmem_zalloc(size_t size, int flags);
+HEAP void *__wrap_kmem_alloc(size_t size, int flags);
+HEAP void *__wrap_kmem_zalloc(size_t size, int flags);
 void __real_kmem_free(void *buf, size_t size);
-void __wrap_kmem_free(void *buf, size_t size);
+HEAP void __wrap_kmem_free(void *buf, size_t size);
 struct page *__real_buddy_alloc(unsigned order);
 struct page *__wrap_buddy_alloc(unsigned order);
 void __real_buddy_free(struct page *p, unsigned order);
