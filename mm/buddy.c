@@ -280,8 +280,7 @@ void buddy_init(void)
 
         while (end < page_count && page_array[end].page_state == PAGE_TAIL)
             end++;
-        if (end > first)
-            give_range(first, end);
+        give_range(first, end);
         first = end + 1;
     }
 }

@@ -9,7 +9,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
-#include "mm/debug/debug_impl.h"
+#include "mm/kmem_impl.h"
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
 
@@ -40,8 +40,7 @@ static struct kmem_cache *class_for(size_t size)
 
 static size_t large_pages(size_t size)
 {
-    return size > SIZE_MAX - PAGE_MASK ? SIZE_MAX
-                                       : (size + PAGE_MASK) >> PAGE_SHIFT;
+    return (size >> PAGE_SHIFT) + ((size & PAGE_MASK) != 0);
 }
 
 static void *large_alloc(size_t size, int flags)
@@ -113,11 +112,10 @@ void *kmem_alloc(size_t size, int flags)
 
 void kmem_free(void *buf, size_t size)
 {
-    if (unlikely(size == 0 || size > CLASS_MAX)) {
+    if (unlikely(size == 0 || size > CLASS_MAX))
         free_other(buf, size);
-        return;
-    }
-    kmem_cache_free(class_for(size), buf);
+    else
+        kmem_cache_free(class_for(size), buf);
 }
 
 void *kmem_zalloc(size_t size, int flags)

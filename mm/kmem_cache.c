@@ -12,8 +12,6 @@
  * debugging (6) and destroyed caches.
  */
 #include "kernel/lib/string.h"
-#include "mm/debug/audit.h"
-#include "mm/debug/debug_impl.h"
 #include "mm/kmem_hash.h"
 #include "mm/kmem_stat.h"
 
@@ -22,7 +20,6 @@ mm_lock_t kmem_list_lock = MM_LOCK_INIT("kmem cache list", MM_RANK_CACHE_LIST);
 struct list kmem_caches = LIST_INIT(kmem_caches);
 
 struct kmem_cache *kmem_slab_cache, *kmem_bufctl_cache, *kmem_hash_cache;
-struct kmem_cache *kmem_bufctl_debug_cache;
 
 /* The cache of all struct kmem_cache but this one, which is in no slab. */
 struct kmem_cache kmem_cache_cache;
@@ -139,8 +136,7 @@ static void refuse_destroyed(struct kmem_cache *cp)
     if ((cp->cache_flags & KMF_DESTROYED) == 0)
         return;
     if (MM_DEBUG)
-        kmem_error(&(struct kmem_error_record){
-            .error_kind = KMEM_ERROR_DESTROYED, .error_cache = cp});
+        kmem_error_destroyed(cp);
     mm_panic("kmem: cache destroyed: %s (%p) is used after its end",
              cp->cache_name, (const void *)cp);
 }
@@ -477,7 +473,6 @@ void kmem_init_caches(void)
         kmem_must_create("kmem_bufctl", sizeof(struct kmem_bufctl));
     kmem_hash_cache = kmem_must_create("kmem_hash", KMEM_HASH_SMALL / 2);
     if (MM_DEBUG)
-        kmem_bufctl_debug_cache = kmem_must_create(
-            "kmem_bufctl_debug", sizeof(struct kmem_bufctl_debug));
+        kmem_debug_init_caches();
     kmem_state = KMEM_LARGE;
 }

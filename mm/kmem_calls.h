@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "mm/kmem_debug.h"
 #include "mm/kmem_impl.h"
 
 /* How far the allocator is initialized: what can be used already. */
@@ -53,6 +54,20 @@ void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp);
 void kmem_slab_destroy_objects(struct kmem_cache *cp, struct kmem_slab *sp);
 void kmem_slab_free_data(struct kmem_slab *sp);
 void kmem_slab_free_pages(struct kmem_cache *cp, void *base);
+
+/* The cache of a large cache's bufctls. */
+static inline struct kmem_cache *kmem_bufctls_of(const struct kmem_cache *cp)
+{
+    return MM_DEBUG && (cp->cache_flags & KMF_LAYOUT) != 0
+               ? kmem_bufctl_debug_cache
+               : kmem_bufctl_cache;
+}
+
+/* Whether objects are constructed at each allocation, not with the slab. */
+static inline bool kmem_per_alloc(const struct kmem_cache *cp)
+{
+    return MM_DEBUG && (cp->cache_flags & (KMF_POISON | KMF_FIREWALL)) != 0;
+}
 
 /* ---- kmem_hash.c: section 3.2.3 ----------------------------------------- */
 

@@ -44,7 +44,7 @@
 #define KMF_DESTROYED 2u      /* any use of the handle is an error */
 #define KMF_FAIL      4u      /* allocations may fail on purpose */
 #define KMF_VERIFY    8u      /* operations are counted for kmem_verify */
-#define KMF_MODES     0x7f00u /* debugging modes: mm/debug/debug.h */
+#define KMF_MODES     0x7f00u /* debugging modes: mm/kmem_debug.h */
 #define KMF_DEBUG     (MM_DEBUG * (KMF_FAIL | KMF_VERIFY | KMF_MODES))
 #define KMF_ANY       0x7fffu
 
@@ -109,8 +109,7 @@ struct kmem_cache {
     size_t cache_colour;      /* of the next slab (4.3) */
     size_t cache_colour_min;  /* more than 0: room for a redzone */
     size_t cache_colour_max;
-    size_t
-        cache_redzone_end; /* debugging: from a buffer to its redzone's end */
+    size_t cache_redzone_end; /* debugging: from buffer to redzone's end */
     /* counts */
     uint32_t cache_isolated;    /* debugging: free buffers of damaged slabs */
     uint32_t cache_allocs_seen; /* part of cache_allocs in the total */

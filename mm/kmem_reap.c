@@ -14,8 +14,7 @@
  * rule is the one that illumos applies to its depots.
  */
 #include "mm/buddy.h"
-#include "mm/debug/audit.h"
-#include "mm/debug/debug_impl.h"
+#include "mm/kmem_impl.h"
 #include "mm/kmem_stat.h"
 
 uint32_t kmem_ws_interval = KMEM_WS_DEFAULT_MS;

@@ -5,8 +5,7 @@
  * All buffers of a new slab are constructed, and all are free when the slab is
  * destroyed. Between the two only the front end uses it.
  */
-#include "mm/debug/audit.h"
-#include "mm/debug/debug_impl.h"
+#include "mm/kmem_impl.h"
 #include "mm/segkmem.h"
 
 uint16_t kmem_seconds;

@@ -3,7 +3,7 @@
  * section 3.1, on per-cache statistics).
  */
 #include "kernel/lib/string.h"
-#include "mm/debug/debug_impl.h"
+#include "mm/kmem_walk.h"
 #include "mm/kmem_stat.h"
 #include "mm/page.h"
 
@@ -291,43 +291,4 @@ struct kmem_cache *kmem_slab_lookup(const void *addr,
     }
     mm_unlock(&cp->cache_lock);
     return sp == NULL ? NULL : cp;
-}
-
-size_t kmem_bufctl_chunk(const struct kmem_slab *sp,
-                         const struct kmem_bufctl *bcp)
-{
-    const struct kmem_cache *cp = sp->slab_cache;
-    size_t off;
-
-    if (!kmem_bufctl_plausible(cp, bcp))
-        return SIZE_MAX;
-    off = (size_t)((char *)kmem_bufctl_buf(cp, bcp) -
-                   (const char *)kmem_slab_chunk(sp, 0));
-    if (off % kmem_chunk_step(cp) != 0 ||
-        off / kmem_chunk_step(cp) >= sp->slab_chunks)
-        return SIZE_MAX;
-    return off / kmem_chunk_step(cp);
-}
-
-bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits)
-{
-    const struct kmem_bufctl *bcp = sp->slab_head;
-    size_t left = sp->slab_chunks - sp->slab_refcnt;
-
-    memset(map, 0xff, (bits + 7) / 8);
-    for (; bcp != NULL; bcp = bcp->bufctl_next) {
-        size_t i;
-
-        if (left-- == 0)
-            return false;
-        i = kmem_bufctl_chunk(sp, bcp);
-        if (i == SIZE_MAX)
-            return false;
-        if (i >= bits)
-            continue;
-        if ((map[i / 8] >> (i % 8) & 1) == 0)
-            return false;
-        map[i / 8] &= (uint8_t) ~(1u << (i % 8));
-    }
-    return left == 0;
 }

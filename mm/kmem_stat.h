@@ -24,7 +24,7 @@ struct kmem_cache_stat {
     char stat_name[KMEM_NAME_MAX + 1];
     enum kmem_kind stat_kind;
     unsigned stat_flags;
-    unsigned stat_modes; /* KMF_…: mm/debug/debug.h */
+    unsigned stat_modes; /* KMF_…: mm/kmem_debug.h */
     /* geometry */
     size_t stat_size; /* bytes that the client asked for */
     size_t stat_align;
@@ -150,4 +150,3 @@ struct kmem_cache *kmem_size_class(size_t size);
 /* Prints why kmem_cache_destroy refuses, and the first objects that are
  * allocated. */
 void kmem_report_refusal(struct kmem_cache *cp, int error);
-void kmem_report_live(struct kmem_cache *cp);

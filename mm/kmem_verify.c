@@ -7,9 +7,9 @@
  * walk is bounded by a count, so a circle cannot hold it.
  */
 #include "kernel/lib/printf.h"
-#include "mm/debug/debug_impl.h"
 #include "mm/kmem_hash.h"
 #include "mm/kmem_stat.h"
+#include "mm/kmem_walk.h"
 #include "mm/segkmem.h"
 
 uint32_t kmem_transfers;
@@ -144,22 +144,6 @@ static void count_slab(struct tally *t, const struct kmem_slab *sp)
         t->first = sp;
 }
 
-/* The pages of foreign suppliers are not known here. */
-bool kmem_slab_link_plausible(const struct kmem_cache *cp, const struct list *l)
-{
-    const struct page *p = virt_to_page(l);
-
-    if (l == &cp->cache_null.slab_link)
-        return true;
-    if (l == NULL || ((uintptr_t)l & (sizeof(void *) - 1)) != 0)
-        return false;
-    if ((cp->cache_flags & KMF_HASH) == 0)
-        return cp->cache_supplier.getpages != NULL ||
-               (p != NULL && p->page_state >= PAGE_ALLOC);
-    return p != NULL && p->page_state == PAGE_SLAB &&
-           p->page_owner == kmem_slab_cache;
-}
-
 /* One slab at its place in the list: behind `prev`, no earlier than `last`. */
 static const char *verify_place(const struct kmem_cache *cp,
                                 const struct list *l, const struct list *prev,
@@ -274,27 +258,17 @@ static const char *verify_hash(struct kmem_cache *cp)
 
 /* ---- the debugging modes (section 6) ------------------------------------ */
 
-/* A buffer's state, redzone and poison. One that was set aside is known to be
- * bad; one that is being checked or filled may be in any state. */
+/* The state and contents of one buffer. */
 static const char *verify_buffer(const struct kmem_cache *cp,
                                  const struct kmem_bufctl *bcp, bool free)
 {
-    const struct kmem_bufctl_debug *bdp = (const void *)bcp;
-    enum kmem_error kind;
     const void *at;
-    const char *why;
+    const char *why = kmem_debug_verify(cp, bcp, free, &at);
 
-    if (!free && (bdp->bufctl_state == KMEM_BUF_BAD ||
-                  bdp->bufctl_state == KMEM_BUF_BUSY))
-        return NULL;
-    if (bdp->bufctl_state != (free ? KMEM_BUF_FREE : KMEM_BUF_USED))
-        return at_bufctl(bcp, "buffer's state is not that of its list");
-    if (!mm_readable(bcp->bufctl_addr))
-        return NULL;
-    why = kmem_debug_damage(cp, bdp, free, &at, &kind);
-    if (why != NULL)
-        snprintf(where_text, sizeof(where_text), "buffer %p of %s, at %p",
-                 bcp->bufctl_addr, cp->cache_name, at);
+    if (why == NULL || at == NULL)
+        return why == NULL ? NULL : at_bufctl(bcp, why);
+    snprintf(where_text, sizeof(where_text), "buffer %p of %s, at %p",
+             bcp->bufctl_addr, cp->cache_name, at);
     return why;
 }
 

@@ -56,6 +56,10 @@ void mm_memory_returned(void);
 /* Prints a formatted line, or part of one, on the console. */
 void mm_print(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
+/* Whether `addr` can be read without a fault. Needed only where MM_DEBUG is
+ * 1. */
+bool mm_readable(const void *addr);
+
 /* An invariant is broken or memory is gone for good: does not return. */
 void mm_panic(const char *fmt, ...) PRINTF_LIKE(1, 2)
     __attribute__((noreturn, cold));

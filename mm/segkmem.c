@@ -8,8 +8,8 @@
  */
 #include "mm/segkmem.h"
 #include "mm/buddy.h"
+#include "mm/kmem_debug.h"
 #include "mm/page_stat.h"
-#include "mm/debug/fail.h"
 
 static struct {
     mm_lock_t lock;
@@ -29,9 +29,9 @@ static void own(struct page *p, size_t pages, enum page_state use, void *owner)
 
 void *kmem_getpages(size_t pages, enum page_state use, void *owner)
 {
-    struct page *p = MM_DEBUG && kmem_fail_page() ? NULL
-                     : pages == 1                 ? buddy_alloc(0)
-                                                  : buddy_alloc_run(pages);
+    struct page *p = MM_DEBUG && kmem_page_fails() ? NULL
+                     : pages == 1                  ? buddy_alloc(0)
+                                                   : buddy_alloc_run(pages);
 
     mm_lock(&segkmem.lock);
     if (likely(p != NULL)) {

@@ -3,13 +3,13 @@
  */
 #include "kernel/vm/frame.h"
 #include "mm/buddy.h"
-#include "mm/debug/fail.h"
+#include "mm/kmem_debug.h"
 
 static size_t frames_out;
 
 struct page *frame_alloc(void)
 {
-    struct page *p = kmem_fail_page() ? NULL : buddy_alloc(0);
+    struct page *p = kmem_page_fails() ? NULL : buddy_alloc(0);
 
     if (p == NULL)
         return NULL;
@@ -47,7 +47,7 @@ static void set_states(struct page *p, size_t pages, enum page_state from,
 
 struct page *frame_alloc_run(size_t pages)
 {
-    struct page *p = kmem_fail_page() ? NULL : buddy_alloc_run(pages);
+    struct page *p = kmem_page_fails() ? NULL : buddy_alloc_run(pages);
 
     if (p == NULL)
         return NULL;

@@ -59,23 +59,6 @@ void kmem_transaction(struct kmem_transaction *trans);
 
 /* ---- rare events -------------------------------------------------------- */
 
-enum kmem_ring {
-    KMEM_RING_FAIL,
-    KMEM_RING_SLAB,
-    KMEM_RING_REAP,
-    KMEM_RINGS
-};
-
-enum kmem_why {
-    KMEM_WHY_NOMEM,    /* fail: no pages */
-    KMEM_WHY_INJECTED, /* fail: on purpose */
-    KMEM_WHY_GROW,     /* slab: born, an allocation found none free */
-    KMEM_WHY_REAP,     /* slab: died, reaped (only of caches in debugging
-                          modes); reap: it happened */
-    KMEM_WHY_UNMAP,    /* slab: died at once, mode S */
-    KMEM_WHY_END,      /* slab: died with its cache */
-};
-
 struct kmem_event {
     uint32_t event_seq; /* 1, 2, … in its ring; 0: not used yet */
     enum kmem_why event_why;
@@ -88,13 +71,6 @@ struct kmem_event {
 };
 
 #define KMEM_RING_SIZE 64
-
-/* Keeps an event of the calling task. A cache's lock may be held. */
-void kmem_event(enum kmem_ring ring, enum kmem_why why,
-                const struct kmem_cache *cp, const void *slab, size_t count);
-
-/* That of a slab that is given back. */
-void kmem_event_slab_ends(const struct kmem_slab *sp);
 
 /* Copies event number `seq` of a ring; false if it is not kept. */
 bool kmem_event_get(enum kmem_ring ring, uint32_t seq, struct kmem_event *out);

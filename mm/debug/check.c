@@ -22,7 +22,6 @@
 #include "kernel/lib/string.h"
 #include "mm/debug/audit.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/debug/fail.h"
 #include "mm/kmem_hash.h"
 #include "mm/page.h"
 
@@ -72,6 +71,28 @@ const char *kmem_debug_damage(const struct kmem_cache *cp,
             return "free buffer is not deadbeef throughout";
     }
     return NULL;
+}
+
+/* NULL, or what is wrong with a buffer on a freelist (`free`) or in the hash
+ * table: its state, redzone or poison; *at gets the first wrong byte, if it is
+ * one of these. A buffer that was set aside is known to be bad; one that is
+ * being checked or filled may be in any state. */
+const char *kmem_debug_verify(const struct kmem_cache *cp,
+                              const struct kmem_bufctl *bcp, bool free,
+                              const void **at)
+{
+    const struct kmem_bufctl_debug *bdp = debug_of(bcp);
+    enum kmem_error kind;
+
+    *at = NULL;
+    if (!free && (bdp->bufctl_state == KMEM_BUF_BAD ||
+                  bdp->bufctl_state == KMEM_BUF_BUSY))
+        return NULL;
+    if (bdp->bufctl_state != (free ? KMEM_BUF_FREE : KMEM_BUF_USED))
+        return "buffer's state is not that of its list";
+    if (!mm_readable(bcp->bufctl_addr))
+        return NULL;
+    return kmem_debug_damage(cp, bdp, free, at, &kind);
 }
 
 /* KMF_FIREWALL (6.6): maps or unmaps the pages that hold a buffer; the page
@@ -276,6 +297,8 @@ static void *alloc_once(struct kmem_cache *cp, size_t size)
     }
 }
 
+kmem_fail_hook_t *kmem_fail_hook;
+
 static void count_injected(struct kmem_cache *cp, size_t size)
 {
     mm_lock(&cp->cache_lock);
@@ -292,7 +315,8 @@ void *kmem_alloc_debug(struct kmem_cache *cp, size_t size, int flags)
     bool grown = false;
     void *buf;
 
-    if (kmem_fail_alloc(cp, flags)) {
+    if (kmem_fail_hook != NULL && in_mode(cp, KMF_FAIL) &&
+        kmem_fail_hook(cp, flags)) {
         count_injected(cp, size);
         return NULL;
     }
@@ -330,7 +354,7 @@ static const char *bufctl_error(const struct kmem_cache *cp,
         return "its buffer was set aside after an error";
     if (bdp->bufctl_state != KMEM_BUF_USED)
         return "it does not say that its buffer is allocated";
-    if (!kmem_slab_plausible(sp))
+    if (!kmem_slab_link_plausible(cp, &sp->slab_link))
         return "it does not point to a slab";
     *kind = KMEM_ERROR_SLAB;
     return kmem_slab_error(cp, sp);

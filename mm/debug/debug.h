@@ -12,24 +12,7 @@
 #pragma once
 
 #include "mm/kmem.h"
-
-/* Modes are bits of cache_flags, in the order of these letters. */
-#define KMEM_DEBUG_LETTERS "FPZUTSG"
-#define KMEM_DEBUG_SHIFT   8 /* the bit of the first letter */
-
-#define KMF_CHECK    0x0100u /* F: freed addresses, slabs and freelists (6.2) */
-#define KMF_POISON   0x0200u /* P: deadbeef, baddcafe (6.3) */
-#define KMF_REDZONE  0x0400u /* Z: redzones around each buffer (6.4) */
-#define KMF_AUDIT    0x0800u /* U: task, time and callers (6.1) */
-#define KMF_TRACE    0x1000u /* T: a line for each operation */
-#define KMF_UNMAP    0x2000u /* S: free slabs are unmapped at once (6.5) */
-#define KMF_FIREWALL 0x4000u /* G: each buffer has pages of its own (6.6) */
-
-/* Modes that need the debug layout, and modes that take pages away. */
-#define KMF_LAYOUT                                                             \
-    (KMF_CHECK | KMF_POISON | KMF_REDZONE | KMF_AUDIT | KMF_UNMAP |            \
-     KMF_FIREWALL)
-#define KMF_UNMAPPING (KMF_UNMAP | KMF_FIREWALL)
+#include "mm/kmem_debug.h"
 
 #define KMEM_FREED  0xdeadbeefu /* free memory */
 #define KMEM_UNINIT 0xbaddcafeu /* allocated memory, not yet written to */
@@ -126,11 +109,6 @@ void kmem_buf_walk(struct kmem_cache *cp, kmem_buf_fn_t *fn, void *arg);
  * (Pages that G takes away still belong to a slab.) stat_buf is 0 if it is
  * outside all buffers. */
 bool kmem_unmapped_stat(const void *addr, struct kmem_buf_stat *out);
-
-/* Pages that S holds back, so that a late touch faults; and giving back those
- * of one cache, NULL: of all. Returns how many. */
-size_t kmem_unmapped_pages(void);
-size_t kmem_unmapped_release(const struct kmem_cache *cp);
 
 /* ---- errors ------------------------------------------------------------- */
 

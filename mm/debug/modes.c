@@ -19,6 +19,8 @@
 #include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"
 
+struct kmem_cache *kmem_bufctl_debug_cache;
+
 static unsigned boot_modes;
 static const char *boot_names;
 
@@ -112,6 +114,13 @@ static void update_class_max(void)
     for (; cp != NULL; cp = kmem_size_class(cp->cache_size + 1))
         flags |= cp->cache_flags;
     kmem_class_max = flags & KMF_LAYOUT ? 0 : KMEM_MAXBUF;
+}
+
+/* Before the first cache that can be in a mode. Boot only. */
+void kmem_debug_init_caches(void)
+{
+    kmem_bufctl_debug_cache =
+        kmem_must_create("kmem_bufctl_debug", sizeof(struct kmem_bufctl_debug));
 }
 
 /* After the size classes were made. Boot only. */

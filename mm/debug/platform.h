@@ -31,9 +31,6 @@ const char *mm_symbol(uintptr_t pc, char *text, size_t size);
  * back; NULL: neither. False where this cannot be done. */
 bool mm_page_map(void *page, bool present);
 
-/* Whether `addr` can be read without a fault. */
-bool mm_readable(const void *addr);
-
 /* What an address outside the heap is, in words ("the stack of task 3 (sh)");
  * true if it is on a stack. */
 bool mm_describe(const void *addr, char *text, size_t size);

@@ -287,6 +287,13 @@ void kmem_error(const struct kmem_error_record *error)
                                             : error->error_cache->cache_name);
 }
 
+/* The handle of a destroyed cache was used. */
+void kmem_error_destroyed(struct kmem_cache *cp)
+{
+    kmem_error(&(struct kmem_error_record){.error_kind = KMEM_ERROR_DESTROYED,
+                                           .error_cache = cp});
+}
+
 /* Reports damage that kmem_debug_damage found. */
 void kmem_error_damage(struct kmem_cache *cp,
                        const struct kmem_bufctl_debug *bdp,

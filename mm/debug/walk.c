@@ -9,67 +9,6 @@
 #include "mm/kmem_stat.h"
 #include "mm/page.h"
 
-struct kmem_slab *kmem_slab_after(struct kmem_cache *cp,
-                                  const struct kmem_slab *sp)
-{
-    const struct list *l = sp->slab_link.next;
-
-    if (l == &cp->cache_null.slab_link || !kmem_slab_link_plausible(cp, l))
-        return NULL;
-    return kmem_slab_next(sp);
-}
-
-struct kmem_slab *kmem_slab_number(struct kmem_cache *cp, size_t n)
-{
-    struct kmem_slab *sp = kmem_slab_after(cp, &cp->cache_null);
-
-    if (n >= cp->cache_slabs)
-        return NULL;
-    while (n-- != 0 && sp != NULL)
-        sp = kmem_slab_after(cp, sp);
-    return sp;
-}
-
-struct kmem_slab *kmem_slab_holding(struct kmem_cache *cp, const void *addr)
-{
-    struct kmem_slab *sp = kmem_slab_after(cp, &cp->cache_null);
-
-    for (size_t n = 0; n < cp->cache_slabs && sp != NULL; n++) {
-        uintptr_t off = (uintptr_t)addr - (uintptr_t)sp->slab_base;
-
-        if (off < cp->cache_slab_pages * PAGE_SIZE)
-            return sp;
-        sp = kmem_slab_after(cp, sp);
-    }
-    return NULL;
-}
-
-/* Whether `addr` is an object's place in a slab of one of the allocator's own
- * caches. */
-static bool on_page_of(const void *addr, const struct kmem_cache *cp)
-{
-    const struct page *p = virt_to_page(addr);
-
-    return ((uintptr_t)addr & (sizeof(void *) - 1)) == 0 && p != NULL &&
-           p->page_state == PAGE_SLAB && p->page_owner == cp;
-}
-
-bool kmem_bufctl_plausible(const struct kmem_cache *cp,
-                           const struct kmem_bufctl *bcp)
-{
-    if (cp->cache_flags & KMF_HASH)
-        return on_page_of(bcp, kmem_bufctls_of(cp));
-    if (cp->cache_supplier.getpages != NULL) /* its pages are not marked */
-        return ((uintptr_t)bcp & (sizeof(void *) - 1)) == 0 &&
-               (!MM_DEBUG || mm_readable(bcp));
-    return on_page_of(bcp, cp);
-}
-
-bool kmem_slab_plausible(const struct kmem_slab *sp)
-{
-    return on_page_of(sp, kmem_slab_cache);
-}
-
 /* The bufctl of an allocated buffer, NULL if the hash table has none; *astray:
  * the chain leads astray before its end. */
 struct kmem_bufctl *kmem_hash_find(struct kmem_cache *cp, const void *buf,
@@ -86,16 +25,6 @@ struct kmem_bufctl *kmem_hash_find(struct kmem_cache *cp, const void *buf,
             return bcp;
     }
     return NULL;
-}
-
-/* The buffer of a bufctl on a freelist, which may be any number: damaged links
- * are looked at too. */
-void *kmem_bufctl_buf(const struct kmem_cache *cp,
-                      const struct kmem_bufctl *bcp)
-{
-    return (cp->cache_flags & KMF_HASH) != 0
-               ? bcp->bufctl_addr
-               : (void *)((uintptr_t)bcp - cp->cache_bufctl);
 }
 
 static struct kmem_bufctl *on_freelist(const struct kmem_cache *cp,

@@ -96,11 +96,15 @@ class FailCommand(Command):
     Failing allocations on purpose.
     Without arguments what is set. `slab fail slab 3` makes the third request
     for an object from now on fail, of those that may (KM_NOSLEEP); `page` one
-    for a page. It sets the kernel's own variables, as its `fail` does.
+    for a page. It sets the workshop kernel's own variables, as its `fail`
+    does.
       -c CACHE  only of this cache (slab)
     Example: slab fail slab 1 -c inode"""
 
     def run(self, args):
+        if target.symbol("kmem_fail_set") is None:
+            raise Fail("only the workshop kernel makes allocations fail: "
+                       "`make gdb WORKSHOP=1`")
         heap, kind, nth = Heap(), args.word(), args.word(1) or "0"
         if kind in ("slab", "page") and nth.isdigit() and int(nth):
             if kind == "page" and args.get("c"):
@@ -131,7 +135,8 @@ class FailCommand(Command):
         for counted in ("fitted", "failed"):
             value = target.variable(counted, FILE)
             target.write(int(value.address), 0, value.type.sizeof)
-        target.write(target.address_of("kmem_fail_pages"), kind == "page", 1)
+        target.write(target.address_of("kmem_fail_hook"), kind != "none" and
+                     target.address_of("request_fails", FILE))
 
 
 # Arguments come in these registers (-mregparm=3).

@@ -2,7 +2,8 @@
 
 # mm/ and its tests as a program of this machine, under the sanitizers.
 HOST_SRC    := $(wildcard mm/*.c mm/debug/*.c mm/tests/*.c mm/debug/tests/*.c \
-                 mm/tests/host/*.c)
+                 mm/tests/host/*.c mm/tests/trace/*.c) \
+                 $(addprefix tools/workshop/stress/,fail.c tests/test_fail.c)
 HOST_WARN   := -Wall -Wextra -Wshadow $(if $(call on,WERROR),-Werror)
 HOST_CFLAGS := -std=gnu17 -g -fno-omit-frame-pointer -I. -Imm/tests/host \
                  $(HOST_WARN)

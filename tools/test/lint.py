@@ -53,7 +53,7 @@ FLOORS = ("kernel/lib", "kernel/abi", "kernel/x86", "mm", "mm/debug", "drivers",
           "kernel/task", "kernel/vm", "kernel/ipc", "kernel/fs",
           "kernel/syscall", "kernel/shell", "kernel", "boot")
 LESS = {
-    "mm": ("kernel/lib", "mm/debug"),
+    "mm": ("kernel/lib",),
     "mm/debug": ("kernel/lib", "mm"),
 }
 # Programs: what the folders of a kind may include besides their own.
@@ -63,7 +63,8 @@ PROGRAMS = {
     "drivers/servers": ("user/lib", "kernel/abi", "kernel/lib"),
 }
 # Files of mm/ that debug the allocator (paper, section 6) or look at it.
-OBSERVERS = ("mm/debug/", "mm/kmem_stat", "mm/kmem_verify", "mm/buddy_stat",
+OBSERVERS = ("mm/debug/", "mm/kmem_stat", "mm/kmem_verify", "mm/kmem_walk",
+             "mm/kmem_debug", "mm/buddy_stat",
              "mm/buddy_verify", "mm/page_stat")
 
 findings = []
@@ -229,7 +230,7 @@ def check_arrows():
         if not (ROOT / target).is_file():
             finding(path, line, f'"{target}" is not a path from the root')
             continue
-        if home != there and not home.startswith("mm"):
+        if home != there:
             arrows.setdefault(home, {}).setdefault(there, (path, line))
         if is_apparatus(path):
             continue

@@ -3,7 +3,7 @@
  */
 #include "kernel/fs/tests/fs_test.h"
 #include "kernel/x86/paging.h"
-#include "mm/debug/fail.h"
+#include "tools/workshop/stress/fail.h"
 #include "mm/kmem_stat.h"
 
 #define BAD ((void *)0x1000) /* nothing is mapped there */

@@ -8,7 +8,7 @@
 #include "kernel/syscall/process.h"
 #include "kernel/syscall/servers.h"
 #include "kernel/task/tests/grant_test.h"
-#include "mm/debug/fail.h"
+#include "tools/workshop/stress/fail.h"
 
 #define OUTER 0x100u /* a port that is not granted */
 

@@ -10,7 +10,7 @@
 #include "kernel/vm/space.h"
 #include "kernel/vm/space_impl.h"
 #include "kernel/x86/paging.h"
-#include "mm/debug/fail.h"
+#include "tools/workshop/stress/fail.h"
 
 static struct grant *g;
 

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "mm/debug/fail.h"
+#include "tools/workshop/stress/fail.h"
 #include "mm/debug/leak.h"
 #include "mm/debug/audit.h"
 #include "mm/tests/kmem_test.h"

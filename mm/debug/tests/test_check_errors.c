@@ -19,7 +19,8 @@ static void expect_place(struct kmem_cache *cp, const void *buf, long offset)
     KT_TRUE(e->error_base == buf);
     KT_EQ((long)e->error_offset, offset);
     KT_TRUE(e->error_bufctl == test_bufctl(cp, buf));
-    KT_TRUE(e->error_slab != NULL && kmem_slab_plausible(e->error_slab));
+    KT_TRUE(e->error_slab != NULL &&
+            virt_to_page(e->error_slab)->page_owner == kmem_slab_cache);
 }
 
 /* ---- 6.2: freed addresses ----------------------------------------------- */

@@ -14,7 +14,7 @@
 #include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
 #include "mm/kmem.h"
-#include "mm/debug/fail.h"
+#include "tools/workshop/stress/fail.h"
 
 #define TRIES_MAX 100000u /* a program that never gets through is stuck */
 

@@ -6,7 +6,7 @@
  * (section 6 of the paper), so that the front end need not be there yet.
  */
 #include "docs/labs/04-caches/tests/common.h"
-#include "mm/debug/fail.h"
+#include "tools/workshop/stress/fail.h"
 
 #define SIZE    1200 /* 10 to a slab of three pages */
 #define PER     10

@@ -1,11 +1,9 @@
 /*
- * Failing allocations on purpose, so that what their callers do then can be
- * tested.
+ * Failing allocations on purpose, to test what their callers do then.
  */
 #pragma once
 
 #include "mm/kmem.h"
-#include "mm/platform.h"
 
 enum kmem_fail_kind {
     KMEM_FAIL_NONE,
@@ -16,7 +14,7 @@ enum kmem_fail_kind {
 /*
  * Which requests fail. Objects and pages are counted apart; only requests that
  * may fail count (KM_NOSLEEP; pages of any kind, since a KM_SLEEP caller just
- * tries again), and of these only what all the conditions fit.
+ * tries again), and of these only those that fit all the conditions.
  */
 struct kmem_fail {
     enum kmem_fail_kind fail_kind;
@@ -41,15 +39,3 @@ void kmem_fail_stat(struct kmem_fail *out, uint32_t *fitted, uint32_t *failed);
 
 /* Whether any has failed since it was set. */
 bool kmem_fail_fired(void);
-
-/* For the allocator: whether this request is to fail. The cache's lock is
- * held. */
-bool kmem_fail_alloc(const struct kmem_cache *cp, int flags);
-bool kmem_fail_page_slow(void);
-
-extern bool kmem_fail_pages; /* requests for pages are looked at */
-
-static inline bool kmem_fail_page(void)
-{
-    return unlikely(kmem_fail_pages) && kmem_fail_page_slow();
-}

@@ -1,0 +1,101 @@
+/*
+ * Debugging (paper, section 6) as the rest of mm/ sees it: the modes, and the
+ * functions of mm/debug/ that it calls. Each is described where it is defined.
+ * In a home without debugging modes (MM_DEBUG 0) none of them is called.
+ */
+#pragma once
+
+#include "mm/kmem.h"
+
+struct kmem_bufctl;
+struct kmem_slab;
+
+/* Modes are bits of cache_flags, in the order of these letters. */
+#define KMEM_DEBUG_LETTERS "FPZUTSG"
+#define KMEM_DEBUG_SHIFT   8 /* the bit of the first letter */
+
+#define KMF_CHECK    0x0100u /* F: freed addresses, slabs and freelists (6.2) */
+#define KMF_POISON   0x0200u /* P: deadbeef, baddcafe (6.3) */
+#define KMF_REDZONE  0x0400u /* Z: redzones around each buffer (6.4) */
+#define KMF_AUDIT    0x0800u /* U: task, time and callers (6.1) */
+#define KMF_TRACE    0x1000u /* T: a line for each operation */
+#define KMF_UNMAP    0x2000u /* S: free slabs are unmapped at once (6.5) */
+#define KMF_FIREWALL 0x4000u /* G: each buffer has pages of its own (6.6) */
+
+/* Modes that need the debug layout, and modes that take pages away. */
+#define KMF_LAYOUT                                                             \
+    (KMF_CHECK | KMF_POISON | KMF_REDZONE | KMF_AUDIT | KMF_UNMAP |            \
+     KMF_FIREWALL)
+#define KMF_UNMAPPING (KMF_UNMAP | KMF_FIREWALL)
+
+/* ---- check.c: allocation and free in a debugging mode ------------------- */
+
+void *kmem_alloc_debug(struct kmem_cache *cp, size_t size, int flags);
+void kmem_free_debug(struct kmem_cache *cp, void *buf, size_t size);
+void *kmem_alloc_sized(struct kmem_cache *cp, size_t size, int flags);
+void kmem_free_sized(struct kmem_cache *cp, void *buf, size_t size);
+void kmem_debug_slab(struct kmem_cache *cp, struct kmem_slab *sp);
+void kmem_debug_slab_end(struct kmem_cache *cp, struct kmem_slab *sp);
+const char *kmem_debug_verify(const struct kmem_cache *cp,
+                              const struct kmem_bufctl *bcp, bool free,
+                              const void **at);
+
+/*
+ * Failing on purpose. If the hook is set, it says whether a request fails: one
+ * for an object of a cache with KMF_FAIL, or, `cp` being NULL, one for pages.
+ * tools/workshop/stress/fail.c sets it.
+ */
+typedef bool kmem_fail_hook_t(const struct kmem_cache *cp, int flags);
+extern kmem_fail_hook_t *kmem_fail_hook;
+
+static inline bool kmem_page_fails(void)
+{
+    return unlikely(kmem_fail_hook != NULL) && kmem_fail_hook(NULL, KM_NOSLEEP);
+}
+
+/* ---- modes.c: what the modes mean for a cache --------------------------- */
+
+extern struct kmem_cache *kmem_bufctl_debug_cache; /* bufctls of the layout */
+
+void kmem_debug_init_caches(void);
+void kmem_debug_init(void);
+bool kmem_debug_geometry(struct kmem_cache *cp);
+uint32_t kmem_debug_flags(const struct kmem_cache *cp);
+
+/* ---- unmap.c: section 6.5 ----------------------------------------------- */
+
+/* Pages that mode S holds back, so that a late touch faults; and giving back
+ * those of one cache, NULL: of all. Returns how many. */
+size_t kmem_unmapped_pages(void);
+size_t kmem_unmapped_release(const struct kmem_cache *cp);
+
+/* ---- report.c ----------------------------------------------------------- */
+
+void kmem_error_destroyed(struct kmem_cache *cp);
+void kmem_report_live(struct kmem_cache *cp);
+
+/* ---- audit.c: rare events ----------------------------------------------- */
+
+enum kmem_ring {
+    KMEM_RING_FAIL,
+    KMEM_RING_SLAB,
+    KMEM_RING_REAP,
+    KMEM_RINGS
+};
+
+enum kmem_why {
+    KMEM_WHY_NOMEM,    /* fail: no pages */
+    KMEM_WHY_INJECTED, /* fail: on purpose */
+    KMEM_WHY_GROW,     /* slab: created, an allocation found none free */
+    KMEM_WHY_REAP,     /* slab: destroyed by a reap (only of caches in
+                          debugging modes); reap: it happened */
+    KMEM_WHY_UNMAP,    /* slab: destroyed at once, mode S */
+    KMEM_WHY_END,      /* slab: destroyed with its cache */
+};
+
+/* Records an event of the calling task. A cache's lock may be held. */
+void kmem_event(enum kmem_ring ring, enum kmem_why why,
+                const struct kmem_cache *cp, const void *slab, size_t count);
+
+/* Records that a slab is given back. */
+void kmem_event_slab_ends(const struct kmem_slab *sp);

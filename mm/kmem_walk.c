@@ -1,0 +1,134 @@
+/*
+ * Walks over slabs and freelists that may be damaged: each is bounded by a
+ * count, and follows no link that it has not checked. For what looks at the
+ * heap: snapshots, kmem_verify, and the debugging modes.
+ */
+#include "mm/kmem_walk.h"
+#include "kernel/lib/string.h"
+#include "mm/page.h"
+
+/* ---- links -------------------------------------------------------------- */
+
+/* Whether `addr` is an object's place in a slab of one of the allocator's own
+ * caches. */
+static bool on_page_of(const void *addr, const struct kmem_cache *cp)
+{
+    const struct page *p = virt_to_page(addr);
+
+    return ((uintptr_t)addr & (sizeof(void *) - 1)) == 0 && p != NULL &&
+           p->page_state == PAGE_SLAB && p->page_owner == cp;
+}
+
+bool kmem_bufctl_plausible(const struct kmem_cache *cp,
+                           const struct kmem_bufctl *bcp)
+{
+    if (cp->cache_flags & KMF_HASH)
+        return on_page_of(bcp, kmem_bufctls_of(cp));
+    if (cp->cache_supplier.getpages != NULL) /* its pages are not marked */
+        return ((uintptr_t)bcp & (sizeof(void *) - 1)) == 0 &&
+               (!MM_DEBUG || mm_readable(bcp));
+    return on_page_of(bcp, cp);
+}
+
+/* A link of the cache's slab list. The pages of foreign suppliers are not known
+ * here. */
+bool kmem_slab_link_plausible(const struct kmem_cache *cp, const struct list *l)
+{
+    const struct page *p = virt_to_page(l);
+
+    if (l == &cp->cache_null.slab_link)
+        return true;
+    if (cp->cache_flags & KMF_HASH)
+        return on_page_of(l, kmem_slab_cache);
+    return l != NULL && ((uintptr_t)l & (sizeof(void *) - 1)) == 0 &&
+           (cp->cache_supplier.getpages != NULL ||
+            (p != NULL && p->page_state >= PAGE_ALLOC));
+}
+
+/* ---- the slabs of a cache ----------------------------------------------- */
+
+struct kmem_slab *kmem_slab_after(struct kmem_cache *cp,
+                                  const struct kmem_slab *sp)
+{
+    const struct list *l = sp->slab_link.next;
+
+    if (l == &cp->cache_null.slab_link || !kmem_slab_link_plausible(cp, l))
+        return NULL;
+    return kmem_slab_next(sp);
+}
+
+struct kmem_slab *kmem_slab_number(struct kmem_cache *cp, size_t n)
+{
+    struct kmem_slab *sp = kmem_slab_after(cp, &cp->cache_null);
+
+    if (n >= cp->cache_slabs)
+        return NULL;
+    while (n-- != 0 && sp != NULL)
+        sp = kmem_slab_after(cp, sp);
+    return sp;
+}
+
+struct kmem_slab *kmem_slab_holding(struct kmem_cache *cp, const void *addr)
+{
+    struct kmem_slab *sp = kmem_slab_after(cp, &cp->cache_null);
+
+    for (size_t n = 0; n < cp->cache_slabs && sp != NULL; n++) {
+        uintptr_t off = (uintptr_t)addr - (uintptr_t)sp->slab_base;
+
+        if (off < cp->cache_slab_pages * PAGE_SIZE)
+            return sp;
+        sp = kmem_slab_after(cp, sp);
+    }
+    return NULL;
+}
+
+/* ---- the freelist of a slab --------------------------------------------- */
+
+/* The buffer of a bufctl on a freelist, which may be any number: damaged links
+ * are looked at too. */
+void *kmem_bufctl_buf(const struct kmem_cache *cp,
+                      const struct kmem_bufctl *bcp)
+{
+    return (cp->cache_flags & KMF_HASH) != 0
+               ? bcp->bufctl_addr
+               : (void *)((uintptr_t)bcp - cp->cache_bufctl);
+}
+
+size_t kmem_bufctl_chunk(const struct kmem_slab *sp,
+                         const struct kmem_bufctl *bcp)
+{
+    const struct kmem_cache *cp = sp->slab_cache;
+    size_t off;
+
+    if (!kmem_bufctl_plausible(cp, bcp))
+        return SIZE_MAX;
+    off = (size_t)((char *)kmem_bufctl_buf(cp, bcp) -
+                   (const char *)kmem_slab_chunk(sp, 0));
+    if (off % kmem_chunk_step(cp) != 0 ||
+        off / kmem_chunk_step(cp) >= sp->slab_chunks)
+        return SIZE_MAX;
+    return off / kmem_chunk_step(cp);
+}
+
+bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits)
+{
+    const struct kmem_bufctl *bcp = sp->slab_head;
+    size_t left = sp->slab_chunks - sp->slab_refcnt;
+
+    memset(map, 0xff, (bits + 7) / 8);
+    for (; bcp != NULL; bcp = bcp->bufctl_next) {
+        size_t i;
+
+        if (left-- == 0)
+            return false;
+        i = kmem_bufctl_chunk(sp, bcp);
+        if (i == SIZE_MAX)
+            return false;
+        if (i >= bits)
+            continue;
+        if ((map[i / 8] >> (i % 8) & 1) == 0)
+            return false;
+        map[i / 8] &= (uint8_t) ~(1u << (i % 8));
+    }
+    return left == 0;
+}
