@@ -38,14 +38,9 @@ static struct kmem_cache *class_for(size_t size)
     return class_of[(size - 1) / KMEM_ALIGN_MIN];
 }
 
-static size_t large_pages(size_t size)
-{
-    return (size >> PAGE_SHIFT) + ((size & PAGE_MASK) != 0);
-}
-
 static void *large_alloc(size_t size, int flags)
 {
-    size_t pages = large_pages(size);
+    size_t pages = PAGES_FOR(size);
     void *buf;
 
     kmem_transfer_begin();
@@ -56,7 +51,6 @@ static void *large_alloc(size_t size, int flags)
     mm_lock(&large.lock);
     if (buf != NULL) {
         large.stat.stat_allocs++;
-        large.stat.stat_inuse++;
         large.stat.stat_pages += pages;
     } else {
         large.stat.stat_fails++;
@@ -84,11 +78,10 @@ static void large_free(void *buf, size_t size)
         mm_panic("kmem_free: %p is not a kmem_alloc buffer of %zu bytes", buf,
                  size);
     kmem_transfer_begin();
-    kmem_freepages(buf, large_pages(size));
+    kmem_freepages(buf, PAGES_FOR(size));
     mm_lock(&large.lock);
     large.stat.stat_frees++;
-    large.stat.stat_inuse--;
-    large.stat.stat_pages -= large_pages(size);
+    large.stat.stat_pages -= PAGES_FOR(size);
     kmem_transfer_end();
     mm_unlock(&large.lock);
 }
@@ -132,6 +125,7 @@ void kmem_large_stat(struct kmem_large_stat *out)
     mm_lock(&large.lock);
     *out = large.stat;
     mm_unlock(&large.lock);
+    out->stat_inuse = (size_t)(out->stat_allocs - out->stat_frees);
 }
 
 struct kmem_cache *kmem_size_class(size_t size)

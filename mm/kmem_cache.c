@@ -12,7 +12,7 @@
  * debugging (6) and destroyed caches.
  */
 #include "kernel/lib/string.h"
-#include "mm/kmem_hash.h"
+#include "mm/kmem_impl.h"
 #include "mm/kmem_stat.h"
 
 enum kmem_state kmem_state;
@@ -24,11 +24,12 @@ struct kmem_cache *kmem_slab_cache, *kmem_bufctl_cache, *kmem_hash_cache;
 /* The cache of all struct kmem_cache but this one, which is in no slab. */
 struct kmem_cache kmem_cache_cache;
 
-/* ---- freelist management (3.3); the cache's lock is held ---------------- */
+/* ---- freelist management (3.3) ------------------------------------------ */
 
 /* A free slab is used or reaped: T falls, and m with it (3.4). */
 inline void kmem_ws_take(struct kmem_cache *cp)
 {
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
     cp->cache_free_slabs--;
     if (cp->cache_ws_min > cp->cache_free_slabs)
         cp->cache_ws_min = cp->cache_free_slabs;
@@ -59,6 +60,7 @@ inline struct kmem_bufctl *kmem_slab_take(struct kmem_cache *cp)
  * slab that became full last is in the right place already.) */
 inline void kmem_slab_to_front(struct kmem_cache *cp, struct kmem_slab *sp)
 {
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
     if (sp->slab_link.next != &cp->cache_freelist->slab_link) {
         list_remove(&sp->slab_link);
         list_insert_before(&cp->cache_freelist->slab_link, &sp->slab_link);
@@ -70,6 +72,7 @@ inline void kmem_slab_to_front(struct kmem_cache *cp, struct kmem_slab *sp)
 /* A slab got its last buffer back: it goes to the free slabs at the tail. */
 inline void kmem_slab_to_tail(struct kmem_cache *cp, struct kmem_slab *sp)
 {
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
     sp->slab_since = kmem_seconds;
     cp->cache_free_slabs++;
     if (sp->slab_link.next == &cp->cache_null.slab_link)
@@ -97,7 +100,48 @@ inline void kmem_slab_give(struct kmem_cache *cp, struct kmem_slab *sp,
         kmem_slab_to_tail(cp, sp);
 }
 
-/* A buffer of either layout, NULL if the cache has none. */
+/* ---- from a large buffer to its bufctl (3.2.3) -------------------------- */
+
+/* mm/kmem_hash.c makes the table and keeps it at the right size. */
+inline struct kmem_bufctl **kmem_hash_bucket(const struct kmem_cache *cp,
+                                             const void *buf)
+{
+    return &cp->cache_hash[(uintptr_t)buf >> cp->cache_hash_shift &
+                           cp->cache_hash_mask];
+}
+
+/* Enters the bufctl of a buffer that is being allocated. */
+inline void kmem_hash_enter(struct kmem_cache *cp, struct kmem_bufctl *bcp)
+{
+    struct kmem_bufctl **bucket = kmem_hash_bucket(cp, bcp->bufctl_addr);
+
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
+    bcp->bufctl_next = *bucket;
+    *bucket = bcp;
+}
+
+/* Removes a buffer's bufctl from the table and returns it; NULL: no such buffer
+ * is allocated (6.2). */
+inline struct kmem_bufctl *kmem_hash_remove(struct kmem_cache *cp,
+                                            const void *buf)
+{
+    struct kmem_bufctl **link = kmem_hash_bucket(cp, buf);
+    struct kmem_bufctl *bcp;
+
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
+    for (; (bcp = *link) != NULL; link = &bcp->bufctl_next) {
+        if (likely(bcp->bufctl_addr == buf)) {
+            *link = bcp->bufctl_next;
+            return bcp;
+        }
+        cp->cache_hash_depth++;
+    }
+    return NULL;
+}
+
+/* ---- buffers of either layout ------------------------------------------- */
+
+/* The next free buffer; NULL if the cache has none. */
 static void *take(struct kmem_cache *cp)
 {
     struct kmem_bufctl *bcp = kmem_slab_take(cp);
@@ -110,8 +154,8 @@ static void *take(struct kmem_cache *cp)
     return bcp->bufctl_addr;
 }
 
-/* Puts back a buffer of either layout. False if a large one is not in the hash
- * table. (The address of a small one is not checked.) The lock is held. */
+/* Puts a buffer back. False if it is large and not in the hash table. (The
+ * address of a small one is not checked.) */
 inline bool kmem_give(struct kmem_cache *cp, void *buf)
 {
     struct kmem_bufctl *bcp;

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "mm/kmem_debug.h"
-#include "mm/kmem_impl.h"
 
 /* How far the allocator is initialized: what can be used already. */
 enum kmem_state {
@@ -31,6 +30,10 @@ void kmem_slab_give(struct kmem_cache *cp, struct kmem_slab *sp,
 void kmem_slab_to_front(struct kmem_cache *cp, struct kmem_slab *sp);
 void kmem_slab_to_tail(struct kmem_cache *cp, struct kmem_slab *sp);
 void kmem_ws_take(struct kmem_cache *cp);
+struct kmem_bufctl **kmem_hash_bucket(const struct kmem_cache *cp,
+                                      const void *buf);
+void kmem_hash_enter(struct kmem_cache *cp, struct kmem_bufctl *bcp);
+struct kmem_bufctl *kmem_hash_remove(struct kmem_cache *cp, const void *buf);
 bool kmem_give(struct kmem_cache *cp, void *buf);
 bool kmem_grow_or_wait(struct kmem_cache *cp, int flags);
 void kmem_out_of_memory(const char *name, size_t size)
@@ -49,25 +52,13 @@ bool kmem_is_large(size_t size, size_t align, bool constructed);
 size_t kmem_large_pages(size_t colour_min, size_t chunk);
 void kmem_geometry(struct kmem_cache *cp);
 bool kmem_cache_grow(struct kmem_cache *cp);
+struct kmem_cache *kmem_bufctls_of(const struct kmem_cache *cp);
+bool kmem_per_alloc(const struct kmem_cache *cp);
 struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour);
 void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp);
 void kmem_slab_destroy_objects(struct kmem_cache *cp, struct kmem_slab *sp);
 void kmem_slab_free_data(struct kmem_slab *sp);
 void kmem_slab_free_pages(struct kmem_cache *cp, void *base);
-
-/* The cache of a large cache's bufctls. */
-static inline struct kmem_cache *kmem_bufctls_of(const struct kmem_cache *cp)
-{
-    return MM_DEBUG && (cp->cache_flags & KMF_LAYOUT) != 0
-               ? kmem_bufctl_debug_cache
-               : kmem_bufctl_cache;
-}
-
-/* Whether objects are constructed at each allocation, not with the slab. */
-static inline bool kmem_per_alloc(const struct kmem_cache *cp)
-{
-    return MM_DEBUG && (cp->cache_flags & (KMF_POISON | KMF_FIREWALL)) != 0;
-}
 
 /* ---- kmem_hash.c: section 3.2.3 ----------------------------------------- */
 

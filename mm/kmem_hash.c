@@ -11,7 +11,7 @@
  * one stays.
  */
 #include "kernel/lib/string.h"
-#include "mm/kmem_hash.h"
+#include "mm/kmem_impl.h"
 #include "mm/segkmem.h"
 
 /* Pages that the table takes; 0: it is an object of kmem_hash_cache. */
@@ -19,7 +19,7 @@ size_t kmem_hash_pages(size_t buckets)
 {
     size_t bytes = buckets * sizeof(struct kmem_bufctl *);
 
-    return bytes < KMEM_HASH_SMALL ? 0 : (bytes + PAGE_MASK) >> PAGE_SHIFT;
+    return bytes < KMEM_HASH_SMALL ? 0 : PAGES_FOR(bytes);
 }
 
 /* An empty table for the cache, or NULL. */
@@ -75,9 +75,9 @@ static size_t wanted(const struct kmem_cache *cp)
                           cp->cache_slabs * cp->cache_slab_chunks);
 }
 
-/* Moves every bufctl to the new table, which replaces the old one. */
-static void rehash(struct kmem_cache *cp, struct kmem_bufctl **table,
-                   size_t buckets)
+/* Moves every bufctl to the new table, and returns the old one. */
+static struct kmem_bufctl **rehash(struct kmem_cache *cp,
+                                   struct kmem_bufctl **table, size_t buckets)
 {
     struct kmem_bufctl **old = cp->cache_hash;
     size_t n = cp->cache_hash_mask + 1;
@@ -86,24 +86,23 @@ static void rehash(struct kmem_cache *cp, struct kmem_bufctl **table,
     cp->cache_hash = table;
     cp->cache_hash_mask = buckets - 1;
     cp->cache_hash_rescales++;
-    for (size_t i = 0; i < n; i++) {
-        struct kmem_bufctl *bcp = old[i];
+    for (size_t i = 0; i < n; i++)
+        while (old[i] != NULL) {
+            struct kmem_bufctl *bcp = old[i];
 
-        while (bcp != NULL) {
-            struct kmem_bufctl *next = bcp->bufctl_next;
-
+            old[i] = bcp->bufctl_next;
             kmem_hash_enter(cp, bcp);
-            bcp = next;
         }
-    }
+    return old;
 }
 
-/* Brings a large cache's table to the size that the number of its buffers asks
- * for, if there is memory for it. No lock held. */
+/* Gives a large cache the table that suits the number of its buffers, if there
+ * is memory for it. The cache keeps its layout meanwhile: one of its buffers is
+ * allocated, or it is busy. No lock held. */
 void kmem_hash_rescale(struct kmem_cache *cp)
 {
-    size_t size, old_size;
-    struct kmem_bufctl **table, **old;
+    struct kmem_bufctl **table;
+    size_t size;
 
     if ((cp->cache_flags & KMF_HASH) == 0)
         return;
@@ -111,17 +110,17 @@ void kmem_hash_rescale(struct kmem_cache *cp)
     if (size == cp->cache_hash_mask + 1)
         return;
     kmem_transfer_begin();
-    old = table = kmem_hash_table(cp, size);
-    old_size = size;
+    table = kmem_hash_table(cp, size);
     if (table != NULL) {
+        size_t buckets = size; /* of the table that is not needed */
+
         mm_lock(&cp->cache_lock);
-        if ((cp->cache_flags & KMF_HASH) != 0 && wanted(cp) == size) {
-            old_size = cp->cache_hash_mask + 1;
-            old = cp->cache_hash;
-            rehash(cp, table, size);
+        if (wanted(cp) == size) {
+            buckets = cp->cache_hash_mask + 1;
+            table = rehash(cp, table, size);
         }
         mm_unlock(&cp->cache_lock);
-        kmem_hash_table_free(old, old_size);
+        kmem_hash_table_free(table, buckets);
     }
     kmem_transfer_end();
 }

@@ -99,6 +99,22 @@ void kmem_slab_free_pages(struct kmem_cache *cp, void *base)
         kmem_freepages(base, cp->cache_slab_pages);
 }
 
+/* ---- what debugging modes change (6) ------------------------------------ */
+
+/* The cache of a large cache's bufctls. */
+inline struct kmem_cache *kmem_bufctls_of(const struct kmem_cache *cp)
+{
+    return MM_DEBUG && (cp->cache_flags & KMF_LAYOUT) != 0
+               ? kmem_bufctl_debug_cache
+               : kmem_bufctl_cache;
+}
+
+/* Whether objects are constructed at each allocation, not with the slab. */
+inline bool kmem_per_alloc(const struct kmem_cache *cp)
+{
+    return MM_DEBUG && (cp->cache_flags & (KMF_POISON | KMF_FIREWALL)) != 0;
+}
+
 /* ---- the two layouts ---------------------------------------------------- */
 
 /* Small (3.2.2): threads the freelist through the last words of the buffers,

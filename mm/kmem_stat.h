@@ -74,7 +74,7 @@ struct kmem_cache_stat {
 struct kmem_bufctl;
 
 struct kmem_large_stat {
-    size_t stat_inuse; /* kmem_allocs above the last class, out now */
+    size_t stat_inuse; /* allocated now, of more than the last class */
     size_t stat_pages;
     uint64_t stat_allocs;
     uint64_t stat_frees;

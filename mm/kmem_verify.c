@@ -7,7 +7,6 @@
  * walk is bounded by a count, so a circle cannot hold it.
  */
 #include "kernel/lib/printf.h"
-#include "mm/kmem_hash.h"
 #include "mm/kmem_stat.h"
 #include "mm/kmem_walk.h"
 #include "mm/segkmem.h"

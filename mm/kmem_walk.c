@@ -30,8 +30,14 @@ bool kmem_bufctl_plausible(const struct kmem_cache *cp,
     return on_page_of(bcp, cp);
 }
 
-/* A link of the cache's slab list. The pages of foreign suppliers are not known
- * here. */
+/* Whether `sp` is the slab data of a slab of large objects. */
+bool kmem_slab_plausible(const struct kmem_slab *sp)
+{
+    return on_page_of(sp, kmem_slab_cache);
+}
+
+/* Whether `l` may be a link of the cache's slab list. The pages of foreign
+ * suppliers are not known here. */
 bool kmem_slab_link_plausible(const struct kmem_cache *cp, const struct list *l)
 {
     const struct page *p = virt_to_page(l);
@@ -39,7 +45,7 @@ bool kmem_slab_link_plausible(const struct kmem_cache *cp, const struct list *l)
     if (l == &cp->cache_null.slab_link)
         return true;
     if (cp->cache_flags & KMF_HASH)
-        return on_page_of(l, kmem_slab_cache);
+        return kmem_slab_plausible(list_entry(l, struct kmem_slab, slab_link));
     return l != NULL && ((uintptr_t)l & (sizeof(void *) - 1)) == 0 &&
            (cp->cache_supplier.getpages != NULL ||
             (p != NULL && p->page_state >= PAGE_ALLOC));

@@ -15,6 +15,7 @@ static inline size_t kmem_chunk_step(const struct kmem_cache *cp)
 
 bool kmem_bufctl_plausible(const struct kmem_cache *cp,
                            const struct kmem_bufctl *bcp);
+bool kmem_slab_plausible(const struct kmem_slab *sp);
 bool kmem_slab_link_plausible(const struct kmem_cache *cp,
                               const struct list *l);
 struct kmem_slab *kmem_slab_after(struct kmem_cache *cp,

@@ -42,10 +42,10 @@ static void mark(size_t first, size_t end, enum page_state state)
 /* The frames that [start, end) covers wholly, cut to the array. */
 static void mark_inside(const struct mem_region *r)
 {
-    uint64_t first = (r->region_start + PAGE_MASK) >> PAGE_SHIFT;
+    uint64_t first = PAGES_FOR(r->region_start);
     uint64_t end = r->region_end >> PAGE_SHIFT;
 
-    if (r->region_start > UINT64_MAX - PAGE_MASK)
+    if (first >= end)
         return;
     first = MAX(first, (uint64_t)LOW_MEMORY_FRAMES);
     end = MIN(end, (uint64_t)page_count);
@@ -60,10 +60,8 @@ static void mark_inside(const struct mem_region *r)
 static void mark_touched(uint64_t start, uint64_t end, enum page_state state)
 {
     uint64_t first = start >> PAGE_SHIFT;
-    uint64_t last = MIN((end + PAGE_MASK) >> PAGE_SHIFT, (uint64_t)page_count);
+    uint64_t last = MIN(PAGES_FOR(end), (uint64_t)page_count);
 
-    if (end > UINT64_MAX - PAGE_MASK)
-        last = page_count;
     if (first < last && start < end)
         mark((size_t)first, (size_t)last, state);
 }
@@ -71,15 +69,12 @@ static void mark_touched(uint64_t start, uint64_t end, enum page_state state)
 void page_init(void *array, size_t frames, const struct mem_region *regions,
                size_t n, paddr_t kernel_start, paddr_t kernel_end)
 {
-    struct page *end;
-
     page_array = array;
-    end = page_array + padded_count(frames);
     page_count = frames;
     unused = 0;
-    for (struct page *p = page_array; p < end; p++) {
-        p->page_tag = PAGE_TAG(PAGE_RESERVED, PAGE_NO_ORDER);
-        p->page_owner = NULL;
+    for (size_t i = 0; i < padded_count(frames); i++) {
+        page_array[i].page_tag = PAGE_TAG(PAGE_RESERVED, PAGE_NO_ORDER);
+        page_array[i].page_owner = NULL;
     }
     for (size_t i = 0; i < n; i++)
         if (regions[i].region_usable)

@@ -45,6 +45,9 @@ struct page {
     void *page_owner; /* segkmem: the cache; else NULL */
 };
 
+/* Pages that hold so many bytes, however many: nothing overflows. */
+#define PAGES_FOR(bytes) (((bytes) >> PAGE_SHIFT) + (((bytes)&PAGE_MASK) != 0))
+
 #define PAGE_TAG(state, order) ((uint32_t)((state) | (order) << 8))
 
 /* One run of physical memory as the boot loader reported it, in bytes. The

@@ -16,11 +16,16 @@ static struct {
     struct segkmem_stat stat;
 } segkmem = {.lock = MM_LOCK_INIT("segkmem", MM_RANK_SEGKMEM)};
 
-/* segkmem's lock is held. */
-static void own(struct page *p, size_t pages, enum page_state use, void *owner)
+/* Adds a number of pages, which may be negative, to the count of a use. */
+static void count(enum page_state use, ptrdiff_t pages)
 {
-    segkmem.stat.stat_use[use] += pages;
-    segkmem.stat.stat_pages += pages;
+    MM_ASSERT(mm_lock_held(&segkmem.lock));
+    segkmem.stat.stat_use[use] += (size_t)pages;
+    segkmem.stat.stat_pages += (size_t)pages;
+}
+
+static void mark(struct page *p, size_t pages, enum page_state use, void *owner)
+{
     for (size_t i = 0; i < pages; i++) {
         p[i].page_state = use;
         p[i].page_owner = owner;
@@ -36,7 +41,8 @@ void *kmem_getpages(size_t pages, enum page_state use, void *owner)
     mm_lock(&segkmem.lock);
     if (likely(p != NULL)) {
         segkmem.stat.stat_gets++;
-        own(p, pages, use, owner);
+        count(use, (ptrdiff_t)pages);
+        mark(p, pages, use, owner);
     } else {
         segkmem.stat.stat_failures++;
     }
@@ -56,21 +62,15 @@ static void check_run(const struct page *p, size_t pages)
                      page_state_name(p[i].page_state));
 }
 
-/* segkmem's lock is held. */
-static void disown(const struct page *p, size_t pages)
-{
-    segkmem.stat.stat_use[p->page_state] -= pages;
-    segkmem.stat.stat_pages -= pages;
-}
-
 void kmem_setuse(void *addr, size_t pages, enum page_state use, void *owner)
 {
     struct page *p = virt_to_page(addr);
 
     check_run(p, pages);
     mm_lock(&segkmem.lock);
-    disown(p, pages);
-    own(p, pages, use, owner);
+    count(p->page_state, -(ptrdiff_t)pages);
+    count(use, (ptrdiff_t)pages);
+    mark(p, pages, use, owner);
     mm_unlock(&segkmem.lock);
 }
 
@@ -94,7 +94,7 @@ void kmem_freepages(void *addr, size_t pages)
                  pages);
     check_run(p, pages);
     mm_lock(&segkmem.lock);
-    disown(p, pages);
+    count(p->page_state, -(ptrdiff_t)pages);
     unmark(p, pages);
     segkmem.stat.stat_frees++;
     mm_unlock(&segkmem.lock);

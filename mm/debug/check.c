@@ -22,7 +22,6 @@
 #include "kernel/lib/string.h"
 #include "mm/debug/audit.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/kmem_hash.h"
 #include "mm/page.h"
 
 static bool in_mode(const struct kmem_cache *cp, unsigned modes)
@@ -354,7 +353,7 @@ static const char *bufctl_error(const struct kmem_cache *cp,
         return "its buffer was set aside after an error";
     if (bdp->bufctl_state != KMEM_BUF_USED)
         return "it does not say that its buffer is allocated";
-    if (!kmem_slab_link_plausible(cp, &sp->slab_link))
+    if (!kmem_slab_plausible(sp))
         return "it does not point to a slab";
     *kind = KMEM_ERROR_SLAB;
     return kmem_slab_error(cp, sp);

@@ -5,7 +5,6 @@
  */
 #include "kernel/lib/string.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/kmem_hash.h"
 #include "mm/kmem_stat.h"
 #include "mm/page.h"
 

@@ -14,7 +14,6 @@
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/kmem_hash.h"
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
 

@@ -124,7 +124,8 @@ def functions(path):
         while head > 0 and lines[head - 1].strip() and \
                 not re.match(r"[#}]|.*[;:]$", lines[head - 1]):
             head -= 1
-        name = re.search(r"(\w+)\s*\(", " ".join(lines[head:i]))
+        name = re.search(r"(?!__attribute__)\b(\w+)\s*\(",
+                         " ".join(lines[head:i]))
         end = next((j for j in range(i, len(lines)) if lines[j] == "}"), i)
         if name:
             yield name.group(1), head + 1, end - i - 1, lines[i:end]

@@ -10,7 +10,6 @@
 #include "kernel/shell/tests/shell_test.h"
 #include "mm/buddy_impl.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/kmem_hash.h"
 
 /* Whether a command prints `text`. */
 static void says(const char *line, const char *text)

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "tools/workshop/labs/lab.h"
-#include "mm/kmem_hash.h"
+#include "mm/kmem_impl.h"
 
 /* The cache of these tests; heap_cache_make begins a new one without slabs,
  * with `chunks` buffers of `chunk` bytes in a slab. Its pages come from the

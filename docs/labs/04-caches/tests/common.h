@@ -11,7 +11,6 @@
 #include "kernel/x86/cpu.h"
 #include "mm/buddy.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/kmem_hash.h"
 #include "mm/segkmem.h"
 
 /* A supplier of pages that counts, and remembers what it saw at each call. */
