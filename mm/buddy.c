@@ -21,10 +21,11 @@ struct buddy_zone buddy_zone; /* buddy_init fills it in */
 
 #define TAG_TAIL PAGE_TAG(PAGE_TAIL, PAGE_NO_ORDER)
 
-/* ---- blocks and lists; the lock is held --------------------------------- */
+/* ---- blocks and lists --------------------------------------------------- */
 
 static inline void block_link(struct page *p, unsigned order)
 {
+    MM_ASSERT(mm_lock_held(&buddy_zone.zone_lock));
     p->page_tag = PAGE_TAG(PAGE_FREE, order);
     list_insert_after(&buddy_zone.zone_list[order], &p->page_link);
 }
@@ -45,6 +46,7 @@ static inline struct page *block_take(struct list *head, unsigned order)
 {
     struct page *p = buddy_list_page(head->next);
 
+    MM_ASSERT(mm_lock_held(&buddy_zone.zone_lock));
     list_remove(&p->page_link);
     p->page_tag = PAGE_TAG(PAGE_ALLOC, order);
     buddy_zone.zone_allocs[order]++;
@@ -57,7 +59,6 @@ static struct page *block_take_any(unsigned order)
 {
     struct page *p;
 
-    MM_ASSERT(mm_lock_held(&buddy_zone.zone_lock));
     for (unsigned k = order; k <= BUDDY_MAX_ORDER; k++)
         if (!list_empty(&buddy_zone.zone_list[k])) {
             p = block_take(&buddy_zone.zone_list[k], order);
@@ -78,7 +79,6 @@ static inline bool can_merge(struct page *p, unsigned order)
  * puts the result on its list. */
 static void block_join(struct page *p, unsigned order)
 {
-    MM_ASSERT(mm_lock_held(&buddy_zone.zone_lock));
     for (; can_merge(p, order); order++) {
         struct page *buddy = buddy_of(p, order);
 
@@ -275,6 +275,7 @@ void buddy_init(void)
     mm_lock_init(&buddy_zone.zone_lock, "buddy", MM_RANK_BUDDY);
     for (unsigned k = 0; k < BUDDY_ORDERS; k++)
         list_init(&buddy_zone.zone_list[k]);
+    mm_lock(&buddy_zone.zone_lock);
     while (first < page_count) {
         size_t end = first;
 
@@ -283,4 +284,5 @@ void buddy_init(void)
         give_range(first, end);
         first = end + 1;
     }
+    mm_unlock(&buddy_zone.zone_lock);
 }

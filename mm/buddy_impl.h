@@ -21,8 +21,8 @@ struct buddy_zone {
 
 extern struct buddy_zone buddy_zone;
 
-/* Free pages, from what has come and gone: the lists may be long, and the clock
- * asks at every step. Lock held. */
+/* Free pages, computed from the counts of allocations and frees: the lists may
+ * be long, and every clock interrupt calls this. The caller holds zone_lock. */
 size_t buddy_count_free(void);
 
 /* The buddy of the block at `p`: the block whose frame number differs in bit

@@ -9,6 +9,7 @@ size_t buddy_count_free(void)
 {
     size_t pages = buddy_zone.zone_total_pages + buddy_zone.zone_tails;
 
+    MM_ASSERT(mm_lock_held(&buddy_zone.zone_lock));
     for (unsigned k = 0; k < BUDDY_ORDERS; k++)
         pages += (size_t)(buddy_zone.zone_frees[k] - buddy_zone.zone_allocs[k])
                  << k;
@@ -25,11 +26,12 @@ size_t buddy_free_pages(void)
     return pages;
 }
 
-/* Blocks on the free list of one order. Lock held. */
+/* Blocks on the free list of one order. */
 static size_t count_free(unsigned k)
 {
     size_t n = 0;
 
+    MM_ASSERT(mm_lock_held(&buddy_zone.zone_lock));
     list_for_each (l, &buddy_zone.zone_list[k])
         n++;
     return n;

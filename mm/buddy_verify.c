@@ -94,6 +94,7 @@ static const char *verify_locked(const struct page **where)
     size_t free = 0;
     const char *why = NULL;
 
+    MM_ASSERT(mm_lock_held(&buddy_zone.zone_lock));
     for (unsigned k = 0; k < BUDDY_ORDERS && why == NULL; k++)
         why = verify_list(k, &listed, &free, where);
     if (why == NULL)

@@ -310,6 +310,7 @@ static const char *verify_locked(struct kmem_cache *cp)
     struct tally t = {0};
     const char *why = MM_DEBUG ? verify_flags(cp) : NULL;
 
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
     if (why == NULL)
         why = verify_geometry(cp);
     if (why == NULL)
@@ -334,8 +335,7 @@ const char *kmem_cache_verify(struct kmem_cache *cp, const char **where)
     return why;
 }
 
-/* What the caches say they hold is what segkmem says it gave. The list's lock
- * is held. */
+/* Whether the caches hold the pages that segkmem counts. */
 static const char *verify_sums(void)
 {
     struct kmem_large_stat large;
@@ -343,6 +343,7 @@ static const char *verify_sums(void)
     size_t slab = 0;
     size_t hash = 0;
 
+    MM_ASSERT(mm_lock_held(&kmem_list_lock));
     if (kmem_transfers != 0)
         return NULL;
     list_for_each (l, &kmem_caches) {

@@ -58,6 +58,7 @@ struct kmem_slab *kmem_slab_after(struct kmem_cache *cp,
 {
     const struct list *l = sp->slab_link.next;
 
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
     if (l == &cp->cache_null.slab_link || !kmem_slab_link_plausible(cp, l))
         return NULL;
     return kmem_slab_next(sp);
@@ -121,6 +122,7 @@ bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits)
     const struct kmem_bufctl *bcp = sp->slab_head;
     size_t left = sp->slab_chunks - sp->slab_refcnt;
 
+    MM_ASSERT(mm_lock_held(&sp->slab_cache->cache_lock));
     memset(map, 0xff, (bits + 7) / 8);
     for (; bcp != NULL; bcp = bcp->bufctl_next) {
         size_t i;

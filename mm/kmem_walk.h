@@ -1,6 +1,7 @@
 /*
  * Walking structures that may be damaged. Each function is described where it
- * is defined. The cache's lock is held.
+ * is defined; its caller holds the lock that guards the slab, its cache's or
+ * that of the unmapped slabs (mm/debug/unmap.c).
  */
 #pragma once
 

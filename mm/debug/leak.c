@@ -93,13 +93,14 @@ static void enter_cache(struct kmem_cache *cp)
 {
     struct kmem_slab *sp = &cp->cache_null;
 
+    mm_lock(&cp->cache_lock);
     for (size_t n = cp->cache_slabs; n != 0; n--) {
         struct slab_marks *m = (struct slab_marks *)(scan.memory + scan.end);
         struct page *p;
 
         sp = kmem_slab_after(cp, sp);
         if (sp == NULL || scan.end + marks_size(cp) > scan.bytes)
-            return;
+            break;
         if (kmem_slab_verify(cp, sp) != NULL)
             continue;
         p = virt_to_page(sp->slab_base);
@@ -111,6 +112,7 @@ static void enter_cache(struct kmem_cache *cp)
         scan.end += marks_size(cp);
         scan.stat.stat_buffers += sp->slab_refcnt;
     }
+    mm_unlock(&cp->cache_lock);
 }
 
 /* The marks of the slab that holds `addr` and the index of its buffer there,

@@ -74,8 +74,8 @@ static void *chunk_at(const struct kmem_cache *cp, const struct kmem_slab *sp,
     return (char *)sp->slab_base + sp->slab_colour + i * cp->cache_chunk;
 }
 
-/* Fills in buffer `i` of a slab. `bcp` is its bufctl, NULL: small and in use.
- * Lock held. */
+/* Fills in buffer `i` of a slab. `bcp` is its bufctl; NULL: the buffer is small
+ * and allocated. */
 static void buf_stat(struct kmem_cache *cp, const struct kmem_slab *sp,
                      size_t i, const struct kmem_bufctl *bcp, bool used,
                      struct kmem_buf_stat *out)
@@ -104,7 +104,7 @@ void kmem_bufctl_stat(const struct kmem_bufctl_debug *bdp,
     buf_stat(cp, sp, off / kmem_chunk_step(cp), &bdp->bufctl, true, out);
 }
 
-/* The buffer at index `i`, found from its address. Lock held. */
+/* The buffer at index `i`, found from its address. */
 static void find_stat(struct kmem_cache *cp, const struct kmem_slab *sp,
                       size_t i, struct kmem_buf_stat *out)
 {
@@ -113,6 +113,7 @@ static void find_stat(struct kmem_cache *cp, const struct kmem_slab *sp,
     bool used = true;
     bool astray;
 
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
     if (cp->cache_flags & KMF_HASH)
         bcp = kmem_hash_find(cp, buf, &astray);
     if (bcp == NULL) {
@@ -199,12 +200,13 @@ const struct kmem_bufctl *kmem_hash_entry(struct kmem_cache *cp, size_t bucket,
     return *bad ? NULL : bcp;
 }
 
-/* Those on the slab's freelist, as far as it can be followed. Lock held. */
+/* The bufctls on the slab's freelist, as far as it can be followed. */
 static void free_bufctls(const struct kmem_slab *sp,
                          const struct kmem_bufctl **bufctl, size_t max)
 {
     const struct kmem_bufctl *bcp = sp->slab_head;
 
+    MM_ASSERT(mm_lock_held(&sp->slab_cache->cache_lock));
     for (size_t left = sp->slab_cache->cache_slab_chunks;
          bcp != NULL && left != 0; left--) {
         size_t i = kmem_bufctl_chunk(sp, bcp);

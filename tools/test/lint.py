@@ -41,7 +41,7 @@ PERCENTILE_90 = 35
 CORE = 1700
 RING0 = 15502
 SHELL = 7000
-DEBUGGING = 3270
+DEBUGGING = 3191
 
 # What ring 0 of the product is made of, but for drivers/servers/.
 PRODUCT = ("boot", "kernel", "mm", "drivers")
