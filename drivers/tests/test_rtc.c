@@ -5,29 +5,18 @@
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/string.h"
 
-/* 2023-12-31 23:59:58 as most machines hold it: BCD, 24 hours. */
-static const struct rtc_raw sample = {
-    .raw_second = 0x58,
-    .raw_minute = 0x59,
-    .raw_hour = 0x23,
-    .raw_day = 0x31,
-    .raw_month = 0x12,
-    .raw_year = 0x23,
-    .raw_century = 0x20,
-    .raw_format = RTC_FORMAT_24H,
-};
+/* The last two seconds of 2023, in registers whose digits are `x` ## digits. */
+#define SAMPLE(x, format)                                                      \
+    {                                                                          \
+        .raw_second = x##58, .raw_minute = x##59, .raw_hour = x##23,           \
+        .raw_day = x##31, .raw_month = x##12, .raw_year = x##23,               \
+        .raw_century = x##20, .raw_format = format,                            \
+    }
 
-/* The same in binary, 12 hours, but for the hour. */
-static const struct rtc_raw binary = {
-    .raw_second = 58,
-    .raw_minute = 59,
-    .raw_hour = 23,
-    .raw_day = 31,
-    .raw_month = 12,
-    .raw_year = 23,
-    .raw_century = 20,
-    .raw_format = RTC_FORMAT_BINARY,
-};
+/* As most machines have it: BCD, 24 hours; and binary, 12 hours, but for the
+ * hour. */
+static const struct rtc_raw sample = SAMPLE(0x, RTC_FORMAT_24H);
+static const struct rtc_raw binary = SAMPLE(, RTC_FORMAT_BINARY);
 
 static void expect(const struct rtc_raw *raw, unsigned year, unsigned hour)
 {

@@ -15,6 +15,13 @@ class Case:
     notes: list = field(default_factory=list)
 
 
+def parametrize(metafunc, fixture, program, names):
+    """One test for each case that is in a program's file: names(program)."""
+    if fixture in metafunc.fixturenames:
+        metafunc.parametrize(fixture, names(program) if program.exists()
+                             else ["missing"])
+
+
 def parse(text, notes_first):
     """{name: Case} of all results in `text`. The notes ("# …") of a result
     come before it if `notes_first` (the kernel), else after it (cmocka)."""

@@ -26,9 +26,8 @@ def mmtest(*arguments):
 
 
 def pytest_generate_tests(metafunc):
-    if "host_case" in metafunc.fixturenames:
-        names = mmtest("-l").stdout.split() if MMTEST.exists() else ["missing"]
-        metafunc.parametrize("host_case", sorted(names))
+    tap.parametrize(metafunc, "host_case", MMTEST,
+                    lambda _: sorted(mmtest("-l").stdout.split()))
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,7 @@ KERNEL = BUILD / "slate-workshop.elf"
 
 
 def pytest_generate_tests(metafunc):
-    if "kernel_case" in metafunc.fixturenames:
-        names = elf.kernel_cases(KERNEL) if KERNEL.exists() else ["missing"]
-        metafunc.parametrize("kernel_case", names)
+    tap.parametrize(metafunc, "kernel_case", KERNEL, elf.kernel_cases)
 
 
 @pytest.fixture(scope="module")

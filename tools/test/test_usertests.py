@@ -15,10 +15,7 @@ USERTESTS = BUILD / "user/bin/usertests"
 
 
 def pytest_generate_tests(metafunc):
-    if "user_case" in metafunc.fixturenames:
-        names = elf.user_cases(USERTESTS) if USERTESTS.exists() \
-            else ["missing"]
-        metafunc.parametrize("user_case", names)
+    tap.parametrize(metafunc, "user_case", USERTESTS, elf.user_cases)
 
 
 @pytest.fixture(scope="module")

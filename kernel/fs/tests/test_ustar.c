@@ -87,6 +87,14 @@ static void end(void)
     tar_free();
 }
 
+/* Empties T, in which an archive was unpacked, after a look at the tree. */
+static void clear(void)
+{
+    FS_VERIFY();
+    fs_test_empty(T);
+    inode_reclaim(SIZE_MAX);
+}
+
 static unsigned unpack(void)
 {
     return ustar_unpack(tar, tar_end(), target());
@@ -222,9 +230,7 @@ KTEST(ustar, cut_off_anywhere)
         KT_EQ(ustar_unpack(tar, n, target()), n != 0);
         KT_EQ(fs_test_look(T "/a/one"), n >= one ? 0 : -ENOENT);
         KT_EQ(fs_test_look(T "/a/two"), n >= two ? 0 : -ENOENT);
-        FS_VERIFY();
-        fs_test_empty(T);
-        inode_reclaim(SIZE_MAX);
+        clear();
     }
     end();
 }
@@ -271,23 +277,27 @@ KTEST(ustar, any_bytes_at_all)
         tar_add("e/", '5', "");
         break_something();
         unpack();
-        FS_VERIFY();
-        fs_test_empty(T);
-        inode_reclaim(SIZE_MAX);
+        clear();
     }
     end();
 }
 
 /* ---- contents stay where they are --------------------------------------- */
 
+/* The file of an archive that has nothing else. */
+static struct inode *unpacked_file(void)
+{
+    begin();
+    tar_add("f", '0', "archived");
+    KT_EQ(unpack(), 0);
+    return fs_test_get(T "/f");
+}
+
 KTEST(ustar, contents_are_copied_when_written)
 {
     struct inode *f;
 
-    begin();
-    tar_add("f", '0', "archived");
-    KT_EQ(unpack(), 0);
-    f = fs_test_get(T "/f");
+    f = unpacked_file();
     KT_REQUIRE(f != NULL);
     KT_TRUE(ramfs_node_of(f)->file_page == NULL);
     KT_EQ(fs_test_write(f, 2, "XY", 2), 2);
@@ -308,10 +318,7 @@ KTEST(ustar, shortened_without_a_page)
     struct inode *f;
     char buf[8];
 
-    begin();
-    tar_add("f", '0', "archived");
-    KT_EQ(unpack(), 0);
-    f = fs_test_get(T "/f");
+    f = unpacked_file();
     KT_REQUIRE(f != NULL);
     KT_EQ(fs_test_truncate(f, 3), 0);
     KT_EQ(fs_test_truncate(f, 6), 0);

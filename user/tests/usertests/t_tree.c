@@ -13,6 +13,20 @@ static bool exists(const char *path)
     return stat(path, &st) == 0;
 }
 
+static struct stat stat_of(const char *path)
+{
+    struct stat st = {0};
+
+    EQUAL(stat(path, &st), 0);
+    return st;
+}
+
+static void expect_same(const char *a, const char *b)
+{
+    EQUAL(stat_of(a).st_ino, stat_of(b).st_ino);
+    EQUAL(stat_of(a).st_fs, stat_of(b).st_fs);
+}
+
 /* ---- paths -------------------------------------------------------------- */
 
 static void tree_path_errors(void)
@@ -59,20 +73,11 @@ static void tree_path_length(void)
 
 static void tree_dots(void)
 {
-    struct stat a, b;
-
     EQUAL(mkdir("d"), 0);
-    EQUAL(stat("d/.././d//.", &a), 0);
-    EQUAL(stat("d", &b), 0);
-    EQUAL(a.st_ino, b.st_ino);
-    EQUAL(stat("/", &a), 0);
-    EQUAL(stat("/..", &b), 0);
-    EQUAL(a.st_ino, b.st_ino);
-    EQUAL(stat("/../../bin/..", &b), 0);
-    EQUAL(a.st_ino, b.st_ino);
-    EQUAL(stat("/proc/..", &b), 0);
-    EQUAL(a.st_ino, b.st_ino);
-    EQUAL(a.st_fs, b.st_fs);
+    expect_same("d/.././d//.", "d");
+    expect_same("/", "/..");
+    expect_same("/", "/../../bin/..");
+    expect_same("/", "/proc/..");
 }
 
 /* ---- the working directory ---------------------------------------------- */
@@ -111,8 +116,7 @@ static void tree_cwd_removed(void)
     FAILS(open("f", O_WRONLY | O_CREAT), ENOENT);
     FAILS(mkdir("e"), ENOENT);
     FAILS(stat("f", &st), ENOENT);
-    EQUAL(stat(".", &st), 0);
-    EQUAL(st.st_nlink, 0);
+    EQUAL(stat_of(".").st_nlink, 0);
     EQUAL(chdir("/"), 0);
 }
 
@@ -139,14 +143,10 @@ static void tree_cwd_of_child(void)
 
 static void tree_mkdir_errors(void)
 {
-    struct stat st;
-
     EQUAL(mkdir("d"), 0);
-    EQUAL(stat("d", &st), 0);
-    EQUAL(st.st_nlink, 2);
+    EQUAL(stat_of("d").st_nlink, 2);
     EQUAL(mkdir("d/e/"), 0);
-    EQUAL(stat("d", &st), 0);
-    EQUAL(st.st_nlink, 3);
+    EQUAL(stat_of("d").st_nlink, 3);
     FAILS(mkdir("d"), EEXIST);
     FAILS(mkdir("d/"), EEXIST);
     FAILS(mkdir("/"), EEXIST);
@@ -184,8 +184,6 @@ static void tree_rmdir_errors(void)
 
 static void tree_rename(void)
 {
-    struct stat st;
-
     EQUAL(mkdir("d"), 0);
     make_file("a", "a");
     EQUAL(rename("a", "d/b"), 0);
@@ -193,8 +191,7 @@ static void tree_rename(void)
     make_file("c", "c");
     EQUAL(rename("c", "d/b"), 0); /* over one that is there */
     CHECK(has_text("d/b", "c"));
-    EQUAL(stat("d/b", &st), 0);
-    EQUAL(st.st_nlink, 1);
+    EQUAL(stat_of("d/b").st_nlink, 1);
     EQUAL(rename("d/b", "d/b"), 0);
     EQUAL(link("d/b", "again"), 0);
     EQUAL(rename("d/b", "again"), 0); /* the same file: nothing happens */
@@ -203,20 +200,15 @@ static void tree_rename(void)
 
 static void tree_rename_directory(void)
 {
-    struct stat parent, above;
-
     EQUAL(mkdir("a"), 0);
     EQUAL(mkdir("a/sub"), 0);
     make_file("a/sub/f", "deep");
     EQUAL(mkdir("b"), 0);
     EQUAL(rename("a/sub", "b/moved"), 0);
     CHECK(has_text("b/moved/f", "deep"));
-    EQUAL(stat("b", &parent), 0);
-    EQUAL(stat("b/moved/..", &above), 0);
-    EQUAL(parent.st_ino, above.st_ino);
-    EQUAL(parent.st_nlink, 3);
-    EQUAL(stat("a", &above), 0);
-    EQUAL(above.st_nlink, 2);
+    expect_same("b/moved/..", "b");
+    EQUAL(stat_of("b").st_nlink, 3);
+    EQUAL(stat_of("a").st_nlink, 2);
     EQUAL(rename("b", "a"), 0); /* over an empty one */
     CHECK(has_text("a/moved/f", "deep") && !exists("b"));
 }
