@@ -177,9 +177,9 @@ static bool read_change(const char *word, struct change *c)
     if (*word && kmem_debug_letters(word, NULL, &c->change_modes, &bad))
         return true;
     if (*word)
-        shell_error("'%c' is no mode; they are " KMEM_DEBUG_LETTERS
-                    ", see `help debug`",
-                    bad);
+        shell_error("'%c' in '%.8s' is no mode; `debug LETTERS NAME`, LETTERS "
+                    "of " KMEM_DEBUG_LETTERS,
+                    bad, word);
     else
         shell_error("wants letters of " KMEM_DEBUG_LETTERS
                     " after +, - or =; `debug +FPZU inode`");

@@ -234,7 +234,7 @@ static int cmd_kill(int argc, char **argv)
         signal = argv[1][0] == '-' ? parse_signal(argv[1] + 1) : -1;
     if (signal < 0)
         return shell_error("'%.32s' is no signal; -0 to -%d are, or a name as "
-                           "-TERM",
+                           "-TERM, before the pid",
                            argv[1], SIG_MAX);
     return send(argv[argc - 1], signal);
 }

@@ -198,6 +198,17 @@ def test_debug_takes_patterns_and_spares_the_allocators_own(shell):
     shell.command("kmem destroy spy_a; kmem destroy spy_b")
 
 
+def test_debug_says_what_is_wrong_with_its_arguments(shell):
+    for arguments, letter, word in (("foo FPZU", "o", "foo"),
+                                    ("+FQ inode", "Q", "FQ")):
+        said = shell.command(f"debug {arguments}")
+        assert f"'{letter}' in '{word}' is no mode" in said
+        assert "`debug LETTERS NAME`, LETTERS of FPZUTSG" in said
+    assert "no cache is called 'nope'" in shell.command("debug FPZU nope")
+    assert "wants letters" in shell.command("debug +")
+    assert "one cache at most" in shell.command("debug +F inode file")
+
+
 def test_trace_prints_a_line_per_operation(shell, audited):
     assert shell.command("trace spy on") == "spy: FPZUT, was FPZU\n"
     text = shell.command("kmem alloc spy 2; kmem free spy 1")
