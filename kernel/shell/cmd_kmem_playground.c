@@ -2,9 +2,9 @@
  * kmem: a playground. Make a cache, allocate and free objects in LIFO, FIFO or
  * random order, and look with `slabs`, `cache`, `colours`, `reap` and the rest.
  *
- * What is out is remembered in records from caches of the playground's own, so
- * that only the slab allocator touches the objects under study.
- * Those caches exist only as long as something is being played with.
+ * Records from caches of the playground's own list the allocated objects, so
+ * that only the slab allocator touches the objects under study. Those caches
+ * exist only as long as something is being played with.
  *
  *     play_caches ─ play_cache ─ play_cache
  *                      │
@@ -198,7 +198,7 @@ static int play_create(int argc, char **argv)
     return 0;
 }
 
-/* With objects out the slab allocator itself refuses and says so. */
+/* With objects allocated the slab allocator itself refuses and says so. */
 static int play_destroy(int argc, char **argv)
 {
     struct play_cache *pc;
@@ -211,7 +211,8 @@ static int play_destroy(int argc, char **argv)
         return 1;
     error = kmem_cache_destroy(pc->play_cp);
     if (error == -KMEM_EBUSY)
-        return shell_error("%zu objects are out; `kmem free %s all` first",
+        return shell_error("%zu objects are allocated; `kmem free %s all` "
+                           "first",
                            pc->play_count, argv[2]);
     if (error)
         return shell_error("a reap is running; try again in a moment");
@@ -375,7 +376,7 @@ static int play_free(int argc, char **argv)
     else if (!parse_u32(argv[3], &n) || n == 0)
         return wrong_count(argv[3]);
     if (n > pc->play_count)
-        return shell_error("only %zu objects are out; `kmem free %s all`",
+        return shell_error("only %zu objects are allocated; `kmem free %s all`",
                            pc->play_count, argv[2]);
     if (strcmp(how, "random") == 0)
         free_at_random(pc, n);
@@ -446,7 +447,7 @@ SHELL_COMMAND(
     "                           begins all slabs alike (see `colours`)\n"
     "  alloc NAME N             N objects more\n"
     "  free NAME N|all [ORDER]  lifo (newest first), fifo or random\n"
-    "  destroy NAME             refused while objects are out\n"
+    "  destroy NAME             refused while objects are allocated\n"
     "  list                     the caches made here\n"
     "An eighth of memory always stays free.\n"
     "Example: kmem create box 200; kmem alloc box 50; kmem free box 20 "

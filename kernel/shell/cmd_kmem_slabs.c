@@ -256,21 +256,22 @@ static int cmd_slabs(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(slabs, "slabs [-v|-j] [NAME]",
-              "a picture of a cache's slabs, a cell per object",
-              "Of one cache, or of each that has memory, largest first:\n"
-              "a row per slab, in the order of the cache's list: first those\n"
-              "with every object out, then partial ones, then free ones. `>`\n"
-              "is the freelist pointer: the next object comes from there. A\n"
-              "slab marked ! is broken, an object that is ! was damaged and\n"
-              "put aside.\n"
-              "  SLAB BASE  the kmem_slab; its first page\n"
-              "  COLOUR     bytes before the first object\n"
-              "  IDLE       for how long all its objects have been free\n"
-              "  -v         every slab; else the first 8 of each state\n"
-              "  -j         a JSON object per slab\n"
-              "Example: slabs kmem_alloc_224",
-              cmd_slabs, shell_complete_cache);
+SHELL_COMMAND(
+    slabs, "slabs [-v|-j] [NAME]",
+    "a picture of a cache's slabs, a cell per object",
+    "Of one cache, or of each that has memory, largest first:\n"
+    "a row per slab, in the order of the cache's list: first those\n"
+    "with every object allocated, then partial ones, then free ones. `>`\n"
+    "is the freelist pointer: the next object comes from there. A\n"
+    "slab marked ! is broken, an object that is ! was damaged and\n"
+    "put aside.\n"
+    "  SLAB BASE  the kmem_slab; its first page\n"
+    "  COLOUR     bytes before the first object\n"
+    "  IDLE       for how long all its objects have been free\n"
+    "  -v         every slab; else the first 8 of each state\n"
+    "  -j         a JSON object per slab\n"
+    "Example: slabs kmem_alloc_224",
+    cmd_slabs, shell_complete_cache);
 
 /* ---- colours ------------------------------------------------------------ */
 

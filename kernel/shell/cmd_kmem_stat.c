@@ -281,8 +281,8 @@ static void print_supplier(const struct kmastat *ks,
 
 static void print_legend(const struct kmastat *ks, size_t hidden)
 {
-    kprintf("full: every object out (the paper's \"empty\"); "
-            "free: none out (\"complete\")\n");
+    kprintf("full: every object allocated (the paper's \"empty\"); "
+            "free: none (\"complete\")\n");
     if (ks->ks_wide)
         kprintf(
             "flags: L large layout, C constructor, D destructor, "
@@ -592,7 +592,7 @@ SHELL_COMMAND(
     "first.\n"
     "  SIZE CHUNK      bytes of an object; from one to the next in the slab\n"
     "  INUSE TOTAL     objects handed out; objects there are\n"
-    "  FULL/PART/FREE  slabs with every object out, some out, none out\n"
+    "  FULL/PART/FREE  slabs with every object allocated, some, none\n"
     "  MEM/K MEM/M     KiB or MiB of its slabs and of its hash table's pages\n"
     "  WASTE%          how much of MEM is not INUSE * SIZE\n"
     "  ALLOC FAIL      allocations since boot; those that got no memory\n"

@@ -192,7 +192,7 @@ static void print_meminfo(const struct meminfo *m)
     print_pages("  the kernel and its tables", t->total_kernel);
     print_pages("  managed by buddy", m->info_buddy.stat_total_pages);
     print_pages("    free", m->info_buddy.stat_free_pages);
-    print_pages("    out",
+    print_pages("    allocated",
                 m->info_buddy.stat_total_pages - m->info_buddy.stat_free_pages);
     print_pages("      for slabs", m->info_segkmem.stat_use[PAGE_SLAB]);
     print_pages("      for hash tables", m->info_segkmem.stat_use[PAGE_HASH]);

@@ -373,17 +373,18 @@ static int cmd_old(int argc, char **argv)
     if (!shell_options(&argc, argv, "j", &options))
         return 1;
     if (argc != 2 || !parse_u32(argv[1], &seconds))
-        return shell_error("wants seconds; `old 3600` shows what has been out "
-                           "for an hour");
+        return shell_error("wants seconds; `old 3600` shows what was allocated "
+                           "an hour ago or earlier");
     clear_groups(seconds * US_PER_S, true);
     take_in_all();
     print_suspects(options != 0);
     if (options)
         return 0;
     count_suspects(&count, &bytes);
-    kprintf("suspect: %llu object%s, %llu bytes, out for %u s or more\n",
-            (unsigned long long)count, count == 1 ? "" : "s",
-            (unsigned long long)bytes, (unsigned)seconds);
+    kprintf(
+        "suspect: %llu object%s, %llu bytes, allocated %u s ago or earlier\n",
+        (unsigned long long)count, count == 1 ? "" : "s",
+        (unsigned long long)bytes, (unsigned)seconds);
     if (groups.unaudited)
         kprintf("of %llu objects nobody knows the age: their caches are not "
                 "in mode U\n",
@@ -392,7 +393,7 @@ static int cmd_old(int argc, char **argv)
 }
 
 SHELL_COMMAND(old, "old [-j] SECONDS",
-              "objects that have been out for long: suspects of a leak",
+              "objects allocated long ago: suspects of a leak",
               "The paper's section 6.7: whatever was allocated so long ago\n"
               "and has not been freed may have been forgotten. Of caches in\n"
               "mode U, in groups of one chain of callers; SAMPLE is the\n"
@@ -470,16 +471,17 @@ static int cmd_leaks(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(leaks, "leaks [-j] [-r] [-m AGE]",
-              "objects that nothing points to: suspects of a leak",
-              "Looks for pointers in the kernel's data, in stacks, in\n"
-              "registers and in all objects that are reached from there; what\n"
-              "no address leads to is suspect. A number that looks like an\n"
-              "address hides a leak; a pointer that is kept in another form\n"
-              "makes a false suspect.\n"
-              "  -m AGE  only those that have been out for AGE seconds, which\n"
-              "          is known of caches in mode U\n"
-              "  -r      also the roots: where the search began\n"
-              "  -j      JSON lines\n"
-              "Example: debug +U; leaks -m 10",
-              cmd_leaks, NULL);
+SHELL_COMMAND(
+    leaks, "leaks [-j] [-r] [-m AGE]",
+    "objects that nothing points to: suspects of a leak",
+    "Looks for pointers in the kernel's data, in stacks, in\n"
+    "registers and in all objects that are reached from there; what\n"
+    "no address leads to is suspect. A number that looks like an\n"
+    "address hides a leak; a pointer that is kept in another form\n"
+    "makes a false suspect.\n"
+    "  -m AGE  only those allocated AGE seconds ago or earlier, which\n"
+    "          is known of caches in mode U\n"
+    "  -r      also the roots: where the search began\n"
+    "  -j      JSON lines\n"
+    "Example: debug +U; leaks -m 10",
+    cmd_leaks, NULL);

@@ -173,7 +173,7 @@ const struct planted_bug planted_bugs[] = {
      bug_leak_cycle,
      {OTHERWISE("*", BUGS_BY_LEAKS, BUGS_NOTICED)}},
     {"destroy-in-use",
-     "a cache with an object out",
+     "a cache with an object allocated",
      bug_destroy_in_use,
      {OTHERWISE("*", BUGS_AT_ONCE, BUGS_REFUSED)}},
     {"destroy-twice",

@@ -87,7 +87,7 @@ void bug_destroy_in_use(void)
         return;
     obj = kmem_cache_alloc(cache, KM_SLEEP);
     if (kmem_cache_destroy(cache) != 0) /* culprit: destroy-in-use */
-        bugs_noticed("kmem_cache_destroy refused: an object is out");
+        bugs_noticed("kmem_cache_destroy refused: an object is allocated");
     bugs_step(BUGS_NEVER);
     kmem_cache_free(cache, obj);
     kmem_cache_destroy(cache);

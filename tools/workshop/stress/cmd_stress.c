@@ -238,8 +238,8 @@ static int stress_run(uint32_t seed, uint32_t ops)
     struct stress run = {.run_random = seed};
 
     dtor_wrong = 0;
-    kprintf("seed %u, %u operations, at most %u objects out (^C stops)\n", seed,
-            ops, SLOTS);
+    kprintf("seed %u, %u operations, at most %u objects allocated (^C stops)\n",
+            seed, ops, SLOTS);
     if (!stress_begin(&run)) {
         stress_end(&run);
         return shell_error("there is no memory to begin with; `kmastat` shows "

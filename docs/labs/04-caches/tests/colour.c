@@ -109,7 +109,8 @@ static void churn(struct kmem_cache *cp, size_t size)
     if (broken != NULL)
         KT_FAIL("the cache is broken: %s: %s", broken, where);
     if ((cp->cache_flags & KMF_HASH) != 0 && cp->cache_hash_mask + 1 < BUCKETS)
-        KT_FAIL("%u objects are out, and the hash table has %zu buckets, want "
+        KT_FAIL("%u objects are allocated, and the hash table has %zu buckets, "
+                "want "
                 "%u",
                 OBJECTS, cp->cache_hash_mask + 1, BUCKETS);
     for (size_t i = 0; i < OBJECTS; i++) {
