@@ -42,8 +42,10 @@ static int find_new_place(const char *path, struct inode *cwd, struct place *p)
 static int is_free(const struct place *p)
 {
     uint32_t number;
-    int r = p->dir->inode_fs->fs_ops->fs_lookup(p->dir, p->name, &number);
+    int r;
 
+    inode_assert_locked(p->dir);
+    r = p->dir->inode_fs->fs_ops->fs_lookup(p->dir, p->name, &number);
     if (r == 0)
         return -EEXIST;
     return r == -ENOENT ? 0 : r;
@@ -76,6 +78,7 @@ static int create(const struct place *p, enum file_type type, uint32_t device,
 {
     const struct fs_ops *ops = p->dir->inode_fs->fs_ops;
 
+    inode_assert_locked(p->dir);
     if (ops->fs_create == NULL)
         return -EROFS;
     return ops->fs_create(p->dir, p->name, type, device, number);
@@ -172,6 +175,8 @@ static int link_locked(const struct place *p, struct inode *inode)
 {
     const struct fs_ops *ops = p->dir->inode_fs->fs_ops;
 
+    inode_assert_locked(p->dir);
+    inode_assert_locked(inode);
     if (ops->fs_link == NULL)
         return -EROFS;
     if (inode->inode_nlink == 0)
@@ -239,6 +244,8 @@ static int remove_locked(const struct place *p, struct inode *inode,
 {
     const struct fs_ops *ops = p->dir->inode_fs->fs_ops;
 
+    inode_assert_locked(p->dir);
+    inode_assert_locked(inode);
     if (inode->inode_mounted != NULL)
         return -EBUSY;
     return (directory ? ops->fs_rmdir : ops->fs_unlink)(p->dir, p->name, inode);
@@ -314,6 +321,7 @@ static int is_below(struct inode *dir, const struct inode *top, uint32_t *child)
     unsigned depth = 0;
     int r = 0;
 
+    mutex_assert_held(&top->inode_fs->fs_rename);
     while (at != top && at->inode_number != at->inode_fs->fs_root) {
         struct inode *parent;
 
@@ -396,6 +404,8 @@ static int check_rename(const struct rename *m)
     bool dir = m->inode->inode_type == FILE_DIRECTORY;
     const struct inode *target = m->target;
 
+    inode_assert_locked(m->from.dir);
+    inode_assert_locked(m->to.dir);
     if (!dir && (m->from.slash || m->to.slash))
         return -ENOTDIR;
     if (m->inode->inode_number == m->from_above || is_dir_of(m, m->inode))

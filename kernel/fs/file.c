@@ -185,8 +185,10 @@ int file_sync(struct file *f)
 static int stat_inode(struct inode *inode, struct stat *out)
 {
     const struct fs_ops *ops = inode->inode_fs->fs_ops;
-    int error = ops->fs_refresh == NULL ? 0 : ops->fs_refresh(inode);
+    int error;
 
+    inode_assert_locked(inode);
+    error = ops->fs_refresh == NULL ? 0 : ops->fs_refresh(inode);
     *out = (struct stat){
         .st_fs = inode->inode_fs->fs_id,
         .st_ino = inode->inode_number,

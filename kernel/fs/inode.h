@@ -175,6 +175,8 @@ static inline void inode_unlock(struct inode *inode)
     mutex_unlock(&inode->inode_mutex);
 }
 
+#define inode_assert_locked(inode) mutex_assert_held(&(inode)->inode_mutex)
+
 /* Reads as fs_read does, and takes the lock. -EISDIR for a directory, -EINVAL
  * for what cannot be read. */
 ssize_t inode_read(struct inode *inode, uint32_t offset, void *buf, size_t n);

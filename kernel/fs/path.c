@@ -39,8 +39,10 @@ static bool is_root(const struct inode *inode)
 int path_child(struct inode *dir, const char *name, struct inode **out)
 {
     uint32_t number;
-    int r = dir->inode_fs->fs_ops->fs_lookup(dir, name, &number);
+    int r;
 
+    inode_assert_locked(dir);
+    r = dir->inode_fs->fs_ops->fs_lookup(dir, name, &number);
     return r < 0 ? r : inode_get(dir->inode_fs, number, out);
 }
 

@@ -152,8 +152,10 @@ static void discard(struct pipe *p)
 static ssize_t take(struct pipe *p, uint8_t *buf, size_t n)
 {
     size_t run = MIN(n, PIPE_SIZE - p->pipe_first);
-    int error = user_copy(buf, p->pipe_buffer + p->pipe_first, run);
+    int error;
 
+    mutex_assert_held(&p->pipe_mutex);
+    error = user_copy(buf, p->pipe_buffer + p->pipe_first, run);
     if (unlikely(run < n) && error == 0)
         error = user_copy(buf + run, p->pipe_buffer, n - run);
     if (unlikely(error != 0))
@@ -168,8 +170,10 @@ put(struct pipe *p, const uint8_t *buf, size_t n)
 {
     uint32_t at = (p->pipe_first + p->pipe_bytes) % PIPE_SIZE;
     size_t run = MIN(n, PIPE_SIZE - at);
-    int error = user_copy(p->pipe_buffer + at, buf, run);
+    int error;
 
+    mutex_assert_held(&p->pipe_mutex);
+    error = user_copy(p->pipe_buffer + at, buf, run);
     if (unlikely(run < n) && error == 0)
         error = user_copy(p->pipe_buffer, buf + run, n - run);
     if (unlikely(error != 0))

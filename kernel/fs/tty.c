@@ -119,6 +119,7 @@ static void gather(void)
 {
     int key;
 
+    mutex_assert_held(&line_mutex);
     if (interrupted) {
         interrupted = false;
         tty_line_clear(&line);

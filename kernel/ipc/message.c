@@ -54,6 +54,7 @@ static inline struct task *receiver(const struct port *port)
 /* Removes the task from its list, without waking it. */
 static inline void dequeue(struct task *t)
 {
+    spin_assert_held(&sched_lock);
     list_remove(&t->task_ipc.ipc_link);
     t->task_ipc.ipc_state = IPC_NONE;
 }
@@ -61,6 +62,7 @@ static inline void dequeue(struct task *t)
 /* `client`, which is in no list, now waits for an answer from `server`. */
 static inline void accept_call(struct task *server, struct task *client)
 {
+    spin_assert_held(&sched_lock);
     client->task_ipc.ipc_state = IPC_ANSWER;
     client->task_ipc.ipc_server = server;
     list_insert_before(&server->task_ipc.ipc_clients,
@@ -103,6 +105,7 @@ static void wake_receiver(struct port *port)
 /* From now on neither a kill nor a time-out ends the client's wait. */
 static void pin(struct task *client)
 {
+    spin_assert_held(&sched_lock);
     client->task_ipc.ipc_state = IPC_TRANSFER;
     client->task_interruptible = false;
     client->task_ipc.ipc_timed = sched_timer_pause(client);
@@ -111,6 +114,7 @@ static void pin(struct task *client)
 /* A kill or time-out can end the client's wait again. */
 static void unpin(struct task *client, enum ipc_state state)
 {
+    spin_assert_held(&sched_lock);
     client->task_ipc.ipc_state = (uint8_t)state;
     if (client->task_ipc.ipc_timed)
         sched_timer_resume(client);
@@ -367,6 +371,7 @@ static inline int receive(struct task *self, struct port *port,
 {
     int result;
 
+    spin_assert_held(&sched_lock);
     self->task_ipc.ipc_port = port;
     self->task_ipc.ipc_buffer = buffer;
     self->task_ipc.ipc_last = NULL;

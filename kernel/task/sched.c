@@ -153,6 +153,7 @@ int sched_block(bool interruptible, uint32_t timeout_ms)
 {
     struct task *self = task_self();
 
+    spin_assert_held(&sched_lock);
     if (!begin_wait(self, interruptible, timeout_ms))
         return -EINTR;
     sched_switch();
@@ -195,6 +196,7 @@ int sched_block_handoff(bool interruptible, struct task *next, int result)
 {
     struct task *self = task_self();
 
+    spin_assert_held(&sched_lock);
     if (!begin_wait(self, interruptible, 0))
         return -EINTR;
     end_wait(next, result);

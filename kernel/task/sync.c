@@ -103,6 +103,13 @@ void mutex_debug_taken(struct mutex *m)
     self->task_mutex = m;
 }
 
+void mutex_assert_held(const struct mutex *m)
+{
+    if (m->mutex_owner != task_self())
+        panic("mutex %s: must be held here by task %s",
+              m->mutex_waiters.wait_reason, task_self()->task_name);
+}
+
 /* Mutexes may be released in any order, so it may be anywhere in the chain. */
 void mutex_debug_released(struct mutex *m)
 {

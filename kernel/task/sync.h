@@ -59,7 +59,12 @@ enum mutex_rank {
     {                                                                          \
         NULL, WAIT_QUEUE_INIT((name).mutex_waiters, reason), rank, NULL        \
     }
+
+/* Panics unless the running task holds the mutex. */
+void mutex_assert_held(const struct mutex *m);
 #else
+#define mutex_assert_held(m) ((void)(m))
+
 #define MUTEX_INIT(name, reason, rank)                                         \
     {                                                                          \
         NULL, WAIT_QUEUE_INIT((name).mutex_waiters, reason)                    \
