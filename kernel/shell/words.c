@@ -84,38 +84,6 @@ static bool is_option(const char *word)
     return word[0] == '-' && c >= 'a' && c <= 'z';
 }
 
-static char take_letters(const char *letters, const char *allowed,
-                         uint32_t *options)
-{
-    for (const char *c = letters; *c; c++) {
-        if (!strchr(allowed, *c))
-            return *c;
-        *options |= SHELL_OPTION(*c);
-    }
-    return 0;
-}
-
-char words_options(int *argc, char **argv, const char *allowed,
-                   uint32_t *options)
-{
-    bool looking = true;
-    char wrong = 0;
-    int kept = 1;
-
-    *options = 0;
-    for (int i = 1; i < *argc && !wrong; i++) {
-        if (looking && strcmp(argv[i], "--") == 0)
-            looking = false;
-        else if (looking && is_option(argv[i]))
-            wrong = take_letters(argv[i] + 1, allowed, options);
-        else
-            argv[kept++] = argv[i];
-    }
-    *argc = kept;
-    argv[kept] = NULL;
-    return wrong;
-}
-
 static const struct words_option *
 find_option(char letter, const struct words_option *options, size_t n)
 {
@@ -162,5 +130,23 @@ int words_take(int *argc, char **argv, const struct words_option *options,
     }
     *argc = kept;
     argv[kept] = NULL;
+    return wrong;
+}
+
+char words_options(int *argc, char **argv, const char *allowed,
+                   uint32_t *options)
+{
+    struct words_option table[26] = {{0, NULL, NULL}};
+    bool on[ARRAY_SIZE(table)] = {false};
+    size_t n = MIN(strlen(allowed), ARRAY_SIZE(table));
+    char wrong;
+
+    for (size_t i = 0; i < n; i++)
+        table[i] = (struct words_option){allowed[i], &on[i], NULL};
+    wrong = (char)words_take(argc, argv, table, n);
+    *options = 0;
+    for (size_t i = 0; i < n; i++)
+        if (on[i])
+            *options |= SHELL_OPTION(allowed[i]);
     return wrong;
 }
