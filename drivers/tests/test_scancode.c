@@ -132,7 +132,7 @@ KTEST(scancode, extended_keys)
     KT_EQ(feed(&s, "\x1E"), 'a');          /* the prefix holds for one code */
 }
 
-KTEST(scancode, shifts_that_nobody_pressed)
+KTEST(scancode, shifts_that_the_keyboard_adds)
 {
     struct scancode_decoder s = {0};
 

@@ -201,7 +201,7 @@ KTEST(screen, colours)
     ROW(0, "abcdefgh");
 }
 
-KTEST(screen, swallows_what_it_does_not_know)
+KTEST(screen, ignores_unknown_sequences)
 {
     start();
     write("a\033[?25lb\033[5;6;7;8;9;10rc\033[99999999999Zd\033)e\033[38mf");

@@ -72,7 +72,7 @@ static void give_back(struct side *s)
     }
 }
 
-KTEST(kmem_irq, interrupts_and_what_they_interrupt_share_caches)
+KTEST(kmem_irq, interrupts_share_caches_with_tasks)
 {
     timer_tick_t before;
     const char *where;

@@ -180,7 +180,7 @@ KTEST(memmap, bios_area_called_free)
     KT_EQ(memmap_space(got, 1, MIB(2), MIB(62) + 1), 0);
 }
 
-KTEST(memmap, space_behind_modules)
+KTEST(memmap, space_after_modules)
 {
     start();
     add_pc();
@@ -193,7 +193,7 @@ KTEST(memmap, space_behind_modules)
     KT_EQ(memmap_space(got, 8, 0x190000, MIB(50)), 0);
 }
 
-KTEST(memmap, space_behind_holes)
+KTEST(memmap, space_after_holes)
 {
     start();
     add(ENTRY, MIB(1), MIB(14), RAM);

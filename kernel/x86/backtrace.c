@@ -77,7 +77,7 @@ static unsigned indirect_length(const uint8_t *p)
     return 2 + sib;
 }
 
-static bool behind_indirect_call(uintptr_t ret)
+static bool after_indirect_call(uintptr_t ret)
 {
     for (unsigned length = 2; length <= 7; length++)
         if (in_text(ret) && in_text(ret - length) &&
@@ -104,7 +104,7 @@ static uintptr_t find_return(uintptr_t from, uintptr_t to, uintptr_t function)
         uintptr_t target = direct_target(word);
 
         if (function != 0 ? target == function
-                          : target != 0 || behind_indirect_call(word))
+                          : target != 0 || after_indirect_call(word))
             return word;
     }
     return 0;

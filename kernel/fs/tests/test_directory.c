@@ -28,7 +28,7 @@ static int make(const char *path)
 
 /* ---- making ------------------------------------------------------------- */
 
-KTEST(directory, what_is_there_cannot_be_made)
+KTEST(directory, an_existing_name_is_refused)
 {
     struct inode *inode;
 
@@ -105,7 +105,7 @@ KTEST(directory, links_of_directories_count_their_directories)
 
 /* ---- removing ----------------------------------------------------------- */
 
-KTEST(directory, what_cannot_be_removed)
+KTEST(directory, removals_that_are_refused)
 {
     fs_test_begin();
     KT_EQ(make(T "/f"), 0);
@@ -181,7 +181,7 @@ KTEST(directory, rename_moves_and_replaces)
     fs_test_end();
 }
 
-KTEST(directory, what_cannot_be_renamed)
+KTEST(directory, renames_that_are_refused)
 {
     fs_test_begin();
     KT_EQ(fs_mkdir(T "/a", NULL), 0);

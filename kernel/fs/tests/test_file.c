@@ -117,7 +117,7 @@ KTEST(file, create_and_truncate)
     clean();
 }
 
-KTEST(file, access_is_what_was_asked_for)
+KTEST(file, access_as_opened)
 {
     struct file *r, *w;
     char c = 'y';

@@ -406,7 +406,7 @@ static size_t count_shown(size_t batch, bool *seen)
     return shown;
 }
 
-KTEST(inode, what_is_shown)
+KTEST(inode, snapshots_show_each_inode)
 {
     struct inode_totals all;
     bool seen = false;
@@ -426,7 +426,7 @@ KTEST(inode, what_is_shown)
     KT_TRUE(test_fs_end());
 }
 
-KTEST(inode, the_verifier_sees_what_is_broken)
+KTEST(inode, the_verifier_finds_each_fault)
 {
     const char *where;
     struct inode *a;

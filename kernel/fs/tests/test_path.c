@@ -227,7 +227,7 @@ KTEST(path, into_a_mounted_file_system_and_out)
     unmount();
 }
 
-KTEST(path, what_is_covered_stays)
+KTEST(path, a_covered_directory_stays)
 {
     struct inode *inode;
 

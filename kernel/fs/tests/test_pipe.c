@@ -103,7 +103,7 @@ KTEST(pipe, end_of_file_after_the_last_byte)
     close_pipe();
 }
 
-KTEST(pipe, nobody_reads)
+KTEST(pipe, a_write_without_a_reader)
 {
     KT_REQUIRE(open_pipe());
     close(&pipe.read_end);

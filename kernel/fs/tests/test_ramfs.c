@@ -59,7 +59,7 @@ static char *fill(char c, size_t n)
     return buf;
 }
 
-KTEST(ramfs, what_is_written_is_read)
+KTEST(ramfs, written_bytes_are_read)
 {
     struct inode *f = begin();
     char buf[8];
@@ -177,7 +177,7 @@ static void half_there_end(char *p)
     kmem_free(p, 4 * PAGE_SIZE);
 }
 
-KTEST(ramfs, what_a_failed_write_left_is_not_seen)
+KTEST(ramfs, a_failed_write_leaves_zeroes)
 {
     struct inode *f = begin();
     char *p = half_there();

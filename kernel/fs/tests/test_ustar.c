@@ -171,7 +171,7 @@ KTEST(ustar, the_last_of_a_name_counts)
     end();
 }
 
-KTEST(ustar, what_cannot_be_unpacked_is_counted)
+KTEST(ustar, refused_entries_are_counted)
 {
     begin();
     tar_add("link", '1', "");
@@ -194,7 +194,7 @@ KTEST(ustar, what_cannot_be_unpacked_is_counted)
     end();
 }
 
-KTEST(ustar, behind_a_broken_header_it_goes_on)
+KTEST(ustar, unpacking_continues_after_a_broken_header)
 {
     begin();
     tar_add("one", '0', "1");

@@ -222,7 +222,7 @@ KTEST(ipc, reply_receive_passes_over_a_killed_client)
     actor_end(&d);
 }
 
-KTEST(ipc, who_has_been_killed_does_not_wait)
+KTEST(ipc, a_killed_task_does_not_wait)
 {
     KT_REQUIRE(begin(2));
     actor_kill(&c);

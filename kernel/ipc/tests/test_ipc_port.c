@@ -48,7 +48,7 @@ KTEST(ipc, bits_add_up_and_come_before_callers)
     actor_end(&d);
 }
 
-KTEST(ipc, after_bits_reply_receive_answers_nobody)
+KTEST(ipc, reply_receive_after_bits_answers_no_client)
 {
     KT_REQUIRE(begin(2));
     call(&c, port_c, 1);
@@ -135,7 +135,7 @@ KTEST(ipc, a_ready_member_opens_a_circle)
 }
 
 /* c has taken over the port that s made. */
-KTEST(ipc, a_circle_through_who_received_last)
+KTEST(ipc, a_circle_through_the_last_receiver)
 {
     uint32_t to_e;
 
@@ -306,7 +306,7 @@ KTEST(ipc, an_interrupt_is_a_notification)
 
 /* ---- looking ------------------------------------------------------------ */
 
-KTEST(ipc, what_the_shell_sees)
+KTEST(ipc, snapshots_for_the_shell)
 {
     struct port_stat stat;
     struct ipc_edge edge[3];
@@ -352,7 +352,7 @@ static bool verify_finds(const char *text)
     return p != NULL && *text == 0;
 }
 
-KTEST(ipc, the_verifier_finds_what_is_broken)
+KTEST(ipc, the_verifier_finds_each_fault)
 {
     struct port *p;
 

@@ -239,7 +239,7 @@ static const char *object_to(const struct manifest_server *s, void *arg)
     return "not today";
 }
 
-KTEST(manifest, whoever_reads_may_object)
+KTEST(manifest, the_reader_may_refuse_a_stanza)
 {
     static const struct manifest_reader reader = {object_to, error, seen};
     const char *text = "\n\nserver a\nprogram /a\n\nserver b\nprogram /b";

@@ -98,7 +98,7 @@ static void look(const void *obj)
     KT_EQ(shell_test_run("verify test_broken"), 1);
 }
 
-KTEST(shell_broken, verify_counts_what_is_broken)
+KTEST(shell_broken, verify_counts_faults)
 {
     struct kmem_cache *one = kmem_cache_find("kmem_slab");
     static void *obj[64];

@@ -103,7 +103,7 @@ KTEST(shell_task, handles_of_one_that_waits)
 
 /* ---- verify ------------------------------------------------------------- */
 
-KTEST(shell_task, verify_sees_what_is_broken)
+KTEST(shell_task, verify_finds_faults)
 {
     struct handle_table *table;
 

@@ -101,7 +101,7 @@ KTEST(grant, in_force_with_its_program_only)
     expect_sound();
 }
 
-KTEST(grant, exactly_what_is_granted)
+KTEST(grant, exactly_the_granted_parts)
 {
     KT_REQUIRE(begin(1));
     g = make(&rights_a);
@@ -348,7 +348,7 @@ static pid_t spawn(struct process_start start, bool *privileged)
     return pid;
 }
 
-KTEST(grant, who_begins_privileged)
+KTEST(grant, privilege_at_the_start)
 {
     static const struct {
         const char *path;

@@ -106,7 +106,7 @@ KTEST(handle, wrong_numbers)
     handle_table_destroy(t);
 }
 
-KTEST(handle, install_at_closes_what_was_there)
+KTEST(handle, install_at_closes_the_old_handle)
 {
     struct object o, other;
     struct handle_table *t = table_with(&o, 2);

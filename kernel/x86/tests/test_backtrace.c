@@ -111,20 +111,20 @@ static uintptr_t caller(const uintptr_t *stack, unsigned n)
                                  (uintptr_t)(stack + n));
 }
 
-KTEST(backtrace, leaf_behind_a_direct_call)
+KTEST(backtrace, leaf_after_a_direct_call)
 {
     uintptr_t stack[] = {7, (uintptr_t)text_start, return_address(), 7};
 
-    KT_TRUE(named(stack[2], "ktest_backtrace_leaf_behind_a_direct_call"));
+    KT_TRUE(named(stack[2], "ktest_backtrace_leaf_after_a_direct_call"));
     KT_EQ(caller(stack, 4), stack[2]);
     KT_EQ(caller(stack, 2), 0);
 }
 
-KTEST(backtrace, leaf_behind_an_indirect_call)
+KTEST(backtrace, leaf_after_an_indirect_call)
 {
     uintptr_t stack[] = {7, through_pointer(), 7};
 
-    KT_TRUE(named(stack[1], "ktest_backtrace_leaf_behind_an_indirect_call"));
+    KT_TRUE(named(stack[1], "ktest_backtrace_leaf_after_an_indirect_call"));
     KT_EQ(caller(stack, 3), stack[1]);
 }
 

@@ -108,7 +108,7 @@ KTEST(paging, nothing_below_the_kernel)
         KT_EQ(paging_entry(a), 0);
 }
 
-KTEST(paging, nothing_behind_memory)
+KTEST(paging, nothing_after_memory)
 {
     vaddr_t end = KERNEL_BASE + (page_totals()->total_frames << PAGE_SHIFT);
 
