@@ -143,9 +143,8 @@ void kbd_receive(void)
     }
 }
 
-static void kbd_irq(struct trapframe *tf)
+static void kbd_irq(struct trapframe *tf UNUSED)
 {
-    (void)tf;
     kbd_receive();
 }
 

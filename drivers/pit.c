@@ -22,9 +22,8 @@ enum {
 static uint64_t now_ms;
 static void (*tick)(void);
 
-static void timer_irq(struct trapframe *tf)
+static void timer_irq(struct trapframe *tf UNUSED)
 {
-    (void)tf;
     now_ms += 1000 / TIMER_HZ;
     if (tick)
         tick();

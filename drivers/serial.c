@@ -119,9 +119,8 @@ void serial_receive(void)
 
 /* The controller detects only edges: all causes must be inactive for a moment,
  * or no further interrupt would come. */
-static void serial_irq(struct trapframe *tf)
+static void serial_irq(struct trapframe *tf UNUSED)
 {
-    (void)tf;
     do {
         serial_receive();
         pump();

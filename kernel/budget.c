@@ -35,9 +35,8 @@ static bool set_budget(char *value)
 BOOT_OPTION(budget, "budget=", "budget=MILLIONS",
             "power off after so many million instructions", set_budget);
 
-static void check(const void *arg)
+static void check(const void *arg UNUSED)
 {
-    (void)arg;
     if (last_tick == 0 || rdtsc() < last_tick)
         return;
     debugcon_event("{\"event\":\"budget\"}");
@@ -47,9 +46,8 @@ static void check(const void *arg)
 
 HOOK(HOOK_TICK, check);
 
-static void stopped(const void *arg)
+static void stopped(const void *arg UNUSED)
 {
-    (void)arg;
     if (last_tick != 0)
         power_exit(EXIT_PANIC);
 }

@@ -102,9 +102,8 @@ static bool memory_low(void)
     return buddy_free_pages() < LOW_WATER(page_totals()->total_usable);
 }
 
-static void reapd_main(void *arg)
+static void reapd_main(void *arg UNUSED)
 {
-    (void)arg;
     for (;;) {
         spin_lock(&sched_lock);
         wait_queue_block(&reapd_idle, false, 0);

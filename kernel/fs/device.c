@@ -7,26 +7,22 @@
 #include "kernel/fs/tty.h"
 #include "kernel/vm/user.h"
 
-static ssize_t read_nothing(struct file *f, void *buf, size_t n)
+static ssize_t read_nothing(struct file *f UNUSED, void *buf UNUSED,
+                            size_t n UNUSED)
 {
-    (void)f;
-    (void)buf;
-    (void)n;
     return 0;
 }
 
-static ssize_t write_nothing(struct file *f, const void *buf, size_t n)
+static ssize_t write_nothing(struct file *f UNUSED, const void *buf UNUSED,
+                             size_t n)
 {
-    (void)f;
-    (void)buf;
     return (ssize_t)n;
 }
 
-static ssize_t read_zeroes(struct file *f, void *buf, size_t n)
+static ssize_t read_zeroes(struct file *f UNUSED, void *buf, size_t n)
 {
     int error = user_zero(buf, n);
 
-    (void)f;
     return error == 0 ? (ssize_t)n : error;
 }
 
@@ -60,11 +56,10 @@ static ssize_t write_line(const uint8_t *buf, size_t n)
     return (ssize_t)MIN(len + 1, n);
 }
 
-static ssize_t write_debug(struct file *f, const void *buf, size_t n)
+static ssize_t write_debug(struct file *f UNUSED, const void *buf, size_t n)
 {
     size_t done = 0;
 
-    (void)f;
     while (done < n) {
         ssize_t used = write_line((const uint8_t *)buf + done, n - done);
 

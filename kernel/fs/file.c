@@ -92,11 +92,9 @@ static ssize_t regular_write(struct file *f, const void *buf, size_t n)
     return done;
 }
 
-static ssize_t directory_read(struct file *f, void *buf, size_t n)
+static ssize_t directory_read(struct file *f UNUSED, void *buf UNUSED,
+                              size_t n UNUSED)
 {
-    (void)f;
-    (void)buf;
-    (void)n;
     return -EISDIR;
 }
 

@@ -31,11 +31,10 @@ static struct kmem_cache *inode_cache;
 
 /* ---- the cache ---------------------------------------------------------- */
 
-static void inode_ctor(void *obj, size_t size)
+static void inode_ctor(void *obj, size_t size UNUSED)
 {
     struct inode *inode = obj;
 
-    (void)size;
     *inode = (struct inode){.inode_state = INODE_NEW};
     list_init(&inode->inode_lru_link);
     mutex_init(&inode->inode_mutex, "inode", MUTEX_RANK_FILE);
@@ -61,14 +60,13 @@ void inode_blank_free(struct inode *blank)
 }
 
 /* Directories come before other files in the order of locks. */
-static void set_rank(struct inode *inode)
+static void set_rank(struct inode *inode UNUSED)
 {
 #ifdef CONFIG_DEBUG
     inode->inode_mutex.mutex_rank = inode->inode_type == FILE_DIRECTORY
                                         ? MUTEX_RANK_DIRECTORY
                                         : MUTEX_RANK_FILE;
 #else
-    (void)inode;
 #endif
 }
 

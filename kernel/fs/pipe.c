@@ -69,11 +69,10 @@ static void construct_end(struct file *f, uint32_t flags, struct pipe *p)
     f->file_data = p;
 }
 
-static void construct(void *obj, size_t size)
+static void construct(void *obj, size_t size UNUSED)
 {
     struct pipe *p = obj;
 
-    (void)size;
     *p = (struct pipe){.pipe_cached = true};
     construct_end(&p->pipe_read_end, O_RDONLY, p);
     construct_end(&p->pipe_write_end, O_WRONLY, p);
@@ -87,11 +86,10 @@ static void construct(void *obj, size_t size)
     spin_unlock(&list_lock);
 }
 
-static void destruct(void *obj, size_t size)
+static void destruct(void *obj, size_t size UNUSED)
 {
     struct pipe *p = obj;
 
-    (void)size;
     spin_lock(&list_lock);
     list_remove(&p->pipe_link);
     pipe_count--;

@@ -331,9 +331,8 @@ static int read_inode(struct inode *inode)
     return 0;
 }
 
-static int lookup(struct inode *dir, const char *name, uint32_t *ino)
+static int lookup(struct inode *dir UNUSED, const char *name, uint32_t *ino)
 {
-    (void)dir;
     for (uint32_t i = 0; i < ARRAY_SIZE(files); i++)
         if (strcmp(files[i].proc_name, name) == 0) {
             *ino = ROOT + 1 + i;
@@ -343,13 +342,12 @@ static int lookup(struct inode *dir, const char *name, uint32_t *ino)
 }
 
 /* The offset counts entries. */
-static ssize_t getdents(struct inode *dir, uint32_t *offset, void *buf,
+static ssize_t getdents(struct inode *dir UNUSED, uint32_t *offset, void *buf,
                         size_t n)
 {
     static const char *const dots[] = {".", ".."};
     size_t done = 0;
 
-    (void)dir;
     while (*offset < 2 + ARRAY_SIZE(files)) {
         bool dot = *offset < 2;
         size_t size = dirent_store(

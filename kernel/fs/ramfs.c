@@ -321,14 +321,13 @@ static int ramfs_rmdir(struct inode *dir, const char *name, struct inode *inode)
 /* Allocates nothing: the entry itself moves. */
 static int ramfs_rename(struct inode *from_dir, const char *from,
                         struct inode *to_dir, const char *to,
-                        struct inode *inode, struct inode *target)
+                        struct inode *inode UNUSED, struct inode *target)
 {
     struct ramfs_node *dir = ramfs_node_of(to_dir);
     struct ramfs_entry *e = find(ramfs_node_of(from_dir), from, strlen(from));
     size_t n = strlen(to);
     int r = check_room(dir);
 
-    (void)inode;
     if (r < 0)
         return r;
     if (target != NULL && target->inode_type == FILE_DIRECTORY &&
@@ -429,9 +428,8 @@ static ssize_t ramfs_getdents(struct inode *dir, uint32_t *offset, void *buf,
 /* ---- the file system ---------------------------------------------------- */
 
 /* Grows as long as there is memory. */
-static int ramfs_stat(struct fs *fs, struct fs_stat *out)
+static int ramfs_stat(struct fs *fs UNUSED, struct fs_stat *out)
 {
-    (void)fs;
     out->fs_block_size = PAGE_SIZE;
     out->fs_blocks = (uint32_t)page_totals()->total_usable;
     out->fs_blocks_free = (uint32_t)buddy_free_pages();

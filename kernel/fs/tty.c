@@ -131,11 +131,10 @@ static void gather(void)
     }
 }
 
-static ssize_t tty_read(struct file *f, void *buf, size_t n)
+static ssize_t tty_read(struct file *f UNUSED, void *buf, size_t n)
 {
     ssize_t result = 0;
 
-    (void)f;
     while (n > 0) {
         bool done;
 
@@ -171,12 +170,11 @@ static int show(const char *text, size_t n)
     return error;
 }
 
-static ssize_t tty_write(struct file *f, const void *buf, size_t n)
+static ssize_t tty_write(struct file *f UNUSED, const void *buf, size_t n)
 {
     char text[WRITE_MAX];
     size_t done = 0;
 
-    (void)f;
     while (done < n) {
         size_t chunk = MIN(n - done, sizeof(text));
         int error = user_copy(text, (const uint8_t *)buf + done, chunk);

@@ -20,11 +20,10 @@ struct port *name_server_port;
 static struct kmem_cache *port_cache;
 static uint32_t last_number; /* guarded by sched_lock */
 
-static void port_ctor(void *obj, size_t size)
+static void port_ctor(void *obj, size_t size UNUSED)
 {
     struct port *port = obj;
 
-    (void)size;
     list_init(&port->port_callers);
     list_init(&port->port_receivers);
     port->port_bits = 0;

@@ -32,3 +32,4 @@ typedef uintptr_t vaddr_t;
 #define likely(x)         __builtin_expect(!!(x), 1)
 #define unlikely(x)       __builtin_expect(!!(x), 0)
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
+#define UNUSED            __attribute__((unused)) /* of a parameter */

@@ -18,19 +18,17 @@
 
 /* ---- entering ring 3 ---------------------------------------------------- */
 
-static void enter_program(void *arg)
+static void enter_program(void *arg UNUSED)
 {
-    (void)arg;
     sched_begin();
     trap_return(task_frame(task_self()));
 }
 
 /* Called before a return to ring 3 if task_pending is not 0. */
-static void handle_pending(struct trapframe *tf)
+static void handle_pending(struct trapframe *tf UNUSED)
 {
     struct task *self = task_self();
 
-    (void)tf;
     if (self->task_pending & PENDING_RESCHED)
         sched_yield();
     if (self->task_pending & PENDING_KILL) {

@@ -65,11 +65,11 @@ static struct inode *program_of(const struct manifest_server *s)
     return sealed(path);
 }
 
-static const char *take_stanza(const struct manifest_server *s, void *arg)
+static const char *take_stanza(const struct manifest_server *s,
+                               void *arg UNUSED)
 {
     struct inode *program;
 
-    (void)arg;
     if (grant_find(s->server_name) != NULL)
         return "a server of that name precedes it";
     for (unsigned i = 0; i < s->server_memories; i++)
@@ -83,9 +83,8 @@ static const char *take_stanza(const struct manifest_server *s, void *arg)
     return NULL;
 }
 
-static void report(unsigned line, const char *what, void *arg)
+static void report(unsigned line, const char *what, void *arg UNUSED)
 {
-    (void)arg;
     kprintf("%s:%u: %s\n", MANIFEST, line, what);
 }
 

@@ -20,9 +20,9 @@
 typedef int32_t syscall_t(uint32_t a, uint32_t b, uint32_t c);
 
 /* Arguments that a handler does not use. */
-#define NO_C   uint32_t c __attribute__((unused))
-#define NO_BC  uint32_t b __attribute__((unused)), NO_C
-#define NO_ABC uint32_t a __attribute__((unused)), NO_BC
+#define NO_C   uint32_t c UNUSED
+#define NO_BC  uint32_t b UNUSED, NO_C
+#define NO_ABC uint32_t a UNUSED, NO_BC
 
 #define SYSCALL_DECLARE(name) syscall_t sys_##name;
 SYSCALL_LIST(SYSCALL_DECLARE)

@@ -42,7 +42,7 @@ void wait_queue_wake(struct wait_queue *q, unsigned n)
 
 /* ---- mutexes ------------------------------------------------------------ */
 
-void mutex_init(struct mutex *m, const char *reason, unsigned rank)
+void mutex_init(struct mutex *m, const char *reason, unsigned rank UNUSED)
 {
     m->mutex_owner = NULL;
     wait_queue_init(&m->mutex_waiters, reason);
@@ -50,7 +50,6 @@ void mutex_init(struct mutex *m, const char *reason, unsigned rank)
     m->mutex_rank = rank;
     m->mutex_outer = NULL;
 #endif
-    (void)rank;
 }
 
 /* The mutex is held by another task: waits. An unlock wakes the first waiter,

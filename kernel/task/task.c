@@ -43,15 +43,13 @@ static void task_ctor(void *obj, size_t size)
     wait_queue_init(&t->task_exited, "child");
 }
 
-static void kstack_ctor(void *obj, size_t size)
+static void kstack_ctor(void *obj, size_t size UNUSED)
 {
-    (void)size;
     paging_unmap((vaddr_t)obj);
 }
 
-static void kstack_dtor(void *obj, size_t size)
+static void kstack_dtor(void *obj, size_t size UNUSED)
 {
-    (void)size;
     paging_map((vaddr_t)obj);
 }
 
@@ -439,19 +437,17 @@ const char *task_verify(const char **where)
 
 /* ---- boot --------------------------------------------------------------- */
 
-static void idle_main(void *arg)
+static void idle_main(void *arg UNUSED)
 {
-    (void)arg;
     sched_begin();
     for (;;)
         cpu_wait_interrupt();
 }
 
-static void reaper_main(void *arg)
+static void reaper_main(void *arg UNUSED)
 {
     int status;
 
-    (void)arg;
     for (;;)
         if (task_wait(-1, &status, 0) == -ECHILD) {
             spin_lock(&sched_lock);

@@ -29,9 +29,8 @@ static size_t shadow_pages(size_t frames)
     return (frames + SHADOW_RATIO - 1) / SHADOW_RATIO;
 }
 #else
-static size_t shadow_pages(size_t frames)
+static size_t shadow_pages(size_t frames UNUSED)
 {
-    (void)frames;
     return 0;
 }
 #endif

@@ -52,12 +52,10 @@ void spin_assert_held(const struct spinlock *l);
 #define spin_assert_held(l)    ((void)(l))
 #endif
 
-static inline void spin_init(struct spinlock *l, const char *name,
-                             unsigned rank)
+static inline void spin_init(struct spinlock *l, const char *name UNUSED,
+                             unsigned rank UNUSED)
 {
     *l = (struct spinlock)SPINLOCK_INIT(name, rank);
-    (void)name;
-    (void)rank;
 }
 
 static inline void spin_lock(struct spinlock *l)
