@@ -37,3 +37,17 @@ def test_run_ends_well(run):
 
 def test_kernel(kernel_case, run, results):
     tap.expect_passed(kernel_case, run, *results)
+
+
+def test_a_failed_case_is_seen(kernel):
+    """A case fails when its first request for memory does; the others pass."""
+    run = qemu.run(kernel, "fail slab 1; test pipe; poweroff")
+    failed = [e["name"] for e in run.named["test"] if not e["ok"]]
+    assert len(failed) == 1 < len(run.named["test"]), run.explain()
+    cases = tap.parse(run.text, notes_first=True)
+    assert [n for n, c in cases.items() if not c.passed] == \
+        [f"pipe.{failed[0]}"]
+    assert "open_pipe()" in cases[f"pipe.{failed[0]}"].notes[-1]
+    with pytest.raises(pytest.fail.Exception, match=r"open_pipe\(\)"):
+        tap.expect_passed(failed[0], run, {failed[0]: False},
+                          {failed[0]: cases[f"pipe.{failed[0]}"]})

@@ -1,0 +1,44 @@
+"""`make test-times`: what a test costs, its children included."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT
+
+pytestmark = pytest.mark.plain
+
+# So many processor seconds, in the test itself and in a child of it.
+BUSY = 0.2
+FILE = f'''import subprocess, sys, time
+WORK = "import time\\nwhile time.process_time() < {BUSY}: pass"
+def test_cheap(): pass
+def test_child(): subprocess.run([sys.executable, "-c", WORK], check=True)
+def test_busy():
+    end = time.process_time() + {BUSY}
+    while time.process_time() < end: pass
+'''
+
+
+def test_processor_seconds_are_noted_and_printed(tmp_path):
+    (tmp_path / "test_work.py").write_text(FILE)
+    (tmp_path / "pytest.ini").write_text(
+        f"[pytest]\npythonpath = {ROOT}/tools/test\n")
+    out = tmp_path / "times/test.json"
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "times", f"--times={out}"],
+        cwd=tmp_path, check=True, capture_output=True)
+    seconds = {name.split("::")[1]: value
+               for name, value in json.loads(out.read_text()).items()}
+    assert set(seconds) == {"test_cheap", "test_child", "test_busy"}
+    assert min(seconds["test_child"], seconds["test_busy"]) >= BUSY
+    assert seconds["test_cheap"] < BUSY
+    shown = subprocess.run(
+        [sys.executable, ROOT / "tools/test/times.py", out.parent],
+        check=True, capture_output=True, text=True).stdout
+    rows = [line.split() for line in shown.splitlines()]
+    assert ["test_work.py"] == [row[2] for row in rows if len(row) == 3
+                                and row[1] == "3" and row[2] != "in"]
+    assert rows[-2][-1].endswith("::test_cheap")  # the dearest come first
