@@ -27,7 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SECRET = "# ---- not handed out"
 
 # Tests of parts that a hand-out does not have.
-FOR_AUTHORS = {"tools/test/test_labs.py", "tools/test/test_grade.py"}
+FOR_AUTHORS = {"tools/test/test_labs.py", "tools/test/test_grade.py",
+               "tools/test/test_grading.py"}
 
 START = """\
 # Lab {number}: {title}
