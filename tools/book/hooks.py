@@ -1,4 +1,4 @@
-"""What MkDocs does not do for the book by itself.
+"""Parts of the book's site that MkDocs does not make by itself.
 
     nav         the order of chapters, from docs/index.md
     markdown    what GitHub and Python's Markdown understand differently
@@ -115,7 +115,7 @@ def with_links(text, page):
 
 
 def with_prompts(text):
-    """What is typed in a transcript is seen at once."""
+    """Typed lines of a transcript look different from the answers."""
     def typed(m):
         return re.sub(r"^((?:\(gdb\)|slate!?&gt;|\$) )(.*)$",
                       r"<i>\1</i><b>\2</b>", m[0], flags=re.M)

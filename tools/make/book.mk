@@ -17,8 +17,8 @@ book: $(BOOK_ENV)/done            ## docs/ as a site: build/book/index.html
 	@echo 'build/book/index.html'
 
 .PHONY: transcripts
-transcripts: $(KERNELS) | $(VENV) ## what the book types is typed
-                                  ## again, and written anew
+transcripts: $(KERNELS) | $(VENV) ## type the book's transcripts
+                                  ## again and write them anew
 	@$(PYTHON) -m tools.test.shells -w $(KERNEL)
-	@$(PYTHON) -m tools.test.sessions $(WORKSHOP_ELF) docs/*.md
+	@$(PYTHON) -m tools.test.sessions $(KERNEL) docs/*.md
 	@SLATE_BOOK=write $(PYTEST) -q tools/test/test_gdb_objects.py -k book

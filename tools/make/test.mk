@@ -111,10 +111,10 @@ test-system: $(KERNELS) $(ISO) | $(VENV) ## the image: serial, PS/2, VGA, GDB
 	@$(PYTEST) $(ABREAST) tools/test --ignore=tools/test/test_host.py \
 	    --ignore=tools/test/test_kernel.py
 
-failures: $(WORKSHOP_KERNEL) | $(VENV) ## the n-th allocation fails, for all n
+failures: $(WORKSHOP_KERNEL) | $(VENV) ## the n-th allocation fails, for each n
 	@$(PYTEST) $(EVERY) tools/test/test_failures.py
 
-test-replay: $(WORKSHOP_KERNEL) | $(VENV) ## planted bugs to their lines
+test-replay: $(WORKSHOP_KERNEL) | $(VENV) ## follow planted bugs to their lines
 	@$(PYTEST) $(EVERY) tools/test/test_replay.py
 
 storm: $(WORKSHOP_KERNEL) | $(VENV) ## the disk driver dies at work: SEEDS=20

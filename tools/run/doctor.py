@@ -24,7 +24,7 @@ COLUMNS = ["check", "least", "debian", "fedora", "arch", "macos", "use"]
 
 
 def output(*argv, stdin=None):
-    """What a command prints, or None if it fails or does not exist."""
+    """The output of a command, or None if it fails or does not exist."""
     try:
         done = subprocess.run(argv, input=stdin, check=True, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

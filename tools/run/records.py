@@ -114,7 +114,7 @@ class Control:
             raise ReplayError(f"QEMU did not start: {said or e}") from e
 
     def said(self):
-        """What QEMU itself printed, in one line."""
+        """The output of QEMU itself, in one line."""
         self.errors.seek(0)
         return " ".join(self.errors.read().decode(errors="replace").split())
 

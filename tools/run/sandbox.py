@@ -28,7 +28,7 @@ BWRAP = ["bwrap", "--die-with-parent", "--new-session", "--unshare-all",
 
 @functools.lru_cache(maxsize=None)
 def problem():
-    """What this system lacks, in one line, or None."""
+    """The tool that this system lacks, in one line, or None."""
     if not shutil.which("prlimit"):
         return "no prlimit here: no limits and no sandbox, only time-outs"
     if not shutil.which("bwrap"):

@@ -33,7 +33,7 @@ MODES, TABLE, WHAT = _read_table()
 def seen(bug, mode):
     """(kind of report, when) of a sanitizer's first report, where nothing but
     the column's cell is asked; None: it says nothing. A cell has ways, divided
-    by ";": a kind in the plain layout, or behind "all:" or a mode's letter one
+    by ";": a kind in the plain layout, or after "all:" or a mode's letter one
     in all modes or that mode; after a comma, when, if not at once."""
     for way in TABLE[bug][COLUMN].split(";"):
         where, _, said = way.strip().rpartition(": ")

@@ -110,7 +110,7 @@ def plain(lines):
     for line in lines:
         for pattern, text in NOISE:
             line = re.sub(pattern, text, line)
-        # The columns behind an age move with its width.
+        # The columns after an age move with its width.
         result.append(" ".join(line.split()) if " AGE" in line
                       else line.rstrip())
     return result

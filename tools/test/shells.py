@@ -14,7 +14,7 @@ serial line, disk the number of files on one, 0 for those of `make disk`), but
 typed into sh, which is entered and left where needed. Of listings that begin
 with it those are none whose first command is the host's, make or a path in the
 tree, nor those in hand-outs of labs, which speak of the reader's own tree. A
-line "^\\" is that key. What stands behind three blanks is a remark, not typed.
+line "^\\" is that key. A remark after three blanks is not typed.
 
 Below a command without an answer nothing is compared: the page leaves it out. A
 line of dots stands for any number of lines. Numbers, and the widths of columns,

@@ -37,7 +37,7 @@ def entries(text):
             inside.add(line[4:])
         else:
             inside = None
-    for entry in found:  # the blank line behind a block belongs to the page
+    for entry in found:  # the blank line after a block belongs to the page
         while entry.output and not entry.output[-1]:
             entry.output.pop()
             entry.end -= 1
