@@ -4,15 +4,15 @@
  * A block of order k starts at a frame number that is a multiple of 2^k; its
  * buddy is the block whose number differs in bit k alone. A request takes the
  * smallest free block that is large enough and halves it, putting the right
- * halves back, until it fits; a block that comes back is joined with its buddy
- * as long as that one is free and whole:
+ * halves on their free lists, until it fits; a freed block is joined with its
+ * buddy as long as the buddy is free and whole:
  *
  *     order 2   [     0-3     ]
  *     order 1   [ 0-1 ][ 2-3  ]        one free list per order
  *     order 0   [0][1][2][3]
  *
- * Only the first frame of a block carries its state and order. All others say
- * PAGE_TAIL, which is how a free of the wrong thing is noticed.
+ * Only the first frame of a block has its state and order. All others are
+ * PAGE_TAIL, so a free of a wrong address is detected.
  */
 #include "kernel/lib/string.h"
 #include "mm/buddy_impl.h"
@@ -97,7 +97,7 @@ void buddy_set_pressure(size_t (*reclaim)(void))
     buddy_zone.zone_reclaim = reclaim;
 }
 
-/* Asks for pages back, without the lock. True if it was worth asking. */
+/* Calls the pressure callback, without the lock. True if it released pages. */
 static bool pressure(void)
 {
     if (buddy_zone.zone_reclaim == NULL)
@@ -106,8 +106,8 @@ static bool pressure(void)
     return buddy_zone.zone_reclaim() != 0;
 }
 
-/* No block of exactly this order is free: halves a larger one, and asks for
- * pages back until there is a block or nothing more comes. */
+/* No block of exactly this order is free: halves a larger one, and calls the
+ * pressure callback until there is a block or it releases nothing. */
 static __attribute__((noinline)) struct page *alloc_larger(unsigned order)
 {
     struct page *p = NULL;
@@ -136,8 +136,7 @@ struct page *buddy_alloc(unsigned order)
     return likely(p != NULL) ? p : alloc_larger(order);
 }
 
-/* What is wrong with freeing this page at this order, as far as its tag tells;
- * NULL: nothing. */
+/* NULL, or why this page cannot be freed at this order, judged by its tag. */
 static const char *free_error(const struct page *p, unsigned order)
 {
     if (p->page_tag == PAGE_TAG(PAGE_ALLOC, order))
@@ -188,12 +187,12 @@ void buddy_free(struct page *p, unsigned order)
 
 /*
  * A run of n pages is a row of blocks, largest first, one for each bit of n;
- * its tail is one of blocks that grow:
+ * its tail is a row of blocks, smallest first:
  *
  *     13 = 1101b    [ 8 pages       ][ 4     ][1]|[1][ 2 ]
  *                                         the run | its tail
  *
- * Every one of them is aligned to its size, since the run is aligned to more.
+ * Each block is aligned to its size, since the run is aligned to more.
  */
 static void run_mark(struct page *p, size_t pages)
 {
@@ -206,7 +205,7 @@ static void run_mark(struct page *p, size_t pages)
     }
 }
 
-/* Gives the tail back. The buddy of each of its blocks has a page of the run,
+/* Frees the tail. The buddy of each of its blocks has a page of the run,
  * so there is nothing to join. */
 static void run_trim(struct page *p, size_t pages, unsigned order)
 {

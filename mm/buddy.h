@@ -13,32 +13,32 @@
 #define BUDDY_MAX_ORDER (BUDDY_ORDERS - 1)
 #define BUDDY_MAX_PAGES (1u << BUDDY_MAX_ORDER)
 
-/* Takes all usable frames of the page array. Boot only. */
+/* Makes free blocks of all usable frames of the page array. Boot only. */
 void buddy_init(void);
 
 /*
- * A block of 2^order pages, aligned to its own size, or NULL. When no block
- * is left it asks the pressure callback to give pages back and tries again,
- * until there is a block or nothing more comes. Never sleeps; the callback
- * may run destructors.
+ * A block of 2^order pages, aligned to its own size, or NULL. If no block is
+ * left, it calls the pressure callback and tries again, until there is a block
+ * or the callback releases nothing. Never sleeps; the callback may run
+ * destructors.
  */
 struct page *buddy_alloc(unsigned order);
 
-/* Gives back a block as it was handed out. A block that is not out (freed
- * twice, reserved, the middle of another) or was handed out at another order
- * panics and names the address. */
+/* Frees a block that buddy_alloc returned. Panics and names the address if it
+ * is not the start of an allocated block of that order (freed twice, reserved,
+ * the middle of another block). */
 void buddy_free(struct page *p, unsigned order);
 
 /*
- * Exactly `pages` contiguous pages: takes the next power of two and gives the
- * tail back at once. NULL when there is none, or pages is 0 or more than
- * BUDDY_MAX_PAGES. buddy_free_run gives such a run back, whole.
+ * Exactly `pages` contiguous pages: takes the next power of two and frees the
+ * tail at once. NULL if there is no such block, or pages is 0 or more than
+ * BUDDY_MAX_PAGES. buddy_free_run frees such a run, whole.
  */
 struct page *buddy_alloc_run(size_t pages);
 void buddy_free_run(struct page *p, size_t pages);
 
-/* Called without locks when buddy runs dry; returns pages given back. The
- * callback may not call for pages itself. */
+/* The callback is called without locks when no block is left, and returns how
+ * many pages it released. It may not allocate pages itself. */
 void buddy_set_pressure(size_t (*reclaim)(void));
 
 size_t buddy_free_pages(void);

@@ -1,6 +1,6 @@
 /*
  * Every invariant of the buddy allocator, as code: the free lists are sound,
- * the blocks tile the usable frames, and the two say the same.
+ * blocks cover all usable frames without overlap, and both agree.
  */
 #include "mm/buddy_impl.h"
 
@@ -28,9 +28,9 @@ static const char *verify_free(const struct page *p, unsigned k)
     return NULL;
 }
 
-/* The list of one order; *blocks and *free (pages) count what is on all lists.
- * A list that has become a circle past its head ends too: it comes back to a
- * page whose `prev` is not where it came from. */
+/* The list of one order; *blocks and *free (pages) are totals over all lists.
+ * The walk ends even if the list has become a circle without its head: it
+ * reaches a page whose `prev` is not the page before. */
 static const char *verify_list(unsigned k, size_t *blocks, size_t *free,
                                const struct page **where)
 {
@@ -54,7 +54,7 @@ static const char *verify_list(unsigned k, size_t *blocks, size_t *free,
     return head->prev == prev ? NULL : "free list links disagree";
 }
 
-/* Block by block through the array: they tile the usable frames. */
+/* Block by block through the array: they cover the usable frames. */
 static const char *verify_blocks(size_t *managed, size_t *blocks,
                                  const struct page **where)
 {

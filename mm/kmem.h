@@ -7,7 +7,7 @@
  *     …
  *     kmem_cache_free(foo_cache, foo);
  *
- * An object is in its constructed state when it is handed out and must be in
+ * An object is in its constructed state when it is allocated and must be in
  * it again when it is freed. Constructors run when a slab is created, not when
  * an object is allocated; destructors when the slab is destroyed.
  *

@@ -3,8 +3,8 @@
  *
  * The paper asks for about 30 caches from 8 bytes to 9 KB in steps of 10 to
  * 20 %. These 38 are chosen so that each also divides its slab well; a table
- * with an entry for every 8 bytes finds the class in one load. What is larger
- * goes to segkmem, whole pages.
+ * with an entry for every 8 bytes finds the class in one load. Larger requests
+ * get whole pages from segkmem.
  */
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"

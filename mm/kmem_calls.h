@@ -6,7 +6,7 @@
 
 #include "mm/kmem_debug.h"
 
-/* How far the allocator is initialized: what can be used already. */
+/* How far the allocator is initialized: the caches that can be created. */
 enum kmem_state {
     KMEM_DOWN,    /* nothing */
     KMEM_PARTIAL, /* caches of small objects */

@@ -1,7 +1,7 @@
 /*
- * Debugging (paper, section 6) as the rest of mm/ sees it: the modes, and the
- * functions of mm/debug/ that it calls. Each is described where it is defined.
- * In a home without debugging modes (MM_DEBUG 0) none of them is called.
+ * The interface of mm/debug/ (paper, section 6) to the rest of mm/: the modes,
+ * and the functions that it calls. Each is described where it is defined. On a
+ * platform without debugging modes (MM_DEBUG 0) none of them is called.
  */
 #pragma once
 
@@ -41,9 +41,9 @@ const char *kmem_debug_verify(const struct kmem_cache *cp,
                               const void **at);
 
 /*
- * Failing on purpose. If the hook is set, it says whether a request fails: one
- * for an object of a cache with KMF_FAIL, or, `cp` being NULL, one for pages.
- * tools/workshop/stress/fail.c sets it.
+ * Failing on purpose, for tests. If the hook is set, it decides whether a
+ * request fails: one for an object of a cache with KMF_FAIL or, if `cp` is
+ * NULL, one for pages.
  */
 typedef bool kmem_fail_hook_t(const struct kmem_cache *cp, int flags);
 extern kmem_fail_hook_t *kmem_fail_hook;

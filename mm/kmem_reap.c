@@ -1,17 +1,16 @@
 /*
  * Reclaiming memory (paper, section 3.4): the working set, reaping, pressure.
  *
- * A cache gives back free slabs only, and of these only what it has not used
- * for a while. The hot path keeps no time for that:
+ * A reap destroys only free slabs, and of these only those that have not been
+ * needed for a while. The hot path reads no clock for that:
  *
  *     T   free slabs now
- *     m   the least T since the last update: slabs that were not used
+ *     m   the minimum of T since the last update: slabs not needed since
  *     L   the m of the interval before, the limit of a reap
  *
- * Every working-set interval (15 seconds) L = m and m = T. A reap frees
- * min(L, m) slabs from the tail of the list: a slab that was used within the
- * last interval is never taken, one that was idle for two always may be. The
- * rule is the one that illumos applies to its depots.
+ * Every working-set interval (15 seconds) L = m and m = T. A reap destroys
+ * min(L, m) slabs from the tail of the list: never a slab used in the last
+ * interval, always one unused for two. illumos applies this rule to its depots.
  */
 #include "mm/buddy.h"
 #include "mm/kmem_impl.h"
@@ -140,9 +139,9 @@ kmem_reclaim_t *kmem_set_reclaim(kmem_reclaim_t *fn)
     return before;
 }
 
-/* Buddy ran dry. Objects that their owners only keep in case are freed first.
+/* Buddy has no block left. First the owners of reclaimable objects free some.
  * A failed allocation is worse than a lost working set: if a reap that keeps
- * the working sets gives nothing, one that ignores them follows. */
+ * the working sets releases nothing, one that ignores them follows. */
 static size_t pressure(void)
 {
     size_t pages;
@@ -180,7 +179,7 @@ void kmem_update(void)
     mm_unlock(&kmem_list_lock);
 }
 
-/* Also where a reap ignores the working set, it is kept up to date. */
+/* The working set is kept up to date even while reaps ignore it. */
 static uint32_t update_interval(void)
 {
     uint32_t interval = kmem_ws_interval;

@@ -41,7 +41,7 @@ struct kmem_cache_stat {
     size_t stat_inuse;
     size_t stat_total;
     size_t stat_slabs;
-    size_t stat_full_slabs; /* all objects out: the paper's "empty" */
+    size_t stat_full_slabs; /* all objects allocated: the paper's "empty" */
     size_t stat_partial_slabs;
     size_t stat_free_slabs; /* all objects free; equals T */
     size_t stat_slab_bytes; /* pages of slabs */

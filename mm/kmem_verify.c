@@ -2,9 +2,9 @@
  * Every invariant of the slab allocator, as code.
  *
  * A walk over all caches, slabs, freelists and hash chains that stops at the
- * first thing that is wrong, and follows no pointer that it has not checked.
- * It needs no debugging mode: counts, lists and links already say a lot. Each
- * walk is bounded by a count, so a circle cannot hold it.
+ * first error, and follows no pointer that it has not checked. It needs no
+ * debugging mode: counts, lists and links already say a lot. Each walk is
+ * bounded by a count, so it ends on a circle too.
  */
 #include "kernel/lib/printf.h"
 #include "mm/kmem_stat.h"
@@ -120,12 +120,12 @@ struct tally {
     size_t slabs;
     size_t inuse;
     size_t full;
-    size_t complete;
+    size_t free;
     unsigned last;                 /* rank of the slab before */
     const struct kmem_slab *first; /* with a free buffer */
 };
 
-/* 0 full, 1 partial, 2 complete: ascending along the list. */
+/* 0 full, 1 partial, 2 free: ascending along the list. */
 static unsigned rank(const struct kmem_slab *sp)
 {
     if (sp->slab_head == NULL)
@@ -138,12 +138,13 @@ static void count_slab(struct tally *t, const struct kmem_slab *sp)
     t->slabs++;
     t->inuse += sp->slab_refcnt;
     t->full += rank(sp) == 0;
-    t->complete += rank(sp) == 2;
+    t->free += rank(sp) == 2;
     if (t->first == NULL && sp->slab_head != NULL)
         t->first = sp;
 }
 
-/* One slab at its place in the list: behind `prev`, no earlier than `last`. */
+/* One slab at its place in the list: after `prev`, of no lower rank than
+ * t->last. */
 static const char *verify_place(const struct kmem_cache *cp,
                                 const struct list *l, const struct list *prev,
                                 struct tally *t)
@@ -202,8 +203,8 @@ static const char *verify_counts(const struct kmem_cache *cp,
         return at_cache(cp, "objects in use are not allocations less frees");
     if (t->full != cp->cache_full_slabs)
         return at_cache(cp, "count of full slabs is wrong");
-    if (t->complete != cp->cache_free_slabs)
-        return at_cache(cp, "count of complete slabs (T) is wrong");
+    if (t->free != cp->cache_free_slabs)
+        return at_cache(cp, "count of free slabs (T) is wrong");
     if (cp->cache_ws_min > cp->cache_free_slabs)
         return at_cache(cp, "working set: m exceeds T");
     if (cp->cache_freelist != first)

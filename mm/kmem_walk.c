@@ -1,7 +1,7 @@
 /*
  * Walks over slabs and freelists that may be damaged: each is bounded by a
- * count, and follows no link that it has not checked. For what looks at the
- * heap: snapshots, kmem_verify, and the debugging modes.
+ * count, and follows no link that it has not checked. Snapshots, kmem_verify
+ * and the debugging modes use them.
  */
 #include "mm/kmem_walk.h"
 #include "kernel/lib/string.h"
@@ -91,8 +91,8 @@ struct kmem_slab *kmem_slab_holding(struct kmem_cache *cp, const void *addr)
 
 /* ---- the freelist of a slab --------------------------------------------- */
 
-/* The buffer of a bufctl on a freelist, which may be any number: damaged links
- * are looked at too. */
+/* The buffer of a bufctl on a freelist. `bcp` may be any number, since links
+ * may be damaged. */
 void *kmem_bufctl_buf(const struct kmem_cache *cp,
                       const struct kmem_bufctl *bcp)
 {

@@ -1,10 +1,10 @@
 /*
- * The page array: what the boot loader said about memory, frame by frame.
+ * The page array: the boot loader's memory map, frame by frame.
  *
- * Boot loaders disagree about the details, so the reading is defensive: a
- * frame is RAM only if usable regions cover all of it and nothing else claims
- * a byte of it. The array has an entry for every frame below the limit and is
- * filled up with reserved ones to a whole number of buddy's largest blocks:
+ * Boot loaders disagree about the details, so the code is defensive: a frame is
+ * RAM only if a usable region covers all of it and no reserved region touches
+ * it. The array has an entry for every frame below the limit, and reserved ones
+ * up to a whole number of buddy's largest blocks:
  *
  *     frame   0   …  255 | 256 … kernel … array | …  usable  … | padding
  *     state   reserved   | reserved or kernel   | tail         | reserved

@@ -10,19 +10,19 @@
 #include "kernel/lib/list.h"
 #include "mm/platform.h"
 
-/* Who has a frame. The order is that of the `pages` picture's legend. */
+/* The use of a frame, in the order of the legend of `pages`. */
 enum page_state {
-    PAGE_RESERVED, /* a hole, the BIOS, a device: never ours */
+    PAGE_RESERVED, /* a hole, the BIOS, a device: never used */
     PAGE_KERNEL,   /* the kernel's image, its page tables, this array */
-    PAGE_TAIL,     /* not the first frame of its block: that one tells */
+    PAGE_TAIL,     /* not the first frame of its block, which has its state */
     PAGE_FREE,     /* first frame of a block on a buddy free list */
-    PAGE_ALLOC,    /* first frame of a block that buddy handed out */
+    PAGE_ALLOC,    /* first frame of an allocated block */
     PAGE_SLAB,     /* segkmem: slab pages of page_owner, a cache */
     PAGE_HASH,     /* segkmem: hash table of page_owner, a cache */
     PAGE_LARGE,    /* segkmem: a kmem_alloc of more than the last class */
-    PAGE_UNMAPPED, /* segkmem: taken away by debugging mode S; page_owner is
-                      the slab that it was */
-    PAGE_USER,     /* mapped in page_refs places by programs */
+    PAGE_UNMAPPED, /* segkmem: unmapped by debugging mode S; page_owner is the
+                      slab that contained it */
+    PAGE_USER,     /* of programs, which map it page_refs times */
     PAGE_STATES
 };
 
@@ -71,7 +71,7 @@ size_t page_array_bytes(size_t frames);
  * frame is usable if one usable region covers it wholly and no reserved one
  * touches it. Frames inside [kernel_start, kernel_end) become PAGE_KERNEL.
  * The rest is reserved. Frames below 1 MiB are never usable: boot loaders
- * disagree about them. Gives nothing to buddy yet; buddy_init does. Boot
+ * disagree about them. buddy_init then makes blocks of usable frames. Boot
  * only.
  */
 void page_init(void *array, size_t frames, const struct mem_region *regions,

@@ -1,5 +1,5 @@
 /*
- * Looking at page frames, for those who print them.
+ * Statistics and names of page frames, for commands and tools.
  */
 #include "mm/page_stat.h"
 #include "mm/buddy.h"

@@ -1,6 +1,6 @@
 /*
- * Looking at page frames: how many there are of each kind, which block one
- * belongs to, and the words for states.
+ * Statistics of page frames: how many there are of each kind, the block of a
+ * frame, and the names of states.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ struct page_totals {
     uint64_t total_unused; /* bytes of RAM above the direct map */
 };
 
-/* The counts as page_init left them; and taking them, at its end. */
+/* The counts when page_init ended; and counting them, at its end. */
 const struct page_totals *page_totals(void);
 void page_count_totals(uint64_t unused);
 

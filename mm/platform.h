@@ -1,10 +1,10 @@
 /*
- * What mm/ asks of the place it runs in, and all that it asks.
+ * The platform: all that mm/ needs of the system that it runs in.
  *
  * The same sources run in the kernel, under a program's malloc, and on a
- * workstation under sanitizers. Each of these homes has an mm_platform.h of
- * its own on its include path, which supplies the hot half of this page
- * inline (the lock) and may implement the rest where it likes:
+ * workstation under sanitizers. Each of these platforms has its own
+ * mm_platform.h on the include path, which supplies the frequent half of this
+ * page inline (the lock); it implements the rest in its own sources:
  *
  *     kernel/mm_platform.h         ring 0: spin locks, PIT clock, console
  *     mm/tests/host/mm_platform.h  the host tests: fake clock, checked locks
@@ -26,7 +26,7 @@
  * The address sanitizer uses the last two (tools/workshop/sanitize/).
  *
  * Locks are taken in ascending rank only; docs/locking.md says why. What the
- * debugging modes ask besides is in mm/debug/platform.h.
+ * debugging modes need besides is in mm/debug/platform.h.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /*
  * segkmem: whole pages for the slab allocator (paper, sections 3.1 and 7.1).
  *
- * The slab allocator knows nothing of physical memory and buddy nothing of
- * caches; here the two meet. Every page that passes is marked with its use
- * and its owner, which is how an address is traced back to its slab, and how
- * the shell proves that what the caches say they hold is what is held.
+ * The slab allocator has no physical memory of its own, and buddy has no
+ * caches; segkmem connects them. It marks every page with its use and owner, so
+ * that an address can be traced to its slab, and the sum over all caches can be
+ * compared with segkmem's own counts.
  */
 #include "mm/segkmem.h"
 #include "mm/buddy.h"
@@ -50,7 +50,7 @@ void *kmem_getpages(size_t pages, enum page_state use, void *owner)
     return p == NULL ? NULL : page_to_virt(p);
 }
 
-/* Panics, having changed nothing, if the run is not segkmem's. */
+/* Panics if a page of the run is not segkmem's, or they differ in use. */
 static void check_run(const struct page *p, size_t pages)
 {
     uint8_t use = p->page_state;
@@ -74,7 +74,7 @@ void kmem_setuse(void *addr, size_t pages, enum page_state use, void *owner)
     mm_unlock(&segkmem.lock);
 }
 
-/* Marks the run as buddy handed it out. */
+/* Marks the run as buddy_alloc_run returned it. */
 static void unmark(struct page *p, size_t pages)
 {
     for (size_t i = 0; i < pages; i++) {

@@ -1,5 +1,5 @@
 /*
- * segkmem: the page supplier behind the slab allocator (paper, 3.1 and 7.1).
+ * segkmem: the page supplier of the slab allocator (paper, 3.1 and 7.1).
  *
  * The firewall between the slab allocator and the rest of memory: whole runs
  * of pages, each marked with the cache that holds it and why, and counted.
@@ -23,10 +23,10 @@ struct segkmem_stat {
  */
 void *kmem_getpages(size_t pages, enum page_state use, void *owner);
 
-/* Gives pages that it handed out another use and owner. */
+/* Changes the use and owner of pages that kmem_getpages returned. */
 void kmem_setuse(void *addr, size_t pages, enum page_state use, void *owner);
 
-/* Gives a whole run back as kmem_getpages handed it out. */
+/* Frees a whole run that kmem_getpages returned. */
 void kmem_freepages(void *addr, size_t pages);
 
 void segkmem_stat(struct segkmem_stat *out);

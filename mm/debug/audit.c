@@ -2,9 +2,9 @@
  * The transaction log (paper, section 6.1) and the rings of rare events.
  *
  * The log is one run of pages, taken from buddy when the first cache is
- * audited. Transaction number n is in place n modulo its length, so an entry
- * is kept exactly if it still has the number that is looked for. Nothing is
- * entered after an error: what led there must not be overwritten.
+ * audited. Transaction number n is at index n modulo its length, so an entry is
+ * still kept if it has the wanted number. Nothing is recorded after an error,
+ * so that the transactions before it are not overwritten.
  */
 #include "mm/debug/audit.h"
 #include "kernel/lib/string.h"
@@ -12,7 +12,7 @@
 #include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"
 
-#define LOG_SHARE     50 /* of memory: one part in so many */
+#define LOG_SHARE     50 /* 1/50 of memory */
 #define LOG_PAGES_MIN 4u
 
 bool kmem_log_stopped;
@@ -125,8 +125,7 @@ static struct {
     struct kmem_event events[KMEM_RING_SIZE];
 } rings[KMEM_RINGS];
 
-/* Each slab that is reaped comes by here: nothing is called but the clock, and
- * that has milliseconds. */
+/* Called for each reaped slab, so it reads the cheap clock, in milliseconds. */
 void kmem_event(enum kmem_ring ring, enum kmem_why why,
                 const struct kmem_cache *cp, const void *slab, size_t count)
 {

@@ -16,23 +16,23 @@ enum kmem_op {
 
 struct kmem_log_entry {
     uint32_t log_seq;  /* 1, 2, 3, …; 0: not used yet */
-    uint32_t log_prev; /* the one before on this buffer, 0: none */
+    uint32_t log_prev; /* the previous one of this buffer, 0: none */
     enum kmem_op log_op;
     uint32_t log_cpu;             /* the processor that did it */
-    struct kmem_cache *log_cache; /* may be gone: log_number tells */
-    uint32_t log_number;          /* of the cache; see kmem_log_cache */
+    struct kmem_cache *log_cache; /* destroyed if its number is not: */
+    uint32_t log_number;          /* cache_number of the cache then */
     const void *log_slab;
     const void *log_buf;
     const void *log_bufctl;
-    size_t log_size; /* bytes asked for */
+    size_t log_size; /* requested bytes */
     struct kmem_transaction log_trans;
 };
 
-/* Makes the log if there is none: a fiftieth of memory, less if that is not to
- * be had. False if nothing is. */
+/* Creates the log if there is none: 1/50 of memory, less if so much is not
+ * available. False if there is no memory. */
 bool kmem_log_create(void);
 
-/* Enters a buffer's latest transaction, and its number in the bufctl. Does
+/* Records a buffer's latest transaction, and its number in the bufctl. Does
  * nothing while there is no log or it is stopped. The cache's lock may be
  * held. */
 void kmem_log_enter(enum kmem_op op, struct kmem_cache *cp,
@@ -45,13 +45,13 @@ uint32_t kmem_log_kept(void);
 /* Copies transaction number `seq`. False if it is not kept (any more). */
 bool kmem_log_get(uint32_t seq, struct kmem_log_entry *out);
 
-/* Where that entry lies in memory, for tools; NULL if it is not kept. */
+/* The entry in the log itself, for tools; NULL if it is not kept. */
 const struct kmem_log_entry *kmem_log_at(uint32_t seq);
 
-/* The name of the entry's cache; "?" if that is gone. */
+/* The name of the entry's cache; "?" if it was destroyed. */
 const char *kmem_log_name(const struct kmem_log_entry *entry);
 
-/* Nothing more is entered: what led to an error stays. */
+/* Nothing more is recorded: an error has happened. */
 extern bool kmem_log_stopped;
 
 /* Fills in time, task and callers of a transaction that happens now. */
@@ -64,7 +64,7 @@ struct kmem_event {
     enum kmem_why event_why;
     uint32_t event_task;
     uint32_t event_count; /* fail: the object's bytes; slab: objects in it;
-                             reap: slabs given back */
+                             reap: released slabs */
     uint64_t event_us;
     const void *event_slab;             /* slab: its first page */
     char event_name[KMEM_NAME_MAX + 1]; /* the cache */
@@ -76,7 +76,7 @@ struct kmem_event {
 bool kmem_event_get(enum kmem_ring ring, uint32_t seq, struct kmem_event *out);
 uint32_t kmem_event_last(enum kmem_ring ring);
 
-/* Where the rings lie: what they say of slabs is no pointer to a buffer. */
+/* The memory of the rings: addresses in it are no pointers to buffers. */
 const void *kmem_event_memory(const void **end);
 
 const char *kmem_why_text(enum kmem_why why);

@@ -2,22 +2,22 @@
  * The debugging modes at work (paper, sections 6.1 to 6.4 and 6.6): allocation
  * and free in a cache whose flag word has more than KMF_HASH.
  *
- * An allocation takes the buffer's bufctl off the freelist, checks that the
- * buffer is as the last free left it, and prepares it:
+ * An allocation takes the first bufctl off the freelist, checks that its buffer
+ * is as the last free left it, and prepares it:
  *
  *     freelist -> sane? -> still deadbeef? -> baddcafe -> constructor
  *              -> redzone -> audit -> client
  *
- * A free finds the bufctl by the hash table; an address that is not there is
+ * A free finds the bufctl in the hash table; an address that is not there is
  * reported and nothing is changed:
  *
  *     client -> in the table? -> size and redzone right? -> audit
  *            -> destructor -> deadbeef -> freelist
  *
- * Between the two holds of the cache's lock that this takes, a buffer is
- * KMEM_BUF_BUSY: it is in the hash table and counts as allocated, so the cache
- * can neither end nor change its modes. A buffer that is found damaged is set
- * aside for good (KMEM_BUF_BAD) with its contents.
+ * Each takes the cache's lock twice. Between, the buffer is KMEM_BUF_BUSY: it
+ * is in the hash table and counts as allocated, so the cache can neither be
+ * destroyed nor change its modes. A damaged buffer is set aside for good
+ * (KMEM_BUF_BAD), with its contents.
  */
 #include "kernel/lib/string.h"
 #include "mm/debug/audit.h"
@@ -106,7 +106,7 @@ static void map_buffer(const struct kmem_cache *cp, void *buf, bool present)
         mm_page_map(page + i * PAGE_SIZE, present);
 }
 
-/* The redzone after a buffer begins at the size asked for. From the object's
+/* The redzone after a buffer begins at the requested size. From the object's
  * end on it is filled at all times, so that a constructor or destructor that
  * writes too far is found as well. */
 static void fill_guard(const struct kmem_cache *cp, void *buf, size_t size)
@@ -307,7 +307,7 @@ static void count_injected(struct kmem_cache *cp, size_t size)
 }
 
 /* kmem_cache_alloc for a cache with any flag of KMF_DEBUG; `size` is what the
- * client asked for. The hash table is adapted last: see alloc_grow in
+ * client requested. The hash table is resized last: see alloc_grow in
  * mm/kmem_cache.c. */
 void *kmem_alloc_debug(struct kmem_cache *cp, size_t size, int flags)
 {

@@ -4,9 +4,9 @@
  *
  * Modes belong to a cache. They are chosen at boot (kmem.debug=), or later for
  * a cache that has no allocated object. A cache that is in any mode but
- * KMF_TRACE has the debug layout: slab and bufctls are off the slab, bufctls
- * keep what happened last, and buffers have room for redzones. The hot paths
- * know nothing of it: the flag word is not 0, and they leave the rest to
+ * KMF_TRACE has the debug layout: slab data and bufctls are outside the slab,
+ * bufctls record the last transactions, and buffers have room for redzones. The
+ * hot paths test only that the flag word is 0; if it is not, they call
  * mm/debug/check.c.
  */
 #pragma once
@@ -31,15 +31,15 @@ struct kmem_transaction {
 enum kmem_buf_state {
     KMEM_BUF_FREE,
     KMEM_BUF_USED,
-    KMEM_BUF_BAD,  /* damaged: set aside, never handed out again */
-    KMEM_BUF_BUSY, /* being checked and filled on its way in or out */
+    KMEM_BUF_BAD,  /* damaged: set aside, never allocated again */
+    KMEM_BUF_BUSY, /* being checked and filled by an allocation or free */
 };
 
 /* What is known of one buffer. */
 struct kmem_buf_stat {
     struct kmem_cache *stat_cache;
     uintptr_t stat_slab;   /* its kmem_slab */
-    uintptr_t stat_bufctl; /* 0 if it has none: small, and in use */
+    uintptr_t stat_bufctl; /* 0 if it has none: small and allocated */
     uintptr_t stat_buf;    /* where the object begins */
     size_t stat_index;     /* in the slab */
     size_t stat_size;      /* as requested; if unknown, the object's size */
@@ -88,9 +88,9 @@ const char *kmem_debug_set_error(const struct kmem_cache *cp, unsigned modes,
 /* The modes that a cache is in. */
 unsigned kmem_debug_modes(const struct kmem_cache *cp);
 
-/* kmem.verify=N: kmem_verify at every N-th operation on any cache; what it
- * finds is an error like others, and the last until this is called again. 0:
- * never. */
+/* kmem.verify=N: kmem_verify at every N-th operation on any cache. It reports
+ * the first error that it finds; no verification follows until this is called
+ * again. 0: never. */
 void kmem_verify_every(uint32_t n);
 uint32_t kmem_verify_interval(void);
 
@@ -105,8 +105,8 @@ bool kmem_buf_stat(const void *addr, struct kmem_buf_stat *out);
 typedef bool kmem_buf_fn_t(const struct kmem_buf_stat *buf, void *arg);
 void kmem_buf_walk(struct kmem_cache *cp, kmem_buf_fn_t *fn, void *arg);
 
-/* The same for an address whose page mode S took away: what was there last.
- * (Pages that G takes away still belong to a slab.) stat_buf is 0 if it is
+/* The same for an address in a page that mode S unmapped: its last buffer.
+ * (Pages that mode G unmaps still belong to a slab.) stat_buf is 0 if it is
  * outside all buffers. */
 bool kmem_unmapped_stat(const void *addr, struct kmem_buf_stat *out);
 
@@ -118,7 +118,7 @@ enum kmem_error {
     KMEM_ERROR_END,           /* written past its end */
     KMEM_ERROR_START,         /* written before its start */
     KMEM_ERROR_DOUBLE,        /* freed twice */
-    KMEM_ERROR_NOT_ALLOCATED, /* freed: an address that no cache ever gave */
+    KMEM_ERROR_NOT_ALLOCATED, /* freed: an address in no buffer */
     KMEM_ERROR_INTERIOR,      /* freed: an address inside a buffer */
     KMEM_ERROR_FOREIGN,       /* freed to another cache than its own */
     KMEM_ERROR_STACK,         /* freed: an address on a stack */
@@ -127,7 +127,7 @@ enum kmem_error {
     KMEM_ERROR_FREELIST,      /* freelist damaged */
     KMEM_ERROR_SLAB,          /* slab data damaged */
     KMEM_ERROR_DESTROYED,     /* use of a destroyed cache */
-    KMEM_ERROR_UNMAPPED,      /* fault: memory that S or G took away */
+    KMEM_ERROR_UNMAPPED,      /* fault: memory that S or G unmapped */
     KMEM_ERROR_UNINIT, /* fault: an address that is baddcafe or near it */
     KMEM_ERROR_STALE,  /* fault: an address that is deadbeef or near it */
     KMEM_ERROR_VERIFY, /* kmem_verify found something */
@@ -150,7 +150,7 @@ struct kmem_error_record {
                                        word, as is what follows, for MODIFIED */
     uint32_t error_expected;
     uint32_t error_found;
-    size_t error_size;      /* SIZE: asked for */
+    size_t error_size;      /* SIZE: requested */
     size_t error_size_free; /* SIZE: freed with */
     const char *error_text; /* VERIFY, BUFCTL, SLAB: more about it, or NULL */
 };
@@ -159,15 +159,15 @@ extern struct kmem_error_record kmem_last_error;
 extern uint32_t kmem_error_count;
 
 /* kmem.panic=: 1 (the default): an error ends in the panic shell. 0: it is
- * reported, the buffer is put aside for good, and the system goes on. */
+ * reported, the buffer is set aside for good, and the system continues. */
 extern bool kmem_error_panics;
 
 /* Reports an error: kept in kmem_last_error, reported as in section
  * 6.8; returns only if !kmem_error_panics. No lock held. */
 void kmem_error(const struct kmem_error_record *error);
 
-/* Ring 0 could not read or write at `addr`: if that has to do with the heap,
- * says so and keeps it as the last error, without a panic: that goes on. */
+/* Ring 0 could not read or write at `addr`: if the heap explains it, reports
+ * that and records it as the last error. It does not panic: its caller does. */
 bool kmem_fault(const void *addr);
 
 /* The name of an error kind in one word, for tools: "modified". */

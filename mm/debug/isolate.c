@@ -5,7 +5,7 @@
  */
 #include "mm/debug/debug_impl.h"
 
-/* Whether a slab's neighbours are slabs, and know it. */
+/* Whether a slab's neighbours are slabs that link back to it. */
 static bool linked(const struct kmem_cache *cp, const struct kmem_slab *sp)
 {
     const struct list *l = &sp->slab_link;
@@ -55,14 +55,14 @@ const char *kmem_head_error(const struct kmem_cache *cp,
 static uint32_t allocated_elsewhere(struct kmem_cache *cp,
                                     const struct kmem_slab *sp)
 {
-    uint32_t out = 0;
+    uint32_t sum = 0;
 
     for (size_t n = 0; n < cp->cache_slabs; n++) {
         const struct kmem_slab *other = kmem_slab_number(cp, n);
 
-        out += other == NULL || other == sp ? 0 : other->slab_refcnt;
+        sum += other == NULL || other == sp ? 0 : other->slab_refcnt;
     }
-    return out;
+    return sum;
 }
 
 /* Corrects a slab's links by those of its neighbours, which are found from both
@@ -86,8 +86,8 @@ static bool mend_links(struct kmem_cache *cp, struct kmem_slab *sp)
     return true;
 }
 
-/* A slab whose freelist cannot be trusted hands out nothing any more: it counts
- * as full, and its free buffers as isolated. */
+/* Nothing is allocated any more from a slab whose freelist cannot be trusted:
+ * it counts as full, and its free buffers as isolated. */
 void kmem_slab_isolate(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     uint32_t lost;

@@ -1,16 +1,16 @@
 /*
- * Finding leaks by looking for pointers (paper, section 6.7, and what became of
- * the idea): a buffer in use that no address leads to cannot be freed any more.
+ * Finding leaks by searching for pointers (paper, section 6.7, and later
+ * systems): an allocated buffer that no pointer leads to can never be freed.
  *
- * The scan is a mark phase. It begins at the roots that the surroundings name,
- * and takes every word that lies in a buffer in use for a pointer to it, be it
- * to its start or inside; what is reached so is read in turn. It errs on one
- * side only: a number that looks like an address hides a leak. Buffers of the
- * allocator itself are neither read nor suspected.
+ * The scan is a mark phase. It begins at the roots that the platform names. Any
+ * word whose value is an address in an allocated buffer counts as a pointer to
+ * it, whether to its start or inside; each buffer reached is read in turn. The
+ * scan errs on one side only: a number that looks like an address hides a leak.
+ * The allocator's own buffers are neither read nor suspected.
  *
- * Marks are bits in pages that are borrowed from buddy: for each slab, whether
- * a buffer is in use, reached, read. The first frame of a slab knows where its
- * bits are (page_refs, which nobody needs while the frame is a slab's).
+ * Marks are bits in pages that buddy lends: for each slab, whether a buffer is
+ * allocated, reached, read. page_refs of a slab's frames, unused otherwise,
+ * says where its bits are.
  */
 #include "mm/debug/leak.h"
 #include "kernel/lib/string.h"
@@ -37,10 +37,10 @@ struct slab_marks {
 };
 
 static struct {
-    char *memory; /* all slab_marks, one behind the other */
+    char *memory; /* all slab_marks, one after the other */
     size_t bytes;
     size_t end; /* bytes laid out */
-    bool more;  /* something was reached that is not read yet */
+    bool more;  /* a buffer was reached that is not read yet */
     struct kmem_leak_stat stat;
 } scan;
 
@@ -87,8 +87,8 @@ static size_t table_bytes(void)
     return bytes;
 }
 
-/* Lays out the marks of a cache's slabs, and lets each frame find them. Broken
- * slabs have none. */
+/* Lays out the marks of a cache's slabs and stores their place in each frame.
+ * Broken slabs have none. */
 static void enter_cache(struct kmem_cache *cp)
 {
     struct kmem_slab *sp = &cp->cache_null;
@@ -155,8 +155,8 @@ static uintptr_t pointer_in(const struct kmem_cache *cp, uintptr_t word)
     return cp == NULL ? word : mm_pointer(cp, word);
 }
 
-/* Every aligned word from `from` on, of an object of the cache or of none;
- * pages that are not there are left out. */
+/* Reads every aligned word from `from` on, of an object of the cache (NULL: of
+ * a root), except in unmapped pages. */
 static void read_words(const struct kmem_cache *cp, const void *from,
                        const void *end)
 {
@@ -172,8 +172,8 @@ static void read_words(const struct kmem_cache *cp, const void *from,
     }
 }
 
-/* Where the allocator notes addresses that are nobody's pointers: the last
- * error, the rings of rare events. */
+/* Where the allocator records addresses that are no pointers of its clients:
+ * the last error, the rings of rare events. */
 #define NOTES 2
 
 static const void *note_at(size_t i, const void **end)
@@ -185,7 +185,7 @@ static const void *note_at(size_t i, const void **end)
     return kmem_event_memory(end);
 }
 
-/* The words of a root, but for notes from the i-th on. */
+/* Reads the words of a root, except records from the i-th on. */
 static void read_part(const void *from, const void *end, size_t i)
 {
     const void *behind;
@@ -208,7 +208,7 @@ static void read_root(const void *from, const void *end, const char *name)
     read_part(from, end, 0);
 }
 
-/* Allocations of whole pages may point to buffers; they are not watched. */
+/* Allocations of whole pages may point to buffers, so they are roots. */
 static void read_large(void)
 {
     for (size_t i = 0; i < page_count; i++)
@@ -265,7 +265,7 @@ static void tell_suspects(struct slab_marks *m)
     }
 }
 
-/* Also frames of slabs that are just being made, and so on no list. */
+/* Includes frames of slabs that are being created, so are on no list yet. */
 static void forget_marks(void)
 {
     for (size_t i = 0; i < page_count; i++)
@@ -273,8 +273,8 @@ static void forget_marks(void)
             page_array[i].page_refs = NO_MARKS;
 }
 
-/* The scan's own frames are among the roots, and gaps in them hold what earlier
- * calls left there: addresses that nobody has any more. */
+/* The scan's own stack frames are among the roots, and gaps in them hold stale
+ * addresses that earlier calls left. */
 static __attribute__((noinline)) void wipe_stack(void)
 {
     volatile uintptr_t gaps[128];
@@ -304,8 +304,8 @@ static void mark_all(void)
     } while (scan.more);
 }
 
-/* Nothing is allocated, freed or moved between the marks and the telling:
- * whoever calls has stopped the others. */
+/* Nothing is allocated or freed between marking and reporting: the caller has
+ * stopped all other tasks. */
 static __attribute__((noinline)) bool run(void)
 {
     size_t pages = (table_bytes() + PAGE_SIZE) >> PAGE_SHIFT;
@@ -337,7 +337,7 @@ bool kmem_leak_scan(kmem_buf_fn_t *fn, void *arg, struct kmem_leak_stat *out)
     return done;
 }
 
-/* ---- who points here ---------------------------------------------------- */
+/* ---- pointers to a buffer ----------------------------------------------- */
 
 static struct {
     uintptr_t from, end; /* the buffer */

@@ -1,6 +1,6 @@
 /*
  * Leaks (paper, section 6.7): buffers that nothing points to. A conservative
- * scan of all that may hold a pointer.
+ * scan of all memory that may hold a pointer.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 /* What the scan found. */
 struct kmem_leak_stat {
     size_t stat_roots;   /* bytes of data, stacks and registers read */
-    size_t stat_buffers; /* in use, of all caches */
+    size_t stat_buffers; /* allocated, of all caches */
     size_t stat_reached;
     size_t stat_suspects;
     size_t stat_suspect_bytes;
@@ -17,19 +17,20 @@ struct kmem_leak_stat {
 
 /*
  * Reads data, stacks, registers and every buffer that these lead to, and calls
- * fn for each buffer in use that nothing leads to: suspects, for a pointer may
- * be kept in a form that is not seen. Interrupts are off meanwhile. Takes pages
- * from buddy for its marks, and gives them back; false if there are none.
+ * fn for each allocated buffer that no pointer leads to: a suspect, since a
+ * pointer may be stored in a form that the scan does not recognize. Interrupts
+ * are off meanwhile. Its marks take pages from buddy; false if there are none.
  */
 bool kmem_leak_scan(kmem_buf_fn_t *fn, void *arg, struct kmem_leak_stat *out);
 
-/* Who points to the buffer at `buf`: calls fn with the address of each word
- * that holds an address in it, and what that word is in; NULL `in`: a root. */
+/* Finds the pointers to the buffer at `buf`: calls fn with the address of each
+ * word whose value is an address in it, and the buffer that contains the word;
+ * NULL `in`: a root. */
 typedef bool kmem_ref_fn_t(uintptr_t at, const char *root,
                            const struct kmem_buf_stat *in, void *arg);
 void kmem_leak_refs(const void *buf, kmem_ref_fn_t *fn, void *arg);
 
-/* What the surroundings tell, as in mm/platform.h: the address that a word in
- * an object of this cache stands for. The word itself, but for objects that
- * name memory in another way. 0: none. */
+/* Supplied by the platform, as mm/platform.h is: the address that a word in an
+ * object of this cache stands for. The word itself, except in objects that name
+ * memory in another way. 0: none. */
 uintptr_t mm_pointer(const struct kmem_cache *cp, uintptr_t word);

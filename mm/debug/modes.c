@@ -67,7 +67,7 @@ void kmem_debug_boot(unsigned modes, const char *names)
     boot_names = names;
 }
 
-/* Whether `name` is one of the words in `names`, with commas between them. */
+/* Whether `name` is in `names`, a list separated by commas. */
 static bool listed(const char *names, const char *name)
 {
     size_t n = strlen(name);
@@ -105,7 +105,7 @@ uint32_t kmem_debug_flags(const struct kmem_cache *cp)
     return wanted(cp) | (kmem_verify_interval() ? KMF_VERIFY : 0);
 }
 
-/* kmem_class_max, after modes have changed. */
+/* Updates kmem_class_max after modes have changed. */
 static void update_class_max(void)
 {
     const struct kmem_cache *cp = kmem_size_class(1);

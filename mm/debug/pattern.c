@@ -1,10 +1,10 @@
 /*
- * Patterns in memory (paper, sections 6.3 and 6.4): filling, and finding the
- * byte that somebody else wrote.
+ * Patterns in memory (paper, sections 6.3 and 6.4): filling a range, and
+ * finding the first byte that was overwritten.
  *
- * Patterns are words, laid down from a buffer's start; a last part of a word
- * gets the word's first bytes. So every byte has one right value, and a single
- * wrong one is found.
+ * A pattern is a word, repeated from the start of a range; an incomplete word
+ * at the end has the word's first bytes. So every byte has one right value, and
+ * a single wrong one is found.
  */
 #include "mm/debug/debug_impl.h"
 

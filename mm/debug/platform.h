@@ -1,7 +1,7 @@
 /*
- * What the debugging modes (section 6) ask of the place that mm/ runs in,
- * besides mm/platform.h: names for tasks and addresses, pages that can be taken
- * away, what there is outside the heap. Needed only where MM_DEBUG is 1.
+ * What the debugging modes (section 6) need of the platform besides
+ * mm/platform.h: names of tasks and addresses, unmapping of pages, the roots of
+ * the leak scan. Needed only where MM_DEBUG is 1.
  */
 #pragma once
 
@@ -12,11 +12,12 @@ struct kmem_cache;
 /* Microseconds since some fixed moment, as fine as the clock is. */
 uint64_t mm_clock_us(void);
 
-/* The task that runs, 0 if there is none; and its name, "" if it is gone. */
+/* The current task, 0 if there is none; the name of a task, "" if it has
+ * ended. */
 uint32_t mm_task_id(void);
 const char *mm_task_name(uint32_t id);
 
-/* The processor that runs the caller: 0, 1, … */
+/* The number of the current processor: 0, 1, … */
 uint32_t mm_cpu_id(void);
 
 /* The callers of the allocator: return addresses outside of it, nearest first.
@@ -27,20 +28,20 @@ unsigned mm_backtrace(uintptr_t *pc, unsigned max);
  * where no symbol fits; returns text. */
 const char *mm_symbol(uintptr_t pc, char *text, size_t size);
 
-/* Takes a page of kernel memory away so that touching it faults, or gives it
- * back; NULL: neither. False where this cannot be done. */
+/* Maps a page of kernel memory, or unmaps it, so that an access faults; NULL:
+ * neither. False if the platform cannot unmap pages. */
 bool mm_page_map(void *page, bool present);
 
-/* What an address outside the heap is, in words ("the stack of task 3 (sh)");
- * true if it is on a stack. */
+/* Describes an address outside the heap ("the stack of task 3 (sh)"); true if
+ * it is on a stack. */
 bool mm_describe(const void *addr, char *text, size_t size);
 
-/* Between these two nothing but the caller runs. They do not nest. */
+/* Between these two calls only the caller runs. They do not nest. */
 void mm_stop_others(void);
 void mm_let_others_go(void);
 
 /* Calls fn with each range that may hold the only pointer to a buffer: data,
- * the stacks in use, registers. What mm/ itself knows is not among them. */
+ * the stacks in use, registers; without the data of mm/ itself. */
 typedef void mm_root_t(const void *from, const void *end, const char *name);
 void mm_roots(mm_root_t *fn);
 

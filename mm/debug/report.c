@@ -153,7 +153,7 @@ static void print_history(const struct kmem_error_record *e)
                  b.stat_cache->cache_name);
 }
 
-/* The line that says what is wrong, beyond the title. */
+/* The line that says more than the title. */
 static void print_details(const struct kmem_error_record *e)
 {
     char text[96] = "";
@@ -326,10 +326,10 @@ void kmem_error_damage(struct kmem_cache *cp,
     });
 }
 
-/* ---- a free of what is no buffer (6.2) ---------------------------------- */
+/* ---- a free of a wrong address (6.2) ------------------------------------ */
 
-/* Which error it is to free an address in a buffer that is not an allocated one
- * of `cp`, or not its start: `offset` bytes from the buffer's start. */
+/* The kind of error if a client frees an address that is `offset` bytes from
+ * the start of a buffer, and no allocated buffer of `cp` starts there. */
 static enum kmem_error bad_free_kind(const struct kmem_cache *cp,
                                      const struct kmem_buf_stat *b,
                                      uintptr_t offset)
@@ -350,7 +350,7 @@ static enum kmem_error bad_free_kind(const struct kmem_cache *cp,
     return KMEM_ERROR_DOUBLE;
 }
 
-/* Enters what is known of the buffer that an address is in. */
+/* Records the buffer that contains an address. */
 static void enter_buffer(struct kmem_error_record *e,
                          const struct kmem_buf_stat *b)
 {
@@ -363,7 +363,7 @@ static void enter_buffer(struct kmem_error_record *e,
         e->error_bufctl = (const void *)b->stat_bufctl;
 }
 
-/* A size class was asked to free what another one gave: the size is wrong. */
+/* A buffer of one size class was freed to another: the size is wrong. */
 static bool other_class(const struct kmem_error_record *e)
 {
     return e->error_kind == KMEM_ERROR_FOREIGN && e->error_size_free != 0 &&
@@ -371,8 +371,8 @@ static bool other_class(const struct kmem_error_record *e)
            e->error_owner->cache_kind == KMEM_KIND_CLASS;
 }
 
-/* An address was freed that is not an allocated buffer of `cp`: finds out what
- * it is and reports it. `size` as freed, 0 if that is not known. No lock
+/* Reports the free of an address that is not an allocated buffer of `cp`, and
+ * identifies the address. `size` as freed, 0 if that is not known. No lock
  * held. */
 void kmem_bad_free(struct kmem_cache *cp, const void *buf, size_t size)
 {
@@ -400,7 +400,7 @@ void kmem_bad_free(struct kmem_cache *cp, const void *buf, size_t size)
 
 /* ---- faults ------------------------------------------------------------- */
 
-#define NEAR 4096u /* as large as members are far from a structure's start */
+#define NEAR 4096u /* larger than the offset of any member */
 
 static bool near(uintptr_t addr, uint32_t word)
 {

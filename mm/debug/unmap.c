@@ -3,16 +3,16 @@
  * destroyed at once and its pages are unmapped, so that a use of a stale
  * pointer into it faults.
  *
- * If the pages went back to buddy at once, they might be handed out again, and
- * the stale pointer would work. They wait in a queue, with slab and bufctls, so
- * that a fault's report can name the buffer. The oldest go back when the queue
- * has its share of memory, all of them under pressure.
+ * If the pages were released at once, buddy might allocate them again, and the
+ * stale pointer would work. They wait in a queue, with slab and bufctls, so
+ * that the report of a fault can name the buffer. The oldest are released when
+ * the queue exceeds its share of memory, all of them under pressure.
  */
 #include "mm/debug/debug_impl.h"
 #include "mm/debug/audit.h"
 #include "mm/segkmem.h"
 
-#define QUEUE_SHARE 16 /* of all pages: one part in so many */
+#define QUEUE_SHARE 16 /* 1/16 of all pages */
 
 static struct {
     mm_lock_t lock;
@@ -29,7 +29,7 @@ static void map_slab(const struct kmem_slab *sp, size_t pages, bool present)
         mm_page_map((char *)sp->slab_base + i * PAGE_SIZE, present);
 }
 
-/* Maps a slab's pages and gives them back. It is on no list. */
+/* Maps the pages of a slab that is on no list, and releases it. */
 static void release(struct kmem_slab *sp)
 {
     struct kmem_cache *cp = sp->slab_cache;
@@ -41,7 +41,7 @@ static void release(struct kmem_slab *sp)
     kmem_slab_free_pages(cp, base);
 }
 
-/* Takes the oldest slab of `cp`, NULL: of any, off the queue. */
+/* Removes the oldest slab of `cp` (NULL: of any cache) from the queue. */
 static struct kmem_slab *oldest(const struct kmem_cache *cp)
 {
     struct kmem_slab *found = NULL;
@@ -80,7 +80,8 @@ size_t kmem_unmapped_pages(void)
     return unmapped.pages;
 }
 
-/* Destroys the objects of a slab on no list and queues its pages, unmapped. */
+/* Destroys the objects of a slab that is on no list, unmaps its pages and
+ * queues it. */
 static void unmap(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     kmem_event(KMEM_RING_SLAB, KMEM_WHY_UNMAP, cp, sp->slab_base,

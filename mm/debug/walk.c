@@ -1,15 +1,15 @@
 /*
  * From an address to its slab, its bufctl and its history, and from a cache to
- * all its buffers (paper, section 6.1). For tools that look at the heap:
- * nothing here changes it, and no link is followed that was not checked.
+ * all its buffers (paper, section 6.1). For tools that inspect the heap: they
+ * change nothing, and follow no link before checking it.
  */
 #include "kernel/lib/string.h"
 #include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"
 #include "mm/page.h"
 
-/* The bufctl of an allocated buffer, NULL if the hash table has none; *astray:
- * the chain leads astray before its end. */
+/* The bufctl of an allocated buffer, NULL if the hash table has none. Sets
+ * *astray if the chain is damaged. */
 struct kmem_bufctl *kmem_hash_find(struct kmem_cache *cp, const void *buf,
                                    bool *astray)
 {
@@ -43,14 +43,14 @@ static struct kmem_bufctl *on_freelist(const struct kmem_cache *cp,
     return NULL;
 }
 
-/* With no more callers than there is room for, whatever was written there. */
+/* With at most as many callers as there is room for, even if damaged. */
 static struct kmem_transaction sane(struct kmem_transaction t)
 {
     t.trans_depth = MIN(t.trans_depth, KMEM_STACK_DEPTH + 0u);
     return t;
 }
 
-/* What the debug layout's bufctl knows. It may have been written over. */
+/* Copies the record of a bufctl of the debug layout, which may be damaged. */
 static void debug_stat(const struct kmem_cache *cp,
                        const struct kmem_bufctl_debug *bdp,
                        struct kmem_buf_stat *out)
@@ -67,7 +67,7 @@ static void debug_stat(const struct kmem_cache *cp,
     out->stat_free = sane(bdp->bufctl_free);
 }
 
-/* Chunk `i` of a slab, whatever that says of its cache. */
+/* Chunk `i` of a slab whose slab_cache may be damaged. */
 static void *chunk_at(const struct kmem_cache *cp, const struct kmem_slab *sp,
                       size_t i)
 {

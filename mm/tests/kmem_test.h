@@ -35,8 +35,8 @@
 
 struct test_supply {
     struct kmem_supplier supply; /* to pass to kmem_cache_create_from */
-    size_t limit;                /* pages that it may hand out at a time */
-    size_t held;                 /* pages out now */
+    size_t limit;                /* pages that it may allocate at a time */
+    size_t held;                 /* pages allocated now */
     size_t gets;                 /* calls that got pages */
     size_t frees;
     size_t fails;
@@ -74,7 +74,7 @@ bool test_is_constructed(const void *obj, size_t size);
 
 /* ---- objects by number -------------------------------------------------- */
 
-/* Where a case keeps the objects that it has out. */
+/* The objects that a case has allocated. */
 #define TEST_OBJS TEST_MANY(4096, 65536)
 extern void *test_obj[TEST_OBJS];
 
@@ -126,7 +126,7 @@ void test_clock_start(void);
 struct kmem_cache *test_ws_make(size_t slabs);
 void test_ws_end(struct kmem_cache *cp);
 
-/* Complete slabs, the least of them, and the limit must be these. */
+/* Free slabs, their minimum, and the limit must be these. */
 void test_ws_expect(struct kmem_cache *cp, size_t t, size_t m, size_t l);
 
 /* A small generator: the same numbers everywhere. */

@@ -13,17 +13,17 @@ static bool is_full(const struct model_slab *s)
     return s->model_free == 0;
 }
 
-static bool is_complete(const struct model *m, const struct model_slab *s)
+static bool is_free(const struct model *m, const struct model_slab *s)
 {
     return s->model_free == objects(m);
 }
 
-static size_t complete(const struct model *m)
+static size_t free_slabs(const struct model *m)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < m->model_slabs; i++)
-        n += is_complete(m, &m->model_slab[i]);
+        n += is_free(m, &m->model_slab[i]);
     return n;
 }
 
@@ -144,8 +144,8 @@ void *model_alloc(struct model *m)
     if (i == m->model_slabs)
         grow(m, obj);
     s = &m->model_slab[i];
-    if (is_complete(m, s))
-        m->model_min = MIN(m->model_min, complete(m) - 1);
+    if (is_free(m, s))
+        m->model_min = MIN(m->model_min, free_slabs(m) - 1);
     s->model_free--;
     m->model_allocs++;
     if ((uintptr_t)obj != chunk(m, s, s->model_stack[s->model_free]))
@@ -180,7 +180,7 @@ void model_free(struct model *m, void *obj)
     s->model_stack[s->model_free++] =
         (uint16_t)(((uintptr_t)obj - chunk(m, s, 0)) / m->model_geometry.chunk);
     m->model_frees++;
-    if (is_complete(m, s)) {
+    if (is_free(m, s)) {
         move(m, i, m->model_slabs - 1);
     } else if (full) {
         size_t to = i + 1;
@@ -194,13 +194,13 @@ void model_free(struct model *m, void *obj)
 void model_update(struct model *m)
 {
     m->model_limit = m->model_min;
-    m->model_min = complete(m);
+    m->model_min = free_slabs(m);
 }
 
 static size_t reapable(const struct model *m, enum kmem_reap_mode mode)
 {
     if (mode == KMEM_REAP_ALL || kmem_ws_interval == 0)
-        return complete(m);
+        return free_slabs(m);
     if (kmem_ws_interval == KMEM_WS_INFINITE)
         return 0;
     return MIN(m->model_limit, m->model_min);
@@ -215,14 +215,14 @@ void model_reaped(struct model *m, enum kmem_reap_mode mode)
     m->model_slabs -= n;
     m->model_destroys += n;
     m->model_limit -= MIN(m->model_limit, n);
-    m->model_min = MIN(m->model_min, complete(m));
+    m->model_min = MIN(m->model_min, free_slabs(m));
     rescale(m);
 }
 
 void model_reap(struct model *m, enum kmem_reap_mode mode)
 {
     size_t n = reapable(m, mode);
-    size_t kept = complete(m) - n;
+    size_t kept = free_slabs(m) - n;
     struct kmem_reap_result r;
 
     kmem_cache_reap(m->model_cache, mode, &r);
@@ -266,7 +266,7 @@ static bool compare_counts(const struct model *m)
     return same(m, "slabs", s.stat_slabs, m->model_slabs) &&
            same(m, "in use", s.stat_inuse, model_inuse(m)) &&
            same(m, "full", s.stat_full_slabs, full) &&
-           same(m, "T", s.stat_free_slabs, complete(m)) &&
+           same(m, "T", s.stat_free_slabs, free_slabs(m)) &&
            same(m, "m", s.stat_ws_min, m->model_min) &&
            same(m, "L", s.stat_ws_limit, m->model_limit) &&
            same(m, "colour", s.stat_colour_next, m->model_next_colour) &&

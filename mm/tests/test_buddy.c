@@ -178,7 +178,7 @@ KTEST(buddy, counters_count)
     KT_EQ(stat_now().stat_failures, before.stat_failures);
 }
 
-KTEST(buddy, unusable_is_what_lies_in_smaller_blocks)
+KTEST(buddy, unusable_pages_are_in_smaller_blocks)
 {
     struct buddy_stat s = {.stat_free = {3, 0, 1, [10] = 1},
                            .stat_free_pages = 3 + 4 + 1024};
@@ -194,7 +194,7 @@ KTEST(buddy, unusable_is_what_lies_in_smaller_blocks)
     KT_EQ(buddy_unusable(&s, 10), 0);
 }
 
-KTEST(buddy, dryness_and_back)
+KTEST(buddy, all_pages_allocated_and_freed)
 {
     struct buddy_stat before;
     struct buddy_stat dry;
@@ -272,7 +272,7 @@ KTEST(buddy, double_free_names_page_and_reason)
     struct page *p = buddy_alloc(0);
     char text[64];
 
-    /* Its buddy is out, so the page stays a free block of its own. */
+    /* Its buddy is allocated, so the page stays a free block of its own. */
     while (((page_index(keep) ^ page_index(p)) != 1)) {
         keep = p;
         p = buddy_alloc(0);

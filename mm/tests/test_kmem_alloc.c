@@ -132,7 +132,7 @@ KTEST(kmem_alloc, libumem_live_buffers_never_overlap)
             kmem_free(buf[k], buf_size[k]);
 }
 
-KTEST(kmem_alloc, libumem_reuse_of_what_was_freed)
+KTEST(kmem_alloc, libumem_reuse_of_freed_buffers)
 {
     static const size_t sizes[] = {8, 100, 513, 4096, 9216};
 

@@ -6,7 +6,7 @@
 #include "mm/tests/kmem_test.h"
 
 /* Makes `n` slabs, the first objects of which end in test_obj[0 … n-1], with
- * all the rest after them. Returns the number of objects out. */
+ * all the rest after them. Returns the number of allocated objects. */
 static size_t make_slabs(struct kmem_cache *cp, size_t n)
 {
     size_t per = cp->cache_slab_chunks;

@@ -31,7 +31,7 @@ KTEST(kmem, S29_slab_and_bufctls_come_from_their_own_caches)
 
 /* From the first buffer to the end of the slab's pages, no byte changes by
  * allocating and freeing. */
-KTEST(kmem, S29_nothing_of_the_allocators_lies_in_the_pages)
+KTEST(kmem, S29_pages_hold_no_data_of_the_allocator)
 {
     struct kmem_cache *cp = kmem_cache_create("t_large", 1500, 0, NULL, NULL);
     size_t n = cp->cache_slab_chunks;
@@ -304,7 +304,7 @@ KTEST(kmem, S32_a_table_that_failed_to_grow_grows_later)
 
 /* ---- the flag word ------------------------------------------------------ */
 
-KTEST(kmem, S33_one_word_tells_the_common_case)
+KTEST(kmem, S33_one_word_selects_the_common_case)
 {
     struct kmem_cache *small =
         kmem_cache_create("t_small", 64, 0, test_ctor, NULL);

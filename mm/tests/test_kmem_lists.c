@@ -39,7 +39,7 @@ static void end(struct kmem_cache *cp)
     test_destroy(cp);
 }
 
-KTEST(kmem, S34_full_then_partial_then_complete)
+KTEST(kmem, S34_full_then_partial_then_free)
 {
     struct kmem_cache *cp = make(3);
     struct kmem_slab *a = slab(cp, 0);
@@ -49,10 +49,10 @@ KTEST(kmem, S34_full_then_partial_then_complete)
     KT_TRUE(listed(cp, a, b, c));
     KT_TRUE(cp->cache_freelist == &cp->cache_null);
     test_free(cp, PER, 2 * PER);
-    KT_TRUE(listed(cp, a, c, b)); /* b is complete: at the tail */
+    KT_TRUE(listed(cp, a, c, b)); /* b is free: at the tail */
     KT_TRUE(cp->cache_freelist == b);
     test_free(cp, 0, 1);
-    KT_TRUE(listed(cp, c, a, b)); /* c full, a partial, b complete */
+    KT_TRUE(listed(cp, c, a, b)); /* c full, a partial, b free */
     KT_TRUE(cp->cache_freelist == a);
     test_free(cp, 1, PER);
     KT_TRUE(listed(cp, c, b, a));
@@ -94,7 +94,7 @@ KTEST(kmem, S34_freelist_pointer_of_an_exhausted_cache_is_the_sentinel)
     end(cp);
 }
 
-KTEST(kmem, S35_partial_slabs_before_complete_ones)
+KTEST(kmem, S35_partial_slabs_before_free_ones)
 {
     struct kmem_cache *cp = make(3);
     struct kmem_slab *b = slab(cp, 1);
@@ -112,8 +112,8 @@ KTEST(kmem, S35_partial_slabs_before_complete_ones)
     end(cp);
 }
 
-/* A complete slab is not broken while two partial ones have something. */
-KTEST(kmem, S35_complete_slabs_are_the_last_resort)
+/* No free slab is used while two partial ones have a free buffer. */
+KTEST(kmem, S35_free_slabs_are_the_last_resort)
 {
     struct kmem_cache *cp = make(4);
     struct kmem_slab *d = slab(cp, 3);
@@ -156,7 +156,7 @@ KTEST(kmem, S36a_last_buffer_moves_the_pointer_only)
     end(cp);
 }
 
-KTEST(kmem, S36b_refilled_slab_leads_those_with_free_buffers)
+KTEST(kmem, S36b_slab_no_longer_full_is_the_freelists_head)
 {
     struct kmem_cache *cp = make(3);
     struct kmem_slab *a = slab(cp, 0);
@@ -180,7 +180,7 @@ KTEST(kmem, S36b_refilled_slab_leads_those_with_free_buffers)
     end(cp);
 }
 
-KTEST(kmem, S36c_complete_slab_goes_to_the_tail)
+KTEST(kmem, S36c_free_slab_goes_to_the_tail)
 {
     struct kmem_cache *cp = make(3);
     struct kmem_slab *a = slab(cp, 0);
@@ -217,7 +217,7 @@ KTEST(kmem, S36d_new_slab_is_the_freelists_head_and_the_lists_tail)
     end(cp);
 }
 
-/* One object in a slab: it is full, then complete, and never between. */
+/* One object in a slab: it is full or free, never partial. */
 KTEST(kmem, S36_slabs_of_one_object)
 {
     struct kmem_cache *cp = kmem_cache_create("t_list", 4096, 0, NULL, NULL);
@@ -314,7 +314,7 @@ KTEST(kmem, S39_partial_slabs_are_not_sorted_by_fullness)
     end(cp);
 }
 
-KTEST(kmem, S40_full_partial_and_complete_in_the_statistics)
+KTEST(kmem, S40_full_partial_and_free_in_the_statistics)
 {
     struct kmem_cache *cp = make(6);
     struct kmem_cache_stat stat;

@@ -68,7 +68,7 @@ KTEST(kmem, S45_reap_goes_through_every_cache)
     test_destroy(b);
 }
 
-/* Buddy is dry, one cache has complete slabs: another gets their pages. */
+/* Buddy has no page, one cache has free slabs: another gets their pages. */
 static void check_pressure(enum kmem_reap_mode mode)
 {
     struct kmem_cache *rich = kmem_cache_create("t_rich", 500, 0, NULL, NULL);
@@ -121,7 +121,7 @@ KTEST(kmem, S46_pressure_within_the_working_set_leaves_the_rest)
     test_free(cp, 0, 4 * TEST_WS_PER);
     kmem_update();
     test_alloc(cp, 0, 2 * TEST_WS_PER);
-    test_flood(); /* reaps: what was complete is gone */
+    test_flood(); /* reaps: no slab is free any more */
     test_free(cp, 0, 2 * TEST_WS_PER);
     kmem_update();
     test_alloc(cp, 0, TEST_WS_PER);
@@ -247,7 +247,7 @@ KTEST(kmem, S47_idle_slabs_keep_their_headers)
 /* ---- objects that are kept in case -------------------------------------- */
 
 static struct kmem_cache *kept_cache;
-static size_t kept; /* objects out that nobody would miss */
+static size_t kept; /* allocated objects that can be reclaimed */
 static size_t asked;
 static size_t largest_request;
 
@@ -263,7 +263,7 @@ static size_t give_back(size_t most)
 }
 
 /* Everything is full; only such objects, in steps, can make room. */
-KTEST(kmem, objects_kept_in_case_go_before_anything_fails)
+KTEST(kmem, reclaimable_objects_are_freed_before_a_failure)
 {
     struct kmem_cache *poor = kmem_cache_create("t_poor", 64, 0, NULL, NULL);
     kmem_reclaim_t *before;

@@ -30,7 +30,7 @@ KTEST(kmem, S41_free_returns_no_memory)
     test_destroy(cp);
 }
 
-KTEST(kmem, S41_complete_slab_is_the_lists_tail)
+KTEST(kmem, S41_free_slab_is_the_lists_tail)
 {
     struct kmem_cache *cp = test_ws_make(3);
     struct kmem_slab *a = kmem_slab_of(test_obj[0]);
@@ -90,7 +90,7 @@ KTEST(kmem, S42_reap_all_ignores_the_working_set)
     test_ws_end(cp);
 }
 
-KTEST(kmem, S43_m_is_the_least_number_of_complete_slabs)
+KTEST(kmem, S43_m_is_the_least_number_of_free_slabs)
 {
     struct kmem_cache *cp = test_ws_make(6);
 
@@ -129,7 +129,7 @@ KTEST(kmem, S43_a_reap_takes_what_both_bounds_allow)
     test_ws_end(cp);
 }
 
-/* Tail first: the slabs that became complete last. */
+/* Tail first: the slabs that became free last. */
 KTEST(kmem, S43_reap_takes_the_tail)
 {
     struct kmem_cache *cp = test_ws_make(4);
@@ -307,7 +307,7 @@ KTEST(kmem, S43_the_interval_can_be_set)
     test_destroy(cp);
 }
 
-KTEST(kmem, S43_updates_go_on_where_the_interval_says_nothing)
+KTEST(kmem, S43_updates_continue_at_interval_0_or_infinite)
 {
     static const uint32_t intervals[] = {0, KMEM_WS_INFINITE};
     struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
@@ -345,7 +345,7 @@ KTEST(kmem, S43_time_to_the_next_update)
     KT_EQ(kmem_update_due(), 0);
 }
 
-KTEST(kmem, S43_idle_time_of_complete_slabs)
+KTEST(kmem, S43_idle_time_of_free_slabs)
 {
     struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
     struct kmem_slab_stat s;
@@ -363,7 +363,7 @@ KTEST(kmem, S43_idle_time_of_complete_slabs)
     test_destroy(cp);
 }
 
-KTEST(kmem, S43_a_reap_is_noted)
+KTEST(kmem, S43_a_reap_is_recorded)
 {
     struct kmem_cache *cp = test_ws_make(3);
 
@@ -380,7 +380,7 @@ KTEST(kmem, S43_a_reap_is_noted)
     test_ws_end(cp);
 }
 
-KTEST(kmem, S45_pages_given_back_wake_the_waiting)
+KTEST(kmem, S45_released_pages_wake_waiting_tasks)
 {
     struct kmem_cache *cp = test_ws_make(2);
     uint64_t before;

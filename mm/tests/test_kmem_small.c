@@ -118,7 +118,7 @@ KTEST(kmem, S19_only_the_last_word_of_a_free_buffer_changes)
     test_destroy(cp);
 }
 
-/* A buffer that is out keeps every byte, whatever its neighbours do. */
+/* An allocated buffer keeps every byte when its neighbours are used. */
 KTEST(kmem, S19_neighbours_of_a_live_object_do_not_touch_it)
 {
     struct kmem_cache *cp = kmem_cache_create("t_live", 16, 0, NULL, NULL);

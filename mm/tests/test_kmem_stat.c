@@ -125,7 +125,7 @@ KTEST(kmem_stat, caches_are_listed_in_creation_order)
     test_destroy(b);
 }
 
-KTEST(kmem_stat, slab_map_has_a_bit_for_each_object_out)
+KTEST(kmem_stat, slab_map_has_a_bit_for_each_allocated_object)
 {
     struct kmem_cache *cp = kmem_cache_create("t_stat", 300, 0, NULL, NULL);
     size_t n = cp->cache_slab_chunks;
@@ -232,7 +232,7 @@ static void check_whose(size_t size)
     KT_TRUE(kmem_slab_lookup(base, &s, &index) != cp);
 }
 
-KTEST(kmem_stat, whose_address)
+KTEST(kmem_stat, cache_and_slab_of_an_address)
 {
     struct kmem_slab_stat s;
     size_t index;

@@ -10,7 +10,7 @@
 static struct model model;
 static void *live[1024];
 
-/* In waves, so that slabs fill, drain and complete. */
+/* In waves, so that slabs become full, partial and free. */
 static bool grows(size_t op, uint32_t r, size_t n, size_t max)
 {
     unsigned share = op / 500 % 3 == 0 ? 70 : op / 500 % 3 == 1 ? 50 : 25;

@@ -25,7 +25,7 @@ static void expect(struct kmem_cache *cp, const char *what, int line)
         TEST_VERIFY(cp);                                                       \
     } while (0)
 
-/* Four slabs: full, full, partial (2 out), complete. */
+/* Four slabs: full, full, partial (2 allocated), free. */
 static struct kmem_cache *make(size_t size, size_t *n)
 {
     struct kmem_cache *cp = kmem_cache_create("t_verify", size, 0, NULL, NULL);
@@ -269,16 +269,16 @@ KTEST(kmem_verify, order_of_the_slab_list)
     struct kmem_cache *cp = make(200, &n);
     struct kmem_slab *full = test_slab(cp, 1);
     struct kmem_slab *partial = test_slab(cp, 2);
-    struct kmem_slab *complete = test_slab(cp, 3);
+    struct kmem_slab *free = test_slab(cp, 3);
 
-    to_tail(cp, partial); /* complete before partial */
+    to_tail(cp, partial); /* free before partial */
     expect(cp, "slab list is out of order", __LINE__);
-    to_tail(cp, complete);
+    to_tail(cp, free);
     TEST_VERIFY(cp);
     to_tail(cp, full); /* anything before full */
     expect(cp, "slab list is out of order", __LINE__);
     to_tail(cp, partial);
-    to_tail(cp, complete);
+    to_tail(cp, free);
     TEST_VERIFY(cp);
     end(cp);
 }
@@ -299,7 +299,7 @@ KTEST(kmem_verify, counts)
     POKE(cp, cp->cache_frees, cp->cache_frees + 1,
          "objects in use are not allocations less frees");
     POKE(cp, cp->cache_full_slabs, 1, "count of full slabs is wrong");
-    POKE(cp, cp->cache_free_slabs, 2, "count of complete slabs (T) is wrong");
+    POKE(cp, cp->cache_free_slabs, 2, "count of free slabs (T) is wrong");
     POKE(cp, cp->cache_ws_min, 2, "working set: m exceeds T");
     POKE(cp, cp->cache_freelist, test_slab(cp, 3),
          "freelist pointer is not the first free slab");

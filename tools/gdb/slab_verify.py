@@ -113,7 +113,7 @@ def counts_wrong(c, found):
          "objects in use are not allocations less frees"),
         (states.count("full") != c.full, "count of full slabs is wrong"),
         (states.count("free") != c.free,
-         "count of complete slabs (T) is wrong"),
+         "count of free slabs (T) is wrong"),
         (c.ws_min > c.free, "working set: m exceeds T"),
         (c.freelist != next_,
          "freelist pointer is not the first free slab")))

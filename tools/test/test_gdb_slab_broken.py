@@ -32,7 +32,7 @@ BROKEN = [
     ("$box->cache_slabs", "9", "slab list is shorter than its count"),
     ("$box->cache_slabs", "1", "slab list is longer than its count"),
     ("$box->cache_full_slabs", "9", "count of full slabs is wrong"),
-    ("$box->cache_free_slabs", "9", "count of complete slabs (T) is wrong"),
+    ("$box->cache_free_slabs", "9", "count of free slabs (T) is wrong"),
     ("$box->cache_ws_min", "99", "working set: m exceeds T"),
     ("$box->cache_max_slabs", "1",
      "most slabs ever is less than those there are"),

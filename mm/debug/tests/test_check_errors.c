@@ -241,7 +241,7 @@ static void class_overrun(size_t offset, bool found)
     test_switch(cp, "");
 }
 
-KTEST(kmem_debug, S51_each_byte_behind_a_request)
+KTEST(kmem_debug, S51_each_byte_after_a_request)
 {
     static const uint8_t found[] = {13, 14, 15, 16, 19, 20, 23};
 
@@ -403,7 +403,7 @@ KTEST(kmem_debug, S57_use_of_a_destroyed_cache)
 }
 
 /* leak_destroy: each object with its last owner, and nothing else changes. */
-KTEST(kmem_debug, S8_destroy_names_what_is_out)
+KTEST(kmem_debug, S8_destroy_names_allocated_objects)
 {
     struct kmem_cache *cp = test_debug("U", 40, 0, false);
     struct kmem_buf_stat b;

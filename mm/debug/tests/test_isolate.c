@@ -7,7 +7,7 @@
 
 #ifdef MM_HOST
 
-/* Breaks something of the bufctl of an object that is out, frees the object,
+/* Breaks something of the bufctl of an allocated object, frees the object,
  * and mends it. */
 #define BROKEN(letters, field, value, kind)                                    \
     do {                                                                       \
@@ -109,7 +109,7 @@ static void broken_slab(size_t live, void *field, size_t size,
     test_destroy(cp);
 }
 
-/* Complete slabs behind it. */
+/* Free slabs after it. */
 static size_t others;
 
 #define BROKEN_SLAB(live, expr, val, kind)                                     \

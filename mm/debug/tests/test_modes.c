@@ -152,7 +152,7 @@ KTEST(kmem_debug, switching_releases_unmapped_slabs)
 }
 
 /* As it was before: the same flags, geometry and hot path. */
-KTEST(kmem_debug, S59_off_again_is_as_never_on)
+KTEST(kmem_debug, S59_modes_that_end_leave_no_trace)
 {
     static const size_t sizes[] = {40, 700};
 
@@ -181,7 +181,7 @@ KTEST(kmem_debug, S59_off_again_is_as_never_on)
     KT_EQ(kmem_class_max, KMEM_MAXBUF);
 }
 
-KTEST(kmem_debug, who_may_not_switch)
+KTEST(kmem_debug, caches_whose_modes_cannot_change)
 {
     struct kmem_cache *cp = kmem_cache_create("t_switch", 40, 0, NULL, NULL);
     struct test_supply s;

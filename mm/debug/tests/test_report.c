@@ -243,7 +243,7 @@ KTEST(kmem_debug, log_knows_the_processor)
 }
 
 /* The name of a cache that has gone is not guessed at. */
-KTEST(kmem_debug, log_names_no_cache_that_is_gone)
+KTEST(kmem_debug, log_names_no_destroyed_cache)
 {
     struct kmem_cache *cp = test_debug("U", 48, 0, false);
     struct kmem_log_entry e;
@@ -315,7 +315,7 @@ KTEST(kmem_debug, rings_of_rare_events)
 
 /* ---- trace -------------------------------------------------------------- */
 
-KTEST(kmem_debug, T_says_each_event)
+KTEST(kmem_debug, T_prints_each_event)
 {
     struct kmem_cache *cp = kmem_cache_create("t_trace", 40, 0, NULL, NULL);
     void *obj;

@@ -1,5 +1,5 @@
 /*
- * Memory that is taken away (6.5, 6.6): complete slabs of mode S, free buffers
+ * Memory that is unmapped (6.5, 6.6): free slabs of mode S, free buffers
  * of mode G; what a fault there is told; and leaks (6.7).
  */
 #include "mm/debug/tests/debug_test.h"
@@ -8,7 +8,7 @@
 
 /* ---- 6.5: synchronous unmapping ----------------------------------------- */
 
-KTEST(kmem_debug, S53_complete_slabs_are_unmapped_at_once)
+KTEST(kmem_debug, S53_free_slabs_are_unmapped_at_once)
 {
     struct kmem_cache *cp = test_debug("SU", 500, 0, true);
     size_t n;
@@ -43,7 +43,7 @@ KTEST(kmem_debug, S53_complete_slabs_are_unmapped_at_once)
 }
 
 /* Freed a second time when the slab is gone. */
-KTEST(kmem_debug, S53_double_free_of_what_is_unmapped)
+KTEST(kmem_debug, S53_double_free_of_an_unmapped_object)
 {
     struct kmem_cache *cp = test_debug("S", 500, 0, false);
     void *obj = kmem_cache_alloc(cp, KM_SLEEP);
@@ -148,7 +148,7 @@ static enum kmem_error fault(const void *addr)
     return known ? kmem_last_error.error_kind : KMEM_ERROR_NONE;
 }
 
-KTEST(kmem_debug, faults_that_have_to_do_with_the_heap)
+KTEST(kmem_debug, faults_in_the_heap)
 {
     struct kmem_cache *s = test_debug("SU", 500, 0, false);
     struct kmem_cache *g = kmem_cache_create("t_g", 40, 0, NULL, NULL);
@@ -268,7 +268,7 @@ static void leaks_of(const char *letters, size_t size)
     test_destroy(cp);
 }
 
-KTEST(kmem_debug, leaks_are_what_nothing_leads_to)
+KTEST(kmem_debug, leaks_are_buffers_without_a_pointer)
 {
     leaks_of("", 64);
     leaks_of("", 1000);
@@ -358,7 +358,7 @@ static bool note_ref(uintptr_t at, const char *name,
     return refs != *(size_t *)arg;
 }
 
-KTEST(kmem_debug, who_points_to_a_buffer)
+KTEST(kmem_debug, words_that_point_to_a_buffer)
 {
     struct kmem_cache *cp = test_debug("FZ", 64, 0, false);
     void ***obj = (void ***)test_obj;

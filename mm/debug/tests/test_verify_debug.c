@@ -277,7 +277,7 @@ static void circles(const char *letters, size_t size)
     test_destroy(cp);
 }
 
-KTEST(kmem_verify, circles_hold_nobody)
+KTEST(kmem_verify, walks_end_on_circles)
 {
     circles("", 300);
     circles("", 700);

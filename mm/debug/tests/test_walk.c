@@ -287,7 +287,7 @@ static bool only_one(const struct kmem_buf_stat *b, void *arg)
 
 /* Caches with a supplier are not watched; what was set aside is no suspect;
  * who has seen enough is not told more; a root need not all be there. */
-KTEST(kmem_debug, leaks_that_are_not_told)
+KTEST(kmem_debug, leaks_that_are_not_reported)
 {
     struct kmem_cache *cp = test_debug("Z", 64, 0, false);
     struct kmem_cache *supplied;

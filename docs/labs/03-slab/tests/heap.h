@@ -32,7 +32,7 @@ extern struct kmem_slab heap_slab[HEAP_SLABS]; /* called A, B, C, … */
 void heap_list_make(const char *out);
 
 /* The list must have the slabs in this order: "BCA". The freelist pointer and
- * the counts of full and complete slabs must follow from the slabs. */
+ * the counts of full and free slabs must follow from the slabs. */
 void heap_expect_list(const char *names);
 
 /* The name of a slab; "the end" is the list's head. */

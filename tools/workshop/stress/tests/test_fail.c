@@ -48,7 +48,7 @@ KTEST(kmem_fail, the_nth_object_fails_once)
     KT_EQ(kmem_cache_destroy(large), 0);
 }
 
-KTEST(kmem_fail, who_may_sleep_is_not_counted)
+KTEST(kmem_fail, sleeping_requests_are_not_counted)
 {
     struct kmem_cache *cp = kmem_cache_create("t_small", 40, 0, NULL, NULL);
     void *buf;
