@@ -1,6 +1,6 @@
 /*
- * Lab 1: reading the memory map of a boot loader that makes mistakes, the error
- * code of a page fault in words, and the list of frames on a stack.
+ * Lab 1: a boot loader's memory map with mistakes, the error code of a page
+ * fault in words, and the list of frames on a stack.
  */
 #include "tools/workshop/labs/lab.h"
 #include "kernel/lib/string.h"
@@ -21,7 +21,7 @@ static const uint32_t honest = sizeof(struct multiboot_map) - sizeof(uint32_t);
 static struct multiboot_map map[ENTRIES];
 static struct mem_region got[ENTRIES + 2];
 
-/* A right entry: `mib` MiB from there on. */
+/* A valid entry: `mib` MiB from `base` on. */
 static struct multiboot_map entry(uint32_t at, uint32_t mib, uint32_t type)
 {
     return (struct multiboot_map){.map_size = honest,
@@ -30,7 +30,7 @@ static struct multiboot_map entry(uint32_t at, uint32_t mib, uint32_t type)
                                   .map_type = type};
 }
 
-/* Six entries, of which tests spoil some. */
+/* Six entries, some of which a test then damages. */
 static void begin(void)
 {
     for (unsigned i = 0; i < ENTRIES; i++)
@@ -112,7 +112,7 @@ LAB_TEST(1, map_room, LAB_EARLY)
     KT_EQ(got[2].region_start, 0xeeeeeeeeeeeeeeee);
     expect_count(memmap_parse(map, sizeof(map), got, 0), 0);
     begin();
-    map[0].map_length = 0; /* uses up no space */
+    map[0].map_length = 0; /* takes no element */
     expect_count(memmap_parse(map, sizeof(map), got, 2), 2);
     expect_region(1, MIB(33), MIB(37));
 }
@@ -125,7 +125,7 @@ LAB_TEST(1, map_room, LAB_EARLY)
 #define RESERVED 8u
 #define FETCH    16u
 
-/* The report of a fault with this error code says `want`. */
+/* The report of a fault with this error code must contain `want`. */
 static void expect_words(uint32_t error, const char *want)
 {
     struct trapframe tf = {.vector = TRAP_PAGE_FAULT, .error = error};
@@ -170,7 +170,8 @@ LAB_TEST(1, fault_reason, LAB_EARLY)
 
 #define FRAMES 5
 
-/* A stack made by hand: frame i is stack[4 * i], and its caller is i + 1. */
+/* A stack built by the test: frame i is stack[4 * i], and its caller is i +
+ * 1. */
 static uintptr_t stack[4 * FRAMES];
 static uintptr_t pc[FRAMES + 1];
 
@@ -190,7 +191,7 @@ static void make_stack(void)
     }
 }
 
-/* Walks it from frame `from` on, and wants these callers. */
+/* Walks it from frame `from` on and expects these callers. */
 static void expect_frames(unsigned from, unsigned max, unsigned want)
 {
     unsigned n = backtrace((uintptr_t)&stack[4 * from], pc, max);
@@ -224,7 +225,7 @@ static uintptr_t last_word(void)
     return KERNEL_BASE + (page_count << PAGE_SHIFT) - sizeof(uintptr_t);
 }
 
-/* Frames that cannot be read, and words that are no return address. */
+/* Frames that cannot be read, and words that are not return addresses. */
 LAB_TEST(1, frames_bad, LAB_UP)
 {
     make_stack();
@@ -241,7 +242,7 @@ LAB_TEST(1, frames_bad, LAB_UP)
     expect_frames(0, FRAMES, 2);
 }
 
-/* A list that leads back to one of its frames would have no end. */
+/* A list that leads back to one of its frames has no end. */
 LAB_TEST(1, frames_circle, LAB_UP)
 {
     make_stack();

@@ -1,7 +1,7 @@
 /*
  * Lab 1: the command `riddle`. One of the functions that it calls raises an
- * exception, and the handler repairs it before anything shows. Only a debugger
- * finds the trap frame. Its contents follow from the seed of the hand-out.
+ * exception, which the handler repairs before it is visible. Only a debugger
+ * finds the trap frame. Its contents depend on the seed of the hand-out.
  */
 #include "drivers/console.h"
 #include "tools/workshop/labs/seed.h"
@@ -18,10 +18,12 @@ enum purpose {
     PLACE
 };
 
-/* Functions that a debugger shows as they are written. */
+/* The compiler must keep these functions as they are written, for the
+ * debugger. */
 #define APART static __attribute__((noipa))
 
-/* A function that calls another has a frame, which a debugger can follow. */
+/* A function that calls another must have a frame for the debugger to
+ * follow. */
 APART void riddle_nothing(void)
 {
     __asm__ volatile("" : : : "memory");
@@ -51,7 +53,7 @@ APART void riddle_delta(void)
 static void (*const ways[])(void) = {riddle_alpha, riddle_beta, riddle_gamma,
                                      riddle_delta};
 
-/* The line after the call keeps the call from becoming a jump. */
+/* The statement after the call prevents the compiler from making it a jump. */
 APART void riddle_deeper(unsigned more)
 {
     if (more == 0)
@@ -96,8 +98,8 @@ static int cmd_riddle(int argc, char **argv)
 }
 
 SHELL_COMMAND(riddle, "riddle", "an exception to be found with GDB",
-              "For lab 1: somewhere an exception happens, and its handler\n"
-              "goes on as if it had not. Also says how much memory the\n"
-              "machine of task 1.2 has.\n"
+              "For lab 1: a function raises an exception, and its handler\n"
+              "goes on as if nothing had happened. Also prints how much\n"
+              "memory the machine of task 1.2 has.\n"
               "Example: riddle",
               cmd_riddle, NULL);

@@ -1,6 +1,6 @@
 /*
- * Lab 2, Buddies: blocks on a zone that each test makes by hand, before the
- * kernel has one; at the end all of it in a kernel that runs.
+ * Lab 2, Buddies: most tests build a zone of their own before the kernel has
+ * one; the last one uses the running kernel.
  */
 #include "docs/labs/02-buddies/tests/zone.h"
 #include "kernel/lib/string.h"
@@ -32,8 +32,8 @@ LAB_TEST(2, split, LAB_EARLY)
     zone_expect_blocks(1 + BUDDY_MAX_ORDER);
 }
 
-/* From the middle to the middle; smaller blocks are not touched, and what the
- * lists have then is handed out as it is. */
+/* A block of medium order is split; smaller blocks stay whole. Later requests
+ * take blocks of the right order from the lists without a split. */
 LAB_TEST(2, split_part, LAB_EARLY)
 {
     if (!zone_make())
@@ -82,8 +82,9 @@ LAB_TEST(2, buddy, LAB_EARLY)
         }
 }
 
-/* A block whose buddy is out has to stay alone, though the neighbour on its
- * other side is free; and so has one of whose buddy only a part is free. */
+/* A block whose buddy is allocated must not be joined, although the neighbour
+ * on its other side is free; nor must a block only a part of whose buddy is
+ * free. */
 static void free_lone(unsigned k)
 {
     size_t left = BASE;
@@ -92,8 +93,8 @@ static void free_lone(unsigned k)
 
     if (!zone_make())
         return;
-    zone_out(left, k);
-    zone_out(right, k);
+    zone_allocated(left, k);
+    zone_allocated(right, k);
     zone_free(next, k);
     buddy_free(&page_array[right], k);
     ZONE_EXPECT(k, right, next);
@@ -101,8 +102,8 @@ static void free_lone(unsigned k)
     if (k == 0 || !zone_make())
         return;
     zone_free(left, k - 1);
-    zone_out(left + (1u << (k - 1)), k - 1);
-    zone_out(right, k);
+    zone_allocated(left + (1u << (k - 1)), k - 1);
+    zone_allocated(right, k);
     buddy_free(&page_array[right], k);
     ZONE_EXPECT(k, right);
     ZONE_EXPECT(k - 1, left);
@@ -114,29 +115,29 @@ LAB_TEST(2, lone, LAB_EARLY)
         free_lone(k);
     if (ktest_failures() != 0 || !zone_make())
         return;
-    zone_out(0, BUDDY_MAX_ORDER);
+    zone_allocated(0, BUDDY_MAX_ORDER);
     zone_free(BASE, BUDDY_MAX_ORDER);
     buddy_free(&page_array[0], BUDDY_MAX_ORDER);
     ZONE_EXPECT(BUDDY_MAX_ORDER, 0, BASE);
 }
 
-/* Two halves and nothing further: what comes of them has a buddy that is out.
- * `back` is the half that comes back, the other one is free. Only the first
- * pair that goes wrong is told of. */
+/* Joins two halves once: the buddy of the result is allocated. `back` is the
+ * half to be freed, the other is free. Reports only the first pair that
+ * fails. */
 static void join_halves(unsigned k, size_t back, size_t other)
 {
     if (ktest_failures() != 0 || !zone_make())
         return;
-    zone_out(back, k);
+    zone_allocated(back, k);
     zone_free(other, k);
     if (k + 1 < BUDDY_MAX_ORDER)
-        zone_out(BASE + (2u << k), k + 1);
+        zone_allocated(BASE + (2u << k), k + 1);
     buddy_free(&page_array[back], k);
     ZONE_EXPECT_NONE(k);
     ZONE_EXPECT(k + 1, BASE);
     zone_expect_blocks(k + 1 < BUDDY_MAX_ORDER ? 2 : 1);
     if (ktest_failures() != 0)
-        KT_FAIL("that was frame %zu, order %u, coming back to frame %zu, which "
+        KT_FAIL("that was frame %zu, order %u, freed beside frame %zu, which "
                 "was free",
                 back, k, other);
 }
@@ -149,16 +150,16 @@ LAB_TEST(2, join, LAB_EARLY)
     }
 }
 
-/* One page comes back and completes everything up to the order at which a
- * buddy is out, or the last one. */
+/* Freeing one page joins blocks up to the order whose buddy is allocated, or to
+ * the largest order. */
 static void join_up_to(unsigned stop)
 {
     if (ktest_failures() != 0 || !zone_make())
         return;
-    zone_out(BASE, 0);
+    zone_allocated(BASE, 0);
     for (unsigned k = 0; k < BUDDY_MAX_ORDER; k++)
         if (k == stop)
-            zone_out(BASE + (1u << k), k);
+            zone_allocated(BASE + (1u << k), k);
         else
             zone_free(BASE + (1u << k), k);
     buddy_free(&page_array[BASE], 0);
@@ -169,7 +170,7 @@ static void join_up_to(unsigned stop)
         ZONE_EXPECT(k, BASE + (1u << k));
     KT_EQ(buddy_zone.zone_merges, stop);
     if (ktest_failures() != 0)
-        KT_FAIL("that was frame %u, order 0, coming back; want it joined %u "
+        KT_FAIL("that was frame %u, order 0, freed; want it joined %u "
                 "times",
                 BASE, stop);
 }
@@ -187,7 +188,7 @@ LAB_TEST(2, scrambled, LAB_EARLY)
     if (!zone_make())
         return;
     for (size_t i = 0; i < BUDDY_MAX_PAGES; i++)
-        zone_out(BASE + i, 0);
+        zone_allocated(BASE + i, 0);
     zone_reserve_rest();
     for (size_t i = 0; i < BUDDY_MAX_PAGES; i++) {
         buddy_free(&page_array[BASE + i * 389 % BUDDY_MAX_PAGES], 0);
@@ -209,8 +210,8 @@ LAB_TEST(2, run, LAB_EARLY)
     zone_free(16, 4);
     p = buddy_alloc_run(13);
     zone_expect_got(p, 16, 3);
-    zone_expect_out(24, 2);
-    zone_expect_out(28, 0);
+    zone_expect_allocated(24, 2);
+    zone_expect_allocated(28, 0);
     ZONE_EXPECT(0, 29);
     ZONE_EXPECT(1, 30);
     ZONE_EXPECT_NONE(2);
@@ -218,7 +219,7 @@ LAB_TEST(2, run, LAB_EARLY)
     zone_expect_blocks(5);
 }
 
-/* A run out of a block of just the order that it needs. */
+/* A run from a block of exactly the order that it needs. */
 static struct page *one_run(size_t pages)
 {
     unsigned order = 0;
@@ -255,7 +256,7 @@ LAB_TEST(2, runs, LAB_EARLY)
     }
 }
 
-/* There and back. */
+/* Runs are allocated and freed again. */
 LAB_TEST(2, runs_back, LAB_EARLY)
 {
     for (size_t pages = 1; pages <= BUDDY_MAX_PAGES; pages += 7) {
@@ -266,7 +267,7 @@ LAB_TEST(2, runs_back, LAB_EARLY)
         buddy_free_run(p, pages);
         if (zone_verify() && buddy_free_pages() == buddy_zone.zone_total_pages)
             continue;
-        KT_FAIL("that was after a run of %zu pages came back; %zu of %zu pages "
+        KT_FAIL("that was after a run of %zu pages was freed; %zu of %zu pages "
                 "are free",
                 pages, buddy_free_pages(), buddy_zone.zone_total_pages);
         return;
@@ -275,7 +276,7 @@ LAB_TEST(2, runs_back, LAB_EARLY)
 
 /* ---- 2.4: wrong frees --------------------------------------------------- */
 
-/* Does not come back if buddy says that. */
+/* Does not return if buddy panics with this reason. */
 static void expect_refused(size_t frame, unsigned order, const char *why)
 {
     lab_expect_panic(why);
@@ -288,7 +289,7 @@ LAB_TEST(2, free_twice, LAB_EARLY)
 {
     if (!zone_make())
         return;
-    zone_out(4, 0);
+    zone_allocated(4, 0);
     zone_free(5, 0);
     expect_refused(5, 0, "is already free");
 }
@@ -297,8 +298,8 @@ LAB_TEST(2, free_other_order, LAB_EARLY)
 {
     if (!zone_make())
         return;
-    zone_out(8, 3);
-    zone_out(16, 3);
+    zone_allocated(8, 3);
+    zone_allocated(16, 3);
     expect_refused(8, 2, "is allocated at another order");
 }
 
@@ -306,7 +307,7 @@ LAB_TEST(2, free_middle, LAB_EARLY)
 {
     if (!zone_make())
         return;
-    zone_out(8, 3);
+    zone_allocated(8, 3);
     expect_refused(10, 0, "is not the start of a block");
 }
 
@@ -314,14 +315,14 @@ LAB_TEST(2, free_foreign, LAB_EARLY)
 {
     if (!zone_make())
         return;
-    zone_out(8, 0);
+    zone_allocated(8, 0);
     page_array[8].page_state = PAGE_SLAB;
     expect_refused(8, 0, "belongs to segkmem");
 }
 
-/* ---- 2.5: the beginning ------------------------------------------------- */
+/* ---- 2.5: the start ----------------------------------------------------- */
 
-/* Frames [first, end) are usable, from then on. */
+/* Makes frames [first, end) usable. */
 static void usable(size_t first, size_t end)
 {
     for (size_t i = first; i < end; i++)
@@ -423,7 +424,7 @@ LAB_TEST(2, unusable_ends, LAB_EARLY)
 static struct page *held[HELD];
 static size_t held_pages[HELD];
 
-/* Gives back the run of slot i, or fills the slot. */
+/* Frees the run of slot i, or fills the slot. */
 static void give_or_take(size_t i)
 {
     if (held[i] != NULL) {

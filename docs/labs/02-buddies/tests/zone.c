@@ -1,5 +1,5 @@
 /*
- * The zone that the tests of lab 2 make by hand.
+ * The zone of the tests of lab 2.
  */
 #include "docs/labs/02-buddies/tests/zone.h"
 #include "kernel/lib/printf.h"
@@ -40,7 +40,7 @@ void zone_free(size_t frame, unsigned order)
     buddy_zone.zone_total_pages += (size_t)1 << order;
 }
 
-void zone_out(size_t frame, unsigned order)
+void zone_allocated(size_t frame, unsigned order)
 {
     page_array[frame].page_tag = PAGE_TAG(PAGE_ALLOC, order);
     buddy_zone.zone_total_pages += (size_t)1 << order;
@@ -66,7 +66,7 @@ static const char *tag_text(uint32_t tag, char buf[48])
     unsigned order = tag >> 8 & 0xff;
 
     if (tag == TAG_NONE)
-        return "TAIL (inside of a block)";
+        return "TAIL (inside a block)";
     if (order == PAGE_NO_ORDER)
         snprintf(buf, 48, "%s, no order", page_state_name(tag & 0xff));
     else
@@ -95,15 +95,15 @@ void zone_expect_got(const struct page *got, size_t frame, unsigned order)
         KT_FAIL("got frame %zu for a block of order %u; want frame %zu",
                 page_index(got), order, frame);
     else
-        zone_expect_out(frame, order);
+        zone_expect_allocated(frame, order);
 }
 
-void zone_expect_out(size_t frame, unsigned order)
+void zone_expect_allocated(size_t frame, unsigned order)
 {
     expect_tag(frame, PAGE_TAG(PAGE_ALLOC, order));
 }
 
-/* The entry that a link is part of, or NULL if it is none's. */
+/* The entry that contains a link, or NULL. */
 static const struct page *entry_of(struct list *l)
 {
     uintptr_t off = (uintptr_t)l - (uintptr_t)page_array;
@@ -114,9 +114,9 @@ static const struct page *entry_of(struct list *l)
                : NULL;
 }
 
-/* How many blocks a list has, and whether `frame` is among them. False if it
- * is no list. */
-static bool look_through(unsigned order, size_t frame, size_t *n, bool *there)
+/* Counts the blocks of a list; *there: `frame` is one of them. False if the
+ * list is broken. */
+static bool count_list(unsigned order, size_t frame, size_t *n, bool *there)
 {
     struct list *head = &buddy_zone.zone_list[order];
     struct list *prev = head;
@@ -142,13 +142,13 @@ void zone_expect_list(unsigned order, const size_t *frames, size_t n)
     size_t got;
     bool there;
 
-    if (!look_through(order, 0, &got, &there))
+    if (!count_list(order, 0, &got, &there))
         return;
     if (got != n)
         KT_FAIL("order %u has %zu free blocks on its list; want %zu", order,
                 got, n);
     for (size_t i = 0; i < n; i++) {
-        look_through(order, frames[i], &got, &there);
+        count_list(order, frames[i], &got, &there);
         if (!there)
             KT_FAIL("frame %zu is not on the list of order %u; want it there",
                     frames[i], order);

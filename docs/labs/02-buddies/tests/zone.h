@@ -1,8 +1,7 @@
 /*
- * A zone for the tests of lab 2, made by hand: entries of frames that have no
- * memory behind them (buddy looks at entries alone), and blocks, free or out,
- * where a test wants them. What is expected of it then is said in frames and
- * orders, and so are the complaints.
+ * A zone for the tests of lab 2: entries of frames without memory (buddy uses
+ * only the entries), and free or allocated blocks where a test puts them.
+ * Expectations and messages name frames and orders.
  */
 #pragma once
 
@@ -11,23 +10,24 @@
 
 #define ZONE_FRAMES (2 * BUDDY_MAX_PAGES)
 
-/* Entries of ZONE_FRAMES frames that no block has, and empty lists. Any number
- * of times in a test. False, and the test fails, without memory for them. */
+/* Creates entries of ZONE_FRAMES frames, none of them in a block, and empty
+ * lists. A test may call it repeatedly. False, and the test fails, if there is
+ * no memory. */
 bool zone_make(void);
 
-/* A block on its list, at the tail; a block that was handed out. */
+/* Adds a free block at the tail of its list; an allocated block. */
 void zone_free(size_t frame, unsigned order);
-void zone_out(size_t frame, unsigned order);
+void zone_allocated(size_t frame, unsigned order);
 
-/* The frames that are in no block become reserved: buddy_verify wants each
- * frame to be something. */
+/* Frames that are in no block become reserved, because buddy_verify requires a
+ * state of each frame. */
 void zone_reserve_rest(void);
 
-/* `got` must be the entry of `frame`, tagged as handed out at `order`. */
+/* `got` must be the entry of `frame`, tagged as allocated at `order`. */
 void zone_expect_got(const struct page *got, size_t frame, unsigned order);
 
-/* The block at `frame` must be out at that order. */
-void zone_expect_out(size_t frame, unsigned order);
+/* The block at `frame` must be allocated at that order. */
+void zone_expect_allocated(size_t frame, unsigned order);
 
 /* The list of `order` must have the blocks at these frames, in any order, and
  * no others. */
@@ -37,8 +37,7 @@ void zone_expect_list(unsigned order, const size_t *frames, size_t n);
                      sizeof((const size_t[]){__VA_ARGS__}) / sizeof(size_t))
 #define ZONE_EXPECT_NONE(order) zone_expect_list(order, NULL, 0)
 
-/* So many frames must say that they start a block, all others that they do
- * not. */
+/* Exactly `n` frames must be tagged as the start of a block. */
 void zone_expect_blocks(size_t n);
 
 /* Every invariant of buddy_verify. False if one is broken. */

@@ -1,11 +1,11 @@
 /*
- * The cache and the slabs that the tests of lab 3 make by hand.
+ * The cache and the slabs of the tests of lab 3.
  */
 #include "docs/labs/03-slab/tests/heap.h"
 #include "kernel/lib/string.h"
 #include "kernel/x86/cpu.h"
 
-#define EFLAGS_ID (1u << 21) /* a flag that means nothing to anybody */
+#define EFLAGS_ID (1u << 21) /* a flag without an effect */
 
 struct kmem_cache heap_cache;
 struct kmem_slab heap_slab[HEAP_SLABS];
@@ -66,27 +66,27 @@ const struct kmem_cache *heap_geometry(size_t size, size_t align,
 
 /* ---- slabs for their list ----------------------------------------------- */
 
-/* A slab whose first `out` buffers are out. */
-static void slab_make(size_t i, unsigned out)
+/* A slab whose first `allocated` buffers are allocated. */
+static void slab_make(size_t i, unsigned allocated)
 {
     struct kmem_slab *sp = &heap_slab[i];
 
     *sp = (struct kmem_slab){.slab_cache = &heap_cache,
                              .slab_chunks = HEAP_BUFFERS,
-                             .slab_refcnt = out};
+                             .slab_refcnt = allocated};
     memset(buffer[i], 0, sizeof(buffer[i]));
-    for (unsigned k = HEAP_BUFFERS; k-- > out;) {
+    for (unsigned k = HEAP_BUFFERS; k-- > allocated;) {
         buffer[i][k].bufctl_next = sp->slab_head;
         sp->slab_head = &buffer[i][k];
     }
     list_insert_before(&heap_cache.cache_null.slab_link, &sp->slab_link);
 }
 
-void heap_list_make(const char *out)
+void heap_list_make(const char *allocated)
 {
     heap_cache_make(64, HEAP_BUFFERS);
-    for (size_t i = 0; out[i] != '\0'; i++) {
-        unsigned n = (unsigned)(out[i] - '0');
+    for (size_t i = 0; allocated[i] != '\0'; i++) {
+        unsigned n = (unsigned)(allocated[i] - '0');
 
         slab_make(i, n);
         heap_cache.cache_slabs++;
@@ -106,10 +106,10 @@ const char *heap_name(const struct kmem_slab *sp)
         return "the end";
     return sp >= heap_slab && sp < heap_slab + HEAP_SLABS
                ? names[sp - heap_slab]
-               : "nothing known";
+               : "no slab of the list";
 }
 
-/* The list's names as a text; false if it is no list. */
+/* The names of the list's slabs as a text; false if the list is broken. */
 static bool spell(char names[HEAP_SLABS + 1])
 {
     struct list *head = &heap_cache.cache_null.slab_link;
@@ -121,7 +121,7 @@ static bool spell(char names[HEAP_SLABS + 1])
 
         if (*heap_name(sp) == 'n' || l->prev != prev || n == HEAP_SLABS) {
             names[n] = '\0';
-            KT_FAIL("the slab list is broken behind \"%s\": its links lead "
+            KT_FAIL("the slab list is broken after \"%s\": its links lead "
                     "elsewhere, or not back again",
                     names);
             return false;
@@ -136,22 +136,22 @@ static void expect_counts(void)
 {
     const struct kmem_slab *first = &heap_cache.cache_null;
     uint32_t full = 0;
-    uint32_t complete = 0;
+    uint32_t free = 0;
 
     list_for_each (l, &heap_cache.cache_null.slab_link) {
         const struct kmem_slab *sp = list_entry(l, struct kmem_slab, slab_link);
 
         full += sp->slab_head == NULL;
-        complete += sp->slab_refcnt == 0;
+        free += sp->slab_refcnt == 0;
         if (sp->slab_head != NULL && first == &heap_cache.cache_null)
             first = sp;
     }
     if (heap_cache.cache_freelist != first)
-        KT_FAIL("the freelist pointer is at %s; the first slab that has "
-                "something to give is %s",
+        KT_FAIL("the freelist pointer is at %s; the first slab with "
+                "a free buffer is %s",
                 heap_name(heap_cache.cache_freelist), heap_name(first));
     KT_EQ(heap_cache.cache_full_slabs, full);
-    KT_EQ(heap_cache.cache_free_slabs, complete);
+    KT_EQ(heap_cache.cache_free_slabs, free);
 }
 
 void heap_expect_list(const char *names)
@@ -176,7 +176,7 @@ struct kmem_bufctl *heap_take(void)
     bcp = kmem_slab_take(&heap_cache);
     mm_unlock(&heap_cache.cache_lock);
     if (first == NULL)
-        KT_FAIL("nothing to take at the freelist pointer, which is at %s",
+        KT_FAIL("no free buffer at the freelist pointer, which is at %s",
                 heap_name(sp));
     else if (bcp != first)
         KT_FAIL("kmem_slab_take does not return the first buffer of slab %s",
@@ -184,8 +184,8 @@ struct kmem_bufctl *heap_take(void)
     return bcp;
 }
 
-/* The lock keeps the flags from before it was taken; so a flag that is turned
- * over there is seen once it is released. */
+/* The lock stores the flags of before it was acquired. So if one is inverted
+ * there, the processor's flags show whether the lock was released. */
 bool heap_give(struct kmem_slab *sp, struct kmem_bufctl *bcp)
 {
     uint32_t before = read_eflags();

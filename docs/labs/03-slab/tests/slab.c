@@ -1,7 +1,7 @@
 /*
  * Lab 3, A slab: the layout of small objects, the list of slabs, the size of
- * slabs, each without an allocator that works; at the end all of it in a kernel
- * that runs.
+ * slabs, each without a working allocator; the last test uses the running
+ * kernel.
  */
 #include "docs/labs/03-slab/tests/heap.h"
 #include "kernel/lib/string.h"
@@ -20,7 +20,7 @@ static uint32_t random_number(void)
 
 /* ---- 3.1: the layout in numbers ----------------------------------------- */
 
-/* The chunk must be the least multiple of the alignment with enough room. */
+/* The chunk must be the smallest sufficient multiple of the alignment. */
 static bool expect_chunk(size_t size, size_t align, bool constructed)
 {
     size_t room = size + (constructed ? WORD : 0);
@@ -99,7 +99,7 @@ static struct kmem_slab *new_slab(size_t chunk, size_t chunks, size_t colour)
     return sp;
 }
 
-/* Buffer after buffer, from the first to the last, and then the end. */
+/* The freelist must have all buffers in order, from the first to the last. */
 static bool expect_links(const struct kmem_slab *sp)
 {
     const struct kmem_bufctl *bcp = sp->slab_head;
@@ -120,7 +120,7 @@ static bool expect_links(const struct kmem_slab *sp)
         bcp = bcp->bufctl_next;
     }
     if (bcp != NULL)
-        KT_FAIL("the freelist does not end behind the last buffer");
+        KT_FAIL("the freelist does not end after the last buffer");
     return bcp == NULL;
 }
 
@@ -155,7 +155,8 @@ LAB_TEST(3, freelist_few, LAB_EARLY)
     }
 }
 
-/* A byte of the page that only the client may write has changed. */
+/* Whether byte `at` of the page is in a link; other bytes belong to the
+ * client. */
 static bool is_link(size_t at, size_t chunk, size_t chunks)
 {
     return at < chunk * chunks && at % chunk >= chunk - WORD;
@@ -186,7 +187,7 @@ static void expect_slab(const struct kmem_slab *sp, uint32_t refcnt,
                         const struct kmem_bufctl *head)
 {
     if (sp->slab_refcnt != refcnt)
-        KT_FAIL("slab %s counts %u buffers out; want %u", heap_name(sp),
+        KT_FAIL("slab %s counts %u allocated buffers; want %u", heap_name(sp),
                 (unsigned)sp->slab_refcnt, (unsigned)refcnt);
     if (sp->slab_head != head)
         KT_FAIL("the freelist of slab %s does not begin with the right buffer",
@@ -261,8 +262,8 @@ LAB_TEST(3, give_keeps_lock, LAB_EARLY)
 
 /* ---- 3.4: the three parts of the list ----------------------------------- */
 
-/* A full slab that just got a buffer back. */
-static void refill(size_t i)
+/* A buffer of a full slab was freed. */
+static void free_of_full(size_t i)
 {
     static struct kmem_bufctl back;
 
@@ -272,53 +273,53 @@ static void refill(size_t i)
     kmem_slab_to_front(&heap_cache, &heap_slab[i]);
 }
 
-LAB_TEST(3, refilled, LAB_EARLY)
+LAB_TEST(3, to_front, LAB_EARLY)
 {
     heap_list_make("33320");
-    refill(0);
+    free_of_full(0);
     heap_expect_list("BCADE");
-    refill(1);
+    free_of_full(1);
     heap_expect_list("CBADE");
-    refill(2);
+    free_of_full(2);
     heap_expect_list("CBADE");
 }
 
-/* Of an exhausted cache: the freelist pointer is at the list's end. */
-LAB_TEST(3, refilled_exhausted, LAB_EARLY)
+/* In an exhausted cache: the freelist pointer is at the list's end. */
+LAB_TEST(3, to_front_exhausted, LAB_EARLY)
 {
     heap_list_make("333");
-    refill(1);
+    free_of_full(1);
     heap_expect_list("ACB");
     heap_list_make("3");
-    refill(0);
+    free_of_full(0);
     heap_expect_list("A");
 }
 
-/* A slab that just got its last buffer back. */
-static void complete(size_t i)
+/* The last allocated buffer of a slab was freed. */
+static void free_last(size_t i)
 {
     heap_slab[i].slab_refcnt = 0;
     kmem_slab_to_tail(&heap_cache, &heap_slab[i]);
 }
 
-LAB_TEST(3, completed, LAB_EARLY)
+LAB_TEST(3, to_tail, LAB_EARLY)
 {
     heap_list_make("31120");
-    complete(2);
+    free_last(2);
     heap_expect_list("ABDEC");
-    complete(1);
+    free_last(1);
     heap_expect_list("ADECB");
-    complete(3);
+    free_last(3);
     heap_expect_list("AECBD");
 }
 
-LAB_TEST(3, completed_last, LAB_EARLY)
+LAB_TEST(3, to_tail_last, LAB_EARLY)
 {
     heap_list_make("331");
-    complete(2);
+    free_last(2);
     heap_expect_list("ABC");
     heap_list_make("1");
-    complete(0);
+    free_last(0);
     heap_expect_list("A");
 }
 
@@ -326,7 +327,7 @@ LAB_TEST(3, completed_last, LAB_EARLY)
 
 #define HELD (HEAP_SLABS * HEAP_BUFFERS)
 
-/* Full slabs first, then partial ones, then complete ones. */
+/* Full slabs first, then partial ones, then free ones. */
 static bool expect_sorted(void)
 {
     int part = 0;
@@ -338,9 +339,10 @@ static bool expect_sorted(void)
                                                    : 1;
 
         if (is < part) {
-            KT_FAIL("slab %s, with %u of %u buffers out, is behind slabs with "
-                    "fewer out",
-                    heap_name(sp), (unsigned)sp->slab_refcnt, HEAP_BUFFERS);
+            KT_FAIL(
+                "slab %s, with %u of %u buffers allocated, comes after slabs "
+                "with fewer",
+                heap_name(sp), (unsigned)sp->slab_refcnt, HEAP_BUFFERS);
             return false;
         }
         part = is;
@@ -407,8 +409,8 @@ LAB_TEST(3, eighth, LAB_EARLY)
             return;
 }
 
-/* The fewest pages of which at most 1/part is unused, found by trying all up
- * to `most`; 0 if there are none. */
+/* The fewest pages of which at most 1/part is unused, up to `most`; 0 if there
+ * are none. */
 static size_t fewest(size_t front, size_t chunk, size_t part, size_t most)
 {
     for (size_t pages = 1; pages <= most; pages++)
@@ -430,8 +432,8 @@ static bool expect_pages(size_t front, size_t chunk, size_t want)
     return false;
 }
 
-/* Where no small slab has 1/16, it is 1/8 of the whole slab that counts. */
-LAB_TEST(3, eighth_behind, LAB_EARLY)
+/* If no small slab leaves at most 1/16 unused, 1/8 of the whole slab counts. */
+LAB_TEST(3, eighth_front, LAB_EARLY)
 {
     for (size_t front = 8; front <= 2 * PAGE_SIZE; front *= 2)
         for (size_t chunk = 512; chunk <= KIB(20); chunk += 8)

@@ -30,8 +30,7 @@ LAB_TEST(4, colours, LAB_PAGES)
     }
 }
 
-/* The colours of the slabs of a new cache, in the order in which they come,
- * from `front` on. */
+/* The colours of a new cache's slabs, in order, from `front` on. */
 static void check_sequence(size_t size, size_t align, size_t front,
                            size_t colours)
 {
@@ -43,7 +42,7 @@ static void check_sequence(size_t size, size_t align, size_t front,
     for (size_t i = 0; i < SLABS; i++) {
         size_t want = front + i % colours * align;
 
-        if (i == colours + 1) { /* what fails takes no colour */
+        if (i == colours + 1) { /* a failure takes no colour */
             lab4_pages.limit = i;
             KT_TRUE(!kmem_cache_grow(cp));
             lab4_pages.limit = SLABS;
@@ -71,11 +70,11 @@ LAB_TEST(4, colour_sequence, LAB_PAGES)
 /* ---- everything --------------------------------------------------------- */
 
 #define OBJECTS 400
-#define BUCKETS 256 /* of a hash table with so many */
+#define BUCKETS 256 /* of the hash table of so many objects */
 
 static size_t unconstructed;
 
-/* An object's first word is its own address, as long as it is constructed. */
+/* An object's first word is its own address while it is constructed. */
 static void make(void *obj, size_t size)
 {
     memset(obj, 0, size);
@@ -109,9 +108,8 @@ static void churn(struct kmem_cache *cp, size_t size)
     if (broken != NULL)
         KT_FAIL("the cache is broken: %s: %s", broken, where);
     if ((cp->cache_flags & KMF_HASH) != 0 && cp->cache_hash_mask + 1 < BUCKETS)
-        KT_FAIL("%u objects are allocated, and the hash table has %zu buckets, "
-                "want "
-                "%u",
+        KT_FAIL("%u objects are allocated; the hash table has %zu buckets, "
+                "want %u",
                 OBJECTS, cp->cache_hash_mask + 1, BUCKETS);
     for (size_t i = 0; i < OBJECTS; i++) {
         const uint8_t *byte = obj[i];
@@ -121,7 +119,7 @@ static void churn(struct kmem_cache *cp, size_t size)
     }
 }
 
-/* A kind of cache from its beginning to its end, in these debugging modes. */
+/* Creates, uses and destroys a cache in these debugging modes. */
 static void live_and_die(size_t size, unsigned modes)
 {
     struct kmem_cache *cp = kmem_cache_create("lab4", size, 0, make, end);
@@ -139,10 +137,10 @@ static void live_and_die(size_t size, unsigned modes)
     KT_EQ(kmem_cache_destroy(cp), 0);
     if (kmem_error_count != errors)
         KT_FAIL("objects that are constructed with each allocation (mode P) "
-                "were not left alone before it or after it");
+                "were changed before or after it");
 }
 
-/* The first time there are no pages, and the caller wants to wait. */
+/* The first request finds no pages; the caller chooses to wait. */
 static void *no_pages_yet(size_t pages, void *arg)
 {
     size_t *calls = arg;

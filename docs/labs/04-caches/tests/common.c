@@ -1,5 +1,5 @@
 /*
- * What the tests of lab 4 share.
+ * Functions shared by the tests of lab 4.
  */
 #include "docs/labs/04-caches/tests/common.h"
 #include "drivers/pic.h"
@@ -15,7 +15,7 @@ static void look(struct lab4_pages *p)
     p->still += kmem_transfers == 0;
 }
 
-/* Pages are filled: zeroes are there only if the allocator wrote them. */
+/* Pages are filled, so that zeroes show what the allocator has written. */
 static void *get(size_t pages, void *arg)
 {
     struct lab4_pages *p = arg;

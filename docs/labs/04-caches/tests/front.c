@@ -23,8 +23,8 @@ static void *object(const struct kmem_slab *sp, size_t i)
 static struct {
     size_t ctors[BUILT_PER];
     size_t dtors[BUILT_PER];
-    size_t stray;     /* calls for what is no object */
-    size_t size;      /* as told last */
+    size_t stray;     /* calls with another address */
+    size_t size;      /* the size at the last call */
     size_t wrong;     /* calls with another size */
     size_t dtor_late; /* destroyed after its page went back */
 } built;
@@ -55,7 +55,7 @@ static void dtor(void *obj, size_t size)
     count(built.dtors, obj, size);
 }
 
-/* Each object once, and nothing else. */
+/* Each object once, and no other address. */
 static void check_calls(const char *what, const size_t *calls)
 {
     for (size_t i = 0; i < BUILT_PER; i++)
@@ -65,10 +65,10 @@ static void check_calls(const char *what, const size_t *calls)
             break;
         }
     if (built.stray != 0)
-        KT_FAIL("the %s got %zu addresses where no object begins", what,
+        KT_FAIL("the %s got %zu addresses at which no object begins", what,
                 built.stray);
     if (built.wrong != 0)
-        KT_FAIL("the %s was told a size of %zu, want %u, the object's", what,
+        KT_FAIL("the %s got the size %zu, want %u, the object's", what,
                 built.size, BUILT_SIZE);
 }
 
@@ -150,7 +150,7 @@ LAB_TEST(4, take, LAB_PAGES)
     lab4_pages_back(slab, SLABS);
 }
 
-/* All objects of the slabs out, taken by the test. */
+/* Allocates all objects of the slabs, without the code under test. */
 static void take_all(struct kmem_cache *cp, struct kmem_slab **slab, size_t n)
 {
     for (size_t i = 0; i < n * PER; i++) {
@@ -201,7 +201,7 @@ LAB_TEST(4, give, LAB_PAGES)
         KT_EQ(cp->cache_frees, i + 1);
         if (cp->cache_freelist != slab[1])
             KT_FAIL("the freelist pointer is not at the slab that got "
-                    "something back");
+                    "a buffer back");
     }
     KT_EQ(cp->cache_full_slabs, SLABS - 1);
     KT_EQ(cp->cache_free_slabs, 1);
@@ -209,7 +209,7 @@ LAB_TEST(4, give, LAB_PAGES)
     lab4_pages_back(slab, SLABS);
 }
 
-/* Random traffic on three slabs: no buffer is allocated twice. */
+/* Random allocations and frees on three slabs: no buffer is allocated twice. */
 LAB_TEST(4, traffic, LAB_PAGES)
 {
     struct kmem_cache *cp = lab4_cache(SIZE, 8);
@@ -247,10 +247,10 @@ LAB_TEST(4, traffic, LAB_PAGES)
 
 /* ---- 4.3 the back end --------------------------------------------------- */
 
-/* The slabs of a cache that nothing was taken from, in list order. Returns how
- * many there are, `max` at most. */
-static size_t listed(const struct kmem_cache *cp, struct kmem_slab **slab,
-                     size_t max)
+/* The cache's free slabs, in list order. Returns how many there are, at most
+ * `max`. */
+static size_t list_slabs(const struct kmem_cache *cp, struct kmem_slab **slab,
+                         size_t max)
 {
     const struct list *head = &cp->cache_null.slab_link;
     size_t n = 0;
@@ -260,7 +260,8 @@ static size_t listed(const struct kmem_cache *cp, struct kmem_slab **slab,
     return n;
 }
 
-/* Calls kmem_cache_grow, which must end so, with the cache at rest. */
+/* Calls kmem_cache_grow, which must return this, with the cache not busy
+ * afterwards. */
 static void grow(struct kmem_cache *cp, bool want)
 {
     bool grown = kmem_cache_grow(cp);
@@ -283,14 +284,14 @@ LAB_TEST(4, grow, LAB_PAGES)
 
     lab4_irq_on();
     grow(cp, true);
-    KT_REQUIRE(listed(cp, slab, SLABS + 1) == 1);
+    KT_REQUIRE(list_slabs(cp, slab, SLABS + 1) == 1);
     first = slab[0];
     KT_TRUE(cp->cache_freelist == first);
     take_all(cp, &first, 1);
     KT_TRUE(cp->cache_freelist == &cp->cache_null);
     grow(cp, true);
     grow(cp, true);
-    KT_REQUIRE(listed(cp, slab, SLABS + 1) == SLABS);
+    KT_REQUIRE(list_slabs(cp, slab, SLABS + 1) == SLABS);
     if (slab[0] != first)
         KT_FAIL("a new slab is not at the list's tail");
     if (cp->cache_freelist != slab[1])
@@ -313,19 +314,19 @@ LAB_TEST(4, grow_unlocked, LAB_PAGES)
     grow(cp, true);
     grow(cp, false);
     if (lab4_pages.locked != 0)
-        KT_FAIL("pages were asked for with the cache's lock held: a supplier "
+        KT_FAIL("pages were requested with the cache's lock held: a supplier "
                 "may take long, and may call the allocator");
     if (lab4_pages.idle != 0)
-        KT_FAIL("cache_busy was 0 while pages were asked for: the cache could "
+        KT_FAIL("cache_busy was 0 while pages were requested: the cache could "
                 "be destroyed meanwhile");
     if (lab4_pages.still != 0)
         KT_FAIL(
-            "pages were asked for without kmem_transfer_begin: `verify` would "
-            "find pages meanwhile that no cache has");
+            "pages were requested without kmem_transfer_begin: `verify` would "
+            "meanwhile find pages that no cache has");
     KT_EQ(cp->cache_slabs, 1);
     KT_EQ(cp->cache_slab_creates, 1);
     KT_EQ(cp->cache_free_slabs, 1);
-    KT_REQUIRE(listed(cp, slab, 2) == 1);
+    KT_REQUIRE(list_slabs(cp, slab, 2) == 1);
     lab4_pages_back(slab, 1);
 }
 
@@ -348,6 +349,6 @@ LAB_TEST(4, grow_and_take, LAB_PAGES)
     LAB4_UNLOCKED("an allocation that failed");
     KT_EQ(cp->cache_fails, 1);
     KT_EQ(kmem_inuse(cp), 2 * PER);
-    KT_REQUIRE(listed(cp, slab, 3) == 2);
+    KT_REQUIRE(list_slabs(cp, slab, 3) == 2);
     lab4_pages_back(slab, 2);
 }

@@ -1,14 +1,14 @@
 /*
  * Tests of lab 4: large objects and their hash table (tasks 4.4 to 4.6).
  *
- * The caches that slab data and bufctls come from are the test's own here: a
- * bit in the flag word keeps their allocations and frees out of the common path
- * (section 6 of the paper), so that the front end need not be there yet.
+ * Here slab data and bufctls come from caches of the test's own: a bit in the
+ * flag word makes their allocations and frees take the slow path (section 6 of
+ * the paper), so the front end need not be written yet.
  */
 #include "docs/labs/04-caches/tests/common.h"
 #include "tools/workshop/stress/fail.h"
 
-#define SIZE    1200 /* 10 to a slab of three pages */
+#define SIZE    1200 /* 10 in a slab of three pages */
 #define PER     10
 #define COLOUR  16
 #define BUFCTLS 1300
@@ -41,7 +41,7 @@ static void no_pages_back(void *base, size_t pages, void *arg)
     (void)arg;
 }
 
-/* `flag`, one of section 6, keeps the front end's common path out of it. */
+/* `flag`, one of section 6, selects the slow path of the front end. */
 static void pool_make(struct pool *pool, const char *name, size_t size,
                       uint32_t flag)
 {
@@ -80,7 +80,7 @@ static bool pool_whole(const struct pool *pool)
     return b == NULL && seen == (1u << (PER + 1)) - 1;
 }
 
-/* There are `n` bufctls, and slab data. */
+/* Provides `n` bufctls, and slab data. */
 static void provide(size_t n)
 {
     pool_make(&bufctls, "bufctls", sizeof(struct kmem_bufctl), KMF_FAIL);
@@ -112,7 +112,7 @@ static void check_freelist(const struct kmem_slab *sp, const char *base)
         }
     }
     if (b != NULL)
-        KT_FAIL("the freelist goes on after %u buffers", PER);
+        KT_FAIL("the freelist does not end after %u buffers", PER);
 }
 
 static void check_untouched(const uint8_t *page, size_t bytes)
@@ -120,7 +120,7 @@ static void check_untouched(const uint8_t *page, size_t bytes)
     for (size_t i = 0; i < bytes; i++)
         if (page[i] != 0xa5) {
             KT_FAIL("byte %zu of the slab's pages was written: of large "
-                    "objects nothing of the allocator's lies there",
+                    "objects they contain no data of the allocator",
                     i);
             return;
         }
@@ -146,7 +146,8 @@ LAB_TEST(4, bufctls, LAB_PAGES)
     lab4_pages_left();
 }
 
-/* Memory ends at each possible moment: what was got goes back. */
+/* Memory runs out at each possible moment: everything allocated so far must be
+ * freed. */
 LAB_TEST(4, bufctls_run_out, LAB_PAGES)
 {
     struct kmem_cache *cp = lab4_cache(SIZE, 8);
@@ -157,7 +158,7 @@ LAB_TEST(4, bufctls_run_out, LAB_PAGES)
             KT_FAIL("there were %zu bufctls for %u buffers, and yet a slab", n,
                     PER);
         if (kmem_inuse(&bufctls.cache) != 0)
-            KT_FAIL("after a failure at bufctl %zu, %u are not back", n,
+            KT_FAIL("after a failure at bufctl %zu, %u were not freed", n,
                     (unsigned)kmem_inuse(&bufctls.cache));
         KT_EQ(kmem_inuse(&slabs.cache), 0);
         KT_TRUE(pool_whole(&bufctls) && pool_whole(&slabs));
@@ -167,8 +168,8 @@ LAB_TEST(4, bufctls_run_out, LAB_PAGES)
 
 /* ---- 4.5 from a buffer to its bufctl ------------------------------------ */
 
-/* A cache with a table and one slab, whose buffers all fall into one bucket:
- * the first into that of number 0. No memory is behind them. */
+/* A cache with a table and one slab, whose buffers all hash to bucket 0. The
+ * buffers have no memory. */
 static struct kmem_cache *one_chain(void)
 {
     static struct kmem_bufctl *table[BUCKETS];
@@ -234,7 +235,7 @@ LAB_TEST(4, hash_in, LAB_PAGES)
         KT_TRUE(cp->cache_hash[i] == NULL);
 }
 
-/* All out; the chain has the last one first. */
+/* All buffers allocated; the chain has the last one first. */
 static struct kmem_cache *all_out(void)
 {
     struct kmem_cache *cp = one_chain();
@@ -272,8 +273,8 @@ LAB_TEST(4, hash_out, LAB_PAGES)
                     i);
         KT_EQ(data.slab_refcnt, CHAIN - 1 - k);
     }
-    /* 2 of 4 3 2 1 0 passes two others, 4 none, 0 of 3 1 0 two, 3 none, 1
-     * none */
+    /* buffer 2 of the chain 4 3 2 1 0 has two before it, 4 none, 0 of 3 1 0
+     * two, 3 none, 1 none */
     KT_EQ(cp->cache_hash_depth, 4);
 }
 
@@ -295,8 +296,8 @@ LAB_TEST(4, hash_unknown, LAB_PAGES)
 
 /* ---- 4.6 a table that scales itself ------------------------------------- */
 
-/* The least number of buffers, or the most, for which a table of `size` is to
- * be replaced, and by which. */
+/* The least or the greatest number of buffers for which a table of `size` must
+ * be replaced, and by which size. */
 static void check_step(size_t size, size_t buffers, size_t want)
 {
     size_t got = kmem_hash_want(size, buffers);
@@ -357,7 +358,7 @@ static size_t hashed(struct kmem_cache *cp, size_t most)
              b = b->bufctl_next) {
             if (kmem_hash_bucket(cp, b->bufctl_addr) != &cp->cache_hash[i]) {
                 KT_FAIL("bucket %zu has the bufctl of buffer 0x%llx, which "
-                        "belongs into another",
+                        "belongs in another",
                         i, KT_PTR(b->bufctl_addr));
                 return n;
             }

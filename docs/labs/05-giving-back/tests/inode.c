@@ -1,7 +1,7 @@
 /*
  * Tests of lab 5, "Giving back", task 5.6: the inode cache as a client
- * (kernel/fs/inode.c), on the small file system of the tests, which counts what
- * is asked of it.
+ * (kernel/fs/inode.c), on the small file system of the tests, which counts its
+ * calls.
  */
 #include "tools/workshop/labs/lab.h"
 #include "kernel/fs/tests/fs_test.h"
@@ -40,21 +40,21 @@ LAB_TEST(5, again, LAB_UP)
     KT_EQ(unused(), 1);
     b = get(7);
     if (b != a || test_fs_log.reads != 1)
-        KT_FAIL("file 7 was in use, unused, wanted again: its file system had "
+        KT_FAIL("file 7 was in use, unused, in use again: its file system had "
                 "to read its inode %u times, not once",
                 test_fs_log.reads);
     KT_EQ(unused(), 0);
     KT_EQ(inode_reclaim(SIZE_MAX), 0); /* it is in use */
     FS_VERIFY();
-    b->inode_nlink = 0; /* it has no name left: it will not be needed again */
+    b->inode_nlink = 0; /* it has no name any more: it cannot be needed again */
     inode_put(b);
     KT_EQ(unused(), 0);
     KT_EQ(test_fs_log.evictions, 1);
     KT_TRUE(test_fs_end());
 }
 
-/* Puts the inodes of files 2, 3 and 4 away in the order 3, 2, 4, and uses 3
- * again: from the oldest on 2, 4, 3. */
+/* Releases the inodes of files 3, 2 and 4 in this order, and uses 3 again: the
+ * least recently used is 2, then 4, then 3. */
 static void use_three(void)
 {
     struct inode *a = get(2), *b = get(3), *c = get(4);
@@ -76,13 +76,13 @@ LAB_TEST(5, oldest, LAB_UP)
     for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
         KT_EQ(inode_reclaim(1), 1);
         if (test_fs_log.evicted != want[i])
-            KT_FAIL("number %zu to go was the inode of file %u, not of %u",
+            KT_FAIL("dropped as number %zu was the inode of file %u, not of %u",
                     i + 1, test_fs_log.evicted, want[i]);
     }
     KT_EQ(inode_reclaim(1), 0);
     KT_EQ(totals().total_reclaimed, reclaimed + 3);
     use_three();
-    KT_EQ(test_fs_log.reads, 6); /* none was found in the table any more */
+    KT_EQ(test_fs_log.reads, 6); /* none was still in the table */
     KT_EQ(inode_reclaim(2), 2);
     KT_EQ(unused(), 1);
     FS_VERIFY();
@@ -93,7 +93,8 @@ LAB_TEST(5, oldest, LAB_UP)
     KT_EQ(unused(), others);
 }
 
-/* Takes all memory, page by page, and gives it back. Returns the pages. */
+/* Allocates all memory, page by page, and frees it. Returns the number of
+ * pages. */
 static size_t take_all(void)
 {
     void **last = NULL, **page;
@@ -129,7 +130,7 @@ LAB_TEST(5, squeeze, LAB_UP)
     KT_TRUE(get(5) == kept);
     kmem_cache_stat(kmem_cache_find("inode"), &stat);
     KT_EQ(stat.stat_inuse, before + 1);
-    KT_EQ(stat.stat_free_slabs, 0); /* their slabs went as well */
+    KT_EQ(stat.stat_free_slabs, 0); /* their slabs were released too */
     inode_put(kept);
     inode_put(kept);
     KT_TRUE(test_fs_end());

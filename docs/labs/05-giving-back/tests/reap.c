@@ -9,7 +9,7 @@
 #define SLABS 6u
 #define PER   TEST_WS_PER
 
-/* How many slabs a reap would take. */
+/* How many slabs a reap would release. */
 static size_t would_take(struct kmem_cache *cp)
 {
     struct kmem_reap_result r;
@@ -18,7 +18,7 @@ static size_t would_take(struct kmem_cache *cp)
     return r.reap_slabs;
 }
 
-/* A cache with SLABS slabs, all of them complete. */
+/* A cache with SLABS slabs, all of them free. */
 static struct kmem_cache *idle_cache(void)
 {
     struct kmem_cache *cp = test_ws_make(SLABS);
@@ -52,7 +52,7 @@ LAB_TEST(5, used, LAB_BARE)
     test_ws_expect(cp, 3, 3, 0);
     test_free(cp, 0, 2 * PER + 1);
     test_ws_expect(cp, 6, 3, 0);
-    test_alloc(cp, 0, 1); /* and then one: the least stays the least */
+    test_alloc(cp, 0, 1); /* and then one: the minimum does not rise */
     test_ws_expect(cp, 5, 3, 0);
     test_free(cp, 0, 1);
     kmem_update();
@@ -78,9 +78,10 @@ LAB_TEST(5, bounds, LAB_BARE)
         cp->cache_ws_limit = bounds[i][0];
         cp->cache_ws_min = bounds[i][1];
         if (would_take(cp) != bounds[i][2])
-            KT_FAIL("with T = 6, L = %u and m = %u a reap may take %u slabs, "
-                    "not %zu",
-                    bounds[i][0], bounds[i][1], bounds[i][2], would_take(cp));
+            KT_FAIL(
+                "with T = 6, L = %u and m = %u a reap may release %u slabs, "
+                "not %zu",
+                bounds[i][0], bounds[i][1], bounds[i][2], would_take(cp));
     }
     test_ws_end(cp);
 }
@@ -93,11 +94,11 @@ LAB_TEST(5, interval, LAB_BARE)
     cp->cache_ws_min = 3;
     kmem_ws_interval = KMEM_WS_INFINITE;
     if (would_take(cp) != 0)
-        KT_FAIL("the interval is infinite, and a reap may take %zu slabs",
+        KT_FAIL("the interval is infinite, and a reap may release %zu slabs",
                 would_take(cp));
     kmem_ws_interval = 0;
     if (would_take(cp) != SLABS)
-        KT_FAIL("the interval is 0, and a reap may take %zu slabs of %u",
+        KT_FAIL("the interval is 0, and a reap may release %zu slabs of %u",
                 would_take(cp), SLABS);
     kmem_ws_interval = KMEM_WS_INFINITE - 1;
     KT_EQ(would_take(cp), 3);
@@ -106,7 +107,7 @@ LAB_TEST(5, interval, LAB_BARE)
 
 /* ---- 5.3: one cache ----------------------------------------------------- */
 
-/* One slab is full, one partial, and the rest complete. */
+/* One slab is full, one partial, and the rest free. */
 static struct kmem_cache *mixed_cache(void)
 {
     struct kmem_cache *cp = test_ws_make(SLABS);
@@ -115,14 +116,14 @@ static struct kmem_cache *mixed_cache(void)
     return cp;
 }
 
-/* Pops a slab, which must be the list's last; a wrong one is not touched. */
+/* Pops a slab, which must be the list's last; a wrong one is left alone. */
 static bool pop_tail(struct kmem_cache *cp)
 {
     struct kmem_slab *tail = kmem_slab_prev(&cp->cache_null);
     struct kmem_slab *sp = kmem_slab_pop(cp);
 
     if (sp != tail) {
-        KT_FAIL("kmem_slab_pop gave %p, the list's tail is %p", (void *)sp,
+        KT_FAIL("kmem_slab_pop returned %p, the list's tail is %p", (void *)sp,
                 (void *)tail);
         return false;
     }
@@ -143,11 +144,11 @@ LAB_TEST(5, pop, LAB_BARE)
         KT_EQ(cp->cache_slabs, left + 1);
     }
     KT_EQ(cp->cache_slab_destroys - destroys, SLABS - 2);
-    KT_EQ(cp->cache_ws_limit, 0); /* used up, and never below */
+    KT_EQ(cp->cache_ws_limit, 0); /* used up, and never below 0 */
     if (kmem_slab_pop(cp) != NULL)
-        KT_FAIL("there is no complete slab any more, and kmem_slab_pop gave "
+        KT_FAIL("there is no free slab any more, and kmem_slab_pop returned "
                 "one");
-    test_free(cp, 0, PER + 3); /* both slabs must still be in their places */
+    test_free(cp, 0, PER + 3); /* both slabs must still be on the list */
     TEST_VERIFY(cp);
     test_alloc(cp, 0, 2 * PER + 1);
     KT_EQ(cp->cache_slabs, 3);
@@ -155,11 +156,11 @@ LAB_TEST(5, pop, LAB_BARE)
     while (cp->cache_slabs > 0)
         KT_REQUIRE(pop_tail(cp));
     if (kmem_slab_pop(cp) != NULL)
-        KT_FAIL("there is no slab any more, and kmem_slab_pop gave one");
+        KT_FAIL("there is no slab any more, and kmem_slab_pop returned one");
     test_ws_end(cp);
 }
 
-/* A cache whose only slabs are complete: its freelist begins with one. */
+/* A cache with free slabs only: the freelist pointer is at one. */
 LAB_TEST(5, destruct, LAB_BARE)
 {
     struct kmem_cache *cp;
@@ -174,7 +175,7 @@ LAB_TEST(5, destruct, LAB_BARE)
     test_free(cp, 0, 3 * per);
     kmem_cache_reap(cp, KMEM_REAP_ALL, &r);
     if (test_dtors != 3 * per)
-        KT_FAIL("3 slabs of %zu objects were to go: the destructor ran %zu "
+        KT_FAIL("3 slabs of %zu objects were reaped: the destructor ran %zu "
                 "times",
                 per, test_dtors);
     KT_EQ(test_bad, 0);
@@ -183,7 +184,7 @@ LAB_TEST(5, destruct, LAB_BARE)
     KT_EQ(r.reap_objects, 3 * per);
     KT_EQ(r.reap_kept, 0);
     TEST_VERIFY(cp);
-    test_alloc(cp, 0, per + 1); /* from nothing, constructed anew */
+    test_alloc(cp, 0, per + 1); /* a new slab, constructed again */
     KT_EQ(test_ctors, 5 * per);
     test_free(cp, 0, per + 1);
     test_destroy(cp);
@@ -202,7 +203,7 @@ LAB_TEST(5, keeps, LAB_BARE)
     KT_EQ(cp->cache_slabs, 2);
     kmem_cache_reap(cp, KMEM_REAP_WS, &r);
     if (r.reap_slabs != 0)
-        KT_FAIL("the working set of 2 slabs was kept once, and then went: %zu "
+        KT_FAIL("the working set of 2 slabs was kept once, then released: %zu "
                 "slabs",
                 r.reap_slabs);
     test_ws_end(cp);
@@ -231,14 +232,14 @@ static void expect_reaps(uint64_t want, const char *mode)
     }
 }
 
-LAB_TEST(5, everyone, LAB_BARE)
+LAB_TEST(5, all_caches, LAB_BARE)
 {
     size_t n = 0;
 
     for (struct kmem_cache *cp = kmem_cache_first(); cp && n < CACHES;
          cp = kmem_cache_next(cp))
         reaps[n++] = cp->cache_reaps;
-    kmem_ws_interval = KMEM_WS_INFINITE; /* they are asked and give nothing */
+    kmem_ws_interval = KMEM_WS_INFINITE; /* reaps release nothing */
     KT_EQ(kmem_reap(KMEM_REAP_DRY), 0);
     expect_reaps(0, "KMEM_REAP_DRY");
     KT_EQ(kmem_reap(KMEM_REAP_WS), 0);
@@ -247,7 +248,8 @@ LAB_TEST(5, everyone, LAB_BARE)
     KT_TRUE(!kmem_reaping);
 }
 
-/* Slabs of large objects have their headers in another cache, an older one. */
+/* Slabs of large objects have their headers in another cache, which was created
+ * before. */
 LAB_TEST(5, order, LAB_UP)
 {
     struct kmem_cache *large, *small;
@@ -263,7 +265,7 @@ LAB_TEST(5, order, LAB_UP)
     pages = buddy_free_pages();
     KT_LE(kmem_reap(KMEM_REAP_ALL), buddy_free_pages() - pages);
     if (buddy_free_pages() - pages <= 202)
-        KT_FAIL("400 objects of 2048 bytes and a page of small ones gave back "
+        KT_FAIL("400 objects of 2048 bytes and a page of small ones released "
                 "%zu pages; their slab headers and bufctls should have "
                 "followed",
                 buddy_free_pages() - pages);
@@ -274,12 +276,12 @@ LAB_TEST(5, order, LAB_UP)
 
 /* ---- 5.5: pressure ------------------------------------------------------ */
 
-/* In the place of the inode cache. */
+/* Takes the place of the inode cache. */
 static struct {
     unsigned calls;
-    unsigned gives;  /* so many calls give something */
+    unsigned gives;  /* so many calls release something */
     size_t most;     /* of the last call */
-    uint64_t reaped; /* how often `probe` had been reaped at the first call */
+    uint64_t reaped; /* reaps of `probe` at the first call */
 } fake;
 
 static struct kmem_cache *probe;
@@ -292,7 +294,7 @@ static size_t fake_reclaim(size_t most)
     return fake.calls <= fake.gives ? most : 0;
 }
 
-/* Asks for a page where there is none. */
+/* Requests a page when there is none. */
 static struct page *ask(unsigned gives)
 {
     kmem_reclaim_t *before = kmem_set_reclaim(fake_reclaim);
@@ -309,24 +311,24 @@ LAB_TEST(5, first, LAB_UP)
 {
     uint64_t reaped;
 
-    probe = kmem_cache_find("inode"); /* any would do */
+    probe = kmem_cache_find("inode"); /* any cache */
     test_flood();
     reaped = probe->cache_reaps;
     KT_TRUE(ask(0) == NULL);
     KT_EQ(fake.calls, 1);
     KT_EQ(fake.most, KMEM_RECLAIM_STEP);
     if (fake.reaped != reaped)
-        KT_FAIL("slabs went before the objects that are only kept in case");
+        KT_FAIL("slabs were released before objects that are only cached");
     KT_TRUE(ask(3) == NULL);
     if (fake.calls != 4)
-        KT_FAIL("three steps gave objects and no slab became complete: asked "
-                "%u times, not until nothing came",
+        KT_FAIL("three steps freed objects and no slab became free: called "
+                "%u times, not until nothing was freed",
                 fake.calls);
     test_flood_end();
 }
 
-/* All of memory is out but what one cache keeps; another wants a page. Returns
- * the slabs that it has left. */
+/* All memory is allocated except one cache's free slabs; another cache needs a
+ * page. Returns how many slabs the first has left. */
 static size_t slabs_left(uint32_t limit, uint32_t min, uint32_t interval)
 {
     struct kmem_cache *poor = kmem_cache_create("t_poor", 64, 0, NULL, NULL);
@@ -343,7 +345,7 @@ static size_t slabs_left(uint32_t limit, uint32_t min, uint32_t interval)
     if (obj == NULL && interval != KMEM_WS_INFINITE)
         KT_FAIL("an allocation failed, and a cache had two free slabs");
     if (obj != NULL && interval == KMEM_WS_INFINITE)
-        KT_FAIL("the interval is infinite, and a working set was given up");
+        KT_FAIL("the interval is infinite, and a working set was released");
     if (obj != NULL)
         kmem_cache_free(poor, obj);
     left = cp->cache_slabs;
@@ -356,7 +358,7 @@ static size_t slabs_left(uint32_t limit, uint32_t min, uint32_t interval)
 LAB_TEST(5, last_resort, LAB_UP)
 {
     if (slabs_left(0, 0, KMEM_WS_INFINITE - 1) != 0)
-        KT_FAIL("an allocation failed, or got less than all, where a working "
+        KT_FAIL("an allocation failed, or not all was released: a working "
                 "set had two slabs");
 }
 

@@ -20,7 +20,7 @@ static struct {
     struct file *write_end;
 } out[PIPES];
 
-/* Makes pipes until there are n. Returns 0 or the error that stopped it. */
+/* Creates pipes until there are n. Returns 0, or the first error. */
 static int make(unsigned from, unsigned n)
 {
     int error = 0;
@@ -93,7 +93,7 @@ LAB_TEST(6, cache, LAB_UP)
     KT_EQ(kmem_inuse(cp), before + 40);
     for (unsigned i = 0; i < 40; i++)
         put_end(&out[i].read_end);
-    KT_EQ(kmem_inuse(cp), before + 40); /* each still has an end */
+    KT_EQ(kmem_inuse(cp), before + 40); /* each still has one end open */
     close_all();
     KT_EQ(kmem_inuse(cp), before);
     TEST_VERIFY(cp);
@@ -115,7 +115,7 @@ LAB_TEST(6, giveback, LAB_UP)
     KT_EQ(r.reap_slabs, slabs);
     KT_EQ(cp->cache_slabs, 0);
     if (r.reap_objects != slabs * cp->cache_slab_chunks)
-        KT_FAIL("%zu slabs of pipes were freed and %zu pipes destructed: the "
+        KT_FAIL("%zu slabs of pipes were freed and %zu pipes destroyed: the "
                 "others are still on the list of pipes",
                 slabs, r.reap_objects);
     KT_EQ(pipe_stats(NULL, &stat, 1), 0);
@@ -124,7 +124,7 @@ LAB_TEST(6, giveback, LAB_UP)
     close_all();
 }
 
-/* A pipe without memory for it: an error, and no waiting. */
+/* If there is no memory for a pipe: an error, without waiting. */
 LAB_TEST(6, no_memory, LAB_UP)
 {
     unsigned before;
@@ -136,7 +136,7 @@ LAB_TEST(6, no_memory, LAB_UP)
     test_flood();
     KT_EQ(make(before, PIPES), -ENOMEM);
     test_flood_end();
-    KT_EQ(make(made(), before + 60), 0); /* and there is again */
+    KT_EQ(make(made(), before + 60), 0); /* and then there is memory again */
     close_all();
 }
 
@@ -153,7 +153,7 @@ static void verify(const char *when)
 
 static char bytes[3000];
 
-/* Leaves bytes in the middle of its buffer. */
+/* Leaves bytes in the middle of the pipe's buffer. */
 static void use(unsigned i)
 {
     KT_EQ(file_write(out[i].write_end, bytes, sizeof(bytes)), sizeof(bytes));
@@ -165,14 +165,14 @@ LAB_TEST(6, constructed, LAB_UP)
     char c = 0;
 
     KT_REQUIRE(make(0, 3) == 0);
-    verify("three pipes made, others not yet");
+    verify("three pipes in use, others not yet");
     for (unsigned i = 0; i < 3; i++)
         use(i);
     verify("three pipes with bytes in them");
     close_all();
     verify("used, closed with bytes in them");
     KT_REQUIRE(make(0, 3) == 0);
-    for (unsigned i = 0; i < 3; i++) { /* nothing of the last use is seen */
+    for (unsigned i = 0; i < 3; i++) { /* nothing of the last use is visible */
         KT_EQ(file_write(out[i].write_end, "x", 1), 1);
         KT_EQ(file_read(out[i].read_end, &c, 1), 1);
         KT_EQ(c, 'x');
@@ -184,7 +184,7 @@ LAB_TEST(6, constructed, LAB_UP)
 }
 
 #define QUEUES 4  /* of the mutex and the three condition variables */
-#define WORDS  64 /* of a pipe, in which they are */
+#define WORDS  64 /* of the pipe that contains them */
 
 static const char mark[] = "kept";
 
@@ -194,8 +194,8 @@ static struct {
 } reason[QUEUES];
 static unsigned reasons;
 
-/* Marks what says in a pipe for what its waiters wait, "pipe full" and the
- * like: words that mutex_init and cond_init have written. */
+/* Marks the texts that say why a task waits in a pipe ("pipe full" and others),
+ * which mutex_init and cond_init have stored. */
 static void mark_reasons(const struct file *end)
 {
     const char **word = end->file_data;
@@ -209,7 +209,7 @@ static void mark_reasons(const struct file *end)
         }
 }
 
-/* Takes the marks off. How many were gone already. */
+/* Removes the marks. Returns how many were already gone. */
 static unsigned unmark_reasons(void)
 {
     unsigned gone = 0;
@@ -221,9 +221,9 @@ static unsigned unmark_reasons(void)
     return gone;
 }
 
-/* What the constructor set up is still there when the same pipe is used again:
- * here the operations of one end, which this test has exchanged, and of the
- * queues the reasons for waiting, which it has marked. */
+/* The state set up by the constructor must survive until the same pipe is used
+ * again: here the operations of one end, which this test has replaced, and the
+ * reasons for waiting in the queues, which it has marked. */
 LAB_TEST(6, kept, LAB_UP)
 {
     static struct file_ops ops;
@@ -243,11 +243,11 @@ LAB_TEST(6, kept, LAB_UP)
     if (out[0].read_end != end)
         KT_FAIL("the pipe that was used last is not the next to be used");
     else if (end->file_ops != &ops)
-        KT_FAIL("a pipe was closed and used again, and its end has been "
-                "constructed anew meanwhile");
+        KT_FAIL("a pipe was closed and used again, and its end was "
+                "constructed again");
     else if (anew != 0)
-        KT_FAIL("a pipe was closed and used again, and of its mutex and its "
-                "condition variables %u have been constructed anew meanwhile",
+        KT_FAIL("a pipe was closed and used again, and of its mutex and "
+                "condition variables %u were constructed again",
                 anew);
     end->file_ops = before;
     close_all();
@@ -256,7 +256,7 @@ LAB_TEST(6, kept, LAB_UP)
 /* ---- 6.3: without a cache ----------------------------------------------- */
 
 static uint32_t ctors, dtors, wrong;
-static void *constructed; /* the object between constructor and destructor */
+static void *constructed; /* the constructed object */
 
 static void counting_ctor(void *obj, size_t size)
 {
@@ -287,7 +287,7 @@ LAB_TEST(6, rounds, LAB_UP)
     KT_EQ(of_size->cache_allocs - allocs, ROUNDS);
     if (wrong != 0)
         KT_FAIL("%u times an object was constructed before the last one was "
-                "destructed, or another was, or not with the kind's size",
+                "destroyed, or another was, or not with the kind's size",
                 wrong);
     test_destroy(cp);
 }
@@ -300,7 +300,7 @@ static void fill(void *obj, size_t size)
         word[i] = i;
 }
 
-/* The least cost of a kind, in whole instructions an object. */
+/* The least cost of a kind, in whole instructions per object. */
 static uint32_t cost(kmem_ctor_t *ctor)
 {
     struct kmem_cache *cp = kmem_cache_create("t_kind", 200, 0, ctor, NULL);
@@ -314,7 +314,8 @@ static uint32_t cost(kmem_ctor_t *ctor)
     return (uint32_t)(least / ROUNDS);
 }
 
-/* What only kmem_alloc and kmem_free cost, and what constructing adds. */
+/* The cost of kmem_alloc and kmem_free alone, and the addition by a
+ * constructor. */
 LAB_TEST(6, count, LAB_UP)
 {
     void *live = kmem_alloc(200, KM_SLEEP);

@@ -10,7 +10,7 @@ struct bell {
     struct list bell_link; /* in bells */
     uint32_t bell_every;
     bell_call_t *bell_call;
-    uint32_t bell_rung[BELL_HOURS]; /* how often, by the hour */
+    uint32_t bell_rung[BELL_HOURS]; /* number of rings at each hour */
 };
 
 static struct kmem_cache *cache;

@@ -22,7 +22,7 @@ static int work(const struct service *s)
     bool good = s->service_day();
 
     kprintf("%s: %s\n", s->service_name,
-            good ? "the day's work is done" : "not all went well");
+            good ? "the day's work is done" : "a result was wrong");
     return good ? 0 : 1;
 }
 
@@ -59,8 +59,8 @@ SHELL_COMMAND(
     services, "services [SERVICE|all]", "a day of work for small services",
     "The services of lab 7 are small clients of the slab allocator, each\n"
     "with a cache of its name while it works. `services` lists them; with\n"
-    "a name it gives that one a day of work and compares the results with\n"
-    "the expected ones. It does not see heap errors: for those there are\n"
+    "a name it runs a day of work of that one and compares the results with\n"
+    "the expected ones. It does not notice heap errors; for those use\n"
     "kmem.debug= (`help debug`), `verify` and `leaks`.\n"
     "Example: services meter",
     cmd_services, complete);

@@ -9,7 +9,7 @@
 
 struct meter {
     uint32_t meter_slots;
-    uint32_t meter_next;  /* the slot for the next reading: the oldest's */
+    uint32_t meter_next;  /* slot of the next reading: the oldest one's */
     uint32_t meter_total; /* readings so far */
     uint32_t meter_reading[];
 };

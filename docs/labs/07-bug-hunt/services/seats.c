@@ -12,8 +12,8 @@ struct ticket {
 };
 
 static struct kmem_cache *cache;
-static struct ticket *hall[SEATS]; /* by hall_mutex; NULL: free */
-/* Taken last: its holder takes no other mutex. */
+static struct ticket *hall[SEATS]; /* guarded by hall_mutex; NULL: free */
+/* Acquired last: its owner acquires no other mutex. */
 static struct mutex hall_mutex =
     MUTEX_INIT(hall_mutex, "a seat", MUTEX_RANK_CONSOLE + 1);
 

@@ -45,7 +45,7 @@ static struct word *find(const char *name)
     return NULL;
 }
 
-/* An entry with this name, and maybe without a text yet. */
+/* The entry of this name; a new one has no text yet. */
 static struct word *entry(const char *name)
 {
     struct word *w = find(name);

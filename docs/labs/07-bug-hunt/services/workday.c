@@ -17,7 +17,7 @@ enum purpose {
     SOLD
 };
 
-/* Neither inlined nor removed: debuggers stop here. */
+/* Neither inlined nor removed, because debuggers stop here. */
 __attribute__((noinline)) void workday_step(void)
 {
     __asm__ volatile("" : : : "memory");
@@ -37,7 +37,7 @@ static bool no_memory(void)
     return false;
 }
 
-/* Says so if a service cannot close. */
+/* Prints a message if a service cannot close. */
 static bool ends(bool closed)
 {
     if (!closed)
@@ -66,7 +66,7 @@ static bool meter_day(void)
         meter_add(full, i);
         sum += i > slots ? i : 0;
     }
-    good = expect("the readings' sum", meter_sum(full), sum);
+    good = expect("sum of the readings", meter_sum(full), sum);
     good &= expect("readings of a meter not used", meter_kept(idle), 0);
     meter_free(idle);
     meter_free(full);
@@ -103,7 +103,7 @@ static bool bell_day(void)
     late = bell_new(BELL_HOURS, count_call);
     good = expect("bells called", calls, BELL_HOURS - 1);
     good &= expect("rung in the last hour", bell_rung(each, BELL_HOURS - 1), 1);
-    good &= expect("bells that are left", bells_count(), 2);
+    good &= expect("remaining bells", bells_count(), 2);
     bell_stop(late);
     bell_stop(each);
     return ends(bells_close()) && good;
@@ -161,7 +161,7 @@ static bool words_day(void)
     workday_step();
     good &= strcmp(words_get(again), "a rather large town") == 0 &&
             strcmp(words_get(towns[0]), "hot") == 0;
-    expect("texts as they were set", good, true);
+    expect("correct texts", good, true);
     return ends(words_close()) && good;
 }
 

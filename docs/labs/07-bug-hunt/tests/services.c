@@ -1,7 +1,8 @@
 /*
- * Lab 7: the repaired services. Each test sets a service's cache to debugging
- * modes, takes the service to the limits of its specification, and expects
- * right results, no report of the allocator, and no object left.
+ * Lab 7: the repaired services. Each test puts a service's cache into debugging
+ * modes, uses the service up to the limits of its specification, and expects
+ * right results, no report of the allocator, and no allocated object at the
+ * end.
  */
 #include "docs/labs/07-bug-hunt/services/services.h"
 #include "tools/workshop/labs/lab.h"
@@ -123,7 +124,7 @@ LAB_TEST(7, bell, LAB_UP)
         KT_EQ(bell_rung(each, hour), 1);
         KT_EQ(bell_rung(third, hour), hour % 3 == 0);
     }
-    for (int i = 0; i < 3; i++) /* the allocator looks at what was free */
+    for (int i = 0; i < 3; i++) /* the allocator checks the free object */
         bell_new(5, count_and_stop);
     bells_ring(5);
     KT_EQ(bells_count(), 2);
@@ -143,7 +144,7 @@ static void expect_parcel(struct box *b, const char *want)
 }
 
 /* A caller other than parcel_send puts a parcel into a full box. The box owns
- * it all the same. */
+ * it in this case too. */
 static void put_into_full(struct box *b)
 {
     struct parcel *p = kmem_cache_alloc(kmem_cache_find("parcel"), KM_SLEEP);
@@ -222,8 +223,8 @@ static bool is_new(const struct channel *c, uint32_t lane, const char *which)
     return credit == CHANNEL_LANES * CHANNEL_CREDIT;
 }
 
-/* Not in mode P, which fills free objects, so that they are constructed again.
- * Without it a free object keeps its state and can be examined. */
+/* Not in mode P, which fills free objects and constructs them again. Without it
+ * a free object keeps its state and can be examined. */
 LAB_TEST(7, channel, LAB_UP)
 {
     struct channel *c;
@@ -258,7 +259,7 @@ static void visitor(void *arg)
     *seat = seat_book("visitor");
 }
 
-/* So many tasks at once; each must get a seat of its own. */
+/* Several tasks at once; each must get its own seat. */
 static void visit(void)
 {
     int seat[VISITORS];
@@ -312,7 +313,8 @@ LAB_TEST(7, all, LAB_UP)
         const struct service *s = &services[i % services_count];
 
         if (!s->service_day())
-            KT_FAIL("the day's work of %s did not go well", s->service_name);
+            KT_FAIL("a result of the day's work of %s was wrong",
+                    s->service_name);
         end(s->service_name, true);
     }
 }

@@ -1,8 +1,8 @@
 /*
- * Lab 8: a driver in ring 3. The program beattest (bin/beattest/beattest.h), no
- * file of which is handed in, tests the parts from another process; here it is
- * started, and its exit status decides. The kernel itself checks the state of
- * the machine that the driver leaves.
+ * Lab 8: a driver in ring 3. The program beattest (bin/beattest/beattest.h)
+ * tests the parts from another process; students do not hand in any of its
+ * files. These tests start it and check its exit status. The kernel itself
+ * checks the state in which the driver leaves the chip.
  */
 #include "drivers/pic.h"
 #include "kernel/fs/file.h"
@@ -21,19 +21,19 @@ enum {
     CLOCK_INDEX = 0x70,
     CLOCK_DATA = 0x71,
     REG_A = 10,
-    A_RATE = 0x7f, /* crystal and rate: the highest bit changes by itself */
+    A_RATE = 0x7f, /* crystal and rate; the chip changes the highest bit */
     A_1024_HZ = 0x26,
     A_128_HZ = 0x29, /* the rate of beats */
     REG_B = 11,
     B_BEATS = 0x40,
     B_CAUSES = 0x70, /* all causes of an interrupt */
-    B_FORMAT = 0x06, /* how the clock counts: 24 hours, binary */
+    B_FORMAT = 0x06, /* the clock's format: 24 hours, binary */
     B_BINARY = 0x04,
 };
 
 /* ---- programs ----------------------------------------------------------- */
 
-/* A program of the archive on the console; a server has its grant. */
+/* Starts a program of the archive on the console; a server with its grant. */
 static pid_t start(const char *const *words, const char *server)
 {
     struct process_start s = {
@@ -51,8 +51,8 @@ static pid_t start(const char *const *words, const char *server)
     return pid;
 }
 
-/* Waits for a program that gets the console. Its exit status, or -1 if it does
- * not exit. */
+/* Gives the console to a program and waits for it. Its exit status, or -1 if it
+ * was killed. */
 static int ended(pid_t pid)
 {
     int status = -1;
@@ -70,7 +70,7 @@ static void end(pid_t pid)
         task_wait(pid, &status, 0);
 }
 
-/* Ends the tasks that a program left: its group, now the kernel's children. */
+/* Ends the tasks left by a program: its group, now children of the kernel. */
 static void end_group(pid_t pid)
 {
     int status;
@@ -94,7 +94,7 @@ static void run_part(const char *part, unsigned seconds)
     end_group(pid);
     if (status != 0)
         KT_FAIL("`run -p beattest %s` ends with status %d; its lines that "
-                "begin with BAD say why",
+                "begin with BAD give the reason",
                 part, status);
 }
 
@@ -139,8 +139,8 @@ static bool is_bound(struct ipc_irq_stat *st)
     return false;
 }
 
-/* The state in which a killed driver left the chip, and the clock in a format
- * that the BIOS does not choose. Returns the format. */
+/* Puts the chip into the state in which a killed driver leaves it, and the
+ * clock into a format that the BIOS does not choose. Returns the format. */
 static uint8_t leave_beating(void)
 {
     uint8_t b = (uint8_t)((get(REG_B) ^ B_BINARY) | B_BEATS);

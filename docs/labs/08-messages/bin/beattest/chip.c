@@ -1,10 +1,10 @@
 /*
- * The chip: bound, set up, asked, acknowledged. Its program needs a grant, so
- * it is this one once more.
+ * Tests of chip.c. They need a grant, so they run in a server, which is this
+ * program executed again.
  *
- * How often QEMU's chip interrupts depends on what the machine is doing: one
- * that is idle and counted hears of every second beat or so. So there are wide
- * limits; within them nothing depends on the host.
+ * The rate of interrupts of QEMU's chip depends on the machine's load: an idle
+ * counted machine receives about every second beat. So the limits are wide;
+ * within them nothing depends on the host.
  */
 #include "user/lib/err.h"
 #include "user/lib/stdlib.h"
@@ -16,8 +16,8 @@
 enum {
     CHIP_START = 1,
     CHIP_STOP,
-    CHIP_BEATS,  /* answers: notifications that were beats */
-    CHIP_OTHERS, /* those that were none */
+    CHIP_BEATS,  /* answer: number of notifications that were beats */
+    CHIP_OTHERS, /* number of those that were not */
 };
 
 /* ---- the program with the chip ------------------------------------------ */
@@ -25,7 +25,7 @@ enum {
 static uint32_t beats;
 static uint32_t others;
 
-static void notified(uint32_t bits)
+static void chip_notified(uint32_t bits)
 {
     (void)bits;
     if (chip_beat())
@@ -34,7 +34,7 @@ static void notified(uint32_t bits)
         others++;
 }
 
-static bool asked(struct message *m)
+static bool chip_request(struct message *m)
 {
     uint32_t label = m->msg_tag;
 
@@ -54,7 +54,7 @@ void chip_server(void)
         err(1, "chip");
     if (name_register(PART, port) < 0)
         err(1, PART);
-    receive(port, asked, notified);
+    receive(port, chip_request, chip_notified);
 }
 
 static void become_server(void)
@@ -88,21 +88,21 @@ void beat_chip(void)
     int port = part_begin(become_server);
 
     check(beats_within(50) == 0 && part_ask(CHIP_OTHERS, 0) == 0,
-          "a chip that nobody started is silent");
+          "before chip_start there is no beat");
     part_ask(CHIP_START, 0);
-    check(beats_well(), "it beats, as often as it should");
+    check(beats_well(), "after chip_start the rate of beats is right");
     part_ask(CHIP_STOP, 0);
-    check(beats_within(50) == 0, "and not any more");
+    check(beats_within(50) == 0, "after chip_stop there is no beat");
     notify(port, 1);
     check(beats_within(20) == 0 && part_ask(CHIP_OTHERS, 0) == 1,
-          "a notification that is no interrupt is no beat");
+          "a notification without an interrupt is not a beat");
     part_ask(CHIP_START, 0);
     check(beats_within(100) >= 3, "it can be started again");
     part_end();
     part_begin(become_server);
     check(beats_within(50) == 0 && part_ask(CHIP_OTHERS, 0) == 0,
-          "a successor finds it silent");
+          "chip_open of a successor stops the beats");
     part_ask(CHIP_START, 0);
-    check(beats_within(100) >= 3, "and can start it");
+    check(beats_within(100) >= 3, "and the successor can start them");
     part_end();
 }

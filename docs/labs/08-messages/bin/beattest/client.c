@@ -1,6 +1,6 @@
 /*
- * The client of a driver that dies. The drivers here answer as they are told,
- * or die with the request in hand.
+ * Tests of beat.c, the client. The drivers here give a prescribed answer, or
+ * die after they have received the request.
  */
 #include "user/lib/err.h"
 #include "docs/labs/08-messages/bin/beattest/beattest.h"
@@ -10,10 +10,10 @@
 #define BEAT   21u
 
 enum {
-    CLIENT_TOLD = 50, /* that number, and nothing else */
-    CLIENT_OTHER,     /* success with another */
-    CLIENT_LEAK,      /* it has handles that it did not have before */
-    DRIVER_ASKED,     /* the request that it should have had */
+    CLIENT_TOLD = 50, /* the right number, and no errors */
+    CLIENT_OTHER,     /* success with another number */
+    CLIENT_LEAK,      /* handles were left open */
+    DRIVER_ASKED,     /* the expected request */
     DRIVER_OTHER,
 };
 
@@ -27,14 +27,14 @@ static int next_handle(void)
     return port;
 }
 
-/* Ends with one of the above, or an error number. */
+/* Exits with one of the above, or an error number. */
 static int wait_for_beat(void)
 {
     uint32_t last = LAST;
     int handle;
     int result;
 
-    close(name_lookup(PART)); /* the library keeps a handle to the names */
+    close(name_lookup(PART)); /* the library keeps its handle to names */
     handle = next_handle();
     result = beat_wait(PERIOD, &last);
     if (next_handle() != handle)
@@ -46,9 +46,9 @@ static int wait_for_beat(void)
 
 /* ---- drivers ------------------------------------------------------------ */
 
-#define ALONE_MS 600u /* a driver that nobody asks so long goes */
+#define ALONE_MS 600u /* a driver without a request for so long exits */
 
-static uint32_t answer_error; /* what it answers */
+static uint32_t answer_error; /* its answer */
 
 static int receive_one(struct message *m)
 {
@@ -83,9 +83,9 @@ static int receive_and_answer(void)
     return result;
 }
 
-/* ---- both --------------------------------------------------------------- */
+/* ---- client and drivers -------------------------------------------------- */
 
-/* So many drivers die, one answers. */
+/* `deaths` drivers die one after the other, then one answers. */
 static int asks_through(unsigned deaths)
 {
     pid_t client = child(wait_for_beat);
@@ -99,8 +99,8 @@ static int asks_through(unsigned deaths)
     return ended(client);
 }
 
-/* A driver answers as if there were none. It is asked again like one that has
- * died; but the message is its answer by then. */
+/* A driver answers with the error that means: no driver. The client repeats the
+ * request, but by then the message contains the answer. */
 static bool asks_anew(void)
 {
     pid_t client = child(wait_for_beat);
@@ -130,22 +130,22 @@ static void gives_up(void)
         ended(pid);
     }
     check(good && WIFEXITED(status) && WEXITSTATUS(status) == ENOENT,
-          "a driver that does not come is given up in time");
+          "without a driver the client gives up in time");
 }
 
 void beat_survive(void)
 {
     int result = asks_through(0);
 
-    check(result == CLIENT_TOLD, "the driver is asked, the answer told");
+    check(result == CLIENT_TOLD, "the driver's answer is returned");
     answer_error = EINVAL;
     check(asks_through(0) == EINVAL,
-          "what a driver refuses is not asked again");
+          "a request that a driver refuses is not repeated");
     answer_error = 0;
     result = asks_through(1);
-    check(result == CLIENT_TOLD, "a successor is asked the same");
+    check(result == CLIENT_TOLD, "a successor gets the same request");
     result = asks_through(5);
-    check(result == CLIENT_TOLD, "and its successors");
-    check(asks_anew(), "what is asked again is the request, not the answer");
+    check(result == CLIENT_TOLD, "and so do later successors");
+    check(asks_anew(), "the request is repeated, not the answer");
     gives_up();
 }

@@ -1,5 +1,5 @@
 /*
- * The number that outlives the driver: whoever saves it may die at any byte.
+ * Tests of keep.c: the driver may die at any byte while it saves the number.
  */
 #include "user/lib/err.h"
 #include "user/lib/stdlib.h"
@@ -63,10 +63,10 @@ void ram_remove(void)
 
 /* ---- saving ------------------------------------------------------------- */
 
-#define WRITES_MAX 40 /* bytes that are written for one number, at most */
+#define WRITES_MAX 40 /* most bytes written for one number */
 
-static uint32_t number; /* the last one that was saved */
-static uint32_t next;   /* and the one that is saved now */
+static uint32_t number; /* the number saved last */
+static uint32_t next;   /* the number being saved */
 
 static int save(void)
 {
@@ -87,8 +87,8 @@ static int load(void)
     return n == next ? LOADED_NEXT : n == number ? LOADED_LAST : LOADED_OTHER;
 }
 
-/* Saves a number that is greater by `step`, and dies at byte `deadly`. Whether
- * it has been saved, or the last one is still there; *whole: it did not die. */
+/* Saves a number greater by `step`, and dies at byte `deadly`. Whether this
+ * number or the one before is then loaded; *whole: it did not die. */
 static bool save_one(uint32_t step, unsigned deadly, bool *whole)
 {
     int status;
@@ -116,7 +116,7 @@ static bool save_all(uint32_t step, unsigned times)
     return good;
 }
 
-/* Death after death, each at one byte more, until there are no more of them. */
+/* Dies at each byte in turn, until all bytes are written. */
 static bool dies_everywhere(uint32_t step)
 {
     bool good = true;
@@ -127,7 +127,7 @@ static bool dies_everywhere(uint32_t step)
     return good && whole;
 }
 
-/* The same as the one before it at each byte, then well once. */
+/* Dies at each byte in turn, and after each again at all bytes up to it. */
 static bool dies_again(uint32_t step)
 {
     bool good = true;
@@ -152,9 +152,10 @@ static bool is_new(uint8_t filling)
     return ended(child(load)) == LOADED_LAST;
 }
 
-/* The check byte does not see the highest bit of a byte (keep.c). So when the
- * lowest byte of the third number has taken that of the first, its check byte
- * fits; and this is more than the second. */
+/* The check byte ignores the highest bit of each byte (keep.c). So if the
+ * lowest byte of the third number has replaced that of the first, the first
+ * one's check byte fits the mixture, which is greater than the second
+ * number. */
 static bool mixes_nothing(void)
 {
     bool whole;
@@ -169,26 +170,26 @@ void beat_keep(void)
 {
     bool good = true;
 
-    check(is_new(0) && is_new(0xff), "a RAM that was never written has none");
-    check(save_all(1, 20), "what was saved is there");
+    check(is_new(0) && is_new(0xff),
+          "a RAM that was never written has no number");
+    check(save_all(1, 20), "a saved number is loaded");
     number = 250;
-    check(save_all(1, 12), "also when the number gets another byte");
+    check(save_all(1, 12), "also when the number gets one byte more");
     check(dies_everywhere(1), "a death at any byte loses nothing");
-    check(dies_again(1), "nor do many in a row");
+    check(dies_again(1), "nor do many deaths in a row");
     for (unsigned i = 0; i < 12; i++)
         good = good && dies_everywhere(1 + (uint32_t)rand() % 0x1000000);
-    check(good, "of greater numbers");
-    check(mixes_nothing(), "half a number is none");
+    check(good, "also with greater numbers");
+    check(mixes_nothing(), "a mixture of two numbers is not loaded");
     ram_fill(0);
     number = UINT32_MAX - 3;
     next = number;
     ended(child(save));
-    check(save_all(1, 8) && dies_everywhere(1),
-          "and of those that begin again");
+    check(save_all(1, 8) && dies_everywhere(1), "and with numbers that wrap");
     ram_remove();
 }
 
-/* ---- saved, then told --------------------------------------------------- */
+/* ---- saved, then answered ------------------------------------------------ */
 
 enum {
     ORDER_ADD = 1,
@@ -217,7 +218,7 @@ static void order_part(void)
     receive(part_port(), order_request, no_notification);
 }
 
-#define TOLD 50 /* a client has heard of its beat; else what went wrong */
+#define TOLD 50 /* the client received its beat; other values: the error */
 
 static int wait_for_next(void)
 {
@@ -229,8 +230,8 @@ static int wait_for_next(void)
     return m.msg_word[0] == 0 && m.msg_word[1] == next ? TOLD : -1;
 }
 
-/* One beat, at which the part dies at that byte. Whether a successor knows what
- * the client was told; *told: it was told. */
+/* One beat, at which the part dies at that byte. Whether a successor knows the
+ * number that the client received; *told: it received one. */
 static bool beat_once(unsigned at, bool *told)
 {
     int result;
@@ -241,7 +242,7 @@ static bool beat_once(unsigned at, bool *told)
     part_begin(order_part);
     pid = child(wait_for_next);
     if (!part_waits(1))
-        errx(1, "a client did not come to wait");
+        errx(1, "the client does not wait");
     part_ask(ORDER_BEAT, 0);
     part_end();
     *told = ended(pid) == TOLD;
@@ -259,7 +260,7 @@ void beat_order(void)
     ram_fill(0);
     for (unsigned at = 1; good && !told && at < WRITES_MAX; at++)
         good = beat_once(at, &told);
-    check(good && told, "a successor knows what a client was told");
-    check(beat_once(0, &told) && told, "and goes on from there");
+    check(good && told, "a successor knows the number that a client received");
+    check(beat_once(0, &told) && told, "and continues from there");
     ram_remove();
 }

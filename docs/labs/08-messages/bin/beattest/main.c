@@ -1,5 +1,5 @@
 /*
- * beattest: which part is tested, and what the tests have in common.
+ * beattest: the table of tests, and their common functions.
  */
 #include "docs/labs/08-messages/bin/beattest/beattest.h"
 #include "user/lib/err.h"
@@ -104,7 +104,8 @@ static const struct {
     {"survive", beat_survive}, {"storm", beat_storm}, {"server", chip_server},
 };
 
-/* Names are needed; they end with this program if it has begun them. */
+/* The name server is needed. If this program starts it, it ends with this
+ * program. */
 static pid_t begin_names(void)
 {
     static char *argv[] = {"/sbin/names", NULL};

@@ -1,5 +1,5 @@
 /*
- * The loop, the clients that wait, and what is refused.
+ * Tests of the loop, of waiting clients, and of invalid requests.
  */
 #include "user/lib/err.h"
 #include "user/lib/stdlib.h"
@@ -10,11 +10,11 @@
 enum {
     LOOP_ADD = 1, /* answers one more */
     LOOP_LATER,   /* answered by the next notification, with its bits */
-    LOOP_NEVER,   /* gets an answer that cannot be sent */
+    LOOP_NEVER,   /* its answer cannot be sent */
     LOOP_SEEN,    /* the bits of all notifications */
 };
 
-static uint32_t requests; /* that `request` has seen */
+static uint32_t requests; /* passed to `request` */
 static uint32_t later;    /* a client, or 0 */
 static uint32_t seen;
 
@@ -62,15 +62,15 @@ static void loop_waits(int port)
     check(part_ask(LOOP_ADD, 7) == 8 && lives(pid),
           "a client waits, another is answered meanwhile");
     notify(port, 1u << 4);
-    check(ended(pid) == 1 << 4, "who waits is answered when it is time");
+    check(ended(pid) == 1 << 4, "a waiting client is answered later");
     pid = begin(wait_for_later);
     notify(port, 1u << 5);
-    check(ended(pid) == 1 << 5, "and so is the next");
+    check(ended(pid) == 1 << 5, "and so is the next client");
     pid = begin(wait_for_later);
     kill(pid, SIGKILL);
     ended(pid);
     notify(port, 1u << 6);
-    check(part_ask(LOOP_ADD, 1) == 2, "a client that has died is no trouble");
+    check(part_ask(LOOP_ADD, 1) == 2, "a dead client does no harm");
 }
 
 void beat_loop(void)
@@ -82,12 +82,12 @@ void beat_loop(void)
 
     for (uint32_t i = 0; i < 20; i++)
         good = good && part_ask(LOOP_ADD, i) == (int)i + 1;
-    check(good, "each request is answered, by its own answer");
+    check(good, "each request gets its own answer");
     n = part_ask(PART_COUNT, 0);
     notify(port, 1u << 3 | 1u << 9);
     check(part_ask(LOOP_SEEN, 0) == (1 << 3 | 1 << 9) &&
               part_ask(PART_COUNT, 0) == n + 2,
-          "a notification is no request, and brings its bits");
+          "a notification is not a request, and has its bits");
     loop_waits(port);
     n = part_ask(PART_COUNT, 0);
     check(part_ask(LOOP_NEVER, 0) < 0 && part_ask(PART_COUNT, 0) == n + 2,
@@ -102,7 +102,7 @@ void beat_loop(void)
 
 enum {
     CLIENTS_ADD = 1, /* waits for that beat */
-    CLIENTS_BEAT,    /* it is that beat */
+    CLIENTS_BEAT,    /* calls clients_answer with that beat */
 };
 
 static bool clients_request(struct message *m)
@@ -123,11 +123,11 @@ static void clients_part(void)
     receive(part_port(), clients_request, no_notification);
 }
 
-#define SHORTER 100 /* what can be told by an exit status */
+#define SHORTER 100 /* what fits in an exit status */
 
 static uint32_t due;
 
-/* Ends with the last two digits of the beat that it was told. */
+/* Exits with the last two digits of the beat that it received. */
 static int wait_for_beat(void)
 {
     struct message m = {.msg_tag = CLIENTS_ADD, .msg_word = {due}};
@@ -148,11 +148,11 @@ static pid_t waits_for(uint32_t beat)
     due = beat;
     pid = child(wait_for_beat);
     if (!part_waits(++waiting))
-        errx(1, "a client did not come to wait");
+        errx(1, "the client does not wait");
     return pid;
 }
 
-/* It is beat `now`, and `n` clients are to be answered. */
+/* At beat `now`, `n` clients must be answered. */
 static bool beat_answers(uint32_t now, int n)
 {
     waiting -= n;
@@ -166,17 +166,18 @@ static void clients_of_one_rhythm(void)
 
     for (size_t i = 0; i < ARRAY_SIZE(beats); i++)
         pid[i] = waits_for(beats[i]);
-    check(beat_answers(2, 0), "nobody is answered before its beat");
-    check(beat_answers(3, 1) && ended(pid[5]) == 3, "who waits for it is");
+    check(beat_answers(2, 0), "no client is answered before its beat");
+    check(beat_answers(3, 1) && ended(pid[5]) == 3,
+          "a client is answered at its beat");
     check(beat_answers(5, 3) && ended(pid[0]) == 5 && ended(pid[1]) == 5 &&
               ended(pid[6]) == 5,
-          "all who wait for the same");
+          "all clients of one beat are answered");
     kill(pid[3], SIGKILL);
     ended(pid[3]);
     check(beat_answers(12, 2) && ended(pid[4]) == 9,
-          "one has died, the other is told its beat although that is over");
+          "one has died; the other gets its own beat, though it is past");
     check(lives(pid[2]) && beat_answers(40, 1) && ended(pid[2]) == 40,
-          "who waits longest is not forgotten");
+          "the client that waited longest is answered");
 }
 
 void beat_clients(void)
@@ -188,8 +189,9 @@ void beat_clients(void)
     clients_of_one_rhythm();
     pid = waits_for(17);
     check(beat_answers(UINT32_MAX - 3, 0) && lives(pid),
-          "numbers go on where they end");
-    check(beat_answers(18, 1) && ended(pid) == 17, "and begin again");
+          "before the numbers wrap a later beat is not due");
+    check(beat_answers(18, 1) && ended(pid) == 17,
+          "after they have wrapped it is");
     for (uint32_t i = 0; i < 20; i++)
         waits_for(100 + i);
     for (uint32_t i = 0; i < 20; i++)
@@ -198,7 +200,7 @@ void beat_clients(void)
     part_end();
 }
 
-/* ---- what is refused ---------------------------------------------------- */
+/* ---- invalid requests --------------------------------------------------- */
 
 static bool service_or_count(struct message *m)
 {
@@ -216,7 +218,7 @@ static void service_part(void)
 
 static uint32_t wait_words[2];
 
-/* Ends with the error that a wait of these words is answered. */
+/* Sends a wait with these words and exits with the error in the answer. */
 static int wait_request(void)
 {
     struct message m = {.msg_tag = BEAT_WAIT,
@@ -240,7 +242,7 @@ static void end_child(pid_t pid)
     ended(pid);
 }
 
-/* At once, that is: it does not wait. */
+/* At once: it does not wait. */
 static bool is_refused(uint32_t period, uint32_t last)
 {
     pid_t pid = waits(period, last);
@@ -255,8 +257,8 @@ static bool is_refused(uint32_t period, uint32_t last)
     return false;
 }
 
-/* In the RAM is that number, as keep_save would have left it there: its check
- * byte is the one that keep_load takes. */
+/* Stores a number in the RAM as keep_save would: with the check byte that
+ * keep_load accepts. */
 static void ram_number(uint32_t number)
 {
     for (unsigned i = 0; i < sizeof(number); i++)
@@ -271,7 +273,7 @@ static void refuse_at_the_end_of_numbers(void)
     part_begin(service_part);
     check(part_ask(BEAT_COUNT, 0) == 0 && is_refused(4, 4) &&
               ended(waits(4, UINT32_MAX - 2)) == 0,
-          "a last beat from before the numbers began again is good");
+          "a last beat from before the numbers wrapped is valid");
     part_end();
 }
 
@@ -281,24 +283,24 @@ void beat_refuse(void)
 
     ram_fill(0);
     part_begin(service_part);
-    check(part_ask(BEAT_COUNT, 0) == 0, "the number is told");
+    check(part_ask(BEAT_COUNT, 0) == 0, "the number is returned");
     check(part_ask(0, 1) == -EINVAL && part_ask(BEAT_WAIT + 1, 1) == -EINVAL &&
               part_ask(0xffff, 1) == -EINVAL,
-          "there is no such request");
+          "unknown requests are refused");
     check(part_ask(BEAT_COUNT | 0x80000000u, 0) == -EINVAL &&
               part_ask(BEAT_COUNT | 0x40000000u, 0) == -EINVAL,
-          "a label is the whole tag");
+          "the whole tag is compared");
     check(is_refused(0, 0) && is_refused(BEAT_PERIOD_MAX + 1, 0) &&
               is_refused(UINT32_MAX, 0),
-          "there is no such period");
-    check(is_refused(1, 1) && is_refused(4, 1000), "no beat of the future");
+          "invalid periods are refused");
+    check(is_refused(1, 1) && is_refused(4, 1000), "future beats are refused");
     pid = waits(1, 0);
-    check(part_waits(1) && lives(pid), "the shortest period is good");
+    check(part_waits(1) && lives(pid), "the shortest period is valid");
     end_child(pid);
     pid = waits(BEAT_PERIOD_MAX, 0);
     check(part_waits(2) && lives(pid), "and so is the longest");
     end_child(pid);
-    check(part_ask(BEAT_COUNT, 99) == 0, "after all that it works");
+    check(part_ask(BEAT_COUNT, 99) == 0, "after all that it still works");
     part_end();
     refuse_at_the_end_of_numbers();
     ram_remove();

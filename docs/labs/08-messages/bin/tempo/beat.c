@@ -1,15 +1,15 @@
 /*
- * The client's side of the driver beat. It is looked up each time: it may be
- * another one by now.
+ * The client's side of the driver beat. The driver is looked up each time,
+ * because it may have been replaced.
  */
 #include "docs/labs/08-messages/bin/tempo/beat.h"
 #include "user/lib/errno.h"
 #include "user/lib/ipc.h"
 
-#define PAUSE_MS 10 /* between two looks for a successor */
+#define PAUSE_MS 10 /* between two attempts */
 
-/* One request to the driver there is now, as *m says; its answer is in *m. 0 or
- * an error number. */
+/* Sends the request *m to the present driver; *m gets the answer. 0 or an error
+ * number. */
 static int ask_once(struct message *m)
 {
     int port = name_lookup("beat");
@@ -23,8 +23,8 @@ static int ask_once(struct message *m)
     return error != 0 ? error : -(int)m->msg_word[0];
 }
 
-/* The request *m, to whichever driver lives, for as long as patience lasts; the
- * answer is in *m. 0 or an error number. */
+/* Sends the request *m to the driver or its successors, for at most
+ * BEAT_PATIENCE_MS; *m gets the answer. 0 or an error number. */
 static int ask(struct message *m)
 {
     const struct message request = *m;

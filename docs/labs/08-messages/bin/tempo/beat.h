@@ -6,18 +6,18 @@
  *
  *                 word 0   word 1
  *     BEAT_COUNT  -        -       answered at once
- *     BEAT_WAIT   period   last    answered at the first beat behind `last`
- *                                  whose number `period` divides
+ *     BEAT_WAIT   period   last    answered at the first beat after `last`
+ *                                  whose number is a multiple of `period`
  *
  * A request has no bytes and no handle. The answer's label is 0, its word 0 the
  * result: 0, or a negated error number (EINVAL: no such request; a period of 0
- * or more than BEAT_PERIOD_MAX; a last beat that has not been yet. ENOMEM). Its
- * word 1 is a number: of the last beat there was, or of the one waited for.
+ * or more than BEAT_PERIOD_MAX; a last beat in the future. ENOMEM). Its word 1
+ * is the number of the latest beat, or of the one waited for.
  *
- * A request says everything that the driver has to know. So the driver may die
- * and its successor be asked the same again; it goes on with the numbers where
- * the other ended. Beats are counted from the time on when somebody waits until
- * nobody has waited for a second.
+ * A request contains everything that the driver needs. So if the driver dies,
+ * the same request can be sent to its successor, which continues with the
+ * numbers where the other ended. Beats are counted while a client waits, and
+ * for a second after that.
  */
 #pragma once
 
@@ -31,13 +31,13 @@ enum beat_request {
     BEAT_WAIT,
 };
 
-/* The number of the last beat. 0, or -1 with errno: what the driver answered;
- * ENOENT or EPIPE: there is none. One that dies meanwhile is waited for, up to
- * BEAT_PATIENCE_MS, and its successor asked the same again. */
+/* The number of the last beat. 0, or -1 with errno: the driver's error; ENOENT
+ * or EPIPE: there is no driver. If the driver dies meanwhile, waits up to
+ * BEAT_PATIENCE_MS for a successor and repeats the request. */
 int beat_count(uint32_t *count);
 
-/* Waits for the first beat behind *last that `period` divides, which *last
- * becomes. 0, or -1 as above; then *last is what it was. */
+/* Waits for the first beat after *last that is a multiple of `period`, and
+ * stores it in *last. 0, or -1 as above; then *last is unchanged. */
 int beat_wait(uint32_t period, uint32_t *last);
 
 #define BEAT_PATIENCE_MS 1000u

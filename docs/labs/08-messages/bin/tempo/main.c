@@ -1,10 +1,10 @@
 /*
- * tempo: beats time, as the driver beat counts it (beat.h).
+ * tempo: prints beats of the driver beat (beat.h).
  *
  *     tempo [-p PERIOD] [-n BEATS]    every 64th beat, twice a second; 8 times
  *
- * Prints the number of each beat when it comes. None may be missing and none
- * may come twice, whatever becomes of the driver: then the exit status is 1.
+ * Prints the number of each beat when it comes. If a beat is missing or comes
+ * twice, the exit status is 1, even if the driver was replaced.
  */
 #include "docs/labs/08-messages/bin/tempo/beat.h"
 #include "user/lib/err.h"

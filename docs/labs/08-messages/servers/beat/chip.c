@@ -1,13 +1,13 @@
 /*
- * The chip: which registers it has is in its data sheet; drivers/servers/rtc.c
- * uses the others.
+ * The chip. Its data sheet describes the registers; drivers/servers/rtc.c uses
+ * others.
  */
 #include "docs/labs/08-messages/servers/beat/beat.h"
 #include "user/lib/io.h"
 
 enum {
-    PORT_INDEX = 0x70, /* which register … */
-    PORT_DATA = 0x71,  /* … and its contents */
+    PORT_INDEX = 0x70, /* selects a register … */
+    PORT_DATA = 0x71,  /* … its contents */
 
     REG_A = 10,
     A_DIVIDER = 0x20, /* its crystal has 32,768 Hz */
@@ -16,10 +16,10 @@ enum {
     B_24_HOURS = 0x02,
     B_BINARY = 0x04,
     B_BEATS = 0x40, /* interrupt periodically */
-    REG_C = 12,     /* why it interrupted; reading takes that back */
+    REG_C = 12,     /* cause of the interrupt; reading clears it */
     C_BEAT = 0x40,
     REG_D = 13,
-    D_NOTHING = 0xff, /* what a bus says on which there is no clock */
+    D_NOTHING = 0xff, /* reads on a bus without a clock */
 };
 
 static uint8_t get(uint8_t reg)
@@ -34,8 +34,8 @@ static void put(uint8_t reg, uint8_t value)
     outb(PORT_DATA, value);
 }
 
-/* The chip may be as a predecessor left it that was killed: all that this one
- * relies on is set, and the clock's own format left alone. */
+/* A predecessor may have been killed at any point, so this sets everything that
+ * the driver relies on. It keeps the format in which the clock counts. */
 int chip_open(int port)
 {
     if (irq_bind(port, CHIP_IRQ, CHIP_BIT) < 0)

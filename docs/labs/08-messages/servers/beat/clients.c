@@ -1,6 +1,6 @@
 /*
- * Those who wait for a beat, each for its own. All that is known of a client is
- * its number: enough to answer it.
+ * Clients that wait, each for its own beat. Only a client's number is stored,
+ * which is enough to answer it.
  */
 #include "docs/labs/08-messages/servers/beat/beat.h"
 #include "user/lib/stdlib.h"
@@ -11,8 +11,8 @@ struct client {
 };
 
 static struct client *waiting;
-static size_t count; /* of those */
-static size_t room;  /* for so many */
+static size_t count; /* of waiting clients */
+static size_t room;  /* elements of the array */
 
 static int grow(void)
 {
@@ -34,8 +34,7 @@ int clients_add(uint32_t client, uint32_t due)
     return 0;
 }
 
-/* A client that has died meanwhile makes its ipc_reply fail, which is no reason
- * to do anything. */
+/* If a client has died meanwhile, ipc_reply fails, which can be ignored. */
 void clients_answer(uint32_t now)
 {
     size_t kept = 0;

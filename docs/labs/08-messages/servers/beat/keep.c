@@ -1,7 +1,7 @@
 /*
- * The number of the last beat, in the chip's RAM, where the driver's death does
- * not reach. A driver can be killed between any two bytes. So there are two
- * places, and at any moment one of them is whole:
+ * The number of the last beat, in the chip's RAM, which survives the driver.
+ * The driver can be killed between any two bytes. So there are two places, and
+ * at any moment at least one of them is valid:
  *
  *     ┌──────────────┬───────┐┌──────────────┬───────┐
  *     │ number, 3998 │ check ││ number, 3999 │ check │
@@ -12,9 +12,9 @@
 
 enum {
     SLOTS = 2,
-    CHECK_AT = 4, /* behind the number, whose lowest byte is the first */
+    CHECK_AT = 4, /* after the number, lowest byte first */
     SLOT_BYTES = 5,
-    CHECK_NONE = 0, /* what no number has: here is none */
+    CHECK_NONE = 0, /* fits no number: the place is not valid */
 };
 
 static uint8_t check_of(uint32_t number)
@@ -24,7 +24,7 @@ static uint8_t check_of(uint32_t number)
     return (uint8_t)(0x80 | (0x5a ^ folded));
 }
 
-/* Whether a place is whole; *number is what it has. */
+/* Whether a place is valid; *number gets its contents. */
 static bool read_slot(unsigned slot, uint32_t *number)
 {
     unsigned at = slot * SLOT_BYTES;
@@ -35,8 +35,8 @@ static bool read_slot(unsigned slot, uint32_t *number)
     return ram_get(at + CHECK_AT) == check_of(*number);
 }
 
-/* The place with the last number, which is *number; SLOTS and 0: neither has
- * one. */
+/* The place with the last number, which goes to *number; SLOTS, and 0 in
+ * *number, if neither is valid. */
 static unsigned newest(uint32_t *number)
 {
     unsigned found = SLOTS;

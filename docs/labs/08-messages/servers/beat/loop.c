@@ -1,5 +1,5 @@
 /*
- * The receive loop of a driver. It knows nothing of beats.
+ * The receive loop of a driver, independent of beats.
  */
 #include "docs/labs/08-messages/servers/beat/beat.h"
 
@@ -15,7 +15,7 @@ void loop(int port, bool (*request)(struct message *m),
 
         answered = false;
         if (result < 0)
-            continue; /* the client could not take the answer */
+            continue; /* the client could not receive the answer */
         if (m.msg_client == 0)
             notified(m.msg_word[0]);
         else

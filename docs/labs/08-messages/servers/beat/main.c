@@ -1,12 +1,12 @@
 /*
- * beat: docs/driver.md tells of it, beat.h what its parts are.
+ * beat: the driver. beat.h describes its parts.
  */
 #include "docs/labs/08-messages/servers/beat/beat.h"
 #include "user/lib/err.h"
 #include "user/lib/stdlib.h"
 
 static bool beating;
-static unsigned lonely; /* beats in a row that nobody waited for */
+static unsigned idle; /* beats in a row without a waiting client */
 
 static bool request(struct message *m)
 {
@@ -14,23 +14,23 @@ static bool request(struct message *m)
 
     if (clients_waiting() == 0)
         return answered;
-    lonely = 0;
+    idle = 0;
     if (!beating)
         chip_start();
     beating = true;
     return answered;
 }
 
-/* Goes on for a second after the last client: one that beats time is back by
- * then. */
+/* The beat continues for a second after the last client: a client that waits
+ * repeatedly is back by then. */
 static void notified(uint32_t bits)
 {
-    (void)bits; /* anybody can notify */
+    (void)bits; /* any task with the port can notify */
     if (!chip_beat())
         return;
     service_beat();
-    lonely = clients_waiting() > 0 ? 0 : lonely + 1;
-    if (lonely < BEAT_HZ)
+    idle = clients_waiting() > 0 ? 0 : idle + 1;
+    if (idle < BEAT_HZ)
         return;
     chip_stop();
     beating = false;

@@ -1,6 +1,6 @@
 /*
- * The clock chip has a few bytes that are just bytes, and a battery. The BIOS
- * has most of them; the last of the lower bank are free on a PC.
+ * The clock chip has some bytes of RAM, kept by a battery. The BIOS uses most
+ * of them; on a PC the last of the lower bank are free.
  */
 #include "docs/labs/08-messages/servers/beat/beat.h"
 #include "user/lib/io.h"

@@ -1,5 +1,5 @@
 /*
- * What can be asked for, and the numbers of beats.
+ * Requests, and the numbers of beats.
  */
 #include "docs/labs/08-messages/servers/beat/beat.h"
 
@@ -10,8 +10,8 @@ void service_begin(void)
     last_beat = keep_load();
 }
 
-/* Whether *m is a request that can be served: no other label, no bytes, no
- * handle; a wait with a period there is, behind a beat that has been. */
+/* Whether *m is a valid request: a known label, no bytes, no handle; a wait
+ * with a valid period, after a beat that is not in the future. */
 static bool makes_sense(const struct message *m)
 {
     uint32_t period = m->msg_word[0];
@@ -23,7 +23,7 @@ static bool makes_sense(const struct message *m)
            (int32_t)(last_beat - m->msg_word[1]) >= 0;
 }
 
-/* The first multiple of `period` behind `last`. */
+/* The first multiple of `period` after `last`. */
 static uint32_t due_beat(uint32_t period, uint32_t last)
 {
     return last - last % period + period;
@@ -35,7 +35,7 @@ static bool answer(struct message *m, int error, uint32_t number)
     return true;
 }
 
-/* A beat that has been already is answered at once: its client was slow. */
+/* A beat that is already past is answered at once: its client was slow. */
 bool service_request(struct message *m)
 {
     uint32_t due;
@@ -52,7 +52,7 @@ bool service_request(struct message *m)
     return error != 0 ? answer(m, error, 0) : false;
 }
 
-/* What a client has heard of, a successor must know. */
+/* A successor must know every number that a client has received. */
 void service_beat(void)
 {
     last_beat++;
