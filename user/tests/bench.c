@@ -129,7 +129,7 @@ static uint64_t syscall_null(void)
     return measure(op_getpid, 2000);
 }
 
-static int there[2]; /* from this process to the other one */
+static int there[2]; /* from this process to the other */
 static int back[2];
 
 static void echo_bytes(void)
@@ -298,9 +298,9 @@ static uint64_t pipe_create_close(void)
 
 /* ---- interrupts --------------------------------------------------------- */
 
-/* With the machine's clock, which interrupts periodically. Polling, with the
- * line masked, finds out when the device raises its line: twice, which gives
- * the period too. The next interrupt is received as in a driver. */
+/* With the machine's clock, which interrupts periodically. With the line
+ * masked, polling shows when the device raises its line: twice, which also
+ * gives the period. The next interrupt is received as in a driver. */
 enum {
     CLOCK_INDEX = 0x70,
     CLOCK_DATA = 0x71,
@@ -326,7 +326,7 @@ static void clock_put(uint8_t reg, uint8_t value)
     outb(CLOCK_DATA, value);
 }
 
-/* With register C chosen. */
+/* Register C must be selected. */
 static uint64_t poll_clock(void)
 {
     while (!(inb(CLOCK_DATA) & C_PERIODIC))
@@ -355,7 +355,7 @@ static uint64_t one_interrupt(bool acked)
     period = tsc_read() - period;
     inb(CLOCK_DATA);
     polled = poll_clock();
-    irq_ack(CLOCK_IRQ); /* what has been polled interrupts as well */
+    irq_ack(CLOCK_IRQ); /* the polled event interrupts as well */
     ipc_receive(port, &m);
     serve_clock();
     ipc_receive(port, &m);
@@ -420,7 +420,7 @@ static uint64_t irq_latency_busy(void)
 static const struct benchmark {
     const char *bench_key;
     uint64_t (*bench_run)(void);
-    bool bench_asked; /* only if it is asked for */
+    bool bench_asked; /* only on request */
 } benchmarks[] = {
     {"syscall.null", syscall_null, false},
     {"task.switch", task_switch, false},
@@ -430,7 +430,7 @@ static const struct benchmark {
     {"task.fork_exit_wait", fork_exit_wait, false},
     {"task.fork_exec_exit_wait", fork_exec_exit_wait, false},
     {"pipe.create_close.cached", pipe_create_close, false},
-    /* The kernel's shell runs this one with the cache of pipes switched off. */
+    /* The kernel's shell runs this one with the cache of pipes disabled. */
     {"pipe.create_close.uncached", pipe_create_close, true},
     /* And these with a grant, `run -s bench`. */
     {"irq.latency", irq_latency, true},

@@ -3,19 +3,19 @@
  * what was written.
  *
  *     blocktest [-n SERVER] [-d DISK] COMMAND
- *         info                   how many sectors there are
- *         counts                 what the server has met with
- *         edges                  requests that must be refused
- *         read FIRST N [PIECE]   reads, so many sectors at a time (128), and
- *                                says what a sector costs
- *         fill FIRST N SEED      writes sectors whose contents follow from
+ *         info                   prints the number of sectors
+ *         counts                 prints the server's counts
+ *         edges                  sends requests that must be expect
+ *         read FIRST N [PIECE]   reads, PIECE (128) sectors at a time, and
+ *                                prints the cost of a sector
+ *         fill FIRST N SEED      writes sectors with contents that depend on
  *                                their number and SEED; flushes
- *         check FIRST N SEED     whether they are there
- *         storm P ROUNDS SEED    P processes at once, each in a part of the
- *                                disk of its own: write, read, flush
+ *         check FIRST N SEED     compares them
+ *         storm P ROUNDS SEED    P processes at once, each in its own part of
+ *                                the disk: write, read, flush
  *
  * Word j of sector s is s * 2654435761 + j * 40503 + SEED. `fill` and `storm`
- * destroy what is on the disk.
+ * overwrite the disk.
  */
 #include "user/lib/block.h"
 #include "user/lib/err.h"
@@ -72,7 +72,7 @@ static void check_some(uint32_t first, uint32_t n, uint32_t seed)
     read_some(first, n);
     wrong = compare(first, n, seed);
     if (wrong != UINT32_MAX)
-        errx(1, "sector %u is not what was written", (unsigned)wrong);
+        errx(1, "sector %u differs from what was written", (unsigned)wrong);
 }
 
 static void flush(void)
@@ -85,7 +85,7 @@ static void flush(void)
 
 static uint32_t piece_max = BLOCK_MAX;
 
-/* Does it for a range, in the largest pieces. */
+/* Calls `fn` for a range, in pieces of at most `piece_max`. */
 static void in_pieces(uint32_t first, uint32_t n, uint32_t seed,
                       void (*fn)(uint32_t, uint32_t, uint32_t))
 {
@@ -120,9 +120,9 @@ static void measure(const char *what, uint32_t first, uint32_t n, uint32_t seed,
            (unsigned)ms);
 }
 
-/* ---- requests that must be refused -------------------------------------- */
+/* ---- requests that must be expect -------------------------------------- */
 
-static void refused(bool good, const char *what)
+static void expect(bool good, const char *what)
 {
     printf("%s: %s%s%s\n", good ? "good" : "BAD", what, good ? "" : ": ",
            good ? "" : strerror(errno));
@@ -149,27 +149,28 @@ static void edges(void)
 {
     uint32_t end = dev.block_sectors;
 
-    refused(raw(BLOCK_READ, 0, end, 1, 0) == -EINVAL, "a sector too far");
-    refused(raw(BLOCK_READ, 0, end - 1, 2, 0) == -EINVAL, "across the end");
-    refused(raw(BLOCK_READ, 0, UINT32_MAX, 2, 0) == -EINVAL, "around the end");
-    refused(raw(BLOCK_READ, 0, end - 1, 1, 0) == 0, "the last one is there");
-    refused(raw(BLOCK_READ, 0, 0, 0, 0) == -EINVAL, "no sectors");
-    refused(raw(BLOCK_READ, 0, 0, BLOCK_MAX + 1, 0) == -EINVAL, "too many");
-    refused(raw(BLOCK_WRITE, 0, 0, 2, BLOCK_SECTOR) == -EINVAL,
-            "fewer bytes than sectors");
-    refused(raw(BLOCK_WRITE, 0, 0, 1, 0) == -EINVAL, "no bytes at all");
-    refused(raw(BLOCK_WRITE, 0, end, 1, BLOCK_SECTOR) == -EINVAL,
-            "a write too far");
-    refused(raw(BLOCK_READ, 7, 0, 1, 0) == -ENODEV, "disk 7");
-    refused(raw(99, 0, 0, 1, 0) == -ENOSYS, "request 99");
+    expect(raw(BLOCK_READ, 0, end, 1, 0) == -EINVAL, "a sector after the end");
+    expect(raw(BLOCK_READ, 0, end - 1, 2, 0) == -EINVAL, "across the end");
+    expect(raw(BLOCK_READ, 0, UINT32_MAX, 2, 0) == -EINVAL, "around the end");
+    expect(raw(BLOCK_READ, 0, end - 1, 1, 0) == 0, "the last sector");
+    expect(raw(BLOCK_READ, 0, 0, 0, 0) == -EINVAL, "no sectors");
+    expect(raw(BLOCK_READ, 0, 0, BLOCK_MAX + 1, 0) == -EINVAL, "too many");
+    expect(raw(BLOCK_WRITE, 0, 0, 2, BLOCK_SECTOR) == -EINVAL,
+           "fewer bytes than sectors");
+    expect(raw(BLOCK_WRITE, 0, 0, 1, 0) == -EINVAL, "no bytes at all");
+    expect(raw(BLOCK_WRITE, 0, end, 1, BLOCK_SECTOR) == -EINVAL,
+           "a write after the end");
+    expect(raw(BLOCK_READ, 7, 0, 1, 0) == -ENODEV, "disk 7");
+    expect(raw(99, 0, 0, 1, 0) == -ENOSYS, "request 99");
     errno = 0;
-    refused(block_read(&dev, end, 1, data) < 0 && errno == EINVAL,
-            "errno says so too");
+    expect(block_read(&dev, end, 1, data) < 0 && errno == EINVAL,
+           "the library sets errno");
 }
 
 /* ---- many at once ------------------------------------------------------- */
 
-/* One process: a part of the disk, and which seed each sector has. */
+/* One process, with its part of the disk; seeds[] has the seed of each
+ * sector. */
 static void storm_one(uint32_t first, uint32_t size, uint32_t rounds,
                       unsigned seed)
 {
@@ -222,7 +223,7 @@ static void storm(uint32_t processes, uint32_t rounds, uint32_t seed)
         failures += status != 0;
     if (failures > 0)
         errx(1, "%d of %u processes failed", failures, (unsigned)processes);
-    printf("%u processes, %u sectors each: all is what was written\n",
+    printf("%u processes, %u sectors each: all as written\n",
            (unsigned)processes, (unsigned)size);
 }
 
@@ -244,8 +245,8 @@ static void counts(void)
 
 /* ---- commands ----------------------------------------------------------- */
 
-static void how(void) __attribute__((noreturn));
-static void how(void)
+static void print_usage(void) __attribute__((noreturn));
+static void print_usage(void)
 {
     usage("[-n SERVER] [-d DISK] info | counts | edges |\n"
           "       read FIRST N [PIECE] | fill FIRST N SEED |\n"
@@ -275,11 +276,11 @@ static void command(int words, char **argv)
         flush();
     } else if (strcmp(name, "check") == 0 && words == 4) {
         in_pieces(a[0], a[1], a[2], check_some);
-        printf("%u sectors are what they should be\n", (unsigned)a[1]);
+        printf("%u sectors are as written\n", (unsigned)a[1]);
     } else if (strcmp(name, "storm") == 0 && words == 4 && a[0] > 0) {
         storm(a[0], a[1], a[2]);
     } else {
-        how();
+        print_usage();
     }
 }
 
@@ -295,10 +296,10 @@ int main(int argc, char **argv)
         else if (c == 'd')
             disk = number_between(optarg, 0, UINT32_MAX);
         else
-            how();
+            print_usage();
     }
     if (optind == argc)
-        how();
+        print_usage();
     if (block_open(&dev, server, disk) < 0)
         err(1, "%s, disk %u", server, (unsigned)disk);
     command(argc - optind, argv + optind);

@@ -5,8 +5,8 @@
  *
  *     diskbench [-p PREFIX] DIRECTORY
  *
- * Reads DIRECTORY/big from start to end, 64 KiB at a time, and again, when the
- * server has cached as much as it keeps; reads its first 4 KiB a hundred times;
+ * Reads DIRECTORY/big from start to end, 64 KiB at a time, twice (the second
+ * time partly from the server's cache); reads its first 4 KiB a hundred times;
  * and visits all of DIRECTORY with `find`, twice. Each result is a line, and an
  * event for tools: PREFIX.read4k, a mean; PREFIX.read and PREFIX.find in
  * thousands of instructions, `.again` for the second time.

@@ -16,7 +16,7 @@
 
 #define ENDED_WELL 7
 
-static int gate[2];   /* closed: the children may go */
+static int gate[2];   /* closed: the children may exit */
 static int report[2]; /* a byte per fork, then the error's number */
 
 static void wait_for_gate(void) __attribute__((noreturn));
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
     forks = count_forks(&error);
     close(gate[1]);
     waitpid(pid, &status, 0);
-    while (wait(NULL) > 0) /* of a child that was killed, if any are here */
+    while (wait(NULL) > 0) /* remaining children, if their parent was killed */
         continue;
     works = fork_works();
     printf("forktest: %u processes%s%s%s; fork %s again\n", forks,

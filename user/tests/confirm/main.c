@@ -18,8 +18,8 @@
 
 #define BYTES_MAX 60000u
 #define GROUP     8 /* files that one sync confirms */
-#define EVERY     4 /* number has such a directory */
-#define PLACES    4 /* where it may be */
+#define EVERY     4 /* number has a directory */
+#define PLACES    4 /* directories it can move to */
 
 static uint8_t bytes[BYTES_MAX];
 static FILE *events;
@@ -102,8 +102,8 @@ static void unsettled(const char *directory, uint32_t number)
         err(1, "unlink");
 }
 
-/* Where a directory is after that many moves: first in DIRECTORY, then in one
- * of the others in it. */
+/* The path of a directory after `moves` moves: first in DIRECTORY, then in one
+ * of the directories p0, p1 … in it. */
 static void place_of(char *path, const char *directory, uint32_t number,
                      uint32_t moves)
 {
@@ -115,7 +115,7 @@ static void place_of(char *path, const char *directory, uint32_t number,
         snprintf(path, PATH_MAX, "%s/p%u/d%u", directory, place, number);
 }
 
-/* A directory moves on; every third time there is an empty one in its place. */
+/* Moves a directory; every third time over an empty one. */
 static void wander(const char *directory, uint32_t number, uint32_t moves)
 {
     char from[PATH_MAX], to[PATH_MAX];
@@ -129,7 +129,7 @@ static void wander(const char *directory, uint32_t number, uint32_t moves)
     report("moved", "d", number);
 }
 
-/* The two that were made last. */
+/* Moves the two that were created last. */
 static void wander_all(const char *directory, uint32_t number)
 {
     for (uint32_t back = 1; back < 2 * EVERY; back++) {

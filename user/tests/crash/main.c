@@ -74,7 +74,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc == 2 && i < ARRAY_SIZE(kinds); i++)
         if (strcmp(argv[1], kinds[i].name) == 0) {
             kinds[i].commit();
-            errx(1, "the processor let it pass");
+            errx(1, "the processor allowed it");
         }
     errx(2,
          "usage: crash null|kernel|text|divide|privileged|opcode|stack|spin");

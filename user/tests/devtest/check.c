@@ -21,7 +21,7 @@ static void tell(const char *what, const char *file, int line)
         return;
     fprintf(debug,
             "{\"event\":\"expectation\",\"file\":\"%s\",\"line\":%d,"
-            "\"text\":\"not so: %s\"}\n",
+            "\"text\":\"failed: %s\"}\n",
             file, line, what);
     fclose(debug);
 }

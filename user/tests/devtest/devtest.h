@@ -5,8 +5,8 @@
  *     run devtest uart        the line must be there; ends uart
  *
  *     check.c  checks, children, requests
- *     rtc.c    the clock: formats, seconds that begin, who waits
- *     uart.c   the line in loop mode: interrupts, order, what is lost
+ *     rtc.c    the clock: formats, starts of seconds, waiting clients
+ *     uart.c   the line in loop mode: interrupts, order, lost bytes
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * devtest: which driver is tested.
+ * devtest: the driver to test.
  */
 #include "user/lib/err.h"
 #include "user/lib/string.h"

@@ -14,10 +14,10 @@ enum {
     REG_MONTH = 8,
     REG_YEAR = 9,
     REG_B = 11,
-    REG_CENTURY = 50, /* which rtc does not look at, but the clock does */
+    REG_CENTURY = 50, /* ignored by rtc, but not by the clock */
     B_24_HOURS = 0x02,
     B_BINARY = 0x04,
-    B_SET = 0x80, /* the clock stands still */
+    B_SET = 0x80, /* stops the clock */
     HOUR_PM = 0x80,
 };
 
@@ -34,7 +34,7 @@ static uint8_t coded(unsigned value, uint8_t format)
     return (uint8_t)(format & B_BINARY ? value : value / 10 << 4 | value % 10);
 }
 
-/* Sets the clock, which then has that format. */
+/* Sets the clock, and its format. */
 static void set(const struct rtc_time *t, uint8_t format)
 {
     unsigned hour = t->rtc_hour;
@@ -96,10 +96,10 @@ static void nonsense(void)
     put(REG_MONTH, 0);
     check(rtc_time(&t) == -1 && errno == EIO, "and so is one of 0");
     set(&good, B_24_HOURS);
-    check(agrees(&good), "a clock that is set right is well again");
+    check(agrees(&good), "after the clock is set it is valid again");
 }
 
-/* ---- a second begins ---------------------------------------------------- */
+/* ---- the start of a second ---------------------------------------------- */
 
 /* The year ends with the second that has just begun. Reads from shortly before
  * until it has ended, starting at different instructions: each reading must be
@@ -137,7 +137,7 @@ static void years_end(void)
         good = good && year_ends(second, skew * 12);
         rtc_wait(&t);
     }
-    check(good, "no time is read that is half of the old year");
+    check(good, "no time read is a mixture of two years");
 }
 
 static void seconds(void)
@@ -157,10 +157,10 @@ static void seconds(void)
     check(good, "each wait ends when the next second begins");
     good = sleep_ms(1500) == 0 && rtc_time(&first) == 0 && rtc_wait(&t) == 0;
     check(good && t.rtc_second == (first.rtc_second + 1) % 60,
-          "also if none waited for the one before");
+          "also if no client waited for the second before");
 }
 
-/* ---- those who wait ----------------------------------------------------- */
+/* ---- waiting clients ---------------------------------------------------- */
 
 static int wait_one(void)
 {
@@ -180,7 +180,7 @@ static void waiters(void)
     pid[0] = begin(wait_one);
     pid[1] = begin(wait_one);
     check(ended(pid[0]) == second && ended(pid[1]) == second,
-          "two wait for the same second");
+          "two clients wait for the same second");
     pid[0] = begin(wait_one);
     pid[1] = begin(wait_one);
     kill(pid[0], SIGKILL);
@@ -199,7 +199,7 @@ static void tricks(void)
     for (unsigned i = 1; i < 4; i++)
         good = good && notify(port, i) == 0 && sleep_ms(20) == 0 &&
                waitpid(pid, NULL, WNOHANG) == 0;
-    check(good, "a notification that is no interrupt wakes nobody");
+    check(good, "a notification without an interrupt wakes no client");
     check(ended(pid) == second, "the interrupt does");
     close(port);
 }
@@ -215,10 +215,10 @@ static void requests(void)
               request(port, 3, 0, NULL) == -EINVAL &&
               request(port, 0xffff, 0, NULL) == -EINVAL &&
               request(port, RTC_TIME | 0x80000000u, 0, NULL) == -EINVAL,
-          "there is no such request");
+          "unknown requests are refused");
     check(request(port, RTC_TIME | IPC_DATA, 0, &b) == -EMSGSIZE,
-          "bytes are not taken");
-    check(rtc_time(&t) == 0, "after all that it works");
+          "bytes are refused");
+    check(rtc_time(&t) == 0, "after all that the driver works");
     close(port);
 }
 
@@ -229,7 +229,7 @@ static void death(void)
 
     end_task("rtc");
     check(ended(pid[0]) == EPIPE && ended(pid[1]) == EPIPE,
-          "clients of a driver that is killed hear of it");
+          "clients of a driver that is killed get EPIPE");
     check(rtc_time(&t) == -1 && errno == ENOENT, "its name is gone");
 }
 

@@ -41,8 +41,8 @@ static void send(uint32_t first, uint32_t n)
         err(1, "write");
 }
 
-/* Receives `n` bytes; whether they are right, and *errors all errors
- * reported. */
+/* Receives `n` bytes: whether they are right; *errors gets all reported
+ * errors. */
 static bool receive(uint32_t first, uint32_t n, uint32_t *errors)
 {
     static uint8_t bytes[UART_MAX];
@@ -76,7 +76,7 @@ static void interrupts(void)
     struct uart_status after;
 
     check(loop(1) && loop(FIFO) && loop(FIFO + 1) && loop(1000),
-          "what is sent comes back");
+          "bytes come back as sent");
     after = status();
     check(after.uart_sent - before.uart_sent == 1034 &&
               after.uart_received - before.uart_received == 1034,
@@ -88,12 +88,12 @@ static void interrupts(void)
           "each interrupt fills the FIFO once");
     check(after.uart_spurious == 0 && after.uart_overruns == 0 &&
               after.uart_errors == 0,
-          "nothing goes wrong");
+          "there are no errors");
 }
 
-/* ---- those who wait ----------------------------------------------------- */
+/* ---- waiting clients ---------------------------------------------------- */
 
-/* Ends with what it read, which is one byte. */
+/* Reads a byte and exits with it as status. */
 static int read_one(void)
 {
     uint8_t byte;
@@ -108,20 +108,20 @@ static void readers(void)
     uint8_t byte = 0;
 
     uart_write(line, "123", 3);
-    check(ended(a) == '1' && ended(b) == '2', "who waits longer reads first");
+    check(ended(a) == '1' && ended(b) == '2', "readers are served in order");
     check(uart_read(line, &byte, 1, NULL) == 1 && byte == '3',
-          "what they left is there for others");
+          "unread bytes remain for others");
     a = begin(read_one);
     b = begin(read_one);
     kill(a, SIGKILL);
     ended(a);
     uart_write(line, "45", 2);
-    check(ended(b) == '4', "a reader that was killed takes nothing along");
+    check(ended(b) == '4', "a reader that was killed consumes nothing");
     check(uart_read(line, &byte, 1, NULL) == 1 && byte == '5',
-          "nor does the one behind it");
+          "and the next reader consumes one byte");
 }
 
-/* ---- what is lost ------------------------------------------------------- */
+/* ---- lost bytes --------------------------------------------------------- */
 
 static void overrun(void)
 {
@@ -133,9 +133,9 @@ static void overrun(void)
     check(s.uart_waiting == UART_RING && s.uart_overruns == 0,
           "the ring and the FIFO are full");
     send(0, 5 * FIFO);
-    check(status().uart_overruns > 0, "bytes for which there is no room");
+    check(status().uart_overruns > 0, "bytes without room are counted");
     check(receive(0, UART_RING + FIFO, &errors) && errors == UART_OVERRUN,
-          "the reader hears that some are missing");
+          "the reader gets the error");
     check(loop(100), "and only once");
 }
 
@@ -146,15 +146,15 @@ static void tricks(void)
 
     for (unsigned i = 0; i < 3; i++)
         good = good && notify(line, 1) == 0 && loop(20);
-    check(good, "a notification that is no interrupt does no harm");
+    check(good, "a notification without an interrupt does no harm");
     check(status().uart_spurious - before.uart_spurious == 3,
           "it is counted as spurious");
 }
 
 /* ---- bad requests ------------------------------------------------------- */
 
-/* Whether the driver closes a handle that it is given unasked. */
-static bool gives_up_handle(void)
+/* Whether the driver closes a handle that it did not request. */
+static bool closes_handle(void)
 {
     struct ipc_buffer b = {0};
     int ends[2];
@@ -177,22 +177,22 @@ static void requests(void)
 
     check(request(line, 0, 0, NULL) == -EINVAL &&
               request(line, 99, 0, NULL) == -EINVAL,
-          "there is no such request");
+          "unknown requests are refused");
     check(request(line, UART_WRITE, 0, NULL) == -EINVAL &&
               request(line, UART_WRITE | IPC_DATA, 0, &b) == -EMSGSIZE,
-          "nothing to send, and too much of it");
+          "writes of no bytes and of too many are refused");
     check(fails(uart_read(line, &byte, 0, NULL), EINVAL),
-          "there is no room for what is to be read");
+          "a read without a buffer is refused");
     check(fails(uart_setup(line, 0, 0), EINVAL) &&
               fails(uart_setup(line, 115201, 0), EINVAL) &&
               fails(uart_setup(line, 230400, 0), EINVAL) &&
               fails(uart_setup(line, 1, 0), EINVAL) &&
               fails(uart_setup(line, 9600, 2), EINVAL),
-          "a line has neither this speed nor this flag");
-    check(gives_up_handle(), "handles that it does not want are closed");
+          "invalid speeds and flags are refused");
+    check(closes_handle(), "handles that it does not need are closed");
     check(uart_setup(line, 9600, UART_LOOPBACK) == 0 &&
               status().uart_baud == 9600 && loop(50),
-          "after all that it works");
+          "after all that the driver works");
 }
 
 static void death(void)
@@ -200,7 +200,8 @@ static void death(void)
     pid_t pid = begin(read_one);
 
     end_task("uart");
-    check(ended(pid) == EPIPE, "a client of a driver that is killed hears");
+    check(ended(pid) == EPIPE,
+          "a client of a driver that is killed gets EPIPE");
     check(fails(uart_open(), ENOENT), "its name is gone");
 }
 

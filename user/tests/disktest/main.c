@@ -19,7 +19,7 @@
 
 static const char *directory;
 static uint8_t buf[PIECE];
-static const char *wrong; /* what the running test found, or NULL */
+static const char *wrong; /* the failed check of the running test, or NULL */
 
 #define CHECK(e) ((void)((e) || (wrong = wrong != NULL ? wrong : #e)))
 
@@ -85,7 +85,7 @@ static void sparse(void)
         put(file, islands[i] + 100, 1000);
     for (size_t i = 0; i < ARRAY_SIZE(islands); i++) {
         CHECK(holds(file, islands[i] + 100, 1000, false));
-        if (i + 1 < ARRAY_SIZE(islands)) /* nothing is behind the last */
+        if (i + 1 < ARRAY_SIZE(islands)) /* nothing after the last island */
             CHECK(holds(file, islands[i] + 1100, 150, true));
     }
     CHECK(ftruncate(file, 274432 + 600) == 0);
@@ -97,7 +97,7 @@ static void sparse(void)
     CHECK(unlink(at("sparse", 0)) == 0);
 }
 
-/* Entries of a directory that begin with n, each of which has to come once. */
+/* Counts the entries of a directory that begin with n; each must come once. */
 static unsigned count(const char *path)
 {
     DIR *d = opendir(path);
@@ -161,8 +161,8 @@ static void inodes(void)
     CHECK(rmdir(at("inodes", 0)) == 0);
 }
 
-/* An open file without a name lives; names are added and replaced. In a
- * directory of its own, which may grow. */
+/* An open file without a name still exists; names are added and replaced. In
+ * its own directory, which may grow. */
 static void names(void)
 {
     struct stat st;

@@ -1,17 +1,19 @@
 /*
  * drivertest: tests of a driver's grant, from ring 3.
  *
- *     run -s drivertest               everything that must work, and what must
- *                                     be refused with an error
+ *     run -s drivertest               uses the grant, and makes requests that
+ *                                     must be refused with an error
  *     run -p drivertest privileged    how to get a grant: grant_take, exec; and
  *                                     the ports beside those that are granted
- *     run -s drivertest in PORT       reads a port and says what was there;
+ *     run -s drivertest in PORT       reads a port and prints the value;
  *                                     inw: 16 bits, inl: 32 bits
- *     run -s drivertest wait          has some of it until it is killed
- *     run -s drivertest orphan        leaves a child alone with a bound line
+ *     run -s drivertest wait          holds part of it until it is killed
+ *     run -s drivertest orphan        exits; a child still has the port of a
+ *                                     bound line
  *     run -s drivertest bound PROGRAM [ARG …]
  *     run -s drivertest exec PROGRAM [ARG …]
- *                                     becomes that program; with a line
+ *                                     executes that program; bound: with
+ *                                     line 5
  *
  * Its grant (/etc/servers) is only for this test: the clock (ports 0x70-0x71,
  * line 8), three ports and line 5 where no device is, the page of the screen's
@@ -96,7 +98,7 @@ static void ports(void)
     check(words[1] == 0xffff && words[2] == 0, "two words in a row");
     outsw(NOTHING, words, 2);
     check(in_child(child_port) == -SIGSEGV, "a child has no ports");
-    check(inb(NOTHING) == 0xff, "and its parent has them still");
+    check(inb(NOTHING) == 0xff, "and its parent still has them");
 }
 
 /* ---- interrupts --------------------------------------------------------- */
@@ -131,7 +133,7 @@ static void lines(void)
     check(refused, "no other interrupt lines");
     check(fails(irq_bind(test_port, 16, 1), EINVAL) &&
               fails(irq_ack(-1), EINVAL) && fails(irq_ack(CLOCK), EINVAL),
-          "no lines that there are not, or that are not bound");
+          "no invalid lines, and none that is not bound");
     check(irq_bind(test_port, LINE, 7) == 0, "line 5");
     check(irq_bind(test_port, CLOCK, 3) == 0, "line 8");
     check(in_child(child_irq) == 1, "a child has no lines");
@@ -192,12 +194,12 @@ static bool map_fails(uint32_t first, size_t bytes, int error)
 
 static void device(int server)
 {
-    volatile uint16_t *behind = map_device(BEHIND, PAGE_SIZE);
+    volatile uint16_t *second = map_device(BEHIND, PAGE_SIZE);
     char text[16];
     uint16_t old;
 
     screen = map_device(SCREEN, PAGE_SIZE);
-    check(screen != MAP_FAILED && behind != MAP_FAILED, "two device pages");
+    check(screen != MAP_FAILED && second != MAP_FAILED, "two device pages");
     old = screen[80 * 24];
     screen[80 * 24] = 0x0741;
     check(screen[80 * 24] == 0x0741, "the screen keeps a character");
@@ -210,16 +212,16 @@ static void device(int server)
               map_fails(SCREEN, 3 * 4096, EPERM),
           "no more pages than granted");
     check(map_fails(SCREEN + 1, 1, EINVAL) && map_fails(SCREEN, 0, EINVAL),
-          "no pieces of pages");
+          "no parts of pages");
     check(fails(call(server, screen, text), EFAULT) &&
               fails(call(server, text, screen), EFAULT) &&
               call(server, text, text) == 0,
           "no messages from and to a device");
     check(in_child(child_screen) == -SIGSEGV, "a child has no device pages");
     check(fails(munmap((void *)screen, 8192), EINVAL) &&
-              munmap((void *)behind, 4096) == 0 &&
+              munmap((void *)second, 4096) == 0 &&
               munmap((void *)screen, 4096) == 0,
-          "and they go again");
+          "they are unmapped");
 }
 
 /* ---- pages for DMA ------------------------------------------------------ */
@@ -268,10 +270,10 @@ static void dma(int server)
     check(call(server, pages, more) == 0 && all(more, 16, 0x5a5a5a5a),
           "messages from and to these pages");
     check(in_child(child_dma) == -SIGSEGV, "a child has no pages for DMA");
-    check(munmap(pages, 3 * PAGE_SIZE) == 0, "they go back");
+    check(munmap(pages, 3 * PAGE_SIZE) == 0, "they are freed");
     pages = dma_alloc(3, &first);
     check(pages != MAP_FAILED && all(pages, 3 * PAGE_SIZE, 0),
-          "and come again, zeroed");
+          "and allocated again, zeroed");
 }
 
 /* ---- alarms ------------------------------------------------------------- */
@@ -283,13 +285,13 @@ static void alarms(void)
 
     check(fails(alarm(test_port, 10, 32), EINVAL) &&
               fails(alarm(99, 10, 1), EBADF),
-          "an alarm wants a port and a bit");
+          "an alarm needs a valid port and bit");
     check(alarm(test_port, 10, 1) == 0 && alarm(test_port, 0, 0) == 0 &&
               alarm(test_port, 50, 2) == 0 && alarm(test_port, 30, 4) == 0,
           "an alarm can be set again");
     check(ipc_receive(test_port, &m) == 0 && m.msg_word[0] == 1u << 4 &&
               uptime_ms() - before >= 30 && uptime_ms() - before <= 60,
-          "it comes in time");
+          "it comes on time");
 }
 
 /* ---- the rest ----------------------------------------------------------- */
@@ -298,7 +300,7 @@ static void privileges(void)
 {
     check(fails(grant_take("ata"), EPERM) &&
               fails(grant_take("drivertest"), EPERM) && grant_take(NULL) == 0,
-          "a server can become no other");
+          "a server cannot take another grant");
     check(fails(open(SELF, O_WRONLY), EPERM) &&
               fails(open(SELF, O_RDWR | O_TRUNC), EPERM) &&
               fails(open("/sbin/init", O_RDWR), EPERM),
@@ -316,11 +318,11 @@ static pid_t start_server(int port)
     return pid;
 }
 
-/* ---- the way to a grant ------------------------------------------------- */
+/* ---- how to get a grant ------------------------------------------------- */
 
-#define CANNOT 99 /* a child that did not get as far as its test */
+#define CANNOT 99 /* a child that did not reach its test */
 
-/* A child's arguments for the program that it becomes. */
+/* Arguments of the program that a child executes. */
 static char *next[4];
 
 static int child_becomes(void)
@@ -339,7 +341,8 @@ static int run_as_server(char *path, char *a, char *b)
     return in_child(child_becomes);
 }
 
-/* Taken, but init's program still runs: nothing is in force. */
+/* The grant is taken, but init's program still runs: the grant is not in
+ * force. */
 static int child_before_exec(void)
 {
     uint32_t first;
@@ -405,10 +408,11 @@ static void one_at_a_time(void)
             sleep(100);
     }
     ipc_receive(go, &m);
-    check(fails(grant_take("drivertest"), EBUSY), "no second one beside it");
+    check(fails(grant_take("drivertest"), EBUSY),
+          "no second server at the same time");
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-    check(run_as_server(SELF, "in", "0x278") == 0, "another one after it");
+    check(run_as_server(SELF, "in", "0x278") == 0, "another one after that");
 }
 
 static void neighbours(void)
@@ -425,10 +429,10 @@ static void neighbours(void)
     check(killed, "any other port ends the program");
     for (size_t i = 0; i < ARRAY_SIZE(own); i++)
         good &= run_as_server(SELF, "in", own[i]) == 0;
-    check(good, "the ports that are granted do not");
+    check(good, "granted ports do not");
     check(run_as_server(SELF, "inw", "0x278") == 0 &&
               run_as_server(SELF, "inw", "0x70") == 0,
-          "two ports at once that are granted");
+          "two granted ports at once");
     check(run_as_server(SELF, "inw", "0x6f") == -SIGSEGV &&
               run_as_server(SELF, "inw", "0x71") == -SIGSEGV &&
               run_as_server(SELF, "inw", "0x27a") == -SIGSEGV &&
@@ -442,23 +446,23 @@ static int with_privilege(void)
     check(fails(grant_take("no server"), ENOENT) &&
               fails(grant_take("a name that is too long"), ENAMETOOLONG) &&
               fails(grant_take((char *)0xc0000000), EFAULT),
-          "only servers that there are");
+          "only existing servers");
     check(in_child(child_of_child) == 1, "children inherit the privilege");
     check(in_child(child_execs) == 0, "exec ends it");
     check(in_child(child_before_exec) == -SIGSEGV,
           "a grant is not in force before its program runs");
-    check(run_as_server(SELF, "in", "0x278") == 0, "then it is");
+    check(run_as_server(SELF, "in", "0x278") == 0, "afterwards it is");
     check(run_as_server(SELF, "twice", NULL) == 0,
           "and stays with the program");
     check(run_as_server("/bin/true", NULL, NULL) == 0 &&
               run_as_server("/bin/grep", "~", "/etc/motd") == 1,
           "another program runs without it");
     check(run_as_server(SELF, "through", NULL) == 0,
-          "and the way back does not bring it back");
+          "and executing its program again does not restore it");
     one_at_a_time();
     neighbours();
     check(grant_take(NULL) == 0 && is_plain() == 0,
-          "an ordinary program again");
+          "it is an ordinary program again");
     printf("drivertest: %d failures\n", failures);
     return failures != 0;
 }
@@ -472,7 +476,7 @@ static int again(char *program, char *mode, char *argument)
     err(1, "%s", program);
 }
 
-/* ---- everything --------------------------------------------------------- */
+/* ---- all tests ---------------------------------------------------------- */
 
 static int everything(void)
 {
@@ -506,8 +510,8 @@ static int wait_for_ever(void)
         ipc_receive(test_port, &m);
 }
 
-/* Binds line 5; what becomes of it with another program, or where only a child
- * has the port any more. */
+/* Binds line 5, for tests of what happens to it at exec, or when only a child
+ * still has the port. */
 static void bind_line(void)
 {
     if (irq_bind(port_create(), LINE, 1) < 0)

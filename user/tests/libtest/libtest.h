@@ -2,7 +2,7 @@
  * Tests of the C library and of the small programs, as a program: prints KTAP
  * (the kernel's tests do too), ends with status 1 if a case failed.
  *
- * A file per part of the library; its cases are a table that main.c knows.
+ * Each part of the library has a file, whose table of cases main.c lists.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ extern const struct test stdio_tests[];
 extern const struct test process_tests[];
 extern const struct test program_tests[];
 
-/* Says what failed and goes on. */
+/* Reports a failure and continues. */
 void test_failed(const char *file, int line, const char *what);
 
 #define CHECK(e)                                                               \
@@ -28,5 +28,5 @@ void test_failed(const char *file, int line, const char *what);
             test_failed(__FILE__, __LINE__, #e);                               \
     } while (0)
 
-/* Runs `f` in a child whose stderr goes nowhere; returns how it ended. */
+/* Runs `f` in a child without stderr; returns its status. */
 int test_in_child(void (*f)(void));

@@ -47,7 +47,8 @@ static void free_all(void)
     check_heap();
 }
 
-/* Around every class and into whole pages: aligned, apart, usable. */
+/* Sizes around every class, and of whole pages: blocks are aligned, do not
+ * overlap, and are usable. */
 static void sizes(void)
 {
     for (size_t i = 0; i < BLOCKS; i++) {
@@ -75,7 +76,7 @@ static size_t random_size(void)
     }
 }
 
-/* One step: a new block, an end, or another size. */
+/* One step: allocates a block, frees it, or changes its size. */
 static void random_step(size_t i)
 {
     size_t n = random_size();

@@ -1,5 +1,5 @@
 /*
- * Beginning and end of a program: arguments, environment, options, exit.
+ * Start and exit of a program: arguments, environment, options.
  *
  * Tests: user/lib/process.c, user/lib/start.c, user/lib/getopt.c
  * Tests: user/lib/err.c, user/lib/atexit.c, user/lib/dirent.c

@@ -1,6 +1,6 @@
 /*
- * The small programs, each as its users see it: a command line for sh, what it
- * prints (messages too) and the status that it ends with.
+ * The small programs as users see them: a command line for sh, its output (with
+ * messages) and its exit status.
  *
  * Tests: user/bin/[a-z]*.c, user/bin/sh/[a-z]*.c
  * Tests: user/lib/copy.c, user/lib/directory.c, user/lib/number.c
@@ -12,7 +12,7 @@
 
 struct line {
     const char *line_command; /* NULL ends a case */
-    const char *line_output;  /* wanted; one that ends in * is a beginning */
+    const char *line_output;  /* expected; a prefix if it ends in * */
     int line_status;
 };
 
@@ -46,7 +46,7 @@ static int run(const char *command)
     return WEXITSTATUS(status);
 }
 
-static bool as_wanted(const char *want)
+static bool as_expected(const char *want)
 {
     size_t n = strlen(want);
 
@@ -55,18 +55,18 @@ static bool as_wanted(const char *want)
     return strcmp(output, want) == 0;
 }
 
-/* In an empty directory, so that cases do not meet. */
+/* In an empty directory, so that cases are independent. */
 static void run_lines(const struct line *l)
 {
     CHECK(mkdir("/tmp/programs") == 0 && chdir("/tmp/programs") == 0);
     for (; l->line_command != NULL; l++) {
         int status = run(l->line_command);
 
-        if (status == l->line_status && as_wanted(l->line_output))
+        if (status == l->line_status && as_expected(l->line_output))
             continue;
         printf("# %s: status %d, output:\n# %s\n", l->line_command, status,
                output);
-        CHECK(status == l->line_status && as_wanted(l->line_output));
+        CHECK(status == l->line_status && as_expected(l->line_output));
     }
     CHECK(chdir("/") == 0);
     CHECK(run("rm -r /tmp/programs") == 0);

@@ -3,8 +3,8 @@
  * child take it over, and unmounts it. Everything is cleaned up after any
  * failure, so it can be run with each memory allocation failing in turn.
  *
- * mounttest -s PATH: serves it itself, on PATH; but when it is asked for any
- * name it never answers again.
+ * mounttest -s PATH: serves the file system itself, on PATH; after the first
+ * lookup of a name it never answers again.
  *
  * The file system is one directory, which may have one file, "f".
  */
@@ -17,7 +17,7 @@
 #define ROOT   1
 #define FILE_F 2
 
-static struct fs_attr f; /* no link: there is none */
+static struct fs_attr f; /* 0 links: it does not exist */
 static char contents[64];
 static bool silent;
 
@@ -161,7 +161,7 @@ static pid_t serve_next(void)
     return -1;
 }
 
-/* Any of this may fail. */
+/* Each step may fail. */
 static void use(void)
 {
     char buf[128];

@@ -1,5 +1,5 @@
 /*
- * storm: copies a file while a server is killed again and again.
+ * storm: copies a file while a server is killed repeatedly.
  *
  *     storm [-s SEED] [-n KILLS] SERVER FROM TO
  *
@@ -18,7 +18,7 @@
 #define PIECE      16384u
 #define PAUSE_MIN  5u /* milliseconds between two kills */
 #define PAUSE_MAX  120u
-#define ABSENT_MAX 10000u /* longest time until a server is back */
+#define ABSENT_MAX 10000u /* longest time until a server is restarted */
 
 static char piece[PIECE];
 static char other[PIECE];
@@ -35,7 +35,7 @@ static void kill_server(const char *name)
         if (pid != 0 && kill(pid, SIGKILL) == 0)
             return;
         if (uptime_ms() - began > ABSENT_MAX)
-            errx(1, "%s does not come back", name);
+            errx(1, "%s is not restarted", name);
         sleep_ms(1);
     }
 }

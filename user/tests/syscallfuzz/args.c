@@ -31,7 +31,7 @@ enum kind {
     TAG,
     MESSAGE, /* a struct ipc_buffer */
     VECTOR,  /* argv */
-    PROGRAM, /* one of all others', so never by chance */
+    PROGRAM, /* a kind of its own, so never chosen at random */
 };
 
 /* The kinds of a call's arguments. */
@@ -263,8 +263,8 @@ static uint32_t value(enum kind kind)
 
 /* ---- calls -------------------------------------------------------------- */
 
-/* Arguments by which a call would mean other processes, or the handle that
- * the batch reports by, stay of their kind. */
+/* Arguments that could select other processes, or the handle for reports, keep
+ * their kind. */
 static bool is_confined(uint32_t number, unsigned at)
 {
     switch (number) {
@@ -296,7 +296,7 @@ static bool is_final(uint32_t number)
     }
 }
 
-/* Those are made rare. */
+/* Makes these calls rare. */
 static uint32_t random_number(void)
 {
     uint32_t n;

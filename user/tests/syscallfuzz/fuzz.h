@@ -1,14 +1,14 @@
 /*
  * syscallfuzz: declarations shared by its files.
  *
- *     main.c    batches in child processes, and what becomes of them
+ *     main.c    batches in child processes, and how they end
  *     args.c    random system calls: numbers and arguments from a seed
  */
 #pragma once
 
 #include "user/lib/unistd.h"
 
-#define REPORT_HANDLE (HANDLES_MAX - 1) /* no call is given this number */
+#define REPORT_HANDLE (HANDLES_MAX - 1) /* no call gets this number */
 
 struct fuzz_call {
     uint32_t call_number;

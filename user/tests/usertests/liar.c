@@ -1,5 +1,5 @@
 /*
- * The lying file server (liar.h): true answers, and the lies.
+ * The lying file server (liar.h): right answers, and lies.
  */
 #include "user/tests/usertests/liar.h"
 #include "user/tests/usertests/test.h"
@@ -7,7 +7,7 @@
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 
-#define TRUTH 0x80 /* bits that mean no lie at all */
+#define TRUTH 0x80 /* bits that select no lie */
 
 int liar_port;
 char liar_bytes[FS_DATA_MAX];

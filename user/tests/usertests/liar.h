@@ -1,7 +1,7 @@
 /*
- * The liar: a file server for tests, which answers truthfully but for the one
- * lie that the notification bits of its port name. It keeps a small tree that
- * never changes (f is "hello"):
+ * The liar: a file server for tests, whose answers are right except for one
+ * lie, which the notification bits of its port select. It has a small tree that
+ * never changes (f contains "hello"):
  *
  *     1 ──> f 2
  *      └──> d 3 ──> s 4              x0 … x99: 100 … 199, files
@@ -12,18 +12,18 @@
 
 #include "user/lib/fs_server.h"
 
-#define KEEP 0x7eeeeeee /* the truth */
+#define KEEP 0x7eeeeeee /* the right value */
 
 enum trick {
     PLAIN,
-    DIE,    /* ends instead of answering */
-    HANG,   /* never answers this one */
+    DIE,    /* exits instead of answering */
+    HANG,   /* never answers this request */
     LABEL,  /* the answer has a label */
-    HANDLE, /* a handle comes along */
+    HANDLE, /* the answer has a handle */
     OWN,    /* uses its own file system */
-    WRONG,  /* answers others first */
-    DOWN,   /* d is in s, too */
-    CYCLE,  /* and s is above d */
+    WRONG,  /* answers other clients first */
+    DOWN,   /* d is also in s */
+    CYCLE,  /* and s is the parent of d */
 };
 
 /* A false answer to a request. */
@@ -31,35 +31,35 @@ struct lie {
     uint32_t lie_label;
     int32_t lie_result; /* word 0, or KEEP */
     int32_t lie_word;   /* word 1, or KEEP */
-    int32_t lie_bytes;  /* how many, or KEEP */
-    int32_t lie_at;     /* where among them is … */
-    uint32_t lie_value; /* … this word; lie_at KEEP: nowhere */
+    int32_t lie_bytes;  /* number of bytes, or KEEP */
+    int32_t lie_at;     /* their offset at which … */
+    uint32_t lie_value; /* … this word is stored; lie_at KEEP: not at all */
     int (*lie_try)(unsigned i);
-    int lie_error; /* that lie_try comes to */
+    int lie_error; /* expected result of lie_try */
     enum trick lie_trick;
 };
 
-extern int liar_port; /* to call the liar by */
+extern int liar_port; /* a handle to call the liar */
 extern char liar_bytes[FS_DATA_MAX];
 
-/* Lists of lies; label 0 ends each. The second is for mounting. */
+/* Lists of lies, ended by label 0. The second is for mounting. */
 extern const struct lie liar_tells[];
 extern const struct lie liar_tells_mount[];
 
-/* The servers themselves, for spawn_server: of either list. */
+/* The servers, for spawn_server: one for each list. */
 void liar_run(int port);
 void liar_run_mount(int port);
 
-/* Starts one, mounted on m; ends it; ends it and unmounts. */
+/* Starts a liar, mounted on m; ends it; ends it and unmounts. */
 pid_t liar_begin(void);
 void liar_stop(pid_t pid);
 void liar_end(pid_t pid);
 
-/* Selects lie number `i`; -1: the truth. */
+/* Selects lie number `i`; -1: none. */
 void liar_order(int i);
 
-/* Where a lie is in its list. */
+/* The number of a lie in its list. */
 int liar_find(const struct lie *list, uint32_t label, enum trick how);
 
-/* Reads m/f: -1 with errno, or the result. */
+/* Reads m/f: -1 with errno, or the number of bytes. */
 int liar_try_read(unsigned i);

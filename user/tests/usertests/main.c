@@ -21,9 +21,9 @@
 static char scratch[PATH_MAX];
 static int debug;
 
-/* ---- what a case may not leave ------------------------------------------ */
+/* ---- objects that a case may not leave ---------------------------------- */
 
-/* Caches whose objects programs cause. (Inodes stay in memory by design.) */
+/* Caches whose objects programs create. (Inodes stay in memory by design.) */
 static const char *const counted[] = {
     "task",        "kstack",     "space",  "region", "page_directory",
     "page_table",  "file",       "pipe",   "port",   "handle_table",
@@ -237,7 +237,7 @@ static void list(const struct test *t)
     puts(t->test_name);
 }
 
-/* A name server gets its heap by its first name, and keeps it. */
+/* A name server allocates its heap for its first name, and keeps it. */
 static void warm_up(void)
 {
     int port = port_create();

@@ -48,7 +48,7 @@ void expect_signal(pid_t pid, int signal)
     EQUAL(WTERMSIG(status), signal);
 }
 
-/* Whether the row of /proc/tasks for `pid` says so. */
+/* Whether /proc/tasks lists `pid` as blocked. */
 static bool is_blocked(pid_t pid)
 {
     FILE *f = fopen("/proc/tasks", "r");
@@ -102,7 +102,7 @@ void make_pipe(int ends[2])
 
 /* ---- servers ------------------------------------------------------------ */
 
-/* Sends a port, which then is a handle that cannot receive, to `carrier`. */
+/* Sends a port to `carrier`, as a handle that cannot receive. */
 static void pass_port(int carrier, int port)
 {
     struct ipc_buffer b = {.ipc_send_handle = port};

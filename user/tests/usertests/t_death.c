@@ -22,7 +22,7 @@ static void sleep_long(int unused)
     sleep_ms(1000000);
 }
 
-/* Receives one call and lives on without answering. */
+/* Receives one call and does not answer it. */
 static void receive_only(int at)
 {
     struct message m = {0};
@@ -31,8 +31,8 @@ static void receive_only(int at)
     sleep_ms(1000000);
 }
 
-/* A client that is no receiver itself, or it would keep the port alive: it
- * gets the port as a handle without that right. */
+/* A client that cannot receive itself, because a receiver would keep the port
+ * alive: it gets the port as a handle without that right. */
 static pid_t start_client(void (*fn)(int))
 {
     pid_t pid = fork();
@@ -58,7 +58,7 @@ static void end_server(pid_t server)
 
 /* ---- the server ends ---------------------------------------------------- */
 
-/* Before anybody called. */
+/* Before a client has called. */
 static void death_server_before(void)
 {
     pid_t server = start_server(sleep_long);
@@ -79,7 +79,7 @@ static void death_server_queued(void)
     expect_exit(client, 0);
 }
 
-/* After it received and before it answered. */
+/* After it has received a call, before it answers. */
 static void death_server_answering(void)
 {
     pid_t server = start_server(receive_only);
@@ -98,7 +98,7 @@ static void receive_and_exit(int at)
     EQUAL(ipc_receive(at, &m), 0);
 }
 
-/* By its own will, with two more in the queue. */
+/* By exit, with two more calls in the queue. */
 static void death_server_exits(void)
 {
     pid_t server = start_server(receive_and_exit);
@@ -130,7 +130,7 @@ static void expect_six(int unused)
     EQUAL(m.msg_word[0], 6);
 }
 
-/* It closes the port, but still answers the one that it has received. */
+/* It closes the port, but still answers the call that it has received. */
 static void death_port_closed(void)
 {
     pid_t server = start_server(receive_and_close);
@@ -140,7 +140,7 @@ static void death_port_closed(void)
     expect_exit(server, 0);
 }
 
-/* One of two that receive there goes; the other one serves on. */
+/* One of two receivers of a port ends; the other continues to serve. */
 static void serve_one(int unused)
 {
     struct message m = {0};
@@ -164,7 +164,7 @@ static void death_one_of_two(void)
     expect_exit(second, 0);
 }
 
-/* The server is killed while the kernel copies much to or from it. */
+/* The server is killed while the kernel copies many bytes to or from it. */
 static uint8_t data[IPC_DATA_MAX];
 
 static void serve_bytes(int at)
@@ -239,7 +239,7 @@ static void answer_one(uint32_t with)
     EQUAL(ipc_reply(m.msg_client, &m), 0);
 }
 
-/* In the queue: the next one is received instead. */
+/* While its call is queued: the next call is received instead. */
 static void death_client_queued(void)
 {
     pid_t first, second;
@@ -253,7 +253,7 @@ static void death_client_queued(void)
     expect_exit(second, 0);
 }
 
-/* Received already: its answer finds nobody. */
+/* After its call was received: the answer has no client. */
 static void death_client_answered(void)
 {
     struct message m = {0};
@@ -264,7 +264,7 @@ static void death_client_answered(void)
     EQUAL(ipc_receive(port, &m), 0);
     end_server(client);
     FAILS(ipc_reply(m.msg_client, &m), ESRCH);
-    /* reply_receive does not mind, and receives. */
+    /* reply_receive ignores that, and receives. */
     client = start_client(call_once);
     EQUAL(ipc_reply_receive(port, &m), 0);
     m.msg_word[0]++;
@@ -274,7 +274,7 @@ static void death_client_answered(void)
 
 /* ---- the receiver ------------------------------------------------------- */
 
-/* Killed while it waits for somebody to call. */
+/* Killed while it waits for a call. */
 static void death_receiving(void)
 {
     pid_t server = start_server(receive_only);
@@ -284,8 +284,8 @@ static void death_receiving(void)
     expect_exit(start_client(expect_epipe), 0);
 }
 
-/* A handle on its way when its receiver ends goes as well. */
-static void death_handle_goes(void)
+/* A handle in a message is closed if the receiver ends before it gets it. */
+static void death_handle_is_closed(void)
 {
     int ends[2];
     char c;
@@ -315,5 +315,5 @@ const struct test death_tests[] = {
     TEST(death, port_closed),      TEST(death, one_of_two),
     TEST(death, while_copying),    TEST(death, client_queued),
     TEST(death, client_answered),  TEST(death, receiving),
-    TEST(death, handle_goes),      TEST_END,
+    TEST(death, handle_is_closed), TEST_END,
 };

@@ -49,7 +49,7 @@ static void device_no_console(void)
     FAILS(tcsetpgrp(file, getpid()), ENOTTY);
 }
 
-/* Modes and groups, as they were in the end. */
+/* Sets modes and groups, and restores them. */
 static void device_console(void)
 {
     int h = open("/dev/console", O_RDWR);
@@ -119,7 +119,7 @@ static void device_proc_is_read_only(void)
     FAILS(open("/proc/nothing", O_RDONLY), ENOENT);
 }
 
-/* The text is that of the moment of opening. */
+/* The text is fixed when the file is opened. */
 static void device_proc_snapshot(void)
 {
     static char first[4000], again[4000];

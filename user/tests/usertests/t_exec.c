@@ -45,7 +45,7 @@ static void exec_environment(void)
     CHECK(has_text("out", "1-two\n"));
 }
 
-/* Relative to the directory that the process is in. */
+/* A path relative to the current directory. */
 static void exec_relative(void)
 {
     char *argv[] = {"true", NULL};
@@ -78,7 +78,7 @@ static void exec_close_on_exec(void)
     kept = open("kept", O_RDONLY);
     EQUAL(dup2(kept, 8), 8);
     h = open("kept", O_RDONLY | O_CLOEXEC);
-    while (h >= 0 && h < 9) /* dup would take the flag away */
+    while (h >= 0 && h < 9) /* dup clears the flag */
         h = open("kept", O_RDONLY | O_CLOEXEC);
     EQUAL(h, 9);
     environ[0] = NULL;
@@ -86,7 +86,7 @@ static void exec_close_on_exec(void)
     CHECK(has_text("out", "kept"));
 }
 
-/* ---- what cannot be run ------------------------------------------------- */
+/* ---- files that cannot be run ------------------------------------------- */
 
 static char *const argv_x[] = {"x", NULL};
 
@@ -159,7 +159,7 @@ static void store_image(size_t n)
     EQUAL(close(h), 0);
 }
 
-/* Cut off anywhere up to the end of what must be loaded. */
+/* Truncated anywhere before the end of the last segment. */
 static void exec_truncated(void)
 {
     load_image();
@@ -177,8 +177,7 @@ struct patch {
     uint32_t patch_value;
 };
 
-/* Numbers in the header and the first program header (at 52) that no loader
- * may believe. */
+/* Invalid numbers in the header and in the first program header (at 52). */
 static void exec_bad_headers(void)
 {
     static const struct patch patches[] = {
@@ -188,17 +187,17 @@ static void exec_bad_headers(void)
         {18, 2, 62},             /* another processor */
         {24, 4, 0},              /* entry: nowhere */
         {24, 4, 0xc0100000},     /* entry: in the kernel */
-        {28, 4, 0xfffffff0},     /* program headers behind everything */
-        {42, 2, 31},             /* of a strange size */
-        {44, 2, 0},              /* none of them */
+        {28, 4, 0xfffffff0},     /* program headers after the end of the file */
+        {42, 2, 31},             /* of another size */
+        {44, 2, 0},              /* no program headers */
         {44, 2, 0xffff},         /* too many */
-        {52 + 4, 4, 0x7ffff000}, /* bytes from behind the file's end */
+        {52 + 4, 4, 0x7ffff000}, /* bytes after the end of the file */
         {52 + 4, 4, 0xfffff000},
         {52 + 8, 4, 0},           /* to address 0 */
         {52 + 8, 4, 0xc0000000},  /* over the kernel */
         {52 + 8, 4, 0x004ff000},  /* over the stack */
         {52 + 16, 4, 0xffffffff}, /* more bytes than memory */
-        {52 + 20, 4, 0xffffffff}, /* more memory than there is */
+        {52 + 20, 4, 0xffffffff}, /* more memory than the machine has */
         {52 + 20, 4, 0x40000000},
     };
 
@@ -219,7 +218,8 @@ static void exec_bad_headers(void)
     }
 }
 
-/* After an exec that fails the old program goes on with all it had. */
+/* After an exec that fails the old program continues, with everything it
+ * had. */
 static void exec_failure_keeps_all(void)
 {
     int ends[2];

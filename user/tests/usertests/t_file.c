@@ -1,5 +1,5 @@
 /*
- * Files: opening, reading and writing, size, names that are gone.
+ * Files: opening, reading and writing, size, removed names.
  */
 #include "user/tests/usertests/test.h"
 #include "user/lib/string.h"
@@ -105,7 +105,7 @@ static void file_lseek(void)
     EQUAL(read(h, &c, 1), 0);
 }
 
-/* Two handles write to the end in turn, wherever they have looked before. */
+/* Two handles append in turn, whatever their offsets were before. */
 static void file_append(void)
 {
     int a = open("f", O_WRONLY | O_CREAT | O_APPEND);
@@ -129,7 +129,7 @@ static void append_many(int letter)
         EQUAL(write(h, text, sizeof(text)), sizeof(text));
 }
 
-/* What several append at once is all there, in whole pieces. */
+/* Pieces that several processes append at once are all there, and whole. */
 static void file_append_together(void)
 {
     char text[37];
@@ -214,7 +214,7 @@ static void file_truncate(void)
     EQUAL(memcmp(buf, "abc\0\0\0\0\0", 8), 0);
     EQUAL(ftruncate(h, 0), 0);
     EQUAL(size_of(h), 0);
-    /* The offset stays behind the end; what is written leaves a hole. */
+    /* The offset stays beyond the end; the next write leaves a hole. */
     EQUAL(write(h, "x", 1), 1);
     EQUAL(size_of(h), 9);
     CHECK(ftruncate(h, UINT32_MAX) == -1);
@@ -231,7 +231,7 @@ static void file_too_large(void)
     EQUAL(size_of(h), 0);
 }
 
-/* A file that came with the system is changed without harm to what it is. */
+/* A file of the archive can be changed. */
 static void file_initrd_is_writable(void)
 {
     char before[16], after[16];
@@ -249,7 +249,7 @@ static void file_initrd_is_writable(void)
     EQUAL(write(h, before, 1), 1);
 }
 
-/* All of the memory in one file: ENOMEM or ENOSPC, and then room again. */
+/* A file takes all memory: ENOMEM or ENOSPC; afterwards there is room again. */
 static void file_exhaustion(void)
 {
     static char block[16384];
@@ -257,7 +257,7 @@ static void file_exhaustion(void)
     int h = open_new("f");
     int other;
 
-    errno = 0; /* its page is this process's own from here on */
+    errno = 0; /* from here on the page is private to this process */
     for (int i = 0; i < 100000 && n >= 0; i++)
         n = write(h, block, sizeof(block));
     EQUAL(n, -1);
@@ -269,7 +269,7 @@ static void file_exhaustion(void)
 
 /* ---- names -------------------------------------------------------------- */
 
-/* Without a name it lives on until its last handle is closed. */
+/* A file without a name exists until its last handle is closed. */
 static void file_unlinked(void)
 {
     struct stat st;

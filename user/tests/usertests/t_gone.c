@@ -22,9 +22,9 @@ static void gone_hangs(void)
     liar_order(liar_find(liar_tells, FS_READ, HANG));
     first = spawn(read_until_killed, 0);
     until_blocked(first);
-    second = spawn(read_until_killed, 0); /* waits for the first */
+    second = spawn(read_until_killed, 0); /* blocks on the first request */
     until_blocked(second);
-    EQUAL(stat("m/d", &st), 0); /* others are not concerned */
+    EQUAL(stat("m/d", &st), 0); /* other servers are not affected */
     EQUAL(kill(first, SIGKILL), 0);
     expect_signal(first, SIGKILL);
     EQUAL(kill(second, SIGKILL), 0);
@@ -34,7 +34,7 @@ static void gone_hangs(void)
     liar_end(server);
 }
 
-/* A release that is never answered does not keep the server from dying. */
+/* A release that is never answered does not prevent the server's death. */
 static void unlink_and_close(int h)
 {
     EQUAL(close(h), 0);
@@ -57,7 +57,8 @@ static void gone_release_dies(void)
     EQUAL(umount("m"), 0);
 }
 
-/* Nor does it keep a dying program for ever, nor the server's other files. */
+/* Nor does it block a dying program for ever, nor access to the server's other
+ * files. */
 static void hold(int h)
 {
     (void)h;
@@ -86,7 +87,7 @@ static void gone_release_hangs(void)
 
 /* ---- servers that die --------------------------------------------------- */
 
-/* Another liar in the place of one that has died. */
+/* Another liar takes the place of one that has died. */
 static pid_t succeed(void)
 {
     EQUAL(close(liar_port), 0);
@@ -102,7 +103,7 @@ static void read_hello(int unused)
     CHECK(uptime_ms() - before < 2000); /* it was woken */
 }
 
-/* In the middle of a request that can be made again, and between two. */
+/* The server dies during a request that can be repeated, and between two. */
 static void gone_successor(void)
 {
     pid_t server = liar_begin();
@@ -128,7 +129,7 @@ static void gone_successor(void)
     liar_end(server);
 }
 
-/* Readers who never notice that the server is killed again and again. */
+/* Readers do not notice that the server is killed repeatedly. */
 static void read_on(int h)
 {
     struct stat st;
@@ -169,14 +170,14 @@ static void gone_storm(void)
     liar_end(server);
 }
 
-/* A change that may have been made already is not made again. */
+/* A change that may have been made already is not repeated. */
 static void unlink_fails(int unused)
 {
     uint32_t before = uptime_ms();
 
     (void)unused;
     FAILS(unlink("m/f"), EIO);
-    CHECK(uptime_ms() - before < 1000); /* it waited for nobody */
+    CHECK(uptime_ms() - before < 1000); /* it did not wait for a successor */
 }
 
 static void gone_change_once(void)
@@ -194,7 +195,7 @@ static void gone_change_once(void)
     liar_end(server);
 }
 
-/* Nobody waits for a successor for ever; but it may still come. */
+/* A request does not wait for a successor for ever; but one may come later. */
 static void gone_no_successor(void)
 {
     pid_t server = liar_begin();
@@ -215,7 +216,7 @@ static void gone_no_successor(void)
     liar_end(server);
 }
 
-/* One that has another root, or keeps other files by the same numbers. */
+/* A successor with another root, or with other files of the same numbers. */
 static void gone_impostor(void)
 {
     pid_t server = liar_begin();
@@ -244,8 +245,8 @@ static void gone_impostor(void)
     liar_end(server);
 }
 
-/* A file without a name went with the server that knew it. What has its number
- * now is another. */
+/* A file without a name was lost with its server. The file that has its number
+ * now is another one. */
 static void gone_orphan(void)
 {
     pid_t server = liar_begin();
@@ -263,13 +264,13 @@ static void gone_orphan(void)
     FAILS(read(h, buf, 8), EIO);
     for (int i = 0; liar_tells[i].lie_label != 0; i++)
         if (liar_tells[i].lie_label == FS_INODE && liar_tells[i].lie_at == 4)
-            liar_order(i); /* "that one? yes, it has no link" */
+            liar_order(i); /* this file: it has no link */
     FAILS(read(h, buf, 8), EIO);
     liar_order(-1);
     CHECK(has_text("m/f", "hello"));
     EQUAL(close(h), 0);
     EQUAL(statfs("m", &st), 0);
-    EQUAL(st.fs_files, 0); /* it heard of no release */
+    EQUAL(st.fs_files, 0); /* it received no release */
     h = open("m/f", O_RDONLY);
     EQUAL(unlink("m/f"), 0);
     EQUAL(close(h), 0);
@@ -278,8 +279,8 @@ static void gone_orphan(void)
     liar_end(server);
 }
 
-/* Also not if it was just being written: the next server may have given the
- * number to another file. */
+/* Nor if it was just being written: the successor may have given the number to
+ * another file. */
 static void write_fails(int h)
 {
     FAILS(write(h, "12345", 5), EIO);

@@ -1,7 +1,7 @@
 /*
- * What an ordinary program cannot have of the machine: any port, interrupt
- * line, device page or page for DMA, and no program of a server's to change.
- * (What a server can have: user/tests/drivertest.)
+ * An ordinary program has no port, interrupt line, device page or page for DMA,
+ * and cannot change a server's program. (For the rights of servers see
+ * user/tests/drivertest.)
  */
 #include "user/tests/usertests/test.h"
 #include "user/lib/io.h"

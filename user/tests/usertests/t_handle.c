@@ -8,7 +8,7 @@
 static const int bad_handles[] = {-1,  64,        HANDLES_MAX - 1, HANDLES_MAX,
                                   257, INT32_MIN, INT32_MAX};
 
-/* No call takes a handle that is not open. */
+/* No call accepts a handle that is not open. */
 static void handle_bad_numbers(void)
 {
     char buf[64];
@@ -40,7 +40,7 @@ static void handle_bad_numbers(void)
     FAILS(dup2(0, INT32_MAX), EBADF);
 }
 
-/* A port is no file, and a file no port. */
+/* A port is not a file, and a file is not a port. */
 static void handle_wrong_kind(void)
 {
     char buf[64];
@@ -107,7 +107,7 @@ static void read_byte_of(int h)
     EQUAL(close(h), 0);
 }
 
-/* A child has the same open file, but handles of its own. */
+/* A child has the same open file, but its own handles. */
 static void handle_fork_shares_offset(void)
 {
     char c;
@@ -132,7 +132,7 @@ static void handle_dup2(void)
     EQUAL(dup2(h, h), h);
     EQUAL(dup2(h, 200), 200);
     EQUAL(read(200, &c, 1), 1);
-    EQUAL(dup2(h, ends[1]), ends[1]); /* closes what was there */
+    EQUAL(dup2(h, ends[1]), ends[1]); /* closes the previous file */
     EQUAL(read(ends[0], &c, 1), 0);
     EQUAL(read(ends[1], &c, 1), 1);
     EQUAL(c, 'b');
@@ -140,8 +140,8 @@ static void handle_dup2(void)
     FAILS(dup2(200, 200), EBADF);
 }
 
-/* Fills the table by `make`, which says how many handles it makes; returns
- * how many there are then. */
+/* Fills the table by calls of `make`, which returns how many handles it has
+ * created; returns their number. */
 static int fill(int (*make)(void))
 {
     int made = 0;
@@ -194,12 +194,12 @@ static void handle_exhaustion(void)
         for (int h = first; h < HANDLES_MAX; h++)
             EQUAL(close(h), 0);
     }
-    /* An open that fails for want of a handle makes no file. */
+    /* An open that fails for lack of a handle creates no file. */
     FAILS(open("new", O_RDONLY), ENOENT);
     EQUAL(dup(0), first);
 }
 
-/* The last free handle is too few for a pipe, and stays free. */
+/* One free handle is not enough for a pipe, and stays free. */
 static void handle_last_for_pipe(void)
 {
     int ends[2] = {-7, -7};

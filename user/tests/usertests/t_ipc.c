@@ -1,6 +1,6 @@
 /*
- * Messages: what arrives, and what is refused. How the death of either side is
- * taken is another family (t_death.c).
+ * Messages: contents and errors. Another family (t_death.c) tests the death of
+ * either side.
  */
 #include "user/tests/usertests/test.h"
 #include "user/lib/ipc.h"
@@ -39,7 +39,7 @@ static void serve(int port)
     } while (label != STOP);
 }
 
-/* A server in a child; *port gets a handle to call it by. */
+/* A server in a child; *port gets a handle to call it. */
 static pid_t start_server(int *port)
 {
     *port = port_create();
@@ -118,7 +118,7 @@ static void ipc_handle(void)
     EQUAL(write(b.ipc_received_handle, "h", 1), 1);
     EQUAL(read(ends[0], &c, 1), 1);
     EQUAL(close(b.ipc_received_handle), 0);
-    EQUAL(read(ends[0], &c, 1), 0); /* the server has none any more */
+    EQUAL(read(ends[0], &c, 1), 0); /* the server has closed all of them */
     stop_server(port, server);
 }
 
@@ -139,7 +139,7 @@ static void ipc_handle_of_port(void)
     stop_server(port, server);
 }
 
-/* ---- what does not fit -------------------------------------------------- */
+/* ---- messages that do not fit ------------------------------------------- */
 
 static void serve_small(int port)
 {
@@ -159,8 +159,8 @@ static void serve_small(int port)
     EQUAL(ipc_reply(m.msg_client, &m), 0);
 }
 
-/* Too long for the receiver: the caller hears of it, the receiver does not.
- * Too long an answer: both do. */
+/* Too long for the receiver: the caller gets the error, the receiver does not.
+ * Too long an answer: both get it. */
 static void ipc_too_long(void)
 {
     int port = port_create();
@@ -206,7 +206,7 @@ static void ipc_no_room_for_handle(void)
     expect_exit(server, 0);
 }
 
-/* ---- who answers whom --------------------------------------------------- */
+/* ---- replies ------------------------------------------------------------ */
 
 static void ipc_reply_errors(void)
 {
@@ -247,7 +247,7 @@ static void ipc_out_of_order(void)
         expect_exit(children[i], i + 10);
 }
 
-/* reply_receive answers the last one, and takes in the next. */
+/* reply_receive answers the last client and receives the next call. */
 static void ipc_reply_and_receive(void)
 {
     int port = port_create();
@@ -265,10 +265,10 @@ static void ipc_reply_and_receive(void)
     expect_exit(b, 6);
 }
 
-/* ---- circles ------------------------------------------------------------ */
+/* ---- deadlocks ---------------------------------------------------------- */
 
-/* Gets a handle by its first message; for the second it calls there, and tells
- * how that went. */
+/* Gets a handle by its first message; for the second it calls that handle, and
+ * answers the result. */
 static void call_onward(int port)
 {
     struct ipc_buffer b = {0};
@@ -286,7 +286,8 @@ static void call_onward(int port)
     EQUAL(ipc_reply(m.msg_client, &m), 0);
 }
 
-/* One calls two, two calls three, three calls one, who waits: refused. */
+/* One calls two, two calls three; three's call to one, which waits, is
+ * refused. */
 static void ipc_circle(void)
 {
     pid_t servers[3];
@@ -393,7 +394,7 @@ static void ipc_alarm(void)
     EQUAL(notify(port, 4), 0);
     EQUAL(ipc_receive(port, &m), 0);
     EQUAL(m.msg_word[0], 4);
-    EQUAL(alarm(port, 10, 0), 0); /* of a port that goes */
+    EQUAL(alarm(port, 10, 0), 0); /* of a port that is destroyed */
 }
 
 static void call_alarm(int port)
@@ -401,8 +402,8 @@ static void call_alarm(int port)
     FAILS(alarm(port, 10, 1), EBADF);
 }
 
-/* Only for whoever may receive there. */
-static void ipc_alarm_of_others(void)
+/* Only a task with the right to receive may set it. */
+static void ipc_alarm_needs_right(void)
 {
     int port;
     pid_t server = spawn_server(receive_and_answer, &port);
@@ -475,8 +476,8 @@ static void ipc_names(void)
         EQUAL(kill(server, SIGKILL), 0);
 }
 
-/* A name whose port has died can be had by the next one. */
-static void ipc_names_of_the_dead(void)
+/* The name of a dead port can be registered again. */
+static void ipc_names_of_dead_ports(void)
 {
     pid_t server = need_names();
     int first = port_create();
@@ -495,7 +496,7 @@ static void ipc_names_of_the_dead(void)
         EQUAL(kill(server, SIGKILL), 0);
 }
 
-/* There is one name server, and nobody takes its place while it lives. */
+/* There is one name server, which no other replaces while it is alive. */
 static void ipc_names_one_server(void)
 {
     pid_t server = need_names();
@@ -528,10 +529,10 @@ const struct test ipc_tests[] = {
     TEST(ipc, notify),
     TEST(ipc, notify_wakes),
     TEST(ipc, alarm),
-    TEST(ipc, alarm_of_others),
+    TEST(ipc, alarm_needs_right),
     TEST(ipc, privileged),
     TEST(ipc, names),
-    TEST(ipc, names_of_the_dead),
+    TEST(ipc, names_of_dead_ports),
     TEST(ipc, names_one_server),
     TEST_END,
 };

@@ -6,9 +6,9 @@
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"
 
-/* ---- what is tried ------------------------------------------------------ */
+/* ---- operations on files ------------------------------------------------ */
 
-/* Each returns -1 with errno, or what it came to. */
+/* Each returns -1 with errno, or its result. */
 
 static int with_file(const char *path, uint32_t flags, int (*fn)(int h))
 {
@@ -48,7 +48,7 @@ static int cut(int h)
     return ftruncate(h, 3);
 }
 
-/* A file that nobody has looked at yet. */
+/* A file whose inode is not in memory yet. */
 static int try_look(unsigned i)
 {
     char path[16];
@@ -178,12 +178,12 @@ const struct lie liar_tells[] = {
     SAYS(FS_LOOKUP, KEEP, 1, KEEP, try_deep),
     SAYS(FS_LOOKUP, KEEP, 3, KEEP, try_deep),
     SAYS(FS_LOOKUP, KEEP, KEEP, 8,
-         try_look), /* liar_bytes that nobody asked for */
+         try_look), /* bytes that were not requested */
     SAYS(FS_INODE, 5, KEEP, KEEP, try_look),
     SAYS(FS_INODE, KEEP, KEEP, 4, try_look),
     SAYS(FS_INODE, KEEP, KEEP, 0, try_look),
     SAYS(FS_INODE, KEEP, KEEP, 65536, try_look),
-    PUTS(FS_INODE, 0, 0, try_look), /* types that are none */
+    PUTS(FS_INODE, 0, 0, try_look), /* invalid types */
     PUTS(FS_INODE, 0, FILE_PIPE, try_look),
     PUTS(FS_INODE, 0, 0x80000002, try_look),
     PUTS(FS_INODE, 4, 0, try_look), /* without links */
@@ -235,10 +235,10 @@ const struct lie liar_tells[] = {
     DOES(FS_INODE, HANDLE, try_look, EIO),
     DOES(FS_LOOKUP, OWN, try_look, EDEADLK),
     DOES(FS_LOOKUP, WRONG, try_look, 0),
-    /* Errors of its own are the program's. */
+    /* The program gets the server's own errors. */
     {FS_READ, -ENOSPC, KEEP, 0, KEEP, 0, liar_try_read, ENOSPC, PLAIN},
     {FS_STAT, -EROFS, KEEP, 0, KEEP, 0, try_statfs, EROFS, PLAIN},
-    /* Those that other cases ask for. */
+    /* For other cases. */
     DOES(FS_LOOKUP, DOWN, NULL, 0),
     DOES(FS_LOOKUP, CYCLE, NULL, 0),
     DOES(FS_READ, HANG, NULL, 0),
@@ -251,7 +251,7 @@ const struct lie liar_tells[] = {
     {0},
 };
 
-/* Of a server that is to be mounted. */
+/* Of a server that is being mounted. */
 const struct lie liar_tells_mount[] = {
     SAYS(FS_STAT, 1, KEEP, KEEP, NULL),
     SAYS(FS_STAT, -1, KEEP, 0, NULL),
@@ -292,7 +292,7 @@ static void liar_lies(void)
         liar_order(-1);
         CHECK(has_text("m/f", "hello"));
     }
-    h = dup(STDIN_FILENO); /* no handle has come along */
+    h = dup(STDIN_FILENO); /* no handle has been received */
     EQUAL(h, before);
     EQUAL(close(h), 0);
     liar_end(pid);
@@ -322,7 +322,7 @@ static void liar_mounts(void)
     expect_exit(pid, 0);
 }
 
-/* Nothing ends but what a kill can end. */
+/* The mount never ends, but can be killed. */
 static void try_mount(int unused)
 {
     (void)unused;
@@ -343,7 +343,7 @@ static void liar_mount_hangs(void)
     liar_stop(server);
 }
 
-/* Walks come to an end, and nobody waits for himself or in a circle. */
+/* Walks end, and no task waits for itself or in a circle. */
 static void rmdirs(int which)
 {
     EQUAL(chdir(which ? "m/d" : "m/d/s"), 0);
@@ -373,7 +373,7 @@ static void liar_circle(void)
     liar_order(liar_find(liar_tells, FS_LOOKUP, CYCLE));
     EQUAL(chdir("m/d/s/d/s/d"), 0);
     FAILS(rename("s", "s/x"), EINVAL);
-    FAILS(rename(path, "g"), EIO); /* the root is nowhere above */
+    FAILS(rename(path, "g"), EIO); /* the root is not an ancestor */
     FAILS(getcwd(path, sizeof(path)), ERANGE);
     EQUAL(chdir(back), 0);
     other = spawn(rmdirs, 0);

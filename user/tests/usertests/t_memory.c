@@ -28,7 +28,7 @@ static void memory_sbrk(void)
     EQUAL(sbrk(-(int32_t)(3 * PAGE_SIZE + 5)), start + 3 * PAGE_SIZE + 5);
     EQUAL(sbrk(0), start);
     EQUAL(sbrk(3 * PAGE_SIZE), start);
-    /* What lies on the page that was never given up may stay. */
+    /* Contents of a page that was not freed may remain. */
     CHECK(is_zero(p + PAGE_SIZE, 2 * PAGE_SIZE));
 }
 
@@ -43,8 +43,8 @@ static void memory_sbrk_errors(void)
     CHECK(sbrk(1) == start);
 }
 
-/* Behind the end of the heap there is nothing. */
-static void memory_sbrk_given_up(void)
+/* After the end of the heap nothing is mapped. */
+static void memory_sbrk_freed(void)
 {
     volatile char *p = sbrk(2 * PAGE_SIZE);
 
@@ -116,7 +116,7 @@ static void memory_munmap_gone(void)
     *p = 1;
 }
 
-/* As many mappings as there are, some taken away, others put there. */
+/* Many mappings, some of which are removed and replaced. */
 static void memory_mmap_many(void)
 {
     char *p[64];
@@ -183,7 +183,7 @@ static void take_everything(int unused)
     }
 }
 
-/* Afterwards there is memory again. */
+/* Checks that there is memory again. */
 static void check_memory(void)
 {
     char *p = mmap(MIB(2), PROT_READ | PROT_WRITE);
@@ -193,7 +193,8 @@ static void check_memory(void)
     EQUAL(munmap(p, MIB(2)), 0);
 }
 
-/* A program that wants more than there is gets ENOMEM or ends, alone. */
+/* A program that uses up the memory gets ENOMEM or is killed; no other task is
+ * affected. */
 static void memory_exhaustion(void)
 {
     pid_t child = spawn(take_everything, 0);
@@ -216,7 +217,7 @@ static void read_everything(int zero)
     }
 }
 
-/* Where the kernel writes for it, it is told. */
+/* If the kernel writes to the page for the program, the call fails. */
 static void memory_exhaustion_in_calls(void)
 {
     int zero = open("/dev/zero", O_RDONLY);
@@ -230,7 +231,7 @@ static void memory_exhaustion_in_calls(void)
     check_memory();
 }
 
-/* The heap, too. */
+/* The same with the heap. */
 static void sbrk_everything(int unused)
 {
     (void)unused;
@@ -257,7 +258,7 @@ static void memory_exhaustion_heap(void)
 const struct test memory_tests[] = {
     TEST(memory, sbrk),
     TEST(memory, sbrk_errors),
-    TEST_KILLED(memory, sbrk_given_up, SIGSEGV),
+    TEST_KILLED(memory, sbrk_freed, SIGSEGV),
     TEST(memory, mmap),
     TEST(memory, mmap_errors),
     TEST_KILLED(memory, mmap_read_only, SIGSEGV),

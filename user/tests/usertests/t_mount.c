@@ -1,13 +1,13 @@
 /*
- * File systems that a program keeps, as other programs see them: everything
- * that can be done with a file is done in one that memfs serves.
+ * File systems that a program keeps, as other programs see them: every
+ * operation on files, in a file system of memfs.
  */
 #include "user/tests/usertests/test.h"
 #include "user/lib/ipc.h"
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"
 
-#define PIECE 200000 /* bytes: several requests */
+#define PIECE 200000 /* bytes: need several requests */
 
 static pid_t memfs;
 
@@ -98,7 +98,7 @@ static void mount_contents(void)
     end();
 }
 
-/* Buffers that are not there, or end too early: nothing comes, nothing goes. */
+/* Invalid buffers, or too short ones: no byte is transferred. */
 static void mount_buffers(void)
 {
     char *page = mmap(4096, PROT_READ | PROT_WRITE);
@@ -125,7 +125,7 @@ static void mount_buffers(void)
     end();
 }
 
-/* More than one message has. */
+/* More bytes than a message can have. */
 static void mount_large(void)
 {
     static uint8_t out[PIECE], in[PIECE + 1];
@@ -148,8 +148,8 @@ static void mount_large(void)
     end();
 }
 
-/* A file without a name lives until the last one who uses it is gone; then the
- * server hears of it. */
+/* A file without a name exists until its last user has closed it; then the
+ * server gets a release. */
 static void mount_unlinked(void)
 {
     struct fs_stat st;
@@ -243,7 +243,7 @@ static void mount_names(void)
     end();
 }
 
-/* Seen once each, whatever goes meanwhile. */
+/* Each is seen once, whatever is removed meanwhile. */
 static void mount_entries(void)
 {
     uint32_t room[32], seen[3] = {0};
@@ -285,7 +285,7 @@ static void mount_entries(void)
     end();
 }
 
-/* ---- among others ------------------------------------------------------- */
+/* ---- with other file systems -------------------------------------------- */
 
 static void mount_paths(void)
 {
@@ -341,7 +341,7 @@ static void mount_busy(void)
     FAILS(umount("m"), EINVAL);
 }
 
-/* One in the other. */
+/* One file system mounted in another. */
 static void mount_nested(void)
 {
     pid_t inner;
@@ -423,7 +423,7 @@ static void mount_sync(void)
     end();
 }
 
-/* What cannot be mounted, and where not. */
+/* Ports and paths that cannot be mounted. */
 static void mount_errors(void)
 {
     int port = port_create();
@@ -436,11 +436,12 @@ static void mount_errors(void)
     FAILS(mount(port, "n"), ENOENT);
     FAILS(mount(port, (char *)0x10), EFAULT);
     FAILS(mount(port, "f"), ENOTDIR);
-    FAILS(mount(port, "d"), EDEADLK); /* it would have to answer itself */
+    FAILS(mount(port, "d"),
+          EDEADLK); /* the caller would have to answer itself */
     EQUAL(close(port), 0);
 }
 
-/* Where something is mounted already, and lives. */
+/* On a directory with a mounted file system whose server is alive. */
 static void mount_twice(void)
 {
     char *const argv[] = {"memfs", "m", NULL};
@@ -463,7 +464,7 @@ static void mount_twice(void)
     end();
 }
 
-/* Several at once. */
+/* Several programs at once. */
 static void work(int arg)
 {
     char path[16], text[16];

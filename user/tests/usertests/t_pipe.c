@@ -64,7 +64,7 @@ static void pipe_wrong_end(void)
     EQUAL(st.st_type, FILE_PIPE);
 }
 
-/* Nothing to be moved is nothing to wait for. */
+/* A transfer of no bytes does not wait. */
 static void pipe_no_bytes(void)
 {
     int ends[2];
@@ -121,14 +121,14 @@ static void expect_broken(int out)
 {
     ssize_t n = write(out, block, sizeof(block));
 
-    /* What went in before counts. */
+    /* Bytes written before count. */
     if (n >= 0)
         EQUAL(n, PIPE_SIZE);
     FAILS(write(out, block, 1), EPIPE);
 }
 
-/* The last reader goes while a writer waits. */
-static void pipe_writer_is_told(void)
+/* The last reader ends while a writer waits. */
+static void pipe_writer_gets_epipe(void)
 {
     int ends[2];
     pid_t child;
@@ -146,8 +146,8 @@ static void pipe_writer_is_told(void)
     expect_exit(child, 0);
 }
 
-/* The last writer goes while a reader waits. */
-static void pipe_reader_is_told(void)
+/* The last writer ends while a reader waits. */
+static void pipe_reader_gets_end(void)
 {
     int ends[2];
     pid_t child;
@@ -219,7 +219,7 @@ static void read_blocked(int in)
     read(in, &c, 1);
 }
 
-/* Killed while it waits; the pipe goes on for others. */
+/* A task is killed while it waits; the pipe still works for others. */
 static void pipe_killed_waiting(void)
 {
     int ends[2];
@@ -242,7 +242,7 @@ static void pipe_killed_waiting(void)
     EQUAL(read(ends[0], &c, 1), 0);
 }
 
-/* A pipe that processes hold at both ends goes when they do. */
+/* A pipe is freed when the processes at both ends exit. */
 static void pipe_many(void)
 {
     int ends[2];
@@ -265,14 +265,14 @@ static void fill_with_pipes(int gate)
             continue;
         if (errno != EMFILE || fork() != 0)
             break;
-        /* The child has the same handles: it gives them up and makes more. */
+        /* The child has the same handles: it closes them and creates more. */
         for (int h = gate + 1; h < HANDLES_MAX; h++)
             close(h);
     }
     read(gate, &c, 1);
 }
 
-/* As many as there is memory for, and then again some. */
+/* Creates as many as there is memory for, and afterwards some again. */
 static void pipe_exhaustion(void)
 {
     int ends[2], more[2];
@@ -296,11 +296,11 @@ static void pipe_exhaustion(void)
 }
 
 const struct test pipe_tests[] = {
-    TEST(pipe, order),          TEST(pipe, end_of_file),
-    TEST(pipe, broken),         TEST(pipe, wrong_end),
-    TEST(pipe, no_bytes),       TEST(pipe, reader_waits),
-    TEST(pipe, writer_waits),   TEST(pipe, writer_is_told),
-    TEST(pipe, reader_is_told), TEST(pipe, atomic),
-    TEST(pipe, killed_waiting), TEST(pipe, many),
-    TEST(pipe, exhaustion),     TEST_END,
+    TEST(pipe, order),           TEST(pipe, end_of_file),
+    TEST(pipe, broken),          TEST(pipe, wrong_end),
+    TEST(pipe, no_bytes),        TEST(pipe, reader_waits),
+    TEST(pipe, writer_waits),    TEST(pipe, writer_gets_epipe),
+    TEST(pipe, reader_gets_end), TEST(pipe, atomic),
+    TEST(pipe, killed_waiting),  TEST(pipe, many),
+    TEST(pipe, exhaustion),      TEST_END,
 };

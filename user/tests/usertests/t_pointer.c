@@ -1,6 +1,6 @@
 /*
- * Bad pointers: every system call that takes one gets each kind of them and
- * must say EFAULT, or whatever it finds wrong before, and do no harm.
+ * Bad pointers: every system call that takes a pointer gets each kind of bad
+ * one, and must return EFAULT, or an error found before, and change nothing.
  */
 #include "user/tests/usertests/test.h"
 #include "user/lib/ipc.h"
@@ -9,7 +9,7 @@
 #define UNMAPPED 0x30000000u
 #define KERNEL   0xC0100000u
 
-/* Pointers at which not even one byte is the program's. */
+/* Pointers to which no byte belongs to the program. */
 static const uint32_t bad[] = {
     0,      1,          0x1000,     UNMAPPED,   0xBFFFFFFF, 0xC0000000,
     KERNEL, KERNEL + 1, 0xFFC00000, 0xFFFFF000, 0xFFFFFFFC, 0xFFFFFFFF,
@@ -52,7 +52,7 @@ static void pointer_paths(void)
     CHECK(has_text("f", ""));
 }
 
-/* A string that goes on to where there is no memory any more. */
+/* A string that reaches unmapped memory before its end. */
 static void pointer_endless_path(void)
 {
     char *page = mmap(PAGE_SIZE, PROT_READ | PROT_WRITE);
@@ -97,7 +97,7 @@ static void pointer_results(void)
         FAULTS(SYS_getcwd, bad[i], 64, 0);
         FAULTS(SYS_pipe, bad[i], 0, 0);
     }
-    /* The pipes that could not be told of are gone. */
+    /* The pipes whose handles could not be stored are gone. */
     make_pipe(ends);
     EQUAL(ends[0], h + 1);
     EQUAL(ends[1], h + 2);
@@ -138,7 +138,7 @@ static void pointer_buffers(void)
     check_buffer(SYS_write, ends[1]);
     check_buffer(SYS_read, zero);
     check_buffer(SYS_getdents, dir);
-    /* Nothing was taken out of the pipe, nothing put into the file. */
+    /* Nothing was read from the pipe, nothing written to the file. */
     CHECK(has_text("f", "some text"));
     EQUAL(lseek(file, 0, SEEK_CUR), 0);
     EQUAL(close(ends[1]), 0);
@@ -160,7 +160,7 @@ static void pointer_overflow(void)
     FAULTS(SYS_pipe, 0xC0000000 - 4, 0, 0);
 }
 
-/* The first bytes are the program's, the others are not. */
+/* Only the first bytes belong to the program. */
 static void pointer_straddle(void)
 {
     char *page = mmap(PAGE_SIZE, PROT_READ | PROT_WRITE);
@@ -182,7 +182,7 @@ static void pointer_straddle(void)
     CHECK(n == 10 || (n == -1 && errno == EFAULT));
 }
 
-/* The kernel does not write where the program itself could not. */
+/* The kernel does not write to pages that the program cannot write to. */
 static void pointer_read_only(void)
 {
     char *page = mmap(PAGE_SIZE, PROT_READ);
@@ -197,7 +197,7 @@ static void pointer_read_only(void)
     EQUAL(bad[1], 1);
 }
 
-/* Pages that are there only when they are touched count as there. */
+/* Pages that are allocated on access count as present. */
 static void pointer_untouched(void)
 {
     char *pages = mmap(4 * PAGE_SIZE, PROT_READ | PROT_WRITE);

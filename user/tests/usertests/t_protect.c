@@ -1,5 +1,6 @@
 /*
- * Protection: what a program may not touch. Each case must be ended for it.
+ * Protection: accesses that are forbidden to a program. Each must end its case
+ * by a signal.
  */
 #include "user/tests/usertests/test.h"
 #include "user/lib/string.h"
@@ -8,7 +9,7 @@
 
 static const int constant = 5;
 
-/* The compiler, which may know what is there, is not asked. */
+/* Hides the address from the compiler, which may know its contents. */
 static volatile char *at(uintptr_t address)
 {
     __asm__("" : "+r"(address));
@@ -40,7 +41,7 @@ static void protect_write_kernel(void)
     poke(KERNEL);
 }
 
-/* Its data, not only its text. */
+/* The kernel's data, not only its text. */
 static void protect_write_kernel_far(void)
 {
     poke(KERNEL + MIB(1));

@@ -21,7 +21,7 @@ static void task_getpid(void)
 static int cow_data = 1;
 static int cow_bss;
 
-/* Neither side sees what the other writes: data, bss, heap, mapping, stack. */
+/* Neither side sees writes of the other: data, bss, heap, mapping, stack. */
 static void task_fork_isolation(void)
 {
     int on_stack = 3;
@@ -59,7 +59,7 @@ static void task_fork_isolation(void)
         EQUAL(*all[i], 300 + i);
 }
 
-/* A page that three generations share, written by each in turn. */
+/* A page shared by three generations; each writes to it in turn. */
 static void task_fork_generations(void)
 {
     volatile int *p = mmap(PAGE_SIZE, PROT_READ | PROT_WRITE);
@@ -149,7 +149,7 @@ static void task_wait_nohang(void)
     EQUAL(status, 0);
 }
 
-/* The one asked for, though others ended before. */
+/* Waits for one child, though others ended before. */
 static void task_wait_for_one(void)
 {
     pid_t first = spawn(exit_with, 1);
@@ -176,7 +176,7 @@ static void have_child(int report)
     _exit(0);
 }
 
-/* A child of one that has ended is given to somebody who lives. */
+/* A child whose parent has ended gets a new parent. */
 static void task_orphan(void)
 {
     int ends[2];
@@ -236,7 +236,7 @@ static void wait_for_child(int in)
     wait(NULL);
 }
 
-/* A kill ends a task that runs, or waits for anything. */
+/* A kill ends a task that runs, or waits, whatever it waits for. */
 static void task_kill_anywhere(void)
 {
     int ends[2];
@@ -258,7 +258,7 @@ static void task_kill_anywhere(void)
     EQUAL(close(ends[1]), 0);
 }
 
-/* The first reason stays. */
+/* The first signal counts. */
 static void task_kill_twice(void)
 {
     pid_t child = spawn(sleep_long, 1000000);
@@ -314,7 +314,7 @@ static void task_sleep(void)
     CHECK(uptime_ms() - before < 50);
 }
 
-/* One that never gives the processor away cannot keep it. */
+/* A task that never waits cannot keep the processor. */
 static void task_preemption(void)
 {
     pid_t child = spawn(spin, 0);
@@ -348,8 +348,8 @@ static void fork_all(int gate)
         read(gate, &c, 1);
 }
 
-/* Forks until there is no memory; afterwards all is as before. What ends it
- * may also be a page that the forking process cannot get any more. */
+/* Forks until there is no memory; afterwards all is as before. The forking
+ * process may also be killed, for lack of a page. */
 static void task_exhaustion(void)
 {
     int ends[2];

@@ -1,12 +1,12 @@
 /*
- * Instructions that a program may not execute, or whose exception is the
- * program's own; and states of the processor in which it may come into the
- * kernel, which must not mind.
+ * Instructions that a program may not execute, or that raise an exception in
+ * it; and unusual states of the processor at the entry to the kernel, which
+ * must work in all of them.
  */
 #include "user/tests/usertests/test.h"
 #include "user/lib/string.h"
 
-/* A case that consists of instructions. */
+/* A case of a few instructions. */
 #define INSTRUCTIONS(name, text)                                               \
     static void trap_##name(void)                                              \
     {                                                                          \
@@ -50,12 +50,12 @@ INSTRUCTIONS(null_stack, "xorl %%eax, %%eax\n movw %%ax, %%ss")
 INSTRUCTIONS(task_switch, "lcall $0x18, $0")
 INSTRUCTIONS(fault_task_switch, "ljmp $0x20, $0")
 INSTRUCTIONS(return_inwards, "pushl $8\n pushl $0xc0100000\n lretl")
-/* iret with the flag that makes it go back to another task. */
+/* iret with the flag that makes it return to another task. */
 INSTRUCTIONS(nested_iret, "pushfl\n orl $0x4000, (%%esp)\n popfl\n iretl")
 /* iret to ring 0, as if the program had been called from there. */
 INSTRUCTIONS(iret, "pushfl\n pushl $8\n pushl $0xc0100000\n iretl")
 
-/* Clearing the interrupt flag by popf does nothing: the clock goes on. */
+/* Clearing the interrupt flag by popf has no effect: the clock continues. */
 static void trap_popf(void)
 {
     uint32_t before = uptime_ms();
@@ -104,8 +104,8 @@ static void trap_no_stack_call(void)
     EQUAL(pid, getpid());
 }
 
-/* The flags for alignment checks, single steps and nested tasks are not the
- * kernel's: it may neither trap on them nor return by them. */
+/* A program's flags for alignment checks, single steps and nested tasks must
+ * not affect the kernel: no trap, no return to another task. */
 static void trap_flags(void)
 {
     static const uint32_t flags[] = {0x40000, 0x4000, 0x44000, 0x200000};
@@ -127,7 +127,7 @@ static void trap_flags(void)
     }
 }
 
-/* A single step into the kernel ends behind it. */
+/* A single step into a system call ends after it. */
 static void trap_step_into_call(void)
 {
     int32_t pid;

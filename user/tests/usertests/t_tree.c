@@ -1,5 +1,5 @@
 /*
- * Directories: paths, what can be made, moved and removed, and listing.
+ * Directories: paths; creating, moving and removing entries; listing.
  */
 #include "user/tests/usertests/test.h"
 #include "user/lib/dirent.h"
@@ -120,7 +120,7 @@ static void tree_cwd_removed(void)
     EQUAL(chdir("/"), 0);
 }
 
-/* A child begins where its parent is, and goes its own way. */
+/* A child starts in its parent's directory, and can change its own. */
 static void tree_cwd_of_child(void)
 {
     char before[PATH_MAX], after[PATH_MAX];
@@ -189,7 +189,7 @@ static void tree_rename(void)
     EQUAL(rename("a", "d/b"), 0);
     CHECK(!exists("a") && has_text("d/b", "a"));
     make_file("c", "c");
-    EQUAL(rename("c", "d/b"), 0); /* over one that is there */
+    EQUAL(rename("c", "d/b"), 0); /* over an existing one */
     CHECK(has_text("d/b", "c"));
     EQUAL(stat_of("d/b").st_nlink, 1);
     EQUAL(rename("d/b", "d/b"), 0);
@@ -244,7 +244,7 @@ static void rename_often(int way)
         rename(names[way], names[!way]);
 }
 
-/* Two that move the same file back and forth, and never lose it. */
+/* Two processes move the same file back and forth, and never lose it. */
 static void tree_rename_race(void)
 {
     pid_t a, b;
@@ -310,8 +310,8 @@ static void tree_getdents(void)
         EQUAL(seen[i], 1);
 }
 
-/* With a buffer for one or two entries; every other one is removed, once it
- * has been seen. Those that stay are seen once. */
+/* With a buffer for one or two entries; every other one is removed after it was
+ * seen. The remaining ones are seen once. */
 static void tree_getdents_removal(void)
 {
     uint8_t seen[ENTRIES + 2] = {0};
@@ -363,7 +363,7 @@ static void tree_getdents_removed(void)
     CHECK(getdents(dir, buf, sizeof(buf)) <= 0 || errno == ENOENT);
 }
 
-/* As deep as a path reaches. */
+/* As deep as the longest path. */
 static void tree_deep(void)
 {
     int depth = 0;

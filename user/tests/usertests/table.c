@@ -1,5 +1,5 @@
 /*
- * All families of tests, in the order in which they run: the ground first.
+ * All families of tests, in the order in which they run: basic ones first.
  */
 #include "user/tests/usertests/test.h"
 

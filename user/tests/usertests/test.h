@@ -1,14 +1,13 @@
 /*
- * Tests of the system calls, from where programs see them.
+ * Tests of the system calls, as programs see them.
  *
  *     main.c      runs cases, each in a child of its own, and reports
  *     table.c     the list of all families
  *     t_*.c       a family each: functions, and a table of them at the end
  *
- * A case runs in a process group of its own, in an empty directory. Whatever
- * it leaves running is killed, whatever it leaves in the directory removed;
- * then the kernel's objects are counted, and if there are more than before the
- * case has failed as well.
+ * A case runs in its own process group, in an empty directory. Processes that
+ * it leaves are killed, files in the directory are removed; then the kernel's
+ * objects are counted. If there are more than before, the case has failed.
  */
 #pragma once
 
@@ -17,7 +16,7 @@
 struct test {
     const char *test_name;
     void (*test_run)(void);
-    int test_signal; /* that must end the case; 0: it ends by itself */
+    int test_signal; /* signal that must end the case; 0: it exits */
 };
 
 struct family {
@@ -50,7 +49,7 @@ extern const struct test gone_tests[];
     {                                                                          \
 #family "." #name, family##_##name, 0                                  \
     }
-/* … one that a signal must end. */
+/* … a case that a signal must end. */
 #define TEST_KILLED(family, name, signal)                                      \
     {                                                                          \
 #family "." #name, family##_##name, signal                             \
@@ -70,7 +69,7 @@ void test_fail(const char *file, int line, const char *what, int32_t got)
             test_fail(__FILE__, __LINE__, "not true: " #e, errno);             \
     } while (0)
 
-/* The number on the left must be that on the right. */
+/* Both numbers must be equal. */
 #define EQUAL(e, value)                                                        \
     do {                                                                       \
         int32_t test_got = (int32_t)(e);                                       \
@@ -78,7 +77,7 @@ void test_fail(const char *file, int line, const char *what, int32_t got)
             test_fail(__FILE__, __LINE__, #e " is not " #value, test_got);     \
     } while (0)
 
-/* A library function must return -1 and set errno to that. */
+/* A library function must return -1 and set errno to this. */
 #define FAILS(e, error)                                                        \
     do {                                                                       \
         int32_t test_result = (int32_t)(e);                                    \
@@ -88,7 +87,7 @@ void test_fail(const char *file, int line, const char *what, int32_t got)
             test_fail(__FILE__, __LINE__, #e " is not -" #error, errno);       \
     } while (0)
 
-/* ---- what many cases need ----------------------------------------------- */
+/* ---- common functions --------------------------------------------------- */
 
 /* A child that runs fn(arg) and ends with 0. */
 pid_t spawn(void (*fn)(int arg), int arg);
@@ -97,17 +96,17 @@ pid_t spawn(void (*fn)(int arg), int arg);
 void expect_exit(pid_t pid, int code);
 void expect_signal(pid_t pid, int signal);
 
-/* Until the child is blocked in the kernel, as /proc/tasks tells it. */
+/* Waits until /proc/tasks lists the child as blocked. */
 void until_blocked(pid_t pid);
 
-/* A file with that text; its contents; whether they are that text. */
+/* Creates a file with this text; tests whether it has this text. */
 void make_file(const char *path, const char *text);
 bool has_text(const char *path, const char *text);
 
-/* A pipe, which must be possible. */
+/* Creates a pipe, which must succeed. */
 void make_pipe(int ends[2]);
 
-/* A child that runs fn(port), and is the only one that receives at that port;
- * *port is a handle to call it by. (A port that is just inherited could be
- * received at by both.) */
+/* A child that runs fn(port) and is the only task that can receive at that
+ * port; *port gets a handle to call it. (With an inherited port both could
+ * receive.) */
 pid_t spawn_server(void (*fn)(int port), int *port);
