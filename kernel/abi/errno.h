@@ -33,7 +33,7 @@
 #define EMLINK       31 /* too many links */
 #define EPIPE        32 /* the other end is closed */
 #define ERANGE       34 /* does not fit in the buffer */
-#define EDEADLK      35 /* would wait for itself */
+#define EDEADLK      35 /* would deadlock */
 #define ENAMETOOLONG 36 /* name too long */
 #define ENOSYS       38 /* no such system call */
 #define ENOTEMPTY    39 /* directory is not empty */

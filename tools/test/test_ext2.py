@@ -222,7 +222,7 @@ def test_orphans(tmp_path):
             run("e2fsck", "-p", image, good=(1,))
         said = core(image, "df")
         assert free in said
-        assert ("put right" in said) == (repair == "mount")
+        assert ("repaired" in said) == (repair == "mount")
         clean(image)
 
 

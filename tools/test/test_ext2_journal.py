@@ -143,7 +143,7 @@ def test_pending_blocks_are_replayed(repair, image):
         run("e2fsck", "-p", image, good=(1,))
     else:
         said = core(image, "tick")
-        assert "put right" in said
+        assert "repaired" in said
     assert tree(image) == after
     clean(image)
 
@@ -313,7 +313,7 @@ def test_leftover_names_go_with_the_next_mount(image):
     it = Image(image)
     it.set_super(58, "<H", 0)
     it.save()
-    assert "put right" in core(image)
+    assert "repaired" in core(image)
     assert tree(image) == {"/lost+found", "/kept", "/d", "/d/.replaced-13x"}
     clean(image)
     core(image, "rm /d/.replaced-13x", "rmdir /d")

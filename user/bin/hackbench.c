@@ -27,7 +27,7 @@ static int line[2];
 
 /* ---- senders and receivers ---------------------------------------------- */
 
-static void wait_at_line(void)
+static void wait_for_start(void)
 {
     char c = 0;
 
@@ -43,7 +43,7 @@ static void send(const int *out)
 {
     static char message[MESSAGE_MAX];
 
-    wait_at_line();
+    wait_for_start();
     for (uint32_t i = 0; i < loops; i++)
         for (uint32_t to = 0; to < pairs; to++)
             if (write(out[to], message, size) != (ssize_t)size)
@@ -56,7 +56,7 @@ static void receive(int in)
     static char message[MESSAGE_MAX];
     uint32_t left = pairs * loops * size;
 
-    wait_at_line();
+    wait_for_start();
     while (left > 0) {
         ssize_t n = read(in, message, size);
 

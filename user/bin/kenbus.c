@@ -92,8 +92,8 @@ static bool result_is_right(void)
            memcmp(text, expected, (size_t)n) == 0;
 }
 
-static void work(unsigned user) __attribute__((noreturn));
-static void work(unsigned user)
+static void run_user(unsigned user) __attribute__((noreturn));
+static void run_user(unsigned user)
 {
     uint32_t good = 0;
 
@@ -119,7 +119,7 @@ static void start_users(void)
             return;
         }
         if (pid == 0)
-            work(i);
+            run_user(i);
     }
 }
 

@@ -2,11 +2,11 @@
  * serial: uses the second serial line, through the driver uart.
  *
  *     serial echo WORD …      sends the words and a newline
- *     serial put              sends what it reads from stdin
- *     serial cat [-n BYTES]   prints what comes, until that many came
- *     serial set BAUD [loop]  speed; loop: what is sent comes back
- *     serial status           what the driver has counted
- *     serial test [BYTES]     sends to itself, compares what comes back
+ *     serial put              sends its standard input
+ *     serial cat [-n BYTES]   prints received bytes, at most BYTES
+ *     serial set BAUD [loop]  sets the speed; loop: sent bytes come back
+ *     serial status           prints the driver's counts
+ *     serial test [BYTES]     sends bytes to itself and compares them
  */
 #include "user/lib/err.h"
 #include "user/lib/number.h"
@@ -106,7 +106,7 @@ static int cmd_set(int argc, char **argv)
     uint32_t baud;
 
     if (argc < 1 || argc != 1 + loop)
-        errx(2, "set: BAUD and perhaps `loop` are expected");
+        errx(2, "set: BAUD or BAUD loop is expected");
     baud = number_between(argv[0], 1, UINT32_MAX);
     if (uart_setup(port, baud, loop ? UART_LOOPBACK : 0) < 0)
         err(1, "%s baud", argv[0]);
@@ -133,7 +133,7 @@ static int cmd_status(int argc, char **argv)
 }
 
 /* Sends `n` bytes and receives as many. */
-static void go_round(uint32_t seed, size_t n)
+static void loop_back(uint32_t seed, size_t n)
 {
     static uint8_t sent[UART_RING];
 
@@ -163,7 +163,7 @@ static int cmd_test(int argc, char **argv)
         err(1, "set-up");
     for (uint32_t done = 0, n; done < all; done += n) {
         n = MIN(all - done, UART_RING);
-        go_round(done, n);
+        loop_back(done, n);
     }
     if (uart_setup(port, s.uart_baud, s.uart_flags) < 0)
         err(1, "set-up");

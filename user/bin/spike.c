@@ -35,7 +35,7 @@ static enum outcome hold_pipe(uint32_t ms)
 
 /* Forks `forks` times, in the children too, and reports to `out`. Returns only
  * in the first process. */
-static void rise(uint32_t forks, uint32_t ms, int out)
+static void fork_all(uint32_t forks, uint32_t ms, int out)
 {
     enum outcome outcome = OUTCOME_GOOD;
     bool first = true;
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
     }
     if (pipe(ends) < 0)
         err(1, "pipe");
-    rise(forks, ms, ends[1]);
+    fork_all(forks, ms, ends[1]);
     while (read(ends[0], &report, 1) == 1) {
         count[(unsigned)report % OUTCOMES]++;
         processes++;

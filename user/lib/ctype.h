@@ -1,5 +1,5 @@
 /*
- * Classes of characters: ASCII, whatever else a byte may be.
+ * Classes of ASCII characters. Other bytes are in none.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * File servers (user/lib/fs_server.h): messages to function calls and back.
  *
- *     ipc_receive ──> request ──> answer_names, answer_file, answer_bytes …
+ *     ipc_receive ──> answer ──> lookup, change, answer_bytes, with_file …
  *          ^                              │ one function of the server
  *          └────── ipc_reply_receive <────┘
  *
@@ -107,14 +107,16 @@ static int rename_file(const struct service *s, const struct message *m,
 }
 
 /* Sends a structure as the answer's bytes, if there is no error. */
-static int whole(int r, uint32_t size, uint32_t *bytes)
+static int answer_struct(int r, uint32_t size, uint32_t *bytes)
 {
     *bytes = r < 0 ? 0 : size;
     return MIN(r, 0);
 }
 
-/* Requests whose answer carries bytes: the result and their number. */
-static ssize_t give(const struct service *s, struct message *m, uint32_t *bytes)
+/* Requests whose answer has bytes. Returns the result; *bytes gets their
+ * number. */
+static ssize_t answer_bytes(const struct service *s, struct message *m,
+                            uint32_t *bytes)
 {
     const uint32_t size = MIN(m->msg_word[2], FS_DATA_MAX);
     void *out = answered;
@@ -124,15 +126,15 @@ static ssize_t give(const struct service *s, struct message *m, uint32_t *bytes)
     switch (IPC_LABEL(m->msg_tag)) {
     case FS_STAT:
         memset(out, 0, sizeof(struct fs_stat));
-        return whole(s->service_do->fs_stat(s->service_fs, out),
-                     sizeof(struct fs_stat), bytes);
+        return answer_struct(s->service_do->fs_stat(s->service_fs, out),
+                             sizeof(struct fs_stat), bytes);
     case FS_INODE:
         memset(out, 0, sizeof(struct fs_attr));
-        return whole(s->service_do->fs_inode(s->service_fs, w[0], out),
-                     sizeof(struct fs_attr), bytes);
+        return answer_struct(s->service_do->fs_inode(s->service_fs, w[0], out),
+                             sizeof(struct fs_attr), bytes);
     case FS_NAME:
         r = CALL(fs_name, -EINVAL, w[0], out);
-        return whole((int)r, (uint32_t)strnlen(out, NAME_MAX), bytes);
+        return answer_struct((int)r, (uint32_t)strnlen(out, NAME_MAX), bytes);
     case FS_READ:
         r = CALL(fs_read, -EINVAL, w[0], w[1], out, size);
         break;
@@ -165,7 +167,7 @@ static int with_file(struct service *s, const struct message *m)
 }
 
 /* The report of the child that mounts; accepted from no other task. */
-static int mounted(struct service *s, const struct message *m)
+static int accept_report(struct service *s, const struct message *m)
 {
     if (s->service_child == 0 || m->msg_client != (uint32_t)s->service_child)
         return -EINVAL;
@@ -211,10 +213,10 @@ static void answer(struct service *s, struct message *m)
     case FS_NAME:
     case FS_READ:
     case FS_GETDENTS:
-        r = give(s, m, &bytes);
+        r = answer_bytes(s, m, &bytes);
         break;
     case MOUNTED:
-        r = mounted(s, m);
+        r = accept_report(s, m);
         break;
     }
     m->msg_tag = bytes > 0 ? IPC_DATA : 0;

@@ -13,7 +13,7 @@
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 
-static bool come_up(void)
+static bool heap_start(void)
 {
     if (!heap_init())
         return false;
@@ -25,7 +25,7 @@ void *malloc(size_t size)
 {
     void *p = NULL;
 
-    if (likely(kmem_state == KMEM_UP) || come_up())
+    if (likely(kmem_state == KMEM_UP) || heap_start())
         p = kmem_alloc(size != 0 ? size : 1, KM_NOSLEEP);
     if (unlikely(p == NULL))
         errno = ENOMEM;

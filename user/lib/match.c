@@ -63,8 +63,8 @@ bool regex_match(const char *pattern, const char *line, bool fold)
 
 /* ---- file names --------------------------------------------------------- */
 
-/* Whether `c` is in the set that starts with the '[' before `p`. *end is what
- * follows it, or NULL if the set has no end and is none. */
+/* Whether `c` is in the set that starts with the '[' before `p`. *end gets its
+ * end, or NULL if there is no ']': then it is not a set. */
 static bool in_set(const char *p, char c, const char **end)
 {
     bool inverted = p[1] == '!';
@@ -86,7 +86,7 @@ static bool in_set(const char *p, char c, const char **end)
     return found != inverted;
 }
 
-/* What follows the pattern's first element if that matches `c`, else NULL. */
+/* The pattern after its first element if that matches `c`, else NULL. */
 static const char *glob_one(const char *p, char c)
 {
     const char *end;

@@ -49,7 +49,7 @@ static void mark(struct page *p, size_t pages, enum page_state state)
 }
 
 /* Inserts a free run before another, or at the end of the list. */
-static void enter(struct list *before, struct page *p, size_t pages)
+static void insert_free(struct list *before, struct page *p, size_t pages)
 {
     mark(p, pages, PAGE_FREE);
     p[0].page_owner = p[pages - 1].page_owner = (void *)pages;
@@ -59,7 +59,7 @@ static void enter(struct list *before, struct page *p, size_t pages)
 }
 
 /* Removes a free run from the list; returns its successor. */
-static struct list *leave(const struct page *p)
+static struct list *remove_free(const struct page *p)
 {
     struct list *next = p->page_link.next;
 
@@ -77,7 +77,7 @@ static struct page *free_before(struct page *p)
     return p - free_length(p - 1);
 }
 
-static struct page *free_behind(struct page *p, size_t pages)
+static struct page *free_after(struct page *p, size_t pages)
 {
     struct page *next = p + pages;
 
@@ -86,8 +86,8 @@ static struct page *free_behind(struct page *p, size_t pages)
     return next;
 }
 
-/* Where in the list a run at `p` belongs that is adjacent to no other. */
-static struct list *place_of(const struct page *p)
+/* The place in the list of a run at `p` that is adjacent to no free run. */
+static struct list *find_place(const struct page *p)
 {
     list_for_each (l, &free_runs)
         if (list_entry(l, struct page, page_link) > p)
@@ -98,19 +98,19 @@ static struct list *place_of(const struct page *p)
 static void make_free(struct page *p, size_t pages)
 {
     struct page *before = free_before(p);
-    const struct page *behind = free_behind(p, pages);
+    const struct page *after = free_after(p, pages);
     struct list *place = NULL;
 
     if (before != NULL) {
         pages += free_length(before);
         p = before;
-        place = leave(before);
+        place = remove_free(before);
     }
-    if (behind != NULL) {
-        pages += free_length(behind);
-        place = leave(behind);
+    if (after != NULL) {
+        pages += free_length(after);
+        place = remove_free(after);
     }
-    enter(place != NULL ? place : place_of(p), p, pages);
+    insert_free(place != NULL ? place : find_place(p), p, pages);
 }
 
 /* Allocates `pages` from the first free run that is large enough, or NULL. */
@@ -123,9 +123,9 @@ static struct page *take(size_t pages)
 
         if (length < pages)
             continue;
-        place = leave(p);
+        place = remove_free(p);
         if (length > pages)
-            enter(place, p + pages, length - pages);
+            insert_free(place, p + pages, length - pages);
         mark(p, pages, PAGE_ALLOC);
         return p;
     }
@@ -183,7 +183,7 @@ size_t heap_trim(size_t least)
         sbrk(0) != heap_end() ||
         sbrk(-(int32_t)(pages << PAGE_SHIFT)) == MAP_FAILED)
         return 0;
-    leave(last);
+    remove_free(last);
     page_count -= pages;
     stat_now.stat_pages -= pages;
     stat_now.stat_shrinks++;

@@ -38,7 +38,7 @@ static const struct {
     {EMLINK, "too many links"},
     {EPIPE, "the other end is closed"},
     {ERANGE, "out of range"},
-    {EDEADLK, "would wait for itself"},
+    {EDEADLK, "deadlock avoided"},
     {ENAMETOOLONG, "name too long"},
     {ENOSYS, "no such system call"},
     {ENOTEMPTY, "directory not empty"},

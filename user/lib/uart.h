@@ -10,10 +10,10 @@
  *                                    FIFO has taken them all
  *     UART_READ     most     -       -; answered when there is something to
  *                                    read. Answer: bytes, one or more; word 1:
- *                                    what went wrong since the last answer,
+ *                                    input errors since the last answer,
  *                                    UART_OVERRUN …
- *     UART_SETUP    baud     flags   -; answered at once. What is on its way
- *                                    suffers.
+ *     UART_SETUP    baud     flags   -; answered at once. Bytes in transfer
+ *                                    may be damaged.
  *     UART_STATUS   -        -       -; answer's bytes: struct uart_status
  *
  * Writes are executed in order, and so are reads. A reader that dies consumes

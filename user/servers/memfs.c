@@ -417,7 +417,7 @@ int main(int argc, char *argv[])
     kind = argc == 3 ? argv[2] : kind;
     root = node_create(FILE_DIRECTORY, 0);
     if (port < 0 || root == NULL)
-        err(1, "cannot begin");
+        err(1, "cannot start");
     root->node_parent = ROOT;
     root->node_attr.attr_nlink = 2;
     if (fs_serve(port, argv[1], &functions, NULL) < 0)

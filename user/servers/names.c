@@ -25,7 +25,7 @@ static struct entry *entries;
 
 /* Whether a port has a receiver: notifies no bits, which fails if the port is
  * dead. */
-static bool lives(int port)
+static bool is_alive(int port)
 {
     return notify(port, 0) == 0;
 }
@@ -39,14 +39,14 @@ static void drop(struct entry **at)
     free(e);
 }
 
-/* Drops dead entries; then finds the name, or where it belongs. */
+/* Drops dead entries; then finds the name, or its place in the order. */
 static struct entry **find(const char *name, bool *found)
 {
     struct entry **at = &entries;
     int order = -1;
 
     while (*at != NULL) {
-        if (!lives((*at)->entry_port)) {
+        if (!is_alive((*at)->entry_port)) {
             drop(at);
             continue;
         }
@@ -70,7 +70,7 @@ static int add(const char *name, int port)
 
     if (port < 0)
         return EINVAL;
-    if (!lives(port))
+    if (!is_alive(port))
         return errno;
     if (found)
         return EEXIST;

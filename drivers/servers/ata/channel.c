@@ -222,7 +222,7 @@ static void read_block(struct ata_channel *ch)
 /* ---- commands ----------------------------------------------------------- */
 
 /* The status is not as expected: polls again later, or fails. */
-static void look_later(struct ata_channel *ch, uint8_t status)
+static void poll_later(struct ata_channel *ch, uint8_t status)
 {
     uint32_t ms = elapsed(ch);
 
@@ -235,14 +235,14 @@ static void look_later(struct ata_channel *ch, uint8_t status)
 }
 
 /* FIRST: a drive requests the first block of a write without an interrupt. */
-static void look_first(struct ata_channel *ch)
+static void poll_first(struct ata_channel *ch)
 {
     uint8_t status = ATA_BSY;
 
     for (unsigned i = 0; i < SPINS && (status & ATA_BSY) != 0; i++)
         status = in(ch, ATA_CONTROL);
     if ((status & ATA_BSY) != 0) {
-        look_later(ch, status);
+        poll_later(ch, status);
     } else if ((status & (ATA_ERR | ATA_DF)) != 0) {
         in(ch, ATA_STATUS); /* clears an interrupt that it may have raised */
         fail(ch, FAIL_DEVICE, status);
@@ -270,7 +270,7 @@ static void issue(struct ata_channel *ch)
         return;
     }
     enter(ch, ATA_FIRST);
-    look_first(ch);
+    poll_first(ch);
 }
 
 static void select_drive(struct ata_channel *ch)
@@ -286,7 +286,7 @@ static void select_drive(struct ata_channel *ch)
 }
 
 /* SELECTING: the drive selected before must be idle, then the new one. */
-static void look_selecting(struct ata_channel *ch)
+static void poll_selecting(struct ata_channel *ch)
 {
     struct ata_command *c = &ch->ch_command;
     uint8_t status = ATA_BSY;
@@ -309,7 +309,7 @@ static void look_selecting(struct ata_channel *ch)
             return;
         }
     }
-    look_later(ch, status);
+    poll_later(ch, status);
 }
 
 static void start(struct ata_channel *ch, struct ata_command command)
@@ -317,13 +317,13 @@ static void start(struct ata_channel *ch, struct ata_command command)
     ch->ch_command = command;
     ch->ch_command.cmd_drive = ch->ch_request->req_drive;
     enter(ch, ATA_SELECTING);
-    look_selecting(ch);
+    poll_selecting(ch);
 }
 
 /* ---- end of commands ---------------------------------------------------- */
 
 /* IDENTIFY DEVICE has sent its words. */
-static void identified(struct ata_channel *ch)
+static void finish_identify(struct ata_channel *ch)
 {
     struct ata_drive *d = drive_of(ch);
     struct ata_identity id;
@@ -355,7 +355,7 @@ static void command_done(struct ata_channel *ch)
 
     ch->ch_state = ATA_IDLE;
     if (ch->ch_command.cmd_code == ATA_IDENTIFY) {
-        identified(ch);
+        finish_identify(ch);
     } else if (ch->ch_command.cmd_code == ATA_SET_MULTIPLE) {
         d->drive_block = d->drive_identity.id_multiple;
         d->drive_presence = ATA_READY;
@@ -512,7 +512,7 @@ void ata_interrupt(struct ata_channel *ch)
 }
 
 /* The drives had time to recover. Device 0 is selected now. */
-static void look_recovering(struct ata_channel *ch)
+static void poll_recovering(struct ata_channel *ch)
 {
     uint8_t status = in(ch, ATA_CONTROL);
     uint32_t ms = elapsed(ch);
@@ -535,7 +535,7 @@ static void look_recovering(struct ata_channel *ch)
 }
 
 /* WAITING timed out: the drive hangs, or the interrupt was lost. */
-static void look_waiting(struct ata_channel *ch)
+static void poll_waiting(struct ata_channel *ch)
 {
     uint8_t status = in(ch, ATA_STATUS);
 
@@ -548,17 +548,17 @@ static void look_waiting(struct ata_channel *ch)
     drive_ready(ch, status);
 }
 
-static void look(struct ata_channel *ch)
+static void poll_state(struct ata_channel *ch)
 {
     switch (ch->ch_state) {
     case ATA_SELECTING:
-        look_selecting(ch);
+        poll_selecting(ch);
         break;
     case ATA_FIRST:
-        look_first(ch);
+        poll_first(ch);
         break;
     case ATA_WAITING:
-        look_waiting(ch);
+        poll_waiting(ch);
         break;
     case ATA_RESETTING:
         out(ch, ATA_CONTROL, ATA_NIEN);
@@ -566,7 +566,7 @@ static void look(struct ata_channel *ch)
         wake_in(ch, SETTLE_MS);
         break;
     case ATA_RECOVERING:
-        look_recovering(ch);
+        poll_recovering(ch);
         break;
     case ATA_IDLE:
         break;
@@ -584,6 +584,6 @@ void ata_alarm(struct ata_channel *ch)
         set_alarm(ch, (ch->ch_wake - time) & CLOCK_MASK);
         return;
     }
-    look(ch);
+    poll_state(ch);
     run(ch);
 }

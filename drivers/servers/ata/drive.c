@@ -21,7 +21,7 @@ static void copy_text(char *out, const uint16_t *words, unsigned n)
 }
 
 /* If a drive supplies a checksum, one byte makes the sum of all 0. */
-static bool is_whole(const uint16_t words[ATA_ID_WORDS])
+static bool checksum_fits(const uint16_t words[ATA_ID_WORDS])
 {
     uint8_t sum = 0;
 
@@ -39,7 +39,7 @@ enum ata_verdict ata_identify(const uint16_t words[ATA_ID_WORDS],
         words[ATA_ID_SECTORS] | (uint32_t)words[ATA_ID_SECTORS + 1] << 16;
 
     *out = (struct ata_identity){0};
-    if (!is_whole(words))
+    if (!checksum_fits(words))
         return ATA_ID_GARBLED;
     if ((words[ATA_ID_GENERAL] & 0x8000) != 0 ||
         (words[ATA_ID_ABILITIES] & 0x200) == 0 || sectors == 0)

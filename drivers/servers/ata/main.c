@@ -253,7 +253,7 @@ static void *accept(struct message *m, void *incoming)
     return next;
 }
 
-static void notified(uint32_t bits)
+static void handle_notification(uint32_t bits)
 {
     if ((bits & 1u << IRQ_BIT) != 0) {
         ata_interrupt(&channel);
@@ -280,7 +280,7 @@ static void serve(void)
         if (b.ipc_received_handle >= 0)
             close(b.ipc_received_handle); /* not expected */
         if (m.msg_client == 0)
-            notified(m.msg_word[0]);
+            handle_notification(m.msg_word[0]);
         else if (IPC_LABEL(m.msg_tag) == BLOCK_COUNTS)
             tell_counts(m.msg_client);
         else

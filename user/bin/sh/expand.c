@@ -114,7 +114,7 @@ static const char *special(char c, char *number, size_t size)
     return number;
 }
 
-/* Expands what follows a `$`; returns the end. */
+/* Expands a `$` with its name; returns the end. */
 static const char *put_variable(struct expander *e, const char *s, bool quoted)
 {
     char number[12];
@@ -140,7 +140,8 @@ static const char *put_variable(struct expander *e, const char *s, bool quoted)
 
 /* ---- words -------------------------------------------------------------- */
 
-/* Expands "…" after the opening quote; returns what follows the closing one. */
+/* Expands "…" after the opening quote; returns the end, after the closing
+ * one. */
 static const char *put_string(struct expander *e, const char *s)
 {
     e->ex_open = true;

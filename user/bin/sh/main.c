@@ -1,12 +1,12 @@
 /*
  * sh: a shell.
  *
- *     sh                lines from the console, or from whatever is handle 0
+ *     sh                lines from handle 0, the console or not
  *     sh FILE [ARG …]   lines from a file
  *     sh -c LINE        one line
  *
- * Handle 0 is read byte by byte unless it is a console: what follows a line is
- * input of the commands in it.
+ * Handle 0 is read byte by byte unless it is a console, because the bytes after
+ * a line are input of the commands in it.
  */
 #include "user/bin/sh/sh.h"
 #include "user/lib/err.h"

@@ -151,7 +151,7 @@ static int run_builtin(const struct simple *s)
 }
 
 /* Runs a command in this process; undoes its redirections. */
-static int run_here(const struct simple *s)
+static int run_in_shell(const struct simple *s)
 {
     const struct command *c = s->simple_command;
     int saved[HANDLES_NAMED];
@@ -330,7 +330,7 @@ static int run_job(const struct pipeline *p, bool background)
 }
 
 /* Runs a command without a process: a built-in, or assignments. */
-static bool is_here(const struct simple *s)
+static bool runs_in_shell(const struct simple *s)
 {
     return s->simple_argc == 0 || builtin_find(s->simple_argv[0]) != NULL;
 }
@@ -348,7 +348,7 @@ static int run_pipeline(const struct pipeline *p)
     if (s.simple_argv == NULL)
         status = 1;
     else
-        status = is_here(&s) ? run_here(&s) : run_job(p, false);
+        status = runs_in_shell(&s) ? run_in_shell(&s) : run_job(p, false);
     arena_release(mark);
     return status;
 }

@@ -8,17 +8,17 @@
  *
  *     an inode with links always has a name, and a block one owner
  *
- *   data      contents of files; bitmaps with what has been taken; blocks to
+ *   data      contents of files; bitmaps with new allocations; blocks to
  *             which nothing on the disk refers yet
  *   names     numbers of blocks; directories with all new names, and still
  *             with the old ones
  *   grown     inodes of directories that have become longer
  *   created   inodes of new directories
  *   files     all other inodes that have links
- *   switched  names that belong to another file now
+ *   switched  names that change to another file
  *   dead      inodes without links: files, then directories
- *   removed   old names go
- *   freed     bitmaps without what has been given up
+ *   removed   directories without old names
+ *   freed     bitmaps without freed blocks and inodes
  *
  * A step with nothing to write costs nothing.
  */

@@ -93,7 +93,7 @@ int dir_block(struct ext2 *fs, struct node *dir, uint32_t index,
 
 /* ---- lookup ------------------------------------------------------------- */
 
-/* What to look for: a name or, if that is NULL, a number. */
+/* The entry to search for: by name or, if that is NULL, by number. */
 struct wanted {
     const char *want_name;
     uint32_t want_len;

@@ -6,7 +6,6 @@
  * change, to its header and perhaps to the length of the entry before it, is
  * within one sector. Directories created here are laid out for that: the
  * entries of each sector end at its end.
- * sector the entries end where it ends.
  *
  *     |. .. abc          |free               |free               |free     |
  *     0                  512                 1024                1536   2048

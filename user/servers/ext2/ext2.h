@@ -11,9 +11,9 @@
  *     alloc.c     bitmaps
  *     buffer.c    blocks in memory
  *     commit.c    changes to the disk, in an order that survives a power cut
- *     super.c     mounting: what is checked before anything is believed
- *     journal.c   changes that must be there all or none: moved directories
- *     recover.c   what a crash has left is put right
+ *     super.c     mounting, and the checks before it
+ *     journal.c   atomic changes: moved directories
+ *     recover.c   repair after a crash
  *
  * docs/ext2.md describes it. Calls must not overlap.
  *

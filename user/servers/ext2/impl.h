@@ -1,7 +1,7 @@
 /*
  * Private to the core of the ext2 server.
  *
- *     struct ext2 ──> struct group        a descriptor, counts, what is going
+ *     struct ext2 ──> struct group        a descriptor, counts, freed blocks
  *                 ──> struct node         an inode in memory
  *                 ──> struct buffer       a block in memory
  *                 ──> struct edit         an entry that must not change yet
@@ -86,8 +86,8 @@ struct group {
     uint32_t group_first;  /* block */
     uint32_t group_blocks; /* how many */
     uint32_t group_copy;   /* of them, in front, of superblock and so on */
-    /* Bitmaps of what was freed in this epoch and cannot be reallocated before
-     * its end; NULL: nothing. */
+    /* Bitmaps of blocks and inodes freed in this epoch, which cannot be
+     * reallocated before its end; NULL: none. */
     uint8_t *group_gone_blocks;
     uint8_t *group_gone_inodes;
     bool group_dirty;
@@ -331,7 +331,7 @@ void node_drop_link(struct ext2 *fs, struct node *n);
  * the inode in this epoch only with another name from step "names" on. */
 void dir_take(struct ext2 *fs, struct node *dir, struct place *place,
               bool at_once);
-/* It has no name any more; it lives on while it is open. */
+/* Call when the inode has no name any more; it exists while it is open. */
 void node_orphan(struct ext2 *fs, struct node *n);
 /* Whether it is a directory that can be removed: 0, -ENOTDIR, -ENOTEMPTY. */
 int dir_removable(struct ext2 *fs, struct node *n);

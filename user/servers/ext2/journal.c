@@ -216,7 +216,7 @@ static bool super_good(const struct ext2 *fs, uint32_t bytes)
 }
 
 /* 1: there is a usable journal; 0: none. */
-static int look(struct ext2 *fs)
+static int find_journal(struct ext2 *fs)
 {
     struct ext2_inode inode;
     int r;
@@ -259,7 +259,7 @@ static uint32_t count_tags(const struct ext2 *fs, struct journal_descriptor *d)
 }
 
 /* Whether a transaction continues, or another begins, with this block. */
-static bool goes_on(const void *block, uint32_t sequence)
+static bool is_continued(const void *block, uint32_t sequence)
 {
     const struct journal_header *h = block;
 
@@ -283,7 +283,7 @@ static int check(struct ext2 *fs, struct journal_descriptor *d,
     if (r < 0 || !is(fs->fs_run, JOURNAL_COMMIT, sequence))
         return r;
     r = get(fs, FIRST + 1 + n + 1, fs->fs_run);
-    if (r < 0 || goes_on(fs->fs_run, sequence + 1))
+    if (r < 0 || is_continued(fs->fs_run, sequence + 1))
         return r;
     return (int)n;
 }
@@ -327,7 +327,7 @@ int journal_open(struct ext2 *fs, const char **why)
 {
     const struct journal_super *j = &fs->fs_journal.jrn_super;
     bool pending = fs->fs_super.s_feature_incompat & INCOMPAT_RECOVER;
-    int r = fs->fs_super.s_rev_level > 0 ? look(fs) : 0;
+    int r = fs->fs_super.s_rev_level > 0 ? find_journal(fs) : 0;
 
     if (!pending || fs->fs_super.s_rev_level == 0) {
         fs->fs_journal.jrn_usable = r > 0 && j->j_start == 0;

@@ -60,17 +60,17 @@ static void disk_say(void *arg, const char *text)
 
 /* ---- the server --------------------------------------------------------- */
 
-static void ring(void)
+static void set_alarm(void)
 {
     if (alarm(port, TICK_MS, TICK_BIT) < 0)
         warn("no alarm: changes are written only by sync");
 }
 
-static void notified(void *fs, uint32_t bits)
+static void handle_alarm(void *fs, uint32_t bits)
 {
     if (bits & 1u << TICK_BIT) {
         ext2_tick(fs); /* errors have been reported; reading goes on */
-        ring();
+        set_alarm();
     }
 }
 
@@ -91,7 +91,7 @@ static const struct fs_functions functions = {
     .fs_release = ext2_release,
     .fs_sync = ext2_sync,
     .fs_unmount = ext2_unmount,
-    .fs_notified = notified,
+    .fs_notified = handle_alarm,
 };
 
 static struct ext2 *open_disk(const char *server, uint32_t disk)
@@ -154,7 +154,7 @@ int main(int argc, char **argv)
     port = port_create();
     if (port < 0)
         err(1, "no port");
-    ring();
+    set_alarm();
     if (fs_serve(port, argv[optind + 2], &functions, fs) < 0)
         err(1, "%s", argv[optind + 2]);
     if (verbose)

@@ -352,8 +352,8 @@ static int remove_dir(struct ext2 *fs, struct node *dir, struct place *place,
 }
 
 /* unlink if `links`, else rmdir. */
-static int take_away(struct ext2 *fs, uint32_t number, const char *name,
-                     uint32_t file, uint32_t *links)
+static int remove_name(struct ext2 *fs, uint32_t number, const char *name,
+                       uint32_t file, uint32_t *links)
 {
     struct node *dir, *n;
     struct place place;
@@ -378,10 +378,10 @@ static int take_away(struct ext2 *fs, uint32_t number, const char *name,
 int ext2_unlink(void *opaque, uint32_t dir, const char *name, uint32_t file,
                 uint32_t *links)
 {
-    return take_away(opaque, dir, name, file, links);
+    return remove_name(opaque, dir, name, file, links);
 }
 
 int ext2_rmdir(void *opaque, uint32_t dir, const char *name, uint32_t file)
 {
-    return take_away(opaque, dir, name, file, NULL);
+    return remove_name(opaque, dir, name, file, NULL);
 }

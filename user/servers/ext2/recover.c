@@ -151,7 +151,7 @@ static int own(struct recovery *r, uint32_t number)
 /* ---- entries ------------------------------------------------------------ */
 
 /* Whether a number is that of an inode with links, and its type. */
-static int lives(struct ext2 *fs, uint32_t number, uint16_t *mode)
+static int has_links(struct ext2 *fs, uint32_t number, uint16_t *mode)
 {
     struct ext2_inode inode;
     int result = is_file(fs, number) ? inode_load(fs, number, &inode) : 0;
@@ -189,7 +189,7 @@ static int count_block(struct recovery *r, uint32_t dir, struct buffer *b)
         d = (struct ext2_dirent *)(b->buf_data + at);
         if (d->d_inode == 0)
             continue;
-        result = lives(fs, d->d_inode, &mode);
+        result = has_links(fs, d->d_inode, &mode);
         if (result > 0)
             result = count_entry(r, dir, d, mode) < 0 ? -EIO : 1;
         if (result < 0)
@@ -453,7 +453,7 @@ static void report(const struct recovery *r)
 
     snprintf(line, sizeof(line),
              "it was not unmounted: %u names, %u numbers of links, %u inodes, "
-             "%u blocks put right",
+             "%u blocks repaired",
              (unsigned)r->rec_names, (unsigned)r->rec_links,
              (unsigned)r->rec_inodes, (unsigned)r->rec_blocks);
     r->rec_fs->fs_disk.disk_say(r->rec_fs->fs_disk.disk_arg, line);

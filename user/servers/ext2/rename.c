@@ -225,7 +225,7 @@ static int hold(struct ext2 *fs, struct move *m, struct pieces *p)
     return r;
 }
 
-static void let_go(struct pieces *p)
+static void release_places(struct pieces *p)
 {
     place_put(&p->piece_to);
     place_put(&p->piece_parent);
@@ -308,7 +308,7 @@ static int by_journal(struct ext2 *fs, struct move *m)
         r = change_all(fs, m, &p);
     if (r == 0)
         r = journal_write(fs, blocks, blocks_of(m, &p, blocks));
-    let_go(&p);
+    release_places(&p);
     return r;
 }
 

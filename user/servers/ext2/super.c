@@ -1,6 +1,6 @@
 /*
- * Mounting: checks of the superblock; and what happens when the disk's contents
- * turn out to be invalid.
+ * Mounting: checks of the superblock, and the reaction to invalid contents of
+ * the disk.
  */
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"

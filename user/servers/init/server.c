@@ -242,7 +242,7 @@ static void tell(const struct server *s, int status, const char *next)
     fclose(debug);
 }
 
-static bool is_not_names(struct server *all, const char *need, unsigned depth)
+static bool is_other_need(struct server *all, const char *need, unsigned depth)
 {
     (void)all;
     (void)depth;
@@ -251,10 +251,10 @@ static bool is_not_names(struct server *all, const char *need, unsigned depth)
 
 /* The name server has died with all its names: servers that need it are
  * restarted, and register their names again. */
-static void end_the_nameless(struct server *all)
+static void end_dependents(struct server *all)
 {
     for (struct server *s = all; s != NULL; s = s->server_next)
-        if (s->server_pid != 0 && !each_need(all, s, 0, is_not_names))
+        if (s->server_pid != 0 && !each_need(all, s, 0, is_other_need))
             kill(s->server_pid, SIGKILL);
 }
 
@@ -281,7 +281,7 @@ bool server_ended(struct server *all, pid_t pid, int status)
         return true;
     }
     if (strcmp(name_of(s), "names") == 0)
-        end_the_nameless(all);
+        end_dependents(all);
     pause = pause_of(s);
     s->server_wanted = pause != UINT32_MAX;
     s->server_due_ms = uptime_ms() + pause;

@@ -4,7 +4,7 @@
  *     wanted ── needs are ready ──> running ── ready ──> …
  *        ^                             │
  *        └── due: at once, or after a  │ killed, crashed, failed
- *            while if it died young <──┘
+ *            pause if it died soon  <──┘
  *                                      └ ended with status 0, or EXIT_ABSENT:
  *                                        done
  */

@@ -1,6 +1,7 @@
 /*
  * The test program of the ATA driver's core, which runs against the channel of
- * sim.h: orders of events and faults that no real drive shows on demand.
+ * sim.h: with orders of events and faults that real drives do not produce on
+ * demand.
  */
 #include "drivers/servers/ata/tests/ata_test.h"
 

@@ -1,7 +1,7 @@
 /*
- * What the ATA driver's tests share: one simulated channel, made anew for every
- * case, and checks of a request from its submission to the disk. Each file has
- * a function that runs its cases.
+ * Shared by the tests of the ATA driver: a simulated channel, created again for
+ * each case, and checks of a request from its submission to the disk. Each file
+ * has a function that runs its cases.
  */
 #pragma once
 
@@ -26,18 +26,20 @@ int teardown(void **state);
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-/* Submits a request for drive 0 and `buffer`; its result. */
+/* Submits a request for drive 0 and `buffer`; returns its result. */
 int ask(enum ata_operation op, uint32_t lba, uint32_t sectors);
 const struct ata_counts *counts(void);
 
-/* Fills the start of `buffer`, by `seed`; true if the disk has the same. */
+/* fill() fills the start of `buffer`, by `seed`; on_disk() returns whether the
+ * disk has these bytes. */
 void fill(uint32_t sectors, unsigned seed);
 bool on_disk(uint32_t drive, uint32_t lba, uint32_t sectors);
 
-/* Reads and writes go to where they should, and nothing was forbidden. */
+/* Whether reads and writes return and store the right sectors, without a
+ * violation. */
 void works(void);
 
-/* Ends a fault; the drive works again. */
+/* Ends a fault: the drive works again. */
 void repair(void);
 
 /* Each runs the cases of its file and returns how many failed. */

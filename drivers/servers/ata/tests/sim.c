@@ -26,7 +26,8 @@ static struct sim_drive *current(struct sim *s)
     return &s->sim_drive[selected(s)];
 }
 
-/* The line follows INTRQ unless nIEN is set; a rise is heard. */
+/* The line follows INTRQ unless nIEN is set; the controller detects its
+ * rise. */
 static void move_line(struct sim *s)
 {
     bool line = s->sim_intrq && !(s->sim_regs[ATA_CONTROL] & ATA_NIEN);
@@ -99,7 +100,7 @@ static uint32_t block_sectors(const struct sim_drive *d)
     return MIN(d->sd_left, multiple ? d->sd_multiple : 1);
 }
 
-/* DRQ: a block may be moved. */
+/* Sets DRQ: a block may be transferred. */
 static void offer(struct sim_drive *d, enum sim_work work)
 {
     uint32_t n = block_sectors(d);
@@ -126,7 +127,7 @@ static bool sends_data(const struct sim_drive *d)
            d->sd_command == ATA_READ_MULTIPLE || d->sd_command == ATA_IDENTIFY;
 }
 
-/* Whether the next block to be read has the bad sector in it. */
+/* Whether the next block to be read contains the bad sector. */
 static bool bad_block(const struct sim *s, const struct sim_drive *d)
 {
     return s->sim_bad_lba != 0 && d->sd_command != ATA_IDENTIFY &&
@@ -134,7 +135,7 @@ static bool bad_block(const struct sim *s, const struct sim_drive *d)
            s->sim_bad_lba < d->sd_lba + block_sectors(d);
 }
 
-/* BSY ends, and all is well. */
+/* BSY ends without a fault. */
 static void proceed(struct sim *s, struct sim_drive *d)
 {
     bool first = takes_data(d) && d->sd_size == 0;
@@ -151,8 +152,8 @@ static void proceed(struct sim *s, struct sim_drive *d)
         raise_irq(s);
 }
 
-static void proceed_badly(struct sim *s, struct sim_drive *d,
-                          enum sim_fault fault)
+static void proceed_with_fault(struct sim *s, struct sim_drive *d,
+                               enum sim_fault fault)
 {
     switch (fault) {
     case SIM_ERR:
@@ -202,7 +203,7 @@ static void busy_ends(struct sim *s, struct sim_drive *d)
 
     if (s->sim_fault != SIM_GOOD && step >= s->sim_fault_first &&
         step - s->sim_fault_first < s->sim_fault_steps)
-        proceed_badly(s, d, s->sim_fault);
+        proceed_with_fault(s, d, s->sim_fault);
     else
         proceed(s, d);
 }
@@ -259,7 +260,7 @@ static void begin_command(struct sim *s, uint8_t code)
     }
 }
 
-/* The host has moved the whole block. */
+/* The host has transferred the whole block. */
 static void block_ends(struct sim *s, struct sim_drive *d)
 {
     uint32_t n = d->sd_size / ATA_SECTOR;
@@ -390,7 +391,7 @@ static void io_alarm(void *self, uint32_t ms)
 {
     struct sim *s = self;
 
-    assert(ms > 0); /* 0 would end the alarm */
+    assert(ms > 0); /* 0 would cancel the alarm */
     s->sim_alarm = s->sim_time + ms;
 }
 
@@ -411,7 +412,7 @@ static bool sooner(const struct sim *s, uint32_t due, uint32_t first)
             (int32_t)(due - s->sim_time) < (int32_t)(first - s->sim_time));
 }
 
-/* The next thing that happens; false: nothing will. */
+/* Executes the next event; false: there is none. */
 bool sim_step_once(struct sim *s)
 {
     uint32_t first = s->sim_alarm;
@@ -469,7 +470,7 @@ void sim_init(struct sim *s)
     s->sim_alarm = SIM_NEVER;
     s->sim_latency = 1;
     s->sim_seed = 1;
-    s->sim_time = 0x7ffffff0; /* the clock goes round soon */
+    s->sim_time = 0x7ffffff0; /* the clock wraps soon */
     for (unsigned i = 0; i < ATA_DRIVES; i++) {
         struct sim_drive *d = &s->sim_drive[i];
 

@@ -1,6 +1,6 @@
 /*
- * A simulated ATA channel: two drives behind struct ata_io, a clock, an
- * interrupt controller, and faults on demand.
+ * A simulated ATA channel (struct ata_io): two drives, a clock, an interrupt
+ * controller, and faults on demand.
  *
  * The simulated time advances only between calls of the driver's core, from
  * event to event: a drive finishes, the alarm comes. The interrupt line works
@@ -24,12 +24,12 @@ enum sim_fault {
     SIM_ERR,         /* ends the command with ERR */
     SIM_FAULT,       /* with DF */
     SIM_HANGS,       /* BSY for ever, until a reset */
-    SIM_NO_DRQ,      /* an interrupt, and no data though some are due */
-    SIM_EXTRA_DRQ,   /* wants data moved though none are due */
-    SIM_STUCK_DRQ,   /* DRQ stays when the last block has been read */
-    SIM_LOST,        /* goes on, but raises no interrupt */
-    SIM_EARLY,       /* an interrupt more, while it is busy */
-    SIM_NOT_READY,   /* DRDY is missing */
+    SIM_NO_DRQ,      /* an interrupt without the expected data */
+    SIM_EXTRA_DRQ,   /* sets DRQ though no data is expected */
+    SIM_STUCK_DRQ,   /* DRQ stays set after the last block was read */
+    SIM_LOST,        /* continues, but raises no interrupt */
+    SIM_EARLY,       /* an additional interrupt, while it is busy */
+    SIM_NOT_READY,   /* DRDY is not set */
     SIM_REMOVED,     /* no longer answers; permanent */
     SIM_RESET_HANGS, /* as SIM_HANGS, and BSY after a reset too; lasts */
     SIM_FAULTS,
@@ -48,11 +48,11 @@ struct sim_drive {
     uint32_t sd_sectors; /* as it says */
     uint32_t sd_multiple_max;
     uint32_t sd_multiple; /* 0: not set */
-    char sd_serial;       /* tells one drive from another */
+    char sd_serial;       /* distinguishes one drive from another */
     uint16_t sd_general;  /* word 0 */
-    bool sd_stuck;        /* SIM_STUCK_DRQ is going to happen */
+    bool sd_stuck;        /* SIM_STUCK_DRQ is about to happen */
     bool sd_no_multiple;  /* refuses SET MULTIPLE MODE */
-    bool sd_garbled;      /* IDENTIFY DEVICE's sum is wrong; once */
+    bool sd_garbled;      /* the sum of IDENTIFY DEVICE is wrong, once */
     uint8_t sd_status;
     uint8_t sd_error;
     enum sim_work sd_work;
@@ -74,37 +74,37 @@ struct sim {
     uint32_t sim_alarm; /* SIM_NEVER: none */
     bool sim_intrq;
     bool sim_line;
-    bool sim_irq; /* the controller has heard it */
+    bool sim_irq; /* the controller has detected it */
     uint32_t sim_latency;
     uint32_t sim_step;        /* ends of BSY, so far */
     enum sim_fault sim_fault; /* at these steps: */
     uint32_t sim_fault_first;
     uint32_t sim_fault_steps; /* how many of them */
     bool sim_dead;            /* SIM_REMOVED has happened */
-    uint32_t sim_bad_lba;     /* cannot be read; 0: all can */
-    unsigned sim_noise;       /* per cent of register reads that lie */
+    uint32_t sim_bad_lba;     /* the sector that cannot be read; 0: none */
+    unsigned sim_noise;       /* per cent of register reads with wrong values */
     unsigned sim_seed;
     uint32_t sim_violations;
     uint32_t sim_answers; /* requests done */
     int sim_last;         /* the last one's error */
 };
 
-/* A channel with drive 0 there and drive 1 absent; images say which sector of
- * which drive they are. */
+/* A channel with drive 0 and without drive 1; each sector of an image contains
+ * its drive and number. */
 void sim_init(struct sim *s);
 void sim_open(struct sim *s, uint32_t timeout_ms);
 
-/* One event; false: nothing is going to happen. */
+/* Executes one event; false: there is none. */
 bool sim_step_once(struct sim *s);
 
-/* Lets time pass until nothing is going to happen. false: that does not come
- * in a sensible number of events. */
+/* Executes events until there are none. False: there are still some after very
+ * many. */
 bool sim_run(struct sim *s);
 
-/* Submits a request and lets time pass; what became of it. */
+/* Submits a request and executes events; returns the request's result. */
 int sim_request(struct sim *s, enum ata_operation op, uint32_t drive,
                 uint32_t lba, uint32_t sectors, void *data);
 
-/* From the next step on, or that many later. */
+/* Begins a fault at the next step, or that many later. */
 void sim_break(struct sim *s, enum sim_fault fault, uint32_t later,
                uint32_t steps);

@@ -1,10 +1,10 @@
 /*
- * Transfers and interrupts of a drive that is well (drivers/servers/ata/
+ * Transfers and interrupts of a drive without faults (drivers/servers/ata/
  * channel.c).
  */
 #include "drivers/servers/ata/tests/ata_test.h"
 
-/* ---- all is well -------------------------------------------------------- */
+/* ---- transfers ---------------------------------------------------------- */
 
 static void test_every_size_in_every_mode(void **state)
 {
@@ -52,7 +52,7 @@ static void test_the_ends_of_the_disk(void **state)
     works();
 }
 
-static void test_a_slow_drive_is_no_broken_one(void **state)
+static void test_a_slow_drive_is_not_broken(void **state)
 {
     (void)state;
     sim->sim_latency = TIMEOUT - 1;
@@ -74,7 +74,7 @@ static void test_a_lost_interrupt_costs_time_only(void **state)
     assert_int_equal(counts()->count_resets, 1);
 }
 
-static void test_interrupts_that_nobody_waits_for(void **state)
+static void test_unexpected_interrupts(void **state)
 {
     (void)state;
     ata_interrupt(&sim->sim_channel); /* while it is reset */
@@ -107,9 +107,9 @@ int test_channel(void)
         CASE(test_every_size_in_every_mode),
         CASE(test_blocks_save_interrupts),
         CASE(test_the_ends_of_the_disk),
-        CASE(test_a_slow_drive_is_no_broken_one),
+        CASE(test_a_slow_drive_is_not_broken),
         CASE(test_a_lost_interrupt_costs_time_only),
-        CASE(test_interrupts_that_nobody_waits_for),
+        CASE(test_unexpected_interrupts),
         CASE(test_an_alarm_that_comes_early),
     };
 

@@ -1,10 +1,10 @@
 /*
- * Drives as they describe themselves, and drives that are not there
+ * Drives' descriptions of themselves, and absent drives
  * (drivers/servers/ata/drive.c).
  */
 #include "drivers/servers/ata/tests/ata_test.h"
 
-static void test_info_tells_the_size(void **state)
+static void test_info_returns_the_size(void **state)
 {
     (void)state;
     assert_int_equal(ask(ATA_OP_INFO, 0, 0), 0);
@@ -39,7 +39,7 @@ static void test_lba_has_28_bits(void **state)
     (void)state;
     sim->sim_drive[0].sd_sectors = 0x0fffffff;
     assert_int_equal(ask(ATA_OP_INFO, 0, 0), 0);
-    sim->sim_bad_lba = 0x0abcdef1; /* it looks no further */
+    sim->sim_bad_lba = 0x0abcdef1; /* it reads no further words */
     assert_int_equal(ask(ATA_OP_READ, 0x0abcdef1, 1), EIO);
     assert_int_equal(counts()->count_errors, ATA_TRIES);
 }
@@ -53,11 +53,11 @@ static void test_a_drive_without_multiple_mode(void **state)
     sim_init(sim);
     sim->sim_drive[0].sd_no_multiple = true;
     sim_open(sim, TIMEOUT);
-    sim_break(sim, SIM_ERR, 1, 2); /* its refusal was no failure */
+    sim_break(sim, SIM_ERR, 1, 2); /* its refusal is not a failure */
     assert_int_equal(ask(ATA_OP_READ, 0, 1), 0);
 }
 
-/* ---- drives that are not there ------------------------------------------ */
+/* ---- absent drives ------------------------------------------------------ */
 
 static void test_an_absent_slave(void **state)
 {
@@ -89,7 +89,7 @@ static void test_not_a_disk(void **state)
     assert_int_equal(ask(ATA_OP_READ, 0, 1), ENODEV);
 }
 
-static void test_a_garbled_identity_is_asked_for_again(void **state)
+static void test_a_damaged_identity_is_read_again(void **state)
 {
     (void)state;
     sim->sim_drive[0].sd_garbled = true;
@@ -98,12 +98,12 @@ static void test_a_garbled_identity_is_asked_for_again(void **state)
     assert_int_equal(counts()->count_resets, 2);
 }
 
-static void test_another_drive_is_not_taken_for_the_old_one(void **state)
+static void test_another_drive_is_recognized(void **state)
 {
     (void)state;
     works();
     sim->sim_drive[0].sd_serial = 'Z';
-    works(); /* nobody looks */
+    works(); /* no request meanwhile */
     sim_break(sim, SIM_HANGS, 0, 1);
     fill(8, 9);
     assert_int_equal(ask(ATA_OP_WRITE, 50, 8), ENODEV);
@@ -116,14 +116,14 @@ static void test_another_drive_is_not_taken_for_the_old_one(void **state)
 int test_drive(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(test_info_tells_the_size),
+        CASE(test_info_returns_the_size),
         CASE(test_two_drives),
         CASE(test_lba_has_28_bits),
         CASE(test_an_absent_slave),
         CASE(test_an_empty_channel),
         CASE(test_not_a_disk),
-        CASE(test_a_garbled_identity_is_asked_for_again),
-        CASE(test_another_drive_is_not_taken_for_the_old_one),
+        CASE(test_a_damaged_identity_is_read_again),
+        CASE(test_another_drive_is_recognized),
         CASE(test_a_drive_without_multiple_mode),
     };
 

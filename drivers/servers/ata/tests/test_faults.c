@@ -1,5 +1,6 @@
 /*
- * Drives that fail: each fault at each step, at random, and registers that lie.
+ * Drives that fail: each fault at each step, faults at random, and registers
+ * with wrong values.
  *
  * Tests: drivers/servers/ata/channel.c, drivers/servers/ata/drive.c
  */
@@ -63,8 +64,8 @@ static void test_each_fault_at_each_step(void **state)
     assert_true(tried >= 200);
 }
 
-/* A drive that does not recover: an error, in a time that has a bound. */
-static void test_each_fault_for_good(void **state)
+/* A drive that does not recover: an error within a bounded time. */
+static void test_each_permanent_fault(void **state)
 {
     (void)state;
     for (enum sim_fault f = SIM_GOOD + 1; f < SIM_FAULTS; f++) {
@@ -77,7 +78,7 @@ static void test_each_fault_for_good(void **state)
         start = sim->sim_time;
         sim_break(sim, f, 1, SIM_NEVER);
         result = ask(ATA_OP_WRITE, 600, 40);
-        if (f == SIM_LOST || f == SIM_STUCK_DRQ) /* that is for reads */
+        if (f == SIM_LOST || f == SIM_STUCK_DRQ) /* only for reads */
             assert_int_equal(result, 0);
         else
             assert_true(result == EIO || result == ENODEV);
@@ -122,7 +123,7 @@ static void test_a_sector_that_cannot_be_read(void **state)
     works();
 }
 
-/* It has more data than were asked for: were these the right ones? */
+/* The drive has more data than requested, so the data may be the wrong ones. */
 static void test_data_left_over(void **state)
 {
     (void)state;
@@ -137,7 +138,7 @@ static void test_data_left_over(void **state)
 /* ---- faults at random --------------------------------------------------- */
 
 static uint8_t shadow[SIM_SECTORS * ATA_SECTOR];
-static bool unknown[SIM_SECTORS]; /* a write there has failed */
+static bool unknown[SIM_SECTORS]; /* a write to it has failed */
 
 static void compare(uint32_t lba, uint32_t n)
 {
@@ -192,9 +193,9 @@ static void test_faults_at_random(void **state)
 
 /* ---- noise -------------------------------------------------------------- */
 
-/* Registers lie. Nothing may hang or be touched that is not the driver's
- * (the sanitizers look), and each request has one answer; when the noise is
- * over all is well. */
+/* Registers return wrong values. The driver must not hang or access foreign
+ * memory (the sanitizers check that), and answers each request once; afterwards
+ * it works again. */
 static void test_noise(void **state)
 {
     (void)state;
@@ -219,7 +220,7 @@ int test_faults(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(test_each_fault_at_each_step),
-        CASE(test_each_fault_for_good),
+        CASE(test_each_permanent_fault),
         CASE(test_three_tries_then_eio),
         CASE(test_a_sector_that_cannot_be_read),
         CASE(test_data_left_over),

@@ -40,7 +40,7 @@ static void listen(void)
     sim->sim_io.io_done = remember;
 }
 
-/* An alarm that is set for a time-out does not keep others from coming. */
+/* An alarm that is set for a time-out does not delay earlier ones. */
 static void test_nothing_waits_for_a_time_out(void **state)
 {
     uint32_t start;
@@ -63,7 +63,7 @@ static void test_the_elevator(void **state)
     (void)state;
     works();
     listen();
-    submit(0, ATA_OP_READ, 500); /* under way at once */
+    submit(0, ATA_OP_READ, 500); /* starts at once */
     submit(1, ATA_OP_READ, 700);
     submit(2, ATA_OP_READ, 100);
     submit(3, ATA_OP_WRITE, 900);
@@ -87,7 +87,7 @@ static void test_a_flush_is_next(void **state)
 }
 
 /* A client reads continuously; a request below is served after ATA_PATIENCE. */
-static void test_nobody_waits_for_ever(void **state)
+static void test_no_request_waits_for_ever(void **state)
 {
     uint32_t place = 0;
     uint32_t next = 3;
@@ -113,7 +113,7 @@ static void test_nobody_waits_for_ever(void **state)
     assert_in_range(place, 3, ATA_PATIENCE + 1);
 }
 
-static void test_many_at_once_while_it_breaks(void **state)
+static void test_many_at_once_with_faults(void **state)
 {
     (void)state;
     works();
@@ -133,8 +133,8 @@ int test_queue(void)
         CASE(test_nothing_waits_for_a_time_out),
         CASE(test_the_elevator),
         CASE(test_a_flush_is_next),
-        CASE(test_nobody_waits_for_ever),
-        CASE(test_many_at_once_while_it_breaks),
+        CASE(test_no_request_waits_for_ever),
+        CASE(test_many_at_once_with_faults),
     };
 
     return cmocka_run_group_tests_name("queue", tests, NULL, NULL);

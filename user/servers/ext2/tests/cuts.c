@@ -1,9 +1,8 @@
 /*
- * A power cut after each write of a short piece of work, in several ways, and
- * each of them repaired: by mounting, and some by `e2fsck -p`. If that replays
- * the journal, the power is cut after each write of the replay, too. What is
- * there in the end is printed, each outcome once: a change that must happen
- * all or not at all has two.
+ * Cuts the power after each write of a short workload, in several ways, and
+ * repairs the disk: by mounting, and in some cases by `e2fsck -p`. If the
+ * repair replays the journal, the power is also cut after each write of the
+ * replay. Prints each outcome once: an atomic change has two.
  */
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -15,7 +14,7 @@
 #include "user/servers/ext2/tests/suites.h"
 
 #define CACHE        65536u
-#define CHOSEN       8u /* one of so many ways is looked at more closely */
+#define CHOSEN       8u /* one in so many ways is checked further */
 #define TREE         8192u
 #define OUTCOMES_MAX 1024u
 
@@ -31,7 +30,7 @@ struct tree {
     uint32_t tree_size;
 };
 
-/* ---- what is there ------------------------------------------------------- */
+/* ---- outcomes ------------------------------------------------------------ */
 
 static int add_name(void *arg, const char *path, uint32_t file,
                     const struct fs_attr *attr)
@@ -92,7 +91,7 @@ static void by_e2fsck(struct outcomes *o, const struct disk *disk)
         host_fail("cut %u: %s", o->out_cuts, said);
     disk_load(&repaired, o->out_path);
     if (pending(&repaired))
-        host_fail("cut %u: there is something to replay", o->out_cuts);
+        host_fail("cut %u: the journal still has a transaction", o->out_cuts);
     by_mount(o, &repaired);
     disk_close(&repaired);
 }

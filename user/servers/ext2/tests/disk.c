@@ -133,8 +133,8 @@ static void put(uint8_t *image, const struct record *r, uint32_t i)
            r->rec_data + i * SECTOR, SECTOR);
 }
 
-/* What came after the last flush: a sector is there or not. In one of four
- * cuts nothing was reordered, only the last write is cut short. */
+/* Each sector written after the last flush is there or not. In one of four cuts
+ * nothing is reordered; only the last write is incomplete. */
 void disk_cut(const struct disk *d, const uint8_t *before, uint32_t n,
               uint32_t seed, uint8_t *out)
 {

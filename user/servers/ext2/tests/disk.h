@@ -1,6 +1,6 @@
 /*
- * A disk for tests: an image in memory, which can record what is written to it
- * and produce what a power cut would have left.
+ * A disk for tests: an image in memory, which can record writes and produce the
+ * image that a power cut would leave.
  */
 #pragma once
 
@@ -18,9 +18,9 @@ struct disk {
     bool disk_recording;
     struct record *disk_record;
     uint32_t disk_records;
-    uint32_t disk_time;    /* seconds, one more at each question */
+    uint32_t disk_time;    /* seconds; each request adds one */
     bool disk_broken;      /* every write fails */
-    uint32_t disk_unlucky; /* a read of so many fails; 0: none */
+    uint32_t disk_unlucky; /* one in so many reads fails; 0: none */
     uint32_t disk_random;
     char disk_said[128];
 };
@@ -35,8 +35,8 @@ struct ext2 *disk_mount(struct disk *d, uint32_t cache);
 
 /*
  * The image after the first `n` records of a disk whose image was `before`:
- * what was flushed is there, of the rest each sector may be, by `seed`; those
- * of the last record up to some point.
+ * flushed sectors are there; of the others `seed` decides, in the last record
+ * up to some sector.
  */
 void disk_cut(const struct disk *d, const uint8_t *before, uint32_t n,
               uint32_t seed, uint8_t *out);

@@ -1,8 +1,8 @@
 /*
- * fuzz IMAGE SEED MUTATIONS: damages an image in one or several places, so many
- * times, each time from the original image, and uses it in every way. Whatever
- * the disk contains, each run must end, perhaps with errors, but not with a
- * crash or a memory error (under the sanitizers).
+ * fuzz IMAGE SEED MUTATIONS: MUTATIONS times, damages a copy of the original
+ * image in one or several places and uses it in every way. Whatever the disk
+ * contains, each run must end, perhaps with errors, but without a crash or a
+ * memory error (under the sanitizers).
  */
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -14,15 +14,15 @@
 #include "user/servers/ext2/tests/suites.h"
 
 #define CACHE     65536u
-#define FILES_MAX 300u    /* looked at in one file system */
-#define BYTES_MAX 100000u /* read of each */
+#define FILES_MAX 300u    /* files read in one file system */
+#define BYTES_MAX 100000u /* bytes read of each */
 #define SECONDS   20u     /* for one mutation; it takes milliseconds */
 
 /* ---- where to damage ---------------------------------------------------- */
 
 struct image {
-    uint8_t *img_data; /* the clean one */
-    uint8_t *img_out;  /* the one to damage */
+    uint8_t *img_data; /* the original image */
+    uint8_t *img_out;  /* the damaged copy */
     size_t img_size;
     struct ext2_super img_super;
     uint32_t img_block; /* bytes */
@@ -54,7 +54,7 @@ static struct ext2_group_desc *desc(const struct image *m, uint32_t group)
            group;
 }
 
-/* An inode that is in use, most often. */
+/* An inode, usually one in use. */
 static struct ext2_inode *inode(struct image *m)
 {
     struct ext2_inode *n = NULL;
@@ -72,7 +72,7 @@ static struct ext2_inode *inode(struct image *m)
     return n;
 }
 
-/* The bytes of a block that an inode of that type has, or its own. */
+/* The bytes of a block of an inode of this type, or of the inode itself. */
 static uint8_t *block_of(struct image *m, uint16_t type, uint32_t slot)
 {
     struct ext2_inode *n = inode(m);
@@ -86,7 +86,7 @@ static uint8_t *block_of(struct image *m, uint16_t type, uint32_t slot)
     return m->img_data + (size_t)n->i_block[slot] * m->img_block;
 }
 
-/* Some entry of some directory. */
+/* A random entry of a random directory. */
 static uint8_t *entry(struct image *m)
 {
     uint8_t *block = block_of(m, MODE_DIRECTORY, dice(m, 3));
@@ -127,8 +127,8 @@ static uint8_t *journal(const struct image *m, uint32_t index)
     return m->img_data + (size_t)n->i_block[index] * m->img_block;
 }
 
-/* As if the power had gone before the last move of a directory was in place:
- * it is still in the journal. */
+/* As after a power cut before the last move of a directory was in place: the
+ * move is still in the journal. */
 static void pend(const struct image *m)
 {
     struct ext2_super *s = (void *)(m->img_out + 1024);
@@ -141,7 +141,7 @@ static void pend(const struct image *m)
         __builtin_bswap32(1);
 }
 
-/* A place, and how many bytes from it on are interesting. */
+/* A random place, and the number of interesting bytes there. */
 static uint8_t *place(struct image *m, uint32_t *n)
 {
     uint32_t which = dice(m, journal(m, 0) == NULL ? 12 : 18);
@@ -216,7 +216,7 @@ static void damage(struct image *m)
     memcpy(m->img_out + (at - m->img_data), &now, width);
 }
 
-/* ---- using what is left ------------------------------------------------- */
+/* ---- using the damaged image -------------------------------------------- */
 
 struct tour {
     struct ext2 *tour_fs;
@@ -267,7 +267,7 @@ static void change(struct tour *t, const char *path, uint32_t i)
     case 5:
         path_rmdir(t->tour_fs, path);
         break;
-    case 6: /* to another directory; over the one before, now and then */
+    case 6: /* to another directory; sometimes over the one before */
         snprintf(other, sizeof(other), "/moved%u", (unsigned)dice(m, 4));
         path_rename(t->tour_fs, path, other);
         break;
@@ -298,8 +298,8 @@ static const char *use(struct tour *t)
 
 /* ---- reads that fail ---------------------------------------------------- */
 
-/* On a disk that is not damaged, some reads fail. Nothing may come of it that
- * the next mount does not put right. */
+/* On an undamaged disk some reads fail. The next mount must repair all
+ * consequences. */
 static const char *use_unlucky(struct tour *t, struct disk *disk, uint32_t seed)
 {
     struct ext2_disk functions = disk_functions(disk);
@@ -320,7 +320,7 @@ static const char *use_unlucky(struct tour *t, struct disk *disk, uint32_t seed)
     return wrong;
 }
 
-/* ---- all of it ---------------------------------------------------------- */
+/* ---- the whole run ------------------------------------------------------ */
 
 int fuzz(const char *image, uint32_t seed, uint32_t mutations)
 {

@@ -107,7 +107,7 @@ int host_e2fsck(const char *options, const char *path, char *out, size_t size)
     n = fread(out, 1, size - 1, f);
     out[n] = 0;
     while (fread(rest, 1, sizeof(rest), f) > 0)
-        continue; /* it must not die of a closed pipe */
+        continue; /* reads all output, or e2fsck would die of a closed pipe */
     status = pclose(f);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }

@@ -1,17 +1,17 @@
 /*
- * What the tests want of the machine that they run on. Its headers and
- * Slate's do not mix: host.c has the first, everybody else the second.
+ * Functions of the host for the tests. The host's headers and Slate's cannot be
+ * mixed: host.c includes the former, all other files the latter.
  */
 #pragma once
 
 #include "kernel/lib/types.h"
 
-/* A whole file, out of malloc; ends the program if it cannot be read. */
+/* Reads a whole file into memory of malloc; ends the program if that fails. */
 uint8_t *host_load(const char *path, size_t *size);
 void host_save(const char *path, const void *data, size_t size);
 
 void host_print(const char *fmt, ...) PRINTF_LIKE(1, 2);
-/* On standard error; ends the program with status 1. */
+/* Prints to standard error and ends the program with status 1. */
 void host_fail(const char *fmt, ...) PRINTF_LIKE(1, 2)
     __attribute__((noreturn));
 
@@ -22,5 +22,6 @@ void host_watch(uint32_t seconds, uint32_t seed, uint32_t number);
 /* The next line of standard input without newline; false at the end. */
 bool host_line(char *line, size_t size);
 
-/* Runs `e2fsck OPTIONS FILE`: its exit status; what it said in `out`. */
+/* Runs `e2fsck OPTIONS FILE`: returns its exit status; `out` gets its
+ * output. */
 int host_e2fsck(const char *options, const char *path, char *out, size_t size);

@@ -1,4 +1,4 @@
-/* The shadow, and the workload. */
+/* The model, and the workload. */
 #include "user/servers/ext2/tests/model.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -39,7 +39,7 @@ uint32_t path_hash(struct ext2 *fs, const char *path)
     return hash;
 }
 
-/* ---- the shadow ---------------------------------------------------------- */
+/* ---- the model ----------------------------------------------------------- */
 
 struct shadow *model_find(struct model *m, const char *path)
 {
@@ -92,7 +92,7 @@ static bool has_children(const struct model *m, const char *path)
 
 /* ---- choosing ------------------------------------------------------------ */
 
-/* An entry that is (no) directory, or NULL. */
+/* A random entry, a directory or not; or NULL. */
 static struct shadow *choose(struct model *m, bool dir)
 {
     uint32_t from = m->model_names > 0 ? dice(m, m->model_names) : 0;
@@ -106,8 +106,8 @@ static struct shadow *choose(struct model *m, bool dir)
     return NULL;
 }
 
-/* A name somewhere, which may be in use. Few names, so that they come again;
- * those of directories are equally long, but for some that move_to makes. */
+/* A random path, which may be in use. There are few names, so that they repeat;
+ * those of directories have equal lengths, except for some of move_to. */
 static void new_path(struct model *m, bool dir, char *out)
 {
     struct shadow *parent = dice(m, 4) > 0 ? choose(m, true) : NULL;
@@ -228,7 +228,9 @@ static bool do_rmdir(struct model *m)
         return true;
     r = path_rmdir(m->model_fs, s->sh_path);
     if (has_children(m, s->sh_path))
-        return r == -ENOTEMPTY ? true : disagree(m, "rmdir of a full one");
+        return r == -ENOTEMPTY
+                   ? true
+                   : disagree(m, "rmdir of a directory with entries");
     if (r != 0)
         return disagree(m, "rmdir");
     note(m, CHANGE_REMOVED, s->sh_path, "");
@@ -288,7 +290,7 @@ static bool do_rename(struct model *m)
     return true;
 }
 
-/* Bytes of a path before its last name. */
+/* Length of a path before its last name. */
 static int parent_size(const char *path)
 {
     size_t n = strlen(path);
@@ -298,7 +300,7 @@ static int parent_size(const char *path)
     return (int)n;
 }
 
-/* A new name for a directory: beside the old one, or anywhere; a longer one;
+/* A new name for a directory: in the same directory or another; a longer one;
  * or that of another directory. */
 static void move_to(struct model *m, const char *from, char *out)
 {
@@ -395,7 +397,7 @@ static bool do_sync(struct model *m)
 
 bool model_step(struct model *m)
 {
-    /* of 100: up to here files are made, directories, … */
+    /* of 100: up to here files are created, directories, … */
     static const uint8_t mix[MODES][9] = {
         {18, 25, 52, 58, 68, 71, 76, 88, 95},
         {12, 40, 48, 50, 58, 72, 74, 82, 97},
@@ -438,11 +440,11 @@ static int seen(void *arg, const char *path, uint32_t file,
     if (strcmp(path, "/lost+found") == 0)
         return 0;
     if (s == NULL)
-        return disagree(m, "a name too many");
+        return disagree(m, "an unexpected name");
     if (s->sh_object->obj_dir != (attr->attr_type == FILE_DIRECTORY))
-        disagree(m, "a type");
+        disagree(m, "wrong type");
     if (!s->sh_object->obj_dir && attr->attr_nlink != s->sh_object->obj_names)
-        disagree(m, "a number of links");
+        disagree(m, "wrong number of links");
     return 0;
 }
 
@@ -465,9 +467,9 @@ bool model_compare(struct model *m)
         const struct shadow *s = &m->model_name[i];
 
         if (path_find(m->model_fs, s->sh_path, &file) != 0)
-            return disagree(m, "a name too few");
+            return disagree(m, "a missing name");
         if (!s->sh_object->obj_dir && s->sh_object->obj_size > 0 && !same(m, s))
-            return disagree(m, "contents");
+            return disagree(m, "wrong contents");
     }
     if (path_walk(m->model_fs, "/", seen, m) < 0)
         return disagree(m, "walking");

@@ -1,6 +1,6 @@
 /*
- * A shadow of a file system: what should be in it, kept in plain memory. A
- * seeded workload does everything twice, and the two must agree.
+ * A model of a file system in plain memory: its expected contents. A seeded
+ * workload makes each change to both, and the two must agree.
  */
 #pragma once
 
@@ -22,11 +22,11 @@ struct shadow {
     struct object *sh_object;
 };
 
-/* What an operation did to a name. */
+/* The effect of an operation on a name. */
 enum change_kind {
     CHANGE_NONE,
-    CHANGE_MADE,     /* it was not there before */
-    CHANGE_CONTENTS, /* written, cut off or made longer */
+    CHANGE_MADE,     /* it did not exist before */
+    CHANGE_CONTENTS, /* written, truncated or extended */
     CHANGE_REMOVED,
     CHANGE_MOVED,    /* it has another name: change_other, which was free */
     CHANGE_REPLACED, /* change_other lost its file to this */
@@ -52,23 +52,23 @@ struct model {
         MODE_LARGE,
         MODES
     } model_mode;
-    uint32_t model_objects; /* made so far */
+    uint32_t model_objects; /* created so far */
     uint32_t model_random;
     uint32_t model_file_max; /* bytes */
     uint32_t model_refused;  /* moves of directories: EXDEV */
     struct change model_last;
-    const char *model_failed; /* what the two disagree about */
+    const char *model_failed; /* the disagreement */
 };
 
 void model_begin(struct model *m, struct ext2 *fs, uint32_t seed,
                  uint32_t file_max);
 void model_end(struct model *m);
 
-/* One operation on both; false if they disagree. ENOSPC is agreed to, and that
- * a directory does not move. */
+/* Makes one operation on both; false if they disagree. ENOSPC counts as
+ * agreement, and so does the refusal to move a directory. */
 bool model_step(struct model *m);
 
-/* Looks whether everything is there, and nothing else. */
+/* Compares the file system with the model. */
 bool model_compare(struct model *m);
 
 struct shadow *model_find(struct model *m, const char *path);

@@ -1,12 +1,12 @@
 /*
  * powercut IMAGE SEED STEPS CUTS: records a random workload, then cuts the
- * power so many times, each time elsewhere. `e2fsck -p` must repair the rest by
- * itself, or the core's own recovery, after which e2fsck must find nothing.
- * Then everything that a sync had confirmed and that was not changed since must
- * be there, and nothing that never was.
+ * power at CUTS different moments. `e2fsck -p` must repair the disk by itself;
+ * or the core's own recovery repairs it, and e2fsck must find nothing. Then
+ * everything that a sync has confirmed and that was not changed since must be
+ * there, and nothing that never existed.
  *
- * The disk takes sectors whole or not at all, and between two flushes in any
- * order (disk_cut).
+ * The disk writes a sector entirely or not at all, and between two flushes in
+ * any order (disk_cut).
  */
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -19,12 +19,12 @@
 
 #define CACHE    65536u
 #define FILE_MAX 60000u
-#define E2FSCK   8u /* it looks at two of so many */
+#define E2FSCK   8u /* two in so many cuts */
 
-#define NAMES_MAX  24u /* of one file, that are followed */
-#define OWNERS_MAX 8u  /* of one name */
+#define NAMES_MAX  24u /* tracked names of one file */
+#define OWNERS_MAX 8u  /* tracked events of one name */
 
-/* What was in the file system when a sync had returned. */
+/* The contents of the file system when a sync returned. */
 struct confirmed {
     char con_path[MODEL_PATH];
     uint32_t con_object;
@@ -42,9 +42,9 @@ struct event {
 struct cut {
     struct event *cut_event;
     uint32_t cut_first, cut_end;
-    const struct event *cut_sync; /* the last one that had returned, or NULL */
-    bool cut_shelters;            /* names that rename made are left */
-    uint32_t cut_certain;         /* names of which something was known */
+    const struct event *cut_sync; /* the last sync that had returned, or NULL */
+    bool cut_shelters;            /* temporary names of rename may remain */
+    uint32_t cut_certain;         /* names with known contents */
     const char *cut_wrong;
     char cut_path[MODEL_PATH];
 };
@@ -96,7 +96,7 @@ static struct event *work(struct disk *disk, uint32_t seed, uint32_t steps)
     return events;
 }
 
-/* ---- what must be there ------------------------------------------------- */
+/* ---- required contents -------------------------------------------------- */
 
 static bool below(const char *path, const char *dir)
 {
@@ -112,11 +112,11 @@ static bool wrong(struct cut *c, const char *what, const char *path)
     return false;
 }
 
-/* Names that a file may have, as directories above it were moved. */
+/* Names that a file may have after moves of directories above it. */
 struct names {
     char name_path[NAMES_MAX][MODEL_PATH];
     uint32_t name_count;
-    bool name_full; /* there are more */
+    bool name_full; /* some names were left out */
 };
 
 static bool names_has(const struct names *s, const char *path)
@@ -130,7 +130,7 @@ static bool names_has(const struct names *s, const char *path)
 
 static void names_add(struct names *s, const struct cut *c, const char *path);
 
-/* The same name with one beginning in place of another. */
+/* The name with one prefix replaced by another. */
 static void names_swap(struct names *s, const struct cut *c, const char *path,
                        const char *from, const char *to)
 {
@@ -143,8 +143,8 @@ static void names_swap(struct names *s, const struct cut *c, const char *path,
         names_add(s, c, other);
 }
 
-/* A name, and what it is before and after each move of a directory: the two
- * may have come to the disk in any order. */
+/* Adds a name, and its variants before and after each move of a directory: the
+ * moves may have reached the disk in any order. */
 static void names_add(struct names *s, const struct cut *c, const char *path)
 {
     char *name;
@@ -166,12 +166,12 @@ static void names_add(struct names *s, const struct cut *c, const char *path)
     }
 }
 
-/* What may have happened to a confirmed name since. */
+/* Possible later changes of a confirmed name. */
 struct fate {
-    struct names fate_names;          /* where it may be */
-    bool fate_gone;                   /* anything: it may even be missing */
-    bool fate_changed;                /* its contents may be any */
-    uint32_t fate_object[OWNERS_MAX]; /* whose name it may be */
+    struct names fate_names;          /* possible paths */
+    bool fate_gone;                   /* it may be missing */
+    bool fate_changed;                /* any contents are allowed */
+    uint32_t fate_object[OWNERS_MAX]; /* other files that may have the name */
     uint32_t fate_hash[OWNERS_MAX];
     uint32_t fate_owners;
 };
@@ -242,7 +242,7 @@ static bool check_file(struct ext2 *fs, struct cut *c, const char *path,
             return true;
         found |= hash != 0;
     }
-    return wrong(c, found ? "has other contents" : "is missing", path);
+    return wrong(c, found ? "has wrong contents" : "is missing", path);
 }
 
 static bool check_dir(struct ext2 *fs, struct cut *c, const char *path,
@@ -257,7 +257,7 @@ static bool check_dir(struct ext2 *fs, struct cut *c, const char *path,
             attr.attr_type == FILE_DIRECTORY)
             return true;
     }
-    return wrong(c, "is no directory", path);
+    return wrong(c, "is not a directory", path);
 }
 
 static bool check_name(struct ext2 *fs, struct cut *c,
@@ -276,7 +276,7 @@ static bool check_name(struct ext2 *fs, struct cut *c,
                               : check_dir(fs, c, con->con_path, &f);
 }
 
-/* ---- what must not ------------------------------------------------------ */
+/* ---- forbidden contents ------------------------------------------------- */
 
 static bool was_there(const struct cut *c, const char *path)
 {
@@ -318,7 +318,7 @@ static int check_found(void *arg, const char *path, uint32_t file,
     (void)file;
     (void)attr;
     if (!expected(c, path))
-        wrong(c, "never was", path);
+        wrong(c, "never existed", path);
     return 0;
 }
 
@@ -338,12 +338,12 @@ static void find_sync(struct cut *c, struct event *events, uint32_t steps,
             c->cut_first = i + 1;
         }
     }
-    /* what was done in memory by then may have been written with the next */
+    /* changes made in memory by then may have been written with the next */
     while (c->cut_end < steps && events[c->cut_end].event_start <= records)
         c->cut_end++;
 }
 
-/* What a mounted file system has. */
+/* Checks the contents of a mounted file system. */
 static void check_contents(struct cut *c, struct ext2 *fs)
 {
     if (path_walk(fs, "/", check_found, c) < 0)
@@ -353,7 +353,7 @@ static void check_contents(struct cut *c, struct ext2 *fs)
         check_name(fs, c, &c->cut_sync->event_confirmed[i]);
 }
 
-/* e2fsck -p may find something, and puts it right by itself. */
+/* e2fsck -p may find errors, and repairs them by itself. */
 static void check_e2fsck(struct cut *c, const char *path)
 {
     char said[4096];
@@ -364,7 +364,7 @@ static void check_e2fsck(struct cut *c, const char *path)
     c->cut_shelters = true;
     if (status != 0 && status != 1) {
         host_print("%s", said);
-        c->cut_wrong = "e2fsck wants help";
+        c->cut_wrong = "e2fsck cannot repair it";
         return;
     }
     disk_load(&disk, path);
@@ -374,7 +374,7 @@ static void check_e2fsck(struct cut *c, const char *path)
     disk_close(&disk);
 }
 
-/* Mounting does the same, after which e2fsck finds nothing. */
+/* Mounting repairs the same errors; then e2fsck finds nothing. */
 static void check_recovery(struct cut *c, struct disk *disk, const char *path,
                            bool ask)
 {
@@ -384,7 +384,7 @@ static void check_recovery(struct cut *c, struct disk *disk, const char *path,
     check_contents(c, fs);
     if (ext2_read_only(fs) != NULL) {
         host_print("%s\n", disk->disk_said);
-        c->cut_wrong = "it cannot be put right";
+        c->cut_wrong = "it cannot be mounted";
     } else if (ext2_unmount(fs) < 0) {
         c->cut_wrong = "it cannot be unmounted";
     }
@@ -394,7 +394,7 @@ static void check_recovery(struct cut *c, struct disk *disk, const char *path,
     disk_save(disk, path);
     if (host_e2fsck("-f -n", path, said, sizeof(said)) != 0) {
         host_print("%s%s\n", said, disk->disk_said);
-        c->cut_wrong = "e2fsck finds something after a mount";
+        c->cut_wrong = "e2fsck finds errors after a mount";
     }
 }
 

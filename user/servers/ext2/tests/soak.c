@@ -1,6 +1,6 @@
 /*
- * soak IMAGE SEED STEPS BYTES: a random workload against the shadow, with
- * files of about so many bytes. The image is what it leaves.
+ * soak IMAGE SEED STEPS BYTES: a random workload compared with the model, with
+ * files of about BYTES bytes. Leaves the image.
  */
 #include "user/lib/stdlib.h"
 #include "user/servers/ext2/tests/disk.h"
@@ -33,7 +33,7 @@ int soak(const char *image, uint32_t seed, uint32_t steps, uint32_t bytes)
     for (uint32_t i = 0; i < steps; i++) {
         model_step(&m);
         check(&m, i, i % 100 == 99);
-        if (i % 500 == 499) { /* what the disk has is all there is */
+        if (i % 500 == 499) { /* only the disk's contents remain */
             if (ext2_unmount(fs) < 0)
                 host_fail("step %u: unmount", i);
             ext2_free(fs);

@@ -1,5 +1,5 @@
 /*
- * ext2tool IMAGE: an ext2 image, changed by the core of the file server.
+ * ext2tool IMAGE: changes an ext2 image with the core of the file server.
  *
  * Reads commands from standard input, one in a line:
  *
@@ -11,14 +11,15 @@
  *     ls PATH                 every file below, with type, links and size
  *     many PATH FROM TO       files PATH0 … of no bytes
  *     df    sync    tick      counts
- *     orphan PATH             loses its name, but somebody has it open
- *     breaks                  the disk: no write succeeds any more
- *     crash                   the end, without an unmount
- *     records                 of `ext2tool cuts`: the power is cut from here on
- *     fails ERROR COMMAND …   the rest of the line fails like that
+ *     orphan PATH             removes its name while it is open
+ *     breaks                  from now on every write fails
+ *     crash                   ends without an unmount
+ *     records                 for `ext2tool cuts`: cuts the power from here on
+ *     fails ERROR COMMAND …   expects this error of the command
  *
- * Everything else ends it with status 1 and the reason, and leaves the image
- * as it was; at the end the file system is unmounted and the image written.
+ * An unknown command or an error ends it with status 1 and the reason, and
+ * leaves the image unchanged; at the end the file system is unmounted and the
+ * image written.
  */
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -212,7 +213,7 @@ static void line(struct ext2 *fs, char *text)
         host_fail("%s %s: %d", w[0], n > 1 ? w[1] : "", r);
 }
 
-/* What is about the disk and not about what is on it; false: neither. */
+/* Executes a command about the disk itself; false: it is another command. */
 static bool disk_line(struct disk *disk, const char *text, uint8_t *before)
 {
     if (strcmp(text, "breaks") == 0) {
