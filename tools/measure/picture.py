@@ -52,8 +52,8 @@ def gather(kernel, workload, step, memory, append=""):
 
 def summary(stats):
     """A table of the caches that have memory, and its sum."""
-    yield ("<table><tr><th>cache<th>object, bytes<th>out<th>objects<th>slabs"
-           "<th>memory")
+    yield ("<table><tr><th>cache<th>object, bytes<th>allocated<th>objects"
+           "<th>slabs<th>memory")
     for cache in stats.by_memory():
         name = html.escape(cache.name) + (" !" if cache.bad else "")
         yield (f"<tr><td>{name}<td>{cache.size:,}<td>{cache.inuse:,}"

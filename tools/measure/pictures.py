@@ -57,7 +57,7 @@ def _heading(d, y, cache):
         parts.insert(2, f"colours 0 to {cache.colour_max} by {cache.align}")
     d.text(max(LEFT, 14 + 8.6 * len(cache.name)), y, " \u00b7 ".join(parts),
            "dim")
-    d.text(WIDTH, y, f"{cache.inuse:,} of {cache.total:,} out, "
+    d.text(WIDTH, y, f"{cache.inuse:,} of {cache.total:,} allocated, "
            f"{size(cache.mem)}", "dim end")
 
 
@@ -87,7 +87,7 @@ def _ruler(d, y, cache):
 def _cell(d, cache, slab, index, x, y, scale, tips):
     used = index < len(slab.cells) and slab.cells[index] == "#"
     at = slab.base + slab.colour + index * cache.chunk
-    tip = f"object {index}, {'out' if used else 'free'}: 0x{at:08x}"
+    tip = f"object {index}, {'allocated' if used else 'free'}: 0x{at:08x}"
     d.rect(x + (slab.colour + index * cache.chunk) * scale, y,
            max(cache.size * scale - 0.4, 0.5), ROW,
            "used" if used else "free cell", tip if tips else "")
@@ -167,13 +167,13 @@ def slabs(statistics, only=None, each=EACH_STATE, tips=True):
     d = Drawing(WIDTH, "Slabs", "Each slab of each cache to scale, a cell per "
                 "object, with its colour, unused tail and header")
     y = swatches(d, 0, 18, [
-        ("used", "object out"), ("free cell", "free object"),
+        ("used", "allocated object"), ("free cell", "free object"),
         ("colour", "colour: bytes before the first object"),
         ("round", "rounding, extra word, guard"), ("tail", "unused tail"),
         ("header", "kmem_slab"),
         ("pointer", "freelist pointer: the next object comes from here"),
     ], WIDTH)
-    d.text(0, y, "A slab is full when all its objects are out (the "
+    d.text(0, y, "A slab is full when all its objects are allocated (the "
            "paper\u2019s \u201cempty\u201d) and free when none is (the "
            "paper\u2019s \u201ccomplete\u201d); others are partial.", "dim")
     y += 44
@@ -195,7 +195,7 @@ OWNERS = {"free": ("empty", "free, in buddy\u2019s lists"),
           "kernel": ("kernel", "kernel image, page array"),
           "user": ("user", "programs"),
           "large": ("large", "kmem_alloc above the classes"),
-          "allocated": ("kx", "handed out by buddy"),
+          "allocated": ("kx", "allocated by buddy"),
           "tail": ("bad", "blocks without a first frame")}
 
 

@@ -54,7 +54,7 @@ class Slab:
     objects: int
     state: str
     freelist: bool
-    cells: str       # "#" is an object handed out, "." a free one
+    cells: str       # "#" is an allocated object, "." a free one
     bad: bool = False
 
 
@@ -214,8 +214,8 @@ def _check_cache(cache, doubt):
     if len(slabs) != cache.count:
         doubt(cache, f"{len(slabs)} slabs on the list, {cache.count} counted")
     if sum(s.used for s in slabs) != cache.inuse:
-        doubt(cache, f"{sum(s.used for s in slabs)} objects out by slabs, "
-              f"{cache.inuse} counted")
+        doubt(cache, f"{sum(s.used for s in slabs)} objects allocated by "
+              f"slabs, {cache.inuse} counted")
     for slab in slabs:
         where = f"slab 0x{slab.base:08x}: "
         if slab.bad:
