@@ -47,27 +47,12 @@ static int ground(struct ansi_decoder *a, uint8_t byte)
 
 static int letter_key(uint8_t byte)
 {
-    switch (byte) {
-    case 'A':
-        return KEY_UP;
-    case 'B':
-        return KEY_DOWN;
-    case 'C':
-        return KEY_RIGHT;
-    case 'D':
-        return KEY_LEFT;
-    case 'F':
-        return KEY_END;
-    case 'H':
-        return KEY_HOME;
-    case 'P':
-    case 'Q':
-    case 'R':
-    case 'S':
+    static const int16_t keys[] = {KEY_UP,   KEY_DOWN, KEY_RIGHT, KEY_LEFT,
+                                   KEY_NONE, KEY_END,  KEY_NONE,  KEY_HOME};
+
+    if (byte >= 'P' && byte <= 'S')
         return KEY_F1 + (byte - 'P');
-    default:
-        return KEY_NONE;
-    }
+    return byte >= 'A' && byte <= 'H' ? keys[byte - 'A'] : KEY_NONE;
 }
 
 /* Function keys have numbers with gaps: 11-15, 17-21, 23, 24. */

@@ -88,10 +88,10 @@ static bool matches(const struct ramfs_entry *e, uint32_t hash,
            memcmp(e->entry_name, name, n) == 0 && e->entry_name[n] == '\0';
 }
 
-static struct ramfs_entry *find_hashed(const struct ramfs_node *dir,
-                                       const char *name, size_t n,
-                                       uint32_t hash)
+static struct ramfs_entry *find(const struct ramfs_node *dir, const char *name,
+                                size_t n)
 {
+    uint32_t hash = hash_of(dir, name, n);
     struct ramfs_entry *e = NULL;
     struct hash_link *l;
 
@@ -103,12 +103,6 @@ static struct ramfs_entry *find_hashed(const struct ramfs_node *dir,
     }
     spin_unlock(&ramfs_lock);
     return l == NULL ? NULL : e;
-}
-
-static struct ramfs_entry *find(const struct ramfs_node *dir, const char *name,
-                                size_t n)
-{
-    return find_hashed(dir, name, n, hash_of(dir, name, n));
 }
 
 struct ramfs_node *ramfs_find(const struct ramfs_node *dir, const char *name,
@@ -129,11 +123,10 @@ static struct ramfs_entry *entry_create(struct ramfs_node *node)
     return e;
 }
 
-/* Inserts an entry into a directory under a name with this hash and counts its
- * link. A directory has two links of its own and is one
- * link of its parent. */
+/* Inserts an entry into a directory under a name and counts its link. A
+ * directory has two links of its own and is one link of its parent. */
 static void attach_entry(struct ramfs_entry *e, struct ramfs_node *dir,
-                         const char *name, size_t n, uint32_t hash)
+                         const char *name, size_t n)
 {
     struct ramfs_node *node = e->entry_node;
 
@@ -142,7 +135,7 @@ static void attach_entry(struct ramfs_entry *e, struct ramfs_node *dir,
     e->entry_name[n] = '\0';
     e->entry_dir = dir;
     e->entry_cookie = dir->dir_cookie++;
-    e->entry_hash_link.link_hash = hash;
+    e->entry_hash_link.link_hash = hash_of(dir, name, n);
     hash_insert(&entries, &e->entry_hash_link);
     list_insert_before(&dir->dir_entries, &e->entry_link);
     node->node_nlink++;
@@ -179,7 +172,7 @@ static int check_room(const struct ramfs_node *dir)
 
 /* Creates an entry for a node. */
 static int add_entry(struct ramfs_node *dir, const char *name, size_t n,
-                     uint32_t hash, struct ramfs_node *node)
+                     struct ramfs_node *node)
 {
     struct ramfs_entry *e;
     int r = check_room(dir);
@@ -190,7 +183,7 @@ static int add_entry(struct ramfs_node *dir, const char *name, size_t n,
     if (e == NULL)
         return -ENOMEM;
     spin_lock(&ramfs_lock);
-    attach_entry(e, dir, name, n, hash);
+    attach_entry(e, dir, name, n);
     spin_unlock(&ramfs_lock);
     hash_extend(&entries, &ramfs_lock);
     return 0;
@@ -207,12 +200,12 @@ static void remove_entry(struct ramfs_entry *e)
 
 /* Creates a node with one entry. */
 static int add_node(struct ramfs_node *dir, const char *name, size_t n,
-                    uint32_t hash, struct ramfs_node *node)
+                    struct ramfs_node *node)
 {
     int r = -ENOMEM;
 
     if (node != NULL)
-        r = add_entry(dir, name, n, hash, node);
+        r = add_entry(dir, name, n, node);
     if (node != NULL && r < 0)
         kmem_cache_free(node_cache, node);
     return r;
@@ -221,15 +214,14 @@ static int add_node(struct ramfs_node *dir, const char *name, size_t n,
 int ramfs_obtain(struct ramfs_node *dir, const char *name, size_t n,
                  enum file_type type, struct ramfs_node **out)
 {
-    uint32_t hash = hash_of(dir, name, n);
-    const struct ramfs_entry *e = find_hashed(dir, name, n, hash);
+    const struct ramfs_entry *e = find(dir, name, n);
 
     if (e != NULL) {
         *out = e->entry_node;
         return 0;
     }
     *out = node_create(type, 0);
-    return add_node(dir, name, n, hash, *out);
+    return add_node(dir, name, n, *out);
 }
 
 /* ---- operations --------------------------------------------------------- */
@@ -280,8 +272,7 @@ static int ramfs_create(struct inode *dir, const char *name,
 {
     struct ramfs_node *to = ramfs_node_of(dir);
     struct ramfs_node *node = node_create(type, device);
-    size_t n = strlen(name);
-    int r = add_node(to, name, n, hash_of(to, name, n), node);
+    int r = add_node(to, name, strlen(name), node);
 
     if (r < 0)
         return r;
@@ -293,8 +284,7 @@ static int ramfs_create(struct inode *dir, const char *name,
 static int ramfs_link(struct inode *dir, const char *name, struct inode *inode)
 {
     struct ramfs_node *to = ramfs_node_of(dir);
-    size_t n = strlen(name);
-    int r = add_entry(to, name, n, hash_of(to, name, n), ramfs_node_of(inode));
+    int r = add_entry(to, name, strlen(name), ramfs_node_of(inode));
 
     sync_links(inode);
     return r;
@@ -340,7 +330,7 @@ static int ramfs_rename(struct inode *from_dir, const char *from,
     }
     spin_lock(&ramfs_lock);
     detach_entry(e);
-    attach_entry(e, dir, to, n, hash_of(dir, to, n));
+    attach_entry(e, dir, to, n);
     spin_unlock(&ramfs_lock);
     sync_links(from_dir);
     sync_links(to_dir);

@@ -69,7 +69,6 @@ static void report(struct unpacking *u, const char *name, const char *what)
 /* ---- headers ------------------------------------------------------------ */
 
 #define EVEN_BYTES 0x00ff00ffu
-#define HIGH_BITS  0x80808080u
 
 /* The four bytes of a word, added up in two halves. */
 static inline uint32_t halves(uint32_t w)
@@ -82,9 +81,8 @@ static inline uint32_t fold(uint32_t sum)
     return (sum & 0xffff) + (sum >> 16);
 }
 
-/* The sum of all bytes; the halves have room for it. Most of a header is zero,
- * the rest text: of that two words can be added without a carry from byte to
- * byte. */
+/* The sum of all bytes; the halves have room for it. Most of a header is
+ * zero. */
 static uint32_t sum_of(const struct header *h)
 {
     const uint32_t *w = (const uint32_t *)h;
@@ -92,13 +90,7 @@ static uint32_t sum_of(const struct header *h)
     uint32_t sum = 0;
 
     for (; w < end; w += 4) {
-        uint32_t any = w[0] | w[1] | w[2] | w[3];
-
-        if (any == 0)
-            continue;
-        if ((any & HIGH_BITS) == 0)
-            sum += halves(w[0] + w[1]) + halves(w[2] + w[3]);
-        else
+        if ((w[0] | w[1] | w[2] | w[3]) != 0)
             sum += halves(w[0]) + halves(w[1]) + halves(w[2]) + halves(w[3]);
     }
     return fold(sum);

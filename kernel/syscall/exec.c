@@ -24,11 +24,9 @@
 static int read_pointer(const char *const array[], size_t i, bool user,
                         const char **out)
 {
-    if (!user) {
-        *out = array[i];
-        return 0;
-    }
-    return copy_from_user(out, &array[i], sizeof(*out));
+    if (user && !user_range(&array[i], sizeof(*out)))
+        return -EFAULT;
+    return user_copy(out, &array[i], sizeof(*out));
 }
 
 /* Appends one string to the text; the pointers must fit on the stack too. */
