@@ -39,7 +39,8 @@ LONGEST = 60
 MEDIAN = 13
 PERCENTILE_90 = 35
 CORE = 1700
-RING0 = 15502
+RING0 = 15171
+WHOLE = 20062
 SHELL = 7000
 DEBUGGING = 3191
 
@@ -299,7 +300,9 @@ def check_size():
     product = sum(lines.values()) - lines["the shell"]
     print("size        lines of code: " + ", ".join(
         f"{part} {lines[part]} (<= {most})" for part, most in parts.items())
-        + f"; ring 0 without its shell {product}")
+        + f"; ring 0 without its shell {product} (<= {WHOLE})")
+    parts["ring 0 without its shell"] = WHOLE
+    lines["ring 0 without its shell"] = product
     for part, most in parts.items():
         if lines[part] > most:
             finding("tree", 0, f"{part} has {lines[part]} lines of code")
