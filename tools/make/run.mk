@@ -54,5 +54,5 @@ record: $(WORKSHOP_KERNEL)        ## record a run: CMD="…", or you type
 replay: $(WORKSHOP_KERNEL)        ## the record in GDB, forwards and backwards
 	@$(PYTHON) -m tools.run.replay open $(WORKSHOP_ELF)
 
-culprit: $(WORKSHOP_KERNEL)       ## record CMD="…"; who damaged the heap?
+culprit: $(WORKSHOP_KERNEL)       ## record CMD="…", find the wrong store
 	@$(PYTHON) -m tools.run.replay culprit $(WORKSHOP_ELF)

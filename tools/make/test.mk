@@ -120,8 +120,8 @@ test-replay: $(WORKSHOP_KERNEL) | $(VENV) ## follow planted bugs to their lines
 storm: $(WORKSHOP_KERNEL) | $(VENV) ## the disk driver dies at work: SEEDS=20
 	@$(PYTEST) $(EVERY) tools/test/test_storm.py
 
-powercut: $(WORKSHOP_KERNEL) $(EXT2_TOOL) | $(VENV) ## the power goes at
-                                  ## thousands of moments: SEEDS=60
+powercut: $(WORKSHOP_KERNEL) $(EXT2_TOOL) | $(VENV) ## cut the power
+                                  ## at thousands of moments: SEEDS=60
 	@$(PYTEST) $(EVERY) tools/test/test_powercut.py
 	@$(PYTEST) $(EVERY) -n auto tools/test/test_ext2.py \
 	    tools/test/test_ext2_journal.py -k 'cut or all_or_not'
