@@ -1,5 +1,5 @@
-"""Writes the C file with the names of the commands that only the workshop kernel
-has, for the product's messages.
+"""Writes the C file with the names of the commands that only the workshop
+kernel has, for the product's messages.
 
     commands.py OUT.c SOURCE.c …
 """
