@@ -12,7 +12,7 @@
 
 #define VGA      ((volatile uint16_t *)0xB8000)
 #define COLUMNS  80
-#define ROWS     25
+#define CELLS    (25 * COLUMNS)
 #define GREY     0x0700
 #define UART     0x3F8   /* COM1; drivers/serial.c has its registers */
 #define PATIENCE 1000000 /* reads, then the UART is taken for absent */
@@ -25,6 +25,11 @@ static const struct {
     {1u << 3, "4 MiB pages (PSE)"},
     {1u << 4, "time-stamp counter (TSC)"},
     {1u << 15, "conditional moves (CMOV)"},
+};
+
+/* Register, value: no interrupts, 115200 baud, 8 data bits, no parity. */
+static const uint8_t uart_setup[][2] = {
+    {1, 0}, {3, 0x80}, {0, 1}, {1, 0}, {3, 3},
 };
 
 void processor_check(void);
@@ -51,21 +56,13 @@ static unsigned print(unsigned cell, const char *text)
     return cell;
 }
 
-static void uart_init(void)
-{
-    outb(UART + 1, 0);    /* no interrupts */
-    outb(UART + 3, 0x80); /* the divisor of 115200 baud */
-    outb(UART, 1);
-    outb(UART + 1, 0);
-    outb(UART + 3, 3); /* 8 data bits, no parity, 1 stop bit */
-}
-
 static void __attribute__((noreturn)) refuse(uint32_t features)
 {
     unsigned cell = 0;
 
-    uart_init();
-    for (unsigned i = 0; i < COLUMNS * ROWS; i++)
+    for (unsigned i = 0; i < ARRAY_SIZE(uart_setup); i++)
+        outb(UART + uart_setup[i][0], uart_setup[i][1]);
+    for (unsigned i = 0; i < CELLS; i++)
         VGA[i] = GREY | ' ';
     for (unsigned i = 0; i < ARRAY_SIZE(needed); i++) {
         if ((features & needed[i].bit) != 0)

@@ -23,6 +23,7 @@
 #include "kernel/task/handle.h"
 #include "kernel/task/task.h"
 #include "kernel/vm/space.h"
+#include "kernel/x86/acpi.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/gdt.h"
 #include "kernel/x86/paging.h"
@@ -65,7 +66,7 @@ static void print_pages(const char *before, size_t pages, const char *after)
             small ? "KiB" : "MiB", after);
 }
 
-static void banner(void)
+static void banner(unsigned processors)
 {
     const struct page_totals *t = page_totals();
 
@@ -74,6 +75,8 @@ static void banner(void)
     if (t->total_unused != 0)
         kprintf("; %u MiB above the direct map unused",
                 (unsigned)(t->total_unused >> 20));
+    if (processors > 1)
+        kprintf("\n%u processors; Slate uses one", processors);
     kprintf("\nType help for the commands, sh for programs.\n");
 }
 
@@ -90,6 +93,7 @@ static void mount_root(void)
 void kmain(uint32_t magic, paddr_t info_addr)
 {
     const struct multiboot_info *info;
+    unsigned processors;
 
     console_init();
     gdt_init();
@@ -97,6 +101,7 @@ void kmain(uint32_t magic, paddr_t info_addr)
     info = multiboot(magic, info_addr);
     cmdline_parse(command_line(info));
     hooks_run(HOOK_EARLY, info);
+    processors = acpi_processors();
     memmap_init(info);
     hooks_run(HOOK_FRAMES, NULL);
     hooks_run(HOOK_PAGES, NULL);
@@ -118,7 +123,7 @@ void kmain(uint32_t magic, paddr_t info_addr)
     timer_set_tick(tick);
     console_enable_interrupts();
     irq_enable();
-    banner();
+    banner(processors);
     hooks_run(HOOK_UP, NULL);
     shell_run();
 }

@@ -69,7 +69,7 @@ SAN_LOOK  := kernel/shell/cmd_kmem.c kernel/shell/cmd_machine.c \
                $(filter-out tools/workshop/bugs/bugs_%,$(shell \
                grep -l '"mm/[a-z_/]*_impl\.h"' $(C_SRC) $(WORKSHOP_SRC)))
 SAN_BARE  := mm/% kernel/lib/string.c kernel/x86/backtrace.c \
-               kernel/x86/paging.c $(SAN_LOOK)
+               kernel/x86/paging.c kernel/x86/acpi.c $(SAN_LOOK)
 SAN_WRAP  := $(SAN_LIST:%=-Wl,--wrap=%)
 ASFLAGS   += -DSANITIZE=1
 endif

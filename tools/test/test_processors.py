@@ -1,5 +1,5 @@
 """Processors: too old ones are refused, and only the first of several runs."""
-# Tests: boot/processor.c
+# Tests: boot/processor.c, kernel/x86/acpi.c
 
 import re
 import time
@@ -56,6 +56,25 @@ def test_a_processor_without_cpuid_is_refused(boot, kernel, tmp_path):
 @pytest.mark.parametrize("arguments", [
     "-cpu pentium2", "-cpu athlon", "-machine isapc -cpu pentium3",
     "-machine q35"])
-def test_a_later_processor_boots(boot, arguments):
-    machine = boot(extra=arguments.split())
-    machine.prompt()
+def test_a_later_processor_boots(kernel, arguments):
+    run = qemu.run(kernel, "run usertests pipe; poweroff",
+                   extra=arguments.split())
+    assert run.problem is None, run.explain()
+    assert "processors" not in run.text
+
+
+@pytest.mark.parametrize("arguments, memory, count", [
+    ("-smp 2", 32, 2),
+    ("-smp 4", 128, 4),
+    ("-smp 4", 2048, 4),  # the tables are above the direct map
+    ("-smp 3,maxcpus=8", 128, 3),
+    ("-smp 4 -machine q35", 128, 4),
+    ("-smp 4 -no-acpi", 128, None),  # nothing lists them
+])
+def test_processors_that_are_not_used_are_mentioned(kernel, arguments, memory,
+                                                    count):
+    run = qemu.run(kernel, "verify; poweroff", memory=memory,
+                   extra=arguments.split())
+    assert run.problem is None, run.explain()
+    said = re.findall(r"(?m)^(\d+) processors; Slate uses one\r?$", run.text)
+    assert said == ([str(count)] if count else [])
