@@ -9,10 +9,10 @@
 #include "kernel/mm_platform.h"
 #include "kernel/x86/panic.h"
 #include "kernel/task/sync.h"
+#include "kernel/vm/commit.h"
 #include "kernel/x86/backtrace.h"
 #include "mm/buddy.h"
 #include "mm/debug/platform.h"
-#include "mm/page_stat.h"
 #include "mm/kmem.h"
 #include "mm/kmem_stat.h"
 
@@ -58,6 +58,7 @@ static void print_holders(void)
 {
     struct kmem_cache_stat st;
     struct kmem_large_stat large;
+    struct commit_stat commit;
 
     kprintf("\nout of memory where no task can wait for it\n"
             "%-24s %10s %10s\n",
@@ -66,6 +67,9 @@ static void print_holders(void)
         print_holder(st.stat_name, st.stat_inuse, st.stat_mem);
     kmem_large_stat(&large);
     print_holder("oversize", large.stat_inuse, large.stat_pages << PAGE_SHIFT);
+    commit_stat(&commit);
+    kprintf("%-24s %10s %10zu\n", "promised to programs", "",
+            commit_committed(&commit) << (PAGE_SHIFT - 10));
     kprintf("%-24s %10s %10zu\n", "free pages", "",
             buddy_free_pages() << (PAGE_SHIFT - 10));
 }
@@ -91,15 +95,19 @@ void mm_memory_returned(void)
 
 /* ---- kmem_reapd --------------------------------------------------------- */
 
-#define LOW_WATER(total) ((total) / 32) /* pages free below which it reaps */
-#define PAUSE_MS         1000           /* between two such reaps */
+#define LOW_WATER(total)                                                       \
+    ((total) / 32)    /* pages available below which it reaps */
+#define PAUSE_MS 1000 /* between two such reaps */
 
 static struct wait_queue reapd_idle = WAIT_QUEUE_INIT(reapd_idle, "low memory");
 static uint64_t reapd_last_ms;
 
 static bool memory_low(void)
 {
-    return buddy_free_pages() < LOW_WATER(page_totals()->total_usable);
+    struct commit_stat st;
+
+    commit_stat(&st);
+    return st.stat_available < LOW_WATER(st.stat_total);
 }
 
 static void reapd_main(void *arg UNUSED)

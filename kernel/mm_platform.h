@@ -47,6 +47,10 @@ static inline paddr_t mm_virt_to_phys(const void *addr)
     return (paddr_t)addr - KERNEL_BASE;
 }
 
+/* In kernel/vm/commit.c. mm_charge may reclaim memory. */
+bool mm_charge(size_t pages);
+void mm_refund(size_t pages);
+
 #ifdef CONFIG_SANITIZE
 struct kmem_cache;
 struct kmem_slab;

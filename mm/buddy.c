@@ -97,8 +97,7 @@ void buddy_set_pressure(size_t (*reclaim)(void))
     buddy_zone.zone_reclaim = reclaim;
 }
 
-/* Calls the pressure callback, without the lock. True if it released pages. */
-static bool pressure(void)
+bool buddy_pressure(void)
 {
     if (buddy_zone.zone_reclaim == NULL)
         return false;
@@ -106,9 +105,44 @@ static bool pressure(void)
     return buddy_zone.zone_reclaim() != 0;
 }
 
-/* No block of exactly this order is free: halves a larger one, and calls the
- * pressure callback until there is a block or it releases nothing. */
-static __attribute__((noinline)) struct page *alloc_larger(unsigned order)
+/*
+ * A run of n pages is a row of blocks, largest first, one for each bit of n;
+ * its tail is a row of blocks, smallest first:
+ *
+ *     13 = 1101b    [ 8 pages       ][ 4     ][1]|[1][ 2 ]
+ *                                         the run | its tail
+ *
+ * Each block is aligned to its size, since the run is aligned to more.
+ */
+static void run_mark(struct page *p, size_t pages)
+{
+    while (pages != 0) {
+        unsigned k = 31u - (unsigned)__builtin_clz((unsigned)pages);
+
+        p->page_tag = PAGE_TAG(PAGE_ALLOC, k);
+        p += (size_t)1 << k;
+        pages -= (size_t)1 << k;
+    }
+}
+
+/* Frees the tail. The buddy of each of its blocks has a page of the run,
+ * so there is nothing to join. */
+static void run_trim(struct page *p, size_t pages, unsigned order)
+{
+    buddy_zone.zone_tails += ((size_t)1 << order) - pages;
+    while (pages < (size_t)1 << order) {
+        unsigned k = (unsigned)__builtin_ctz((unsigned)pages);
+
+        block_link(p + pages, k);
+        pages += (size_t)1 << k;
+    }
+}
+
+/* A run of `pages` in a block of `order`, which may be halved from a larger
+ * one. Calls the pressure callback until there is a block or it releases
+ * nothing. */
+static __attribute__((noinline)) struct page *alloc_slow(unsigned order,
+                                                         size_t pages)
 {
     struct page *p = NULL;
 
@@ -116,8 +150,12 @@ static __attribute__((noinline)) struct page *alloc_larger(unsigned order)
         do {
             mm_lock(&buddy_zone.zone_lock);
             p = block_take_any(order);
+            if (p != NULL && pages != (size_t)1 << order) {
+                run_mark(p, pages);
+                run_trim(p, pages, order);
+            }
             mm_unlock(&buddy_zone.zone_lock);
-        } while (p == NULL && pressure());
+        } while (p == NULL && buddy_pressure());
     if (p == NULL)
         buddy_zone.zone_failures++;
     return p;
@@ -128,12 +166,20 @@ struct page *buddy_alloc(unsigned order)
     struct page *p = NULL;
 
     if (unlikely(order > BUDDY_MAX_ORDER))
-        return alloc_larger(order);
+        return alloc_slow(order, 0);
     mm_lock(&buddy_zone.zone_lock);
     if (likely(!list_empty(&buddy_zone.zone_list[order])))
         p = block_take(&buddy_zone.zone_list[order], order);
     mm_unlock(&buddy_zone.zone_lock);
-    return likely(p != NULL) ? p : alloc_larger(order);
+    return likely(p != NULL) ? p : alloc_slow(order, (size_t)1 << order);
+}
+
+struct page *buddy_alloc_run(size_t pages)
+{
+    if (pages == 0 || pages > BUDDY_MAX_PAGES)
+        return NULL;
+    return alloc_slow(31u - (unsigned)__builtin_clz(2 * (unsigned)pages - 1),
+                      pages);
 }
 
 /* NULL, or why this page cannot be freed at this order, judged by its tag. */
@@ -183,58 +229,6 @@ void buddy_free(struct page *p, unsigned order)
     mm_unlock(&buddy_zone.zone_lock);
     if (unlikely(!plain))
         free_and_join(p, order);
-}
-
-/*
- * A run of n pages is a row of blocks, largest first, one for each bit of n;
- * its tail is a row of blocks, smallest first:
- *
- *     13 = 1101b    [ 8 pages       ][ 4     ][1]|[1][ 2 ]
- *                                         the run | its tail
- *
- * Each block is aligned to its size, since the run is aligned to more.
- */
-static void run_mark(struct page *p, size_t pages)
-{
-    while (pages != 0) {
-        unsigned k = 31u - (unsigned)__builtin_clz((unsigned)pages);
-
-        p->page_tag = PAGE_TAG(PAGE_ALLOC, k);
-        p += (size_t)1 << k;
-        pages -= (size_t)1 << k;
-    }
-}
-
-/* Frees the tail. The buddy of each of its blocks has a page of the run,
- * so there is nothing to join. */
-static void run_trim(struct page *p, size_t pages, unsigned order)
-{
-    buddy_zone.zone_tails += ((size_t)1 << order) - pages;
-    while (pages < (size_t)1 << order) {
-        unsigned k = (unsigned)__builtin_ctz((unsigned)pages);
-
-        block_link(p + pages, k);
-        pages += (size_t)1 << k;
-    }
-}
-
-struct page *buddy_alloc_run(size_t pages)
-{
-    unsigned order = 0;
-    struct page *p;
-
-    if (pages == 0 || pages > BUDDY_MAX_PAGES)
-        return NULL;
-    while (((size_t)1 << order) < pages)
-        order++;
-    p = buddy_alloc(order);
-    if (p == NULL || pages == (size_t)1 << order)
-        return p;
-    mm_lock(&buddy_zone.zone_lock);
-    run_mark(p, pages);
-    run_trim(p, pages, order);
-    mm_unlock(&buddy_zone.zone_lock);
-    return p;
 }
 
 void buddy_free_run(struct page *p, size_t pages)

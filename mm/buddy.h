@@ -41,6 +41,10 @@ void buddy_free_run(struct page *p, size_t pages);
  * many pages it released. It may not allocate pages itself. */
 void buddy_set_pressure(size_t (*reclaim)(void));
 
+/* Calls it, for a caller that needs free pages. False: it returned none. No
+ * lock held. */
+bool buddy_pressure(void);
+
 size_t buddy_free_pages(void);
 
 /* NULL, or the name of the first broken invariant; *where gets the frame. */

@@ -20,9 +20,12 @@
  *     MM_CHECKS                   if it is defined: with MM_ASSERT
  *     mm_phys_to_virt(paddr)      where mm/ may touch this frame
  *     mm_virt_to_phys(ptr)        and back
+ *     mm_charge(pages)            whether pages may be taken from buddy
+ *     mm_refund(pages)            they have been returned
  *     mm_slab_made(cp, sp)        a slab's objects are all free, constructed
  *     mm_slab_ending(cp, sp)      they will be destroyed, the slab taken apart
  *
+ * In the kernel some free pages are promised to programs (kernel/vm/commit.h).
  * The address sanitizer uses the last two (tools/workshop/sanitize/).
  *
  * Locks are taken in ascending rank only; docs/locking.md says why. What the

@@ -34,9 +34,10 @@ static void mark(struct page *p, size_t pages, enum page_state use, void *owner)
 
 void *kmem_getpages(size_t pages, enum page_state use, void *owner)
 {
-    struct page *p = MM_DEBUG && kmem_page_fails() ? NULL
-                     : pages == 1                  ? buddy_alloc(0)
-                                                   : buddy_alloc_run(pages);
+    bool charged = !(MM_DEBUG && kmem_page_fails()) && mm_charge(pages);
+    struct page *p = !charged     ? NULL
+                     : pages == 1 ? buddy_alloc(0)
+                                  : buddy_alloc_run(pages);
 
     mm_lock(&segkmem.lock);
     if (likely(p != NULL)) {
@@ -45,6 +46,7 @@ void *kmem_getpages(size_t pages, enum page_state use, void *owner)
         mark(p, pages, use, owner);
     } else {
         segkmem.stat.stat_failures++;
+        mm_refund(charged ? pages : 0);
     }
     mm_unlock(&segkmem.lock);
     return p == NULL ? NULL : page_to_virt(p);
@@ -99,6 +101,7 @@ void kmem_freepages(void *addr, size_t pages)
     segkmem.stat.stat_frees++;
     mm_unlock(&segkmem.lock);
     buddy_free_run(p, pages);
+    mm_refund(pages);
     mm_memory_returned();
 }
 

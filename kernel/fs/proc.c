@@ -112,22 +112,26 @@ static void write_buddyinfo(struct text **t)
 
 static void meminfo_row(struct text **t, const char *name, size_t pages)
 {
-    print(t, "%-8s %10zu\n", name, pages * (PAGE_SIZE / KIB(1)));
+    print(t, "%-9s %9zu\n", name, pages * (PAGE_SIZE / KIB(1)));
 }
 
 static void write_meminfo(struct text **t)
 {
     const struct page_totals *totals = page_totals();
+    struct commit_stat commit;
     struct segkmem_stat st;
 
     segkmem_stat(&st);
-    print(t, "%-8s %10s\n", "what", "KiB");
+    print(t, "%-9s %9s\n", "what", "KiB");
     meminfo_row(t, "total", totals->total_usable);
     meminfo_row(t, "free", buddy_free_pages());
     meminfo_row(t, "kernel", totals->total_kernel);
     meminfo_row(t, "slab", st.stat_use[PAGE_SLAB] + st.stat_use[PAGE_HASH]);
     meminfo_row(t, "large", st.stat_use[PAGE_LARGE]);
     meminfo_row(t, "user", frame_count());
+    commit_stat(&commit);
+    meminfo_row(t, "committed", commit_committed(&commit));
+    meminfo_row(t, "limit", commit_limit(&commit));
 }
 
 /* The reason of a wait as one word. */

@@ -15,6 +15,8 @@
 #include "mm/page_stat.h"
 #include "mm/buddy_stat.h"
 #include "mm/segkmem.h"
+#include "kernel/vm/frame.h"
+#include "kernel/vm/space.h"
 
 #define KIB_PER_PAGE (PAGE_SIZE / 1024)
 
@@ -160,6 +162,7 @@ struct meminfo {
     const struct page_totals *info_totals;
     struct buddy_stat info_buddy;
     struct segkmem_stat info_segkmem;
+    struct commit_stat info_commit;
 };
 
 static void print_region(const struct mem_region *r)
@@ -198,6 +201,10 @@ static void print_meminfo(const struct meminfo *m)
     print_pages("      for hash tables", m->info_segkmem.stat_use[PAGE_HASH]);
     print_pages("      for large requests",
                 m->info_segkmem.stat_use[PAGE_LARGE]);
+    print_pages("      for programs", frame_count());
+    print_pages("committed: promised to programs",
+                commit_committed(&m->info_commit));
+    print_pages("  limit", commit_limit(&m->info_commit));
     if (t->total_unused)
         kprintf("%llu MiB of RAM lie above the direct map, unused\n",
                 (unsigned long long)(t->total_unused >> 20));
@@ -217,10 +224,13 @@ static void json_meminfo(const struct meminfo *m)
             t->total_frames, t->total_usable, t->total_reserved,
             t->total_kernel, (unsigned long long)t->total_unused,
             m->info_buddy.stat_total_pages, m->info_buddy.stat_free_pages);
-    kprintf("\"slab_pages\":%zu,\"hash_pages\":%zu,\"large_pages\":%zu}\n",
+    kprintf("\"slab_pages\":%zu,\"hash_pages\":%zu,\"large_pages\":%zu,",
             m->info_segkmem.stat_use[PAGE_SLAB],
             m->info_segkmem.stat_use[PAGE_HASH],
             m->info_segkmem.stat_use[PAGE_LARGE]);
+    kprintf("\"user_pages\":%zu,\"committed\":%zu,\"limit\":%zu}\n",
+            frame_count(), commit_committed(&m->info_commit),
+            commit_limit(&m->info_commit));
 }
 
 static int cmd_meminfo(int argc, char **argv)
@@ -236,6 +246,7 @@ static int cmd_meminfo(int argc, char **argv)
     m.info_totals = page_totals();
     buddy_stat(&m.info_buddy);
     segkmem_stat(&m.info_segkmem);
+    commit_stat(&m.info_commit);
     if (options & SHELL_OPTION('j'))
         json_meminfo(&m);
     else
@@ -247,7 +258,8 @@ SHELL_COMMAND(
     meminfo, "meminfo [-j]", "the memory map, and where pages went",
     "What the boot loader said of physical memory (END is the first\n"
     "address after it), then how many page frames each has: indented\n"
-    "lines are parts of the one above them.\n"
+    "lines are parts of the one above them. Pages are promised to programs\n"
+    "before they are in use, and never more than the limit.\n"
     "  -j  JSON lines: one per region, then the counts\n"
     "Example: meminfo",
     cmd_meminfo, NULL);

@@ -138,7 +138,7 @@ static const struct check {
     {"ports", ipc_verify, false},       {"programs", check_programs, false},
     {"pipes", pipe_verify, false},      {"inodes", inode_verify, false},
     {"mounts", userfs_verify, true},    {"files", ramfs_verify, true},
-    {"servers", servers_verify, false},
+    {"servers", servers_verify, false}, {"commit", commit_verify, false},
 };
 
 #define CHECKS ARRAY_SIZE(checks)
@@ -182,8 +182,8 @@ static int verify_rest(unsigned bad_caches, bool json)
             shell_error("%s: %s: %s", checks[i].check_name, where[i], wrong[i]);
     if (bad == 0 && !json)
         kprintf("caches, supplier, %zu page frames, page tables, tasks, "
-                "programs, ports,\npipes, inodes, mounts and files: "
-                "every invariant holds\n",
+                "programs, promised\nmemory, ports, pipes, inodes, mounts and "
+                "files: every invariant holds\n",
                 page_count);
     return (int)bad;
 }
@@ -216,8 +216,8 @@ SHELL_COMMAND(
     "Walks each cache's slabs, freelists and hash chains, the page\n"
     "owners and the buddy allocator's lists. CHECKED counts objects.\n"
     "Then run queues, ports and pipes, inodes, mounts and files, what\n"
-    "servers are granted, and address space and handles of each program that\n"
-    "waits.\n"
+    "servers are granted, address space and handles of each program that\n"
+    "waits, and the account of promised memory.\n"
     "A broken invariant is named, with the place where it was seen;\n"
     "of each cache, and of each kind of thing, the first one only.\n"
     "The exit status is the number of things that are broken; tools read\n"

@@ -113,9 +113,9 @@ static int add_heap_and_stack(struct space *s)
     error = space_add_region(s, s->space_break_base, s->space_break_base,
                              PROT_READ | PROT_WRITE, REGION_HEAP);
     if (error == 0)
-        error =
-            space_add_region(s, SPACE_STACK_TOP - PAGE_SIZE, SPACE_STACK_TOP,
-                             PROT_READ | PROT_WRITE, REGION_STACK);
+        error = space_add_region(s, SPACE_STACK_TOP - SPACE_STACK_RESERVE,
+                                 SPACE_STACK_TOP, PROT_READ | PROT_WRITE,
+                                 REGION_STACK);
     return error;
 }
 

@@ -112,6 +112,18 @@ static bool exception(struct trapframe *tf)
 
 /* ---- page faults -------------------------------------------------------- */
 
+#define STACK_MISS KIB(64) /* a fault so close below the stack is its own */
+
+/* More about a fault that ends a program, or NULL. */
+static const char *reason(uaddr_t addr, int error)
+{
+    if (error == -ENOMEM)
+        return "and memory for a larger stack cannot be promised";
+    return addr < USER_BASE && addr >= USER_BASE - STACK_MISS
+               ? "the stack has all its 1024 KiB"
+               : NULL;
+}
+
 static bool page_fault(struct trapframe *tf)
 {
     uaddr_t addr = read_cr2();
@@ -135,9 +147,7 @@ static bool page_fault(struct trapframe *tf)
         tf->eax = (uint32_t)error;
     } else {
         trap_describe(tf, addr, what, sizeof(what));
-        end_program(tf, what,
-                    error == -ENOMEM ? "and there is no memory for the page"
-                                     : NULL);
+        end_program(tf, what, reason(addr, error));
     }
     return true;
 }

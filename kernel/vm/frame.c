@@ -1,21 +1,31 @@
 /*
- * User frames: blocks of order 0 from buddy, with a count of references.
+ * User frames: blocks of order 0 from buddy, with a count of references. A
+ * frame is counted before it is taken and until it has been freed, so that the
+ * promises that remain are never counted too high (commit_verify).
  */
 #include "kernel/vm/frame.h"
+#include "kernel/vm/commit.h"
+#include "kernel/x86/panic.h"
 #include "mm/buddy.h"
 #include "mm/kmem_debug.h"
 
 static size_t frames_out;
 
+static void count(size_t frames)
+{
+    __atomic_add_fetch(&frames_out, frames, __ATOMIC_RELAXED);
+}
+
 struct page *frame_alloc(void)
 {
-    struct page *p = kmem_page_fails() ? NULL : buddy_alloc(0);
+    struct page *p;
 
-    if (p == NULL)
-        return NULL;
+    count(1);
+    while ((p = buddy_alloc(0)) == NULL)
+        if (!mm_wait_for_memory())
+            panic("no page is free for a promise");
     p->page_state = PAGE_USER;
     p->page_refs = 1;
-    __atomic_add_fetch(&frames_out, 1, __ATOMIC_RELAXED);
     return p;
 }
 
@@ -29,9 +39,11 @@ void frame_put(struct page *p)
     if (__atomic_sub_fetch(&p->page_refs, 1, __ATOMIC_ACQ_REL) != 0)
         return;
     p->page_state = PAGE_ALLOC;
-    buddy_free(p, 0);
-    __atomic_sub_fetch(&frames_out, 1, __ATOMIC_RELAXED);
-    mm_memory_returned();
+    if (commit_is_read_only(p))
+        commit_free_read_only(p);
+    else
+        buddy_free(p, 0);
+    count(-(size_t)1);
 }
 
 /* A run is several blocks; the first frame of each has its state. */
@@ -47,12 +59,14 @@ static void set_states(struct page *p, size_t pages, enum page_state from,
 
 struct page *frame_alloc_run(size_t pages)
 {
-    struct page *p = kmem_page_fails() ? NULL : buddy_alloc_run(pages);
+    struct page *p;
 
-    if (p == NULL)
-        return NULL;
-    set_states(p, pages, PAGE_ALLOC, PAGE_USER);
-    __atomic_add_fetch(&frames_out, pages, __ATOMIC_RELAXED);
+    count(pages);
+    p = kmem_page_fails() ? NULL : buddy_alloc_run(pages);
+    if (p != NULL)
+        set_states(p, pages, PAGE_ALLOC, PAGE_USER);
+    else
+        count(-pages);
     return p;
 }
 
@@ -60,8 +74,7 @@ void frame_free_run(struct page *p, size_t pages)
 {
     set_states(p, pages, PAGE_USER, PAGE_ALLOC);
     buddy_free_run(p, pages);
-    __atomic_sub_fetch(&frames_out, pages, __ATOMIC_RELAXED);
-    mm_memory_returned();
+    count(-pages);
 }
 
 size_t frame_count(void)

@@ -22,7 +22,6 @@
 #include "mm/buddy.h"
 #include "kernel/task/cache.h"
 #include "mm/kmem.h"
-#include "mm/page_stat.h"
 
 static struct kmem_cache *space_cache;
 static struct kmem_cache *region_cache;
@@ -77,22 +76,6 @@ uint32_t *space_entry(const struct space *s, uaddr_t addr)
                : table_of(pde) + (addr >> PAGE_SHIFT) % PAGE_ENTRIES;
 }
 
-/* The same; allocates a table if there is none. NULL: no memory. */
-static uint32_t *entry_make(struct space *s, uaddr_t addr)
-{
-    uint32_t *pde = &s->space_directory[addr >> 22];
-
-    if ((*pde & PTE_PRESENT) == 0) {
-        void *table = kmem_cache_alloc(table_cache, KM_NOSLEEP);
-
-        if (table == NULL)
-            return NULL;
-        *pde = mm_virt_to_phys(table) | PTE_PRESENT | PTE_WRITE | PTE_USER;
-        s->space_tables++;
-    }
-    return table_of(*pde) + (addr >> PAGE_SHIFT) % PAGE_ENTRIES;
-}
-
 struct page *space_frame(uint32_t pte)
 {
     return &page_array[pte >> PAGE_SHIFT];
@@ -104,6 +87,30 @@ static uaddr_t table_end(uaddr_t addr, uaddr_t end)
     uaddr_t next = (addr | (MIB(4) - 1)) + 1;
 
     return next == 0 || next > end ? end : next;
+}
+
+static bool make_table(struct space *s, uaddr_t addr)
+{
+    uint32_t *pde = &s->space_directory[addr >> 22];
+    void *table;
+
+    if ((*pde & PTE_PRESENT) != 0)
+        return true;
+    table = kmem_cache_alloc(table_cache, KM_NOSLEEP);
+    if (table == NULL)
+        return false;
+    *pde = mm_virt_to_phys(table) | PTE_PRESENT | PTE_WRITE | PTE_USER;
+    s->space_tables++;
+    return true;
+}
+
+/* Allocates the tables for [start, end), which stay until the space ends. */
+static int make_tables(struct space *s, uaddr_t start, uaddr_t end)
+{
+    for (; start < end; start = table_end(start, end))
+        if (!make_table(s, start))
+            return -ENOMEM;
+    return 0;
 }
 
 /* Drops the pages in [start, end); their tables stay. */
@@ -123,6 +130,11 @@ static void drop_pages(struct space *s, uaddr_t start, uaddr_t end)
         }
         start = stop;
     }
+}
+
+static size_t pages_in(uaddr_t start, uaddr_t end)
+{
+    return (end - start) >> PAGE_SHIFT;
 }
 
 /* Flushes the processor's cached translations if it runs in the space. */
@@ -151,6 +163,7 @@ struct space *space_create(void)
         return NULL;
     }
     s->space_break = s->space_break_base = 0;
+    commit_enter(&s->space_commit);
     return s;
 }
 
@@ -158,7 +171,7 @@ struct space *space_create(void)
 static void drop_dma(struct space *s, const struct region *r)
 {
     struct page *first = space_frame(*space_entry(s, r->region_start));
-    size_t pages = (r->region_end - r->region_start) >> PAGE_SHIFT;
+    size_t pages = pages_in(r->region_start, r->region_end);
 
     drop_pages(s, r->region_start, r->region_end);
     frame_free_run(first, pages);
@@ -195,6 +208,7 @@ void space_destroy(struct space *s)
         drop_region(
             s, list_entry(s->space_regions.next, struct region, region_link));
     drop_tables(s);
+    commit_leave(&s->space_commit);
     kmem_cache_free(directory_cache, s->space_directory);
     kmem_cache_free(space_cache, s);
 }
@@ -228,8 +242,9 @@ static struct list *place_for(struct space *s, uaddr_t start, uaddr_t end)
     return at;
 }
 
-int space_add_region(struct space *s, uaddr_t start, uaddr_t end, int prot,
-                     enum region_kind kind)
+/* Adds a region without pages; *out gets it. */
+static int insert_region(struct space *s, uaddr_t start, uaddr_t end, int prot,
+                         enum region_kind kind, struct region **out)
 {
     struct list *before;
     struct region *r;
@@ -248,7 +263,60 @@ int space_add_region(struct space *s, uaddr_t start, uaddr_t end, int prot,
     r->region_prot = (uint8_t)prot;
     r->region_kind = kind;
     list_insert_before(before, &r->region_link);
+    *out = r;
     return 0;
+}
+
+/* Promises the pages of [start, end) and allocates the tables for them. */
+static int promise(struct space *s, uaddr_t start, uaddr_t end)
+{
+    size_t pages = pages_in(start, end);
+    int error = commit_promise(&s->space_commit, pages);
+
+    if (error == 0) {
+        error = make_tables(s, start, end);
+        if (error != 0)
+            commit_release(&s->space_commit, pages);
+    }
+    return error;
+}
+
+size_t space_promised(const struct region *r)
+{
+    return (r->region_prot & PROT_WRITE) == 0 || r->region_kind == REGION_DEVICE
+               ? 0
+               : pages_in(r->region_start, r->region_end);
+}
+
+/* Allocates a page that has been promised. */
+static void fill_page(struct space *s, const struct region *r, uaddr_t addr)
+{
+    struct page *p = frame_alloc();
+    bool writable = (r->region_prot & PROT_WRITE) != 0;
+
+    copy_zero(page_to_virt(p), PAGE_SIZE);
+    *space_entry(s, addr) =
+        page_to_phys(p) | PTE_PRESENT | PTE_USER | (writable ? PTE_WRITE : 0);
+    s->space_pages++;
+    if (!writable)
+        commit_make_read_only(&s->space_commit, p);
+}
+
+int space_add_region(struct space *s, uaddr_t start, uaddr_t end, int prot,
+                     enum region_kind kind)
+{
+    struct region *r;
+    int error = insert_region(s, start, end, prot, kind, &r);
+
+    if (error != 0)
+        return error;
+    error = promise(s, start, end);
+    if (error != 0)
+        drop_region(s, r);
+    for (; error == 0 && (prot & PROT_WRITE) == 0 && start < end;
+         start += PAGE_SIZE)
+        fill_page(s, r, start);
+    return error;
 }
 
 /* ---- fork --------------------------------------------------------------- */
@@ -260,11 +328,12 @@ static int share_pages(struct space *to, struct space *from, uaddr_t start,
     while (start < end) {
         uaddr_t stop = table_end(start, end);
         uint32_t *pte = space_entry(from, start);
-        uint32_t *copy = pte == NULL ? NULL : entry_make(to, start);
+        uint32_t *copy;
 
-        if (pte != NULL && copy == NULL)
+        if (!make_table(to, start))
             return -ENOMEM;
-        for (; pte != NULL && start < stop; start += PAGE_SIZE, pte++, copy++) {
+        copy = space_entry(to, start);
+        for (; start < stop; start += PAGE_SIZE, pte++, copy++) {
             if (*pte == 0)
                 continue;
             *pte &= ~PTE_WRITE;
@@ -272,7 +341,6 @@ static int share_pages(struct space *to, struct space *from, uaddr_t start,
             frame_get(space_frame(*pte));
             to->space_pages++;
         }
-        start = stop;
     }
     return 0;
 }
@@ -286,12 +354,13 @@ static bool is_fixed(const struct region *r)
 static int copy_region(struct space *to, struct space *from,
                        const struct region *r)
 {
+    struct region *copy;
     int error;
 
     if (is_fixed(r))
         return 0;
-    error = space_add_region(to, r->region_start, r->region_end, r->region_prot,
-                             r->region_kind);
+    error = insert_region(to, r->region_start, r->region_end, r->region_prot,
+                          r->region_kind, &copy);
     return error != 0 ? error
                       : share_pages(to, from, r->region_start, r->region_end);
 }
@@ -299,10 +368,12 @@ static int copy_region(struct space *to, struct space *from,
 struct space *space_copy(struct space *from)
 {
     struct space *s = space_create();
-    int error = 0;
+    int error;
 
     if (s == NULL)
         return NULL;
+    error = commit_promise(&s->space_commit,
+                           from->space_commit.commit_pages - from->space_dma);
     s->space_break = from->space_break;
     s->space_break_base = from->space_break_base;
     list_for_each (l, &from->space_regions)
@@ -318,66 +389,57 @@ struct space *space_copy(struct space *from)
 
 /* ---- filling in pages --------------------------------------------------- */
 
-/* Extends the stack's region, the first, down to `addr`. */
-static struct region *grow_stack(struct space *s, uaddr_t addr)
+/* Extends the stack's region, the first, down to `addr`; its pages are in the
+ * same table. */
+static int grow_stack(struct space *s, uaddr_t addr)
 {
     struct region *r =
         list_entry(s->space_regions.next, struct region, region_link);
+    uaddr_t start = addr & ~PAGE_MASK;
+    int error;
 
     if (list_empty(&s->space_regions) || r->region_kind != REGION_STACK ||
         addr < SPACE_STACK_TOP - SPACE_STACK_MAX || addr >= r->region_start)
-        return NULL;
-    r->region_start = addr & ~PAGE_MASK;
-    return r;
-}
-
-static int fill_page(struct space *s, const struct region *r, uaddr_t addr)
-{
-    uint32_t *pte = entry_make(s, addr);
-    struct page *p = pte == NULL ? NULL : frame_alloc();
-
-    if (p == NULL)
-        return -ENOMEM;
-    copy_zero(page_to_virt(p), PAGE_SIZE);
-    *pte = page_to_phys(p) | PTE_PRESENT | PTE_USER |
-           (r->region_prot & PROT_WRITE ? PTE_WRITE : 0);
-    s->space_pages++;
-    return 0;
+        return -EFAULT;
+    error = commit_promise(&s->space_commit, pages_in(start, r->region_start));
+    if (error == 0)
+        r->region_start = start;
+    return error;
 }
 
 /* The first write to a page that may be shared. */
-static int make_private(uint32_t *pte, uaddr_t addr)
+static void make_private(uint32_t *pte, uaddr_t addr)
 {
     struct page *old = space_frame(*pte);
 
     if (old->page_refs != 1) {
         struct page *p = frame_alloc();
 
-        if (p == NULL)
-            return -ENOMEM;
         copy_bytes(page_to_virt(p), page_to_virt(old), PAGE_SIZE);
         frame_put(old);
         *pte = page_to_phys(p) | (*pte & PAGE_MASK);
     }
     *pte |= PTE_WRITE;
     invlpg(addr);
-    return 0;
 }
 
 int space_fault(struct space *s, uaddr_t addr, bool write)
 {
-    struct region *r = space_region(s, addr);
+    const struct region *r = space_region(s, addr);
+    int error = r == NULL ? grow_stack(s, addr) : 0;
     uint32_t *pte;
 
-    if (r == NULL && (r = grow_stack(s, addr)) == NULL)
-        return -EFAULT;
+    if (error != 0)
+        return error;
+    if (r == NULL)
+        r = space_region(s, addr);
     if (write && (r->region_prot & PROT_WRITE) == 0)
         return -EFAULT;
     pte = space_entry(s, addr);
-    if (pte == NULL || *pte == 0)
-        return fill_page(s, r, addr);
-    if (write && (*pte & PTE_WRITE) == 0)
-        return make_private(pte, addr);
+    if (*pte == 0)
+        fill_page(s, r, addr);
+    else if (write && (*pte & PTE_WRITE) == 0)
+        make_private(pte, addr);
     return 0;
 }
 
@@ -435,12 +497,6 @@ static struct region *heap_of(const struct space *s)
     return NULL;
 }
 
-/* More than all memory: certainly a mistake. */
-static bool exceeds_memory(size_t bytes)
-{
-    return bytes >> PAGE_SHIFT > page_totals()->total_usable;
-}
-
 int32_t space_sbrk(struct space *s, int32_t change)
 {
     uaddr_t old = s->space_break;
@@ -450,13 +506,15 @@ int32_t space_sbrk(struct space *s, int32_t change)
 
     if (heap == NULL || (change < 0 && wanted > old))
         return -EINVAL;
-    if (change < 0 ? wanted < s->space_break_base
-                   : wanted < old || end > SPACE_MMAP_BASE ||
-                         exceeds_memory((size_t)change))
-        return change < 0 ? -EINVAL : -ENOMEM;
+    if (change < 0 && wanted < s->space_break_base)
+        return -EINVAL;
+    if (change > 0 && (wanted < old || end > SPACE_MMAP_BASE ||
+                       promise(s, heap->region_end, end) != 0))
+        return -ENOMEM;
     if (end < heap->region_end) {
         drop_pages(s, end, heap->region_end);
         flush(s);
+        commit_release(&s->space_commit, pages_in(end, heap->region_end));
     }
     heap->region_end = end;
     s->space_break = wanted;
@@ -489,7 +547,7 @@ int32_t space_mmap(struct space *s, size_t length, int prot)
         (prot & ~(PROT_READ | PROT_WRITE)) != 0)
         return -EINVAL;
     length = ROUND_UP(length, PAGE_SIZE);
-    start = exceeds_memory(length) ? 0 : find_gap(s, length);
+    start = find_gap(s, length);
     if (start == 0)
         return -ENOMEM;
     error = space_add_region(s, start, start + length, prot, REGION_MMAP);
@@ -499,37 +557,32 @@ int32_t space_mmap(struct space *s, size_t length, int prot)
 int32_t space_munmap(struct space *s, uaddr_t addr, size_t length)
 {
     struct region *r = space_region(s, addr);
+    size_t promised;
 
     if (r == NULL || (r->region_kind != REGION_MMAP && !is_fixed(r)) ||
         r->region_start != addr ||
         r->region_end - addr != ROUND_UP(length, PAGE_SIZE))
         return -EINVAL;
+    promised = space_promised(r);
     drop_region(s, r);
     flush(s);
+    commit_release(&s->space_commit, promised);
     return 0;
 }
 
 /* ---- frames with fixed addresses ---------------------------------------- */
-
-/* Allocates the tables for [start, end). */
-static int make_tables(struct space *s, uaddr_t start, uaddr_t end)
-{
-    for (; start < end; start = table_end(start, end))
-        if (entry_make(s, start) == NULL)
-            return -ENOMEM;
-    return 0;
-}
 
 /* Maps `length` bytes of physical memory from `first` on in a new region. */
 static int32_t map_fixed(struct space *s, paddr_t first, size_t length,
                          uint32_t flags, enum region_kind kind)
 {
     uaddr_t start = find_gap(s, length);
+    struct region *r;
     int error = start == 0 ? -ENOMEM : make_tables(s, start, start + length);
 
     if (error == 0)
-        error = space_add_region(s, start, start + length,
-                                 PROT_READ | PROT_WRITE, kind);
+        error = insert_region(s, start, start + length, PROT_READ | PROT_WRITE,
+                              kind, &r);
     if (error != 0)
         return error;
     for (size_t at = 0; at < length; at += PAGE_SIZE) {
@@ -548,7 +601,8 @@ int32_t space_map_device(struct space *s, paddr_t first, size_t bytes)
                      PTE_NOCACHE | PTE_THROUGH, REGION_DEVICE);
 }
 
-int32_t space_dma_alloc(struct space *s, size_t pages, paddr_t *paddr)
+/* Allocates and maps a run of promised frames. */
+static int32_t map_run(struct space *s, size_t pages, paddr_t *paddr)
 {
     struct page *p = frame_alloc_run(pages);
     int32_t at;
@@ -562,5 +616,17 @@ int32_t space_dma_alloc(struct space *s, size_t pages, paddr_t *paddr)
         frame_free_run(p, pages);
     else
         s->space_dma += pages;
+    return at;
+}
+
+int32_t space_dma_alloc(struct space *s, size_t pages, paddr_t *paddr)
+{
+    int32_t at = commit_promise(&s->space_commit, pages);
+
+    if (at != 0)
+        return at;
+    at = map_run(s, pages, paddr);
+    if (at < 0 && at >= -4095)
+        commit_release(&s->space_commit, pages);
     return at;
 }

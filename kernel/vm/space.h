@@ -1,13 +1,17 @@
 /*
  * Address spaces: page directory, regions, and the faults that fill them.
  *
- *     0x00400000  stack (grows down from 0x00500000, a page per fault)
+ *     0x00400000  stack (grows down from 0x00500000)
  *     0x00500000  text, data, bss, heap (grows up by sbrk)
  *     0x40000000  mmap
  *     0xC0000000  the kernel, the same tables in every space
  *
  * The stack is below the program so that a small program needs one page table.
  * A stack that grows too far reaches addresses that are never mapped.
+ *
+ * Writable pages are promised when they are asked for (kernel/vm/commit.h), and
+ * allocated when they are first touched. Read-only pages, and all page tables,
+ * are allocated at once. So no fault on promised memory fails.
  *
  * Only the task that runs in a space changes it, or code that holds that task
  * blocked, so it needs no lock. Several spaces may share a frame (copy-on-write
@@ -16,11 +20,17 @@
 #pragma once
 
 #include "kernel/abi/types.h"
+#include "kernel/vm/commit.h"
 #include "kernel/vm/user.h"
 #include "mm/page.h"
 
-#define SPACE_STACK_MAX  MIB(1)
-#define SPACE_STACK_TOP  (USER_BASE + SPACE_STACK_MAX)
+#define SPACE_STACK_MAX MIB(1)
+#define SPACE_STACK_TOP (USER_BASE + SPACE_STACK_MAX)
+
+/* Promised to every program for its stack; more is promised as the stack grows,
+ * page by page, or the program ends. */
+#define SPACE_STACK_RESERVE KIB(16)
+
 #define SPACE_IMAGE_BASE SPACE_STACK_TOP
 #define SPACE_MMAP_BASE  0x40000000u
 
@@ -44,11 +54,12 @@ struct region {
 struct space {
     uint32_t *space_directory;
     struct list space_regions;
-    uaddr_t space_break;      /* end of the heap, any byte */
-    uaddr_t space_break_base; /* start of the heap */
-    size_t space_pages;       /* frames mapped */
-    size_t space_tables;      /* page tables */
-    size_t space_dma;         /* frames in DMA regions */
+    uaddr_t space_break;        /* end of the heap, any byte */
+    uaddr_t space_break_base;   /* start of the heap */
+    size_t space_pages;         /* frames mapped */
+    size_t space_tables;        /* page tables */
+    size_t space_dma;           /* frames in DMA regions */
+    struct commit space_commit; /* its writable pages, but not a device's */
 };
 
 /* Creates caches, registers page fault handlers. Boot only. */
@@ -57,8 +68,8 @@ void space_init(void);
 /* An empty space, or NULL: no memory. */
 struct space *space_create(void);
 
-/* A copy for fork: frames are shared until one side writes. NULL: no memory;
- * `from` is then unchanged. */
+/* A copy for fork: frames are shared until one side writes, and the copy is
+ * promised as many pages. NULL: no memory; `from` is then unchanged. */
 struct space *space_copy(struct space *from);
 
 /* Frees the space and all it maps. No processor may run in it. */
@@ -67,13 +78,13 @@ void space_destroy(struct space *s);
 /* The physical address of its directory, for CR3. */
 paddr_t space_cr3(const struct space *s);
 
-/* Adds a page-aligned region of zero-filled pages, allocated when first
- * touched. 0, -ENOMEM, -EEXIST (overlaps), -EINVAL (not in user space). */
+/* Adds a page-aligned region of zero-filled pages. 0, -ENOMEM, -EEXIST
+ * (overlaps), -EINVAL (not in user space). */
 int space_add_region(struct space *s, uaddr_t start, uaddr_t end, int prot,
                      enum region_kind kind);
 
 /* Makes the page at `addr` readable or writable, as a fault there would: 0,
- * -EFAULT (no region, or not permitted), -ENOMEM. */
+ * -EFAULT (no region, or not permitted), -ENOMEM (the stack cannot grow). */
 int space_fault(struct space *s, uaddr_t addr, bool write);
 
 /* The kernel's address of byte `addr` of a space, valid up to the end of the

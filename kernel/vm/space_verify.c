@@ -48,6 +48,8 @@ static const char *verify_page(const struct space *s, uint32_t pte,
     if ((pte & PTE_WRITE) != 0 &&
         ((r->region_prot & PROT_WRITE) == 0 || p->page_refs != 1))
         return "a shared or read-only page is writable";
+    if (commit_is_read_only(p) != ((r->region_prot & PROT_WRITE) == 0))
+        return "a page is promised to the space and not, or twice";
     return NULL;
 }
 
@@ -66,9 +68,25 @@ static const char *verify_table(const struct space *s, uaddr_t base,
     return wrong;
 }
 
+/* A fault on a promised page needs no table, and one on a read-only page no
+ * frame. */
+static bool has_tables(const struct space *s, const struct region *r)
+{
+    bool whole = (r->region_prot & PROT_WRITE) == 0;
+
+    for (uaddr_t a = r->region_start; a < r->region_end; a += PAGE_SIZE) {
+        const uint32_t *pte = space_entry(s, a);
+
+        if (pte == NULL || (whole && *pte == 0))
+            return false;
+    }
+    return true;
+}
+
 static const char *verify_regions(const struct space *s)
 {
     uaddr_t last = USER_BASE;
+    size_t promised = 0;
     size_t dma = 0;
 
     list_for_each (l, &s->space_regions) {
@@ -81,8 +99,13 @@ static const char *verify_regions(const struct space *s)
         if (r->region_kind == REGION_HEAP &&
             r->region_end != ROUND_UP(s->space_break, PAGE_SIZE))
             return "the heap does not end at the break";
+        if (!has_tables(s, r))
+            return "a promised page has no table, or a read-only page no frame";
+        promised += space_promised(r);
         last = r->region_end;
     }
+    if (promised != s->space_commit.commit_pages)
+        return "a space was promised more or less than its regions have";
     return dma == s->space_dma ? NULL : "a space's count of DMA pages is wrong";
 }
 

@@ -33,13 +33,13 @@ bool kmem_log_create(void)
         return true;
     pages = MIN(pages, (size_t)BUDDY_MAX_PAGES);
     for (; p == NULL && pages >= LOG_PAGES_MIN; pages /= 2)
-        if ((p = buddy_alloc_run(pages)) != NULL)
-            break;
+        if (mm_charge(pages) && (p = buddy_alloc_run(pages)) == NULL)
+            mm_refund(pages);
     if (p == NULL)
         return false;
+    pages *= 2; /* as it was then */
     memset(page_to_virt(p), 0, pages * PAGE_SIZE);
-    transactions.length =
-        (uint32_t)(pages * PAGE_SIZE / sizeof(struct kmem_log_entry));
+    transactions.length = pages * PAGE_SIZE / sizeof(struct kmem_log_entry);
     transactions.entries = page_to_virt(p);
     return true;
 }

@@ -3,9 +3,9 @@
  * section 7.3).
  *
  * The heap is an array of pages from heap_base up, and page_array has an entry
- * for each. page_array is mapped for every page below the mmap area, and uses
- * memory only where touched. Pages are in runs, allocated or free; no two free
- * runs are adjacent:
+ * for each. page_array is a mapping of its own; when it is full, it moves to
+ * one of twice the size. Pages are in runs, allocated or free; no two free runs
+ * are adjacent:
  *
  *     heap_base                                               the break
  *     | run | run | free run | run |  free run  | run | free run |
@@ -18,6 +18,7 @@
 #include "kernel/lib/printf.h"
 #include "mm/buddy.h"
 #include "user/lib/heap.h"
+#include "user/lib/string.h"
 #include "user/lib/unistd.h"
 
 #define HEAP_END   0x40000000u /* where mmap begins */
@@ -29,6 +30,7 @@ struct page *page_array;
 size_t page_count;
 
 static struct list free_runs = LIST_INIT(free_runs);
+static size_t array_bytes; /* of page_array; it grows with the heap */
 static size_t (*reclaim)(void);
 static struct heap_stat stat_now;
 
@@ -139,13 +141,53 @@ static char *heap_end(void)
     return heap_base + page_count * PAGE_SIZE;
 }
 
+/* The free runs again, in order, after the array with their links has moved. */
+static void relink(void)
+{
+    size_t i = 0;
+
+    list_init(&free_runs);
+    while (i < page_count) {
+        struct page *p = &page_array[i];
+        bool is_free = p->page_state == PAGE_FREE;
+
+        if (is_free)
+            list_insert_before(&free_runs, &p->page_link);
+        i += is_free ? free_length(p) : 1;
+    }
+}
+
+/* Ensures that the array has entries for `pages`; moves it if need be. */
+static bool reserve_entries(size_t pages)
+{
+    size_t bytes = MAX(array_bytes, (size_t)PAGE_SIZE);
+    struct page *larger;
+
+    while (bytes / sizeof(struct page) < pages)
+        bytes *= 2;
+    if (bytes == array_bytes)
+        return true;
+    larger = mmap(bytes, PROT_READ | PROT_WRITE);
+    if (larger == MAP_FAILED)
+        return false;
+    if (array_bytes != 0) {
+        memcpy(larger, page_array, page_count * sizeof(struct page));
+        munmap(page_array, array_bytes);
+    }
+    page_array = larger;
+    array_bytes = bytes;
+    relink();
+    return true;
+}
+
 /* Other code has moved the break: continues after its pages. */
 static bool skip_foreign(const char *at)
 {
     size_t bytes = -(uintptr_t)at & PAGE_MASK;
     size_t pages = (size_t)(at + bytes - heap_end()) >> PAGE_SHIFT;
 
-    if (at < heap_end() || (bytes != 0 && sbrk((int32_t)bytes) == MAP_FAILED))
+    if (at < heap_end() || !reserve_entries(page_count + pages) ||
+        (bytes != 0 && sbrk((int32_t)bytes) == MAP_FAILED))
         return false;
     mark(page_array + page_count, pages, PAGE_RESERVED);
     page_count += pages;
@@ -162,7 +204,8 @@ static bool extend(size_t pages)
         return false;
     if (at != heap_end() && !skip_foreign(at))
         return false;
-    if (sbrk((int32_t)(pages << PAGE_SHIFT)) == MAP_FAILED)
+    if (!reserve_entries(page_count + pages) ||
+        sbrk((int32_t)(pages << PAGE_SHIFT)) == MAP_FAILED)
         return false;
     page_count += pages;
     stat_now.stat_pages += pages;
@@ -194,21 +237,11 @@ bool heap_init(void)
 {
     uintptr_t at = (uintptr_t)sbrk(0);
     uintptr_t base = ROUND_UP(at, (uintptr_t)PAGE_SIZE);
-    size_t most = (HEAP_END - base) >> PAGE_SHIFT;
-    void *array = mmap(most * sizeof(struct page), PROT_READ | PROT_WRITE);
 
-    if (array == MAP_FAILED)
+    if (at < base && sbrk((int32_t)(base - at)) == MAP_FAILED)
         return false;
-    if (at < base && sbrk((int32_t)(base - at)) == MAP_FAILED) {
-        munmap(array, most * sizeof(struct page));
-        return false;
-    }
-    page_array = array;
     heap_base = (char *)base;
-    if (extend(GROW_PAGES))
-        return true;
-    munmap(array, most * sizeof(struct page));
-    return false;
+    return extend(GROW_PAGES);
 }
 
 /* ---- functions of buddy ------------------------------------------------- */

@@ -4,6 +4,7 @@
  */
 #include "user/tests/usertests/test.h"
 #include "user/lib/ipc.h"
+#include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 
 enum request {
@@ -76,26 +77,28 @@ static void ipc_words(void)
 
 static void ipc_bytes(void)
 {
-    static uint8_t out[IPC_DATA_MAX], in[IPC_DATA_MAX];
+    uint8_t *out = malloc(IPC_DATA_MAX);
+    uint8_t *in = malloc(IPC_DATA_MAX);
     static const uint32_t sizes[] = {0, 1, 3, 4, 100, 4095, 4096, 4097, 65536};
     int port;
     pid_t server = start_server(&port);
 
-    for (uint32_t i = 0; i < sizeof(out); i++)
+    CHECK(out != NULL && in != NULL);
+    for (uint32_t i = 0; i < IPC_DATA_MAX; i++)
         out[i] = (uint8_t)(i * 13 + (i >> 8));
     for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
         struct ipc_buffer b = {.ipc_send = out,
                                .ipc_send_size = sizes[i],
                                .ipc_receive = in,
-                               .ipc_receive_max = sizeof(in)};
+                               .ipc_receive_max = IPC_DATA_MAX};
         struct message m = {.msg_tag = BACK | IPC_DATA, .msg_buffer = &b};
 
-        memset(in, 0xee, sizeof(in));
+        memset(in, 0xee, IPC_DATA_MAX);
         EQUAL(ipc_call(port, &m), 0);
         EQUAL(b.ipc_received, sizes[i]);
         EQUAL(b.ipc_received_handle, -1);
         EQUAL(memcmp(in, out, sizes[i]), 0);
-        if (sizes[i] < sizeof(in))
+        if (sizes[i] < IPC_DATA_MAX)
             EQUAL(in[sizes[i]], 0xee);
     }
     stop_server(port, server);

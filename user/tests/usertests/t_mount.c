@@ -5,6 +5,7 @@
 #include "user/tests/usertests/test.h"
 #include "user/lib/ipc.h"
 #include "user/lib/stdio.h"
+#include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 
 #define PIECE 200000 /* bytes: need several requests */
@@ -128,9 +129,11 @@ static void mount_buffers(void)
 /* More bytes than a message can have. */
 static void mount_large(void)
 {
-    static uint8_t out[PIECE], in[PIECE + 1];
+    uint8_t *out = malloc(PIECE);
+    uint8_t *in = malloc(PIECE + 1);
     int h;
 
+    CHECK(out != NULL && in != NULL);
     begin();
     for (uint32_t i = 0; i < PIECE; i++)
         out[i] = (uint8_t)(i * 7 + (i >> 8));

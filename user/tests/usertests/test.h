@@ -29,6 +29,7 @@ extern const struct family families[]; /* ended by a NULL name */
 extern const struct test task_tests[];
 extern const struct test exec_tests[];
 extern const struct test memory_tests[];
+extern const struct test commit_tests[];
 extern const struct test protect_tests[];
 extern const struct test trap_tests[];
 extern const struct test pointer_tests[];

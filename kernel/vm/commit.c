@@ -1,0 +1,214 @@
+/*
+ * The account of memory (kernel/vm/commit.h). Every page is charged before it
+ * is taken from buddy and refunded after it has returned there.
+ */
+#include "kernel/vm/commit.h"
+#include "kernel/abi/errno.h"
+#include "kernel/vm/frame.h"
+#include "mm/buddy.h"
+#include "mm/kmem_debug.h"
+
+#define LOCK_RANK 38 /* before buddy's: a read-only frame is freed under it */
+
+static struct {
+    struct spinlock lock;
+    struct list spaces;
+    struct commit_stat stat;
+} account = {
+    .lock = SPINLOCK_INIT("commit", LOCK_RANK),
+    .spaces = LIST_INIT(account.spaces),
+};
+
+void commit_init(void)
+{
+    account.stat.stat_total = account.stat.stat_available = buddy_free_pages();
+}
+
+/* ---- charging ----------------------------------------------------------- */
+
+/* Charges `pages` to a part of the account if that leaves `share` available. */
+static bool charge(size_t pages, size_t share, size_t *part)
+{
+    bool fits = account.stat.stat_available >= pages + share;
+
+    spin_assert_held(&account.lock);
+    if (fits) {
+        account.stat.stat_available -= pages;
+        *part += pages;
+    }
+    return fits;
+}
+
+static void refund(size_t pages, size_t *part)
+{
+    spin_assert_held(&account.lock);
+    *part -= pages;
+    account.stat.stat_available += pages;
+}
+
+/* ---- the kernel's pages ------------------------------------------------- */
+
+bool mm_charge(size_t pages)
+{
+    bool done;
+
+    if (pages > BUDDY_MAX_PAGES)
+        return false;
+    do {
+        spin_lock(&account.lock);
+        done = charge(pages, 0, &account.stat.stat_kernel);
+        spin_unlock(&account.lock);
+    } while (!done && buddy_pressure());
+    return done;
+}
+
+void mm_refund(size_t pages)
+{
+    spin_lock(&account.lock);
+    refund(pages, &account.stat.stat_kernel);
+    spin_unlock(&account.lock);
+}
+
+/* ---- promises ----------------------------------------------------------- */
+
+void commit_enter(struct commit *c)
+{
+    c->commit_pages = 0;
+    spin_lock(&account.lock);
+    list_insert_before(&account.spaces, &c->commit_link);
+    spin_unlock(&account.lock);
+}
+
+void commit_leave(struct commit *c)
+{
+    commit_release(c, c->commit_pages);
+    spin_lock(&account.lock);
+    list_remove(&c->commit_link);
+    spin_unlock(&account.lock);
+}
+
+int commit_promise(struct commit *c, size_t pages)
+{
+    bool done;
+
+    if (pages == 0)
+        return 0;
+    if (pages > account.stat.stat_total || kmem_page_fails())
+        return -ENOMEM;
+    do {
+        spin_lock(&account.lock);
+        done = charge(pages, COMMIT_KERNEL_SHARE, &account.stat.stat_promised);
+        c->commit_pages += done ? pages : 0;
+        spin_unlock(&account.lock);
+    } while (!done && buddy_pressure());
+    return done ? 0 : -ENOMEM;
+}
+
+void commit_release(struct commit *c, size_t pages)
+{
+    spin_lock(&account.lock);
+    c->commit_pages -= pages;
+    refund(pages, &account.stat.stat_promised);
+    spin_unlock(&account.lock);
+    mm_memory_returned();
+}
+
+/* ---- read-only frames --------------------------------------------------- */
+
+/* Such a frame is marked by its owner, the account. */
+bool commit_is_read_only(const struct page *p)
+{
+    return p->page_owner == &account;
+}
+
+void commit_make_read_only(struct commit *c, struct page *p)
+{
+    spin_lock(&account.lock);
+    c->commit_pages--;
+    account.stat.stat_promised--;
+    account.stat.stat_read_only++;
+    p->page_owner = &account;
+    spin_unlock(&account.lock);
+}
+
+void commit_free_read_only(struct page *p)
+{
+    spin_lock(&account.lock);
+    p->page_owner = NULL;
+    buddy_free(p, 0);
+    refund(1, &account.stat.stat_read_only);
+    spin_unlock(&account.lock);
+    mm_memory_returned();
+}
+
+/* ---- looking ------------------------------------------------------------ */
+
+void commit_stat(struct commit_stat *out)
+{
+    spin_lock(&account.lock);
+    *out = account.stat;
+    spin_unlock(&account.lock);
+}
+
+size_t commit_committed(const struct commit_stat *st)
+{
+    return st->stat_promised + st->stat_read_only;
+}
+
+size_t commit_limit(const struct commit_stat *st)
+{
+    size_t room = MAX(st->stat_available, (size_t)COMMIT_KERNEL_SHARE);
+
+    return commit_committed(st) + room - COMMIT_KERNEL_SHARE;
+}
+
+/* The sum of what the spaces were promised; more than there is if the list is
+ * broken. */
+static size_t sum_of_promises(void)
+{
+    size_t sum = 0;
+    size_t spaces = 0;
+
+    list_for_each (l, &account.spaces) {
+        sum += list_entry(l, struct commit, commit_link)->commit_pages;
+        if (spaces++ > account.stat.stat_total)
+            return SIZE_MAX;
+    }
+    return sum;
+}
+
+static size_t count_read_only(void)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < page_count; i++)
+        n += commit_is_read_only(&page_array[i]);
+    return n;
+}
+
+static const char *check(void)
+{
+    const struct commit_stat *st = &account.stat;
+    size_t committed = commit_committed(st);
+
+    if (sum_of_promises() != st->stat_promised)
+        return "the spaces were promised another number of pages";
+    if (count_read_only() != st->stat_read_only)
+        return "the number of read-only frames is wrong";
+    if (st->stat_kernel + committed + st->stat_available != st->stat_total)
+        return "the parts are not the whole";
+    if (buddy_free_pages() + frame_count() < st->stat_available + committed)
+        return "fewer pages are free than were promised";
+    return NULL;
+}
+
+const char *commit_verify(const char **where)
+{
+    const char *wrong;
+
+    *where = "the account";
+    spin_lock(&account.lock);
+    wrong = check();
+    spin_unlock(&account.lock);
+    return wrong;
+}

@@ -1,0 +1,463 @@
+/*
+ * Commitment: what spaces are promised, what the kernel leaves them, and the
+ * account of both.
+ *
+ * Tests: kernel/vm/commit.c, kernel/vm/space.c, kernel/vm/frame.c
+ */
+#include "kernel/ipc/tests/ipc_actor.h"
+#include "kernel/lib/string.h"
+#include "kernel/vm/commit.h"
+#include "kernel/vm/frame.h"
+#include "kernel/vm/space_impl.h"
+#include "kernel/x86/paging.h"
+#include "mm/buddy.h"
+#include "tools/workshop/stress/fail.h"
+#include "mm/kmem.h"
+#include "mm/segkmem.h"
+
+#define AREA     (SPACE_MMAP_BASE + MIB(16))
+#define STACK    (SPACE_STACK_TOP - SPACE_STACK_RESERVE)
+#define WRITABLE (PROT_READ | PROT_WRITE)
+
+static struct commit_stat before;
+
+static struct commit_stat now(void)
+{
+    struct commit_stat st;
+
+    commit_stat(&st);
+    return st;
+}
+
+/* Memory that can be reclaimed is not the kernel's during a case. */
+static void begin_case(void)
+{
+    kmem_reap(KMEM_REAP_ALL);
+    before = now();
+}
+
+static void expect_sound(void)
+{
+    const char *where;
+    const char *wrong = commit_verify(&where);
+
+    if (wrong != NULL)
+        KT_FAIL("%s: %s", where, wrong);
+}
+
+/* So many more than at the start: pages promised, read-only frames. */
+static void expect_more(size_t promised, size_t read_only)
+{
+    KT_EQ(now().stat_promised, before.stat_promised + promised);
+    KT_EQ(now().stat_read_only, before.stat_read_only + read_only);
+    expect_sound();
+}
+
+static void end_case(void)
+{
+    expect_more(0, 0);
+    kmem_reap(KMEM_REAP_ALL);
+    KT_EQ(now().stat_available, before.stat_available);
+    KT_EQ(now().stat_kernel, before.stat_kernel);
+}
+
+/* As many pages as the next promise can have. */
+static size_t room(void)
+{
+    struct commit_stat st = now();
+
+    return commit_limit(&st) - commit_committed(&st);
+}
+
+/* A space with a region of `pages`; NULL if it is refused. */
+static struct space *space_with(size_t pages, int prot)
+{
+    struct space *s = space_create();
+
+    if (s != NULL && space_add_region(s, AREA, AREA + pages * PAGE_SIZE, prot,
+                                      REGION_MMAP) != 0) {
+        space_destroy(s);
+        return NULL;
+    }
+    return s;
+}
+
+/* Writes to pages [from, to) of the area; the number of faults that failed. */
+static size_t touch(struct space *s, size_t from, size_t to)
+{
+    size_t failed = 0;
+
+    for (size_t i = from; i < to; i++)
+        failed += space_fault(s, AREA + i * PAGE_SIZE, true) != 0;
+    return failed;
+}
+
+/* ---- promises ----------------------------------------------------------- */
+
+KTEST(commit, a_space_is_promised_its_pages)
+{
+    size_t frames = frame_count();
+    struct space *s;
+
+    begin_case();
+    s = space_with(20, WRITABLE);
+    KT_REQUIRE(s != NULL);
+    expect_more(20, 0);
+    KT_EQ(frame_count(), frames);
+    KT_EQ(touch(s, 0, 7), 0);
+    expect_more(20, 0);
+    KT_EQ(frame_count(), frames + 7);
+    KT_TRUE(space_verify(s) == NULL);
+    KT_EQ(space_munmap(s, AREA, 19 * PAGE_SIZE), -EINVAL);
+    expect_more(20, 0);
+    KT_EQ(space_munmap(s, AREA, 20 * PAGE_SIZE), 0);
+    expect_more(0, 0);
+    KT_EQ(frame_count(), frames);
+    KT_TRUE(space_mmap(s, 3 * PAGE_SIZE - 1, WRITABLE) > 0);
+    expect_more(3, 0);
+    space_destroy(s);
+    end_case();
+}
+
+/* They have their frames at once, and these are shared by forks. */
+KTEST(commit, read_only_pages_are_promised_once)
+{
+    size_t frames = frame_count();
+    struct space *s, *copy;
+
+    begin_case();
+    s = space_with(5, PROT_READ);
+    KT_REQUIRE(s != NULL);
+    expect_more(0, 5);
+    KT_EQ(frame_count(), frames + 5);
+    copy = space_copy(s);
+    KT_REQUIRE(copy != NULL);
+    expect_more(0, 5);
+    KT_TRUE(space_verify(s) == NULL && space_verify(copy) == NULL);
+    KT_EQ(space_fault(copy, AREA, true), -EFAULT);
+    space_destroy(s);
+    expect_more(0, 5);
+    KT_EQ(space_munmap(copy, AREA, 5 * PAGE_SIZE), 0);
+    expect_more(0, 0);
+    space_destroy(copy);
+    end_case();
+}
+
+KTEST(commit, a_fork_is_promised_as_many)
+{
+    size_t frames = frame_count();
+    struct space *s, *copy;
+
+    begin_case();
+    s = space_with(12, WRITABLE);
+    KT_REQUIRE(s != NULL);
+    KT_EQ(touch(s, 0, 6), 0);
+    copy = space_copy(s);
+    KT_REQUIRE(copy != NULL);
+    expect_more(24, 0);
+    KT_EQ(frame_count(), frames + 6);
+    KT_EQ(touch(copy, 3, 12), 0);
+    KT_EQ(touch(s, 3, 12), 0);
+    KT_EQ(frame_count(), frames + 24 - 3); /* three are still shared */
+    expect_more(24, 0);
+    space_destroy(s);
+    expect_more(12, 0);
+    KT_TRUE(space_verify(copy) == NULL);
+    space_destroy(copy);
+    end_case();
+}
+
+KTEST(commit, the_heap_is_promised_by_sbrk)
+{
+    struct space *s;
+
+    begin_case();
+    s = space_create();
+    KT_REQUIRE(s != NULL);
+    s->space_break = s->space_break_base = SPACE_IMAGE_BASE;
+    KT_EQ(space_add_region(s, SPACE_IMAGE_BASE, SPACE_IMAGE_BASE, WRITABLE,
+                           REGION_HEAP),
+          0);
+    expect_more(0, 0);
+    KT_EQ(space_sbrk(s, 5), SPACE_IMAGE_BASE);
+    expect_more(1, 0);
+    KT_EQ(space_sbrk(s, PAGE_SIZE - 5), SPACE_IMAGE_BASE + 5);
+    expect_more(1, 0);
+    KT_EQ(space_sbrk(s, 9 * PAGE_SIZE), SPACE_IMAGE_BASE + PAGE_SIZE);
+    expect_more(10, 0);
+    KT_EQ(space_sbrk(s, (int32_t)(room() + 1) * (int32_t)PAGE_SIZE), -ENOMEM);
+    KT_EQ(space_sbrk(s, INT32_MAX), -ENOMEM);
+    KT_EQ(space_sbrk(s, INT32_MIN), -EINVAL);
+    expect_more(10, 0);
+    KT_EQ(space_sbrk(s, -(int32_t)(4 * PAGE_SIZE + 1)),
+          SPACE_IMAGE_BASE + 10 * PAGE_SIZE);
+    expect_more(6, 0);
+    KT_EQ(space_sbrk(s, -(int32_t)(6 * PAGE_SIZE - 1)),
+          SPACE_IMAGE_BASE + 6 * PAGE_SIZE - 1);
+    expect_more(0, 0);
+    KT_TRUE(space_verify(s) == NULL);
+    space_destroy(s);
+    end_case();
+}
+
+/* ---- refusing ----------------------------------------------------------- */
+
+KTEST(commit, no_more_is_promised_than_there_is)
+{
+    struct space *most, *s;
+    size_t pages;
+
+    begin_case();
+    s = space_with(1, WRITABLE);
+    most = space_create();
+    KT_REQUIRE(s != NULL && most != NULL);
+    KT_EQ(space_add_region(most, AREA, AREA + PAGE_SIZE, WRITABLE, REGION_MMAP),
+          0);
+    pages = room(); /* with all tables but those that it will need */
+    KT_EQ(commit_promise(&most->space_commit, pages + 1), -ENOMEM);
+    KT_EQ(commit_promise(&most->space_commit, SIZE_MAX), -ENOMEM);
+    expect_more(2, 0);
+    KT_EQ(commit_promise(&most->space_commit, pages), 0);
+    expect_more(2 + pages, 0);
+    KT_EQ(room(), 0);
+    KT_EQ(now().stat_available, COMMIT_KERNEL_SHARE);
+    KT_EQ(commit_promise(&s->space_commit, 1), -ENOMEM);
+    KT_EQ(commit_promise(&s->space_commit, 0), 0);
+    KT_EQ(space_mmap(s, PAGE_SIZE, WRITABLE), -ENOMEM);
+    KT_EQ(space_mmap(s, PAGE_SIZE, PROT_READ), -ENOMEM);
+    KT_TRUE(space_copy(s) == NULL);
+    KT_TRUE(space_verify(s) == NULL);
+    KT_EQ(touch(s, 0, 1), 0);
+    expect_more(2 + pages, 0);
+    commit_release(&most->space_commit, pages);
+    space_destroy(most);
+    KT_TRUE(space_mmap(s, PAGE_SIZE, WRITABLE) > 0);
+    space_destroy(s);
+    end_case();
+}
+
+/* Each allocation fails once, of an object or of a promise. */
+static void fail_each(enum kmem_fail_kind kind, struct space *s)
+{
+    int32_t at = -ENOMEM;
+
+    for (uint32_t n = 1; at < 0 && n < 20; n++) {
+        struct space *copy;
+
+        kmem_fail_set(kind, n);
+        copy = space_copy(s);
+        if (kmem_fail_fired())
+            KT_TRUE(copy == NULL);
+        kmem_fail_set(KMEM_FAIL_NONE, 0);
+        if (copy != NULL)
+            space_destroy(copy);
+        expect_more(8, 0);
+        kmem_fail_set(kind, n);
+        at = space_mmap(s, MIB(4) + 1, WRITABLE);
+        KT_TRUE(kmem_fail_fired() == (at == -ENOMEM));
+        kmem_fail_set(KMEM_FAIL_NONE, 0);
+        KT_TRUE(space_verify(s) == NULL);
+        if (at > 0)
+            KT_EQ(space_munmap(s, (uaddr_t)at, MIB(4) + 1), 0);
+        expect_more(8, 0);
+    }
+    KT_TRUE(at > 0);
+}
+
+KTEST(commit, failures_keep_nothing)
+{
+    struct space *s;
+
+    begin_case();
+    s = space_with(8, WRITABLE);
+    KT_REQUIRE(s != NULL);
+    if (room() > 2 * (MIB(4) >> PAGE_SHIFT)) {
+        fail_each(KMEM_FAIL_SLAB, s);
+        fail_each(KMEM_FAIL_PAGE, s);
+    }
+    space_destroy(s);
+    end_case();
+}
+
+KTEST(commit, the_stack_grows_by_promise)
+{
+    struct space *s, *most;
+    size_t pages;
+
+    begin_case();
+    s = space_create();
+    most = space_create();
+    KT_REQUIRE(s != NULL && most != NULL);
+    KT_EQ(space_add_region(s, STACK, SPACE_STACK_TOP, WRITABLE, REGION_STACK),
+          0);
+    expect_more(SPACE_STACK_RESERVE / PAGE_SIZE, 0);
+    KT_EQ(space_fault(s, STACK - 3 * PAGE_SIZE + 1, true), 0);
+    expect_more(SPACE_STACK_RESERVE / PAGE_SIZE + 3, 0);
+    pages = room();
+    KT_EQ(commit_promise(&most->space_commit, pages), 0);
+    KT_EQ(space_fault(s, STACK - 4 * PAGE_SIZE, true), -ENOMEM);
+    for (uaddr_t at = STACK - 3 * PAGE_SIZE; at < SPACE_STACK_TOP;
+         at += PAGE_SIZE)
+        KT_EQ(space_fault(s, at, true), 0);
+    KT_TRUE(space_verify(s) == NULL);
+    commit_release(&most->space_commit, pages);
+    KT_EQ(space_fault(s, SPACE_STACK_TOP - SPACE_STACK_MAX, true), 0);
+    KT_EQ(space_fault(s, SPACE_STACK_TOP - SPACE_STACK_MAX - 1, true), -EFAULT);
+    expect_more(SPACE_STACK_MAX / PAGE_SIZE, 0);
+    space_destroy(most);
+    space_destroy(s);
+    end_case();
+}
+
+/* ---- the kernel's pages and the promised ones --------------------------- */
+
+struct taken {
+    struct taken *taken_next;
+};
+
+/* Everything that the kernel can have. */
+static struct taken *take_all(size_t *n)
+{
+    struct taken *all = NULL;
+    struct taken *t;
+
+    for (*n = 0; (t = kmem_alloc(PAGE_SIZE, KM_NOSLEEP)) != NULL; ++*n) {
+        t->taken_next = all;
+        all = t;
+    }
+    return all;
+}
+
+static void give_back(struct taken *all)
+{
+    while (all != NULL) {
+        struct taken *next = all->taken_next;
+
+        kmem_free(all, PAGE_SIZE);
+        all = next;
+    }
+}
+
+KTEST(commit, the_kernel_leaves_what_is_promised)
+{
+    struct taken *all;
+    struct space *s, *copy;
+    size_t pages, n;
+
+    begin_case();
+    pages = room() / 4;
+    s = space_with(pages, WRITABLE);
+    KT_REQUIRE(s != NULL);
+    KT_EQ(touch(s, 0, pages / 3), 0);
+    copy = space_copy(s);
+    KT_REQUIRE(copy != NULL);
+    all = take_all(&n);
+    KT_GE(n, pages);
+    KT_EQ(now().stat_available, 0);
+    KT_TRUE(kmem_getpages(1, PAGE_SLAB, NULL) == NULL);
+    KT_EQ(commit_promise(&s->space_commit, 1), -ENOMEM);
+    expect_more(2 * pages, 0);
+    KT_EQ(touch(copy, 0, pages), 0);
+    KT_EQ(touch(s, 0, pages), 0);
+    expect_more(2 * pages, 0);
+    KT_TRUE(space_verify(s) == NULL && space_verify(copy) == NULL);
+    give_back(all);
+    space_destroy(s);
+    space_destroy(copy);
+    end_case();
+}
+
+/* More than buddy could give is refused before anything is reclaimed. */
+KTEST(commit, impossible_requests_reclaim_nothing)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_keep", 64, 0, NULL, NULL);
+    struct space *s = space_create();
+    struct commit_stat st;
+
+    KT_REQUIRE(cp != NULL && s != NULL);
+    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
+    st = now();
+    KT_TRUE(kmem_getpages(BUDDY_MAX_PAGES + 1, PAGE_LARGE, NULL) == NULL);
+    KT_EQ(commit_promise(&s->space_commit, st.stat_total + 1), -ENOMEM);
+    KT_EQ(now().stat_kernel, st.stat_kernel);
+    /* What can be reclaimed is, for a promise. */
+    KT_EQ(commit_promise(&s->space_commit, room() + 1), 0);
+    KT_TRUE(now().stat_kernel < st.stat_kernel);
+    expect_sound();
+    space_destroy(s);
+    KT_EQ(kmem_cache_destroy(cp), 0);
+}
+
+static int32_t touch_own(uint32_t at, uint32_t b, uint32_t c)
+{
+    (void)b, (void)c;
+    return space_fault(task_self()->task_space, at, true);
+}
+
+/* Others may hold a page for a moment that nobody promised them: the second
+ * copy of a shared page. The fault waits until they return it. */
+KTEST(commit, a_fault_waits_for_its_page)
+{
+    static struct actor toucher;
+    struct page *held = NULL;
+    struct page *p;
+
+    KT_REQUIRE(actor_start(&toucher, "toucher"));
+    while ((p = buddy_alloc(0)) != NULL) {
+        p->page_owner = held;
+        held = p;
+    }
+    KT_TRUE(!actor_do(&toucher, touch_own, ACTOR_SEND, 0, 0));
+    while ((p = held) != NULL) {
+        held = p->page_owner;
+        p->page_owner = NULL;
+        buddy_free(p, 0);
+    }
+    mm_memory_returned();
+    actor_settle();
+    KT_TRUE(!actor_waits(&toucher));
+    KT_EQ(toucher.actor_result, 0);
+    actor_end(&toucher);
+    expect_sound();
+}
+
+/* ---- what the account notices ------------------------------------------- */
+
+static void expect_noticed(const char *what)
+{
+    const char *where;
+    const char *wrong = commit_verify(&where);
+
+    if (wrong == NULL || strcmp(wrong, what) != 0)
+        KT_FAIL("verify says '%s', not '%s'", wrong == NULL ? "" : wrong, what);
+}
+
+KTEST(commit, verify_sees_a_wrong_account)
+{
+    struct space *s, *text;
+    struct page *p;
+    void *owner;
+
+    begin_case();
+    s = space_with(4, WRITABLE);
+    text = space_with(1, PROT_READ);
+    KT_REQUIRE(s != NULL && text != NULL);
+    s->space_commit.commit_pages++;
+    expect_noticed("the spaces were promised another number of pages");
+    KT_TRUE(space_verify(s) != NULL);
+    s->space_commit.commit_pages--;
+    p = space_frame(*space_entry(text, AREA));
+    owner = p->page_owner;
+    p->page_owner = NULL;
+    expect_noticed("the number of read-only frames is wrong");
+    KT_TRUE(space_verify(text) != NULL);
+    p->page_owner = owner;
+    p = buddy_alloc(0);
+    KT_REQUIRE(p != NULL);
+    expect_noticed("fewer pages are free than were promised");
+    buddy_free(p, 0);
+    expect_sound();
+    space_destroy(text);
+    space_destroy(s);
+    end_case();
+}
