@@ -11,11 +11,12 @@ first block of a run also has the commands:
     ```
 
 Blocks of one name are one session of GDB, in the order of the page, from the
-kernel's first function on. `append="..."` gives kernel options. A line of three
-dots in an answer stands for lines that the page leaves out, or that GDB prints
-past who asks it, as the place where it stops. Addresses, places in the code,
-frame numbers and ages are not compared: they change with every change of the
-kernel.
+kernel's first function on. `append="..."` gives kernel options,
+`kernel=workshop` boots the workshop kernel, which is beside KERNEL. A line of
+three dots in an answer stands for lines that the page leaves out, or that GDB
+prints past the question, as the place where it stops. Addresses, places in the
+code, frame numbers and ages are not compared: they change with every change of
+the kernel.
 
     python3 -m tools.test.sessions KERNEL PAGE...
 
@@ -98,6 +99,8 @@ def sessions(page_blocks):
 def run(kernel, options, steps):
     """The answers to the steps of one session: a list of lists of lines."""
     asked = [f"{step.command} # {i}" for i, step in enumerate(steps)]
+    if "kernel" in options:
+        kernel = Path(kernel).with_name(f"slate-{options['kernel']}.elf")
     said = gdb.Session(kernel, options["run"], [(None, asked)],
                        append=options.get("append", "")).said[0]
     return [[line.rstrip() for line in said[line_].splitlines()]
