@@ -228,10 +228,11 @@ KTEST(shell_broken, walk_finds_every_object)
 /* Words of a cache and of a bufctl that commands count or divide by. */
 KTEST(shell_broken, looking_survives_wild_values)
 {
-    struct kmem_bufctl_debug *bdp;
+    struct kmem_bufctl_debug *bdp = NULL;
     static void *obj[64];
     struct kmem_cache *cp;
     char line[40];
+    volatile size_t two = 2; /* no constant: one call allocates both */
     size_t chunk, n;
 
     cp = make_broken(200, obj, &n);
@@ -246,7 +247,7 @@ KTEST(shell_broken, looking_survives_wild_values)
     end_broken(cp, obj, n);
     cp = kmem_cache_create("test_broken", 100, 0, NULL, NULL);
     KT_REQUIRE(cp && kmem_debug_set(cp, KMF_AUDIT) == 0);
-    for (n = 0; n < 2; n++) {
+    for (n = 0; n < two; n++) {
         obj[n] = kmem_cache_alloc(cp, KM_NOSLEEP);
         bdp = (struct kmem_bufctl_debug *)*kmem_hash_bucket(cp, obj[n]);
         KT_REQUIRE(bdp && bdp->bufctl.bufctl_addr == obj[n]);
