@@ -399,6 +399,7 @@ static int32_t touch_own(uint32_t at, uint32_t b, uint32_t c)
 KTEST(commit, a_fault_waits_for_its_page)
 {
     static struct actor toucher;
+    struct commit_stat st;
     struct page *held = NULL;
     struct page *p;
 
@@ -407,6 +408,9 @@ KTEST(commit, a_fault_waits_for_its_page)
         p->page_owner = held;
         held = p;
     }
+    st = now();
+    KT_TRUE(kmem_getpages(1, PAGE_SLAB, NULL) == NULL);
+    KT_EQ(now().stat_kernel, st.stat_kernel); /* charged and refunded */
     KT_TRUE(!actor_do(&toucher, touch_own, ACTOR_SEND, 0, 0));
     while ((p = held) != NULL) {
         held = p->page_owner;

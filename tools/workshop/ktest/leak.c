@@ -4,6 +4,7 @@
 #include "tools/workshop/ktest/leak.h"
 #include "kernel/fs/inode.h"
 #include "kernel/lib/printf.h"
+#include "kernel/vm/commit.h"
 #include "kernel/vm/frame.h"
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
@@ -14,6 +15,7 @@ static struct {
     bool reclaim;
     size_t pages;
     size_t frames;
+    size_t committed;
     size_t caches;
     struct {
         struct kmem_cache *cache;
@@ -35,6 +37,14 @@ static size_t pages_held(void)
     return stat.stat_pages;
 }
 
+static size_t committed(void)
+{
+    struct commit_stat st;
+
+    commit_stat(&st);
+    return commit_committed(&st);
+}
+
 void leak_note(bool reclaim)
 {
     struct kmem_cache_stat stat;
@@ -42,6 +52,7 @@ void leak_note(bool reclaim)
     before.reclaim = reclaim;
     before.pages = pages_held();
     before.frames = frame_count();
+    before.committed = committed();
     before.caches = 0;
     for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
          cp = kmem_cache_next(cp)) {
@@ -94,6 +105,7 @@ unsigned leak_check(void (*say)(const char *line))
     }
     leaks += compare(say, "caches", caches, before.caches);
     leaks += compare(say, "pages of slabs", pages, before.pages);
+    leaks += compare(say, "pages promised", committed(), before.committed);
     return leaks +
            compare(say, "pages of programs", frame_count(), before.frames);
 }
