@@ -12,9 +12,9 @@ about the machine (kernel=sanitize is that of test_sanitize.py, line=2 a second
 serial line, disk the number of files on one, 0 for those of `make disk`), but
 `before`: commands that are typed and not shown. Lines with the prompt `$ ` are
 typed into sh, which is entered and left where needed. Of listings that begin
-with it those are none whose first command is the host's, make or a path in the
-tree, nor those in hand-outs of labs, which speak of the reader's own tree. A
-line "^\\" is that key. A remark after three blanks is not typed.
+with it those are none whose first command is the host's: make, QEMU, a path in
+the tree; nor those in hand-outs of labs, which speak of the reader's own tree.
+A line "^\\" is that key. A remark after three blanks is not typed.
 
 Below a command without an answer nothing is compared: the page leaves it out. A
 line of dots stands for any number of lines. Numbers, and the widths of columns,
@@ -45,7 +45,7 @@ from tools.test import transcript
 
 DOTS = ("...", "…")
 PROMPT = re.compile(r"^(slate> |\$ )(.*)$")
-ON_HOST = re.compile(r"make\b|\w+/")
+ON_HOST = re.compile(r"make\b|qemu-|\w+/")
 HAND_OUTS = Path("docs/labs")
 KEY = "^\\"
 COMMENT = re.compile(r"^ *<!-- (?:(run|not run): ?|(kmem))(.*?) ?-->$")
