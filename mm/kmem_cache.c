@@ -26,7 +26,7 @@ struct kmem_cache kmem_cache_cache;
 
 /* ---- freelist management (3.3) ------------------------------------------ */
 
-/* A free slab is used or reaped: T falls, and m with it (3.4). */
+/* A free slab is used or reaped: T falls, and m if it was as low (3.4). */
 inline void kmem_ws_take(struct kmem_cache *cp)
 {
     MM_ASSERT(mm_lock_held(&cp->cache_lock));
@@ -102,7 +102,8 @@ inline void kmem_slab_give(struct kmem_cache *cp, struct kmem_slab *sp,
 
 /* ---- from a large buffer to its bufctl (3.2.3) -------------------------- */
 
-/* mm/kmem_hash.c makes the table and keeps it at the right size. */
+/* The address without its low bits is the index, modulo the table's size.
+ * mm/kmem_hash.c creates the table and resizes it. */
 inline struct kmem_bufctl **kmem_hash_bucket(const struct kmem_cache *cp,
                                              const void *buf)
 {
@@ -174,7 +175,8 @@ inline bool kmem_give(struct kmem_cache *cp, void *buf)
 /* ---- the front end (3.1) ------------------------------------------------ */
 
 /* Panics if the cache was destroyed. KMF_DESTROYED is part of KMF_ANY, so every
- * allocation and free with its handle comes here. */
+ * allocation and free with its handle comes here, until the memory is used
+ * again: a free buffer's link overwrites only its last word. */
 static void refuse_destroyed(struct kmem_cache *cp)
 {
     if ((cp->cache_flags & KMF_DESTROYED) == 0)
@@ -216,10 +218,10 @@ void kmem_out_of_memory(const char *name, size_t size)
 
 /*
  * An allocation that did not succeed at once: the cache must grow, or it is in
- * a debugging mode. Another task may take the new slab's buffers first, so it
- * tries again until it gets one. Only then does it resize the hash table:
- * allocating a larger table may reap, and the new slab, if none of its buffers
- * were allocated, could be destroyed.
+ * a debugging mode, perhaps set just now. Another task may take the new slab's
+ * buffers first, so it tries again until it gets one. Only then does it resize
+ * the hash table: allocating a larger table may reap, and the new slab, if none
+ * of its buffers were allocated, could be destroyed.
  */
 static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
                                                   int flags)
@@ -272,7 +274,8 @@ void *kmem_cache_alloc(struct kmem_cache *cp, int flags)
     return (char *)bcp - cp->cache_bufctl;
 }
 
-/* A free with checks, or of an address that the hash table does not know. */
+/* The uncommon frees: the cache was destroyed or is in a debugging mode, or its
+ * hash table does not contain the address. */
 static __attribute__((noinline, cold)) void free_checked(struct kmem_cache *cp,
                                                          void *buf)
 {
@@ -489,9 +492,9 @@ int kmem_cache_destroy(struct kmem_cache *cp)
     return 0;
 }
 
-/* ---- coming up ---------------------------------------------------------- */
+/* ---- initialization ----------------------------------------------------- */
 
-/* Boot only. */
+/* Creates a cache of kmem_init, or panics. */
 struct kmem_cache *kmem_must_create(const char *name, size_t size)
 {
     struct kmem_cache *cp = kmem_cache_create(name, size, 0, NULL, NULL);
@@ -503,8 +506,8 @@ struct kmem_cache *kmem_must_create(const char *name, size_t size)
 
 /*
  * The allocator is its own first client. The cache of caches is a static
- * structure; its objects are small, so it needs no other cache. The caches that
- * the large layout needs have small objects as well and come next.
+ * structure; its objects are small, so it needs no other cache. Next come the
+ * caches that the large layout needs; they have small objects too.
  */
 void kmem_init_caches(void)
 {

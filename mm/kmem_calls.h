@@ -1,6 +1,7 @@
 /*
- * The functions that files of the slab allocator call in each other, by file.
- * Each is described where it is defined. mm/kmem_impl.h includes this file.
+ * The functions that one file of the slab allocator calls in another, by file.
+ * Each is described where it is defined; `inline` there is for calls in that
+ * file. mm/kmem_impl.h includes this file.
  */
 #pragma once
 
@@ -46,7 +47,7 @@ void kmem_init_caches(void);
 
 /* ---- kmem_slab.c: sections 3.2, 4.3 ------------------------------------- */
 
-extern uint16_t kmem_seconds; /* a coarse clock, for slab_since */
+extern uint16_t kmem_seconds; /* at the last kmem_update_poll */
 
 bool kmem_is_large(size_t size, size_t align, bool constructed);
 size_t kmem_large_pages(size_t colour_min, size_t chunk);

@@ -20,7 +20,7 @@
  *
  *   |colour|  buf  |  buf  |  buf  | ... |  buf  | unused | kmem_slab |
  *
- * Large objects (3.2.3): slab and bufctls come from caches of their own; a hash
+ * Large objects (3.2.3): slab data and bufctls are objects themselves; a hash
  * table leads from the address of an allocated buffer to its bufctl.
  *
  *   kmem_slab --> bufctl --> bufctl --> bufctl          (the free ones)
@@ -34,12 +34,12 @@
 #include "mm/platform.h"
 
 #define KMEM_LARGE_MIN      (PAGE_SIZE / 8) /* chunks of this size are large */
-#define KMEM_SLAB_PAGES_TRY 8  /* try for 1/16 waste up to this size */
+#define KMEM_SLAB_PAGES_TRY 8  /* the largest slab tried for 1/16 unused */
 #define KMEM_HASH_INITIAL   64 /* buckets of a new hash table, the minimum */
-#define KMEM_HASH_SMALL     (PAGE_SIZE / 8) /* of fewer bytes: from kmem_hash */
+#define KMEM_HASH_SMALL     (PAGE_SIZE / 8) /* smaller tables: in kmem_hash */
 
 /* cache_flags is 0 in the common case, small objects without debugging, so that
- * one test finds everything uncommon (section 6). */
+ * one test finds everything uncommon (section 6). MM_DEBUG is 0 or 1. */
 #define KMF_HASH      1u      /* large objects */
 #define KMF_DESTROYED 2u      /* any use of the handle is an error */
 #define KMF_FAIL      4u      /* allocations may fail on purpose */

@@ -1,6 +1,6 @@
 /*
  * Slabs, the back end (paper, sections 3.2 and 4.3): how many pages and
- * buffers a slab has, making one, colouring it, destroying it.
+ * buffers a slab has, creating one, colouring it, destroying it.
  *
  * All buffers of a new slab are constructed, and all are free when the slab is
  * destroyed. Between the two only the front end uses it.
@@ -101,7 +101,7 @@ void kmem_slab_free_pages(struct kmem_cache *cp, void *base)
 
 /* ---- what debugging modes change (6) ------------------------------------ */
 
-/* The cache of a large cache's bufctls. */
+/* The cache that the bufctls of a large cache come from. */
 inline struct kmem_cache *kmem_bufctls_of(const struct kmem_cache *cp)
 {
     return MM_DEBUG && (cp->cache_flags & KMF_LAYOUT) != 0
@@ -131,7 +131,7 @@ static void link_small(struct kmem_cache *cp, struct kmem_slab *sp)
     ((struct kmem_bufctl *)last)->bufctl_next = NULL;
 }
 
-/* Gives back slab and bufctls of the large layout. No lock held. */
+/* Frees slab data and bufctls of the large layout. No lock held. */
 void kmem_slab_free_data(struct kmem_slab *sp)
 {
     struct kmem_cache *from = kmem_bufctls_of(sp->slab_cache);
@@ -144,8 +144,8 @@ void kmem_slab_free_data(struct kmem_slab *sp)
     kmem_cache_free(kmem_slab_cache, sp);
 }
 
-/* Large (3.2.3): a bufctl per buffer; pushed from the last, so ascending
- * too. */
+/* Large (3.2.3): a bufctl per buffer; the last comes first, so the freelist is
+ * in ascending order too. */
 static bool link_large(struct kmem_slab *sp)
 {
     struct kmem_cache *from = kmem_bufctls_of(sp->slab_cache);
@@ -190,7 +190,7 @@ static struct kmem_slab *slab_build(struct kmem_cache *cp, void *base,
     return sp;
 }
 
-/* ---- making and destroying a slab (3.2) --------------------------------- */
+/* ---- creating and destroying a slab (3.2) ------------------------------- */
 
 /* A slab of constructed objects, on no list; NULL if there is no memory. No
  * lock held. */
@@ -215,8 +215,8 @@ struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour)
     return sp;
 }
 
-/* Destroys the objects of a slab that is on no list: its memory holds nothing
- * after it. No lock held. */
+/* Destroys the objects of a slab that is on no list; afterwards its memory
+ * holds none. No lock held. */
 void kmem_slab_destroy_objects(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     MM_ASSERT(sp->slab_refcnt == 0 && sp->slab_cache == cp);
@@ -228,7 +228,7 @@ void kmem_slab_destroy_objects(struct kmem_cache *cp, struct kmem_slab *sp)
             cp->cache_dtor(kmem_slab_chunk(sp, i), cp->cache_size);
 }
 
-/* Destroys the objects and gives the memory back. No lock held. */
+/* Destroys the objects and releases the memory. No lock held. */
 void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     void *base = sp->slab_base;
