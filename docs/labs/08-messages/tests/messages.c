@@ -98,20 +98,45 @@ static void run_part(const char *part, unsigned seconds)
                 part, status);
 }
 
-#define PART(test, part, seconds)                                              \
-    LAB_TEST(8, test, LAB_UP)                                                  \
-    {                                                                          \
-        run_part(part, seconds);                                               \
-    }
+LAB_TEST(8, beats, LAB_UP)
+{
+    run_part("chip", 5);
+}
 
-PART(beats, "chip", 5)
-PART(loop, "loop", 2)
-PART(clients, "clients", 3)
-PART(refuse, "refuse", 2)
-PART(survive, "survive", 4)
-PART(keep, "keep", 3)
-PART(order, "order", 3)
-PART(storm, "storm", 5)
+LAB_TEST(8, loop, LAB_UP)
+{
+    run_part("loop", 2);
+}
+
+LAB_TEST(8, clients, LAB_UP)
+{
+    run_part("clients", 3);
+}
+
+LAB_TEST(8, refuse, LAB_UP)
+{
+    run_part("refuse", 2);
+}
+
+LAB_TEST(8, survive, LAB_UP)
+{
+    run_part("survive", 4);
+}
+
+LAB_TEST(8, keep, LAB_UP)
+{
+    run_part("keep", 3);
+}
+
+LAB_TEST(8, order, LAB_UP)
+{
+    run_part("order", 3);
+}
+
+LAB_TEST(8, storm, LAB_UP)
+{
+    run_part("storm", 5);
+}
 
 /* ---- what the kernel sees ----------------------------------------------- */
 
