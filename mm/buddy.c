@@ -62,7 +62,8 @@ static struct page *block_take_any(unsigned order)
     for (unsigned k = order; k <= BUDDY_MAX_ORDER; k++)
         if (!list_empty(&buddy_zone.zone_list[k])) {
             p = block_take(&buddy_zone.zone_list[k], order);
-            block_split(p, k, order);
+            if (k != order)
+                block_split(p, k, order);
             return p;
         }
     return NULL;
