@@ -25,6 +25,8 @@ def count(n, width):
     """`n` in at most `width` (4 or more) characters: 1234567, 123k, 1.2M."""
     if len(str(n)) <= width:
         return str(n)
+    if n < 0:
+        return "-" + count(-n, width - 1)
     unit = 0
     while n >= 1000000:
         n //= 1000
@@ -152,51 +154,57 @@ def bar(n, whole, width, char="#"):
 
 # ---- arguments -------------------------------------------------------------
 
-def _local(name):
-    """A variable of the selected frame's functions, or None."""
+def _is_local(name):
+    """Whether the selected frame's functions have a variable of that name."""
     try:
-        frame = gdb.selected_frame()
-        block = frame.block()
+        block = gdb.selected_frame().block()
         while block and not block.is_global and not block.is_static:
             if any(s.name == name for s in block):
-                return frame.read_var(name)
+                return True
             block = block.superblock
-    except (gdb.error, ValueError, RuntimeError):
+    except (gdb.error, RuntimeError):
         pass
-    return None
+    return False
 
 
-def _number(value):
-    """The address that a value stands for: pointers and integers are what
-    they say, anything larger and functions are where they are."""
-    if value.type.strip_typedefs().code in (
-            gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY,
-            gdb.TYPE_CODE_FUNC):
-        value = value.address
-    return int(value) & WORD_MASK
+def evaluate(text):
+    """The number that an expression stands for: pointers and integers are what
+    they say, anything larger and functions are where they are. None: it is no
+    expression."""
+    try:
+        value = gdb.parse_and_eval(text)
+        if value.type.strip_typedefs().code in (
+                gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY,
+                gdb.TYPE_CODE_FUNC):
+            value = value.address
+        return int(value) & WORD_MASK
+    except (gdb.error, ValueError, RuntimeError):
+        return None
 
 
 def parse_address(text):
     """An address: a number; the name of a variable of the selected frame (its
     value); the name of a function or variable of the kernel (its address, as
     in the shell); any other expression (its value); hexadecimal digits."""
-    try:
-        if re.fullmatch(r"0[xX][0-9a-fA-F]+|\d+", text):
-            return int(text, 16 if text[1:2] in ("x", "X") else 10) & WORD_MASK
-        if re.fullmatch(r"[A-Za-z_]\w*", text):
-            value = _local(text)
-            if value is not None:
-                return _number(value)
-            found = target.symbol(text)
-            if found is not None and \
-                    found.addr_class != gdb.SYMBOL_LOC_TYPEDEF:
-                return int(found.value().address) & WORD_MASK
-        return _number(gdb.parse_and_eval(text))
-    except (gdb.error, ValueError) as e:
-        if re.fullmatch(r"[0-9a-fA-F]{1,8}", text):
-            return int(text, 16)
-        raise Fail(f"'{text}' is no address ({str(e).rstrip('.')}); write one "
-                   "as 0xc0123456, a symbol or an expression") from e
+    if re.fullmatch(r"[A-Za-z_]\w*", text) and not _is_local(text):
+        found = target.symbol(text)
+        if found is not None and found.addr_class != gdb.SYMBOL_LOC_TYPEDEF:
+            return int(found.value().address) & WORD_MASK
+    value = evaluate(text)
+    if value is None and re.fullmatch(r"[0-9a-fA-F]{1,8}", text):
+        value = int(text, 16)
+    if value is None:
+        raise Fail(f"'{text}' is no address; write one as 0xc0123456, a symbol "
+                   "or an expression")
+    return value
+
+
+def parse_number(text, least, what):
+    """A number of at least `least`, by any expression."""
+    value = evaluate(text)
+    if value is None or value < least or value > WORD_MASK >> 1:
+        raise Fail(f"{what} wants a number from {least} on, not '{text}'")
+    return value
 
 
 class Arguments:
@@ -211,11 +219,8 @@ class Arguments:
         return letter in self.options
 
     def number(self, letter, default, least=0):
-        text = self.get(letter, str(default))
-        if not text.isdigit() or int(text) < least:
-            raise Fail(f"-{letter} wants a number from {least} on, not "
-                       f"'{text}'")
-        return int(text)
+        return parse_number(self.get(letter), least, f"-{letter}") \
+            if letter in self else default
 
     def word(self, i=0):
         return self.words[i] if i < len(self.words) else None
@@ -256,7 +261,7 @@ class Command(gdb.Command):
         self.least, self.most = len(plain), \
             16 if "..." in words else len(words)
         self.joined = self.most == 1 and \
-            re.search(r"ADDR|SLAB|BUF", words[0]) is not None
+            re.search(r"ADDR|SLAB|BUF|PID|SECONDS", words[0]) is not None
         self.choices = re.findall(r"\b[a-z]+\b", " ".join(words))
         super().__init__(self.name, gdb.COMMAND_DATA)
         Command.instances.append(self)
@@ -281,7 +286,10 @@ class Command(gdb.Command):
         return Fail(f"usage: {self.usage}")
 
     def parse(self, text):
-        argv = gdb.string_to_argv(text)
+        # A word ends at a blank outside quotes and parentheses.
+        argv = [re.sub(r"""^(["'])(.*)\1$""", r"\2", word) for word in
+                re.findall(r"""(?:"[^"]*"|'[^']*'|"""
+                           r"""\((?:[^()]|\([^()]*\))*\)|\S)+""", text)]
         if self.joined:
             flags = re.match(r"(\s*-[A-Za-z]+(?=\s|$))*\s*", text)[0]
             argv = [*flags.split(), *filter(None, [text[len(flags):].strip()])]

@@ -9,7 +9,7 @@ import functools
 
 import system
 import target
-from command import age, clock_us, seconds
+from command import age, clock_us, evaluate, seconds
 from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, UNREADABLE, WORD,
                     WORD_MASK, Fail, constant, read, word)
 
@@ -46,6 +46,11 @@ MEMBERS = {
         "buffer": "bufctl.bufctl_addr"},
     "kmem_transaction": prefixed("trans_", "us task depth stack"),
 }
+
+def signed(n):
+    """The difference of two 32-bit counts."""
+    return (n + (1 << 31) & WORD_MASK) - (1 << 31)
+
 
 KINDS = "named", "class", "internal"
 STATES = FULL, PARTIAL, FREE = "full", "partial", "free"
@@ -187,20 +192,21 @@ class Cache(View):
         self.header = 0 if self.hashed else target.layout("kmem_slab").size
         self.slab_left = self.slab_bytes - self.header - \
             self.slab_objects * self.chunk
-        self.inuse = (self.allocs_now - self.frees_now) & WORD_MASK
+        # Of counts that contradict each other a difference may be negative.
+        self.inuse = signed(self.allocs_now - self.frees_now)
         self.allocs = self.allocs_before + \
-            (self.allocs_now - self.allocs_seen & WORD_MASK)
+            signed(self.allocs_now - self.allocs_seen)
         self.frees = self.frees_before + \
-            (self.frees_now - self.frees_seen & WORD_MASK)
+            signed(self.frees_now - self.frees_seen)
         self.total = self.slabs * self.slab_objects
-        self.partial = (self.slabs - self.full - self.free) & WORD_MASK
+        self.partial = signed(self.slabs - self.full - self.free)
         # Damage may say any number; a table shrinks before it is that large.
         most = min(4 * self.total + constant("KMEM_HASH_INITIAL"),
                    64 * heap.pages.count)
         self.hash_size = min(self.hash_mask + 1, most) if self.hashed else 0
         self.hash_bytes = hash_pages(self.hash_size) * PAGE_SIZE
         self.mem = self.slabs * self.slab_bytes + self.hash_bytes
-        self.used = self.inuse * self.size
+        self.used = max(self.inuse, 0) * self.size
 
     def in_mode(self, text):
         """Whether one of the debugging modes is on."""
@@ -209,9 +215,8 @@ class Cache(View):
     @property
     def bad(self):
         """Whether its counts contradict each other."""
-        return self.inuse > self.total or \
-            self.allocs - self.frees != self.inuse or \
-            self.full + self.partial + self.free != self.slabs
+        return not 0 <= self.inuse <= self.total or self.partial < 0 or \
+            self.allocs - self.frees != self.inuse
 
     @property
     def colours(self):
@@ -262,7 +267,8 @@ class Cache(View):
     def chain(self, bucket):
         """The bufctls of one bucket. Raises Broken."""
         return target.walk_chain(word(self.hash + bucket * WORD),
-                                 lambda at: bufctl(at).next, self.inuse + 1)
+                                 lambda at: bufctl(at).next,
+                                 max(self.inuse, 0) + 1)
 
     @functools.cached_property
     def chains(self):
@@ -499,7 +505,8 @@ class Heap:
         return next((c for c in self.caches if c.name == name), None)
 
     def cache(self, name):
-        found = self.find(name)
+        """By name, or by an expression that is its address."""
+        found = self.find(name) or self.cache_at(evaluate(name))
         if found is None:
             raise Fail(f"no cache is called '{name}'; `slab kmastat` lists "
                        "them")

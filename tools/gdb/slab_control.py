@@ -5,7 +5,7 @@ stopped machine, too. slab break stops at an event of the heap."""
 import gdb
 
 import target
-from command import Command, Table, parse_address, plural
+from command import Command, Table, parse_address, parse_number, plural
 from heap import Cache, Heap, View, mode_bits
 from slab_caches import NAME
 from slab_log import Log
@@ -105,11 +105,12 @@ class FailCommand(Command):
         if target.symbol("kmem_fail_set") is None:
             raise Fail("only the workshop kernel makes allocations fail: "
                        "`make gdb WORKSHOP=1`")
-        heap, kind, nth = Heap(), args.word(), args.word(1) or "0"
-        if kind in ("slab", "page") and nth.isdigit() and int(nth):
+        heap, kind = Heap(), args.word()
+        if kind in ("slab", "page") and args.word(1):
             if kind == "page" and args.get("c"):
                 raise Fail("pages are of no cache; -c goes with slab")
-            self.set(heap, kind, int(nth), args.get("c"))
+            self.set(heap, kind, parse_number(args.word(1), 1, "N"),
+                     args.get("c"))
         elif kind == "off":
             print(failure(heap))
             self.set(heap, "none", 0, None)
@@ -210,13 +211,11 @@ class Break(Command):
     Example: slab break alloc -c inode -n 3"""
 
     def run(self, args):
-        event, address = args.word(), args.get("a")
+        event, address, name = args.word(), args.get("a"), args.get("c")
         if event not in EVENTS:
             raise self.misuse
-        if args.get("c"):
-            Heap().cache(args.get("c"))
         if address and event in ("grow", "reap"):
             raise Fail("-a goes with alloc, free and error")
-        HeapBreakpoint(event, args.get("c"),
+        HeapBreakpoint(event, name and Heap().cache(name).name,
                        address and parse_address(address),
                        args.number("n", 1, 1))

@@ -2,8 +2,8 @@
 (paper, section 6.1)."""
 
 import target
-from command import (Command, Hex, Table, age, parse_address, plural,
-                     seconds)
+from command import (Command, Hex, Table, age, parse_address, parse_number,
+                     plural, seconds)
 from heap import Heap, Transaction, show_age, show_caller
 from slab_caches import NAME
 from target import PAGE_SHIFT, Fail, constant
@@ -80,11 +80,10 @@ class LogCommand(Command):
 
     def run(self, args):
         heap, most = Heap(), args.number("n", 20, 1)
-        if args.get("c"):
-            heap.cache(args.get("c"))
+        name = args.get("c") and heap.cache(args.get("c")).name
         log, table = Log(heap), log_table("j" in args)
         for entry in log.newest_first():
-            if args.get("c", entry.cache) == entry.cache:
+            if name in (None, entry.cache):
                 if table.rows == most:
                     break
                 entry.row(table)
@@ -218,10 +217,8 @@ class Old(Command):
     Example: slab old 10"""
 
     def run(self, args):
-        if not args.word().isdigit():
-            raise self.misuse
-        limit = int(args.word()) * 1000000
+        limit = parse_number(args.word(), 0, "SECONDS")
         found = [b for b in in_use(Heap().caches)
-                 if b.alloc and b.alloc.ago >= limit]
-        print_suspects(found, f", in use for {args.word()} s or more",
+                 if b.alloc and b.alloc.ago >= limit * 1000000]
+        print_suspects(found, f", in use for {limit} s or more",
                        "j" in args)

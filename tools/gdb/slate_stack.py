@@ -2,7 +2,8 @@
 own assembly.
 
 The stub of an interrupt or a system call leaves a trap frame on the stack, the
-functions of copy.asm two registers; debug information describes neither. A
+functions of copy.asm and switch.asm registers; debug information describes
+neither. A
 task that does not run has its registers on its kernel stack: while it is
 `entered`, the caller of the innermost frame is said to be that task.
 
@@ -21,8 +22,8 @@ import slate_symbols
 import system
 import target
 from command import Command
-from target import UNREADABLE, WORD, WORD_MASK, Fail, constant, read, \
-    record, register, word
+from target import UNREADABLE, WORD, WORD_MASK, Fail, constant, linker, \
+    read, record, register, word
 
 FRAMES_MAX = 64
 KERNEL = constant("KERNEL_BASE")
@@ -39,7 +40,7 @@ def switch_frame(task):
 def kernel_pcs(task):
     """The return addresses on the kernel stack of a task that does not run,
     as the shell's `bt` finds them; none of one that does."""
-    if system.state_of(task) == "running":
+    if system.runs(task):
         return []
     registers = switch_frame(task)
     found, frame = [registers["eip"]], registers["ebp"]
@@ -107,17 +108,32 @@ def leave_stub(frame):
     return unwound(frame, esp, registers)
 
 
-def leave_copy(frame):
-    """All functions of copy.asm push ESI, then EDI, and have no frame: the
-    instruction shows how far they are."""
-    pc, esp = register("eip", frame), register("esp", frame)
-    # push esi; push edi, pop esi; ret: how many are on the stack there.
-    pushed = {0x56: 0, 0x57: 1, 0x5E: 1, 0xC3: 0}.get(read(pc, 1)[0], 2)
-    saved = [word(esp + WORD * i) for i in range(pushed + 1)]
-    registers = {name: register(name, frame) for name in ("ebp", "ebx")}
-    registers.update(zip([("edi", "esi"), ("esi",), ()][2 - pushed], saved))
-    top = esp + WORD * (pushed + 1)
-    return unwound(frame, top, {**registers, "eip": saved[-1], "esp": top})
+def leave_pushed(frame, pushed):
+    """A function that has pushed these registers, the last first."""
+    esp = register("esp", frame)
+    saved = [word(esp + WORD * i) for i in range(len(pushed) + 1)]
+    registers = {name: register(name, frame)
+                 for name in ("ebp", "ebx", "esi", "edi")}
+    registers.update(zip((*pushed, "eip"), saved))
+    # The name of a caller is that of the byte before its return address.
+    registers["eip"] += registers["eip"] == linker("switch_begin")
+    top = esp + WORD * len(saved)
+    return unwound(frame, top, {**registers, "esp": top})
+
+
+def pushed_by(pc):
+    """The registers that a function of copy.asm, or switch_stack, has pushed;
+    None of another. The instruction shows how far it is."""
+    switch = code_range(target.kernel(), "switch_stack", "switch_begin")
+    if pc in code_range(target.kernel(), "copy_begin", "copy_end"):
+        # push esi; push edi, pop esi; ret
+        return ("edi", "esi")[{0x56: 2, 0x57: 1, 0x5E: 1, 0xC3: 2}.get(
+            read(pc, 1)[0], 0):]
+    if pc in switch:  # four pushes, two moves of two bytes, four pops
+        n = pc - switch.start
+        return ("edi", "esi", "ebx", "ebp")[4 - n if n < 4 else
+                                            max(n - 8, 0):]
+    return None
 
 
 class Unwinder(gdb.unwinder.Unwinder):
@@ -126,17 +142,19 @@ class Unwinder(gdb.unwinder.Unwinder):
     def __init__(self):
         super().__init__("slate")
         self.entered = None  # registers of the task that is looked at
+        self.esp = 0         # the processor's meanwhile
 
     def __call__(self, frame):
         try:
-            if frame.level() == 0 and self.entered:
+            if self.entered and register("esp", frame) == self.esp:
                 # Below every stack: a caller's frame must be above it.
                 return unwound(frame, 16, self.entered)
             pc = register("eip", frame)
             if in_stub(pc):
                 return leave_stub(frame)
-            if pc in code_range(target.kernel(), "copy_begin", "copy_end"):
-                return leave_copy(frame)
+            pushed = pushed_by(pc)
+            if pushed is not None:
+                return leave_pushed(frame, pushed)
         except (Fail, gdb.error, *UNREADABLE):
             pass
         return None
@@ -147,10 +165,14 @@ gdb.unwinder.register_unwinder(None, unwinder, replace=True)
 
 
 def enter(registers):
-    """From now on GDB's frame 1 is where a task goes on that has these; None
-    ends it."""
-    unwinder.entered = registers
+    """From now on the caller of GDB's innermost function is where a task goes
+    on that has these; None ends it. Returns that caller's level."""
+    unwinder.esp, unwinder.entered = register("esp"), registers
     gdb.invalidate_cached_frames()
+    frame = gdb.newest_frame()
+    while frame.type() == gdb.INLINE_FRAME:
+        frame = frame.older()
+    return frame.level() + 1
 
 
 def _leave(_event):
@@ -179,16 +201,13 @@ def gdb_frames(task):
     of the task that runs."""
     before, selected, text = unwinder.entered, gdb.selected_frame(), []
     try:
-        enter(switch_frame(task) if task else None)
+        own = enter(switch_frame(task)) if task else enter(None) * 0
         gdb.newest_frame().select()
         for line in gdb.execute(f"bt -entry-values no {depth()}",
                                 to_string=True).splitlines():
             number = re.match(r"#(\d+) +(.*)", line)
-            if number and task and number[1] == "0" or \
-                    line.startswith(("Backtrace stopped", "(More stack")):
-                continue
-            text.append(f"#{int(number[1]) - bool(task):<3} {number[2]}"
-                        if number else line)
+            if number and int(number[1]) >= own:
+                text.append(f"#{int(number[1]) - own:<3} {number[2]}")
     finally:
         enter(before)
         if selected.is_valid():
@@ -260,7 +279,7 @@ class UserStack:
 def user_registers(task):
     """EIP, ESP and EBP of a program, in ring 3."""
     names = "eip", "esp", "ebp"
-    if system.state_of(task) == "running" and register("eip") < KERNEL:
+    if system.runs(task) and register("eip") < KERNEL:
         return [register(name) for name in names]
     size = target.layout("trapframe").size
     tf = record("trapframe", task.task_stack_top - size)
@@ -285,7 +304,7 @@ def print_user(task, number):
 
 def kernel_part(task):
     """Lines for the frames in the kernel."""
-    if system.state_of(task) == "running":
+    if system.runs(task):
         return gdb_frames(None) if register("eip") >= KERNEL else []
     registers = switch_frame(task)
     if (target.symbol_at(registers["eip"]) or "")[:2] == ("switch_begin", 0):
@@ -306,7 +325,7 @@ class Bt(Command):
 
     def run(self, args):
         task = system.parse_task(args.word()) if args.words \
-            else system.current()
+            else system.on_processor()
         if task is None:
             print("\n".join(gdb_frames(None)))
         elif "k" in args:
@@ -316,7 +335,7 @@ class Bt(Command):
             print_pcs(pcs)
         else:
             print(system.about_task(task))
-            if system.state_of(task) == "ended":
+            if system.state_of(task) == "ended" and not system.runs(task):
                 return
             lines = kernel_part(task)
             print("".join(f"{line}\n" for line in lines), end="")
@@ -327,17 +346,17 @@ class Bt(Command):
 class Enter(Command):
     """slate enter [PID]
     GDB's own bt, frame, up, info locals show another task.
-    From frame 1 on they show the kernel stack of that task, which does not run;
-    frame 0 stays that of the processor. Without PID, and when the target runs
-    on, they show the task that runs again.
+    From the frame that is printed on they show the kernel stack of that task,
+    which does not run; those before stay the processor's. Without PID, and when
+    the target runs on, they show the task that runs again.
     Example: slate enter 2"""
 
     def run(self, args):
         task = system.parse_task(args.word()) if args.words else None
-        if task and system.state_of(task) in ("running", "ended"):
+        if task and (system.state_of(task) == "ended" or system.runs(task)):
             raise Fail(f"task {task.task_pid} has no stack to enter: it runs, "
                        "or has ended")
-        enter(switch_frame(task) if task else None)
+        level = enter(switch_frame(task) if task else None)
         gdb.newest_frame().select()
-        print(f"frame 1 and up: {system.about_task(task)}" if task
+        print(f"frame {level} and up: {system.about_task(task)}" if task
               else "the frames are those of the task that runs")

@@ -14,7 +14,7 @@ import gdb
 
 import system
 import target
-from command import Command, parse_address
+from command import Command, evaluate, parse_address
 from target import UNREADABLE, Fail, relative
 
 _loaded = None  # the path of the program whose symbols GDB has
@@ -136,13 +136,12 @@ class Symbols(Command):
 
     @staticmethod
     def by_hand(word):
-        name = word
-        if word.isdigit():
+        path = file_of(word)
+        if path is None and evaluate(word) is not None:
             target.need_target()
-            name = system.parse_task(word).task_name
-        path = file_of(name)
+            path = file_of(system.parse_task(word).task_name)
         if path is None:
-            raise Fail(f"there is no program {name} in "
+            raise Fail(f"there is no program {word} in "
                        f"{relative(folders()[0])}")
         load(path)
 

@@ -3,6 +3,7 @@ spaces. Every structure is a Record; in a list that is broken a Bad says so.
 """
 
 import target
+from command import evaluate
 from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, WORD, WORD_MASK, Bad,
                     BadMemory, Broken, Fail, address_of, constant,
                     enumerators, good, members, read, record, record_of,
@@ -22,17 +23,34 @@ def current():
     return record("task", address) if address else None
 
 
+def on_processor():
+    """The task on whose kernel stack ESP is, or that runs in ring 3; in the
+    middle of a switch it is not the one that is marked as running."""
+    esp, boot = target.register("esp"), target.linker("boot_stack_bottom")
+    return next((t for t in good(tasks())
+                 if (t.task_kstack or boot) < esp <= t.task_stack_top),
+                current())
+
+
+def runs(task):
+    """Whether its registers are the processor's."""
+    return task.address == getattr(on_processor(), "address", None)
+
+
 def find_task(pid):
     return next((t for t in good(tasks()) if t.task_pid == pid), None)
 
 
-def parse_task(word_):
-    """The task that an argument means: a pid."""
-    if not word_.isdigit():
-        raise Fail(f"'{word_}' is no pid; `slate tasks` lists them")
-    task = find_task(int(word_))
+def parse_task(text):
+    """The task that an argument means: a pid, or an expression that is one or
+    the address of a task."""
+    value = evaluate(text)
+    if value is None:
+        raise Fail(f"'{text}' is no pid; `slate tasks` lists them")
+    task = next((t for t in good(tasks()) if value in (t.task_pid, t.address)),
+                None)
     if task is None:
-        raise Fail(f"there is no task {word_}; `slate tasks` lists them")
+        raise Fail(f"there is no task {text}; `slate tasks` lists them")
     return task
 
 

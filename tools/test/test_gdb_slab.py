@@ -270,7 +270,7 @@ ERRORS = {
     "slab snapshot /nosuch/file": "No such file",
     "slab trace inode maybe": "usage: slab trace",
     "slab history 0": "the log has nothing",
-    "slab old soon": "usage: slab old",
+    "slab old soon": "SECONDS wants a number from 0 on",
     "print $cache(\"nosuch\")": "no cache is called",
 }
 INTERRUPT = "python import slab_slabs; slab_slabs.note_broken = " \
