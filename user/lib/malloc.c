@@ -63,6 +63,31 @@ size_t malloc_usable_size(void *p)
     return p == NULL ? 0 : usable(page_of(p, "malloc_usable_size"));
 }
 
+/* Whether a small block is on its slab's freelist. The link of a free block is
+ * NULL or in its slab, so few blocks in use are looked for. */
+static bool is_free(const struct kmem_cache *cp, const void *p)
+{
+    const struct kmem_slab *sp = kmem_slab_of(p);
+    const struct kmem_bufctl *bcp =
+        (const void *)((const char *)p + cp->cache_bufctl);
+    const struct kmem_bufctl *at = sp->slab_head;
+
+    if (bcp->bufctl_next != NULL && kmem_slab_of(bcp->bufctl_next) != sp)
+        return false;
+    for (uint32_t n = sp->slab_refcnt;
+         n < sp->slab_chunks && at != NULL && at != bcp; n++)
+        at = at->bufctl_next;
+    return at == bcp;
+}
+
+static void free_block(struct kmem_cache *cp, void *p)
+{
+    if ((cp->cache_flags & KMF_HASH) == 0 && is_free(cp, p))
+        mm_panic("free: %p, a block of %zu bytes, is free already", p,
+                 cp->cache_size);
+    kmem_cache_free(cp, p);
+}
+
 void free(void *p)
 {
     const struct page *page;
@@ -71,7 +96,7 @@ void free(void *p)
         return;
     page = page_of(p, "free");
     if (page->page_state == PAGE_SLAB)
-        kmem_cache_free(page->page_owner, p);
+        free_block(page->page_owner, p);
     else
         kmem_free(p, usable(page));
 }
