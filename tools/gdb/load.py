@@ -1,6 +1,11 @@
 """Loads all commands: each file makes its own as it is imported."""
 
+import sys
+
 from command import Group
+from target import ROOT
+
+sys.path.append(str(ROOT / "tools/replay"))  # what recorded runs are asked
 
 Group("slab", "The slab allocator, in the words of the kernel shell")
 Group("slate", "The kernel's tasks, files, messages and memory")

@@ -12,18 +12,19 @@ import gdb
 import reverse
 import slate_stack  # noqa: F401  (unwinds the kernel's assembly)
 import system
-from target import (ROOT, UNREADABLE, WORD, WORD_MASK, constant, read,
-                    register, relative)
+from target import ROOT, UNREADABLE, constant, read, register, relative
 
 # Functions that store on behalf of their callers.
 HELPERS = ("kernel/lib/", "kernel/x86/copy.asm", "kernel/vm/user.")
 
-# The allocator, and what the sanitizers put in front of its functions.
-ALLOCATOR = ("mm/", "tools/workshop/sanitize/kasan_mm.c")
+# The allocator, of programs too, and what the sanitizers put in front of its
+# functions.
+ALLOCATOR = ("mm/", "tools/workshop/sanitize/kasan_mm.c", "user/lib/malloc.c",
+             "user/lib/mm_", "user/lib/stdlib.c")
 
 STORES_MAX = 64  # stores to one place before giving up
 FRAMES_MAX = 24
-DEPTH_MAX = 8    # functions of the allocator that jump to one another
+CALL_SIZE = 5    # bytes of a direct call
 
 
 class Frame:
@@ -36,7 +37,7 @@ class Frame:
         self.file = relative(sal.symtab.filename) if sal.symtab else ""
 
     def __str__(self):
-        if self.pc < constant("KERNEL_BASE"):
+        if self.pc < constant("KERNEL_BASE") and not self.file:
             return f"a program, at 0x{self.pc:08x}"
         return f"{self.name} at {self.file}:{self.line}" if self.file \
             else self.name
@@ -99,6 +100,12 @@ class Moment:
         return skip(self.stack, lambda f: f.is_helper) or self.stack
 
     @property
+    def client(self):
+        """The stack from the function on that called the allocator."""
+        return skip(self.stack, lambda f: f.is_helper or f.is_allocator) or \
+            self.stack
+
+    @property
     def own(self):
         """Whether it is the allocator's."""
         return bool(self.blamed) and self.blamed[0].is_allocator
@@ -131,31 +138,28 @@ def damaging(address, expected):
     return own
 
 
-def _allocator_entry():
-    """(where it begins, the stack pointer there) of the outermost function of
-    the allocator that is under way, or None."""
-    found, frame = None, gdb.newest_frame()
-    while frame is not None:
-        if frame.type() != gdb.INLINE_FRAME:
-            if Frame(frame).is_allocator and frame.function() is not None:
-                found = frame
-            elif found is not None:
-                break
+def print_stack(stack):
+    for i, frame in enumerate(stack):
+        print(f"  #{i:<2} {frame}")
+
+
+def outer(frame):
+    """The function, not inlined, that called the one of a frame."""
+    while frame.type() == gdb.INLINE_FRAME:
         frame = frame.older()
-    return found and (
-        int(found.function().value().address) & WORD_MASK,
-        register("esp", found.older()) - WORD)
+    frame = frame.older()
+    while frame.type() == gdb.INLINE_FRAME:
+        frame = frame.older()
+    return frame
 
 
 def to_call():
-    """Back to the instruction that called the allocator: its caller may have
-    left the stack by then, as a call at a function's very end is a jump."""
-    for _ in range(DEPTH_MAX):
-        entry = _allocator_entry()
-        if entry is None:
-            break
-        with reverse.stop_at(f"*0x{entry[0]:x}"):
-            while reverse.back() and register("esp") != entry[1]:
-                pass
-        reverse.quietly("reverse-stepi")
+    """Back to the instruction that called the allocator."""
+    frame = gdb.newest_frame()
+    while frame.type() == gdb.INLINE_FRAME or Frame(frame).is_allocator:
+        frame = frame.older()
+    call, esp = frame.pc() - CALL_SIZE, register("esp", frame)
+    with reverse.stop_at(f"*0x{call:x}"):
+        while reverse.back() and register("esp") != esp:
+            pass
     return Moment()

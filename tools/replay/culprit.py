@@ -5,17 +5,28 @@ The report is found by a watchpoint on kmem_error_count, the damage is a byte: a
 watchpoint on it and `reverse-continue` stop after each store to it, the latest
 first. The culprit is the first store that is not the allocator's own. Other
 errors have other words: the state of a buffer that is freed twice, or the
-memory that a wild pointer came from.
+memory that a wild pointer came from. Of a buffer that was used after its free
+neither use nor free is known to be wrong: both are shown, and the steps of its
+counts of references (references.py).
+
+An error of a program's heap is one that its malloc notices: it ends the program
+by abort(), whose fault is gone back to.
 """
+
+import re
 
 import gdb
 
 import pointer
 import reverse
+import slate_symbols
 import target
 from command import Command, json_line, parse_address
+from heap import Heap
+from references import Life
 from slab_control import error_text
-from stores import Moment, damaging, skip, stores, to_call
+from stores import (Frame, Moment, damaging, frames, print_stack, skip, stores,
+                    to_call)
 from target import WORD, BadMemory, Fail, record, word
 
 CHAIN_MAX = 4  # bufctls of one hash chain that are looked at
@@ -31,10 +42,18 @@ class Report:
         self.kind = error_text(self.error.error_kind, "name")
         self.title = error_text(self.error.error_kind)
         self.buffer = self.error.error_base or self.error.error_buf
+        self.damage = self.error.error_at
         cache = self.error.error_owner or self.error.error_cache
         self.cache = cache and record("kmem_cache", cache).cache_name
         at = self.error.error_bufctl  # what is known of the buffer
         self.bufctl = record("kmem_bufctl_debug", at) if at else None
+
+    def held_by(self, address):
+        """The buffer is that which holds the address."""
+        b = Heap().buffer_at(address)
+        if b and b.cache.debugged and b.bufctl:
+            self.buffer, self.cache = b.address, b.cache.name
+            self.bufctl = record("kmem_bufctl_debug", b.bufctl)
 
     def before(self, count):
         return f"{self.count - count} before the report"
@@ -52,26 +71,54 @@ class Report:
         print(f"  instruction {self.count}, {self.moment.task}")
 
 
+class ProgramReport(Report):
+    """An error that a program's malloc has found; it said so and ended."""
+    kind, cache, bufctl, buffer, damage = "program", None, None, 0, 0
+
+    def __init__(self, message):
+        self.moment, self.title = Moment(), message
+        self.count = self.moment.count
+
+    def show(self):
+        print(f"Error: {self.title}\n  found by the malloc of a program\n"
+              f"  instruction {self.count}, {self.moment.task}")
+
+
+def program_report():
+    """To the latest error before this moment that a program's malloc found."""
+    with reverse.stop_at("end_program"):
+        while reverse.back() and reverse.count() > reverse.start():
+            _to_fault()
+            slate_symbols.follow()
+            frame = gdb.newest_frame()
+            while frame and frame.name() != "mm_panic":
+                frame = frame.older()
+            if frame:
+                return ProgramReport(frame.read_var("text").string())
+    raise Fail("no heap error is reported in this recording; kmem.debug=FPZU "
+               "makes the kernel look for them")
+
+
 def to_report():
-    """To the latest report before this moment, or else the first after it."""
+    """To the latest report before this moment, or else the first after it; or
+    to that of a program."""
     def reports():
         return int(target.variable("kmem_error_count"))
     reverse.go(reverse.start())
     backwards = reports() != 0
     with reverse.stop_at("kmem_error_count", reverse.WATCH):
         found = reverse.back() if backwards else reverse.run_to_end()
-    if not found or reports() == 0:
-        raise Fail("no heap error is reported in this recording; "
-                   "kmem.debug=FPZU makes the kernel look for them")
-    return Report()
+    return Report() if found and reports() else program_report()
 
 
 class Verdict:
-    """The moment that is to blame, and what was done then."""
+    """The moment that the error leads to, what was done then, and a word for
+    who did it."""
 
-    def __init__(self, moment, what):
-        self.moment, self.what, self.stack = moment, what, moment.blamed
-        self.second = None  # of two, the other function
+    def __init__(self, moment, what, role="Culprit"):
+        self.moment, self.what, self.role = moment, what, role
+        self.stack = moment.blamed
+        self.second = None  # of two frees, the other
         self.path = []      # further lines
         if not self.stack:
             raise Fail("the stack of the culprit cannot be read")
@@ -99,18 +146,16 @@ def _freed_before(report):
     again = to_call()
     reverse.go(report.count)
     for _ in stores(report.bufctl.where("bufctl_state"), WORD):
-        verdict = Verdict(to_call(), "freed it first")
-        verdict.second = again.blamed[0]
-        verdict.path = [f"freed again by {again.blamed[0]}",
-                        f"instruction {again.count}, "
-                        f"{report.before(again.count)}"]
+        verdict = Verdict(to_call(), None, "Freed by")
+        verdict.second = again
         return verdict
     raise Fail("the buffer was never freed before in this recording")
 
 
 def _called(report):
     """The call itself was wrong."""
-    return Verdict(to_call(), f"called with 0x{report.error.error_buf:08x}")
+    return Verdict(to_call(), f"called with 0x{report.error.error_buf:08x}",
+                   "Freed by" if report.kind != "destroyed" else "Used by")
 
 
 def _to_fault():
@@ -130,7 +175,8 @@ def _to_fault():
 
 
 def _touched(report):
-    return Verdict(_to_fault(), f"touched 0x{report.error.error_buf:08x}")
+    return Verdict(_to_fault(), f"touched 0x{report.error.error_buf:08x}",
+                   "Used by")
 
 
 def _followed(report):
@@ -139,16 +185,15 @@ def _followed(report):
     user, address = _to_fault(), report.error.error_buf
     name = pointer.base_register(pointer.instruction(), address)
     if name is None:
-        return Verdict(user, f"used 0x{address:08x}")
+        return Verdict(user, f"used 0x{address:08x}", "Used by")
     path = pointer.trace(name, stores, Moment)
     blamed = path.load or user
-    reverse.go(blamed.count)
-    verdict = Verdict(blamed, "read the pointer")
-    verdict.path = [f"used by {user.blamed[0]}", *path.lines]
+    reverse.return_to(blamed.count)
+    verdict = Verdict(blamed, "read the pointer", "Used by")
+    verdict.path = [f"followed by {user.blamed[0]}", *path.lines]
     if path.store is not None and path.store.own:
-        callers = skip(path.store.stack,
-                       lambda f: f.is_helper or f.is_allocator)
-        verdict.path += [f"    for {frame}" for frame in callers[:1]]
+        verdict.path.append(f"    for {path.store.client[0]}")
+    report.held_by(path.source)
     return verdict
 
 
@@ -201,6 +246,22 @@ def _damaged_data(report):
                f"0x{places[0][0]:08x} lately")
 
 
+def _in_program(report):
+    """A wrong free; of a free block, its free before that: the allocator's
+    latest store to it."""
+    free = re.search(r"(0x\w+), a block of (\d+) bytes, is free already",
+                     report.title)
+    verdict = Verdict(report.moment, "passed it to malloc.c", "Freed by")
+    verdict.stack = report.moment.client
+    for store in stores(int(free[1], 16), int(free[2])) if free else ():
+        if store.task == report.moment.task and \
+                any(frame.name == "free" for frame in store.stack):
+            verdict = Verdict(store, None, "Freed by")
+            verdict.stack, verdict.second = store.client, report.moment
+            break
+    return verdict
+
+
 def _unknown(report):
     raise Fail(f"the report ({report.title}) does not say which word is "
                "damaged; `slab culprit ADDR` finds the last store to an "
@@ -211,13 +272,12 @@ WAYS = {
     _written: "modified end start", _freed_before: "double",
     _called: "not_allocated interior foreign stack size destroyed",
     _touched: "unmapped", _followed: "uninit stale",
-    _led_astray: "freelist", _damaged_data: "bufctl slab",
+    _in_program: "program", _led_astray: "freelist",
+    _damaged_data: "bufctl slab",
 }
 
-
-def print_stack(stack):
-    for i, frame in enumerate(stack):
-        print(f"  #{i:<2} {frame}")
+# Errors in which the free may be what is wrong.
+AFTER_FREE = "modified", "double", "unmapped", "stale"
 
 
 def print_place(stack):
@@ -226,38 +286,31 @@ def print_place(stack):
         print(f"  {stack[0].line:>5}  {stack[0].source().rstrip()}")
 
 
-def caller_text(pc):
-    """A caller by its return address."""
-    found, line = target.symbol_at(pc - 1), target.source_line(pc - 1)
-    name = found[0].split(".")[0] if found else f"0x{pc:08x}"
-    return f"{name} at {line}" if line else name
+def print_party(role, moment, stack, what, report, lines=()):
+    print(f"{role}: {stack[0]}")
+    print_place(stack)
+    print("".join(f"  {line}\n" for line in (
+        *filter(None, [what]), f"instruction {moment.count}, "
+        f"{report.before(moment.count)}, {moment.task}", *lines)), end="")
+    print_stack(stack)
 
 
-def print_history(report):
-    """The last transactions on the buffer, the newest first."""
-    if report.bufctl is None:
-        return
-    both = [(-trans.trans_us, what, trans) for what, trans in
-            (("freed", report.bufctl.bufctl_free),
-             ("allocated", report.bufctl.bufctl_alloc)) if trans.trans_us]
-    print("The buffer before, the latest first:" if both else
-          "The buffer's history was not kept (mode U keeps it).")
-    for us, what, trans in sorted(both, key=lambda item: item[0]):
-        ago = report.error.error_us + us
-        print(f"  {what} by task {trans.trans_task}"
-              + (f", {ago} us before the report" if ago > 0 else ""))
-        print_stack(map(caller_text, trans.trans_stack[:trans.trans_depth]))
-
-
-def print_verdict(verdict, report):
-    moment = verdict.moment
-    print(f"Culprit: {verdict.stack[0]}")
-    print_place(verdict.stack)
-    print(f"  {verdict.what}\n  instruction {moment.count}, "
-          f"{report.before(moment.count)}, {moment.task}")
-    for line in verdict.path:
-        print(f"  {line}")
-    print_stack(verdict.stack)
+def print_verdict(verdict, life, report):
+    print_party(verdict.role, verdict.moment, verdict.stack, verdict.what,
+                report, verdict.path)
+    others = [("Freed again by", verdict.second)]
+    if life:
+        others += [("Freed by", not verdict.second and life.freed),
+                   ("Allocated by", life.allocated)]
+    for role, moment in others:
+        if moment:
+            print_party(role, moment, moment.client, None, report)
+    if life:
+        for count in life.counts:
+            count.show()
+        if life.unbalanced:
+            moment, what = life.unbalanced
+            print_party("Unbalanced", moment, life.blamed, what, report)
 
 
 def as_json(frame):
@@ -295,22 +348,30 @@ class Culprit(Command):
     @staticmethod
     def whole(json):
         report = to_report()
-        gdb.set_convenience_variable("damage", report.error.error_at)
-        gdb.set_convenience_variable("buffer", report.buffer)
+        gdb.set_convenience_variable("damage", report.damage)
         if not json:
             report.show()
         way = next((way for way, kinds in WAYS.items()
                     if report.kind in kinds.split()), _unknown)
-        verdict = way(report)
-        if json:
-            json_line({"kind": report.kind, "cache": report.cache,
-                       **as_json(verdict.stack[0]),
-                       "at": verdict.moment.count, "report": report.count,
-                       "task": verdict.moment.task,
-                       "second": as_json(verdict.second)})
+        verdict, life = way(report), None
+        gdb.set_convenience_variable("buffer", report.buffer)
+        if report.bufctl is not None:
+            reverse.return_to(report.count)
+            used = verdict.second or verdict.moment
+            life = Life(report, report.kind in AFTER_FREE and used)
+            reverse.return_to(verdict.moment.count)
+        if not json:
+            print_verdict(verdict, life, report)
             return
-        print_verdict(verdict, report)
-        print_history(report)
+        second, freed, wrong = verdict.second, life and life.freed, \
+            life and life.unbalanced
+        json_line({"kind": report.kind, "cache": report.cache,
+                   "role": verdict.role, **as_json(verdict.stack[0]),
+                   "at": verdict.moment.count, "report": report.count,
+                   "task": verdict.moment.task,
+                   "second": as_json(second and second.client[0]),
+                   "freed": as_json(freed and freed.client[0]),
+                   "unbalanced": as_json(wrong and life.blamed[0])})
 
     @staticmethod
     def last_store(address, json):

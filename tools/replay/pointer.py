@@ -109,11 +109,11 @@ def _snapshot_before(number):
 
 class Path:
     """The way back: in words, the latest first; the moment of the last load on
-    it, and that of the store that the loaded value came from, None if the way
-    ends before."""
+    it and its address, and the moment of the store that the loaded value came
+    from, None if the way ends before."""
 
     def __init__(self):
-        self.lines, self.load, self.store = [], None, None
+        self.lines, self.load, self.source, self.store = [], None, 0, None
 
 
 def trace(name, stores, moment):
@@ -133,7 +133,8 @@ def trace(name, stores, moment):
         if source in REGISTERS:
             name = source
             continue
-        path.load, path.store = at, next(stores(source, WORD), None)
+        path.load, path.source = at, source
+        path.store = next(stores(source, WORD), None)
         path.lines += [f"0x{value:08x} was read from 0x{source:08x}",
                        f"    by {at.blamed[0]}"]
         if path.store is None:

@@ -1,0 +1,172 @@
+"""The counts of references in an object, in a recorded run: every step of each
+from the object's allocation to its free, with the function that made it, and
+the step that is not balanced (balance.py)."""
+
+import itertools
+import re
+
+import gdb
+
+import reverse
+import slab_leaks
+import target
+from balance import unbalanced
+from heap import Heap
+from slab_address import memory
+from stores import outer, print_stack, skip, stores
+from target import PAGE_SHIFT, WORD, Fail, linker, register, word, words
+
+COUNT_MAX = 1 << 16  # a count of more is none
+
+
+def counts_in(kind, name="", at=0):
+    """[(name, offset of the object that is counted, offset of the count)]: all
+    members that end with _refs."""
+    found = []
+    for field in kind.fields():
+        inner = field.type.strip_typedefs()
+        path = f"{name}.{field.name}" if name else field.name
+        offset = at + field.bitpos // 8
+        if inner.code == gdb.TYPE_CODE_STRUCT:
+            found += counts_in(inner, path, offset)
+        elif field.name.endswith("_refs"):
+            found.append((path, at, offset))
+    return found
+
+
+def places_of(address, cache):
+    """The words in use that point there and may be references: not those on
+    stacks, of the allocator, of hash tables and other objects of the cache,
+    which lists link."""
+    heap, found = Heap(), set()
+    stack = range(linker("boot_stack_bottom"), linker("boot_stack_top"))
+    forgotten = [range(int(v.address), int(v.address) + v.type.sizeof) for v in
+                 map(target.variable, slab_leaks.REMEMBERED)] + [stack]
+    for base, data in memory(heap):
+        if address.to_bytes(WORD, "little") not in data:
+            continue
+        slab = heap.slabs_by_page.get(base >> PAGE_SHIFT)
+        if slab and (slab.owner.kind_name == "internal" or
+                     slab.owner.name in ("kstack", "hash_segment", cache)):
+            continue
+        found |= {at for at, value in zip(range(base, base + len(data), WORD),
+                                          words(data)) if value == address
+                  and not any(at in part for part in forgotten)
+                  and (not slab or slab.index(at) is not None and
+                       slab.index(at) not in slab.free_links)}
+    return frozenset(found)
+
+
+def counts_itself(frame):
+    """Whether a function does nothing but take or give a reference."""
+    return re.search(r"(^|_)(get|put|ref|take)$", frame.name) is not None
+
+
+def to_operation():
+    """Back to the beginning of the function that called this one."""
+    frame = outer(gdb.newest_frame())
+    start = frame.pc() - target.symbol_at(frame.pc())[1]
+    esp = register("esp", outer(frame)) - WORD
+    with reverse.stop_at(f"*0x{start:x}"):
+        while reverse.back() and register("esp") != esp:
+            pass
+
+
+class Count:
+    """One count: its steps up to this moment, the free, the oldest first, as
+    (moment, delta, places); `last` is the places at the use."""
+
+    def __init__(self, cache, name, base, address, last):
+        self.name, self.base, self.steps = name, base, []
+        self.last = last & places_of(base, cache)  # not copied since
+        self.freed, self.rest, found = reverse.count(), word(address), []
+        for store in stores(address, WORD):
+            before = word(address)
+            after = int.from_bytes(store.after, "little")
+            if store.own or after > COUNT_MAX:
+                break
+            fresh = before > COUNT_MAX  # what the memory had before
+            if after != before * (not fresh):
+                found.append((store, after - before * (not fresh)))
+            if fresh:
+                break
+        done = 0
+        for moment, delta in reversed(found):
+            reverse.return_to(moment.count)
+            if delta < 0:
+                to_operation()
+                reverse.go(done)
+            self.steps.append((moment, delta, places_of(base, cache)))
+            done = moment.count + 1
+
+    def unbalanced(self, freed):
+        """(the moment that is not balanced, what was done then), or None."""
+        if self.rest:
+            return freed, f"freed it while {self.name} was {self.rest}"
+        found = unbalanced([(delta, moment.task, places) for
+                            moment, delta, places in self.steps], self.last)
+        if found is None:
+            return None
+        step, places = found
+        if not places:
+            return self.steps[step][0], f"took 1 from {self.name} for a " \
+                "reference that is still there, or never was"
+        after = self.steps[step + 1:step + 2]
+        filled = []
+        for place in places:
+            reverse.return_to(after[0][0].count if after else self.freed)
+            filled += [*itertools.islice(
+                (store for store in stores(place, WORD)
+                 if store.after == self.base.to_bytes(WORD, "little")), 1)]
+        return max(filled, key=lambda moment: moment.count), \
+            f"stored the address and did not add 1 to {self.name}"
+
+    def show(self):
+        print(f"References, by {self.name}:")
+        value = self.rest - sum(delta for _, delta, _ in self.steps)
+        for moment, delta, _ in self.steps:
+            value += delta
+            print(f"  {delta:+d} = {value} at instruction {moment.count}, "
+                  f"{moment.task}")
+            print_stack(skip(moment.blamed, counts_itself))
+
+
+class Life:
+    """The last allocation of a report's buffer; if it was free by then, its
+    free and the counts in it, and `unbalanced`: (moment, what), or None. GDB is
+    at the report; `used` is the moment of the use after the free, or None."""
+
+    def __init__(self, report, used):
+        names = target.enumerators("kmem_buf_state", "KMEM_BUF_")
+        self.freed = self.allocated = self.unbalanced = None
+        self.counts, free = [], False
+        for store in stores(report.bufctl.where("bufctl_state"), WORD):
+            state = names.get(int.from_bytes(store.after, "little"))
+            free |= state == "free"  # by the end of the free; busy before
+            if state == "busy" and used and free and not self.freed:
+                self.freed = store
+            elif state == "used" and bool(self.freed) == bool(used):
+                self.allocated = store
+                break
+        if self.freed:
+            self.replay(report, used)
+
+    def replay(self, report, used):
+        """The counts, if a structure has the cache's name."""
+        try:
+            counts = counts_in(target.ctype(report.cache))
+        except Fail:
+            return
+        reverse.return_to(used.count)
+        to_operation()
+        reverse.go(self.freed.count + 1)
+        places = [places_of(report.buffer + at, report.cache)
+                  for _, at, _ in counts]
+        for (name, at, offset), last in zip(counts, places):
+            reverse.return_to(self.freed.count)
+            count = Count(report.cache, name, report.buffer + at,
+                          report.buffer + offset, last)
+            self.counts += [count] * bool(count.steps)
+            self.unbalanced = self.unbalanced or count.unbalanced(self.freed)
+        if self.unbalanced:
+            self.blamed = skip(self.unbalanced[0].client, counts_itself)
