@@ -378,6 +378,7 @@ KTEST(commit, impossible_requests_reclaim_nothing)
     kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
     st = now();
     KT_TRUE(kmem_getpages(BUDDY_MAX_PAGES + 1, PAGE_LARGE, NULL) == NULL);
+    KT_TRUE(kmem_getpages(st.stat_total + 1, PAGE_LARGE, NULL) == NULL);
     KT_EQ(commit_promise(&s->space_commit, st.stat_total + 1), -ENOMEM);
     KT_EQ(now().stat_kernel, st.stat_kernel);
     /* What can be reclaimed is, for a promise. */

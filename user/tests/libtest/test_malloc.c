@@ -212,8 +212,46 @@ static void foreign_break(void)
     check_heap();
 }
 
-/* Allocates untouched blocks of 1 MiB until there are no addresses left. Free
- * slabs must have been reclaimed by then. */
+#define PIECE (64 * 1024)
+
+/* The heap outgrows the page array while runs are free: they are still known,
+ * and where the old array was there is room. (In a child, which has its own.) */
+static void outgrow_array(void)
+{
+    struct page *before = page_array;
+    const char *where;
+    char *large = NULL;
+
+    for (size_t i = 0; i < 8; i++)
+        block[i] = malloc(PIECE);
+    for (size_t i = 0; i < 8; i += 2)
+        free(block[i]);
+    for (size_t n = PIECE; page_array == before; n *= 2) {
+        free(large);
+        large = malloc(n);
+        if (large == NULL)
+            _exit(1);
+    }
+    if (malloc_verify(&where) != NULL || (char *)malloc(PIECE) > large)
+        _exit(2);
+    free(block[1]);
+    free(large);
+    if (malloc_verify(&where) != NULL)
+        _exit(3);
+    if ((char *)mmap(PAGE_SIZE, PROT_READ) > (char *)page_array)
+        _exit(4);
+    _exit(0);
+}
+
+static void array_moves(void)
+{
+    int status = test_in_child(outgrow_array);
+
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* Allocates untouched blocks of 1 MiB until no more is promised. Free slabs
+ * must have been reclaimed by then. */
 static void take_everything(void)
 {
     static void *large[1200];
@@ -313,6 +351,7 @@ const struct test malloc_tests[] = {
     {"malloc.too_much", too_much},
     {"malloc.gives_back", gives_back},
     {"malloc.foreign_break", foreign_break},
+    {"malloc.array_moves", array_moves},
     {"malloc.out_of_memory", out_of_memory},
     {"malloc.broken_heap", broken_heap},
     {"malloc.wrong_frees", wrong_frees},
