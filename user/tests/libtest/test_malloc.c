@@ -215,7 +215,7 @@ static void foreign_break(void)
 #define PIECE (64 * 1024)
 
 /* The heap outgrows the page array while runs are free: they are still known,
- * and where the old array was there is room. (In a child, which has its own.) */
+ * and the addresses of the old array are free. (In a child, with its own.) */
 static void outgrow_array(void)
 {
     struct page *before = page_array;
