@@ -2,7 +2,7 @@
 
 # mm/ and its tests as a program of this machine, under the sanitizers.
 HOST_SRC    := $(wildcard mm/*.c mm/debug/*.c mm/tests/*.c mm/debug/tests/*.c \
-                 mm/tests/host/*.c mm/tests/trace/*.c) \
+                 mm/tests/host/*.c mm/tests/trace/*.c mm/tests/explore/*.c) \
                  $(addprefix tools/workshop/stress/,fail.c tests/test_fail.c)
 HOST_WARN   := -Wall -Wextra -Wshadow $(if $(call on,WERROR),-Werror)
 HOST_CFLAGS := -std=gnu17 -g -fno-omit-frame-pointer -I. -Imm/tests/host \
@@ -26,6 +26,22 @@ $(1)/mmtest: $$(HOST_SRC:%.c=$(1)/%.o) $(1)/objects
 endef
 $(eval $(call host,$(BUILD)/host,$$(HOST_SAN)))
 $(eval $(call host,$(BUILD)/coverage,$$(HOST_COV)))
+
+# mm/ under real threads, with the thread sanitizer.
+THREADS_SRC   := $(wildcard mm/*.c mm/debug/*.c mm/tests/threads/*.c)
+THREADS_FLAGS := -std=gnu17 -g -O1 -fno-omit-frame-pointer -I. \
+                   -Imm/tests/threads $(HOST_WARN) -fsanitize=thread
+MMTHREADS     := $(BUILD)/threads/mmthreads
+$(eval $(call stamp,$(BUILD)/threads/flags,$$(HOSTCC) $$(THREADS_FLAGS)))
+$(eval $(call stamp,$(BUILD)/threads/objects,$$(THREADS_SRC)))
+$(BUILD)/threads/%.o: %.c $(BUILD)/threads/flags
+	$(call say,HOSTCC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) $(THREADS_FLAGS) -MMD -MP -c $< -o $@
+$(MMTHREADS): $(THREADS_SRC:%.c=$(BUILD)/threads/%.o) $(BUILD)/threads/objects
+	$(call say,HOSTLD,$@)
+	$(Q)$(HOSTCC) -fsanitize=thread $(filter %.o,$^) -lpthread -o $@
+-include $(THREADS_SRC:%.c=$(BUILD)/threads/%.d)
 
 # The core of the ATA driver, with a drive that is a program.
 ATA_TEST_SRC := $(addprefix drivers/servers/ata/,channel.c drive.c queue.c) \
@@ -81,8 +97,8 @@ test: | $(VENV)                   ## three minutes; DEBUG=1 or SANITIZE=1: on
 	@$(MAKE) --no-print-directory $(ALL_CPU) tested
 	@$(PYTEST) $(QUICK) $(ABREAST) tools/test
 
-test-all: $(BOOK_ENV)/done | $(VENV) ## what `make test` leaves out; half an
-                                  ## hour
+test-all: $(BOOK_ENV)/done $(MMTHREADS) | $(VENV) ## what `make test` leaves
+                                  ## out; half an hour
 	@$(MAKE) --no-print-directory $(ALL_CPU) tested
 	@$(MAKE) --no-print-directory test DEBUG=1
 	@$(MAKE) --no-print-directory test SANITIZE=1
@@ -94,9 +110,17 @@ test-times: | $(VENV)             ## processor seconds of each test, as of the
 
 .PHONY: test-host test-kernel test-system failures bugs test-replay fuzz
 .PHONY: bench coverage mutants storm powercut test-ext2 fuzz-ext2
+.PHONY: test-threads schedules
 
 test-host: $(HOST_TEST) | $(VENV) ## mm/, ata on this machine, sanitizers
 	@$(PYTEST) tools/test/test_host.py tools/test/test_ata.py
+
+test-threads: $(MMTHREADS) | $(VENV) ## mm/ under real threads, sanitizer
+	@$(PYTEST) $(EVERY) tools/test/test_threads.py
+
+schedules: $(BUILD)/host/mmtest   ## every schedule of two operations of mm/ in
+                                  ## which both stop once; half an hour
+	@ASAN_OPTIONS=detect_leaks=0 $< -d
 
 test-ext2: $(EXT2_TOOL) | $(VENV) ## the ext2 server's core on this machine
 	@$(PYTEST) tools/test/test_ext2.py tools/test/test_ext2_journal.py

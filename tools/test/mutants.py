@@ -70,7 +70,8 @@ def mutants_of(file):
 
 def mm_sources(tree):
     """The files of the host test program."""
-    return sorted(str(p.relative_to(tree)) for p in (tree / "mm").rglob("*.c"))
+    return sorted(str(p.relative_to(tree)) for p in (tree / "mm").rglob("*.c")
+                  if p.parent.name != "threads")
 
 
 class Program:

@@ -71,3 +71,9 @@ def test_trace_while_modes_come_and_go(seed):
     done = mmtest("-m", seed, MODES_OPERATIONS)
     assert done.returncode == 0, \
         f"seed {seed}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+
+
+@pytest.mark.long
+def test_random_schedules():
+    done = mmtest("-r", 1_000, 5_000)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

@@ -26,6 +26,26 @@ void host_print_clear(void);
 /* Locks taken since the start, all together. */
 extern uint64_t host_locks_taken;
 
+/* A task, as the locks see it: what it holds, in this order. */
+#define HOST_LOCKS 8
+struct host_task {
+    unsigned task_locks;
+    mm_lock_t *task_lock[HOST_LOCKS];
+};
+
+/* Runs several tasks by turns (mm/tests/explore/). NULL: there is one task. */
+struct host_explorer {
+    /* another task may run here: before a lock, after an unlock */
+    void (*point)(const char *what, const mm_lock_t *lock, const char *file,
+                  int line);
+    void (*block)(mm_lock_t *lock); /* another task holds it */
+    /* a panic, or a lock used wrongly: does not return */
+    void (*failed)(const char *why);
+};
+extern const struct host_explorer *host_explorer;
+void host_point(const char *what, const mm_lock_t *lock, const char *file,
+                int line);
+
 /* Sets up the arena, page frames and buddy; all memory usable but a hole. */
 void host_start_pages(size_t frames);
 
@@ -61,6 +81,12 @@ extern uint32_t host_cpu;
 extern char host_events[4096];
 extern const void *host_root_from[2], *host_root_end[2];
 extern const struct kmem_cache *host_root_cache;
+
+/* mm/tests/explore/ops.c. All schedules of a pair of operations ("A+B"; NULL:
+ * of all pairs), `deep`: with two stops. Or `count` random schedules. Return
+ * the exit status of the process. */
+int explore_pairs(const char *name, bool deep);
+int explore_random(uint32_t seed, uint32_t count);
 
 /* Expectations that failed in this process. */
 extern unsigned host_failures;

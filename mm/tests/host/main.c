@@ -8,6 +8,9 @@
  *     mmtest -n SUITE.CASE      one case in this process, for a debugger
  *     mmtest -t [SEED [OPS]]    a random trace; the seed is printed
  *     mmtest -m [SEED [OPS]]    one while debugging modes come and go
+ *     mmtest -x [A+B[@K[,J]]]   schedules of two operations
+ *     mmtest -d                 the same, and the second stops as well
+ *     mmtest -r SEED [N]        N random schedules of several tasks
  *
  * Each case runs in a process and on a machine of its own, so that one that
  * crashes, hangs or spoils memory ends alone. After it the same checks stand
@@ -252,6 +255,18 @@ static int run_trace(int argc, char **argv)
                              : host_trace(seed, ops);
 }
 
+/* -x, -d, -r: mm/tests/explore/. */
+static int run_schedules(int argc, char **argv)
+{
+    host_start_pages(HOST_FRAMES);
+    kmem_init();
+    if (argv[1][1] == 'r')
+        return explore_random((uint32_t)strtoul(argv[2], NULL, 0),
+                              argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 0)
+                                       : 1);
+    return explore_pairs(argv[2], argv[1][1] == 'd');
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "-l") == 0) {
@@ -263,9 +278,14 @@ int main(int argc, char **argv)
         return run_alone(argv[2]);
     if (argc >= 2 && (strcmp(argv[1], "-t") == 0 || strcmp(argv[1], "-m") == 0))
         return run_trace(argc, argv);
+    if (argc >= 2 && (strcmp(argv[1], "-x") == 0 || strcmp(argv[1], "-d") == 0))
+        return run_schedules(argc, argv);
+    if (argc >= 3 && strcmp(argv[1], "-r") == 0)
+        return run_schedules(argc, argv);
     if (argc >= 2 && argv[1][0] == '-') {
         fprintf(stderr, "usage: mmtest [-l | -n CASE | -t [SEED [OPS]] | "
-                        "-m [SEED [OPS]] | SUITE[.CASE] …]\n");
+                        "-m [SEED [OPS]] | -x [PAIR] | -d | -r SEED [N] | "
+                        "SUITE[.CASE] …]\n");
         return 2;
     }
     return run_cases(argc, argv);

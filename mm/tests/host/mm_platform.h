@@ -1,9 +1,10 @@
 /*
  * The host's answer to mm/platform.h: a fake machine to test mm/ in.
  *
- * "Physical" memory is an arena from mmap: frame 0 is its first page. Locks
- * are not needed, there being one thread, so they check instead: that they
- * are taken in ascending rank, never twice, and released last in, first out.
+ * "Physical" memory is an arena from mmap: frame 0 is its first page. There is
+ * one thread, so locks only check: that they are taken in ascending rank, never
+ * twice, and released last in, first out. Tasks that an exploration runs by
+ * turns (mm/tests/explore/) block on them.
  */
 #pragma once
 
@@ -11,21 +12,29 @@
 #define MM_DEBUG  1
 #define MM_CHECKS 1
 
+struct host_task;
+
 typedef struct mm_lock {
     const char *lock_name;
     unsigned lock_rank;
-    bool lock_held;
-    uint64_t lock_taken; /* how often */
+    struct host_task *lock_owner; /* NULL: it is free */
+    uint64_t lock_taken;          /* how often */
 } mm_lock_t;
 
+#define MM_UNLOCKED(x) (x)
+
 /* clang-format off */
-#define MM_LOCK_INIT(name, rank) {name, rank, false, 0}
+#define MM_LOCK_INIT(name, rank) {name, rank, NULL, 0}
 /* clang-format on */
 
 extern char *host_arena;
+extern struct host_task *host_self; /* that runs */
 
-void mm_lock(mm_lock_t *lock);
-void mm_unlock(mm_lock_t *lock);
+void host_lock(mm_lock_t *lock, const char *file, int line);
+void host_unlock(mm_lock_t *lock, const char *file, int line);
+
+#define mm_lock(l)   host_lock(l, __FILE__, __LINE__)
+#define mm_unlock(l) host_unlock(l, __FILE__, __LINE__)
 
 static inline void mm_lock_init(mm_lock_t *lock, const char *name,
                                 unsigned rank)
@@ -35,7 +44,7 @@ static inline void mm_lock_init(mm_lock_t *lock, const char *name,
 
 static inline bool mm_lock_held(const mm_lock_t *lock)
 {
-    return lock->lock_held;
+    return lock->lock_owner == host_self;
 }
 
 static inline void *mm_phys_to_virt(paddr_t pa)

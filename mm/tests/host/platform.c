@@ -29,51 +29,72 @@ char host_panic_text[256];
 
 /* ---- locks -------------------------------------------------------------- */
 
-#define LOCKS_MAX 8
+static struct host_task only_task;
 
-static mm_lock_t *held[LOCKS_MAX];
-static unsigned held_count;
+struct host_task *host_self = &only_task;
+const struct host_explorer *host_explorer;
 
 static void lock_error(const char *what, const mm_lock_t *lock)
 {
+    const struct host_task *t = host_self;
+
     fprintf(stderr, "lock \"%s\" (rank %u): %s\n", lock->lock_name,
             lock->lock_rank, what);
-    for (unsigned i = 0; i < held_count; i++)
-        fprintf(stderr, "  held: \"%s\" (rank %u)\n", held[i]->lock_name,
-                held[i]->lock_rank);
+    for (unsigned i = 0; i < t->task_locks; i++)
+        fprintf(stderr, "  held: \"%s\" (rank %u)\n",
+                t->task_lock[i]->lock_name, t->task_lock[i]->lock_rank);
+    if (host_explorer != NULL)
+        host_explorer->failed(what);
     abort();
 }
 
-void mm_lock(mm_lock_t *lock)
+void host_point(const char *what, const mm_lock_t *lock, const char *file,
+                int line)
 {
-    if (lock->lock_name == NULL || lock->lock_rank == 0)
-        lock_error("was never initialised", lock);
-    if (lock->lock_held)
-        lock_error("is taken twice", lock);
-    if (held_count == LOCKS_MAX)
-        lock_error("is one too many", lock);
-    if (held_count != 0 && held[held_count - 1]->lock_rank >= lock->lock_rank)
-        lock_error("is taken out of order", lock);
-    lock->lock_held = true;
-    lock->lock_taken++;
-    host_locks_taken++;
-    held[held_count++] = lock;
+    if (host_explorer != NULL)
+        host_explorer->point(what, lock, file, line);
 }
 
-void mm_unlock(mm_lock_t *lock)
+void host_lock(mm_lock_t *lock, const char *file, int line)
 {
-    if (!lock->lock_held)
+    struct host_task *t = host_self;
+
+    host_point("lock", lock, file, line);
+    if (lock->lock_name == NULL || lock->lock_rank == 0)
+        lock_error("was never initialised", lock);
+    if (lock->lock_owner == t ||
+        (lock->lock_owner != NULL && host_explorer == NULL))
+        lock_error("is taken twice", lock);
+    if (t->task_locks == HOST_LOCKS)
+        lock_error("is one too many", lock);
+    if (t->task_locks != 0 &&
+        t->task_lock[t->task_locks - 1]->lock_rank >= lock->lock_rank)
+        lock_error("is taken out of order", lock);
+    while (lock->lock_owner != NULL)
+        host_explorer->block(lock);
+    lock->lock_owner = t;
+    lock->lock_taken++;
+    host_locks_taken++;
+    t->task_lock[t->task_locks++] = lock;
+}
+
+void host_unlock(mm_lock_t *lock, const char *file, int line)
+{
+    struct host_task *t = host_self;
+
+    if (lock->lock_owner != t)
         lock_error("is released but not held", lock);
-    if (held[held_count - 1] != lock)
+    if (t->task_lock[t->task_locks - 1] != lock)
         lock_error("is not released last in, first out", lock);
-    lock->lock_held = false;
-    held_count--;
+    lock->lock_owner = NULL;
+    t->task_locks--;
+    host_point("unlock", lock, file, line);
 }
 
 void host_check_unlocked(const char *when)
 {
-    if (held_count != 0)
-        lock_error(when, held[held_count - 1]);
+    if (host_self->task_locks != 0)
+        lock_error(when, host_self->task_lock[host_self->task_locks - 1]);
 }
 
 /* ---- clock, waiting, printing ------------------------------------------- */
@@ -84,6 +105,12 @@ uint64_t mm_clock_ms(void)
 }
 
 bool mm_wait_for_memory(void)
+{
+    host_check_unlocked("is held by a sleeper");
+    return host_wait != NULL && host_wait();
+}
+
+bool mm_wait_for_task(void)
 {
     host_check_unlocked("is held by a sleeper");
     return host_wait != NULL && host_wait();
@@ -239,12 +266,14 @@ void mm_panic(const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(host_panic_text, sizeof(host_panic_text), fmt, ap);
     va_end(ap);
+    if (host_explorer != NULL)
+        host_explorer->failed(host_panic_text);
     if (!host_panic_expected) {
         fprintf(stderr, "panic: %s\n", host_panic_text);
         abort();
     }
-    while (held_count != 0)
-        held[--held_count]->lock_held = false;
+    while (host_self->task_locks != 0)
+        host_self->task_lock[--host_self->task_locks]->lock_owner = NULL;
     longjmp(host_panic_jump, 1);
 }
 

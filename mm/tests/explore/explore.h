@@ -1,0 +1,72 @@
+/*
+ * Exploration: tasks that run by turns over the unchanged sources of mm/.
+ *
+ * Each task is a fiber. It can lose the processor at its points: before it
+ * takes a lock, after it releases one, and when it waits for memory. A task
+ * that needs a lock which another holds is blocked until then, as on a machine
+ * with several processors. The schedule alone decides where a switch happens,
+ * so a schedule that fails can be run again.
+ *
+ *     mmtest -x                    every pair of operations, every schedule
+ *     mmtest -x A+B                this pair
+ *     mmtest -x A+B@7,3            one schedule of it, with all its steps
+ *     mmtest -r SEED [N]           N random schedules of several tasks
+ */
+#pragma once
+
+#include "mm/tests/kmem_test.h"
+
+#define EXPLORE_TASKS 4
+#define NEVER         UINT32_MAX
+
+/* What is run: each task has a function. */
+typedef void explore_fn_t(unsigned task);
+
+/* A schedule of two tasks: task 0 runs first and stops at its point number
+ * `stop[0]`; task 1 runs until its point `stop[1]`; then task 0 to its end. A
+ * schedule of more has a seed and switches at one point in `rate`. */
+struct schedule {
+    const char *schedule_name;
+    unsigned schedule_tasks;
+    uint32_t schedule_stop[2];
+    uint32_t schedule_rate; /* 0: the stops decide */
+    uint32_t schedule_seed;
+};
+
+/* Runs the tasks to their ends. A panic, a deadlock or a wrong use of a lock
+ * ends the process after a report; so does explore_failed. */
+void explore_run(const struct schedule *s, explore_fn_t *const *run);
+
+/* From here to the end of the process a panic is a failure of the schedule. */
+void explore_guard(void);
+
+/* The number of the step at which a task took or released this lock, `skip`
+ * such steps before its last one; 0: there is none. Later steps have higher
+ * ones. */
+size_t explore_step(unsigned task, const mm_lock_t *lock, unsigned skip);
+
+/* Reports what is wrong, the schedule and its last steps; ends the process. */
+void explore_failed(const char *fmt, ...) PRINTF_LIKE(1, 2)
+    __attribute__((noreturn));
+
+#define EXPLORE_TRUE(e)                                                        \
+    do {                                                                       \
+        if (!(e))                                                              \
+            explore_failed("%s:%d: not true: %s", __FILE__, __LINE__, #e);     \
+    } while (0)
+
+/* Every schedule of a case of two tasks: `make` before each, `check` after it.
+ * With `deep`, task 1 stops as well. Returns how many. */
+struct explore_case {
+    const char *case_name;
+    void (*make)(void);
+    explore_fn_t *run[2];
+    void (*check)(void);
+};
+size_t explore_case(const struct explore_case *c, bool deep);
+
+/* The same in a process of its own: a failure fails the running test. */
+void explore_all(const struct explore_case *c);
+
+/* Prints all steps of the schedule with these stops ("7" or "7,3"). */
+void explore_show(const char *stops);

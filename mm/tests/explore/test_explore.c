@@ -1,0 +1,261 @@
+/*
+ * Statements about two tasks at once that the pairs of operations (ops.c) do
+ * not decide: each is checked after every schedule.
+ *
+ * Tests: mm/buddy.c, mm/kmem_reap.c, mm/kmem_slab.c
+ */
+#include "mm/tests/explore/explore.h"
+#include "mm/buddy_impl.h"
+
+static struct kmem_cache *cp;
+static void *got[2];
+static struct page *spare, *page;
+
+static void make(size_t size)
+{
+    cp = kmem_cache_create("t_two", size, 0, NULL, NULL);
+    EXPLORE_TRUE(cp != NULL);
+}
+
+static void end(void)
+{
+    const char *where;
+
+    EXPLORE_TRUE(kmem_cache_verify(cp, &where) == NULL);
+    EXPLORE_TRUE(kmem_cache_destroy(cp) == 0);
+}
+
+static void free_got(void)
+{
+    for (unsigned i = 0; i < 2; i++)
+        if (got[i] != NULL)
+            kmem_cache_free(cp, got[i]);
+}
+
+/* ---- S-23: two tasks that grow a cache take two colours ----------------- */
+
+static void make_colours(void)
+{
+    make(200);
+}
+
+static void alloc_one(unsigned task)
+{
+    got[task] = kmem_cache_alloc(cp, KM_NOSLEEP);
+    EXPLORE_TRUE(got[task] != NULL);
+}
+
+static void check_colours(void)
+{
+    const struct kmem_slab *sp = test_slab(cp, 0);
+
+    if (cp->cache_slabs == 2)
+        EXPLORE_TRUE(sp->slab_colour != kmem_slab_next(sp)->slab_colour);
+    free_got();
+    end();
+}
+
+KTEST(explore, S23_two_growers_take_two_colours)
+{
+    static const struct explore_case c = {
+        "colours", make_colours, {alloc_one, alloc_one}, check_colours};
+
+    explore_all(&c);
+}
+
+/* ---- S-43: what is used while a reap runs stays ------------------------- */
+
+static void make_reapable(void)
+{
+    make(500);
+    test_alloc(cp, 0, 4 * TEST_WS_PER);
+    test_free(cp, 0, 4 * TEST_WS_PER);
+    kmem_update();
+    kmem_update();
+}
+
+static void reap_ws(unsigned task)
+{
+    (void)task;
+    kmem_cache_reap(cp, KMEM_REAP_WS, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_WS, NULL);
+}
+
+static void use_two_slabs(unsigned task)
+{
+    (void)task;
+    test_alloc(cp, 0, 2 * TEST_WS_PER);
+    test_free(cp, 0, 2 * TEST_WS_PER);
+}
+
+static void check_kept(void)
+{
+    EXPLORE_TRUE(cp->cache_slabs >= 2);
+    end();
+}
+
+KTEST(explore, S43_a_reap_takes_no_slab_that_is_used_meanwhile)
+{
+    static const struct explore_case c = {
+        "reap", make_reapable, {reap_ws, use_two_slabs}, check_kept};
+
+    explore_all(&c);
+}
+
+/* ---- S-45: a reap can always follow ------------------------------------- */
+
+static void reap_all(unsigned task)
+{
+    (void)task;
+    kmem_reap(KMEM_REAP_ALL);
+}
+
+static void check_reaps(void)
+{
+    test_alloc(cp, 0, 1);
+    test_free(cp, 0, 1);
+    EXPLORE_TRUE(kmem_reap(KMEM_REAP_ALL) != 0);
+    EXPLORE_TRUE(cp->cache_slabs == 0);
+    end();
+}
+
+KTEST(explore, S45_after_two_reaps_at_once_a_third_works)
+{
+    static const struct explore_case c = {
+        "reaps", make_reapable, {reap_all, reap_all}, check_reaps};
+
+    explore_all(&c);
+}
+
+/* ---- S-3: NULL only if there was nothing at the last look --------------- */
+
+/* No page is free, and no cache has anything to give back. */
+static void make_dry(void)
+{
+    make(1000);
+    EXPLORE_TRUE(test_alloc(cp, 0, 4));
+    spare = buddy_alloc(0);
+    EXPLORE_TRUE(spare != NULL);
+    test_flood();
+    test_starve();
+}
+
+static void end_dry(void)
+{
+    test_starve_end();
+    test_flood_end();
+    test_free(cp, 0, 4);
+    free_got();
+    end();
+    got[0] = got[1] = NULL;
+}
+
+static void free_page(unsigned task)
+{
+    (void)task;
+    buddy_free(spare, 0);
+}
+
+static void alloc_page(unsigned task)
+{
+    page = buddy_alloc(0);
+    (void)task;
+}
+
+/* A task looks at the lists once more after it has asked for pages. */
+static void check_page(void)
+{
+    const mm_lock_t *lock = &buddy_zone.zone_lock;
+
+    if (page == NULL)
+        EXPLORE_TRUE(explore_step(0, lock, 1) < explore_step(1, lock, 0));
+    else
+        buddy_free(page, 0);
+    end_dry();
+}
+
+KTEST(explore, S46_a_page_that_comes_back_meanwhile_is_found)
+{
+    static const struct explore_case c = {
+        "page", make_dry, {alloc_page, free_page}, check_page};
+
+    explore_all(&c);
+}
+
+static void alloc_object(unsigned task)
+{
+    got[task] = kmem_cache_alloc(cp, KM_NOSLEEP);
+}
+
+static void free_object(unsigned task)
+{
+    (void)task;
+    kmem_cache_free(cp, test_obj[3]);
+    test_obj[3] = NULL;
+}
+
+/* The last two steps with the lock are the last look. */
+static void check_object(void)
+{
+    const mm_lock_t *lock = &cp->cache_lock;
+
+    if (got[0] == NULL)
+        EXPLORE_TRUE(explore_step(0, lock, 1) < explore_step(1, lock, 0));
+    test_obj[3] = got[0] != NULL ? got[0] : kmem_cache_alloc(cp, KM_NOSLEEP);
+    got[0] = NULL;
+    EXPLORE_TRUE(test_obj[3] != NULL);
+    buddy_free(spare, 0);
+    end_dry();
+}
+
+KTEST(explore, S3_an_object_that_comes_back_meanwhile_is_found)
+{
+    static const struct explore_case c = {
+        "object", make_dry, {alloc_object, free_object}, check_object};
+
+    explore_all(&c);
+}
+
+/* ---- S-8: destroy waits for the holders --------------------------------- */
+
+static int destroy_error;
+
+static void destroy_it(unsigned task)
+{
+    (void)task;
+    destroy_error = kmem_cache_destroy(cp);
+}
+
+static void reap_all_and_verify(unsigned task)
+{
+    const char *where;
+
+    reap_all(task);
+    EXPLORE_TRUE(kmem_verify(&where) == NULL);
+}
+
+static void check_destroyed(void)
+{
+    EXPLORE_TRUE(destroy_error == 0);
+    EXPLORE_TRUE(kmem_cache_find("t_two") == NULL);
+}
+
+KTEST(explore, S8_destroy_waits_for_a_reap)
+{
+    static const struct explore_case c = {"destroy",
+                                          make_reapable,
+                                          {destroy_it, reap_all_and_verify},
+                                          check_destroyed};
+
+    explore_all(&c);
+}
+
+/* There is no other task that could end the hold. */
+KTEST(explore, S8_a_held_cache_stays)
+{
+    make(100);
+    kmem_hold(cp, 1);
+    KT_EQ(kmem_cache_destroy(cp), -KMEM_EAGAIN);
+    kmem_hold(cp, -1);
+    end();
+}

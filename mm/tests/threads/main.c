@@ -1,0 +1,321 @@
+/*
+ * mm/ under real threads and the thread sanitizer.
+ *
+ *     mmthreads [SEED [OPS]]
+ *
+ * Each thread does OPS random operations on caches that all share, and on some
+ * of its own. The sanitizer reports two accesses of which one is a write and
+ * which no lock orders. Objects keep what their thread wrote; kmem_verify finds
+ * nothing at any time; at the end everything is given back. The run is bounded
+ * by operations, not by time.
+ */
+#include "kernel/lib/string.h"
+#include "mm/buddy.h"
+#include "mm/debug/debug.h"
+#include "mm/kmem_impl.h"
+#include "mm/kmem_stat.h"
+#include "mm/segkmem.h"
+#include "mm/tests/threads/threads.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define THREADS 4
+#define SHARED  4
+#define OBJECTS 40
+#define FRAMES  1280 /* too few for what the threads ask at times */
+#define FPZU    (KMF_CHECK | KMF_POISON | KMF_REDZONE | KMF_AUDIT)
+
+#define CHECK(e)                                                               \
+    do {                                                                       \
+        if (!(e))                                                              \
+            mm_panic("%s:%d: not true: %s", __FILE__, __LINE__, #e);           \
+    } while (0)
+
+static struct kmem_cache *shared[SHARED];
+static struct kmem_cache *idle; /* its modes change */
+static uint64_t operations = 4000;
+static uint64_t failed; /* allocations */
+
+struct object {
+    uint8_t *object_addr;
+    size_t object_size;
+    unsigned object_cache; /* SHARED: of kmem_alloc */
+};
+
+struct thread {
+    pthread_t thread_id;
+    unsigned thread_number;
+    uint64_t thread_random;
+    struct object thread_object[OBJECTS];
+    unsigned thread_objects;
+};
+
+static unsigned below(struct thread *t, unsigned n)
+{
+    t->thread_random = t->thread_random * 6364136223846793005u + 1;
+    return (unsigned)(t->thread_random >> 33) % n;
+}
+
+/* ---- objects ------------------------------------------------------------ */
+
+static uint8_t stamp_of(const struct thread *t, const struct object *o)
+{
+    return (uint8_t)(t->thread_number * 61 + (uintptr_t)o / sizeof(*o));
+}
+
+/* A thread waits for memory only while it has none: some other can free. */
+static void alloc(struct thread *t)
+{
+    struct object *o = &t->thread_object[t->thread_objects];
+    int flags = t->thread_objects == 0 ? KM_SLEEP : KM_NOSLEEP;
+
+    if (t->thread_objects == OBJECTS)
+        return;
+    o->object_cache = below(t, SHARED + 2);
+    if (o->object_cache < SHARED) {
+        o->object_size = shared[o->object_cache]->cache_size;
+        o->object_addr = kmem_cache_alloc(shared[o->object_cache], flags);
+    } else {
+        o->object_size = 1 + below(t, below(t, 8) == 0 ? 200000 : 40);
+        o->object_addr = kmem_alloc(o->object_size, flags);
+    }
+    if (o->object_addr == NULL) {
+        CHECK(flags == KM_NOSLEEP);
+        __atomic_fetch_add(&failed, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    memset(o->object_addr, stamp_of(t, o), o->object_size);
+    t->thread_objects++;
+}
+
+static void give_back(struct thread *t)
+{
+    struct object *o;
+
+    if (t->thread_objects == 0)
+        return;
+    o = &t->thread_object[--t->thread_objects];
+    for (size_t i = 0; i < o->object_size; i++)
+        CHECK(o->object_addr[i] == stamp_of(t, o));
+    if (o->object_cache < SHARED)
+        kmem_cache_free(shared[o->object_cache], o->object_addr);
+    else
+        kmem_free(o->object_addr, o->object_size);
+}
+
+/* ---- caches ------------------------------------------------------------- */
+
+static void build(void *obj, size_t size)
+{
+    memset(obj, 1, size);
+}
+
+static void own_cache(struct thread *t)
+{
+    char name[16];
+    struct kmem_cache *cp;
+    void *obj;
+
+    snprintf(name, sizeof(name), "own_%u", t->thread_number);
+    cp = kmem_cache_create(name, 100 + below(t, 900), 0, build, build);
+    if (cp == NULL)
+        return;
+    obj = kmem_cache_alloc(cp, KM_NOSLEEP);
+    if (obj != NULL)
+        kmem_cache_free(cp, obj);
+    CHECK(kmem_cache_destroy(cp) == 0);
+}
+
+/* A cache of this name may be another thread's. */
+static void same_name(void)
+{
+    struct kmem_cache *cp = kmem_cache_create("same", 64, 0, NULL, NULL);
+
+    if (cp != NULL)
+        CHECK(kmem_cache_destroy(cp) == 0);
+}
+
+static void set_modes(struct thread *t, struct kmem_cache *cp)
+{
+    static const unsigned modes[] = {0, FPZU, KMF_UNMAP, KMF_TRACE};
+    int error = kmem_debug_set(cp, modes[below(t, 4)]);
+
+    CHECK(error == 0 || error == -KMEM_EBUSY || error == -KMEM_EAGAIN ||
+          error == -KMEM_ENOMEM);
+}
+
+static void use_idle(void)
+{
+    void *obj = kmem_cache_alloc(idle, KM_NOSLEEP);
+
+    if (obj != NULL)
+        kmem_cache_free(idle, obj);
+}
+
+/* ---- observers ---------------------------------------------------------- */
+
+static void verify(void)
+{
+    const char *where;
+    const char *why = kmem_verify(&where);
+
+    if (why != NULL)
+        mm_panic("kmem_verify: %s: %s", why, where);
+}
+
+static void snapshot(struct thread *t)
+{
+    struct kmem_cache *cp = shared[below(t, SHARED)];
+    struct kmem_cache_stat st;
+    struct kmem_slab_stat slab;
+    struct segkmem_stat seg;
+    struct kmem_buf_stat buf;
+    size_t histogram[4];
+
+    for (size_t n = 0; kmem_cache_stat_number(n, &st); n++)
+        CHECK(st.stat_full_slabs + st.stat_free_slabs <= st.stat_slabs);
+    for (size_t n = 0; kmem_slab_stat(cp, n, &slab); n++)
+        CHECK(!slab.stat_bad);
+    kmem_hash_stat(cp, histogram, 4);
+    segkmem_stat(&seg);
+    buddy_free_pages();
+    if (t->thread_objects != 0)
+        kmem_buf_stat(t->thread_object[0].object_addr, &buf);
+}
+
+static void pages(struct thread *t)
+{
+    size_t n = 1 + below(t, 20);
+    struct page *p = buddy_alloc_run(n);
+
+    if (p != NULL)
+        buddy_free_run(p, n);
+}
+
+/* ---- a thread ----------------------------------------------------------- */
+
+static void rare(struct thread *t)
+{
+    switch (below(t, 12)) {
+    case 0:
+        own_cache(t);
+        break;
+    case 1:
+        same_name();
+        break;
+    case 2:
+        set_modes(t, idle);
+        break;
+    case 3:
+        set_modes(t, kmem_size_class(13));
+        break;
+    case 4:
+        verify();
+        break;
+    case 5:
+        snapshot(t);
+        break;
+    case 6:
+        kmem_reap((enum kmem_reap_mode)below(t, 3));
+        break;
+    case 7:
+        kmem_cache_reap(shared[below(t, SHARED)], KMEM_REAP_ALL, NULL);
+        break;
+    case 8:
+        __atomic_fetch_add(&threads_clock_ms, 4000, __ATOMIC_RELAXED);
+        kmem_update_poll();
+        break;
+    case 9:
+        pages(t);
+        break;
+    case 10:
+        kmem_unmapped_release(NULL);
+        break;
+    default:
+        use_idle();
+    }
+}
+
+static void *run(void *arg)
+{
+    struct thread *t = arg;
+
+    threads_self = t->thread_number + 2;
+    for (uint64_t i = 0; i < operations; i++) {
+        if (below(t, 16) == 0)
+            rare(t);
+        else if (below(t, 100) < (i / 200 % 2 == 0 ? 65 : 35))
+            alloc(t);
+        else
+            give_back(t);
+    }
+    while (t->thread_objects != 0)
+        give_back(t);
+    return NULL;
+}
+
+/* ---- before and after --------------------------------------------------- */
+
+static void make_caches(void)
+{
+    static const struct {
+        const char *name;
+        size_t size;
+        unsigned modes;
+    } kinds[SHARED] = {{"small", 200, 0},
+                       {"large", 1000, 0},
+                       {"checked", 300, FPZU},
+                       {"unmapped", 2000, KMF_UNMAP}};
+
+    for (unsigned i = 0; i < SHARED; i++) {
+        shared[i] =
+            kmem_cache_create(kinds[i].name, kinds[i].size, 0, NULL, NULL);
+        CHECK(shared[i] != NULL);
+        CHECK(kmem_debug_set(shared[i], kinds[i].modes) == 0);
+    }
+    idle = kmem_cache_create("idle", 600, 0, NULL, NULL);
+    CHECK(idle != NULL);
+}
+
+static void check_end(void)
+{
+    struct segkmem_stat seg;
+
+    verify();
+    for (unsigned i = 0; i < SHARED; i++)
+        CHECK(kmem_cache_destroy(shared[i]) == 0);
+    CHECK(kmem_cache_destroy(idle) == 0);
+    CHECK(kmem_debug_set(kmem_size_class(13), 0) == 0);
+    CHECK(kmem_reap(KMEM_REAP_ALL) != 0);
+    verify();
+    CHECK(failed != 0); /* memory was short at times */
+    segkmem_stat(&seg);
+    CHECK(seg.stat_use[PAGE_LARGE] == 0);
+    CHECK(kmem_unmapped_pages() == 0);
+    CHECK(kmem_error_count == 0);
+}
+
+int main(int argc, char **argv)
+{
+    static struct thread threads[THREADS];
+    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+
+    if (argc > 2)
+        operations = strtoull(argv[2], NULL, 0);
+    threads_start_pages(FRAMES);
+    kmem_init();
+    make_caches();
+    for (unsigned i = 0; i < THREADS; i++) {
+        threads[i].thread_number = i;
+        threads[i].thread_random = seed * THREADS + i;
+        if (pthread_create(&threads[i].thread_id, NULL, run, &threads[i]) != 0)
+            mm_panic("no thread");
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i].thread_id, NULL);
+    check_end();
+    printf("%d threads, %llu operations each: no error\n", THREADS,
+           (unsigned long long)operations);
+    return 0;
+}

@@ -1,0 +1,60 @@
+/*
+ * mm/platform.h on real threads, for the thread sanitizer: locks are mutexes
+ * that know their owner.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#define MM_DEBUG  1
+#define MM_CHECKS 1
+
+typedef struct mm_lock {
+    pthread_mutex_t lock_mutex;
+    const char *lock_name;
+    unsigned lock_rank;
+    unsigned lock_owner; /* 0: it is free */
+} mm_lock_t;
+
+/* clang-format off */
+#define MM_LOCK_INIT(name, rank) {PTHREAD_MUTEX_INITIALIZER, name, rank, 0}
+/* clang-format on */
+
+extern char *threads_arena;
+extern __thread unsigned threads_self; /* 1, 2, … */
+
+void mm_lock(mm_lock_t *lock);
+void mm_unlock(mm_lock_t *lock);
+
+static inline void mm_lock_init(mm_lock_t *lock, const char *name,
+                                unsigned rank)
+{
+    *lock = (mm_lock_t)MM_LOCK_INIT(name, rank);
+}
+
+static inline bool mm_lock_held(const mm_lock_t *lock)
+{
+    return __atomic_load_n(&lock->lock_owner, __ATOMIC_RELAXED) == threads_self;
+}
+
+static inline void *mm_phys_to_virt(paddr_t pa)
+{
+    return threads_arena + pa;
+}
+
+static inline paddr_t mm_virt_to_phys(const void *addr)
+{
+    return (uintptr_t)addr - (uintptr_t)threads_arena;
+}
+
+#define mm_charge(pages) true
+#define mm_refund(pages) ((void)(pages))
+
+#define mm_slab_made(cp, sp)   ((void)0)
+#define mm_slab_ending(cp, sp) ((void)0)
+
+/* A read without the lock, which the sanitizer does not see. */
+const void *threads_read(const void *from, size_t size);
+
+#define MM_UNLOCKED(x)                                                         \
+    (*(__typeof__(x) *)threads_read((const void *)&(x), sizeof(x)))
