@@ -74,17 +74,20 @@ static void print_holders(void)
             buddy_free_pages() << (PAGE_SHIFT - 10));
 }
 
+bool mm_wait_for_task(void)
+{
+    if (!may_sleep())
+        return false;
+    spin_lock(&sched_lock);
+    wait_queue_block(&memory_wanted, false, LOOK_AGAIN_MS);
+    spin_unlock(&sched_lock);
+    return true;
+}
+
 bool mm_wait_for_memory(void)
 {
-    if (may_sleep()) {
-        complain();
-        spin_lock(&sched_lock);
-        wait_queue_block(&memory_wanted, false, LOOK_AGAIN_MS);
-        spin_unlock(&sched_lock);
-        return true;
-    }
-    print_holders();
-    return false;
+    (may_sleep() ? complain : print_holders)();
+    return mm_wait_for_task();
 }
 
 void mm_memory_returned(void)

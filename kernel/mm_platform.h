@@ -15,6 +15,8 @@ typedef struct spinlock mm_lock_t;
 #define MM_CHECKS 1
 #endif
 
+#define MM_UNLOCKED(x) (x)
+
 #define MM_LOCK_INIT(name, rank) SPINLOCK_INIT(name, rank)
 
 static inline void mm_lock_init(mm_lock_t *l, const char *name, unsigned rank)

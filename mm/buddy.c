@@ -69,11 +69,13 @@ static struct page *block_take_any(unsigned order)
     return NULL;
 }
 
-/* Whether a block and its buddy can be joined. */
+/* Whether a block and its buddy can be joined. The buddy's tag may be changing
+ * if the buddy is allocated, but only with the lock does it become free. */
 static inline bool can_merge(struct page *p, unsigned order)
 {
     return order < BUDDY_MAX_ORDER &&
-           buddy_of(p, order)->page_tag == PAGE_TAG(PAGE_FREE, order);
+           MM_UNLOCKED(buddy_of(p, order)->page_tag) ==
+               PAGE_TAG(PAGE_FREE, order);
 }
 
 /* Joins the block at `p` with its buddy as long as that is free and whole, and
@@ -102,7 +104,9 @@ bool buddy_pressure(void)
 {
     if (buddy_zone.zone_reclaim == NULL)
         return false;
+    mm_lock(&buddy_zone.zone_lock);
     buddy_zone.zone_pressures++;
+    mm_unlock(&buddy_zone.zone_lock);
     return buddy_zone.zone_reclaim() != 0;
 }
 
@@ -141,25 +145,24 @@ static void run_trim(struct page *p, size_t pages, unsigned order)
 
 /* A run of `pages` in a block of `order`, which may be halved from a larger
  * one. Calls the pressure callback until there is a block or it releases
- * nothing. */
+ * nothing, and looks after each call: another task may have freed a block. */
 static __attribute__((noinline)) struct page *alloc_slow(unsigned order,
                                                          size_t pages)
 {
-    struct page *p = NULL;
+    struct page *p;
 
-    if (order <= BUDDY_MAX_ORDER)
-        do {
-            mm_lock(&buddy_zone.zone_lock);
-            p = block_take_any(order);
-            if (p != NULL && pages != (size_t)1 << order) {
-                run_mark(p, pages);
-                run_trim(p, pages, order);
-            }
-            mm_unlock(&buddy_zone.zone_lock);
-        } while (p == NULL && buddy_pressure());
-    if (p == NULL)
-        buddy_zone.zone_failures++;
-    return p;
+    for (bool more = order <= BUDDY_MAX_ORDER;; more = buddy_pressure()) {
+        mm_lock(&buddy_zone.zone_lock);
+        p = block_take_any(order);
+        if (p != NULL && pages != (size_t)1 << order) {
+            run_mark(p, pages);
+            run_trim(p, pages, order);
+        }
+        buddy_zone.zone_failures += p == NULL && !more;
+        mm_unlock(&buddy_zone.zone_lock);
+        if (p != NULL || !more)
+            return p;
+    }
 }
 
 struct page *buddy_alloc(unsigned order)

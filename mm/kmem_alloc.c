@@ -31,7 +31,7 @@ static struct {
 
 size_t kmem_class_max = KMEM_MAXBUF;
 
-#define CLASS_MAX (MM_DEBUG ? kmem_class_max : KMEM_MAXBUF)
+#define CLASS_MAX (MM_DEBUG ? MM_UNLOCKED(kmem_class_max) : KMEM_MAXBUF)
 
 static struct kmem_cache *class_for(size_t size)
 {

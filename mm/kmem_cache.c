@@ -73,7 +73,7 @@ inline void kmem_slab_to_front(struct kmem_cache *cp, struct kmem_slab *sp)
 inline void kmem_slab_to_tail(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     MM_ASSERT(mm_lock_held(&cp->cache_lock));
-    sp->slab_since = kmem_seconds;
+    sp->slab_since = MM_UNLOCKED(kmem_seconds);
     cp->cache_free_slabs++;
     if (sp->slab_link.next == &cp->cache_null.slab_link)
         return;
@@ -179,7 +179,7 @@ inline bool kmem_give(struct kmem_cache *cp, void *buf)
  * again: a free buffer's link overwrites only its last word. */
 static void refuse_destroyed(struct kmem_cache *cp)
 {
-    if ((cp->cache_flags & KMF_DESTROYED) == 0)
+    if ((KMEM_FLAGS(cp) & KMF_DESTROYED) == 0)
         return;
     if (MM_DEBUG)
         kmem_error_destroyed(cp);
@@ -187,22 +187,25 @@ static void refuse_destroyed(struct kmem_cache *cp)
              cp->cache_name, (const void *)cp);
 }
 
-/* The cache has no free buffer: grows it by a slab. If there is no memory,
- * returns false with KM_NOSLEEP, and waits with KM_SLEEP; the caller tries
- * again. */
+/* The cache has no free buffer: grows it by a slab. If there is no memory, and
+ * no task has freed a buffer meanwhile, returns false with KM_NOSLEEP, and
+ * waits with KM_SLEEP; the caller tries again. */
 bool kmem_grow_or_wait(struct kmem_cache *cp, int flags)
 {
+    bool found;
+
     refuse_destroyed(cp);
     if (kmem_cache_grow(cp))
         return true;
     if (flags & KM_NOSLEEP) {
         mm_lock(&cp->cache_lock);
-        cp->cache_fails++;
+        found = cp->cache_freelist->slab_head != NULL;
+        cp->cache_fails += !found;
         mm_unlock(&cp->cache_lock);
-        if (MM_DEBUG)
+        if (MM_DEBUG && !found)
             kmem_event(KMEM_RING_FAIL, KMEM_WHY_NOMEM, cp, NULL,
                        cp->cache_size);
-        return false;
+        return found;
     }
     if (!mm_wait_for_memory())
         kmem_out_of_memory(cp->cache_name, cp->cache_size);
@@ -229,8 +232,8 @@ static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
     void *buf = NULL;
 
     while (buf == NULL) {
-        if (MM_DEBUG && (cp->cache_flags & KMF_DEBUG) != 0)
-            return kmem_alloc_debug(cp, cp->cache_size, flags);
+        if (MM_DEBUG && (KMEM_FLAGS(cp) & KMF_DEBUG) != 0)
+            return kmem_alloc_debug(cp, 0, flags);
         if (!kmem_grow_or_wait(cp, flags))
             return NULL;
         mm_lock(&cp->cache_lock);
@@ -306,7 +309,7 @@ void kmem_cache_free(struct kmem_cache *cp, void *buf)
 {
     struct kmem_bufctl *bcp;
 
-    if (unlikely(cp->cache_flags & KMF_ANY)) {
+    if (unlikely(KMEM_FLAGS(cp) & KMF_ANY)) {
         free_large(cp, buf);
         return;
     }
@@ -318,33 +321,25 @@ void kmem_cache_free(struct kmem_cache *cp, void *buf)
 
 /* ---- creation (2.3) ----------------------------------------------------- */
 
-/* NULL, or what is wrong with the name of a new cache. */
-static const char *name_error(const char *name)
+/* NULL, or what is wrong with the arguments of kmem_cache_create. */
+static const char *create_error(const char *name, size_t size, size_t align,
+                                bool constructed)
 {
     size_t n = 0;
 
     if (name == NULL)
         return "the name is NULL";
     for (; name[n] != '\0'; n++) {
-        char c = name[n];
+        char c = name[n] | 0x20; /* a capital becomes a small letter */
 
         if (n == KMEM_NAME_MAX)
             return "the name is longer than 31 characters";
-        if (!(c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-              (c >= '0' && c <= '9' && n > 0)))
+        if (name[n] != '_' && (c < 'a' || c > 'z') &&
+            (n == 0 || name[n] < '0' || name[n] > '9'))
             return "the name is not an identifier (letters, digits, _)";
     }
-    return n == 0 ? "the name is empty" : NULL;
-}
-
-/* NULL, or what is wrong with the arguments of kmem_cache_create. */
-static const char *create_error(const char *name, size_t size, size_t align,
-                                bool constructed)
-{
-    const char *error = name_error(name);
-
-    if (error != NULL)
-        return error;
+    if (n == 0)
+        return "the name is empty";
     if (size == 0)
         return "the size is 0";
     if (size > KMEM_SIZE_MAX)
@@ -357,12 +352,8 @@ static const char *create_error(const char *name, size_t size, size_t align,
         return "the allocator is not up yet";
     if (kmem_state == KMEM_PARTIAL && kmem_is_large(size, align, constructed))
         return "large objects cannot be cached yet";
-    if (kmem_state == KMEM_UP && kmem_cache_find(name) != NULL)
-        return "there is a cache of that name";
     return NULL;
 }
-
-static uint32_t caches_made;
 
 /* Initializes a cache without slabs. The arguments have been checked. */
 void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
@@ -374,7 +365,6 @@ void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
         .cache_align = MAX(align, (size_t)KMEM_ALIGN_MIN),
         .cache_ctor = ctor,
         .cache_dtor = dtor,
-        .cache_number = ++caches_made,
         .cache_kind =
             kmem_state == KMEM_UP ? KMEM_KIND_NAMED : KMEM_KIND_INTERNAL,
     };
@@ -390,11 +380,27 @@ void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
     kmem_geometry(cp);
 }
 
-static void publish(struct kmem_cache *cp)
+/* Puts a new cache on the list. NULL, or why it cannot be there. */
+static const char *publish(struct kmem_cache *cp)
 {
+    static uint32_t published;
+
     mm_lock(&kmem_list_lock);
-    list_insert_before(&kmem_caches, &cp->cache_link);
+    if (kmem_list_find(cp->cache_name, NULL) == NULL) {
+        cp->cache_number = ++published;
+        list_insert_before(&kmem_caches, &cp->cache_link);
+    }
     mm_unlock(&kmem_list_lock);
+    return cp->cache_number == 0 ? "there is a cache of that name" : NULL;
+}
+
+/* Frees a cache that has no slabs and is on no list. */
+static void discard(struct kmem_cache *cp)
+{
+    if (cp->cache_hash != NULL)
+        kmem_hash_table_free(cp->cache_hash, cp->cache_hash_mask + 1);
+    cp->cache_flags |= KMF_DESTROYED;
+    kmem_cache_free(&kmem_cache_cache, cp);
 }
 
 struct kmem_cache *kmem_cache_create_from(const char *name, size_t size,
@@ -404,32 +410,29 @@ struct kmem_cache *kmem_cache_create_from(const char *name, size_t size,
 {
     const char *error =
         create_error(name, size, align, ctor != NULL || dtor != NULL);
-    struct kmem_cache *cp;
+    struct kmem_cache *cp = NULL;
 
     if (error == NULL && supplier != NULL &&
         (supplier->getpages == NULL || supplier->freepages == NULL))
         error = "the page supplier lacks a function";
-    if (error != NULL) {
-        mm_print("kmem_cache_create: %s: %s\n", name == NULL ? "?" : name,
-                 error);
-        return NULL;
-    }
-    cp = kmem_cache_alloc(&kmem_cache_cache, KM_NOSLEEP);
-    if (cp != NULL) {
+    if (error == NULL &&
+        (cp = kmem_cache_alloc(&kmem_cache_cache, KM_NOSLEEP)) == NULL)
+        error = "no memory";
+    if (error == NULL) {
         kmem_cache_setup(cp, name, size, align, ctor, dtor, supplier);
         kmem_transfer_begin();
         if (cp->cache_flags & KMF_HASH)
             kmem_hash_install(cp, kmem_hash_table(cp, KMEM_HASH_INITIAL));
-        if ((cp->cache_flags & KMF_HASH) == 0 || cp->cache_hash != NULL) {
-            publish(cp);
-            kmem_transfer_end();
-            return cp;
-        }
+        error = (cp->cache_flags & KMF_HASH) != 0 && cp->cache_hash == NULL
+                    ? "no memory"
+                    : publish(cp);
+        if (error != NULL)
+            discard(cp);
         kmem_transfer_end();
-        cp->cache_flags |= KMF_DESTROYED;
-        kmem_cache_free(&kmem_cache_cache, cp);
     }
-    mm_print("kmem_cache_create: %s: no memory\n", name);
+    if (error == NULL)
+        return cp;
+    mm_print("kmem_cache_create: %s: %s\n", name == NULL ? "?" : name, error);
     return NULL;
 }
 
@@ -442,54 +445,49 @@ struct kmem_cache *kmem_cache_create(const char *name, size_t size,
 
 /* ---- destruction (2.3) -------------------------------------------------- */
 
-/* Marks the cache as destroyed and takes it off the list, unless objects are
- * allocated, it is growing or a reap runs. Returns 0 or the error of
- * kmem_cache_destroy. */
+/* Marks the cache as destroyed and takes it off the list. Returns 0 or the
+ * error of kmem_cache_destroy; -KMEM_EAGAIN: it is held. */
 static int retire(struct kmem_cache *cp)
 {
-    int error = 0;
+    int error = -KMEM_EINVAL;
 
-    if (!kmem_cache_listed(cp))
-        return -KMEM_EINVAL;
-    if (cp->cache_kind != KMEM_KIND_NAMED)
-        return -KMEM_EPERM;
     mm_lock(&kmem_list_lock);
-    mm_lock(&cp->cache_lock);
-    if (kmem_reaping || cp->cache_busy != 0) {
-        error = -KMEM_EAGAIN;
-    } else if (kmem_inuse(cp) != 0) {
-        error = -KMEM_EBUSY;
-    } else {
-        cp->cache_flags |= KMF_DESTROYED;
-        list_remove(&cp->cache_link);
+    if (kmem_list_find(NULL, cp) != NULL) {
+        mm_lock(&cp->cache_lock);
+        error = cp->cache_kind != KMEM_KIND_NAMED  ? -KMEM_EPERM
+                : kmem_inuse(cp) != 0              ? -KMEM_EBUSY
+                : MM_UNLOCKED(cp->cache_busy) != 0 ? -KMEM_EAGAIN
+                                                   : 0;
+        if (error == 0) {
+            cp->cache_flags |= KMF_DESTROYED;
+            list_remove(&cp->cache_link);
+        }
+        mm_unlock(&cp->cache_lock);
     }
-    mm_unlock(&cp->cache_lock);
     mm_unlock(&kmem_list_lock);
     return error;
 }
 
 int kmem_cache_destroy(struct kmem_cache *cp)
 {
-    int error = retire(cp);
     struct kmem_slab *sp;
+    int error;
 
-    if (error != 0) {
-        kmem_report_refusal(cp, error);
-        return error;
-    }
     kmem_transfer_begin();
-    if (MM_DEBUG)
-        kmem_unmapped_release(cp);
-    while ((sp = kmem_slab_next(&cp->cache_null)) != &cp->cache_null) {
-        list_remove(&sp->slab_link);
-        kmem_slab_destroy(cp, sp);
+    while ((error = retire(cp)) == -KMEM_EAGAIN &&
+           ((MM_DEBUG && kmem_unmapped_release(cp) != 0) || mm_wait_for_task()))
+        ;
+    if (error == 0) {
+        while ((sp = kmem_slab_next(&cp->cache_null)) != &cp->cache_null) {
+            list_remove(&sp->slab_link);
+            kmem_slab_destroy(cp, sp);
+        }
+        discard(cp);
     }
-    cp->cache_freelist = &cp->cache_null;
-    if (cp->cache_flags & KMF_HASH)
-        kmem_hash_table_free(cp->cache_hash, cp->cache_hash_mask + 1);
     kmem_transfer_end();
-    kmem_cache_free(&kmem_cache_cache, cp);
-    return 0;
+    if (error != 0)
+        kmem_report_refusal(cp, error);
+    return error;
 }
 
 /* ---- initialization ----------------------------------------------------- */

@@ -23,6 +23,10 @@ extern struct list kmem_caches;  /* in creation order */
 extern struct kmem_cache kmem_cache_cache;
 extern struct kmem_cache *kmem_slab_cache, *kmem_bufctl_cache, *kmem_hash_cache;
 
+/* The flags, without the lock. Those that say what the layout is stay while the
+ * cache is held or has an allocated object. */
+#define KMEM_FLAGS(cp) MM_UNLOCKED((cp)->cache_flags)
+
 /* ---- kmem_cache.c: sections 2.3, 3.1, 3.3 ------------------------------- */
 
 struct kmem_bufctl *kmem_slab_take(struct kmem_cache *cp);
@@ -37,8 +41,7 @@ void kmem_hash_enter(struct kmem_cache *cp, struct kmem_bufctl *bcp);
 struct kmem_bufctl *kmem_hash_remove(struct kmem_cache *cp, const void *buf);
 bool kmem_give(struct kmem_cache *cp, void *buf);
 bool kmem_grow_or_wait(struct kmem_cache *cp, int flags);
-void kmem_out_of_memory(const char *name, size_t size)
-    __attribute__((noreturn, cold));
+void kmem_out_of_memory(const char *name, size_t size);
 void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
                       size_t align, kmem_ctor_t *ctor, kmem_dtor_t *dtor,
                       const struct kmem_supplier *supplier);
@@ -78,21 +81,25 @@ extern size_t kmem_class_max;
 
 /* ---- kmem_reap.c: section 3.4 ------------------------------------------- */
 
-/* A reap runs, so no cache may be destroyed. kmem_list_lock guards it. */
-extern bool kmem_reaping;
+/* Adds holds, or removes them. While a cache is held it cannot be destroyed,
+ * and its layout cannot begin to change. */
+static inline void kmem_hold(struct kmem_cache *cp, int by)
+{
+    __atomic_fetch_add(&cp->cache_busy, (uint32_t)by, __ATOMIC_ACQ_REL);
+}
 
 static inline struct kmem_slab *kmem_slab_prev(const struct kmem_slab *sp)
 {
     return list_entry(sp->slab_link.prev, struct kmem_slab, slab_link);
 }
 
-struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp);
+struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp, enum kmem_reap_mode m);
 void kmem_reap_init(void);
 
 /* ---- kmem_stat.c: section 3.1 ------------------------------------------- */
 
 void kmem_count_fold(struct kmem_cache *cp);
-bool kmem_cache_listed(const void *handle);
+struct kmem_cache *kmem_list_find(const char *name, const void *handle);
 
 /* Allocated objects of a cache. */
 static inline uint32_t kmem_inuse(const struct kmem_cache *cp)

@@ -71,8 +71,8 @@ size_t kmem_hash_want(size_t size, size_t buffers)
 
 static size_t wanted(const struct kmem_cache *cp)
 {
-    return kmem_hash_want(cp->cache_hash_mask + 1,
-                          cp->cache_slabs * cp->cache_slab_chunks);
+    return kmem_hash_want(MM_UNLOCKED(cp->cache_hash_mask) + 1,
+                          MM_UNLOCKED(cp->cache_slabs) * cp->cache_slab_chunks);
 }
 
 /* Moves every bufctl to the new table, and returns the old one. */
@@ -104,10 +104,10 @@ void kmem_hash_rescale(struct kmem_cache *cp)
     struct kmem_bufctl **table;
     size_t size;
 
-    if ((cp->cache_flags & KMF_HASH) == 0)
+    if ((KMEM_FLAGS(cp) & KMF_HASH) == 0)
         return;
     size = wanted(cp);
-    if (size == cp->cache_hash_mask + 1)
+    if (size == MM_UNLOCKED(cp->cache_hash_mask) + 1)
         return;
     kmem_transfer_begin();
     table = kmem_hash_table(cp, size);

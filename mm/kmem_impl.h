@@ -85,7 +85,7 @@ struct kmem_cache {
     uint32_t cache_full_slabs;
     uint32_t cache_free_slabs; /* T of the working set (3.4) */
     uint32_t cache_max_slabs;  /* most at any time */
-    uint32_t cache_busy;       /* tasks that grow or reap it just now */
+    uint32_t cache_busy;       /* holds: kmem_hold */
     /* the working set (3.4) */
     uint32_t cache_ws_min;   /* m: least T since the last update */
     uint32_t cache_ws_limit; /* L: m of the interval before */

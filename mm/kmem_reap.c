@@ -9,15 +9,17 @@
  *     L   the m of the interval before, the limit of a reap
  *
  * Every working-set interval (15 seconds) L = m and m = T. A reap destroys
- * min(L, m) slabs from the tail of the list: never a slab used in the last
- * interval, always one unused for two. illumos applies this rule to its depots.
+ * min(L, m) slabs from the tail of the list, and each lowers L, m and T by one:
+ * never a slab used in the last interval, always one unused for two. illumos
+ * applies this rule, but for the second part, to its depots.
  */
 #include "mm/buddy.h"
 #include "mm/kmem_impl.h"
 #include "mm/kmem_stat.h"
 
 uint32_t kmem_ws_interval = KMEM_WS_DEFAULT_MS;
-bool kmem_reaping;
+
+static bool kmem_reaping; /* all caches; changes by atomic instructions */
 
 static uint64_t last_update_ms;
 
@@ -32,23 +34,22 @@ static uint32_t reapable(const struct kmem_cache *cp, enum kmem_reap_mode mode)
     return MIN(cp->cache_ws_limit, cp->cache_ws_min);
 }
 
-/* Takes one free slab off the tail; NULL if there is none. Its objects will be
- * destroyed. No lock held. */
-struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp)
+/* Takes one free slab off the tail; NULL if a reap may take none. What is taken
+ * lowers both bounds: another reap takes none of those that are left for use.
+ * Its objects will be destroyed. No lock held. */
+struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp, enum kmem_reap_mode mode)
 {
-    struct kmem_slab *sp;
+    struct kmem_slab *sp = NULL;
 
     mm_lock(&cp->cache_lock);
-    sp = kmem_slab_prev(&cp->cache_null);
-    if (cp->cache_free_slabs == 0) {
-        sp = NULL;
-    } else {
+    if (reapable(cp, mode) != 0) {
+        sp = kmem_slab_prev(&cp->cache_null);
         if (cp->cache_freelist == sp)
             cp->cache_freelist = &cp->cache_null;
         list_remove(&sp->slab_link);
-        kmem_ws_take(cp);
-        if (cp->cache_ws_limit != 0)
-            cp->cache_ws_limit--;
+        cp->cache_free_slabs--;
+        cp->cache_ws_min -= cp->cache_ws_min != 0;
+        cp->cache_ws_limit -= cp->cache_ws_limit != 0;
         cp->cache_slabs--;
         cp->cache_slab_destroys++;
         if (cp->cache_dtor != NULL && !kmem_per_alloc(cp))
@@ -58,74 +59,73 @@ struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp)
     return sp;
 }
 
-static void note_reap(struct kmem_cache *cp, uint32_t freed)
-{
-    mm_lock(&cp->cache_lock);
-    cp->cache_busy--;
-    cp->cache_reaps++;
-    cp->cache_reaped_slabs += freed;
-    cp->cache_last_reap_ms = mm_clock_ms();
-    cp->cache_last_reap_freed = freed;
-    cp->cache_last_reap_kept = cp->cache_free_slabs;
-    mm_unlock(&cp->cache_lock);
-    if (MM_DEBUG && freed != 0)
-        kmem_event(KMEM_RING_REAP, KMEM_WHY_REAP, cp, NULL, freed);
-}
-
 void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
                      struct kmem_reap_result *out)
 {
-    uint32_t limit;
-    uint32_t freed = 0;
+    struct kmem_reap_result r = {0};
     struct kmem_slab *sp;
 
-    mm_lock(&cp->cache_lock);
-    cp->cache_busy += mode != KMEM_REAP_DRY;
-    limit = reapable(cp, mode);
-    mm_unlock(&cp->cache_lock);
-    if (mode == KMEM_REAP_DRY) {
-        freed = limit;
-    } else {
+    kmem_hold(cp, 1);
+    if (mode != KMEM_REAP_DRY) {
         kmem_transfer_begin();
-        for (; freed < limit && (sp = kmem_slab_pop(cp)) != NULL; freed++)
+        for (; (sp = kmem_slab_pop(cp, mode)) != NULL; r.reap_slabs++)
             kmem_slab_destroy(cp, sp);
-        if (freed != 0)
+        if (r.reap_slabs != 0)
             kmem_hash_rescale(cp);
         kmem_transfer_end();
-        note_reap(cp, freed);
     }
-    if (out == NULL)
-        return;
-    *out = (struct kmem_reap_result){
-        .reap_slabs = freed,
-        .reap_pages = freed * cp->cache_slab_pages,
-        .reap_objects =
-            cp->cache_dtor == NULL ? 0 : freed * cp->cache_slab_chunks,
-        .reap_kept = cp->cache_free_slabs - (mode == KMEM_REAP_DRY ? freed : 0),
-    };
+    mm_lock(&cp->cache_lock);
+    if (mode == KMEM_REAP_DRY) {
+        r.reap_slabs = reapable(cp, mode);
+        r.reap_kept = cp->cache_free_slabs - r.reap_slabs;
+    } else {
+        cp->cache_reaps++;
+        cp->cache_reaped_slabs += r.reap_slabs;
+        cp->cache_last_reap_ms = mm_clock_ms();
+        cp->cache_last_reap_freed = (uint32_t)r.reap_slabs;
+        r.reap_kept = cp->cache_last_reap_kept = cp->cache_free_slabs;
+        if (MM_DEBUG && r.reap_slabs != 0)
+            kmem_event(KMEM_RING_REAP, KMEM_WHY_REAP, cp, NULL, r.reap_slabs);
+    }
+    mm_unlock(&cp->cache_lock);
+    r.reap_pages = r.reap_slabs * cp->cache_slab_pages;
+    if (cp->cache_dtor != NULL)
+        r.reap_objects = r.reap_slabs * cp->cache_slab_chunks;
+    kmem_hold(cp, -1);
+    if (out != NULL)
+        *out = r;
+}
+
+/* The cache before `l` on the list, held. There is always one: the first is
+ * never destroyed. */
+static struct kmem_cache *hold_previous(const struct list *l)
+{
+    struct kmem_cache *cp;
+
+    mm_lock(&kmem_list_lock);
+    cp = list_entry(l->prev, struct kmem_cache, cache_link);
+    kmem_hold(cp, 1);
+    mm_unlock(&kmem_list_lock);
+    return cp;
 }
 
 size_t kmem_reap(enum kmem_reap_mode mode)
 {
+    struct kmem_cache *cp, *prev;
     struct kmem_reap_result r;
     size_t pages = 0;
-    bool nested;
 
-    mm_lock(&kmem_list_lock);
-    nested = kmem_reaping;
-    kmem_reaping = true;
-    mm_unlock(&kmem_list_lock);
-    if (nested)
+    if (__atomic_exchange_n(&kmem_reaping, true, __ATOMIC_ACQUIRE))
         return 0;
     if (MM_DEBUG && mode == KMEM_REAP_ALL)
         pages = kmem_unmapped_release(NULL);
-    for (struct list *l = kmem_caches.prev; l != &kmem_caches; l = l->prev) {
-        kmem_cache_reap(list_entry(l, struct kmem_cache, cache_link), mode, &r);
+    for (cp = hold_previous(&kmem_caches); cp != NULL; cp = prev) {
+        kmem_cache_reap(cp, mode, &r);
         pages += r.reap_pages;
+        prev = cp == &kmem_cache_cache ? NULL : hold_previous(&cp->cache_link);
+        kmem_hold(cp, -1);
     }
-    mm_lock(&kmem_list_lock);
-    kmem_reaping = false;
-    mm_unlock(&kmem_list_lock);
+    __atomic_store_n(&kmem_reaping, false, __ATOMIC_RELEASE);
     return pages;
 }
 
@@ -133,10 +133,7 @@ static kmem_reclaim_t *reclaim;
 
 kmem_reclaim_t *kmem_set_reclaim(kmem_reclaim_t *fn)
 {
-    kmem_reclaim_t *before = reclaim;
-
-    reclaim = fn;
-    return before;
+    return __atomic_exchange_n(&reclaim, fn, __ATOMIC_ACQ_REL);
 }
 
 /* Buddy has no block left. First the owners of reclaimable objects free some.
@@ -144,8 +141,7 @@ kmem_reclaim_t *kmem_set_reclaim(kmem_reclaim_t *fn)
  * the working sets releases nothing, one that ignores them follows. */
 static size_t pressure(void)
 {
-    size_t pages;
-    size_t objects;
+    size_t pages, objects;
 
     do {
         objects = reclaim == NULL ? 0 : reclaim(KMEM_RECLAIM_STEP);
@@ -162,20 +158,18 @@ void kmem_reap_init(void)
     buddy_set_pressure(pressure);
 }
 
-static void update_cache(struct kmem_cache *cp)
-{
-    mm_lock(&cp->cache_lock);
-    cp->cache_ws_limit = cp->cache_ws_min;
-    cp->cache_ws_min = cp->cache_free_slabs;
-    kmem_count_fold(cp);
-    mm_unlock(&cp->cache_lock);
-}
-
 void kmem_update(void)
 {
     mm_lock(&kmem_list_lock);
-    list_for_each (l, &kmem_caches)
-        update_cache(list_entry(l, struct kmem_cache, cache_link));
+    list_for_each (l, &kmem_caches) {
+        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
+
+        mm_lock(&cp->cache_lock);
+        cp->cache_ws_limit = cp->cache_ws_min;
+        cp->cache_ws_min = cp->cache_free_slabs;
+        kmem_count_fold(cp);
+        mm_unlock(&cp->cache_lock);
+    }
     mm_unlock(&kmem_list_lock);
 }
 
@@ -190,7 +184,7 @@ static uint32_t update_interval(void)
 
 uint32_t kmem_update_due(void)
 {
-    uint64_t passed = mm_clock_ms() - last_update_ms;
+    uint64_t passed = mm_clock_ms() - MM_UNLOCKED(last_update_ms);
     uint32_t interval = update_interval();
 
     return passed < interval ? interval - (uint32_t)passed : 0;
@@ -199,14 +193,17 @@ uint32_t kmem_update_due(void)
 void kmem_update_poll(void)
 {
     uint32_t interval = update_interval();
-    uint64_t now = mm_clock_ms();
-    uint64_t passed = now - last_update_ms;
+    uint64_t now, passed;
 
+    mm_lock(&kmem_list_lock);
+    now = mm_clock_ms();
+    passed = now - last_update_ms;
     kmem_seconds = (uint16_t)((uint32_t)now / 1000);
-    if (passed < interval)
-        return;
-    last_update_ms = now - (uint32_t)passed % interval;
-    kmem_update();
+    if (passed >= interval)
+        last_update_ms = now - (uint32_t)passed % interval;
+    mm_unlock(&kmem_list_lock);
+    if (passed >= interval)
+        kmem_update();
     if (passed >= 2 * (uint64_t)interval)
         kmem_update();
 }

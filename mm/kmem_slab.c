@@ -79,15 +79,6 @@ void kmem_geometry(struct kmem_cache *cp)
 
 /* ---- pages (7.1) -------------------------------------------------------- */
 
-static void *get_pages(struct kmem_cache *cp)
-{
-    const struct kmem_supplier *s = &cp->cache_supplier;
-
-    if (s->getpages != NULL)
-        return s->getpages(cp->cache_slab_pages, s->arg);
-    return kmem_getpages(cp->cache_slab_pages, PAGE_SLAB, cp);
-}
-
 /* Gives a slab's pages back. No lock held. */
 void kmem_slab_free_pages(struct kmem_cache *cp, void *base)
 {
@@ -104,7 +95,7 @@ void kmem_slab_free_pages(struct kmem_cache *cp, void *base)
 /* The cache that the bufctls of a large cache come from. */
 inline struct kmem_cache *kmem_bufctls_of(const struct kmem_cache *cp)
 {
-    return MM_DEBUG && (cp->cache_flags & KMF_LAYOUT) != 0
+    return MM_DEBUG && (KMEM_FLAGS(cp) & KMF_LAYOUT) != 0
                ? kmem_bufctl_debug_cache
                : kmem_bufctl_cache;
 }
@@ -112,7 +103,7 @@ inline struct kmem_cache *kmem_bufctls_of(const struct kmem_cache *cp)
 /* Whether objects are constructed at each allocation, not with the slab. */
 inline bool kmem_per_alloc(const struct kmem_cache *cp)
 {
-    return MM_DEBUG && (cp->cache_flags & (KMF_POISON | KMF_FIREWALL)) != 0;
+    return MM_DEBUG && (KMEM_FLAGS(cp) & (KMF_POISON | KMF_FIREWALL)) != 0;
 }
 
 /* ---- the two layouts ---------------------------------------------------- */
@@ -168,7 +159,7 @@ static bool link_large(struct kmem_slab *sp)
 static struct kmem_slab *slab_build(struct kmem_cache *cp, void *base,
                                     size_t colour)
 {
-    bool large = (cp->cache_flags & KMF_HASH) != 0;
+    bool large = (KMEM_FLAGS(cp) & KMF_HASH) != 0;
     struct kmem_slab *sp = large ? kmem_cache_alloc(kmem_slab_cache, KM_NOSLEEP)
                                  : kmem_slab_of(base);
 
@@ -179,7 +170,7 @@ static struct kmem_slab *slab_build(struct kmem_cache *cp, void *base,
         .slab_base = base,
         .slab_chunks = (uint32_t)cp->cache_slab_chunks,
         .slab_colour = (uint16_t)colour,
-        .slab_since = kmem_seconds,
+        .slab_since = MM_UNLOCKED(kmem_seconds),
     };
     if (!large)
         link_small(cp, sp);
@@ -196,7 +187,10 @@ static struct kmem_slab *slab_build(struct kmem_cache *cp, void *base,
  * lock held. */
 struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour)
 {
-    void *base = get_pages(cp);
+    const struct kmem_supplier *s = &cp->cache_supplier;
+    size_t pages = cp->cache_slab_pages;
+    void *base = s->getpages != NULL ? s->getpages(pages, s->arg)
+                                     : kmem_getpages(pages, PAGE_SLAB, cp);
     struct kmem_slab *sp;
 
     if (base == NULL)
@@ -206,7 +200,7 @@ struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour)
         kmem_slab_free_pages(cp, base);
         return NULL;
     }
-    if (MM_DEBUG && (cp->cache_flags & KMF_LAYOUT) != 0)
+    if (MM_DEBUG && (KMEM_FLAGS(cp) & KMF_LAYOUT) != 0)
         kmem_debug_slab(cp, sp);
     if (cp->cache_ctor != NULL && !kmem_per_alloc(cp))
         for (size_t i = 0; i < sp->slab_chunks; i++)
@@ -221,7 +215,7 @@ void kmem_slab_destroy_objects(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     MM_ASSERT(sp->slab_refcnt == 0 && sp->slab_cache == cp);
     mm_slab_ending(cp, sp);
-    if (MM_DEBUG && (cp->cache_flags & KMF_LAYOUT) != 0)
+    if (MM_DEBUG && (KMEM_FLAGS(cp) & KMF_LAYOUT) != 0)
         kmem_debug_slab_end(cp, sp);
     if (cp->cache_dtor != NULL && !kmem_per_alloc(cp))
         for (size_t i = 0; i < sp->slab_chunks; i++)
@@ -233,17 +227,26 @@ void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     void *base = sp->slab_base;
 
-    if (MM_DEBUG && (cp->cache_flags & (KMF_DESTROYED | KMF_MODES)) != 0)
+    if (MM_DEBUG && (KMEM_FLAGS(cp) & (KMF_DESTROYED | KMF_MODES)) != 0)
         kmem_event_slab_ends(sp);
     kmem_slab_destroy_objects(cp, sp);
-    if (cp->cache_flags & KMF_HASH)
+    if (KMEM_FLAGS(cp) & KMF_HASH)
         kmem_slab_free_data(sp);
     kmem_slab_free_pages(cp, base);
 }
 
+/* The colour of a new slab (4.3). The next one gets the next colour. */
+static size_t take_colour(struct kmem_cache *cp)
+{
+    size_t colour = cp->cache_colour;
+
+    cp->cache_colour = colour < cp->cache_colour_max ? colour + cp->cache_align
+                                                     : cp->cache_colour_min;
+    return colour;
+}
+
 /* Links a new slab in (3.3): it is free, so it goes to the tail; if the cache
- * had no free buffer, it is the head of the freelist too. The next slab gets
- * the next colour (4.3). */
+ * had no free buffer, it is the head of the freelist too. */
 static void slab_enter(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     MM_ASSERT(mm_lock_held(&cp->cache_lock));
@@ -256,30 +259,31 @@ static void slab_enter(struct kmem_cache *cp, struct kmem_slab *sp)
     cp->cache_max_slabs = MAX(cp->cache_max_slabs, cp->cache_slabs);
     if (cp->cache_ctor != NULL && !kmem_per_alloc(cp))
         cp->cache_ctors += sp->slab_chunks;
-    cp->cache_colour = cp->cache_colour < cp->cache_colour_max
-                           ? cp->cache_colour + cp->cache_align
-                           : cp->cache_colour_min;
+    if (MM_DEBUG)
+        kmem_event(KMEM_RING_SLAB, KMEM_WHY_GROW, cp, sp->slab_base,
+                   sp->slab_chunks);
 }
 
-/* Adds one slab to the cache, made without its lock; while cache_busy is not 0
- * the cache keeps its geometry. False if there is no memory. */
+/* Adds one slab to the cache, made without its lock; while the cache is held it
+ * keeps its geometry. False if there is no memory. */
 bool kmem_cache_grow(struct kmem_cache *cp)
 {
     struct kmem_slab *sp;
+    size_t colour;
 
     mm_lock(&cp->cache_lock);
-    cp->cache_busy++;
+    kmem_hold(cp, 1);
     kmem_transfer_begin();
+    colour = take_colour(cp);
     mm_unlock(&cp->cache_lock);
-    sp = kmem_slab_create(cp, cp->cache_colour);
+    sp = kmem_slab_create(cp, colour);
     mm_lock(&cp->cache_lock);
-    cp->cache_busy--;
+    kmem_hold(cp, -1);
     if (sp != NULL)
         slab_enter(cp, sp);
+    else
+        cp->cache_colour = colour;
     kmem_transfer_end();
     mm_unlock(&cp->cache_lock);
-    if (MM_DEBUG && sp != NULL)
-        kmem_event(KMEM_RING_SLAB, KMEM_WHY_GROW, cp, sp->slab_base,
-                   sp->slab_chunks);
     return sp != NULL;
 }

@@ -7,53 +7,62 @@
 #include "mm/kmem_stat.h"
 #include "mm/page.h"
 
-static struct kmem_cache *neighbour(struct list *l)
+/* The first cache whose number is larger. The list's lock is held; the list is
+ * in the order of the numbers. */
+struct kmem_cache *kmem_list_after(uint32_t number)
 {
-    struct kmem_cache *cp = NULL;
+    MM_ASSERT(mm_lock_held(&kmem_list_lock));
+    list_for_each (l, &kmem_caches) {
+        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
+
+        if (cp->cache_number > number)
+            return cp;
+    }
+    return NULL;
+}
+
+/* The cache of this name, or, if that is NULL, at this address, which may be
+ * any. The list's lock is held. */
+struct kmem_cache *kmem_list_find(const char *name, const void *handle)
+{
+    MM_ASSERT(mm_lock_held(&kmem_list_lock));
+    list_for_each (l, &kmem_caches) {
+        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
+
+        if (name == NULL ? handle == cp : strcmp(name, cp->cache_name) == 0)
+            return cp;
+    }
+    return NULL;
+}
+
+static struct kmem_cache *after(uint32_t number)
+{
+    struct kmem_cache *cp;
 
     mm_lock(&kmem_list_lock);
-    if (l->next != &kmem_caches)
-        cp = list_entry(l->next, struct kmem_cache, cache_link);
+    cp = kmem_list_after(number);
     mm_unlock(&kmem_list_lock);
     return cp;
 }
 
 struct kmem_cache *kmem_cache_first(void)
 {
-    return neighbour(&kmem_caches);
+    return after(0);
 }
 
 struct kmem_cache *kmem_cache_next(struct kmem_cache *cp)
 {
-    return neighbour(&cp->cache_link);
-}
-
-static struct kmem_cache *lookup(const char *name, const void *handle)
-{
-    struct kmem_cache *found = NULL;
-
-    mm_lock(&kmem_list_lock);
-    list_for_each (l, &kmem_caches) {
-        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
-
-        if (name == NULL ? handle == cp : strcmp(name, cp->cache_name) == 0) {
-            found = cp;
-            break;
-        }
-    }
-    mm_unlock(&kmem_list_lock);
-    return found;
+    return after(cp->cache_number);
 }
 
 struct kmem_cache *kmem_cache_find(const char *name)
 {
-    return lookup(name, NULL);
-}
+    struct kmem_cache *cp;
 
-/* Whether there is a cache at this address, which may be any. */
-bool kmem_cache_listed(const void *handle)
-{
-    return lookup(NULL, handle) != NULL;
+    mm_lock(&kmem_list_lock);
+    cp = kmem_list_find(name, NULL);
+    mm_unlock(&kmem_list_lock);
+    return cp;
 }
 
 void kmem_report_refusal(struct kmem_cache *cp, int error)
@@ -64,7 +73,7 @@ void kmem_report_refusal(struct kmem_cache *cp, int error)
         mm_print("kmem_cache_destroy: %s: belongs to the allocator itself\n",
                  cp->cache_name);
     else if (error == -KMEM_EAGAIN)
-        mm_print("kmem_cache_destroy: %s: not while it grows or is reaped\n",
+        mm_print("kmem_cache_destroy: %s: its caller grows or reaps it\n",
                  cp->cache_name);
     else
         mm_print("kmem_cache_destroy: %s: refused, %u object%s allocated\n",
@@ -197,7 +206,8 @@ static void stat_slab(const struct kmem_cache *cp, const struct kmem_slab *sp,
     };
     if (sp->slab_refcnt == 0)
         out->stat_idle_ms =
-            (uint64_t)(uint16_t)(kmem_seconds - sp->slab_since) * 1000;
+            (uint64_t)(uint16_t)(MM_UNLOCKED(kmem_seconds) - sp->slab_since) *
+            1000;
 }
 
 bool kmem_slab_stat(struct kmem_cache *cp, size_t n, struct kmem_slab_stat *out)

@@ -13,14 +13,17 @@
 
 uint32_t kmem_transfers;
 
+static uint32_t transfers_begun; /* since the start */
+
 void kmem_transfer_begin(void)
 {
-    __atomic_fetch_add(&kmem_transfers, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&kmem_transfers, 1, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&transfers_begun, 1, __ATOMIC_SEQ_CST);
 }
 
 void kmem_transfer_end(void)
 {
-    __atomic_fetch_sub(&kmem_transfers, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&kmem_transfers, 1, __ATOMIC_SEQ_CST);
 }
 
 static char where_text[96];
@@ -336,53 +339,73 @@ const char *kmem_cache_verify(struct kmem_cache *cp, const char **where)
     return why;
 }
 
-/* Whether the caches hold the pages that segkmem counts. */
+/* Pages of slabs and hash tables, as the caches count them. */
+static void sum_pages(size_t *slab, size_t *hash)
+{
+    MM_ASSERT(mm_lock_held(&kmem_list_lock));
+    list_for_each (l, &kmem_caches) {
+        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
+
+        mm_lock(&cp->cache_lock);
+        if (cp->cache_supplier.getpages == NULL)
+            *slab += cp->cache_slabs * cp->cache_slab_pages;
+        if (cp->cache_flags & KMF_HASH)
+            *hash += kmem_hash_pages(cp->cache_hash_mask + 1);
+        mm_unlock(&cp->cache_lock);
+    }
+}
+
+/* Whether the caches hold the pages that segkmem counts, unless pages were
+ * moving meanwhile. */
 static const char *verify_sums(void)
 {
+    uint32_t begun = __atomic_load_n(&transfers_begun, __ATOMIC_SEQ_CST);
+    bool moving = __atomic_load_n(&kmem_transfers, __ATOMIC_SEQ_CST) != 0;
     struct kmem_large_stat large;
     struct segkmem_stat seg;
     size_t slab = 0;
     size_t hash = 0;
+    size_t unmapped = MM_DEBUG ? kmem_unmapped_pages() : 0;
+    const char *why = NULL;
 
-    MM_ASSERT(mm_lock_held(&kmem_list_lock));
-    if (kmem_transfers != 0)
-        return NULL;
-    list_for_each (l, &kmem_caches) {
-        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
-
-        if (cp->cache_supplier.getpages == NULL)
-            slab += cp->cache_slabs * cp->cache_slab_pages;
-        if (cp->cache_flags & KMF_HASH)
-            hash += kmem_hash_pages(cp->cache_hash_mask + 1);
-    }
+    sum_pages(&slab, &hash);
     kmem_large_stat(&large);
     segkmem_stat(&seg);
+    if (slab != seg.stat_use[PAGE_SLAB])
+        why = "slab pages of all caches are not segkmem's";
+    else if (hash != seg.stat_use[PAGE_HASH])
+        why = "hash pages of all caches are not segkmem's";
+    else if (unmapped != seg.stat_use[PAGE_UNMAPPED])
+        why = "unmapped pages are not segkmem's";
+    else if (large.stat_pages != seg.stat_use[PAGE_LARGE])
+        why = "large pages are not segkmem's";
+    if (why == NULL || moving ||
+        begun != __atomic_load_n(&transfers_begun, __ATOMIC_SEQ_CST))
+        return NULL;
     snprintf(where_text, sizeof(where_text),
              "segkmem: %zu slab, %zu hash, %zu large pages",
              seg.stat_use[PAGE_SLAB], seg.stat_use[PAGE_HASH],
              seg.stat_use[PAGE_LARGE]);
-    if (slab != seg.stat_use[PAGE_SLAB])
-        return "slab pages of all caches are not segkmem's";
-    if (hash != seg.stat_use[PAGE_HASH])
-        return "hash pages of all caches are not segkmem's";
-    if (MM_DEBUG && kmem_unmapped_pages() != seg.stat_use[PAGE_UNMAPPED])
-        return "unmapped pages are not segkmem's";
-    if (large.stat_pages != seg.stat_use[PAGE_LARGE])
-        return "large pages are not segkmem's";
-    return NULL;
+    return why;
 }
 
 const char *kmem_verify(const char **where)
 {
+    struct kmem_cache *cp;
     const char *why = NULL;
+    uint32_t number = 0;
 
-    for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL && why == NULL;
-         cp = kmem_cache_next(cp))
-        why = kmem_cache_verify(cp, where);
-    mm_lock(&kmem_list_lock);
-    if (why == NULL)
-        why = verify_sums();
-    mm_unlock(&kmem_list_lock);
+    do { /* with the list's lock no cache is destroyed */
+        mm_lock(&kmem_list_lock);
+        cp = kmem_list_after(number);
+        if (cp == NULL) {
+            why = verify_sums();
+        } else {
+            number = cp->cache_number;
+            why = kmem_cache_verify(cp, where);
+        }
+        mm_unlock(&kmem_list_lock);
+    } while (cp != NULL && why == NULL);
     *where = why == NULL ? NULL : where_text;
     return why;
 }

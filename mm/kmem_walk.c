@@ -22,7 +22,7 @@ static bool on_page_of(const void *addr, const struct kmem_cache *cp)
 bool kmem_bufctl_plausible(const struct kmem_cache *cp,
                            const struct kmem_bufctl *bcp)
 {
-    if (cp->cache_flags & KMF_HASH)
+    if (KMEM_FLAGS(cp) & KMF_HASH)
         return on_page_of(bcp, kmem_bufctls_of(cp));
     if (cp->cache_supplier.getpages != NULL) /* its pages are not marked */
         return ((uintptr_t)bcp & (sizeof(void *) - 1)) == 0 &&
@@ -44,7 +44,7 @@ bool kmem_slab_link_plausible(const struct kmem_cache *cp, const struct list *l)
 
     if (l == &cp->cache_null.slab_link)
         return true;
-    if (cp->cache_flags & KMF_HASH)
+    if (KMEM_FLAGS(cp) & KMF_HASH)
         return kmem_slab_plausible(list_entry(l, struct kmem_slab, slab_link));
     return l != NULL && ((uintptr_t)l & (sizeof(void *) - 1)) == 0 &&
            (cp->cache_supplier.getpages != NULL ||
@@ -96,7 +96,7 @@ struct kmem_slab *kmem_slab_holding(struct kmem_cache *cp, const void *addr)
 void *kmem_bufctl_buf(const struct kmem_cache *cp,
                       const struct kmem_bufctl *bcp)
 {
-    return (cp->cache_flags & KMF_HASH) != 0
+    return (KMEM_FLAGS(cp) & KMF_HASH) != 0
                ? bcp->bufctl_addr
                : (void *)((uintptr_t)bcp - cp->cache_bufctl);
 }

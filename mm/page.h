@@ -34,7 +34,10 @@ struct page {
         struct list page_link; /* free list of its order; first frame only */
         uint32_t page_refs;    /* PAGE_USER: how many entries map it */
     };
-    union { /* guarded by the buddy lock */
+    /* Guarded by buddy's lock if the block is free, else by the lock of its
+       owner: segkmem's for PAGE_SLAB to PAGE_UNMAPPED. Buddy looks at the tag
+       of a block that is not its own only to see whether it is free. */
+    union {
         struct {
             uint8_t page_state; /* enum page_state */
             uint8_t page_order; /* of its block, or PAGE_NO_ORDER */

@@ -22,6 +22,8 @@
  *     mm_virt_to_phys(ptr)        and back
  *     mm_charge(pages)            whether pages may be taken from buddy
  *     mm_refund(pages)            they have been returned
+ *     MM_UNLOCKED(x)              x, read without the lock that guards it: the
+ *                                 thread sanitizer does not look at this read
  *     mm_slab_made(cp, sp)        a slab's objects are all free, constructed
  *     mm_slab_ending(cp, sp)      they will be destroyed, the slab taken apart
  *
@@ -52,6 +54,10 @@ uint64_t mm_clock_ms(void);
  * freed and returns true: the caller tries again. Returns false where no other
  * task could free any; the caller then panics. May sleep. */
 bool mm_wait_for_memory(void);
+
+/* Another task uses what the caller waits for: lets it run for a while. False
+ * where there is no other task. May sleep. */
+bool mm_wait_for_task(void);
 
 /* Pages were freed: wakes the tasks that wait in mm_wait_for_memory. */
 void mm_memory_returned(void);

@@ -54,12 +54,13 @@ bool mm_charge(size_t pages)
 
     if (pages > BUDDY_MAX_PAGES)
         return false;
-    do {
+    for (bool more = true;; more = buddy_pressure()) {
         spin_lock(&account.lock);
         done = charge(pages, 0, &account.stat.stat_kernel);
         spin_unlock(&account.lock);
-    } while (!done && buddy_pressure());
-    return done;
+        if (done || !more)
+            return done;
+    }
 }
 
 void mm_refund(size_t pages)
@@ -95,13 +96,14 @@ int commit_promise(struct commit *c, size_t pages)
         return 0;
     if (pages > account.stat.stat_total || kmem_page_fails())
         return -ENOMEM;
-    do {
+    for (bool more = true;; more = buddy_pressure()) {
         spin_lock(&account.lock);
         done = charge(pages, COMMIT_KERNEL_SHARE, &account.stat.stat_promised);
         c->commit_pages += done ? pages : 0;
         spin_unlock(&account.lock);
-    } while (!done && buddy_pressure());
-    return done ? 0 : -ENOMEM;
+        if (done || !more)
+            return done ? 0 : -ENOMEM;
+    }
 }
 
 void commit_release(struct commit *c, size_t pages)

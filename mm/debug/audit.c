@@ -70,7 +70,8 @@ void kmem_log_enter(enum kmem_op op, struct kmem_cache *cp,
         .log_slab = bdp->bufctl.bufctl_slab,
         .log_buf = bdp->bufctl.bufctl_addr,
         .log_bufctl = bdp,
-        .log_size = op == KMEM_OP_ALLOC ? bdp->bufctl_size : 0,
+        .log_size =
+            op == KMEM_OP_ALLOC ? MIN(bdp->bufctl_size, cp->cache_size) : 0,
         .log_trans = op == KMEM_OP_ALLOC ? bdp->bufctl_alloc : bdp->bufctl_free,
     };
     bdp->bufctl_log = transactions.last;
@@ -149,7 +150,7 @@ void kmem_event(enum kmem_ring ring, enum kmem_why why,
 void kmem_event_slab_ends(const struct kmem_slab *sp)
 {
     const struct kmem_cache *cp = sp->slab_cache;
-    bool reaped = (cp->cache_flags & KMF_DESTROYED) == 0;
+    bool reaped = (KMEM_FLAGS(cp) & KMF_DESTROYED) == 0;
 
     kmem_event(KMEM_RING_SLAB, reaped ? KMEM_WHY_REAP : KMEM_WHY_END, cp,
                sp->slab_base, sp->slab_chunks);

@@ -22,11 +22,12 @@
 #include "kernel/lib/string.h"
 #include "mm/debug/audit.h"
 #include "mm/debug/debug_impl.h"
+#include "mm/kmem_stat.h"
 #include "mm/page.h"
 
 static bool in_mode(const struct kmem_cache *cp, unsigned modes)
 {
-    return (cp->cache_flags & modes) != 0;
+    return (KMEM_FLAGS(cp) & modes) != 0;
 }
 
 /* ---- the state of one buffer (6.3, 6.4) --------------------------------- */
@@ -49,7 +50,7 @@ const char *kmem_debug_damage(const struct kmem_cache *cp,
                               const void **at, enum kmem_error *kind)
 {
     const char *buf = bdp->bufctl.bufctl_addr;
-    size_t size = free ? cp->cache_size : bdp->bufctl_size;
+    size_t size = free ? cp->cache_size : MIN(bdp->bufctl_size, cp->cache_size);
 
     if (in_mode(cp, KMF_REDZONE)) {
         *kind = KMEM_ERROR_END;
@@ -244,7 +245,7 @@ static void *prepare(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp,
     fill(cp, buf, KMEM_UNINIT);
     if (kmem_per_alloc(cp) && cp->cache_ctor != NULL)
         cp->cache_ctor(buf, cp->cache_size);
-    fill_guard(cp, buf, size);
+    fill_guard(cp, buf, MIN(size, cp->cache_size));
     bdp->bufctl_size = (uint32_t)size;
     audit(cp, bdp, KMEM_OP_ALLOC);
     set_state(cp, bdp, KMEM_BUF_USED);
@@ -314,9 +315,12 @@ void *kmem_alloc_debug(struct kmem_cache *cp, size_t size, int flags)
     bool grown = false;
     void *buf;
 
+    if (size == 0)
+        size = cp->cache_kind == KMEM_KIND_CLASS ? KMEM_SIZE_UNKNOWN
+                                                 : cp->cache_size;
     if (kmem_fail_hook != NULL && in_mode(cp, KMF_FAIL) &&
         kmem_fail_hook(cp, flags)) {
-        count_injected(cp, size);
+        count_injected(cp, MIN(size, cp->cache_size));
         return NULL;
     }
     while ((buf = alloc_once(cp, size)) == NULL) {
@@ -327,7 +331,7 @@ void *kmem_alloc_debug(struct kmem_cache *cp, size_t size, int flags)
     if (grown)
         kmem_hash_rescale(cp);
     trace(cp, "alloc", buf);
-    if (cp->cache_flags & KMF_VERIFY)
+    if (in_mode(cp, KMF_VERIFY))
         kmem_verify_count(cp);
     return buf;
 }
@@ -412,7 +416,8 @@ static void report_size(struct kmem_cache *cp,
 static bool may_free(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp,
                      size_t size)
 {
-    bool sized = size == 0 || size == bdp->bufctl_size;
+    bool sized = size == 0 || size == bdp->bufctl_size ||
+                 bdp->bufctl_size == KMEM_SIZE_UNKNOWN;
     enum kmem_error kind;
     const void *at;
 
@@ -431,19 +436,16 @@ static void put_back(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp)
 {
     bool unmaps = in_mode(cp, KMF_UNMAP);
 
+    kmem_hold(cp, 1);
     mm_lock(&cp->cache_lock);
-    cp->cache_busy += unmaps;
     bdp->bufctl_state = KMEM_BUF_FREE;
     if (kmem_per_alloc(cp) && cp->cache_dtor != NULL)
         cp->cache_dtors++;
     kmem_give(cp, bdp->bufctl.bufctl_addr);
     mm_unlock(&cp->cache_lock);
-    if (!unmaps)
-        return;
-    kmem_unmap_free_slabs(cp);
-    mm_lock(&cp->cache_lock);
-    cp->cache_busy--;
-    mm_unlock(&cp->cache_lock);
+    if (unmaps)
+        kmem_unmap_free_slabs(cp);
+    kmem_hold(cp, -1);
 }
 
 static void free_checked(struct kmem_cache *cp, void *buf, size_t size)
@@ -488,7 +490,7 @@ void kmem_free_debug(struct kmem_cache *cp, void *buf, size_t size)
         free_checked(cp, buf, size);
     else
         free_plain(cp, buf, size);
-    if (cp->cache_flags & KMF_VERIFY)
+    if (in_mode(cp, KMF_VERIFY))
         kmem_verify_count(cp);
 }
 

@@ -15,11 +15,16 @@
 struct kmem_bufctl_debug {
     struct kmem_bufctl bufctl; /* first: the rest of mm/ sees only this */
     uint32_t bufctl_state;     /* enum kmem_buf_state */
-    uint32_t bufctl_size;      /* bytes asked for last; 0: never allocated */
+    uint32_t bufctl_size;      /* bytes asked for last; 0: never allocated; or
+                                  KMEM_SIZE_UNKNOWN */
     uint32_t bufctl_log;       /* its last transaction's number in the log */
     struct kmem_transaction bufctl_alloc;
     struct kmem_transaction bufctl_free;
 };
+
+/* The size asked for, if kmem_alloc had already chosen its fast path, which
+ * does not pass it on, when the class was put into a mode. */
+#define KMEM_SIZE_UNKNOWN UINT32_MAX
 
 /* ---- check.c: sections 6.2 to 6.4, 6.6 ---------------------------------- */
 

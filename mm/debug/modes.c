@@ -26,7 +26,7 @@ static const char *boot_names;
 
 unsigned kmem_debug_modes(const struct kmem_cache *cp)
 {
-    return cp->cache_flags & KMF_MODES;
+    return KMEM_FLAGS(cp) & KMF_MODES;
 }
 
 bool kmem_debug_letters(const char *text, const char *end, unsigned *modes,
@@ -111,9 +111,11 @@ static void update_class_max(void)
     const struct kmem_cache *cp = kmem_size_class(1);
     uint32_t flags = 0;
 
+    mm_lock(&kmem_list_lock); /* of two tasks the later one sees all modes */
     for (; cp != NULL; cp = kmem_size_class(cp->cache_size + 1))
-        flags |= cp->cache_flags;
+        flags |= KMEM_FLAGS(cp);
     kmem_class_max = flags & KMF_LAYOUT ? 0 : KMEM_MAXBUF;
+    mm_unlock(&kmem_list_lock);
 }
 
 /* Before the first cache that can be in a mode. Boot only. */
@@ -202,7 +204,7 @@ static bool is_hashed(const struct kmem_cache *cp, unsigned modes)
 static void set_geometry(struct kmem_cache *cp, unsigned modes)
 {
     MM_ASSERT(mm_lock_held(&cp->cache_lock));
-    MM_ASSERT(cp->cache_slabs == 0 && cp->cache_busy == 0);
+    MM_ASSERT(cp->cache_slabs == 0);
     cp->cache_flags &= ~(KMF_MODES | KMF_HASH);
     cp->cache_flags |= modes;
     cp->cache_hash = NULL;
@@ -223,7 +225,7 @@ static int switch_modes(struct kmem_cache *cp, unsigned modes,
     mm_lock(&cp->cache_lock);
     if (kmem_inuse(cp) != 0) {
         error = -KMEM_EBUSY;
-    } else if (cp->cache_busy != 0 || cp->cache_slabs != 0) {
+    } else if (MM_UNLOCKED(cp->cache_busy) != 0 || cp->cache_slabs != 0) {
         error = -KMEM_EAGAIN;
     } else {
         *table = cp->cache_hash;
@@ -262,7 +264,7 @@ int kmem_debug_set(struct kmem_cache *cp, unsigned modes)
 
     if (error != 0)
         return error;
-    if (((cp->cache_flags ^ modes) & KMF_LAYOUT) != 0)
+    if (((KMEM_FLAGS(cp) ^ modes) & KMF_LAYOUT) != 0)
         return set_layout(cp, modes);
     set_trace(cp, modes);
     return 0;
@@ -304,14 +306,17 @@ uint32_t kmem_verify_interval(void)
 
 void kmem_verify_every(uint32_t n)
 {
+    mm_lock(&kmem_list_lock);
     verify_interval = verify_left = n;
-    for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
-         cp = kmem_cache_next(cp)) {
+    list_for_each (l, &kmem_caches) {
+        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
+
         mm_lock(&cp->cache_lock);
         cp->cache_flags &= ~KMF_VERIFY;
         cp->cache_flags |= n != 0 ? KMF_VERIFY : 0;
         mm_unlock(&cp->cache_lock);
     }
+    mm_unlock(&kmem_list_lock);
 }
 
 /* Counts an operation on a cache with KMF_VERIFY. A verification allocates
@@ -322,14 +327,18 @@ void kmem_verify_count(struct kmem_cache *cp)
     static char text[192];
     const char *where;
     const char *why;
+    bool due;
 
-    if (verify_left == 0 || --verify_left != 0)
+    mm_lock(&kmem_list_lock);
+    due = verify_left != 0 && --verify_left == 0;
+    if (due)
+        verify_left = verify_interval;
+    mm_unlock(&kmem_list_lock);
+    if (!due || (why = kmem_verify(&where)) == NULL)
         return;
-    verify_left = verify_interval;
-    why = kmem_verify(&where);
-    if (why == NULL)
-        return;
+    mm_lock(&kmem_list_lock);
     verify_left = 0;
+    mm_unlock(&kmem_list_lock);
     snprintf(text, sizeof(text), "%s: %s", where, why);
     kmem_error(&(struct kmem_error_record){.error_kind = KMEM_ERROR_VERIFY,
                                            .error_cache = cp,

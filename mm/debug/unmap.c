@@ -29,16 +29,20 @@ static void map_slab(const struct kmem_slab *sp, size_t pages, bool present)
         mm_page_map((char *)sp->slab_base + i * PAGE_SIZE, present);
 }
 
-/* Maps the pages of a slab that is on no list, and releases it. */
-static void release(struct kmem_slab *sp)
+/* Maps the pages of a slab that is on no list, and releases it; returns how
+ * many pages. The slab holds its cache until then. */
+static size_t release(struct kmem_slab *sp)
 {
     struct kmem_cache *cp = sp->slab_cache;
+    size_t pages = cp->cache_slab_pages;
     void *base = sp->slab_base;
 
-    map_slab(sp, cp->cache_slab_pages, true);
-    kmem_setuse(base, cp->cache_slab_pages, PAGE_SLAB, cp);
+    map_slab(sp, pages, true);
+    kmem_setuse(base, pages, PAGE_SLAB, cp);
     kmem_slab_free_data(sp);
     kmem_slab_free_pages(cp, base);
+    kmem_hold(cp, -1);
+    return pages;
 }
 
 /* Removes the oldest slab of `cp` (NULL: of any cache) from the queue. */
@@ -67,23 +71,27 @@ size_t kmem_unmapped_release(const struct kmem_cache *cp)
     struct kmem_slab *sp;
 
     kmem_transfer_begin();
-    while ((sp = oldest(cp)) != NULL) {
-        pages += sp->slab_cache->cache_slab_pages;
-        release(sp);
-    }
+    while ((sp = oldest(cp)) != NULL)
+        pages += release(sp);
     kmem_transfer_end();
     return pages;
 }
 
 size_t kmem_unmapped_pages(void)
 {
-    return unmapped.pages;
+    size_t pages;
+
+    mm_lock(&unmapped.lock);
+    pages = unmapped.pages;
+    mm_unlock(&unmapped.lock);
+    return pages;
 }
 
 /* Destroys the objects of a slab that is on no list, unmaps its pages and
- * queues it. */
+ * queues it. A queued slab holds its cache. */
 static void unmap(struct kmem_cache *cp, struct kmem_slab *sp)
 {
+    kmem_hold(cp, 1);
     kmem_event(KMEM_RING_SLAB, KMEM_WHY_UNMAP, cp, sp->slab_base,
                sp->slab_chunks);
     kmem_slab_destroy_objects(cp, sp);
@@ -93,7 +101,8 @@ static void unmap(struct kmem_cache *cp, struct kmem_slab *sp)
     list_insert_before(&unmapped.slabs, &sp->slab_link);
     unmapped.pages += cp->cache_slab_pages;
     mm_unlock(&unmapped.lock);
-    while (unmapped.pages > page_count / QUEUE_SHARE && (sp = oldest(NULL)))
+    while (kmem_unmapped_pages() > page_count / QUEUE_SHARE &&
+           (sp = oldest(NULL)) != NULL)
         release(sp);
 }
 
@@ -103,7 +112,7 @@ void kmem_unmap_free_slabs(struct kmem_cache *cp)
     struct kmem_slab *sp;
 
     kmem_transfer_begin();
-    while ((sp = kmem_slab_pop(cp)) != NULL)
+    while ((sp = kmem_slab_pop(cp, KMEM_REAP_ALL)) != NULL)
         unmap(cp, sp);
     kmem_transfer_end();
 }

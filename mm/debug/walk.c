@@ -59,7 +59,7 @@ static void debug_stat(const struct kmem_cache *cp,
                           ? KMEM_BUF_USED
                           : MIN(bdp->bufctl_state, KMEM_BUF_BAD + 0u);
     if (bdp->bufctl_state != KMEM_BUF_FREE)
-        out->stat_size = bdp->bufctl_size;
+        out->stat_size = MIN(bdp->bufctl_size, cp->cache_size);
     out->stat_audited = (cp->cache_flags & KMF_AUDIT) != 0;
     if (!out->stat_audited)
         return;

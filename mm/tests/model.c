@@ -215,7 +215,7 @@ void model_reaped(struct model *m, enum kmem_reap_mode mode)
     m->model_slabs -= n;
     m->model_destroys += n;
     m->model_limit -= MIN(m->model_limit, n);
-    m->model_min = MIN(m->model_min, free_slabs(m));
+    m->model_min -= MIN(m->model_min, n);
     rescale(m);
 }
 

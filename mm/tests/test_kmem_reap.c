@@ -129,6 +129,29 @@ KTEST(kmem, S43_a_reap_takes_what_both_bounds_allow)
     test_ws_end(cp);
 }
 
+/* A reap lowers both bounds: what the first left was in use a moment ago, so
+ * the next leaves it too. */
+KTEST(kmem, S43_a_second_reap_takes_nothing_that_was_used)
+{
+    struct kmem_cache *cp = test_ws_make(6);
+
+    test_free(cp, 0, 6 * TEST_WS_PER);
+    kmem_update();
+    kmem_update();
+    test_alloc(cp, 0, 2 * TEST_WS_PER);
+    test_free(cp, 0, 2 * TEST_WS_PER);
+    test_ws_expect(cp, 6, 4, 6);
+    KT_EQ(reap(cp), 4);
+    test_ws_expect(cp, 2, 0, 2);
+    KT_EQ(reap(cp), 0);
+    KT_EQ(cp->cache_slabs, 2);
+    kmem_update();
+    KT_EQ(reap(cp), 0);
+    kmem_update();
+    KT_EQ(reap(cp), 2);
+    test_ws_end(cp);
+}
+
 /* Tail first: the slabs that became free last. */
 KTEST(kmem, S43_reap_takes_the_tail)
 {

@@ -39,10 +39,10 @@ LONGEST = 60
 MEDIAN = 13
 PERCENTILE_90 = 35
 CORE = 1700
-RING0 = 15554
-WHOLE = 20445
+RING0 = 15555
+WHOLE = 20491
 SHELL = 7000
-DEBUGGING = 3191
+DEBUGGING = 3236
 
 # What ring 0 of the product is made of, but for drivers/servers/.
 PRODUCT = ("boot", "kernel", "mm", "drivers")

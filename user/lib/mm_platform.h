@@ -13,6 +13,8 @@
 typedef struct mm_lock {
 } mm_lock_t;
 
+#define MM_UNLOCKED(x) (x)
+
 #define MM_LOCK_INIT(name, rank)                                               \
     {                                                                          \
     }

@@ -19,6 +19,11 @@ bool mm_wait_for_memory(void)
     return false;
 }
 
+bool mm_wait_for_task(void)
+{
+    return false;
+}
+
 void mm_memory_returned(void)
 {
 }

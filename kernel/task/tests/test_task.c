@@ -7,7 +7,7 @@
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/task/sync.h"
 #include "drivers/pit.h"
-#include "mm/kmem.h"
+#include "mm/kmem_impl.h"
 #include "kernel/x86/paging.h"
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
@@ -419,6 +419,28 @@ KTEST(kmem_sleep, S3_waits_until_pages_come_back)
     KT_TRUE(fed != NULL);
     kmem_cache_free(hungry, fed);
     KT_EQ(kmem_cache_destroy(hungry), 0);
+}
+
+static void release_later(void *cp)
+{
+    sched_sleep_ms(30);
+    note('r');
+    kmem_hold(cp, -1);
+}
+
+KTEST(kmem_sleep, S8_destroy_waits_until_a_cache_is_released)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_held", 40, 0, NULL, NULL);
+
+    KT_REQUIRE(cp != NULL);
+    begin_order();
+    kmem_hold(cp, 1);
+    KT_REQUIRE(task_create("release", release_later, cp, PRIORITY_KERNEL) !=
+               NULL);
+    KT_EQ(kmem_cache_destroy(cp), 0);
+    note('d');
+    KT_TRUE(join(1));
+    KT_ORDER("rd");
 }
 
 /* ---- killed while another one is being made ----------------------------- */
