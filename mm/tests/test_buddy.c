@@ -41,6 +41,7 @@ static void check_same(const struct buddy_stat *before)
 
 KTEST(buddy, blocks_are_aligned_to_their_size)
 {
+    KT_NEEDS(MIB(4));
     struct buddy_stat before = stat_now();
 
     for (unsigned order = 0; order <= 8; order++) {
@@ -80,6 +81,7 @@ KTEST(buddy, splitting_gives_back_the_right_halves)
 
 KTEST(buddy, halves_merge_back_to_the_largest_block)
 {
+    KT_NEEDS(MIB(4));
     struct buddy_stat before = stat_now();
     struct page *big = buddy_alloc(9);
 
@@ -130,6 +132,7 @@ KTEST(buddy, smallest_block_that_fits_is_taken)
 
 KTEST(buddy, runs_have_exactly_their_pages)
 {
+    KT_NEEDS(MIB(1));
     struct buddy_stat before = stat_now();
 
     for (size_t pages = 1; pages <= 100; pages++) {

@@ -40,6 +40,7 @@ static void check_doubling(size_t from, size_t to, bool zero)
 
 KTEST(kmem_alloc, splat_1_doubling_sizes)
 {
+    KT_NEEDS(MIB(1));
     check_doubling(PAGE_SIZE, KIB(64), false);
     check_doubling(1, PAGE_SIZE, false);
 }
@@ -96,6 +97,7 @@ KTEST(kmem_alloc, libumem_boundaries_of_every_class)
 
 KTEST(kmem_alloc, libumem_near_powers_of_two)
 {
+    KT_NEEDS(MIB(1));
     for (size_t power = 8; power <= KIB(128); power *= 2) {
         for (size_t i = 0; i < 3; i++) {
             buf_size[i] = power - 1 + i;

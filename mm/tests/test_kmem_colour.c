@@ -59,9 +59,10 @@ KTEST(kmem, S23_colour_sequence)
 KTEST(kmem, S23_buffers_follow_the_colour)
 {
     struct kmem_cache *cp = kmem_cache_create("t_colour", 200, 8, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t n = cp->cache_slab_chunks;
 
-    test_alloc(cp, 0, 2 * n);
+    KT_REQUIRE(test_alloc(cp, 0, 2 * n));
     for (size_t i = 0; i < n; i++) {
         KT_EQ(offset(test_obj[i]), 200 * i);
         KT_EQ(offset(test_obj[n + i]), 200 * i + 8);
@@ -94,6 +95,7 @@ KTEST(kmem, S24_step_is_the_alignment_and_it_wraps)
 KTEST(kmem, S25_colour_costs_no_object)
 {
     struct kmem_cache *cp = kmem_cache_create("t_colour", 128, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t objs = make_slabs(cp, 15);
 
     for (size_t i = 0; i < 15; i++) {
@@ -111,8 +113,9 @@ KTEST(kmem, S26_first_slab_has_colour_0)
 {
     struct kmem_cache *cp = kmem_cache_create("t_colour", 200, 0, NULL, NULL);
 
+    KT_REQUIRE(cp != NULL);
     KT_EQ(cp->cache_colour, 0);
-    test_alloc(cp, 0, 1);
+    KT_REQUIRE(test_alloc(cp, 0, 1));
     KT_EQ(offset(test_obj[0]), 0);
     KT_EQ(cp->cache_colour, 8);
     test_free(cp, 0, 1);
@@ -144,6 +147,7 @@ KTEST(kmem, S27_powers_of_two_have_the_most_colours_or_none)
 KTEST(kmem, S28_first_objects_spread_over_the_page)
 {
     struct kmem_cache *cp = kmem_cache_create("t_colour", 200, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t colours = cp->cache_colour_max / 8 + 1;
     size_t objs = make_slabs(cp, colours);
 
@@ -164,7 +168,8 @@ KTEST(kmem, S23_failed_growth_keeps_the_colour)
 
     test_supply_init(&s, 1);
     cp = kmem_cache_create_from("t_colour", 200, 0, NULL, NULL, &s.supply);
-    test_alloc(cp, 0, cp->cache_slab_chunks);
+    KT_REQUIRE(cp != NULL);
+    KT_REQUIRE(test_alloc(cp, 0, cp->cache_slab_chunks));
     KT_EQ(cp->cache_colour, 8);
     KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);
     KT_EQ(cp->cache_colour, 8);
@@ -176,6 +181,7 @@ KTEST(kmem, S23_failed_growth_keeps_the_colour)
 KTEST(kmem, S23_colour_goes_on_after_a_reap)
 {
     struct kmem_cache *cp = kmem_cache_create("t_colour", 200, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t colours = cp->cache_colour_max / 8 + 1;
 
     for (size_t k = 0; k < 2 * colours; k++) {

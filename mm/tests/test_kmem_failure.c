@@ -179,6 +179,7 @@ static void shrink_again(void)
 
 KTEST(kmem_failure, rescale_of_a_hash_table)
 {
+    KT_NEEDS(MIB(1));
     subject = kmem_cache_create("t_fail", 4096, 0, NULL, NULL);
     KT_REQUIRE(subject != NULL && test_alloc(subject, 1, 170));
     fail_nth(alloc_and_rescale, shrink_again);
@@ -229,6 +230,7 @@ static void pool_drain(void)
  */
 KTEST(kmem_failure, rescale_overtaken_by_a_reap)
 {
+    KT_NEEDS(MIB(3));
     struct kmem_cache *rich = kmem_cache_create("t_rich", 500, 0, NULL, NULL);
     struct kmem_cache *cp;
     struct kmem_reap_result r;

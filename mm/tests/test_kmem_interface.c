@@ -237,7 +237,8 @@ KTEST(kmem, S3_sleeper_waits_and_completes)
 
     test_supply_init(&s, 1);
     cp = kmem_cache_create_from("t_sleep", 100, 0, NULL, NULL, &s.supply);
-    test_alloc(cp, 0, cp->cache_slab_chunks);
+    KT_REQUIRE(cp != NULL);
+    KT_REQUIRE(test_alloc(cp, 0, cp->cache_slab_chunks));
     waiting_for = cp;
     waits = 0;
     host_wait = wait_for_free;
@@ -263,7 +264,8 @@ KTEST(kmem, S3_a_long_wait_needs_no_stack)
 
     test_supply_init(&s, 1);
     cp = kmem_cache_create_from("t_sleep", 100, 0, NULL, NULL, &s.supply);
-    test_alloc(cp, 0, cp->cache_slab_chunks);
+    KT_REQUIRE(cp != NULL);
+    KT_REQUIRE(test_alloc(cp, 0, cp->cache_slab_chunks));
     waiting_for = cp;
     waits = 0;
     host_wait = wait_long;
@@ -279,6 +281,7 @@ KTEST(kmem, S3_sleep_without_hope_panics)
 
     test_supply_init(&s, 0);
     cp = kmem_cache_create_from("t_hopeless", 100, 0, NULL, NULL, &s.supply);
+    KT_REQUIRE(cp != NULL);
     KT_PANICS(kmem_cache_alloc(cp, KM_SLEEP), "100 bytes of t_hopeless");
     test_destroy(cp);
 }
@@ -311,6 +314,7 @@ KTEST(kmem, S5_pairs_run_no_constructor)
 {
     struct kmem_cache *cp =
         kmem_cache_create("t_pairs", 64, 0, test_ctor, test_dtor);
+    KT_REQUIRE(cp != NULL);
     size_t pairs = TEST_MANY(200000, 1000000);
 
     test_constructed_reset();
@@ -358,6 +362,7 @@ KTEST(kmem, S6_no_constructor_while_an_object_is_available)
 {
     struct kmem_cache *cp =
         kmem_cache_create("t_avail", 100, 0, test_ctor, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t n = cp->cache_slab_chunks;
 
     test_constructed_reset();
@@ -472,9 +477,10 @@ KTEST(kmem, S8_destroy_with_live_objects_is_refused)
 KTEST(kmem, S8_refusal_names_the_live_objects)
 {
     struct kmem_cache *cp = kmem_cache_create("t_named", 100, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     char text[40];
 
-    test_alloc(cp, 0, 12);
+    KT_REQUIRE(test_alloc(cp, 0, 12));
     test_free(cp, 0, 1);
     test_free(cp, 2, 3);
     host_print_clear();
@@ -496,6 +502,7 @@ KTEST(kmem, S8_refusal_names_the_live_objects)
 KTEST(kmem, S9_second_destroy_is_reported)
 {
     struct kmem_cache *cp = kmem_cache_create("t_twice", 100, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     struct kmem_cache not_one;
 
     test_destroy(cp);
@@ -518,12 +525,13 @@ KTEST(kmem, S9_the_allocators_own_caches_stay)
 KTEST(kmem, S9_use_after_destroy_stops_at_once)
 {
     struct kmem_cache *small = kmem_cache_create("t_gone_s", 64, 0, NULL, NULL);
+    KT_REQUIRE(small != NULL);
     struct kmem_cache *large =
         kmem_cache_create("t_gone_l", 640, 0, NULL, NULL);
 
-    test_alloc(small, 0, 1);
+    KT_REQUIRE(test_alloc(small, 0, 1));
     test_free(small, 0, 1);
-    test_alloc(large, 1, 2);
+    KT_REQUIRE(test_alloc(large, 1, 2));
     test_free(large, 1, 2);
     test_destroy(small);
     test_destroy(large);

@@ -13,10 +13,11 @@ KTEST(kmem, S29_slab_and_bufctls_come_from_their_own_caches)
     uint32_t slabs = kmem_inuse(kmem_slab_cache);
     uint32_t bufctls = kmem_inuse(kmem_bufctl_cache);
     struct kmem_cache *cp = kmem_cache_create("t_large", 700, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t n = cp->cache_slab_chunks;
     struct kmem_slab *sp;
 
-    test_alloc(cp, 0, 2 * n + 1);
+    KT_REQUIRE(test_alloc(cp, 0, 2 * n + 1));
     KT_EQ(kmem_inuse(kmem_slab_cache) - slabs, 3);
     KT_EQ(kmem_inuse(kmem_bufctl_cache) - bufctls, 3 * n);
     sp = test_slab_of(cp, test_obj[0]);
@@ -34,18 +35,19 @@ KTEST(kmem, S29_slab_and_bufctls_come_from_their_own_caches)
 KTEST(kmem, S29_pages_hold_no_data_of_the_allocator)
 {
     struct kmem_cache *cp = kmem_cache_create("t_large", 1500, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t n = cp->cache_slab_chunks;
     size_t bytes = cp->cache_slab_pages * PAGE_SIZE;
     size_t changed = 0;
     uint8_t *base;
 
-    test_alloc(cp, 0, n);
+    KT_REQUIRE(test_alloc(cp, 0, n));
     base = test_slab_of(cp, test_obj[0])->slab_base;
     memset(base, 0x3c, bytes);
     test_free(cp, 0, n);
-    test_alloc(cp, 0, n);
+    KT_REQUIRE(test_alloc(cp, 0, n));
     test_free(cp, n / 2, n);
-    test_alloc(cp, n / 2, n);
+    KT_REQUIRE(test_alloc(cp, n / 2, n));
     for (size_t i = 0; i < bytes; i++)
         changed += base[i] != 0x3c;
     KT_EQ(changed, 0);
@@ -163,6 +165,7 @@ static void check_steps(struct kmem_cache *cp, const size_t *grow, size_t steps)
 
 KTEST(kmem, S32_table_grows_and_shrinks_in_steps)
 {
+    KT_NEEDS(MIB(3));
     static const size_t grow[] = {170, 682, 2730, 10922};
     struct kmem_cache *cp = kmem_cache_create("t_steps", 4096, 0, NULL, NULL);
 
@@ -184,10 +187,11 @@ static size_t chain(struct kmem_cache *cp, size_t bucket)
 KTEST(kmem, S32_only_allocated_buffers_are_in_the_table)
 {
     struct kmem_cache *cp = kmem_cache_create("t_table", 600, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t n = 3 * cp->cache_slab_chunks - 2;
     size_t entries;
 
-    test_alloc(cp, 0, n);
+    KT_REQUIRE(test_alloc(cp, 0, n));
     for (size_t out = n; out-- > 0;) {
         test_free(cp, out, out + 1);
         entries = 0;
@@ -205,6 +209,7 @@ KTEST(kmem, S32_bucket_is_the_address_without_its_low_bits)
 {
     struct kmem_cache *cp = kmem_cache_create("t_bucket", 600, 0, NULL, NULL);
 
+    KT_REQUIRE(cp != NULL);
     KT_EQ(cp->cache_hash_shift, 9);
     KT_EQ(test_setup(512, 0, false)->cache_chunk, 512);
     for (size_t i = 0; i < 200; i++) {
@@ -238,7 +243,9 @@ KTEST(kmem, S32_shift_is_the_logarithm_of_the_chunk)
 
 KTEST(kmem, S32_chains_stay_short_and_no_address_is_lost)
 {
+    KT_NEEDS(MIB(2));
     struct kmem_cache *cp = kmem_cache_create("t_chains", 512, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t n = TEST_MANY(2000, 20000);
 
     for (size_t i = 0; i < n; i++) {
@@ -257,10 +264,11 @@ KTEST(kmem, S32_chains_stay_short_and_no_address_is_lost)
 KTEST(kmem, S32_depth_counts_extra_steps_only)
 {
     struct kmem_cache *cp = kmem_cache_create("t_depth", 4096, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     uintptr_t bucket;
     size_t steps = 0;
 
-    test_alloc(cp, 0, 100);
+    KT_REQUIRE(test_alloc(cp, 0, 100));
     kmem_cache_free(cp, test_obj[99]);
     KT_EQ(test_stat(cp).stat_hash_depth, 0); /* it led its chain */
     for (size_t i = 0; i < 99; i++) {
@@ -279,6 +287,7 @@ KTEST(kmem, S32_depth_counts_extra_steps_only)
 /* No memory for a new table: the old one goes on, and nothing else fails. */
 KTEST(kmem, S32_a_table_that_failed_to_grow_grows_later)
 {
+    KT_NEEDS(MIB(3));
     struct kmem_cache *cp = kmem_cache_create("t_later", 4096, 0, NULL, NULL);
     size_t n = 680;
 
@@ -295,7 +304,7 @@ KTEST(kmem, S32_a_table_that_failed_to_grow_grows_later)
     KT_EQ(buckets(cp), 256);
     TEST_VERIFY(cp);
     test_flood_end();
-    test_alloc(cp, n, n + 1);
+    KT_REQUIRE(test_alloc(cp, n, n + 1));
     KT_EQ(buckets(cp), 1024);
     TEST_VERIFY(cp);
     test_free(cp, 0, n + 1);
@@ -308,6 +317,7 @@ KTEST(kmem, S33_one_word_selects_the_common_case)
 {
     struct kmem_cache *small =
         kmem_cache_create("t_small", 64, 0, test_ctor, NULL);
+    KT_REQUIRE(small != NULL);
     struct kmem_cache *large = kmem_cache_create("t_large", 640, 0, NULL, NULL);
 
     KT_EQ(small->cache_flags, 0);
@@ -321,9 +331,10 @@ KTEST(kmem, S33_one_word_selects_the_common_case)
 KTEST(kmem, S33_large_free_of_a_wrong_address_is_caught)
 {
     struct kmem_cache *cp = kmem_cache_create("t_wrong", 640, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     void *kept;
 
-    test_alloc(cp, 0, 2);
+    KT_REQUIRE(test_alloc(cp, 0, 2));
     kept = test_obj[1];
     KT_PANICS(kmem_cache_free(cp, (char *)kept + 8), "not a buffer's start");
     KT_PANICS(kmem_cache_free(cp, &kept), "is on a stack");

@@ -112,6 +112,7 @@ KTEST(kmem, S12_size_zero)
 KTEST(kmem, S13_no_limits_and_no_watermarks)
 {
     struct kmem_cache *cp = kmem_cache_create("t_free", 200, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t n = cp->cache_slab_chunks;
     size_t objs = MIN((size_t)2000, (size_t)TEST_OBJS);
 
@@ -124,7 +125,7 @@ KTEST(kmem, S13_no_limits_and_no_watermarks)
     for (unsigned i = 0; i < 5; i++)
         kmem_update();
     KT_EQ(cp->cache_slabs, (objs - 1) / n + 1);
-    test_alloc(cp, 0, objs);
+    KT_REQUIRE(test_alloc(cp, 0, objs));
     KT_EQ(cp->cache_slabs, (objs - 1) / n + 1);
     KT_EQ(cp->cache_slab_creates, cp->cache_slabs);
     test_free(cp, 0, objs);
@@ -155,7 +156,7 @@ KTEST(kmem, S14_caches_share_no_state)
     other_cache = b;
     test_constructed_reset();
     KT_TRUE(&a->cache_lock != &b->cache_lock);
-    test_alloc(a, 0, 1);
+    KT_REQUIRE(test_alloc(a, 0, 1));
     KT_EQ(test_ctors, a_objects);
     KT_EQ(b->cache_allocs, test_ctors);
     test_free(a, 0, 1);

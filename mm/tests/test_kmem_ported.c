@@ -76,9 +76,10 @@ KTEST(kmem_ported, splat_7_slab_align)
 KTEST(kmem_ported, splat_8_slab_reap)
 {
     struct kmem_cache *cp = kmem_cache_create("t_splat", 256, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t slabs;
 
-    test_alloc(cp, 0, 1024);
+    KT_REQUIRE(test_alloc(cp, 0, 1024));
     slabs = cp->cache_slabs;
     for (size_t i = 0; i < 1024; i += 32) {
         test_free(cp, i, i + 32);
@@ -94,10 +95,11 @@ KTEST(kmem_ported, splat_8_slab_reap)
 KTEST(kmem_ported, splat_9_slab_age)
 {
     struct kmem_cache *cp = kmem_cache_create("t_splat", 96, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t n = TEST_OBJS;
 
     test_clock_stop();
-    test_alloc(cp, 0, n);
+    KT_REQUIRE(test_alloc(cp, 0, n));
     test_free(cp, 0, n);
     kmem_reap(KMEM_REAP_WS);
     KT_EQ(cp->cache_free_slabs, cp->cache_slabs);
@@ -141,6 +143,7 @@ static void give_all(struct kmem_cache *cp, void **chain)
  * one cache has done with, the next gets. */
 KTEST(kmem_ported, splat_11_slab_overcommit)
 {
+    KT_NEEDS(MIB(1));
     static const uint16_t sizes[] = {200, 700, 4096, 24};
     size_t pages = 200;
 
@@ -167,12 +170,14 @@ KTEST(kmem_ported, splat_11_slab_overcommit)
  * comes back. */
 KTEST(kmem_ported, splat_13_slab_reclaim)
 {
+    KT_NEEDS(MIB(3));
     struct kmem_cache *cp =
         kmem_cache_create("t_splat", KIB(128), 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t n = TEST_MANY(16, 64);
     size_t slabs;
 
-    test_alloc(cp, 0, n);
+    KT_REQUIRE(test_alloc(cp, 0, n));
     slabs = cp->cache_slabs;
     test_free(cp, 0, n);
     KT_EQ(cp->cache_slabs, slabs);
@@ -199,11 +204,13 @@ static void check_marks(size_t from, size_t to)
     }
 }
 
-static void alloc_marked(struct kmem_cache *cp, size_t from, size_t to)
+static bool alloc_marked(struct kmem_cache *cp, size_t from, size_t to)
 {
-    if (test_alloc(cp, from, to))
-        for (size_t i = from; i < to; i++)
-            mark(test_obj[i], i);
+    if (!test_alloc(cp, from, to))
+        return false;
+    for (size_t i = from; i < to; i++)
+        mark(test_obj[i], i);
+    return true;
 }
 
 static void check_slab1(size_t size, size_t n)
@@ -211,13 +218,13 @@ static void check_slab1(size_t size, size_t n)
     struct kmem_cache *cp = kmem_cache_create("t_slab1", size, 0, NULL, NULL);
 
     KT_REQUIRE(cp != NULL);
-    alloc_marked(cp, 0, n);
+    KT_REQUIRE(alloc_marked(cp, 0, n));
     check_marks(0, n);
     test_free(cp, 0, n);
-    alloc_marked(cp, 0, n);
+    KT_REQUIRE(alloc_marked(cp, 0, n));
     for (size_t i = n; i-- > n / 2;)
         test_free(cp, i, i + 1);
-    alloc_marked(cp, n / 2, n);
+    KT_REQUIRE(alloc_marked(cp, n / 2, n));
     check_marks(0, n);
     test_free(cp, 0, n);
     TEST_VERIFY(cp);
@@ -226,6 +233,7 @@ static void check_slab1(size_t size, size_t n)
 
 KTEST(kmem_ported, helenos_slab1)
 {
+    KT_NEEDS(MIB(5));
     check_slab1(100, 1024);
     check_slab1(200, 1024);
     check_slab1(1024, 1024);
@@ -331,6 +339,7 @@ KTEST(kmem_ported, libumem_create_and_destroy_again_and_again)
 KTEST(kmem_ported, two_caches_freed_crosswise)
 {
     struct kmem_cache *a = kmem_cache_create("t_cross_a", 104, 0, NULL, NULL);
+    KT_REQUIRE(a != NULL);
     struct kmem_cache *b = kmem_cache_create("t_cross_b", 104, 0, NULL, NULL);
 
     for (size_t i = 0; i < 400; i++) {
@@ -356,10 +365,11 @@ KTEST(kmem_ported, two_caches_freed_crosswise)
 KTEST(kmem_ported, large_object_freed_to_the_wrong_cache)
 {
     struct kmem_cache *a = kmem_cache_create("t_cross_a", 1000, 0, NULL, NULL);
+    KT_REQUIRE(a != NULL);
     struct kmem_cache *b = kmem_cache_create("t_cross_b", 1000, 0, NULL, NULL);
 
-    test_alloc(a, 0, 1);
-    test_alloc(b, 1, 2);
+    KT_REQUIRE(test_alloc(a, 0, 1));
+    KT_REQUIRE(test_alloc(b, 1, 2));
     KT_PANICS(kmem_cache_free(a, test_obj[1]), "freed to the wrong cache");
     KT_PANICS(kmem_cache_free(b, test_obj[0]), "freed to the wrong cache");
     test_free(a, 0, 1);
@@ -373,6 +383,7 @@ KTEST(kmem_ported, large_object_freed_to_the_wrong_cache)
 KTEST(kmem_ported, growth_within_growth)
 {
     struct kmem_cache *cp = kmem_cache_create("t_nested", 512, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t chunks = kmem_bufctl_cache->cache_slab_chunks;
     uint32_t before = kmem_bufctl_cache->cache_slabs;
     size_t n = 0;

@@ -31,9 +31,9 @@ KTEST(kmem, S45_a_second_reap_is_ignored_until_the_first_is_done)
     bystander = kmem_cache_create("t_by", 100, 0, NULL, NULL);
     cp = kmem_cache_create("t_reaping", 1000, 0, NULL, reaping_dtor);
     KT_REQUIRE(bystander != NULL && cp != NULL);
-    test_alloc(bystander, 0, 1);
+    KT_REQUIRE(test_alloc(bystander, 0, 1));
     test_free(bystander, 0, 1);
-    test_alloc(cp, 0, 1);
+    KT_REQUIRE(test_alloc(cp, 0, 1));
     test_free(cp, 0, 1);
     test_constructed_reset();
     nested_reaps = 0;
@@ -49,12 +49,13 @@ KTEST(kmem, S45_a_second_reap_is_ignored_until_the_first_is_done)
 KTEST(kmem, S45_reap_goes_through_every_cache)
 {
     struct kmem_cache *a = kmem_cache_create("t_a", 500, 0, NULL, NULL);
+    KT_REQUIRE(a != NULL);
     struct kmem_cache *b = kmem_cache_create("t_b", 1000, 0, NULL, NULL);
     size_t pages;
 
     kmem_reap(KMEM_REAP_ALL);
-    test_alloc(a, 0, 1);
-    test_alloc(b, 1, 2);
+    KT_REQUIRE(test_alloc(a, 0, 1));
+    KT_REQUIRE(test_alloc(b, 1, 2));
     test_free(a, 0, 1);
     test_free(b, 1, 2);
     pages = kmem_reap(KMEM_REAP_ALL);
@@ -115,15 +116,16 @@ KTEST(kmem, S46_pressure_within_the_working_set_leaves_the_rest)
 {
     struct kmem_cache *cp = test_ws_make(4);
     struct kmem_cache *poor = kmem_cache_create("t_poor", 64, 0, NULL, NULL);
+    KT_REQUIRE(poor != NULL);
     void *obj;
 
     test_free(cp, 0, 4 * TEST_WS_PER);
     kmem_update();
-    test_alloc(cp, 0, 2 * TEST_WS_PER);
+    KT_REQUIRE(test_alloc(cp, 0, 2 * TEST_WS_PER));
     test_flood(); /* reaps: no slab is free any more */
     test_free(cp, 0, 2 * TEST_WS_PER);
     kmem_update();
-    test_alloc(cp, 0, TEST_WS_PER);
+    KT_REQUIRE(test_alloc(cp, 0, TEST_WS_PER));
     test_free(cp, 0, TEST_WS_PER);
     kmem_update();
     test_ws_expect(cp, 2, 2, 1);
@@ -142,6 +144,7 @@ KTEST(kmem, S46_pressure_takes_nothing_if_the_interval_is_infinite)
     struct kmem_cache *cp = test_ws_make(2);
     struct kmem_cache *poor = kmem_cache_create("t_poor", 64, 0, NULL, NULL);
 
+    KT_REQUIRE(poor != NULL);
     test_flood();
     test_free(cp, 0, 2 * TEST_WS_PER);
     kmem_ws_interval = KMEM_WS_INFINITE;
@@ -174,8 +177,9 @@ KTEST(kmem, S35_an_object_freed_while_the_cache_grows_goes_first)
 
     bystander =
         kmem_cache_create("t_grow", 496 - TEST_WORD, 0, freeing_ctor, NULL);
+    KT_REQUIRE(bystander != NULL);
     n = bystander->cache_slab_chunks;
-    test_alloc(bystander, 0, n);
+    KT_REQUIRE(test_alloc(bystander, 0, n));
     freed_by_ctor = test_obj[3];
     KT_TRUE(kmem_cache_alloc(bystander, KM_NOSLEEP) == test_obj[3]);
     KT_EQ(bystander->cache_slabs, 2);
@@ -202,7 +206,8 @@ KTEST(kmem, S43_slabs_taken_while_a_reap_runs_are_left)
     struct kmem_reap_result r;
 
     bystander = kmem_cache_create("t_race", 4096, 0, NULL, taking_dtor);
-    test_alloc(bystander, 0, 4);
+    KT_REQUIRE(bystander != NULL);
+    KT_REQUIRE(test_alloc(bystander, 0, 4));
     test_free(bystander, 0, 4);
     taken_by_dtor = 0;
     kmem_cache_reap(bystander, KMEM_REAP_ALL, &r);
@@ -225,7 +230,8 @@ KTEST(kmem, S47_idle_slabs_keep_their_headers)
 
     test_supply_init(&s, 10);
     cp = kmem_cache_create_from("t_idle", 500, 0, NULL, NULL, &s.supply);
-    test_alloc(cp, 0, 3 * TEST_WS_PER);
+    KT_REQUIRE(cp != NULL);
+    KT_REQUIRE(test_alloc(cp, 0, 3 * TEST_WS_PER));
     test_free(cp, 0, 3 * TEST_WS_PER);
     kmem_update();
     kmem_cache_reap(cp, KMEM_REAP_DRY, NULL);
@@ -236,7 +242,7 @@ KTEST(kmem, S47_idle_slabs_keep_their_headers)
     TEST_VERIFY(cp);
     kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
     KT_EQ(s.held, 0);
-    test_alloc(cp, 0, 3 * TEST_WS_PER);
+    KT_REQUIRE(test_alloc(cp, 0, 3 * TEST_WS_PER));
     TEST_VERIFY(cp);
     test_free(cp, 0, 3 * TEST_WS_PER);
     test_destroy(cp);
@@ -274,7 +280,7 @@ KTEST(kmem, reclaimable_objects_are_freed_before_a_failure)
     kept = 3 * KMEM_RECLAIM_STEP;
     asked = 0;
     largest_request = 0;
-    test_alloc(kept_cache, 0, kept);
+    KT_REQUIRE(test_alloc(kept_cache, 0, kept));
     test_flood();
     before = kmem_set_reclaim(give_back);
     obj = kmem_cache_alloc(poor, KM_NOSLEEP);

@@ -21,7 +21,8 @@ KTEST(kmem, S41_free_returns_no_memory)
 
     test_supply_init(&s, 100);
     cp = kmem_cache_create_from("t_keep", 500, 0, NULL, NULL, &s.supply);
-    test_alloc(cp, 0, 5 * TEST_WS_PER);
+    KT_REQUIRE(cp != NULL);
+    KT_REQUIRE(test_alloc(cp, 0, 5 * TEST_WS_PER));
     test_free(cp, 0, 5 * TEST_WS_PER);
     KT_EQ(s.held, 5);
     KT_EQ(s.frees, 0);
@@ -99,11 +100,11 @@ KTEST(kmem, S43_m_is_the_least_number_of_free_slabs)
     test_ws_expect(cp, 6, 0, 0);
     kmem_update();
     test_ws_expect(cp, 6, 6, 0);
-    test_alloc(cp, 0, 2 * TEST_WS_PER + 1);
+    KT_REQUIRE(test_alloc(cp, 0, 2 * TEST_WS_PER + 1));
     test_ws_expect(cp, 3, 3, 0);
     test_free(cp, 0, 2 * TEST_WS_PER + 1);
     test_ws_expect(cp, 6, 3, 0);
-    test_alloc(cp, 0, 1);
+    KT_REQUIRE(test_alloc(cp, 0, 1));
     test_ws_expect(cp, 5, 3, 0);
     test_free(cp, 0, 1);
     kmem_update();
@@ -119,7 +120,7 @@ KTEST(kmem, S43_a_reap_takes_what_both_bounds_allow)
     kmem_update();
     kmem_update();
     test_ws_expect(cp, 6, 6, 6);
-    test_alloc(cp, 0, 4 * TEST_WS_PER);
+    KT_REQUIRE(test_alloc(cp, 0, 4 * TEST_WS_PER));
     test_ws_expect(cp, 2, 2, 6);
     test_free(cp, 0, 4 * TEST_WS_PER);
     KT_EQ(reap(cp), 2); /* m is the smaller */
@@ -186,7 +187,7 @@ KTEST(kmem, S43_reap_everything_then_start_again)
     test_free(cp, 0, 3 * TEST_WS_PER);
     kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
     test_ws_expect(cp, 0, 0, 0);
-    test_alloc(cp, 0, 2 * TEST_WS_PER);
+    KT_REQUIRE(test_alloc(cp, 0, 2 * TEST_WS_PER));
     test_free(cp, 0, 2 * TEST_WS_PER);
     test_ws_expect(cp, 2, 0, 0);
     KT_EQ(reap(cp), 0);
@@ -280,8 +281,9 @@ KTEST(kmem, S43_updates_come_with_the_clock)
 {
     struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
 
+    KT_REQUIRE(cp != NULL);
     kmem_update_poll();
-    test_alloc(cp, 0, 4 * TEST_WS_PER);
+    KT_REQUIRE(test_alloc(cp, 0, 4 * TEST_WS_PER));
     test_free(cp, 0, 4 * TEST_WS_PER);
     host_clock_ms += 14999;
     kmem_update_poll();
@@ -304,8 +306,9 @@ KTEST(kmem, S43_a_long_silence_counts_as_two_updates)
 {
     struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
 
+    KT_REQUIRE(cp != NULL);
     kmem_update_poll();
-    test_alloc(cp, 0, TEST_WS_PER);
+    KT_REQUIRE(test_alloc(cp, 0, TEST_WS_PER));
     test_free(cp, 0, TEST_WS_PER);
     host_clock_ms += 1000 * 1000 * 1000ull * 1000;
     kmem_update_poll();
@@ -317,9 +320,10 @@ KTEST(kmem, S43_the_interval_can_be_set)
 {
     struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
 
+    KT_REQUIRE(cp != NULL);
     kmem_update_poll();
     kmem_ws_interval = 100;
-    test_alloc(cp, 0, TEST_WS_PER);
+    KT_REQUIRE(test_alloc(cp, 0, TEST_WS_PER));
     test_free(cp, 0, TEST_WS_PER);
     host_clock_ms += 99;
     kmem_update_poll();
@@ -335,6 +339,7 @@ KTEST(kmem, S43_updates_continue_at_interval_0_or_infinite)
     static const uint32_t intervals[] = {0, KMEM_WS_INFINITE};
     struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
 
+    KT_REQUIRE(cp != NULL);
     for (size_t i = 0; i < 2; i++) {
         kmem_ws_interval = intervals[i];
         kmem_update_poll();
@@ -371,11 +376,12 @@ KTEST(kmem, S43_time_to_the_next_update)
 KTEST(kmem, S43_idle_time_of_free_slabs)
 {
     struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     struct kmem_slab_stat s;
 
     host_clock_ms = 5000;
     kmem_update_poll();
-    test_alloc(cp, 0, 1);
+    KT_REQUIRE(test_alloc(cp, 0, 1));
     KT_TRUE(kmem_slab_stat(cp, 0, &s));
     KT_EQ(s.stat_idle_ms, 0);
     test_free(cp, 0, 1);

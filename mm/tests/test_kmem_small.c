@@ -72,13 +72,14 @@ KTEST(kmem, S16_header_is_the_end_of_the_page)
 KTEST(kmem, S18_free_buffers_are_their_own_control_blocks)
 {
     struct kmem_cache *cp = kmem_cache_create("t_links", 40, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     uint32_t bufctls = kmem_inuse(kmem_bufctl_cache);
     uint32_t slabs = kmem_inuse(kmem_slab_cache);
     const struct kmem_bufctl *bcp;
     struct kmem_slab *sp;
     size_t i = 1;
 
-    test_alloc(cp, 0, 1);
+    KT_REQUIRE(test_alloc(cp, 0, 1));
     sp = test_slab_of(cp, test_obj[0]);
     for (bcp = sp->slab_head; bcp != NULL; bcp = bcp->bufctl_next, i++) {
         KT_TRUE((const char *)bcp ==
@@ -95,12 +96,13 @@ KTEST(kmem, S18_free_buffers_are_their_own_control_blocks)
 KTEST(kmem, S19_only_the_last_word_of_a_free_buffer_changes)
 {
     struct kmem_cache *cp = kmem_cache_create("t_last", 100, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t chunk = cp->cache_chunk;
     uint8_t *a;
     uint8_t *b;
     void *link;
 
-    test_alloc(cp, 0, 2);
+    KT_REQUIRE(test_alloc(cp, 0, 2));
     a = test_obj[0];
     b = test_obj[1];
     memset(a, 0x11, chunk);
@@ -122,9 +124,10 @@ KTEST(kmem, S19_only_the_last_word_of_a_free_buffer_changes)
 KTEST(kmem, S19_neighbours_of_a_live_object_do_not_touch_it)
 {
     struct kmem_cache *cp = kmem_cache_create("t_live", 16, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     uint8_t *mid;
 
-    test_alloc(cp, 0, 3);
+    KT_REQUIRE(test_alloc(cp, 0, 3));
     mid = test_obj[1];
     memset(mid, 0x77, 16);
     for (unsigned i = 0; i < 10; i++) {

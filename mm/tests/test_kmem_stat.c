@@ -7,6 +7,7 @@ KTEST(kmem_stat, geometry_and_identity)
 {
     struct kmem_cache *cp =
         kmem_cache_create("t_stat", 100, 16, test_ctor, test_dtor);
+    KT_REQUIRE(cp != NULL);
     struct kmem_cache_stat s = test_stat(cp);
     struct test_geometry g = test_geometry(100, 16, true);
 
@@ -33,6 +34,7 @@ KTEST(kmem_stat, flags_of_a_large_cache_with_a_supplier)
 
     test_supply_init(&supply, 10);
     cp = kmem_cache_create_from("t_stat", 600, 0, NULL, NULL, &supply.supply);
+    KT_REQUIRE(cp != NULL);
     s = test_stat(cp);
     KT_EQ(s.stat_flags, KMEM_STAT_LARGE | KMEM_STAT_SUPPLY);
     KT_EQ(s.stat_hash_size, 64);
@@ -45,10 +47,11 @@ KTEST(kmem_stat, objects_slabs_and_traffic)
 {
     struct kmem_cache *cp =
         kmem_cache_create("t_stat", 200, 0, test_ctor, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t n = cp->cache_slab_chunks;
     struct kmem_cache_stat s;
 
-    test_alloc(cp, 0, 3 * n + 1);
+    KT_REQUIRE(test_alloc(cp, 0, 3 * n + 1));
     test_free(cp, n, 2 * n);
     s = test_stat(cp);
     KT_EQ(s.stat_inuse, 2 * n + 1);
@@ -82,9 +85,10 @@ KTEST(kmem_stat, objects_slabs_and_traffic)
 KTEST(kmem_stat, counts_go_beyond_32_bits)
 {
     struct kmem_cache *cp = kmem_cache_create("t_stat", 200, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     uint32_t near = 0xfffffff0u;
 
-    test_alloc(cp, 0, 1);
+    KT_REQUIRE(test_alloc(cp, 0, 1));
     test_free(cp, 0, 1);
     (void)test_stat(cp);
     cp->cache_allocs = cp->cache_allocs_seen = near;
@@ -107,6 +111,7 @@ KTEST(kmem_stat, counts_go_beyond_32_bits)
 KTEST(kmem_stat, caches_are_listed_in_creation_order)
 {
     struct kmem_cache *a = kmem_cache_create("t_a", 8, 0, NULL, NULL);
+    KT_REQUIRE(a != NULL);
     struct kmem_cache *b = kmem_cache_create("t_b", 8, 0, NULL, NULL);
     size_t own = 0;
 
@@ -128,10 +133,11 @@ KTEST(kmem_stat, caches_are_listed_in_creation_order)
 KTEST(kmem_stat, slab_map_has_a_bit_for_each_allocated_object)
 {
     struct kmem_cache *cp = kmem_cache_create("t_stat", 300, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t n = cp->cache_slab_chunks;
     uint8_t map[2] = {0, 0};
 
-    test_alloc(cp, 0, n);
+    KT_REQUIRE(test_alloc(cp, 0, n));
     KT_EQ(kmem_slab_map(cp, 0, map, 16), n);
     KT_EQ((map[0] | map[1] << 8) & ((1 << n) - 1), (1 << n) - 1);
     test_free(cp, 2, 4);
@@ -153,10 +159,11 @@ KTEST(kmem_stat, slab_map_has_a_bit_for_each_allocated_object)
 KTEST(kmem_stat, slab_rows)
 {
     struct kmem_cache *cp = kmem_cache_create("t_stat", 600, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t n = cp->cache_slab_chunks;
     struct kmem_slab_stat s;
 
-    test_alloc(cp, 0, n + 2);
+    KT_REQUIRE(test_alloc(cp, 0, n + 2));
     KT_TRUE(kmem_slab_stat(cp, 1, &s));
     KT_EQ(s.stat_slab, KT_PTR(test_slab_of(cp, test_obj[n])));
     KT_EQ(s.stat_base, KT_PTR(test_obj[n]) & ~(uintptr_t)PAGE_MASK);
@@ -175,6 +182,7 @@ KTEST(kmem_stat, slab_rows)
 KTEST(kmem_stat, hash_histogram)
 {
     struct kmem_cache *cp = kmem_cache_create("t_stat", 4096, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     struct kmem_cache *small = kmem_cache_create("t_small", 64, 0, NULL, NULL);
     size_t h[4];
     size_t wide[40];
@@ -182,7 +190,7 @@ KTEST(kmem_stat, hash_histogram)
     size_t entries = 0;
     size_t buckets = 0;
 
-    test_alloc(cp, 0, 120);
+    KT_REQUIRE(test_alloc(cp, 0, 120));
     longest = kmem_hash_stat(cp, wide, 40);
     for (size_t i = 0; i < 40; i++) {
         entries += i * wide[i];
@@ -248,13 +256,14 @@ KTEST(kmem_stat, cache_and_slab_of_an_address)
 KTEST(kmem_stat, broken_structures_are_survived)
 {
     struct kmem_cache *cp = kmem_cache_create("t_broken", 4096, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     struct kmem_bufctl *last;
     struct kmem_slab_stat s;
     size_t h[2];
     size_t index;
     void *lost;
 
-    test_alloc(cp, 0, 3);
+    KT_REQUIRE(test_alloc(cp, 0, 3));
     cp->cache_slabs = 100; /* the list is shorter than its count */
     KT_TRUE(!kmem_slab_stat(cp, 50, &s));
     KT_TRUE(kmem_slab_lookup(test_obj[2], &s, &index) == cp);
@@ -276,13 +285,15 @@ KTEST(kmem_stat, broken_structures_are_survived)
 
 KTEST(kmem_stat, sums_equal_the_supplier)
 {
+    KT_NEEDS(MIB(1));
     struct kmem_cache *cp = kmem_cache_create("t_sum", 4096, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     struct kmem_large_stat large;
     struct segkmem_stat seg;
     size_t bytes = 0;
     void *buf = kmem_alloc(50000, KM_SLEEP);
 
-    test_alloc(cp, 0, 200);
+    KT_REQUIRE(test_alloc(cp, 0, 200));
     for (struct kmem_cache *c = kmem_cache_first(); c != NULL;
          c = kmem_cache_next(c))
         bytes += test_stat(c).stat_mem;

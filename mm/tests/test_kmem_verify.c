@@ -314,7 +314,8 @@ KTEST(kmem_verify, freelist_pointer_of_an_exhausted_cache)
 {
     struct kmem_cache *cp = kmem_cache_create("t_verify", 500, 0, NULL, NULL);
 
-    test_alloc(cp, 0, cp->cache_slab_chunks);
+    KT_REQUIRE(cp != NULL);
+    KT_REQUIRE(test_alloc(cp, 0, cp->cache_slab_chunks));
     POKE(cp, cp->cache_freelist, test_slab(cp, 0),
          "freelist pointer is not the first free slab");
     test_free(cp, 0, cp->cache_slab_chunks);
@@ -358,6 +359,7 @@ KTEST(kmem_verify, hash_entries_of_other_slabs)
     size_t n;
     struct kmem_cache *cp = make(512, &n);
     struct kmem_cache *other = kmem_cache_create("t_other", 512, 0, NULL, NULL);
+    KT_REQUIRE(other != NULL);
     struct kmem_bufctl *bcp = *kmem_hash_bucket(cp, test_obj[0]);
     void *obj = kmem_cache_alloc(other, KM_SLEEP);
 
@@ -409,12 +411,13 @@ KTEST(kmem_verify, free_buffer_in_the_hash_table)
 KTEST(kmem_verify, buffer_twice_in_the_hash_table)
 {
     struct kmem_cache *cp = kmem_cache_create("t_verify", 600, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t n = cp->cache_slab_chunks;
     struct kmem_bufctl *a;
     struct kmem_bufctl *b;
     const char *where;
 
-    test_alloc(cp, 0, n);
+    KT_REQUIRE(test_alloc(cp, 0, n));
     a = *kmem_hash_bucket(cp, test_obj[0]);
     while (a->bufctl_addr != test_obj[0])
         a = a->bufctl_next;
@@ -481,6 +484,7 @@ KTEST(kmem_verify, a_broken_cache_breaks_the_heap)
     struct kmem_cache *cp = make(200, &n);
     struct kmem_cache *last = kmem_cache_create("t_last", 8, 0, NULL, NULL);
 
+    KT_REQUIRE(last != NULL);
     cp->cache_full_slabs++;
     expect_heap("count of full slabs is wrong");
     cp->cache_full_slabs--;
@@ -501,7 +505,8 @@ KTEST(kmem_verify, caches_with_suppliers_are_sound)
 
     test_supply_init(&s, 100);
     cp = kmem_cache_create_from("t_verify", 700, 0, NULL, NULL, &s.supply);
-    test_alloc(cp, 0, 50);
+    KT_REQUIRE(cp != NULL);
+    KT_REQUIRE(test_alloc(cp, 0, 50));
     TEST_VERIFY(cp);
     expect_heap(NULL);
     test_free(cp, 0, 50);

@@ -5,7 +5,7 @@ events on port 0xE9; what a failed case said, from the console."""
 
 import pytest
 
-from conftest import BUILD
+from conftest import BUILD, tiers
 from tools.run import elf, qemu
 from tools.test import tap
 
@@ -33,6 +33,25 @@ def results(run):
 def test_run_ends_well(run):
     assert run.problem is None, run.explain()
     assert len(run.named.get("tests", [])) == 1, run.explain()
+
+
+def test_no_case_is_skipped(run):
+    assert [e for e in run.named.get("test", []) if e["skipped"]] == []
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("mebibytes", tiers([6], [8]))
+def test_a_small_machine_skips_what_needs_more(kernel, mebibytes):
+    run = qemu.run(kernel, "test; verify; poweroff", budget=20_000,
+                   memory=mebibytes)
+    assert run.problem is None, run.explain()
+    tests = run.named["test"]
+    assert len(tests) == len(elf.kernel_cases(kernel))
+    assert [e["name"] for e in tests if not e["ok"]] == [], run.explain()
+    skipped = [e for e in tests if e["skipped"]]
+    assert 0 < len(skipped) < 30
+    for event in skipped:
+        assert f"{event['name']} # SKIP needs" in run.text
 
 
 def test_kernel(kernel_case, run, results):

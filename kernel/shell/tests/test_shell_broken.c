@@ -246,6 +246,7 @@ KTEST(shell_broken, looking_survives_wild_values)
     cp->cache_chunk = chunk;
     end_broken(cp, obj, n);
     cp = kmem_cache_create("test_broken", 100, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     KT_REQUIRE(cp && kmem_debug_set(cp, KMF_AUDIT) == 0);
     for (n = 0; n < two; n++) {
         obj[n] = kmem_cache_alloc(cp, KM_NOSLEEP);
@@ -266,6 +267,7 @@ KTEST(shell_broken, damaged_objects_are_marked)
     static void *obj[64];
     struct kmem_bufctl_debug *bdp;
     struct kmem_cache *cp = kmem_cache_create("test_bad", 100, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     char line[40];
 
     KT_REQUIRE(cp);

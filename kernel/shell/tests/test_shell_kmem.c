@@ -100,6 +100,7 @@ KTEST(shell_kmem, own_suppliers_are_no_debt_of_segkmem)
 
     KT_REQUIRE(run);
     cp = kmem_cache_create_from("test_own", 64, 0, NULL, NULL, &own);
+    KT_REQUIRE(cp != NULL);
     KT_REQUIRE(cp);
     obj = kmem_cache_alloc(cp, KM_NOSLEEP);
     heap_totals(&t);
@@ -313,6 +314,7 @@ KTEST(shell_kmem, slab_is_found_by_its_address)
 {
     struct kmem_cache *cp =
         kmem_cache_create("test_place", 2048, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     uint8_t map[HEAP_MAP_BITS / 8] = {0};
     struct kmem_slab_stat slab;
     size_t index, n;

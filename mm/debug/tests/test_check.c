@@ -171,6 +171,7 @@ KTEST(kmem_debug, S50_order_of_poison_and_constructor)
 {
     struct kmem_cache *cp =
         kmem_cache_create("t_debug", 45, 0, watching_ctor, test_dtor);
+    KT_REQUIRE(cp != NULL);
     void *obj;
 
     seen_uninit = 0;

@@ -80,6 +80,7 @@ KTEST(kmem_debug, S49_freed_addresses_of_other_kinds)
 {
     struct kmem_cache *cp = test_debug("F", 48, 0, false);
     struct kmem_cache *other = kmem_cache_create("t_other", 48, 0, NULL, NULL);
+    KT_REQUIRE(other != NULL);
     void *large = kmem_alloc(20000, KM_SLEEP);
     struct page *page = buddy_alloc(0);
     void *obj;
@@ -105,6 +106,7 @@ KTEST(kmem_debug, S49_freed_addresses_of_other_kinds)
 KTEST(kmem_debug, S49_large_objects_are_always_verified)
 {
     struct kmem_cache *cp = kmem_cache_create("t_debug", 1000, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     char *obj = kmem_cache_alloc(cp, KM_SLEEP);
     char local;
 

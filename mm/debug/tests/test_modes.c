@@ -69,6 +69,7 @@ KTEST(kmem_debug, switching_with_traffic_between)
 KTEST(kmem_debug, switching_with_allocated_objects_is_refused)
 {
     struct kmem_cache *cp = kmem_cache_create("t_switch", 40, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     unsigned modes = test_modes("FPZU");
     char text[128];
     struct kmem_slab *sp;
@@ -122,6 +123,7 @@ KTEST(kmem_debug, switching_to_the_same_layout_keeps_the_slabs)
 KTEST(kmem_debug, switching_gives_free_slabs_back)
 {
     struct kmem_cache *cp = kmem_cache_create("t_big", 4000, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     uint64_t destroys;
 
     KT_REQUIRE(test_alloc(cp, 0, 30));
@@ -184,12 +186,14 @@ KTEST(kmem_debug, S59_modes_that_end_leave_no_trace)
 KTEST(kmem_debug, caches_whose_modes_cannot_change)
 {
     struct kmem_cache *cp = kmem_cache_create("t_switch", 40, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     struct test_supply s;
     struct kmem_cache *supplied;
 
     test_supply_init(&s, 10);
     supplied =
         kmem_cache_create_from("t_supplied", 40, 0, NULL, NULL, &s.supply);
+    KT_REQUIRE(supplied != NULL);
     KT_EQ(kmem_debug_set(kmem_slab_cache, KMF_CHECK), -KMEM_EPERM);
     KT_EQ(kmem_debug_set(kmem_bufctl_debug_cache, KMF_FIREWALL), -KMEM_EPERM);
     KT_EQ(kmem_debug_set(&kmem_cache_cache, KMF_REDZONE), -KMEM_EPERM);
@@ -206,6 +210,7 @@ KTEST(kmem_debug, switching_while_the_cache_is_held)
 {
     struct kmem_cache *cp = kmem_cache_create("t_switch", 40, 0, NULL, NULL);
 
+    KT_REQUIRE(cp != NULL);
     kmem_hold(cp, 1);
     KT_EQ(kmem_debug_set(cp, KMF_CHECK), -KMEM_EAGAIN);
     kmem_hold(cp, -1);
@@ -231,6 +236,7 @@ KTEST(kmem_debug, switching_while_the_cache_grows)
 {
     struct kmem_cache *cp =
         kmem_cache_create("t_switch", 40, 0, switching_ctor, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t chunk = cp->cache_chunk;
     void *obj;
 
@@ -251,6 +257,7 @@ KTEST(kmem_debug, switching_while_the_cache_grows)
 KTEST(kmem_debug, switching_without_memory)
 {
     struct kmem_cache *cp = kmem_cache_create("t_switch", 40, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     uint32_t n = 1;
     int error;
 
@@ -276,6 +283,7 @@ KTEST(kmem_debug, switching_with_a_supplier)
 
     test_supply_init(&s, 200);
     cp = kmem_cache_create_from("t_switch", 100, 0, NULL, NULL, &s.supply);
+    KT_REQUIRE(cp != NULL);
     for (size_t i = 0; i < 4; i++) {
         test_switch(cp, i % 2 == 0 ? "FPZU" : "");
         KT_EQ(s.held, 0);

@@ -268,6 +268,7 @@ static struct kmem_event last_event(enum kmem_ring ring)
 KTEST(kmem_debug, rings_of_rare_events)
 {
     struct kmem_cache *cp = kmem_cache_create("t_ring", 500, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     struct kmem_event e;
 
     kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
@@ -318,6 +319,7 @@ KTEST(kmem_debug, rings_of_rare_events)
 KTEST(kmem_debug, T_prints_each_event)
 {
     struct kmem_cache *cp = kmem_cache_create("t_trace", 40, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     void *obj;
     char text[80];
 
@@ -345,6 +347,7 @@ KTEST(kmem_debug, T_prints_each_event)
 KTEST(kmem_debug, verify_at_every_nth_operation)
 {
     struct kmem_cache *cp = kmem_cache_create("t_verify", 40, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     void *obj = kmem_cache_alloc(cp, KM_SLEEP);
 
     kmem_verify_every(3);
@@ -373,6 +376,7 @@ KTEST(kmem_debug, verify_at_every_operation_raises_no_alarm)
 {
     static const char *const modes[] = {"", "FPZU", "S", "G", "T"};
     struct kmem_cache *cp = kmem_cache_create("t_verify", 600, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     uint32_t errors = kmem_error_count;
 
     kmem_verify_every(1);

@@ -81,6 +81,7 @@ KTEST(kmem_debug, S53_switching_it_off)
     struct kmem_cache *cp = test_debug("S", 500, 0, false);
     struct kmem_cache *other = kmem_cache_create("t_other", 500, 0, NULL, NULL);
 
+    KT_REQUIRE(other != NULL);
     test_switch(other, "S");
     kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
     kmem_cache_free(other, kmem_cache_alloc(other, KM_SLEEP));
@@ -152,6 +153,7 @@ KTEST(kmem_debug, faults_in_the_heap)
 {
     struct kmem_cache *s = test_debug("SU", 500, 0, false);
     struct kmem_cache *g = kmem_cache_create("t_g", 40, 0, NULL, NULL);
+    KT_REQUIRE(g != NULL);
     char *gone = kmem_cache_alloc(s, KM_SLEEP);
     char *freed;
 
@@ -303,6 +305,7 @@ KTEST(kmem_debug, leaks_and_other_memory)
 KTEST(kmem_debug, leaks_are_not_hidden_by_events)
 {
     struct kmem_cache *cp = kmem_cache_create("t_leak", 64, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     struct kmem_leak_stat stat;
     const void *behind;
     const void *events = kmem_event_memory(&behind);
@@ -321,6 +324,7 @@ KTEST(kmem_debug, leaks_are_not_hidden_by_events)
 KTEST(kmem_debug, leaks_under_adverse_conditions)
 {
     struct kmem_cache *cp = kmem_cache_create("t_leak", 64, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     struct kmem_leak_stat stat;
     struct kmem_slab *sp;
     void *saved;

@@ -111,12 +111,14 @@ KTEST(kmem_verify, flags_and_what_follows_from_them)
          "no hash table, but large or in a debugging mode");
     test_destroy(cp);
     cp = kmem_cache_create("t_verify", 48, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     POKE(cp, cp->cache_flags, KMF_POISON,
          "no hash table, but large or in a debugging mode");
     POKE(cp, cp->cache_flags, KMF_HASH,
          "a hash table, but neither large nor debugged");
     test_destroy(cp);
     cp = kmem_cache_create("t_verify", 700, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     POKE(cp, cp->cache_flags, 0,
          "no hash table, but large or in a debugging mode");
     test_destroy(cp);
@@ -162,6 +164,7 @@ KTEST(kmem_verify, counts_of_isolated_buffers)
 KTEST(kmem_verify, slabs_that_overlap)
 {
     struct kmem_cache *cp = kmem_cache_create("t_verify", 700, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t n = cp->cache_slab_chunks;
 
     KT_REQUIRE(test_alloc(cp, 0, 2 * n + 1));

@@ -250,6 +250,7 @@ static bool count_refs(uintptr_t at, const char *root,
 KTEST(kmem_debug, leaks_and_objects_that_are_roots)
 {
     struct kmem_cache *cp = kmem_cache_create("t_stack", 64, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     struct kmem_leak_stat stat;
     void ***obj = (void ***)test_obj;
     void *root[1];
@@ -301,6 +302,7 @@ KTEST(kmem_debug, leaks_that_are_not_reported)
     test_supply_init(&s, 10);
     supplied =
         kmem_cache_create_from("t_supplied", 64, 0, NULL, NULL, &s.supply);
+    KT_REQUIRE(supplied != NULL);
     obj = kmem_cache_alloc(supplied, KM_SLEEP);
     KT_REQUIRE(test_alloc(cp, 0, 3));
     bad[64] = 0;

@@ -61,6 +61,13 @@ void ktest_fail(const char *file, int line, const char *fmt, ...)
     printf("\n");
 }
 
+/* No case is skipped: the arena has enough for each. */
+bool ktest_enough(size_t bytes)
+{
+    KT_GE(buddy_free_pages() * PAGE_SIZE, bytes);
+    return true;
+}
+
 /* ---- one case ----------------------------------------------------------- */
 
 struct held {

@@ -42,6 +42,7 @@ static unsigned count(const char *what)
 
 static bool run_case(const struct ktest *t, unsigned number)
 {
+    const char *skipped = ktest_skipped();
     bool failed;
 
     ktest_begin();
@@ -49,11 +50,13 @@ static bool run_case(const struct ktest *t, unsigned number)
     t->ktest_run();
     leak_check(say_leak);
     failed = ktest_failures() > 0;
-    kprintf("%s %u - %s.%s\n", failed ? "not ok" : "ok", number, t->ktest_suite,
-            t->ktest_name);
+    kprintf("%s %u - %s.%s%s%s\n", failed ? "not ok" : "ok", number,
+            t->ktest_suite, t->ktest_name, skipped[0] == '\0' ? "" : " # SKIP ",
+            skipped);
     debugcon_event("{\"event\":\"test\",\"suite\":\"%s\",\"name\":\"%s\","
-                   "\"ok\":%s}",
-                   t->ktest_suite, t->ktest_name, failed ? "false" : "true");
+                   "\"ok\":%s,\"skipped\":\"%s\"}",
+                   t->ktest_suite, t->ktest_name, failed ? "false" : "true",
+                   skipped);
     return !failed;
 }
 
@@ -118,7 +121,8 @@ SHELL_COMMAND(test, "test [-l] [SUITE[.CASE]]", "run the kernel's own tests",
               "Runs all cases, those of one suite, or one case, and prints\n"
               "KTAP: a line `ok` or `not ok` for each, after lines that begin\n"
               "with # and say what was expected where. A case that leaves\n"
-              "memory in use fails. -l lists cases instead. ^C stops.\n"
+              "memory in use fails. One that needs more memory than is free\n"
+              "is skipped. -l lists cases instead. ^C stops.\n"
               "\n"
               "    slate> test line.history\n"
               "    KTAP version 1\n"

@@ -10,3 +10,6 @@ void ktest_begin(void);
 
 /* Expectations that failed since. */
 unsigned ktest_failures(void);
+
+/* Why the case was skipped since; "" if it was not. */
+const char *ktest_skipped(void);

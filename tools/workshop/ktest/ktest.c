@@ -6,19 +6,38 @@
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
 #include "kernel/lib/printf.h"
+#include "mm/buddy.h"
 
 #define EVENT_TEXT 300 /* what surely fits an event, escaped */
 
 static unsigned failures;
+static char skipped[80];
 
 void ktest_begin(void)
 {
     failures = 0;
+    skipped[0] = '\0';
 }
 
 unsigned ktest_failures(void)
 {
     return failures;
+}
+
+const char *ktest_skipped(void)
+{
+    return skipped;
+}
+
+bool ktest_enough(size_t bytes)
+{
+    size_t there = buddy_free_pages() * PAGE_SIZE;
+
+    if (there < bytes)
+        snprintf(skipped, sizeof(skipped),
+                 "needs %zu KiB of free memory, has %zu", bytes >> 10,
+                 there >> 10);
+    return there >= bytes;
 }
 
 void ktest_fail(const char *file, int line, const char *fmt, ...)

@@ -36,6 +36,10 @@ extern const struct ktest __stop_ktests[];
 void ktest_fail(const char *file, int line, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
+/* Supplied by each home: whether so much memory is free. If not, the running
+ * case is skipped. */
+bool ktest_enough(size_t bytes);
+
 #define KT_FAIL(...) ktest_fail(__FILE__, __LINE__, __VA_ARGS__)
 
 #define KT_TRUE(e)                                                             \
@@ -65,6 +69,13 @@ void ktest_fail(const char *file, int line, const char *fmt, ...)
             KT_FAIL("required: %s", #e);                                       \
             return;                                                            \
         }                                                                      \
+    } while (0)
+
+/* Skips the case on a machine with less free memory. Before anything else. */
+#define KT_NEEDS(bytes)                                                        \
+    do {                                                                       \
+        if (!ktest_enough(bytes))                                              \
+            return;                                                            \
     } while (0)
 
 #define KT_PTR(p) ((unsigned long long)(uintptr_t)(p))
