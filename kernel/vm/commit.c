@@ -52,7 +52,7 @@ bool mm_charge(size_t pages)
 {
     bool done;
 
-    if (pages > BUDDY_MAX_PAGES)
+    if (pages > MIN(BUDDY_MAX_PAGES, account.stat.stat_total))
         return false;
     for (bool more = true;; more = buddy_pressure()) {
         spin_lock(&account.lock);
