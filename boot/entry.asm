@@ -31,11 +31,8 @@ CR0_WP       equ 1 << 16
 CR0_PG       equ 1 << 31
 
 PAGE         equ 4096
-%ifdef SANITIZE
-STACK        equ 32 << 10       ; frames are larger
-SHADOW       equ 0xF8000000     ; PAGING_SHADOW in paging.h
-%else
-STACK        equ 16 << 10
+%ifndef STACK_PAGES
+STACK_PAGES  equ 4
 %endif
 
 extern boot_high
@@ -67,17 +64,6 @@ fill:
         cmp     eax, DIRECT_MAP
         jb      fill
 
-%ifdef SANITIZE
-; Compiled functions mark their stack in the shadow, which does not exist yet
-; (tools/workshop/sanitize/kasan.h). Until then all writes go to one page.
-        mov     edi, shadow_table - KERNEL_BASE
-        mov     eax, shadow_page - KERNEL_BASE + PDE_PRESENT + PDE_WRITE
-        mov     ecx, PAGE / 4
-        rep stosd
-        mov     dword [boot_directory - KERNEL_BASE + SHADOW / LARGE_PAGE * 4],\
-                shadow_table - KERNEL_BASE + PDE_PRESENT + PDE_WRITE
-%endif
-
         mov     eax, cr4
         or      eax, CR4_PSE
         mov     cr4, eax
@@ -96,18 +82,11 @@ global boot_stack_guard, boot_stack_bottom, boot_stack_top
 boot_stack_guard:
         resb    PAGE
 boot_stack_bottom:
-        resb    STACK
+        resb    STACK_PAGES * PAGE
 boot_stack_top:
 
 boot_directory:
         resb    PAGE
-
-%ifdef SANITIZE
-shadow_table:
-        resb    PAGE
-shadow_page:
-        resb    PAGE
-%endif
 
 global boot_tsc
 boot_tsc:                       ; the time-stamp counter at _start

@@ -53,16 +53,7 @@ static inline paddr_t mm_virt_to_phys(const void *addr)
 bool mm_charge(size_t pages);
 void mm_refund(size_t pages);
 
-#ifdef CONFIG_SANITIZE
-struct kmem_cache;
-struct kmem_slab;
-
-void kasan_slab_made(const struct kmem_cache *cp, const struct kmem_slab *sp);
-void kasan_slab_ending(const struct kmem_cache *cp, const struct kmem_slab *sp);
-
-#define mm_slab_made(cp, sp)   kasan_slab_made(cp, sp)
-#define mm_slab_ending(cp, sp) kasan_slab_ending(cp, sp)
-#else
+#ifndef mm_slab_made
 #define mm_slab_made(cp, sp)   ((void)0)
 #define mm_slab_ending(cp, sp) ((void)0)
 #endif

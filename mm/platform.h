@@ -2,9 +2,9 @@
  * The platform: all that mm/ needs of the system that it runs in.
  *
  * The same sources run in the kernel, under a program's malloc, and on a
- * workstation under sanitizers. Each of these platforms has its own
- * mm_platform.h on the include path, which supplies the frequent half of this
- * page inline (the lock); it implements the rest in its own sources:
+ * workstation. Each of these platforms has its own mm_platform.h on the include
+ * path, which supplies the frequent half of this page inline (the lock); it
+ * implements the rest in its own sources:
  *
  *     kernel/mm_platform.h         ring 0: spin locks, PIT clock, console
  *     mm/tests/host/mm_platform.h  the host tests: fake clock, checked locks
@@ -22,13 +22,12 @@
  *     mm_virt_to_phys(ptr)        and back
  *     mm_charge(pages)            whether pages may be taken from buddy
  *     mm_refund(pages)            they have been returned
- *     MM_UNLOCKED(x)              x, read without the lock that guards it: the
- *                                 thread sanitizer does not look at this read
+ *     MM_UNLOCKED(x)              x, read without the lock that guards it, on
+ *                                 purpose
  *     mm_slab_made(cp, sp)        a slab's objects are all free, constructed
  *     mm_slab_ending(cp, sp)      they will be destroyed, the slab taken apart
  *
  * In the kernel some free pages are promised to programs (kernel/vm/commit.h).
- * The address sanitizer uses the last two (tools/workshop/sanitize/).
  *
  * Locks are taken in ascending rank only; docs/locking.md says why. What the
  * debugging modes need besides is in mm/debug/platform.h.

@@ -34,13 +34,11 @@ struct space;        /* kernel/vm */
 #define TASK_NAME_MAX 15
 #define TASK_SLICE    5 /* ticks of 10 ms */
 
-/* A stack is two pages with an unmapped guard page below them. Stack frames are
- * larger under the sanitizers. */
-#ifdef CONFIG_SANITIZE
-#define KSTACK_BYTES (5 * PAGE_SIZE)
-#else
-#define KSTACK_BYTES (3 * PAGE_SIZE)
+/* A stack has an unmapped guard page below its pages. */
+#ifndef KSTACK_PAGES
+#define KSTACK_PAGES 2
 #endif
+#define KSTACK_BYTES ((1 + KSTACK_PAGES) * PAGE_SIZE)
 
 enum task_priority {
     PRIORITY_IDLE,   /* only the idle task */

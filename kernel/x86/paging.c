@@ -5,8 +5,7 @@
  *     0xC0000000  frame 0, the direct map begins
  *     0xC0100000  the kernel's text, then read-only data: may not be written
  *     …           data; the page below the boot stack is not mapped
- *     0xF8000000  the end of the direct map on the largest machine; under
- *                 the sanitizers, its shadow
+ *     0xF8000000  the end of the direct map on the largest machine
  */
 #include "kernel/x86/paging.h"
 #include "kernel/lib/string.h"
@@ -23,23 +22,9 @@ static size_t table_count(size_t frames)
     return (frames + ENTRIES - 1) / ENTRIES;
 }
 
-#ifdef CONFIG_SANITIZE
-static size_t shadow_pages(size_t frames)
-{
-    return (frames + SHADOW_RATIO - 1) / SHADOW_RATIO;
-}
-#else
-static size_t shadow_pages(size_t frames UNUSED)
-{
-    return 0;
-}
-#endif
-
 size_t paging_bytes(size_t frames)
 {
-    size_t shadow = shadow_pages(frames);
-
-    return (1 + table_count(frames) + table_count(shadow) + shadow) * PAGE_SIZE;
+    return (1 + table_count(frames)) * PAGE_SIZE;
 }
 
 static paddr_t to_phys(const void *p)
@@ -98,22 +83,6 @@ static void write_protect(const char *start, const char *end)
         *entry_of(a) &= ~PTE_WRITE;
 }
 
-#ifdef CONFIG_SANITIZE
-/* In `space`, the tables of the shadow are followed by its pages. */
-static void map_shadow(size_t frames, uint32_t *space)
-{
-    size_t tables = table_count(shadow_pages(frames));
-    paddr_t first = to_phys(space + tables * ENTRIES);
-
-    for (size_t i = 0; i < shadow_pages(frames); i++)
-        space[i] =
-            (uint32_t)(first + (i << PAGE_SHIFT)) | PTE_PRESENT | PTE_WRITE;
-    for (size_t i = 0; i < tables; i++)
-        directory[(PAGING_SHADOW >> 22) + i] =
-            to_phys(space + i * ENTRIES) | PTE_PRESENT | PTE_WRITE;
-}
-#endif
-
 void paging_init(size_t frames, void *space)
 {
     uint32_t *table = (uint32_t *)space + ENTRIES;
@@ -127,9 +96,6 @@ void paging_init(size_t frames, void *space)
     for (size_t i = 0; i < tables; i++)
         directory[(KERNEL_BASE >> 22) + i] =
             to_phys(table + i * ENTRIES) | PTE_PRESENT | PTE_WRITE;
-#ifdef CONFIG_SANITIZE
-    map_shadow(frames, table + tables * ENTRIES);
-#endif
     write_protect(text_start, text_end);
     write_protect(rodata_start, rodata_end);
     *entry_of((vaddr_t)boot_stack_guard) &= ~PTE_PRESENT;

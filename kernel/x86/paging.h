@@ -11,12 +11,6 @@
 #define KERNEL_BASE    0xC0000000u
 #define PAGING_MAX_RAM MIB(896)
 
-#ifdef CONFIG_SANITIZE
-/* The sanitizers' shadow (tools/workshop/sanitize/kasan.h): one page for 8. */
-#define PAGING_SHADOW 0xF8000000u
-#define SHADOW_RATIO  8u
-#endif
-
 #define PTE_PRESENT 1u
 #define PTE_WRITE   2u
 #define PTE_USER    4u

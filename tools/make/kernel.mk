@@ -46,16 +46,17 @@ endif
 # run time is under neither, nor is code that runs before paging (boot/). -O1
 # compiles faster; a call for each access (threshold 0) makes the checks ours;
 # the offset is KASAN_OFFSET; a shadow byte needs frames on a multiple of 8,
-# which the kernel's assembly does not promise.
+# which the kernel's assembly does not promise. Larger frames need more stack.
 SAN_SRC   := $(filter tools/workshop/sanitize/%,$(WORKSHOP_SRC))
 SAN_LIST  := kmem_cache_alloc kmem_cache_free kmem_alloc kmem_zalloc kmem_free \
                buddy_alloc buddy_free buddy_alloc_run buddy_free_run \
-               copy_bytes copy_zero copy_string
+               copy_bytes copy_zero copy_string boot_high paging_bytes \
+               paging_init
 ifeq ($(call on,SANITIZE),)
 WORKSHOP_SRC := $(filter-out $(SAN_SRC),$(WORKSHOP_SRC))
 SAN_WRAP  :=
 else
-SAN_FLAGS := -DCONFIG_SANITIZE=1
+SAN_FLAGS := -DCONFIG_SANITIZE=1 -DKSTACK_PAGES=4
 SAN_UB    := -O1 -fsanitize=undefined
 SAN_ADDR  := -fsanitize=kernel-address -fasan-shadow-offset=0xe0000000 \
     --param asan-instrumentation-with-call-threshold=0 \
@@ -71,7 +72,8 @@ SAN_LOOK  := kernel/shell/cmd_kmem.c kernel/shell/cmd_machine.c \
 SAN_BARE  := mm/% kernel/lib/string.c kernel/x86/backtrace.c \
                kernel/x86/paging.c kernel/x86/acpi.c $(SAN_LOOK)
 SAN_WRAP  := $(SAN_LIST:%=-Wl,--wrap=%)
-ASFLAGS   += -DSANITIZE=1
+ASFLAGS   += -DSTACK_PAGES=8
+$(BUILD)/mm/kmem_slab.o: OWN_FLAGS := -include tools/workshop/sanitize/slab.h
 endif
 san = $(SAN_FLAGS) $(if $(filter $(SAN_RUN),$(1)),,$(SAN_UB) $(if \
         $(filter $(SAN_BARE),$(1)),,$(SAN_ADDR)))

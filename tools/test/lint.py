@@ -4,7 +4,8 @@
     width       no line of a source file is longer than 80 columns
     arrows      includes point down the floors (the table FLOORS below), never
                 from the product to the apparatus, and never in a circle; C,
-                assembly and linker scripts
+                assembly and linker scripts; nor does the product name the
+                sanitizers
     map         the product's link map (build/slate.map) has no object of the
                 apparatus
     functions   lengths: median <= 13 lines, 90th percentile <= 35, none over
@@ -202,6 +203,8 @@ NAMING = {
     ".ld": r"\bINCLUDE[ \t]+(\S+)|(?<![\w/])((?:\w[\w.-]*/)+[\w.*-]*)",
 }
 NAMING[".h"] = NAMING[".c"]
+# The sanitizers, in any line of the product.
+MARK = re.compile(r"\w*sanitize\w*|\b(?:kasan|ubsan|__asan)\w*", re.I)
 
 
 def includes():
@@ -242,6 +245,12 @@ def check_arrows():
             finding(path, line, f"{home}/ is on no floor: tools/test/lint.py")
         elif there not in allowed(home):
             finding(path, line, f"{home}/ may not include {target}")
+    for path in sources(*NAMING):
+        for number, line in enumerate((ROOT / path).read_text().splitlines(),
+                                      1):
+            mark = None if is_apparatus(path) else MARK.search(line)
+            if mark:
+                finding(path, number, f"the product may not name {mark[0]}")
     for circle in circles(arrows):
         path, line = arrows[circle[0]][circle[1]]
         finding(path, line, "includes in a circle: " + " -> ".join(circle))

@@ -85,6 +85,12 @@ def arrows(tmp_path, monkeypatch, files):
     ("boot/a.ld", "*mm/*.o(.text)\n*tools/workshop/b.o(.text)\n",
      "the product may not name tools/workshop/b.o"),
     ("boot/a.ld", "INCLUDE tools/workshop/b.ld\n", "the product may"),
+    ("kernel/fs/a.c", "#ifdef CONFIG_SANITIZE\n",
+     "the product may not name CONFIG_SANITIZE"),
+    ("kernel/lib/b.h", "void kasan_open(void);\n", "the product may not name"),
+    ("boot/a.asm", "%ifdef SANITIZE\n", "the product may not name SANITIZE"),
+    ("boot/a.ld", "/* the sanitizers' */\n", "the product may not name"),
+    ("kernel/fs/tests/b.h", "#ifdef CONFIG_SANITIZE\n", None),
 ])
 def test_arrows_of_the_product(tmp_path, monkeypatch, name, text, found):
     headers = dict.fromkeys(("kernel/lib/b.h", "kernel/fs/b.h",

@@ -11,6 +11,7 @@
  *     0xF8000000  its shadow               byte at (A >> 3) + KASAN_OFFSET
  *
  *     kasan.c         the shadow, the checks, start
+ *     kasan_map.c     the shadow's page tables
  *     kasan_mm.c      memory that the allocators hand out and take back
  *     kasan_string.c  memcpy and its like, copies from and to programs
  *     mistakes.c      one of each kind, on purpose
@@ -29,8 +30,9 @@
 #include "kernel/lib/types.h"
 #include "kernel/x86/paging.h"
 
+#define KASAN_SHADOW  0xF8000000u
 #define KASAN_GRANULE 8u /* bytes for which there is one shadow byte */
-#define KASAN_OFFSET  (PAGING_SHADOW - KERNEL_BASE / KASAN_GRANULE)
+#define KASAN_OFFSET  (KASAN_SHADOW - KERNEL_BASE / KASAN_GRANULE)
 
 enum kasan_shadow {
     KASAN_OPEN = 0x00,

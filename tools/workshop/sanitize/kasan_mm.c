@@ -1,8 +1,8 @@
 /*
  * Memory that comes and goes. The linker leads calls of the allocators' public
  * functions here first (--wrap): `__real_f` is what `f` is in other builds. So
- * the allocators' code knows nothing of the shadow but two lines where slabs
- * are born and die (mm/platform.h), and its own inner calls are not led.
+ * the allocators' code knows nothing of the shadow; it tells where slabs are
+ * made and end (slab.h), and its own inner calls are not led.
  *
  *     buddy        pages are closed until they are handed out
  *     a new slab   all of it is closed
@@ -14,8 +14,8 @@
  * such caches are left open.
  */
 #include "kernel/lib/string.h"
-#include "kernel/mm_platform.h"
 #include "tools/workshop/sanitize/kasan.h"
+#include "tools/workshop/sanitize/slab.h"
 #include "mm/buddy.h"
 #include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"

@@ -1,7 +1,7 @@
 /*
  * The ext2 file system: the core of the server, independent of messages and
  * drivers. It accesses its disk through a struct ext2_disk, so it runs in ring
- * 3 and, with sanitizers, on the host.
+ * 3 and on the host.
  *
  *     name.c      create, link, unlink, rmdir, rename
  *     dir.c       entries of directories     dir_room.c  places for new ones
