@@ -100,8 +100,9 @@ struct kmem_slab_stat {
     uint64_t stat_idle_ms; /* free slabs: for how long; else 0 */
 };
 
-/* The caches in creation order: first(), then next() until NULL. A cache that
- * is destroyed meanwhile must not be held; the shell is the only destroyer. */
+/* The caches in creation order: first(), then next() until NULL. No other task
+ * may destroy the cache that the caller looks at; only the shell destroys
+ * caches. */
 struct kmem_cache *kmem_cache_first(void);
 struct kmem_cache *kmem_cache_next(struct kmem_cache *cp);
 
