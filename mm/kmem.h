@@ -75,10 +75,11 @@ void kmem_cache_free(struct kmem_cache *cp, void *buf);
 
 /*
  * Destroys a cache and releases all its pages; returns 0. If objects are
- * allocated, it changes nothing, prints the first few and returns -EBUSY. If
- * another task reaps the cache, it waits for that; if the caller itself does
- * (it is called by a destructor of the cache), it returns -EAGAIN. For the
- * allocator's own caches and the size classes it returns -EPERM.
+ * allocated, it changes nothing, prints the first eight and the number of the
+ * others, and returns -EBUSY. If another task reaps the cache, it waits for
+ * that; if the caller itself does (it is called by a destructor of the cache),
+ * it returns -EAGAIN. For the allocator's own caches and the size classes it
+ * returns -EPERM.
  *
  * A handle that is no cache's is reported: -EINVAL. So of several tasks that
  * destroy one cache one succeeds. A destroyed handle is recognised until a new

@@ -437,13 +437,11 @@ bool kmem_fault(const void *addr)
 
 static bool print_live(const struct kmem_buf_stat *b, void *arg)
 {
-    size_t *seen = arg;
+    uint32_t *shown = arg;
     char by[64];
 
     if (b->stat_state == KMEM_BUF_FREE)
         return true;
-    if ((*seen)++ >= LIVE_SHOWN)
-        return false;
     mm_print("  allocated: %p", (void *)b->stat_buf);
     if (b->stat_audited && b->stat_alloc.trans_depth != 0)
         mm_print(", by %s, task %u (%s)",
@@ -451,14 +449,15 @@ static bool print_live(const struct kmem_buf_stat *b, void *arg)
                  (unsigned)b->stat_alloc.trans_task,
                  mm_task_name(b->stat_alloc.trans_task));
     mm_print("\n");
-    return true;
+    return ++*shown < LIVE_SHOWN;
 }
 
 void kmem_report_live(struct kmem_cache *cp)
 {
-    size_t seen = 0;
+    uint32_t shown = 0;
 
-    kmem_buf_walk(cp, print_live, &seen);
-    if (seen > LIVE_SHOWN)
-        mm_print("  and more\n");
+    kmem_buf_walk(cp, print_live, &shown);
+    if (kmem_inuse(cp) > shown)
+        mm_print("  and %u more: `walk alloc %s` lists all\n",
+                 (unsigned)(kmem_inuse(cp) - shown), cp->cache_name);
 }

@@ -422,9 +422,14 @@ KTEST(kmem_debug, S8_destroy_names_allocated_objects)
     for (const char *at = host_printed; (at = strstr(at, "allocated: ")); at++)
         shown++;
     KT_EQ(shown, 8);
-    TEST_SAYS(host_printed, "and more");
+    TEST_SAYS(host_printed, "  and 2 more: `walk alloc t_debug` lists all\n");
     KT_EQ(kmem_inuse(cp), 10);
-    test_free(cp, 0, 10);
+    test_free(cp, 8, 10);
+    host_print_clear();
+    KT_EQ(kmem_cache_destroy(cp), -KMEM_EBUSY);
+    TEST_SAYS(host_printed, "8 objects are allocated");
+    KT_TRUE(strstr(host_printed, "more") == NULL);
+    test_free(cp, 0, 8);
     test_destroy(cp);
     cp = test_debug("F", 40, 0, false);
     KT_REQUIRE(test_alloc(cp, 0, 1));
