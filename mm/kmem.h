@@ -21,7 +21,7 @@
 struct kmem_cache;
 
 /* The flags word of an allocation. */
-#define KM_SLEEP   0 /* wait for memory; never returns NULL */
+#define KM_SLEEP   0 /* wait for memory; never returns NULL (but for size 0) */
 #define KM_NOSLEEP 1 /* return NULL rather than wait */
 
 #define KMEM_NAME_MAX  31         /* characters in a cache's name */
@@ -91,9 +91,10 @@ int kmem_cache_destroy(struct kmem_cache *cp);
 
 /*
  * Memory of any size: from the nearest size class up to KMEM_MAXBUF, above it
- * whole pages from segkmem. Size 0 gives NULL. Aligned to KMEM_ALIGN_MIN.
- * Contents are undefined. A request of more than buddy's largest block always
- * fails: NULL, and with KM_SLEEP a panic.
+ * whole pages from segkmem. Aligned to KMEM_ALIGN_MIN. Contents are undefined.
+ * Size 0 returns NULL, with KM_SLEEP too, which is then recorded as a failure.
+ * A request of more than buddy's largest block always fails: NULL, and with
+ * KM_SLEEP a panic.
  */
 void *kmem_alloc(size_t size, int flags);
 

@@ -64,7 +64,7 @@ static void *large_alloc(size_t size, int flags)
 static __attribute__((noinline)) void *alloc_other(size_t size, int flags)
 {
     if (size == 0)
-        return NULL;
+        return MM_DEBUG ? kmem_alloc_zero(flags) : NULL;
     if (MM_DEBUG && size <= KMEM_MAXBUF)
         return kmem_alloc_sized(class_for(size), size, flags);
     return large_alloc(size, flags);

@@ -32,6 +32,7 @@ struct kmem_slab;
 
 void *kmem_alloc_debug(struct kmem_cache *cp, size_t size, int flags);
 void kmem_free_debug(struct kmem_cache *cp, void *buf, size_t size);
+void *kmem_alloc_zero(int flags);
 void *kmem_alloc_sized(struct kmem_cache *cp, size_t size, int flags);
 void kmem_free_sized(struct kmem_cache *cp, void *buf, size_t size);
 void kmem_debug_slab(struct kmem_cache *cp, struct kmem_slab *sp);
@@ -86,6 +87,7 @@ enum kmem_ring {
 enum kmem_why {
     KMEM_WHY_NOMEM,    /* fail: no pages */
     KMEM_WHY_INJECTED, /* fail: on purpose */
+    KMEM_WHY_ZERO,     /* fail: size 0 with KM_SLEEP */
     KMEM_WHY_GROW,     /* slab: created, an allocation found none free */
     KMEM_WHY_REAP,     /* slab: destroyed by a reap (only of caches in
                           debugging modes); reap: it happened */
@@ -93,7 +95,8 @@ enum kmem_why {
     KMEM_WHY_END,      /* slab: destroyed with its cache */
 };
 
-/* Records an event of the calling task. A cache's lock may be held. */
+/* Records an event of the calling task; without a cache, of kmem_alloc. A
+ * cache's lock may be held. */
 void kmem_event(enum kmem_ring ring, enum kmem_why why,
                 const struct kmem_cache *cp, const void *slab, size_t count);
 

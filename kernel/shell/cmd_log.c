@@ -10,6 +10,7 @@
 #include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
 #include "mm/debug/audit.h"
+#include "mm/debug/platform.h"
 
 #define ROWS         20 /* unless -n says otherwise */
 #define NAME_WIDTH   15
@@ -175,6 +176,7 @@ static void print_event(enum kmem_ring ring, const struct kmem_event *e)
     };
     const struct kmem_transaction t = {.trans_us = e->event_us};
     char ago[HEAP_CELL];
+    char caller[64];
 
     kprintf("%6u %*s %4u %-17s", (unsigned)e->event_seq, AGO_WIDTH,
             ago_cell(&t, ago), (unsigned)e->event_task, e->event_name);
@@ -182,8 +184,11 @@ static void print_event(enum kmem_ring ring, const struct kmem_event *e)
         kprintf(" 0x%08lx", (unsigned long)(uintptr_t)e->event_slab);
     else
         kprintf(" %10s", "-");
-    kprintf(" %8u %-7s %s\n", (unsigned)e->event_count, units[ring],
+    kprintf(" %8u %-7s %s", (unsigned)e->event_count, units[ring],
             kmem_why_text(e->event_why));
+    if (e->event_caller != 0)
+        kprintf(", %s", mm_symbol(e->event_caller, caller, sizeof(caller)));
+    kprintf("\n");
 }
 
 static void json_event(const struct kmem_event *e)
@@ -192,9 +197,9 @@ static void json_event(const struct kmem_event *e)
             (unsigned)e->event_seq, (unsigned long long)e->event_us,
             (unsigned)e->event_task);
     shell_json_string(e->event_name);
-    kprintf(",\"base\":%lu,\"count\":%u,\"why\":\"%s\"}\n",
+    kprintf(",\"base\":%lu,\"count\":%u,\"caller\":%lu,\"why\":\"%s\"}\n",
             (unsigned long)(uintptr_t)e->event_slab, (unsigned)e->event_count,
-            kmem_why_text(e->event_why));
+            (unsigned long)e->event_caller, kmem_why_text(e->event_why));
 }
 
 static void show_ring(enum kmem_ring ring, const struct filter *f)
@@ -295,7 +300,8 @@ SHELL_COMMAND(
     "  -S        with all callers\n"
     "  -j        JSON lines\n"
     "`log fail`, `log slab` and `log reap` show the last allocations that\n"
-    "failed, slabs that came and went, and reaps, with the reason.\n"
+    "failed, slabs that came and went, and reaps, with the reason;\n"
+    "of a failure also the caller.\n"
     "Example: debug +U inode; run ls; log -c inode -S",
     cmd_log, shell_complete_cache);
 

@@ -130,11 +130,15 @@ static struct {
 void kmem_event(enum kmem_ring ring, enum kmem_why why,
                 const struct kmem_cache *cp, const void *slab, size_t count)
 {
+    static const char none[sizeof(cp->cache_name)] = "kmem_alloc";
     struct kmem_event *e;
     uint64_t ms = mm_clock_ms();
+    uintptr_t caller = 0;
 
     if (kmem_log_stopped)
         return;
+    if (ring == KMEM_RING_FAIL)
+        mm_backtrace(&caller, 1);
     mm_lock(&transactions.lock);
     e = &rings[ring].events[++rings[ring].last % KMEM_RING_SIZE];
     e->event_seq = rings[ring].last;
@@ -143,7 +147,9 @@ void kmem_event(enum kmem_ring ring, enum kmem_why why,
     e->event_count = (uint32_t)count;
     e->event_us = ms * 1000;
     e->event_slab = slab;
-    __builtin_memcpy(e->event_name, cp->cache_name, sizeof(e->event_name));
+    e->event_caller = caller;
+    __builtin_memcpy(e->event_name, cp == NULL ? none : cp->cache_name,
+                     sizeof(e->event_name));
     mm_unlock(&transactions.lock);
 }
 
@@ -184,8 +190,9 @@ const char *kmem_why_text(enum kmem_why why)
 {
     static const char *const text[] = {
         [KMEM_WHY_NOMEM] = "no memory", [KMEM_WHY_INJECTED] = "on purpose",
-        [KMEM_WHY_GROW] = "grown",      [KMEM_WHY_REAP] = "reaped",
-        [KMEM_WHY_UNMAP] = "unmapped",  [KMEM_WHY_END] = "cache ended",
+        [KMEM_WHY_ZERO] = "size 0",     [KMEM_WHY_GROW] = "grown",
+        [KMEM_WHY_REAP] = "reaped",     [KMEM_WHY_UNMAP] = "unmapped",
+        [KMEM_WHY_END] = "cache ended",
     };
 
     return text[why];

@@ -67,6 +67,7 @@ struct kmem_event {
                              reap: released slabs */
     uint64_t event_us;
     const void *event_slab;             /* slab: its first page */
+    uintptr_t event_caller;             /* fail: the caller; 0: unknown */
     char event_name[KMEM_NAME_MAX + 1]; /* the cache */
 };
 

@@ -336,6 +336,15 @@ void *kmem_alloc_debug(struct kmem_cache *cp, size_t size, int flags)
     return buf;
 }
 
+/* kmem_alloc of 0 bytes: with KM_SLEEP a failure that the caller does not
+ * expect. */
+void *kmem_alloc_zero(int flags)
+{
+    if ((flags & KM_NOSLEEP) == 0)
+        kmem_event(KMEM_RING_FAIL, KMEM_WHY_ZERO, NULL, NULL, 0);
+    return NULL;
+}
+
 /* The same from kmem_alloc, of a class that need not be in a mode itself. */
 void *kmem_alloc_sized(struct kmem_cache *cp, size_t size, int flags)
 {

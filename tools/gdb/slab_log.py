@@ -118,8 +118,8 @@ class History(Command):
 
 
 RINGS = "fail", "slab", "reap"  # the kernel's rings, in their order
-WHY = ("no memory", "on purpose", "grown", "reaped", "unmapped",
-       "cache destroyed")
+WHY = ("no memory", "on purpose", "size 0", "grown", "reaped", "unmapped",
+       "cache ended")
 
 
 def ring_events(name):

@@ -41,9 +41,9 @@ MEDIAN = 13
 PERCENTILE_90 = 35
 CORE = 1700
 RING0 = 15555
-WHOLE = 20491
+WHOLE = 20506
 SHELL = 7000
-DEBUGGING = 3236
+DEBUGGING = 3251
 
 # What ring 0 of the product is made of, but for drivers/servers/.
 PRODUCT = ("boot", "kernel", "mm", "drivers")

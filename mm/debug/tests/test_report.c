@@ -314,6 +314,26 @@ KTEST(kmem_debug, rings_of_rare_events)
         KT_TRUE(kmem_why_text(why) != NULL);
 }
 
+KTEST(kmem_debug, S12_size_zero_with_sleep_is_an_event)
+{
+    uint32_t before = kmem_event_last(KMEM_RING_FAIL);
+    struct kmem_event e;
+
+    KT_TRUE(kmem_alloc(0, KM_NOSLEEP) == NULL);
+    KT_TRUE(kmem_zalloc(0, KM_NOSLEEP) == NULL);
+    KT_EQ(kmem_event_last(KMEM_RING_FAIL), before);
+    KT_TRUE(kmem_alloc(0, KM_SLEEP) == NULL);
+    KT_EQ(kmem_event_last(KMEM_RING_FAIL), before + 1);
+    e = last_event(KMEM_RING_FAIL);
+    KT_EQ(e.event_why, KMEM_WHY_ZERO);
+    KT_EQ(e.event_count, 0);
+    KT_EQ(e.event_task, 1);
+    KT_EQ(strcmp(e.event_name, "kmem_alloc"), 0);
+    KT_NE(e.event_caller, 0);
+    KT_TRUE(kmem_zalloc(0, KM_SLEEP) == NULL);
+    KT_EQ(kmem_event_last(KMEM_RING_FAIL), before + 2);
+}
+
 /* ---- trace -------------------------------------------------------------- */
 
 KTEST(kmem_debug, T_prints_each_event)
