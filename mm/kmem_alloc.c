@@ -50,6 +50,8 @@ static void *large_alloc(size_t size, int flags)
             kmem_out_of_memory("kmem_alloc", size);
     mm_lock(&large.lock);
     if (buf != NULL) {
+        for (size_t i = 0; i < pages; i++)
+            virt_to_page(buf)[i].page_bytes = i == 0 ? size : 0;
         large.stat.stat_allocs++;
         large.stat.stat_pages += pages;
     } else {
@@ -72,11 +74,7 @@ static __attribute__((noinline)) void *alloc_other(size_t size, int flags)
 
 static void large_free(void *buf, size_t size)
 {
-    const struct page *p = virt_to_page(buf);
-
-    if (size == 0 || p == NULL || p->page_state != PAGE_LARGE)
-        mm_panic("kmem_free: %p is not a kmem_alloc buffer of %zu bytes", buf,
-                 size);
+    kmem_large_check(buf, size);
     kmem_transfer_begin();
     kmem_freepages(buf, PAGES_FOR(size));
     mm_lock(&large.lock);

@@ -98,6 +98,7 @@ void kmem_reap_init(void);
 
 /* ---- kmem_stat.c: section 3.1 ------------------------------------------- */
 
+void kmem_large_check(const void *buf, size_t size);
 void kmem_count_fold(struct kmem_cache *cp);
 struct kmem_cache *kmem_list_find(const char *name, const void *handle);
 

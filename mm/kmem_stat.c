@@ -6,6 +6,7 @@
 #include "mm/kmem_walk.h"
 #include "mm/kmem_stat.h"
 #include "mm/page.h"
+#include "mm/page_stat.h"
 
 /* The first cache whose number is larger. The list's lock is held; the list is
  * in the order of the numbers. */
@@ -81,6 +82,27 @@ void kmem_report_refusal(struct kmem_cache *cp, int error)
                  kmem_inuse(cp) == 1 ? " is" : "s are");
     if (MM_DEBUG && error == -KMEM_EBUSY)
         kmem_report_live(cp);
+}
+
+/* Panics, naming the buffer that is there, unless `buf` is an oversize buffer
+ * of `size` bytes. */
+void kmem_large_check(const void *buf, size_t size)
+{
+    const struct page *p = virt_to_page(buf);
+
+    if (p == NULL || p->page_state != PAGE_LARGE)
+        mm_panic("kmem_free: %p is not a kmem_alloc buffer of %zu bytes: its "
+                 "page is %s",
+                 buf, size,
+                 p == NULL ? "not memory" : page_state_name(p->page_state));
+    while (p->page_bytes == 0 && p[-1].page_state == PAGE_LARGE)
+        p--;
+    if (buf != page_to_virt(p))
+        mm_panic("kmem_free: %p, freed with %zu bytes, is inside %p of %zu",
+                 buf, size, page_to_virt(p), p->page_bytes);
+    if (size != p->page_bytes)
+        mm_panic("kmem_free: %p was allocated with %zu bytes, freed with %zu",
+                 buf, p->page_bytes, size);
 }
 
 /* ---- a cache ------------------------------------------------------------ */

@@ -33,6 +33,8 @@ struct page {
     union {
         struct list page_link; /* free list of its order; first frame only */
         uint32_t page_refs;    /* PAGE_USER: how many entries map it */
+        size_t page_bytes;     /* PAGE_LARGE: the size that was allocated in
+                                  the first frame, 0 in the others */
     };
     /* Guarded by buddy's lock if the block is free, else by the lock of its
        owner: segkmem's for PAGE_SLAB to PAGE_UNMAPPED. Buddy looks at the tag

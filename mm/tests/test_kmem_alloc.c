@@ -212,17 +212,73 @@ KTEST(kmem_alloc, wrong_large_frees_are_caught)
     char *p = kmem_alloc(10000, KM_SLEEP);
     char local[8];
 
-    KT_PANICS(kmem_free(p, 0), "is not a kmem_alloc buffer of 0 bytes");
+    KT_PANICS(kmem_free(p, 0), "was allocated with 10000 bytes, freed with 0");
     KT_PANICS(kmem_free(NULL, 10000),
               "is not a kmem_alloc buffer of 10000 bytes");
     KT_PANICS(kmem_free(local, 10000), "is not a kmem_alloc buffer of");
-    KT_PANICS(kmem_free(p + 8, 10000), "not a run of pages");
     KT_PANICS(kmem_free(kmem_alloc(9216, KM_SLEEP), 9217),
-              "is not a kmem_alloc buffer of");
+              "is not a kmem_alloc buffer of 9217 bytes: its page is slab");
     kmem_free(p, 10000);
-    KT_PANICS(kmem_free(p, 10000), "is not a kmem_alloc buffer of");
+    KT_PANICS(kmem_free(p, 10000), "is not a kmem_alloc buffer of 10000");
     kmem_reap(KMEM_REAP_ALL);
     kmem_free((void *)kmem_slab_chunk(test_slab(kmem_size_class(9216), 0), 0),
               9216);
+}
+
+/* A free of oversize buffer `base` that panics and changes nothing. */
+static void check_refused(char *base, size_t size, size_t offset, size_t as)
+{
+    size_t pages = buddy_free_pages();
+    struct kmem_large_stat before;
+    struct kmem_large_stat after;
+    char text[128];
+
+    if (offset == 0)
+        snprintf(text, sizeof(text),
+                 "kmem_free: %p was allocated with %zu bytes, freed with %zu",
+                 (void *)base, size, as);
+    else
+        snprintf(text, sizeof(text),
+                 "kmem_free: %p, freed with %zu bytes, is inside %p of %zu",
+                 (void *)(base + offset), as, (void *)base, size);
+    kmem_large_stat(&before);
+    KT_PANICS(kmem_free(base + offset, as), text);
+    kmem_large_stat(&after);
+    KT_EQ(memcmp(&before, &after, sizeof(before)), 0);
+    KT_EQ(buddy_free_pages(), pages);
+    for (size_t i = 0; i < PAGES_FOR(size); i++)
+        KT_EQ(virt_to_page(base)[i].page_state, PAGE_LARGE);
+}
+
+KTEST(kmem_alloc, oversize_frees_of_a_wrong_size_free_nothing)
+{
+    size_t size = 5 * PAGE_SIZE - 100;
+    size_t pages = buddy_free_pages();
+    char *p = kmem_alloc(size, KM_SLEEP);
+    char *next = kmem_alloc(4 * PAGE_SIZE, KM_SLEEP);
+
+    check_refused(p, size, 0, 0);
+    check_refused(p, size, 0, size - 1);
+    check_refused(p, size, 0, size + 1);
+    check_refused(p, size, 0, 4 * PAGE_SIZE);
+    check_refused(p, size, 0, 6 * PAGE_SIZE);
+    check_refused(next, 4 * PAGE_SIZE, 0, 6 * PAGE_SIZE);
+    kmem_free(next, 4 * PAGE_SIZE);
+    kmem_free(p, size);
+    KT_EQ(buddy_free_pages(), pages);
+}
+
+KTEST(kmem_alloc, oversize_frees_of_an_address_inside_free_nothing)
+{
+    size_t pages = buddy_free_pages();
+    char *p = kmem_alloc(5 * PAGE_SIZE, KM_SLEEP);
+
+    check_refused(p, 5 * PAGE_SIZE, 8, 5 * PAGE_SIZE);
+    check_refused(p, 5 * PAGE_SIZE, PAGE_SIZE, 4 * PAGE_SIZE);
+    check_refused(p, 5 * PAGE_SIZE, PAGE_SIZE, 0);
+    check_refused(p, 5 * PAGE_SIZE, 4 * PAGE_SIZE + 1, 9217);
+    kmem_free(p, 5 * PAGE_SIZE);
+    KT_PANICS(kmem_free(p, 5 * PAGE_SIZE), "is not a kmem_alloc buffer of");
+    KT_EQ(buddy_free_pages(), pages);
 }
 #endif

@@ -23,9 +23,6 @@ bool heap_init(void);
  * `least`. Returns how many. */
 size_t heap_trim(size_t least);
 
-/* The number of pages of the allocated run that begins with `p`. */
-size_t heap_run_pages(const struct page *p);
-
 void heap_stat(struct heap_stat *out);
 
 /* NULL, or the first broken invariant; *where says where. */

@@ -54,8 +54,9 @@ static size_t usable(const struct page *page)
 {
     const struct kmem_cache *cp = page->page_owner;
 
-    return page->page_state == PAGE_SLAB ? cp->cache_size
-                                         : heap_run_pages(page) << PAGE_SHIFT;
+    return page->page_state == PAGE_SLAB
+               ? cp->cache_size
+               : PAGES_FOR(page->page_bytes) << PAGE_SHIFT;
 }
 
 size_t malloc_usable_size(void *p)
@@ -98,7 +99,7 @@ void free(void *p)
     if (page->page_state == PAGE_SLAB)
         free_block(page->page_owner, p);
     else
-        kmem_free(p, usable(page));
+        kmem_free(p, page->page_bytes);
 }
 
 void *calloc(size_t n, size_t size)

@@ -279,16 +279,6 @@ void buddy_set_pressure(size_t (*callback)(void))
 
 /* ---- statistics and checks ---------------------------------------------- */
 
-size_t heap_run_pages(const struct page *p)
-{
-    const struct page *end = page_array + page_count;
-    const struct page *next = p + 1;
-
-    while (next < end && next->page_order == PAGE_NO_ORDER)
-        next++;
-    return (size_t)(next - p);
-}
-
 void heap_stat(struct heap_stat *out)
 {
     *out = stat_now;
