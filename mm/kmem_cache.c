@@ -73,7 +73,7 @@ inline void kmem_slab_to_front(struct kmem_cache *cp, struct kmem_slab *sp)
 inline void kmem_slab_to_tail(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     MM_ASSERT(mm_lock_held(&cp->cache_lock));
-    sp->slab_since = MM_UNLOCKED(kmem_seconds);
+    sp->slab_since = MM_UNLOCKED(kmem_updates);
     cp->cache_free_slabs++;
     if (sp->slab_link.next == &cp->cache_null.slab_link)
         return;

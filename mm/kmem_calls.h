@@ -1,7 +1,6 @@
 /*
- * The functions that one file of the slab allocator calls in another, by file.
- * Each is described where it is defined; `inline` there is for calls in that
- * file. mm/kmem_impl.h includes this file.
+ * The functions that files of the slab allocator call in each other, by file.
+ * Each is described where it is defined. mm/kmem_impl.h includes this file.
  */
 #pragma once
 
@@ -50,8 +49,6 @@ void kmem_init_caches(void);
 
 /* ---- kmem_slab.c: sections 3.2, 4.3 ------------------------------------- */
 
-extern uint16_t kmem_seconds; /* at the last kmem_update_poll */
-
 bool kmem_is_large(size_t size, size_t align, bool constructed);
 size_t kmem_large_pages(size_t colour_min, size_t chunk);
 void kmem_geometry(struct kmem_cache *cp);
@@ -87,6 +84,8 @@ static inline void kmem_hold(struct kmem_cache *cp, int by)
 {
     __atomic_fetch_add(&cp->cache_busy, (uint32_t)by, __ATOMIC_ACQ_REL);
 }
+
+extern uint32_t kmem_updates; /* working-set updates until now */
 
 static inline struct kmem_slab *kmem_slab_prev(const struct kmem_slab *sp)
 {

@@ -62,9 +62,9 @@ struct kmem_slab {
     void *slab_base;               /* its first page */
     struct kmem_bufctl *slab_head; /* freelist; NULL: the slab is full */
     uint32_t slab_refcnt;          /* allocated buffers */
-    uint32_t slab_chunks;          /* all buffers */
+    uint16_t slab_chunks;          /* all buffers */
     uint16_t slab_colour; /* bytes from slab_base to the first buffer */
-    uint16_t slab_since;  /* kmem_seconds when it became free */
+    uint32_t slab_since;  /* kmem_updates when it became free */
 };
 
 /* A cache. cache_lock guards all fields that change, except cache_link. */

@@ -18,6 +18,7 @@
 #include "mm/kmem_stat.h"
 
 uint32_t kmem_ws_interval = KMEM_WS_DEFAULT_MS;
+uint32_t kmem_updates;
 
 static bool kmem_reaping; /* all caches; changes by atomic instructions */
 
@@ -161,6 +162,7 @@ void kmem_reap_init(void)
 void kmem_update(void)
 {
     mm_lock(&kmem_list_lock);
+    kmem_updates++;
     list_for_each (l, &kmem_caches) {
         struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
 
@@ -193,14 +195,12 @@ uint32_t kmem_update_due(void)
 void kmem_update_poll(void)
 {
     uint32_t interval = update_interval();
-    uint64_t now, passed;
+    uint64_t passed;
 
     mm_lock(&kmem_list_lock);
-    now = mm_clock_ms();
-    passed = now - last_update_ms;
-    kmem_seconds = (uint16_t)((uint32_t)now / 1000);
+    passed = mm_clock_ms() - last_update_ms;
     if (passed >= interval)
-        last_update_ms = now - (uint32_t)passed % interval;
+        last_update_ms += passed - (uint32_t)passed % interval;
     mm_unlock(&kmem_list_lock);
     if (passed >= interval)
         kmem_update();

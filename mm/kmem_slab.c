@@ -8,8 +8,6 @@
 #include "mm/kmem_impl.h"
 #include "mm/segkmem.h"
 
-uint16_t kmem_seconds;
-
 /* ---- geometry (3.2, 4.3) ------------------------------------------------ */
 
 /* The small layout's chunk. Constructed objects keep their state while free,
@@ -168,9 +166,9 @@ static struct kmem_slab *slab_build(struct kmem_cache *cp, void *base,
     *sp = (struct kmem_slab){
         .slab_cache = cp,
         .slab_base = base,
-        .slab_chunks = (uint32_t)cp->cache_slab_chunks,
+        .slab_chunks = (uint16_t)cp->cache_slab_chunks,
         .slab_colour = (uint16_t)colour,
-        .slab_since = MM_UNLOCKED(kmem_seconds),
+        .slab_since = MM_UNLOCKED(kmem_updates),
     };
     if (!large)
         link_small(cp, sp);

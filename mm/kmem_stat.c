@@ -227,9 +227,7 @@ static void stat_slab(const struct kmem_cache *cp, const struct kmem_slab *sp,
         .stat_bad = kmem_slab_verify(cp, sp) != NULL,
     };
     if (sp->slab_refcnt == 0)
-        out->stat_idle_ms =
-            (uint64_t)(uint16_t)(MM_UNLOCKED(kmem_seconds) - sp->slab_since) *
-            1000;
+        out->stat_idle_updates = MM_UNLOCKED(kmem_updates) - sp->slab_since;
 }
 
 bool kmem_slab_stat(struct kmem_cache *cp, size_t n, struct kmem_slab_stat *out)

@@ -95,9 +95,10 @@ struct kmem_slab_stat {
     size_t stat_refcnt;
     size_t stat_chunks;
     enum kmem_slab_state stat_state;
-    bool stat_freelist;    /* the cache's freelist pointer points here */
-    bool stat_bad;         /* the slab breaks an invariant */
-    uint64_t stat_idle_ms; /* free slabs: for how long; else 0 */
+    bool stat_freelist;         /* the cache's freelist pointer points here */
+    bool stat_bad;              /* the slab breaks an invariant */
+    uint32_t stat_idle_updates; /* working-set updates since it became free;
+                                   0 if it is not */
 };
 
 /* The caches in creation order: first(), then next() until NULL. No other task

@@ -59,7 +59,7 @@ static void print_slab(struct kmem_cache *cp, size_t n,
     char idle[HEAP_CELL] = "-";
 
     if (st->stat_state == KMEM_SLAB_FREE)
-        heap_age(st->stat_idle_ms, idle);
+        snprintf(idle, sizeof(idle), "%u", (unsigned)st->stat_idle_updates);
     kprintf("%c%c0x%08lx 0x%08lx %6zu %3zu/%-3zu %-7s %6s",
             st->stat_freelist ? '>' : ' ', st->stat_bad ? '!' : ' ',
             (unsigned long)st->stat_slab, (unsigned long)st->stat_base,
@@ -78,15 +78,15 @@ static void json_slab(struct kmem_cache *cp, size_t n,
     kmem_cache_stat(cp, &cache);
     kprintf("{\"cache\":");
     shell_json_string(cache.stat_name);
-    kprintf(
-        ",\"slab\":%lu,\"base\":%lu,\"bytes\":%zu,\"colour\":%zu,"
-        "\"used\":%zu,"
-        "\"objects\":%zu,\"state\":\"%s\",\"freelist\":%s,\"bad\":%s,"
-        "\"idle_ms\":%llu,\"cells\":\"",
-        (unsigned long)st->stat_slab, (unsigned long)st->stat_base,
-        st->stat_bytes, st->stat_colour, st->stat_refcnt, st->stat_chunks,
-        heap_state_name(st->stat_state), st->stat_freelist ? "true" : "false",
-        st->stat_bad ? "true" : "false", (unsigned long long)st->stat_idle_ms);
+    kprintf(",\"slab\":%lu,\"base\":%lu,\"bytes\":%zu,\"colour\":%zu,"
+            "\"used\":%zu,"
+            "\"objects\":%zu,\"state\":\"%s\",\"freelist\":%s,\"bad\":%s,"
+            "\"idle_updates\":%u,\"cells\":\"",
+            (unsigned long)st->stat_slab, (unsigned long)st->stat_base,
+            st->stat_bytes, st->stat_colour, st->stat_refcnt, st->stat_chunks,
+            heap_state_name(st->stat_state),
+            st->stat_freelist ? "true" : "false",
+            st->stat_bad ? "true" : "false", (unsigned)st->stat_idle_updates);
     for (size_t i = 0; i < got; i++)
         kprintf("%c", cells[i]);
     kprintf("\"}\n");
@@ -267,7 +267,8 @@ SHELL_COMMAND(
     "put aside.\n"
     "  SLAB BASE  the kmem_slab; its first page\n"
     "  COLOUR     bytes before the first object\n"
-    "  IDLE       for how long all its objects have been free\n"
+    "  IDLE       working-set updates (one every 15 s) since its last\n"
+    "             object was freed; after two it may be reaped\n"
     "  -v         every slab; else the first 8 of each state\n"
     "  -j         a JSON object per slab\n"
     "Example: slabs kmem_alloc_224",

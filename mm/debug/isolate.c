@@ -98,7 +98,7 @@ void kmem_slab_isolate(struct kmem_cache *cp, struct kmem_slab *sp)
         return;
     }
     sp->slab_cache = cp;
-    sp->slab_chunks = (uint32_t)cp->cache_slab_chunks;
+    sp->slab_chunks = (uint16_t)cp->cache_slab_chunks;
     sp->slab_refcnt =
         MIN(kmem_inuse(cp) - allocated_elsewhere(cp, sp), sp->slab_chunks);
     lost = sp->slab_chunks - sp->slab_refcnt;

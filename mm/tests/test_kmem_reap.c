@@ -373,22 +373,60 @@ KTEST(kmem, S43_time_to_the_next_update)
     KT_EQ(kmem_update_due(), 0);
 }
 
+static size_t idle_updates(struct kmem_cache *cp)
+{
+    struct kmem_slab_stat s;
+
+    KT_TRUE(kmem_slab_stat(cp, 0, &s));
+    return s.stat_idle_updates;
+}
+
+/* Polls once in each interval for so many hours. */
+static void let_pass(uint32_t hours)
+{
+    for (uint32_t n = hours * 240; n != 0; n--) {
+        host_clock_ms += KMEM_WS_DEFAULT_MS;
+        kmem_update_poll();
+    }
+}
+
 KTEST(kmem, S43_idle_time_of_free_slabs)
 {
     struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
-    KT_REQUIRE(cp != NULL);
-    struct kmem_slab_stat s;
 
-    host_clock_ms = 5000;
+    KT_REQUIRE(cp != NULL);
     kmem_update_poll();
     KT_REQUIRE(test_alloc(cp, 0, 1));
-    KT_TRUE(kmem_slab_stat(cp, 0, &s));
-    KT_EQ(s.stat_idle_ms, 0);
+    KT_EQ(idle_updates(cp), 0);
     test_free(cp, 0, 1);
-    host_clock_ms = 12300;
+    host_clock_ms += kmem_update_due() - 1;
     kmem_update_poll();
-    KT_TRUE(kmem_slab_stat(cp, 0, &s));
-    KT_EQ(s.stat_idle_ms, 7000);
+    KT_EQ(idle_updates(cp), 0);
+    host_clock_ms++;
+    kmem_update_poll();
+    KT_EQ(idle_updates(cp), 1);
+    host_clock_ms += KMEM_WS_DEFAULT_MS;
+    kmem_update_poll();
+    KT_EQ(idle_updates(cp), 2);
+    KT_REQUIRE(test_alloc(cp, 0, 1));
+    KT_EQ(idle_updates(cp), 0);
+    test_free(cp, 0, 1);
+    KT_EQ(idle_updates(cp), 0);
+    test_destroy(cp);
+}
+
+KTEST(kmem, S43_idle_time_does_not_wrap)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
+
+    KT_REQUIRE(cp != NULL);
+    kmem_update_poll();
+    KT_REQUIRE(test_alloc(cp, 0, 1));
+    test_free(cp, 0, 1);
+    let_pass(19);
+    KT_EQ(idle_updates(cp), 19 * 240);
+    let_pass(12 * 24);
+    KT_EQ(idle_updates(cp), (19 + 12 * 24) * 240);
     test_destroy(cp);
 }
 

@@ -87,7 +87,7 @@ static void check_slab(size_t size)
          "slab pages are not marked as the cache's");
     POKE(cp, p->page_state, PAGE_HASH,
          "slab pages are not marked as the cache's");
-    POKE(cp, sp->slab_chunks, (uint32_t)n - 1,
+    POKE(cp, sp->slab_chunks, (uint16_t)(n - 1),
          "slab has another number of chunks");
     POKE(cp, sp->slab_colour, (uint16_t)(cp->cache_colour_max + 8),
          "slab colour is out of range");

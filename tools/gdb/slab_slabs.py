@@ -7,7 +7,7 @@ import re
 import gdb
 
 import target
-from command import (Command, Hex, Table, age, bar, parse_address, plural)
+from command import (Command, Hex, Table, bar, parse_address, plural)
 from heap import (PARTIAL, Heap, bufctl, show_age,
                   show_caller)
 from slab_address import print_place
@@ -29,7 +29,8 @@ class Slabs(Command):
     the cache's list: first those whose objects are all in use, then partial
     ones, then free ones. `>` is the freelist pointer: the next object comes
     from there. A slab marked ! is broken.
-    BASE is its first page, IDLE for how long all its objects have been free.
+    BASE is its first page, IDLE the working-set updates (one every 15 s) since
+    its last object was freed.
     CELLS: # in use, . free, ! damaged or not in the hash table.
       -v  every slab; else the first 8 of each state
     Example: slab slabs kmem_alloc_224"""
@@ -54,10 +55,10 @@ class Slabs(Command):
             seen[slab.state] = n = seen.get(slab.state, 0) + 1
             if not everything and n > SHOWN:
                 continue
-            seconds = target.integer("kmem_seconds") - slab.since & 0xFFFF
+            idle = target.integer("kmem_updates") - slab.since & 0xFFFFFFFF
             table.row(Hex(slab.address), Hex(slab.base), slab.colour,
                       f"{slab.refcnt}/{slab.objects}", slab.state,
-                      "-" if slab.refcnt else age(seconds * 1000), slab.cells,
+                      "-" if slab.refcnt else idle, slab.cells,
                       mark=(">" if cache.freelist == slab.address else " ")
                       + mark(slab))
         for state, n in seen.items():

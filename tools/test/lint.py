@@ -41,9 +41,9 @@ MEDIAN = 13
 PERCENTILE_90 = 35
 CORE = 1700
 RING0 = 15555
-WHOLE = 20526
+WHOLE = 20522
 SHELL = 7000
-DEBUGGING = 3269
+DEBUGGING = 3267
 
 # What ring 0 of the product is made of, but for drivers/servers/.
 PRODUCT = ("boot", "kernel", "mm", "drivers")

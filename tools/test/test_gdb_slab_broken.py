@@ -85,7 +85,7 @@ BROKEN = [
      "slab pages are not marked as the cache's"),
     ("$box->cache_align", "0", "alignment is not a power of two"),
     ("$box->cache_chunk", "0", "chunk is smaller than the object"),
-    ("$slab->slab_chunks", "0x7fffffff", "slab has another number of chunks"),
+    ("$slab->slab_chunks", "0x7fff", "slab has another number of chunks"),
     ("$cache(\"kstack\")->cache_hash_mask", "0xffffffff",
      "bufctl is in the wrong hash bucket"),
     ("$box->cache_slab_chunks", "0x7fffffff",

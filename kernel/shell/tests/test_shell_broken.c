@@ -175,7 +175,7 @@ KTEST(shell_broken, looking_survives_broken_lists_and_tables)
     sp->slab_cache = (struct kmem_cache *)0x20;
     look(obj[n - 1]);
     sp->slab_cache = cp;
-    sp->slab_chunks = 0x7fffffff;
+    sp->slab_chunks = 0x7fff;
     look(obj[n - 1]);
     sp->slab_chunks = cp->cache_slab_chunks;
     end_broken(cp, obj, n);

@@ -149,7 +149,7 @@ KTEST(kmem_debug, S57_slab_damaged)
 {
     for (size_t live = 0; live <= 3; live += 3) {
         BROKEN_SLAB(live, sp->slab_cache, NULL, KMEM_ERROR_SLAB);
-        BROKEN_SLAB(live, sp->slab_chunks, 0xbaddcafe, KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_chunks, 0xcafe, KMEM_ERROR_SLAB);
         BROKEN_SLAB(live, sp->slab_refcnt, 0xdeadbeef, KMEM_ERROR_SLAB);
         BROKEN_SLAB(live, sp->slab_link.next, NULL, KMEM_ERROR_SLAB);
         BROKEN_SLAB(live, sp->slab_link.prev, &sp->slab_link, KMEM_ERROR_SLAB);
