@@ -70,8 +70,10 @@ def mutants_of(file):
 
 def mm_sources(tree):
     """The files of the host test program."""
-    return sorted(str(p.relative_to(tree)) for p in (tree / "mm").rglob("*.c")
-                  if p.parent.name != "threads")
+    stress = tree / "tools/workshop/stress"
+    return sorted(str(p.relative_to(tree)) for p in (
+        *(tree / "mm").rglob("*.c"), stress / "fail.c",
+        stress / "tests/test_fail.c") if p.parent.name != "threads")
 
 
 class Program:
