@@ -30,7 +30,7 @@ SAME = [
     ("slate dmesg -n 1+1", "slate dmesg -n 2"),
     ("slab old 4 / 2", "slab old 2"),
     ("slab log -n 2*2 -c $cache(\"inode\")", "slab log -n 4 -c inode"),
-    ("slab layout sizeof(struct inode) (2 << 2)", "slab layout 72 8"),
+    ("slab layout sizeof(struct region) (2 << 2)", "slab layout 20 8"),
 ]
 
 # A count of the cache is set so that another, computed from it, is below 0.

@@ -12,8 +12,8 @@ from tools.run import gdb
 FIRST = {"kernel": "boot_high", "reaper": "switch_begin",
          "kmem_reapd": "switch_begin", "idle": "switch_begin",
          "sleep": "_start"}
-PIDS = 1, 2, 4
-STEPS = 75
+PIDS = 0, 1, 2, 4
+STEPS = 150
 
 
 def first(text):
