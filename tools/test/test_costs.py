@@ -11,7 +11,7 @@ from conftest import BUILD, ROOT
 from tools.measure import bench
 from tools.run import qemu
 
-pytestmark = pytest.mark.workshop
+pytestmark = [pytest.mark.workshop, pytest.mark.plain]
 
 COMMANDS = "bench kmem_cache; bench kmem; bench kinds; bench object; poweroff"
 
