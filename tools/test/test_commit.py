@@ -8,9 +8,11 @@ import re
 
 import pytest
 
+from conftest import sanitized
 from tools.run import qemu
 
-pytestmark = pytest.mark.workshop
+pytestmark = [pytest.mark.workshop, pytest.mark.skipif(
+    sanitized(), reason="the sanitizers' kernel needs other amounts")]
 
 PAGE = 4  # KiB
 

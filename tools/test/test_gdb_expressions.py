@@ -25,7 +25,7 @@ SAME = [
     (f"slab slabs {CACHE}", "slab slabs box"),
     (f"slab verify {CACHE}", "slab verify box"),
     (f"slab explain {CACHE}", "slab explain box"),
-    ("slab cache pipe_cache", "slab cache pipe"),
+    ("slab cache kmem_slab_cache", "slab cache kmem_slab"),
     (f"slab walk alloc {CACHE} -n sizeof(short)", "slab walk alloc box -n 2"),
     ("slate dmesg -n 1+1", "slate dmesg -n 2"),
     ("slab old 4 / 2", "slab old 2"),

@@ -6,7 +6,11 @@ import re
 
 import pytest
 
+from conftest import sanitized
 from tools.run import gdb
+
+pytestmark = pytest.mark.skipif(
+    sanitized(), reason="the sanitizers' kernel begins its stacks elsewhere")
 
 # What a stack ends with: the shell's task, tasks of the kernel, programs.
 FIRST = {"kernel": "boot_high", "reaper": "switch_begin",

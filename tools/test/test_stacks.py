@@ -8,8 +8,11 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import BUILD, ROOT, sanitized
 from tools.run import qemu
+
+pytestmark = pytest.mark.skipif(
+    sanitized(), reason="the sanitizers' run time jumps between its parts")
 
 
 def said(*command):
