@@ -1,0 +1,114 @@
+/*
+ * Private to the exploration of pairs and of random schedules: the operations,
+ * and what is made before a schedule and checked after it.
+ */
+#pragma once
+
+#include "mm/tests/explore/explore.h"
+
+/* The caches that operations use. */
+enum kind {
+    SMALL,
+    LARGE,
+    BUILT,    /* with a constructor and a destructor */
+    CHECKED,  /* in modes F, P, Z and U */
+    UNMAPPED, /* in mode S */
+    IDLE,     /* nothing is allocated; may be destroyed */
+    QUEUE,    /* the same in mode S; two slabs wait for their release */
+    KINDS,
+    NONE = KINDS,
+};
+
+#define HAS(kind) (1u << (kind))
+
+/* A cache may not be used while another task destroys it. */
+enum use {
+    KEEPS,
+    USES,
+    ENDS
+};
+
+/* Name, function, cache, objects that the task has before, what it does
+ * to the cache's life. */
+#define OPS(X)                                                                 \
+    X(alloc_small, alloc_two, SMALL, 0, KEEPS)                                 \
+    X(alloc_large, alloc_two, LARGE, 0, KEEPS)                                 \
+    X(alloc_built, alloc_two, BUILT, 0, KEEPS)                                 \
+    X(alloc_checked, alloc_two, CHECKED, 0, KEEPS)                             \
+    X(alloc_unmapped, alloc_two, UNMAPPED, 0, KEEPS)                           \
+    X(free_small, free_two, SMALL, 2, KEEPS)                                   \
+    X(free_large, free_two, LARGE, 2, KEEPS)                                   \
+    X(free_built, free_two, BUILT, 2, KEEPS)                                   \
+    X(free_checked, free_two, CHECKED, 2, KEEPS)                               \
+    X(free_unmapped, free_two, UNMAPPED, 2, KEEPS)                             \
+    X(pair_small, hot_pair, SMALL, 0, KEEPS)                                   \
+    X(pair_idle, hot_pair, IDLE, 0, USES)                                      \
+    X(kmem_alloc, alloc_13, NONE, 0, KEEPS)                                    \
+    X(oversize, alloc_oversize, NONE, 0, KEEPS)                                \
+    X(create_own, create_own, NONE, 0, KEEPS)                                  \
+    X(create_named, create_named, NONE, 0, KEEPS)                              \
+    X(destroy, destroy_cache, IDLE, 0, ENDS)                                   \
+    X(reap_built, reap_cache, BUILT, 0, KEEPS)                                 \
+    X(reap_large, reap_cache, LARGE, 0, KEEPS)                                 \
+    X(free_queue, free_two, QUEUE, 2, USES)                                    \
+    X(modes_queue, set_modes, QUEUE, 0, USES)                                  \
+    X(destroy_queue, destroy_cache, QUEUE, 0, ENDS)                            \
+    X(reap_idle, reap_cache, IDLE, 0, USES)                                    \
+    X(reap, reap, NONE, 0, KEEPS)                                              \
+    X(reap_ws, reap_ws, NONE, 0, KEEPS)                                        \
+    X(update, update, NONE, 0, KEEPS)                                          \
+    X(modes_idle, set_modes, IDLE, 0, USES)                                    \
+    X(modes_class, set_modes, NONE, 0, KEEPS)                                  \
+    X(verify, verify, NONE, 0, KEEPS)                                          \
+    X(verify_often, verify_often, NONE, 0, KEEPS)                              \
+    X(snapshot, snapshot, LARGE, 0, KEEPS)                                     \
+    X(look_up, look_up, LARGE, 0, KEEPS)                                       \
+    X(release_unmapped, release_unmapped, UNMAPPED, 0, KEEPS)
+
+struct op {
+    const char *op_name;
+    void (*op_run)(unsigned task, enum kind kind);
+    enum kind op_kind;
+    unsigned op_objects;
+    enum use op_use;
+};
+
+enum {
+#define X(name, run, kind, objects, use) OP_##name,
+    OPS(X)
+#undef X
+    OPS_COUNT
+};
+
+extern const struct op ops[OPS_COUNT];
+
+/* What a task has. */
+#define OBJECTS 128
+
+struct worker {
+    unsigned worker_count;
+    struct object {
+        uint8_t *object_addr;
+        size_t object_size;
+        enum kind object_kind; /* NONE: of kmem_alloc */
+    } worker_object[OBJECTS];
+    unsigned worker_created; /* caches of this task that exist */
+    uint32_t worker_random;
+};
+
+extern struct worker workers[EXPLORE_TASKS + 1];
+
+/* How often the cache of a kind was destroyed in this schedule. */
+extern unsigned ops_destroyed[KINDS];
+
+/* Creates the caches whose bits (HAS) are set, and what a task needs for its
+ * first operation. */
+void ops_make_world(unsigned needs);
+void ops_make_task(unsigned task, const struct op *op);
+
+/* After a schedule: all objects have their contents, kmem_verify finds nothing,
+ * and when all is freed, everything is as before. */
+void ops_check_world(void);
+
+/* What the first of everything leaves behind is part of what is compared. */
+void ops_warm_up(void);

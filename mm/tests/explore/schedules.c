@@ -1,0 +1,221 @@
+/*
+ * The schedules that are tried: all of each pair of operations, and random ones
+ * of several tasks. Each runs in a process of its own.
+ */
+#include "mm/tests/explore/ops.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- pairs -------------------------------------------------------------- */
+
+#define NAME 64
+
+static const struct op *pair[2];
+static char pair_name[NAME];
+
+static unsigned needs_of(const struct op *op)
+{
+    return op->op_kind == NONE ? 0 : HAS(op->op_kind);
+}
+
+static void make_pair(void)
+{
+    ops_make_world(needs_of(pair[0]) | needs_of(pair[1]));
+    ops_make_task(0, pair[0]);
+    ops_make_task(1, pair[1]);
+}
+
+static void run_pair(unsigned task)
+{
+    pair[task]->op_run(task, pair[task]->op_kind);
+}
+
+/* Whether the two may run at the same time. */
+static bool is_legal(const struct op *a, const struct op *b)
+{
+    return a->op_kind != b->op_kind ||
+           !((a->op_use == USES && b->op_use == ENDS) ||
+             (a->op_use == ENDS && b->op_use == USES));
+}
+
+/* Runs one function in a process of its own; 0 if it succeeds. */
+static int in_process(const char *name, void (*fn)(void *), void *arg)
+{
+    int status = 1;
+    pid_t pid;
+
+    fflush(stdout);
+    pid = fork();
+    if (pid == 0) {
+        fn(arg);
+        _exit(0);
+    }
+    waitpid(pid, &status, 0);
+    if (WIFSIGNALED(status))
+        printf("%s: ended by signal %d\n", name, WTERMSIG(status));
+    return status == 0 ? 0 : 1;
+}
+
+static void all_of_pair(void *deep)
+{
+    explore_case(&(struct explore_case){.case_name = pair_name,
+                                        .make = make_pair,
+                                        .run = {run_pair, run_pair},
+                                        .check = ops_check_world},
+                 *(bool *)deep);
+}
+
+static int try_pair(const struct op *a, const struct op *b, bool deep)
+{
+    pair[0] = a;
+    pair[1] = b;
+    snprintf(pair_name, NAME, "%s+%s", a->op_name, b->op_name);
+    return in_process(pair_name, all_of_pair, &deep);
+}
+
+static const struct op *find_op(const char *name, size_t n)
+{
+    for (size_t i = 0; i < OPS_COUNT; i++)
+        if (strlen(ops[i].op_name) == n &&
+            strncmp(ops[i].op_name, name, n) == 0)
+            return &ops[i];
+    return NULL;
+}
+
+/* All pairs in which this operation is the first. */
+static int try_first(const struct op *a, bool deep)
+{
+    int bad = 0;
+
+    for (size_t i = 0; i < OPS_COUNT && bad < 3; i++)
+        if (is_legal(a, &ops[i]))
+            bad += try_pair(a, &ops[i], deep);
+    return bad;
+}
+
+/* "A+B" or "A+B@K" or "A+B@K,J": a pair, or one schedule of it. Those before it
+ * run first, so that the heap is the same. */
+static int replay(const char *text)
+{
+    const char *plus = strchr(text, '+');
+    const char *at = strchr(text, '@');
+    const char *end = at == NULL ? text + strlen(text) : at;
+    const struct op *a = NULL, *b = NULL;
+
+    if (plus != NULL && plus < end) {
+        a = find_op(text, (size_t)(plus - text));
+        b = find_op(plus + 1, (size_t)(end - plus - 1));
+    }
+    if (a == NULL || b == NULL) {
+        fprintf(stderr, "mmtest: no pair of operations %s\n", text);
+        return 2;
+    }
+    if (at != NULL)
+        explore_show(at + 1);
+    return try_pair(a, b, at != NULL && strchr(at, ',') != NULL);
+}
+
+int explore_pairs(const char *name, bool deep)
+{
+    int bad = 0;
+
+    ops_warm_up();
+    if (name != NULL)
+        return replay(name);
+    for (size_t i = 0; i < OPS_COUNT; i++)
+        bad += try_first(&ops[i], deep);
+    return bad == 0 ? 0 : 1;
+}
+
+static void test_first(const char *name)
+{
+    int bad;
+
+    ops_warm_up();
+    bad = try_first(find_op(name, strlen(name)), false);
+    if (bad != 0)
+        KT_FAIL("%d pairs of %s fail", bad, name);
+}
+
+#define X(name, run, kind, objects, use)                                       \
+    KTEST(explore_pairs, name)                                                 \
+    {                                                                          \
+        test_first(#name);                                                     \
+    }
+OPS(X)
+#undef X
+
+/* ---- several tasks at random -------------------------------------------- */
+
+#define RANDOM_OPS 8 /* of each task */
+
+static bool may_destroy; /* else the caches that may be destroyed are used */
+
+static void run_random(unsigned task)
+{
+    struct worker *w = &workers[task];
+
+    for (unsigned i = 0; i < RANDOM_OPS; i++) {
+        const struct op *op = &ops[test_random(&w->worker_random) % OPS_COUNT];
+
+        if (op->op_use == (may_destroy ? USES : ENDS) ||
+            w->worker_count < op->op_objects || w->worker_count + 4 > OBJECTS)
+            continue;
+        if (op->op_use == ENDS) { /* its memory may serve another cache */
+            if (ops_destroyed[op->op_kind] != 0 || task != 0)
+                continue;
+        }
+        op->op_run(task, op->op_kind);
+    }
+}
+
+/* One schedule of all tasks, from its seed alone. */
+static void one_random(void *arg)
+{
+    uint32_t seed = *(uint32_t *)arg;
+    static explore_fn_t *const run[EXPLORE_TASKS] = {run_random, run_random,
+                                                     run_random, run_random};
+    uint32_t state = seed * 0x9e3779b1u + 1;
+    struct schedule s = {
+        .schedule_tasks = 2 + test_random(&state) % (EXPLORE_TASKS - 1),
+        .schedule_rate = 1 + test_random(&state) % 24,
+        .schedule_seed = seed,
+    };
+
+    explore_guard();
+    may_destroy = test_random(&state) % 2;
+    ops_make_world(HAS(KINDS) - 1);
+    for (unsigned i = 0; i < EXPLORE_TASKS; i++)
+        workers[i].worker_random = test_random(&state);
+    explore_run(&s, run);
+    ops_check_world();
+}
+
+static int try_random(uint32_t seed, uint32_t count)
+{
+    int bad = 0;
+
+    for (; count != 0 && bad < 3; count--, seed++) {
+        char name[NAME];
+
+        snprintf(name, sizeof(name), "seed %u", seed);
+        bad += in_process(name, one_random, &seed);
+    }
+    return bad;
+}
+
+int explore_random(uint32_t seed, uint32_t count)
+{
+    ops_warm_up();
+    return try_random(seed, count) == 0 ? 0 : 1;
+}
+
+KTEST(explore, random_schedules)
+{
+    ops_warm_up();
+    KT_EQ(try_random(1, 300), 0);
+}
