@@ -48,10 +48,10 @@ static void *large_alloc(size_t size, int flags)
            (flags & KM_NOSLEEP) == 0)
         if (pages > BUDDY_MAX_PAGES || !mm_wait_for_memory())
             kmem_out_of_memory("kmem_alloc", size);
+    for (size_t i = 0; buf != NULL && i < pages; i++)
+        virt_to_page(buf)[i].page_bytes = i == 0 ? size : 0;
     mm_lock(&large.lock);
     if (buf != NULL) {
-        for (size_t i = 0; i < pages; i++)
-            virt_to_page(buf)[i].page_bytes = i == 0 ? size : 0;
         large.stat.stat_allocs++;
         large.stat.stat_pages += pages;
     } else {
