@@ -26,17 +26,25 @@ void commit_init(void)
 
 /* ---- charging ----------------------------------------------------------- */
 
-/* Charges `pages` to a part of the account if that leaves `share` available. */
-static bool charge(size_t pages, size_t share, size_t *part)
+/* Charges `pages` to a part of the account, and to a space if there is one, if
+ * that leaves `share` available, after the kernel has reclaimed what it can. */
+static bool charge(size_t pages, size_t share, size_t *part, struct commit *c)
 {
-    bool fits = account.stat.stat_available >= pages + share;
+    for (bool more = true;; more = buddy_pressure()) {
+        bool fits;
 
-    spin_assert_held(&account.lock);
-    if (fits) {
-        account.stat.stat_available -= pages;
-        *part += pages;
+        spin_lock(&account.lock);
+        fits = account.stat.stat_available >= pages + share;
+        if (fits) {
+            account.stat.stat_available -= pages;
+            *part += pages;
+            if (c != NULL)
+                c->commit_pages += pages;
+        }
+        spin_unlock(&account.lock);
+        if (fits || !more)
+            return fits;
     }
-    return fits;
 }
 
 static void refund(size_t pages, size_t *part)
@@ -50,17 +58,8 @@ static void refund(size_t pages, size_t *part)
 
 bool mm_charge(size_t pages)
 {
-    bool done;
-
-    if (pages > MIN(BUDDY_MAX_PAGES, account.stat.stat_total))
-        return false;
-    for (bool more = true;; more = buddy_pressure()) {
-        spin_lock(&account.lock);
-        done = charge(pages, 0, &account.stat.stat_kernel);
-        spin_unlock(&account.lock);
-        if (done || !more)
-            return done;
-    }
+    return pages <= MIN(BUDDY_MAX_PAGES, account.stat.stat_total) &&
+           charge(pages, 0, &account.stat.stat_kernel, NULL);
 }
 
 void mm_refund(size_t pages)
@@ -90,20 +89,13 @@ void commit_leave(struct commit *c)
 
 int commit_promise(struct commit *c, size_t pages)
 {
-    bool done;
-
     if (pages == 0)
         return 0;
     if (pages > account.stat.stat_total || kmem_page_fails())
         return -ENOMEM;
-    for (bool more = true;; more = buddy_pressure()) {
-        spin_lock(&account.lock);
-        done = charge(pages, COMMIT_KERNEL_SHARE, &account.stat.stat_promised);
-        c->commit_pages += done ? pages : 0;
-        spin_unlock(&account.lock);
-        if (done || !more)
-            return done ? 0 : -ENOMEM;
-    }
+    return charge(pages, COMMIT_KERNEL_SHARE, &account.stat.stat_promised, c)
+               ? 0
+               : -ENOMEM;
 }
 
 void commit_release(struct commit *c, size_t pages)

@@ -89,27 +89,21 @@ static uaddr_t table_end(uaddr_t addr, uaddr_t end)
     return next == 0 || next > end ? end : next;
 }
 
-static bool make_table(struct space *s, uaddr_t addr)
-{
-    uint32_t *pde = &s->space_directory[addr >> 22];
-    void *table;
-
-    if ((*pde & PTE_PRESENT) != 0)
-        return true;
-    table = kmem_cache_alloc(table_cache, KM_NOSLEEP);
-    if (table == NULL)
-        return false;
-    *pde = mm_virt_to_phys(table) | PTE_PRESENT | PTE_WRITE | PTE_USER;
-    s->space_tables++;
-    return true;
-}
-
 /* Allocates the tables for [start, end), which stay until the space ends. */
 static int make_tables(struct space *s, uaddr_t start, uaddr_t end)
 {
-    for (; start < end; start = table_end(start, end))
-        if (!make_table(s, start))
+    for (; start < end; start = table_end(start, end)) {
+        uint32_t *pde = &s->space_directory[start >> 22];
+        void *table;
+
+        if ((*pde & PTE_PRESENT) != 0)
+            continue;
+        table = kmem_cache_alloc(table_cache, KM_NOSLEEP);
+        if (table == NULL)
             return -ENOMEM;
+        *pde = mm_virt_to_phys(table) | PTE_PRESENT | PTE_WRITE | PTE_USER;
+        s->space_tables++;
+    }
     return 0;
 }
 
@@ -325,14 +319,13 @@ int space_add_region(struct space *s, uaddr_t start, uaddr_t end, int prot,
 static int share_pages(struct space *to, struct space *from, uaddr_t start,
                        uaddr_t end)
 {
+    if (make_tables(to, start, end) != 0)
+        return -ENOMEM;
     while (start < end) {
         uaddr_t stop = table_end(start, end);
         uint32_t *pte = space_entry(from, start);
-        uint32_t *copy;
+        uint32_t *copy = space_entry(to, start);
 
-        if (!make_table(to, start))
-            return -ENOMEM;
-        copy = space_entry(to, start);
         for (; start < stop; start += PAGE_SIZE, pte++, copy++) {
             if (*pte == 0)
                 continue;
@@ -504,9 +497,8 @@ int32_t space_sbrk(struct space *s, int32_t change)
     struct region *heap = heap_of(s);
     uaddr_t end = ROUND_UP(wanted, PAGE_SIZE);
 
-    if (heap == NULL || (change < 0 && wanted > old))
-        return -EINVAL;
-    if (change < 0 && wanted < s->space_break_base)
+    if (heap == NULL ||
+        (change < 0 && (wanted > old || wanted < s->space_break_base)))
         return -EINVAL;
     if (change > 0 && (wanted < old || end > SPACE_MMAP_BASE ||
                        promise(s, heap->region_end, end) != 0))
