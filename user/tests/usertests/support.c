@@ -135,3 +135,13 @@ pid_t spawn_server(void (*fn)(int port), int *port)
     *port = b.ipc_received_handle;
     return server;
 }
+
+int use_stack(size_t bytes)
+{
+    volatile char block[1024];
+
+    block[0] = 1;
+    if (bytes > sizeof(block))
+        block[0] = (char)use_stack(bytes - sizeof(block));
+    return block[0];
+}

@@ -254,17 +254,6 @@ static void commit_exec_without_memory(void)
 
 /* ---- the stack ---------------------------------------------------------- */
 
-/* Uses about `bytes` of stack below here, page by page. */
-static int __attribute__((noinline)) use_stack(size_t bytes)
-{
-    volatile char block[1024];
-
-    block[0] = 1;
-    if (bytes > sizeof(block))
-        block[0] = (char)use_stack(bytes - sizeof(block));
-    return block[0];
-}
-
 /* What is promised for it is there when nothing else is. */
 static void commit_stack_reserve(void)
 {

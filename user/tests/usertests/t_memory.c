@@ -139,17 +139,6 @@ static void memory_mmap_many(void)
 
 /* ---- stack -------------------------------------------------------------- */
 
-/* Uses about `bytes` of stack below here, page by page. */
-static int __attribute__((noinline)) use_stack(size_t bytes)
-{
-    volatile char block[1024];
-
-    block[0] = 1;
-    if (bytes > sizeof(block))
-        block[0] = (char)use_stack(bytes - sizeof(block));
-    return block[0];
-}
-
 static void memory_stack_grows(void)
 {
     EQUAL(use_stack(STACK_MAX / 10 * 7), 1);

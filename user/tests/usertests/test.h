@@ -111,3 +111,6 @@ void make_pipe(int ends[2]);
  * port; *port gets a handle to call it. (With an inherited port both could
  * receive.) */
 pid_t spawn_server(void (*fn)(int port), int *port);
+
+/* Uses about `bytes` of stack below here, page by page; returns 1. */
+int use_stack(size_t bytes);
