@@ -3,11 +3,13 @@
 import json
 import math
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
 import pytest
 
+from tools.grading import workshop as copies
 from tools.run import qemu
 
 pytest_plugins = ["times"]
@@ -23,6 +25,17 @@ long, soak = pytest.mark.long, pytest.mark.soak
 # Begun first, the longest files end while others run beside them.
 LONGEST = ("test_labs", "test_sanitize", "test_grade", "test_bugs",
            "test_replay", "test_failures", "test_transcripts", "test_host")
+
+
+def copy_tree(folder):
+    """Copies the sources, and the products if they are those of the plain
+    build, so that `make` there builds only what a test changes."""
+    for name in ("boot", "kernel", "mm", "drivers", "user", "tools", "docs"):
+        shutil.copytree(ROOT / name, folder / name,
+                        ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "Makefile", folder)
+    if BUILD == ROOT / "build" and BUILD.exists():
+        copies.copy_products(BUILD, folder)
 
 
 def tiers(test, test_all=(), soaks=()):

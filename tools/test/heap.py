@@ -46,3 +46,9 @@ def after_panic(machine):
         machine.send(line + "\r")
         return qemu.plain(machine.expect(r"\nslate!> "))
     return command
+
+
+def is_one_line_error(text):
+    """Whether the answer to wrong input is a line that names the command."""
+    return len(text.splitlines()) == 1 and len(text) <= 81 and \
+        re.match(r"\w+: \S", text) is not None

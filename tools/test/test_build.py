@@ -5,29 +5,20 @@ those stay as they are. Where all would be built anew, make only says so (-n).
 
 import os
 import re
-import shutil
 import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT
-from tools.grading import workshop
+from conftest import copy_tree
 
 pytestmark = pytest.mark.plain
-
-FOLDERS = ["boot", "kernel", "mm", "drivers", "user", "tools"]
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
     """A built copy of the tree."""
     copy = tmp_path_factory.mktemp("tree")
-    for name in FOLDERS:
-        shutil.copytree(ROOT / name, copy / name,
-                        ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "Makefile", copy)
-    if BUILD == ROOT / "build" and BUILD.exists():
-        workshop.copy_products(BUILD, copy)
+    copy_tree(copy)
     done = make(copy, "-j2", "kernel")
     assert done.returncode == 0, done.stdout + done.stderr
     return copy

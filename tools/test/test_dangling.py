@@ -7,14 +7,12 @@ stack: those that change counts for others come before it."""
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 
 import pytest
 
-from conftest import BUILD, ROOT, tiers
-from tools.grading import workshop
+from conftest import ROOT, copy_tree, tiers
 from tools.replay.balance import unbalanced
 
 pytestmark = pytest.mark.plain
@@ -22,7 +20,6 @@ pytestmark = pytest.mark.plain
 PATCHES = {path.stem: path for path in
            sorted((ROOT / "tools/test/dangling").glob("*.patch"))}
 QUICK = ["grep-frees-a-line-twice"]
-FOLDERS = ["boot", "kernel", "mm", "drivers", "user", "tools", "docs"]
 NEAR = 4  # functions of the stack
 
 
@@ -30,11 +27,7 @@ NEAR = 4  # functions of the stack
 def tree(tmp_path_factory):
     """A built copy of the tree."""
     copy = tmp_path_factory.mktemp("tree")
-    for name in FOLDERS:
-        shutil.copytree(ROOT / name, copy / name,
-                        ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "Makefile", copy)
-    workshop.copy_products(BUILD, copy)
+    copy_tree(copy)
     return copy
 
 
