@@ -454,10 +454,10 @@ static int retire(struct kmem_cache *cp)
     mm_lock(&kmem_list_lock);
     if (kmem_list_find(NULL, cp) != NULL) {
         mm_lock(&cp->cache_lock);
-        error = cp->cache_kind != KMEM_KIND_NAMED  ? -KMEM_EPERM
-                : kmem_inuse(cp) != 0              ? -KMEM_EBUSY
-                : MM_UNLOCKED(cp->cache_busy) != 0 ? -KMEM_EAGAIN
-                                                   : 0;
+        error = cp->cache_kind != KMEM_KIND_NAMED ? -KMEM_EPERM
+                : kmem_inuse(cp) != 0             ? -KMEM_EBUSY
+                : kmem_hold(cp, 0) != 0           ? -KMEM_EAGAIN
+                                                  : 0;
         if (error == 0) {
             cp->cache_flags |= KMF_DESTROYED;
             list_remove(&cp->cache_link);

@@ -78,11 +78,12 @@ extern size_t kmem_class_max;
 
 /* ---- kmem_reap.c: section 3.4 ------------------------------------------- */
 
-/* Adds holds, or removes them. While a cache is held it cannot be destroyed,
- * and its layout cannot begin to change. */
-static inline void kmem_hold(struct kmem_cache *cp, int by)
+/* Adds holds, or removes them, and returns how many there are now. While a
+ * cache is held it cannot be destroyed, and its layout cannot begin to change.
+ * If there is none, all that its holders did comes before what follows. */
+static inline uint32_t kmem_hold(struct kmem_cache *cp, int by)
 {
-    __atomic_fetch_add(&cp->cache_busy, (uint32_t)by, __ATOMIC_ACQ_REL);
+    return __atomic_add_fetch(&cp->cache_busy, (uint32_t)by, __ATOMIC_ACQ_REL);
 }
 
 extern uint32_t kmem_updates; /* working-set updates until now */
