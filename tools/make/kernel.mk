@@ -24,6 +24,13 @@ ASM_SRC := $(wildcard boot/*.asm kernel/x86/*.asm)
 C_SRC   := $(wildcard boot/*.c kernel/*.c kernel/*/*.c mm/*.c mm/debug/*.c \
              drivers/*.c)
 
+# The allocator's code has a section of its own: reports of debugging modes skip
+# its frames.
+HEAP := --rename-section .text=.text.heap \
+    --rename-section .text.unlikely=.text.heap.unlikely
+$(patsubst %.c,$(BUILD)/%.o,$(wildcard mm/kmem*.c mm/debug/*.c)): \
+    OWN_SECTION = && $(OBJCOPY) $(HEAP) $@
+
 # What refuses an old processor runs on it.
 $(BUILD)/boot/%.o: OWN_FLAGS := -march=i386
 
@@ -98,7 +105,8 @@ $(1):
 	@printf '%s\n' '$$(strip $(2))' > $$@
 endef
 $(eval $(call stamp,$(BUILD)/flags,$$(CC) $$(CFLAGS) $$(SAN_FLAGS) \
-    $$(JUMPING) $$(SAN_UB) $$(SAN_ADDR) $$(SAN_BARE) $$(NASM) $$(ASFLAGS)))
+    $$(JUMPING) $$(HEAP) $$(SAN_UB) $$(SAN_ADDR) $$(SAN_BARE) $$(NASM) \
+    $$(ASFLAGS)))
 
 .PHONY: FORCE
 FORCE:
@@ -113,7 +121,8 @@ endif
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(OWN_FLAGS) $(call san,$<) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(CFLAGS) $(OWN_FLAGS) $(call san,$<) -MMD -MP -c $< -o $@ \
+	    $(OWN_SECTION)
 
 $(BUILD)/%.asm.o: %.asm $(BUILD)/flags
 	$(call say,NASM,$<)

@@ -11,6 +11,7 @@ PREFIX := $(firstword $(foreach p,$(CROSS_COMPILE) \
 ifneq ($(PREFIX),)
 CC := $(PREFIX)gcc
 NM := $(PREFIX)nm
+OBJCOPY := $(PREFIX)objcopy
 AR := $(PREFIX)ar
 STRIP := $(PREFIX)strip
 else ifneq ($(CROSS_COMPILE),)
@@ -18,6 +19,7 @@ CC :=
 else ifeq ($(shell echo | gcc -m32 -E - >/dev/null 2>&1 && echo yes),yes)
 CC := gcc -m32
 NM := nm
+OBJCOPY := objcopy
 AR := ar
 STRIP := strip
 else

@@ -212,7 +212,7 @@ def includes():
     for path in sources(*NAMING):
         text = (ROOT / path).read_text()
         if path.suffix == ".ld":
-            text = re.sub(r"(?<!\S)/\*.*?\*/|EXCLUDE_FILE\([^)]*\)",
+            text = re.sub(r"(?<!\S)/\*.*?\*/",
                           lambda m: re.sub(r"[^\n]", " ", m.group()), text,
                           flags=re.S)
         for match in re.finditer(NAMING[path.suffix], text, re.M):
