@@ -229,11 +229,12 @@ static bool wait_for_free(void)
     return true;
 }
 
-KTEST(kmem, S3_sleeper_waits_and_completes)
+/* All objects of a cache with one slab are out. An allocation that sleeps gets
+ * the one that `wait` frees. */
+static void sleep_until(bool (*wait)(void))
 {
     struct test_supply s;
     struct kmem_cache *cp;
-    void *obj;
 
     test_supply_init(&s, 1);
     cp = kmem_cache_create_from("t_sleep", 100, 0, NULL, NULL, &s.supply);
@@ -241,12 +242,16 @@ KTEST(kmem, S3_sleeper_waits_and_completes)
     KT_REQUIRE(test_alloc(cp, 0, cp->cache_slab_chunks));
     waiting_for = cp;
     waits = 0;
-    host_wait = wait_for_free;
-    obj = kmem_cache_alloc(cp, KM_SLEEP);
-    KT_TRUE(obj == test_obj[0]);
+    host_wait = wait;
+    KT_TRUE(kmem_cache_alloc(cp, KM_SLEEP) == test_obj[0]);
     KT_EQ(cp->cache_fails, 0);
     test_free(cp, 0, cp->cache_slab_chunks);
     test_destroy(cp);
+}
+
+KTEST(kmem, S3_sleeper_waits_and_completes)
+{
+    sleep_until(wait_for_free);
 }
 
 /* Others are faster again and again. */
@@ -259,19 +264,7 @@ static bool wait_long(void)
 
 KTEST(kmem, S3_a_long_wait_needs_no_stack)
 {
-    struct test_supply s;
-    struct kmem_cache *cp;
-
-    test_supply_init(&s, 1);
-    cp = kmem_cache_create_from("t_sleep", 100, 0, NULL, NULL, &s.supply);
-    KT_REQUIRE(cp != NULL);
-    KT_REQUIRE(test_alloc(cp, 0, cp->cache_slab_chunks));
-    waiting_for = cp;
-    waits = 0;
-    host_wait = wait_long;
-    KT_TRUE(kmem_cache_alloc(cp, KM_SLEEP) == test_obj[0]);
-    test_free(cp, 0, cp->cache_slab_chunks);
-    test_destroy(cp);
+    sleep_until(wait_long);
 }
 
 KTEST(kmem, S3_sleep_without_hope_panics)

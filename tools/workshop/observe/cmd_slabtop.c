@@ -157,27 +157,12 @@ static void print_keys(const struct view *v)
 
 /* ---- rows --------------------------------------------------------------- */
 
-static uint64_t bar_value(const struct slabtop_row *row,
-                          enum slabtop_order order)
-{
-    switch (order) {
-    case SLABTOP_BY_ALLOC:
-        return row->row_delta[SLABTOP_ALLOCS];
-    case SLABTOP_BY_FREE:
-        return row->row_delta[SLABTOP_FREES];
-    case SLABTOP_BY_GROW:
-        return row->row_delta[SLABTOP_GROWS];
-    default:
-        return row->row_mem;
-    }
-}
-
 /* The share in the total of what the rows are ordered by, as a bar: blanks in
  * reverse look alike on every terminal. */
 static void print_bar(const struct view *v, const struct slabtop_row *row)
 {
-    uint64_t whole = bar_value(&table.table_sum, v->view_order);
-    uint64_t part = bar_value(row, v->view_order);
+    uint64_t whole = slabtop_value(&table.table_sum, v->view_order);
+    uint64_t part = slabtop_value(row, v->view_order);
     char bar[BAR + 1];
     size_t n;
 

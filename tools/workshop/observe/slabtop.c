@@ -134,9 +134,7 @@ const struct slabtop_row *slabtop_row(const struct slabtop_table *t, size_t i)
     return &t->table_row[t->table_half][t->table_order[i]];
 }
 
-/* What is sorted by, the largest first. Who allocates nothing misses nothing:
- * it comes after those who miss nothing either. */
-static uint64_t key(const struct slabtop_row *row, enum slabtop_order order)
+uint64_t slabtop_value(const struct slabtop_row *row, enum slabtop_order order)
 {
     switch (order) {
     case SLABTOP_BY_ALLOC:
@@ -145,11 +143,18 @@ static uint64_t key(const struct slabtop_row *row, enum slabtop_order order)
         return row->row_delta[SLABTOP_FREES];
     case SLABTOP_BY_GROW:
         return row->row_delta[SLABTOP_GROWS];
-    case SLABTOP_BY_HIT:
-        return slabtop_hit(row) < 0 ? 0 : 1001u - (unsigned)slabtop_hit(row);
     default:
         return row->row_mem;
     }
+}
+
+/* What is sorted by, the largest first. A cache without allocations has no
+ * misses: it comes after those where all allocations found a free buffer. */
+static uint64_t key(const struct slabtop_row *row, enum slabtop_order order)
+{
+    if (order == SLABTOP_BY_HIT)
+        return slabtop_hit(row) < 0 ? 0 : 1001u - (unsigned)slabtop_hit(row);
+    return slabtop_value(row, order);
 }
 
 static bool before(const struct slabtop_row *a, const struct slabtop_row *b,

@@ -77,3 +77,7 @@ uint64_t slabtop_rate(uint64_t count, uint32_t ms);
 /* How many of a thousand allocations found a free buffer, rounded down, so that
  * 1000 means all; -1 if there were none. */
 int slabtop_hit(const struct slabtop_row *row);
+
+/* The number that the table is sorted by; sorted by name or by hits, the
+ * memory. The length of the row's bar. */
+uint64_t slabtop_value(const struct slabtop_row *row, enum slabtop_order order);
