@@ -269,22 +269,8 @@ static int cmd_debug(int argc, char **argv)
     return cp ? change_cache(cp, &c, true) != 0 : 1;
 }
 
-SHELL_COMMAND(
-    debug, "debug [[+-=]LETTERS [NAME]]", "debugging modes of the caches",
-    "Adds modes to a cache, takes them away, or sets them; of all caches\n"
-    "without NAME, which may have * and ?. `debug =none` ends all.\n"
-    "  F  freed addresses are verified, sanity checks\n"
-    "  P  poison: free memory is deadbeef, new memory baddcafe\n"
-    "  Z  redzones around each object, checked when it is freed\n"
-    "  U  its users: `log`, `history`, `users`, `whatis`\n"
-    "  T  a line for each operation\n"
-    "  S  free slabs are unmapped at once: a late touch faults\n"
-    "  G  each object on pages of its own, unmapped while it is free\n"
-    "Only for caches without allocated objects; for others, boot with\n"
-    "the modes: kmem.debug=FPZU or kmem.debug=FPZU,inode\n"
-    "Without arguments: the caches in any mode, and what was found.\n"
-    "Example: debug +FPZU inode",
-    cmd_debug, shell_complete_cache);
+SHELL_COMMAND(debug, "debug [[+-=]LETTERS [NAME]]",
+              "debugging modes of the caches", cmd_debug, shell_complete_cache);
 
 /* ---- trace -------------------------------------------------------------- */
 
@@ -303,7 +289,5 @@ static int cmd_trace(int argc, char **argv)
 }
 
 SHELL_COMMAND(trace, "trace NAME on|off",
-              "a line for each allocation and free of a cache",
-              "The same as `debug +T NAME` and `debug -T NAME`.\n"
-              "Example: trace pipe on",
-              cmd_trace, shell_complete_cache);
+              "a line for each allocation and free of a cache", cmd_trace,
+              shell_complete_cache);

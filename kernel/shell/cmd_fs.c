@@ -81,16 +81,7 @@ static int cmd_inodes(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(inodes, "inodes [-a|-r]", "the inode cache",
-              "The files in use, by file system and number: REFS\n"
-              "counts open files, current directories and mounts. The last\n"
-              "lines say how many unused files are cached, which are released\n"
-              "when memory runs short, and how often an inode was found\n"
-              "there.\n"
-              "  -a  unused ones too\n"
-              "  -r  releases the unused ones, as a shortage of memory does\n"
-              "Example: run ls /bin; inodes -a; inodes -r; reap inode",
-              cmd_inodes, NULL);
+SHELL_COMMAND(inodes, "inodes [-a|-r]", "the inode cache", cmd_inodes, NULL);
 
 /* ---- what is mounted ---------------------------------------------------- */
 
@@ -219,16 +210,8 @@ static int cmd_mounts(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(
-    mounts, "mounts [-j]", "file systems and their servers",
-    "ROOT is the number of the root directory, INODES how many of\n"
-    "its inodes are in memory. Blocks and files are the file system's\n"
-    "own figures; FILES 0: there is no limit. STATE `dead`: the server\n"
-    "has died, and another has not come yet; `silent`: it does not\n"
-    "answer.\n"
-    "  -j  JSON lines\n"
-    "Example: run mkdir /tmp/m; run -b memfs /tmp/m; mounts",
-    cmd_mounts, NULL);
+SHELL_COMMAND(mounts, "mounts [-j]", "file systems and their servers",
+              cmd_mounts, NULL);
 
 /* ---- pipes -------------------------------------------------------------- */
 
@@ -253,8 +236,4 @@ static int cmd_pipes(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(pipes, "pipes", "the pipes that are open",
-              "READERS and WRITERS are 0 where that end is closed. BYTES wait\n"
-              "in the pipe, TOTAL went in since it was made.\n"
-              "Example: run -b sh -c \"sleep 9 | cat\"; pipes",
-              cmd_pipes, NULL);
+SHELL_COMMAND(pipes, "pipes", "the pipes that are open", cmd_pipes, NULL);

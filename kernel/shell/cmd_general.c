@@ -9,6 +9,9 @@
 #include "drivers/rtc.h"
 #include "kernel/lib/option.h"
 #include "kernel/lib/string.h"
+#include "kernel/shell/text.h"
+
+#define HELP_NAME 24 /* bytes for a command's name in the text */
 
 static bool no_arguments(int argc, char **argv)
 {
@@ -20,42 +23,60 @@ static bool no_arguments(int argc, char **argv)
 
 /* ---- help --------------------------------------------------------------- */
 
-/* The command whose name comes next after `last` in the alphabet, or NULL. */
-static const struct shell_command *next_command(const char *last)
-{
-    const struct shell_command *next = NULL;
+extern const char __start_shell_help[], __stop_shell_help[];
 
-    for (const struct shell_command *c = __start_shell_commands;
-         c < __stop_shell_commands; c++)
-        if (strcmp(c->command_name, last) > 0 &&
-            (!next || strcmp(c->command_name, next->command_name) < 0))
-            next = c;
-    return next;
-}
+static const struct text help = {__start_shell_help, __stop_shell_help};
 
 /* The commands that this kernel lacks and the workshop's has. */
 static void help_workshop(void)
 {
-    unsigned n = 0;
+    size_t column = 0; /* 0: none was printed */
 
     for (const char *const *name = shell_workshop_commands; *name; name++) {
         if (shell_find(*name))
             continue;
-        kprintf("%s", n++ == 0 ? "\nOnly in the workshop kernel (make run "
-                                 "WORKSHOP=1):\n "
-                               : "");
+        if (column == 0)
+            kprintf("\nOnly in the workshop kernel (make run WORKSHOP=1):");
+        if (column == 0 || column + 1 + strlen(*name) > LINE_COLUMNS) {
+            kprintf("\n ");
+            column = 1;
+        }
         kprintf(" %s", *name);
+        column += 1 + strlen(*name);
     }
-    kprintf("%s", n == 0 ? "" : "\n");
+    if (column)
+        kprintf("\n");
+}
+
+static void help_line(const struct shell_command *c)
+{
+    if (c)
+        kprintf("  %-10s %s\n", c->command_name, c->command_help);
 }
 
 static void help_all(void)
 {
-    const struct shell_command *c = next_command("");
+    const struct shell_command *c = __start_shell_commands;
+    struct text t = help, line, name;
+    char word[HELP_NAME];
 
-    for (; c; c = next_command(c->command_name))
-        kprintf("%-12s %s\n", c->command_name, c->command_help);
-    kprintf("\n`help NAME` says more. `;` separates commands, quotes keep "
+    while (text_line(&t, &line)) {
+        if (!text_empty(text_after(line, "== "))) {
+            text_print(text_after(line, "== "));
+            kprintf(":\n");
+        }
+        name = text_after(line, "= ");
+        if (text_empty(name))
+            continue;
+        strlcpy(
+            word, name.text_from,
+            MIN(sizeof(word), (size_t)(name.text_end - name.text_from) + 1));
+        help_line(shell_find(word));
+    }
+    for (; c < __stop_shell_commands; c++)
+        if (text_empty(text_section(help, c->command_name)))
+            help_line(c);
+    kprintf("`help NAME` says more. `;` separates commands, quotes keep "
             "blanks.\nTab completes, Up brings lines back, ^C stops a "
             "command.\n");
     help_workshop();
@@ -69,13 +90,8 @@ static int help_one(const char *name)
         return 1;
     if (!c)
         return shell_error("no command \"%.32s\"; `help` lists them", name);
-    kprintf("usage: %s\n%s\n", c->command_usage, c->command_help);
-    if (c->command_more) {
-        console_putc('\n');
-        console_write(c->command_more, strlen(c->command_more));
-        if (c->command_more[strlen(c->command_more) - 1] != '\n')
-            console_putc('\n');
-    }
+    kprintf("usage: %s\n%s\n\n", c->command_usage, c->command_help);
+    text_print(text_section(help, name));
     return 0;
 }
 
@@ -110,11 +126,6 @@ static void complete_command(void (*add)(const char *word, void *arg),
 }
 
 SHELL_COMMAND(help, "help [COMMAND]", "this list, or more about one command",
-              "Without a name: every command with a line about it. With one:\n"
-              "how it is called, what it does, and an example.\n"
-              "`help options` lists the kernel's boot options.\n"
-              "\n"
-              "    slate> help echo\n",
               cmd_help, complete_command);
 
 /* ---- the log ------------------------------------------------------------ */
@@ -137,10 +148,7 @@ static int cmd_dmesg(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(dmesg, "dmesg", "what was printed since boot",
-              "The last 16 KiB of output, oldest first, without what dmesg\n"
-              "itself printed.\n",
-              cmd_dmesg, NULL);
+SHELL_COMMAND(dmesg, "dmesg", "what was printed since boot", cmd_dmesg, NULL);
 
 static int cmd_clear(int argc, char **argv)
 {
@@ -150,9 +158,7 @@ static int cmd_clear(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(clear, "clear", "an empty screen",
-              "Clears both consoles. ^L does the same while a line is typed.\n",
-              cmd_clear, NULL);
+SHELL_COMMAND(clear, "clear", "an empty screen", cmd_clear, NULL);
 
 static int cmd_echo(int argc, char **argv)
 {
@@ -165,12 +171,7 @@ static int cmd_echo(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(echo, "echo [WORD ...]", "print words",
-              "Prints its words with single blanks between them.\n"
-              "\n"
-              "    slate> echo one  \"two  three\"\n"
-              "    one two  three\n",
-              cmd_echo, NULL);
+SHELL_COMMAND(echo, "echo [WORD ...]", "print words", cmd_echo, NULL);
 
 /* ---- time --------------------------------------------------------------- */
 
@@ -193,12 +194,6 @@ static int cmd_uptime(int argc, char **argv)
 }
 
 SHELL_COMMAND(uptime, "uptime", "time since boot, and the time of day",
-              "Hours, minutes and seconds since the timer was started, then\n"
-              "what the machine's battery-backed clock said at that moment,\n"
-              "and that time later. `run date` asks the clock itself.\n"
-              "\n"
-              "    slate> uptime\n"
-              "    up 0:04:13.37, the clock says 2020-01-01 00:04:13\n",
               cmd_uptime, NULL);
 
 /* ---- the rest ----------------------------------------------------------- */
@@ -210,11 +205,7 @@ static int cmd_reboot(int argc, char **argv)
     power_reset();
 }
 
-SHELL_COMMAND(
-    reboot, "reboot", "start the machine again",
-    "Resets the machine at once. An emulator started with -no-reboot\n"
-    "ends instead.\n",
-    cmd_reboot, NULL);
+SHELL_COMMAND(reboot, "reboot", "start the machine again", cmd_reboot, NULL);
 
 static int cmd_poweroff(int argc, char **argv)
 {
@@ -223,11 +214,8 @@ static int cmd_poweroff(int argc, char **argv)
     power_off();
 }
 
-SHELL_COMMAND(
-    poweroff, "poweroff", "switch the machine off",
-    "Ends the emulator. Where a real machine cannot be switched off,\n"
-    "it says so and halts.\n",
-    cmd_poweroff, NULL);
+SHELL_COMMAND(poweroff, "poweroff", "switch the machine off", cmd_poweroff,
+              NULL);
 
 static int cmd_about(int argc, char **argv)
 {
@@ -241,7 +229,4 @@ static int cmd_about(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(about, "about", "what this is",
-              "Name, purpose, source and licence of this kernel, and the\n"
-              "compiler that built it.\n",
-              cmd_about, NULL);
+SHELL_COMMAND(about, "about", "what this is", cmd_about, NULL);

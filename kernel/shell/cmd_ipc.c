@@ -31,14 +31,6 @@ static int cmd_ports(int argc, char **argv)
 }
 
 SHELL_COMMAND(ports, "ports", "the ports where messages are exchanged",
-              "  REFS RECEIVE  handles to it; those that may receive there\n"
-              "                (without any the port is dead)\n"
-              "  CALLS         calls that were received so far\n"
-              "  QUEUED        calls that are not received yet\n"
-              "  WAITING       receivers that wait for a message\n"
-              "  BITS          notified and not received yet\n"
-              "  IRQS          interrupt lines bound to it, as bits\n"
-              "Example: sh, then Ctrl-\\, then ports",
               cmd_ports, NULL);
 
 /* ---- ipc ---------------------------------------------------------------- */
@@ -148,10 +140,5 @@ static int cmd_ipc(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(ipc, "ipc", "which task waits for the answer of which",
-              "A line for each chain: a task that called, the port, the task\n"
-              "that owes the answer, and on if that waits itself. (queued):\n"
-              "nobody has received the call yet; the task behind it received\n"
-              "there last. Below it the kernel stacks of its tasks.\n"
-              "Example: run ping, then Ctrl-\\, then ipc",
-              cmd_ipc, NULL);
+SHELL_COMMAND(ipc, "ipc", "which task waits for the answer of which", cmd_ipc,
+              NULL);

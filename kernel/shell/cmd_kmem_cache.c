@@ -305,10 +305,6 @@ static int cmd_cache(int argc, char **argv)
 }
 
 SHELL_COMMAND(cache, "cache [-j] NAME", "one cache: layout, ledger, counters",
-              "How an object's chunk and its slab are computed, where each\n"
-              "byte of the cache's memory goes, and all counters.\n"
-              "  -j  the same numbers as one JSON object\n"
-              "Example: cache kmem_alloc_224",
               cmd_cache, shell_complete_cache);
 
 /* ---- hash --------------------------------------------------------------- */
@@ -444,12 +440,5 @@ static int cmd_hash(int argc, char **argv)
 }
 
 SHELL_COMMAND(hash, "hash [-j] [NAME]",
-              "hash tables from buffer to bufctl, of large objects",
-              "A row per cache of large objects that has memory; of one cache\n"
-              "also how many buckets have chains of each length.\n"
-              "  ENTRIES USED  buckets; objects in them (those handed out)\n"
-              "  GROW-AT       with so many objects, free or not, it grows\n"
-              "  SHRINK-AT     with so many or fewer it shrinks; 0: never\n"
-              "  -j            JSON lines\n"
-              "Example: hash kmem_alloc_1024",
-              cmd_hash, shell_complete_cache);
+              "hash tables from buffer to bufctl, of large objects", cmd_hash,
+              shell_complete_cache);

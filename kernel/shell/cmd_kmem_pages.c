@@ -108,16 +108,7 @@ static int cmd_buddyinfo(int argc, char **argv)
 }
 
 SHELL_COMMAND(buddyinfo, "buddyinfo [-j]",
-              "free blocks of physical memory by order",
-              "A block of order n is 2^n pages of 4 KiB, aligned to its size.\n"
-              "FREE counts blocks on the free lists now, ALLOCATED and\n"
-              "RETURNED those handed out and taken back since boot.\n"
-              "UNUSABLE% is the part of the free memory that lies in blocks\n"
-              "too small for a request of that order: external\n"
-              "fragmentation.\n"
-              "  -j  JSON lines: one per order, then the totals\n"
-              "Example: buddyinfo",
-              cmd_buddyinfo, NULL);
+              "free blocks of physical memory by order", cmd_buddyinfo, NULL);
 
 /* ---- pages: the picture ------------------------------------------------- */
 
@@ -409,13 +400,4 @@ static int cmd_pages(int argc, char **argv)
 }
 
 SHELL_COMMAND(pages, "pages [-j|-r] [ADDR]",
-              "a picture of physical memory and its owners",
-              "All page frames, 64 cells in a row, a letter per owner; with\n"
-              "an address the frames around it, one by one. Addresses from\n"
-              "the kernel's base on are virtual, lower ones physical.\n"
-              "  -r  a row per run of frames of one kind and cache\n"
-              "  -j  JSON lines: runs of like blocks, one after the other,\n"
-              "      with order (without: frames of no block), state and\n"
-              "      cache; then the counts\n"
-              "Example: pages kmain",
-              cmd_pages, NULL);
+              "a picture of physical memory and its owners", cmd_pages, NULL);

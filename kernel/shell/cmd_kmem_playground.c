@@ -440,17 +440,5 @@ SHELL_COMMAND(
     kmem,
     "kmem create NAME SIZE [ALIGN] [ctor] [nocolour] | alloc NAME N | "
     "free NAME N|all [lifo|fifo|random] | destroy NAME | list",
-    "a playground: make a cache, allocate, free, look",
-    "  create NAME SIZE [ALIGN] [ctor] [nocolour]\n"
-    "                           a cache; ctor fills objects with 'c', "
-    "nocolour\n"
-    "                           begins all slabs alike (see `colours`)\n"
-    "  alloc NAME N             N objects more\n"
-    "  free NAME N|all [ORDER]  lifo (newest first), fifo or random\n"
-    "  destroy NAME             refused while objects are allocated\n"
-    "  list                     the caches made here\n"
-    "An eighth of memory always stays free.\n"
-    "Example: kmem create box 200; kmem alloc box 50; kmem free box 20 "
-    "random;\n"
-    "         slabs box; kmem free box all; reap -a box; kmem destroy box",
-    cmd_kmem, shell_complete_cache);
+    "a playground: make a cache, allocate, free, look", cmd_kmem,
+    shell_complete_cache);

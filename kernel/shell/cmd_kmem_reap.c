@@ -175,22 +175,8 @@ static int cmd_reap(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(
-    reap, "reap [-a|-n] [NAME]", "give free slabs back",
-    "Asks each cache for the slabs whose objects are all free, but\n"
-    "keeps the working set: as many as were in use at some moment\n"
-    "of the last intervals (`ws`).\n"
-    "  T m L      free slabs now; the fewest since the last update;\n"
-    "             the fewest of the interval before\n"
-    "  REAPABLE   the smaller of L and m\n"
-    "  FREED KEPT slabs that went back; free slabs that stay\n"
-    "  -a         every free slab, working set or not; before that inodes\n"
-    "             that nobody uses, as under memory pressure\n"
-    "  -n         only say what a reap would do\n"
-    "T, m, L and LAST-REAP are those from before this reap.\n"
-    "Example: kmem create box 400; kmem alloc box 100; "
-    "kmem free box 100; reap -a box",
-    cmd_reap, shell_complete_cache);
+SHELL_COMMAND(reap, "reap [-a|-n] [NAME]", "give free slabs back", cmd_reap,
+              shell_complete_cache);
 
 /* ---- ws ----------------------------------------------------------------- */
 
@@ -297,13 +283,5 @@ static int cmd_ws(int argc, char **argv)
 }
 
 SHELL_COMMAND(ws, "ws [-j] [NAME] | ws -i SECONDS|never",
-              "the working set: free slabs that a reap keeps",
-              "T free slabs now, m the fewest since the last update, L the\n"
-              "fewest of the interval before. A reap gives back the smaller\n"
-              "of L and m: a slab used in the last interval always stays,\n"
-              "one idle for two intervals always goes.\n"
-              "FREED and KEPT tell of the last reap, LAST-REAP how long ago.\n"
-              "  -i  sets the interval; 0 keeps nothing, never everything\n"
-              "  -j  JSON lines\n"
-              "Example: ws kmem_alloc_64",
-              cmd_ws, shell_complete_cache);
+              "the working set: free slabs that a reap keeps", cmd_ws,
+              shell_complete_cache);

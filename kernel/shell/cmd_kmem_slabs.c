@@ -256,23 +256,9 @@ static int cmd_slabs(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(
-    slabs, "slabs [-v|-j] [NAME]",
-    "a picture of a cache's slabs, a cell per object",
-    "Of one cache, or of each that has memory, largest first:\n"
-    "a row per slab, in the order of the cache's list: first those\n"
-    "with every object allocated, then partial ones, then free ones. `>`\n"
-    "is the freelist pointer: the next object comes from there. A\n"
-    "slab marked ! is broken, an object that is ! was damaged and\n"
-    "put aside.\n"
-    "  SLAB BASE  the kmem_slab; its first page\n"
-    "  COLOUR     bytes before the first object\n"
-    "  IDLE       working-set updates (one every 15 s) since its last\n"
-    "             object was freed; after two it may be reaped\n"
-    "  -v         every slab; else the first 8 of each state\n"
-    "  -j         a JSON object per slab\n"
-    "Example: slabs kmem_alloc_224",
-    cmd_slabs, shell_complete_cache);
+SHELL_COMMAND(slabs, "slabs [-v|-j] [NAME]",
+              "a picture of a cache's slabs, a cell per object", cmd_slabs,
+              shell_complete_cache);
 
 /* ---- colours ------------------------------------------------------------ */
 
@@ -459,11 +445,5 @@ static int cmd_colours(int argc, char **argv)
 }
 
 SHELL_COMMAND(colours, "colours [-j] [NAME]",
-              "slab colours and the cache sets that objects touch",
-              "Slabs of one cache begin their objects at different offsets,\n"
-              "so that objects spread over the processor's cache. Of one\n"
-              "cache: how many slabs have each colour, and a map of 64 cache\n"
-              "sets, with the colours and as it would be without.\n"
-              "  -j  JSON lines\n"
-              "Example: kmem create box 256; kmem alloc box 200; colours box",
-              cmd_colours, shell_complete_cache);
+              "slab colours and the cache sets that objects touch", cmd_colours,
+              shell_complete_cache);

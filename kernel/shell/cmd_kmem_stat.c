@@ -585,25 +585,7 @@ static int cmd_kmastat(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(
-    kmastat, "kmastat [-k|-m] [-z] [-w] [-j] [-T] [-s ORDER] [PATTERN]",
-    "the slab caches: objects, slabs, memory, waste",
-    "A row per named cache, and per other one that has memory; largest\n"
-    "first.\n"
-    "  SIZE CHUNK      bytes of an object; from one to the next in the slab\n"
-    "  INUSE TOTAL     objects handed out; objects there are\n"
-    "  FULL/PART/FREE  slabs with every object allocated, some, none\n"
-    "  MEM/K MEM/M     KiB or MiB of its slabs and of its hash table's pages\n"
-    "  WASTE%          how much of MEM is not INUSE * SIZE\n"
-    "  ALLOC FAIL      allocations since boot; those that got no memory\n"
-    "Numbers too long for a column end in k, M or G (thousands, ...).\n"
-    "A row marked ! contradicts itself: see `verify`.\n"
-    "  -k -m      memory in KiB or MiB; else whichever fits\n"
-    "  -z         also size classes without memory\n"
-    "  -w         all columns and exact numbers, 109 wide; memory in bytes\n"
-    "  -s ORDER   mem; waste (bytes not used); rate (allocations); fail\n"
-    "  -T         averages, extremes and totals over the caches\n"
-    "  -j         a JSON object per cache, then one with the totals\n"
-    "PATTERN is a part of the name, or has * and ?.\n"
-    "Example: kmastat -s waste kmem_alloc*",
-    cmd_kmastat, shell_complete_cache);
+SHELL_COMMAND(kmastat,
+              "kmastat [-k|-m] [-z] [-w] [-j] [-T] [-s ORDER] [PATTERN]",
+              "the slab caches: objects, slabs, memory, waste", cmd_kmastat,
+              shell_complete_cache);

@@ -260,17 +260,6 @@ static int cmd_walk(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(
-    walk, "walk [-j] alloc|free|slab|bufctl|hash [NAME] [-n N]",
-    "every object, slab, bufctl or hash entry",
-    "A row for each, of one cache or of all, largest cache first:\n"
-    "  alloc free  objects in use, free objects\n"
-    "  slab        slabs in list order; IDX is the place in the list\n"
-    "  bufctl      control blocks; of small objects, where a free one is its\n"
-    "              own, the link word\n"
-    "  hash        the chains of the hash table; IDX is the bucket\n"
-    "FIRST-WORDS are the words at ADDR. A row marked ! is inconsistent.\n"
-    "  -n N  at most N rows\n"
-    "  -j    JSON lines\n"
-    "Example: walk alloc task -n 4",
-    cmd_walk, shell_complete_cache);
+SHELL_COMMAND(walk, "walk [-j] alloc|free|slab|bufctl|hash [NAME] [-n N]",
+              "every object, slab, bufctl or hash entry", cmd_walk,
+              shell_complete_cache);

@@ -305,17 +305,7 @@ static int cmd_whatis(int argc, char **argv)
 }
 
 SHELL_COMMAND(whatis, "whatis [-r] ADDR",
-              "what an address is: page, cache, object",
-              "The frame that holds the address and its owner; in a slab also\n"
-              "the cache, the object's index, whether it is in use, and which\n"
-              "part of it the address is in; of the allocator's own objects\n"
-              "their purpose, of a program's page the spaces that map it.\n"
-              "Of caches in mode U also the last user and the time; of\n"
-              "memory that mode S took away, what it was.\n"
-              "  -r  also the pointers to the object: data, stacks, objects\n"
-              "ADDR is hexadecimal or a symbol.\n"
-              "Example: whatis kmem_cache_alloc",
-              cmd_whatis, NULL);
+              "what an address is: page, cache, object", cmd_whatis, NULL);
 
 /* ---- map ---------------------------------------------------------------- */
 
@@ -450,11 +440,5 @@ static int cmd_map(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(
-    map, "map ADDR", "one slab, a character per object",
-    "The slab that holds the address: its colour gap, objects, tail\n"
-    "and header, then each object's offset from the slab's base, and\n"
-    "of free ones LINK, the next on the freelist; `>` marks the one\n"
-    "that the address is in.\n"
-    "Example: slabs kmem_alloc_224, then map with a BASE from there",
-    cmd_map, NULL);
+SHELL_COMMAND(map, "map ADDR", "one slab, a character per object", cmd_map,
+              NULL);

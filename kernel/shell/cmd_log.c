@@ -290,20 +290,8 @@ static int cmd_log(int argc, char **argv)
 
 SHELL_COMMAND(
     log, "log [-S|-j] [-n N] [-c CACHE] [-t TASK] [[-a] ADDR] | fail|slab|reap",
-    "what the allocator did: the transaction log",
-    "Allocations and frees of caches in mode U (`debug`), newest first;\n"
-    "T-AGE is seconds ago, CPU the processor.\n"
-    "  -n N      at most N rows, else 20\n"
-    "  -a ADDR   only those of the buffer that holds ADDR\n"
-    "  -c CACHE  only those of this cache\n"
-    "  -t TASK   only those of this task\n"
-    "  -S        with all callers\n"
-    "  -j        JSON lines\n"
-    "`log fail`, `log slab` and `log reap` show the last allocations that\n"
-    "failed, slabs that came and went, and reaps, with the reason;\n"
-    "of a failure also the caller.\n"
-    "Example: debug +U inode; run ls; log -c inode -S",
-    cmd_log, shell_complete_cache);
+    "what the allocator did: the transaction log", cmd_log,
+    shell_complete_cache);
 
 /* ---- history ------------------------------------------------------------ */
 

@@ -43,12 +43,8 @@ static int cmd_bt(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(bt, "bt [PID]", "the chain of callers, up to here",
-              "The functions that are under way, the latest first. On a\n"
-              "stopped machine: those that were when it stopped. With a pid:\n"
-              "those on the kernel stack of that task, and where it waits.\n"
-              "Example: bt 2",
-              cmd_bt, taskcmd_complete);
+SHELL_COMMAND(bt, "bt [PID]", "the chain of callers, up to here", cmd_bt,
+              taskcmd_complete);
 
 /* ---- x ------------------------------------------------------------------ */
 
@@ -117,10 +113,6 @@ static int cmd_x(int argc, char **argv)
 }
 
 SHELL_COMMAND(x, "x ADDR [BYTES]", "memory in hexadecimal and as characters",
-              "Reads memory, 64 bytes by default, 16 in a row. Looks in the\n"
-              "page tables first, so that it cannot fault. ADDR is\n"
-              "hexadecimal or a symbol.\n"
-              "Example: x page_array 32",
               cmd_x, NULL);
 
 /* ---- sym ---------------------------------------------------------------- */
@@ -148,10 +140,6 @@ static int cmd_sym(int argc, char **argv)
 }
 
 SHELL_COMMAND(sym, "sym ADDR|NAME", "from an address to a function, and back",
-              "For an address: the function that contains it, and how far\n"
-              "in. For the name of a function or object, or a place in it\n"
-              "(NAME+0x1c): its address.\n"
-              "Example: sym kmem_cache_alloc",
               cmd_sym, NULL);
 
 /* ---- meminfo ------------------------------------------------------------ */
@@ -254,15 +242,8 @@ static int cmd_meminfo(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(
-    meminfo, "meminfo [-j]", "the memory map, and where pages went",
-    "What the boot loader said of physical memory (END is the first\n"
-    "address after it), then how many page frames each has: indented\n"
-    "lines are parts of the one above them. Pages are promised to programs\n"
-    "before they are in use, and never more than the limit.\n"
-    "  -j  JSON lines: one per region, then the counts\n"
-    "Example: meminfo",
-    cmd_meminfo, NULL);
+SHELL_COMMAND(meminfo, "meminfo [-j]", "the memory map, and where pages went",
+              cmd_meminfo, NULL);
 
 /* ---- panic -------------------------------------------------------------- */
 
@@ -280,9 +261,4 @@ static int cmd_panic(int argc, char **argv)
     panic("%s", n > 0 ? text : "asked for at the shell");
 }
 
-SHELL_COMMAND(panic, "panic [TEXT]", "stop the machine",
-              "Does what the kernel does when an invariant is broken: reports\n"
-              "TEXT, registers and callers, and ends in a shell on the\n"
-              "stopped machine.\n"
-              "Example: panic just looking",
-              cmd_panic, NULL);
+SHELL_COMMAND(panic, "panic [TEXT]", "stop the machine", cmd_panic, NULL);

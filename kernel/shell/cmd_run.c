@@ -344,19 +344,8 @@ static void complete_program(void (*add)(const char *word, void *arg),
     add_folder("/sbin", add, arg);
 }
 
-SHELL_COMMAND(
-    run, "run [-p|-s] [-b] PROGRAM [ARG ...]", "run a program on the console",
-    "Starts PROGRAM of /bin or /sbin, or that at a path with a slash in\n"
-    "it, gives it the console and waits until it ends; then says how, unless\n"
-    "it ended with exit code 0. ^C ends it, with all of its group; Ctrl-\\\n"
-    "comes back here and leaves it waiting for the console: `continue`.\n"
-    "  -p  privileged: may become a server, or replace the name server\n"
-    "  -s  PROGRAM is the name of a server: its program, as /etc/servers has\n"
-    "      it, with its grant; without ARG with the arguments from there\n"
-    "  -b  in the background: what it prints comes when the next program\n"
-    "      gets the console; how it ended is said at the next prompt\n"
-    "Example: run sh -c \"find / | grep bin | wc\"",
-    cmd_run, complete_program);
+SHELL_COMMAND(run, "run [-p|-s] [-b] PROGRAM [ARG ...]",
+              "run a program on the console", cmd_run, complete_program);
 
 /* ---- sh and continue ---------------------------------------------------- */
 
@@ -374,12 +363,7 @@ static int cmd_sh(int argc, char **argv)
     return run(&start, false);
 }
 
-SHELL_COMMAND(sh, "sh", "a session: the shell in ring 3",
-              "Runs /sbin/init, which starts the name server and a shell on\n"
-              "the console. `exit` there ends the session, Ctrl-\\ only\n"
-              "comes back here.\n"
-              "Example: sh",
-              cmd_sh, NULL);
+SHELL_COMMAND(sh, "sh", "a session: the shell in ring 3", cmd_sh, NULL);
 
 static int cmd_continue(int argc, char **argv)
 {
@@ -402,7 +386,4 @@ static int cmd_continue(int argc, char **argv)
 }
 
 SHELL_COMMAND(continue, "continue", "back to the program that Ctrl-\\ left",
-              "Gives the console back to it. On a stopped machine: goes on,\n"
-              "where that can be.\n"
-              "Example: continue",
               cmd_continue, NULL);

@@ -133,20 +133,8 @@ static int cmd_servers(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(
-    servers, "servers [-j]", "which server may use what of the machine",
-    "A row for each stanza of /etc/servers, as the kernel read it at boot,\n"
-    "and more rows where it grants several ranges or lines:\n"
-    "  PID STATE  the task that has the grant. running: its program runs;\n"
-    "             taken: it has yet to execute it; free: unused\n"
-    "  PORTS      I/O ports (hexadecimal)\n"
-    "  IRQ        interrupt lines; `irqs` shows which are bound\n"
-    "  MEMORY     physical addresses (hexadecimal) that it may map\n"
-    "  DMA        contiguous pages: those it has and those it may have\n"
-    "  PROGRAM    what is sealed, and alone has these rights\n"
-    "  -j         JSON lines\n"
-    "Example: servers",
-    cmd_servers, NULL);
+SHELL_COMMAND(servers, "servers [-j]",
+              "which server may use what of the machine", cmd_servers, NULL);
 
 /* ---- irqs --------------------------------------------------------------- */
 
@@ -218,15 +206,5 @@ static int cmd_irqs(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(
-    irqs, "irqs [-j]", "interrupt lines: whose they are, how often",
-    "  COUNT   interrupts on that line since boot\n"
-    "  OWNER   the kernel's own handler, or NAME(PID) of the server\n"
-    "          that has bound the line; cascade: the line that joins\n"
-    "          the two controllers\n"
-    "  PORT    where the interrupt becomes a notification: `ports`\n"
-    "  MASKED  it cannot interrupt: it is unused, or its server has\n"
-    "          not acknowledged the last one yet\n"
-    "  -j      JSON lines\n"
-    "Example: irqs",
-    cmd_irqs, NULL);
+SHELL_COMMAND(irqs, "irqs [-j]", "interrupt lines: whose they are, how often",
+              cmd_irqs, NULL);

@@ -154,18 +154,8 @@ static int cmd_ps(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(ps, "ps [-j]", "the tasks, programs and the kernel's own",
-              "  PPID GRP   the parent (0: none that lives) and the group\n"
-              "  STATE      ready, running, blocked; ended: its parent has\n"
-              "             not asked yet how\n"
-              "  PRI        0 idle, 1 programs, 2 servers, 3 the kernel's own\n"
-              "  KIND       user: has an address space\n"
-              "  CPU        time it ran, in steps of 10 ms\n"
-              "  SWITCHES   how often it got the processor\n"
-              "  WAITS-FOR  what a blocked task is to be woken by\n"
-              "  -j         JSON lines\n"
-              "Example: run -b sleep 5; ps",
-              cmd_ps, NULL);
+SHELL_COMMAND(ps, "ps [-j]", "the tasks, programs and the kernel's own", cmd_ps,
+              NULL);
 
 /* ---- kill --------------------------------------------------------------- */
 
@@ -240,11 +230,6 @@ static int cmd_kill(int argc, char **argv)
 }
 
 SHELL_COMMAND(kill, "kill [-SIGNAL] PID|-GROUP", "end a program, or a group",
-              "Programs cannot catch signals: each ends them, and says why\n"
-              "they ended. SIGNAL is a number, or INT ILL TRAP FPE KILL SEGV\n"
-              "TERM; without it TERM. 0 only looks whether there is such a\n"
-              "program. A number with - in front means all of a group.\n"
-              "Example: run -b sleep 60; ps; kill -KILL 5",
               cmd_kill, taskcmd_complete);
 
 /* ---- files -------------------------------------------------------------- */
@@ -416,13 +401,5 @@ static int cmd_files(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(files, "files PID", "what a program has open",
-              "A row per handle, after one for the current directory.\n"
-              "  TYPE   file, dir, device, pipe or port\n"
-              "  FLAGS  r w: opened for that; a: appends; c: closed by exec;\n"
-              "         receive, call: what may be done with a port\n"
-              "  WHAT   file system, number and size of its inode (`inodes`),\n"
-              "         name of the device, address of the pipe (`pipes`),\n"
-              "         number of the port (`ports`)\n"
-              "Example: run -b sleep 60; ps; files 5",
-              cmd_files, taskcmd_complete);
+SHELL_COMMAND(files, "files PID", "what a program has open", cmd_files,
+              taskcmd_complete);

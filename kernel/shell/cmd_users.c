@@ -298,17 +298,8 @@ static int cmd_users(int argc, char **argv)
 }
 
 SHELL_COMMAND(users, "users [-j] [CACHE]",
-              "live memory by the stack that allocated it",
-              "Objects in use of one cache or of all, in groups of one cache,\n"
-              "one size and one chain of callers, which is below each row,\n"
-              "nearest first. Most bytes first.\n"
-              "  BYTES COUNT SIZE  what was asked for; objects; of each\n"
-              "  WASTE             bytes of their chunks beyond that\n"
-              "  TASKS             the tasks that asked\n"
-              "Callers are known of caches in mode U: `debug +U`.\n"
-              "  -j  JSON lines\n"
-              "Example: debug +U; run ls; users inode",
-              cmd_users, shell_complete_cache);
+              "live memory by the stack that allocated it", cmd_users,
+              shell_complete_cache);
 
 /* ---- old and leaks ------------------------------------------------------ */
 
@@ -393,14 +384,7 @@ static int cmd_old(int argc, char **argv)
 }
 
 SHELL_COMMAND(old, "old [-j] SECONDS",
-              "objects allocated long ago: suspects of a leak",
-              "The paper's section 6.7: whatever was allocated so long ago\n"
-              "and has not been freed may have been forgotten. Of caches in\n"
-              "mode U, in groups of one chain of callers; SAMPLE is the\n"
-              "oldest of each: `whatis SAMPLE`.\n"
-              "  -j  JSON lines\n"
-              "Example: debug +U; run ls; old 10",
-              cmd_old, NULL);
+              "objects allocated long ago: suspects of a leak", cmd_old, NULL);
 
 /* ---- the roots of the scan ---------------------------------------------- */
 
@@ -471,17 +455,6 @@ static int cmd_leaks(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(
-    leaks, "leaks [-j] [-r] [-m AGE]",
-    "objects that nothing points to: suspects of a leak",
-    "Looks for pointers in the kernel's data, in stacks, in\n"
-    "registers and in all objects that are reached from there; what\n"
-    "no address leads to is suspect. A number that looks like an\n"
-    "address hides a leak; a pointer that is kept in another form\n"
-    "makes a false suspect.\n"
-    "  -m AGE  only those allocated AGE seconds ago or earlier, which\n"
-    "          is known of caches in mode U\n"
-    "  -r      also the roots: where the search began\n"
-    "  -j      JSON lines\n"
-    "Example: debug +U; leaks -m 10",
-    cmd_leaks, NULL);
+SHELL_COMMAND(leaks, "leaks [-j] [-r] [-m AGE]",
+              "objects that nothing points to: suspects of a leak", cmd_leaks,
+              NULL);

@@ -211,17 +211,6 @@ static int cmd_verify(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(
-    verify, "verify [-j] [NAME]", "check every invariant of the kernel",
-    "Walks each cache's slabs, freelists and hash chains, the page\n"
-    "owners and the buddy allocator's lists. CHECKED counts objects.\n"
-    "Then run queues, ports and pipes, inodes, mounts and files, what\n"
-    "servers are granted, address space and handles of each program that\n"
-    "waits, and the account of promised memory.\n"
-    "A broken invariant is named, with the place where it was seen;\n"
-    "of each cache, and of each kind of thing, the first one only.\n"
-    "The exit status is the number of things that are broken; tools read\n"
-    "it in the event `status` on port 0xE9.\n"
-    "  -j  JSON lines\n"
-    "Example: verify kmem_alloc_64",
-    cmd_verify, shell_complete_cache);
+SHELL_COMMAND(verify, "verify [-j] [NAME]",
+              "check every invariant of the kernel", cmd_verify,
+              shell_complete_cache);

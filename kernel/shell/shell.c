@@ -382,10 +382,4 @@ static int cmd_history(int argc, char **argv)
 
 SHELL_COMMAND(history, "history [ADDR]",
               "the lines typed before, or what happened to an object",
-              "Without ADDR: the last 32 different lines, oldest first. The\n"
-              "up and down keys bring them back.\n"
-              "With ADDR: the transactions on the object that holds the\n"
-              "address, newest first, as far as the log has them, and why\n"
-              "they end there. Caches in mode U are logged.\n"
-              "Example: debug +U pipe; run sh; walk alloc pipe; history ADDR",
               cmd_history, NULL);

@@ -20,7 +20,7 @@ LDFLAGS := -nostdlib -static -no-pie -T boot/linker.ld \
 JUMPING := mm/kmem_cache.o mm/kmem_alloc.o mm/buddy.o
 $(JUMPING:%=$(BUILD)/%): OWN_FLAGS := -foptimize-sibling-calls
 
-ASM_SRC := $(wildcard boot/*.asm kernel/x86/*.asm)
+ASM_SRC := $(wildcard boot/*.asm kernel/x86/*.asm kernel/shell/*.asm)
 C_SRC   := $(wildcard boot/*.c kernel/*.c kernel/*/*.c mm/*.c mm/debug/*.c \
              drivers/*.c)
 
@@ -90,7 +90,8 @@ san = $(SAN_FLAGS) $(if $(filter $(SAN_RUN),$(1)),,$(SAN_UB) $(if \
 COMMANDS     := $(BUILD)/workshop_commands
 OBJ          := $(ASM_SRC:%.asm=$(BUILD)/%.asm.o) $(C_SRC:%.c=$(BUILD)/%.o) \
                   $(COMMANDS).o
-WORKSHOP_OBJ := $(WORKSHOP_SRC:%.c=$(BUILD)/%.o)
+WORKSHOP_OBJ := $(WORKSHOP_SRC:%.c=$(BUILD)/%.o) \
+                  $(BUILD)/tools/workshop/help.asm.o
 KERNEL       := $(BUILD)/slate.elf
 WORKSHOP_ELF := $(BUILD)/slate-workshop.elf
 ISO          := $(BUILD)/slate.iso

@@ -170,6 +170,20 @@ def test_commands_and_programs_exist(page):
             assert name in programs | {"hello"}, part
 
 
+HELP = ("kernel/shell/help.txt", "tools/workshop/help.txt")
+
+
+def test_every_shell_command_has_its_help():
+    """A section each, in a group, of lines that fit the screen."""
+    texts = [(ROOT / path).read_text() for path in HELP]
+    names = [name for text in texts
+             for name in re.findall(r"^= (.+)$", text, re.M)]
+    assert len(names) == len(set(names)) and set(names) == shell_commands()
+    assert all(text.startswith("== ") for text in texts)
+    for line in "".join(texts).splitlines():
+        assert len(line) < 80 and line.isascii(), line
+
+
 def test_every_shell_command_has_its_row():
     commands = shell_commands()
     page = (ROOT / "docs/shell.md").read_text()

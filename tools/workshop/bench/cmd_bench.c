@@ -552,11 +552,4 @@ static void complete_groups(void (*add)(const char *word, void *arg), void *arg)
 }
 
 SHELL_COMMAND(bench, "bench [GROUP]", "what the allocator and programs cost",
-              "Counts time-stamp counter ticks per operation, argument loads\n"
-              "to return. Under `make run ICOUNT=1` a tick is exactly one\n"
-              "instruction; on other machines ticks are cycles and vary.\n"
-              "\n"
-              "  bench          all groups\n"
-              "  bench buddy    pages from the buddy allocator only\n"
-              "  bench kinds    the paper's table \"Effect of Object Caching\"",
               cmd_bench, complete_groups);

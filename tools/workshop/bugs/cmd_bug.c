@@ -242,24 +242,5 @@ static void complete(void (*add)(const char *word, void *arg), void *arg)
         add(planted_bugs[i].bug_name, arg);
 }
 
-SHELL_COMMAND(
-    bug, "bug list [-j], bug [-k] [-m LETTERS] NAME|all",
-    "plant a bug, and see what finds it",
-    "`bug list` shows what each bug does, and which debugging\n"
-    "mode finds it when. `bug NAME` runs one, in a task and in caches\n"
-    "of its own (bugs_snode, bugs_conn, bugs_frame), and says\n"
-    "  EXPECTED  what should be reported in the modes in force\n"
-    "  REPORTED  what was\n"
-    "With kmem.panic=0 the system goes on after a report; a page fault\n"
-    "stops it in any case. What nothing finds is put in order again.\n"
-    "Under the sanitizers (`make SANITIZE=1`) their first report is a\n"
-    "panic, or with kmem.panic=0 a line SANITIZER.\n"
-    "`bug all` runs those that do not stop the machine.\n"
-    "  -m LETTERS  in these modes, of FPZUTSG (-: in none), instead of\n"
-    "              those that the caches are in: see `help debug`\n"
-    "  -k          what leaked stays lost until the next visit: for `leaks`\n"
-    "  -j          JSON lines\n"
-    "The guilty line is in tools/workshop/bugs, with `culprit: NAME` at its "
-    "end.\n"
-    "Example: bug -m FPZU write-after-free",
-    cmd_bug, complete);
+SHELL_COMMAND(bug, "bug list [-j], bug [-k] [-m LETTERS] NAME|all",
+              "plant a bug, and see what finds it", cmd_bug, complete);

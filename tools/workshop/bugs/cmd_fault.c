@@ -130,17 +130,5 @@ static void complete_fault(void (*add)(const char *word, void *arg), void *arg)
         add(fault_names[kind], arg);
 }
 
-SHELL_COMMAND(
-    fault, "fault KIND", "make a mistake on purpose",
-    "Commits one, to see how the kernel reports it:\n"
-    "  null        reads through a null pointer: page fault\n"
-    "  divide      divides by zero: divide error\n"
-    "  stack       calls itself for ever: double fault\n"
-    "  write-text  writes to the kernel's code: page fault\n"
-    "  gp          loads a segment that is not there: general\n"
-    "              protection\n"
-    "  opcode      runs an undefined instruction: invalid opcode\n"
-    "  memory      allocates with KM_SLEEP where it cannot wait, until\n"
-    "              nothing is left\n"
-    "Example: fault null",
-    cmd_fault, complete_fault);
+SHELL_COMMAND(fault, "fault KIND", "make a mistake on purpose", cmd_fault,
+              complete_fault);

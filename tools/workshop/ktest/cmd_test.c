@@ -118,15 +118,4 @@ static void complete_suite(void (*add)(const char *word, void *arg), void *arg)
 }
 
 SHELL_COMMAND(test, "test [-l] [SUITE[.CASE]]", "run the kernel's own tests",
-              "Runs all cases, those of one suite, or one case, and prints\n"
-              "KTAP: a line `ok` or `not ok` for each, after lines that begin\n"
-              "with # and say what was expected where. A case that leaves\n"
-              "memory in use fails. One that needs more memory than is free\n"
-              "is skipped. -l lists cases instead. ^C stops.\n"
-              "\n"
-              "    slate> test line.history\n"
-              "    KTAP version 1\n"
-              "    1..1\n"
-              "    ok 1 - line.history\n"
-              "    # 1 passed, 0 failed\n",
               cmd_test, complete_suite);

@@ -48,10 +48,4 @@ static void complete(void (*add)(const char *word, void *arg), void *arg)
         add(t->lab_name, arg);
 }
 
-SHELL_COMMAND(
-    lab, "lab [TEST]", "run a test of the labs",
-    "Runs one test of the labs, and prints which of its expectations\n"
-    "fail, what it leaves behind, and whether it passes. Alone, lists\n"
-    "the tests of all labs. Some test parts that the kernel needs to\n"
-    "start, and run in its place: make run APPEND=grade=TEST.\n",
-    cmd_lab, complete);
+SHELL_COMMAND(lab, "lab [TEST]", "run a test of the labs", cmd_lab, complete);

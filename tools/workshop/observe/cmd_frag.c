@@ -239,25 +239,5 @@ static int cmd_frag(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(
-    frag, "frag [-j | -b LABEL]", "slab memory that nobody asked for",
-    "Total fragmentation as the paper's section 5.2 defines it: a row for\n"
-    "each `mark` and one for now; in per cent of CONSUMED\n"
-    "  FRAG%      what is not REQUESTED, of which\n"
-    "  INTERNAL%  rounding, colours and rests of slabs\n"
-    "  FREE-BUF%  free buffers\n"
-    "  META%      headers, hash tables, the allocator's own caches\n"
-    "Then by cache, the one that loses most first, in bytes:\n"
-    "  MEM       its slabs and the pages of its hash table\n"
-    "  USED      objects in use, at the size that was asked for\n"
-    "  FREE      free buffers: external fragmentation\n"
-    "  OVERHEAD  rounding, rests of slabs, headers, hash tables; all of the\n"
-    "            allocator's own caches\n"
-    "  LOST%     of MEM\n"
-    "  POINTS    its part of the total's LOST%\n"
-    "Memory that kmem_alloc takes by the page is no slab's and not counted.\n"
-    "  -j        JSON lines\n"
-    "  -b LABEL  only the total, also as the figure frag.LABEL for `make\n"
-    "            bench`\n"
-    "Example: run spike; frag",
-    cmd_frag, NULL);
+SHELL_COMMAND(frag, "frag [-j | -b LABEL]", "slab memory that nobody asked for",
+              cmd_frag, NULL);

@@ -177,14 +177,8 @@ static int cmd_mark(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(
-    mark, "mark [-j] [LABEL]", "remember the counts of all caches",
-    "`diff LABEL` then says what has changed since, and `frag` shows\n"
-    "how fragmented memory was. Without a label lists the marks; a\n"
-    "fifth one replaces the oldest.\n"
-    "  -j  the list as JSON lines\n"
-    "Example: mark before; run ls; diff before",
-    cmd_mark, NULL);
+SHELL_COMMAND(mark, "mark [-j] [LABEL]", "remember the counts of all caches",
+              cmd_mark, NULL);
 
 /* ---- diff --------------------------------------------------------------- */
 
@@ -365,10 +359,4 @@ static void complete_marks(void (*add)(const char *word, void *arg), void *arg)
 }
 
 SHELL_COMMAND(diff, "diff [-j] A [B]", "what has changed since a mark",
-              "A row per cache that differs between the marks A and B, or\n"
-              "between A and now; the most memory gained first. Then, of\n"
-              "caches in mode U, the callers all of whose live objects are\n"
-              "younger than A.\n"
-              "  -j  JSON lines\n"
-              "Example: mark before; run ls; diff before",
               cmd_diff, complete_marks);

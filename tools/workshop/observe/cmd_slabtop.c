@@ -454,24 +454,5 @@ static int cmd_slabtop(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(
-    slabtop, "slabtop [-d S] [-n N] [-s ORDER] [-b|-j]",
-    "the traffic of the slab caches, live",
-    "A screen that is renewed every two seconds, the first with averages\n"
-    "since boot. Rates are of the time between two looks.\n"
-    "  ALLOC/s FREE/s  objects handed out and taken back, per second\n"
-    "  GROW/s          slabs created, per second\n"
-    "  MEM/K           KiB of its slabs and of its hash table's pages\n"
-    "  HIT%            allocations that needed no new slab; - if none came\n"
-    "The bar is the cache's share in what the rows are ordered by.\n"
-    "Keys: m a f g h n change the order to memory, allocs, frees, grows,\n"
-    "hits (the worst first) or name; up and down move through the rows; space\n"
-    "looks at once; q and ^C leave.\n"
-    "  -d S      seconds between two looks: 0.01 to 3600\n"
-    "  -n N      ends after N screens\n"
-    "  -s ORDER  mem alloc free grow hit name\n"
-    "  -b        plain text, one screen below the other, all caches\n"
-    "  -j        JSON lines: one with the sums, then one per cache, with the\n"
-    "            counts of each interval, not rates\n"
-    "Example: run -b kenbus -i 1000; slabtop -d 1 -s alloc",
-    cmd_slabtop, NULL);
+SHELL_COMMAND(slabtop, "slabtop [-d S] [-n N] [-s ORDER] [-b|-j]",
+              "the traffic of the slab caches, live", cmd_slabtop, NULL);

@@ -208,11 +208,5 @@ static int cmd_why(int argc, char **argv)
 }
 
 SHELL_COMMAND(why, "why [-j] SLAB|CACHE",
-              "the objects that keep nearly free slabs alive",
-              "Of a cache: the partial slabs with the fewest objects in use,\n"
-              "and these objects: once they are freed, the slabs can go. Of a\n"
-              "slab, by any address in it or by SLAB: all its objects in use.\n"
-              "AGE and CALLER are known of caches in mode U (`debug`).\n"
-              "  -j  JSON lines\n"
-              "Example: why inode",
-              cmd_why, shell_complete_cache);
+              "the objects that keep nearly free slabs alive", cmd_why,
+              shell_complete_cache);

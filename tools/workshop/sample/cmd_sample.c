@@ -27,9 +27,4 @@ static int cmd_sample(int argc, char **argv)
 }
 
 SHELL_COMMAND(sample, "sample MS|off", "memory by cache over time, for tools",
-              "From now on and every MS milliseconds (10 at least) what each\n"
-              "cache holds goes out as JSON lines on the debug port 0xE9,\n"
-              "whatever runs. `off` takes the last sample. `make picture`\n"
-              "draws them.\n"
-              "Example: sample 50; run kenbus; sample off",
               cmd_sample, NULL);

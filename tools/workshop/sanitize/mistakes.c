@@ -379,8 +379,4 @@ static void complete(void (*add)(const char *word, void *arg), void *arg)
 }
 
 SHELL_COMMAND(sanitize, "sanitize [KIND]", "make a mistake for the sanitizers",
-              "Lists the mistakes, or makes one, to see its report. After it\n"
-              "the machine has stopped. Only in kernels built by\n"
-              "`make SANITIZE=1`.\n"
-              "Example: sanitize uaf",
               cmd_sanitize, complete);

@@ -199,23 +199,7 @@ static int cmd_fail(int argc, char **argv)
 SHELL_COMMAND(
     fail,
     "fail slab|page N|-r RATE [-s SEED] [CONDITIONS], fail slab|page PROGRAM",
-    "make an allocation fail",
-    "With a number: the N-th request for an object (slab) or a page\n"
-    "from now on fails, once. Requests that may wait (KM_SLEEP) do\n"
-    "not count; those for pages are tried again.\n"
-    "With -r: one request in RATE fails, by a chance that SEED decides.\n"
-    "CONDITIONS, all of which a request must fit to be counted:\n"
-    "  -c CACHE     for an object of this cache\n"
-    "  -t TASK      by this task\n"
-    "  -f FUNCTION  called, at any depth, from this function\n"
-    "With a program: runs it with the first request failing, then\n"
-    "with the second, and so on until it gets through untouched.\n"
-    "After each run what is still running is ended; then the heap is\n"
-    "verified, and nothing may be left behind.\n"
-    "`fail off` ends it and says whether it has happened; `fail` says\n"
-    "what is set.\n"
-    "Example: fail slab -r 20 -c inode; run ls; fail off",
-    cmd_fail, NULL);
+    "make an allocation fail", cmd_fail, NULL);
 
 /* ---- the option kmem.fail= ---------------------------------------------- */
 

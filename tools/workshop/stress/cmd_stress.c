@@ -265,14 +265,6 @@ static int cmd_stress(int argc, char **argv)
     return stress_run(seed, ops);
 }
 
-SHELL_COMMAND(
-    stress, "stress [SEED [OPS]]",
-    "random allocations and frees, every byte checked",
-    "Allocates from five caches of its own and from kmem_alloc, up\n"
-    "to 16 KiB, frees at random, reaps now and then. Each object\n"
-    "is stamped over its whole length and checked when it goes back;\n"
-    "constructed ones must come out as they went in. In the end\n"
-    "everything is freed and all invariants are checked. The same\n"
-    "seed (1) and number (20000) give the same run.\n"
-    "Example: stress 7 100000",
-    cmd_stress, NULL);
+SHELL_COMMAND(stress, "stress [SEED [OPS]]",
+              "random allocations and frees, every byte checked", cmd_stress,
+              NULL);

@@ -97,9 +97,5 @@ static int cmd_riddle(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(riddle, "riddle", "an exception to be found with GDB",
-              "For lab 1: a function raises an exception, and its handler\n"
-              "goes on as if nothing had happened. Also prints how much\n"
-              "memory the machine of task 1.2 has.\n"
-              "Example: riddle",
-              cmd_riddle, NULL);
+SHELL_COMMAND(riddle, "riddle", "an exception to be found with GDB", cmd_riddle,
+              NULL);

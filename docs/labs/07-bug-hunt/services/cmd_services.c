@@ -55,12 +55,5 @@ static void complete(void (*add)(const char *word, void *arg), void *arg)
         add(services[i].service_name, arg);
 }
 
-SHELL_COMMAND(
-    services, "services [SERVICE|all]", "a day of work for small services",
-    "The services of lab 7 are small clients of the slab allocator, each\n"
-    "with a cache of its name while it works. `services` lists them; with\n"
-    "a name it runs a day of work of that one and compares the results with\n"
-    "the expected ones. It does not notice heap errors; for those use\n"
-    "kmem.debug= (`help debug`), `verify` and `leaks`.\n"
-    "Example: services meter",
-    cmd_services, complete);
+SHELL_COMMAND(services, "services [SERVICE|all]",
+              "a day of work for small services", cmd_services, complete);

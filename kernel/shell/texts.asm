@@ -1,0 +1,4 @@
+; Texts of the shell that are files (kernel/shell/text.h).
+
+section shell_help progbits alloc noexec nowrite align=1
+incbin "kernel/shell/help.txt"
