@@ -248,8 +248,6 @@ def wrong_super(offset, value, size=4):
 @pytest.mark.parametrize("change, why", [
     (wrong_super(56, 0, 2), "not an ext2 file system"),
     (wrong_super(76, 7), "unknown revision"),
-    (wrong_super(96, 0x42),
-     "unsupported features: extents (incompatible 0x0040)"),
     (wrong_super(24, 6), "larger than 4 KiB"),
     (wrong_super(4, 5_000_000), "wrong number of inodes"),
     (wrong_super(32, 0), "fragments are not supported"),
@@ -263,6 +261,94 @@ def test_invalid_file_systems_are_refused(change, why, tmp_path):
     image = make(tmp_path / "image")
     change(image)
     assert why in core(image, good=(1,))
+
+
+INCOMPATIBLE, READ_ONLY = 96, 100  # places in the superblock
+
+
+def supported(image):
+    """Replaces the features by those of a disk that is served."""
+    wrong_super(INCOMPATIBLE, 2)(image)
+    wrong_super(READ_ONLY, 3)(image)
+
+
+def refusal(said, says):
+    """The features that a message names, and that it names nothing else."""
+    match = re.search(re.escape(says) + r"unsupported features:\n(.*)\n"
+                      r"  create a disk without them by make disk, or by "
+                      r"mke2fs -t ext2\b", said, re.S)
+    assert match, said
+    lines = match.group(1).split("\n")
+    assert all(len(line) < 80 and line.startswith("  ") for line in lines)
+    return sum((line.split() for line in lines), [])
+
+
+def features(image):
+    """The names of all features by dumpe2fs, which refuses some, too."""
+    said = run("dumpe2fs", "-h", image, good=range(256))
+    return set(re.search("features:(.*)", said).group(1).split())
+
+
+@pytest.mark.parametrize("options, refused", [
+    ("extent,64bit", "extent 64bit"),
+    ("inline_data", "inline_data"),
+    ("meta_bg,^resize_inode,metadata_csum", "meta_bg metadata_csum"),
+    ("journal_dev", "journal_dev"),
+    ("mmp,flex_bg,ea_inode,large_dir", "mmp flex_bg ea_inode large_dir"),
+    # as mke2fs -t ext4 creates it
+    ("has_journal,extent,huge_file,flex_bg,metadata_csum,64bit,dir_nlink,"
+     "extra_isize", "extent 64bit flex_bg huge_file dir_nlink extra_isize "
+     "metadata_csum"),
+])
+def test_a_refused_disk_names_its_features(options, refused, tmp_path):
+    image = tmp_path / "image"
+    run("mke2fs", "-q", "-F", "-t", "ext2", "-I", "256", "-O", options, image,
+        "8M")
+    named = refusal(core(image, good=(1,)), "")
+    assert named == refused.split()
+    assert set(named) <= features(image)
+
+
+@pytest.mark.parametrize("options, refused", [
+    ("metadata_csum", "metadata_csum"),
+    ("huge_file,dir_nlink,extra_isize,quota",
+     "huge_file dir_nlink extra_isize quota"),
+    ("uninit_bg,project", "uninit_bg project"),
+])
+def test_a_disk_that_can_only_be_read_names_its_features(options, refused,
+                                                         tmp_path):
+    image = tmp_path / "image"
+    run("mke2fs", "-q", "-F", "-t", "ext2", "-I", "256", "-O", options, image,
+        "8M")
+    said = core(image, "fails 30 mkdir /d", "ls /")
+    assert refusal(said, "read-only: ") == refused.split()
+
+
+def test_features_without_a_name_are_numbers(tmp_path):
+    """Names are those of dumpe2fs, of which an older one knows fewer."""
+    image = make(tmp_path / "image")
+    names = set()
+    for bit in set(range(32)) - {0, 1}:
+        supported(image)
+        wrong_super(READ_ONLY, 1 << bit)(image)
+        named = refusal(core(image, "ls /"), "read-only: ")
+        assert len(named) == 1, bit
+        assert {named[0], f"FEATURE_R{bit}"} & features(image), bit
+        names.add(named[0])
+    supported(image)
+    wrong_super(READ_ONLY, 0xffff_ffff)(image)
+    wrong_super(INCOMPATIBLE, 0xffff_ffff)(image)
+    named = refusal(core(image, good=(1,)), "")
+    assert names < set(named) and len(set(named)) == len(named) == 60
+    assert {"FEATURE_I20", "FEATURE_R20", "64bit"} < set(named)
+
+
+def test_the_disk_that_a_refusal_recommends_is_served(tmp_path):
+    """mke2fs with its own configuration."""
+    image = tmp_path / "image"
+    run("mke2fs", "-q", "-F", "-t", "ext2", image, "8M")
+    assert "read-only" not in core(image, "mkdir /d", "ls /")
+    clean(image)
 
 
 @pytest.mark.parametrize("change", [wrong_super(100, 0x40 | 3),

@@ -69,6 +69,35 @@ def test_numbers_of_files_that_were_lost_are_used_again(kernel, tmp_path):
     assert "every invariant holds" in result.text, result.explain()
 
 
+FEATURES = disk.FEATURES.removesuffix(",has_journal")
+
+
+@pytest.mark.parametrize("by", ["by hand", "by init"])
+@pytest.mark.parametrize("features, first, names", [
+    ("extent,64bit,metadata_csum", "", "extent 64bit metadata_csum"),
+    ("metadata_csum,huge_file", "read-only: ", "huge_file metadata_csum"),
+])
+def test_unsupported_features_are_named(kernel, tmp_path, by, features, first,
+                                        names):
+    """On the console and in the kernel's log, as whole lines."""
+    disk.make(tmp_path / "disk.img", 2, block=1024,
+              features=f"{FEATURES},{features}")
+    start = {"by hand": "ramdisk /disk.img & ext2 "
+                        "ramdisk 0 /disk &",
+             "by init": ""}[by]
+    result = qemu.run(
+        kernel, f"run -p init sh -c '{start} sleep 1; echo x > /disk/new'; "
+        "dmesg; poweroff",
+        append="start=ramext2" if by == "by init" else "",
+        initrd=archive(kernel, tmp_path, {"disk.img": tmp_path / "disk.img"}))
+    assert result.problem is None, result.explain()
+    said = (f"ext2: ramdisk, disk 0: {first}unsupported features:\n  {names}\n"
+            "  create a disk without them by make disk, or by mke2fs -t ext2\n")
+    text = qemu.plain(result.text).replace("\r", "")
+    assert text.count(said) == 2, result.explain()
+    assert ("/disk/new: read-only" in text) == bool(first), result.explain()
+
+
 def damaged(whole, seed):
     """The image with some bytes changed, mostly near the beginning: there are
     superblock, descriptors, bitmaps, inodes and the root directory."""

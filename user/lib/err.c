@@ -10,7 +10,7 @@
 
 static void message(int error, const char *fmt, va_list ap)
 {
-    char text[256];
+    char text[1024];
     size_t max = sizeof(text) - 1; /* room for the newline */
     size_t n;
 

@@ -161,6 +161,16 @@ int super_write(struct ext2 *fs);
 
 uint32_t ext2_now(struct ext2 *fs);
 
+/* ---- feature.c ---------------------------------------------------------- */
+
+/* The unsupported features that forbid any use, and those that forbid
+ * writing. */
+uint32_t features_incompatible(const struct ext2_super *s);
+uint32_t features_read_only(const struct ext2_super *s);
+/* Names all of them, and says how to create a disk without. Valid until the
+ * next call. */
+const char *features_describe(const struct ext2_super *s);
+
 /* ---- buffer.c ----------------------------------------------------------- */
 
 int buffers_create(struct ext2 *fs, uint32_t bytes);

@@ -79,32 +79,6 @@ static uint32_t group_count(const struct ext2_super *s)
     return (blocks - 1) / s->s_blocks_per_group + 1;
 }
 
-/* Names the incompatible features that are not supported; NULL: none. */
-static const char *check_features(const struct ext2_super *s)
-{
-    static const struct {
-        uint32_t bit;
-        const char *name;
-    } known[] = {{0x1, "compression"}, {0x8, "journal_dev"}, {0x10, "meta_bg"},
-                 {0x40, "extents"},    {0x80, "64bit"},      {0x100, "mmp"},
-                 {0x200, "flex_bg"},   {0x10000, "encrypt"}};
-    static char text[120];
-    uint32_t bits = s->s_rev_level > 0 ? s->s_feature_incompat : 0;
-    size_t n;
-
-    bits &= ~(uint32_t)(INCOMPAT_FILETYPE | INCOMPAT_RECOVER);
-    if (bits == 0)
-        return NULL;
-    n = (size_t)snprintf(text, sizeof(text), "unsupported features:");
-    for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (bits & known[i].bit)
-            n += (size_t)snprintf(text + n, sizeof(text) - n, " %s",
-                                  known[i].name);
-    snprintf(text + n, sizeof(text) - n, " (incompatible 0x%04x)",
-             (unsigned)bits);
-    return text;
-}
-
 /* 0, or -EINVAL or -ENOSYS and the reason. */
 static int super_check(const struct ext2_super *s, const char **why)
 {
@@ -116,9 +90,10 @@ static int super_check(const struct ext2_super *s, const char **why)
     *why = "unknown revision";
     if (s->s_rev_level > 1)
         return -ENOSYS;
-    *why = check_features(s);
-    if (*why != NULL)
+    if (features_incompatible(s) != 0) {
+        *why = features_describe(s);
         return -ENOSYS;
+    }
     *why = "blocks larger than 4 KiB are not supported";
     if (s->s_log_block_size > BLOCK_SHIFT_MAX)
         return -ENOSYS;
@@ -155,10 +130,9 @@ static int layout(struct ext2 *fs, const char **why)
 static void choose_mode(struct ext2 *fs)
 {
     const struct ext2_super *s = &fs->fs_super;
-    uint32_t known = RO_COMPAT_SPARSE_SUPER | RO_COMPAT_LARGE_FILE;
 
-    if (s->s_rev_level > 0 && (s->s_feature_ro_compat & ~known))
-        fs->fs_read_only = "unsupported features; it can only be read";
+    if (features_read_only(s) != 0)
+        fs->fs_read_only = features_describe(s);
     else if (s->s_state & STATE_ERRORS)
         fs->fs_read_only = "marked as damaged: run e2fsck";
     fs->fs_suspect = !(s->s_state & STATE_VALID);

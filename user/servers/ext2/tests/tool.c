@@ -254,6 +254,8 @@ static int commands(const char *image)
 
     disk_load(&disk, image);
     fs = disk_mount(&disk, 1u << 18);
+    if (ext2_read_only(fs) != NULL)
+        host_print("read-only: %s\n", ext2_read_only(fs));
     if (!lines(fs, &disk, NULL))
         r = ext2_unmount(fs);
     ext2_free(fs);
