@@ -104,7 +104,7 @@ static const char *verify_locked(const struct page **where)
     if (why == NULL && managed != buddy_zone.zone_total_pages)
         why = "blocks do not add up to all managed pages";
     if (why == NULL && free != buddy_count_free())
-        why = "free pages are not what has come and gone";
+        why = "free pages disagree with the counts of allocations and frees";
     return why;
 }
 

@@ -53,11 +53,10 @@ static void print_totals(void)
     inode_totals(&t);
     heap_percent(1000 - heap_waste(t.total_hits, t.total_hits + t.total_misses),
                  rate);
-    kprintf("%zu inodes in memory, %zu of them unused; %llu given up for "
-            "their memory\n",
+    kprintf("%zu inodes in memory, %zu of them unused; %llu reclaimed\n",
             t.total_cached, t.total_unused,
             (unsigned long long)t.total_reclaimed);
-    kprintf("looked for %llu times, found %llu times: %s %%\n",
+    kprintf("looked up %llu times, found %llu times: %s %%\n",
             (unsigned long long)(t.total_hits + t.total_misses),
             (unsigned long long)t.total_hits, rate);
 }
@@ -71,7 +70,7 @@ static int cmd_inodes(int argc, char **argv)
     if (argc != 1)
         return shell_error("takes no '%.32s'; `inodes -a` lists all", argv[1]);
     if (options & SHELL_OPTION('r')) {
-        kprintf("%zu inodes given up\n", inode_reclaim(SIZE_MAX));
+        kprintf("%zu inodes reclaimed\n", inode_reclaim(SIZE_MAX));
         return 0;
     }
     kprintf("%-8s %8s %-6s %5s %10s %5s\n", "FS", "NUMBER", "TYPE", "LINKS",
@@ -95,7 +94,7 @@ struct mount_row {
     bool row_userfs;
 };
 
-/* A server that does not answer leaves the figures out: it says whether. */
+/* The figures of a server that does not reply are left out. */
 static bool has_figures(const struct mount_row *r)
 {
     return strcmp(r->row_state, "ok") == 0;
@@ -103,15 +102,15 @@ static bool has_figures(const struct mount_row *r)
 
 static void look_at_mount(struct fs *fs, struct mount_row *r)
 {
-    bool answers = true;
+    bool replies = true;
 
     r->row_fs = fs;
     r->row_userfs = userfs_snapshot(fs, &r->row_server);
     if (!r->row_userfs || r->row_server.stat_lives)
-        answers = fs_stat(fs, &r->row_stat) == 0;
+        replies = fs_stat(fs, &r->row_stat) == 0;
     r->row_userfs = userfs_snapshot(fs, &r->row_server);
     r->row_state = r->row_userfs && !r->row_server.stat_lives ? "dead"
-                   : answers                                  ? "ok"
+                   : replies                                  ? "ok"
                                                               : "silent";
 }
 
@@ -222,7 +221,7 @@ static int cmd_pipes(int argc, char **argv)
     size_t rows = 0;
 
     if (argc != 1)
-        return shell_error("takes no '%.32s'; `pipes` is all", argv[1]);
+        return shell_error("takes no '%.32s'; write `pipes`", argv[1]);
     kprintf("%-10s %7s %7s %6s %10s\n", "PIPE", "READERS", "WRITERS", "BYTES",
             "TOTAL");
     for (; pipe_stats(last, &st, 1) == 1 && !shell_interrupted(); rows++) {

@@ -17,7 +17,7 @@ static bool no_arguments(int argc, char **argv)
 {
     if (argc == 1)
         return true;
-    shell_error("takes no arguments; `%s` is all", argv[0]);
+    shell_error("takes no arguments; write `%s`", argv[0]);
     return false;
 }
 
@@ -148,7 +148,7 @@ static int cmd_dmesg(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(dmesg, "dmesg", "what was printed since boot", cmd_dmesg, NULL);
+SHELL_COMMAND(dmesg, "dmesg", "the output since boot", cmd_dmesg, NULL);
 
 static int cmd_clear(int argc, char **argv)
 {
@@ -158,7 +158,7 @@ static int cmd_clear(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(clear, "clear", "an empty screen", cmd_clear, NULL);
+SHELL_COMMAND(clear, "clear", "clear the screen", cmd_clear, NULL);
 
 static int cmd_echo(int argc, char **argv)
 {
@@ -229,4 +229,4 @@ static int cmd_about(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(about, "about", "what this is", cmd_about, NULL);
+SHELL_COMMAND(about, "about", "about this kernel", cmd_about, NULL);

@@ -1,5 +1,5 @@
 /*
- * Messages: the ports, and the chains of tasks that wait for answers.
+ * Messages: the ports, and the chains of tasks that wait for replies.
  */
 #include "drivers/console.h"
 #include "kernel/ipc/port.h"
@@ -14,7 +14,7 @@ static int cmd_ports(int argc, char **argv)
     uint32_t last = 0;
 
     if (argc != 1)
-        return shell_error("takes no '%.32s'; `ports` is all", argv[1]);
+        return shell_error("takes no '%.32s'; write `ports`", argv[1]);
     kprintf("%6s %5s %7s %7s %6s %7s %8s %8s\n", "NUMBER", "REFS", "RECEIVE",
             "CALLS", "QUEUED", "WAITING", "BITS", "IRQS");
     for (; port_stats(last, &st, 1) == 1 && !shell_interrupted();
@@ -37,14 +37,14 @@ SHELL_COMMAND(ports, "ports", "the ports where messages are exchanged",
 
 #define EDGES_MAX 64
 
-/* Where every arrow ends another one may begin; each task has one at most. */
+/* An edge leads from a caller to the server; each task has one at most. */
 static struct graph {
     struct ipc_edge graph_edge[EDGES_MAX];
     bool graph_shown[EDGES_MAX]; /* its task's stack, and its server's */
     size_t graph_edges;
 } graph;
 
-/* The arrow that begins at a task, or NULL. */
+/* The edge that begins at a task, or NULL. */
 static const struct ipc_edge *edge_of(pid_t pid)
 {
     for (size_t i = 0; i < graph.graph_edges; i++)
@@ -70,7 +70,7 @@ static bool is_shown(pid_t pid)
     return false;
 }
 
-/* The whole chain on one line. A circle ends where it is closed. */
+/* The whole chain on one line. A cycle ends where it is closed. */
 static void print_chain(const struct ipc_edge *e)
 {
     size_t length = 0;
@@ -81,7 +81,7 @@ static void print_chain(const struct ipc_edge *e)
         kprintf(" -> port %u%s -> ", e->edge_port,
                 e->edge_state == IPC_QUEUED ? " (queued)" : "");
         if (e->edge_server == 0)
-            kprintf("nobody");
+            kprintf("no task");
         else
             kprintf("%s(%d)", e->edge_server_name, (int)e->edge_server);
     }
@@ -111,14 +111,14 @@ static void print_stacks(const struct ipc_edge *e)
     }
 }
 
-/* Chains begin where nobody waits for the first; what is left then are
- * circles. */
-static void print_graph(bool circles)
+/* First the chains that begin with a task for which no other waits; then, with
+ * `cycles`, the rest. */
+static void print_graph(bool cycles)
 {
     for (size_t i = 0; i < graph.graph_edges && !shell_interrupted(); i++) {
         const struct ipc_edge *e = &graph.graph_edge[i];
 
-        if (graph.graph_shown[i] || (!circles && is_waited_for(e->edge_task)))
+        if (graph.graph_shown[i] || (!cycles && is_waited_for(e->edge_task)))
             continue;
         print_chain(e);
         print_stacks(e);
@@ -128,7 +128,7 @@ static void print_graph(bool circles)
 static int cmd_ipc(int argc, char **argv)
 {
     if (argc != 1)
-        return shell_error("takes no '%.32s'; `ipc` is all", argv[1]);
+        return shell_error("takes no '%.32s'; write `ipc`", argv[1]);
     memset(&graph, 0, sizeof(graph));
     graph.graph_edges = ipc_edges(graph.graph_edge, EDGES_MAX);
     print_graph(false);
@@ -136,9 +136,9 @@ static int cmd_ipc(int argc, char **argv)
     if (graph.graph_edges == EDGES_MAX)
         kprintf("(only the first %d callers)\n", EDGES_MAX);
     if (graph.graph_edges == 0)
-        kprintf("(nobody waits for an answer)\n");
+        kprintf("(no task waits for a reply)\n");
     return 0;
 }
 
-SHELL_COMMAND(ipc, "ipc", "which task waits for the answer of which", cmd_ipc,
-              NULL);
+SHELL_COMMAND(ipc, "ipc", "callers, and the tasks that owe them a reply",
+              cmd_ipc, NULL);

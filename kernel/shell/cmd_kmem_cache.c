@@ -228,12 +228,12 @@ static void print_counters(const struct kmem_cache_stat *st)
             (unsigned long long)st->stat_frees,
             (unsigned long long)st->stat_fails);
     kprintf("slabs        %zu: %zu full, %zu partial, %zu free; at most %zu; "
-            "%llu made, %llu ended\n",
+            "%llu created, %llu destroyed\n",
             st->stat_slabs, st->stat_full_slabs, st->stat_partial_slabs,
             st->stat_free_slabs, st->stat_max_slabs,
             (unsigned long long)st->stat_slab_creates,
             (unsigned long long)st->stat_slab_destroys);
-    kprintf("constructed  %llu, destructed %llu\n",
+    kprintf("constructed  %llu, destroyed %llu\n",
             (unsigned long long)st->stat_ctors,
             (unsigned long long)st->stat_dtors);
 }
@@ -265,14 +265,14 @@ static void print_working_set(const struct kmem_cache_stat *st)
     char due[HEAP_CELL];
 
     kprintf("working set  T %zu (free slabs now) m %zu (fewest lately) "
-            "L %zu (may go)\n",
+            "L %zu (reapable)\n",
             st->stat_free_slabs, st->stat_ws_min, st->stat_ws_limit);
     kprintf("             next update, L = m and m = T, in %s",
             heap_age(kmem_update_due(), due));
     if (kmem_ws_interval == KMEM_WS_INFINITE)
         kprintf("; but a reap keeps everything (`ws`)");
     else if (kmem_ws_interval == 0)
-        kprintf("; but a reap takes every free slab (`ws`)");
+        kprintf("; but a reap frees every free slab (`ws`)");
     kprintf("\n");
 }
 
@@ -377,8 +377,8 @@ static void print_chains(struct kmem_cache *cp,
         kprintf("%4zu%c %8zu", i, i == CHAINS - 1 ? '+' : ' ', chain[i]);
         print_bar(chain[i], st->stat_hash_size);
     }
-    kprintf("Looked at whenever a slab comes or goes. With %zu objects or more "
-            "it grows",
+    kprintf("Checked when a slab is created or destroyed. With %zu objects or "
+            "more it grows",
             heap_hash_grow(st->stat_hash_size));
     if (heap_hash_shrink(st->stat_hash_size))
         kprintf(",\nwith %zu or fewer it shrinks",

@@ -61,10 +61,11 @@ static void print_buddy_totals(const struct buddy_stat *st)
                 (1u << st->stat_largest) * KIB_PER_PAGE, st->stat_largest);
     kprintf("; %llu splits, %llu merges\n", (unsigned long long)st->stat_splits,
             (unsigned long long)st->stat_merges);
-    kprintf("ran dry and asked for memory back %llu times; %llu requests "
-            "failed\n",
-            (unsigned long long)st->stat_pressures,
-            (unsigned long long)st->stat_failures);
+    kprintf(
+        "no page was free, and caches were reaped, %llu times; %llu requests "
+        "failed\n",
+        (unsigned long long)st->stat_pressures,
+        (unsigned long long)st->stat_failures);
 }
 
 static void json_buddy(const struct buddy_stat *st)
@@ -198,11 +199,11 @@ static void print_legend(void)
         [PAGE_KERNEL] = "the kernel's image and page array",
         [PAGE_TAIL] = "blocks without a first frame",
         [PAGE_FREE] = "free, in buddy's lists",
-        [PAGE_ALLOC] = "handed out by buddy",
+        [PAGE_ALLOC] = "allocated from buddy",
         [PAGE_SLAB] = "slabs",
         [PAGE_HASH] = "hash tables of caches",
         [PAGE_LARGE] = "kmem_alloc above the size classes",
-        [PAGE_UNMAPPED] = "taken away by debugging mode S",
+        [PAGE_UNMAPPED] = "unmapped by debugging mode S",
         [PAGE_USER] = "mapped by programs",
     };
     size_t count[PAGE_STATES] = {0};
@@ -218,7 +219,7 @@ static void print_legend(void)
     kprintf("lower case: a cell of mixed frames; the letter is the commonest "
             "not free\n");
     if (page_totals()->total_unused)
-        kprintf("%llu MiB of RAM lie above the direct map, unused\n",
+        kprintf("%llu MiB of RAM are above the direct map, unused\n",
                 (unsigned long long)(page_totals()->total_unused >> 20));
 }
 

@@ -38,7 +38,7 @@ static struct kmem_cache *cache_cache;  /* of struct play_cache */
 static struct kmem_cache *object_cache; /* of struct play_object */
 static uint32_t play_random = 1;
 
-/* Visible in a dump: which objects were constructed, which destructed. */
+/* Visible in a dump: which objects were constructed, which destroyed. */
 static void play_ctor(void *obj, size_t size)
 {
     memset(obj, 'c', size);
@@ -61,8 +61,8 @@ static struct play_cache *find_played(const char *name)
         if (pc->play_cp == cp)
             return pc;
     }
-    shell_error(cp ? "'%s' was not made here; `kmem list` shows what was"
-                   : "no cache is called '%s'; `kmem create` makes one",
+    shell_error(cp ? "'%s' was not created by kmem; `kmem list` lists those"
+                   : "no cache is called '%s'; `kmem create` creates one",
                 name);
     return NULL;
 }
@@ -219,7 +219,7 @@ static int play_destroy(int argc, char **argv)
     list_remove(&pc->play_link);
     kmem_cache_free(cache_cache, pc);
     close_playground();
-    kprintf("%s is gone and its pages are back\n", argv[2]);
+    kprintf("%s is destroyed; its pages are free\n", argv[2]);
     return 0;
 }
 
@@ -298,7 +298,7 @@ static int play_alloc(int argc, char **argv)
         return 0;
     if (memory_is_short())
         return shell_error("stopped after %zu; the last eighth of memory is "
-                           "not for playing",
+                           "reserved",
                            n);
     return shell_error("stopped after %zu; no run of pages is left for a slab, "
                        "see `buddyinfo`",
@@ -396,8 +396,8 @@ static int play_list(int argc, char **argv)
         return shell_error("list takes no '%s'; `slabs NAME` shows one cache",
                            argv[2]);
     if (list_empty(&play_caches)) {
-        kprintf("nothing is being played with; `kmem create box 200` makes a "
-                "cache\n");
+        kprintf("(no cache was created by kmem; `kmem create box 200` creates "
+                "one)\n");
         return 0;
     }
     kprintf("%-31s %7s %7s %7s %7s %7s %4s\n", "CACHE", "SIZE", "CHUNK", "OUT",
@@ -426,12 +426,11 @@ static int cmd_kmem(int argc, char **argv)
     };
 
     if (argc < 2)
-        return shell_error("wants create, alloc, free, destroy or list after "
-                           "it");
+        return shell_error("wants create, alloc, free, destroy or list");
     for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
         if (strcmp(argv[1], verbs[i].name) == 0)
             return verbs[i].run(argc, argv);
-    return shell_error("'%s' is nothing to do; create, alloc, free, destroy or "
+    return shell_error("'%s' is none of create, alloc, free, destroy and "
                        "list",
                        argv[1]);
 }
@@ -440,5 +439,5 @@ SHELL_COMMAND(
     kmem,
     "kmem create NAME SIZE [ALIGN] [ctor] [nocolour] | alloc NAME N | "
     "free NAME N|all [lifo|fifo|random] | destroy NAME | list",
-    "a playground: make a cache, allocate, free, look", cmd_kmem,
+    "create a cache, allocate and free its objects", cmd_kmem,
     shell_complete_cache);

@@ -1,5 +1,5 @@
 /*
- * reap and ws: giving free slabs back, and the working set that is kept
+ * reap and ws: reaping free slabs, and the working set that a reap keeps
  * (paper, section 3.4).
  */
 #include "drivers/console.h"
@@ -69,8 +69,8 @@ static void reap_one(struct kmem_cache *cp, enum kmem_reap_mode mode,
               mode == KMEM_REAP_DRY ? 0 : real.reap_slabs, real.reap_kept);
 }
 
-/* The allocator's own caches last: the others' slabs give objects back to
- * them. */
+/* The allocator's own caches last: a reaped slab of another cache frees objects
+ * of theirs. */
 static void reap_all(enum kmem_reap_mode mode, struct reap_sum *sum)
 {
     for (int own = 0; own < 2; own++)
@@ -98,7 +98,7 @@ static void print_outcome(const struct reap_sum *sum, size_t held, size_t free)
 {
     const struct kmem_reap_result *all = &sum->rs_all;
 
-    kprintf("%zu slabs, %zu pages given back; %zu objects destructed; "
+    kprintf("%zu slabs, %zu pages freed; %zu objects destroyed; "
             "%zu slabs kept\n",
             all->reap_slabs, all->reap_pages, all->reap_objects,
             all->reap_kept);
@@ -110,24 +110,23 @@ static void print_outcome(const struct reap_sum *sum, size_t held, size_t free)
 
 static void print_forecast(const struct reap_sum *sum)
 {
-    kprintf("a reap would give back %zu slabs, %zu pages, and destruct %zu "
-            "objects;\nthe working set would keep %zu slabs. "
-            "Nothing was changed.\n",
+    kprintf("a reap would free %zu slabs, %zu pages, and destroy %zu objects;\n"
+            "the working set would keep %zu slabs. Nothing was changed.\n",
             sum->rs_all.reap_slabs, sum->rs_all.reap_pages,
             sum->rs_all.reap_objects, sum->rs_all.reap_kept);
 }
 
-/* What mode S holds back. */
-static void give_back_more(const struct kmem_cache *cp)
+/* Also the pages that mode S keeps unmapped. */
+static void free_unmapped(const struct kmem_cache *cp)
 {
     size_t pages = kmem_unmapped_release(cp);
 
     if (pages)
-        kprintf("mode S held back %zu pages more; they go as well\n", pages);
+        kprintf("%zu more pages freed, which mode S kept unmapped\n", pages);
 }
 
-/* As under memory pressure: what is kept only because it may be asked for
- * again goes first. */
+/* As under memory pressure, unused inodes are freed before their slabs are
+ * reaped. */
 static void reclaim_inodes(const struct kmem_cache *cp)
 {
     size_t inodes = 0;
@@ -135,7 +134,7 @@ static void reclaim_inodes(const struct kmem_cache *cp)
     if (cp == NULL || cp == kmem_cache_find("inode"))
         inodes = inode_reclaim(SIZE_MAX);
     if (inodes != 0)
-        kprintf("%zu inodes that nobody uses go first\n", inodes);
+        kprintf("%zu unused inodes were freed first\n", inodes);
 }
 
 static int cmd_reap(int argc, char **argv)
@@ -150,9 +149,10 @@ static int cmd_reap(int argc, char **argv)
     if (!shell_options(&argc, argv, "an", &options))
         return 1;
     if (options == (SHELL_OPTION('a') | SHELL_OPTION('n')))
-        return shell_error("-a takes everything, -n nothing; give one of them");
+        return shell_error(
+            "-a frees every free slab, -n none; use one of them");
     if (argc > 2)
-        return shell_error("wants one cache at most; `reap` asks all of them");
+        return shell_error("wants one cache at most; `reap` reaps all");
     if (argc == 2 && !(cp = heap_cache_named(argv[1])))
         return 1;
     if (options)
@@ -167,7 +167,7 @@ static int cmd_reap(int argc, char **argv)
     if (sum.rs_rows == 0)
         kprintf("(no cache has a free slab)\n");
     if (mode == KMEM_REAP_ALL)
-        give_back_more(cp);
+        free_unmapped(cp);
     if (mode == KMEM_REAP_DRY)
         print_forecast(&sum);
     else
@@ -175,7 +175,8 @@ static int cmd_reap(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(reap, "reap [-a|-n] [NAME]", "give free slabs back", cmd_reap,
+SHELL_COMMAND(reap, "reap [-a|-n] [NAME]",
+              "destroy free slabs and free their pages", cmd_reap,
               shell_complete_cache);
 
 /* ---- ws ----------------------------------------------------------------- */
@@ -185,7 +186,7 @@ static void print_interval(void)
     if (kmem_ws_interval == KMEM_WS_INFINITE)
         kprintf("interval: infinite; a reap keeps every free slab\n");
     else if (kmem_ws_interval == 0)
-        kprintf("interval: 0; a reap takes every free slab\n");
+        kprintf("interval: 0; a reap frees every free slab\n");
     else
         kprintf("interval: %u.%03u s; at each update L = m, m = T\n",
                 (unsigned)kmem_ws_interval / 1000,
@@ -201,9 +202,10 @@ static int set_interval(const char *word)
     } else if (parse_u32(word, &seconds) && seconds <= 1000000) {
         kmem_ws_interval = seconds * 1000;
     } else {
-        return shell_error("'%s' is no interval; write seconds up to 1000000, "
-                           "or never",
-                           word);
+        return shell_error(
+            "'%s' is not an interval; write seconds up to 1000000, "
+            "or never",
+            word);
     }
     print_interval();
     return 0;
@@ -230,7 +232,7 @@ static void show_ws(struct kmem_cache *cp, const struct kmem_cache_stat *st,
             st->stat_last_reap_kept);
 }
 
-/* Without a free slab lately and never reaped there is nothing to show. */
+/* The cache had a free slab lately, or was reaped. */
 static bool has_ws(const struct kmem_cache_stat *st)
 {
     return st->stat_free_slabs || st->stat_ws_min || st->stat_ws_limit ||

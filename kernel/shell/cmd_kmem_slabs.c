@@ -184,7 +184,7 @@ static void print_histogram(const struct kmem_cache_stat *st,
                             const struct slab_walk *walk)
 {
     if (!walk->walk_freelist)
-        kprintf("> no slab has a free object: the next one makes a slab\n");
+        kprintf("> no slab has a free object: the next one creates a slab\n");
     kprintf("\n%7s %7s   objects used of %zu\n", "USED", "SLABS",
             st->stat_slab_objects);
     for (size_t bin = 0; bin < BINS; bin++)
@@ -201,7 +201,7 @@ static bool show_slabs(struct kmem_cache *cp, const struct kmem_cache_stat *st,
     if (json)
         return walk_slabs(cp, st->stat_slabs, &walk);
     if (st->stat_slabs == 0) {
-        kprintf("%s has no slabs: the first allocation makes one of %zu "
+        kprintf("%s has no slabs: the first allocation creates one of %zu "
                 "objects\n",
                 st->stat_name, st->stat_slab_objects);
         return true;

@@ -76,8 +76,8 @@ static const char *part_in_debug(const struct place *p,
     if (offset >= p->place_cache->cache_redzone_end)
         return "in the redzone before the next object";
     return offset < p->place_st.stat_size && b->stat_state == KMEM_BUF_USED
-               ? "in the redzone behind what was asked for"
-               : "in the redzone behind the object";
+               ? "in the redzone after the bytes asked for"
+               : "in the redzone after the object";
 }
 
 static const char *part_of_chunk(const struct place *p,
@@ -99,7 +99,7 @@ static const char *state_text(enum kmem_buf_state state)
     static const char *const texts[] = {
         [KMEM_BUF_FREE] = "free",
         [KMEM_BUF_USED] = "in use",
-        [KMEM_BUF_BAD] = "damaged, put aside",
+        [KMEM_BUF_BAD] = "damaged, set aside",
     };
 
     return texts[state];
@@ -305,7 +305,7 @@ static int cmd_whatis(int argc, char **argv)
 }
 
 SHELL_COMMAND(whatis, "whatis [-r] ADDR",
-              "what an address is: page, cache, object", cmd_whatis, NULL);
+              "the page, cache and object at an address", cmd_whatis, NULL);
 
 /* ---- map ---------------------------------------------------------------- */
 

@@ -290,8 +290,7 @@ static int cmd_log(int argc, char **argv)
 
 SHELL_COMMAND(
     log, "log [-S|-j] [-n N] [-c CACHE] [-t TASK] [[-a] ADDR] | fail|slab|reap",
-    "what the allocator did: the transaction log", cmd_log,
-    shell_complete_cache);
+    "the allocator's transaction log", cmd_log, shell_complete_cache);
 
 /* ---- history ------------------------------------------------------------ */
 

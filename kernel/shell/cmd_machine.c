@@ -194,7 +194,7 @@ static void print_meminfo(const struct meminfo *m)
                 commit_committed(&m->info_commit));
     print_pages("  limit", commit_limit(&m->info_commit));
     if (t->total_unused)
-        kprintf("%llu MiB of RAM lie above the direct map, unused\n",
+        kprintf("%llu MiB of RAM are above the direct map, unused\n",
                 (unsigned long long)(t->total_unused >> 20));
 }
 

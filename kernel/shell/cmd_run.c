@@ -84,7 +84,7 @@ static int console_back(pid_t pid, const char *name, int error, int status)
     if (error == 0)
         return report(pid, name, status);
     if (error != -EINTR)
-        return shell_error("%s is not the shell's to wait for", name);
+        return shell_error("%s is not a child of the shell", name);
     left.left_pid = pid;
     strlcpy(left.left_name, name, sizeof(left.left_name));
     kprintf("\n%s (pid %d) has lost the console; `continue` goes back to it\n",
@@ -103,7 +103,7 @@ static int cannot_start(const char *path, int error)
                            path);
     case -ENOEXEC:
     case -EISDIR:
-        return shell_error("%s is no program", path);
+        return shell_error("%s is not a program", path);
     case -EBUSY:
         return shell_error("%s runs as that server; `servers` shows it", path);
     case -ENOMEM:
@@ -126,8 +126,7 @@ static bool set_start(char *value)
 }
 
 BOOT_OPTION(start, "start=", "start=SERVER,SERVER...",
-            "servers that init starts besides those that always are",
-            set_start);
+            "servers that init starts besides the default ones", set_start);
 
 /* The pid of a child of the shell, on the console, or an error. */
 static pid_t spawn(struct process_start *start)

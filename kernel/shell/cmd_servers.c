@@ -129,12 +129,12 @@ static int cmd_servers(int argc, char **argv)
     for (; !shell_interrupted() && grant_stat(n, &st); n++)
         options ? json_server(&st) : print_server(&st);
     if (n == 0 && !options)
-        kprintf("(/etc/servers grants nothing to anybody)\n");
+        kprintf("(/etc/servers grants nothing)\n");
     return 0;
 }
 
-SHELL_COMMAND(servers, "servers [-j]",
-              "which server may use what of the machine", cmd_servers, NULL);
+SHELL_COMMAND(servers, "servers [-j]", "the hardware that each server may use",
+              cmd_servers, NULL);
 
 /* ---- irqs --------------------------------------------------------------- */
 
@@ -206,5 +206,5 @@ static int cmd_irqs(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(irqs, "irqs [-j]", "interrupt lines: whose they are, how often",
-              cmd_irqs, NULL);
+SHELL_COMMAND(irqs, "irqs [-j]", "interrupt lines: owners and counts", cmd_irqs,
+              NULL);

@@ -196,8 +196,8 @@ static int send(const char *word, int signal)
     int error;
 
     if (!parse_u32(word + group, &number) || number == 0 || number > INT32_MAX)
-        return shell_error("'%.32s' is no pid, and no group with a - in front",
-                           word);
+        return shell_error(
+            "'%.32s' is neither a pid nor a group with a - in front", word);
     error = task_kill(group ? -(pid_t)number : (pid_t)number, signal);
     if (error == -EPERM)
         return shell_error("%.32s is the kernel's own; only programs can be "
@@ -401,5 +401,5 @@ static int cmd_files(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(files, "files PID", "what a program has open", cmd_files,
-              taskcmd_complete);
+SHELL_COMMAND(files, "files PID", "open files and ports of a program",
+              cmd_files, taskcmd_complete);

@@ -377,7 +377,7 @@ static int cmd_old(int argc, char **argv)
         (unsigned long long)count, count == 1 ? "" : "s",
         (unsigned long long)bytes, (unsigned)seconds);
     if (groups.unaudited)
-        kprintf("of %llu objects nobody knows the age: their caches are not "
+        kprintf("the age of %llu objects is not known: their caches are not "
                 "in mode U\n",
                 (unsigned long long)groups.unaudited);
     return 0;

@@ -66,7 +66,7 @@ bool shell_take(int *argc, char **argv, const struct words_option *options,
     int wrong = words_take(argc, argv, options, n);
 
     if (wrong & WORDS_NO_VALUE)
-        shell_error("-%c wants something after it; `help %s` says what",
+        shell_error("-%c wants a value after it; `help %s` says which",
                     wrong & 0xff, current);
     else if (wrong)
         shell_error("no option -%c; `help %s` shows what there is", wrong,

@@ -336,7 +336,7 @@ KTEST(buddy, verify_finds_broken_free_lists)
          (struct list *)((uintptr_t)page_array - sizeof(struct page)),
          "free list leads outside the page array");
     POKE(buddy_zone.zone_tails, buddy_zone.zone_tails + 1,
-         "free pages are not what has come and gone");
+         "free pages disagree with the counts of allocations and frees");
     POKE(buddy_zone.zone_total_pages, 1,
          "blocks do not add up to all managed pages");
     q = buddy_alloc(0);

@@ -173,7 +173,7 @@ def test_debug_switches_modes(shell):
     assert records(shell, "cache -j spy")[0]["modes"] == "Z"
     assert re.search(r"^spy .* L/Z$", shell.command("kmastat -w spy"), re.M)
     assert shell.command("debug =none spy") == "spy: -, was Z\n"
-    assert "gone" in shell.command("kmem destroy spy")
+    assert "destroyed" in shell.command("kmem destroy spy")
 
 
 def test_debug_refuses_a_cache_with_allocated_objects(shell):
@@ -185,7 +185,7 @@ def test_debug_refuses_a_cache_with_allocated_objects(shell):
     assert text.startswith("0 caches changed\n1 more with allocated objects")
     shell.command("kmem free spy all")
     assert shell.command("debug =FZ spy") == "spy: FZ, was T\n"
-    assert "gone" in shell.command("kmem destroy spy")
+    assert "destroyed" in shell.command("kmem destroy spy")
 
 
 def test_debug_takes_patterns_and_spares_the_allocators_own(shell):
@@ -321,7 +321,7 @@ def test_whatis_and_map_know_owners(shell, audited):
     assert re.search(r"cache spy, in use: 0x\w+ \+ 5, in the object\n"
                      r"allocated by task 1 \(kernel\), [\d.]+ s ago\n", text)
     assert "play_alloc+0x" in text
-    assert "in the redzone behind" in shell.command(f"whatis {used + 101:x}")
+    assert "in the redzone after" in shell.command(f"whatis {used + 101:x}")
     assert "redzone before the first" in shell.command(f"whatis {used - 3:x}")
     chunk = records(shell, "cache -j spy")[0]["chunk"]
     text = shell.command(f"whatis {used + chunk - 3:x}")

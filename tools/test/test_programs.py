@@ -313,7 +313,7 @@ def test_a_stopped_machine_starts_nothing(boot):
     assert re.search(r"\d+ +1 .* sleep", text), text
     pid = re.search(r"(\d+) +1 .* sleep", text).group(1)
     for line, said in ((f"bt {pid}", r"sched_sleep_ms\+0x"),
-                       (f"files {pid}", "console"), ("ipc", "nobody waits"),
+                       (f"files {pid}", "console"), ("ipc", "no task waits"),
                        ("inodes", "inodes in memory"), ("pipes", "no pipe"),
                        ("ports", "no ports"), ("verify", CLEAN)):
         machine.send(line + "\r")

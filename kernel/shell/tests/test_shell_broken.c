@@ -257,7 +257,7 @@ KTEST(shell_broken, looking_survives_wild_values)
     says("users test_broken", " 2 ");
     bdp->bufctl_state = 0x10000077;
     snprintf(line, sizeof(line), "whatis %p", obj[1]);
-    says(line, "damaged, put aside");
+    says(line, "damaged, set aside");
     bdp->bufctl_state = KMEM_BUF_USED;
     end_broken(cp, obj, 2);
 }
@@ -283,7 +283,7 @@ KTEST(shell_broken, damaged_objects_are_marked)
     snprintf(line, sizeof(line), "map %p", obj[0]);
     says(line, " #!#.");
     snprintf(line, sizeof(line), "whatis %p", obj[1]);
-    says(line, "damaged, put aside");
+    says(line, "damaged, set aside");
     bdp->bufctl_state = KMEM_BUF_USED;
     for (int i = 0; i < 3; i++)
         kmem_cache_free(cp, obj[i]);

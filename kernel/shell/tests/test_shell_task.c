@@ -49,7 +49,7 @@ KTEST(shell_task, ipc_draws_chains_and_stacks)
     uint32_t port, handle;
 
     KT_EQ(shell_test_run("ipc"), 0);
-    KT_SAID(1, "(nobody waits for an answer)\n");
+    KT_SAID(1, "(no task waits for a reply)\n");
     KT_REQUIRE(begin(2));
     KT_REQUIRE(actor_start(&e, "disk"));
     port = actor_port(&e);

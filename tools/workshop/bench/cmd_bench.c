@@ -551,5 +551,5 @@ static void complete_groups(void (*add)(const char *word, void *arg), void *arg)
         add(groups[i].name, arg);
 }
 
-SHELL_COMMAND(bench, "bench [GROUP]", "what the allocator and programs cost",
+SHELL_COMMAND(bench, "bench [GROUP]", "costs of the allocator and of programs",
               cmd_bench, complete_groups);

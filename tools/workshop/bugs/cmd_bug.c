@@ -243,4 +243,4 @@ static void complete(void (*add)(const char *word, void *arg), void *arg)
 }
 
 SHELL_COMMAND(bug, "bug list [-j], bug [-k] [-m LETTERS] NAME|all",
-              "plant a bug, and see what finds it", cmd_bug, complete);
+              "plant a bug, and see which mode reports it", cmd_bug, complete);

@@ -239,5 +239,5 @@ static int cmd_frag(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(frag, "frag [-j | -b LABEL]", "slab memory that nobody asked for",
+SHELL_COMMAND(frag, "frag [-j | -b LABEL]", "fragmentation of slab memory",
               cmd_frag, NULL);
