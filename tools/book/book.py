@@ -1,4 +1,4 @@
-"""The book as data: its pages, their order, and the names in them.
+"""The book as data: its pages and their order; and what its site must be.
 
 docs/index.md is the only list of chapters: a heading for each part, a line for
 each chapter. Labs are found by their folders. The site (tools/book) and the
@@ -13,11 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 
-LABS = "Labs"
-INSTRUCTORS = "Teaching with it"
-
-FOLDERS = "boot kernel mm drivers user tools docs".split()
-SOURCES = (".c", ".h", ".asm", ".ld", ".py", ".cfg")
+# Parts that have pages of labs, too, and the names of those.
+FOUND = {"Labs": "README.md", "Teaching with it": "INSTRUCTOR.md"}
 
 
 @dataclass(frozen=True)
@@ -38,10 +35,9 @@ def listed(text):
     for section in re.split(r"^## ", text, flags=re.M)[1:]:
         lines = re.findall(r"^(?:\d+\.|-) \[([^]]+)\]\(([\w/.-]+\.md)\): "
                            r"((?:.+\n?)(?:   ?\S.*\n?)*)", section, re.M)
-        if lines:
-            found.append((section.split("\n")[0], [
-                Chapter(title, path, " ".join(about.split()))
-                for title, path, about in lines]))
+        found.append((section.split("\n")[0], [
+            Chapter(title, path, " ".join(about.split()))
+            for title, path, about in lines]))
     return found
 
 
@@ -58,14 +54,11 @@ def found_labs(name):
 
 def parts():
     """[(part, [Chapter])] of the whole book, in reading order."""
-    result = listed((DOCS / "index.md").read_text(encoding="utf-8"))
-    known = {c.path for _, chapters in result for c in chapters}
-    for part, name in ((LABS, "README.md"), (INSTRUCTORS, "INSTRUCTOR.md")):
-        more = [c for c in found_labs(name) if c.path not in known]
-        if not any(part == title for title, _ in result):
-            result.append((part, []))
-        next(c for title, c in result if title == part).extend(more)
-    return [(title, chapters) for title, chapters in result if chapters]
+    result = dict(listed((DOCS / "index.md").read_text(encoding="utf-8")))
+    for part, name in FOUND.items():
+        result[part] += found_labs(name)
+    return [(title, chapters) for title, chapters in result.items()
+            if chapters]
 
 
 def chapters():
@@ -75,46 +68,6 @@ def chapters():
 def pages():
     """Every page of the book, and README.md."""
     return sorted([*DOCS.rglob("*.md"), ROOT / "README.md"])
-
-
-# ---- what pages name ---------------------------------------------------------
-
-def is_source(word):
-    """A path from the root of the tree to a file that can be read."""
-    path = ROOT / word
-    return (word.split("/")[0] in FOLDERS and "." in word
-            and not word.endswith((".md", ".png", ".svg"))
-            and ".." not in word and path.is_file())
-
-
-@functools.cache
-def definitions():
-    """{name: (path, line)} of functions and structures. Of equal names in
-    several folders, mm/ comes first, then the kernel; names that a folder has
-    twice are left out."""
-    found = {}
-    for folder in ("mm", "kernel", "drivers", "tools/workshop", "user"):
-        places = {}
-        for path in sorted((ROOT / folder).rglob("*.[ch]")):
-            if "tests" in path.parts:
-                continue
-            for name, line in defined(path.read_text(encoding="utf-8")):
-                places.setdefault(name, []).append(
-                    (str(path.relative_to(ROOT)), line))
-        for name, at in places.items():
-            found.setdefault(name, at)
-    return {name: at[0] for name, at in found.items() if len(at) == 1}
-
-
-def defined(text):
-    """(name, line) of the functions, structures and enumerations that C text
-    defines."""
-    text = re.sub(r"__attribute__\(\(.*?\)\)", "", text)
-    for m in re.finditer(r"^(?:struct|enum) (\w+) \{$", text, re.M):
-        yield m[1], text.count("\n", 0, m.start()) + 1
-    for m in re.finditer(r"^(?![ #/}*])[^;{}=()]*?\b(\w+)\([^;{}]*?\)\n\{$",
-                         text, re.M):
-        yield m[1], text.count("\n", 0, m.start(1)) + 1
 
 
 # ---- the site ----------------------------------------------------------------
@@ -138,14 +91,15 @@ def dead_links(text, page, site):
         file = (page.parent / target).resolve() if target else page
         if not file.is_file() or site.resolve() not in file.resolve().parents:
             yield link
-        elif anchor and file.suffix == ".html" and \
-                f'id="{anchor}"' not in ids(file):
+        elif anchor and file.suffix == ".html" and anchor not in ids(file):
             yield link
 
 
 @functools.cache
 def ids(file):
-    return file.read_text(encoding="utf-8")
+    """The anchors of a page."""
+    return frozenset(re.findall(r'\bid="([^"]+)"',
+                                file.read_text(encoding="utf-8")))
 
 
 def check_site(site):
@@ -160,7 +114,7 @@ def check_site(site):
         name = file.relative_to(site)
         if name.name != "search.js":
             wrong += [f"{name} loads {url}" for url in outside(text)]
-        if file.suffix == ".html" and name.parts[0] != "src":
+        if file.suffix == ".html":
             wrong += [f"{name}: {link} leads nowhere"
                       for link in dead_links(text, file, site)]
     if wrong or count < 10:

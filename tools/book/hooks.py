@@ -2,37 +2,30 @@
 
     nav         the order of chapters, from docs/index.md
     markdown    what GitHub and Python's Markdown understand differently
-    content     paths and functions become links to pages of their source
-    search      an index that a page can load from a file system, too
+    content     names of files and functions become links; prompts; tables
+    search      its index (search.py); pages of sources (sources.py)
 
 MkDocs calls the functions that begin with `on_`.
 """
 
 import html
-import json
 import os
 import re
 import sys
 from pathlib import Path
 
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_for_filename
-from pygments.util import ClassNotFound
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tools.book import book  # noqa: E402 (the path comes first)
+from tools.book import book, names, search, sources  # noqa: E402 (the path)
 
-ROOT = book.ROOT
-SEARCH = []      # [page, heading, anchor, text]
-NAMED = set()    # sources that the book has linked to
+SOURCES = sources.Sources()
+INDEX = search.Index()
 
 
 # ---- nav ---------------------------------------------------------------------
 
 def on_config(config):
-    SEARCH.clear()
-    NAMED.clear()
+    global SOURCES, INDEX
+    SOURCES, INDEX = sources.Sources(), search.Index()
     config.nav = [{"Slate": "index.md"}]
     for part, chapters in book.parts():
         config.nav.append({part: [{c.title: c.path} for c in chapters]})
@@ -68,13 +61,27 @@ def leave(link, page):
     target = os.path.normpath(os.path.join(
         "docs", os.path.dirname(page), link[2]))
     if (target.startswith("docs/") and target.endswith((".md", ".svg", ".png"))
-            or not (ROOT / target).is_file()):
+            or not (book.ROOT / target).is_file()):
         return link[0]
-    return f'<a href="{source_link(target, page)}">{link[1]}</a>'
+    href = SOURCES.address(target, os.path.dirname(page))
+    return f'<a href="{href}">{link[1]}</a>'
+
+
+def with_labs(text):
+    """The front page has a line for each page of the labs, too."""
+    for part, name in book.FOUND.items():
+        lines = "".join(f"- [{c.title}]({c.path})\n"
+                        for c in book.found_labs(name))
+        text = re.sub(rf"^## {part}\n(?:(?!## ).*\n)*",
+                      lambda m: f"{m[0].rstrip()}\n\n{lines}\n",
+                      text + "\n", flags=re.M)
+    return text
 
 
 def on_page_markdown(markdown, page, **_):
     path = page.file.src_uri
+    if path == "index.md":
+        markdown = with_labs(markdown)
     markdown = re.sub(r"\nNext: \[.*\s*$", "\n", markdown)  # the theme has it
     markdown = lists_apart(plain_pipes(plain_fences(markdown)))
     return re.sub(r"(?<!!)\[([^]]+)\]\((?!\w+:)([^)#\s]+)\)",
@@ -83,22 +90,25 @@ def on_page_markdown(markdown, page, **_):
 
 # ---- content -----------------------------------------------------------------
 
-def source_link(path, page, line=None):
-    """From a page to a source."""
-    NAMED.add(path)
-    up = os.path.relpath("src", os.path.dirname(page) or ".")
-    return f"{up}/{path}.html" + (f"#L{line}" if line else "")
-
-
 def link_of(code, page):
     """Where a piece of code leads, or None."""
-    if book.is_source(code):
-        return source_link(code, page)
+    folder = os.path.dirname(page)
+    if names.is_source(code):
+        return SOURCES.address(code, folder)
     name = re.fullmatch(r"(?:struct |enum )?(\w+)(?:\(.*\))?", code)
     # a plain word is as often that of a cache or a command
-    place = name and re.search(r"[_( ]", code) and \
-        book.definitions().get(name[1])
-    return place and source_link(place[0], page, place[1])
+    place = name and re.search(r"[_( ]", code) and names.named(name[1])
+    return place and SOURCES.address(place.path, folder, place.line)
+
+
+def chapter_links(listing, page):
+    """Drawings name chapters by their files."""
+    def linked(m):
+        if not (book.DOCS / m[0]).is_file():
+            return m[0]
+        to = os.path.relpath(m[0], os.path.dirname(page) or ".")
+        return f'<a href="{to[:-len(".md")]}.html">{m[0]}</a>'
+    return re.sub(r"\b[a-z-]+\.md\b", linked, listing)
 
 
 def with_links(text, page):
@@ -109,17 +119,23 @@ def with_links(text, page):
     def linked(m):
         href = link_of(html.unescape(m[1]), page)
         return f'<a class="src" href="{href}">{m[0]}</a>' if href else m[0]
-    return "".join(part if i % 2 else
-                   re.sub(r"<code>([^<]+)</code>", linked, part)
-                   for i, part in enumerate(parts))
+    return "".join(
+        re.sub(r"<code>([^<]+)</code>", linked, part) if i % 2 == 0
+        else chapter_links(part, page) if part.startswith("<pre") else part
+        for i, part in enumerate(parts))
+
+
+# The kernel's shell, the same after a panic, the shell in ring 3, GDB. A remark
+# may follow what is typed.
+PROMPT = re.compile(r"^(slate!?&gt; |\$ |\((?:gdb|slate)\) )(.*?)(?=   |$)",
+                    re.M)
 
 
 def with_prompts(text):
     """Typed lines of a transcript look different from the answers."""
-    def typed(m):
-        return re.sub(r"^((?:\(gdb\)|slate!?&gt;|\$) )(.*)$",
-                      r"<i>\1</i><b>\2</b>", m[0], flags=re.M)
-    return re.sub(r"(?<=<code>).*?(?=</code></pre>)", typed, text, flags=re.S)
+    return re.sub(r"(<pre><code>)(.*?)(?=</code></pre>)",
+                  lambda m: m[1] + PROMPT.sub(r"<i>\1</i><b>\2</b>", m[2]),
+                  text, flags=re.S)
 
 
 def with_frames(text):
@@ -128,68 +144,63 @@ def with_frames(text):
         "</table>", "</table></div>")
 
 
+def plain(text):
+    """The words of HTML."""
+    text = re.sub(r"<a class=\"headerlink.*?</a>", "", text)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", "", text)).split())
+
+
 def note(text, page):
     """Enters a page into the index of the search, section by section."""
     for part in re.split(r"(?=<h[1-4] id=)", text):
-        head = re.match(r'<h\d id="([^"]+)">(.*?)</h\d>', part, re.S)
-        words = html.unescape(re.sub(r"<[^>]+>", " ", part))
-        SEARCH.append([page.file.url, page.title,
-                       strip(head[2]) if head else "",
-                       head[1] if head else "", " ".join(words.split())])
+        head = re.match(r'<h(\d) id="([^"]+)">(.*?)</h\d>', part, re.S)
+        if not head:
+            continue
+        words = plain(part[head.end():].replace("</t", " </t"))
+        name, address = plain(head[3]), page.file.url
+        if head[1] == "1":
+            INDEX.add("chapter", name, address, words)
+        else:
+            INDEX.add("section", name, f"{address}#{head[2]}", words,
+                      f"{page.title}: {name}")
 
 
-def strip(text):
-    return html.unescape(re.sub(r"<a class=\"headerlink.*?</a>|<[^>]+>", "",
-                                text)).strip()
+def with_terms(text, page):
+    """The glossary, a term of which one can lead to; enters the terms."""
+    def term(m):
+        name = plain(m[1])
+        anchor = "term-" + "-".join(search.words(name))
+        INDEX.add("term", name, f"{page.file.url}#{anchor}", plain(m[2]))
+        return (f'<tr>\n<td id="{anchor}">{m[1]}</td>\n'
+                f"<td>{m[2]}</td>")
+    return re.sub(r"<tr>\n<td>(.*?)</td>\n<td>(.*?)</td>", term, text)
+
+
+def note_code():
+    """Enters the functions and structures that the book may mean."""
+    for name in names.all_definitions():
+        place = names.named(name)
+        if place:
+            kind = "static" if place.static else "code"
+            INDEX.add(kind, name, SOURCES.address(place.path, "",
+                                                    place.line),
+                      f"{place.path}: {place.text}")
 
 
 def on_page_content(content, page, **_):
     path = page.file.src_uri
     note(content, page)
+    if path == "glossary.md":
+        content = with_terms(content, page)
     # codehilite says <pre><span></span><code>
     content = content.replace("<pre><span></span><code>", "<pre><code>")
     return with_frames(with_prompts(with_links(content, path)))
 
 
-# ---- sources and search ------------------------------------------------------
-
-FRAME = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{path}</title><link rel="stylesheet" href="{up}/book.css">
-<link rel="stylesheet" href="{up}/code.css"></head>
-<body class="source"><header><a href="{up}/index.html">Slate</a>
-<code>{path}</code></header><main>{body}</main></body></html>
-"""
-
-
-def write_source(site, path):
-    text = (ROOT / path).read_text(encoding="utf-8")
-    try:
-        lexer = get_lexer_for_filename(path, stripnl=False)
-    except ClassNotFound:
-        lexer = get_lexer_for_filename("x.txt", stripnl=False)
-    body = highlight(text, lexer, HtmlFormatter(
-        cssclass="hl", linenos="inline", lineanchors="L",
-        anchorlinenos=True)).replace('name="L-', 'id="L').replace(
-            'href="#L-', 'href="#L').replace('id="L-', 'id="L')
-    place = site / "src" / f"{path}.html"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    up = "/".join([".."] * (path.count("/") + 1))
-    place.write_text(FRAME.format(path=path, up=up, body=body),
-                     encoding="utf-8")
-
-
 def on_post_build(config, **_):
     site = Path(config.site_dir)
-    for path in sorted(NAMED):
-        write_source(site, path)
-    (site / "search.js").write_text(
-        "const PAGES = " + json.dumps(SEARCH, ensure_ascii=False) + ";\n",
-        encoding="utf-8")
-    light, dark = (HtmlFormatter(style=s).get_style_defs(".hl")
-                   for s in ("friendly", "github-dark"))
-    (site / "code.css").write_text(
-        f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n",
-        encoding="utf-8")
+    note_code()
+    SOURCES.write(site)
+    (site / "search.js").write_text(INDEX.script(), encoding="utf-8")
+    (site / "code.css").write_text(sources.styles(), encoding="utf-8")
     book.check_site(site)

@@ -1,13 +1,16 @@
 """The book as a whole: the order of its chapters, what each of them must have,
 the sections of the paper, and the site of `make book`."""
 
+import html
+import json
+import os
 import re
 import subprocess
 
 import pytest
 
 from conftest import ROOT, long
-from tools.book import book
+from tools.book import book, names, search
 
 pytestmark = pytest.mark.plain
 
@@ -35,7 +38,7 @@ def test_the_order_is_read_from_the_page():
                         "2. [B](b/c.md): x.\n\n## No list\n\ntext\n\n"
                         "## Two\n\n- [C](c.md): y.\n")
     assert [(p, [c.path for c in cs]) for p, cs in parts] == \
-        [("One", ["a.md", "b/c.md"]), ("Two", ["c.md"])]
+        [("One", ["a.md", "b/c.md"]), ("No list", []), ("Two", ["c.md"])]
     assert parts[0][1][0].about == "first, goes on."
 
 
@@ -149,13 +152,185 @@ def test_dead_links_are_seen(tmp_path):
         ["a.html#y", "c.html", "../a.html"]
 
 
-@long
-def test_the_site_is_made(tmp_path):
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
     """mkdocs is strict, and hooks.py ends it with what is wrong."""
     tool = ROOT / ".venv/book/bin/mkdocs"
     assert tool.exists(), "`make book` once makes .venv/book"
+    folder = tmp_path_factory.mktemp("book") / "site"
     done = subprocess.run([tool, "build", "-q", "-f", "tools/book/mkdocs.yml",
-                           "-d", tmp_path / "site"], cwd=ROOT, check=False,
+                           "-d", folder], cwd=ROOT, check=False,
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Slate" in (tmp_path / "site/index.html").read_text()
+    return folder
+
+
+def address(path):
+    """The page of the site that a page of the book becomes."""
+    return re.sub(r"README\.md$", "index.md", path)[:-len(".md")] + ".html"
+
+
+def article(site, path):
+    return re.search(r"<article>.*</article>", (site / address(path))
+                     .read_text(), re.S)[0]
+
+
+def listings(text):
+    return re.findall(r"<pre><code>(.*?)</code></pre>", text, re.S)
+
+
+@long
+def test_the_front_page_leads_to_every_chapter(site):
+    links = re.findall(r'<a href="([^"#]+)">', article(site, "index.md"))
+    assert {address(c.path) for c in CHAPTERS} <= set(links)
+    drawing = listings(article(site, "index.md"))[0]
+    assert re.findall(r'href="(\S+)">\1', drawing.replace(".md", ".html")) == [
+        f"{n}.html" for n in ("boot memory slab syscalls ipc programs").split()]
+
+
+TYPED = r"(?:slate!?> |\$ |\((?:gdb|slate)\) )"
+
+
+@long
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda c: c.path)
+def test_each_prompt_of_a_transcript_is_marked(site, chapter):
+    typed = re.findall(rf"^ {{4,}}({TYPED})\S", re.sub(
+        r"^```.*?^```", lambda m: m[0].replace("\n", "\n    "),
+        chapter.file.read_text(), flags=re.M | re.S), re.M)
+    marked = [html.unescape(prompt) for listing in
+              listings(article(site, chapter.path))
+              for prompt in re.findall(r"^<i>([^<]+)</i><b>[^<]+</b>", listing,
+                                       re.M)]
+    assert marked == typed
+
+
+@long
+def test_kinds_of_prompts(site):
+    text = "".join(article(site, c.path) for c in CHAPTERS)
+    for prompt in ("slate&gt; ", "$ ", "(gdb) "):
+        assert text.count(f"<i>{prompt}</i><b>") > 20
+
+
+@long
+def test_wide_parts_of_a_page_scroll_by_themselves(site):
+    """A page is as wide as the window: its tables and listings have boxes."""
+    style = (site / "book.css").read_text()
+    for box in (r"\.wide", "\npre", r"body\.source pre"):
+        assert re.search(box + r" \{[^}]*overflow-x: auto", style)
+    for chapter in CHAPTERS:
+        text = article(site, chapter.path)
+        tables = len(re.findall("<table", text))
+        assert tables == text.count('<div class="wide"><table>'), chapter.path
+        outside = re.sub(r"<pre.*?</pre>|<div class=\"wide\">.*?</div>", "",
+                         text, flags=re.S)
+        assert not re.search(r"width=|<td", outside), chapter.path
+
+
+# ---- the pages of sources ----------------------------------------------------
+
+def leads(site, path, name):
+    """Where a page of a source leads by a name."""
+    text = (site / f"src/{path}.html").read_text()
+    return {os.path.normpath(os.path.join(os.path.dirname(path),
+                                          m[1].replace(".html", "")))
+            for m in re.finditer(
+                rf'<a href="([^"]+)"><span class="\w+">{name}<', text)}
+
+
+@long
+@pytest.mark.parametrize("path, name, kind, to", [
+    ("mm/kmem_cache.c", "kmem_cache_grow", "function", "mm/kmem_slab.c"),
+    ("mm/kmem_slab.c", "kmem_cache", "structure", "mm/kmem_impl.h"),
+    ("mm/kmem_slab.c", "mm_lock", "function", "kernel/mm_platform.h"),
+    ("mm/kmem_slab.c", "KMEM_LARGE_MIN", "macro", "mm/kmem_impl.h"),
+    ("kernel/main.c", "kprintf", "function", "drivers/console.c"),
+    ("user/bin/date.c", "printf", "function", "user/lib/stdio.c"),
+    ("tools/test/lint.py", "finding", "function", "tools/test/lint.py"),
+])
+def test_names_of_a_source_lead_to_their_definitions(site, path, name, kind,
+                                                     to):
+    place = names.nearest(name, path)
+    assert (place.kind, place.path) == (kind, to)
+    assert name in (ROOT / to).read_text().splitlines()[place.line - 1]
+    assert leads(site, path, name) == {f"{to}#L{place.line}"}
+
+
+@long
+def test_local_names_lead_nowhere(site):
+    """`colour` is a variable there, and the tag of an enumeration elsewhere;
+    members are not looked up."""
+    assert names.all_definitions()["colour"]
+    assert not leads(site, "mm/kmem_slab.c", "colour")
+    assert not leads(site, "mm/kmem_slab.c", "cache_name")
+
+
+def test_definitions_are_seen():
+    text = ("/* a */\nstatic int one(int a,\n               int b)\n{\n}\n"
+            "struct two {\n    int one;\n};\n#define THREE(x) x\n"
+            "enum four {\n    FIVE, /* 5 */\n    SIX = 1 << 3,\n};\n"
+            "typedef void seven_t(int);\ntypedef unsigned eight_t;\n"
+            "int one_used(void);\nint nine = one(1, 2);\n")
+    found = [(d.name, d.line, d.kind, d.static)
+             for d in names.definitions_in("mm/x.c", text)]
+    assert sorted(found) == sorted([
+        ("one", 2, "function", True), ("two", 6, "structure", True),
+        ("THREE", 9, "macro", True), ("four", 10, "structure", True),
+        ("FIVE", 11, "constant", True), ("SIX", 12, "constant", True),
+        ("seven_t", 14, "type", True), ("eight_t", 15, "type", True)])
+    seen = [d for d in names.definitions_in("mm/x.h", text)]
+    assert not any(d.static for d in seen)
+    assert seen[-1].text == "static int one(int a, int b)"
+
+
+# ---- the search --------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def index(site):
+    text = (site / "search.js").read_text()
+    return json.loads(re.fullmatch(r"const INDEX = (.*);\n", text, re.S)[1])
+
+
+def found(index, word):
+    """The addresses of the entries with a word, as the page orders them."""
+    hits = index["words"].get(word, [])
+    order = sorted(zip(hits[1::2], hits[::2]))
+    return [index["entries"][entry][1] for _, entry in order]
+
+
+@long
+@pytest.mark.parametrize("word, first", [
+    ("slab", "glossary.html#term-slab"),
+    ("colour", "glossary.html#term-colour"),
+    ("destructor", "glossary.html#term-constructor-destructor"),
+    ("kmem_cache_grow", "src/mm/kmem_slab.c.html#L"),
+    ("buddy_alloc", "src/mm/buddy.c.html#L"),
+    ("tasks", "tasks.html"), ("messages", "ipc.html"),
+])
+def test_the_definition_of_a_word_is_found_first(index, word, first):
+    addresses = found(index, word)
+    assert addresses[0].startswith(first) and len(addresses) > 3
+
+
+@long
+def test_names_come_before_mentions(index):
+    """Whatever a page says how often."""
+    hits = index["words"]["allocator"]
+    cost = {index["entries"][entry][1]: cost
+            for entry, cost in zip(hits[::2], hits[1::2])}
+    assert cost["slab.html"] < 100 < cost["performance.html#fragmentation"]
+    text = "slab " * 1000
+    assert search.costs("section", "The slab", "")["slab"] + search.PREFIX \
+        < search.costs("section", "x", text)["slab"]
+
+
+@long
+def test_excerpts_do_not_cut_words(index):
+    """Each piece of a text is of whole words, and together they are it."""
+    whole = search.words((book.DOCS / "slab.md").read_text())
+    for title, address, pieces in index["entries"]:
+        assert all(p and p == p.strip() for p in pieces), title
+        if address.startswith("slab.html"):
+            seen = [w for p in pieces for w in search.words(p)]
+            assert not set(seen) - set(whole)
+    long = "a_word_longer_than_a_line" * 20
+    assert search.pieces(f"one {long} two") == ["one", long, "two"]

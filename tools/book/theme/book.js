@@ -1,7 +1,8 @@
-/* The search of the book: all words of the query, best page first. The index is
-   a script (search.js), because a page that was opened from a file system may
-   load no other kind of file. */
+/* The search of the book. The index is a script (search.js), because a page that
+   was opened from a file system may load no other kind of file. */
 "use strict";
+
+const MOST = 30;
 
 const root = document.currentScript.dataset.root;
 const box = document.getElementById("search");
@@ -17,50 +18,65 @@ function load() {
     document.head.append(script);
 }
 
-/* How well a section fits: words in its heading count most. */
-function score([, title, head, , text], words) {
-    const low = text.toLowerCase(), top = (head + " " + title).toLowerCase();
-    let sum = 0;
+/* The entries that have all words, the cheapest first: [cost, entry]. The costs
+   are in the index (search.py). A word may be the beginning of one. */
+function find(words) {
+    let sums = null;
     for (const word of words) {
-        const times = low.split(word).length - 1;
-        if (times === 0 && !top.includes(word))
-            return 0;
-        sum += Math.min(times, 5) + (top.includes(word) ? 20 : 0);
+        const costs = new Map();
+        for (const [known, hits] of Object.entries(INDEX.words)) {
+            if (!known.startsWith(word))
+                continue;
+            const more = known === word ? 0 : INDEX.prefix;
+            for (let i = 0; i < hits.length; i += 2) {
+                const cost = hits[i + 1] + more;
+                if (!(costs.get(hits[i]) <= cost))
+                    costs.set(hits[i], cost);
+            }
+        }
+        for (const [entry, cost] of costs)
+            if (sums !== null && !sums.has(entry))
+                costs.delete(entry);
+            else
+                costs.set(entry, cost + (sums ? sums.get(entry) : 0));
+        sums = costs;
     }
-    return sum;
+    return [...sums].map(([entry, cost]) => [cost, entry])
+        .sort((a, b) => a[0] - b[0] || a[1] - b[1]);
 }
 
-function excerpt(text, words) {
-    const at = Math.max(0, ...words.map(w => text.toLowerCase().indexOf(w)));
-    const from = Math.max(0, at - 50);
+/* The piece of a text that has most of the words, which are marked in it. */
+function excerpt(pieces, words) {
+    const has = piece => words.filter(w => piece.toLowerCase().includes(w));
+    const best = !pieces.length ? "" : pieces.reduce((a, b) =>
+        has(b).length > has(a).length ? b : a, pieces[0]);
     const line = document.createElement("small");
-    const pattern = new RegExp("(" + words.map(
-        w => w.replace(/[^\w]/g, "\\$&")).join("|") + ")", "i");
-    for (const piece of text.slice(from, from + 170).split(pattern)) {
-        const hit = words.includes(piece.toLowerCase());
+    const pattern = new RegExp("(" + words.join("|") + ")", "i");
+    const from = best === pieces[0] ? "" : "\u2026 ";
+    const to = best === pieces.at(-1) ? "" : " \u2026";
+    for (const part of (from + best + to).split(pattern)) {
+        const hit = words.includes(part.toLowerCase());
         const node = document.createElement(hit ? "mark" : "span");
-        node.textContent = piece;
+        node.textContent = part;
         line.append(node);
     }
     return line;
 }
 
-function row([page, title, head, anchor, text], words) {
+function row([title, address, pieces], words) {
     const a = document.createElement("a");
-    a.href = root + "/" + page + (anchor ? "#" + anchor : "");
-    a.append(head && head !== title ? title + ": " + head : title,
-             excerpt(text, words));
+    a.href = root + "/" + address;
+    a.append(title, excerpt(pieces, words));
     return a;
 }
 
 function show() {
-    const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
-    list.hidden = words.length === 0 || typeof PAGES === "undefined";
+    const words = box.value.toLowerCase().match(/[\p{L}\p{N}_]+/gu) || [];
+    list.hidden = words.length === 0 || typeof INDEX === "undefined";
     if (list.hidden)
         return;
-    const hits = PAGES.map(p => [score(p, words), p]).filter(h => h[0] > 0)
-        .sort((a, b) => b[0] - a[0]).slice(0, 20);
-    list.replaceChildren(...hits.map(h => row(h[1], words)));
+    const hits = find(words).slice(0, MOST);
+    list.replaceChildren(...hits.map(h => row(INDEX.entries[h[1]], words)));
     if (hits.length === 0) {
         const none = document.createElement("p");
         none.textContent = "Nothing in the book has these words.";

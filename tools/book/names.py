@@ -1,0 +1,125 @@
+"""Where a name of the sources is defined.
+
+Two questions are answered. A page of the book says `kmem_cache_grow` without a
+place: `named` finds the definition that is meant. A page of a source uses a
+name: `nearest` finds the definition that the file sees.
+"""
+
+import functools
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+FOLDERS = "boot kernel mm drivers user tools docs".split()
+SOURCES = (".c", ".h", ".asm", ".ld", ".py", ".cfg")
+
+# Of equal names in several of these, a page of the book means the first.
+MEANT = ("mm/", "kernel/", "drivers/", "tools/workshop/", "user/")
+
+
+@dataclass(frozen=True)
+class Definition:
+    name: str
+    path: str
+    line: int
+    kind: str
+    text: str       # its head, in one line
+    static: bool    # only its own file sees it
+
+
+# (kind, pattern) of C; the name is the first group.
+C = [(kind, re.compile(pattern, re.M)) for kind, pattern in (
+    ("structure", r"^(?:typedef )?(?:struct|enum|union) (\w+) \{$"),
+    ("type", r"^typedef [^;{}()]*?\b(\w+);"),
+    ("type", r"^typedef [^;{}()]*?\b(\w+)\([^*]"),
+    ("type", r"^typedef [^;{}()]*\(\*(\w+)\)"),
+    ("type", r"^\} (\w+_t);"),
+    ("macro", r"^# *define (\w+)"),
+    ("constant", r"^    ([A-Z][A-Z0-9_]+)(?: = [^,;{}()]+)?,?(?: +/\*.*)?$"),
+    ("function", r"^(?![ #/}*])[^;{}=()]*?\b(\w+)\([^;{}]*?\)\n\{$"))]
+OTHER = {".asm": [("function", re.compile(r"^(\w+):", re.M))],
+         ".py": [("function", re.compile(r"^def (\w+)\(", re.M)),
+                 ("class", re.compile(r"^class (\w+)\b", re.M))]}
+
+
+def is_source(word):
+    """A path from the root of the tree to a file that can be read."""
+    path = ROOT / word
+    return (word.split("/")[0] in FOLDERS and "." in word
+            and not word.endswith((".md", ".png", ".svg"))
+            and ".." not in word and path.is_file())
+
+
+def hidden(path, kind, text, name, head):
+    """Whether other files do not see a definition."""
+    if path.endswith(".asm"):
+        return not re.search(rf"^ *global {name}\b", text, re.M)
+    return path.endswith(".py") or path.endswith(".c") and \
+        (kind != "function" or head.startswith("static "))
+
+
+def definitions_in(path, text):
+    """The definitions of a file."""
+    suffix = os.path.splitext(path)[1]
+    text = re.sub(r"__attribute__\(\(.*?\)\)", "", text)
+    for kind, pattern in C if suffix in (".c", ".h") else OTHER[suffix]:
+        for m in pattern.finditer(text):
+            head = " ".join(m[0].split()).rpartition("*/ ")[2].rstrip(" {")
+            yield Definition(m[1], path, text.count("\n", 0, m.start(1)) + 1,
+                             kind, head, hidden(path, kind, text, m[1], head))
+
+
+@functools.cache
+def all_definitions():
+    """{name: [Definition]} of the whole tree."""
+    found = {}
+    for path in sorted(p for folder in FOLDERS
+                       for p in (ROOT / folder).rglob("*.*")
+                       if p.suffix in (".c", ".h", *OTHER)):
+        name = str(path.relative_to(ROOT))
+        for d in definitions_in(name, path.read_text(encoding="utf-8")):
+            found.setdefault(d.name, []).append(d)
+    return found
+
+
+def is_test(path):
+    return "/tests/" in path
+
+
+@functools.cache
+def named(name):
+    """The function or structure that the book means, or None. Names that the
+    first folder has twice are not clear."""
+    for folder in MEANT:
+        found = [d for d in all_definitions().get(name, ())
+                 if d.kind in ("function", "structure")
+                 and d.path.startswith(folder) and not is_test(d.path)
+                 and d.path.endswith((".c", ".h"))]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def meant(path):
+    return next((i for i, folder in enumerate(MEANT)
+                 if path.startswith(folder)), len(MEANT))
+
+
+def nearest(name, path):
+    """The definition of a name that a file sees: its own, or that in the
+    nearest folder; None if two are as good."""
+    found = all_definitions().get(name, ())
+    own = [d for d in found if d.path == path]
+    if own:
+        return own[0]
+
+    def distance(d):
+        return -len(os.path.commonpath([d.path, path])), meant(d.path)
+    # tests are seen by tests beside them
+    seen = [d for d in found if not d.static and not (
+        is_test(d.path) and -distance(d)[0] < len("mm/tests"))]
+    best = [d for d in seen if distance(d) == min(map(distance, seen))]
+    return best[0] if len({d.path for d in best}) == 1 else None
