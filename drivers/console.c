@@ -28,10 +28,13 @@
 #define CTRL_BACKSLASH 0x1c
 
 static struct {
-    bool interrupts;       /* input arrives by itself */
-    uint32_t input_head;   /* keys ever inserted */
-    uint32_t input_tail;   /* keys ever removed */
-    uint32_t input_ctrl_c; /* keys between them that are ^C */
+    bool interrupts; /* input arrives by itself */
+    bool keyboard;   /* the last key came from it, not from the line */
+    enum console_terminals terminals;
+    bool (*pager)(const char *s, size_t n); /* or NULL */
+    uint32_t input_head;                    /* keys ever inserted */
+    uint32_t input_tail;                    /* keys ever removed */
+    uint32_t input_ctrl_c;                  /* keys between them that are ^C */
     int16_t input[INPUT_SIZE];
     struct ansi_decoder ansi;
     void (*wait)(void); /* the hooks, or NULL */
@@ -39,7 +42,7 @@ static struct {
     bool (*signal_hook)(int key);
     uint32_t history_end; /* characters ever recorded */
     char history[HISTORY_SIZE];
-} console;
+} console = {.terminals = CONSOLE_VGA};
 
 /* ---- input -------------------------------------------------------------- */
 
@@ -98,6 +101,7 @@ static void serial_byte(uint8_t byte)
 {
     int key = ansi_decode(&console.ansi, byte);
 
+    console.keyboard = false;
     if (key != KEY_NONE)
         input_put(key);
 }
@@ -105,6 +109,7 @@ static void serial_byte(uint8_t byte)
 /* A serial terminal scrolls back by itself; the display does not. */
 static void keyboard_key(int key)
 {
+    console.keyboard = true;
     if (key == KEY_PAGE_UP)
         vga_look(1);
     else if (key == KEY_PAGE_DOWN)
@@ -222,6 +227,8 @@ void console_echo(const char *s, size_t n)
 
 void console_write(const char *s, size_t n)
 {
+    if (console.pager && console.pager(s, n))
+        return;
     console_record(s, n);
     console_echo(s, n);
 }
@@ -257,6 +264,43 @@ void console_clear(void)
     static const char clear[] = "\033[H\033[2J";
 
     console_echo(clear, sizeof(clear) - 1);
+}
+
+/* ---- terminals ---------------------------------------------------------- */
+
+void console_set_terminals(enum console_terminals which)
+{
+    console_colour(CONSOLE_PLAIN);
+    console.terminals = which;
+}
+
+enum console_terminals console_terminals(void)
+{
+    return console.terminals;
+}
+
+bool console_at_terminal(void)
+{
+    return console.keyboard ? console.terminals != CONSOLE_NO_TERMINAL
+                            : console.terminals == CONSOLE_VGA_AND_SERIAL;
+}
+
+void console_colour(enum console_colour colour)
+{
+    uint32_t flags = irq_save();
+    char text[12];
+    size_t n = (size_t)snprintf(text, sizeof(text), "\033[0;%dm", (int)colour);
+
+    if (console.terminals != CONSOLE_NO_TERMINAL)
+        vga_write(text, n);
+    if (console.terminals == CONSOLE_VGA_AND_SERIAL)
+        serial_write(text, n);
+    irq_restore(flags);
+}
+
+void console_set_pager(bool (*pager)(const char *s, size_t n))
+{
+    console.pager = pager;
 }
 
 void console_drain(void)
@@ -306,5 +350,6 @@ void console_panic_mode(void)
 {
     irq_disable();
     console.interrupts = false;
+    console.pager = NULL;
     serial_disable_interrupts();
 }

@@ -34,6 +34,40 @@ void console_record(const char *s, size_t n);
 void kprintf(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void kvprintf(const char *fmt, va_list ap) PRINTF_LIKE(1, 0);
 
+/* The outputs that are terminals, at which a person sits: these show colours,
+ * and what is typed there is answered a page at a time. The serial line is one
+ * only when an option says so: it may lead into a file or to a tool. */
+enum console_terminals {
+    CONSOLE_NO_TERMINAL,
+    CONSOLE_VGA,
+    CONSOLE_VGA_AND_SERIAL,
+};
+
+void console_set_terminals(enum console_terminals which);
+enum console_terminals console_terminals(void);
+
+/* Whether the last key came from a terminal. */
+bool console_at_terminal(void);
+
+/* The colour of the text that follows, on terminals; nothing is recorded. The
+ * numbers are those of ECMA-48's SGR. */
+enum console_colour {
+    CONSOLE_PLAIN = 0,
+    CONSOLE_RED = 31,
+    CONSOLE_GREEN = 32,
+    CONSOLE_YELLOW = 33,
+    CONSOLE_BLUE = 34,
+    CONSOLE_MAGENTA = 35,
+    CONSOLE_CYAN = 36,
+};
+
+void console_colour(enum console_colour colour);
+
+/* Sets a function that console_write calls with its text, or NULL. It returns
+ * true if it has shown the text itself, or has dropped it. Not used after
+ * console_panic_mode. */
+void console_set_pager(bool (*pager)(const char *s, size_t n));
+
 /* The next key: 1 to 255 or enum console_key. Halts the processor while it
  * waits (polls after console_panic_mode). */
 int console_getkey(void);

@@ -11,7 +11,11 @@
  * the ring back.
  *
  * After the last column the cursor stays there until the next character, as on
- * terminals, so both consoles wrap lines alike.
+ * terminals. A word that this character belongs to moves to the next line with
+ * it, but for the second screen, whose programs place what they draw.
+ *
+ * A cell holds ASCII. Of a character in UTF-8 the first byte shows a `?` and
+ * the others nothing.
  */
 #include "drivers/screen.h"
 #include "kernel/lib/string.h"
@@ -114,10 +118,39 @@ static void new_line(struct screen *s)
         scroll(s);
 }
 
+/* Where the word begins that ends in the last column; SCREEN_COLS if the line
+ * has no other. */
+static unsigned last_word(const struct screen *s)
+{
+    const uint16_t *line = line_at(s, (int)s->screen_row);
+    unsigned col = SCREEN_COLS;
+
+    while (col > 0 && (char)line[col - 1] != ' ')
+        col--;
+    return col > 0 && !s->screen_second ? col : SCREEN_COLS;
+}
+
+/* Goes on in the next line, with the word that does not fit. */
+static void wrap(struct screen *s, char c)
+{
+    unsigned from = c == ' ' ? SCREEN_COLS : last_word(s);
+    uint16_t word[SCREEN_COLS];
+    unsigned n = SCREEN_COLS - from;
+
+    memcpy(word, line_at(s, (int)s->screen_row) + from, n * sizeof(word[0]));
+    erase(s, s->screen_row, from, SCREEN_COLS);
+    new_line(s);
+    for (; s->screen_col < n; s->screen_col++)
+        set_cell(s, s->screen_row, s->screen_col, word[s->screen_col]);
+}
+
 static void put(struct screen *s, char c)
 {
-    if (s->screen_wrap)
-        new_line(s);
+    if (s->screen_wrap) {
+        wrap(s, c);
+        if (c == ' ')
+            return;
+    }
     set_cell(s, s->screen_row, s->screen_col,
              (uint16_t)(s->screen_attr << 8 | (uint8_t)c));
     if (s->screen_col + 1 < SCREEN_COLS)
@@ -152,8 +185,10 @@ static void text(struct screen *s, char c)
         move_to(s, s->screen_row, (s->screen_col / TAB + 1) * TAB);
         break;
     default:
-        if ((uint8_t)c >= ' ' && c != 127)
+        if (c >= ' ' && c != 127)
             put(s, c);
+        else if ((uint8_t)c >= 0xC0)
+            put(s, '?');
         break;
     }
 }

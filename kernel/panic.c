@@ -84,7 +84,9 @@ static void headline(const char *text, uintptr_t pc, bool trapped)
     char escaped[320];
 
     place(pc, trapped, where, sizeof(where));
+    console_colour(CONSOLE_RED);
     kprintf("\npanic: %s\n", text);
+    console_colour(CONSOLE_PLAIN);
     debugcon_escape(text, escaped, sizeof(escaped));
     debugcon_event("{\"event\":\"panic\",\"text\":\"%s\",\"at\":\"%s\"}",
                    escaped, where);

@@ -100,6 +100,53 @@ KTEST(screen, wraps_when_the_next_character_comes)
     KT_EQ(cells[79] & 0xFF, 'a');
 }
 
+/* Writes `n` times the same character. */
+static void fill(char c, unsigned n)
+{
+    while (n--)
+        screen_write(&screen, &c, 1);
+}
+
+KTEST(screen, moves_a_word_that_does_not_fit)
+{
+    start();
+    fill('x', 75);
+    write(" broken over");
+    CURSOR(1, 11);
+    ROW(1, "broken over");
+    KT_EQ(cells[74] & 0xFF, 'x');
+    KT_EQ(cells[75] & 0xFF, ' ');
+    KT_EQ(cells[79] & 0xFF, ' ');
+}
+
+KTEST(screen, cuts_only_what_is_longer_than_a_line)
+{
+    start();
+    fill('x', 81);
+    KT_EQ(cells[79] & 0xFF, 'x');
+    ROW(1, "x");
+    write("\033[H\033[2J");
+    fill('y', 80);
+    write(" next"); /* the blank at the edge is not shown */
+    KT_EQ(cells[79] & 0xFF, 'y');
+    ROW(1, "next");
+}
+
+KTEST(screen, shows_ascii_only)
+{
+    start();
+    write("a\xc3\xa4"         /* U+00E4 */
+          "b\xe2\x80\xa6"     /* U+2026 */
+          "c\xf0\x9f\x98\x80" /* U+1F600 */
+          "d\x80\n");
+    ROW(0, "a?b?c?d");
+    CURSOR(1, 0);
+    for (unsigned c = 0x80; c < 0x100; c++)
+        write((const char[]){(char)c, 0});
+    for (unsigned i = 0; i < SCREEN_ROWS * SCREEN_COLS; i++)
+        KT_TRUE((cells[i] & 0xFF) < 0x7F);
+}
+
 KTEST(screen, tab_stops_at_the_edge)
 {
     start();
@@ -242,6 +289,15 @@ KTEST(screen, the_second_leaves_the_first_as_it_was)
     screen_look(&screen, -1000);
     write("\033[?1049l\nd"); /* not in it: nothing happens */
     ROW(24, "d");
+}
+
+KTEST(screen, the_second_moves_no_word)
+{
+    start_with_room();
+    write("\033[?1049h");
+    fill('x', 75);
+    write(" broken");
+    ROW(1, "en");
 }
 
 KTEST(screen, the_second_may_scroll_as_far_as_the_ring_goes)

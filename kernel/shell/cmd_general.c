@@ -160,6 +160,37 @@ static int cmd_clear(int argc, char **argv)
 
 SHELL_COMMAND(clear, "clear", "clear the screen", cmd_clear, NULL);
 
+static const char *const terminals[] = {
+    [CONSOLE_NO_TERMINAL] = "plain",
+    [CONSOLE_VGA] = "vga",
+    [CONSOLE_VGA_AND_SERIAL] = "both",
+};
+
+static bool set_terminal(char *value)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(terminals); i++)
+        if (strcmp(value, terminals[i]) == 0) {
+            console_set_terminals(i);
+            return true;
+        }
+    return false;
+}
+
+BOOT_OPTION(terminal, "terminal=", "terminal=plain|vga|both",
+            "which outputs have colours and stop at a page", set_terminal);
+
+static int cmd_terminal(int argc, char **argv)
+{
+    if (argc > 2 || (argc == 2 && !set_terminal(argv[1])))
+        return shell_error("wants plain, vga or both");
+    kprintf("%s\n", terminals[console_terminals()]);
+    return 0;
+}
+
+SHELL_COMMAND(terminal, "terminal [plain|vga|both]",
+              "which outputs have colours and stop at a page", cmd_terminal,
+              NULL);
+
 static int cmd_echo(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {

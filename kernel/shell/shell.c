@@ -16,6 +16,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_log.h"
 #include "kernel/shell/cmd_task.h"
+#include "kernel/shell/pager.h"
 #include "kernel/x86/cpu.h"
 #include "mm/kmem_stat.h"
 
@@ -46,7 +47,7 @@ bool shell_interrupted(void)
 {
     if (console_interrupt_pending())
         interrupted = true;
-    return interrupted;
+    return interrupted || pager_quit();
 }
 
 bool shell_options(int *argc, char **argv, const char *allowed,
@@ -233,7 +234,7 @@ int shell_execute(char *line)
     if (error != WORDS_OK)
         return refuse(error);
     interrupted = false;
-    while (line && !interrupted) {
+    while (line && !interrupted && !pager_quit()) {
         words_next(&line, &argc, argv);
         if (argc > 0)
             result = run_words(argc, argv);
@@ -330,8 +331,13 @@ void shell_run(void)
                    (unsigned long long)shell_boot_instructions());
     run_option();
     for (;;) {
+        char *line;
+
         taskcmd_reap();
-        shell_execute(read_line(PROMPT));
+        line = read_line(PROMPT);
+        pager_begin();
+        shell_execute(line);
+        pager_end();
     }
 }
 

@@ -15,7 +15,9 @@ Reads from the environment:
     SERIAL2=pty               the second serial line: pty for a terminal of its
                               own, or any argument of QEMU's -serial (null)
 
-The serial line is this terminal. If there is a display, a window opens too.
+The serial line is this terminal. If you type here, and without CMD, the kernel
+gets the option terminal=both: colours, and a page at a time. If there is a
+display, a window opens too.
 Ctrl-A X leaves QEMU; Ctrl-A C switches to QEMU's monitor.
 """
 
@@ -121,6 +123,9 @@ def main():
         sys.exit(f"make run: DISK: {e}")
     if disks and "start=" not in append:
         append = f"{append} start=ext2".strip()
+    if not (args.iso or commands) and "terminal=" not in append and \
+            sys.stdin.isatty() and sys.stdout.isatty():
+        append = f"{append} terminal=both".strip()
     line = qemu.kernel_line(commands, append)
     with tempfile.TemporaryDirectory(prefix="slate-") as folder:
         events = f"{folder}/events"

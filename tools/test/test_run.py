@@ -52,6 +52,15 @@ def test_first_line_says_how_to_leave_and_it_does(make):
     assert child.exitstatus == 0
 
 
+def test_only_where_a_person_types_the_line_is_a_terminal(make):
+    child = make("run")
+    child.expect_exact("slate> ")
+    child.send("terminal\r")
+    child.expect_exact("\nboth\r")
+    child = make("run", "CMD=terminal; poweroff")
+    child.expect_exact("\nvga\r")
+
+
 def test_commands_arrive_as_they_were_typed(make):
     child = make("run", "MEM=16", "ICOUNT=1",
                  "CMD=echo $HOME `id` 'a  b' 100% c\\d; uptime; poweroff")

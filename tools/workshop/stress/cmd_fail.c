@@ -74,7 +74,7 @@ static int try_all(enum kmem_fail_kind kind, const char *name, char **argv)
         kmem_fail_set(KMEM_FAIL_NONE, 0);
         end_programs(before);
         if (!unharmed()) {
-            kprintf("  … after %s request %u failed\n", name, (unsigned)n);
+            kprintf("  ... after %s request %u failed\n", name, (unsigned)n);
             bad++;
         }
     } while (fired && n < TRIES_MAX && !shell_interrupted());

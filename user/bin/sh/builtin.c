@@ -65,7 +65,7 @@ static int cmd_wait(int argc, char **argv)
         long pid = number(argv[i]);
 
         if (pid <= 0)
-            return complain(2, "usage: wait [PID …]");
+            return complain(2, "usage: wait [PID ...]");
         status = run_wait((pid_t)pid);
     }
     return status;
@@ -144,13 +144,14 @@ const struct builtin builtins[] = {
     {"cd", "cd [DIRECTORY]", "changes to a directory, by default $HOME or /",
      cmd_cd},
     {"exit", "exit [STATUS]", "ends the shell", cmd_exit},
-    {"export", "export [NAME[=VALUE] …]", "exports variables to programs",
+    {"export", "export [NAME[=VALUE] ...]", "exports variables to programs",
      cmd_export},
     {"help", "help", "this list", cmd_help},
     {"history", "history", "previous lines", cmd_history},
     {"pwd", "pwd", "prints the current directory", cmd_pwd},
-    {"unset", "unset NAME …", "removes variables", cmd_unset},
-    {"wait", "wait [PID …]", "waits for background commands to end", cmd_wait},
+    {"unset", "unset NAME ...", "removes variables", cmd_unset},
+    {"wait", "wait [PID ...]", "waits for background commands to end",
+     cmd_wait},
     {NULL, NULL, NULL, NULL},
 };
 

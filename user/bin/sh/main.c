@@ -138,7 +138,7 @@ int main(int argc, char **argv, char **envp)
     vars_init(envp);
     if (argc > 1 && strcmp(argv[1], "-c") == 0) {
         if (argc < 3)
-            usage("[-c LINE | FILE] [ARGUMENT …]");
+            usage("[-c LINE | FILE] [ARGUMENT ...]");
         shell.shell_args = argv + 3;
         shell.shell_argc = argc - 3;
         run_line(argv[2], NULL);

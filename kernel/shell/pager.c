@@ -1,0 +1,107 @@
+/*
+ * A screenful at a time: see pager.h.
+ */
+#include "kernel/shell/pager.h"
+#include "drivers/console.h"
+#include "drivers/screen.h"
+#include "kernel/lib/string.h"
+#include "kernel/task/task.h"
+#include "kernel/x86/cpu.h"
+
+#define ESCAPE '\033'
+#define LINES  (SCREEN_ROWS - 1) /* the last one is for the question */
+
+static struct {
+    struct task *task;
+    unsigned rows;   /* shown since the last key */
+    unsigned column; /* in the row that is not finished */
+    bool quit;
+} pager;
+
+bool pager_quit(void)
+{
+    return pager.quit;
+}
+
+/* False if the key means nothing. */
+static bool answer(int key)
+{
+    switch (key) {
+    case ' ':
+        pager.rows = 0;
+        return true;
+    case '\n':
+        pager.rows = LINES - 1;
+        return true;
+    case 'c':
+        pager_end();
+        return true;
+    case 'q':
+    case CTRL('C'):
+        pager.quit = true;
+        return true;
+    }
+    return false;
+}
+
+static void ask(void)
+{
+    static const char question[] =
+        "\033[7m-- Space: a page, Enter: a line, c: all the rest, "
+        "q: no more --\033[0m";
+    static const char away[] = "\r\033[K";
+
+    console_echo(question, sizeof(question) - 1);
+    while (!answer(console_getkey()))
+        ;
+    console_echo(away, sizeof(away) - 1);
+}
+
+/* Shows one line, or a part of it. */
+static void show(const char *s, size_t n)
+{
+    if (pager.task && !pager.quit && pager.rows >= LINES)
+        ask();
+    if (pager.quit)
+        return;
+    console_record(s, n);
+    console_echo(s, n);
+    pager.column += (unsigned)n;
+    if (s[n - 1] == '\n') {
+        pager.rows += (MAX(pager.column, 2u) - 2) / SCREEN_COLS + 1;
+        pager.column = 0;
+    }
+}
+
+/* A console pager (drivers/console.h). */
+static bool page(const char *s, size_t n)
+{
+    if (task_self() != pager.task || !(read_eflags() & EFLAGS_IF))
+        return false;
+    while (n > 0) {
+        size_t line = 0;
+
+        while (line < n && s[line++] != '\n')
+            if (s[line - 1] == ESCAPE)
+                pager_end();
+        show(s, line);
+        s += line;
+        n -= line;
+    }
+    return true;
+}
+
+void pager_begin(void)
+{
+    memset(&pager, 0, sizeof(pager));
+    if (console_at_terminal()) {
+        pager.task = task_self();
+        console_set_pager(page);
+    }
+}
+
+void pager_end(void)
+{
+    pager.task = NULL;
+    console_set_pager(NULL);
+}

@@ -1,0 +1,143 @@
+"""Terminals: pages, colours, and what the screen shows of long lines and of
+characters that are not ASCII."""
+# Tests: kernel/shell/pager.c, drivers/console.c, drivers/screen.c
+
+import re
+
+import pytest
+
+from conftest import ROOT
+from tools.run import qemu
+
+QUESTION = r"-- Space: a page, Enter: a line, c: all the rest, q: no more --"
+ASKS = re.escape(QUESTION.replace("\\", "")) + r"\x1b\[0m\Z"
+RED = "\x1b[0;31m"
+
+
+@pytest.fixture
+def terminal(kernel):
+    """A machine whose serial line is a terminal."""
+    with qemu.Machine(kernel, "terminal=both") as machine:
+        machine.prompt()
+        yield machine
+
+
+def pages(machine, line, keys):
+    """Types a line, then a key at each question. Returns what came before each
+    question, and at last before the prompt."""
+    found = []
+    machine.send(line + "\r")
+    machine.expect(r"\n")
+    for key in keys:
+        found.append(machine.expect(ASKS, unless="slate> "))
+        machine.send(key)
+    found.append(machine.expect(r"(\n|\x1b\[K)slate> \Z"))
+    return [qemu.plain(text) for text in found]
+
+
+def rows(text):
+    """The lines of a page, without the question and the echo."""
+    lines = text.replace(QUESTION, "").split("\n")
+    return [line for line in lines if line and "slate>" not in line]
+
+
+def test_a_screenful_at_a_time(terminal):
+    first, second, line, rest = pages(terminal, "help", " \rc")
+    assert [len(rows(page)) for page in (first, second, line)] == [24, 24, 1]
+    assert rows(rest)
+
+
+def test_nothing_is_lost_between_pages(terminal, shell):
+    assert rows("".join(pages(terminal, "help", "  "))) == \
+        rows(shell.command("help"))
+
+
+def test_all_the_rest_and_no_more(terminal, shell):
+    whole = rows(shell.command("help"))
+    assert rows("".join(pages(terminal, "help", "c"))) == whole
+    text = "".join(pages(terminal, "help; echo never", "q"))
+    assert rows(text) == whole[:24]
+    assert rows("".join(pages(terminal, "help", "\x03"))) == whole[:24]
+    assert terminal.command("echo still here") == "still here\n"
+
+
+def test_what_fits_does_not_wait(terminal):
+    """Of a program's output nothing waits: it is not the shell's."""
+    assert terminal.command("uptime")
+    assert len(terminal.command("run cat /proc/kmastat").splitlines()) > 25
+
+
+def test_nothing_waits_where_no_person_is(kernel, shell):
+    assert len(shell.command("help").splitlines()) > 40
+    assert "\x1b" not in shell.transcript.split("slate> ", 1)[0]
+    run = qemu.run(kernel, "help; kmastat -z; poweroff", "terminal=both")
+    assert run.problem is None, run.explain()
+    assert QUESTION not in run.text
+
+
+def test_the_screen_is_a_terminal_and_the_line_is_none(kernel):
+    with qemu.Machine(kernel, screen=True) as machine:
+        machine.prompt()
+        machine.keys("h", "e", "l", "p", "ret")
+        screen = machine.wait_screen(r"^-- Space")
+        assert screen[24].strip() == QUESTION
+        assert screen[23].strip() and screen[0].strip()
+        machine.keys("q")
+        machine.expect(r"\x1b\[Kslate> \Z")
+        assert len(machine.command("help").splitlines()) > 40
+
+
+def test_colours_only_on_terminals(kernel, terminal):
+    terminal.send("panic a reason\r")
+    text = terminal.expect("slate!> ")
+    assert f"{RED}\r\npanic: a reason\r\n\x1b[0;0m" in text
+    with qemu.Machine(kernel, screen=True) as machine:
+        machine.prompt()
+        machine.send("panic a reason\r")
+        assert "\x1b" not in machine.expect("slate!> ").split("reason", 1)[1]
+        machine.wait_screen("^panic: a reason")
+        assert attributes(machine, "panic: a reason") == {4}
+        machine.send("terminal plain\r")
+        machine.expect("slate!> ")
+        machine.send("panic another\r")
+        machine.wait_screen("^panic: another")
+        assert attributes(machine, "panic: another") == {7}
+
+
+def attributes(machine, text):
+    """Those of a text on the screen."""
+    at = "".join(machine.screen()).index(text)
+    path = f"{machine.folder}/cells"
+    machine.qmp.execute("pmemsave", val=0xB8000, size=4000, filename=path)
+    with open(path, "rb") as f:
+        return set(f.read()[1::2][at:at + len(text)])
+
+
+def test_the_options_and_the_command(kernel, terminal):
+    assert terminal.command("terminal") == "both\n"
+    assert terminal.command("terminal vga") == "vga\n"
+    assert len(terminal.command("help").splitlines()) > 40
+    assert terminal.command("terminal amber").startswith("terminal: wants")
+    run = qemu.run(kernel, "terminal; poweroff", "terminal=plain")
+    assert "\nplain" in run.text.replace("\r", "")
+
+
+def test_the_screen_cuts_no_word_and_shows_ascii(kernel):
+    with qemu.Machine(kernel, screen=True) as machine:
+        machine.prompt()
+        machine.send("echo abc " + "longword " * 9 + "one\r")
+        machine.wait_screen(r"^longword one *$")
+        machine.send("run cat /bin/echo\r")
+        machine.prompt()
+        assert all(ord(c) < 127 for line in machine.screen() for c in line)
+
+
+def test_strings_of_the_kernel_are_ascii():
+    """And those of programs; comments may have any character."""
+    from tools.test.lint import TOKENS, sources
+    for path in sources(".c", ".h"):
+        if "host" in path.parts or path.parts[0] not in \
+                ("boot", "kernel", "mm", "drivers", "tools", "user"):
+            continue
+        for token in re.findall(TOKENS, (ROOT / path).read_text(), re.S):
+            assert token.startswith("/") or token.isascii(), (path, token)
