@@ -303,13 +303,19 @@ struct kmem_cache_stat test_stat(struct kmem_cache *cp)
     return stat;
 }
 
-void test_verify(const char *file, int line, struct kmem_cache *cp)
+void test_verify(const char *file, int line, struct kmem_cache *cp,
+                 const char *what)
 {
-    const char *where;
-    const char *why = kmem_cache_verify(cp, &where);
+    const char *where = NULL;
+    const char *why =
+        cp == NULL ? kmem_verify(&where) : kmem_cache_verify(cp, &where);
 
-    if (why != NULL)
-        ktest_fail(file, line, "kmem_cache_verify: %s: %s", why, where);
+    if (strcmp(why == NULL ? "nothing" : why, what == NULL ? "nothing" : what))
+        ktest_fail(file, line, "verify says \"%s\" (%s), expected \"%s\"",
+                   why == NULL ? "nothing" : why, why == NULL ? "" : where,
+                   what == NULL ? "nothing" : what);
+    else if (why != NULL && (where == NULL || *where == '\0'))
+        ktest_fail(file, line, "\"%s\", but not where", what);
 }
 
 static uint32_t saved_interval;

@@ -112,9 +112,22 @@ struct kmem_cache *test_setup(size_t size, size_t align, bool constructed);
 
 struct kmem_cache_stat test_stat(struct kmem_cache *cp);
 
-/* Fails the case at this line if an invariant of the cache is broken. */
-#define TEST_VERIFY(cp) test_verify(__FILE__, __LINE__, cp)
-void test_verify(const char *file, int line, struct kmem_cache *cp);
+/* Verifies the cache, or the whole heap if `cp` is NULL. Fails the case at this
+ * line if that does not find what is expected, NULL: nothing; or not where. */
+#define TEST_VERIFY_SAYS(cp, what) test_verify(__FILE__, __LINE__, cp, what)
+#define TEST_VERIFY(cp)            TEST_VERIFY_SAYS(cp, NULL)
+void test_verify(const char *file, int line, struct kmem_cache *cp,
+                 const char *what);
+
+/* Breaks an invariant: verifying says so, and nothing once it is mended. */
+#define TEST_POKE(cp, field, value, what)                                      \
+    do {                                                                       \
+        __typeof__(field) poke_saved = (field);                                \
+        (field) = (value);                                                     \
+        TEST_VERIFY_SAYS(cp, what);                                            \
+        (field) = poke_saved;                                                  \
+        TEST_VERIFY(NULL);                                                     \
+    } while (0)
 
 /* No working-set update comes by itself between these. */
 void test_clock_stop(void);

@@ -4,27 +4,6 @@
  */
 #include "mm/tests/kmem_test.h"
 
-static void expect(struct kmem_cache *cp, const char *what, int line)
-{
-    const char *where = NULL;
-    const char *why = kmem_cache_verify(cp, &where);
-
-    if (why == NULL || strcmp(why, what) != 0)
-        ktest_fail(__FILE__, line, "verify said \"%s\", expected \"%s\"",
-                   why == NULL ? "nothing" : why, what);
-    else if (where == NULL || *where == '\0')
-        ktest_fail(__FILE__, line, "\"%s\", but not where", what);
-}
-
-#define POKE(cp, field, value, what)                                           \
-    do {                                                                       \
-        __typeof__(field) poke_saved = (field);                                \
-        (field) = (value);                                                     \
-        expect(cp, what, __LINE__);                                            \
-        (field) = poke_saved;                                                  \
-        TEST_VERIFY(cp);                                                       \
-    } while (0)
-
 /* Four slabs: full, full, partial (2 allocated), free. */
 static struct kmem_cache *make(size_t size, size_t *n)
 {
@@ -50,20 +29,22 @@ static void check_geometry(size_t size)
     size_t n;
     struct kmem_cache *cp = make(size, &n);
 
-    POKE(cp, cp->cache_align, 24, "alignment is not a power of two");
-    POKE(cp, cp->cache_align, 4, "alignment is not a power of two");
-    POKE(cp, cp->cache_align, 0, "alignment is not a power of two");
-    POKE(cp, cp->cache_chunk, size - 8, "chunk is smaller than the object");
-    POKE(cp, cp->cache_chunk, cp->cache_chunk + 4,
-         "chunk is not a multiple of the alignment");
-    POKE(cp, cp->cache_slab_chunks, n + 1,
-         "chunks and colour do not fit the slab");
-    POKE(cp, cp->cache_slab_chunks, 0, "chunks and colour do not fit the slab");
-    POKE(cp, cp->cache_colour_max, cp->cache_colour_max + 512,
-         "chunks and colour do not fit the slab");
-    POKE(cp, cp->cache_colour, cp->cache_colour_max + 8,
-         "next colour is out of range");
-    POKE(cp, cp->cache_colour, 4, "next colour is out of range");
+    TEST_POKE(cp, cp->cache_align, 24, "alignment is not a power of two");
+    TEST_POKE(cp, cp->cache_align, 4, "alignment is not a power of two");
+    TEST_POKE(cp, cp->cache_align, 0, "alignment is not a power of two");
+    TEST_POKE(cp, cp->cache_chunk, size - 8,
+              "chunk is smaller than the object");
+    TEST_POKE(cp, cp->cache_chunk, cp->cache_chunk + 4,
+              "chunk is not a multiple of the alignment");
+    TEST_POKE(cp, cp->cache_slab_chunks, n + 1,
+              "chunks and colour do not fit the slab");
+    TEST_POKE(cp, cp->cache_slab_chunks, 0,
+              "chunks and colour do not fit the slab");
+    TEST_POKE(cp, cp->cache_colour_max, cp->cache_colour_max + 512,
+              "chunks and colour do not fit the slab");
+    TEST_POKE(cp, cp->cache_colour, cp->cache_colour_max + 8,
+              "next colour is out of range");
+    TEST_POKE(cp, cp->cache_colour, 4, "next colour is out of range");
     end(cp);
 }
 
@@ -80,26 +61,29 @@ static void check_slab(size_t size)
     struct kmem_slab *sp = test_slab(cp, 2);
     struct page *p = virt_to_page(sp->slab_base);
 
-    POKE(cp, sp->slab_cache, kmem_slab_cache, "slab belongs to another cache");
-    POKE(cp, sp->slab_base, (char *)sp->slab_base + 8,
-         "slab base is not page aligned");
-    POKE(cp, p->page_owner, kmem_slab_cache,
-         "slab pages are not marked as the cache's");
-    POKE(cp, p->page_state, PAGE_HASH,
-         "slab pages are not marked as the cache's");
-    POKE(cp, sp->slab_chunks, (uint16_t)(n - 1),
-         "slab has another number of chunks");
-    POKE(cp, sp->slab_colour, (uint16_t)(cp->cache_colour_max + 8),
-         "slab colour is out of range");
-    POKE(cp, sp->slab_colour, 4, "slab colour is out of range");
-    POKE(cp, sp->slab_refcnt, (uint32_t)n + 1,
-         "reference count exceeds the chunks");
-    POKE(cp, sp->slab_refcnt, 0x80000000u,
-         "reference count exceeds the chunks");
-    POKE(cp, sp->slab_refcnt, 1, "freelist does not match the reference count");
-    POKE(cp, sp->slab_refcnt, 3, "freelist does not match the reference count");
-    POKE(cp, sp->slab_head, NULL,
-         "freelist does not match the reference count");
+    TEST_POKE(cp, sp->slab_cache, kmem_slab_cache,
+              "slab belongs to another cache");
+    TEST_POKE(cp, sp->slab_base, (char *)sp->slab_base + 8,
+              "slab base is not page aligned");
+    TEST_POKE(cp, p->page_owner, kmem_slab_cache,
+              "slab pages are not marked as the cache's");
+    TEST_POKE(cp, p->page_state, PAGE_HASH,
+              "slab pages are not marked as the cache's");
+    TEST_POKE(cp, sp->slab_chunks, (uint16_t)(n - 1),
+              "slab has another number of chunks");
+    TEST_POKE(cp, sp->slab_colour, (uint16_t)(cp->cache_colour_max + 8),
+              "slab colour is out of range");
+    TEST_POKE(cp, sp->slab_colour, 4, "slab colour is out of range");
+    TEST_POKE(cp, sp->slab_refcnt, (uint32_t)n + 1,
+              "reference count exceeds the chunks");
+    TEST_POKE(cp, sp->slab_refcnt, 0x80000000u,
+              "reference count exceeds the chunks");
+    TEST_POKE(cp, sp->slab_refcnt, 1,
+              "freelist does not match the reference count");
+    TEST_POKE(cp, sp->slab_refcnt, 3,
+              "freelist does not match the reference count");
+    TEST_POKE(cp, sp->slab_head, NULL,
+              "freelist does not match the reference count");
     end(cp);
 }
 
@@ -115,8 +99,8 @@ KTEST(kmem_verify, header_of_a_small_slab)
     struct kmem_cache *cp = make(200, &n);
     struct kmem_slab *sp = test_slab(cp, 0);
 
-    POKE(cp, sp->slab_base, (char *)sp->slab_base + PAGE_SIZE,
-         "slab data is not at the end of its page");
+    TEST_POKE(cp, sp->slab_base, (char *)sp->slab_base + PAGE_SIZE,
+              "slab data is not at the end of its page");
     end(cp);
 }
 
@@ -127,11 +111,13 @@ KTEST(kmem_verify, pages_of_a_large_slab)
     struct kmem_slab *sp = test_slab(cp, 0);
     struct page *p = virt_to_page(sp->slab_base);
 
-    POKE(cp, p[2].page_owner, NULL, "slab pages are not marked as the cache's");
-    POKE(cp, sp->slab_base, mm_phys_to_virt((page_count - 1) << PAGE_SHIFT),
-         "slab pages are not marked as the cache's");
-    POKE(cp, sp->slab_base, mm_phys_to_virt(page_count << PAGE_SHIFT),
-         "slab pages are not marked as the cache's");
+    TEST_POKE(cp, p[2].page_owner, NULL,
+              "slab pages are not marked as the cache's");
+    TEST_POKE(cp, sp->slab_base,
+              mm_phys_to_virt((page_count - 1) << PAGE_SHIFT),
+              "slab pages are not marked as the cache's");
+    TEST_POKE(cp, sp->slab_base, mm_phys_to_virt(page_count << PAGE_SHIFT),
+              "slab pages are not marked as the cache's");
     end(cp);
 }
 
@@ -146,16 +132,16 @@ static void check_freelist(size_t size)
     struct kmem_bufctl *second = first->bufctl_next;
     const char *what = "freelist does not match the reference count";
 
-    POKE(cp, second->bufctl_next, first, what); /* a circle */
-    POKE(cp, first->bufctl_next, first, what);  /* a smaller one */
-    POKE(cp, first->bufctl_next, NULL, what);   /* cut short */
-    POKE(cp, second->bufctl_next, test_slab(cp, 3)->slab_head, what);
-    POKE(cp, second->bufctl_next, (void *)((char *)second + 1), what);
-    POKE(cp, second->bufctl_next, (void *)sp, what);
-    POKE(cp, second->bufctl_next, (void *)((char *)first + n * cp->cache_chunk),
-         what);
-    POKE(cp, second->bufctl_next, (void *)&n, what);
-    POKE(cp, sp->slab_head, (void *)&n, what);
+    TEST_POKE(cp, second->bufctl_next, first, what); /* a circle */
+    TEST_POKE(cp, first->bufctl_next, first, what);  /* a smaller one */
+    TEST_POKE(cp, first->bufctl_next, NULL, what);   /* cut short */
+    TEST_POKE(cp, second->bufctl_next, test_slab(cp, 3)->slab_head, what);
+    TEST_POKE(cp, second->bufctl_next, (void *)((char *)second + 1), what);
+    TEST_POKE(cp, second->bufctl_next, (void *)sp, what);
+    TEST_POKE(cp, second->bufctl_next,
+              (void *)((char *)first + n * cp->cache_chunk), what);
+    TEST_POKE(cp, second->bufctl_next, (void *)&n, what);
+    TEST_POKE(cp, sp->slab_head, (void *)&n, what);
     end(cp);
 }
 
@@ -176,9 +162,9 @@ KTEST(kmem_verify, addresses_of_free_large_buffers)
     struct kmem_bufctl *bcp = test_slab(cp, 2)->slab_head;
     const char *what = "freelist does not match the reference count";
 
-    POKE(cp, bcp->bufctl_addr, (char *)bcp->bufctl_addr + 8, what);
-    POKE(cp, bcp->bufctl_addr, test_obj[0], what);
-    POKE(cp, bcp->bufctl_addr, NULL, what);
+    TEST_POKE(cp, bcp->bufctl_addr, (char *)bcp->bufctl_addr + 8, what);
+    TEST_POKE(cp, bcp->bufctl_addr, test_obj[0], what);
+    TEST_POKE(cp, bcp->bufctl_addr, NULL, what);
     end(cp);
 }
 
@@ -188,8 +174,8 @@ KTEST(kmem_verify, a_buffer_twice_on_a_freelist)
     struct kmem_cache *cp = make(600, &n);
     struct kmem_bufctl *bcp = test_slab(cp, 2)->slab_head;
 
-    POKE(cp, bcp->bufctl_addr, bcp->bufctl_next->bufctl_addr,
-         "freelist does not match the reference count");
+    TEST_POKE(cp, bcp->bufctl_addr, bcp->bufctl_next->bufctl_addr,
+              "freelist does not match the reference count");
     end(cp);
 }
 
@@ -203,19 +189,19 @@ static void check_list(size_t size)
 
     for (size_t i = 0; i < 4; i++)
         sp[i] = test_slab(cp, i);
-    POKE(cp, sp[1]->slab_link.next, &sp[3]->slab_link,
-         "slab list links disagree");
-    POKE(cp, sp[2]->slab_link.prev, &sp[0]->slab_link,
-         "slab list links disagree");
-    POKE(cp, sp[2]->slab_link.prev, NULL, "slab list links disagree");
-    POKE(cp, sp[2]->slab_link.next, &sp[2]->slab_link,
-         "slab list links disagree");
-    POKE(cp, sp[3]->slab_link.next, &sp[0]->slab_link,
-         "slab list links disagree");
-    POKE(cp, cp->cache_null.slab_link.prev, &sp[0]->slab_link,
-         "slab list links disagree");
-    POKE(cp, cp->cache_slabs, 3, "slab list is longer than its count");
-    POKE(cp, cp->cache_slabs, 5, "slab list is shorter than its count");
+    TEST_POKE(cp, sp[1]->slab_link.next, &sp[3]->slab_link,
+              "slab list links disagree");
+    TEST_POKE(cp, sp[2]->slab_link.prev, &sp[0]->slab_link,
+              "slab list links disagree");
+    TEST_POKE(cp, sp[2]->slab_link.prev, NULL, "slab list links disagree");
+    TEST_POKE(cp, sp[2]->slab_link.next, &sp[2]->slab_link,
+              "slab list links disagree");
+    TEST_POKE(cp, sp[3]->slab_link.next, &sp[0]->slab_link,
+              "slab list links disagree");
+    TEST_POKE(cp, cp->cache_null.slab_link.prev, &sp[0]->slab_link,
+              "slab list links disagree");
+    TEST_POKE(cp, cp->cache_slabs, 3, "slab list is longer than its count");
+    TEST_POKE(cp, cp->cache_slabs, 5, "slab list is shorter than its count");
     end(cp);
 }
 
@@ -231,14 +217,15 @@ KTEST(kmem_verify, slab_list_that_leads_astray)
     struct kmem_cache *cp = make(200, &n);
     struct list local = {&local, &local};
 
-    POKE(cp, test_slab(cp, 3)->slab_link.next, &local,
-         "slab list leads astray");
-    POKE(cp, cp->cache_null.slab_link.next, NULL, "slab list leads astray");
-    POKE(cp, cp->cache_null.slab_link.next,
-         (struct list *)((char *)cp->cache_null.slab_link.next + 1),
-         "slab list leads astray");
-    POKE(cp, test_slab(cp, 1)->slab_link.next, mm_phys_to_virt(64),
-         "slab list leads astray");
+    TEST_POKE(cp, test_slab(cp, 3)->slab_link.next, &local,
+              "slab list leads astray");
+    TEST_POKE(cp, cp->cache_null.slab_link.next, NULL,
+              "slab list leads astray");
+    TEST_POKE(cp, cp->cache_null.slab_link.next,
+              (struct list *)((char *)cp->cache_null.slab_link.next + 1),
+              "slab list leads astray");
+    TEST_POKE(cp, test_slab(cp, 1)->slab_link.next, mm_phys_to_virt(64),
+              "slab list leads astray");
     end(cp);
 }
 
@@ -249,10 +236,10 @@ KTEST(kmem_verify, large_slab_list_that_leads_astray)
     struct list local = {&local, &local};
     struct list **link = &test_slab(cp, 1)->slab_link.next;
 
-    POKE(cp, *link, &local, "slab list leads astray");
-    POKE(cp, *link, mm_phys_to_virt(64), "slab list leads astray");
-    POKE(cp, *link, (struct list *)test_obj[0], "slab list leads astray");
-    POKE(cp, *link, NULL, "slab list leads astray");
+    TEST_POKE(cp, *link, &local, "slab list leads astray");
+    TEST_POKE(cp, *link, mm_phys_to_virt(64), "slab list leads astray");
+    TEST_POKE(cp, *link, (struct list *)test_obj[0], "slab list leads astray");
+    TEST_POKE(cp, *link, NULL, "slab list leads astray");
     end(cp);
 }
 
@@ -272,11 +259,11 @@ KTEST(kmem_verify, order_of_the_slab_list)
     struct kmem_slab *free = test_slab(cp, 3);
 
     to_tail(cp, partial); /* free before partial */
-    expect(cp, "slab list is out of order", __LINE__);
+    TEST_VERIFY_SAYS(cp, "slab list is out of order");
     to_tail(cp, free);
     TEST_VERIFY(cp);
     to_tail(cp, full); /* anything before full */
-    expect(cp, "slab list is out of order", __LINE__);
+    TEST_VERIFY_SAYS(cp, "slab list is out of order");
     to_tail(cp, partial);
     to_tail(cp, free);
     TEST_VERIFY(cp);
@@ -288,25 +275,25 @@ KTEST(kmem_verify, counts)
     size_t n;
     struct kmem_cache *cp = make(200, &n);
 
-    POKE(cp, cp->cache_slab_creates, 5,
-         "slabs are not those created less destroyed");
-    POKE(cp, cp->cache_slab_destroys, 1,
-         "slabs are not those created less destroyed");
-    POKE(cp, cp->cache_max_slabs, 3,
-         "most slabs ever is less than those there are");
-    POKE(cp, cp->cache_allocs, cp->cache_allocs + 1,
-         "objects in use are not allocations less frees");
-    POKE(cp, cp->cache_frees, cp->cache_frees + 1,
-         "objects in use are not allocations less frees");
-    POKE(cp, cp->cache_full_slabs, 1, "count of full slabs is wrong");
-    POKE(cp, cp->cache_free_slabs, 2, "count of free slabs (T) is wrong");
-    POKE(cp, cp->cache_ws_min, 2, "working set: m exceeds T");
-    POKE(cp, cp->cache_freelist, test_slab(cp, 3),
-         "freelist pointer is not the first free slab");
-    POKE(cp, cp->cache_freelist, &cp->cache_null,
-         "freelist pointer is not the first free slab");
-    POKE(cp, cp->cache_freelist, test_slab(cp, 1),
-         "freelist pointer is not the first free slab");
+    TEST_POKE(cp, cp->cache_slab_creates, 5,
+              "slabs are not those created less destroyed");
+    TEST_POKE(cp, cp->cache_slab_destroys, 1,
+              "slabs are not those created less destroyed");
+    TEST_POKE(cp, cp->cache_max_slabs, 3,
+              "most slabs ever is less than those there are");
+    TEST_POKE(cp, cp->cache_allocs, cp->cache_allocs + 1,
+              "objects in use are not allocations less frees");
+    TEST_POKE(cp, cp->cache_frees, cp->cache_frees + 1,
+              "objects in use are not allocations less frees");
+    TEST_POKE(cp, cp->cache_full_slabs, 1, "count of full slabs is wrong");
+    TEST_POKE(cp, cp->cache_free_slabs, 2, "count of free slabs (T) is wrong");
+    TEST_POKE(cp, cp->cache_ws_min, 2, "working set: m exceeds T");
+    TEST_POKE(cp, cp->cache_freelist, test_slab(cp, 3),
+              "freelist pointer is not the first free slab");
+    TEST_POKE(cp, cp->cache_freelist, &cp->cache_null,
+              "freelist pointer is not the first free slab");
+    TEST_POKE(cp, cp->cache_freelist, test_slab(cp, 1),
+              "freelist pointer is not the first free slab");
     end(cp);
 }
 
@@ -316,8 +303,8 @@ KTEST(kmem_verify, freelist_pointer_of_an_exhausted_cache)
 
     KT_REQUIRE(cp != NULL);
     KT_REQUIRE(test_alloc(cp, 0, cp->cache_slab_chunks));
-    POKE(cp, cp->cache_freelist, test_slab(cp, 0),
-         "freelist pointer is not the first free slab");
+    TEST_POKE(cp, cp->cache_freelist, test_slab(cp, 0),
+              "freelist pointer is not the first free slab");
     test_free(cp, 0, cp->cache_slab_chunks);
     test_destroy(cp);
 }
@@ -333,22 +320,22 @@ KTEST(kmem_verify, hash_chains)
     struct kmem_bufctl **other =
         &cp->cache_hash[((size_t)(bucket - cp->cache_hash) + 1) & 63];
 
-    POKE(cp, *bucket, (void *)&n, "hash chain leads astray");
-    POKE(cp, *bucket, (void *)test_obj[0], "hash chain leads astray");
-    POKE(cp, *bucket, NULL, "hash holds less than the objects in use");
-    POKE(cp, *other, bcp, "bufctl is in the wrong hash bucket");
-    POKE(cp, bcp->bufctl_slab, (void *)&n,
-         "bufctl points to a slab of another cache");
-    POKE(cp, bcp->bufctl_slab, NULL,
-         "bufctl points to a slab of another cache");
-    POKE(cp, bcp->bufctl_slab->slab_cache, kmem_slab_cache,
-         "slab belongs to another cache");
-    POKE(cp, bcp->bufctl_slab, test_slab_of(kmem_bufctl_cache, bcp),
-         "bufctl points to a slab of another cache");
-    POKE(cp, bcp->bufctl_slab, test_slab(cp, 3),
-         "bufctl's address is no chunk of its slab");
-    POKE(cp, bcp->bufctl_addr, (char *)bcp->bufctl_addr + 1,
-         "bufctl's address is no chunk of its slab");
+    TEST_POKE(cp, *bucket, (void *)&n, "hash chain leads astray");
+    TEST_POKE(cp, *bucket, (void *)test_obj[0], "hash chain leads astray");
+    TEST_POKE(cp, *bucket, NULL, "hash holds less than the objects in use");
+    TEST_POKE(cp, *other, bcp, "bufctl is in the wrong hash bucket");
+    TEST_POKE(cp, bcp->bufctl_slab, (void *)&n,
+              "bufctl points to a slab of another cache");
+    TEST_POKE(cp, bcp->bufctl_slab, NULL,
+              "bufctl points to a slab of another cache");
+    TEST_POKE(cp, bcp->bufctl_slab->slab_cache, kmem_slab_cache,
+              "slab belongs to another cache");
+    TEST_POKE(cp, bcp->bufctl_slab, test_slab_of(kmem_bufctl_cache, bcp),
+              "bufctl points to a slab of another cache");
+    TEST_POKE(cp, bcp->bufctl_slab, test_slab(cp, 3),
+              "bufctl's address is no chunk of its slab");
+    TEST_POKE(cp, bcp->bufctl_addr, (char *)bcp->bufctl_addr + 1,
+              "bufctl's address is no chunk of its slab");
     end(cp);
 }
 
@@ -363,10 +350,10 @@ KTEST(kmem_verify, hash_entries_of_other_slabs)
     struct kmem_bufctl *bcp = *kmem_hash_bucket(cp, test_obj[0]);
     void *obj = kmem_cache_alloc(other, KM_SLEEP);
 
-    POKE(cp, bcp->bufctl_addr, (char *)bcp->bufctl_addr + (64 << 9),
-         "bufctl's address is no chunk of its slab");
-    POKE(cp, bcp->bufctl_slab, test_slab(other, 0),
-         "bufctl points to a slab of another cache");
+    TEST_POKE(cp, bcp->bufctl_addr, (char *)bcp->bufctl_addr + (64 << 9),
+              "bufctl's address is no chunk of its slab");
+    TEST_POKE(cp, bcp->bufctl_slab, test_slab(other, 0),
+              "bufctl points to a slab of another cache");
     kmem_cache_free(other, obj);
     test_destroy(other);
     end(cp);
@@ -381,8 +368,8 @@ KTEST(kmem_verify, hash_chain_in_a_circle)
 
     while (last->bufctl_next != NULL)
         last = last->bufctl_next;
-    POKE(cp, last->bufctl_next, last,
-         "hash holds more than the objects in use");
+    TEST_POKE(cp, last->bufctl_next, last,
+              "hash holds more than the objects in use");
     end(cp);
 }
 
@@ -399,7 +386,7 @@ KTEST(kmem_verify, free_buffer_in_the_hash_table)
     sp->slab_head = next;
     bcp->bufctl_next = *bucket;
     *bucket = bcp;
-    expect(cp, "freelist does not match the reference count", __LINE__);
+    TEST_VERIFY_SAYS(cp, "freelist does not match the reference count");
     *bucket = bcp->bufctl_next;
     bcp->bufctl_next = next;
     sp->slab_head = bcp;
@@ -433,7 +420,7 @@ KTEST(kmem_verify, buffer_twice_in_the_hash_table)
         TEST_VERIFY(cp);
     } else {
         b->bufctl_addr = test_obj[0];
-        expect(cp, "bufctl is in the wrong hash bucket", __LINE__);
+        TEST_VERIFY_SAYS(cp, "bufctl is in the wrong hash bucket");
         b->bufctl_addr = test_obj[1];
         TEST_VERIFY(cp);
     }
@@ -442,19 +429,6 @@ KTEST(kmem_verify, buffer_twice_in_the_hash_table)
 }
 
 /* ---- the whole heap ----------------------------------------------------- */
-
-static void expect_heap(const char *what)
-{
-    const char *where = NULL;
-    const char *why = kmem_verify(&where);
-
-    if (what == NULL && why == NULL)
-        return;
-    if (what == NULL || why == NULL || strcmp(why, what) != 0)
-        KT_FAIL("kmem_verify said \"%s\" (%s), expected \"%s\"",
-                why == NULL ? "nothing" : why, where == NULL ? "" : where,
-                what == NULL ? "nothing" : what);
-}
 
 KTEST(kmem_verify, sums_with_the_supplier)
 {
@@ -467,14 +441,14 @@ KTEST(kmem_verify, sums_with_the_supplier)
         {PAGE_LARGE, "large pages are not segkmem's"},
     };
 
-    expect_heap(NULL);
+    TEST_VERIFY(NULL);
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         void *lost = kmem_getpages(1, cases[i].use, NULL);
 
         KT_REQUIRE(lost != NULL);
-        expect_heap(cases[i].what);
+        TEST_VERIFY_SAYS(NULL, cases[i].what);
         kmem_freepages(lost, 1);
-        expect_heap(NULL);
+        TEST_VERIFY(NULL);
     }
 }
 
@@ -486,13 +460,13 @@ KTEST(kmem_verify, a_broken_cache_breaks_the_heap)
 
     KT_REQUIRE(last != NULL);
     cp->cache_full_slabs++;
-    expect_heap("count of full slabs is wrong");
+    TEST_VERIFY_SAYS(NULL, "count of full slabs is wrong");
     cp->cache_full_slabs--;
-    expect_heap(NULL);
+    TEST_VERIFY(NULL);
     last->cache_full_slabs++;
-    expect_heap("count of full slabs is wrong");
+    TEST_VERIFY_SAYS(NULL, "count of full slabs is wrong");
     last->cache_full_slabs--;
-    expect_heap(NULL);
+    TEST_VERIFY(NULL);
     test_destroy(last);
     end(cp);
 }
@@ -508,8 +482,8 @@ KTEST(kmem_verify, caches_with_suppliers_are_sound)
     KT_REQUIRE(cp != NULL);
     KT_REQUIRE(test_alloc(cp, 0, 50));
     TEST_VERIFY(cp);
-    expect_heap(NULL);
+    TEST_VERIFY(NULL);
     test_free(cp, 0, 50);
-    expect_heap(NULL);
+    TEST_VERIFY(NULL);
     test_destroy(cp);
 }

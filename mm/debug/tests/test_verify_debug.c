@@ -6,38 +6,6 @@
  */
 #include "mm/debug/tests/debug_test.h"
 
-static void expect(struct kmem_cache *cp, const char *what, int line)
-{
-    const char *where = NULL;
-    const char *why =
-        cp == NULL ? kmem_verify(&where) : kmem_cache_verify(cp, &where);
-
-    if (why == NULL || strcmp(why, what) != 0)
-        ktest_fail(__FILE__, line, "verify said \"%s\", expected \"%s\"",
-                   why == NULL ? "nothing" : why, what);
-    else if (where == NULL || *where == '\0')
-        ktest_fail(__FILE__, line, "\"%s\", but not where", what);
-}
-
-static void expect_none(int line)
-{
-    const char *where;
-    const char *why = kmem_verify(&where);
-
-    if (why != NULL)
-        ktest_fail(__FILE__, line, "kmem_verify: %s: %s", why, where);
-}
-
-/* cp NULL: the whole heap. */
-#define POKE(cp, field, value, what)                                           \
-    do {                                                                       \
-        __typeof__(field) poke_saved = (field);                                \
-        (field) = (value);                                                     \
-        expect(cp, what, __LINE__);                                            \
-        (field) = poke_saved;                                                  \
-        expect_none(__LINE__);                                                 \
-    } while (0)
-
 #define END_DAMAGED   "redzone after a buffer is damaged"
 #define START_DAMAGED "redzone before a buffer is damaged"
 #define NOT_DEADBEEF  "free buffer is not deadbeef throughout"
@@ -53,23 +21,25 @@ static void check_buffers(const char *letters, size_t size)
     bool poisoned = (kmem_debug_modes(cp) & KMF_POISON) != 0;
 
     kmem_cache_free(cp, freed);
-    expect_none(__LINE__);
-    POKE(cp, bdp->bufctl_state, KMEM_BUF_FREE, WRONG_STATE);
-    POKE(cp, bdp->bufctl_state, 77, WRONG_STATE);
-    POKE(cp, test_bufctl(cp, freed)->bufctl_state, KMEM_BUF_USED, WRONG_STATE);
-    POKE(cp, test_bufctl(cp, freed)->bufctl_state, KMEM_BUF_BAD, WRONG_STATE);
+    TEST_VERIFY(NULL);
+    TEST_POKE(cp, bdp->bufctl_state, KMEM_BUF_FREE, WRONG_STATE);
+    TEST_POKE(cp, bdp->bufctl_state, 77, WRONG_STATE);
+    TEST_POKE(cp, test_bufctl(cp, freed)->bufctl_state, KMEM_BUF_USED,
+              WRONG_STATE);
+    TEST_POKE(cp, test_bufctl(cp, freed)->bufctl_state, KMEM_BUF_BAD,
+              WRONG_STATE);
     for (size_t i = 0; guarded && i < 8; i++) {
-        POKE(cp, used[size + i], 0, END_DAMAGED);
-        POKE(cp, freed[size + i], 0, END_DAMAGED);
-        POKE(cp, used[-1 - (long)i], 0, START_DAMAGED);
+        TEST_POKE(cp, used[size + i], 0, END_DAMAGED);
+        TEST_POKE(cp, freed[size + i], 0, END_DAMAGED);
+        TEST_POKE(cp, used[-1 - (long)i], 0, START_DAMAGED);
     }
     for (size_t i = 0; poisoned && i < size; i += 1 + size / 20)
-        POKE(cp, freed[i], 0x11, NOT_DEADBEEF);
+        TEST_POKE(cp, freed[i], 0x11, NOT_DEADBEEF);
     used[0] = used[size - 1] = 1;
-    expect_none(__LINE__);
+    TEST_VERIFY(NULL);
     bdp->bufctl_state = KMEM_BUF_BAD; /* known to be, and so all right */
     used[size - 1 + guarded] = 0;
-    expect_none(__LINE__);
+    TEST_VERIFY(NULL);
     bdp->bufctl_state = KMEM_BUF_USED;
     used[size - 1 + guarded] = KMEM_GUARD;
     kmem_cache_free(cp, used);
@@ -95,8 +65,8 @@ KTEST(kmem_verify, slack_of_a_size_class)
     obj = kmem_alloc(13, KM_SLEEP);
     memset(obj, 0, 13);
     for (size_t i = 13; i < 24; i++)
-        POKE(cp, obj[i], 1, END_DAMAGED);
-    POKE(cp, test_bufctl(cp, obj)->bufctl_size, 12, END_DAMAGED);
+        TEST_POKE(cp, obj[i], 1, END_DAMAGED);
+    TEST_POKE(cp, test_bufctl(cp, obj)->bufctl_size, 12, END_DAMAGED);
     kmem_free(obj, 13);
     test_switch(cp, "");
 }
@@ -105,22 +75,22 @@ KTEST(kmem_verify, flags_and_what_follows_from_them)
 {
     struct kmem_cache *cp = test_debug("FZ", 48, 0, false);
 
-    POKE(cp, cp->cache_flags, cp->cache_flags & ~KMF_MODES,
-         "a hash table, but neither large nor debugged");
-    POKE(cp, cp->cache_flags, cp->cache_flags & ~KMF_HASH,
-         "no hash table, but large or in a debugging mode");
+    TEST_POKE(cp, cp->cache_flags, cp->cache_flags & ~KMF_MODES,
+              "a hash table, but neither large nor debugged");
+    TEST_POKE(cp, cp->cache_flags, cp->cache_flags & ~KMF_HASH,
+              "no hash table, but large or in a debugging mode");
     test_destroy(cp);
     cp = kmem_cache_create("t_verify", 48, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);
-    POKE(cp, cp->cache_flags, KMF_POISON,
-         "no hash table, but large or in a debugging mode");
-    POKE(cp, cp->cache_flags, KMF_HASH,
-         "a hash table, but neither large nor debugged");
+    TEST_POKE(cp, cp->cache_flags, KMF_POISON,
+              "no hash table, but large or in a debugging mode");
+    TEST_POKE(cp, cp->cache_flags, KMF_HASH,
+              "a hash table, but neither large nor debugged");
     test_destroy(cp);
     cp = kmem_cache_create("t_verify", 700, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);
-    POKE(cp, cp->cache_flags, 0,
-         "no hash table, but large or in a debugging mode");
+    TEST_POKE(cp, cp->cache_flags, 0,
+              "no hash table, but large or in a debugging mode");
     test_destroy(cp);
 }
 
@@ -131,10 +101,10 @@ KTEST(kmem_verify, geometry_of_the_debug_layout)
 
     KT_REQUIRE(test_alloc(cp, 0, 1));
     sp = test_slab(cp, 0);
-    POKE(cp, cp->cache_colour, 0, "next colour is out of range");
-    POKE(cp, sp->slab_colour, 0, "slab colour is out of range");
-    POKE(cp, cp->cache_colour_min, cp->cache_colour_max + 8,
-         "next colour is out of range");
+    TEST_POKE(cp, cp->cache_colour, 0, "next colour is out of range");
+    TEST_POKE(cp, sp->slab_colour, 0, "slab colour is out of range");
+    TEST_POKE(cp, cp->cache_colour_min, cp->cache_colour_max + 8,
+              "next colour is out of range");
     test_free(cp, 0, 1);
     test_destroy(cp);
 }
@@ -148,14 +118,14 @@ KTEST(kmem_verify, counts_of_isolated_buffers)
     KT_REQUIRE(test_alloc(cp, 0, 2));
     bucket = kmem_hash_bucket(cp, test_obj[0]);
     bcp = *bucket;
-    POKE(cp, *bucket, bcp->bufctl_next,
-         "hash holds less than the objects in use");
+    TEST_POKE(cp, *bucket, bcp->bufctl_next,
+              "hash holds less than the objects in use");
     *bucket = bcp->bufctl_next;
     cp->cache_isolated++;
-    expect_none(__LINE__);
+    TEST_VERIFY(NULL);
     cp->cache_isolated--;
     *bucket = bcp;
-    expect_none(__LINE__);
+    TEST_VERIFY(NULL);
     test_free(cp, 0, 2);
     test_destroy(cp);
 }
@@ -168,10 +138,10 @@ KTEST(kmem_verify, slabs_that_overlap)
     size_t n = cp->cache_slab_chunks;
 
     KT_REQUIRE(test_alloc(cp, 0, 2 * n + 1));
-    POKE(cp, test_slab(cp, 0)->slab_base, test_slab(cp, 1)->slab_base,
-         "bufctl's address is no chunk of its slab");
-    POKE(cp, test_slab(cp, 2)->slab_base, test_slab(cp, 1)->slab_base,
-         "freelist does not match the reference count");
+    TEST_POKE(cp, test_slab(cp, 0)->slab_base, test_slab(cp, 1)->slab_base,
+              "bufctl's address is no chunk of its slab");
+    TEST_POKE(cp, test_slab(cp, 2)->slab_base, test_slab(cp, 1)->slab_base,
+              "freelist does not match the reference count");
     test_free(cp, 0, 2 * n + 1);
     test_destroy(cp);
 }
@@ -186,10 +156,10 @@ KTEST(kmem_verify, buffers_that_are_busy)
     KT_REQUIRE(test_alloc(cp, 0, 2));
     bdp = test_bufctl(cp, test_obj[0]);
     bdp->bufctl_state = KMEM_BUF_BUSY;
-    expect_none(__LINE__);
+    TEST_VERIFY(NULL);
     bdp->bufctl_state = KMEM_BUF_USED;
     test_free(cp, 0, 1);
-    POKE(cp, bdp->bufctl_state, KMEM_BUF_BUSY, WRONG_STATE);
+    TEST_POKE(cp, bdp->bufctl_state, KMEM_BUF_BUSY, WRONG_STATE);
     test_free(cp, 1, 2);
     test_destroy(cp);
 }
@@ -200,12 +170,12 @@ KTEST(kmem_verify, unmapped_pages)
     void *lost = kmem_getpages(1, PAGE_UNMAPPED, NULL);
 
     KT_REQUIRE(lost != NULL);
-    expect(NULL, "unmapped pages are not segkmem's", __LINE__);
+    TEST_VERIFY_SAYS(NULL, "unmapped pages are not segkmem's");
     kmem_transfer_begin();
-    expect_none(__LINE__); /* somebody may be moving just that one */
+    TEST_VERIFY(NULL); /* somebody may be moving just that one */
     kmem_transfer_end();
     kmem_freepages(lost, 1);
-    expect_none(__LINE__);
+    TEST_VERIFY(NULL);
 }
 #endif
 

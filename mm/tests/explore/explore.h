@@ -2,10 +2,11 @@
  * Exploration: tasks that run by turns over the unchanged sources of mm/.
  *
  * Each task is a fiber. It can lose the processor at its points: before it
- * takes a lock, after it releases one, and when it waits for memory. A task
- * that needs a lock which another holds is blocked until then, as on a machine
- * with several processors. The schedule alone decides where a switch happens,
- * so a schedule that fails can be run again.
+ * takes a lock, after it releases one, when it waits for memory, and where a
+ * constructor, a destructor or a page supplier begins and ends. A task that
+ * needs a lock which another holds is blocked until then, as on a machine with
+ * several processors. The schedule alone decides where a switch happens, so a
+ * schedule that fails can be run again.
  *
  *     mmtest -x                    every pair of operations, every schedule
  *     mmtest -x A+B                this pair

@@ -29,6 +29,43 @@ static const struct {
 
 static struct kmem_cache *cache[KINDS];
 
+/* ---- callbacks of a cache, which run without its lock ------------------- */
+
+#define CALLBACK_POINT(what) host_point(what, NULL, __FILE__, __LINE__)
+
+static void build(void *obj, size_t size)
+{
+    CALLBACK_POINT("constructs");
+    test_ctor(obj, size);
+    CALLBACK_POINT("has constructed");
+}
+
+static void unbuild(void *obj, size_t size)
+{
+    CALLBACK_POINT("destroys");
+    test_dtor(obj, size);
+    CALLBACK_POINT("has destroyed");
+}
+
+static struct test_supply supply; /* of the pages of `built` */
+
+static void *supply_get(size_t pages, void *arg)
+{
+    void *base;
+
+    CALLBACK_POINT("asks the supplier");
+    base = supply.supply.getpages(pages, arg);
+    CALLBACK_POINT("has pages");
+    return base;
+}
+
+static void supply_free(void *addr, size_t pages, void *arg)
+{
+    CALLBACK_POINT("returns pages");
+    supply.supply.freepages(addr, pages, arg);
+    CALLBACK_POINT("has returned pages");
+}
+
 /* ---- objects of a task -------------------------------------------------- */
 
 #define KEEPER EXPLORE_TASKS /* has what no task frees */
@@ -143,7 +180,7 @@ static void create_own(unsigned task, enum kind kind)
 
     (void)kind;
     snprintf(name, sizeof(name), "x_own_%u", task);
-    cp = kmem_cache_create(name, 700, 0, test_ctor, test_dtor);
+    cp = kmem_cache_create(name, 700, 0, build, unbuild);
     EXPLORE_TRUE(cp != NULL);
     obj = kmem_cache_alloc(cp, KM_NOSLEEP);
     EXPLORE_TRUE(obj != NULL);
@@ -322,11 +359,12 @@ static size_t used_pages(void)
 
 static void make_cache(enum kind kind)
 {
+    static const struct kmem_supplier from = {supply_get, supply_free, &supply};
     bool built = kind == BUILT;
 
-    cache[kind] =
-        kmem_cache_create(kinds[kind].kind_name, kinds[kind].kind_size, 0,
-                          built ? test_ctor : NULL, built ? test_dtor : NULL);
+    cache[kind] = kmem_cache_create_from(
+        kinds[kind].kind_name, kinds[kind].kind_size, 0, built ? build : NULL,
+        built ? unbuild : NULL, built ? &from : NULL);
     EXPLORE_TRUE(cache[kind] != NULL);
     EXPLORE_TRUE(kmem_debug_set(cache[kind], kinds[kind].kind_modes) == 0);
     alloc(KEEPER, kind, KM_NOSLEEP);
@@ -350,6 +388,7 @@ void ops_make_world(unsigned needs)
     named = NULL;
     named_count = 0;
     test_constructed_reset();
+    test_supply_init(&supply, SIZE_MAX / 2);
     memset(ops_destroyed, 0, sizeof(ops_destroyed));
     for (unsigned k = 0; k < KINDS; k++)
         if (needs & HAS(k))
@@ -384,6 +423,7 @@ static void end_world(void)
     if (named != NULL)
         destroy(named);
     EXPLORE_TRUE(test_bad == 0 && test_ctors == test_dtors);
+    EXPLORE_TRUE(supply.held == 0);
 }
 
 void ops_check_world(void)

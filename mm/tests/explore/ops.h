@@ -10,7 +10,7 @@
 enum kind {
     SMALL,
     LARGE,
-    BUILT,    /* with a constructor and a destructor */
+    BUILT,    /* with a constructor, a destructor and a page supplier */
     CHECKED,  /* in modes F, P, Z and U */
     UNMAPPED, /* in mode S */
     IDLE,     /* nothing is allocated; may be destroyed */

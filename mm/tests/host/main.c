@@ -3,7 +3,7 @@
  * traces against the shadow model.
  *
  *     mmtest                    all cases, TAP on standard output
- *     mmtest SUITE[.CASE] …     some of them
+ *     mmtest SUITE[.CASE] …     these, in this order
  *     mmtest -l                 list the cases
  *     mmtest -n SUITE.CASE      one case in this process, for a debugger
  *     mmtest -t [SEED [OPS]]    a random trace; the seed is printed
@@ -29,14 +29,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#ifndef CASE_SECONDS
 #define CASE_SECONDS 60 /* a case that takes longer hangs */
+#ifndef CASE_CPU_SECONDS
+#define CASE_CPU_SECONDS CASE_SECONDS
 #endif
 #define REPORT_MAX 4096
 
@@ -132,10 +134,12 @@ static bool run_here(const struct ktest *t)
 
 static void run_child(const struct ktest *t, int out)
 {
+    const struct rlimit limit = {CASE_CPU_SECONDS, RLIM_INFINITY};
     bool passed;
 
     dup2(out, STDOUT_FILENO);
     alarm(CASE_SECONDS);
+    setrlimit(RLIMIT_CPU, &limit);
     passed = run_here(t);
     fflush(stdout);
 #ifdef CONFIG_COVERAGE
@@ -156,6 +160,11 @@ static void read_report(int in, char *report)
     report[n] = '\0';
     while (read(in, rest, sizeof(rest)) > 0)
         ;
+}
+
+static bool hangs(int signal)
+{
+    return signal == SIGALRM || signal == SIGXCPU;
 }
 
 static void run_case(void **state)
@@ -180,7 +189,7 @@ static void run_case(void **state)
     waitpid(pid, &status, 0);
     if (WIFSIGNALED(status))
         fail_msg("%sended by signal %d%s", report, WTERMSIG(status),
-                 WTERMSIG(status) == SIGALRM ? ": it hangs" : "");
+                 hangs(WTERMSIG(status)) ? ": it hangs" : "");
     else if (status != 0)
         fail_msg("%s", report);
 }
@@ -196,14 +205,6 @@ static bool named(const struct ktest *t, const char *what)
             (what[n] == '.' && strcmp(what + n + 1, t->ktest_name) == 0));
 }
 
-static bool selected(const struct ktest *t, int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++)
-        if (named(t, argv[i]))
-            return true;
-    return argc <= 1;
-}
-
 static int compare(const void *a, const void *b)
 {
     const struct CMUnitTest *x = a;
@@ -212,27 +213,39 @@ static int compare(const void *a, const void *b)
     return strverscmp(x->name, y->name);
 }
 
-static int run_cases(int argc, char **argv)
+/* Adds the cases of a suite, or one case, or all (NULL), in order of their
+ * names. Returns how many. */
+static size_t select_cases(struct CMUnitTest *tests, const char *what)
 {
-    size_t max = (size_t)(__stop_ktests - __start_ktests);
-    struct CMUnitTest *tests = calloc(max, sizeof(*tests));
     size_t n = 0;
 
     for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++) {
         char *name;
 
-        if (!selected(t, argc, argv))
+        if (what != NULL && !named(t, what))
             continue;
         name = malloc(strlen(t->ktest_suite) + strlen(t->ktest_name) + 2);
         sprintf(name, "%s.%s", t->ktest_suite, t->ktest_name);
         tests[n++] = (struct CMUnitTest){
             .name = name, .test_func = run_case, .initial_state = (void *)t};
     }
+    qsort(tests, n, sizeof(*tests), compare);
+    return n;
+}
+
+static int run_cases(int argc, char **argv)
+{
+    size_t max = (size_t)(__stop_ktests - __start_ktests);
+    size_t args = argc > 1 ? (size_t)(argc - 1) : 1;
+    struct CMUnitTest *tests = calloc(max * args, sizeof(*tests));
+    size_t n = argc > 1 ? 0 : select_cases(tests, NULL);
+
+    for (int i = 1; i < argc; i++)
+        n += select_cases(tests + n, argv[i]);
     if (n == 0) {
         fprintf(stderr, "mmtest: no such suite or case; -l lists them\n");
         return 2;
     }
-    qsort(tests, n, sizeof(*tests), compare);
     setenv("CMOCKA_MESSAGE_OUTPUT", "TAP", 0);
     n = (size_t)_cmocka_run_group_tests("mm", tests, n, NULL, NULL);
     return n == 0 ? 0 : 1;
