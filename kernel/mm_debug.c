@@ -171,7 +171,7 @@ void mm_stop_others(void)
     others_flags = irq_save();
 }
 
-void mm_let_others_go(void)
+void mm_resume_others(void)
 {
     irq_restore(others_flags);
 }

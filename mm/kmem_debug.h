@@ -65,8 +65,8 @@ uint32_t kmem_debug_flags(const struct kmem_cache *cp);
 
 /* ---- unmap.c: section 6.5 ----------------------------------------------- */
 
-/* Pages that mode S holds back, so that a late touch faults; and giving back
- * those of one cache, NULL: of all. Returns how many. */
+/* Pages that mode S keeps unmapped, so that a late access faults; and freeing
+ * those of one cache, NULL: of all. Returns their number. */
 size_t kmem_unmapped_pages(void);
 size_t kmem_unmapped_release(const struct kmem_cache *cp);
 

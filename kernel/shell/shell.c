@@ -341,7 +341,7 @@ void shell_run(void)
     }
 }
 
-/* Each failure inside the stopped machine's shell leaves its stack behind. */
+/* Each failure inside the stopped machine's shell adds a stack frame. */
 static void enter_panic(void)
 {
     static unsigned depth;

@@ -61,7 +61,7 @@ static void step(void)
         work(&above);
 }
 
-static void give_back(struct side *s)
+static void free_held(struct side *s)
 {
     for (unsigned slot = 0; slot < HELD; slot++) {
         if (s->held[slot] != NULL) {
@@ -87,8 +87,8 @@ KTEST(kmem_irq, interrupts_share_caches_with_tasks)
         work(&below);
     timer_set_tick(before);
     KT_TRUE(kmem_verify(&where) == NULL);
-    give_back(&above);
-    give_back(&below);
+    free_held(&above);
+    free_held(&below);
     KT_EQ(bad, 0);
     KT_EQ(kmem_cache_destroy(cache[0]), 0);
     KT_EQ(kmem_cache_destroy(cache[1]), 0);

@@ -188,14 +188,14 @@ static const void *note_at(size_t i, const void **end)
 /* Reads the words of a root, except records from the i-th on. */
 static void read_part(const void *from, const void *end, size_t i)
 {
-    const void *behind;
-    const void *note = i < NOTES ? note_at(i, &behind) : NULL;
+    const void *note_end;
+    const void *note = i < NOTES ? note_at(i, &note_end) : NULL;
 
     if (note == NULL) {
         read_words(NULL, from, end);
-    } else if (from <= note && behind <= end) {
+    } else if (from <= note && note_end <= end) {
         read_part(from, note, i + 1);
-        read_part(behind, end, i + 1);
+        read_part(note_end, end, i + 1);
     } else {
         read_part(from, end, i + 1);
     }
@@ -332,7 +332,7 @@ bool kmem_leak_scan(kmem_buf_fn_t *fn, void *arg, struct kmem_leak_stat *out)
     mm_stop_others();
     wipe_stack();
     done = run();
-    mm_let_others_go();
+    mm_resume_others();
     *out = scan.stat;
     return done;
 }
@@ -347,10 +347,10 @@ static struct {
 
 static bool is_note(const void *p)
 {
-    const void *behind;
+    const void *note_end;
 
     for (size_t i = 0; i < NOTES; i++)
-        if (p >= note_at(i, &behind) && p < behind)
+        if (p >= note_at(i, &note_end) && p < note_end)
             return true;
     return false;
 }

@@ -38,7 +38,7 @@ bool mm_describe(const void *addr, char *text, size_t size);
 
 /* Between these two calls only the caller runs. They do not nest. */
 void mm_stop_others(void);
-void mm_let_others_go(void);
+void mm_resume_others(void);
 
 /* Calls fn with each range that may hold the only pointer to a buffer: data,
  * the stacks in use, registers; without the data of mm/ itself. */

@@ -57,7 +57,7 @@ KTEST(buddy, blocks_are_aligned_to_their_size)
     check_same(&before);
 }
 
-KTEST(buddy, splitting_gives_back_the_right_halves)
+KTEST(buddy, splitting_frees_the_right_halves)
 {
     struct buddy_stat before;
     struct buddy_stat now;

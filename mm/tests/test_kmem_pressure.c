@@ -256,7 +256,7 @@ static size_t kept; /* allocated objects that can be reclaimed */
 static size_t asked;
 static size_t largest_request;
 
-static size_t give_back(size_t most)
+static size_t reclaim_kept(size_t most)
 {
     size_t n = MIN(kept, most);
 
@@ -282,7 +282,7 @@ KTEST(kmem, reclaimable_objects_are_freed_before_a_failure)
     largest_request = 0;
     KT_REQUIRE(test_alloc(kept_cache, 0, kept));
     test_flood();
-    before = kmem_set_reclaim(give_back);
+    before = kmem_set_reclaim(reclaim_kept);
     obj = kmem_cache_alloc(poor, KM_NOSLEEP);
     KT_TRUE(obj != NULL);
     KT_GE(asked, 1);

@@ -192,7 +192,7 @@ def _without_verdict(result, kernel):
 def _explain(result, found):
     """(state, text) of a run with a verdict."""
     leaks = _texts(result, "leak")
-    table = ["left behind:"] + ["  " + line for line in leaks] if leaks else []
+    table = ["leaked:"] + ["  " + line for line in leaks] if leaks else []
     passed, leaked = found
     if passed == "fail" and "lab-missing" in result.named:
         return "not written", _not_written(result)  # met by a program

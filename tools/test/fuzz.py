@@ -57,7 +57,7 @@ def fuzz(kernel, seed, calls, memory=64):
     left = {cache: after[cache] - before[cache] for cache in after
             if after[cache] != before.get(cache, 0)}
     if left:
-        return f"left behind: {left}", said[1], run
+        return f"leaked: {left}", said[1], run
     return None, said[1], run
 
 

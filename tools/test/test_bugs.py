@@ -2,7 +2,7 @@
 found as the table in docs/heap-bugs.md says, and when it says; what is reported
 is what the bug did; workloads without a bug report nothing; the book's
 transcripts are true. The table is the only list of what is expected: the
-kernel's own, behind EXPECTED, is compared with it.
+kernel's own, after EXPECTED, is compared with it.
 
 A kernel under the sanitizers has to do all this as well: with kmem.panic=0 what
 they find is told and the bug goes on. There the column SANITIZE holds too."""

@@ -66,7 +66,7 @@ def test_free_shows_it(kernel):
     assert len(files(result.text)) == 2
 
 
-def test_all_is_given_back(kernel):
+def test_all_promises_end(kernel):
     """Whether a program ends by itself, is killed, or was refused."""
     result = run(kernel, "run true;run promise 100;meminfo -j;"
                  "run promise -u 20000;run promise 1000000;"

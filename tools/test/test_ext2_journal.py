@@ -186,7 +186,7 @@ def test_a_block_that_looks_like_the_journals_own(image):
     it.pend().save()
     after = tree(image)
     assert Image(image).get(block * BLOCK, 12) == head
-    # the next transaction is shorter, and this block comes behind it
+    # the next transaction is shorter, and this block comes after it
     core(image, f"mv /c {NAME}x")
     it = Image(image)
     assert logged == it.journal_at(2 + len(it.targets()) + 1, 0)
@@ -218,7 +218,7 @@ PENDING = {
     "the boot block": lambda it: it.set_journal(1, 12, 0),
     "the superblock": lambda it: it.set_journal(1, 12, 1),
     "the descriptors": lambda it: it.set_journal(1, 36, 2),
-    "behind the end": lambda it: it.set_journal(1, 44, 2048),
+    "past the end": lambda it: it.set_journal(1, 44, 2048),
     "the journal itself": lambda it: it.set_journal(1, 52, it.journal[0]),
     "damaged": lambda it: it.set_super(58, "<H", 2),
 }

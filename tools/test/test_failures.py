@@ -1,6 +1,6 @@
 """Allocation failure everywhere: each workload runs with its first request for
-memory failing, then its second, and so on until it gets through untouched; the
-heap must be sound and nothing left behind after each run. The kernel's command
+memory failing, then its second, and so on until a run has no failure; the
+heap must be sound and nothing leaked after each run. The kernel's command
 `fail` does the runs, all in one boot."""
 
 import pytest

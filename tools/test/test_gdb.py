@@ -1,5 +1,5 @@
 """`make gdb`: GDB attaches to a halted machine, stops at kmain, shows source,
-steps; and no QEMU stays behind."""
+steps; and no QEMU is left running."""
 
 import os
 import subprocess
@@ -45,7 +45,7 @@ def test_names_the_serial_line(session):
 
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(),
                     reason="processes are listed in another way here")
-def test_no_qemu_stays_behind(session):
+def test_no_qemu_is_left_running(session):
     assert "Breakpoint 1, kmain" in session.stdout, session.stdout
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         try:

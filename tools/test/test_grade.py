@@ -450,7 +450,7 @@ def test_summary(graded):
     ("wrong", ["try.c:6: ", "hint: add it to itself",
                'alone: make gdb APPEND="grade=0.doubles"']),
     ("panic", ["panic: no", "lab_0_doubles+0x"]),
-    ("leak", ["left behind:", "kmem_alloc_112 objects in use"]),
+    ("leak", ["leaked:", "kmem_alloc_112 objects in use"]),
 ], [
     ("not-written", ["task 0.1 is not written yet"]),
     ("loop", ["hangs, in lab0_double", "WAITS-FOR", "lab_0_doubles+0x",

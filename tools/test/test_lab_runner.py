@@ -31,7 +31,7 @@ def verdict(result):
 def test_pass(kernel, test):
     result = grade(kernel, f"0.{test}")
     assert verdict(result) == [(f"0.{test}", "pass", 0)], result.explain()
-    assert "left behind by" in result.text
+    assert "leaked by" in result.text
     assert result.status == 1
 
 

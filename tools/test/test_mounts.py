@@ -37,8 +37,8 @@ def test_gdb_shows_the_same_but_for_what_servers_know(kernel):
 
 def test_tests_of_files_pass_on_a_file_server(workshop):
     """The tests of files, in a file system that a program keeps. (It has its
-    memory from a first run of one of them, which takes that for something left
-    behind.)"""
+    memory from a first run of one of them, which takes that for
+    a leak.)"""
     result = qemu.run(workshop, "run -b memfs /tmp outer;run sleep 0.1;"
                       "run init usertests file.exhaustion;"
                       "run init usertests file tree exec;run kenbus -u 2 -i 1;"

@@ -1,5 +1,5 @@
 """Programs in ring 3, run through the kernel's shell: how they start and end,
-whose the console is, and that nothing of them stays behind."""
+which has the console, and that they leak nothing."""
 # Tests: kernel/shell/cmd_run.c
 
 import json
@@ -182,7 +182,7 @@ def test_console_goes_back_and_forth(shell):
     assert not programs(shell)
 
 
-def test_a_program_left_behind_that_ends_is_forgotten(shell):
+def test_a_waiting_program_that_ends_is_forgotten(shell):
     start(shell, SLEEPER)
     shell.send(BACKSLASH)
     shell.expect(LOST)

@@ -40,7 +40,7 @@ def verdicts(text):
 
 @pytest.fixture(scope="module")
 def granted(kernel):
-    """drivertest with its grant, and the state of things behind it."""
+    """drivertest with its grant, and the state afterwards."""
     return counted(kernel, "run -s drivertest; servers -j; irqs -j; verify; "
                    "run drivertest in 0x278; run cat /proc/servers; "
                    "run -s nobody; run -p -s names; run -s")

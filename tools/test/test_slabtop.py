@@ -49,7 +49,7 @@ def test_on_the_serial_line(boot):
     assert re.match(r"up 0:\d\d:\d\d +\d+ tasks +\d+ caches", screen[0])
     assert re.fullmatch(HEAD, screen[4])
     assert "\x1b[7mm memory\x1b[0m" in text
-    assert len(screen) <= 25  # the last is the place behind the end
+    assert len(screen) <= 25  # the last is the place past the end
     for _ in range(200):  # programs run while it waits
         screen, text = next_screen(machine)
         if float(screen[5].split()[1]) > 0:

@@ -22,7 +22,7 @@ def size_of(seed):
 
 
 def watched(model, size):
-    """OBJECTS objects in the cache `model`, slab behind slab."""
+    """OBJECTS objects in the cache `model`, slab after slab."""
     each, left = divmod(PAGE - HEADER, size)
     colours = left // ALIGN + 1
     places = [i // each * PAGE + i // each % colours * ALIGN + i % each * size

@@ -64,7 +64,7 @@ def ask(kernel, service, question, append):
 
 
 def culprit(kernel, service, seen):
-    """(function, kind) behind what is seen first."""
+    """(function, kind) that caused the first error."""
     error = seen["error"]
     if error in ("END", "START", "MODIFIED"):
         found = ask(kernel, service, f"writer({seen['at']})", MODES)

@@ -241,7 +241,7 @@ static void take_all(size_t size)
     }
 }
 
-static void give_back(unsigned n)
+static void free_taken(unsigned n)
 {
     while (flood != NULL && n-- > 0) {
         void **p = flood;
@@ -258,7 +258,7 @@ KTEST(ramfs, a_write_that_runs_out_of_memory)
     ssize_t n;
 
     take_all(PAGE_SIZE);
-    give_back(4);
+    free_taken(4);
     pages = inuse("ramfs_page");
     n = fs_test_write(f, 0, fill('a', 3 * PAGE_SIZE), 3 * PAGE_SIZE);
     KT_TRUE(n > 0 && n % PAGE_SIZE == 0);
@@ -271,7 +271,7 @@ KTEST(ramfs, a_write_that_runs_out_of_memory)
     KT_EQ(fs_test_write(f, MIB(40), "x", 1), -ENOMEM);
     KT_EQ(ramfs_node_of(f)->file_slots, slots);
     FS_VERIFY();
-    give_back(UINT32_MAX);
+    free_taken(UINT32_MAX);
     end(f);
 }
 

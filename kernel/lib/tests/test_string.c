@@ -108,11 +108,11 @@ KTEST(string, memcmp_every_byte)
 /* ---- strings ------------------------------------------------------------ */
 
 /* The bytes next to the end could be mistaken for it by a search by words. */
-static void expect_length(size_t at, size_t n, char last, char behind)
+static void expect_length(size_t at, size_t n, char last, char rest)
 {
     char text[ROOM];
 
-    memset(text, behind, sizeof(text));
+    memset(text, rest, sizeof(text));
     if (n > 0)
         text[at + n - 1] = last;
     text[at + n] = 0;

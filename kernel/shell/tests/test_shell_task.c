@@ -35,7 +35,7 @@ static unsigned times(const char *text)
 
 /* ---- ipc ---------------------------------------------------------------- */
 
-/* The number of the port behind a handle. */
+/* The number of the port of a handle. */
 static unsigned number(const struct actor *a, uint32_t h)
 {
     const struct port *port = (const struct port *)handle_object(

@@ -180,7 +180,7 @@ KTEST(grant, the_map_reaches_from_end_to_end)
     KT_EQ(actor_result(&s, may_use, 0xffff, 0, 0), 3);
     KT_EQ(actor_result(&s, may_use, 1, 0, 0), 0);
     KT_EQ(gdt_tss.tss_ports[GDT_PORTS / 8], 0xff); /* what the processor
-                                                      reads behind its end */
+                                                      reads past its end */
     expect_sound();
     take_back(&s, g);
 }

@@ -328,7 +328,7 @@ static struct taken *take_all(size_t *n)
     return all;
 }
 
-static void give_back(struct taken *all)
+static void free_taken(struct taken *all)
 {
     while (all != NULL) {
         struct taken *next = all->taken_next;
@@ -361,7 +361,7 @@ KTEST(commit, the_kernel_leaves_what_is_promised)
     KT_EQ(touch(s, 0, pages), 0);
     expect_more(2 * pages, 0);
     KT_TRUE(space_verify(s) == NULL && space_verify(copy) == NULL);
-    give_back(all);
+    free_taken(all);
     space_destroy(s);
     space_destroy(copy);
     end_case();

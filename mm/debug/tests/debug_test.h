@@ -48,7 +48,7 @@ void test_pardon(struct kmem_cache *cp, void *buf);
 void test_error_check(const char *file, int line, uint32_t before,
                       enum kmem_error kind);
 
-/* host_printed contains `text` behind place `from`: returns its end. Fails the
+/* host_printed contains `text` after `from`: returns its end. Fails the
  * case at this line, and returns `from`, if it does not. */
 #define TEST_SAYS(from, text) test_says(__FILE__, __LINE__, from, text)
 const char *test_says(const char *file, int line, const char *from,

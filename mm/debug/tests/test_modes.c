@@ -253,7 +253,7 @@ KTEST(kmem_debug, switching_while_the_cache_grows)
 }
 
 /* The n-th allocation that switching needs fails, for each n: nothing changes,
- * nothing stays behind. */
+ * nothing leaks. */
 KTEST(kmem_debug, switching_without_memory)
 {
     struct kmem_cache *cp = kmem_cache_create("t_switch", 40, 0, NULL, NULL);

@@ -254,7 +254,7 @@ static void leaks_of(const char *letters, size_t size)
     obj[5][0] = obj[3];
     obj[6][0] = obj[0]; /* points, but is not pointed to */
     kmem_cache_free(cp, obj[8]);
-    root[2] = (void *)((uintptr_t)obj[7] + size); /* just behind */
+    root[2] = (void *)((uintptr_t)obj[7] + size); /* just past it */
     KT_EQ(scan(&stat), 5);
     for (size_t i = 3; i <= 7; i++)
         KT_TRUE(is_leaked(obj[i]));
@@ -307,13 +307,13 @@ KTEST(kmem_debug, leaks_are_not_hidden_by_events)
     struct kmem_cache *cp = kmem_cache_create("t_leak", 64, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);
     struct kmem_leak_stat stat;
-    const void *behind;
-    const void *events = kmem_event_memory(&behind);
+    const void *events_end;
+    const void *events = kmem_event_memory(&events_end);
     void *obj = kmem_cache_alloc(cp, KM_SLEEP);
 
     KT_TRUE(obj == test_slab(cp, 0)->slab_base);
     host_root_from[0] = events;
-    host_root_end[0] = behind;
+    host_root_end[0] = events_end;
     KT_EQ(scan(&stat), 1);
     host_root_from[0] = NULL;
     kmem_cache_free(cp, obj);

@@ -186,7 +186,7 @@ KTEST(kmem_debug, T_of_the_allocators_own_caches)
 }
 
 /* Two slabs whose links are broken: neither is found from its neighbours, so
- * the cache begins behind them. */
+ * the cache begins after them. */
 KTEST(kmem_debug, S57_two_slabs_damaged)
 {
     struct kmem_cache *cp = test_debug("F", 300, 0, false);

@@ -120,7 +120,7 @@ static void alloc_sized(unsigned task, size_t size)
 }
 
 /* Frees the task's newest object. */
-static void give_back(unsigned task)
+static void free_newest(unsigned task)
 {
     struct worker *w = &workers[task];
     struct object *o = &w->worker_object[w->worker_count - 1];
@@ -145,14 +145,14 @@ static void alloc_two(unsigned task, enum kind kind)
 static void free_two(unsigned task, enum kind kind)
 {
     (void)kind;
-    give_back(task);
-    give_back(task);
+    free_newest(task);
+    free_newest(task);
 }
 
 static void hot_pair(unsigned task, enum kind kind)
 {
     alloc(task, kind, KM_NOSLEEP);
-    give_back(task);
+    free_newest(task);
 }
 
 static void alloc_13(unsigned task, enum kind kind)
@@ -160,7 +160,7 @@ static void alloc_13(unsigned task, enum kind kind)
     (void)kind;
     alloc_sized(task, 13);
     alloc_sized(task, 13);
-    give_back(task);
+    free_newest(task);
 }
 
 static void alloc_oversize(unsigned task, enum kind kind)
@@ -168,7 +168,7 @@ static void alloc_oversize(unsigned task, enum kind kind)
     (void)kind;
     alloc_sized(task, 20000);
     alloc_sized(task, 10000);
-    give_back(task);
+    free_newest(task);
 }
 
 /* A new cache of this task, used and destroyed. */
@@ -379,7 +379,7 @@ static void empty_cache(enum kind kind)
 
     while (w->worker_count != 0 &&
            w->worker_object[w->worker_count - 1].object_kind == kind)
-        give_back(KEEPER);
+        free_newest(KEEPER);
 }
 
 void ops_make_world(unsigned needs)
@@ -411,12 +411,12 @@ static void destroy(struct kmem_cache *cp)
         explore_failed("the cache cannot be destroyed: %s", host_printed);
 }
 
-/* Everything is given back. */
+/* Frees all objects and destroys the caches. */
 static void end_world(void)
 {
     for (unsigned i = 0; i <= KEEPER; i++)
         while (workers[i].worker_count != 0)
-            give_back(i);
+            free_newest(i);
     for (unsigned k = 0; k < KINDS; k++)
         if (cache[k] != NULL && ops_destroyed[k] == 0)
             destroy(cache[k]);

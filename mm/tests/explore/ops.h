@@ -110,5 +110,6 @@ void ops_make_task(unsigned task, const struct op *op);
  * and when all is freed, everything is as before. */
 void ops_check_world(void);
 
-/* What the first of everything leaves behind is part of what is compared. */
+/* Runs the parts that allocate memory once for good, before pages and caches
+ * are counted for comparison. */
 void ops_warm_up(void);

@@ -89,7 +89,7 @@ static void alloc(struct thread *t)
     t->thread_objects++;
 }
 
-static void give_back(struct thread *t)
+static void free_last(struct thread *t)
 {
     struct object *o;
 
@@ -248,10 +248,10 @@ static void *run(void *arg)
         else if (below(t, 100) < (i / 200 % 2 == 0 ? 65 : 35))
             alloc(t);
         else
-            give_back(t);
+            free_last(t);
     }
     while (t->thread_objects != 0)
-        give_back(t);
+        free_last(t);
     return NULL;
 }
 

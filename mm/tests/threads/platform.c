@@ -162,7 +162,7 @@ void mm_stop_others(void)
 {
 }
 
-void mm_let_others_go(void)
+void mm_resume_others(void)
 {
 }
 

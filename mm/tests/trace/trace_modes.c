@@ -74,7 +74,7 @@ static void alloc(struct slot *s)
     s->slot_live++;
 }
 
-static void give_back(struct slot *s)
+static void free_one(struct slot *s)
 {
     size_t k;
 
@@ -108,7 +108,7 @@ static void create(struct slot *s)
 static void destroy(struct slot *s)
 {
     while (s->slot_live != 0)
-        give_back(s);
+        free_one(s);
     KT_EQ(kmem_cache_destroy(s->slot_cache), 0);
     KT_EQ(s->slot_supply.held, 0);
     s->slot_cache = NULL;
@@ -129,7 +129,7 @@ static void switch_modes(struct slot *s)
     if (cp->cache_supplier.getpages != NULL)
         modes &= ~KMF_UNMAPPING;
     for (bool all = below(2) == 0; all && s->slot_live != 0;)
-        give_back(s);
+        free_one(s);
     before = kmem_debug_modes(cp);
     if (kmem_inuse(cp) != 0 && modes != before) {
         KT_EQ(kmem_debug_set(cp, modes), -KMEM_EBUSY);
@@ -194,7 +194,7 @@ static void step(uint64_t op)
             alloc(s);
     else
         while (n-- != 0)
-            give_back(s);
+            free_one(s);
     if (op % VERIFY_OPS == 0)
         verify_all();
 }
@@ -211,7 +211,7 @@ static void finish(void)
         if (slots[i].slot_cache != NULL)
             destroy(&slots[i]);
     while (slots[SIZED].slot_live != 0)
-        give_back(&slots[SIZED]);
+        free_one(&slots[SIZED]);
     switch_classes_off();
     kmem_verify_every(0);
     kmem_reap(KMEM_REAP_ALL);

@@ -16,8 +16,8 @@ BUGS_INLINE void node_free(struct snode *n)
 
 static struct snode root;
 
-/* It works by chance as long as the buffer's last owner left a good pointer
- * behind. */
+/* It works by chance as long as the buffer's last owner stored a valid pointer
+ * there. */
 void bug_uninitialised(void)
 {
     struct snode *stays = node_new();

@@ -240,7 +240,7 @@ static void nodes_free(struct snode *all)
     }
 }
 
-/* The last of a small slab: behind it is the slab's data. */
+/* The last of a small slab: after it is the slab's data. */
 void bug_last_in_slab(void)
 {
     struct snode *all = nodes_new(IN_A_SLAB);

@@ -82,7 +82,7 @@ static const char *const fault_names[FAULT_KINDS] = {
 };
 
 /* Direct calls: a backtrace finds the caller of a function without a frame
- * only behind these. */
+ * only after these. */
 static void run_fault(enum fault_kind kind)
 {
     switch (kind) {

@@ -73,7 +73,7 @@ unsigned bugs_modes(void)
 
 /* ---- modes -------------------------------------------------------------- */
 
-/* Objects that a bug left behind cannot be freed any more: their cache keeps
+/* Objects that a bug leaked cannot be freed any more: their cache keeps
  * them, under another name, and the sandbox gets a new one. */
 static void abandon(size_t i)
 {

@@ -23,8 +23,8 @@ static struct {
     } cache[CACHES_MAX];
 } before;
 
-/* What the caches hold and need; 0 where nothing is given back, for then it is
- * a matter of history. */
+/* The pages that the caches hold; 0 if nothing is reclaimed, since their number
+ * is then a matter of history. */
 static size_t pages_held(void)
 {
     struct segkmem_stat stat;

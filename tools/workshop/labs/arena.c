@@ -12,10 +12,10 @@
 static paddr_t next;
 static paddr_t end;
 
-static void leave_out(paddr_t first, paddr_t behind)
+static void leave_out(paddr_t first, paddr_t limit)
 {
     if (first >= MIB(1))
-        next = MAX(next, behind);
+        next = MAX(next, limit);
 }
 
 void lab_arena_init(const struct multiboot_info *info)

@@ -163,7 +163,7 @@ static bool has_heap(const struct lab_test *t)
 
 static void print_leaks(const struct lab_test *t)
 {
-    kprintf("left behind by %s:\n", t->lab_name);
+    kprintf("leaked by %s:\n", t->lab_name);
     if (has_heap(t))
         leaks += leak_check(say_leak);
     else if (rows == 0)

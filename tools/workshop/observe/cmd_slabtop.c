@@ -1,7 +1,7 @@
 /*
  * slabtop: the traffic of the slab caches, live, on both consoles.
  *
- * A screen is written over the last one from the top, each line erased behind
+ * A screen is written over the last one from the top, each line erased after
  * its end, so that nothing flickers on a serial line; it is 24 lines high, as
  * terminals are at least. Between two screens the shell waits for a key, and
  * everybody else runs.
@@ -19,7 +19,7 @@
 #include "mm/buddy_stat.h"
 #include "mm/segkmem.h"
 
-#define WIDTH       79 /* of a line that is erased behind its end */
+#define WIDTH       79 /* of a line that is erased after its end */
 #define ROWS        18 /* of caches on a screen */
 #define NAME        20
 #define BAR         10

@@ -2,7 +2,7 @@
  * The shadow of memory, and the checks that the compiler calls.
  *
  * kasan_map.c has mapped the shadow, of zeroes: all may be touched. Here the
- * pages that buddy has and the rooms behind global objects are closed. Stacks
+ * pages that buddy has and the gaps after global objects are closed. Stacks
  * are the compiler's: a function closes the rooms around its arrays when it
  * begins and opens them when it returns. Of one that does not return, the
  * compiler warns beforehand, and its whole stack is opened.

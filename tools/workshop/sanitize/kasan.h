@@ -40,10 +40,10 @@ enum kasan_shadow {
     KASAN_STACK_MID = 0xF2,   /* between two of them */
     KASAN_STACK_RIGHT = 0xF3, /* above them */
     KASAN_STACK_SCOPE = 0xF8, /* one whose block has been left */
-    KASAN_GLOBAL = 0xF9,      /* behind a global object */
-    KASAN_FREE = 0xFB,        /* an object of a slab that is not out */
-    KASAN_GAP = 0xFC,         /* the rest of a slab; behind a large request */
-    KASAN_PAGE = 0xFF,        /* a page that buddy has not handed out */
+    KASAN_GLOBAL = 0xF9,      /* after a global object */
+    KASAN_FREE = 0xFB,        /* a free object of a slab */
+    KASAN_GAP = 0xFC,         /* the rest of a slab; after a large request */
+    KASAN_PAGE = 0xFF,        /* a free page of buddy */
 };
 
 /* What a report is about. Those of undefined behaviour have only a kind, and
@@ -91,7 +91,7 @@ void kasan_pages_init(void);
 void kasan_check(uintptr_t addr, size_t size, bool write, uintptr_t pc,
                  uintptr_t ebp);
 
-/* The name and source file of the global object in or behind which `addr`
+/* The name and source file of the global object in or after which `addr`
  * lies, and where it begins; NULL if there is none. */
 const char *kasan_global(uintptr_t addr, const char **file, uintptr_t *start,
                          size_t *size);

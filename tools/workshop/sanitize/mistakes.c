@@ -153,7 +153,7 @@ MISTAKE fill_too_much(void)
     kmem_free(p, ODD);
 }
 
-/* Without its NUL, a string goes on behind the object. */
+/* Without its NUL, a string goes on past the object. */
 MISTAKE endless_string(void)
 {
     char *p = kmem_alloc(ODD, KM_SLEEP);
@@ -299,11 +299,11 @@ static const char overrun[] = "heap-out-of-bounds";
 static const char overflow[] = "integer-overflow";
 
 const struct mistake mistakes[] = {
-    {"heap", overrun, "writes one byte behind an object", heap_write, 0},
-    {"read", overrun, "reads one byte behind an object", heap_read, 0},
-    {"wide", overrun, "reads a word that ends behind an object", heap_wide_read,
+    {"heap", overrun, "writes one byte past an object", heap_write, 0},
+    {"read", overrun, "reads one byte past an object", heap_read, 0},
+    {"wide", overrun, "reads a word that ends past an object", heap_wide_read,
      0},
-    {"large", overrun, "writes behind a request of whole pages", heap_large, 0},
+    {"large", overrun, "writes past a request of whole pages", heap_large, 0},
     {"header", overrun, "reads the slab's own data", slab_header, 0},
     {"uaf", "use-after-free", "writes to an object that is free", after_free,
      0},
@@ -322,12 +322,12 @@ const struct mistake mistakes[] = {
     {"strlen", overrun, "measures a string without an end", endless_string, 0},
     {"user", overrun, "copies more than an object has to a program",
      user_too_much, 0},
-    {"stack", "stack-out-of-bounds", "writes behind an array on the stack",
+    {"stack", "stack-out-of-bounds", "writes past an array on the stack",
      stack_write, 0},
     {"scope", "stack-use-after-scope", "reads a variable of a block left",
      stack_left_block, 0},
-    {"global", "global-out-of-bounds", "reads behind a global array",
-     global_read, 0},
+    {"global", "global-out-of-bounds", "reads past a global array", global_read,
+     0},
     {"shift", "shift", "shifts by more bits than there are", shift_far, 0},
     {"add", overflow, "adds 1 to the largest int", add_over, 0},
     {"negate", overflow, "negates the least int", negate_least, 0},
@@ -366,7 +366,7 @@ static int cmd_sanitize(int argc, char **argv)
     for (size_t i = 0; i < mistake_count; i++) {
         if (strcmp(argv[1], mistakes[i].mistake_name) == 0) {
             mistakes[i].mistake_make();
-            return shell_error("nobody has noticed");
+            return shell_error("no sanitizer reported it");
         }
     }
     return shell_error("no kind '%.32s'; `sanitize` lists them", argv[1]);

@@ -30,9 +30,9 @@
 
 #define FRAMES_MAX   20
 #define ROW_GRANULES 16u
-#define ROWS_AROUND  2u /* before and behind the one with the address */
+#define ROWS_AROUND  2u /* before and after the one with the address */
 
-/* Lies at the lowest address of a frame with arrays; behind it, a description
+/* Is at the lowest address of a frame with arrays; after it, a description
  * of them and the function. */
 #define FRAME_MAGIC 0x41B58AB3u
 
@@ -69,7 +69,7 @@ bool sanitizer_enter(void)
 
 /* ---- in words ----------------------------------------------------------- */
 
-/* Why a byte may not be touched. If some of its granule may be, it is behind
+/* Why a byte may not be touched. If some of its granule may be, it is past
  * the end of something; of a variable, if the next granule says so. */
 static enum kasan_shadow reason(uintptr_t addr)
 {

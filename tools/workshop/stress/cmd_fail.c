@@ -78,8 +78,8 @@ static int try_all(enum kmem_fail_kind kind, const char *name, char **argv)
             bad++;
         }
     } while (fired && n < TRIES_MAX && !shell_interrupted());
-    kprintf("%s: %u requests failed in turn; %u left something behind\n",
-            argv[0], (unsigned)n - 1, (unsigned)bad);
+    kprintf("%s: %u requests failed in turn; %u leaked memory\n", argv[0],
+            (unsigned)n - 1, (unsigned)bad);
     debugcon_event("{\"event\":\"fail\",\"kind\":\"%s\",\"program\":\"%s\","
                    "\"requests\":%u,\"bad\":%u,\"untouched\":%s}",
                    name, argv[0], (unsigned)n - 1, (unsigned)bad,
@@ -116,7 +116,7 @@ static void print_state(void)
         kprintf(" of %s", heap_owner_name(f.fail_cache));
     if (f.fail_task != 0)
         kprintf(" by task %u", (unsigned)f.fail_task);
-    if (f.fail_behind != 0)
+    if (f.fail_to != 0)
         kprintf(" from %s", symbol_lookup(f.fail_from, &offset));
     kprintf(": %u so far, %u failed\n", (unsigned)fitted, (unsigned)failed);
 }
@@ -127,10 +127,10 @@ static bool read_caller(const char *word, struct kmem_fail *f)
     if (word == NULL)
         return true;
     f->fail_from = symbol_address(word);
-    f->fail_behind = f->fail_from != 0 ? symbol_end(f->fail_from) : 0;
-    if (f->fail_behind == 0)
+    f->fail_to = f->fail_from != 0 ? symbol_end(f->fail_from) : 0;
+    if (f->fail_to == 0)
         shell_error("'%.32s' is no function; `sym` knows them", word);
-    return f->fail_behind != 0;
+    return f->fail_to != 0;
 }
 
 /* `fail slab -r 10 -c inode`, argv[0] being the kind. */

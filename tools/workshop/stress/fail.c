@@ -17,39 +17,40 @@ static uint32_t fitted;
 static uint32_t failed;
 static uint32_t chance;
 
-static bool called_from(uintptr_t from, uintptr_t behind)
+static bool called_from(uintptr_t from, uintptr_t to)
 {
     uintptr_t pc[CALLERS];
     unsigned n = mm_backtrace(pc, CALLERS);
 
     for (unsigned i = 0; i < n; i++)
-        if (pc[i] >= from && pc[i] < behind)
+        if (pc[i] >= from && pc[i] < to)
             return true;
     return false;
 }
 
 /* One in `rate`: the high bits of a linear congruential sequence. */
-static bool by_chance(uint32_t rate)
+static bool fails_by_chance(uint32_t rate)
 {
     chance = chance * 1664525u + 1013904223u;
     return (chance >> 16) % rate == 0;
 }
 
-static bool by_whom(void)
+static bool is_caller_selected(void)
 {
     if (set.fail_task != 0 && set.fail_task != mm_task_id())
         return false;
-    return set.fail_behind == 0 || called_from(set.fail_from, set.fail_behind);
+    return set.fail_to == 0 || called_from(set.fail_from, set.fail_to);
 }
 
 /* Whether a request that may fail does so. */
 static bool fails(void)
 {
-    if (!by_whom())
+    if (!is_caller_selected())
         return false;
     fitted++;
-    if (set.fail_nth != 0 ? fitted != set.fail_nth
-                          : set.fail_rate == 0 || !by_chance(set.fail_rate))
+    if (set.fail_nth != 0
+            ? fitted != set.fail_nth
+            : set.fail_rate == 0 || !fails_by_chance(set.fail_rate))
         return false;
     failed++;
     return true;

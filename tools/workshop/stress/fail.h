@@ -18,12 +18,12 @@ enum kmem_fail_kind {
  */
 struct kmem_fail {
     enum kmem_fail_kind fail_kind;
-    uint32_t fail_nth;                /* the n-th, once; or 0: */
-    uint32_t fail_rate;               /* one in so many, by chance */
-    uint32_t fail_seed;               /* of that chance */
-    struct kmem_cache *fail_cache;    /* only this cache, NULL: any. Objects */
-    uint32_t fail_task;               /* only this task, 0: any */
-    uintptr_t fail_from, fail_behind; /* only with a caller in this range of
+    uint32_t fail_nth;             /* the n-th, once; or 0: */
+    uint32_t fail_rate;            /* one in so many, by chance */
+    uint32_t fail_seed;            /* of that chance */
+    struct kmem_cache *fail_cache; /* only this cache, NULL: any. Objects */
+    uint32_t fail_task;            /* only this task, 0: any */
+    uintptr_t fail_from, fail_to;  /* only with a caller in this range of
                                          addresses, both 0: any */
 };
 

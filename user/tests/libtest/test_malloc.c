@@ -161,7 +161,7 @@ static void too_much(void)
 
 /* Free pages at the end of the heap are returned at once; free slabs by
  * malloc_trim. */
-static void gives_back(void)
+static void returns_pages(void)
 {
     const char *before, *most;
     void *p;
@@ -349,7 +349,7 @@ const struct test malloc_tests[] = {
     {"malloc.nothing", nothing},
     {"malloc.zeroes", zeroes},
     {"malloc.too_much", too_much},
-    {"malloc.gives_back", gives_back},
+    {"malloc.returns_pages", returns_pages},
     {"malloc.foreign_break", foreign_break},
     {"malloc.array_moves", array_moves},
     {"malloc.out_of_memory", out_of_memory},

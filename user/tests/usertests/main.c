@@ -74,7 +74,7 @@ static bool compare(const struct census *before, bool report)
         long more = after.census_inuse[i] - before->census_inuse[i];
 
         if (more > 0 && report)
-            printf("# left behind: %ld of %s\n", more, counted[i]);
+            printf("# leaked: %ld of %s\n", more, counted[i]);
         good &= more <= 0;
     }
     return good;

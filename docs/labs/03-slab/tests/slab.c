@@ -229,7 +229,7 @@ LAB_TEST(3, take_last, LAB_EARLY)
     heap_expect_list("A");
 }
 
-static bool give_back(struct kmem_bufctl *bcp, struct kmem_slab *sp)
+static bool give_locked(struct kmem_bufctl *bcp, struct kmem_slab *sp)
 {
     if (heap_give(sp, bcp))
         return true;
@@ -257,7 +257,7 @@ LAB_TEST(3, give_keeps_lock, LAB_EARLY)
     struct kmem_bufctl out = {0};
 
     heap_list_make("2");
-    give_back(&out, &heap_slab[0]);
+    give_locked(&out, &heap_slab[0]);
 }
 
 /* ---- 3.4: the three parts of the list ----------------------------------- */
@@ -360,7 +360,7 @@ LAB_TEST(3, lists, LAB_EARLY)
         size_t k = random_number() % HELD;
 
         if (bcp[k] != NULL) {
-            if (!give_back(bcp[k], of[k]))
+            if (!give_locked(bcp[k], of[k]))
                 return;
             bcp[k] = NULL;
         } else {

@@ -24,7 +24,7 @@ KTEST(sanitize, every_mistake_is_reported_and_named)
         m->mistake_make();
         sanitizer_expect(NULL);
         if (r.report_count == 0)
-            KT_FAIL("%s: nobody has noticed", m->mistake_name);
+            KT_FAIL("%s: no sanitizer reported it", m->mistake_name);
         else if (strcmp(r.report_kind, m->mistake_kind) != 0)
             KT_FAIL("%s: reported as %s: %s", m->mistake_name, r.report_kind,
                     r.report_text);
@@ -39,7 +39,7 @@ static __attribute__((noipa)) uint32_t read_at(const char *p, size_t size)
 }
 
 /* Of an object of `size` bytes, each access that goes beyond its end is
- * reported at the first byte behind it, and no other. */
+ * reported at the first byte past it, and no other. */
 static void try_all(size_t size)
 {
     char *p = kmem_zalloc(size, KM_SLEEP);
@@ -156,14 +156,14 @@ KTEST(sanitize, a_stack_is_clean_for_its_next_task)
 }
 
 static void *way_back[5];
-static const char *left_behind;
+static const char *dead_array;
 
 static __attribute__((noipa)) void jump_back(void)
 {
     char array[64];
 
     memset(array, 1, sizeof(array));
-    left_behind = array;
+    dead_array = array;
     __builtin_longjmp(way_back, 1);
 }
 
@@ -176,7 +176,7 @@ KTEST(sanitize, a_jump_leaves_nothing_closed)
     sanitizer_expect(&r);
     if (__builtin_setjmp(way_back) == 0)
         jump_back();
-    read_at(left_behind - 8, 4);
+    read_at(dead_array - 8, 4);
     sanitizer_expect(NULL);
     KT_EQ(r.report_count, 0);
 }

@@ -123,14 +123,14 @@ static void fail_conditions(const char *letters)
     kmem_fail(&f);
     KT_EQ(failing(cp), 0xffff);
     f.fail_from = 1;
-    f.fail_behind = 2;
+    f.fail_to = 2;
     kmem_fail(&f);
     KT_EQ(failing(cp), 0);
-    f.fail_behind = UINTPTR_MAX;
+    f.fail_to = UINTPTR_MAX;
     kmem_fail(&f);
     KT_EQ(failing(cp), 0xffff);
     f.fail_from = (uintptr_t)failing;
-    f.fail_behind = f.fail_from + 200;
+    f.fail_to = f.fail_from + 200;
     kmem_fail(&f);
     KT_EQ(failing(cp), 0xffff);
     f.fail_rate = 0; /* neither the n-th nor by chance: none */

@@ -1,5 +1,5 @@
 /*
- * Tests of lab 5, "Giving back", task 5.6: the inode cache as a client
+ * Tests of lab 5, "Reaping", task 5.6: the inode cache as a client
  * (kernel/fs/inode.c), on the small file system of the tests, which counts its
  * calls.
  */

@@ -1,5 +1,5 @@
 /*
- * Tests of lab 5, "Giving back", tasks 5.1 to 5.5: the working set, reaping,
+ * Tests of lab 5, "Reaping", tasks 5.1 to 5.5: the working set, reaping,
  * pressure (mm/kmem_reap.c). One call of kmem_update is the end of an interval;
  * the clock is stopped. Caches have eight objects in a slab (test_ws_make).
  */
@@ -65,7 +65,7 @@ LAB_TEST(5, used, LAB_BARE)
     test_ws_end(cp);
 }
 
-/* ---- 5.2: what may go --------------------------------------------------- */
+/* ---- 5.2: reapable slabs ------------------------------------------------ */
 
 LAB_TEST(5, bounds, LAB_BARE)
 {
