@@ -82,23 +82,31 @@ void test_flood(void)
     }
 }
 
-/* Breaks a larger block up if there are no single pages. What was released
- * before may be among those taken, or as many others. */
-static void flood_break(void)
+/* A single page of the flood, NULL if there is none. Breaks a larger block up
+ * if need be. What was released before may be among those taken, or as many
+ * others. */
+static struct page *flood_page(void)
 {
-    unsigned order = flood->flood_order;
+    if (flood_pages == NULL && flood != NULL) {
+        unsigned order = flood->flood_order;
 
-    buddy_free(flood_pop(&flood), order);
-    for (size_t i = 0; i < (size_t)1 << order; i++)
-        flood_push(buddy_alloc(0), 0);
+        buddy_free(flood_pop(&flood), order);
+        for (size_t i = 0; i < (size_t)1 << order; i++)
+            flood_push(buddy_alloc(0), 0);
+    }
+    return flood_pages == NULL ? NULL : flood_pop(&flood_pages);
 }
 
 void test_flood_release(size_t pages)
 {
-    while (pages-- != 0) {
-        if (flood_pages == NULL)
-            flood_break();
-        buddy_free(flood_pop(&flood_pages), 0);
+    for (; pages != 0; pages--) {
+        struct page *p = flood_page();
+
+        if (p == NULL) {
+            KT_FAIL("all of memory has %zu pages too few", pages);
+            return;
+        }
+        buddy_free(p, 0);
     }
 }
 

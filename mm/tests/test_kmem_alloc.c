@@ -116,6 +116,7 @@ KTEST(kmem_alloc, libumem_live_buffers_never_overlap)
 {
     uint32_t seed = 7;
 
+    KT_NEEDS(MIB(1));
     memset(buf, 0, sizeof(buf));
     for (size_t i = 0; i < TEST_MANY(5000u, 50000u); i++) {
         size_t k = test_random(&seed) % LIVE;

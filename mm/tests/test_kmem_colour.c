@@ -73,6 +73,7 @@ KTEST(kmem, S23_buffers_follow_the_colour)
 
 KTEST(kmem, S23_large_slabs_are_coloured_too)
 {
+    KT_NEEDS(MIB(1));
     /* 1000 bytes: 4 in a page, 96 left: 0, 8, … 96. */
     check_sequence(1000, 8, 20, 96);
     /* 3000 bytes: 4 in 3 pages, 288 left. */

@@ -302,6 +302,7 @@ KTEST(kmem_ported, libumem_many_caches)
     struct kmem_cache *cp[48];
     unsigned n = ARRAY_SIZE(cp);
 
+    KT_NEEDS(MIB(1));
     for (unsigned i = 0; i < n; i++) {
         cp[i] = kmem_cache_create(numbered("t_many", i), 20 + 60 * i, 0, NULL,
                                   NULL);

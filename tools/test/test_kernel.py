@@ -40,8 +40,10 @@ def test_no_case_is_skipped(run):
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("mebibytes", tiers([6], [8]))
-def test_a_small_machine_skips_what_needs_more(kernel, mebibytes):
+@pytest.mark.parametrize("mebibytes, most", tiers([(6, 30)],
+                                                  [(5, 60), (7, 30), (8, 30)]))
+def test_a_small_machine_skips_what_needs_more(kernel, mebibytes, most):
+    """4 MiB are too little for the workshop kernel (test_machine.py)."""
     run = qemu.run(kernel, "test; verify; poweroff", budget=20_000,
                    memory=mebibytes)
     assert run.problem is None, run.explain()
@@ -49,7 +51,7 @@ def test_a_small_machine_skips_what_needs_more(kernel, mebibytes):
     assert len(tests) == len(elf.kernel_cases(kernel))
     assert [e["name"] for e in tests if not e["ok"]] == [], run.explain()
     skipped = [e for e in tests if e["skipped"]]
-    assert 0 < len(skipped) < 30
+    assert 0 < len(skipped) < most
     for event in skipped:
         assert f"{event['name']} # SKIP needs" in run.text
 

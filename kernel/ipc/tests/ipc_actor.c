@@ -1,28 +1,38 @@
 #include "kernel/ipc/tests/ipc_actor.h"
 #include "kernel/lib/string.h"
+#include "kernel/vm/commit.h"
 #include "kernel/vm/space.h"
 #include "kernel/x86/cpu.h"
 
 #define ACTORS_MAX 8
 #define SETTLE_MAX 1000
 
+/* What a machine needs for one more: the pages promised to it, those of the
+ * kernel for a task, and those that programs are never promised. */
+#define KERNEL_PAGES 8
+#define NEEDED                                                                 \
+    (PAGE_SIZE * (1 + KERNEL_PAGES + COMMIT_KERNEL_SHARE) + 2 * ACTOR_AREA)
+
 static struct actor *actors[ACTORS_MAX]; /* those that live */
 
 /* ---- what an actor does ------------------------------------------------- */
 
 /* A space with the three areas, and handles. */
-static bool move_in(struct actor *a)
+static bool move_in(void)
 {
-    static const uaddr_t areas[] = {ACTOR_BUFFER, ACTOR_SEND, ACTOR_RECEIVE};
+    static const struct {
+        uaddr_t start, end;
+    } areas[] = {{ACTOR_BUFFER, ACTOR_BUFFER + PAGE_SIZE},
+                 {ACTOR_SEND, ACTOR_SEND + ACTOR_AREA},
+                 {ACTOR_RECEIVE, ACTOR_RECEIVE + ACTOR_AREA}};
     struct task *t = task_self();
 
-    (void)a;
     t->task_handles = handle_table_create();
     t->task_space = space_create();
     if (t->task_handles == NULL || t->task_space == NULL)
         return false;
     for (unsigned i = 0; i < ARRAY_SIZE(areas); i++)
-        if (space_add_region(t->task_space, areas[i], areas[i] + ACTOR_AREA,
+        if (space_add_region(t->task_space, areas[i].start, areas[i].end,
                              PROT_READ | PROT_WRITE, REGION_IMAGE) != 0)
             return false;
     t->task_cr3 = space_cr3(t->task_space);
@@ -69,7 +79,7 @@ static void act(void *arg)
     struct actor *a = arg;
     uint32_t kernel_cr3 = task_self()->task_cr3;
 
-    a->actor_result = move_in(a) ? 0 : -ENOMEM;
+    a->actor_result = move_in() ? 0 : -ENOMEM;
     while (!a->actor_ends) {
         if (a->actor_call != NULL)
             step(a);
@@ -121,13 +131,19 @@ bool actor_start(struct actor *a, const char *name)
 {
     *a = (struct actor){.actor_call = NULL};
     wait_queue_init(&a->actor_idle, "next step");
-    a->actor_task = task_create(name, act, a, PRIORITY_KERNEL);
-    if (a->actor_task == NULL)
+    if (!ktest_enough(NEEDED))
         return false;
-    a->actor_pid = a->actor_task->task_pid;
-    actors[place_of(NULL)] = a;
-    actor_settle();
-    return a->actor_result == 0;
+    a->actor_task = task_create(name, act, a, PRIORITY_KERNEL);
+    if (a->actor_task != NULL) {
+        a->actor_pid = a->actor_task->task_pid;
+        actors[place_of(NULL)] = a;
+        actor_settle();
+        if (a->actor_result == 0)
+            return true;
+        actor_end(a);
+    }
+    KT_FAIL("no memory for %s", name);
+    return false;
 }
 
 void actor_end(struct actor *a)
@@ -201,6 +217,10 @@ uint32_t actor_share(const struct actor *from, uint32_t h, struct actor *to,
     struct object *o =
         handle_object(from->actor_task->task_handles, (int)h, NULL);
 
+    if (o == NULL) {
+        KT_FAIL("handle %d is of no object", (int)h);
+        return (uint32_t)-EBADF;
+    }
     return (uint32_t)handle_install(to->actor_task->task_handles, 0,
                                     object_get(o), flags);
 }

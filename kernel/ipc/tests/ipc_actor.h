@@ -7,8 +7,8 @@
  * each has either come back or waits. So every order of calls, answers and
  * deaths can be written down as a sequence of steps.
  *
- * Memory of an actor: three areas that are there, at ACTOR_BUFFER (for a struct
- * ipc_buffer), ACTOR_SEND and ACTOR_RECEIVE; nothing at ACTOR_HOLE.
+ * Memory of an actor: a page at ACTOR_BUFFER, for a struct ipc_buffer; an area
+ * at ACTOR_SEND and one at ACTOR_RECEIVE; nothing at ACTOR_HOLE.
  */
 #pragma once
 
@@ -35,7 +35,8 @@ struct actor {
     uint32_t actor_out[5]; /* EBX ECX EDX ESI EDI: client, tag, words */
 };
 
-/* A new actor, which waits for its first step. False: no memory. */
+/* A new actor, which waits for its first step. False: there is none, and the
+ * case has failed, or is skipped because this machine is too small. */
 bool actor_start(struct actor *a, const char *name);
 
 /* Has it die as a process does, waits for that and ends it. */

@@ -10,20 +10,27 @@ static struct actor s, c, d, e;
 static uint32_t port_s;                 /* the server's handle */
 static uint32_t port_c, port_d, port_e; /* handles of the callers */
 
-/* A server with a port, and `clients` of c, d and e with handles to it. */
+/* A server with a port, and `clients` of c, d and e with handles to it. False:
+ * there are none of them, and the case has failed or is skipped. */
 static inline bool begin(unsigned clients)
 {
     struct actor *const actor[] = {&c, &d, &e};
     uint32_t *const handle[] = {&port_c, &port_d, &port_e};
     static const char *const name[] = {"client-c", "client-d", "client-e"};
-    bool ok = actor_start(&s, "server");
 
+    if (!actor_start(&s, "server"))
+        return false;
     port_s = actor_port(&s);
-    for (unsigned i = 0; i < clients && ok; i++) {
-        ok = actor_start(actor[i], name[i]);
+    for (unsigned i = 0; i < clients; i++) {
+        if (!actor_start(actor[i], name[i])) {
+            while (i-- > 0)
+                actor_end(actor[i]);
+            actor_end(&s);
+            return false;
+        }
         *handle[i] = actor_share(&s, port_s, actor[i], 0);
     }
-    return ok;
+    return true;
 }
 
 /* The server has received `tag` with its words from a client. */

@@ -10,7 +10,8 @@
 
 KTEST(ipc, receiver_first)
 {
-    KT_REQUIRE(begin(1));
+    if (!begin(1))
+        return;
     KT_TRUE(!receive());
     KT_TRUE(!call(&c, port_c, 7));
     expect_received(&c, 7);
@@ -22,7 +23,8 @@ KTEST(ipc, receiver_first)
 
 KTEST(ipc, caller_first)
 {
-    KT_REQUIRE(begin(1));
+    if (!begin(1))
+        return;
     KT_TRUE(!call(&c, port_c, 7));
     KT_TRUE(receive());
     expect_received(&c, 7);
@@ -34,7 +36,8 @@ KTEST(ipc, caller_first)
 
 KTEST(ipc, reply_receive_answers_and_waits)
 {
-    KT_REQUIRE(begin(1));
+    if (!begin(1))
+        return;
     KT_TRUE(!actor_do(&s, sys_ipc_reply_receive, port_s, 9, 9));
     for (uint32_t i = 1; i < 4; i++) {
         KT_TRUE(!call(&c, port_c, i));
@@ -48,7 +51,8 @@ KTEST(ipc, reply_receive_answers_and_waits)
 
 KTEST(ipc, reply_receive_takes_the_next_of_the_queue)
 {
-    KT_REQUIRE(begin(3));
+    if (!begin(3))
+        return;
     call(&c, port_c, 1);
     call(&d, port_d, 2);
     call(&e, port_e, 3);
@@ -70,7 +74,8 @@ KTEST(ipc, reply_receive_takes_the_next_of_the_queue)
 
 KTEST(ipc, answers_in_any_order)
 {
-    KT_REQUIRE(begin(3));
+    if (!begin(3))
+        return;
     call(&c, port_c, 1);
     call(&d, port_d, 2);
     call(&e, port_e, 3);
@@ -96,7 +101,8 @@ KTEST(ipc, answers_in_any_order)
 
 KTEST(ipc, a_reply_needs_a_client_of_its_own)
 {
-    KT_REQUIRE(begin(2));
+    if (!begin(2))
+        return;
     KT_EQ(actor_result(&s, sys_ipc_reply, 0, 0, 0), -ESRCH);
     KT_EQ(actor_result(&s, sys_ipc_reply, 0xffffffff, 0, 0), -ESRCH);
     KT_EQ(reply(&c, 1), -ESRCH); /* has not called */
@@ -115,7 +121,8 @@ KTEST(ipc, a_reply_needs_a_client_of_its_own)
 
 KTEST(ipc, handles_are_checked)
 {
-    KT_REQUIRE(begin(1));
+    if (!begin(1))
+        return;
     KT_EQ(actor_result(&s, sys_port_create, 1, 0, 0), -EINVAL);
     KT_EQ(actor_result(&c, sys_ipc_call, port_c + 1, 0, 0), -EBADF);
     KT_EQ(actor_result(&c, sys_ipc_call, 0xffffffff, 0, 0), -EBADF);
@@ -133,7 +140,8 @@ KTEST(ipc, a_full_table_takes_no_port)
 {
     int made = 0;
 
-    KT_REQUIRE(begin(0));
+    if (!begin(0))
+        return;
     while (actor_result(&s, sys_port_create, 0, 0, 0) >= 0)
         made++;
     KT_EQ(s.actor_result, -EMFILE);
@@ -169,7 +177,8 @@ static int32_t call_until_stopped(uint32_t a, uint32_t b, uint32_t tag)
  * others (here the test itself) have their turns. */
 KTEST(ipc, two_that_talk_let_others_run)
 {
-    KT_REQUIRE(begin(1));
+    if (!begin(1))
+        return;
     stop = false;
     actor_tell(&s, serve_until_stopped, port_s, 0, 0, 0);
     actor_tell(&c, call_until_stopped, port_c, 0, 0, 0);
@@ -187,7 +196,8 @@ KTEST(ipc, two_that_talk_let_others_run)
 
 KTEST(ipc, killed_callers_leave_the_queue)
 {
-    KT_REQUIRE(begin(3));
+    if (!begin(3))
+        return;
     call(&c, port_c, 1);
     call(&d, port_d, 2);
     call(&e, port_e, 3);
@@ -209,7 +219,8 @@ KTEST(ipc, killed_callers_leave_the_queue)
 
 KTEST(ipc, reply_receive_passes_over_a_killed_client)
 {
-    KT_REQUIRE(begin(2));
+    if (!begin(2))
+        return;
     call(&c, port_c, 1);
     call(&d, port_d, 2);
     KT_TRUE(receive());
@@ -224,7 +235,8 @@ KTEST(ipc, reply_receive_passes_over_a_killed_client)
 
 KTEST(ipc, a_killed_task_does_not_wait)
 {
-    KT_REQUIRE(begin(2));
+    if (!begin(2))
+        return;
     actor_kill(&c);
     KT_TRUE(call(&c, port_c, 1)); /* no receiver */
     expect_back(&c, -EINTR);
@@ -246,7 +258,8 @@ KTEST(ipc, a_killed_task_does_not_wait)
 /* Killed and woken, but not yet out of its list. */
 KTEST(ipc, killed_but_not_yet_gone)
 {
-    KT_REQUIRE(begin(1));
+    if (!begin(1))
+        return;
     call(&c, port_c, 1);
     KT_EQ(task_kill(c.actor_pid, SIGKILL), 0);
     KT_EQ(c.actor_task->task_ipc.ipc_state, IPC_QUEUED);
@@ -261,7 +274,8 @@ KTEST(ipc, killed_but_not_yet_gone)
  * one that answers. (Actors run in the order in which they are started.) */
 KTEST(ipc, a_ready_client_is_passed_over)
 {
-    KT_REQUIRE(begin(3));
+    if (!begin(3))
+        return;
     call(&c, port_c, 1);
     call(&d, port_d, 2);
     call(&e, port_e, 3);
@@ -291,7 +305,8 @@ KTEST(ipc, a_ready_client_is_passed_over)
 /* By a caller, and by a notification. */
 KTEST(ipc, a_ready_receiver_is_passed_over)
 {
-    KT_REQUIRE(begin(2));
+    if (!begin(2))
+        return;
     port_d = actor_share(&s, port_s, &d, HANDLE_RECEIVE);
     KT_TRUE(!receive());
     actor_tell(&c, sys_ipc_call, port_c, 1, 1, 0);
@@ -316,7 +331,8 @@ KTEST(ipc, a_ready_receiver_is_passed_over)
 
 KTEST(ipc, a_dying_server_ends_all_calls)
 {
-    KT_REQUIRE(begin(3));
+    if (!begin(3))
+        return;
     call(&c, port_c, 1);
     KT_TRUE(receive());
     call(&d, port_d, 2);
@@ -333,7 +349,8 @@ KTEST(ipc, a_dying_server_ends_all_calls)
 
 KTEST(ipc, a_killed_receiver_leaves_the_port)
 {
-    KT_REQUIRE(begin(1));
+    if (!begin(1))
+        return;
     KT_TRUE(!receive());
     actor_kill(&s);
     expect_back(&s, -EINTR);
@@ -345,7 +362,8 @@ KTEST(ipc, a_killed_receiver_leaves_the_port)
 
 KTEST(ipc, the_last_receive_handle_is_closed)
 {
-    KT_REQUIRE(begin(3));
+    if (!begin(3))
+        return;
     call(&c, port_c, 1);
     KT_TRUE(receive());
     call(&d, port_d, 2);
@@ -366,7 +384,8 @@ KTEST(ipc, the_last_receive_handle_is_closed)
 /* As after fork: d is a second server of the port. */
 KTEST(ipc, two_servers_at_one_port)
 {
-    KT_REQUIRE(begin(3));
+    if (!begin(3))
+        return;
     port_d = actor_share(&s, port_s, &d, HANDLE_RECEIVE);
     KT_TRUE(!receive());
     KT_TRUE(!actor_do(&d, sys_ipc_receive, port_d, 0, 0));

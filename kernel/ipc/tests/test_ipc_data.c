@@ -16,11 +16,15 @@ static uint32_t port, port_c; /* the server's port; the client's handle to it */
 
 static bool begin(void)
 {
-    bool ok = actor_start(&s, "server") && actor_start(&c, "client");
-
+    if (!actor_start(&s, "server"))
+        return false;
     port = actor_port(&s);
+    if (!actor_start(&c, "client")) {
+        actor_end(&s);
+        return false;
+    }
     port_c = actor_share(&s, port, &c, 0);
-    return ok;
+    return true;
 }
 
 static void end(void)
@@ -112,7 +116,8 @@ KTEST(ipc_data, there_and_back)
     static const uint32_t sizes[] = {
         0, 1, 3, PAGE_SIZE - 1, PAGE_SIZE, PAGE_SIZE + 1, IPC_DATA_MAX};
 
-    KT_REQUIRE(begin());
+    if (!begin())
+        return;
     for (unsigned i = 0; i < 2 * ARRAY_SIZE(sizes); i++)
         round_trip(sizes[i / 2], i % 2 != 0);
     end();
@@ -122,7 +127,8 @@ KTEST(ipc_data, any_alignment)
 {
     struct ipc_buffer *b;
 
-    KT_REQUIRE(begin());
+    if (!begin())
+        return;
     b = actor_buffer(&c, 3 * PAGE_SIZE, 0, 0);
     b->ipc_send = (const void *)(ACTOR_SEND + 1);
     b = actor_buffer(&s, 0, 3 * PAGE_SIZE, 0);
@@ -139,7 +145,8 @@ KTEST(ipc_data, any_alignment)
 
 KTEST(ipc_data, nothing_comes_without_the_flag)
 {
-    KT_REQUIRE(begin());
+    if (!begin())
+        return;
     actor_buffer(&c, 10, 10, (int)port_c);
     actor_buffer(&s, 10, 10, (int)port);
     fill(&c, 10, 1);
@@ -157,7 +164,8 @@ KTEST(ipc_data, nothing_comes_without_the_flag)
 
 KTEST(ipc_data, reply_receive_with_bytes)
 {
-    KT_REQUIRE(begin());
+    if (!begin())
+        return;
     actor_buffer(&c, 100, 100, 0);
     actor_buffer(&s, 50, 100, 0);
     fill(&c, 100, 1);
@@ -182,7 +190,8 @@ KTEST(ipc_data, reply_receive_with_bytes)
 
 KTEST(ipc_data, more_than_may_be_sent)
 {
-    KT_REQUIRE(begin());
+    if (!begin())
+        return;
     actor_buffer(&c, IPC_DATA_MAX + 1, 0, 0);
     KT_TRUE(call(IPC_DATA));
     expect_back(&c, -EMSGSIZE);
@@ -194,7 +203,8 @@ KTEST(ipc_data, more_than_may_be_sent)
 
 KTEST(ipc_data, more_than_the_server_has_room_for)
 {
-    KT_REQUIRE(begin());
+    if (!begin())
+        return;
     actor_buffer(&c, 11, 0, 0);
     actor_buffer(&s, 0, 10, 0);
     fill(&c, 11, 1);
@@ -209,7 +219,8 @@ KTEST(ipc_data, more_than_the_server_has_room_for)
 
 KTEST(ipc_data, a_server_without_a_buffer)
 {
-    KT_REQUIRE(begin());
+    if (!begin())
+        return;
     actor_buffer(&c, 0, 0, (int)port_c);
     KT_TRUE(!actor_do(&s, sys_ipc_receive, port, 0, 0));
     KT_TRUE(call(IPC_HANDLE));
@@ -222,7 +233,8 @@ KTEST(ipc_data, a_server_without_a_buffer)
 
 KTEST(ipc_data, an_answer_that_is_too_long)
 {
-    KT_REQUIRE(begin());
+    if (!begin())
+        return;
     actor_buffer(&c, 0, 10, 0);
     actor_buffer(&s, 11, 0, 0);
     KT_TRUE(!call(1) && receive());
@@ -244,10 +256,11 @@ KTEST(ipc_data, bad_addresses_of_the_caller)
 {
     static const uint32_t buffers[] = {
         ACTOR_HOLE, KERNEL_ADDRESS, 0xffffffff, 4,
-        ACTOR_BUFFER + ACTOR_AREA - sizeof(struct ipc_buffer) + 1};
+        ACTOR_BUFFER + PAGE_SIZE - sizeof(struct ipc_buffer) + 1};
     struct ipc_buffer *b;
 
-    KT_REQUIRE(begin());
+    if (!begin())
+        return;
     actor_buffer(&s, 0, PAGE_SIZE, 0);
     KT_TRUE(!receive());
     for (unsigned i = 0; i < ARRAY_SIZE(buffers); i++) {
@@ -284,7 +297,8 @@ KTEST(ipc_data, bad_addresses_of_the_receiver)
 {
     struct ipc_buffer *b;
 
-    KT_REQUIRE(begin());
+    if (!begin())
+        return;
     actor_buffer(&c, 10, 0, 0);
     fill(&c, 10, 1);
     KT_TRUE(!call(IPC_DATA));
@@ -313,7 +327,12 @@ KTEST(ipc_data, a_message_goes_on_to_the_next_receiver)
     struct ipc_buffer *b;
     uint32_t port_other;
 
-    KT_REQUIRE(begin() && actor_start(&other, "other"));
+    if (!begin())
+        return;
+    if (!actor_start(&other, "other")) {
+        end();
+        return;
+    }
     port_other = actor_share(&s, port, &other, HANDLE_RECEIVE);
     actor_buffer(&c, 10, 0, 0);
     fill(&c, 10, 1);
@@ -336,7 +355,8 @@ KTEST(ipc_data, bad_addresses_of_an_answer)
 {
     struct ipc_buffer *b;
 
-    KT_REQUIRE(begin());
+    if (!begin())
+        return;
     actor_buffer(&c, 0, 10, 0);
     KT_TRUE(!call(1));
     KT_TRUE(actor_do(&s, sys_ipc_receive, port, 0, 0));
@@ -378,7 +398,8 @@ KTEST(ipc_data, a_handle_there_and_back)
 {
     uint32_t own, passed;
 
-    KT_REQUIRE(begin());
+    if (!begin())
+        return;
     own = actor_port(&c);
     actor_buffer(&c, 0, 0, (int)own);
     actor_buffer(&s, 0, 0, 0);
@@ -405,7 +426,8 @@ KTEST(ipc_data, a_handle_that_is_none)
 {
     static const int bad[] = {-1, 2, HANDLES_MAX, 0x7fffffff};
 
-    KT_REQUIRE(begin());
+    if (!begin())
+        return;
     for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
         actor_buffer(&c, 0, 0, bad[i]);
         KT_TRUE(call(IPC_HANDLE));
@@ -428,7 +450,8 @@ static void fill_table(struct actor *a)
 
 KTEST(ipc_data, a_full_table_takes_no_handle)
 {
-    KT_REQUIRE(begin());
+    if (!begin())
+        return;
     actor_buffer(&c, 10, 10, (int)port_c);
     actor_buffer(&s, 10, 10, (int)port);
     fill(&c, 10, 1);
@@ -444,7 +467,8 @@ KTEST(ipc_data, a_full_table_takes_no_handle)
 
 KTEST(ipc_data, a_full_table_takes_no_handle_of_an_answer)
 {
-    KT_REQUIRE(begin());
+    if (!begin())
+        return;
     actor_buffer(&c, 0, 10, 0);
     actor_buffer(&s, 10, 0, (int)port);
     fill(&s, 10, 1);
@@ -502,14 +526,16 @@ static void kill_in_transfer(bool in_answer)
 
 KTEST(ipc_data, killed_while_its_bytes_are_read)
 {
-    KT_REQUIRE(begin());
+    if (!begin())
+        return;
     kill_in_transfer(false);
     end();
 }
 
 KTEST(ipc_data, killed_while_its_answer_is_written)
 {
-    KT_REQUIRE(begin());
+    if (!begin())
+        return;
     kill_in_transfer(true);
     end();
 }

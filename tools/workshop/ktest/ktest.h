@@ -36,8 +36,8 @@ extern const struct ktest __stop_ktests[];
 void ktest_fail(const char *file, int line, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
-/* Supplied by each home: whether so much memory is free. If not, the running
- * case is skipped. */
+/* Supplied by each home: whether so much memory is free and not promised to
+ * programs. If not, the running case is skipped. */
 bool ktest_enough(size_t bytes);
 
 #define KT_FAIL(...) ktest_fail(__FILE__, __LINE__, __VA_ARGS__)
