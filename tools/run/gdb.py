@@ -54,17 +54,17 @@ class Session:
     (function, [commands for GDB]); GDB continues to each function in turn.
     Afterwards `said` has a {command: output} for each step, and `serial` the
     text of the serial line. After step number `core_at` the machine's memory
-    is written to `core_file`."""
+    is written to `core_file`. `extra` are further arguments of QEMU."""
 
     def __init__(self, kernel, commands, steps, memory="32", append="",
-                 core_at=None, core_file=None):
+                 core_at=None, core_file=None, extra=()):
         folder = tempfile.mkdtemp(prefix="slate-")
         stub, serial = f"{folder}/stub", f"{folder}/serial"
         line = qemu.kernel_line(commands, append)
         argv = qemu.command(
             qemu.boot_arguments(kernel, line), memory, True,
             serial=f"file:{serial}",
-            extra=[*qemu.BARE, "-S", "-gdb", "chardev:gdb", "-chardev",
+            extra=[*qemu.BARE, *extra, "-S", "-gdb", "chardev:gdb", "-chardev",
                    f"socket,id=gdb,path={stub},server=on,wait=off"])
         with open(f"{folder}/qemu", "wb") as errors:
             machine = subprocess.Popen(argv, stdin=subprocess.DEVNULL,

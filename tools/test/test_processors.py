@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from tools.run import elf, qemu
+from conftest import tiers
+from tools.run import elf, gdb, qemu
 
 NO_PSE = "4 MiB pages (PSE)"
 NO_TSC = "time-stamp counter (TSC)"
@@ -78,3 +79,58 @@ def test_processors_that_are_not_used_are_mentioned(kernel, arguments, memory,
     assert run.problem is None, run.explain()
     said = re.findall(r"(?m)^(\d+) processors; Slate uses one\r?$", run.text)
     assert said == ([str(count)] if count else [])
+
+
+# Runs in GDB, before the kernel looks for the tables: finds them, and writes
+# into one. A length comes with a checksum that fits, so that nothing else is
+# wrong.
+DAMAGE = """
+import gdb, struct
+memory = gdb.selected_inferior()
+BASE, RAM = 0xC0000000, 32 << 20
+def word(at):
+    return struct.unpack("<I", memory.read_memory(at, 4))[0]
+def tables():
+    for at in range(BASE + 0xE0000, BASE + 0x100000, 16):
+        if memory.read_memory(at, 8).tobytes() == b"RSD PTR ":
+            yield "RSDP", at
+            break
+    root = BASE + word(at + 16)
+    for entry in range(root + 36, root + word(root + 4), 4):
+        at = BASE + word(entry)
+        yield memory.read_memory(at, 4).tobytes().decode(), at
+    yield "RSDT", root
+def damage(table, checksum, length):
+    at = dict(tables())[table]
+    if length is not None:
+        memory.write_memory(at + 4, struct.pack("<I", length))
+        there = min(length, BASE + RAM - at)
+        checksum = -sum(memory.read_memory(at, there).tobytes())
+    place = at + (8 if table == "RSDP" else 9)
+    value = memory.read_memory(place, 1).tobytes()[0] + checksum
+    memory.write_memory(place, bytes([value % 256]))
+"""
+
+
+@pytest.mark.parametrize("table, checksum, length, believed", tiers([
+    ("APIC", 0, None, True),
+    ("APIC", 1, None, False),
+    ("RSDT", 0, 0, False),
+], [
+    ("RSDT", 1, None, False),
+    ("RSDP", 1, None, False),
+    ("RSDT", 0, 35, False),  # shorter than its header
+    ("APIC", 0, 43, False),
+    ("RSDT", 0, (1 << 20) + 4, False),  # longer than any real one
+    ("RSDT", 0, 0xFFFFFFFF, False),
+]))
+def test_a_broken_table_of_processors_is_not_believed(kernel, table, checksum,
+                                                      length, believed):
+    code = f"{DAMAGE}damage({table!r}, {checksum}, {length})"
+    session = gdb.Session(
+        kernel, "verify; poweroff",
+        [("acpi_processors", [f"python exec({code!r})"]), ("power_off", [])],
+        extra=["-smp", "4"])
+    assert session.said[0] == {f"python exec({code!r})": ""}
+    assert "every invariant holds" in session.serial
+    assert ("4 processors; Slate uses one" in session.serial) == believed
