@@ -123,6 +123,26 @@ static const char letters[PAGE_STATES] = {
     [PAGE_USER] = 'U',
 };
 
+static const enum console_colour colours[PAGE_STATES] = {
+    [PAGE_KERNEL] = CONSOLE_MAGENTA, [PAGE_TAIL] = CONSOLE_RED,
+    [PAGE_ALLOC] = CONSOLE_BLUE,     [PAGE_SLAB] = CONSOLE_GREEN,
+    [PAGE_HASH] = CONSOLE_CYAN,      [PAGE_LARGE] = CONSOLE_CYAN,
+    [PAGE_UNMAPPED] = CONSOLE_RED,   [PAGE_USER] = CONSOLE_YELLOW,
+};
+
+/* A letter of the picture in its owner's colour, upper or lower case. */
+static void print_letter(char letter)
+{
+    char upper = letter >= 'a' ? (char)(letter - 'a' + 'A') : letter;
+    enum page_state s = 0;
+
+    while (s < PAGE_STATES - 1 && letters[s] != upper)
+        s++;
+    console_colour(colours[s]);
+    kprintf("%c", letter);
+    console_colour(CONSOLE_PLAIN);
+}
+
 size_t heap_block_head(size_t i)
 {
     for (unsigned order = 0; order < BUDDY_ORDERS; order++) {
@@ -181,7 +201,7 @@ static void print_picture(void)
         if (i / k % ROW_CELLS == 0)
             kprintf("%s0x%08lx ", i ? "\n" : "",
                     (unsigned long)i << PAGE_SHIFT);
-        kprintf("%c", cell(i, k));
+        print_letter(cell(i, k));
     }
     kprintf("\n");
 }
@@ -211,9 +231,11 @@ static void print_legend(void)
     count_states(count);
     kprintf("\n%8s %9s\n", "FRAMES", "KIB");
     for (enum page_state s = 0; s < PAGE_STATES; s++)
-        if (count[s] || s != PAGE_TAIL)
-            kprintf("%8zu %9zu  %c %s\n", count[s], count[s] * KIB_PER_PAGE,
-                    letters[s], what[s]);
+        if (count[s] || s != PAGE_TAIL) {
+            kprintf("%8zu %9zu  ", count[s], count[s] * KIB_PER_PAGE);
+            print_letter(letters[s]);
+            kprintf(" %s\n", what[s]);
+        }
     if (count[PAGE_FREE] != buddy_free_pages())
         kprintf("! buddy counts %zu free pages\n", buddy_free_pages());
     kprintf("lower case: a cell of mixed frames; the letter is the commonest "

@@ -15,6 +15,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
+#include "kernel/shell/words.h"
 #include "mm/buddy_stat.h"
 #include "mm/debug/debug_impl.h"
 
@@ -105,11 +106,11 @@ static int read_order(int argc, char **argv, struct play_order *o)
                            argv[2], KMEM_NAME_MAX);
     if (kmem_cache_find(argv[2]))
         return shell_error("'%s' exists; take another name", argv[2]);
-    if (!parse_u32(argv[3], &o->order_size) || o->order_size == 0 ||
+    if (!words_size(argv[3], &o->order_size) || o->order_size == 0 ||
         o->order_size > KMEM_SIZE_MAX)
         return shell_error("'%s' is no size; 1 to %u bytes", argv[3],
                            KMEM_SIZE_MAX);
-    if (i < argc && parse_u32(argv[i], &o->order_align)) {
+    if (i < argc && words_size(argv[i], &o->order_align)) {
         if ((o->order_align & (o->order_align - 1)) ||
             o->order_align > PAGE_SIZE)
             return shell_error("'%s' is no alignment; 0, or a power of two up "

@@ -53,6 +53,19 @@ static void print_cells(struct kmem_cache *cp, size_t n,
     kprintf("\n");
 }
 
+static const enum console_colour colour_of[] = {
+    [KMEM_SLAB_FULL] = CONSOLE_CYAN,
+    [KMEM_SLAB_PARTIAL] = CONSOLE_YELLOW,
+    [KMEM_SLAB_FREE] = CONSOLE_GREEN,
+};
+
+static void print_state(enum kmem_slab_state state)
+{
+    console_colour(colour_of[state]);
+    kprintf("%-7s", heap_state_name(state));
+    console_colour(CONSOLE_PLAIN);
+}
+
 static void print_slab(struct kmem_cache *cp, size_t n,
                        const struct kmem_slab_stat *st)
 {
@@ -60,11 +73,12 @@ static void print_slab(struct kmem_cache *cp, size_t n,
 
     if (st->stat_state == KMEM_SLAB_FREE)
         snprintf(idle, sizeof(idle), "%u", (unsigned)st->stat_idle_updates);
-    kprintf("%c%c0x%08lx 0x%08lx %6zu %3zu/%-3zu %-7s %6s",
+    kprintf("%c%c0x%08lx 0x%08lx %6zu %3zu/%-3zu ",
             st->stat_freelist ? '>' : ' ', st->stat_bad ? '!' : ' ',
             (unsigned long)st->stat_slab, (unsigned long)st->stat_base,
-            st->stat_colour, st->stat_refcnt, st->stat_chunks,
-            heap_state_name(st->stat_state), idle);
+            st->stat_colour, st->stat_refcnt, st->stat_chunks);
+    print_state(st->stat_state);
+    kprintf(" %6s", idle);
     print_cells(cp, n, st);
 }
 
@@ -231,6 +245,51 @@ static void all_slabs(bool all, bool json)
     }
 }
 
+/* A cell for each slab in list order, or for one in so many. */
+static void print_states(const struct kmem_cache_stat *st)
+{
+    static const char cells[] = {[KMEM_SLAB_FULL] = '#',
+                                 [KMEM_SLAB_PARTIAL] = '+',
+                                 [KMEM_SLAB_FREE] = '.'};
+    size_t width = MIN(st->stat_slabs, (size_t)CELLS_BESIDE);
+
+    for (size_t i = 0; i < width; i++) {
+        size_t n = i * st->stat_slabs / width;
+        enum kmem_slab_state state =
+            n < st->stat_full_slabs ? KMEM_SLAB_FULL
+            : n < st->stat_full_slabs + st->stat_partial_slabs
+                ? KMEM_SLAB_PARTIAL
+                : KMEM_SLAB_FREE;
+
+        console_colour(colour_of[state]);
+        kprintf("%c", cells[state]);
+    }
+    console_colour(CONSOLE_PLAIN);
+}
+
+/* A row per cache that has slabs. */
+static void summary(void)
+{
+    struct heap_order at = {0};
+    struct kmem_cache_stat st;
+    char used[HEAP_CELL];
+
+    kprintf("%-*s %6s %6s %7s %6s %5s # full + partial . free\n", HEAP_NAME,
+            "CACHE", "SLABS", "FULL", "PARTIAL", "FREE", "USED%");
+    while (heap_next(&at, heap_key_mem, &st) && !shell_interrupted()) {
+        if (st.stat_slabs == 0)
+            continue;
+        heap_print_name(st.stat_name, HEAP_NAME);
+        kprintf(" %6zu %6zu %7zu %6zu %5s ", st.stat_slabs, st.stat_full_slabs,
+                st.stat_partial_slabs, st.stat_free_slabs,
+                heap_percent((unsigned)((uint64_t)st.stat_inuse * 1000 /
+                                        MAX(st.stat_total, 1u)),
+                             used));
+        print_states(&st);
+        kprintf("\n");
+    }
+}
+
 static int cmd_slabs(int argc, char **argv)
 {
     struct kmem_cache_stat st;
@@ -241,11 +300,14 @@ static int cmd_slabs(int argc, char **argv)
     if (!shell_options(&argc, argv, "vj", &options))
         return 1;
     if (argc > 2)
-        return shell_error("wants one cache at most; `slabs` shows all");
+        return shell_error("wants one cache at most; `slabs` sums up all");
     all = options & SHELL_OPTION('v');
     json = options & SHELL_OPTION('j');
     if (argc == 1) {
-        all_slabs(all, json);
+        if (options)
+            all_slabs(all, json);
+        else
+            summary();
         return 0;
     }
     cp = heap_cache_named(argv[1]);

@@ -9,6 +9,7 @@
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/cmd_task.h"
 #include "kernel/shell/shell.h"
+#include "kernel/shell/words.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/paging.h"
 #include "mm/buddy.h"
@@ -103,7 +104,7 @@ static int cmd_x(int argc, char **argv)
                            "`x 0xc0100000 64`");
     if (!heap_address(argv[1], &addr))
         return 1;
-    if (argc == 3 && (!parse_u32(argv[2], &n) || n == 0 || n > DUMP_MAX))
+    if (argc == 3 && (!words_size(argv[2], &n) || n == 0 || n > DUMP_MAX))
         return shell_error("'%.32s' is no number of bytes; 1 to %u are",
                            argv[2], DUMP_MAX);
     if (n - 1 > UINTPTR_MAX - addr)

@@ -94,13 +94,27 @@ static int console_back(pid_t pid, const char *name, int error, int status)
 
 /* ---- run ---------------------------------------------------------------- */
 
+static bool has_programs(void)
+{
+    struct file *init;
+
+    if (file_open("/sbin/init", NULL, O_RDONLY, &init) != 0)
+        return false;
+    object_put(&init->file_object);
+    return true;
+}
+
 static int cannot_start(const char *path, int error)
 {
     switch (error) {
     case -ENOENT:
     case -ENOTDIR:
-        return shell_error("there is no %s; `run ls /bin` lists programs",
-                           path);
+        return shell_error(
+            has_programs()
+                ? "there is no %s; `run ls /bin` lists programs"
+                : "there is no %s, nor any program; boot with the archive of "
+                  "programs, as `make run` does: -initrd build/initrd.tar",
+            path);
     case -ENOEXEC:
     case -EISDIR:
         return shell_error("%s is not a program", path);
@@ -182,6 +196,13 @@ bool taskcmd_exists(const char *name)
     if (error != 0)
         cannot_start(path, error);
     return error == 0;
+}
+
+bool taskcmd_is_program(const char *name)
+{
+    path_t path;
+
+    return !panic_happened() && find_program(name, path) == 0;
 }
 
 static int run(struct process_start *start, bool background)
@@ -296,7 +317,9 @@ static int cmd_run(int argc, char **argv)
     if (!taskcmd_alive() || !run_options(&argv, &options))
         return 1;
     if (*argv == NULL)
-        return shell_error("wants a program; `run ls /bin` lists them");
+        return has_programs()
+                   ? shell_error("wants a program; `run ls /bin` lists them")
+                   : cannot_start("/bin", -ENOENT);
     background = options & SHELL_OPTION('b');
     if (!background && !console_free())
         return 1;

@@ -39,6 +39,9 @@ void taskcmd_reap(void);
 /* Whether there is such a program. False after an error line. */
 bool taskcmd_exists(const char *name);
 
+/* The same without an error line. */
+bool taskcmd_is_program(const char *name);
+
 /* Runs a program with the console, as `run` does. argv ends with NULL. */
 int taskcmd_run(char **argv);
 

@@ -164,7 +164,7 @@ static const struct shell_command *nearest(const char *name)
 
         if (strncmp(name, c->command_name, strlen(name)) == 0)
             d = 0;
-        if (d < least && d < strlen(name)) {
+        if (d < least && (d == 0 || MAX(2 * d, 3u) <= strlen(name))) {
             least = d;
             best = c;
         }
@@ -172,12 +172,30 @@ static const struct shell_command *nearest(const char *name)
     return best;
 }
 
+/* The command for what other shells have under that name. */
+static const struct shell_command *synonym(const char *name)
+{
+    static const char *const words[][2] = {
+        {"exit", "poweroff"},     {"quit", "poweroff"}, {"halt", "poweroff"},
+        {"shutdown", "poweroff"}, {"man", "help"},      {"?", "help"},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+        if (strcmp(name, words[i][0]) == 0)
+            return shell_find(words[i][1]);
+    return NULL;
+}
+
 static int unknown(const char *name)
 {
-    const struct shell_command *c = nearest(name);
+    const struct shell_command *c = synonym(name) ?: nearest(name);
 
     if (shell_only_workshop(name))
         return 1;
+    if (!synonym(name) && taskcmd_is_program(name))
+        return shell_error("no command \"%.32s\"; it is a program: run %.32s, "
+                           "or sh",
+                           name, name);
     if (!c)
         return shell_error("no command \"%.32s\"; `help` lists them", name);
     return shell_error(

@@ -70,3 +70,20 @@ def test_s62_fragmentation_stays_small(kernel):
     said, _ = bench.fragmentation(kernel, BUILD / "initrd-big.tar", "")
     steps = [said[f"frag.{step}"] for step in bench.FRAG_STEPS]
     assert 0 < steps[0] <= 11 and max(steps) <= 14, steps
+
+
+def test_outside_counted_mode_figures_are_noisy(workshop):
+    """Whole ticks then; what is no time keeps its digits."""
+    def figures(counted):
+        text = qemu.run(workshop, "bench kmem; bench util; poweroff",
+                        counted=counted).text.replace("\r", "")
+        kmem, util = text.split("payload", 1)
+        return text, [re.findall(rf"^  {key}\.\S+ +(\S+)$", part, re.M)
+                      for key, part in (("kmem", kmem), ("util", util))]
+
+    for counted in (True, False):
+        text, (kmem, util) = figures(counted)
+        assert len(kmem) == 10 and len(util) > 10
+        assert ("ticks, noisy" in text) != counted
+        assert all(("." in figure) == counted for figure in kmem)
+        assert all("." in figure for figure in util)

@@ -97,7 +97,7 @@ def test_slabs_of_all_caches(shell, box):
         count[slab["cache"]] = count.get(slab["cache"], 0) + 1
     assert count == {name: stat["slabs"] for name, stat in stats.items()
                      if stat["slabs"]}
-    assert re.search(rf"^{box}:\n +SLAB", shell.command("slabs"), re.M)
+    assert re.search(rf"^{box}:\n +SLAB", shell.command("slabs -v"), re.M)
 
 
 def test_map_follows_the_freelist(shell, box):

@@ -148,6 +148,8 @@ def test_command(kernel):
                       "lab 0.early; lab nosuch; lab a b; poweroff")
     text = qemu.plain(result.text)
     assert re.search(r"^0\.passes +here$", text, re.M)
+    listed = re.findall(r"^(\d\.\w+) +(?:here|while)", text, re.M)
+    assert listed == sorted(set(listed)) and len(listed) > 90
     assert "0.passes passes\n" in text
     assert "0.leaks passes, and leaks\n" in text
     assert "0.fails fails\n" in text

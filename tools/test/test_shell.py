@@ -103,6 +103,49 @@ def test_wrong_input_of_the_workshop_gives_one_line(workshop_shell, line):
     test_wrong_input_gives_one_line(workshop_shell, line)
 
 
+@pytest.mark.parametrize("typed, said", [
+    ("ls", "it is a program: run ls, or sh"),
+    ("exit", "did you mean poweroff?"),
+    ("quit", "did you mean poweroff?"), ("kmsatat", "did you mean kmastat?"),
+    ("slba", "did you mean slabs?"), ("melp", "did you mean help?"),
+    ("qq", "; `help` lists them"), ("mkfs.vfat", "; `help` lists them")])
+def test_suggestions_fit(shell, typed, said):
+    assert said in shell.command(typed)
+
+
+def test_without_programs_the_shell_says_how_to_get_them(kernel):
+    with qemu.Machine(kernel, initrd="") as machine:
+        machine.prompt()
+        for line in ("run ls", "run", "sh", "run /bin/ls"):
+            said = machine.command(line)
+            assert "-initrd build/initrd.tar" in said, said
+            assert "run ls /bin" not in said
+        assert machine.command("ls") == \
+            'slate: no command "ls"; `help` lists them\n'
+
+
+def test_slabs_sums_up_what_the_caches_have(shell):
+    rows = {row[0]: row[1:] for row in
+            (line.split() for line in shell.command("slabs").splitlines()[1:])}
+    caches = [r for r in records(shell, "kmastat -j") if r.get("slabs")]
+    assert len(caches) > 10 and set(rows) == {r["cache"] for r in caches}
+    for r in caches:
+        slabs, full, partial, free, _, cells = rows[r["cache"]]
+        assert [int(slabs), int(full), int(partial), int(free)] == \
+            [r["slabs"], r["full"], r["partial"], r["free"]]
+        if r["slabs"] <= 28:
+            assert cells == "#" * r["full"] + "+" * r["partial"] + \
+                "." * r["free"]
+    assert len(rows["kmem_cache"][-1]) <= 28
+
+
+def test_sizes_may_have_a_unit(shell):
+    assert shell.command("kmem create unit 1KiB 1k").startswith(
+        "unit: 1024 bytes each")
+    shell.command("kmem destroy unit")
+    assert len(shell.command("x page_array 1k").splitlines()) == 64
+
+
 def test_a_status_that_is_not_0_is_an_event(kernel):
     run = qemu.run(kernel, "cache no_such_cache; verify; ws -q; poweroff")
     assert run.problem is None, run.explain()

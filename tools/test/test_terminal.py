@@ -104,6 +104,18 @@ def test_colours_only_on_terminals(kernel, terminal):
         assert attributes(machine, "panic: another") == {7}
 
 
+def test_colours_of_slabs_and_owners(terminal):
+    terminal.send("slabs kmem_cache; pages; reap -a; slabs\rc")
+    text = terminal.expect(r"slate> \Z")
+    assert "\x1b[0;36mfull   \x1b[0;0m" in text
+    assert re.search(r"\x1b\[0;35mK\x1b\[0;0m", text)
+    assert re.search(r"\x1b\[0;32m[Ss]\x1b\[0;0m", text)
+    assert re.search(r"(\x1b\[0;36m#)+(\x1b\[0;33m\+)+\x1b\[0;0m", text)
+    assert terminal.command("terminal vga") == "vga\n"
+    terminal.send("slabs; pages\r")
+    assert "\x1b" not in terminal.prompt()
+
+
 def attributes(machine, text):
     """Those of a text on the screen."""
     at = "".join(machine.screen()).index(text)

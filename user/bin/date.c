@@ -22,7 +22,10 @@ int main(int argc, char **argv)
     if (optind != argc)
         usage("[-w]");
     if (ask(&t) < 0)
-        err(1, "rtc%s", errno == ENOENT ? " (`run -b -s rtc` starts it)" : "");
+        err(1, "driver rtc%s",
+            errno == ENOENT ? " does not run; at slate>, `run -b -s names`, "
+                              "then `run -b -s rtc` start it"
+                            : "");
     printf("%u-%02u-%02u %02u:%02u:%02u\n", t.rtc_year, t.rtc_month, t.rtc_day,
            t.rtc_hour, t.rtc_minute, t.rtc_second);
     return 0;

@@ -34,6 +34,8 @@ static const uint16_t util_sizes[] = {
     8,   16,  24,  32,  40,  48,  64,   72,   96,   128,  200,
     256, 300, 400, 512, 600, 700, 1024, 1500, 2048, 3000, 4096};
 
+static bool exact; /* the figures of this group */
+
 /* ---- reporting ---------------------------------------------------------- */
 
 void benchcmd_event(const char *key, uint64_t total, uint32_t n)
@@ -48,7 +50,10 @@ void benchcmd_report(const char *key, uint64_t total, uint32_t n)
 {
     uint32_t hundredths = (uint32_t)(total * 100 / n);
 
-    kprintf("  %-26s %9u.%02u\n", key, hundredths / 100, hundredths % 100);
+    if (exact)
+        kprintf("  %-26s %9u.%02u\n", key, hundredths / 100, hundredths % 100);
+    else
+        kprintf("  %-26s %9u\n", key, (hundredths + 50) / 100);
     benchcmd_event(key, total, n);
 }
 
@@ -59,6 +64,19 @@ void benchcmd_report_size(const char *what, uint32_t size, uint64_t total,
 
     snprintf(key, sizeof(key), "%s.%u", what, size);
     benchcmd_report(key, total, n);
+}
+
+/* Whether a tick is an instruction: then the same loop costs the same. */
+static bool ticks_are_exact(void)
+{
+    uint32_t flags = irq_save();
+    uint64_t first = benchcmd_empty_loop();
+    bool same = true;
+
+    for (int i = 0; i < 3; i++)
+        same &= benchcmd_empty_loop() == first;
+    irq_restore(flags);
+    return same;
 }
 
 /* ---- what measuring itself costs ---------------------------------------- */
@@ -521,6 +539,16 @@ static const struct {
     {"boot", "kernel entry to prompt", bench_boot},
 };
 
+/* Sets `exact`, too. */
+static void print_title(size_t group)
+{
+    bool bytes = groups[group].run == bench_util;
+
+    exact = bytes || ticks_are_exact();
+    kprintf("%s%s\n", groups[group].title,
+            exact ? "" : "\n  ticks, noisy; ICOUNT=1 counts instructions");
+}
+
 static int cmd_bench(int argc, char **argv)
 {
     bool found = false;
@@ -532,7 +560,7 @@ static int cmd_bench(int argc, char **argv)
         if (argc == 2 && strcmp(argv[1], groups[i].name) != 0)
             continue;
         found = true;
-        kprintf("%s\n", groups[i].title);
+        print_title(i);
         result |= groups[i].run();
         if (shell_interrupted())
             break;

@@ -12,10 +12,24 @@ static bool needs_boot(const struct lab_test *t)
     return t->lab_stage == LAB_EARLY || t->lab_stage == LAB_PAGES;
 }
 
-static void list(void)
+/* The test whose name comes next after `last`, or NULL. */
+static const struct lab_test *next_test(const char *last)
 {
+    const struct lab_test *next = NULL;
+
     for (const struct lab_test *t = __start_lab_tests; t < __stop_lab_tests;
          t++)
+        if (strcmp(t->lab_name, last) > 0 &&
+            (next == NULL || strcmp(t->lab_name, next->lab_name) < 0))
+            next = t;
+    return next;
+}
+
+static void list(void)
+{
+    const struct lab_test *t = next_test("");
+
+    for (; t != NULL; t = next_test(t->lab_name))
         kprintf("%-24s%s\n", t->lab_name,
                 needs_boot(t) ? "while the kernel starts: option grade="
                               : "here");
