@@ -1,6 +1,7 @@
 """The parts of all commands: numbers as the kernel shell prints them, tables,
 addresses as arguments, and the class Command."""
 
+import functools
 import getopt
 import inspect
 import json
@@ -35,21 +36,16 @@ def count(n, width):
     return text if len(text) <= width else f"{n // 1000}{'kMGTPE'[unit]}"
 
 
+def percent(part, whole, digits=1):
+    """`part` of `whole` in per cent."""
+    unit = 10 ** digits
+    n = (part * 100 * unit + whole // 2) // whole if whole else 0
+    return f"{n // unit}.{n % unit:0{digits}}"
+
+
 def waste(part, whole):
-    """How much of `whole` is not `part`, in thousandths."""
-    if whole == 0 or part >= whole:
-        return 0
-    return ((whole - part) * 1000 + whole // 2) // whole
-
-
-def percent(permille):
-    return f"{permille // 10}.{permille % 10}"
-
-
-def hundredths(part, whole):
-    """`part` of `whole` in per cent, with two decimals."""
-    n = (part * 10000 + whole // 2) // whole if whole else 0
-    return f"{n // 100}.{n % 100:02}"
+    """How much of `whole` is not `part`, in per cent."""
+    return percent(max(whole - part, 0), whole)
 
 
 def age(ms):
@@ -74,6 +70,11 @@ def plural(n, what):
 def clock_ms():
     """The kernel's clock."""
     return target.integer("now_ms", "pit.c")
+
+
+def ago(ms):
+    """How long ago the kernel's clock was there."""
+    return age(max(0, clock_ms() - ms))
 
 
 def clock_us():
@@ -135,7 +136,7 @@ class Table:
     def each(self, items):
         """Those that can be read; a row of its own for each of the others."""
         for item in items:
-            if isinstance(item, target.Bad):
+            if isinstance(item, UNREADABLE):
                 self.bad(item)
             else:
                 yield item
@@ -145,7 +146,18 @@ class Table:
         if self.as_json:
             json_line({"bad": str(why)})
         else:
-            print(f"! {str(why).removeprefix('! ')}")
+            print(f"! {why}")
+
+
+def merged(runs):
+    """(first, length, …) of runs, where neighbours that are alike are one."""
+    found = []
+    for first, length, *rest in runs:
+        if found and found[-1][2:] == rest and sum(found[-1][:2]) == first:
+            found[-1][1] += length
+        else:
+            found.append([first, length, *rest])
+    return found
 
 
 def bar(n, whole, width, char="#"):
@@ -154,17 +166,22 @@ def bar(n, whole, width, char="#"):
 
 # ---- arguments -------------------------------------------------------------
 
-def _is_local(name):
-    """Whether the selected frame's functions have a variable of that name."""
+def frame_variables(frame):
+    """(symbol, block) of a frame's variables, the innermost first."""
     try:
-        block = gdb.selected_frame().block()
-        while block and not block.is_global and not block.is_static:
-            if any(s.name == name for s in block):
-                return True
-            block = block.superblock
-    except (gdb.error, RuntimeError):
-        pass
-    return False
+        block = frame.block()
+    except RuntimeError:
+        return
+    while block and not block.is_global and not block.is_static:
+        yield from ((s, block) for s in block
+                    if s.is_argument or s.is_variable)
+        block = None if block.function else block.superblock
+
+
+def _is_local(name):
+    """Whether the selected frame's function has a variable of that name."""
+    return gdb.selected_thread() is not None and any(
+        s.name == name for s, _ in frame_variables(gdb.selected_frame()))
 
 
 def evaluate(text):
@@ -266,21 +283,6 @@ class Command(gdb.Command):
         super().__init__(self.name, gdb.COMMAND_DATA)
         Command.instances.append(self)
 
-    def run(self, args):
-        raise NotImplementedError
-
-    def complete(self, text, word):
-        """The words that the TAB key offers."""
-        found = list(self.choices)
-        if re.search(r"\b(NAME|CACHE)\b", self.usage):
-            try:
-                head = target.address_of("kmem_caches")
-                found += [c.cache_name for c in target.good(target.members(
-                    head, "kmem_cache", "cache_link"))]
-            except (Fail, *UNREADABLE):
-                pass
-        return [c for c in found if c.startswith(word)]
-
     @property
     def misuse(self):
         return Fail(f"usage: {self.usage}")
@@ -352,11 +354,12 @@ def function(value):
     return value
 
 
-class LinePrinter:
-    """How GDB prints a structure: a line about it, by about(address)."""
+class Printer:
+    """How GDB prints a structure: a line about it, by about(address), and then
+    its `members`."""
 
-    def __init__(self, value, about):
-        self.value, self.about = value, about
+    def __init__(self, value, about, members):
+        self.value, self.about, self.members = value, about, members
 
     def to_string(self):
         if not self.value.address:
@@ -366,12 +369,8 @@ class LinePrinter:
         except (Fail, gdb.error, *UNREADABLE) as e:
             return f"! {e}"
 
-
-class Printer(LinePrinter):
-    """The line, and the members of the structure."""
-
     def children(self):
-        return _members(self.value)
+        return _members(self.value) if self.members else ()
 
 
 def _members(value):
@@ -384,10 +383,10 @@ def _members(value):
 
 
 def register_printers(collection, tags):
-    """Printers for {tag: about}; a Printer class stands for itself."""
+    """Printers for {tag: about}. Of a list, which is in everything, only the
+    line."""
     found = gdb.printing.RegexpCollectionPrettyPrinter(collection)
     for tag, about in tags.items():
-        make = about if isinstance(about, type) else \
-            (lambda value, about=about: Printer(value, about))
-        found.add_printer(tag, f"^{tag}$", make)
+        found.add_printer(tag, f"^{tag}$", functools.partial(
+            Printer, about=about, members=tag != "list"))
     gdb.printing.register_pretty_printer(None, found, replace=True)

@@ -1,51 +1,20 @@
 """The heap as data: the one walk over caches, slabs and buffers.
 
-The names of the kernel's members are in MEMBERS and nowhere else. The heap
-may be broken: walks end at the first link that leads astray, and the
-commands print what was found so far.
+A cache and a slab have the kernel's members, by their names without cache_ and
+slab_, and figures computed from them. The heap may be broken: walks end at the
+first link that leads astray, and the commands print what was found so far.
 """
 
 import functools
+import itertools
 
 import system
 import target
 from command import age, clock_us, evaluate, seconds
 from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, UNREADABLE, WORD,
-                    WORD_MASK, Fail, constant, read, word)
+                    WORD_MASK, Fail, Record, constant, read, record,
+                    up_to_break, word)
 
-
-def prefixed(prefix, names):
-    return {name: prefix + name for name in names.split()}
-
-
-# {structure: {the name used here: the kernel's member}}
-MEMBERS = {
-    "kmem_cache": {
-        **prefixed("cache_", """name kind flags size align chunk slab_pages
-            colour_min colour_max ctor dtor bufctl freelist slabs max_slabs
-            ws_min ws_limit hash hash_mask hash_shift fails slab_creates
-            slab_destroys hash_rescales reaps reaped_slabs last_reap_ms
-            redzone_end busy isolated number"""),
-        "slab_objects": "cache_slab_chunks", "colour_next": "cache_colour",
-        "full": "cache_full_slabs",
-        "free": "cache_free_slabs", "head": "cache_null", "link": "cache_link",
-        "allocs_now": "cache_allocs", "frees_now": "cache_frees",
-        "allocs_seen": "cache_allocs_seen", "frees_seen": "cache_frees_seen",
-        "allocs_before": "cache_allocs_total",
-        "frees_before": "cache_frees_total",
-        "last_freed": "cache_last_reap_freed",
-        "last_kept": "cache_last_reap_kept",
-        "getpages": "cache_supplier.getpages"},
-    "kmem_slab": {
-        **prefixed("slab_", "cache base head refcnt colour since link"),
-        "objects": "slab_chunks"},
-    "kmem_bufctl": {"next": "bufctl_next", "buffer": "bufctl_addr",
-                    "slab": "bufctl_slab"},
-    "kmem_bufctl_debug": {
-        **prefixed("bufctl_", "state size alloc free"),
-        "buffer": "bufctl.bufctl_addr"},
-    "kmem_transaction": prefixed("trans_", "us task depth stack"),
-}
 
 def signed(n):
     """The difference of two 32-bit counts."""
@@ -56,40 +25,12 @@ KINDS = "named", "class", "internal"
 STATES = FULL, PARTIAL, FREE = "full", "partial", "free"
 
 
-class View:
-    """A structure of the kernel, by the names of MEMBERS."""
-
-    def __init__(self, tag, address=None, raw=None):
-        self.tag = tag
-        self.raw = raw or target.record(tag, address)
-        self.address = self.raw.address
-
-    def __getattr__(self, name):
-        try:
-            path = MEMBERS[self.tag][name]
-        except KeyError:
-            raise AttributeError(name) from None
-        self.__dict__[name] = value = functools.reduce(
-            getattr, path.split("."), self.raw)
-        return value
-
-    def where(self, name):
-        """The address of a member."""
-        *path, last = MEMBERS[self.tag][name].split(".")
-        return functools.reduce(getattr, path, self.raw).where(last)
-
-
 @functools.lru_cache(maxsize=None)
-def mode_bits(text=None):
-    """The flags of the debugging modes with these letters."""
-    letters, all_ = target.text_constant("KMEM_DEBUG_LETTERS"), \
-        constant("KMF_MODES")
-    return sum((all_ & -all_) << letters.index(c) for c in text or letters)
-
-
-def mode_text(flags):
-    return "".join(c for c in target.text_constant("KMEM_DEBUG_LETTERS")
-                   if flags & mode_bits(c))
+def mode_bits():
+    """{letter of a debugging mode: its flag}"""
+    modes = constant("KMF_MODES")
+    return {c: (modes & -modes) << i for i, c in
+            enumerate(target.macros()["KMEM_DEBUG_LETTERS"].strip('"'))}
 
 
 # ---- page frames -----------------------------------------------------------
@@ -110,26 +51,16 @@ class Pages:
         self.kernel_base = constant("KERNEL_BASE")
         self.orders = constant("BUDDY_ORDERS")
 
-    def _field(self, i, name, size):
-        return int.from_bytes(read(
-            self.base + i * self.layout.size + self.layout.offset(name), size),
-            "little")
+    def page(self, i):
+        """The struct page of frame `i`."""
+        return record("page", self.base + i * self.layout.size)
 
     def state(self, i):
         """The state of frame `i`, by name; None of a frame that is none."""
-        return None if i is None else self.states.get(
-            self._field(i, "page_state", 1), "?")
-
-    def order(self, i):
-        """Of the block that begins at a frame, or None."""
-        order = self._field(i, "page_order", 1)
-        return order if order < self.orders else None
+        return None if i is None else self.states.get(self.page(i).state, "?")
 
     def owner(self, i):
-        return self._field(i, "page_owner", WORD)
-
-    def refs(self, i):
-        return self._field(i, "page_refs", WORD)
+        return self.page(i).owner
 
     def frame(self, address):
         """The frame that holds a kernel address, or None."""
@@ -156,15 +87,6 @@ class Pages:
         return [(self.virtual(i), self.virtual(i + 1)) for i, state in
                 enumerate(self.columns[0]) if self.states.get(state) == name]
 
-    def block_head(self, i):
-        """The first frame of the block that frame `i` is in, or `i`."""
-        for order in range(self.orders):
-            head = i & -(1 << order)
-            size = self.order(head)
-            if size is not None and i - head < 1 << size:
-                return head
-        return i
-
     def blocks(self):
         """(first frame, frames, state) of each block; a frame that no block
         has is one of itself."""
@@ -177,29 +99,30 @@ class Pages:
 
 # ---- caches ----------------------------------------------------------------
 
-class Cache(View):
+class Cache(Record):
     """A cache and its figures, in bytes where not said otherwise."""
 
     def __init__(self, heap, address):
-        super().__init__("kmem_cache", address)
+        super().__init__(*target.place("kmem_cache", address))
         self.heap = heap
+        self.sentinel = self.where("null")  # the list's head, without buffers
         self.kind_name = KINDS[min(self.kind, len(KINDS) - 1)]
         self.large = self.hashed = bool(self.flags & constant("KMF_HASH"))
         self.debugged = self.in_mode("FPZUSG")  # T needs no other layout
-        self.mode_text = mode_text(self.flags)
-        self.own_supplier = self.getpages != 0
+        self.mode_text = "".join(filter(self.in_mode, mode_bits()))
+        self.own_supplier = self.supplier.getpages != 0
         self.slab_bytes = min(self.slab_pages, heap.pages.count) * PAGE_SIZE
         self.header = 0 if self.hashed else target.layout("kmem_slab").size
         self.slab_left = self.slab_bytes - self.header - \
-            self.slab_objects * self.chunk
+            self.slab_chunks * self.chunk
         # Of counts that contradict each other a difference may be negative.
-        self.inuse = signed(self.allocs_now - self.frees_now)
-        self.allocs = self.allocs_before + \
-            signed(self.allocs_now - self.allocs_seen)
-        self.frees = self.frees_before + \
-            signed(self.frees_now - self.frees_seen)
-        self.total = self.slabs * self.slab_objects
-        self.partial = signed(self.slabs - self.full - self.free)
+        self.inuse = signed(self.cache_allocs - self.cache_frees)
+        self.allocs, self.frees = (
+            total + signed(now - seen) for total, now, seen in
+            ((self.allocs_total, self.cache_allocs, self.allocs_seen),
+             (self.frees_total, self.cache_frees, self.frees_seen)))
+        self.total = self.slabs * self.slab_chunks
+        self.partial = signed(self.slabs - self.full_slabs - self.free_slabs)
         # Damage may say any number; a table shrinks before it is that large.
         most = min(4 * self.total + constant("KMEM_HASH_INITIAL"),
                    64 * heap.pages.count)
@@ -210,7 +133,7 @@ class Cache(View):
 
     def in_mode(self, text):
         """Whether one of the debugging modes is on."""
-        return self.flags & mode_bits(text) != 0
+        return any(self.flags & mode_bits()[c] for c in text)
 
     @property
     def bad(self):
@@ -241,51 +164,47 @@ class Cache(View):
         object."""
         return WORD if not self.hashed and (self.ctor or self.dtor) else 0
 
-    @property
-    def sentinel(self):
-        """The address of the list's head, a slab without buffers."""
-        return self.where("head")
-
     @functools.cached_property
     def slab_list(self):
         """Its slabs in list order, up to where the list breaks."""
-        found = []
-        try:
-            for link in target.walk_list(self.sentinel, limit=self.slabs):
-                found.append(Slab(self, link, len(found)))
-        except UNREADABLE:
-            pass
-        return found
+        links = itertools.takewhile(
+            self.slab_plausible,
+            target.walk_list(self.sentinel, limit=self.slabs))
+        return [*up_to_break(Slab(self, link, number)
+                             for number, link in enumerate(links))]
+
+    def slab_plausible(self, link):
+        """Whether a slab of this cache can be where a link of its list leads
+        to."""
+        pages = self.heap.pages
+        if link == 0 or link % WORD:
+            return False
+        if self.hashed:
+            return pages.owned(link, "slab", target.integer("kmem_slab_cache"))
+        return self.own_supplier or pages.state(pages.frame(link)) not in (
+            None, "reserved", "kernel", "tail", "free")
 
     def buffers(self):
         """All its buffers, slabs in list order."""
         return [b for slab in self.slab_list for b in slab.buffers]
 
-    def bucket_of(self, buf):
-        return (buf >> self.hash_shift) & self.hash_mask
-
     def chain(self, bucket):
         """The bufctls of one bucket. Raises Broken."""
-        return target.walk_chain(word(self.hash + bucket * WORD),
-                                 lambda at: bufctl(at).next,
-                                 max(self.inuse, 0) + 1)
+        yield from target.walk_chain(word(self.hash + bucket * WORD),
+                                     lambda at: record("kmem_bufctl", at).next,
+                                     max(self.inuse, 0) + 1)
 
     @functools.cached_property
     def chains(self):
         """[the bufctls of a bucket], each up to where the chain breaks."""
-        found = []
-        for bucket in range(self.hash_size):
-            found.append([])
-            try:
-                found[-1].extend(self.chain(bucket))
-            except UNREADABLE:
-                pass
-        return found
+        return [[*up_to_break(self.chain(bucket))]
+                for bucket in range(self.hash_size)]
 
     @functools.cached_property
     def bufctls(self):
         """{buffer in use: the address of its bufctl} of a hashed cache."""
-        return {bufctl(at).buffer: at for chain in self.chains for at in chain}
+        return {record("kmem_bufctl", at).addr: at
+                for chain in self.chains for at in chain}
 
     def bufctl_plausible(self, address):
         """Whether a bufctl of this cache can be there."""
@@ -301,10 +220,6 @@ class Cache(View):
         return self.heap.pages.owned(address, "slab", self.address)
 
 
-def bufctl(address):
-    return View("kmem_bufctl", address)
-
-
 def hash_pages(buckets):
     """Pages of a table; 0 if it is an object of kmem_hash."""
     size = buckets * WORD
@@ -314,12 +229,11 @@ def hash_pages(buckets):
 
 # ---- slabs and buffers -----------------------------------------------------
 
-class Slab(View):
+class Slab(Record):
     """A slab; `number` is its place in the list."""
 
     def __init__(self, cache, link, number=None):
-        super().__init__("kmem_slab", link - target.layout(
-            "kmem_slab").offset(MEMBERS["kmem_slab"]["link"]))
+        super().__init__(*target.place("kmem_slab", link, "link"))
         self.owner, self.number = cache, number
         self.state = FREE if self.refcnt == 0 else \
             FULL if self.head == 0 else PARTIAL
@@ -332,11 +246,11 @@ class Slab(View):
     def index(self, address):
         """The buffer that an address is in, or None."""
         i = (address - self.first) // max(self.owner.chunk, 1)
-        return i if 0 <= i < self.objects else None
+        return i if 0 <= i < self.chunks else None
 
     def buffer_of(self, link):
         """The buffer that a bufctl on the freelist stands for."""
-        return bufctl(link).buffer if self.owner.hashed else \
+        return record("kmem_bufctl", link).addr if self.owner.hashed else \
             link - self.owner.bufctl
 
     def _step(self, at, seen):
@@ -349,10 +263,10 @@ class Slab(View):
             return None, None, None, "cannot be read"
         index, rest = divmod(buf - self.first, max(self.owner.chunk, 1))
         why = "is no buffer of this slab" \
-            if rest or not 0 <= index < self.objects else \
+            if rest or not 0 <= index < self.chunks else \
             "is there already: a circle" if index in seen else \
             "is one too many for the count" \
-            if len(seen) == self.objects - self.refcnt else None
+            if len(seen) == self.chunks - self.refcnt else None
         return buf, index, following, why
 
     @functools.cached_property
@@ -374,28 +288,22 @@ class Slab(View):
         """{index of a free buffer: its link}"""
         return {index: at for at, _, index, _, why in self.steps if not why}
 
-    @property
-    def sound(self):
-        """Whether the freelist is what it should be."""
-        return not any(why for *_, why in self.steps) and \
-            len(self.steps) == self.objects - self.refcnt
-
     @functools.cached_property
     def buffers(self):
         """All its buffers, in the order of their addresses."""
         most = self.owner.slab_bytes // WORD  # whatever damage says
-        return [Buffer(self, i) for i in range(min(self.objects, most))]
+        return [Buffer(self, i) for i in range(min(self.chunks, most))]
 
     @property
     def cells(self):
         return "".join(b.cell for b in self.buffers)
 
 
-class Transaction(View):
+class Transaction(Record):
     """One allocation or free of a buffer: task, time, callers."""
 
     def __init__(self, raw):
-        super().__init__("kmem_transaction", raw=raw)
+        super().__init__(raw.layout, raw.data, raw.address)
         self.callers = tuple(self.stack[:min(self.depth, len(self.stack))])
         self.ago = max(0, clock_us() - self.us)  # microseconds
 
@@ -436,7 +344,7 @@ class Buffer:
         self.state = "in use" if self.used else "free"
         self.size, self.alloc, self.freed = cache.size, None, None
         if cache.debugged and self.bufctl:
-            self._debug(View("kmem_bufctl_debug", self.bufctl))
+            self._debug(record("kmem_bufctl_debug", self.bufctl))
 
     def _debug(self, raw):
         known = target.enumerators("kmem_buf_state", "KMEM_BUF_")
@@ -447,17 +355,14 @@ class Buffer:
             self.size = raw.size
         if self.cache.in_mode("U"):
             self.alloc, self.freed = (
-                Transaction(t) if t.trans_depth else None
+                Transaction(t) if t.depth else None
                 for t in (raw.alloc, raw.free))
 
     @property
-    def unknown(self):
-        """Whether it is in use and the hash table does not have it."""
-        return self.used and self.cache.hashed and not self.bufctl
-
-    @property
     def cell(self):
-        return "!" if self.unknown or self.state.startswith("damaged") else \
+        """`!`: also if it is in use and the hash table does not have it."""
+        unknown = self.used and self.cache.hashed and not self.bufctl
+        return "!" if unknown or self.state.startswith("damaged") else \
             "#" if self.used else "."
 
     @property
@@ -490,8 +395,7 @@ class Heap:
             self.notes.append("the allocator is not up yet")
 
     def _caches(self):
-        offset = target.layout("kmem_cache").offset(
-            MEMBERS["kmem_cache"]["link"])
+        offset = target.layout("kmem_cache").offset("link")
         try:
             for link in target.walk_list(target.address_of("kmem_caches")):
                 try:
@@ -559,21 +463,13 @@ class Heap:
 
     def slab_of(self, address):
         """The Slab whose kmem_slab is at an address, or None."""
-        raw = View("kmem_slab", address)
+        raw = record("kmem_slab", address)
         owner = self.cache_at(raw.cache)
         link = raw.where("link")
         return Slab(owner, link) if owner and link != owner.sentinel else None
 
 
 # ---- damage ----------------------------------------------------------------
-
-def _first_wrong(address, size, pattern):
-    """The first byte that does not continue the pattern, or None."""
-    data = read(address, size)
-    want = (pattern * (size // len(pattern) + 1))[:size]
-    return None if data == want else address + next(
-        i for i in range(size) if data[i] != want[i])
-
 
 def damage(b):
     """(what is wrong, first wrong byte) of a Buffer in the debug layout, or
@@ -590,11 +486,9 @@ def damage(b):
         places.append(("free buffer is not deadbeef throughout", b.address,
                        cache.size, constant("KMEM_FREED").to_bytes(WORD,
                                                                    "little")))
-    for why, address, length, pattern in places:
-        wrong = _first_wrong(address, length, pattern)
-        if wrong is not None:
-            return why, wrong
-    return None
+    return next(((why, address + i) for why, address, size, pattern in places
+                 for i, byte in enumerate(read(address, size))
+                 if byte != pattern[i % len(pattern)]), None)
 
 
 def show_age(transaction):

@@ -11,8 +11,8 @@ Group("slab", "The slab allocator, in the words of the kernel shell")
 Group("slate", "The kernel's tasks, files, messages and memory")
 
 for _name in ("slab_caches", "slab_slabs", "slab_address", "slab_log",
-              "slab_leaks", "slab_pages", "slab_marks", "slab_verify",
+              "slab_pages", "slab_marks", "slab_verify",
               "slab_control", "slab_explain", "slate_tasks", "slate_stack",
-              "slate_files", "slate_messages", "slate_verify",
+              "slate_messages", "slate_verify",
               "slate_symbols", "values", "culprit"):
     __import__(_name)

@@ -2,16 +2,21 @@
 
 import gdb
 
-import slab_log
 import system
 import target
 from command import Command, Hex, Table, parse_address, plural
-from heap import Heap, View, bufctl
+from heap import Heap
 from slab_verify import slab_wrong
-from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, UNREADABLE, WORD, Bad,
-                    BadMemory, constant, linker, read_run, register, words)
+from target import (PAGE_MASK, PAGE_SHIFT, UNREADABLE, WORD, constant, linker,
+                    register, words)
 
 REGISTERS = "eax", "ebx", "ecx", "edx", "esi", "edi", "ebp", "esp"
+
+
+def registers():
+    """{name: value} of the processor's; none of a core without them."""
+    return {name: register(name) for name in REGISTERS} \
+        if gdb.selected_thread() else {}
 
 
 def part_of_object(b, offset):
@@ -41,26 +46,7 @@ def part_of_slab(slab, address):
         if offset >= c.slab_bytes - c.header else "the unused tail"
 
 
-def print_own(heap, b):
-    """The use of an object of one of the allocator's own caches."""
-    name, start = b.cache.name, b.address
-    if name.startswith("kmem_bufctl"):
-        buf = bufctl(start).buffer
-        found = heap.buffer_at(buf)
-        print(f"bufctl of object 0x{buf:08x} of cache {found.cache.name}"
-              if found else f"! bufctl of 0x{buf:08x}, which is no object")
-    elif name == "kmem_slab":
-        raw = View("kmem_slab", start)
-        print(f"slab data of cache {heap.name_at(raw.cache)}, slab base "
-              f"0x{raw.base:08x}")
-    elif name == "kmem_hash":
-        owner = next((c.name for c in heap.caches if c.hash == start), None)
-        print(f"hash table of cache {owner or '! none'}")
-    elif heap.cache_at(start):
-        print(f"the cache {heap.name_at(start)} itself")
-
-
-def print_place(heap, slab, address):
+def print_place(slab, address):
     """An address in a slab, and all that there is to know of it."""
     c, index = slab.owner, slab.index(address)
     if index is None:
@@ -73,29 +59,23 @@ def print_place(heap, slab, address):
               f"0x{b.address:08x} + {offset}, {part_of_object(b, offset)}")
         if b.size != c.size:
             print(f"{b.size} bytes were asked for")
-        if b.used and c.kind_name == "internal":
-            print_own(heap, b)
         b.print_life()
     if slab.number is None:
         print("its page is unmapped (mode S)")
         return
     print(f"{'! ' if slab_wrong(slab) else ''}slab 0x{slab.address:08x}, base "
           f"0x{slab.base:08x}, number {slab.number + 1} of {c.slabs}: "
-          f"{slab.state}, {slab.refcnt} of {slab.objects} used")
+          f"{slab.state}, {slab.refcnt} of {slab.chunks} used")
 
 
-def print_image(address):
-    """The part of the kernel's image there."""
+def print_use(address):
+    """The part of the kernel's image there, and the task whose stack is."""
     if target.is_code(address):
         print(f"code: {target.symbol_text(address)}")
     elif linker("rodata_start") <= address < linker("rodata_end"):
         print("read-only data of the kernel")
     elif linker("rodata_end") <= address < linker("image_end"):
         print(f"data: {target.symbol_text(address)}")
-
-
-def print_stack(address):
-    """The task whose stack is there."""
     try:
         for start, end, _, task in system.stacks():
             if start <= address < end:
@@ -107,18 +87,12 @@ def print_stack(address):
 
 def print_mappings(what, wanted):
     """A line for each page of a program that is wanted(address, frame)."""
-    n = 0
-    for task, pages in system.programs():
-        if isinstance(pages, Bad):
-            print(pages)
-            continue
-        for at, entry in pages.items():
-            frame = entry >> PAGE_SHIFT
-            if wanted(at, frame):
-                n += 1
-                print(f"  page 0x{at:08x} of task {task.task_pid} "
-                      f"({task.task_name}): frame {frame}")
-    if not n:
+    found = [page for page in system.program_pages()
+             if wanted(page[1], page[2] >> PAGE_SHIFT)]
+    for task, at, entry in found:
+        print(f"  page 0x{at:08x} of task {task.task_pid} "
+              f"({task.task_name}): frame {entry >> PAGE_SHIFT}")
+    if not found:
         print(what)
 
 
@@ -128,9 +102,8 @@ class Whatis(Command):
     The frame that holds the address and its owner; in a slab also the cache,
     the object's index, whether it is in use, which part of it the address is
     in, and of caches in mode U its last transactions; of memory that mode S
-    unmapped, its last use. Of the allocator's own objects their use, of a
-    program's page the tasks that map it. ADDR is a number, a symbol, a
-    variable of this frame or an expression.
+    unmapped, its last use. Of a program's page the tasks that map it. ADDR is a
+    number, a symbol, a variable of this frame or an expression.
     Example: slab whatis kmem_cache_alloc"""
 
     def run(self, args):
@@ -148,17 +121,17 @@ class Whatis(Command):
         pages = heap.pages
         state, head = pages.state(frame), frame
         if state == "tail":
-            head = pages.block_head(frame)
+            head = next(first for first, size, _ in pages.blocks()
+                        if first <= frame < first + size)
         order = "" if pages.state(head) not in ("free", "allocated") else \
-            f" (order {pages.order(head)}, from frame {head})"
+            f" (order {pages.page(head).order}, from frame {head})"
         print(f"0x{address:08x}: frame {frame}, {pages.state(head)}{order}, "
               f"physical 0x{(frame << PAGE_SHIFT) + (address & PAGE_MASK):08x}")
-        print_image(address)
-        print_stack(address)
+        print_use(address)
         slab = heap.slab_of(pages.owner(frame)) if state == "unmapped" \
             else heap.slab_at(address)
         if slab:
-            print_place(heap, slab, address)
+            print_place(slab, address)
         elif state == "hash":
             print(f"hash table of cache {heap.name_at(pages.owner(frame))}")
         elif state == "user":
@@ -166,21 +139,16 @@ class Whatis(Command):
                            lambda _, found: found == frame)
         elif state != "kernel":
             print("in no slab")
-            slab_log.print_former(heap, address)
 
 
 def memory(heap):
     """(address, contents) of all memory that may hold pointers: data, slabs
-    and hash tables; page by page, as stacks have pages that are not mapped."""
+    and hash tables; page by page."""
     runs = [(linker("data_start"), linker("bss_end"))]
     runs += [(i << PAGE_SHIFT, (i + 1) << PAGE_SHIFT)
              for i in sorted(heap.slabs_by_page)]
-    for start, stop in runs + heap.pages.in_state("hash"):
-        for base in range(start, stop, PAGE_SIZE):
-            try:
-                yield base, read_run(base, min(PAGE_SIZE, stop - base))
-            except BadMemory:
-                pass
+    for start, end in runs + heap.pages.in_state("hash"):
+        yield from target.present(start, end)
 
 
 def holder(heap, address):
@@ -217,11 +185,9 @@ class Refs(Command):
             text = f"object {b.index} of {b.cache.name}, {b.state}"
         print(f"0x{start:08x}: {text}")
         table, stale = Table("WHERE:-10 POINTS:6 HOLDER:-1"), 0
-        if gdb.selected_thread():
-            for name in REGISTERS:
-                if start <= register(name) < end:
-                    table.row(f"${name}", f"+{register(name) - start}",
-                              "register")
+        for name, value in registers().items():
+            if start <= value < end:
+                table.row(f"${name}", f"+{value - start}", "register")
         for base, data in memory(heap):
             for at, value in enumerate(words(data)):
                 at = base + at * WORD

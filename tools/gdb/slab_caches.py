@@ -3,35 +3,28 @@ layout: what a cache would look like (paper, sections 2 to 5)."""
 
 from fnmatch import fnmatchcase as fnmatch
 
-import gdb
-
 import target
-from command import (Command, Table, age, bar, clock_ms, count, hundredths,
-                     percent, plural, waste)
+from command import (Command, Table, ago, bar, count, evaluate, percent,
+                     plural, waste)
 from heap import KINDS, Heap
 from target import PAGE_SIZE, WORD, WORD_MASK, Fail, constant
 
 NAME = "CACHE:-17"
 
 
-class Sum:
-    """Figures summed over some caches."""
-
-    def __init__(self, caches):
-        self.size = self.chunk = ""
-        for name in ("inuse", "total", "slabs", "full", "partial", "free",
-                     "mem", "used", "allocs", "frees", "fails"):
-            setattr(self, name, sum(getattr(c, name) for c in caches))
+FIGURES = {"INUSE": "inuse", "TOTAL": "total", "SLABS": "slabs",
+           "ALLOC": "allocs", "FREE": "frees", "FAIL": "fails"}
 
 
-def cells(c):
-    """{column: value} of a Cache or a Sum."""
-    return {"SIZE": c.size, "CHUNK": c.chunk, "INUSE": c.inuse,
-            "TOTAL": c.total, "SLABS": c.slabs,
-            "FULL/PART/FREE": "/".join(count(n, 4) for n in
-                                       (c.full, c.partial, c.free)),
-            "MEM": c.mem >> 10, "WASTE%": percent(waste(c.used, c.mem)),
-            "ALLOC": c.allocs, "FREE": c.frees, "FAIL": c.fails}
+def cells(caches):
+    """{column: value} of some caches, summed."""
+    def total(figure):
+        return sum(getattr(c, figure) for c in caches)
+    return {**{column: total(figure) for column, figure in FIGURES.items()},
+            "FULL/PART/FREE": "/".join(count(total(n), 4) for n in (
+                "full_slabs", "partial", "free_slabs")),
+            "MEM": total("mem") >> 10,
+            "WASTE%": waste(total("used"), total("mem"))}
 
 
 class Kmastat(Command):
@@ -58,10 +51,10 @@ class Kmastat(Command):
             f"{'MEM/K' if name == 'MEM' else name}:{width}"
             for name, width in columns), "j" in args)
         shown = [c for c in found if c.kind_name == KINDS[0] or c.mem or c.bad]
-        for c in [*shown, Sum(found)]:
-            name = "TOTAL" if isinstance(c, Sum) else "!" * c.bad + c.name
-            row = cells(c)
-            table.row(name, *(row[column] for column, _ in columns))
+        rows = [("!" * c.bad + c.name, {"SIZE": c.size, "CHUNK": c.chunk,
+                                        **cells([c])}) for c in shown]
+        for name, row in [*rows, ("TOTAL", cells(found))]:
+            table.row(name, *(row.get(column, "") for column, _ in columns))
 
 
 class WorkingSet(Command):
@@ -75,14 +68,14 @@ class WorkingSet(Command):
     def run(self, args):
         table = Table(f"{NAME} T:6 m:6 L:6 REAPABLE:8 LAST-REAP:9 FREED:6 "
                       "KEPT:6", "j" in args)
-        for c in Heap().chosen(args.word(), lambda c: c.free or c.reaps):
+        for c in Heap().chosen(args.word(), lambda c: c.free_slabs or c.reaps):
             # How many slabs a reap would take now.
             interval = target.integer("kmem_ws_interval")
-            reapable = {0: c.free, WORD_MASK: 0}.get(
+            reapable = {0: c.free_slabs, WORD_MASK: 0}.get(
                 interval, min(c.ws_limit, c.ws_min))
-            table.row(c.name, c.free, c.ws_min, c.ws_limit, reapable,
-                      age(max(0, clock_ms() - c.last_reap_ms)) if c.reaps
-                      else "never", c.last_freed, c.last_kept)
+            table.row(c.name, c.free_slabs, c.ws_min, c.ws_limit, reapable,
+                      ago(c.last_reap_ms) if c.reaps else "never",
+                      c.last_reap_freed, c.last_reap_kept)
 
 
 class Geometry:
@@ -101,7 +94,7 @@ class Geometry:
         self.extra_word = WORD if constructed and not self.large else 0
         self.slab_pages = self.large_pages() if self.large else 1
         self.slab_bytes = self.slab_pages * PAGE_SIZE
-        self.slab_objects, self.slab_left = divmod(
+        self.slab_chunks, self.slab_left = divmod(
             self.slab_bytes - self.header, self.chunk)
         self.colour_max = self.slab_left & -self.align
 
@@ -130,11 +123,11 @@ def print_geometry(g):
     print(f"header    {g.header:6}   kmem_slab " +
           ("at the end of the page" if g.header else
            "and bufctls are outside the slab"))
-    print(f"objects   {g.slab_objects:6} = ({g.slab_bytes} - {g.header}) / "
+    print(f"objects   {g.slab_chunks:6} = ({g.slab_bytes} - {g.header}) / "
           f"{g.chunk}")
     print(f"unused    {g.slab_left:6} = {g.slab_bytes} - {g.header} - "
-          f"{g.slab_objects} * {g.chunk}, "
-          f"{percent(waste(g.slab_bytes - g.slab_left, g.slab_bytes))}% of "
+          f"{g.slab_chunks} * {g.chunk}, "
+          f"{percent(g.slab_left, g.slab_bytes)}% of "
           "the slab")
 
 
@@ -142,7 +135,7 @@ def ledger(c):
     """{entry: bytes} of a cache's memory."""
     colour = sum(slab.colour for slab in c.slab_list)
     chunk = c.own_chunk
-    tail = c.slab_bytes - c.header - c.slab_objects * chunk
+    tail = c.slab_bytes - c.header - c.slab_chunks * chunk
     parts = {"REQUESTED": c.used,
              "ROUNDING": c.inuse * (chunk - c.size - c.extra_word
                                     - c.tag_bytes),
@@ -158,14 +151,14 @@ def ledger(c):
 def print_counters(c):
     print(f"\nobjects      {c.inuse} in use of {c.total}, {c.allocs} allocs, "
           f"{c.frees} frees, {c.fails} failed\n"
-          f"slabs        {c.slabs}: {c.full} full, {c.partial} partial, "
-          f"{c.free} free; at most {c.max_slabs}; {c.slab_creates} made, "
+          f"slabs        {c.slabs}: {c.full_slabs} full, {c.partial} partial, "
+          f"{c.free_slabs} free; at most {c.max_slabs}; {c.slab_creates} made, "
           f"{c.slab_destroys} destroyed")
     if c.hashed:
         print(f"hash         {c.hash_size} buckets, longest chain "
               f"{max(map(len, c.chains))}, {c.hash_rescales} rescales")
-    print(f"working set  T {c.free} (free slabs now) m {c.ws_min} (fewest "
-          f"lately) L {c.ws_limit} (may go)")
+    print(f"working set  T {c.free_slabs} (free slabs now) m {c.ws_min} "
+          f"(fewest lately) L {c.ws_limit} (may go)")
 
 
 class CacheInFull(Command):
@@ -186,7 +179,7 @@ class CacheInFull(Command):
         print_geometry(c)
         print(f"colours   {len(c.colours):6} = "
               f"{c.colour_max - c.colour_min} / {c.align} + 1: up to "
-              f"{c.colour_max}; the next slab gets {c.colour_next}")
+              f"{c.colour_max}; the next slab gets {c.colour}")
         for label, function in (("constructor", c.ctor),
                                 ("destructor", c.dtor)):
             print(f"{label:<12} "
@@ -212,15 +205,11 @@ class Layout(Command):
 
     def run(self, args):
         numbers = [w for w in args.words if w != "ctor"]
-        try:
-            size, align = ([int(gdb.parse_and_eval(w)) for w in numbers]
-                           + [0, 0])[:2]
-        except gdb.error as e:
-            raise Fail(f"{e}; usage: {self.usage}") from e
+        size, align = ([evaluate(w) for w in numbers] + [0, 0])[:2]
         most = constant("KMEM_SIZE_MAX")
-        if len(numbers) > 2 or not 1 <= size <= most:
+        if len(numbers) > 2 or size is None or not 1 <= size <= most:
             raise Fail(f"wants a size from 1 to {most}")
-        if align < 0 or align & (align - 1) or align > PAGE_SIZE:
+        if align is None or align & (align - 1) or align > PAGE_SIZE:
             raise Fail("the alignment is a power of two up to a page")
         g = Geometry(size, align, len(numbers) != len(args.words))
         print(f"{'large' if g.large else 'small'} layout: the chunk is "
@@ -229,9 +218,9 @@ class Layout(Command):
         print_geometry(g)
         print(f"colours   {g.colour_max // g.align + 1:6} = {g.slab_left} / "
               f"{g.align} + 1: up to {g.colour_max}")
-        used = g.slab_objects * size
+        used = g.slab_chunks * size
         print(f"lost      {g.slab_bytes - used:6} = "
-              f"{percent(waste(used, g.slab_bytes))}% of a slab whose objects "
+              f"{waste(used, g.slab_bytes)}% of a slab whose objects "
               "are all in use")
 
 
@@ -296,7 +285,7 @@ class Colours(Command):
                       "UNCOLOURED:10", "j" in args)
         for c in Heap().chosen(args.word(), lambda c: c.slabs):
             maps = {"coloured": heat(c, True), "all at 0": heat(c, False)}
-            table.row(c.name, len(c.colours), c.align, c.colour_next, c.slabs,
+            table.row(c.name, len(c.colours), c.align, c.colour, c.slabs,
                       *(SETS - sets.count(0) for sets in maps.values()))
             if not args.words:
                 continue
@@ -309,22 +298,12 @@ class Colours(Command):
                     str(n * 9 // max(sets)) if n else "." for n in sets))
 
 
-PARTS = "consumed", "requested", "internal", "free", "meta"
-
-
-def frag_parts(caches):
-    """{part: bytes} of the memory of some caches; the first is the sum of the
-    others. All memory of the allocator's own caches is overhead."""
-    total = dict.fromkeys(PARTS, 0)
-    for c in caches:
-        own = c.kind_name == "internal"
-        used = 0 if own else c.used
-        free = 0 if own else (c.total - c.inuse) * c.chunk
-        meta = c.mem if own else c.slabs * c.header + c.hash_bytes
-        for name, n in zip(PARTS, (c.mem, used, c.mem - used - free - meta,
-                                   free, meta)):
-            total[name] += n
-    return total
+def frag_parts(c):
+    """Bytes of a cache's memory: all, requested, free, and of headers and hash
+    tables. All memory of the allocator's own caches is overhead."""
+    return (c.mem, 0, 0, c.mem) if c.kind_name == "internal" else (
+        c.mem, c.used, (c.total - c.inuse) * c.chunk,
+        c.slabs * c.header + c.hash_bytes)
 
 
 class Frag(Command):
@@ -342,10 +321,8 @@ class Frag(Command):
         caches = [c for c in Heap().ordered(lambda c: c.mem - c.used) if c.mem]
         table = Table(f"{NAME} MEM:9 USED:9 FREE%:7 INTERNAL%:9 META%:7 "
                       "FRAG%:7", "j" in args)
-        for name, some in [("TOTAL", caches)] + [(c.name, [c])
-                                                 for c in caches]:
-            f = frag_parts(some)
-            mem = f["consumed"]
-            table.row(name, mem, f["requested"], *(
-                hundredths(n, mem) for n in
-                (f["free"], f["internal"], f["meta"], mem - f["requested"])))
+        parts = {c.name: frag_parts(c) for c in caches}
+        total = [sum(column) for column in zip(*parts.values())]
+        for name, (mem, used, free, meta) in {"TOTAL": total, **parts}.items():
+            table.row(name, mem, used, *(percent(n, mem, 2) for n in (
+                free, mem - used - free - meta, meta, mem - used)))

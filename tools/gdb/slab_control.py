@@ -6,10 +6,10 @@ import gdb
 
 import target
 from command import Command, Table, parse_address, parse_number, plural
-from heap import Cache, Heap, View, mode_bits
+from heap import Cache, Heap, mode_bits
 from slab_caches import NAME
 from slab_log import Log
-from target import Fail, constant, register
+from target import Fail, constant, record, register
 
 
 def error_text(kind, member="title"):
@@ -44,7 +44,7 @@ def set_flags(cache, flags):
     """Changes flags that need no other layout."""
     if flags == cache.flags:
         return
-    if getattr(cache.raw.cache_lock, "lock_taken", 0):
+    if getattr(cache.lock, "lock_taken", 0):
         raise Fail(f"the lock of {cache.name} is taken: let its holder finish")
     target.write(cache.where("flags"), flags)
 
@@ -65,7 +65,7 @@ class Trace(Command):
             return
         if args.word(1) not in ("on", "off"):
             raise self.misuse
-        cache, bit = heap.cache(args.word()), mode_bits("T")
+        cache, bit = heap.cache(args.word()), mode_bits()["T"]
         set_flags(cache, cache.flags | bit if args.word(1) == "on" else
                   cache.flags & ~bit)
         now = Cache(heap, cache.address)
@@ -105,60 +105,50 @@ class FailCommand(Command):
         if target.symbol("kmem_fail_set") is None:
             raise Fail("only the workshop kernel makes allocations fail: "
                        "`make gdb WORKSHOP=1`")
-        heap, kind = Heap(), args.word()
+        heap, kind, name = Heap(), args.word(), args.get("c")
+        if kind == "page" and name:
+            raise Fail("pages are of no cache; -c goes with slab")
         if kind in ("slab", "page") and args.word(1):
-            if kind == "page" and args.get("c"):
-                raise Fail("pages are of no cache; -c goes with slab")
             self.set(heap, kind, parse_number(args.word(1), 1, "N"),
-                     args.get("c"))
-        elif kind == "off":
-            print(failure(heap))
-            self.set(heap, "none", 0, None)
-            return
-        elif kind is not None:
+                     name and heap.cache(name))
+        elif kind not in (None, "off"):
             raise self.misuse
-        target.forget()
         print(failure(heap))
+        if kind == "off":
+            self.set(heap, "none", 0, None)
 
     @staticmethod
-    def set(heap, kind, nth, name):
-        only = name and heap.cache(name)
+    def set(heap, kind, nth, only):
         for c in heap.caches:
             failing = kind == "slab" and (not only or c is only)
             set_flags(c, c.flags & ~constant("KMF_FAIL")
                       | constant("KMF_FAIL") * failing)
+        for name in ("set", "fitted", "failed"):
+            value = target.variable(name, FILE)
+            target.write(int(value.address), 0, value.type.sizeof)
         f = target.record_of("set", FILE)
-        target.write(f.address, 0, f.layout.size)
         target.write(f.where("fail_kind"),
                      constant(f"KMEM_FAIL_{kind.upper()}"))
         target.write(f.where("fail_nth"), nth)
         target.write(f.where("fail_cache"), only.address if only else 0)
-        for counted in ("fitted", "failed"):
-            value = target.variable(counted, FILE)
-            target.write(int(value.address), 0, value.type.sizeof)
         target.write(target.address_of("kmem_fail_hook"), kind != "none" and
                      target.address_of("request_fails", FILE))
 
 
-# Arguments come in these registers (-mregparm=3).
-ARGUMENTS = "eax", "edx", "ecx"
-
-# event: function, which argument is the cache, which the buffer
-EVENTS = {"alloc": ("kmem_cache_alloc", 0, None),
-          "free": ("kmem_cache_free", 0, 1),
-          "grow": ("kmem_cache_grow", 0, None),
-          "reap": ("kmem_cache_reap", 0, None),
-          "error": ("kmem_error", None, None)}
+# The functions of the events. Their first argument, the cache or the error,
+# comes in EAX, the second, the buffer, in EDX (-mregparm=3).
+EVENTS = {"alloc": "kmem_cache_alloc", "free": "kmem_cache_free",
+          "grow": "kmem_cache_grow", "reap": "kmem_cache_reap",
+          "error": "kmem_error"}
 
 
 class HeapBreakpoint(gdb.Breakpoint):
     """Stops if the event is the one that was asked for."""
 
     def __init__(self, event, cache, address, nth):
-        function, self.cache_at, self.buffer_at = EVENTS[event]
         self.event, self.name, self.buffer = event, cache, address
         self.nth, self.seen = nth, 0
-        super().__init__(f"*{function}")
+        super().__init__(f"*{EVENTS[event]}")
 
     def stop(self):
         target.forget()
@@ -183,19 +173,20 @@ class HeapBreakpoint(gdb.Breakpoint):
 
     def happened(self):
         """(what else there is to say, cache, buffer)"""
+        first = register("eax")
         if self.event == "error":
-            e = target.record("kmem_error_record", register(ARGUMENTS[0]))
+            e = record("kmem_error_record", first)
             return f"{error_text(e.error_kind, 'name')}, ", \
-                View("kmem_cache", e.error_cache) if e.error_cache else None, \
+                e.error_cache and record("kmem_cache", e.error_cache), \
                 e.error_base or e.error_buf
         heap, buffer = Heap(), None
-        cache = Cache(heap, register(ARGUMENTS[self.cache_at]))
+        cache = Cache(heap, first)
         if self.event == "alloc":
             # An allocation will hand out the first of the freelist.
             slab = heap.slab_of(cache.freelist)
             buffer = slab and slab.buffer_of(slab.head)
-        elif self.buffer_at is not None:
-            buffer = register(ARGUMENTS[self.buffer_at])
+        elif self.event == "free":
+            buffer = register("edx")
         return "", cache, buffer
 
 

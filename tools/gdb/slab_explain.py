@@ -1,11 +1,12 @@
 """slab explain: a cache and a slab in the words of the paper."""
 
+import re
 import textwrap
 
 import gdb
 
 import target
-from command import Command, plural
+from command import Command, frame_variables, plural
 from heap import Heap
 from target import WORD_MASK, Fail
 
@@ -48,7 +49,7 @@ def explain_cache(c):
             "a free buffer is its link to the next.",
             "As free objects keep their constructed state, a word was added "
             "for that link." if c.extra_word else "")
-    say(f"A slab holds {c.slab_objects} objects, {c.chunk} bytes apart, and "
+    say(f"A slab holds {c.slab_chunks} objects, {c.chunk} bytes apart, and "
         f"leaves {c.slab_left} bytes unused: its buffers start at one of "
         f"{plural(len(c.colours), 'colour')} (section 4), so that objects of "
         "different slabs use different lines of the processor's cache.")
@@ -57,13 +58,13 @@ def explain_cache(c):
         say(f"It is in debugging modes {c.mode_text} (section 6): {said}.")
     first = f"slab 0x{c.freelist:08x}" if c.freelist != c.sentinel else \
         "none, so the next allocation calls kmem_cache_grow"
-    say(f"Its {plural(c.slabs, 'slab')}: {c.full} full (the paper calls a "
-        "slab that has nothing left to give \"empty\"), "
-        f"{c.partial} partial, {c.free} free (\"complete\"). They are on the "
-        "list in this order; the freelist pointer is at the first that has a "
-        f"free buffer (3.3): {first}.")
+    say(f"Its {plural(c.slabs, 'slab')}: {c.full_slabs} full (the paper calls "
+        "a slab that has nothing left to give \"empty\"), "
+        f"{c.partial} partial, {c.free_slabs} free (\"complete\"). They are "
+        "on the list in this order; the freelist pointer is at the first that "
+        f"has a free buffer (3.3): {first}.")
     say("A reap (3.4) would leave the working set and take at most "
-        f"{min(c.ws_limit, c.ws_min)} of the {c.free} free slabs.")
+        f"{min(c.ws_limit, c.ws_min)} of the {c.free_slabs} free slabs.")
 
 
 STATES = {"full": "all its buffers are in use, and no allocation looks here",
@@ -74,7 +75,7 @@ STATES = {"full": "all its buffers are in use, and no allocation looks here",
 
 
 def explain_slab(slab):
-    say(f"Slab 0x{slab.address:08x} has {slab.refcnt} of {slab.objects} "
+    say(f"Slab 0x{slab.address:08x} has {slab.refcnt} of {slab.chunks} "
         f"buffers in use; {STATES[slab.state]}. Its colour is {slab.colour}: "
         f"so many bytes of page 0x{slab.base:08x} come before the first "
         "buffer.",
@@ -86,22 +87,15 @@ def explain_slab(slab):
 def variables(frame):
     """{type: value} of a frame's variables that point to heap structures."""
     found = {}
-    try:
-        block = frame.block()
-    except RuntimeError:
-        return found
-    while block and not block.is_static and not block.is_global:
-        for symbol in block:
-            kind = str(symbol.type.unqualified().strip_typedefs()) \
-                if symbol.is_argument or symbol.is_variable else ""
-            for tag in ("kmem_cache", "kmem_slab"):
-                if kind.endswith(f"struct {tag} *"):
-                    try:
-                        value = int(frame.read_var(symbol, block))
-                    except (gdb.error, ValueError):
-                        continue
-                    found.setdefault(tag, value & WORD_MASK)
-        block = None if block.function else block.superblock
+    for symbol, block in frame_variables(frame):
+        kind = str(symbol.type.unqualified().strip_typedefs())
+        tag = re.search(r"struct (kmem_cache|kmem_slab) \*$", kind)
+        if tag:
+            try:
+                value = int(frame.read_var(symbol, block)) & WORD_MASK
+                found.setdefault(tag[1], value)
+            except (gdb.error, ValueError):
+                pass  # optimized out
     return found
 
 
@@ -113,22 +107,20 @@ class Explain(Command):
     Example: slab explain kmem_alloc_64"""
 
     def run(self, args):
-        heap, frame = Heap(), None
-        if args.words:
-            explain_cache(heap.cache(args.word()))
-            return
-        frame = gdb.selected_frame()
-        while frame is not None:
+        heap, slab = Heap(), None
+        cache = args.words and heap.cache(args.word())
+        frame = None if cache else gdb.selected_frame()
+        while frame is not None and not cache:
             cache, slab = self.works_on(heap, frame)
             if cache:
                 print(f"{frame.name()} works on {cache.name}.\n")
-                if slab:
-                    explain_slab(slab)
-                explain_cache(cache)
-                return
             frame = frame.older()
-        raise Fail("no frame here works on a cache; name one: `slab explain "
-                   "inode`")
+        if not cache:
+            raise Fail("no frame here works on a cache; name one: `slab "
+                       "explain inode`")
+        if slab:
+            explain_slab(slab)
+        explain_cache(cache)
 
     @staticmethod
     def works_on(heap, frame):

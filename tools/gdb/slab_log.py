@@ -1,73 +1,62 @@
 """slab log, history, users, old: the users of memory, of caches in mode U
-(paper, section 6.1)."""
+(paper, section 6.1). slab leaks: the objects that no pointer leads to."""
 
+import system
 import target
 from command import (Command, Hex, Table, age, parse_address, parse_number,
                      plural, seconds)
 from heap import Heap, Transaction, show_age, show_caller
 from slab_caches import NAME
-from target import PAGE_SHIFT, Fail, constant
+from slab_address import registers
+from target import (PAGE_SHIFT, UNREADABLE, WORD, WORD_MASK, Fail, Record,
+                    constant, linker, words)
 
 
 class Log:
     """The circular array of transactions."""
 
     def __init__(self, heap):
-        self.heap = heap
-        value = target.record_of("transactions")
-        self.entries, self.length, self.last = \
-            value.entries, value.length, value.last
-        self.kept = min(self.last, self.length)
+        self.heap, self.array = heap, target.record_of("transactions")
+        self.last = self.array.last
+        self.kept = min(self.last, self.array.length)
 
     def get(self, seq):
         """Transaction number `seq`, or None if it is not kept."""
-        if seq == 0 or self.length == 0:
+        if seq == 0 or self.array.length == 0:
             return None
-        size = target.layout("kmem_log_entry").size
-        raw = target.record("kmem_log_entry",
-                            self.entries + seq % self.length * size)
-        return Entry(self.heap, raw) if raw.log_seq == seq else None
+        at = self.array.entries + seq % self.array.length * \
+            target.layout("kmem_log_entry").size
+        entry = Entry(self.heap, at)
+        return entry if entry.seq == seq else None
 
     def newest_first(self):
         return filter(None, (self.get(self.last - i)
                              for i in range(self.kept)))
 
 
-class Entry:
+class Entry(Record):
     """One transaction in the log."""
 
-    def __init__(self, heap, raw):
-        self.raw, self.seq, self.prev = raw, raw.log_seq, raw.log_prev
-        self.trans = Transaction(raw.log_trans)
-        self.op = {0: "alloc", 1: "free"}.get(raw.log_op, "?")
-        self.buffer = raw.log_buf
-        cache = heap.cache_at(raw.log_cache)
-        known = cache is not None and cache.number == raw.log_number
+    def __init__(self, heap, address):
+        super().__init__(*target.place("kmem_log_entry", address))
+        self.trans = Transaction(self.log_trans)
+        self.op = {0: "alloc", 1: "free"}.get(self.log_op, "?")
+        cache = heap.cache_at(self.log_cache)
+        known = cache is not None and cache.number == self.log_number
         self.cache = cache.name if known else "?"
-        # How many bytes of the buffer it was about.
-        self.size = raw.log_size or (cache.size if known else 1)
+        self.end = self.buf + min(  # of the bytes that it was about
+            self.log_size or (cache.size if known else 1),
+            constant("KMEM_SIZE_MAX"))
 
     def row(self, table):
-        table.row(self.seq, seconds(self.trans.ago)[:10], self.op,
-                  self.raw.log_cpu, self.trans.task, self.cache,
-                  f"{self.raw.log_slab:08x}", f"{self.buffer:08x}",
-                  show_caller(self.trans).split("+")[0])
+        table.row(self.seq, seconds(self.trans.ago)[:10], self.op, self.cpu,
+                  self.trans.task, self.cache, f"{self.slab:08x}",
+                  f"{self.buf:08x}", show_caller(self.trans).split("+")[0])
 
 
 def log_table(as_json=False):
     return Table("SEQ:6 T-AGE:10 OP:-5 CPU:3 TASK:4 CACHE:-15 SLAB:-8 "
                  "BUF:-8 CALLER:-1", as_json)
-
-
-def newest(heap, address):
-    """The newest transaction on the object that is, or was, at an address, or
-    None."""
-    b = heap.buffer_at(address)
-    most = constant("KMEM_SIZE_MAX")
-    return next((e for e in Log(heap).newest_first()
-                 if (b and e.buffer == b.address)
-                 or not b and 0 <= address - e.buffer < min(e.size, most)),
-                None)
 
 
 class LogCommand(Command):
@@ -103,7 +92,9 @@ class History(Command):
 
     def run(self, args):
         address, heap = parse_address(args.word()), Heap()
-        entry = newest(heap, address)
+        b, log = heap.buffer_at(address), Log(heap)
+        entry = next((e for e in log.newest_first() if (
+            e.buf == b.address if b else e.buf <= address < e.end)), None)
         if entry is None:
             raise Fail(f"the log has nothing about 0x{address:08x}; caches in "
                        "mode U are logged")
@@ -111,7 +102,7 @@ class History(Command):
         while entry:
             entry.row(table)
             entry.trans.print_stack(7)
-            last, entry = entry, Log(heap).get(entry.prev)
+            last, entry = entry, log.get(entry.prev)
         print("nothing before that: the buffer's first transaction"
               if last.prev == 0 else
               f"the log is overwritten from there on: {last.prev} is not kept")
@@ -136,20 +127,6 @@ def ring_events(name):
 
 def why_text(number):
     return WHY[number] if number < len(WHY) else "?"
-
-
-def print_former(heap, address):
-    """The last slab, and the last object, at an address that is in none."""
-    for event in ring_events("slab"):
-        if event.event_slab >> PAGE_SHIFT == address >> PAGE_SHIFT:
-            print(f"the last slab that began here was of cache "
-                  f"{event.event_name}: {why_text(event.event_why)}")
-            break
-    entry = newest(heap, address)
-    if entry:
-        print(f"the last object here was 0x{entry.buffer:08x} of cache "
-              f"{entry.cache}")
-        entry.trans.show("freed" if entry.op == "free" else "allocated")
 
 
 def groups(buffers):
@@ -222,3 +199,99 @@ class Old(Command):
                  if b.alloc and b.alloc.ago >= limit * 1000000]
         print_suspects(found, f", in use for {limit} s or more",
                        "j" in args)
+
+
+# ---- leaks (paper, section 6.7), as mm/debug/leak.c finds them -------------
+
+def remembered():
+    """Where the allocator's own records are, which are no pointers to
+    objects."""
+    for value in map(target.variable, ("kmem_last_error", "rings")):
+        start = int(value.address) & WORD_MASK
+        yield range(start, start + value.type.sizeof)
+
+
+def roots(pages):
+    """[(from, end)] of all memory where the search begins, but registers: the
+    kernel's data, stacks, memory of kmem_alloc above the size classes."""
+    boot = linker("boot_stack_bottom"), linker("boot_stack_top")
+    found = [(linker("data_start"), linker("data_end")),
+             (linker("bss_start"), boot[0]), (boot[1], linker("bss_end"))]
+    esp = registers().get("esp", 0)
+    stacks = {boot[0]: (boot[1], boot[1])}  # before there are tasks
+    try:
+        for bottom, top, saved, _ in system.stacks():
+            stacks[bottom] = top, saved
+    except UNREADABLE as e:
+        print(f"! tasks: {e}; the stacks of the others are not searched")
+    found += [(esp if bottom <= esp < top else saved, top)
+              for bottom, (top, saved) in stacks.items()]
+    found += pages.in_state("large")
+    for part in remembered():
+        found = [piece for a, b in found for piece in (
+            [(a, part.start), (part.stop, b)] if a <= part.start < b
+            else [(a, b)])]
+    return found
+
+
+class Scan:
+    """Marks what is reached from the roots, and from there on."""
+
+    def __init__(self, heap):
+        self.heap, self.reached, self.todo, self.bytes = heap, set(), [], 0
+        self.slabs = {page: slab for page, slab in heap.slabs_by_page.items()
+                      if slab.owner.kind_name != "internal"
+                      and not slab.owner.own_supplier}
+
+    def reach(self, value):
+        slab = self.slabs.get(value >> PAGE_SHIFT)
+        index = slab.index(value) if slab else None
+        if index is None or index in slab.free_links:
+            return
+        start, key = slab.address_of(index), (slab.address, index)
+        if key not in self.reached and value - start < slab.owner.size:
+            self.reached.add(key)
+            self.todo.append((slab.owner, start))
+
+    def search(self, start, end, meaning=lambda value: value):
+        """Every aligned word."""
+        for _, data in target.present(-(-start // WORD) * WORD, end):
+            for value in filter(None, words(data)):
+                self.reach(meaning(value))
+
+    def directory(self, value):
+        """The address that a page directory's word leads to."""
+        return self.heap.pages.virtual(value >> PAGE_SHIFT) if value & 1 else 0
+
+    def run(self):
+        for start, end in roots(self.heap.pages):
+            self.bytes += end - start
+            self.search(start, end)
+        for value in registers().values():
+            self.reach(value)
+        while self.todo:
+            cache, start = self.todo.pop()
+            if cache.name != "kstack":  # its used part is a root
+                self.search(start, start + cache.size, *(
+                    [self.directory] * (cache.name == "page_directory")))
+
+
+class Leaks(Command):
+    """slab leaks [-j]
+    Objects that nothing points to: suspects of a leak.
+    Looks for pointers in the kernel's data, in stacks, in registers and in all
+    objects that are reached from there; an object that no address leads to is
+    suspect. A number that looks like an address hides a leak; a pointer that is
+    kept in another form makes a false suspect."""
+
+    def run(self, args):
+        heap = Heap()
+        scan = Scan(heap)
+        scan.run()
+        slabs = dict.fromkeys(scan.slabs.values())
+        found = [b for slab in slabs for b in slab.buffers
+                 if b.state == "in use"
+                 and (slab.address, b.index) not in scan.reached]
+        print_suspects(
+            found, f"; {len(scan.reached)} of {sum(s.refcnt for s in slabs)} "
+            f"are reached from {scan.bytes >> 10} KiB of roots", "j" in args)

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import target
-from command import Command, Table, age, bar, clock_ms, clock_us
+from command import Command, Table, age, ago, bar, clock_ms, clock_us
 from heap import Heap
 from slab_caches import NAME
 from slab_log import RINGS, ring_events, why_text
@@ -80,7 +80,7 @@ class MarkCommand(Command):
         if label is None:
             table = Table("LABEL:-12 AGE:6 CACHES:6 MEM:10", "j" in args)
             for m in all_marks():
-                table.row(m.label, age(max(0, clock_ms() - m.ms)), len(m.rows),
+                table.row(m.label, ago(m.ms), len(m.rows),
                           m.mem)
             return
         if label == NOW:
@@ -153,12 +153,11 @@ class Timeline(Command):
         table = Table("STEP:-12 AGE:6 INUSE:7 SLABS:6 MEM/K:6 BAR:-36",
                       "j" in args)
         for m, row in steps:
-            ago = age(max(0, clock_ms() - m.ms))
             if row is None:
-                table.row(m.label, ago, None, None, None, "not there yet")
+                table.row(m.label, ago(m.ms), None, None, None, "not there yet")
                 continue
             full = bar(row["inuse"] * cache.size, most, self.BAR)
-            table.row(m.label, ago, row["inuse"], row["slabs"],
+            table.row(m.label, ago(m.ms), row["inuse"], row["slabs"],
                       row["mem"] // 1024, full + "." * (
                           len(bar(row["mem"], most, self.BAR)) - len(full)))
         events = [(e.event_us, ring, e) for ring in RINGS

@@ -2,10 +2,11 @@
 
 import system
 import target
-from command import (Command, Hex, Table, json_line, percent, plural, waste)
+from command import (Command, Hex, Table, json_line, merged, percent, plural,
+                     waste)
 from heap import Heap, Pages
 from slab_verify import free_pages
-from target import PAGE_SHIFT, PAGE_SIZE, UNREADABLE, Bad
+from target import PAGE_SHIFT, PAGE_SIZE, UNREADABLE
 
 KIB_PER_PAGE = PAGE_SIZE // 1024
 
@@ -34,11 +35,11 @@ class Buddyinfo(Command):
         for k, n in enumerate(free):
             usable = sum(m << i for i, m in enumerate(free) if i >= k)
             table.row(k, KIB_PER_PAGE << k, n, (n << k) * KIB_PER_PAGE,
-                      percent(waste(usable, listed)), zone.zone_allocs[k],
+                      waste(usable, listed), zone.zone_allocs[k],
                       zone.zone_frees[k])
         pages, all_ = free_pages(zone), zone.zone_total_pages
         table.say(f"{pages} of {all_} pages free "
-                  f"({percent(waste(all_ - pages, all_))}%); on the lists "
+                  f"({percent(pages, all_)}%); on the lists "
                   f"{listed}: " + ("equal" if listed == pages else
                                    f"! off by {listed - pages:+d}"))
         table.say(f"{zone.zone_splits} splits, {zone.zone_merges} merges; ran "
@@ -92,28 +93,19 @@ class Picture(Command):
 
 
 def page_runs(heap, only):
-    """[first frame, frames, state, owner] of neighbours that have one owner.
+    """(first frame, frames, state, owner) of neighbours that have one owner.
     Frames of a block are like its first one; programs have single ones."""
     users, found = {}, []
-    for task, pages in system.programs():
-        if isinstance(pages, Bad):
-            print(pages)
-            continue
-        for entry in pages.values():
-            users.setdefault(entry >> PAGE_SHIFT, {})[system.title(task)] = 1
+    for task, _, entry in system.program_pages():
+        users.setdefault(entry >> PAGE_SHIFT, {})[system.title(task)] = 1
     for i, size, state in heap.pages.blocks():
         owner = heap.name_at(heap.pages.owner(i)) \
             if state in ("slab", "hash") else \
             " ".join(users.get(i, ["! no task maps it"])) \
             if state == "user" else ""
-        if only and only not in (state, *owner.split()):
-            continue
-        last = found[-1] if found else [0, 0]
-        if last[0] + last[1] == i and last[2:] == [state, owner]:
-            last[1] += size
-        else:
-            found.append([i, size, state, owner])
-    return found
+        if not only or only in (state, *owner.split()):
+            found.append((i, size, state, owner))
+    return merged(found)
 
 
 class Owners(Command):

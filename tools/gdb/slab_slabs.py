@@ -7,13 +7,11 @@ import re
 import gdb
 
 import target
-from command import (Command, Hex, Table, bar, parse_address, plural)
-from heap import (PARTIAL, Heap, bufctl, show_age,
-                  show_caller)
+from command import Command, Hex, Table, bar, parse_address, plural
+from heap import PARTIAL, Heap, show_age, show_caller
 from slab_address import print_place
-from slab_caches import Command
 from slab_verify import note_broken, slab_wrong
-from target import UNREADABLE, WORD, BadMemory, Fail, word
+from target import UNREADABLE, WORD, BadMemory, Fail, read, record, words
 
 SHOWN = 8  # slabs of each state; objects of a slab
 
@@ -43,7 +41,7 @@ class Slabs(Command):
             self.slabs(heap, table, cache, "v" in args)
             if not table.rows:
                 table.say(f"{cache.name} has no slabs: the first allocation "
-                          f"makes one of {cache.slab_objects} objects")
+                          f"makes one of {cache.slab_chunks} objects")
             elif not table.as_json:
                 histogram(cache)
             if not table.as_json:
@@ -57,7 +55,7 @@ class Slabs(Command):
                 continue
             idle = target.integer("kmem_updates") - slab.since & 0xFFFFFFFF
             table.row(Hex(slab.address), Hex(slab.base), slab.colour,
-                      f"{slab.refcnt}/{slab.objects}", slab.state,
+                      f"{slab.refcnt}/{slab.chunks}", slab.state,
                       "-" if slab.refcnt else idle, slab.cells,
                       mark=(">" if cache.freelist == slab.address else " ")
                       + mark(slab))
@@ -70,7 +68,7 @@ class Slabs(Command):
 def histogram(cache):
     """How many slabs have so many objects in use, in at most 11 bins: the
     first is 0 alone, the last all of them."""
-    n, bins = cache.slab_objects, {}
+    n, bins = cache.slab_chunks, {}
     for slab in cache.slab_list:
         used = min(slab.refcnt, n)
         key = 0 if not used else 10 if used == n else \
@@ -97,9 +95,9 @@ class Map(Command):
         if slab is None:
             raise Fail(f"no slab holds 0x{address:x}; `slab whatis` says what "
                        "is there")
-        print_place(heap, slab, address)
+        print_place(slab, address)
         cache = slab.owner
-        print(f"colour {slab.colour} | {slab.objects} objects of "
+        print(f"colour {slab.colour} | {slab.chunks} objects of "
               f"{cache.chunk} | tail {cache.slab_left - slab.colour} | header "
               f"{cache.header}")
         print("\n".join(re.findall(".{1,64}", slab.cells)))
@@ -137,9 +135,9 @@ class Freelist(Command):
 
     def run(self, args):
         slab = Heap().find_slab(parse_address(args.word()))
-        free = slab.objects - slab.refcnt
+        free = slab.chunks - slab.refcnt
         print(f"slab 0x{slab.address:08x} of {slab.owner.name}, {slab.state}: "
-              f"{free} of {slab.objects} free; slab_head 0x{slab.head:08x}")
+              f"{free} of {slab.chunks} free; slab_head 0x{slab.head:08x}")
         table, why, n = Table("STEP:6 IDX:3 LINK:-10 BUFFER:-10 NEXT:-10"), \
             None, 0
         for n, (link, buf, index, following, why) in enumerate(slab.steps, 1):
@@ -160,7 +158,7 @@ def walk(what, cache):
             for at in cache.chain(bucket):
                 if not cache.bufctl_plausible(at):
                     raise BadMemory(at)
-                yield at, bufctl(at).slab, bucket, "used", False
+                yield at, record("kmem_bufctl", at).slab, bucket, "used", False
         except UNREADABLE:
             yield 0, 0, bucket, "astray", True
     for slab in cache.slab_list if what != "hash" else ():
@@ -228,13 +226,10 @@ class Walk(Command):
 
 
 def first_words(address, n):
-    text = []
-    for i in range(n):
-        try:
-            text.append(f"{word(address + i * WORD):08x}")
-        except BadMemory:
-            text.append("unmapped")
-    return " ".join(text)
+    try:
+        return " ".join(f"{w:08x}" for w in words(read(address, n * WORD)))
+    except BadMemory:
+        return "unmapped"
 
 
 class Why(Command):
@@ -255,7 +250,7 @@ class Why(Command):
         table = Table("SLAB:-10 USED/N:7 OBJ:-10 AGE:6 CALLER:-1",
                       "j" in args, 1)
         for slab in near:
-            self.slab(heap, table, slab, SHOWN if cache else slab.objects)
+            self.slab(heap, table, slab, SHOWN if cache else slab.chunks)
         if cache:
             pages = plural(len(near) * cache.slab_pages, "page")
             table.say(f"{len(near)} of {len(slabs)} partial slabs; "
@@ -265,7 +260,7 @@ class Why(Command):
     def slab(self, heap, table, slab, most):
         used = [b for b in slab.buffers if b.used]
         for n, b in enumerate(used[:most]):
-            first = (Hex(slab.address), f"{slab.refcnt}/{slab.objects}") \
+            first = (Hex(slab.address), f"{slab.refcnt}/{slab.chunks}") \
                 if n == 0 or table.as_json else ("", "")
             table.row(*first, Hex(b.address), show_age(b.alloc),
                       show_caller(b.alloc),

@@ -8,9 +8,9 @@ import gdb
 
 import target
 from command import Command, Table
-from heap import STATES, Heap, Slab, View, bufctl, damage, hash_pages
-from target import (PAGE_MASK, PAGE_SIZE, WORD, BadMemory, constant, record_of,
-                    word)
+from heap import STATES, Heap, Slab, damage, hash_pages
+from target import (PAGE_MASK, PAGE_SIZE, WORD, BadMemory, constant, record,
+                    record_of, word)
 
 
 def at(thing, why):
@@ -38,16 +38,16 @@ def geometry_wrong(c):
         (c.chunk < c.size, "chunk is smaller than the object"),
         (c.chunk % max(c.align, 1),
          "chunk is not a multiple of the alignment"),
-        (c.slab_objects == 0 or
-         c.slab_objects * c.chunk + c.colour_max > space,
+        (c.slab_chunks == 0 or
+         c.slab_chunks * c.chunk + c.colour_max > space,
          "chunks and colour do not fit the slab"),
-        (c.colour_next not in c.colours, "next colour is out of range"))
+        (c.colour not in c.colours, "next colour is out of range"))
 
 
 def slab_wrong(slab):
     """None, or what is wrong with one slab of its cache."""
     c = slab.owner
-    end = (slab.base | PAGE_MASK) + 1 - slab.raw.layout.size
+    end = (slab.base | PAGE_MASK) + 1 - slab.layout.size
     return first(
         (slab.cache != c.address, "slab belongs to another cache"),
         (slab.base & PAGE_MASK, "slab base is not page aligned"),
@@ -57,50 +57,40 @@ def slab_wrong(slab):
             c.heap.pages.owned(slab.base + i * PAGE_SIZE, "slab", c.address)
             for i in range(c.slab_pages)),
          "slab pages are not marked as the cache's"),
-        (slab.objects != c.slab_objects,
+        (slab.chunks != c.slab_chunks,
          "slab has another number of chunks"),
         (slab.colour not in c.colours, "slab colour is out of range"),
-        (slab.refcnt > slab.objects, "reference count exceeds the chunks")) \
-        or (None if slab.sound else
-            "freelist does not match the reference count")
+        (slab.refcnt > slab.chunks, "reference count exceeds the chunks")) \
+        or first((len(slab.free_links) != slab.chunks - slab.refcnt or
+                  len(slab.steps) != len(slab.free_links),
+                  "freelist does not match the reference count"))
 
 
 # ---- the slab list ---------------------------------------------------------
 
-def link_plausible(c, link):
-    """Whether a link of the slab list may be followed."""
-    pages = c.heap.pages
-    if link == c.sentinel:
-        return True
-    if link == 0 or link % WORD:
-        return False
-    if c.hashed:
-        return pages.owned(link, "slab", target.integer("kmem_slab_cache"))
-    return c.own_supplier or pages.state(pages.frame(link)) not in (
-        None, "reserved", "kernel", "tail", "free")
-
-
-def list_wrong(c, found):
-    """Fills `found` with the slabs of the list."""
-    previous, link = c.sentinel, word(c.sentinel)
-    while link_plausible(c, link) and link != c.sentinel:
-        slab = Slab(c, link, len(found))
-        if word(link + WORD) != previous:
-            return at(slab, "slab list links disagree")
-        if len(found) == c.slabs:
-            return at(c, "slab list is longer than its count")
-        if slab_wrong(slab):
-            return at(slab, slab_wrong(slab))
-        if found and STATES.index(slab.state) < STATES.index(found[-1].state):
-            return at(slab, "slab list is out of order")
-        found.append(slab)
-        previous, link = link, word(link)
+def list_wrong(c):
+    last, state = c.sentinel, STATES[0]
+    for slab in c.slab_list:
+        link = slab.where("link")
+        why = first((word(link + WORD) != last, "slab list links disagree")) \
+            or slab_wrong(slab) or first(
+                (STATES.index(slab.state) < STATES.index(state),
+                 "slab list is out of order"))
+        if why:
+            return at(slab, why)
+        last, state = link, slab.state
+    end = word(last)
     return at(c, first(
-        (link != c.sentinel, "slab list leads astray"),
-        (word(c.sentinel + WORD) != previous, "slab list links disagree")))
+        (end != c.sentinel and not c.slab_plausible(end),
+         "slab list leads astray"),
+        (end != c.sentinel and len(c.slab_list) == c.slabs,
+         "slab list is longer than its count"),
+        (end != c.sentinel or word(c.sentinel + WORD) != last,
+         "slab list links disagree")))
 
 
-def counts_wrong(c, found):
+def counts_wrong(c):
+    found = c.slab_list
     states = [slab.state for slab in found]
     next_ = next((s.address for s in found if s.head), c.sentinel)
     return at(c, first(
@@ -111,10 +101,10 @@ def counts_wrong(c, found):
          "most slabs ever is less than those there are"),
         (sum(s.refcnt for s in found) != c.inuse,
          "objects in use are not allocations less frees"),
-        (states.count("full") != c.full, "count of full slabs is wrong"),
-        (states.count("free") != c.free,
+        (states.count("full") != c.full_slabs, "count of full slabs is wrong"),
+        (states.count("free") != c.free_slabs,
          "count of free slabs (T) is wrong"),
-        (c.ws_min > c.free, "working set: m exceeds T"),
+        (c.ws_min > c.free_slabs, "working set: m exceeds T"),
         (c.freelist != next_,
          "freelist pointer is not the first free slab")))
 
@@ -124,15 +114,15 @@ def counts_wrong(c, found):
 def entry_wrong(c, link, bucket):
     if not c.bufctl_plausible(link):
         return "hash chain leads astray"
-    entry = bufctl(link)
-    if c.bucket_of(entry.buffer) != bucket:
+    entry = record("kmem_bufctl", link)
+    if entry.addr >> c.hash_shift & c.hash_mask != bucket:
         return "bufctl is in the wrong hash bucket"
-    if not entry.slab or not link_plausible(c, entry.slab) or \
-            View("kmem_slab", entry.slab).cache != c.address:
+    if not entry.slab or not c.slab_plausible(entry.slab) or \
+            record("kmem_slab", entry.slab).cache != c.address:
         return "bufctl points to a slab of another cache"
     slab = c.heap.slab_of(entry.slab)
-    index, rest = divmod(entry.buffer - slab.first, c.chunk)
-    return first((rest or not 0 <= index < slab.objects,
+    index, rest = divmod(entry.addr - slab.first, c.chunk)
+    return first((rest or not 0 <= index < slab.chunks,
                   "bufctl's address is no chunk of its slab"))
 
 
@@ -147,7 +137,7 @@ def hash_wrong(c):
             entries += 1
             if entries > c.inuse:
                 return at(c, "hash holds more than the objects in use")
-            link = bufctl(link).next
+            link = record("kmem_bufctl", link).next
     return at(c, first(
         (c.hashed and entries + c.busy + c.isolated < c.inuse,
          "hash holds less than the objects in use")))
@@ -157,7 +147,8 @@ def hash_wrong(c):
 
 def buffer_wrong(c, b):
     """A buffer's state, redzone and poison. Those put aside are known."""
-    if not b.bufctl or b.used and b.state.startswith("damaged"):
+    if not c.debugged or not b.bufctl or \
+            b.used and b.state.startswith("damaged"):
         return None
     if (b.state == "in use") != b.used:
         return at(b.bufctl, "buffer's state is not that of its list")
@@ -169,21 +160,14 @@ def buffer_wrong(c, b):
                       f"0x{found[1]:08x}", found[0])
 
 
-def debug_wrong(c):
-    if not c.debugged:
-        return None
-    return next(filter(None, (buffer_wrong(c, b) for b in c.buffers())), None)
-
-
 # ---- all of it -------------------------------------------------------------
 
 def cache_wrong(c):
     """None, or the first broken invariant of a cache."""
-    found = []
     try:
-        return at(c, geometry_wrong(c)) or \
-            list_wrong(c, found) or counts_wrong(c, found) or \
-            hash_wrong(c) or debug_wrong(c)
+        return at(c, geometry_wrong(c)) or list_wrong(c) or counts_wrong(c) \
+            or hash_wrong(c) or next(filter(None, (
+                buffer_wrong(c, b) for b in c.buffers())), None)
     except BadMemory as e:
         return at(c, str(e))
 
@@ -264,9 +248,8 @@ class _Buddy:
              "two free buddies are not joined"))
 
     def blocks_wrong(self):
-        managed = tagged = i = 0
-        while i < self.pages.count:
-            state, n = self.states[i], 1
+        managed = tagged = 0
+        for i, n, state in self.pages.blocks():
             outside = state in ("reserved", "kernel")
             why = first(
                 (state == "tail", "frame belongs to no block"),
@@ -276,15 +259,12 @@ class _Buddy:
             if why:
                 return f"frame {i}", why
             if not outside:
-                n = 1 << self.orders[i]
-                managed += n
+                managed += 1 << self.orders[i]
                 tagged += state == "free"
             for j in range(i + 1, i + n):
-                if j >= self.pages.count or \
-                        self.orders[j] < self.pages.orders or \
+                if self.orders[j] < self.pages.orders or \
                         self.states[j] not in ("tail", state):
                     return f"frame {j}", "block overlaps another"
-            i += n
         why = first(
             (self.listed != tagged, "a free block is on no free list"),
             (managed != self.zone.zone_total_pages,

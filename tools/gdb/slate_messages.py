@@ -1,20 +1,21 @@
 """slate ports, ipc, locks, servers, irqs: messages, locks, and the rights of
 servers to the machine."""
 
+import itertools
+
 import system
 import target
 from command import Command, Hex, Table
 from slate_stack import kernel_pcs, print_pcs
-from target import (WORD_MASK, Bad, BadMemory, address_of, good, integer,
-                    members, record, string)
+from target import (UNREADABLE, WORD_MASK, BadMemory, address_of, good,
+                    integer, members, record, string)
 
 
 def waiting(head):
-    """(how many tasks in a port's list still wait, those that cannot be
-    read)"""
+    """(how many tasks in a port's list still wait, those not readable)"""
     found = list(system.ipc_members(head))
     return sum(system.state_of(t) == "blocked" for t in good(found)), \
-        "".join(f"  {t}" for t in found if isinstance(t, Bad))
+        "".join(f"  ! {t}" for t in found if isinstance(t, UNREADABLE))
 
 
 class Ports(Command):
@@ -125,21 +126,13 @@ class Locks(Command):
             if mutex.mutex_owner:
                 names = " ".join(map(system.title, system.waiters(
                     mutex.where("mutex_waiters"))))
-                table.row(Hex(address), guarded,
-                          self.holder(mutex.mutex_owner), names or "-")
+                try:
+                    holder = system.title(record("task", mutex.mutex_owner))
+                except BadMemory:
+                    holder = f"! 0x{mutex.mutex_owner:08x}"
+                table.row(Hex(address), guarded, holder, names or "-")
         if not table.rows:
             print("(no mutex is held)")
-        self.spin_locks()
-
-    @staticmethod
-    def holder(address):
-        try:
-            return system.title(record("task", address))
-        except BadMemory:
-            return f"! 0x{address:08x}"
-
-    @staticmethod
-    def spin_locks():
         if "lock_name" not in target.layout("spinlock").members:
             print("Only a kernel built with DEBUG=1 records which spin locks "
                   "are held.")
@@ -159,22 +152,15 @@ def grants():
                    "grant_link")
 
 
-def ranges(server, member, count):
-    """[(first, last)] of an array of ranges."""
-    return [(int.from_bytes(r.data[:4], "little"),
-             int.from_bytes(r.data[4:8], "little"))
-            for r in getattr(server, member)[:getattr(server, count)]]
-
-
 def port_ranges(grant):
-    return ranges(grant.grant_server, "server_port", "server_ports")
+    """The port numbers of each range that a grant has."""
+    server = grant.grant_server
+    return [range(r.first, r.last + 1)
+            for r in server.server_port[:server.server_ports]]
 
 
-def range_text(found, i):
-    if i >= len(found):
-        return ""
-    first, last = found[i]
-    return f"{first:x}" if first == last else f"{first:x}-{last:x}"
+def range_text(r):
+    return f"{r.start:x}" + f"-{r.stop - 1:x}" * (len(r) != 1)
 
 
 def grant_state(grant):
@@ -187,20 +173,20 @@ def grant_state(grant):
 def print_grant(table, grant):
     server = grant.grant_server
     task = record("task", grant.grant_task) if grant.grant_task else None
-    lines = [i for i in range(16) if server.server_irqs >> i & 1]
-    ports = port_ranges(grant)
-    memory = ranges(server, "server_memory", "server_memories")
+    memory = [range(r.first, r.last + 1)
+              for r in server.server_memory[:server.server_memories]]
     used = record("space", task.task_space).space_dma \
         if task and task.task_space else 0
-    rows = [(range_text(ports, i), lines[i] if i < len(lines) else "",
-             range_text(memory, i))
-            for i in range(max(1, len(ports), len(lines), len(memory)))]
+    row, *more = [*itertools.zip_longest(
+        map(range_text, port_ranges(grant)),
+        [i for i in range(16) if server.server_irqs >> i & 1],
+        map(range_text, memory), fillvalue="")] or [("", "", "")]
     table.row(server.server_name, task.task_pid if task else None,
-              grant_state(grant), *rows[0],
+              grant_state(grant), *row,
               f"{used}/{server.server_dma}" if server.server_dma else "",
               server.server_command.split(" ")[0] if grant.grant_program
               else "no program")
-    for row in rows[1:]:
+    for row in more:
         table.row("", "", "", *row)
 
 

@@ -3,9 +3,8 @@ own assembly.
 
 The stub of an interrupt or a system call leaves a trap frame on the stack, the
 functions of copy.asm and switch.asm registers; debug information describes
-neither. A
-task that does not run has its registers on its kernel stack: while it is
-`entered`, the caller of the innermost frame is said to be that task.
+neither. A task that does not run has its registers on its kernel stack: while
+it is `entered`, the caller of the innermost frame is said to be that task.
 
 The frames of a program are followed here, through its page tables, so that it
 need not be the one that runs. Its functions have frames, but for leaves and
@@ -13,6 +12,7 @@ stubs of system calls, whose caller is the first return address on the stack.
 """
 
 import functools
+import itertools
 import re
 
 import gdb
@@ -37,23 +37,27 @@ def switch_frame(task):
     return {**registers, "esp": task.task_esp + f.layout.size & WORD_MASK}
 
 
+def callers(frame, load, returns):
+    """The return addresses that frame pointers lead to, upwards, as long as
+    there are such; load(address) is the word there."""
+    try:
+        while frame % WORD == 0 and returns(load(frame + WORD)):
+            yield load(frame + WORD)
+            if load(frame) <= frame:
+                return
+            frame = load(frame)
+    except target.BadMemory:
+        pass
+
+
 def kernel_pcs(task):
     """The return addresses on the kernel stack of a task that does not run,
     as the shell's `bt` finds them; none of one that does."""
     if system.runs(task):
         return []
     registers = switch_frame(task)
-    found, frame = [registers["eip"]], registers["ebp"]
-    try:
-        while len(found) < 24 and frame % WORD == 0 and \
-                target.is_code(word(frame + WORD)):
-            found.append(word(frame + WORD))
-            if word(frame) <= frame:
-                break
-            frame = word(frame)
-    except target.BadMemory:
-        pass
-    return found
+    return [registers["eip"], *callers(registers["ebp"], word,
+                                       target.is_code)][:24]
 
 
 def print_pcs(pcs):
@@ -67,17 +71,10 @@ STUBS = "trap_common", "trap_syscall", "to_user", "first", "trap_return"
 TRAP = "edi", "esi", "ebp", "ebx", "edx", "ecx", "eax", "eip"
 
 
-@functools.lru_cache(maxsize=None)
-def code_range(_objfile, first, end=None):
-    """Where a stub is; none is longer than 256 bytes."""
-    start = int(gdb.parse_and_eval(f"(unsigned)&{first}"))
-    return range(start, int(gdb.parse_and_eval(f"(unsigned)&{end}"))
-                 if end else start + 256)
-
-
 def in_stub(pc):
-    """Whether pc is after a call in a stub: ESP is at the trap frame."""
-    if not any(pc in code_range(target.kernel(), stub) for stub in STUBS):
+    """Whether pc is after a call in a stub: ESP is at the trap frame. None is
+    longer than 256 bytes."""
+    if not any(0 <= pc - linker(stub) < 256 for stub in STUBS):
         return False
     found = target.symbol_at(pc)
     return found is not None and found[0] in STUBS and \
@@ -124,13 +121,13 @@ def leave_pushed(frame, pushed):
 def pushed_by(pc):
     """The registers that a function of copy.asm, or switch_stack, has pushed;
     None of another. The instruction shows how far it is."""
-    switch = code_range(target.kernel(), "switch_stack", "switch_begin")
-    if pc in code_range(target.kernel(), "copy_begin", "copy_end"):
+    if linker("copy_begin") <= pc < linker("copy_end"):
         # push esi; push edi, pop esi; ret
         return ("edi", "esi")[{0x56: 2, 0x57: 1, 0x5E: 1, 0xC3: 2}.get(
             read(pc, 1)[0], 0):]
-    if pc in switch:  # four pushes, two moves of two bytes, four pops
-        n = pc - switch.start
+    n = pc - linker("switch_stack")
+    # four pushes, two moves of two bytes, four pops
+    if 0 <= n and pc < linker("switch_begin"):
         return ("edi", "esi", "ebx", "ebp")[4 - n if n < 4 else
                                             max(n - 8, 0):]
     return None
@@ -164,24 +161,23 @@ unwinder = Unwinder()
 gdb.unwinder.register_unwinder(None, unwinder, replace=True)
 
 
+def physical(frame):
+    """The function, not inlined, that a frame is in."""
+    while frame.type() == gdb.INLINE_FRAME:
+        frame = frame.older()
+    return frame
+
+
 def enter(registers):
     """From now on the caller of GDB's innermost function is where a task goes
     on that has these; None ends it. Returns that caller's level."""
     unwinder.esp, unwinder.entered = register("esp"), registers
     gdb.invalidate_cached_frames()
-    frame = gdb.newest_frame()
-    while frame.type() == gdb.INLINE_FRAME:
-        frame = frame.older()
-    return frame.level() + 1
+    return physical(gdb.newest_frame()).level() + 1
 
 
-def _leave(_event):
-    """When the target runs, the task that runs is meant again."""
-    if unwinder.entered:
-        enter(None)
-
-
-gdb.events.cont.connect(_leave)
+# When the target runs, the task that runs is meant again.
+gdb.events.cont.connect(lambda _: unwinder.entered and enter(None))
 
 
 def depth():
@@ -202,7 +198,6 @@ def gdb_frames(task):
     before, selected, text = unwinder.entered, gdb.selected_frame(), []
     try:
         own = enter(switch_frame(task)) if task else enter(None) * 0
-        gdb.newest_frame().select()
         for line in gdb.execute(f"bt -entry-values no {depth()}",
                                 to_string=True).splitlines():
             number = re.match(r"#(\d+) +(.*)", line)
@@ -215,48 +210,46 @@ def gdb_frames(task):
     return text
 
 
-def is_call(code):
-    """Whether the seven bytes end with a call: E8, or FF /2."""
-    return len(code) == 7 and (code[2] == 0xe8 or any(
-        code[-n] == 0xff and code[1 - n] >> 3 & 7 == 2
-        for n in (2, 3, 4, 6, 7)))
-
-
 class UserStack:
     """The frames of a program, from its registers at the moment when it was
     interrupted or called the kernel."""
 
     def __init__(self, space, eip, esp, ebp):
-        self.memory = system.UserMemory(space)
+        self.read = functools.partial(system.user_read,
+                                      system.mapped(space)[0])
         self.eip, self.esp, self.ebp = eip, esp, ebp
-        self.top = constant("USER_BASE") + (1 << 20)
+
+    def word(self, address):
+        return int.from_bytes(self.read(address, WORD), "little")
 
     def returns_here(self, address):
-        """Whether a call is right before an address."""
-        return is_call(self.memory.read(address - 7, 7))
+        """Whether a call is right before an address: E8, or FF /2."""
+        code = self.read(address - 7, 7)
+        return len(code) == 7 and (code[2] == 0xe8 or any(
+            code[-n] == 0xff and code[1 - n] >> 3 & 7 == 2
+            for n in (2, 3, 4, 6, 7)))
 
     def has_frame(self):
         """Whether the innermost function has set up its frame: no stub of a
         system call has one."""
-        if self.memory.read(self.eip - 2, 2) == b"\xcd\x80":
+        if self.read(self.eip - 2, 2) == b"\xcd\x80":
             return False
         found = target.symbol_at(self.eip)
         if found is None or found[1] > 4096:
             return True
-        return b"\x89\xe5" in self.memory.read(self.eip - found[1], found[1])
+        return b"\x89\xe5" in self.read(self.eip - found[1], found[1])
 
     def leaf(self):
         """(return address, frame) of a function without a frame, or None. A
         stub that needs EBP for something else has saved it right below its
         return address."""
-        memory = self.memory
         for at in range(self.esp, self.esp + 16 * WORD, WORD):
-            ret = memory.word(at)
+            ret = self.word(at)
             if self.returns_here(ret):
                 return ret, next(
-                    (frame for frame in (self.ebp, memory.word(at - WORD))
-                     if at < frame < self.top and
-                     self.returns_here(memory.word(frame + WORD))), 0)
+                    (frame for frame in (self.ebp, self.word(at - WORD))
+                     if at < frame and
+                     self.returns_here(self.word(frame + WORD))), 0)
         return None
 
     def pcs(self):
@@ -265,15 +258,9 @@ class UserStack:
         if caller:
             found.append(caller[0])
             frame = caller[1]
-        while self.esp <= frame < self.top and len(found) < FRAMES_MAX:
-            ret, older = (self.memory.word(frame + at) for at in (WORD, 0))
-            if not self.returns_here(ret):
-                break
-            found.append(ret)
-            if older <= frame:
-                break
-            frame = older
-        return found
+        older = callers(frame, self.word, self.returns_here)
+        return [*found, *itertools.islice(older, FRAMES_MAX)] \
+            if self.esp <= frame else found
 
 
 def user_registers(task):

@@ -1,11 +1,13 @@
-"""slate tasks, files, space: the tasks, and what a program owns."""
+"""slate tasks, files, space: the tasks, and what a program owns. slate pipes,
+inodes, mounts: files from the kernel's side. slate dmesg: what the kernel has
+printed."""
 
 import system
 import target
-from command import Command, Hex, Table, plural
+from command import Command, Hex, Table, merged, percent, plural
 from heap import Pages
 from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, BadMemory, Fail,
-                    constant, enumerators, record)
+                    constant, enumerators, record, record_of, string)
 
 
 def parent_pid(task):
@@ -43,56 +45,47 @@ class Tasks(Command):
                       task.task_name + wrong)
 
 
-def inode_text(inode):
+def inode_row(address):
     """(type, text) of an open inode."""
-    kind, number = system.file_type(inode), inode.inode_number
-    if kind == "device":
-        number = inode.inode_device
-        name = enumerators("device", "DEVICE_").get(number)
-        if name:
-            return kind, name
-    return kind, f"{system.fs_name(inode)} {kind} {number}, " \
-        f"{inode.inode_size} bytes"
+    inode = record("inode", address)
+    kind = system.file_type(inode)
+    device = enumerators("device", "DEVICE_").get(inode.inode_device)
+    return kind, device if kind == "device" and device else \
+        system.inode_text(inode)
 
 
-def file_row(address):
-    """[type, flags, offset, text] of an open file."""
-    f = record("file", address)
-    flags = system.access_text(f.file_flags) + \
-        "a" * bool(f.file_flags & constant("O_APPEND"))
-    if f.file_inode:
-        kind, text = inode_text(record("inode", f.file_inode))
-    else:
-        pipe = record("pipe", f.file_data)
-        kind, text = "pipe", f"pipe 0x{pipe.address:08x}, " \
-            f"{pipe.pipe_bytes} bytes in it"
-    return [kind, flags, f.file_offset, text]
-
-
-def handle_row(handle):
-    row = [handle.kind, "", 0, f"{handle.kind} 0"]
-    if handle.is_a("file"):
-        row = file_row(handle.object)
-    elif handle.is_a("port"):
-        port = record("port", handle.object)
-        receive = handle.flags & constant("HANDLE_RECEIVE")
-        row = ["port", "receive " if receive else "call ", 0,
-               f"port {port.port_number}"]
-    row[1] += "c" * bool(handle.flags & constant("HANDLE_CLOEXEC"))
-    return [row[0], row[1].strip() or "-", *row[2:]]
+def handle_row(slot, kind):
+    """(type, flags, offset, text)"""
+    text, offset, flags = f"{kind} 0", 0, ""
+    if kind == "port":
+        receive = slot.handle_flags & constant("HANDLE_RECEIVE")
+        flags = "receive " if receive else "call "
+        text = f"port {record('port', slot.handle_object).port_number}"
+    elif kind == "file":
+        f = record("file", slot.handle_object)
+        flags = system.access_text(f.file_flags) + \
+            "a" * bool(f.file_flags & constant("O_APPEND"))
+        offset, kind = f.file_offset, "pipe"
+        if f.file_inode:
+            kind, text = inode_row(f.file_inode)
+        else:
+            n = record("pipe", f.file_data).pipe_bytes
+            text = f"pipe 0x{f.file_data:08x}, {n} bytes in it"
+    flags += "c" * bool(slot.handle_flags & constant("HANDLE_CLOEXEC"))
+    return kind, flags.strip() or "-", offset, text
 
 
 def print_files(task):
     table = Table("HANDLE:6 TYPE:-6 FLAGS:-8 OFFSET:10 WHAT:-1")
     try:
         if task.task_cwd:
-            kind, text = inode_text(record("inode", task.task_cwd))
+            kind, text = inode_row(task.task_cwd)
             table.row("cwd", kind, "-", 0, text)
-        for handle in table.each(system.handles(task)):
+        for number, slot, kind in table.each(system.handles(task)):
             try:
-                table.row(handle.number, *handle_row(handle))
+                table.row(number, *handle_row(slot, kind))
             except BadMemory as e:
-                table.bad(f"handle {handle.number}: {e}")
+                table.bad(f"handle {number}: {e}")
     except BadMemory as e:
         table.bad(e)
 
@@ -141,19 +134,14 @@ def print_regions(space, pages):
 def print_runs(mapped):
     """Neighbouring pages in neighbouring frames, with like rights and as many
     references, are one row."""
-    runs, pages = [], Pages()
+    pages, rows = Pages(), []
     for address, entry in sorted(mapped.items()):
         frame = entry >> PAGE_SHIFT
-        refs = pages.refs(frame) if frame < pages.count else "!"
-        if runs:
-            first, rights, n, last = runs[-1]
-            if (first + n * PAGE_SIZE, rights + n * PAGE_SIZE, last) == \
-                    (address, entry, refs):
-                runs[-1][2] += 1
-                continue
-        runs.append([address, entry, 1, refs])
+        refs = pages.page(frame).refs if frame < pages.count else "!"
+        rows.append((address, PAGE_SIZE, entry - address, refs))
     table = Table("VIRTUAL:-10 PHYSICAL:-10 PAGES:7 RIGHTS:-6 REFS:5")
-    for address, entry, n, refs in runs:
+    for address, size, offset, refs in merged(rows):
+        entry, n = address + offset, size >> PAGE_SHIFT
         rights = flags_text(entry, (("u", "PTE_USER"), ("r", "PTE_PRESENT"),
                                     ("w", "PTE_WRITE")))
         table.row(Hex(address), Hex(entry & ~PAGE_MASK), n, rights, refs)
@@ -182,3 +170,88 @@ class Space(Command):
               f"{plural(space.space_tables, 'page table')}, directory at "
               f"0x{space.space_directory:08x}; the break is "
               f"0x{space.space_break:08x}")
+
+
+class Pipes(Command):
+    """slate pipes
+    The pipes that are open.
+    READERS and WRITERS are 0 where that end is closed. BYTES are in the pipe
+    now, TOTAL went in since it was made."""
+
+    def run(self, args):
+        table = Table("PIPE:-10 READERS:7 WRITERS:7 BYTES:6 TOTAL:10")
+        for p in table.each(system.pipes()):
+            table.row(Hex(p.address), p.pipe_readers, p.pipe_writers,
+                      p.pipe_bytes, p.pipe_total)
+        if not table.rows:
+            print("(no pipe is open)")
+
+
+class Inodes(Command):
+    """slate inodes [-a]
+    The inode cache.
+    The files in use, by file system and number: REFS counts open files, current
+    directories and mounts. The last lines say how many files are cached though
+    unused, and how often an inode that was looked up was cached.
+      -a  unused ones too
+    Example: slate inodes -a"""
+
+    def run(self, args):
+        table = Table("FS:-8 NUMBER:8 TYPE:-6 LINKS:5 SIZE:10 REFS:5 :-1")
+        for inode in table.each(system.inodes()):
+            if "a" in args or inode.inode_refs:
+                table.row(system.fs_name(inode), inode.inode_number,
+                          system.file_type(inode), inode.inode_nlink,
+                          inode.inode_size, inode.inode_refs,
+                          "" if inode.inode_refs else " unused")
+        totals = record_of("totals", "fs/inode.c")
+        looked = totals.total_hits + totals.total_misses
+        print(f"{system.inode_table().hash_count} inodes in memory, "
+              f"{totals.total_unused} of them unused; "
+              f"{totals.total_reclaimed} reclaimed\n"
+              f"looked up {looked} times, found {totals.total_hits} times: "
+              f"{percent(totals.total_hits, looked)} %")
+
+
+class Mounts(Command):
+    """slate mounts
+    File systems and their servers.
+    ROOT is the number of the root directory, INODES how many of its inodes are
+    in memory. STATE `dead`: the server has died, and no other has started."""
+
+    def run(self, args):
+        table = Table("PATH:-11 KIND:-5 ROOT:8 INODES:6 SERVER:-12 STATE:-1")
+        for fs in table.each(system.mounts()):
+            try:
+                server, state = None, "ok"
+                if fs.fs_ops == target.address_of("userfs_ops"):
+                    port = record("port", record("userfs",
+                                                 fs.address).userfs_port)
+                    server = f"{system.task_name(port.port_server)}" \
+                        f"({port.port_server})"
+                    state = "ok" if port.port_holders else "dead"
+                path = system.ram_path(record("inode", fs.fs_covers)) \
+                    if fs.fs_covers else "/"
+                table.row(path, string(fs.fs_name, 16), fs.fs_root,
+                          fs.fs_inodes, server, state)
+            except BadMemory as e:
+                table.bad(e)
+
+
+class Dmesg(Command):
+    """slate dmesg [-n LINES]
+    What the kernel has printed, out of its memory.
+    The last 16 KiB of output, oldest first; also of a kernel whose serial line
+    is silent.
+      -n  only the last lines
+    Example: slate dmesg -n 5"""
+
+    def run(self, args):
+        console = record_of("console", "console.c")
+        offset, kind = console.layout.members["history"]
+        ring = console.data[offset:offset + kind.sizeof]
+        at = console.history_end % kind.sizeof
+        if console.history_end <= kind.sizeof:
+            ring, at = ring[:console.history_end], 0
+        lines = (ring[at:] + ring[:at]).decode("latin-1").splitlines()
+        print("\n".join(lines[-args.number("n", len(lines), 1):]))

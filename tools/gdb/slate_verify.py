@@ -11,9 +11,9 @@ from heap import Pages
 from slab_verify import first
 from slate_messages import grants, port_ranges
 from system import ipc_members, ipc_state, state_of, title
-from target import (PAGE_SHIFT, PAGE_SIZE, UNREADABLE, WORD, WORD_MASK, Bad,
-                    BadMemory, address_of, constant, good, integer, members,
-                    read, record, record_of, walk_list, word)
+from target import (PAGE_SHIFT, PAGE_SIZE, UNREADABLE, WORD, WORD_MASK,
+                    address_of, constant, good, integer, members, present, read,
+                    record, record_of, walk_list, word)
 
 
 class Report:
@@ -34,20 +34,13 @@ class Report:
         """Counts the items; gives those that can be read."""
         for item in items:
             self.checked += 1
-            if isinstance(item, Bad):
-                self.add(where, item.why)
+            if isinstance(item, UNREADABLE):
+                self.add(where, str(item))
             else:
                 yield item
 
 
 # ---- tasks -----------------------------------------------------------------
-
-def readable(address):
-    try:
-        return bool(read(address, 1))
-    except BadMemory:
-        return False
-
 
 def lists(array, file, link):
     """The tasks on each of an array of lists."""
@@ -75,7 +68,7 @@ def check_sleepers(report):
     last = 0
     for t in members(address_of("sleepers", "task/sched.c"), "task",
                      "task_timer_link"):
-        if isinstance(t, Bad):
+        if isinstance(t, UNREADABLE):
             report.add("the scheduler", "the list of sleepers does not end")
             return
         report.add(title(t), first(
@@ -93,7 +86,7 @@ def check_tasks(report):
     for t in report.each(system.tasks(), "the list of tasks"):
         report.add(t.task_name, first(
             (t.task_pid <= before, "the tasks are not in order of pid"),
-            (t.task_kstack and readable(t.task_kstack),
+            (t.task_kstack and [*present(t.task_kstack, t.task_kstack + 1)],
              "a kernel stack has no guard page"),
             (table.get(t.task_pid) != t.address,
              "a task is not found by its pid"),
@@ -111,7 +104,7 @@ def check_tasks(report):
 def list_wrong(head, states, member, owner):
     """Whether every task in a list says that it is in it."""
     for t in ipc_members(head):
-        ipc = None if isinstance(t, Bad) else t.task_ipc
+        ipc = None if isinstance(t, UNREADABLE) else t.task_ipc
         why = first(
             (ipc is None or word(ipc.ipc_link.next + WORD) !=
              ipc.where("ipc_link"), "a list of waiting tasks is broken"),
@@ -204,8 +197,8 @@ def regions_wrong(space, regions):
     last = constant("USER_BASE")
     end = -(-space.space_break // PAGE_SIZE) * PAGE_SIZE
     for r in regions:
-        if isinstance(r, Bad):
-            return r.why
+        if isinstance(r, UNREADABLE):
+            return str(r)
         why = first(
             (r.region_start < last or r.region_end < r.region_start,
              "the regions overlap or are not in order"),
@@ -236,7 +229,7 @@ def page_wrong(entry, address, regions, frames):
              "a device's page is memory"),
             (kind == "dma" and state not in ("user", "tail"),
              "a frame for DMA is not a program's"))
-    refs = frames.refs(frame) if inside else 0
+    refs = frames.page(frame).refs if inside else 0
     return first(
         (kept, "a program's page is not reference-counted"),
         (not inside, "a page table entry maps a frame outside memory"),
@@ -285,7 +278,7 @@ def check_programs(report):
             why = space_wrong(record("space", task.task_space), frames)
             if not why and task.task_handles:
                 why = handles_wrong(record("handle_table", task.task_handles))
-        except BadMemory as e:
+        except UNREADABLE as e:
             why = str(e)
         report.add(title(task), why)
 
@@ -353,8 +346,8 @@ def hash_wrong(table):
     n = 0
     for i, chain in enumerate(system.hash_chains(table)):
         for link in chain:
-            if isinstance(link, Bad):
-                yield f"hash: {link.why}"
+            if isinstance(link, UNREADABLE):
+                yield f"hash: {link}"
                 continue
             n += 1
             bucket = word(link + WORD) & table.hash_mask
@@ -409,8 +402,8 @@ def map_wrong(known):
     current = system.current()
     own = current.task_ports if current else 0
     granted = 0
-    for low, high in port_ranges(known[grant]) if grant in known else []:
-        granted |= ((1 << (high - low + 1)) - 1) << low
+    for ports in port_ranges(known[grant]) if grant in known else []:
+        granted |= ((1 << len(ports)) - 1) << ports.start
     is_on = int(tss["tss"]["iomap"]) == tss["tss"].type.sizeof
     return first(
         (is_on != bool(own) or (own and own != grant),

@@ -1,11 +1,14 @@
 """The kernel's objects as data: tasks, handles, pipes, inodes, ports, address
-spaces. Every structure is a Record; in a list that is broken a Bad says so.
+spaces. Every structure is a Record; in the place of one that cannot be read is
+an exception of UNREADABLE.
 """
+
+import itertools
 
 import target
 from command import evaluate
-from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, WORD, WORD_MASK, Bad,
-                    BadMemory, Broken, Fail, address_of, constant,
+from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, UNREADABLE, WORD,
+                    WORD_MASK, BadMemory, Broken, Fail, address_of, constant,
                     enumerators, good, members, read, record, record_of,
                     string, word)
 
@@ -99,29 +102,13 @@ def stacks():
     each kernel stack. Raises Broken."""
     boot = target.linker("boot_stack_bottom")
     for task in tasks():
-        if isinstance(task, Bad):
-            raise Broken(task.why)
+        if isinstance(task, UNREADABLE):
+            raise task
         yield task.task_kstack or boot, task.task_stack_top, \
             task.task_esp, task
 
 
 # ---- handles and what they refer to ----------------------------------------
-
-class Handle:
-    """An open handle: number, flags, and the object's address and type."""
-
-    def __init__(self, number, slot):
-        self.number, self.flags = number, slot.handle_flags
-        self.object, self.type = slot.handle_object, word(slot.handle_object)
-
-    def is_a(self, kind):
-        """Whether it is a "file", a "port" …"""
-        return self.type == address_of(f"{kind}_type")
-
-    @property
-    def kind(self):
-        return string(record("object_type", self.type).type_name, 16)
-
 
 def slots(table):
     """Every slot of a handle table, open or not."""
@@ -131,14 +118,15 @@ def slots(table):
 
 
 def handles(task):
-    """The open handles of a task; a Bad in the place of a broken one."""
+    """(number, slot, the object's type) of each open handle of a task."""
     table = record("handle_table", task.task_handles)
     for number, slot in enumerate(slots(table)):
         if slot.handle_object:
             try:
-                yield Handle(number, slot)
+                kind = record("object_type", word(slot.handle_object))
+                yield number, slot, string(kind.type_name, 16)
             except BadMemory as e:
-                yield Bad(f"handle {number}: {e}")
+                yield Broken(f"handle {number}: {e}")
 
 
 # ---- pipes, inodes, ports --------------------------------------------------
@@ -150,7 +138,7 @@ def all_pipes():
 
 def pipes():
     """The pipes in use, by address."""
-    return sorted((p for p in all_pipes() if isinstance(p, Bad)
+    return sorted((p for p in all_pipes() if isinstance(p, UNREADABLE)
                    or p.pipe_readers | p.pipe_writers),
                   key=lambda p: getattr(p, "address", 1 << 32))
 
@@ -181,8 +169,7 @@ def inode_table():
 
 
 def hash_chains(table):
-    """[the links] of each bucket of a struct hash; a chain that is broken ends
-    with a Bad."""
+    """[the links] of each bucket of a struct hash, up to where it breaks."""
     per_segment = constant("HASH_SEGMENT_BUCKETS")
     for i in range(min(table.hash_buckets, per_segment * 512)):
         chain = []
@@ -190,32 +177,36 @@ def hash_chains(table):
             first = word(table.hash_segment[i // per_segment]
                          + i % per_segment * WORD)
             chain.extend(target.walk_chain(first))
-        except target.UNREADABLE as e:
-            chain.append(Bad(f"bucket {i}: {e}"))
+        except UNREADABLE as e:
+            chain.append(Broken(f"bucket {i}: {e}"))
         yield chain
 
 
 def inodes():
     """The inodes in memory, by file system and number."""
-    found = []
+    found, bad = {}, []
     offset = target.layout("inode").offset("inode_hash_link")
-    for link in (link for chain in hash_chains(inode_table())
-                 for link in chain):
+    for link in itertools.chain(*hash_chains(inode_table())):
         try:
-            inode = link if isinstance(link, Bad) else \
-                record("inode", link - offset)
-            key = (1 << 32, 0) if isinstance(link, Bad) else (
-                record("fs", inode.inode_fs).fs_id, inode.inode_number)
-        except BadMemory as e:
-            key, inode = (1 << 32, 0), Bad(e)
-        found.append((key, len(found), inode))
-    return [inode for *_, inode in sorted(found, key=lambda item: item[:2])]
+            if isinstance(link, UNREADABLE):
+                raise link
+            inode = record("inode", link - offset)
+            fs = record("fs", inode.inode_fs)
+            found[fs.fs_id, inode.inode_number, inode.address] = inode
+        except UNREADABLE as e:
+            bad.append(e)
+    return [*(found[key] for key in sorted(found)), *bad]
 
 
 def file_type(inode):
     """file, dir, device …, or "new"."""
     name = enumerators("file_type", "FILE_").get(inode.inode_type, "new")
     return {"regular": "file", "directory": "dir"}.get(name, name)
+
+
+def inode_text(inode):
+    return f"{fs_name(inode)} {file_type(inode)} {inode.inode_number}, " \
+        f"{inode.inode_size} bytes"
 
 
 def access_text(flags):
@@ -284,38 +275,30 @@ def mapped(space):
     return found, tables
 
 
-def programs():
-    """(task, {address: page table entry}) of each task that has an address
-    space; a Bad in place of what cannot be read."""
+def program_pages():
+    """(task, address, page table entry) of each page of each program; a line
+    about what cannot be read."""
     for task in tasks():
-        if isinstance(task, Bad):
-            yield None, task
+        if isinstance(task, UNREADABLE):
+            print(f"! {task}")
         elif task.task_space:
             try:
-                yield task, mapped(record("space", task.task_space))[0]
+                pages, _ = mapped(record("space", task.task_space))
+                yield from ((task, at, pages[at]) for at in pages)
             except BadMemory as e:
-                yield task, Bad(f"the space of {title(task)}: {e}")
+                print(f"! the space of {title(task)}: {e}")
 
 
-class UserMemory:
-    """The memory of a program, whichever runs."""
-
-    def __init__(self, space):
-        self.pages = mapped(space)[0]
-
-    def read(self, address, size):
-        """Bytes of it, or b"" if they are not all there."""
-        data = b""
-        while len(data) < size:
-            at = address + len(data)
-            entry = self.pages.get(at & ~PAGE_MASK, 0)
-            if not entry & 1:
-                return b""
-            offset = at & PAGE_MASK
-            data += read((entry & ~PAGE_MASK) + constant("KERNEL_BASE")
-                         + offset & WORD_MASK,
-                         min(size - len(data), PAGE_SIZE - offset))
-        return data
-
-    def word(self, address):
-        return int.from_bytes(self.read(address & WORD_MASK, WORD), "little")
+def user_read(pages, address, size):
+    """Bytes of a program's memory, by its `mapped` pages, whichever runs; b""
+    if they are not all there."""
+    data = b""
+    while len(data) < size:
+        at = address + len(data) & WORD_MASK
+        entry = pages.get(at & ~PAGE_MASK, 0)
+        if not entry & 1:
+            return b""
+        offset = at & PAGE_MASK
+        data += read((entry & ~PAGE_MASK) + constant("KERNEL_BASE") + offset
+                     & WORD_MASK, min(size - len(data), PAGE_SIZE - offset))
+    return data

@@ -74,6 +74,18 @@ def read(address, size):
     return b"".join(parts)
 
 
+def present(start, end):
+    """(address, contents) of that memory, page by page; pages that are not
+    there are left out."""
+    while start < end:
+        stop = min((start | PAGE_MASK) + 1, end)
+        try:
+            yield start, read(start, stop - start)
+        except BadMemory:
+            pass
+        start = stop
+
+
 def word(address):
     return int.from_bytes(read(address, WORD), "little")
 
@@ -194,7 +206,7 @@ def enumerators(tag, prefix=""):
 
 
 @functools.lru_cache(maxsize=None)
-def _macros():
+def macros():
     """{name: text} of the constants that the tree's headers define. Where #if
     chooses between several, the first."""
     found = {}
@@ -212,7 +224,7 @@ def constant(name):
     """An enumerator, or a macro of the tree's headers, which debug information
     does not have."""
     def expand(match):
-        text = _macros().get(match[0])
+        text = macros().get(match[0])
         return match[0] if text is None else \
             "(" + re.sub(r"\b[A-Za-z_]\w*", expand, text) + ")"
     try:
@@ -220,11 +232,6 @@ def constant(name):
             re.sub(r"\b[A-Za-z_]\w*", expand, name))) & WORD_MASK
     except gdb.error as e:
         raise Fail(f"this kernel has no constant `{name}`") from e
-
-
-def text_constant(name):
-    """A macro of the headers that is a string."""
-    return _macros()[name].strip('"')
 
 
 def symbol_at(address):
@@ -252,9 +259,13 @@ def symbol_text(address):
     return f"{found[0]}+0x{found[1]:x}" if found else f"0x{address:08x}"
 
 
+@functools.lru_cache(maxsize=None)
 def linker(name):
     """The address of a symbol that the linker script defines."""
     return int(gdb.parse_and_eval(f"(unsigned long)&'{name}'")) & WORD_MASK
+
+
+gdb.events.new_objfile.connect(lambda _: linker.cache_clear())
 
 
 def source_line(address):
@@ -272,11 +283,14 @@ def relative(path):
 
 class Layout:
     """Where the members of a structure are: {name: (offset, type)}, those of
-    anonymous structures and unions included."""
+    anonymous structures and unions included. A member is known by its name
+    without the prefix, too: cache_size is size."""
 
     def __init__(self, kind):
         self.size, self.members = kind.sizeof, {}
         self._add(kind, 0)
+        for name in list(self.members):
+            self.members.setdefault(name.split("_", 1)[-1], self.members[name])
 
     def _add(self, kind, base):
         for field in kind.fields():
@@ -325,27 +339,35 @@ class Record:
     """A C structure as it was when it was read; its members are attributes.
     `address` says where it is."""
 
-    __slots__ = ("layout", "data", "address")
-
     def __init__(self, what, data, address):
         self.layout, self.data, self.address = what, data, address
 
     def __getattr__(self, name):
-        if name not in self.layout.members:
-            raise AttributeError(name)
-        offset, kind = self.layout.members[name]
-        return _decode(kind, self.data[offset:offset + kind.sizeof],
-                       self.address + offset)
+        try:
+            offset, kind = self.layout.members[name]
+        except KeyError:
+            raise AttributeError(name) from None
+        value = self.__dict__[name] = _decode(
+            kind, self.data[offset:offset + kind.sizeof],
+            self.address + offset)
+        return value
 
     def where(self, name):
         """The address of a member."""
         return self.address + self.layout.offset(name)
 
 
+def place(tag, address, member=None):
+    """What a Record is made of: that structure at an address, or the one whose
+    `member` is there."""
+    what = layout(tag)
+    address = address - (what.offset(member) if member else 0) & WORD_MASK
+    return what, read(address, what.size), address
+
+
 def record(tag, address):
     """The structure at an address."""
-    what = layout(tag)
-    return Record(what, read(address, what.size), address & WORD_MASK)
+    return Record(*place(tag, address))
 
 
 def record_at(value):
@@ -390,30 +412,29 @@ def walk_chain(first, follow=word, limit=1 << 20):
     return _walk("chain", first, follow, 0, limit)
 
 
-class Bad:
-    """Stands in a list for an object that cannot be read."""
-
-    def __init__(self, why):
-        self.why = str(why)
-
-    def __str__(self):
-        return f"! {self.why}"
+def up_to_break(items):
+    """Those of a walk, up to where it cannot go on."""
+    try:
+        yield from items
+    except UNREADABLE:
+        pass
 
 
 def members(head, tag, link, offset=0):
     """The structures on the list at `head`, linked by member `link` (`offset`
-    bytes into it); a Bad where one cannot be read or the list breaks."""
+    bytes into it); where one cannot be read or the list breaks, an exception
+    of UNREADABLE."""
     at = layout(tag).offset(link) + offset
     try:
         for address in walk_list(head):
             try:
                 yield record(tag, address - at)
             except BadMemory as e:
-                yield Bad(e)
+                yield e
     except UNREADABLE as e:
-        yield Bad(e)
+        yield e
 
 
 def good(items):
     """Those that can be read."""
-    return [item for item in items if not isinstance(item, Bad)]
+    return [item for item in items if not isinstance(item, UNREADABLE)]

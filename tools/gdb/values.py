@@ -3,7 +3,7 @@
 
 import system
 import target
-from command import LinePrinter, function, plural, register_printers
+from command import function, plural, register_printers
 from heap import Cache, Heap
 from target import UNREADABLE, WORD_MASK, Fail, record
 
@@ -11,7 +11,7 @@ from target import UNREADABLE, WORD_MASK, Fail, record
 def about_cache(address):
     c = Cache(Heap(), address)
     return f"cache {c.name}: {c.size} bytes, {c.inuse} of {c.total} in use, " \
-        f"{plural(c.slabs, 'slab')} of {c.slab_objects}" + \
+        f"{plural(c.slabs, 'slab')} of {c.slab_chunks}" + \
         " ! counts contradict each other" * c.bad
 
 
@@ -19,38 +19,19 @@ def about_slab(address):
     slab = Heap().slab_of(address)
     return "head of a list of slabs" if slab is None else \
         f"slab of {slab.owner.name}: {slab.state}, {slab.refcnt} of " \
-        f"{slab.objects} used, colour {slab.colour}, page 0x{slab.base:08x}"
+        f"{slab.chunks} used, colour {slab.colour}, page 0x{slab.base:08x}"
 
 
-def about_page(address):
-    heap = Heap()
-    pages = heap.pages
-    i, rest = divmod(address - pages.base, pages.layout.size)
-    if rest or not 0 <= i < pages.count:
-        return "! no entry of the page array"
-    state = pages.state(i)
-    return f"frame {i}, {state}" + (
-        f" of {heap.name_at(pages.owner(i))}" if state in ("slab", "hash")
-        else "")
-
-
-class ListPrinter(LinePrinter):
-    """In one line: links are in everything."""
-
-    def __init__(self, value):
-        super().__init__(value, self.line)
-
-    def line(self, address):
-        following, previous = (int(self.value[n]) & WORD_MASK
-                               for n in ("next", "prev"))
-        links = f"next 0x{following:08x}, prev 0x{previous:08x}"
-        if following in (0, address):
-            return "empty" if following else links
-        try:
-            n = sum(1 for _ in target.walk_list(address, 1000))
-            return f"{plural(n, 'other')}: {links}"
-        except UNREADABLE as e:
-            return f"! {e}: {links}"
+def about_list(address):
+    head = record("list", address)
+    links = f"next 0x{head.next:08x}, prev 0x{head.prev:08x}"
+    if head.next in (0, address):
+        return "empty" if head.next else links
+    try:
+        n = sum(1 for _ in target.walk_list(address, 1000))
+        return f"{plural(n, 'other')}: {links}"
+    except UNREADABLE as e:
+        return f"! {e}: {links}"
 
 
 def about_task(address):
@@ -59,8 +40,7 @@ def about_task(address):
 
 def about_inode(address):
     inode = record("inode", address)
-    return f"{system.fs_name(inode)} {system.file_type(inode)} " \
-        f"{inode.inode_number}, {plural(inode.inode_size, 'byte')}, " \
+    return f"{system.inode_text(inode)}, " \
         f"{plural(inode.inode_refs, 'reference')}"
 
 
@@ -94,7 +74,7 @@ def about_space(address):
 
 register_printers("slate", {
     "kmem_cache": about_cache, "kmem_slab": about_slab,
-    "page": about_page, "list": ListPrinter,
+    "list": about_list,
     "task": about_task, "inode": about_inode, "pipe": about_pipe,
     "port": about_port, "file": about_file, "space": about_space})
 
@@ -114,16 +94,12 @@ Example: print $slab_cache($cache("inode"))->cache_name"""
     return target.pointer(slab.owner.address if slab else 0, "kmem_cache")
 
 
-def buffer_at(address):
-    return Heap().buffer_at(int(address) & WORD_MASK)
-
-
 @function
 def slab_base(address):
     """$slab_base(ADDR): the start of the object that the address is in, or
 NULL.
 Example: print $slab_base($cache("inode"))"""
-    b = buffer_at(address)
+    b = Heap().buffer_at(int(address) & WORD_MASK)
     return target.pointer(b.address if b else 0)
 
 
@@ -131,7 +107,7 @@ Example: print $slab_base($cache("inode"))"""
 def slab_state(address):
     """$slab_state(ADDR): "used" or "free" of an object, "none" elsewhere.
 Example: print $slab_state($cache("inode"))"""
-    b = buffer_at(address)
+    b = Heap().buffer_at(int(address) & WORD_MASK)
     return "none" if b is None else "used" if b.used else "free"
 
 
@@ -140,7 +116,7 @@ def slab_owner(address):
     """$slab_owner(ADDR): the last transaction on the object that the address
 is in, as "TASK NAME CALLER", of a cache in mode U.
 Example: print $slab_owner($cache("inode"))"""
-    b = buffer_at(address)
+    b = Heap().buffer_at(int(address) & WORD_MASK)
     if b is None:
         return "no object"
     if not b.cache.in_mode("U"):

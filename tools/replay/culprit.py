@@ -23,10 +23,10 @@ import slate_symbols
 import target
 from command import Command, json_line, parse_address
 from heap import Heap
-from references import Life
+from references import life
 from slab_control import error_text
-from stores import (Frame, Moment, damaging, frames, print_stack, skip, stores,
-                    to_call)
+from stores import (Moment, Party, damaging, print_place, print_stack, skip,
+                    stores, to_call)
 from target import WORD, BadMemory, Fail, record, word
 
 CHAIN_MAX = 4  # bufctls of one hash chain that are looked at
@@ -37,7 +37,6 @@ class Report:
 
     def __init__(self):
         self.moment = Moment()
-        self.count = self.moment.count
         self.error = target.record_of("kmem_last_error")
         self.kind = error_text(self.error.error_kind, "name")
         self.title = error_text(self.error.error_kind)
@@ -55,8 +54,9 @@ class Report:
             self.buffer, self.cache = b.address, b.cache.name
             self.bufctl = record("kmem_bufctl_debug", b.bufctl)
 
-    def before(self, count):
-        return f"{self.count - count} before the report"
+    @property
+    def count(self):
+        return self.moment.count
 
     def show(self):
         error = self.error
@@ -77,7 +77,6 @@ class ProgramReport(Report):
 
     def __init__(self, message):
         self.moment, self.title = Moment(), message
-        self.count = self.moment.count
 
     def show(self):
         print(f"Error: {self.title}\n  found by the malloc of a program\n"
@@ -111,18 +110,7 @@ def to_report():
     return Report() if found and reports() else program_report()
 
 
-class Verdict:
-    """The moment that the error leads to, what was done then, and a word for
-    who did it."""
-
-    def __init__(self, moment, what, role="Culprit"):
-        self.moment, self.what, self.role = moment, what, role
-        self.stack = moment.blamed
-        self.second = None  # of two frees, the other
-        self.path = []      # further lines
-        if not self.stack:
-            raise Fail("the stack of the culprit cannot be read")
-
+# Each way from an error gives the parties: first the one that it leads to.
 
 def _written(report):
     """A byte that had to stay as it was was written to."""
@@ -134,8 +122,8 @@ def _written(report):
                    "reported, but the allocator stored to it last; it was "
                    "changed by another name of the same memory, or by a "
                    "device")
-    return Verdict(store, f"wrote to 0x{at:08x}"
-                   + ": the allocator itself" * store.own)
+    return [Party("Culprit", store, store.blamed, f"wrote to 0x{at:08x}"
+                  + ": the allocator itself" * store.own)]
 
 
 def _freed_before(report):
@@ -146,16 +134,18 @@ def _freed_before(report):
     again = to_call()
     reverse.go(report.count)
     for _ in stores(report.bufctl.where("bufctl_state"), WORD):
-        verdict = Verdict(to_call(), None, "Freed by")
-        verdict.second = again
-        return verdict
+        before = to_call()
+        return [Party("Freed by", before, before.blamed),
+                Party("Freed again by", again, again.client)]
     raise Fail("the buffer was never freed before in this recording")
 
 
 def _called(report):
     """The call itself was wrong."""
-    return Verdict(to_call(), f"called with 0x{report.error.error_buf:08x}",
-                   "Freed by" if report.kind != "destroyed" else "Used by")
+    call = to_call()
+    return [Party("Freed by" if report.kind != "destroyed" else "Used by",
+                  call, call.blamed,
+                  f"called with 0x{report.error.error_buf:08x}")]
 
 
 def _to_fault():
@@ -175,8 +165,9 @@ def _to_fault():
 
 
 def _touched(report):
-    return Verdict(_to_fault(), f"touched 0x{report.error.error_buf:08x}",
-                   "Used by")
+    user = _to_fault()
+    return [Party("Used by", user, user.blamed,
+                  f"touched 0x{report.error.error_buf:08x}")]
 
 
 def _followed(report):
@@ -185,16 +176,15 @@ def _followed(report):
     user, address = _to_fault(), report.error.error_buf
     name = pointer.base_register(pointer.instruction(), address)
     if name is None:
-        return Verdict(user, f"used 0x{address:08x}", "Used by")
-    path = pointer.trace(name, stores, Moment)
+        return [Party("Used by", user, user.blamed, f"used 0x{address:08x}")]
+    path = pointer.trace(name)
     blamed = path.load or user
     reverse.return_to(blamed.count)
-    verdict = Verdict(blamed, "read the pointer", "Used by")
-    verdict.path = [f"followed by {user.blamed[0]}", *path.lines]
+    lines = [f"followed by {user.blamed[0]}", *path.lines]
     if path.store is not None and path.store.own:
-        verdict.path.append(f"    for {path.store.client[0]}")
+        lines.append(f"    for {path.store.client[0]}")
     report.held_by(path.source)
-    return verdict
+    return [Party("Used by", blamed, blamed.blamed, "read the pointer", lines)]
 
 
 def _led_astray(report):
@@ -203,7 +193,8 @@ def _led_astray(report):
     head = record("kmem_slab", report.error.error_at).where("slab_head")
     for store in stores(head, WORD):
         if not store.own:
-            return Verdict(store, "wrote to the head of the freelist")
+            return [Party("Culprit", store, store.blamed,
+                          "wrote to the head of the freelist")]
         value = int.from_bytes(store.after, "little")
         name = pointer.stored_register(value)
         if value and name is not None:
@@ -211,13 +202,12 @@ def _led_astray(report):
     else:
         raise Fail("nothing was stored to the head of the freelist at "
                    f"0x{head:08x}")
-    path = pointer.trace(name, stores, Moment)
+    path = pointer.trace(name)
     if path.store is None or path.store.own:
         raise Fail("the freelist leads astray by the allocator's own doing: "
                    + "; ".join(path.lines))
-    verdict = Verdict(path.store, "wrote to a link of the freelist")
-    verdict.path = path.lines
-    return verdict
+    return [Party("Culprit", path.store, path.store.blamed,
+                  "wrote to a link of the freelist", path.lines)]
 
 
 def _damaged_data(report):
@@ -241,7 +231,8 @@ def _damaged_data(report):
         reverse.go(report.count)
         for store in stores(at, kind.sizeof):
             if not store.own:
-                return Verdict(store, f"wrote to the {kind} at 0x{at:08x}")
+                return [Party("Culprit", store, store.blamed,
+                              f"wrote to the {kind} at 0x{at:08x}")]
     raise Fail("only the allocator has written to its data at "
                f"0x{places[0][0]:08x} lately")
 
@@ -251,15 +242,13 @@ def _in_program(report):
     latest store to it."""
     free = re.search(r"(0x\w+), a block of (\d+) bytes, is free already",
                      report.title)
-    verdict = Verdict(report.moment, "passed it to malloc.c", "Freed by")
-    verdict.stack = report.moment.client
+    now = report.moment
     for store in stores(int(free[1], 16), int(free[2])) if free else ():
-        if store.task == report.moment.task and \
+        if store.task == now.task and \
                 any(frame.name == "free" for frame in store.stack):
-            verdict = Verdict(store, None, "Freed by")
-            verdict.stack, verdict.second = store.client, report.moment
-            break
-    return verdict
+            return [Party("Freed by", store, store.client),
+                    Party("Freed again by", now, now.client)]
+    return [Party("Freed by", now, now.client, "passed it to malloc.c")]
 
 
 def _unknown(report):
@@ -280,42 +269,8 @@ WAYS = {
 AFTER_FREE = "modified", "double", "unmapped", "stale"
 
 
-def print_place(stack):
-    """The source line, with its number."""
-    if stack and stack[0].source():
-        print(f"  {stack[0].line:>5}  {stack[0].source().rstrip()}")
-
-
-def print_party(role, moment, stack, what, report, lines=()):
-    print(f"{role}: {stack[0]}")
-    print_place(stack)
-    print("".join(f"  {line}\n" for line in (
-        *filter(None, [what]), f"instruction {moment.count}, "
-        f"{report.before(moment.count)}, {moment.task}", *lines)), end="")
-    print_stack(stack)
-
-
-def print_verdict(verdict, life, report):
-    print_party(verdict.role, verdict.moment, verdict.stack, verdict.what,
-                report, verdict.path)
-    others = [("Freed again by", verdict.second)]
-    if life:
-        others += [("Freed by", not verdict.second and life.freed),
-                   ("Allocated by", life.allocated)]
-    for role, moment in others:
-        if moment:
-            print_party(role, moment, moment.client, None, report)
-    if life:
-        for count in life.counts:
-            count.show()
-        if life.unbalanced:
-            moment, what = life.unbalanced
-            print_party("Unbalanced", moment, life.blamed, what, report)
-
-
 def as_json(frame):
-    return frame and {"function": frame.name, "file": frame.file,
-                      "line": frame.line}
+    return {"function": frame.name, "file": frame.file, "line": frame.line}
 
 
 class Culprit(Command):
@@ -353,25 +308,22 @@ class Culprit(Command):
             report.show()
         way = next((way for way, kinds in WAYS.items()
                     if report.kind in kinds.split()), _unknown)
-        verdict, life = way(report), None
+        parties = way(report)
         gdb.set_convenience_variable("buffer", report.buffer)
-        if report.bufctl is not None:
-            reverse.return_to(report.count)
-            used = verdict.second or verdict.moment
-            life = Life(report, report.kind in AFTER_FREE and used)
-            reverse.return_to(verdict.moment.count)
-        if not json:
-            print_verdict(verdict, life, report)
+        if json:
+            json_line({"kind": report.kind, "cache": report.cache,
+                       "role": parties[0].role, **as_json(parties[0].stack[0]),
+                       "at": parties[0].moment.count, "report": report.count,
+                       "task": parties[0].moment.task, "second": None if
+                       len(parties) == 1 else as_json(parties[1].stack[0])})
             return
-        second, freed, wrong = verdict.second, life and life.freed, \
-            life and life.unbalanced
-        json_line({"kind": report.kind, "cache": report.cache,
-                   "role": verdict.role, **as_json(verdict.stack[0]),
-                   "at": verdict.moment.count, "report": report.count,
-                   "task": verdict.moment.task,
-                   "second": as_json(second and second.client[0]),
-                   "freed": as_json(freed and freed.client[0]),
-                   "unbalanced": as_json(wrong and life.blamed[0])})
+        shown = {party.role: party for party in parties}
+        for part in life(report, report.kind in AFTER_FREE
+                         and parties[-1].moment) if report.bufctl else ():
+            shown.setdefault(part.role, part)
+        for part in shown.values():
+            part.show(report)
+        reverse.return_to(parties[0].moment.count)
 
     @staticmethod
     def last_store(address, json):

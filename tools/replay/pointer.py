@@ -9,6 +9,7 @@ import re
 import gdb
 
 import reverse
+from stores import Moment, stores
 from target import WORD, WORD_MASK, Fail, constant, register
 
 REGISTERS = "eax", "ebx", "ecx", "edx", "esi", "edi", "ebp"
@@ -116,16 +117,15 @@ class Path:
         self.lines, self.load, self.source, self.store = [], None, 0, None
 
 
-def trace(name, stores, moment):
+def trace(name):
     """From the instruction here, which uses register `name`, back to where its
-    value comes from: a Path. stores(address, size) goes back from store to
-    store; moment() is the instruction here."""
+    value comes from: a Path."""
     path = Path()
     poison = constant("KMEM_FREED"), constant("KMEM_UNINIT")
     _snapshot_before(reverse.count())
     for _ in range(HOPS_MAX):
         value = _back_to_load(name)
-        source, at = _source(name), moment()
+        source, at = _source(name), Moment()
         if source is None:
             path.lines += [f"computed: {instruction()}",
                            f"    by {at.blamed[0]}"]

@@ -8,12 +8,12 @@ import re
 import gdb
 
 import reverse
-import slab_leaks
+import slab_log
 import target
 from balance import unbalanced
 from heap import Heap
 from slab_address import memory
-from stores import outer, print_stack, skip, stores
+from stores import Party, outer, print_stack, skip, stores
 from target import PAGE_SHIFT, WORD, Fail, linker, register, word, words
 
 COUNT_MAX = 1 << 16  # a count of more is none
@@ -40,8 +40,7 @@ def places_of(address, cache):
     which lists link."""
     heap, found = Heap(), set()
     stack = range(linker("boot_stack_bottom"), linker("boot_stack_top"))
-    forgotten = [range(int(v.address), int(v.address) + v.type.sizeof) for v in
-                 map(target.variable, slab_leaks.REMEMBERED)] + [stack]
+    forgotten = [*slab_log.remembered(), stack]
     for base, data in memory(heap):
         if address.to_bytes(WORD, "little") not in data:
             continue
@@ -78,6 +77,7 @@ class Count:
 
     def __init__(self, cache, name, base, address, last):
         self.name, self.base, self.steps = name, base, []
+        self.role = f"References, by {name}"
         self.last = last & places_of(base, cache)  # not copied since
         self.freed, self.rest, found = reverse.count(), word(address), []
         for store in stores(address, WORD):
@@ -100,13 +100,19 @@ class Count:
             done = moment.count + 1
 
     def unbalanced(self, freed):
-        """(the moment that is not balanced, what was done then), or None."""
+        """[the party that is not balanced], or []."""
+        moment, what = self.wrong_step(freed)
+        return [Party("Unbalanced", moment, skip(moment.client, counts_itself),
+                      what)] if moment else []
+
+    def wrong_step(self, freed):
+        """(the moment that is not balanced, what was done then)"""
         if self.rest:
             return freed, f"freed it while {self.name} was {self.rest}"
         found = unbalanced([(delta, moment.task, places) for
                             moment, delta, places in self.steps], self.last)
         if found is None:
-            return None
+            return None, None
         step, places = found
         if not places:
             return self.steps[step][0], f"took 1 from {self.name} for a " \
@@ -121,8 +127,8 @@ class Count:
         return max(filled, key=lambda moment: moment.count), \
             f"stored the address and did not add 1 to {self.name}"
 
-    def show(self):
-        print(f"References, by {self.name}:")
+    def show(self, _report):
+        print(f"{self.role}:")
         value = self.rest - sum(delta for _, delta, _ in self.steps)
         for moment, delta, _ in self.steps:
             value += delta
@@ -131,42 +137,44 @@ class Count:
             print_stack(skip(moment.blamed, counts_itself))
 
 
-class Life:
-    """The last allocation of a report's buffer; if it was free by then, its
-    free and the counts in it, and `unbalanced`: (moment, what), or None. GDB is
-    at the report; `used` is the moment of the use after the free, or None."""
+def life(report, used):
+    """What to show of a report's buffer: its last allocation, and if it was
+    free by then, its free, the counts in it and what is not balanced. `used` is
+    the moment of the use after the free, or None."""
+    names = target.enumerators("kmem_buf_state", "KMEM_BUF_")
+    freed, free = None, False
+    reverse.return_to(report.count)
+    for store in stores(report.bufctl.where("bufctl_state"), WORD):
+        state = names.get(int.from_bytes(store.after, "little"))
+        free |= state == "free"  # by the end of the free; busy before
+        if state == "busy" and used and free and not freed:
+            freed = store
+            yield Party("Freed by", freed, freed.client)
+        elif state == "used" and bool(freed) == bool(used):
+            yield Party("Allocated by", store, store.client)
+            break
+    try:
+        # The counts, if a structure has the cache's name.
+        kind = target.ctype(report.cache)
+    except Fail:
+        return
+    if freed:
+        yield from references(report, counts_in(kind), used, freed)
 
-    def __init__(self, report, used):
-        names = target.enumerators("kmem_buf_state", "KMEM_BUF_")
-        self.freed = self.allocated = self.unbalanced = None
-        self.counts, free = [], False
-        for store in stores(report.bufctl.where("bufctl_state"), WORD):
-            state = names.get(int.from_bytes(store.after, "little"))
-            free |= state == "free"  # by the end of the free; busy before
-            if state == "busy" and used and free and not self.freed:
-                self.freed = store
-            elif state == "used" and bool(self.freed) == bool(used):
-                self.allocated = store
-                break
-        if self.freed:
-            self.replay(report, used)
 
-    def replay(self, report, used):
-        """The counts, if a structure has the cache's name."""
-        try:
-            counts = counts_in(target.ctype(report.cache))
-        except Fail:
-            return
-        reverse.return_to(used.count)
-        to_operation()
-        reverse.go(self.freed.count + 1)
-        places = [places_of(report.buffer + at, report.cache)
-                  for _, at, _ in counts]
-        for (name, at, offset), last in zip(counts, places):
-            reverse.return_to(self.freed.count)
-            count = Count(report.cache, name, report.buffer + at,
-                          report.buffer + offset, last)
-            self.counts += [count] * bool(count.steps)
-            self.unbalanced = self.unbalanced or count.unbalanced(self.freed)
-        if self.unbalanced:
-            self.blamed = skip(self.unbalanced[0].client, counts_itself)
+def references(report, counts, used, freed):
+    """The counts that have steps, and the first party that is not balanced."""
+    reverse.return_to(used.count)
+    to_operation()
+    reverse.go(freed.count + 1)
+    places = [places_of(report.buffer + at, report.cache)
+              for _, at, _ in counts]
+    parties = []
+    for (name, at, offset), last in zip(counts, places):
+        reverse.return_to(freed.count)
+        count = Count(report.cache, name, report.buffer + at,
+                      report.buffer + offset, last)
+        if count.steps:
+            yield count
+        parties += count.unbalanced(freed) if not parties else []
+    yield from parties

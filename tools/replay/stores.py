@@ -10,9 +10,10 @@ import re
 import gdb
 
 import reverse
-import slate_stack  # noqa: F401  (unwinds the kernel's assembly)
 import system
-from target import ROOT, UNREADABLE, constant, read, register, relative
+from slate_stack import physical
+from target import (ROOT, UNREADABLE, Fail, constant, read, register,
+                    relative)
 
 # Functions that store on behalf of their callers.
 HELPERS = ("kernel/lib/", "kernel/x86/copy.asm", "kernel/vm/user.")
@@ -145,12 +146,7 @@ def print_stack(stack):
 
 def outer(frame):
     """The function, not inlined, that called the one of a frame."""
-    while frame.type() == gdb.INLINE_FRAME:
-        frame = frame.older()
-    frame = frame.older()
-    while frame.type() == gdb.INLINE_FRAME:
-        frame = frame.older()
-    return frame
+    return physical(physical(frame).older())
 
 
 def to_call():
@@ -163,3 +159,30 @@ def to_call():
         while reverse.back() and register("esp") != esp:
             pass
     return Moment()
+
+
+def print_place(stack):
+    """The source line, with its number."""
+    if stack and stack[0].source():
+        print(f"  {stack[0].line:>5}  {stack[0].source().rstrip()}")
+
+
+class Party:
+    """A moment that had a part in an error: a word for the part, the stack of
+    the function that it belongs to, what was done, and further lines."""
+
+    def __init__(self, role, moment, stack, what=None, lines=()):
+        self.role, self.moment, self.stack = role, moment, stack
+        self.what, self.lines = what, lines
+        if not stack:
+            raise Fail("the stack of the culprit cannot be read")
+
+    def show(self, report):
+        print(f"{self.role}: {self.stack[0]}")
+        print_place(self.stack)
+        count = self.moment.count
+        print("".join(f"  {line}\n" for line in (
+            *filter(None, [self.what]), f"instruction {count}, "
+            f"{report.count - count} before the report, {self.moment.task}",
+            *self.lines)), end="")
+        print_stack(self.stack)

@@ -12,6 +12,7 @@
                 60 but tables and dispatch (a switch that is most of it)
     size        the allocator's core <= 1,700 lines of code; ring 0 without
                 its shell <= 15,566 besides mm/, the shell <= 7,000
+    debugger    GDB's Python, tools/gdb and tools/replay <= 6,500 lines
     cuts        every cut and every wrong solution of every lab fits
                 (docs/labs.md); the sources have no mark of a lab and no
                 commented-out code
@@ -44,6 +45,7 @@ RING0 = 15566
 WHOLE = 20533
 SHELL = 7000
 DEBUGGING = 3267
+DEBUGGER = 6500
 
 # What ring 0 of the product is made of, but for drivers/servers/.
 PRODUCT = ("boot", "kernel", "mm", "drivers")
@@ -317,6 +319,15 @@ def check_size():
             finding("tree", 0, f"{part} has {lines[part]} lines of code")
 
 
+def check_debugger():
+    """All lines of GDB's Python."""
+    n = sum(len((ROOT / p).read_text().splitlines()) for p in sources(".py")
+            if str(p.parent) in ("tools/gdb", "tools/replay"))
+    print(f"debugger    {n} lines of GDB's Python (<= {DEBUGGER})")
+    if n > DEBUGGER:
+        finding("tools/gdb", 0, f"GDB's Python has {n} lines")
+
+
 # A line of a comment that is a statement, a directive or a brace.
 STATEMENT = re.compile(
     r"(\(void\))?[\w.>\[\]*-]+(\(.*\)|\+\+|--| [-+*/|&^]?= .*);|\(void\)\w+;|"
@@ -445,6 +456,7 @@ def main():
     check_map()
     check_functions()
     check_size()
+    check_debugger()
     check_cuts()
     check_tests()
     check_cppcheck()

@@ -146,7 +146,7 @@ LISTS = [
     (f"{CAT}->task_all_link.next", f"&{CAT}->task_all_link", "slate tasks",
      "and not to its head"),
     (f"{CAT}->task_all_link.next", "(struct list *)0x10",
-     "slab whatis $cache(\"inode\")", "the cache inode itself"),
+     "slab whatis $cache(\"inode\")", " of cache kmem_cache, in use: "),
     (f"{CAT}->task_all_link.next", "(struct list *)0x10", "slab leaks",
      "suspect: "),
     ("port_all.next->next", "port_all.next", "slate ports",

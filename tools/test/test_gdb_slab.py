@@ -282,7 +282,7 @@ for c in heap.Heap().caches:
     if c.mode_text or c.own_supplier:
         continue
     g = slab_caches.Geometry(c.size, c.align, bool(c.ctor or c.dtor))
-    for name in ("chunk", "slab_pages", "slab_objects", "slab_left",
+    for name in ("chunk", "slab_pages", "slab_chunks", "slab_left",
                  "colour_max", "large"):
         assert getattr(g, name) == getattr(c, name), (c.name, name)
     n += 1

@@ -54,6 +54,21 @@ def test_marks_of_labs(tmp_path, monkeypatch):
                 if "mark of a lab" in why] == [1]
 
 
+def test_lines_of_gdbs_python(tmp_path, monkeypatch):
+    """Of both folders together."""
+    monkeypatch.setattr(lint, "ROOT", tmp_path)
+    for name, n in (("gdb", lint.DEBUGGER - 1), ("replay", 1), ("run", 9)):
+        (tmp_path / "tools" / name).mkdir(parents=True)
+        (tmp_path / "tools" / name / "x.py").write_text("\n" * n)
+    for more, wanted in ("", []), ("\n", ["tools/gdb:0: GDB's Python has "
+                                         f"{lint.DEBUGGER + 1} lines"]):
+        monkeypatch.setattr(lint, "findings", [])
+        with open(tmp_path / "tools/replay/x.py", "a") as file:
+            file.write(more)
+        lint.check_debugger()
+        assert lint.findings == wanted
+
+
 # ---- arrows ----------------------------------------------------------------
 
 def arrows(tmp_path, monkeypatch, files):
