@@ -2,9 +2,10 @@
 own assembly.
 
 The stub of an interrupt or a system call leaves a trap frame on the stack, the
-functions of copy.asm and switch.asm registers; debug information describes
-neither. A task that does not run has its registers on its kernel stack: while
-it is `entered`, the caller of the innermost frame is said to be that task.
+functions of copy.asm and switch.asm registers, the inline assembly of a lock
+the flags; debug information describes none of them. A task that does not run
+has its registers on its kernel stack: while it is `entered`, the caller of the
+innermost frame is said to be that task.
 
 The frames of a program are followed here, through its page tables, so that it
 need not be the one that runs. Its functions have frames, but for leaves and
@@ -97,11 +98,23 @@ def unwound(frame, sp, registers):
     return info
 
 
+def flags_pushed(pc):
+    """The bytes that the inline assembly of a lock, or of read_eflags, has on
+    the stack at pc: pushf; cli; pop, or push; popf. A function without a frame
+    pointer would be left by way of them."""
+    code = read(pc - 2, 3)
+    pops = code[2] == 0x8f or 0x58 <= code[2] <= 0x5f
+    return WORD * (code[2] == 0x9d or code[1:] == b"\x9c\xfa" or
+                   code[:2] == b"\x9c\xfa" and pops or
+                   code[1] == 0x9c and pops)
+
+
 def leave_stub(frame):
     esp = register("esp", frame)
     tf = record("trapframe", esp)
     registers = {name: getattr(tf, name) for name in TRAP}
-    registers["esp"] = tf.esp if tf.cs & 3 else tf.where("esp")
+    registers["esp"] = tf.esp if tf.cs & 3 else \
+        tf.where("esp") + flags_pushed(tf.eip)
     return unwound(frame, esp, registers)
 
 
@@ -180,6 +193,14 @@ def enter(registers):
 gdb.events.cont.connect(lambda _: unwinder.entered and enter(None))
 
 
+def without_flags():
+    """The processor's registers, as they are when it has popped the flags;
+    None if none are pushed."""
+    pushed = flags_pushed(register("eip"))
+    return {**{name: register(name) for name in TRAP},
+            "esp": register("esp") + pushed} if pushed else None
+
+
 def depth():
     """How many frames from the innermost one on are the kernel's."""
     frame, n = gdb.newest_frame(), 0
@@ -197,7 +218,8 @@ def gdb_frames(task):
     of the task that runs."""
     before, selected, text = unwinder.entered, gdb.selected_frame(), []
     try:
-        own = enter(switch_frame(task)) if task else enter(None) * 0
+        registers = switch_frame(task) if task else without_flags()
+        own = enter(registers) * bool(registers)
         for line in gdb.execute(f"bt -entry-values no {depth()}",
                                 to_string=True).splitlines():
             number = re.match(r"#(\d+) +(.*)", line)

@@ -1,8 +1,10 @@
-"""`slate bt` at every instruction of a switch: each task has its own stack,
-up to where it began, and the one that runs is the one whose stack ESP is on."""
+"""`slate bt` at every instruction of a switch, and of the functions of the
+scheduler: each task has its own stack, of functions that call each other, up to
+where it began, and the one that runs is the one whose stack ESP is on."""
 # Tests: kernel/task/sched.c, kernel/x86/switch.asm
 
 import re
+import subprocess
 
 import pytest
 
@@ -15,9 +17,21 @@ pytestmark = pytest.mark.skipif(
 # What a stack ends with: the shell's task, tasks of the kernel, programs.
 FIRST = {"kernel": "boot_high", "reaper": "switch_begin",
          "kmem_reapd": "switch_begin", "idle": "switch_begin",
-         "sleep": "_start"}
+         **dict.fromkeys(("sleep", "init", "names", "sh", "pong", "ping"),
+                         "_start")}
 PIDS = 0, 1, 2, 4
-STEPS = 150
+STEPS, FEW = 150, 20
+
+# The shell's task waits for `sleep`, and the first task to run then begins;
+# later `sleep` waits and ends while others run, and programs exchange messages.
+COMMANDS = "run sleep 1; run -b init; run -b pong; run sleep 1; run ping; " \
+    "poweroff"
+SWITCHES = [("sched_block", STEPS), ("sys_sleep", 0), ("sched_block", STEPS),
+            ("sys_exit", 0), ("sched_switch", STEPS)]
+POINTS = [("sched_begin", FEW), ("sched_ready", FEW), ("sched_sleep_ms", FEW),
+          ("sched_tick", 2 * FEW), ("sched_wake", FEW), ("sched_switch", FEW),
+          ("sched_block_handoff", 3 * FEW), ("sched_yield", 2 * FEW),
+          ("switch_begin", FEW)]
 
 
 def first(text):
@@ -28,28 +42,39 @@ def first(text):
 
 
 def names_in(text):
-    return re.findall(r"^#\d+ +(?:0x\w+ in )?(\w+)", text, re.M)
+    return re.findall(r"^#\d+ +(?:0x\w+ in )?(\S+)", text, re.M)
+
+
+@pytest.fixture(scope="module")
+def callees(kernel):
+    """{return address: the function called, "" if by a pointer}"""
+    text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", kernel],
+                          stdout=subprocess.PIPE, text=True, check=True).stdout
+    lines = re.findall(r"^ *(\w+):\t(.*)", text, re.M)
+    return {int(after, 16): "".join(re.findall(r"<([\w.]+)", what)[:1])
+            for (_, what), (after, _) in zip(lines, lines[1:])
+            if what.startswith("call")}
 
 
 @pytest.fixture(scope="module")
 def steps(kernel):
-    """For each instruction {command: what GDB says}. The shell's task waits for
-    `sleep`, and the first task to run then begins; later `sleep` waits and
-    ends while others run."""
-    asked = ["x/i $pc", "slate bt", *(f"slate bt {pid}" for pid in PIDS)]
-    session = gdb.Session(kernel, "run sleep 1; poweroff", [
-        (at, [f"{command} # {i}" for i in range(n)
-              for command in (*asked, "stepi")])
-        for at, n in (("sched_block", STEPS), ("sys_sleep", 0),
-                      ("sched_block", STEPS), ("sys_exit", 0),
-                      ("sched_switch", STEPS))])
-    return [{command: said[f"{command} # {i}"] for command in asked}
-            for said in session.said for i in range(STEPS) if said]
+    """For each instruction {command: what GDB says}."""
+    here, found = ["x/i $pc", "slate bt"], []
+    for points in (SWITCHES, *([point] for point in POINTS)):
+        asked = here if points is not SWITCHES else \
+            [*here, *(f"slate bt {pid}" for pid in PIDS)]
+        session = gdb.Session(kernel, COMMANDS, [
+            (at, [f"{command} # {i}" for i in range(n)
+                  for command in (*asked, "stepi")]) for at, n in points])
+        found += [{command: said[f"{command} # {i}"] for command in asked}
+                  for (_, n), said in zip(points, session.said)
+                  for i in range(n)]
+    return found
 
 
 def test_every_task_has_its_own_stack(steps):
     for said in steps:
-        for pid in PIDS:
+        for pid in PIDS if len(said) > 2 else ():
             text = said[f"slate bt {pid}"]
             if "has not run yet" not in text and \
                     text != "sleep(4), ended\n":
@@ -64,6 +89,24 @@ def test_the_task_that_runs_is_the_one_on_the_stack(steps):
         function = re.search(r"<(\w+)", said["x/i $pc"])[1]
         assert names_in(text)[-1] == first(text), said
         assert function in names_in(text), said
-        assert said[f"slate bt {pid}"] == text
-        seen.add((task, function))
-    assert {("kernel", "switch_stack"), ("reaper", "switch_stack")} <= seen
+        assert said.get(f"slate bt {pid}", text) == text
+        seen |= {(task, name) for name in names_in(text)}
+    assert {("kernel", "switch_stack"), ("reaper", "switch_stack"),
+            ("reaper", "switch_begin"), ("reaper", "sched_begin"),
+            ("ping", "sched_block_handoff")} <= seen, seen
+    assert {name for name, _ in POINTS} <= {name for _, name in seen}
+
+
+def test_every_function_was_called_by_the_next(steps, callees):
+    """A frame that is none has an address that is not after a call. Neither
+    the function that was interrupted nor the first of a task has called."""
+    for said in steps:
+        name = None
+        for address, function in re.findall(
+                r"^#\d+ +(?:(0x\w+) in )?(\S+) \(",
+                said["slate bt"].split("-- ring 3")[0], re.M):
+            if address and name not in (None, "trap_common") and \
+                    (name, function) != ("switch_stack", "switch_begin"):
+                assert callees.get(int(address, 16), "no call") in \
+                    ("", name), said
+            name = function
