@@ -10,6 +10,7 @@
 #include "kernel/shell/words.h"
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
+#include "drivers/pit.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/option.h"
 #include "kernel/lib/printf.h"
@@ -26,8 +27,9 @@
 #define NEAREST_MAX     2  /* letters by which a suggestion may differ */
 #define NEAREST_LETTERS 24 /* longest name that is compared */
 
-static const char *current = "slate"; /* the command that runs */
-static bool interrupted;              /* ^C was typed */
+static const char self[] = "slate";
+static const char *current = self; /* the command that runs */
+static bool interrupted;           /* ^C was typed */
 
 /* ---- what commands share ------------------------------------------------ */
 
@@ -221,6 +223,9 @@ static int run_words(int argc, char **argv)
     if (!c)
         return unknown(argv[0]);
     current = c->command_name;
+    if (outer == self)
+        debugcon_event("{\"event\":\"command\",\"name\":\"%s\",\"ms\":%u}",
+                       c->command_name, (unsigned)timer_ms());
     result = c->command_run(argc, argv);
     current = outer;
     if (result != 0)
@@ -364,7 +369,7 @@ static void enter_panic(void)
 {
     static unsigned depth;
 
-    current = "slate";
+    current = self;
     if (depth++ >= PANICS_MAX) {
         kprintf("Too many failures inside failures: halted for good.\n");
         console_drain();

@@ -40,7 +40,7 @@ picture: $(WORKSHOP_KERNEL)       ## build/picture/index.html: the heap drawn
 	@$(PYTHON) -m tools.measure.picture $(WORKSHOP_ELF) $(BUILD)/picture
 
 cachesim: $(WORKSHOP_KERNEL)      ## what colouring does in a processor's cache:
-                                  ## SIZE=256 ALIGN=8 OBJECTS=435 HOT=4
+                                  ## SIZE=300 ALIGN=8 OBJECTS=60 HOT=4
                                   ## CACHE=486, pentium, mmx or 8192:4:16
 	@$(PYTHON) -m tools.measure.cachesim $(WORKSHOP_ELF) $(BUILD)/cachesim
 

@@ -30,14 +30,15 @@ def _objects(d, y, cache, watched, hot):
     pitch = max(min(7.0, FIELD / max(len(rows), 1)), 1.0)
     scale = TRACK / (shape.sets * shape.line)
     at = 0
-    for address, missed in zip(watched.addresses, watched.missed):
+    for number, (address, missed) in enumerate(zip(watched.addresses,
+                                                   watched.missed)):
         while not 0 <= address - bases[at] < cache.slab_bytes:
             at = (at + 1) % len(bases)
         offset = address % (shape.sets * shape.line)
         d.rect(LEFT + offset * scale, y + rows[bases[at]] * pitch,
                max(min(hot, shape.sets * shape.line - offset) * scale, 2.0),
                max(pitch - 1, 0.8), "bad" if missed else "used",
-               data_object=f"0x{address:08x}")
+               data_object=number)
     d.text(LEFT - 8, y + 9, "slab 1", "small dim end")
     bottom = y + len(rows) * pitch
     if len(rows) > 3:

@@ -23,6 +23,7 @@ import argparse
 import html
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -36,6 +37,21 @@ LOOK = "kmastat -j; slabs -j; buddyinfo -j; pages -j; poweroff"
 MARK = "-- statistics --"
 BUDGET = 60_000    # millions of instructions: a minute of guest time
 
+def commands_of(workload):
+    """The commands of a line, divided as the kernel's shell does."""
+    return [c.strip() for c in re.findall(
+        r"""(?:[^;'"]|'[^']*'|"[^"]*"|['"])+""", workload) if c.strip()]
+
+
+def began(commands, events):
+    """An event for each command that began, with all its words."""
+    rest = iter(commands)
+    for event in events:
+        whole = next((c for c in rest if c.split()[0] == event["name"]), None)
+        if whole:
+            yield {**event, "name": whole}
+
+
 def gather(kernel, workload, step, memory, append=""):
     """Runs the workload; returns the lines of the statistics."""
     run = qemu.run(kernel, f"sample {step}; {workload}; sample off; "
@@ -46,7 +62,8 @@ def gather(kernel, workload, step, memory, append=""):
         raise qemu.QemuError(f"{run.problem or 'no statistics came'}; the last "
                              f"of what it said:\n{said}")
     lines = text.split(f"\n{MARK}\n", 1)[1].splitlines()
-    return [json.dumps(e) for e in run.named.get("sample", [])] + \
+    marks = began(commands_of(workload), run.named["command"][1:])
+    return [json.dumps(e) for e in [*run.named.get("sample", []), *marks]] + \
         [line for line in lines if line.startswith("{")]
 
 
@@ -75,7 +92,8 @@ def memory_note(stats):
     return (f"{pictures.plural(len(stats.samples), 'sample')} from "
             f"{first.ms:,} to {last.ms:,} ms of guest time, one each "
             f"{gap} ms. Each band is what a cache had from the page supplier: "
-            "slabs and hash tables. Above them is what programs had mapped.")
+            "slabs and hash tables. Above them is what programs had mapped. "
+            "A number on the axis is where a command began.")
 
 
 def body(stats, drawings, workload):
@@ -109,7 +127,7 @@ def draw(stats, folder, workload="", only=None, each=pictures.EACH_STATE,
          tips=True):
     """Writes the pictures of a Statistics into a folder."""
     colours = pictures.palette(stats)
-    drawings = {"slabs": pictures.slabs(stats, only, each, tips),
+    drawings = {"slabs": pictures.slabs(stats, colours, only, each, tips),
                 "buddy": pictures.buddy(stats, colours),
                 "memory": pictures.memory(stats, colours)}
     folder.mkdir(parents=True, exist_ok=True)

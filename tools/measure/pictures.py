@@ -44,9 +44,10 @@ LEFT, TRACK = 132, 724       # where a slab is drawn, in pixels
 ROW = 12
 
 
-def _heading(d, y, cache):
+def _heading(d, y, cache, kind):
     d.line(0, y - 20, WIDTH, y - 20)
-    d.text(0, y, cache.name, "name ink" if not cache.bad else "name inkbad")
+    d.rect(0, y - 10, 12, 11, kind)
+    d.text(18, y, cache.name, "name ink" if not cache.bad else "name inkbad")
     states = [sum(s.state == state for s in cache.slabs) for state in STATES]
     parts = [f"objects of {cache.size:,} B"
              + (f" in {cache.chunk:,}" if cache.chunk != cache.size else ""),
@@ -55,7 +56,7 @@ def _heading(d, y, cache):
                        if n) or "no slab"]
     if cache.colour_max:
         parts.insert(2, f"colours 0 to {cache.colour_max} by {cache.align}")
-    d.text(max(LEFT, 14 + 8.6 * len(cache.name)), y, " \u00b7 ".join(parts),
+    d.text(max(LEFT, 32 + 8.6 * len(cache.name)), y, " \u00b7 ".join(parts),
            "dim")
     d.text(WIDTH, y, f"{cache.inuse:,} of {cache.total:,} allocated, "
            f"{size(cache.mem)}", "dim end")
@@ -84,16 +85,16 @@ def _ruler(d, y, cache):
         d.text(x, y - 5, f"{at // 1024} KiB" if at else "0", "small dim mid")
 
 
-def _cell(d, cache, slab, index, x, y, scale, tips):
+def _cell(d, cache, slab, index, x, y, scale, kind, tips):
     used = index < len(slab.cells) and slab.cells[index] == "#"
     at = slab.base + slab.colour + index * cache.chunk
     tip = f"object {index}, {'allocated' if used else 'free'}: 0x{at:08x}"
     d.rect(x + (slab.colour + index * cache.chunk) * scale, y,
            max(cache.size * scale - 0.4, 0.5), ROW,
-           "used" if used else "free cell", tip if tips else "")
+           f"used {kind}" if used else "free cell", tip if tips else "")
 
 
-def _inside(d, cache, slab, x, y, width, tips):
+def _inside(d, cache, slab, x, y, width, kind, tips):
     """One slab, `width` pixels wide: colour, objects, tail, header."""
     scale = width / slab.bytes
     end = slab.colour + slab.objects * cache.chunk
@@ -106,29 +107,28 @@ def _inside(d, cache, slab, x, y, width, tips):
     d.rect(x + slab.colour * scale, y, (end - slab.colour) * scale, ROW,
            "round")
     for index in range(slab.objects):
-        _cell(d, cache, slab, index, x, y, scale, tips)
+        _cell(d, cache, slab, index, x, y, scale, kind, tips)
     if cache.header:
         d.rect(x + (slab.bytes - cache.header) * scale, y,
                cache.header * scale, ROW, "header",
                f"kmem_slab: {cache.header} B")
 
 
-def _row(d, y, cache, slab, tips):
+def _row(d, y, cache, slab, kind, tips):
     if slab.freelist:
         d.text(0, y + 10, "\u25b6", "small ink",
                "the freelist pointer: the next object comes from here")
     d.text(13, y + 10, f"0x{slab.base:08x}",
            "mono inkbad" if slab.bad else "mono dim")
     d.text(LEFT - 8, y + 10, f"+{slab.colour}", "mono end "
-           + ("inkcolour" if slab.colour else "dim"),
-           f"colour {slab.colour}")
-    _inside(d, cache, slab, LEFT, y, TRACK, tips)
+           + ("ink" if slab.colour else "dim"), f"colour {slab.colour}")
+    _inside(d, cache, slab, LEFT, y, TRACK, kind, tips)
     d.text(LEFT + TRACK + 10, y + 10,
            f"{slab.used}/{slab.objects} {slab.state}", "mono dim")
     return y + ROW + 5
 
 
-def _small_row(d, y, cache, slabs, tips):
+def _small_row(d, y, cache, slabs, kind, tips):
     """Slabs of one object, side by side."""
     pitch = TRACK / SMALL_IN_ROW
     d.text(13, y + 10, f"0x{slabs[0].base:08x}", "mono dim")
@@ -136,23 +136,24 @@ def _small_row(d, y, cache, slabs, tips):
         if slab.freelist:
             d.text(LEFT + i * pitch + pitch / 2 - 1, y + ROW + 8, "\u25b2",
                    "small ink mid", "the freelist pointer")
-        _inside(d, cache, slab, LEFT + i * pitch, y, pitch - 2.5, tips)
+        _inside(d, cache, slab, LEFT + i * pitch, y, pitch - 2.5, kind, tips)
     return y + ROW + (13 if any(s.freelist for s in slabs) else 5)
 
 
-def _cache(d, y, cache, each, tips):
+def _cache(d, y, cache, kind, each, tips):
     small = cache.slab_objects == 1
     drawn, left = _chosen(cache, each * SMALL_IN_ROW if small else each)
-    _heading(d, y, cache)
+    _heading(d, y, cache, kind)
     y += 10
     if small:
         for at in range(0, len(drawn), SMALL_IN_ROW):
-            y = _small_row(d, y, cache, drawn[at:at + SMALL_IN_ROW], tips)
+            y = _small_row(d, y, cache, drawn[at:at + SMALL_IN_ROW], kind,
+                           tips)
     elif drawn:
         y += 14
         _ruler(d, y - 2, cache)
         for slab in drawn:
-            y = _row(d, y, cache, slab, tips)
+            y = _row(d, y, cache, slab, kind, tips)
     if left:
         d.text(LEFT, y + 10, "\u2026 and " + ", ".join(
             f"{n} more {state}" for state, n in left.items())
@@ -161,13 +162,15 @@ def _cache(d, y, cache, each, tips):
     return y + 26
 
 
-def slabs(statistics, only=None, each=EACH_STATE, tips=True):
+def slabs(statistics, colours=None, only=None, each=EACH_STATE, tips=True):
     """Every cache's slabs as rows of cells. `only` names the caches; `each`
     limits the slabs of a state (0: all). Objects have class used or free."""
+    colours = colours or palette(statistics)
     d = Drawing(WIDTH, "Slabs", "Each slab of each cache to scale, a cell per "
                 "object, with its colour, unused tail and header")
     y = swatches(d, 0, 18, [
-        ("used", "allocated object"), ("free cell", "free object"),
+        ("used", "allocated object, in the colour of its cache"),
+        ("free cell", "free object"),
         ("colour", "colour: bytes before the first object"),
         ("round", "rounding, extra word, guard"), ("tail", "unused tail"),
         ("header", "kmem_slab"),
@@ -182,13 +185,14 @@ def slabs(statistics, only=None, each=EACH_STATE, tips=True):
         caches = [statistics.caches[name] for name in only]
     for cache in caches:
         if cache.slabs:
-            y = _cache(d, y, cache, each, tips)
+            y = _cache(d, y, cache, colours[cache.name], each, tips)
     return d
 
 
 # ---- buddy -----------------------------------------------------------------
 
 ACROSS = 256                 # frames in a row: 1 MiB
+ROW_LEAST = 18               # pixels: its label and its blocks can be read
 MAP_LEFT, MAP_TOP, MAP_WIDTH = 56, 26, 640
 OWNERS = {"free": ("empty", "free, in buddy\u2019s lists"),
           "reserved": ("reserved", "holes, BIOS, devices"),
@@ -277,12 +281,10 @@ def buddy(statistics, colours=None):
                 "and owner")
     frames = max((r.frame + r.frames for r in statistics.runs), default=0)
     rows = -(-frames // ACROSS)
-    row = max(6, min(36, 720 / max(rows, 1)))
-    every = next(n for n in (1, 2, 4, 8, 16, 32, 64)
-                 if n * row >= 16 or n == 64)
+    row = max(ROW_LEAST, min(36, 720 / max(rows, 1)))
     d.text(MAP_LEFT, 14, "A row is 1 MiB, 256 frames of 4 KiB; a rectangle is "
            "a block.", "dim")
-    for at in range(0, rows, every):
+    for at in range(rows):
         d.text(MAP_LEFT - 8, MAP_TOP + at * row + row / 2 + 4, f"{at} MiB",
                "small dim end")
     for run in statistics.runs:
@@ -353,6 +355,23 @@ def _axes(d, x_of, y_of, begin, end, most):
            "dim mid")
 
 
+def _marks(d, x_of, marks, end):
+    """A line where each command began, and a list of them below the axis."""
+    y = PLOT_TOP + PLOT_HEIGHT + 62
+    taken = -20
+    for number, mark in enumerate(marks, 1):
+        if mark.ms <= end:
+            x = x_of(mark.ms)
+            d.line(x, PLOT_TOP, x, PLOT_TOP + PLOT_HEIGHT, "mark")
+            at = max(x, taken + 9)    # commands of one moment: side by side
+            d.text(at, PLOT_TOP - 4, str(number), "small ink mid")
+            taken = at + 5.5 * (len(str(number)) - 1)
+        d.text(PLOT_LEFT, y, str(number), "ink end")
+        d.text(PLOT_LEFT + 70, y, f"{mark.ms:,} ms", "dim end")
+        d.text(PLOT_LEFT + 82, y, mark.command, "mono ink")
+        y += 17
+
+
 def _layer_legend(d, layers):
     x, y = PLOT_LEFT + PLOT_WIDTH + 28, PLOT_TOP + 12
     d.text(x, y, "From the top", "name ink")
@@ -401,5 +420,6 @@ def memory(statistics, colours=None):
         d.area(upper + lower[::-1], kind, f"{name}: at most "
                f"{size(max(values))}", data_last=values[-1])
         base = top
+    _marks(d, x_of, statistics.marks, end)
     _layer_legend(d, layers)
     return d

@@ -22,7 +22,6 @@ DRAWN = ("kmem create box 200 8 ctor; kmem alloc box 90; "
          "kmem free box 41 random; " + picture.WORKLOAD)
 CACHES = ["box", "kmem_cache", "inode", "handle_table", "page_table"]
 EACH = 4
-ROWS = ("coloured", "plain")
 LARGEST = 150 * 1024    # bytes of a file in the tree
 
 
@@ -39,11 +38,12 @@ def slabtop(kernel, path):
 def slabs(kernel, path):
     lines = picture.gather(kernel, DRAWN, "50", "32")
     stats = statistics.read(lines)
-    path.write_text(pictures.slabs(stats, CACHES, EACH, tips=False).file())
+    path.write_text(pictures.slabs(stats, only=CACHES, each=EACH,
+                                   tips=False).file())
 
 
 def simulated(kernel, path):
-    drawing, _ = cachesim.draw(kernel, cachesim.wishes({}), "486", "64", ROWS)
+    drawing, _ = cachesim.draw(kernel, cachesim.wishes({}), "486", "64")
     path.write_text(drawing.file())
 
 

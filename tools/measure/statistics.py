@@ -1,10 +1,10 @@
 """The kernel's statistics as data.
 
 `read()` takes the JSON lines of `kmastat -j`, `slabs -j`, `buddyinfo -j`,
-`pages -j` and `sample` (on port 0xE9), in any order, and returns a Statistics.
-A line that is not JSON, lacks a member or cannot be drawn raises a
-StatisticsError that names it. A line that contradicts others is kept and listed
-in `doubts`, because a damaged heap must be shown too.
+`pages -j`, `sample` and the beginnings of commands (both on port 0xE9), in any
+order, and returns a Statistics. A line that is not JSON, lacks a member or
+cannot be drawn raises a StatisticsError that names it. A line that contradicts
+others is kept and listed in `doubts`, because a damaged heap must be shown too.
 """
 
 import json
@@ -86,11 +86,19 @@ class Sample:
 
 
 @dataclass
+class Mark:
+    """A command that began while samples were taken."""
+    ms: int
+    command: str
+
+
+@dataclass
 class Statistics:
     caches: dict = field(default_factory=dict)
     orders: dict = field(default_factory=dict)    # free blocks by order
     runs: list = field(default_factory=list)
     samples: list = field(default_factory=list)
+    marks: list = field(default_factory=list)
     totals: dict = field(default_factory=dict)    # of kmastat -j
     buddy: dict = field(default_factory=dict)     # of buddyinfo -j
     doubts: list = field(default_factory=list)
@@ -191,6 +199,10 @@ class _Reader:
         """Reads one line; ignores lines of other commands."""
         if record.get("event") == "sample":
             self.sample(record, where)
+        elif record.get("event") == "command":
+            self.result.marks.append(
+                Mark(_member(record, "ms", int, where),
+                     _member(record, "name", str, where)))
         elif "event" in record:
             return
         elif "cells" in record or "base" in record:

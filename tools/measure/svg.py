@@ -17,10 +17,10 @@ FILLS = [
     ("bg", "#ffffff", "#15181d"),
     ("used", "#2f6db3", "#5a9ae0"),
     ("free", "#dbe6f3", "#27384e"),
-    ("colour", "#ee9a1f", "#f0a93a"),
+    ("colour", "#2b313a", "#dfe4ea"),
     ("round", "#a9bdd4", "#43586f"),
     ("tail", "#ece7dd", "#35332e"),
-    ("header", "#7d5ba6", "#a588cc"),
+    ("header", "#5f6b7a", "#99a5b5"),
     ("bad", "#c62828", "#ff6b6b"),
     ("kernel", "#6b7280", "#7b8494"),
     ("reserved", "#c9cdd3", "#3a3f48"),
@@ -35,9 +35,10 @@ FILLS = [
 ]
 # (class, light, dark) of text and lines.
 INKS = [("ink", "#1d232b", "#e6e9ee"), ("dim", "#5d6673", "#9aa4b2"),
-        ("inkcolour", "#a86400", "#f0a93a"), ("inkbad", "#c62828", "#ff6b6b")]
+        ("inkbad", "#c62828", "#ff6b6b")]
 LINES = [("rule", "#d9dde3", "#333a44"), ("axis", "#8a929e", "#77808d"),
-         ("cell", "#9fb5cf", "#46607f"), ("block", "#b9c4b4", "#3d4a42")]
+         ("mark", "#1d232b", "#e6e9ee"), ("cell", "#9fb5cf", "#46607f"),
+         ("block", "#b9c4b4", "#3d4a42")]
 
 
 def style():
@@ -57,6 +58,7 @@ def style():
         "text.end{text-anchor:end}", "text.mid{text-anchor:middle}",
         "line,path.line{fill:none;stroke-width:1}",
         "rect.cell,rect.block{stroke-width:.5}",
+        "line.mark{stroke-dasharray:2 3}",
     ]
     return "\n".join(fixed + list(rules(0))
                      + ["@media (prefers-color-scheme: dark) {"]

@@ -99,7 +99,7 @@ def test_each_object_and_each_set_is_drawn():
     text = cachesim_picture.draw([(cache, seen, "words <&>")], 4).file()
     shapes = list(ElementTree.fromstring(text).iter(SVG + "rect"))
     objects = [e.get("data-object") for e in shapes if e.get("data-object")]
-    assert objects == [f"0x{a:08x}" for a in seen.addresses]
+    assert objects == [str(n) for n in range(len(seen.addresses))]
     rows = {e.get("y") for e in shapes if e.get("data-object")}
     assert len(rows) == len(cache.slabs)
     height = {}
@@ -127,20 +127,32 @@ def row(text, name):
     return [int(n) for n in re.findall(r"\d+(?![\d.]*\.\d| %)", line)][:7]
 
 
-def test_colouring_on_a_486(kernel, tmp_path):
-    """256 bytes: a slab of each of 29 colours, 15 objects in each. Uncoloured
-    they begin in 8 sets of 128, 58 or 50 in each; coloured, four at most."""
+def test_the_usual_case_tells_the_three_apart(kernel, tmp_path):
+    """13 objects of 304 bytes in a slab. Uncoloured the eight of a fifth slab
+    share their sets with those of four others; coloured, two at most do; in
+    buffers of 512 bytes all 60 are in four sets."""
     done = run(kernel, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "128 sets" in done.stdout
-    assert row(done.stdout, "coloured") == [256, 29, 29, 120, 4, 435, 0]
-    assert row(done.stdout, "plain") == [256, 29, 1, 8, 58, 435, 435]
+    assert row(done.stdout, "coloured") == [304, 5, 5, 34, 2, 60, 0]
+    assert row(done.stdout, "plain") == [304, 5, 1, 13, 5, 60, 40]
+    assert row(done.stdout, "powers") == [512, 8, 1, 4, 15, 60, 60]
     for name in ("index.html", "cachesim.svg"):
         text = (tmp_path / name).read_text()
         drawing = text[text.index("<svg"):text.index("</svg>") + 6]
         shapes = list(ElementTree.fromstring(drawing).iter(SVG + "rect"))
         marks = [e.get("class") for e in shapes if e.get("data-object")]
-        assert marks == ["used"] * 435 + ["bad"] * 870
+        assert marks[:60] == ["used"] * 60 and marks[120:] == ["bad"] * 60
+        assert sorted(marks[60:120]) == ["bad"] * 40 + ["used"] * 20
+
+
+def test_colouring_on_a_486(kernel, tmp_path):
+    """256 bytes: a slab of each of 29 colours, 15 objects in each. Uncoloured
+    they begin in 8 sets of 128, 58 or 50 in each; coloured, four at most."""
+    done = run(kernel, tmp_path, SIZE="256", OBJECTS="435")
+    assert done.returncode == 0, done.stderr
+    assert row(done.stdout, "coloured") == [256, 29, 29, 120, 4, 435, 0]
+    assert row(done.stdout, "plain") == [256, 29, 1, 8, 58, 435, 435]
 
 
 def test_power_of_two_buffers_use_a_tenth_of_the_cache(kernel, tmp_path):

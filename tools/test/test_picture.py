@@ -71,7 +71,7 @@ def test_colours_are_shifted_as_they_are(stats, drawn):
 
 def test_bytes_are_to_scale(stats):
     box = stats.caches["box"]
-    text = pictures.slabs(stats, ["box"], 0).file()
+    text = pictures.slabs(stats, only=["box"], each=0).file()
     scale = pictures.TRACK / box.slab_bytes
     rows = {}
     for cell in shapes(text, "used")[1:] + shapes(text, "free")[1:]:
@@ -86,10 +86,11 @@ def test_bytes_are_to_scale(stats):
 def test_which_objects_are_out(stats):
     """The cells of one slab from left to right."""
     box = stats.caches["box"]
-    text = pictures.slabs(stats, ["box"], 0).file()
+    text = pictures.slabs(stats, only=["box"], each=0).file()
     cells = [e for e in shapes(text) if e.find(SVG + "title") is not None
              and e.find(SVG + "title").text.startswith("object ")]
-    seen = "".join("#" if e.get("class") == "used" else "." for e in cells)
+    seen = "".join("#" if "used" in e.get("class").split() else "."
+                   for e in cells)
     assert seen == "".join(s.cells for s in box.slabs)
     assert "#.#" in seen and ".#." in seen
     first = cells[0].find(SVG + "title").text
@@ -131,6 +132,73 @@ def test_memory_adds_up(stats, drawn):
              if e.get("data-last")]
     assert sum(areas) == 4096 * (last.supplier + last.user)
     assert sum(c.mem for c in stats.caches.values()) == 4096 * last.supplier
+
+
+def test_a_cache_has_one_colour_in_all_pictures(stats, drawn):
+    """Nine have their own; the others share one, for little memory."""
+    colours = pictures.palette(stats)
+    own = {name: kind for name, kind in colours.items() if kind != "kx"}
+    assert len(set(own.values())) == len(own) == 9
+    slabs = ElementTree.fromstring(drawn["slabs.svg"])
+    rows = [e.get("class") for e in slabs.iter() if e.tag.startswith(SVG)]
+    at = [i for i, e in enumerate(slabs.iter())
+          if e.tag == SVG + "text" and "name" in e.get("class").split()]
+    for cache, first, last in zip((c for c in stats.by_memory() if c.slabs),
+                                  at, [*at[1:], len(rows)]):
+        assert {k for k in rows[first:last - 1] if k and "used" in k.split()} \
+            <= {f"used {colours[cache.name]}"}
+        assert rows[first - 1] == colours[cache.name]
+    for file in ("memory.svg", "buddy.svg"):
+        texts = [e for e in ElementTree.fromstring(drawn[file])
+                 if e.tag in (SVG + "rect", SVG + "text")]
+        legend = {e.text: swatch.get("class")
+                  for swatch, e in zip(texts, texts[1:])
+                  if e.text in own and swatch.tag == SVG + "rect"}
+        assert legend == {name: own[name] for name in legend}
+        assert len(legend) > 4
+
+
+def test_commands_are_marked_on_the_axis(stats):
+    begin, end = stats.samples[0].ms, stats.samples[-1].ms
+    more = [json.dumps({"event": "command", "ms": ms, "name": command})
+            for ms, command in ((begin, "echo <&>"), (end, "reap; -a"))]
+    text = pictures.memory(statistics.read(LINES + more)).file()
+    lines = [e for e in ElementTree.fromstring(text).iter(SVG + "line")
+             if e.get("class") == "mark"]
+    left = pictures.PLOT_LEFT
+    assert [float(e.get("x1")) for e in lines] == \
+        [left, left + pictures.PLOT_WIDTH]
+    for line in (f"1 {begin:,} ms echo <&>", f"2 {end:,} ms reap; -a"):
+        assert line in words(text)
+
+
+@pytest.mark.parametrize("line, commands", [
+    ("reap", ["reap"]), (" a -b ;; c; ", ["a -b", "c"]),
+    ("run sh -c 'x; y'; echo \"a; 'b\"", ["run sh -c 'x; y'",
+                                         "echo \"a; 'b\""]),
+    ("echo a';'b;c", ["echo a';'b", "c"])])
+def test_commands_are_divided_as_by_the_shell(line, commands):
+    assert picture.commands_of(line) == commands
+
+
+def test_a_command_is_found_by_its_name():
+    """Those that began; a command that does not exist has no event."""
+    events = [{"ms": 1, "name": "run"}, {"ms": 5, "name": "run"}]
+    assert list(picture.began(["run a", "nonsense", "run b"], events)) == [
+        {"ms": 1, "name": "run a"}, {"ms": 5, "name": "run b"}]
+
+
+@pytest.mark.parametrize("mib", (16, 64, 256))
+def test_a_row_of_the_buddy_map_can_be_read(mib):
+    few = statistics.Statistics(runs=[
+        statistics.Run(i * 1024, 1024, 10, "free", None)
+        for i in range(mib // 4)])
+    text = pictures.buddy(few).file()
+    blocks = [float(e.get("height")) for e in shapes(text, "empty")
+              if e.get("data-frames")]
+    assert len(blocks) == mib // 4 and min(blocks) > 4 * 16
+    labels = re.findall(r"\b(\d+) MiB", words(text))
+    assert {str(n) for n in range(mib)} <= set(labels)
 
 
 def test_many_slabs_are_told_not_drawn(stats):
@@ -177,7 +245,8 @@ def test_the_pictures_of_the_book_are_small_and_whole():
     assert len(shapes(text, "used")) > 100 and len(shapes(text, "colour")) > 5
     text = (folder / "cachesim.svg").read_text()
     marks = [e for e in shapes(text) if e.get("data-object")]
-    assert [e.get("class") for e in marks] == ["used"] * 435 + ["bad"] * 435
+    assert [e.get("class") for e in marks] == ["used"] * 60 + \
+        ["bad" if i % 13 < 8 else "used" for i in range(60)] + ["bad"] * 60
     assert (folder / "slabtop.png").read_bytes().startswith(b"\x89PNG\r\n")
     assert all(p.stat().st_size < 150 * 1024 for p in folder.iterdir())
 
@@ -288,6 +357,9 @@ def test_end_to_end(workshop, tmp_path):
     assert all(a != b for a, b in zip(kinds, kinds[1:]))
     times = [s.ms for s in stats.samples]
     assert len(times) > 4
+    assert [m.command for m in stats.marks] == [
+        "kmem create box 100", "kmem alloc box 50", "run spike -n 3"]
+    assert times[0] <= stats.marks[0].ms <= stats.marks[2].ms < times[-1]
     assert {b - a for a, b in zip(times, times[1:-1])} == {20}
     held = [sum(s.mem.values()) for s in stats.samples]
     assert max(held) > 2 * held[0]
