@@ -7,7 +7,7 @@
  * implements the rest in its own sources:
  *
  *     kernel/mm_platform.h         ring 0: spin locks, PIT clock, console
- *     mm/tests/host/mm_platform.h  the host tests: fake clock, checked locks
+ *     user/lib/mm_platform.h       ring 3: one thread, pages from sbrk
  *
  * mm_platform.h defines
  *
@@ -18,9 +18,9 @@
  *     mm_lock_held(l)             for assertions: true if the caller holds it
  *     MM_DEBUG                    1: with the debugging modes of section 6
  *     MM_CHECKS                   if it is defined: with MM_ASSERT
- *     mm_phys_to_virt(paddr)      where mm/ may touch this frame
+ *     mm_phys_to_virt(paddr)      the address at which mm/ accesses this frame
  *     mm_virt_to_phys(ptr)        and back
- *     mm_charge(pages)            whether pages may be taken from buddy
+ *     mm_charge(pages)            whether pages may be allocated from buddy
  *     mm_refund(pages)            they have been returned
  *     MM_UNLOCKED(x)              x, read without the lock that guards it, on
  *                                 purpose

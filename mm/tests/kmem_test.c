@@ -82,9 +82,8 @@ void test_flood(void)
     }
 }
 
-/* A single page of the flood, NULL if there is none. Breaks a larger block up
- * if need be. What was released before may be among those taken, or as many
- * others. */
+/* A single page of the flood, NULL if there is none. If necessary, breaks a
+ * larger block up. Blocks released before may be among those taken. */
 static struct page *flood_page(void)
 {
     if (flood_pages == NULL && flood != NULL) {
@@ -255,8 +254,9 @@ struct kmem_slab *test_slab(struct kmem_cache *cp, size_t n)
     return sp == &cp->cache_null ? NULL : sp;
 }
 
-/* The pages of a slab of large objects: the first of up to 8 that leaves at
- * most a sixteenth, or else the first at all that leaves at most an eighth. */
+/* The pages of a slab of large objects: the smallest number up to 8 that wastes
+ * at most a sixteenth, or else the smallest of any that wastes at most an
+ * eighth. */
 static size_t rule_pages(size_t chunk)
 {
     for (size_t n = 1; n <= 8; n++) {

@@ -1,11 +1,11 @@
 /*
- * What the tests of mm/ share: a page supplier that counts and can run dry,
- * objects that know whether they are constructed, and the geometry of a cache
- * worked out from the rules alone.
+ * What the tests of mm/ share: a page supplier that counts and can be
+ * exhausted, objects that record whether they are constructed, and the geometry
+ * of a cache computed from the rules alone.
  *
  * Tests run in the kernel, where structures are those of a 32-bit machine, and
- * on the host, where they are larger; expectations follow from TEST_H, the
- * size of a slab's header.
+ * on the host, where they are larger; expectations follow from TEST_H, the size
+ * of a slab's header.
  */
 #pragma once
 
@@ -24,7 +24,7 @@
 #define TEST_H    sizeof(struct kmem_slab)
 #define TEST_WORD sizeof(void *)
 
-/* A count for the kernel, and a larger one where time is cheap. */
+/* A count for the kernel, and a larger one for the host. */
 #ifdef MM_HOST
 #define TEST_MANY(kernel, host) (host)
 #else
@@ -42,21 +42,21 @@ struct test_supply {
     size_t fails;
 };
 
-/* Pages come from buddy, at most `limit` at a time. They are scribbled over
- * when they come and when they go back. */
+/* Pages come from buddy, at most `limit` at a time. They are filled with a
+ * pattern when they are allocated and when they are freed. */
 void test_supply_init(struct test_supply *s, size_t limit);
 
 /* ---- all of memory ------------------------------------------------------ */
 
-/* Takes every free page of the machine, what caches could give back included,
- * so that nothing is left. test_flood_release gives `pages` single pages back,
- * test_flood_end all. */
+/* Allocates every free page of the machine, after reaping all caches.
+ * test_flood_release frees `pages` single pages, test_flood_end all. */
 void test_flood(void);
 void test_flood_release(size_t pages);
 void test_flood_end(void);
 
-/* Takes all free objects of the allocator's own caches too: with no page left
- * the next of them that is wanted needs one. After test_flood. */
+/* Allocates all free objects of the allocator's own caches too: the next
+ * allocation from them then needs a page, and there is none. After
+ * test_flood. */
 void test_starve(void);
 void test_starve_end(void);
 
@@ -84,7 +84,7 @@ bool test_alloc(struct kmem_cache *cp, size_t from, size_t to);
 /* Frees test_obj[from … to-1], in that order. */
 void test_free(struct kmem_cache *cp, size_t from, size_t to);
 
-/* Ends a cache that must be free of objects. */
+/* Destroys a cache, which must have no allocated object. */
 void test_destroy(struct kmem_cache *cp);
 
 /* ---- looking inside ----------------------------------------------------- */
@@ -107,19 +107,21 @@ struct test_geometry {
 /* From the rules alone: sections 2 to 4 of the statements. */
 struct test_geometry test_geometry(size_t size, size_t align, bool constructed);
 
-/* What a cache of that kind would be, no pages taken. */
+/* The geometry that a cache of that kind would have; allocates no pages. */
 struct kmem_cache *test_setup(size_t size, size_t align, bool constructed);
 
 struct kmem_cache_stat test_stat(struct kmem_cache *cp);
 
 /* Verifies the cache, or the whole heap if `cp` is NULL. Fails the case at this
- * line if that does not find what is expected, NULL: nothing; or not where. */
+ * line if the violation found, or its place, is not the expected one; NULL:
+ * none. */
 #define TEST_VERIFY_SAYS(cp, what) test_verify(__FILE__, __LINE__, cp, what)
 #define TEST_VERIFY(cp)            TEST_VERIFY_SAYS(cp, NULL)
 void test_verify(const char *file, int line, struct kmem_cache *cp,
                  const char *what);
 
-/* Breaks an invariant: verifying says so, and nothing once it is mended. */
+/* Breaks an invariant, which the verifier must report, and repairs it; then the
+ * verifier must report nothing. */
 #define TEST_POKE(cp, field, value, what)                                      \
     do {                                                                       \
         __typeof__(field) poke_saved = (field);                                \
@@ -129,7 +131,7 @@ void test_verify(const char *file, int line, struct kmem_cache *cp,
         TEST_VERIFY(NULL);                                                     \
     } while (0)
 
-/* No working-set update comes by itself between these. */
+/* Between these two, the clock causes no working-set update. */
 void test_clock_stop(void);
 void test_clock_start(void);
 

@@ -27,7 +27,7 @@ static size_t free_slabs(const struct model *m)
     return n;
 }
 
-/* The first slab with something to give; model_slabs if there is none. */
+/* The first slab with a free buffer; model_slabs if there is none. */
 static size_t first_free(const struct model *m)
 {
     size_t i = 0;
@@ -43,7 +43,7 @@ static uintptr_t chunk(const struct model *m, const struct model_slab *s,
     return s->model_base + s->model_colour + k * m->model_geometry.chunk;
 }
 
-/* Takes the slab at `from` out and puts it in again at `to`. */
+/* Moves the slab at `from` to `to`. */
 static void move(struct model *m, size_t from, size_t to)
 {
     struct model_slab s = m->model_slab[from];
@@ -55,7 +55,7 @@ static void move(struct model *m, size_t from, size_t to)
     m->model_slab[to] = s;
 }
 
-/* S-32: checked when a slab has come or gone. */
+/* S-32: checked when a slab was created or destroyed. */
 static void rescale(struct model *m)
 {
     size_t n = m->model_slabs * objects(m);
@@ -279,7 +279,7 @@ static bool compare_counts(const struct model *m)
            same(m, "buckets", s.stat_hash_size, m->model_hash);
 }
 
-/* The freelist of a slab, from the next to go to the last. */
+/* The freelist of a slab, in order of allocation. */
 static bool compare_freelist(const struct model *m, const struct model_slab *s,
                              const struct kmem_slab *sp)
 {

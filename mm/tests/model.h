@@ -1,10 +1,9 @@
 /*
- * The shadow model: what a cache must look like after a row of operations,
- * worked out by the plainest means from the rules (S-23, S-32, S-34 to S-38,
- * S-43). It keeps the slabs of a cache in an array in list order and moves
- * them about; which slab and which buffer comes next it finds by looking at
- * all of them. A test carries out each operation on the cache and on the
- * model, and compares.
+ * The shadow model: the state that a cache must have after a sequence of
+ * operations, computed in the simplest way from the rules (S-23, S-32, S-34 to
+ * S-38, S-43). It has the slabs of a cache in an array, in list order; it finds
+ * the next slab and buffer by a search through all of them. A test carries out
+ * each operation on the cache and on the model, and compares.
  */
 #pragma once
 
@@ -17,7 +16,7 @@ struct model_slab {
     uintptr_t model_base;
     size_t model_colour;
     size_t model_free;     /* free buffers: entries in the stack */
-    uint16_t *model_stack; /* their numbers, the next to go last */
+    uint16_t *model_stack; /* their numbers, the next one last */
 };
 
 struct model {
@@ -44,8 +43,8 @@ struct model {
 void model_init(struct model *m, struct kmem_cache *cp,
                 struct test_supply *supply);
 
-/* Allocates an object, KM_NOSLEEP. Fails the case if the address is not the
- * one that the rules say, or if there is or is not memory against them. */
+/* Allocates an object, KM_NOSLEEP. Fails the case if the address, or the
+ * success, is not what the rules predict. */
 void *model_alloc(struct model *m);
 
 void model_free(struct model *m, void *obj);
@@ -53,10 +52,10 @@ void model_free(struct model *m, void *obj);
 /* The end of an interval; kmem_update is the caller's. */
 void model_update(struct model *m);
 
-/* Reaps the cache and checks the answer. */
+/* Reaps the cache and checks the result. */
 void model_reap(struct model *m, enum kmem_reap_mode mode);
 
-/* What kmem_reap(mode) did to this cache. */
+/* The effect of kmem_reap(mode) on this cache. */
 void model_reaped(struct model *m, enum kmem_reap_mode mode);
 
 /* Every slab, in order, and every count; false, and the case fails, at the

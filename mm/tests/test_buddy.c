@@ -1,5 +1,5 @@
 /*
- * The buddy allocator: blocks, runs, merging, and what its verifier sees.
+ * The buddy allocator: blocks, runs, merging, and its verifier.
  *
  * Tests: mm/buddy.c, mm/buddy_stat.c, mm/buddy_verify.c
  */
@@ -90,7 +90,7 @@ KTEST(buddy, halves_merge_back_to_the_largest_block)
     test_flood();
     test_flood_end();
     check_same(&before);
-    /* 512 single pages of one block, given back in a scrambled order. */
+    /* 512 single pages of one block, freed in a scrambled order. */
     test_flood();
     test_flood_release(BLOCKS);
     for (size_t i = 0; i < BLOCKS; i++)
@@ -238,7 +238,7 @@ KTEST(buddy, pressure_is_asked_until_there_is_a_block_or_no_more)
     KT_TRUE(buddy_alloc(5) == NULL);
     KT_EQ(reclaims, 4);
     KT_TRUE(buddy_alloc(BUDDY_ORDERS) == NULL);
-    KT_EQ(reclaims, 4); /* no use asking */
+    KT_EQ(reclaims, 4); /* no retry would help */
     buddy_set_pressure(NULL);
     buddy_free(p, 0);
     test_flood_end();
@@ -299,8 +299,8 @@ static void expect(const char *what)
         KT_FAIL("verify said \"%s\", expected \"%s\"", why ? why : "-", what);
 }
 
-/* A free block of order 0, the first on its list, its buddy not free: the
- * tail of a run of three pages, which the caller gives back. */
+/* A free block of order 0, the first on its list, its buddy not free: the tail
+ * of a run of three pages, which the caller frees. */
 static struct page *lone_free_page(struct page **run)
 {
     *run = buddy_alloc_run(3);
@@ -395,7 +395,7 @@ KTEST(buddy, verify_ends_on_a_cyclic_list)
     check();
 }
 
-#ifdef MM_HOST /* where a verifier that follows them ends alone */
+#ifdef MM_HOST /* where a verifier that follows the links ends */
 KTEST(buddy, verify_follows_no_wild_links)
 {
     struct page *run;

@@ -48,7 +48,7 @@ KTEST(kmem_alloc, splat_1_doubling_sizes)
 KTEST(kmem_alloc, splat_2_zeroed)
 {
     check_doubling(1, PAGE_SIZE, true);
-    check_doubling(1, PAGE_SIZE, true); /* now what lies there is dirty */
+    check_doubling(1, PAGE_SIZE, true); /* now that memory is dirty */
 }
 
 KTEST(kmem_alloc, splat_3_across_both_paths)
@@ -90,7 +90,7 @@ KTEST(kmem_alloc, libumem_boundaries_of_every_class)
         p = kmem_alloc(size, KM_NOSLEEP);
         KT_REQUIRE(p != NULL);
         KT_TRUE(test_slab_of(cp, p)->slab_cache == cp);
-        memset(p, 0x5c, cp->cache_chunk); /* all of the chunk is ours */
+        memset(p, 0x5c, cp->cache_chunk); /* all of the chunk may be used */
         kmem_free(p, size);
     }
 }

@@ -161,7 +161,7 @@ KTEST(kmem, S28_first_objects_spread_over_the_page)
     test_destroy(cp);
 }
 
-/* A slab that could not be made takes no colour. */
+/* A slab that could not be created uses no colour. */
 KTEST(kmem, S23_failed_growth_keeps_the_colour)
 {
     struct test_supply s;
@@ -178,7 +178,8 @@ KTEST(kmem, S23_failed_growth_keeps_the_colour)
     test_destroy(cp);
 }
 
-/* Caches whose slabs come and go walk through the colours all the same. */
+/* Caches whose slabs are created and destroyed still cycle through the
+ * colours. */
 KTEST(kmem, S23_colour_goes_on_after_a_reap)
 {
     struct kmem_cache *cp = kmem_cache_create("t_colour", 200, 0, NULL, NULL);

@@ -1,7 +1,7 @@
 /*
- * Every error path, systematically: an operation is tried with 0, 1, 2, …
- * pages to be had, and nothing lying about in the allocator's own caches,
- * until it succeeds. Each failure must leave everything as it was.
+ * Every error path, systematically: an operation is tried with 0, 1, 2, … free
+ * pages, and no free object in the allocator's own caches, until it succeeds.
+ * Each failure must leave everything as it was.
  *
  * Tests: mm/kmem_cache.c, mm/kmem_slab.c, mm/kmem_hash.c
  */
@@ -29,8 +29,7 @@ static void check_heap(size_t pages)
         KT_FAIL("with %zu pages: %s: %s", pages, why, where);
 }
 
-/* The number of pages with which `op` first succeeded. `undo` takes back what
- * it did. */
+/* The number of pages with which `op` first succeeded. `undo` reverses it. */
 static size_t fail_nth(bool (*op)(void), void (*undo)(void))
 {
     size_t held = held_pages();
@@ -125,7 +124,7 @@ KTEST(kmem_failure, growth_of_a_large_cache)
     destroy();
 }
 
-/* So many bufctls that two slabs of them are needed: the second may fail. */
+/* Enough bufctls for two slabs of them: the second may fail. */
 static size_t bufctls_had;
 
 static bool alloc_under_shortage(void)
@@ -168,7 +167,7 @@ static bool alloc_and_rescale(void)
     return false;
 }
 
-/* Only with few objects does the table shrink again. */
+/* The table shrinks only when few objects are left. */
 static void shrink_again(void)
 {
     test_free(subject, 0, 170);
@@ -187,7 +186,8 @@ KTEST(kmem_failure, rescale_of_a_hash_table)
     destroy();
 }
 
-/* A supplier that keeps what it has: giving slabs back helps nobody else. */
+/* A supplier that keeps its free pages: freeing slabs to it helps no other
+ * cache. */
 static void *pool;
 
 static void *pool_get(size_t pages, void *arg)

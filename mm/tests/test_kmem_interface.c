@@ -221,7 +221,7 @@ KTEST(kmem, S3_nosleep_gets_null_when_memory_is_gone)
 static struct kmem_cache *waiting_for;
 static unsigned waits;
 
-/* Somebody else gives an object back, the third time. */
+/* Another task frees an object, the third time. */
 static bool wait_for_free(void)
 {
     if (++waits == 3)
@@ -229,8 +229,8 @@ static bool wait_for_free(void)
     return true;
 }
 
-/* All objects of a cache with one slab are out. An allocation that sleeps gets
- * the one that `wait` frees. */
+/* All objects of a cache with one slab are allocated. An allocation that sleeps
+ * gets the one that `wait` frees. */
 static void sleep_until(bool (*wait)(void))
 {
     struct test_supply s;
@@ -254,7 +254,7 @@ KTEST(kmem, S3_sleeper_waits_and_completes)
     sleep_until(wait_for_free);
 }
 
-/* Others are faster again and again. */
+/* Other tasks take the object again and again. */
 static bool wait_long(void)
 {
     if (++waits == 300000)
@@ -369,7 +369,7 @@ KTEST(kmem, S6_no_constructor_while_an_object_is_available)
     test_destroy(cp);
 }
 
-/* Constructors cannot fail; so one may only run once nothing else can. */
+/* Constructors cannot fail, so they run after every step that can. */
 KTEST(kmem, S7_no_constructor_before_the_slab_is_certain)
 {
     struct test_supply s;

@@ -203,8 +203,8 @@ KTEST(kmem, S32_only_allocated_buffers_are_in_the_table)
     test_destroy(cp);
 }
 
-/* The bucket follows from the address alone; a new entry leads its chain, but
- * where the table has just been replaced, which turns chains around. */
+/* The bucket follows from the address alone; a new entry is the first of its
+ * chain, unless the table has just been replaced, which reverses chains. */
 KTEST(kmem, S32_bucket_is_the_address_without_its_low_bits)
 {
     struct kmem_cache *cp = kmem_cache_create("t_bucket", 600, 0, NULL, NULL);
@@ -270,7 +270,7 @@ KTEST(kmem, S32_depth_counts_extra_steps_only)
 
     KT_REQUIRE(test_alloc(cp, 0, 100));
     kmem_cache_free(cp, test_obj[99]);
-    KT_EQ(test_stat(cp).stat_hash_depth, 0); /* it led its chain */
+    KT_EQ(test_stat(cp).stat_hash_depth, 0); /* it was the first of its chain */
     for (size_t i = 0; i < 99; i++) {
         const struct kmem_bufctl *b = *kmem_hash_bucket(cp, test_obj[i]);
 
@@ -284,7 +284,8 @@ KTEST(kmem, S32_depth_counts_extra_steps_only)
     test_destroy(cp);
 }
 
-/* No memory for a new table: the old one goes on, and nothing else fails. */
+/* No memory for a new table: the old one stays in use, and nothing else
+ * fails. */
 KTEST(kmem, S32_a_table_that_failed_to_grow_grows_later)
 {
     KT_NEEDS(MIB(3));

@@ -171,7 +171,7 @@ KTEST(kmem, S36b_slab_no_longer_full_is_the_freelists_head)
     test_free(cp, 0, 1);
     KT_TRUE(cp->cache_freelist == a);
     KT_TRUE(listed(cp, a, b, c));
-    /* Only the first free moves it. */
+    /* Only the first free moves the slab. */
     test_free(cp, 2 * PER + 3, 2 * PER + 4);
     KT_TRUE(listed(cp, a, b, c));
     test_free(cp, 1, PER);
@@ -243,7 +243,8 @@ KTEST(kmem, S36_slabs_of_one_object)
     end(cp);
 }
 
-/* Giving up a slab unlinks that slab: no other changes, links or freelist. */
+/* Destroying a slab unlinks only that slab: links and freelists of all others
+ * stay. */
 KTEST(kmem, S37_reclaim_touches_one_slab)
 {
     struct kmem_cache *cp = make(4);

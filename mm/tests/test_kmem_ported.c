@@ -1,7 +1,7 @@
 /*
- * Cases by which other allocators of this family are tested: the torture tests
- * of the SPLAT kmem suite, HelenOS' slab1 and slab2, properties of libumem's.
- * (Those of kmem_alloc are in test_kmem_alloc.c.)
+ * Test cases of other allocators of this family: the torture tests of the SPLAT
+ * kmem suite, HelenOS' slab1 and slab2, properties of libumem's. (Those of
+ * kmem_alloc are in test_kmem_alloc.c.)
  *
  * Tests: mm/kmem*.c
  */
@@ -9,8 +9,8 @@
 
 /* ---- SPLAT -------------------------------------------------------------- */
 
-/* Random size and power-of-two alignment; what the constructor wrote is there
- * on each object, and everything is given back. */
+/* Random size and power-of-two alignment; each object has the constructor's
+ * contents, and all memory is freed. */
 static void check_torture(uint32_t *seed, size_t min, size_t max)
 {
     size_t size = min + test_random(seed) % (max - min + 1);
@@ -114,7 +114,7 @@ KTEST(kmem_ported, splat_9_slab_age)
     test_destroy(cp);
 }
 
-/* Takes objects until there is no more memory; they are chained through their
+/* Allocates objects until there is no memory; they are chained through their
  * first words. */
 static size_t take_all(struct kmem_cache *cp, void **chain)
 {
@@ -139,8 +139,8 @@ static void give_all(struct kmem_cache *cp, void **chain)
     }
 }
 
-/* Several times as much memory is asked for as there is; it works because what
- * one cache has done with, the next gets. */
+/* Allocates several times as much memory as exists; it works because the slabs
+ * of one cache are reaped for the next. */
 KTEST(kmem_ported, splat_11_slab_overcommit)
 {
     KT_NEEDS(MIB(1));
@@ -166,8 +166,8 @@ KTEST(kmem_ported, splat_11_slab_overcommit)
     test_flood_end();
 }
 
-/* A large part of memory in idle slabs, then pressure by pages: most of it
- * comes back. */
+/* A large part of memory in idle slabs, then pressure by pages: most of it is
+ * freed. */
 KTEST(kmem_ported, splat_13_slab_reclaim)
 {
     KT_NEEDS(MIB(3));
@@ -181,7 +181,7 @@ KTEST(kmem_ported, splat_13_slab_reclaim)
     slabs = cp->cache_slabs;
     test_free(cp, 0, n);
     KT_EQ(cp->cache_slabs, slabs);
-    test_flood(); /* reaps, and takes everything */
+    test_flood(); /* reaps, and allocates everything */
     test_flood_end();
     KT_LE(cp->cache_slabs, slabs / 4);
     test_destroy(cp);
@@ -244,7 +244,8 @@ KTEST(kmem_ported, helenos_slab1)
     check_slab1(16385, 128);
 }
 
-/* Two caches share little memory; what the second gives up serves the first. */
+/* Two caches share little memory; slabs reaped from the second serve the
+ * first. */
 static void check_slab2(struct kmem_cache *a, struct kmem_cache *b)
 {
     void *chain_a = NULL;
@@ -336,7 +337,8 @@ KTEST(kmem_ported, libumem_create_and_destroy_again_and_again)
     }
 }
 
-/* Two caches of one size: objects freed in each other's order stay apart. */
+/* Two caches of one size: objects freed in the other cache's order are not
+ * mixed. */
 KTEST(kmem_ported, two_caches_freed_crosswise)
 {
     struct kmem_cache *a = kmem_cache_create("t_cross_a", 104, 0, NULL, NULL);

@@ -1,6 +1,6 @@
 /*
- * Statements S-45 to S-47: who asks for memory back, when, and what must stay
- * as it is meanwhile (paper, 3.4).
+ * Statements S-45 to S-47: when caches are reaped, by which requests, and what
+ * must not change meanwhile (paper, 3.4).
  *
  * Tests: mm/kmem_reap.c
  */
@@ -68,7 +68,8 @@ KTEST(kmem, S45_reap_goes_through_every_cache)
     test_destroy(b);
 }
 
-/* Buddy has no page, one cache has free slabs: another gets their pages. */
+/* Buddy has no page, one cache has free slabs: another cache gets their
+ * pages. */
 static void check_pressure(enum kmem_reap_mode mode)
 {
     struct kmem_cache *rich = kmem_cache_create("t_rich", 500, 0, NULL, NULL);
@@ -160,8 +161,8 @@ KTEST(kmem, S46_pressure_takes_nothing_if_the_interval_is_infinite)
 
 static void *freed_by_ctor;
 
-/* Somebody frees an object while its cache grows. (In life an interrupt: a
- * constructor may not use its own cache.) */
+/* Another task frees an object while its cache grows. (In reality an interrupt
+ * does: a constructor may not use its own cache.) */
 static void freeing_ctor(void *obj, size_t size)
 {
     (void)obj;
@@ -191,7 +192,7 @@ KTEST(kmem, S35_an_object_freed_while_the_cache_grows_goes_first)
 
 static size_t taken_by_dtor;
 
-/* Somebody allocates while slabs are given up. */
+/* Another task allocates while slabs are reaped. */
 static void taking_dtor(void *obj, size_t size)
 {
     (void)obj;
@@ -220,8 +221,8 @@ KTEST(kmem, S43_slabs_taken_while_a_reap_runs_are_left)
     test_destroy(bystander);
 }
 
-/* Reaped pages are spoiled by their supplier at once: whoever still needs a
- * header on them, or gives up a page that is not its own, is caught. */
+/* The supplier overwrites freed pages at once: the test fails if the allocator
+ * still needs a header there, or frees a page twice. */
 KTEST(kmem, S47_idle_slabs_keep_their_headers)
 {
     struct test_supply s;
@@ -267,7 +268,7 @@ static size_t reclaim_kept(size_t most)
     return n;
 }
 
-/* Everything is full; only such objects, in steps, can make room. */
+/* No page is free; only reclaiming these objects, in steps, frees some. */
 KTEST(kmem, reclaimable_objects_are_freed_before_a_failure)
 {
     struct kmem_cache *poor = kmem_cache_create("t_poor", 64, 0, NULL, NULL);
@@ -297,7 +298,7 @@ KTEST(kmem, reclaimable_objects_are_freed_before_a_failure)
     test_destroy(poor);
 }
 
-/* The callback gives a page back without saying that it did. */
+/* The callback frees a page but returns 0. */
 static size_t give_page(size_t most)
 {
     (void)most;

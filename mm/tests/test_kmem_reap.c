@@ -130,8 +130,8 @@ KTEST(kmem, S43_a_reap_takes_what_both_bounds_allow)
     test_ws_end(cp);
 }
 
-/* A reap lowers both bounds: what the first left was in use a moment ago, so
- * the next leaves it too. */
+/* A reap lowers both bounds: the slabs that the first one kept were in use a
+ * moment ago, so the next keeps them too. */
 KTEST(kmem, S43_a_second_reap_takes_nothing_that_was_used)
 {
     struct kmem_cache *cp = test_ws_make(6);
@@ -255,7 +255,7 @@ KTEST(kmem, S44_four_slabs_used_at_20)
     test_ws_expect(cp, 10, 10, 6);
     KT_EQ(reap(cp), 6);
     KT_EQ(cp->cache_free_slabs, 4);
-    KT_EQ(reap(cp), 0); /* what is kept is kept */
+    KT_EQ(reap(cp), 0); /* kept slabs stay */
     test_ws_end(cp);
 }
 

@@ -206,7 +206,7 @@ static void check_row(const struct row *r)
     KT_EQ(test_stat(cp).stat_slab_left, r->c_left);
 }
 
-/* The table as it is printed; on other machines the rules must do. */
+/* The table as it is printed; on other machines only the rules are tested. */
 KTEST(kmem, S21_geometry_table)
 {
     static const struct row table[] = {
@@ -254,8 +254,8 @@ KTEST(kmem, S22_geometry_with_a_header_of_56_bytes)
         check_row(&table[i]);
 }
 
-/* Every size and alignment of both layouts: what the rules say is what the
- * cache has. */
+/* Every size and alignment of both layouts: the cache has the geometry that the
+ * rules give. */
 static void check_geometry(size_t size, size_t align, bool constructed)
 {
     struct kmem_cache *cp = test_setup(size, align, constructed);

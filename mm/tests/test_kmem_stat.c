@@ -1,5 +1,5 @@
 /*
- * Snapshots: the numbers that the shell and the tools show.
+ * Snapshots: the numbers that the shell and the tools print.
  */
 #include "mm/tests/kmem_test.h"
 
@@ -211,7 +211,7 @@ KTEST(kmem_stat, hash_histogram)
     test_destroy(small);
 }
 
-/* What an address belongs to: objects, gaps, headers, and nothing. */
+/* The place of an address: in an object, a gap, a header, or none. */
 static void check_whose(size_t size)
 {
     struct kmem_cache *cp = kmem_cache_create("t_whose", size, 0, NULL, NULL);
@@ -252,7 +252,7 @@ KTEST(kmem_stat, cache_and_slab_of_an_address)
                              &index) == NULL);
 }
 
-/* Snapshots of what is broken end, and say what they can. */
+/* Snapshots of broken structures end, and report what they can. */
 KTEST(kmem_stat, broken_structures_are_survived)
 {
     struct kmem_cache *cp = kmem_cache_create("t_broken", 4096, 0, NULL, NULL);
@@ -273,7 +273,7 @@ KTEST(kmem_stat, broken_structures_are_survived)
     KT_TRUE(kmem_slab_lookup(lost, &s, &index) == NULL);
     kmem_freepages(lost, 1);
     last = *kmem_hash_bucket(cp, test_obj[0]);
-    while (last->bufctl_next != NULL) /* where the three lie is chance */
+    while (last->bufctl_next != NULL) /* the places of the three vary */
         last = last->bufctl_next;
     last->bufctl_next = last;
     KT_EQ(kmem_hash_stat(cp, h, 2), 4); /* one more than there can be */

@@ -1,6 +1,7 @@
 /*
- * The verifier finds each invariant of section 11 when it is broken: a poke
- * into the structure, the report by name, and all is well when it is mended.
+ * The verifier finds each invariant of section 11 when it is broken: a
+ * structure is changed, the verifier names the violation, and finds none after
+ * the repair.
  */
 #include "mm/tests/kmem_test.h"
 

@@ -72,7 +72,7 @@ KTEST(page, states_have_names)
 
 #include <stdlib.h>
 
-/* The machine that the case started on, put aside for another. */
+/* The machine that the case started on, saved while another replaces it. */
 struct machine {
     struct page *array;
     size_t count;

@@ -52,7 +52,7 @@ def test_s61_caching_saves_for_each_kind_of_object(figures):
             figures[f"kinds.without.{kind}"], kind
 
 
-def test_s61_what_a_constructor_does_is_saved_whole(figures):
+def test_s61_the_cost_of_a_constructor_is_saved_whole(figures):
     """A cached pair does not depend on what the constructor does; without the
     cache each of the object's words is stored at each allocation."""
     cached = by_size(figures, "object.cached")

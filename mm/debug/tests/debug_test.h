@@ -1,9 +1,9 @@
 /*
- * What the tests of the debugging modes share: caches in modes, errors that
- * are expected, and the pardon of buffers that an error has set aside.
+ * What the tests of the debugging modes share: caches in modes, errors that are
+ * expected, and the repair of buffers that an error has set aside.
  *
  * Tests that make the allocator report something run on the host only, where
- * what it says is caught; see test_error_check.
+ * its output is captured; see test_error_check.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "mm/debug/audit.h"
 #include "mm/tests/kmem_test.h"
 
-/* The modes that these letters stand for. */
+/* The modes with these letters. */
 unsigned test_modes(const char *letters);
 
 /* A cache "t_debug" of this kind in these modes. */
@@ -25,12 +25,12 @@ void test_switch(struct kmem_cache *cp, const char *letters);
 /* The bufctl of a buffer of the debug layout, in use or free. */
 struct kmem_bufctl_debug *test_bufctl(struct kmem_cache *cp, const void *buf);
 
-/* Makes good what is wrong with a buffer that was set aside, and frees it. */
+/* Repairs a buffer that was set aside, and frees it. */
 void test_pardon(struct kmem_cache *cp, void *buf);
 
 #ifdef MM_HOST
 /* `stmt` must make the allocator report exactly one error, of this kind, and
- * go on. */
+ * continue. */
 #define TEST_ERROR(kind, stmt)                                                 \
     do {                                                                       \
         uint32_t test_errors = kmem_error_count;                               \

@@ -48,8 +48,8 @@ KTEST(kmem_debug, letters_up_to_an_end)
 
 /* ---- geometry ----------------------------------------------------------- */
 
-/* All buffers of a slab, with their redzones, lie in the slab, apart from each
- * other, and aligned; what is left over is bounded as the paper bounds it. */
+/* All buffers of a slab, with their redzones, are in the slab, disjoint and
+ * aligned; the unused rest is bounded as in the paper. */
 static void check_layout(const char *letters, size_t size, size_t align)
 {
     struct kmem_cache *cp = test_debug(letters, size, align, false);
@@ -204,7 +204,7 @@ KTEST(kmem_debug, S50_poison_without_a_constructor)
     test_destroy(cp);
 }
 
-/* Without poison objects stay constructed between uses, as ever. */
+/* Without poison objects stay constructed between uses, as without modes. */
 KTEST(kmem_debug, S5_redzones_leave_objects_constructed)
 {
     struct kmem_cache *cp = test_debug("FZU", 100, 0, true);

@@ -1,8 +1,8 @@
 /*
- * What the debugging modes catch: each class of error (S-49, S-51, S-57) is
- * made on purpose, must be reported as what it is and where it is, and after
- * it everything goes on (kmem.panic=0) with every invariant in place. With the
- * cases of Linux's and Solaris' suites (10.1 to 10.3) that apply.
+ * The errors that the debugging modes catch: each class (S-49, S-51, S-57) is
+ * provoked and must be reported with its kind and place; afterwards the
+ * allocator continues (kmem.panic=0) and every invariant holds. With the cases
+ * of Linux's and Solaris' suites (10.1 to 10.3) that apply.
  *
  * Tests: mm/debug/check.c, mm/debug/pattern.c
  */
@@ -74,8 +74,8 @@ KTEST(kmem_debug, S49_freed_addresses_are_verified)
     freed_addresses("FPZU");
 }
 
-/* Pages of nobody, of kmem_alloc's largest, of the allocator itself; and from
- * one debugged cache to another. */
+/* Addresses in pages without an owner, of oversize requests, of the allocator
+ * itself, and of another debugged cache. */
 KTEST(kmem_debug, S49_freed_addresses_of_other_kinds)
 {
     struct kmem_cache *cp = test_debug("F", 48, 0, false);
@@ -165,7 +165,7 @@ KTEST(kmem_debug, S57_modified_after_being_freed)
     modified("P", 5000, 4999, 7);
 }
 
-/* Found too when the slab goes back: no allocation need come. */
+/* Also found when the slab is destroyed, without another allocation. */
 KTEST(kmem_debug, S57_modified_is_found_by_a_reap)
 {
     struct kmem_cache *cp = test_debug("FPU", 64, 0, false);

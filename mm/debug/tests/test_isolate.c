@@ -1,14 +1,14 @@
 /*
- * What the debugging modes catch when the allocator's own data are overwritten
- * (S-57): bufctls, freelists, slabs. Each is reported as what it is, and after
- * it everything goes on with every invariant in place.
+ * Errors in the allocator's own data (S-57): overwritten bufctls, freelists,
+ * slabs. Each is reported with its kind; afterwards the allocator continues and
+ * every invariant holds.
  */
 #include "mm/debug/tests/debug_test.h"
 
 #ifdef MM_HOST
 
-/* Breaks something of the bufctl of an allocated object, frees the object,
- * and mends it. */
+/* Breaks a member of the bufctl of an allocated object, frees the object, and
+ * repairs the member. */
 #define BROKEN(letters, field, value, kind)                                    \
     do {                                                                       \
         struct kmem_cache *cp = test_debug(letters, 40, 0, false);             \
@@ -63,8 +63,9 @@ KTEST(kmem_debug, S57_hash_chain_damaged)
     test_destroy(cp);
 }
 
-/* Breaks something of a slab that is next to give a buffer. The slab gives
- * nothing more, others do, and the counts hold. Mends it all by hand. */
+/* Breaks a member of the slab that the next buffer comes from. The slab is not
+ * used any more, other slabs are, and the counts are right. Repairs
+ * everything. */
 static void broken_slab(size_t live, void *field, size_t size,
                         const void *value, struct kmem_cache *cp,
                         enum kmem_error kind)
@@ -85,13 +86,13 @@ static void broken_slab(size_t live, void *field, size_t size,
     KT_EQ(kmem_inuse(cp), live + lost + 1);
     KT_EQ(sp->slab_refcnt, cp->cache_slab_chunks);
     if (memcmp(field, value, size) == 0)
-        memcpy(field, saved, size); /* what giving up did not make good */
+        memcpy(field, saved, size); /* members that isolation did not repair */
     TEST_VERIFY(cp);
     kmem_cache_free(cp, obj);
     test_free(cp, 0, live);
     TEST_VERIFY(cp);
     KT_EQ(kmem_cache_destroy(cp), -KMEM_EBUSY);
-    /* give what is lost back: the freelist's rest, in front of what came */
+    /* free the lost buffers: the freelist's rest, before later ones */
     while (head != NULL) {
         struct kmem_bufctl *next = head->bufctl_next;
 

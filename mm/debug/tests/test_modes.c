@@ -119,7 +119,7 @@ KTEST(kmem_debug, switching_to_the_same_layout_keeps_the_slabs)
     test_destroy(cp);
 }
 
-/* Free slabs of the old layout are given back first. */
+/* Free slabs of the old layout are reaped first. */
 KTEST(kmem_debug, switching_gives_free_slabs_back)
 {
     struct kmem_cache *cp = kmem_cache_create("t_big", 4000, 0, NULL, NULL);
@@ -139,7 +139,7 @@ KTEST(kmem_debug, switching_gives_free_slabs_back)
     test_destroy(cp);
 }
 
-/* So are those that mode S holds back. */
+/* So are those that mode S keeps unmapped. */
 KTEST(kmem_debug, switching_releases_unmapped_slabs)
 {
     struct kmem_cache *cp = test_debug("S", 40, 0, false);
@@ -205,7 +205,7 @@ KTEST(kmem_debug, caches_whose_modes_cannot_change)
     test_destroy(cp);
 }
 
-/* While another task makes or destroys a slab, the geometry stays. */
+/* While another task creates or destroys a slab, the geometry stays. */
 KTEST(kmem_debug, switching_while_the_cache_is_held)
 {
     struct kmem_cache *cp = kmem_cache_create("t_switch", 40, 0, NULL, NULL);
@@ -220,7 +220,7 @@ KTEST(kmem_debug, switching_while_the_cache_is_held)
     test_destroy(cp);
 }
 
-/* A constructor of the slab that is being made asks for another layout. */
+/* A constructor of the slab that is being created requests another layout. */
 static struct kmem_cache *growing;
 static int growing_error;
 

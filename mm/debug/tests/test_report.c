@@ -1,6 +1,6 @@
 /*
  * The report (S-56), the transaction log and the rings of rare events (S-48),
- * failures on purpose, and kmem_verify at every N-th operation.
+ * injected failures, and kmem_verify at every N-th operation.
  */
 #include "mm/debug/tests/debug_test.h"
 
@@ -88,7 +88,7 @@ KTEST(kmem_debug, S56_offsets_before_the_start)
     test_destroy(cp);
 }
 
-/* Allocated and freed in the same microsecond: the error tells which came
+/* Allocated and freed in the same microsecond: the error says which came
  * last. */
 KTEST(kmem_debug, S56_newest_first_in_one_microsecond)
 {
@@ -242,7 +242,7 @@ KTEST(kmem_debug, log_knows_the_processor)
     test_destroy(cp);
 }
 
-/* The name of a cache that has gone is not guessed at. */
+/* The name of a destroyed cache is not guessed. */
 KTEST(kmem_debug, log_names_no_destroyed_cache)
 {
     struct kmem_cache *cp = test_debug("U", 48, 0, false);
@@ -390,8 +390,8 @@ KTEST(kmem_debug, verify_at_every_nth_operation)
     test_destroy(cp);
 }
 
-/* Also in the middle of growing, rescaling and reaping, where what the caches
- * hold and what segkmem gave differ for a moment. */
+/* Also in the middle of growing, rescaling and reaping, where the pages of the
+ * caches and those of segkmem differ for a moment. */
 KTEST(kmem_debug, verify_at_every_operation_raises_no_alarm)
 {
     static const char *const modes[] = {"", "FPZU", "S", "G", "T"};

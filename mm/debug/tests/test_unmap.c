@@ -1,6 +1,6 @@
 /*
- * Memory that is unmapped (6.5, 6.6): free slabs of mode S, free buffers
- * of mode G; what a fault there is told; and leaks (6.7).
+ * Memory that is unmapped (6.5, 6.6): free slabs of mode S, free buffers of
+ * mode G; the report of a fault there; and leaks (6.7).
  */
 #include "mm/debug/tests/debug_test.h"
 
@@ -42,7 +42,7 @@ KTEST(kmem_debug, S53_free_slabs_are_unmapped_at_once)
     KT_TRUE(mm_readable(obj));
 }
 
-/* Freed a second time when the slab is gone. */
+/* Freed a second time after the slab was destroyed. */
 KTEST(kmem_debug, S53_double_free_of_an_unmapped_object)
 {
     struct kmem_cache *cp = test_debug("S", 500, 0, false);
@@ -54,8 +54,8 @@ KTEST(kmem_debug, S53_double_free_of_an_unmapped_object)
     test_destroy(cp);
 }
 
-/* The queue has its share of memory and no more; a reap of everything, which
- * is what pressure ends in, gives it back. */
+/* The queue holds its share of memory and no more; a reap of everything, the
+ * last step of pressure, frees it. */
 KTEST(kmem_debug, S53_the_queue_is_bounded)
 {
     struct kmem_cache *cp = test_debug("S", 20000, 0, false);
@@ -75,7 +75,7 @@ KTEST(kmem_debug, S53_the_queue_is_bounded)
     test_destroy(cp);
 }
 
-/* Switching S off gives back what was held for the cache, and no more. */
+/* Switching S off frees the pages kept for the cache, and no others. */
 KTEST(kmem_debug, S53_switching_it_off)
 {
     struct kmem_cache *cp = test_debug("S", 500, 0, false);
@@ -233,8 +233,8 @@ static void set_root(void)
     host_root_end[0] = root + ARRAY_SIZE(root);
 }
 
-/* A chain from a root by starts and interior pointers, a circle that nothing
- * leads to, and a lone one; in a cache without and with modes. */
+/* A chain from a root by starts and interior pointers, a cycle to which nothing
+ * points, and a single object; in a cache without and with modes. */
 static void leaks_of(const char *letters, size_t size)
 {
     struct kmem_cache *cp = test_debug(letters, size, 0, false);
@@ -279,8 +279,8 @@ KTEST(kmem_debug, leaks_are_buffers_without_a_pointer)
     leaks_of("G", 64);
 }
 
-/* Pages of kmem_alloc and the last error are not what a leak is hidden by; the
- * first may be read, the second may not. */
+/* Neither pages of kmem_alloc nor the last error hide a leak; the first are
+ * read, the second is not. */
 KTEST(kmem_debug, leaks_and_other_memory)
 {
     struct kmem_cache *cp = test_debug("F", 64, 0, false);
@@ -320,7 +320,8 @@ KTEST(kmem_debug, leaks_are_not_hidden_by_events)
     test_destroy(cp);
 }
 
-/* Without a page for its marks the scan says so; with broken lists it ends. */
+/* Without a page for its marks the scan reports that; with broken lists it
+ * ends. */
 KTEST(kmem_debug, leaks_under_adverse_conditions)
 {
     struct kmem_cache *cp = kmem_cache_create("t_leak", 64, 0, NULL, NULL);

@@ -1,6 +1,7 @@
 /*
  * The verifier and the debugging modes: each invariant of section 11 that they
- * add is broken by a poke and found by name; and no walk is held by a circle.
+ * add is broken and must be found by name; and no walk follows a cycle for
+ * ever.
  *
  * Tests: mm/kmem_verify.c
  */
@@ -37,7 +38,7 @@ static void check_buffers(const char *letters, size_t size)
         TEST_POKE(cp, freed[i], 0x11, NOT_DEADBEEF);
     used[0] = used[size - 1] = 1;
     TEST_VERIFY(NULL);
-    bdp->bufctl_state = KMEM_BUF_BAD; /* known to be, and so all right */
+    bdp->bufctl_state = KMEM_BUF_BAD; /* a known bad buffer is no error */
     used[size - 1 + guarded] = 0;
     TEST_VERIFY(NULL);
     bdp->bufctl_state = KMEM_BUF_USED;
@@ -55,7 +56,7 @@ KTEST(kmem_verify, buffers_of_the_debug_layout)
     check_buffers("FPZU", 1500);
 }
 
-/* The bytes between what was asked for and the object's end. */
+/* The bytes between the end of the request and the object's end. */
 KTEST(kmem_verify, slack_of_a_size_class)
 {
     struct kmem_cache *cp = kmem_size_class(13);
@@ -172,7 +173,7 @@ KTEST(kmem_verify, unmapped_pages)
     KT_REQUIRE(lost != NULL);
     TEST_VERIFY_SAYS(NULL, "unmapped pages are not segkmem's");
     kmem_transfer_begin();
-    TEST_VERIFY(NULL); /* somebody may be moving just that one */
+    TEST_VERIFY(NULL); /* another task may be moving it */
     kmem_transfer_end();
     kmem_freepages(lost, 1);
     TEST_VERIFY(NULL);
@@ -188,7 +189,7 @@ static bool count_walk(const struct kmem_buf_stat *b, void *arg)
     return true;
 }
 
-/* Every walk over the cache ends, and within its counts. */
+/* Every walk over the cache ends, within the cache's counts. */
 static void walk_all(struct kmem_cache *cp)
 {
     size_t total = cp->cache_slabs * cp->cache_slab_chunks;

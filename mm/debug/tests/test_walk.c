@@ -66,7 +66,7 @@ KTEST(kmem_debug, bufctls_and_hash_entries)
     check_bufctls("FPZU", 200);
 }
 
-/* Broken chains and freelists end a walk, and are said to be bad. */
+/* Broken chains and freelists end a walk, and are reported as bad. */
 KTEST(kmem_debug, bufctls_of_broken_lists)
 {
     struct kmem_cache *cp = test_debug("F", 300, 0, false);
@@ -212,7 +212,7 @@ KTEST(kmem_debug, S57_two_slabs_damaged)
     test_destroy(cp);
 }
 
-/* In a slab of S, but outside all buffers; then the page may be nobody's. */
+/* In a slab of S, but outside all buffers; then the page may have no owner. */
 KTEST(kmem_debug, S53_between_buffers)
 {
     struct kmem_cache *cp = test_debug("S", 600, 0, false);
@@ -286,8 +286,8 @@ static bool only_one(const struct kmem_buf_stat *b, void *arg)
     return false;
 }
 
-/* Caches with a supplier are not watched; what was set aside is no suspect;
- * who has seen enough is not told more; a root need not all be there. */
+/* Caches with a supplier are not scanned; buffers set aside are no suspects;
+ * the callback can end the scan; a root may be partly unmapped. */
 KTEST(kmem_debug, leaks_that_are_not_reported)
 {
     struct kmem_cache *cp = test_debug("Z", 64, 0, false);

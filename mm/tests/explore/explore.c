@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #ifdef __SANITIZE_ADDRESS__
-/* Told before and after a switch to another stack. */
+/* Must be called before and after a switch to another stack. */
 void __sanitizer_start_switch_fiber(void **save, const void *stack,
                                     size_t size);
 void __sanitizer_finish_switch_fiber(void *saved, const void **stack,
@@ -28,7 +28,7 @@ void __sanitizer_finish_switch_fiber(void *saved, const void **stack,
 
 #define STACK_BYTES KIB(256)
 #define STEPS       2000 /* the last ones are kept for a report */
-#define WAITS       50   /* waits for memory while nothing else runs */
+#define WAITS       50   /* waits for memory while no other task can run */
 
 enum state {
     READY,
@@ -64,7 +64,7 @@ static void *scheduler_fake;
 static const void *scheduler_stack;
 static size_t scheduler_stack_size;
 static unsigned running; /* the fiber that has the processor */
-static unsigned turn;    /* the one that shall have it, if it is ready */
+static unsigned turn;    /* the next one to have it, if it is ready */
 static uint32_t chance;
 static char shown[32]; /* the stops of the schedule whose steps are printed */
 static bool all_steps;
@@ -147,7 +147,7 @@ static void failed(const char *why)
 
 /* ---- fibers ------------------------------------------------------------- */
 
-/* Gives the processor back to the scheduler. */
+/* Switches to the scheduler. */
 static void leave(enum state state)
 {
     struct fiber *f = &fibers[running];

@@ -25,7 +25,7 @@ typedef void explore_fn_t(unsigned task);
 
 /* A schedule of two tasks: task 0 runs first and stops at its point number
  * `stop[0]`; task 1 runs until its point `stop[1]`; then task 0 to its end. A
- * schedule of more has a seed and switches at one point in `rate`. */
+ * schedule of more tasks has a seed and switches at one point in `rate`. */
 struct schedule {
     const char *schedule_name;
     unsigned schedule_tasks;

@@ -1,10 +1,10 @@
 /*
- * The operations of an exploration: what mm/ is asked to do by two tasks at
- * once, or by several at random, and what must hold whatever the schedule.
+ * The operations of an exploration: the calls that two tasks make at once, or
+ * several at random, and the conditions that must hold after every schedule.
  *
- * Before each schedule the caches that its operations need are made, all with
- * allocated objects but `idle`. After it every object has its contents,
- * kmem_verify finds nothing, and when all is given back, the pages, caches and
+ * Before each schedule the caches that its operations need are created; all but
+ * `idle` have allocated objects. After it every object has its contents,
+ * kmem_verify finds nothing, and when all is freed, the pages, caches and
  * objects are as many as before.
  */
 #include "mm/tests/explore/ops.h"
@@ -141,7 +141,7 @@ static void alloc_two(unsigned task, enum kind kind)
     alloc(task, kind, KM_SLEEP);
 }
 
-/* Both its objects: where the other task has none, the slab becomes free. */
+/* Both its objects: if the other task has none, the slab becomes free. */
 static void free_two(unsigned task, enum kind kind)
 {
     (void)kind;
@@ -288,7 +288,7 @@ static bool count_buffer(const struct kmem_buf_stat *buf, void *arg)
     return true;
 }
 
-/* What the shell and the debugger's commands read. */
+/* The reads of the shell's and the debugger's commands. */
 static void snapshot(unsigned task, enum kind kind)
 {
     struct kmem_cache *cp = cache[kind];

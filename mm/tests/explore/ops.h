@@ -1,6 +1,6 @@
 /*
  * Private to the exploration of pairs and of random schedules: the operations,
- * and what is made before a schedule and checked after it.
+ * and the preparation and check of each schedule.
  */
 #pragma once
 
@@ -28,8 +28,8 @@ enum use {
     ENDS
 };
 
-/* Name, function, cache, objects that the task has before, what it does
- * to the cache's life. */
+/* Name, function, cache, objects that the task has before, whether it creates
+ * or destroys the cache. */
 #define OPS(X)                                                                 \
     X(alloc_small, alloc_two, SMALL, 0, KEEPS)                                 \
     X(alloc_large, alloc_two, LARGE, 0, KEEPS)                                 \
@@ -82,7 +82,7 @@ enum {
 
 extern const struct op ops[OPS_COUNT];
 
-/* What a task has. */
+/* The objects and caches of a task. */
 #define OBJECTS 128
 
 struct worker {
@@ -101,8 +101,8 @@ extern struct worker workers[EXPLORE_TASKS + 1];
 /* How often the cache of a kind was destroyed in this schedule. */
 extern unsigned ops_destroyed[KINDS];
 
-/* Creates the caches whose bits (HAS) are set, and what a task needs for its
- * first operation. */
+/* Creates the caches whose bits (HAS) are set, and the objects that a task
+ * needs for its first operation. */
 void ops_make_world(unsigned needs);
 void ops_make_task(unsigned task, const struct op *op);
 

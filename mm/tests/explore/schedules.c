@@ -1,6 +1,6 @@
 /*
- * The schedules that are tried: all of each pair of operations, and random ones
- * of several tasks. Each runs in a process of its own.
+ * The schedules: all of each pair of operations, and random ones of several
+ * tasks. Each runs in a process of its own.
  */
 #include "mm/tests/explore/ops.h"
 

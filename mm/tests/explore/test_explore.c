@@ -129,7 +129,7 @@ KTEST(explore, S45_after_two_reaps_at_once_a_third_works)
 
 /* ---- S-3: NULL only if there was nothing at the last look --------------- */
 
-/* No page is free, and no cache has anything to give back. */
+/* No page is free, and no cache has a free slab. */
 static void make_dry(void)
 {
     make(1000);
@@ -162,7 +162,7 @@ static void alloc_page(unsigned task)
     (void)task;
 }
 
-/* A task looks at the lists once more after it has asked for pages. */
+/* After a reap, a task searches the lists once more. */
 static void check_page(void)
 {
     const mm_lock_t *lock = &buddy_zone.zone_lock;
@@ -194,7 +194,7 @@ static void free_object(unsigned task)
     test_obj[3] = NULL;
 }
 
-/* The last two steps with the lock are the last look. */
+/* The last two steps with the lock are the last search. */
 static void check_object(void)
 {
     const mm_lock_t *lock = &cp->cache_lock;

@@ -1,5 +1,5 @@
 /*
- * What tests may ask of the host machine, beyond mm/platform.h.
+ * The host machine's functions for tests, beyond mm/platform.h.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 /* The value of mm_clock_ms. Tests set it; nothing else does. */
 extern uint64_t host_clock_ms;
 
-/* What mm_wait_for_memory does; NULL: there is nobody to wait for. */
+/* What mm_wait_for_memory does; NULL: there is no other task to wait for. */
 extern bool (*host_wait)(void);
 
 /* How often mm_memory_returned was called. */
@@ -53,9 +53,9 @@ void host_start_pages(size_t frames);
 void host_check_unlocked(const char *when);
 
 /*
- * KT_PANICS(stmt, text): `stmt` must call mm_panic with a message that
- * contains `text`. Locks held at that moment are forgotten: whatever paniced
- * is not used again in this case.
+ * KT_PANICS(stmt, text): `stmt` must call mm_panic with a message that contains
+ * `text`. Locks held at that moment are forgotten: the case must not use the
+ * damaged object again.
  */
 extern jmp_buf host_panic_jump;
 extern bool host_panic_expected;
@@ -72,9 +72,9 @@ void host_panic_check(const char *file, int line, const char *text);
         host_panic_check(__FILE__, __LINE__, text);                            \
     } while (0)
 
-/* What the debugging modes are told: microseconds beyond the clock's, who
- * runs, and where; the events they sent; up to two ranges that hold pointers,
- * and a cache whose objects are among them. */
+/* The platform's replies to the debugging modes: microseconds beyond the
+ * clock's, the running task, its stack; the events they sent; up to two ranges
+ * that hold pointers, and a cache whose objects are among them. */
 extern uint64_t host_clock_extra_us;
 extern uint32_t host_task;
 extern uint32_t host_cpu;
@@ -95,9 +95,9 @@ extern unsigned host_failures;
 void host_verify(void);
 
 /* trace.c: `ops` random operations against the shadow model. 0 if all agreed;
- * says what did not. */
+ * prints the first difference. */
 int host_trace(uint64_t seed, uint64_t ops);
 
-/* trace_modes.c: the same while debugging modes come and go, without a model
- * of where things lie. */
+/* trace_modes.c: the same while debugging modes change, without a model of the
+ * buffers' places. */
 int host_trace_modes(uint64_t seed, uint64_t ops);

@@ -148,7 +148,7 @@ static void run_child(const struct ktest *t, int out)
     _exit(passed ? 0 : 1);
 }
 
-/* Everything that the child says, the end left out if it is too long. */
+/* The output of the child, its end omitted if it is too long. */
 static void read_report(int in, char *report)
 {
     char rest[256];

@@ -1,10 +1,10 @@
 /*
- * The host's answer to mm/platform.h: a fake machine to test mm/ in.
+ * The host's implementation of mm/platform.h: a fake machine to test mm/ in.
  *
  * "Physical" memory is an arena from mmap: frame 0 is its first page. There is
  * one thread, so locks only check: that they are taken in ascending rank, never
- * twice, and released last in, first out. Tasks that an exploration runs by
- * turns (mm/tests/explore/) block on them.
+ * twice, and released last in, first out. The tasks of an exploration
+ * (mm/tests/explore/) block on them.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * The fake machine under mm/ in the host tests: memory, clock, checked locks,
- * a panic that a test can expect, and what was printed.
+ * The fake machine under mm/ in the host tests: memory, clock, checked locks, a
+ * panic that a test can expect, and the printed text.
  */
 #include "mm/tests/host/host.h"
 #include "tools/workshop/ktest/ktest.h"

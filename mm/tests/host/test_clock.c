@@ -1,6 +1,6 @@
 /*
  * The working set's clock and pressure at the two extremes of its interval,
- * which need a clock that stands still (paper, section 3.4).
+ * which need a stopped clock (paper, section 3.4).
  *
  * Tests: mm/kmem_reap.c
  */
@@ -39,8 +39,8 @@ KTEST(kmem_clock, extremes_keep_the_default_pace)
     }
 }
 
-/* Fills memory, then frees one cache's slabs: who wants a page gets it by
- * pressure alone, unless the working set is infinite. */
+/* Fills memory, then frees one cache's slabs: an allocation of a page then
+ * succeeds only by pressure, and fails if the interval is infinite. */
 static struct page *page_under_pressure(uint32_t interval)
 {
     struct kmem_cache *cp = kmem_cache_create("t_idle", 2048, 0, NULL, NULL);

@@ -6,8 +6,8 @@
  * Each thread does OPS random operations on caches that all share, and on some
  * of its own. The sanitizer reports two accesses of which one is a write and
  * which no lock orders. Objects keep what their thread wrote; kmem_verify finds
- * nothing at any time; at the end everything is given back. The run is bounded
- * by operations, not by time.
+ * nothing at any time; at the end everything is freed. The run is bounded by
+ * operations, not by time.
  */
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
@@ -23,7 +23,7 @@
 #define THREADS 4
 #define SHARED  4
 #define OBJECTS 40
-#define FRAMES  1024 /* too few for what the threads ask at times */
+#define FRAMES  1024 /* too few for the peaks of the threads */
 #define FPZU    (KMF_CHECK | KMF_POISON | KMF_REDZONE | KMF_AUDIT)
 
 #define CHECK(e)                                                               \
@@ -64,7 +64,8 @@ static uint8_t stamp_of(const struct thread *t, const struct object *o)
     return (uint8_t)(t->thread_number * 61 + (uintptr_t)o / sizeof(*o));
 }
 
-/* A thread waits for memory only while it has none: some other can free. */
+/* A thread waits for memory only while it has none: another thread can free
+ * some. */
 static void alloc(struct thread *t)
 {
     struct object *o = &t->thread_object[t->thread_objects];

@@ -1,5 +1,5 @@
 /*
- * What mm/ asks of its platform, on real threads.
+ * mm/platform.h on real threads.
  */
 #include "mm/platform.h"
 #include "mm/tests/threads/threads.h"

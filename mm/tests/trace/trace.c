@@ -2,11 +2,11 @@
  * Random traces: operations over many caches at once, each carried out on the
  * allocator and on the shadow model (mm/tests/model.h).
  *
- * Caches of all kinds come and go: small and large objects, odd alignments,
- * constructors, suppliers of their own that run dry. The size classes of
- * kmem_alloc are modelled too. Objects are stamped and checked when they are
- * freed. Where a trace goes wrong, seed and operation are printed; the same
- * seed takes it there again.
+ * Caches of all kinds are created and destroyed: small and large objects, odd
+ * alignments, constructors, suppliers of their own that have few pages. The
+ * size classes of kmem_alloc are modelled too. Objects are stamped and checked
+ * when they are freed. When a trace fails, seed and operation are printed; the
+ * same seed repeats the failure.
  */
 #include "mm/tests/host/host.h"
 #include "mm/tests/model.h"
@@ -17,7 +17,7 @@
 #define CUSTOM      24 /* caches that come and go */
 #define CLASSES     38 /* those of kmem_alloc */
 #define SLOTS       (CUSTOM + CLASSES)
-#define LIVE_MAX    600 /* objects out of a cache */
+#define LIVE_MAX    600 /* allocated objects of a cache */
 #define CACHE_BYTES KIB(512)
 #define COMPARE_OPS 64   /* one cache is compared after so many operations */
 #define VERIFY_OPS  5000 /* everything is verified after so many */
@@ -25,11 +25,11 @@
 struct object {
     void *object_addr;
     uint64_t object_stamp;
-    size_t object_size; /* what was asked for; kmem_free wants it */
+    size_t object_size; /* the requested size, for kmem_free */
 };
 
 struct slot {
-    struct kmem_cache *slot_cache; /* NULL: nothing there now */
+    struct kmem_cache *slot_cache; /* NULL: no cache */
     struct model slot_model;
     struct test_supply slot_supply;
     struct object slot_object[LIVE_MAX];
@@ -126,8 +126,8 @@ static void do_free(struct slot *s)
     s->slot_object[k] = s->slot_object[--s->slot_live];
 }
 
-/* kmem_alloc and kmem_free of one buffer at once: whole pages, or through the
- * model's back and so without a trace, by size class. */
+/* kmem_alloc and kmem_free of one buffer at once: whole pages, or of a size
+ * class, whose model is not changed. */
 static void do_large(void)
 {
     size_t size = KMEM_MAXBUF + 1 + below(60000);
@@ -354,7 +354,7 @@ static void start(uint64_t seed)
     KT_EQ(i, SLOTS);
 }
 
-/* Everything back, down to the last page. */
+/* Frees everything, to the last page. */
 static void finish(void)
 {
     struct segkmem_stat seg;

@@ -1,9 +1,9 @@
 /*
- * Random traces while debugging modes come and go: caches of all kinds and the
- * size classes of kmem_alloc are used, reaped, switched, destroyed and made
- * again. Where buffers are is not foretold here (trace.c does that). Every
- * object keeps what was written to it, a switch with allocated objects is
- * refused, nothing is reported, and at the end everything is given back.
+ * Random traces while debugging modes change: caches of all kinds and the size
+ * classes of kmem_alloc are used, reaped, switched, destroyed and created
+ * again. The places of buffers are not predicted here (trace.c does that).
+ * Every object keeps what was written to it, a switch with allocated objects is
+ * refused, nothing is reported, and at the end everything is freed.
  */
 #include "mm/debug/tests/debug_test.h"
 
