@@ -158,6 +158,7 @@ KTEST(buddy, runs_out_of_range_are_refused)
 
     KT_TRUE(buddy_alloc_run(0) == NULL);
     KT_TRUE(buddy_alloc_run(BUDDY_MAX_PAGES + 1) == NULL);
+    KT_TRUE(buddy_alloc_run(0x80000001u) == NULL);
     KT_TRUE(buddy_alloc_run(SIZE_MAX) == NULL);
     KT_TRUE(buddy_alloc(BUDDY_ORDERS) == NULL);
     KT_TRUE(buddy_alloc(1000) == NULL);
@@ -335,6 +336,8 @@ KTEST(buddy, verify_finds_broken_free_lists)
     POKE(buddy_zone.zone_list[0].next,
          (struct list *)((uintptr_t)page_array - sizeof(struct page)),
          "free list leads outside the page array");
+    POKE(buddy_zone.zone_list[0].prev, &run->page_link,
+         "free list links disagree");
     POKE(buddy_zone.zone_tails, buddy_zone.zone_tails + 1,
          "free pages disagree with the counts of allocations and frees");
     POKE(buddy_zone.zone_total_pages, 1,

@@ -226,6 +226,17 @@ KTEST(kmem_alloc, wrong_large_frees_are_caught)
               9216);
 }
 
+/* The search for the start of a buffer ends at the first of its pages. */
+KTEST(kmem_alloc, a_damaged_size_is_reported)
+{
+    char *p = kmem_alloc(10000, KM_SLEEP);
+
+    virt_to_page(p)->page_bytes = 0;
+    KT_PANICS(kmem_free(p, 10000), "was allocated with 0 bytes, freed with");
+    virt_to_page(p)->page_bytes = 10000;
+    kmem_free(p, 10000);
+}
+
 /* A free of oversize buffer `base` that panics and changes nothing. */
 static void check_refused(char *base, size_t size, size_t offset, size_t as)
 {

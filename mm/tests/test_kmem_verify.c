@@ -111,6 +111,7 @@ KTEST(kmem_verify, pages_of_a_large_slab)
     struct kmem_cache *cp = make(1500, &n); /* three pages */
     struct kmem_slab *sp = test_slab(cp, 0);
     struct page *p = virt_to_page(sp->slab_base);
+    struct page last = page_array[page_count - 1];
 
     TEST_POKE(cp, p[2].page_owner, NULL,
               "slab pages are not marked as the cache's");
@@ -119,6 +120,12 @@ KTEST(kmem_verify, pages_of_a_large_slab)
               "slab pages are not marked as the cache's");
     TEST_POKE(cp, sp->slab_base, mm_phys_to_virt(page_count << PAGE_SHIFT),
               "slab pages are not marked as the cache's");
+    page_array[page_count - 1].page_owner = cp;
+    page_array[page_count - 1].page_state = PAGE_SLAB;
+    TEST_POKE(cp, sp->slab_base,
+              mm_phys_to_virt((page_count - 1) << PAGE_SHIFT),
+              "slab pages are not marked as the cache's");
+    page_array[page_count - 1] = last;
     end(cp);
 }
 

@@ -58,6 +58,19 @@ KTEST(page, block_of_every_frame_of_a_block)
     KT_TRUE(page_block(&page_array[0]) == &page_array[0]);
 }
 
+KTEST(page, the_memory_map_is_kept)
+{
+    size_t count;
+    const struct mem_region *saved = page_regions(&count);
+    static const struct mem_region map[2];
+    size_t n;
+
+    page_set_regions(map, ARRAY_SIZE(map));
+    KT_TRUE(page_regions(&n) == map);
+    KT_EQ(n, ARRAY_SIZE(map));
+    page_set_regions(saved, count);
+}
+
 KTEST(page, states_have_names)
 {
     KT_EQ(strcmp(page_state_name(PAGE_FREE), "free"), 0);

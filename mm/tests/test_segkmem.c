@@ -90,6 +90,8 @@ KTEST(segkmem, wrong_frees_are_caught)
     KT_PANICS(kmem_freepages(run + 8, 1), "not a run of pages");
     KT_PANICS(kmem_freepages(run, 0), "not a run of pages");
     KT_PANICS(kmem_freepages(outside, 1), "not a run of pages");
+    KT_PANICS(kmem_freepages((char *)NULL + PAGE_SIZE, 1),
+              "not a run of pages");
     KT_PANICS(kmem_freepages(run, SIZE_MAX), "not a run of pages");
     KT_PANICS(kmem_freepages(run, 3), "not segkmem's");
     KT_PANICS(kmem_freepages(page_to_virt(p), 1), "not segkmem's");

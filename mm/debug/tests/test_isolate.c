@@ -82,7 +82,7 @@ static void broken_slab(size_t live, void *field, size_t size,
     KT_TRUE(obj != NULL && test_slab_of(cp, obj) != sp);
     KT_TRUE(kmem_last_error.error_slab == sp);
     lost = cp->cache_isolated;
-    KT_EQ(lost, cp->cache_slab_chunks - live);
+    KT_EQ(lost, cp->cache_slab_chunks - live % cp->cache_slab_chunks);
     KT_EQ(kmem_inuse(cp), live + lost + 1);
     KT_EQ(sp->slab_refcnt, cp->cache_slab_chunks);
     if (memcmp(field, value, size) == 0)
@@ -158,6 +158,13 @@ KTEST(kmem_debug, S57_slab_damaged)
                     KMEM_ERROR_SLAB);
         BROKEN_SLAB(live, sp->slab_colour, (uint16_t)0xffff, KMEM_ERROR_SLAB);
     }
+}
+
+/* The buffers of a full slab are not the broken one's. */
+KTEST(kmem_debug, S57_slab_damaged_after_a_full_one)
+{
+    BROKEN_SLAB(cp->cache_slab_chunks + 3, sp->slab_refcnt, 0xdeadbeef,
+                KMEM_ERROR_SLAB);
 }
 
 /* Links that lead to a slab, but one that does not lead back. */

@@ -4,15 +4,6 @@
  */
 #include "mm/debug/tests/debug_test.h"
 
-static void verify_heap(int line)
-{
-    const char *where;
-    const char *why = kmem_verify(&where);
-
-    if (why != NULL)
-        ktest_fail(__FILE__, line, "kmem_verify: %s: %s", why, where);
-}
-
 /* Every sequence of modes, with traffic between; the counts go on. */
 static void sequence(size_t size, bool constructed, const char *const *modes,
                      size_t count)
@@ -28,16 +19,16 @@ static void sequence(size_t size, bool constructed, const char *const *modes,
         test_switch(cp, modes[i]);
         KT_EQ(kmem_debug_modes(cp), test_modes(modes[i]));
         KT_EQ(cp->cache_slabs, 0);
-        verify_heap(__LINE__);
+        TEST_VERIFY(NULL);
         KT_REQUIRE(test_alloc(cp, 0, n));
         for (size_t k = 0; k < n; k++)
             if (!constructed)
                 memset(test_obj[k], 1, size);
             else
                 KT_TRUE(test_is_constructed(test_obj[k], size));
-        verify_heap(__LINE__);
+        TEST_VERIFY(NULL);
         test_free(cp, 0, n);
-        verify_heap(__LINE__);
+        TEST_VERIFY(NULL);
     }
     test_switch(cp, "");
     kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
@@ -79,7 +70,7 @@ KTEST(kmem_debug, switching_with_allocated_objects_is_refused)
     KT_EQ(kmem_debug_set(cp, modes), -KMEM_EBUSY);
     KT_EQ(kmem_debug_modes(cp), 0);
     KT_TRUE(test_slab(cp, 0) == sp);
-    verify_heap(__LINE__);
+    TEST_VERIFY(NULL);
     KT_TRUE(
         strcmp(kmem_debug_set_error(cp, modes, -KMEM_EBUSY, text, sizeof(text)),
                "3 objects are allocated; free them first, or boot with "
@@ -95,7 +86,7 @@ KTEST(kmem_debug, switching_with_allocated_objects_is_refused)
     KT_REQUIRE(test_alloc(cp, 0, 1));
     KT_EQ(kmem_debug_set(cp, 0), -KMEM_EBUSY);
     KT_EQ(kmem_debug_modes(cp), modes);
-    verify_heap(__LINE__);
+    TEST_VERIFY(NULL);
     test_free(cp, 0, 1);
     test_destroy(cp);
 }
@@ -149,7 +140,7 @@ KTEST(kmem_debug, switching_releases_unmapped_slabs)
     test_switch(cp, "");
     KT_EQ(kmem_unmapped_pages(), 0);
     kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
-    verify_heap(__LINE__);
+    TEST_VERIFY(NULL);
     test_destroy(cp);
 }
 
@@ -200,10 +191,78 @@ KTEST(kmem_debug, caches_whose_modes_cannot_change)
     KT_EQ(kmem_debug_set(supplied, KMF_UNMAP), -KMEM_EINVAL);
     KT_EQ(kmem_debug_set(supplied, KMF_FIREWALL | KMF_CHECK), -KMEM_EINVAL);
     KT_EQ(kmem_debug_modes(supplied), 0);
-    verify_heap(__LINE__);
+    TEST_VERIFY(NULL);
     test_destroy(supplied);
     test_destroy(cp);
 }
+
+#ifdef MM_HOST
+KTEST(kmem_debug, modes_of_a_platform_that_unmaps_no_pages)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_switch", 40, 0, NULL, NULL);
+
+    KT_REQUIRE(cp != NULL);
+    host_unmaps = false;
+    KT_EQ(kmem_debug_set(cp, KMF_UNMAP), -KMEM_EINVAL);
+    KT_EQ(kmem_debug_set(cp, KMF_FIREWALL), -KMEM_EINVAL);
+    KT_EQ(kmem_debug_set(cp, KMF_CHECK), 0);
+    test_destroy(cp);
+    kmem_debug_boot(test_modes("FS"), NULL);
+    cp = kmem_cache_create("t_switch", 40, 0, NULL, NULL);
+    KT_EQ(kmem_debug_modes(cp), test_modes("F"));
+    kmem_state = KMEM_PARTIAL; /* its own caches are in no mode */
+    KT_EQ(kmem_debug_flags(cp), 0);
+    kmem_state = KMEM_UP;
+    kmem_debug_boot(0, NULL);
+    host_unmaps = true;
+    test_destroy(cp);
+}
+
+/* Without memory for the smaller table that its free slabs ask for, a cache
+ * still has its large table when its layout changes. */
+KTEST(kmem_debug, switching_frees_a_large_hash_table)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_switch", 600, 0, NULL, NULL);
+
+    KT_REQUIRE(cp != NULL);
+    KT_REQUIRE(test_alloc(cp, 0, 400));
+    KT_EQ(cp->cache_hash_mask + 1, 256);
+    KT_REQUIRE(test_alloc(cp, 400, 800));
+    KT_EQ(cp->cache_hash_mask + 1, 1024);
+    test_free(cp, 0, 800);
+    kmem_fail_set(KMEM_FAIL_PAGE, 2);
+    KT_EQ(kmem_debug_set(cp, KMF_CHECK), 0);
+    kmem_fail_set(KMEM_FAIL_NONE, 0);
+    KT_EQ(cp->cache_hash_mask + 1, KMEM_HASH_INITIAL);
+    TEST_VERIFY(NULL);
+    test_destroy(cp);
+}
+
+/* The first audited cache gets the log's pages, no other does; what they
+ * contained before is no transaction. */
+KTEST(kmem_debug, S48_the_log_is_made_once_and_empty)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_switch", 40, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
+    struct page *p = buddy_alloc(BUDDY_MAX_ORDER);
+    size_t pages;
+
+    KT_REQUIRE(p != NULL);
+    memset(page_to_virt(p), 1, PAGE_SIZE << BUDDY_MAX_ORDER);
+    buddy_free(p, BUDDY_MAX_ORDER);
+    pages = buddy_free_pages();
+    kmem_debug_init();
+    KT_EQ(buddy_free_pages(), pages);
+    test_switch(cp, "U");
+    KT_LE(buddy_free_pages(), pages - 100);
+    KT_TRUE(kmem_log_at(0x01010101) == NULL);
+    pages = buddy_free_pages();
+    test_switch(cp, "");
+    test_switch(cp, "U");
+    KT_EQ(buddy_free_pages(), pages);
+    test_destroy(cp);
+}
+#endif
 
 /* While another task creates or destroys a slab, the geometry stays. */
 KTEST(kmem_debug, switching_while_the_cache_is_held)
@@ -216,7 +275,7 @@ KTEST(kmem_debug, switching_while_the_cache_is_held)
     kmem_hold(cp, -1);
     KT_EQ(kmem_debug_modes(cp), 0);
     KT_EQ(kmem_debug_set(cp, KMF_CHECK), 0);
-    verify_heap(__LINE__);
+    TEST_VERIFY(NULL);
     test_destroy(cp);
 }
 
@@ -247,7 +306,7 @@ KTEST(kmem_debug, switching_while_the_cache_grows)
     KT_EQ(growing_error, -KMEM_EAGAIN);
     KT_EQ(cp->cache_chunk, chunk);
     KT_EQ(cp->cache_flags, 0);
-    verify_heap(__LINE__);
+    TEST_VERIFY(NULL);
     kmem_cache_free(cp, obj);
     test_destroy(cp);
 }
@@ -265,7 +324,7 @@ KTEST(kmem_debug, switching_without_memory)
         kmem_fail_set(TEST_WORD == 4 ? KMEM_FAIL_SLAB : KMEM_FAIL_PAGE, n);
         error = kmem_debug_set(cp, test_modes("FPZ"));
         kmem_fail_set(KMEM_FAIL_NONE, 0);
-        verify_heap(__LINE__);
+        TEST_VERIFY(NULL);
         if (error == 0)
             break;
         KT_EQ(error, -KMEM_ENOMEM);
@@ -288,7 +347,7 @@ KTEST(kmem_debug, switching_with_a_supplier)
         test_switch(cp, i % 2 == 0 ? "FPZU" : "");
         KT_EQ(s.held, 0);
         KT_REQUIRE(test_alloc(cp, 0, 50));
-        verify_heap(__LINE__);
+        TEST_VERIFY(NULL);
         test_free(cp, 0, 50);
     }
     test_destroy(cp);

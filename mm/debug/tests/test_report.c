@@ -29,6 +29,33 @@ static const char *says_transaction(const char *at, const char *what,
     return at;
 }
 
+/* `at` begins with this text; returns its end. */
+static const char *says_exactly(const char *at, const char *text)
+{
+    size_t n = strlen(text);
+
+    if (strncmp(at, text, n) == 0)
+        return at + n;
+    KT_FAIL("\"%s\" does not follow here: %s", text, at);
+    return at;
+}
+
+/* The last line of a report: from the third transaction of a buffer on, the
+ * newest first, only the log has them. */
+static const char *continues(char *text, size_t size, struct kmem_cache *cp,
+                             const void *buf)
+{
+    const struct kmem_log_entry *e =
+        kmem_log_at(test_bufctl(cp, buf)->bufctl_log);
+
+    for (unsigned i = 0; i < 2 && e != NULL; i++)
+        e = kmem_log_at(e->log_prev);
+    KT_TRUE(e != NULL);
+    snprintf(text, size, "(transaction log continues at %lx: `log %lx`)\n",
+             (unsigned long)(uintptr_t)e, (unsigned long)(uintptr_t)buf);
+    return text;
+}
+
 KTEST(kmem_debug, S56_fields_of_the_report_in_order)
 {
     struct kmem_cache *cp = test_debug("FPZU", 48, 0, false);
@@ -67,9 +94,85 @@ KTEST(kmem_debug, S56_fields_of_the_report_in_order)
     KT_TRUE(kmem_last_error.error_us - b.stat_free.trans_us >= 89000);
     at = says_transaction(at, "alloc", &b.stat_alloc, &b);
     KT_TRUE(kmem_last_error.error_us - b.stat_alloc.trans_us >= 1919000);
-    TEST_SAYS(at, "(transaction log continues at ");
+    KT_EQ(strcmp(at, continues(text, sizeof(text), cp, obj)), 0);
     kmem_cache_free(cp, other);
     test_pardon(cp, obj);
+    test_destroy(cp);
+}
+
+/* The whole report of a buffer that was allocated once. */
+KTEST(kmem_debug, S56_the_report_to_the_letter)
+{
+    struct kmem_cache *cp = test_debug("ZU", 48, 0, false);
+    uint8_t *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    struct kmem_buf_stat b;
+    const char *at = host_printed;
+    char text[160];
+
+    obj[50] = 1;
+    TEST_ERROR(KMEM_ERROR_END, kmem_cache_free(cp, obj));
+    kmem_buf_stat(obj, &b);
+    at = says_exactly(at, "\nkernel memory allocator: buffer written past its "
+                          "end\n"
+                          "modification occurred at offset 0x32 (0xbb replaced "
+                          "by 0x1)\n");
+    snprintf(text, sizeof(text), "buffer=%lx  bufctl=%lx  cache: t_debug\n",
+             (unsigned long)obj, (unsigned long)b.stat_bufctl);
+    at = says_exactly(says_exactly(at, text), "contents around it:\n");
+    for (uint8_t *row = (uint8_t *)((uintptr_t)(obj + 18) & ~(uintptr_t)15);
+         row <= obj + 82; row += 16) {
+        size_t n =
+            (size_t)snprintf(text, sizeof(text), "%lx:", (unsigned long)row);
+
+        for (size_t i = 0; i < 16; i++)
+            n += (size_t)snprintf(text + n, sizeof(text) - n, "%c%02x",
+                                  row + i == obj + 50 ? '>' : ' ', row[i]);
+        at = says_exactly(says_exactly(at, text), "\n");
+    }
+    at = says_exactly(at, "found by thread=1 (one):\n");
+    snprintf(text, sizeof(text), "previous transactions on buffer %lx:\n",
+             (unsigned long)obj);
+    at = says_transaction(TEST_SAYS(at, text), "alloc", &b.stat_alloc, &b);
+    KT_EQ(*at, '\0');
+    test_pardon(cp, obj);
+    test_destroy(cp);
+}
+
+/* The line for each kind of wrong free, with nothing between it and the place:
+ * `what` and then "buffer=". */
+static void says_line(const char *what)
+{
+    const char *at = TEST_SAYS(host_printed, what);
+
+    says_exactly(at, "\nbuffer=");
+}
+
+KTEST(kmem_debug, S56_wrong_frees_in_one_line)
+{
+    struct kmem_cache *cp = test_debug("F", 48, 0, false);
+    struct kmem_cache *other = kmem_cache_create("t_other", 48, 0, NULL, NULL);
+    KT_REQUIRE(other != NULL);
+    struct kmem_cache *size = kmem_size_class(100);
+    char *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    char *freed = kmem_cache_alloc(cp, KM_SLEEP);
+    void *sized;
+
+    test_switch(other, "F");
+    test_switch(size, "F");
+    sized = kmem_alloc(97, KM_SLEEP);
+    TEST_ERROR(KMEM_ERROR_SIZE, kmem_free(sized, 98));
+    says_line("allocated with 97 bytes, freed with 98");
+    test_pardon(size, sized);
+    TEST_ERROR(KMEM_ERROR_INTERIOR, kmem_cache_free(cp, obj + 8));
+    says_line("it is 8 bytes into a buffer of cache t_debug");
+    TEST_ERROR(KMEM_ERROR_FOREIGN, kmem_cache_free(other, obj));
+    says_line("it belongs to cache t_debug, not t_other");
+    TEST_ERROR(KMEM_ERROR_STACK, kmem_cache_free(cp, &obj));
+    says_line("it is on the stack");
+    kmem_cache_free(cp, freed);
+    kmem_cache_free(cp, obj);
+    test_switch(size, "");
+    test_destroy(other);
     test_destroy(cp);
 }
 
@@ -270,6 +373,7 @@ KTEST(kmem_debug, rings_of_rare_events)
     struct kmem_cache *cp = kmem_cache_create("t_ring", 500, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);
     struct kmem_event e;
+    void *obj, *base;
 
     kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
     e = last_event(KMEM_RING_SLAB);
@@ -287,6 +391,14 @@ KTEST(kmem_debug, rings_of_rare_events)
     kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
     kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
     KT_EQ(last_event(KMEM_RING_SLAB).event_why, KMEM_WHY_REAP);
+    test_switch(cp, "S");
+    obj = kmem_cache_alloc(cp, KM_SLEEP);
+    base = test_slab(cp, 0)->slab_base;
+    kmem_cache_free(cp, obj);
+    e = last_event(KMEM_RING_SLAB);
+    KT_EQ(e.event_why, KMEM_WHY_UNMAP);
+    KT_TRUE(e.event_slab == base);
+    KT_EQ(e.event_count, cp->cache_slab_chunks);
     test_switch(cp, "");
     kmem_fail_set(KMEM_FAIL_SLAB, 1);
     KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);

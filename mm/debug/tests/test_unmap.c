@@ -165,12 +165,18 @@ KTEST(kmem_debug, faults_in_the_heap)
     KT_TRUE(kmem_last_error.error_base == gone);
     KT_EQ(kmem_last_error.error_offset, 20);
     TEST_SAYS(TEST_SAYS(host_printed, "cache: t_debug"), "free\n");
+    KT_EQ(strncmp(TEST_SAYS(host_printed, "at offset 0x14, "),
+                  "after it was freed\nbuffer=", 26),
+          0);
     KT_EQ(fault(freed + 4), KMEM_ERROR_UNMAPPED);
     KT_TRUE(kmem_last_error.error_base == freed);
     KT_TRUE(kmem_last_error.error_cache == g);
     TEST_SAYS(host_printed, "cache: t_g");
     KT_EQ(fault(freed + 40), KMEM_ERROR_UNMAPPED); /* past its end */
     KT_EQ(kmem_last_error.error_offset, 40);
+    KT_EQ(strncmp(TEST_SAYS(host_printed, "at offset 0x28, "),
+                  "past its end\nbuffer=", 20),
+          0);
     for (long off = -40; off <= 40; off += 20) {
         KT_EQ(fault((void *)(uintptr_t)(0xbaddcafe + off)), KMEM_ERROR_UNINIT);
         KT_EQ(fault((void *)(uintptr_t)(0xdeadbeef + off)), KMEM_ERROR_STALE);
@@ -224,13 +230,14 @@ static size_t scan(struct kmem_leak_stat *stat)
     return leak_count;
 }
 
-static void *root[4];
+#define ROOTS 4
+static void *root[ROOTS + 2]; /* the last two are beyond its end */
 
 static void set_root(void)
 {
     memset(root, 0, sizeof(root));
     host_root_from[0] = root;
-    host_root_end[0] = root + ARRAY_SIZE(root);
+    host_root_end[0] = root + ROOTS;
 }
 
 /* A chain from a root by starts and interior pointers, a cycle to which nothing
@@ -261,7 +268,7 @@ static void leaks_of(const char *letters, size_t size)
     KT_EQ(stat.stat_buffers, 8);
     KT_EQ(stat.stat_reached, 3);
     KT_EQ(stat.stat_suspect_bytes, 5 * size);
-    KT_EQ(stat.stat_roots, sizeof(root));
+    KT_EQ(stat.stat_roots, ROOTS * sizeof(root[0]));
     root[3] = (char *)obj[5] + 1;
     KT_EQ(scan(&stat), 2);
     test_free(cp, 0, 8);
@@ -356,7 +363,11 @@ static uintptr_t ref_at[8];
 static bool note_ref(uintptr_t at, const char *name,
                      const struct kmem_buf_stat *in, void *arg)
 {
-    KT_TRUE((in == NULL) == (name != NULL));
+    bool in_root = at >= (uintptr_t)root && at < (uintptr_t)(root + ROOTS);
+
+    KT_EQ(name != NULL, in_root);
+    KT_EQ(in == NULL, in_root);
+    KT_TRUE(name == NULL || strcmp(name, "root") == 0);
     if (refs < ARRAY_SIZE(ref_at))
         ref_at[refs] = at;
     refs++;
@@ -374,6 +385,7 @@ KTEST(kmem_debug, words_that_point_to_a_buffer)
     for (size_t i = 0; i < 3; i++)
         memset(obj[i], 0, 64);
     root[2] = obj[0] + 3;
+    root[4] = root[5] = obj[0];
     obj[1][4] = obj[0];
     obj[2][0] = (char *)obj[0] + 64; /* not in it */
     refs = 0;
@@ -388,6 +400,14 @@ KTEST(kmem_debug, words_that_point_to_a_buffer)
     refs = 0;
     kmem_leak_refs(&refs, note_ref, &most);
     KT_EQ(refs, 0);
+    kmem_last_error.error_buf = obj[0]; /* a record, no pointer of a client */
+    host_root_from[0] = &kmem_last_error;
+    host_root_end[0] = &kmem_last_error + 1;
+    most = 0;
+    kmem_leak_refs(obj[0], note_ref, &most);
+    KT_EQ(refs, 1);
+    KT_EQ(ref_at[0], (uintptr_t)&obj[1][4]);
+    kmem_last_error.error_buf = NULL;
     host_root_from[0] = NULL;
     test_free(cp, 0, 3);
     test_destroy(cp);

@@ -56,6 +56,34 @@ KTEST(kmem_verify, buffers_of_the_debug_layout)
     check_buffers("FPZU", 1500);
 }
 
+/* The cache, and the byte that is wrong. */
+KTEST(kmem_verify, where_a_buffer_is_damaged)
+{
+    struct kmem_cache *cp = test_debug("Z", 48, 0, false);
+    uint8_t *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    const char *where = NULL;
+    char text[96];
+
+    obj[50] = 1;
+    KT_TRUE(kmem_cache_verify(cp, &where) != NULL);
+    snprintf(text, sizeof(text), "buffer %p of t_debug, at %p", (void *)obj,
+             (void *)(obj + 50));
+    KT_EQ(strcmp(where, text), 0);
+    obj[50] = KMEM_GUARD;
+    test_bufctl(cp, obj)->bufctl_state = 77;
+    KT_TRUE(kmem_cache_verify(cp, &where) != NULL);
+    snprintf(text, sizeof(text), "bufctl %p", (void *)test_bufctl(cp, obj));
+    KT_EQ(strcmp(where, text), 0);
+    test_bufctl(cp, obj)->bufctl_state = KMEM_BUF_USED;
+    kmem_cache_free(cp, obj);
+    cp->cache_full_slabs++;
+    KT_TRUE(kmem_cache_verify(cp, &where) != NULL);
+    snprintf(text, sizeof(text), "cache t_debug (%p)", (void *)cp);
+    KT_EQ(strcmp(where, text), 0);
+    cp->cache_full_slabs--;
+    test_destroy(cp);
+}
+
 /* The bytes between the end of the request and the object's end. */
 KTEST(kmem_verify, slack_of_a_size_class)
 {
@@ -104,6 +132,10 @@ KTEST(kmem_verify, geometry_of_the_debug_layout)
     sp = test_slab(cp, 0);
     TEST_POKE(cp, cp->cache_colour, 0, "next colour is out of range");
     TEST_POKE(cp, sp->slab_colour, 0, "slab colour is out of range");
+    TEST_POKE(cp, cp->cache_colour_max,
+              cp->cache_slab_pages * PAGE_SIZE -
+                  cp->cache_slab_chunks * cp->cache_chunk + 8,
+              "chunks and colour do not fit the slab");
     TEST_POKE(cp, cp->cache_colour_min, cp->cache_colour_max + 8,
               "next colour is out of range");
     test_free(cp, 0, 1);

@@ -243,6 +243,34 @@ static bool count_refs(uintptr_t at, const char *root,
     return true;
 }
 
+/* ---- bounds ------------------------------------------------------------- */
+
+/* A walk believes the counts, not the list or what lies after the table. */
+KTEST(kmem_debug, walks_end_where_the_counts_say)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_walk", 600, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
+    size_t n = 3 * cp->cache_slab_chunks;
+    struct kmem_slab_stat slab;
+    bool bad;
+    size_t bucket = 0;
+
+    KT_REQUIRE(test_alloc(cp, 0, n));
+    KT_TRUE(kmem_slab_stat(cp, 2, &slab));
+    cp->cache_slabs -= 1;
+    KT_TRUE(kmem_slab_stat(cp, 1, &slab));
+    KT_TRUE(!kmem_slab_stat(cp, 2, &slab));
+    cp->cache_slabs += 1;
+    while (bucket == 0 || cp->cache_hash[bucket] == NULL)
+        bucket++;
+    KT_TRUE(kmem_hash_entry(cp, bucket, 0, &bad) == cp->cache_hash[bucket]);
+    cp->cache_hash_mask = bucket - 1;
+    KT_TRUE(kmem_hash_entry(cp, bucket, 0, &bad) == NULL && !bad);
+    cp->cache_hash_mask = KMEM_HASH_INITIAL - 1;
+    test_free(cp, 0, n);
+    test_destroy(cp);
+}
+
 /* ---- leaks, once more --------------------------------------------------- */
 
 /* Objects of a cache of roots are reached, but not read: their live part has

@@ -9,6 +9,7 @@
  * schedule that fails can be run again.
  *
  *     mmtest -x                    every pair of operations, every schedule
+ *     mmtest -x A                  those whose first is A
  *     mmtest -x A+B                this pair
  *     mmtest -x A+B@7,3            one schedule of it, with all its steps
  *     mmtest -r SEED [N]           N random schedules of several tasks

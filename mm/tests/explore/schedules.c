@@ -99,7 +99,7 @@ static int try_first(const struct op *a, bool deep)
 
 /* "A+B" or "A+B@K" or "A+B@K,J": a pair, or one schedule of it. Those before it
  * run first, so that the heap is the same. */
-static int replay(const char *text)
+static int replay(const char *text, bool deep)
 {
     const char *plus = strchr(text, '+');
     const char *at = strchr(text, '@');
@@ -116,18 +116,20 @@ static int replay(const char *text)
     }
     if (at != NULL)
         explore_show(at + 1);
-    return try_pair(a, b, at != NULL && strchr(at, ',') != NULL);
+    return try_pair(a, b, deep || (at != NULL && strchr(at, ',') != NULL));
 }
 
 int explore_pairs(const char *name, bool deep)
 {
+    const struct op *first = name == NULL ? NULL : find_op(name, strlen(name));
     int bad = 0;
 
     ops_warm_up();
-    if (name != NULL)
-        return replay(name);
+    if (name != NULL && first == NULL)
+        return replay(name, deep);
     for (size_t i = 0; i < OPS_COUNT; i++)
-        bad += try_first(&ops[i], deep);
+        if (first == NULL || first == &ops[i])
+            bad += try_first(&ops[i], deep);
     return bad == 0 ? 0 : 1;
 }
 

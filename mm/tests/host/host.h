@@ -79,12 +79,13 @@ extern uint64_t host_clock_extra_us;
 extern uint32_t host_task;
 extern uint32_t host_cpu;
 extern char host_events[4096];
+extern bool host_unmaps; /* whether pages can be unmapped */
 extern const void *host_root_from[2], *host_root_end[2];
 extern const struct kmem_cache *host_root_cache;
 
-/* mm/tests/explore/ops.c. All schedules of a pair of operations ("A+B"; NULL:
- * of all pairs), `deep`: with two stops. Or `count` random schedules. Return
- * the exit status of the process. */
+/* mm/tests/explore/schedules.c. All schedules of a pair of operations ("A+B";
+ * "A": of all pairs with A first; NULL: of all pairs), `deep`: with two stops.
+ * Or `count` random schedules. Return the exit status of the process. */
 int explore_pairs(const char *name, bool deep);
 int explore_random(uint32_t seed, uint32_t count);
 

@@ -8,8 +8,8 @@
  *     mmtest -n SUITE.CASE      one case in this process, for a debugger
  *     mmtest -t [SEED [OPS]]    a random trace; the seed is printed
  *     mmtest -m [SEED [OPS]]    one while debugging modes come and go
- *     mmtest -x [A+B[@K[,J]]]   schedules of two operations
- *     mmtest -d                 the same, and the second stops as well
+ *     mmtest -x [A[+B[@K[,J]]]] schedules of two operations
+ *     mmtest -d [A[+B]]         the same, and the second stops as well
  *     mmtest -r SEED [N]        N random schedules of several tasks
  *
  * Each case runs in a process and on a machine of its own, so that one that
@@ -25,6 +25,7 @@
 #include "mm/tests/host/host.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,11 +133,22 @@ static bool run_here(const struct ktest *t)
     return host_failures == 0;
 }
 
+/* cmocka catches these signals and goes on with the next case, which only the
+ * parent may. */
+static void let_it_crash(void)
+{
+    static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS};
+
+    for (size_t i = 0; i < ARRAY_SIZE(crashes); i++)
+        signal(crashes[i], SIG_DFL);
+}
+
 static void run_child(const struct ktest *t, int out)
 {
     const struct rlimit limit = {CASE_CPU_SECONDS, RLIM_INFINITY};
     bool passed;
 
+    let_it_crash();
     dup2(out, STDOUT_FILENO);
     alarm(CASE_SECONDS);
     setrlimit(RLIMIT_CPU, &limit);
@@ -304,7 +316,8 @@ int main(int argc, char **argv)
         return run_schedules(argc, argv);
     if (argc >= 2 && argv[1][0] == '-') {
         fprintf(stderr, "usage: mmtest [-l | -n CASE | -t [SEED [OPS]] | "
-                        "-m [SEED [OPS]] | -x [PAIR] | -d | -r SEED [N] | "
+                        "-m [SEED [OPS]] | -x [PAIR] | -d [PAIR] | "
+                        "-r SEED [N] | "
                         "SUITE[.CASE] …]\n");
         return 2;
     }

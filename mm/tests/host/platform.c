@@ -142,6 +142,7 @@ uint64_t host_clock_extra_us;
 uint32_t host_task = 1;
 uint32_t host_cpu;
 char host_events[4096];
+bool host_unmaps = true;
 const void *host_root_from[2], *host_root_end[2];
 const struct kmem_cache *host_root_cache;
 
@@ -192,7 +193,7 @@ static size_t page_of(const void *addr)
 bool mm_page_map(void *page, bool present)
 {
     if (page == NULL)
-        return true;
+        return host_unmaps;
     unmapped[page_of(page)] = !present;
     if (mprotect(page, PAGE_SIZE, present ? PROT_READ | PROT_WRITE : 0) != 0)
         abort();
@@ -289,6 +290,29 @@ void host_panic_check(const char *file, int line, const char *text)
 
 /* ---- memory ------------------------------------------------------------- */
 
+static char *map_memory(size_t bytes)
+{
+    char *from = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (from == MAP_FAILED) {
+        perror("mmap");
+        exit(1);
+    }
+    return from;
+}
+
+/* Memory whose last byte is before a page that cannot be accessed. */
+static void *map_before_guard(size_t bytes)
+{
+    size_t pages = PAGES_FOR(bytes);
+    char *from = map_memory((pages + 1) * PAGE_SIZE);
+
+    if (mprotect(from + pages * PAGE_SIZE, PAGE_SIZE, PROT_NONE) != 0)
+        abort();
+    return from + pages * PAGE_SIZE - bytes;
+}
+
 /* A machine with the usual hole below 1 MiB and another, higher up, whose
  * edges are not on page boundaries. */
 void host_start_pages(size_t frames)
@@ -299,15 +323,10 @@ void host_start_pages(size_t frames)
         {MIB(3) + 100, MIB(3) + 200 * PAGE_SIZE + 1, false},
     };
 
-    host_arena = mmap(NULL, frames << PAGE_SHIFT, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (host_arena == MAP_FAILED) {
-        perror("mmap");
-        exit(1);
-    }
+    host_arena = map_memory(frames << PAGE_SHIFT);
     unmapped = calloc(frames, 1);
     arena_pages = frames;
-    page_init(malloc(page_array_bytes(frames)), frames, regions,
+    page_init(map_before_guard(page_array_bytes(frames)), frames, regions,
               ARRAY_SIZE(regions), MIB(1), MIB(1) + KIB(512));
     buddy_init();
 }
