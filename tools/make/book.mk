@@ -17,7 +17,7 @@ book: $(BOOK_ENV)/done            ## docs/ as a site: build/book/index.html
 	@echo 'build/book/index.html'
 
 .PHONY: transcripts
-transcripts: $(KERNELS) | $(VENV) ## type the book's transcripts
+transcripts: $(KERNELS) | $(DEPS) ## type the book's transcripts
                                   ## again and write them anew
 	@$(PYTHON) -m tools.test.shells -w $(KERNEL)
 	@$(PYTHON) -m tools.test.sessions $(KERNEL) docs/*.md

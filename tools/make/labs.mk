@@ -16,7 +16,7 @@ lab:                              ## a student's tree: LAB=2 OUT=dir
 grade-soak:                       ## ten times on a busy machine: LAB=2
 	@$(PYTHON) -m tools.grading.soak --lab "$$LAB"
 
-test-labs: $(WORKSHOP_KERNEL) | $(VENV) ## each lab from hand-out to wrong
+test-labs: $(WORKSHOP_KERNEL) | $(DEPS) ## each lab from hand-out to wrong
                                   ## solutions; LAB=2: that one alone
 	@$(PYTEST) $(EVERY) -n auto --dist loadgroup \
 	    tools/test/test_labs.py

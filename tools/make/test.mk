@@ -74,8 +74,11 @@ ABREAST    = -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) \
                --dist loadgroup --no-loadscope-reorder \
                --times=$(BUILD)/times/$@.json
 
-$(VENV):
-	@echo 'make: $(VENV) not found: run tools/setup' >&2; exit 1
+# The last file of .venv that tools/setup writes.
+DEPS := .venv/requirements.txt
+$(DEPS):
+	@echo 'make: .venv lacks the Python packages: tools/setup installs' \
+	    'them, or says why it cannot' >&2; exit 1
 
 # Which tests, by their marks (tools/test/pytest.ini): without this those of
 # `make test`; on another kernel only tests that depend on it; all of a file.
@@ -92,19 +95,19 @@ ALL_CPU  = $(if $(findstring jobserver,$(MAKEFLAGS)),,\
 tested: $(TESTED)
 	@:
 
-test: | $(VENV)                   ## three minutes; DEBUG=1 or SANITIZE=1: on
+test: | $(DEPS)                   ## three minutes; DEBUG=1 or SANITIZE=1: on
                                   ## such a kernel
 	@$(MAKE) --no-print-directory $(ALL_CPU) tested
 	@$(PYTEST) $(QUICK) $(ABREAST) tools/test
 
-test-all: $(BOOK_ENV)/done $(MMTHREADS) | $(VENV) ## what `make test` leaves
+test-all: $(BOOK_ENV)/done $(MMTHREADS) | $(DEPS) ## what `make test` leaves
                                   ## out; half an hour
 	@$(MAKE) --no-print-directory $(ALL_CPU) tested
 	@$(MAKE) --no-print-directory test DEBUG=1
 	@$(MAKE) --no-print-directory test SANITIZE=1
 	@$(PYTEST) $(ABREAST) -m 'long and not soak' tools/test
 
-test-times: | $(VENV)             ## processor seconds of each test, as of the
+test-times: | $(DEPS)             ## processor seconds of each test, as of the
                                   ## last runs of these two
 	@$(VENV) tools/test/times.py $(BUILD)/times
 
@@ -112,45 +115,45 @@ test-times: | $(VENV)             ## processor seconds of each test, as of the
 .PHONY: bench coverage mutants storm powercut test-ext2 fuzz-ext2
 .PHONY: test-threads schedules
 
-test-host: $(HOST_TEST) | $(VENV) ## mm/, ata on this machine, sanitizers
+test-host: $(HOST_TEST) | $(DEPS) ## mm/, ata on this machine, sanitizers
 	@$(PYTEST) tools/test/test_host.py tools/test/test_ata.py
 
-test-threads: $(MMTHREADS) | $(VENV) ## mm/ under real threads, sanitizer
+test-threads: $(MMTHREADS) | $(DEPS) ## mm/ under real threads, sanitizer
 	@$(PYTEST) $(EVERY) tools/test/test_threads.py
 
 schedules: $(BUILD)/host/mmtest   ## every schedule of two operations of mm/ in
                                   ## which both stop once; half an hour
 	@ASAN_OPTIONS=detect_leaks=0 $< -d
 
-test-ext2: $(EXT2_TOOL) | $(VENV) ## the ext2 server's core on this machine
+test-ext2: $(EXT2_TOOL) | $(DEPS) ## the ext2 server's core on this machine
 	@$(PYTEST) tools/test/test_ext2.py tools/test/test_ext2_journal.py
 
-fuzz-ext2: $(EXT2_TOOL) | $(VENV) ## damaged images, 100,000 of them
+fuzz-ext2: $(EXT2_TOOL) | $(DEPS) ## damaged images, 100,000 of them
 	@$(PYTEST) $(EVERY) tools/test/test_ext2.py -k damaged
 
-test-kernel: $(WORKSHOP_KERNEL) | $(VENV) ## the kernel's own suites, in QEMU
+test-kernel: $(WORKSHOP_KERNEL) | $(DEPS) ## the kernel's own suites, in QEMU
 	@$(PYTEST) tools/test/test_kernel.py
 
-test-system: $(KERNELS) $(ISO) | $(VENV) ## the image: serial, PS/2, VGA, GDB
+test-system: $(KERNELS) $(ISO) | $(DEPS) ## the image: serial, PS/2, VGA, GDB
 	@$(PYTEST) $(ABREAST) tools/test --ignore=tools/test/test_host.py \
 	    --ignore=tools/test/test_kernel.py
 
-failures: $(WORKSHOP_KERNEL) | $(VENV) ## the n-th allocation fails, for each n
+failures: $(WORKSHOP_KERNEL) | $(DEPS) ## the n-th allocation fails, for each n
 	@$(PYTEST) $(EVERY) tools/test/test_failures.py
 
-test-replay: $(WORKSHOP_KERNEL) | $(VENV) ## follow planted bugs to their lines
+test-replay: $(WORKSHOP_KERNEL) | $(DEPS) ## follow planted bugs to their lines
 	@$(PYTEST) $(EVERY) tools/test/test_replay.py
 
-storm: $(WORKSHOP_KERNEL) | $(VENV) ## the disk driver dies at work: SEEDS=20
+storm: $(WORKSHOP_KERNEL) | $(DEPS) ## the disk driver dies at work: SEEDS=20
 	@$(PYTEST) $(EVERY) tools/test/test_storm.py
 
-powercut: $(WORKSHOP_KERNEL) $(EXT2_TOOL) | $(VENV) ## cut the power
+powercut: $(WORKSHOP_KERNEL) $(EXT2_TOOL) | $(DEPS) ## cut the power
                                   ## at thousands of moments: SEEDS=60
 	@$(PYTEST) $(EVERY) tools/test/test_powercut.py
 	@$(PYTEST) $(EVERY) -n auto tools/test/test_ext2.py \
 	    tools/test/test_ext2_journal.py -k 'cut or all_or_not'
 
-bugs: $(WORKSHOP_KERNEL) | $(VENV) ## each bug in each mode; no false alarms
+bugs: $(WORKSHOP_KERNEL) | $(DEPS) ## each bug in each mode; no false alarms
 	@$(PYTEST) $(EVERY) tools/test/test_bugs.py
 
 # A heap of more than 1 MiB at rest takes so many files.
@@ -166,14 +169,14 @@ bench: $(WORKSHOP_ELF) $(BUILD)/initrd-bench.tar ## instructions per
 	    $(WORKSHOP_ELF) $(BUILD)/initrd-bench.tar $(BUILD)/bench.json \
 	    $(if $(call on,DOC),--doc docs/performance.md)
 
-fuzz: $(WORKSHOP_KERNEL) | $(VENV) ## a million random system calls: SEEDS=10
+fuzz: $(WORKSHOP_KERNEL) | $(DEPS) ## a million random system calls: SEEDS=10
                                   ## and 100,000 random lines for the shell
 	@$(PYTHON) -m tools.test.fuzz $(WORKSHOP_ELF) \
 	    --seeds $(or $(SEEDS),10) \
 	    --calls $(or $(CALLS),100000)
 	@$(PYTEST) $(EVERY) tools/test/test_noise.py
 
-coverage: $(BUILD)/coverage/mmtest | $(VENV) ## branches of mm/ that the host
+coverage: $(BUILD)/coverage/mmtest | $(DEPS) ## branches of mm/ that the host
                                   ## tests take; build/coverage/index.html
 	@find $(BUILD)/coverage -name '*.gcda' -delete
 	@rm -f $(filter-out $(HOST_SRC:%.c=$(BUILD)/coverage/%.gcno),\
@@ -184,7 +187,7 @@ coverage: $(BUILD)/coverage/mmtest | $(VENV) ## branches of mm/ that the host
 	    --json-summary $(BUILD)/coverage.json \
 	    --html-details $(BUILD)/coverage/index.html
 
-mutants: | $(VENV)                ## change mm/ at random; do the tests notice?
+mutants: | $(DEPS)                ## change mm/ at random; do the tests notice?
                                   ## SAMPLE=60 SEED=1 FILES=mm/buddy.c
 	@$(PYTHON) -m tools.test.mutants --sample $(or $(SAMPLE),60) \
 	    --seed $(or $(SEED),1) $(filter %.c,$(FILES))

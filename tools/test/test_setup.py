@@ -8,13 +8,13 @@ import sys
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, copy_tree
 
 pytestmark = pytest.mark.plain
 
 
-def run(*argv, **env):
-    return subprocess.run(argv, cwd=ROOT, text=True, check=False,
+def run(*argv, cwd=ROOT, **env):
+    return subprocess.run(argv, cwd=cwd, text=True, check=False,
                           capture_output=True, env={**os.environ, **env})
 
 
@@ -71,6 +71,66 @@ def test_setup_says_why_a_package_cannot_be_had(tmp_path):
     done = run("tools/setup", PATH=path)
     assert done.returncode == 1
     assert "cannot install nasm: E: Unable to locate package" in done.stderr
+
+
+# What keeps pip from any package: port 9 is `discard`, where nobody listens.
+OFFLINE = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "1",
+           "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": "",
+           "PIP_EXTRA_INDEX_URL": "", "PIP_NO_INDEX": "", "MAKEFLAGS": "",
+           "BUILD": "build", "DEBUG": "", "SANITIZE": ""}
+
+
+@pytest.fixture(scope="module")
+def offline(tmp_path_factory):
+    """A copy of the tree after a set-up that reached no package index, and
+    what the set-up printed."""
+    tree = tmp_path_factory.mktemp("tree")
+    copy_tree(tree)
+    return tree, run("tools/setup", cwd=tree, **OFFLINE)
+
+
+def test_setup_without_a_package_index_says_what_does_not_work(offline):
+    done = offline[1]
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^tools/setup: cannot install the Python packages, which "
+                     r"make test, gdb and grade need: no connection to the "
+                     r"package index; ERROR: .*pytest", done.stderr,
+                     re.M), done.stderr
+    assert "but this does: make run" in done.stderr
+    assert "All tools are there" not in done.stdout
+
+
+def test_make_run_works_without_python_packages(offline):
+    done = run("make", "run", cwd=offline[0], CMD="verify; poweroff", **OFFLINE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "every invariant holds" in done.stdout
+
+
+def expect_refused(tree):
+    for target, speaker in ("test", "make"), ("grade", "tools/grade"):
+        done = run("make", target, "LAB=2", cwd=tree, **OFFLINE)
+        lines = [line for line in done.stderr.splitlines()
+                 if not line.startswith("make: *** ")]
+        assert done.returncode == 2 and not done.stdout, done.stdout
+        assert lines == [f"{speaker}: .venv lacks the Python packages: "
+                         "tools/setup installs them, or says why it cannot"]
+
+
+def test_tests_and_grades_say_that_packages_are_missing(offline):
+    expect_refused(offline[0])
+
+
+@pytest.mark.long
+def test_packages_that_are_half_installed_are_not_used(offline):
+    """As after a power cut in pip. The next set-up begins anew."""
+    tree, _ = offline
+    packages = next((tree / ".venv").glob("lib/python3*/site-packages"))
+    half = packages / "pytest"
+    half.mkdir()
+    (half / "__init__.py").write_text("raise SystemExit('half')\n")
+    expect_refused(tree)
+    assert "Making .venv" in run("tools/setup", cwd=tree, **OFFLINE).stdout
+    assert not half.exists()
 
 
 def test_doctor_names_what_is_missing_and_how_to_get_it(tmp_path):
