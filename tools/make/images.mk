@@ -1,21 +1,8 @@
 # Images that other machines boot: ISO, and the ext2 disk.
 
-GRUB_DIR := $(firstword $(wildcard /usr/lib/grub/i386-pc \
-              $(dir $(GRUB_MKRESCUE))../lib/*grub/i386-pc))
-
-$(ISO): $(PRODUCT) boot/grub.cfg
+$(ISO): $(PRODUCT) boot/grub.cfg tools/run/iso.py
 	$(call say,ISO,$@)
-	@test -n '$(GRUB_MKRESCUE)' && command -v xorriso >/dev/null || { \
-	    echo 'make: grub-mkrescue or xorriso not found: run tools/setup' \
-	    >&2; exit 1; }
-	@rm -rf $(BUILD)/iso && mkdir -p $(BUILD)/iso/boot/grub
-	@cp $(word 1,$(PRODUCT)) $(BUILD)/iso/boot/slate.elf
-	@cp $(word 2,$(PRODUCT)) $(BUILD)/iso/boot/initrd.tar
-	@cp boot/grub.cfg $(BUILD)/iso/boot/grub/grub.cfg
-	$(Q)$(GRUB_MKRESCUE) $(if $(GRUB_DIR),-d $(GRUB_DIR)) \
-	    --install-modules="multiboot normal iso9660 biosdisk boot" \
-	    --fonts= --locales= --themes= -o $@ $(BUILD)/iso \
-	    >$(BUILD)/iso.log 2>&1 || { cat $(BUILD)/iso.log >&2; exit 1; }
+	@$(PYTHON) -m tools.run.iso $(PRODUCT) $@
 
 .PHONY: iso
 iso: $(ISO)                       ## build/slate.iso: a CD, and a USB stick

@@ -113,7 +113,7 @@ test-times: | $(DEPS)             ## processor seconds of each test, as of the
 
 .PHONY: test-host test-kernel test-system failures bugs test-replay fuzz
 .PHONY: bench coverage mutants storm powercut test-ext2 fuzz-ext2
-.PHONY: test-threads schedules
+.PHONY: test-threads schedules test-bochs
 
 test-host: $(HOST_TEST) | $(DEPS) ## mm/, ata on this machine, sanitizers
 	@$(PYTEST) tools/test/test_host.py tools/test/test_ata.py
@@ -143,6 +143,9 @@ failures: $(WORKSHOP_KERNEL) | $(DEPS) ## the n-th allocation fails, for each n
 
 test-replay: $(WORKSHOP_KERNEL) | $(DEPS) ## follow planted bugs to their lines
 	@$(PYTEST) $(EVERY) tools/test/test_replay.py
+
+test-bochs: $(KERNELS) | $(DEPS)  ## the product and the suites in Bochs
+	@$(PYTEST) $(EVERY) tools/test/test_bochs.py
 
 storm: $(WORKSHOP_KERNEL) | $(DEPS) ## the disk driver dies at work: SEEDS=20
 	@$(PYTEST) $(EVERY) tools/test/test_storm.py

@@ -28,8 +28,6 @@ endif
 
 NASM   ?= nasm
 HOSTCC ?= gcc
-GRUB_MKRESCUE ?= $(firstword $(foreach t,grub-mkrescue grub2-mkrescue \
-                   i686-elf-grub-mkrescue,$(if $(call have,$(t)),$(t))))
 VENV := .venv/bin/python
 PYTHON ?= $(or $(wildcard $(VENV)),python3)
 

@@ -1,0 +1,65 @@
+"""Slate in Bochs, which shares no code with QEMU and is stricter: `run()` boots
+an ISO image without a screen and waits for the end.
+
+Bochs has a clock of its own: instructions, so a run does not depend on the
+host's speed. Its port 0xE9 is its standard output, where the kernel's records
+come between lines of its debugger.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tools.run import qemu, sandbox
+
+BOCHS = os.environ.get("BOCHS", "bochs")
+LAST_RESORT = 1200  # seconds; a run takes less than two minutes
+
+# The screen is one for VNC that nobody watches: it needs no display. In the
+# sandbox its port is nobody else's.
+CONFIG = """\
+megs: 64
+romimage: file=$BXSHARE/BIOS-bochs-latest
+vgaromimage: file=$BXSHARE/VGABIOS-lgpl-latest
+cpu: ips=50000000, reset_on_triple_fault=0
+clock: sync=none, time0=1577836800
+display_library: rfb, options="timeout=0"
+ata0-master: type=cdrom, path={image}, status=inserted
+boot: cdrom
+com1: enabled=1, mode=file, dev={folder}/serial
+port_e9_hack: enabled=1
+log: {folder}/log
+panic: action=fatal
+"""
+
+
+def run(image, timeout=LAST_RESORT):
+    """A Result, as of qemu.run; `timeout` is in seconds of the host."""
+    folder = Path(tempfile.mkdtemp(prefix="slate-"))
+    try:
+        for name in ("serial", "log"):
+            (folder / name).touch()
+        (folder / "config").write_text(
+            CONFIG.format(image=image, folder=folder), encoding="utf-8")
+        argv = sandbox.wrap([BOCHS, "-q", "-f", str(folder / "config")],
+                            seconds=timeout, write=[folder],
+                            read=[Path(image).parent])
+        try:
+            # "c" is for Bochs's debugger, if it was built with one.
+            done = subprocess.run(argv, input=b"c\n", stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, check=False,
+                                  timeout=timeout)
+        except FileNotFoundError as e:
+            raise qemu.QemuError(f"{BOCHS} not found: run tools/setup") from e
+        records = [line for line in done.stdout.splitlines(keepends=True)
+                   if line.startswith(b"{")]
+        (folder / "events").write_bytes(b"".join(records))
+        return qemu.Result(
+            argv, done.returncode,
+            (folder / "serial").read_bytes().decode(errors="replace"),
+            qemu.read_events(folder / "events"),
+            (folder / "log").read_text(errors="replace")[-3000:])
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
