@@ -1,5 +1,5 @@
 """The console as programs have it: lines, keys that act, the way back."""
-# Tests: drivers/console.c, drivers/kbd.c, drivers/vga.c
+# Tests: drivers/console.c, drivers/serial.c, drivers/kbd.c, drivers/vga.c
 
 import time
 
@@ -46,6 +46,15 @@ def test_interrupt_typed_ahead_is_not_lost(boot):
     machine.prompt()
     machine.send("run sleep 1000\r\x03")
     machine.expect(r"\^C\r?\n")
+    machine.prompt()
+
+
+def test_keys_typed_on_the_line_while_the_kernel_boots_are_read(boot):
+    """The UART has the first before its FIFOs are on, which empties them."""
+    machine = boot(extra=["-S"])
+    machine.send("echo typed early\r")
+    machine.qmp.execute("cont")
+    machine.expect(r"slate> echo typed early\r?\ntyped early\r?\n")
     machine.prompt()
 
 
