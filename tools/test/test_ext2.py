@@ -210,6 +210,117 @@ def test_a_commit_leaves_nothing_to_write(tmp_path):
         (second["commits"], second["writes"])
 
 
+# ---- fsync -----------------------------------------------------------------
+
+# Commands before a sync, then those of the file /d/a before its fsync, and what
+# of the metadata the fsync writes: "maps", and the directory with its name.
+FSYNC = {
+    "overwritten": ("write /d/a 0 40000 1", "write /d/a 3000 9000 2", ""),
+    "longer": ("write /d/a 0 4000 1", "write /d/a 4000 90000 2", "maps"),
+    "with more numbers": ("write /d/a 0 20000 1", "write /d/a 20000 50000 2",
+                          "maps"),
+    "shorter": ("write /d/a 0 90000 1", "truncate /d/a 5001", ""),
+    "with fewer numbers": ("write /d/a 0 90000 1", "truncate /d/a 50000", ""),
+    "with a hole": ("write /d/a 0 9000 1", "truncate /d/a 5001;"
+                    "write /d/a 7000 9 2", "maps"),
+    "new": ("", "write /d/a 0 90000 2", "maps /d"),
+    "new name": ("write /d/a 0 30000 1", "ln /d/a /d/also", "/d"),
+    "in a new directory": ("rmdir /d", "mkdir /d;write /d/a 0 9 2",
+                           "maps /d /"),
+    "moved when new": ("", "write /d/t 0 90000 2;mv /d/t /d/a", "maps /d"),
+}
+
+
+def blocks_of(image, path):
+    """Numbers of the blocks of a file and of its inode, which has a block of
+    its own."""
+    data = run("debugfs", "-R", f"blocks {path}", image).splitlines()[-1]
+    inode = run("debugfs", "-R", f"imap {path}", image)
+    return {int(re.search(r"at block (\d+)", inode).group(1)),
+            *map(int, data.split())}
+
+
+def differences(one, other, size=1024):
+    a, b = one.read_bytes(), other.read_bytes()
+    return {i // size for i in range(0, len(a), size)
+            if a[i:i + size] != b[i:i + size]}
+
+
+@pytest.mark.parametrize("what", FSYNC)
+def test_fsync_writes_one_file(what, tmp_path):
+    """Others have been overwritten, extended and created: none of their blocks
+    and inodes is on the disk. After a crash the file is complete, and the
+    others are as they were before."""
+    before, changes, metadata = FSYNC[what]
+    image, old = make(tmp_path / "image", "1k-128", "8M", "-I", "1024",
+                      "-N", "64"), tmp_path / "old"
+    core(image, "mkdir /d", *filter(None, before.split(";")), "mkdir /e",
+         "write /e/b 0 20000 5", "write /e/c 0 20000 6")
+    old.write_bytes(image.read_bytes())
+    core(image, "write /e/b 0 20000 7", "write /e/c 20000 50000 8",
+         "write /e/new 0 20000 9", *changes.split(";"),
+         f"get /d/a {tmp_path}/want", "fsync /d/a", "crash")
+    maps = re.findall(r"(?:descriptors|bitmap) at (\d+)",
+                      run("dumpe2fs", image))
+    allowed = {1} | blocks_of(image, "/d/a")
+    for name in metadata.split():
+        allowed |= set(map(int, maps)) if name == "maps" else \
+            blocks_of(image, name)
+    assert differences(old, image) <= allowed
+    repaired = tmp_path / "repaired"
+    repaired.write_bytes(image.read_bytes())
+    run("e2fsck", "-fp", repaired, good=(0, 1))
+    core(image, f"get /d/a {tmp_path}/got", f"get /e/b {tmp_path}/b",
+         f"get /e/c {tmp_path}/c", "fails 2 get /e/new /dev/null")
+    clean(image)
+    want = (tmp_path / "want").read_bytes()
+    assert (tmp_path / "got").read_bytes() == want
+    assert dump(repaired, "/d/a", tmp_path) == want
+    for name in "bc":
+        assert (tmp_path / name).read_bytes() == \
+            dump(old, f"/e/{name}", tmp_path)
+
+
+def test_what_an_fsync_left_is_written_by_sync(tmp_path):
+    image = make(tmp_path / "image", "1k-128", "8M")
+    core(image, "write /a 0 30000 1", "write /b 0 30000 2", "write /old 0 9 3",
+         "sync", "mv /old /b", "write /a 0 30000 4", "fsync /a",
+         "write /b 9 30000 5", "write /c 0 30000 6", "rm /a",
+         f"get /b {tmp_path}/b", "sync", "crash")
+    assert dump(image, "/b", tmp_path) == (tmp_path / "b").read_bytes()
+    assert len(dump(image, "/c", tmp_path)) == 30000
+    assert set(core(image, "ls /").split()[3::4]) == {"/lost+found", "/b", "/c"}
+    clean(image)
+
+
+def test_the_second_fsync_leaves_the_directory_alone(tmp_path):
+    image = make(tmp_path / "image")
+    core(image, "mkdir /d", "write /d/a 0 9000 1", "fsync /d/a",
+         "write /d/later 0 9 2", "write /d/a 0 9000 3",
+         f"get /d/a {tmp_path}/want", "fsync /d/a", "crash")
+    assert dump(image, "/d/a", tmp_path) == (tmp_path / "want").read_bytes()
+    assert "later" not in run("debugfs", "-R", "ls -p /d", image)
+
+
+def test_fsync_of_a_file_with_new_names_in_two_directories(tmp_path):
+    image = make(tmp_path / "image")
+    core(image, "mkdir /d", "mkdir /e", "sync", "write /d/a 0 9000 1",
+         "ln /d/a /e/b", "fsync /d/a", "crash")
+    assert dump(image, "/d/a", tmp_path) == dump(image, "/e/b", tmp_path)
+    clean(image)
+
+
+def test_fsync_of_a_file_that_replaced_another(tmp_path):
+    """It has its new name, with one file or the other at every moment, which
+    takes all steps."""
+    image = make(tmp_path / "image")
+    core(image, "write /a 0 9000 1", "write /new 0 30000 2", "sync",
+         "mv /new /a", "fsync /a", "crash")
+    assert len(dump(image, "/a", tmp_path)) == 30000
+    core(image, "fails 2 get /new /dev/null")
+    clean(image)
+
+
 # ---- what goes wrong -------------------------------------------------------
 
 def test_orphans(tmp_path):
@@ -457,6 +568,27 @@ UNDER_WAY = {
                        f"many /d{NAME} 0 12",
                        f"mv /d{NAME}x /d{NAME}y;sync;mv /d{NAME}y /d/short;"
                        "sync;mv /d /dd;mkdir /d"),
+    "one file synced": ("write /a 0 30000 1;write /b 0 30000 2;many /x 0 9",
+                        "write /b 0 9000 3;truncate /b 20000;write /a 5000 "
+                        "40000 4;fsync /a;truncate /a 3000;rm /b;write /c 0 "
+                        "30000 5;fsync /a;write /a 3000 60000 6;fsync /c"),
+    "new file synced": ("mkdir /d;many /x 0 4",
+                        "mkdir /d/e;write /d/e/f 0 20000 1;write /d/e/g 0 "
+                        "20000 2;fsync /d/e/f;rm /d/e/g;write /d/e/g 0 9 3;"
+                        "write /d/e/f 20000 300000 4"),
+    "synced in a folder that grows": (f"mkdir /d;many /d{NAME} 0 13",
+                                      f"many /d{NAME} 13 30;write /d/f 0 9 1;"
+                                      f"fsync /d/f;many /d{NAME} 30 40"),
+    "synced in a folder that has grown": (
+        "mkdir /d;write /j 0 9000 1;sync;rm /j",
+        f"write /d/f 0 9 1;many /d{NAME} 0 16;fsync /d/f"),
+    "a name synced with another": (
+        f"mkdir /d;many /d{NAME} 0 7",  # one more fits into the sector
+        f"many /d{NAME} 10 11;write /d/f 0 9 1;fsync /d/f;rm /d{NAME}10;"
+        f"many /d{NAME} 11 12;mv /d{NAME}0 /d{NAME}10"),
+    "longer after a sync": ("write /j 0 300000 7;sync;rm /j",
+                            "write /f 280000 9 1;fsync /f;write /f 540000 9 "
+                            "2;write /f 810000 9 3;write /f 1070000 9 4"),
 }
 
 

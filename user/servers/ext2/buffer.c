@@ -131,6 +131,7 @@ static void enter(struct ext2 *fs, struct buffer *b, uint32_t block,
 {
     b->buf_block = block;
     b->buf_kind = (uint8_t)kind;
+    b->buf_owner = 0;
     b->buf_fresh = false;
     b->buf_checked = false;
     b->buf_next = *chain(fs, block);

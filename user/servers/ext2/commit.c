@@ -21,6 +21,10 @@
  *   freed     bitmaps without freed blocks and inodes
  *
  * A step with nothing to write costs nothing.
+ *
+ * fsync of a file writes only what the file needs, by the steps up to "files",
+ * and the epoch goes on: the disk is as after a power failure in these steps
+ * that lost everything else.
  */
 #include "kernel/lib/string.h"
 #include "user/servers/ext2/impl.h"
@@ -109,14 +113,70 @@ static void edits_end(struct ext2 *fs)
     fs->fs_edits = 0;
 }
 
+/* ---- what a commit writes ----------------------------------------------- */
+
+/* For an fsync: the file, the directory in which it has a new name, and the one
+ * that has the name of a new directory; 0: none. */
+struct scope {
+    uint32_t scope_file, scope_dir, scope_parent;
+};
+
+/* Without a scope, everything is written. */
+static bool in_scope(const struct scope *s, uint32_t inode)
+{
+    return s == NULL ||
+           (inode != 0 && (inode == s->scope_file || inode == s->scope_dir ||
+                           inode == s->scope_parent));
+}
+
+static bool edit_of_file(const struct ext2 *fs, uint32_t file)
+{
+    for (uint32_t i = 0; i < fs->fs_edits; i++) {
+        if (fs->fs_edit[i].edit_before == file ||
+            fs->fs_edit[i].edit_after == file)
+            return true;
+    }
+    return false;
+}
+
+/* What an fsync of the file must write. False: everything, as a name of it
+ * changes in the steps after "files", or it has several new names. */
+static bool scope_of(struct ext2 *fs, const struct node *n, struct scope *s)
+{
+    struct node *dir;
+
+    *s = (struct scope){.scope_file = n->node_number, .scope_dir = n->node_dir};
+    if (node_type(n) != MODE_REGULAR || n->node_inode.i_links_count == 0 ||
+        n->node_dir == NODE_DIRS_MANY || edit_of_file(fs, n->node_number))
+        return false;
+    if (n->node_dir == 0)
+        return true;
+    if (node_get_dir(fs, n->node_dir, &dir) < 0)
+        return false;
+    s->scope_parent = dir->node_dir;
+    node_put(dir);
+    return true;
+}
+
 /* ---- steps -------------------------------------------------------------- */
+
+#define KIND(k)      (1u << (k))
+#define KINDS_NAME   (KIND(BUFFER_META) | KIND(BUFFER_DIR))
+#define KINDS_SHARED (KIND(BUFFER_MAP) | KIND(BUFFER_TABLE))
+
+static bool is_written(const struct buffer *b, uint32_t kinds, bool fresh,
+                       const struct scope *s)
+{
+    if (!b->buf_dirty ||
+        !((kinds & KIND(b->buf_kind)) || (fresh && b->buf_fresh)))
+        return false;
+    return (KINDS_SHARED & KIND(b->buf_kind)) || in_scope(s, b->buf_owner);
+}
 
 /* Writes dirty buffers of these kinds and, if requested, all fresh ones; waits
  * until they are on disk. */
-#define KIND(k)    (1u << (k))
-#define KINDS_NAME (KIND(BUFFER_META) | KIND(BUFFER_DIR))
-
-static int write_kinds(struct ext2 *fs, uint32_t kinds, bool fresh)
+static int write_kinds(struct ext2 *fs, uint32_t kinds, bool fresh,
+                       const struct scope *s)
 {
     bool any = false;
     int r;
@@ -124,8 +184,7 @@ static int write_kinds(struct ext2 *fs, uint32_t kinds, bool fresh)
     for (uint32_t i = 0; i < fs->fs_buffers; i++) {
         struct buffer *b = &fs->fs_buffer[i];
 
-        b->buf_mark = b->buf_dirty &&
-                      ((kinds & KIND(b->buf_kind)) || (fresh && b->buf_fresh));
+        b->buf_mark = is_written(b, kinds, fresh, s);
         any |= b->buf_mark;
     }
     if (!any)
@@ -134,9 +193,24 @@ static int write_kinds(struct ext2 *fs, uint32_t kinds, bool fresh)
     return r < 0 ? r : disk_flush(fs);
 }
 
-static int step_data(struct ext2 *fs)
+/* Whether a bitmap has changed for anything in the scope. */
+static bool has_allocated(const struct ext2 *fs, const struct scope *s)
 {
-    int r = groups_store(fs);
+    if (s == NULL)
+        return true;
+    list_for_each (l, &fs->fs_nodes) {
+        const struct node *n = list_entry(l, struct node, node_lru);
+
+        if (n->node_alloc && in_scope(s, n->node_number))
+            return true;
+    }
+    return false;
+}
+
+static int step_data(struct ext2 *fs, const struct scope *s)
+{
+    bool maps = has_allocated(fs, s);
+    int r = maps ? groups_store(fs) : 0;
 
     if (r == 0 && (fs->fs_super.s_state & STATE_VALID)) {
         fs->fs_super.s_state &= (uint16_t)~STATE_VALID;
@@ -146,7 +220,8 @@ static int step_data(struct ext2 *fs)
     }
     if (r < 0)
         return r;
-    return write_kinds(fs, KIND(BUFFER_DATA) | KIND(BUFFER_MAP), true);
+    return write_kinds(fs, KIND(BUFFER_DATA) | (maps ? KIND(BUFFER_MAP) : 0),
+                       true, s);
 }
 
 enum node_class {
@@ -169,43 +244,53 @@ static enum node_class class_of(const struct node *n)
 
 /* Writes the inodes of one class. An inode created and freed in this epoch is
  * free on disk anyway. */
-static int step_nodes(struct ext2 *fs, enum node_class which)
+static int step_nodes(struct ext2 *fs, enum node_class which,
+                      const struct scope *s)
 {
     list_for_each (l, &fs->fs_nodes) {
         struct node *n = list_entry(l, struct node, node_lru);
         int r;
 
-        if (!n->node_dirty || class_of(n) != which)
+        if (!n->node_dirty || class_of(n) != which ||
+            !in_scope(s, n->node_number))
             continue;
         r = n->node_unborn && which >= CLASS_DEAD ? node_clean(fs, n)
                                                   : node_store(fs, n);
         if (r < 0)
             return r;
     }
-    return write_kinds(fs, KIND(BUFFER_TABLE), false);
+    return write_kinds(fs, KIND(BUFFER_TABLE), false, NULL);
 }
 
 static int step_edits(struct ext2 *fs, enum edit_step step)
 {
     if (!edits_set(fs, step, true))
         return 0;
-    return write_kinds(fs, KINDS_NAME, false);
+    return write_kinds(fs, KINDS_NAME, false, NULL);
 }
 
-static int steps(struct ext2 *fs)
+/* From "data" to "files"; the edits are undone. */
+static int steps_to_files(struct ext2 *fs, const struct scope *s)
 {
     int r;
 
     edits_set(fs, -1, false);
-    r = step_data(fs);
+    r = step_data(fs, s);
     if (r == 0)
-        r = write_kinds(fs, KINDS_NAME, false);
+        r = write_kinds(fs, KINDS_NAME, false, s);
     for (int c = CLASS_GROWN; c <= CLASS_FILE && r == 0; c++)
-        r = step_nodes(fs, (enum node_class)c);
+        r = step_nodes(fs, (enum node_class)c, s);
+    return r;
+}
+
+static int steps(struct ext2 *fs)
+{
+    int r = steps_to_files(fs, NULL);
+
     if (r == 0)
         r = step_edits(fs, EDIT_SWITCH);
     for (int c = CLASS_DEAD; c < CLASSES && r == 0; c++)
-        r = step_nodes(fs, (enum node_class)c);
+        r = step_nodes(fs, (enum node_class)c, NULL);
     if (r == 0)
         r = step_edits(fs, EDIT_REMOVE);
     edits_end(fs);
@@ -227,10 +312,12 @@ static void end_nodes(struct ext2 *fs)
     }
 }
 
-static void end_fresh(struct ext2 *fs)
+static void end_fresh(struct ext2 *fs, const struct scope *s)
 {
-    for (uint32_t i = 0; i < fs->fs_buffers; i++)
-        fs->fs_buffer[i].buf_fresh = false;
+    for (uint32_t i = 0; i < fs->fs_buffers; i++) {
+        if (in_scope(s, fs->fs_buffer[i].buf_owner))
+            fs->fs_buffer[i].buf_fresh = false;
+    }
 }
 
 static int step_freed(struct ext2 *fs)
@@ -244,7 +331,7 @@ static int step_freed(struct ext2 *fs)
     r = gone_apply(fs);
     if (r == 0)
         r = groups_store(fs);
-    return r < 0 ? r : write_kinds(fs, KIND(BUFFER_MAP), false);
+    return r < 0 ? r : write_kinds(fs, KIND(BUFFER_MAP), false, NULL);
 }
 
 /* After this, a power failure leaves nothing to repair. */
@@ -286,8 +373,24 @@ int epoch_commit(struct ext2 *fs)
         r = step_freed(fs);
     if (r < 0)
         return disk_failed(fs); /* a step that was left out is not repeated */
-    end_fresh(fs);
+    end_fresh(fs, NULL);
     end_nodes(fs);
+    return 0;
+}
+
+/* Writes what is in the scope; the epoch goes on. */
+static int commit_file(struct ext2 *fs, const struct scope *s)
+{
+    int r;
+
+    if (fs->fs_failed)
+        return -EIO;
+    fs->fs_counts.count_commits++;
+    r = steps_to_files(fs, s);
+    edits_set(fs, -1, true);
+    if (r < 0)
+        return disk_failed(fs);
+    end_fresh(fs, s);
     return 0;
 }
 
@@ -320,14 +423,22 @@ int ext2_tick(void *opaque)
     return settle(opaque);
 }
 
-/* A file depends on its directories too, so everything is written. */
 int ext2_sync(void *opaque, uint32_t file)
 {
     struct ext2 *fs = opaque;
+    struct scope s;
+    struct node *n;
+    bool alone;
 
     if (file == 0)
         return settle(fs);
-    return epoch_clean(fs) ? 0 : epoch_commit(fs);
+    if (epoch_clean(fs))
+        return 0;
+    if (node_get(fs, file, &n) < 0)
+        return epoch_commit(fs);
+    alone = scope_of(fs, n, &s);
+    node_put(n);
+    return alone ? commit_file(fs, &s) : epoch_commit(fs);
 }
 
 int ext2_unmount(void *opaque)

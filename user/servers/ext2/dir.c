@@ -81,8 +81,11 @@ int dir_block(struct ext2 *fs, struct node *dir, uint32_t index,
         return ext2_damage(fs, "a block is missing in directory",
                            dir->node_number);
     r = buffer_get(fs, block, BUFFER_DIR, out);
-    if (r < 0 || (*out)->buf_checked)
+    if (r < 0)
         return r;
+    (*out)->buf_owner = dir->node_number;
+    if ((*out)->buf_checked)
+        return 0;
     if (!entries_good(fs, (*out)->buf_data)) {
         buffer_put(*out);
         return ext2_damage(fs, "wrong entries in directory", dir->node_number);

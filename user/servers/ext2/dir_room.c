@@ -179,6 +179,7 @@ static int grow(struct ext2 *fs, struct node *dir, struct place *place)
         return r;
     for (uint32_t at = 0; at < fs->fs_block_size; at += SECTOR)
         free_entry(place->place_buffer, at, SECTOR);
+    place->place_buffer->buf_owner = dir->node_number;
     place->place_buffer->buf_checked = true;
     place->place_offset = 0;
     place->place_block = index;

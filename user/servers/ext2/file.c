@@ -171,6 +171,7 @@ static int write_block(struct ext2 *fs, struct node *n, uint32_t offset,
     if (r < 0)
         return r;
     memcpy(b->buf_data + offset % fs->fs_block_size, buf, part);
+    b->buf_owner = n->node_number;
     buffer_dirty(fs, b);
     buffer_put(b);
     if (offset + part > n->node_inode.i_size)
@@ -246,6 +247,7 @@ static int clear_tail(struct ext2 *fs, struct node *n, uint32_t size)
     if (r < 0)
         return r;
     memset(b->buf_data + in_block, 0, fs->fs_block_size - in_block);
+    b->buf_owner = n->node_number;
     buffer_dirty(fs, b);
     buffer_put(b);
     return 0;

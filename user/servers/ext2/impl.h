@@ -27,6 +27,7 @@ struct buffer {
     struct buffer *buf_next; /* in its hash chain */
     struct list buf_lru;     /* fs_lru: oldest first */
     uint32_t buf_block;      /* 0: holds nothing */
+    uint32_t buf_owner; /* the inode that it belongs to; 0: none, or many */
     uint16_t buf_refs;
     uint8_t buf_kind;
     bool buf_dirty;
@@ -63,16 +64,20 @@ struct node {
     uint32_t node_refs;
     bool node_dirty;
     bool node_unborn;   /* has no links on disk yet */
+    bool node_alloc;    /* a bit in a bitmap for it is not on disk */
     bool node_grew;     /* a directory with a block that it has not on disk */
     bool node_lost_dir; /* a directory in it was removed in this epoch */
     bool node_released; /* no longer used: freed with the epoch */
     bool node_orphan;   /* no links, and not released */
+    uint32_t node_dir;  /* has a name of it that is not on disk; 0: none does */
     uint32_t node_near; /* block after which to allocate the next */
     uint32_t node_next_read; /* offset at which a sequential reader continues */
     uint32_t node_found;     /* block of a directory: last entry found */
     uint32_t node_room;      /* blocks of a directory before it have no room */
     struct ext2_inode node_inode;
 };
+
+#define NODE_DIRS_MANY UINT32_MAX /* in node_dir: more than one */
 
 #define NODES_MAX  512u
 #define NODE_CHAIN 128u
@@ -257,6 +262,8 @@ int inode_load(struct ext2 *fs, uint32_t number, struct ext2_inode *out);
 int node_new(struct ext2 *fs, uint32_t number, struct node **out);
 void node_put(struct node *n);
 void node_dirty(struct ext2 *fs, struct node *n);
+/* Notes that a directory has a new name of it. */
+void node_name(struct node *n, const struct node *dir);
 /* Clears the dirty flag: 0. */
 int node_clean(struct ext2 *fs, struct node *n);
 /* Copies it to its buffer; no longer dirty. */
@@ -337,8 +344,9 @@ int dir_begin(struct ext2 *fs, struct node *dir, uint32_t parent);
 
 /* Removes a link; without any the file is an orphan. */
 void node_drop_link(struct ext2 *fs, struct node *n);
-/* Removes an entry. At once if the disk has neither it nor its inode, and gets
- * the inode in this epoch only with another name from step "names" on. */
+/* Removes an entry. At once if the disk does not have its inode, and gets the
+ * inode in this epoch only with another name from step "names" on. (An fsync of
+ * another file may have written the entry.) */
 void dir_take(struct ext2 *fs, struct node *dir, struct place *place,
               bool at_once);
 /* Call when the inode has no name any more; it exists while it is open. */

@@ -123,6 +123,7 @@ static int make(struct ext2 *fs, struct node *n, bool numbers, uint32_t *out)
         }
         buffer_put(b);
     }
+    n->node_alloc = true;
     n->node_near = *out;
     n->node_inode.i_blocks += fs->fs_block_sectors;
     node_dirty(fs, n);
@@ -166,6 +167,7 @@ int map_make(struct ext2 *fs, struct node *n, uint32_t index, uint32_t *block,
         r = buffer_get(fs, *block, BUFFER_META, &b);
         if (r < 0)
             return r;
+        b->buf_owner = n->node_number;
         slot = (uint32_t *)b->buf_data + way.way_index[i];
         r = step(fs, n, slot, i + 1 < way.way_depth, made);
         *block = *slot;
@@ -196,6 +198,7 @@ static int cut_numbers(struct ext2 *fs, struct node *n, uint32_t block,
     r = buffer_get(fs, block, BUFFER_META, &b);
     if (r < 0)
         return r;
+    b->buf_owner = n->node_number;
     for (uint32_t i = from / span; i < fs->fs_pointers && r == 0; i++) {
         uint32_t *slot = (uint32_t *)b->buf_data + i;
         uint32_t was = *slot;

@@ -178,6 +178,7 @@ static int create_in(struct ext2 *fs, struct node *dir, const char *name,
     if (r == 0) {
         *file = n->node_number;
         dir_put(fs, &place, name, len, n->node_number, dir_type(fs, n));
+        node_name(n, dir);
         dir->node_inode.i_links_count += type == FILE_DIRECTORY;
         dir_changed(fs, dir);
         node_put(n);
@@ -230,6 +231,7 @@ static int link_in(struct ext2 *fs, struct node *dir, const char *name,
         return r;
     dir_put(fs, &place, name, len, n->node_number, dir_type(fs, n));
     place_put(&place);
+    node_name(n, dir);
     n->node_inode.i_links_count++;
     changed(fs, n);
     dir_changed(fs, dir);

@@ -208,6 +208,7 @@ int node_new(struct ext2 *fs, uint32_t number, struct node **out)
     if (n == NULL)
         return -ENOMEM;
     n->node_unborn = true;
+    n->node_alloc = true;
     n->node_near = fs->fs_group[inode_group(fs, number)].group_first;
     n->node_inode.i_atime = ext2_now(fs);
     n->node_inode.i_ctime = n->node_inode.i_atime;
@@ -226,6 +227,14 @@ void node_dirty(struct ext2 *fs, struct node *n)
 {
     fs->fs_node_dirty += !n->node_dirty;
     n->node_dirty = true;
+}
+
+void node_name(struct node *n, const struct node *dir)
+{
+    if (n->node_dir != 0 && n->node_dir != dir->node_number)
+        n->node_dir = NODE_DIRS_MANY;
+    else
+        n->node_dir = dir->node_number;
 }
 
 int node_clean(struct ext2 *fs, struct node *n)
@@ -249,7 +258,9 @@ int node_store(struct ext2 *fs, struct node *n)
     buffer_dirty(fs, b);
     buffer_put(b);
     n->node_unborn = false;
+    n->node_alloc = false;
     n->node_grew = false;
+    n->node_dir = 0;
     return node_clean(fs, n);
 }
 

@@ -56,6 +56,7 @@ static int to_new_name(struct ext2 *fs, struct move *m)
     dir_put(fs, &place, m->move_to, m->move_len, m->move_node->node_number,
             dir_type(fs, m->move_node));
     place_put(&place);
+    node_name(m->move_node, m->move_to_dir);
     dir_take(fs, m->move_from_dir, &m->move_from, m->move_node->node_unborn);
     finish(fs, m);
     return 0;
@@ -116,6 +117,7 @@ static void switch_name(struct ext2 *fs, struct move *m)
     }
     dir_take(fs, m->move_from_dir, &m->move_from,
              at_once && m->move_node->node_unborn);
+    node_name(m->move_node, m->move_to_dir);
 }
 
 static int replace_file(struct ext2 *fs, struct move *m)

@@ -392,16 +392,30 @@ static bool do_rename_dir(struct model *m)
 static bool do_sync(struct model *m)
 {
     note(m, CHANGE_SYNC, "", "");
-    return ext2_sync(m->model_fs, dice(m, 2)) == 0 ? true : disagree(m, "sync");
+    return ext2_sync(m->model_fs, 0) == 0 ? true : disagree(m, "sync");
+}
+
+static bool do_fsync(struct model *m)
+{
+    struct shadow *s = choose(m, false);
+
+    if (s == NULL)
+        return true;
+    note(m, CHANGE_FSYNC, s->sh_path, "");
+    m->model_last.change_object = s->sh_object->obj_id;
+    m->model_last.change_hash =
+        model_hash(s->sh_object->obj_data, s->sh_object->obj_size);
+    return path_fsync(m->model_fs, s->sh_path) == 0 ? true
+                                                    : disagree(m, "fsync");
 }
 
 bool model_step(struct model *m)
 {
     /* of 100: up to here files are created, directories, … */
     static const uint8_t mix[MODES][9] = {
-        {18, 25, 52, 58, 68, 71, 76, 88, 95},
-        {12, 40, 48, 50, 58, 72, 74, 82, 97},
-        {12, 15, 62, 72, 80, 81, 83, 93, 96},
+        {18, 25, 52, 58, 68, 71, 76, 88, 92},
+        {12, 40, 48, 50, 58, 72, 74, 82, 93},
+        {12, 15, 62, 72, 80, 81, 83, 91, 93},
     };
     const uint8_t *below = mix[m->model_mode];
     uint32_t n = dice(m, 100);
@@ -425,7 +439,7 @@ bool model_step(struct model *m)
         return do_rename(m);
     if (n < below[8])
         return do_rename_dir(m);
-    return do_sync(m);
+    return dice(m, 3) == 0 ? do_sync(m) : do_fsync(m);
 }
 
 /* ---- comparing ----------------------------------------------------------- */

@@ -32,6 +32,7 @@ enum change_kind {
     CHANGE_REPLACED, /* change_other lost its file to this */
     CHANGE_TREE,     /* a directory has another name, change_other */
     CHANGE_SYNC,
+    CHANGE_FSYNC, /* of this name's file */
 };
 
 struct change {
@@ -39,7 +40,7 @@ struct change {
     char change_path[MODEL_PATH];
     char change_other[MODEL_PATH];
     uint32_t change_object; /* its obj_id */
-    uint32_t change_hash;   /* of the file that was moved */
+    uint32_t change_hash;   /* of the file that was moved, or synced */
 };
 
 struct model {

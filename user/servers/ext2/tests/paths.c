@@ -154,6 +154,14 @@ int path_truncate(struct ext2 *fs, const char *path, uint32_t size)
     return r < 0 ? r : ext2_truncate(fs, file, size);
 }
 
+int path_fsync(struct ext2 *fs, const char *path)
+{
+    uint32_t file;
+    int r = path_find(fs, path, &file);
+
+    return r < 0 ? r : ext2_sync(fs, file);
+}
+
 uint8_t *path_read(struct ext2 *fs, const char *path, int32_t *size)
 {
     struct fs_attr attr;

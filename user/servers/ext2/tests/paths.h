@@ -17,6 +17,7 @@ int path_rename(struct ext2 *fs, const char *from, const char *to);
 /* Creates the file if there is none. Returns the bytes written. */
 int path_write(struct ext2 *fs, const char *path, uint32_t offset,
                const void *data, size_t n);
+int path_fsync(struct ext2 *fs, const char *path);
 int path_truncate(struct ext2 *fs, const char *path, uint32_t size);
 /* Reads all of it into memory of malloc; NULL on failure. *size gets the size
  * or the error. */

@@ -42,6 +42,7 @@ struct event {
 struct cut {
     struct event *cut_event;
     uint32_t cut_first, cut_end;
+    uint32_t cut_records;         /* on the disk */
     const struct event *cut_sync; /* the last sync that had returned, or NULL */
     bool cut_shelters;            /* temporary names of rename may remain */
     uint32_t cut_certain;         /* names with known contents */
@@ -260,20 +261,37 @@ static bool check_dir(struct ext2 *fs, struct cut *c, const char *path,
     return wrong(c, "is not a directory", path);
 }
 
+/* A name that was confirmed before the event `next`. */
 static bool check_name(struct ext2 *fs, struct cut *c,
-                       const struct confirmed *con)
+                       const struct confirmed *con, uint32_t next)
 {
     struct fate f = {0};
 
     names_add(&f.fate_names, c, con->con_path);
     fate_owner(&f, con->con_object, con->con_hash);
-    for (uint32_t i = c->cut_first; i < c->cut_end; i++)
+    for (uint32_t i = next; i < c->cut_end; i++)
         fate_of(c, &c->cut_event[i].event_change, &f);
     if (f.fate_gone)
         return true;
     c->cut_certain++;
     return con->con_hash != 0 ? check_file(fs, c, con->con_path, &f)
                               : check_dir(fs, c, con->con_path, &f);
+}
+
+/* The file of an fsync that had returned since the last sync. */
+static void check_fsync(struct ext2 *fs, struct cut *c, uint32_t i)
+{
+    const struct event *e = &c->cut_event[i];
+    struct confirmed con = {
+        .con_object = e->event_change.change_object,
+        .con_hash = e->event_change.change_hash,
+    };
+
+    if (e->event_change.change_kind != CHANGE_FSYNC ||
+        e->event_end > c->cut_records)
+        return;
+    memcpy(con.con_path, e->event_change.change_path, MODEL_PATH);
+    check_name(fs, c, &con, i + 1);
 }
 
 /* ---- forbidden contents ------------------------------------------------- */
@@ -328,6 +346,7 @@ static void find_sync(struct cut *c, struct event *events, uint32_t steps,
                       uint32_t records)
 {
     c->cut_event = events;
+    c->cut_records = records;
     for (uint32_t i = 0; i < steps; i++) {
         if (events[i].event_start >= records)
             break;
@@ -350,7 +369,9 @@ static void check_contents(struct cut *c, struct ext2 *fs)
         c->cut_wrong = "walking fails";
     for (uint32_t i = 0; c->cut_sync != NULL && i < c->cut_sync->event_names;
          i++)
-        check_name(fs, c, &c->cut_sync->event_confirmed[i]);
+        check_name(fs, c, &c->cut_sync->event_confirmed[i], c->cut_first);
+    for (uint32_t i = c->cut_first; i < c->cut_end; i++)
+        check_fsync(fs, c, i);
 }
 
 /* e2fsck -p may find errors, and repairs them by itself. */

@@ -10,7 +10,7 @@
  *     ln PATH PATH            node PATH NUMBER
  *     ls PATH                 every file below, with type, links and size
  *     many PATH FROM TO       files PATH0 … of no bytes
- *     df    sync    tick      counts
+ *     df    sync    tick      counts                 fsync PATH
  *     orphan PATH             removes its name while it is open
  *     breaks                  from now on every write fails
  *     crash                   ends without an unmount
@@ -181,6 +181,8 @@ static int run(struct ext2 *fs, int n, char **w)
         return do_counts(fs);
     if (is(w[0], "sync", n, 0))
         return ext2_sync(fs, 0);
+    if (is(w[0], "fsync", n, 1))
+        return path_fsync(fs, w[1]);
     if (is(w[0], "tick", n, 0))
         return ext2_tick(fs);
     host_fail("unknown command: %s", w[0]);
