@@ -13,7 +13,8 @@ from tools.run import qemu
 
 pytestmark = [pytest.mark.workshop, pytest.mark.plain]
 
-COMMANDS = "bench kmem_cache; bench kmem; bench kinds; bench object; poweroff"
+COMMANDS = "bench self; bench kmem_cache; bench kmem; bench kinds; " \
+    "bench object; poweroff"
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +29,33 @@ def by_size(figures, key):
     found = {int(name[len(key) + 1:]): value for name, value in figures.items()
              if re.fullmatch(rf"{re.escape(key)}\.\d+", name)}
     return [found[size] for size in sorted(found)]
+
+
+def test_of_known_instructions_exactly_their_number_is_counted(figures):
+    assert figures["self.ten"] == 10
+    assert figures["self.eleven"] == 11
+
+
+def test_the_loops_that_are_subtracted_are_those_around(kernel):
+    """Each loop of `bench` ends as the empty one does, with two instructions
+    that count a register down."""
+    text = subprocess.run(
+        ["objdump", "-d", "--no-show-raw-insn", kernel],
+        capture_output=True, text=True, check=True).stdout
+    for name in ("benchcmd_empty_loop", "benchcmd_cache_pair",
+                 "benchcmd_without"):
+        body = re.search(rf"<{name}>:\n(.*?)\n\n", text, re.S).group(1)
+        loops = re.findall(r"\t(.*)\n *(\w+):\tjne +(\w+) ", body)
+        ends = [before for before, at, to in loops
+                if int(to, 16) < int(at, 16)]
+        assert ends, name
+        for end in ends:
+            assert re.match(r"dec +%e..$|sub +\$0x1,%e..$", end), (name, end)
+
+
+def test_hot_pairs_keep_their_budgets(figures):
+    assert figures["kmem_cache.pair.64"] <= 58
+    assert figures["kmem_cache.pair.512"] <= 84
 
 
 def test_s60_kmem_alloc_costs_a_look_at_a_table_more(figures):

@@ -5,8 +5,8 @@
  * by exactly one per guest instruction, so a difference of two readings is a
  * count, and the same in every run. A figure is what stands between the
  * caller and its object: argument loads, call, the whole callee and its
- * return. Loops, and the stores that keep the pointers, are measured once
- * without the call and subtracted.
+ * return. Loops, and the stores that keep the pointers, are measured without
+ * the call and subtracted; `bench self` shows that nothing is left of them.
  *
  * Each figure goes to the console and, as {"event":"bench",…}, to the debug
  * port, from where tools/measure/bench.py collects build/bench.json.
@@ -23,9 +23,6 @@
 #include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
-
-/* Keeps the compiler from dropping or merging the iterations of a loop. */
-#define keep(x) __asm__ volatile("" : : "r"(x) : "memory")
 
 static const uint16_t speed_sizes[] = {8,   16,  32,   64,   128,
                                        256, 512, 1024, 2048, 4096};
@@ -81,12 +78,13 @@ static bool ticks_are_exact(void)
 
 /* ---- what measuring itself costs ---------------------------------------- */
 
-uint64_t benchcmd_empty_loop(void)
+/* Never inlined, so that all its calls cost the same. */
+__attribute__((noinline)) uint64_t benchcmd_empty_loop(void)
 {
     uint64_t start = rdtsc();
 
-    for (uint32_t i = 0; i < ROUNDS; i++)
-        keep(i);
+    REPEAT (ROUNDS)
+        ;
     return rdtsc() - start;
 }
 
@@ -95,20 +93,68 @@ static uint64_t store_loop(void **p, uint32_t n)
 {
     uint64_t start = rdtsc();
 
-    for (uint32_t i = 0; i < n; i++) {
-        p[i] = p;
-        keep(p);
+    REPEAT (n)
+        *p++ = &start;
+    return rdtsc() - start;
+}
+
+/* The loop over n pointers: to load one is part of what a call costs. */
+static uint64_t pointer_loop(void **p, uint32_t n)
+{
+    uint64_t start = rdtsc();
+
+    REPEAT (n) {
+        p++;
+        __asm__ volatile("" : "+r"(p));
     }
     return rdtsc() - start;
 }
 
-static uint64_t load_loop(void **p, uint32_t n)
+/* ---- what is known ------------------------------------------------------ */
+
+#define FIVE_NOPS "nop; nop; nop; nop; nop; "
+
+/* Ten instructions, after which registers have changed as after a call. */
+static uint64_t known_ten(void)
 {
     uint64_t start = rdtsc();
 
-    for (uint32_t i = 0; i < n; i++)
-        keep(p[i]);
+    REPEAT (ROUNDS)
+        __asm__ volatile(FIVE_NOPS FIVE_NOPS
+                         :
+                         :
+                         : "eax", "ecx", "edx", "memory", "cc");
+    return rdtsc() - start - benchcmd_empty_loop();
+}
+
+/* The same with each of n pointers, which it loads. */
+static uint64_t known_eleven(void **p, uint32_t n)
+{
+    uint64_t start = rdtsc();
+
+    REPEAT (n) {
+        void *loaded = *p++;
+
+        __asm__ volatile(FIVE_NOPS FIVE_NOPS
+                         : "+d"(loaded)
+                         :
+                         : "eax", "ecx", "memory", "cc");
+    }
     return rdtsc() - start;
+}
+
+static int bench_self(void)
+{
+    void **p = benchcmd_pointers(OBJECTS);
+
+    if (p == NULL)
+        return 1;
+    benchcmd_report("self.ten", known_ten(), ROUNDS);
+    benchcmd_report("self.eleven",
+                    known_eleven(p, OBJECTS) - pointer_loop(p, OBJECTS),
+                    OBJECTS);
+    benchcmd_pointers_free(p, OBJECTS);
+    return 0;
 }
 
 /* ---- caches ------------------------------------------------------------- */
@@ -117,8 +163,8 @@ static uint64_t alloc_all(struct kmem_cache *cp, void **p, uint32_t n)
 {
     uint64_t start = rdtsc();
 
-    for (uint32_t i = 0; i < n; i++)
-        p[i] = kmem_cache_alloc(cp, KM_NOSLEEP);
+    REPEAT (n)
+        *p++ = kmem_cache_alloc(cp, KM_NOSLEEP);
     return rdtsc() - start;
 }
 
@@ -126,8 +172,8 @@ static uint64_t free_all(struct kmem_cache *cp, void **p, uint32_t n)
 {
     uint64_t start = rdtsc();
 
-    for (uint32_t i = 0; i < n; i++)
-        kmem_cache_free(cp, p[i]);
+    REPEAT (n)
+        kmem_cache_free(cp, *p++);
     return rdtsc() - start;
 }
 
@@ -135,7 +181,7 @@ uint64_t benchcmd_cache_pair(struct kmem_cache *cp)
 {
     uint64_t start = rdtsc();
 
-    for (uint32_t i = 0; i < ROUNDS; i++)
+    REPEAT (ROUNDS)
         kmem_cache_free(cp, kmem_cache_alloc(cp, KM_NOSLEEP));
     return rdtsc() - start - benchcmd_empty_loop();
 }
@@ -174,8 +220,8 @@ static void bench_means(struct kmem_cache *cp, uint32_t size, void **p)
                          OBJECTS);
     benchcmd_report_size("kmem_cache.alloc", size,
                          alloc - store_loop(p, OBJECTS), OBJECTS);
-    benchcmd_report_size("kmem_cache.free", size, free - load_loop(p, OBJECTS),
-                         OBJECTS);
+    benchcmd_report_size("kmem_cache.free", size,
+                         free - pointer_loop(p, OBJECTS), OBJECTS);
 }
 
 /* What a slab costs to make and to give up, per object in it. */
@@ -249,7 +295,7 @@ static uint64_t kmem_pair(uint32_t size)
 {
     uint64_t start = rdtsc();
 
-    for (uint32_t i = 0; i < ROUNDS; i++)
+    REPEAT (ROUNDS)
         kmem_free(kmem_alloc(size, KM_NOSLEEP), size);
     return rdtsc() - start - benchcmd_empty_loop();
 }
@@ -343,7 +389,7 @@ static uint64_t uncached_pair(uint32_t size)
 {
     uint64_t start = rdtsc();
 
-    for (uint32_t i = 0; i < ROUNDS; i++) {
+    REPEAT (ROUNDS) {
         void *obj = kmem_alloc(size, KM_NOSLEEP);
 
         construct(obj, size);
@@ -537,6 +583,7 @@ static const struct {
     {"flat", "cost stays flat", bench_flat},
     {"programs", "system calls and processes", bench_programs},
     {"boot", "kernel entry to prompt", bench_boot},
+    {"self", "sequences of ten and eleven instructions", bench_self},
 };
 
 /* Sets `exact`, too. */
@@ -567,7 +614,7 @@ static int cmd_bench(int argc, char **argv)
     }
     if (!found)
         return shell_error("no group %s; groups are kmem_cache kmem debug "
-                           "object kinds buddy util flat programs boot",
+                           "object kinds buddy util flat programs boot self",
                            argv[1]);
     debugcon_event("{\"event\":\"bench-end\"}");
     return result;

@@ -10,6 +10,17 @@
 #define ROUNDS  1000u  /* of a hot pair */
 #define OBJECTS 10000u /* for a mean over many */
 
+/* Loops n times. The compiler cannot know the counter, so all such loops, the
+ * empty one too, end with the same two instructions: count down, jump. */
+#define REPEAT(n)                                                              \
+    for (uint32_t left_ = (n); left_ > 0; left_ = benchcmd_next(left_))
+
+static inline uint32_t benchcmd_next(uint32_t left)
+{
+    __asm__ volatile("" : "+r"(left) : : "memory");
+    return left - 1;
+}
+
 /* One figure, `total` instructions (or per cent) over `n` operations. */
 void benchcmd_report(const char *key, uint64_t total, uint32_t n);
 

@@ -11,7 +11,7 @@ static uint64_t buddy_pair(unsigned order)
 {
     uint64_t start = rdtsc();
 
-    for (uint32_t i = 0; i < ROUNDS; i++)
+    REPEAT (ROUNDS)
         buddy_free(buddy_alloc(order), order);
     return rdtsc() - start - benchcmd_empty_loop();
 }

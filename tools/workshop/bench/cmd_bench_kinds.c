@@ -26,7 +26,7 @@ uint64_t benchcmd_without(const struct kmem_cache *cp)
 {
     uint64_t start = rdtsc();
 
-    for (uint32_t i = 0; i < ROUNDS; i++) {
+    REPEAT (ROUNDS) {
         void *obj = kmem_alloc(cp->cache_size, KM_SLEEP);
 
         if (cp->cache_ctor != NULL)
@@ -50,7 +50,7 @@ static uint64_t make_pipes(void)
     struct file *end[2];
     uint64_t start = rdtsc();
 
-    for (uint32_t i = 0; i < ROUNDS; i++) {
+    REPEAT (ROUNDS) {
         if (pipe_create(&end[0], &end[1]) != 0)
             return 0;
         close_pipe(end);
