@@ -161,7 +161,7 @@ static void read_options(int argc, char **argv)
         else if (option == 'l')
             loops = number_between(optarg, 1, 10000);
         else if (option == 's')
-            size = number_between(optarg, 1, MESSAGE_MAX);
+            size = size_between(optarg, 1, MESSAGE_MAX);
         else
             usage("[-g GROUPS] [-f PAIRS] [-l LOOPS] [-s BYTES]");
     }

@@ -29,7 +29,7 @@ static struct options read_options(int argc, char **argv)
         if (c == 'n')
             o.rounds = number_between(optarg, 1, 1000000000);
         else if (c == 's')
-            o.size = number_between(optarg, 0, IPC_DATA_MAX);
+            o.size = size_between(optarg, 0, IPC_DATA_MAX);
         else if (c == 'p')
             o.pass = true;
         else

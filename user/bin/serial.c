@@ -86,7 +86,7 @@ static int cmd_cat(int argc, char **argv)
     size_t left = SIZE_MAX;
 
     if (argc == 2 && strcmp(argv[0], "-n") == 0)
-        left = number_between(argv[1], 1, UINT32_MAX);
+        left = size_between(argv[1], 1, UINT32_MAX);
     else if (argc != 0)
         errx(2, "cat: only -n BYTES is expected");
     while (left > 0) {
@@ -153,7 +153,7 @@ static void loop_back(uint32_t seed, size_t n)
 
 static int cmd_test(int argc, char **argv)
 {
-    uint32_t all = argc == 1 ? number_between(argv[0], 1, UINT32_MAX) : 4096;
+    uint32_t all = argc == 1 ? size_between(argv[0], 1, UINT32_MAX) : 4096;
     struct uart_status s;
 
     if (argc > 1)
@@ -190,6 +190,6 @@ int main(int argc, char **argv)
                 errno == ENOENT ? " (`run -b -s uart` starts it)" : "");
         return commands[i].cmd_run(argc - 2, argv + 2);
     }
-    usage("echo WORD... | put | cat [-n BYTES] | set BAUD [loop] | "
-          "status | test [BYTES]");
+    usage("echo WORD... | put | cat [-n BYTES] | set BAUD [loop] |\n"
+          "              status | test [BYTES]");
 }

@@ -129,6 +129,41 @@ static uint64_t syscall_null(void)
     return measure(op_getpid, 2000);
 }
 
+/* ---- memory ------------------------------------------------------------- */
+
+static uint8_t block[PAGE_SIZE + 1], copy[PAGE_SIZE];
+
+static void op_copy(void)
+{
+    memcpy(copy, block, PAGE_SIZE);
+}
+
+/* To a higher address, so from the end down. */
+static void op_move(void)
+{
+    memmove(block + 1, block, PAGE_SIZE);
+}
+
+static void op_set(void)
+{
+    memset(copy, 1, PAGE_SIZE);
+}
+
+static uint64_t memory_copy(void)
+{
+    return measure(op_copy, 100);
+}
+
+static uint64_t memory_move(void)
+{
+    return measure(op_move, 100);
+}
+
+static uint64_t memory_set(void)
+{
+    return measure(op_set, 100);
+}
+
 static int there[2]; /* from this process to the other */
 static int back[2];
 
@@ -423,6 +458,9 @@ static const struct benchmark {
     bool bench_asked; /* only on request */
 } benchmarks[] = {
     {"syscall.null", syscall_null, false},
+    {"memcpy.4096", memory_copy, false},
+    {"memmove.4096", memory_move, false},
+    {"memset.4096", memory_set, false},
     {"task.switch", task_switch, false},
     {"pipe.roundtrip", pipe_roundtrip, false},
     {"ipc.roundtrip", ipc_roundtrip, false},

@@ -14,6 +14,7 @@ struct test {
 };
 
 extern const struct test malloc_tests[];
+extern const struct test memory_tests[];
 extern const struct test text_tests[];
 extern const struct test stdio_tests[];
 extern const struct test process_tests[];

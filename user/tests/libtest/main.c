@@ -6,8 +6,9 @@
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"
 
-static const struct test *const parts[] = {
-    malloc_tests, text_tests, stdio_tests, process_tests, program_tests};
+static const struct test *const parts[] = {malloc_tests,  memory_tests,
+                                           text_tests,    stdio_tests,
+                                           process_tests, program_tests};
 static const char *wanted = "";
 static unsigned number;
 static unsigned failures;
