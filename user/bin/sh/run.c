@@ -182,6 +182,16 @@ static int run_in_shell(const struct simple *s)
     return status;
 }
 
+static int not_found(const char *name)
+{
+    char other[NAME_MAX + 1];
+
+    if (strchr(name, '/') == NULL && suggest(name, other))
+        return complain(NOT_FOUND, "%s: not found; did you mean %s?", name,
+                        other);
+    return complain(NOT_FOUND, "%s: not found", name);
+}
+
 static void exec_program(char **argv) __attribute__((noreturn));
 static void exec_program(char **argv)
 {
@@ -190,7 +200,7 @@ static void exec_program(char **argv)
         _exit(complain(1, "%s: the environment is too long", argv[0]));
     execvp(argv[0], argv);
     if (errno == ENOENT || errno == ENOTDIR)
-        _exit(complain(NOT_FOUND, "%s: not found", argv[0]));
+        _exit(not_found(argv[0]));
     _exit(complain(NOT_EXECUTABLE, "%s: %s", argv[0], strerror(errno)));
 }
 

@@ -7,6 +7,7 @@
  *     expand.c   words: variables, quotes, patterns -> arguments
  *     vars.c     variables and the environment
  *     run.c      pipelines, redirections, processes
+ *     suggest.c  what a command that does not exist was meant to be
  *     builtin.c  commands that must run in the shell itself
  *     arena.c    the memory of all that
  *
@@ -178,6 +179,11 @@ struct builtin {
 extern const struct builtin builtins[]; /* ended by a NULL name */
 
 const struct builtin *builtin_find(const char *name);
+
+/* ---- suggest.c ---------------------------------------------------------- */
+
+/* A command that `name`, which is none, was probably meant to be. */
+bool suggest(const char *name, char out[NAME_MAX + 1]);
 
 /* ---- the console -------------------------------------------------------- */
 

@@ -553,7 +553,7 @@ int main(int argc, char **argv)
     else if (argc == 2 && strcmp(argv[1], "through") == 0)
         return again("/bin/sh", "-c", SELF " plain");
     else
-        usage("[privileged | wait | orphan | in PORT | inw PORT | inl PORT | "
-              "exec|bound PROGRAM [ARG ...]]");
+        usage("[privileged | wait | orphan | in PORT | inw PORT | inl PORT |\n"
+              "                   exec|bound PROGRAM [ARG ...]]");
     return 0;
 }

@@ -207,6 +207,25 @@ CASE(proc,
      {"ps | grep -c ' libtest$'", "1\n", 0},
      {"ps x", "usage: ps \n", 2})
 
+CASE(suggestions,
+     {"cta a", "sh: cta: not found; did you mean cat?\n", 127},
+     {"exti", "sh: exti: not found; did you mean exit?\n", 127},
+     {"quit", "sh: quit: not found; did you mean exit?\n", 127},
+     {"dir", "sh: dir: not found; did you mean ls?\n", 127},
+     {"kmastats", "sh: kmastats: not found; did you mean kmastat?\n", 127},
+     {"mkdri x", "sh: mkdri: not found; did you mean mkdir?\n", 127},
+     {"hackbnhc", "sh: hackbnhc: not found; did you mean hackbench?\n", 127},
+     {"qqqqq", "sh: qqqqq: not found\n", 127},
+     {"x", "sh: x: not found\n", 127},
+     {"/bin/cta", "sh: /bin/cta: not found\n", 127},
+     {"sl", "sh: sl: not found; did you mean ls?\n", 127},
+     {"PATH=/nowhere; cta", "sh: cta: not found\n", 127})
+
+CASE(sizes,
+     {"hackbench -g 1 -f 1 -l 1 -s 1k", "hackbench: 1 groups of 1 + 1, "
+      "1 messages of 1024 bytes *", 0},
+     {"hackbench -s 1G", "hackbench: 1G: not a size from 1 to *", 2})
+
 CASE(time_and_death,
      {"sleep 0.01", "", 0},
      {"sleep x", "usage: sleep SECONDS\n", 2},
@@ -230,6 +249,8 @@ const struct test program_tests[] = {
     {"programs.find", finds},
     {"programs.file_and_stat", files},
     {"programs.proc", proc},
+    {"programs.suggestions", suggestions},
+    {"programs.sizes", sizes},
     {"programs.time_and_death", time_and_death},
     {NULL, NULL},
 };

@@ -122,7 +122,7 @@ static pid_t begin_names(void)
     if (pid == 0) {
         if (grant_take("names") == 0)
             execv(argv[0], argv);
-        err(1, "names (`run -p beattest …` starts them)");
+        err(1, "names (`run -p beattest ...` starts them)");
     }
     while ((port = name_server(NAME_SERVER_GET, 0)) < 0 && lives(pid))
         sleep_ms(10);
