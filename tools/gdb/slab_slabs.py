@@ -7,7 +7,8 @@ import re
 import gdb
 
 import target
-from command import Command, Hex, Table, bar, parse_address, plural
+from command import (Command, Hex, Table, bar, evaluate, parse_address,
+                     plural)
 from heap import PARTIAL, Heap, show_age, show_caller
 from slab_address import print_place
 from slab_verify import note_broken, slab_wrong
@@ -242,9 +243,9 @@ class Why(Command):
     Example: slab why inode"""
 
     def run(self, args):
-        heap = Heap()
-        cache = heap.find(args.word())
-        slabs = [heap.find_slab(parse_address(args.word()))] if not cache \
+        heap, what = Heap(), args.word()
+        cache = heap.find(what) or heap.cache_at(evaluate(what))
+        slabs = [heap.find_slab(parse_address(what))] if not cache \
             else [s for s in cache.slab_list if s.state == PARTIAL]
         near = sorted(slabs, key=lambda s: s.refcnt)[:SHOWN]
         table = Table("SLAB:-10 USED/N:7 OBJ:-10 AGE:6 CALLER:-1",

@@ -31,6 +31,17 @@ SAME = [
     ("slab old 4 / 2", "slab old 2"),
     ("slab log -n 2*2 -c $cache(\"inode\")", "slab log -n 4 -c inode"),
     ("slab layout sizeof(struct region) (2 << 2)", "slab layout 20 8"),
+    ("slate enter 1 + 1", "slate enter 2"),
+    *((f"slab {command} $cache(\"{name}\")", f"slab {command} {name}")
+      for command, name in (
+          ("hash", "kstack"), ("ws", "box"), ("colours", "box"),
+          ("users", "inode"), ("timeline", "box"), ("why", "box"),
+          ("walk slab", "box"), ("log -c", "inode"))),
+    *((f"slab {command} {CACHE} + 3 - 3", f"slab {command} {CACHE}")
+      for command in ("whatis", "refs", "map", "freelist")),
+    ("slab history (char *)$inode + 1", "slab history $inode"),
+    ("slate syms (long)kmain+1 kmain", "slate syms kmain+1 kmain"),
+    ("slab trace $cache(\"box\") off", "slab trace box off"),
 ]
 
 # A count of the cache is set so that another, computed from it, is below 0.
@@ -50,7 +61,8 @@ STARTING = ("gdt_init", "cmdline_parse", "memmap_init", "kmem_init",
 
 @pytest.fixture(scope="module")
 def said(kernel):
-    asked = [*(line for pair in SAME for line in pair), *WRAPPED]
+    asked = ["slab walk alloc inode -n 1", "set var $inode = $obj",
+             *(line for pair in SAME for line in pair), *WRAPPED]
     return gdb.Session(kernel, WORK + "dmesg; poweroff",
                        [("cmd_dmesg", asked)],
                        append="kmem.debug=U,inode").said[0]
