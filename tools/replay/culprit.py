@@ -277,14 +277,14 @@ class Culprit(Command):
     """slab culprit [-j] [ADDR]
     The code that damaged the heap, in a recorded run.
     Goes to the report of a heap error, the latest before this moment or else
-    the first after it, and from there back to the instruction that is to
-    blame: the store that changed what had to stay, the first of two frees, the
-    use of a pointer that was never set. Prints it with its source line and its
-    callers, and what is known of the buffer; GDB is then at that instruction,
-    so that `bt`, `info locals` and `reverse-step` go on from there. $damage is
-    the address of the first wrong byte, $buffer that of the buffer. With an
-    address: the last store to the word there, before this moment. -j prints
-    one line of JSON. Needs a recording: `make record`, `make replay`."""
+    the first after it, and from there back to the instruction that it leads
+    to. Culprit: the store that changed what had to stay. Used by, Freed by: the
+    use, or the free, was wrong. Unbalanced: a reference was not counted, or
+    given back twice. Each has its source line and its callers. GDB is then at
+    the first of them: `bt`, `info locals`, `reverse-step` go on from there.
+    $damage is the address of the first wrong byte, $buffer that of the buffer.
+    With an address: the last store to the word there, before this moment. -j
+    prints one line of JSON. Needs a recording: `make record`, `make replay`."""
 
     def run(self, args):
         reverse.end()

@@ -310,6 +310,25 @@ def test_a_qemu_that_hangs_is_ended(kernel, folder):
     assert said["slate when"].startswith("slate when: no target")
 
 
+# ---- a program ---------------------------------------------------------------
+
+def test_both_frees_of_a_program(kernel, tmp_path):
+    """As the chapter on heap bugs shows them, with their lines."""
+    command, page = re.search(
+        r'^    make culprit CMD="(run .*)"\n\n((?:    .*\n)+)',
+        (ROOT / "docs/heap-bugs.md").read_text(), re.M).groups()
+    said = tool(kernel, tmp_path, "culprit", CMD=command).stdout
+    found = said[said.find("Error: "):].splitlines()
+    assert transcript.matches([line[4:] for line in page.splitlines()],
+                              found), said
+    numbers = [int(n) for n in re.findall(
+        r"^Freed (?:again )?by: free_twice at user/tests/crash/main.c:(\d+)$",
+        said, re.M)]
+    source = (ROOT / "user/tests/crash/main.c").read_text().splitlines()
+    assert numbers[1] == numbers[0] + 1 and \
+        {source[n - 1].strip() for n in numbers} == {"free(p);"}, said
+
+
 # ---- planted bugs -----------------------------------------------------------
 
 @pytest.mark.parametrize("bug,modes", tiers(BUGS[:2], BUGS[2:]))

@@ -4,6 +4,7 @@
  */
 #include "user/lib/err.h"
 #include "user/lib/stdio.h"
+#include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 #include "user/lib/unistd.h"
 
@@ -59,6 +60,14 @@ static void spin(void)
         continue;
 }
 
+static void free_twice(void)
+{
+    char *p = malloc(40);
+
+    free(p);
+    free(p);
+}
+
 static const struct {
     const char *name;
     void (*commit)(void);
@@ -67,6 +76,7 @@ static const struct {
     {"text", write_text},       {"divide", divide},
     {"privileged", privileged}, {"opcode", opcode},
     {"stack", stack},           {"spin", spin},
+    {"free-twice", free_twice},
 };
 
 int main(int argc, char **argv)
@@ -76,6 +86,6 @@ int main(int argc, char **argv)
             kinds[i].commit();
             errx(1, "the processor allowed it");
         }
-    errx(2,
-         "usage: crash null|kernel|text|divide|privileged|opcode|stack|spin");
+    errx(2, "usage: crash null|kernel|text|divide|privileged|opcode|stack|spin|"
+            "free-twice");
 }

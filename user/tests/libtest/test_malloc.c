@@ -335,12 +335,56 @@ static void free_twice(void)
     free(p);
 }
 
+/* Of a small block, which is not the first of its slab's freelist. */
+static void free_small_twice(void)
+{
+    char *p = malloc(40);
+    char *q = malloc(40);
+
+    free(p);
+    free(q);
+    free(p);
+}
+
+/* Of a block that the hash table of its class finds. */
+static void free_medium_twice(void)
+{
+    char *p = malloc(1000);
+
+    free(p);
+    free(p);
+}
+
+static void free_of_moved(void)
+{
+    char *p = malloc(40);
+
+    if (realloc(p, 4000) != p)
+        free(p);
+}
+
+/* Blocks in use whose last words are like the links of free ones. */
+static void free_of_lookalike(void)
+{
+    char *p = malloc(40);
+    char *q = malloc(40);
+
+    memset(p, 0, 40);
+    memcpy(q + 40 - sizeof(p), &p, sizeof(p));
+    free(p);
+    free(q);
+}
+
 static void wrong_frees(void)
 {
     CHECK(WTERMSIG(test_in_child(free_of_nonsense)) == SIGILL);
     CHECK(WTERMSIG(test_in_child(free_of_inside)) == SIGILL);
     CHECK(WTERMSIG(test_in_child(free_of_code)) == SIGILL);
     CHECK(WTERMSIG(test_in_child(free_twice)) == SIGILL);
+    CHECK(WTERMSIG(test_in_child(free_small_twice)) == SIGILL);
+    CHECK(WTERMSIG(test_in_child(free_medium_twice)) == SIGILL);
+    CHECK(WTERMSIG(test_in_child(free_of_moved)) == SIGILL);
+    CHECK(test_in_child(free_of_lookalike) == 0);
 }
 
 const struct test malloc_tests[] = {
