@@ -151,3 +151,13 @@ def test_runner_reports_a_triple_fault(crasher):
         timeout=qemu.SILENCE)
     assert done.returncode == 1
     assert "Triple fault" in done.stderr
+
+
+def test_kvm_is_used_on_request_or_refused(make):
+    argv = qemu.command([], kvm=True)
+    assert argv[argv.index("-accel") + 1] == "kvm"
+    if os.access("/dev/kvm", os.R_OK | os.W_OK):
+        pytest.skip("KVM would be used here, at any speed")
+    child = make("run", "KVM=1")
+    child.expect_exact("make run: KVM=1 needs read and write access to "
+                       "/dev/kvm")

@@ -1,0 +1,75 @@
+"""What `make help` offers is run by CI, and docs/testing.md says where; the
+targets that no other test runs."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT
+
+pytestmark = pytest.mark.plain
+
+HERE = ROOT / "tools/test"
+ENVIRONMENT = {k: v for k, v in os.environ.items()
+               if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+
+
+def run(*argv):
+    return subprocess.run(argv, cwd=ROOT, text=True, check=False,
+                          capture_output=True, env=ENVIRONMENT)
+
+
+def rows():
+    """(names offered, run that CI makes, where) of the book's table."""
+    text = (ROOT / "docs/testing.md").read_text(encoding="utf-8")
+    table = text.split("| offered | CI runs it in | where |\n")[1]
+    for line in table.split("\n\n", 1)[0].splitlines()[1:]:
+        offered, runs, where = line.strip("| ").split(" | ")
+        yield re.findall(r"`([\w-]+)(?:=\w+)?`", offered), runs, where
+
+
+def test_the_table_lists_what_make_help_offers():
+    text = run("make", "help").stdout
+    offered = re.findall(r"(?m)^  ([a-z0-9-]+) +", text)
+    offered += re.findall(r"\b([A-Z][A-Z0-9_]*)=", text)
+    listed = [name for names, _, _ in rows() for name in names]
+    assert len(listed) == len(set(listed))
+    assert sorted(listed) == sorted(set(offered))
+
+
+def collected(marks):
+    """The files with a test of these marks."""
+    done = run(sys.executable, "-m", "pytest", "-c", "tools/test/pytest.ini",
+               "-q", "--collect-only", "-m", marks, "tools/test")
+    return set(re.findall(r"(?m)^(?:.*/)?(test_\w+\.py)::", done.stdout))
+
+
+def test_each_place_of_the_table_has_a_test_in_that_run():
+    """For `make test`, one without the mark `long`."""
+    there = {"`make test`": collected("not long and not soak"),
+             "`make test-all`": collected("not soak")}
+    for _, runs, where in rows():
+        files = set(re.findall(r"`(\w+\.py)`", where))
+        assert all((HERE / name).exists() for name in files), where
+        tests = {name for name in files if name.startswith("test_")}
+        assert tests <= there.get(runs, set()), (runs, where)
+
+
+# ---- targets that no other test runs ---------------------------------------
+
+@pytest.mark.long
+def test_coverage_is_measured(tmp_path):
+    done = run("make", "coverage", f"BUILD={tmp_path}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "coverage/index.html").exists()
+    assert "mm/kmem_slab.c" in done.stdout
+
+
+@pytest.mark.long
+def test_a_solution_earns_all_points_on_a_busy_machine():
+    done = run(sys.executable, "-m", "tools.grading.soak", "--lab", "1",
+               "--times", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
