@@ -2,8 +2,8 @@
  * rtc: the driver of a PC's clock (Motorola MC146818 data sheet). It is the
  * smallest driver; docs/driver.md explains it line by line.
  *
- *     RTC_TIME ──> read_clock ─────────────────────────────────> answer
- *     RTC_WAIT ──> waiting … interrupt ──> tick ──> read_clock ──> answers
+ *     RTC_TIME ──> read_clock ─────────────────────────────────> reply
+ *     RTC_WAIT ──> waiting … interrupt ──> tick ──> read_clock ──> reply
  */
 #include "user/lib/err.h"
 #include "user/lib/io.h"
@@ -153,7 +153,7 @@ int main(void)
 {
     int port = port_create();
     struct message m = {0};
-    bool answered = false;
+    bool replied = false;
 
     if (port < 0 || irq_bind(port, IRQ, 0) < 0)
         err(1, "interrupt %d (`run -s rtc` starts me)", IRQ);
@@ -164,14 +164,14 @@ int main(void)
         err(1, "the name rtc");
     for (;;) {
         int result =
-            answered ? ipc_reply_receive(port, &m) : ipc_receive(port, &m);
+            replied ? ipc_reply_receive(port, &m) : ipc_receive(port, &m);
 
-        answered = false;
+        replied = false;
         if (result < 0)
             continue;
         if (m.msg_client == 0)
             tick();
         else
-            answered = serve(&m);
+            replied = serve(&m);
     }
 }

@@ -3,9 +3,9 @@
  * data sheet, section 8), a program in ring 3.
  *
  *     UART_WRITE ──> writes: a ─ b ─ c ── pump ──> FIFO ──> wire
- *                    └ answered when its last byte is in the FIFO
+ *                    └ reply when its last byte is in the FIFO
  *     UART_READ ───> reads:  d ─ e <─┐
- *                    └ answered      ├── ring <── drain ── FIFO <── wire
+ *                    └ reply         ├── ring <── drain ── FIFO <── wire
  *
  * All transfers begin with an interrupt. While there are bytes to send,
  * "transmitter empty" is enabled, which interrupts at once if it is empty; each
@@ -75,7 +75,7 @@ static uint32_t head; /* bytes ever inserted */
 static uint32_t tail; /* bytes ever removed */
 
 static uint32_t fifo_size;
-static uint32_t errors; /* since the last answer to a reader */
+static uint32_t errors; /* since the last reply to a reader */
 static struct uart_status count = {.uart_baud = UART_BAUD};
 
 /* ---- waiting clients ---------------------------------------------------- */
@@ -97,9 +97,9 @@ static int enqueue(struct queue *q, uint32_t client, const void *data,
     return 0;
 }
 
-/* Answers the first in a queue with *m and removes it; false: its client has
- * died or cannot receive the answer. */
-static bool answer(struct queue *q, struct message *m)
+/* Replies to the first in a queue with *m and removes it; false: its client has
+ * died or cannot receive the reply. */
+static bool reply_to(struct queue *q, struct message *m)
 {
     struct job *job = q->queue_first;
     bool taken = ipc_reply(job->job_client, m) == 0;
@@ -160,11 +160,11 @@ static void pump(void)
         }
         if (job->job_done < job->job_size)
             return;
-        answer(&writes, &done);
+        reply_to(&writes, &done);
     }
 }
 
-/* Answers readers with bytes of the ring. */
+/* Replies to readers with bytes of the ring. */
 static void feed_readers(void)
 {
     static uint8_t bytes[UART_MAX];
@@ -180,7 +180,7 @@ static void feed_readers(void)
 
         for (uint32_t i = 0; i < n; i++)
             bytes[i] = ring[(tail + i) % UART_RING];
-        if (!answer(&reads, &m))
+        if (!reply_to(&reads, &m))
             continue; /* the next client gets them */
         tail += n;
         errors = 0;
@@ -269,7 +269,7 @@ static void tell_status(struct message *m)
     m->msg_tag = IPC_DATA;
 }
 
-/* Whether *m is now the answer to its request. */
+/* Whether *m is now the reply to its request. */
 static bool serve(struct message *m)
 {
     uint32_t label = IPC_LABEL(m->msg_tag);
@@ -300,21 +300,21 @@ static void serve_all(int port)
         .ipc_receive_max = sizeof(data),
     };
     struct message m = {.msg_buffer = &b};
-    bool answered = false;
+    bool replied = false;
 
     for (;;) {
         int result =
-            answered ? ipc_reply_receive(port, &m) : ipc_receive(port, &m);
+            replied ? ipc_reply_receive(port, &m) : ipc_receive(port, &m);
 
-        answered = false;
+        replied = false;
         if (result < 0)
-            continue; /* the client could not receive the answer */
+            continue; /* the client could not receive the reply */
         if (b.ipc_received_handle >= 0)
             close(b.ipc_received_handle);
         if (m.msg_client == 0)
             interrupt();
         else
-            answered = serve(&m);
+            replied = serve(&m);
     }
 }
 

@@ -4,11 +4,11 @@
  *
  * Each request is one call of that port (kernel/abi/ipc.h) with a label from
  * enum fs_request. Its arguments are three words and, for some requests, bytes.
- * The answer's label is 0; its word 0 is the result, 0 or more, or a negated
+ * The reply's label is 0; its word 0 is the result, 0 or more, or a negated
  * error number. The server numbers its files: not 0, and not reused while a
  * file lives.
  *
- *                 word 0    word 1    word 2   bytes     answer, besides word 0
+ *                 word 0    word 1    word 2   bytes     reply, besides word 0
  *     FS_STAT     -         -         -        -         bytes: struct fs_stat
  *     FS_INODE    file      -         -        -         bytes: struct fs_attr
  *     FS_LOOKUP   directory -         -        name      word 1: file
@@ -45,7 +45,7 @@
 
 #include "kernel/abi/types.h"
 
-/* Bytes of a file, or of directory entries, in one request or answer. Larger
+/* Bytes of a file, or of directory entries, in one request or reply. Larger
  * reads and writes are split. A server must accept this many. */
 #define FS_DATA_MAX 65536u
 

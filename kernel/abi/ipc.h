@@ -16,24 +16,24 @@
  *          ECX    reply's tag  tag          -            tag
  *          EDX …  its words    words        -            words
  *
- * The client is a number that identifies a caller until it is answered. Client
- * 0 means a notification: word 0 has the bits, and no answer is expected.
- * ipc_reply_receive answers the caller that this task received last, if it has
- * not been answered yet, and receives in the same call.
+ * The client is a number that identifies a caller until it gets its reply.
+ * Client 0 means a notification: word 0 has the bits, and no reply is expected.
+ * ipc_reply_receive replies to the caller that this task received last, if that
+ * still waits, and receives in the same call.
  *
  * The sender keeps a handle that it sends; the receiver gets a copy. A copied
  * handle of a port may only call: only fork passes on the right to receive.
  *
  * Errors of a call: EBADF (no port; no such handle to send), EPIPE (the port
- * has no receiver any more, or the server died before it answered), EDEADLK
- * (the server waits, perhaps through other servers, for the caller), EMSGSIZE
- * (the other side has less room, or no buffer), EFAULT, EMFILE (no room for the
+ * has no receiver any more, or the server died before it replied), EDEADLK (the
+ * server waits, perhaps through other servers, for the caller), EMSGSIZE (the
+ * other side has less room, or no buffer), EFAULT, EMFILE (no room for the
  * handle), ENOMEM, EINTR. Nothing has been delivered then.
  *
  * Of a receive: EBADF (no port that this task may receive on), EFAULT (the
  * receiver's buffer; the caller still waits), EINTR.
  *
- * Of a reply: ESRCH (no client of that number waits for an answer from this
+ * Of a reply: ESRCH (no client of that number waits for a reply from this
  * task). EMSGSIZE, EFAULT, EMFILE, ENOMEM and EBADF (no such handle to send) go
  * to both sides, and the call has ended.
  */

@@ -4,7 +4,7 @@
  *
  *     mount: FS_STAT ──> struct userfs ──> root inode (kept) ──> fs_mount
  *
- *     userfs_call ──> port lives ──> message ──> answer
+ *     userfs_call ──> port lives ──> message ──> reply
  *                      │ ^            │ the server dies meanwhile
  *                 dead v │            v
  *                 userfs_waiting <────┘    until another port is mounted here,
@@ -72,7 +72,7 @@ static int32_t failure(int error)
     }
 }
 
-/* The result in an answer. */
+/* The result in a reply. */
 static int32_t result_of(const struct userfs_request *c)
 {
     int32_t result = (int32_t)c->request_words[1];

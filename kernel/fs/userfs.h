@@ -7,7 +7,7 @@
  *                      inode    a message per      the port that
  *                               operation          serves now
  *
- * The kernel checks every answer of a server. A server that lies, hangs or dies
+ * The kernel checks every reply of a server. A server that lies, hangs or dies
  * makes only operations on its own files fail.
  */
 #pragma once
@@ -30,13 +30,13 @@ void userfs_init(void);
  * is the root of a user-space file system whose server is dead, the port takes
  * over; kind and root must be unchanged. 0; -EBUSY (covered, or the root of
  * another or a live file system); -ENOTDIR, -ENOENT; -EPIPE, -EDEADLK (the
- * caller is the server); -ENOMEM; -EIO (an invalid answer). Waits for the
+ * caller is the server); -ENOMEM; -EIO (an invalid reply). Waits for the
  * server.
  */
 int userfs_mount(struct port *port, struct inode *dir);
 
 /* Unmounts the file system with this root; takes over the caller's reference. A
- * live server is informed, and its answer is the result, but the file system is
+ * live server is informed, and its reply is the result, but the file system is
  * unmounted in any case. -EBUSY if it is in use, -EINVAL if the inode is not
  * such a root. */
 int userfs_unmount(struct inode *root);

@@ -22,9 +22,9 @@ static inline struct userfs *userfs_of(const struct fs *fs)
     return (struct userfs *)fs;
 }
 
-/* A request and its answer. */
+/* A request and its reply. */
 struct userfs_request {
-    uint32_t request_words[4]; /* tag and words; then the answer's */
+    uint32_t request_words[4]; /* tag and words; then the reply's */
     struct ipc_buffer request_buffer;
     bool request_once; /* must not be repeated if the server dies during it */
     uint32_t request_servers; /* the only userfs_servers it is for; 0: any */
@@ -35,7 +35,7 @@ struct userfs_request {
  * file of the request. The request is unchanged. */
 #define USERFS_ANOTHER INT32_MIN
 
-/* Sends a request and waits for the answer. Returns the server's result, 0 or
+/* Sends a request and waits for the reply. Returns the server's result, 0 or
  * more, or an error of the server or the kernel. While the server is dead,
  * waits for the next one; -EIO if none comes. */
 int32_t userfs_call(struct userfs *u, struct userfs_request *c);
@@ -44,7 +44,7 @@ int32_t userfs_call(struct userfs *u, struct userfs_request *c);
  * and that is void if that server has died. */
 void userfs_call_patient(struct userfs *u, struct userfs_request *c);
 
-/* Asks a server about its file system and checks the answer. */
+/* Asks a server about its file system and checks the reply. */
 int userfs_read_stat(struct port *port, struct fs_stat *out);
 
 extern const struct fs_ops userfs_ops;

@@ -1,13 +1,13 @@
 /*
  * The operations of user-space file systems (struct fs_ops), as messages.
  *
- * Each function turns its arguments into a request and checks the answer before
+ * Each function turns its arguments into a request and checks the reply before
  * any of it reaches an inode or a program: numbers, types, counts, sizes,
- * names. An invalid answer is -EIO. File contents are copied directly between
+ * names. An invalid reply is -EIO. File contents are copied directly between
  * the program's memory and the server's.
  *
  * inode_data records which of the successive servers the inode was last read
- * from, and whether it has changed since in a way that answers do not report
+ * from, and whether it has changed since in a way that replies do not report
  * (size of a directory, blocks of a file). If so, it is read again before its
  * attributes are used.
  */
@@ -39,7 +39,7 @@ static void changed(struct inode *inode)
     set_mark(inode, mark_of(inode) | CHANGED);
 }
 
-/* Reads a file's attributes: 0, or -EIO if the answer is invalid. */
+/* Reads a file's attributes: 0, or -EIO if the reply is invalid. */
 static int read_attr(const struct inode *inode, struct fs_attr *attr)
 {
     struct userfs_request c = {
@@ -57,7 +57,7 @@ static int read_attr(const struct inode *inode, struct fs_attr *attr)
     return 0;
 }
 
-/* Stores what may change, as answered by server number `servers`. */
+/* Stores what may change, as replied by server number `servers`. */
 static void take_attr(struct inode *inode, const struct fs_attr *attr,
                       uint32_t servers)
 {
@@ -137,10 +137,10 @@ static int userfs_refresh(struct inode *inode)
 
 /* ---- requests with names ------------------------------------------------ */
 
-/* Sends a request about `dir` with `n` bytes of names: 0, or an error. *answer
- * gets the answer's word 1. */
+/* Sends a request about `dir` with `n` bytes of names: 0, or an error. *reply
+ * gets the reply's word 1. */
 static int ask_names(struct inode *dir, struct userfs_request *c,
-                     const char *names, size_t n, uint32_t *answer)
+                     const char *names, size_t n, uint32_t *reply)
 {
     int32_t result;
 
@@ -151,29 +151,29 @@ static int ask_names(struct inode *dir, struct userfs_request *c,
     c->request_buffer.ipc_send = names;
     c->request_buffer.ipc_send_size = (uint32_t)n;
     result = ask(dir, c);
-    *answer = c->request_words[2];
+    *reply = c->request_words[2];
     return result > 0 ? -EIO : result;
 }
 
 static int ask_name(struct inode *dir, enum fs_request label, uint32_t word1,
-                    uint32_t word2, const char *name, uint32_t *answer)
+                    uint32_t word2, const char *name, uint32_t *reply)
 {
     struct userfs_request c = {
         .request_words = {label, 0, word1, word2},
         .request_once = label != FS_LOOKUP,
     };
 
-    return ask_names(dir, &c, name, strlen(name), answer);
+    return ask_names(dir, &c, name, strlen(name), reply);
 }
 
 /* The same about the entry `name`, which is `inode`. */
 static int ask_entry(struct inode *dir, enum fs_request label, const char *name,
-                     struct inode *inode, uint32_t *answer)
+                     struct inode *inode, uint32_t *reply)
 {
     int error = usable(inode);
 
     if (error == 0)
-        error = ask_name(dir, label, inode->inode_number, 0, name, answer);
+        error = ask_name(dir, label, inode->inode_number, 0, name, reply);
     changed(dir);
     return error;
 }
@@ -501,8 +501,8 @@ static int userfs_sync(struct fs *fs, struct inode *inode)
 }
 
 /* Refuses a server that waits for its own file: it would hold the file's lock
- * and never answer. A kernel task, which cannot be killed, first tests whether
- * the server answers at all. */
+ * and never reply. A kernel task, which cannot be killed, first tests whether
+ * the server replies at all. */
 static int userfs_enter(struct fs *fs)
 {
     const struct userfs *u = userfs_of(fs);

@@ -2,7 +2,7 @@
  * Detection of deadlocks among callers: which task waits for which.
  *
  *     task A ──> port ──> server B ──> port ──> server C …
- *                queued           has received A's call: B owes an answer
+ *                queued           has received A's call: B owes a reply
  *
  * A caller that has been received waits for its server. A queued caller waits
  * for the next task to receive on the port. The best guess is the task that

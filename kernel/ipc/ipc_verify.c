@@ -128,7 +128,7 @@ static const char *check_task(const struct task *t)
         return wrong;
     if (ipc->ipc_last != NULL &&
         !listed(&ipc->ipc_clients, &ipc->ipc_last->task_ipc.ipc_link))
-        return "the caller received last does not wait for an answer";
+        return "the caller received last does not wait for a reply";
     if (ipc->ipc_state == IPC_NONE)
         return NULL;
     if (!listed(list_of(ipc), &ipc->ipc_link))

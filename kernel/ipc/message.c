@@ -59,7 +59,7 @@ static inline void dequeue(struct task *t)
     t->task_ipc.ipc_state = IPC_NONE;
 }
 
-/* `client`, which is in no list, now waits for an answer from `server`. */
+/* `client`, which is in no list, now waits for a reply from `server`. */
 static inline void accept_call(struct task *server, struct task *client)
 {
     spin_assert_held(&sched_lock);
@@ -72,7 +72,7 @@ static inline void accept_call(struct task *server, struct task *client)
     task_frame(server)->ebx = (uint32_t)client->task_pid;
 }
 
-/* `client` no longer waits for an answer from `server`. */
+/* `client` no longer waits for a reply from `server`. */
 static inline void end_call(struct task *server, struct task *client)
 {
     dequeue(client);
@@ -165,10 +165,10 @@ static int receive_extra(struct task *self, struct task *client)
     return DELIVERED;
 }
 
-/* Ends a client's call, with the answer in the registers and in `buffer`, or
+/* Ends a client's call, with the reply in the registers and in `buffer`, or
  * with an error. Releases the lock if there is more than registers. */
-static int answer(struct task *self, struct task *client,
-                  struct ipc_buffer *buffer, int error)
+static int send_reply(struct task *self, struct task *client,
+                      struct ipc_buffer *buffer, int error)
 {
     uint32_t tag = task_frame(self)->ecx;
 
@@ -342,19 +342,19 @@ static int take(struct task *self, struct port *port)
     return DELIVERED;
 }
 
-/* Waits for a call. Switches to `answered`, if a client has just been
- * answered. */
+/* Waits for a call. Switches to `replied`, the client that has just got its
+ * reply, if any. */
 static inline int wait_for_call(struct task *self, struct port *port,
-                                struct task *answered)
+                                struct task *replied)
 {
     int result;
 
     self->task_ipc.ipc_state = IPC_RECEIVING;
     list_insert_before(&port->port_receivers, &self->task_ipc.ipc_link);
-    if (answered == NULL)
+    if (replied == NULL)
         result = sched_block(true, 0);
     else
-        result = sched_block_handoff(true, answered, 0);
+        result = sched_block_handoff(true, replied, 0);
     if (unlikely(self->task_ipc.ipc_state != IPC_NONE))
         withdraw(self);
     return result;
@@ -365,9 +365,9 @@ static inline bool pending(const struct port *port)
     return port->port_bits != 0 || !list_empty(&port->port_callers);
 }
 
-/* `answered`, if not NULL, has its answer and must still be woken. */
+/* `replied`, if not NULL, has its reply and must still be woken. */
 static inline int receive(struct task *self, struct port *port,
-                          struct ipc_buffer *buffer, struct task *answered)
+                          struct ipc_buffer *buffer, struct task *replied)
 {
     int result;
 
@@ -376,17 +376,17 @@ static inline int receive(struct task *self, struct port *port,
     self->task_ipc.ipc_buffer = buffer;
     self->task_ipc.ipc_last = NULL;
     port->port_server = self->task_pid;
-    if (unlikely(answered != NULL &&
+    if (unlikely(replied != NULL &&
                  (pending(port) || (self->task_pending & PENDING_KILL) != 0))) {
-        sched_wake(answered, 0);
-        answered = NULL;
+        sched_wake(replied, 0);
+        replied = NULL;
     }
     do {
         if (likely(!pending(port)))
-            result = wait_for_call(self, port, answered);
+            result = wait_for_call(self, port, replied);
         else
             result = take(self, port);
-        answered = NULL;
+        replied = NULL;
     } while (unlikely(result == RETRY));
     return result;
 }
@@ -403,7 +403,7 @@ int ipc_receive(struct port *port, struct ipc_buffer *buffer)
 
 /* ---- replying ----------------------------------------------------------- */
 
-/* The client of that number, if it waits for an answer from this task. */
+/* The client of that number, if it waits for a reply from this task. */
 static struct task *find_client(const struct task *self, uint32_t number)
 {
     struct task *t = self->task_ipc.ipc_last;
@@ -425,7 +425,7 @@ int ipc_reply(uint32_t client, struct ipc_buffer *buffer, int error)
     spin_lock(&sched_lock);
     t = find_client(self, client);
     if (t != NULL)
-        result = answer(self, t, buffer, error);
+        result = send_reply(self, t, buffer, error);
     spin_unlock(&sched_lock);
     return result;
 }
@@ -442,7 +442,7 @@ int ipc_reply_receive(struct port *port, struct ipc_buffer *buffer)
         client = NULL;
     if (likely(client != NULL)) {
         if (unlikely((task_frame(self)->ecx & IPC_EXTRA) != 0)) {
-            result = answer(self, client, buffer, 0);
+            result = send_reply(self, client, buffer, 0);
             client = NULL;
         } else {
             dequeue(client);

@@ -18,7 +18,7 @@
 /*
  * States of a task; ipc_link is in the list named.
  *
- *               ┌───────────────── answered, killed, EPIPE ──────────────┐
+ *               ┌────────────────── replied, killed, EPIPE ──────────────┐
  *               v                                                        │
  *     call ── NONE ──> QUEUED ──> ANSWER <──> TRANSFER ──────────────────┤
  *               │        │          │                                    │
@@ -74,8 +74,8 @@ int ipc_reply_receive(struct port *port, struct ipc_buffer *buffer);
 
 /*
  * A call by the kernel on behalf of the running task, which may be a kernel
- * task. `words` are the tag and three words; the answer's replace them. The
- * buffer may be in the kernel's memory; the answer cannot bring a handle. With
+ * task. `words` are the tag and three words; the reply's replace them. The
+ * buffer may be in the kernel's memory; the reply cannot bring a handle. With
  * IPC_PATIENT a kill does not end the wait. A `timeout_ms` other than 0 ends it
  * with -ETIMEDOUT. *received says whether the message had been received when
  * the call failed. The caller has a reference to the port. Otherwise as
@@ -86,7 +86,7 @@ int ipc_call_kernel(struct port *port, uint32_t words[4],
                     struct ipc_buffer *buffer, unsigned flags,
                     uint32_t timeout_ms, bool *received);
 
-/* Answers the client of that number (0: the client received last) with the
+/* Replies to the client of that number (0: the client received last) with the
  * message or, if `error` is not 0, with that error. Returns what the client
  * got, or -ESRCH. */
 int ipc_reply(uint32_t client, struct ipc_buffer *buffer, int error);
@@ -97,7 +97,7 @@ int ipc_notify(struct port *port, uint32_t bits);
 int ipc_notify_locked(struct port *port, uint32_t bits);
 
 /* Called when a task exits, before its handles are closed: callers that wait
- * for an answer from it get -EPIPE. */
+ * for a reply from it get -EPIPE. */
 void ipc_task_exit(struct task *t);
 
 /* ---- alarms (alarm.c) --------------------------------------------------- */

@@ -128,8 +128,8 @@ int32_t sys_ipc_receive(uint32_t handle, NO_BC)
     return error != 0 ? error : finish(&buffer, ipc_receive(port, &buffer));
 }
 
-/* An answer that cannot be sent still ends the client's call. What the
- * program's buffer says about the last receive is unchanged. */
+/* A reply that cannot be sent still ends the client's call. What the program's
+ * buffer says about the last receive is unchanged. */
 int32_t sys_ipc_reply(uint32_t client, uint32_t tag, NO_C)
 {
     struct ipc_buffer b;
@@ -145,8 +145,8 @@ int32_t sys_ipc_reply(uint32_t client, uint32_t tag, NO_C)
     return ipc_reply(client, &b, error);
 }
 
-/* The same. If no caller waits for an answer, the message is not checked, but
- * the buffer to receive with is. */
+/* The same. If no caller waits for a reply, the message is not checked, but the
+ * buffer to receive with is. */
 static __attribute__((noinline)) int32_t reply_receive_extra(struct port *port,
                                                              uint32_t tag)
 {

@@ -68,11 +68,11 @@ struct wait_queue {
 /* A task's IPC state; kernel/ipc defines its meaning. Guarded by sched_lock. */
 struct task_ipc {
     struct list ipc_link;    /* in the list for ipc_state */
-    struct list ipc_clients; /* received here and not answered yet */
+    struct list ipc_clients; /* received here, wait for their reply */
     uint8_t ipc_state;       /* enum ipc_state, kernel/ipc/port.h */
     struct port *ipc_port;   /* called, or received on */
-    struct task *ipc_server; /* the task that must answer */
-    struct task *ipc_last;   /* the caller received last, if not answered yet */
+    struct task *ipc_server; /* the task that must reply */
+    struct task *ipc_last;   /* the caller received last, until the reply */
     struct ipc_buffer *ipc_buffer; /* a copy on the kernel stack, or NULL */
     bool ipc_kernel;               /* called by the kernel (ipc_call_kernel) */
     bool ipc_patient;              /* and a kill does not end the wait */

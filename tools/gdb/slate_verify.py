@@ -151,7 +151,7 @@ def ipc_wrong(task):
     why = list_wrong(clients, ("answer", "transfer"), "ipc_server",
                      task.address) or first(
         (last and last not in walk_list(clients),
-         "the caller received last does not wait for an answer"))
+         "the caller received last does not wait for a reply"))
     if why or state == "none":
         return why
     return first(

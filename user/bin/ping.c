@@ -38,7 +38,7 @@ static struct options read_options(int argc, char **argv)
     return o;
 }
 
-/* Makes one call and checks its answer; false: it was wrong. */
+/* Makes one call and checks the reply; false: it was wrong. */
 static bool call(int port, const struct options *o, struct ipc_buffer *b,
                  uint32_t round)
 {
@@ -77,11 +77,11 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < o.size; i++)
         sent[i] = (uint8_t)(i * 7 + 1);
     if (!call(port, &o, &b, 0)) /* warm-up */
-        errx(1, "the first answer is wrong");
+        errx(1, "the first reply is wrong");
     start = tsc_read();
     for (uint32_t round = 1; round <= o.rounds; round++)
         if (!call(port, &o, &b, round))
-            errx(1, "the answer of round %u is wrong", (unsigned)round);
+            errx(1, "the reply of round %u is wrong", (unsigned)round);
     cost = tsc_read() - start;
     if (memcmp(sent, received, o.size) != 0)
         errx(1, "the returned bytes differ");

@@ -9,7 +9,7 @@
 
 static uint8_t data[IPC_DATA_MAX];
 
-/* Answers a message with a handle, and closes the handle. */
+/* Replies to a message with a handle, and closes the handle. */
 static int pass_back(struct message *m)
 {
     struct ipc_buffer *b = m->msg_buffer;

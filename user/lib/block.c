@@ -1,10 +1,10 @@
 /*
  * A client of block servers (user/lib/block.h).
  *
- * The server may die at any moment. Then its port answers EPIPE, and a new
- * server publishes another port under the same name. The client waits for it
- * and repeats the request: repeating reads and writes is harmless. The new
- * server must have the same disk, which is recognized by its size.
+ * The server may die at any moment. Then a call of its port fails with EPIPE,
+ * and a new server publishes another port under the same name. The client waits
+ * for it and repeats the request: repeating reads and writes is harmless. The
+ * new server must have the same disk, which is recognized by its size.
  */
 #include "user/lib/block.h"
 #include "user/lib/string.h"

@@ -2,20 +2,20 @@
  * Disks for programs: requests to a block server (drivers/servers/ata), which
  * publishes its port under a name.
  *
- * A request is one call of the port. The answer's label is 0, its word 0 the
+ * A request is one call of the port. The reply's label is 0, its word 0 the
  * result: 0, or a negated error number (EIO: the disk failed; EINVAL: beyond
  * the end of the disk; ENODEV: no such disk).
  *
  *                  word 0   word 1        word 2  bytes
- *     BLOCK_INFO   disk     -             -       -; answer's word 1: sectors
- *     BLOCK_READ   disk     first sector  sectors -; answer's bytes: contents
+ *     BLOCK_INFO   disk     -             -       -; reply's word 1: sectors
+ *     BLOCK_READ   disk     first sector  sectors -; reply's bytes: contents
  *     BLOCK_WRITE  disk     first sector  sectors contents
  *     BLOCK_FLUSH  disk     -             -       -
- *     BLOCK_COUNTS -        -             -       -; answer's bytes:
+ *     BLOCK_COUNTS -        -             -       -; reply's bytes:
  *                                                 struct block_counts
  *
  * Disk 0 is the primary master, 1 the slave. When BLOCK_FLUSH returns, all
- * writes answered before it was sent are on disk. Requests are answered in any
+ * writes completed before it was sent are on disk. Replies come in any
  * order.
  */
 #pragma once

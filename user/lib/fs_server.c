@@ -1,7 +1,7 @@
 /*
  * File servers (user/lib/fs_server.h): messages to function calls and back.
  *
- *     ipc_receive ──> answer ──> lookup, change, answer_bytes, with_file …
+ *     ipc_receive ──> execute ──> lookup, change, execute_bytes, with_file …
  *          ^                              │ one function of the server
  *          └────── ipc_reply_receive <────┘
  *
@@ -24,7 +24,7 @@ struct service {
 
 /* The bytes of a message in either direction, with room for a NUL. */
 static char received[FS_DATA_MAX + 4];
-static char answered[FS_DATA_MAX];
+static char reply_bytes[FS_DATA_MAX];
 
 /* ---- names -------------------------------------------------------------- */
 
@@ -106,35 +106,35 @@ static int rename_file(const struct service *s, const struct message *m,
     return CALL(fs_rename, -EROFS, w[0], from, w[1], to, w[2]);
 }
 
-/* Sends a structure as the answer's bytes, if there is no error. */
-static int answer_struct(int r, uint32_t size, uint32_t *bytes)
+/* Sends a structure as the reply's bytes, if there is no error. */
+static int reply_struct(int r, uint32_t size, uint32_t *bytes)
 {
     *bytes = r < 0 ? 0 : size;
     return MIN(r, 0);
 }
 
-/* Requests whose answer has bytes. Returns the result; *bytes gets their
+/* Requests whose reply has bytes. Returns the result; *bytes gets their
  * number. */
-static ssize_t answer_bytes(const struct service *s, struct message *m,
-                            uint32_t *bytes)
+static ssize_t execute_bytes(const struct service *s, struct message *m,
+                             uint32_t *bytes)
 {
     const uint32_t size = MIN(m->msg_word[2], FS_DATA_MAX);
-    void *out = answered;
+    void *out = reply_bytes;
     uint32_t *w = m->msg_word;
     ssize_t r;
 
     switch (IPC_LABEL(m->msg_tag)) {
     case FS_STAT:
         memset(out, 0, sizeof(struct fs_stat));
-        return answer_struct(s->service_do->fs_stat(s->service_fs, out),
-                             sizeof(struct fs_stat), bytes);
+        return reply_struct(s->service_do->fs_stat(s->service_fs, out),
+                            sizeof(struct fs_stat), bytes);
     case FS_INODE:
         memset(out, 0, sizeof(struct fs_attr));
-        return answer_struct(s->service_do->fs_inode(s->service_fs, w[0], out),
-                             sizeof(struct fs_attr), bytes);
+        return reply_struct(s->service_do->fs_inode(s->service_fs, w[0], out),
+                            sizeof(struct fs_attr), bytes);
     case FS_NAME:
         r = CALL(fs_name, -EINVAL, w[0], out);
-        return answer_struct((int)r, (uint32_t)strnlen(out, NAME_MAX), bytes);
+        return reply_struct((int)r, (uint32_t)strnlen(out, NAME_MAX), bytes);
     case FS_READ:
         r = CALL(fs_read, -EINVAL, w[0], w[1], out, size);
         break;
@@ -176,8 +176,8 @@ static int accept_report(struct service *s, const struct message *m)
     return 0;
 }
 
-/* Executes a request and builds the answer. */
-static void answer(struct service *s, struct message *m)
+/* Executes a request and builds the reply. */
+static void execute(struct service *s, struct message *m)
 {
     uint32_t n = m->msg_tag & IPC_DATA ? m->msg_buffer->ipc_received : 0;
     uint32_t *w = m->msg_word;
@@ -213,7 +213,7 @@ static void answer(struct service *s, struct message *m)
     case FS_NAME:
     case FS_READ:
     case FS_GETDENTS:
-        r = answer_bytes(s, m, &bytes);
+        r = execute_bytes(s, m, &bytes);
         break;
     case MOUNTED:
         r = accept_report(s, m);
@@ -252,8 +252,8 @@ static bool end_child(const struct service *s, pid_t child)
     return s->service_error == 0;
 }
 
-/* Answers requests until the service ends. Ignores clients that cannot receive
- * their answer. */
+/* Serves requests until the service ends. Ignores clients that cannot receive
+ * their reply. */
 static void serve(struct service *s, int port, struct message *m)
 {
     int result = ipc_receive(port, m);
@@ -262,7 +262,7 @@ static void serve(struct service *s, int port, struct message *m)
         pid_t mounter = s->service_child;
 
         if (result == 0 && m->msg_client != 0) {
-            answer(s, m);
+            execute(s, m);
             if (s->service_ended || mounter != s->service_child) {
                 ipc_reply(m->msg_client, m);
                 if (s->service_ended || !end_child(s, mounter))
@@ -283,7 +283,7 @@ int fs_serve(int port, const char *path, const struct fs_functions *functions,
              void *fs)
 {
     struct ipc_buffer b = {
-        .ipc_send = answered,
+        .ipc_send = reply_bytes,
         .ipc_receive = received,
         .ipc_receive_max = FS_DATA_MAX,
     };

@@ -1,6 +1,6 @@
 /*
  * File servers: requests of the kernel (kernel/abi/fs.h) are received, checked,
- * passed to plain functions, and answered.
+ * passed to plain functions, whose results are the replies.
  *
  *     kernel ── FS_READ 12, 4096, 512 ──> fs_serve ──> fs_read(fs, 12, 4096, …)
  *            <── 512, bytes ──────────────────┘ <────── 512
@@ -79,7 +79,7 @@ struct fs_functions {
 
 /*
  * Mounts the port on the directory `path`, or replaces a server that died
- * there, and answers requests until the file system is unmounted: then 0. -1
+ * there, and serves requests until the file system is unmounted: then 0. -1
  * with errno if mounting fails. `path` NULL: another task mounts it. The port
  * stays open.
  */

@@ -8,8 +8,8 @@
  *         err(1, "ping");
  *     printf("%u\n", m.msg_word[0]);
  *
- * One struct message serves both directions: the answer overwrites what a call
- * sends; the next request overwrites what ipc_reply_receive answers.
+ * One struct message serves both directions: the reply overwrites a call's
+ * message; the next request overwrites the reply that ipc_reply_receive sends.
  */
 #pragma once
 
@@ -58,16 +58,16 @@ int name_server(int operation, int port);
 
 /* ---- the name server ----------------------------------------------------
  *
- * The port that name_server(NAME_SERVER_GET) returns answers these labels. The
+ * The port that name_server(NAME_SERVER_GET) returns accepts these labels. The
  * message's bytes are the name, 1 to PORT_NAME_MAX of them, without a NUL. The
- * answer's label is 0 and its first word 0 or an error number.
+ * reply's label is 0 and its first word 0 or an error number.
  */
 enum names_label {
     NAMES_REGISTER = 1, /* with the port's handle; EEXIST while the name has
                            a live port */
-    NAMES_LOOKUP,       /* the answer brings a handle; ENOENT */
+    NAMES_LOOKUP,       /* the reply brings a handle; ENOENT */
     NAMES_REMOVE,       /* ENOENT */
-    NAMES_LIST,         /* answer's bytes: all names, each with a NUL */
+    NAMES_LIST,         /* reply's bytes: all names, each with a NUL */
 };
 
 #define PORT_NAME_MAX 31

@@ -2,7 +2,7 @@
  * Client functions of the name server (user/lib/ipc.h).
  *
  * The handle to the server is kept. After the server was replaced, the old port
- * answers EPIPE; then the kernel is asked for the new one, once.
+ * fails with EPIPE; then the kernel is asked for the new one, once.
  */
 #include "user/lib/ipc.h"
 #include "user/lib/string.h"
@@ -26,7 +26,7 @@ static int ask_once(struct message *m)
     return -1;
 }
 
-/* Sends a request about `name`; the answer is in *m. */
+/* Sends a request about `name`; the reply is in *m. */
 static int ask(struct message *m, const char *name, int handle)
 {
     const struct message request = *m;

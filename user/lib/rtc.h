@@ -2,10 +2,10 @@
  * The machine's clock: requests to the driver `rtc` (drivers/servers/rtc.c),
  * which publishes its port under that name.
  *
- *     RTC_TIME     answered at once
- *     RTC_WAIT     answered at the next second
+ *     RTC_TIME     reply at once
+ *     RTC_WAIT     reply at the next second
  *
- * A request has neither words nor bytes. The answer's label is 0 and its word 0
+ * A request has neither words nor bytes. The reply's label is 0 and its word 0
  * the result: 0, or a negated error number (EIO: the clock is invalid; EINVAL:
  * no such request; ENOMEM). Word 1 is the date, RTC_DATE(…), word 2 the time of
  * day, RTC_DAYTIME(…).

@@ -10,7 +10,7 @@ int uart_open(void)
     return name_lookup("uart");
 }
 
-/* One request; the answer is in *m. */
+/* One request; the reply is in *m. */
 static int ask(int port, struct message *m)
 {
     if (ipc_call(port, m) < 0)

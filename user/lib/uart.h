@@ -2,19 +2,19 @@
  * The second serial line: requests to the driver `uart`
  * (drivers/servers/uart.c), which publishes its port under that name.
  *
- * A request is one call of the port. The answer's label is 0, its word 0 the
+ * A request is one call of the port. The reply's label is 0, its word 0 the
  * result: 0, or a negated error number (EINVAL: invalid request; ENOMEM).
  *
  *                   word 0   word 1  bytes
- *     UART_WRITE    -        -       up to UART_MAX; answered when the line's
+ *     UART_WRITE    -        -       up to UART_MAX; reply when the line's
  *                                    FIFO has taken them all
- *     UART_READ     most     -       -; answered when there is something to
- *                                    read. Answer: bytes, one or more; word 1:
- *                                    input errors since the last answer,
+ *     UART_READ     most     -       -; reply when there is something to
+ *                                    read: bytes, one or more; word 1:
+ *                                    input errors since the last reply,
  *                                    UART_OVERRUN …
- *     UART_SETUP    baud     flags   -; answered at once. Bytes in transfer
+ *     UART_SETUP    baud     flags   -; reply at once. Bytes in transfer
  *                                    may be damaged.
- *     UART_STATUS   -        -       -; answer's bytes: struct uart_status
+ *     UART_STATUS   -        -       -; reply's bytes: struct uart_status
  *
  * Writes are executed in order, and so are reads. A reader that dies consumes
  * nothing.
@@ -65,7 +65,7 @@ int uart_open(void);
 ssize_t uart_write(int port, const void *buf, size_t n);
 
 /* Waits for at least one byte; returns how many came, at most `n`. *errors (may
- * be NULL): input errors since the last answer. */
+ * be NULL): input errors since the last reply. */
 ssize_t uart_read(int port, void *buf, size_t n, uint32_t *errors);
 
 int uart_setup(int port, uint32_t baud, uint32_t flags);

@@ -104,7 +104,7 @@ int dup2(int handle, int to);
 int pipe(int ends[2]); /* ends[0] is read, ends[1] written */
 
 /* Mounts the file server of a port (kernel/abi/fs.h) on a directory. Not for
- * the server itself, which must answer: use fs_serve (user/lib/fs_server.h). */
+ * the server itself, which must reply: use fs_serve (user/lib/fs_server.h). */
 int mount(int port, const char *path);
 int umount(const char *path);
 

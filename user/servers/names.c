@@ -102,9 +102,9 @@ static size_t list(char *out)
     return used;
 }
 
-/* Executes a request about `name` and builds the answer; closes a received
+/* Executes a request about `name` and builds the reply; closes a received
  * handle unless it is kept. */
-static void answer(struct message *m, const char *name, char *text)
+static void execute(struct message *m, const char *name, char *text)
 {
     struct ipc_buffer *b = m->msg_buffer;
     int port = b->ipc_received_handle;
@@ -156,7 +156,7 @@ int main(void)
         err(1, "cannot register as the name server");
     result = ipc_receive(port, &m);
     for (;;) {
-        /* A client that cannot receive its answer is ignored. */
+        /* A client that cannot receive its reply is ignored. */
         if (result < 0) {
             result = ipc_receive(port, &m);
             continue;
@@ -166,7 +166,7 @@ int main(void)
             continue;
         }
         name[b.ipc_received] = 0;
-        answer(&m, name, text);
+        execute(&m, name, text);
         result = ipc_reply_receive(port, &m);
     }
 }

@@ -59,8 +59,8 @@ static int write_sectors(const struct disk *d, const struct message *m)
     return 0;
 }
 
-/* Executes a request and builds the answer. */
-static void answer(const struct disk *d, struct message *m)
+/* Executes a request and builds the reply. */
+static void execute(const struct disk *d, struct message *m)
 {
     uint32_t label = IPC_LABEL(m->msg_tag);
     int error = 0;
@@ -94,10 +94,10 @@ static void serve(int port, const struct disk *d)
         if (result == 0 && b.ipc_received_handle >= 0)
             close(b.ipc_received_handle);
         if (result == 0 && m.msg_client != 0) {
-            answer(d, &m);
+            execute(d, &m);
             result = ipc_reply_receive(port, &m);
         } else {
-            /* a client that did not receive its answer, or a notification */
+            /* a client that did not receive its reply, or a notification */
             result = ipc_receive(port, &m);
         }
     }

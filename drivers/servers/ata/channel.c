@@ -29,7 +29,7 @@ enum failure {
     FAIL_DEVICE,   /* the drive reported it: ERR or DF */
     FAIL_TIMEOUT,  /* it is still busy */
     FAIL_PROTOCOL, /* it is in an unexpected state */
-    FAIL_GONE,     /* no device answers */
+    FAIL_GONE,     /* no device responds */
 };
 
 /* ---- registers and messages --------------------------------------------- */
@@ -147,7 +147,7 @@ static const char *name_failure(struct ata_channel *ch, enum failure how)
         ch->ch_counts.count_protocol++;
         return "out of step";
     default:
-        return "no answer";
+        return "no response";
     }
 }
 
@@ -527,7 +527,7 @@ static void poll_recovering(struct ata_channel *ch)
     ch->ch_state = ATA_IDLE;
     if ((status & ATA_BSY) == 0)
         return;
-    tell(ch, 0, "no answer after a reset", status, 0);
+    tell(ch, 0, "no response after a reset", status, 0);
     for (unsigned i = 0; i < ATA_DRIVES; i++)
         ch->ch_drive[i].drive_presence = ATA_ABSENT;
     if (ch->ch_request != NULL)

@@ -8,7 +8,7 @@
  * (tests/).
  *
  *     queue.c     which request is next
- *     drive.c     parses the answer to IDENTIFY DEVICE
+ *     drive.c     parses the data of IDENTIFY DEVICE
  *     channel.c   commands, blocks of data, time-outs, errors, resets
  */
 #pragma once

@@ -9,13 +9,13 @@
  *         -n   publishes its port under another name
  *
  * One port receives everything: calls are requests, bit IRQ_BIT is the
- * interrupt, bit ALARM_BIT the alarm. A call is answered when its request has
- * ended, not when it is received: clients wait in the kernel while the driver
- * accepts more requests and chooses among them. The state machine (channel.h)
- * does the rest; this file gives it ports, a clock and answers.
+ * interrupt, bit ALARM_BIT the alarm. The reply to a call is sent when its
+ * request has ended, not when it is received: clients wait in the kernel while
+ * the driver accepts more requests and chooses among them. The state machine
+ * (channel.h) does the rest; this file gives it ports, a clock and replies.
  *
- * The bytes of a write come with its call, so each write has a buffer until it
- * is answered. All reads use one buffer: its bytes are sent as soon as they are
+ * The bytes of a write come with its call, so each write has a buffer until its
+ * reply. All reads use one buffer: its bytes are sent as soon as they are
  * there.
  */
 #include "drivers/servers/ata/channel.h"
@@ -132,10 +132,10 @@ static const char *const operations[] = {
     [ATA_OP_FLUSH] = "flush",
 };
 
-static void answer(uint32_t client, struct message *m, int error)
+static void reply_to(uint32_t client, struct message *m, int error)
 {
     m->msg_word[0] = (uint32_t)-error;
-    /* A client that died, or cannot receive the answer, is not our error. */
+    /* A client that died, or cannot receive the reply, is not our error. */
     ipc_reply(client, m);
 }
 
@@ -158,7 +158,7 @@ static void io_done(void *self, struct ata_request *ar, int error)
     if (error == 0 && ar->req_operation == ATA_OP_INFO)
         m.msg_word[1] =
             channel.ch_drive[ar->req_drive].drive_identity.id_sectors;
-    answer(r->req_client, &m, error);
+    reply_to(r->req_client, &m, error);
     give_buffer(r->req_buffer);
     free(r);
 }
@@ -218,7 +218,7 @@ static void tell_counts(uint32_t client)
                            .ipc_send_size = sizeof(counts)};
     struct message m = {.msg_tag = IPC_DATA, .msg_buffer = &b};
 
-    answer(client, &m, 0);
+    reply_to(client, &m, 0);
 }
 
 /* Turns a call into a request. A write keeps its buffer, so the next call needs
@@ -237,7 +237,7 @@ static void *accept(struct message *m, void *incoming)
         free(r);
         if (writes)
             give_buffer(next);
-        answer(m->msg_client, &reply, error != 0 ? error : ENOMEM);
+        reply_to(m->msg_client, &reply, error != 0 ? error : ENOMEM);
         return incoming;
     }
     *r = (struct request){

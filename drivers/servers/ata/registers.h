@@ -1,6 +1,6 @@
 /*
  * The registers of an ATA channel: nine, of which each of the two drives has a
- * set. The drive selected by the device register answers; both receive what is
+ * set. The drive selected by the device register responds; both receive what is
  * written (ATA/ATAPI-6, clause 7, "Interface register definitions").
  *
  *     port        read                 written
@@ -37,7 +37,7 @@ enum ata_register {
 #define ATA_ERR  0x01
 
 #define ATA_FLOATING 0xff /* reads on a bus without a device */
-#define ATA_NOBODY   0x00 /* device 0's answer for an absent device 1 */
+#define ATA_NOBODY   0x00 /* device 0's status for an absent device 1 */
 
 /* Error. */
 #define ATA_ABRT 0x04 /* command not supported */

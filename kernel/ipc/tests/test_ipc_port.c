@@ -387,8 +387,7 @@ KTEST(ipc, the_verifier_finds_each_fault)
     KT_TRUE(verify_finds("a port has fewer references than receivers"));
     p->port_holders = 1;
     s.actor_task->task_ipc.ipc_last = c.actor_task;
-    KT_TRUE(
-        verify_finds("the caller received last does not wait for an answer"));
+    KT_TRUE(verify_finds("the caller received last does not wait for a reply"));
     s.actor_task->task_ipc.ipc_last = NULL;
     c.actor_task->task_interruptible = false;
     KT_TRUE(verify_finds("a task that waits for a message cannot be killed"));

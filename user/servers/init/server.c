@@ -72,7 +72,7 @@ static bool has_name(const char *name)
     return port >= 0;
 }
 
-static bool names_answer(void)
+static bool names_replies(void)
 {
     int port = name_server(NAME_SERVER_GET, 0);
 
@@ -84,7 +84,7 @@ static bool names_answer(void)
 bool server_is_ready(const struct server *s)
 {
     if (strcmp(name_of(s), "names") == 0)
-        return names_answer();
+        return names_replies();
     if (s->server_stanza.server_mounts[0] != '\0')
         return is_mounted(s->server_stanza.server_mounts);
     return has_name(name_of(s));
