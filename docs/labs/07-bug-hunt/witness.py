@@ -171,7 +171,7 @@ def unlike(service):
         found = heap.Heap().buffer_at(buf)
         if found is None or found.cache.name != service:
             continue
-        like = found.slab.address_of(found.slab.objects - 1)
+        like = found.slab.address_of(found.slab.chunks - 1)
         mine, its = (bytes(memory.read_memory(a, found.size))
                      for a in (buf, like))
         if mine != its:
