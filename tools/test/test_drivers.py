@@ -187,6 +187,7 @@ def test_wrong_input_gives_one_line(outside):
         text = outside.machine.command("run " + line)
         assert re.fullmatch(r"(date: unknown [^\n]+\n)?(usage: )?"
                             r"(serial|date)[: ][^\n]+\n"
+                            r"( {14}status \| test \[BYTES\]\n)?"  # usage
                             r"(serial|date): exit code [12]\n", text), text
 
 
