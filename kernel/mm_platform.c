@@ -102,7 +102,7 @@ void mm_memory_returned(void)
     ((total) / 32)    /* pages available below which it reaps */
 #define PAUSE_MS 1000 /* between two such reaps */
 
-static struct wait_queue reapd_idle = WAIT_QUEUE_INIT(reapd_idle, "low memory");
+static struct wait_queue reapd_idle = WAIT_QUEUE_INIT(reapd_idle, "low-memory");
 static uint64_t reapd_last_ms;
 
 static bool memory_low(void)

@@ -26,7 +26,7 @@ static struct hash inode_table;
 static struct list inode_lru = LIST_INIT(inode_lru); /* oldest first */
 static struct inode_totals totals;
 
-static struct wait_queue reading = WAIT_QUEUE_INIT(reading, "inode read");
+static struct wait_queue reading = WAIT_QUEUE_INIT(reading, "inode-read");
 static struct kmem_cache *inode_cache;
 
 /* ---- the cache ---------------------------------------------------------- */

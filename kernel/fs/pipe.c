@@ -77,9 +77,9 @@ static void construct(void *obj, size_t size UNUSED)
     construct_end(&p->pipe_read_end, O_RDONLY, p);
     construct_end(&p->pipe_write_end, O_WRONLY, p);
     mutex_init(&p->pipe_mutex, "pipe", MUTEX_RANK_PIPE);
-    cond_init(&p->pipe_readable, "pipe empty");
-    cond_init(&p->pipe_writable, "pipe full");
-    cond_init(&p->pipe_turn, "pipe turn");
+    cond_init(&p->pipe_readable, "pipe-empty");
+    cond_init(&p->pipe_writable, "pipe-full");
+    cond_init(&p->pipe_turn, "pipe-turn");
     spin_lock(&list_lock);
     list_insert_before(&pipes, &p->pipe_link);
     pipe_count++;

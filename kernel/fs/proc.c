@@ -25,7 +25,7 @@
 #include "mm/segkmem.h"
 
 #define ROOT        1u   /* inode number; the files follow */
-#define TEXT_FIRST  1024 /* initial size of a text, in bytes */
+#define TEXT_FIRST  8192 /* bytes; a text that grows changes its own figures */
 #define TASKS_BATCH 8
 
 /* ---- texts -------------------------------------------------------------- */
@@ -81,18 +81,23 @@ static void PRINTF_LIKE(2, 3) print(void *to, const char *fmt, ...)
 
 /* ---- the files ---------------------------------------------------------- */
 
-static proc_table_t *kmastat_table;
+static proc_kmastat_t *kmastat_table;
 
-void proc_set_kmastat(proc_table_t *table)
+void proc_set_kmastat(proc_kmastat_t *table)
 {
     kmastat_table = table;
 }
 
-/* The kernel shell's table, wide. */
 static void write_kmastat(struct text **t)
 {
     if (kmastat_table != NULL)
-        kmastat_table(print, t);
+        kmastat_table(print, t, true);
+}
+
+static void write_caches(struct text **t)
+{
+    if (kmastat_table != NULL)
+        kmastat_table(print, t, false);
 }
 
 static void write_buddyinfo(struct text **t)
@@ -134,46 +139,48 @@ static void write_meminfo(struct text **t)
     meminfo_row(t, "limit", commit_limit(&commit));
 }
 
-/* The reason of a wait as one word. */
-static const char *one_word(const char *s, char *buf, size_t size)
-{
-    strlcpy(buf, s == NULL ? "-" : s, size);
-    for (char *c = buf; *c != '\0'; c++)
-        if (*c == ' ')
-            *c = '-';
-    return buf;
-}
-
-static void tasks_row(struct text **t, const struct task_stat *st)
+const char *proc_state(enum task_state state)
 {
     static const char *const states[] = {
         [TASK_READY] = "ready",
         [TASK_RUNNING] = "running",
         [TASK_BLOCKED] = "blocked",
-        [TASK_ZOMBIE] = "zombie",
+        [TASK_ZOMBIE] = "ended",
     };
-    char wait[24];
 
-    print(t, "%5d %5d %5d %-7s %4u %-6s %8llu %-14s %s\n", (int)st->stat_pid,
-          (int)st->stat_parent, (int)st->stat_group, states[st->stat_state],
-          st->stat_priority, st->stat_user ? "user" : "kernel",
-          (unsigned long long)st->stat_ticks,
-          one_word(st->stat_waits_for, wait, sizeof(wait)), st->stat_name);
+    return states[state];
 }
 
-static void write_tasks(struct text **t)
+static void tasks_row(proc_print_t *out, void *to, const struct task_stat *st)
+{
+    out(to, "%5d %5d %5d %-7s %3u %-6s %7llu %8llu %-13s %s\n",
+        (int)st->stat_pid, (int)st->stat_parent, (int)st->stat_group,
+        proc_state(st->stat_state), st->stat_priority,
+        st->stat_user ? "user" : "kernel",
+        (unsigned long long)st->stat_ticks * (1000 / TIMER_HZ),
+        (unsigned long long)st->stat_switches,
+        st->stat_waits_for != NULL ? st->stat_waits_for : "-", st->stat_name);
+}
+
+void proc_tasks(proc_print_t *out, void *to)
 {
     struct task_stat st[TASKS_BATCH];
     pid_t last = -1;
     size_t n;
 
-    print(t, "%5s %5s %5s %-7s %4s %-6s %8s %-14s %s\n", "pid", "ppid", "group",
-          "state", "prio", "kind", "ticks", "wait", "name");
+    out(to, "%5s %5s %5s %-7s %3s %-6s %7s %8s %-13s %s\n", "PID", "PPID",
+        "GRP", "STATE", "PRI", "KIND", "CPU(ms)", "SWITCHES", "WAITS-FOR",
+        "NAME");
     while ((n = task_stats(last, st, ARRAY_SIZE(st))) > 0) {
         for (size_t i = 0; i < n; i++)
-            tasks_row(t, &st[i]);
+            tasks_row(out, to, &st[i]);
         last = st[n - 1].stat_pid;
     }
+}
+
+static void write_tasks(struct text **t)
+{
+    proc_tasks(print, t);
 }
 
 static void write_uptime(struct text **t)
@@ -263,7 +270,7 @@ static const struct proc_file {
     {"kmastat", write_kmastat}, {"buddyinfo", write_buddyinfo},
     {"meminfo", write_meminfo}, {"tasks", write_tasks},
     {"mounts", write_mounts},   {"uptime", write_uptime},
-    {"servers", write_servers},
+    {"servers", write_servers}, {"caches", write_caches},
 };
 
 /* ---- open files --------------------------------------------------------- */

@@ -4,13 +4,20 @@
 #pragma once
 
 #include "kernel/fs/inode.h"
+#include "kernel/task/task.h"
 
 extern struct fs proc_fs;
 
 /* Writes as printf to `to`. */
 typedef void proc_print_t(void *to, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* Prints the table of caches with proc_print_t: a row per cache, no blanks in
- * a value. The kernel shell supplies it at boot. */
-typedef void proc_table_t(proc_print_t *print, void *to);
-void proc_set_kmastat(proc_table_t *table);
+/* Prints what the kernel shell's command `ps` prints. */
+void proc_tasks(proc_print_t *print, void *to);
+
+/* "ready", "running", "blocked" or "ended". */
+const char *proc_state(enum task_state state);
+
+/* Prints what the kernel shell's command `kmastat` does, or, `all`, a wide row
+ * for every cache. The shell supplies it at boot. */
+typedef void proc_kmastat_t(proc_print_t *print, void *to, bool all);
+void proc_set_kmastat(proc_kmastat_t *table);

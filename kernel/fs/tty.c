@@ -16,7 +16,7 @@
 #define CTRL_BACKSLASH 0x1c
 #define WRITE_MAX      256u /* bytes written in one piece */
 
-static struct wait_queue input = WAIT_QUEUE_INIT(input, "console input");
+static struct wait_queue input = WAIT_QUEUE_INIT(input, "console-input");
 static struct wait_queue turn = WAIT_QUEUE_INIT(turn, "console");
 
 /* Used with interrupts disabled. */
@@ -256,5 +256,5 @@ int tty_foreground(pid_t pid, int *status)
 
 void tty_init(void)
 {
-    mutex_init(&line_mutex, "console line", MUTEX_RANK_CONSOLE);
+    mutex_init(&line_mutex, "console-line", MUTEX_RANK_CONSOLE);
 }

@@ -35,7 +35,7 @@ static void userfs_ctor(void *obj, size_t size)
     u->userfs_fs.fs_ops = &userfs_ops;
     u->userfs_fs.fs_name = u->userfs_kind;
     mutex_init(&u->userfs_fs.fs_rename, "rename", MUTEX_RANK_RENAME);
-    wait_queue_init(&u->userfs_waiting, "file server");
+    wait_queue_init(&u->userfs_waiting, "file-server");
 }
 
 void userfs_init(void)

@@ -66,7 +66,7 @@ void debugcmd_json_stack(const struct kmem_transaction *t)
 
 const char *debugcmd_seconds(uint64_t us, char buf[HEAP_CELL])
 {
-    snprintf(buf, HEAP_CELL, "%llu.%06u", (unsigned long long)(us / 1000000),
+    snprintf(buf, HEAP_CELL, "%llu.%06u", (us / 1000000),
              (unsigned)(us % 1000000));
     return buf;
 }
@@ -269,8 +269,7 @@ static int cmd_debug(int argc, char **argv)
     return cp ? change_cache(cp, &c, true) != 0 : 1;
 }
 
-SHELL_COMMAND(debug, "debug [[+-=]LETTERS [NAME]]",
-              "debugging modes of the caches", cmd_debug, shell_complete_cache);
+SHELL_COMMAND(debug, cmd_debug, shell_complete_cache);
 
 /* ---- trace -------------------------------------------------------------- */
 
@@ -288,6 +287,4 @@ static int cmd_trace(int argc, char **argv)
     return cp ? change_cache(cp, &c, true) != 0 : 1;
 }
 
-SHELL_COMMAND(trace, "trace NAME on|off",
-              "a line for each allocation and free of a cache", cmd_trace,
-              shell_complete_cache);
+SHELL_COMMAND(trace, cmd_trace, shell_complete_cache);

@@ -54,11 +54,9 @@ static void print_totals(void)
     heap_percent(1000 - heap_waste(t.total_hits, t.total_hits + t.total_misses),
                  rate);
     kprintf("%zu inodes in memory, %zu of them unused; %llu reclaimed\n",
-            t.total_cached, t.total_unused,
-            (unsigned long long)t.total_reclaimed);
+            t.total_cached, t.total_unused, t.total_reclaimed);
     kprintf("looked up %llu times, found %llu times: %s %%\n",
-            (unsigned long long)(t.total_hits + t.total_misses),
-            (unsigned long long)t.total_hits, rate);
+            (t.total_hits + t.total_misses), t.total_hits, rate);
 }
 
 static int cmd_inodes(int argc, char **argv)
@@ -80,7 +78,7 @@ static int cmd_inodes(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(inodes, "inodes [-a|-r]", "the inode cache", cmd_inodes, NULL);
+SHELL_COMMAND(inodes, cmd_inodes, NULL);
 
 /* ---- what is mounted ---------------------------------------------------- */
 
@@ -209,8 +207,7 @@ static int cmd_mounts(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(mounts, "mounts [-j]", "file systems and their servers",
-              cmd_mounts, NULL);
+SHELL_COMMAND(mounts, cmd_mounts, NULL);
 
 /* ---- pipes -------------------------------------------------------------- */
 
@@ -226,8 +223,7 @@ static int cmd_pipes(int argc, char **argv)
             "TOTAL");
     for (; pipe_stats(last, &st, 1) == 1 && !shell_interrupted(); rows++) {
         kprintf("%p %7u %7u %6u %10llu\n", st.stat_pipe, st.stat_readers,
-                st.stat_writers, st.stat_bytes,
-                (unsigned long long)st.stat_total);
+                st.stat_writers, st.stat_bytes, st.stat_total);
         last = st.stat_pipe;
     }
     if (rows == 0)
@@ -235,4 +231,4 @@ static int cmd_pipes(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(pipes, "pipes", "the pipes that are open", cmd_pipes, NULL);
+SHELL_COMMAND(pipes, cmd_pipes, NULL);

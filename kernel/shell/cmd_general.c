@@ -11,8 +11,6 @@
 #include "kernel/lib/string.h"
 #include "kernel/shell/text.h"
 
-#define HELP_NAME 24 /* bytes for a command's name in the text */
-
 static bool no_arguments(int argc, char **argv)
 {
     if (argc == 1)
@@ -48,34 +46,31 @@ static void help_workshop(void)
         kprintf("\n");
 }
 
-static void help_line(const struct shell_command *c)
+/* A line of the list, if this kernel has the command. */
+static void help_line(struct text name, struct text what)
 {
-    if (c)
-        kprintf("  %-10s %s\n", c->command_name, c->command_help);
+    const struct shell_command *c = __start_shell_commands;
+
+    for (; c < __stop_shell_commands; c++)
+        if (text_is(name, c->command_name)) {
+            kprintf("  %-10s ", c->command_name);
+            text_print(what);
+        }
 }
 
 static void help_all(void)
 {
-    const struct shell_command *c = __start_shell_commands;
-    struct text t = help, line, name;
-    char word[HELP_NAME];
+    struct text t = help, line, title, name = {NULL, NULL};
 
     while (text_line(&t, &line)) {
-        if (!text_empty(text_after(line, "== "))) {
-            text_print(text_after(line, "== "));
+        title = text_after(line, "== ");
+        if (!text_empty(title)) {
+            text_print(title);
             kprintf(":\n");
         }
-        name = text_after(line, "= ");
-        if (text_empty(name))
-            continue;
-        strlcpy(
-            word, name.text_from,
-            MIN(sizeof(word), (size_t)(name.text_end - name.text_from) + 1));
-        help_line(shell_find(word));
+        help_line(name, line);
+        name = text_word(text_after(line, "= "));
     }
-    for (; c < __stop_shell_commands; c++)
-        if (text_empty(text_section(help, c->command_name)))
-            help_line(c);
     kprintf("`help NAME` says more. `;` separates commands, quotes keep "
             "blanks.\nTab completes, Up brings lines back, ^C stops a "
             "command.\n");
@@ -84,14 +79,21 @@ static void help_all(void)
 
 static int help_one(const char *name)
 {
-    const struct shell_command *c = shell_find(name);
+    struct text section, usage, line;
 
-    if (!c && shell_only_workshop(name))
-        return 1;
-    if (!c)
-        return shell_error("no command \"%.32s\"; `help` lists them", name);
-    kprintf("usage: %s\n%s\n\n", c->command_usage, c->command_help);
-    text_print(text_section(help, name));
+    if (!shell_find(name))
+        return shell_only_workshop(name)
+                   ? 1
+                   : shell_error("no command \"%.32s\"; `help` lists them",
+                                 name);
+    section = text_section(help, name, &usage);
+    kprintf("usage: ");
+    text_print(usage);
+    kprintf("\n");
+    text_line(&section, &line);
+    text_print(line);
+    kprintf("\n");
+    text_print(section);
     return 0;
 }
 
@@ -125,8 +127,7 @@ static void complete_command(void (*add)(const char *word, void *arg),
         add(c->command_name, arg);
 }
 
-SHELL_COMMAND(help, "help [COMMAND]", "this list, or more about one command",
-              cmd_help, complete_command);
+SHELL_COMMAND(help, cmd_help, complete_command);
 
 /* ---- the log ------------------------------------------------------------ */
 
@@ -148,7 +149,7 @@ static int cmd_dmesg(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(dmesg, "dmesg", "the output since boot", cmd_dmesg, NULL);
+SHELL_COMMAND(dmesg, cmd_dmesg, NULL);
 
 static int cmd_clear(int argc, char **argv)
 {
@@ -158,7 +159,7 @@ static int cmd_clear(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(clear, "clear", "clear the screen", cmd_clear, NULL);
+SHELL_COMMAND(clear, cmd_clear, NULL);
 
 static const char *const terminals[] = {
     [CONSOLE_NO_TERMINAL] = "plain",
@@ -187,9 +188,7 @@ static int cmd_terminal(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(terminal, "terminal [plain|vga|both]",
-              "which outputs have colours and stop at a page", cmd_terminal,
-              NULL);
+SHELL_COMMAND(terminal, cmd_terminal, NULL);
 
 static int cmd_echo(int argc, char **argv)
 {
@@ -202,7 +201,7 @@ static int cmd_echo(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(echo, "echo [WORD ...]", "print words", cmd_echo, NULL);
+SHELL_COMMAND(echo, cmd_echo, NULL);
 
 /* ---- time --------------------------------------------------------------- */
 
@@ -224,8 +223,7 @@ static int cmd_uptime(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(uptime, "uptime", "time since boot, and the time of day",
-              cmd_uptime, NULL);
+SHELL_COMMAND(uptime, cmd_uptime, NULL);
 
 /* ---- the rest ----------------------------------------------------------- */
 
@@ -236,7 +234,7 @@ static int cmd_reboot(int argc, char **argv)
     power_reset();
 }
 
-SHELL_COMMAND(reboot, "reboot", "start the machine again", cmd_reboot, NULL);
+SHELL_COMMAND(reboot, cmd_reboot, NULL);
 
 static int cmd_poweroff(int argc, char **argv)
 {
@@ -245,8 +243,7 @@ static int cmd_poweroff(int argc, char **argv)
     power_off();
 }
 
-SHELL_COMMAND(poweroff, "poweroff", "switch the machine off", cmd_poweroff,
-              NULL);
+SHELL_COMMAND(poweroff, cmd_poweroff, NULL);
 
 static int cmd_about(int argc, char **argv)
 {
@@ -260,4 +257,4 @@ static int cmd_about(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(about, "about", "about this kernel", cmd_about, NULL);
+SHELL_COMMAND(about, cmd_about, NULL);

@@ -30,8 +30,7 @@ static int cmd_ports(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(ports, "ports", "the ports where messages are exchanged",
-              cmd_ports, NULL);
+SHELL_COMMAND(ports, cmd_ports, NULL);
 
 /* ---- ipc ---------------------------------------------------------------- */
 
@@ -140,5 +139,4 @@ static int cmd_ipc(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(ipc, "ipc", "callers, and the tasks that owe them a reply",
-              cmd_ipc, NULL);
+SHELL_COMMAND(ipc, cmd_ipc, NULL);

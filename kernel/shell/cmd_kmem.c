@@ -127,7 +127,7 @@ const char *heap_count(uint64_t n, unsigned width, char buf[HEAP_CELL])
     static const char unit[] = "kMGTPE";
     unsigned u = 0;
 
-    if (snprintf(buf, HEAP_CELL, "%llu", (unsigned long long)n) <= (int)width)
+    if (snprintf(buf, HEAP_CELL, "%llu", n) <= (int)width)
         return buf;
     for (; n >= 1000000; n /= 1000)
         u++;
@@ -221,6 +221,32 @@ struct kmem_cache *heap_cache_named(const char *name)
         shell_error("no cache is called '%.20s'; `kmastat -z` lists them all",
                     name);
     return cp;
+}
+
+bool heap_cache_argument(int argc, char **argv, struct kmem_cache **cp)
+{
+    *cp = NULL;
+    if (argc > 2)
+        shell_error("wants one cache at most; `%s` is for all", argv[0]);
+    else if (argc == 2)
+        *cp = heap_cache_named(argv[1]);
+    return argc == 1 || *cp;
+}
+
+void heap_json_name(const struct kmem_cache_stat *st)
+{
+    kprintf("{\"cache\":");
+    shell_json_string(st->stat_name);
+}
+
+void heap_print(void *to, const char *fmt, ...)
+{
+    va_list ap;
+
+    (void)to;
+    va_start(ap, fmt);
+    kvprintf(fmt, ap);
+    va_end(ap);
 }
 
 /* "name" or "name+0x1c", as stacks have it. */

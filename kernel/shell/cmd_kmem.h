@@ -113,6 +113,16 @@ uint32_t heap_random(uint32_t *state);
 /* The cache called `name`, or NULL after an error line. */
 struct kmem_cache *heap_cache_named(const char *name);
 
+/* The cache that the only argument names; NULL without one. False after an
+ * error line. */
+bool heap_cache_argument(int argc, char **argv, struct kmem_cache **cp);
+
+/* Prints the first member of a JSON object: which cache it is of. */
+void heap_json_name(const struct kmem_cache_stat *st);
+
+/* Prints on the console (a proc_print_t). */
+void heap_print(void *to, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
 /* An address from `word`, hexadecimal, a symbol, or a symbol and an offset
  * ("kmain+0x1c"); false after an error. */
 bool heap_address(const char *word, uintptr_t *addr);

@@ -224,18 +224,15 @@ static void print_counters(const struct kmem_cache_stat *st)
 {
     kprintf("\nobjects      %zu in use of %zu, %llu allocs, %llu frees, "
             "%llu failed\n",
-            st->stat_inuse, st->stat_total, (unsigned long long)st->stat_allocs,
-            (unsigned long long)st->stat_frees,
-            (unsigned long long)st->stat_fails);
+            st->stat_inuse, st->stat_total, st->stat_allocs, st->stat_frees,
+            st->stat_fails);
     kprintf("slabs        %zu: %zu full, %zu partial, %zu free; at most %zu; "
             "%llu created, %llu destroyed\n",
             st->stat_slabs, st->stat_full_slabs, st->stat_partial_slabs,
-            st->stat_free_slabs, st->stat_max_slabs,
-            (unsigned long long)st->stat_slab_creates,
-            (unsigned long long)st->stat_slab_destroys);
-    kprintf("constructed  %llu, destroyed %llu\n",
-            (unsigned long long)st->stat_ctors,
-            (unsigned long long)st->stat_dtors);
+            st->stat_free_slabs, st->stat_max_slabs, st->stat_slab_creates,
+            st->stat_slab_destroys);
+    kprintf("constructed  %llu, destroyed %llu\n", st->stat_ctors,
+            st->stat_dtors);
 }
 
 static void print_load(const struct kmem_cache_stat *st)
@@ -257,7 +254,7 @@ static void print_hash_line(struct kmem_cache *cp,
     print_load(st);
     kprintf(" MAXCHAIN %zu RESCALES %llu\n",
             kmem_hash_stat(cp, chain, ARRAY_SIZE(chain)),
-            (unsigned long long)st->stat_hash_rescales);
+            st->stat_hash_rescales);
 }
 
 static void print_working_set(const struct kmem_cache_stat *st)
@@ -304,8 +301,7 @@ static int cmd_cache(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(cache, "cache [-j] NAME", "one cache: layout, ledger, counters",
-              cmd_cache, shell_complete_cache);
+SHELL_COMMAND(cache, cmd_cache, shell_complete_cache);
 
 /* ---- hash --------------------------------------------------------------- */
 
@@ -331,7 +327,7 @@ static void print_hash_row(struct kmem_cache *cp,
     kprintf(" %7zu %7zu %8zu   ", st->stat_hash_size, st->stat_inuse,
             kmem_hash_stat(cp, chain, ARRAY_SIZE(chain)));
     print_load(st);
-    kprintf(" %8llu %7zu %9zu\n", (unsigned long long)st->stat_hash_rescales,
+    kprintf(" %8llu %7zu %9zu\n", st->stat_hash_rescales,
             heap_hash_grow(st->stat_hash_size),
             heap_hash_shrink(st->stat_hash_size));
 }
@@ -342,14 +338,12 @@ static void json_hash_row(struct kmem_cache *cp,
     size_t chain[CHAINS];
     size_t longest = kmem_hash_stat(cp, chain, CHAINS);
 
-    kprintf("{\"cache\":");
-    shell_json_string(st->stat_name);
+    heap_json_name(st);
     kprintf(",\"entries\":%zu,\"used\":%zu,\"max_chain\":%zu,"
             "\"rescales\":%llu,\"total\":%zu,\"grow_at\":%zu,"
             "\"shrink_at\":%zu,\"chains\":[",
-            st->stat_hash_size, st->stat_inuse, longest,
-            (unsigned long long)st->stat_hash_rescales, st->stat_total,
-            heap_hash_grow(st->stat_hash_size),
+            st->stat_hash_size, st->stat_inuse, longest, st->stat_hash_rescales,
+            st->stat_total, heap_hash_grow(st->stat_hash_size),
             heap_hash_shrink(st->stat_hash_size));
     for (int i = 0; i < CHAINS; i++)
         kprintf("%s%zu", i ? "," : "", chain[i]);
@@ -403,19 +397,15 @@ static void hash_all(bool json)
 
 static int cmd_hash(int argc, char **argv)
 {
-    struct kmem_cache *cp = NULL;
+    struct kmem_cache *cp;
     struct kmem_cache_stat st;
     uint32_t options;
     bool json;
 
-    if (!shell_options(&argc, argv, "j", &options))
+    if (!shell_options(&argc, argv, "j", &options) ||
+        !heap_cache_argument(argc, argv, &cp))
         return 1;
-    if (argc > 2)
-        return shell_error("wants one cache at most; `hash` shows all");
-    if (argc == 2) {
-        cp = heap_cache_named(argv[1]);
-        if (!cp)
-            return 1;
+    if (cp) {
         kmem_cache_stat(cp, &st);
         if (!(st.stat_flags & KMEM_STAT_LARGE))
             return shell_error(
@@ -439,6 +429,4 @@ static int cmd_hash(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(hash, "hash [-j] [NAME]",
-              "hash tables from buffer to bufctl, of large objects", cmd_hash,
-              shell_complete_cache);
+SHELL_COMMAND(hash, cmd_hash, shell_complete_cache);

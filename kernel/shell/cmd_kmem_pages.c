@@ -25,8 +25,7 @@ static void print_orders(const struct buddy_stat *st)
                 (1u << order) * KIB_PER_PAGE, st->stat_free[order],
                 (st->stat_free[order] << order) * KIB_PER_PAGE,
                 heap_percent(buddy_unusable(st, order), percent),
-                (unsigned long long)st->stat_allocs[order],
-                (unsigned long long)st->stat_frees[order]);
+                st->stat_allocs[order], st->stat_frees[order]);
 }
 
 /* The free lists must hold what the free count says. */
@@ -59,13 +58,11 @@ static void print_buddy_totals(const struct buddy_stat *st)
     else
         kprintf("largest free block %u KiB (order %d)",
                 (1u << st->stat_largest) * KIB_PER_PAGE, st->stat_largest);
-    kprintf("; %llu splits, %llu merges\n", (unsigned long long)st->stat_splits,
-            (unsigned long long)st->stat_merges);
+    kprintf("; %llu splits, %llu merges\n", st->stat_splits, st->stat_merges);
     kprintf(
         "no page was free, and caches were reaped, %llu times; %llu requests "
         "failed\n",
-        (unsigned long long)st->stat_pressures,
-        (unsigned long long)st->stat_failures);
+        st->stat_pressures, st->stat_failures);
 }
 
 static void json_buddy(const struct buddy_stat *st)
@@ -77,16 +74,13 @@ static void json_buddy(const struct buddy_stat *st)
                 "\"allocs\":%llu,\"frees\":%llu}\n",
                 order, st->stat_free[order],
                 heap_percent(buddy_unusable(st, order), percent),
-                (unsigned long long)st->stat_allocs[order],
-                (unsigned long long)st->stat_frees[order]);
+                st->stat_allocs[order], st->stat_frees[order]);
     kprintf("{\"free_pages\":%zu,\"total_pages\":%zu,\"largest\":%d,"
             "\"splits\":%llu,\"merges\":%llu,\"failures\":%llu,"
             "\"pressures\":%llu}\n",
             st->stat_free_pages, st->stat_total_pages, st->stat_largest,
-            (unsigned long long)st->stat_splits,
-            (unsigned long long)st->stat_merges,
-            (unsigned long long)st->stat_failures,
-            (unsigned long long)st->stat_pressures);
+            st->stat_splits, st->stat_merges, st->stat_failures,
+            st->stat_pressures);
 }
 
 static int cmd_buddyinfo(int argc, char **argv)
@@ -108,8 +102,7 @@ static int cmd_buddyinfo(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(buddyinfo, "buddyinfo [-j]",
-              "free blocks of physical memory by order", cmd_buddyinfo, NULL);
+SHELL_COMMAND(buddyinfo, cmd_buddyinfo, NULL);
 
 /* ---- pages: the picture ------------------------------------------------- */
 
@@ -242,7 +235,7 @@ static void print_legend(void)
             "not free\n");
     if (page_totals()->total_unused)
         kprintf("%llu MiB of RAM are above the direct map, unused\n",
-                (unsigned long long)(page_totals()->total_unused >> 20));
+                (page_totals()->total_unused >> 20));
 }
 
 /* Blocks of one kind, one after the other. */
@@ -317,7 +310,7 @@ static void json_pages(void)
     for (enum page_state s = 0; s < PAGE_STATES; s++)
         kprintf(",\"%s\":%zu", page_state_name(s), count[s]);
     kprintf(",\"buddy_free\":%zu,\"unused_bytes\":%llu}\n", buddy_free_pages(),
-            (unsigned long long)page_totals()->total_unused);
+            page_totals()->total_unused);
 }
 
 /* ---- pages ADDR --------------------------------------------------------- */
@@ -422,5 +415,4 @@ static int cmd_pages(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(pages, "pages [-j|-r] [ADDR]",
-              "a picture of physical memory and its owners", cmd_pages, NULL);
+SHELL_COMMAND(pages, cmd_pages, NULL);

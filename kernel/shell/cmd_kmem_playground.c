@@ -436,9 +436,4 @@ static int cmd_kmem(int argc, char **argv)
                        argv[1]);
 }
 
-SHELL_COMMAND(
-    kmem,
-    "kmem create NAME SIZE [ALIGN] [ctor] [nocolour] | alloc NAME N | "
-    "free NAME N|all [lifo|fifo|random] | destroy NAME | list",
-    "create a cache, allocate and free its objects", cmd_kmem,
-    shell_complete_cache);
+SHELL_COMMAND(kmem, cmd_kmem, shell_complete_cache);

@@ -143,7 +143,7 @@ static int cmd_reap(int argc, char **argv)
     size_t held = segkmem_pages();
     size_t free = buddy_free_pages();
     struct reap_sum sum = {0};
-    struct kmem_cache *cp = NULL;
+    struct kmem_cache *cp;
     uint32_t options;
 
     if (!shell_options(&argc, argv, "an", &options))
@@ -151,9 +151,7 @@ static int cmd_reap(int argc, char **argv)
     if (options == (SHELL_OPTION('a') | SHELL_OPTION('n')))
         return shell_error(
             "-a frees every free slab, -n none; use one of them");
-    if (argc > 2)
-        return shell_error("wants one cache at most; `reap` reaps all");
-    if (argc == 2 && !(cp = heap_cache_named(argv[1])))
+    if (!heap_cache_argument(argc, argv, &cp))
         return 1;
     if (options)
         mode = options & SHELL_OPTION('a') ? KMEM_REAP_ALL : KMEM_REAP_DRY;
@@ -175,9 +173,7 @@ static int cmd_reap(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(reap, "reap [-a|-n] [NAME]",
-              "destroy free slabs and free their pages", cmd_reap,
-              shell_complete_cache);
+SHELL_COMMAND(reap, cmd_reap, shell_complete_cache);
 
 /* ---- ws ----------------------------------------------------------------- */
 
@@ -222,14 +218,12 @@ static void show_ws(struct kmem_cache *cp, const struct kmem_cache_stat *st,
                   st->stat_last_reap_kept);
         return;
     }
-    kprintf("{\"cache\":");
-    shell_json_string(st->stat_name);
+    heap_json_name(st);
     kprintf(",\"T\":%zu,\"m\":%zu,\"L\":%zu,\"reapable\":%zu,\"reaps\":%llu,"
             "\"last_reap_ms\":%llu,\"freed\":%zu,\"kept\":%zu}\n",
             st->stat_free_slabs, st->stat_ws_min, st->stat_ws_limit,
-            dry.reap_slabs, (unsigned long long)st->stat_reaps,
-            (unsigned long long)st->stat_last_reap_ms, st->stat_last_reap_freed,
-            st->stat_last_reap_kept);
+            dry.reap_slabs, st->stat_reaps, st->stat_last_reap_ms,
+            st->stat_last_reap_freed, st->stat_last_reap_kept);
 }
 
 /* The cache had a free slab lately, or was reaped. */
@@ -257,18 +251,17 @@ static void show_all_ws(bool json)
 
 static int cmd_ws(int argc, char **argv)
 {
-    struct kmem_cache *cp = NULL;
+    struct kmem_cache *cp;
     struct kmem_cache_stat st;
     uint32_t options;
     bool json;
 
     if (!shell_options(&argc, argv, "ij", &options))
         return 1;
-    if (argc > 2 || ((options & SHELL_OPTION('i')) && argc != 2))
-        return shell_error("wants one cache at most, or -i SECONDS");
     if (options & SHELL_OPTION('i'))
-        return set_interval(argv[1]);
-    if (argc == 2 && !(cp = heap_cache_named(argv[1])))
+        return argc == 2 ? set_interval(argv[1])
+                         : shell_error("-i wants seconds or never after it");
+    if (!heap_cache_argument(argc, argv, &cp))
         return 1;
     json = options & SHELL_OPTION('j');
     if (!json)
@@ -284,6 +277,4 @@ static int cmd_ws(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(ws, "ws [-j] [NAME] | ws -i SECONDS|never",
-              "the working set: free slabs that a reap keeps", cmd_ws,
-              shell_complete_cache);
+SHELL_COMMAND(ws, cmd_ws, shell_complete_cache);

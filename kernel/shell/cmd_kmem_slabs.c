@@ -90,8 +90,7 @@ static void json_slab(struct kmem_cache *cp, size_t n,
     size_t got = slab_cells(cp, n, st, cells);
 
     kmem_cache_stat(cp, &cache);
-    kprintf("{\"cache\":");
-    shell_json_string(cache.stat_name);
+    heap_json_name(&cache);
     kprintf(",\"slab\":%lu,\"base\":%lu,\"bytes\":%zu,\"colour\":%zu,"
             "\"used\":%zu,"
             "\"objects\":%zu,\"state\":\"%s\",\"freelist\":%s,\"bad\":%s,"
@@ -295,32 +294,23 @@ static int cmd_slabs(int argc, char **argv)
     struct kmem_cache_stat st;
     struct kmem_cache *cp;
     uint32_t options;
-    bool all, json;
 
-    if (!shell_options(&argc, argv, "vj", &options))
+    if (!shell_options(&argc, argv, "vj", &options) ||
+        !heap_cache_argument(argc, argv, &cp))
         return 1;
-    if (argc > 2)
-        return shell_error("wants one cache at most; `slabs` sums up all");
-    all = options & SHELL_OPTION('v');
-    json = options & SHELL_OPTION('j');
-    if (argc == 1) {
-        if (options)
-            all_slabs(all, json);
-        else
-            summary();
-        return 0;
+    if (cp) {
+        kmem_cache_stat(cp, &st);
+        show_slabs(cp, &st, options & SHELL_OPTION('v'),
+                   options & SHELL_OPTION('j'));
+    } else if (options) {
+        all_slabs(options & SHELL_OPTION('v'), options & SHELL_OPTION('j'));
+    } else {
+        summary();
     }
-    cp = heap_cache_named(argv[1]);
-    if (!cp)
-        return 1;
-    kmem_cache_stat(cp, &st);
-    show_slabs(cp, &st, all, json);
     return 0;
 }
 
-SHELL_COMMAND(slabs, "slabs [-v|-j] [NAME]",
-              "a picture of a cache's slabs, a cell per object", cmd_slabs,
-              shell_complete_cache);
+SHELL_COMMAND(slabs, cmd_slabs, shell_complete_cache);
 
 /* ---- colours ------------------------------------------------------------ */
 
@@ -448,8 +438,7 @@ static void colours_row(struct kmem_cache *cp, const struct kmem_cache_stat *st,
 
     heat_cache(cp, st);
     if (json) {
-        kprintf("{\"cache\":");
-        shell_json_string(st->stat_name);
+        heap_json_name(st);
         kprintf(",\"colours\":%zu,\"step\":%zu,\"next\":%zu,\"slabs\":%zu,"
                 "\"sets\":%zu,\"sets_uncoloured\":%zu}\n",
                 colours, st->stat_align, st->stat_colour_next, st->stat_slabs,
@@ -488,16 +477,12 @@ static int cmd_colours(int argc, char **argv)
     uint32_t options;
     bool json;
 
-    if (!shell_options(&argc, argv, "j", &options))
+    if (!shell_options(&argc, argv, "j", &options) ||
+        !heap_cache_argument(argc, argv, &cp))
         return 1;
     json = options & SHELL_OPTION('j');
-    if (argc > 2)
-        return shell_error("wants one cache at most; `colours` shows all");
-    if (argc == 1)
-        return colours_all(json);
-    cp = heap_cache_named(argv[1]);
     if (!cp)
-        return 1;
+        return colours_all(json);
     kmem_cache_stat(cp, &st);
     if (json)
         colours_row(cp, &st, true);
@@ -506,6 +491,4 @@ static int cmd_colours(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(colours, "colours [-j] [NAME]",
-              "slab colours and the cache sets that objects touch", cmd_colours,
-              shell_complete_cache);
+SHELL_COMMAND(colours, cmd_colours, shell_complete_cache);

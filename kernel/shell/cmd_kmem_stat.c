@@ -88,8 +88,7 @@ static void put_mem(const struct kmastat *ks, row_t row, uint64_t bytes)
     unsigned tenths = (unsigned)((bytes * 10 + MIB(1) / 2) >> 20);
 
     if (ks->ks_shift != 20)
-        snprintf(row[COL_MEM], HEAP_CELL, "%llu",
-                 (unsigned long long)bytes >> ks->ks_shift);
+        snprintf(row[COL_MEM], HEAP_CELL, "%llu", bytes >> ks->ks_shift);
     else if (tenths >= 10000)
         snprintf(row[COL_MEM], HEAP_CELL, "%u", tenths / 10);
     else
@@ -199,10 +198,10 @@ static void print_sum(const struct kmastat *ks, const char *label,
     row_t row;
 
     put_sum(ks, row, sum);
-    kprintf("%-*s",
-            (int)(ks->ks_name + column_width(ks, COL_SIZE) +
-                  column_width(ks, COL_CHUNK) + 2),
-            label);
+    ks->ks_print(ks->ks_to, "%-*s",
+                 (int)(ks->ks_name + column_width(ks, COL_SIZE) +
+                       column_width(ks, COL_CHUNK) + 2),
+                 label);
     print_cells(ks, row, COL_INUSE);
 }
 
@@ -253,8 +252,8 @@ static void print_mem(const struct kmastat *ks, const char *label,
         if (column_width(ks, col))
             width += column_width(ks, col) + 1;
     put_mem(ks, row, bytes);
-    kprintf("%-*s %*s  %s\n", (int)width, label, (int)column_width(ks, COL_MEM),
-            row[COL_MEM], remark);
+    ks->ks_print(ks->ks_to, "%-*s %*s  %s\n", (int)width, label,
+                 (int)column_width(ks, COL_MEM), row[COL_MEM], remark);
 }
 
 /* Bytes that caches have, less those that segkmem says it gave. */
@@ -281,14 +280,17 @@ static void print_supplier(const struct kmastat *ks,
 
 static void print_legend(const struct kmastat *ks, size_t hidden)
 {
-    kprintf("full: every object allocated (the paper's \"empty\"); "
-            "free: none (\"complete\")\n");
+    ks->ks_print(ks->ks_to,
+                 "full: every object allocated (the paper's \"empty\"); "
+                 "free: none (\"complete\")\n");
     if (ks->ks_wide)
-        kprintf(
+        ks->ks_print(
+            ks->ks_to,
             "flags: L large layout, C constructor, D destructor, "
             "S supplier of its own;\nafter the /: debugging modes (`debug`)\n");
     if (hidden)
-        kprintf("%zu more without memory: kmastat -z\n", hidden);
+        ks->ks_print(ks->ks_to, "%zu more without memory: kmastat -z\n",
+                     hidden);
 }
 
 /* ---- JSON --------------------------------------------------------------- */
@@ -343,15 +345,13 @@ void heap_json_cache(const struct kmem_cache_stat *st)
 
     put_flags(row, st);
     *(strchr(row[COL_FLAGS], '/') ?: row[COL_FLAGS] + HEAP_CELL - 1) = '\0';
-    kprintf("{\"cache\":");
-    shell_json_string(st->stat_name);
+    heap_json_name(st);
     kprintf(",\"kind\":\"%s\",\"flags\":\"%s\",\"modes\":\"%s\",\"bad\":%s",
             kind_names[st->stat_kind], st->stat_flags ? row[COL_FLAGS] : "",
             st->stat_modes ? kmem_debug_text(st->stat_modes, modes) : "",
             heap_bad_row(st) ? "true" : "false");
     for (size_t i = 0; i < ARRAY_SIZE(members); i++)
-        kprintf(",\"%s\":%llu", members[i].key,
-                (unsigned long long)members[i].value);
+        kprintf(",\"%s\":%llu", members[i].key, members[i].value);
     kprintf("}\n");
 }
 
@@ -362,10 +362,8 @@ static void json_sum(const char *key, const struct heap_sum *s)
             "\"mem\":%llu,\"used\":%llu,\"allocs\":%llu,\"frees\":%llu,"
             "\"fails\":%llu},",
             key, s->sum_caches, s->sum_inuse, s->sum_total, s->sum_slabs,
-            s->sum_full, s->sum_partial, s->sum_complete,
-            (unsigned long long)s->sum_mem, (unsigned long long)s->sum_used,
-            (unsigned long long)s->sum_allocs, (unsigned long long)s->sum_frees,
-            (unsigned long long)s->sum_fails);
+            s->sum_full, s->sum_partial, s->sum_complete, s->sum_mem,
+            s->sum_used, s->sum_allocs, s->sum_frees, s->sum_fails);
 }
 
 static void json_totals(const struct heap_totals *t)
@@ -376,8 +374,7 @@ static void json_totals(const struct heap_totals *t)
     json_sum("oversize", &t->total_large);
     json_sum("total", &t->total_all);
     kprintf("\"own_suppliers\":%llu,\"supplier\":%llu,\"equal\":%s}\n",
-            (unsigned long long)t->total_own,
-            (unsigned long long)t->total_supplier,
+            t->total_own, t->total_supplier,
             supplier_off(t) == 0 ? "true" : "false");
 }
 
@@ -508,24 +505,43 @@ static size_t print_rows(const struct kmastat *ks, size_t *hidden)
     return rows;
 }
 
-static void PRINTF_LIKE(2, 3) console_print(void *to, const char *fmt, ...)
+static void print_table(struct kmastat *ks, const struct heap_sum *selected)
 {
-    va_list ap;
+    struct heap_totals t;
+    size_t hidden, rows;
 
-    (void)to;
-    va_start(ap, fmt);
-    kvprintf(fmt, ap);
-    va_end(ap);
+    choose_unit(ks);
+    print_head(ks);
+    rows = print_rows(ks, &hidden);
+    if (rows != selected->sum_caches)
+        ks->ks_print(ks->ks_to, "! caches changed meanwhile: %zu rows of %zu\n",
+                     rows, selected->sum_caches);
+    if (ks->ks_pattern) {
+        print_sum(ks, "TOTAL of these", selected);
+    } else {
+        heap_totals(&t);
+        print_kinds(ks, &t);
+        print_supplier(ks, &t);
+    }
+    print_legend(ks, hidden);
 }
 
-/* /proc/kmastat: the wide table's rows, of all caches as they were created. */
-static void write_proc(proc_print_t *print, void *to)
+/* /proc/kmastat: the wide table's rows, of all caches as they were created;
+ * /proc/caches: what the command prints. */
+static void write_proc(proc_print_t *print, void *to, bool wide)
 {
-    struct kmastat ks = {.ks_print = print, .ks_to = to, .ks_wide = true};
+    struct kmastat ks = {.ks_print = print,
+                         .ks_to = to,
+                         .ks_wide = wide,
+                         .ks_key = heap_key_mem};
     struct heap_sum all = {0};
     struct kmem_cache_stat st;
 
     select_caches(&ks, &all);
+    if (!wide) {
+        print_table(&ks, &all);
+        return;
+    }
     print_head(&ks);
     for (size_t n = 0; kmem_cache_stat_number(n, &st); n++)
         print_cache(&ks, &st);
@@ -539,30 +555,9 @@ static void serve(const void *arg)
 
 HOOK(HOOK_UP, serve);
 
-static void print_table(struct kmastat *ks, const struct heap_sum *selected)
-{
-    struct heap_totals t;
-    size_t hidden, rows;
-
-    choose_unit(ks);
-    print_head(ks);
-    rows = print_rows(ks, &hidden);
-    if (rows != selected->sum_caches)
-        kprintf("! caches changed meanwhile: %zu rows of %zu\n", rows,
-                selected->sum_caches);
-    if (ks->ks_pattern) {
-        print_sum(ks, "TOTAL of these", selected);
-    } else {
-        heap_totals(&t);
-        print_kinds(ks, &t);
-        print_supplier(ks, &t);
-    }
-    print_legend(ks, hidden);
-}
-
 static int cmd_kmastat(int argc, char **argv)
 {
-    struct kmastat ks = {.ks_print = console_print, .ks_key = heap_key_mem};
+    struct kmastat ks = {.ks_print = heap_print, .ks_key = heap_key_mem};
     struct heap_sum selected = {0};
     struct heap_totals t;
     size_t hidden;
@@ -585,7 +580,4 @@ static int cmd_kmastat(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(kmastat,
-              "kmastat [-k|-m] [-z] [-w] [-j] [-T] [-s ORDER] [PATTERN]",
-              "the slab caches: objects, slabs, memory, waste", cmd_kmastat,
-              shell_complete_cache);
+SHELL_COMMAND(kmastat, cmd_kmastat, shell_complete_cache);

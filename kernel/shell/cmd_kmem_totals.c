@@ -27,10 +27,10 @@ static void print_figure(const char *label, const struct figure *f, bool total)
 {
     uint64_t average = f->fig_weight ? f->fig_sum / f->fig_weight : 0;
 
-    kprintf("%-15s %12llu %12llu %12llu", label, (unsigned long long)average,
-            (unsigned long long)f->fig_min, (unsigned long long)f->fig_max);
+    kprintf("%-15s %12llu %12llu %12llu", label, average, f->fig_min,
+            f->fig_max);
     if (total)
-        kprintf(" %12llu", (unsigned long long)f->fig_sum);
+        kprintf(" %12llu", f->fig_sum);
     kprintf("\n");
 }
 

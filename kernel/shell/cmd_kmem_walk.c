@@ -260,6 +260,4 @@ static int cmd_walk(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(walk, "walk [-j] alloc|free|slab|bufctl|hash [NAME] [-n N]",
-              "every object, slab, bufctl or hash entry", cmd_walk,
-              shell_complete_cache);
+SHELL_COMMAND(walk, cmd_walk, shell_complete_cache);

@@ -304,8 +304,7 @@ static int cmd_whatis(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(whatis, "whatis [-r] ADDR",
-              "the page, cache and object at an address", cmd_whatis, NULL);
+SHELL_COMMAND(whatis, cmd_whatis, NULL);
 
 /* ---- map ---------------------------------------------------------------- */
 
@@ -440,5 +439,4 @@ static int cmd_map(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(map, "map ADDR", "one slab, a character per object", cmd_map,
-              NULL);
+SHELL_COMMAND(map, cmd_map, NULL);

@@ -77,9 +77,9 @@ static void json_entry(const struct kmem_log_entry *e)
 {
     kprintf("{\"seq\":%u,\"prev\":%u,\"us\":%llu,\"op\":\"%s\",\"cpu\":%u,"
             "\"task\":%u,\"cache\":",
-            (unsigned)e->log_seq, (unsigned)e->log_prev,
-            (unsigned long long)e->log_trans.trans_us, op_name(e->log_op),
-            (unsigned)e->log_cpu, (unsigned)e->log_trans.trans_task);
+            (unsigned)e->log_seq, (unsigned)e->log_prev, e->log_trans.trans_us,
+            op_name(e->log_op), (unsigned)e->log_cpu,
+            (unsigned)e->log_trans.trans_task);
     shell_json_string(kmem_log_name(e));
     kprintf(",\"slab\":%lu,\"buf\":%lu,\"size\":%zu,\"stack\":",
             (unsigned long)(uintptr_t)e->log_slab,
@@ -194,8 +194,7 @@ static void print_event(enum kmem_ring ring, const struct kmem_event *e)
 static void json_event(const struct kmem_event *e)
 {
     kprintf("{\"seq\":%u,\"us\":%llu,\"task\":%u,\"cache\":",
-            (unsigned)e->event_seq, (unsigned long long)e->event_us,
-            (unsigned)e->event_task);
+            (unsigned)e->event_seq, e->event_us, (unsigned)e->event_task);
     shell_json_string(e->event_name);
     kprintf(",\"base\":%lu,\"count\":%u,\"caller\":%lu,\"why\":\"%s\"}\n",
             (unsigned long)(uintptr_t)e->event_slab, (unsigned)e->event_count,
@@ -288,9 +287,7 @@ static int cmd_log(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(
-    log, "log [-S|-j] [-n N] [-c CACHE] [-t TASK] [[-a] ADDR] | fail|slab|reap",
-    "the allocator's transaction log", cmd_log, shell_complete_cache);
+SHELL_COMMAND(log, cmd_log, shell_complete_cache);
 
 /* ---- history ------------------------------------------------------------ */
 

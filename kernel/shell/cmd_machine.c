@@ -44,8 +44,7 @@ static int cmd_bt(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(bt, "bt [PID]", "the chain of callers, up to here", cmd_bt,
-              taskcmd_complete);
+SHELL_COMMAND(bt, cmd_bt, taskcmd_complete);
 
 /* ---- x ------------------------------------------------------------------ */
 
@@ -113,8 +112,7 @@ static int cmd_x(int argc, char **argv)
     return dump(addr, n);
 }
 
-SHELL_COMMAND(x, "x ADDR [BYTES]", "memory in hexadecimal and as characters",
-              cmd_x, NULL);
+SHELL_COMMAND(x, cmd_x, NULL);
 
 /* ---- sym ---------------------------------------------------------------- */
 
@@ -140,8 +138,7 @@ static int cmd_sym(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(sym, "sym ADDR|NAME", "from an address to a function, and back",
-              cmd_sym, NULL);
+SHELL_COMMAND(sym, cmd_sym, NULL);
 
 /* ---- meminfo ------------------------------------------------------------ */
 
@@ -159,10 +156,8 @@ static void print_region(const struct mem_region *r)
     uint64_t bytes = r->region_end - r->region_start;
     bool large = bytes >= MIB(10);
 
-    kprintf("0x%010llx  0x%010llx %9llu %s  %s\n",
-            (unsigned long long)r->region_start,
-            (unsigned long long)r->region_end,
-            (unsigned long long)(large ? bytes >> 20 : bytes >> 10),
+    kprintf("0x%010llx  0x%010llx %9llu %s  %s\n", r->region_start,
+            r->region_end, (large ? bytes >> 20 : bytes >> 10),
             large ? "MiB" : "KiB", r->region_usable ? "RAM" : "reserved");
 }
 
@@ -196,7 +191,7 @@ static void print_meminfo(const struct meminfo *m)
     print_pages("  limit", commit_limit(&m->info_commit));
     if (t->total_unused)
         kprintf("%llu MiB of RAM are above the direct map, unused\n",
-                (unsigned long long)(t->total_unused >> 20));
+                (t->total_unused >> 20));
 }
 
 static void json_meminfo(const struct meminfo *m)
@@ -205,14 +200,13 @@ static void json_meminfo(const struct meminfo *m)
 
     for (size_t i = 0; i < m->info_count; i++)
         kprintf("{\"start\":%llu,\"end\":%llu,\"usable\":%s}\n",
-                (unsigned long long)m->info_regions[i].region_start,
-                (unsigned long long)m->info_regions[i].region_end,
+                m->info_regions[i].region_start, m->info_regions[i].region_end,
                 m->info_regions[i].region_usable ? "true" : "false");
     kprintf("{\"frames\":%zu,\"usable\":%zu,\"reserved\":%zu,\"kernel\":%zu,"
             "\"unused_bytes\":%llu,\"buddy_pages\":%zu,\"buddy_free\":%zu,",
             t->total_frames, t->total_usable, t->total_reserved,
-            t->total_kernel, (unsigned long long)t->total_unused,
-            m->info_buddy.stat_total_pages, m->info_buddy.stat_free_pages);
+            t->total_kernel, t->total_unused, m->info_buddy.stat_total_pages,
+            m->info_buddy.stat_free_pages);
     kprintf("\"slab_pages\":%zu,\"hash_pages\":%zu,\"large_pages\":%zu,",
             m->info_segkmem.stat_use[PAGE_SLAB],
             m->info_segkmem.stat_use[PAGE_HASH],
@@ -243,8 +237,7 @@ static int cmd_meminfo(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(meminfo, "meminfo [-j]", "the memory map, and where pages went",
-              cmd_meminfo, NULL);
+SHELL_COMMAND(meminfo, cmd_meminfo, NULL);
 
 /* ---- panic -------------------------------------------------------------- */
 
@@ -262,4 +255,4 @@ static int cmd_panic(int argc, char **argv)
     panic("%s", n > 0 ? text : "asked for at the shell");
 }
 
-SHELL_COMMAND(panic, "panic [TEXT]", "stop the machine", cmd_panic, NULL);
+SHELL_COMMAND(panic, cmd_panic, NULL);

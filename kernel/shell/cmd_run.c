@@ -366,8 +366,7 @@ static void complete_program(void (*add)(const char *word, void *arg),
     add_folder("/sbin", add, arg);
 }
 
-SHELL_COMMAND(run, "run [-p|-s] [-b] PROGRAM [ARG ...]",
-              "run a program on the console", cmd_run, complete_program);
+SHELL_COMMAND(run, cmd_run, complete_program);
 
 /* ---- sh and continue ---------------------------------------------------- */
 
@@ -385,7 +384,7 @@ static int cmd_sh(int argc, char **argv)
     return run(&start, false);
 }
 
-SHELL_COMMAND(sh, "sh", "a session: the shell in ring 3", cmd_sh, NULL);
+SHELL_COMMAND(sh, cmd_sh, NULL);
 
 static int cmd_continue(int argc, char **argv)
 {
@@ -407,5 +406,4 @@ static int cmd_continue(int argc, char **argv)
     return console_back(pid, name, error, status);
 }
 
-SHELL_COMMAND(continue, "continue", "back to the program that Ctrl-\\ left",
-              cmd_continue, NULL);
+SHELL_COMMAND(continue, cmd_continue, NULL);

@@ -133,8 +133,7 @@ static int cmd_servers(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(servers, "servers [-j]", "the hardware that each server may use",
-              cmd_servers, NULL);
+SHELL_COMMAND(servers, cmd_servers, NULL);
 
 /* ---- irqs --------------------------------------------------------------- */
 
@@ -206,5 +205,4 @@ static int cmd_irqs(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(irqs, "irqs [-j]", "interrupt lines: owners and counts", cmd_irqs,
-              NULL);
+SHELL_COMMAND(irqs, cmd_irqs, NULL);

@@ -10,6 +10,7 @@
 #include "drivers/console.h"
 #include "drivers/pit.h"
 #include "kernel/fs/device.h"
+#include "kernel/fs/proc.h"
 #include "kernel/ipc/port.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -90,29 +91,9 @@ bool taskcmd_print_stack(pid_t pid)
 
 /* ---- ps ----------------------------------------------------------------- */
 
-static const char *const states[] = {
-    [TASK_READY] = "ready",
-    [TASK_RUNNING] = "running",
-    [TASK_BLOCKED] = "blocked",
-    [TASK_ZOMBIE] = "ended",
-};
-
 static const char *waits_for(const struct task_stat *st)
 {
     return st->stat_waits_for != NULL ? st->stat_waits_for : "-";
-}
-
-static void print_task(const struct task_stat *st)
-{
-    char switches[HEAP_CELL];
-
-    kprintf("%5d %5d %5d %-7s %3u %-6s %7llu %8s %-13.13s %s\n",
-            (int)st->stat_pid, (int)st->stat_parent, (int)st->stat_group,
-            states[st->stat_state], st->stat_priority,
-            st->stat_user ? "user" : "kernel",
-            (unsigned long long)st->stat_ticks * MS_PER_TICK,
-            heap_count(st->stat_switches, 8, switches), waits_for(st),
-            st->stat_name);
 }
 
 static void json_task(const struct task_stat *st)
@@ -120,10 +101,9 @@ static void json_task(const struct task_stat *st)
     kprintf("{\"pid\":%d,\"ppid\":%d,\"group\":%d,\"state\":\"%s\","
             "\"priority\":%u,\"user\":%s,\"cpu_ms\":%llu,\"switches\":%llu,",
             (int)st->stat_pid, (int)st->stat_parent, (int)st->stat_group,
-            states[st->stat_state], st->stat_priority,
-            st->stat_user ? "true" : "false",
-            (unsigned long long)st->stat_ticks * MS_PER_TICK,
-            (unsigned long long)st->stat_switches);
+            proc_state(st->stat_state), st->stat_priority,
+            st->stat_user ? "true" : "false", st->stat_ticks * MS_PER_TICK,
+            st->stat_switches);
     kprintf("\"waits_for\":");
     shell_json_string(waits_for(st));
     kprintf(",\"name\":");
@@ -142,20 +122,19 @@ static int cmd_ps(int argc, char **argv)
         return 1;
     if (argc != 1)
         return shell_error("takes no '%.32s'; `ps` lists all", argv[1]);
-    if (!options)
-        kprintf("%5s %5s %5s %-7s %3s %-6s %7s %8s %-13s %s\n", "PID", "PPID",
-                "GRP", "STATE", "PRI", "KIND", "CPU(ms)", "SWITCHES",
-                "WAITS-FOR", "NAME");
+    if (!options) {
+        proc_tasks(heap_print, NULL);
+        return 0;
+    }
     while (!shell_interrupted() && (n = task_stats(last, st, BATCH)) > 0) {
         for (size_t i = 0; i < n; i++)
-            options ? json_task(&st[i]) : print_task(&st[i]);
+            json_task(&st[i]);
         last = st[n - 1].stat_pid;
     }
     return 0;
 }
 
-SHELL_COMMAND(ps, "ps [-j]", "the tasks, programs and the kernel's own", cmd_ps,
-              NULL);
+SHELL_COMMAND(ps, cmd_ps, NULL);
 
 /* ---- kill --------------------------------------------------------------- */
 
@@ -229,8 +208,7 @@ static int cmd_kill(int argc, char **argv)
     return send(argv[argc - 1], signal);
 }
 
-SHELL_COMMAND(kill, "kill [-SIGNAL] PID|-GROUP", "end a program, or a group",
-              cmd_kill, taskcmd_complete);
+SHELL_COMMAND(kill, cmd_kill, taskcmd_complete);
 
 /* ---- files -------------------------------------------------------------- */
 
@@ -401,5 +379,4 @@ static int cmd_files(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(files, "files PID", "open files and ports of a program",
-              cmd_files, taskcmd_complete);
+SHELL_COMMAND(files, cmd_files, taskcmd_complete);

@@ -188,7 +188,7 @@ static void print_left_out(void)
 {
     if (groups.left_out)
         kprintf("! %llu more objects, of more stacks than %d\n",
-                (unsigned long long)groups.left_out, GROUPS);
+                groups.left_out, GROUPS);
 }
 
 /* ---- users -------------------------------------------------------------- */
@@ -224,10 +224,8 @@ static void print_user(const struct group *g)
 
     tasks_text(g, tasks, sizeof(tasks));
     ages_text(g, ages, sizeof(ages));
-    kprintf("%9llu %6llu %6zu %7llu %-20s %-9s %s\n",
-            (unsigned long long)group_bytes(g),
-            (unsigned long long)g->group_count, g->group_size,
-            (unsigned long long)g->group_waste, ages, tasks,
+    kprintf("%9llu %6llu %6zu %7llu %-20s %-9s %s\n", group_bytes(g),
+            g->group_count, g->group_size, g->group_waste, ages, tasks,
             heap_owner_name(g->group_cache));
     debugcmd_print_stack(&g->group_trans, 10);
 }
@@ -236,14 +234,12 @@ static void json_group(const struct group *g)
 {
     kprintf("{\"cache\":");
     shell_json_string(heap_owner_name(g->group_cache));
-    kprintf(
-        ",\"bytes\":%llu,\"count\":%llu,\"size\":%zu,\"waste\":%llu,"
-        "\"youngest_us\":%llu,\"oldest_us\":%llu,\"sample\":%lu,"
-        "\"stack\":",
-        (unsigned long long)group_bytes(g), (unsigned long long)g->group_count,
-        g->group_size, (unsigned long long)g->group_waste,
-        (unsigned long long)(has_stack(g) ? g->group_youngest : 0),
-        (unsigned long long)g->group_oldest, (unsigned long)g->group_sample);
+    kprintf(",\"bytes\":%llu,\"count\":%llu,\"size\":%zu,\"waste\":%llu,"
+            "\"youngest_us\":%llu,\"oldest_us\":%llu,\"sample\":%lu,"
+            "\"stack\":",
+            group_bytes(g), g->group_count, g->group_size, g->group_waste,
+            (has_stack(g) ? g->group_youngest : 0), g->group_oldest,
+            (unsigned long)g->group_sample);
     debugcmd_json_stack(&g->group_trans);
     kprintf("}\n");
 }
@@ -265,21 +261,18 @@ static void print_users(const char *name)
     if (groups.unaudited)
         kprintf("%llu objects are of caches that are not in mode U "
                 "(`debug +U`)\n",
-                (unsigned long long)groups.unaudited);
+                groups.unaudited);
 }
 
 static int cmd_users(int argc, char **argv)
 {
     struct heap_order at = {0};
-    struct kmem_cache *cp = NULL;
+    struct kmem_cache *cp;
     const struct group *g;
     uint32_t options;
 
-    if (!shell_options(&argc, argv, "j", &options))
-        return 1;
-    if (argc > 2)
-        return shell_error("wants one cache at most; `users` shows all");
-    if (argc == 2 && !(cp = heap_cache_named(argv[1])))
+    if (!shell_options(&argc, argv, "j", &options) ||
+        !heap_cache_argument(argc, argv, &cp))
         return 1;
     clear_groups(0, false);
     if (cp)
@@ -297,9 +290,7 @@ static int cmd_users(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(users, "users [-j] [CACHE]",
-              "live memory by the stack that allocated it", cmd_users,
-              shell_complete_cache);
+SHELL_COMMAND(users, cmd_users, shell_complete_cache);
 
 /* ---- old and leaks ------------------------------------------------------ */
 
@@ -318,9 +309,7 @@ static void print_suspects(bool json)
             continue;
         }
         heap_print_name(heap_owner_name(g->group_cache), HEAP_NAME);
-        kprintf(" %6llu %9llu %7s 0x%08lx %s\n",
-                (unsigned long long)g->group_count,
-                (unsigned long long)group_bytes(g),
+        kprintf(" %6llu %9llu %7s 0x%08lx %s\n", g->group_count, group_bytes(g),
                 has_stack(g) ? heap_age(g->group_oldest / 1000, age) : "-",
                 (unsigned long)g->group_sample,
                 debugcmd_caller(&g->group_trans, caller));
@@ -374,17 +363,15 @@ static int cmd_old(int argc, char **argv)
     count_suspects(&count, &bytes);
     kprintf(
         "suspect: %llu object%s, %llu bytes, allocated %u s ago or earlier\n",
-        (unsigned long long)count, count == 1 ? "" : "s",
-        (unsigned long long)bytes, (unsigned)seconds);
+        count, count == 1 ? "" : "s", bytes, (unsigned)seconds);
     if (groups.unaudited)
         kprintf("the age of %llu objects is not known: their caches are not "
                 "in mode U\n",
-                (unsigned long long)groups.unaudited);
+                groups.unaudited);
     return 0;
 }
 
-SHELL_COMMAND(old, "old [-j] SECONDS",
-              "objects allocated long ago: suspects of a leak", cmd_old, NULL);
+SHELL_COMMAND(old, cmd_old, NULL);
 
 /* ---- the roots of the scan ---------------------------------------------- */
 
@@ -455,6 +442,4 @@ static int cmd_leaks(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(leaks, "leaks [-j] [-r] [-m AGE]",
-              "objects that nothing points to: suspects of a leak", cmd_leaks,
-              NULL);
+SHELL_COMMAND(leaks, cmd_leaks, NULL);

@@ -32,8 +32,7 @@ static unsigned verify_row(struct kmem_cache *cp, bool json, bool good)
 
     kmem_cache_stat(cp, &st);
     if (json) {
-        kprintf("{\"cache\":");
-        shell_json_string(st.stat_name);
+        heap_json_name(&st);
         kprintf(",\"checked\":%zu,\"bad\":%u,\"kind\":", st.stat_total,
                 broken != NULL);
         shell_json_string(broken ? broken : "");
@@ -190,15 +189,12 @@ static int verify_rest(unsigned bad_caches, bool json)
 
 static int cmd_verify(int argc, char **argv)
 {
-    struct kmem_cache *cp = NULL;
+    struct kmem_cache *cp;
     uint32_t options;
     bool json;
 
-    if (!shell_options(&argc, argv, "j", &options))
-        return 1;
-    if (argc > 2)
-        return shell_error("wants one cache at most; `verify` checks all");
-    if (argc == 2 && !(cp = heap_cache_named(argv[1])))
+    if (!shell_options(&argc, argv, "j", &options) ||
+        !heap_cache_argument(argc, argv, &cp))
         return 1;
     json = options & SHELL_OPTION('j');
     if (!json)
@@ -211,6 +207,4 @@ static int cmd_verify(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(verify, "verify [-j] [NAME]",
-              "check every invariant of the kernel", cmd_verify,
-              shell_complete_cache);
+SHELL_COMMAND(verify, cmd_verify, shell_complete_cache);

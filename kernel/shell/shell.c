@@ -52,29 +52,28 @@ bool shell_interrupted(void)
     return interrupted || pager_quit();
 }
 
-bool shell_options(int *argc, char **argv, const char *allowed,
-                   uint32_t *options)
+/* What words_take returned. */
+static bool options_fit(int wrong)
 {
-    char wrong = words_options(argc, argv, allowed, options);
-
-    if (wrong)
-        shell_error("no option -%c; `help %s` shows what there is", wrong,
-                    current);
-    return !wrong;
-}
-
-bool shell_take(int *argc, char **argv, const struct words_option *options,
-                size_t n)
-{
-    int wrong = words_take(argc, argv, options, n);
-
     if (wrong & WORDS_NO_VALUE)
-        shell_error("-%c wants a value after it; `help %s` says which",
+        shell_error("-%c wants something after it; `help %s` says what",
                     wrong & 0xff, current);
     else if (wrong)
         shell_error("no option -%c; `help %s` shows what there is", wrong,
                     current);
     return !wrong;
+}
+
+bool shell_options(int *argc, char **argv, const char *allowed,
+                   uint32_t *options)
+{
+    return options_fit(words_options(argc, argv, allowed, options));
+}
+
+bool shell_take(int *argc, char **argv, const struct words_option *options,
+                size_t n)
+{
+    return options_fit(words_take(argc, argv, options, n));
 }
 
 void shell_complete_cache(void (*add)(const char *word, void *arg), void *arg)
@@ -351,7 +350,7 @@ void shell_run(void)
 {
     prompt_tsc = rdtsc();
     debugcon_event("{\"event\":\"prompt\",\"instructions\":%llu}",
-                   (unsigned long long)shell_boot_instructions());
+                   shell_boot_instructions());
     run_option();
     for (;;) {
         char *line;
@@ -409,6 +408,4 @@ static int cmd_history(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(history, "history [ADDR]",
-              "the lines typed before, or what happened to an object",
-              cmd_history, NULL);
+SHELL_COMMAND(history, cmd_history, NULL);

@@ -6,9 +6,9 @@
  * new command is one function and one table entry in one file.
  *
  *     static int cmd_uptime(int argc, char **argv) { … }
- *     SHELL_COMMAND(uptime, "uptime", "time since boot", cmd_uptime, NULL);
+ *     SHELL_COMMAND(uptime, cmd_uptime, NULL);
  *
- * Its group, and what `help uptime` says besides, are in help.txt.
+ * Its group, its usage and what `help` says of it are in help.txt.
  *
  * A command returns its status: 0, or 1 after shell_error() has printed its one
  * line; `verify` counts. It never allocates for its own output. Commands run
@@ -28,8 +28,6 @@ typedef void shell_complete_t(void (*add)(const char *word, void *arg),
 
 struct shell_command {
     const char *command_name;
-    const char *command_usage; /* "reap [-a|-n] [NAME]" */
-    const char *command_help;  /* one line, no full stop, for `help` */
     int (*command_run)(int argc, char **argv);
     shell_complete_t *command_complete; /* for its arguments, or NULL */
 };
@@ -37,10 +35,10 @@ struct shell_command {
 extern const struct shell_command __start_shell_commands[];
 extern const struct shell_command __stop_shell_commands[];
 
-#define SHELL_COMMAND(id, usage, help, run, complete)                          \
-    static const struct shell_command shell_command_##id __attribute__((       \
-        used, section("shell_commands"), aligned(sizeof(void *)))) = {         \
-        #id, usage, help, run, complete}
+#define SHELL_COMMAND(id, run, complete)                                       \
+    static const struct shell_command shell_command_##id                       \
+        __attribute__((used, section("shell_commands"),                        \
+                       aligned(sizeof(void *)))) = {#id, run, complete}
 
 /* The names of the commands that only the workshop kernel has, then NULL: the
  * build finds them (tools/make/commands.py). */

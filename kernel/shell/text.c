@@ -45,13 +45,26 @@ struct text text_after(struct text line, const char *mark)
     return (struct text){line.text_from + n, line.text_end - 1};
 }
 
-struct text text_section(struct text t, const char *name)
+struct text text_word(struct text t)
 {
-    struct text line, section;
+    const char *end = t.text_from;
 
-    while (text_line(&t, &line))
-        if (text_is(text_after(line, "= "), name))
+    while (end < t.text_end && *end != ' ' && *end != '\n')
+        end++;
+    return (struct text){t.text_from, end};
+}
+
+struct text text_section(struct text t, const char *name, struct text *head)
+{
+    struct text line, section, after = {NULL, NULL};
+
+    while (text_line(&t, &line)) {
+        after = text_after(line, "= ");
+        if (text_is(text_word(after), name))
             break;
+    }
+    if (head)
+        *head = after;
     section = (struct text){t.text_from, t.text_from};
     while (text_line(&t, &line) && *line.text_from != '=')
         section.text_end = line.text_end;

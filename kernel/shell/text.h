@@ -4,8 +4,11 @@
  * tools/workshop/help.txt.
  *
  *     == Title of a group of sections
- *     = NAME
+ *     = NAME and more about it
  *     lines, up to the next that begins with =
+ *
+ * In a text of `help` the first line is `= USAGE`, the next is for the list of
+ * commands.
  */
 #pragma once
 
@@ -23,8 +26,12 @@ bool text_line(struct text *t, struct text *line);
  * empty text. */
 struct text text_after(struct text line, const char *mark);
 
-/* The lines of section NAME; an empty text if there is none. */
-struct text text_section(struct text t, const char *name);
+/* The first word of a text. */
+struct text text_word(struct text t);
+
+/* The lines of section NAME; an empty text if there is none. `head` (or NULL)
+ * gets what follows the mark. */
+struct text text_section(struct text t, const char *name, struct text *head);
 
 bool text_empty(struct text t);
 bool text_is(struct text t, const char *s);

@@ -62,7 +62,7 @@ enum task_state {
 /* Tasks that wait for the same event; see kernel/task/sync.h. */
 struct wait_queue {
     struct list wait_tasks;  /* by sched_lock; first come, first served */
-    const char *wait_reason; /* for `ps`: "pipe full" */
+    const char *wait_reason; /* for `ps`: "pipe-full" */
 };
 
 /* A task's IPC state; kernel/ipc defines its meaning. Guarded by sched_lock. */

@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from pathlib import Path
 
 import gdb
 
@@ -17,54 +18,40 @@ def say(*sentences):
                         break_long_words=False, break_on_hyphens=False))
 
 
-MODES = {"F": "a freed address is verified before it is believed (6.2)",
-         "P": "free memory is 0xdeadbeef and new memory 0xbaddcafe, so that "
-              "objects are constructed with each allocation (6.3)",
-         "Z": "there is a redzone before and after each object (6.4)",
-         "U": "each object has its last two transactions, and the log has "
-              "more (6.1)",
-         "T": "each operation prints a line",
-         "S": "a free slab is unmapped at once (6.5)",
-         "G": "each object has pages of its own, mapped only while it is in "
-              "use (6.6)"}
+TEXT = Path(__file__).parents[2] / "kernel/shell/explain.txt"
+
+
+def sections():
+    """{name: its sentences}, those that the kernel's `explain` says."""
+    parts = re.split(r"^= (.*)$", TEXT.read_text(), flags=re.M)[1:]
+    return dict(zip(parts[::2], parts[1::2]))
 
 
 def explain_cache(c):
-    say(f"{c.name} is an object cache (section 2): its clients get objects of "
-        f"{c.size} bytes.",
-        "A constructor has brought them into their initial state, and they "
-        "come back in that state, so that the next client finds the work done."
-        if c.ctor else "It has no constructor: the contents of an object are "
-        "up to its client.")
-    if c.hashed:
-        say("The layout is that of large objects (3.2.3): a slab is "
-            f"{plural(c.slab_pages, 'page')} of buffers; its kmem_slab and a "
-            "kmem_bufctl per buffer come from caches of their own, and a hash "
-            "table leads from a buffer back to its bufctl when it is freed "
-            f"({c.inuse} in {c.hash_size} buckets).")
-    else:
-        say("The layout is that of small objects (3.2.2), less than 1/8 page: "
-            "a slab is one page with its kmem_slab at the end, so that the "
-            "slab's address is computed from a buffer's, and the last word of "
-            "a free buffer is its link to the next.",
-            "As free objects keep their constructed state, a word was added "
-            "for that link." if c.extra_word else "")
-    say(f"A slab holds {c.slab_chunks} objects, {c.chunk} bytes apart, and "
-        f"leaves {c.slab_left} bytes unused: its buffers start at one of "
-        f"{plural(len(c.colours), 'colour')} (section 4), so that objects of "
-        "different slabs use different lines of the processor's cache.")
+    text = sections()
+    values = {
+        "name": c.name, "size": c.size, "inuse": c.inuse,
+        "pages": plural(c.slab_pages, "page"), "buckets": c.hash_size,
+        "objects": plural(c.slab_chunks, "object"), "chunk": c.chunk,
+        "unused": c.slab_left,
+        "colours": plural(len(c.colours), "colour"), "modes": c.mode_text,
+        "slabs": plural(c.slabs, "slab"), "full": c.full_slabs,
+        "partial": c.partial, "free": c.free_slabs,
+        "first": f"0x{c.freelist:08x}", "reapable": min(c.ws_limit,
+                                                            c.ws_min)}
+
+    def tell(*names):
+        say(*(text[name].format(**values).replace("\n", " ").strip()
+              for name in names if name))
+
+    tell("cache", "constructor" if c.ctor else "no-constructor")
+    tell("large" if c.hashed else "small",
+         not c.hashed and c.extra_word and "extra-word")
+    tell("slab")
     if c.mode_text:
-        said = "; ".join(MODES.get(m, m) for m in c.mode_text)
-        say(f"It is in debugging modes {c.mode_text} (section 6): {said}.")
-    first = f"slab 0x{c.freelist:08x}" if c.freelist != c.sentinel else \
-        "none, so the next allocation calls kmem_cache_grow"
-    say(f"Its {plural(c.slabs, 'slab')}: {c.full_slabs} full (the paper calls "
-        "a slab that has nothing left to give \"empty\"), "
-        f"{c.partial} partial, {c.free_slabs} free (\"complete\"). They are "
-        "on the list in this order; the freelist pointer is at the first that "
-        f"has a free buffer (3.3): {first}.")
-    say("A reap (3.4) would leave the working set and take at most "
-        f"{min(c.ws_limit, c.ws_min)} of the {c.free_slabs} free slabs.")
+        tell("modes", *(f"mode-{m}" for m in c.mode_text))
+    tell("slabs", "first" if c.freelist != c.sentinel else "no-first")
+    tell("reap")
 
 
 STATES = {"full": "all its buffers are in use, and no allocation looks here",

@@ -11,7 +11,7 @@
     functions   lengths: median <= 13 lines, 90th percentile <= 35, none over
                 60 but tables and dispatch (a switch that is most of it)
     size        the allocator's core <= 1,700 lines of code; ring 0 without
-                its shell <= 15,566 besides mm/, the shell <= 7,000
+                its shell <= 15,576 besides mm/, the shell <= 7,000
     debugger    GDB's Python, tools/gdb and tools/replay <= 6,500 lines
     cuts        every cut and every wrong solution of every lab fits
                 (docs/labs.md); the sources have no mark of a lab and no
@@ -41,8 +41,8 @@ LONGEST = 60
 MEDIAN = 13
 PERCENTILE_90 = 35
 CORE = 1700
-RING0 = 15566
-WHOLE = 20533
+RING0 = 15576
+WHOLE = 20543
 SHELL = 7000
 DEBUGGING = 3267
 DEBUGGER = 6500

@@ -36,7 +36,7 @@ SHELL = ("verify -j;pages -j;ps;pipes;inodes -a;ports;ipc;servers;bt 9;"
          "files 9;files 12;dmesg")
 
 # Commands of which the kernel's text has to be the same, letter by letter.
-SAME = [("print_task", "slate tasks"), ("cmd_pipes", "slate pipes"),
+SAME = [("tasks_row", "slate tasks"), ("cmd_pipes", "slate pipes"),
         ("cmd_inodes", "slate inodes -a"), ("cmd_ports", "slate ports"),
         ("cmd_ipc", "slate ipc"), ("cmd_servers", "slate servers"),
         ("cmd_bt", "slate bt -k 9"),
@@ -266,7 +266,7 @@ def test_tasks_as_json(live):
     assert cat.pop("cpu(ms)") % 10 == 0
     assert cat == {"pid": 9, "ppid": 4, "grp": 4, "state": "blocked",
                    "pri": 1, "kind": "user", "switches": 1,
-                   "waits-for": "pipe empty", "name": "cat"}
+                   "waits-for": "pipe-empty", "name": "cat"}
 
 
 # ---- stacks ----------------------------------------------------------------
@@ -284,7 +284,7 @@ def test_bt_of_a_task_that_waits(live):
     own = re.findall(r"  (\w+)\+0x", live["slate bt -k 9"])
     assert len(own) > 4
     assert [n for n in names if n in own] == own, said
-    assert "cat(9), blocked, waits for: pipe empty" in said
+    assert "cat(9), blocked, waits for: pipe-empty" in said
     assert re.search(r"pipe_read \(.*\) at kernel/fs/pipe.c:\d+", said), said
     assert names[names.index("trap_syscall") + 1:] == \
         ["read", "copy_file", "main", "start", "_start"], said
@@ -315,7 +315,7 @@ def test_bt_of_the_task_that_runs(live):
 
 
 def test_frames_of_another_task(live):
-    assert '"pipe empty"' in live["print c->cond_waiters.wait_reason"], live
+    assert '"pipe-empty"' in live["print c->cond_waiters.wait_reason"], live
     assert live["slate enter"] == \
         "the frames are those of the task that runs\n"
     assert live["bt 1"].startswith("#0  cmd_dmesg (")
@@ -354,7 +354,7 @@ def test_syms(live):
 
 def test_printers_and_functions(live):
     assert live["print *$task(9)"].split("= ", 1)[1].startswith(
-        "cat(9), blocked, waits for: pipe empty = {\n  task_pending")
+        "cat(9), blocked, waits for: pipe-empty = {\n  task_pending")
     assert '"kernel"' in live["print $task_name(cpu_boot.cpu_task)"]
     assert live["print $pid()"].endswith("= 1\n")
     assert "= ram dir " in live["print *$task(9)->task_cwd"]

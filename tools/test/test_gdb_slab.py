@@ -33,7 +33,8 @@ LINES = {"kmastat": TABLE, "ws": TABLE, "kmastat kmem_*": TABLE,
          "buddyinfo": r" +\d+ +\d+ +\d+ ", "walk hash": " 0x",
          "why box": " 0x", "walk alloc box": " 0x", "cache inode": r"\w+ +\d",
          "walk free box": " 0x", "cache kstack": r"\w+ +\d|hash",
-         "walk slab -n 9": " 0x", "whatis {inode}": "0x|object|slab",
+         "explain box": r"\S", "walk slab -n 9": " 0x", "explain kstack": r"\S",
+         "whatis {inode}": "0x|object|slab",
          "walk bufctl kstack": " 0x", "whatis {free}": "0x|object|slab"}
 DEBUGGED = {"debug": r"\w+ +[A-Z]+ +\d", "log": r" +\d+ +T ",
             "users box": r" +\d+ +\d+ +\d+ ", "why box": " +0x",
@@ -42,7 +43,7 @@ DEBUGGED = {"debug": r"\w+ +[A-Z]+ +\d", "log": r" +\d+ +T ",
             "walk alloc box -n 9": "[ !]0x", "walk bufctl box -n 3": "[ !]0x",
             "whatis {box:x}": "0x|object|slab|  ",
             "whatis {redzone:x}": "object|slab|  ",
-            "history {box:x}": r" +\d+ +T "}
+            "explain box": r"\S", "history {box:x}": r" +\d+ +T "}
 
 # What GDB does first: a processor's number that is not all rows' 0; and, when
 # there are objects, one of them is found damaged (KMEM_BUF_BAD).

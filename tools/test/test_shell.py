@@ -139,6 +139,36 @@ def test_slabs_sums_up_what_the_caches_have(shell):
     assert len(rows["kmem_cache"][-1]) <= 28
 
 
+def shape(text):
+    """The lines without their numbers, and without the program that asks."""
+    lines = [re.sub(r"[\d.]+", "N", " ".join(line.split()))
+             for line in text.splitlines()]
+    return lines[0], {line for line in lines[1:]
+                      if not re.search(r" (ps|kmastat|kernel)$", line)}
+
+
+def test_ps_says_the_same_in_both_rings(shell):
+    kernels, programs = (shape(re.sub(r"ready|running|blocked", "", text))
+                         for text in (shell.command("ps"),
+                                      shell.command("run ps")))
+    assert kernels == programs and len(kernels[1]) == 3
+
+
+def test_kmastat_says_the_same_in_both_rings(shell):
+    """In a session that goes on, so that all caches there are have slabs."""
+    shell.command("run kmastat")
+    kernels, programs = (text.splitlines() for text in
+                         (shell.command("kmastat"),
+                          shell.command("run kmastat")))
+    assert kernels[0] == programs[0] and not re.search("^!", str(programs))
+    rows = [{line[:16].strip() for line in lines} for lines in
+            (kernels, programs)]
+    assert rows[0] - rows[1] <= {row for row in rows[0]
+                                 if row.startswith("kmem_alloc_")}
+    assert len(rows[0] & rows[1]) > 30
+    assert "TOTAL" in rows[1] and "full: every obje" in rows[1]
+
+
 def test_sizes_may_have_a_unit(shell):
     assert shell.command("kmem create unit 1KiB 1k").startswith(
         "unit: 1024 bytes each")

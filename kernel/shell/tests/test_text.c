@@ -7,12 +7,12 @@
 #include "tools/workshop/ktest/ktest.h"
 
 static const char lines[] = "== Title\n= one\nfirst\n = not a mark\n= two\n"
-                            "= three\nlast";
+                            "= three words more\nlast";
 static const struct text all = {lines, lines + sizeof(lines) - 1};
 
 static void expect(const char *name, const char *want, int at)
 {
-    if (!text_is(text_section(all, name), want))
+    if (!text_is(text_section(all, name, NULL), want))
         ktest_fail(__FILE__, at, "section %s is not \"%s\"", name, want);
 }
 
@@ -35,6 +35,9 @@ KTEST(text, lines_and_their_marks)
         n++;
     KT_EQ(n, 7);
     KT_TRUE(text_empty(t));
+    KT_TRUE(text_is(text_section(all, "three", &line), "last"));
+    KT_TRUE(text_is(line, "three words more"));
+    KT_TRUE(text_is(text_word(line), "three"));
     t = all;
     KT_REQUIRE(text_line(&t, &line));
     KT_TRUE(text_is(text_after(line, "== "), "Title"));
@@ -50,6 +53,6 @@ KTEST(text, help_has_each_command)
     const struct shell_command *c = __start_shell_commands;
 
     for (; c < __stop_shell_commands; c++)
-        if (text_empty(text_section(help, c->command_name)))
+        if (text_empty(text_section(help, c->command_name, NULL)))
             ktest_fail(__FILE__, __LINE__, "no help for %s", c->command_name);
 }

@@ -626,5 +626,4 @@ static void complete_groups(void (*add)(const char *word, void *arg), void *arg)
         add(groups[i].name, arg);
 }
 
-SHELL_COMMAND(bench, "bench [GROUP]", "costs of the allocator and of programs",
-              cmd_bench, complete_groups);
+SHELL_COMMAND(bench, cmd_bench, complete_groups);

@@ -242,5 +242,4 @@ static void complete(void (*add)(const char *word, void *arg), void *arg)
         add(planted_bugs[i].bug_name, arg);
 }
 
-SHELL_COMMAND(bug, "bug list [-j], bug [-k] [-m LETTERS] NAME|all",
-              "plant a bug, and see which mode reports it", cmd_bug, complete);
+SHELL_COMMAND(bug, cmd_bug, complete);

@@ -130,5 +130,4 @@ static void complete_fault(void (*add)(const char *word, void *arg), void *arg)
         add(fault_names[kind], arg);
 }
 
-SHELL_COMMAND(fault, "fault KIND", "make a mistake on purpose", cmd_fault,
-              complete_fault);
+SHELL_COMMAND(fault, cmd_fault, complete_fault);

@@ -117,5 +117,4 @@ static void complete_suite(void (*add)(const char *word, void *arg), void *arg)
     }
 }
 
-SHELL_COMMAND(test, "test [-l] [SUITE[.CASE]]", "run the kernel's own tests",
-              cmd_test, complete_suite);
+SHELL_COMMAND(test, cmd_test, complete_suite);

@@ -62,4 +62,4 @@ static void complete(void (*add)(const char *word, void *arg), void *arg)
         add(t->lab_name, arg);
 }
 
-SHELL_COMMAND(lab, "lab [TEST]", "run a test of the labs", cmd_lab, complete);
+SHELL_COMMAND(lab, cmd_lab, complete);

@@ -239,5 +239,4 @@ static int cmd_frag(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(frag, "frag [-j | -b LABEL]", "fragmentation of slab memory",
-              cmd_frag, NULL);
+SHELL_COMMAND(frag, cmd_frag, NULL);

@@ -177,8 +177,7 @@ static int cmd_mark(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(mark, "mark [-j] [LABEL]", "record the counts of all caches",
-              cmd_mark, NULL);
+SHELL_COMMAND(mark, cmd_mark, NULL);
 
 /* ---- diff --------------------------------------------------------------- */
 
@@ -358,5 +357,4 @@ static void complete_marks(void (*add)(const char *word, void *arg), void *arg)
         add(marks[i].mark_label, arg);
 }
 
-SHELL_COMMAND(diff, "diff [-j] A [B]", "changes since a mark", cmd_diff,
-              complete_marks);
+SHELL_COMMAND(diff, cmd_diff, complete_marks);

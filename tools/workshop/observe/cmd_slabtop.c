@@ -454,5 +454,4 @@ static int cmd_slabtop(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(slabtop, "slabtop [-d S] [-n N] [-s ORDER] [-b|-j]",
-              "the traffic of the slab caches, live", cmd_slabtop, NULL);
+SHELL_COMMAND(slabtop, cmd_slabtop, NULL);

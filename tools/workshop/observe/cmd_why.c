@@ -207,6 +207,4 @@ static int cmd_why(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(why, "why [-j] SLAB|CACHE",
-              "the objects that keep nearly free slabs alive", cmd_why,
-              shell_complete_cache);
+SHELL_COMMAND(why, cmd_why, shell_complete_cache);

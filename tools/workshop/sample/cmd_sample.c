@@ -26,5 +26,4 @@ static int cmd_sample(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(sample, "sample MS|off", "memory by cache over time, for tools",
-              cmd_sample, NULL);
+SHELL_COMMAND(sample, cmd_sample, NULL);

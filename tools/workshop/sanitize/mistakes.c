@@ -378,5 +378,4 @@ static void complete(void (*add)(const char *word, void *arg), void *arg)
         add(mistakes[i].mistake_name, arg);
 }
 
-SHELL_COMMAND(sanitize, "sanitize [KIND]", "make a mistake for the sanitizers",
-              cmd_sanitize, complete);
+SHELL_COMMAND(sanitize, cmd_sanitize, complete);

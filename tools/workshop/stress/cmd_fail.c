@@ -196,10 +196,7 @@ static int cmd_fail(int argc, char **argv)
                : 1;
 }
 
-SHELL_COMMAND(
-    fail,
-    "fail slab|page N|-r RATE [-s SEED] [CONDITIONS], fail slab|page PROGRAM",
-    "make an allocation fail", cmd_fail, NULL);
+SHELL_COMMAND(fail, cmd_fail, NULL);
 
 /* ---- the option kmem.fail= ---------------------------------------------- */
 

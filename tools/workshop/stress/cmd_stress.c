@@ -265,6 +265,4 @@ static int cmd_stress(int argc, char **argv)
     return stress_run(seed, ops);
 }
 
-SHELL_COMMAND(stress, "stress [SEED [OPS]]",
-              "random allocations and frees, every byte checked", cmd_stress,
-              NULL);
+SHELL_COMMAND(stress, cmd_stress, NULL);

@@ -97,5 +97,4 @@ static int cmd_riddle(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(riddle, "riddle", "an exception to be found with GDB", cmd_riddle,
-              NULL);
+SHELL_COMMAND(riddle, cmd_riddle, NULL);

@@ -194,7 +194,7 @@ static struct {
 } reason[QUEUES];
 static unsigned reasons;
 
-/* Marks the texts that say why a task waits in a pipe ("pipe full" and others),
+/* Marks the texts that say why a task waits in a pipe ("pipe-full" and others),
  * which mutex_init and cond_init have stored. */
 static void mark_reasons(const struct file *end)
 {

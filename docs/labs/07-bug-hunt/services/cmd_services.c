@@ -55,5 +55,4 @@ static void complete(void (*add)(const char *word, void *arg), void *arg)
         add(services[i].service_name, arg);
 }
 
-SHELL_COMMAND(services, "services [SERVICE|all]",
-              "a day of work for small services", cmd_services, complete);
+SHELL_COMMAND(services, cmd_services, complete);
