@@ -416,6 +416,31 @@ KTEST(buddy, verify_follows_no_wild_links)
 }
 #endif
 
+#ifdef MM_HOST /* where the array ends before a page that cannot be read */
+KTEST(buddy, verify_ends_with_the_array)
+{
+    struct page *end = page_array + page_count;
+    struct page *run = NULL, *last;
+    size_t n = 0;
+
+    for (; (block[n] = buddy_alloc(BUDDY_MAX_ORDER)) != NULL; n++)
+        if (block[n] + BUDDY_MAX_PAGES == end)
+            run = block[n];
+    KT_REQUIRE(run != NULL);
+    buddy_free(run, BUDDY_MAX_ORDER);
+    KT_TRUE(buddy_alloc_run(BUDDY_MAX_PAGES - 1) == run);
+    last = buddy_alloc(0);
+    KT_TRUE(last == end - 1);
+    POKE(last->page_order, 1, "block overlaps another");
+    buddy_free(last, 0);
+    buddy_free_run(run, BUDDY_MAX_PAGES - 1);
+    while (n-- != 0)
+        if (block[n] != run)
+            buddy_free(block[n], BUDDY_MAX_ORDER);
+    check();
+}
+#endif
+
 /* ---- random traffic ----------------------------------------------------- */
 
 KTEST(buddy, random_blocks_never_overlap)

@@ -49,6 +49,19 @@ KTEST(kmem, S1_constructors_get_object_and_size)
     KT_EQ(test_bad, 0);
 }
 
+#ifdef MM_HOST
+KTEST(kmem, S1_a_refusal_says_what_and_why)
+{
+    host_print_clear();
+    KT_TRUE(kmem_cache_create("kmem_slab", 8, 0, NULL, NULL) == NULL);
+    KT_TRUE(kmem_cache_create(NULL, 8, 0, NULL, NULL) == NULL);
+    KT_EQ(strcmp(host_printed,
+                 "kmem_cache_create: kmem_slab: there is a cache of that name\n"
+                 "kmem_cache_create: ?: the name is NULL\n"),
+          0);
+}
+#endif
+
 KTEST(kmem, S1_create_refuses_bad_names)
 {
     static const char *const bad[] = {

@@ -322,3 +322,24 @@ KTEST(kmem, S3_a_page_that_the_callback_gave_back_is_found)
     test_flood_end();
     test_destroy(cp);
 }
+/* The callback frees objects, whose pages others use, three times. */
+static unsigned reclaims;
+
+static size_t free_no_page(size_t most)
+{
+    (void)most;
+    return ++reclaims <= 3;
+}
+
+KTEST(kmem, S46_the_callback_is_asked_while_it_frees_objects)
+{
+    kmem_reclaim_t *before;
+
+    test_flood();
+    before = kmem_set_reclaim(free_no_page);
+    reclaims = 0;
+    KT_TRUE(buddy_alloc(0) == NULL);
+    KT_EQ(reclaims, 4);
+    kmem_set_reclaim(before);
+    test_flood_end();
+}

@@ -444,6 +444,9 @@ KTEST(kmem, S43_a_reap_is_recorded)
     KT_EQ(test_stat(cp).stat_last_reap_freed, 2);
     KT_EQ(test_stat(cp).stat_last_reap_kept, 0);
     test_free(cp, 2 * TEST_WS_PER, 3 * TEST_WS_PER);
+    kmem_cache_reap(cp, KMEM_REAP_WS, NULL);
+    KT_EQ(test_stat(cp).stat_last_reap_freed, 0);
+    KT_EQ(test_stat(cp).stat_last_reap_kept, 1);
     test_ws_end(cp);
 }
 

@@ -41,6 +41,8 @@ static void check_geometry(size_t size)
               "chunks and colour do not fit the slab");
     TEST_POKE(cp, cp->cache_slab_chunks, 0,
               "chunks and colour do not fit the slab");
+    TEST_POKE(cp, cp->cache_colour_max, cp->cache_colour_max + 8,
+              "chunks and colour do not fit the slab");
     TEST_POKE(cp, cp->cache_colour_max, cp->cache_colour_max + 512,
               "chunks and colour do not fit the slab");
     TEST_POKE(cp, cp->cache_colour, cp->cache_colour_max + 8,
@@ -173,6 +175,7 @@ KTEST(kmem_verify, addresses_of_free_large_buffers)
     TEST_POKE(cp, bcp->bufctl_addr, (char *)bcp->bufctl_addr + 8, what);
     TEST_POKE(cp, bcp->bufctl_addr, test_obj[0], what);
     TEST_POKE(cp, bcp->bufctl_addr, NULL, what);
+    TEST_POKE(cp, bcp->bufctl_addr, kmem_slab_chunk(test_slab(cp, 2), n), what);
     end(cp);
 }
 

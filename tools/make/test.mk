@@ -9,6 +9,8 @@ HOST_CFLAGS := -std=gnu17 -g -fno-omit-frame-pointer -I. -Imm/tests/host \
                  $(HOST_WARN)
 HOST_SAN    := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 HOST_COV    := -O0 --coverage -DCONFIG_COVERAGE=1
+# Nothing that depends on the number of a line, which a mutant may change.
+HOST_MUT    := -O1 -g0 -w -D__LINE__=0 -DCASE_CPU_SECONDS=2
 HOST_LIBS   := -lcmocka -lpthread -lm
 
 # $(call host,DIR,FLAGS): DIR/mmtest from objects under DIR.
@@ -26,6 +28,7 @@ $(1)/mmtest: $$(HOST_SRC:%.c=$(1)/%.o) $(1)/objects
 endef
 $(eval $(call host,$(BUILD)/host,$$(HOST_SAN)))
 $(eval $(call host,$(BUILD)/coverage,$$(HOST_COV)))
+$(eval $(call host,$(BUILD)/mutants,$$(HOST_MUT)))
 
 # mm/ under real threads, with the thread sanitizer.
 THREADS_SRC   := $(wildcard mm/*.c mm/debug/*.c mm/tests/threads/*.c)
@@ -42,6 +45,9 @@ $(MMTHREADS): $(THREADS_SRC:%.c=$(BUILD)/threads/%.o) $(BUILD)/threads/objects
 	$(call say,HOSTLD,$@)
 	$(Q)$(HOSTCC) -fsanitize=thread $(filter %.o,$^) -lpthread -o $@
 -include $(THREADS_SRC:%.c=$(BUILD)/threads/%.d)
+
+# What mutants of mm/ are linked with (tools/test/mutants.py).
+MUTANTS := $(BUILD)/mutants/mmtest $(MMTHREADS)
 
 # The core of the ATA driver, with a drive that is a program.
 ATA_TEST_SRC := $(addprefix drivers/servers/ata/,channel.c drive.c queue.c) \
@@ -100,7 +106,7 @@ test: | $(DEPS)                   ## three minutes; DEBUG=1 or SANITIZE=1: on
 	@$(MAKE) --no-print-directory $(ALL_CPU) tested
 	@$(PYTEST) $(QUICK) $(ABREAST) tools/test
 
-test-all: $(BOOK_ENV)/done $(MMTHREADS) | $(DEPS) ## what `make test` leaves
+test-all: $(BOOK_ENV)/done $(MUTANTS) | $(DEPS) ## what `make test` leaves
                                   ## out; half an hour
 	@$(MAKE) --no-print-directory $(ALL_CPU) tested
 	@$(MAKE) --no-print-directory test DEBUG=1
@@ -121,9 +127,10 @@ test-host: $(HOST_TEST) | $(DEPS) ## mm/, ata on this machine, sanitizers
 test-threads: $(MMTHREADS) | $(DEPS) ## mm/ under real threads, sanitizer
 	@$(PYTEST) $(EVERY) tools/test/test_threads.py
 
-schedules: $(BUILD)/host/mmtest   ## every schedule of two operations of mm/ in
-                                  ## which both stop once; half an hour
-	@ASAN_OPTIONS=detect_leaks=0 $< -d
+# Without the sanitizers, which take three times as long.
+schedules: $(BUILD)/mutants/mmtest ## every schedule of two operations of mm/ in
+                                  ## which both stop once; PAIR=reap+destroy
+	@$< -d $(PAIR)
 
 test-ext2: $(EXT2_TOOL) | $(DEPS) ## the ext2 server's core on this machine
 	@$(PYTEST) tools/test/test_ext2.py tools/test/test_ext2_journal.py
@@ -190,7 +197,8 @@ coverage: $(BUILD)/coverage/mmtest | $(DEPS) ## branches of mm/ that the host
 	    --json-summary $(BUILD)/coverage.json \
 	    --html-details $(BUILD)/coverage/index.html
 
-mutants: | $(DEPS)                ## change mm/ at random; do the tests notice?
-                                  ## SAMPLE=60 SEED=1 FILES=mm/buddy.c
-	@$(PYTHON) -m tools.test.mutants --sample $(or $(SAMPLE),60) \
-	    --seed $(or $(SEED),1) $(filter %.c,$(FILES))
+mutants: $(MUTANTS) | $(DEPS)     ## change mm/ everywhere; do the tests notice?
+                                  ## SAMPLE=500 SEED=1 FILES=mm/buddy.c
+	@SLATE_BUILD=$(BUILD) $(PYTHON) -m tools.test.mutants \
+	    --sample $(or $(SAMPLE),0) --seed $(or $(SEED),1) \
+	    $(filter %.c,$(FILES))

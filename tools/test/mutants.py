@@ -1,187 +1,248 @@
-"""Mutation tests: `make mutants`. Do the host tests notice when mm/ is wrong?
+"""Mutation tests: `make mutants`. Do the tests notice when mm/ is wrong?
 
-    .venv/bin/python -m tools.test.mutants [--sample 60] [--seed 1] [FILE ...]
+    .venv/bin/python -m tools.test.mutants [--sample 500] [--seed 1] [FILE ...]
 
-universalmutator changes single lines of mm/*.c and mm/debug/*.c (or of these
-files) by its rules for C: another operator, another number, a condition
-negated, a statement removed. A sample of the changes, which the seed and the
-sources decide, is tried: each is compiled into the host test program in a copy
-of the tree, and the tests run until one fails. Changes that do not compile or
-give the same machine code are replaced by others. Prints the changes that no
-test noticed, and last how many were killed.
+Each mutant (tools/test/mutate.py) of mm/*.c and mm/debug/*.c, or of these
+files, is compiled into the host test program, whose cases run, cheap ones
+first, until one fails. If none does, mm/ runs on real threads under the thread
+sanitizer. Mutants that do not compile, or compile to the same machine code, are
+none. The seed decides which mutants a sample has: by their identities, so that
+a change of one line leaves the others in the sample.
+
+tools/test/survivors.txt explains mutants that no test can or should notice. The
+others that survive are printed, and last how many were killed.
 """
 
 import argparse
 import concurrent.futures
 import contextlib
-import io
+import hashlib
 import os
-import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from dataclasses import dataclass
+import time
 from pathlib import Path
 
-from universalmutator import mutator
+from tools.test import mutate
 
 ROOT = Path(__file__).resolve().parents[2]
-CC = os.environ.get("HOSTCC", "gcc")
-# No line numbers: a line more is no difference.
-CFLAGS = ["-std=gnu17", "-O1", "-w", "-DCASE_SECONDS=10", "-D__LINE__=0"]
-LIBS = ["-lcmocka", "-lpthread", "-lm"]
-SECONDS = 300   # for all tests, which take 10; a case ends by itself
-RULES = ["universal.rules", "c_like.rules", "c.rules"]
-
-# Lines whose change no test can or should notice.
-IGNORED = [r"MM_ASSERT", r"^\s*#", r"^\s*/?\*", r"_Static_assert",
-           r"^(static|extern|const|struct|enum|typedef)\b.*;$"]
-
-STRING = re.compile(r'"[^"]*"')
+BUILD = ROOT / os.environ.get("SLATE_BUILD", "build")
+SURVIVORS = ROOT / "tools/test/survivors.txt"
+PARTS = 10      # of a sample; each has as many mutants
+SECONDS = 600   # for all cases, which take 10; a case ends by itself
+RACES = [(1, 4000), (2, 4000)]    # seeds and operations of mmthreads
 
 
-@dataclass
-class Mutant:
-    """`line` (from 1) of `file` becomes `new`."""
-    file: str
-    line: int
-    old: str
-    new: str
-
-    def __str__(self):
-        return (f"{self.file}:{self.line}\n"
-                f"    - {self.old.strip()}\n"
-                + "".join(f"    + {line.strip() or '(nothing)'}\n"
-                          for line in self.new.splitlines() or [""]))
+def sources():
+    return sorted(str(p.relative_to(ROOT)) for folder in ("mm", "mm/debug")
+                  for p in (ROOT / folder).glob("*.c"))
 
 
-def mutants_of(file):
-    """All mutants of a source file."""
-    source = (ROOT / file).read_text().splitlines(keepends=True)
-    with contextlib.redirect_stdout(io.StringIO()):
-        found = mutator.mutants_regexp(source, RULES, ignorePatterns=IGNORED,
-                                       ignoreStringOnly=True)
-    return [Mutant(file, line, source[line - 1], new)
-            for line, new, *_ in found
-            if STRING.sub("", new) != STRING.sub("", source[line - 1])]
+def mutants_of(files):
+    return [m for file in files
+            for m in mutate.mutants_of(file, (ROOT / file).read_text())]
 
 
-def mm_sources(tree):
-    """The files of the host test program."""
-    stress = tree / "tools/workshop/stress"
-    return sorted(str(p.relative_to(tree)) for p in (
-        *(tree / "mm").rglob("*.c"), stress / "fail.c",
-        stress / "tests/test_fail.c") if p.parent.name != "threads")
+def place(mutant, seed):
+    """A number that decides when a sample takes the mutant."""
+    return int.from_bytes(hashlib.sha256(
+        f"{seed} {mutant.identity}".encode()).digest(), "big")
+
+
+def part_of(mutants, seed, part):
+    """A tenth of the mutants, in the order in which a sample takes them."""
+    return sorted((m for m in mutants if place(m, seed) % PARTS == part),
+                  key=lambda m: place(m, seed))
+
+
+def explained():
+    """{identity: reason} of survivors.txt: blocks of four lines and more, each
+    the identity of a mutant and then why it survives."""
+    found = {}
+    for block in re.split(r"\n\n+", SURVIVORS.read_text().strip()):
+        lines = block.splitlines()
+        if not lines[0].startswith("#"):
+            found["\n".join(lines[:3]) + "\n"] = " ".join(
+                line.strip() for line in lines[3:])
+    return found
 
 
 class Program:
-    """The host test program in a copy of the tree, compiled once."""
+    """A program of mm/ that make has built: its flags, objects and libraries
+    are those of the Makefile."""
 
-    def __init__(self, folder):
-        self.tree = Path(folder) / "tree"
-        self.objects = Path(folder) / "objects"
-        self.objects.mkdir()
-        for name in ("mm", "kernel/lib", "tools/workshop"):
-            shutil.copytree(ROOT / name, self.tree / name)
-        self.sources = mm_sources(self.tree)
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            done = list(pool.map(lambda s: self.compile(
-                self.tree, s, self.object_of(s)), self.sources))
-        if not all(done):
-            sys.exit("mutants: mm/ does not compile")
+    def __init__(self, name, libraries):
+        self.folder = BUILD / name
+        self.flags = (self.folder / "flags").read_text().split()
+        self.sources = (self.folder / "objects").read_text().split()
+        self.libraries = libraries
+        self.unchanged = {}
 
-    def object_of(self, source):
-        return self.objects / (source.replace("/", "_")[:-2] + ".o")
-
-    def compile(self, folder, source, out):
-        """True if it compiles. Equal code gives an equal object, whatever the
-        folder."""
+    def compile(self, file, text, out):
+        """True if it compiles. Equal code gives an equal object."""
         return subprocess.run(
-            [CC, *CFLAGS, f"-I{self.tree}", f"-I{self.tree}/mm/tests/host",
-             "-c", source, "-o", str(out)], cwd=folder,
-            check=False, stderr=subprocess.DEVNULL).returncode == 0
+            [*self.flags, "-w", "-x", "c", "-c", "-", "-o", str(out)], cwd=ROOT,
+            check=False, input=f'# 1 "{file}"\n{text}', text=True,
+            stderr=subprocess.DEVNULL).returncode == 0
 
-    def passes(self, folder, replaced="", by=None):
-        """Whether all tests pass, with the object of one source replaced."""
-        program = Path(folder) / "mmtest"
-        objects = [by if s == replaced else self.object_of(s)
+    def original(self, file, folder):
+        if file not in self.unchanged:
+            out = Path(folder) / "unchanged.o"
+            self.compile(file, (ROOT / file).read_text(), out)
+            self.unchanged[file] = out.read_bytes()
+        return self.unchanged[file]
+
+    def link(self, file, changed, out):
+        objects = [changed if s == file else
+                   self.folder / (s.removesuffix(".c") + ".o")
                    for s in self.sources]
-        subprocess.run([CC, *map(str, objects), *LIBS, "-o", str(program)],
-                       check=True)
-        with subprocess.Popen([str(program)], text=True,
-                              start_new_session=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL) as run:
-            timer = threading.Timer(SECONDS, os.killpg,
-                                    (run.pid, signal.SIGKILL))
-            timer.start()
-            for line in run.stdout:
-                if line.startswith("not ok"):    # the others need not run
-                    os.killpg(run.pid, signal.SIGKILL)
-            timer.cancel()
-        return run.returncode == 0
+        subprocess.run([self.flags[0], *map(str, objects), *self.libraries,
+                        "-o", str(out)], check=True)
 
-    def survives(self, mutant):
-        """Whether no test notices; None if it is no change."""
+
+class Tests:
+    """The host test program and the one with threads."""
+
+    def __init__(self):
+        self.host = Program("mutants", ["-lcmocka", "-lpthread", "-lm"])
+        self.threads = Program("threads", ["-fsanitize=thread", "-lpthread"])
+        costs, passed = {}, False
+        last = time.monotonic()
+        for line in run_cases(BUILD / "mutants/mmtest", []):
+            if line.startswith(("ok ", "not ok ")):
+                costs[line.split()[-1]] = time.monotonic() - last
+                last = time.monotonic()
+            passed = line.startswith("# ok")
+        if not passed:
+            raise RuntimeError("the host tests fail without a change")
+        self.cases = sorted(costs, key=costs.get)
+
+    def notice(self, mutant):
+        """Whether the tests notice the mutant; None if it is none."""
+        text = mutant.apply((ROOT / mutant.file).read_text())
         with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
-            source = Path(folder) / mutant.file
-            source.parent.mkdir(parents=True)
-            lines = (self.tree / mutant.file).read_text().splitlines(True)
-            lines[mutant.line - 1] = mutant.new
-            source.write_text("".join(lines))
-            out = Path(folder) / "changed.o"
-            if not self.compile(folder, mutant.file, out) or \
-                    out.read_bytes() == \
-                    self.object_of(mutant.file).read_bytes():
+            changed, program = Path(folder, "changed.o"), Path(folder, "test")
+            if not self.host.compile(mutant.file, text, changed) or \
+                    changed.read_bytes() == self.host.original(mutant.file,
+                                                               folder):
                 return None
-            return self.passes(folder, mutant.file, out)
+            self.host.link(mutant.file, changed, program)
+            if not list(run_cases(program, self.cases))[-1:] == ["# ok - mm"]:
+                return True
+            self.threads.compile(mutant.file, text, changed)
+            self.threads.link(mutant.file, changed, program)
+            return any(races(program, *race) for race in RACES)
 
 
-def try_all(mutants, sample):
-    """Tries mutants until `sample` of them could be; returns how many, and
-    those that survived."""
-    tried, survivors = 0, []
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder, \
-            concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        program = Program(folder)
-        if not program.passes(folder):
-            sys.exit("mutants: the tests fail without a change")
-        for at in range(0, len(mutants), os.cpu_count()):
-            some = mutants[at:at + os.cpu_count()]
-            for mutant, survived in zip(some, pool.map(program.survives,
-                                                       some)):
-                if survived is None or tried == sample:
-                    continue
-                tried += 1
-                if survived:
-                    survivors.append(mutant)
-                    print(f"SURVIVED {mutant}", end="", flush=True)
-            if tried == sample:
+def run_cases(program, cases):
+    """The lines of the test program up to the first case that fails."""
+    with subprocess.Popen([str(program), *cases], text=True, errors="replace",
+                          start_new_session=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as run:
+        def kill():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(run.pid, signal.SIGKILL)
+        timer = threading.Timer(SECONDS, kill)
+        timer.start()
+        for line in run.stdout:
+            yield line.rstrip("\n")
+            if line.startswith("not ok"):
                 break
-    return tried, survivors
+        kill()
+        timer.cancel()
+
+
+def races(program, seed, operations):
+    """Whether mm/ fails on real threads."""
+    # The sanitizer needs addresses that are not random (test_threads.py).
+    fixed = ["setarch", "-R"] if shutil.which("setarch") else []
+    try:
+        return subprocess.run(
+            [*fixed, str(program), str(seed), str(operations)], check=False,
+            timeout=SECONDS, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1"}
+        ).returncode != 0
+    except subprocess.TimeoutExpired:
+        return True
+
+
+class Result:
+    """Of the mutants that were tried: how many, and by their identities those
+    that survived, and those that survivors.txt explains but the tests kill."""
+
+    def __init__(self):
+        self.tried = 0
+        self.survived, self.unexplained, self.killed_after_all = [], [], []
+
+    def add(self, mutant, noticed, reasons):
+        self.tried += 1
+        if not noticed:
+            self.survived.append(mutant.identity)
+        if not noticed and mutant.identity not in reasons:
+            self.unexplained.append(mutant.identity)
+        if noticed and mutant.identity in reasons:
+            self.killed_after_all.append(mutant.identity)
+
+    def join(self, other):
+        self.tried += other.tried
+        self.survived += other.survived
+        self.unexplained += other.unexplained
+        self.killed_after_all += other.killed_after_all
+
+    def faults(self):
+        return "".join(
+            f"SURVIVED {i}" for i in self.unexplained) + "".join(
+            f"EXPLAINED, BUT KILLED {i}" for i in self.killed_after_all)
+
+
+def try_part(tests, mutants, sample):
+    """Tries mutants until `sample` of them could be."""
+    result, reasons = Result(), explained()
+    for mutant in mutants:
+        if result.tried == sample:
+            break
+        noticed = tests.notice(mutant)
+        if noticed is not None:
+            result.add(mutant, noticed, reasons)
+    return result
 
 
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--sample", type=int, default=60)
+    parser.add_argument("--sample", type=int, default=0,
+                        help="how many; 0: all, which takes hours")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("files", nargs="*", metavar="FILE")
     options = parser.parse_args()
-    files = options.files or sorted(
-        str(p.relative_to(ROOT)) for folder in ("mm", "mm/debug")
-        for p in (ROOT / folder).glob("*.c"))
-    for file in files:
-        if not (ROOT / file).is_file() or not file.endswith(".c"):
-            parser.error(f"{file} is not a C file of this tree")
-    mutants = [m for file in files for m in mutants_of(file)]
-    random.Random(options.seed).shuffle(mutants)
-    tried, survivors = try_all(mutants, options.sample)
-    print(f"{len(mutants)} mutants; seed {options.seed}: {tried} tried, "
-          f"{tried - len(survivors)} killed, {len(survivors)} survived")
+    for file in options.files:
+        if file not in sources():
+            parser.error(f"{file} is not one of {', '.join(sources())}")
+    mutants = mutants_of(options.files or sources())
+    each = -(-options.sample // PARTS) or len(mutants)
+    tests, result = Tests(), Result()
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        parts = [pool.submit(try_part, tests,
+                             part_of(mutants, options.seed, part), each)
+                 for part in range(PARTS)]
+        for part in concurrent.futures.as_completed(parts):
+            print(part.result().faults(), end="", flush=True)
+            result.join(part.result())
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = (used.ru_utime + used.ru_stime) / max(result.tried, 1)
+    print(f"{len(mutants)} mutants; seed {options.seed}: {result.tried} tried, "
+          f"{result.tried - len(result.survived)} killed, "
+          f"{len(result.survived)} survived, {len(result.unexplained)} of "
+          f"them unexplained; {seconds:.1f} seconds of processor each")
+    sys.exit(result.faults() != "")
 
 
 if __name__ == "__main__":

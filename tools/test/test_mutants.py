@@ -1,28 +1,116 @@
-"""The host tests notice when mm/ is changed (tools/test/mutants.py)."""
+"""The tests notice when mm/ is changed (tools/test/mutants.py)."""
 
-import re
-import subprocess
-import sys
+import pytest
 
-from conftest import ROOT, long
-from tools.test import mutants
+from conftest import long
+from tools.test import mutants, mutate
 
-TRIED, KILLED = 12, 7    # four in five are killed; some change nothing
+pytestmark = [pytest.mark.plain, pytest.mark.spread]
+
+SEED, EACH = 1, 50    # mutants of each part of the sample
+
+SOURCE = """\
+#define PAIR(a) ((a) + 1)
+static const int table[] = {7};
+static int f(int *a, int b)
+{
+    int left[4] = {0};
+
+    MM_ASSERT(b != 9);
+    mm_lock(&lock);
+    if (b < 3 && !*a)
+        a[b]++;
+    for (int i = 0; i != b; i++)
+        g(a, b / 2,
+          left);
+    mm_unlock(&lock);
+    return b > 0 ? b : -b;
+}
+"""
+CHANGES = {
+    "table": ["7 -> (7 + 1)", "7 -> (7 - 1)"],
+    "arithmetic": ["/ -> *"],
+    "unary": ["- -> "],
+    "step": ["++ -> --", "++ -> ", "++ -> --", "++ -> "],
+    "relation": ["< -> <=", "< -> >=", "!= -> ==", "> -> >=", "> -> <="],
+    "logic": ["&& -> ||", "&& -> && 0 ||", "&& -> || 0 &&", "! -> "],
+    "condition": ["b < 3 && !*a -> !(b < 3 && !*a)", "b < 3 && !*a -> 0",
+                  "b < 3 && !*a -> 1", "i != b -> !(i != b)", "i != b -> 0",
+                  "i != b -> "],
+    "choice": ["b : -b -> (-b) : (b)"],
+    "result": ["b > 0 ? b : -b -> 0"],
+    "argument": ["a, b / 2 -> b / 2, a",
+                 "b / 2,\n          left -> left, b / 2"],
+    "statement": ["mm_lock(&lock); -> ;", "a[b]++; -> ;", "i++ -> ",
+                  "g(a, b / 2,\n          left); -> ;",
+                  "mm_unlock(&lock); -> ;"],
+    "lock": ["mm_lock(&lock); -> ; mm_unlock(&lock); -> ;"],
+}
 
 
-def test_mutants_change_a_line_of_code():
-    found = mutants.mutants_of("mm/buddy.c")
-    lines = (ROOT / "mm/buddy.c").read_text().splitlines(keepends=True)
-    assert len(found) > 500
-    for mutant in found:
-        assert lines[mutant.line - 1] == mutant.old != mutant.new
-        assert "MM_ASSERT" not in mutant.old
+def changes(operator, function="f"):
+    return [" ".join(f"{SOURCE[start:end]} -> {new}"
+                     for start, end, new in m.edits)
+            for m in mutate.mutants_of("x.c", SOURCE)
+            if m.function == function and m.operator == operator]
+
+
+@pytest.mark.parametrize("operator", sorted(CHANGES))
+def test_mutants_of_an_operator(operator):
+    found = changes("constant", "table") if operator == "table" \
+        else changes(operator)
+    assert sorted(found) == sorted(CHANGES[operator])
+
+
+def test_constants():
+    numbers = [c.split()[0] for c in changes("constant")]
+    assert numbers == ["0", "0", "3", "3", "0", "0", "2", "2", "0", "0"]
+
+
+def test_each_operator_has_a_test():
+    found = {m.operator for m in mutate.mutants_of("x.c", SOURCE)}
+    assert found == set(CHANGES) - {"table"} | {"constant"}
+
+
+def test_a_mutant_is_known_when_other_lines_change():
+    """So is its place in the sample."""
+    before = mutate.mutants_of("x.c", SOURCE)
+    after = mutate.mutants_of("x.c", "int other;\n\n" + SOURCE)
+    assert len({m.identity for m in before}) == len(before)
+
+    def sample(of, seed):
+        return [[m.identity for m in mutants.part_of(of, seed, part)]
+                for part in range(mutants.PARTS)]
+    assert sample(before, 1) == sample(after, 1) != sample(after, 2)
+    assert sum(map(len, sample(after, 1))) == len(before)
+
+
+def test_a_mutant_is_its_source_with_the_change():
+    for mutant in mutate.mutants_of("x.c", SOURCE):
+        changed = mutant.apply(SOURCE)
+        assert changed != SOURCE
+        assert mutate.tokens_of(changed)    # its brackets are still pairs
+
+
+def test_each_explained_survivor_is_a_mutant():
+    reasons = mutants.explained()
+    known = {m.identity for m in mutants.mutants_of(mutants.sources())}
+    assert not set(reasons) - known, "survivors.txt: no such mutant"
+    assert all(reason.endswith(".") for reason in reasons.values())
+
+
+@pytest.fixture(scope="session")
+def tests_of_mm():
+    for name in ("mutants/mmtest", "threads/mmthreads"):
+        assert (mutants.BUILD / name).exists(), f"{name}: make test-all"
+    return mutants.Tests()
 
 
 @long
-def test_most_mutants_are_killed():
-    done = subprocess.run(
-        [sys.executable, "-m", "tools.test.mutants", "--sample", str(TRIED)],
-        cwd=ROOT, check=True, capture_output=True, text=True)
-    killed = re.search(rf": {TRIED} tried, (\d+) killed", done.stdout)
-    assert int(killed[1]) >= KILLED, done.stdout
+@pytest.mark.parametrize("part", range(mutants.PARTS))
+def test_mutants_are_killed_or_explained(part, tests_of_mm):
+    every = mutants.mutants_of(mutants.sources())
+    result = mutants.try_part(tests_of_mm,
+                              mutants.part_of(every, SEED, part), EACH)
+    assert result.tried == EACH
+    assert not result.faults(), result.faults()

@@ -464,4 +464,33 @@ KTEST(kmem_debug, an_error_panics_with_the_heap_in_order)
     test_destroy(cp);
 }
 
+/* A destructor frees its object, which is being freed. */
+static struct kmem_cache *again;
+
+static void freeing_dtor(void *obj, size_t size)
+{
+    struct kmem_cache *cp = again;
+
+    (void)size;
+    again = NULL;
+    if (cp != NULL)
+        kmem_cache_free(cp, obj);
+}
+
+KTEST(kmem_debug, S50_freed_again_while_it_is_freed)
+{
+    struct kmem_cache *cp =
+        kmem_cache_create("t_again", 48, 0, NULL, freeing_dtor);
+    KT_REQUIRE(cp != NULL);
+    void *obj;
+
+    test_switch(cp, "P");
+    obj = kmem_cache_alloc(cp, KM_SLEEP);
+    again = cp;
+    TEST_ERROR(KMEM_ERROR_BUFCTL, kmem_cache_free(cp, obj));
+    TEST_SAYS(host_printed, "it does not say that its buffer is allocated");
+    KT_EQ(kmem_inuse(cp), 0);
+    test_destroy(cp);
+}
+
 #endif

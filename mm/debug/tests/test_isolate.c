@@ -54,6 +54,7 @@ KTEST(kmem_debug, S57_hash_chain_damaged)
     *bucket = (void *)&cp;
     TEST_ERROR(KMEM_ERROR_BUFCTL, kmem_cache_free(cp, obj));
     TEST_SAYS(host_printed, "the hash chain");
+    KT_TRUE(kmem_last_error.error_at == bucket);
     *bucket = bcp;
     bcp->bufctl_next = bcp;
     TEST_ERROR(KMEM_ERROR_BUFCTL,

@@ -104,6 +104,7 @@ KTEST(kmem_debug, S56_fields_of_the_report_in_order)
 KTEST(kmem_debug, S56_the_report_to_the_letter)
 {
     struct kmem_cache *cp = test_debug("ZU", 48, 0, false);
+    void *first = kmem_cache_alloc(cp, KM_SLEEP);
     uint8_t *obj = kmem_cache_alloc(cp, KM_SLEEP);
     struct kmem_buf_stat b;
     const char *at = host_printed;
@@ -135,6 +136,7 @@ KTEST(kmem_debug, S56_the_report_to_the_letter)
     at = says_transaction(TEST_SAYS(at, text), "alloc", &b.stat_alloc, &b);
     KT_EQ(*at, '\0');
     test_pardon(cp, obj);
+    kmem_cache_free(cp, first);
     test_destroy(cp);
 }
 
@@ -167,6 +169,7 @@ KTEST(kmem_debug, S56_wrong_frees_in_one_line)
     says_line("it is 8 bytes into a buffer of cache t_debug");
     TEST_ERROR(KMEM_ERROR_FOREIGN, kmem_cache_free(other, obj));
     says_line("it belongs to cache t_debug, not t_other");
+    TEST_SAYS(host_printed, "  cache: t_debug\n");
     TEST_ERROR(KMEM_ERROR_STACK, kmem_cache_free(cp, &obj));
     says_line("it is on the stack");
     kmem_cache_free(cp, freed);
@@ -461,6 +464,7 @@ KTEST(kmem_debug, T_prints_each_event)
         obj = kmem_cache_alloc(cp, KM_SLEEP);
         snprintf(text, sizeof(text), "trace: alloc t_trace %p by ", obj);
         TEST_SAYS(TEST_SAYS(host_printed, text), ", task 1\n");
+        KT_NE(*TEST_SAYS(host_printed, " by "), '?');
         host_print_clear();
         kmem_cache_free(cp, obj);
         snprintf(text, sizeof(text), "trace: free t_trace %p by ", obj);

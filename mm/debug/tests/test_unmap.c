@@ -308,6 +308,28 @@ KTEST(kmem_debug, leaks_and_other_memory)
     test_destroy(cp);
 }
 
+/* A slab of more buffers than a word has bits. */
+KTEST(kmem_debug, leaks_among_many)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_leak", 64, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
+    struct kmem_leak_stat stat;
+    size_t n = 50;
+
+    set_root();
+    KT_REQUIRE(test_alloc(cp, 0, n));
+    for (size_t i = 0; i < n; i++)
+        memset(test_obj[i], 0, 64);
+    for (size_t i = 0; i < n; i++) {
+        root[0] = test_obj[i];
+        KT_EQ(scan(&stat), n - 1);
+        KT_TRUE(!is_leaked(test_obj[i]));
+    }
+    host_root_from[0] = NULL;
+    test_free(cp, 0, n);
+    test_destroy(cp);
+}
+
 /* The rings of events keep first pages of slabs, which are first buffers. */
 KTEST(kmem_debug, leaks_are_not_hidden_by_events)
 {
@@ -322,6 +344,29 @@ KTEST(kmem_debug, leaks_are_not_hidden_by_events)
     host_root_from[0] = events;
     host_root_end[0] = events_end;
     KT_EQ(scan(&stat), 1);
+    host_root_from[0] = NULL;
+    kmem_cache_free(cp, obj);
+    test_destroy(cp);
+}
+
+/* What precedes and follows the records in a root is read. */
+KTEST(kmem_debug, leaks_and_records_amid_a_root)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_leak", 64, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
+    struct kmem_leak_stat stat;
+    const void *end;
+    uintptr_t from = (uintptr_t)kmem_event_memory(&end);
+    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
+
+    set_root();
+    from = MIN(from, (uintptr_t)root);
+    host_root_from[0] = (void *)MIN(from, (uintptr_t)&kmem_last_error);
+    kmem_last_error.error_buf = obj;
+    KT_EQ(scan(&stat), 1);
+    root[ROOTS - 1] = obj;
+    KT_EQ(scan(&stat), 0);
+    kmem_last_error.error_buf = NULL;
     host_root_from[0] = NULL;
     kmem_cache_free(cp, obj);
     test_destroy(cp);

@@ -56,6 +56,9 @@ static void check_bufctls(const char *letters, size_t size)
     else
         KT_TRUE(kmem_hash_entry(cp, 0, 0, &bad) == NULL && !bad);
     test_free(cp, 0, 5);
+    kmem_slab_bufctls(cp, 0, bufctl, ARRAY_SIZE(bufctl));
+    for (size_t i = 0; i < MIN(chunks, ARRAY_SIZE(bufctl)); i++)
+        KT_TRUE(bufctl[i] != NULL);
     test_destroy(cp);
 }
 
