@@ -139,9 +139,18 @@ def with_prompts(text):
 
 
 def with_frames(text):
-    """A wide table is moved within itself, not with the page."""
+    """A wide table or picture is moved within itself, not with the page."""
+    text = re.sub(r'<p>(<img [^>]*src="([^"]+)"[^>]*>)</p>',
+                  lambda m: f'<div class="{width(m[2])}">{m[1]}</div>', text)
     return text.replace("<table>", '<div class="wide"><table>').replace(
         "</table>", "</table></div>")
+
+
+def width(picture):
+    """Whether a picture is wider than a telephone."""
+    text = (book.DOCS / "pictures" / Path(picture).name).read_text("utf-8")
+    wide = float(re.search(r'<svg [^>]*\bwidth="([\d.]+)"', text)[1]) > 400
+    return "wide" if wide else "narrow"
 
 
 def plain(text):

@@ -1,4 +1,4 @@
-# The book: the site and its transcripts.
+# The book: the site, its transcripts and its pictures.
 
 # The book as a site. MkDocs lives in an environment of its own, made at the
 # first use.
@@ -22,3 +22,7 @@ transcripts: $(KERNELS) | $(DEPS) ## type the book's transcripts
 	@$(PYTHON) -m tools.test.shells -w $(KERNEL)
 	@$(PYTHON) -m tools.test.sessions $(KERNEL) docs/*.md
 	@SLATE_BOOK=write $(PYTEST) -q tools/test/test_gdb_objects.py -k book
+
+.PHONY: pictures
+pictures: $(WORKSHOP_KERNEL)      ## the pictures in docs/pictures, again
+	@$(PYTHON) -m tools.book.pictures $(WORKSHOP_ELF) docs/pictures

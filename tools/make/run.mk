@@ -34,7 +34,7 @@ core: $(BOOTED)                   ## run CMD="…", keep memory: build/slate.cor
 debug-server: $(BOOTED)           ## QEMU halted, waiting for a GDB
 	@$(PYTHON) -m tools.run.debug --server $(firstword $(BOOTED))
 
-.PHONY: picture cachesim screenshots
+.PHONY: picture cachesim
 picture: $(WORKSHOP_KERNEL)       ## build/picture/index.html: the heap drawn
                                   ## CMD="run kenbus" MEM=32 STEP=10
 	@$(PYTHON) -m tools.measure.picture $(WORKSHOP_ELF) $(BUILD)/picture
@@ -43,9 +43,6 @@ cachesim: $(WORKSHOP_KERNEL)      ## what colouring does in a processor's cache:
                                   ## SIZE=300 ALIGN=8 OBJECTS=60 HOT=4
                                   ## CACHE=486, pentium, mmx or 8192:4:16
 	@$(PYTHON) -m tools.measure.cachesim $(WORKSHOP_ELF) $(BUILD)/cachesim
-
-screenshots: $(WORKSHOP_KERNEL)   ## the pictures in docs/pictures, again
-	@$(PYTHON) -m tools.measure.screenshots $(WORKSHOP_ELF) docs/pictures
 
 .PHONY: record replay culprit
 record: $(WORKSHOP_KERNEL)        ## record a run: CMD="…", or you type

@@ -150,7 +150,7 @@ def arguments():
                         metavar="N", help="slabs of a state that are drawn; "
                         "0 is all (%(default)s)")
     parser.add_argument("--no-tips", action="store_true",
-                        help="smaller files: objects say nothing")
+                        help="smaller files without addresses")
     args = parser.parse_args()
     if (args.kernel is None) == (args.source is None):
         parser.error("give a kernel, or --from and a file")

@@ -114,12 +114,18 @@ def _inside(d, cache, slab, x, y, width, kind, tips):
                f"kmem_slab: {cache.header} B")
 
 
+def _label(d, y, cache, slab, tips):
+    """The address of a slab; in a drawing without tips its number."""
+    name = f"0x{slab.base:08x}" if tips else \
+        f"slab {cache.slabs.index(slab) + 1}"
+    d.text(13, y + 10, name, "mono inkbad" if slab.bad else "mono dim")
+
+
 def _row(d, y, cache, slab, kind, tips):
     if slab.freelist:
         d.text(0, y + 10, "\u25b6", "small ink",
                "the freelist pointer: the next object comes from here")
-    d.text(13, y + 10, f"0x{slab.base:08x}",
-           "mono inkbad" if slab.bad else "mono dim")
+    _label(d, y, cache, slab, tips)
     d.text(LEFT - 8, y + 10, f"+{slab.colour}", "mono end "
            + ("ink" if slab.colour else "dim"), f"colour {slab.colour}")
     _inside(d, cache, slab, LEFT, y, TRACK, kind, tips)
@@ -131,7 +137,7 @@ def _row(d, y, cache, slab, kind, tips):
 def _small_row(d, y, cache, slabs, kind, tips):
     """Slabs of one object, side by side."""
     pitch = TRACK / SMALL_IN_ROW
-    d.text(13, y + 10, f"0x{slabs[0].base:08x}", "mono dim")
+    _label(d, y, cache, slabs[0], tips)
     for i, slab in enumerate(slabs):
         if slab.freelist:
             d.text(LEFT + i * pitch + pitch / 2 - 1, y + ROW + 8, "\u25b2",

@@ -526,11 +526,15 @@ class Machine:
 
     # -- screen and keyboard ------------------------------------------------
 
+    def memory(self, address, size):
+        """Bytes of physical memory."""
+        path = f"{self.folder}/memory"
+        self.qmp.execute("pmemsave", val=address, size=size, filename=path)
+        return Path(path).read_bytes()
+
     def screen(self):
         """The text on the VGA screen: 25 strings of 80 characters."""
-        path = f"{self.folder}/screen"
-        self.qmp.execute("pmemsave", val=0xB8000, size=4000, filename=path)
-        cells = Path(path).read_bytes()[::2].decode("cp437")
+        cells = self.memory(0xB8000, 4000)[::2].decode("cp437")
         return [cells[i:i + 80] for i in range(0, 2000, 80)]
 
     def wait_screen(self, pattern):

@@ -221,6 +221,8 @@ def test_wide_parts_of_a_page_scroll_by_themselves(site):
         text = article(site, chapter.path)
         tables = len(re.findall("<table", text))
         assert tables == text.count('<div class="wide"><table>'), chapter.path
+        pictures = re.findall('<div class="(?:wide|narrow)"><img [^>]*>', text)
+        assert text.count("<img") == len(pictures), chapter.path
         outside = re.sub(r"<pre.*?</pre>|<div class=\"wide\">.*?</div>", "",
                          text, flags=re.S)
         assert not re.search(r"width=|<td", outside), chapter.path

@@ -1,0 +1,85 @@
+"""Makes the pictures of the book: `make pictures`.
+
+    python3 -m tools.book.pictures build/slate-workshop.elf docs/pictures
+
+Each is made from what the kernel says in a run that counts instructions, and
+has no address and no time in it, so that the same sources give the same files
+and other sources change only the pictures that they should.
+
+    slabs.svg      a part of what `make picture` draws
+    cachesim.svg   what `make cachesim` draws
+    small.svg colours.svg large.svg redzones.svg
+                   the layouts of slabs
+    life.svg       the life of an object
+    slabtop.svg    a screen of slabtop; its figures are rates
+
+tools/test/test_pictures.py compares them with those in the tree.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from tools.book import layouts, screen
+from tools.measure import cachesim, picture, pictures, statistics
+from tools.run import qemu
+
+WATCHED = "run -b kenbus -u 4 -i 1000; slabtop -d 0.2 -s alloc"
+SCREENS = 2    # the first has averages since boot
+DRAWN = ("kmem create box 200 8 ctor; kmem alloc box 90; "
+         "kmem free box 41 random; run -b sleep 60; run -b sleep 60; "
+         "run sleep 0.2; reap -a")
+CACHES = ["box", "kmem_cache", "inode", "handle_table", "page_table"]
+EACH = 4
+LARGEST = 150 * 1024    # bytes of a file in the tree
+
+
+def slabtop(kernel):
+    with qemu.Machine(kernel, f"run={WATCHED}", memory="32",
+                      counted=True, screen=True) as machine:
+        for _ in range(SCREENS):
+            machine.expect(r"\x1b\[J")
+        machine.qmp.execute("stop")
+        return screen.draw(machine.memory(0xB8000, 4000), "slabtop")
+
+
+def slabs(kernel):
+    stats = statistics.read(picture.gather(kernel, DRAWN, "50", "32"))
+    return pictures.slabs(stats, only=CACHES, each=EACH, tips=False).file()
+
+
+def simulated(kernel):
+    drawing, _ = cachesim.draw(kernel, cachesim.wishes({}), "486", "64")
+    return drawing.file()
+
+
+def drawn(kernel):
+    """{name: text} of all pictures."""
+    facts = layouts.Facts(kernel)
+    return {"slabs.svg": slabs(kernel), "cachesim.svg": simulated(kernel),
+            **{f"{name}.svg": drawing.file()
+               for name, drawing in layouts.layouts(facts).items()},
+            "life.svg": layouts.life(facts).file(),
+            "slabtop.svg": slabtop(kernel)}
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("kernel")
+    parser.add_argument("folder", type=Path)
+    args = parser.parse_args()
+    args.folder.mkdir(parents=True, exist_ok=True)
+    for name, text in drawn(args.kernel).items():
+        (args.folder / name).write_text(text, encoding="utf-8")
+        size = (args.folder / name).stat().st_size
+        print(f"{args.folder / name}: {size:,} bytes")
+        if size > LARGEST:
+            sys.exit(f"pictures: {name} is larger than {LARGEST:,} bytes")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (OSError, qemu.QemuError, statistics.StatisticsError) as e:
+        sys.exit(f"pictures: {e}")
