@@ -219,7 +219,8 @@ def includes():
                           flags=re.S)
         for match in re.finditer(NAMING[path.suffix], text, re.M):
             target = next(filter(None, match.groups()))
-            if not target.startswith("sys/"):  # <sys/wait.h>
+            # <sys/wait.h>, <sanitizer/asan_interface.h>
+            if not target.startswith(("sys/", "sanitizer/")):
                 yield path, text.count("\n", 0, match.start(match.lastindex)) \
                     + 1, target
 

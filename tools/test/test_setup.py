@@ -77,7 +77,7 @@ def test_setup_says_why_a_package_cannot_be_had(tmp_path):
 OFFLINE = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "1",
            "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": "",
            "PIP_EXTRA_INDEX_URL": "", "PIP_NO_INDEX": "", "MAKEFLAGS": "",
-           "BUILD": "build", "DEBUG": "", "SANITIZE": ""}
+           "MAKELEVEL": "0", "BUILD": "build", "DEBUG": "", "SANITIZE": ""}
 
 
 @pytest.fixture(scope="module")

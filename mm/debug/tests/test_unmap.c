@@ -362,6 +362,7 @@ KTEST(kmem_debug, leaks_and_records_amid_a_root)
     set_root();
     from = MIN(from, (uintptr_t)root);
     host_root_from[0] = (void *)MIN(from, (uintptr_t)&kmem_last_error);
+    host_root_over(host_root_from[0], host_root_end[0]);
     kmem_last_error.error_buf = obj;
     KT_EQ(scan(&stat), 1);
     root[ROOTS - 1] = obj;

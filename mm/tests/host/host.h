@@ -83,6 +83,10 @@ extern bool host_unmaps; /* whether pages can be unmapped */
 extern const void *host_root_from[2], *host_root_end[2];
 extern const struct kmem_cache *host_root_cache;
 
+/* Lets a root reach over several variables: the address sanitizer forbids to
+ * read what is between them. */
+void host_root_over(const void *from, const void *end);
+
 /* mm/tests/explore/schedules.c. All schedules of a pair of operations ("A+B";
  * "A": of all pairs with A first; NULL: of all pairs), `deep`: with two stops.
  * Or `count` random schedules. Return the exit status of the process. */

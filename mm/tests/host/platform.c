@@ -10,6 +10,7 @@
 #include "mm/debug/platform.h"
 
 #include <execinfo.h>
+#include <sanitizer/asan_interface.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -221,6 +222,12 @@ void mm_stop_others(void)
 
 void mm_resume_others(void)
 {
+}
+
+void host_root_over(const void *from, const void *end)
+{
+    ASAN_UNPOISON_MEMORY_REGION(
+        from, (size_t)((const char *)end - (const char *)from));
 }
 
 void mm_roots(mm_root_t *fn)
