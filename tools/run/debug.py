@@ -55,30 +55,41 @@ def open_core(kernel, core, arguments):
          *arguments], check=False).returncode
 
 
-def qemu_command(kernel, stub, serial, extra=()):
-    """QEMU halted, with its GDB stub on the unix socket `stub`."""
+def listen(stub):
+    """The unix socket of a GDB stub. GDB may connect to it from now on."""
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(stub)
+    server.listen(1)
+    return server
+
+
+def qemu_command(kernel, server, serial, extra=()):
+    """QEMU halted, with its GDB stub on a socket that listens."""
     line = qemu.kernel_line(os.environ.get("CMD", ""),
                             os.environ.get("APPEND", ""))
     return qemu.command(
         qemu.boot_arguments(kernel, line), os.environ.get("MEM") or "128",
         serial=serial,
         extra=["-S", "-gdb", "chardev:gdb", "-chardev",
-               f"socket,id=gdb,path={stub},server=on,wait=off", *extra])
+               f"socket,id=gdb,fd={server.fileno()},server=on,wait=off",
+               *extra])
 
 
 def debug(kernel, folder, arguments):
     """Runs GDB on a QEMU in the background."""
     stub, log = f"{folder}/gdb", Path(kernel).parent / "gdb-serial.log"
     ours, theirs = socket.socketpair()
-    wire = theirs.fileno()
+    wire, server = theirs.fileno(), listen(stub)
     # A session of its own: ^C must not reach QEMU.
     machine = subprocess.Popen(
-        qemu_command(kernel, stub, "chardev:line", [
+        qemu_command(kernel, server, "chardev:line", [
             "-chardev", f"pty,id=line,logfile={log}",
             "-chardev", f"socket,id=qmp,fd={wire}",
             "-mon", "chardev=qmp,mode=control"]),
-        pass_fds=(wire,), start_new_session=True, stdout=subprocess.DEVNULL)
+        pass_fds=(wire, server.fileno()), start_new_session=True,
+        stdout=subprocess.DEVNULL)
     theirs.close()
+    server.close()
     try:
         control = qemu.Qmp(ours)
         line = next(chardev["filename"].replace("pty:", "") for chardev in
@@ -102,11 +113,12 @@ def debug(kernel, folder, arguments):
 def serve(kernel, folder):
     """Runs QEMU in this terminal, halted until a GDB is attached."""
     stub = f"{folder}/gdb"
+    server = listen(stub)
     print(f"Ctrl-A X leaves QEMU. Attach with:\n"
           f"  {find_gdb()} -x tools/gdb/slate.gdb "
           f"-ex 'target remote {stub}' {kernel}", flush=True)
-    return subprocess.run(qemu_command(kernel, stub, "mon:stdio"),
-                          check=False).returncode
+    return subprocess.run(qemu_command(kernel, server, "mon:stdio"),
+                          pass_fds=(server.fileno(),), check=False).returncode
 
 
 def main():
