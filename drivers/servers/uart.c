@@ -38,7 +38,7 @@ enum {
     IER_RECEIVE = 1,
     IER_TRANSMIT = 2,
     IIR_NONE = 1,    /* no interrupt is pending */
-    IIR_FIFO = 0xc0, /* the FIFOs are there, and on */
+    IIR_FIFO = 0xc0, /* the FIFOs exist and are enabled */
     FCR_ENABLE_CLEAR_TRIGGER8 = 0x87,
     LCR_8N1 = 3,
     LCR_DLAB = 0x80,
@@ -80,7 +80,7 @@ static struct uart_status count = {.uart_baud = UART_BAUD};
 
 /* ---- waiting clients ---------------------------------------------------- */
 
-/* With a copy of the bytes to send, if any. */
+/* Adds a client, with a copy of the bytes to send, if any. */
 static int enqueue(struct queue *q, uint32_t client, const void *data,
                    uint32_t size)
 {
@@ -269,7 +269,7 @@ static void tell_status(struct message *m)
     m->msg_tag = IPC_DATA;
 }
 
-/* Whether *m is now the reply to its request. */
+/* Executes a request; true: *m is now its reply. */
 static bool serve(struct message *m)
 {
     uint32_t label = IPC_LABEL(m->msg_tag);

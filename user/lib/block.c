@@ -83,7 +83,7 @@ static int call_patiently(struct block_device *dev, const struct message *ask,
     }
 }
 
-/* A request; `error` is what errno becomes if no server comes. */
+/* A request; `error` becomes errno if no server comes. */
 static int request(struct block_device *dev, struct message *ask, int error)
 {
     struct message m;

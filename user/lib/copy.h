@@ -7,7 +7,7 @@
 #include "user/lib/stdio.h"
 
 /* Prints a file's contents; "-" is the standard input. Prints a message and
- * returns false on failure. Ends the program if the output's reader is gone. */
+ * returns false on failure. Ends the program if the output has no reader. */
 bool copy_file(const char *path);
 
 /*

@@ -43,7 +43,7 @@ struct fs_functions {
                      uint32_t *links);
     /* The same for an empty directory: -ENOTEMPTY. */
     int (*fs_rmdir)(void *fs, uint32_t dir, const char *name, uint32_t file);
-    /* Replaces what `to` names: a file by a file, an empty directory by a
+    /* Replaces the file at `to`: a file by a file, an empty directory by a
      * directory (-ENOTEMPTY). As after fs_unlink and fs_rmdir, the replaced
      * file lives on until fs_release. */
     int (*fs_rename)(void *fs, uint32_t from_dir, const char *from,

@@ -9,7 +9,7 @@
 char *optarg;
 int optind = 1;
 
-static const char *rest; /* letters left in the present word */
+static const char *rest; /* letters left in the current word */
 
 /* Moves `rest` to the next letter; false: no more. */
 static bool next_letter(int argc, char *const argv[])

@@ -12,8 +12,8 @@ struct heap_stat {
     size_t stat_runs;      /* free runs */
     size_t stat_largest;   /* pages of the largest */
     size_t stat_foreign;   /* pages allocated by others with sbrk */
-    uint64_t stat_grows;   /* sbrks up */
-    uint64_t stat_shrinks; /* and down */
+    uint64_t stat_grows;   /* calls of sbrk that grew the heap */
+    uint64_t stat_shrinks; /* and that shrank it */
 };
 
 /* Creates the page array and the first pages. False: no memory. */

@@ -9,7 +9,7 @@
  *
  *     heap_base                                               the break
  *     | run | run | free run | run |  free run  | run | free run |
- *     order 0 first, else NO_ORDER   ^ first and last page know the length
+ *     order 0 first, else NO_ORDER   ^ first and last page store the length
  *
  * A request takes the first free run, in order of address, that is large
  * enough, so that the end of the heap becomes free and can be returned. Other
@@ -141,7 +141,7 @@ static char *heap_end(void)
     return heap_base + page_count * PAGE_SIZE;
 }
 
-/* The free runs again, in order, after the array with their links has moved. */
+/* Links the free runs again, in order, after the array has moved. */
 static void relink(void)
 {
     size_t i = 0;

@@ -6,7 +6,7 @@
  * console, else when its buffer is full; stderr at once.
  *
  * A program whose stdout has no reader any more (EPIPE) exits silently with
- * status 1, which is what `find / | head` needs. write() does not do that.
+ * status 1, as `find / | head` needs. write() does not do that.
  */
 #pragma once
 

@@ -39,8 +39,8 @@ int execve(const char *path, char *const argv[], char *const envp[]);
 int execv(const char *path, char *const argv[]);
 int execvp(const char *file, char *const argv[]);
 
-/* The pid of a child that has ended; *status (may be NULL) gets how. pid -1
- * means any child; WNOHANG: 0 if none has ended yet. */
+/* The pid of a child that has ended; *status (may be NULL) gets its
+ * status. pid -1 means any child; WNOHANG: 0 if none has ended yet. */
 pid_t waitpid(pid_t pid, int *status, int options);
 pid_t wait(int *status);
 

@@ -389,7 +389,7 @@ static int do_release(void *fs, uint32_t file)
     return 0;
 }
 
-/* ---- */
+/* ---- starting ----------------------------------------------------------- */
 
 int main(int argc, char *argv[])
 {

@@ -102,7 +102,7 @@ static void end_child(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
-/* With a child that runs `serve` until it is killed. The parent runs `prepare`
+/* Measures while a child runs `serve`; then kills it. The parent runs `prepare`
  * before it measures. */
 static uint64_t measure_with(operation_t *serve, operation_t *prepare,
                              operation_t *op, unsigned rounds)
@@ -138,7 +138,7 @@ static void op_copy(void)
     memcpy(copy, block, PAGE_SIZE);
 }
 
-/* To a higher address, so from the end down. */
+/* Copies to a higher address, so from the end down. */
 static void op_move(void)
 {
     memmove(block + 1, block, PAGE_SIZE);
@@ -440,7 +440,7 @@ static void compute(void)
         __asm__ volatile("");
 }
 
-/* While another program computes. */
+/* The same while another program computes. */
 static uint64_t irq_latency_busy(void)
 {
     pid_t pid = start_child(compute);

@@ -5,7 +5,7 @@
  *     blocktest [-n SERVER] [-d DISK] COMMAND
  *         info                   prints the number of sectors
  *         counts                 prints the server's counts
- *         edges                  sends requests that must be expect
+ *         edges                  sends requests that must be refused
  *         read FIRST N [PIECE]   reads, PIECE (128) sectors at a time, and
  *                                prints the cost of a sector
  *         fill FIRST N SEED      writes sectors with contents that depend on
@@ -120,7 +120,7 @@ static void measure(const char *what, uint32_t first, uint32_t n, uint32_t seed,
            (unsigned)ms);
 }
 
-/* ---- requests that must be expect -------------------------------------- */
+/* ---- requests that must be refused -------------------------------------- */
 
 static void expect(bool good, const char *what)
 {
@@ -130,7 +130,7 @@ static void expect(bool good, const char *what)
         exit(1);
 }
 
-/* The error in the server's answer to a request. */
+/* The error in the server's reply to a request. */
 static int raw(uint32_t label, uint32_t disk, uint32_t first, uint32_t n,
                uint32_t sent)
 {

@@ -13,7 +13,7 @@
 
 #define ENDED_WELL 7
 
-static int gate[2]; /* closed: the children may go */
+static int gate[2]; /* closed: the children exit */
 
 static void wait_for_gate(void) __attribute__((noreturn));
 static void wait_for_gate(void)

@@ -18,11 +18,11 @@
 #include "drivers/servers/ata/channel.h"
 #include "kernel/abi/errno.h"
 
-#define SPINS      100u /* polls of the status in one go */
+#define SPINS      100u /* polls of the status in a row */
 #define POLL_MS    1u
 #define HOLD_MS    1u   /* SRST: 5 us at least */
 #define SETTLE_MS  2u   /* from then to the first poll of the status */
-#define FLOAT_MS   200u /* so long all ones may mean a busy drive */
+#define FLOAT_MS   200u /* for this time all ones may mean BSY */
 #define CLOCK_MASK 0x7fffffffu
 
 enum failure {

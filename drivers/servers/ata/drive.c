@@ -1,5 +1,5 @@
 /*
- * Parses what a drive says about itself: 256 words, from IDENTIFY DEVICE.
+ * Parses the data of IDENTIFY DEVICE: 256 words that describe a drive.
  */
 #include "drivers/servers/ata/channel.h"
 #include "kernel/lib/string.h"

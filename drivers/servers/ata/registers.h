@@ -62,7 +62,7 @@ enum ata_register {
 #define ATA_FLUSH_CACHE    0xe7
 #define ATA_IDENTIFY       0xec
 
-/* IDENTIFY DEVICE: what the words mean (clause 8, "IDENTIFY DEVICE"). */
+/* IDENTIFY DEVICE: meaning of the words (clause 8, "IDENTIFY DEVICE"). */
 #define ATA_ID_GENERAL   0  /* bit 15: not an ATA disk */
 #define ATA_ID_SERIAL    10 /* … 19, two characters in each, high byte first */
 #define ATA_ID_MODEL     27  /* … 46 */

@@ -34,7 +34,7 @@ static int cmd_pwd(int argc, char **argv)
 
 /* ---- processes ---------------------------------------------------------- */
 
-/* All of a number, or -1. */
+/* The number that is all of `s`, or -1. */
 static long number(const char *s)
 {
     char *end;

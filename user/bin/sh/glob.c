@@ -108,7 +108,7 @@ static void try_names(struct glob *g, size_t length, const char *pattern,
     closedir(d);
 }
 
-/* The path has `length` characters; `rest` of the pattern is left. */
+/* The path has `length` characters; `rest` is the rest of the pattern. */
 static void glob_from(struct glob *g, size_t length, const char *rest)
 {
     size_t n = strcspn(rest, "/");

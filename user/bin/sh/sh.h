@@ -1,15 +1,15 @@
 /*
  * The shell: declarations shared by its files.
  *
- *     main.c     where lines come from: console, file, -c, a pipe
+ *     main.c     the source of lines: console, file, -c, a pipe
  *     edit.c     a line from the console, with history and completion
  *     parse.c    text -> struct list, or one error and nothing is run
  *     expand.c   words: variables, quotes, patterns -> arguments
  *     vars.c     variables and the environment
  *     run.c      pipelines, redirections, processes
- *     suggest.c  what a command that does not exist was meant to be
+ *     suggest.c  the likely meaning of an unknown command
  *     builtin.c  commands that must run in the shell itself
- *     arena.c    the memory of all that
+ *     arena.c    memory for all of these
  *
  * A line is read, parsed as a whole, run, and its memory freed.
  */
@@ -182,7 +182,7 @@ const struct builtin *builtin_find(const char *name);
 
 /* ---- suggest.c ---------------------------------------------------------- */
 
-/* A command that `name`, which is none, was probably meant to be. */
+/* Finds the command probably meant by `name`, which is not a command. */
 bool suggest(const char *name, char out[NAME_MAX + 1]);
 
 /* ---- the console -------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /*
- * What a command that does not exist was probably meant to be.
+ * Suggests a command in place of one that does not exist.
  *
  *     $ cta file
  *     sh: cta: not found; did you mean cat?
@@ -8,7 +8,7 @@
 #include "user/lib/dirent.h"
 #include "user/lib/string.h"
 
-/* Names that other systems have for it. */
+/* Names of commands on other systems. */
 static const char *const synonyms[][2] = {
     {"bye", "exit"},  {"logout", "exit"}, {"poweroff", "exit"},
     {"quit", "exit"}, {"copy", "cp"},     {"del", "rm"},

@@ -23,8 +23,8 @@
  * A step with nothing to write costs nothing.
  *
  * fsync of a file writes only what the file needs, by the steps up to "files",
- * and the epoch goes on: the disk is as after a power failure in these steps
- * that lost everything else.
+ * and the epoch goes on: the disk is as if power had failed in these steps and
+ * all other changes were lost.
  */
 #include "kernel/lib/string.h"
 #include "user/servers/ext2/impl.h"
@@ -103,7 +103,7 @@ static bool edits_set(struct ext2 *fs, int step, bool after)
     return any;
 }
 
-/* All edits are on disk; or the disk has failed. Nothing becomes dirty. */
+/* All edits are on disk; or the disk has failed. Marks nothing dirty. */
 static void edits_end(struct ext2 *fs)
 {
     for (uint32_t i = 0; i < fs->fs_edits; i++) {
@@ -113,7 +113,7 @@ static void edits_end(struct ext2 *fs)
     fs->fs_edits = 0;
 }
 
-/* ---- what a commit writes ----------------------------------------------- */
+/* ---- the scope of a commit ---------------------------------------------- */
 
 /* For an fsync: the file, the directory in which it has a new name, and the one
  * that has the name of a new directory; 0: none. */
@@ -404,7 +404,7 @@ int epoch_begin(struct ext2 *fs)
     return 0;
 }
 
-/* ---- when --------------------------------------------------------------- */
+/* ---- when to commit ----------------------------------------------------- */
 
 static int settle(struct ext2 *fs)
 {

@@ -4,9 +4,9 @@
  * 3 and on the host.
  *
  *     name.c      create, link, unlink, rmdir, rename
- *     dir.c       entries of directories     dir_room.c  places for new ones
+ *     dir.c       entries of directories     dir_room.c  space for new ones
  *     file.c      read, write, truncate
- *     map.c       which block of the disk has a block of a file
+ *     map.c       the disk blocks of each file
  *     node.c      inodes in memory
  *     alloc.c     bitmaps
  *     buffer.c    blocks in memory

@@ -197,7 +197,7 @@ struct journal_super {
     struct journal_header j_header;
     uint32_t j_blocksize;
     uint32_t j_blocks;
-    uint32_t j_first; /* block of the journal that a transaction may have */
+    uint32_t j_first; /* first block of the journal for transactions */
     uint32_t j_sequence;
     uint32_t j_start; /* of the first transaction; 0: none */
     uint32_t j_errno;

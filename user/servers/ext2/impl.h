@@ -65,11 +65,11 @@ struct node {
     bool node_dirty;
     bool node_unborn;   /* has no links on disk yet */
     bool node_alloc;    /* a bit in a bitmap for it is not on disk */
-    bool node_grew;     /* a directory with a block that it has not on disk */
+    bool node_grew;     /* a directory longer than its inode on disk says */
     bool node_lost_dir; /* a directory in it was removed in this epoch */
     bool node_released; /* no longer used: freed with the epoch */
     bool node_orphan;   /* no links, and not released */
-    uint32_t node_dir;  /* has a name of it that is not on disk; 0: none does */
+    uint32_t node_dir;  /* directory with a name of it not on disk; 0: none */
     uint32_t node_near; /* block after which to allocate the next */
     uint32_t node_next_read; /* offset at which a sequential reader continues */
     uint32_t node_found;     /* block of a directory: last entry found */
@@ -90,7 +90,7 @@ struct group {
     uint32_t group_free_inodes;
     uint32_t group_first;  /* block */
     uint32_t group_blocks; /* how many */
-    uint32_t group_copy;   /* of them, in front, of superblock and so on */
+    uint32_t group_copy;   /* first ones, with the copy of the superblock */
     /* Bitmaps of blocks and inodes freed in this epoch, which cannot be
      * reallocated before its end; NULL: none. */
     uint8_t *group_gone_blocks;
@@ -105,11 +105,11 @@ struct group {
 
 struct journal {
     bool jrn_usable;
-    uint32_t jrn_block[JOURNAL_BLOCKS]; /* the disk's of the journal's first */
+    uint32_t jrn_block[JOURNAL_BLOCKS]; /* disk addresses of its first blocks */
     struct journal_super jrn_super;     /* as on the disk */
 };
 
-/* ---- the whole ---------------------------------------------------------- */
+/* ---- the file system ---------------------------------------------------- */
 
 struct ext2 {
     struct ext2_disk fs_disk;
@@ -262,7 +262,7 @@ int inode_load(struct ext2 *fs, uint32_t number, struct ext2_inode *out);
 int node_new(struct ext2 *fs, uint32_t number, struct node **out);
 void node_put(struct node *n);
 void node_dirty(struct ext2 *fs, struct node *n);
-/* Notes that a directory has a new name of it. */
+/* Notes that `dir` has a new name of the inode. */
 void node_name(struct node *n, const struct node *dir);
 /* Clears the dirty flag: 0. */
 int node_clean(struct ext2 *fs, struct node *n);
@@ -344,9 +344,9 @@ int dir_begin(struct ext2 *fs, struct node *dir, uint32_t parent);
 
 /* Removes a link; without any the file is an orphan. */
 void node_drop_link(struct ext2 *fs, struct node *n);
-/* Removes an entry. At once if the disk does not have its inode, and gets the
- * inode in this epoch only with another name from step "names" on. (An fsync of
- * another file may have written the entry.) */
+/* Removes an entry. `at_once` is for an inode that has no links on disk, and is
+ * written in this epoch only if it has another name, after step "names". (An
+ * fsync of another file may have written the entry.) */
 void dir_take(struct ext2 *fs, struct node *dir, struct place *place,
               bool at_once);
 /* Call when the inode has no name any more; it exists while it is open. */

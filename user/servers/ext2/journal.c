@@ -17,7 +17,7 @@
  * Each step is on disk before the next begins. The format is ext3's, so e2fsck
  * replays what a power failure leaves; so does journal_open. It replays only
  * what journal_write creates: one transaction of few blocks at the journal's
- * beginning. Another system must replay its own, or e2fsck.
+ * beginning. Another system's journal must be replayed there, or by e2fsck.
  */
 #include "kernel/lib/string.h"
 #include "user/servers/ext2/impl.h"
@@ -299,7 +299,7 @@ static int replay_block(struct ext2 *fs, uint32_t index,
         return r;
     if (swap16(t->t_flags) & JOURNAL_ESCAPED)
         memcpy(fs->fs_run, &magic, sizeof(magic));
-    buffer_forget(fs, block); /* inodes beside the journal's */
+    buffer_forget(fs, block); /* read before, if it has the journal's inode */
     return disk_write(fs, block * fs->fs_block_sectors, fs->fs_block_sectors,
                       fs->fs_run);
 }

@@ -1,7 +1,7 @@
 /*
  * Names: create, link, unlink, rmdir; and freeing of files.
  *
- * All that may fail is done before the first change. Removing a name is an
+ * Every step that may fail comes before the first change. Removing a name is an
  * edit: the disk keeps the name until a step of the commit (commit.c).
  */
 #include "kernel/lib/printf.h"

@@ -83,7 +83,7 @@ int inode_block(struct ext2 *fs, uint32_t number, struct buffer **out,
                       BUFFER_TABLE, out);
 }
 
-/* What is wrong with an inode that is in use, or NULL. */
+/* The error in an inode that is in use, or NULL. */
 static const char *check(const struct ext2 *fs, const struct ext2_inode *inode)
 {
     switch (inode->i_mode & MODE_TYPE) {

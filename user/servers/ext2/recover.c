@@ -9,10 +9,10 @@
  * are:
  *
  *   owners    each inode's blocks are marked; those after its end are freed
- *   entries   each entry of each directory is counted, or goes
+ *   entries   each entry of each directory is counted, or removed
  *   links     inodes get the number of their entries
- *   bitmaps   become what was marked
- *   shelters  names that rename made for a moment (rename.c) go, as by unlink
+ *   bitmaps   are rebuilt from the blocks and inodes found in use
+ *   shelters  temporary names of rename (rename.c) are removed, as by unlink
  *
  * Anything that a crash cannot cause is damage, for e2fsck.
  */
@@ -44,7 +44,7 @@ static bool is_file(const struct ext2 *fs, uint32_t number)
     return number == EXT2_ROOT || number >= fs->fs_first_inode;
 }
 
-/* 1: marked; 0: it was marked already, and may be. */
+/* 1: marked; 0: it was marked already, and may have several owners. */
 static int mark(struct recovery *r, uint32_t block, bool file)
 {
     struct ext2 *fs = r->rec_fs;

@@ -10,7 +10,7 @@
  * all old ones.
  *
  * A directory: e2fsck accepts neither two names of it nor none, so the change
- * must be one write of one sector. It is if the directory keeps its parent, the
+ * must be one write of one sector. This holds if its parent stays the same, the
  * new name fits in the sector of the old one, and no directory is replaced.
  * Otherwise the journal makes several writes one change; without a journal such
  * a move fails.

@@ -13,7 +13,7 @@ struct reading {
     struct server **end;
 };
 
-/* Splits the command into words. Returns NULL or what is wrong. */
+/* Splits the command into words. Returns NULL or the error. */
 static const char *split(struct server *s)
 {
     char *rest = s->server_stanza.server_command;

@@ -18,7 +18,7 @@
 
 #define BYTES_MAX 60000u
 #define GROUP     8 /* files that one sync confirms */
-#define EVERY     4 /* number has a directory */
+#define EVERY     4 /* one number in so many has a directory */
 #define PLACES    4 /* directories it can move to */
 
 static uint8_t bytes[BYTES_MAX];

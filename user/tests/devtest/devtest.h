@@ -25,11 +25,11 @@ pid_t begin(int (*fn)(void));
  * not a child. */
 int ended(pid_t pid);
 
-/* Ends the task of that name (the driver) and waits until it is gone. */
+/* Ends the task of that name (the driver) and waits until it has ended. */
 void end_task(const char *name);
 
-/* Sends a request that the library would not send; returns the server's answer,
- * or minus errno of the call. */
+/* Sends a request that the library would not send; returns the result in the
+ * reply, or minus errno of the call. */
 int request(int port, uint32_t tag, uint32_t word, struct ipc_buffer *b);
 
 /* Prints how many checks failed; the exit status of the program. */

@@ -4,7 +4,7 @@
  *     run -s drivertest               uses the grant, and makes requests that
  *                                     must be refused with an error
  *     run -p drivertest privileged    how to get a grant: grant_take, exec; and
- *                                     the ports beside those that are granted
+ *                                     the ports next to the granted ones
  *     run -s drivertest in PORT       reads a port and prints the value;
  *                                     inw: 16 bits, inl: 32 bits
  *     run -s drivertest wait          holds part of it until it is killed

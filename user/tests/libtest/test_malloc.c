@@ -335,7 +335,7 @@ static void free_twice(void)
     free(p);
 }
 
-/* Of a small block, which is not the first of its slab's freelist. */
+/* Frees a small block twice: not the first one of its slab's freelist. */
 static void free_small_twice(void)
 {
     char *p = malloc(40);
@@ -346,7 +346,7 @@ static void free_small_twice(void)
     free(p);
 }
 
-/* Of a block that the hash table of its class finds. */
+/* Frees a block twice that the hash table of its class finds. */
 static void free_medium_twice(void)
 {
     char *p = malloc(1000);
@@ -363,7 +363,7 @@ static void free_of_moved(void)
         free(p);
 }
 
-/* Blocks in use whose last words are like the links of free ones. */
+/* Frees blocks in use whose last words are like the links of free ones. */
 static void free_of_lookalike(void)
 {
     char *p = malloc(40);

@@ -11,7 +11,7 @@
 #include "user/tests/libtest/libtest.h"
 
 #define ROOM  96u
-#define SPAN  40u /* two turns of the main loops, and all rests */
+#define SPAN  40u /* two iterations of the main loops, any remainder */
 #define SHIFT 8u  /* alignments; also of a destination above its source */
 
 static uint8_t got[ROOM], want[ROOM], other[ROOM];

@@ -55,7 +55,7 @@ static bool as_expected(const char *want)
     return strcmp(output, want) == 0;
 }
 
-/* In an empty directory, so that cases are independent. */
+/* Runs in an empty directory, so that cases are independent. */
 static void run_lines(const struct line *l)
 {
     CHECK(mkdir("/tmp/programs") == 0 && chdir("/tmp/programs") == 0);

@@ -73,7 +73,7 @@ static void wrong(void)
     unlink(NAME);
 }
 
-/* Longer than the buffer, in pieces that never fit evenly. */
+/* Longer than the buffer, in pieces whose size does not divide it. */
 static void long_files(void)
 {
     char piece[333];

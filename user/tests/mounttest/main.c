@@ -4,7 +4,7 @@
  * failure, so it can be run with each memory allocation failing in turn.
  *
  * mounttest -s PATH: serves the file system itself, on PATH; after the first
- * lookup of a name it never answers again.
+ * lookup of a name it never replies again.
  *
  * The file system is one directory, which may have one file, "f".
  */
@@ -144,7 +144,7 @@ static void end(pid_t pid)
     }
 }
 
-/* A new server, mounted where the path says. */
+/* A new server, mounted on `path`. */
 static pid_t serve_next(void)
 {
     int port = port_create();

@@ -150,7 +150,7 @@ static uint32_t pointer(void)
 
     switch (below(10)) {
     case 0:
-        return end - below(64); /* good for a few bytes */
+        return end - below(64); /* valid for a few bytes */
     case 1:
         return 0xC0000000 - below(64);
     case 2:

@@ -7,7 +7,7 @@
  * process group, without the console. A batch may end itself, run another
  * program, fault, or wait for ever; the parent kills it after a while. A child
  * reports each call by one byte in a pipe. A batch depends only on the seed,
- * its number and the kernel's answers.
+ * its number and the results of its calls.
  */
 #include "user/tests/syscallfuzz/fuzz.h"
 #include "user/lib/err.h"
@@ -22,7 +22,7 @@
 #define LIMIT_MS 100u
 #define STEP_MS  10u
 
-/* A batch's own, in the directory of the whole program. */
+/* The directory of a batch, in that of the whole program. */
 static char scratch[PATH_MAX];
 
 static uint32_t seed;
@@ -67,7 +67,7 @@ static void run_batch(uint32_t start, uint32_t left, int report)
         if (write(REPORT_HANDLE, "", 1) != 1)
             _exit(1);
         syscall_raw(call.call_number, call.call_registers);
-        if (getpid() != self) /* of a fork */
+        if (getpid() != self) /* the call was a fork: this is its child */
             _exit(0);
     }
     _exit(0);
@@ -89,7 +89,7 @@ static bool wait_for(pid_t pid, int *status)
     return false;
 }
 
-/* The bytes that a batch has reported by. */
+/* The number of calls that a batch has reported, one byte each. */
 static uint32_t count_calls(int report)
 {
     char buf[256];
@@ -141,7 +141,7 @@ static void batch(uint32_t start, uint32_t most, struct totals *t)
                (unsigned)status);
 }
 
-/* In a directory that will be removed. */
+/* Runs in a directory that will be removed. */
 static int run_batches(void)
 {
     struct totals t = {0};

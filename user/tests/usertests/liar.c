@@ -1,5 +1,5 @@
 /*
- * The lying file server (liar.h): right answers, and lies.
+ * The lying file server (liar.h): right replies, and lies.
  */
 #include "user/tests/usertests/liar.h"
 #include "user/tests/usertests/test.h"
@@ -14,7 +14,7 @@ char liar_bytes[FS_DATA_MAX];
 
 /* ---- the truth ---------------------------------------------------------- */
 
-static uint32_t releases; /* seen: FS_STAT tells them as fs_files */
+static uint32_t releases; /* seen: FS_STAT reports them as fs_files */
 
 static int truth_lookup(uint32_t dir, const char *name)
 {
@@ -42,7 +42,7 @@ static void truth_inode(uint32_t file, struct fs_attr *attr)
     };
 }
 
-/* Those that bring bytes: how many; the result is theirs or 0. */
+/* Requests whose reply has bytes: returns how many, and sets the result. */
 static uint32_t truth_bytes(struct message *m, uint32_t label)
 {
     uint32_t *w = m->msg_word;
@@ -117,7 +117,7 @@ static void truth(struct message *m, const char *sent)
 
 /* ---- the lies ----------------------------------------------------------- */
 
-/* Changes the answer as the lie says. False: there is none. */
+/* Changes the reply as the lie says. False: there is none. */
 static bool trick(const struct lie *lie, struct message *m, const char *sent)
 {
     struct message own = {.msg_tag = 0};

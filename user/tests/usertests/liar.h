@@ -1,5 +1,5 @@
 /*
- * The liar: a file server for tests, whose answers are right except for one
+ * The liar: a file server for tests, whose replies are right except for one
  * lie, which the notification bits of its port select. It has a small tree that
  * never changes (f contains "hello"):
  *
@@ -16,17 +16,17 @@
 
 enum trick {
     PLAIN,
-    DIE,    /* exits instead of answering */
-    HANG,   /* never answers this request */
-    LABEL,  /* the answer has a label */
-    HANDLE, /* the answer has a handle */
+    DIE,    /* exits instead of replying */
+    HANG,   /* never replies to this request */
+    LABEL,  /* the reply has a label */
+    HANDLE, /* the reply has a handle */
     OWN,    /* uses its own file system */
-    WRONG,  /* answers other clients first */
+    WRONG,  /* first tries to reply to tasks that did not call */
     DOWN,   /* d is also in s */
     CYCLE,  /* and s is the parent of d */
 };
 
-/* A false answer to a request. */
+/* A false reply to a request. */
 struct lie {
     uint32_t lie_label;
     int32_t lie_result; /* word 0, or KEEP */

@@ -133,7 +133,7 @@ static bool as_expected(const struct test *t, int status)
     return false;
 }
 
-/* Unmounts what a failed case left mounted. */
+/* Unmounts the file systems that a failed case left. */
 static void unmount_all(void)
 {
     char path[PATH_MAX];

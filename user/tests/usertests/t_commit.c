@@ -1,5 +1,5 @@
 /*
- * Promised memory: more than there is, is refused; what was promised is there.
+ * Promised memory: excess requests are refused; promised pages are available.
  */
 #include "user/tests/usertests/test.h"
 #include "user/lib/stdio.h"
@@ -144,7 +144,7 @@ static void commit_amounts_are_exact(void)
     EQUAL(meminfo("committed"), before);
     all = unmap_all(map_all(MIB(1)));
     EQUAL(meminfo("committed"), before);
-    /* But for pages that the kernel needed for that. */
+    /* Except for pages that the kernel needed for this. */
     CHECK(all < room() + KIB(256) && all + KIB(256) > room());
 }
 
@@ -155,7 +155,7 @@ static void nothing(int unused)
     (void)unused;
 }
 
-/* Its pages would all be copied, were they all written to. */
+/* The fork is refused: a copy of every page would be promised. */
 static void commit_fork_of_a_large_program(void)
 {
     size_t bytes = room() / 8 * 5;
@@ -185,7 +185,7 @@ static void commit_fork_of_a_large_program(void)
     p[bytes - 1] = 1;
 }
 
-/* Memory that no one can write to is there once. */
+/* Memory that no task can write to is promised once, not again at a fork. */
 static void commit_fork_shares_read_only_memory(void)
 {
     size_t bytes = room() / 8 * 5;
@@ -228,7 +228,7 @@ static void commit_fork_bomb(void)
     if (first == 0)
         bomb(alive, gate);
     close(alive[1]);
-    EQUAL(read(alive[0], &c, 1), 0); /* the last one has given up */
+    EQUAL(read(alive[0], &c, 1), 0); /* the last fork has failed */
     FAILS(fork(), ENOMEM);
     CHECK(meminfo("committed") > before);
     close(gate[1]);
@@ -254,7 +254,7 @@ static void commit_exec_without_memory(void)
 
 /* ---- the stack ---------------------------------------------------------- */
 
-/* What is promised for it is there when nothing else is. */
+/* The reserve can be used when no other memory is free. */
 static void commit_stack_reserve(void)
 {
     map_all(MIB(1));
@@ -267,7 +267,7 @@ static void commit_stack_beyond_reserve(void)
     use_stack(2 * RESERVE);
 }
 
-/* A call that would write there fails, and the program lives. */
+/* A call that would write beyond it fails; the program continues. */
 static void commit_call_beyond_reserve(void)
 {
     struct mapping *all;

@@ -22,7 +22,7 @@ static void sleep_long(int unused)
     sleep_ms(1000000);
 }
 
-/* Receives one call and does not answer it. */
+/* Receives one call and does not reply. */
 static void receive_only(int at)
 {
     struct message m = {0};
@@ -79,7 +79,7 @@ static void death_server_queued(void)
     expect_exit(client, 0);
 }
 
-/* After it has received a call, before it answers. */
+/* After it has received a call, before it replies. */
 static void death_server_answering(void)
 {
     pid_t server = start_server(receive_only);
@@ -130,7 +130,7 @@ static void expect_six(int unused)
     EQUAL(m.msg_word[0], 6);
 }
 
-/* It closes the port, but still answers the call that it has received. */
+/* It closes the port, but still replies to the call that it has received. */
 static void death_port_closed(void)
 {
     pid_t server = start_server(receive_and_close);
@@ -253,7 +253,7 @@ static void death_client_queued(void)
     expect_exit(second, 0);
 }
 
-/* After its call was received: the answer has no client. */
+/* After its call was received: the reply has no client. */
 static void death_client_answered(void)
 {
     struct message m = {0};

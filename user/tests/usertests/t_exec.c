@@ -1,5 +1,5 @@
 /*
- * exec: what a program inherits, and which files are refused.
+ * exec: inherited state, and files that are refused.
  */
 #include "user/tests/usertests/test.h"
 #include "user/lib/stdlib.h"

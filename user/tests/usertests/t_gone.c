@@ -34,7 +34,7 @@ static void gone_hangs(void)
     liar_end(server);
 }
 
-/* A release that is never answered does not prevent the server's death. */
+/* A release without a reply does not prevent the server's death. */
 static void unlink_and_close(int h)
 {
     EQUAL(close(h), 0);
@@ -279,8 +279,8 @@ static void gone_orphan(void)
     liar_end(server);
 }
 
-/* Nor if it was just being written: the successor may have given the number to
- * another file. */
+/* The same while the file is written: the successor may have given its number
+ * to another file. */
 static void write_fails(int h)
 {
     FAILS(write(h, "12345", 5), EIO);

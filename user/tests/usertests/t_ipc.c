@@ -15,7 +15,7 @@ enum request {
 
 static uint8_t server_data[IPC_DATA_MAX];
 
-/* Answers requests until STOP. */
+/* Replies to requests until STOP. */
 static void serve(int port)
 {
     struct ipc_buffer b = {.ipc_send = server_data,
@@ -162,8 +162,8 @@ static void serve_small(int port)
     EQUAL(ipc_reply(m.msg_client, &m), 0);
 }
 
-/* Too long for the receiver: the caller gets the error, the receiver does not.
- * Too long an answer: both get it. */
+/* A call too long for the receiver: only the caller gets the error. A reply too
+ * long for the caller: both get it. */
 static void ipc_too_long(void)
 {
     int port = port_create();
@@ -230,7 +230,7 @@ static void call_with(int arg)
     _exit((int)m.msg_word[0]);
 }
 
-/* Three callers are received, then answered in another order. */
+/* Three calls are received; the replies are sent in another order. */
 static void ipc_out_of_order(void)
 {
     int port = port_create();
@@ -250,7 +250,7 @@ static void ipc_out_of_order(void)
         expect_exit(children[i], i + 10);
 }
 
-/* reply_receive answers the last client and receives the next call. */
+/* reply_receive replies to the last client and receives the next call. */
 static void ipc_reply_and_receive(void)
 {
     int port = port_create();
@@ -271,7 +271,7 @@ static void ipc_reply_and_receive(void)
 /* ---- deadlocks ---------------------------------------------------------- */
 
 /* Gets a handle by its first message; for the second it calls that handle, and
- * answers the result. */
+ * replies with the result. */
 static void call_onward(int port)
 {
     struct ipc_buffer b = {0};

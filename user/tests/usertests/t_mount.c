@@ -1,5 +1,5 @@
 /*
- * File systems that a program keeps, as other programs see them: every
+ * File systems served by a program, as other programs see them: every
  * operation on files, in a file system of memfs.
  */
 #include "user/tests/usertests/test.h"
@@ -440,7 +440,7 @@ static void mount_errors(void)
     FAILS(mount(port, (char *)0x10), EFAULT);
     FAILS(mount(port, "f"), ENOTDIR);
     FAILS(mount(port, "d"),
-          EDEADLK); /* the caller would have to answer itself */
+          EDEADLK); /* the caller would have to reply to itself */
     EQUAL(close(port), 0);
 }
 

@@ -97,7 +97,7 @@ static void pointer_results(void)
         FAULTS(SYS_getcwd, bad[i], 64, 0);
         FAULTS(SYS_pipe, bad[i], 0, 0);
     }
-    /* The pipes whose handles could not be stored are gone. */
+    /* The pipes whose handles could not be stored are closed. */
     make_pipe(ends);
     EQUAL(ends[0], h + 1);
     EQUAL(ends[1], h + 2);
@@ -235,7 +235,7 @@ static void pointer_message_buffers(void)
     EQUAL(message_call(SYS_ipc_call, port, IPC_HANDLE, 0), -EFAULT);
 }
 
-/* What the buffer points to. */
+/* The memory that the buffer points to. */
 static void pointer_message_bytes(void)
 {
     struct ipc_buffer b;

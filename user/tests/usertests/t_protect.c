@@ -98,7 +98,7 @@ static void protect_below_kernel(void)
     poke(0xC0000000 - 1);
 }
 
-/* Half of it in the kernel. */
+/* An access with one half in the kernel. */
 static void protect_straddle(void)
 {
     *(volatile uint32_t *)at(0xC0000000 - 2) = 1;

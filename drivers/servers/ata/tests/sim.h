@@ -30,7 +30,7 @@ enum sim_fault {
     SIM_LOST,        /* continues, but raises no interrupt */
     SIM_EARLY,       /* an additional interrupt, while it is busy */
     SIM_NOT_READY,   /* DRDY is not set */
-    SIM_REMOVED,     /* no longer answers; permanent */
+    SIM_REMOVED,     /* no longer responds; permanent */
     SIM_RESET_HANGS, /* as SIM_HANGS, and BSY after a reset too; lasts */
     SIM_FAULTS,
 };
@@ -45,7 +45,7 @@ enum sim_work {
 struct sim_drive {
     bool sd_present;
     uint8_t sd_image[(SIM_SECTORS + 1) * ATA_SECTOR];
-    uint32_t sd_sectors; /* as it says */
+    uint32_t sd_sectors; /* as it reports */
     uint32_t sd_multiple_max;
     uint32_t sd_multiple; /* 0: not set */
     char sd_serial;       /* distinguishes one drive from another */

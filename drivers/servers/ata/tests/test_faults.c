@@ -194,7 +194,7 @@ static void test_faults_at_random(void **state)
 /* ---- noise -------------------------------------------------------------- */
 
 /* Registers return wrong values. The driver must not hang or access foreign
- * memory (the sanitizers check that), and answers each request once; afterwards
+ * memory (the sanitizers check that), and completes each request once; then
  * it works again. */
 static void test_noise(void **state)
 {

@@ -133,7 +133,7 @@ static void put(uint8_t *image, const struct record *r, uint32_t i)
            r->rec_data + i * SECTOR, SECTOR);
 }
 
-/* Each sector written after the last flush is there or not. In one of four cuts
+/* Each sector written after the last flush may be missing. In one of four cuts
  * nothing is reordered; only the last write is incomplete. */
 void disk_cut(const struct disk *d, const uint8_t *before, uint32_t n,
               uint32_t seed, uint8_t *out)

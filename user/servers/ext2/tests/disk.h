@@ -35,8 +35,8 @@ struct ext2 *disk_mount(struct disk *d, uint32_t cache);
 
 /*
  * The image after the first `n` records of a disk whose image was `before`:
- * flushed sectors are there; of the others `seed` decides, in the last record
- * up to some sector.
+ * all flushed sectors; of the others those that `seed` selects. The last record
+ * may be written in part.
  */
 void disk_cut(const struct disk *d, const uint8_t *before, uint32_t n,
               uint32_t seed, uint8_t *out);

@@ -411,7 +411,7 @@ static bool do_fsync(struct model *m)
 
 bool model_step(struct model *m)
 {
-    /* of 100: up to here files are created, directories, … */
+    /* limits of n for each operation, in the order of the tests below */
     static const uint8_t mix[MODES][9] = {
         {18, 25, 52, 58, 68, 71, 76, 88, 92},
         {12, 40, 48, 50, 58, 72, 74, 82, 93},

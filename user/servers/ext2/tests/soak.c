@@ -1,6 +1,6 @@
 /*
  * soak IMAGE SEED STEPS BYTES: a random workload compared with the model, with
- * files of about BYTES bytes. Leaves the image.
+ * files of about BYTES bytes. Writes the image back.
  */
 #include "user/lib/stdlib.h"
 #include "user/servers/ext2/tests/disk.h"

@@ -9,7 +9,7 @@
  *     mv PATH PATH            truncate PATH BYTES
  *     ln PATH PATH            node PATH NUMBER
  *     ls PATH                 every file below, with type, links and size
- *     many PATH FROM TO       files PATH0 … of no bytes
+ *     many PATH FROM TO       empty files PATH0 …
  *     df    sync    tick      counts                 fsync PATH
  *     orphan PATH             removes its name while it is open
  *     breaks                  from now on every write fails
