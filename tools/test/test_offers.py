@@ -47,6 +47,7 @@ def collected(marks):
     return set(re.findall(r"(?m)^(?:.*/)?(test_\w+\.py)::", done.stdout))
 
 
+@pytest.mark.long
 def test_each_place_of_the_table_has_a_test_in_that_run():
     """For `make test`, one without the mark `long`."""
     there = {"`make test`": collected("not long and not soak"),

@@ -89,6 +89,7 @@ def offline(tmp_path_factory):
     return tree, run("tools/setup", cwd=tree, **OFFLINE)
 
 
+@pytest.mark.long
 def test_setup_without_a_package_index_says_what_does_not_work(offline):
     done = offline[1]
     assert done.returncode == 0, done.stdout + done.stderr
@@ -100,6 +101,7 @@ def test_setup_without_a_package_index_says_what_does_not_work(offline):
     assert "All tools are there" not in done.stdout
 
 
+@pytest.mark.long
 def test_make_run_works_without_python_packages(offline):
     done = run("make", "run", cwd=offline[0], CMD="verify; poweroff", **OFFLINE)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -116,6 +118,7 @@ def expect_refused(tree):
                          "tools/setup installs them, or says why it cannot"]
 
 
+@pytest.mark.long
 def test_tests_and_grades_say_that_packages_are_missing(offline):
     expect_refused(offline[0])
 
