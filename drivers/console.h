@@ -35,8 +35,8 @@ void kprintf(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void kvprintf(const char *fmt, va_list ap) PRINTF_LIKE(1, 0);
 
 /* The outputs that are terminals, at which a person sits: these show colours,
- * and what is typed there is answered a page at a time. The serial line is one
- * only when an option says so: it may lead into a file or to a tool. */
+ * and commands typed there print a page at a time. The serial line is one only
+ * if an option says so: it may lead into a file or to a tool. */
 enum console_terminals {
     CONSOLE_NO_TERMINAL,
     CONSOLE_VGA,

@@ -61,7 +61,7 @@ static void send(uint16_t port, uint8_t byte)
     outb(port, byte);
 }
 
-/* The next byte from the controller, or -1: none comes. */
+/* The next byte from the controller, or -1 if none comes. */
 static int answer(void)
 {
     if (!wait_status(STATUS_OUTPUT, STATUS_OUTPUT))
@@ -103,7 +103,7 @@ static void init_controller(void)
     discard();
     config = read_config();
     send(PORT_COMMAND, CMD_SELF_TEST);
-    (void)answer(); /* 0x55 if passed, or silence where it is unknown */
+    (void)answer(); /* 0x55 if passed, or no byte if it is unknown */
     write_config(config);
     send(PORT_COMMAND, CMD_ENABLE_KEYBOARD);
 }

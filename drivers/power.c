@@ -35,7 +35,7 @@ static void try_acpi(void)
         outb(BOCHS_SHUTDOWN, (uint8_t)*s);
 }
 
-/* An emulator exits some time after the command, so waits. Accesses to port
+/* Waits, since an emulator exits some time after the command. Accesses to port
  * 0x80 serve as a delay. */
 static void wait_for_the_end(void)
 {

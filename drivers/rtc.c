@@ -5,9 +5,9 @@
  * The registers must not be read during an update. So they are read until two
  * readings without an update agree.
  *
- * This happens once, at boot. Afterwards the driver in ring 3
- * (drivers/servers/rtc.c) owns the ports; an access between its two would make
- * it read the wrong register. The timer counts the time since.
+ * This happens once, at boot; the timer counts the time since. The driver in
+ * ring 3 (drivers/servers/rtc.c) then owns the ports: if the kernel used them
+ * between its two accesses, the driver would read the wrong register.
  */
 #include "drivers/rtc.h"
 #include "kernel/x86/cpu.h"

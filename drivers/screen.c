@@ -11,8 +11,8 @@
  * the ring back.
  *
  * After the last column the cursor stays there until the next character, as on
- * terminals. A word that this character belongs to moves to the next line with
- * it, but for the second screen, whose programs place what they draw.
+ * terminals. A word that this character continues moves to the next line with
+ * it, except on the second screen, where programs choose the place of all text.
  *
  * A cell holds ASCII. Of a character in UTF-8 the first byte shows a `?` and
  * the others nothing.
@@ -118,8 +118,8 @@ static void new_line(struct screen *s)
         scroll(s);
 }
 
-/* Where the word begins that ends in the last column; SCREEN_COLS if the line
- * has no other. */
+/* The column where the last word of a full line begins; SCREEN_COLS if that
+ * word is not to be moved: it fills the line, or the second screen is shown. */
 static unsigned last_word(const struct screen *s)
 {
     const uint16_t *line = line_at(s, (int)s->screen_row);
@@ -130,7 +130,7 @@ static unsigned last_word(const struct screen *s)
     return col > 0 && !s->screen_second ? col : SCREEN_COLS;
 }
 
-/* Goes on in the next line, with the word that does not fit. */
+/* Continues in the next line, with the word that does not fit. */
 static void wrap(struct screen *s, char c)
 {
     unsigned from = c == ' ' ? SCREEN_COLS : last_word(s);

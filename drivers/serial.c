@@ -126,7 +126,7 @@ static void serial_irq(struct trapframe *tf UNUSED)
         pump();
         if (serial.tail == serial.head)
             set_ier(serial.ier & (uint8_t)~IER_TRANSMIT);
-    } while (!(inb(REG_IIR) & IIR_NONE)); /* reading takes back "empty" */
+    } while (!(inb(REG_IIR) & IIR_NONE)); /* reading clears "empty" */
 }
 
 void serial_drain(void)

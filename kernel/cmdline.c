@@ -4,9 +4,9 @@
  *
  * The line is a row of words. run= takes all that follows it, spaces and
  * semicolons included, so it comes last; quotes around its value are dropped.
- * A word may be in quotes as a whole, with \ before quotes inside: GRUB makes
- * that of an argument with blanks, and then run= ends with it. The first word
- * may be the kernel's own file name, which boot loaders put there.
+ * A word may be in quotes as a whole, with \ before quotes inside: GRUB quotes
+ * arguments with blanks like this; a quoted run= ends with its word. The first
+ * word may be the kernel's own file name, which boot loaders put there.
  */
 #include "kernel/cmdline.h"
 #include "drivers/console.h"

@@ -9,9 +9,9 @@
  * known, or with a wrong value, are reported and ignored. */
 void cmdline_parse(const char *line);
 
-/* The same by a table of `n` options of the caller's. Cuts `text` into pieces
- * that the options are given, so it must last as long as their values. Returns
- * how many words were ignored. */
+/* The same with the caller's table of `n` options. Splits `text` in place, and
+ * the values point into it, so it must last as long as they do. Returns the
+ * number of ignored words. */
 unsigned cmdline_read(char *text, const struct boot_option *table, size_t n);
 
 /* The value of mem= in bytes; SIZE_MAX without it. */

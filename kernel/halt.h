@@ -1,5 +1,5 @@
 /*
- * The end before the beginning: what cannot be started at all.
+ * Stopping at boot, if the kernel cannot start.
  */
 #pragma once
 

@@ -33,7 +33,7 @@
 #include "mm/kmem.h"
 #include "mm/debug/debug.h"
 
-/* Every step of the clock. */
+/* Called at every tick of the clock. */
 static void tick(void)
 {
     ipc_tick();
@@ -80,7 +80,7 @@ static void banner(unsigned processors)
     kprintf("\nType help for the commands, sh for programs.\n");
 }
 
-/* The tree of files, from the initrd, and what it says of servers. */
+/* Mounts the root file system from the initrd and reads its manifest. */
 static void mount_root(void)
 {
     size_t size;

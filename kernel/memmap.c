@@ -1,8 +1,8 @@
 /*
  * From the boot loader's memory map to buddy.
  *
- * Behind the kernel's image come its page tables and the page array, both
- * sized by the memory there is:
+ * After the kernel's image come its page tables and the page array, whose sizes
+ * depend on the size of memory:
  *
  *     1 MiB      image_end
  *       | image    | page tables | page array | free ...
@@ -19,8 +19,8 @@
 #include "mm/buddy.h"
 #include "mm/page_stat.h"
 
-/* What must be left for the allocators once the kernel has its own: enough for
- * a prompt and a look around. */
+/* Bytes that must be left for the allocators after the page tables and the page
+ * array: enough for a prompt and a few commands. */
 #define SPARE_MIN KIB(256)
 
 static struct mem_region regions[MEMMAP_REGIONS_MAX];
@@ -103,7 +103,7 @@ static bool fits(const struct mem_region *r, size_t n, uint64_t at,
            memmap_usable_end(r, n, at) >= at + bytes;
 }
 
-/* If not at `from`, then it is where something ends or begins. */
+/* The place is `from`, or else where some region begins or ends. */
 paddr_t memmap_space(const struct mem_region *r, size_t n, paddr_t from,
                      size_t bytes)
 {

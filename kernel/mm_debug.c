@@ -1,7 +1,7 @@
 /*
- * What the heap's debugging modes ask of the kernel (mm/platform.h, second
- * half): time, tasks, names of code, pages that fault, and where pointers may
- * be.
+ * The kernel's functions for the heap's debugging modes
+ * (mm/debug/platform.h): time, tasks, names of code, pages that fault, and the
+ * memory that may hold pointers.
  */
 #include "drivers/debugcon.h"
 #include "drivers/pit.h"

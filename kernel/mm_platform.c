@@ -1,6 +1,6 @@
 /*
- * What mm/ asks of the kernel (mm/platform.h): the clock, waiting, printing,
- * panicking, backtraces.
+ * The kernel as the platform of mm/ (mm/platform.h): the clock, waiting,
+ * printing, panicking, backtraces.
  */
 #include "drivers/console.h"
 #include "drivers/pit.h"
@@ -23,7 +23,7 @@ uint64_t mm_clock_ms(void)
 
 /* ---- waiting for memory ------------------------------------------------- */
 
-#define LOOK_AGAIN_MS 20   /* an object may have come back without a page */
+#define LOOK_AGAIN_MS 20   /* an object may have been freed without a page */
 #define SILENCE_MS    5000 /* between two messages about waiting tasks */
 
 static struct wait_queue memory_wanted =
@@ -168,7 +168,7 @@ void mm_panic(const char *fmt, ...)
 }
 
 #define FRAMES_MAX 24u
-#define OWN_FRAMES 12u /* as deep as the allocator calls itself */
+#define OWN_FRAMES 12u /* most frames of the allocator on a stack */
 
 static bool in_allocator(uintptr_t pc)
 {

@@ -1,6 +1,6 @@
 /*
- * Panics: what happened, where, the callers, and then whatever registered to
- * look at the stopped machine (HOOK_LOOK), which is the kernel shell.
+ * Panics: a report of the error, the place and the callers, and then the hook
+ * to inspect the stopped machine (HOOK_LOOK): the kernel shell.
  *
  * A panic may come from anywhere, interrupt handlers and the allocator
  * included. It disables interrupts, switches the console to polling, and uses
@@ -22,7 +22,7 @@
 
 #define FRAMES_MAX 24
 
-/* Panics on top of one another that the stack has room for. */
+/* Nested panics that the stack has room for. */
 #define PANICS_MAX 5
 
 /* Of the first panic: later ones are its consequences. */
@@ -134,7 +134,7 @@ static __attribute__((noreturn)) void stop(void)
         cpu_halt();
 }
 
-/* ---- the ways in -------------------------------------------------------- */
+/* ---- entry points ------------------------------------------------------- */
 
 void panic(const char *fmt, ...)
 {

@@ -11,7 +11,7 @@ struct buddy_zone {
     size_t zone_total_pages;
     uint64_t zone_allocs[BUDDY_ORDERS];
     uint64_t zone_frees[BUDDY_ORDERS];
-    size_t zone_tails; /* pages of runs' tails that went back at once */
+    size_t zone_tails; /* pages of runs' tails, freed at once */
     uint64_t zone_splits;
     uint64_t zone_merges;
     uint64_t zone_failures;

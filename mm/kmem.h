@@ -34,8 +34,8 @@ struct kmem_cache;
 typedef void kmem_ctor_t(void *obj, size_t size);
 typedef void kmem_dtor_t(void *obj, size_t size);
 
-/* A source of pages for one cache (section 7.1): `pages` contiguous, page
- * aligned, or NULL; and back. May be called in interrupts. */
+/* A source of pages for one cache (section 7.1). getpages returns contiguous
+ * memory, page aligned, or NULL; freepages frees it. Also in interrupts. */
 struct kmem_supplier {
     void *(*getpages)(size_t pages, void *arg);
     void (*freepages)(void *addr, size_t pages, void *arg);
@@ -44,7 +44,7 @@ struct kmem_supplier {
 
 /*
  * Makes the allocator's own caches and the size classes of kmem_alloc, and
- * takes on buddy's pressure callback. After buddy_init; once.
+ * sets buddy's pressure callback. After buddy_init; once.
  */
 void kmem_init(void);
 

@@ -80,7 +80,7 @@ extern size_t kmem_class_max;
 
 /* Adds holds, or removes them, and returns how many there are now. While a
  * cache is held it cannot be destroyed, and its layout cannot begin to change.
- * If there is none, all that its holders did comes before what follows. */
+ * At 0, all accesses of its holders precede those after this call. */
 static inline uint32_t kmem_hold(struct kmem_cache *cp, int by)
 {
     return __atomic_add_fetch(&cp->cache_busy, (uint32_t)by, __ATOMIC_ACQ_REL);

@@ -100,5 +100,5 @@ enum kmem_why {
 void kmem_event(enum kmem_ring ring, enum kmem_why why,
                 const struct kmem_cache *cp, const void *slab, size_t count);
 
-/* Records that a slab is given back. */
+/* Records that a slab is destroyed. */
 void kmem_event_slab_ends(const struct kmem_slab *sp);

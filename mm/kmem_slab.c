@@ -77,7 +77,7 @@ void kmem_geometry(struct kmem_cache *cp)
 
 /* ---- pages (7.1) -------------------------------------------------------- */
 
-/* Gives a slab's pages back. No lock held. */
+/* Frees a slab's pages. No lock held. */
 void kmem_slab_free_pages(struct kmem_cache *cp, void *base)
 {
     const struct kmem_supplier *s = &cp->cache_supplier;

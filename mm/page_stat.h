@@ -14,11 +14,11 @@ struct page_totals {
     uint64_t total_unused; /* bytes of RAM above the direct map */
 };
 
-/* The counts when page_init ended; and counting them, at its end. */
+/* The counts at the end of page_init, and the function that takes them then. */
 const struct page_totals *page_totals(void);
 void page_count_totals(uint64_t unused);
 
-/* The memory map, as its reader found it; and setting it, once. */
+/* The memory map as it was read; page_set_regions sets it, once. */
 const struct mem_region *page_regions(size_t *n);
 void page_set_regions(const struct mem_region *r, size_t n);
 

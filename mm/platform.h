@@ -3,7 +3,7 @@
  *
  * The same sources run in the kernel, under a program's malloc, and on a
  * workstation. Each of these platforms has its own mm_platform.h on the include
- * path, which supplies the frequent half of this page inline (the lock); it
+ * path, which supplies the frequent half of this file inline (the lock); it
  * implements the rest in its own sources:
  *
  *     kernel/mm_platform.h         ring 0: spin locks, PIT clock, console
@@ -68,7 +68,7 @@ void mm_print(const char *fmt, ...) PRINTF_LIKE(1, 2);
  * 1. */
 bool mm_readable(const void *addr);
 
-/* An invariant is broken or memory is gone for good: does not return. */
+/* An invariant is broken, or no memory can be freed: does not return. */
 void mm_panic(const char *fmt, ...) PRINTF_LIKE(1, 2)
     __attribute__((noreturn, cold));
 

@@ -12,7 +12,7 @@
  *                     │ inode_put: no reference left      │
  *                     v                                   │
  *                  LRU list ──────────────────────────────┘
- *                     │ pressure, or its file is gone (no link)
+ *                     │ pressure, or its file has no link
  *                     v
  *                 evicted: back to the cache, constructed
  */
@@ -113,7 +113,7 @@ enum inode_state {
     INODE_NEW,    /* fs_read_inode runs */
     INODE_READY,  /* in use or in the LRU list */
     INODE_FAILED, /* fs_read_inode failed; no longer in the table */
-    INODE_GONE,   /* its file went with its server; likewise */
+    INODE_GONE,   /* only a dead server knew its file; likewise */
 };
 
 struct inode {

@@ -25,7 +25,7 @@
 #include "mm/segkmem.h"
 
 #define ROOT        1u   /* inode number; the files follow */
-#define TEXT_FIRST  8192 /* bytes; a text that grows changes its own figures */
+#define TEXT_FIRST  8192 /* bytes; growing a text changes the figures in it */
 #define TASKS_BATCH 8
 
 /* ---- texts -------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /*
- * /proc, and the table in it that the floor above prints.
+ * /proc, and the tables in it that the kernel shell prints.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 extern struct fs proc_fs;
 
-/* Writes as printf to `to`. */
+/* Writes to `to`, as printf does. */
 typedef void proc_print_t(void *to, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* Prints what the kernel shell's command `ps` prints. */

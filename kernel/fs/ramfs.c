@@ -417,7 +417,7 @@ static ssize_t ramfs_getdents(struct inode *dir, uint32_t *offset, void *buf,
 
 /* ---- the file system ---------------------------------------------------- */
 
-/* Grows as long as there is memory. */
+/* The file system can use all free memory. */
 static int ramfs_stat(struct fs *fs UNUSED, struct fs_stat *out)
 {
     out->fs_block_size = PAGE_SIZE;

@@ -3,7 +3,7 @@
  *
  * A file is a vector of separate pages. Where a page is missing, the bytes are
  * those of the archive, which stays in memory, or zeroes. A page is allocated
- * at its first write and filled with what was there, so a program that is only
+ * at its first write and filled with those bytes, so a program that is only
  * read and run needs no page.
  */
 #include "kernel/abi/errno.h"

@@ -8,7 +8,7 @@
  *                      │ ^            │ the server dies meanwhile
  *                 dead v │            v
  *                 userfs_waiting <────┘    until another port is mounted here,
- *                                          or the patience is at an end
+ *                                          or the time limit has passed
  *
  * The task that makes a request waits with the inode locked. Other tasks that
  * need the file wait for the mutex and cannot be killed meanwhile; the task
@@ -110,7 +110,7 @@ static int wait_for_successor(struct userfs *u)
     return error == -ETIMEDOUT ? 0 : error;
 }
 
-/* *port: a live port, the one meant, with a reference. */
+/* *port: the live port of server number `servers` (0: any), and a reference. */
 static int get_port(struct userfs *u, uint32_t servers, struct port **port)
 {
     int error = 0;

@@ -38,8 +38,8 @@ bool ipc_deadlock(const struct task *self);
 /* Ends the wait of every queued caller with -EPIPE. Caller holds sched_lock. */
 void ipc_refuse_callers(struct port *port);
 
-/* A receiver has gone: ends the wait of callers that are now in a deadlock with
- * -EDEADLK. Caller holds sched_lock. */
+/* A handle that may receive was closed: ends with -EDEADLK the wait of callers
+ * that are now in a deadlock. Caller holds sched_lock. */
 void ipc_refuse_deadlocks(struct port *port);
 
 /*

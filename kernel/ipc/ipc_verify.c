@@ -1,6 +1,6 @@
 /*
  * Snapshots of ports for the shell, and the invariants: each member of a list
- * says that it is in it, and each task is in the list that it says.
+ * has the state for that list, and each task is in the list for its state.
  */
 #include "kernel/ipc/ipc_impl.h"
 #include "kernel/lib/printf.h"
@@ -65,7 +65,7 @@ static bool listed(const struct list *head, const struct list *link)
     return false;
 }
 
-/* Every member says that it is in this list: state, and port or server. */
+/* Every member has the state for this list, and its port or server. */
 static const char *check_members(const struct list *head, unsigned state,
                                  const struct port *port,
                                  const struct task *server)

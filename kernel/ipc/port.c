@@ -3,9 +3,9 @@
  * which every task can find.
  *
  * A port lives while some handle may receive on it. Handles that may only call
- * keep the object, but not the port alive: when the last receiver is gone, the
- * port is dead for good and callers get an error. Tasks in a port's queues need
- * no reference: each has the handle with which it called or received, and
+ * keep the object, but not the port alive: after the last handle that may
+ * receive is closed, the port is dead for good and callers get an error. Tasks
+ * in a port's queues need no reference: each has the handle that it used, and
  * cannot close it while it waits.
  */
 #include "kernel/abi/errno.h"
@@ -75,7 +75,7 @@ static void opened(struct object *o, uint32_t flags)
     spin_unlock(&sched_lock);
 }
 
-/* The last receiver is gone. */
+/* The last handle that may receive was closed. */
 static void mark_dead(struct port *port)
 {
     spin_assert_held(&sched_lock);

@@ -14,8 +14,8 @@
 enum hook_step {
     HOOK_EARLY,   /* options are read, no memory map yet; arg: the boot loader's
                     struct multiboot_info */
-    HOOK_FRAMES,  /* page frames are managed, before any other hook of theirs */
-    HOOK_PAGES,   /* the same moment, after those */
+    HOOK_FRAMES,  /* page frames are managed; HOOK_PAGES follows at once */
+    HOOK_PAGES,   /* the same moment, after the hooks of HOOK_FRAMES */
     HOOK_UP,      /* everything works; the shell comes next */
     HOOK_TICK,    /* each step of the clock, in its interrupt */
     HOOK_PANIC,   /* a panic begins, nothing is printed yet; arg: its text */

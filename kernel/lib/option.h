@@ -12,7 +12,7 @@ struct boot_option {
     const char *option_name; /* "mem=" */
     const char *option_form; /* "mem=MIB" */
     const char *option_help; /* one line, no full stop */
-    /* Takes the value, which lasts; false if it is not a right one. */
+    /* Takes the value, which stays valid; false if it is wrong. */
     bool (*option_set)(char *value);
 };
 

@@ -14,7 +14,7 @@
 
 #define LINE_WIDTH 80
 
-/* ---- what commands share ------------------------------------------------ */
+/* ---- shared by the commands --------------------------------------------- */
 
 static uint32_t depth(const struct kmem_transaction *t)
 {
@@ -128,7 +128,7 @@ static void print_settings(void)
         kprintf("%zu pages are unmapped\n", kmem_unmapped_pages());
 }
 
-/* The size classes are many, and most of them have nothing. */
+/* False for a size class without slabs: there are many. */
 static bool of_interest(struct kmem_cache *cp)
 {
     struct kmem_cache_stat st;
@@ -158,7 +158,7 @@ static void show_modes(void)
     print_settings();
 }
 
-/* What "+FP" or "-FP" or "=FP" makes of the modes that there are. */
+/* A change of modes: "+FP" adds two, "-FP" removes them, "=FP" sets them. */
 struct change {
     char change_sign;
     unsigned change_modes;
@@ -194,8 +194,8 @@ static unsigned changed(const struct change *c, unsigned modes)
                                  : modes & ~c->change_modes;
 }
 
-/* Returns 0 or the error of kmem_debug_set. `named`: the cache alone was asked
- * for, so that all is printed. */
+/* Returns 0 or the error of kmem_debug_set. `named`: the user named this cache,
+ * so every result is printed. */
 static int change_cache(struct kmem_cache *cp, const struct change *c,
                         bool named)
 {

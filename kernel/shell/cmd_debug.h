@@ -3,7 +3,7 @@
  * and buffers summed by the stack that allocated them.
  *
  *     cmd_debug.c   debug trace          cmd_log.c     log history
- *     cmd_users.c   users old leaks      cmd_why.c  why
+ *     cmd_users.c   users old leaks      cmd_why.c  why (tools/workshop)
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #define DEBUGCMD_CALLER 40 /* characters of a caller, NUL included */
 
 /* "function+0x1c" of the caller of the allocator, "-" if it is not known.
- * Returns text, or that. */
+ * Returns `text` or "-". */
 const char *debugcmd_caller(const struct kmem_transaction *t,
                             char text[DEBUGCMD_CALLER]);
 

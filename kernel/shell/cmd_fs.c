@@ -9,7 +9,7 @@
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
 
-#define BATCH 16 /* rows per look */
+#define BATCH 16 /* rows per snapshot */
 
 /* ---- inodes ------------------------------------------------------------- */
 
@@ -163,7 +163,7 @@ static void print_mount_json(const struct mount_row *r)
     kprintf("}\n");
 }
 
-/* Of the one that is mounted next after number `last`; 0 after the last. */
+/* Shows the mount after number `last`. Returns its number; 0 after the last. */
 static uint32_t show_mount(uint32_t last, bool json)
 {
     static char path[PATH_MAX];

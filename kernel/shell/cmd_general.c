@@ -1,6 +1,6 @@
 /*
  * The commands that have nothing to do with memory: help, the log, the clock,
- * the ways out.
+ * power off and reset.
  */
 #include "kernel/shell/shell.h"
 #include "drivers/console.h"
@@ -25,7 +25,7 @@ extern const char __start_shell_help[], __stop_shell_help[];
 
 static const struct text help = {__start_shell_help, __stop_shell_help};
 
-/* The commands that this kernel lacks and the workshop's has. */
+/* Lists the commands that only the workshop kernel has. */
 static void help_workshop(void)
 {
     size_t column = 0; /* 0: none was printed */
@@ -46,7 +46,7 @@ static void help_workshop(void)
         kprintf("\n");
 }
 
-/* A line of the list, if this kernel has the command. */
+/* Prints a line of the list, if this kernel has the command. */
 static void help_line(struct text name, struct text what)
 {
     const struct shell_command *c = __start_shell_commands;
@@ -131,7 +131,7 @@ SHELL_COMMAND(help, cmd_help, complete_command);
 
 /* ---- the log ------------------------------------------------------------ */
 
-/* Shown without being recorded: the ring must stand still meanwhile. */
+/* Shows the ring without recording, so that it does not change meanwhile. */
 static int cmd_dmesg(int argc, char **argv)
 {
     char text[256];

@@ -96,7 +96,7 @@ static void print_stack(const char *name, pid_t pid)
         kprintf("  (gone)\n");
 }
 
-/* Of every task of the chain, each once. */
+/* Prints the stacks of all tasks of the chain, each once. */
 static void print_stacks(const struct ipc_edge *e)
 {
     for (; e != NULL; e = edge_of(e->edge_server)) {

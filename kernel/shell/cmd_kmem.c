@@ -1,5 +1,5 @@
 /*
- * What the memory commands share: see cmd_kmem.h.
+ * Shared by the memory commands: see cmd_kmem.h.
  */
 #include "kernel/shell/cmd_kmem.h"
 
@@ -30,7 +30,7 @@ void heap_add(struct heap_sum *sum, const struct kmem_cache_stat *st)
     sum->sum_fails += st->stat_fails;
 }
 
-/* Only pages are known of large allocations, so they count as used whole. */
+/* Of large allocations only the pages are known, so all bytes count as used. */
 static void add_large(struct heap_totals *t)
 {
     struct heap_sum *large = &t->total_large;
@@ -179,7 +179,7 @@ uint32_t heap_random(uint32_t *state)
 
 /* ---- arguments ---------------------------------------------------------- */
 
-/* Matches with one place to come back to: the last `*`. */
+/* After a mismatch only the last `*` is tried again, one character longer. */
 static bool glob(const char *s, const char *pattern)
 {
     const char *star = NULL;

@@ -1,19 +1,19 @@
 /*
- * What the memory commands share: sums over caches, rows in order, numbers
+ * Shared by the memory commands: sums over caches, rows in order, numbers
  * that fit a column, and arguments that name a cache or an address.
  *
  * The commands themselves are in the files beside this one:
  *
- *     cmd_kmem_stat.c    kmastat            cmd_kmem_reap.c    reap ws
- *     cmd_kmem_totals.c   kmastat -T         cmd_kmem_pages.c   buddyinfo pages
- *     cmd_kmem_cache.c   cache hash         cmd_kmem_whatis.c  whatis map
- *                                              with cmd_kmem_owner.c
- *     cmd_kmem_slabs.c   slabs colours      cmd_kmem_playground.c    kmem
- *     cmd_frag.c    frag               cmd_kmem_stress.c  stress
- *     cmd_kmem_walk.c    walk               cmd_mark.c    mark diff
- *     cmd_why.c     why                cmd_verify.c       verify
+ *     cmd_kmem_stat.c    kmastat        cmd_kmem_reap.c        reap ws
+ *     cmd_kmem_totals.c  kmastat -T     cmd_kmem_pages.c       buddyinfo pages
+ *     cmd_kmem_cache.c   cache hash     cmd_kmem_whatis.c      whatis map
+ *                                           with cmd_kmem_owner.c
+ *     cmd_kmem_slabs.c   slabs colours  cmd_kmem_playground.c  kmem
+ *     cmd_kmem_walk.c    walk           cmd_verify.c           verify
  *
- * None of them allocates, but `kmem` and `stress`, which are about that.
+ * The workshop kernel adds frag, mark, diff, why and stress (tools/workshop).
+ *
+ * Only `kmem` and `stress` allocate: that is their purpose.
  */
 #pragma once
 
@@ -45,7 +45,7 @@ struct heap_totals {
     struct heap_sum total_large; /* kmem_alloc above the last class */
     struct heap_sum total_all;
     uint64_t total_own;      /* of total_all: from suppliers of their own */
-    uint64_t total_unmapped; /* of no cache: mode S took it away */
+    uint64_t total_unmapped; /* of no cache: unmapped by mode S */
     uint64_t total_supplier; /* what segkmem says that it handed out */
 };
 
@@ -134,7 +134,7 @@ bool heap_number(char letter, const char *word, uint32_t *n);
 /* The word at an address, if ring 0 can read it. */
 bool heap_word(uintptr_t addr, uintptr_t *word);
 
-#define HEAP_WORDS 3 /* so many fit a row */
+#define HEAP_WORDS 3 /* words that fit in a row */
 
 /* Prints " 01234567" for each of `n` words, or " unmapped" for those that
  * cannot be read. */
@@ -168,8 +168,8 @@ size_t heap_block_head(size_t i);
  * Good until the next call. */
 const char *heap_owner_name(const void *owner);
 
-/* Print what an object in use of one of the allocator's own caches describes;
- * which tasks have a page at a user address; which have this frame. */
+/* Print, in this order: the memory that an allocated object of the allocator's
+ * own caches describes; the tasks that map a user address, or a frame. */
 struct page;
 void heap_print_own(const struct kmem_cache *cp, uintptr_t start);
 void heap_print_user(uintptr_t addr);

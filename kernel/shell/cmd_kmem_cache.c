@@ -27,8 +27,8 @@ static size_t header_bytes(const struct kmem_cache_stat *st)
            st->stat_slab_left;
 }
 
-/* The word appended for the link where there is a constructed state to save
- * and the link would lie in the buffer. */
+/* The word appended for the link of a small buffer with a constructed state,
+ * which the link would overwrite. */
 static size_t extra_word(const struct kmem_cache_stat *st)
 {
     if (st->stat_flags & KMEM_STAT_LARGE ||

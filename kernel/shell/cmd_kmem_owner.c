@@ -1,6 +1,6 @@
 /*
- * For whatis: what memory is that is no object of a client: control blocks of
- * the allocator, hash tables, pages of programs.
+ * For whatis: describes memory other than objects of clients: control blocks
+ * of the allocator, hash tables, pages of programs.
  */
 #include "drivers/console.h"
 #include "kernel/shell/cmd_kmem.h"
@@ -77,13 +77,13 @@ static const char *part_name(uaddr_t addr)
     return addr < SPACE_MMAP_BASE ? "image or heap" : "mmap";
 }
 
-/* What one task has at an address, or where it has a frame. */
+/* A page of a task, looked up by its address or, if that is 0, its frame. */
 struct mapping {
     uaddr_t map_addr;
     size_t map_frame;
 };
 
-/* False if the task is gone or has it not mapped. */
+/* False if the task has ended or does not map the page. */
 static bool look_in(pid_t pid, struct mapping *m)
 {
     const struct task *t;

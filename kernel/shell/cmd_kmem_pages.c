@@ -156,8 +156,8 @@ static enum page_state frame_state(size_t i)
                               : state;
 }
 
-/* Upper case if all frames of the cell are alike, lower case for what most of
- * them are that are not free. */
+/* Upper case if all frames of the cell are in one state; else lower case, for
+ * the most frequent state other than free. */
 static char cell(size_t first, size_t frames)
 {
     size_t seen[PAGE_STATES] = {0};

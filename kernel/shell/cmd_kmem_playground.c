@@ -2,9 +2,9 @@
  * kmem: a playground. Make a cache, allocate and free objects in LIFO, FIFO or
  * random order, and look with `slabs`, `cache`, `colours`, `reap` and the rest.
  *
- * Records from caches of the playground's own list the allocated objects, so
- * that only the slab allocator touches the objects under study. Those caches
- * exist only as long as something is being played with.
+ * The allocated objects are listed in records from the playground's own caches,
+ * so that only the slab allocator touches the objects under study. These caches
+ * exist only while the user has a cache in the playground.
  *
  *     play_caches ─ play_cache ─ play_cache
  *                      │
@@ -19,7 +19,7 @@
 #include "mm/buddy_stat.h"
 #include "mm/debug/debug_impl.h"
 
-#define RESERVE      8  /* one part in so many of memory stays free */
+#define RESERVE      8  /* 1/8 of memory stays free */
 #define SHUFFLE_BITS 24 /* random bits by which objects are shuffled */
 
 struct play_cache {
@@ -85,7 +85,7 @@ static bool good_name(const char *name)
     return *name && strlen(name) <= KMEM_NAME_MAX;
 }
 
-/* What `kmem create` was given. */
+/* The arguments of `kmem create`. */
 struct play_order {
     uint32_t order_size;
     uint32_t order_align;
@@ -199,7 +199,7 @@ static int play_create(int argc, char **argv)
     return 0;
 }
 
-/* With objects allocated the slab allocator itself refuses and says so. */
+/* If objects are allocated, the slab allocator refuses and prints why. */
 static int play_destroy(int argc, char **argv)
 {
     struct play_cache *pc;
@@ -253,8 +253,8 @@ static bool alloc_one(struct play_cache *pc)
     return true;
 }
 
-/* Parts of play_free, which so is the caller in the log however well the
- * compiler inlines. */
+/* Parts of play_free, always inlined so that the log names play_free as the
+ * caller. */
 #define PART static inline __attribute__((always_inline))
 
 PART void free_one(struct play_cache *pc, struct list *l)

@@ -11,7 +11,7 @@
 #include "mm/debug/debug.h"
 #include "mm/segkmem.h"
 
-/* What `reap` did, over all rows. */
+/* The sum of all rows of `reap`. */
 struct reap_sum {
     struct kmem_reap_result rs_all;
     size_t rs_rows;
@@ -116,7 +116,7 @@ static void print_forecast(const struct reap_sum *sum)
             sum->rs_all.reap_objects, sum->rs_all.reap_kept);
 }
 
-/* Also the pages that mode S keeps unmapped. */
+/* Frees the pages that mode S keeps unmapped. */
 static void free_unmapped(const struct kmem_cache *cp)
 {
     size_t pages = kmem_unmapped_release(cp);

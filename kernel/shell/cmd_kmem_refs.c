@@ -26,7 +26,7 @@ static struct {
     uintptr_t stack, stack_end; /* where the command's own copies are */
 } refs;
 
-/* A kmem_ref_fn_t: keeps, for it is called with locks held. */
+/* A kmem_ref_fn_t. Only stores the reference: the caller holds locks. */
 static bool keep(uintptr_t at, const char *root, const struct kmem_buf_stat *in,
                  void *arg)
 {

@@ -18,7 +18,7 @@
 
 /* ---- slabs -------------------------------------------------------------- */
 
-/* Of slab `n`: one character per object. Returns how many. */
+/* The cells of slab `n`, one character per object. Returns how many. */
 static size_t slab_cells(struct kmem_cache *cp, size_t n,
                          const struct kmem_slab_stat *st,
                          char cells[HEAP_MAP_BITS])
@@ -205,7 +205,7 @@ static void print_histogram(const struct kmem_cache_stat *st,
                   MAX(st->stat_slabs, 1u));
 }
 
-/* One cache. False if ^C ended it. */
+/* Shows the slabs of one cache. False if ^C ended it. */
 static bool show_slabs(struct kmem_cache *cp, const struct kmem_cache_stat *st,
                        bool all, bool json)
 {
@@ -244,7 +244,7 @@ static void all_slabs(bool all, bool json)
     }
 }
 
-/* A cell for each slab in list order, or for one in so many. */
+/* Prints a cell for each slab in list order, or a sample if they do not fit. */
 static void print_states(const struct kmem_cache_stat *st)
 {
     static const char cells[] = {[KMEM_SLAB_FULL] = '#',
@@ -266,7 +266,7 @@ static void print_states(const struct kmem_cache_stat *st)
     console_colour(CONSOLE_PLAIN);
 }
 
-/* A row per cache that has slabs. */
+/* Prints a row for each cache that has slabs. */
 static void summary(void)
 {
     struct heap_order at = {0};

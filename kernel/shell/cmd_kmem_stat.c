@@ -82,7 +82,7 @@ static void put_count(const struct kmastat *ks, row_t row, int col, uint64_t n)
     heap_count(n, ks->ks_wide ? 20 : MAX(column_width(ks, col), 4u), row[col]);
 }
 
-/* In full: a unit within a unit would mislead. */
+/* Without a suffix such as M: the whole column has one unit. */
 static void put_mem(const struct kmastat *ks, row_t row, uint64_t bytes)
 {
     unsigned tenths = (unsigned)((bytes * 10 + MIB(1) / 2) >> 20);
@@ -241,7 +241,7 @@ static void print_kinds(const struct kmastat *ks, const struct heap_totals *t)
     print_sum(ks, "TOTAL", &t->total_all);
 }
 
-/* A row with nothing but memory, and what there is to say of it. */
+/* Prints a row that has only MEM, and a remark. */
 static void print_mem(const struct kmastat *ks, const char *label,
                       uint64_t bytes, const char *remark)
 {
@@ -442,8 +442,8 @@ static bool set_options(struct kmastat *ks, int argc, char **argv)
     return true;
 }
 
-/* Unless one was asked for: bytes in the wide table, else KiB as long as they
- * fit the column. */
+/* Chooses the unit, unless the user has: bytes in the wide table, else KiB, or
+ * MiB if KiB do not fit the column. */
 static void choose_unit(struct kmastat *ks)
 {
     struct heap_totals t;
@@ -475,15 +475,15 @@ static void select_caches(struct kmastat *ks, struct heap_sum *selected)
     ks->ks_name = ks->ks_wide ? (unsigned)longest : NARROW_NAME;
 }
 
-/* The size classes are many, and most of them have nothing. */
+/* False for size classes and the allocator's own caches without memory. */
 static bool of_interest(const struct kmem_cache_stat *st)
 {
     return st->stat_kind == KMEM_KIND_NAMED || st->stat_mem != 0 ||
            heap_bad_row(st);
 }
 
-/* Returns how many it listed. *hidden counts those left out as they have
- * nothing. */
+/* Returns how many it listed. *hidden counts those that of_interest
+ * leaves out. */
 static size_t print_rows(const struct kmastat *ks, size_t *hidden)
 {
     struct heap_order at = {0};

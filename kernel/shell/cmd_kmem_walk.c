@@ -1,11 +1,11 @@
 /*
  * walk: one row per object, slab, bufctl or hash entry, of one cache or of
- * all; in the order in which they lie in the slabs, the slabs in the order of
- * the cache's list.
+ * all. Slabs are in the order of the cache's list, objects in the order of
+ * their addresses.
  *
- * The walk goes by slab number and copies one slab's state at a time. What
- * contradicts itself gets a row marked `!`; at the end of a cache that breaks
- * an invariant its name and place are said.
+ * The walk goes by slab number and copies one slab's state at a time. A row
+ * that contradicts itself is marked `!`. If a cache breaks an invariant, a line
+ * after its rows says which and where.
  */
 #include "drivers/console.h"
 #include "kernel/lib/printf.h"
@@ -34,7 +34,7 @@ static const struct kmem_bufctl *bufctl[HEAP_MAP_BITS];
 
 /* ---- rows --------------------------------------------------------------- */
 
-/* What a row shows; `words` at row_addr are shown. */
+/* The contents of a row, to which row_words words at row_addr are added. */
 struct row {
     uintptr_t row_addr;
     uintptr_t row_slab;
@@ -85,7 +85,7 @@ static void put_row(struct walk *w, const struct row *r)
         print_row(w, r);
 }
 
-/* ---- what there is to walk ---------------------------------------------- */
+/* ---- objects, slabs, bufctls, hash entries ------------------------------ */
 
 /* Chunks of the slab that the walk is at, its map and bufctls at hand. */
 static size_t take_slab(const struct walk *w)

@@ -187,7 +187,7 @@ static void print_symbol(uintptr_t addr)
     }
 }
 
-/* A frame that is not the first of its block is what the first one is. */
+/* The first frame of the block, which has the state of all its frames. */
 static const struct page *first_of(const struct page *frame)
 {
     return frame->page_state == PAGE_TAIL
@@ -208,7 +208,7 @@ static void print_frame(const struct page *frame, uintptr_t addr)
             (unsigned long)page_to_phys(frame) + (addr & PAGE_MASK));
 }
 
-/* What debugging mode S took away. */
+/* An address in a page that debugging mode S has unmapped. */
 static void print_unmapped(uintptr_t addr)
 {
     struct kmem_buf_stat b;
@@ -224,8 +224,8 @@ static void print_unmapped(uintptr_t addr)
     print_life(&b);
 }
 
-/* The slab that was last on a frame that buddy has back, if it is still known
- * in the ring of slab events; and the last object there, if the log has it. */
+/* The last slab on a frame that has returned to buddy, if it is still in the
+ * ring of slab events; and the last object there, if the log has it. */
 static void print_former(uintptr_t addr)
 {
     uint32_t last = kmem_event_last(KMEM_RING_SLAB);
@@ -298,7 +298,7 @@ static int cmd_whatis(int argc, char **argv)
         print_managed(frame, addr);
     else
         kprintf("no memory that the kernel manages\n");
-    memset(&place, 0, sizeof(place)); /* it would be found */
+    memset(&place, 0, sizeof(place)); /* -r would find it */
     if (options)
         debugcmd_print_refs(addr, (uintptr_t)__builtin_frame_address(0));
     return 0;

@@ -15,7 +15,7 @@
 #define ROWS         20 /* unless -n says otherwise */
 #define NAME_WIDTH   15
 #define CALLER_WIDTH 13 /* what is left of 80 columns */
-#define AGO_WIDTH    10 /* the last decimals give way to days */
+#define AGO_WIDTH    10 /* many seconds leave less room for decimals */
 
 /* ---- rows --------------------------------------------------------------- */
 
@@ -100,8 +100,8 @@ struct filter {
     bool filter_json;
 };
 
-/* The bytes of the entry's object, 0 if its cache is gone and only the free is
- * known. */
+/* The bytes of the entry's object; 0 if the log does not say and its cache was
+ * destroyed. */
 static size_t size_of(const struct kmem_log_entry *e)
 {
     struct kmem_cache_stat st;

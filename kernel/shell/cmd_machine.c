@@ -1,6 +1,6 @@
 /*
- * The machine as it is: callers, bytes, symbols, the memory map; and ways of
- * bringing it to a stop, to see what that looks like.
+ * The state of the machine: callers, bytes, symbols, the memory map; and a
+ * panic on request, to show the report.
  */
 #include "drivers/console.h"
 #include "kernel/lib/string.h"

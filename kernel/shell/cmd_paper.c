@@ -1,6 +1,6 @@
 /*
  * explain: a cache in the words of the paper. Its sentences are in explain.txt,
- * from where GDB's `slab explain` has them, too (tools/gdb/slab_explain.py).
+ * which GDB's `slab explain` also uses (tools/gdb/slab_explain.py).
  * paper: the commands, the code and a test of each section, from paper.txt.
  */
 #include "drivers/console.h"
@@ -16,7 +16,7 @@
 
 /* ---- filled paragraphs -------------------------------------------------- */
 
-/* What stands in a sentence for {key}. */
+/* The text that replaces {key} in a sentence. */
 struct value {
     const char *value_key;
     char value_text[WORD_MAX];

@@ -5,9 +5,9 @@
  *                                               └─ ^\ ──> `left`
  *     continue ──> tty_continue(left) ──────────┬─ …
  *
- * A program that Ctrl-\ left does not stop: it waits when it wants the console.
- * There is one at a time, since there is one console. Children that end while
- * the shell has other things to do are taken in at its next prompt.
+ * A program left with Ctrl-\ still runs, but waits when it uses the console.
+ * There is one at a time, since there is one console. For children that end
+ * while a command runs, the shell calls task_wait at its next prompt.
  */
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
@@ -49,7 +49,7 @@ static int report(pid_t pid, const char *name, int status)
     return status != 0;
 }
 
-/* A child that has ended and has not been asked yet. */
+/* Finds a child that has ended and has not been waited for. */
 static bool find_ended(struct task_stat *st)
 {
     pid_t self = task_self()->task_pid;
@@ -77,7 +77,7 @@ void taskcmd_reap(void)
     }
 }
 
-/* What became of the program that had the console. */
+/* Reports how the program ended, or that Ctrl-\ took the console from it. */
 static int console_back(pid_t pid, const char *name, int error, int status)
 {
     left.left_pid = 0;
@@ -173,8 +173,8 @@ static int try_program(const char *folder, const char *name, path_t path)
     return error;
 }
 
-/* The path of a program: a name without '/' is in /bin or /sbin. 0 or the
- * error; then the path is where it should be. */
+/* The path of a program: a name without '/' is in /bin or /sbin. 0 or an error;
+ * the path then says where the program was expected. */
 static int find_program(const char *name, path_t path)
 {
     int error;

@@ -38,7 +38,7 @@ static int nth_bit(uint32_t bits, unsigned i)
     return bits == 0 ? -1 : __builtin_ctz(bits);
 }
 
-/* What takes more than one row: row `i` of it. False: there is no such row. */
+/* Prints row `i` of the rights, which may need several. False: no such row. */
 static bool print_rights(const struct grant_stat *st, unsigned i)
 {
     const struct manifest_server *s = &st->stat_server;

@@ -1,10 +1,10 @@
 /*
- * Tasks: which there are, ending them, what they have open.
+ * Tasks: listing them, killing them, and their open files.
  *
- * All of it comes from snapshots, a few rows at a time, so that the scheduler
- * is locked for a moment only. A task's handle table is its own, but nobody
- * changes it while the task does not run, which with sched_lock held is true
- * of every task but the caller.
+ * The commands print snapshots of a few rows at a time, so that the scheduler
+ * is locked for a short time only. A handle table has no lock of its own, but
+ * with sched_lock held no task but the caller runs, so the tables of other
+ * tasks do not change.
  */
 #include "kernel/shell/cmd_task.h"
 #include "drivers/console.h"
@@ -20,12 +20,12 @@
 #include "kernel/x86/backtrace.h"
 #include "kernel/x86/switch.h"
 
-#define BATCH       8 /* rows per look at the tasks */
+#define BATCH       8 /* rows per snapshot */
 #define FRAMES_MAX  24
 #define MS_PER_TICK (1000 / TIMER_HZ)
 #define MS_TO_DIE   10
 
-/* ---- what commands share ------------------------------------------------ */
+/* ---- shared by the commands --------------------------------------------- */
 
 bool taskcmd_alive(void)
 {
@@ -61,8 +61,8 @@ void taskcmd_complete(void (*add)(const char *word, void *arg), void *arg)
     }
 }
 
-/* The return addresses on a stack that is not in use: it begins with where the
- * task goes on. */
+/* The return addresses on the stack of a task that does not run. The first is
+ * where the task will continue. */
 static unsigned stack_of(pid_t pid, uintptr_t *pc, unsigned max)
 {
     const struct switch_frame *f;
@@ -166,8 +166,8 @@ static int parse_signal(const char *word)
     return parse_u32(word, &number) && number <= SIG_MAX ? (int)number : -1;
 }
 
-/* Killed tasks end when they get the processor, which the shell leaves
- * them here, so that its next prompt can say that they have. */
+/* A killed task ends when it next runs. The shell sleeps to let it run, so that
+ * the next prompt can report its end. */
 static int send(const char *word, int signal)
 {
     bool group = word[0] == '-';

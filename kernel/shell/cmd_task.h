@@ -1,5 +1,5 @@
 /*
- * What the commands about tasks share: arguments that name a task, names of
+ * Shared by the commands about tasks: arguments that name a task, names of
  * signals, stacks of tasks that do not run.
  *
  * The commands are in the files beside this one:
@@ -8,7 +8,7 @@
  *     cmd_ipc.c     ports ipc             cmd_fs.c     inodes pipes
  *     cmd_servers.c servers irqs
  *
- * None of them allocates, but `run`, which starts a program.
+ * Of these only `run` allocates, because it starts a program.
  */
 #pragma once
 
@@ -26,14 +26,14 @@ bool taskcmd_stat(const char *word, struct task_stat *out);
 const char *taskcmd_signal(int signal);
 
 /* Prints the chain of callers on the kernel stack of a task. False, and nothing
- * printed, if it is gone, or runs just now. */
+ * printed, if it has ended or is running. */
 bool taskcmd_print_stack(pid_t pid);
 
 /* Completes pids. */
 shell_complete_t taskcmd_complete;
 
-/* Takes in the children of the shell that have ended, with a line about each:
- * what the shell does before it prompts. */
+/* Waits for the children of the shell that have ended, and prints a line about
+ * each. Called before each prompt. */
 void taskcmd_reap(void);
 
 /* Whether there is such a program. False after an error line. */

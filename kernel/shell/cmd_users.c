@@ -1,9 +1,9 @@
 /*
- * users: live memory summed by the stack that allocated it. old: what has been
- * live for long, the paper's way to find leaks (section 6.7). leaks: what
- * nothing points to.
+ * users: live memory summed by the stack that allocated it. old: buffers that
+ * have been live for long, the paper's way to find leaks (section 6.7). leaks:
+ * buffers that nothing points to.
  *
- * All three put buffers into groups of like cache, size and stack, in a table
+ * All three group buffers of the same cache, size and stack, in a table
  * of fixed size: a command allocates nothing. Buffers of caches that are not in
  * mode U have no stack and make one group per cache and size.
  */
@@ -26,7 +26,7 @@
 struct group {
     const struct kmem_cache *group_cache;
     size_t group_size;                   /* bytes asked for, each */
-    struct kmem_transaction group_trans; /* whose stack all have */
+    struct kmem_transaction group_trans; /* its stack is that of all */
     uint64_t group_count;
     uint64_t group_waste; /* bytes of their chunks that were not requested */
     uint64_t group_youngest;
@@ -34,7 +34,7 @@ struct group {
     uint64_t group_ages;    /* sum */
     uintptr_t group_sample; /* the oldest */
     uint32_t group_task[TASKS_KEPT];
-    unsigned group_tasks; /* distinct ones; more than are kept: more */
+    unsigned group_tasks; /* distinct ones; at most TASKS_KEPT + 1 */
 };
 
 static struct {
@@ -43,7 +43,7 @@ static struct {
     uint64_t left_out;  /* buffers for which there was no group */
     uint64_t unaudited; /* buffers without a stack */
     uint64_t now;       /* when the walk began: ages are as of then */
-    uint64_t min_age;   /* younger ones are not taken in */
+    uint64_t min_age;   /* younger ones are left out */
     bool audited_only;
 } groups;
 
@@ -112,7 +112,7 @@ static uint64_t age_of(const struct kmem_transaction *t)
     return groups.now - MIN(groups.now, t->trans_us);
 }
 
-/* A kmem_buf_fn_t. Free ones are passed over. Neither prints nor allocates:
+/* A kmem_buf_fn_t. Skips free buffers. Neither prints nor allocates:
  * the leak scan calls it with interrupts off. */
 static bool take_in(const struct kmem_buf_stat *b, void *arg)
 {
@@ -383,7 +383,7 @@ static struct {
     size_t count;
 } roots;
 
-/* An mm_root_t: keeps, for it may not print. */
+/* An mm_root_t. Only stores the root: it may not print. */
 static void keep_root(const void *from, const void *end, const char *name)
 {
     if (roots.count++ >= ROOTS_KEPT)

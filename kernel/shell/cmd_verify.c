@@ -1,10 +1,10 @@
 /*
  * verify: every invariant of the kernel, by name.
  *
- * First the memory: a row per cache, then what lies between them. Then what
- * the memory is used for. Programs change under their own hands: of them only
- * those are checked that wait, and not in the middle of a message that another
- * one copies for them.
+ * The memory comes first: a row per cache, then the rest of memory management.
+ * Then come its users. A running program changes its own data, so only blocked
+ * programs are checked, and none while another task copies a message from or
+ * to it.
  */
 #include "drivers/console.h"
 #include "kernel/fs/file.h"
@@ -23,7 +23,7 @@
 
 /* ---- caches ------------------------------------------------------------- */
 
-/* Returns 1 if the cache is broken. Prints bad rows, and good ones on wish. */
+/* Returns 1 if the cache is broken. Prints a bad row, and if `good` any. */
 static unsigned verify_row(struct kmem_cache *cp, bool json, bool good)
 {
     struct kmem_cache_stat st;
@@ -60,7 +60,7 @@ static unsigned verify_caches(bool json)
     return bad;
 }
 
-/* ---- what lies between caches ------------------------------------------- */
+/* ---- outside of caches -------------------------------------------------- */
 
 static const char *check_buddy(const char **where)
 {
@@ -126,7 +126,7 @@ static const char *check_programs(const char **where)
 #define TRIES  4
 #define TRY_MS 20
 
-/* `heap` first: it finds what the rows of the caches have shown, too. */
+/* `heap` is first: it also finds the errors that the rows of caches show. */
 static const struct check {
     const char *check_name;
     const char *(*check_run)(const char **where);
@@ -142,7 +142,7 @@ static const struct check {
 
 #define CHECKS ARRAY_SIZE(checks)
 
-/* What a program was interrupted in is done when it has run again. */
+/* A change that was interrupted is complete after the program has run again. */
 static const char *run_check(const struct check *c, const char **where)
 {
     const char *wrong = c->check_run(where);

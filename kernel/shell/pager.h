@@ -1,13 +1,13 @@
 /*
- * What a command prints at a terminal stops after each screenful and waits for
- * a key, in the manner of `more`.
+ * The output of a command at a terminal stops after each screenful and waits
+ * for a key, in the manner of `more`.
  */
 #pragma once
 
 #include "kernel/lib/types.h"
 
-/* A line was typed. If this was at a terminal, pages what the calling task
- * prints with interrupts enabled, until it moves the cursor. */
+/* A line was typed. If this was at a terminal, the output of the calling task
+ * with interrupts enabled is paged, until it moves the cursor. */
 void pager_begin(void);
 
 /* Text is shown as it comes, as until pager_begin(). */

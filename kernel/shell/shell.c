@@ -31,7 +31,7 @@ static const char self[] = "slate";
 static const char *current = self; /* the command that runs */
 static bool interrupted;           /* ^C was typed */
 
-/* ---- what commands share ------------------------------------------------ */
+/* ---- shared by the commands --------------------------------------------- */
 
 int shell_error(const char *fmt, ...)
 {
@@ -52,7 +52,7 @@ bool shell_interrupted(void)
     return interrupted || pager_quit();
 }
 
-/* What words_take returned. */
+/* `wrong` is the result of words_take. */
 static bool options_fit(int wrong)
 {
     if (wrong & WORDS_NO_VALUE)
@@ -128,7 +128,7 @@ bool shell_only_workshop(const char *name)
     return true;
 }
 
-/* How many letters must be changed, added or dropped to make `b` of `a`
+/* How many letters must be changed, added or dropped to turn `a` into `b`
  * (Levenshtein's distance); row[j] is that for the first j letters of b. */
 static unsigned distance(const char *a, const char *b)
 {
@@ -152,8 +152,8 @@ static unsigned distance(const char *a, const char *b)
     return row[len];
 }
 
-/* The command that `name` was probably meant to be, or NULL: one that begins
- * so, or the nearest. */
+/* The command that was probably meant by `name`, or NULL: one that begins with
+ * it, or the nearest. */
 static const struct shell_command *nearest(const char *name)
 {
     const struct shell_command *best = NULL;
@@ -173,7 +173,7 @@ static const struct shell_command *nearest(const char *name)
     return best;
 }
 
-/* The command for what other shells have under that name. */
+/* The command that other shells call `name`, or NULL. */
 static const struct shell_command *synonym(const char *name)
 {
     static const char *const words[][2] = {
@@ -204,8 +204,8 @@ static int unknown(const char *name)
         c->command_name);
 }
 
-/* A command that was interrupted takes all that was typed until the ^C along:
- * it was meant for a state that will not come. */
+/* After an interrupted command: drops all keys up to the ^C, which were meant
+ * for the state that the whole command would have left. */
 static void end_interrupt(void)
 {
     while (console_interrupt_pending())
@@ -287,7 +287,7 @@ static struct line editor = {
     .line_words = complete_words,
 };
 
-/* Into the ring that dmesg shows goes the line, not how it was edited. */
+/* Adds the final line to the ring that dmesg shows, without its editing. */
 static void record(const char *prompt, const char *line)
 {
     console_record(prompt, strlen(prompt));
@@ -328,7 +328,7 @@ BOOT_OPTION(run, "run=", "run=COMMANDS",
 /* The commands of the kernel option run=, shown as if they were typed. */
 static void run_option(void)
 {
-    char line[SHELL_LINE_MAX + 2]; /* room to be found too long */
+    char line[SHELL_LINE_MAX + 2]; /* one more: longer lines are refused */
 
     if (!run)
         return;

@@ -1,5 +1,5 @@
 /*
- * The kernel shell: what a command is, and what commands share.
+ * The kernel shell: its commands, and functions that they share.
  *
  * A file per group of commands registers them with SHELL_COMMAND; the line
  * editor, `help` and completion find them through the linker section, so a

@@ -14,7 +14,7 @@
  *                     RUNNING ─────────────────────────┘
  *                       │ task_exit
  *                       v
- *                     ZOMBIE ── parent waits ──> gone
+ *                     ZOMBIE ── parent waits ──> freed
  */
 #pragma once
 

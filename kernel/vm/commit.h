@@ -26,8 +26,8 @@
 struct space;
 
 /*
- * Pages that programs cannot be promised, so that programs that run can go on
- * working when memory is promised to the last page. Measured: a process takes 5
+ * Pages that programs cannot be promised, so that running programs can continue
+ * to work when all other pages are promised. Measured: a process takes 5
  * pages of the kernel (stack 3, directory 1, table 1) and shares a few more, an
  * open pipe 1, a command of the kernel shell none. So this is the need of ten
  * processes; tools/test/test_commit.py checks the figures.
@@ -51,8 +51,8 @@ struct commit_stat {
 /* Counts the free pages. After buddy_init. Boot only. */
 void commit_init(void);
 
-/* A space comes into being with no promises; it ends, and all that it was
- * promised is available again: its pages must have been freed. */
+/* A space begins, with no promises; and it ends, which makes all that it was
+ * promised available again: its pages must have been freed. */
 void commit_enter(struct commit *c);
 void commit_leave(struct commit *c);
 

@@ -18,7 +18,7 @@
 #define PTE_LARGE  128u
 #define TABLE_MAX  MIB(1)
 
-/* What all tables begin with, and the entries of "RSDT". */
+/* The start of every table, and the entries of "RSDT". */
 struct table {
     char signature[4];
     uint32_t length;

@@ -37,7 +37,7 @@ bool kmem_log_create(void)
             mm_refund(pages);
     if (p == NULL)
         return false;
-    pages *= 2; /* as it was then */
+    pages *= 2; /* the loop has halved it once more */
     memset(page_to_virt(p), 0, pages * PAGE_SIZE);
     transactions.length = pages * PAGE_SIZE / sizeof(struct kmem_log_entry);
     transactions.entries = page_to_virt(p);

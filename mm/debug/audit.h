@@ -19,8 +19,8 @@ struct kmem_log_entry {
     uint32_t log_prev; /* the previous one of this buffer, 0: none */
     enum kmem_op log_op;
     uint32_t log_cpu;             /* the processor that did it */
-    struct kmem_cache *log_cache; /* destroyed if its number is not: */
-    uint32_t log_number;          /* cache_number of the cache then */
+    struct kmem_cache *log_cache; /* destroyed if its cache_number is not */
+    uint32_t log_number;          /* this one, which it was then */
     const void *log_slab;
     const void *log_buf;
     const void *log_bufctl;

@@ -66,11 +66,11 @@ void kmem_debug_boot(unsigned modes, const char *names);
 /*
  * Puts a cache into `modes`, all of it: a mode that is not in the set ends.
  * Modes but KMF_TRACE change the layout of slabs, so no object may be
- * allocated; free slabs are given back first. Returns 0, or
+ * allocated; free slabs are destroyed first. Returns 0, or
  *
  *     -KMEM_EBUSY   objects are allocated; kmem_debug_set_error says how many
  *     -KMEM_EPERM   one of the allocator's own caches (KMF_TRACE may be set)
- *     -KMEM_EINVAL  pages of this cache, or in this home, cannot be unmapped
+ *     -KMEM_EINVAL  pages of this cache or platform cannot be unmapped
  *     -KMEM_EAGAIN  the cache is growing or being reaped
  *     -KMEM_ENOMEM
  *

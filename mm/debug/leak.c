@@ -8,7 +8,7 @@
  * scan errs on one side only: a number that looks like an address hides a leak.
  * The allocator's own buffers are neither read nor suspected.
  *
- * Marks are bits in pages that buddy lends: for each slab, whether a buffer is
+ * Marks are bits in pages from buddy: for each slab, whether a buffer is
  * allocated, reached, read. page_refs of a slab's frames, unused otherwise,
  * says where its bits are.
  */

@@ -10,7 +10,7 @@
  *
  * A mode changes the layout of slabs, and allocated objects cannot move. So the
  * modes of a cache are set when it is created, or later while it has no
- * allocated object: then its free slabs are given back, and its geometry is
+ * allocated object: then its free slabs are destroyed, and its geometry is
  * computed anew under its lock.
  */
 #include "kernel/lib/printf.h"
@@ -83,8 +83,8 @@ static bool listed(const char *names, const char *name)
     return false;
 }
 
-/* Whether pages of the cache can be unmapped: they are segkmem's, and this home
- * can do it. */
+/* Whether pages of the cache can be unmapped: they are segkmem's, and the
+ * platform can do it. */
 static bool can_unmap(const struct kmem_cache *cp)
 {
     return cp->cache_supplier.getpages == NULL && mm_page_map(NULL, true);
