@@ -7,7 +7,7 @@
 
 #define RELEASE 0x80
 
-/* What a PC keyboard's keys say, by rows: first scan code, then characters. */
+/* The keys of a PC keyboard, by rows: first scan code, then characters. */
 static const struct {
     uint8_t first;
     const char *plain;
@@ -201,7 +201,7 @@ KTEST(scancode, any_bytes_leave_it_usable)
         if (key != KEY_NONE && (key < 1 || key > KEY_F1 + 11))
             KT_FAIL("code 0x%x gave key 0x%x", seed >> 24, (unsigned)key);
     }
-    feed(&s, "\x9D\x9D\x9D\xE0\x9D\xAA\xB6"); /* let go of everything */
+    feed(&s, "\x9D\x9D\x9D\xE0\x9D\xAA\xB6"); /* all are released */
     s.scan_caps = false;
     check_rows(&s, false, false);
 }

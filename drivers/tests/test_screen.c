@@ -275,9 +275,9 @@ KTEST(screen, the_second_leaves_the_first_as_it_was)
     ROW(24, "");
     CURSOR(0, 0);
     write("\033[12;5Hsecond\033[?1049h");
-    ROW(11, "    second"); /* there is one only */
+    ROW(11, "    second"); /* there is only one second screen */
     screen_look(&screen, (int)SCREEN_ROWS);
-    ROW(0, "07"); /* the first is past like any other */
+    ROW(0, "07"); /* looking back shows the first */
     ROW(24, "abc");
     write("\033[?1049l");
     ROW(0, "07");
@@ -310,9 +310,9 @@ KTEST(screen, the_second_may_scroll_as_far_as_the_ring_goes)
     ROW(0, "07");
     ROW(23, "30");
     screen_look(&screen, 1000);
-    ROW(0, "07"); /* what was past before is lost */
+    ROW(0, "07"); /* earlier lines are lost */
     write("\033[?1049h");
-    write_numbers(40, 40 + 34); /* and now one line of the first */
+    write_numbers(40, 40 + 34); /* loses a line of the first, too */
     write("x\033[?1049l");
     ROW(0, "51");
     ROW(24, "x");
@@ -339,7 +339,7 @@ KTEST(screen, the_cursor_is_hidden_and_shown)
     ROW(0, "");
 }
 
-/* What is shown must always be the ring's last lines. */
+/* The screen must always show the ring's last lines. */
 static void any_bytes(const screen_line_t *ring, unsigned size)
 {
     static const char *const whole[] = {"\033[?1049h", "\033[?1049l"};

@@ -37,7 +37,7 @@ static bool stamped(const struct side *s, unsigned slot)
     return p[0] == s->stamp && p[size_of(slot) - 1] == s->stamp;
 }
 
-/* Frees what is in the next slot, having looked at it, or fills the slot. */
+/* Checks and frees the object in the next slot, or fills an empty slot. */
 static void work(struct side *s)
 {
     unsigned slot = s->next++ % HELD;

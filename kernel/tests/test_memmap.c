@@ -43,7 +43,7 @@ static void expect(size_t i, uint64_t from, uint64_t to, bool usable)
     KT_EQ(got[i].region_usable, usable);
 }
 
-/* What QEMU says of 64 MiB. */
+/* QEMU's map of 64 MiB. */
 static void add_pc(void)
 {
     add(ENTRY, 0, 0x9fc00, RAM);

@@ -1,6 +1,6 @@
 /*
- * What the tests of kernel/fs share: a directory of their own, a small file
- * system that counts what is asked of it, and operations in one call.
+ * Shared by the tests of kernel/fs: a directory of their own, a small file
+ * system that counts its calls, and operations in one call.
  */
 #pragma once
 
@@ -22,13 +22,13 @@ void fs_test_verify(const char *file, int line);
 void fs_test_begin(void);
 void fs_test_end(void);
 
-/* Everything below the directory `path`, not itself. */
+/* Removes everything below the directory `path`, not itself. */
 void fs_test_empty(const char *path);
 
-/* 0 or the error of looking it up. */
+/* Looks up `path`: 0 or the error. */
 int fs_test_look(const char *path);
 
-/* Its inode with a reference, or NULL after a failed expectation. */
+/* The inode at `path` with a reference, or NULL after a failed expectation. */
 struct inode *fs_test_get(const char *path);
 
 /* The locked operations. */
@@ -66,6 +66,6 @@ struct test_fs_log {
 
 extern struct test_fs_log test_fs_log;
 
-/* Sets it to zeroes; and lets all its inodes go, true if there are none. */
+/* Clears the log; and evicts all inodes of test_fs, true if none is left. */
 void test_fs_begin(void);
 bool test_fs_end(void);

@@ -170,7 +170,7 @@ KTEST(directory, rename_moves_and_replaces)
     KT_TRUE(fs_test_has(T "/d/h", T "/f"));
     KT_EQ(fs_rename(T "/d/h", T "/g", NULL), 0);
     KT_TRUE(fs_test_has(T "/g", T "/f"));
-    KT_EQ(nodes(), before + 4); /* what was g is gone */
+    KT_EQ(nodes(), before + 4); /* the old g is freed */
     KT_EQ(fs_rename(T "/d", T "/e", NULL), 0);
     KT_EQ(nodes(), before + 3);
     KT_EQ(fs_rename(T "/e", T "/e", NULL), 0);
@@ -266,7 +266,7 @@ KTEST(directory, a_list_stays_good_while_entries_go)
     for (unsigned i = 0; list_some(dir, &offset, 100, seen); i++) {
         snprintf(name, sizeof(name), "n%u", i * 37 % LISTED);
         KT_EQ(fs_unlink(name, dir), 0);
-        KT_EQ(fs_mknod(name, dir, FILE_REGULAR, 0), 0); /* as a new one */
+        KT_EQ(fs_mknod(name, dir, FILE_REGULAR, 0), 0); /* as a new entry */
         KT_LE(i, 60);
         if (i >= 20)
             break;
@@ -309,7 +309,7 @@ static const struct fs_ops *real_ops;
 static struct fs_ops slow_ops;
 static volatile unsigned wrong;
 
-/* With the directory locked another task comes by. */
+/* Lets another task run while the directory is locked. */
 static int slow_lookup(struct inode *dir, const char *name, uint32_t *ino)
 {
     sched_yield();
@@ -335,8 +335,8 @@ static void shuffle(void *arg)
     }
 }
 
-/* With directories locked in any other order than from the top this would end
- * with all tasks waiting for each other. */
+/* If directories were locked in any other order than from the top, the tasks
+ * would deadlock. */
 KTEST(directory, renames_of_many_tasks)
 {
     int status;

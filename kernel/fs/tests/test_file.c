@@ -30,7 +30,7 @@ static struct file *open(const char *path, uint32_t flags)
     return f;
 }
 
-/* What opening fails with; 0 if it does not. */
+/* The error of opening the file; 0 if there is none. */
 static int refused(const char *path, uint32_t flags)
 {
     struct file *f;
@@ -63,7 +63,7 @@ static void clean(void)
     KT_EQ(fs_rmdir(DIR, NULL), 0);
 }
 
-/* The file's text as far as it fits, by a file of its own. */
+/* The file's text as far as it fits, read through another open file. */
 static const char *contents(void)
 {
     static char text[64];
@@ -246,7 +246,7 @@ KTEST(file, a_bad_buffer_moves_nothing)
 
 /* ---- directories -------------------------------------------------------- */
 
-/* How often an entry of that name is among those that `f` gives. */
+/* The number of entries of that name that `f` lists. */
 static unsigned count_entries(struct file *f, const char *name, size_t room)
 {
     static char buf[256];

@@ -285,7 +285,7 @@ KTEST(inode, tasks_that_ask_at_the_same_moment_get_one)
     all_get_nine();
     inode_totals(&after);
     KT_EQ(test_fs_log.reads, 1);
-    KT_EQ(after.total_hits - before.total_hits, 3); /* asked once, waited */
+    KT_EQ(after.total_hits - before.total_hits, 3); /* three waited */
     for (unsigned i = 0; i < ARRAY_SIZE(got); i++) {
         KT_EQ(result[i], 0);
         KT_TRUE(got[i] == got[0]);
@@ -314,8 +314,8 @@ KTEST(inode, one_that_cannot_be_read_leaves_nothing)
 
 /* ---- memory pressure ---------------------------------------------------- */
 
-/* Takes memory by three pages until there is none, and gives it back. Returns
- * how often that went well. */
+/* Allocates three pages at a time until there are no more, and frees all.
+ * Returns the number of allocations. */
 static size_t take_all_pages(void)
 {
     void **last = NULL;
@@ -383,7 +383,7 @@ KTEST(inode, without_memory_there_is_an_error_and_nothing_else)
 
 /* ---- the rest ----------------------------------------------------------- */
 
-/* Every inode comes once, in order, however few are asked for at a time. */
+/* Every inode comes once, in order, however few are requested at a time. */
 static size_t count_shown(size_t batch, bool *seen)
 {
     struct inode_stat stat[3], last;

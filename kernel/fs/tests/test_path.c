@@ -1,5 +1,5 @@
 /*
- * Paths: walking, where file systems meet, and the way back.
+ * Paths: walking, mount points, and the path of a directory.
  */
 #include "kernel/fs/tests/fs_test.h"
 
@@ -110,7 +110,7 @@ KTEST(path, up_to_the_last_name)
     fs_test_end();
 }
 
-/* ---- the way back ------------------------------------------------------- */
+/* ---- the path of a directory -------------------------------------------- */
 
 static bool is_called(const char *path, const char *want)
 {

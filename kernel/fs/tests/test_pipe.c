@@ -12,7 +12,7 @@ static struct {
     struct file *write_end;
 } pipe;
 
-static uint8_t buffer[2 * PIPE_SIZE]; /* what goes in, and what comes out */
+static uint8_t buffer[2 * PIPE_SIZE]; /* written to the pipe; in[]: read */
 static uint8_t in[2 * PIPE_SIZE];
 
 static bool open_pipe(void)
@@ -127,7 +127,7 @@ KTEST(pipe, a_shared_end_is_open_until_the_last_reference)
     close_pipe();
 }
 
-/* Every place of the ring's end in turn. */
+/* The bytes meet the ring's end at many places. */
 KTEST(pipe, around_the_end_of_the_buffer)
 {
     uint8_t next = 0;

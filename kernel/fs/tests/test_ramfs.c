@@ -118,7 +118,7 @@ KTEST(ramfs, longer_and_shorter)
     KT_EQ(inuse("ramfs_page"), 2);
     KT_EQ(fs_test_truncate(f, 12000), 0);
     KT_TRUE(all(f, 0, 5000, 'a'));
-    KT_TRUE(all(f, 5000, 12000, 0)); /* not what was there before */
+    KT_TRUE(all(f, 5000, 12000, 0)); /* not the old bytes */
     KT_EQ(fs_test_truncate(f, PAGE_SIZE), 0);
     KT_EQ(inuse("ramfs_page"), 1);
     KT_TRUE(all(f, 0, PAGE_SIZE, 'a'));
@@ -144,7 +144,7 @@ KTEST(ramfs, the_largest_file)
     end(f);
 }
 
-/* ---- buffers that are not there ----------------------------------------- */
+/* ---- unmapped buffers --------------------------------------------------- */
 
 KTEST(ramfs, a_bad_buffer_changes_nothing)
 {
@@ -276,8 +276,8 @@ KTEST(ramfs, a_write_that_runs_out_of_memory)
 }
 
 /* Tries an operation with its n-th request for memory failing, for n = 1, 2, 3
- * … until none fails. Every failure is one of the operation, and leaves as
- * many entries as there were. */
+ * … until none fails. If the operation fails, the number of entries must not
+ * change. */
 static void fail_each(enum kmem_fail_kind kind, int (*fn)(void))
 {
     size_t entries = inuse("ramfs_entry");
@@ -294,7 +294,7 @@ static void fail_each(enum kmem_fail_kind kind, int (*fn)(void))
         fired = kmem_fail_fired();
         kmem_fail_set(KMEM_FAIL_NONE, 0);
         if (r == 0)
-            break; /* what failed could be done without */
+            break; /* succeeded without that memory */
         KT_EQ(r, -ENOMEM);
         KT_EQ(inuse("ramfs_entry"), entries);
         KT_EQ(inuse("ramfs_node"), nodes);

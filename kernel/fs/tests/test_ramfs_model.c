@@ -334,7 +334,7 @@ static void compare_bytes(struct inode *f, uint32_t size)
     KT_EQ(memcmp(scratch, model + offset, want), 0);
 }
 
-/* Begun as a file whose contents are in an archive. */
+/* At first the contents of `f` are in an archive. */
 static void run_contents(struct inode *f)
 {
     uint32_t size = 20000;

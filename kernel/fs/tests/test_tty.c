@@ -1,6 +1,6 @@
 /*
- * The console for programs: what is typed as a state machine (tty_line.c), and
- * whose the console is (tty.c).
+ * The console for programs: typed input as a state machine (tty_line.c), and
+ * the foreground group (tty.c).
  *
  * Tests: kernel/fs/tty.c, kernel/fs/tty_line.c
  */

@@ -253,7 +253,7 @@ static uint32_t next_random(void)
     return random_state >> 8;
 }
 
-/* With a header that is right nevertheless, every second time. */
+/* Changes bytes of a header; every second time makes its checksum right. */
 static void break_something(void)
 {
     struct tar_header *h = (struct tar_header *)tar + next_random() % 6;

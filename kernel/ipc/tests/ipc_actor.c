@@ -7,15 +7,15 @@
 #define ACTORS_MAX 8
 #define SETTLE_MAX 1000
 
-/* What a machine needs for one more: the pages promised to it, those of the
+/* The memory needed for one more: the pages promised to it, those of the
  * kernel for a task, and those that programs are never promised. */
 #define KERNEL_PAGES 8
 #define NEEDED                                                                 \
     (PAGE_SIZE * (1 + KERNEL_PAGES + COMMIT_KERNEL_SHARE) + 2 * ACTOR_AREA)
 
-static struct actor *actors[ACTORS_MAX]; /* those that live */
+static struct actor *actors[ACTORS_MAX]; /* those that exist */
 
-/* ---- what an actor does ------------------------------------------------- */
+/* ---- the task of an actor ----------------------------------------------- */
 
 /* A space with the three areas, and handles. */
 static bool move_in(void)
@@ -92,7 +92,7 @@ static void act(void *arg)
     move_out(kernel_cr3);
 }
 
-/* ---- what the test does with it ----------------------------------------- */
+/* ---- calls for tests ---------------------------------------------------- */
 
 static bool settled(void)
 {

@@ -4,7 +4,7 @@
  * An actor is a task with an address space and handles of its own that stays
  * in ring 0 and makes system calls through its trap frame, as a program would.
  * The test gives it a call to make and waits until every actor has settled:
- * each has either come back or waits. So every order of calls, answers and
+ * each has either returned or waits. So every order of calls, replies and
  * deaths can be written down as a sequence of steps.
  *
  * Memory of an actor: a page at ACTOR_BUFFER, for a struct ipc_buffer; an area
@@ -46,7 +46,7 @@ void actor_end(struct actor *a);
 void actor_kill(struct actor *a);
 
 /* Has it make a call; the words are 1, 2 and 3 more than `edx`. Returns whether
- * it has come back; if so, actor_result and actor_out tell with what. */
+ * it has returned; if so, actor_result and actor_out hold the results. */
 bool actor_do(struct actor *a, syscall_t *call, uint32_t ebx, uint32_t ecx,
               uint32_t edx);
 
@@ -77,7 +77,7 @@ void actor_settle(void);
 /* A new port of an actor's: the handle. */
 uint32_t actor_port(struct actor *a);
 
-/* Gives `to` a handle to what handle `h` of `from` is. */
+/* Gives `to` a handle to the object of handle `h` of `from`. */
 uint32_t actor_share(const struct actor *from, uint32_t h, struct actor *to,
                      uint32_t flags);
 

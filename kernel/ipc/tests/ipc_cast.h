@@ -1,6 +1,6 @@
 /*
- * The cast of the tests of messages: the server s, the clients c, d and e, and
- * what they say to one another. Each file that includes this has its own.
+ * The actors of the tests of messages: the server s, the clients c, d and e,
+ * and checks of their messages. Each file that includes this has its own.
  */
 #pragma once
 
@@ -47,7 +47,7 @@ static inline void expect_received(const struct actor *client, uint32_t tag)
     KT_EQ(s.actor_out[4], client->actor_in[4]);
 }
 
-/* A client is back with the server's answer. */
+/* A client has returned with the server's reply. */
 static inline void expect_answered(const struct actor *client, uint32_t tag)
 {
     KT_TRUE(!actor_waits(client));

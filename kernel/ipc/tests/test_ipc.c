@@ -85,7 +85,7 @@ KTEST(ipc, answers_in_any_order)
     expect_answered(&d, 12);
     KT_EQ(reply(&e, 13), 0);
     expect_answered(&e, 13);
-    /* the client received last is answered: this answer has no client */
+    /* the client received last has its reply: this one has no client */
     KT_TRUE(!actor_do(&s, sys_ipc_reply_receive, port_s, 14, 14));
     KT_TRUE(actor_waits(&c));
     call(&d, port_d, 4);
@@ -111,7 +111,7 @@ KTEST(ipc, a_reply_needs_a_client_of_its_own)
     KT_TRUE(receive());
     KT_EQ(actor_result(&d, sys_ipc_reply, (uint32_t)c.actor_pid, 1, 1), -ESRCH);
     KT_EQ(reply(&c, 2), 0);
-    KT_EQ(reply(&c, 3), -ESRCH); /* has been answered */
+    KT_EQ(reply(&c, 3), -ESRCH); /* has its reply */
     expect_back(&c, 0);
     KT_EQ(c.actor_out[1], 2);
     actor_end(&d);
@@ -173,7 +173,7 @@ static int32_t call_until_stopped(uint32_t a, uint32_t b, uint32_t tag)
     return rounds;
 }
 
-/* The processor goes to and fro between the two past the run queue; still the
+/* The two switch to each other directly, without the run queue; still the
  * others (here the test itself) have their turns. */
 KTEST(ipc, two_that_talk_let_others_run)
 {
@@ -185,7 +185,7 @@ KTEST(ipc, two_that_talk_let_others_run)
     sched_yield();
     stop = true;
     actor_settle();
-    actor_end(&s); /* c may wait for an answer */
+    actor_end(&s); /* c may wait for a reply */
     KT_TRUE(!actor_waits(&c));
     KT_GE(c.actor_result, 1);
     KT_LE(c.actor_result, ROUNDS_MAX - 1);
@@ -249,13 +249,13 @@ KTEST(ipc, a_killed_task_does_not_wait)
     actor_kill(&s);
     KT_TRUE(actor_do(&s, sys_ipc_reply_receive, port_s, 3, 3));
     expect_back(&s, -EINTR);
-    expect_answered(&d, 3); /* the answer went out first */
+    expect_answered(&d, 3); /* the reply was sent first */
     actor_end(&s);
     actor_end(&c);
     actor_end(&d);
 }
 
-/* Killed and woken, but not yet out of its list. */
+/* Killed and woken, but still in its list. */
 KTEST(ipc, killed_but_not_yet_gone)
 {
     if (!begin(1))
@@ -271,7 +271,7 @@ KTEST(ipc, killed_but_not_yet_gone)
 }
 
 /* A READY client is passed over: here by a server that tests its queue, and by
- * one that answers. (Actors run in the order in which they are started.) */
+ * one that replies. (Actors run in the order in which they are started.) */
 KTEST(ipc, a_ready_client_is_passed_over)
 {
     if (!begin(3))
@@ -370,7 +370,7 @@ KTEST(ipc, the_last_receive_handle_is_closed)
     KT_EQ(actor_result(&s, sys_notify, port_s, 1, 0), 0);
     KT_EQ(actor_result(&s, actor_close, port_s, 0, 0), 0);
     expect_back(&d, -EPIPE);
-    KT_TRUE(actor_waits(&c)); /* has been received: is still answered */
+    KT_TRUE(actor_waits(&c)); /* has been received: still gets a reply */
     KT_EQ(reply(&c, 5), 0);
     expect_answered(&c, 5);
     KT_TRUE(call(&e, port_e, 3));
@@ -394,7 +394,7 @@ KTEST(ipc, two_servers_at_one_port)
     KT_TRUE(!call(&e, port_e, 2));
     expect_back(&d, 0);
     KT_EQ(d.actor_out[0], e.actor_pid);
-    /* neither answers the other's */
+    /* neither replies to the other's client */
     KT_EQ(reply(&e, 1), -ESRCH);
     actor_end(&s);
     expect_back(&c, -EPIPE);

@@ -170,7 +170,7 @@ KTEST(ipc_data, reply_receive_with_bytes)
     actor_buffer(&s, 50, 100, 0);
     fill(&c, 100, 1);
     fill(&s, 50, 2);
-    /* no client to answer: the message is not checked */
+    /* no client to reply to: the message is not checked */
     KT_TRUE(!actor_do_buffer(&s, sys_ipc_reply_receive, port, IPC_DATA, 0,
                              ACTOR_BUFFER));
     KT_TRUE(!call(IPC_DATA));
@@ -246,7 +246,7 @@ KTEST(ipc_data, an_answer_that_is_too_long)
                             ACTOR_BUFFER));
     expect_back(&s, -EMSGSIZE);
     expect_back(&c, -EMSGSIZE);
-    KT_EQ(reply(IPC_DATA), -ESRCH); /* has been answered */
+    KT_EQ(reply(IPC_DATA), -ESRCH); /* has its reply */
     end();
 }
 
@@ -292,7 +292,7 @@ KTEST(ipc_data, bad_addresses_of_the_caller)
     end();
 }
 
-/* The caller is not concerned: it waits until the server does better. */
+/* The caller sees no error: it waits until the server has good addresses. */
 KTEST(ipc_data, bad_addresses_of_the_receiver)
 {
     struct ipc_buffer *b;
@@ -320,7 +320,7 @@ KTEST(ipc_data, bad_addresses_of_the_receiver)
     end();
 }
 
-/* A second server that waits gets what the first could not take. */
+/* A waiting second server gets the message that the first could not take. */
 KTEST(ipc_data, a_message_goes_on_to_the_next_receiver)
 {
     static struct actor other;
@@ -459,7 +459,7 @@ KTEST(ipc_data, a_full_table_takes_no_handle)
     KT_TRUE(!receive());
     KT_TRUE(call(IPC_HANDLE | IPC_DATA));
     expect_back(&c, -EMFILE);
-    KT_TRUE(came(&s, 0, 0)); /* nothing by halves */
+    KT_TRUE(came(&s, 0, 0)); /* none of the bytes */
     KT_TRUE(!call(1));
     expect_back(&s, 0);
     end();
@@ -500,8 +500,8 @@ static void kill_if_pinned(void)
         tick();
 }
 
-/* The clock's interrupt kills the client as soon as it finds it pinned: it
- * gets what is on its way, and dies then. */
+/* The clock's interrupt kills the client as soon as it finds it pinned: the
+ * transfer is completed, and then the client dies. */
 static void kill_in_transfer(bool in_answer)
 {
     uint32_t there = in_answer ? 0 : IPC_DATA;

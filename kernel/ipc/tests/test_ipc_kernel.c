@@ -10,7 +10,7 @@
 
 #define PATIENCE_MS 50
 
-/* What the client's task is to do, and what came of it. */
+/* The call that the client's task makes, and its result. */
 static struct {
     uint32_t words[4];
     struct ipc_buffer buffer;
@@ -60,7 +60,7 @@ static void end_both(void)
     actor_end(&s);
 }
 
-/* The client is back as it went, but for the result. */
+/* The client has returned; only the result has changed. */
 static void expect_kernel_back(int result)
 {
     expect_back(&c, result);
@@ -227,7 +227,7 @@ KTEST(ipc_kernel, time_ends_it_in_the_queue)
     let_time_pass();
     expect_kernel_back(-ETIMEDOUT);
     KT_TRUE(!k.received);
-    KT_TRUE(!receive()); /* there is nothing left of it */
+    KT_TRUE(!receive()); /* the call has left nothing */
     end_both();
 }
 
@@ -283,7 +283,7 @@ KTEST(ipc_kernel, the_server_dies)
 }
 
 /* Of two possible receivers one calls and the other exits: no task is left that
- * could answer. */
+ * could reply. */
 KTEST(ipc_kernel, the_other_receiver_goes)
 {
     uint32_t own;

@@ -1,6 +1,6 @@
 /*
  * Ports beyond messages: notifications, circles of callers, the name server's
- * port, interrupts, and what is seen from outside.
+ * port, interrupts, and snapshots for the shell.
  *
  * Tests: kernel/ipc/port.c, kernel/ipc/irq.c, kernel/ipc/deadlock.c
  */
@@ -90,7 +90,7 @@ KTEST(ipc, a_circle_of_two)
     expect_back(&s, -EDEADLK);
     KT_TRUE(receive());
     expect_received(&d, 1);
-    KT_TRUE(call(&s, to_d, 2)); /* d waits for the answer */
+    KT_TRUE(call(&s, to_d, 2)); /* d waits for the reply */
     expect_back(&s, -EDEADLK);
     KT_EQ(reply(&d, 3), 0);
     KT_TRUE(!call(&s, to_d, 2)); /* d does not wait */
@@ -121,7 +121,7 @@ KTEST(ipc, a_circle_of_three)
     actor_end(&s);
 }
 
-/* A killed member does not wait any more, though it has not gone yet. */
+/* A killed member does not wait any more, though it still exists. */
 KTEST(ipc, a_ready_member_opens_a_circle)
 {
     uint32_t to_d;
@@ -316,7 +316,7 @@ KTEST(ipc, an_interrupt_is_a_notification)
     take_back(&c, h);
 }
 
-/* ---- looking ------------------------------------------------------------ */
+/* ---- snapshots ---------------------------------------------------------- */
 
 KTEST(ipc, snapshots_for_the_shell)
 {

@@ -172,7 +172,7 @@ KTEST(line, delete)
     EXPECT("x", 1);
 }
 
-/* As programs get the keys without a character: one byte each. */
+/* Programs get keys without a character as these, one byte each. */
 KTEST(line, control_characters)
 {
     start();

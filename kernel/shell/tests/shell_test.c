@@ -1,6 +1,6 @@
 /*
- * Running commands and reading what they print, out of what the console
- * remembers.
+ * Running commands, and reading their output from the history of the
+ * console.
  */
 #include "kernel/shell/tests/shell_test.h"
 #include "drivers/console.h"
@@ -8,7 +8,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/shell/shell.h"
 
-static char history[KIB(16) + 1]; /* all that the console remembers */
+static char history[KIB(16) + 1]; /* of the console */
 
 const char *shell_test_said = history;
 

@@ -1,6 +1,6 @@
 /*
- * What the tests of the kernel shell share: a command is run as if it had been
- * typed, and what it printed is kept.
+ * Shared by the tests of the kernel shell: run a command as if it had been
+ * typed, and keep its output.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
  * The memory commands where the heap is broken: rows are marked, lists end,
- * nothing is followed that leads astray, and `verify` counts.
+ * bad pointers are not followed, and `verify` counts.
  *
  * Tests: kernel/shell/cmd_kmem*.c, kernel/shell/cmd_verify.c
  */

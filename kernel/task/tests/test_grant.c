@@ -34,7 +34,7 @@ static void expect_unsound(const char *text)
 
 /* ---- taking ------------------------------------------------------------- */
 
-/* Steps of actors: what they may. */
+/* Steps of actors that test their rights. */
 static int32_t has_irq(uint32_t line, uint32_t b, uint32_t c_)
 {
     (void)b, (void)c_;
@@ -128,7 +128,7 @@ KTEST(grant, exactly_the_granted_parts)
 
 /* ---- the map of ports --------------------------------------------------- */
 
-/* How many ports the caller may use now, if `port` is one of them. */
+/* The number of ports that the caller may use now; 0 if not `port`. */
 static int32_t may_use(uint32_t port, uint32_t b, uint32_t c_)
 {
     (void)b, (void)c_;
@@ -322,8 +322,8 @@ KTEST(grant, servers_are_sealed)
 static uint32_t fail_nth; /* request for memory when a program is started */
 static bool failed;
 
-/* Starts a program and ends it again before it runs: its pid, which has ended,
- * or an error; what it had. */
+/* Starts a program and ends it before it runs. Returns its pid, or an error;
+ * *privileged: whether the program was. */
 static pid_t spawn(struct process_start start, bool *privileged)
 {
     static const char *const words[] = {"x", NULL};

@@ -171,8 +171,8 @@ KTEST(task, wait_finds_children_only)
 
 static unsigned asked_wrong;
 
-/* Looks for a child that ends in the middle of that: woken by the clock, which
- * strikes where it likes, with the higher priority. */
+/* Waits for a child without blocking, over and over. The child ends during one
+ * of these calls: the clock wakes it, and it has the higher priority. */
 static void ask_all_the_time(void *arg)
 {
     int status;
@@ -218,7 +218,7 @@ KTEST(task, kernel_tasks_cannot_be_killed)
     KT_EQ(task_kill(0, SIGKILL), -EINVAL);
 }
 
-/* Where it waits after its address space is freed. */
+/* As a process that exits, after its address space is freed. */
 static void end_as_program(void *arg)
 {
     pid_t self = task_self()->task_pid;
@@ -376,7 +376,7 @@ static void eat(void *arg)
     fed = kmem_cache_alloc(hungry, KM_SLEEP);
 }
 
-/* The supplier that the sleeper waits for is a tap. */
+/* The supplier that the sleeper waits for has pages while this is set. */
 static bool tap_open;
 
 static void *tap_get(size_t pages, void *arg)
@@ -443,7 +443,7 @@ KTEST(kmem_sleep, S8_destroy_waits_until_a_cache_is_released)
     KT_ORDER("rd");
 }
 
-/* ---- killed while another one is being made ----------------------------- */
+/* ---- killed while it creates a task ------------------------------------- */
 
 static void end_at_once(void *arg)
 {
@@ -452,7 +452,7 @@ static void end_at_once(void *arg)
     task_exit(0);
 }
 
-/* What becomes of a new task of `group`, made by a task that is killed. */
+/* The signal of a new task of `group`, created by a task that is killed. */
 static uint8_t signal_of_new(pid_t group)
 {
     struct task *t = task_prepare("new", end_at_once, NULL, PRIORITY_USER);

@@ -1,6 +1,6 @@
 /*
- * Commitment: what spaces are promised, what the kernel leaves them, and the
- * account of both.
+ * Commitment: promises to spaces, the pages that the kernel leaves for them,
+ * and the account of both.
  *
  * Tests: kernel/vm/commit.c, kernel/vm/space.c, kernel/vm/frame.c
  */
@@ -29,7 +29,7 @@ static struct commit_stat now(void)
     return st;
 }
 
-/* Memory that can be reclaimed is not the kernel's during a case. */
+/* Reaps first, so that nothing is left to reclaim during the case. */
 static void begin_case(void)
 {
     kmem_reap(KMEM_REAP_ALL);
@@ -61,7 +61,7 @@ static void end_case(void)
     KT_EQ(now().stat_kernel, before.stat_kernel);
 }
 
-/* As many pages as the next promise can have. */
+/* The largest promise possible now, in pages. */
 static size_t room(void)
 {
     struct commit_stat st = now();
@@ -316,7 +316,7 @@ struct taken {
     struct taken *taken_next;
 };
 
-/* Everything that the kernel can have. */
+/* Allocates all pages that the kernel can get. */
 static struct taken *take_all(size_t *n)
 {
     struct taken *all = NULL;
@@ -396,8 +396,8 @@ static int32_t touch_own(uint32_t at, uint32_t b, uint32_t c)
     return space_fault(task_self()->task_space, at, true);
 }
 
-/* Others may hold a page for a moment that nobody promised them: the second
- * copy of a shared page. The fault waits until they return it. */
+/* For a moment another task may hold a page that it was not promised: a second
+ * copy of a shared page. The fault waits until that page is freed. */
 KTEST(commit, a_fault_waits_for_its_page)
 {
     static struct actor toucher;

@@ -1,5 +1,5 @@
 /*
- * What a grant gives of memory: pages of devices and pages for DMA (kernel/vm),
+ * The memory of grants: pages of devices and pages for DMA (kernel/vm),
  * with fork, without memory, and as `verify` sees them.
  *
  * Tests: kernel/vm/space.c, kernel/vm/space_verify.c, kernel/vm/frame.c

@@ -22,7 +22,7 @@ static bool named(uintptr_t addr, const char *name)
     return found != NULL && strcmp(found, name) == 0;
 }
 
-/* What follows the call keeps it from becoming a jump. */
+/* The code after the call keeps it from becoming a jump. */
 NOINLINE unsigned walk_from_here(void)
 {
     unsigned n = backtrace(read_ebp(), pc, FRAMES);
@@ -88,7 +88,7 @@ KTEST(backtrace, ends_in_a_circle)
 
 /* ---- functions without a frame ------------------------------------------ */
 
-/* Two functions, though their code is the same, and called as they look. */
+/* GCC must not merge these equal functions, nor change their calls. */
 #define APART static __attribute__((noipa))
 
 APART uintptr_t return_address(void)

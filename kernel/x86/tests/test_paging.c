@@ -140,7 +140,7 @@ KTEST(paging, a_page_goes_and_comes_back)
     buddy_free(page, 2);
 }
 
-/* (The shadow that the sanitizers want comes on top.) */
+/* (The sanitizers also map their shadow.) */
 #ifndef CONFIG_SANITIZE
 KTEST(paging, tables_take_one_page_per_4_MiB)
 {

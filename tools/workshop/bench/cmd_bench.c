@@ -3,10 +3,10 @@
  *
  * Under `make run ICOUNT=1` and `make bench` the time-stamp counter advances
  * by exactly one per guest instruction, so a difference of two readings is a
- * count, and the same in every run. A figure is what stands between the
- * caller and its object: argument loads, call, the whole callee and its
+ * count, and the same in every run. A figure counts all that an
+ * allocation or a free takes: argument loads, call, the whole callee and its
  * return. Loops, and the stores that keep the pointers, are measured without
- * the call and subtracted; `bench self` shows that nothing is left of them.
+ * the call and subtracted; `bench self` checks that none of them remains.
  *
  * Each figure goes to the console and, as {"event":"bench",…}, to the debug
  * port, from where tools/measure/bench.py collects build/bench.json.
@@ -31,7 +31,7 @@ static const uint16_t util_sizes[] = {
     8,   16,  24,  32,  40,  48,  64,   72,   96,   128,  200,
     256, 300, 400, 512, 600, 700, 1024, 1500, 2048, 3000, 4096};
 
-static bool exact; /* the figures of this group */
+static bool exact; /* the figures of this group are */
 
 /* ---- reporting ---------------------------------------------------------- */
 
@@ -63,7 +63,7 @@ void benchcmd_report_size(const char *what, uint32_t size, uint64_t total,
     benchcmd_report(key, total, n);
 }
 
-/* Whether a tick is an instruction: then the same loop costs the same. */
+/* Whether a tick is an instruction: if so, a loop always costs the same. */
 static bool ticks_are_exact(void)
 {
     uint32_t flags = irq_save();
@@ -76,7 +76,7 @@ static bool ticks_are_exact(void)
     return same;
 }
 
-/* ---- what measuring itself costs ---------------------------------------- */
+/* ---- the cost of measuring ---------------------------------------------- */
 
 /* Never inlined, so that all its calls cost the same. */
 __attribute__((noinline)) uint64_t benchcmd_empty_loop(void)
@@ -88,7 +88,7 @@ __attribute__((noinline)) uint64_t benchcmd_empty_loop(void)
     return rdtsc() - start;
 }
 
-/* The loop that keeps n pointers, with nothing to get them from. */
+/* The loop that stores n pointers, without the calls that return them. */
 static uint64_t store_loop(void **p, uint32_t n)
 {
     uint64_t start = rdtsc();
@@ -98,7 +98,7 @@ static uint64_t store_loop(void **p, uint32_t n)
     return rdtsc() - start;
 }
 
-/* The loop over n pointers: to load one is part of what a call costs. */
+/* The loop over n pointers. Loading one is part of the cost of a call. */
 static uint64_t pointer_loop(void **p, uint32_t n)
 {
     uint64_t start = rdtsc();
@@ -110,7 +110,7 @@ static uint64_t pointer_loop(void **p, uint32_t n)
     return rdtsc() - start;
 }
 
-/* ---- what is known ------------------------------------------------------ */
+/* ---- known costs -------------------------------------------------------- */
 
 #define FIVE_NOPS "nop; nop; nop; nop; nop; "
 
@@ -224,7 +224,7 @@ static void bench_means(struct kmem_cache *cp, uint32_t size, void **p)
                          free - pointer_loop(p, OBJECTS), OBJECTS);
 }
 
-/* What a slab costs to make and to give up, per object in it. */
+/* The cost of creating and destroying a slab, per object in it. */
 static void bench_slab(struct kmem_cache *cp, uint32_t size)
 {
     uint32_t n = (uint32_t)cp->cache_slab_chunks;
@@ -317,7 +317,7 @@ static int bench_kmem(void)
 static const char *const debug_modes[] = {"F", "P", "Z",    "U",
                                           "S", "G", "FPZU", ""};
 
-/* A hot pair in modes; in none, after it was in others: "off". */
+/* A hot pair in the modes `letters`; "", none after others, is "off". */
 static void debug_pair(const char *what, const char *letters,
                        struct kmem_cache *cp)
 {
@@ -336,7 +336,7 @@ static void debug_pair(const char *what, const char *letters,
     }
 }
 
-/* And of kmem_alloc, while its class is debugged, or only another. */
+/* The same of kmem_alloc, while its class is debugged, or only another. */
 static void debug_sizes(void)
 {
     static const uint16_t debugged[] = {64, 1024};
@@ -465,7 +465,7 @@ static int bench_util(void)
 
 /* ---- cost stays flat ---------------------------------------------------- */
 
-/* A hot pair with `live` objects out, small and large. */
+/* A hot pair while `live` objects are allocated, small and large. */
 static void flat_live(uint32_t size, const char *what, uint32_t live, void **p)
 {
     struct kmem_cache *cp = bench_cache(size);
@@ -479,7 +479,7 @@ static void flat_live(uint32_t size, const char *what, uint32_t live, void **p)
     kmem_cache_destroy(cp);
 }
 
-/* A hot pair with `n` other caches about. */
+/* A hot pair while `n` other caches exist. */
 static void flat_caches(uint32_t n, void **p)
 {
     struct kmem_cache *cp = bench_cache(64);
@@ -504,7 +504,7 @@ static void flat_caches(uint32_t n, void **p)
     kmem_cache_destroy(cp);
 }
 
-/* What a reap costs per slab that it gives back. */
+/* The cost of a reap per slab that it destroys. */
 static void flat_reap(uint32_t objects, void **p)
 {
     struct kmem_cache *cp = bench_cache(256);
@@ -543,9 +543,9 @@ static int bench_flat(void)
     return 0;
 }
 
-/* What programs pay is measured by a program, what drivers pay by the same one
- * as a server; only the switch that takes the cache of pipes out of use is out
- * of its reach. */
+/* A program measures the costs of programs and, run as a server, of drivers.
+ * Only the switch that takes the cache of pipes out of use is not available to
+ * it. */
 static int bench_programs(void)
 {
     char name[] = "bench";

@@ -1,6 +1,6 @@
 /*
- * What the groups of `bench` share: cmd_bench.c has the allocator's and the
- * command, cmd_bench_buddy.c the pages', cmd_bench_kinds.c object caching.
+ * Shared by the groups of `bench`: cmd_bench.c has the allocator's groups and
+ * the command, cmd_bench_buddy.c buddy, cmd_bench_kinds.c object caching.
  */
 #pragma once
 
@@ -24,25 +24,25 @@ static inline uint32_t benchcmd_next(uint32_t left)
 /* One figure, `total` instructions (or per cent) over `n` operations. */
 void benchcmd_report(const char *key, uint64_t total, uint32_t n);
 
-/* The same for the debug port alone, for who prints a table. */
+/* The same for the debug port alone, for groups that print a table. */
 void benchcmd_event(const char *key, uint64_t total, uint32_t n);
 
 /* The same of one size, or order: "what.64". */
 void benchcmd_report_size(const char *what, uint32_t size, uint64_t total,
                           uint32_t n);
 
-/* What a loop of ROUNDS rounds costs by itself, in instructions. */
+/* The cost of an empty loop of ROUNDS rounds, in instructions. */
 uint64_t benchcmd_empty_loop(void);
 
 /* ROUNDS hot pairs of a cache, net. */
 uint64_t benchcmd_cache_pair(struct kmem_cache *cp);
 
-/* What ROUNDS objects of that kind cost if there were no cache of them: memory
- * from kmem_alloc, construction, destruction, kmem_free; net. */
+/* The cost of ROUNDS objects of that kind without a cache of them: memory from
+ * kmem_alloc, construction, destruction, kmem_free; net. */
 uint64_t benchcmd_without(const struct kmem_cache *cp);
 
-/* Room for `n` pointers, or NULL after an error line; the caller gives it
- * back. */
+/* Room for `n` pointers, or NULL after an error line; the caller frees it with
+ * benchcmd_pointers_free. */
 void **benchcmd_pointers(uint32_t n);
 void benchcmd_pointers_free(void **p, uint32_t n);
 

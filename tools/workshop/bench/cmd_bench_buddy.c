@@ -1,6 +1,6 @@
 /*
- * `bench buddy`: what it costs to get pages from the buddy allocator and to
- * give them back, for each order alone and for the longest chain of splits.
+ * `bench buddy`: the cost of allocating pages from buddy and of freeing them,
+ * for each order alone and for the longest chain of splits.
  */
 #include "tools/workshop/bench/cmd_bench.h"
 #include "kernel/x86/cpu.h"
@@ -16,8 +16,8 @@ static uint64_t buddy_pair(unsigned order)
     return rdtsc() - start - benchcmd_empty_loop();
 }
 
-/* Takes blocks until a block of `order` comes without a split and goes back
- * without a merge: out of a pair of buddies, the other half being held. */
+/* Allocates blocks until one of `order` can be allocated without a split and
+ * freed without a merge, because its buddy is allocated. */
 static void bench_buddy_order(unsigned order)
 {
     struct page *a = buddy_alloc(order);
@@ -41,8 +41,8 @@ static void bench_buddy_order(unsigned order)
         buddy_free(a, order);
 }
 
-/* With every smaller list empty, one page takes a largest block apart and
- * puts it together again: the full chain of ten. */
+/* With every smaller list empty, allocating one page splits a largest block,
+ * and freeing it merges that again: the full chain of ten. */
 static int bench_buddy_chain(void)
 {
     void **held = benchcmd_pointers(OBJECTS);

@@ -6,8 +6,8 @@
  * With caching, an object costs an allocation from the cache of its kind and a
  * free. Without, it costs what section 2.1 shows: memory from kmem_alloc, the
  * constructor, the destructor, kmem_free. The use in between is left out. The
- * last row is the paper's last, makepipe: with the use in between, what is
- * saved is a smaller part.
+ * last row is the paper's last, makepipe: it includes the use, so caching
+ * saves a smaller part.
  */
 #include "drivers/console.h"
 #include "kernel/abi/errno.h"
@@ -76,9 +76,9 @@ static void report(const char *kind, size_t size, uint64_t without,
     benchcmd_event(key, with, ROUNDS);
 }
 
-/* With each try one object more of the kind, and one of its size, stays out, so
- * that in one of them at least no slab begins or ends with the object that is
- * counted: so the figures do not depend on what has been done before. */
+/* Each try leaves one more object of the kind, and one more of its size,
+ * allocated. So in at least one try counting creates and destroys no slab, and
+ * the figures do not depend on earlier allocations. */
 static void bench_kind(struct kmem_cache *cp)
 {
     void *object[TRIES];

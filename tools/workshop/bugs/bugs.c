@@ -9,7 +9,7 @@
 #include "kernel/task/task.h"
 #include "tools/workshop/bugs/bugs_impl.h"
 
-/* ---- what there is ------------------------------------------------------ */
+/* ---- the list ----------------------------------------------------------- */
 
 #define REPORTED(letters, when, error)                                         \
     {                                                                          \
@@ -87,7 +87,7 @@ const struct planted_bug planted_bugs[] = {
      "count * size exceeds 32 bits",
      bug_overflow,
      {FAULTS("G", UNMAPPED), REPORTED("Z", BUGS_AT_FREE, END)}},
-    /* ---- stray pointers into the allocator's own ---- */
+    /* ---- stray pointers into the allocator's data ---- */
     {"wild-freelist",
      "a stray store hits a free bufctl",
      bug_wild_freelist,
@@ -137,7 +137,7 @@ const struct planted_bug planted_bugs[] = {
      "another size than allocated",
      bug_free_size,
      {REPORTED("+", BUGS_AT_ONCE, SIZE)}},
-    /* ---- used before or after its time ---- */
+    /* ---- used uninitialised, or after the free ---- */
     {"uninitialised",
      "follows a pointer never set",
      bug_uninitialised,
@@ -159,7 +159,7 @@ const struct planted_bug planted_bugs[] = {
      "writes to kmem_alloc(0): NULL",
      bug_zero_bytes,
      {FAULTS("*", NONE)}},
-    /* ---- never given back; ended too early ---- */
+    /* ---- leaked; destroyed too early ---- */
     {"leak",
      "the only pointer is overwritten",
      bug_leak,
@@ -243,7 +243,7 @@ const struct bugs_rule *bugs_rule(const struct planted_bug *bug, unsigned modes)
     return NULL;
 }
 
-/* ---- a visit ------------------------------------------------------------ */
+/* ---- running one -------------------------------------------------------- */
 
 static struct {
     const struct planted_bug *bug;
@@ -252,7 +252,7 @@ static struct {
     struct bugs_result result;
 } visit;
 
-/* What was reported in the step that ends. */
+/* Records the errors reported in the step that ends. */
 static void settle(void)
 {
     struct bugs_result *r = &visit.result;
@@ -295,7 +295,7 @@ void bugs_tell_write(const void *base, const void *at, size_t size,
                    (unsigned long)found);
 }
 
-/* A sanitizer has seen something: of what follows from it, nothing is new. */
+/* A sanitizer's report. Only the first counts: others may follow from it. */
 static void told(const char *kind, const char *what, const char *by)
 {
     struct bugs_result *r = &visit.result;
@@ -333,8 +333,8 @@ static void bugs_main(void *arg)
     bugs_look();
 }
 
-/* The stack of the task is gone: what it pointed to is lost if nobody else
- * points to it. */
+/* The stack of the task is freed: an object that nothing else points to is
+ * leaked. */
 static void look_for_leaks(void)
 {
     static char text[32];
@@ -359,7 +359,7 @@ void bugs_visit(const struct planted_bug *bug, bool keep,
     visit.errors = kmem_error_count;
     visit.result.result_when = visit.step = BUGS_NEVER;
     bugs_sandboxes_clean();
-    kmem_verify_every(kmem_verify_interval()); /* said once, until now */
+    kmem_verify_every(kmem_verify_interval()); /* restarts after an error */
     sanitize_watch(kmem_error_panics ? NULL : told);
     t = task_create("bugs", bugs_main, (void *)bug, PRIORITY_KERNEL);
     if (t != NULL) {

@@ -3,10 +3,10 @@
  *
  *     bugs.c         the list of bugs, what finds each, and running one
  *     sandbox.c      caches that only planted bugs use, repaired afterwards
- *     bugs_write.c   stores where none should be
- *     bugs_free.c    frees of what may not be freed
- *     bugs_use.c     memory used before or after its time
- *     bugs_keep.c    leaks, and caches ended at the wrong time
+ *     bugs_write.c   wrong stores
+ *     bugs_free.c    wrong frees
+ *     bugs_use.c     memory used uninitialised or after it was freed
+ *     bugs_keep.c    leaks, and caches destroyed too early
  *     bugs_task.c    two tasks, and an interrupt
  *
  * The guilty line ends in the comment "culprit:" and the bug's name. The time
@@ -22,7 +22,7 @@ enum bugs_when {
     BUGS_AT_ONCE,  /* by the guilty line itself */
     BUGS_AT_FREE,  /* when the victim is freed, by its rightful owner */
     BUGS_AT_ALLOC, /* when the memory is allocated again */
-    BUGS_AT_REAP,  /* when the slab ends */
+    BUGS_AT_REAP,  /* when the slab is destroyed */
     BUGS_BY_SCAN,  /* by kmem_verify: `verify` */
     BUGS_BY_LEAKS, /* by kmem_leak_scan: `leaks` */
     BUGS_NEVER,
@@ -32,12 +32,12 @@ enum bugs_when {
 enum bugs_how {
     BUGS_REPORT, /* kmem_error(): the rule says which */
     BUGS_FAULT, /* the processor's; with an error if the heap knows the place */
-    BUGS_STOP,  /* kmem_error(), and no going on with any kmem.panic= */
-    BUGS_REFUSED, /* the call says no and nothing happens */
+    BUGS_STOP,  /* kmem_error(), which panics with any kmem.panic= */
+    BUGS_REFUSED, /* the call returns an error and does nothing */
     BUGS_NOTICED, /* the cache's own destructor sees it */
 };
 
-/* In modes that have one of these letters a bug is found so. "*": in all;
+/* How a bug is found in modes with one of these letters. "*": in all modes;
  * "-": in the plain layout only; "+": in the debug layout only. */
 struct bugs_rule {
     const char *rule_letters;
@@ -67,7 +67,7 @@ const struct bugs_rule *bugs_rule(const struct planted_bug *bug,
 const struct planted_bug *bugs_find(const char *name);
 const char *bugs_when_text(enum bugs_when when);
 
-/* What became of a visit. */
+/* The result of running a bug. */
 struct bugs_result {
     enum bugs_when result_when; /* found; BUGS_NEVER: not */
     const char *result_text;    /* found without a report: by what; or NULL */

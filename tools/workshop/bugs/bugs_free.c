@@ -25,8 +25,8 @@ void bug_double_free(void)
     bugs_look();
 }
 
-/* Between the two frees it has become somebody else's, who frees it as well:
- * only that can be seen to be wrong. */
+/* Between the two frees the buffer is allocated again, and its new owner frees
+ * it too: only that free can be seen to be wrong. */
 void bug_double_free_late(void)
 {
     struct kmem_cache *cache = bugs_sandbox(BUGS_SNODE);
@@ -44,8 +44,8 @@ void bug_double_free_late(void)
     node_free(stays);
 }
 
-/* A buffer of the cache, but nobody was ever given it: the third of a slab of
- * which two are out. */
+/* A buffer of the cache that was never allocated: the third of a slab of which
+ * two are allocated. */
 void bug_free_never(void)
 {
     struct snode *one = node_new();
@@ -59,7 +59,7 @@ void bug_free_never(void)
     node_free(one);
 }
 
-/* Not the node: its name. */
+/* Frees the node's name instead of the node. */
 void bug_free_interior(void)
 {
     struct snode *n = node_new();
@@ -71,7 +71,7 @@ void bug_free_interior(void)
     node_free(n);
 }
 
-/* Objects of one size, and two caches. */
+/* Two caches with objects of one size. */
 void bug_free_foreign(void)
 {
     struct snode *n = node_new();
@@ -84,8 +84,8 @@ void bug_free_foreign(void)
     node_free(n);
 }
 
-/* Large objects are looked up in every mode: no address that is wrong gets
- * through. */
+/* Large objects are looked up in every mode: a wrong address is always
+ * reported. */
 void bug_free_stack(void)
 {
     struct frame f;

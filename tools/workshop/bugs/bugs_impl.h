@@ -18,7 +18,7 @@ struct snode {
     uint32_t seen; /* last: where a free small buffer has its link */
 };
 
-/* One with a constructed state: on no list, used by nobody. */
+/* One with a constructed state: on no list, without users. */
 struct conn {
     struct list conn_link;
     uint32_t conn_users;
@@ -45,7 +45,7 @@ struct kmem_cache *bugs_sandbox(enum bugs_sandbox which);
 int bugs_sandboxes_open(unsigned modes);
 void bugs_sandboxes_close(void);
 
-/* Gives all sandboxes new slabs, so that every run finds the same. */
+/* Gives all sandboxes new slabs, so that all runs start alike. */
 void bugs_sandboxes_clean(void);
 
 /*
@@ -69,14 +69,14 @@ bool bugs_is_plain(enum bugs_sandbox which);
 
 /* ---- the steps of a run ------------------------------------------------- */
 
-/* The next step begins. Errors from now on are found then. */
+/* Begins a step: errors reported from now on were found at that time. */
 void bugs_step(enum bugs_when when);
 
 /* Found, though not by kmem_error. */
 void bugs_noticed(const char *text);
 
-/* What the guilty store will write: `found` at `at`, in the buffer at `base`.
- * For tests to compare with the report. */
+/* The guilty store will write `found` at `at`, in the buffer at `base`: tests
+ * compare this with the report. */
 #define bugs_will_write(base, at, found)                                       \
     bugs_tell_write(base, at, sizeof(*(at)), (uint32_t)(found))
 void bugs_tell_write(const void *base, const void *at, size_t size,

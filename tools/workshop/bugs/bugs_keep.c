@@ -13,7 +13,7 @@ static struct snode *node_new(void)
 
 static struct snode *newest;
 
-/* The newest takes the place of the one before, which nobody else knows. */
+/* The newest replaces the one before, which nothing else points to. */
 static void remember_newest(uint32_t key)
 {
     struct snode *n = node_new();
@@ -32,7 +32,7 @@ void bug_leak(void)
     newest = NULL;
 }
 
-/* Two things are needed; when the second cannot be had, the first is lost. */
+/* Needs two objects; without the second it leaks the first. */
 static struct conn *conn_open(bool full)
 {
     struct conn *c = kmem_cache_alloc(bugs_sandbox(BUGS_CONN), KM_SLEEP);
@@ -54,7 +54,7 @@ void bug_leak_on_error(void)
         bugs_noticed("there was room after all");
 }
 
-/* Each is pointed to: by the other. */
+/* Each is pointed to, but only by the other. */
 void bug_leak_cycle(void)
 {
     struct snode *a = node_new();
@@ -66,7 +66,7 @@ void bug_leak_cycle(void)
     bugs_lose(BUGS_SNODE, b);
 }
 
-/* ---- the ends of caches ------------------------------------------------- */
+/* ---- destroying caches -------------------------------------------------- */
 
 static struct kmem_cache *short_lived(void)
 {

@@ -10,7 +10,7 @@
 
 static struct snode *shared;
 
-/* Looks, then acts; the processor may change hands between. */
+/* Tests, then acts; another task may run in between. */
 static void drop_shared(void *arg)
 {
     struct snode *n = shared;
@@ -48,7 +48,7 @@ static void blink(void)
     others();
 }
 
-/* The lamp is gone before its interrupt is. */
+/* The lamp is freed before its interrupt is switched off. */
 void bug_late_interrupt(void)
 {
     struct kmem_cache *cache = bugs_sandbox(BUGS_SNODE);

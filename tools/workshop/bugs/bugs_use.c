@@ -32,7 +32,7 @@ void bug_uninitialised(void)
     node_free(stays);
 }
 
-/* The way to the next node leads through the one that is gone. */
+/* Reads the pointer to the next node from a node that is already freed. */
 void bug_free_loop(void)
 {
     struct snode *head = NULL;
@@ -64,7 +64,7 @@ void bug_read_after_free(void)
     bugs_hide(key);
 }
 
-/* What a constructor makes, a client must leave: here a count of users. */
+/* A client must free an object as constructed: here with no users. */
 void bug_constructed(void)
 {
     struct kmem_cache *cache = bugs_sandbox(BUGS_CONN);
@@ -77,7 +77,7 @@ void bug_constructed(void)
     kmem_cache_reap(cache, KMEM_REAP_ALL, NULL);
 }
 
-/* Nothing was asked for, so nothing was given. */
+/* A request of zero bytes returns NULL. */
 void bug_zero_bytes(void)
 {
     size_t names = 0;

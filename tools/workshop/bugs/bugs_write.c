@@ -22,7 +22,7 @@ BUGS_INLINE void node_free(struct snode *n)
     kmem_cache_free(bugs_sandbox(BUGS_SNODE), n);
 }
 
-/* Allocates some again, which checks what is free, and frees them. */
+/* Allocates two objects, which checks free buffers, and frees them. */
 static void allocate_again(void)
 {
     struct snode *first, *second;
@@ -57,8 +57,8 @@ void bug_byte_after_free(void)
     allocate_again();
 }
 
-/* The last word is the freelist's in the small layout. One allocation is safe
- * then: it takes the buffer, and the link with it. The next would follow it. */
+/* In the small layout the last word is the freelist's link. One allocation is
+ * safe: it returns this buffer. The next would follow the link. */
 void bug_link_after_free(void)
 {
     struct snode *n = node_new("victim");
@@ -74,7 +74,7 @@ void bug_link_after_free(void)
         node_free(n);
 }
 
-/* An array that grows moves; who had a pointer into it must look again. */
+/* An array that grows moves: pointers into it are stale then. */
 struct vector {
     uint32_t *v_items;
     size_t v_room;
@@ -132,7 +132,7 @@ void bug_dangling_list(void)
 
 static struct snode root;
 
-/* Two hold it, one counted: the first put frees it under the other's hands. */
+/* Two users, one counted: the first put frees it while the other uses it. */
 static void node_put(struct snode *n)
 {
     if (--n->key == 0)
@@ -165,7 +165,7 @@ void bug_off_by_one(void)
     allocate_again();
 }
 
-/* The length of a string is without its NUL. */
+/* The length of a string does not include its NUL. */
 void bug_string_end(void)
 {
     static const char text[] = "thirteen char";
@@ -216,7 +216,7 @@ void bug_underrun(void)
 
 #define IN_A_SLAB 127
 
-/* So many in a list, the last one first. */
+/* A list of `n` nodes, the newest first. */
 static struct snode *nodes_new(int n)
 {
     struct snode *all = NULL;
@@ -285,7 +285,7 @@ void bug_overflow(void)
     kmem_free(mine, sizeof(*r));
 }
 
-/* ---- the allocator's own ------------------------------------------------ */
+/* ---- the allocator's data ----------------------------------------------- */
 
 /* A buffer that has just been freed. */
 static bool free_victim(struct kmem_buf_stat *b)
@@ -297,8 +297,8 @@ static bool free_victim(struct kmem_buf_stat *b)
     return kmem_buf_stat(n, b);
 }
 
-/* A pointer that was never right: it hits the control block of a buffer that
- * is free, which is the buffer's own last word in the small layout. */
+/* A wild pointer hits the control block of a free buffer, which is the buffer's
+ * own last word in the small layout. */
 void bug_wild_freelist(void)
 {
     struct snode *stays = node_new("neighbour");
@@ -321,7 +321,7 @@ void bug_wild_freelist(void)
     node_free(stays);
 }
 
-/* The same for a buffer that is out; in the small layout it has none then. */
+/* The same for an allocated buffer; in the small layout it has none. */
 void bug_wild_bufctl(void)
 {
     struct snode *n = node_new("victim");
@@ -342,7 +342,7 @@ void bug_wild_bufctl(void)
         *wild = was;
 }
 
-/* And for the slab's data: as if more were out than there are. */
+/* And for the slab's data: more buffers allocated than the slab has. */
 void bug_wild_slab(void)
 {
     struct snode *stays = node_new("neighbour");

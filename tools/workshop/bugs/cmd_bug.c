@@ -10,7 +10,7 @@
 
 /* ---- the list ----------------------------------------------------------- */
 
-/* How a table says it. */
+/* The word for it in a table. */
 static const char *short_when(const struct bugs_rule *rule)
 {
     static const char *const text[] = {
@@ -74,7 +74,7 @@ static int list(bool json)
     return 0;
 }
 
-/* ---- a visit ------------------------------------------------------------ */
+/* ---- running bugs ------------------------------------------------------- */
 
 static void print_rule(const struct bugs_rule *rule)
 {
@@ -155,7 +155,7 @@ static int run(const struct planted_bug *bug, bool keep)
     return 0;
 }
 
-/* One after the other, but those that no machine survives. */
+/* Runs all in turn, except those that no machine survives. */
 static int run_all(void)
 {
     size_t skipped = 0;

@@ -9,8 +9,8 @@
 #include "kernel/x86/paging.h"
 #include "mm/kmem.h"
 
-/* GCC may not know the values, nor put one function into another: each mistake
- * shows under its own name. */
+/* GCC must not know the values, nor inline the functions: each mistake shows
+ * under its own name. */
 static volatile int zero;
 static int *volatile null;
 
@@ -57,8 +57,8 @@ MISTAKE run_bad_opcode(void)
     fault_opcode();
 }
 
-/* Asks for more than there is where it cannot wait for it. What it got stays
- * out. */
+/* Allocates all memory, and more, where it cannot wait. The memory is never
+ * freed. */
 MISTAKE exhaust_memory(void)
 {
     irq_disable();

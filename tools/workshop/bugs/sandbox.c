@@ -147,7 +147,7 @@ void bugs_sandboxes_clean(void)
     }
 }
 
-/* ---- putting back ------------------------------------------------------- */
+/* ---- repair ------------------------------------------------------------- */
 
 static struct memory {
     void *page;
@@ -175,7 +175,7 @@ void bugs_sandboxes_remember(void *a, void *b)
     remember(&memory[1], b);
 }
 
-/* All but what does not belong to the slabs: the lock, the list of caches. */
+/* Restores the slabs' state: not the lock, not the list of caches. */
 static void mend(struct memory *m)
 {
     struct kmem_cache *cp = m->owner;
@@ -201,7 +201,7 @@ void bugs_sandboxes_mend(void)
     mend(&memory[1]);
 }
 
-/* ---- looking ------------------------------------------------------------ */
+/* ---- checks ------------------------------------------------------------- */
 
 const char *bugs_sandboxes_verify(void)
 {
@@ -213,7 +213,7 @@ const char *bugs_sandboxes_verify(void)
     return why;
 }
 
-/* Addresses of lost buffers, each bit the other way round: a scan for pointers
+/* Addresses of leaked buffers, all bits inverted, so that a scan for pointers
  * does not see them. */
 static struct {
     uintptr_t not_buf;

@@ -2,7 +2,7 @@
  * The command `test`: runs the kernel's test cases and prints KTAP (the
  * kernel's dialect of the Test Anything Protocol, version 1).
  *
- * Around every case stands a check for leaks (leak.h).
+ * Every case is checked for leaks (leak.h).
  */
 #include "tools/workshop/ktest/failures.h"
 #include "kernel/lib/string.h"

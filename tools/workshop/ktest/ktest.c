@@ -8,7 +8,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/vm/commit.h"
 
-#define EVENT_TEXT 300 /* what surely fits an event, escaped */
+#define EVENT_TEXT 300 /* always fits an event, escaped */
 
 static unsigned failures;
 static char skipped[80];

@@ -62,7 +62,7 @@ bool ktest_enough(size_t bytes);
 #define KT_LE(a, b) KT_CMP(a, <=, b)
 #define KT_GE(a, b) KT_CMP(a, >=, b)
 
-/* For what the rest of the case cannot do without. */
+/* For a condition that the rest of the case needs. */
 #define KT_REQUIRE(e)                                                          \
     do {                                                                       \
         if (!(e)) {                                                            \

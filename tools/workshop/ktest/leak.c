@@ -24,7 +24,7 @@ static struct {
 } before;
 
 /* The pages that the caches hold; 0 if nothing is reclaimed, since their number
- * is then a matter of history. */
+ * then depends on earlier allocations. */
 static size_t pages_held(void)
 {
     struct segkmem_stat stat;
@@ -75,7 +75,7 @@ static size_t inuse_before(const struct kmem_cache *cp)
     return 0;
 }
 
-/* One number: says so and counts 1 if it has changed. */
+/* Compares one number. If it has changed, says so and returns 1. */
 static unsigned compare(void (*say)(const char *line), const char *what,
                         size_t now, size_t was)
 {

@@ -4,7 +4,7 @@
  * Compared are the objects in use of every cache, the set of caches, the pages
  * that the slab allocator holds and those that programs have mapped, all of
  * them after cached objects and free slabs have been freed: so a difference is
- * a leak and not a matter of history.
+ * a leak and does not come from earlier allocations.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
- * Memory for tests that run before there is a memory map: what lies between the
- * last thing that the boot loader loaded and the end of the memory above 1 MiB,
- * as far as the loader says that it reaches without a hole.
+ * Memory for tests that run before there is a memory map: from the end of the
+ * last thing that the boot loader loaded to the end of the memory above 1 MiB,
+ * which the loader reports up to the first hole.
  */
 #include "tools/workshop/labs/lab_impl.h"
 #include "kernel/halt.h"

@@ -1,5 +1,5 @@
 /*
- * Tests of the labs (docs/labs.md): what one is, and what it may ask for.
+ * Tests of the labs (docs/labs.md): how to write one, and functions for them.
  *
  *     LAB_TEST(2, split, LAB_EARLY)
  *     {
@@ -7,8 +7,8 @@
  *     }
  *
  * is the test 2.split. The kernel option grade=2.split runs it, alone, and ends
- * the machine: so a test finds a machine that no other has touched, and takes
- * none down with it. Expectations are those of tools/workshop/ktest/ktest.h.
+ * the machine: so every test has a machine of its own, and cannot break another
+ * test. Expectations are those of tools/workshop/ktest/ktest.h.
  * The tested code may be missing or wrong in any way; a test says what it
  * expected, in words that help its author.
  */
@@ -45,22 +45,22 @@ extern const struct lab_test __stop_lab_tests[];
 
 /* ---- for tests ---------------------------------------------------------- */
 
-/* Memory that is nobody's: zeroes, at a multiple of `align`, a power of two.
- * NULL if there is not so much. LAB_EARLY only; never given back. */
+/* Unused memory, zeroed, at a multiple of `align`, a power of two. NULL if
+ * there is not so much. LAB_EARLY only; never freed. */
 void *lab_arena(size_t bytes, size_t align);
 
 /* A row of the leak table that the test counts itself, a leak if the numbers
- * differ: "free pages", now, before. What the heap's own check sees in stages
- * LAB_UP and LAB_BARE needs none. */
+ * differ: "free pages", now, before. The heap's own check, in stages LAB_UP
+ * and LAB_BARE, needs no rows. */
 void lab_held(const char *what, size_t now, size_t before);
 
 /* A hanging test is ended after so many seconds of the machine's time, counted
  * from here; 2 until a test says otherwise, at most 30. */
 void lab_seconds(unsigned seconds);
 
-/* What comes next must panic with a text that has `part` in it: that ends the
- * test, which has passed if no expectation failed before. If the test comes
- * back it has to fail itself. No leaks are looked for. */
+/* The code that follows must panic with a text that contains `part`. That ends
+ * the test, which has passed if no expectation failed before. A test that does
+ * not panic must fail itself. No leaks are looked for. */
 void lab_expect_panic(const char *part);
 
 /* ---- for the command `lab` ---------------------------------------------- */

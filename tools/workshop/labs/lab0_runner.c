@@ -142,7 +142,7 @@ LAB_TEST(0, leaves, LAB_UP)
     power_exit(0);
 }
 
-/* What a test that is not signed is worth. */
+/* Forges a verdict without the key, which must not count. */
 LAB_TEST(0, forges, LAB_UP)
 {
     debugcon_event("{\"event\":\"verdict\",\"test\":\"0.forges\","

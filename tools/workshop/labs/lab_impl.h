@@ -1,5 +1,5 @@
 /*
- * What the files of this folder share.
+ * Shared by the files of this folder.
  */
 #pragma once
 

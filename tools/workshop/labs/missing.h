@@ -1,7 +1,7 @@
 /*
- * What stands in the hand-out of a lab where its solution stood
- * (docs/labs.md). Each home says it in its own way: the kernel panics, a
- * program ends, the tests on the host fail.
+ * In the hand-out of a lab, a call of lab_missing() replaces each part of the
+ * solution (docs/labs.md). Then the kernel panics, a program ends, or the tests
+ * on the host fail.
  */
 #pragma once
 

@@ -7,10 +7,10 @@
  *                                  verdict, signed ──> port 0xE9, power_exit
  *
  * The verdict is a record on the debug port, signed with a key that the grader
- * made for this run and this test: what else is printed, wherever, earns
- * nothing. While the test runs the key lies in the debug registers, which a
- * stray pointer or a dump of memory does not reach. Code in ring 0 that looks
- * for it can have it; docs/labs.md says what follows from that.
+ * made for this run and this test: other output, wherever printed, earns
+ * nothing. While the test runs the key is in the debug registers, which a
+ * stray pointer or a dump of memory does not reach. Code in ring 0 can still
+ * read it on purpose; docs/labs.md says what follows from that.
  */
 #include "tools/workshop/labs/lab.h"
 #include "drivers/console.h"
@@ -33,14 +33,14 @@
 #define SECONDS 2 /* that a test may take, unless it asks for more */
 
 static const struct lab_test *selected;
-static bool keyed; /* somebody wants a verdict */
+static bool keyed; /* there is a key: the run is graded */
 static bool hangs;
 static bool up; /* there are tasks and commands */
 static unsigned leaks;
 static unsigned rows;      /* of the table of leaks */
 static const char *wanted; /* a part of the text of a panic */
 
-/* ---- what is asked for -------------------------------------------------- */
+/* ---- options ------------------------------------------------------------ */
 
 const struct lab_test *labs_find(const char *name)
 {
@@ -97,7 +97,7 @@ static void write_key(const uint32_t in[4])
     __asm__ volatile("mov %0, %%db3" : : "r"(in[3]));
 }
 
-/* The key goes where no pointer leads; its text is removed. */
+/* Writes the key to the debug registers and removes its text. */
 static bool set_key(char *digits)
 {
     uint32_t word[4];
@@ -212,7 +212,7 @@ static void verdict(bool passed)
     char text[128];
 
     snprintf(text, sizeof(text), "%s %s %u", selected->lab_name, result, leaks);
-    debugcon_line("", 0); /* whatever was written before ends here */
+    debugcon_line("", 0); /* ends a line begun before */
     debugcon_event("{\"event\":\"verdict\",\"test\":\"%s\",\"result\":\"%s\","
                    "\"leaks\":%u,\"mac\":\"%016llx\"}",
                    selected->lab_name, result, leaks,
@@ -260,7 +260,7 @@ void lab_expect_panic(const char *part)
     wanted = part;
 }
 
-/* The machine has panicked or halted: a graded run says what it can. */
+/* After a panic or halt: a graded run reports what it can, and ends. */
 static void stopped(const void *arg)
 {
     (void)arg;
@@ -315,8 +315,8 @@ static bool is_now(enum lab_stage stage)
     return selected != NULL && selected->lab_stage == stage;
 }
 
-/* Each of the stages runs the selected test if it is its turn, and does not
- * return then. */
+/* Each stage runs the selected test if it belongs to the stage, and then does
+ * not return. */
 static void early(const void *arg)
 {
     wipe_key(arg);

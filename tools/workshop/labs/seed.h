@@ -1,6 +1,6 @@
 /*
- * What makes one hand-out differ from another: `make lab SEED=n` writes its
- * number here. Answers that follow from it are not a neighbour's.
+ * The seed of a hand-out: `make lab SEED=n` writes its number here. Answers
+ * that follow from it differ from hand-out to hand-out.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
  * SipHash-2-4 (Aumasson and Bernstein, "SipHash: a fast short-input PRF",
- * 2012): a number that only who knows the key can make for a text.
+ * 2012): a number for a text that nobody can compute without the key.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
  * The ib700, a watchdog timer of the ISA bus that QEMU has (-device ib700
  * -action watchdog=inject-nmi): one port starts it with a number that stands
- * for the seconds, another stops it. Its end is a non-maskable interrupt, so it
- * finds loops with interrupts disabled too. Where there is none, the ports are
- * nobody's and nothing happens.
+ * for the seconds, another stops it. It ends in a non-maskable interrupt, so it
+ * finds loops with interrupts disabled too. On a machine without one the ports
+ * are unused and nothing happens.
  */
 #include "tools/workshop/labs/watchdog.h"
 #include "kernel/x86/io.h"

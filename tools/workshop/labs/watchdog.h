@@ -1,5 +1,5 @@
 /*
- * A clock that ends a test that hangs, whatever it hangs in.
+ * A watchdog: ends a test that hangs, even with interrupts disabled.
  */
 #pragma once
 

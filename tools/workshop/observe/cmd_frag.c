@@ -1,13 +1,13 @@
 /*
- * frag: total fragmentation as the paper's section 5.2 defines it, the part of
- * the memory that the slabs take up which no client has asked for.
+ * frag: total fragmentation as the paper's section 5.2 defines it: the part of
+ * the slabs' memory that no client has asked for.
  *
- * Its three causes are told apart. Internal: a buffer is larger than the
+ * It has three causes. Internal: a buffer is larger than the
  * object in it, a slab than its buffers. External: buffers are free. Overhead:
  * slab headers, hash tables and the allocator's own caches, all of which no
  * client asked for. An object in use counts with the size that its cache was
- * created for; of kmem_alloc's size classes, which forget what was asked for,
- * with that of the class.
+ * created for; a buffer of kmem_alloc, whose requested size is not kept, with
+ * the size of its class.
  */
 #include "drivers/console.h"
 #include "drivers/debugcon.h"

@@ -2,7 +2,7 @@
  * mark: remembers the counts of all caches under a name. diff: what has
  * changed since, or between two marks.
  *
- * Marks lie in static storage, for a command allocates nothing; a new one
+ * Marks are in static storage, for a command allocates nothing; a new one
  * takes the place of the oldest when there are too many. Caches are known by
  * their names: a cache that was destroyed and made again under its name is the
  * same for diff, with counts that have gone down.
@@ -198,7 +198,7 @@ struct change {
     long long change_mem;
     long long change_allocs;
     long long change_frees;
-    const char *change_note; /* a cache that is new, or gone */
+    const char *change_note; /* " new", " gone" (destroyed), or "" */
 };
 
 static struct change change_of(const struct mark *a, const struct mark *b,

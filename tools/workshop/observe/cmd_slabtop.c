@@ -4,7 +4,7 @@
  * A screen is written over the last one from the top, each line erased after
  * its end, so that nothing flickers on a serial line; it is 24 lines high, as
  * terminals are at least. Between two screens the shell waits for a key, and
- * everybody else runs.
+ * all other tasks run.
  */
 #include "tools/workshop/observe/slabtop.h"
 #include "drivers/console.h"
@@ -301,7 +301,7 @@ static void show(struct view *v)
         print_screen(v);
 }
 
-/* What a key does; false if that is to leave. *now: to look at once. */
+/* Acts on a key; false if it means to leave. Sets *now to look at once. */
 static bool act(struct view *v, int key, bool *now)
 {
     *now = key == ' ';
@@ -325,7 +325,7 @@ static bool wait_key(uint64_t end_ms)
     return console_key_pending();
 }
 
-/* Until the next look is due. False: the user wants to leave. */
+/* Waits until the next look is due. False: the user wants to leave. */
 static bool pause(struct view *v)
 {
     uint64_t end = table.table_at_ms + v->view_ms;
@@ -357,7 +357,7 @@ static void watch(struct view *v)
 
 /* ---- the command -------------------------------------------------------- */
 
-/* Milliseconds from seconds with up to three decimals. False: is none. */
+/* Milliseconds from seconds with up to three decimals. False: invalid. */
 static bool parse_delay(const char *word, uint32_t *ms)
 {
     uint32_t unit = 1000;
@@ -425,7 +425,7 @@ static void display_begin(void)
     console_echo(begin, sizeof(begin) - 1);
 }
 
-/* A panic ends it too. */
+/* A panic ends the display too. */
 static void display_end(const void *arg)
 {
     static const char end[] = "\033[0m\033[25;1H\n\033[?25h\033[?1049l";

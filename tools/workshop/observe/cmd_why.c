@@ -1,6 +1,6 @@
 /*
- * why: which objects keep nearly free slabs from being given back. The paper's
- * section 3.4 hopes that they are few; here they have names.
+ * why: which objects keep nearly free slabs from being destroyed. The paper's
+ * section 3.4 expects that they are few; `why` names them.
  *
  * Of a cache: the partial slabs with the fewest objects in use per page, a few
  * of them. Of a slab: all its objects.

@@ -6,7 +6,7 @@
 #include "kernel/lib/types.h"
 
 /* Fragmentation of all slabs, in bytes: frag_consumed is the sum of the other
- * four. What the allocator's own caches take is all overhead. */
+ * four. Memory of the allocator's own caches is all overhead. */
 struct heap_frag {
     uint64_t frag_consumed;
     uint64_t frag_requested; /* objects in use, at the size asked for */

@@ -1,7 +1,7 @@
 /*
  * The rows of `slabtop`: see slabtop.h.
  *
- * Two tables take turns, the last look and this one.
+ * Two tables alternate: the last look and this one.
  */
 #include "tools/workshop/observe/slabtop.h"
 #include "kernel/lib/string.h"
@@ -148,7 +148,7 @@ uint64_t slabtop_value(const struct slabtop_row *row, enum slabtop_order order)
     }
 }
 
-/* What is sorted by, the largest first. A cache without allocations has no
+/* The key of the order, the largest first. A cache without allocations has no
  * misses: it comes after those where all allocations found a free buffer. */
 static uint64_t key(const struct slabtop_row *row, enum slabtop_order order)
 {

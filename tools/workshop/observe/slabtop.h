@@ -1,5 +1,5 @@
 /*
- * What `slabtop` shows, as data: the traffic of each cache in the interval
+ * The data that `slabtop` shows: the traffic of each cache in the interval
  * between two looks, rates of it, and an order. Nothing here prints, waits or
  * allocates; tools/workshop/observe/cmd_slabtop.c does the first two.
  */
@@ -21,14 +21,14 @@ enum slabtop_order {
     SLABTOP_BY_ALLOC,
     SLABTOP_BY_FREE,
     SLABTOP_BY_GROW,
-    SLABTOP_BY_HIT, /* the lowest first: who misses most */
+    SLABTOP_BY_HIT, /* the lowest first: most misses */
     SLABTOP_BY_NAME,
     SLABTOP_ORDERS
 };
 
 struct slabtop_row {
     char row_name[KMEM_NAME_MAX + 1];
-    bool row_class; /* a size class, or what is above them */
+    bool row_class; /* a size class, or "oversize" */
     uint64_t row_mem;
     size_t row_inuse, row_slabs;
     uint64_t row_total[SLABTOP_COUNTS]; /* since the cache was created */
@@ -48,14 +48,14 @@ struct slabtop_table {
 /* Begins a table with a look that takes in all traffic since boot. */
 void slabtop_begin(struct slabtop_table *t, uint64_t now_ms);
 
-/* Looks at all caches, and at what is too large for any,
- * which has a row called "oversize", at time `now_ms`. An interval of no length
- * leaves the table as it was and returns false. A cache that was not there
- * before has had all its traffic in the interval. */
+/* Looks at all caches, and at requests that are too large for any, which have
+ * a row called "oversize", at time `now_ms`. An interval of no length leaves
+ * the table as it was and returns false. A new cache has had all its traffic in
+ * the interval. */
 bool slabtop_look(struct slabtop_table *t, uint64_t now_ms);
 
-/* The part of slabtop_look that knows no caches: one that has `now` in place
- * of `old` (NULL: is new). Counts that went back count from zero. */
+/* Computes a row's deltas from its totals `now` and `old` (NULL: a new cache).
+ * The delta of a total that has decreased counts from zero. */
 void slabtop_delta(struct slabtop_row *now, const struct slabtop_row *old);
 
 /* A size class that has no memory and had no traffic: not worth a line. */

@@ -37,7 +37,7 @@ static void emit_pages(unsigned ms)
                    seg.stat_pages, frame_count());
 }
 
-/* No lock is held where the interrupt came: those disable it. */
+/* The interrupted code holds no spin lock: those disable interrupts. */
 static void take(void)
 {
     unsigned ms = (unsigned)timer_ms();

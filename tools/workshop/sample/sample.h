@@ -8,8 +8,8 @@
  *
  * A sample is a line for each cache that has memory, and for "oversize", then
  * the line with the pages of the machine. It is taken in the clock's interrupt,
- * between two instructions of whatever runs, and changes nothing; while
- * sampling is off, a step of the clock costs a test more.
+ * between two instructions of any task, and changes nothing; while
+ * sampling is off, each step of the clock costs one test more.
  */
 #pragma once
 

@@ -4,11 +4,11 @@
  * kasan_map.c has mapped the shadow, of zeroes: all may be touched. Here the
  * pages that buddy has and the gaps after global objects are closed. Stacks
  * are the compiler's: a function closes the rooms around its arrays when it
- * begins and opens them when it returns. Of one that does not return, the
- * compiler warns beforehand, and its whole stack is opened.
+ * begins and opens them when it returns. Before a call that does not return
+ * the compiler calls __asan_handle_no_return, which opens the stack.
  *
  * An address without a shadow (devices, programs, nothing) passes every check:
- * the processor sees to those.
+ * only the processor checks those.
  */
 #include "tools/workshop/sanitize/kasan.h"
 #include "kernel/lib/hook.h"
@@ -17,7 +17,7 @@
 #include "kernel/task/task.h"
 #include "mm/page.h"
 
-/* What the compiler says of a global object. */
+/* The compiler's description of a global object. */
 struct kasan_global {
     uintptr_t global_start;
     size_t global_size;
@@ -201,8 +201,8 @@ void __asan_register_globals(const struct kasan_global *globals, size_t n)
         units[unit_count++] = (struct unit){globals, n};
 }
 
-/* The compiler wants it for the end of the program, which the kernel never
- * comes to. */
+/* The compiler calls it at the end of the program, which the kernel never
+ * reaches. */
 void __asan_unregister_globals(const struct kasan_global *globals, size_t n);
 void __asan_unregister_globals(const struct kasan_global *globals, size_t n)
 {

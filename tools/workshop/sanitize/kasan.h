@@ -12,18 +12,18 @@
  *
  *     kasan.c         the shadow, the checks, start
  *     kasan_map.c     the shadow's page tables
- *     kasan_mm.c      memory that the allocators hand out and take back
+ *     kasan_mm.c      memory that is allocated and freed
  *     kasan_string.c  memcpy and its like, copies from and to programs
  *     mistakes.c      one of each kind, on purpose
- *     report.c        what is said when a check fails, and the end
+ *     report.c        the report of a failed check, and the panic
  *     ubsan.c         the other sanitizer: undefined behaviour
  *
- * The allocator (mm/ and its tests), which touches what nobody else may, the
- * walk along stack frames and this folder are compiled without these calls;
+ * The allocator (mm/ and its tests), which touches memory that no other code
+ * may, the walk along stack frames and this folder have no address checks;
  * undefined behaviour is looked for everywhere but here.
  *
- * What a shadow byte stands for is the compiler's choice for stacks and ours
- * for all else.
+ * The compiler defines the meaning of a shadow byte for stacks; all others are
+ * defined here.
  */
 #pragma once
 
@@ -58,11 +58,11 @@ struct sanitizer_report {
 };
 
 /* For tests: from now on reports are only counted, the first is noted in *r,
- * and what was to be done is done (but a bad free). NULL: they are panics
+ * and the operation is done (except a bad free). NULL: reports are panics
  * again. */
 void sanitizer_expect(struct sanitizer_report *r);
 
-/* A report begins. False if there must be none: during another one, and after
+/* Begins a report. False if there must be none: during another one, and after
  * a panic. */
 bool sanitizer_enter(void);
 
@@ -79,8 +79,8 @@ bool kasan_covers(uintptr_t addr);
 /* Whether the byte at `addr`, which has a shadow, may not be touched. */
 bool kasan_closed(uintptr_t addr);
 
-/* Lets everybody touch [addr, addr + size), whose start is a multiple of 8;
- * and forbids it, whole granules only, for the reason `why`. */
+/* Allows accesses to [addr, addr + size), whose start is a multiple of 8; and
+ * forbids them, whole granules only, for the reason `why`. */
 void kasan_open(const void *addr, size_t size);
 void kasan_close(const void *addr, size_t size, enum kasan_shadow why);
 
@@ -96,8 +96,8 @@ void kasan_check(uintptr_t addr, size_t size, bool write, uintptr_t pc,
 const char *kasan_global(uintptr_t addr, const char **file, uintptr_t *start,
                          size_t *size);
 
-/* report.c: an access that failed its check, and a bad free, which is to be
- * done all the same if true. `pc` and `ebp` as above. */
+/* report.c: report an access that failed its check, and a bad free (true: free
+ * all the same). `pc` and `ebp` as above. */
 void kasan_report(uintptr_t addr, size_t size, bool write, uintptr_t pc,
                   uintptr_t ebp);
 bool kasan_report_free(const char *kind, uintptr_t addr, uintptr_t pc,
@@ -106,8 +106,8 @@ bool kasan_report_free(const char *kind, uintptr_t addr, uintptr_t pc,
 void ubsan_report(const char *kind, const char *text, uintptr_t pc,
                   uintptr_t ebp);
 
-/* `pc` and `ebp` of the caller of the function that this stands in: where a
- * check or a report says it was. */
+/* `pc` and `ebp` of the caller of the function that uses this: the place that a
+ * check or a report names. */
 #define CALLER                                                                 \
     (uintptr_t) __builtin_return_address(0),                                   \
         *(const uintptr_t *)__builtin_frame_address(0)

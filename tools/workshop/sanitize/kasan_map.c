@@ -1,10 +1,10 @@
 /*
- * The page tables of the shadow. The linker leads the three calls by which the
- * kernel enters paging here first (--wrap).
+ * The page tables of the shadow. The linker redirects here (--wrap) the three
+ * calls by which the kernel enters paging.
  *
  * The tables and pages of the shadow follow the kernel's page tables, in the
- * same room. Compiled functions mark their stack in the shadow before it
- * exists; until then all its addresses have one page.
+ * same area. Compiled functions mark their stack in the shadow before it
+ * exists; until then all its addresses share one page.
  */
 #include "kernel/lib/string.h"
 #include "kernel/x86/cpu.h"

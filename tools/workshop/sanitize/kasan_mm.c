@@ -1,17 +1,17 @@
 /*
- * Memory that comes and goes. The linker leads calls of the allocators' public
- * functions here first (--wrap): `__real_f` is what `f` is in other builds. So
- * the allocators' code knows nothing of the shadow; it tells where slabs are
- * made and end (slab.h), and its own inner calls are not led.
+ * Memory that is allocated and freed. The linker redirects calls of the
+ * allocators' public functions here (--wrap): `__real_f` is the `f` of other
+ * builds. So the allocators' code knows nothing of the shadow; it reports the
+ * start and end of slabs (slab.h), and its own calls are not redirected.
  *
- *     buddy        pages are closed until they are handed out
+ *     buddy        pages are closed until they are allocated
  *     a new slab   all of it is closed
- *     an object    is opened when it is handed out, to the byte, and closed
- *                  when it comes back: also against its cache's other users
+ *     an object    is opened when it is allocated, to the byte, and closed
+ *                  when it is freed, for its cache's other users too
  *
- * A cache with debugging modes watches over its objects itself, and applies
- * constructors whenever it likes; another one has pages of its own: objects of
- * such caches are left open.
+ * Some objects are left open: those of caches with debugging modes, which check
+ * them and call constructors at any time, and those of caches that have a page
+ * supplier of their own.
  */
 #include "kernel/lib/string.h"
 #include "tools/workshop/sanitize/kasan.h"
@@ -43,8 +43,8 @@ void __wrap_buddy_free_run(struct page *p, size_t pages);
 
 /* ---- pages -------------------------------------------------------------- */
 
-/* Tests put a page array of their own in the place of the machine's, and speak
- * of pages that are not there. */
+/* Tests replace the machine's page array by one of their own, whose pages do
+ * not exist. */
 static const struct page *machine_array;
 
 void kasan_pages_init(void)
@@ -95,9 +95,9 @@ void __wrap_buddy_free_run(struct page *p, size_t pages)
 
 /* ---- slabs -------------------------------------------------------------- */
 
-/* Caches whose objects are in use while they are free: constructed pipes are
- * linked with each other, and who looks for one walks along them all; and the
- * cache of caches serves kmem_cache.c alone, by inner calls. */
+/* Among others, caches whose free objects are accessed: constructed pipes are
+ * linked, and a search walks along them all; and the cache of caches serves
+ * kmem_cache.c alone, whose calls are not redirected. */
 static bool stays_open(const struct kmem_cache *cp)
 {
     static const char *const names[] = {"pipe", "kmem_cache"};
@@ -175,7 +175,7 @@ void __wrap_kmem_cache_free(struct kmem_cache *cp, void *buf)
     __real_kmem_cache_free(cp, buf);
 }
 
-/* What a request gets, of which it asked for `size` bytes. */
+/* The size of the buffer that a request of `size` bytes gets. */
 static size_t room_of(size_t size)
 {
     const struct kmem_cache *cp = kmem_size_class(size);
@@ -183,7 +183,7 @@ static size_t room_of(size_t size)
     return cp != NULL ? cp->cache_size : ROUND_UP(size, PAGE_SIZE);
 }
 
-/* Closes what is beyond that. */
+/* Opens `size` bytes and closes the rest of the buffer. */
 static void trim(const char *buf, size_t size)
 {
     kasan_open(buf, size);
@@ -208,8 +208,8 @@ void *__wrap_kmem_zalloc(size_t size, int flags)
     return buf;
 }
 
-/* Whether something open ends elsewhere than `size` bytes from `buf`: then it
- * was not allocated with this size. */
+/* Whether the open bytes at `buf` end elsewhere than after `size` of them: then
+ * it was not allocated with this size. */
 static bool other_size(const char *buf, size_t size)
 {
     uintptr_t end = (uintptr_t)buf + size;

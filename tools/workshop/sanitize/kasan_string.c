@@ -3,8 +3,8 @@
  * files that begin with tools/workshop/sanitize/string.h, and the copies from
  * and to programs, whose kernel side is checked (kernel/x86/copy.h, by --wrap).
  *
- * Each checks what it is bound to read or write, then lets the real one do the
- * work. Of two strings that differ, that is the bytes up to the difference.
+ * Each checks the bytes that it must read or write, then calls the real one.
+ * Of two strings that differ, these are the bytes up to the difference.
  */
 #include "kernel/lib/string.h"
 #include "tools/workshop/sanitize/kasan.h"
@@ -146,7 +146,7 @@ int __wrap_copy_zero(void *dst, size_t n)
     return __real_copy_zero(dst, n);
 }
 
-/* How much is written, the string says that has yet to be read. */
+/* The string must be read first: its length says how much is written. */
 int __wrap_copy_string(char *dst, const char *src, size_t max)
 {
     int n = __real_copy_string(dst, src, max);

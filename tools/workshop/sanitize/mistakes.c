@@ -1,8 +1,8 @@
 /*
- * The mistakes, and the command that makes them in earnest: `sanitize KIND`.
+ * The mistakes, and the command that makes them, with a panic: `sanitize KIND`.
  *
- * What the compiler must not see through goes by way of a volatile variable or
- * a function that is not inlined: it knows these rules too.
+ * Volatile variables and functions that are not inlined hide mistakes from the
+ * compiler, which knows these rules too.
  */
 #include "tools/workshop/sanitize/mistakes.h"
 #include "drivers/console.h"
@@ -67,7 +67,7 @@ MISTAKE heap_large(void)
     kmem_free(p, KMEM_MAXBUF + ODD);
 }
 
-/* The last bytes of a slab of small objects are the allocator's. */
+/* The last bytes of a slab of small objects belong to the allocator. */
 MISTAKE slab_header(void)
 {
     char *p = kmem_alloc(ODD, KM_SLEEP);
@@ -163,7 +163,7 @@ MISTAKE endless_string(void)
     kmem_free(p, ODD);
 }
 
-/* As a system call copies what a program may see. */
+/* As a system call copies data to a program. */
 MISTAKE user_too_much(void)
 {
     char *p = kmem_zalloc(ODD, KM_SLEEP);

@@ -1,6 +1,6 @@
 /*
- * Mistakes that the sanitizers are there to find, one of each kind. Most do no
- * harm when they are let pass: what is written is nobody's.
+ * Mistakes that the sanitizers must find, one of each kind. Most do no harm if
+ * they are not stopped: they write to unused memory.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * What a sanitizer has found: what was done, where and by whom, what memory it
- * is, the shadow around it; then a panic, and its shell to look further.
+ * A sanitizer's report: the access, its address and its code, a description of
+ * the memory, the shadow around it; then a panic, with its shell.
  *
  *     kasan: use-after-free: write of 4 bytes at 0xc0456788
  *        0  0xc01234ab  pipe_write+0x5b
@@ -12,7 +12,7 @@
  *       0xc0456700  fb fb fb fb fb fb fb fb 00 00 00 00 00 00 05 fc
  *     > 0xc0456780  fb*fb fb fb …
  *
- * The report comes from anywhere, locks held and all; like a panic it disables
+ * A report can come from any code, with locks held; like a panic it disables
  * interrupts, forgets the locks and makes the console poll.
  */
 #include "drivers/console.h"
@@ -216,7 +216,7 @@ static void print_callers(uintptr_t pc, uintptr_t ebp)
     print_frames(frames, 1 + backtrace(ebp, frames + 1, FRAMES_MAX - 1), false);
 }
 
-/* True if somebody watches: the report ends here. */
+/* True if there is a watcher: the report ends here. */
 static bool tell(const char *kind, const char *text, uintptr_t pc)
 {
     char by[64];
@@ -247,7 +247,7 @@ static bool note(const char *kind, uintptr_t addr, size_t size, bool write,
     return true;
 }
 
-/* Both ends of a report about memory. `what` was done. */
+/* Prints a report about memory and panics. `what`: the access, or "free". */
 static void report(const char *kind, const char *what, uintptr_t addr,
                    uintptr_t pc, uintptr_t ebp)
 {

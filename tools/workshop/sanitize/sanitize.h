@@ -10,9 +10,9 @@ typedef void sanitize_told_t(const char *kind, const char *what,
                              const char *by);
 
 #ifdef CONFIG_SANITIZE
-/* From here on reports are no panics, but are told, and what was to be done is
- * done, bad frees too: a bug goes on as it would in any other build. NULL: they
- * are panics again. */
+/* From now on a report calls `told` and does not panic, and the operation is
+ * done, bad frees too: a bug goes on as it would in any other build. NULL:
+ * reports are panics again. */
 void sanitize_watch(sanitize_told_t *told);
 #else
 static inline void sanitize_watch(sanitize_told_t *told)

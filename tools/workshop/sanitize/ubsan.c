@@ -1,8 +1,8 @@
 /*
- * The undefined behaviour sanitizer. In front of every operation whose result
- * C leaves open for some operands the compiler puts a test for those, and a
+ * The undefined behaviour sanitizer. Before every operation that C leaves
+ * undefined for some operands the compiler inserts a test for those, and a
  * call of one of the functions below with a description of the operation.
- * Each says in words what was about to happen and where in the source.
+ * Each reports what was about to happen and where in the source.
  *
  * An operand is handed over as a word: its value, or, if it does not fit, its
  * address.
@@ -83,7 +83,7 @@ static const char *const uses[] = {
     "dynamic operation on",
 };
 
-/* The text of a report is put together here: `where`, then what is said. */
+/* Builds the text of a report, `where` and then the message. */
 static void say(const char *kind, const struct location *where, uintptr_t pc,
                 uintptr_t ebp, const char *fmt, ...) PRINTF_LIKE(5, 6);
 

@@ -1,5 +1,5 @@
 /*
- * `fail`: makes an allocation fail, and tries what a program makes of that.
+ * `fail`: makes allocations fail, and tests how a program handles that.
  */
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
@@ -34,7 +34,7 @@ static pid_t last_pid(void)
     return last;
 }
 
-/* Ends what a program has left running, its parent having failed. */
+/* Kills the programs that a failed parent left running. */
 static void end_programs(pid_t after)
 {
     struct task_stat st;
@@ -214,7 +214,7 @@ BOOT_OPTION(fail, "kmem.fail=", "kmem.fail=WORD,WORD...",
 /* Runs the command that the option stands for, shown as if it were typed. */
 static void run_option(const void *arg)
 {
-    char line[SHELL_LINE_MAX + 2]; /* room to be found too long */
+    char line[SHELL_LINE_MAX + 2]; /* room for a line that is too long */
 
     (void)arg;
     if (option == NULL)

@@ -9,7 +9,7 @@
 #include "kernel/x86/paging.h"
 #include "mm/buddy.h"
 
-#define SLOTS       512 /* objects that may be out at once */
+#define SLOTS       512 /* objects that may be allocated at once */
 #define OPS_DEFAULT 20000
 #define REAP_EVERY  1024        /* operations */
 #define BUILT       0x5eedc0deu /* the stamp of a constructed object */
@@ -189,7 +189,7 @@ static void stress_end(struct stress *run)
             kmem_cache_destroy(run->run_caches[i]);
 }
 
-/* What clients have, not what the allocator keeps for itself. */
+/* Objects of clients, without those of the allocator's own caches. */
 static size_t clients_inuse(void)
 {
     struct heap_totals t;

@@ -1,5 +1,5 @@
 /*
- * What the labs' runner stands on: the signature (the test vectors of
+ * Parts of the labs' runner: the signature (the test vectors of
  * SipHash's paper, appendix A, and reference implementation), names.
  */
 #include "tools/workshop/labs/lab.h"

@@ -1,5 +1,5 @@
 /*
- * A task of a lab that is still to be written, in a program.
+ * In a program: the end of a run that needs an unwritten task of a lab.
  */
 #include "tools/workshop/labs/missing.h"
 #include "user/lib/err.h"
@@ -7,8 +7,8 @@
 #include "user/lib/stdlib.h"
 #include "user/lib/unistd.h"
 
-/* As a server without its device: init does not start it again and again. What
- * is missing may be a part of malloc, which fopen needs. */
+/* Exits as a server without its device does, so init does not restart it. If a
+ * part of malloc is missing, fopen calls this again. */
 void lab_missing(const char *task, const char *page)
 {
     static bool again;

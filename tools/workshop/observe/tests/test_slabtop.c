@@ -40,7 +40,7 @@ KTEST(slabtop, hits_are_allocations_without_a_new_slab)
     KT_EQ(slabtop_hit(&row), 1000);
     row.row_delta[SLABTOP_GROWS] = 1;
     KT_EQ(slabtop_hit(&row), 900);
-    row.row_delta[SLABTOP_GROWS] = 12; /* slabs that nobody waited for */
+    row.row_delta[SLABTOP_GROWS] = 12; /* more slabs than allocations */
     KT_EQ(slabtop_hit(&row), 0);
     row.row_delta[SLABTOP_ALLOCS] = 1000000;
     row.row_delta[SLABTOP_GROWS] = 1;
@@ -92,7 +92,7 @@ KTEST(slabtop, a_look_counts_a_cache_and_forgets_it)
     KT_TRUE(row_of("st") == NULL);
 }
 
-/* The rows after the one that went away keep their counts. */
+/* The rows after that of a destroyed cache keep their counts. */
 KTEST(slabtop, a_cache_that_goes_away_takes_no_row_along)
 {
     struct kmem_cache *a = kmem_cache_create("st_a", 40, 0, NULL, NULL);

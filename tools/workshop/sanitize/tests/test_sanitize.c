@@ -38,8 +38,8 @@ static __attribute__((noipa)) uint32_t read_at(const char *p, size_t size)
                        : *(const volatile uint32_t *)p;
 }
 
-/* Of an object of `size` bytes, each access that goes beyond its end is
- * reported at the first byte past it, and no other. */
+/* Each access beyond the end of an object of `size` bytes is reported, at the
+ * first byte past the end, and no other access is. */
 static void try_all(size_t size)
 {
     char *p = kmem_zalloc(size, KM_SLEEP);
