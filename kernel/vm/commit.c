@@ -135,7 +135,7 @@ void commit_free_read_only(struct page *p)
     mm_memory_returned();
 }
 
-/* ---- looking ------------------------------------------------------------ */
+/* ---- figures ------------------------------------------------------------ */
 
 void commit_stat(struct commit_stat *out)
 {

@@ -94,7 +94,7 @@ unsigned kmem_debug_modes(const struct kmem_cache *cp);
 void kmem_verify_every(uint32_t n);
 uint32_t kmem_verify_interval(void);
 
-/* ---- looking ------------------------------------------------------------ */
+/* ---- queries ------------------------------------------------------------ */
 
 /* What is known of the buffer that `addr` is in: of any cache, debugged or
  * not. False if it is in none. */
