@@ -1,4 +1,4 @@
-"""The book as data: its pages and their order; and what its site must be.
+"""The book as data: its pages and their order; and the checks of its site.
 
 docs/index.md is the only list of chapters: a heading for each part, a line for
 each chapter. Labs are found by their folders. The site (tools/book) and the

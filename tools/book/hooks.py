@@ -1,7 +1,7 @@
 """Parts of the book's site that MkDocs does not make by itself.
 
     nav         the order of chapters, from docs/index.md
-    markdown    what GitHub and Python's Markdown understand differently
+    markdown    syntax that GitHub and Python's Markdown read differently
     content     names of files and functions become links; prompts; tables
     search      its index (search.py); pages of sources (sources.py)
 
@@ -50,13 +50,13 @@ def plain_pipes(text):
 
 
 def lists_apart(text):
-    """A list may follow a line of text at once, for GitHub."""
+    """GitHub needs no empty line between text and a list; Markdown does."""
     return re.sub(r"^((?![ \-*|>#]|\d+\. ).+)\n(?=(- |1\. ))", r"\1\n\n",
                   text, flags=re.M)
 
 
 def leave(link, page):
-    """A link out of docs/, or to no page, leads to the page of a source. (As
+    """A link out of docs/, or to no page, becomes one to a source's page. (As
     HTML: MkDocs knows only of its own pages.)"""
     target = os.path.normpath(os.path.join(
         "docs", os.path.dirname(page), link[2]))
@@ -91,12 +91,12 @@ def on_page_markdown(markdown, page, **_):
 # ---- content -----------------------------------------------------------------
 
 def link_of(code, page):
-    """Where a piece of code leads, or None."""
+    """The address that a piece of code links to, or None."""
     folder = os.path.dirname(page)
     if names.is_source(code):
         return SOURCES.address(code, folder)
     name = re.fullmatch(r"(?:struct |enum )?(\w+)(?:\(.*\))?", code)
-    # a plain word is as often that of a cache or a command
+    # a plain word may as well name a cache or a command
     place = name and re.search(r"[_( ]", code) and names.named(name[1])
     return place and SOURCES.address(place.path, folder, place.line)
 
@@ -112,7 +112,7 @@ def chapter_links(listing, page):
 
 
 def with_links(text, page):
-    """HTML whose code leads to the sources; not in listings and links."""
+    """HTML whose code links to the sources, except in listings and links."""
     parts = re.split(r"(<pre.*?</pre>|<a .*?</a>|<h\d.*?</h\d>)", text,
                      flags=re.S)
 
@@ -132,14 +132,14 @@ PROMPT = re.compile(r"^(slate!?&gt; |\$ |\((?:gdb|slate)\) )(.*?)(?=   |$)",
 
 
 def with_prompts(text):
-    """Typed lines of a transcript look different from the answers."""
+    """Typed lines of a transcript look different from the output."""
     return re.sub(r"(<pre><code>)(.*?)(?=</code></pre>)",
                   lambda m: m[1] + PROMPT.sub(r"<i>\1</i><b>\2</b>", m[2]),
                   text, flags=re.S)
 
 
 def with_frames(text):
-    """A wide table or picture is moved within itself, not with the page."""
+    """A wide table or picture scrolls by itself, not with the page."""
     text = re.sub(r'<p>(<img [^>]*src="([^"]+)"[^>]*>)</p>',
                   lambda m: f'<div class="{width(m[2])}">{m[1]}</div>', text)
     return text.replace("<table>", '<div class="wide"><table>').replace(
@@ -175,7 +175,7 @@ def note(text, page):
 
 
 def with_terms(text, page):
-    """The glossary, a term of which one can lead to; enters the terms."""
+    """The glossary with an anchor at each term; enters the terms."""
     def term(m):
         name = plain(m[1])
         anchor = "term-" + "-".join(search.words(name))
@@ -201,7 +201,7 @@ def on_page_content(content, page, **_):
     note(content, page)
     if path == "glossary.md":
         content = with_terms(content, page)
-    # codehilite says <pre><span></span><code>
+    # codehilite writes <pre><span></span><code>
     content = content.replace("<pre><span></span><code>", "<pre><code>")
     return with_frames(with_prompts(with_links(content, path)))
 

@@ -24,7 +24,7 @@ COMMANDS = ("kmem create small 200 8 ctor; kmem alloc small 70; "
 
 
 class Facts:
-    """What the kernel says of its caches after COMMANDS."""
+    """The kernel's statistics of its caches after COMMANDS."""
 
     def __init__(self, kernel):
         with qemu.Machine(kernel, f"{MODES} run={COMMANDS}", memory="32",
@@ -55,7 +55,7 @@ def heading(d, y, title, *lines):
 
 
 def key(d, y, entries):
-    """What the parts of a bar are: (class, text), a line each."""
+    """A legend for the parts of a bar: (class, text), a line each."""
     for kind, text in entries:
         d.rect(0, y - 9.5, 12, 11, kind)
         d.text(18, y, text, "dim")
@@ -80,7 +80,7 @@ def bar(d, y, slab, cache, header=0):
 
 
 def zoom(d, y, x, width):
-    """From a part of a bar to the bar below, which shows it larger."""
+    """Lines from a part of a bar to the bar below, which shows it larger."""
     for above, below in ((x, 0), (x + width, WIDTH)):
         d.line(above, y, below, y + 18, "axis")
     return y + 18
@@ -236,7 +236,7 @@ def state(d, y, name, words, kind):
 
 
 def arrow(d, x, y, end, *lines):
-    """Down or up, with text to its right."""
+    """An arrow down or up, with text to its right."""
     tip = 5 if end > y else -5
     d.line(x, y, x, end, "axis")
     d.line(x - 4, end - tip, x, end, "axis")

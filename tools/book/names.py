@@ -1,8 +1,8 @@
 """Where a name of the sources is defined.
 
-Two questions are answered. A page of the book says `kmem_cache_grow` without a
-place: `named` finds the definition that is meant. A page of a source uses a
-name: `nearest` finds the definition that the file sees.
+A page of the book mentions `kmem_cache_grow` without a place: `named` finds the
+definition that is meant. A page of a source uses a name: `nearest` finds the
+definition that is visible in the file.
 """
 
 import functools
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = "boot kernel mm drivers user tools docs".split()
 SOURCES = (".c", ".h", ".asm", ".ld", ".py", ".cfg")
 
-# Of equal names in several of these, a page of the book means the first.
+# If several of these have a name, a page of the book means the first.
 MEANT = ("mm/", "kernel/", "drivers/", "tools/workshop/", "user/")
 
 
@@ -27,7 +27,7 @@ class Definition:
     line: int
     kind: str
     text: str       # its head, in one line
-    static: bool    # only its own file sees it
+    static: bool    # visible in its own file only
 
 
 # (kind, pattern) of C; the name is the first group.
@@ -54,7 +54,7 @@ def is_source(word):
 
 
 def hidden(path, kind, text, name, head):
-    """Whether other files do not see a definition."""
+    """Whether a definition is invisible to other files."""
     if path.endswith(".asm"):
         return not re.search(rf"^ *global {name}\b", text, re.M)
     return path.endswith(".py") or path.endswith(".c") and \
@@ -91,8 +91,8 @@ def is_test(path):
 
 @functools.cache
 def named(name):
-    """The function or structure that the book means, or None. Names that the
-    first folder has twice are not clear."""
+    """The function or structure that the book means, or None. A name that is
+    twice in the first folder is ambiguous."""
     for folder in MEANT:
         found = [d for d in all_definitions().get(name, ())
                  if d.kind in ("function", "structure")
@@ -109,8 +109,8 @@ def meant(path):
 
 
 def nearest(name, path):
-    """The definition of a name that a file sees: its own, or that in the
-    nearest folder; None if two are as good."""
+    """The definition of a name that is visible in a file: its own, or that in
+    the nearest folder; None if two are equally near."""
     found = all_definitions().get(name, ())
     own = [d for d in found if d.path == path]
     if own:
@@ -118,7 +118,7 @@ def nearest(name, path):
 
     def distance(d):
         return -len(os.path.commonpath([d.path, path])), meant(d.path)
-    # tests are seen by tests beside them
+    # definitions in tests are visible to the tests beside them
     seen = [d for d in found if not d.static and not (
         is_test(d.path) and -distance(d)[0] < len("mm/tests"))]
     best = [d for d in seen if distance(d) == min(map(distance, seen))]

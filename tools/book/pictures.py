@@ -2,12 +2,12 @@
 
     python3 -m tools.book.pictures build/slate-workshop.elf docs/pictures
 
-Each is made from what the kernel says in a run that counts instructions, and
-has no address and no time in it, so that the same sources give the same files
-and other sources change only the pictures that they should.
+Each is made from the kernel's output in a counted run, and has no address and
+no time in it, so that the same sources give the same files and a change of the
+sources changes only the pictures that show it.
 
-    slabs.svg      a part of what `make picture` draws
-    cachesim.svg   what `make cachesim` draws
+    slabs.svg      a part of the drawing of `make picture`
+    cachesim.svg   the drawing of `make cachesim`
     small.svg colours.svg large.svg redzones.svg
                    the layouts of slabs
     life.svg       the life of an object

@@ -1,8 +1,8 @@
 """The index of the book's search.
 
-An entry is [title, address, pieces of text]. `words` gives for each word the
-entries that have it and what that costs; the page adds the costs of the words
-of a query and shows the cheapest entries first. So the order is made here: a
+An entry is [title, address, pieces of text]. `words` maps each word to the
+entries that have it and their costs; the page adds the costs of the words of a
+query and shows the cheapest entries first. So the costs set the order: a
 definition, whose name is the word, comes before a heading that has it, and any
 name before a mention. Pieces of text end between words, because the page shows
 a piece as it is.
@@ -12,7 +12,7 @@ import json
 import re
 import textwrap
 
-# What is found, the best first.
+# The kinds of entries, the best first.
 KINDS = ("term", "code", "chapter", "section", "static")
 
 ARTICLES = {"a", "an", "the"}
@@ -54,7 +54,7 @@ class Index:
         self.entries.append([title or name, address, pieces(text)])
 
     def script(self):
-        """As a script, because a page that was opened from a file system may
+        """The index as a script, because a page opened from a file system may
         load no other kind of file."""
         index = {"entries": self.entries, "words": self.words,
                  "prefix": PREFIX}

@@ -1,5 +1,5 @@
-"""Pages of the sources that the book names. A name in one of them leads to its
-definition; so a page brings along those that it leads to.
+"""Pages of the sources that the book names. A name in one of them links to its
+definition, so the sources that a page links to get pages, too.
 """
 
 import html
@@ -31,8 +31,8 @@ INCLUDED = re.compile(r'(<span class="cpf">&quot;)([\w./-]+)(&quot;</span>)')
 
 
 def means(place, m):
-    """Whether a name is that of a definition, and not of a member or a local
-    variable that is called the same."""
+    """Whether a name is that of a definition, and not a member or a local
+    variable of the same name."""
     before, name = m["before"] or "", m["name"]
     if place.kind == "structure" or before[:1].isalpha():
         return place.kind == "structure" and before[:1].isalpha()
@@ -41,19 +41,19 @@ def means(place, m):
 
 
 class Sources:
-    """The sources that have a page: those asked for, and so on from there."""
+    """The sources that have a page: the book's, and all that they link to."""
 
     def __init__(self):
         self.paths = set()
 
     def address(self, path, folder, line=None):
-        """From a page in `folder` of the site to a source."""
+        """The link from a page in `folder` of the site to a source."""
         self.paths.add(path)
         return os.path.relpath(f"src/{path}.html", folder or ".") + \
             (f"#L{line}" if line else "")
 
     def linked(self, body, path):
-        """The listing of a source, its names and includes with links."""
+        """The listing of a source with links at its names and includes."""
         folder = os.path.dirname(f"src/{path}")
 
         def name(m):

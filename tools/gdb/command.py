@@ -49,7 +49,7 @@ def waste(part, whole):
 
 
 def age(ms):
-    """A span of milliseconds in at most 6 characters."""
+    """A time in milliseconds, in at most 6 characters."""
     s = ms // 1000
     for limit, text in ((1000, f"{ms}ms"), (600000, f"{s}.{ms % 1000 // 100}s"),
                         (6000000, f"{s // 60}m"),
@@ -73,7 +73,7 @@ def clock_ms():
 
 
 def ago(ms):
-    """How long ago the kernel's clock was there."""
+    """The time since the kernel's clock was at `ms`."""
     return age(max(0, clock_ms() - ms))
 
 
@@ -91,10 +91,10 @@ def json_line(value):
 
 class Table:
     """Rows in columns. `spec` is "NAME:WIDTH …", a negative width for a column
-    to the left; the last column may be of any length. With `as_json` each row
-    is a JSON object with the columns' names in lower case as keys. `margin`
-    columns before the first are for the marks of a row: `!` is one that
-    contradicts itself."""
+    aligned to the left; the last column may have any length. With `as_json`
+    each row is a JSON object with the columns' names in lower case as keys.
+    `margin` columns before the first are for the marks of a row: `!` marks a
+    row that contradicts itself."""
 
     def __init__(self, spec, as_json=False, margin=0):
         self.columns = [(name, int(width)) for name, width in
@@ -103,7 +103,7 @@ class Table:
         self.say(" " * margin + self._line([n for n, _ in self.columns]))
 
     def say(self, text):
-        """A line beside the rows, which JSON does not have."""
+        """Prints a line that is not a row; not in JSON."""
         if not self.as_json:
             print(text.rstrip())
 
@@ -134,7 +134,7 @@ class Table:
             print((f"{mark:<{self.margin}}" + self._line(cells)).rstrip())
 
     def each(self, items):
-        """Those that can be read; a row of its own for each of the others."""
+        """The items that can be read; prints a row for each of the others."""
         for item in items:
             if isinstance(item, UNREADABLE):
                 self.bad(item)
@@ -142,7 +142,7 @@ class Table:
                 yield item
 
     def bad(self, why):
-        """A row that cannot be had."""
+        """Prints the reason why a row is missing."""
         if self.as_json:
             json_line({"bad": str(why)})
         else:
@@ -150,7 +150,7 @@ class Table:
 
 
 def merged(runs):
-    """(first, length, …) of runs, where neighbours that are alike are one."""
+    """(first, length, …) of runs; equal neighbours are joined."""
     found = []
     for first, length, *rest in runs:
         if found and found[-1][2:] == rest and sum(found[-1][:2]) == first:
@@ -185,8 +185,8 @@ def _is_local(name):
 
 
 def evaluate(text):
-    """The number that an expression stands for: pointers and integers are what
-    they say, anything larger and functions are where they are. None: it is no
+    """The number that an expression means: the value of a pointer or integer,
+    the address of anything larger and of a function. None if the text is no
     expression."""
     try:
         value = gdb.parse_and_eval(text)
@@ -217,7 +217,7 @@ def parse_address(text):
 
 
 def parse_number(text, least, what):
-    """A number of at least `least`, by any expression."""
+    """A number of at least `least`, given by any expression."""
     value = evaluate(text)
     if value is None or value < least or value > WORD_MASK >> 1:
         raise Fail(f"{what} wants a number from {least} on, not '{text}'")
@@ -244,17 +244,17 @@ class Arguments:
 
 
 class Command(gdb.Command):
-    """A command. Its docstring says how it is used, with options in brackets
-    of their own, then what it does in a line, then more, and last an example
-    if the name alone is none:
+    """A command. Its docstring has the usage, with options in brackets of
+    their own, then a summary in one line, then more, and last an example, if
+    the name alone is not one:
 
         slab old [-j] SECONDS
         Objects that have been in use for long.
         Example: slab old 10
 
     The last word may be an ADDR, any expression with blanks in it. A word in
-    lower case stands for itself. run(args) does it; what that raises as Fail
-    is an error of one line. Defining the class makes the command.
+    lower case is typed as it is. run(args) executes it; a Fail that it raises
+    is printed as one line. Defining the class makes the command.
     """
 
     offline = False  # it needs no target
@@ -317,7 +317,7 @@ class Command(gdb.Command):
 
 
 class Group(gdb.Command):
-    """A prefix of commands, which alone lists them."""
+    """A prefix of commands. Typed alone, it lists them."""
 
     def __init__(self, name, about):
         self.name = name
@@ -337,8 +337,8 @@ class Group(gdb.Command):
 
 def function(value):
     """Makes a Python function one for GDB's expressions: $name(). Its errors
-    are one line. It reads anew: GDB reports no event when the machine runs on
-    because a breakpoint's condition is false."""
+    are one line. Drops cached memory first: GDB reports no event when the
+    machine continues because a breakpoint's condition is false."""
     class Function(gdb.Function):
         __doc__ = value.__doc__
 
@@ -374,7 +374,7 @@ class Printer:
 
 
 def _members(value):
-    """Those of anonymous structures and unions included."""
+    """All members, those of anonymous structures and unions included."""
     for field in value.type.fields():
         if field.name:
             yield field.name, value[field]
@@ -383,8 +383,8 @@ def _members(value):
 
 
 def register_printers(collection, tags):
-    """Printers for {tag: about}. Of a list, which is in everything, only the
-    line."""
+    """Printers for {tag: about}. A list, which is in most structures, is
+    printed as one line."""
     found = gdb.printing.RegexpCollectionPrettyPrinter(collection)
     for tag, about in tags.items():
         found.add_printer(tag, f"^{tag}$", functools.partial(

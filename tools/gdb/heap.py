@@ -56,7 +56,7 @@ class Pages:
         return record("page", self.base + i * self.layout.size)
 
     def state(self, i):
-        """The state of frame `i`, by name; None of a frame that is none."""
+        """The state of frame `i`, by name; None if there is no such frame."""
         return None if i is None else self.states.get(self.page(i).state, "?")
 
     def owner(self, i):
@@ -88,8 +88,8 @@ class Pages:
                 enumerate(self.columns[0]) if self.states.get(state) == name]
 
     def blocks(self):
-        """(first frame, frames, state) of each block; a frame that no block
-        has is one of itself."""
+        """(first frame, frames, state) of each block; a frame outside of blocks
+        is a block by itself."""
         i, (states, orders) = 0, self.columns
         while i < self.count:
             size = 1 << orders[i] if orders[i] < self.orders else 1
@@ -100,7 +100,7 @@ class Pages:
 # ---- caches ----------------------------------------------------------------
 
 class Cache(Record):
-    """A cache and its figures, in bytes where not said otherwise."""
+    """A cache and its figures, in bytes unless a comment says otherwise."""
 
     def __init__(self, heap, address):
         super().__init__(*target.place("kmem_cache", address))
@@ -115,7 +115,7 @@ class Cache(Record):
         self.header = 0 if self.hashed else target.layout("kmem_slab").size
         self.slab_left = self.slab_bytes - self.header - \
             self.slab_chunks * self.chunk
-        # Of counts that contradict each other a difference may be negative.
+        # The difference may be negative if the counts contradict each other.
         self.inuse = signed(self.cache_allocs - self.cache_frees)
         self.allocs, self.frees = (
             total + signed(now - seen) for total, now, seen in
@@ -123,7 +123,7 @@ class Cache(Record):
              (self.frees_total, self.cache_frees, self.frees_seen)))
         self.total = self.slabs * self.slab_chunks
         self.partial = signed(self.slabs - self.full_slabs - self.free_slabs)
-        # Damage may say any number; a table shrinks before it is that large.
+        # Damage may leave any number here; a table shrinks before this size.
         most = min(4 * self.total + constant("KMEM_HASH_INITIAL"),
                    64 * heap.pages.count)
         self.hash_size = min(self.hash_mask + 1, most) if self.hashed else 0
@@ -147,21 +147,21 @@ class Cache(Record):
 
     @property
     def tag_bytes(self):
-        """Bytes of a chunk that are there for a debugging mode: redzones; in
-        mode G the page after the object that is never mapped."""
+        """Bytes of a chunk that a debugging mode adds: redzones; in mode G the
+        unmapped page after the object."""
         return PAGE_SIZE if self.in_mode("G") else \
             2 * constant("KMEM_GUARD_FRONT") if self.in_mode("Z") else 0
 
     @property
     def own_chunk(self):
-        """In mode G a chunk is counted from the slab's start, and so is the
-        colour: without that."""
+        """The chunk without the colour: in mode G `chunk` begins at the start
+        of the slab and includes the colour."""
         return self.chunk - self.colour_min if self.in_mode("G") else self.chunk
 
     @property
     def extra_word(self):
-        """The word for the link, where it would lie in a constructed
-        object."""
+        """Bytes of the extra word for the link, which keeps it out of a
+        constructed object."""
         return WORD if not self.hashed and (self.ctor or self.dtor) else 0
 
     @functools.cached_property
@@ -174,8 +174,8 @@ class Cache(Record):
                              for number, link in enumerate(links))]
 
     def slab_plausible(self, link):
-        """Whether a slab of this cache can be where a link of its list leads
-        to."""
+        """Whether a slab of this cache can be at the place that a link of its
+        list points to."""
         pages = self.heap.pages
         if link == 0 or link % WORD:
             return False
@@ -244,12 +244,12 @@ class Slab(Record):
         return self.first + i * self.owner.chunk
 
     def index(self, address):
-        """The buffer that an address is in, or None."""
+        """The index of the buffer that an address is in, or None."""
         i = (address - self.first) // max(self.owner.chunk, 1)
         return i if 0 <= i < self.chunks else None
 
     def buffer_of(self, link):
-        """The buffer that a bufctl on the freelist stands for."""
+        """The buffer of a bufctl on the freelist."""
         return record("kmem_bufctl", link).addr if self.owner.hashed else \
             link - self.owner.bufctl
 
@@ -291,7 +291,7 @@ class Slab(Record):
     @functools.cached_property
     def buffers(self):
         """All its buffers, in the order of their addresses."""
-        most = self.owner.slab_bytes // WORD  # whatever damage says
+        most = self.owner.slab_bytes // WORD  # the count may be damaged
         return [Buffer(self, i) for i in range(min(self.chunks, most))]
 
     @property
@@ -348,7 +348,7 @@ class Buffer:
 
     def _debug(self, raw):
         known = target.enumerators("kmem_buf_state", "KMEM_BUF_")
-        # `busy` is checked or filled just now.
+        # `busy`: being checked or filled.
         self.state = {"free": "free", "used": "in use", "busy": "in use"}.get(
             known.get(raw.state), "damaged, put aside")
         if self.state != "free":
@@ -360,7 +360,7 @@ class Buffer:
 
     @property
     def cell(self):
-        """`!`: also if it is in use and the hash table does not have it."""
+        """`!` also for a buffer in use that is missing in the hash table."""
         unknown = self.used and self.cache.hashed and not self.bufctl
         return "!" if unknown or self.state.startswith("damaged") else \
             "#" if self.used else "."
@@ -409,7 +409,7 @@ class Heap:
         return next((c for c in self.caches if c.name == name), None)
 
     def cache(self, name):
-        """By name, or by an expression that is its address."""
+        """The cache of that name, or whose address an expression gives."""
         found = self.find(name) or self.cache_at(evaluate(name))
         if found is None:
             raise Fail(f"no cache is called '{name}'; `slab kmastat` lists "
@@ -425,7 +425,7 @@ class Heap:
         return found.name if found else f"! no cache at 0x{address:08x}"
 
     def ordered(self, key=lambda c: c.mem):
-        """By descending key, equal ones in creation order."""
+        """The caches by descending key, equal ones in creation order."""
         return sorted(self.caches, key=key, reverse=True)
 
     def chosen(self, name, wanted=lambda c: c.mem):

@@ -1,11 +1,11 @@
-"""Loads all commands: each file makes its own as it is imported."""
+"""Loads all commands: importing a file defines its commands."""
 
 import sys
 
 from command import Group
 from target import ROOT
 
-sys.path.append(str(ROOT / "tools/replay"))  # what recorded runs are asked
+sys.path.append(str(ROOT / "tools/replay"))  # commands for recorded runs
 
 Group("slab", "The slab allocator, in the words of the kernel shell")
 Group("slate", "The kernel's tasks, files, messages and memory")

@@ -1,4 +1,4 @@
-"""slab whatis, refs: what an address is, and which words point there."""
+"""slab whatis, refs: what is at an address, and the words that point there."""
 
 import gdb
 
@@ -14,13 +14,13 @@ REGISTERS = "eax", "ebx", "ecx", "edx", "esi", "edi", "ebp", "esp"
 
 
 def registers():
-    """{name: value} of the processor's; none of a core without them."""
+    """{name: value} of the processor's registers; {} of a core without them."""
     return {name: register(name) for name in REGISTERS} \
         if gdb.selected_thread() else {}
 
 
 def part_of_object(b, offset):
-    """Which part of its chunk an offset is in."""
+    """The name of the part of its chunk that an offset is in."""
     c = b.cache
     if not c.hashed and not b.used and offset >= c.chunk - WORD:
         return "the link to the next free object"
@@ -35,7 +35,7 @@ def part_of_object(b, offset):
 
 
 def part_of_slab(slab, address):
-    """The same of an address in no chunk."""
+    """The name of the part of a slab outside of chunks that has the address."""
     c, offset = slab.owner, address - slab.base
     if offset < slab.colour:
         redzone = c.in_mode("Z") and \
@@ -47,7 +47,7 @@ def part_of_slab(slab, address):
 
 
 def print_place(slab, address):
-    """An address in a slab, and all that there is to know of it."""
+    """Prints all that is known of an address in a slab."""
     c, index = slab.owner, slab.index(address)
     if index is None:
         print(f"no object: {part_of_slab(slab, address)} of a slab of cache "
@@ -69,7 +69,7 @@ def print_place(slab, address):
 
 
 def print_use(address):
-    """The part of the kernel's image there, and the task whose stack is."""
+    """Prints the part of the kernel's image there, or the stack's task."""
     if target.is_code(address):
         print(f"code: {target.symbol_text(address)}")
     elif linker("rodata_start") <= address < linker("rodata_end"):
@@ -98,7 +98,7 @@ def print_mappings(what, wanted):
 
 class Whatis(Command):
     """slab whatis ADDR
-    What an address is: page, cache, object.
+    The page, cache and object at an address.
     The frame that holds the address and its owner; in a slab also the cache,
     the object's index, whether it is in use, which part of it the address is
     in, and of caches in mode U its last transactions; of memory that mode S
@@ -152,7 +152,7 @@ def memory(heap):
 
 
 def holder(heap, address):
-    """(what a word in memory is part of, whether that is in use)"""
+    """(name of the thing that holds a word, whether that is in use)"""
     slab, pages = heap.slabs_by_page.get(address >> PAGE_SHIFT), heap.pages
     if slab is None:
         frame = pages.frame(address)

@@ -1,5 +1,5 @@
-"""slab kmastat, cache, hash, ws, colours, frag: the caches in figures, and
-layout: what a cache would look like (paper, sections 2 to 5)."""
+"""slab kmastat, cache, hash, ws, colours, frag: figures of the caches; slab
+layout: the layout of a cache before it exists (paper, sections 2 to 5)."""
 
 from fnmatch import fnmatchcase as fnmatch
 
@@ -61,7 +61,7 @@ class WorkingSet(Command):
     """slab ws [-j] [NAME]
     The working set: free slabs that a reap keeps.
     T free slabs now, m the fewest since the last update, L the fewest of the
-    interval before. A reap gives back the smaller of L and m. FREED and KEPT
+    interval before. A reap releases the smaller of L and m. FREED and KEPT
     are those of the last reap, LAST-REAP how long ago it was.
     Example: slab ws kmem_alloc_64"""
 
@@ -69,7 +69,7 @@ class WorkingSet(Command):
         table = Table(f"{NAME} T:6 m:6 L:6 REAPABLE:8 LAST-REAP:9 FREED:6 "
                       "KEPT:6", "j" in args)
         for c in Heap().chosen(args.word(), lambda c: c.free_slabs or c.reaps):
-            # How many slabs a reap would take now.
+            # The number of slabs that a reap would release now.
             interval = target.integer("kmem_ws_interval")
             reapable = {0: c.free_slabs, WORD_MASK: 0}.get(
                 interval, min(c.ws_limit, c.ws_min))
@@ -194,7 +194,7 @@ class CacheInFull(Command):
 
 class Layout(Command):
     """slab layout SIZE [ALIGN] [ctor]
-    What a cache of such objects would look like.
+    The layout that a cache of such objects would have.
     Predicted from the rules alone: chunk, pages of a slab, objects, colours,
     and what part of the memory is lost. `ctor`: the objects are constructed,
     so that a small one gets an extra word for the link. ALIGN is a power of
@@ -275,7 +275,7 @@ class Colours(Command):
     Slab colours and the cache sets that objects touch.
     Slabs of one cache begin their objects at different offsets, so that
     objects spread over the processor's cache. SETS of 64 are touched by the
-    first 48 bytes of the objects, UNCOLOURED had all slabs colour 0. Of one
+    first 48 bytes of the objects, UNCOLOURED if all slabs had colour 0. Of one
     cache also how many slabs have each colour, and both maps: a digit is
     tenths of the fullest set, a dot a set never touched.
     Example: slab colours kmem_alloc_224"""

@@ -13,15 +13,15 @@ from target import Fail, constant, record, register
 
 
 def error_text(kind, member="title"):
-    """The kernel's own sentence for an error, or its name."""
+    """The kernel's sentence for an error, or another member of its entry."""
     return target.elements("errors", "report.c")[kind][member].string()
 
 
 class Debug(Command):
     """slab debug [-j]
     The debugging modes of the caches, and the last error.
-    A row for each cache in any mode; then what is done about an error, the
-    last one, and the log."""
+    A row for each cache in any mode; then the action after an error, the last
+    error, and the log."""
 
     def run(self, args):
         heap = Heap()
@@ -53,8 +53,8 @@ class Trace(Command):
     """slab trace [NAME on|off]
     A line for each allocation and free of a cache.
     Without arguments the caches that are traced. With them sets mode T of a
-    cache in the target's memory, as the shell's `trace` does; the lines come
-    on its console as soon as it runs on.
+    cache in the target's memory, as the shell's `trace` does; the lines appear
+    on its console when it continues.
     Example: slab trace inode on"""
 
     def run(self, args):
@@ -77,7 +77,7 @@ FILE = "fail.c"
 
 
 def failure(heap):
-    """The failure that is set, in words."""
+    """A description of the failure that is set."""
     f = target.record_of("set", FILE)
     kind = target.enumerators("kmem_fail_kind", "KMEM_FAIL_").get(f.fail_kind)
     if kind == "none":
@@ -94,10 +94,10 @@ def failure(heap):
 class FailCommand(Command):
     """slab fail [-c CACHE] [off|slab|page [N]]
     Failing allocations on purpose.
-    Without arguments what is set. `slab fail slab 3` makes the third request
-    for an object from now on fail, of those that may (KM_NOSLEEP); `page` one
-    for a page. It sets the workshop kernel's own variables, as its `fail`
-    does.
+    Without arguments prints the setting. `slab fail slab 3` makes the third
+    request for an object from now on fail, of those that may (KM_NOSLEEP);
+    `page` counts requests for pages. It sets the workshop kernel's own
+    variables, as its `fail` does.
       -c CACHE  only of this cache (slab)
     Example: slab fail slab 1 -c inode"""
 
@@ -172,7 +172,7 @@ class HeapBreakpoint(gdb.Breakpoint):
         return True
 
     def happened(self):
-        """(what else there is to say, cache, buffer)"""
+        """(further text to print, cache, buffer)"""
         first = register("eax")
         if self.event == "error":
             e = record("kmem_error_record", first)
@@ -194,7 +194,7 @@ class Break(Command):
     """slab break [-c CACHE] [-a ADDR] [-n NTH] alloc|free|grow|reap|error
     Stop at an event of the heap.
     Before it happens: an object is allocated, or freed; a cache gets a slab, or
-    is asked to give some back; the allocator reports an error.
+    is asked to release some; the allocator reports an error.
       -c CACHE    only of this cache
       -a ADDR     only of the object at this address
       -n NTH      the n-th time from now, and from then on

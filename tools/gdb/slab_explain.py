@@ -22,7 +22,7 @@ TEXT = Path(__file__).parents[2] / "kernel/shell/explain.txt"
 
 
 def sections():
-    """{name: its sentences}, those that the kernel's `explain` says."""
+    """{name: its sentences}, those that the kernel's `explain` prints."""
     parts = re.split(r"^= (.*)$", TEXT.read_text(), flags=re.M)[1:]
     return dict(zip(parts[::2], parts[1::2]))
 
@@ -89,8 +89,8 @@ def variables(frame):
 class Explain(Command):
     """slab explain [NAME]
     A cache, or the present moment, in the words of the paper.
-    Without a cache: of the cache and slab that the selected frame works on:
-    stop in kmem_cache_alloc and ask. Sections are those of the paper.
+    Without NAME: the cache and slab that the selected frame works on, for
+    example in kmem_cache_alloc. Sections are those of the paper.
     Example: slab explain kmem_alloc_64"""
 
     def run(self, args):

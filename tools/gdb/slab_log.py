@@ -44,7 +44,7 @@ class Entry(Record):
         cache = heap.cache_at(self.log_cache)
         known = cache is not None and cache.number == self.log_number
         self.cache = cache.name if known else "?"
-        self.end = self.buf + min(  # of the bytes that it was about
+        self.end = self.buf + min(  # the end of the transaction's bytes
             self.log_size or (cache.size if known else 1),
             constant("KMEM_SIZE_MAX"))
 
@@ -84,7 +84,7 @@ class LogCommand(Command):
 
 class History(Command):
     """slab history BUF
-    What happened to one buffer.
+    The transactions of one buffer.
     All transactions on the buffer that holds the address, newest first, with
     callers, up to the buffer's first one or to where the log is overwritten. Of
     caches in mode U. $obj is the last object that `slab walk alloc` showed.
@@ -139,7 +139,7 @@ def groups(buffers):
 
 
 def in_use(caches):
-    """Their buffers in use, those of the allocator's own caches apart."""
+    """The caches' buffers in use, except those of the allocator's own."""
     return [b for c in caches if c.kind_name != "internal"
             for b in c.buffers() if b.state == "in use"]
 
@@ -160,8 +160,8 @@ class Users(Command):
     Live memory by the stack that allocated it.
     Objects in use of one cache or of all, in groups of one cache, one size and
     one chain of callers, which is below each row, nearest first. Most bytes
-    first. BYTES and SIZE are what was asked for, WASTE is what their chunks
-    have beyond that.
+    first. BYTES and SIZE are as requested, WASTE is the rest of their
+    chunks.
     Example: slab users inode"""
 
     def run(self, args):
@@ -204,7 +204,7 @@ class Old(Command):
 # ---- leaks (paper, section 6.7), as mm/debug/leak.c finds them -------------
 
 def remembered():
-    """Where the allocator's own records are, which are no pointers to
+    """The addresses of the allocator's own records, which are not pointers to
     objects."""
     for value in map(target.variable, ("kmem_last_error", "rings")):
         start = int(value.address) & WORD_MASK
@@ -212,7 +212,7 @@ def remembered():
 
 
 def roots(pages):
-    """[(from, end)] of all memory where the search begins, but registers: the
+    """[(begin, end)] of all memory where the search begins, but registers: the
     kernel's data, stacks, memory of kmem_alloc above the size classes."""
     boot = linker("boot_stack_bottom"), linker("boot_stack_top")
     found = [(linker("data_start"), linker("data_end")),
@@ -235,7 +235,7 @@ def roots(pages):
 
 
 class Scan:
-    """Marks what is reached from the roots, and from there on."""
+    """Marks the objects that are reached from the roots, directly or not."""
 
     def __init__(self, heap):
         self.heap, self.reached, self.todo, self.bytes = heap, set(), [], 0
@@ -254,7 +254,7 @@ class Scan:
             self.todo.append((slab.owner, start))
 
     def search(self, start, end, meaning=lambda value: value):
-        """Every aligned word."""
+        """Follows every aligned word."""
         for _, data in target.present(-(-start // WORD) * WORD, end):
             for value in filter(None, words(data)):
                 self.reach(meaning(value))

@@ -36,7 +36,7 @@ class Mark:
 
 
 def kernel_marks():
-    """Those that the kernel shell took."""
+    """The marks that the kernel shell took."""
     if target.symbol("marks", "cmd_mark.c") is None:
         return
     for value in target.elements("marks", "cmd_mark.c"):
@@ -48,7 +48,7 @@ def kernel_marks():
 
 
 def all_marks():
-    """The oldest first."""
+    """All marks, the oldest first."""
     return sorted([*kernel_marks(), *_own.values()], key=lambda m: m.ms)
 
 
@@ -92,7 +92,7 @@ class MarkCommand(Command):
 
 class Diff(Command):
     """slab diff [-j] A [B]
-    What has changed since a mark.
+    The changes since a mark.
     A row per cache that differs between the marks A and B, or between A and
     now; the most memory gained first. A mark is one of `slab mark`, of the
     kernel shell's `mark`, or the file of a `slab snapshot`.
@@ -139,9 +139,9 @@ class Snapshot(Command):
 class Timeline(Command):
     """slab timeline [-j] NAME
     One cache at each mark and now, and its last events.
-    AGE is how long ago the mark was taken. The bar is the cache's memory, `#`
-    what is in use of it and `.` what is not. Below, when slabs came and went,
-    allocations failed and reaps were, the newest first.
+    AGE is the time since the mark was taken. The bar is the cache's memory: `#`
+    is in use, `.` is not. Below it are the cache's events, the newest first:
+    slabs created and destroyed, failed allocations, reaps.
     Example: slab timeline inode"""
     BAR, ROWS = 36, 10
 

@@ -59,8 +59,8 @@ class Picture(Command):
     """slab pages [-j]
     A picture of physical memory and its owners.
     All page frames, 64 cells in a row, a letter per owner; in lower case where
-    a cell has several, the commonest that is not free. Then how many frames
-    are in each state. `slate pages` names the owners."""
+    a cell has several, the most common that is not free. Then the number of
+    frames in each state. `slate pages` names the owners."""
 
     def run(self, args):
         pages, states = Pages(), []

@@ -67,8 +67,8 @@ class Slabs(Command):
 
 
 def histogram(cache):
-    """How many slabs have so many objects in use, in at most 11 bins: the
-    first is 0 alone, the last all of them."""
+    """The number of slabs by objects in use, in at most 11 bins: the first bin
+    is 0 objects only, the last all of them."""
     n, bins = cache.slab_chunks, {}
     for slab in cache.slab_list:
         used = min(slab.refcnt, n)
@@ -129,7 +129,7 @@ class Freelist(Command):
     """slab freelist SLAB
     Follow a slab's freelist, link by link.
     SLAB is any address in the slab: its kmem_slab, its page, an object.
-    IDX is the object that the link stands for; allocations take them in this
+    IDX is the object that the link belongs to; allocations take them in this
     order. LINK is the last word of a free small object, or the bufctl of a
     large one, NEXT its contents. A link that leads astray is marked `!`.
     Example: slab freelist $cache("inode")->cache_freelist"""
@@ -200,7 +200,7 @@ class Walk(Command):
         table = Table("ADDR:-10 CACHE:-16 SLAB:-10 IDX:4 STATE:-7 "
                       "FIRST-WORDS:-1", "j" in args, 1)
         for cache in Heap().chosen(args.word(1), lambda c: True):
-            # Of a free small object only the link is meant.
+            # Of a free small object print only the link.
             n = 1 if what == "bufctl" and not cache.hashed else 3
             for row in itertools.islice(walk(what, cache), limit - table.rows):
                 self.put(table, cache, row, n, args.get("e"))
@@ -237,9 +237,9 @@ class Why(Command):
     """slab why [-j] SLAB|CACHE
     The objects that keep nearly free slabs alive.
     Of a cache: the partial slabs with the fewest objects in use, and these
-    objects: once they are freed, the slabs can go. Of a slab, by any address
-    in it or by SLAB: all its objects in use. AGE and CALLER are known of
-    caches in mode U.
+    objects: when they are freed, the slabs can be released. Of a slab, by any
+    address in it or by SLAB: all its objects in use. AGE and CALLER are known
+    for caches in mode U.
     Example: slab why inode"""
 
     def run(self, args):

@@ -14,7 +14,7 @@ from target import (PAGE_MASK, PAGE_SIZE, WORD, BadMemory, constant, record,
 
 
 def at(thing, why):
-    """(where, why) of what is wrong with a Cache, a Slab or a bufctl."""
+    """(where, why) of an error in a Cache, a Slab or a bufctl."""
     return why and (
         f"bufctl 0x{thing:08x}" if isinstance(thing, int) else
         f"slab 0x{thing.address:08x}" if isinstance(thing, Slab) else
@@ -45,7 +45,7 @@ def geometry_wrong(c):
 
 
 def slab_wrong(slab):
-    """None, or what is wrong with one slab of its cache."""
+    """None, or the first broken invariant of one slab of its cache."""
     c = slab.owner
     end = (slab.base | PAGE_MASK) + 1 - slab.layout.size
     return first(
@@ -146,7 +146,7 @@ def hash_wrong(c):
 # ---- the debugging modes (section 6) ---------------------------------------
 
 def buffer_wrong(c, b):
-    """A buffer's state, redzone and poison. Those put aside are known."""
+    """Checks a buffer's state, redzone and poison; not of isolated buffers."""
     if not c.debugged or not b.bufctl or \
             b.used and b.state.startswith("damaged"):
         return None
@@ -181,7 +181,7 @@ def note_broken(cache):
 
 def sums_wrong(heap):
     if target.symbol("kmem_transfers") and target.integer("kmem_transfers"):
-        return None  # pages are just changing hands
+        return None  # pages are changing owner at this moment
     have = {"slab": sum(c.slabs * c.slab_pages for c in heap.caches
                         if not c.own_supplier),
             "hash": sum(hash_pages(c.hash_size) for c in heap.caches),
@@ -197,7 +197,7 @@ def sums_wrong(heap):
 
 
 class _Buddy:
-    """mm/buddy_verify.c."""
+    """The checks of mm/buddy_verify.c."""
 
     def __init__(self, pages):
         self.pages, self.zone = pages, record_of("buddy_zone")

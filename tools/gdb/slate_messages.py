@@ -43,7 +43,7 @@ class Ports(Command):
 
 
 def call_of(task):
-    """(task, the task that owes it an answer or None, the text between
+    """(task, the task that owes it a reply or None, the text between
     them)"""
     server = system.ipc_waits_for(task)
     port = record("port", task.task_ipc.ipc_port).port_number
@@ -66,17 +66,17 @@ def calls():
 
 class Ipc(Command):
     """slate ipc [-s]
-    Which task waits for which one's answer to a message.
+    Tasks that wait for a reply, and the tasks that owe it.
     A line for each chain: a task that called, the port, the task that owes the
-    answer, and on if that waits itself. (queued): the call was not received
-    yet; the task after it received there last. Below it the kernel stacks of
-    its tasks.
+    reply, and the call of that task if it waits as well. (queued): the call was
+    not received yet; the task after it received there last. Below it the kernel
+    stacks of its tasks.
       -s  without the stacks"""
 
     def run(self, args):
         found, shown, stacks = calls(), set(), set()
         servers = {s.task_pid for _, s, _ in found.values() if s}
-        # First the chains whose first task owes no answer itself; the calls
+        # First the chains whose first task owes no reply itself; the calls
         # that are left then are in circles.
         for pid in [*(p for p in found if p not in servers), *found]:
             if pid in shown:
@@ -99,7 +99,7 @@ class Ipc(Command):
 
 
 def mutexes():
-    """(address of a mutex, what it guards) of all that can be found."""
+    """[(address of a mutex, name of the data it guards)]"""
     if target.symbol("line_mutex", "fs/tty.c"):
         mutex = record("mutex", address_of("line_mutex", "fs/tty.c"))
         yield mutex.address, system.reason(mutex.where("mutex_waiters"))
@@ -192,11 +192,11 @@ def print_grant(table, grant):
 
 class Servers(Command):
     """slate servers
-    Which server may use what of the machine.
+    The hardware that each server may use: its grant.
     PID and STATE are those of the task that has the grant. running: its program
     runs; taken: it has yet to execute it; free: no task has it. PORTS and
     physical MEMORY are in hexadecimal; DMA are contiguous pages, those it has
-    and those it may have. PROGRAM alone has these rights."""
+    and those it may have. Only PROGRAM has these rights."""
 
     def run(self, args):
         table = Table("NAME:-10 PID:5 STATE:-7 PORTS:9 IRQ:3 MEMORY:17 DMA:6 "
@@ -208,7 +208,7 @@ class Servers(Command):
 
 
 def line_owner(i, line, handler):
-    """A bound line is its server's, one with a handler the kernel's."""
+    """A bound line belongs to its server, one with a handler to the kernel."""
     if int(line["line_port"]):
         return system.title(record("task", int(line["line_task"])))
     found = target.symbol_at(handler) if handler else None

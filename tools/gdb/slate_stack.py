@@ -8,7 +8,7 @@ has its registers on its kernel stack: while it is `entered`, the caller of the
 innermost frame is said to be that task.
 
 The frames of a program are followed here, through its page tables, so that it
-need not be the one that runs. Its functions have frames, but for leaves and
+need not be the one that runs. Its functions have frames, except leaves and
 stubs of system calls, whose caller is the first return address on the stack.
 """
 
@@ -39,8 +39,8 @@ def switch_frame(task):
 
 
 def callers(frame, load, returns):
-    """The return addresses that frame pointers lead to, upwards, as long as
-    there are such; load(address) is the word there."""
+    """The return addresses beside saved frame pointers, upwards, as far as
+    they are plausible; load(address) is the word there."""
     try:
         while frame % WORD == 0 and returns(load(frame + WORD)):
             yield load(frame + WORD)
@@ -53,7 +53,7 @@ def callers(frame, load, returns):
 
 def kernel_pcs(task):
     """The return addresses on the kernel stack of a task that does not run,
-    as the shell's `bt` finds them; none of one that does."""
+    as the shell's `bt` finds them; [] for one that does."""
     if system.runs(task):
         return []
     registers = switch_frame(task)
@@ -100,8 +100,8 @@ def unwound(frame, sp, registers):
 
 def flags_pushed(pc):
     """The bytes that the inline assembly of a lock, or of read_eflags, has on
-    the stack at pc: pushf; cli; pop, or push; popf. A function without a frame
-    pointer would be left by way of them."""
+    the stack at pc: pushf; cli; pop, or push; popf. In a function without a
+    frame pointer they would be taken for its return address."""
     code = read(pc - 2, 3)
     pops = code[2] == 0x8f or 0x58 <= code[2] <= 0x5f
     return WORD * (code[2] == 0x9d or code[1:] == b"\x9c\xfa" or
@@ -119,21 +119,21 @@ def leave_stub(frame):
 
 
 def leave_pushed(frame, pushed):
-    """A function that has pushed these registers, the last first."""
+    """Unwinds a function that has pushed these registers, the last first."""
     esp = register("esp", frame)
     saved = [word(esp + WORD * i) for i in range(len(pushed) + 1)]
     registers = {name: register(name, frame)
                  for name in ("ebp", "ebx", "esi", "edi")}
     registers.update(zip((*pushed, "eip"), saved))
-    # The name of a caller is that of the byte before its return address.
+    # GDB names a caller by the byte before its return address.
     registers["eip"] += registers["eip"] == linker("switch_begin")
     top = esp + WORD * len(saved)
     return unwound(frame, top, {**registers, "esp": top})
 
 
 def pushed_by(pc):
-    """The registers that a function of copy.asm, or switch_stack, has pushed;
-    None of another. The instruction shows how far it is."""
+    """The registers that a function of copy.asm, or switch_stack, has pushed at
+    pc, by the instruction there; None for another function."""
     if linker("copy_begin") <= pc < linker("copy_end"):
         # push esi; push edi, pop esi; ret
         return ("edi", "esi")[{0x56: 2, 0x57: 1, 0x5E: 1, 0xC3: 2}.get(
@@ -182,27 +182,27 @@ def physical(frame):
 
 
 def enter(registers):
-    """From now on the caller of GDB's innermost function is where a task goes
-    on that has these; None ends it. Returns that caller's level."""
+    """From now on GDB shows the task that has these registers as the caller of
+    the innermost function; None ends that. Returns the caller's level."""
     unwinder.esp, unwinder.entered = register("esp"), registers
     gdb.invalidate_cached_frames()
     return physical(gdb.newest_frame()).level() + 1
 
 
-# When the target runs, the task that runs is meant again.
+# When the target runs, GDB shows the running task again.
 gdb.events.cont.connect(lambda _: unwinder.entered and enter(None))
 
 
 def without_flags():
-    """The processor's registers, as they are when it has popped the flags;
-    None if none are pushed."""
+    """The processor's registers as they will be when it has popped the flags;
+    None if no flags are pushed."""
     pushed = flags_pushed(register("eip"))
     return {**{name: register(name) for name in TRAP},
             "esp": register("esp") + pushed} if pushed else None
 
 
 def depth():
-    """How many frames from the innermost one on are the kernel's."""
+    """The number of frames of the kernel, from the innermost one on."""
     frame, n = gdb.newest_frame(), 0
     while frame is not None and n < FRAMES_MAX:
         n += 1
@@ -214,8 +214,8 @@ def depth():
 
 
 def gdb_frames(task):
-    """The lines of GDB's `bt` of a task's kernel stack, numbered from 0. None:
-    of the task that runs."""
+    """The lines of GDB's `bt` of a task's kernel stack, numbered from 0. `task`
+    is None for the task that runs."""
     before, selected, text = unwinder.entered, gdb.selected_frame(), []
     try:
         registers = switch_frame(task) if task else without_flags()
@@ -245,7 +245,7 @@ class UserStack:
         return int.from_bytes(self.read(address, WORD), "little")
 
     def returns_here(self, address):
-        """Whether a call is right before an address: E8, or FF /2."""
+        """Whether a call (E8, or FF /2) ends at an address."""
         code = self.read(address - 7, 7)
         return len(code) == 7 and (code[2] == 0xe8 or any(
             code[-n] == 0xff and code[1 - n] >> 3 & 7 == 2
@@ -263,7 +263,7 @@ class UserStack:
 
     def leaf(self):
         """(return address, frame) of a function without a frame, or None. A
-        stub that needs EBP for something else has saved it right below its
+        stub that uses EBP for another purpose has saved it right below its
         return address."""
         for at in range(self.esp, self.esp + 16 * WORD, WORD):
             ret = self.word(at)
@@ -296,7 +296,7 @@ def user_registers(task):
 
 
 def print_user(task, number):
-    """The frames of the program from `number` on."""
+    """Prints the frames of the program, numbered from `number` on."""
     with slate_symbols.loaded_for(task) as file:
         print(f"-- ring 3, {task.task_name}: "
               f"{target.relative(file) if file else 'no symbols are known'}")
@@ -312,7 +312,7 @@ def print_user(task, number):
 
 
 def kernel_part(task):
-    """Lines for the frames in the kernel."""
+    """The lines for the frames in the kernel."""
     if system.runs(task):
         return gdb_frames(None) if register("eip") >= KERNEL else []
     registers = switch_frame(task)
@@ -325,8 +325,8 @@ def kernel_part(task):
 class Bt(Command):
     """slate bt [-k] [PID]
     The callers of any task, in the kernel and in its program.
-    Of a task that does not run: from where it was switched away on. Without
-    PID: of the one that runs. Programs follow below a line of their own; names
+    For a task that does not run, from the switch to another task on. Without
+    PID: the task that runs. Programs follow below a line of their own; names
     and lines are known if build/user/bin has the program.
       -k  as the kernel shell's bt prints it: by frame pointers, without lines;
           of tasks that do not run
@@ -357,7 +357,7 @@ class Enter(Command):
     GDB's own bt, frame, up, info locals show another task.
     From the frame that is printed on they show the kernel stack of that task,
     which does not run; those before stay the processor's. Without PID, and when
-    the target runs on, they show the task that runs again.
+    the target continues, they show the running task again.
     Example: slate enter 2"""
 
     def run(self, args):

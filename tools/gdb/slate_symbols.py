@@ -22,7 +22,7 @@ _hook = None    # the breakpoint, while the symbols follow exec
 
 
 def folders():
-    """Where programs with debug information are."""
+    """The folders with programs that have debug information."""
     user = Path(target.kernel().filename).parent / "user"
     return user / "bin", user / "sbin"
 
@@ -40,7 +40,7 @@ def file_of(name):
 
 
 def load(path):
-    """Makes GDB know the program in `path`, and no other; None: none."""
+    """Makes GDB know only the program in `path`, or no program for None."""
     global _loaded
     there = any(o.filename and Path(o.filename) == _loaded
                 for o in gdb.objfiles())
@@ -76,8 +76,8 @@ def follow(_event=None):
 
 
 class Hook(gdb.Breakpoint):
-    """Where the kernel takes the name of a program that it has loaded. Never
-    stops."""
+    """A breakpoint at the place where the kernel sets the name of a program
+    that it has loaded. Never stops."""
 
     def __init__(self):
         super().__init__("exec_name", gdb.BP_BREAKPOINT, internal=True)
@@ -111,8 +111,8 @@ class Symbols(Command):
     """slate symbols [on|off|PID|PROGRAM]
     The symbols of programs, by hand or at every exec.
     GDB knows one program at a time. PID or PROGRAM loads that one's symbols; on
-    does it whenever a program begins, or the target stops in one; off ends
-    that and forgets them. Without a word: what is loaded.
+    does so whenever a program begins, or the target stops in one; off ends
+    that and removes them. Without an argument prints the program loaded.
     Example: slate symbols ping"""
 
     offline = True

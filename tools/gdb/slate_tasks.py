@@ -92,7 +92,7 @@ def print_files(task):
 
 class Files(Command):
     """slate files [PID]
-    What a program has open; all programs without PID.
+    The open handles of a program; of all programs without PID.
     A row per handle, after one for the current directory.
     FLAGS: r w opened for that, a appends, c closed by exec; receive, call: the
     rights to a port. WHAT: file system, number and size of its inode, name of
@@ -150,9 +150,9 @@ def print_runs(mapped):
 class Space(Command):
     """slate space PID
     A program's address space: its regions and its page tables.
-    First the regions, what the program may touch; THERE are the pages of each
-    that are there. Then the page tables, a row per run of pages that are in
-    neighbouring frames. RIGHTS: u in ring 3, r, w without a fault; REFS:
+    First the regions, which the program may access; THERE counts the pages of
+    each that are mapped. Then the page tables, a row per run of pages that are
+    in neighbouring frames. RIGHTS: u in ring 3, r, w without a fault; REFS:
     address spaces that have the frame, more than 1 after fork.
     Example: slate space 4"""
 
@@ -240,7 +240,7 @@ class Mounts(Command):
 
 class Dmesg(Command):
     """slate dmesg [-n LINES]
-    What the kernel has printed, out of its memory.
+    The kernel's last output, read from its memory.
     The last 16 KiB of output, oldest first; also of a kernel whose serial line
     is silent.
       -n  only the last lines

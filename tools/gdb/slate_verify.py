@@ -31,7 +31,7 @@ class Report:
             self.found.append((where, why))
 
     def each(self, items, where):
-        """Counts the items; gives those that can be read."""
+        """Counts the items; yields those that can be read."""
         for item in items:
             self.checked += 1
             if isinstance(item, UNREADABLE):
@@ -269,7 +269,7 @@ def handles_wrong(table):
 
 
 def check_programs(report):
-    """While they wait, as their memory may change hands while they run."""
+    """Checks programs that wait: the memory of one that runs may change."""
     frames = Pages()
     for task in report.each(
             (t for t in good(system.tasks()) if t.task_space and
@@ -339,7 +339,7 @@ def inode_wrong(inode):
 
 
 def hash_wrong(table):
-    """Each thing that is wrong with a struct hash."""
+    """Each broken invariant of a struct hash."""
     if not table.hash_mask >> 1 < table.hash_buckets <= table.hash_mask:
         yield "hash: mask does not match the number of buckets"
         return
@@ -394,7 +394,7 @@ def grant_wrong(grant):
 
 
 def map_wrong(known):
-    """Whether the map allows what it should: the ports of one grant."""
+    """Whether the map allows exactly the ports of one grant."""
     tss = target.variable("gdt_tss")
     grant = integer("mapped", "task/grant.c")
     bits = ~int.from_bytes(read(int(tss["tss_ports"].address), 65536 // 8),

@@ -36,7 +36,7 @@ def on_processor():
 
 
 def runs(task):
-    """Whether its registers are the processor's."""
+    """Whether the task's registers are in the processor."""
     return task.address == getattr(on_processor(), "address", None)
 
 
@@ -45,7 +45,7 @@ def find_task(pid):
 
 
 def parse_task(text):
-    """The task that an argument means: a pid, or an expression that is one or
+    """The task of an argument: a pid, or an expression whose value is a pid or
     the address of a task."""
     value = evaluate(text)
     if value is None:
@@ -86,7 +86,7 @@ def title(task):
 
 
 def about_task(task):
-    """Title, state and what it waits for."""
+    """The task's title and state, and the event that it waits for."""
     waits = waits_for(task)
     return f"{title(task)}, {state_of(task)}" + \
         (f", waits for: {waits}" if waits else "")
@@ -98,8 +98,8 @@ def waiters(head):
 
 
 def stacks():
-    """(where it begins, where it ends, pointer or None if it runs, name) of
-    each kernel stack. Raises Broken."""
+    """(begin, end, stack pointer or None if the task runs, name) of each kernel
+    stack. Raises Broken."""
     boot = target.linker("boot_stack_bottom")
     for task in tasks():
         if isinstance(task, UNREADABLE):
@@ -153,7 +153,7 @@ def mounts():
 
 
 def ram_path(inode):
-    """Where a directory of the RAM file system is; "?" of others."""
+    """The path of a directory of the RAM file system; "?" for others."""
     names = []
     if fs_name(inode) != "ram":
         return "?"
@@ -239,7 +239,7 @@ def ipc_members(head):
 
 
 def ipc_waits_for(task):
-    """The task that owes a task an answer, or None."""
+    """The task that owes a task a reply, or None."""
     state = ipc_state(task)
     if state_of(task) == "ready":
         return None
@@ -261,10 +261,10 @@ def region_kinds():
 
 
 def mapped(space):
-    """{address: page table entry} of every page of a program that is there,
-    and the number of its page tables."""
+    """{address: page table entry} of every mapped page of a program, and the
+    number of its page tables."""
     found, tables, base = {}, 0, constant("KERNEL_BASE")
-    span = PAGE_SIZE // WORD << PAGE_SHIFT  # what a page table maps
+    span = PAGE_SIZE // WORD << PAGE_SHIFT  # bytes that a page table maps
     directory = target.words(read(space.space_directory, PAGE_SIZE))
     for i, entry in enumerate(directory[:base // span]):
         if entry & 1:
@@ -290,8 +290,8 @@ def program_pages():
 
 
 def user_read(pages, address, size):
-    """Bytes of a program's memory, by its `mapped` pages, whichever runs; b""
-    if they are not all there."""
+    """Bytes of a program's memory, by its `mapped` pages, so that it need not
+    run; b"" if not all are mapped."""
     data = b""
     while len(data) < size:
         at = address + len(data) & WORD_MASK

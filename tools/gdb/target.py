@@ -32,7 +32,7 @@ class BadMemory(Exception):
 
 
 class Broken(Exception):
-    """A list does not end, or leads to what is no memory."""
+    """A list does not end, or a link points outside of memory."""
 
 
 UNREADABLE = BadMemory, Broken
@@ -163,7 +163,7 @@ def variable(name, file=None):
 
 
 def address_of(name, file=None):
-    """Where a variable or function of the kernel is."""
+    """The address of a variable or function of the kernel."""
     return int(variable(name, file).address) & WORD_MASK
 
 
@@ -282,9 +282,9 @@ def relative(path):
 # ---- structures ------------------------------------------------------------
 
 class Layout:
-    """Where the members of a structure are: {name: (offset, type)}, those of
-    anonymous structures and unions included. A member is known by its name
-    without the prefix, too: cache_size is size."""
+    """The members of a structure: {name: (offset, type)}, those of anonymous
+    structures and unions included. A member has its name without the prefix,
+    too: cache_size is size."""
 
     def __init__(self, kind):
         self.size, self.members = kind.sizeof, {}
@@ -358,7 +358,7 @@ class Record:
 
 
 def place(tag, address, member=None):
-    """What a Record is made of: that structure at an address, or the one whose
+    """The arguments of a Record: the structure at an address, or the one whose
     `member` is there."""
     what = layout(tag)
     address = address - (what.offset(member) if member else 0) & WORD_MASK
@@ -371,14 +371,14 @@ def record(tag, address):
 
 
 def record_at(value):
-    """A structure that a gdb.Value is."""
+    """The structure in a gdb.Value, as a Record."""
     what = layout_of(value.type.strip_typedefs())
     address = int(value.address) & WORD_MASK
     return Record(what, read(address, what.size), address)
 
 
 def record_of(name, file=None):
-    """A structure that is a variable of the kernel."""
+    """The structure in a variable of the kernel, as a Record."""
     return record_at(variable(name, file))
 
 
@@ -413,7 +413,7 @@ def walk_chain(first, follow=word, limit=1 << 20):
 
 
 def up_to_break(items):
-    """Those of a walk, up to where it cannot go on."""
+    """The items of a walk, up to the one where it fails."""
     try:
         yield from items
     except UNREADABLE:
@@ -436,5 +436,5 @@ def members(head, tag, link, offset=0):
 
 
 def good(items):
-    """Those that can be read."""
+    """The items that can be read."""
     return [item for item in items if not isinstance(item, UNREADABLE)]

@@ -1,4 +1,4 @@
-"""Cuts: what the hand-out of a lab has in the place of a solution.
+"""Cuts: the code that the hand-out of a lab has in the place of a solution.
 
 The tree holds the solutions, without a mark. The file docs/labs/NAME/cuts/
 2.1.cut has the cuts of task 2.1:
@@ -98,8 +98,8 @@ def _check(cut):
 # ---- finding ---------------------------------------------------------------
 
 def _bodies(lines):
-    """(first, last) of the functions' bodies in C, braces included: those
-    stand in column 0."""
+    """(first, last) of the functions' bodies in C, with their braces, which
+    are in column 0."""
     first = None
     for number, line in enumerate(lines):
         if line == "{":
@@ -203,7 +203,7 @@ def _context(cut):
 
 
 def _placed(cut, lines, page):
-    """(start, end, cut, new lines): what a cut changes in a file's lines."""
+    """(start, end, cut, new lines): the change of a cut in a file's lines."""
     at = find(cut, lines)
     top, bottom = _context(cut)
     new = []
@@ -218,7 +218,7 @@ def _placed(cut, lines, page):
 
 def _include(cut, lines):
     """Includes the header that declares lab_missing after the last #include
-    that stands outside of any #if."""
+    that is outside of any #if."""
     include = f'#include "{HEADER}"'
     if include in lines:
         return

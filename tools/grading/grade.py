@@ -64,7 +64,7 @@ def which(tree, options):
 
 def not_checked(lab, sheet):
     """The outcomes of questions without the checker, which is not handed out:
-    only missing answers are known."""
+    only missing answers are recognized."""
     answers, problem = grading.read_answers(sheet)
     return [grading.Outcome(q, "unreadable", [problem]) if problem else
             grading.Outcome(q, "no answer", ["no answer yet"])

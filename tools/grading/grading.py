@@ -1,8 +1,8 @@
 """Grades a lab: runs each test in a machine of its own, checks the answers, and
 explains lost points.
 
-Only a signed record is a verdict; all other output of the machine only
-explains. A test without a verdict has failed. Nothing depends on the host's
+Only a signed record is a verdict; other output of the machine is used only for
+explanations. A test without a verdict has failed. Nothing depends on the host's
 speed: a watchdog in guest time ends a test that hangs. A test that stops the
 watchdog has failed when the host's time-out ends it.
 """

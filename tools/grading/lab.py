@@ -2,11 +2,11 @@
 
     python3 -m tools.grading.lab --lab 2 --out dir [--seed n] [--tasks 2.1,2.3]
 
-The solutions of that lab are cut from the sources, those of `tasks` excepted,
-and what is for instructors is left out: INSTRUCTOR.md, the cuts, wrong
+The solutions of that lab are cut from the sources, except those of `tasks`, and
+the files for instructors are left out: INSTRUCTOR.md, the cuts, wrong
 solutions, other labs. Everything else is as in this tree. `seed` is
-for labs whose answers depend on the student; the hand-out knows it and its lab
-(the file .lab), so that `make grade` needs no LAB there.
+for labs whose answers depend on the student; the hand-out's file .lab holds it
+and the number of the lab, so that `make grade` needs no LAB there.
 """
 
 import argparse

@@ -1,10 +1,10 @@
 """The labs: docs/labs/NN-name/lab.toml as data, and the tree that holds them.
 
     lab = labs.load(ROOT, 2)        # one lab, checked
-    labs.all_labs(ROOT)             # those that there are
+    labs.all_labs(ROOT)             # all labs of the tree
     labs.handed_out(ROOT, lab)      # {path: text}, its solutions cut
 
-Everything that is wrong raises LabError with one line that names the place.
+Every error raises LabError with one line that names the place.
 docs/labs.md explains what each key is for.
 """
 
@@ -318,7 +318,7 @@ def handed_out(root, lab, solved=()):
 
 
 def check_cuts(root):
-    """(number of cuts, what is wrong with them), over all labs."""
+    """(number of cuts, [error]), over all labs."""
     count, problems = 0, []
     for lab in all_labs(root):
         try:
@@ -330,7 +330,7 @@ def check_cuts(root):
 
 
 def check_patches(root):
-    """(number of wrong solutions, what is wrong with them), over all labs: each
+    """(number of wrong solutions, [error]), over all labs: each wrong solution
     is a diff against the tree as it is."""
     patches = sorted((Path(root) / FOLDER).glob("*/wrong/*.patch"))
     problems = []

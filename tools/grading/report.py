@@ -130,7 +130,7 @@ def write(grade, folder):
 # ---- many ------------------------------------------------------------------
 
 def summary(rows):
-    """A table of many grades: rows are (name, Grade or a text why not)."""
+    """A table of many grades: rows are (name, Grade or the error's text)."""
     width = max(len(name) for name, _ in rows)
     lines = []
     for name, grade in rows:

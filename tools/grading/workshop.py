@@ -27,7 +27,7 @@ LARGEST = 256 * 1024
 # Limits of each process of a build: MiB of memory, KiB of a file.
 MEMORY, FILE = 2048, 64 * 1024
 
-# What `make kernel workshop` makes, in build/.
+# The products of `make kernel workshop`, in build/.
 PRODUCTS = ("boot", "docs", "drivers", "kernel", "mm", "symbols", "tools",
             "user", "flags", "workshop_commands.c", "workshop_commands.o",
             "slate.elf", "initrd.tar", "slate-workshop.elf",

@@ -31,7 +31,7 @@ HEAP := --rename-section .text=.text.heap \
 $(patsubst %.c,$(BUILD)/%.o,$(wildcard mm/kmem*.c mm/debug/*.c)): \
     OWN_SECTION = && $(OBJCOPY) $(HEAP) $@
 
-# What refuses an old processor runs on it.
+# The code that refuses an old processor runs on it.
 $(BUILD)/boot/%.o: OWN_FLAGS := -march=i386
 
 # The apparatus: tests beside what they test, tools/workshop, tests of labs.

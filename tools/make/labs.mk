@@ -1,6 +1,6 @@
 # Labs: hand-outs and grades.
 
-# As with CMD: what was typed is read by the tools alone.
+# As with CMD, only the tools read the values that the user types.
 override LAB   := $(value LAB)
 override OUT   := $(value OUT)
 override SEED  := $(value SEED)

@@ -8,8 +8,8 @@ override DISK   := $(value DISK)
 export CMD APPEND DISK MEM ICOUNT KVM CORE BUDGET STEP
 export SIZE ALIGN OBJECTS HOT CACHE
 
-# What is booted: the product, or with WORKSHOP=1 the workshop kernel, which has
-# the tests of labs and is what a hand-out boots.
+# The kernel to boot: the product, or with WORKSHOP=1 the workshop kernel, which
+# has the tests of labs; a hand-out boots it, too.
 WORKSHOP ?= $(if $(wildcard .lab),1)
 BOOTED := $(if $(call on,WORKSHOP),$(WORKSHOP_KERNEL),\
             $(PRODUCT))

@@ -9,7 +9,7 @@ HOST_CFLAGS := -std=gnu17 -g -fno-omit-frame-pointer -I. -Imm/tests/host \
                  $(HOST_WARN)
 HOST_SAN    := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 HOST_COV    := -O0 --coverage -DCONFIG_COVERAGE=1
-# Nothing that depends on the number of a line, which a mutant may change.
+# No object depends on the number of a line, which a mutant may change.
 HOST_MUT    := -O1 -g0 -w -D__LINE__=0 -DCASE_CPU_SECONDS=2
 HOST_LIBS   := -lcmocka -lpthread -lm
 
@@ -46,7 +46,7 @@ $(MMTHREADS): $(THREADS_SRC:%.c=$(BUILD)/threads/%.o) $(BUILD)/threads/objects
 	$(Q)$(HOSTCC) -fsanitize=thread $(filter %.o,$^) -lpthread -o $@
 -include $(THREADS_SRC:%.c=$(BUILD)/threads/%.d)
 
-# What mutants of mm/ are linked with (tools/test/mutants.py).
+# The objects that mutants of mm/ are linked with (tools/test/mutants.py).
 MUTANTS := $(BUILD)/mutants/mmtest $(MMTHREADS)
 
 # The core of the ATA driver, with a drive that is a program.
@@ -86,8 +86,8 @@ $(DEPS):
 	@echo 'make: .venv lacks the Python packages: tools/setup installs' \
 	    'them, or says why it cannot' >&2; exit 1
 
-# Which tests, by their marks (tools/test/pytest.ini): without this those of
-# `make test`; on another kernel only tests that depend on it; all of a file.
+# Options that choose tests by marks (tools/test/pytest.ini). Without them those
+# of `make test`; on another kernel only tests that depend on it; all of a file.
 OTHER := $(call on,DEBUG)$(call on,SANITIZE)
 QUICK := $(if $(OTHER),-m 'not long and not soak and not plain')
 EVERY := -m ''
@@ -166,7 +166,7 @@ powercut: $(WORKSHOP_KERNEL) $(EXT2_TOOL) | $(DEPS) ## cut the power
 bugs: $(WORKSHOP_KERNEL) | $(DEPS) ## each bug in each mode; no false alarms
 	@$(PYTEST) $(EVERY) tools/test/test_bugs.py
 
-# A heap of more than 1 MiB at rest takes so many files.
+# A heap of more than 1 MiB at rest takes this many files.
 BENCH_FILES := 7600
 $(BUILD)/initrd-bench.tar: $(WORKSHOP_INITRD) $(USER)/files
 	$(call say,INITRD,$@)

@@ -1,4 +1,4 @@
-# Which compiler and assembler build Slate, and what is missing.
+# The compiler and assembler that build Slate, and the report of missing tools.
 
 have = $(shell command -v $(1) 2>/dev/null)
 

@@ -2,7 +2,7 @@
 
 # The library is user/lib and those parts of kernel/lib and mm/ that programs
 # use too, compiled once more for them; an archive, so that a program has only
-# what it needs. A file of user/bin, user/servers or drivers/servers is a
+# the objects it needs. A file of user/bin, user/servers or drivers/servers is a
 # program, and so is a directory there. Servers live in /sbin. Only the
 # workshop's initrd holds the programs of user/tests, which are tests and
 # benchmarks, and those in bin or servers of a lab.
@@ -72,7 +72,7 @@ $(USER_LIB): $(LIB_OBJ) $(USER)/objects
 	@rm -f $@
 	$(Q)$(AR) rcD $@ $(LIB_OBJ)
 
-# $(call program,bin/NAME): with all that a debugger wants to know.
+# $(call program,bin/NAME): the program with its debug information.
 define program
 $(USER)/$(1): $(patsubst %.c,$(USER)/%.o,$(wildcard $(foreach d,$(PROG_IN),\
     $(d)/$(notdir $(1)).c $(d)/$(notdir $(1))/*.c))) \

@@ -11,8 +11,8 @@ first bytes of each repeatedly in a simulated set-associative cache:
                power-of-two allocator has them (paper, 4.1)
 
 Prints how many touches miss once each object has been touched before, and
-writes index.html and cachesim.svg into the folder: where the objects lie, and
-how many lines are wanted in each set. make passes on, in the environment, SIZE
+writes index.html and cachesim.svg into the folder: where the objects are, and
+how many lines they need in each set. make passes on, in the environment, SIZE
 and ALIGN (of the objects, in bytes), OBJECTS (how many), HOT (bytes that are
 touched), CACHE (486, pentium, mmx or BYTES:WAYS:LINE) and MEM (MiB).
 """
@@ -27,8 +27,8 @@ from tools.measure import cache_model, cachesim_picture, page, statistics
 from tools.run import qemu
 from tools.measure.pictures import plural
 
-# The paper's inodes (4.1), so many that the three cases differ: with colours
-# all lines find room, without them two of three do not, and of powers none.
+# The paper's inodes (4.1), as many as make the three cases differ: with colours
+# all lines fit, without them one in three does, and of powers none.
 DEFAULTS = {"SIZE": 300, "ALIGN": 8, "OBJECTS": 60, "HOT": 4}
 LIMITS = {"SIZE": 4096, "ALIGN": 4096, "OBJECTS": 20000, "HOT": 4096}
 PAGE_SIZE = 4096

@@ -1,5 +1,5 @@
-"""A self-contained HTML page with pictures, in the reader's light or dark
-scheme.
+"""A self-contained HTML page with pictures, in light or dark colours as the
+browser is set.
 """
 
 from html import escape

@@ -1,4 +1,4 @@
-"""Draws what the slab allocator's statistics say: `make picture`.
+"""Draws the slab allocator's statistics: `make picture`.
 
     python3 -m tools.measure.picture build/slate.elf build/picture
     python3 -m tools.measure.picture --from statistics.jsonl build/picture
@@ -7,7 +7,7 @@ Boots Slate in QEMU in the deterministic mode, runs a workload while the kernel
 takes samples (`sample`), then collects `kmastat -j`, `slabs -j`,
 `buddyinfo -j` and `pages -j`, and writes into the folder
 
-    statistics.jsonl   what the kernel said, a JSON object per line
+    statistics.jsonl   the kernel's output, a JSON object per line
     slabs.svg          every cache's slabs as rows of cells
     buddy.svg          physical memory by blocks and owners
     memory.svg         memory by cache over time

@@ -190,7 +190,7 @@ class _Reader:
         self.pending = {}
         samples = self.result.samples
         if samples and samples[-1].ms == ms:
-            samples.pop()    # the last look may come within one step
+            samples.pop()    # the last one may be taken within a step
         if samples and samples[-1].ms > ms:
             raise StatisticsError(f"{where}: time goes back to {ms} ms")
         samples.append(sample)

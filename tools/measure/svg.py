@@ -1,7 +1,7 @@
 """A small SVG writer: shapes, text, and the style of all of Slate's pictures.
 
-Colours are classes, so a picture follows the reader's light or dark scheme,
-both in a file of its own and in a page. Nothing is fetched.
+Colours are classes, so a picture is light or dark as the browser is set, both
+in a file of its own and in a page. It loads no other file.
 """
 
 from xml.sax.saxutils import escape, quoteattr

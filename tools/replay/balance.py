@@ -1,11 +1,11 @@
-"""Which reference to an object was not counted, or given back too often.
+"""Finds the reference to an object that was not counted, or dropped too often.
 
-Each step of a count is (delta, task, places): +1 or -1, the task that stepped,
-and the places in memory (not on stacks) that point to the object: before +1,
-and for -1 before the operation began in which the reference is given back. A
-place is a reference, and others may be in registers; so the count is never less
-than the places, until a reference was not counted. From then on it is less by
-one:
+A step of a count is (delta, task, places): +1 or -1, the task that changed the
+count, and the places in memory (not on stacks) that point to the object: before
++1, and for -1 before the operation that drops the reference began. A place is a
+reference, and there may be more in registers; so the count is never less than
+the number of places, until a reference is not counted. From then on it is one
+less:
 
     +1 ─> parent's place   child's place, not counted   -1 by the parent: freed
     count 0 ──────> 1 ───────────────── 1 ────────────────────── 0
@@ -16,8 +16,8 @@ references.py collects the steps from a recorded run.
 
 
 def _paired(steps, last):
-    """The numbers of the steps that remain without pairs: +1 and then -1 of
-    one task, with the same places before the one and after the other."""
+    """The numbers of the steps that remain without pairs. A pair is +1 and then
+    -1 by one task, with the same places before the +1 and after the -1."""
     left = list(range(len(steps)))
     at = 0
     while at + 1 < len(left):
@@ -33,11 +33,11 @@ def _paired(steps, last):
 
 
 def unbalanced(steps, last):
-    """(number of the step, places): the last filled of these places, which were
-    filled after that step, was not counted; if there are none, the step itself
-    gave back too much. Step -1: before the first. `last` is the places after
+    """(number of the step, places): the places were filled after that step, and
+    the last filled was not counted; if there are none, the step itself dropped
+    a reference too many. Step -1: before the first. `last` is the places after
     the end. None: the steps do not show it."""
-    if steps and last & steps[0][2]:  # of an object that was here before
+    if steps and last & steps[0][2]:  # of an earlier object at this address
         return -1, sorted(last & steps[0][2])
     left, count, slack = _paired(steps, last), 0, []
     for i in left:

@@ -1,16 +1,16 @@
-"""`slab culprit`: from the report of a heap error back to the store that is to
-blame, in a recorded run (`make record`, `make replay`).
+"""`slab culprit`: from the report of a heap error back to the store that caused
+it, in a recorded run (`make record`, `make replay`).
 
-The report is found by a watchpoint on kmem_error_count, the damage is a byte: a
-watchpoint on it and `reverse-continue` stop after each store to it, the latest
-first. The culprit is the first store that is not the allocator's own. Other
-errors have other words: the state of a buffer that is freed twice, or the
-memory that a wild pointer came from. Of a buffer that was used after its free
-neither use nor free is known to be wrong: both are shown, and the steps of its
-counts of references (references.py).
+A watchpoint on kmem_error_count finds the report, which names a wrong byte. A
+watchpoint on the byte and `reverse-continue` stop after each store to it, the
+latest first. The culprit is the first store that is not the allocator's own.
+Other errors watch another word: the state of a buffer that is freed twice, or
+the memory that a wild pointer came from. If a buffer was used after its free,
+either the use or the free may be wrong: both are shown, and the steps of its
+reference counts (references.py).
 
-An error of a program's heap is one that its malloc notices: it ends the program
-by abort(), whose fault is gone back to.
+An error of a program's heap is one that its malloc notices and ends the program
+by abort(): the search goes back from the fault of abort().
 """
 
 import re
@@ -33,7 +33,7 @@ CHAIN_MAX = 4  # bufctls of one hash chain that are looked at
 
 
 class Report:
-    """The error that the kernel found, and the moment when it said so."""
+    """The error that the kernel found, and the moment when it reported it."""
 
     def __init__(self):
         self.moment = Moment()
@@ -48,7 +48,7 @@ class Report:
         self.bufctl = record("kmem_bufctl_debug", at) if at else None
 
     def held_by(self, address):
-        """The buffer is that which holds the address."""
+        """Makes the buffer that holds the address the report's buffer."""
         b = Heap().buffer_at(address)
         if b and b.cache.debugged and b.bufctl:
             self.buffer, self.cache = b.address, b.cache.name
@@ -72,7 +72,7 @@ class Report:
 
 
 class ProgramReport(Report):
-    """An error that a program's malloc has found; it said so and ended."""
+    """An error that a program's malloc found, reported, and ended it for."""
     kind, cache, bufctl, buffer, damage = "program", None, None, 0, 0
 
     def __init__(self, message):
@@ -84,7 +84,7 @@ class ProgramReport(Report):
 
 
 def program_report():
-    """To the latest error before this moment that a program's malloc found."""
+    """Goes to the latest error before now that a program's malloc found."""
     with reverse.stop_at("end_program"):
         while reverse.back() and reverse.count() > reverse.start():
             _to_fault()
@@ -99,8 +99,8 @@ def program_report():
 
 
 def to_report():
-    """To the latest report before this moment, or else the first after it; or
-    to that of a program."""
+    """Goes to the latest report before this moment, or else the first after it,
+    or else to a program's report."""
     def reports():
         return int(target.variable("kmem_error_count"))
     reverse.go(reverse.start())
@@ -110,10 +110,10 @@ def to_report():
     return Report() if found and reports() else program_report()
 
 
-# Each way from an error gives the parties: first the one that it leads to.
+# Each function returns the parties of one kind of error, the culprit first.
 
 def _written(report):
-    """A byte that had to stay as it was was written to."""
+    """A byte that had to stay unchanged was written to."""
     at = report.error.error_at
     shift = 8 * ((at - report.buffer) & 3) if report.kind == "modified" else 0
     store = damaging(at, report.error.error_expected >> shift & 0xFF)
@@ -149,7 +149,7 @@ def _called(report):
 
 
 def _to_fault():
-    """Back to the instruction that touched what it must not."""
+    """Goes back to the instruction that made the forbidden access."""
     eip = pointer.faulting_instruction()
     with reverse.stop_at(f"*0x{eip:x}"):
         found = reverse.back()
@@ -171,8 +171,8 @@ def _touched(report):
 
 
 def _followed(report):
-    """A pointer from memory that was never set, or that was freed: the load
-    of it is to blame."""
+    """A pointer from memory that was never set, or that was freed: the culprit
+    is the load of the pointer."""
     user, address = _to_fault(), report.error.error_buf
     name = pointer.base_register(pointer.instruction(), address)
     if name is None:
@@ -188,8 +188,8 @@ def _followed(report):
 
 
 def _led_astray(report):
-    """A freelist's head is wrong: somebody wrote there, or the allocator took
-    it from a link that somebody wrote to."""
+    """A freelist's head is wrong: a client wrote there, or the allocator took
+    it from a link that a client wrote to."""
     head = record("kmem_slab", report.error.error_at).where("slab_head")
     for store in stores(head, WORD):
         if not store.own:
@@ -211,8 +211,8 @@ def _led_astray(report):
 
 
 def _damaged_data(report):
-    """The allocator's own data: the slab, or a bufctl with the bucket of the
-    hash table and what is on its chain. Which word, the error does not say."""
+    """The allocator's own data: the slab, or a bufctl, the hash table's bucket
+    and the bufctls on its chain. The error does not name the wrong word."""
     error, bufctl = report.error, target.ctype("kmem_bufctl")
     at = error.error_bufctl or error.error_at
     if not at:
@@ -226,7 +226,7 @@ def _damaged_data(report):
             places += [(link, bufctl) for link in target.walk_chain(
                 word(error.error_at), limit=CHAIN_MAX)]
         except target.UNREADABLE:
-            pass  # no wonder
+            pass  # the chain may be what is damaged
     for at, kind in places:
         reverse.go(report.count)
         for store in stores(at, kind.sizeof):
@@ -238,8 +238,8 @@ def _damaged_data(report):
 
 
 def _in_program(report):
-    """A wrong free; of a free block, its free before that: the allocator's
-    latest store to it."""
+    """A wrong free; if the block was free already, its first free, too: the
+    allocator's latest store to it."""
     free = re.search(r"(0x\w+), a block of (\d+) bytes, is free already",
                      report.title)
     now = report.moment
@@ -265,7 +265,7 @@ WAYS = {
     _damaged_data: "bufctl slab",
 }
 
-# Errors in which the free may be what is wrong.
+# Errors in which the free may be wrong.
 AFTER_FREE = "modified", "double", "unmapped", "stale"
 
 
@@ -277,11 +277,11 @@ class Culprit(Command):
     """slab culprit [-j] [ADDR]
     The code that damaged the heap, in a recorded run.
     Goes to the report of a heap error, the latest before this moment or else
-    the first after it, and from there back to the instruction that it leads
-    to. Culprit: the store that changed what had to stay. Used by, Freed by: the
-    use, or the free, was wrong. Unbalanced: a reference was not counted, or
-    given back twice. Each has its source line and its callers. GDB is then at
-    the first of them: `bt`, `info locals`, `reverse-step` go on from there.
+    the first after it, and from there back to the instruction that caused it.
+    Culprit: the store that changed memory that had to stay unchanged. Used by,
+    Freed by: the use, or the free, was wrong. Unbalanced: a reference was not
+    counted, or dropped twice. Each has its source line and its callers. GDB is
+    then at the first of them: `bt`, `info locals`, `reverse-step` start there.
     $damage is the address of the first wrong byte, $buffer that of the buffer.
     With an address: the last store to the word there, before this moment. -j
     prints one line of JSON. Needs a recording: `make record`, `make replay`."""

@@ -1,6 +1,6 @@
-"""Where a pointer comes from, in a recorded run: back from the register that
-an instruction uses to the load that filled it, from the memory that was loaded
-to the store before, and so on. Only moves are followed: mov, pop, push and the
+"""Finds the origin of a pointer in a recorded run: goes back from the register
+that an instruction uses to the load that filled it, from the loaded memory to
+the store before, and so on. Only moves are followed: mov, pop, push and the
 like. Where a value is computed, the search ends.
 """
 
@@ -72,7 +72,7 @@ def stored_register(value):
 
 
 def _back_to_load(name):
-    """Back to the instruction that gave the register its value."""
+    """Goes back to the instruction that gave the register its value."""
     value = register(name)
     for _ in range(STEPS_MAX):
         reverse.quietly("reverse-stepi")
@@ -100,7 +100,7 @@ def _source(name):
 
 
 def _snapshot_before(number):
-    """A snapshot a little before this moment makes single steps back quick."""
+    """Takes a snapshot shortly before `number`: makes steps back quick."""
     here = reverse.count()
     reverse.start_again()
     reverse.go(max(number - RUN_UP, reverse.start()))
@@ -109,17 +109,17 @@ def _snapshot_before(number):
 
 
 class Path:
-    """The way back: in words, the latest first; the moment of the last load on
-    it and its address, and the moment of the store that the loaded value came
-    from, None if the way ends before."""
+    """The way back: `lines` of text, the latest first; the moment of the last
+    load on it and its address; and the moment of the store that the loaded
+    value came from, None if the way ends before."""
 
     def __init__(self):
         self.lines, self.load, self.source, self.store = [], None, 0, None
 
 
 def trace(name):
-    """From the instruction here, which uses register `name`, back to where its
-    value comes from: a Path."""
+    """Goes from the instruction here, which uses register `name`, back to the
+    origin of its value. Returns a Path."""
     path = Path()
     poison = constant("KMEM_FREED"), constant("KMEM_UNINIT")
     _snapshot_before(reverse.count())

@@ -1,6 +1,6 @@
-"""The counts of references in an object, in a recorded run: every step of each
+"""The reference counts of an object, in a recorded run: every change of each
 from the object's allocation to its free, with the function that made it, and
-the step that is not balanced (balance.py)."""
+the change that is not balanced (balance.py)."""
 
 import itertools
 import re
@@ -16,7 +16,7 @@ from slab_address import memory
 from stores import Party, outer, print_stack, skip, stores
 from target import PAGE_SHIFT, WORD, Fail, linker, register, word, words
 
-COUNT_MAX = 1 << 16  # a count of more is none
+COUNT_MAX = 1 << 16  # a larger value is not a count
 
 
 def counts_in(kind, name="", at=0):
@@ -35,9 +35,9 @@ def counts_in(kind, name="", at=0):
 
 
 def places_of(address, cache):
-    """The words in use that point there and may be references: not those on
-    stacks, of the allocator, of hash tables and other objects of the cache,
-    which lists link."""
+    """The words in use that point to `address` and may be references: not those
+    on stacks, of the allocator, of hash tables, and of other objects of the
+    cache, which are links of lists."""
     heap, found = Heap(), set()
     stack = range(linker("boot_stack_bottom"), linker("boot_stack_top"))
     forgotten = [*slab_log.remembered(), stack]
@@ -57,12 +57,12 @@ def places_of(address, cache):
 
 
 def counts_itself(frame):
-    """Whether a function does nothing but take or give a reference."""
+    """Whether a function does nothing but take or drop a reference."""
     return re.search(r"(^|_)(get|put|ref|take)$", frame.name) is not None
 
 
 def to_operation():
-    """Back to the beginning of the function that called this one."""
+    """Goes back to the beginning of the function that called this one."""
     frame = outer(gdb.newest_frame())
     start = frame.pc() - target.symbol_at(frame.pc())[1]
     esp = register("esp", outer(frame)) - WORD
@@ -72,8 +72,8 @@ def to_operation():
 
 
 class Count:
-    """One count: its steps up to this moment, the free, the oldest first, as
-    (moment, delta, places); `last` is the places at the use."""
+    """One count: its steps up to this moment (the free), the oldest first, as
+    (moment, delta, places); `last` is the places at the use after the free."""
 
     def __init__(self, cache, name, base, address, last):
         self.name, self.base, self.steps = name, base, []
@@ -85,7 +85,7 @@ class Count:
             after = int.from_bytes(store.after, "little")
             if store.own or after > COUNT_MAX:
                 break
-            fresh = before > COUNT_MAX  # what the memory had before
+            fresh = before > COUNT_MAX  # poison: not a count yet
             if after != before * (not fresh):
                 found.append((store, after - before * (not fresh)))
             if fresh:
@@ -138,9 +138,9 @@ class Count:
 
 
 def life(report, used):
-    """What to show of a report's buffer: its last allocation, and if it was
-    free by then, its free, the counts in it and what is not balanced. `used` is
-    the moment of the use after the free, or None."""
+    """The parties and counts to show of a report's buffer: its last allocation,
+    and if it was free by then, its free, its counts and the unbalanced change.
+    `used` is the moment of the use after the free, or None."""
     names = target.enumerators("kmem_buf_state", "KMEM_BUF_")
     freed, free = None, False
     reverse.return_to(report.count)
@@ -154,7 +154,7 @@ def life(report, used):
             yield Party("Allocated by", store, store.client)
             break
     try:
-        # The counts, if a structure has the cache's name.
+        # The counts are known if a structure has the cache's name.
         kind = target.ctype(report.cache)
     except Fail:
         return

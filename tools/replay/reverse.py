@@ -28,8 +28,8 @@ PATIENCE = 90
 
 _end = None      # the number of the last instruction; None: no recording
 _start = 0
-_qemu = None     # its process number
-_moving = False  # a command of ours moves, and knows where to stop
+_qemu = None     # QEMU's process number
+_moving = False  # a command of ours moves, and has set its own stop
 
 
 def end():
@@ -80,7 +80,7 @@ class _Before(gdb.Command):
 
 
 def _stopped(_event):
-    """Says so when a movement came to an end of the recording."""
+    """Prints a line if a movement reached either end of the recording."""
     at = None if _moving else count()
     if at == 0:
         print("This is the beginning of the recording: the BIOS.")
@@ -90,8 +90,8 @@ def _stopped(_event):
 
 @contextlib.contextmanager
 def _silence():
-    """GDB's messages about stops are no output of a command, so the standard
-    output itself goes nowhere for a while."""
+    """Within it the standard output is discarded: GDB's messages about stops
+    are not output of a command, so to_string does not capture them."""
     gdb.flush(gdb.STDOUT)
     standard = os.dup(1)
     with open(os.devnull, "w", encoding="ascii") as nowhere:
@@ -106,7 +106,7 @@ def _silence():
 
 @contextlib.contextmanager
 def alone():
-    """While a command searches, the user's breakpoints are off."""
+    """Within it the user's breakpoints are off: a command searches."""
     others = [b for b in gdb.breakpoints() if b.enabled]
     for stop in others:
         stop.enabled = False
@@ -123,7 +123,7 @@ WATCH = gdb.BP_WATCHPOINT, gdb.WP_WRITE
 
 @contextlib.contextmanager
 def stop_at(place, kind=(gdb.BP_HARDWARE_BREAKPOINT,)):
-    """Within it there is a breakpoint, or a watchpoint, of the command's."""
+    """Within it a breakpoint, or a watchpoint, of the command is set."""
     stop = gdb.Breakpoint(place, *kind, internal=True)
     try:
         yield
@@ -132,8 +132,8 @@ def stop_at(place, kind=(gdb.BP_HARDWARE_BREAKPOINT,)):
 
 
 def quietly(line):
-    """Runs a command that moves, without its output. A QEMU that does not
-    come back is ended."""
+    """Runs a command that moves, without its output. Ends a QEMU that does not
+    respond in time."""
     global _moving
     hung = threading.Event()
 
@@ -159,33 +159,33 @@ def quietly(line):
 
 
 def run_to_end():
-    """Forward to the next breakpoint, or to the end of the recording; True if
-    a breakpoint came first."""
+    """Goes forward to the next breakpoint, or to the end of the recording; True
+    if a breakpoint came first."""
     go(end())
     return count() < end()
 
 
 def go(number):
-    """Forward to instruction `number`, if no breakpoint comes before."""
+    """Goes forward to instruction `number`, if no breakpoint comes before."""
     if count() < number:
         _stop_at(number)
         quietly("continue")
 
 
 def back():
-    """To the latest stop before this moment; False if there is none."""
+    """Goes to the latest stop before this moment; False if there is none."""
     quietly("reverse-continue")
     return count() != 0
 
 
 def start_again():
-    """To the first instruction of the recording, past all stops."""
+    """Goes to the first instruction of the recording, past all stops."""
     while back():
         pass
 
 
 def return_to(number):
-    """To instruction `number`, if there still is a machine."""
+    """Goes to instruction `number`, if the machine still runs."""
     if gdb.selected_inferior().pid == 0:
         return
     if count() > number:
@@ -203,8 +203,8 @@ class When(command.Command):
 
 
 def begin(stub, last, process):
-    """Attaches GDB to the replay at `stub`, whose last instruction is number
-    `last` and which QEMU's `process` plays, and goes to kmain."""
+    """Attaches GDB to the replay at `stub` and goes to kmain. `last` is the
+    number of the last instruction, `process` that of QEMU's process."""
     global _end, _start, _qemu
     gdb.execute("set print inferior-events off")
     _qemu = process

@@ -1,5 +1,5 @@
 """The stores to memory in a recorded run: a watchpoint and `reverse-continue`
-stop after each, the latest first, and one step back is before it.
+stop after each, the latest first; one step back leads to before it.
 
 A store belongs to the first function that is not a mere helper such as
 memcpy.
@@ -18,7 +18,7 @@ from target import (ROOT, UNREADABLE, Fail, constant, read, register,
 # Functions that store on behalf of their callers.
 HELPERS = ("kernel/lib/", "kernel/x86/copy.asm", "kernel/vm/user.")
 
-# The allocator, of programs too, and what the sanitizers put in front of its
+# The allocator, that of programs, too, and the sanitizers' wrappers of its
 # functions.
 ALLOCATOR = ("mm/", "tools/workshop/sanitize/kasan_mm.c", "user/lib/malloc.c",
              "user/lib/mm_", "user/lib/stdlib.c")
@@ -52,7 +52,7 @@ class Frame:
         return self.file.startswith(ALLOCATOR) and "/tests/" not in self.file
 
     def source(self):
-        """The line's text, or "" if there is none to be had."""
+        """The line's text, or "" if it cannot be read."""
         try:
             text = (ROOT / self.file).read_text(encoding="utf-8")
             return text.splitlines()[self.line - 1]
@@ -64,7 +64,7 @@ def frames():
     """All functions under way, the innermost first."""
     found, frame = [], gdb.newest_frame()
     while frame is not None and len(found) < FRAMES_MAX:
-        # A frame without a name is no code, but a word on the stack.
+        # A frame without a name is not code but a word on the stack.
         if frame.name() or frame.pc() < constant("KERNEL_BASE"):
             found.append(Frame(frame))
         try:
@@ -84,7 +84,7 @@ def skip(stack, unwanted):
 
 class Moment:
     """An instruction that is about to be executed; of a store, `after` is the
-    memory once it has been."""
+    contents of the memory after it."""
 
     def __init__(self, after=b""):
         self.count, self.after, self.stack = reverse.count(), after, frames()
@@ -97,7 +97,7 @@ class Moment:
 
     @property
     def blamed(self):
-        """The stack from the function on that it belongs to."""
+        """The stack from the function on that the instruction belongs to."""
         return skip(self.stack, lambda f: f.is_helper) or self.stack
 
     @property
@@ -108,13 +108,13 @@ class Moment:
 
     @property
     def own(self):
-        """Whether it is the allocator's."""
+        """Whether the instruction is the allocator's."""
         return bool(self.blamed) and self.blamed[0].is_allocator
 
 
 def stores(address, size):
-    """The stores to these bytes, the latest first, from this moment back; not
-    more than STORES_MAX. GDB is before each when it is given."""
+    """Yields the stores to these bytes, the latest first, from this moment
+    back; at most STORES_MAX. GDB is then before the store."""
     with reverse.stop_at(f"*(char (*)[{size}]) 0x{address:x}", reverse.WATCH):
         for _ in range(STORES_MAX):
             if not reverse.back():
@@ -125,14 +125,14 @@ def stores(address, size):
 
 
 def damaging(address, expected):
-    """The store that put a wrong byte at `address`, where `expected` was to
-    stay; None if there is none but the allocator's own. GDB is before it."""
+    """The store that wrote a wrong byte at `address`, where `expected` had to
+    stay; the allocator's own if no other did; or None. GDB is before it."""
     own = None
     for store in stores(address, 1):
         if not store.own:
             return store
         if store.after[0] == expected:
-            break  # before this, the byte was not yet in the allocator's care
+            break  # before this, the allocator did not guard the byte yet
         own = own or store
     if own is not None:
         reverse.go(own.count)
@@ -150,7 +150,7 @@ def outer(frame):
 
 
 def to_call():
-    """Back to the instruction that called the allocator."""
+    """Goes back to the instruction that called the allocator."""
     frame = gdb.newest_frame()
     while frame.type() == gdb.INLINE_FRAME or Frame(frame).is_allocator:
         frame = frame.older()
@@ -169,7 +169,7 @@ def print_place(stack):
 
 class Party:
     """A moment that had a part in an error: a word for the part, the stack of
-    the function that it belongs to, what was done, and further lines."""
+    the function that it belongs to, the action, and further lines."""
 
     def __init__(self, role, moment, stack, what=None, lines=()):
         self.role, self.moment, self.stack = role, moment, stack

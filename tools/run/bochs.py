@@ -17,8 +17,8 @@ from tools.run import qemu, sandbox
 BOCHS = os.environ.get("BOCHS", "bochs")
 LAST_RESORT = 1200  # seconds; a run takes less than two minutes
 
-# The screen is one for VNC that nobody watches: it needs no display. In the
-# sandbox its port is nobody else's.
+# The screen is a VNC server, which needs no display. In the sandbox no other
+# process uses its port.
 CONFIG = """\
 megs: 64
 romimage: file=$BXSHARE/BIOS-bochs-latest

@@ -46,7 +46,7 @@ class Run:
         sys.stdout.flush()
 
     def at_prompt(self):
-        """Why the kernel is at a prompt, or None. The first prompt only echoes
+        """Why the kernel prompts, or None. The first prompt only echoes
         the commands; at the next one they have ended."""
         text = qemu.plain(self.machine.buffer)
         if re.search(PANIC, text):

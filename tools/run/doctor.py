@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SYSTEMS = [  # program that tells, column of tools.list, how to install
+SYSTEMS = [  # package manager, column of tools.list, how to install
     ("apt-get", "debian", "sudo apt-get install -y"),
     ("dnf", "fedora", "sudo dnf install -y"),
     ("pacman", "arch", "sudo pacman -S --needed"),
@@ -45,7 +45,7 @@ def cross_compiler():
 
 
 def find(check):
-    """(name, version text) of what satisfies a check, or None."""
+    """(name, version text) of a tool that satisfies a check, or None."""
     kind, _, what = check.partition(":")
     if kind == "cross":
         argv = cross_compiler()
@@ -86,7 +86,7 @@ def numbers(text):
 
 
 def verdict(row, found):
-    """(what to print as version, what is wrong or "ok")."""
+    """(text to print as version, the problem or "ok")."""
     if not found:
         return "-", "missing"
     # Words in parentheses name the distributor's package, not the tool.

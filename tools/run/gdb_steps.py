@@ -1,9 +1,9 @@
 """Runs inside GDB and executes the plan of tools/run/gdb.py.
 
 The plan is a list of steps: a function to continue to (none: stay), commands
-to execute there, and optionally a file for the machine's memory. After each
-step the answers so far are written, so that tools/run/gdb.py knows where a
-session ended early.
+to execute there, and optionally a file for the machine's memory. The output so
+far is written after each step, so that tools/run/gdb.py knows where a session
+ended early.
 """
 
 import json

@@ -8,7 +8,7 @@ A counted run (the default of `run`) uses the deterministic mode: a guest
 instruction takes one nanosecond of guest time, all devices use that time, and
 two runs give the same bytes. The kernel's option `budget=` (kernel/budget.c)
 limits its length in guest instructions; host time-outs only end a QEMU that
-does not answer.
+does not respond.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from tools.run import sandbox
 
 QEMU = os.environ.get("QEMU", "qemu-system-i386")
 
-# Time-outs in seconds, of a whole run and of a machine that does not answer:
+# Time-outs in seconds, of a whole run and of a machine that does not respond:
 # far above what a test takes, for slow hosts.
 LAST_RESORT = 300
 SILENCE = 60
@@ -53,7 +53,7 @@ EXIT_PORT = ["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"]
 
 
 class QemuError(Exception):
-    """QEMU could not be started or stopped answering."""
+    """QEMU could not be started, or does not respond."""
 
 
 def initrd_of(kernel):
@@ -261,9 +261,9 @@ def run(image, commands="", append="", memory="128", counted=None,
         shift=0, limits=None):
     """Boots, runs the shell commands, waits for the end. Returns a Result;
     raises QemuError if QEMU cannot be started or hangs (`timeout` is in host
-    seconds). The machine is BARE. Counted unless told otherwise or there are
-    `disks`. `limits` are those of sandbox.wrap, for a kernel that nobody
-    trusts."""
+    seconds). The machine is BARE. By default the run is counted unless there
+    are `disks`. `limits` are those of sandbox.wrap, for a kernel that is not
+    trusted."""
     counted = not disks if counted is None else counted
     if counted and disks:
         raise QemuError("a run with a disk cannot be counted")
@@ -501,9 +501,9 @@ class Machine:
         return plain(text).split("\n", 1)[-1].rsplit(self.PROMPT, 1)[0]
 
     def until(self, line, pattern):
-        """Types a command until its output has a match of `pattern`; returns
-        that output. What happens in the guest takes as long as it takes: a
-        busy host makes it late, not wrong."""
+        """Types a command again and again until its output has a match of
+        `pattern`; returns that output. There is no time limit in the guest: a
+        busy host makes the match late, and does not make it fail."""
         end = time.monotonic() + SILENCE
         while True:
             text = self.command(line)

@@ -45,9 +45,9 @@ BIOS_INSTRUCTIONS = 6_000_000
 SNAPSHOT_EVERY = 500_000
 ENOUGH = 24
 
-# A recording ends at least so many instructions before the last one: QEMU stops
-# some time after the guest is switched off (on a busy host after tens of
-# thousands of instructions), and the log has that moment at the last input
+# A recording ends at least this many instructions before the last one: QEMU
+# stops some time after the guest is switched off (on a busy host after tens of
+# thousands of instructions), and the log records that moment at the last input
 # before it.
 LAST_STEPS = 256
 
@@ -190,7 +190,7 @@ class Recording:
         return self.going_on(folder, serial, "first")
 
     def going_on(self, folder, serial, snapshot):
-        """The same with the files in `folder`, from one of its snapshots."""
+        """The command line to replay the files in `folder` from a snapshot."""
         return self._arguments("replay", f"{folder}/disk", serial,
                                f"{folder}/events", snapshot) + \
             ["-no-shutdown", "-S"]

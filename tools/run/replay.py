@@ -57,7 +57,7 @@ def kernel_line(commands):
 
 
 def run(made, typing):
-    """Runs QEMU until it ends or the user leaves; shows and keeps its output.
+    """Runs QEMU until it ends or the user leaves; shows and saves its output.
     The output goes to a file: a full pipe would delay the serial port, and
     QEMU does not log such a delay."""
     keys, typed = os.pipe()

@@ -15,7 +15,7 @@ Reads from the environment:
     SERIAL2=pty               the second serial line: pty for a terminal of its
                               own, or any argument of QEMU's -serial (null)
 
-The serial line is this terminal. If you type here, and without CMD, the kernel
+The serial line is this terminal. In a terminal and without CMD, the kernel
 gets the option terminal=both: colours, and a page at a time. If there is a
 display, a window opens too.
 Ctrl-A X leaves QEMU; Ctrl-A C switches to QEMU's monitor.

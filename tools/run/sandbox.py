@@ -42,7 +42,7 @@ def problem():
 
 
 def wrap(argv, seconds, memory=0, file=0, write=(), read=(), hide=()):
-    """The command line that runs `argv` so."""
+    """The command line that runs `argv` within these limits."""
     argv = list(map(str, argv))
     if shutil.which("prlimit"):
         limits = {"cpu": seconds, "as": memory * MIB, "fsize": file * KIB}

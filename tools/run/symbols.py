@@ -28,7 +28,7 @@ VARIANT = re.compile(r"(\.(part|isra|constprop|cold|lto_priv|\d+))+$")
 # Names that the linker script gives to the edges of sections.
 EDGE = re.compile(r"[a-z]+_(start|end)$")
 
-# No function is so long: an address this far after one is in a gap.
+# No function is this long: an address this far after one is in a gap.
 GAP = 1 << 20
 PAGE = 4096
 

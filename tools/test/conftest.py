@@ -22,7 +22,7 @@ BUILD = ROOT / os.environ.get("SLATE_BUILD", "build")
 # in `make test-all`, with `soak` in a target of its own, for hours.
 long, soak = pytest.mark.long, pytest.mark.soak
 
-# Begun first, the longest files end while others run beside them.
+# The longest files begin first, so that others run beside them to the end.
 LONGEST = ("test_labs", "test_sanitize", "test_grade", "test_bugs",
            "test_replay", "test_failures", "test_transcripts", "test_host")
 
@@ -49,7 +49,7 @@ def tiers(test, test_all=(), soaks=()):
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
     """The tests of a file share machines, so one worker runs them all; those
-    of a file marked `spread` share nothing and go anywhere."""
+    of a file marked `spread` share nothing and run on any worker."""
     for item in items:
         if not item.get_closest_marker("spread") and \
                 not item.get_closest_marker("xdist_group"):
@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(items):
 
 
 def product(name, target):
-    """A built file, or the end of the test with the command that makes it."""
+    """A built file; without it the test fails and names the make target."""
     path = BUILD / name
     if not path.exists():
         pytest.fail(f"{path} does not exist: make {target}", pytrace=False)

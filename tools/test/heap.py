@@ -49,6 +49,6 @@ def after_panic(machine):
 
 
 def is_one_line_error(text):
-    """Whether the answer to wrong input is a line that names the command."""
+    """Whether the output for wrong input is one line that names the command."""
     return len(text.splitlines()) == 1 and len(text) <= 81 and \
         re.match(r"\w+: \S", text) is not None

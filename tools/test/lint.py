@@ -1,4 +1,4 @@
-"""Checks what a compiler does not: `make lint`.
+"""Checks that a compiler does not make: `make lint`.
 
     layout      clang-format agrees with every C file
     width       no line of a source file is longer than 80 columns
@@ -47,7 +47,7 @@ SHELL = 7000
 DEBUGGING = 3267
 DEBUGGER = 6500
 
-# What ring 0 of the product is made of, but for drivers/servers/.
+# The folders of the product's ring 0, except drivers/servers/.
 PRODUCT = ("boot", "kernel", "mm", "drivers")
 
 # The floors of ring 0's product, from the ground up: a folder may include its
@@ -118,8 +118,8 @@ def code_lines(path):
 
 def functions(path):
     """(name, first line, length, body) of each function defined in a file. A
-    function ends at the first closing brace in column 0: clang-format sees to
-    that. Its length is that of its body, without the braces' lines."""
+    function ends at the first closing brace in column 0, where clang-format
+    puts it. Its length is that of its body, without the braces' lines."""
     lines = without_comments((ROOT / path).read_text()).splitlines()
     for i, line in enumerate(lines):
         if line != "{" or i == 0:
@@ -179,7 +179,7 @@ def check_width():
 
 
 def is_apparatus(path):
-    """Whether a file proves, breaks or measures the product."""
+    """Whether a file tests, breaks or measures the product."""
     parts = Path(path).parts
     return is_test(Path(path)) or parts[0] in ("tools", "docs")
 
@@ -261,7 +261,7 @@ def check_arrows():
 
 
 def circles(arrows):
-    """A way around from each folder that has one, each circle once."""
+    """Each circle of includes between folders, once."""
     found = []
     for start in sorted(arrows):
         ways = [(start,)]

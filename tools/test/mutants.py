@@ -5,9 +5,9 @@
 Each mutant (tools/test/mutate.py) of mm/*.c and mm/debug/*.c, or of these
 files, is compiled into the host test program, whose cases run, cheap ones
 first, until one fails. If none does, mm/ runs on real threads under the thread
-sanitizer. Mutants that do not compile, or compile to the same machine code, are
-none. The seed decides which mutants a sample has: by their identities, so that
-a change of one line leaves the others in the sample.
+sanitizer. Mutants that do not compile, or compile to the same machine code, do
+not count. The seed and the identities of mutants decide which are in a sample,
+so that a change of one line leaves the others in the sample.
 
 tools/test/survivors.txt explains mutants that no test can or should notice. The
 others that survive are printed, and last how many were killed.
@@ -124,7 +124,7 @@ class Tests:
         self.cases = sorted(costs, key=costs.get)
 
     def notice(self, mutant):
-        """Whether the tests notice the mutant; None if it is none."""
+        """Whether the tests notice the mutant; None if it does not count."""
         text = mutant.apply((ROOT / mutant.file).read_text())
         with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
             changed, program = Path(folder, "changed.o"), Path(folder, "test")
@@ -174,8 +174,8 @@ def races(program, seed, operations):
 
 
 class Result:
-    """Of the mutants that were tried: how many, and by their identities those
-    that survived, and those that survivors.txt explains but the tests kill."""
+    """The number of mutants that were tried, and the identities of those that
+    survived and of those that survivors.txt explains but the tests kill."""
 
     def __init__(self):
         self.tried = 0
@@ -203,7 +203,7 @@ class Result:
 
 
 def try_part(tests, mutants, sample):
-    """Tries mutants until `sample` of them could be."""
+    """Tries mutants until `sample` of them count."""
     result, reasons = Result(), explained()
     for mutant in mutants:
         if result.tried == sample:

@@ -3,8 +3,8 @@
     arithmetic    + - * / % << >> & | ^ and their assignments become another
     unary         a minus or ~ is left out
     step          ++ and -- become each other, or are left out
-    relation      < <= > >= == != become the neighbour, and the opposite
-    relation      < <= > >= == != become the neighbour, or the opposite
+    relation      < <= > >= become the neighbour or the opposite; == != swap
+    logic         && || become each other, or one operand is left out
     condition     of if, while and for: negated; always true; always false
     choice        the results of ?: change places
     constant      a number one more and one less; true and false
@@ -40,7 +40,7 @@ RELATION = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="),
 # `a && b` becomes b, a: the other operand, up to the next || or the
 # parenthesis, has no effect.
 LOGIC = {"&&": ("||", "&& 0 ||", "|| 0 &&"), "||": ("&&", "&& 0 ||", "|| 0 &&")}
-# What leaves out the second of a pair, by the text of the first.
+# Pairs of calls: the first, and the second, with the first's argument as {}.
 PAIRS = ((re.compile(r"mm_lock\((.*)\);"), r"mm_unlock({});"),
          (re.compile(r"kmem_hold\((.*), 1\);"), r"kmem_hold({}, -1);"),
          (re.compile(r"kmem_transfer_begin\(()\);"), "kmem_transfer_end();"))
@@ -55,9 +55,9 @@ OPEN, CLOSE = "([{", ")]}"
 
 @dataclass(frozen=True)
 class Mutant:
-    """In `function` of `file`, characters become others. `old` and `new` are
-    the lines before and after, each as one; `number` counts equal ones in the
-    function. So a mutant stays the same when other lines change."""
+    """A change of characters in `function` of `file`. `old` and `new` are the
+    lines before and after it, joined; `number` counts equal changes in the
+    function. So a mutant keeps its identity when other lines change."""
     file: str
     function: str
     operator: str
@@ -156,7 +156,7 @@ class Source:
         self.add(operator, (token.start, token.end, text))
 
     def text_of(self, first, last):
-        """Of the tokens `first` up to but not `last`."""
+        """The text of the tokens from `first` to before `last`."""
         return self.text[self.tokens[first].start:self.tokens[last - 1].end]
 
     def put_range(self, operator, first, last, text):
@@ -256,7 +256,7 @@ class Source:
             self.put_range("statement", i, end + 1, ";")
 
     def condition(self, i):
-        """Of the header from `i`."""
+        """Mutates the condition of the header that begins at `i`."""
         open_ = i + 1
         first, last = open_ + 1, self.tokens[open_].pair
         word = self.tokens[i].text
@@ -286,7 +286,7 @@ class Source:
                 (before.kind == "name" and before.text not in KEYWORDS))
 
     def is_pointer(self, i):
-        """A `*` of a type: `(char *)`, `struct x *p`."""
+        """Whether a `*` is part of a type: `(char *)`, `struct x *p`."""
         before = self.tokens[i - 1].text
         return (self.tokens[i + 1].text in ("*", ")") or before in TYPES or
                 before.endswith("_t") or
@@ -368,7 +368,7 @@ class Source:
         self.put_range("choice", i + 1, end, f"({two}) : ({one})")
 
     def pairs(self, first, last):
-        """A first call of a pair, with all second ones of its arguments."""
+        """Leaves out a first call with all second calls of its arguments."""
         begin, end = self.tokens[first].start, self.tokens[last].end
         body = self.text[begin:end]
         for one, two in PAIRS:

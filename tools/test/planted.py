@@ -1,9 +1,9 @@
-"""The planted bugs (tools/workshop/bugs) as tests know them: what
-docs/heap-bugs.md says of each, and the line that is marked as guilty.
+"""The planted bugs (tools/workshop/bugs) for tests: the row of each in
+docs/heap-bugs.md, and the line of the source that is marked with its name.
 
     MODES, TABLE, WHAT   the chapter's table, without its column SANITIZE
-    seen()               that column: what a sanitizer says of a bug in a mode
-    marked()             the guilty line
+    seen()               that column: a sanitizer's report of a bug in a mode
+    marked()             the marked line
     culprit()            the function that it is in
 """
 
@@ -31,10 +31,10 @@ MODES, TABLE, WHAT = _read_table()
 
 
 def seen(bug, mode):
-    """(kind of report, when) of a sanitizer's first report, where nothing but
-    the column's cell is asked; None: it says nothing. A cell has ways, divided
-    by ";": a kind in the plain layout, or after "all:" or a mode's letter one
-    in all modes or that mode; after a comma, when, if not at once."""
+    """(kind of report, when) of a sanitizer's first report, by the column's
+    cell alone; None: no report. A cell has parts, separated by ";": a kind in
+    the plain layout, or after "all:" or a mode's letter one in all modes or
+    in that mode; after a comma the time, if not at once."""
     for way in TABLE[bug][COLUMN].split(";"):
         where, _, said = way.strip().rpartition(": ")
         kind, _, when = said.partition(", ")
@@ -45,7 +45,7 @@ def seen(bug, mode):
 
 
 def marked(bug):
-    """(file, line) of the guilty line of a bug."""
+    """(file, line) of the marked line of a bug."""
     for path in sorted((ROOT / "tools/workshop/bugs").glob("*.c")):
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if line.endswith(f"/* culprit: {bug} */"):

@@ -13,15 +13,15 @@ first block of a run also has the commands:
 Blocks of one name are one session of GDB, in the order of the page, from the
 kernel's first function on. `append="..."` gives kernel options,
 `kernel=workshop` boots the workshop kernel, which is beside KERNEL. A line of
-three dots in an answer stands for lines that the page leaves out, or that GDB
-prints past the question, as the place where it stops. Addresses, places in the
-code, frame numbers and ages are not compared: they change with every change of
-the kernel.
+three dots in an answer replaces lines that the page leaves out, or that are not
+the point, such as the place where GDB stops. Addresses, places in the code,
+frame numbers and ages are not compared: they change with every change of the
+kernel.
 
     python3 -m tools.test.sessions KERNEL PAGE...
 
-writes the answers anew, leaving out as many lines as before. It is run in the
-root of the tree, as the tests are: GDB looks for the sources from there.
+writes the answers anew, leaving out as many lines as before. Run it in the root
+of the tree, as the tests: GDB looks for the sources from there.
 """
 
 import os

@@ -7,26 +7,26 @@ unless a comment above a listing says otherwise:
     <!-- run: NAME append="start=rtc" memory=16 disk=1 before="kmastat" -->
     <!-- not run: why not -->
 
-NAME is a machine for all listings of that name, on whatever page; the rest is
-about the machine (kernel=sanitize is that of test_sanitize.py, line=2 a second
-serial line, disk the number of files on one, 0 for those of `make disk`), but
-`before`: commands that are typed and not shown. Lines with the prompt `$ ` are
-typed into sh, which is entered and left where needed. Of listings that begin
-with it those are none whose first command is the host's: make, QEMU, a path in
-the tree; nor those in hand-outs of labs, which speak of the reader's own tree.
+NAME is one machine for all listings of that name, on any page. The rest
+describes the machine (kernel=sanitize is that of test_sanitize.py, line=2 a
+second serial line, disk the number of files on one, 0 for those of `make
+disk`); `before` is commands that are typed and not shown. Lines with the prompt
+`$ ` are typed into sh, which is entered and left where needed. A listing with
+that prompt is not a transcript if its first command is the host's (make, QEMU,
+a path in the tree), or in a hand-out, whose listings show the reader's tree.
 A line "^\\" is that key. A remark after three blanks is not typed.
 
-Below a command without an answer nothing is compared: the page leaves it out. A
-line of dots stands for any number of lines. Numbers, and the widths of columns,
-may change with the kernel, words may not (transcript.words).
+If the page shows no answer to a command, none is compared. A line of dots
+matches any number of lines. Numbers, and the widths of columns, may change with
+the kernel, words may not (transcript.words).
 
 A machine in which a command or a program of the workshop is typed has the
 workshop kernel; all others have the product.
 
     python3 -m tools.test.shells [-w] build/slate.elf PAGE...
 
-types all of them and prints what differs; -w writes the answers anew, but where
-there is more than one line of dots.
+types all of them and prints the differences; -w writes the answers anew, except
+where there is more than one line of dots.
 """
 
 import argparse
@@ -179,7 +179,7 @@ class Typist:
         return [line.rstrip() for line in said[1:-1]]
 
     def prompt_came(self):
-        """Whether one comes within a time in which it ought to."""
+        """Whether a prompt comes within the usual time."""
         end = time.monotonic() + 3 * SETTLE
         while time.monotonic() < end and \
                 not re.search(READY, self.machine.buffer):
@@ -187,7 +187,7 @@ class Typist:
         return re.search(READY, self.machine.buffer)
 
     def wait_a_little(self):
-        """For a prompt, or a program that reads, before a key is pressed."""
+        """Waits for a prompt, or for a program to read, before a key."""
         self.prompt_came()
         said = qemu.plain(self.machine.buffer).split("\n")
         self.machine.buffer = ""
@@ -256,7 +256,7 @@ def run(kernel, members, initrd=None):
 
 
 def only_workshop():
-    """The names of commands and programs that the product has not."""
+    """The names of commands and programs that the product does not have."""
     programs = [p for folder in ("user/tests", "docs/labs/*/bin",
                                  "docs/labs/*/servers")
                 for p in book.ROOT.glob(f"{folder}/*")]
@@ -291,7 +291,7 @@ def answers(kernel, found, initrd=None):
 
 
 def differences(pairs):
-    """["page:line: what is typed", what the page has, what Slate says]"""
+    """["page:line: command", answer on the page, answer of Slate]"""
     return [(f"{block.page}:{step.first}: {step.prompt}{step.typed}",
              step.lines, answer)
             for block, said in pairs

@@ -16,7 +16,7 @@ class Case:
 
 
 def parametrize(metafunc, fixture, program, names):
-    """One test for each case that is in a program's file: names(program)."""
+    """One test for each case in a program's file: names(program)."""
     if fixture in metafunc.fixturenames:
         metafunc.parametrize(fixture, names(program) if program.exists()
                              else ["missing"])
@@ -39,8 +39,8 @@ def parse(text, notes_first):
 
 
 def expect_passed(name, run, verdicts, cases):
-    """Fails unless the case `name` passed in `run`, which `verdicts` says; with
-    the case's notes, which `cases` has (parse)."""
+    """Fails unless the case `name` passed in `run`, according to `verdicts`;
+    prints the case's notes, which are in `cases` (parse)."""
     if name not in verdicts:
         pytest.fail(f"no result: {run.problem or 'it was not run'}; see "
                     "test_run_ends_well", pytrace=False)

@@ -1,5 +1,5 @@
-"""The book as a whole: the order of its chapters, what each of them must have,
-the sections of the paper, and the site of `make book`."""
+"""The book as a whole: the order of its chapters, the parts that each must
+have, the sections of the paper, and the site of `make book`."""
 
 import html
 import json
@@ -48,7 +48,7 @@ def test_titles_are_those_of_the_pages(chapter):
 
 
 def test_readme_leads_to_the_book():
-    """And is short: two screens."""
+    """The README links to the book, and has at most two screens."""
     text = (ROOT / "README.md").read_text()
     assert "](docs/index.md)" in text
     assert len(text.splitlines()) <= 90
@@ -64,7 +64,7 @@ def test_the_glossary_is_sorted_and_leads_to_chapters():
 
 @each
 def test_a_chapter_leads_to_the_next(chapter):
-    """By its last line; the last one has none."""
+    """The last line links to the next chapter; the last chapter has none."""
     after = TOLD[TOLD.index(chapter) + 1:]
     last = chapter.file.read_text().rstrip().split("\n")[-1]
     assert not after or last == f"Next: [{after[0].title}]({after[0].path})"
@@ -154,7 +154,7 @@ def test_dead_links_are_seen(tmp_path):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """mkdocs is strict, and hooks.py ends it with what is wrong."""
+    """Builds the site; mkdocs is strict, and hooks.py fails it with errors."""
     tool = ROOT / ".venv/book/bin/mkdocs"
     assert tool.exists(), "`make book` once makes .venv/book"
     folder = tmp_path_factory.mktemp("book") / "site"
@@ -231,7 +231,7 @@ def test_wide_parts_of_a_page_scroll_by_themselves(site):
 # ---- the pages of sources ----------------------------------------------------
 
 def leads(site, path, name):
-    """Where a page of a source leads by a name."""
+    """The link of a name on a page of a source."""
     text = (site / f"src/{path}.html").read_text()
     return {os.path.normpath(os.path.join(os.path.dirname(path),
                                           m[1].replace(".html", "")))
@@ -315,7 +315,7 @@ def test_the_definition_of_a_word_is_found_first(index, word, first):
 
 @long
 def test_names_come_before_mentions(index):
-    """Whatever a page says how often."""
+    """However often a page mentions a name, its definition comes first."""
     hits = index["words"]["allocator"]
     cost = {index["entries"][entry][1]: cost
             for entry, cost in zip(hits[::2], hits[1::2])}
@@ -327,7 +327,7 @@ def test_names_come_before_mentions(index):
 
 @long
 def test_excerpts_do_not_cut_words(index):
-    """Each piece of a text is of whole words, and together they are it."""
+    """Each piece of a text has whole words; joined they are the text."""
     whole = search.words((book.DOCS / "slab.md").read_text())
     for title, address, pieces in index["entries"]:
         assert all(p and p == p.strip() for p in pieces), title

@@ -1,11 +1,11 @@
 """The planted bugs (tools/workshop/bugs). Every bug in every debugging mode is
-found as the table in docs/heap-bugs.md says, and when it says; what is reported
-is what the bug did; workloads without a bug report nothing; the book's
-transcripts are true. The table is the only list of what is expected: the
+found as and when the table in docs/heap-bugs.md says; the report agrees with
+the damage; workloads without a bug report nothing; the book's
+transcripts are true. The table is the only list of expectations: the
 kernel's own, after EXPECTED, is compared with it.
 
-A kernel under the sanitizers has to do all this as well: with kmem.panic=0 what
-they find is told and the bug goes on. There the column SANITIZE holds too."""
+A kernel under the sanitizers must pass all this as well: with kmem.panic=0 they
+report, and the bug continues. There the column SANITIZE is checked, too."""
 # Tests: kernel/mm_debug.c
 
 import json
@@ -31,7 +31,7 @@ BUDGET = 8000
 
 
 def options(mode):
-    """How the commands and the kernel are told of a column."""
+    """The options of the commands and of the kernel for a column."""
     if mode == "V":
         return "-", "kmem.panic=0 kmem.verify=1"
     return mode, "kmem.panic=0"
@@ -69,7 +69,7 @@ def visits(kernel):
 
 @pytest.fixture(scope="module")
 def repeated(kernel):
-    """Those that stop the machine there as they do in other modes."""
+    """The bugs that stop the machine in each mode as they do in others."""
     return visit_all(kernel, [
         (mode, bug) for mode in MODES
         for bug, own in loud(mode).items() if not own])
@@ -108,7 +108,7 @@ def test_found_when_the_table_says(visits, mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_expected_is_what_is_reported(visits, mode):
-    """The kernel's own list, where kmem.verify does not interfere."""
+    """The reports agree with the kernel's own list, without kmem.verify."""
     text = visits[mode, "all"].text.replace("\r", "")
     pairs = re.findall(r"^EXPECTED  (.*)$(?:.|\n)*?^REPORTED  (.*)$", text,
                        re.M)
@@ -128,7 +128,7 @@ def check_sanitizers(visits):
 
 
 def test_found_by_a_sanitizer_as_the_table_says(visits):
-    """And never by one that is not there."""
+    """In a kernel without sanitizers, none reports."""
     check_sanitizers(visits)
 
 
@@ -172,7 +172,7 @@ def test_those_that_stop_the_machine_as_in_other_modes(repeated):
 
 
 def test_faults_are_named(visits):
-    """By what the address is."""
+    """A fault's report describes the address."""
     for mode, name, kind in (("P", "uninitialised", "uninit"),
                              ("P", "free-loop", "stale"),
                              ("S", "read-after-free", "unmapped"),
@@ -284,7 +284,7 @@ REPORTS = {
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_reports_have_every_field(visits, name):
-    """S-56, S-57."""
+    """Statements S-56 and S-57."""
     text = report_of(visits["FPZU", "all"], name) + "\n"
     assert re.match(REPORTS[name], text), text
 
@@ -342,7 +342,7 @@ def transcripts():
 
 
 def normal(text):
-    """Without what another build, or another day, has differently."""
+    """The text without the parts that differ by build or date."""
     text = qemu.plain(text)
     text = re.sub(r"\b(?:0x)?[0-9a-f]{7,8}\b", "ADDR", text)
     text = re.sub(r"\+0x[0-9a-f]+$", "+OFF", text, flags=re.M)

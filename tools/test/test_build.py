@@ -1,6 +1,6 @@
 """The build: a second make does nothing, a change rebuilds what it touches, a
 missing tool is one line. Works on a copy of the tree and its products, so that
-those stay as they are. Where all would be built anew, make only says so (-n).
+those stay as they are. Where all would be built anew, make only prints it (-n).
 """
 
 import os

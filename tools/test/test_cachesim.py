@@ -1,5 +1,5 @@
-"""The simulated cache: its misses are those that one can count by hand; and
-colouring does in it what section 4 of the paper says."""
+"""The simulated cache: its misses are those counted by hand, and colouring
+has the effect in it that section 4 of the paper describes."""
 
 import re
 import subprocess
@@ -43,7 +43,7 @@ def test_the_line_used_longest_ago_goes():
 
 @pytest.mark.parametrize("count, warm", [(1, 0), (2, 0), (3, 3), (8, 8)])
 def test_a_set_that_is_too_small_misses_each_time(count, warm):
-    """All in one set of two ways."""
+    """All lines are in one set of two ways."""
     seen = cache_model.watch(SMALL, [64 * i for i in range(count)], 4)
     assert (seen.cold, seen.warm, seen.touches) == (count, warm, count)
     assert seen.load == [count, 0, 0, 0] and seen.used == 1
@@ -197,7 +197,7 @@ LAB = ROOT / "docs/labs/04-caches"
                     reason="a hand-out has no answers")
 @pytest.mark.parametrize("seed", (0, 4, 7))
 def test_the_rules_of_lab_4_are_what_the_kernel_does(kernel, seed):
-    """Three of the eight sizes: answers.py says what a run shows."""
+    """For three of the eight sizes, answers.py agrees with a run."""
     lab = grading.load_checker(LAB / "answers.py")
     machine = SimpleNamespace(seed=seed, kernel=kernel)
     found = lab["solve"](machine)

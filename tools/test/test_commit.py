@@ -1,5 +1,5 @@
-"""Promised memory, seen from both rings: what is shown of it, the kernel's
-share, and machines with little memory."""
+"""Promised memory, seen from both rings: its figures, the kernel's share, and
+machines with little memory."""
 # Tests: kernel/vm/commit.c, user/tests/promise.c, user/lib/mm_sbrk.c
 # Tests: user/bin/free.c
 
@@ -18,13 +18,13 @@ PAGE = 4  # KiB
 
 
 def meminfos(text):
-    """What `meminfo -j` said, each time, in pages."""
+    """The figures of each `meminfo -j`, in pages."""
     return [json.loads(line) for line in text.splitlines()
             if line.startswith('{"frames"')]
 
 
 def files(text):
-    """What /proc/meminfo said, each time, in KiB."""
+    """The figures of each reading of /proc/meminfo, in KiB."""
     found = []
     for table in re.findall(r"(?m)^what +KiB\r?\n((?:\w+ +\d+\r?\n)+)", text):
         rows = dict(line.split() for line in table.splitlines())
@@ -67,7 +67,7 @@ def test_free_shows_it(kernel):
 
 
 def test_all_promises_end(kernel):
-    """Whether a program ends by itself, is killed, or was refused."""
+    """A program that ends by itself, is killed or refused leaves no promise."""
     result = run(kernel, "run true;run promise 100;meminfo -j;"
                  "run promise -u 20000;run promise 1000000;"
                  "run -b promise 20000 60;run sleep 0.5;meminfo -j;"

@@ -1,11 +1,11 @@
-"""The console as programs have it: lines, keys that act, the way back."""
+"""The console of programs: lines, control keys, the return to the shell."""
 # Tests: drivers/console.c, drivers/serial.c, drivers/kbd.c, drivers/vga.c
 
 import time
 
 
 def begin(machine, command):
-    """Starts a program that says it reads, and waits until it does."""
+    """Starts a program that prints when it reads, and waits for that."""
     machine.prompt()
     machine.send(command + "\r")
     machine.expect(r"\n")
@@ -50,7 +50,7 @@ def test_interrupt_typed_ahead_is_not_lost(boot):
 
 
 def test_keys_typed_on_the_line_while_the_kernel_boots_are_read(boot):
-    """The UART has the first before its FIFOs are on, which empties them."""
+    """The first key comes before the FIFOs are enabled, which empties them."""
     machine = boot(extra=["-S"])
     machine.send("echo typed early\r")
     machine.qmp.execute("cont")

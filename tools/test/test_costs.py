@@ -1,6 +1,6 @@
-"""What the paper's section 5 measures, exactly: instructions of the workshop
-kernel's `bench`, and memory. `make bench` prints the figures; these tests keep
-what the paper concludes from its own."""
+"""The measurements of the paper's section 5, exactly: instructions of the
+workshop kernel's `bench`, and memory. `make bench` prints the figures; these
+tests check the paper's conclusions."""
 
 import re
 import subprocess
@@ -109,7 +109,7 @@ def test_s62_fragmentation_stays_small(kernel):
 
 
 def test_outside_counted_mode_figures_are_noisy(workshop):
-    """Whole ticks then; what is no time keeps its digits."""
+    """Times are whole ticks then; other figures keep their digits."""
     def figures(counted):
         text = qemu.run(workshop, "bench kmem; bench util; poweroff",
                         counted=counted).text.replace("\r", "")

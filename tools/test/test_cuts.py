@@ -378,7 +378,7 @@ def test_check_cuts(tree):
 
 
 def test_wrong_solutions_that_do_not_apply(tree):
-    """Another context, as after a change of the source."""
+    """The context differs, as after a change of the source."""
     patch = ("What: wrong.\nLoses: 2.split\n\n--- a/mm/x.c\n+++ b/mm/x.c\n"
              "@@ -9,3 +9,3 @@\n {\n-    one(p);\n+    two(p);\n }\n")
     path = tree / "docs/labs/02-buddies/wrong/a.patch"
@@ -429,7 +429,7 @@ def test_hand_outs_in_the_tree_are_not_of_it(tree, tmp_path):
 
 
 def test_secret_checkers_stay(tree, tmp_path):
-    """With what they are made of."""
+    """A secret answers.py, and the modules it uses, are not handed out."""
     folder = tree / "docs/labs/02-buddies"
     (folder / "lab.toml").write_text("secret = true\n" + LAB_TOML)
     (folder / "witness.py").write_text("def see():\n    pass\n")

@@ -1,8 +1,8 @@
 """Uses after a free, and wrong frees, that `make culprit` leads to: each patch
 of tools/test/dangling plants one in a copy of the tree. Its head says which
 commands show it, and which function of which file must be named, and as what:
-as unbalanced, or as the one that freed. The function is among the first of the
-stack: those that change counts for others come before it."""
+as unbalanced, or as the one that freed. The function is near the top of the
+stack: functions that change counts for their callers come before it."""
 # Tests: tools/replay/, user/lib/malloc.c
 
 import os
@@ -77,12 +77,12 @@ P, C, NONE = frozenset("P"), frozenset("C"), frozenset()
 
 
 @pytest.mark.parametrize("steps,last,wanted", [
-    # A child's place is filled without a count; the parent gives its back.
+    # A child's place is filled without a count; the parent drops its own.
     ([(1, 1, NONE), (-1, 1, P | C)], C, (0, ["C", "P"])),
-    # The same, while another task takes and gives one.
+    # The same, while another task takes and drops one.
     ([(1, 1, NONE), (1, 2, P | C), (-1, 2, P | C), (-1, 1, P | C)], C,
      (0, ["C", "P"])),
-    # Two are counted; one is given back twice.
+    # Two are counted; one is dropped twice.
     ([(1, 1, NONE), (1, 2, P), (-1, 2, P), (-1, 2, P)], P, (3, [])),
     # A place that pointed to an object that was there before.
     ([(1, 1, C), (-1, 1, P | C)], C, (-1, ["C"])),

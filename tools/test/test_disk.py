@@ -38,7 +38,7 @@ def exits(machine):
 
 
 def start(machine, options=""):
-    """Starts the driver; its pid."""
+    """Starts the driver; returns its pid."""
     text = machine.command(f"run -b -s ata {options}")
     assert "ata: pid " in text, text
     return text.split("pid ")[1].split()[0]
@@ -63,7 +63,7 @@ def driven(boot):
 
 
 def blocktest(machine, words, status=0):
-    """Runs it; returns what it printed."""
+    """Runs blocktest; returns its output."""
     text = machine.command(f"run blocktest {words}")
     assert exits(machine)[-1] == (status, 0), \
         f"{text}\n{machine.events()}"
@@ -117,7 +117,7 @@ def test_a_server_is_waited_for_but_not_for_ever(kernel):
 
 def test_bad_sectors(driven, image):
     """Three tries in the driver, three by the client; then an error, and the
-    next request is served. An error that comes once has no effect."""
+    next request is served. An error that occurs once has no effect."""
     machine = driven(qemu.failing_disk(
         image, {"event": "read_aio", "sector": 100, "errno": 5},
         {"event": "read_aio", "sector": 300, "errno": 5, "once": "on"},
@@ -138,7 +138,7 @@ def test_bad_sectors(driven, image):
 
 
 def test_a_drive_that_hangs_and_recovers(driven, image):
-    """It does one access in a second, and may take 100 ms for one."""
+    """The drive does one access a second; the driver waits 100 ms for one."""
     machine = driven({"file": image, "format": "raw",
                       "throttling.iops-total": 1}, options="-t 100 -n slow")
     assert "input/output error" in \
@@ -158,7 +158,7 @@ def test_clients_do_not_notice_that_the_driver_dies(driven, image):
         assert not exits(machine), f"it ended after {kills} kills"
         machine.command(f"kill {pid}")
         while f" {pid} running" in machine.command("servers"):
-            machine.command("run sleep 0.01")  # it ends when it runs
+            machine.command("run sleep 0.01")  # a killed task ends when it runs
         pid = start(machine)
     for _ in range(60):
         machine.command("run sleep 1")

@@ -1,5 +1,5 @@
-"""The book against the tree: what it names is there, and its table of system
-calls is complete. Commands and figures are checked where they are made."""
+"""The book against the tree: the things it names exist, and its table of system
+calls is complete. Other tests check commands and figures."""
 
 import re
 
@@ -69,7 +69,7 @@ def test_errors_exist(page):
 
 
 def test_errors_of_the_table_are_marked():
-    """So that the check above sees them."""
+    """Errors must be in backticks, so that the check above sees them."""
     for _, name, cells in rows():
         bare = re.sub(r"`[^`]*`", "", cells[3])
         assert not set(re.findall(r"\w+", bare)) & errors(), name

@@ -30,7 +30,7 @@ def run(kernel, *commands, extra=()):
 
 
 def all_good(text, name):
-    """Every check of a file of devtest has been made, and is good."""
+    """Whether every check of a file of devtest was made and passed."""
     source = (ROOT / f"user/tests/devtest/{name}.c").read_text()
     count = len(re.findall(r"^ +check\(", source, re.M))
     wrong = [line for line in text.splitlines()
@@ -40,8 +40,8 @@ def all_good(text, name):
 
 
 def test_rtc(kernel):
-    """It is killed while it waits for the clock; its successor, too, hears
-    of the next second."""
+    """The driver is killed while it waits for the clock; its successor is
+    notified of the next second, too."""
     times, good, dead, none, late, whole = run(
         kernel, "run -b -s rtc; run date; run date -w", "run -s devtest",
         "run sleep 0", "run date", "run -b -s rtc; run date -w", "verify")
@@ -84,7 +84,7 @@ def test_beat_part(kernel, part):
 
 
 def test_beat_dies(kernel):
-    """Its successor goes on with the numbers; the line is one driver's."""
+    """Its successor continues the numbers; only one driver has the line."""
     first = "run -b -s beat; run tempo -p 32 -n 3"
     pid = re.search(r"beat: pid (\d+)", run(kernel, first)[0])[1]
     beats, busy, dead, none, then = run(
@@ -152,7 +152,7 @@ def pattern(n):
 
 
 def test_refused(outside):
-    """Each in one line: no grant; no name server; no driver; no device."""
+    """Each error is one line: no grant, name server, driver or device."""
     machine = outside.machine
     for name, irq in (("rtc", 8), ("uart", 3), ("beat", 8)):
         assert machine.command(f"run /sbin/{name}") == (
@@ -205,7 +205,7 @@ def test_bytes_to_the_outside_and_back(outside):
 
 
 def test_more_than_all_buffers_hold(outside):
-    """The line is stopped while no client reads, and nothing is lost."""
+    """The line is stopped while no client reads, and no byte is lost."""
     machine, text = outside.machine, pattern(20_000)
     machine.command("run sleep 0")
     outside.end.sendall(text.encode())
@@ -236,9 +236,9 @@ def test_a_driver_dies_and_another_goes_on(outside):
 # ---- what it costs ---------------------------------------------------------
 
 def test_interrupts_reach_drivers_at_once(kernel):
-    """Also where another program computes: it has to give way. Under the
+    """Also while another program computes: it is preempted. Under the
     sanitizers everything in the kernel takes several times as long, and
-    assertions about locks take their time as well."""
+    assertions about locks take time as well."""
     times = 8 if sanitized() else 2 if debug() else 1
     result = qemu.run(kernel, "run -s bench; poweroff")
     assert result.problem is None, result.explain()
@@ -252,13 +252,13 @@ def test_interrupts_reach_drivers_at_once(kernel):
 # ---- the chapter -----------------------------------------------------------
 
 def code(text):
-    """Lines that say something; headings of parts do not."""
+    """The lines of code, without blank lines and headings of parts."""
     return [line for line in text.splitlines()
             if line.strip() and not line.startswith("/* ---- ")]
 
 
 def test_the_chapter_shows_the_whole_driver():
-    """In the order of the file, and as it is there."""
+    """Its listings, joined in the order of the page, are the file."""
     shown = "".join(re.findall(r"(?m)^```c\n((?:(?!```).*\n)*)```$",
                                (ROOT / "docs/driver.md").read_text()))
     source = (ROOT / "drivers/servers/rtc.c").read_text()

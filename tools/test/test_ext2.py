@@ -1,6 +1,6 @@
-"""The core of the ext2 server on this machine, under the sanitizers: what it
-writes is checked by e2fsck and read by debugfs, what mke2fs and debugfs write
-is read by it, and neither a power cut nor a damaged image can harm it.
+"""The core of the ext2 server on this machine, under the sanitizers: e2fsck
+checks and debugfs reads the disks it writes, it reads the disks that mke2fs and
+debugfs write, and neither a power cut nor a damaged image can harm it.
 docs/ext2.md."""
 # Tests: user/servers/ext2/*.c
 
@@ -69,7 +69,7 @@ def contents(n, seed):
     return random.Random(seed).randbytes(n)
 
 
-# ---- the one writes, the other reads ---------------------------------------
+# ---- one program writes, the other reads -----------------------------------
 
 # Direct blocks, one floor of numbers, two; a hole before each floor.
 SIZES = [0, 1, 1024, 12 * 1024, 12 * 1024 + 1, 200_000, 700_000]
@@ -201,7 +201,7 @@ def count(said):
 
 
 def test_a_commit_leaves_nothing_to_write(tmp_path):
-    """Entries that changed their file or went are on the disk, once."""
+    """Entries that were changed or removed are written to disk once."""
     image = make(tmp_path / "image")
     said = core(image, "write /a 0 9 1", "write /b 0 9 1", "write /c 0 9 1",
                 "sync", "mv /a /b", "rm /c", "sync", "counts", "sync", "counts")
@@ -321,10 +321,10 @@ def test_fsync_of_a_file_that_replaced_another(tmp_path):
     clean(image)
 
 
-# ---- what goes wrong -------------------------------------------------------
+# ---- failures --------------------------------------------------------------
 
 def test_orphans(tmp_path):
-    """A file that was open without a name when the power went."""
+    """A file that was open without a name when the power was cut."""
     image = make(tmp_path / "image")
     free = core(image, "write /g 0 3000 1", "df").splitlines()[-1]
     for repair in ("e2fsck", "mount"):
@@ -455,7 +455,7 @@ def test_features_without_a_name_are_numbers(tmp_path):
 
 
 def test_the_disk_that_a_refusal_recommends_is_served(tmp_path):
-    """mke2fs with its own configuration."""
+    """Made by mke2fs with its own configuration."""
     image = tmp_path / "image"
     run("mke2fs", "-q", "-F", "-t", "ext2", image, "8M")
     assert "read-only" not in core(image, "mkdir /d", "ls /")
@@ -491,7 +491,7 @@ def test_damaged_images(form, images, tmp_path):
         f.seek(3_000_000)
         f.write(b"x")
     image = make(tmp_path / "image", form, "3M", "-N", "256", "-d", source)
-    if form == "journal":  # with a move in it
+    if form == "journal":  # it holds a move
         core(image, "mkdir /e", "mv /a/b /e")
     said = run(TOOL, "fuzz", image, 1, images)
     assert int(re.search(r"(\d+) became read-only", said).group(1)) > 20
@@ -523,14 +523,14 @@ def test_damage_that_e2fsck_repairs_alone(command, tmp_path):
     run("e2fsck", "-fp", image, good=DAMAGE[command])
 
 
-# In how many ways the power goes after each write.
+# The number of ways in which the power is cut after each write.
 WAYS = tiers([8], soaks=[60])
 
 
 def cuts(image, ways, before, under_way):
     """Cuts the power after each write of some commands. Returns the number of
-    writes, the number of cuts while the journal was replayed, and what was
-    there after the repairs."""
+    writes, the number of cuts while the journal was replayed, and the contents
+    after the repairs."""
     script = [*filter(None, before.split(";")), "sync", "records",
               *under_way.split(";"), "sync"]
     said = run(TOOL, "cuts", image, ways,
@@ -595,7 +595,7 @@ UNDER_WAY = {
 @pytest.mark.parametrize("what", UNDER_WAY)
 @pytest.mark.parametrize("ways", WAYS)
 def test_cut_at_every_write(what, ways, in_memory):
-    """Mounting can put all of it right. Blocks of 1 KiB, two inodes in a
+    """A mount repairs all of it. Blocks of 1 KiB, two inodes in a
     sector."""
     image = make(in_memory / "image", "1k-128", "600k", "-I", "256", "-N", "96")
     writes, _, outcomes = cuts(image, ways, *UNDER_WAY[what])

@@ -1,6 +1,6 @@
-"""The ext2 server under programs: what a disk's file system must stand, by
-user/tests/disktest, on the disk of a drive, looked at afterwards by e2fsprogs;
-and damaged disks, in RAM and counted."""
+"""The ext2 server under programs: user/tests/disktest runs on the disk of a
+drive, which e2fsprogs checks afterwards; and damaged disks, in RAM and
+counted."""
 # Tests: user/servers/ext2/main.c, user/servers/ramdisk.c
 
 import random
@@ -44,7 +44,7 @@ def test_everything_that_a_disk_must_stand(workshop, tmp_path, block):
 
 
 def archive(kernel, folder, files):
-    """The root file system with more files: {name: path of what is in it}."""
+    """The root file system with more files: {name: path of the contents}."""
     out = folder / "initrd.tar"
     shutil.copy(qemu.initrd_of(kernel), out)
     with tarfile.open(out, "a", format=tarfile.USTAR_FORMAT) as tar:
@@ -55,7 +55,7 @@ def archive(kernel, folder, files):
 
 def test_numbers_of_files_that_were_lost_are_used_again(kernel, tmp_path):
     """The server dies before a directory is on the disk. Its successor gives
-    the number to a file; the kernel must have forgotten what it was."""
+    the number to a file; the kernel must not use the old inode for it."""
     disk.make(tmp_path / "disk.img", 2, block=1024)
     result = qemu.run(
         kernel, "run -p init sh -c 'mkdir /disk/lost; ls /disk/lost; kill -9 "

@@ -1,6 +1,6 @@
 """The journal of the ext2 server's core: a directory moves all or not at all,
-wherever the power goes; what is left in a journal is replayed here as e2fsck
-does it, if it was made here, and refused if not. docs/ext2.md."""
+wherever the power is cut; a mount replays a journal as e2fsck does, if Slate
+wrote it, and refuses it if not. docs/ext2.md."""
 
 import struct
 
@@ -60,7 +60,7 @@ def test_a_move_happens_all_or_not_at_all(move, ways, in_memory):
     clean(other)
     _, replays, outcomes = cuts(image, ways, before, under_way)
     assert replays > 10
-    if "sync" in under_way:  # what comes before it may be there in parts
+    if "sync" in under_way:  # the changes before it may be there in part
         assert tree(other) in outcomes
         moved = {"/b/e" in names for names in outcomes}
         assert moved == {True, False}
@@ -73,7 +73,7 @@ def test_a_move_happens_all_or_not_at_all(move, ways, in_memory):
 # ---- images as a power cut leaves them --------------------------------------
 
 class Image:
-    """The bytes of an image, and where things are in it."""
+    """The bytes of an image, and the places of its structures."""
 
     def __init__(self, path, block=BLOCK):
         self.path = path
@@ -102,15 +102,15 @@ class Image:
         self.put(self.journal_at(index, offset), form, value)
 
     def pend(self):
-        """As if the power had gone before the last move was in place: its
-        transaction is still in the journal."""
+        """Makes the image as if the power was cut before the last move was in
+        place: its transaction is still in the journal."""
         self.set_super(58, "<H", 0)  # not clean
         self.set_super(96, "<I", 2 | RECOVER)
         self.set_journal(0, 0x1c, 1)
         return self
 
     def targets(self):
-        """Which blocks the transaction has."""
+        """The numbers of the blocks in the transaction."""
         at, blocks = self.journal_at(1, 12), []
         while True:
             block, _, flags = struct.unpack_from(">IHH", self.data, at)
@@ -155,7 +155,7 @@ def test_inodes_beside_the_journals_are_replayed(tmp_path):
     core(image, "mkdir /a", "mkdir /e", "mkdir /a/d", "mv /a/d /e")
     it = Image(image, 4096)
     assert it.table(8) == it.table(13) and it.table(8) in it.targets()
-    offset = it.table(8) * 4096 + 12 * 256  # what /e was: inode 13
+    offset = it.table(8) * 4096 + 12 * 256  # the old inode of /e, 13
     assert it.get(offset + 26, 2) == bytes(2)
     it.put(offset + 26, "<H", 2)
     it.pend().save()
@@ -272,7 +272,7 @@ def test_a_journal_of_another_kind_is_not_used(what, image):
 
 
 def test_a_journal_with_something_in_it_is_not_used(image):
-    """Although the superblock says that it is empty."""
+    """It is refused although the superblock says that it is empty."""
     it = Image(image)
     it.set_journal(0, 0x1c, 1)
     it.save()

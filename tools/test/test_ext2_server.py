@@ -1,6 +1,6 @@
-"""The ext2 server on a disk of a booted machine: what programs write there is
-found by e2fsprogs, and the other way round. Not counted: disks finish on the
-host's time. The core's own tests are test_ext2.py."""
+"""The ext2 server on a disk of a booted machine: e2fsprogs read what programs
+write there, and the reverse. Not counted: disks use the host's time. The
+core's own tests are in test_ext2.py."""
 
 import re
 import time
@@ -53,7 +53,7 @@ def start_ata(m):
 
 
 def wait_for(m, state, path="/disk"):
-    """Until `mounts` says so."""
+    """Waits until `mounts` shows the state."""
     end = time.monotonic() + qemu.SILENCE
     row = rf"^{path} +ext2 .* {state}\s*$"
     while not re.search(row, m.command("mounts"), re.M):
@@ -110,8 +110,8 @@ def test_wrong_arguments_are_refused(machine):
 
 
 def test_a_successor_goes_on(machine):
-    """The server dies with things unwritten; the next one has what was
-    synced, and puts the rest right."""
+    """The server dies with changes unwritten; the next one has the synced
+    data, and repairs the rest."""
     sh(machine, "echo kept > /disk/kept; sync; echo lost > /disk/lost")
     pid = re.search(r"ext2\((\d+)\)", machine.command("mounts")).group(1)
     machine.command(f"run kill -9 {pid}")

@@ -51,4 +51,4 @@ def test_no_qemu_is_left_running(session):
         try:
             assert MARK.encode() not in process.read_bytes(), process
         except OSError:
-            pass  # it ended meanwhile
+            pass  # the process ended meanwhile

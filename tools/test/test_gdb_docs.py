@@ -1,4 +1,4 @@
-"""The book's transcripts of GDB sessions are what GDB says."""
+"""The book's transcripts of GDB sessions agree with GDB's output."""
 
 import re
 
@@ -13,7 +13,7 @@ PAGES = [p for p in sorted((ROOT / "docs").glob("*.md"))
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_transcripts(kernel, page):
-    """If they should change: tools/test/sessions.py writes them anew."""
+    """To update the transcripts, run tools/test/sessions.py."""
     wrong = sessions.differences(kernel, page.read_text())
     for command, said, says in wrong:
         print(f"---- {page.name}: {command}", *said, "---- but GDB says",
@@ -22,7 +22,7 @@ def test_transcripts(kernel, page):
 
 
 def test_a_wrong_answer_is_seen(kernel):
-    """In a number, in a line too many, in one left out."""
+    """Wrong by a number, by an extra line, by a missing one."""
     page = (ROOT / "docs/gdb.md").read_text()
     stop = next(b for b in sessions.blocks(page) if b.name == "stop")
     text = page[page.rindex("```gdb", 0, stop.start):stop.end] + "```\n"
@@ -35,7 +35,7 @@ def test_a_wrong_answer_is_seen(kernel):
 
 
 def test_every_command_has_its_row():
-    """In the chapter's table of all commands."""
+    """The chapter's table of all commands is complete."""
     page = (ROOT / "docs/gdb.md").read_text().split("## All commands")[1]
     told = set(re.findall(r"`slab (\w+)`", page))
     have = set()

@@ -12,7 +12,7 @@ from tools.run import gdb
 
 WORK = "kmem create box 200; kmem alloc box 50; run -b sleep 9; run sleep 1; "
 
-# An expression, and what it stands for.
+# An expression, and the plain argument with the same meaning.
 TASK, CACHE = "$task(4)", "$cache(\"box\")"
 SAME = [
     (f"slate bt {TASK}", "slate bt 4"), ("slate bt 2 + 2", "slate bt 4"),
@@ -52,7 +52,7 @@ WRAPPED = ["set var $box = $cache(\"box\")",
                "slab kmastat box", "slab kmastat -j box", "slab cache box",
                "slab frag", "slab verify"))]
 
-# What kmain calls, in its order.
+# The functions that kmain calls, in order.
 STARTING = ("gdt_init", "cmdline_parse", "memmap_init", "kmem_init",
             "kmem_reap_init", "task_init", "handle_init", "space_init",
             "grant_init", "port_init", "process_init", "reapd_init", "fs_init",
@@ -76,7 +76,7 @@ def test_an_expression_is_what_it_stands_for(said, expression, plain):
 
 @pytest.mark.parametrize("command", WRAPPED[3:])
 def test_no_count_is_wrapped(said, command):
-    """Of the row that is marked, too."""
+    """No count is wrapped in the row that is marked, either."""
     numbers = [int(n) for n in re.findall(r"(?<![x\w.])\d+", said[command])]
     assert numbers and max(numbers) < 1 << 30, said[command]
 

@@ -21,10 +21,10 @@ from tools.test import transcript
 
 PAGE = ROOT / "docs/gdb-objects.md"
 
-# In the page for what they show; sessions here are driven in another way.
+# Commands of the page that are not compared: sessions here move otherwise.
 ELSEWHERE = ("continue", "tbreak ", "monitor ")
 
-# The part of the page where the machine stands in cat, at an earlier stop.
+# The part of the page where the machine is in cat, at an earlier stop.
 EARLY = "## Symbols of programs", "## Cores"
 
 # cat(9) waits for a pipe, pong(12) copies for ping(17). kill leaves the
@@ -99,7 +99,7 @@ WRONG = {"slate tasks 5": "slate tasks: usage: slate tasks [-j]",
          "slate symbols x": "slate symbols: there is no program x in",
          "slate x": "slate: there is no 'x'; `slate` lists the commands"}
 
-# What breaks an invariant, and what `slate verify` says then.
+# The change that breaks an invariant, and the message of `slate verify`.
 CAT = "$task(9)"
 PING = "$task(17)"
 PIPE = (f"((struct pipe *)((struct file *){CAT}->task_handles->table_slot[0]"
@@ -139,7 +139,7 @@ BREAK = [
      "the map of ports is not that of the task that runs"),
 ]
 
-# Lists that lead nowhere or in a circle, locks: what a row says then.
+# Broken lists and circles, and locks: the text of the row then.
 LISTS = [
     (f"{CAT}->task_all_link.next", "(struct list *)0x10", "slate tasks",
      "! the list leads to 0x00000010, which cannot be read"),
@@ -209,7 +209,7 @@ def run(kernel, core_file):
 
 @pytest.fixture(scope="module")
 def live(run):
-    """What GDB said at the stop where the core was made."""
+    """GDB's output at the stop where the core was made."""
     return run.said[-2]
 
 
@@ -253,7 +253,7 @@ def test_pages_equal_the_shell(run):
 
 
 def test_dmesg_is_what_was_printed(live, run):
-    """Of the serial line up to `dmesg`, the last 16 KiB."""
+    """It is the last 16 KiB of the serial line's output up to `dmesg`."""
     said = live["slate dmesg"]
     assert len(said) > 4000
     assert said.rstrip("\n") in run.serial
@@ -277,7 +277,7 @@ def names_in(text):
 
 
 def test_bt_of_a_task_that_waits(live):
-    """Every function of the kernel's own backtrace, inlined ones besides,
+    """The functions of the kernel's own backtrace, the inlined ones as well,
     and then those of the program."""
     said = live["slate bt 9"]
     names = names_in(said)
@@ -393,7 +393,7 @@ def test_symbols_follow_exec(run):
 
 
 def test_locks(run, live):
-    """The first mutex that is given back is that of a directory on the way to
+    """The first mutex that is unlocked is that of a directory on the path of
     the first program."""
     held = run.said[1]["slate locks"]
     assert re.search(r"^0x\w+ inode ram \d+ +kernel\(1\) +-$", held, re.M), held
@@ -514,7 +514,7 @@ def test_mended_it_holds(run):
 # ---- make core -------------------------------------------------------------
 
 def test_make_core_and_open_it(kernel, tmp_path):
-    """What `make core` and `make gdb CORE=` run, on a kernel that panics."""
+    """The programs of `make core` and `make gdb CORE=`, on a panic."""
     file = tmp_path / "slate.core"
     made = subprocess.run(
         [sys.executable, "-m", "tools.run.core", str(kernel), str(file)],

@@ -45,15 +45,15 @@ DEBUGGED = {"debug": r"\w+ +[A-Z]+ +\d", "log": r" +\d+ +T ",
             "whatis {redzone:x}": "object|slab|  ",
             "explain box": r"\S", "history {box:x}": r" +\d+ +T "}
 
-# What GDB does first: a processor's number that is not all rows' 0; and, when
-# there are objects, one of them is found damaged (KMEM_BUF_BAD).
+# GDB's first commands: they set a processor number other than every row's 0;
+# and, when there are objects, mark one of them as damaged (KMEM_BUF_BAD).
 FIRST = [("cmd_kmem", ["set var cpu_boot.cpu_number = 3"]),
          ("cmd_run", ["slab walk bufctl box -n 1",
                       "set var ((struct kmem_bufctl_debug *)$obj)"
                       "->bufctl_state = 2"])]
 
 END = "try_acpi"  # where the machine has printed everything
-# The shell complains of this between two commands.
+# The shell refuses this line, which is typed between two commands.
 MARK, MARKED = "@", r'^slate: no command "@".*\n'
 
 
@@ -75,7 +75,7 @@ def work(request, kernel, examples):
 
 
 def result_of(name):
-    """A fixture: what the run of this name has found."""
+    """A fixture: the result of the run of this name."""
     @pytest.fixture(scope="module", name=name)
     def result(work):
         return work[name].result()
@@ -134,8 +134,8 @@ def run_debugged(kernel):
 
 
 def rows(text, begin):
-    """The cells of a table's rows. Ages pass, a log's callers are cut, GDB's
-    addresses have an 0x everywhere."""
+    """The cells of a table's rows. Not compared: ages, the ends of a log's
+    callers, the 0x of GDB's addresses."""
     text = re.sub(r"^(\w+)\n +", r"\1 ", text, flags=re.M)
     text = re.sub(r"\b[\d.]+m?s\b|\b\d+\.\d{6}\b", "T", text)
     found = []
@@ -177,7 +177,7 @@ def test_gdb_and_shell_say_the_same_in_debugging_modes(debugged, line):
 
 
 def test_the_comparison_can_fail(compared):
-    """Two different answers, taken for the same question."""
+    """The answers to two different commands are compared, and differ."""
     with pytest.raises(AssertionError):
         agree("ws", TABLE, compared["hash"][0], compared["ws"][1])
 
@@ -195,7 +195,7 @@ def test_the_log_has_the_processor(debugged):
 # ---- help, examples, errors ------------------------------------------------
 
 def batch(kernel, *lines):
-    """What GDB prints for some lines, without a target."""
+    """GDB's output for some lines, without a target."""
     argv = ["gdb", "-nx", "-q", "--batch", "-x", "tools/gdb/slate.gdb",
             str(kernel)]
     for line in lines:
@@ -307,7 +307,7 @@ def examples(helps, tmp_path_factory):
 
 
 def run_tried(kernel, examples):
-    """What GDB said to all examples, and to what cannot be."""
+    """GDB's output for all examples, and for wrong arguments."""
     first = ["mark", "walk"]
     order = first + [n for n in COMMANDS if n not in first]
     snapshot = examples["snapshot"].split()[-1]

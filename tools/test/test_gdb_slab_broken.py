@@ -1,6 +1,6 @@
-"""The commands of `slab` in GDB where things go wrong: a heap that is broken,
-one invariant at a time; errors that GDB stops at; a machine of which only its
-core is left.
+"""The commands of `slab` in GDB after damage and errors: on a heap that is
+broken, one invariant at a time; at errors that GDB stops at; and on the core
+of a machine that has ended.
 """
 
 import json
@@ -27,7 +27,7 @@ broken, stopped, dead = map(result_of, ("broken", "stopped", "dead"))
 
 # ---- a broken heap ---------------------------------------------------------
 
-# What is set to what, in a word of memory, and what `slab verify` says of it.
+# A word of memory, the value written to it, and the message of `slab verify`.
 BROKEN = [
     ("$box->cache_slabs", "9", "slab list is shorter than its count"),
     ("$box->cache_slabs", "1", "slab list is longer than its count"),
@@ -109,7 +109,7 @@ LOOKS = ("slab slabs box", "slab slabs -j box", "slab kmastat", "slab hash",
 
 
 def cache_of(place):
-    """The cache that is broken, "" if none alone is."""
+    """The broken cache; "" if it is not just one."""
     names = {"$box": "box", "$slab": "box", "page_array[((": "box",
              "$entry": "kstack", "*": "file"}
     return next((cache for start, cache in names.items()
@@ -158,7 +158,7 @@ def test_verify_counts(broken):
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_commands_get_over_it(broken, look):
-    """Every one of them ends, in a table or in one line of error."""
+    """Every command ends, with a table or with one line of error."""
     for n in range(0, len(BROKEN), 5):
         text = broken[f"{look} # {n}"]
         assert "Traceback" not in text and text, (BROKEN[n], text)
@@ -234,7 +234,7 @@ OF_CORE = ["slab kmastat", "slab verify", "slab slabs -j", "slab leaks",
 
 
 def run_dead(kernel, file):
-    """What GDB says of a machine, and then of its core."""
+    """GDB's output for a machine, and then for its core."""
     live = gdb.Session(kernel, WORKLOAD + "poweroff", [(END, OF_CORE)],
                        append="kmem.debug=U,inode", core_at=0,
                        core_file=file).said[0]

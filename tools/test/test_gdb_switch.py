@@ -14,7 +14,7 @@ from tools.run import gdb
 pytestmark = pytest.mark.skipif(
     sanitized(), reason="the sanitizers' kernel begins its stacks elsewhere")
 
-# What a stack ends with: the shell's task, tasks of the kernel, programs.
+# The last function of a stack: the shell's task, kernel tasks, programs.
 FIRST = {"kernel": "boot_high", "reaper": "switch_begin",
          "kmem_reapd": "switch_begin", "idle": "switch_begin",
          **dict.fromkeys(("sleep", "init", "names", "sh", "pong", "ping"),
@@ -35,8 +35,8 @@ POINTS = [("sched_begin", FEW), ("sched_ready", FEW), ("sched_sleep_ms", FEW),
 
 
 def first(text):
-    """The function that the stack of a task in this answer ends with. A
-    program that has ended has no memory of its own any more."""
+    """The last function of a task's stack in this output. A program that has
+    ended has no memory of its own any more."""
     return "trap_syscall" if text.startswith("sleep(4), ended\n") else \
         FIRST[text.split("(")[0]]
 
@@ -58,7 +58,7 @@ def callees(kernel):
 
 @pytest.fixture(scope="module")
 def steps(kernel):
-    """For each instruction {command: what GDB says}."""
+    """For each instruction {command: GDB's output}."""
     here, found = ["x/i $pc", "slate bt"], []
     for points in (SWITCHES, *([point] for point in POINTS)):
         asked = here if points is not SWITCHES else \
@@ -98,8 +98,8 @@ def test_the_task_that_runs_is_the_one_on_the_stack(steps):
 
 
 def test_every_function_was_called_by_the_next(steps, callees):
-    """A frame that is none has an address that is not after a call. Neither
-    the function that was interrupted nor the first of a task has called."""
+    """The address in a false frame is not after a call. Neither the function
+    that was interrupted nor the first of a task has made a call."""
     for said in steps:
         name = None
         for address, function in re.findall(

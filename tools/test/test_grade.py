@@ -1,4 +1,4 @@
-"""Nothing that is handed in breaks grading or earns points that are not due.
+"""No submission breaks grading or earns points that are not due.
 
 A tree with a lab made for this: two small functions, a test for each, and a
 question. Hostile submissions of all kinds are graded, and the results of each
@@ -30,8 +30,8 @@ SHEET = f"{FOLDER}/answers.toml"
 SEED = 2
 RIGHT = f"sum = {40 + SEED}\n"
 
-# Seconds of a processor for each process: more than an honest one takes; and
-# for submissions that use whatever they get.
+# Processor seconds for each process: more than an honest one takes; and for
+# submissions that use all the time they get.
 PATIENCE, LITTLE = 60, 5
 
 SOURCES = {
@@ -391,7 +391,7 @@ def test_compilers_first_errors_are_shown(graded, name, said):
      ("folder", "is not a regular file"), ("binary", "is not a text"),
      ("pipe", "is not a regular file"), ("socket", "is not a regular file")]))
 def test_files_that_are_none_are_as_handed_out(graded, name, said):
-    """They are named, do not become the solution, and lose nothing else."""
+    """Each is named and replaced by the hand-out's; no other point is lost."""
     scores, data = result(graded, name)
     assert f"{WORK} " in data["output"] and said in data["output"]
     assert scores == {"0.doubles": (0, "not written"),
@@ -420,7 +420,7 @@ def test_odd_answers(graded, name):
 
 @long
 def test_the_others_are_graded(graded):
-    """The grader names a tree that is none, and one without a lab."""
+    """The grader names a path that is no tree, and a tree without a lab."""
     out, done = graded.others()
     assert done.returncode == 2
     assert "gone: is not a folder" in done.stderr
@@ -478,7 +478,7 @@ def test_instructors_read_about_wrong_signatures(graded):
 
 @pytest.mark.parametrize("name", tiers(["right"], ["loop", "undefined"]))
 def test_no_key_is_told(graded, name):
-    """In no result of the grader's run with this submission."""
+    """The key is in no result of the grader's run with this submission."""
     for path in graded.of(name).parent.rglob("*.*"):
         text = path.read_text()
         assert "gradekey" not in text.replace("the grader's key: ", "")
@@ -488,7 +488,7 @@ def test_no_key_is_told(graded, name):
 # ---- the command -----------------------------------------------------------
 
 def test_one_tree(tree, graded):
-    """The same bytes as before, all earned, the other formats."""
+    """The same bytes as before; all points earned; the other formats."""
     done = run(tree, "--patience", PATIENCE, tree.parent / "handed-in/right")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "total      100/100" in done.stdout

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.plain
 # ---- signatures and reports ------------------------------------------------
 
 def test_siphash():
-    """The example of the paper that defines it."""
+    """The example of the paper that defines SipHash."""
     assert verdict.siphash(bytes(range(16)), bytes(range(15))) == \
         0xa129ca6149be45e5
 
@@ -47,7 +47,7 @@ def test_keys_differ():
 
 
 def test_reports_stand_odd_text():
-    """XML and terminals get no control characters."""
+    """Reports for XML and terminals have no control characters."""
     test = LabTest("0.a", ["0.1"], 7, "why?")
     lab = type("Lab", (), {"number": 0, "title": "t"})
     grade = Grade(lab, [Outcome(test, "fail", ["\x1b[2J\0]]>&<\ud800"])])

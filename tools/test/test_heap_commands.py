@@ -1,5 +1,5 @@
-"""The kernel shell's commands that look at the heap: each one's rows against
-what the playground did, and against what other commands say of the same."""
+"""The kernel shell's commands that look at the heap: the rows of each agree
+with the playground's actions and with the rows of other commands."""
 # Tests: kernel/shell/cmd_kmem*.c, kernel/shell/cmd_log.c
 # Tests: kernel/shell/cmd_users.c, kernel/shell/cmd_debug.c
 

@@ -40,7 +40,7 @@ def results():
 
 
 def add_reports(cases, errors):
-    """cmocka writes what a case said to standard error: one report for each
+    """cmocka writes the reports of cases to standard error: one report for each
     case that failed, in their order."""
     reports = errors.split("ERROR: ")[1:]
     failed = [case for case in cases.values() if not case.passed]

@@ -1,5 +1,5 @@
-"""init as it keeps servers running: order, deaths, names, what it says to a
-wrong manifest. Counted runs: a death comes at the same instruction each time.
+"""init keeps servers running: order, deaths, names, errors in the manifest.
+Counted runs: a server dies at the same instruction each time.
 """
 # Tests: user/servers/init/*.c, user/servers/names.c, user/lib/names.c
 

@@ -48,7 +48,7 @@ def test_the_product_has_no_test_programs(archive, workshop_archive):
 
 
 def make(folder, *options):
-    """The bytes of an archive out of `folder`."""
+    """The bytes of an archive of `folder`."""
     out = folder.parent / "out.tar"
     subprocess.run([sys.executable, "-m", "tools.run.initrd", "--out", out,
                     "--root", folder, *options], cwd=ROOT, check=True)

@@ -1,6 +1,6 @@
 """The kernel's own suites: one boot runs the shell command `test`, and every
 case that is in the kernel's file becomes a pytest case. Results come from the
-events on port 0xE9; what a failed case said, from the console."""
+events on port 0xE9, the notes of a failed case from the console."""
 # Tests: drivers/debugcon.c, drivers/pic.c
 
 import pytest

@@ -1,5 +1,5 @@
-"""The runner of labs' tests in the kernel (tools/workshop/labs/runner.c): how
-each way in which a test can end looks from outside.
+"""The runner of labs' tests in the kernel (tools/workshop/labs/runner.c): the
+output for each way in which a test can end.
 The tests are those of lab 0."""
 
 import re
@@ -36,7 +36,7 @@ def test_pass(kernel, test):
 
 
 def test_signature(kernel):
-    """The same for the same key, another for another; never the key."""
+    """Equal keys give equal signatures; the key itself is never printed."""
     macs = {key: grade(kernel, "0.passes", key).named["verdict"][0]["mac"]
             for key in (KEY, KEY.replace("0f", "0e"))}
     again = grade(kernel, "0.passes")
@@ -69,7 +69,7 @@ def test_leak(kernel, test, text):
 @pytest.mark.parametrize("test, where", tiers(
     [("hangs", "cpu_halt")], [("hangs_deaf", "lab_0_hangs_deaf")]))
 def test_hang(kernel, test, where):
-    """The watchdog ends it, with interrupts off as well, and says where."""
+    """The watchdog ends it, even with interrupts off, and prints the place."""
     result = grade(kernel, f"0.{test}")
     assert not verdict(result)
     assert "lab_0_hangs" in result.named["lab-hang"][0]["at"], result.explain()
@@ -85,7 +85,7 @@ def test_panic(kernel):
 
 
 def test_halt(kernel):
-    """A kernel that cannot start says so at once: it does not hang."""
+    """A kernel that cannot start prints that at once: it does not hang."""
     result = grade(kernel, "0.passes", option="mem=2")
     assert not verdict(result)
     assert "halt" in result.named and "lab-hang" not in result.named

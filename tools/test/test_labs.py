@@ -1,6 +1,6 @@
-"""Every lab there is, proven from the hand-out to the last wrong solution: the
-hand-out builds and earns nothing, the solution earns everything, each task
-alone earns its points, and each wrong solution loses what it says.
+"""Every lab, proven from the hand-out to the last wrong solution: the hand-out
+builds and earns nothing, the solution earns everything, each task alone earns
+its points, and each wrong solution loses the points that its patch names.
 
 Each lab has a bench: the tree that `make lab` writes, beside what is built
 already, so that only what is cut and put back is compiled. `make test` proves
@@ -120,8 +120,8 @@ benches = {}
 
 @pytest.fixture
 def bench(lab, kernel):
-    """Made once for a lab, in whatever order its tests come; `kernel` says what
-    to do if nothing is built."""
+    """Made once for a lab, in any order of its tests; `kernel` names the make
+    target if nothing is built."""
     if sanitized():
         pytest.skip("labs are graded on an ordinary kernel")
     if lab.number not in benches:
@@ -139,10 +139,10 @@ def passed(outcomes):
     return {name for name, o in outcomes.items() if o.state == "pass"}
 
 
-# ---- what a lab is made of -------------------------------------------------
+# ---- the parts of a lab ----------------------------------------------------
 
 def parts(path):
-    """The headings of a page and what its paragraphs begin with in bold."""
+    """The headings of a page and the bold text that begins its paragraphs."""
     return [part.lower() for part in re.findall(
         r"(?m)^(?:#+ (.*)|\*\*(.*?)\*\*)", path.read_text(encoding="utf-8"))
         for part in part if part]
@@ -165,7 +165,7 @@ def test_every_test_of_the_kernel_has_points():
 
 @each_lab
 def test_pages(lab):
-    """For students and for instructors, with what each needs."""
+    """The pages for students and for instructors have all required parts."""
     page = ROOT / lab.folder / "README.md"
     for word in ("goals", "read", "you get", "task", "hand in",
                  "challenge|no points"):
@@ -229,7 +229,7 @@ def test_there_are_wrong_solutions(lab):
 
 
 def head(patch):
-    """(what is wrong, what it loses) of a patch's first lines."""
+    """The tests and questions that a patch's first lines say it loses."""
     text = patch.read_text(encoding="utf-8")
     said = re.split(r"(?m)^(?:diff |--- )", text)[0]
     found = re.search(r"(?m)^Loses: +(.*)$", said)
@@ -257,8 +257,8 @@ def patched(lab, patch, folder):
     *((lab, path.stem) for lab in LABS
       for path in wrong(lab))))
 def test_wrong_solution_loses_what_it_says(bench, lab, patch, tmp_path):
-    """And nothing else, but that questions about experiments on the
-    submission's own kernel may have other answers on a wrong kernel."""
+    """No other points are lost, except that questions about experiments on
+    the submission's own kernel may have other answers on a wrong kernel."""
     path = ROOT / lab.folder / "wrong" / f"{patch}.patch"
     loses = head(path)
     known = {item.name for item in lab.items}

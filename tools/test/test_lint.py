@@ -1,4 +1,4 @@
-"""What `make lint` reports of comments and includes, and what it accepts."""
+"""The comments and includes that `make lint` reports, and those it accepts."""
 
 import pytest
 
@@ -14,7 +14,7 @@ PROSE = ["of the cache; see (x);", "Prints it (x);", "return the number: 0",
 
 
 def found(tmp_path, monkeypatch, text, name="mm/x.c"):
-    """The lines in which lint finds fault, and the texts."""
+    """The lines and texts of lint's findings."""
     monkeypatch.setattr(lint, "ROOT", tmp_path)
     monkeypatch.setattr(lint, "findings", [])
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ def test_marks_of_labs(tmp_path, monkeypatch):
 
 
 def test_lines_of_gdbs_python(tmp_path, monkeypatch):
-    """Of both folders together."""
+    """The limit is for both folders together."""
     monkeypatch.setattr(lint, "ROOT", tmp_path)
     for name, n in (("gdb", lint.DEBUGGER - 1), ("replay", 1), ("run", 9)):
         (tmp_path / "tools" / name).mkdir(parents=True)
@@ -72,7 +72,7 @@ def test_lines_of_gdbs_python(tmp_path, monkeypatch):
 # ---- arrows ----------------------------------------------------------------
 
 def arrows(tmp_path, monkeypatch, files):
-    """What lint says of the includes in a tree of these files."""
+    """Lint's findings about the includes in a tree of these files."""
     monkeypatch.setattr(lint, "ROOT", tmp_path)
     monkeypatch.setattr(lint, "findings", [])
     for name, text in files.items():

@@ -116,7 +116,7 @@ def test_power_off_and_reset_are_reported(kernel):
 # ---- failures --------------------------------------------------------------
 
 def crash(machine, line):
-    """Types a command that ends in a panic; returns what the panic said."""
+    """Types a command that ends in a panic; returns the panic's report."""
     machine.prompt()
     machine.send(line + "\r")
     return qemu.plain(machine.expect(PANIC_PROMPT, unless="slate> "))
@@ -138,7 +138,7 @@ def test_fault_screen(boot, workshop, kind, cause):
                      "eip", "cr2"):
         assert re.search(register, text, re.I), text
     assert re.search(r"\w+\+0x[0-9a-f]+", text), text
-    if kind != "stack":  # there the way back is longer than what is shown
+    if kind != "stack":  # its backtrace is longer than the lines printed
         assert re.search(r"shell_execute\+0x[0-9a-f]+", text), text
 
 

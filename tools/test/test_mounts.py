@@ -1,5 +1,5 @@
-"""File systems that programs keep, from the kernel's shell: what it shows of
-them, what inodes cost, and servers that hang or die."""
+"""File systems that programs serve, from the kernel's shell: its output, the
+cost of inodes, and servers that hang or die."""
 # Tests: user/servers/memfs.c, user/servers/hellofs.c
 # Tests: user/lib/fs_server.c, user/lib/tree.c, kernel/fs/userfs.c
 # Tests: kernel/fs/userfs_ops.c, kernel/syscall/mount.c
@@ -36,8 +36,8 @@ def test_gdb_shows_the_same_but_for_what_servers_know(kernel):
 
 
 def test_tests_of_files_pass_on_a_file_server(workshop):
-    """The tests of files, in a file system that a program keeps. (It has its
-    memory from a first run of one of them, which takes that for
+    """The tests of files, in a file system that a program serves. (A first run
+    of one test makes the server allocate its memory, which that run takes for
     a leak.)"""
     result = qemu.run(workshop, "run -b memfs /tmp outer;run sleep 0.1;"
                       "run init usertests file.exhaustion;"
@@ -52,8 +52,8 @@ def test_tests_of_files_pass_on_a_file_server(workshop):
 
 
 def test_reap_all_asks_for_unused_inodes_first(kernel):
-    """As memory pressure would; a plain reap, or one of another cache, keeps
-    them."""
+    """`reap -a inode` drops them, as memory pressure does; a plain reap, or one
+    of another cache, does not."""
     result = qemu.run(kernel, "run walk /bin; reap; reap -a file; inodes; "
                       "reap -a inode; inodes; verify; poweroff")
     assert result.problem is None, result.explain()

@@ -1,5 +1,5 @@
-"""A boot loader that does not keep to Multiboot. No loader at hand is that bad,
-so GDB spoils what it handed over before the kernel looks."""
+"""A boot loader that violates Multiboot. No available loader does, so GDB
+changes the loader's data before the kernel reads them."""
 
 import os
 import subprocess
@@ -13,8 +13,8 @@ from tools.run import qemu
 
 @pytest.fixture
 def boot_spoiled(kernel, tmp_path):
-    """boot_spoiled(command, ...): what the kernel printed until it halted,
-    from kmain on, while GDB executed these. The last function that it calls is
+    """boot_spoiled(command, ...): the kernel's output from kmain until it
+    halted, after GDB's commands. The last function that it calls is
     console_drain. The log of the serial line is written beside the kernel, so
     each test has a link to the kernel in a folder of its own."""
     (tmp_path / "slate.elf").symlink_to(kernel)

@@ -73,7 +73,7 @@ def test_each_operator_has_a_test():
 
 
 def test_a_mutant_is_known_when_other_lines_change():
-    """So is its place in the sample."""
+    """Its place in the sample stays the same, too."""
     before = mutate.mutants_of("x.c", SOURCE)
     after = mutate.mutants_of("x.c", "int other;\n\n" + SOURCE)
     assert len({m.identity for m in before}) == len(before)

@@ -10,9 +10,9 @@ from tools.run import qemu
 
 
 def noise(chance):
-    """A line of random bytes, mostly short, now and then longer than the
-    shell takes. The commands that end the machine have too many letters to
-    come about by chance."""
+    """A line of random bytes, mostly short, sometimes longer than the shell
+    accepts. The commands that end the machine are too long to occur by
+    chance."""
     length = chance.randrange(1, 10)
     if length == 9:
         length = chance.choice([20, 40, 80, 300])
@@ -28,8 +28,8 @@ def test_random_bytes_leave_the_shell_working(kernel, seed, lines):
         for _ in range(lines // 1000):
             machine.send(b"".join(noise(chance) for _ in range(1000)))
             machine.buffer = ""
-        # Typed faster than it reads, the kernel may lose keys: ask until it
-        # hears.
+        # The kernel loses keys that are typed faster than it reads: repeat
+        # until it responds.
         while "\nstill-alive" not in machine.buffer:
             machine.send("\r\x03\x15\recho still-\"\"alive\r")
             while machine.receive(2):

@@ -1,5 +1,5 @@
-"""The commands with which the workshop kernel's shell looks at the heap: marks
-and what changed since, fragmentation, what keeps slabs, failures on purpose."""
+"""The commands of the workshop kernel's shell that look at the heap: marks and
+changes since, fragmentation, objects that keep slabs, planted failures."""
 # Tests: tools/workshop/observe/*.c
 
 import re

@@ -1,4 +1,4 @@
-"""What `make help` offers is run by CI, and docs/testing.md says where; the
+"""CI runs every target of `make help`, and docs/testing.md says where; and the
 targets that no other test runs."""
 
 import os
@@ -49,7 +49,7 @@ def collected(marks):
 
 @pytest.mark.long
 def test_each_place_of_the_table_has_a_test_in_that_run():
-    """For `make test`, one without the mark `long`."""
+    """If the run is `make test`, a test without the mark `long`."""
     there = {"`make test`": collected("not long and not soak"),
              "`make test-all`": collected("not soak")}
     for _, runs, where in rows():

@@ -1,4 +1,4 @@
-"""`paper`: its text agrees with the book's table, and what it names exists."""
+"""`paper`: its text agrees with the book's table, and its names exist."""
 # Tests: kernel/shell/cmd_paper.c
 
 import re

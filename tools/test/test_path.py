@@ -13,7 +13,7 @@ from tools.test import lint
 pytestmark = pytest.mark.plain
 
 FIRST, LAST = "kmem_cache_alloc", {"buddy_alloc", "buddy_alloc_run"}
-SHORT = 5  # lines of an inline function whose name says all
+SHORT = 5  # lines of an inline function that its name describes
 PLATFORM = "kernel/mm_platform.h"  # the kernel's half of mm/platform.h
 
 PARTS = (ROOT / "docs/slab.md").read_text().split("## The life of an object")
@@ -46,7 +46,7 @@ def functions(path):
 
 
 def variables(path):
-    """Those that a source file defines."""
+    """The variables that a source file defines."""
     return {name for line in re.findall(r"^(?!extern)[a-z][^(\n]*[;=]",
                                         bare(path), re.M)
             for name in re.findall(r"\w+", line)}
@@ -107,8 +107,8 @@ def test_the_chapter_names_all_other_headers(elsewhere):
 
 
 def test_no_work_is_done_elsewhere(elsewhere):
-    """What other headers declare is no function, or a short one, or one that
-    the chapter names; the platform and the modes are no part of the path."""
+    """Other headers declare no functions for the path but short ones and those
+    that the chapter names; platform and modes are not part of the path."""
     apart = ("mm/platform.h", "mm/kmem_debug.h")
     for header, names in elsewhere.items():
         inline = functions(header)

@@ -1,5 +1,5 @@
-"""The pictures: what is drawn is what the statistics say, to the object, the
-byte and the page; and what cannot be drawn gives a clear error."""
+"""The pictures agree with the statistics to the object, the byte and the page;
+and statistics that cannot be drawn give a clear error."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def shapes(text, kind=None):
 
 
 def words(text):
-    """The text of a drawing, without what is shown when pointed at."""
+    """The text of a drawing, without the tips under the pointer."""
     return " ".join((e.text or "") + "".join(tip.tail or "" for tip in e)
                     for e in ElementTree.fromstring(text).iter(SVG + "text"))
 
@@ -41,7 +41,7 @@ def stats():
 
 @pytest.fixture(scope="module")
 def drawn(stats, tmp_path_factory):
-    """The files that are made of the recorded statistics."""
+    """The files that are made from the recorded statistics."""
     folder = tmp_path_factory.mktemp("picture")
     picture.draw(stats, folder, "echo <&>", each=0)
     return {p.name: p.read_text() for p in folder.iterdir()}
@@ -116,7 +116,7 @@ def test_every_block_of_the_buddy_map(stats, drawn):
 
 
 def test_frames_of_no_block_have_their_area(stats, drawn):
-    """They may be more than a row, and begin anywhere in it."""
+    """The frames may fill more than a row, and begin anywhere in it."""
     kernel = [r for r in stats.runs if r.state == "kernel"]
     assert sum(r.frames for r in kernel) > pictures.ACROSS
     cell = pictures.MAP_WIDTH / pictures.ACROSS
@@ -135,7 +135,7 @@ def test_memory_adds_up(stats, drawn):
 
 
 def test_a_cache_has_one_colour_in_all_pictures(stats, drawn):
-    """Nine have their own; the others share one, for little memory."""
+    """Nine caches have their own; the others, which are small, share one."""
     colours = pictures.palette(stats)
     own = {name: kind for name, kind in colours.items() if kind != "kx"}
     assert len(set(own.values())) == len(own) == 9
@@ -182,7 +182,7 @@ def test_commands_are_divided_as_by_the_shell(line, commands):
 
 
 def test_a_command_is_found_by_its_name():
-    """Those that began; a command that does not exist has no event."""
+    """The commands that began; one that does not exist has no event."""
     events = [{"ms": 1, "name": "run"}, {"ms": 5, "name": "run"}]
     assert list(picture.began(["run a", "nonsense", "run b"], events)) == [
         {"ms": 1, "name": "run a"}, {"ms": 5, "name": "run b"}]

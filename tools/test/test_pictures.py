@@ -1,5 +1,5 @@
-"""The pictures of the book: they are what the sources of today draw, and what
-they draw is what the kernel says."""
+"""The pictures of the book: they are those that the present sources draw, and
+agree with the kernel's figures."""
 
 import re
 from xml.etree import ElementTree
@@ -30,7 +30,7 @@ def words(text):
                     ElementTree.fromstring(text).iter(SVG + "text"))
 
 
-# ---- none is old -------------------------------------------------------------
+# ---- all are current ---------------------------------------------------------
 
 def rates(text):
     """A screen without its figures, in any order: two caches with nearly the

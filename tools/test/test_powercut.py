@@ -1,9 +1,9 @@
-"""The power goes while files are written: QEMU is killed at random moments
-(seeded). Afterwards `e2fsck -p` repairs the disk without a person, a second
+"""The power is cut while files are written: QEMU is killed at random moments
+(seeded). Afterwards `e2fsck -p` repairs the disk without a question, a second
 check finds nothing, and every file that fsync or sync had confirmed is there
-with its contents, of which user/tests/confirm gives the rule. Folders that were
-confirmed are moved about while it happens: each is in one place, with all that
-is in it.
+with its contents, by the rule of user/tests/confirm. Meanwhile folders that
+were confirmed are moved: each must be in one place, with all its
+files.
 
 A few moments in each test run; `make powercut` tries many (SEEDS=60)."""
 
@@ -62,7 +62,7 @@ def write_and_cut(kernel, image, wait):
 
 
 def found(image, name):
-    """The contents of a file, wherever its folder is: nowhere twice."""
+    """The contents of a file, in any folder; it must not be in two."""
     there = []
     for place in PLACES if name.startswith("/d") else [""]:
         try:
@@ -82,7 +82,7 @@ def test_power_cut(kernel, tmp_path, seed):
     said = disk.repair(image)
     assert "UNEXPECTED" not in said, said
     disk.check(image)
-    # The newest are the ones to doubt; of the older a few are enough.
+    # The newest are most likely to be lost; a few of the older are enough.
     names = list(certain)
     looked_at = names[-20:] + chance.sample(names[:-20],
                                             min(10, len(names[:-20])))

@@ -41,8 +41,8 @@ def test_a_processor_that_is_too_old_is_refused(boot, arguments, missing):
 
 
 def test_a_processor_without_cpuid_is_refused(boot, kernel, tmp_path):
-    """QEMU has none. But on one, the POPF that sets another EFLAGS.ID changes
-    nothing: here a POP of the register that was pushed takes its place."""
+    """QEMU has none. On such a processor POPF does not change EFLAGS.ID: here
+    a POP of the register that was pushed replaces that POPF."""
     data = bytearray(kernel.read_bytes())
     file = elf.Elf(kernel)
     code = file.bytes(file.symbols["processor_check"])[:64]

@@ -1,5 +1,5 @@
-"""The product, as a user boots it: the first minute of the README, and what it
-says of the commands that only the workshop kernel has."""
+"""The product, as a user boots it: the first minute of the README, and its
+messages about the commands that only the workshop kernel has."""
 # Tests: kernel/main.c, kernel/shell/shell.c, tools/make/commands.py
 
 import re

@@ -1,5 +1,5 @@
-"""Programs in ring 3, run through the kernel's shell: how they start and end,
-which has the console, and that they leak nothing."""
+"""Programs in ring 3, run by the kernel's shell: they start and end, share the
+console, and leak nothing."""
 # Tests: kernel/shell/cmd_run.c
 
 import json
@@ -213,10 +213,10 @@ def test_console_by_keyboard(boot):
     machine.prompt()
 
 
-# ---- what they are made of -------------------------------------------------
+# ---- their objects in the kernel -------------------------------------------
 
 def test_objects_come_and_go(boot):
-    """kmastat before, during and after a pipeline, and what reap gives."""
+    """kmastat before, during and after a pipeline, and the memory reaped."""
     machine = boot()
     machine.prompt()
     machine.command('run sh -c "sleep 0 | cat"')

@@ -36,7 +36,7 @@ BUGS = [("write-after-free", "FPZU"), ("off-by-one", "FPZU"),
 
 PAGE = (ROOT / "docs/replay.md").read_text()
 
-# What the chapter on time travel records, and follows.
+# The command that the chapter on time travel records and follows.
 RECORDED = re.search(r'^    make record CMD="(bug .*)"$', PAGE, re.M)[1]
 BUG = RECORDED.split()[-1]
 FUNCTION = "bug_" + BUG.replace("-", "_")
@@ -53,8 +53,8 @@ def tool(kernel, folder, what, *arguments, typed="", **settings):
 
 
 def gdb(kernel, folder, *commands):
-    """{command: what GDB says} in a replay. What follows " # " tells equal
-    commands apart."""
+    """{command: GDB's output} in a replay. Text after " # " distinguishes equal
+    commands."""
     asked = [word for command in commands for word in
              ("-ex", f"echo ---- {command}\\n", "-ex", command.split(" # ")[0])]
     done = tool(kernel, folder, "open", "--", "-batch", *asked)
@@ -171,7 +171,7 @@ def test_wrong_words(walk):
 
 
 def test_no_writer(walk):
-    """The loader did, before the machine was there."""
+    """The loader wrote the word, before the machine was started."""
     assert re.match(r"slab culprit: 0x\w{8} was not written in this recording "
                     r"before this moment\n", walk["slab culprit symbol_table"])
 
@@ -194,7 +194,7 @@ def test_the_end_is_found_where_a_busy_host_went_past_it(copy):
 
 
 def test_an_unexpected_reset(copy):
-    """Is a triple fault, where the last instruction is the one to see."""
+    """It is a triple fault; the last instruction is the one to look at."""
     recording = records.Recording(copy).load()
     assert recording.about["ended"] == "guest-shutdown"
     assert not records.faulted(recording)
@@ -313,7 +313,7 @@ def test_a_qemu_that_hangs_is_ended(kernel, folder):
 # ---- a program ---------------------------------------------------------------
 
 def test_both_frees_of_a_program(kernel, tmp_path):
-    """As the chapter on heap bugs shows them, with their lines."""
+    """Both are shown with their lines, as in the chapter on heap bugs."""
     command, page = re.search(
         r'^    make culprit CMD="(run .*)"\n\n((?:    .*\n)+)',
         (ROOT / "docs/heap-bugs.md").read_text(), re.M).groups()

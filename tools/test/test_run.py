@@ -1,5 +1,5 @@
-"""`make run` and `make debug-server` on a terminal, and what the runner says
-when the machine falls over."""
+"""`make run` and `make debug-server` on a terminal, and the runner's messages
+when the machine crashes."""
 
 import os
 import re
@@ -21,8 +21,8 @@ BUILT = [BUILD / name for name in ("slate.elf", "initrd.tar",
 
 @pytest.fixture
 def make(kernel):
-    """make("run", "MEM=16") on a terminal of its own, with the kernel and the
-    programs that are there: -o keeps make from building them."""
+    """make("run", "MEM=16") on a terminal of its own, with the existing kernel
+    and programs: -o keeps make from building them."""
     children = []
 
     def start(*arguments):

@@ -1,8 +1,8 @@
 """The build that watches itself, `make SANITIZE=1 DEBUG=1`: the address and
 undefined behaviour sanitizers, and the assertions about the order of locks. All
 suites, in ring 0 and in ring 3, and the workloads must pass there as well; and
-what the sanitizers find must end in a report and a panic, or with kmem.panic=0
-be told. What the sanitizers say of planted bugs is in docs/heap-bugs.md.
+an error that the sanitizers find must end in a report and a panic, or with
+kmem.panic=0 in a report. docs/heap-bugs.md has their reports of planted bugs.
 
 This is part of `make test-all`. `make test SANITIZE=1` runs all other tests
 on a kernel under the sanitizers, too."""

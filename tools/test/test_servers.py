@@ -1,6 +1,6 @@
-"""Servers and their grants: what /etc/servers says, what `servers`, `irqs` and
-/proc/servers show of it, and what a program with a grant can and cannot do,
-which user/tests/drivertest finds out from within."""
+"""Servers and their grants: /etc/servers, the output of `servers`, `irqs` and
+/proc/servers, and the operations that a grant allows and forbids, which
+user/tests/drivertest tries."""
 # Tests: kernel/shell/cmd_servers.c, kernel/syscall/servers.c
 
 import io
@@ -33,7 +33,7 @@ def counted(kernel, commands, **options):
 
 
 def verdicts(text):
-    """What drivertest found: {what: good}."""
+    """The checks of drivertest: {name: passed}."""
     return {m[2]: m[1] == "good" for m in
             re.finditer(r"^(good|BAD): ([^:\n]+)", text, re.M)}
 
@@ -131,7 +131,7 @@ def test_grants_in_use(boot):
     refused = machine.command("run -s drivertest")
     assert "runs as that server" in refused, refused
     assert CLEAN in machine.command("verify")
-    # Pages of a device and pages for DMA are known for what they are.
+    # whatis recognizes pages of a device and pages for DMA.
     text = machine.command("whatis 0x40000000")
     assert re.search(rf"task {pid} \(drivertest\), mmap: frame 184", text), text
     text = machine.command("whatis 0x40001000")
@@ -149,7 +149,7 @@ def test_grants_in_use(boot):
 @pytest.mark.parametrize("how", ["orphan", "bound /bin/sleep 1000",
                                  "exec /bin/drivertest bound /bin/sleep 1000"])
 def test_a_line_goes_with_its_grant(kernel, how):
-    """Although another task still has the port: a child, another program."""
+    """It does although another task, a child or a program, has the port."""
     text = counted(kernel, f"run -b -s drivertest {how}; run sleep 1; irqs -j; "
                    "servers -j; ports; ps -j; verify")
     rows = records(text)
@@ -200,7 +200,7 @@ def changed(kernel, folder, change):
 
 
 def test_errors_in_the_manifest(kernel, tmp_path):
-    """Each is told with its line; the stanzas without one count."""
+    """Each error is reported with its line; correct stanzas are used."""
     manifest = b"""irq 3
 server good
     program /bin/true

@@ -1,4 +1,4 @@
-"""tools/setup and tools/doctor: what they say without changing anything."""
+"""tools/setup and tools/doctor: their output, without installing anything."""
 
 import os
 import re
@@ -73,7 +73,7 @@ def test_setup_says_why_a_package_cannot_be_had(tmp_path):
     assert "cannot install nasm: E: Unable to locate package" in done.stderr
 
 
-# What keeps pip from any package: port 9 is `discard`, where nobody listens.
+# Keeps pip from any package: no server listens on port 9 (`discard`).
 OFFLINE = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "1",
            "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": "",
            "PIP_EXTRA_INDEX_URL": "", "PIP_NO_INDEX": "", "MAKEFLAGS": "",
@@ -125,7 +125,7 @@ def test_tests_and_grades_say_that_packages_are_missing(offline):
 
 @pytest.mark.long
 def test_packages_that_are_half_installed_are_not_used(offline):
-    """As after a power cut in pip. The next set-up begins anew."""
+    """.venv is as after a power cut in pip. The next set-up begins anew."""
     tree, _ = offline
     packages = next((tree / ".venv").glob("lib/python3*/site-packages"))
     half = packages / "pytest"

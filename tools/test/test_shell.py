@@ -1,5 +1,5 @@
 """The kernel shell over the serial line: prompt, editing, history,
-completion, and what it says to wrong input."""
+completion, and its messages for wrong input."""
 # Tests: kernel/shell/shell.c, kernel/shell/cmd_general.c, drivers/serial.c
 
 import json
@@ -155,7 +155,7 @@ def test_ps_says_the_same_in_both_rings(shell):
 
 
 def test_kmastat_says_the_same_in_both_rings(shell):
-    """In a session that goes on, so that all caches there are have slabs."""
+    """In a session that continues, so that all its caches have slabs."""
     shell.command("run kmastat")
     kernels, programs = (text.splitlines() for text in
                          (shell.command("kmastat"),

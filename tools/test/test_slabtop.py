@@ -1,5 +1,5 @@
-"""slabtop on both consoles: what it shows, its keys, and that it leaves no
-trace. Its arithmetic is tested in the kernel
+"""slabtop on both consoles: its screens, its keys, and the state after it
+ends. Its arithmetic is tested in the kernel
 (tools/workshop/observe/tests/test_slabtop.c)."""
 
 import json
@@ -33,7 +33,7 @@ def names(screen):
 
 
 def next_screen(machine):
-    """The next whole screen on the serial line, and what was sent for it."""
+    """The next whole screen on the serial line, and the bytes sent for it."""
     machine.expect(r"\x1b\[H")
     text = machine.expect(r"\x1b\[J")
     return next(screens("\x1b[H" + text)), text

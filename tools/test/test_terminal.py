@@ -1,5 +1,5 @@
-"""Terminals: pages, colours, and what the screen shows of long lines and of
-characters that are not ASCII."""
+"""Terminals: pages, colours, and long lines and characters that are not ASCII
+on the screen."""
 # Tests: kernel/shell/pager.c, drivers/console.c, drivers/screen.c
 
 import re
@@ -23,7 +23,7 @@ def terminal(kernel):
 
 
 def pages(machine, line, keys):
-    """Types a line, then a key at each question. Returns what came before each
+    """Types a line, then a key at each question. Returns the output before each
     question, and at last before the prompt."""
     found = []
     machine.send(line + "\r")
@@ -62,7 +62,7 @@ def test_all_the_rest_and_no_more(terminal, shell):
 
 
 def test_what_fits_does_not_wait(terminal):
-    """Of a program's output nothing waits: it is not the shell's."""
+    """Nor does a program's output wait: the shell does not page it."""
     assert terminal.command("uptime")
     assert len(terminal.command("run cat /proc/kmastat").splitlines()) > 25
 
@@ -117,7 +117,7 @@ def test_colours_of_slabs_and_owners(terminal):
 
 
 def attributes(machine, text):
-    """Those of a text on the screen."""
+    """The attributes of a text on the screen."""
     at = "".join(machine.screen()).index(text)
     path = f"{machine.folder}/cells"
     machine.qmp.execute("pmemsave", val=0xB8000, size=4000, filename=path)
@@ -145,7 +145,7 @@ def test_the_screen_cuts_no_word_and_shows_ascii(kernel):
 
 
 def test_strings_of_the_kernel_are_ascii():
-    """And those of programs; comments may have any character."""
+    """So are those of programs; comments may have any character."""
     from tools.test.lint import TOKENS, sources
     for path in sources(".c", ".h"):
         if "host" in path.parts or path.parts[0] not in \

@@ -1,5 +1,5 @@
-"""What programs print: ASCII only, which the screen can show, and no line of a
-usage or of the shell's help that a screen of 80 columns must break."""
+"""The output of programs: ASCII only, which the screen can show, and no line of
+a usage or of the shell's help that a screen of 80 columns must break."""
 # Tests: user/bin/sh/builtin.c, user/lib/err.c
 
 import re
@@ -23,7 +23,7 @@ def programs():
 
 
 def strings(program, folder):
-    """Those of its sections with data."""
+    """The strings in a program's sections with data."""
     found = []
     for section in (".rodata", ".data"):
         subprocess.run(["objcopy", "-O", "binary", "-j", section, program,

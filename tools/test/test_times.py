@@ -1,4 +1,4 @@
-"""`make test-times`: what a test costs, its children included."""
+"""`make test-times`: the cost of a test, its children included."""
 
 import json
 import subprocess

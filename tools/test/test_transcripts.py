@@ -1,5 +1,5 @@
-"""The book's transcripts of the two shells are what Slate says, and so is its
-table of caches. `make transcripts` writes the transcripts anew."""
+"""The book's transcripts of the two shells agree with Slate's output, as does
+its table of caches. `make transcripts` writes the transcripts anew."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def test_transcripts(kernel):
 
 @plain_build
 def test_the_table_of_caches_is_theirs(kernel):
-    """Names, sizes of objects, and which have no constructed state."""
+    """Names, sizes of objects, and those without a constructed state."""
     text = qemu.run(kernel, "kmastat -j; poweroff").text
     caches = [json.loads(line) for line in text.splitlines()
               if line.startswith('{"cache"')]
@@ -45,7 +45,7 @@ def test_the_table_of_caches_is_theirs(kernel):
 
 
 def test_transcripts_that_are_not_typed_have_a_reason():
-    """And there is little of it: `not run` is for what only a reader has."""
+    """There are few: `not run` is for things that only a reader has."""
     skipped = [line for page in book.pages()
                for line in page.read_text().splitlines()
                if line.startswith("<!-- not run")]

@@ -1,6 +1,6 @@
 """System calls from ring 3: one boot runs the program usertests, and every case
 that is in its file becomes a pytest case. Results come from the events that it
-writes to /dev/debug; what a failed case said, from the console."""
+writes to /dev/debug, the notes of a failed case from the console."""
 # Tests: kernel/syscall/*.c, kernel/vm/*.c
 
 import pytest
