@@ -48,7 +48,8 @@ def test_a_screenful_at_a_time(terminal):
 
 
 def test_nothing_is_lost_between_pages(terminal, shell):
-    assert rows("".join(pages(terminal, "help", "  "))) == \
+    """Kernels have different numbers of commands, and so of pages."""
+    assert rows("".join(pages(terminal, "help", " c"))) == \
         rows(shell.command("help"))
 
 
