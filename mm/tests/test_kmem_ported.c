@@ -410,6 +410,7 @@ KTEST(kmem_ported, soak_returns_every_page)
     size_t pages;
     uint32_t seed = 99;
 
+    KT_NEEDS(MIB(2));
     kmem_reap(KMEM_REAP_ALL);
     pages = buddy_free_pages();
     for (unsigned round = 0; round < TEST_MANY(3, 20); round++) {

@@ -61,8 +61,9 @@ struct step {
 static const struct schedule *now;
 static ucontext_t scheduler;
 static void *scheduler_fake;
-static const void *scheduler_stack;
-static size_t scheduler_stack_size;
+/* Of use to the address sanitizer only. */
+static const void *scheduler_stack __attribute__((unused));
+static size_t scheduler_stack_size __attribute__((unused));
 static unsigned running; /* the fiber that has the processor */
 static unsigned turn;    /* the next one to have it, if it is ready */
 static uint32_t chance;
