@@ -21,6 +21,8 @@
 #define FIFO_SIZE  16
 #define TX_SIZE    4096u /* a power of two */
 
+#define SILENT_POLLS 2000
+
 enum {
     REG_DATA = COM1,    /* DLAB: low byte of the divisor */
     REG_IER = COM1 + 1, /* DLAB: its high byte */
@@ -173,12 +175,16 @@ static bool probe(void)
     return inb(REG_SCRATCH) == 0xA5;
 }
 
-/* Enabling the FIFOs drops received bytes. All are read first, because reading
- * one byte lets the next one come. */
+/* Enabling the FIFOs drops received bytes. All are read first. Reading one lets
+ * the next one come, but not at once: the line must first be silent for about a
+ * millisecond. */
 static void enable_fifos(void)
 {
-    while (serial.ready() && (inb(REG_LSR) & LSR_RECEIVED))
-        serial.sink(inb(REG_DATA));
+    for (unsigned silent = 0; serial.ready() && silent < SILENT_POLLS; silent++)
+        if (inb(REG_LSR) & LSR_RECEIVED) {
+            serial.sink(inb(REG_DATA));
+            silent = 0;
+        }
     outb(REG_FCR, FCR_ENABLE_CLEAR_TRIGGER8);
 }
 
