@@ -12,6 +12,7 @@
 #include "drivers/debugcon.h"
 #include "drivers/pit.h"
 #include "kernel/lib/hook.h"
+#include "kernel/lib/near.h"
 #include "kernel/lib/option.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -21,11 +22,9 @@
 #include "kernel/x86/cpu.h"
 #include "mm/kmem_stat.h"
 
-#define PROMPT          "slate> "
-#define PROMPT_PANIC    "slate!> "
-#define PANICS_MAX      8  /* failures inside the shell of a failed machine */
-#define NEAREST_MAX     2  /* letters by which a suggestion may differ */
-#define NEAREST_LETTERS 24 /* longest name that is compared */
+#define PROMPT       "slate> "
+#define PROMPT_PANIC "slate!> "
+#define PANICS_MAX   8 /* failures inside the shell of a failed machine */
 
 static const char self[] = "slate";
 static const char *current = self; /* the command that runs */
@@ -128,49 +127,22 @@ bool shell_only_workshop(const char *name)
     return true;
 }
 
-/* How many letters must be changed, added or dropped to turn `a` into `b`
- * (Levenshtein's distance); row[j] is that for the first j letters of b. */
-static unsigned distance(const char *a, const char *b)
+static bool begins(const char *name, const char *whole)
 {
-    uint8_t row[NEAREST_LETTERS + 1];
-    size_t len = strlen(b);
-
-    if (len > NEAREST_LETTERS || strlen(a) > NEAREST_LETTERS)
-        return NEAREST_LETTERS;
-    for (size_t j = 0; j <= len; j++)
-        row[j] = (uint8_t)j;
-    for (size_t i = 0; a[i]; i++) {
-        uint8_t diagonal = row[0]++;
-
-        for (size_t j = 0; j < len; j++) {
-            uint8_t changed = (uint8_t)(diagonal + (a[i] != b[j]));
-
-            diagonal = row[j + 1];
-            row[j + 1] = (uint8_t)MIN(changed, MIN(diagonal, row[j]) + 1);
-        }
-    }
-    return row[len];
+    return strncmp(whole, name, strlen(name)) == 0;
 }
 
 /* The command that was probably meant by `name`, or NULL: one that begins with
  * it, or the nearest. */
 static const struct shell_command *nearest(const char *name)
 {
-    const struct shell_command *best = NULL;
-    unsigned least = NEAREST_MAX + 1;
-
-    for (const struct shell_command *c = __start_shell_commands;
-         c < __stop_shell_commands; c++) {
-        unsigned d = distance(name, c->command_name);
-
-        if (strncmp(name, c->command_name, strlen(name)) == 0)
-            d = 0;
-        if (d < least && (d == 0 || MAX(2 * d, 3u) <= strlen(name))) {
-            least = d;
-            best = c;
-        }
-    }
-    return best;
+    for (unsigned edits = 0; edits <= near_edits(name); edits++)
+        for (const struct shell_command *c = __start_shell_commands;
+             c < __stop_shell_commands; c++)
+            if (edits == 0 ? begins(name, c->command_name)
+                           : near_is(name, c->command_name, edits))
+                return c;
+    return NULL;
 }
 
 /* The command that other shells call `name`, or NULL. */

@@ -4,6 +4,7 @@
  *     $ cta file
  *     sh: cta: not found; did you mean cat?
  */
+#include "kernel/lib/near.h"
 #include "user/bin/sh/sh.h"
 #include "user/lib/dirent.h"
 #include "user/lib/string.h"
@@ -15,26 +16,6 @@ static const char *const synonyms[][2] = {
     {"dir", "ls"},    {"man", "help"},    {"move", "mv"},
 };
 
-/* Whether `a` becomes `b` by at most so many edits: a letter more, less or
- * changed, or two exchanged. */
-static bool is_near(const char *a, const char *b, unsigned edits)
-{
-    while (*a != 0 && *a == *b) {
-        a++;
-        b++;
-    }
-    if (*a == 0 && *b == 0)
-        return true;
-    if (edits == 0)
-        return false;
-    edits--;
-    return (*a != 0 && is_near(a + 1, b, edits)) ||
-           (*b != 0 && is_near(a, b + 1, edits)) ||
-           (*a != 0 && *b != 0 && is_near(a + 1, b + 1, edits)) ||
-           (*a != 0 && a[0] == b[1] && a[1] == b[0] &&
-            is_near(a + 2, b + 2, edits));
-}
-
 static bool in_directory(const char *path, const char *name, unsigned edits,
                          char out[NAME_MAX + 1])
 {
@@ -43,7 +24,7 @@ static bool in_directory(const char *path, const char *name, unsigned edits,
     bool found = false;
 
     while (!found && d != NULL && (entry = readdir(d)) != NULL) {
-        found = entry->d_name[0] != '.' && is_near(name, entry->d_name, edits);
+        found = entry->d_name[0] != '.' && near_is(name, entry->d_name, edits);
         if (found)
             strlcpy(out, entry->d_name, NAME_MAX + 1);
     }
@@ -72,7 +53,7 @@ static bool in_builtins(const char *name, unsigned edits,
                         char out[NAME_MAX + 1])
 {
     for (const struct builtin *b = builtins; b->builtin_name != NULL; b++) {
-        if (is_near(name, b->builtin_name, edits)) {
+        if (near_is(name, b->builtin_name, edits)) {
             strlcpy(out, b->builtin_name, NAME_MAX + 1);
             return true;
         }
@@ -82,17 +63,13 @@ static bool in_builtins(const char *name, unsigned edits,
 
 bool suggest(const char *name, char out[NAME_MAX + 1])
 {
-    static const uint8_t least[] = {0, 2, 5}; /* letters for so many edits */
-    size_t letters = strlen(name);
-
     for (size_t i = 0; i < ARRAY_SIZE(synonyms); i++) {
         if (strcmp(name, synonyms[i][0]) == 0) {
             strlcpy(out, synonyms[i][1], NAME_MAX + 1);
             return true;
         }
     }
-    for (unsigned edits = 1;
-         edits < ARRAY_SIZE(least) && letters >= least[edits]; edits++)
+    for (unsigned edits = 1; edits <= near_edits(name); edits++)
         if (in_builtins(name, edits, out) || in_path(name, edits, out))
             return true;
     return false;
