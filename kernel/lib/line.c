@@ -234,52 +234,78 @@ const char *line_remembered(const struct line *l, unsigned n)
 
 /* ---- completion --------------------------------------------------------- */
 
+/* The words come in any order, some twice; they are taken in that of ASCII. */
 struct completion {
-    struct line *comp_line;
     const char *comp_prefix; /* what is already typed */
     size_t comp_len;
-    unsigned comp_matches;
-    char comp_common[LINE_MAX + 1]; /* the common prefix of all matches */
-    unsigned comp_column;           /* while listing */
+    bool comp_found;
+    char comp_word[LINE_MAX + 1]; /* the word taken last; "": none yet */
+    char comp_next[LINE_MAX + 1]; /* if found, the one after it */
 };
 
-static bool matches(const struct completion *c, const char *word)
-{
-    return strncmp(word, c->comp_prefix, c->comp_len) == 0;
-}
-
-static void count_match(const char *word, void *arg)
+static void find_next(const char *word, void *arg)
 {
     struct completion *c = arg;
-    size_t same = 0;
 
-    if (!matches(c, word))
-        return;
-    if (c->comp_matches++ == 0) {
-        strlcpy(c->comp_common, word, sizeof(c->comp_common));
-        return;
+    if (strncmp(word, c->comp_prefix, c->comp_len) == 0 &&
+        strcmp(word, c->comp_word) > 0 &&
+        (!c->comp_found || strcmp(word, c->comp_next) < 0)) {
+        c->comp_found = true;
+        strlcpy(c->comp_next, word, sizeof(c->comp_next));
     }
-    while (c->comp_common[same] && c->comp_common[same] == word[same])
-        same++;
-    c->comp_common[same] = 0;
 }
 
-static void list_match(const char *word, void *arg)
+/* Takes the next word that matches, in comp_word. */
+static bool next_match(const struct line *l, struct completion *c,
+                       const char *command)
 {
-    struct completion *c = arg;
-    unsigned width = (unsigned)strlen(word) + 2;
+    c->comp_found = false;
+    l->line_words(command, find_next, c);
+    if (c->comp_found)
+        memcpy(c->comp_word, c->comp_next, sizeof(c->comp_word));
+    return c->comp_found;
+}
 
-    if (!matches(c, word))
-        return;
-    width = ROUND_UP(width, WORD_COLUMN);
-    if (c->comp_column > 0 && c->comp_column + width > LINE_COLUMNS) {
-        draw(c->comp_line, "\n");
-        c->comp_column = 0;
+/* Shortens `common` to what all matches begin with. Returns how many there
+ * are. */
+static unsigned count_matches(const struct line *l, struct completion *c,
+                              const char *command, char *common)
+{
+    unsigned n = 0;
+
+    for (c->comp_word[0] = 0; next_match(l, c, command); n++) {
+        size_t same = 0;
+
+        if (n == 0)
+            strlcpy(common, c->comp_word, LINE_MAX + 1);
+        while (common[same] && common[same] == c->comp_word[same])
+            same++;
+        common[same] = 0;
     }
-    draw(c->comp_line, word);
-    for (unsigned i = (unsigned)strlen(word); i < width; i++)
-        draw(c->comp_line, " ");
-    c->comp_column += width;
+    return n;
+}
+
+static void list_matches(struct line *l, struct completion *c,
+                         const char *command)
+{
+    unsigned column = 0;
+
+    draw(l, "\n");
+    for (c->comp_word[0] = 0; next_match(l, c, command);) {
+        unsigned len = (unsigned)strlen(c->comp_word);
+        unsigned width = ROUND_UP(len + 2, WORD_COLUMN);
+
+        if (column > 0 && column + width > LINE_COLUMNS) {
+            draw(l, "\n");
+            column = 0;
+        }
+        draw(l, c->comp_word);
+        for (unsigned i = len; i < width; i++)
+            draw(l, " ");
+        column += width;
+    }
+    draw(l, "\n");
+    redraw(l);
 }
 
 /* Ends a command in a line of several. */
@@ -323,32 +349,30 @@ static bool find_context(const struct line *l, unsigned *start, char *command)
 
 static void complete(struct line *l)
 {
-    struct completion c = {.comp_line = l};
+    struct completion c;
+    char common[LINE_MAX + 1];
     char command[COMMAND_MAX];
     const char *of;
-    unsigned start;
+    unsigned start, n;
 
     if (!l->line_words || !find_context(l, &start, command))
         return;
     of = command[0] ? command : NULL;
     c.comp_prefix = l->line_text + start;
     c.comp_len = l->line_pos - start;
-    l->line_words(of, count_match, &c);
-    if (c.comp_matches == 0) {
+    n = count_matches(l, &c, of, common);
+    if (n == 0) {
         bell(l);
         return;
     }
-    if (c.comp_matches > 1 && strlen(c.comp_common) == c.comp_len) {
-        draw(l, "\n");
-        l->line_words(of, list_match, &c);
-        draw(l, "\n");
-        redraw(l);
+    if (n > 1 && strlen(common) == c.comp_len) {
+        list_matches(l, &c, of);
         return;
     }
-    for (const char *s = c.comp_common + c.comp_len; *s; s++)
+    for (const char *s = common + c.comp_len; *s; s++)
         insert(l, *s);
     /* No blank is added after the name of a directory. */
-    if (c.comp_matches == 1 && l->line_text[l->line_pos] != ' ' &&
+    if (n == 1 && l->line_text[l->line_pos] != ' ' &&
         l->line_text[l->line_pos - 1] != '/')
         insert(l, ' ');
 }

@@ -25,7 +25,8 @@ static void words(const char *command, void (*add)(const char *word, void *arg),
 {
     static const char *const commands[] = {"help", "history", "kmastat",
                                            "kmem"};
-    static const char *const caches[] = {"kmem_slab", "kmem_bufctl", "task"};
+    static const char *const caches[] = {"kmem_slab", "kmem_bufctl", "task",
+                                         "inode",     "kmem_bufctl", "inode"};
 
     for (unsigned i = 0; !command && i < ARRAY_SIZE(commands); i++)
         add(commands[i], arg);
@@ -380,6 +381,27 @@ KTEST(line, completes_arguments)
     start();
     type("kmem 't\t"); /* not inside quotes */
     EXPECT("kmem 't", 7);
+}
+
+/* Its words come in no order, and some twice. */
+KTEST(line, lists_words_sorted_and_once)
+{
+    start();
+    type("kmem \t");
+    EXPECT("kmem ", 5);
+    KT_EQ(screen.screen_row, 2);
+    for (unsigned i = 0; i < 4; i++) {
+        static const char *const words_sorted[] = {"inode", "kmem_bufctl",
+                                                   "kmem_slab", "task"};
+        const uint16_t *at = &cells[SCREEN_COLS + i * 16];
+
+        for (unsigned k = 0; words_sorted[i][k]; k++)
+            KT_EQ(at[k] & 0xFF, words_sorted[i][k]);
+    }
+    KT_EQ(cells[SCREEN_COLS + 64] & 0xFF, ' ');
+    start();
+    type("kmem i\t");
+    EXPECT("kmem inode ", 11); /* the only one, though it came twice */
 }
 
 KTEST(line, completes_in_the_middle)
