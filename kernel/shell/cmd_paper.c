@@ -219,9 +219,11 @@ static int cmd_paper(int argc, char **argv)
 {
     struct text section;
 
-    if (argc != 2) {
+    if (argc > 2)
+        return shell_error("wants one section; `paper` lists them");
+    if (argc == 1) {
         list_sections();
-        return argc > 2;
+        return 0;
     }
     section = text_section(paper, argv[1], NULL);
     if (text_empty(section)) {

@@ -60,7 +60,7 @@ struct text text_section(struct text t, const char *name, struct text *head)
 
     while (text_line(&t, &line)) {
         after = text_after(line, "= ");
-        if (text_is(text_word(after), name))
+        if (!text_empty(after) && text_is(text_word(after), name))
             break;
     }
     if (head)
