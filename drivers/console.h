@@ -50,13 +50,12 @@ enum console_terminals console_terminals(void);
 bool console_at_terminal(void);
 
 /* The colour of the text that follows, on terminals; nothing is recorded. The
- * numbers are those of ECMA-48's SGR. */
+ * numbers are those of ECMA-48's SGR; its blue is too dark to read. */
 enum console_colour {
     CONSOLE_PLAIN = 0,
     CONSOLE_RED = 31,
     CONSOLE_GREEN = 32,
     CONSOLE_YELLOW = 33,
-    CONSOLE_BLUE = 34,
     CONSOLE_MAGENTA = 35,
     CONSOLE_CYAN = 36,
 };
