@@ -86,7 +86,8 @@ void usage(const char *arguments)
 {
     char text[256];
 
-    snprintf(text, sizeof(text), "usage: %s %s\n", program_name, arguments);
+    snprintf(text, sizeof(text), "usage: %s%s%s\n", program_name,
+             *arguments != 0 ? " " : "", arguments);
     write_all(STDERR_FILENO, text, strlen(text));
     exit(2);
 }

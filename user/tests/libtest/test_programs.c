@@ -205,7 +205,7 @@ CASE(proc,
      {"free", "what *", 0},
      {"uptime", "up 0 days 00:*", 0},
      {"ps | grep -c ' libtest$'", "1\n", 0},
-     {"ps x", "usage: ps \n", 2})
+     {"ps x", "usage: ps\n", 2})
 
 CASE(suggestions,
      {"cta a", "sh: cta: not found; did you mean cat?\n", 127},
