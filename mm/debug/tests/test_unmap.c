@@ -355,13 +355,15 @@ KTEST(kmem_debug, leaks_and_records_amid_a_root)
     struct kmem_cache *cp = kmem_cache_create("t_leak", 64, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);
     struct kmem_leak_stat stat;
-    const void *end;
-    uintptr_t from = (uintptr_t)kmem_event_memory(&end);
+    const void *rings_end;
+    const void *from = kmem_event_memory(&rings_end);
+    const void *end = MAX(rings_end, (const void *)(&kmem_last_error + 1));
     void *obj = kmem_cache_alloc(cp, KM_SLEEP);
 
     set_root();
-    from = MIN(from, (uintptr_t)root);
-    host_root_from[0] = (void *)MIN(from, (uintptr_t)&kmem_last_error);
+    from = MIN(from, (const void *)&kmem_last_error);
+    host_root_from[0] = MIN(from, (const void *)root);
+    host_root_end[0] = MAX(end, (const void *)(root + ROOTS));
     host_root_over(host_root_from[0], host_root_end[0]);
     kmem_last_error.error_buf = obj;
     KT_EQ(scan(&stat), 1);
