@@ -52,3 +52,6 @@ def test_the_command(shell):
     assert titles == [(number, BOOK[number][0]) for number in BOOK]
     wrong = shell.command("paper 3.5").splitlines()
     assert "no section 3.5" in wrong[0] and len(wrong) == len(BOOK) + 1
+    assert shell.command("paper 3.4 3.1") == \
+        "paper: wants one section; `paper` lists them\n"
+    assert "no section" in shell.command('paper ""')
