@@ -33,6 +33,7 @@ def by_size(figures, key):
 
 def test_of_known_instructions_exactly_their_number_is_counted(figures):
     assert figures["self.ten"] == 10
+    assert figures["self.stored"] == 10
     assert figures["self.eleven"] == 11
 
 

@@ -93,8 +93,12 @@ static uint64_t store_loop(void **p, uint32_t n)
 {
     uint64_t start = rdtsc();
 
-    REPEAT (n)
-        *p++ = &start;
+    REPEAT (n) {
+        void *returned;
+
+        __asm__ volatile("" : "=a"(returned));
+        *p++ = returned;
+    }
     return rdtsc() - start;
 }
 
@@ -127,6 +131,23 @@ static uint64_t known_ten(void)
     return rdtsc() - start - benchcmd_empty_loop();
 }
 
+/* The same n times; each result is stored. */
+static uint64_t known_ten_stored(void **p, uint32_t n)
+{
+    uint64_t start = rdtsc();
+
+    REPEAT (n) {
+        void *returned;
+
+        __asm__ volatile(FIVE_NOPS FIVE_NOPS
+                         : "=a"(returned)
+                         :
+                         : "ecx", "edx", "memory", "cc");
+        *p++ = returned;
+    }
+    return rdtsc() - start;
+}
+
 /* The same with each of n pointers, which it loads. */
 static uint64_t known_eleven(void **p, uint32_t n)
 {
@@ -150,6 +171,9 @@ static int bench_self(void)
     if (p == NULL)
         return 1;
     benchcmd_report("self.ten", known_ten(), ROUNDS);
+    benchcmd_report("self.stored",
+                    known_ten_stored(p, OBJECTS) - store_loop(p, OBJECTS),
+                    OBJECTS);
     benchcmd_report("self.eleven",
                     known_eleven(p, OBJECTS) - pointer_loop(p, OBJECTS),
                     OBJECTS);
