@@ -116,7 +116,7 @@ bool kmem_cache_stat_number(size_t n, struct kmem_cache_stat *out);
 void kmem_large_stat(struct kmem_large_stat *out);
 
 /* Slab number `n` of the cache in list order. False if there is none, or the
- * list leads astray before it. */
+ * list has an invalid link before it. */
 bool kmem_slab_stat(struct kmem_cache *cp, size_t n,
                     struct kmem_slab_stat *out);
 
@@ -133,7 +133,7 @@ size_t kmem_slab_bufctls(struct kmem_cache *cp, size_t n,
                          const struct kmem_bufctl **bufctl, size_t max);
 
 /* Entry number `i` of a bucket of a hashed cache: its bufctl, or NULL at the
- * chain's end and where the chain leads astray (then *bad is set). */
+ * chain's end and at an invalid link (then *bad is set). */
 const struct kmem_bufctl *kmem_hash_entry(struct kmem_cache *cp, size_t bucket,
                                           size_t i, bool *bad);
 

@@ -178,7 +178,7 @@ static const char *verify_list(const struct kmem_cache *cp, struct tally *t)
         const char *why;
 
         if (!kmem_slab_link_plausible(cp, l))
-            return at_cache(cp, "slab list leads astray");
+            return at_cache(cp, "slab list has an invalid link");
         if (l == head)
             break;
         why = verify_place(cp, l, prev, t);
@@ -224,7 +224,7 @@ static const char *verify_entry(struct kmem_cache *cp,
     size_t off;
 
     if (!kmem_bufctl_plausible(cp, bcp))
-        return at_bufctl(bcp, "hash chain leads astray");
+        return at_bufctl(bcp, "hash chain has an invalid link");
     if (kmem_hash_bucket(cp, bcp->bufctl_addr) != &cp->cache_hash[bucket])
         return at_bufctl(bcp, "bufctl is in the wrong hash bucket");
     sp = bcp->bufctl_slab;

@@ -164,7 +164,7 @@ static void walk_bucket(struct walk *w, size_t bucket)
             return;
         put_row(w, &(struct row){(uintptr_t)bcp,
                                  bcp ? (uintptr_t)bcp->bufctl_slab : 0, bucket,
-                                 bcp ? "used" : "astray", bcp ? HEAP_WORDS : 0,
+                                 bcp ? "used" : "invalid", bcp ? HEAP_WORDS : 0,
                                  bad});
         if (bad)
             return;

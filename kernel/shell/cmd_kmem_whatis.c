@@ -350,7 +350,7 @@ static void print_strip(const struct place *p)
     kprintf("# used  . free  ! bad  : colour gap  = tail  H kmem_slab\n\n");
 }
 
-/* The chunk that a bufctl's link leads to, "end", or "!" if it leads astray;
+/* The chunk that a bufctl's link points to, "end", or "!" if it is invalid;
  * "-" where there is no link. */
 static const char *link_text(const struct place *p, size_t i,
                              char text[HEAP_CELL])

@@ -378,14 +378,14 @@ static const char *bufctl_error(const struct kmem_cache *cp,
 static struct kmem_bufctl_debug *claim(struct kmem_cache *cp, const void *buf,
                                        struct kmem_error_record *error)
 {
-    bool astray;
-    struct kmem_bufctl *bcp = kmem_hash_find(cp, buf, &astray);
+    bool damaged;
+    struct kmem_bufctl *bcp = kmem_hash_find(cp, buf, &damaged);
     struct kmem_bufctl_debug *bdp = debug_of(bcp);
 
     MM_ASSERT(mm_lock_held(&cp->cache_lock));
     *error = (struct kmem_error_record){.error_cache = cp, .error_buf = buf};
     if (bcp == NULL) {
-        error->error_kind = astray ? KMEM_ERROR_BUFCTL : KMEM_ERROR_NONE;
+        error->error_kind = damaged ? KMEM_ERROR_BUFCTL : KMEM_ERROR_NONE;
         error->error_at = kmem_hash_bucket(cp, buf);
         error->error_text = "the hash chain that the buffer must be on is "
                             "broken";

@@ -68,6 +68,6 @@ void kmem_error_damage(struct kmem_cache *cp,
 /* ---- walk.c ------------------------------------------------------------- */
 
 struct kmem_bufctl *kmem_hash_find(struct kmem_cache *cp, const void *buf,
-                                   bool *astray);
+                                   bool *damaged);
 void kmem_bufctl_stat(const struct kmem_bufctl_debug *bdp,
                       struct kmem_buf_stat *out);

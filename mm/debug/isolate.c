@@ -22,12 +22,12 @@ const char *kmem_slab_error(const struct kmem_cache *cp,
         return "it does not point to its cache";
     if (sp->slab_chunks != cp->cache_slab_chunks ||
         sp->slab_refcnt > sp->slab_chunks)
-        return "its counts are impossible";
+        return "its counts are invalid";
     if (((uintptr_t)sp->slab_base & PAGE_MASK) != 0 ||
         sp->slab_colour > cp->cache_colour_max)
-        return "it does not say where its buffers are";
+        return "its base or its colour is invalid";
     if (!linked(cp, sp))
-        return "its links lead astray";
+        return "its links are invalid";
     return NULL;
 }
 
@@ -43,11 +43,11 @@ const char *kmem_head_error(const struct kmem_cache *cp,
     if (why != NULL)
         return why;
     if (!kmem_bufctl_plausible(cp, bcp))
-        return "it leads astray";
+        return "it points to no bufctl of the cache";
     if (bcp->bufctl_slab != sp)
-        return "it leads to another slab's buffer";
+        return "it points to a buffer of another slab";
     if (((const struct kmem_bufctl_debug *)bcp)->bufctl_state != KMEM_BUF_FREE)
-        return "it leads to an allocated buffer";
+        return "it points to an allocated buffer";
     return NULL;
 }
 

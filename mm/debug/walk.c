@@ -9,16 +9,16 @@
 #include "mm/page.h"
 
 /* The bufctl of an allocated buffer, NULL if the hash table has none. Sets
- * *astray if the chain is damaged. */
+ * *damaged if the chain is damaged. */
 struct kmem_bufctl *kmem_hash_find(struct kmem_cache *cp, const void *buf,
-                                   bool *astray)
+                                   bool *damaged)
 {
     struct kmem_bufctl *bcp = *kmem_hash_bucket(cp, buf);
     uint32_t left = kmem_inuse(cp);
 
-    for (*astray = false; bcp != NULL; bcp = bcp->bufctl_next) {
-        *astray = left-- == 0 || !kmem_bufctl_plausible(cp, bcp);
-        if (*astray)
+    for (*damaged = false; bcp != NULL; bcp = bcp->bufctl_next) {
+        *damaged = left-- == 0 || !kmem_bufctl_plausible(cp, bcp);
+        if (*damaged)
             return NULL;
         if (bcp->bufctl_addr == buf)
             return bcp;
@@ -111,11 +111,11 @@ static void find_stat(struct kmem_cache *cp, const struct kmem_slab *sp,
     const void *buf = chunk_at(cp, sp, i);
     const struct kmem_bufctl *bcp = NULL;
     bool used = true;
-    bool astray;
+    bool damaged;
 
     MM_ASSERT(mm_lock_held(&cp->cache_lock));
     if (cp->cache_flags & KMF_HASH)
-        bcp = kmem_hash_find(cp, buf, &astray);
+        bcp = kmem_hash_find(cp, buf, &damaged);
     if (bcp == NULL) {
         bcp = on_freelist(cp, sp, buf);
         used = bcp == NULL;
@@ -223,12 +223,12 @@ static void find_bufctls(const struct kmem_slab *sp,
                          const struct kmem_bufctl **bufctl, size_t max)
 {
     struct kmem_cache *cp = sp->slab_cache;
-    bool astray;
+    bool damaged;
 
     free_bufctls(sp, bufctl, max);
     for (size_t i = 0; i < max && (cp->cache_flags & KMF_HASH) != 0; i++)
         if (bufctl[i] == NULL)
-            bufctl[i] = kmem_hash_find(cp, kmem_slab_chunk(sp, i), &astray);
+            bufctl[i] = kmem_hash_find(cp, kmem_slab_chunk(sp, i), &damaged);
 }
 
 size_t kmem_slab_bufctls(struct kmem_cache *cp, size_t n,

@@ -222,35 +222,36 @@ KTEST(kmem_verify, slab_list)
     check_list(1000);
 }
 
-KTEST(kmem_verify, slab_list_that_leads_astray)
+KTEST(kmem_verify, slab_list_with_an_invalid_link)
 {
     size_t n;
     struct kmem_cache *cp = make(200, &n);
     struct list local = {&local, &local};
 
     TEST_POKE(cp, test_slab(cp, 3)->slab_link.next, &local,
-              "slab list leads astray");
+              "slab list has an invalid link");
     TEST_POKE(cp, cp->cache_null.slab_link.next, NULL,
-              "slab list leads astray");
+              "slab list has an invalid link");
     TEST_POKE(cp, cp->cache_null.slab_link.next,
               (struct list *)((char *)cp->cache_null.slab_link.next + 1),
-              "slab list leads astray");
+              "slab list has an invalid link");
     TEST_POKE(cp, test_slab(cp, 1)->slab_link.next, mm_phys_to_virt(64),
-              "slab list leads astray");
+              "slab list has an invalid link");
     end(cp);
 }
 
-KTEST(kmem_verify, large_slab_list_that_leads_astray)
+KTEST(kmem_verify, large_slab_list_with_an_invalid_link)
 {
     size_t n;
     struct kmem_cache *cp = make(1000, &n);
     struct list local = {&local, &local};
     struct list **link = &test_slab(cp, 1)->slab_link.next;
 
-    TEST_POKE(cp, *link, &local, "slab list leads astray");
-    TEST_POKE(cp, *link, mm_phys_to_virt(64), "slab list leads astray");
-    TEST_POKE(cp, *link, (struct list *)test_obj[0], "slab list leads astray");
-    TEST_POKE(cp, *link, NULL, "slab list leads astray");
+    TEST_POKE(cp, *link, &local, "slab list has an invalid link");
+    TEST_POKE(cp, *link, mm_phys_to_virt(64), "slab list has an invalid link");
+    TEST_POKE(cp, *link, (struct list *)test_obj[0],
+              "slab list has an invalid link");
+    TEST_POKE(cp, *link, NULL, "slab list has an invalid link");
     end(cp);
 }
 
@@ -331,8 +332,9 @@ KTEST(kmem_verify, hash_chains)
     struct kmem_bufctl **other =
         &cp->cache_hash[((size_t)(bucket - cp->cache_hash) + 1) & 63];
 
-    TEST_POKE(cp, *bucket, (void *)&n, "hash chain leads astray");
-    TEST_POKE(cp, *bucket, (void *)test_obj[0], "hash chain leads astray");
+    TEST_POKE(cp, *bucket, (void *)&n, "hash chain has an invalid link");
+    TEST_POKE(cp, *bucket, (void *)test_obj[0],
+              "hash chain has an invalid link");
     TEST_POKE(cp, *bucket, NULL, "hash holds less than the objects in use");
     TEST_POKE(cp, *other, bcp, "bufctl is in the wrong hash bucket");
     TEST_POKE(cp, bcp->bufctl_slab, (void *)&n,

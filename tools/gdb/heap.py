@@ -2,7 +2,7 @@
 
 A cache and a slab have the kernel's members, by their names without cache_ and
 slab_, and figures computed from them. The heap may be broken: walks end at the
-first link that leads astray, and the commands print what was found so far.
+first invalid link, and the commands print what was found before it.
 """
 
 import functools
@@ -257,22 +257,22 @@ class Slab(Record):
         """(buffer, index, the next link or None, why it is wrong or None)"""
         try:
             if not self.owner.bufctl_plausible(at):
-                return None, None, None, "leads astray"
+                return None, None, None, "is invalid"
             buf, following = self.buffer_of(at), word(at)
         except target.BadMemory:
             return None, None, None, "cannot be read"
         index, rest = divmod(buf - self.first, max(self.owner.chunk, 1))
         why = "is no buffer of this slab" \
             if rest or not 0 <= index < self.chunks else \
-            "is there already: a circle" if index in seen else \
-            "is one too many for the count" \
+            "is on the freelist already: a circle" if index in seen else \
+            "is one more than the slab's count" \
             if len(seen) == self.chunks - self.refcnt else None
         return buf, index, following, why
 
     @functools.cached_property
     def steps(self):
         """The freelist: [(link, buffer, index, next link, why it is wrong or
-        None)], the wrong step last. Follows no link that leads astray."""
+        None)], the wrong step last. Follows no invalid link."""
         found, seen, at = [], set(), self.head
         while at:
             buf, index, following, why = self._step(at, seen)

@@ -131,7 +131,7 @@ class Freelist(Command):
     SLAB is any address in the slab: its kmem_slab, its page, an object.
     IDX is the object that the link belongs to; allocations take them in this
     order. LINK is the last word of a free small object, or the bufctl of a
-    large one, NEXT its contents. A link that leads astray is marked `!`.
+    large one, NEXT its contents. An invalid link is marked `!`.
     Example: slab freelist $cache("inode")->cache_freelist"""
 
     def run(self, args):
@@ -161,7 +161,7 @@ def walk(what, cache):
                     raise BadMemory(at)
                 yield at, record("kmem_bufctl", at).slab, bucket, "used", False
         except UNREADABLE:
-            yield 0, 0, bucket, "astray", True
+            yield 0, 0, bucket, "invalid", True
     for slab in cache.slab_list if what != "hash" else ():
         bad = slab_wrong(slab) is not None
         if what == "slab":

@@ -82,7 +82,7 @@ def list_wrong(c):
     end = word(last)
     return at(c, first(
         (end != c.sentinel and not c.slab_plausible(end),
-         "slab list leads astray"),
+         "slab list has an invalid link"),
         (end != c.sentinel and len(c.slab_list) == c.slabs,
          "slab list is longer than its count"),
         (end != c.sentinel or word(c.sentinel + WORD) != last,
@@ -113,7 +113,7 @@ def counts_wrong(c):
 
 def entry_wrong(c, link, bucket):
     if not c.bufctl_plausible(link):
-        return "hash chain leads astray"
+        return "hash chain has an invalid link"
     entry = record("kmem_bufctl", link)
     if entry.addr >> c.hash_shift & c.hash_mask != bucket:
         return "bufctl is in the wrong hash bucket"

@@ -187,7 +187,7 @@ def _followed(report):
     return [Party("Used by", blamed, blamed.blamed, "read the pointer", lines)]
 
 
-def _led_astray(report):
+def _wrong_head(report):
     """A freelist's head is wrong: a client wrote there, or the allocator took
     it from a link that a client wrote to."""
     head = record("kmem_slab", report.error.error_at).where("slab_head")
@@ -204,7 +204,7 @@ def _led_astray(report):
                    f"0x{head:08x}")
     path = pointer.trace(name)
     if path.store is None or path.store.own:
-        raise Fail("the freelist leads astray by the allocator's own doing: "
+        raise Fail("the allocator itself wrote the wrong head of the freelist: "
                    + "; ".join(path.lines))
     return [Party("Culprit", path.store, path.store.blamed,
                   "wrote to a link of the freelist", path.lines)]
@@ -261,7 +261,7 @@ WAYS = {
     _written: "modified end start", _freed_before: "double",
     _called: "not_allocated interior foreign stack size destroyed",
     _touched: "unmapped", _followed: "uninit stale",
-    _in_program: "program", _led_astray: "freelist",
+    _in_program: "program", _wrong_head: "freelist",
     _damaged_data: "bufctl slab",
 }
 

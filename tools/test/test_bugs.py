@@ -275,7 +275,7 @@ REPORTS = {
     "wild-bufctl": "bufctl is damaged\n"
                    rf"it does not point to a slab\nbuffer={HEX}  "
                    "cache: bugs_snode\n" + CONTENTS + FINDER,
-    "wild-freelist": r"freelist is damaged\nit leads .+\n"
+    "wild-freelist": r"freelist is damaged\nit points .+\n"
                      r"link=10  cache: bugs_snode\n" + CONTENTS + FINDER,
     "wild-slab": rf"slab data is damaged\nits .+\nslab={HEX}  "
                  "cache: bugs_snode\n" + CONTENTS + FINDER,

@@ -124,7 +124,7 @@ KTEST(shell_broken, verify_counts_faults)
 
 KTEST(shell_broken, looking_survives_broken_freelists)
 {
-    const uintptr_t astray[] = {0x10, 0xc0000001, 0xfffffff0, 0};
+    const uintptr_t invalid[] = {0x10, 0xc0000001, 0xfffffff0, 0};
     struct kmem_bufctl *head, *next;
     static void *obj[64];
     struct kmem_cache *cp;
@@ -135,8 +135,8 @@ KTEST(shell_broken, looking_survives_broken_freelists)
         KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
         head = cp->cache_freelist->slab_head;
         next = head->bufctl_next;
-        for (size_t i = 0; i < ARRAY_SIZE(astray); i++) {
-            head->bufctl_next = (struct kmem_bufctl *)astray[i];
+        for (size_t i = 0; i < ARRAY_SIZE(invalid); i++) {
+            head->bufctl_next = (struct kmem_bufctl *)invalid[i];
             look(obj[n - 1]);
         }
         head->bufctl_next = head;
@@ -168,7 +168,7 @@ KTEST(shell_broken, looking_survives_broken_lists_and_tables)
     first = *bucket;
     *bucket = (struct kmem_bufctl *)0x14;
     says("hash test_broken", "CHAIN");
-    says("walk hash test_broken", "astray");
+    says("walk hash test_broken", "invalid");
     look(obj[0]);
     *bucket = first;
     sp = cp->cache_freelist;
@@ -195,7 +195,7 @@ KTEST(shell_broken, broken_lists_end)
     says("slabs test_broken", "! ");
     says("walk slab test_broken", "3 rows");
     second->next = (struct list *)&n; /* out of the heap */
-    says("walk slab test_broken", "slab list leads astray");
+    says("walk slab test_broken", "slab list has an invalid link");
     says("walk slab test_broken", "2 rows");
     second->next = cp->cache_null.slab_link.prev;
     says("walk hash test_broken", "rows");
