@@ -88,8 +88,9 @@ extern const struct kmem_cache *host_root_cache;
 void host_root_over(const void *from, const void *end);
 
 /* mm/tests/explore/schedules.c. All schedules of a pair of operations ("A+B";
- * "A": of all pairs with A first; NULL: of all pairs), `deep`: with two stops.
- * Or `count` random schedules. Return the exit status of the process. */
+ * "A": of all pairs with A first; NULL: of all pairs), `deep`: with two stops,
+ * and without verify_often unless it is named. Prints how many ran. Or `count`
+ * random schedules. Return the exit status of the process. */
 int explore_pairs(const char *name, bool deep);
 int explore_random(uint32_t seed, uint32_t count);
 
