@@ -309,9 +309,10 @@ int logcmd_history(const char *word)
     if (!heap_address(word, &addr))
         return 1;
     if (!logcmd_newest(addr, &e))
-        return shell_error("the log knows nothing of 0x%08lx; caches in mode U "
-                           "are logged",
-                           (unsigned long)addr);
+        return shell_error(
+            "the log has no transaction of 0x%08lx; caches in mode U are "
+            "logged",
+            (unsigned long)addr);
     print_head();
     print_entry(&e, true);
     while (e.log_prev != 0 && kmem_log_get(e.log_prev, &older)) {

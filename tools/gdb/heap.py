@@ -350,7 +350,7 @@ class Buffer:
         known = target.enumerators("kmem_buf_state", "KMEM_BUF_")
         # `busy`: being checked or filled.
         self.state = {"free": "free", "used": "in use", "busy": "in use"}.get(
-            known.get(raw.state), "damaged, put aside")
+            known.get(raw.state), "damaged, set aside")
         if self.state != "free":
             self.size = raw.size
         if self.cache.in_mode("U"):

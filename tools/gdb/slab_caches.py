@@ -152,13 +152,13 @@ def print_counters(c):
     print(f"\nobjects      {c.inuse} in use of {c.total}, {c.allocs} allocs, "
           f"{c.frees} frees, {c.fails} failed\n"
           f"slabs        {c.slabs}: {c.full_slabs} full, {c.partial} partial, "
-          f"{c.free_slabs} free; at most {c.max_slabs}; {c.slab_creates} made, "
-          f"{c.slab_destroys} destroyed")
+          f"{c.free_slabs} free; at most {c.max_slabs}; "
+          f"{c.slab_creates} created, {c.slab_destroys} destroyed")
     if c.hashed:
         print(f"hash         {c.hash_size} buckets, longest chain "
               f"{max(map(len, c.chains))}, {c.hash_rescales} rescales")
     print(f"working set  T {c.free_slabs} (free slabs now) m {c.ws_min} "
-          f"(fewest lately) L {c.ws_limit} (may go)")
+          f"(fewest lately) L {c.ws_limit} (reapable)")
 
 
 class CacheInFull(Command):

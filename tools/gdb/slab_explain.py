@@ -57,7 +57,7 @@ def explain_cache(c):
 STATES = {"full": "all its buffers are in use, and no allocation looks here",
           "partial": "allocations take its free buffers before those of a "
                      "free slab",
-          "free": "all its buffers have come back, and a reap may take it once "
+          "free": "all its buffers are free, and a reap may destroy it once "
                   "it is out of the working set"}
 
 

@@ -96,8 +96,8 @@ class History(Command):
         entry = next((e for e in log.newest_first() if (
             e.buf == b.address if b else e.buf <= address < e.end)), None)
         if entry is None:
-            raise Fail(f"the log has nothing about 0x{address:08x}; caches in "
-                       "mode U are logged")
+            raise Fail(f"the log has no transaction of 0x{address:08x}; "
+                       "caches in mode U are logged")
         table = log_table()
         while entry:
             entry.row(table)

@@ -154,7 +154,7 @@ class Timeline(Command):
                       "j" in args)
         for m, row in steps:
             if row is None:
-                table.row(m.label, ago(m.ms), None, None, None, "not there yet")
+                table.row(m.label, ago(m.ms), None, None, None, "not created")
                 continue
             full = bar(row["inuse"] * cache.size, most, self.BAR)
             table.row(m.label, ago(m.ms), row["inuse"], row["slabs"],

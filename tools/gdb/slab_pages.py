@@ -15,9 +15,9 @@ class Buddyinfo(Command):
     """slab buddyinfo [-j]
     Free blocks of physical memory by order.
     A block of order n is 2^n pages of 4 KiB, aligned to its size. FREE counts
-    blocks on the free lists now, ALLOCATED and RETURNED those handed out and
-    taken back since boot. UNUSABLE% is the part of the free memory that is
-    in blocks too small for a request of that order: external fragmentation."""
+    blocks on the free lists now, ALLOCATED and RETURNED those allocated and
+    freed since boot. UNUSABLE% is the part of the free memory that is in
+    blocks too small for a request of that order: external fragmentation."""
 
     def run(self, args):
         zone = target.record_of("buddy_zone")
@@ -42,8 +42,9 @@ class Buddyinfo(Command):
                   f"({percent(pages, all_)}%); on the lists "
                   f"{listed}: " + ("equal" if listed == pages else
                                    f"! off by {listed - pages:+d}"))
-        table.say(f"{zone.zone_splits} splits, {zone.zone_merges} merges; ran "
-                  f"dry {zone.zone_pressures} times, {zone.zone_failures} "
+        table.say(f"{zone.zone_splits} splits, {zone.zone_merges} merges")
+        table.say("no page was free, and caches were reaped, "
+                  f"{zone.zone_pressures} times; {zone.zone_failures} "
                   "requests failed")
 
 

@@ -42,7 +42,7 @@ class Slabs(Command):
             self.slabs(heap, table, cache, "v" in args)
             if not table.rows:
                 table.say(f"{cache.name} has no slabs: the first allocation "
-                          f"makes one of {cache.slab_chunks} objects")
+                          f"creates one of {cache.slab_chunks} objects")
             elif not table.as_json:
                 histogram(cache)
             if not table.as_json:

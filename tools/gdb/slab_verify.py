@@ -270,7 +270,8 @@ class _Buddy:
             (managed != self.zone.zone_total_pages,
              "blocks do not add up to all managed pages"),
             (self.free != free_pages(self.zone),
-             "free pages are not those freed less allocated"))
+             "free pages disagree with the counts of allocations and "
+             "frees"))
         return why and ("all frames", why)
 
 

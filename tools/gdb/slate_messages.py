@@ -95,7 +95,7 @@ class Ipc(Command):
                     print(f"  the stack of {system.title(task)}:")
                     print_pcs(kernel_pcs(task))
         if not found:
-            print("(no task waits for an answer)")
+            print("(no task waits for a reply)")
 
 
 def mutexes():

@@ -22,7 +22,7 @@ class Tasks(Command):
     """slate tasks [-j]
     The tasks, programs and the kernel's own: the shell's ps.
     PPID is the parent, 0 if none lives; GRP the group. STATE `ended`: its
-    parent has not asked yet. PRI: 0 idle, 1 programs, 2 servers, 3 the
+    parent has not waited for it yet. PRI: 0 idle, 1 programs, 2 servers, 3 the
     kernel's own. KIND `user`: it has an address space. SWITCHES counts how
     often it got the processor."""
 
@@ -176,7 +176,7 @@ class Pipes(Command):
     """slate pipes
     The pipes that are open.
     READERS and WRITERS are 0 where that end is closed. BYTES are in the pipe
-    now, TOTAL went in since it was made."""
+    now, TOTAL were written since it was created."""
 
     def run(self, args):
         table = Table("PIPE:-10 READERS:7 WRITERS:7 BYTES:6 TOTAL:10")

@@ -129,8 +129,8 @@ def _written(report):
 def _freed_before(report):
     """Freed twice: the first free, and the second."""
     if report.bufctl is None:
-        raise Fail("nothing is remembered of this buffer; it is in mode F or "
-                   "U: `kmem.debug=FU`")
+        raise Fail("the state of this buffer was not recorded; boot with "
+                   "kmem.debug=FU")
     again = to_call()
     reverse.go(report.count)
     for _ in stores(report.bufctl.where("bufctl_state"), WORD):

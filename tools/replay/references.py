@@ -115,8 +115,8 @@ class Count:
             return None, None
         step, places = found
         if not places:
-            return self.steps[step][0], f"took 1 from {self.name} for a " \
-                "reference that is still there, or never was"
+            return self.steps[step][0], f"subtracted 1 from {self.name} " \
+                "for a reference that still exists, or never existed"
         after = self.steps[step + 1:step + 2]
         filled = []
         for place in places:

@@ -270,7 +270,7 @@ ERRORS = {
     "slab layout 8 3": "power of two",
     "slab snapshot /nosuch/file": "No such file",
     "slab trace inode maybe": "usage: slab trace",
-    "slab history 0": "the log has nothing",
+    "slab history 0": "the log has no transaction",
     "slab old soon": "SECONDS wants a number from 0 on",
     "print $cache(\"nosuch\")": "no cache is called",
 }
