@@ -23,7 +23,7 @@ pytestmark = pytest.mark.workshop
 
 # The names of a table's cells in events; a fault comes at once.
 CELL = {"at once": "once", "at free": "free",
-        "at the next allocation": "alloc", "when its slab ends": "reap",
+        "at the next allocation": "alloc", "when its slab is destroyed": "reap",
         "by a scan": "scan", "by a scan for leaks": "leaks", "never": "·"}
 ENDS = ("fault", "stop")  # the machine does
 

@@ -55,7 +55,7 @@ def test_every_patch_fits():
 
 @pytest.mark.parametrize("name", tiers(
     QUICK, [name for name in PATCHES if name not in QUICK]))
-def test_the_guilty_function_is_named(tree, name):
+def test_the_wrong_function_is_named(tree, name):
     commands, role, function, file = head_of(PATCHES[name])
     run(tree, "git", "apply", str(PATCHES[name]))
     try:

@@ -4,7 +4,7 @@ A counted run repeats to the last instruction, so a session can wait for what
 another one has found.
 
     first(service)      the first error that the allocator reports, or an object
-                        that is lost when the machine is switched off
+                        that is leaked when the machine is switched off
     writer(address)     the last function to change this byte before the report
     loser(object)       the function and task that overwrite the last pointer
     unlike(service)     the function that frees an object which is not in its
@@ -41,8 +41,8 @@ def go_on():
     return gdb.newest_frame().name()
 
 
-def guilty():
-    """The function that wanted this: neither the allocator nor a helper. None
+def culprit():
+    """The function that caused this: neither the allocator nor a helper. None
     if the allocator did it for itself."""
     for frame in stores.frames():
         if frame.is_allocator:
@@ -53,7 +53,7 @@ def guilty():
 
 
 def caller():
-    """Who called the allocator."""
+    """The function that called the allocator."""
     return next(f.name for f in stores.frames()
                 if not f.is_allocator)
 
@@ -82,7 +82,7 @@ def reported():
 
 
 def lost(service):
-    """An object that is out though the day is over."""
+    """An object that is still allocated when the day is over."""
     cache = heap.Heap().find(service)
     used = [b for b in cache.buffers() if b.used] if cache else []
     if used:
@@ -99,10 +99,10 @@ def first(service):
         lost(service)
 
 
-# ---- who did it -------------------------------------------------------------
+# ---- the culprit -------------------------------------------------------------
 
 def changes(address, kind, until):
-    """Continues from change to change of what is at an address, up to one of
+    """Continues from change to change of the value at an address, up to one of
     the functions `until`."""
     stops = stop_at(*until)
     gdb.Breakpoint(f"*({kind} *){address}", gdb.BP_WATCHPOINT,
@@ -117,7 +117,7 @@ def changes(address, kind, until):
 def writer(address):
     found = None
     for _ in changes(address, "unsigned char", ["kmem_error"]):
-        found = guilty() or found
+        found = culprit() or found
     say(culprit=found)
 
 
@@ -156,14 +156,14 @@ def loser(obj):
     found = task = None
     for _ in changes(at, "unsigned", ["power_off"]):
         if int(gdb.parse_and_eval(f"*(unsigned *){at}")) != obj:
-            found, task = guilty(), pid()
+            found, task = culprit(), pid()
             break
     say(culprit=found, by=task)
 
 
 def unlike(service):
-    """What comes back is compared with the last object of its slab, which was
-    constructed and never handed out."""
+    """Compares each freed object with the last object of its slab, which was
+    constructed and never allocated."""
     stop_at("kmem_cache_free", "power_off")
     memory = gdb.selected_inferior()
     while go_on() == "kmem_cache_free":

@@ -9,7 +9,7 @@
  *     bugs_keep.c    leaks, and caches destroyed too early
  *     bugs_task.c    two tasks, and an interrupt
  *
- * The guilty line ends in the comment "culprit:" and the bug's name. The time
+ * The wrong line ends in the comment "culprit:" and the bug's name. The time
  * between that line and the check that notices it is divided into steps, so a
  * result says when a bug was found.
  */
@@ -19,8 +19,8 @@
 
 /* When a bug is found, from soonest to never. */
 enum bugs_when {
-    BUGS_AT_ONCE,  /* by the guilty line itself */
-    BUGS_AT_FREE,  /* when the victim is freed, by its rightful owner */
+    BUGS_AT_ONCE,  /* at the wrong line */
+    BUGS_AT_FREE,  /* when the buffer is freed, by its owner */
     BUGS_AT_ALLOC, /* when the memory is allocated again */
     BUGS_AT_REAP,  /* when the slab is destroyed */
     BUGS_BY_SCAN,  /* by kmem_verify: `verify` */

@@ -75,7 +75,7 @@ void bugs_step(enum bugs_when when);
 /* Found, though not by kmem_error. */
 void bugs_noticed(const char *text);
 
-/* The guilty store will write `found` at `at`, in the buffer at `base`: tests
+/* The wrong store will write `found` at `at`, in the buffer at `base`: tests
  * compare this with the report. */
 #define bugs_will_write(base, at, found)                                       \
     bugs_tell_write(base, at, sizeof(*(at)), (uint32_t)(found))

@@ -67,10 +67,11 @@ static int list(bool json)
         (json ? list_json : list_row)(&planted_bugs[i]);
     if (!json)
         kprintf("FOUND BY: letters of modes (any: of FPZUSG; -: none; all: "
-                "with and without), and\nwhen: once, by the guilty line; "
-                "fault, the same by the processor; free, when the\nvictim "
-                "is freed; alloc, when its memory is allocated again; reap, "
-                "when its slab\nends; scan, by `verify`; leaks, by `leaks`\n");
+                "with and without), and\nwhen: once, at the wrong line; "
+                "fault, there by a page fault; free, when the\nbuffer is "
+                "freed; alloc, when its memory is allocated again; reap, "
+                "when its slab\nis destroyed; scan, by `verify`; leaks, by "
+                "`leaks`\n");
     return 0;
 }
 
@@ -172,12 +173,12 @@ static int run_all(void)
         else
             kprintf("\n");
     }
-    kprintf("%zu bugs visited; %zu left out: they would stop the machine\n",
+    kprintf("%zu bugs planted; %zu skipped: they would stop the machine\n",
             bugs_count - skipped, skipped);
     return 0;
 }
 
-static int visit(const char *name, unsigned modes, bool keep)
+static int plant(const char *name, unsigned modes, bool keep)
 {
     const struct planted_bug *bug = bugs_find(name);
     bool all = strcmp(name, "all") == 0;
@@ -231,7 +232,7 @@ static int cmd_bug(int argc, char **argv)
     }
     if (i + 1 != argc || argv[i][0] == '-')
         return shell_error("wants one bug; `bug list` names them");
-    return visit(argv[i], modes, keep);
+    return plant(argv[i], modes, keep);
 }
 
 static void complete(void (*add)(const char *word, void *arg), void *arg)
