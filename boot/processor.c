@@ -8,6 +8,7 @@
  */
 #include <cpuid.h>
 
+#include "kernel/x86/cpu.h"
 #include "kernel/x86/io.h"
 
 #define VGA      ((volatile uint16_t *)0xB8000)
@@ -72,8 +73,9 @@ static void __attribute__((noreturn)) refuse(uint32_t features)
         cell = print(cell, ".\n");
     }
     print(cell, "A Pentium Pro and later ones have all of it. Halted.\n");
+    irq_disable();
     for (;;)
-        __asm__ volatile("cli; hlt");
+        cpu_halt();
 }
 
 void processor_check(void)

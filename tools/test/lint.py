@@ -10,8 +10,9 @@
                 apparatus
     functions   lengths: median <= 13 lines, 90th percentile <= 35, none over
                 60 but tables and dispatch (a switch that is most of it)
-    size        the allocator's core <= 1,700 lines of code; ring 0 without
-                its shell <= 15,576 besides mm/, the shell <= 7,000
+    assembly    inline assembly in the kernel is in kernel/x86/ alone
+    size        lines of code: the allocator's core <= 1,700, the shell <=
+                7,000, ring 0 without its shell and its parts (constants below)
     debugger    GDB's Python, tools/gdb and tools/replay <= 6,500 lines
     cuts        every cut and every wrong solution of every lab fits
                 (docs/labs.md); the sources have no mark of a lab and no
@@ -295,6 +296,18 @@ def check_map():
     print(f"map         {len(objects)} objects in build/slate.elf")
 
 
+def check_assembly():
+    """Inline assembly of the product's ring 0 outside kernel/x86/."""
+    for path in sources(".c", ".h"):
+        if path.parts[0] not in PRODUCT or is_test(path) or \
+                path.parts[:2] in (("kernel", "x86"), ("drivers", "servers")):
+            continue
+        text = without_comments((ROOT / path).read_text())
+        for number, line in enumerate(text.splitlines(), 1):
+            if re.search(r"\b(__asm__|__asm|asm)\b", line):
+                finding(path, number, "inline assembly is in kernel/x86/ alone")
+
+
 def check_size():
     """Lines of code of the product's parts in ring 0."""
     everything = {str(p): code_lines(p) for p in sources(".c", ".h", ".asm")
@@ -455,6 +468,7 @@ def main():
     check_width()
     check_arrows()
     check_map()
+    check_assembly()
     check_functions()
     check_size()
     check_debugger()

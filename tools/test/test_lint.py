@@ -1,4 +1,5 @@
-"""The comments and includes that `make lint` reports, and those it accepts."""
+"""The comments, includes, objects and assembly that `make lint` reports, and
+those it accepts."""
 
 import pytest
 
@@ -123,3 +124,36 @@ def test_circles_of_folders(tmp_path, monkeypatch):
         "tools/c/c.h": '#include "tools/a/a.h"\n'})
     assert [line.split(": ", 1)[1] for line in said] == [
         "includes in a circle: tools/a -> tools/b -> tools/c -> tools/a"]
+
+
+# ---- the product's objects and assembly ------------------------------------
+
+@pytest.mark.parametrize("name, apart", [
+    ("kernel/fs/pipe", True), ("symbols/slate/table", True),
+    ("mm/tests/kmem_test", False), ("kernel/fs/tests/test_pipe", False),
+    ("tools/workshop/bugs/cmd_bug", False),
+    ("docs/labs/07-bug-hunt/services/workday", False)])
+def test_objects_in_the_link_map(tmp_path, monkeypatch, name, apart):
+    monkeypatch.setattr(lint, "ROOT", tmp_path)
+    monkeypatch.setattr(lint, "findings", [])
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build/slate.map").write_text(
+        f"LOAD build/boot/entry.asm.o\nLOAD build/{name}.o\n")
+    lint.check_map()
+    assert lint.findings == ([] if apart else [
+        f"build/slate.map:0: {name}.o is apparatus"])
+
+
+@pytest.mark.parametrize("name, wrong", [
+    ("boot/a.c", True), ("mm/a.h", True), ("kernel/a.c", True),
+    ("kernel/x86/a.h", False), ("drivers/servers/a.c", False),
+    ("user/lib/a.h", False), ("kernel/ipc/tests/a.c", False)])
+def test_inline_assembly(tmp_path, monkeypatch, name, wrong):
+    monkeypatch.setattr(lint, "ROOT", tmp_path)
+    monkeypatch.setattr(lint, "findings", [])
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text(
+        '/* asm */\n    __asm__ volatile("hlt");\nchar s[] = "asm";\n')
+    lint.check_assembly()
+    assert lint.findings == ([f"{name}:2: inline assembly is in kernel/x86/ "
+                              "alone"] if wrong else [])
