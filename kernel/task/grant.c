@@ -45,18 +45,6 @@ static void set_ports(const struct grant *g, bool allow)
                         s->server_port[i].range_last, allow);
 }
 
-void grant_destroy(struct grant *g)
-{
-    spin_lock(&sched_lock);
-    list_remove(&g->grant_link);
-    if (mapped == g) {
-        set_ports(g, false);
-        mapped = NULL;
-    }
-    spin_unlock(&sched_lock);
-    kmem_cache_free(grant_cache, g);
-}
-
 struct grant *grant_find(const char *name)
 {
     struct grant *found = NULL;

@@ -36,11 +36,9 @@ struct grant {
 void grant_init(void);
 
 /* Creates a grant with the rights of a stanza and takes over the reference.
- * NULL: no memory. grant_destroy is for tests: no task may have taken the
- * grant, and the caller keeps the reference. */
+ * NULL: no memory. */
 struct grant *grant_create(const struct manifest_server *rights,
                            struct inode *program);
-void grant_destroy(struct grant *g);
 
 /* The grant of that server, or NULL. */
 struct grant *grant_find(const char *name);

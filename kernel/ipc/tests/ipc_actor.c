@@ -3,6 +3,7 @@
 #include "kernel/vm/commit.h"
 #include "kernel/vm/space.h"
 #include "kernel/x86/cpu.h"
+#include "mm/kmem.h"
 
 #define ACTORS_MAX 8
 #define SETTLE_MAX 1000
@@ -223,6 +224,19 @@ uint32_t actor_share(const struct actor *from, uint32_t h, struct actor *to,
     }
     return (uint32_t)handle_install(to->actor_task->task_handles, 0,
                                     object_get(o), flags);
+}
+
+void actor_end_grant(struct grant *g)
+{
+    static const struct grant no_ports;
+    static const struct task other = {.task_ports = &no_ports};
+
+    spin_lock(&sched_lock);
+    list_remove(&g->grant_link);
+    grant_switch_ports(&other); /* so the map of ports is not that of g */
+    grant_switch_ports(task_self());
+    spin_unlock(&sched_lock);
+    kmem_cache_free(kmem_cache_find("grant"), g);
 }
 
 void *actor_memory(const struct actor *a, uaddr_t at)

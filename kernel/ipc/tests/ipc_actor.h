@@ -14,6 +14,7 @@
 
 #include "kernel/ipc/port.h"
 #include "tools/workshop/ktest/ktest.h"
+#include "kernel/task/grant.h"
 #include "kernel/task/handle.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/sync.h"
@@ -73,6 +74,10 @@ int32_t actor_close(uint32_t handle, uint32_t b, uint32_t c);
 
 /* Lets every actor run until it waits; checks all invariants. */
 void actor_settle(void);
+
+/* Ends a test's grant, which no task has taken; the kernel's own stay for ever.
+ * The caller keeps the reference to the program. */
+void actor_end_grant(struct grant *g);
 
 /* A new port of an actor's: the handle. */
 uint32_t actor_port(struct actor *a);

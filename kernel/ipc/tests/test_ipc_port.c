@@ -271,7 +271,7 @@ static struct grant *grant_lines(const struct actor *a)
 static void take_back(struct actor *a, struct grant *g)
 {
     grant_drop(a->actor_task);
-    grant_destroy(g);
+    actor_end_grant(g);
     actor_end(a);
 }
 

@@ -52,6 +52,6 @@ static inline void give(struct grant *grant, const struct actor *a)
 static inline void take_back(struct actor *a, struct grant *grant)
 {
     grant_drop(a->actor_task);
-    grant_destroy(grant);
+    actor_end_grant(grant);
     actor_end(a);
 }

@@ -399,7 +399,7 @@ KTEST(grant, a_server_begins_with_its_grant)
     h = grant_create(&rights_b, NULL);
     start.start_grant = h;
     KT_EQ(spawn(start, &had), -ENOENT);
-    grant_destroy(h);
+    actor_end_grant(h);
 }
 
 /* After any allocation failure no task has the grant. */
@@ -434,7 +434,7 @@ static void forget(const char *name)
     KT_REQUIRE(found != NULL);
     if (found->grant_program != NULL)
         inode_put(found->grant_program);
-    grant_destroy(found);
+    actor_end_grant(found);
 }
 
 KTEST(grant, from_a_manifest)
