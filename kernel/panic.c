@@ -1,6 +1,6 @@
 /*
  * Panics: a report of the error, the place and the callers, and then the hook
- * to inspect the stopped machine (HOOK_LOOK): the kernel shell.
+ * to inspect the stopped machine (HOOK_INSPECT): the kernel shell.
  *
  * A panic may come from anywhere, interrupt handlers and the allocator
  * included. It disables interrupts, switches the console to polling, and uses
@@ -129,7 +129,7 @@ static void keep_frames(const uintptr_t *pc, unsigned n, bool trapped)
 static __attribute__((noreturn)) void stop(void)
 {
     hooks_run(HOOK_STOPPED, NULL);
-    hooks_run(HOOK_LOOK, NULL);
+    hooks_run(HOOK_INSPECT, NULL);
     for (;;)
         cpu_halt();
 }

@@ -29,13 +29,14 @@
 #define DELIVERED 0 /* the message is in the registers */
 #define RETRY     1 /* test the queue again */
 
-/* ---- small steps, sched_lock held --------------------------------------- */
+/* ---- small steps -------------------------------------------------------- */
 
 static inline void copy_words(const struct task *to, const struct task *from)
 {
     struct trapframe *out = task_frame(to);
     const struct trapframe *in = task_frame(from);
 
+    spin_assert_held(&sched_lock);
     out->ecx = in->ecx;
     out->edx = in->edx;
     out->esi = in->esi;
@@ -45,6 +46,7 @@ static inline void copy_words(const struct task *to, const struct task *from)
 /* The first waiting receiver, or NULL. */
 static inline struct task *receiver(const struct port *port)
 {
+    spin_assert_held(&sched_lock);
     list_for_each (l, &port->port_receivers)
         if (likely(ipc_waits(ipc_task(l))))
             return ipc_task(l);

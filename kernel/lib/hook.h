@@ -20,7 +20,7 @@ enum hook_step {
     HOOK_TICK,    /* each step of the clock, in its interrupt */
     HOOK_PANIC,   /* a panic begins, nothing is printed yet; arg: its text */
     HOOK_STOPPED, /* the panic is reported */
-    HOOK_LOOK,    /* last: allows inspection of the stopped machine */
+    HOOK_INSPECT, /* last: allows inspection of the stopped machine */
     HOOK_HALTED,  /* the kernel cannot start, and has said why */
 };
 

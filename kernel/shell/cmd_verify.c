@@ -82,9 +82,10 @@ static const char *check_paging(const char **where)
 
 /* ---- programs ----------------------------------------------------------- */
 
-/* True if no task can change what a program owns. sched_lock held. */
-static bool stands_still(const struct task *t)
+/* Whether no task changes what a program owns while sched_lock is held. */
+static bool is_unchanging(const struct task *t)
 {
+    spin_assert_held(&sched_lock);
     return t->task_space != NULL && t->task_state == TASK_BLOCKED &&
            t->task_ipc.ipc_state != IPC_TRANSFER;
 }
@@ -96,7 +97,7 @@ static const char *check_program(pid_t pid)
 
     spin_lock(&sched_lock);
     t = task_find(pid);
-    if (t != NULL && stands_still(t)) {
+    if (t != NULL && is_unchanging(t)) {
         wrong = space_verify(t->task_space);
         if (wrong == NULL && t->task_handles != NULL)
             wrong = handle_verify(t->task_handles);

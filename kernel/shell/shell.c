@@ -351,7 +351,7 @@ static void enter_panic(void)
 }
 
 /* The shell of a panicked machine, on polled consoles. */
-static void look(const void *arg)
+static void inspect(const void *arg)
 {
     (void)arg;
     enter_panic();
@@ -365,7 +365,7 @@ static void look(const void *arg)
     }
 }
 
-HOOK(HOOK_LOOK, look);
+HOOK(HOOK_INSPECT, inspect);
 
 static int cmd_history(int argc, char **argv)
 {

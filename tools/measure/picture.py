@@ -33,9 +33,10 @@ from tools.run import qemu
 # A spike and the reap after it, then users at work; the pictures show a moment
 # in the middle of their work.
 WORKLOAD = "run spike -n 6; reap -a; run -b kenbus -u 8 -i 100; run sleep 0.2"
-LOOK = "kmastat -j; slabs -j; buddyinfo -j; pages -j; poweroff"
+STATISTICS = "kmastat -j; slabs -j; buddyinfo -j; pages -j; poweroff"
 MARK = "-- statistics --"
 BUDGET = 60_000    # millions of instructions: a minute of guest time
+
 
 def commands_of(workload):
     """The commands of a line, divided as the kernel's shell does."""
@@ -55,7 +56,7 @@ def began(commands, events):
 def gather(kernel, workload, step, memory, append=""):
     """Runs the workload; returns the lines of the statistics."""
     run = qemu.run(kernel, f"sample {step}; {workload}; sample off; "
-                   f"echo {MARK}; {LOOK}", append, memory, budget=BUDGET)
+                   f"echo {MARK}; {STATISTICS}", append, memory, budget=BUDGET)
     text = qemu.plain(run.text)
     if run.problem or f"\n{MARK}\n" not in text:
         said = "\n".join(text.splitlines()[-12:])
