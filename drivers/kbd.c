@@ -5,7 +5,7 @@
  * The controller is configured here and not used as the BIOS left it, because
  * some machines have no BIOS: keyboard clock on, interrupt on, translation to
  * scan code set 1 on, mouse off. Each step waits a bounded time and continues
- * without an answer: a controller that lacks a command may still deliver scan
+ * without a response: a controller that lacks a command may still deliver scan
  * codes.
  */
 #include "drivers/kbd.h"
@@ -62,7 +62,7 @@ static void send(uint16_t port, uint8_t byte)
 }
 
 /* The next byte from the controller, or -1 if none comes. */
-static int answer(void)
+static int response(void)
 {
     if (!wait_status(STATUS_OUTPUT, STATUS_OUTPUT))
         return -1;
@@ -80,7 +80,7 @@ static uint8_t read_config(void)
     int config;
 
     send(PORT_COMMAND, CMD_READ_CONFIG);
-    config = answer();
+    config = response();
     return config < 0 ? 0 : (uint8_t)config;
 }
 
@@ -103,7 +103,7 @@ static void init_controller(void)
     discard();
     config = read_config();
     send(PORT_COMMAND, CMD_SELF_TEST);
-    (void)answer(); /* 0x55 if passed, or no byte if it is unknown */
+    (void)response(); /* 0x55 if passed, or no byte if it is unknown */
     write_config(config);
     send(PORT_COMMAND, CMD_ENABLE_KEYBOARD);
 }
@@ -115,7 +115,7 @@ bool kbd_init(void)
         return false;
     init_controller();
     send(PORT_DATA, KBD_ENABLE_SCANNING);
-    (void)answer(); /* acknowledged, if a keyboard is plugged in */
+    (void)response(); /* acknowledged, if a keyboard is plugged in */
     discard();
     return true;
 }

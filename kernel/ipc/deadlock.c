@@ -36,7 +36,7 @@ static struct task *waits_for(const struct task *t)
     switch (t->task_ipc.ipc_state) {
     case IPC_QUEUED:
         return server_of(t->task_ipc.ipc_port);
-    case IPC_ANSWER:
+    case IPC_REPLY:
     case IPC_TRANSFER:
         return t->task_ipc.ipc_server;
     default:

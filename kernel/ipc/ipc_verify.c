@@ -75,7 +75,7 @@ static const char *check_members(const struct list *head, unsigned state,
     for (struct list *l = head->next; l != head; l = l->next) {
         const struct task_ipc *ipc = &ipc_task(l)->task_ipc;
         unsigned is =
-            ipc->ipc_state == IPC_TRANSFER ? IPC_ANSWER : ipc->ipc_state;
+            ipc->ipc_state == IPC_TRANSFER ? IPC_REPLY : ipc->ipc_state;
 
         if (l->next->prev != l || n++ == WALK_MAX)
             return "a list of waiting tasks is broken";
@@ -122,7 +122,7 @@ static const struct list *list_of(const struct task_ipc *ipc)
 static const char *check_task(const struct task *t)
 {
     const struct task_ipc *ipc = &t->task_ipc;
-    const char *wrong = check_members(&ipc->ipc_clients, IPC_ANSWER, NULL, t);
+    const char *wrong = check_members(&ipc->ipc_clients, IPC_REPLY, NULL, t);
 
     if (wrong != NULL)
         return wrong;

@@ -65,7 +65,7 @@ static inline void dequeue(struct task *t)
 static inline void accept_call(struct task *server, struct task *client)
 {
     spin_assert_held(&sched_lock);
-    client->task_ipc.ipc_state = IPC_ANSWER;
+    client->task_ipc.ipc_state = IPC_REPLY;
     client->task_ipc.ipc_server = server;
     list_insert_before(&server->task_ipc.ipc_clients,
                        &client->task_ipc.ipc_link);
@@ -85,7 +85,7 @@ static inline void end_call(struct task *server, struct task *client)
 /* After a kill: removes the caller from the list where it waited. */
 static void withdraw(struct task *self)
 {
-    if (self->task_ipc.ipc_state == IPC_ANSWER)
+    if (self->task_ipc.ipc_state == IPC_REPLY)
         end_call(self->task_ipc.ipc_server, self);
     else
         dequeue(self);
@@ -163,7 +163,7 @@ static int receive_extra(struct task *self, struct task *client)
         return RETRY;
     }
     copy_words(self, client);
-    unpin(client, IPC_ANSWER);
+    unpin(client, IPC_REPLY);
     return DELIVERED;
 }
 
@@ -412,7 +412,7 @@ static struct task *find_client(const struct task *self, uint32_t number)
 
     if (number != 0 && (t == NULL || (uint32_t)t->task_pid != number))
         t = task_find((pid_t)number);
-    if (t == NULL || t->task_ipc.ipc_state != IPC_ANSWER ||
+    if (t == NULL || t->task_ipc.ipc_state != IPC_REPLY ||
         t->task_ipc.ipc_server != self || !ipc_waits(t))
         return NULL;
     return t;

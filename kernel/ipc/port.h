@@ -20,7 +20,7 @@
  *
  *               ┌────────────────── replied, killed, EPIPE ──────────────┐
  *               v                                                        │
- *     call ── NONE ──> QUEUED ──> ANSWER <──> TRANSFER ──────────────────┤
+ *     call ── NONE ──> QUEUED ──> REPLY <──> TRANSFER ───────────────────┤
  *               │        │          │                                    │
  *               │        └──────────┴────────────────────────────────────┤
  *     receive   └────> RECEIVING ── a message, bits, killed ─────────────┘
@@ -28,7 +28,7 @@
 enum ipc_state {
     IPC_NONE,      /* in no list */
     IPC_QUEUED,    /* called; in port_callers */
-    IPC_ANSWER,    /* called and received; in the server's ipc_clients */
+    IPC_REPLY,     /* called and received; in the server's ipc_clients */
     IPC_TRANSFER,  /* the same, pinned while the server copies */
     IPC_RECEIVING, /* in port_receivers */
 };

@@ -148,7 +148,7 @@ def ipc_wrong(task):
     clients, blocked = ipc.where("ipc_clients"), state_of(task) == "blocked"
     last = record("task", ipc.ipc_last).task_ipc.where("ipc_link") \
         if ipc.ipc_last else None
-    why = list_wrong(clients, ("answer", "transfer"), "ipc_server",
+    why = list_wrong(clients, ("reply", "transfer"), "ipc_server",
                      task.address) or first(
         (last and last not in walk_list(clients),
          "the caller received last does not wait for a reply"))

@@ -228,7 +228,7 @@ def irq_lines(port):
 # ---- messages --------------------------------------------------------------
 
 def ipc_state(task):
-    """none, queued, answer, transfer or receiving."""
+    """none, queued, reply, transfer or receiving."""
     return enumerators("ipc_state", "IPC_").get(task.task_ipc.ipc_state, "?")
 
 
@@ -245,7 +245,7 @@ def ipc_waits_for(task):
         return None
     if state == "queued":
         return find_task(record("port", task.task_ipc.ipc_port).port_server)
-    if state in ("answer", "transfer"):
+    if state in ("reply", "transfer"):
         return record("task", task.task_ipc.ipc_server)
     return None
 

@@ -149,7 +149,7 @@ def quietly(line):
             gdb.execute(line, from_tty=False, to_string=True)
     except gdb.error as e:
         if hung.is_set():
-            raise Fail(f"{line}: QEMU did not answer in {PATIENCE} s and was "
+            raise Fail(f"{line}: QEMU did not respond in {PATIENCE} s and was "
                        "ended; `make replay` opens the recording again") from e
         raise
     finally:

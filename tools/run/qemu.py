@@ -323,7 +323,7 @@ class Qmp:
             return self.loop.run_until_complete(
                 asyncio.wait_for(answer, SILENCE))
         except asyncio.TimeoutError as e:
-            raise QemuError(f"QEMU did not answer for {SILENCE} s") from e
+            raise QemuError(f"QEMU did not respond for {SILENCE} s") from e
         except (QMPError, EOFError, OSError) as e:
             raise QemuError(str(e) or "QEMU closed its control socket") from e
 

@@ -130,7 +130,7 @@ def open_recording(kernel, folder, arguments, timeout=None, **options):
             return status
     except subprocess.TimeoutExpired as e:
         raise records.ReplayError(
-            f"GDB did not answer in {timeout} s: QEMU can hang when it goes "
+            f"GDB did not respond in {timeout} s: QEMU can hang when it goes "
             "back, see docs/replay.md") from e
     finally:
         shutil.rmtree(own, ignore_errors=True)

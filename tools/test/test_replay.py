@@ -304,7 +304,7 @@ def test_no_error_no_culprit(kernel, tmp_path):
 def test_a_qemu_that_hangs_is_ended(kernel, folder):
     said = gdb(kernel, folder, "python reverse.PATIENCE = 0", "slab culprit",
                "slate when")
-    assert re.match(r"slab culprit: .*: QEMU did not answer in 0 s and was "
+    assert re.match(r"slab culprit: .*: QEMU did not respond in 0 s and was "
                     r"ended; `make replay` opens the recording again\n",
                     said["slab culprit"]), said
     assert said["slate when"].startswith("slate when: no target")

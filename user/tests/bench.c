@@ -206,7 +206,7 @@ static uint64_t pipe_roundtrip(void)
 
 static int port;
 
-static void answer_calls(void)
+static void reply_to_calls(void)
 {
     struct message m = {0};
 
@@ -229,7 +229,7 @@ static uint64_t ipc_roundtrip(void)
     port = port_create();
     if (port < 0)
         err(1, "port");
-    cost = measure_with(answer_calls, NULL, op_call, 500);
+    cost = measure_with(reply_to_calls, NULL, op_call, 500);
     close(port);
     return cost;
 }

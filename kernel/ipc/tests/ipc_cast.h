@@ -48,7 +48,7 @@ static inline void expect_received(const struct actor *client, uint32_t tag)
 }
 
 /* A client has returned with the server's reply. */
-static inline void expect_answered(const struct actor *client, uint32_t tag)
+static inline void expect_reply(const struct actor *client, uint32_t tag)
 {
     KT_TRUE(!actor_waits(client));
     KT_EQ(client->actor_result, 0);

@@ -16,7 +16,7 @@ KTEST(ipc, receiver_first)
     KT_TRUE(!call(&c, port_c, 7));
     expect_received(&c, 7);
     KT_EQ(reply(&c, 8), 0);
-    expect_answered(&c, 8);
+    expect_reply(&c, 8);
     actor_end(&c);
     actor_end(&s);
 }
@@ -29,12 +29,12 @@ KTEST(ipc, caller_first)
     KT_TRUE(receive());
     expect_received(&c, 7);
     KT_EQ(reply(&c, 8), 0);
-    expect_answered(&c, 8);
+    expect_reply(&c, 8);
     actor_end(&s);
     actor_end(&c);
 }
 
-KTEST(ipc, reply_receive_answers_and_waits)
+KTEST(ipc, reply_receive_replies_and_waits)
 {
     if (!begin(1))
         return;
@@ -43,7 +43,7 @@ KTEST(ipc, reply_receive_answers_and_waits)
         KT_TRUE(!call(&c, port_c, i));
         expect_received(&c, i);
         KT_TRUE(!actor_do(&s, sys_ipc_reply_receive, port_s, i + 50, i));
-        expect_answered(&c, i + 50);
+        expect_reply(&c, i + 50);
     }
     actor_end(&c);
     actor_end(&s);
@@ -59,20 +59,20 @@ KTEST(ipc, reply_receive_takes_the_next_of_the_queue)
     KT_TRUE(receive());
     expect_received(&c, 1);
     KT_TRUE(actor_do(&s, sys_ipc_reply_receive, port_s, 10, 10));
-    expect_answered(&c, 10);
+    expect_reply(&c, 10);
     expect_received(&d, 2);
     KT_TRUE(actor_do(&s, sys_ipc_reply_receive, port_s, 20, 20));
-    expect_answered(&d, 20);
+    expect_reply(&d, 20);
     expect_received(&e, 3);
     KT_TRUE(!actor_do(&s, sys_ipc_reply_receive, port_s, 30, 30));
-    expect_answered(&e, 30);
+    expect_reply(&e, 30);
     actor_end(&s);
     actor_end(&c);
     actor_end(&d);
     actor_end(&e);
 }
 
-KTEST(ipc, answers_in_any_order)
+KTEST(ipc, replies_in_any_order)
 {
     if (!begin(3))
         return;
@@ -82,16 +82,16 @@ KTEST(ipc, answers_in_any_order)
     KT_TRUE(receive() && receive() && receive());
     expect_received(&e, 3);
     KT_EQ(reply(&d, 12), 0);
-    expect_answered(&d, 12);
+    expect_reply(&d, 12);
     KT_EQ(reply(&e, 13), 0);
-    expect_answered(&e, 13);
+    expect_reply(&e, 13);
     /* the client received last has its reply: this one has no client */
     KT_TRUE(!actor_do(&s, sys_ipc_reply_receive, port_s, 14, 14));
     KT_TRUE(actor_waits(&c));
     call(&d, port_d, 4);
     expect_received(&d, 4);
     KT_EQ(reply(&c, 15), 0);
-    expect_answered(&c, 15);
+    expect_reply(&c, 15);
     actor_end(&s);
     expect_back(&d, -EPIPE);
     actor_end(&c);
@@ -249,7 +249,7 @@ KTEST(ipc, a_killed_task_does_not_wait)
     actor_kill(&s);
     KT_TRUE(actor_do(&s, sys_ipc_reply_receive, port_s, 3, 3));
     expect_back(&s, -EINTR);
-    expect_answered(&d, 3); /* the reply was sent first */
+    expect_reply(&d, 3); /* the reply was sent first */
     actor_end(&s);
     actor_end(&c);
     actor_end(&d);
@@ -372,7 +372,7 @@ KTEST(ipc, the_last_receive_handle_is_closed)
     expect_back(&d, -EPIPE);
     KT_TRUE(actor_waits(&c)); /* has been received: still gets a reply */
     KT_EQ(reply(&c, 5), 0);
-    expect_answered(&c, 5);
+    expect_reply(&c, 5);
     KT_TRUE(call(&e, port_e, 3));
     expect_back(&e, -EPIPE);
     actor_end(&s);

@@ -231,7 +231,7 @@ KTEST(ipc_data, a_server_without_a_buffer)
     end();
 }
 
-KTEST(ipc_data, an_answer_that_is_too_long)
+KTEST(ipc_data, a_reply_that_is_too_long)
 {
     if (!begin())
         return;
@@ -351,7 +351,7 @@ KTEST(ipc_data, a_message_goes_on_to_the_next_receiver)
     end();
 }
 
-KTEST(ipc_data, bad_addresses_of_an_answer)
+KTEST(ipc_data, bad_addresses_of_a_reply)
 {
     struct ipc_buffer *b;
 
@@ -465,7 +465,7 @@ KTEST(ipc_data, a_full_table_takes_no_handle)
     end();
 }
 
-KTEST(ipc_data, a_full_table_takes_no_handle_of_an_answer)
+KTEST(ipc_data, a_full_table_takes_no_handle_of_a_reply)
 {
     if (!begin())
         return;
@@ -502,10 +502,10 @@ static void kill_if_pinned(void)
 
 /* The clock's interrupt kills the client as soon as it finds it pinned: the
  * transfer is completed, and then the client dies. */
-static void kill_in_transfer(bool in_answer)
+static void kill_in_transfer(bool in_reply)
 {
-    uint32_t there = in_answer ? 0 : IPC_DATA;
-    uint32_t back = in_answer ? IPC_DATA : 0;
+    uint32_t there = in_reply ? 0 : IPC_DATA;
+    uint32_t back = in_reply ? IPC_DATA : 0;
 
     actor_buffer(&c, IPC_DATA_MAX, IPC_DATA_MAX, 0);
     actor_buffer(&s, IPC_DATA_MAX, IPC_DATA_MAX, 0);
@@ -520,7 +520,7 @@ static void kill_in_transfer(bool in_answer)
     timer_set_tick(tick);
     KT_TRUE(hit);
     expect_back(&s, 0);
-    expect_back(&c, in_answer ? 0 : -EINTR);
+    expect_back(&c, in_reply ? 0 : -EINTR);
     KT_EQ(actor_result(&s, sys_ipc_reply, (uint32_t)c.actor_pid, 0, 0), -ESRCH);
 }
 
@@ -532,7 +532,7 @@ KTEST(ipc_data, killed_while_its_bytes_are_read)
     end();
 }
 
-KTEST(ipc_data, killed_while_its_answer_is_written)
+KTEST(ipc_data, killed_while_its_reply_is_written)
 {
     if (!begin())
         return;

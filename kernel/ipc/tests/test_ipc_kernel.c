@@ -68,7 +68,7 @@ static void expect_kernel_back(int result)
         KT_EQ(c.actor_out[i], c.actor_in[i]);
 }
 
-static void expect_asked(uint32_t tag)
+static void expect_call(uint32_t tag)
 {
     KT_TRUE(!actor_waits(&s));
     KT_EQ(s.actor_result, 0);
@@ -78,7 +78,7 @@ static void expect_asked(uint32_t tag)
         KT_EQ(s.actor_out[2 + i], 40 + i);
 }
 
-static void expect_answer(uint32_t tag)
+static void expect_kernel_reply(uint32_t tag)
 {
     expect_kernel_back(0);
     KT_EQ(k.words[0], tag);
@@ -96,9 +96,9 @@ KTEST(ipc_kernel, words_there_and_back)
         KT_TRUE(!kcall(7));
         if (!first)
             KT_TRUE(receive());
-        expect_asked(7);
+        expect_call(7);
         KT_EQ(reply(&c, 8), 0);
-        expect_answer(8);
+        expect_kernel_reply(8);
     }
     end_both();
 }
@@ -112,7 +112,7 @@ static void bytes_with(unsigned flags, uint32_t timeout_ms)
     memcpy(actor_memory(&s, ACTOR_SEND), "reply", 5);
     KT_TRUE(!actor_do_buffer(&s, sys_ipc_receive, port_s, 0, 0, ACTOR_BUFFER));
     KT_TRUE(!kcall(7 | IPC_DATA));
-    expect_asked(7 | IPC_DATA);
+    expect_call(7 | IPC_DATA);
     KT_EQ(memcmp(actor_memory(&s, ACTOR_RECEIVE), sent, sizeof(sent)), 0);
     KT_TRUE(actor_do_buffer(&s, sys_ipc_reply, (uint32_t)c.actor_pid, IPC_DATA,
                             6, ACTOR_BUFFER));
@@ -201,15 +201,15 @@ KTEST(ipc_kernel, unless_it_is_patient)
     actor_kill(&c);
     KT_TRUE(actor_waits(&c));
     KT_TRUE(receive());
-    expect_asked(1);
+    expect_call(1);
     KT_EQ(reply(&c, 8), 0);
-    expect_answer(8);
+    expect_kernel_reply(8);
     KT_TRUE(!kcall(2 | IPC_DATA));
     actor_buffer(&s, 0, 100, 0);
     KT_TRUE(actor_do_buffer(&s, sys_ipc_receive, port_s, 0, 0, ACTOR_BUFFER));
     KT_TRUE(actor_waits(&c));
     KT_EQ(reply(&c, 9), 0);
-    expect_answer(9);
+    expect_kernel_reply(9);
     end_both();
 }
 

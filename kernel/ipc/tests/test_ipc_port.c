@@ -41,7 +41,7 @@ KTEST(ipc, bits_add_up_and_come_before_callers)
     expect_received(&c, 1);
     KT_EQ(actor_result(&d, sys_notify, port_d, 8, 0), 0);
     KT_TRUE(actor_do(&s, sys_ipc_reply_receive, port_s, 2, 2));
-    expect_answered(&c, 2);
+    expect_reply(&c, 2);
     expect_received(NULL, 0);
     KT_EQ(s.actor_out[2], 8);
     KT_TRUE(!receive());
@@ -50,7 +50,7 @@ KTEST(ipc, bits_add_up_and_come_before_callers)
     actor_end(&d);
 }
 
-KTEST(ipc, reply_receive_after_bits_answers_no_client)
+KTEST(ipc, reply_receive_after_bits_replies_to_no_client)
 {
     if (!begin(2))
         return;
@@ -334,7 +334,7 @@ KTEST(ipc, snapshots_for_the_shell)
     KT_REQUIRE(ipc_edges(edge, 3) >= 2);
     KT_EQ(edge[0].edge_task, c.actor_pid);
     KT_EQ(edge[0].edge_server, s.actor_pid);
-    KT_EQ(edge[0].edge_state, IPC_ANSWER);
+    KT_EQ(edge[0].edge_state, IPC_REPLY);
     KT_EQ(edge[1].edge_task, d.actor_pid);
     KT_EQ(edge[1].edge_server, s.actor_pid);
     KT_EQ(edge[1].edge_state, IPC_QUEUED);

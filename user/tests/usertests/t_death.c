@@ -80,7 +80,7 @@ static void death_server_queued(void)
 }
 
 /* After it has received a call, before it replies. */
-static void death_server_answering(void)
+static void death_server_before_reply(void)
 {
     pid_t server = start_server(receive_only);
     pid_t client = start_client(expect_epipe);
@@ -230,7 +230,7 @@ static void call_once(int unused)
     EQUAL(m.msg_word[0], 2);
 }
 
-static void answer_one(uint32_t with)
+static void reply_to_one(uint32_t with)
 {
     struct message m = {0};
 
@@ -249,12 +249,12 @@ static void death_client_queued(void)
     until_blocked(first);
     second = start_client(call_once);
     end_server(first);
-    answer_one(1);
+    reply_to_one(1);
     expect_exit(second, 0);
 }
 
 /* After its call was received: the reply has no client. */
-static void death_client_answered(void)
+static void death_client_received(void)
 {
     struct message m = {0};
     pid_t client;
@@ -310,10 +310,10 @@ static void death_handle_is_closed(void)
 }
 
 const struct test death_tests[] = {
-    TEST(death, server_before),    TEST(death, server_queued),
-    TEST(death, server_answering), TEST(death, server_exits),
-    TEST(death, port_closed),      TEST(death, one_of_two),
-    TEST(death, while_copying),    TEST(death, client_queued),
-    TEST(death, client_answered),  TEST(death, receiving),
-    TEST(death, handle_is_closed), TEST_END,
+    TEST(death, server_before),       TEST(death, server_queued),
+    TEST(death, server_before_reply), TEST(death, server_exits),
+    TEST(death, port_closed),         TEST(death, one_of_two),
+    TEST(death, while_copying),       TEST(death, client_queued),
+    TEST(death, client_received),     TEST(death, receiving),
+    TEST(death, handle_is_closed),    TEST_END,
 };

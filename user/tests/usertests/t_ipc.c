@@ -311,7 +311,7 @@ static void ipc_circle(void)
         expect_exit(servers[i], 0);
 }
 
-static void receive_and_answer(int port)
+static void receive_and_reply(int port)
 {
     struct message m = {0};
 
@@ -327,7 +327,7 @@ static void ipc_call_self(void)
     pid_t child;
 
     FAILS(ipc_call(port, &m), EDEADLK);
-    child = spawn(receive_and_answer, port);
+    child = spawn(receive_and_reply, port);
     until_blocked(child);
     EQUAL(ipc_call(port, &m), 0);
     expect_exit(child, 0);
@@ -409,7 +409,7 @@ static void call_alarm(int port)
 static void ipc_alarm_needs_right(void)
 {
     int port;
-    pid_t server = spawn_server(receive_and_answer, &port);
+    pid_t server = spawn_server(receive_and_reply, &port);
     struct message m = {.msg_tag = 1};
 
     call_alarm(port);
@@ -456,7 +456,7 @@ static void ipc_names(void)
     char list[512];
     pid_t server = need_names();
     int port = port_create();
-    pid_t child = spawn(receive_and_answer, port);
+    pid_t child = spawn(receive_and_reply, port);
     struct message m = {.msg_tag = 1, .msg_word = {77}};
     int found;
 

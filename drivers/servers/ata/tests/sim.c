@@ -400,7 +400,7 @@ static void io_done(void *self, struct ata_request *r, int error)
     struct sim *s = self;
 
     (void)r;
-    s->sim_answers++;
+    s->sim_replies++;
     s->sim_last = error;
 }
 
@@ -499,10 +499,10 @@ int sim_request(struct sim *s, enum ata_operation op, uint32_t drive,
                             .req_lba = lba,
                             .req_sectors = sectors,
                             .req_data = data_};
-    uint32_t answers = s->sim_answers;
+    uint32_t replies = s->sim_replies;
 
     ata_submit(&s->sim_channel, &r);
-    if (!sim_run(s) || s->sim_answers != answers + 1)
+    if (!sim_run(s) || s->sim_replies != replies + 1)
         return -1;
     return s->sim_last;
 }

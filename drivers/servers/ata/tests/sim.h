@@ -85,7 +85,7 @@ struct sim {
     unsigned sim_noise;       /* per cent of register reads with wrong values */
     unsigned sim_seed;
     uint32_t sim_violations;
-    uint32_t sim_answers; /* requests done */
+    uint32_t sim_replies; /* requests done */
     int sim_last;         /* the last one's error */
 };
 

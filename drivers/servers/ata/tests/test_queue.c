@@ -7,14 +7,14 @@
 
 static struct ata_request many[MANY];
 static uint32_t order[MANY];
-static uint32_t answered;
+static uint32_t done;
 
 static void remember(void *self, struct ata_request *r, int error)
 {
     (void)self;
     assert_int_equal(error, 0);
-    assert_true(answered < MANY);
-    order[answered++] = (uint32_t)(r - many);
+    assert_true(done < MANY);
+    order[done++] = (uint32_t)(r - many);
 }
 
 static void submit(uint32_t i, enum ata_operation op, uint32_t lba)
@@ -29,14 +29,14 @@ static void submit(uint32_t i, enum ata_operation op, uint32_t lba)
 static void assert_order(const uint32_t *expected, uint32_t n)
 {
     assert_true(sim_run(sim));
-    assert_int_equal(answered, n);
+    assert_int_equal(done, n);
     for (uint32_t i = 0; i < n; i++)
         assert_int_equal(order[i], expected[i]);
 }
 
 static void listen(void)
 {
-    answered = 0;
+    done = 0;
     sim->sim_io.io_done = remember;
 }
 
@@ -51,7 +51,7 @@ static void test_nothing_waits_for_a_time_out(void **state)
     start = sim->sim_time;
     for (uint32_t i = 0; i < 4; i++)
         submit(i, ATA_OP_WRITE, 10 * i);
-    while (answered < 4)
+    while (done < 4)
         assert_true(sim_step_once(sim));
     assert_true(sim->sim_time - start < 40);
 }
@@ -99,15 +99,15 @@ static void test_no_request_waits_for_ever(void **state)
     submit(1, ATA_OP_READ, 502);
     submit(2, ATA_OP_READ, 10); /* below the arm */
     while (next < MANY) {
-        uint32_t seen = answered;
+        uint32_t seen = done;
 
-        while (answered == seen)
+        while (done == seen)
             assert_true(sim_step_once(sim));
         submit(next, ATA_OP_READ, 500 + 2 * next);
         next++;
     }
     assert_true(sim_run(sim));
-    assert_int_equal(answered, MANY);
+    assert_int_equal(done, MANY);
     while (order[place] != 2)
         place++;
     assert_in_range(place, 3, ATA_PATIENCE + 1);
@@ -124,7 +124,7 @@ static void test_many_at_once_with_faults(void **state)
             sim_break(sim, i % 40 == 10 ? SIM_HANGS : SIM_ERR, 2, 1);
     }
     assert_true(sim_run(sim));
-    assert_int_equal(answered, MANY);
+    assert_int_equal(done, MANY);
 }
 
 int test_queue(void)

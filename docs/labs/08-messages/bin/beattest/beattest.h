@@ -29,7 +29,7 @@ void part_end(void);
 /* Called by a part: creates its port and publishes it. */
 int part_port(void);
 
-/* Sends a request to the part: word 0 of its answer, or minus errno. */
+/* Sends a request to the part: word 0 of its reply, or minus errno. */
 int part_ask(uint32_t label, uint32_t word);
 
 /* Waits until a part reports (label COUNT) that so many clients wait; false: it

@@ -16,7 +16,7 @@
 enum {
     CHIP_START = 1,
     CHIP_STOP,
-    CHIP_BEATS,  /* answer: number of notifications that were beats */
+    CHIP_BEATS,  /* reply: number of notifications that were beats */
     CHIP_OTHERS, /* number of those that were not */
 };
 

@@ -1,5 +1,5 @@
 /*
- * Tests of beat.c, the client. The drivers here give a prescribed answer, or
+ * Tests of beat.c, the client. The drivers here send a prescribed reply, or
  * die after they have received the request.
  */
 #include "user/lib/err.h"
@@ -10,10 +10,10 @@
 #define BEAT   21u
 
 enum {
-    CLIENT_TOLD = 50, /* the right number, and no errors */
-    CLIENT_OTHER,     /* success with another number */
-    CLIENT_LEAK,      /* handles were left open */
-    DRIVER_ASKED,     /* the expected request */
+    CLIENT_RIGHT = 50, /* the right number, and no errors */
+    CLIENT_OTHER,      /* success with another number */
+    CLIENT_LEAK,       /* handles were left open */
+    DRIVER_ASKED,      /* the expected request */
     DRIVER_OTHER,
 };
 
@@ -41,14 +41,14 @@ static int wait_for_beat(void)
         return CLIENT_LEAK;
     if (result < 0)
         return last == LAST ? -1 : CLIENT_OTHER;
-    return last == BEAT ? CLIENT_TOLD : CLIENT_OTHER;
+    return last == BEAT ? CLIENT_RIGHT : CLIENT_OTHER;
 }
 
 /* ---- drivers ------------------------------------------------------------ */
 
 #define ALONE_MS 600u /* a driver without a request for so long exits */
 
-static uint32_t answer_error; /* its answer */
+static uint32_t reply_error; /* the error in its reply */
 
 static int receive_one(struct message *m)
 {
@@ -72,20 +72,20 @@ static int receive_and_die(void)
     return receive_one(&m);
 }
 
-static int receive_and_answer(void)
+static int receive_and_reply(void)
 {
     struct message m;
     int result = receive_one(&m);
     uint32_t client = m.msg_client;
 
-    m = (struct message){.msg_word = {-answer_error, BEAT}};
+    m = (struct message){.msg_word = {-reply_error, BEAT}};
     ipc_reply(client, &m);
     return result;
 }
 
 /* ---- client and drivers -------------------------------------------------- */
 
-/* `deaths` drivers die one after the other, then one answers. */
+/* `deaths` drivers die one after the other, then one replies. */
 static int asks_through(unsigned deaths)
 {
     pid_t client = child(wait_for_beat);
@@ -93,26 +93,26 @@ static int asks_through(unsigned deaths)
 
     for (unsigned i = 0; i < deaths; i++)
         good = good && ended(child(receive_and_die)) == DRIVER_ASKED;
-    good = good && ended(child(receive_and_answer)) == DRIVER_ASKED;
+    good = good && ended(child(receive_and_reply)) == DRIVER_ASKED;
     if (!good)
         kill(client, SIGKILL);
     return ended(client);
 }
 
-/* A driver answers with the error that means: no driver. The client repeats the
- * request, but by then the message contains the answer. */
+/* A driver replies with the error that means: no driver. The client repeats the
+ * request, but by then the message contains the reply. */
 static bool asks_anew(void)
 {
     pid_t client = child(wait_for_beat);
     bool good;
 
-    answer_error = ENOENT;
-    good = ended(child(receive_and_answer)) == DRIVER_ASKED;
-    answer_error = 0;
-    good = good && ended(child(receive_and_answer)) == DRIVER_ASKED;
+    reply_error = ENOENT;
+    good = ended(child(receive_and_reply)) == DRIVER_ASKED;
+    reply_error = 0;
+    good = good && ended(child(receive_and_reply)) == DRIVER_ASKED;
     if (!good)
         kill(client, SIGKILL);
-    return ended(client) == CLIENT_TOLD && good;
+    return ended(client) == CLIENT_RIGHT && good;
 }
 
 static void gives_up(void)
@@ -137,15 +137,15 @@ void beat_survive(void)
 {
     int result = asks_through(0);
 
-    check(result == CLIENT_TOLD, "the driver's answer is returned");
-    answer_error = EINVAL;
+    check(result == CLIENT_RIGHT, "the driver's reply is returned");
+    reply_error = EINVAL;
     check(asks_through(0) == EINVAL,
           "a request that a driver refuses is not repeated");
-    answer_error = 0;
+    reply_error = 0;
     result = asks_through(1);
-    check(result == CLIENT_TOLD, "a successor gets the same request");
+    check(result == CLIENT_RIGHT, "a successor gets the same request");
     result = asks_through(5);
-    check(result == CLIENT_TOLD, "and so do later successors");
-    check(asks_anew(), "the request is repeated, not the answer");
+    check(result == CLIENT_RIGHT, "and so do later successors");
+    check(asks_anew(), "the request is repeated, not the reply");
     gives_up();
 }

@@ -189,7 +189,7 @@ void beat_keep(void)
     ram_remove();
 }
 
-/* ---- saved, then answered ------------------------------------------------ */
+/* ---- saved, then sent in a reply ----------------------------------------- */
 
 enum {
     ORDER_ADD = 1,

@@ -8,9 +8,9 @@
 /* ---- the loop ----------------------------------------------------------- */
 
 enum {
-    LOOP_ADD = 1, /* answers one more */
-    LOOP_LATER,   /* answered by the next notification, with its bits */
-    LOOP_NEVER,   /* its answer cannot be sent */
+    LOOP_ADD = 1, /* replies with one more */
+    LOOP_LATER,   /* gets a reply at the next notification: its bits */
+    LOOP_NEVER,   /* its reply cannot be sent */
     LOOP_SEEN,    /* the bits of all notifications */
 };
 
@@ -60,9 +60,9 @@ static void loop_waits(int port)
     pid_t pid = begin(wait_for_later);
 
     check(part_ask(LOOP_ADD, 7) == 8 && lives(pid),
-          "a client waits, another is answered meanwhile");
+          "a client waits, another gets a reply meanwhile");
     notify(port, 1u << 4);
-    check(ended(pid) == 1 << 4, "a waiting client is answered later");
+    check(ended(pid) == 1 << 4, "a waiting client gets a reply later");
     pid = begin(wait_for_later);
     notify(port, 1u << 5);
     check(ended(pid) == 1 << 5, "and so is the next client");
@@ -82,7 +82,7 @@ void beat_loop(void)
 
     for (uint32_t i = 0; i < 20; i++)
         good = good && part_ask(LOOP_ADD, i) == (int)i + 1;
-    check(good, "each request gets its own answer");
+    check(good, "each request gets its own reply");
     n = part_ask(PART_COUNT, 0);
     notify(port, 1u << 3 | 1u << 9);
     check(part_ask(LOOP_SEEN, 0) == (1 << 3 | 1 << 9) &&
@@ -91,7 +91,7 @@ void beat_loop(void)
     loop_waits(port);
     n = part_ask(PART_COUNT, 0);
     check(part_ask(LOOP_NEVER, 0) < 0 && part_ask(PART_COUNT, 0) == n + 2,
-          "an answer that fails is not taken for a request");
+          "a reply that fails is not taken for a request");
     check(request(port, LOOP_ADD | IPC_DATA, 1, &b) == -EMSGSIZE &&
               part_ask(LOOP_ADD, 1) == 2,
           "bytes are refused");
@@ -102,7 +102,7 @@ void beat_loop(void)
 
 enum {
     CLIENTS_ADD = 1, /* waits for that beat */
-    CLIENTS_BEAT,    /* calls clients_answer with that beat */
+    CLIENTS_BEAT,    /* calls clients_reply with that beat */
 };
 
 static bool clients_request(struct message *m)
@@ -112,7 +112,7 @@ static bool clients_request(struct message *m)
     if (label == CLIENTS_ADD)
         return clients_add(m->msg_client, m->msg_word[0]) != 0;
     if (label == CLIENTS_BEAT)
-        clients_answer(m->msg_word[0]);
+        clients_reply(m->msg_word[0]);
     m->msg_word[0] = clients_waiting();
     m->msg_tag = 0;
     return true;
@@ -152,8 +152,8 @@ static pid_t waits_for(uint32_t beat)
     return pid;
 }
 
-/* At beat `now`, `n` clients must be answered. */
-static bool beat_answers(uint32_t now, int n)
+/* At beat `now`, `n` clients must get a reply. */
+static bool beat_replies(uint32_t now, int n)
 {
     waiting -= n;
     return part_ask(CLIENTS_BEAT, now) == waiting;
@@ -166,18 +166,18 @@ static void clients_of_one_rhythm(void)
 
     for (size_t i = 0; i < ARRAY_SIZE(beats); i++)
         pid[i] = waits_for(beats[i]);
-    check(beat_answers(2, 0), "no client is answered before its beat");
-    check(beat_answers(3, 1) && ended(pid[5]) == 3,
-          "a client is answered at its beat");
-    check(beat_answers(5, 3) && ended(pid[0]) == 5 && ended(pid[1]) == 5 &&
+    check(beat_replies(2, 0), "no client gets a reply before its beat");
+    check(beat_replies(3, 1) && ended(pid[5]) == 3,
+          "a client gets its reply at its beat");
+    check(beat_replies(5, 3) && ended(pid[0]) == 5 && ended(pid[1]) == 5 &&
               ended(pid[6]) == 5,
-          "all clients of one beat are answered");
+          "all clients of one beat get replies");
     kill(pid[3], SIGKILL);
     ended(pid[3]);
-    check(beat_answers(12, 2) && ended(pid[4]) == 9,
+    check(beat_replies(12, 2) && ended(pid[4]) == 9,
           "one has died; the other gets its own beat, though it is past");
-    check(lives(pid[2]) && beat_answers(40, 1) && ended(pid[2]) == 40,
-          "the client that waited longest is answered");
+    check(lives(pid[2]) && beat_replies(40, 1) && ended(pid[2]) == 40,
+          "the client that waited longest gets a reply");
 }
 
 void beat_clients(void)
@@ -188,14 +188,14 @@ void beat_clients(void)
     part_begin(clients_part);
     clients_of_one_rhythm();
     pid = waits_for(17);
-    check(beat_answers(UINT32_MAX - 3, 0) && lives(pid),
+    check(beat_replies(UINT32_MAX - 3, 0) && lives(pid),
           "before the numbers wrap a later beat is not due");
-    check(beat_answers(18, 1) && ended(pid) == 17,
+    check(beat_replies(18, 1) && ended(pid) == 17,
           "after they have wrapped it is");
     for (uint32_t i = 0; i < 20; i++)
         waits_for(100 + i);
     for (uint32_t i = 0; i < 20; i++)
-        good = good && beat_answers(100 + i, 1) && ended(-1) == (int)i;
+        good = good && beat_replies(100 + i, 1) && ended(-1) == (int)i;
     check(good, "many, one after the other");
     part_end();
 }
@@ -218,7 +218,7 @@ static void service_part(void)
 
 static uint32_t wait_words[2];
 
-/* Sends a wait with these words and exits with the error in the answer. */
+/* Sends a wait with these words and exits with the error in the reply. */
 static int wait_request(void)
 {
     struct message m = {.msg_tag = BEAT_WAIT,

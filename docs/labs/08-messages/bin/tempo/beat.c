@@ -8,7 +8,7 @@
 
 #define PAUSE_MS 10 /* between two attempts */
 
-/* Sends the request *m to the present driver; *m gets the answer. 0 or an error
+/* Sends the request *m to the present driver; *m gets the reply. 0 or an error
  * number. */
 static int ask_once(struct message *m)
 {
@@ -24,7 +24,7 @@ static int ask_once(struct message *m)
 }
 
 /* Sends the request *m to the driver or its successors, for at most
- * BEAT_PATIENCE_MS; *m gets the answer. 0 or an error number. */
+ * BEAT_PATIENCE_MS; *m gets the reply. 0 or an error number. */
 static int ask(struct message *m)
 {
     const struct message request = *m;

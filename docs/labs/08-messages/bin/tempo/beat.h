@@ -5,11 +5,11 @@
  * every fourth beat get the same ones.
  *
  *                 word 0   word 1
- *     BEAT_COUNT  -        -       answered at once
- *     BEAT_WAIT   period   last    answered at the first beat after `last`
+ *     BEAT_COUNT  -        -       reply at once
+ *     BEAT_WAIT   period   last    reply at the first beat after `last`
  *                                  whose number is a multiple of `period`
  *
- * A request has no bytes and no handle. The answer's label is 0, its word 0 the
+ * A request has no bytes and no handle. The reply's label is 0, its word 0 the
  * result: 0, or a negated error number (EINVAL: no such request; a period of 0
  * or more than BEAT_PERIOD_MAX; a last beat in the future. ENOMEM). Its word 1
  * is the number of the latest beat, or of the one waited for.

@@ -11,11 +11,11 @@
  *     clients.c   the waiting clients
  *     keep.c      saves the number: it survives the driver
  *
- *                  request ──> service_request ──> answer
+ *                  request ──> service_request ──> reply
  *     port ─ loop ─┤                └─> clients_add ──> waiting
  *                  notification ──> chip_beat ──> service_beat      │
  *                                                   ├─> keep_save   v
- *                                                   └─> clients_answer ──> all
+ *                                                   └─> clients_reply ──> all
  *                                                       that are due
  */
 #pragma once
@@ -53,8 +53,8 @@ void ram_put(unsigned i, uint8_t value);
 
 /* ---- loop.c ------------------------------------------------------------- */
 
-/* Receives for ever. `request` replaces a request by its answer and returns
- * true; or returns false if the client will be answered later, by ipc_reply.
+/* Receives for ever. `request` replaces a request by its reply and returns
+ * true; or returns false if the client gets its reply later, by ipc_reply.
  * `notified` gets the bits of a notification. Bytes and handles are refused. */
 void loop(int port, bool (*request)(struct message *m),
           void (*notified)(uint32_t bits)) __attribute__((noreturn));
@@ -75,10 +75,10 @@ void service_beat(void);
 /* Adds a client, which waits for beat `due`. 0 or ENOMEM. */
 int clients_add(uint32_t client, uint32_t due);
 
-/* Call at beat `now`: answers each client whose beat is `now` or earlier with
- * the number of the beat that it waited for. Numbers wrap: after 2^32 - 1 comes
- * 0. */
-void clients_answer(uint32_t now);
+/* Call at beat `now`: replies to each client whose beat is `now` or earlier
+ * with the number of the beat that it waited for. Numbers wrap: after 2^32 - 1
+ * comes 0. */
+void clients_reply(uint32_t now);
 
 /* The number of waiting clients. */
 size_t clients_waiting(void);

@@ -1,6 +1,6 @@
 /*
  * Clients that wait, each for its own beat. Only a client's number is stored,
- * which is enough to answer it.
+ * which is enough to send a reply.
  */
 #include "docs/labs/08-messages/servers/beat/beat.h"
 #include "user/lib/stdlib.h"
@@ -35,7 +35,7 @@ int clients_add(uint32_t client, uint32_t due)
 }
 
 /* If a client has died meanwhile, ipc_reply fails, which can be ignored. */
-void clients_answer(uint32_t now)
+void clients_reply(uint32_t now)
 {
     size_t kept = 0;
 

@@ -7,18 +7,18 @@ void loop(int port, bool (*request)(struct message *m),
           void (*notified)(uint32_t bits))
 {
     struct message m = {0};
-    bool answered = false;
+    bool has_reply = false;
 
     for (;;) {
         int result =
-            answered ? ipc_reply_receive(port, &m) : ipc_receive(port, &m);
+            has_reply ? ipc_reply_receive(port, &m) : ipc_receive(port, &m);
 
-        answered = false;
+        has_reply = false;
         if (result < 0)
-            continue; /* the client could not receive the answer */
+            continue; /* the client could not receive the reply */
         if (m.msg_client == 0)
             notified(m.msg_word[0]);
         else
-            answered = request(&m);
+            has_reply = request(&m);
     }
 }

@@ -10,15 +10,15 @@ static unsigned idle; /* beats in a row without a waiting client */
 
 static bool request(struct message *m)
 {
-    bool answered = service_request(m);
+    bool has_reply = service_request(m);
 
     if (clients_waiting() == 0)
-        return answered;
+        return has_reply;
     idle = 0;
     if (!beating)
         chip_start();
     beating = true;
-    return answered;
+    return has_reply;
 }
 
 /* The beat continues for a second after the last client: a client that waits
