@@ -63,124 +63,6 @@ void benchcmd_report_size(const char *what, uint32_t size, uint64_t total,
     benchcmd_report(key, total, n);
 }
 
-/* Whether a tick is an instruction: if so, a loop always costs the same. */
-static bool ticks_are_exact(void)
-{
-    uint32_t flags = irq_save();
-    uint64_t first = benchcmd_empty_loop();
-    bool same = true;
-
-    for (int i = 0; i < 3; i++)
-        same &= benchcmd_empty_loop() == first;
-    irq_restore(flags);
-    return same;
-}
-
-/* ---- the cost of measuring ---------------------------------------------- */
-
-/* Never inlined, so that all its calls cost the same. */
-__attribute__((noinline)) uint64_t benchcmd_empty_loop(void)
-{
-    uint64_t start = rdtsc();
-
-    REPEAT (ROUNDS)
-        ;
-    return rdtsc() - start;
-}
-
-/* The loop that stores n pointers, without the calls that return them. */
-static uint64_t store_loop(void **p, uint32_t n)
-{
-    uint64_t start = rdtsc();
-
-    REPEAT (n) {
-        void *returned;
-
-        __asm__ volatile("" : "=a"(returned));
-        *p++ = returned;
-    }
-    return rdtsc() - start;
-}
-
-/* The loop over n pointers. Loading one is part of the cost of a call. */
-static uint64_t pointer_loop(void **p, uint32_t n)
-{
-    uint64_t start = rdtsc();
-
-    REPEAT (n) {
-        p++;
-        __asm__ volatile("" : "+r"(p));
-    }
-    return rdtsc() - start;
-}
-
-/* ---- known costs -------------------------------------------------------- */
-
-#define FIVE_NOPS "nop; nop; nop; nop; nop; "
-
-/* Ten instructions, after which registers have changed as after a call. */
-static uint64_t known_ten(void)
-{
-    uint64_t start = rdtsc();
-
-    REPEAT (ROUNDS)
-        __asm__ volatile(FIVE_NOPS FIVE_NOPS
-                         :
-                         :
-                         : "eax", "ecx", "edx", "memory", "cc");
-    return rdtsc() - start - benchcmd_empty_loop();
-}
-
-/* The same n times; each result is stored. */
-static uint64_t known_ten_stored(void **p, uint32_t n)
-{
-    uint64_t start = rdtsc();
-
-    REPEAT (n) {
-        void *returned;
-
-        __asm__ volatile(FIVE_NOPS FIVE_NOPS
-                         : "=a"(returned)
-                         :
-                         : "ecx", "edx", "memory", "cc");
-        *p++ = returned;
-    }
-    return rdtsc() - start;
-}
-
-/* The same with each of n pointers, which it loads. */
-static uint64_t known_eleven(void **p, uint32_t n)
-{
-    uint64_t start = rdtsc();
-
-    REPEAT (n) {
-        void *loaded = *p++;
-
-        __asm__ volatile(FIVE_NOPS FIVE_NOPS
-                         : "+d"(loaded)
-                         :
-                         : "eax", "ecx", "memory", "cc");
-    }
-    return rdtsc() - start;
-}
-
-static int bench_self(void)
-{
-    void **p = benchcmd_pointers(OBJECTS);
-
-    if (p == NULL)
-        return 1;
-    benchcmd_report("self.ten", known_ten(), ROUNDS);
-    benchcmd_report("self.stored",
-                    known_ten_stored(p, OBJECTS) - store_loop(p, OBJECTS),
-                    OBJECTS);
-    benchcmd_report("self.eleven",
-                    known_eleven(p, OBJECTS) - pointer_loop(p, OBJECTS),
-                    OBJECTS);
-    benchcmd_pointers_free(p, OBJECTS);
-    return 0;
-}
-
 /* ---- caches ------------------------------------------------------------- */
 
 static uint64_t alloc_all(struct kmem_cache *cp, void **p, uint32_t n)
@@ -234,18 +116,18 @@ static void bench_means(struct kmem_cache *cp, uint32_t size, void **p)
 
     if (!have_all(p, OBJECTS)) {
         free_some(cp, p, OBJECTS);
-        kprintf("  %u bytes: left out, too little memory\n", size);
+        kprintf("  %u bytes: skipped: too little memory\n", size);
         return;
     }
     free_all(cp, p, OBJECTS);
     alloc = alloc_all(cp, p, OBJECTS);
     free = free_all(cp, p, OBJECTS);
-    benchcmd_report_size("kmem_cache.cold", size, cold - store_loop(p, OBJECTS),
-                         OBJECTS);
+    benchcmd_report_size("kmem_cache.cold", size,
+                         cold - benchcmd_store_loop(p, OBJECTS), OBJECTS);
     benchcmd_report_size("kmem_cache.alloc", size,
-                         alloc - store_loop(p, OBJECTS), OBJECTS);
+                         alloc - benchcmd_store_loop(p, OBJECTS), OBJECTS);
     benchcmd_report_size("kmem_cache.free", size,
-                         free - pointer_loop(p, OBJECTS), OBJECTS);
+                         free - benchcmd_pointer_loop(p, OBJECTS), OBJECTS);
 }
 
 /* The cost of creating and destroying a slab, per object in it. */
@@ -470,7 +352,7 @@ static void util_of(uint32_t size, void **p)
         benchcmd_report_size("util", size, (uint64_t)size * OBJECTS * 100,
                              (uint32_t)((held_pages() - before) * PAGE_SIZE));
     else
-        kprintf("  %u bytes: left out, too little memory\n", size);
+        kprintf("  %u bytes: skipped: too little memory\n", size);
     free_some(cp, p, OBJECTS);
     kmem_cache_destroy(cp);
 }
@@ -508,23 +390,23 @@ static void flat_caches(uint32_t n, void **p)
 {
     struct kmem_cache *cp = bench_cache(64);
     char name[16];
-    uint32_t made = 0;
+    uint32_t created = 0;
     void *live;
 
     if (cp == NULL)
         return;
-    for (; made < n; made++) {
-        snprintf(name, sizeof(name), "bench_%u", made);
-        p[made] = kmem_cache_create(name, 64, 0, NULL, NULL);
-        if (p[made] == NULL)
+    for (; created < n; created++) {
+        snprintf(name, sizeof(name), "bench_%u", created);
+        p[created] = kmem_cache_create(name, 64, 0, NULL, NULL);
+        if (p[created] == NULL)
             break;
     }
     live = kmem_cache_alloc(cp, KM_SLEEP);
     benchcmd_report_size("flat.alloc.caches", n, benchcmd_cache_pair(cp),
                          ROUNDS);
     kmem_cache_free(cp, live);
-    while (made-- > 0)
-        kmem_cache_destroy(p[made]);
+    while (created-- > 0)
+        kmem_cache_destroy(p[created]);
     kmem_cache_destroy(cp);
 }
 
@@ -607,7 +489,7 @@ static const struct {
     {"flat", "cost stays flat", bench_flat},
     {"programs", "system calls and processes", bench_programs},
     {"boot", "kernel entry to prompt", bench_boot},
-    {"self", "sequences of ten and eleven instructions", bench_self},
+    {"self", "sequences of ten and eleven instructions", benchcmd_self},
 };
 
 /* Sets `exact`, too. */
@@ -615,7 +497,7 @@ static void print_title(size_t group)
 {
     bool bytes = groups[group].run == bench_util;
 
-    exact = bytes || ticks_are_exact();
+    exact = bytes || benchcmd_ticks_are_exact();
     kprintf("%s%s\n", groups[group].title,
             exact ? "" : "\n  ticks, noisy; ICOUNT=1 counts instructions");
 }

@@ -1,10 +1,12 @@
 /*
  * Shared by the groups of `bench`: cmd_bench.c has the allocator's groups and
- * the command, cmd_bench_buddy.c buddy, cmd_bench_kinds.c object caching.
+ * the command, cmd_bench_buddy.c buddy, cmd_bench_kinds.c object caching,
+ * cmd_bench_self.c the check that no cost of a loop remains in the figures.
  */
 #pragma once
 
 #include "kernel/lib/types.h"
+#include "kernel/x86/cpu.h"
 #include "mm/kmem.h"
 
 #define ROUNDS  1000u  /* of a hot pair */
@@ -21,6 +23,34 @@ static inline uint32_t benchcmd_next(uint32_t left)
     return left - 1;
 }
 
+/* The cost of the loop that stores n pointers, without the calls that return
+ * them. */
+static inline uint64_t benchcmd_store_loop(void **p, uint32_t n)
+{
+    uint64_t start = rdtsc();
+
+    REPEAT (n) {
+        void *returned;
+
+        __asm__ volatile("" : "=a"(returned));
+        *p++ = returned;
+    }
+    return rdtsc() - start;
+}
+
+/* The cost of the loop over n pointers. Loading one is part of the cost of a
+ * call. */
+static inline uint64_t benchcmd_pointer_loop(void **p, uint32_t n)
+{
+    uint64_t start = rdtsc();
+
+    REPEAT (n) {
+        p++;
+        __asm__ volatile("" : "+r"(p));
+    }
+    return rdtsc() - start;
+}
+
 /* One figure, `total` instructions (or per cent) over `n` operations. */
 void benchcmd_report(const char *key, uint64_t total, uint32_t n);
 
@@ -33,6 +63,9 @@ void benchcmd_report_size(const char *what, uint32_t size, uint64_t total,
 
 /* The cost of an empty loop of ROUNDS rounds, in instructions. */
 uint64_t benchcmd_empty_loop(void);
+
+/* Whether a tick is an instruction: if so, a loop always costs the same. */
+bool benchcmd_ticks_are_exact(void);
 
 /* ROUNDS hot pairs of a cache, net. */
 uint64_t benchcmd_cache_pair(struct kmem_cache *cp);
@@ -49,3 +82,4 @@ void benchcmd_pointers_free(void **p, uint32_t n);
 /* A group: 0, or 1 after an error line. */
 int benchcmd_buddy(void);
 int benchcmd_kinds(void);
+int benchcmd_self(void);

@@ -99,7 +99,7 @@ static void bench_kind(struct kmem_cache *cp)
     if (enough)
         report(cp->cache_name, cp->cache_size, without, with);
     else
-        kprintf("  %s: left out, too little memory\n", cp->cache_name);
+        kprintf("  %s: skipped: too little memory\n", cp->cache_name);
     for (unsigned i = 0; i < TRIES; i++) {
         if (object[i] != NULL)
             kmem_cache_free(cp, object[i]);
