@@ -133,7 +133,8 @@ schedules: $(BUILD)/mutants/mmtest ## every schedule of two operations of mm/ in
 	@$< -d $(PAIR)
 
 test-ext2: $(EXT2_TOOL) | $(DEPS) ## the ext2 server's core on this machine
-	@$(PYTEST) tools/test/test_ext2.py tools/test/test_ext2_journal.py
+	@$(PYTEST) tools/test/test_ext2.py tools/test/test_ext2_cuts.py \
+	    tools/test/test_ext2_journal.py
 
 fuzz-ext2: $(EXT2_TOOL) | $(DEPS) ## damaged images, 100,000 of them
 	@$(PYTEST) $(EVERY) tools/test/test_ext2.py -k damaged
@@ -160,7 +161,7 @@ storm: $(WORKSHOP_KERNEL) | $(DEPS) ## the disk driver dies at work: SEEDS=20
 powercut: $(WORKSHOP_KERNEL) $(EXT2_TOOL) | $(DEPS) ## cut the power
                                   ## at thousands of moments: SEEDS=60
 	@$(PYTEST) $(EVERY) tools/test/test_powercut.py
-	@$(PYTEST) $(EVERY) -n auto tools/test/test_ext2.py \
+	@$(PYTEST) $(EVERY) -n auto tools/test/test_ext2_cuts.py \
 	    tools/test/test_ext2_journal.py -k 'cut or all_or_not'
 
 bugs: $(WORKSHOP_KERNEL) | $(DEPS) ## each bug in each mode; no false alarms

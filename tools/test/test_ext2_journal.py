@@ -6,7 +6,8 @@ import struct
 
 import pytest
 
-from test_ext2 import WAYS, clean, core, cuts, make, run
+from test_ext2 import clean, core, make, run
+from test_ext2_cuts import WAYS, cuts
 
 pytestmark = [pytest.mark.plain, pytest.mark.spread]
 
