@@ -12,14 +12,12 @@
  * a copy; the last to hold a frame gets write permission back.
  */
 #include "kernel/vm/space.h"
-#include "kernel/abi/types.h"
 #include "kernel/lib/string.h"
 #include "kernel/vm/frame.h"
 #include "kernel/vm/space_impl.h"
 #include "kernel/x86/copy.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/paging.h"
-#include "mm/buddy.h"
 #include "kernel/task/cache.h"
 #include "mm/kmem.h"
 
@@ -453,28 +451,6 @@ void *space_touch(struct space *s, uaddr_t addr, bool write, int *error)
         return NULL;
     }
     return (char *)page_to_virt(space_frame(pte)) + (addr & PAGE_MASK);
-}
-
-int space_transfer(struct space *to, uaddr_t dst, struct space *from,
-                   uaddr_t src, size_t n)
-{
-    int error = 0;
-
-    while (n != 0) {
-        size_t part = MIN(n, PAGE_SIZE - (dst & PAGE_MASK));
-        void *out = space_touch(to, dst, true, &error);
-        const void *in;
-
-        part = MIN(part, PAGE_SIZE - (src & PAGE_MASK));
-        in = out == NULL ? NULL : space_touch(from, src, false, &error);
-        if (in == NULL)
-            return error;
-        copy_bytes(out, in, part);
-        dst += part;
-        src += part;
-        n -= part;
-    }
-    return 0;
 }
 
 /* ---- requests of programs ----------------------------------------------- */
