@@ -14,6 +14,7 @@ import pytest
 
 from conftest import ROOT, copy_tree, tiers
 from tools.replay.balance import unbalanced
+from tools.run import qemu
 
 pytestmark = pytest.mark.plain
 
@@ -37,7 +38,8 @@ def run(tree, *command, **settings):
                           "APPEND", "MEM", "BUDGET")}
     done = subprocess.run(command, cwd=tree, text=True, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          timeout=400, env={**clean, **settings})
+                          timeout=4 * qemu.LAST_RESORT,  # it builds a kernel
+                          env={**clean, **settings})
     assert done.returncode == 0, done.stdout
     return done.stdout
 
