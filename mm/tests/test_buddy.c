@@ -62,8 +62,11 @@ KTEST(buddy, splitting_frees_the_right_halves)
     struct buddy_stat before;
     struct buddy_stat now;
     struct page *p;
-    unsigned k = 0;
+    size_t singles = 0;
+    unsigned k = 1;
 
+    for (; singles < BLOCKS && stat_now().stat_free[0] != 0; singles++)
+        block[singles] = buddy_alloc(0);
     before = stat_now();
     while (k < BUDDY_ORDERS && before.stat_free[k] == 0)
         k++;
@@ -77,6 +80,8 @@ KTEST(buddy, splitting_frees_the_right_halves)
     buddy_free(p, 0);
     KT_EQ(stat_now().stat_merges - now.stat_merges, k);
     check_same(&before);
+    while (singles != 0)
+        buddy_free(block[--singles], 0);
 }
 
 KTEST(buddy, halves_merge_back_to_the_largest_block)
@@ -155,13 +160,16 @@ KTEST(buddy, runs_have_exactly_their_pages)
 KTEST(buddy, runs_out_of_range_are_refused)
 {
     struct page *p = buddy_alloc_run(BUDDY_MAX_PAGES);
+    uint64_t failures = stat_now().stat_failures;
 
     KT_TRUE(buddy_alloc_run(0) == NULL);
     KT_TRUE(buddy_alloc_run(BUDDY_MAX_PAGES + 1) == NULL);
     KT_TRUE(buddy_alloc_run(0x80000001u) == NULL);
     KT_TRUE(buddy_alloc_run(SIZE_MAX) == NULL);
+    KT_EQ(stat_now().stat_failures, failures); /* memory was not short */
     KT_TRUE(buddy_alloc(BUDDY_ORDERS) == NULL);
     KT_TRUE(buddy_alloc(1000) == NULL);
+    KT_EQ(stat_now().stat_failures, failures + 2);
     if (p != NULL)
         buddy_free_run(p, BUDDY_MAX_PAGES);
     check();
@@ -238,8 +246,10 @@ KTEST(buddy, pressure_is_asked_until_there_is_a_block_or_no_more)
     KT_EQ(reclaims, 1);
     KT_TRUE(buddy_alloc(5) == NULL);
     KT_EQ(reclaims, 4);
+    KT_TRUE(buddy_alloc(BUDDY_MAX_ORDER) == NULL);
+    KT_EQ(reclaims, 5);
     KT_TRUE(buddy_alloc(BUDDY_ORDERS) == NULL);
-    KT_EQ(reclaims, 4); /* no retry would help */
+    KT_EQ(reclaims, 5); /* no retry would help */
     buddy_set_pressure(NULL);
     buddy_free(p, 0);
     test_flood_end();
@@ -268,6 +278,25 @@ KTEST(buddy, wrong_frees_are_caught)
     KT_PANICS(buddy_free(one, 0), "buddy_free: page 0x");
     kmem_freepages(slab, 1);
     check();
+}
+
+/* Whatever the order says, and whatever it is the number of. */
+KTEST(buddy, free_blocks_are_freed_at_no_order)
+{
+    struct page *p = buddy_alloc_run(17);
+
+    KT_REQUIRE(p != NULL);
+    buddy_free(p, 4); /* its buddy has the last page of the run */
+    KT_EQ(p->page_order, 4);
+    for (unsigned order = 0; order < BUDDY_ORDERS; order++)
+        KT_PANICS(buddy_free(p, order), "is already free");
+    buddy_free(p + 16, 0);
+    check();
+}
+
+KTEST(buddy, its_lock_has_the_last_rank)
+{
+    KT_EQ(buddy_zone.zone_lock.lock_rank, MM_RANK_BUDDY);
 }
 
 KTEST(buddy, double_free_names_page_and_reason)

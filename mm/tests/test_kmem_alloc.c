@@ -164,6 +164,21 @@ KTEST(kmem_alloc, more_than_the_largest_block_is_null)
     KT_EQ(after.stat_allocs, before.stat_allocs);
 }
 
+/* The size is recorded in the first page alone: the others lead back to it. */
+KTEST(kmem_alloc, oversize_pages_forget_their_last_owner)
+{
+    char *p = kmem_alloc(4 * PAGE_SIZE, KM_SLEEP);
+
+    for (size_t i = 0; i < 4; i++)
+        virt_to_page(p)[i].page_bytes = 4 * PAGE_SIZE;
+    kmem_free(p, 4 * PAGE_SIZE);
+    KT_TRUE(kmem_alloc(4 * PAGE_SIZE - 1, KM_SLEEP) == p);
+    KT_EQ(virt_to_page(p)->page_bytes, 4 * PAGE_SIZE - 1);
+    for (size_t i = 1; i < 4; i++)
+        KT_EQ(virt_to_page(p)[i].page_bytes, 0);
+    kmem_free(p, 4 * PAGE_SIZE - 1);
+}
+
 KTEST(kmem_alloc, out_of_memory_is_null_and_counted)
 {
     struct kmem_large_stat before;
@@ -188,13 +203,17 @@ static bool wait_for_flood_end(void)
 
 KTEST(kmem_alloc, large_sleeper_waits_and_completes)
 {
-    void *p;
+    static const size_t pages[] = {5, BUDDY_MAX_PAGES};
 
-    test_flood();
     host_wait = wait_for_flood_end;
-    p = kmem_alloc(5 * PAGE_SIZE, KM_SLEEP);
-    KT_TRUE(p != NULL);
-    kmem_free(p, 5 * PAGE_SIZE);
+    for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
+        void *p;
+
+        test_flood();
+        p = kmem_alloc(pages[i] * PAGE_SIZE, KM_SLEEP);
+        KT_TRUE(p != NULL);
+        kmem_free(p, pages[i] * PAGE_SIZE);
+    }
 }
 
 KTEST(kmem_alloc, sleep_for_the_impossible_panics)

@@ -50,15 +50,78 @@ KTEST(kmem, S1_constructors_get_object_and_size)
 }
 
 #ifdef MM_HOST
+/* Of two faults of the arguments, the first is named. */
 KTEST(kmem, S1_a_refusal_says_what_and_why)
 {
+    static const struct kmem_supplier none;
+
     host_print_clear();
     KT_TRUE(kmem_cache_create("kmem_slab", 8, 0, NULL, NULL) == NULL);
     KT_TRUE(kmem_cache_create(NULL, 8, 0, NULL, NULL) == NULL);
+    KT_TRUE(kmem_cache_create_from("", 8, 0, NULL, NULL, &none) == NULL);
     KT_EQ(strcmp(host_printed,
                  "kmem_cache_create: kmem_slab: there is a cache of that name\n"
-                 "kmem_cache_create: ?: the name is NULL\n"),
+                 "kmem_cache_create: ?: the name is NULL\n"
+                 "kmem_cache_create: : the name is empty\n"),
           0);
+}
+
+static bool one_of(char c, const char *set)
+{
+    return c != '\0' && strchr(set, c) != NULL;
+}
+
+KTEST(kmem, S1_every_character_of_a_name)
+{
+    static const char first[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+
+    for (int c = 0; c < 256; c++) {
+        char name[] = {(char)c, (char)c, '\0'};
+        struct kmem_cache *cp = kmem_cache_create(name, 8, 0, NULL, NULL);
+
+        KT_EQ(cp != NULL, one_of(name[0], first));
+        if (cp != NULL)
+            test_destroy(cp);
+        name[0] = '_';
+        cp = kmem_cache_create(name, 8, 0, NULL, NULL);
+        KT_EQ(cp != NULL, name[1] == '\0' || one_of(name[1], first) ||
+                              one_of(name[1], "0123456789"));
+        if (cp != NULL)
+            test_destroy(cp);
+    }
+}
+
+/* Before the allocator's own caches exist, the chunk decides: it has a word
+ * more if the objects are constructed. */
+KTEST(kmem, no_large_objects_before_their_caches)
+{
+    struct kmem_cache *cp;
+
+    kmem_state = KMEM_PARTIAL;
+    cp = kmem_cache_create("t_early", KMEM_LARGE_MIN - 8, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
+    KT_TRUE(kmem_cache_create("t_c", KMEM_LARGE_MIN - 8, 0, test_ctor, NULL) ==
+            NULL);
+    KT_TRUE(kmem_cache_create("t_d", KMEM_LARGE_MIN - 8, 0, NULL, test_dtor) ==
+            NULL);
+    KT_TRUE(kmem_cache_create("t_l", KMEM_LARGE_MIN, 0, NULL, NULL) == NULL);
+    kmem_state = KMEM_UP;
+    cp->cache_kind = KMEM_KIND_NAMED; /* else it cannot be destroyed */
+    test_destroy(cp);
+}
+
+static void start_without_memory(void)
+{
+    for (unsigned order = 0; order < BUDDY_ORDERS; order++)
+        while (buddy_alloc(order) != NULL)
+            ;
+    KT_PANICS(kmem_init(), "kmem_init: no memory for kmem_slab");
+}
+
+KTEST(kmem, no_memory_at_the_start)
+{
+    host_before_init(MIB(2) >> PAGE_SHIFT, start_without_memory);
 }
 #endif
 

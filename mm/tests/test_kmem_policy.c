@@ -89,6 +89,7 @@ KTEST(kmem, S11_larger_requests_take_whole_pages)
     kmem_free(buf, 9217);
     kmem_large_stat(&now);
     KT_EQ(now.stat_pages, before.stat_pages);
+    KT_EQ(now.stat_inuse, before.stat_inuse);
     KT_EQ(now.stat_frees - before.stat_frees, 1);
     KT_EQ(kmem_size_class(KMEM_MAXBUF)->cache_allocs, last);
 }
@@ -188,5 +189,21 @@ KTEST(kmem, S14_a_pair_takes_its_own_lock_only)
         KT_EQ(cp->cache_lock.lock_taken - own, holds[k]);
         test_destroy(cp);
     }
+}
+
+/* Without memory: to look for a buffer, twice to grow, and to look again. */
+KTEST(kmem, a_failure_is_certain_under_the_lock)
+{
+    struct test_supply none;
+    struct kmem_cache *cp;
+    uint64_t taken;
+
+    test_supply_init(&none, 0);
+    cp = kmem_cache_create_from("t_lock", 100, 0, NULL, NULL, &none.supply);
+    KT_REQUIRE(cp != NULL);
+    taken = cp->cache_lock.lock_taken;
+    KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);
+    KT_EQ(cp->cache_lock.lock_taken - taken, 4);
+    test_destroy(cp);
 }
 #endif

@@ -310,18 +310,61 @@ KTEST(kmem, S3_a_page_that_the_callback_gave_back_is_found)
 {
     struct kmem_cache *cp = kmem_cache_create("t_late", 64, 0, NULL, NULL);
     kmem_reclaim_t *before;
+    struct buddy_stat old;
+    struct buddy_stat now;
     void *obj;
 
     test_flood();
     before = kmem_set_reclaim(give_page);
+    buddy_stat(&old);
     obj = kmem_cache_alloc(cp, KM_NOSLEEP);
+    buddy_stat(&now);
     kmem_set_reclaim(before);
     KT_TRUE(obj != NULL);
+    KT_EQ(now.stat_failures, old.stat_failures);
     if (obj != NULL)
         kmem_cache_free(cp, obj);
     test_flood_end();
     test_destroy(cp);
 }
+
+static struct page *spare; /* a block of two pages */
+
+/* Frees objects at its first two calls, at the second a block too. */
+static size_t give_block(size_t most)
+{
+    (void)most;
+    if (++asked == 2)
+        buddy_free(spare, 1);
+    return asked <= 2;
+}
+
+/* A reap that releases pages, but no block that is large enough, is followed by
+ * another. */
+KTEST(kmem, pressure_continues_while_it_releases_pages)
+{
+    struct kmem_cache *cp = test_ws_make(1);
+    kmem_reclaim_t *before;
+    struct buddy_stat old;
+    struct buddy_stat now;
+
+    spare = buddy_alloc(1);
+    test_flood();
+    test_free(cp, 0, TEST_WS_PER);
+    before = kmem_set_reclaim(give_block);
+    asked = 0;
+    buddy_stat(&old);
+    KT_TRUE(buddy_alloc(1) == spare);
+    buddy_stat(&now);
+    KT_EQ(now.stat_pressures - old.stat_pressures, 2);
+    KT_EQ(asked, 3);
+    KT_EQ(cp->cache_slabs, 0);
+    kmem_set_reclaim(before);
+    buddy_free(spare, 1);
+    test_flood_end();
+    test_ws_end(cp);
+}
+
 /* The callback frees objects, whose pages others use, three times. */
 static unsigned reclaims;
 

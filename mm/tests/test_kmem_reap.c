@@ -316,6 +316,34 @@ KTEST(kmem, S43_a_long_silence_counts_as_two_updates)
     test_destroy(cp);
 }
 
+KTEST(kmem, S43_two_intervals_without_a_poll_are_two_updates)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
+
+    KT_REQUIRE(cp != NULL);
+    kmem_update_poll();
+    KT_REQUIRE(test_alloc(cp, 0, TEST_WS_PER));
+    test_free(cp, 0, TEST_WS_PER);
+    host_clock_ms += 2 * KMEM_WS_DEFAULT_MS - 1;
+    kmem_update_poll();
+    test_ws_expect(cp, 1, 1, 0);
+    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    KT_REQUIRE(test_alloc(cp, 0, TEST_WS_PER));
+    test_free(cp, 0, TEST_WS_PER);
+    host_clock_ms += KMEM_WS_DEFAULT_MS + 1;
+    kmem_update_poll();
+    test_ws_expect(cp, 1, 1, 1);
+    test_destroy(cp);
+}
+
+/* Time that passed before the allocator was up is not counted. */
+KTEST(kmem, S43_the_first_interval_begins_when_the_allocator_is_up)
+{
+    host_clock_ms = 1000000;
+    kmem_reap_init();
+    KT_EQ(kmem_update_due(), KMEM_WS_DEFAULT_MS);
+}
+
 KTEST(kmem, S43_the_interval_can_be_set)
 {
     struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);

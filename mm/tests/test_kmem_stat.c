@@ -98,12 +98,17 @@ KTEST(kmem_stat, counts_go_beyond_32_bits)
     for (unsigned i = 0; i < 100; i++) {
         test_alloc(cp, 0, 2);
         KT_EQ(kmem_inuse(cp), 2);
-        if (i == 50)
-            kmem_update(); /* folds as well */
         test_free(cp, 0, 2);
     }
     KT_EQ(test_stat(cp).stat_allocs, 0xfffffff0ull + 200);
     KT_EQ(test_stat(cp).stat_frees, 0xfffffff0ull + 200);
+    for (unsigned i = 0; i < 2; i++) { /* more than 2^32 without a snapshot */
+        cp->cache_allocs += 0xc0000000u;
+        cp->cache_frees += 0xc0000000u;
+        kmem_update();
+    }
+    KT_EQ(test_stat(cp).stat_allocs, 0xfffffff0ull + 200 + 0x180000000ull);
+    KT_EQ(test_stat(cp).stat_frees, 0xfffffff0ull + 200 + 0x180000000ull);
     TEST_VERIFY(cp);
     test_destroy(cp);
 }

@@ -359,7 +359,7 @@ KTEST(kmem_debug, switching_with_a_supplier)
 KTEST(kmem_debug, sizes_while_a_class_is_switched)
 {
     struct kmem_cache *cp = kmem_size_class(100);
-    void *obj, *other, *wrong;
+    void *obj, *other, *wrong, *last;
 
     KT_EQ(kmem_class_max, KMEM_MAXBUF);
     test_switch(cp, "FZ");
@@ -367,8 +367,11 @@ KTEST(kmem_debug, sizes_while_a_class_is_switched)
     obj = kmem_alloc(98, KM_SLEEP);
     other = kmem_alloc(200, KM_SLEEP);
     wrong = kmem_alloc(97, KM_SLEEP);
+    last = kmem_alloc(KMEM_MAXBUF, KM_SLEEP);
+    KT_TRUE(test_slab_of(kmem_size_class(KMEM_MAXBUF), last) != NULL);
     TEST_NO_ERROR(kmem_free(obj, 98));
     TEST_NO_ERROR(kmem_free(other, 200));
+    TEST_NO_ERROR(kmem_free(last, KMEM_MAXBUF));
     TEST_ERROR(KMEM_ERROR_SIZE, kmem_free(wrong, 98));
     test_pardon(cp, wrong);
     test_switch(cp, "");
@@ -376,6 +379,23 @@ KTEST(kmem_debug, sizes_while_a_class_is_switched)
 }
 
 /* ---- at boot ------------------------------------------------------------ */
+
+/* The size classes in modes when the allocator starts: kmem_free checks sizes,
+ * and the log exists. */
+static void start_in_modes(void)
+{
+    kmem_debug_boot(test_modes("FU"), "kmem_alloc_8");
+    kmem_init();
+    KT_EQ(kmem_debug_modes(kmem_size_class(8)), test_modes("FU"));
+    KT_EQ(kmem_class_max, 0);
+    kmem_free(kmem_alloc(8, KM_SLEEP), 8);
+    KT_EQ(kmem_log_kept(), 2);
+}
+
+KTEST(kmem_debug, classes_in_modes_at_boot)
+{
+    host_before_init(HOST_FRAMES, start_in_modes);
+}
 
 KTEST(kmem_debug, modes_at_boot)
 {

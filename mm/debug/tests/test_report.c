@@ -387,6 +387,7 @@ KTEST(kmem_debug, rings_of_rare_events)
     KT_EQ(e.event_task, 1);
     kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
     KT_EQ(last_event(KMEM_RING_SLAB).event_why, KMEM_WHY_GROW);
+    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL); /* frees nothing: no event */
     e = last_event(KMEM_RING_REAP);
     KT_EQ(e.event_count, 1);
     KT_EQ(strcmp(e.event_name, "t_ring"), 0);
@@ -412,6 +413,8 @@ KTEST(kmem_debug, rings_of_rare_events)
     e = last_event(KMEM_RING_FAIL);
     KT_EQ(e.event_why, KMEM_WHY_NOMEM);
     KT_EQ(strcmp(e.event_name, "t_ring"), 0);
+    KT_TRUE(e.event_slab == NULL);
+    KT_EQ(e.event_count, 500);
     for (size_t i = 0; i < KMEM_RING_SIZE; i++) {
         kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
         kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);

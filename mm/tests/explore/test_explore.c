@@ -6,10 +6,12 @@
  */
 #include "mm/tests/explore/explore.h"
 #include "mm/buddy_impl.h"
+#include "mm/debug/audit.h"
 
 static struct kmem_cache *cp;
 static void *got[2];
 static struct page *spare, *page;
+static uint32_t failures; /* events */
 
 static void make(size_t size)
 {
@@ -138,6 +140,7 @@ static void make_dry(void)
     EXPLORE_TRUE(spare != NULL);
     test_flood();
     test_starve();
+    failures = kmem_event_last(KMEM_RING_FAIL);
 }
 
 static void end_dry(void)
@@ -201,6 +204,9 @@ static void check_object(void)
 
     if (got[0] == NULL)
         EXPLORE_TRUE(explore_step(0, lock, 1) < explore_step(1, lock, 0));
+    EXPLORE_TRUE(kmem_event_last(KMEM_RING_FAIL) - failures ==
+                 (got[0] == NULL));
+    EXPLORE_TRUE(cp->cache_fails == (got[0] == NULL));
     test_obj[3] = got[0] != NULL ? got[0] : kmem_cache_alloc(cp, KM_NOSLEEP);
     got[0] = NULL;
     EXPLORE_TRUE(test_obj[3] != NULL);
@@ -212,6 +218,108 @@ KTEST(explore, S3_an_object_that_comes_back_meanwhile_is_found)
 {
     static const struct explore_case c = {
         "object", make_dry, {alloc_object, free_object}, check_object};
+
+    explore_all(&c);
+}
+
+/* ---- a slab that is reaped keeps its layout ----------------------------- */
+
+static int mode_error;
+
+static void reap_it(unsigned task)
+{
+    (void)task;
+    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+}
+
+static void set_mode(unsigned task)
+{
+    (void)task;
+    mode_error = kmem_debug_set(cp, KMF_CHECK);
+}
+
+static void check_layout(void)
+{
+    const char *where;
+
+    EXPLORE_TRUE(mode_error == 0 || mode_error == -KMEM_EAGAIN);
+    EXPLORE_TRUE(kmem_verify(&where) == NULL);
+    end();
+}
+
+KTEST(explore, no_layout_changes_while_a_slab_is_destroyed)
+{
+    static const struct explore_case c = {
+        "layout", make_reapable, {reap_it, set_mode}, check_layout};
+
+    explore_all(&c);
+}
+
+/* ---- a buffer of another layout is not taken ---------------------------- */
+
+static void make_empty(void)
+{
+    make(500);
+}
+
+/* The cache changes its layout, and has a free buffer of it. */
+static void set_mode_and_use(unsigned task)
+{
+    set_mode(task);
+    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_NOSLEEP));
+}
+
+static void check_taken(void)
+{
+    const char *where;
+
+    EXPLORE_TRUE(mode_error == 0 || mode_error == -KMEM_EAGAIN ||
+                 mode_error == -KMEM_EBUSY);
+    EXPLORE_TRUE(kmem_verify(&where) == NULL);
+    kmem_cache_free(cp, got[0]);
+    got[0] = NULL;
+    end();
+}
+
+KTEST(explore, an_allocation_that_grew_the_cache_sees_its_new_layout)
+{
+    static const struct explore_case c = {
+        "new layout", make_empty, {alloc_one, set_mode_and_use}, check_taken};
+
+    explore_all(&c);
+}
+
+/* ---- the pages of two hash tables --------------------------------------- */
+
+#define BEFORE_GROWTH 169 /* buffers of a table of 64 */
+
+static void make_full_table(void)
+{
+    make(PAGE_SIZE);
+    EXPLORE_TRUE(test_alloc(cp, 0, BEFORE_GROWTH));
+}
+
+static void verify_all(unsigned task)
+{
+    const char *where;
+
+    (void)task;
+    EXPLORE_TRUE(kmem_verify(&where) == NULL);
+}
+
+static void check_table(void)
+{
+    EXPLORE_TRUE(cp->cache_hash_mask + 1 == 256);
+    test_free(cp, 0, BEFORE_GROWTH);
+    free_got();
+    got[0] = NULL;
+    end();
+}
+
+KTEST(explore, a_hash_table_that_grows_raises_no_alarm)
+{
+    static const struct explore_case c = {
+        "table", make_full_table, {alloc_one, verify_all}, check_table};
 
     explore_all(&c);
 }
@@ -228,10 +336,8 @@ static void destroy_it(unsigned task)
 
 static void reap_all_and_verify(unsigned task)
 {
-    const char *where;
-
     reap_all(task);
-    EXPLORE_TRUE(kmem_verify(&where) == NULL);
+    verify_all(task);
 }
 
 static void check_destroyed(void)
@@ -250,12 +356,17 @@ KTEST(explore, S8_destroy_waits_for_a_reap)
     explore_all(&c);
 }
 
-/* There is no other task that could end the hold. */
+/* There is no other task that could end the hold. The cache's lock is taken to
+ * find that out. */
 KTEST(explore, S8_a_held_cache_stays)
 {
+    uint64_t taken;
+
     make(100);
     kmem_hold(cp, 1);
+    taken = cp->cache_lock.lock_taken;
     KT_EQ(kmem_cache_destroy(cp), -KMEM_EAGAIN);
+    KT_EQ(cp->cache_lock.lock_taken - taken, 1);
     kmem_hold(cp, -1);
     end();
 }

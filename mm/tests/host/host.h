@@ -49,13 +49,17 @@ void host_point(const char *what, const mm_lock_t *lock, const char *file,
 /* Sets up the arena, page frames and buddy; all memory usable but a hole. */
 void host_start_pages(size_t frames);
 
+/* Runs `fn` in a process of its own, on a machine of that many frames on which
+ * kmem_init has not run yet. Fails the case if an expectation of `fn` fails. */
+void host_before_init(size_t frames, void (*fn)(void));
+
 /* Ends the run if locks are held where none may be. */
 void host_check_unlocked(const char *when);
 
 /*
  * KT_PANICS(stmt, text): `stmt` must call mm_panic with a message that contains
- * `text`. Locks held at that moment are forgotten: the case must not use the
- * damaged object again.
+ * `text`. Locks held at that moment, and transfers of pages, are forgotten: the
+ * case must not use the damaged object again.
  */
 extern jmp_buf host_panic_jump;
 extern bool host_panic_expected;

@@ -20,6 +20,7 @@
 
 #include "tools/workshop/ktest/ktest.h"
 #include "mm/buddy.h"
+#include "mm/kmem_impl.h"
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
 #include "mm/tests/host/host.h"
@@ -112,12 +113,32 @@ static void check_after(const struct held *before)
     why = buddy_verify(&page);
     if (why != NULL)
         KT_FAIL("buddy_verify: %s", why);
+    KT_EQ(kmem_transfers, 0);
     if (host_failures != 0)
         return;
     after = held_now();
     KT_EQ(after.caches, before->caches);
     KT_EQ(after.inuse, before->inuse);
     KT_EQ(after.pages, before->pages);
+}
+
+void host_before_init(size_t frames, void (*fn)(void))
+{
+    int status = 1;
+    pid_t pid;
+
+    fflush(stdout);
+    pid = fork();
+    if (pid == 0) {
+        host_start_pages(frames);
+        list_init(&kmem_caches);
+        kmem_state = KMEM_DOWN;
+        fn();
+        fflush(stdout);
+        _exit(host_failures == 0 ? 0 : 1);
+    }
+    waitpid(pid, &status, 0);
+    KT_EQ(status, 0);
 }
 
 /* Runs the case on a fresh machine. True if it passed. */

@@ -8,6 +8,7 @@
 #include "mm/buddy.h"
 #include "mm/debug/leak.h"
 #include "mm/debug/platform.h"
+#include "mm/kmem_impl.h"
 
 #include <execinfo.h>
 #include <sanitizer/asan_interface.h>
@@ -282,6 +283,7 @@ void mm_panic(const char *fmt, ...)
     }
     while (host_self->task_locks != 0)
         host_self->task_lock[--host_self->task_locks]->lock_owner = NULL;
+    kmem_transfers = 0;
     longjmp(host_panic_jump, 1);
 }
 
