@@ -200,6 +200,7 @@ coverage: $(BUILD)/coverage/mmtest | $(DEPS) ## branches of mm/ that the host
 
 mutants: $(MUTANTS) | $(DEPS)     ## change mm/ everywhere; do the tests notice?
                                   ## SAMPLE=500 SEED=1 FILES=mm/buddy.c
+                                  ## FUNCTION=block_join
 	@SLATE_BUILD=$(BUILD) $(PYTHON) -m tools.test.mutants \
 	    --sample $(or $(SAMPLE),0) --seed $(or $(SEED),1) \
-	    $(filter %.c,$(FILES))
+	    $(if $(FUNCTION),--function $(FUNCTION)) $(filter %.c,$(FILES))

@@ -1,16 +1,18 @@
 """Mutation tests: `make mutants`. Do the tests notice when mm/ is wrong?
 
-    .venv/bin/python -m tools.test.mutants [--sample 500] [--seed 1] [FILE ...]
+    .venv/bin/python -m tools.test.mutants [--sample 500] [--seed 1]
+        [--function NAME] [FILE ...]
 
 Each mutant (tools/test/mutate.py) of mm/*.c and mm/debug/*.c, or of these
-files, is compiled into the host test program, whose cases run, cheap ones
-first, until one fails. If none does, mm/ runs on real threads under the thread
-sanitizer. Mutants that do not compile, or compile to the same machine code, do
-not count. The seed and the identities of mutants decide which are in a sample,
-so that a change of one line leaves the others in the sample.
+files, or of one function, is compiled into the host test program, whose cases
+run, cheap ones first, until one fails. If none does, mm/ runs on real threads
+under the thread sanitizer. Mutants that do not compile, or compile to the same
+machine code, do not count. The seed and the identities of mutants decide which
+are in a sample, so that a change of one line leaves the others in the sample.
 
 tools/test/survivors.txt explains mutants that no test can or should notice. The
-others that survive are printed, and last how many were killed.
+others that survive are printed when they are found, and last how many were
+killed.
 """
 
 import argparse
@@ -61,15 +63,29 @@ def part_of(mutants, seed, part):
                   key=lambda m: place(m, seed))
 
 
-def explained():
-    """{identity: reason} of survivors.txt: blocks of four lines and more, each
-    the identity of a mutant and then why it survives."""
+def explained(text=None):
+    """{identity: reason} of survivors.txt: blocks of lines, each the identities
+    of mutants and then why they survive. A `-` line without a function belongs
+    to the function before it, a `+` line without a `-` line to the `-` line
+    before it."""
     found = {}
-    for block in re.split(r"\n\n+", SURVIVORS.read_text().strip()):
-        lines = block.splitlines()
-        if not lines[0].startswith("#"):
-            found["\n".join(lines[:3]) + "\n"] = " ".join(
-                line.strip() for line in lines[3:])
+    text = SURVIVORS.read_text() if text is None else text
+    for block in re.split(r"\n\n+", text.strip()):
+        where = old = ""
+        identities, reason = [], []
+        for line in block.splitlines():
+            if reason or not line.startswith(("mm/", "    - ", "    + ")):
+                reason.append(line.strip())
+            elif line.startswith("mm/"):
+                where = line
+            elif line.startswith("    - "):
+                old = line
+            else:
+                identities.append(f"{where}\n{old}\n{line}\n")
+        for identity in identities:
+            if identity in found:
+                raise ValueError(f"survivors.txt: twice: {identity}")
+            found[identity] = " ".join(reason)
     return found
 
 
@@ -174,44 +190,51 @@ def races(program, seed, operations):
 
 
 class Result:
-    """The number of mutants that were tried, and the identities of those that
-    survived and of those that survivors.txt explains but the tests kill."""
+    """How many mutants were tried and how many survived, and the faults: the
+    survivors that survivors.txt does not explain, and the mutants that it
+    explains but the tests kill."""
 
     def __init__(self):
-        self.tried = 0
-        self.survived, self.unexplained, self.killed_after_all = [], [], []
+        self.tried = self.survived = self.unexplained = 0
+        self.faults = []
 
     def add(self, mutant, noticed, reasons):
+        """The fault, if there is one."""
+        fault = None
         self.tried += 1
-        if not noticed:
-            self.survived.append(mutant.identity)
+        self.survived += not noticed
         if not noticed and mutant.identity not in reasons:
-            self.unexplained.append(mutant.identity)
+            self.unexplained += 1
+            fault = f"SURVIVED {mutant.identity}"
         if noticed and mutant.identity in reasons:
-            self.killed_after_all.append(mutant.identity)
+            fault = f"EXPLAINED, BUT KILLED {mutant.identity}"
+        if fault:
+            self.faults.append(fault)
+        return fault
 
     def join(self, other):
         self.tried += other.tried
         self.survived += other.survived
         self.unexplained += other.unexplained
-        self.killed_after_all += other.killed_after_all
-
-    def faults(self):
-        return "".join(
-            f"SURVIVED {i}" for i in self.unexplained) + "".join(
-            f"EXPLAINED, BUT KILLED {i}" for i in self.killed_after_all)
+        self.faults += other.faults
 
 
-def try_part(tests, mutants, sample):
-    """Tries mutants until `sample` of them count."""
+def try_part(tests, mutants, sample, show=lambda fault: None):
+    """Tries mutants until `sample` of them count. Shows each fault at once."""
     result, reasons = Result(), explained()
     for mutant in mutants:
         if result.tried == sample:
             break
         noticed = tests.notice(mutant)
         if noticed is not None:
-            result.add(mutant, noticed, reasons)
+            fault = result.add(mutant, noticed, reasons)
+            if fault:
+                show(fault)
     return result
+
+
+def show(fault):
+    print(fault, end="", flush=True)
 
 
 def main():
@@ -221,28 +244,31 @@ def main():
                         help="how many; 0: all, which takes hours")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--function", help="only the mutants of this one")
     parser.add_argument("files", nargs="*", metavar="FILE")
     options = parser.parse_args()
     for file in options.files:
         if file not in sources():
             parser.error(f"{file} is not one of {', '.join(sources())}")
-    mutants = mutants_of(options.files or sources())
+    mutants = [m for m in mutants_of(options.files or sources())
+               if options.function in (None, m.function)]
+    if not mutants:
+        parser.error(f"no mutant is in {options.function}")
     each = -(-options.sample // PARTS) or len(mutants)
     tests, result = Tests(), Result()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         parts = [pool.submit(try_part, tests,
-                             part_of(mutants, options.seed, part), each)
+                             part_of(mutants, options.seed, part), each, show)
                  for part in range(PARTS)]
         for part in concurrent.futures.as_completed(parts):
-            print(part.result().faults(), end="", flush=True)
             result.join(part.result())
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = (used.ru_utime + used.ru_stime) / max(result.tried, 1)
     print(f"{len(mutants)} mutants; seed {options.seed}: {result.tried} tried, "
-          f"{result.tried - len(result.survived)} killed, "
-          f"{len(result.survived)} survived, {len(result.unexplained)} of "
-          f"them unexplained; {seconds:.1f} seconds of processor each")
-    sys.exit(result.faults() != "")
+          f"{result.tried - result.survived} killed, {result.survived} "
+          f"survived, {result.unexplained} of them unexplained; "
+          f"{seconds:.1f} seconds of processor each")
+    sys.exit(result.faults != [])
 
 
 if __name__ == "__main__":

@@ -198,6 +198,8 @@ class Source:
             token = self.tokens[i]
             if token.text in CHECKS:
                 i = self.tokens[i + 1].pair
+            elif token.text == "[" and self.is_array_size(i):
+                i = token.pair
             elif self.tokens[i - 1].text in ";{}:)" or \
                     self.tokens[i - 1].text in ("else", "do"):
                 self.statement(i)
@@ -327,15 +329,15 @@ class Source:
 
     def constant(self, i):
         token = self.tokens[i]
-        if token.kind == "number" and self.tokens[i - 1].text == "[" and \
-                self.tokens[i + 1].text == "]" and self.is_array_size(i):
-            return
         self.put("constant", token, f"({token.text} + 1)")
         self.put("constant", token, f"({token.text} - 1)")
 
     def is_array_size(self, i):
+        """Whether the `[` is part of a declaration, before any `=`."""
         while self.tokens[i - 1].text not in (";", "{", "}"):
             i -= 1
+            if self.tokens[i].text == "=":
+                return False
         return self.is_declaration(i)
 
     def arguments(self, open_):

@@ -14,7 +14,8 @@ SOURCE = """\
 static const int table[] = {7};
 static int f(int *a, int b)
 {
-    int left[4] = {0};
+    int left[4 * 2] = {0};
+    int one = a[6];
 
     MM_ASSERT(b != 9);
     mm_lock(&lock);
@@ -64,7 +65,7 @@ def test_mutants_of_an_operator(operator):
 
 def test_constants():
     numbers = [c.split()[0] for c in changes("constant")]
-    assert numbers == ["0", "0", "3", "3", "0", "0", "2", "2", "0", "0"]
+    assert numbers == [n for n in "063020" for _ in range(2)]
 
 
 def test_each_operator_has_a_test():
@@ -99,6 +100,56 @@ def test_each_explained_survivor_is_a_mutant():
     assert all(reason.endswith(".") for reason in reasons.values())
 
 
+def test_one_reason_can_explain_several_mutants():
+    text = """\
+# a comment
+
+mm/x.c f
+    - a
+    + b
+    + c
+    - d
+    + e
+mm/x.c g #2
+    - a
+    + b
+    Because of this
+    - and of that.
+
+mm/x.c h
+    - a
+    + b
+    Why.
+"""
+    f, g, h = (f"mm/x.c {x}\n    - " for x in ("f", "g #2", "h"))
+    why = "Because of this - and of that."
+    assert mutants.explained(text) == {
+        f"{f}a\n    + b\n": why, f"{f}a\n    + c\n": why,
+        f"{f}d\n    + e\n": why, f"{g}a\n    + b\n": why,
+        f"{h}a\n    + b\n": "Why."}
+    with pytest.raises(ValueError, match="twice"):
+        mutants.explained(text + "\n" + text)
+
+
+def test_faults_are_shown_when_they_are_found(monkeypatch):
+    """A survivor without a reason, and a mutant that has one but is killed."""
+    every = mutate.mutants_of("x.c", SOURCE)
+    killed, survivor, known = every[:3]
+    monkeypatch.setattr(mutants, "explained", lambda: {
+        killed.identity: "Why.", known.identity: "Why."})
+
+    class Notice:
+        def notice(self, mutant):
+            return None if mutant in every[3:] else mutant == killed
+
+    shown = []
+    result = mutants.try_part(Notice(), every, len(every), shown.append)
+    assert shown == result.faults == [
+        f"EXPLAINED, BUT KILLED {killed.identity}",
+        f"SURVIVED {survivor.identity}"]
+    assert (result.tried, result.survived, result.unexplained) == (3, 2, 1)
+
+
 @pytest.fixture(scope="session")
 def tests_of_mm():
     for name in ("mutants/mmtest", "threads/mmthreads"):
@@ -113,4 +164,4 @@ def test_mutants_are_killed_or_explained(part, tests_of_mm):
     result = mutants.try_part(tests_of_mm,
                               mutants.part_of(every, SEED, part), EACH)
     assert result.tried == EACH
-    assert not result.faults(), result.faults()
+    assert not result.faults, "".join(result.faults)
