@@ -135,7 +135,7 @@ extern int optind;   /* the first word that is not an option */
  * words after the first operand are operands. */
 int getopt(int argc, char *const argv[], const char *letters);
 
-/* ---- for tests ---------------------------------------------------------- */
+/* ---- system calls by number (user/lib/syscall.asm) ---------------------- */
 
 /* Any system call with EBX, ECX, EDX, ESI, EDI, EBP as given. Returns EAX: an
  * error is negative, errno is unchanged. */
