@@ -22,7 +22,7 @@ void heap_add(struct heap_sum *sum, const struct kmem_cache_stat *st)
     sum->sum_slabs += st->stat_slabs;
     sum->sum_full += st->stat_full_slabs;
     sum->sum_partial += st->stat_partial_slabs;
-    sum->sum_complete += st->stat_free_slabs;
+    sum->sum_free += st->stat_free_slabs;
     sum->sum_mem += st->stat_mem;
     sum->sum_used += (uint64_t)st->stat_inuse * st->stat_size;
     sum->sum_allocs += st->stat_allocs;

@@ -30,7 +30,7 @@ struct heap_sum {
     size_t sum_slabs;
     size_t sum_full;
     size_t sum_partial;
-    size_t sum_complete;
+    size_t sum_free;
     uint64_t sum_mem;
     uint64_t sum_used; /* in use * size */
     uint64_t sum_allocs;

@@ -97,12 +97,12 @@ static void put_mem(const struct kmastat *ks, row_t row, uint64_t bytes)
 
 static void put_states(row_t row, const struct heap_sum *s)
 {
-    char full[HEAP_CELL], partial[HEAP_CELL], complete[HEAP_CELL];
+    char full[HEAP_CELL], partial[HEAP_CELL], free[HEAP_CELL];
 
     snprintf(row[COL_STATES], HEAP_CELL, "%s/%s/%s",
              heap_count(s->sum_full, 4, full),
              heap_count(s->sum_partial, 4, partial),
-             heap_count(s->sum_complete, 4, complete));
+             heap_count(s->sum_free, 4, free));
 }
 
 static void put_sum(const struct kmastat *ks, row_t row,
@@ -362,8 +362,8 @@ static void json_sum(const char *key, const struct heap_sum *s)
             "\"mem\":%llu,\"used\":%llu,\"allocs\":%llu,\"frees\":%llu,"
             "\"fails\":%llu},",
             key, s->sum_caches, s->sum_inuse, s->sum_total, s->sum_slabs,
-            s->sum_full, s->sum_partial, s->sum_complete, s->sum_mem,
-            s->sum_used, s->sum_allocs, s->sum_frees, s->sum_fails);
+            s->sum_full, s->sum_partial, s->sum_free, s->sum_mem, s->sum_used,
+            s->sum_allocs, s->sum_frees, s->sum_fails);
 }
 
 static void json_totals(const struct heap_totals *t)

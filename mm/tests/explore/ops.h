@@ -92,7 +92,6 @@ struct worker {
         size_t object_size;
         enum kind object_kind; /* NONE: of kmem_alloc */
     } worker_object[OBJECTS];
-    unsigned worker_created; /* caches of this task that exist */
     uint32_t worker_random;
 };
 
