@@ -17,7 +17,6 @@
 #include "kernel/lib/string.h"
 
 #define WORD_COLUMN 16u /* width of a column of completions */
-#define COMMAND_MAX 32u /* characters in a command's name */
 
 /* ---- drawing ------------------------------------------------------------ */
 
@@ -236,18 +235,23 @@ const char *line_remembered(const struct line *l, unsigned n)
 
 /* The words come in any order, some twice; they are taken in that of ASCII. */
 struct completion {
-    const char *comp_prefix; /* what is already typed */
-    size_t comp_len;
+    unsigned comp_command, comp_start; /* of the command and of the word */
     bool comp_found;
+    const struct line *comp_line;
     char comp_word[LINE_MAX + 1]; /* the word taken last; "": none yet */
     char comp_next[LINE_MAX + 1]; /* if found, the one after it */
 };
+
+static unsigned typed(const struct completion *c)
+{
+    return c->comp_line->line_pos - c->comp_start;
+}
 
 static void find_next(const char *word, void *arg)
 {
     struct completion *c = arg;
 
-    if (strncmp(word, c->comp_prefix, c->comp_len) == 0 &&
+    if (strncmp(word, c->comp_line->line_text + c->comp_start, typed(c)) == 0 &&
         strcmp(word, c->comp_word) > 0 &&
         (!c->comp_found || strcmp(word, c->comp_next) < 0)) {
         c->comp_found = true;
@@ -256,11 +260,11 @@ static void find_next(const char *word, void *arg)
 }
 
 /* Takes the next word that matches, in comp_word. */
-static bool next_match(const struct line *l, struct completion *c,
-                       const char *command)
+static bool next_match(struct completion *c)
 {
     c->comp_found = false;
-    l->line_words(command, find_next, c);
+    c->comp_line->line_words(c->comp_line, c->comp_command, c->comp_start,
+                             find_next, c);
     if (c->comp_found)
         memcpy(c->comp_word, c->comp_next, sizeof(c->comp_word));
     return c->comp_found;
@@ -268,12 +272,11 @@ static bool next_match(const struct line *l, struct completion *c,
 
 /* Shortens `common` to what all matches begin with. Returns how many there
  * are. */
-static unsigned count_matches(const struct line *l, struct completion *c,
-                              const char *command, char *common)
+static unsigned count_matches(struct completion *c, char *common)
 {
     unsigned n = 0;
 
-    for (c->comp_word[0] = 0; next_match(l, c, command); n++) {
+    for (c->comp_word[0] = 0; next_match(c); n++) {
         size_t same = 0;
 
         if (n == 0)
@@ -285,13 +288,12 @@ static unsigned count_matches(const struct line *l, struct completion *c,
     return n;
 }
 
-static void list_matches(struct line *l, struct completion *c,
-                         const char *command)
+static void list_matches(struct line *l, struct completion *c)
 {
     unsigned column = 0;
 
     draw(l, "\n");
-    for (c->comp_word[0] = 0; next_match(l, c, command);) {
+    for (c->comp_word[0] = 0; next_match(c);) {
         unsigned len = (unsigned)strlen(c->comp_word);
         unsigned width = ROUND_UP(len + 2, WORD_COLUMN);
 
@@ -308,68 +310,42 @@ static void list_matches(struct line *l, struct completion *c,
     redraw(l);
 }
 
-/* Ends a command in a line of several. */
-static bool is_separator(char c)
+/* Finds where the word before the cursor and its command begin. False inside
+ * and after quotes, where nothing is completed. */
+static bool find_context(struct completion *c)
 {
-    return c == ';' || c == '|' || c == '&';
-}
+    c->comp_command = c->comp_start = 0;
+    for (unsigned i = 0; i < c->comp_line->line_pos; i++) {
+        char at = c->comp_line->line_text[i];
 
-/*
- * Finds the start of the word before the cursor and, in `command`, the first
- * word of its command ("" if this is it). False inside quotes, where nothing is
- * completed.
- */
-static bool find_context(const struct line *l, unsigned *start, char *command)
-{
-    unsigned words = 0;
-    unsigned len = 0;
-    bool blank = true;
-
-    *start = l->line_pos;
-    for (unsigned i = 0; i < l->line_pos; i++) {
-        char c = l->line_text[i];
-
-        if (c == '"' || c == '\'')
+        if (at == '"' || at == '\'')
             return false;
-        if (is_separator(c))
-            words = len = 0;
-        if (blank && c != ' ' && !is_separator(c)) {
-            words++;
-            *start = i;
-        }
-        blank = c == ' ' || is_separator(c);
-        if (words == 1 && !blank && len < COMMAND_MAX - 1)
-            command[len++] = c;
+        if (strchr(";|& <>", at))
+            c->comp_start = i + 1;
+        if (strchr(";|&", at))
+            c->comp_command = i + 1;
     }
-    if (blank)
-        *start = l->line_pos;
-    command[words > (blank ? 0u : 1u) ? len : 0] = 0;
     return true;
 }
 
 static void complete(struct line *l)
 {
-    struct completion c;
+    struct completion c = {.comp_line = l};
     char common[LINE_MAX + 1];
-    char command[COMMAND_MAX];
-    const char *of;
-    unsigned start, n;
+    unsigned n;
 
-    if (!l->line_words || !find_context(l, &start, command))
+    if (!l->line_words || !find_context(&c))
         return;
-    of = command[0] ? command : NULL;
-    c.comp_prefix = l->line_text + start;
-    c.comp_len = l->line_pos - start;
-    n = count_matches(l, &c, of, common);
+    n = count_matches(&c, common);
     if (n == 0) {
         bell(l);
         return;
     }
-    if (n > 1 && strlen(common) == c.comp_len) {
-        list_matches(l, &c, of);
+    if (n > 1 && strlen(common) == typed(&c)) {
+        list_matches(l, &c);
         return;
     }
-    for (const char *s = common + c.comp_len; *s; s++)
+    for (const char *s = common + typed(&c); *s; s++)
         insert(l, *s);
     /* No blank is added after the name of a directory. */
     if (n == 1 && l->line_text[l->line_pos] != ' ' &&

@@ -22,10 +22,14 @@ enum line_result {
     LINE_EOF,       /* ^D on an empty line; editing may continue */
 };
 
-/* Calls `add` for each word that may be a command (`command` is NULL) or an
- * argument of `command`. */
-typedef void line_words_t(const char *command,
-                          void (*add)(const char *word, void *arg), void *arg);
+struct line;
+
+/* Calls `add` for each word that may stand at the cursor. The places in
+ * line_text where the command and the word begin: equal but for blanks if the
+ * word is the command's name. */
+typedef void line_add_t(const char *word, void *arg);
+typedef void line_words_t(const struct line *l, unsigned command, unsigned word,
+                          line_add_t *add, void *arg);
 
 struct line {
     void (*line_write)(const char *s, size_t n);

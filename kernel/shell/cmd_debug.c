@@ -100,16 +100,13 @@ void debugcmd_print_transaction(const char *what,
 
 /* ---- debug -------------------------------------------------------------- */
 
-static void print_cache(struct kmem_cache *cp)
+static void print_cache(const struct kmem_cache_stat *st)
 {
-    struct kmem_cache_stat st;
     char letters[8];
 
-    kmem_cache_stat(cp, &st);
-    heap_print_name(st.stat_name, HEAP_NAME);
-    kprintf(" %-7s %6zu %6zu %6zu\n",
-            kmem_debug_text(kmem_debug_modes(cp), letters), st.stat_inuse,
-            st.stat_slabs, st.stat_chunk);
+    heap_print_name(st->stat_name, HEAP_NAME);
+    kprintf(" %-7s %6zu %6zu %6zu\n", kmem_debug_text(st->stat_modes, letters),
+            st->stat_inuse, st->stat_slabs, st->stat_chunk);
 }
 
 static void print_settings(void)
@@ -128,30 +125,21 @@ static void print_settings(void)
         kprintf("%zu pages are unmapped\n", kmem_unmapped_pages());
 }
 
-/* False for a size class without slabs: there are many. */
-static bool of_interest(struct kmem_cache *cp)
-{
-    struct kmem_cache_stat st;
-
-    kmem_cache_stat(cp, &st);
-    return st.stat_slabs != 0 || st.stat_kind != KMEM_KIND_CLASS;
-}
-
 static void show_modes(void)
 {
+    struct kmem_cache_stat st;
+    struct kmem_cache *cp;
     size_t none = 0, empty = 0;
 
     kprintf("%-*s %-7s %6s %6s %6s\n", HEAP_NAME, "CACHE", "MODES", "INUSE",
             "SLABS", "CHUNK");
-    for (struct kmem_cache *cp = kmem_cache_first(); cp;
-         cp = kmem_cache_next(cp)) {
-        if (!kmem_debug_modes(cp))
+    heap_all (cp, &st)
+        if (!st.stat_modes)
             none++;
-        else if (!of_interest(cp))
-            empty++;
+        else if (st.stat_slabs == 0 && st.stat_kind == KMEM_KIND_CLASS)
+            empty++; /* there are many */
         else
-            print_cache(cp);
-    }
+            print_cache(&st);
     if (empty)
         kprintf("%zu size classes without slabs are in a mode, too\n", empty);
     kprintf("%zu cache%s in none\n", none, none == 1 ? " is" : "s are");
@@ -177,12 +165,10 @@ static bool read_change(const char *word, struct change *c)
     if (*word && kmem_debug_letters(word, NULL, &c->change_modes, &bad))
         return true;
     if (*word)
-        shell_error("'%c' in '%.8s' is no mode; `debug LETTERS NAME`, LETTERS "
-                    "of " KMEM_DEBUG_LETTERS,
+        shell_error("'%c' in '%.8s' is no mode; modes are " KMEM_DEBUG_LETTERS,
                     bad, word);
     else
-        shell_error("wants letters of " KMEM_DEBUG_LETTERS
-                    " after +, - or =; `debug +FPZU inode`");
+        shell_error("wants modes after +, - or =; `debug +FPZU inode`");
     return false;
 }
 
@@ -219,22 +205,18 @@ static int change_cache(struct kmem_cache *cp, const struct change *c,
 static int change_all(const struct change *c, const char *pattern)
 {
     struct kmem_cache_stat st;
+    struct kmem_cache *cp;
     size_t n = 0, matching = 0, busy = 0;
-    int failed = 0;
+    int failed = 0, error;
 
-    for (struct kmem_cache *cp = kmem_cache_first(); cp;
-         cp = kmem_cache_next(cp)) {
-        unsigned before = kmem_debug_modes(cp);
-        int error;
-
-        kmem_cache_stat(cp, &st);
+    heap_all (cp, &st) {
         if (!heap_match(st.stat_name, pattern))
             continue;
         matching++;
         error = change_cache(cp, c, false);
         failed |= error != 0 && error != -KMEM_EPERM;
         busy += error == -KMEM_EBUSY;
-        n += kmem_debug_modes(cp) != before;
+        n += kmem_debug_modes(cp) != st.stat_modes;
     }
     if (matching == 0)
         return shell_error("no cache fits '%.20s'; `kmastat -z` lists them all",
@@ -247,21 +229,18 @@ static int change_all(const struct change *c, const char *pattern)
     return failed;
 }
 
-static int cmd_debug(int argc, char **argv)
+static int cmd_debug(char **argv)
 {
     struct kmem_cache *cp;
     struct change c;
 
-    if (argc == 1) {
+    if (!argv[1]) {
         show_modes();
         return 0;
     }
-    if (argc > 3)
-        return shell_error("wants letters and one cache at most; "
-                           "`debug +FPZU inode`");
     if (!read_change(argv[1], &c))
         return 1;
-    if (argc == 2)
+    if (!argv[2])
         return change_all(&c, NULL);
     if (strchr(argv[2], '*') || strchr(argv[2], '?'))
         return change_all(&c, argv[2]);
@@ -269,22 +248,35 @@ static int cmd_debug(int argc, char **argv)
     return cp ? change_cache(cp, &c, true) != 0 : 1;
 }
 
-SHELL_COMMAND(debug, cmd_debug, shell_complete_cache);
+SHELL_COMMAND(debug, cmd_debug);
+
+/* What is typed, and each letter that it has not. */
+static void offer_modes(const struct shell_offer *o)
+{
+    char word[sizeof(KMEM_DEBUG_LETTERS) + 1];
+    size_t n = strlcpy(word, o->offer_typed, sizeof(KMEM_DEBUG_LETTERS));
+
+    for (const char *c = KMEM_DEBUG_LETTERS; *c; c++)
+        if (n < sizeof(KMEM_DEBUG_LETTERS) && !strchr(o->offer_typed, *c)) {
+            word[n] = *c;
+            word[n + 1] = 0;
+            shell_offer(o, word);
+        }
+}
+
+SHELL_WORDS(MODES, offer_modes);
 
 /* ---- trace -------------------------------------------------------------- */
 
-static int cmd_trace(int argc, char **argv)
+static int cmd_trace(char **argv)
 {
     struct change c = {'+', KMF_TRACE};
     struct kmem_cache *cp;
 
-    if (argc != 3 ||
-        (strcmp(argv[2], "on") != 0 && strcmp(argv[2], "off") != 0))
-        return shell_error("wants a cache and on or off; `trace inode on`");
     if (strcmp(argv[2], "off") == 0)
         c.change_sign = '-';
     cp = heap_cache_named(argv[1]);
     return cp ? change_cache(cp, &c, true) != 0 : 1;
 }
 
-SHELL_COMMAND(trace, cmd_trace, shell_complete_cache);
+SHELL_COMMAND(trace, cmd_trace);

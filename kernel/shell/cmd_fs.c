@@ -59,26 +59,22 @@ static void print_totals(void)
             (t.total_hits + t.total_misses), t.total_hits, rate);
 }
 
-static int cmd_inodes(int argc, char **argv)
+static int cmd_inodes(char **argv)
 {
-    uint32_t options;
+    (void)argv;
 
-    if (!shell_options(&argc, argv, "ar", &options))
-        return 1;
-    if (argc != 1)
-        return shell_error("takes no '%.32s'; `inodes -a` lists all", argv[1]);
-    if (options & SHELL_OPTION('r')) {
+    if (shell_option('r')) {
         kprintf("%zu inodes reclaimed\n", inode_reclaim(SIZE_MAX));
         return 0;
     }
     kprintf("%-8s %8s %-6s %5s %10s %5s\n", "FS", "NUMBER", "TYPE", "LINKS",
             "SIZE", "REFS");
-    print_rows(options != 0);
+    print_rows(shell_option('a'));
     print_totals();
     return 0;
 }
 
-SHELL_COMMAND(inodes, cmd_inodes, NULL);
+SHELL_COMMAND(inodes, cmd_inodes);
 
 /* ---- what is mounted ---------------------------------------------------- */
 
@@ -188,37 +184,33 @@ static uint32_t show_mount(uint32_t last, bool json)
     return last;
 }
 
-static int cmd_mounts(int argc, char **argv)
+static int cmd_mounts(char **argv)
 {
-    uint32_t options;
+    bool json = shell_option('j');
     uint32_t last = 0;
 
-    if (!shell_options(&argc, argv, "j", &options))
-        return 1;
-    if (argc != 1)
-        return shell_error("takes no '%.32s'; `mounts` lists all", argv[1]);
-    if (options == 0)
+    (void)argv;
+    if (!json)
         kprintf("%-11s %-5s %8s %7s %7s %5s %5s %6s %-10s %s\n", "PATH", "KIND",
                 "ROOT", "BLOCKS", "FREE", "FILES", "FREE", "INODES", "SERVER",
                 "STATE");
     do
-        last = show_mount(last, options != 0);
+        last = show_mount(last, json);
     while (last != 0 && !shell_interrupted());
     return 0;
 }
 
-SHELL_COMMAND(mounts, cmd_mounts, NULL);
+SHELL_COMMAND(mounts, cmd_mounts);
 
 /* ---- pipes -------------------------------------------------------------- */
 
-static int cmd_pipes(int argc, char **argv)
+static int cmd_pipes(char **argv)
 {
     struct pipe_stat st;
     const void *last = NULL;
     size_t rows = 0;
 
-    if (argc != 1)
-        return shell_error("takes no '%.32s'; write `pipes`", argv[1]);
+    (void)argv;
     kprintf("%-10s %7s %7s %6s %10s\n", "PIPE", "READERS", "WRITERS", "BYTES",
             "TOTAL");
     for (; pipe_stats(last, &st, 1) == 1 && !shell_interrupted(); rows++) {
@@ -231,4 +223,4 @@ static int cmd_pipes(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(pipes, cmd_pipes, NULL);
+SHELL_COMMAND(pipes, cmd_pipes);

@@ -9,21 +9,9 @@
 #include "drivers/rtc.h"
 #include "kernel/lib/option.h"
 #include "kernel/lib/string.h"
-#include "kernel/shell/text.h"
-
-static bool no_arguments(int argc, char **argv)
-{
-    if (argc == 1)
-        return true;
-    shell_error("takes no arguments; write `%s`", argv[0]);
-    return false;
-}
+#include "kernel/shell/usage.h"
 
 /* ---- help --------------------------------------------------------------- */
-
-extern const char __start_shell_help[], __stop_shell_help[];
-
-static const struct text help = {__start_shell_help, __stop_shell_help};
 
 /* Lists the commands that only the workshop kernel has. */
 static void help_workshop(void)
@@ -58,11 +46,13 @@ static void help_line(struct text name, struct text what)
         }
 }
 
-static void help_all(void)
+static int help_all(void)
 {
-    struct text t = help, line, title, name = {NULL, NULL};
+    struct text t = usage_help, line, title, name = {NULL, NULL};
 
     while (text_line(&t, &line)) {
+        if (*line.text_from == '|')
+            continue;
         title = text_after(line, "== ");
         if (!text_empty(title)) {
             text_print(title);
@@ -75,21 +65,26 @@ static void help_all(void)
             "blanks.\nTab completes, Up brings lines back, ^C stops a "
             "command.\n");
     help_workshop();
+    return 0;
 }
 
 static int help_one(const char *name)
 {
-    struct text section, usage, line;
+    struct text section, form, line;
+    const char *before = "usage:";
 
     if (!shell_find(name))
         return shell_only_workshop(name)
                    ? 1
                    : shell_error("no command \"%.32s\"; `help` lists them",
                                  name);
-    section = text_section(help, name, &usage);
-    kprintf("usage: ");
-    text_print(usage);
-    kprintf("\n");
+    section = text_section(usage_help, name, &form);
+    for (; !text_empty(form); form = usage_next_form(&section)) {
+        kprintf("%-7s", before);
+        text_print(form);
+        kprintf("\n");
+        before = "";
+    }
     text_line(&section, &line);
     text_print(line);
     kprintf("\n");
@@ -107,39 +102,27 @@ static int help_options(void)
     return 0;
 }
 
-static int cmd_help(int argc, char **argv)
+static int cmd_help(char **argv)
 {
-    if (argc > 2)
-        return shell_error("takes one command at most; see `help help`");
-    if (argc == 2 && strcmp(argv[1], "options") == 0)
+    if (!argv[1])
+        return help_all();
+    if (strcmp(argv[1], "options") == 0)
         return help_options();
-    if (argc == 2)
-        return help_one(argv[1]);
-    help_all();
-    return 0;
+    return help_one(argv[1]);
 }
 
-static void complete_command(void (*add)(const char *word, void *arg),
-                             void *arg)
-{
-    for (const struct shell_command *c = __start_shell_commands;
-         c < __stop_shell_commands; c++)
-        add(c->command_name, arg);
-}
-
-SHELL_COMMAND(help, cmd_help, complete_command);
+SHELL_COMMAND(help, cmd_help);
 
 /* ---- the log ------------------------------------------------------------ */
 
 /* Shows the ring without recording, so that it does not change meanwhile. */
-static int cmd_dmesg(int argc, char **argv)
+static int cmd_dmesg(char **argv)
 {
     char text[256];
     size_t at = 0;
     size_t n;
 
-    if (!no_arguments(argc, argv))
-        return 1;
+    (void)argv;
     while ((n = console_history(at, text, sizeof(text))) > 0) {
         if (shell_interrupted())
             break;
@@ -149,17 +132,16 @@ static int cmd_dmesg(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(dmesg, cmd_dmesg, NULL);
+SHELL_COMMAND(dmesg, cmd_dmesg);
 
-static int cmd_clear(int argc, char **argv)
+static int cmd_clear(char **argv)
 {
-    if (!no_arguments(argc, argv))
-        return 1;
+    (void)argv;
     console_clear();
     return 0;
 }
 
-SHELL_COMMAND(clear, cmd_clear, NULL);
+SHELL_COMMAND(clear, cmd_clear);
 
 static const char *const terminals[] = {
     [CONSOLE_NO_TERMINAL] = "plain",
@@ -180,39 +162,38 @@ static bool set_terminal(char *value)
 BOOT_OPTION(terminal, "terminal=", "terminal=plain|vga|both",
             "which outputs have colours and stop at a page", set_terminal);
 
-static int cmd_terminal(int argc, char **argv)
+static int cmd_terminal(char **argv)
 {
-    if (argc > 2 || (argc == 2 && !set_terminal(argv[1])))
-        return shell_error("wants plain, vga or both");
+    if (argv[1])
+        set_terminal(argv[1]);
     kprintf("%s\n", terminals[console_terminals()]);
     return 0;
 }
 
-SHELL_COMMAND(terminal, cmd_terminal, NULL);
+SHELL_COMMAND(terminal, cmd_terminal);
 
-static int cmd_echo(int argc, char **argv)
+static int cmd_echo(char **argv)
 {
-    for (int i = 1; i < argc; i++) {
-        if (i > 1)
+    while (*++argv) {
+        console_write(*argv, strlen(*argv));
+        if (argv[1])
             console_putc(' ');
-        console_write(argv[i], strlen(argv[i]));
     }
     console_putc('\n');
     return 0;
 }
 
-SHELL_COMMAND(echo, cmd_echo, NULL);
+SHELL_COMMAND(echo, cmd_echo);
 
 /* ---- time --------------------------------------------------------------- */
 
-static int cmd_uptime(int argc, char **argv)
+static int cmd_uptime(char **argv)
 {
     uint64_t ms = timer_ms();
     uint32_t seconds = (uint32_t)(ms / 1000);
     struct rtc_time now;
 
-    if (!no_arguments(argc, argv))
-        return 1;
+    (void)argv;
     kprintf("up %u:%02u:%02u.%02u", seconds / 3600, seconds / 60 % 60,
             seconds % 60, (uint32_t)(ms % 1000) / 10);
     if (rtc_now(seconds, &now))
@@ -223,32 +204,29 @@ static int cmd_uptime(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(uptime, cmd_uptime, NULL);
+SHELL_COMMAND(uptime, cmd_uptime);
 
 /* ---- the rest ----------------------------------------------------------- */
 
-static int cmd_reboot(int argc, char **argv)
+static int cmd_reboot(char **argv)
 {
-    if (!no_arguments(argc, argv))
-        return 1;
+    (void)argv;
     power_reset();
 }
 
-SHELL_COMMAND(reboot, cmd_reboot, NULL);
+SHELL_COMMAND(reboot, cmd_reboot);
 
-static int cmd_poweroff(int argc, char **argv)
+static int cmd_poweroff(char **argv)
 {
-    if (!no_arguments(argc, argv))
-        return 1;
+    (void)argv;
     power_off();
 }
 
-SHELL_COMMAND(poweroff, cmd_poweroff, NULL);
+SHELL_COMMAND(poweroff, cmd_poweroff);
 
-static int cmd_about(int argc, char **argv)
+static int cmd_about(char **argv)
 {
-    if (!no_arguments(argc, argv))
-        return 1;
+    (void)argv;
     kprintf("Slate, a teaching microkernel for 32-bit x86, built around the "
             "slab allocator of\nJeff Bonwick, \"The Slab Allocator: An "
             "Object-Caching Kernel Memory Allocator\",\nUSENIX Summer 1994. "
@@ -257,4 +235,4 @@ static int cmd_about(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(about, cmd_about, NULL);
+SHELL_COMMAND(about, cmd_about);

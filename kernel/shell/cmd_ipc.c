@@ -8,13 +8,12 @@
 
 /* ---- ports -------------------------------------------------------------- */
 
-static int cmd_ports(int argc, char **argv)
+static int cmd_ports(char **argv)
 {
     struct port_stat st;
     uint32_t last = 0;
 
-    if (argc != 1)
-        return shell_error("takes no '%.32s'; write `ports`", argv[1]);
+    (void)argv;
     kprintf("%6s %5s %7s %7s %6s %7s %8s %8s\n", "NUMBER", "REFS", "RECEIVE",
             "CALLS", "QUEUED", "WAITING", "BITS", "IRQS");
     for (; port_stats(last, &st, 1) == 1 && !shell_interrupted();
@@ -30,7 +29,7 @@ static int cmd_ports(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(ports, cmd_ports, NULL);
+SHELL_COMMAND(ports, cmd_ports);
 
 /* ---- ipc ---------------------------------------------------------------- */
 
@@ -124,10 +123,9 @@ static void print_graph(bool cycles)
     }
 }
 
-static int cmd_ipc(int argc, char **argv)
+static int cmd_ipc(char **argv)
 {
-    if (argc != 1)
-        return shell_error("takes no '%.32s'; write `ipc`", argv[1]);
+    (void)argv;
     memset(&graph, 0, sizeof(graph));
     graph.graph_edges = ipc_edges(graph.graph_edge, EDGES_MAX);
     print_graph(false);
@@ -139,4 +137,4 @@ static int cmd_ipc(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(ipc, cmd_ipc, NULL);
+SHELL_COMMAND(ipc, cmd_ipc);

@@ -56,11 +56,10 @@ void heap_totals(struct heap_totals *t)
 {
     struct kmem_cache_stat st;
     struct segkmem_stat seg;
+    struct kmem_cache *cp;
 
     memset(t, 0, sizeof(*t));
-    for (struct kmem_cache *cp = kmem_cache_first(); cp;
-         cp = kmem_cache_next(cp)) {
-        kmem_cache_stat(cp, &st);
+    heap_all (cp, &st) {
         heap_add(&t->total_kind[st.stat_kind], &st);
         heap_add(&t->total_all, &st);
         if (st.stat_flags & KMEM_STAT_SUPPLY)
@@ -102,9 +101,10 @@ struct kmem_cache *heap_next(struct heap_order *at, heap_key_t *key,
 
         kmem_cache_stat(cp, &st);
         k = key(&st);
-        if (!heap_after(at, k, i) || (found && k <= best.order_key))
+        if ((at->order_only && at->order_only != cp) || !heap_after(at, k, i) ||
+            (found && k <= best.order_key))
             continue;
-        best = (struct heap_order){k, i, true};
+        best = (struct heap_order){k, i, true, at->order_only};
         found = cp;
         *out = st;
     }
@@ -223,15 +223,23 @@ struct kmem_cache *heap_cache_named(const char *name)
     return cp;
 }
 
-bool heap_cache_argument(int argc, char **argv, struct kmem_cache **cp)
+bool heap_cache_argument(const char *word, struct kmem_cache **cp)
 {
-    *cp = NULL;
-    if (argc > 2)
-        shell_error("wants one cache at most; `%s` is for all", argv[0]);
-    else if (argc == 2)
-        *cp = heap_cache_named(argv[1]);
-    return argc == 1 || *cp;
+    *cp = word ? heap_cache_named(word) : NULL;
+    return !word || *cp;
 }
+
+static void offer_caches(const struct shell_offer *o)
+{
+    struct kmem_cache_stat st;
+    struct kmem_cache *cp;
+
+    heap_all (cp, &st)
+        shell_offer(o, st.stat_name);
+}
+
+SHELL_WORDS(CACHE, offer_caches);
+SHELL_WORDS(PATTERN, offer_caches);
 
 void heap_json_name(const struct kmem_cache_stat *st)
 {
@@ -288,8 +296,27 @@ bool heap_address(const char *word, uintptr_t *addr)
     return false;
 }
 
-bool heap_number(char letter, const char *word, uint32_t *n)
+/* There are thousands: only those that begin with what was typed, and not the
+ * compiler's parts of functions, as kmain.cold. */
+void heap_offer_symbols(const struct shell_offer *o, uint32_t n)
 {
+    for (const struct symbol *s = symbol_table;
+         *o->offer_typed && s < symbol_table + n; s++)
+        if (s->symbol_name && !strchr(s->symbol_name, '.'))
+            shell_offer(o, s->symbol_name);
+}
+
+static void offer_symbols(const struct shell_offer *o)
+{
+    heap_offer_symbols(o, symbol_count);
+}
+
+SHELL_WORDS(SYMBOL, offer_symbols);
+
+bool heap_number(char letter, uint32_t *n)
+{
+    const char *word = shell_value(letter);
+
     if (!word || (parse_u32(word, n) && *n != 0))
         return true;
     shell_error("-%c wants a number from 1 on, not '%.32s'", letter, word);

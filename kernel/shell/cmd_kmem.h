@@ -67,6 +67,7 @@ struct heap_order {
     uint64_t order_key;
     size_t order_index;
     bool order_begun;
+    struct kmem_cache *order_only; /* visits no other; NULL: all */
 };
 
 /* True if a row with this key and place comes after the last one shown. */
@@ -83,6 +84,16 @@ struct kmem_cache *heap_next(struct heap_order *at, heap_key_t *key,
                              struct kmem_cache_stat *out);
 
 heap_key_t heap_key_mem;
+
+/* Visits all caches, oldest first. */
+#define heap_all(cp, st)                                                       \
+    for ((cp) = kmem_cache_first(); (cp) && (kmem_cache_stat(cp, st), true);   \
+         (cp) = kmem_cache_next(cp))
+
+/* Visits cache `only`, or all if it is NULL, most memory first. */
+#define heap_each(cp, only, st)                                                \
+    for (struct heap_order heap_at = {.order_only = (only)};                   \
+         ((cp) = heap_next(&heap_at, heap_key_mem, (st))) != NULL;)
 
 /* `n` in at most `width` (4 or more) characters: exact if it fits, else in
  * thousands, millions, …: 123k, 1.2M. Returns buf. */
@@ -113,9 +124,8 @@ uint32_t heap_random(uint32_t *state);
 /* The cache called `name`, or NULL after an error line. */
 struct kmem_cache *heap_cache_named(const char *name);
 
-/* The cache that the only argument names; NULL without one. False after an
- * error line. */
-bool heap_cache_argument(int argc, char **argv, struct kmem_cache **cp);
+/* The cache called `word`; NULL without a word. False after an error line. */
+bool heap_cache_argument(const char *word, struct kmem_cache **cp);
 
 /* Prints the first member of a JSON object: which cache it is of. */
 void heap_json_name(const struct kmem_cache_stat *st);
@@ -127,9 +137,13 @@ void heap_print(void *to, const char *fmt, ...) PRINTF_LIKE(2, 3);
  * ("kmain+0x1c"); false after an error. */
 bool heap_address(const char *word, uintptr_t *addr);
 
-/* The number that option -letter was given: true and *n unchanged if `word`
- * is NULL, false after an error line if it is no number from 1 on. */
-bool heap_number(char letter, const char *word, uint32_t *n);
+/* Offers the first `n` symbols. */
+struct shell_offer;
+void heap_offer_symbols(const struct shell_offer *o, uint32_t n);
+
+/* The number that option -letter was given: true and *n unchanged without the
+ * option, false after an error line if it is no number from 1 on. */
+bool heap_number(char letter, uint32_t *n);
 
 /* The word at an address, if ring 0 can read it. */
 bool heap_word(uintptr_t addr, uintptr_t *word);

@@ -103,7 +103,7 @@ static void print_chunk(const struct kmem_cache_stat *st)
 
     kprintf("chunk     %6zu = %zu asked for + %zu %s", chunk, st->stat_size,
             tag ? tag : extra, tag ? "debug tag" : "extra word");
-    kprintf(" + %zu to the next multiple of %zu\n",
+    kprintf(" + %zu to a multiple of %zu\n",
             chunk - st->stat_size - extra - tag, st->stat_align);
 }
 
@@ -273,22 +273,16 @@ static void print_working_set(const struct kmem_cache_stat *st)
     kprintf("\n");
 }
 
-static int cmd_cache(int argc, char **argv)
+static int cmd_cache(char **argv)
 {
     struct kmem_cache_stat st;
     struct kmem_cache *cp;
-    uint32_t options;
 
-    if (!shell_options(&argc, argv, "j", &options))
-        return 1;
-    if (argc != 2)
-        return shell_error("wants one cache; `cache kmem_alloc_64`, or "
-                           "`kmastat` for all");
     cp = heap_cache_named(argv[1]);
     if (!cp)
         return 1;
     kmem_cache_stat(cp, &st);
-    if (options & SHELL_OPTION('j')) {
+    if (shell_option('j')) {
         heap_json_cache(&st);
         return 0;
     }
@@ -301,7 +295,7 @@ static int cmd_cache(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(cache, cmd_cache, shell_complete_cache);
+SHELL_COMMAND(cache, cmd_cache);
 
 /* ---- hash --------------------------------------------------------------- */
 
@@ -380,53 +374,34 @@ static void print_chains(struct kmem_cache *cp,
     kprintf(".\nThe cache has %zu, free ones included.\n", st->stat_total);
 }
 
-static void hash_all(bool json)
+static int cmd_hash(char **argv)
 {
-    struct heap_order at = {0};
+    bool json = shell_option('j');
+    struct kmem_cache *cp, *only;
     struct kmem_cache_stat st;
-    struct kmem_cache *cp;
 
-    while ((cp = heap_next(&at, heap_key_mem, &st)))
-        if (st.stat_flags & KMEM_STAT_LARGE) {
-            if (json)
-                json_hash_row(cp, &st);
-            else if (st.stat_mem)
-                print_hash_row(cp, &st);
-        }
-}
-
-static int cmd_hash(int argc, char **argv)
-{
-    struct kmem_cache *cp;
-    struct kmem_cache_stat st;
-    uint32_t options;
-    bool json;
-
-    if (!shell_options(&argc, argv, "j", &options) ||
-        !heap_cache_argument(argc, argv, &cp))
+    if (!heap_cache_argument(argv[1], &only))
         return 1;
-    if (cp) {
-        kmem_cache_stat(cp, &st);
-        if (!(st.stat_flags & KMEM_STAT_LARGE))
-            return shell_error(
-                "'%s' is of small objects, without a hash table; "
-                "`hash` shows which have one",
-                argv[1]);
-    }
-    json = options & SHELL_OPTION('j');
+    if (only)
+        kmem_cache_stat(only, &st);
+    if (only && !(st.stat_flags & KMEM_STAT_LARGE))
+        return shell_error("'%s' is of small objects, without a hash table; "
+                           "`hash` shows which have one",
+                           argv[1]);
     if (!json)
         kprintf("%-*s %7s %7s %8s %6s %8s %7s %9s\n", HEAP_NAME, "CACHE",
                 "ENTRIES", "USED", "MAXCHAIN", "LOAD", "RESCALES", "GROW-AT",
                 "SHRINK-AT");
-    if (!cp) {
-        hash_all(json);
-    } else if (json) {
-        json_hash_row(cp, &st);
-    } else {
-        print_hash_row(cp, &st);
-        print_chains(cp, &st);
-    }
+    heap_each (cp, only, &st)
+        if (!(st.stat_flags & KMEM_STAT_LARGE))
+            continue;
+        else if (json)
+            json_hash_row(cp, &st);
+        else if (only || st.stat_mem)
+            print_hash_row(cp, &st);
+    if (only && !json)
+        print_chains(only, &st);
     return 0;
 }
 
-SHELL_COMMAND(hash, cmd_hash, shell_complete_cache);
+SHELL_COMMAND(hash, cmd_hash);

@@ -83,17 +83,13 @@ static void json_buddy(const struct buddy_stat *st)
             st->stat_pressures);
 }
 
-static int cmd_buddyinfo(int argc, char **argv)
+static int cmd_buddyinfo(char **argv)
 {
     struct buddy_stat st;
-    uint32_t options;
 
-    if (!shell_options(&argc, argv, "j", &options))
-        return 1;
-    if (argc != 1)
-        return shell_error("takes no '%s'; write `buddyinfo`", argv[1]);
+    (void)argv;
     buddy_stat(&st);
-    if (options & SHELL_OPTION('j')) {
+    if (shell_option('j')) {
         json_buddy(&st);
     } else {
         print_orders(&st);
@@ -102,7 +98,7 @@ static int cmd_buddyinfo(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(buddyinfo, cmd_buddyinfo, NULL);
+SHELL_COMMAND(buddyinfo, cmd_buddyinfo);
 
 /* ---- pages: the picture ------------------------------------------------- */
 
@@ -264,12 +260,6 @@ static struct run block_at(size_t i)
     };
 }
 
-static bool same_kind(const struct run *a, const struct run *b)
-{
-    return a->run_order == b->run_order && a->run_state == b->run_state &&
-           a->run_owner == b->run_owner;
-}
-
 static void json_run(const struct run *run)
 {
     kprintf("{\"frame\":%zu,\"frames\":%zu,\"state\":\"%s\"", run->run_first,
@@ -283,7 +273,17 @@ static void json_run(const struct run *run)
     kprintf("}\n");
 }
 
-static void json_runs(void)
+static void print_run(const struct run *run)
+{
+    kprintf("%8zu %8zu %9zu  0x%08lx %-9s %s\n", run->run_first,
+            run->run_frames, run->run_frames * KIB_PER_PAGE,
+            (unsigned long)page_to_virt(&page_array[run->run_first]),
+            page_state_name(run->run_state),
+            run->run_owner ? heap_owner_name(run->run_owner) : "-");
+}
+
+/* Shows the neighbours of one kind and owner; by order, too, if `ordered`. */
+static void show_runs(void (*show)(const struct run *run), bool ordered)
 {
     struct run run = block_at(0);
 
@@ -291,14 +291,16 @@ static void json_runs(void)
         struct run next = block_at(i);
 
         i += next.run_frames;
-        if (same_kind(&run, &next)) {
+        if (run.run_state == next.run_state &&
+            run.run_owner == next.run_owner &&
+            (run.run_order == next.run_order || !ordered)) {
             run.run_frames += next.run_frames;
         } else {
-            json_run(&run);
+            show(&run);
             run = next;
         }
     }
-    json_run(&run);
+    show(&run);
 }
 
 static void json_pages(void)
@@ -332,6 +334,8 @@ static void print_frame(size_t i, bool marked)
                 heap_block_head(i));
     else if (p->page_state == PAGE_SLAB || p->page_state == PAGE_HASH)
         kprintf("%s", heap_owner_name(p->page_owner));
+    else
+        kprintf("-");
     kprintf("\n");
 }
 
@@ -357,56 +361,16 @@ static int pages_around(const char *word)
     return 0;
 }
 
-/* ---- pages -r ------------------------------------------------------------ */
-
-/* The cache that a frame belongs to, or NULL. */
-static const void *frame_owner(size_t i)
+static int cmd_pages(char **argv)
 {
-    enum page_state state = page_array[i].page_state;
-
-    return state == PAGE_SLAB || state == PAGE_HASH ? page_array[i].page_owner
-                                                    : NULL;
-}
-
-static void print_run(size_t first, size_t frames)
-{
-    kprintf("%8zu %8zu %9zu  0x%08lx %-9s %s\n", first, frames,
-            frames * KIB_PER_PAGE,
-            (unsigned long)page_to_virt(&page_array[first]),
-            page_state_name(frame_state(first)),
-            heap_owner_name(frame_owner(first)));
-}
-
-/* Neighbours in the same state, of the same cache. */
-static void print_runs(void)
-{
-    size_t first = 0;
-
-    kprintf("%8s %8s %9s  %-10s %-9s %s\n", "FRAME", "FRAMES", "KIB", "VIRTUAL",
-            "STATE", "OWNER");
-    for (size_t i = 1; i <= page_count && !shell_interrupted(); i++) {
-        if (i < page_count && frame_state(i) == frame_state(first) &&
-            frame_owner(i) == frame_owner(first))
-            continue;
-        print_run(first, i - first);
-        first = i;
-    }
-}
-
-static int cmd_pages(int argc, char **argv)
-{
-    uint32_t options;
-
-    if (!shell_options(&argc, argv, "jr", &options))
-        return 1;
-    if (argc > 2)
-        return shell_error("wants one address at most; `pages` shows all");
-    if (argc == 2)
+    if (argv[1])
         return pages_around(argv[1]);
-    if (options & SHELL_OPTION('r')) {
-        print_runs();
-    } else if (options & SHELL_OPTION('j')) {
-        json_runs();
+    if (shell_option('r')) {
+        kprintf("%8s %8s %9s  %-10s %-9s %s\n", "FRAME", "FRAMES", "KIB",
+                "VIRTUAL", "STATE", "OWNER");
+        show_runs(print_run, false);
+    } else if (shell_option('j')) {
+        show_runs(json_run, true);
         json_pages();
     } else {
         print_picture();
@@ -415,4 +379,4 @@ static int cmd_pages(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(pages, cmd_pages, NULL);
+SHELL_COMMAND(pages, cmd_pages);

@@ -68,6 +68,19 @@ static struct play_cache *find_played(const char *name)
     return NULL;
 }
 
+static void offer_played(const struct shell_offer *o)
+{
+    struct kmem_cache_stat st;
+
+    list_for_each (l, &play_caches) {
+        kmem_cache_stat(list_entry(l, struct play_cache, play_link)->play_cp,
+                        &st);
+        shell_offer(o, st.stat_name);
+    }
+}
+
+SHELL_WORDS(NAME, offer_played);
+
 static int wrong_count(const char *word)
 {
     return shell_error("'%s' is no count; write a number from 1 on", word);
@@ -93,13 +106,8 @@ struct play_order {
     bool order_plain; /* all slabs have colour 0 */
 };
 
-static int read_order(int argc, char **argv, struct play_order *o)
+static int read_order(char **argv, struct play_order *o)
 {
-    int i = 4;
-
-    if (argc < 4)
-        return shell_error("create wants a name and a size; "
-                           "`kmem create box 200`");
     if (!good_name(argv[2]))
         return shell_error("'%s' is no name; letters, digits and _, at most "
                            "%u, no digit first",
@@ -110,22 +118,17 @@ static int read_order(int argc, char **argv, struct play_order *o)
         o->order_size > KMEM_SIZE_MAX)
         return shell_error("'%s' is no size; 1 to %u bytes", argv[3],
                            KMEM_SIZE_MAX);
-    if (i < argc && words_size(argv[i], &o->order_align)) {
-        if ((o->order_align & (o->order_align - 1)) ||
-            o->order_align > PAGE_SIZE)
+    for (argv += 4; *argv; argv++)
+        if (strcmp(*argv, "ctor") == 0)
+            o->order_ctor = true;
+        else if (strcmp(*argv, "nocolour") == 0)
+            o->order_plain = true;
+        else if (!words_size(*argv, &o->order_align) ||
+                 (o->order_align & (o->order_align - 1)) ||
+                 o->order_align > PAGE_SIZE)
             return shell_error("'%s' is no alignment; 0, or a power of two up "
                                "to %u",
-                               argv[i], PAGE_SIZE);
-        i++;
-    }
-    if (i < argc && strcmp(argv[i], "ctor") == 0)
-        o->order_ctor = argv[i++];
-    if (i < argc && strcmp(argv[i], "nocolour") == 0)
-        o->order_plain = argv[i++];
-    if (i < argc)
-        return shell_error("'%s' is one word too many; after the size come "
-                           "[ALIGN] [ctor] [nocolour]",
-                           argv[i]);
+                               *argv, PAGE_SIZE);
     return 0;
 }
 
@@ -177,13 +180,13 @@ static struct play_cache *make_cache(const char *name,
     return pc;
 }
 
-static int play_create(int argc, char **argv)
+static int play_create(char **argv)
 {
     struct play_order order = {0};
     struct kmem_cache_stat st;
     struct play_cache *pc;
 
-    if (read_order(argc, argv, &order))
+    if (read_order(argv, &order))
         return 1;
     pc = make_cache(argv[2], &order);
     if (!pc) {
@@ -200,13 +203,11 @@ static int play_create(int argc, char **argv)
 }
 
 /* If objects are allocated, the slab allocator refuses and prints why. */
-static int play_destroy(int argc, char **argv)
+static int play_destroy(char **argv)
 {
     struct play_cache *pc;
     int error;
 
-    if (argc != 3)
-        return shell_error("destroy wants one cache; `kmem destroy box`");
     pc = find_played(argv[2]);
     if (!pc)
         return 1;
@@ -278,15 +279,12 @@ static void print_state(const struct play_cache *pc, char sign, size_t n)
             st.stat_full_slabs, st.stat_partial_slabs, st.stat_free_slabs);
 }
 
-static int play_alloc(int argc, char **argv)
+static int play_alloc(char **argv)
 {
     struct play_cache *pc;
     uint32_t want;
     size_t n = 0;
 
-    if (argc != 4)
-        return shell_error("alloc wants a cache and a count; "
-                           "`kmem alloc box 100`");
     pc = find_played(argv[2]);
     if (!pc)
         return 1;
@@ -360,15 +358,12 @@ PART void free_at_random(struct play_cache *pc, size_t n)
         free_one(pc, picked.next);
 }
 
-static int play_free(int argc, char **argv)
+static int play_free(char **argv)
 {
-    const char *how = argc == 5 ? argv[4] : "lifo";
+    const char *how = argv[4] ?: "lifo";
     struct play_cache *pc;
     uint32_t n;
 
-    if (argc != 4 && argc != 5)
-        return shell_error("free wants a cache and a count; "
-                           "`kmem free box 50 random`");
     pc = find_played(argv[2]);
     if (!pc)
         return 1;
@@ -379,23 +374,19 @@ static int play_free(int argc, char **argv)
     if (n > pc->play_count)
         return shell_error("only %zu objects are allocated; `kmem free %s all`",
                            pc->play_count, argv[2]);
-    if (strcmp(how, "random") == 0)
+    if (*how == 'r')
         free_at_random(pc, n);
-    else if (strcmp(how, "lifo") == 0 || strcmp(how, "fifo") == 0)
-        free_in_order(pc, n, *how == 'l');
     else
-        return shell_error("'%s' is no order; it is lifo, fifo or random", how);
+        free_in_order(pc, n, *how == 'l');
     print_state(pc, '-', n);
     return 0;
 }
 
 /* ---- list --------------------------------------------------------------- */
 
-static int play_list(int argc, char **argv)
+static int play_list(char **argv)
 {
-    if (argc != 2)
-        return shell_error("list takes no '%s'; `slabs NAME` shows one cache",
-                           argv[2]);
+    (void)argv;
     if (list_empty(&play_caches)) {
         kprintf("(no cache was created by kmem; `kmem create box 200` creates "
                 "one)\n");
@@ -416,24 +407,21 @@ static int play_list(int argc, char **argv)
     return 0;
 }
 
-static int cmd_kmem(int argc, char **argv)
+static int cmd_kmem(char **argv)
 {
     static const struct {
         const char *name;
-        int (*run)(int argc, char **argv);
+        int (*run)(char **argv);
     } verbs[] = {
         {"create", play_create},   {"alloc", play_alloc}, {"free", play_free},
         {"destroy", play_destroy}, {"list", play_list},
     };
 
-    if (argc < 2)
-        return shell_error("wants create, alloc, free, destroy or list");
-    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
-        if (strcmp(argv[1], verbs[i].name) == 0)
-            return verbs[i].run(argc, argv);
-    return shell_error("'%s' is none of create, alloc, free, destroy and "
-                       "list",
-                       argv[1]);
+    size_t i = 0;
+
+    while (strcmp(argv[1], verbs[i].name) != 0)
+        i++;
+    return verbs[i].run(argv);
 }
 
-SHELL_COMMAND(kmem, cmd_kmem, shell_complete_cache);
+SHELL_COMMAND(kmem, cmd_kmem);

@@ -73,12 +73,11 @@ static void reap_one(struct kmem_cache *cp, enum kmem_reap_mode mode,
  * of theirs. */
 static void reap_all(enum kmem_reap_mode mode, struct reap_sum *sum)
 {
-    for (int own = 0; own < 2; own++)
-        for (struct kmem_cache *cp = kmem_cache_first(); cp;
-             cp = kmem_cache_next(cp)) {
-            struct kmem_cache_stat st;
+    struct kmem_cache_stat st;
+    struct kmem_cache *cp;
 
-            kmem_cache_stat(cp, &st);
+    for (int own = 0; own < 2; own++)
+        heap_all (cp, &st) {
             if ((st.stat_kind == KMEM_KIND_INTERNAL) == own)
                 reap_one(cp, mode, false, sum);
             if (shell_interrupted())
@@ -137,24 +136,20 @@ static void reclaim_inodes(const struct kmem_cache *cp)
         kprintf("%zu unused inodes were freed first\n", inodes);
 }
 
-static int cmd_reap(int argc, char **argv)
+static int cmd_reap(char **argv)
 {
     enum kmem_reap_mode mode = KMEM_REAP_WS;
     size_t held = segkmem_pages();
     size_t free = buddy_free_pages();
     struct reap_sum sum = {0};
     struct kmem_cache *cp;
-    uint32_t options;
 
-    if (!shell_options(&argc, argv, "an", &options))
+    if (!heap_cache_argument(argv[1], &cp))
         return 1;
-    if (options == (SHELL_OPTION('a') | SHELL_OPTION('n')))
-        return shell_error(
-            "-a frees every free slab, -n none; use one of them");
-    if (!heap_cache_argument(argc, argv, &cp))
-        return 1;
-    if (options)
-        mode = options & SHELL_OPTION('a') ? KMEM_REAP_ALL : KMEM_REAP_DRY;
+    if (shell_option('a'))
+        mode = KMEM_REAP_ALL;
+    else if (shell_option('n'))
+        mode = KMEM_REAP_DRY;
     if (mode == KMEM_REAP_ALL)
         reclaim_inodes(cp);
     print_head();
@@ -173,7 +168,7 @@ static int cmd_reap(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(reap, cmd_reap, shell_complete_cache);
+SHELL_COMMAND(reap, cmd_reap);
 
 /* ---- ws ----------------------------------------------------------------- */
 
@@ -207,13 +202,12 @@ static int set_interval(const char *word)
     return 0;
 }
 
-static void show_ws(struct kmem_cache *cp, const struct kmem_cache_stat *st,
-                    bool json)
+static void show_ws(struct kmem_cache *cp, const struct kmem_cache_stat *st)
 {
     struct kmem_reap_result dry;
 
     kmem_cache_reap(cp, KMEM_REAP_DRY, &dry);
-    if (!json) {
+    if (!shell_option('j')) {
         print_row(st, dry.reap_slabs, st->stat_last_reap_freed,
                   st->stat_last_reap_kept);
         return;
@@ -233,48 +227,29 @@ static bool has_ws(const struct kmem_cache_stat *st)
            st->stat_reaps;
 }
 
-static void show_all_ws(bool json)
+static int cmd_ws(char **argv)
 {
-    struct heap_order at = {0};
+    bool json = shell_option('j');
+    struct kmem_cache *cp, *only;
     struct kmem_cache_stat st;
-    struct kmem_cache *cp;
     size_t rows = 0;
 
-    while ((cp = heap_next(&at, heap_key_mem, &st)))
-        if (json || has_ws(&st)) {
-            show_ws(cp, &st, json);
+    if (shell_option('i'))
+        return set_interval(shell_value('i'));
+    if (!heap_cache_argument(argv[1], &only))
+        return 1;
+    if (!json)
+        print_head();
+    heap_each (cp, only, &st)
+        if (json || only || has_ws(&st)) {
+            show_ws(cp, &st);
             rows++;
         }
     if (rows == 0)
         kprintf("(no cache has a free slab)\n");
-}
-
-static int cmd_ws(int argc, char **argv)
-{
-    struct kmem_cache *cp;
-    struct kmem_cache_stat st;
-    uint32_t options;
-    bool json;
-
-    if (!shell_options(&argc, argv, "ij", &options))
-        return 1;
-    if (options & SHELL_OPTION('i'))
-        return argc == 2 ? set_interval(argv[1])
-                         : shell_error("-i wants seconds or never after it");
-    if (!heap_cache_argument(argc, argv, &cp))
-        return 1;
-    json = options & SHELL_OPTION('j');
-    if (!json)
-        print_head();
-    if (cp) {
-        kmem_cache_stat(cp, &st);
-        show_ws(cp, &st, json);
-    } else {
-        show_all_ws(json);
-    }
     if (!json)
         print_interval();
     return 0;
 }
 
-SHELL_COMMAND(ws, cmd_ws, shell_complete_cache);
+SHELL_COMMAND(ws, cmd_ws);

@@ -206,12 +206,12 @@ static void print_histogram(const struct kmem_cache_stat *st,
 }
 
 /* Shows the slabs of one cache. False if ^C ended it. */
-static bool show_slabs(struct kmem_cache *cp, const struct kmem_cache_stat *st,
-                       bool all, bool json)
+static bool show_slabs(struct kmem_cache *cp, const struct kmem_cache_stat *st)
 {
-    struct slab_walk walk = {.walk_all = all, .walk_json = json};
+    struct slab_walk walk = {.walk_all = shell_option('v'),
+                             .walk_json = shell_option('j')};
 
-    if (json)
+    if (walk.walk_json)
         return walk_slabs(cp, st->stat_slabs, &walk);
     if (st->stat_slabs == 0) {
         kprintf("%s has no slabs: the first allocation creates one of %zu "
@@ -228,18 +228,18 @@ static bool show_slabs(struct kmem_cache *cp, const struct kmem_cache_stat *st,
     return true;
 }
 
-static void all_slabs(bool all, bool json)
+static void all_slabs(void)
 {
-    struct heap_order at = {0};
+    bool json = shell_option('j');
     struct kmem_cache_stat st;
     struct kmem_cache *cp;
 
-    while ((cp = heap_next(&at, heap_key_mem, &st)) && st.stat_mem) {
-        if (!json)
+    heap_each (cp, NULL, &st) {
+        if (st.stat_mem && !json)
             kprintf("%s:\n", st.stat_name);
-        if (!show_slabs(cp, &st, all, json))
+        if (st.stat_mem && !show_slabs(cp, &st))
             return;
-        if (!json)
+        if (st.stat_mem && !json)
             kprintf("\n");
     }
 }
@@ -269,14 +269,14 @@ static void print_states(const struct kmem_cache_stat *st)
 /* Prints a row for each cache that has slabs. */
 static void summary(void)
 {
-    struct heap_order at = {0};
     struct kmem_cache_stat st;
+    struct kmem_cache *cp;
     char used[HEAP_CELL];
 
     kprintf("%-*s %6s %6s %7s %6s %5s # full + partial . free\n", HEAP_NAME,
             "CACHE", "SLABS", "FULL", "PARTIAL", "FREE", "USED%");
-    while (heap_next(&at, heap_key_mem, &st) && !shell_interrupted()) {
-        if (st.stat_slabs == 0)
+    heap_each (cp, NULL, &st) {
+        if (st.stat_slabs == 0 || shell_interrupted())
             continue;
         heap_print_name(st.stat_name, HEAP_NAME);
         kprintf(" %6zu %6zu %7zu %6zu %5s ", st.stat_slabs, st.stat_full_slabs,
@@ -289,28 +289,25 @@ static void summary(void)
     }
 }
 
-static int cmd_slabs(int argc, char **argv)
+static int cmd_slabs(char **argv)
 {
     struct kmem_cache_stat st;
     struct kmem_cache *cp;
-    uint32_t options;
 
-    if (!shell_options(&argc, argv, "vj", &options) ||
-        !heap_cache_argument(argc, argv, &cp))
+    if (!heap_cache_argument(argv[1], &cp))
         return 1;
     if (cp) {
         kmem_cache_stat(cp, &st);
-        show_slabs(cp, &st, options & SHELL_OPTION('v'),
-                   options & SHELL_OPTION('j'));
-    } else if (options) {
-        all_slabs(options & SHELL_OPTION('v'), options & SHELL_OPTION('j'));
+        show_slabs(cp, &st);
+    } else if (shell_option('v') || shell_option('j')) {
+        all_slabs();
     } else {
         summary();
     }
     return 0;
 }
 
-SHELL_COMMAND(slabs, cmd_slabs, shell_complete_cache);
+SHELL_COMMAND(slabs, cmd_slabs);
 
 /* ---- colours ------------------------------------------------------------ */
 
@@ -400,14 +397,21 @@ static void print_heat(const char *label, const size_t *sets)
 static void print_colour_rows(const struct kmem_cache_stat *st)
 {
     size_t colours = MIN(heap_colours(st), (size_t)COLOURS);
+    bool next = false; /* the last one printed is the next slab's */
 
     for (size_t i = 0; i < MIN(colours, (size_t)PAIRS); i++)
         kprintf("%sCOLOUR  SLABS", i ? "   " : "");
     for (size_t i = 0; i < colours; i++) {
         size_t colour = st->stat_colour_min + i * st->stat_align;
 
-        kprintf("%s%6zu %6zu%s", i % PAIRS ? "  " : "\n", colour,
-                heat.heat_slabs[i], colour == st->stat_colour_next ? "<" : " ");
+        kprintf("%s%6zu %6zu",
+                i % PAIRS == 0 ? "\n"
+                : next         ? " "
+                               : "  ",
+                colour, heat.heat_slabs[i]);
+        next = colour == st->stat_colour_next;
+        if (next)
+            kprintf("<");
     }
     kprintf("\n< the next slab's colour");
     if (heat.heat_other)
@@ -415,7 +419,7 @@ static void print_colour_rows(const struct kmem_cache_stat *st)
     kprintf("\n");
 }
 
-static int colours_one(struct kmem_cache *cp, const struct kmem_cache_stat *st)
+static void colours_one(struct kmem_cache *cp, const struct kmem_cache_stat *st)
 {
     size_t walked = heat_cache(cp, st);
 
@@ -428,16 +432,14 @@ static int colours_one(struct kmem_cache *cp, const struct kmem_cache_stat *st)
     print_heat("all at 0", heat.heat_plain);
     if (walked < st->stat_slabs)
         kprintf("(the first %zu slabs of %zu)\n", walked, st->stat_slabs);
-    return 0;
 }
 
-static void colours_row(struct kmem_cache *cp, const struct kmem_cache_stat *st,
-                        bool json)
+static void colours_row(struct kmem_cache *cp, const struct kmem_cache_stat *st)
 {
     size_t colours = heap_colours(st);
 
     heat_cache(cp, st);
-    if (json) {
+    if (shell_option('j')) {
         heap_json_name(st);
         kprintf(",\"colours\":%zu,\"step\":%zu,\"next\":%zu,\"slabs\":%zu,"
                 "\"sets\":%zu,\"sets_uncoloured\":%zu}\n",
@@ -451,44 +453,27 @@ static void colours_row(struct kmem_cache *cp, const struct kmem_cache_stat *st,
             sets_touched(heat.heat_plain));
 }
 
-static int colours_all(bool json)
+static int cmd_colours(char **argv)
 {
-    struct heap_order at = {0};
+    bool json = shell_option('j');
     struct kmem_cache_stat st;
-    struct kmem_cache *cp;
+    struct kmem_cache *cp, *only;
 
-    if (!json)
+    if (!heap_cache_argument(argv[1], &only))
+        return 1;
+    if (!json && !only)
         kprintf("%-*s %7s %5s %5s %6s %5s %10s\n", HEAP_NAME, "CACHE",
                 "COLOURS", "STEP", "NEXT", "SLABS", "SETS", "UNCOLOURED");
-    while ((cp = heap_next(&at, heap_key_mem, &st)))
-        if (st.stat_slabs || json)
-            colours_row(cp, &st, json);
-    if (!json)
+    heap_each (cp, only, &st)
+        if (only && !json)
+            colours_one(cp, &st);
+        else if (st.stat_slabs || json)
+            colours_row(cp, &st);
+    if (!json && !only)
         kprintf("sets: cache sets of %u that the first %u bytes of the objects "
                 "touch\n",
                 SETS, HOT_BYTES);
     return 0;
 }
 
-static int cmd_colours(int argc, char **argv)
-{
-    struct kmem_cache_stat st;
-    struct kmem_cache *cp;
-    uint32_t options;
-    bool json;
-
-    if (!shell_options(&argc, argv, "j", &options) ||
-        !heap_cache_argument(argc, argv, &cp))
-        return 1;
-    json = options & SHELL_OPTION('j');
-    if (!cp)
-        return colours_all(json);
-    kmem_cache_stat(cp, &st);
-    if (json)
-        colours_row(cp, &st, true);
-    else
-        colours_one(cp, &st);
-    return 0;
-}
-
-SHELL_COMMAND(colours, cmd_colours, shell_complete_cache);
+SHELL_COMMAND(colours, cmd_colours);

@@ -30,7 +30,6 @@ struct kmastat {
     bool ks_zero;
     bool ks_wide;
     bool ks_json;
-    bool ks_sheet;
 };
 
 enum column {
@@ -396,50 +395,17 @@ static uint64_t key_fail(const struct kmem_cache_stat *st)
     return st->stat_fails;
 }
 
-static bool set_order(struct kmastat *ks, const char *order)
+static heap_key_t *key_of(const char *order)
 {
     static const struct {
         const char *name;
         heap_key_t *key;
-    } orders[] = {
-        {"mem", heap_key_mem},
-        {"waste", key_waste},
-        {"rate", key_rate},
-        {"fail", key_fail},
-    };
+    } orders[] = {{"waste", key_waste}, {"rate", key_rate}, {"fail", key_fail}};
 
-    for (size_t i = 0; i < ARRAY_SIZE(orders); i++)
-        if (strcmp(orders[i].name, order) == 0) {
-            ks->ks_key = orders[i].key;
-            return true;
-        }
-    shell_error("-s wants mem, waste, rate or fail after it");
-    return false;
-}
-
-static bool set_options(struct kmastat *ks, int argc, char **argv)
-{
-    const char *order = NULL;
-    bool kib = false, mib = false;
-    const struct words_option options[] = {
-        {'k', &kib, NULL},         {'m', &mib, NULL},
-        {'z', &ks->ks_zero, NULL}, {'w', &ks->ks_wide, NULL},
-        {'j', &ks->ks_json, NULL}, {'T', &ks->ks_sheet, NULL},
-        {'s', NULL, &order},
-    };
-
-    if (!shell_take(&argc, argv, options, ARRAY_SIZE(options)) ||
-        (order && !set_order(ks, order)))
-        return false;
-    if (argc > 2) {
-        shell_error("'%.32s' is one pattern too many; use * and ? in one",
-                    argv[2]);
-        return false;
-    }
-    ks->ks_pattern = argv[1];
-    ks->ks_unit = kib || mib;
-    ks->ks_shift = mib ? 20 : 10;
-    return true;
+    for (size_t i = 0; order && i < ARRAY_SIZE(orders); i++)
+        if (strcmp(orders[i].name, order) == 0)
+            return orders[i].key;
+    return heap_key_mem;
 }
 
 /* Chooses the unit, unless the user has: bytes in the wide table, else KiB, or
@@ -462,11 +428,10 @@ static void choose_unit(struct kmastat *ks)
 static void select_caches(struct kmastat *ks, struct heap_sum *selected)
 {
     struct kmem_cache_stat st;
+    struct kmem_cache *cp;
     size_t longest = NARROW_NAME;
 
-    for (struct kmem_cache *cp = kmem_cache_first(); cp;
-         cp = kmem_cache_next(cp)) {
-        kmem_cache_stat(cp, &st);
+    heap_all (cp, &st) {
         if (!heap_match(st.stat_name, ks->ks_pattern))
             continue;
         heap_add(selected, &st);
@@ -555,24 +520,29 @@ static void serve(const void *arg)
 
 HOOK(HOOK_UP, serve);
 
-static int cmd_kmastat(int argc, char **argv)
+static int cmd_kmastat(char **argv)
 {
-    struct kmastat ks = {.ks_print = heap_print, .ks_key = heap_key_mem};
+    struct kmastat ks = {.ks_print = heap_print,
+                         .ks_key = key_of(shell_value('s')),
+                         .ks_pattern = argv[1],
+                         .ks_unit = shell_option('k') || shell_option('m'),
+                         .ks_shift = shell_option('m') ? 20 : 10,
+                         .ks_zero = shell_option('z'),
+                         .ks_wide = shell_option('w')};
     struct heap_sum selected = {0};
     struct heap_totals t;
     size_t hidden;
 
-    if (!set_options(&ks, argc, argv))
-        return 1;
     select_caches(&ks, &selected);
     if (selected.sum_caches == 0)
         return shell_error("no cache matches '%s'; `kmastat -z` lists them all",
                            ks.ks_pattern);
-    if (ks.ks_json) {
+    if (shell_option('j')) {
+        ks.ks_json = true;
         print_rows(&ks, &hidden);
         heap_totals(&t);
         json_totals(&t);
-    } else if (ks.ks_sheet) {
+    } else if (shell_option('T')) {
         heap_totals_table(ks.ks_pattern);
     } else {
         print_table(&ks, &selected);
@@ -580,4 +550,4 @@ static int cmd_kmastat(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(kmastat, cmd_kmastat, shell_complete_cache);
+SHELL_COMMAND(kmastat, cmd_kmastat);

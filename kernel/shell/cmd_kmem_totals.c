@@ -98,11 +98,10 @@ void heap_totals_table(const char *pattern)
     struct figure cache[PER_CACHE] = {0};
     struct figure object[PER_OBJECT] = {0};
     struct kmem_cache_stat st;
+    struct kmem_cache *cp;
     size_t all = 0, active = 0;
 
-    for (struct kmem_cache *cp = kmem_cache_first(); cp;
-         cp = kmem_cache_next(cp)) {
-        kmem_cache_stat(cp, &st);
+    heap_all (cp, &st) {
         if (!heap_match(st.stat_name, pattern))
             continue;
         all++;

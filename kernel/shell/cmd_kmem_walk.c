@@ -197,15 +197,7 @@ static void walk_cache(struct walk *w)
         heap_note_broken(w->walk_cp);
 }
 
-static void walk_all(struct walk *w)
-{
-    struct heap_order at = {0};
-
-    while (!done(w) && (w->walk_cp = heap_next(&at, heap_key_mem, &w->walk_st)))
-        walk_cache(w);
-}
-
-static bool set_what(struct walk *w, const char *what)
+static void set_what(struct walk *w, const char *what)
 {
     static const struct {
         const char *name;
@@ -217,42 +209,28 @@ static bool set_what(struct walk *w, const char *what)
         {"hash", NULL, walk_hash},
     };
 
-    for (size_t i = 0; what && i < ARRAY_SIZE(kinds); i++)
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
         if (strcmp(kinds[i].name, what) == 0) {
             w->walk_slab = kinds[i].slab;
             w->walk_cache = kinds[i].cache;
-            w->walk_used = *what == 'a';
-            return true;
         }
-    return false;
+    w->walk_used = *what == 'a';
 }
 
-static int cmd_walk(int argc, char **argv)
+static int cmd_walk(char **argv)
 {
-    struct walk w = {.walk_most = UINT32_MAX};
-    const char *most = NULL;
-    const struct words_option options[] = {
-        {'j', &w.walk_json, NULL},
-        {'n', NULL, &most},
-    };
+    struct walk w = {.walk_most = UINT32_MAX, .walk_json = shell_option('j')};
+    struct heap_order at = {0};
 
-    if (!shell_take(&argc, argv, options, ARRAY_SIZE(options)) ||
-        !heap_number('n', most, &w.walk_most))
+    if (!heap_number('n', &w.walk_most) ||
+        !heap_cache_argument(argv[2], &at.order_only))
         return 1;
-    if (!set_what(&w, argv[1]) || argc > 3)
-        return shell_error("wants alloc, free, slab, bufctl or hash, and one "
-                           "cache at most");
-    if (argc == 3 && !(w.walk_cp = heap_cache_named(argv[2])))
-        return 1;
+    set_what(&w, argv[1]);
     if (!w.walk_json)
         kprintf(" %-10s %-16s %-10s %4s %-7s %s\n", "ADDR", "CACHE", "SLAB",
                 "IDX", "STATE", "FIRST-WORDS");
-    if (w.walk_cp) {
-        kmem_cache_stat(w.walk_cp, &w.walk_st);
+    while (!done(&w) && (w.walk_cp = heap_next(&at, heap_key_mem, &w.walk_st)))
         walk_cache(&w);
-    } else {
-        walk_all(&w);
-    }
     if (!w.walk_json)
         kprintf("%u row%s%s\n", (unsigned)w.walk_rows,
                 w.walk_rows == 1 ? "" : "s",
@@ -260,4 +238,4 @@ static int cmd_walk(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(walk, cmd_walk, shell_complete_cache);
+SHELL_COMMAND(walk, cmd_walk);

@@ -278,16 +278,11 @@ static void print_managed(const struct page *frame, uintptr_t addr)
     }
 }
 
-static int cmd_whatis(int argc, char **argv)
+static int cmd_whatis(char **argv)
 {
     const struct page *frame;
-    uint32_t options;
     uintptr_t addr;
 
-    if (!shell_options(&argc, argv, "r", &options))
-        return 1;
-    if (argc != 2)
-        return shell_error("wants one address; `whatis 0xc0123456`");
     if (!heap_address(argv[1], &addr))
         return 1;
     kprintf("0x%08lx: ", (unsigned long)addr);
@@ -299,12 +294,12 @@ static int cmd_whatis(int argc, char **argv)
     else
         kprintf("no memory that the kernel manages\n");
     memset(&place, 0, sizeof(place)); /* -r would find it */
-    if (options)
+    if (shell_option('r'))
         debugcmd_print_refs(addr, (uintptr_t)__builtin_frame_address(0));
     return 0;
 }
 
-SHELL_COMMAND(whatis, cmd_whatis, NULL);
+SHELL_COMMAND(whatis, cmd_whatis);
 
 /* ---- map ---------------------------------------------------------------- */
 
@@ -420,13 +415,10 @@ static void print_chunks(const struct place *p)
     kprintf("\n");
 }
 
-static int cmd_map(int argc, char **argv)
+static int cmd_map(char **argv)
 {
     uintptr_t addr;
 
-    if (argc != 2)
-        return shell_error("wants one address; `slabs NAME` prints those of a "
-                           "cache");
     if (!heap_address(argv[1], &addr))
         return 1;
     if (addr < (uintptr_t)mm_phys_to_virt(0) || !find_place(addr, &place))
@@ -439,4 +431,4 @@ static int cmd_map(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(map, cmd_map, NULL);
+SHELL_COMMAND(map, cmd_map);

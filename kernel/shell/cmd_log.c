@@ -201,7 +201,7 @@ static void json_event(const struct kmem_event *e)
             (unsigned long)e->event_caller, kmem_why_text(e->event_why));
 }
 
-static void show_ring(enum kmem_ring ring, const struct filter *f)
+static int show_ring(enum kmem_ring ring, const struct filter *f)
 {
     uint32_t last = kmem_event_last(ring);
     struct kmem_event e;
@@ -221,73 +221,48 @@ static void show_ring(enum kmem_ring ring, const struct filter *f)
     }
     if (!f->filter_json && last == 0)
         kprintf("(nothing yet)\n");
+    return 0;
 }
 
 /* ---- the command -------------------------------------------------------- */
 
-static bool ring_named(const char *word, enum kmem_ring *ring)
+static bool read_filter(struct filter *f)
 {
-    static const char *const names[KMEM_RINGS] = {
-        [KMEM_RING_FAIL] = "fail",
-        [KMEM_RING_SLAB] = "slab",
-        [KMEM_RING_REAP] = "reap",
-    };
+    const char *task = shell_value('t');
 
-    for (int i = 0; i < KMEM_RINGS; i++)
-        if (strcmp(word, names[i]) == 0) {
-            *ring = (enum kmem_ring)i;
-            return true;
-        }
-    return false;
-}
-
-/* Reads the options; the words left are in argv. */
-static bool read_filter(int *argc, char **argv, struct filter *f)
-{
-    const char *rows = NULL, *addr = NULL, *task = NULL;
-    const struct words_option options[] = {
-        {'n', NULL, &rows},
-        {'a', NULL, &addr},
-        {'c', NULL, &f->filter_cache},
-        {'t', NULL, &task},
-        {'S', &f->filter_stack, NULL},
-        {'j', &f->filter_json, NULL},
-    };
-
-    if (!shell_take(argc, argv, options, ARRAY_SIZE(options)) ||
-        !heap_number('n', rows, &f->filter_rows) ||
-        (addr && !heap_address(addr, &f->filter_addr)))
-        return false;
+    f->filter_cache = shell_value('c');
+    f->filter_stack = shell_option('S');
+    f->filter_json = shell_option('j');
     f->filter_by_task = task != NULL;
     if (task && !parse_u32(task, &f->filter_task)) {
         shell_error("'%.32s' is no task; `ps` lists them", task);
         return false;
     }
-    return true;
+    return heap_number('n', &f->filter_rows);
 }
 
-static int cmd_log(int argc, char **argv)
+static int cmd_log(char **argv)
 {
+    static const char *const rings[KMEM_RINGS] = {
+        [KMEM_RING_FAIL] = "fail",
+        [KMEM_RING_SLAB] = "slab",
+        [KMEM_RING_REAP] = "reap",
+    };
     struct filter f = {.filter_rows = ROWS};
-    enum kmem_ring ring;
 
-    if (!read_filter(&argc, argv, &f))
+    if (!read_filter(&f))
         return 1;
-    if (argc > 2)
-        return shell_error("wants fail, slab, reap or one address at most");
-    if (argc == 2 && ring_named(argv[1], &ring)) {
-        show_ring(ring, &f);
-        return 0;
-    }
-    if (argc == 2 && !heap_address(argv[1], &f.filter_addr))
-        return 1;
-    if (f.filter_cache && !heap_cache_named(f.filter_cache))
+    for (enum kmem_ring ring = 0; ring < KMEM_RINGS; ring++)
+        if (argv[1] && strcmp(argv[1], rings[ring]) == 0)
+            return show_ring(ring, &f);
+    if ((argv[1] && !heap_address(argv[1], &f.filter_addr)) ||
+        (f.filter_cache && !heap_cache_named(f.filter_cache)))
         return 1;
     show_log(&f);
     return 0;
 }
 
-SHELL_COMMAND(log, cmd_log, shell_complete_cache);
+SHELL_COMMAND(log, cmd_log);
 
 /* ---- history ------------------------------------------------------------ */
 

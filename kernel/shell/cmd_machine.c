@@ -3,6 +3,7 @@
  * panic on request, to show the report.
  */
 #include "drivers/console.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/x86/panic.h"
@@ -23,13 +24,11 @@
 
 /* ---- bt ----------------------------------------------------------------- */
 
-static int cmd_bt(int argc, char **argv)
+static int cmd_bt(char **argv)
 {
     struct task_stat st;
 
-    if (argc > 2)
-        return shell_error("wants one pid at most; `bt` is the shell's own");
-    if (argc == 2) {
+    if (argv[1]) {
         if (!taskcmd_stat(argv[1], &st))
             return 1;
         if (taskcmd_print_stack(st.stat_pid))
@@ -44,7 +43,7 @@ static int cmd_bt(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(bt, cmd_bt, taskcmd_complete);
+SHELL_COMMAND(bt, cmd_bt);
 
 /* ---- x ------------------------------------------------------------------ */
 
@@ -93,17 +92,14 @@ static int dump(vaddr_t addr, size_t n)
     return 0;
 }
 
-static int cmd_x(int argc, char **argv)
+static int cmd_x(char **argv)
 {
     uint32_t n = DUMP_DEFAULT;
     uintptr_t addr;
 
-    if (argc < 2 || argc > 3)
-        return shell_error("wants an address and how many bytes; "
-                           "`x 0xc0100000 64`");
     if (!heap_address(argv[1], &addr))
         return 1;
-    if (argc == 3 && (!words_size(argv[2], &n) || n == 0 || n > DUMP_MAX))
+    if (argv[2] && (!words_size(argv[2], &n) || n == 0 || n > DUMP_MAX))
         return shell_error("'%.32s' is no number of bytes; 1 to %u are",
                            argv[2], DUMP_MAX);
     if (n - 1 > UINTPTR_MAX - addr)
@@ -112,17 +108,15 @@ static int cmd_x(int argc, char **argv)
     return dump(addr, n);
 }
 
-SHELL_COMMAND(x, cmd_x, NULL);
+SHELL_COMMAND(x, cmd_x);
 
 /* ---- sym ---------------------------------------------------------------- */
 
-static int cmd_sym(int argc, char **argv)
+static int cmd_sym(char **argv)
 {
     char text[80];
     uintptr_t addr;
 
-    if (argc != 2)
-        return shell_error("wants an address or a name; `sym kmain`");
     addr = symbol_address(argv[1]);
     if (addr != 0) {
         kprintf("0x%08lx %s\n", (unsigned long)addr, argv[1]);
@@ -138,7 +132,7 @@ static int cmd_sym(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(sym, cmd_sym, NULL);
+SHELL_COMMAND(sym, cmd_sym);
 
 /* ---- meminfo ------------------------------------------------------------ */
 
@@ -216,43 +210,36 @@ static void json_meminfo(const struct meminfo *m)
             commit_limit(&m->info_commit));
 }
 
-static int cmd_meminfo(int argc, char **argv)
+static int cmd_meminfo(char **argv)
 {
     struct meminfo m;
-    uint32_t options;
 
-    if (!shell_options(&argc, argv, "j", &options))
-        return 1;
-    if (argc != 1)
-        return shell_error("takes no '%.32s'; write `meminfo`", argv[1]);
+    (void)argv;
     m.info_regions = page_regions(&m.info_count);
     m.info_totals = page_totals();
     buddy_stat(&m.info_buddy);
     segkmem_stat(&m.info_segkmem);
     commit_stat(&m.info_commit);
-    if (options & SHELL_OPTION('j'))
+    if (shell_option('j'))
         json_meminfo(&m);
     else
         print_meminfo(&m);
     return 0;
 }
 
-SHELL_COMMAND(meminfo, cmd_meminfo, NULL);
+SHELL_COMMAND(meminfo, cmd_meminfo);
 
 /* ---- panic -------------------------------------------------------------- */
 
-static int cmd_panic(int argc, char **argv)
+static int cmd_panic(char **argv)
 {
-    char text[SHELL_LINE_MAX + 1] = "";
+    char text[SHELL_LINE_MAX + 1];
     size_t n = 0;
 
-    for (int i = 1; i < argc && n < sizeof(text); i++) {
-        if (i > 1)
-            n += strlcpy(text + n, " ", sizeof(text) - n);
-        if (n < sizeof(text))
-            n += strlcpy(text + n, argv[i], sizeof(text) - n);
-    }
+    while (*++argv && n < sizeof(text))
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", *argv,
+                              argv[1] ? " " : "");
     panic("%s", n > 0 ? text : "asked for at the shell");
 }
 
-SHELL_COMMAND(panic, cmd_panic, NULL);
+SHELL_COMMAND(panic, cmd_panic);

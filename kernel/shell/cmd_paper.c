@@ -146,14 +146,12 @@ static void set_count(struct value *v, const char *key, size_t n,
              *noun && n != 1 ? "s" : "");
 }
 
-static int cmd_explain(int argc, char **argv)
+static int cmd_explain(char **argv)
 {
     struct kmem_cache *cp;
     struct kmem_cache_stat st;
     uintptr_t first;
 
-    if (argc != 2)
-        return shell_error("wants one cache; `explain kmem_alloc_64`");
     cp = heap_cache_named(argv[1]);
     if (!cp)
         return 1;
@@ -193,7 +191,7 @@ static int cmd_explain(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(explain, cmd_explain, shell_complete_cache);
+SHELL_COMMAND(explain, cmd_explain);
 
 /* ---- paper -------------------------------------------------------------- */
 
@@ -215,13 +213,11 @@ static void list_sections(void)
     }
 }
 
-static int cmd_paper(int argc, char **argv)
+static int cmd_paper(char **argv)
 {
     struct text section;
 
-    if (argc > 2)
-        return shell_error("wants one section; `paper` lists them");
-    if (argc == 1) {
+    if (!argv[1]) {
         list_sections();
         return 0;
     }
@@ -236,21 +232,18 @@ static int cmd_paper(int argc, char **argv)
     return 0;
 }
 
-static void complete_section(void (*add)(const char *word, void *arg),
-                             void *arg)
+static void offer_sections(const struct shell_offer *o)
 {
     struct text t = paper, line, number;
     char word[8];
 
     while (text_line(&t, &line)) {
         number = text_after(line, "= ");
-        if (text_empty(number))
-            continue;
-        strlcpy(word, number.text_from,
-                MIN((size_t)(number.text_end - number.text_from) + 1,
-                    sizeof(word)));
-        add(word, arg);
+        snprintf(word, sizeof(word), "%.*s",
+                 (int)(number.text_end - number.text_from), number.text_from);
+        shell_offer(o, word);
     }
 }
 
-SHELL_COMMAND(paper, cmd_paper, complete_section);
+SHELL_COMMAND(paper, cmd_paper);
+SHELL_WORDS(SECTION, offer_sections);

@@ -53,13 +53,11 @@ static int report(pid_t pid, const char *name, int status)
 static bool find_ended(struct task_stat *st)
 {
     pid_t self = task_self()->task_pid;
-    pid_t last = -1;
 
-    while (task_stats(last, st, 1) == 1) {
+    st->stat_pid = -1;
+    while (task_stats(st->stat_pid, st, 1) == 1)
         if (st->stat_parent == self && st->stat_state == TASK_ZOMBIE)
             return true;
-        last = st->stat_pid;
-    }
     return false;
 }
 
@@ -281,22 +279,6 @@ int taskcmd_run_server(char **argv)
     return run_server(argv, false);
 }
 
-/* Options end where the program begins. */
-static bool run_options(char ***argv, uint32_t *options)
-{
-    *options = 0;
-    for (; **argv != NULL && (**argv)[0] == '-'; ++*argv) {
-        char c = (**argv)[1];
-
-        if (c == '\0' || strchr("pbs", c) == NULL || (**argv)[2] != '\0') {
-            shell_error("no option %.32s; there are -p, -b and -s", **argv);
-            return false;
-        }
-        *options |= SHELL_OPTION(c);
-    }
-    return true;
-}
-
 static bool console_free(void)
 {
     taskcmd_reap();
@@ -307,95 +289,95 @@ static bool console_free(void)
     return left.left_pid == 0;
 }
 
-static int cmd_run(int argc, char **argv)
+static int cmd_run(char **argv)
 {
-    uint32_t options;
-    bool background;
+    bool background = shell_option('b');
 
-    (void)argc;
-    argv++;
-    if (!taskcmd_alive() || !run_options(&argv, &options))
+    if (!taskcmd_alive() || (!background && !console_free()))
         return 1;
-    if (*argv == NULL)
-        return has_programs()
-                   ? shell_error("wants a program; `run ls /bin` lists them")
-                   : cannot_start("/bin", -ENOENT);
-    background = options & SHELL_OPTION('b');
-    if (!background && !console_free())
-        return 1;
-    if ((options & SHELL_OPTION('s')) == 0)
-        return run_program(argv, options & SHELL_OPTION('p'), background);
-    if (options & SHELL_OPTION('p'))
-        return shell_error("-p and -s: a server has its grant instead");
-    return run_server(argv, background);
+    if (shell_option('s'))
+        return run_server(argv + 1, background);
+    return run_program(argv + 1, shell_option('p'), background);
 }
 
-/* The names in a piece of a directory. */
-static void add_names(const char *buf, ssize_t n,
-                      void (*add)(const char *word, void *arg), void *arg)
-{
-    for (ssize_t at = 0; at < n;) {
-        const struct dirent *d = (const struct dirent *)(buf + at);
+SHELL_COMMAND(run, cmd_run);
 
-        if (d->d_type == FILE_REGULAR)
-            add(d->d_name, arg);
-        at += d->d_reclen;
-    }
-}
+/* ---- completion --------------------------------------------------------- */
 
-static void add_folder(const char *path,
-                       void (*add)(const char *word, void *arg), void *arg)
+/* Offers the names in a directory, each after the first `n` characters of what
+ * is typed; those of directories, if wanted, with a '/'. */
+static void offer_names(const struct shell_offer *o, size_t n, const char *path,
+                        bool directories)
 {
-    char buf[512] __attribute__((aligned(4)));
+    char buf[256] __attribute__((aligned(4)));
+    char word[LINE_MAX + 1];
+    const struct dirent *d;
     struct file *dir;
-    ssize_t n;
+    ssize_t size;
 
-    if (file_open(path, NULL, O_RDONLY | O_DIRECTORY, &dir) != 0)
+    if (panic_happened() ||
+        file_open(path, NULL, O_RDONLY | O_DIRECTORY, &dir) != 0)
         return;
-    while ((n = file_getdents(dir, buf, sizeof(buf))) > 0)
-        add_names(buf, n, add, arg);
+    while ((size = file_getdents(dir, buf, sizeof(buf))) > 0)
+        for (ssize_t at = 0; at < size; at += d->d_reclen) {
+            d = (const struct dirent *)(buf + at);
+            snprintf(word, sizeof(word), "%.*s%s%s", (int)n, o->offer_typed,
+                     d->d_name, d->d_type == FILE_DIRECTORY ? "/" : "");
+            if (d->d_name[0] != '.' &&
+                (directories || d->d_type != FILE_DIRECTORY))
+                shell_offer(o, word);
+        }
     object_put(&dir->file_object);
 }
 
-static void complete_program(void (*add)(const char *word, void *arg),
-                             void *arg)
+static void offer_files(const struct shell_offer *o)
 {
-    if (panic_happened())
-        return;
-    add_folder("/bin", add, arg);
-    add_folder("/sbin", add, arg);
+    size_t n = strlen(o->offer_typed);
+    path_t path;
+
+    while (n > 0 && o->offer_typed[n - 1] != '/')
+        n--;
+    snprintf(path, sizeof(path), "/%.*s", (int)n, o->offer_typed);
+    offer_names(o, n, path, true);
 }
 
-SHELL_COMMAND(run, cmd_run, complete_program);
+static void offer_executables(const struct shell_offer *o)
+{
+    if (strchr(o->offer_typed, '/')) {
+        offer_files(o);
+        return;
+    }
+    offer_names(o, 0, "/bin", false);
+    offer_names(o, 0, "/sbin", false);
+}
+
+SHELL_WORDS(PROGRAM, offer_executables);
+SHELL_WORDS(ARG, offer_files);
 
 /* ---- sh and continue ---------------------------------------------------- */
 
-static int cmd_sh(int argc, char **argv)
+static int cmd_sh(char **argv)
 {
     static const char *const words[] = {"init", NULL};
     struct process_start start = {
         .start_path = "/sbin/init", .start_argv = words, .start_session = true};
 
-    if (argc != 1)
-        return shell_error("takes no '%.32s'; `run sh -c` runs one line",
-                           argv[1]);
+    (void)argv;
     if (!taskcmd_alive() || !console_free())
         return 1;
     return run(&start, false);
 }
 
-SHELL_COMMAND(sh, cmd_sh, NULL);
+SHELL_COMMAND(sh, cmd_sh);
 
-static int cmd_continue(int argc, char **argv)
+static int cmd_continue(char **argv)
 {
     char name[TASK_NAME_MAX + 1];
     pid_t pid = left.left_pid;
     int status = 0;
     int error;
 
-    if (argc != 1)
-        return shell_error("takes no '%.32s'; there is one program at most",
-                           argv[1]);
+    (void)argv;
     if (!taskcmd_alive())
         return 1;
     if (pid == 0)
@@ -406,4 +388,4 @@ static int cmd_continue(int argc, char **argv)
     return console_back(pid, name, error, status);
 }
 
-SHELL_COMMAND(continue, cmd_continue, NULL);
+SHELL_COMMAND(continue, cmd_continue);

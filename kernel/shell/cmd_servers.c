@@ -22,7 +22,7 @@ static const char *range(const struct manifest_range *ranges, unsigned n,
     uint32_t first = ranges[i].range_first;
     uint32_t last = ranges[i].range_last;
 
-    buf[0] = '\0';
+    strlcpy(buf, "-", CELL);
     if (i < n && first == last)
         snprintf(buf, CELL, "%x", (unsigned)first);
     else if (i < n)
@@ -43,7 +43,7 @@ static bool print_rights(const struct grant_stat *st, unsigned i)
 {
     const struct manifest_server *s = &st->stat_server;
     int line = nth_bit(s->server_irqs, i);
-    char ports[CELL], memory[CELL], irq[CELL] = "";
+    char ports[CELL], memory[CELL], irq[CELL] = "-";
 
     if (i > 0 && i >= s->server_ports && i >= s->server_memories && line < 0)
         return false;
@@ -64,7 +64,7 @@ static void print_server(const struct grant_stat *st)
 {
     const struct manifest_server *s = &st->stat_server;
     char pid[CELL] = "-";
-    char dma[CELL] = "";
+    char dma[CELL] = "-";
     unsigned i = 0;
 
     if (st->stat_pid != 0)
@@ -113,27 +113,33 @@ static void json_server(const struct grant_stat *st)
     kprintf("}\n");
 }
 
-static int cmd_servers(int argc, char **argv)
+static int cmd_servers(char **argv)
 {
     struct grant_stat st;
-    uint32_t options;
+    bool json = shell_option('j');
     size_t n = 0;
 
-    if (!shell_options(&argc, argv, "j", &options))
-        return 1;
-    if (argc != 1)
-        return shell_error("takes no '%.32s'; `servers` lists all", argv[1]);
-    if (!options)
+    (void)argv;
+    if (!json)
         kprintf("%-10s %5s %-7s %9s %3s %17s %6s %s\n", "NAME", "PID", "STATE",
                 "PORTS", "IRQ", "MEMORY", "DMA", "PROGRAM");
     for (; !shell_interrupted() && grant_stat(n, &st); n++)
-        options ? json_server(&st) : print_server(&st);
-    if (n == 0 && !options)
+        json ? json_server(&st) : print_server(&st);
+    if (n == 0 && !json)
         kprintf("(/etc/servers grants nothing)\n");
     return 0;
 }
 
-SHELL_COMMAND(servers, cmd_servers, NULL);
+static void offer_servers(const struct shell_offer *o)
+{
+    struct grant_stat st;
+
+    for (size_t n = 0; grant_stat(n, &st); n++)
+        shell_offer(o, st.stat_server.server_name);
+}
+
+SHELL_COMMAND(servers, cmd_servers);
+SHELL_WORDS(SERVER, offer_servers);
 
 /* ---- irqs --------------------------------------------------------------- */
 
@@ -186,23 +192,20 @@ static void json_line(const struct irq_line *l)
             l->line_masked ? "true" : "false");
 }
 
-static int cmd_irqs(int argc, char **argv)
+static int cmd_irqs(char **argv)
 {
-    uint32_t options;
+    bool json = shell_option('j');
     struct irq_line l;
 
-    if (!shell_options(&argc, argv, "j", &options))
-        return 1;
-    if (argc != 1)
-        return shell_error("takes no '%.32s'; `irqs` lists all", argv[1]);
-    if (!options)
+    (void)argv;
+    if (!json)
         kprintf("%4s %10s %-23s %6s %s\n", "LINE", "COUNT", "OWNER", "PORT",
                 "MASKED");
     for (unsigned irq = 0; irq < PIC_LINES; irq++) {
         look(irq, &l);
-        options ? json_line(&l) : print_line(&l);
+        json ? json_line(&l) : print_line(&l);
     }
     return 0;
 }
 
-SHELL_COMMAND(irqs, cmd_irqs, NULL);
+SHELL_COMMAND(irqs, cmd_irqs);

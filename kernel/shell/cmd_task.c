@@ -48,18 +48,38 @@ bool taskcmd_stat(const char *word, struct task_stat *out)
     return false;
 }
 
-void taskcmd_complete(void (*add)(const char *word, void *arg), void *arg)
+static void offer_numbers(const struct shell_offer *o, bool programs,
+                          bool groups)
 {
-    struct task_stat st;
+    struct task_stat st = {.stat_pid = -1};
     char word[12];
-    pid_t last = -1;
 
-    while (task_stats(last, &st, 1) == 1) {
-        last = st.stat_pid;
-        snprintf(word, sizeof(word), "%d", (int)last);
-        add(word, arg);
+    while (task_stats(st.stat_pid, &st, 1) == 1) {
+        snprintf(word, sizeof(word), "%d",
+                 (int)(groups ? st.stat_group : st.stat_pid));
+        if (st.stat_user || !programs)
+            shell_offer(o, word);
     }
 }
+
+static void offer_tasks(const struct shell_offer *o)
+{
+    offer_numbers(o, false, false);
+}
+
+static void offer_programs(const struct shell_offer *o)
+{
+    offer_numbers(o, true, false);
+}
+
+static void offer_groups(const struct shell_offer *o)
+{
+    offer_numbers(o, true, true);
+}
+
+SHELL_WORDS(TASK, offer_tasks);
+SHELL_WORDS(PID, offer_programs);
+SHELL_WORDS(GRP, offer_groups);
 
 /* The return addresses on the stack of a task that does not run. The first is
  * where the task will continue. */
@@ -111,30 +131,20 @@ static void json_task(const struct task_stat *st)
     kprintf("}\n");
 }
 
-static int cmd_ps(int argc, char **argv)
+static int cmd_ps(char **argv)
 {
-    struct task_stat st[BATCH];
-    uint32_t options;
-    pid_t last = -1;
-    size_t n;
+    struct task_stat st = {.stat_pid = -1};
 
-    if (!shell_options(&argc, argv, "j", &options))
-        return 1;
-    if (argc != 1)
-        return shell_error("takes no '%.32s'; `ps` lists all", argv[1]);
-    if (!options) {
+    (void)argv;
+    if (!shell_option('j'))
         proc_tasks(heap_print, NULL);
-        return 0;
-    }
-    while (!shell_interrupted() && (n = task_stats(last, st, BATCH)) > 0) {
-        for (size_t i = 0; i < n; i++)
-            json_task(&st[i]);
-        last = st[n - 1].stat_pid;
-    }
+    else
+        while (!shell_interrupted() && task_stats(st.stat_pid, &st, 1) == 1)
+            json_task(&st);
     return 0;
 }
 
-SHELL_COMMAND(ps, cmd_ps, NULL);
+SHELL_COMMAND(ps, cmd_ps);
 
 /* ---- kill --------------------------------------------------------------- */
 
@@ -190,25 +200,29 @@ static int send(const char *word, int signal)
     return 0;
 }
 
-static int cmd_kill(int argc, char **argv)
+static int cmd_kill(char **argv)
 {
     int signal = SIGTERM;
 
     if (!taskcmd_alive())
         return 1;
-    if (argc < 2 || argc > 3)
-        return shell_error("wants a pid, or a group as -5; `kill -KILL 5` "
-                           "names the signal");
-    if (argc == 3)
+    if (argv[2])
         signal = argv[1][0] == '-' ? parse_signal(argv[1] + 1) : -1;
     if (signal < 0)
         return shell_error("'%.32s' is no signal; -0 to -%d are, or a name as "
                            "-TERM, before the pid",
                            argv[1], SIG_MAX);
-    return send(argv[argc - 1], signal);
+    return send(argv[2] ?: argv[1], signal);
 }
 
-SHELL_COMMAND(kill, cmd_kill, taskcmd_complete);
+static void offer_signals(const struct shell_offer *o)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+        shell_offer(o, signals[i].signal_name);
+}
+
+SHELL_COMMAND(kill, cmd_kill);
+SHELL_WORDS(SIGNAL, offer_signals);
 
 /* ---- files -------------------------------------------------------------- */
 
@@ -353,15 +367,13 @@ static void print_row(const struct row *row)
     print_what(row);
 }
 
-static int cmd_files(int argc, char **argv)
+static int cmd_files(char **argv)
 {
     struct row rows[BATCH];
     struct task_stat st;
     uint32_t from = 0;
     int n;
 
-    if (argc != 2)
-        return shell_error("wants a pid; `ps` lists them");
     if (!taskcmd_stat(argv[1], &st))
         return 1;
     if (fetch_rows(st.stat_pid, 0, rows, BATCH) < 0)
@@ -379,4 +391,4 @@ static int cmd_files(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(files, cmd_files, taskcmd_complete);
+SHELL_COMMAND(files, cmd_files);

@@ -29,9 +29,6 @@ const char *taskcmd_signal(int signal);
  * printed, if it has ended or is running. */
 bool taskcmd_print_stack(pid_t pid);
 
-/* Completes pids. */
-shell_complete_t taskcmd_complete;
-
 /* Waits for the children of the shell that have ended, and prints a line about
  * each. Called before each prompt. */
 void taskcmd_reap(void);

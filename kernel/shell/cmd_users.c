@@ -144,21 +144,15 @@ static bool take_in(const struct kmem_buf_stat *b, void *arg)
     return !shell_interrupted();
 }
 
-static void take_in_cache(struct kmem_cache *cp)
+/* Of one cache, or of all. */
+static void take_in_objects(struct kmem_cache *only)
 {
     struct kmem_cache_stat st;
+    struct kmem_cache *cp;
 
-    kmem_cache_stat(cp, &st);
-    if (st.stat_kind == KMEM_KIND_INTERNAL)
-        return;
-    kmem_buf_walk(cp, take_in, NULL);
-}
-
-static void take_in_all(void)
-{
-    for (struct kmem_cache *cp = kmem_cache_first(); cp;
-         cp = kmem_cache_next(cp))
-        take_in_cache(cp);
+    heap_each (cp, only, &st)
+        if (st.stat_kind != KMEM_KIND_INTERNAL)
+            kmem_buf_walk(cp, take_in, NULL);
 }
 
 /* The next group, most bytes first. NULL at the end, and after ^C. */
@@ -172,7 +166,7 @@ static const struct group *next_group(struct heap_order *at)
 
         if (!heap_after(at, key, i) || (found && key <= best.order_key))
             continue;
-        best = (struct heap_order){key, i, true};
+        best = (struct heap_order){key, i, true, NULL};
         found = &groups.table[i];
     }
     *at = best;
@@ -264,22 +258,17 @@ static void print_users(const char *name)
                 groups.unaudited);
 }
 
-static int cmd_users(int argc, char **argv)
+static int cmd_users(char **argv)
 {
     struct heap_order at = {0};
     struct kmem_cache *cp;
     const struct group *g;
-    uint32_t options;
 
-    if (!shell_options(&argc, argv, "j", &options) ||
-        !heap_cache_argument(argc, argv, &cp))
+    if (!heap_cache_argument(argv[1], &cp))
         return 1;
     clear_groups(0, false);
-    if (cp)
-        take_in_cache(cp);
-    else
-        take_in_all();
-    if (options) {
+    take_in_objects(cp);
+    if (shell_option('j')) {
         while ((g = next_group(&at)))
             json_group(g);
         return 0;
@@ -290,7 +279,7 @@ static int cmd_users(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(users, cmd_users, shell_complete_cache);
+SHELL_COMMAND(users, cmd_users);
 
 /* ---- old and leaks ------------------------------------------------------ */
 
@@ -323,7 +312,7 @@ void debugcmd_print_new_callers(uint64_t since)
     size_t kept = 0;
 
     clear_groups(0, true);
-    take_in_all();
+    take_in_objects(NULL);
     if (groups.used == 0)
         return;
     for (size_t i = 0; i < groups.used; i++)
@@ -345,20 +334,19 @@ static void count_suspects(uint64_t *count, uint64_t *bytes)
     }
 }
 
-static int cmd_old(int argc, char **argv)
+static int cmd_old(char **argv)
 {
     uint64_t count, bytes;
-    uint32_t options, seconds;
+    bool json = shell_option('j');
+    uint32_t seconds;
 
-    if (!shell_options(&argc, argv, "j", &options))
-        return 1;
-    if (argc != 2 || !parse_u32(argv[1], &seconds))
+    if (!parse_u32(argv[1], &seconds))
         return shell_error("wants seconds; `old 3600` shows what was allocated "
                            "an hour ago or earlier");
     clear_groups(seconds * US_PER_S, true);
-    take_in_all();
-    print_suspects(options != 0);
-    if (options)
+    take_in_objects(NULL);
+    print_suspects(json);
+    if (json)
         return 0;
     count_suspects(&count, &bytes);
     kprintf(
@@ -371,7 +359,7 @@ static int cmd_old(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(old, cmd_old, NULL);
+SHELL_COMMAND(old, cmd_old);
 
 /* ---- the roots of the scan ---------------------------------------------- */
 
@@ -409,25 +397,16 @@ static void print_roots(void)
         kprintf("and %zu more\n", roots.count - ROOTS_KEPT);
 }
 
-static int cmd_leaks(int argc, char **argv)
+static int cmd_leaks(char **argv)
 {
-    bool json = false, with_roots = false;
-    const char *age = NULL;
+    bool json = shell_option('j');
     uint32_t seconds = 0;
     struct kmem_leak_stat st;
-    const struct words_option options[] = {
-        {'j', &json, NULL},
-        {'r', &with_roots, NULL},
-        {'m', NULL, &age},
-    };
 
-    if (!shell_take(&argc, argv, options, ARRAY_SIZE(options)) ||
-        !heap_number('m', age, &seconds))
+    (void)argv;
+    if (!heap_number('m', &seconds))
         return 1;
-    if (argc != 1)
-        return shell_error("takes no '%.32s'; `users NAME` shows one cache",
-                           argv[1]);
-    clear_groups(seconds * US_PER_S, age != NULL);
+    clear_groups(seconds * US_PER_S, shell_option('m'));
     if (!kmem_leak_scan(take_in, NULL, &st))
         return shell_error("there are no pages for the marks of the scan");
     print_suspects(json);
@@ -437,9 +416,9 @@ static int cmd_leaks(int argc, char **argv)
                 st.stat_suspects, st.stat_suspects == 1 ? "" : "s",
                 st.stat_suspect_bytes, st.stat_reached, st.stat_buffers,
                 st.stat_roots >> 10);
-    if (with_roots && !json)
+    if (shell_option('r') && !json)
         print_roots();
     return 0;
 }
 
-SHELL_COMMAND(leaks, cmd_leaks, NULL);
+SHELL_COMMAND(leaks, cmd_leaks);

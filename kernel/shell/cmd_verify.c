@@ -24,14 +24,14 @@
 /* ---- caches ------------------------------------------------------------- */
 
 /* Returns 1 if the cache is broken. Prints a bad row, and if `good` any. */
-static unsigned verify_row(struct kmem_cache *cp, bool json, bool good)
+static unsigned verify_row(struct kmem_cache *cp, bool good)
 {
     struct kmem_cache_stat st;
     const char *where = "";
     const char *broken = kmem_cache_verify(cp, &where);
 
     kmem_cache_stat(cp, &st);
-    if (json) {
+    if (shell_option('j')) {
         heap_json_name(&st);
         kprintf(",\"checked\":%zu,\"bad\":%u,\"kind\":", st.stat_total,
                 broken != NULL);
@@ -46,18 +46,6 @@ static unsigned verify_row(struct kmem_cache *cp, bool json, bool good)
                 broken ? where : "-", broken ? broken : "-");
     }
     return broken != NULL;
-}
-
-static unsigned verify_caches(bool json)
-{
-    struct heap_order at = {0};
-    struct kmem_cache_stat st;
-    struct kmem_cache *cp;
-    unsigned bad = 0;
-
-    while ((cp = heap_next(&at, heap_key_mem, &st)))
-        bad += verify_row(cp, json, st.stat_mem != 0);
-    return bad;
 }
 
 /* ---- outside of caches -------------------------------------------------- */
@@ -110,13 +98,11 @@ static const char *check_programs(const char **where)
 {
     static char text[TASK_NAME_MAX + 16];
     const char *wrong = NULL;
-    struct task_stat st;
-    pid_t last = -1;
+    struct task_stat st = {.stat_pid = -1};
 
-    while (wrong == NULL && task_stats(last, &st, 1) == 1) {
-        last = st.stat_pid;
-        wrong = check_program(last);
-        snprintf(text, sizeof(text), "%s(%d)", st.stat_name, (int)last);
+    while (wrong == NULL && task_stats(st.stat_pid, &st, 1) == 1) {
+        wrong = check_program(st.stat_pid);
+        snprintf(text, sizeof(text), "%s(%d)", st.stat_name, (int)st.stat_pid);
     }
     *where = text;
     return wrong;
@@ -159,8 +145,9 @@ static const char *run_check(const struct check *c, const char **where)
 
 /* Everything that is not inside one cache, with a line for each thing that is
  * broken. Returns how many are, caches included. */
-static int verify_rest(unsigned bad_caches, bool json)
+static int verify_rest(unsigned bad_caches)
 {
+    bool json = shell_option('j');
     const char *wrong[CHECKS];
     const char *where[CHECKS];
     unsigned bad = bad_caches;
@@ -188,24 +175,24 @@ static int verify_rest(unsigned bad_caches, bool json)
     return (int)bad;
 }
 
-static int cmd_verify(int argc, char **argv)
+static int cmd_verify(char **argv)
 {
-    struct kmem_cache *cp;
-    uint32_t options;
-    bool json;
+    struct kmem_cache *cp, *only;
+    struct kmem_cache_stat st;
+    unsigned bad = 0;
 
-    if (!shell_options(&argc, argv, "j", &options) ||
-        !heap_cache_argument(argc, argv, &cp))
+    if (!heap_cache_argument(argv[1], &only))
         return 1;
-    json = options & SHELL_OPTION('j');
-    if (!json)
+    if (!shell_option('j'))
         kprintf("%-*s %8s %3s  %-16s %s\n", HEAP_NAME, "CACHE", "CHECKED",
                 "BAD", "FIRST-BAD", "KIND");
-    if (!cp)
-        return verify_rest(verify_caches(json), json);
-    if (verify_row(cp, json, true))
+    heap_each (cp, only, &st)
+        bad += verify_row(cp, only || st.stat_mem != 0);
+    if (!only)
+        return verify_rest(bad);
+    if (bad)
         return shell_error("'%s' breaks an invariant; see above", argv[1]);
     return 0;
 }
 
-SHELL_COMMAND(verify, cmd_verify, shell_complete_cache);
+SHELL_COMMAND(verify, cmd_verify);

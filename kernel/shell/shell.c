@@ -7,6 +7,7 @@
  */
 #include "kernel/shell/shell.h"
 #include "kernel/lib/line.h"
+#include "kernel/shell/usage.h"
 #include "kernel/shell/words.h"
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
@@ -27,8 +28,9 @@
 #define PANICS_MAX   8 /* failures inside the shell of a failed machine */
 
 static const char self[] = "slate";
-static const char *current = self; /* the command that runs */
-static bool interrupted;           /* ^C was typed */
+static const char *current = self;          /* the command that runs */
+static bool interrupted;                    /* ^C was typed */
+static const struct usage_options *options; /* of that command */
 
 /* ---- shared by the commands --------------------------------------------- */
 
@@ -51,39 +53,14 @@ bool shell_interrupted(void)
     return interrupted || pager_quit();
 }
 
-/* `wrong` is the result of words_take. */
-static bool options_fit(int wrong)
+bool shell_option(char letter)
 {
-    if (wrong & WORDS_NO_VALUE)
-        shell_error("-%c wants something after it; `help %s` says what",
-                    wrong & 0xff, current);
-    else if (wrong)
-        shell_error("no option -%c; `help %s` shows what there is", wrong,
-                    current);
-    return !wrong;
+    return shell_value(letter) != NULL;
 }
 
-bool shell_options(int *argc, char **argv, const char *allowed,
-                   uint32_t *options)
+const char *shell_value(char letter)
 {
-    return options_fit(words_options(argc, argv, allowed, options));
-}
-
-bool shell_take(int *argc, char **argv, const struct words_option *options,
-                size_t n)
-{
-    return options_fit(words_take(argc, argv, options, n));
-}
-
-void shell_complete_cache(void (*add)(const char *word, void *arg), void *arg)
-{
-    struct kmem_cache_stat stat;
-
-    for (struct kmem_cache *cp = kmem_cache_first(); cp;
-         cp = kmem_cache_next(cp)) {
-        kmem_cache_stat(cp, &stat);
-        add(stat.stat_name, arg);
-    }
+    return options->use_value[usage_index(letter)];
 }
 
 void shell_json_string(const char *s)
@@ -127,10 +104,14 @@ bool shell_only_workshop(const char *name)
     return true;
 }
 
-static bool begins(const char *name, const char *whole)
+static void offer_commands(const struct shell_offer *o)
 {
-    return strncmp(whole, name, strlen(name)) == 0;
+    for (const struct shell_command *c = __start_shell_commands;
+         c < __stop_shell_commands; c++)
+        shell_offer(o, c->command_name);
 }
+
+SHELL_WORDS(COMMAND, offer_commands);
 
 /* The command that was probably meant by `name`, or NULL: one that begins with
  * it, or the nearest. */
@@ -139,7 +120,7 @@ static const struct shell_command *nearest(const char *name)
     for (unsigned edits = 0; edits <= near_edits(name); edits++)
         for (const struct shell_command *c = __start_shell_commands;
              c < __stop_shell_commands; c++)
-            if (edits == 0 ? begins(name, c->command_name)
+            if (edits == 0 ? strncmp(c->command_name, name, strlen(name)) == 0
                            : near_is(name, c->command_name, edits))
                 return c;
     return NULL;
@@ -188,8 +169,10 @@ static void end_interrupt(void)
 static int run_words(int argc, char **argv)
 {
     const struct shell_command *c = shell_find(argv[0]);
+    const struct usage_options *outer_options = options;
     const char *outer = current;
-    int result;
+    struct usage_options given;
+    int result = 1;
 
     if (!c)
         return unknown(argv[0]);
@@ -197,8 +180,11 @@ static int run_words(int argc, char **argv)
     if (outer == self)
         debugcon_event("{\"event\":\"command\",\"name\":\"%s\",\"ms\":%u}",
                        c->command_name, (unsigned)timer_ms());
-    result = c->command_run(argc, argv);
+    options = &given;
+    if (usage_take(argc, argv, &given))
+        result = c->command_run(argv);
     current = outer;
+    options = outer_options;
     if (result != 0)
         debugcon_event("{\"event\":\"status\",\"command\":\"%s\","
                        "\"status\":%d}",
@@ -240,23 +226,9 @@ int shell_execute(char *line)
 
 /* ---- the loop ----------------------------------------------------------- */
 
-static void complete_words(const char *command,
-                           void (*add)(const char *word, void *arg), void *arg)
-{
-    const struct shell_command *of = command ? shell_find(command) : NULL;
-
-    if (of && of->command_complete)
-        of->command_complete(add, arg);
-    if (command)
-        return;
-    for (const struct shell_command *c = __start_shell_commands;
-         c < __stop_shell_commands; c++)
-        add(c->command_name, arg);
-}
-
 static struct line editor = {
     .line_write = console_echo,
-    .line_words = complete_words,
+    .line_words = usage_complete,
 };
 
 /* Adds the final line to the ring that dmesg shows, without its editing. */
@@ -295,7 +267,7 @@ static bool set_run(char *value)
 }
 
 BOOT_OPTION(run, "run=", "run=COMMANDS",
-            "shell commands to run after boot; the rest of the line", set_run);
+            "shell commands run after boot: the rest of the line", set_run);
 
 /* The commands of the kernel option run=, shown as if they were typed. */
 static void run_option(void)
@@ -367,17 +339,15 @@ static void inspect(const void *arg)
 
 HOOK(HOOK_INSPECT, inspect);
 
-static int cmd_history(int argc, char **argv)
+static int cmd_history(char **argv)
 {
     const char *line;
 
-    if (argc > 2)
-        return shell_error("wants one address at most");
-    if (argc == 2)
+    if (argv[1])
         return logcmd_history(argv[1]);
     for (unsigned n = 0; (line = line_remembered(&editor, n)) != NULL; n++)
         kprintf("%3u  %s\n", n + 1, line);
     return 0;
 }
 
-SHELL_COMMAND(history, cmd_history, NULL);
+SHELL_COMMAND(history, cmd_history);

@@ -5,7 +5,7 @@
  * editor, `help` and completion find them through the linker section, so a
  * new command is one function and one table entry in one file.
  *
- *     static int cmd_uptime(int argc, char **argv) { … }
+ *     static int cmd_uptime(char **argv) { … }
  *     SHELL_COMMAND(uptime, cmd_uptime, NULL);
  *
  * Its group, its usage and what `help` says of it are in help.txt.
@@ -22,23 +22,44 @@
 #define SHELL_LINE_MAX LINE_MAX
 #define SHELL_ARGS_MAX 16 /* words in a command, its name included */
 
-/* Calls `add` for every word that could stand at this place. */
-typedef void shell_complete_t(void (*add)(const char *word, void *arg),
-                              void *arg);
-
 struct shell_command {
     const char *command_name;
-    int (*command_run)(int argc, char **argv);
-    shell_complete_t *command_complete; /* for its arguments, or NULL */
+    int (*command_run)(char **argv); /* argv ends with NULL */
 };
 
 extern const struct shell_command __start_shell_commands[];
 extern const struct shell_command __stop_shell_commands[];
 
-#define SHELL_COMMAND(id, run, complete)                                       \
+#define SHELL_COMMAND(id, run)                                                 \
     static const struct shell_command shell_command_##id                       \
         __attribute__((used, section("shell_commands"),                        \
-                       aligned(sizeof(void *)))) = {#id, run, complete}
+                       aligned(sizeof(void *)))) = {#id, run}
+
+/* Where completion wants the words of a kind. */
+struct shell_offer {
+    const char *offer_typed;  /* of the word, after its fixed characters */
+    const char *offer_before; /* its fixed characters, as the + of +MODES */
+    size_t offer_fixed;       /* how many */
+    line_add_t *offer_add;
+    void *offer_arg;
+};
+
+/* Offers a word; those that do not begin with what is typed are dropped. */
+void shell_offer(const struct shell_offer *o, const char *word);
+
+/* A kind of words that usage lines name, as CACHE; those of most kinds, as N,
+ * cannot be listed. */
+struct shell_kind {
+    const char *kind_name;
+    void (*kind_words)(const struct shell_offer *o);
+};
+
+extern const struct shell_kind __start_shell_kinds[];
+extern const struct shell_kind __stop_shell_kinds[];
+
+#define SHELL_WORDS(id, words)                                                 \
+    static const struct shell_kind shell_kind_##id __attribute__((             \
+        used, section("shell_kinds"), aligned(sizeof(void *)))) = {#id, words}
 
 /* The names of the commands that only the workshop kernel has, then NULL: the
  * build finds them (tools/make/commands.py). */
@@ -67,23 +88,10 @@ int shell_error(const char *fmt, ...) PRINTF_LIKE(1, 2);
  * ask and stop. */
 bool shell_interrupted(void);
 
-/* Options that begin with one dash and a letter, for commands that take no
- * more than that: removes them from argv and returns a mask with bit
- * (letter - 'a') set for each; on a letter that is not in `allowed` prints
- * the error and returns false. Words after `--` are arguments. */
-bool shell_options(int *argc, char **argv, const char *allowed,
-                   uint32_t *options);
-
-#define SHELL_OPTION(c) (1u << ((c) - 'a'))
-
-/* The same for commands whose options may have values: words_take() with the
- * error line. */
-struct words_option;
-bool shell_take(int *argc, char **argv, const struct words_option *options,
-                size_t n);
-
-/* Completes the names of slab caches. */
-shell_complete_t shell_complete_cache;
+/* Whether the command that runs was given an option of its usage; and its
+ * value: "" if it takes none, NULL without the option. */
+bool shell_option(char letter);
+const char *shell_value(char letter);
 
 /* Prints a text as a JSON string with its quotes. */
 void shell_json_string(const char *s);

@@ -7,8 +7,8 @@
  *     = NAME and more about it
  *     lines, up to the next that begins with =
  *
- * In a text of `help` the first line is `= USAGE`, the next is for the list of
- * commands.
+ * In a text of `help` the first line is `= USAGE`, with further forms of it in
+ * lines `| USAGE` (usage.h); the next line is for the list of commands.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
  * The shell's syntax, all of it: words, quotes and semicolons (compare POSIX
- * sh, section 2.2; there is no backslash, no variable and no pattern), and
- * options (compare POSIX, Utility Conventions, section 12.2).
+ * sh, section 2.2; there is no backslash, no variable and no pattern).
  */
 #include "kernel/shell/words.h"
 #include "kernel/lib/string.h"
@@ -104,78 +103,4 @@ bool words_size(const char *word, uint32_t *bytes)
         return false;
     *bytes <<= shift;
     return true;
-}
-
-static bool is_option(const char *word)
-{
-    char c = (char)(word[1] | 0x20); /* lower case */
-
-    return word[0] == '-' && c >= 'a' && c <= 'z';
-}
-
-static const struct words_option *
-find_option(char letter, const struct words_option *options, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (options[i].option_letter == letter)
-            return &options[i];
-    return NULL;
-}
-
-/* The letters of word *i; a value may be in the next word. */
-static int take_options(int argc, char **argv, int *i,
-                        const struct words_option *options, size_t n)
-{
-    for (const char *c = argv[*i] + 1; *c; c++) {
-        const struct words_option *o = find_option(*c, options, n);
-
-        if (!o)
-            return *c;
-        if (o->option_value) {
-            if (!c[1] && *i + 1 == argc)
-                return WORDS_NO_VALUE | *c;
-            *o->option_value = c[1] ? c + 1 : argv[++*i];
-            return 0;
-        }
-        *o->option_on = true;
-    }
-    return 0;
-}
-
-int words_take(int *argc, char **argv, const struct words_option *options,
-               size_t n)
-{
-    bool looking = true;
-    int wrong = 0;
-    int kept = 1;
-
-    for (int i = 1; i < *argc && !wrong; i++) {
-        if (looking && strcmp(argv[i], "--") == 0)
-            looking = false;
-        else if (looking && is_option(argv[i]))
-            wrong = take_options(*argc, argv, &i, options, n);
-        else
-            argv[kept++] = argv[i];
-    }
-    *argc = kept;
-    argv[kept] = NULL;
-    return wrong;
-}
-
-char words_options(int *argc, char **argv, const char *allowed,
-                   uint32_t *options)
-{
-    struct words_option table[26] = {{0, NULL, NULL}};
-    bool on[ARRAY_SIZE(table)] = {false};
-    size_t n = MIN(strlen(allowed), ARRAY_SIZE(table));
-    char wrong;
-
-    for (size_t i = 0; i < n; i++)
-        table[i] = (struct words_option){allowed[i], &on[i], NULL};
-    wrong = (char)words_take(argc, argv, table, n);
-    *options = 0;
-    for (size_t i = 0; i < n; i++)
-        if (on[i])
-            *options |= SHELL_OPTION(allowed[i]);
-    return wrong;
 }

@@ -26,27 +26,3 @@ bool words_size(const char *word, uint32_t *bytes);
 
 /* What is wrong with a whole line of at most SHELL_LINE_MAX characters. */
 enum words_error words_check(const char *line);
-
-/* The work of shell_options. Returns 0, or the letter that is not allowed;
- * argv is then half done. */
-char words_options(int *argc, char **argv, const char *allowed,
-                   uint32_t *options);
-
-/* An option of a command that takes values, too: either sets *option_on, or
- * puts the next word into *option_value. */
-struct words_option {
-    char option_letter;
-    bool *option_on;
-    const char **option_value;
-};
-
-#define WORDS_NO_VALUE 0x100
-
-/*
- * Takes options that begin with one dash off argv: "-jn 5", "-n5". Words after
- * `--` are arguments. Returns 0, the letter that is not among the `n` options,
- * or WORDS_NO_VALUE and the letter whose value is missing; argv is then half
- * done.
- */
-int words_take(int *argc, char **argv, const struct words_option *options,
-               size_t n);

@@ -118,7 +118,7 @@ def print_geometry(g):
     extra = g.tag_bytes or g.extra_word
     print(f"chunk     {g.own_chunk:6} = {g.size} asked for + {extra} "
           f"{'debug tag' if g.tag_bytes else 'extra word'} + "
-          f"{g.own_chunk - g.size - extra} to the next multiple of {g.align}")
+          f"{g.own_chunk - g.size - extra} to a multiple of {g.align}")
     print(f"slab      {g.slab_bytes:6} = {plural(g.slab_pages, 'page')}")
     print(f"header    {g.header:6}   kmem_slab " +
           ("at the end of the page" if g.header else

@@ -203,10 +203,10 @@ def test_debug_says_what_is_wrong_with_its_arguments(shell):
                                     ("+FQ inode", "Q", "FQ")):
         said = shell.command(f"debug {arguments}")
         assert f"'{letter}' in '{word}' is no mode" in said
-        assert "`debug LETTERS NAME`, LETTERS of FPZUTSG" in said
+        assert "modes are FPZUTSG" in said
     assert "no cache is called 'nope'" in shell.command("debug FPZU nope")
-    assert "wants letters" in shell.command("debug +")
-    assert "one cache at most" in shell.command("debug +F inode file")
+    assert "wants modes" in shell.command("debug +")
+    assert "usage: debug +MODES|" in shell.command("debug +F inode file")
 
 
 def test_trace_prints_a_line_per_operation(shell, audited):
@@ -229,7 +229,6 @@ def test_log_lists_operations(shell, audited):
     assert [(e["op"], e["buf"]) for e in same[:2]] == [("free", buf),
                                                        ("alloc", buf)]
     assert same[0]["prev"] == same[1]["seq"] and same[1]["prev"] == 0
-    assert same == records(shell, f"log -j -a {buf:x}")
     text = shell.command("log -c spy -n 3")
     assert text.split()[:5] == ["SEQ", "T-AGE", "OP", "CPU", "TASK"]
     assert max(map(len, text.splitlines())) <= 80

@@ -20,17 +20,19 @@ static void draw(const char *s, size_t n)
     screen_write(&screen, s, n);
 }
 
-static void words(const char *command, void (*add)(const char *word, void *arg),
-                  void *arg)
+static void words(const struct line *l, unsigned command, unsigned word,
+                  line_add_t *add, void *arg)
 {
     static const char *const commands[] = {"help", "history", "kmastat",
                                            "kmem"};
     static const char *const caches[] = {"kmem_slab", "kmem_bufctl", "task",
                                          "inode",     "kmem_bufctl", "inode"};
 
-    for (unsigned i = 0; !command && i < ARRAY_SIZE(commands); i++)
+    while (l->line_text[command] == ' ')
+        command++;
+    for (unsigned i = 0; command == word && i < ARRAY_SIZE(commands); i++)
         add(commands[i], arg);
-    if (command && strcmp(command, "kmem") == 0)
+    if (command < word && strncmp(l->line_text + command, "kmem ", 5) == 0)
         for (unsigned i = 0; i < ARRAY_SIZE(caches); i++)
             add(caches[i], arg);
 }

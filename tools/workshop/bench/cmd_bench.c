@@ -502,15 +502,13 @@ static void print_title(size_t group)
             exact ? "" : "\n  ticks, noisy; ICOUNT=1 counts instructions");
 }
 
-static int cmd_bench(int argc, char **argv)
+static int cmd_bench(char **argv)
 {
     bool found = false;
     int result = 0;
 
-    if (argc > 2)
-        return shell_error("at most one group; see `help bench`");
     for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
-        if (argc == 2 && strcmp(argv[1], groups[i].name) != 0)
+        if (argv[1] && strcmp(argv[1], groups[i].name) != 0)
             continue;
         found = true;
         print_title(i);
@@ -526,10 +524,11 @@ static int cmd_bench(int argc, char **argv)
     return result;
 }
 
-static void complete_groups(void (*add)(const char *word, void *arg), void *arg)
+static void offer_groups(const struct shell_offer *o)
 {
     for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
-        add(groups[i].name, arg);
+        shell_offer(o, groups[i].name);
 }
 
-SHELL_COMMAND(bench, cmd_bench, complete_groups);
+SHELL_COMMAND(bench, cmd_bench);
+SHELL_WORDS(GROUP, offer_groups);

@@ -211,36 +211,23 @@ static bool parse_modes(const char *letters, unsigned *modes)
     return false;
 }
 
-static int cmd_bug(int argc, char **argv)
+static int cmd_bug(char **argv)
 {
+    const char *letters = shell_value('m');
     unsigned modes = BUGS_AS_IT_IS;
-    bool keep = false;
-    int i = 1;
 
-    if (argc >= 2 && strcmp(argv[1], "list") == 0 &&
-        (argc == 2 || (argc == 3 && strcmp(argv[2], "-j") == 0)))
-        return list(argc == 3);
-    if (!taskcmd_alive())
+    if (strcmp(argv[1], "list") == 0)
+        return list(shell_option('j'));
+    if (!taskcmd_alive() || (letters && !parse_modes(letters, &modes)))
         return 1;
-    for (; i + 1 < argc && argv[i][0] == '-'; i++) {
-        if (strcmp(argv[i], "-k") == 0)
-            keep = true;
-        else if (strcmp(argv[i], "-m") != 0)
-            break;
-        else if (!parse_modes(argv[++i], &modes))
-            return 1;
-    }
-    if (i + 1 != argc || argv[i][0] == '-')
-        return shell_error("wants one bug; `bug list` names them");
-    return plant(argv[i], modes, keep);
+    return plant(argv[1], modes, shell_option('k'));
 }
 
-static void complete(void (*add)(const char *word, void *arg), void *arg)
+static void offer_bugs(const struct shell_offer *o)
 {
-    add("list", arg);
-    add("all", arg);
     for (size_t i = 0; i < bugs_count; i++)
-        add(planted_bugs[i].bug_name, arg);
+        shell_offer(o, planted_bugs[i].bug_name);
 }
 
-SHELL_COMMAND(bug, cmd_bug, complete);
+SHELL_COMMAND(bug, cmd_bug);
+SHELL_WORDS(BUG, offer_bugs);

@@ -111,10 +111,8 @@ static void run_fault(enum fault_kind kind)
     kprintf("the processor let it pass\n");
 }
 
-static int cmd_fault(int argc, char **argv)
+static int cmd_fault(char **argv)
 {
-    if (argc != 2)
-        return shell_error("wants one kind; `help fault` lists them");
     for (enum fault_kind kind = 0; kind < FAULT_KINDS; kind++) {
         if (strcmp(argv[1], fault_names[kind]) == 0) {
             run_fault(kind);
@@ -124,10 +122,11 @@ static int cmd_fault(int argc, char **argv)
     return shell_error("no kind '%.32s'; `help fault` lists them", argv[1]);
 }
 
-static void complete_fault(void (*add)(const char *word, void *arg), void *arg)
+static void offer_faults(const struct shell_offer *o)
 {
     for (enum fault_kind kind = 0; kind < FAULT_KINDS; kind++)
-        add(fault_names[kind], arg);
+        shell_offer(o, fault_names[kind]);
 }
 
-SHELL_COMMAND(fault, cmd_fault, complete_fault);
+SHELL_COMMAND(fault, cmd_fault);
+SHELL_WORDS(FAULT, offer_faults);

@@ -5,6 +5,7 @@
  * Every case is checked for leaks (leak.h).
  */
 #include "tools/workshop/ktest/failures.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/shell.h"
 #include "drivers/console.h"
@@ -89,32 +90,35 @@ static void list(const char *what)
             kprintf("%s.%s\n", t->ktest_suite, t->ktest_name);
 }
 
-static int cmd_test(int argc, char **argv)
+static int cmd_test(char **argv)
 {
-    uint32_t options;
-
-    if (!shell_options(&argc, argv, "l", &options))
-        return 1;
-    if (argc > 2)
-        return shell_error("takes one suite or case; `test` runs all");
     if (count(argv[1]) == 0)
         return shell_error("no suite or case \"%.32s\"; `test -l` lists them",
                            argv[1]);
-    if (!(options & SHELL_OPTION('l')))
+    if (!shell_option('l'))
         return run_selected(argv[1]);
     list(argv[1]);
     return 0;
 }
 
-static void complete_suite(void (*add)(const char *word, void *arg), void *arg)
+static void offer_suites(const struct shell_offer *o)
 {
-    const char *last = "";
+    for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++)
+        shell_offer(o, t->ktest_suite);
+}
+
+/* There are thousands: only those of the suite that was typed. */
+static void offer_cases(const struct shell_offer *o)
+{
+    char name[LINE_MAX + 1];
 
     for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++) {
-        if (strcmp(t->ktest_suite, last) != 0)
-            add(t->ktest_suite, arg);
-        last = t->ktest_suite;
+        snprintf(name, sizeof(name), "%s.%s", t->ktest_suite, t->ktest_name);
+        if (strchr(o->offer_typed, '.'))
+            shell_offer(o, name);
     }
 }
 
-SHELL_COMMAND(test, cmd_test, complete_suite);
+SHELL_COMMAND(test, cmd_test);
+SHELL_WORDS(SUITE, offer_suites);
+SHELL_WORDS(CASE, offer_cases);

@@ -35,13 +35,11 @@ static void list(void)
                               : "here");
 }
 
-static int cmd_lab(int argc, char **argv)
+static int cmd_lab(char **argv)
 {
     const struct lab_test *t;
 
-    if (argc > 2)
-        return shell_error("takes one test; `lab` alone lists them");
-    if (argc < 2) {
+    if (!argv[1]) {
         list();
         return 0;
     }
@@ -55,11 +53,12 @@ static int cmd_lab(int argc, char **argv)
     return labs_try(t) ? 0 : 1;
 }
 
-static void complete(void (*add)(const char *word, void *arg), void *arg)
+static void offer_tests(const struct shell_offer *o)
 {
     for (const struct lab_test *t = __start_lab_tests; t < __stop_lab_tests;
          t++)
-        add(t->lab_name, arg);
+        shell_offer(o, t->lab_name);
 }
 
-SHELL_COMMAND(lab, cmd_lab, complete);
+SHELL_COMMAND(lab, cmd_lab);
+SHELL_WORDS(TEST, offer_tests);

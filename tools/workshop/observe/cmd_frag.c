@@ -218,19 +218,14 @@ static int measure(const char *label, const struct frag *total)
     return 0;
 }
 
-static int cmd_frag(int argc, char **argv)
+static int cmd_frag(char **argv)
 {
     struct frag total = frag_total();
-    uint32_t options;
 
-    if (!shell_options(&argc, argv, "bj", &options))
-        return 1;
-    if (options == SHELL_OPTION('b') && argc == 2)
-        return measure(argv[1], &total);
-    if ((options & SHELL_OPTION('b')) || argc != 1)
-        return shell_error("wants nothing, -j, or -b and a label: "
-                           "`frag -b spike`");
-    if (options) {
+    (void)argv;
+    if (shell_option('b'))
+        return measure(shell_value('b'), &total);
+    if (shell_option('j')) {
         print_rows(&total, true);
         json_row("key", "frag.total", &total);
     } else {
@@ -239,4 +234,4 @@ static int cmd_frag(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(frag, cmd_frag, NULL);
+SHELL_COMMAND(frag, cmd_frag);

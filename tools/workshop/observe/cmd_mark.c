@@ -146,18 +146,15 @@ static bool label_good(const char *label)
            strcmp(label, NOW) != 0;
 }
 
-static int cmd_mark(int argc, char **argv)
+static int cmd_mark(char **argv)
 {
     const struct mark *old;
-    uint32_t options;
 
-    if (!shell_options(&argc, argv, "j", &options))
-        return 1;
-    if (argc == 1) {
-        list_marks(options != 0);
+    if (!argv[1]) {
+        list_marks(shell_option('j'));
         return 0;
     }
-    if (argc != 2 || !label_good(argv[1]))
+    if (!label_good(argv[1]))
         return shell_error("wants one label of at most %d characters, and not "
                            "'" NOW "'; `mark before`",
                            LABEL_MAX);
@@ -177,7 +174,7 @@ static int cmd_mark(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(mark, cmd_mark, NULL);
+SHELL_COMMAND(mark, cmd_mark);
 
 /* ---- diff --------------------------------------------------------------- */
 
@@ -257,7 +254,7 @@ static bool next_change(const struct mark *a, const struct mark *b,
         if (!is_change(&c) || !heap_after(at, key, i) ||
             (best.order_begun && key <= best.order_key))
             continue;
-        best = (struct heap_order){key, i, true};
+        best = (struct heap_order){key, i, true, NULL};
         *out = c;
     }
     *at = best;
@@ -324,26 +321,22 @@ static const struct mark *mark_named(const char *label)
     return m;
 }
 
-static int cmd_diff(int argc, char **argv)
+static int cmd_diff(char **argv)
 {
     struct heap_order at = {0};
     const struct mark *a, *b;
     struct change c;
-    uint32_t options;
+    bool json = shell_option('j');
 
-    if (!shell_options(&argc, argv, "j", &options))
-        return 1;
-    if (argc != 2 && argc != 3)
-        return shell_error("wants a mark, or two; `mark` lists them");
     a = mark_named(argv[1]);
-    b = a ? mark_named(argc == 3 ? argv[2] : NOW) : NULL;
+    b = a ? mark_named(argv[2] ?: NOW) : NULL;
     if (!b)
         return 1;
     if (a == &now || (b != &now && a > b))
         return shell_error("the older mark comes first; `mark` lists them");
-    while (options && next_change(a, b, &at, &c))
+    while (json && next_change(a, b, &at, &c))
         json_change(&c);
-    if (options)
+    if (json)
         return 0;
     print_diff(a, b);
     if (b == &now)
@@ -351,10 +344,11 @@ static int cmd_diff(int argc, char **argv)
     return 0;
 }
 
-static void complete_marks(void (*add)(const char *word, void *arg), void *arg)
+static void offer_marks(const struct shell_offer *o)
 {
     for (size_t i = 0; i < marks_taken(); i++)
-        add(marks[i].mark_label, arg);
+        shell_offer(o, marks[i].mark_label);
 }
 
-SHELL_COMMAND(diff, cmd_diff, complete_marks);
+SHELL_COMMAND(diff, cmd_diff);
+SHELL_WORDS(MARK, offer_marks);

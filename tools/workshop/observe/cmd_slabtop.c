@@ -373,41 +373,29 @@ static bool parse_delay(const char *word, uint32_t *ms)
     return *word == '\0' && *ms >= 10 && *ms <= DELAY_MAX_S * 1000;
 }
 
-static bool parse_order(const char *word, enum slabtop_order *order)
+static enum slabtop_order order_of(const char *word)
 {
-    for (unsigned i = 0; i < SLABTOP_ORDERS; i++)
-        if (strcmp(word, orders[i].order_word) == 0) {
-            *order = i;
-            return true;
-        }
-    return false;
+    unsigned i = 0;
+
+    while (word && strcmp(word, orders[i].order_word) != 0)
+        i++;
+    return i;
 }
 
 /* Returns 1 after an error. */
-static int parse(struct view *v, int argc, char **argv)
+static int parse(struct view *v)
 {
-    const char *delay = NULL, *looks = NULL, *order = NULL;
-    bool plain = false, json = false;
-    const struct words_option options[] = {
-        {'d', NULL, &delay}, {'n', NULL, &looks}, {'s', NULL, &order},
-        {'b', &plain, NULL}, {'j', &json, NULL},
-    };
+    const char *delay = shell_value('d');
 
-    if (!shell_take(&argc, argv, options, ARRAY_SIZE(options)) ||
-        !heap_number('n', looks, &v->view_looks))
+    if (!heap_number('n', &v->view_looks))
         return 1;
-    if (argc != 1)
-        return shell_error("takes no '%.32s'; there are -d S, -n N, -s ORDER, "
-                           "-b and -j",
-                           argv[1]);
     if (delay && !parse_delay(delay, &v->view_ms))
         return shell_error("'%.16s' is no delay; 0.01 to %u seconds are", delay,
                            DELAY_MAX_S);
-    if (order && !parse_order(order, &v->view_order))
-        return shell_error("'%.16s' is no order; there are mem, alloc, free, "
-                           "grow, hit and name",
-                           order);
-    v->view_output = json ? JSON : plain ? PLAIN : DISPLAY;
+    v->view_order = order_of(shell_value('s'));
+    v->view_output = shell_option('j')   ? JSON
+                     : shell_option('b') ? PLAIN
+                                         : DISPLAY;
     return 0;
 }
 
@@ -441,11 +429,12 @@ HOOK(HOOK_PANIC, display_end);
 
 /* ---- the command -------------------------------------------------------- */
 
-static int cmd_slabtop(int argc, char **argv)
+static int cmd_slabtop(char **argv)
 {
     struct view v = {.view_ms = DEFAULT_MS};
 
-    if (parse(&v, argc, argv) != 0 || !taskcmd_alive())
+    (void)argv;
+    if (parse(&v) != 0 || !taskcmd_alive())
         return 1;
     if (v.view_output == DISPLAY)
         display_begin();
@@ -454,4 +443,4 @@ static int cmd_slabtop(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(slabtop, cmd_slabtop, NULL);
+SHELL_COMMAND(slabtop, cmd_slabtop);

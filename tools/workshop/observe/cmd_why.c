@@ -187,18 +187,13 @@ static int why_slab(const char *word, bool json)
     return 0;
 }
 
-static int cmd_why(int argc, char **argv)
+static int cmd_why(char **argv)
 {
     struct kmem_cache_stat st;
     struct kmem_cache *cp;
-    uint32_t options;
     bool json;
 
-    if (!shell_options(&argc, argv, "j", &options))
-        return 1;
-    if (argc != 2)
-        return shell_error("wants a cache or a slab's address; `why inode`");
-    json = options != 0;
+    json = shell_option('j');
     cp = kmem_cache_find(argv[1]);
     if (!cp)
         return why_slab(argv[1], json);
@@ -207,4 +202,4 @@ static int cmd_why(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(why, cmd_why, shell_complete_cache);
+SHELL_COMMAND(why, cmd_why);

@@ -8,12 +8,10 @@
 
 #define MS_MAX 3600000
 
-static int cmd_sample(int argc, char **argv)
+static int cmd_sample(char **argv)
 {
     uint32_t ms = 0;
 
-    if (argc != 2)
-        return shell_error("wants a number of milliseconds, or off");
     if (strcmp(argv[1], "off") != 0 &&
         (!parse_u32(argv[1], &ms) || ms < 10 || ms > MS_MAX))
         return shell_error("'%.16s' is no period; 10 to %u milliseconds are, "
@@ -26,4 +24,4 @@ static int cmd_sample(int argc, char **argv)
     return 0;
 }
 
-SHELL_COMMAND(sample, cmd_sample, NULL);
+SHELL_COMMAND(sample, cmd_sample);

@@ -357,11 +357,9 @@ static int list(void)
     return 0;
 }
 
-static int cmd_sanitize(int argc, char **argv)
+static int cmd_sanitize(char **argv)
 {
-    if (argc > 2)
-        return shell_error("wants one kind; `sanitize` lists them");
-    if (argc == 1)
+    if (!argv[1])
         return list();
     for (size_t i = 0; i < mistake_count; i++) {
         if (strcmp(argv[1], mistakes[i].mistake_name) == 0) {
@@ -372,10 +370,11 @@ static int cmd_sanitize(int argc, char **argv)
     return shell_error("no kind '%.32s'; `sanitize` lists them", argv[1]);
 }
 
-static void complete(void (*add)(const char *word, void *arg), void *arg)
+static void offer_mistakes(const struct shell_offer *o)
 {
     for (size_t i = 0; i < mistake_count; i++)
-        add(mistakes[i].mistake_name, arg);
+        shell_offer(o, mistakes[i].mistake_name);
 }
 
-SHELL_COMMAND(sanitize, cmd_sanitize, complete);
+SHELL_COMMAND(sanitize, cmd_sanitize);
+SHELL_WORDS(MISTAKE, offer_mistakes);

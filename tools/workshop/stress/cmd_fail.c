@@ -87,13 +87,6 @@ static int try_all(enum kmem_fail_kind kind, const char *name, char **argv)
     return fired || bad != 0;
 }
 
-static enum kmem_fail_kind kind_of(const char *word)
-{
-    if (strcmp(word, "slab") == 0)
-        return KMEM_FAIL_SLAB;
-    return strcmp(word, "page") == 0 ? KMEM_FAIL_PAGE : KMEM_FAIL_NONE;
-}
-
 /* ---- conditions --------------------------------------------------------- */
 
 static void print_state(void)
@@ -133,29 +126,18 @@ static bool read_caller(const char *word, struct kmem_fail *f)
     return f->fail_to != 0;
 }
 
-/* `fail slab -r 10 -c inode`, argv[0] being the kind. */
-static int set_failure(int argc, char **argv, enum kmem_fail_kind kind)
+/* `fail slab 3` (`nth` is the number) or `fail slab -r 10`. */
+static int set_failure(enum kmem_fail_kind kind, const char *nth)
 {
     struct kmem_fail f = {.fail_kind = kind, .fail_seed = 1};
-    const char *rate = NULL, *seed = NULL, *cache = NULL, *task = NULL;
-    const char *caller = NULL;
-    const struct words_option options[] = {
-        {'r', NULL, &rate}, {'s', NULL, &seed},   {'c', NULL, &cache},
-        {'t', NULL, &task}, {'f', NULL, &caller},
-    };
+    const char *cache = shell_value('c');
 
-    if (!shell_take(&argc, argv, options, ARRAY_SIZE(options)) ||
-        !heap_number('r', rate, &f.fail_rate) ||
-        !heap_number('s', seed, &f.fail_seed) ||
-        !heap_number('t', task, &f.fail_task) || !read_caller(caller, &f) ||
+    if (!heap_number('r', &f.fail_rate) || !heap_number('s', &f.fail_seed) ||
+        !heap_number('t', &f.fail_task) || !read_caller(shell_value('f'), &f) ||
         (cache != NULL && (f.fail_cache = heap_cache_named(cache)) == NULL))
         return 1;
-    if (cache != NULL && kind == KMEM_FAIL_PAGE)
-        return shell_error("pages are of no cache; -c goes with slab");
-    if ((argc == 2) == (rate != NULL) || argc > 2 ||
-        (argc == 2 && (!parse_u32(argv[1], &f.fail_nth) || f.fail_nth == 0)))
-        return shell_error("wants a number, or -r and a rate; "
-                           "`fail slab 3 -c inode`");
+    if (nth && (!parse_u32(nth, &f.fail_nth) || f.fail_nth == 0))
+        return shell_error("'%.32s' is no number of a request; from 1 on", nth);
     kmem_fail(&f);
     return 0;
 }
@@ -175,28 +157,34 @@ static int end_failure(void)
     return 0;
 }
 
-static int cmd_fail(int argc, char **argv)
+static int cmd_fail(char **argv)
 {
-    enum kmem_fail_kind kind = argc > 1 ? kind_of(argv[1]) : KMEM_FAIL_NONE;
+    enum kmem_fail_kind kind = KMEM_FAIL_SLAB;
 
-    if (argc == 1) {
+    if (!argv[1]) {
         print_state();
         return 0;
     }
-    if (argc == 2 && strcmp(argv[1], "off") == 0) {
+    if (strcmp(argv[1], "off") == 0)
         return end_failure();
-    }
-    if (argc < 3 || kind == KMEM_FAIL_NONE)
-        return shell_error("wants slab or page, and a number or a program; "
-                           "`fail slab 3`");
-    if (argv[2][0] == '-' || (argv[2][0] >= '0' && argv[2][0] <= '9'))
-        return set_failure(argc - 1, argv + 1, kind);
+    if (strcmp(argv[1], "page") == 0)
+        kind = KMEM_FAIL_PAGE;
+    if (!argv[2] || (argv[2][0] >= '0' && argv[2][0] <= '9'))
+        return argv[2] && argv[3]
+                   ? shell_error("pages are of no cache; -c goes with slab")
+                   : set_failure(kind, argv[2]);
     return taskcmd_alive() && taskcmd_exists(argv[2])
                ? try_all(kind, argv[1], argv + 2)
                : 1;
 }
 
-SHELL_COMMAND(fail, cmd_fail, NULL);
+static void offer_functions(const struct shell_offer *o)
+{
+    heap_offer_symbols(o, symbol_functions);
+}
+
+SHELL_COMMAND(fail, cmd_fail);
+SHELL_WORDS(FUNCTION, offer_functions);
 
 /* ---- the option kmem.fail= ---------------------------------------------- */
 

@@ -2,14 +2,12 @@
  * A line from the console. The line editor is the kernel shell's
  * (kernel/lib/line.c): it gets keys from the console in raw mode and draws on
  * it. This file supplies the words for completion: commands at the start of a
- * command, else file names.
+ * command, directories after `cd`, else file names.
  */
 #include "kernel/lib/line.h"
 #include "user/bin/sh/sh.h"
 #include "user/lib/dirent.h"
 #include "user/lib/string.h"
-
-typedef void add_t(const char *word, void *arg);
 
 static void draw(const char *s, size_t n)
 {
@@ -22,9 +20,23 @@ static struct line line = {.line_write = draw, .line_words = words};
 
 /* ---- completion --------------------------------------------------------- */
 
+/* Which of the names in a directory are meant. */
+enum names {
+    NAMES_VISIBLE,
+    NAMES_HIDDEN, /* these too: what is typed begins with a dot */
+    NAMES_PLACES, /* visible directories */
+};
+
+static bool is_meant(const struct dirent *entry, enum names which)
+{
+    if (entry->d_name[0] == '.' && which != NAMES_HIDDEN)
+        return false;
+    return which != NAMES_PLACES || entry->d_type == FILE_DIRECTORY;
+}
+
 /* Adds the names in a directory, each after `prefix`. Directories get a '/'. */
-static void add_names(const char *directory, const char *prefix, bool hidden,
-                      add_t *add, void *arg)
+static void add_names(const char *directory, const char *prefix,
+                      enum names which, line_add_t *add, void *arg)
 {
     DIR *d = opendir(directory);
     const struct dirent *entry;
@@ -33,7 +45,7 @@ static void add_names(const char *directory, const char *prefix, bool hidden,
     if (d == NULL)
         return;
     while ((entry = readdir(d)) != NULL) {
-        if (entry->d_name[0] == '.' && !hidden)
+        if (!is_meant(entry, which))
             continue;
         strlcpy(word, prefix, sizeof(word));
         strlcat(word, entry->d_name, sizeof(word));
@@ -44,45 +56,51 @@ static void add_names(const char *directory, const char *prefix, bool hidden,
     closedir(d);
 }
 
-static void add_commands(add_t *add, void *arg)
+static void add_commands(line_add_t *add, void *arg)
 {
+    const char *path = var_get("PATH");
+    char directories[PATH_MAX];
+    char *rest = directories;
+    const char *directory;
+
     for (const struct builtin *b = builtins; b->builtin_name != NULL; b++)
         add(b->builtin_name, arg);
-    add_names("/bin", "", false, add, arg);
+    strlcpy(directories, path != NULL ? path : "/bin:/sbin",
+            sizeof(directories));
+    while ((directory = strtok_r(rest, ":", &rest)) != NULL)
+        add_names(directory, "", NAMES_VISIBLE, add, arg);
 }
 
-/* Names that complete the word at `start`; its directory is the part up to the
- * last '/'. */
-static void add_files(unsigned start, add_t *add, void *arg)
+/* Names that complete what is typed of a path, `n` characters; its directory is
+ * the part up to the last '/'. */
+static void add_files(const char *typed, size_t n, bool places, line_add_t *add,
+                      void *arg)
 {
     char prefix[LINE_MAX + 1];
-    size_t n = line.line_pos - start;
-    bool hidden;
+    enum names which = places ? NAMES_PLACES : NAMES_VISIBLE;
 
-    memcpy(prefix, line.line_text + start, n);
-    while (n > 0 && prefix[n - 1] != '/')
+    while (n > 0 && typed[n - 1] != '/')
         n--;
-    hidden = line.line_text[start + n] == '.';
+    if (typed[n] == '.')
+        which = NAMES_HIDDEN;
+    memcpy(prefix, typed, n);
     prefix[n] = 0;
-    add_names(n > 0 ? prefix : ".", prefix, hidden, add, arg);
+    add_names(n > 0 ? prefix : ".", prefix, which, add, arg);
 }
 
-static void words(const char *command, add_t *add, void *arg)
+static void words(const struct line *l, unsigned command, unsigned word,
+                  line_add_t *add, void *arg)
 {
-    unsigned start = line.line_pos;
-    unsigned before;
+    const char *typed = l->line_text + word;
+    size_t n = l->line_pos - word;
 
-    (void)command; /* only `;` ends commands here */
-    while (start > 0 && line.line_text[start - 1] != ' ')
-        start--;
-    before = start;
-    while (before > 0 && line.line_text[before - 1] == ' ')
-        before--;
-    if ((before == 0 || strchr("|&;", line.line_text[before - 1]) != NULL) &&
-        memchr(line.line_text + start, '/', line.line_pos - start) == NULL)
+    while (command < word && l->line_text[command] == ' ')
+        command++;
+    if (command == word && memchr(typed, '/', n) == NULL)
         add_commands(add, arg);
     else
-        add_files(start, add, arg);
+        add_files(typed, n, strncmp(l->line_text + command, "cd ", 3) == 0, add,
+                  arg);
 }
 
 /* ---- reading ------------------------------------------------------------ */

@@ -26,15 +26,13 @@ static int work(const struct service *s)
     return good ? 0 : 1;
 }
 
-static int cmd_services(int argc, char **argv)
+static int cmd_services(char **argv)
 {
     bool found = false;
     int result = 0;
 
-    if (argc == 1)
+    if (!argv[1])
         return list();
-    if (argc != 2)
-        return shell_error("wants one service, or all; `services` lists them");
     if (!taskcmd_alive())
         return 1;
     for (size_t i = 0; i < services_count; i++)
@@ -48,11 +46,11 @@ static int cmd_services(int argc, char **argv)
                                argv[1]);
 }
 
-static void complete(void (*add)(const char *word, void *arg), void *arg)
+static void offer_services(const struct shell_offer *o)
 {
-    add("all", arg);
     for (size_t i = 0; i < services_count; i++)
-        add(services[i].service_name, arg);
+        shell_offer(o, services[i].service_name);
 }
 
-SHELL_COMMAND(services, cmd_services, complete);
+SHELL_COMMAND(services, cmd_services);
+SHELL_WORDS(SERVICE, offer_services);

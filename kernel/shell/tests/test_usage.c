@@ -1,0 +1,520 @@
+/*
+ * Words and the usage of commands: what is accepted, and what Tab offers at
+ * each place of each command (kernel/shell/usage.c).
+ */
+#include "kernel/shell/usage.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/shell.h"
+#include "kernel/shell/tests/shell_test.h"
+#include "kernel/shell/words.h"
+#include "tools/workshop/ktest/ktest.h"
+
+/* ---- what is accepted --------------------------------------------------- */
+
+static char copy[SHELL_LINE_MAX + 1];
+static char *argv[SHELL_ARGS_MAX + 1];
+static struct usage_options options;
+
+static bool take(const char *line)
+{
+    char *at = copy;
+    int argc;
+
+    strlcpy(copy, line, sizeof(copy));
+    words_next(&at, &argc, argv);
+    return usage_take(argc, argv, &options);
+}
+
+static bool is(const char *word, const char *want)
+{
+    return word && want ? strcmp(word, want) == 0 : word == want;
+}
+
+static const char *value(char letter)
+{
+    return options.use_value[usage_index(letter)];
+}
+
+KTEST(usage, options_are_taken_out)
+{
+    KT_REQUIRE(take("slabs -j foo -v"));
+    KT_TRUE(is(argv[1], "foo") && !argv[2]);
+    KT_TRUE(is(value('j'), "") && is(value('v'), "") && !value('a'));
+    KT_REQUIRE(take("slabs -vj"));
+    KT_TRUE(!argv[1] && value('j') && value('v'));
+    KT_REQUIRE(take("kmastat -T"));
+    KT_TRUE(value('T') && !value('t'));
+    KT_REQUIRE(take("slabs"));
+    KT_TRUE(!value('j') && !value('v'));
+}
+
+KTEST(usage, options_take_values)
+{
+    static const char *const lines[] = {"walk -n 5 -j alloc", "walk -jn5 alloc",
+                                        "walk alloc -j -n 5",
+                                        "walk -jn 5 -- alloc"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+        KT_REQUIRE(take(lines[i]));
+        KT_TRUE(value('j') && is(value('n'), "5"));
+        KT_TRUE(is(argv[1], "alloc") && !argv[2]);
+    }
+}
+
+KTEST(usage, words_after_two_dashes_are_operands)
+{
+    KT_REQUIRE(take("slabs -v -- -j"));
+    KT_TRUE(value('v') && !value('j'));
+    KT_TRUE(is(argv[1], "-j") && !argv[2]);
+}
+
+KTEST(usage, options_end_before_words_that_repeat)
+{
+    KT_REQUIRE(take("run -b ls -p"));
+    KT_TRUE(value('b') && !value('p'));
+    KT_TRUE(is(argv[1], "ls") && is(argv[2], "-p") && !argv[3]);
+    KT_REQUIRE(take("echo -x"));
+    KT_TRUE(is(argv[1], "-x"));
+}
+
+KTEST(usage, without_options_a_dash_is_part_of_a_word)
+{
+    KT_REQUIRE(take("kill -KILL 5"));
+    KT_TRUE(is(argv[1], "-KILL") && is(argv[2], "5"));
+    KT_REQUIRE(take("kill -5"));
+    KT_REQUIRE(take("debug -FP inode"));
+}
+
+static const struct {
+    const char *line;
+    const char *said;
+} wrong[] = {
+    {"uptime now", "usage: uptime\n"},
+    {"cache", "usage: cache [-j] CACHE\n"},
+    {"cache inode task", "usage: cache [-j] CACHE\n"},
+    {"cache -x inode", "usage: cache [-j] CACHE\n"},
+    {"reap -an", "usage: reap [-a|-n] [CACHE]\n"},
+    {"trace inode maybe", "usage: trace CACHE on|off\n"},
+    {"ws -i", "usage: ws -i SECONDS|never\n"},
+    {"ws -j -i 5", "ws: takes other words; `help ws` shows which\n"},
+    {"kmem alloc", "usage: kmem alloc NAME N\n"},
+    {"kmem free box all soon",
+     "usage: kmem free NAME N|all [lifo|fifo|random]\n"},
+    {"kmem", "kmem: takes other words; `help kmem` shows which\n"},
+    {"run", "usage: run [-p] [-b] PROGRAM [ARG ...]\n"},
+    {"walk alloc -n many",
+     "usage: walk [-j] alloc|free|slab|bufctl|hash [CACHE] [-n N]\n"},
+    {"run -sp shell", "run: takes other words; `help run` shows which\n"},
+};
+
+KTEST(usage, other_words_are_refused)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+        if (shell_test_run(wrong[i].line) != 1 ||
+            !is(shell_test_said, wrong[i].said))
+            ktest_fail(__FILE__, __LINE__, "%s: %s", wrong[i].line,
+                       shell_test_said);
+}
+
+/* ---- what is offered ---------------------------------------------------- */
+
+#define WORDS_MOST 600
+
+static char offered[WORDS_MOST][48];
+static bool expected[WORDS_MOST];
+static size_t offered_count;
+static struct line line;
+
+/* Its number, or offered_count. */
+static size_t find(const char *word)
+{
+    size_t i = 0;
+
+    while (i < offered_count && strcmp(offered[i], word) != 0)
+        i++;
+    return i;
+}
+
+static void collect(const char *word, void *typed)
+{
+    if (strncmp(word, typed, strlen(typed)) == 0 &&
+        find(word) == offered_count && offered_count < WORDS_MOST)
+        strlcpy(offered[offered_count++], word, sizeof(offered[0]));
+}
+
+/* Offers what may follow `before`; its last word is what is typed. */
+static void offer(const char *before)
+{
+    unsigned word;
+
+    strlcpy(line.line_text, before, sizeof(line.line_text));
+    line.line_len = line.line_pos = word = (unsigned)strlen(before);
+    while (word > 0 && before[word - 1] != ' ')
+        word--;
+    offered_count = 0;
+    usage_complete(&line, 0, word, collect, line.line_text + word);
+}
+
+static size_t missing;
+
+static void expect(const char *word, void *arg)
+{
+    size_t i = find(word);
+
+    (void)arg;
+    if (i < offered_count)
+        expected[i] = true;
+    else
+        missing++;
+}
+
+static void expect_kind(const char *name)
+{
+    const struct shell_offer o = {
+        .offer_typed = "", .offer_before = "", .offer_add = expect};
+    const struct shell_kind *k = __start_shell_kinds;
+
+    while (k < __stop_shell_kinds && strcmp(k->kind_name, name) != 0)
+        k++;
+    if (k < __stop_shell_kinds)
+        k->kind_words(&o);
+    else
+        missing++;
+}
+
+/* A line, and what is offered after it: words, or kinds of them. */
+static const struct {
+    const char *before;
+    const char *want;
+} table[] = {
+    {"about ", ""},
+    {"bench ", "@GROUP"},
+    {"bench kmem ", ""},
+    {"bt ", "@TASK"},
+    {"bt 1 ", ""},
+    {"buddyinfo ", ""},
+    {"buddyinfo -", "-j"},
+    {"bug ", "@BUG all list"},
+    {"bug -", "-j -k -m"},
+    {"bug -k ", "@BUG all"},
+    {"bug -k -", "-m"},
+    {"bug -m ", "@MODES"},
+    {"bug -m FPZ", "FPZU FPZT FPZS FPZG"},
+    {"bug list -", "-j"},
+    {"bug list ", ""},
+    {"cache ", "@CACHE"},
+    {"cache -", "-j"},
+    {"cache -j ", "@CACHE"},
+    {"cache inode ", ""},
+    {"cache inode -", "-j"},
+    {"clear ", ""},
+    {"colours ", "@CACHE"},
+    {"colours -", "-j"},
+    {"colours inode ", ""},
+    {"continue ", ""},
+    {"debug ", "@MODES +F +P +Z +U +T +S +G =F =P =Z =U =T =S =G =none"},
+    {"debug -", "-F -P -Z -U -T -S -G"},
+    {"debug +FPZ", "+FPZU +FPZT +FPZS +FPZG"},
+    {"debug +F ", "@PATTERN"},
+    {"debug =none ", "@CACHE"},
+    {"debug +F inode ", ""},
+    {"diff ", "@MARK"},
+    {"diff -", "-j"},
+    {"diff a ", "@MARK"},
+    {"diff a b ", ""},
+    {"dmesg ", ""},
+    {"echo ", ""},
+    {"echo -", ""},
+    {"explain ", "@CACHE"},
+    {"explain inode ", ""},
+    {"fail ", "off page slab"},
+    {"fail slab -", "-c -f -r -s -t"},
+    {"fail page -", "-f -r -s -t"},
+    {"fail slab -c ", "@CACHE"},
+    {"fail slab -t ", "@TASK"},
+    {"fail slab -f kmem_cache_fre", "kmem_cache_free @FUNCTION"},
+    {"fail slab -r 5 ", ""},
+    {"fail slab -r 5 -", "-c -f -s -t"},
+    {"fail slab 3 ", "@ARG"},
+    {"fail page ", "@PROGRAM"},
+    {"fail page ls ", "@ARG"},
+    {"fail off ", ""},
+    {"fault ", "@FAULT"},
+    {"fault null ", ""},
+    {"files ", "@PID"},
+    {"files 5 ", ""},
+    {"frag ", ""},
+    {"frag -", "-b -j"},
+    {"frag -b ", ""},
+    {"hash ", "@CACHE"},
+    {"hash -", "-j"},
+    {"hash inode ", ""},
+    {"help ", "@COMMAND options"},
+    {"help echo ", ""},
+    {"history ", ""},
+    {"history 5 ", ""},
+    {"inodes ", ""},
+    {"inodes -", "-a -r"},
+    {"inodes -a -", ""},
+    {"ipc ", ""},
+    {"irqs ", ""},
+    {"irqs -", "-j"},
+    {"kill ", "@PID"},
+    {"kill -K", "-KILL"},
+    {"kill -T", "-TERM -TRAP"},
+    {"kill -KILL ", "@PID"},
+    {"kill 5 ", ""},
+    {"kill -KILL 5 ", ""},
+    {"kmastat ", "@PATTERN"},
+    {"kmastat -", "-T -j -k -m -s -w -z"},
+    {"kmastat -k -", "-T -j -s -w -z"},
+    {"kmastat -s ", "mem waste rate fail"},
+    {"kmastat -zs ", "mem waste rate fail"},
+    {"kmastat inode ", ""},
+    {"kmem ", "alloc create destroy free list"},
+    {"kmem alloc ", "@NAME"},
+    {"kmem alloc box ", ""},
+    {"kmem create ", ""},
+    {"kmem create box ", ""},
+    {"kmem create box 8 ", "ctor nocolour"},
+    {"kmem create box 8 8 ", "ctor nocolour"},
+    {"kmem create box 8 ctor ", "ctor nocolour"},
+    {"kmem create box 8 8 ctor ", "nocolour"},
+    {"kmem create box 8 8 ctor nocolour ", ""},
+    {"kmem destroy ", "@NAME"},
+    {"kmem destroy box ", ""},
+    {"kmem free ", "@NAME"},
+    {"kmem free box ", "all"},
+    {"kmem free box 3 ", "fifo lifo random"},
+    {"kmem free box 3 lifo ", ""},
+    {"kmem list ", ""},
+    {"kmem frob ", ""},
+    {"lab ", "@TEST"},
+    {"lab a ", ""},
+    {"leaks ", ""},
+    {"leaks -", "-j -m -r"},
+    {"leaks -m ", ""},
+    {"log ", "fail reap slab"},
+    {"log -", "-S -c -j -n -t"},
+    {"log -S -", "-c -n -t"},
+    {"log -c ", "@CACHE"},
+    {"log -t ", "@TASK"},
+    {"log -n ", ""},
+    {"log -n 5 ", "fail reap slab"},
+    {"log -S ", ""},
+    {"log fail ", ""},
+    {"map ", ""},
+    {"map 5 ", ""},
+    {"mark ", ""},
+    {"mark -", "-j"},
+    {"mark a ", ""},
+    {"meminfo ", ""},
+    {"meminfo -", "-j"},
+    {"mounts ", ""},
+    {"mounts -", "-j"},
+    {"old ", ""},
+    {"old -", "-j"},
+    {"old 5 ", ""},
+    {"pages ", ""},
+    {"pages -", "-j -r"},
+    {"pages kmai", "kmain @SYMBOL"},
+    {"pages kmain ", ""},
+    {"panic ", ""},
+    {"paper ", "@SECTION"},
+    {"paper 3.4 ", ""},
+    {"pipes ", ""},
+    {"ports ", ""},
+    {"poweroff ", ""},
+    {"ps ", ""},
+    {"ps -", "-j"},
+    {"reap ", "@CACHE"},
+    {"reap -", "-a -n"},
+    {"reap -a -", ""},
+    {"reap inode ", ""},
+    {"reboot ", ""},
+    {"riddle ", ""},
+    {"run ", "@PROGRAM"},
+    {"run -", "-b -p -s"},
+    {"run -b -", "-p -s"},
+    {"run -p -", "-b"},
+    {"run -s -", "-b"},
+    {"run -s ", "@SERVER"},
+    {"run -s console ", "@ARG"},
+    {"run ls ", "@ARG"},
+    {"run ls -", ""},
+    {"run ls / ", "@ARG"},
+    {"sample ", "off"},
+    {"sample off ", ""},
+    {"sanitize ", "@MISTAKE"},
+    {"sanitize uaf ", ""},
+    {"servers ", ""},
+    {"servers -", "-j"},
+    {"services ", "@SERVICE all"},
+    {"services all ", ""},
+    {"sh ", ""},
+    {"slabs ", "@CACHE"},
+    {"slabs -", "-j -v"},
+    {"slabs inode ", ""},
+    {"slabtop ", ""},
+    {"slabtop -", "-b -d -j -n -s"},
+    {"slabtop -b -", "-d -n -s"},
+    {"slabtop -s ", "alloc free grow hit mem name"},
+    {"stress ", ""},
+    {"stress 1 ", ""},
+    {"sym ", ""},
+    {"sym kmai", "kmain @SYMBOL"},
+    {"sym kmain ", ""},
+    {"terminal ", "both plain vga"},
+    {"terminal vga ", ""},
+    {"test ", "@SUITE"},
+    {"test -", "-l"},
+    {"test usage.options_t", "usage.options_take_values @CASE"},
+    {"test line ", ""},
+    {"trace ", "@CACHE"},
+    {"trace inode ", "off on"},
+    {"trace inode on ", ""},
+    {"uptime ", ""},
+    {"users ", "@CACHE"},
+    {"users -", "-j"},
+    {"users inode ", ""},
+    {"verify ", "@CACHE"},
+    {"verify -", "-j"},
+    {"verify inode ", ""},
+    {"walk ", "alloc bufctl free hash slab"},
+    {"walk -", "-j -n"},
+    {"walk slab ", "@CACHE"},
+    {"walk slab inode ", ""},
+    {"whatis ", ""},
+    {"whatis -", "-r"},
+    {"whatis kmem_cache_fre", "kmem_cache_free @SYMBOL"},
+    {"whatis kmain ", ""},
+    {"why ", "@CACHE"},
+    {"why -", "-j"},
+    {"why inode ", ""},
+    {"ws ", "@CACHE"},
+    {"ws -", "-i -j"},
+    {"ws -i ", "never"},
+    {"ws -i 5 ", ""},
+    {"ws inode ", ""},
+    {"x ", ""},
+    {"x kmai", "kmain @SYMBOL"},
+    {"x kmain ", ""},
+    {"x kmain 8 ", ""},
+};
+
+/* Compares what is offered with words, and @KINDs of them. */
+static void check(const char *before, const char *want)
+{
+    char words[SHELL_LINE_MAX];
+    char *at = words;
+    int argc;
+
+    offer(before);
+    missing = 0;
+    memset(expected, 0, sizeof(expected));
+    strlcpy(words, want, sizeof(words));
+    words_next(&at, &argc, argv);
+    for (int i = 0; i < argc; i++)
+        if (argv[i][0] == '@')
+            expect_kind(argv[i] + 1);
+        else
+            expect(argv[i], NULL);
+    if (missing > 0)
+        ktest_fail(__FILE__, __LINE__, "after \"%s\" %u are missing of %s",
+                   before, (unsigned)missing, want);
+    for (size_t i = 0; i < offered_count; i++)
+        if (!expected[i])
+            ktest_fail(__FILE__, __LINE__, "after \"%s\": %s", before,
+                       offered[i]);
+}
+
+/* Whether a line is of a command. */
+static bool is_of(const char *before, const char *name)
+{
+    size_t n = strlen(name);
+
+    return strncmp(before, name, n) == 0 && before[n] == ' ';
+}
+
+KTEST(usage, tab_offers_what_the_place_wants)
+{
+    for (const struct shell_command *c = __start_shell_commands;
+         c < __stop_shell_commands; c++)
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+            if (is_of(table[i].before, c->command_name))
+                check(table[i].before, table[i].want);
+    offer("kmas");
+    KT_TRUE(offered_count == 1 && find("kmastat") == 0);
+    offer("no_such_command ");
+    KT_EQ(offered_count, 0);
+}
+
+/* Whether a row for a command wants a word of its usage. */
+static bool is_wanted(const char *name, const char *word)
+{
+    char words[SHELL_LINE_MAX];
+    int argc;
+
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        char *at = words;
+
+        strlcpy(words, table[i].want, sizeof(words));
+        words_next(&at, &argc, argv);
+        for (int k = 0; k < argc && is_of(table[i].before, name); k++)
+            if (is(argv[k], word))
+                return true;
+    }
+    return false;
+}
+
+static bool is_kind(const char *name)
+{
+    for (const struct shell_kind *k = __start_shell_kinds;
+         k < __stop_shell_kinds; k++)
+        if (is(k->kind_name, name))
+            return true;
+    return false;
+}
+
+static bool is_first(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+        if (is_of(table[i].before, name) && !table[i].before[strlen(name) + 1])
+            return true;
+    return false;
+}
+
+/* Looks for each word, option and kind of a form in the table. */
+static void check_form(const char *name, const char *form)
+{
+    char word[32] = "@";
+
+    for (const char *end; *form != '\n'; form = end + (*end != '\n')) {
+        for (end = form; !strchr(" []|.\n", *end);)
+            end++;
+        strlcpy(word + 1, form, (size_t)(end - form) + 1);
+        if (end == form || strchr("+=", *form) || (*form == '-' && word[3]))
+            continue;
+        if (*form < 'A' || *form > 'Z' || !word[2]) {
+            if (*form >= 'a' || *form == '-')
+                if (!is_wanted(name, word + 1))
+                    ktest_fail(__FILE__, __LINE__, "%s: %s", name, word + 1);
+        } else if (is_kind(word + 1) && !is_wanted(name, word)) {
+            ktest_fail(__FILE__, __LINE__, "%s: %s", name, word);
+        }
+    }
+}
+
+KTEST(usage, the_table_has_every_command_and_place)
+{
+    for (const struct shell_command *c = __start_shell_commands;
+         c < __stop_shell_commands; c++) {
+        struct text form, section;
+
+        section = text_section(usage_help, c->command_name, &form);
+        for (; !text_empty(form); form = usage_next_form(&section))
+            check_form(c->command_name, text_word(form).text_end);
+        if (!is_first(c->command_name))
+            ktest_fail(__FILE__, __LINE__, "no row for %s", c->command_name);
+    }
+}
