@@ -53,15 +53,15 @@ def archive(kernel, folder, files):
     return out
 
 
-def test_numbers_of_files_that_were_lost_are_used_again(kernel, tmp_path):
+def test_numbers_of_files_that_were_lost_are_used_again(workshop, tmp_path):
     """The server dies before a directory is on the disk. Its successor gives
     the number to a file; the kernel must not use the old inode for it."""
     disk.make(tmp_path / "disk.img", 2, block=1024)
     result = qemu.run(
-        kernel, "run -p init sh -c 'mkdir /disk/lost; ls /disk/lost; kill -9 "
+        workshop, "run -p init sh -c 'mkdir /disk/lost; ls /disk/lost; kill -9 "
         "7; sleep 1; ls /disk; echo words > /disk/found; cat /disk/found'; "
         "verify; poweroff", append="start=ramext2",
-        initrd=archive(kernel, tmp_path, {"disk.img": tmp_path / "disk.img"}))
+        initrd=archive(workshop, tmp_path, {"disk.img": tmp_path / "disk.img"}))
     assert result.problem is None, result.explain()
     killed = [e["name"] for e in result.named["server-ended"]]
     assert killed == ["ramext2"], result.explain()
@@ -77,8 +77,8 @@ FEATURES = disk.FEATURES.removesuffix(",has_journal")
     ("extent,64bit,metadata_csum", "", "extent 64bit metadata_csum"),
     ("metadata_csum,huge_file", "read-only: ", "huge_file metadata_csum"),
 ])
-def test_unsupported_features_are_named(kernel, tmp_path, by, features, first,
-                                        names):
+def test_unsupported_features_are_named(workshop, tmp_path, by, features,
+                                        first, names):
     """On the console and in the kernel's log, as whole lines."""
     disk.make(tmp_path / "disk.img", 2, block=1024,
               features=f"{FEATURES},{features}")
@@ -86,10 +86,10 @@ def test_unsupported_features_are_named(kernel, tmp_path, by, features, first,
                         "ramdisk 0 /disk &",
              "by init": ""}[by]
     result = qemu.run(
-        kernel, f"run -p init sh -c '{start} sleep 1; echo x > /disk/new'; "
+        workshop, f"run -p init sh -c '{start} sleep 1; echo x > /disk/new'; "
         "dmesg; poweroff",
         append="start=ramext2" if by == "by init" else "",
-        initrd=archive(kernel, tmp_path, {"disk.img": tmp_path / "disk.img"}))
+        initrd=archive(workshop, tmp_path, {"disk.img": tmp_path / "disk.img"}))
     assert result.problem is None, result.explain()
     said = (f"ext2: ramdisk, disk 0: {first}unsupported features:\n  {names}\n"
             "  create a disk without them by make disk, or by mke2fs -t ext2\n")

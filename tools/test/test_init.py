@@ -68,9 +68,9 @@ def test_the_name_server_too_and_names_are_published_anew(kernel):
     assert "2020-01-01 00:00:01" in result.text, result.explain()
 
 
-def test_one_that_cannot_work_is_tried_less_and_less_and_given_up(kernel):
+def test_one_that_cannot_work_is_tried_less_and_less_and_given_up(workshop):
     # There is no /disk.img for it.
-    result = session(kernel, "sleep 60; date", "ramdisk,rtc", budget=100_000)
+    result = session(workshop, "sleep 60; date", "ramdisk,rtc", budget=100_000)
     times = deaths(result, "ramdisk")
     assert len(times) == 25, result.explain()
     assert "init: ramdisk ended with status 1; not restarted, because it " \
