@@ -406,8 +406,8 @@ static void print_colour_rows(const struct kmem_cache_stat *st)
 
         kprintf("%s%6zu %6zu",
                 i % PAIRS == 0 ? "\n"
-                : next         ? " "
-                               : "  ",
+                : next         ? "  "
+                               : "   ",
                 colour, heat.heat_slabs[i]);
         next = colour == st->stat_colour_next;
         if (next)

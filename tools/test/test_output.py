@@ -1,0 +1,172 @@
+"""What every command of the kernel's shell prints on a screen of 80 columns: a
+line never wraps, is ASCII and has no blanks at its end, numbers stand below
+their heads, and wrong words are answered with the usage."""
+# Tests: kernel/shell/help.txt, tools/workshop/help.txt
+
+import re
+
+import pytest
+
+from tools.run import qemu
+
+COLUMNS = 80
+
+# Lines that show a command's output, for each command that `help` lists.
+LINES = {
+    "kmastat": ["kmastat", "kmastat -z", "kmastat -s waste kmem_*",
+                "kmastat -T"],
+    "slabs": ["slabs", "slabs inode", "slabs -v", "slabs box"],
+    "cache": ["cache inode", "cache kstack", "cache kmem_alloc_1024"],
+    "explain": ["explain inode", "explain kstack"],
+    "paper": ["paper", "paper 3.4"],
+    "map": ["map inode_cache"],
+    "walk": [f"walk {what} -n 20" for what in
+             ("alloc", "free", "slab", "bufctl", "hash")],
+    "hash": ["hash", "hash kstack"],
+    "colours": ["colours", "colours box"],
+    "reap": ["reap -n", "reap box", "reap", "reap -a"],
+    "ws": ["ws", "ws box", "ws -i 15"],
+    "kmem": ["kmem list", "kmem free box 20 random", "kmem alloc box 3"],
+    "debug": ["debug", "debug +FPZU pipe", "debug"],
+    "trace": ["trace pipe on", "trace pipe off"],
+    "log": ["log", "log -S -n 3", "log fail", "log slab", "log reap"],
+    "history": ["history"],
+    "users": ["users", "users inode"],
+    "old": ["old 0"],
+    "leaks": ["leaks", "leaks -r"],
+    "whatis": ["whatis kmem_cache_alloc", "whatis 0", "whatis -r page_array"],
+    "verify": ["verify", "verify inode"],
+    "meminfo": ["meminfo"],
+    "buddyinfo": ["buddyinfo"],
+    "pages": ["pages", "pages -r", "pages kmain"],
+    "x": ["x page_array 32"],
+    "sym": ["sym kmem_cache_alloc", "sym kmain+0x4"],
+    "run": ["run ls /bin", "run nothing", "run -b sleep 60"],
+    "continue": ["continue"],
+    "ps": ["ps"],
+    "kill": ["kill -0 1", "kill 9999"],
+    "files": ["files 1", "files 9999"],
+    "bt": ["bt", "bt 2"],
+    "inodes": ["inodes", "inodes -a", "inodes -r"],
+    "mounts": ["mounts"],
+    "pipes": ["pipes"],
+    "ports": ["ports"],
+    "ipc": ["ipc"],
+    "servers": ["servers"],
+    "irqs": ["irqs"],
+    "help": ["help", "help options"],
+    "echo": ["echo word"],
+    "terminal": ["terminal", "terminal vga"],
+    "uptime": ["uptime"],
+    "about": ["about"],
+    "mark": ["mark one", "mark"],
+    "diff": ["diff one", "diff nothing"],
+    "frag": ["frag", "frag -b one"],
+    "why": ["why inode"],
+    "slabtop": ["slabtop -b -n 1"],
+    "sample": ["sample off"],
+    "test": ["test line.history"],
+    "bench": ["bench buddy"],
+    "stress": ["stress 1 200"],
+    "fail": ["fail", "fail slab 3", "fail off", "fail slab echo"],
+    "lab": ["lab"],
+    "services": ["services", "services meter"],
+    "riddle": ["riddle"],
+    "bug": ["bug list", "bug double-free"],
+    "sanitize": ["sanitize"],
+    # end() runs these, or they leave nothing to look at.
+    "dmesg": ["dmesg"],
+    "clear": [],
+    "sh": [],
+    "fault": [],
+    "panic": [],
+    "reboot": [],
+    "poweroff": [],
+}
+FIRST = ["debug +U inode", "kmem create box 200", "kmem alloc box 50",
+         "run ls /bin"]
+ANY_WORDS = {"echo", "panic", "run"}
+
+HEAD = re.compile(r"[!> ]*[A-Z][A-Z0-9%/-]*(?: +[A-Z][A-Z0-9%/-]*){2,}")
+
+
+def commands(machine):
+    """The names that `help` lists."""
+    return re.findall(r"(?m)^  (\w+) {2,}\S", machine.command("help"))
+
+
+def check(line, text):
+    """Of what `line` printed."""
+    for shown in text.splitlines():
+        assert len(shown) <= COLUMNS, (line, shown)
+        assert shown.isascii() and shown.isprintable(), (line, shown)
+        assert shown == shown.rstrip(), (line, shown)
+
+
+def check_columns(line, text):
+    """Where a row has a number below a head, their ends or their starts are in
+    one column."""
+    heads = []
+    for shown in text.splitlines():
+        if HEAD.fullmatch(shown):
+            heads = [m.span() for m in re.finditer(r"\S+", shown)]
+            continue
+        if len(shown.split()) < len(heads) or \
+                re.match(r"\S+: |\S+ [a-z]", shown):
+            heads = []  # a sentence below the table
+        for start, end in heads[:-1]:  # the last column may be any text
+            for m in re.finditer(r"(?<!\S)\d+(?!\S)", shown):
+                if m.start() < end and m.end() > start:
+                    assert m.end() == end or m.start() == start, (line, shown)
+
+
+def show(machine, names):
+    for line in FIRST:
+        machine.command(line)
+    for name in names:
+        for line in LINES[name]:
+            text = machine.command(line)
+            check(line, text)
+            check_columns(line, text)
+
+
+def refuse(machine, names):
+    """Words that no command takes."""
+    for name in names:
+        if name not in ANY_WORDS:
+            text = machine.command(f"{name} zz zz zz zz zz zz zz")
+            assert text.startswith(f"usage: {name}") or \
+                f"`help {name}`" in text, text
+            check(name, text)
+
+
+def explain(machine, names):
+    for name in names:
+        text = machine.command(f"help {name}")
+        assert text.startswith(f"usage: {name}"), text
+        check(name, text)
+
+
+def end(machine):
+    """The commands that end something."""
+    machine.send("sh\r")
+    check("sh", qemu.plain(machine.expect(r"\$ \Z")).rstrip("$ "))
+    machine.send("exit\r")
+    machine.prompt()
+    machine.send("clear\r")
+    machine.expect(r"\x1b\[2J.*slate> \Z")
+    machine.send("panic look\r")
+    check("panic", qemu.plain(machine.expect(r"slate!> \Z"))[:-len("slate!> ")])
+
+
+@pytest.mark.parametrize("image", ["kernel", "workshop"])
+def test_what_every_command_prints(image, request):
+    with qemu.Machine(request.getfixturevalue(image)) as machine:
+        machine.prompt()
+        names = commands(machine)
+        assert set(names) <= set(LINES), set(names) - set(LINES)
+        assert image == "kernel" or set(LINES) - set(names) <= {"sanitize"}
+        show(machine, names)
+        refuse(machine, names)
+        explain(machine, names)
+        end(machine)
