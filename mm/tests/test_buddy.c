@@ -301,20 +301,22 @@ KTEST(buddy, its_lock_has_the_last_rank)
 
 KTEST(buddy, double_free_names_page_and_reason)
 {
-    struct page *keep = buddy_alloc(0);
-    struct page *p = buddy_alloc(0);
+    struct page *p;
+    size_t n = 2;
     char text[64];
 
+    block[0] = buddy_alloc(0);
+    block[1] = buddy_alloc(0);
     /* Its buddy is allocated, so the page stays a free block of its own. */
-    while (((page_index(keep) ^ page_index(p)) != 1)) {
-        keep = p;
-        p = buddy_alloc(0);
-    }
+    while ((page_index(block[n - 2]) ^ page_index(block[n - 1])) != 1)
+        block[n++] = buddy_alloc(0);
+    p = block[--n];
     buddy_free(p, 0);
     snprintf(text, sizeof(text), "page 0x%lx, order 0: is already free",
              (unsigned long)page_to_phys(p));
     KT_PANICS(buddy_free(p, 0), text);
-    buddy_free(keep, 0);
+    while (n != 0)
+        buddy_free(block[--n], 0);
 }
 #endif
 

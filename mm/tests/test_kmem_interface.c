@@ -567,6 +567,32 @@ KTEST(kmem, S8_refusal_names_the_live_objects)
     test_free(cp, 3, 12);
     test_destroy(cp);
 }
+
+KTEST(kmem, S8_each_refusal_says_why)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_named", 100, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
+    char text[400];
+
+    host_print_clear();
+    KT_EQ(kmem_cache_destroy((struct kmem_cache *)text), -KMEM_EINVAL);
+    KT_EQ(kmem_cache_destroy(kmem_slab_cache), -KMEM_EPERM);
+    kmem_hold(cp, 1);
+    KT_EQ(kmem_cache_destroy(cp), -KMEM_EAGAIN);
+    kmem_hold(cp, -1);
+    KT_REQUIRE(test_alloc(cp, 0, 1));
+    KT_EQ(kmem_cache_destroy(cp), -KMEM_EBUSY);
+    snprintf(text, sizeof(text),
+             "kmem_cache_destroy: %p is not a cache\n"
+             "kmem_cache_destroy: kmem_slab: belongs to the allocator itself\n"
+             "kmem_cache_destroy: t_named: its caller grows or reaps it\n"
+             "kmem_cache_destroy: t_named: refused, 1 object is allocated\n"
+             "  allocated: %p\n",
+             (void *)text, test_obj[0]);
+    KT_EQ(strcmp(host_printed, text), 0);
+    test_free(cp, 0, 1);
+    test_destroy(cp);
+}
 #endif
 
 KTEST(kmem, S9_second_destroy_is_reported)

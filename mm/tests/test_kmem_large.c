@@ -144,7 +144,7 @@ static void check_steps(struct kmem_cache *cp, const size_t *grow, size_t steps)
         n = grow[i];
         size *= 4;
         KT_EQ(buckets(cp), size);
-        KT_EQ(cp->cache_hash_rescales, i + 1);
+        KT_EQ(test_stat(cp).stat_hash_rescales, i + 1);
         TEST_VERIFY(cp);
     }
     while (steps-- != 0) {

@@ -51,6 +51,8 @@ KTEST(kmem_stat, objects_slabs_and_traffic)
     size_t n = cp->cache_slab_chunks;
     struct kmem_cache_stat s;
 
+    KT_EQ(test_stat(cp).stat_flags, KMEM_STAT_CTOR);
+    KT_EQ(test_stat(cp).stat_modes, 0);
     KT_REQUIRE(test_alloc(cp, 0, 3 * n + 1));
     test_free(cp, n, 2 * n);
     s = test_stat(cp);
@@ -90,7 +92,7 @@ KTEST(kmem_stat, counts_go_beyond_32_bits)
 
     KT_REQUIRE(test_alloc(cp, 0, 1));
     test_free(cp, 0, 1);
-    (void)test_stat(cp);
+    KT_EQ(test_stat(cp).stat_flags, 0);
     cp->cache_allocs = cp->cache_allocs_seen = near;
     cp->cache_frees = cp->cache_frees_seen = near;
     cp->cache_allocs_total = near;
@@ -140,10 +142,12 @@ KTEST(kmem_stat, slab_map_has_a_bit_for_each_allocated_object)
     struct kmem_cache *cp = kmem_cache_create("t_stat", 300, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);
     size_t n = cp->cache_slab_chunks;
-    uint8_t map[2] = {0, 0};
+    uint8_t map[3] = {0, 0, 0x77};
+    struct kmem_slab *sp;
 
     KT_REQUIRE(test_alloc(cp, 0, n));
-    KT_EQ(kmem_slab_map(cp, 0, map, 16), n);
+    KT_EQ(kmem_slab_map(cp, 0, map, 24), n);
+    KT_EQ(map[2], 0x77); /* the slab has fewer objects */
     KT_EQ((map[0] | map[1] << 8) & ((1 << n) - 1), (1 << n) - 1);
     test_free(cp, 2, 4);
     test_free(cp, 9, 10);
@@ -155,6 +159,12 @@ KTEST(kmem_stat, slab_map_has_a_bit_for_each_allocated_object)
     KT_EQ(map[0], 0xff & ~(1 << 2 | 1 << 3));
     KT_EQ(map[1], 0x77); /* beyond what was asked for */
     KT_EQ(kmem_slab_map(cp, 1, map, 8), 0);
+    sp = test_slab(cp, 0);
+    sp->slab_cache = NULL; /* damaged: all seem allocated */
+    memset(map, 0, sizeof(map));
+    KT_EQ(kmem_slab_map(cp, 0, map, 9), n);
+    KT_TRUE(map[0] == 0xff && map[1] == 0xff && map[2] == 0);
+    sp->slab_cache = cp;
     test_free(cp, 0, 2);
     test_free(cp, 4, 9);
     test_free(cp, 10, n);
@@ -208,7 +218,10 @@ KTEST(kmem_stat, hash_histogram)
     KT_EQ(kmem_hash_stat(cp, h, 2), longest);
     KT_EQ(h[0], wide[0]);
     KT_EQ(h[1], 64 - wide[0]);
-    KT_EQ(kmem_hash_stat(cp, h, 0), longest);
+    memset(wide, 0, sizeof(wide));
+    KT_EQ(kmem_hash_stat(cp, wide, 0), longest);
+    for (size_t i = 0; i < 40; i++)
+        KT_EQ(wide[i], 0);
     KT_EQ(kmem_hash_stat(small, h, 4), 0);
     KT_EQ(h[0] + h[1] + h[2] + h[3], 0);
     test_free(cp, 0, 120);

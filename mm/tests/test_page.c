@@ -98,6 +98,7 @@ static void machine_make(struct machine *old, size_t frames,
 {
     *old = (struct machine){page_array, page_count, buddy_zone,
                             malloc(page_array_bytes(frames))};
+    memset(old->made, 0x5a, page_array_bytes(frames));
     page_init(old->made, frames, regions, n, MIB(1), MIB(1) + 0x1801);
     buddy_init();
 }
@@ -147,6 +148,8 @@ KTEST(page, partly_covered_frames_are_not_used)
     KT_TRUE(usable(265));
     KT_TRUE(usable(511));
     KT_EQ(state(512), PAGE_RESERVED);
+    for (size_t i = 0; i < page_count; i++)
+        KT_TRUE(page_array[i].page_owner == NULL);
     check_buddy(512 - 265);
     machine_restore(&old);
 }
@@ -182,7 +185,10 @@ KTEST(page, memory_above_the_limit_is_counted_as_unused)
         {1ull << 32, 5ull << 30, true},
         {UINT64_MAX - 10, UINT64_MAX, true},
         {UINT64_MAX - 10, UINT64_MAX, false},
+        {6ull << 30, 7ull << 30, false},
+        {8ull << 30, (8ull << 30) + 100, true}, /* not a whole frame */
     };
+    static const struct mem_region low = {0, MIB(4), true};
     struct machine old;
 
     machine_make(&old, 5000, map, ARRAY_SIZE(map));
@@ -190,6 +196,9 @@ KTEST(page, memory_above_the_limit_is_counted_as_unused)
           MIB(64) - 5000 * PAGE_SIZE + (1ull << 30));
     KT_EQ(page_totals()->total_frames, 5000);
     check_buddy(5000 - 256 - 2);
+    machine_restore(&old);
+    machine_make(&old, 5000, &low, 1);
+    KT_EQ(page_totals()->total_unused, 0);
     machine_restore(&old);
 }
 

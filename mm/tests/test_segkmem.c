@@ -81,11 +81,36 @@ KTEST(segkmem, failures_are_counted)
 }
 
 #ifdef MM_HOST
+/* A request that buddy cannot satisfy is refunded, one that is refused is
+ * not. */
+KTEST(segkmem, pages_are_charged)
+{
+    struct segkmem_stat before = stat_now();
+    size_t charged = host_charged;
+    void *run;
+
+    KT_EQ(charged, before.stat_pages);
+    host_charge_limit = charged + 3;
+    run = kmem_getpages(3, PAGE_SLAB, NULL);
+    KT_REQUIRE(run != NULL);
+    KT_EQ(host_charged, charged + 3);
+    KT_TRUE(kmem_getpages(1, PAGE_SLAB, NULL) == NULL);
+    KT_EQ(host_charged, charged + 3);
+    kmem_freepages(run, 3);
+    KT_EQ(host_charged, charged);
+    host_charge_limit = SIZE_MAX;
+    KT_TRUE(kmem_getpages(BUDDY_MAX_PAGES + 1, PAGE_SLAB, NULL) == NULL);
+    KT_EQ(host_charged, charged);
+    KT_EQ(stat_now().stat_failures - before.stat_failures, 2);
+}
+
 KTEST(segkmem, wrong_frees_are_caught)
 {
     char *run = kmem_getpages(2, PAGE_SLAB, NULL);
     struct page *p = buddy_alloc(0);
+    size_t beyond = page_count - page_index(virt_to_page(run)) + 1;
     char outside[1];
+    char text[128];
 
     KT_PANICS(kmem_freepages(run + 8, 1), "not a run of pages");
     KT_PANICS(kmem_freepages(run, 0), "not a run of pages");
@@ -93,8 +118,18 @@ KTEST(segkmem, wrong_frees_are_caught)
     KT_PANICS(kmem_freepages((char *)NULL + PAGE_SIZE, 1),
               "not a run of pages");
     KT_PANICS(kmem_freepages(run, SIZE_MAX), "not a run of pages");
-    KT_PANICS(kmem_freepages(run, 3), "not segkmem's");
+    snprintf(text, sizeof(text),
+             "kmem_freepages: %p, %zu pages: not a run of pages", (void *)run,
+             beyond);
+    KT_PANICS(kmem_freepages(run, beyond), text);
+    snprintf(text, sizeof(text), "page 0x%lx is ",
+             (unsigned long)mm_virt_to_phys(run) + 2 * PAGE_SIZE);
+    KT_PANICS(kmem_freepages(run, 3), text);
+    KT_PANICS(kmem_setuse(run, 3, PAGE_HASH, NULL), text);
     KT_PANICS(kmem_freepages(page_to_virt(p), 1), "not segkmem's");
+    p->page_state = PAGE_USER;
+    KT_PANICS(kmem_freepages(page_to_virt(p), 1), "is user, not segkmem's");
+    p->page_state = PAGE_ALLOC;
     KT_PANICS(kmem_freepages(page_to_virt(&page_array[0]), 1), "is reserved");
     kmem_freepages(run, 2);
     KT_PANICS(kmem_freepages(run, 2), "not segkmem's");

@@ -253,6 +253,10 @@ KTEST(kmem_debug, S48_the_log_is_made_once_and_empty)
     pages = buddy_free_pages();
     kmem_debug_init();
     KT_EQ(buddy_free_pages(), pages);
+    host_charge_limit = host_charged;
+    KT_EQ(kmem_debug_set(cp, KMF_AUDIT), -KMEM_ENOMEM);
+    KT_EQ(buddy_free_pages(), pages);
+    host_charge_limit = SIZE_MAX;
     test_switch(cp, "U");
     KT_LE(buddy_free_pages(), pages - 100);
     KT_TRUE(kmem_log_at(0x01010101) == NULL);

@@ -16,6 +16,9 @@ extern uint64_t host_clock_ms;
 /* What mm_wait_for_memory does; NULL: there is no other task to wait for. */
 extern bool (*host_wait)(void);
 
+/* Pages that are charged, and how many may be. */
+extern size_t host_charged, host_charge_limit;
+
 /* How often mm_memory_returned was called. */
 extern uint64_t host_returns;
 

@@ -76,6 +76,7 @@ bool ktest_enough(size_t bytes)
 
 struct held {
     size_t pages;
+    size_t uncharged; /* not free either: not mm/'s */
     size_t caches;
     size_t inuse;
 };
@@ -88,6 +89,7 @@ static struct held held_now(void)
     kmem_reap(KMEM_REAP_ALL);
     segkmem_stat(&seg);
     h.pages = seg.stat_pages;
+    h.uncharged = page_count - host_charged - buddy_free_pages();
     for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
          cp = kmem_cache_next(cp)) {
         struct kmem_cache_stat stat;
@@ -120,6 +122,7 @@ static void check_after(const struct held *before)
     KT_EQ(after.caches, before->caches);
     KT_EQ(after.inuse, before->inuse);
     KT_EQ(after.pages, before->pages);
+    KT_EQ(after.uncharged, before->uncharged);
 }
 
 void host_before_init(size_t frames, void (*fn)(void))

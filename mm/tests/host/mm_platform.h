@@ -58,8 +58,8 @@ static inline paddr_t mm_virt_to_phys(const void *addr)
     return (uintptr_t)addr - (uintptr_t)host_arena;
 }
 
-#define mm_charge(pages) true
-#define mm_refund(pages) ((void)(pages))
+bool mm_charge(size_t pages);
+void mm_refund(size_t pages);
 
 #define mm_slab_made(cp, sp)   ((void)0)
 #define mm_slab_ending(cp, sp) ((void)0)

@@ -21,6 +21,7 @@
 char *host_arena;
 uint64_t host_clock_ms;
 bool (*host_wait)(void);
+size_t host_charged, host_charge_limit = SIZE_MAX;
 uint64_t host_returns;
 uint64_t host_locks_taken;
 char host_printed[4096];
@@ -99,7 +100,20 @@ void host_check_unlocked(const char *when)
         lock_error(when, host_self->task_lock[host_self->task_locks - 1]);
 }
 
-/* ---- clock, waiting, printing ------------------------------------------- */
+/* ---- charges, clock, waiting, printing ---------------------------------- */
+
+bool mm_charge(size_t pages)
+{
+    if (pages > host_charge_limit - host_charged)
+        return false;
+    host_charged += pages;
+    return true;
+}
+
+void mm_refund(size_t pages)
+{
+    host_charged -= pages;
+}
 
 uint64_t mm_clock_ms(void)
 {
