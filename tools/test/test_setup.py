@@ -136,6 +136,16 @@ def test_packages_that_are_half_installed_are_not_used(offline):
     assert not half.exists()
 
 
+@pytest.mark.long
+def test_v86_without_a_package_index_says_what_does_not_work(tmp_path):
+    folder = tmp_path / "v86"
+    done = run("make", f"{folder}/done", f"V86_ENV={folder}", **OFFLINE)
+    assert done.returncode == 2 and not (folder / "done").exists()
+    assert re.search("^ERROR: .*nodejs.*\nmake: cannot install v86 and Node.js,"
+                     " see above: test-v86 and test-all need them$",
+                     done.stderr, re.M), done.stderr
+
+
 def test_doctor_names_what_is_missing_and_how_to_get_it(tmp_path):
     path = system_without(tmp_path, ["python3", "env"], ("apt-get", "exit 1"))
     done = run("python3", "-m", "tools.run.doctor", PATH=path)

