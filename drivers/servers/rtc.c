@@ -156,7 +156,7 @@ int main(void)
     bool replied = false;
 
     if (port < 0 || irq_bind(port, IRQ, 0) < 0)
-        err(1, "interrupt %d (`run -s rtc` starts me)", IRQ);
+        err(1, "interrupt %d (`run -s rtc` grants it)", IRQ);
     if (get(REG_D) == D_NOTHING)
         errx(EXIT_ABSENT, "there is no clock");
     put(REG_B, get(REG_B) & (B_24_HOURS | B_BINARY));

@@ -323,7 +323,7 @@ int main(void)
     int port = port_create();
 
     if (port < 0 || irq_bind(port, IRQ, 0) < 0)
-        err(1, "interrupt %d (`run -s uart` starts me)", IRQ);
+        err(1, "interrupt %d (`run -s uart` grants it)", IRQ);
     if (!probe())
         errx(EXIT_ABSENT, "there is no second serial line");
     outb(REG_FCR, FCR_ENABLE_CLEAR_TRIGGER8);

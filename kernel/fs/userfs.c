@@ -363,7 +363,7 @@ static const char *check(const struct userfs *u)
         root->inode_number != fs->fs_root || root->inode_refs == 0)
         return "a user-space file system does not keep its root";
     if (fs->fs_covers == NULL || fs->fs_covers->inode_mounted != fs)
-        return "a user-space file system does not cover what it says";
+        return "a user-space file system is not mounted on its inode";
     if (u->userfs_port->port_object.object_type != &port_type ||
         u->userfs_port->port_object.object_refs == 0)
         return "a user-space file system has no port";

@@ -80,8 +80,8 @@ static void print_colours(const struct kmem_cache_stat *st)
     kprintf("; the next slab gets %zu\n", st->stat_colour_next);
 }
 
-/* Bytes of a chunk that are there for a debugging mode: redzones; in mode G
- * the page after the object that is never mapped. */
+/* Bytes that a debugging mode adds to a chunk: redzones; in mode G the page
+ * after the object, which is never mapped. */
 static size_t debug_tag(const struct kmem_cache_stat *st)
 {
     if (st->stat_modes & KMF_FIREWALL)
@@ -184,7 +184,7 @@ static const char *const ledger_text[LEDGER_ENTRIES][3] = {
                            "keeps the link off the constructed state",
                            "none: the link is in the bufctl"},
     [LEDGER_DEBUG_TAG] = {"DEBUG-TAG", "no debugging modes",
-                          "redzones (Z), a page that is never there (G)"},
+                          "redzones (Z), a page that is never mapped (G)"},
     [LEDGER_COLOUR] = {"COLOUR", "before the first object of each slab",
                        "before the first object of each slab"},
     [LEDGER_TAIL] = {"TAIL", "unused after the last object of each slab",

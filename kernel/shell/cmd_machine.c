@@ -34,7 +34,8 @@ static int cmd_bt(char **argv)
         if (taskcmd_print_stack(st.stat_pid))
             return 0;
         if (st.stat_pid != task_self()->task_pid)
-            return shell_error("task %d has gone on", (int)st.stat_pid);
+            return shell_error("task %d runs again; its stack has changed",
+                               (int)st.stat_pid);
     }
     if (panic_happened())
         panic_backtrace();
@@ -239,7 +240,7 @@ static int cmd_panic(char **argv)
     while (*++argv && n < sizeof(text))
         n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", *argv,
                               argv[1] ? " " : "");
-    panic("%s", n > 0 ? text : "asked for at the shell");
+    panic("%s", n > 0 ? text : "requested at the shell");
 }
 
 SHELL_COMMAND(panic, cmd_panic);

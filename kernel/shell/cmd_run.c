@@ -283,7 +283,7 @@ static bool console_free(void)
 {
     taskcmd_reap();
     if (left.left_pid != 0)
-        shell_error("%s (pid %d) is to get the console back; `continue`, or "
+        shell_error("%s (pid %d) waits for the console; `continue`, or "
                     "`kill %d`",
                     left.left_name, (int)left.left_pid, (int)left.left_pid);
     return left.left_pid == 0;

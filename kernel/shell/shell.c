@@ -314,12 +314,12 @@ static void enter_panic(void)
 
     current = self;
     if (depth++ >= PANICS_MAX) {
-        kprintf("Too many failures inside failures: halted for good.\n");
+        kprintf("Too many nested failures: halted.\n");
         console_drain();
         for (;;)
             cpu_halt();
     }
-    kprintf("Stopped, but for this shell: `reboot` starts again.\n");
+    kprintf("Only this shell still runs: `reboot` starts again.\n");
 }
 
 /* The shell of a panicked machine, on polled consoles. */

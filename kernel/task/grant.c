@@ -270,7 +270,7 @@ static bool allows_all(const struct grant *g, size_t *ports)
     return true;
 }
 
-/* Whether the map allows what it should: the ports of one grant. */
+/* Whether the map allows exactly the ports of the running task's grant. */
 static const char *check_map(void)
 {
     const struct grant *g = task_self()->task_ports;

@@ -190,7 +190,7 @@ static const char *check(void)
     if (count_read_only() != st->stat_read_only)
         return "the number of read-only frames is wrong";
     if (st->stat_kernel + committed + st->stat_available != st->stat_total)
-        return "the parts are not the whole";
+        return "the parts of the account do not add up";
     if (buddy_free_pages() + frame_count() < st->stat_available + committed)
         return "fewer pages are free than were promised";
     return NULL;

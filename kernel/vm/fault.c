@@ -120,7 +120,7 @@ static const char *reason(uaddr_t addr, int error)
     if (error == -ENOMEM)
         return "and memory for a larger stack cannot be promised";
     return addr < USER_BASE && addr >= USER_BASE - STACK_MISS
-               ? "the stack has all its 1024 KiB"
+               ? "the stack has its maximum of 1024 KiB"
                : NULL;
 }
 

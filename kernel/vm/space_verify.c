@@ -49,7 +49,7 @@ static const char *verify_page(const struct space *s, uint32_t pte,
         ((r->region_prot & PROT_WRITE) == 0 || p->page_refs != 1))
         return "a shared or read-only page is writable";
     if (commit_is_read_only(p) != ((r->region_prot & PROT_WRITE) == 0))
-        return "a page is promised to the space and not, or twice";
+        return "a page is promised twice, or not at all";
     return NULL;
 }
 

@@ -227,11 +227,11 @@ static void describe_selector(const struct trapframe *tf, char *buf,
     static const char *const tables[] = {"GDT", "IDT", "LDT", "IDT"};
 
     if (tf->error == 0)
-        snprintf(buf, size, "no descriptor is to blame");
+        snprintf(buf, size, "no descriptor is named");
     else
         snprintf(buf, size, "entry %u of the %s%s", (unsigned)tf->error >> 3,
                  tables[tf->error >> 1 & 3],
-                 tf->error & 1 ? ", raised from outside" : "");
+                 tf->error & 1 ? ", an external event" : "");
 }
 
 void trap_describe(const struct trapframe *tf, uint32_t cr2, char *buf,

@@ -115,7 +115,7 @@ def check_site(site):
         if name.name != "search.js":
             wrong += [f"{name} loads {url}" for url in outside(text)]
         if file.suffix == ".html":
-            wrong += [f"{name}: {link} leads nowhere"
+            wrong += [f"{name}: {link} does not exist"
                       for link in dead_links(text, file, site)]
     if wrong or count < 10:
         raise SystemExit("\n".join([*wrong, f"the site has {len(wrong)} "

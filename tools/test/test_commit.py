@@ -123,4 +123,5 @@ def test_the_message_of_a_stack_that_cannot_grow(kernel):
     killed = re.findall(r"usertests .* killed .*", result.text)
     assert "memory for a larger stack cannot be promised" in killed[-1] \
         or "memory for a larger stack cannot be promised" in killed[0]
-    assert any("the stack has all its 1024 KiB" in line for line in killed)
+    assert any("the stack has its maximum of 1024 KiB" in line
+               for line in killed)

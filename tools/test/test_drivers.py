@@ -156,7 +156,7 @@ def test_refused(outside):
     machine = outside.machine
     for name, irq in (("rtc", 8), ("uart", 3), ("beat", 8)):
         assert machine.command(f"run /sbin/{name}") == (
-            f"{name}: interrupt {irq} (`run -s {name}` starts me): operation "
+            f"{name}: interrupt {irq} (`run -s {name}` grants it): operation "
             f"not permitted\n{name}: exit code 1\n")
         assert machine.command(f"run -s {name}") == (
             f"{name}: the name {name}: no such file or directory\n"

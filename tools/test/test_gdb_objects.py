@@ -533,7 +533,7 @@ def test_make_core_and_open_it(kernel, tmp_path):
     assert "may not match" not in opened.stdout + opened.stderr
     assert re.search(r"^ +4 .* sleep$", opened.stdout, re.M), opened.stdout
     assert "cmd_panic (" in opened.stdout, opened.stdout
-    assert "Stopped, but for this shell" in opened.stdout
+    assert "Only this shell still runs" in opened.stdout
 
 
 def test_core_needs_a_file_it_can_read(kernel):

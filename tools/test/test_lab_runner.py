@@ -96,11 +96,11 @@ def test_halt(kernel):
 def test_wanted_panic(kernel):
     result = grade(kernel, "0.panics_as_wanted")
     assert verdict(result) == [("0.panics_as_wanted", "pass", 0)]
-    assert "panic, as it has to: what this test wants" in result.text
+    assert "panic, as required: what this test wants" in result.text
     result = grade(kernel, "0.panics_otherwise")
     assert not verdict(result)
     assert result.named["panic"][0]["text"] == "something else"
-    assert 'has to panic: "... wants ..."' in result.text
+    assert 'must panic: "... wants ..."' in result.text
     result = grade(kernel, "0.panics_too_late")
     assert verdict(result) == [("0.panics_too_late", "fail", 0)]
 

@@ -37,15 +37,16 @@ def test_diff_of_caches_that_come_and_go(shell, box):
     shell.command("kmem create newer 64; kmem alloc newer 1; mark t3")
     assert re.search(r"^newer +\+1 .* new$", shell.command("diff t1 t3"), re.M)
     shell.command("kmem free newer 1; kmem destroy newer")
-    assert re.search(r"^newer +-1 .* gone$", shell.command("diff t3"), re.M)
+    assert re.search(r"^newer +-1 .* destroyed$", shell.command("diff t3"),
+                     re.M)
 
 
 def test_the_fifth_mark_replaces_the_oldest(shell):
     for label in "abcd":
         shell.command(f"mark {label}")
-    assert "mark a, the oldest, is forgotten" in shell.command("mark e")
+    assert "mark a, the oldest, is deleted" in shell.command("mark e")
     assert [row["mark"] for row in records(shell, "mark -j")] == list("bcde")
-    assert "mark c, the one before, is forgotten" in shell.command("mark c")
+    assert "mark c, the previous one, is deleted" in shell.command("mark c")
     assert [row["mark"] for row in records(shell, "mark -j")] == list("bdec")
     assert "the older mark comes first" in shell.command("diff c b")
 
@@ -127,7 +128,7 @@ def test_why_names_what_keeps_slabs(shell, audited):
     assert [row["obj"] for row in listed] == [row["addr"] for row in used]
     assert all(row["used"] == 6 and "+0x" in row["caller"] for row in listed)
     text = shell.command("why spy")
-    assert "1 of 1 partial slabs; 6 frees would let 1 page go" in text
+    assert "1 of 1 partial slabs; 6 frees would release 1 page" in text
     by_slab = records(shell, f"why -j {used[0]['slab']:x}")
     by_addr = records(shell, f"why -j {used[3]['addr'] + 1:x}")
     key = [(row["slab"], row["obj"]) for row in listed]

@@ -164,11 +164,11 @@ KTEST(trap, page_faults_in_words)
 
 KTEST(trap, selectors_in_words)
 {
-    expect_words(TRAP_PROTECTION, 0, 0, "no descriptor is to blame");
+    expect_words(TRAP_PROTECTION, 0, 0, "no descriptor is named");
     expect_words(TRAP_PROTECTION, 0xfff8, 0, "entry 8191 of the GDT");
     expect_words(TRAP_PROTECTION, 3 << 3 | 4, 0, "entry 3 of the LDT");
     expect_words(TRAP_STACK, 64 << 3 | 3, 0,
-                 "entry 64 of the IDT, raised from outside");
+                 "entry 64 of the IDT, an external event");
     expect_words(11, 2 << 3, 0, "entry 2 of the GDT");
     expect_words(TRAP_DIVIDE, 0, 0, "");
     expect_words(TRAP_DOUBLE_FAULT, 0, 0, "");

@@ -108,7 +108,7 @@ static void run_fault(enum fault_kind kind)
         exhaust_memory();
         break;
     }
-    kprintf("the processor let it pass\n");
+    kprintf("the processor raised no exception\n");
 }
 
 static int cmd_fault(char **argv)

@@ -167,7 +167,7 @@ static void print_leaks(const struct lab_test *t)
     if (has_heap(t))
         leaks += leak_check(say_leak);
     else if (rows == 0)
-        kprintf("  there is no heap yet that could be looked at\n");
+        kprintf("  the heap does not exist yet\n");
     if (leaks == 0 && (has_heap(t) || rows > 0))
         kprintf("  nothing\n");
 }
@@ -256,7 +256,7 @@ static void show_waiters(void)
 
 void lab_expect_panic(const char *part)
 {
-    kprintf("what comes next has to panic: \"... %s ...\"\n", part);
+    kprintf("the next call must panic: \"... %s ...\"\n", part);
     wanted = part;
 }
 
@@ -304,7 +304,7 @@ static void panics(const void *arg)
 
     if (selected == NULL || wanted == NULL || strstr(text, wanted) == NULL)
         return;
-    kprintf("panic, as it has to: %s\n", text);
+    kprintf("panic, as required: %s\n", text);
     end(ktest_failures() == 0);
 }
 

@@ -162,8 +162,8 @@ static int cmd_mark(char **argv)
     if (!old && marks_taken() == MARKS)
         old = &marks[0];
     if (old) {
-        kprintf("mark %s, the %s, is forgotten\n", old->mark_label,
-                strcmp(old->mark_label, argv[1]) ? "oldest" : "one before");
+        kprintf("mark %s, the %s, is deleted\n", old->mark_label,
+                strcmp(old->mark_label, argv[1]) ? "oldest" : "previous one");
         drop((size_t)(old - marks));
     }
     old = &marks[marks_taken()];
@@ -195,7 +195,7 @@ struct change {
     long long change_mem;
     long long change_allocs;
     long long change_frees;
-    const char *change_note; /* " new", " gone" (destroyed), or "" */
+    const char *change_note; /* " new", " destroyed", or "" */
 };
 
 static struct change change_of(const struct mark *a, const struct mark *b,
@@ -211,7 +211,7 @@ static struct change change_of(const struct mark *a, const struct mark *b,
         (long long)(y->row_allocs - x->row_allocs),
         (long long)(y->row_frees - x->row_frees),
         !x->row_name[0]   ? " new"
-        : !y->row_name[0] ? " gone"
+        : !y->row_name[0] ? " destroyed"
                           : "",
     };
 }
@@ -264,7 +264,7 @@ static bool next_change(const struct mark *a, const struct mark *b,
 static void print_change(const struct change *c)
 {
     heap_print_name(c->change_name, HEAP_NAME);
-    kprintf(" %+9lld %+8lld %+11lld %+12lld %+12lld%s\n", c->change_inuse,
+    kprintf(" %+9lld %+8lld %+11lld %+10lld %+10lld%s\n", c->change_inuse,
             c->change_slabs, c->change_mem, c->change_allocs, c->change_frees,
             c->change_note);
 }
@@ -294,7 +294,7 @@ static void print_diff(const struct mark *a, const struct mark *b)
     struct heap_order at = {0};
     char age[HEAP_CELL];
 
-    kprintf("%-*s %9s %8s %11s %12s %12s\n", HEAP_NAME, "CACHE", "dINUSE",
+    kprintf("%-*s %9s %8s %11s %10s %10s\n", HEAP_NAME, "CACHE", "dINUSE",
             "dSLABS", "dMEM/B", "dALLOC", "dFREE");
     while (next_change(a, b, &at, &c)) {
         print_change(&c);

@@ -143,10 +143,11 @@ static void why_cache(struct kmem_cache *cp, const struct kmem_cache_stat *st,
     if (near.near_count == 0)
         kprintf("(no slab of %s is partial)\n", st->stat_name);
     else
-        kprintf("%zu of %zu partial slabs; %zu frees would let %zu page%s go\n",
-                near.near_count, near.near_partial, objects,
-                near.near_count * st->stat_slab_pages,
-                near.near_count * st->stat_slab_pages == 1 ? "" : "s");
+        kprintf(
+            "%zu of %zu partial slabs; %zu frees would release %zu page%s\n",
+            near.near_count, near.near_partial, objects,
+            near.near_count * st->stat_slab_pages,
+            near.near_count * st->stat_slab_pages == 1 ? "" : "s");
 }
 
 /* The slab that holds an address, or whose kmem_slab is there. */

@@ -324,7 +324,7 @@ const struct mistake mistakes[] = {
      user_too_much, 0},
     {"stack", "stack-out-of-bounds", "writes past an array on the stack",
      stack_write, 0},
-    {"scope", "stack-use-after-scope", "reads a variable of a block left",
+    {"scope", "stack-use-after-scope", "reads a variable after its block",
      stack_left_block, 0},
     {"global", "global-out-of-bounds", "reads past a global array", global_read,
      0},

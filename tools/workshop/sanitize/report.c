@@ -8,7 +8,7 @@
  *     0xc0456788: frame 1110, slab, physical 0x00456788
  *     object 3 of cache pipe, free: 0xc0456780 + 8, in the object
  *     …
- *     shadow, a byte for 8 (00 all open, 01-07 the first so many):
+ *     shadow, a byte for 8 (00 all valid, 01-07 the first 1-7):
  *       0xc0456700  fb fb fb fb fb fb fb fb 00 00 00 00 00 00 05 fc
  *     > 0xc0456780  fb*fb fb fb …
  *
@@ -186,7 +186,7 @@ static void print_shadow(uintptr_t addr)
     uintptr_t middle = addr & ~(row_bytes - 1);
     uintptr_t row = middle - ROWS_AROUND * row_bytes;
 
-    kprintf("shadow, a byte for %u (00 all open, 01-07 the first so many; f1-f8"
+    kprintf("shadow, a byte for %u (00 all valid, 01-07 the first 1-7; f1-f8"
             "\nstack, f9 global, fb free object, fc gap, ff free page):\n",
             KASAN_GRANULE);
     for (; row <= middle + ROWS_AROUND * row_bytes; row += row_bytes) {

@@ -220,12 +220,12 @@ void __ubsan_handle_type_mismatch_v1(const struct mismatch *m, uintptr_t addr)
             name);
     else if (addr % align != 0)
         SAY("alignment", &m->mismatch_where,
-            "%s 0x%08lx, which is no place for %s", use, (unsigned long)addr,
+            "%s 0x%08lx, which is misaligned for %s", use, (unsigned long)addr,
             name);
     else
         SAY("object-size", &m->mismatch_where,
-            "%s 0x%08lx, where there is no room for %s", use,
-            (unsigned long)addr, name);
+            "%s 0x%08lx, which has no room for %s", use, (unsigned long)addr,
+            name);
 }
 
 void __ubsan_handle_pointer_overflow(const struct place *p, uintptr_t base,
@@ -288,5 +288,5 @@ void __ubsan_handle_invalid_builtin(const struct builtin *b)
 void __ubsan_handle_builtin_unreachable(const struct place *p);
 void __ubsan_handle_builtin_unreachable(const struct place *p)
 {
-    SAY("unreachable", &p->place_where, "a place that is never reached");
+    SAY("unreachable", &p->place_where, "unreachable code was reached");
 }

@@ -16,7 +16,7 @@
 #include "mm/kmem.h"
 #include "tools/workshop/stress/fail.h"
 
-#define TRIES_MAX 100000u /* a program that never gets through is stuck */
+#define TRIES_MAX 100000u /* of a program whose runs always have a failure */
 
 static void say(const char *line)
 {
@@ -45,8 +45,8 @@ static void end_programs(pid_t after)
     }
 }
 
-/* Whether everything is as it was before the failure. */
-static bool unharmed(void)
+/* Whether the heap is valid and nothing was leaked. */
+static bool is_sound(void)
 {
     const char *where;
     const char *wrong = kmem_verify(&where);
@@ -56,8 +56,8 @@ static bool unharmed(void)
     return leak_check(say) == 0 && wrong == NULL;
 }
 
-/* Runs the program with the n-th request failing, for n = 1, 2, 3 … until none
- * does. */
+/* Runs the program with its n-th request failing, for n = 1, 2, 3 …, until a
+ * run has no failure. */
 static int try_all(enum kmem_fail_kind kind, const char *name, char **argv)
 {
     uint32_t n = 0;
@@ -73,7 +73,7 @@ static int try_all(enum kmem_fail_kind kind, const char *name, char **argv)
         fired = kmem_fail_fired();
         kmem_fail_set(KMEM_FAIL_NONE, 0);
         end_programs(before);
-        if (!unharmed()) {
+        if (!is_sound()) {
             kprintf("  ... after %s request %u failed\n", name, (unsigned)n);
             bad++;
         }
@@ -114,7 +114,8 @@ static void print_state(void)
     kprintf(": %u so far, %u failed\n", (unsigned)fitted, (unsigned)failed);
 }
 
-/* The function whose callees are to fail. False after an error line. */
+/* The function whose requests fail, also those of functions that it calls.
+ * False after an error line. */
 static bool read_caller(const char *word, struct kmem_fail *f)
 {
     if (word == NULL)
@@ -199,7 +200,8 @@ static bool set_option(char *value)
 BOOT_OPTION(fail, "kmem.fail=", "kmem.fail=WORD,WORD...",
             "`fail` after boot, with commas for blanks", set_option);
 
-/* Runs the command that the option stands for, shown as if it were typed. */
+/* Runs the command that the option describes, and prints it as if it were
+ * typed. */
 static void run_option(const void *arg)
 {
     char line[SHELL_LINE_MAX + 2]; /* room for a line that is too long */

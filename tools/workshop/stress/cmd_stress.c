@@ -131,7 +131,7 @@ static void stress_free(struct stress *run, struct slot *s)
     size_t at = check_stamp(s->slot_obj, s->slot_size, s->slot_stamp);
 
     if (at != s->slot_size)
-        damaged(run, s, at, "while it was out");
+        damaged(run, s, at, "while it was allocated");
     if (is_built(s))
         put_stamp(s->slot_obj, s->slot_size, BUILT);
     if (s->slot_source < SOURCES)
@@ -242,8 +242,8 @@ static int stress_run(uint32_t seed, uint32_t ops)
             seed, ops, SLOTS);
     if (!stress_begin(&run)) {
         stress_end(&run);
-        return shell_error("there is no memory to begin with; `kmastat` shows "
-                           "who has it");
+        return shell_error(
+            "no memory for the first objects; `kmastat` shows its users");
     }
     stress_ops(&run, ops);
     stress_end(&run);

@@ -42,7 +42,7 @@ int main(void)
 
     if (port < 0 || chip_open(port) < 0)
         err(errno == ENODEV ? EXIT_ABSENT : 1,
-            "interrupt %d (`run -s beat` starts me)", CHIP_IRQ);
+            "interrupt %d (`run -s beat` grants it)", CHIP_IRQ);
     service_begin();
     if (name_register("beat", port) < 0)
         err(1, "the name beat");
