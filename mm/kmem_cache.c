@@ -321,7 +321,7 @@ void kmem_cache_free(struct kmem_cache *cp, void *buf)
 
 /* ---- creation (2.3) ----------------------------------------------------- */
 
-/* NULL, or what is wrong with the arguments of kmem_cache_create. */
+/* NULL, or the error in the arguments of kmem_cache_create. */
 static const char *create_error(const char *name, size_t size, size_t align,
                                 bool constructed)
 {

@@ -35,7 +35,7 @@ static uint32_t reapable(const struct kmem_cache *cp, enum kmem_reap_mode mode)
     return MIN(cp->cache_ws_limit, cp->cache_ws_min);
 }
 
-/* Takes one free slab off the tail; NULL if a reap may take none. What is taken
+/* Takes one free slab off the tail; NULL if a reap may take none. A slab taken
  * lowers both bounds: another reap takes none of those that are left for use.
  * Its objects will be destroyed. No lock held. */
 struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp, enum kmem_reap_mode mode)

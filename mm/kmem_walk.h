@@ -30,6 +30,6 @@ size_t kmem_bufctl_chunk(const struct kmem_slab *sp,
                          const struct kmem_bufctl *bcp);
 bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits);
 
-/* kmem_verify.c: NULL, or what is wrong with one slab. */
+/* kmem_verify.c: NULL, or the broken invariant of one slab. */
 const char *kmem_slab_verify(const struct kmem_cache *cp,
                              const struct kmem_slab *sp);

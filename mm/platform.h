@@ -29,8 +29,8 @@
  *
  * In the kernel some free pages are promised to programs (kernel/vm/commit.h).
  *
- * Locks are taken in ascending rank only; docs/locking.md says why. What the
- * debugging modes need besides is in mm/debug/platform.h.
+ * Locks are taken in ascending rank only; docs/locking.md says why. The
+ * further needs of the debugging modes are in mm/debug/platform.h.
  */
 #pragma once
 

@@ -70,5 +70,5 @@ static inline struct hash_link *hash_chain(const struct hash *h, uint32_t i)
     return h->hash_segment[i / HASH_SEGMENT_BUCKETS][i % HASH_SEGMENT_BUCKETS];
 }
 
-/* NULL, or what is wrong. Caller holds the lock. */
+/* The broken invariant, or NULL. Caller holds the lock. */
 const char *hash_verify(const struct hash *h);

@@ -436,7 +436,7 @@ size_t inode_stats(const struct inode_stat *after, struct inode_stat *out,
     return stored;
 }
 
-/* What is wrong with one inode of the table, or NULL. */
+/* The broken invariant of one inode of the table, or NULL. */
 static const char *verify_inode(const struct inode *inode, size_t *unused)
 {
     bool listed = !list_empty(&inode->inode_lru_link);

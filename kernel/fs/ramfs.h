@@ -102,5 +102,5 @@ void ramfs_file_archived(struct ramfs_node *node, const void *data, size_t n);
 /* Frees the contents of a file. */
 void ramfs_file_free(struct ramfs_node *node);
 
-/* What is wrong with a file's pages, or NULL. */
+/* The broken invariant of a file's pages, or NULL. */
 const char *ramfs_file_verify(const struct ramfs_node *node);

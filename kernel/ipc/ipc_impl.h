@@ -26,7 +26,7 @@ static inline bool ipc_waits(const struct task *t)
 /* Cancels the port's alarm, if it has one. Caller holds sched_lock. */
 void ipc_alarm_off(struct port *port);
 
-/* What is wrong with a port's alarm, or with the list of alarms, or NULL.
+/* The broken invariant of a port's alarm, or of the list of alarms, or NULL.
  * Caller holds sched_lock. */
 const char *ipc_alarm_verify(const struct port *port);
 const char *ipc_alarms_verify(size_t ports);

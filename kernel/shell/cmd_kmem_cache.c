@@ -20,7 +20,7 @@ static size_t slab_bytes(const struct kmem_cache_stat *st)
     return st->stat_slab_pages * PAGE_SIZE;
 }
 
-/* What is neither buffers nor unused: the kmem_slab at a small slab's end. */
+/* Bytes of the kmem_slab at a small slab's end; 0 in the large layout. */
 static size_t header_bytes(const struct kmem_cache_stat *st)
 {
     return slab_bytes(st) - st->stat_slab_objects * st->stat_chunk -

@@ -105,7 +105,7 @@ static void json_slab(struct kmem_cache *cp, size_t n,
     kprintf("\"}\n");
 }
 
-/* What one walk over the slabs gathers. */
+/* The settings and the results of one walk over the slabs. */
 struct slab_walk {
     bool walk_all;
     bool walk_json;

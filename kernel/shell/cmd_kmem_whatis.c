@@ -52,7 +52,7 @@ static size_t chunk_offset(const struct place *p, size_t i)
     return p->place_slab.stat_colour + i * p->place_st.stat_chunk;
 }
 
-/* What is at the slab's end: 0 bytes in the large layout. */
+/* Bytes of the kmem_slab at a small slab's end; 0 in the large layout. */
 static size_t header_bytes(const struct place *p)
 {
     return p->place_slab.stat_bytes - p->place_st.stat_slab_left -

@@ -1,7 +1,6 @@
 /*
- * What the log knows of one address, for `history ADDR` (without an argument
- * that command is about typed lines, which the shell itself knows) and for
- * `whatis`.
+ * The log's transactions of one address, for `whatis` and for `history ADDR`.
+ * (Without an argument, `history` prints typed lines, which the shell keeps.)
  */
 #pragma once
 

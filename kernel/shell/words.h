@@ -24,5 +24,5 @@ enum words_error words_next(char **at, int *argc, char **argv);
  * MiB likewise. */
 bool words_size(const char *word, uint32_t *bytes);
 
-/* What is wrong with a whole line of at most SHELL_LINE_MAX characters. */
+/* The first error in a whole line of at most SHELL_LINE_MAX characters. */
 enum words_error words_check(const char *line);

@@ -128,8 +128,8 @@ int32_t sys_ipc_receive(uint32_t handle, NO_BC)
     return error != 0 ? error : finish(&buffer, ipc_receive(port, &buffer));
 }
 
-/* A reply that cannot be sent still ends the client's call. What the program's
- * buffer says about the last receive is unchanged. */
+/* A reply that cannot be sent still ends the client's call. The results of the
+ * last receive in the program's buffer are unchanged. */
 int32_t sys_ipc_reply(uint32_t client, uint32_t tag, NO_C)
 {
     struct ipc_buffer b;

@@ -148,7 +148,7 @@ pid_t task_start(struct task *t)
     return pid;
 }
 
-/* What a kernel task runs. Stored in its stack's unused trap frame. */
+/* The function of a kernel task. Stored in its stack's unused trap frame. */
 struct kernel_main {
     void (*main_fn)(void *);
     void *main_arg;

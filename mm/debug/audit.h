@@ -1,5 +1,5 @@
 /*
- * What the allocator did: the transaction log of audited caches (paper,
+ * The allocator's records: the transaction log of audited caches (paper,
  * section 6.1), and three small rings of rare events that are always kept.
  */
 #pragma once

@@ -43,7 +43,7 @@ static size_t front_guard(const struct kmem_cache *cp)
     return MIN(cp->cache_colour_min, (size_t)KMEM_GUARD_FRONT);
 }
 
-/* NULL, or what is wrong with the contents of a buffer, free or allocated: its
+/* NULL, or the damage to the contents of a buffer, free or allocated: its
  * redzone, or its poison. *at gets the first wrong byte. */
 const char *kmem_debug_damage(const struct kmem_cache *cp,
                               const struct kmem_bufctl_debug *bdp, bool free,
@@ -73,7 +73,7 @@ const char *kmem_debug_damage(const struct kmem_cache *cp,
     return NULL;
 }
 
-/* NULL, or what is wrong with a buffer on a freelist (`free`) or in the hash
+/* NULL, or the damage to a buffer on a freelist (`free`) or in the hash
  * table: its state, redzone or poison; *at gets the first wrong byte, if it is
  * one of these. A buffer that was set aside is known to be bad; one that is
  * being checked or filled may be in any state. */
@@ -354,7 +354,7 @@ void *kmem_alloc_sized(struct kmem_cache *cp, size_t size, int flags)
 
 /* ---- free (6.2) --------------------------------------------------------- */
 
-/* What is wrong with the bufctl of an allocated buffer, or with its slab. */
+/* The error in the bufctl of an allocated buffer, or in its slab, or NULL. */
 static const char *bufctl_error(const struct kmem_cache *cp,
                                 const struct kmem_bufctl_debug *bdp,
                                 enum kmem_error *kind)

@@ -35,7 +35,7 @@ enum kmem_buf_state {
     KMEM_BUF_BUSY, /* being checked and filled by an allocation or free */
 };
 
-/* What is known of one buffer. */
+/* The state and the last transactions of one buffer. */
 struct kmem_buf_stat {
     struct kmem_cache *stat_cache;
     uintptr_t stat_slab;   /* its kmem_slab */
@@ -78,8 +78,8 @@ void kmem_debug_boot(unsigned modes, const char *names);
  */
 int kmem_debug_set(struct kmem_cache *cp, unsigned modes);
 
-/* What went wrong, for people: "3 objects are allocated; free them first, or
- * boot with kmem.debug=FPZU,foo" in `text`; returns text. */
+/* The error as a sentence: "3 objects are allocated; free them first, or boot
+ * with kmem.debug=FPZU,foo" in `text`; returns text. */
 const char *kmem_debug_set_error(const struct kmem_cache *cp, unsigned modes,
                                  int error, char *text, size_t size);
 
@@ -96,8 +96,8 @@ uint32_t kmem_verify_interval(void);
 
 /* ---- queries ------------------------------------------------------------ */
 
-/* What is known of the buffer that `addr` is in: of any cache, debugged or
- * not. False if it is in none. */
+/* The state of the buffer that `addr` is in: of any cache, debugged or not.
+ * False if it is in none. */
 bool kmem_buf_stat(const void *addr, struct kmem_buf_stat *out);
 
 /* Calls fn for each buffer of the cache, slabs in list order, without a lock,

@@ -1,5 +1,5 @@
 /*
- * Damaged slabs (paper, section 6.2): what is wrong with slab data and
+ * Damaged slabs (paper, section 6.2): finding errors in slab data and
  * freelists of the debug layout, and isolating a slab that cannot be trusted,
  * so that the cache works on without it.
  */
@@ -14,7 +14,7 @@ static bool linked(const struct kmem_cache *cp, const struct kmem_slab *sp)
            kmem_slab_link_plausible(cp, l->prev) && l->prev->next == l;
 }
 
-/* What is wrong with a slab's data, or NULL. */
+/* The error in a slab's data, or NULL. */
 const char *kmem_slab_error(const struct kmem_cache *cp,
                             const struct kmem_slab *sp)
 {
@@ -31,7 +31,7 @@ const char *kmem_slab_error(const struct kmem_cache *cp,
     return NULL;
 }
 
-/* What is wrong with the head of a slab's freelist, or NULL. */
+/* The error in the head of a slab's freelist, or NULL. */
 const char *kmem_head_error(const struct kmem_cache *cp,
                             const struct kmem_slab *sp,
                             const struct kmem_bufctl *bcp,

@@ -6,7 +6,7 @@
 
 #include "mm/debug/debug.h"
 
-/* What the scan found. */
+/* The results of a scan. */
 struct kmem_leak_stat {
     size_t stat_roots;   /* bytes of data, stacks and registers read */
     size_t stat_buffers; /* allocated, of all caches */

@@ -1,6 +1,6 @@
-"""The drivers rtc, uart and beat, which are programs. What their clients can
-see is checked in ring 3, by devtest, and the parts of beat by beattest, in
-counted runs. Here: successors of drivers that were killed, the rights to start
+"""The drivers rtc, uart and beat, which are programs. devtest checks in ring 3
+the results that their clients get, and beattest the parts of beat, in counted
+runs. Here: successors of drivers that were killed, the rights to start
 one, and a line that leads to another machine."""
 # Tests: drivers/servers/rtc.c, drivers/servers/uart.c, user/lib/rtc.c
 # Tests: user/lib/uart.c

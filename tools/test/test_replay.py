@@ -1,6 +1,7 @@
 """Recorded runs: they repeat, GDB goes through them in both directions, and
 `slab culprit` finds the line of a planted bug (tools/workshop/bugs), which is
-marked with the bug's name. What cannot be played is refused with a reason.
+marked with the bug's name. A recording that cannot be played is refused with a
+reason.
 
 Two bugs are followed in each `make test`; `make test-all` does them all.
 """

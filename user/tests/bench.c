@@ -6,8 +6,8 @@
  *     run -s bench       in the kernel's shell: those that need a device
  *
  * An operation is a function, called many times in a batch. The cost of the
- * same loop around an empty function is subtracted. What remains is the C call
- * of each library function, the system call, and the kernel's work for it, on
+ * same loop around an empty function is subtracted. The rest is the C call of
+ * each library function, the system call, and the kernel's work for it, on
  * both sides of a switch. A first batch warms up: it brings in every page and
  * fills every slab. Of the batches that follow, the cheapest counts, because it
  * has no timer interrupts. The value is its mean. Each result also goes to

@@ -107,7 +107,7 @@ struct ata_counts {
     uint32_t count_resets;
 };
 
-/* What the core needs from its environment; `self` is io_self. */
+/* The functions that the core needs from its environment; `self` is io_self. */
 struct ata_io {
     void *io_self;
     uint8_t (*io_in)(void *self, enum ata_register reg);

@@ -35,7 +35,7 @@ static void type(const char *keys)
         tty_line_key(&line, (uint8_t)*keys);
 }
 
-/* What a reader with room for `n` bytes gets. */
+/* The bytes that a reader with room for `n` gets. */
 static const char *taken(size_t n)
 {
     static char text[TTY_LINE_MAX + 1];

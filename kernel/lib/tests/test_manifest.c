@@ -141,7 +141,7 @@ KTEST(manifest, the_largest_of_everything)
     KT_EQ(seen->server_memories, MANIFEST_MEMORY);
 }
 
-/* ---- what is wrong ------------------------------------------------------ */
+/* ---- errors ------------------------------------------------------------- */
 
 #define WORD40 "1234567890123456789012345678901234567890"
 

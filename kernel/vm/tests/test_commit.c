@@ -382,7 +382,7 @@ KTEST(commit, impossible_requests_reclaim_nothing)
     KT_TRUE(kmem_getpages(st.stat_total + 1, PAGE_LARGE, NULL) == NULL);
     KT_EQ(commit_promise(&s->space_commit, st.stat_total + 1), -ENOMEM);
     KT_EQ(now().stat_kernel, st.stat_kernel);
-    /* What can be reclaimed is, for a promise. */
+    /* A promise reclaims memory if it must. */
     KT_EQ(commit_promise(&s->space_commit, room() + 1), 0);
     KT_TRUE(now().stat_kernel < st.stat_kernel);
     expect_sound();

@@ -249,7 +249,7 @@ KTEST(kmem_debug, patterns_find_each_wrong_byte)
     KT_EQ(memory[3], 0xde);
 }
 
-/* ---- what is known of a buffer ------------------------------------------ */
+/* ---- the state of a buffer ---------------------------------------------- */
 
 static bool count_buffer(const struct kmem_buf_stat *b, void *arg)
 {

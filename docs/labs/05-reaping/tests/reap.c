@@ -190,7 +190,8 @@ LAB_TEST(5, destruct, LAB_BARE)
     test_destroy(cp);
 }
 
-/* What the first reap left was needed a moment ago: the next leaves it too. */
+/* The slabs that the first reap left were needed a moment ago: the next leaves
+ * them too. */
 static void reap_twice(uint32_t limit, uint32_t min)
 {
     struct kmem_cache *cp = idle_cache();

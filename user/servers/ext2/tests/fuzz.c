@@ -1,7 +1,7 @@
 /*
  * fuzz IMAGE SEED MUTATIONS: MUTATIONS times, damages a copy of the original
- * image in one or several places and uses it in every way. Whatever the disk
- * contains, each run must end, perhaps with errors, but without a crash or a
+ * image in one or several places and uses it in every way. With any contents of
+ * the disk each run must end, perhaps with errors, but without a crash or a
  * memory error (under the sanitizers).
  */
 #include "kernel/lib/printf.h"
