@@ -162,7 +162,7 @@ static void show_log(const struct filter *f)
             (unsigned)kept, (unsigned)last,
             kmem_log_stopped ? "; the log stopped at the first error" : "");
     if (last == 0)
-        kprintf("caches in mode U are logged: `debug +U NAME`\n");
+        kprintf("caches in mode U are logged: `debug +U CACHE`\n");
 }
 
 /* ---- the rings ---------------------------------------------------------- */

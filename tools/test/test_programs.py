@@ -290,6 +290,23 @@ def test_ports_of_a_session(shell):
     assert "(there are no ports)" in shell.command("ports")
 
 
+def test_tab_in_a_session(shell):
+    """Commands come first, from all of PATH, then files; after cd directories,
+    and a file after a redirection."""
+    shell.send("sh\r")
+    shell.expect(r"\$ \Z")
+    for keys, line in (("ini\t", "init "), ("ls; up\t", "ls; uptime "),
+                       ("cat /etc/mo\t", "cat /etc/motd "),
+                       ("cat </etc/mo\t", "cat </etc/motd "),
+                       ("cd /et\tm\tz", "cd /etc/m\az")):
+        shell.send(keys)
+        shell.expect(re.escape(line))
+        shell.send("\x15\r")
+        shell.expect(r"\$ \Z")
+    shell.send("exit\r")
+    shell.prompt()
+
+
 def test_completion_of_programs_and_pids(shell):
     shell.send("run upt\t\r")
     assert "run uptime" in shell.prompt()
