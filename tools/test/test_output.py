@@ -68,6 +68,7 @@ LINES = {
     "test": ["test line.history"],
     "bench": ["bench buddy"],
     "stress": ["stress 1 200"],
+    "refuse": ["refuse 1 line"],
     "fail": ["fail", "fail slab 3", "fail off", "fail slab echo"],
     "lab": ["lab"],
     "services": ["services", "services meter"],

@@ -19,36 +19,13 @@ static void say_leak(const char *line)
 
 /* ---- running ------------------------------------------------------------ */
 
-/* Whether a case belongs to `what`: NULL for all, "suite" or "suite.case". */
-static bool selected(const struct ktest *t, const char *what)
-{
-    size_t len = strlen(t->ktest_suite);
-
-    if (!what)
-        return true;
-    if (strncmp(what, t->ktest_suite, len) != 0)
-        return false;
-    return what[len] == 0 ||
-           (what[len] == '.' && strcmp(what + len + 1, t->ktest_name) == 0);
-}
-
-static unsigned count(const char *what)
-{
-    unsigned n = 0;
-
-    for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++)
-        n += selected(t, what);
-    return n;
-}
-
 static bool run_case(const struct ktest *t, unsigned number)
 {
     const char *skipped = ktest_skipped();
     bool failed;
 
-    ktest_begin();
     leak_note(true);
-    t->ktest_run();
+    ktest_run(t->ktest_run, leak_free);
     leak_check(say_leak);
     failed = ktest_failures() > 0;
     kprintf("%s %u - %s.%s%s%s\n", failed ? "not ok" : "ok", number,
@@ -66,9 +43,9 @@ static int run_selected(const char *what)
     unsigned n = 0;
     unsigned passed = 0;
 
-    kprintf("KTAP version 1\n1..%u\n", count(what));
+    kprintf("KTAP version 1\n1..%u\n", ktest_count(what));
     for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++) {
-        if (!selected(t, what))
+        if (!ktest_selected(t, what))
             continue;
         if (shell_interrupted()) {
             kprintf("Bail out! interrupted after %u cases\n", n);
@@ -86,13 +63,13 @@ static int run_selected(const char *what)
 static void list(const char *what)
 {
     for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++)
-        if (selected(t, what))
+        if (ktest_selected(t, what))
             kprintf("%s.%s\n", t->ktest_suite, t->ktest_name);
 }
 
 static int cmd_test(char **argv)
 {
-    if (count(argv[1]) == 0)
+    if (ktest_count(argv[1]) == 0)
         return shell_error("no suite or case \"%.32s\"; `test -l` lists them",
                            argv[1]);
     if (!shell_option('l'))

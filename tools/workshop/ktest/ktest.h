@@ -10,7 +10,7 @@
  *
  * A case registers itself through a linker section, so adding one is adding
  * the function. An expectation that fails records where and what, and the
- * case goes on (KT_…) or returns (KT_REQUIRE).
+ * case goes on (KT_…) or ends (KT_REQUIRE).
  */
 #pragma once
 
@@ -35,6 +35,16 @@ extern const struct ktest __stop_ktests[];
 /* Supplied by each home: notes a failed expectation of the running case. */
 void ktest_fail(const char *file, int line, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
+
+/* Supplied by each home: notes that `what` is false, undoes what the case has
+ * asked for with ktest_undo, and ends the case. Only in the case's own task. */
+void ktest_stop(const char *file, int line, const char *what)
+    __attribute__((noreturn));
+
+/* Supplied by each home: fn(arg) is called if ktest_stop ends the case, the
+ * latest first and each pair once. It frees what the case holds then, which may
+ * be nothing. */
+void ktest_undo(void (*fn)(void *arg), void *arg);
 
 /* Supplied by each home: whether so much memory is free and not promised to
  * programs. If not, the running case is skipped. */
@@ -62,13 +72,11 @@ bool ktest_enough(size_t bytes);
 #define KT_LE(a, b) KT_CMP(a, <=, b)
 #define KT_GE(a, b) KT_CMP(a, >=, b)
 
-/* For a condition that the rest of the case needs. */
+/* For a condition that the rest of the case needs, such as an allocation. */
 #define KT_REQUIRE(e)                                                          \
     do {                                                                       \
-        if (!(e)) {                                                            \
-            KT_FAIL("required: %s", #e);                                       \
-            return;                                                            \
-        }                                                                      \
+        if (!(e))                                                              \
+            ktest_stop(__FILE__, __LINE__, #e);                                \
     } while (0)
 
 /* Skips the case on a machine with less free memory. Before anything else. */

@@ -6,6 +6,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/vm/commit.h"
 #include "kernel/vm/frame.h"
+#include "mm/debug/debug.h"
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
 
@@ -66,13 +67,54 @@ void leak_note(bool reclaim)
     }
 }
 
-/* The number of objects that were in use, 0 if the cache is new. */
-static size_t inuse_before(const struct kmem_cache *cp)
+/* The place of a cache among those remembered, CACHES_MAX if it is new. */
+static size_t place_of(const struct kmem_cache *cp)
 {
     for (size_t i = 0; i < MIN(before.caches, CACHES_MAX); i++)
         if (before.cache[i].cache == cp)
-            return before.cache[i].inuse;
-    return 0;
+            return i;
+    return CACHES_MAX;
+}
+
+static size_t inuse_before(const struct kmem_cache *cp)
+{
+    size_t i = place_of(cp);
+
+    return i == CACHES_MAX ? 0 : before.cache[i].inuse;
+}
+
+static bool free_object(const struct kmem_buf_stat *stat, void *arg)
+{
+    if (stat->stat_state == KMEM_BUF_USED)
+        kmem_cache_free(arg, (void *)stat->stat_buf);
+    return true;
+}
+
+static size_t inuse(struct kmem_cache *cp)
+{
+    struct kmem_cache_stat stat;
+
+    kmem_cache_stat(cp, &stat);
+    return stat.stat_inuse;
+}
+
+void leak_free(void *unused)
+{
+    struct kmem_cache *cp = kmem_cache_first();
+    struct kmem_cache *next;
+    size_t left;
+
+    (void)unused;
+    for (; cp != NULL; cp = next) {
+        next = kmem_cache_next(cp);
+        if (before.caches > CACHES_MAX || place_of(cp) != CACHES_MAX)
+            continue;
+        do { /* slabs change places as objects go */
+            left = inuse(cp);
+            kmem_buf_walk(cp, free_object, cp);
+        } while (inuse(cp) != 0 && inuse(cp) < left);
+        kmem_cache_destroy(cp);
+    }
 }
 
 /* Compares one number. If it has changed, says so and returns 1. */

@@ -15,5 +15,8 @@
  * kernel in which reaping may not work. */
 void leak_note(bool reclaim);
 
+/* Destroys the caches made since, and their objects. */
+void leak_free(void *unused);
+
 /* Passes a line about each difference since to `say`; returns their number. */
 unsigned leak_check(void (*say)(const char *line));

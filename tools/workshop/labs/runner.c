@@ -176,12 +176,11 @@ static void print_leaks(const struct lab_test *t)
 
 static bool run(const struct lab_test *t)
 {
-    ktest_begin();
     leaks = 0;
     rows = 0;
     if (has_heap(t))
         leak_note(t->lab_stage == LAB_UP);
-    t->lab_run();
+    ktest_run(t->lab_run, NULL);
     print_leaks(t);
     kprintf("%s %s", t->lab_name, ktest_failures() == 0 ? "passes" : "fails");
     kprintf(leaks == 0 ? "\n" : ", and leaks\n");
