@@ -71,8 +71,15 @@ static struct page *flood_pop(struct flood **list)
     return virt_to_page(f);
 }
 
+static void drain(void *unused)
+{
+    (void)unused;
+    test_flood_end();
+}
+
 void test_flood(void)
 {
+    ktest_undo(drain, NULL);
     kmem_reap(KMEM_REAP_ALL);
     for (unsigned order = BUDDY_ORDERS; order-- > 0;) {
         struct page *p;
@@ -136,8 +143,15 @@ static struct kmem_cache *own_cache(unsigned i)
     return kmem_cache_find(names[i]);
 }
 
+static void feed(void *unused)
+{
+    (void)unused;
+    test_starve_end();
+}
+
 void test_starve(void)
 {
+    ktest_undo(feed, NULL);
     for (unsigned i = 0; i < STARVED_CACHES; i++) {
         struct starved *s;
 
@@ -207,16 +221,12 @@ void test_dtor(void *obj, size_t size)
 
 /* ---- objects by number -------------------------------------------------- */
 
-bool test_alloc(struct kmem_cache *cp, size_t from, size_t to)
+void test_alloc(struct kmem_cache *cp, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++) {
         test_obj[i] = kmem_cache_alloc(cp, KM_NOSLEEP);
-        if (test_obj[i] == NULL) {
-            KT_FAIL("%s: no memory for object %zu", cp->cache_name, i);
-            return false;
-        }
+        KT_REQUIRE(test_obj[i] != NULL);
     }
-    return true;
 }
 
 void test_free(struct kmem_cache *cp, size_t from, size_t to)
@@ -328,10 +338,17 @@ void test_verify(const char *file, int line, struct kmem_cache *cp,
 
 static uint32_t saved_interval;
 
+static void start_again(void *unused)
+{
+    (void)unused;
+    test_clock_start();
+}
+
 void test_clock_stop(void)
 {
     saved_interval = kmem_ws_interval;
     kmem_ws_interval = KMEM_WS_INFINITE - 1;
+    ktest_undo(start_again, NULL);
 }
 
 void test_clock_start(void)
@@ -343,9 +360,8 @@ struct kmem_cache *test_ws_make(size_t slabs)
 {
     struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
 
+    KT_REQUIRE(cp != NULL && cp->cache_slab_chunks == TEST_WS_PER);
     test_clock_stop();
-    if (cp->cache_slab_chunks != TEST_WS_PER)
-        KT_FAIL("not %u objects in a slab", TEST_WS_PER);
     test_alloc(cp, 0, slabs * TEST_WS_PER);
     return cp;
 }

@@ -78,8 +78,8 @@ bool test_is_constructed(const void *obj, size_t size);
 #define TEST_OBJS TEST_MANY(4096, 65536)
 extern void *test_obj[TEST_OBJS];
 
-/* Allocates test_obj[from … to-1], KM_NOSLEEP; false if there is no memory. */
-bool test_alloc(struct kmem_cache *cp, size_t from, size_t to);
+/* Allocates test_obj[from … to-1], KM_NOSLEEP. */
+void test_alloc(struct kmem_cache *cp, size_t from, size_t to);
 
 /* Frees test_obj[from … to-1], in that order. */
 void test_free(struct kmem_cache *cp, size_t from, size_t to);

@@ -9,6 +9,24 @@
 static void *buf[LIVE];
 static size_t buf_size[LIVE];
 
+static void free_all(void *unused)
+{
+    (void)unused;
+    for (size_t k = 0; k < LIVE; k++) {
+        if (buf[k] != NULL)
+            kmem_free(buf[k], buf_size[k]);
+        buf[k] = NULL;
+    }
+}
+
+static void get(size_t k, size_t size, bool zero)
+{
+    buf[k] =
+        zero ? kmem_zalloc(size, KM_NOSLEEP) : kmem_alloc(size, KM_NOSLEEP);
+    KT_REQUIRE(buf[k] != NULL);
+    buf_size[k] = size;
+}
+
 static bool filled(const void *p, size_t size, uint8_t with)
 {
     const uint8_t *b = p;
@@ -24,29 +42,28 @@ static void check_doubling(size_t from, size_t to, bool zero)
 {
     for (size_t size = from; size <= to; size *= 2) {
         for (size_t i = 0; i < 10; i++) {
-            buf[i] = zero ? kmem_zalloc(size, KM_NOSLEEP)
-                          : kmem_alloc(size, KM_NOSLEEP);
-            KT_REQUIRE(buf[i] != NULL);
+            get(i, size, zero);
             if (zero)
                 KT_TRUE(filled(buf[i], size, 0));
             memset(buf[i], (int)(i + 1), size);
         }
-        for (size_t i = 0; i < 10; i++) {
+        for (size_t i = 0; i < 10; i++)
             KT_TRUE(filled(buf[i], size, (uint8_t)(i + 1)));
-            kmem_free(buf[i], size);
-        }
+        free_all(NULL);
     }
 }
 
 KTEST(kmem_alloc, splat_1_doubling_sizes)
 {
     KT_NEEDS(MIB(1));
+    ktest_undo(free_all, NULL);
     check_doubling(PAGE_SIZE, KIB(64), false);
     check_doubling(1, PAGE_SIZE, false);
 }
 
 KTEST(kmem_alloc, splat_2_zeroed)
 {
+    ktest_undo(free_all, NULL);
     check_doubling(1, PAGE_SIZE, true);
     check_doubling(1, PAGE_SIZE, true); /* now that memory is dirty */
 }
@@ -98,17 +115,15 @@ KTEST(kmem_alloc, libumem_boundaries_of_every_class)
 KTEST(kmem_alloc, libumem_near_powers_of_two)
 {
     KT_NEEDS(MIB(1));
+    ktest_undo(free_all, NULL);
     for (size_t power = 8; power <= KIB(128); power *= 2) {
         for (size_t i = 0; i < 3; i++) {
-            buf_size[i] = power - 1 + i;
-            buf[i] = kmem_alloc(buf_size[i], KM_NOSLEEP);
-            KT_REQUIRE(buf[i] != NULL);
+            get(i, power - 1 + i, false);
             memset(buf[i], (int)(i + 1), buf_size[i]);
         }
-        for (size_t i = 0; i < 3; i++) {
+        for (size_t i = 0; i < 3; i++)
             KT_TRUE(filled(buf[i], buf_size[i], (uint8_t)(i + 1)));
-            kmem_free(buf[i], buf_size[i]);
-        }
+        free_all(NULL);
     }
 }
 
@@ -117,7 +132,7 @@ KTEST(kmem_alloc, libumem_live_buffers_never_overlap)
     uint32_t seed = 7;
 
     KT_NEEDS(MIB(1));
-    memset(buf, 0, sizeof(buf));
+    ktest_undo(free_all, NULL);
     for (size_t i = 0; i < TEST_MANY(5000u, 50000u); i++) {
         size_t k = test_random(&seed) % LIVE;
 
@@ -125,14 +140,10 @@ KTEST(kmem_alloc, libumem_live_buffers_never_overlap)
             KT_TRUE(filled(buf[k], buf_size[k], (uint8_t)k));
             kmem_free(buf[k], buf_size[k]);
         }
-        buf_size[k] = 1 + test_random(&seed) % (i % 8 == 0 ? 20000 : 700);
-        buf[k] = kmem_alloc(buf_size[k], KM_NOSLEEP);
-        KT_REQUIRE(buf[k] != NULL);
+        get(k, 1 + test_random(&seed) % (i % 8 == 0 ? 20000 : 700), false);
         memset(buf[k], (int)k, buf_size[k]);
     }
-    for (size_t k = 0; k < LIVE; k++)
-        if (buf[k] != NULL)
-            kmem_free(buf[k], buf_size[k]);
+    free_all(NULL);
 }
 
 KTEST(kmem_alloc, libumem_reuse_of_freed_buffers)

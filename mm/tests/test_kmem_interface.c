@@ -211,10 +211,10 @@ static void check_aligned(size_t size, size_t align)
 {
     struct kmem_cache *cp =
         kmem_cache_create("t_align", size, align, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t n = 2 * MIN(cp->cache_slab_chunks, (size_t)20) + 1;
 
-    if (!test_alloc(cp, 0, n))
-        return;
+    test_alloc(cp, 0, n);
     for (size_t i = 0; i < n; i++)
         KT_EQ((uintptr_t)test_obj[i] % MAX(align, (size_t)8), 0);
     test_free(cp, 0, n);
@@ -252,17 +252,16 @@ KTEST(kmem, S3_nosleep_gets_null_when_supplier_is_empty)
     cp = kmem_cache_create_from("t_dry", 100, 0, NULL, NULL, &s.supply);
     KT_REQUIRE(cp != NULL);
     n = 2 * cp->cache_slab_chunks;
-    if (test_alloc(cp, 0, n)) {
-        KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);
-        KT_EQ(cp->cache_fails, 1);
-        KT_EQ(s.fails, 1);
-        KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);
-        KT_EQ(cp->cache_fails, 2);
-        TEST_VERIFY(cp);
-        kmem_cache_free(cp, test_obj[0]);
-        KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == test_obj[0]);
-        KT_EQ(cp->cache_fails, 2);
-    }
+    test_alloc(cp, 0, n);
+    KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);
+    KT_EQ(cp->cache_fails, 1);
+    KT_EQ(s.fails, 1);
+    KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);
+    KT_EQ(cp->cache_fails, 2);
+    TEST_VERIFY(cp);
+    kmem_cache_free(cp, test_obj[0]);
+    KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == test_obj[0]);
+    KT_EQ(cp->cache_fails, 2);
     test_free(cp, 0, n);
     test_destroy(cp);
     KT_EQ(s.held, 0);
@@ -315,7 +314,7 @@ static void sleep_until(bool (*wait)(void))
     test_supply_init(&s, 1);
     cp = kmem_cache_create_from("t_sleep", 100, 0, NULL, NULL, &s.supply);
     KT_REQUIRE(cp != NULL);
-    KT_REQUIRE(test_alloc(cp, 0, cp->cache_slab_chunks));
+    test_alloc(cp, 0, cp->cache_slab_chunks);
     waiting_for = cp;
     waits = 0;
     host_wait = wait;
@@ -364,11 +363,11 @@ KTEST(kmem, S4_objects_are_handed_out_constructed)
     for (size_t k = 0; k < ARRAY_SIZE(sizes); k++) {
         struct kmem_cache *cp =
             kmem_cache_create("t_built", sizes[k], 0, test_ctor, test_dtor);
+        KT_REQUIRE(cp != NULL);
         size_t n = cp->cache_slab_chunks + 2;
 
         for (unsigned round = 0; round < 3; round++) {
-            if (!test_alloc(cp, 0, n))
-                return;
+            test_alloc(cp, 0, n);
             for (size_t i = 0; i < n; i++)
                 KT_TRUE(test_is_constructed(test_obj[i], sizes[k]));
             test_free(cp, 0, n);
@@ -402,12 +401,12 @@ static void check_reap_destroys(size_t size)
 {
     struct kmem_cache *cp =
         kmem_cache_create("t_reap", size, 0, test_ctor, test_dtor);
+    KT_REQUIRE(cp != NULL);
     size_t n = cp->cache_slab_chunks;
     struct kmem_reap_result r;
 
     test_constructed_reset();
-    if (!test_alloc(cp, 0, 5 * n))
-        return;
+    test_alloc(cp, 0, 5 * n);
     test_free(cp, 0, 3 * n);
     kmem_cache_reap(cp, KMEM_REAP_ALL, &r);
     KT_EQ(r.reap_slabs, 3);
@@ -494,6 +493,7 @@ KTEST(kmem, S8_destroy_gives_every_page_back)
         test_supply_init(&s, 1000);
         cp = kmem_cache_create_from("t_ends", sizes[k], 0, NULL, NULL,
                                     &s.supply);
+        KT_REQUIRE(cp != NULL);
         n = 4 * cp->cache_slab_chunks + 1;
         test_alloc(cp, 0, n);
         KT_EQ(s.held, 5 * cp->cache_slab_pages);
@@ -523,10 +523,10 @@ static void check_refusal(struct kmem_cache *cp, size_t live)
 static void check_refusals(size_t size)
 {
     struct kmem_cache *cp = kmem_cache_create("t_live", size, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t n = cp->cache_slab_chunks;
 
-    if (!test_alloc(cp, 0, 3 * n))
-        return;
+    test_alloc(cp, 0, 3 * n);
     check_refusal(cp, 3 * n);
     test_free(cp, n, 3 * n);
     check_refusal(cp, n);
@@ -549,7 +549,7 @@ KTEST(kmem, S8_refusal_names_the_live_objects)
     KT_REQUIRE(cp != NULL);
     char text[40];
 
-    KT_REQUIRE(test_alloc(cp, 0, 12));
+    test_alloc(cp, 0, 12);
     test_free(cp, 0, 1);
     test_free(cp, 2, 3);
     host_print_clear();
@@ -580,7 +580,7 @@ KTEST(kmem, S8_each_refusal_says_why)
     kmem_hold(cp, 1);
     KT_EQ(kmem_cache_destroy(cp), -KMEM_EAGAIN);
     kmem_hold(cp, -1);
-    KT_REQUIRE(test_alloc(cp, 0, 1));
+    test_alloc(cp, 0, 1);
     KT_EQ(kmem_cache_destroy(cp), -KMEM_EBUSY);
     snprintf(text, sizeof(text),
              "kmem_cache_destroy: %p is not a cache\n"
@@ -625,9 +625,10 @@ KTEST(kmem, S9_use_after_destroy_stops_at_once)
     struct kmem_cache *large =
         kmem_cache_create("t_gone_l", 640, 0, NULL, NULL);
 
-    KT_REQUIRE(test_alloc(small, 0, 1));
+    KT_REQUIRE(large != NULL);
+    test_alloc(small, 0, 1);
     test_free(small, 0, 1);
-    KT_REQUIRE(test_alloc(large, 1, 2));
+    test_alloc(large, 1, 2);
     test_free(large, 1, 2);
     test_destroy(small);
     test_destroy(large);

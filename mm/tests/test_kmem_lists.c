@@ -12,8 +12,7 @@ static struct kmem_cache *make(size_t slabs)
 {
     struct kmem_cache *cp = kmem_cache_create("t_list", 500, 0, NULL, NULL);
 
-    if (cp == NULL || cp->cache_slab_chunks != PER)
-        KT_FAIL("no cache of %u objects in a slab", PER);
+    KT_REQUIRE(cp != NULL && cp->cache_slab_chunks == PER);
     test_alloc(cp, 0, slabs * PER);
     return cp;
 }
@@ -83,9 +82,9 @@ KTEST(kmem, S34_freelist_pointer_of_an_exhausted_cache_is_the_sentinel)
 
     KT_TRUE(cp->cache_freelist == &cp->cache_null);
     KT_TRUE(cp->cache_null.slab_head == NULL);
-    KT_REQUIRE(test_alloc(cp, 0, PER));
+    test_alloc(cp, 0, PER);
     KT_TRUE(cp->cache_freelist == &cp->cache_null);
-    KT_REQUIRE(test_alloc(cp, PER, PER + 1));
+    test_alloc(cp, PER, PER + 1);
     KT_TRUE(cp->cache_freelist == test_slab_of(cp, test_obj[PER]));
     test_free(cp, 0, PER + 1);
     kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
@@ -126,7 +125,7 @@ KTEST(kmem, S35_free_slabs_are_the_last_resort)
         KT_TRUE(kmem_slab_of(test_obj[4 * PER + i]) != d);
         KT_EQ(cp->cache_free_slabs, 1);
     }
-    KT_REQUIRE(test_alloc(cp, 4 * PER + 3, 4 * PER + 4));
+    test_alloc(cp, 4 * PER + 3, 4 * PER + 4);
     KT_TRUE(kmem_slab_of(test_obj[4 * PER + 3]) == d);
     KT_EQ(cp->cache_free_slabs, 0);
     test_free(cp, 1, PER);
@@ -146,10 +145,10 @@ KTEST(kmem, S36a_last_buffer_moves_the_pointer_only)
     test_free(cp, PER, PER + 1);
     KT_TRUE(listed(cp, c, b, a));
     KT_TRUE(cp->cache_freelist == b);
-    KT_REQUIRE(test_alloc(cp, PER, PER + 1));
+    test_alloc(cp, PER, PER + 1);
     KT_TRUE(listed(cp, c, b, a)); /* nobody moved */
     KT_TRUE(cp->cache_freelist == a);
-    KT_REQUIRE(test_alloc(cp, 0, 1));
+    test_alloc(cp, 0, 1);
     KT_TRUE(listed(cp, c, b, a));
     KT_TRUE(cp->cache_freelist == &cp->cache_null);
     test_free(cp, 0, 3 * PER);
@@ -209,7 +208,7 @@ KTEST(kmem, S36d_new_slab_is_the_freelists_head_and_the_lists_tail)
     struct kmem_slab *c;
 
     KT_TRUE(cp->cache_freelist == &cp->cache_null);
-    KT_REQUIRE(test_alloc(cp, 2 * PER, 2 * PER + 1));
+    test_alloc(cp, 2 * PER, 2 * PER + 1);
     c = slab(cp, 2);
     KT_TRUE(cp->cache_freelist == c);
     KT_TRUE(kmem_slab_prev(&cp->cache_null) == c);
@@ -224,7 +223,7 @@ KTEST(kmem, S36_slabs_of_one_object)
     KT_REQUIRE(cp != NULL);
     struct kmem_slab *sp[3];
 
-    KT_REQUIRE(test_alloc(cp, 0, 3));
+    test_alloc(cp, 0, 3);
     for (size_t i = 0; i < 3; i++)
         sp[i] = test_slab_of(cp, test_obj[i]);
     KT_TRUE(listed(cp, sp[0], sp[1], sp[2]));
@@ -282,6 +281,7 @@ KTEST(kmem, S38_last_freed_is_first_allocated)
 static void check_ascending(size_t size)
 {
     struct kmem_cache *cp = kmem_cache_create("t_fresh", size, 0, NULL, NULL);
+    KT_REQUIRE(cp != NULL);
     size_t n = cp->cache_slab_chunks;
 
     test_alloc(cp, 0, n);

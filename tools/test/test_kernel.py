@@ -57,6 +57,22 @@ def test_a_small_machine_skips_what_needs_more(kernel, mebibytes, most):
         assert f"{event['name']} # SKIP needs" in run.text
 
 
+@pytest.mark.plain
+@pytest.mark.long
+def test_every_case_notices_that_memory_is_refused(kernel):
+    """Each case runs with its first request failing, then its second, … It
+    passes or is skipped; there is no panic, no leak and no damage."""
+    run = qemu.run(kernel, "refuse 4; verify; poweroff", budget=400_000,
+                   memory=16)
+    assert run.problem is None, run.explain()
+    cases = run.named["refuse"]
+    assert len(cases) == len(elf.kernel_cases(kernel))
+    assert [e["name"] for e in cases if e["failed"]] == [], run.explain()
+    assert sum(e["refused"] for e in cases) > 2500
+    assert sum(e["skipped"] for e in cases) > 2000
+    assert "every invariant holds" in run.text.replace("\r", "")
+
+
 def test_kernel(kernel_case, run, results):
     tap.expect_passed(kernel_case, run, *results)
 

@@ -4,6 +4,8 @@
 #include "kernel/fs/tests/fs_test.h"
 #include "mm/kmem.h"
 
+static void restore(void *unused);
+
 void fs_test_verify(const char *file, int line)
 {
     const char *where;
@@ -15,9 +17,70 @@ void fs_test_verify(const char *file, int line)
         ktest_fail(file, line, "%s: %s", wrong, where);
 }
 
+/* ---- if the case is stopped --------------------------------------------- */
+
+#define NOTED_MAX 128
+
+static struct inode_stat noted[NOTED_MAX]; /* the inodes at fs_test_note */
+static size_t noted_count;
+
+void fs_test_note(void)
+{
+    noted_count = inode_stats(NULL, noted, NOTED_MAX);
+    KT_REQUIRE(noted_count < NOTED_MAX);
+    ktest_undo(restore, NULL);
+}
+
+static uint32_t refs_noted(const struct inode_stat *st)
+{
+    for (size_t i = 0; i < noted_count; i++)
+        if (noted[i].stat_fs_id == st->stat_fs_id &&
+            noted[i].stat_number == st->stat_number)
+            return noted[i].stat_refs;
+    return 0;
+}
+
+/* Drops the references that the case has. */
+static void put_held(struct fs *fs)
+{
+    const struct inode_stat *after = NULL;
+    struct inode_stat st, last;
+    struct inode *inode;
+
+    for (; inode_stats(after, &st, 1) == 1; after = &last) {
+        last = st;
+        if (st.stat_fs_id != fs->fs_id || st.stat_refs <= refs_noted(&st) ||
+            inode_get(fs, st.stat_number, &inode) != 0)
+            continue;
+        for (uint32_t n = refs_noted(&st); n < st.stat_refs; n++)
+            inode_put(inode);
+        inode_put(inode);
+    }
+}
+
+static void restore(void *unused)
+{
+    struct inode *inode;
+
+    (void)unused;
+    put_held(&test_fs);
+    put_held(path_root()->inode_fs);
+    if (test_fs.fs_covers != NULL &&
+        inode_get(&test_fs, test_fs.fs_root, &inode) == 0) {
+        KT_EQ(fs_unmount(inode, 1), 0);
+        inode_put(inode);
+    }
+    KT_TRUE(inode_flush(&test_fs));
+    if (path_lookup(T, NULL, &inode) == 0) {
+        inode_put(inode);
+        fs_test_end();
+    }
+}
+
 void fs_test_begin(void)
 {
-    KT_EQ(fs_mkdir(T, NULL), 0);
+    fs_test_note();
+    KT_REQUIRE(fs_mkdir(T, NULL) == 0);
 }
 
 void fs_test_end(void)
@@ -45,10 +108,8 @@ struct inode *fs_test_get(const char *path)
     struct inode *inode;
     int r = path_lookup(path, NULL, &inode);
 
-    if (r == 0)
-        return inode;
-    KT_FAIL("%s: error %d", path, -r);
-    return NULL;
+    KT_REQUIRE(r == 0);
+    return inode;
 }
 
 ssize_t fs_test_write(struct inode *inode, uint32_t offset, const void *buf,
@@ -103,8 +164,6 @@ bool fs_test_has(const char *path, const char *text)
     char buf[64];
     bool same;
 
-    if (inode == NULL)
-        return false;
     same = inode_read(inode, 0, buf, sizeof(buf)) == (ssize_t)n &&
            inode->inode_size == n && memcmp(buf, text, n) == 0;
     inode_put(inode);
@@ -168,8 +227,7 @@ void fs_test_empty(const char *path)
 {
     struct inode *dir = fs_test_get(path);
 
-    if (dir != NULL)
-        empty(dir);
+    empty(dir);
     inode_put(dir);
 }
 
@@ -238,6 +296,7 @@ struct fs test_fs = {
 void test_fs_begin(void)
 {
     inode_reclaim(SIZE_MAX);
+    fs_test_note();
     test_fs_log = (struct test_fs_log){.reads = 0};
 }
 

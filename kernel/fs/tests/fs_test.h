@@ -22,13 +22,18 @@ void fs_test_verify(const char *file, int line);
 void fs_test_begin(void);
 void fs_test_end(void);
 
+/* If the case is stopped, it loses the references to inodes that it has gained
+ * since, T is removed, and test_fs unmounted. fs_test_begin and test_fs_begin
+ * do this. */
+void fs_test_note(void);
+
 /* Removes everything below the directory `path`, not itself. */
 void fs_test_empty(const char *path);
 
 /* Looks up `path`: 0 or the error. */
 int fs_test_look(const char *path);
 
-/* The inode at `path` with a reference, or NULL after a failed expectation. */
+/* The inode at `path` with a reference; the case needs it. */
 struct inode *fs_test_get(const char *path);
 
 /* The locked operations. */

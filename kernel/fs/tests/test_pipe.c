@@ -15,16 +15,24 @@ static struct {
 static uint8_t buffer[2 * PIPE_SIZE]; /* written to the pipe; in[]: read */
 static uint8_t in[2 * PIPE_SIZE];
 
-static bool open_pipe(void)
-{
-    return pipe_create(&pipe.read_end, &pipe.write_end) == 0;
-}
-
 static void close(struct file **end)
 {
     if (*end != NULL)
         object_put(&(*end)->file_object);
     *end = NULL;
+}
+
+static void close_both(void *unused)
+{
+    (void)unused;
+    close(&pipe.read_end);
+    close(&pipe.write_end);
+}
+
+static bool open_pipe(void)
+{
+    ktest_undo(close_both, NULL);
+    return pipe_create(&pipe.read_end, &pipe.write_end) == 0;
 }
 
 static void verify(void)
@@ -39,8 +47,7 @@ static void verify(void)
 static void close_pipe(void)
 {
     verify();
-    close(&pipe.read_end);
-    close(&pipe.write_end);
+    close_both(NULL);
     verify();
 }
 
@@ -64,7 +71,7 @@ KTEST(pipe, bytes_come_out_as_they_went_in)
     struct stat st;
 
     KT_REQUIRE(open_pipe());
-    KT_EQ(file_write(pipe.write_end, "hello, world", 12), 12);
+    KT_REQUIRE(file_write(pipe.write_end, "hello, world", 12) == 12);
     file_stat(pipe.read_end, &st);
     KT_EQ(st.st_type, FILE_PIPE);
     KT_EQ(st.st_size, 12);
@@ -73,7 +80,7 @@ KTEST(pipe, bytes_come_out_as_they_went_in)
     KT_EQ(file_read(pipe.read_end, text, sizeof(text)), 7);
     KT_EQ(memcmp(text, ", world", 7), 0);
     KT_EQ(file_read(pipe.read_end, text, 0), 0);
-    KT_EQ(file_write(pipe.write_end, text, 0), 0);
+    KT_REQUIRE(file_write(pipe.write_end, text, 0) == 0);
     close_pipe();
 }
 
@@ -95,7 +102,7 @@ KTEST(pipe, end_of_file_after_the_last_byte)
     char text[4];
 
     KT_REQUIRE(open_pipe());
-    KT_EQ(file_write(pipe.write_end, "ab", 2), 2);
+    KT_REQUIRE(file_write(pipe.write_end, "ab", 2) == 2);
     close(&pipe.write_end);
     KT_EQ(file_read(pipe.read_end, text, 4), 2);
     KT_EQ(file_read(pipe.read_end, text, 4), 0);
@@ -119,7 +126,7 @@ KTEST(pipe, a_shared_end_is_open_until_the_last_reference)
     object_get(&pipe.write_end->file_object);
     object_put(&pipe.write_end->file_object);
     KT_EQ(the_pipe().stat_writers, 1);
-    KT_EQ(file_write(pipe.write_end, "a", 1), 1);
+    KT_REQUIRE(file_write(pipe.write_end, "a", 1) == 1);
     close(&pipe.write_end);
     KT_EQ(the_pipe().stat_writers, 0);
     KT_EQ(file_read(pipe.read_end, &c, 1), 1);
@@ -138,7 +145,7 @@ KTEST(pipe, around_the_end_of_the_buffer)
 
         for (size_t k = 0; k < n; k++)
             buffer[k] = next++;
-        KT_EQ(file_write(pipe.write_end, buffer, n), n);
+        KT_REQUIRE(file_write(pipe.write_end, buffer, n) == (ssize_t)n);
         KT_EQ(file_read(pipe.read_end, in, PIPE_SIZE), n);
         KT_EQ(memcmp(in, buffer, n), 0);
     }
@@ -156,7 +163,7 @@ KTEST(pipe, a_bad_buffer_moves_nothing)
     KT_REQUIRE(open_pipe());
     KT_EQ(file_write(pipe.write_end, bad, 3), -EFAULT);
     KT_EQ(the_pipe().stat_bytes, 0);
-    KT_EQ(file_write(pipe.write_end, "abc", 3), 3);
+    KT_REQUIRE(file_write(pipe.write_end, "abc", 3) == 3);
     KT_EQ(file_read(pipe.read_end, bad, 3), -EFAULT);
     KT_EQ(file_read(pipe.read_end, text, 4), 3);
     KT_EQ(memcmp(text, "abc", 3), 0);
@@ -167,10 +174,13 @@ KTEST(pipe, without_object_caching)
 {
     char c = 0;
 
+    bool opened;
+
     pipe_caching = false;
-    KT_TRUE(open_pipe());
+    opened = open_pipe();
     pipe_caching = true;
-    KT_EQ(file_write(pipe.write_end, "x", 1), 1);
+    KT_REQUIRE(opened);
+    KT_REQUIRE(file_write(pipe.write_end, "x", 1) == 1);
     KT_EQ(file_read(pipe.read_end, &c, 1), 1);
     KT_EQ(c, 'x');
     KT_EQ(the_pipe().stat_total, 1);
@@ -182,7 +192,7 @@ KTEST(pipe, stats)
     struct pipe_stat st;
 
     KT_REQUIRE(open_pipe());
-    KT_EQ(file_write(pipe.write_end, "abc", 3), 3);
+    KT_REQUIRE(file_write(pipe.write_end, "abc", 3) == 3);
     st = the_pipe();
     KT_EQ(st.stat_readers, 1);
     KT_EQ(st.stat_writers, 1);
@@ -239,23 +249,12 @@ static void write_job(void *arg)
     note((char)(j->name + 'a' - 'A'));
 }
 
-/* Starts a helper and lets it run until it waits or is done. */
-static bool start(struct job *j, void (*fn)(void *))
-{
-    struct task *t = task_create("pipe job", fn, j, PRIORITY_KERNEL);
-
-    if (t == NULL)
-        return false;
-    j->pid = t->task_pid;
-    sched_yield();
-    return true;
-}
-
 static void join(struct job *j)
 {
     int status;
 
     KT_EQ(task_wait(j->pid, &status, 0), j->pid);
+    j->pid = 0;
 }
 
 static uint8_t state_of(const struct job *j)
@@ -277,10 +276,32 @@ static void interrupt(const struct job *j)
 
     spin_lock(&sched_lock);
     t = task_find(j->pid);
-    t->task_pending |= PENDING_KILL;
-    if (t->task_state == TASK_BLOCKED && t->task_interruptible)
+    if (t != NULL)
+        t->task_pending |= PENDING_KILL;
+    if (t != NULL && t->task_state == TASK_BLOCKED && t->task_interruptible)
         sched_wake(t, -EINTR);
     spin_unlock(&sched_lock);
+}
+
+static void give_up(void *arg)
+{
+    struct job *j = arg;
+
+    if (j->pid == 0)
+        return;
+    interrupt(j);
+    join(j);
+}
+
+/* Starts a helper and lets it run until it waits or is done. */
+static void start(struct job *j, void (*fn)(void *))
+{
+    struct task *t = task_create("pipe job", fn, j, PRIORITY_KERNEL);
+
+    KT_REQUIRE(t != NULL);
+    j->pid = t->task_pid;
+    ktest_undo(give_up, j);
+    sched_yield();
 }
 
 static bool prepare(void)
@@ -299,11 +320,11 @@ KTEST(pipe, a_reader_waits_for_a_byte)
     struct job r = {'R', 10, 0, 0};
 
     KT_REQUIRE(prepare());
-    KT_REQUIRE(start(&r, read_job));
+    start(&r, read_job);
     KT_EQ(state_of(&r), TASK_BLOCKED);
     verify();
     note('W');
-    KT_EQ(file_write(pipe.write_end, "x", 1), 1);
+    KT_REQUIRE(file_write(pipe.write_end, "x", 1) == 1);
     join(&r);
     KT_EQ(r.result, 1);
     KT_EQ(in[0], 'x');
@@ -316,7 +337,7 @@ KTEST(pipe, a_waiting_reader_sees_the_end)
     struct job r = {'R', 10, -1, 0};
 
     KT_REQUIRE(prepare());
-    KT_REQUIRE(start(&r, read_job));
+    start(&r, read_job);
     close(&pipe.write_end);
     join(&r);
     KT_EQ(r.result, 0);
@@ -328,8 +349,8 @@ KTEST(pipe, a_writer_waits_for_all_the_room_that_it_needs)
     struct job w = {'W', 100, 0, 0};
 
     KT_REQUIRE(prepare());
-    KT_TRUE(fill());
-    KT_REQUIRE(start(&w, write_job));
+    KT_REQUIRE(fill());
+    start(&w, write_job);
     KT_EQ(state_of(&w), TASK_BLOCKED);
     KT_EQ(file_read(pipe.read_end, in, 99), 99);
     sched_yield();
@@ -351,8 +372,8 @@ KTEST(pipe, a_long_write_goes_in_pieces)
     KT_REQUIRE(prepare());
     for (size_t i = 0; i < sizeof(buffer); i++)
         buffer[i] = (uint8_t)(i * 7 + i / 256);
-    KT_REQUIRE(start(&w, write_job));
-    KT_EQ(the_pipe().stat_bytes, PIPE_SIZE);
+    start(&w, write_job);
+    KT_REQUIRE(the_pipe().stat_bytes == PIPE_SIZE);
     while (got < 2 * PIPE_SIZE) {
         ssize_t n = file_read(pipe.read_end, in, 1000);
 
@@ -371,8 +392,8 @@ KTEST(pipe, a_waiting_writer_sees_that_the_reader_has_gone)
     struct job part = {'P', PIPE_SIZE + 1, 0, 0};
 
     KT_REQUIRE(prepare());
-    KT_REQUIRE(start(&part, write_job));
-    KT_REQUIRE(start(&w, write_job));
+    start(&part, write_job);
+    start(&w, write_job);
     close(&pipe.read_end);
     join(&w);
     join(&part);
@@ -388,9 +409,9 @@ KTEST(pipe, writers_keep_their_order)
     struct job small = {'S', 1, 0, 0};
 
     KT_REQUIRE(prepare());
-    KT_EQ(file_write(pipe.write_end, "x", 1), 1);
-    KT_REQUIRE(start(&big, write_job));
-    KT_REQUIRE(start(&small, write_job));
+    KT_REQUIRE(file_write(pipe.write_end, "x", 1) == 1);
+    start(&big, write_job);
+    start(&small, write_job);
     KT_EQ(state_of(&small), TASK_BLOCKED);
     verify();
     KT_EQ(file_read(pipe.read_end, in, 1), 1);
@@ -410,9 +431,9 @@ KTEST(pipe, a_reader_that_leaves_bytes_wakes_the_next)
     struct job second = {'S', 1, 0, 0};
 
     KT_REQUIRE(prepare());
-    KT_REQUIRE(start(&first, read_job));
-    KT_REQUIRE(start(&second, read_job));
-    KT_EQ(file_write(pipe.write_end, "ab", 2), 2);
+    start(&first, read_job);
+    start(&second, read_job);
+    KT_REQUIRE(file_write(pipe.write_end, "ab", 2) == 2);
     join(&first);
     join(&second);
     KT_EQ(first.result, 1);
@@ -428,13 +449,13 @@ KTEST(pipe, killed_readers_and_writers_give_up)
     struct job turn = {'T', 1, 0, 0};
 
     KT_REQUIRE(prepare());
-    KT_REQUIRE(start(&r, read_job));
+    start(&r, read_job);
     interrupt(&r);
     join(&r);
     KT_EQ(r.result, -EINTR);
-    KT_TRUE(fill());
-    KT_REQUIRE(start(&first, write_job));
-    KT_REQUIRE(start(&turn, write_job));
+    KT_REQUIRE(fill());
+    start(&first, write_job);
+    start(&turn, write_job);
     interrupt(&turn);
     join(&turn);
     KT_EQ(turn.result, -EINTR);
@@ -452,9 +473,9 @@ KTEST(pipe, a_killed_writer_lets_the_next_one_through)
     struct job turn = {'T', 1, 0, 0};
 
     KT_REQUIRE(prepare());
-    KT_EQ(file_write(pipe.write_end, "x", 1), 1);
-    KT_REQUIRE(start(&first, write_job));
-    KT_REQUIRE(start(&turn, write_job));
+    KT_REQUIRE(file_write(pipe.write_end, "x", 1) == 1);
+    start(&first, write_job);
+    start(&turn, write_job);
     interrupt(&first);
     join(&first);
     join(&turn);
@@ -471,10 +492,10 @@ KTEST(pipe, a_killed_reader_lets_the_next_one_through)
     struct job second = {'S', 1, 0, 0};
 
     KT_REQUIRE(prepare());
-    KT_REQUIRE(start(&first, read_job));
-    KT_REQUIRE(start(&second, read_job));
+    start(&first, read_job);
+    start(&second, read_job);
     interrupt(&first);
-    KT_EQ(file_write(pipe.write_end, "a", 1), 1);
+    KT_REQUIRE(file_write(pipe.write_end, "a", 1) == 1);
     join(&first);
     join(&second);
     KT_EQ(first.result, -EINTR);

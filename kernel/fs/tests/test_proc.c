@@ -96,17 +96,29 @@ KTEST(proc, kmastat_has_every_cache)
     KT_EQ(count_lines(s), n + 1);
 }
 
+static void put(void *arg)
+{
+    struct file **f = arg;
+
+    if (*f != NULL)
+        object_put(&(*f)->file_object);
+    *f = NULL;
+}
+
 KTEST(proc, kmastat_tells_of_one_moment)
 {
     struct file *f = open("/proc/kmastat");
-    struct file *pipe[2];
+    struct file *pipe[2] = {NULL, NULL};
     uint32_t before;
 
+    ktest_undo(put, &pipe[0]);
+    ktest_undo(put, &pipe[1]);
+    ktest_undo(put, &f);
     KT_REQUIRE(f != NULL);
-    KT_EQ(pipe_create(&pipe[0], &pipe[1]), 0);
+    KT_REQUIRE(pipe_create(&pipe[0], &pipe[1]) == 0);
     slurp(f, 100);
     before = column(text, "pipe", 3);
-    object_put(&f->file_object);
+    put(&f);
     f = open("/proc/kmastat");
     KT_REQUIRE(f != NULL);
     slurp(f, 1);

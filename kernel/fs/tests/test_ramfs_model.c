@@ -273,7 +273,6 @@ KTEST(ramfs_model, names)
 
     fs_test_begin();
     dir = fs_test_get(T);
-    KT_REQUIRE(dir != NULL);
     for (uint32_t seed = 1; seed <= 5; seed++) {
         state = seed;
         model_begin();
@@ -351,13 +350,24 @@ static void run_contents(struct inode *f)
     }
 }
 
+static char *archived;
+
+static void free_bytes(void *unused)
+{
+    (void)unused;
+    kmem_free(scratch, BYTES);
+    kmem_free(model, BYTES);
+    kmem_free(archived, BYTES);
+}
+
 KTEST(ramfs_model, contents)
 {
-    char *archived = kmem_alloc(BYTES, KM_SLEEP);
     struct inode *f;
 
+    archived = kmem_alloc(BYTES, KM_SLEEP);
     model = kmem_zalloc(BYTES, KM_SLEEP);
     scratch = kmem_alloc(BYTES, KM_SLEEP);
+    ktest_undo(free_bytes, NULL);
     fs_test_begin();
     for (state = 1; state <= 4; state++) {
         uint32_t seed = state;
@@ -366,7 +376,7 @@ KTEST(ramfs_model, contents)
             archived[i] = (char)pick(256);
         memset(model, 0, BYTES);
         memcpy(model, archived, 20000);
-        KT_EQ(fs_mknod(T "/f", NULL, FILE_REGULAR, 0), 0);
+        KT_REQUIRE(fs_mknod(T "/f", NULL, FILE_REGULAR, 0) == 0);
         ramfs_file_archived(
             ramfs_find(ramfs_find(ramfs_find(ramfs_root(), "tmp", 3), "t", 1),
                        "f", 1),
@@ -380,7 +390,5 @@ KTEST(ramfs_model, contents)
         state = seed;
     }
     fs_test_end();
-    kmem_free(scratch, BYTES);
-    kmem_free(model, BYTES);
-    kmem_free(archived, BYTES);
+    free_bytes(NULL);
 }

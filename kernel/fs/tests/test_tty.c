@@ -264,6 +264,8 @@ KTEST(tty, signal_key_gives_the_console_back)
     KT_TRUE(presser != NULL);
     if (presser != NULL)
         KT_EQ(tty_foreground(pid, &status), -EINTR);
+    else
+        sched_yield(); /* until it sleeps */
     wait_queue_wake(&asleep, 1);
     KT_EQ(tty_continue(pid, &status), 0);
     KT_EQ(status, 0);

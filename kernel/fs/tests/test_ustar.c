@@ -19,15 +19,17 @@ static char *tar; /* TAR_MAX bytes */
 static size_t tar_size;
 static struct tar_header *tar_last; /* the header made last */
 
+static void tar_free(void *unused)
+{
+    (void)unused;
+    kmem_free(tar, TAR_MAX);
+}
+
 static void tar_begin(void)
 {
     tar = kmem_zalloc(TAR_MAX, KM_SLEEP);
     tar_size = 0;
-}
-
-static void tar_free(void)
-{
-    kmem_free(tar, TAR_MAX);
+    ktest_undo(tar_free, NULL);
 }
 
 /* Makes the checksum right. */
@@ -84,7 +86,7 @@ static void begin(void)
 static void end(void)
 {
     fs_test_end();
-    tar_free();
+    tar_free(NULL);
 }
 
 /* Empties T, in which an archive was unpacked, after a look at the tree. */
@@ -270,7 +272,7 @@ KTEST(ustar, any_bytes_at_all)
     random_state = 1;
     begin();
     for (unsigned i = 0; i < 60; i++) {
-        tar_free();
+        tar_free(NULL);
         tar_begin();
         tar_add("d/one", '0', "1");
         tar_add("d/two", '0', "2");

@@ -49,12 +49,14 @@ static void move_out(uint32_t kernel_cr3)
     struct space *s = t->task_space;
 
     ipc_task_exit(t);
-    handle_table_destroy(t->task_handles);
+    if (t->task_handles != NULL)
+        handle_table_destroy(t->task_handles);
     t->task_handles = NULL;
     t->task_cr3 = kernel_cr3;
     write_cr3(kernel_cr3);
     t->task_space = NULL;
-    space_destroy(s);
+    if (s != NULL)
+        space_destroy(s);
 }
 
 static void step(struct actor *a)
@@ -128,6 +130,15 @@ static unsigned place_of(const struct actor *a)
     return i;
 }
 
+static void end_again(void *arg)
+{
+    struct actor *a = arg;
+
+    for (unsigned i = 0; i < ACTORS_MAX; i++)
+        if (actors[i] == a)
+            actor_end(a);
+}
+
 bool actor_start(struct actor *a, const char *name)
 {
     *a = (struct actor){.actor_call = NULL};
@@ -138,6 +149,7 @@ bool actor_start(struct actor *a, const char *name)
     if (a->actor_task != NULL) {
         a->actor_pid = a->actor_task->task_pid;
         actors[place_of(NULL)] = a;
+        ktest_undo(end_again, a);
         actor_settle();
         if (a->actor_result == 0)
             return true;
@@ -208,7 +220,7 @@ uint32_t actor_port(struct actor *a)
 {
     int handle = actor_result(a, sys_port_create, 0, 0, 0);
 
-    KT_GE(handle, 0);
+    KT_REQUIRE(handle >= 0);
     return (uint32_t)handle;
 }
 
@@ -217,13 +229,13 @@ uint32_t actor_share(const struct actor *from, uint32_t h, struct actor *to,
 {
     struct object *o =
         handle_object(from->actor_task->task_handles, (int)h, NULL);
+    int handle;
 
-    if (o == NULL) {
-        KT_FAIL("handle %d is of no object", (int)h);
-        return (uint32_t)-EBADF;
-    }
-    return (uint32_t)handle_install(to->actor_task->task_handles, 0,
-                                    object_get(o), flags);
+    KT_REQUIRE(o != NULL);
+    handle =
+        handle_install(to->actor_task->task_handles, 0, object_get(o), flags);
+    KT_REQUIRE(handle >= 0);
+    return (uint32_t)handle;
 }
 
 void actor_end_grant(struct grant *g)
@@ -242,8 +254,10 @@ void actor_end_grant(struct grant *g)
 void *actor_memory(const struct actor *a, uaddr_t at)
 {
     int error;
+    void *p = space_touch(a->actor_task->task_space, at, true, &error);
 
-    return space_touch(a->actor_task->task_space, at, true, &error);
+    KT_REQUIRE(p != NULL);
+    return p;
 }
 
 struct ipc_buffer *actor_buffer(const struct actor *a, uint32_t send,

@@ -25,9 +25,12 @@ static struct kmem_cache *make_broken(size_t size, void **obj, size_t *n)
     struct kmem_cache *cp =
         kmem_cache_create("test_broken", size, 0, NULL, NULL);
 
-    *n = cp ? cp->cache_slab_chunks * 5 / 2 : 0;
-    for (size_t i = 0; i < *n; i++)
+    KT_REQUIRE(cp != NULL);
+    *n = cp->cache_slab_chunks * 5 / 2;
+    for (size_t i = 0; i < *n; i++) {
         obj[i] = kmem_cache_alloc(cp, KM_NOSLEEP);
+        KT_REQUIRE(obj[i] != NULL);
+    }
     return cp;
 }
 
@@ -246,10 +249,10 @@ KTEST(shell_broken, looking_survives_wild_values)
     cp->cache_chunk = chunk;
     end_broken(cp, obj, n);
     cp = kmem_cache_create("test_broken", 100, 0, NULL, NULL);
-    KT_REQUIRE(cp != NULL);
     KT_REQUIRE(cp && kmem_debug_set(cp, KMF_AUDIT) == 0);
     for (n = 0; n < two; n++) {
         obj[n] = kmem_cache_alloc(cp, KM_NOSLEEP);
+        KT_REQUIRE(obj[n] != NULL);
         bdp = (struct kmem_bufctl_debug *)*kmem_hash_bucket(cp, obj[n]);
         KT_REQUIRE(bdp && bdp->bufctl.bufctl_addr == obj[n]);
         bdp->bufctl_alloc.trans_depth = 0x7fffffff;
@@ -267,13 +270,14 @@ KTEST(shell_broken, damaged_objects_are_marked)
     static void *obj[64];
     struct kmem_bufctl_debug *bdp;
     struct kmem_cache *cp = kmem_cache_create("test_bad", 100, 0, NULL, NULL);
-    KT_REQUIRE(cp != NULL);
     char line[40];
 
     KT_REQUIRE(cp);
     KT_REQUIRE(kmem_debug_set(cp, KMF_CHECK) == 0);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         obj[i] = kmem_cache_alloc(cp, KM_NOSLEEP);
+        KT_REQUIRE(obj[i] != NULL);
+    }
     bdp = (struct kmem_bufctl_debug *)*kmem_hash_bucket(cp, obj[1]);
     KT_REQUIRE(bdp && bdp->bufctl.bufctl_addr == obj[1]);
     says("slabs test_bad", " ###.");

@@ -91,17 +91,19 @@ static void own_freepages(void *addr, size_t pages, void *arg)
 
 KTEST(shell_kmem, own_suppliers_are_no_debt_of_segkmem)
 {
-    void *run = kmem_alloc(3 * PAGE_SIZE, KM_NOSLEEP);
-    void *page = (void *)ROUND_UP((uintptr_t)run, (uintptr_t)PAGE_SIZE);
+    void *page = NULL;
     struct kmem_supplier own = {own_getpages, own_freepages, &page};
     struct kmem_cache *cp;
     struct heap_totals t;
+    void *run;
     void *obj;
 
-    KT_REQUIRE(run);
     cp = kmem_cache_create_from("test_own", 64, 0, NULL, NULL, &own);
     KT_REQUIRE(cp != NULL);
     KT_REQUIRE(cp);
+    run = kmem_alloc(3 * PAGE_SIZE, KM_NOSLEEP);
+    KT_REQUIRE(run);
+    page = (void *)ROUND_UP((uintptr_t)run, (uintptr_t)PAGE_SIZE);
     obj = kmem_cache_alloc(cp, KM_NOSLEEP);
     heap_totals(&t);
     KT_EQ(t.total_own, PAGE_SIZE);
@@ -424,11 +426,21 @@ KTEST(shell_kmem, wrong_input_is_refused)
             KT_FAIL("accepted: %s", wrong[i]);
 }
 
+static void end_play(void *unused)
+{
+    (void)unused;
+    if (kmem_cache_find("test_play") == NULL)
+        return;
+    KT_EQ(shell_test_run("kmem free test_play all"), 0);
+    KT_EQ(shell_test_run("kmem destroy test_play"), 0);
+}
+
 KTEST(shell_kmem, playground_leaves_colours_out)
 {
-    KT_EQ(shell_test_run("kmem create test_play 256 nocolour"), 0);
+    ktest_undo(end_play, NULL);
+    KT_REQUIRE(shell_test_run("kmem create test_play 256 nocolour") == 0);
     KT_EQ(kmem_cache_find("test_play")->cache_colour_max, 0);
-    KT_EQ(shell_test_run("kmem alloc test_play 16"), 0);
+    KT_REQUIRE(shell_test_run("kmem alloc test_play 16") == 0);
     KT_EQ(kmem_cache_find("test_play")->cache_colour, 0);
     KT_EQ(shell_test_run("kmem free test_play all"), 0);
     KT_EQ(shell_test_run("kmem destroy test_play"), 0);
@@ -440,10 +452,11 @@ KTEST(shell_kmem, playground_gives_everything_back)
     struct kmem_cache *cp;
     struct kmem_cache_stat st;
 
-    KT_EQ(shell_test_run("kmem create test_play 200 64 ctor"), 0);
+    ktest_undo(end_play, NULL);
+    KT_REQUIRE(shell_test_run("kmem create test_play 200 64 ctor") == 0);
     cp = kmem_cache_find("test_play");
     KT_REQUIRE(cp);
-    KT_EQ(shell_test_run("kmem alloc test_play 100"), 0);
+    KT_REQUIRE(shell_test_run("kmem alloc test_play 100") == 0);
     KT_EQ(shell_test_run("kmem free test_play 30 random"), 0);
     KT_EQ(shell_test_run("kmem free test_play 20 fifo"), 0);
     KT_EQ(shell_test_run("kmem free test_play 10"), 0);

@@ -35,6 +35,11 @@ static void closed(struct object *o, uint32_t flags)
 static const struct object_type counted = {"counted", release, opened, closed};
 static const struct object_type plain = {"plain", release, NULL, NULL};
 
+static void destroy(void *table)
+{
+    handle_table_destroy(table);
+}
+
 /* A table in which handles 0 … n-1 are open, all to `o`. */
 static struct handle_table *table_with(struct object *o, int n)
 {
@@ -135,6 +140,7 @@ KTEST(handle, copy_and_close_on_exec)
     KT_REQUIRE(t != NULL);
     t->table_slot[7].handle_flags = HANDLE_CLOEXEC;
     t->table_slot[19].handle_flags = HANDLE_CLOEXEC | HANDLE_RECEIVE;
+    ktest_undo(destroy, t);
     copy = handle_table_copy(t);
     KT_REQUIRE(copy != NULL);
     KT_EQ(o.object_refs, 41);

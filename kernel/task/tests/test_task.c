@@ -31,6 +31,15 @@ static bool join(unsigned n)
     return good;
 }
 
+static void join_all(void *unused)
+{
+    int status;
+
+    (void)unused;
+    while (task_wait(-1, &status, 0) > 0)
+        ;
+}
+
 static char order[32];
 static unsigned at;
 
@@ -75,6 +84,7 @@ static void note_three(void *arg)
 
 KTEST(task, equals_take_turns)
 {
+    ktest_undo(join_all, NULL);
     begin_order();
     KT_REQUIRE(task_create("a", note_three, "a", PRIORITY_KERNEL) != NULL);
     KT_REQUIRE(task_create("b", note_three, "b", PRIORITY_KERNEL) != NULL);
@@ -85,6 +95,7 @@ KTEST(task, equals_take_turns)
 
 KTEST(task, higher_priority_first)
 {
+    ktest_undo(join_all, NULL);
     begin_order();
     KT_REQUIRE(task_create("u", note_three, "u", PRIORITY_USER) != NULL);
     KT_REQUIRE(task_create("s", note_three, "s", PRIORITY_SERVER) != NULL);
@@ -101,8 +112,16 @@ static void spin(void *arg)
         ++*(volatile uint32_t *)arg;
 }
 
+static void end_spinning(void *unused)
+{
+    (void)unused;
+    stop_spinning = true;
+}
+
 KTEST(task, a_slice_ends_by_itself)
 {
+    ktest_undo(join_all, NULL);
+    ktest_undo(end_spinning, NULL);
     stop_spinning = false;
     spins[0] = spins[1] = 0;
     KT_REQUIRE(task_create("s0", spin, (void *)&spins[0], PRIORITY_USER));
@@ -132,6 +151,7 @@ static void sleep_and_note(void *arg)
 
 KTEST(task, sleepers_wake_in_order_of_time)
 {
+    ktest_undo(join_all, NULL);
     begin_order();
     KT_REQUIRE(task_create("5", sleep_and_note, "5", PRIORITY_KERNEL));
     KT_REQUIRE(task_create("2", sleep_and_note, "2", PRIORITY_KERNEL));
@@ -278,6 +298,7 @@ KTEST(sync, a_mutex_lets_one_in)
 {
     mutex_init(&lock, "test", MUTEX_RANK_FILE);
     inside = entered = 0;
+    ktest_undo(join_all, NULL);
     for (unsigned i = 0; i < 4; i++)
         KT_REQUIRE(task_create("crowd", crowd, NULL, PRIORITY_KERNEL));
     KT_TRUE(join(4));
@@ -318,11 +339,19 @@ static void give_tokens(unsigned n, bool all)
     mutex_unlock(&lock);
 }
 
+static void give_to_all(void *unused)
+{
+    (void)unused;
+    give_tokens(3, true);
+}
+
 KTEST(sync, signal_wakes_one_broadcast_all)
 {
     mutex_init(&lock, "test", MUTEX_RANK_FILE);
     cond_init(&changed, "token");
     tokens = 0;
+    ktest_undo(join_all, NULL);
+    ktest_undo(give_to_all, NULL);
     begin_order();
     KT_REQUIRE(task_create("a", take_token, "a", PRIORITY_KERNEL));
     KT_REQUIRE(task_create("b", take_token, "b", PRIORITY_KERNEL));
@@ -352,6 +381,7 @@ KTEST(sync, a_wait_may_time_out)
     int result[2] = {1, 1};
 
     wait_queue_init(&queue, "test");
+    ktest_undo(join_all, NULL);
     KT_REQUIRE(task_create("w", wait_in_queue, &result[0], PRIORITY_KERNEL));
     KT_REQUIRE(task_create("w", wait_in_queue, &result[1], PRIORITY_KERNEL));
     sched_yield();
@@ -434,9 +464,9 @@ KTEST(kmem_sleep, S8_destroy_waits_until_a_cache_is_released)
 
     KT_REQUIRE(cp != NULL);
     begin_order();
-    kmem_hold(cp, 1);
     KT_REQUIRE(task_create("release", release_later, cp, PRIORITY_KERNEL) !=
                NULL);
+    kmem_hold(cp, 1);
     KT_EQ(kmem_cache_destroy(cp), 0);
     note('d');
     KT_TRUE(join(1));

@@ -92,6 +92,15 @@ static size_t touch(struct space *s, size_t from, size_t to)
     return failed;
 }
 
+static void end(void *arg)
+{
+    struct space **s = arg;
+
+    if (*s != NULL)
+        space_destroy(*s);
+    *s = NULL;
+}
+
 /* ---- promises ----------------------------------------------------------- */
 
 KTEST(commit, a_space_is_promised_its_pages)
@@ -123,8 +132,10 @@ KTEST(commit, a_space_is_promised_its_pages)
 KTEST(commit, read_only_pages_are_promised_once)
 {
     size_t frames = frame_count();
-    struct space *s, *copy;
+    struct space *s = NULL, *copy = NULL;
 
+    ktest_undo(end, &s);
+    ktest_undo(end, &copy);
     begin_case();
     s = space_with(5, PROT_READ);
     KT_REQUIRE(s != NULL);
@@ -135,19 +146,21 @@ KTEST(commit, read_only_pages_are_promised_once)
     expect_more(0, 5);
     KT_TRUE(space_verify(s) == NULL && space_verify(copy) == NULL);
     KT_EQ(space_fault(copy, AREA, true), -EFAULT);
-    space_destroy(s);
+    end(&s);
     expect_more(0, 5);
     KT_EQ(space_munmap(copy, AREA, 5 * PAGE_SIZE), 0);
     expect_more(0, 0);
-    space_destroy(copy);
+    end(&copy);
     end_case();
 }
 
 KTEST(commit, a_fork_is_promised_as_many)
 {
     size_t frames = frame_count();
-    struct space *s, *copy;
+    struct space *s = NULL, *copy = NULL;
 
+    ktest_undo(end, &s);
+    ktest_undo(end, &copy);
     begin_case();
     s = space_with(12, WRITABLE);
     KT_REQUIRE(s != NULL);
@@ -160,10 +173,10 @@ KTEST(commit, a_fork_is_promised_as_many)
     KT_EQ(touch(s, 3, 12), 0);
     KT_EQ(frame_count(), frames + 24 - 3); /* three are still shared */
     expect_more(24, 0);
-    space_destroy(s);
+    end(&s);
     expect_more(12, 0);
     KT_TRUE(space_verify(copy) == NULL);
-    space_destroy(copy);
+    end(&copy);
     end_case();
 }
 
@@ -204,9 +217,11 @@ KTEST(commit, the_heap_is_promised_by_sbrk)
 
 KTEST(commit, no_more_is_promised_than_there_is)
 {
-    struct space *most, *s;
+    struct space *most = NULL, *s = NULL;
     size_t pages;
 
+    ktest_undo(end, &most);
+    ktest_undo(end, &s);
     begin_case();
     s = space_with(1, WRITABLE);
     most = space_create();
@@ -230,9 +245,9 @@ KTEST(commit, no_more_is_promised_than_there_is)
     KT_EQ(touch(s, 0, 1), 0);
     expect_more(2 + pages, 0);
     commit_release(&most->space_commit, pages);
-    space_destroy(most);
+    end(&most);
     KT_TRUE(space_mmap(s, PAGE_SIZE, WRITABLE) > 0);
-    space_destroy(s);
+    end(&s);
     end_case();
 }
 
@@ -281,9 +296,11 @@ KTEST(commit, failures_keep_nothing)
 
 KTEST(commit, the_stack_grows_by_promise)
 {
-    struct space *s, *most;
+    struct space *s = NULL, *most = NULL;
     size_t pages;
 
+    ktest_undo(end, &s);
+    ktest_undo(end, &most);
     KT_NEEDS(SPACE_STACK_MAX + MIB(1));
     begin_case();
     s = space_create();
@@ -305,8 +322,8 @@ KTEST(commit, the_stack_grows_by_promise)
     KT_EQ(space_fault(s, SPACE_STACK_TOP - SPACE_STACK_MAX, true), 0);
     KT_EQ(space_fault(s, SPACE_STACK_TOP - SPACE_STACK_MAX - 1, true), -EFAULT);
     expect_more(SPACE_STACK_MAX / PAGE_SIZE, 0);
-    space_destroy(most);
-    space_destroy(s);
+    end(&most);
+    end(&s);
     end_case();
 }
 
@@ -342,9 +359,11 @@ static void free_taken(struct taken *all)
 KTEST(commit, the_kernel_leaves_what_is_promised)
 {
     struct taken *all;
-    struct space *s, *copy;
+    struct space *s = NULL, *copy = NULL;
     size_t pages, n;
 
+    ktest_undo(end, &s);
+    ktest_undo(end, &copy);
     begin_case();
     pages = room() / 4;
     s = space_with(pages, WRITABLE);
@@ -363,8 +382,8 @@ KTEST(commit, the_kernel_leaves_what_is_promised)
     expect_more(2 * pages, 0);
     KT_TRUE(space_verify(s) == NULL && space_verify(copy) == NULL);
     free_taken(all);
-    space_destroy(s);
-    space_destroy(copy);
+    end(&s);
+    end(&copy);
     end_case();
 }
 
@@ -375,6 +394,7 @@ KTEST(commit, impossible_requests_reclaim_nothing)
     struct space *s = space_create();
     struct commit_stat st;
 
+    ktest_undo(end, &s);
     KT_REQUIRE(cp != NULL && s != NULL);
     kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
     st = now();
@@ -386,7 +406,7 @@ KTEST(commit, impossible_requests_reclaim_nothing)
     KT_EQ(commit_promise(&s->space_commit, room() + 1), 0);
     KT_TRUE(now().stat_kernel < st.stat_kernel);
     expect_sound();
-    space_destroy(s);
+    end(&s);
     KT_EQ(kmem_cache_destroy(cp), 0);
 }
 
@@ -441,10 +461,12 @@ static void expect_noticed(const char *what)
 
 KTEST(commit, verify_sees_a_wrong_account)
 {
-    struct space *s, *text;
+    struct space *s = NULL, *text = NULL;
     struct page *p;
     void *owner;
 
+    ktest_undo(end, &s);
+    ktest_undo(end, &text);
     begin_case();
     s = space_with(4, WRITABLE);
     text = space_with(1, PROT_READ);
@@ -464,7 +486,7 @@ KTEST(commit, verify_sees_a_wrong_account)
     expect_noticed("fewer pages are free than were promised");
     buddy_free(p, 0);
     expect_sound();
-    space_destroy(text);
-    space_destroy(s);
+    end(&text);
+    end(&s);
     end_case();
 }

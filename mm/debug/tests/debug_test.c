@@ -14,10 +14,7 @@ unsigned test_modes(const char *letters)
 
 void test_switch(struct kmem_cache *cp, const char *letters)
 {
-    int error = kmem_debug_set(cp, test_modes(letters));
-
-    if (error != 0)
-        KT_FAIL("debug =%s %s: error %d", letters, cp->cache_name, error);
+    KT_REQUIRE(kmem_debug_set(cp, test_modes(letters)) == 0);
 }
 
 struct kmem_cache *test_debug(const char *letters, size_t size, size_t align,
@@ -27,6 +24,7 @@ struct kmem_cache *test_debug(const char *letters, size_t size, size_t align,
                                               constructed ? test_ctor : NULL,
                                               constructed ? test_dtor : NULL);
 
+    KT_REQUIRE(cp != NULL);
     test_constructed_reset();
     test_switch(cp, letters);
     return cp;

@@ -64,6 +64,14 @@ KTEST(slabtop, the_interval_is_what_came_since)
     KT_EQ(now.row_delta[SLABTOP_FREES], 0);
 }
 
+static void pair(struct kmem_cache *cp)
+{
+    void *p = kmem_cache_alloc(cp, KM_NOSLEEP);
+
+    KT_REQUIRE(p != NULL);
+    kmem_cache_free(cp, p);
+}
+
 KTEST(slabtop, a_look_counts_a_cache_and_forgets_it)
 {
     struct kmem_cache *cp = kmem_cache_create("st", 100, 0, NULL, NULL);
@@ -73,6 +81,7 @@ KTEST(slabtop, a_look_counts_a_cache_and_forgets_it)
     slabtop_begin(&table, 5000);
     p = kmem_cache_alloc(cp, KM_NOSLEEP);
     q = kmem_cache_alloc(cp, KM_NOSLEEP);
+    KT_REQUIRE(p != NULL && q != NULL);
     kmem_cache_free(cp, q);
     KT_TRUE(slabtop_look(&table, 5500));
     slabtop_sort(&table, SLABTOP_BY_NAME);
@@ -100,10 +109,10 @@ KTEST(slabtop, a_cache_that_goes_away_takes_no_row_along)
 
     KT_REQUIRE(a != NULL && b != NULL);
     for (unsigned i = 0; i < 3; i++)
-        kmem_cache_free(b, kmem_cache_alloc(b, KM_NOSLEEP));
+        pair(b);
     slabtop_begin(&table, 100);
     KT_EQ(kmem_cache_destroy(a), 0);
-    kmem_cache_free(b, kmem_cache_alloc(b, KM_NOSLEEP));
+    pair(b);
     KT_TRUE(slabtop_look(&table, 200));
     slabtop_sort(&table, SLABTOP_BY_MEM);
     KT_REQUIRE(row_of("st_b") != NULL);
@@ -118,10 +127,10 @@ KTEST(slabtop, a_cache_keeps_its_counts_when_its_modes_change)
 
     KT_REQUIRE(cp != NULL);
     for (unsigned i = 0; i < 9; i++)
-        kmem_cache_free(cp, kmem_cache_alloc(cp, KM_NOSLEEP));
+        pair(cp);
     slabtop_begin(&table, 100);
     KT_EQ(kmem_debug_set(cp, KMF_REDZONE), 0);
-    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_NOSLEEP));
+    pair(cp);
     KT_TRUE(slabtop_look(&table, 200));
     slabtop_sort(&table, SLABTOP_BY_MEM);
     KT_REQUIRE(row_of("st_e") != NULL);

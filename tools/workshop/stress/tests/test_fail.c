@@ -105,6 +105,7 @@ static void fail_conditions(const char *letters)
     struct kmem_fail f = {.fail_kind = KMEM_FAIL_SLAB, .fail_nth = 5};
     struct kmem_fail now;
 
+    KT_REQUIRE(other != NULL);
     f.fail_cache = cp;
     kmem_fail(&f);
     KT_EQ(failing(other), 0);
@@ -159,6 +160,7 @@ KTEST(kmem_debug, failures_by_chance)
     uint32_t fitted;
     uint32_t failed;
 
+    KT_REQUIRE(cp != NULL);
     f.fail_cache = cp;
     for (size_t round = 0; round < 2; round++) {
         kmem_fail(&f);
