@@ -57,7 +57,7 @@ static void print_holder(const char *name, size_t inuse, size_t bytes)
 static void print_holders(void)
 {
     struct kmem_cache_stat st;
-    struct kmem_large_stat large;
+    struct kmem_oversize_stat large;
     struct commit_stat commit;
 
     kprintf("\nout of memory where no task can wait for it\n"
@@ -65,7 +65,7 @@ static void print_holders(void)
             "cache", "in use", "KiB");
     for (size_t n = 0; kmem_cache_stat_number(n, &st); n++)
         print_holder(st.stat_name, st.stat_inuse, st.stat_mem);
-    kmem_large_stat(&large);
+    kmem_oversize_stat(&large);
     print_holder("oversize", large.stat_inuse, large.stat_pages << PAGE_SHIFT);
     commit_stat(&commit);
     kprintf("%-24s %10s %10zu\n", "promised to programs", "",

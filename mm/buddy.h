@@ -38,7 +38,8 @@ struct page *buddy_alloc_run(size_t pages);
 void buddy_free_run(struct page *p, size_t pages);
 
 /* The callback is called without locks when no block is left, and returns how
- * many pages it released. It may not allocate pages itself. */
+ * many pages it released. If it allocates pages itself and none are left, it is
+ * called again; that call returns 0. */
 void buddy_set_pressure(size_t (*reclaim)(void));
 
 /* Calls it, for a caller that needs free pages. False: it returned none. No

@@ -20,9 +20,11 @@
 
 struct kmem_cache;
 
-/* The flags word of an allocation. */
-#define KM_SLEEP   0 /* wait for memory; never returns NULL (but for size 0) */
-#define KM_NOSLEEP 1 /* return NULL rather than wait */
+/* The flags word of an allocation. KM_SLEEP waits for memory and never returns
+ * NULL (but for size 0); it panics if no task can wait: in interrupts, in
+ * programs. No spin lock is held. */
+#define KM_SLEEP   0
+#define KM_NOSLEEP 1 /* returns NULL rather than wait */
 
 #define KMEM_NAME_MAX  31         /* characters in a cache's name */
 #define KMEM_ALIGN_MIN 8          /* alignment 0 means this */
@@ -35,7 +37,8 @@ typedef void kmem_ctor_t(void *obj, size_t size);
 typedef void kmem_dtor_t(void *obj, size_t size);
 
 /* A source of pages for one cache (section 7.1). getpages returns contiguous
- * memory, page aligned, or NULL; freepages frees it. Also in interrupts. */
+ * memory, page aligned, or NULL; freepages frees it. Both are called without
+ * locks, also from interrupts, and may not sleep. */
 struct kmem_supplier {
     void *(*getpages)(size_t pages, void *arg);
     void (*freepages)(void *addr, size_t pages, void *arg);
@@ -50,11 +53,11 @@ void kmem_init(void);
 
 /*
  * A cache of objects of `size` bytes (1 … KMEM_SIZE_MAX), each on a multiple
- * of `align`: 0, or a power of two up to PAGE_SIZE; less than KMEM_ALIGN_MIN
- * means that. `name` is copied: a C identifier (letters, digits, _) of at most
+ * of `align`: 0, or a power of two up to PAGE_SIZE; KMEM_ALIGN_MIN if it is
+ * less. `name` is copied: a C identifier (letters, digits, _) of at most
  * KMEM_NAME_MAX characters, not in use by another cache. ctor and dtor may be
  * NULL. Returns NULL after a message if an argument is wrong or no memory is
- * left. May sleep; not in interrupts.
+ * left; never waits for memory. Not in interrupts.
  */
 struct kmem_cache *kmem_cache_create(const char *name, size_t size,
                                      size_t align, kmem_ctor_t *ctor,
@@ -70,21 +73,23 @@ struct kmem_cache *kmem_cache_create_from(const char *name, size_t size,
  * it until kmem_cache_free. May sleep with KM_SLEEP. */
 void *kmem_cache_alloc(struct kmem_cache *cp, int flags);
 
-/* Frees an object, which must be in constructed state. Never sleeps. */
+/* Frees an object, which must be in constructed state. Never sleeps. Any other
+ * address damages a cache of small objects, unless it is in a debugging mode;
+ * a cache of large objects panics. */
 void kmem_cache_free(struct kmem_cache *cp, void *buf);
 
 /*
  * Destroys a cache and releases all its pages; returns 0. If objects are
  * allocated, it changes nothing, prints the first eight and the number of the
- * others, and returns -EBUSY. If another task reaps the cache, it waits for
- * that; if the caller itself does (it is called by a destructor of the cache),
- * it returns -EAGAIN. For the allocator's own caches and the size classes it
- * returns -EPERM.
+ * others, and returns -KMEM_EBUSY. If another task reaps the cache, it waits
+ * for that, or returns -KMEM_EAGAIN where no task can wait. For the allocator's
+ * own caches and the size classes it returns -KMEM_EPERM.
  *
- * A handle that is no cache's is reported: -EINVAL. So of several tasks that
- * destroy one cache one succeeds. A destroyed handle is recognised until a new
- * cache gets its memory; from then on it is that cache's. No other function may
- * be running or be called with the handle of a cache that is being destroyed.
+ * A handle that is no cache's is reported: -KMEM_EINVAL. So of several tasks
+ * that destroy one cache one succeeds. A destroyed handle is recognised until a
+ * new cache gets its memory; from then on it is that cache's. No other function
+ * may be running or be called with the handle of a cache that is being
+ * destroyed.
  * May sleep; not in interrupts.
  */
 int kmem_cache_destroy(struct kmem_cache *cp);
@@ -102,7 +107,8 @@ void *kmem_alloc(size_t size, int flags);
 void *kmem_zalloc(size_t size, int flags);
 
 /* Frees memory of kmem_alloc; `size` must be the requested size. kmem_free of
- * (NULL, 0) does nothing. */
+ * (NULL, 0) does nothing. Another size puts the buffer into another class, or
+ * panics above KMEM_MAXBUF; a debugging mode of the class reports it. */
 void kmem_free(void *buf, size_t size);
 
 /* Errors, as POSIX numbers them; returned negative. */
@@ -137,8 +143,9 @@ struct kmem_reap_result {
 void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
                      struct kmem_reap_result *out);
 
-/* The same for every cache, the allocator's own last. Returns pages. Requests
- * that arrive while one runs return 0 at once. */
+/* The same for every cache, the allocator's own last. Returns the pages that
+ * segkmem got. Requests that arrive while one runs return 0 at once. Runs
+ * destructors: no spin lock is held. */
 size_t kmem_reap(enum kmem_reap_mode mode);
 
 /*
@@ -164,10 +171,11 @@ void kmem_update_poll(void);
 /* Milliseconds until kmem_update_poll will have something to do; 0: now. */
 uint32_t kmem_update_due(void);
 
-/* The cache called `name`, or NULL. */
+/* The cache called `name`, or NULL. Another task may destroy it at any time. */
 struct kmem_cache *kmem_cache_find(const char *name);
 
 /* NULL, or the name of the first broken invariant; *where gets a line that
- * says where. Walks everything; stops at the first. */
+ * says where, which the next call overwrites. Holds the lock of a cache while
+ * it walks that cache. */
 const char *kmem_verify(const char **where);
 const char *kmem_cache_verify(struct kmem_cache *cp, const char **where);

@@ -1,8 +1,9 @@
 /*
  * kmem_alloc: memory of any size from a row of size classes (paper, 3.1).
  *
- * The paper asks for about 30 caches from 8 bytes to 9 KB in steps of 10 to
- * 20 %. These 38 are chosen so that each also divides its slab well; a table
+ * The paper describes about 30 caches from 8 bytes to 9 KB in steps of 10 to
+ * 20 %. These 38 are chosen so that each also divides its slab well: above 64
+ * bytes, at most a quarter of a buffer is more than was requested. A table
  * with an entry for every 8 bytes finds the class in one load. Larger requests
  * get whole pages from segkmem.
  */
@@ -26,8 +27,8 @@ static struct kmem_cache *class_of[KMEM_MAXBUF / KMEM_ALIGN_MIN];
 /* Allocations of more than the last class, oversize for short. */
 static struct {
     mm_lock_t lock;
-    struct kmem_large_stat stat;
-} large = {.lock = MM_LOCK_INIT("kmem large", MM_RANK_CACHE)};
+    struct kmem_oversize_stat stat;
+} oversize = {.lock = MM_LOCK_INIT("kmem oversize", MM_RANK_CACHE)};
 
 size_t kmem_class_max = KMEM_MAXBUF;
 
@@ -38,27 +39,28 @@ static struct kmem_cache *class_for(size_t size)
     return class_of[(size - 1) / KMEM_ALIGN_MIN];
 }
 
-static void *large_alloc(size_t size, int flags)
+static void *oversize_alloc(size_t size, int flags)
 {
     size_t pages = PAGES_FOR(size);
     void *buf;
 
-    kmem_transfer_begin();
-    while ((buf = kmem_getpages(pages, PAGE_LARGE, NULL)) == NULL &&
-           (flags & KM_NOSLEEP) == 0)
+    for (;;) {
+        kmem_transfer_begin();
+        buf = kmem_getpages(pages, PAGE_OVERSIZE, NULL);
+        if (buf != NULL || (flags & KM_NOSLEEP) != 0)
+            break;
+        kmem_transfer_end();
         if (pages > BUDDY_MAX_PAGES || !mm_wait_for_memory())
             kmem_out_of_memory("kmem_alloc", size);
+    }
     for (size_t i = 0; buf != NULL && i < pages; i++)
         virt_to_page(buf)[i].page_bytes = i == 0 ? size : 0;
-    mm_lock(&large.lock);
-    if (buf != NULL) {
-        large.stat.stat_allocs++;
-        large.stat.stat_pages += pages;
-    } else {
-        large.stat.stat_fails++;
-    }
+    mm_lock(&oversize.lock);
+    oversize.stat.stat_allocs += buf != NULL;
+    oversize.stat.stat_fails += buf == NULL;
+    oversize.stat.stat_pages += buf != NULL ? pages : 0;
     kmem_transfer_end();
-    mm_unlock(&large.lock);
+    mm_unlock(&oversize.lock);
     return buf;
 }
 
@@ -69,19 +71,19 @@ static __attribute__((noinline)) void *alloc_other(size_t size, int flags)
         return MM_DEBUG ? kmem_alloc_zero(flags) : NULL;
     if (MM_DEBUG && size <= KMEM_MAXBUF)
         return kmem_alloc_sized(class_for(size), size, flags);
-    return large_alloc(size, flags);
+    return oversize_alloc(size, flags);
 }
 
-static void large_free(void *buf, size_t size)
+static void oversize_free(void *buf, size_t size)
 {
-    kmem_large_check(buf, size);
+    kmem_oversize_check(buf, size);
     kmem_transfer_begin();
     kmem_freepages(buf, PAGES_FOR(size));
-    mm_lock(&large.lock);
-    large.stat.stat_frees++;
-    large.stat.stat_pages -= PAGES_FOR(size);
+    mm_lock(&oversize.lock);
+    oversize.stat.stat_frees++;
+    oversize.stat.stat_pages -= PAGES_FOR(size);
     kmem_transfer_end();
-    mm_unlock(&large.lock);
+    mm_unlock(&oversize.lock);
 }
 
 static __attribute__((noinline)) void free_other(void *buf, size_t size)
@@ -91,7 +93,7 @@ static __attribute__((noinline)) void free_other(void *buf, size_t size)
     if (MM_DEBUG && size != 0 && size <= KMEM_MAXBUF)
         kmem_free_sized(class_for(size), buf, size);
     else
-        large_free(buf, size);
+        oversize_free(buf, size);
 }
 
 void *kmem_alloc(size_t size, int flags)
@@ -118,11 +120,11 @@ void *kmem_zalloc(size_t size, int flags)
     return buf;
 }
 
-void kmem_large_stat(struct kmem_large_stat *out)
+void kmem_oversize_stat(struct kmem_oversize_stat *out)
 {
-    mm_lock(&large.lock);
-    *out = large.stat;
-    mm_unlock(&large.lock);
+    mm_lock(&oversize.lock);
+    *out = oversize.stat;
+    mm_unlock(&oversize.lock);
     out->stat_inuse = (size_t)(out->stat_allocs - out->stat_frees);
 }
 

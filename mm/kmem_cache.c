@@ -26,7 +26,7 @@ struct kmem_cache kmem_cache_cache;
 
 /* ---- freelist management (3.3) ------------------------------------------ */
 
-/* A free slab is used or reaped: T falls, and m if it was as low (3.4). */
+/* A free slab is used: T falls, and m if it is then more than T (3.4). */
 inline void kmem_ws_take(struct kmem_cache *cp)
 {
     MM_ASSERT(mm_lock_held(&cp->cache_lock));
@@ -90,6 +90,7 @@ inline void kmem_slab_give(struct kmem_cache *cp, struct kmem_slab *sp,
     struct kmem_bufctl *head = sp->slab_head;
 
     MM_ASSERT(mm_lock_held(&cp->cache_lock));
+    MM_ASSERT(sp->slab_cache == cp && sp->slab_refcnt != 0);
     bcp->bufctl_next = head;
     sp->slab_head = bcp;
     cp->cache_frees++;
@@ -187,9 +188,9 @@ static void refuse_destroyed(struct kmem_cache *cp)
              cp->cache_name, (const void *)cp);
 }
 
-/* The cache has no free buffer: grows it by a slab. If there is no memory, and
- * no task has freed a buffer meanwhile, returns false with KM_NOSLEEP, and
- * waits with KM_SLEEP; the caller tries again. */
+/* The cache has no free buffer: grows it by a slab. If there is no memory it
+ * waits with KM_SLEEP; with KM_NOSLEEP it returns false, unless a task has
+ * freed a buffer meanwhile. True: the caller should try again. */
 bool kmem_grow_or_wait(struct kmem_cache *cp, int flags)
 {
     bool found;
@@ -214,9 +215,8 @@ bool kmem_grow_or_wait(struct kmem_cache *cp, int flags)
 
 void kmem_out_of_memory(const char *name, size_t size)
 {
-    mm_panic("out of memory: KM_SLEEP for %zu bytes of %s, and nothing left "
-             "to reap",
-             size, name);
+    mm_panic("out of memory: KM_SLEEP for %zu bytes of %s: cannot wait", size,
+             name);
 }
 
 /*
@@ -399,7 +399,6 @@ static void discard(struct kmem_cache *cp)
 {
     if (cp->cache_hash != NULL)
         kmem_hash_table_free(cp->cache_hash, cp->cache_hash_mask + 1);
-    cp->cache_flags |= KMF_DESTROYED;
     kmem_cache_free(&kmem_cache_cache, cp);
 }
 
@@ -456,7 +455,7 @@ static int retire(struct kmem_cache *cp)
         mm_lock(&cp->cache_lock);
         error = cp->cache_kind != KMEM_KIND_NAMED ? -KMEM_EPERM
                 : kmem_inuse(cp) != 0             ? -KMEM_EBUSY
-                : kmem_hold(cp, 0) != 0           ? -KMEM_EAGAIN
+                : kmem_holds(cp) != 0             ? -KMEM_EAGAIN
                                                   : 0;
         if (error == 0) {
             cp->cache_flags |= KMF_DESTROYED;
@@ -473,18 +472,20 @@ int kmem_cache_destroy(struct kmem_cache *cp)
     struct kmem_slab *sp;
     int error;
 
-    kmem_transfer_begin();
-    while ((error = retire(cp)) == -KMEM_EAGAIN &&
-           ((MM_DEBUG && kmem_unmapped_release(cp) != 0) || mm_wait_for_task()))
-        ;
-    if (error == 0) {
-        while ((sp = kmem_slab_next(&cp->cache_null)) != &cp->cache_null) {
+    do {
+        kmem_transfer_begin();
+        error = retire(cp);
+        while (error == 0 &&
+               (sp = kmem_slab_next(&cp->cache_null)) != &cp->cache_null) {
             list_remove(&sp->slab_link);
             kmem_slab_destroy(cp, sp);
         }
-        discard(cp);
-    }
-    kmem_transfer_end();
+        if (error == 0)
+            discard(cp);
+        kmem_transfer_end();
+    } while (
+        error == -KMEM_EAGAIN &&
+        ((MM_DEBUG && kmem_unmapped_release(cp) != 0) || mm_wait_for_task()));
     if (error != 0)
         kmem_report_refusal(cp, error);
     return error;

@@ -73,18 +73,18 @@ size_t kmem_hash_pages(size_t buckets);
 /* ---- kmem_alloc.c: section 3.1 ------------------------------------------ */
 
 /* The largest size for which kmem_alloc takes its fast path: KMEM_MAXBUF, or 0
- * while a class is in a debugging mode, which needs the requested size. */
+ * while a class is in a mode that needs the requested size: all but T. */
 extern size_t kmem_class_max;
 
 /* ---- kmem_reap.c: section 3.4 ------------------------------------------- */
 
-/* Adds holds, or removes them, and returns how many there are now. While a
- * cache is held it cannot be destroyed, and its layout cannot begin to change.
- * At 0, all accesses of its holders precede those after this call. */
-static inline uint32_t kmem_hold(struct kmem_cache *cp, int by)
-{
-    return __atomic_add_fetch(&cp->cache_busy, (uint32_t)by, __ATOMIC_ACQ_REL);
-}
+/* While a cache is held it cannot be destroyed, and its layout cannot begin to
+ * change. After kmem_holds has returned 0, no holder accesses it any more. */
+#define kmem_hold(cp)                                                          \
+    __atomic_fetch_add(&(cp)->cache_holds, 1, __ATOMIC_ACQ_REL)
+#define kmem_release(cp)                                                       \
+    __atomic_fetch_sub(&(cp)->cache_holds, 1, __ATOMIC_ACQ_REL)
+#define kmem_holds(cp) __atomic_load_n(&(cp)->cache_holds, __ATOMIC_ACQUIRE)
 
 extern uint32_t kmem_updates; /* working-set updates until now */
 
@@ -98,7 +98,7 @@ void kmem_reap_init(void);
 
 /* ---- kmem_stat.c: section 3.1 ------------------------------------------- */
 
-void kmem_large_check(const void *buf, size_t size);
+void kmem_oversize_check(const void *buf, size_t size);
 void kmem_count_fold(struct kmem_cache *cp);
 struct kmem_cache *kmem_list_find(const char *name, const void *handle);
 

@@ -57,14 +57,9 @@ void kmem_hash_install(struct kmem_cache *cp, struct kmem_bufctl **table)
  * than a factor of two. */
 size_t kmem_hash_want(size_t size, size_t buffers)
 {
-    size_t want;
-
-    if (buffers <= 2 * (size - 1) &&
-        (buffers >= (size - 1) / 2 || size < 2 * KMEM_HASH_INITIAL))
-        return size;
-    /* two bits fewer than 3 * buffers + 4 has */
-    want = (size_t)1 << (sizeof(long) * 8 - 2 -
-                         (unsigned)__builtin_clzl(3 * buffers + 4));
+    /* two bits fewer than 3 * buffers + 4 has: 3/4 to 3/2 of the buffers */
+    size_t want = (size_t)1 << (sizeof(long) * 8 - 2 -
+                                (unsigned)__builtin_clzl(3 * buffers + 4));
     want = MAX(want, (size_t)KMEM_HASH_INITIAL);
     return want > 2 * size || 2 * want < size ? want : size;
 }
@@ -98,7 +93,7 @@ static struct kmem_bufctl **rehash(struct kmem_cache *cp,
 
 /* Gives a large cache the table that suits the number of its buffers, if there
  * is memory for it. The cache keeps its layout meanwhile: one of its buffers is
- * allocated, or it is busy. No lock held. */
+ * allocated, or it is held. No lock held. */
 void kmem_hash_rescale(struct kmem_cache *cp)
 {
     struct kmem_bufctl **table;

@@ -67,7 +67,12 @@ struct kmem_slab {
     uint32_t slab_since;  /* kmem_updates when it became free */
 };
 
-/* A cache. cache_lock guards all fields that change, except cache_link. */
+/*
+ * A cache. cache_lock guards all fields that change, except cache_holds, which
+ * is atomic, and cache_link and cache_number, which kmem_list_lock guards. The
+ * layout (geometry, hash table, KMF_HASH) may be read without the lock while
+ * the cache is held or has an allocated object: it cannot change then.
+ */
 struct kmem_cache {
     mm_lock_t cache_lock; /* first: what every allocation touches */
     uint32_t cache_flags;
@@ -85,7 +90,7 @@ struct kmem_cache {
     uint32_t cache_full_slabs;
     uint32_t cache_free_slabs; /* T of the working set (3.4) */
     uint32_t cache_max_slabs;  /* most at any time */
-    uint32_t cache_busy;       /* holds: kmem_hold */
+    uint32_t cache_holds;      /* kmem_hold */
     /* the working set (3.4) */
     uint32_t cache_ws_min;   /* m: least T since the last update */
     uint32_t cache_ws_limit; /* L: m of the interval before */
@@ -99,7 +104,7 @@ struct kmem_cache {
     kmem_ctor_t *cache_ctor;
     kmem_dtor_t *cache_dtor;
     struct kmem_supplier cache_supplier; /* getpages NULL: segkmem */
-    struct list cache_link;              /* kmem_list_lock guards it */
+    struct list cache_link;
     /* geometry: follows from size, alignment, constructor, debugging modes */
     size_t cache_size;
     size_t cache_align;
@@ -112,7 +117,7 @@ struct kmem_cache {
     size_t cache_redzone_end; /* debugging: from buffer to redzone's end */
     /* counts */
     uint32_t cache_isolated;    /* debugging: free buffers of damaged slabs */
-    uint32_t cache_allocs_seen; /* part of cache_allocs in the total */
+    uint32_t cache_allocs_seen; /* cache_allocs at the last fold */
     uint32_t cache_frees_seen;
     uint64_t cache_allocs_total;
     uint64_t cache_frees_total;

@@ -1,17 +1,18 @@
 /*
  * Reclaiming memory (paper, section 3.4): the working set, reaping, pressure.
  *
- * A reap destroys only free slabs, and of these only those that have not been
- * needed for a while. The hot path reads no clock for that:
+ * A reap destroys only free slabs, and only as many as were not needed for a
+ * while. The hot path reads no clock for that:
  *
  *     T   free slabs now
  *     m   the minimum of T since the last update: slabs not needed since
  *     L   the m of the interval before, the limit of a reap
  *
  * Every working-set interval (15 seconds) L = m and m = T. A reap destroys
- * min(L, m) slabs from the tail of the list, and each lowers L, m and T by one:
- * never a slab used in the last interval, always one unused for two. illumos
- * applies this rule, but for the second part, to its depots.
+ * min(L, m) slabs from the tail of the list, and each lowers L, m and T by one.
+ * So as many stay as the last interval needed at some moment, and a slab too
+ * many for two intervals does not. Which slabs these are makes no difference:
+ * the free slabs of a cache are alike.
  */
 #include "mm/buddy.h"
 #include "mm/kmem_impl.h"
@@ -35,9 +36,9 @@ static uint32_t reapable(const struct kmem_cache *cp, enum kmem_reap_mode mode)
     return MIN(cp->cache_ws_limit, cp->cache_ws_min);
 }
 
-/* Takes one free slab off the tail; NULL if a reap may take none. A slab taken
- * lowers both bounds: another reap takes none of those that are left for use.
- * Its objects will be destroyed. No lock held. */
+/* Takes one free slab off the tail; NULL if a reap may take none. Each slab
+ * lowers m and L, so that a second reap keeps as many slabs as the first. The
+ * caller destroys its objects. No lock held. */
 struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp, enum kmem_reap_mode mode)
 {
     struct kmem_slab *sp = NULL;
@@ -66,7 +67,7 @@ void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
     struct kmem_reap_result r = {0};
     struct kmem_slab *sp;
 
-    kmem_hold(cp, 1);
+    kmem_hold(cp);
     if (mode != KMEM_REAP_DRY) {
         kmem_transfer_begin();
         for (; (sp = kmem_slab_pop(cp, mode)) != NULL; r.reap_slabs++)
@@ -92,7 +93,7 @@ void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
     r.reap_pages = r.reap_slabs * cp->cache_slab_pages;
     if (cp->cache_dtor != NULL)
         r.reap_objects = r.reap_slabs * cp->cache_slab_chunks;
-    kmem_hold(cp, -1);
+    kmem_release(cp);
     if (out != NULL)
         *out = r;
 }
@@ -105,7 +106,7 @@ static struct kmem_cache *hold_previous(const struct list *l)
 
     mm_lock(&kmem_list_lock);
     cp = list_entry(l->prev, struct kmem_cache, cache_link);
-    kmem_hold(cp, 1);
+    kmem_hold(cp);
     mm_unlock(&kmem_list_lock);
     return cp;
 }
@@ -122,9 +123,9 @@ size_t kmem_reap(enum kmem_reap_mode mode)
         pages = kmem_unmapped_release(NULL);
     for (cp = hold_previous(&kmem_caches); cp != NULL; cp = prev) {
         kmem_cache_reap(cp, mode, &r);
-        pages += r.reap_pages;
+        pages += cp->cache_supplier.getpages == NULL ? r.reap_pages : 0;
         prev = cp == &kmem_cache_cache ? NULL : hold_previous(&cp->cache_link);
-        kmem_hold(cp, -1);
+        kmem_release(cp);
     }
     __atomic_store_n(&kmem_reaping, false, __ATOMIC_RELEASE);
     return pages;
@@ -139,17 +140,20 @@ kmem_reclaim_t *kmem_set_reclaim(kmem_reclaim_t *fn)
 
 /* Buddy has no block left. First the owners of reclaimable objects free some.
  * A failed allocation is worse than a lost working set: if a reap that keeps
- * the working sets releases nothing, one that ignores them follows. */
+ * the working sets releases nothing, one that ignores them follows. While
+ * another reap runs, which this one may have interrupted, it releases nothing:
+ * the objects that owners free would not become pages. */
 static size_t pressure(void)
 {
-    size_t pages, objects;
+    kmem_reclaim_t *fn = __atomic_load_n(&reclaim, __ATOMIC_ACQUIRE);
+    size_t pages = 0, objects = 1;
 
-    do {
-        objects = reclaim == NULL ? 0 : reclaim(KMEM_RECLAIM_STEP);
+    while (pages == 0 && objects != 0 && !MM_UNLOCKED(kmem_reaping)) {
+        objects = fn == NULL ? 0 : fn(KMEM_RECLAIM_STEP);
         pages = kmem_reap(KMEM_REAP_WS);
         if (pages == 0 && kmem_ws_interval != KMEM_WS_INFINITE)
             pages = kmem_reap(KMEM_REAP_ALL);
-    } while (pages == 0 && objects != 0);
+    }
     return pages;
 }
 

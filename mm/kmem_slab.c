@@ -270,13 +270,13 @@ bool kmem_cache_grow(struct kmem_cache *cp)
     size_t colour;
 
     mm_lock(&cp->cache_lock);
-    kmem_hold(cp, 1);
+    kmem_hold(cp);
     kmem_transfer_begin();
     colour = take_colour(cp);
     mm_unlock(&cp->cache_lock);
     sp = kmem_slab_create(cp, colour);
     mm_lock(&cp->cache_lock);
-    kmem_hold(cp, -1);
+    kmem_release(cp);
     if (sp != NULL)
         slab_enter(cp, sp);
     else

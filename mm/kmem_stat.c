@@ -86,16 +86,16 @@ void kmem_report_refusal(struct kmem_cache *cp, int error)
 
 /* Panics, naming the buffer that is there, unless `buf` is an oversize buffer
  * of `size` bytes. */
-void kmem_large_check(const void *buf, size_t size)
+void kmem_oversize_check(const void *buf, size_t size)
 {
     const struct page *p = virt_to_page(buf);
 
-    if (p == NULL || p->page_state != PAGE_LARGE)
+    if (p == NULL || p->page_state != PAGE_OVERSIZE)
         mm_panic("kmem_free: %p is not a kmem_alloc buffer of %zu bytes: its "
                  "page is %s",
                  buf, size,
                  p == NULL ? "not memory" : page_state_name(p->page_state));
-    while (p->page_bytes == 0 && p[-1].page_state == PAGE_LARGE)
+    while (p->page_bytes == 0 && p[-1].page_state == PAGE_OVERSIZE)
         p--;
     if (buf != page_to_virt(p))
         mm_panic("kmem_free: %p, freed with %zu bytes, is inside %p of %zu",

@@ -73,7 +73,7 @@ struct kmem_cache_stat {
 
 struct kmem_bufctl;
 
-struct kmem_large_stat {
+struct kmem_oversize_stat {
     size_t stat_inuse; /* allocated now, of more than the last class */
     size_t stat_pages;
     uint64_t stat_allocs;
@@ -113,7 +113,7 @@ void kmem_cache_stat(struct kmem_cache *cp, struct kmem_cache_stat *out);
  * meanwhile. False if there are no more. */
 bool kmem_cache_stat_number(size_t n, struct kmem_cache_stat *out);
 
-void kmem_large_stat(struct kmem_large_stat *out);
+void kmem_oversize_stat(struct kmem_oversize_stat *out);
 
 /* Slab number `n` of the cache in list order. False if there is none, or the
  * list has an invalid link before it. */

@@ -19,7 +19,7 @@ enum page_state {
     PAGE_ALLOC,    /* first frame of an allocated block */
     PAGE_SLAB,     /* segkmem: slab pages of page_owner, a cache */
     PAGE_HASH,     /* segkmem: hash table of page_owner, a cache */
-    PAGE_LARGE,    /* segkmem: a kmem_alloc of more than the last class */
+    PAGE_OVERSIZE, /* segkmem: a kmem_alloc of more than the last class */
     PAGE_UNMAPPED, /* segkmem: unmapped by debugging mode S; page_owner is the
                       slab that contained it */
     PAGE_USER,     /* of programs, which map it page_refs times */
@@ -33,7 +33,7 @@ struct page {
     union {
         struct list page_link; /* free list of its order; first frame only */
         uint32_t page_refs;    /* PAGE_USER: how many entries map it */
-        size_t page_bytes;     /* PAGE_LARGE: the size that was allocated in
+        size_t page_bytes;     /* PAGE_OVERSIZE: the size that was allocated in
                                   the first frame, 0 in the others */
     };
     /* Guarded by buddy's lock if the block is free, else by the lock of its

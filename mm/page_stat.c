@@ -61,7 +61,7 @@ const char *page_state_name(enum page_state state)
         [PAGE_RESERVED] = "reserved", [PAGE_KERNEL] = "kernel",
         [PAGE_TAIL] = "tail",         [PAGE_FREE] = "free",
         [PAGE_ALLOC] = "allocated",   [PAGE_SLAB] = "slab",
-        [PAGE_HASH] = "hash",         [PAGE_LARGE] = "large",
+        [PAGE_HASH] = "hash",         [PAGE_OVERSIZE] = "oversize",
         [PAGE_UNMAPPED] = "unmapped", [PAGE_USER] = "user",
     };
 

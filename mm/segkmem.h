@@ -18,7 +18,7 @@ struct segkmem_stat {
 
 /*
  * Exactly `pages` contiguous pages of kernel memory, or NULL. `use` is one of
- * PAGE_SLAB, PAGE_HASH, PAGE_LARGE; `owner` is the cache they are for, or
+ * PAGE_SLAB, PAGE_HASH, PAGE_OVERSIZE; `owner` is the cache they are for, or
  * NULL. Contents are undefined. Never sleeps.
  */
 void *kmem_getpages(size_t pages, enum page_state use, void *owner);

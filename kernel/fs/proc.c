@@ -132,7 +132,7 @@ static void write_meminfo(struct text **t)
     meminfo_row(t, "free", buddy_free_pages());
     meminfo_row(t, "kernel", totals->total_kernel);
     meminfo_row(t, "slab", st.stat_use[PAGE_SLAB] + st.stat_use[PAGE_HASH]);
-    meminfo_row(t, "large", st.stat_use[PAGE_LARGE]);
+    meminfo_row(t, "oversize", st.stat_use[PAGE_OVERSIZE]);
     meminfo_row(t, "user", frame_count());
     commit_stat(&commit);
     meminfo_row(t, "committed", commit_committed(&commit));

@@ -35,9 +35,9 @@ static void add_large(struct heap_totals *t)
 {
     struct heap_sum *large = &t->total_large;
     struct heap_sum *all = &t->total_all;
-    struct kmem_large_stat st;
+    struct kmem_oversize_stat st;
 
-    kmem_large_stat(&st);
+    kmem_oversize_stat(&st);
     large->sum_inuse = st.stat_inuse;
     large->sum_mem = (uint64_t)st.stat_pages * PAGE_SIZE;
     large->sum_used = large->sum_mem;

@@ -106,16 +106,16 @@ SHELL_COMMAND(buddyinfo, cmd_buddyinfo);
 #define ROWS      16
 
 static const char letters[PAGE_STATES] = {
-    [PAGE_RESERVED] = '-', [PAGE_KERNEL] = 'K', [PAGE_TAIL] = '?',
-    [PAGE_FREE] = '.',     [PAGE_ALLOC] = 'A',  [PAGE_SLAB] = 'S',
-    [PAGE_HASH] = 'H',     [PAGE_LARGE] = 'L',  [PAGE_UNMAPPED] = 'X',
+    [PAGE_RESERVED] = '-', [PAGE_KERNEL] = 'K',   [PAGE_TAIL] = '?',
+    [PAGE_FREE] = '.',     [PAGE_ALLOC] = 'A',    [PAGE_SLAB] = 'S',
+    [PAGE_HASH] = 'H',     [PAGE_OVERSIZE] = 'L', [PAGE_UNMAPPED] = 'X',
     [PAGE_USER] = 'U',
 };
 
 static const enum console_colour colours[PAGE_STATES] = {
     [PAGE_KERNEL] = CONSOLE_MAGENTA, [PAGE_TAIL] = CONSOLE_RED,
     [PAGE_ALLOC] = CONSOLE_PLAIN,    [PAGE_SLAB] = CONSOLE_GREEN,
-    [PAGE_HASH] = CONSOLE_CYAN,      [PAGE_LARGE] = CONSOLE_CYAN,
+    [PAGE_HASH] = CONSOLE_CYAN,      [PAGE_OVERSIZE] = CONSOLE_CYAN,
     [PAGE_UNMAPPED] = CONSOLE_RED,   [PAGE_USER] = CONSOLE_YELLOW,
 };
 
@@ -211,7 +211,7 @@ static void print_legend(void)
         [PAGE_ALLOC] = "allocated from buddy",
         [PAGE_SLAB] = "slabs",
         [PAGE_HASH] = "hash tables of caches",
-        [PAGE_LARGE] = "kmem_alloc above the size classes",
+        [PAGE_OVERSIZE] = "kmem_alloc above the size classes",
         [PAGE_UNMAPPED] = "unmapped by debugging mode S",
         [PAGE_USER] = "mapped by programs",
     };

@@ -178,8 +178,8 @@ static void print_meminfo(const struct meminfo *m)
                 m->info_buddy.stat_total_pages - m->info_buddy.stat_free_pages);
     print_pages("      for slabs", m->info_segkmem.stat_use[PAGE_SLAB]);
     print_pages("      for hash tables", m->info_segkmem.stat_use[PAGE_HASH]);
-    print_pages("      for large requests",
-                m->info_segkmem.stat_use[PAGE_LARGE]);
+    print_pages("      for oversize requests",
+                m->info_segkmem.stat_use[PAGE_OVERSIZE]);
     print_pages("      for programs", frame_count());
     print_pages("committed: promised to programs",
                 commit_committed(&m->info_commit));
@@ -202,10 +202,10 @@ static void json_meminfo(const struct meminfo *m)
             t->total_frames, t->total_usable, t->total_reserved,
             t->total_kernel, t->total_unused, m->info_buddy.stat_total_pages,
             m->info_buddy.stat_free_pages);
-    kprintf("\"slab_pages\":%zu,\"hash_pages\":%zu,\"large_pages\":%zu,",
+    kprintf("\"slab_pages\":%zu,\"hash_pages\":%zu,\"oversize_pages\":%zu,",
             m->info_segkmem.stat_use[PAGE_SLAB],
             m->info_segkmem.stat_use[PAGE_HASH],
-            m->info_segkmem.stat_use[PAGE_LARGE]);
+            m->info_segkmem.stat_use[PAGE_OVERSIZE]);
     kprintf("\"user_pages\":%zu,\"committed\":%zu,\"limit\":%zu}\n",
             frame_count(), commit_committed(&m->info_commit),
             commit_limit(&m->info_commit));

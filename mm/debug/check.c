@@ -445,7 +445,7 @@ static void put_back(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp)
 {
     bool unmaps = in_mode(cp, KMF_UNMAP);
 
-    kmem_hold(cp, 1);
+    kmem_hold(cp);
     mm_lock(&cp->cache_lock);
     bdp->bufctl_state = KMEM_BUF_FREE;
     if (kmem_per_alloc(cp) && cp->cache_dtor != NULL)
@@ -454,7 +454,7 @@ static void put_back(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp)
     mm_unlock(&cp->cache_lock);
     if (unmaps)
         kmem_unmap_free_slabs(cp);
-    kmem_hold(cp, -1);
+    kmem_release(cp);
 }
 
 static void free_checked(struct kmem_cache *cp, void *buf, size_t size)

@@ -212,7 +212,7 @@ static void read_root(const void *from, const void *end, const char *name)
 static void read_large(void)
 {
     for (size_t i = 0; i < page_count; i++)
-        if (page_array[i].page_state == PAGE_LARGE) {
+        if (page_array[i].page_state == PAGE_OVERSIZE) {
             const char *page = page_to_virt(&page_array[i]);
 
             read_root(page, page + PAGE_SIZE, "kmem_alloc");

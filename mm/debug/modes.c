@@ -225,7 +225,7 @@ static int switch_modes(struct kmem_cache *cp, unsigned modes,
     mm_lock(&cp->cache_lock);
     if (kmem_inuse(cp) != 0) {
         error = -KMEM_EBUSY;
-    } else if (kmem_hold(cp, 0) != 0 || cp->cache_slabs != 0) {
+    } else if (kmem_holds(cp) != 0 || cp->cache_slabs != 0) {
         error = -KMEM_EAGAIN;
     } else {
         *table = cp->cache_hash;

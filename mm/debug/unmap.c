@@ -41,7 +41,7 @@ static size_t release(struct kmem_slab *sp)
     kmem_setuse(base, pages, PAGE_SLAB, cp);
     kmem_slab_free_data(sp);
     kmem_slab_free_pages(cp, base);
-    kmem_hold(cp, -1);
+    kmem_release(cp);
     return pages;
 }
 
@@ -91,7 +91,7 @@ size_t kmem_unmapped_pages(void)
  * queues it. A queued slab holds its cache. */
 static void unmap(struct kmem_cache *cp, struct kmem_slab *sp)
 {
-    kmem_hold(cp, 1);
+    kmem_hold(cp);
     kmem_event(KMEM_RING_SLAB, KMEM_WHY_UNMAP, cp, sp->slab_base,
                sp->slab_chunks);
     kmem_slab_destroy_objects(cp, sp);

@@ -161,15 +161,15 @@ KTEST(kmem_alloc, libumem_reuse_of_freed_buffers)
 
 KTEST(kmem_alloc, more_than_the_largest_block_is_null)
 {
-    struct kmem_large_stat before;
-    struct kmem_large_stat after;
+    struct kmem_oversize_stat before;
+    struct kmem_oversize_stat after;
 
-    kmem_large_stat(&before);
+    kmem_oversize_stat(&before);
     KT_TRUE(kmem_alloc(BUDDY_MAX_PAGES * PAGE_SIZE + 1, KM_NOSLEEP) == NULL);
     KT_TRUE(kmem_alloc(SIZE_MAX, KM_NOSLEEP) == NULL);
     KT_TRUE(kmem_alloc(SIZE_MAX - PAGE_MASK, KM_NOSLEEP) == NULL);
     KT_TRUE(kmem_zalloc(SIZE_MAX / 2, KM_NOSLEEP) == NULL);
-    kmem_large_stat(&after);
+    kmem_oversize_stat(&after);
     KT_EQ(after.stat_fails - before.stat_fails, 4);
     KT_EQ(after.stat_inuse, before.stat_inuse);
     KT_EQ(after.stat_allocs, before.stat_allocs);
@@ -192,15 +192,15 @@ KTEST(kmem_alloc, oversize_pages_forget_their_last_owner)
 
 KTEST(kmem_alloc, out_of_memory_is_null_and_counted)
 {
-    struct kmem_large_stat before;
-    struct kmem_large_stat after;
+    struct kmem_oversize_stat before;
+    struct kmem_oversize_stat after;
     void *large;
 
-    kmem_large_stat(&before);
+    kmem_oversize_stat(&before);
     test_flood();
     large = kmem_alloc(3 * PAGE_SIZE, KM_NOSLEEP);
     test_flood_end();
-    kmem_large_stat(&after);
+    kmem_oversize_stat(&after);
     KT_TRUE(large == NULL);
     KT_EQ(after.stat_fails - before.stat_fails, 1);
 }
@@ -271,8 +271,8 @@ KTEST(kmem_alloc, a_damaged_size_is_reported)
 static void check_refused(char *base, size_t size, size_t offset, size_t as)
 {
     size_t pages = buddy_free_pages();
-    struct kmem_large_stat before;
-    struct kmem_large_stat after;
+    struct kmem_oversize_stat before;
+    struct kmem_oversize_stat after;
     char text[128];
 
     if (offset == 0)
@@ -283,13 +283,13 @@ static void check_refused(char *base, size_t size, size_t offset, size_t as)
         snprintf(text, sizeof(text),
                  "kmem_free: %p, freed with %zu bytes, is inside %p of %zu",
                  (void *)(base + offset), as, (void *)base, size);
-    kmem_large_stat(&before);
+    kmem_oversize_stat(&before);
     KT_PANICS(kmem_free(base + offset, as), text);
-    kmem_large_stat(&after);
+    kmem_oversize_stat(&after);
     KT_EQ(memcmp(&before, &after, sizeof(before)), 0);
     KT_EQ(buddy_free_pages(), pages);
     for (size_t i = 0; i < PAGES_FOR(size); i++)
-        KT_EQ(virt_to_page(base)[i].page_state, PAGE_LARGE);
+        KT_EQ(virt_to_page(base)[i].page_state, PAGE_OVERSIZE);
 }
 
 KTEST(kmem_alloc, oversize_frees_of_a_wrong_size_free_nothing)

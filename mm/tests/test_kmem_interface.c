@@ -577,9 +577,9 @@ KTEST(kmem, S8_each_refusal_says_why)
     host_print_clear();
     KT_EQ(kmem_cache_destroy((struct kmem_cache *)text), -KMEM_EINVAL);
     KT_EQ(kmem_cache_destroy(kmem_slab_cache), -KMEM_EPERM);
-    kmem_hold(cp, 1);
+    kmem_hold(cp);
     KT_EQ(kmem_cache_destroy(cp), -KMEM_EAGAIN);
-    kmem_hold(cp, -1);
+    kmem_release(cp);
     test_alloc(cp, 0, 1);
     KT_EQ(kmem_cache_destroy(cp), -KMEM_EBUSY);
     snprintf(text, sizeof(text),

@@ -71,23 +71,23 @@ KTEST(kmem, S11_class_size_uses_that_class_and_one_more_the_next)
 
 KTEST(kmem, S11_larger_requests_take_whole_pages)
 {
-    struct kmem_large_stat before;
-    struct kmem_large_stat now;
+    struct kmem_oversize_stat before;
+    struct kmem_oversize_stat now;
     uint32_t last = kmem_size_class(KMEM_MAXBUF)->cache_allocs;
     void *buf;
 
-    kmem_large_stat(&before);
+    kmem_oversize_stat(&before);
     buf = kmem_alloc(9217, KM_SLEEP);
     KT_REQUIRE(buf != NULL);
-    kmem_large_stat(&now);
+    kmem_oversize_stat(&now);
     KT_EQ((uintptr_t)buf % PAGE_SIZE, 0);
     KT_EQ(now.stat_inuse - before.stat_inuse, 1);
     KT_EQ(now.stat_pages - before.stat_pages, 3);
     for (unsigned i = 0; i < 3; i++)
-        KT_EQ(virt_to_page(buf)[i].page_state, PAGE_LARGE);
-    KT_NE(virt_to_page(buf)[3].page_state, PAGE_LARGE);
+        KT_EQ(virt_to_page(buf)[i].page_state, PAGE_OVERSIZE);
+    KT_NE(virt_to_page(buf)[3].page_state, PAGE_OVERSIZE);
     kmem_free(buf, 9217);
-    kmem_large_stat(&now);
+    kmem_oversize_stat(&now);
     KT_EQ(now.stat_pages, before.stat_pages);
     KT_EQ(now.stat_inuse, before.stat_inuse);
     KT_EQ(now.stat_frees - before.stat_frees, 1);
@@ -96,15 +96,15 @@ KTEST(kmem, S11_larger_requests_take_whole_pages)
 
 KTEST(kmem, S12_size_zero)
 {
-    struct kmem_large_stat before;
-    struct kmem_large_stat after;
+    struct kmem_oversize_stat before;
+    struct kmem_oversize_stat after;
 
-    kmem_large_stat(&before);
+    kmem_oversize_stat(&before);
     KT_TRUE(kmem_alloc(0, KM_NOSLEEP) == NULL);
     KT_TRUE(kmem_alloc(0, KM_SLEEP) == NULL);
     KT_TRUE(kmem_zalloc(0, KM_SLEEP) == NULL);
     kmem_free(NULL, 0);
-    kmem_large_stat(&after);
+    kmem_oversize_stat(&after);
     KT_EQ(memcmp(&before, &after, sizeof(before)), 0);
 }
 

@@ -46,6 +46,71 @@ KTEST(kmem, S45_a_second_reap_is_ignored_until_the_first_is_done)
     test_destroy(cp);
 }
 
+static unsigned owners_asked;
+static bool released;
+
+static size_t ask_owner(size_t most)
+{
+    (void)most;
+    owners_asked++;
+    return 0;
+}
+
+static void dtor_without_memory(void *obj, size_t size)
+{
+    (void)obj;
+    (void)size;
+    released = buddy_pressure();
+}
+
+/* The objects would not become pages: this reap cannot destroy their slabs. */
+KTEST(kmem, S45_owners_free_nothing_while_a_reap_runs)
+{
+    struct kmem_cache *cp =
+        kmem_cache_create("t_dry", 1000, 0, NULL, dtor_without_memory);
+    kmem_reclaim_t *before;
+
+    KT_REQUIRE(cp != NULL);
+    test_alloc(cp, 0, 1);
+    test_free(cp, 0, 1);
+    before = kmem_set_reclaim(ask_owner);
+    owners_asked = 0;
+    released = true;
+    KT_NE(kmem_reap(KMEM_REAP_ALL), 0);
+    kmem_set_reclaim(before);
+    KT_TRUE(!released);
+    KT_EQ(owners_asked, 0);
+    test_destroy(cp);
+}
+
+static void *own_pages(size_t pages, void *arg)
+{
+    (void)arg;
+    return kmem_getpages(pages, PAGE_OVERSIZE, NULL);
+}
+
+static void free_own_pages(void *addr, size_t pages, void *arg)
+{
+    (void)arg;
+    kmem_freepages(addr, pages);
+}
+
+/* Its pages are not segkmem's, so an allocation that waits gets none. */
+KTEST(kmem, S45_pages_of_another_supplier_do_not_count)
+{
+    const struct kmem_supplier own = {own_pages, free_own_pages, NULL};
+    struct kmem_cache *cp =
+        kmem_cache_create_from("t_own", 100, 0, NULL, NULL, &own);
+
+    KT_REQUIRE(cp != NULL);
+    kmem_reap(KMEM_REAP_ALL);
+    test_alloc(cp, 0, 1);
+    test_free(cp, 0, 1);
+    KT_EQ(kmem_reap(KMEM_REAP_ALL), 0);
+    KT_EQ(test_stat(cp).stat_slab_destroys, 1);
+    test_destroy(cp);
+}
+
 KTEST(kmem, S45_reap_goes_through_every_cache)
 {
     struct kmem_cache *a = kmem_cache_create("t_a", 500, 0, NULL, NULL);

@@ -452,7 +452,7 @@ KTEST(kmem_verify, sums_with_the_supplier)
     } cases[] = {
         {PAGE_SLAB, "slab pages of all caches are not segkmem's"},
         {PAGE_HASH, "hash pages of all caches are not segkmem's"},
-        {PAGE_LARGE, "large pages are not segkmem's"},
+        {PAGE_OVERSIZE, "oversize pages are not segkmem's"},
     };
 
     TEST_VERIFY(NULL);

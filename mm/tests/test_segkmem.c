@@ -33,8 +33,8 @@ static void check_use(enum page_state use, size_t pages)
           use == PAGE_SLAB ? pages : 0);
     KT_EQ(now.stat_use[PAGE_HASH] - before.stat_use[PAGE_HASH],
           use == PAGE_HASH ? pages : 0);
-    KT_EQ(now.stat_use[PAGE_LARGE] - before.stat_use[PAGE_LARGE],
-          use == PAGE_LARGE ? pages : 0);
+    KT_EQ(now.stat_use[PAGE_OVERSIZE] - before.stat_use[PAGE_OVERSIZE],
+          use == PAGE_OVERSIZE ? pages : 0);
     KT_EQ(now.stat_gets - before.stat_gets, 1);
     kmem_freepages(run, pages);
     KT_EQ(stat_now().stat_frees - before.stat_frees, 1);
@@ -48,7 +48,7 @@ KTEST(segkmem, pages_are_marked_and_counted)
     for (size_t pages = 1; pages <= 16; pages++) {
         check_use(PAGE_SLAB, pages);
         check_use(PAGE_HASH, pages);
-        check_use(PAGE_LARGE, pages);
+        check_use(PAGE_OVERSIZE, pages);
     }
 }
 
@@ -70,8 +70,8 @@ KTEST(segkmem, failures_are_counted)
 {
     struct segkmem_stat before = stat_now();
 
-    KT_TRUE(kmem_getpages(BUDDY_MAX_PAGES + 1, PAGE_LARGE, NULL) == NULL);
-    KT_TRUE(kmem_getpages(0, PAGE_LARGE, NULL) == NULL);
+    KT_TRUE(kmem_getpages(BUDDY_MAX_PAGES + 1, PAGE_OVERSIZE, NULL) == NULL);
+    KT_TRUE(kmem_getpages(0, PAGE_OVERSIZE, NULL) == NULL);
     KT_EQ(stat_now().stat_failures - before.stat_failures, 2);
     test_flood();
     KT_TRUE(kmem_getpages(1, PAGE_SLAB, NULL) == NULL);

@@ -226,7 +226,7 @@ def roots(pages):
         print(f"! tasks: {e}; the stacks of the others are not searched")
     found += [(esp if bottom <= esp < top else saved, top)
               for bottom, (top, saved) in stacks.items()]
-    found += pages.in_state("large")
+    found += pages.in_state("oversize")
     for part in remembered():
         found = [piece for a, b in found for piece in (
             [(a, part.start), (part.stop, b)] if a <= part.start < b

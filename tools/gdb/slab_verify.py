@@ -139,7 +139,7 @@ def hash_wrong(c):
                 return at(c, "hash holds more than the objects in use")
             link = record("kmem_bufctl", link).next
     return at(c, first(
-        (c.hashed and entries + c.busy + c.isolated < c.inuse,
+        (c.hashed and entries + c.holds + c.isolated < c.inuse,
          "hash holds less than the objects in use")))
 
 
@@ -185,9 +185,9 @@ def sums_wrong(heap):
     have = {"slab": sum(c.slabs * c.slab_pages for c in heap.caches
                         if not c.own_supplier),
             "hash": sum(hash_pages(c.hash_size) for c in heap.caches),
-            "large": record_of("large", "kmem_alloc.c").stat.stat_pages}
+            "oversize": record_of("oversize", "kmem_alloc.c").stat.stat_pages}
     why = {"slab": "slab pages of all caches", "hash":
-           "hash pages of all caches", "large": "large pages"}
+           "hash pages of all caches", "oversize": "oversize pages"}
     use = record_of("segkmem", "segkmem.c").stat.stat_use
     supplied = {name: use[n] for n, name in heap.pages.states.items()}
     where = "segkmem: " + ", ".join(f"{supplied[n]} {n}" for n in have) + \

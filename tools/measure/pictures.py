@@ -204,7 +204,7 @@ OWNERS = {"free": ("empty", "free, in buddy\u2019s lists"),
           "reserved": ("reserved", "holes, BIOS, devices"),
           "kernel": ("kernel", "kernel image, page array"),
           "user": ("user", "programs"),
-          "large": ("large", "kmem_alloc above the classes"),
+          "oversize": ("oversize", "kmem_alloc above the classes"),
           "allocated": ("kx", "allocated by buddy"),
           "tail": ("bad", "blocks without a first frame")}
 

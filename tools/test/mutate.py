@@ -42,7 +42,7 @@ RELATION = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="),
 LOGIC = {"&&": ("||", "&& 0 ||", "|| 0 &&"), "||": ("&&", "&& 0 ||", "|| 0 &&")}
 # Pairs of calls: the first, and the second, with the first's argument as {}.
 PAIRS = ((re.compile(r"mm_lock\((.*)\);"), r"mm_unlock({});"),
-         (re.compile(r"kmem_hold\((.*), 1\);"), r"kmem_hold({}, -1);"),
+         (re.compile(r"kmem_hold\((.*)\);"), r"kmem_release({});"),
          (re.compile(r"kmem_transfer_begin\(()\);"), "kmem_transfer_end();"))
 TYPES = {"struct", "enum", "union", "static", "const", "unsigned", "int",
          "char", "void", "bool", "long", "short", "extern", "volatile"}

@@ -212,7 +212,7 @@ def test_totals_agree_with_each_other_and_with_buddy(shell):
         assert sum(row[key] for row in rows) + oversize[key] == total[key], key
     assert len(rows) == total["caches"] > 38
     memory = records(shell, "meminfo -j")[-1]
-    held = memory["slab_pages"] + memory["hash_pages"] + memory["large_pages"]
+    held = sum(memory[f"{use}_pages"] for use in ("slab", "hash", "oversize"))
     assert total["mem"] == sums["supplier"] == 4096 * held
     assert memory["buddy_pages"] - memory["buddy_free"] == held
     buddy = records(shell, "buddyinfo -j")

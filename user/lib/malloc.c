@@ -42,7 +42,7 @@ static struct page *page_of(const void *p, const char *caller)
 
         if (cp->cache_kind == KMEM_KIND_CLASS)
             return page;
-    } else if (page != NULL && page->page_state == PAGE_LARGE &&
+    } else if (page != NULL && page->page_state == PAGE_OVERSIZE &&
                page->page_order != PAGE_NO_ORDER &&
                ((uintptr_t)p & PAGE_MASK) == 0) {
         return page;

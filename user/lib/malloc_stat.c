@@ -21,7 +21,7 @@ static void print_cache(struct kmem_cache *cp)
 
 void malloc_stats(void)
 {
-    struct kmem_large_stat large;
+    struct kmem_oversize_stat large;
     struct heap_stat heap;
 
     printf("cache              size  in use   total  slabs mem KiB"
@@ -29,7 +29,7 @@ void malloc_stats(void)
     for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
          cp = kmem_cache_next(cp))
         print_cache(cp);
-    kmem_large_stat(&large);
+    kmem_oversize_stat(&large);
     printf("%-16s %6s %7zu %7s %6s %7zu %9llu %6llu\n", "larger", "-",
            large.stat_inuse, "-", "-", large.stat_pages * PAGE_SIZE / 1024,
            (unsigned long long)large.stat_allocs,

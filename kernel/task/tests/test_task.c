@@ -451,11 +451,13 @@ KTEST(kmem_sleep, S3_waits_until_pages_come_back)
     KT_EQ(kmem_cache_destroy(hungry), 0);
 }
 
-static void release_later(void *cp)
+static void release_later(void *arg)
 {
+    struct kmem_cache *cp = arg;
+
     sched_sleep_ms(30);
     note('r');
-    kmem_hold(cp, -1);
+    kmem_release(cp);
 }
 
 KTEST(kmem_sleep, S8_destroy_waits_until_a_cache_is_released)
@@ -466,7 +468,7 @@ KTEST(kmem_sleep, S8_destroy_waits_until_a_cache_is_released)
     begin_order();
     KT_REQUIRE(task_create("release", release_later, cp, PRIORITY_KERNEL) !=
                NULL);
-    kmem_hold(cp, 1);
+    kmem_hold(cp);
     KT_EQ(kmem_cache_destroy(cp), 0);
     note('d');
     KT_TRUE(join(1));

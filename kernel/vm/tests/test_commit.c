@@ -398,8 +398,8 @@ KTEST(commit, impossible_requests_reclaim_nothing)
     KT_REQUIRE(cp != NULL && s != NULL);
     kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
     st = now();
-    KT_TRUE(kmem_getpages(BUDDY_MAX_PAGES + 1, PAGE_LARGE, NULL) == NULL);
-    KT_TRUE(kmem_getpages(st.stat_total + 1, PAGE_LARGE, NULL) == NULL);
+    KT_TRUE(kmem_getpages(BUDDY_MAX_PAGES + 1, PAGE_OVERSIZE, NULL) == NULL);
+    KT_TRUE(kmem_getpages(st.stat_total + 1, PAGE_OVERSIZE, NULL) == NULL);
     KT_EQ(commit_promise(&s->space_commit, st.stat_total + 1), -ENOMEM);
     KT_EQ(now().stat_kernel, st.stat_kernel);
     /* A promise reclaims memory if it must. */

@@ -456,12 +456,12 @@ KTEST(kmem_debug, an_error_panics_with_the_heap_in_order)
     KT_PANICS(kmem_cache_free(cp, obj), "buffer written past its end");
     KT_TRUE(kmem_log_stopped);
     TEST_VERIFY(cp);
-    KT_EQ(cp->cache_busy, 0);
+    KT_EQ(cp->cache_holds, 0);
     kmem_cache_free(cp, freed);
     freed[3] = 0;
     KT_PANICS(kmem_cache_alloc(cp, KM_SLEEP), "modified after being freed");
     TEST_VERIFY(cp);
-    KT_EQ(cp->cache_busy, 0);
+    KT_EQ(cp->cache_holds, 0);
     test_pardon(cp, obj);
     test_pardon(cp, freed);
     test_destroy(cp);

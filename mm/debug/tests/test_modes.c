@@ -277,9 +277,9 @@ KTEST(kmem_debug, switching_while_the_cache_is_held)
     struct kmem_cache *cp = kmem_cache_create("t_switch", 40, 0, NULL, NULL);
 
     KT_REQUIRE(cp != NULL);
-    kmem_hold(cp, 1);
+    kmem_hold(cp);
     KT_EQ(kmem_debug_set(cp, KMF_CHECK), -KMEM_EAGAIN);
-    kmem_hold(cp, -1);
+    kmem_release(cp);
     KT_EQ(kmem_debug_modes(cp), 0);
     KT_EQ(kmem_debug_set(cp, KMF_CHECK), 0);
     TEST_VERIFY(NULL);

@@ -363,10 +363,10 @@ KTEST(explore, S8_a_held_cache_stays)
     uint64_t taken;
 
     make(100);
-    kmem_hold(cp, 1);
+    kmem_hold(cp);
     taken = cp->cache_lock.lock_taken;
     KT_EQ(kmem_cache_destroy(cp), -KMEM_EAGAIN);
     KT_EQ(cp->cache_lock.lock_taken - taken, 1);
-    kmem_hold(cp, -1);
+    kmem_release(cp);
     end();
 }

@@ -294,7 +294,7 @@ static void check_end(void)
     verify();
     CHECK(failed != 0); /* memory was short at times */
     segkmem_stat(&seg);
-    CHECK(seg.stat_use[PAGE_LARGE] == 0);
+    CHECK(seg.stat_use[PAGE_OVERSIZE] == 0);
     CHECK(kmem_unmapped_pages() == 0);
     CHECK(kmem_error_count == 0);
 }

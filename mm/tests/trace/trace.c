@@ -373,7 +373,7 @@ static void finish(void)
     KT_EQ(kmem_inuse(kmem_bufctl_cache), 0);
     KT_EQ(test_ctors, test_dtors);
     segkmem_stat(&seg);
-    KT_EQ(seg.stat_use[PAGE_LARGE], 0);
+    KT_EQ(seg.stat_use[PAGE_OVERSIZE], 0);
     free(slots);
 }
 

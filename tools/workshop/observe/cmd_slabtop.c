@@ -137,7 +137,7 @@ static void print_memory(const struct view *v)
          "slabs: %zu pages (%s MiB), hash %zu, oversize %zu; "
          "%zu objects in %zu slabs",
          seg.stat_use[PAGE_SLAB], mib(seg.stat_use[PAGE_SLAB], a),
-         seg.stat_use[PAGE_HASH], seg.stat_use[PAGE_LARGE],
+         seg.stat_use[PAGE_HASH], seg.stat_use[PAGE_OVERSIZE],
          table.table_sum.row_inuse, table.table_sum.row_slabs);
 }
 

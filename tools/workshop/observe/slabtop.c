@@ -56,9 +56,9 @@ static void fill_row(struct slabtop_row *row, const struct kmem_cache_stat *st)
 /* Each of these allocations takes pages of its own. */
 static void fill_oversize(struct slabtop_row *row)
 {
-    struct kmem_large_stat st;
+    struct kmem_oversize_stat st;
 
-    kmem_large_stat(&st);
+    kmem_oversize_stat(&st);
     *row = (struct slabtop_row){
         .row_name = "oversize",
         .row_class = true,

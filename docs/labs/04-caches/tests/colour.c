@@ -145,7 +145,7 @@ static void *no_pages_yet(size_t pages, void *arg)
 {
     size_t *calls = arg;
 
-    return ++*calls == 1 ? NULL : kmem_getpages(pages, PAGE_LARGE, NULL);
+    return ++*calls == 1 ? NULL : kmem_getpages(pages, PAGE_OVERSIZE, NULL);
 }
 
 static void pages_back(void *base, size_t pages, void *arg)

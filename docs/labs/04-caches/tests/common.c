@@ -11,7 +11,7 @@ static struct kmem_cache cache;
 static void look(struct lab4_pages *p)
 {
     p->locked += (read_eflags() & EFLAGS_IF) == 0;
-    p->idle += p->cache->cache_busy == 0;
+    p->idle += p->cache->cache_holds == 0;
     p->still += kmem_transfers == 0;
 }
 

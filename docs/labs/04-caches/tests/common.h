@@ -20,7 +20,7 @@ struct lab4_pages {
     size_t limit;                   /* remaining pages; 8 at first */
     size_t out;
     size_t locked; /* calls with interrupts disabled: under the cache's lock */
-    size_t idle;   /* calls while cache_busy was 0 */
+    size_t idle;   /* calls while cache_holds was 0 */
     size_t still;  /* calls without kmem_transfer_begin */
 };
 

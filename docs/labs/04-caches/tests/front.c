@@ -270,10 +270,11 @@ static void grow(struct kmem_cache *cp, bool want)
     if (grown != want)
         KT_FAIL("kmem_cache_grow returns %s, want %s", grown ? "true" : "false",
                 want ? "true" : "false");
-    if (cp->cache_busy != 0 || kmem_transfers != 0)
-        KT_FAIL("after kmem_cache_grow cache_busy is %u and kmem_transfers %u, "
-                "want 0 and 0",
-                (unsigned)cp->cache_busy, (unsigned)kmem_transfers);
+    if (cp->cache_holds != 0 || kmem_transfers != 0)
+        KT_FAIL(
+            "after kmem_cache_grow cache_holds is %u and kmem_transfers %u, "
+            "want 0 and 0",
+            (unsigned)cp->cache_holds, (unsigned)kmem_transfers);
 }
 
 LAB_TEST(4, grow, LAB_PAGES)
@@ -317,7 +318,7 @@ LAB_TEST(4, grow_unlocked, LAB_PAGES)
         KT_FAIL("pages were requested with the cache's lock held: a supplier "
                 "may take long, and may call the allocator");
     if (lab4_pages.idle != 0)
-        KT_FAIL("cache_busy was 0 while pages were requested: the cache could "
+        KT_FAIL("cache_holds was 0 while pages were requested: the cache could "
                 "be destroyed meanwhile");
     if (lab4_pages.still != 0)
         KT_FAIL(

@@ -68,11 +68,11 @@ KTEST(kmem_fail, the_nth_page_fails_once)
     void *second;
 
     kmem_fail_set(KMEM_FAIL_PAGE, 2);
-    first = kmem_getpages(1, PAGE_LARGE, NULL);
+    first = kmem_getpages(1, PAGE_OVERSIZE, NULL);
     KT_TRUE(first != NULL && !kmem_fail_fired());
-    KT_TRUE(kmem_getpages(1, PAGE_LARGE, NULL) == NULL);
+    KT_TRUE(kmem_getpages(1, PAGE_OVERSIZE, NULL) == NULL);
     KT_TRUE(kmem_fail_fired());
-    second = kmem_getpages(1, PAGE_LARGE, NULL);
+    second = kmem_getpages(1, PAGE_OVERSIZE, NULL);
     KT_TRUE(second != NULL);
     kmem_fail_set(KMEM_FAIL_NONE, 0);
     kmem_freepages(first, 1);
