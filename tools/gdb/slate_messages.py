@@ -180,10 +180,10 @@ def print_grant(table, grant):
     row, *more = [*itertools.zip_longest(
         map(range_text, port_ranges(grant)),
         [i for i in range(16) if server.server_irqs >> i & 1],
-        map(range_text, memory), fillvalue="")] or [("", "", "")]
+        map(range_text, memory), fillvalue="-")] or [("-", "-", "-")]
     table.row(server.server_name, task.task_pid if task else None,
               grant_state(grant), *row,
-              f"{used}/{server.server_dma}" if server.server_dma else "",
+              f"{used}/{server.server_dma}" if server.server_dma else "-",
               server.server_command.split(" ")[0] if grant.grant_program
               else "no program")
     for row in more:
