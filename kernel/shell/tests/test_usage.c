@@ -7,6 +7,7 @@
 #include "kernel/shell/shell.h"
 #include "kernel/shell/tests/shell_test.h"
 #include "kernel/shell/words.h"
+#include "mm/kmem.h"
 #include "tools/workshop/ktest/ktest.h"
 
 /* ---- what is accepted --------------------------------------------------- */
@@ -120,7 +121,7 @@ KTEST(usage, other_words_are_refused)
 
 #define WORDS_MOST 600
 
-static char offered[WORDS_MOST][48];
+static char (*offered)[48]; /* WORDS_MOST of them */
 static bool expected[WORDS_MOST];
 static size_t offered_count;
 static struct line line;
@@ -441,6 +442,10 @@ static bool is_of(const char *before, const char *name)
 
 KTEST(usage, tab_offers_what_the_place_wants)
 {
+    size_t size = WORDS_MOST * sizeof(*offered);
+
+    offered = kmem_alloc(size, KM_NOSLEEP);
+    KT_REQUIRE(offered != NULL);
     for (const struct shell_command *c = __start_shell_commands;
          c < __stop_shell_commands; c++)
         for (size_t i = 0; i < ARRAY_SIZE(table); i++)
@@ -450,6 +455,7 @@ KTEST(usage, tab_offers_what_the_place_wants)
     KT_TRUE(offered_count == 1 && find("kmastat") == 0);
     offer("no_such_command ");
     KT_EQ(offered_count, 0);
+    kmem_free(offered, size);
 }
 
 /* Whether a row for a command wants a word of its usage. */
