@@ -67,12 +67,9 @@ struct kmem_slab {
     uint32_t slab_since;  /* kmem_updates when it became free */
 };
 
-/*
- * A cache. cache_lock guards all fields that change, except cache_holds, which
- * is atomic, and cache_link and cache_number, which kmem_list_lock guards. The
- * layout (geometry, hash table, KMF_HASH) may be read without the lock while
- * the cache is held or has an allocated object: it cannot change then.
- */
+/* A cache. cache_lock guards fields that change, except cache_holds (atomic)
+ * and cache_link, cache_number (kmem_list_lock). The layout may be read without
+ * it while the cache is held or has an allocated object. */
 struct kmem_cache {
     mm_lock_t cache_lock; /* first: what every allocation touches */
     uint32_t cache_flags;

@@ -156,4 +156,4 @@ def test_command(kernel):
     assert "0.early runs while the kernel starts: make run " \
            "APPEND=grade=0.early" in text
     assert 'no test "nosuch"; `lab` lists them' in text
-    assert "takes one test" in text
+    assert "usage: lab [TEST]" in text

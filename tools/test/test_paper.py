@@ -53,5 +53,5 @@ def test_the_command(shell):
     wrong = shell.command("paper 3.5").splitlines()
     assert "no section 3.5" in wrong[0] and len(wrong) == len(BOOK) + 1
     assert shell.command("paper 3.4 3.1") == \
-        "paper: wants one section; `paper` lists them\n"
+        "usage: paper [SECTION]\n"
     assert "no section" in shell.command('paper ""')

@@ -367,7 +367,7 @@ def test_sample_says_what_is_wrong_and_stops(boot, workshop):
     machine.prompt()
     for word in ("", "5", "x", "-1", "9999999"):
         said = machine.command(f"sample {word}")
-        assert re.fullmatch(r"sample: \S.*\n", said), said
+        assert re.fullmatch(r"(sample|usage): \S.*\n", said), said
     assert machine.events("sample") == []
     machine.command("sample 10")
     machine.command("sample off; sample off")
