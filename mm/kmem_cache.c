@@ -90,7 +90,6 @@ inline void kmem_slab_give(struct kmem_cache *cp, struct kmem_slab *sp,
     struct kmem_bufctl *head = sp->slab_head;
 
     MM_ASSERT(mm_lock_held(&cp->cache_lock));
-    MM_ASSERT(sp->slab_cache == cp && sp->slab_refcnt != 0);
     bcp->bufctl_next = head;
     sp->slab_head = bcp;
     cp->cache_frees++;
