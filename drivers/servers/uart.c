@@ -261,7 +261,7 @@ static int read_request(const struct message *m)
     return error;
 }
 
-static void tell_status(struct message *m)
+static void set_status_reply(struct message *m)
 {
     count.uart_waiting = head - tail;
     m->msg_buffer->ipc_send = &count;
@@ -287,7 +287,7 @@ static bool serve(struct message *m)
     m->msg_tag = 0;
     m->msg_word[0] = (uint32_t)-error;
     if (label == UART_STATUS)
-        tell_status(m);
+        set_status_reply(m);
     return !queues || error != 0;
 }
 

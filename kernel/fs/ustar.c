@@ -234,11 +234,11 @@ static int add(struct unpacking *u, char type, const char *data, uint32_t size)
     case '5':
         return walk(u, u->path_len, &dir);
     default:
-        return -EROFS; /* see why_not */
+        return -EROFS; /* see error_text */
     }
 }
 
-static const char *why_not(int error)
+static const char *error_text(int error)
 {
     switch (error) {
     case -ENOMEM:
@@ -278,7 +278,7 @@ static bool take_entry(struct unpacking *u, const struct header *h)
     }
     r = add(u, h->type, u->pos, size);
     if (r < 0)
-        report(u, u->path, why_not(r));
+        report(u, u->path, error_text(r));
     u->pos += MIN(ROUND_UP(size, BLOCK), (size_t)(u->end - u->pos));
     return true;
 }

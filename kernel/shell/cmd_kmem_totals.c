@@ -68,7 +68,8 @@ static void gather_cache(struct figure *cache, struct figure *object,
     gather(&object[OBJ_LOSS], st->stat_chunk - st->stat_size, st->stat_inuse);
 }
 
-static void print_sheet(const struct figure *cache, const struct figure *object)
+static void print_figures(const struct figure *cache,
+                          const struct figure *object)
 {
     static const char *const cache_labels[PER_CACHE] = {
         [OBJECTS] = "objects in use",
@@ -113,5 +114,5 @@ void heap_totals_table(const char *pattern)
     kprintf("%zu caches, %zu of them with memory and counted here; "
             "memory in bytes\n\n",
             all, active);
-    print_sheet(cache, object);
+    print_figures(cache, object);
 }

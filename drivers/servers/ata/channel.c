@@ -49,8 +49,8 @@ static uint32_t now(struct ata_channel *ch)
     return ch->ch_io->io_now(ch->ch_io->io_self);
 }
 
-static void tell(struct ata_channel *ch, uint32_t drive, const char *what,
-                 uint8_t status, uint8_t error)
+static void report(struct ata_channel *ch, uint32_t drive, const char *what,
+                   uint8_t status, uint8_t error)
 {
     if (ch->ch_io->io_tell != NULL)
         ch->ch_io->io_tell(ch->ch_io->io_self, drive, what, status, error);
@@ -162,7 +162,7 @@ static void fail(struct ata_channel *ch, enum failure how, uint8_t status)
     uint32_t failures = ++ch->ch_request->req_failures;
 
     ch->ch_state = ATA_IDLE;
-    tell(ch, ch->ch_command.cmd_drive, name_failure(ch, how), status, error);
+    report(ch, ch->ch_command.cmd_drive, name_failure(ch, how), status, error);
     if (code == ATA_IDENTIFY && refused) {
         finish_absent(ch);
         return;
@@ -334,12 +334,12 @@ static void finish_identify(struct ata_channel *ch)
         return;
     }
     if (verdict == ATA_ID_NO_DISK) {
-        tell(ch, ch->ch_request->req_drive, "not a disk", 0, 0);
+        report(ch, ch->ch_request->req_drive, "not a disk", 0, 0);
         finish_absent(ch);
         return;
     }
     if (d->drive_known && !ata_same_drive(&id, &d->drive_identity)) {
-        tell(ch, ch->ch_request->req_drive, "another drive", 0, 0);
+        report(ch, ch->ch_request->req_drive, "another drive", 0, 0);
         finish_absent(ch);
         return;
     }
@@ -527,7 +527,7 @@ static void poll_recovering(struct ata_channel *ch)
     ch->ch_state = ATA_IDLE;
     if ((status & ATA_BSY) == 0)
         return;
-    tell(ch, 0, "no response after a reset", status, 0);
+    report(ch, 0, "no response after a reset", status, 0);
     for (unsigned i = 0; i < ATA_DRIVES; i++)
         ch->ch_drive[i].drive_presence = ATA_ABSENT;
     if (ch->ch_request != NULL)
@@ -544,7 +544,7 @@ static void poll_waiting(struct ata_channel *ch)
         return;
     }
     ch->ch_counts.count_lost++;
-    tell(ch, ch->ch_command.cmd_drive, "lost interrupt", status, 0);
+    report(ch, ch->ch_command.cmd_drive, "lost interrupt", status, 0);
     drive_ready(ch, status);
 }
 

@@ -202,7 +202,7 @@ static int check(const struct message *m, uint32_t received)
     return 0;
 }
 
-static void tell_counts(uint32_t client)
+static void reply_counts(uint32_t client)
 {
     const struct ata_counts *c = &channel.ch_counts;
     const struct block_counts counts = {
@@ -282,7 +282,7 @@ static void serve(void)
         if (m.msg_client == 0)
             handle_notification(m.msg_word[0]);
         else if (IPC_LABEL(m.msg_tag) == BLOCK_COUNTS)
-            tell_counts(m.msg_client);
+            reply_counts(m.msg_client);
         else
             incoming = accept(&m, incoming);
     }

@@ -274,7 +274,7 @@ void bugs_step(enum bugs_when when)
                    visit.bug->bug_name, bugs_when_text(when));
 }
 
-void bugs_noticed(const char *text)
+void bugs_note(const char *text)
 {
     struct bugs_result *r = &visit.result;
 
@@ -296,7 +296,7 @@ void bugs_tell_write(const void *base, const void *at, size_t size,
 }
 
 /* A sanitizer's report. Only the first counts: others may follow from it. */
-static void told(const char *kind, const char *what, const char *by)
+static void note_report(const char *kind, const char *what, const char *by)
 {
     struct bugs_result *r = &visit.result;
 
@@ -318,8 +318,8 @@ void bugs_look(void)
     bugs_step(BUGS_BY_SCAN);
     why = bugs_sandboxes_verify();
     if (why != NULL)
-        bugs_noticed(why);
-    bugs_sandboxes_mend();
+        bugs_note(why);
+    bugs_sandboxes_repair();
     bugs_step(BUGS_NEVER);
 }
 
@@ -343,7 +343,7 @@ static void look_for_leaks(void)
     bugs_step(BUGS_BY_LEAKS);
     if (n != 0) {
         snprintf(text, sizeof(text), "%zu lost", n);
-        bugs_noticed(text);
+        bugs_note(text);
     }
     bugs_step(BUGS_NEVER);
 }
@@ -360,7 +360,7 @@ void bugs_visit(const struct planted_bug *bug, bool keep,
     visit.result.result_when = visit.step = BUGS_NEVER;
     bugs_sandboxes_clean();
     kmem_verify_every(kmem_verify_interval()); /* restarts after an error */
-    sanitize_watch(kmem_error_panics ? NULL : told);
+    sanitize_watch(kmem_error_panics ? NULL : note_report);
     t = task_create("bugs", bugs_main, (void *)bug, PRIORITY_KERNEL);
     if (t != NULL) {
         task_wait(t->task_pid, &status, 0);

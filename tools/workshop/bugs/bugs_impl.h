@@ -50,11 +50,11 @@ void bugs_sandboxes_clean(void);
 
 /*
  * Copies the pages of the plain sandboxes that hold `a` and `b` (NULL: none):
- * bugs_sandboxes_mend can then undo damage that nothing found. Does nothing for
+ * bugs_sandboxes_repair can then undo damage that nothing found; it ignores
  * sandboxes with the debug layout, which quarantine damaged buffers.
  */
 void bugs_sandboxes_remember(void *a, void *b);
-void bugs_sandboxes_mend(void);
+void bugs_sandboxes_repair(void);
 
 /* NULL, or what kmem_cache_verify says about the sandboxes. */
 const char *bugs_sandboxes_verify(void);
@@ -73,7 +73,7 @@ bool bugs_is_plain(enum bugs_sandbox which);
 void bugs_step(enum bugs_when when);
 
 /* Found, though not by kmem_error. */
-void bugs_noticed(const char *text);
+void bugs_note(const char *text);
 
 /* The wrong store will write `found` at `at`, in the buffer at `base`: tests
  * compare this with the report. */

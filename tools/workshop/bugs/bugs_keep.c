@@ -51,7 +51,7 @@ void bug_leak_on_error(void)
 
     bugs_hide(full);
     if (conn_open(full) != NULL)
-        bugs_noticed("there was room after all");
+        bugs_note("there was room after all");
 }
 
 /* Each is pointed to, but only by the other. */
@@ -87,7 +87,7 @@ void bug_destroy_in_use(void)
         return;
     obj = kmem_cache_alloc(cache, KM_SLEEP);
     if (kmem_cache_destroy(cache) != 0) /* culprit: destroy-in-use */
-        bugs_noticed("kmem_cache_destroy refused: an object is allocated");
+        bugs_note("kmem_cache_destroy refused: an object is allocated");
     bugs_step(BUGS_NEVER);
     kmem_cache_free(cache, obj);
     kmem_cache_destroy(cache);
@@ -102,7 +102,7 @@ void bug_destroy_twice(void)
     kmem_cache_destroy(cache);
     bugs_hide(cache);
     if (kmem_cache_destroy(cache) != 0) /* culprit: destroy-twice */
-        bugs_noticed("kmem_cache_destroy refused: it is no cache any more");
+        bugs_note("kmem_cache_destroy refused: it is no cache any more");
 }
 
 void bug_destroyed_cache(void)

@@ -125,8 +125,8 @@ static void print_reported(const struct bugs_result *r)
                 r->result_san_kind, r->result_san_text);
 }
 
-static void tell_tools(const struct planted_bug *bug, unsigned modes,
-                       const struct bugs_result *r)
+static void print_tools(const struct planted_bug *bug, unsigned modes,
+                        const struct bugs_result *r)
 {
     const struct kmem_error_record *e = &r->result_error;
     char text[8];
@@ -152,7 +152,7 @@ static int run(const struct planted_bug *bug, bool keep)
     if (result.result_lost)
         return shell_error("no memory for a task");
     print_reported(&result);
-    tell_tools(bug, modes, &result);
+    print_tools(bug, modes, &result);
     return 0;
 }
 

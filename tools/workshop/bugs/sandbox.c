@@ -30,7 +30,7 @@ static void conn_dtor(void *obj, size_t size)
 
     (void)size;
     if (c->conn_users != 0)
-        bugs_noticed("the destructor finds an object with a user");
+        bugs_note("the destructor finds an object with a user");
 }
 
 static const struct {
@@ -195,7 +195,7 @@ static void mend(struct memory *m)
     memset(m, 0, sizeof(*m)); /* or it would point to buffers */
 }
 
-void bugs_sandboxes_mend(void)
+void bugs_sandboxes_repair(void)
 {
     mend(&memory[0]);
     mend(&memory[1]);

@@ -44,7 +44,7 @@ struct stack_frame {
 };
 
 static struct sanitizer_report *expected;
-static sanitize_told_t *watcher;
+static sanitize_watch_t *watcher;
 static bool reporting;
 
 void sanitizer_expect(struct sanitizer_report *r)
@@ -54,9 +54,9 @@ void sanitizer_expect(struct sanitizer_report *r)
     expected = r;
 }
 
-void sanitize_watch(sanitize_told_t *told)
+void sanitize_watch(sanitize_watch_t *fn)
 {
-    watcher = told;
+    watcher = fn;
 }
 
 bool sanitizer_enter(void)
@@ -217,7 +217,7 @@ static void print_callers(uintptr_t pc, uintptr_t ebp)
 }
 
 /* True if there is a watcher: the report ends here. */
-static bool tell(const char *kind, const char *text, uintptr_t pc)
+static bool notify_watcher(const char *kind, const char *text, uintptr_t pc)
 {
     char by[64];
 
@@ -277,7 +277,7 @@ void kasan_report(uintptr_t addr, size_t size, bool write, uintptr_t pc,
     kind = kind_of(addr);
     snprintf(what, sizeof(what), "%s of %zu byte%s", write ? "write" : "read",
              size, size == 1 ? "" : "s");
-    if (!tell(kind, what, pc) && !note(kind, addr, size, write, what))
+    if (!notify_watcher(kind, what, pc) && !note(kind, addr, size, write, what))
         report(kind, what, addr, pc, ebp);
 }
 
@@ -286,7 +286,7 @@ bool kasan_report_free(const char *kind, uintptr_t addr, uintptr_t pc,
 {
     if (!sanitizer_enter())
         return false;
-    if (tell(kind, "free", pc))
+    if (notify_watcher(kind, "free", pc))
         return true;
     if (!note(kind, addr, 0, true, "free"))
         report(kind, "free", addr, pc, ebp);
@@ -298,7 +298,7 @@ void ubsan_report(const char *kind, const char *text, uintptr_t pc,
 {
     char by[64];
 
-    if (tell(kind, text, pc) || note(kind, 0, 0, false, text))
+    if (notify_watcher(kind, text, pc) || note(kind, 0, 0, false, text))
         return;
     begin();
     symbol_format(pc, by, sizeof(by));

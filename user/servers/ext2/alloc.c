@@ -222,7 +222,7 @@ int groups_read(struct ext2 *fs, const char **why)
 
 void groups_destroy(struct ext2 *fs)
 {
-    gone_drop(fs);
+    deferred_drop(fs);
     free(fs->fs_group);
 }
 
@@ -324,26 +324,26 @@ int block_alloc(struct ext2 *fs, uint32_t goal, uint32_t *out)
 }
 
 /* Records that bit i of a bitmap with n bits will be cleared. */
-static int gone_add(struct ext2 *fs, uint32_t bitmap, uint8_t **gone,
-                    uint32_t i)
+static int defer_free(struct ext2 *fs, uint32_t bitmap, uint8_t **deferred,
+                      uint32_t i)
 {
     struct buffer *b;
     bool in_use;
     int r;
 
-    if (*gone == NULL)
-        *gone = calloc(1, fs->fs_block_size);
-    if (*gone == NULL)
+    if (*deferred == NULL)
+        *deferred = calloc(1, fs->fs_block_size);
+    if (*deferred == NULL)
         return -ENOMEM;
     r = buffer_get(fs, bitmap, BUFFER_MAP, &b);
     if (r < 0)
         return r;
-    in_use = bit(b->buf_data, i) && !bit(*gone, i);
+    in_use = bit(b->buf_data, i) && !bit(*deferred, i);
     buffer_put(b);
     if (!in_use)
         return -EINVAL;
-    bit_set(*gone, i);
-    fs->fs_gone++;
+    bit_set(*deferred, i);
+    fs->fs_deferred++;
     return 0;
 }
 
@@ -355,8 +355,8 @@ int block_free(struct ext2 *fs, uint32_t block)
     if (!block_valid(fs, block))
         return ext2_damage(fs, "not a file's block:", block);
     g = &fs->fs_group[block_group(fs, block)];
-    r = gone_add(fs, g->group_desc.bg_block_bitmap, &g->group_gone_blocks,
-                 block - g->group_first);
+    r = defer_free(fs, g->group_desc.bg_block_bitmap, &g->group_deferred_blocks,
+                   block - g->group_first);
     if (r == -EINVAL)
         return ext2_damage(fs, "freed twice: block", block);
     if (r == 0)
@@ -422,8 +422,9 @@ int inode_alloc(struct ext2 *fs, uint32_t parent, bool directory, uint32_t *out)
 int inode_free(struct ext2 *fs, uint32_t number, bool directory)
 {
     struct group *g = &fs->fs_group[inode_group(fs, number)];
-    int r = gone_add(fs, g->group_desc.bg_inode_bitmap, &g->group_gone_inodes,
-                     (number - 1) % fs->fs_super.s_inodes_per_group);
+    int r =
+        defer_free(fs, g->group_desc.bg_inode_bitmap, &g->group_deferred_inodes,
+                   (number - 1) % fs->fs_super.s_inodes_per_group);
 
     if (r == -EINVAL)
         return ext2_damage(fs, "freed twice: inode", number);
@@ -446,7 +447,7 @@ static int bits_of(uint8_t byte)
 }
 
 /* Clears the freed bits in one bitmap. Returns how many, or an error. */
-static int clear_gone(struct ext2 *fs, uint32_t bitmap, uint8_t **gone)
+static int clear_deferred(struct ext2 *fs, uint32_t bitmap, uint8_t **deferred)
 {
     struct buffer *b;
     int r = buffer_get(fs, bitmap, BUFFER_MAP, &b);
@@ -455,23 +456,23 @@ static int clear_gone(struct ext2 *fs, uint32_t bitmap, uint8_t **gone)
     if (r < 0)
         return r;
     for (uint32_t i = 0; i < fs->fs_block_size; i++) {
-        n += bits_of((*gone)[i]);
-        b->buf_data[i] &= (uint8_t) ~(*gone)[i];
+        n += bits_of((*deferred)[i]);
+        b->buf_data[i] &= (uint8_t) ~(*deferred)[i];
     }
     buffer_dirty(fs, b);
     buffer_put(b);
-    free(*gone);
-    *gone = NULL;
+    free(*deferred);
+    *deferred = NULL;
     return n;
 }
 
-static void forget_gone(struct ext2 *fs, const struct group *g)
+static void forget_deferred(struct ext2 *fs, const struct group *g)
 {
     for (uint32_t i = 0; i < fs->fs_buffers; i++) {
         uint32_t at = fs->fs_buffer[i].buf_block - g->group_first;
 
         if (fs->fs_buffer[i].buf_block >= g->group_first &&
-            at < g->group_blocks && bit(g->group_gone_blocks, at))
+            at < g->group_blocks && bit(g->group_deferred_blocks, at))
             buffer_forget(fs, fs->fs_buffer[i].buf_block);
     }
 }
@@ -480,18 +481,18 @@ static int group_apply(struct ext2 *fs, struct group *g)
 {
     int r;
 
-    if (g->group_gone_blocks != NULL) {
-        forget_gone(fs, g);
-        r = clear_gone(fs, g->group_desc.bg_block_bitmap,
-                       &g->group_gone_blocks);
+    if (g->group_deferred_blocks != NULL) {
+        forget_deferred(fs, g);
+        r = clear_deferred(fs, g->group_desc.bg_block_bitmap,
+                           &g->group_deferred_blocks);
         if (r < 0)
             return r;
         g->group_free_blocks += (uint32_t)r;
         g->group_dirty = true;
     }
-    if (g->group_gone_inodes != NULL) {
-        r = clear_gone(fs, g->group_desc.bg_inode_bitmap,
-                       &g->group_gone_inodes);
+    if (g->group_deferred_inodes != NULL) {
+        r = clear_deferred(fs, g->group_desc.bg_inode_bitmap,
+                           &g->group_deferred_inodes);
         if (r < 0)
             return r;
         g->group_free_inodes += (uint32_t)r;
@@ -500,9 +501,9 @@ static int group_apply(struct ext2 *fs, struct group *g)
     return 0;
 }
 
-int gone_apply(struct ext2 *fs)
+int deferred_apply(struct ext2 *fs)
 {
-    for (uint32_t i = 0; i < fs->fs_groups && fs->fs_gone > 0; i++) {
+    for (uint32_t i = 0; i < fs->fs_groups && fs->fs_deferred > 0; i++) {
         int r = group_apply(fs, &fs->fs_group[i]);
 
         if (r == 0 && fs->fs_dirty_meta > fs->fs_buffers / 2)
@@ -510,17 +511,17 @@ int gone_apply(struct ext2 *fs)
         if (r < 0)
             return r;
     }
-    fs->fs_gone = 0;
+    fs->fs_deferred = 0;
     return 0;
 }
 
-void gone_drop(struct ext2 *fs)
+void deferred_drop(struct ext2 *fs)
 {
     for (uint32_t i = 0; i < fs->fs_groups && fs->fs_group != NULL; i++) {
-        free(fs->fs_group[i].group_gone_blocks);
-        free(fs->fs_group[i].group_gone_inodes);
-        fs->fs_group[i].group_gone_blocks = NULL;
-        fs->fs_group[i].group_gone_inodes = NULL;
+        free(fs->fs_group[i].group_deferred_blocks);
+        free(fs->fs_group[i].group_deferred_inodes);
+        fs->fs_group[i].group_deferred_blocks = NULL;
+        fs->fs_group[i].group_deferred_inodes = NULL;
     }
-    fs->fs_gone = 0;
+    fs->fs_deferred = 0;
 }

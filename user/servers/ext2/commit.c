@@ -325,10 +325,10 @@ static int step_freed(struct ext2 *fs)
     int r;
 
     if (fs->fs_super.s_state & STATE_ERRORS) {
-        gone_drop(fs);
+        deferred_drop(fs);
         return 0;
     }
-    r = gone_apply(fs);
+    r = deferred_apply(fs);
     if (r == 0)
         r = groups_store(fs);
     return r < 0 ? r : write_kinds(fs, KIND(BUFFER_MAP), false, NULL);
@@ -352,7 +352,7 @@ static int step_valid(struct ext2 *fs)
 bool epoch_clean(const struct ext2 *fs)
 {
     if (fs->fs_edits > 0 || fs->fs_node_dirty > 0 || fs->fs_dirty_meta > 0 ||
-        fs->fs_gone > 0)
+        fs->fs_deferred > 0)
         return false;
     for (uint32_t i = 0; i < fs->fs_buffers; i++) {
         if (fs->fs_buffer[i].buf_dirty)

@@ -225,7 +225,7 @@ ssize_t ext2_write(void *opaque, uint32_t file, uint32_t offset,
     struct ext2 *fs = opaque;
     ssize_t r = write_once(fs, file, offset, buf, n, size);
 
-    if (r == -ENOSPC && fs->fs_gone > 0 && epoch_commit(fs) == 0)
+    if (r == -ENOSPC && fs->fs_deferred > 0 && epoch_commit(fs) == 0)
         r = write_once(fs, file, offset, buf, n, size);
     return r;
 }

@@ -93,8 +93,8 @@ struct group {
     uint32_t group_copy;   /* first ones, with the copy of the superblock */
     /* Bitmaps of blocks and inodes freed in this epoch, which cannot be
      * reallocated before its end; NULL: none. */
-    uint8_t *group_gone_blocks;
-    uint8_t *group_gone_inodes;
+    uint8_t *group_deferred_blocks;
+    uint8_t *group_deferred_inodes;
     bool group_dirty;
 };
 
@@ -130,7 +130,7 @@ struct ext2 {
 
     struct group *fs_group;
     uint32_t fs_groups;
-    uint32_t fs_gone; /* blocks and inodes that the epoch's end frees */
+    uint32_t fs_deferred; /* blocks and inodes that the epoch's end frees */
 
     struct buffer *fs_buffer; /* fs_buffers of them */
     uint32_t fs_buffers;
@@ -235,9 +235,9 @@ int inode_alloc(struct ext2 *fs, uint32_t parent, bool directory,
                 uint32_t *out);
 int inode_free(struct ext2 *fs, uint32_t number, bool directory);
 /* Makes freed blocks and inodes available again. */
-int gone_apply(struct ext2 *fs);
+int deferred_apply(struct ext2 *fs);
 /* Or leaves them marked, for e2fsck to find. */
-void gone_drop(struct ext2 *fs);
+void deferred_drop(struct ext2 *fs);
 uint32_t blocks_free(const struct ext2 *fs);
 uint32_t inodes_free(const struct ext2 *fs);
 static inline uint32_t inode_group(const struct ext2 *fs, uint32_t number)
@@ -362,9 +362,9 @@ void dir_lost(struct node *dir);
 #define SHELTER ".replaced-"
 bool name_reserved(const char *name);
 /* The temporary name of an inode; returns its length. */
-uint32_t shelter_name(uint32_t number, char *out, uint32_t size);
+uint32_t temporary_name(uint32_t number, char *out, uint32_t size);
 /* Whether that is the entry of such a name. */
-bool entry_shelters(const struct ext2_dirent *d);
+bool entry_is_temporary(const struct ext2_dirent *d);
 
 /* ---- journal.c ---------------------------------------------------------- */
 

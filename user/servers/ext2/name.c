@@ -11,7 +11,7 @@
 /* Space freed in this epoch is available in the next: whether to try again. */
 static bool again(struct ext2 *fs, int r)
 {
-    return r == -ENOSPC && fs->fs_gone > 0 && epoch_commit(fs) == 0;
+    return r == -ENOSPC && fs->fs_deferred > 0 && epoch_commit(fs) == 0;
 }
 
 static void changed(struct ext2 *fs, struct node *n)

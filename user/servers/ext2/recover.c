@@ -12,7 +12,7 @@
  *   entries   each entry of each directory is counted, or removed
  *   links     inodes get the number of their entries
  *   bitmaps   are rebuilt from the blocks and inodes found in use
- *   shelters  temporary names of rename (rename.c) are removed, as by unlink
+ *   renames   temporary names of rename (rename.c) are removed, as by unlink
  *
  * Anything that a crash cannot cause is damage, for e2fsck.
  */
@@ -26,7 +26,7 @@ struct recovery {
     uint8_t *rec_used;    /* a bit for each block */
     uint16_t *rec_refs;   /* entries of each inode */
     uint32_t *rec_parent; /* of each directory; 0: not seen yet */
-    bool rec_shelters;    /* a temporary name of rename exists */
+    bool rec_temporary;   /* a temporary name of rename exists */
     uint32_t rec_names, rec_links, rec_blocks, rec_inodes; /* repaired */
 };
 
@@ -194,7 +194,7 @@ static int count_block(struct recovery *r, uint32_t dir, struct buffer *b)
             result = count_entry(r, dir, d, mode) < 0 ? -EIO : 1;
         if (result < 0)
             return result;
-        r->rec_shelters |= result > 0 && entry_shelters(d);
+        r->rec_temporary |= result > 0 && entry_is_temporary(d);
         if (result > 0)
             continue;
         d->d_inode = 0;
@@ -366,15 +366,15 @@ static int inodes_of(struct recovery *r, uint32_t i)
     return result;
 }
 
-/* ---- shelters ----------------------------------------------------------- */
+/* ---- temporary names ----------------------------------------------------- */
 
-static int remove_shelter(struct recovery *r, uint32_t dir, uint32_t file)
+static int remove_temporary(struct recovery *r, uint32_t dir, uint32_t file)
 {
     char name[EXT2_NAME_MAX + 1];
     uint32_t links;
     int result;
 
-    shelter_name(file, name, sizeof(name));
+    temporary_name(file, name, sizeof(name));
     result = ext2_unlink(r->rec_fs, dir, name, file, &links);
     if (result == -EISDIR)
         return 0; /* directories never have such names */
@@ -390,13 +390,13 @@ static int clear_block(struct recovery *r, uint32_t dir, struct buffer *b)
     for (uint32_t at = 0; at < r->rec_fs->fs_block_size && result == 0;
          at += d->d_rec_len) {
         d = (struct ext2_dirent *)(b->buf_data + at);
-        if (d->d_inode != 0 && entry_shelters(d))
-            result = remove_shelter(r, dir, d->d_inode);
+        if (d->d_inode != 0 && entry_is_temporary(d))
+            result = remove_temporary(r, dir, d->d_inode);
     }
     return result;
 }
 
-static int shelters(struct recovery *r, uint32_t number)
+static int remove_temporaries(struct recovery *r, uint32_t number)
 {
     return of_dir(r, number, clear_block);
 }
@@ -442,8 +442,8 @@ static int passes(struct recovery *r)
     }
     if (result == 0)
         result = epoch_commit(fs);
-    if (result == 0 && r->rec_shelters)
-        result = each(r, shelters);
+    if (result == 0 && r->rec_temporary)
+        result = each(r, remove_temporaries);
     return result < 0 ? result : epoch_commit(fs);
 }
 

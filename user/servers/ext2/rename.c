@@ -25,8 +25,8 @@ struct move {
     const char *move_to;
     uint32_t move_len;
     struct place move_from;
-    struct place move_target; /* if there is one */
-    struct node *move_victim; /* the file replaced, or NULL */
+    struct place move_target;   /* if there is one */
+    struct node *move_replaced; /* the file replaced, or NULL */
 };
 
 static void touch(struct ext2 *fs, struct node *n)
@@ -62,7 +62,7 @@ static int to_new_name(struct ext2 *fs, struct move *m)
     return 0;
 }
 
-uint32_t shelter_name(uint32_t number, char *out, uint32_t size)
+uint32_t temporary_name(uint32_t number, char *out, uint32_t size)
 {
     return (uint32_t)snprintf(out, size, SHELTER "%u", (unsigned)number);
 }
@@ -72,28 +72,30 @@ bool name_reserved(const char *name)
     return strncmp(name, SHELTER, strlen(SHELTER)) == 0;
 }
 
-bool entry_shelters(const struct ext2_dirent *d)
+bool entry_is_temporary(const struct ext2_dirent *d)
 {
     char name[32];
-    uint32_t len = shelter_name(d->d_inode, name, sizeof(name));
+    uint32_t len = temporary_name(d->d_inode, name, sizeof(name));
 
     return d->d_name_len == len && memcmp(d->d_name, name, len) == 0;
 }
 
 /* A temporary name between two steps of a commit. */
-static int shelter(struct ext2 *fs, struct node *dir, struct node *victim)
+static int add_temporary(struct ext2 *fs, struct node *dir,
+                         struct node *replaced)
 {
     char name[32];
     struct place place;
-    uint32_t len = shelter_name(victim->node_number, name, sizeof(name));
+    uint32_t len = temporary_name(replaced->node_number, name, sizeof(name));
     int r;
 
-    if (victim->node_inode.i_links_count > 1 || victim->node_unborn)
+    if (replaced->node_inode.i_links_count > 1 || replaced->node_unborn)
         return 0; /* it has another name and needs none */
     r = dir_room(fs, dir, name, len, &place);
     if (r < 0)
         return r;
-    dir_put(fs, &place, name, len, victim->node_number, dir_type(fs, victim));
+    dir_put(fs, &place, name, len, replaced->node_number,
+            dir_type(fs, replaced));
     edit_add(fs, dir, &place, 0, 0, EDIT_REMOVE);
     place_put(&place);
     return 0;
@@ -105,7 +107,7 @@ static void switch_name(struct ext2 *fs, struct move *m)
 {
     struct ext2_dirent *d = place_entry(&m->move_target);
     uint8_t type = dir_type(fs, m->move_node);
-    bool at_once = m->move_victim->node_unborn;
+    bool at_once = m->move_replaced->node_unborn;
 
     if (at_once) {
         d->d_inode = m->move_node->node_number;
@@ -124,13 +126,13 @@ static int replace_file(struct ext2 *fs, struct move *m)
 {
     int r;
 
-    if (node_is_dir(m->move_victim))
+    if (node_is_dir(m->move_replaced))
         return -EISDIR;
-    r = shelter(fs, m->move_to_dir, m->move_victim);
+    r = add_temporary(fs, m->move_to_dir, m->move_replaced);
     if (r < 0)
         return r;
     switch_name(fs, m);
-    node_drop_link(fs, m->move_victim);
+    node_drop_link(fs, m->move_replaced);
     finish(fs, m);
     return 0;
 }
@@ -144,7 +146,7 @@ static int settle_names(struct ext2 *fs, const struct move *m)
     if (edit_at(fs, from->place_buffer, from->place_offset) ||
         edit_of_name(fs, m->move_to_dir->node_number, m->move_to,
                      m->move_len) ||
-        (m->move_victim != NULL &&
+        (m->move_replaced != NULL &&
          edit_at(fs, to->place_buffer, to->place_offset)))
         return epoch_commit(fs);
     return 0;
@@ -183,7 +185,7 @@ struct pieces {
 
 static int hold_to(struct ext2 *fs, struct move *m, struct place *to)
 {
-    if (m->move_victim == NULL)
+    if (m->move_replaced == NULL)
         return dir_room(fs, m->move_to_dir, m->move_to, m->move_len, to);
     *to = m->move_target;
     to->place_buffer->buf_refs++;
@@ -205,9 +207,9 @@ static int hold_dead(struct ext2 *fs, struct move *m, struct buffer **dead)
     uint32_t offset;
 
     *dead = NULL;
-    if (m->move_victim == NULL)
+    if (m->move_replaced == NULL)
         return 0;
-    return inode_block(fs, m->move_victim->node_number, dead, &offset);
+    return inode_block(fs, m->move_replaced->node_number, dead, &offset);
 }
 
 static int hold(struct ext2 *fs, struct move *m, struct pieces *p)
@@ -260,7 +262,7 @@ static int take_name(struct ext2 *fs, struct move *m, struct pieces *p)
     uint8_t type = dir_type(fs, m->move_node);
     struct ext2_dirent *d = place_entry(&p->piece_to);
 
-    if (m->move_victim == NULL) {
+    if (m->move_replaced == NULL) {
         dir_put(fs, &p->piece_to, m->move_to, m->move_len,
                 m->move_node->node_number, type);
         return 0;
@@ -269,8 +271,8 @@ static int take_name(struct ext2 *fs, struct move *m, struct pieces *p)
     d->d_file_type = type;
     buffer_dirty(fs, p->piece_to.place_buffer);
     dir_lost(m->move_to_dir);
-    node_orphan(fs, m->move_victim);
-    return node_store(fs, m->move_victim);
+    node_orphan(fs, m->move_replaced);
+    return node_store(fs, m->move_replaced);
 }
 
 static int change_all(struct ext2 *fs, struct move *m, struct pieces *p)
@@ -299,7 +301,7 @@ static int by_journal(struct ext2 *fs, struct move *m)
 
     if (!fs->fs_journal.jrn_usable)
         return -EXDEV;
-    if (m->move_from_dir != m->move_to_dir && m->move_victim == NULL &&
+    if (m->move_from_dir != m->move_to_dir && m->move_replaced == NULL &&
         m->move_to_dir->node_inode.i_links_count >= EXT2_LINK_MAX)
         return -EMLINK;
     r = hold(fs, m, &p);
@@ -318,13 +320,13 @@ static int move_dir(struct ext2 *fs, struct move *m)
 {
     int r = 0;
 
-    if (m->move_victim != NULL)
-        r = dir_removable(fs, m->move_victim);
+    if (m->move_replaced != NULL)
+        r = dir_removable(fs, m->move_replaced);
     if (r == 0)
         r = epoch_commit(fs);
     if (r < 0)
         return r;
-    if (m->move_victim != NULL || !within_sector(fs, m))
+    if (m->move_replaced != NULL || !within_sector(fs, m))
         return by_journal(fs, m);
     finish(fs, m);
     return 0;
@@ -336,14 +338,14 @@ static int move_to(struct ext2 *fs, struct move *m)
 {
     int r;
 
-    if (m->move_victim == m->move_node)
+    if (m->move_replaced == m->move_node)
         return 0; /* two names of one file: both stay */
     if (node_is_dir(m->move_node))
         return move_dir(fs, m);
     r = settle_names(fs, m);
     if (r < 0)
         return r;
-    return m->move_victim != NULL ? replace_file(fs, m) : to_new_name(fs, m);
+    return m->move_replaced != NULL ? replace_file(fs, m) : to_new_name(fs, m);
 }
 
 static int with_target(struct ext2 *fs, struct move *m)
@@ -355,10 +357,10 @@ static int with_target(struct ext2 *fs, struct move *m)
         return r;
     if (r == 0)
         return move_to(fs, m);
-    r = node_get(fs, place_entry(&m->move_target)->d_inode, &m->move_victim);
+    r = node_get(fs, place_entry(&m->move_target)->d_inode, &m->move_replaced);
     if (r == 0) {
         r = move_to(fs, m);
-        node_put(m->move_victim);
+        node_put(m->move_replaced);
     }
     place_put(&m->move_target);
     return r;
@@ -413,7 +415,7 @@ int ext2_rename(void *opaque, uint32_t from_dir, const char *from,
                 ? -EINVAL
                 : rename_once(fs, from_dir, from, to_dir, to, file);
 
-    if (r == -ENOSPC && fs->fs_gone > 0 && epoch_commit(fs) == 0)
+    if (r == -ENOSPC && fs->fs_deferred > 0 && epoch_commit(fs) == 0)
         r = rename_once(fs, from_dir, from, to_dir, to, file);
     return r;
 }

@@ -224,7 +224,7 @@ static uint32_t pause_of(struct server *s)
 
 /* Prints one line for users and one for tools. Neither waits for the console:
  * servers must be restarted while a user has it. */
-static void tell(const struct server *s, int status, const char *next)
+static void report(const struct server *s, int status, const char *next)
 {
     FILE *debug = fopen("/dev/debug", "w");
 
@@ -277,7 +277,7 @@ bool server_ended(struct server *all, pid_t pid, int status)
         (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_ABSENT)) {
         s->server_wanted = false;
         if (status != 0)
-            tell(s, status, "not restarted");
+            report(s, status, "not restarted");
         return true;
     }
     if (strcmp(name_of(s), "names") == 0)
@@ -285,8 +285,8 @@ bool server_ended(struct server *all, pid_t pid, int status)
     pause = pause_of(s);
     s->server_wanted = pause != UINT32_MAX;
     s->server_due_ms = uptime_ms() + pause;
-    tell(s, status,
-         s->server_wanted ? "restarted"
-                          : "not restarted, because it dies too often");
+    report(s, status,
+           s->server_wanted ? "restarted"
+                            : "not restarted, because it dies too often");
     return true;
 }

@@ -13,7 +13,7 @@ static int checks;
 
 /* Reports a failure as an event, like a failed expectation of the kernel's
  * tests. */
-static void tell(const char *what, const char *file, int line)
+static void report(const char *what, const char *file, int line)
 {
     FILE *debug = fopen("/dev/debug", "w");
 
@@ -29,7 +29,7 @@ static void tell(const char *what, const char *file, int line)
 void check_at(bool good, const char *what, const char *file, int line)
 {
     if (!good)
-        tell(what, file, line);
+        report(what, file, line);
     printf("%s: %s\n", good ? "good" : "BAD", what);
     fflush(stdout);
     failures += !good;

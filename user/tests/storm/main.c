@@ -118,7 +118,7 @@ static bool equal(const char *one, const char *two)
     return same;
 }
 
-static void tell(unsigned kills, unsigned copies, uint32_t bytes, bool same)
+static void report(unsigned kills, unsigned copies, uint32_t bytes, bool same)
 {
     FILE *debug = fopen("/dev/debug", "w");
 
@@ -164,6 +164,6 @@ int main(int argc, char **argv)
         return 1;
     bytes = copy(argv[1], argv[2]);
     same = equal(argv[1], argv[2]);
-    tell(kills, copies + 1, bytes, same);
+    report(kills, copies + 1, bytes, same);
     return !same;
 }

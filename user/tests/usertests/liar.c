@@ -158,7 +158,7 @@ static bool trick(const struct lie *lie, struct message *m, const char *sent)
     return true;
 }
 
-static bool tell(const struct lie *lie, struct message *m, const char *sent)
+static bool send_lie(const struct lie *lie, struct message *m, const char *sent)
 {
     uint32_t label = IPC_LABEL(m->msg_tag);
     struct ipc_buffer *b = m->msg_buffer;
@@ -199,7 +199,7 @@ static void serve(int port, const struct lie *list)
         if (r < 0 || m.msg_client == 0)
             continue;
         sent[m.msg_tag & IPC_DATA ? b.ipc_received : 0] = 0;
-        if (tell(lie, &m, sent))
+        if (send_lie(lie, &m, sent))
             ipc_reply(m.msg_client, &m);
     }
 }

@@ -218,7 +218,7 @@ static void order_part(void)
     receive(part_port(), order_request, no_notification);
 }
 
-#define TOLD 50 /* the client received its beat; other values: the error */
+#define RECEIVED 50 /* the client received its beat; other values: the error */
 
 static int wait_for_next(void)
 {
@@ -227,12 +227,12 @@ static int wait_for_next(void)
 
     if (port < 0 || ipc_call(port, &m) < 0)
         return -1;
-    return m.msg_word[0] == 0 && m.msg_word[1] == next ? TOLD : -1;
+    return m.msg_word[0] == 0 && m.msg_word[1] == next ? RECEIVED : -1;
 }
 
 /* One beat, at which the part dies at that byte. Whether a successor knows the
- * number that the client received; *told: it received one. */
-static bool beat_once(unsigned at, bool *told)
+ * number that the client received; *received: it received one. */
+static bool beat_once(unsigned at, bool *received)
 {
     int result;
     pid_t pid;
@@ -245,22 +245,23 @@ static bool beat_once(unsigned at, bool *told)
         errx(1, "the client does not wait");
     part_ask(ORDER_BEAT, 0);
     part_end();
-    *told = ended(pid) == TOLD;
+    *received = ended(pid) == RECEIVED;
     result = ended(child(load));
     if (result == LOADED_NEXT)
         number = next;
-    return result == LOADED_NEXT || (result == LOADED_LAST && !*told);
+    return result == LOADED_NEXT || (result == LOADED_LAST && !*received);
 }
 
 void beat_order(void)
 {
     bool good = true;
-    bool told = false;
+    bool received = false;
 
     ram_fill(0);
-    for (unsigned at = 1; good && !told && at < WRITES_MAX; at++)
-        good = beat_once(at, &told);
-    check(good && told, "a successor knows the number that a client received");
-    check(beat_once(0, &told) && told, "and continues from there");
+    for (unsigned at = 1; good && !received && at < WRITES_MAX; at++)
+        good = beat_once(at, &received);
+    check(good && received,
+          "a successor knows the number that a client received");
+    check(beat_once(0, &received) && received, "and continues from there");
     ram_remove();
 }
