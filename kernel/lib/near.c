@@ -26,7 +26,7 @@ static bool becomes(const char *a, const char *b, unsigned edits)
     return (*a != 0 && becomes(a + 1, b, edits)) ||
            (*b != 0 && becomes(a, b + 1, edits)) ||
            (*a != 0 && *b != 0 && becomes(a + 1, b + 1, edits)) ||
-           (*a != 0 && a[0] == b[1] && a[1] == b[0] &&
+           (*a != 0 && *b != 0 && a[0] == b[1] && a[1] == b[0] &&
             becomes(a + 2, b + 2, edits));
 }
 

@@ -73,7 +73,7 @@ LINES = {
     "lab": ["lab"],
     "services": ["services", "services meter"],
     "riddle": ["riddle"],
-    "bug": ["bug list", "bug double-free"],
+    "bug": ["bug list", "bug leak"],
     "sanitize": ["sanitize"],
     # end() runs these, or they leave nothing to look at.
     "dmesg": ["dmesg"],
