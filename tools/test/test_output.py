@@ -121,12 +121,22 @@ def check_columns(line, text):
                     assert m.end() == end or m.start() == start, (line, shown)
 
 
+def output(machine, line):
+    """What `line` prints. The output of dmesg has prompts, so a word marks its
+    end."""
+    if line != "dmesg":
+        return machine.command(line)
+    machine.send("dmesg; echo shown\r")
+    text = qemu.plain(machine.expect(r"\nshown\s+slate> \Z"))
+    return text.split("\n", 1)[-1].rsplit("shown", 1)[0]
+
+
 def show(machine, names):
     for line in FIRST:
         machine.command(line)
     for name in names:
         for line in LINES[name]:
-            text = machine.command(line)
+            text = output(machine, line)
             check(line, text)
             if name == "dmesg":  # its first line may be the end of a line
                 text = text.partition("\n")[2]
