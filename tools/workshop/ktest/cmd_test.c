@@ -12,21 +12,15 @@
 #include "drivers/debugcon.h"
 #include "tools/workshop/ktest/leak.h"
 
-static void say_leak(const char *line)
-{
-    KT_FAIL("leak: %s", line);
-}
-
-/* ---- running ------------------------------------------------------------ */
-
-static bool run_case(const struct ktest *t, unsigned number)
+static bool run_case(const struct ktest *t, unsigned number, void *unused)
 {
     const char *skipped = ktest_skipped();
     bool failed;
 
+    (void)unused;
     leak_note(true);
     ktest_run(t->ktest_run, leak_free);
-    leak_check(say_leak);
+    leak_check(ktest_leak);
     failed = ktest_failures() > 0;
     kprintf("%s %u - %s.%s%s%s\n", failed ? "not ok" : "ok", number,
             t->ktest_suite, t->ktest_name, skipped[0] == '\0' ? "" : " # SKIP ",
@@ -38,28 +32,6 @@ static bool run_case(const struct ktest *t, unsigned number)
     return !failed;
 }
 
-static int run_selected(const char *what)
-{
-    unsigned n = 0;
-    unsigned passed = 0;
-
-    kprintf("KTAP version 1\n1..%u\n", ktest_count(what));
-    for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++) {
-        if (!ktest_selected(t, what))
-            continue;
-        if (shell_interrupted()) {
-            kprintf("Bail out! interrupted after %u cases\n", n);
-            break;
-        }
-        n++;
-        passed += run_case(t, n);
-    }
-    kprintf("# %u passed, %u failed\n", passed, n - passed);
-    debugcon_event("{\"event\":\"tests\",\"passed\":%u,\"failed\":%u}", passed,
-                   n - passed);
-    return passed == n ? 0 : 1;
-}
-
 static void list(const char *what)
 {
     for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++)
@@ -69,11 +41,10 @@ static void list(const char *what)
 
 static int cmd_test(char **argv)
 {
-    if (ktest_count(argv[1]) == 0)
-        return shell_error("no suite or case \"%.32s\"; `test -l` lists them",
-                           argv[1]);
+    if (!ktest_exists(argv[1]))
+        return 1;
     if (!shell_option('l'))
-        return run_selected(argv[1]);
+        return ktest_each(argv[1], run_case, NULL);
     list(argv[1]);
     return 0;
 }

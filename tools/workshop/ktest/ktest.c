@@ -1,12 +1,13 @@
 /*
- * Running a case of the kernel's tests, and its failed expectations: each is a
- * line that KTAP takes for a comment, and an event.
+ * Choosing and running cases of the kernel's tests, and their failed
+ * expectations: each is a line that KTAP takes for a comment, and an event.
  */
 #include "tools/workshop/ktest/failures.h"
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/shell/shell.h"
 #include "kernel/vm/commit.h"
 #include "kernel/x86/panic.h"
 
@@ -23,7 +24,7 @@ static struct {
 } undos[UNDO_MAX];
 static unsigned undo_count;
 
-/* ---- choosing ----------------------------------------------------------- */
+/* ---- the cases ---------------------------------------------------------- */
 
 bool ktest_selected(const struct ktest *t, const char *what)
 {
@@ -37,13 +38,43 @@ bool ktest_selected(const struct ktest *t, const char *what)
            (what[len] == '.' && strcmp(what + len + 1, t->ktest_name) == 0);
 }
 
-unsigned ktest_count(const char *what)
+static unsigned count(const char *what)
 {
     unsigned n = 0;
 
     for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++)
         n += ktest_selected(t, what);
     return n;
+}
+
+bool ktest_exists(const char *what)
+{
+    if (count(what) == 0)
+        shell_error("no suite or case \"%.32s\"; `test -l` lists them", what);
+    return count(what) != 0;
+}
+
+int ktest_each(const char *what,
+               bool (*run)(const struct ktest *t, unsigned number, void *arg),
+               void *arg)
+{
+    unsigned n = 0;
+    unsigned passed = 0;
+
+    kprintf("KTAP version 1\n1..%u\n", count(what));
+    for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++) {
+        if (!ktest_selected(t, what))
+            continue;
+        if (shell_interrupted()) {
+            kprintf("Bail out! interrupted after %u cases\n", n);
+            break;
+        }
+        passed += run(t, ++n, arg);
+    }
+    kprintf("# %u passed, %u failed\n", passed, n - passed);
+    debugcon_event("{\"event\":\"tests\",\"passed\":%u,\"failed\":%u}", passed,
+                   n - passed);
+    return passed == n ? 0 : 1;
 }
 
 /* ---- running ------------------------------------------------------------ */
@@ -85,6 +116,11 @@ void ktest_stop(const char *file, int line, const char *what)
         undos[undo_count].undo(undos[undo_count].undo_arg);
     }
     __builtin_longjmp(case_end, 1);
+}
+
+void ktest_leak(const char *line)
+{
+    KT_FAIL("leak: %s", line);
 }
 
 /* ---- what became of it -------------------------------------------------- */

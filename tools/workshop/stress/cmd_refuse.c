@@ -12,11 +12,6 @@
 #include "tools/workshop/ktest/leak.h"
 #include "tools/workshop/stress/fail.h"
 
-static void say_leak(const char *line)
-{
-    KT_FAIL("leak: %s", line);
-}
-
 static void expect_sound_heap(void)
 {
     const char *where;
@@ -39,7 +34,7 @@ static bool run_refused(const struct ktest *t, enum kmem_fail_kind kind,
     refused = kmem_fail_fired();
     kmem_fail_set(KMEM_FAIL_NONE, 0);
     ktest_excuse(NULL);
-    leak_check(say_leak);
+    leak_check(ktest_leak);
     expect_sound_heap();
     return refused;
 }
@@ -69,12 +64,13 @@ static void refuse_each(const struct ktest *t, enum kmem_fail_kind kind,
     }
 }
 
-static bool refuse_case(const struct ktest *t, unsigned number, uint32_t most)
+static bool refuse_case(const struct ktest *t, unsigned number, void *most)
 {
+    const uint32_t *requests = most;
     struct refusals r = {0};
 
-    refuse_each(t, KMEM_FAIL_SLAB, most, &r);
-    refuse_each(t, KMEM_FAIL_PAGE, most, &r);
+    refuse_each(t, KMEM_FAIL_SLAB, *requests, &r);
+    refuse_each(t, KMEM_FAIL_PAGE, *requests, &r);
     kprintf("%s %u - %s.%s: %u refused, %u skipped, %u failed\n",
             r.failed == 0 ? "ok" : "not ok", number, t->ktest_suite,
             t->ktest_name, r.refused, r.skipped, r.failed);
@@ -85,24 +81,6 @@ static bool refuse_case(const struct ktest *t, unsigned number, uint32_t most)
     return r.failed == 0;
 }
 
-static int refuse_selected(const char *what, uint32_t most)
-{
-    unsigned n = 0;
-    unsigned good = 0;
-
-    kprintf("KTAP version 1\n1..%u\n", ktest_count(what));
-    for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++) {
-        if (!ktest_selected(t, what))
-            continue;
-        if (shell_interrupted()) {
-            kprintf("Bail out! interrupted after %u cases\n", n);
-            break;
-        }
-        good += refuse_case(t, ++n, most);
-    }
-    return good == n ? 0 : 1;
-}
-
 static int cmd_refuse(char **argv)
 {
     uint32_t most;
@@ -110,10 +88,7 @@ static int cmd_refuse(char **argv)
     if (!parse_u32(argv[1], &most) || most == 0)
         return shell_error("'%.32s' is no number of requests; from 1 on",
                            argv[1]);
-    if (ktest_count(argv[2]) == 0)
-        return shell_error("no suite or case \"%.32s\"; `test -l` lists them",
-                           argv[2]);
-    return refuse_selected(argv[2], most);
+    return ktest_exists(argv[2]) ? ktest_each(argv[2], refuse_case, &most) : 1;
 }
 
 SHELL_COMMAND(refuse, cmd_refuse);
