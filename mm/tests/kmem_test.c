@@ -42,6 +42,17 @@ void test_supply_init(struct test_supply *s, size_t limit)
     };
 }
 
+struct kmem_cache *test_supply_cache(struct test_supply *s, size_t limit,
+                                     size_t size)
+{
+    struct kmem_cache *cp;
+
+    test_supply_init(s, limit);
+    cp = kmem_cache_create_from("t_supply", size, 0, NULL, NULL, &s->supply);
+    KT_REQUIRE(cp != NULL);
+    return cp;
+}
+
 /* ---- all of memory ------------------------------------------------------ */
 
 /* Blocks taken from buddy, chained through their own first words. */

@@ -46,6 +46,11 @@ struct test_supply {
  * pattern when they are allocated and when they are freed. */
 void test_supply_init(struct test_supply *s, size_t limit);
 
+/* A cache of objects of `size` bytes, without a constructor, that allocates its
+ * pages from `s`, which is initialized. */
+struct kmem_cache *test_supply_cache(struct test_supply *s, size_t limit,
+                                     size_t size);
+
 /* ---- all of memory ------------------------------------------------------ */
 
 /* Allocates every free page of the machine, after reaping all caches.

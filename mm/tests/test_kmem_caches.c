@@ -252,10 +252,7 @@ KTEST(kmem, S8_destroy_gives_every_page_back)
         struct kmem_cache *cp;
         size_t n;
 
-        test_supply_init(&s, 1000);
-        cp = kmem_cache_create_from("t_ends", sizes[k], 0, NULL, NULL,
-                                    &s.supply);
-        KT_REQUIRE(cp != NULL);
+        cp = test_supply_cache(&s, 1000, sizes[k]);
         n = 4 * cp->cache_slab_chunks + 1;
         test_alloc(cp, 0, n);
         KT_EQ(s.held, 5 * cp->cache_slab_pages);

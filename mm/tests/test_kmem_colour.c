@@ -167,9 +167,7 @@ KTEST(kmem, S23_failed_growth_keeps_the_colour)
     struct test_supply s;
     struct kmem_cache *cp;
 
-    test_supply_init(&s, 1);
-    cp = kmem_cache_create_from("t_colour", 200, 0, NULL, NULL, &s.supply);
-    KT_REQUIRE(cp != NULL);
+    cp = test_supply_cache(&s, 1, 200);
     test_alloc(cp, 0, cp->cache_slab_chunks);
     KT_EQ(cp->cache_colour, 8);
     KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);

@@ -12,9 +12,7 @@ KTEST(kmem, S3_nosleep_gets_null_when_supplier_is_empty)
     struct kmem_cache *cp;
     size_t n;
 
-    test_supply_init(&s, 2);
-    cp = kmem_cache_create_from("t_dry", 100, 0, NULL, NULL, &s.supply);
-    KT_REQUIRE(cp != NULL);
+    cp = test_supply_cache(&s, 2, 100);
     n = 2 * cp->cache_slab_chunks;
     test_alloc(cp, 0, n);
     KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);
@@ -75,9 +73,7 @@ static void sleep_until(bool (*wait)(void))
     struct test_supply s;
     struct kmem_cache *cp;
 
-    test_supply_init(&s, 1);
-    cp = kmem_cache_create_from("t_sleep", 100, 0, NULL, NULL, &s.supply);
-    KT_REQUIRE(cp != NULL);
+    cp = test_supply_cache(&s, 1, 100);
     test_alloc(cp, 0, cp->cache_slab_chunks);
     waiting_for = cp;
     waits = 0;
@@ -111,10 +107,8 @@ KTEST(kmem, S3_sleep_without_hope_panics)
     struct test_supply s;
     struct kmem_cache *cp;
 
-    test_supply_init(&s, 0);
-    cp = kmem_cache_create_from("t_hopeless", 100, 0, NULL, NULL, &s.supply);
-    KT_REQUIRE(cp != NULL);
-    KT_PANICS(kmem_cache_alloc(cp, KM_SLEEP), "100 bytes of t_hopeless");
+    cp = test_supply_cache(&s, 0, 100);
+    KT_PANICS(kmem_cache_alloc(cp, KM_SLEEP), "100 bytes of t_supply");
     test_destroy(cp);
 }
 #endif

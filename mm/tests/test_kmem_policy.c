@@ -199,9 +199,7 @@ KTEST(kmem, a_failure_is_certain_under_the_lock)
     struct kmem_cache *cp;
     uint64_t taken;
 
-    test_supply_init(&none, 0);
-    cp = kmem_cache_create_from("t_lock", 100, 0, NULL, NULL, &none.supply);
-    KT_REQUIRE(cp != NULL);
+    cp = test_supply_cache(&none, 0, 100);
     taken = cp->cache_lock.lock_taken;
     KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);
     KT_EQ(cp->cache_lock.lock_taken - taken, 4);

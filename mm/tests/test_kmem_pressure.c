@@ -306,9 +306,7 @@ KTEST(kmem, S47_idle_slabs_keep_their_headers)
     struct kmem_cache *cp;
     struct kmem_slab *sp;
 
-    test_supply_init(&s, 10);
-    cp = kmem_cache_create_from("t_idle", 500, 0, NULL, NULL, &s.supply);
-    KT_REQUIRE(cp != NULL);
+    cp = test_supply_cache(&s, 10, 500);
     test_alloc(cp, 0, 3 * TEST_WS_PER);
     test_free(cp, 0, 3 * TEST_WS_PER);
     kmem_update();

@@ -19,9 +19,7 @@ KTEST(kmem, S41_free_returns_no_memory)
     struct test_supply s;
     struct kmem_cache *cp;
 
-    test_supply_init(&s, 100);
-    cp = kmem_cache_create_from("t_keep", 500, 0, NULL, NULL, &s.supply);
-    KT_REQUIRE(cp != NULL);
+    cp = test_supply_cache(&s, 100, 500);
     test_alloc(cp, 0, 5 * TEST_WS_PER);
     test_free(cp, 0, 5 * TEST_WS_PER);
     KT_EQ(s.held, 5);
@@ -277,14 +275,22 @@ KTEST(kmem, S44_all_used_at_29)
 /* ---- the clock ---------------------------------------------------------- */
 
 #ifdef MM_HOST
-KTEST(kmem, S43_updates_come_with_the_clock)
+/* A cache of objects of 500 bytes. Its slabs have become free after a poll. */
+static struct kmem_cache *make_after_poll(size_t slabs)
 {
     struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
 
     KT_REQUIRE(cp != NULL);
     kmem_update_poll();
-    test_alloc(cp, 0, 4 * TEST_WS_PER);
-    test_free(cp, 0, 4 * TEST_WS_PER);
+    test_alloc(cp, 0, slabs * TEST_WS_PER);
+    test_free(cp, 0, slabs * TEST_WS_PER);
+    return cp;
+}
+
+KTEST(kmem, S43_updates_come_with_the_clock)
+{
+    struct kmem_cache *cp = make_after_poll(4);
+
     host_clock_ms += 14999;
     kmem_update_poll();
     test_ws_expect(cp, 4, 0, 0);
@@ -304,12 +310,8 @@ KTEST(kmem, S43_updates_come_with_the_clock)
 
 KTEST(kmem, S43_a_long_silence_counts_as_two_updates)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
+    struct kmem_cache *cp = make_after_poll(1);
 
-    KT_REQUIRE(cp != NULL);
-    kmem_update_poll();
-    test_alloc(cp, 0, TEST_WS_PER);
-    test_free(cp, 0, TEST_WS_PER);
     host_clock_ms += 1000 * 1000 * 1000ull * 1000;
     kmem_update_poll();
     test_ws_expect(cp, 1, 1, 1);
@@ -318,12 +320,8 @@ KTEST(kmem, S43_a_long_silence_counts_as_two_updates)
 
 KTEST(kmem, S43_two_intervals_without_a_poll_are_two_updates)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
+    struct kmem_cache *cp = make_after_poll(1);
 
-    KT_REQUIRE(cp != NULL);
-    kmem_update_poll();
-    test_alloc(cp, 0, TEST_WS_PER);
-    test_free(cp, 0, TEST_WS_PER);
     host_clock_ms += 2 * KMEM_WS_DEFAULT_MS - 1;
     kmem_update_poll();
     test_ws_expect(cp, 1, 1, 0);

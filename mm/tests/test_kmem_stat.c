@@ -32,9 +32,7 @@ KTEST(kmem_stat, flags_of_a_large_cache_with_a_supplier)
     struct kmem_cache *cp;
     struct kmem_cache_stat s;
 
-    test_supply_init(&supply, 10);
-    cp = kmem_cache_create_from("t_stat", 600, 0, NULL, NULL, &supply.supply);
-    KT_REQUIRE(cp != NULL);
+    cp = test_supply_cache(&supply, 10, 600);
     s = test_stat(cp);
     KT_EQ(s.stat_flags, KMEM_STAT_LARGE | KMEM_STAT_SUPPLY);
     KT_EQ(s.stat_hash_size, 64);

@@ -493,9 +493,7 @@ KTEST(kmem_verify, caches_with_suppliers_are_sound)
     struct test_supply s;
     struct kmem_cache *cp;
 
-    test_supply_init(&s, 100);
-    cp = kmem_cache_create_from("t_verify", 700, 0, NULL, NULL, &s.supply);
-    KT_REQUIRE(cp != NULL);
+    cp = test_supply_cache(&s, 100, 700);
     test_alloc(cp, 0, 50);
     TEST_VERIFY(cp);
     TEST_VERIFY(NULL);

@@ -183,10 +183,7 @@ KTEST(kmem_debug, caches_whose_modes_cannot_change)
     struct test_supply s;
     struct kmem_cache *supplied;
 
-    test_supply_init(&s, 10);
-    supplied =
-        kmem_cache_create_from("t_supplied", 40, 0, NULL, NULL, &s.supply);
-    KT_REQUIRE(supplied != NULL);
+    supplied = test_supply_cache(&s, 10, 40);
     KT_EQ(kmem_debug_set(kmem_slab_cache, KMF_CHECK), -KMEM_EPERM);
     KT_EQ(kmem_debug_set(kmem_bufctl_debug_cache, KMF_FIREWALL), -KMEM_EPERM);
     KT_EQ(kmem_debug_set(&kmem_cache_cache, KMF_REDZONE), -KMEM_EPERM);
@@ -347,9 +344,7 @@ KTEST(kmem_debug, switching_with_a_supplier)
     struct test_supply s;
     struct kmem_cache *cp;
 
-    test_supply_init(&s, 200);
-    cp = kmem_cache_create_from("t_switch", 100, 0, NULL, NULL, &s.supply);
-    KT_REQUIRE(cp != NULL);
+    cp = test_supply_cache(&s, 200, 100);
     for (size_t i = 0; i < 4; i++) {
         test_switch(cp, i % 2 == 0 ? "FPZU" : "");
         KT_EQ(s.held, 0);

@@ -330,10 +330,7 @@ KTEST(kmem_debug, leaks_that_are_not_reported)
     char *bad = kmem_cache_alloc(cp, KM_SLEEP);
     void *obj;
 
-    test_supply_init(&s, 10);
-    supplied =
-        kmem_cache_create_from("t_supplied", 64, 0, NULL, NULL, &s.supply);
-    KT_REQUIRE(supplied != NULL);
+    supplied = test_supply_cache(&s, 10, 64);
     obj = kmem_cache_alloc(supplied, KM_SLEEP);
     test_alloc(cp, 0, 3);
     bad[64] = 0;
