@@ -57,7 +57,7 @@ static void print_holder(const char *name, size_t inuse, size_t bytes)
 static void print_holders(void)
 {
     struct kmem_cache_stat st;
-    struct kmem_oversize_stat large;
+    struct kmem_oversize_stat oversize;
     struct commit_stat commit;
 
     kprintf("\nout of memory where no task can wait for it\n"
@@ -65,8 +65,9 @@ static void print_holders(void)
             "cache", "in use", "KiB");
     for (size_t n = 0; kmem_cache_stat_number(n, &st); n++)
         print_holder(st.stat_name, st.stat_inuse, st.stat_mem);
-    kmem_oversize_stat(&large);
-    print_holder("oversize", large.stat_inuse, large.stat_pages << PAGE_SHIFT);
+    kmem_oversize_stat(&oversize);
+    print_holder("oversize", oversize.stat_inuse,
+                 oversize.stat_pages << PAGE_SHIFT);
     commit_stat(&commit);
     kprintf("%-24s %10s %10zu\n", "promised to programs", "",
             commit_committed(&commit) << (PAGE_SHIFT - 10));

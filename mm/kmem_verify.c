@@ -361,7 +361,7 @@ static const char *verify_sums(void)
 {
     uint32_t begun = __atomic_load_n(&transfers_begun, __ATOMIC_SEQ_CST);
     bool moving = __atomic_load_n(&kmem_transfers, __ATOMIC_SEQ_CST) != 0;
-    struct kmem_oversize_stat large;
+    struct kmem_oversize_stat oversize;
     struct segkmem_stat seg;
     size_t slab = 0;
     size_t hash = 0;
@@ -369,7 +369,7 @@ static const char *verify_sums(void)
     const char *why = NULL;
 
     sum_pages(&slab, &hash);
-    kmem_oversize_stat(&large);
+    kmem_oversize_stat(&oversize);
     segkmem_stat(&seg);
     if (slab != seg.stat_use[PAGE_SLAB])
         why = "slab pages of all caches are not segkmem's";
@@ -377,7 +377,7 @@ static const char *verify_sums(void)
         why = "hash pages of all caches are not segkmem's";
     else if (unmapped != seg.stat_use[PAGE_UNMAPPED])
         why = "unmapped pages are not segkmem's";
-    else if (large.stat_pages != seg.stat_use[PAGE_OVERSIZE])
+    else if (oversize.stat_pages != seg.stat_use[PAGE_OVERSIZE])
         why = "oversize pages are not segkmem's";
     if (why == NULL || moving ||
         begun != __atomic_load_n(&transfers_begun, __ATOMIC_SEQ_CST))

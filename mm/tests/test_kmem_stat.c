@@ -307,7 +307,7 @@ KTEST(kmem_stat, sums_equal_the_supplier)
     KT_NEEDS(MIB(1));
     struct kmem_cache *cp = kmem_cache_create("t_sum", 4096, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);
-    struct kmem_oversize_stat large;
+    struct kmem_oversize_stat oversize;
     struct segkmem_stat seg;
     size_t bytes = 0;
     void *buf;
@@ -317,9 +317,9 @@ KTEST(kmem_stat, sums_equal_the_supplier)
     for (struct kmem_cache *c = kmem_cache_first(); c != NULL;
          c = kmem_cache_next(c))
         bytes += test_stat(c).stat_mem;
-    kmem_oversize_stat(&large);
+    kmem_oversize_stat(&oversize);
     segkmem_stat(&seg);
-    KT_EQ(bytes / PAGE_SIZE + large.stat_pages, seg.stat_pages);
+    KT_EQ(bytes / PAGE_SIZE + oversize.stat_pages, seg.stat_pages);
     KT_EQ(seg.stat_pages, seg.stat_use[PAGE_SLAB] + seg.stat_use[PAGE_HASH] +
                               seg.stat_use[PAGE_OVERSIZE]);
     kmem_free(buf, 50000);

@@ -21,7 +21,7 @@ static void print_cache(struct kmem_cache *cp)
 
 void malloc_stats(void)
 {
-    struct kmem_oversize_stat large;
+    struct kmem_oversize_stat oversize;
     struct heap_stat heap;
 
     printf("cache              size  in use   total  slabs mem KiB"
@@ -29,11 +29,12 @@ void malloc_stats(void)
     for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
          cp = kmem_cache_next(cp))
         print_cache(cp);
-    kmem_oversize_stat(&large);
+    kmem_oversize_stat(&oversize);
     printf("%-16s %6s %7zu %7s %6s %7zu %9llu %6llu\n", "larger", "-",
-           large.stat_inuse, "-", "-", large.stat_pages * PAGE_SIZE / 1024,
-           (unsigned long long)large.stat_allocs,
-           (unsigned long long)large.stat_fails);
+           oversize.stat_inuse, "-", "-",
+           oversize.stat_pages * PAGE_SIZE / 1024,
+           (unsigned long long)oversize.stat_allocs,
+           (unsigned long long)oversize.stat_fails);
     heap_stat(&heap);
     printf("heap: %zu KiB, of which %zu are free in %zu runs; grown %llu and "
            "shrunk %llu times\n",

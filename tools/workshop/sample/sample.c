@@ -41,13 +41,14 @@ static void emit_pages(unsigned ms)
 static void take(void)
 {
     unsigned ms = (unsigned)timer_ms();
-    struct kmem_oversize_stat large;
+    struct kmem_oversize_stat oversize;
     struct kmem_cache_stat st;
 
     for (size_t n = 0; kmem_cache_stat_number(n, &st); n++)
         emit_cache(ms, st.stat_name, st.stat_mem, st.stat_inuse);
-    kmem_oversize_stat(&large);
-    emit_cache(ms, "oversize", large.stat_pages * PAGE_SIZE, large.stat_inuse);
+    kmem_oversize_stat(&oversize);
+    emit_cache(ms, "oversize", oversize.stat_pages * PAGE_SIZE,
+               oversize.stat_inuse);
     emit_pages(ms);
 }
 
