@@ -91,7 +91,7 @@ bool mm_wait_for_memory(void)
     return mm_wait_for_task();
 }
 
-void mm_memory_returned(void)
+void mm_wake_waiters(void)
 {
     if (unlikely(!list_empty(&memory_wanted.wait_tasks)))
         wait_queue_wake(&memory_wanted, UINT32_MAX);

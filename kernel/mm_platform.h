@@ -53,9 +53,9 @@ static inline paddr_t mm_virt_to_phys(const void *addr)
 bool mm_charge(size_t pages);
 void mm_refund(size_t pages);
 
-#ifndef mm_slab_made
-#define mm_slab_made(cp, sp)   ((void)0)
-#define mm_slab_ending(cp, sp) ((void)0)
+#ifndef mm_mark_slab
+#define mm_mark_slab(cp, sp)   ((void)0)
+#define mm_unmark_slab(cp, sp) ((void)0)
 #endif
 
 /* The task that keeps free memory from running out; and its part of each step

@@ -203,7 +203,7 @@ struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour)
     if (cp->cache_ctor != NULL && !kmem_per_alloc(cp))
         for (size_t i = 0; i < sp->slab_chunks; i++)
             cp->cache_ctor(kmem_slab_chunk(sp, i), cp->cache_size);
-    mm_slab_made(cp, sp);
+    mm_mark_slab(cp, sp);
     return sp;
 }
 
@@ -212,7 +212,7 @@ struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour)
 void kmem_slab_destroy_objects(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     MM_ASSERT(sp->slab_refcnt == 0 && sp->slab_cache == cp);
-    mm_slab_ending(cp, sp);
+    mm_unmark_slab(cp, sp);
     if (MM_DEBUG && (KMEM_FLAGS(cp) & KMF_LAYOUT) != 0)
         kmem_debug_slab_end(cp, sp);
     if (cp->cache_dtor != NULL && !kmem_per_alloc(cp))

@@ -24,8 +24,8 @@
  *     mm_refund(pages)            they have been returned
  *     MM_UNLOCKED(x)              x, read without the lock that guards it, on
  *                                 purpose
- *     mm_slab_made(cp, sp)        a slab's objects are all free, constructed
- *     mm_slab_ending(cp, sp)      they will be destroyed, the slab taken apart
+ *     mm_mark_slab(cp, sp)        a slab's objects are all free, constructed
+ *     mm_unmark_slab(cp, sp)      they will be destroyed, the slab taken apart
  *
  * In the kernel some free pages are promised to programs (kernel/vm/commit.h).
  *
@@ -59,7 +59,7 @@ bool mm_wait_for_memory(void);
 bool mm_wait_for_task(void);
 
 /* Pages were freed: wakes the tasks that wait in mm_wait_for_memory. */
-void mm_memory_returned(void);
+void mm_wake_waiters(void);
 
 /* Prints a formatted line, or part of one, on the console. */
 void mm_print(const char *fmt, ...) PRINTF_LIKE(1, 2);

@@ -102,7 +102,7 @@ void kmem_freepages(void *addr, size_t pages)
     mm_unlock(&segkmem.lock);
     buddy_free_run(p, pages);
     mm_refund(pages);
-    mm_memory_returned();
+    mm_wake_waiters();
 }
 
 void segkmem_stat(struct segkmem_stat *out)

@@ -78,7 +78,7 @@ static inline void release(struct mutex *m)
 void mutex_unlock(struct mutex *m)
 {
 #ifdef CONFIG_DEBUG
-    mutex_debug_released(m);
+    mutex_debug_release(m);
 #endif
     spin_lock(&sched_lock);
     release(m);
@@ -86,7 +86,7 @@ void mutex_unlock(struct mutex *m)
 }
 
 #ifdef CONFIG_DEBUG
-void mutex_debug_taken(struct mutex *m)
+void mutex_debug_take(struct mutex *m)
 {
     struct task *self = task_self();
     struct mutex *outer = self->task_mutex;
@@ -110,7 +110,7 @@ void mutex_assert_held(const struct mutex *m)
 }
 
 /* Mutexes may be released in any order, so it may be anywhere in the chain. */
-void mutex_debug_released(struct mutex *m)
+void mutex_debug_release(struct mutex *m)
 {
     struct mutex **link = &task_self()->task_mutex;
 
@@ -131,7 +131,7 @@ int cond_wait(struct cond *c, struct mutex *m)
     int result;
 
 #ifdef CONFIG_DEBUG
-    mutex_debug_released(m);
+    mutex_debug_release(m);
 #endif
     spin_lock(&sched_lock);
     release(m);

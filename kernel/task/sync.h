@@ -74,8 +74,8 @@ void mutex_assert_held(const struct mutex *m);
 void mutex_init(struct mutex *m, const char *reason, unsigned rank);
 
 void mutex_lock_slow(struct mutex *m);
-void mutex_debug_taken(struct mutex *m);
-void mutex_debug_released(struct mutex *m);
+void mutex_debug_take(struct mutex *m);
+void mutex_debug_release(struct mutex *m);
 
 /* Takes the mutex if it is free. */
 static inline bool mutex_try(struct mutex *m)
@@ -93,7 +93,7 @@ static inline void mutex_lock(struct mutex *m)
     if (unlikely(!mutex_try(m)))
         mutex_lock_slow(m);
 #ifdef CONFIG_DEBUG
-    mutex_debug_taken(m);
+    mutex_debug_take(m);
 #endif
 }
 

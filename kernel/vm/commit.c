@@ -104,7 +104,7 @@ void commit_release(struct commit *c, size_t pages)
     c->commit_pages -= pages;
     refund(pages, &account.stat.stat_promised);
     spin_unlock(&account.lock);
-    mm_memory_returned();
+    mm_wake_waiters();
 }
 
 /* ---- read-only frames --------------------------------------------------- */
@@ -132,7 +132,7 @@ void commit_free_read_only(struct page *p)
     buddy_free(p, 0);
     refund(1, &account.stat.stat_read_only);
     spin_unlock(&account.lock);
-    mm_memory_returned();
+    mm_wake_waiters();
 }
 
 /* ---- figures ------------------------------------------------------------ */

@@ -32,7 +32,7 @@ bool spin_debug_in_order(const struct spinlock *l)
     return last == NULL || last->lock_rank < l->lock_rank;
 }
 
-void spin_debug_taken(struct spinlock *l)
+void spin_debug_take(struct spinlock *l)
 {
     struct cpu *cpu = cpu_self();
     const struct spinlock *last = innermost(cpu);
@@ -46,7 +46,7 @@ void spin_debug_taken(struct spinlock *l)
     cpu->cpu_lock[cpu->cpu_locks++] = l;
 }
 
-void spin_debug_released(struct spinlock *l)
+void spin_debug_release(struct spinlock *l)
 {
     struct cpu *cpu = cpu_self();
     const struct spinlock *last = innermost(cpu);

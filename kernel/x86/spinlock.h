@@ -34,8 +34,8 @@ struct spinlock {
 bool spin_debug_in_order(const struct spinlock *l);
 
 /* Both panic and name the locks if the order is broken. */
-void spin_debug_taken(struct spinlock *l);
-void spin_debug_released(struct spinlock *l);
+void spin_debug_take(struct spinlock *l);
+void spin_debug_release(struct spinlock *l);
 bool spin_debug_held(const struct spinlock *l);
 
 /* Panics unless this processor holds the lock. */
@@ -46,10 +46,10 @@ void spin_assert_held(const struct spinlock *l);
         0, 0                                                                   \
     }
 
-#define spin_debug_taken(l)    ((void)(l))
-#define spin_debug_released(l) ((void)(l))
-#define spin_debug_held(l)     ((void)(l), true)
-#define spin_assert_held(l)    ((void)(l))
+#define spin_debug_take(l)    ((void)(l))
+#define spin_debug_release(l) ((void)(l))
+#define spin_debug_held(l)    ((void)(l), true)
+#define spin_assert_held(l)   ((void)(l))
 #endif
 
 static inline void spin_init(struct spinlock *l, const char *name UNUSED,
@@ -73,12 +73,12 @@ static inline void spin_lock(struct spinlock *l)
                      :
                      : "memory", "cc");
 #endif
-    spin_debug_taken(l);
+    spin_debug_take(l);
 }
 
 static inline void spin_unlock(struct spinlock *l)
 {
-    spin_debug_released(l);
+    spin_debug_release(l);
 #ifdef CONFIG_SMP
     uint32_t flags = l->lock_eflags;
 

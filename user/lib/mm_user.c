@@ -24,7 +24,7 @@ bool mm_wait_for_task(void)
     return false;
 }
 
-void mm_memory_returned(void)
+void mm_wake_waiters(void)
 {
 }
 

@@ -440,7 +440,7 @@ KTEST(commit, a_fault_waits_for_its_page)
         p->page_owner = NULL;
         buddy_free(p, 0);
     }
-    mm_memory_returned();
+    mm_wake_waiters();
     actor_settle();
     KT_TRUE(!actor_waits(&toucher));
     KT_EQ(toucher.actor_result, 0);

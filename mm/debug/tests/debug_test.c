@@ -39,7 +39,7 @@ struct kmem_bufctl_debug *test_bufctl(struct kmem_cache *cp, const void *buf)
     return (struct kmem_bufctl_debug *)stat.stat_bufctl;
 }
 
-void test_pardon(struct kmem_cache *cp, void *buf)
+void test_accept_damage(struct kmem_cache *cp, void *buf)
 {
     struct kmem_bufctl_debug *bdp = test_bufctl(cp, buf);
     size_t front = MIN(cp->cache_colour_min, (size_t)KMEM_GUARD_FRONT);

@@ -26,7 +26,7 @@ void test_switch(struct kmem_cache *cp, const char *letters);
 struct kmem_bufctl_debug *test_bufctl(struct kmem_cache *cp, const void *buf);
 
 /* Repairs a buffer that was set aside, and frees it. */
-void test_pardon(struct kmem_cache *cp, void *buf);
+void test_accept_damage(struct kmem_cache *cp, void *buf);
 
 #ifdef MM_HOST
 /* `stmt` must make the allocator report exactly one error, of this kind, and

@@ -150,7 +150,7 @@ static void modified(const char *letters, size_t size, size_t offset,
     TEST_VERIFY(cp);
     KT_EQ(kmem_inuse(cp), 2);
     kmem_cache_free(cp, other);
-    test_pardon(cp, obj);
+    test_accept_damage(cp, obj);
     test_destroy(cp);
 }
 
@@ -201,7 +201,7 @@ static void overrun(const char *letters, size_t size, long offset,
         TEST_VERIFY(cp);
         TEST_ERROR(KMEM_ERROR_BUFCTL, kmem_cache_free(cp, obj));
         TEST_ERROR(KMEM_ERROR_BUFCTL, kmem_cache_free(other, obj));
-        test_pardon(cp, obj);
+        test_accept_damage(cp, obj);
     }
     test_destroy(other);
     test_destroy(cp);
@@ -240,7 +240,7 @@ static void class_overrun(size_t offset, bool found)
     TEST_ERROR(found ? KMEM_ERROR_END : KMEM_ERROR_NONE, kmem_free(obj, 13));
     if (found) {
         KT_EQ(kmem_last_error.error_offset, offset);
-        test_pardon(cp, obj);
+        test_accept_damage(cp, obj);
     }
     test_switch(cp, "");
 }
@@ -269,7 +269,7 @@ KTEST(kmem_debug, S51_slack_of_a_size_class)
     KT_TRUE(kmem_cache_verify(cp, &where) != NULL);
     TEST_ERROR(KMEM_ERROR_END, kmem_free(obj, 18));
     KT_EQ(kmem_last_error.error_offset, 18);
-    test_pardon(cp, obj);
+    test_accept_damage(cp, obj);
     test_switch(cp, "");
 }
 
@@ -287,7 +287,7 @@ KTEST(kmem_debug, S51_redzone_of_a_free_object)
     TEST_ERROR(KMEM_ERROR_END, other = kmem_cache_alloc(cp, KM_SLEEP));
     KT_TRUE(other != obj && other != NULL);
     kmem_cache_free(cp, other);
-    test_pardon(cp, obj);
+    test_accept_damage(cp, obj);
     test_destroy(cp);
 }
 
@@ -320,7 +320,7 @@ static void overrun_by_callback(kmem_ctor_t *ctor, kmem_dtor_t *dtor,
         cp->cache_ctor = NULL;
         cp->cache_dtor = NULL;
         KT_EQ(bdp->bufctl_state, KMEM_BUF_BAD);
-        test_pardon(cp, obj);
+        test_accept_damage(cp, obj);
     }
     test_destroy(cp);
 }
@@ -348,7 +348,7 @@ KTEST(kmem_debug, S57_freed_with_the_wrong_size)
     KT_EQ(kmem_last_error.error_size, 100);
     KT_EQ(kmem_last_error.error_size_free, 99);
     expect_place(cp, obj, 0);
-    test_pardon(cp, obj);
+    test_accept_damage(cp, obj);
 
     obj = kmem_alloc(100, KM_SLEEP);
     TEST_ERROR(KMEM_ERROR_SIZE, kmem_free(obj, 500));
@@ -462,8 +462,8 @@ KTEST(kmem_debug, an_error_panics_with_the_heap_in_order)
     KT_PANICS(kmem_cache_alloc(cp, KM_SLEEP), "modified after being freed");
     TEST_VERIFY(cp);
     KT_EQ(cp->cache_holds, 0);
-    test_pardon(cp, obj);
-    test_pardon(cp, freed);
+    test_accept_damage(cp, obj);
+    test_accept_damage(cp, freed);
     test_destroy(cp);
 }
 

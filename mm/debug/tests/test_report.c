@@ -96,7 +96,7 @@ KTEST(kmem_debug, S56_fields_of_the_report_in_order)
     KT_TRUE(kmem_last_error.error_us - b.stat_alloc.trans_us >= 1919000);
     KT_EQ(strcmp(at, continues(text, sizeof(text), cp, obj)), 0);
     kmem_cache_free(cp, other);
-    test_pardon(cp, obj);
+    test_accept_damage(cp, obj);
     test_destroy(cp);
 }
 
@@ -135,7 +135,7 @@ KTEST(kmem_debug, S56_the_report_to_the_letter)
              (unsigned long)obj);
     at = says_transaction(TEST_SAYS(at, text), "alloc", &b.stat_alloc, &b);
     KT_EQ(*at, '\0');
-    test_pardon(cp, obj);
+    test_accept_damage(cp, obj);
     kmem_cache_free(cp, first);
     test_destroy(cp);
 }
@@ -164,7 +164,7 @@ KTEST(kmem_debug, S56_wrong_frees_in_one_line)
     sized = kmem_alloc(97, KM_SLEEP);
     TEST_ERROR(KMEM_ERROR_SIZE, kmem_free(sized, 98));
     says_line("allocated with 97 bytes, freed with 98");
-    test_pardon(size, sized);
+    test_accept_damage(size, sized);
     TEST_ERROR(KMEM_ERROR_INTERIOR, kmem_cache_free(cp, obj + 8));
     says_line("it is 8 bytes into a buffer of cache t_debug");
     TEST_ERROR(KMEM_ERROR_FOREIGN, kmem_cache_free(other, obj));
@@ -190,7 +190,7 @@ KTEST(kmem_debug, S56_offsets_before_the_start)
               "offset -0x3 (0xbb replaced by 0x61)");
     TEST_SAYS(host_printed, "no transactions are kept; mode U keeps them: "
                             "`debug +U t_debug`");
-    test_pardon(cp, obj);
+    test_accept_damage(cp, obj);
     test_destroy(cp);
 }
 
@@ -216,7 +216,7 @@ KTEST(kmem_debug, S56_newest_first_in_one_microsecond)
     at = says_transaction(host_printed, "free", &b.stat_free, &b);
     says_transaction(at, "alloc", &b.stat_alloc, &b);
     kmem_cache_free(cp, other);
-    test_pardon(cp, obj);
+    test_accept_damage(cp, obj);
     test_destroy(cp);
 }
 
@@ -240,7 +240,7 @@ KTEST(kmem_debug, S57_the_record_for_tools)
              "\"offset\":50,\"expected\":187,\"found\":1}",
              (unsigned long)obj, (unsigned long)obj, (unsigned long)(obj + 50));
     KT_EQ(strcmp(host_events, text), 0);
-    test_pardon(cp, obj);
+    test_accept_damage(cp, obj);
     test_destroy(cp);
 }
 

@@ -351,7 +351,7 @@ KTEST(kmem_debug, leaks_that_are_not_reported)
     test_slab(cp, 0)->slab_refcnt--;
     host_root_from[0] = NULL;
     kmem_free(page, 20000);
-    test_pardon(cp, bad);
+    test_accept_damage(cp, bad);
     test_free(cp, 0, 3);
     test_destroy(cp);
     kmem_cache_free(supplied, obj);

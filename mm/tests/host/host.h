@@ -19,7 +19,7 @@ extern bool (*host_wait)(void);
 /* Pages that are charged, and how many may be. */
 extern size_t host_charged, host_charge_limit;
 
-/* How often mm_memory_returned was called. */
+/* How often mm_wake_waiters was called. */
 extern uint64_t host_returns;
 
 /* Everything that mm_print printed since host_print_clear, cut if long. */

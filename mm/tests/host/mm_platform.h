@@ -61,5 +61,5 @@ static inline paddr_t mm_virt_to_phys(const void *addr)
 bool mm_charge(size_t pages);
 void mm_refund(size_t pages);
 
-#define mm_slab_made(cp, sp)   ((void)0)
-#define mm_slab_ending(cp, sp) ((void)0)
+#define mm_mark_slab(cp, sp)   ((void)0)
+#define mm_unmark_slab(cp, sp) ((void)0)

@@ -132,7 +132,7 @@ bool mm_wait_for_task(void)
     return host_wait != NULL && host_wait();
 }
 
-void mm_memory_returned(void)
+void mm_wake_waiters(void)
 {
     host_returns++;
 }

@@ -50,8 +50,8 @@ static inline paddr_t mm_virt_to_phys(const void *addr)
 #define mm_charge(pages) true
 #define mm_refund(pages) ((void)(pages))
 
-#define mm_slab_made(cp, sp)   ((void)0)
-#define mm_slab_ending(cp, sp) ((void)0)
+#define mm_mark_slab(cp, sp)   ((void)0)
+#define mm_unmark_slab(cp, sp) ((void)0)
 
 /* A read without the lock, which the sanitizer does not see. */
 const void *threads_read(const void *from, size_t size);

@@ -75,7 +75,7 @@ bool mm_wait_for_task(void)
     return mm_wait_for_memory();
 }
 
-void mm_memory_returned(void)
+void mm_wake_waiters(void)
 {
 }
 

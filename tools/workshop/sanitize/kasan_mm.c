@@ -109,7 +109,7 @@ static bool stays_open(const struct kmem_cache *cp)
            cp->cache_supplier.getpages != NULL;
 }
 
-void kasan_slab_made(const struct kmem_cache *cp, const struct kmem_slab *sp)
+void kasan_mark_slab(const struct kmem_cache *cp, const struct kmem_slab *sp)
 {
     if (stays_open(cp))
         return;
@@ -118,7 +118,7 @@ void kasan_slab_made(const struct kmem_cache *cp, const struct kmem_slab *sp)
         kasan_close(kmem_slab_chunk(sp, i), cp->cache_size, KASAN_FREE);
 }
 
-void kasan_slab_ending(const struct kmem_cache *cp, const struct kmem_slab *sp)
+void kasan_unmark_slab(const struct kmem_cache *cp, const struct kmem_slab *sp)
 {
     kasan_open(sp->slab_base, cp->cache_slab_pages * PAGE_SIZE);
 }

@@ -7,8 +7,8 @@
 struct kmem_cache;
 struct kmem_slab;
 
-void kasan_slab_made(const struct kmem_cache *cp, const struct kmem_slab *sp);
-void kasan_slab_ending(const struct kmem_cache *cp, const struct kmem_slab *sp);
+void kasan_mark_slab(const struct kmem_cache *cp, const struct kmem_slab *sp);
+void kasan_unmark_slab(const struct kmem_cache *cp, const struct kmem_slab *sp);
 
-#define mm_slab_made(cp, sp)   kasan_slab_made(cp, sp)
-#define mm_slab_ending(cp, sp) kasan_slab_ending(cp, sp)
+#define mm_mark_slab(cp, sp)   kasan_mark_slab(cp, sp)
+#define mm_unmark_slab(cp, sp) kasan_unmark_slab(cp, sp)

@@ -107,7 +107,7 @@ static void memory_mmap_read_only(void)
     *p = 1;
 }
 
-static void memory_munmap_gone(void)
+static void memory_use_after_munmap(void)
 {
     volatile char *p = mmap(PAGE_SIZE, PROT_READ | PROT_WRITE);
 
@@ -250,7 +250,7 @@ const struct test memory_tests[] = {
     TEST(memory, mmap),
     TEST(memory, mmap_errors),
     TEST_KILLED(memory, mmap_read_only, SIGSEGV),
-    TEST_KILLED(memory, munmap_gone, SIGSEGV),
+    TEST_KILLED(memory, use_after_munmap, SIGSEGV),
     TEST(memory, mmap_many),
     TEST(memory, stack_grows),
     TEST_KILLED(memory, stack_overflow, SIGSEGV),

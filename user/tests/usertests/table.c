@@ -21,6 +21,6 @@ const struct family families[] = {
     {"death", death_tests},
     {"mount", mount_tests},
     {"liar", liar_tests},
-    {"gone", gone_tests},
+    {"dead_server", dead_server_tests},
     {NULL, NULL},
 };

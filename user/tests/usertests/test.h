@@ -43,7 +43,7 @@ extern const struct test grant_tests[];
 extern const struct test death_tests[];
 extern const struct test mount_tests[];
 extern const struct test liar_tests[];
-extern const struct test gone_tests[];
+extern const struct test dead_server_tests[];
 
 /* An entry: TEST(task, fork) is the function task_fork. */
 #define TEST(family, name)                                                     \

@@ -168,76 +168,78 @@ static void names_add(struct names *s, const struct cut *c, const char *path)
 }
 
 /* Possible later changes of a confirmed name. */
-struct fate {
-    struct names fate_names;          /* possible paths */
-    bool fate_gone;                   /* it may be missing */
-    bool fate_changed;                /* any contents are allowed */
-    uint32_t fate_object[OWNERS_MAX]; /* other files that may have the name */
-    uint32_t fate_hash[OWNERS_MAX];
-    uint32_t fate_owners;
+struct outcome {
+    struct names outcome_names; /* possible paths */
+    bool outcome_missing;       /* it may be missing */
+    bool outcome_changed;       /* any contents are allowed */
+    uint32_t
+        outcome_object[OWNERS_MAX]; /* other files that may have the name */
+    uint32_t outcome_hash[OWNERS_MAX];
+    uint32_t outcome_owners;
 };
 
-static void fate_owner(struct fate *f, uint32_t object, uint32_t hash)
+static void outcome_owner(struct outcome *f, uint32_t object, uint32_t hash)
 {
-    if (f->fate_owners == OWNERS_MAX) {
-        f->fate_changed = true;
+    if (f->outcome_owners == OWNERS_MAX) {
+        f->outcome_changed = true;
         return;
     }
-    f->fate_object[f->fate_owners] = object;
-    f->fate_hash[f->fate_owners++] = hash;
+    f->outcome_object[f->outcome_owners] = object;
+    f->outcome_hash[f->outcome_owners++] = hash;
 }
 
-static bool fate_owns(const struct fate *f, uint32_t object)
+static bool outcome_owns(const struct outcome *f, uint32_t object)
 {
-    for (uint32_t i = 0; i < f->fate_owners; i++) {
-        if (f->fate_object[i] == object)
+    for (uint32_t i = 0; i < f->outcome_owners; i++) {
+        if (f->outcome_object[i] == object)
             return true;
     }
     return false;
 }
 
-static void fate_of(struct cut *c, const struct change *ch, struct fate *f)
+static void outcome_of(struct cut *c, const struct change *ch,
+                       struct outcome *f)
 {
-    bool of_path = names_has(&f->fate_names, ch->change_path);
-    bool of_other = names_has(&f->fate_names, ch->change_other);
+    bool of_path = names_has(&f->outcome_names, ch->change_path);
+    bool of_other = names_has(&f->outcome_names, ch->change_other);
 
     switch (ch->change_kind) {
     case CHANGE_CONTENTS:
-        f->fate_changed |= fate_owns(f, ch->change_object) || of_path;
+        f->outcome_changed |= outcome_owns(f, ch->change_object) || of_path;
         break;
     case CHANGE_REMOVED:
     case CHANGE_MADE:
-        f->fate_gone |= of_path;
+        f->outcome_missing |= of_path;
         break;
     case CHANGE_MOVED:
     case CHANGE_REPLACED:
         if (of_path)
-            names_add(&f->fate_names, c, ch->change_other);
+            names_add(&f->outcome_names, c, ch->change_other);
         if (of_other)
-            fate_owner(f, ch->change_object, ch->change_hash);
+            outcome_owner(f, ch->change_object, ch->change_hash);
         break;
     default:
         break;
     }
-    f->fate_gone |= f->fate_names.name_full;
+    f->outcome_missing |= f->outcome_names.name_full;
 }
 
-static bool hash_good(const struct fate *f, uint32_t hash)
+static bool hash_good(const struct outcome *f, uint32_t hash)
 {
-    for (uint32_t i = 0; i < f->fate_owners; i++) {
-        if (f->fate_hash[i] == hash)
+    for (uint32_t i = 0; i < f->outcome_owners; i++) {
+        if (f->outcome_hash[i] == hash)
             return true;
     }
-    return f->fate_changed;
+    return f->outcome_changed;
 }
 
 static bool check_file(struct ext2 *fs, struct cut *c, const char *path,
-                       const struct fate *f)
+                       const struct outcome *f)
 {
     bool found = false;
 
-    for (uint32_t i = 0; i < f->fate_names.name_count; i++) {
-        uint32_t hash = path_hash(fs, f->fate_names.name_path[i]);
+    for (uint32_t i = 0; i < f->outcome_names.name_count; i++) {
+        uint32_t hash = path_hash(fs, f->outcome_names.name_path[i]);
 
         if (hash != 0 && hash_good(f, hash))
             return true;
@@ -247,13 +249,13 @@ static bool check_file(struct ext2 *fs, struct cut *c, const char *path,
 }
 
 static bool check_dir(struct ext2 *fs, struct cut *c, const char *path,
-                      const struct fate *f)
+                      const struct outcome *f)
 {
     struct fs_attr attr;
     uint32_t file;
 
-    for (uint32_t i = 0; i < f->fate_names.name_count; i++) {
-        if (path_find(fs, f->fate_names.name_path[i], &file) == 0 &&
+    for (uint32_t i = 0; i < f->outcome_names.name_count; i++) {
+        if (path_find(fs, f->outcome_names.name_path[i], &file) == 0 &&
             ext2_inode(fs, file, &attr) == 0 &&
             attr.attr_type == FILE_DIRECTORY)
             return true;
@@ -265,13 +267,13 @@ static bool check_dir(struct ext2 *fs, struct cut *c, const char *path,
 static bool check_name(struct ext2 *fs, struct cut *c,
                        const struct confirmed *con, uint32_t next)
 {
-    struct fate f = {0};
+    struct outcome f = {0};
 
-    names_add(&f.fate_names, c, con->con_path);
-    fate_owner(&f, con->con_object, con->con_hash);
+    names_add(&f.outcome_names, c, con->con_path);
+    outcome_owner(&f, con->con_object, con->con_hash);
     for (uint32_t i = next; i < c->cut_end; i++)
-        fate_of(c, &c->cut_event[i].event_change, &f);
-    if (f.fate_gone)
+        outcome_of(c, &c->cut_event[i].event_change, &f);
+    if (f.outcome_missing)
         return true;
     c->cut_certain++;
     return con->con_hash != 0 ? check_file(fs, c, con->con_path, &f)

@@ -13,7 +13,7 @@ static void read_until_killed(int unused)
     liar_try_read(0);
 }
 
-static void gone_hangs(void)
+static void dead_server_hangs(void)
 {
     pid_t server = liar_begin();
     pid_t first, second;
@@ -40,7 +40,7 @@ static void unlink_and_close(int h)
     EQUAL(close(h), 0);
 }
 
-static void gone_release_dies(void)
+static void dead_server_release_dies(void)
 {
     pid_t server = liar_begin();
     int h = open("m/f", O_RDONLY);
@@ -65,7 +65,7 @@ static void hold(int h)
     sleep(100);
 }
 
-static void gone_release_hangs(void)
+static void dead_server_release_hangs(void)
 {
     pid_t server = liar_begin();
     int h = open("m/f", O_RDONLY);
@@ -104,7 +104,7 @@ static void read_hello(int unused)
 }
 
 /* The server dies during a request that can be repeated, and between two. */
-static void gone_successor(void)
+static void dead_server_successor(void)
 {
     pid_t server = liar_begin();
     pid_t client;
@@ -145,7 +145,7 @@ static void read_on(int h)
     CHECK(n > 10);
 }
 
-static void gone_storm(void)
+static void dead_server_storm(void)
 {
     pid_t server = liar_begin();
     pid_t readers[3];
@@ -180,7 +180,7 @@ static void unlink_fails(int unused)
     CHECK(uptime_ms() - before < 1000); /* it did not wait for a successor */
 }
 
-static void gone_change_once(void)
+static void dead_server_change_once(void)
 {
     pid_t server = liar_begin();
     pid_t client;
@@ -196,7 +196,7 @@ static void gone_change_once(void)
 }
 
 /* A request does not wait for a successor for ever; but one may come later. */
-static void gone_no_successor(void)
+static void dead_server_no_successor(void)
 {
     pid_t server = liar_begin();
     uint32_t before;
@@ -217,7 +217,7 @@ static void gone_no_successor(void)
 }
 
 /* A successor with another root, or with other files of the same numbers. */
-static void gone_impostor(void)
+static void dead_server_impostor(void)
 {
     pid_t server = liar_begin();
     int h = open("m/f", O_RDONLY);
@@ -247,7 +247,7 @@ static void gone_impostor(void)
 
 /* A file without a name was lost with its server. The file that has its number
  * now is another one. */
-static void gone_orphan(void)
+static void dead_server_orphan(void)
 {
     pid_t server = liar_begin();
     int h = open("m/f", O_RDONLY);
@@ -286,7 +286,7 @@ static void write_fails(int h)
     FAILS(write(h, "12345", 5), EIO);
 }
 
-static void gone_orphan_written(void)
+static void dead_server_orphan_written(void)
 {
     pid_t server = liar_begin();
     int h = open("m/f", O_RDWR);
@@ -305,16 +305,16 @@ static void gone_orphan_written(void)
     liar_end(server);
 }
 
-const struct test gone_tests[] = {
-    TEST(gone, hangs),
-    TEST(gone, release_dies),
-    TEST(gone, successor),
-    TEST(gone, change_once),
-    TEST(gone, no_successor),
-    TEST(gone, impostor),
-    TEST(gone, orphan),
-    TEST(gone, orphan_written),
-    TEST(gone, storm),
-    TEST(gone, release_hangs),
+const struct test dead_server_tests[] = {
+    TEST(dead_server, hangs),
+    TEST(dead_server, release_dies),
+    TEST(dead_server, successor),
+    TEST(dead_server, change_once),
+    TEST(dead_server, no_successor),
+    TEST(dead_server, impostor),
+    TEST(dead_server, orphan),
+    TEST(dead_server, orphan_written),
+    TEST(dead_server, storm),
+    TEST(dead_server, release_hangs),
     TEST_END,
 };
