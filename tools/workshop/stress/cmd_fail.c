@@ -172,7 +172,7 @@ static int cmd_fail(char **argv)
         kind = KMEM_FAIL_PAGE;
     if (!argv[2] || (argv[2][0] >= '0' && argv[2][0] <= '9'))
         return argv[2] && argv[3]
-                   ? shell_error("pages are of no cache; -c goes with slab")
+                   ? shell_error("takes no '%.32s' after a number", argv[3])
                    : set_failure(kind, argv[2]);
     return taskcmd_alive() && taskcmd_exists(argv[2])
                ? try_all(kind, argv[1], argv + 2)
