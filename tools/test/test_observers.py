@@ -185,7 +185,7 @@ WRONG = ["fail slab no_such", "fail page 99999999999999", "fail slab 0x",
          "fail slab 1 -f no_such_function", "fail slab 1 -c no_such_cache",
          "fail slab 1 -t me", "fail slab -r 3 4", "why", "why zz_q",
          "why 0x1000", "mark now", "diff no_mark", "frag now", "frag -b",
-         "frag -b A/B", "frag -jb x"]
+         "frag -b A/B", "frag -jb x", "bug list -k"]
 
 
 @pytest.mark.parametrize("line", WRONG)

@@ -214,13 +214,14 @@ static bool parse_modes(const char *letters, unsigned *modes)
 static int cmd_bug(char **argv)
 {
     const char *letters = shell_value('m');
+    bool keep = shell_option('k');
     unsigned modes = BUGS_AS_IT_IS;
 
-    if (strcmp(argv[1], "list") == 0)
+    if (strcmp(argv[1], "list") == 0 && !keep && !letters)
         return list(shell_option('j'));
     if (!taskcmd_alive() || (letters && !parse_modes(letters, &modes)))
         return 1;
-    return plant(argv[1], modes, shell_option('k'));
+    return plant(argv[1], modes, keep);
 }
 
 static void offer_bugs(const struct shell_offer *o)
