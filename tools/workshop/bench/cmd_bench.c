@@ -517,9 +517,7 @@ static int cmd_bench(char **argv)
             break;
     }
     if (!found)
-        return shell_error("no group %s; groups are kmem_cache kmem debug "
-                           "object kinds buddy util flat programs boot self",
-                           argv[1]);
+        return shell_error("no group '%.32s'; Tab lists them", argv[1]);
     debugcon_event("{\"event\":\"bench-end\"}");
     return result;
 }
