@@ -16,8 +16,6 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 
-#define WORD_COLUMN 16u /* width of a column of completions */
-
 /* ---- drawing ------------------------------------------------------------ */
 
 static void draw(const struct line *l, const char *s)
@@ -236,6 +234,7 @@ const char *line_remembered(const struct line *l, unsigned n)
 /* The words come in any order, some twice; they are taken in that of ASCII. */
 struct completion {
     unsigned comp_command, comp_start; /* of the command and of the word */
+    unsigned comp_width;               /* of the longest match and two blanks */
     bool comp_found;
     const struct line *comp_line;
     char comp_word[LINE_MAX + 1]; /* the word taken last; "": none yet */
@@ -279,6 +278,7 @@ static unsigned count_matches(struct completion *c, char *common)
     for (c->comp_word[0] = 0; next_match(c); n++) {
         size_t same = 0;
 
+        c->comp_width = MAX(c->comp_width, (unsigned)strlen(c->comp_word) + 2);
         if (n == 0)
             strlcpy(common, c->comp_word, LINE_MAX + 1);
         while (common[same] && common[same] == c->comp_word[same])
@@ -290,19 +290,17 @@ static unsigned count_matches(struct completion *c, char *common)
 
 static void list_matches(struct line *l, struct completion *c)
 {
+    unsigned width = MIN(c->comp_width, LINE_COLUMNS);
     unsigned column = 0;
 
     draw(l, "\n");
     for (c->comp_word[0] = 0; next_match(c);) {
-        unsigned len = (unsigned)strlen(c->comp_word);
-        unsigned width = ROUND_UP(len + 2, WORD_COLUMN);
-
         if (column > 0 && column + width > LINE_COLUMNS) {
             draw(l, "\n");
             column = 0;
         }
         draw(l, c->comp_word);
-        for (unsigned i = len; i < width; i++)
+        for (size_t i = strlen(c->comp_word); i < width; i++)
             draw(l, " ");
         column += width;
     }

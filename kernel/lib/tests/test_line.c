@@ -395,12 +395,12 @@ KTEST(line, lists_words_sorted_and_once)
     for (unsigned i = 0; i < 4; i++) {
         static const char *const words_sorted[] = {"inode", "kmem_bufctl",
                                                    "kmem_slab", "task"};
-        const uint16_t *at = &cells[SCREEN_COLS + i * 16];
+        const uint16_t *at = &cells[SCREEN_COLS + i * 13];
 
         for (unsigned k = 0; words_sorted[i][k]; k++)
             KT_EQ(at[k] & 0xFF, words_sorted[i][k]);
     }
-    KT_EQ(cells[SCREEN_COLS + 64] & 0xFF, ' ');
+    KT_EQ(cells[SCREEN_COLS + 52] & 0xFF, ' ');
     start();
     type("kmem i\t");
     EXPECT("kmem inode ", 11); /* the only one, though it came twice */
