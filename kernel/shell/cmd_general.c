@@ -68,10 +68,10 @@ static int help_all(void)
     return 0;
 }
 
-static int help_one(const char *name)
+static int help_one(char *name)
 {
+    char *words[] = {name, NULL};
     struct text section, form, line;
-    const char *before = "usage:";
 
     if (!shell_find(name))
         return shell_only_workshop(name)
@@ -79,12 +79,9 @@ static int help_one(const char *name)
                    : shell_error("no command \"%.32s\"; `help` lists them",
                                  name);
     section = text_section(usage_help, name, &form);
-    for (; !text_empty(form); form = usage_next_form(&section)) {
-        kprintf("%-7s", before);
-        text_print(form);
-        kprintf("\n");
-        before = "";
-    }
+    usage_show(1, words, NULL);
+    while (!text_empty(form))
+        form = usage_next_form(&section);
     text_line(&section, &line);
     text_print(line);
     kprintf("\n");

@@ -6,13 +6,13 @@
  * new command is one function and one table entry in one file.
  *
  *     static int cmd_uptime(char **argv) { … }
- *     SHELL_COMMAND(uptime, cmd_uptime, NULL);
+ *     SHELL_COMMAND(uptime, cmd_uptime);
  *
  * Its group, its usage and what `help` says of it are in help.txt.
  *
- * A command returns its status: 0, or 1 after shell_error() has printed its one
- * line; `verify` counts. It never allocates for its own output. Commands run
- * with interrupts on.
+ * A command gets only words that fit its usage. It returns its status: 0, or 1
+ * after shell_error() has printed its one line; `verify` counts. It never
+ * allocates for its own output. Commands run with interrupts on.
  */
 #pragma once
 

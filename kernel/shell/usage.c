@@ -333,23 +333,39 @@ static bool compare(struct comparison *c, struct text form, int argc,
 
 /* ---- all forms of a command --------------------------------------------- */
 
-/* How well the words fit the form that they fit best. *only is that form; empty
- * if there are several whose options fit. */
-static int best_form(int argc, char **argv, struct text *only)
+/* How well the words fit the forms that they fit best. */
+static int best_fit(int argc, char **argv)
 {
     struct text form, section = text_section(usage_help, argv[0], &form);
     struct comparison c;
-    int best = -2;
+    int best = -1;
 
     for (; !text_empty(form); form = usage_next_form(&section)) {
         compare(&c, form, argc, argv, NULL);
-        if (c.comp_fitting > best)
-            *only = form;
-        else if (c.comp_fitting == best && (c.comp_complete || best < 0))
-            *only = (struct text){NULL, NULL};
         best = MAX(best, c.comp_fitting);
     }
     return best;
+}
+
+void usage_show(int argc, char **argv, const struct shell_offer *o)
+{
+    struct text form, section = text_section(usage_help, argv[0], &form);
+    int best = best_fit(argc, argv);
+    const char *before = "usage:";
+    struct comparison c;
+
+    for (; !text_empty(form); form = usage_next_form(&section)) {
+        compare(&c, form, argc, argv, NULL);
+        if (c.comp_fitting < best)
+            continue;
+        if (o) {
+            compare(&c, form, argc, argv, o);
+            continue;
+        }
+        kprintf("%-7s%.*s\n", before, (int)(form.text_end - form.text_from),
+                form.text_from);
+        before = "";
+    }
 }
 
 bool usage_take(int argc, char **argv, struct usage_options *options)
@@ -363,27 +379,8 @@ bool usage_take(int argc, char **argv, struct usage_options *options)
             *options = c.comp_options;
             return true;
         }
-    best_form(argc, argv, &form);
-    if (text_empty(form))
-        shell_error("takes other words; `help %s` shows which", argv[0]);
-    else
-        kprintf("usage: %.*s\n", (int)(form.text_end - form.text_from),
-                form.text_from);
+    usage_show(argc, argv, NULL);
     return false;
-}
-
-/* Offers what may follow the words in the forms that they fit best. */
-static void offer_next(int argc, char **argv, const struct shell_offer *o)
-{
-    struct text form, section = text_section(usage_help, argv[0], &form), only;
-    int best = best_form(argc, argv, &only);
-    struct comparison c;
-
-    for (; !text_empty(form); form = usage_next_form(&section)) {
-        compare(&c, form, argc, argv, NULL);
-        if (c.comp_fitting == best)
-            compare(&c, form, argc, argv, o);
-    }
 }
 
 void usage_complete(const struct line *l, unsigned command, unsigned word,
@@ -403,7 +400,7 @@ void usage_complete(const struct line *l, unsigned command, unsigned word,
     if (words_next(&at, &argc, argv) != WORDS_OK)
         return;
     if (argc > 0)
-        offer_next(argc, argv, &o);
+        usage_show(argc, argv, &o);
     else
         offer(&o, "COMMAND\n");
 }

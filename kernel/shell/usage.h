@@ -34,8 +34,13 @@ static inline unsigned usage_index(char letter)
     return (unsigned)letter & 63;
 }
 
+/* Prints the forms of a command, argv[0], that its words fit best; all of them
+ * if it has none. With `o`, offers the words that may follow instead. */
+struct shell_offer;
+void usage_show(int argc, char **argv, const struct shell_offer *o);
+
 /* Takes the options off the words of a command, argv[0], which have to fit one
- * of its forms. False after an error line. argv has SHELL_ARGS_MAX + 1 places;
+ * of its forms. False after printing usage. argv has SHELL_ARGS_MAX + 1 places;
  * its words end with NULL, before and after. */
 bool usage_take(int argc, char **argv, struct usage_options *options);
 

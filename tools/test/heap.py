@@ -48,7 +48,8 @@ def after_panic(machine):
     return command
 
 
-def is_one_line_error(text):
-    """Whether the output for wrong input is one line that names the command."""
-    return len(text.splitlines()) == 1 and len(text) <= 81 and \
-        re.match(r"\w+: \S", text) is not None
+def is_error(text):
+    """Whether the output for wrong input is one line that names the command, or
+    the usage, which may have several forms."""
+    return max(map(len, text.splitlines())) <= 80 and re.fullmatch(
+        r"usage: (\w+) .*\n(?: {7}\1 .*\n)*|\w+: \S.*\n", text) is not None

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from heap import (after_panic, audited, box,  # noqa: F401, fixtures
-                  is_one_line_error, records, rows)
+                  is_error, records, rows)
 
 WORDS = 3  # of an object that walk shows
 
@@ -360,9 +360,9 @@ WRONG = ["debug Q", "debug +", 'debug ""', "debug +F no_such_*",
 
 
 @pytest.mark.parametrize("line", WRONG)
-def test_wrong_input_gives_one_line(shell, line):
+def test_wrong_input_is_refused(shell, line):
     text = shell.command(line)
-    assert is_one_line_error(text), text
+    assert is_error(text), text
 
 
 # ---- on a stopped machine --------------------------------------------------

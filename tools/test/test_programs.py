@@ -10,6 +10,7 @@ import time
 import pytest
 
 from conftest import memory, tiers
+from heap import is_error
 from tools.test import fuzz
 from tools.run import qemu
 
@@ -100,9 +101,9 @@ def test_exit_codes(shell, line, said):
     "kill -99999", "ps now", "files", "files 1", "files 99999", "files x",
     "inodes now", "pipes now", "ports now", "ipc now", "bt 99999", "bt x",
     "bt 1 2"])
-def test_wrong_input_gives_one_line(shell, line):
+def test_wrong_input_is_refused(shell, line):
     text = shell.command(line)
-    assert re.fullmatch(r"\w+: \S[^\n]*\n", text), text
+    assert is_error(text), text
 
 
 @pytest.mark.parametrize("kind, signal", [

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from heap import is_error
 from tools.run import qemu
 
 UP, DOWN, RIGHT, LEFT = ("\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D")
@@ -91,17 +92,16 @@ WRONG = ["frobnicate", "kmastat -q", "cache", "cache no_such_cache",
 
 
 @pytest.mark.parametrize("line", WRONG)
-def test_wrong_input_gives_one_line(shell, line):
+def test_wrong_input_is_refused(shell, line):
     text = shell.command(line)
-    assert len(text.splitlines()) == 1, text
-    assert re.match(r"\w+: \S", text), text
+    assert is_error(text), text
 
 
 @pytest.mark.parametrize("line", [
     "stress banana", "stress 1 banana", "test no_such_suite",
     "bench no_such_group"])
-def test_wrong_input_of_the_workshop_gives_one_line(workshop_shell, line):
-    test_wrong_input_gives_one_line(workshop_shell, line)
+def test_wrong_input_of_the_workshop_is_refused(workshop_shell, line):
+    test_wrong_input_is_refused(workshop_shell, line)
 
 
 @pytest.mark.parametrize("typed, said", [

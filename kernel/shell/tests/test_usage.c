@@ -97,15 +97,19 @@ static const struct {
     {"reap -an", "usage: reap [-a|-n] [CACHE]\n"},
     {"trace inode maybe", "usage: trace CACHE on|off\n"},
     {"ws -i", "usage: ws -i SECONDS|never\n"},
-    {"ws -j -i 5", "ws: takes other words; `help ws` shows which\n"},
+    {"ws -j -i 5", "usage: ws [-j] [CACHE]\n       ws -i SECONDS|never\n"},
     {"kmem alloc", "usage: kmem alloc NAME N\n"},
     {"kmem free box all soon",
      "usage: kmem free NAME N|all [lifo|fifo|random]\n"},
-    {"kmem", "kmem: takes other words; `help kmem` shows which\n"},
-    {"run", "usage: run [-p] [-b] PROGRAM [ARG ...]\n"},
+    {"log -n", "usage: log [-S|-j] [-n N] [-c CACHE] [-t TASK] [ADDR]\n"
+               "       log [-j] [-n N] [-c CACHE] fail|slab|reap\n"},
     {"walk alloc -n many",
      "usage: walk [-j] alloc|free|slab|bufctl|hash [CACHE] [-n N]\n"},
-    {"run -sp shell", "run: takes other words; `help run` shows which\n"},
+    {"run -b", "usage: run [-p] [-b] PROGRAM [ARG ...]\n"
+               "       run -s [-b] SERVER [ARG ...]\n"},
+    {"run -s", "usage: run -s [-b] SERVER [ARG ...]\n"},
+    {"run -sp shell", "usage: run [-p] [-b] PROGRAM [ARG ...]\n"
+                      "       run -s [-b] SERVER [ARG ...]\n"},
 };
 
 KTEST(usage, other_words_are_refused)
