@@ -122,7 +122,7 @@ static void print_settings(void)
         kprintf("verified at every %u operations\n",
                 (unsigned)kmem_verify_interval());
     if (kmem_unmapped_pages())
-        kprintf("%zu pages are unmapped\n", kmem_unmapped_pages());
+        kprintf("unmapped pages: %zu\n", kmem_unmapped_pages());
 }
 
 static void show_modes(void)
@@ -141,7 +141,7 @@ static void show_modes(void)
         else
             print_cache(&st);
     if (empty)
-        kprintf("%zu size classes without slabs are in a mode, too\n", empty);
+        kprintf("size classes without slabs in a mode: %zu\n", empty);
     kprintf("%zu cache%s in none\n", none, none == 1 ? " is" : "s are");
     print_settings();
 }
@@ -221,7 +221,7 @@ static int change_all(const struct change *c, const char *pattern)
     if (matching == 0)
         return shell_error("no cache fits '%.20s'; `kmastat -z` lists them all",
                            pattern);
-    kprintf("%zu cache%s changed\n", n, n == 1 ? "" : "s");
+    kprintf("%zu cache%s changed\n", n, plural(n));
     if (busy)
         kprintf("%zu more with allocated objects are as before; for them, boot "
                 "with kmem.debug=\n",

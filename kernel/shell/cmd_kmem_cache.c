@@ -114,7 +114,7 @@ static void print_geometry(const struct kmem_cache_stat *st)
 
     print_chunk(st);
     kprintf("slab      %6zu = %zu page%s\n", slab_bytes(st),
-            st->stat_slab_pages, st->stat_slab_pages == 1 ? "" : "s");
+            st->stat_slab_pages, plural(st->stat_slab_pages));
     kprintf("header    %6zu   %s\n", header,
             header ? "kmem_slab at the end of the page"
                    : "kmem_slab and bufctls are outside the slab");

@@ -185,7 +185,7 @@ static void print_picture(void)
     size_t k = frames_per_cell();
 
     kprintf("each cell is %zu frame%s, %zu KiB; a row is %zu KiB\n", k,
-            k == 1 ? "" : "s", k * KIB_PER_PAGE, k * ROW_CELLS * KIB_PER_PAGE);
+            plural(k), k * KIB_PER_PAGE, k * ROW_CELLS * KIB_PER_PAGE);
     for (size_t i = 0; i < page_count && !shell_interrupted(); i += k) {
         if (i / k % ROW_CELLS == 0)
             kprintf("%s0x%08lx ", i ? "\n" : "",

@@ -195,10 +195,11 @@ static int play_create(char **argv)
                            "what could be freed");
     }
     kmem_cache_stat(pc->play_cp, &st);
-    kprintf("%s: %zu bytes each, chunk %zu, %zu in a slab of %zu page%s; "
+    kprintf("%s: %zu byte%s each, chunk %zu, %zu in a slab of %zu page%s; "
             "no slab yet\n",
-            st.stat_name, st.stat_size, st.stat_chunk, st.stat_slab_objects,
-            st.stat_slab_pages, st.stat_slab_pages == 1 ? "" : "s");
+            st.stat_name, st.stat_size, plural(st.stat_size), st.stat_chunk,
+            st.stat_slab_objects, st.stat_slab_pages,
+            plural(st.stat_slab_pages));
     return 0;
 }
 
@@ -273,9 +274,9 @@ static void print_state(const struct play_cache *pc, char sign, size_t n)
     struct kmem_cache_stat st;
 
     kmem_cache_stat(pc->play_cp, &st);
-    kprintf("%s: %c%zu objects: %zu of %zu in use; slabs: %zu full, "
+    kprintf("%s: %c%zu object%s: %zu of %zu in use; slabs: %zu full, "
             "%zu partial, %zu free\n",
-            st.stat_name, sign, n, st.stat_inuse, st.stat_total,
+            st.stat_name, sign, n, plural(n), st.stat_inuse, st.stat_total,
             st.stat_full_slabs, st.stat_partial_slabs, st.stat_free_slabs);
 }
 
@@ -372,7 +373,7 @@ static int play_free(char **argv)
     else if (!parse_u32(argv[3], &n) || n == 0)
         return wrong_count(argv[3]);
     if (n > pc->play_count)
-        return shell_error("only %zu objects are allocated; `kmem free %s all`",
+        return shell_error("allocated objects: %zu; `kmem free %s all`",
                            pc->play_count, argv[2]);
     if (*how == 'r')
         free_at_random(pc, n);
@@ -392,8 +393,8 @@ static int play_list(char **argv)
                 "one)\n");
         return 0;
     }
-    kprintf("%-31s %7s %7s %7s %7s %7s %4s\n", "CACHE", "SIZE", "CHUNK", "OUT",
-            "SLABS", "MEM/K", "CTOR");
+    kprintf("%-31s %7s %7s %7s %7s %7s %4s\n", "CACHE", "SIZE", "CHUNK",
+            "INUSE", "SLABS", "MEM/K", "CTOR");
     list_for_each (l, &play_caches) {
         struct play_cache *pc = list_entry(l, struct play_cache, play_link);
         struct kmem_cache_stat st;
@@ -416,7 +417,6 @@ static int cmd_kmem(char **argv)
         {"create", play_create},   {"alloc", play_alloc}, {"free", play_free},
         {"destroy", play_destroy}, {"list", play_list},
     };
-
     size_t i = 0;
 
     while (strcmp(argv[1], verbs[i].name) != 0)

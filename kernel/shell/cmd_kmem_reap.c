@@ -93,26 +93,22 @@ static size_t segkmem_pages(void)
     return seg.stat_pages;
 }
 
-static void print_outcome(const struct reap_sum *sum, size_t held, size_t free)
+static void print_outcome(const struct reap_sum *sum, enum kmem_reap_mode mode,
+                          size_t held, size_t free)
 {
     const struct kmem_reap_result *all = &sum->rs_all;
 
-    kprintf("%zu slabs, %zu pages freed; %zu objects destroyed; "
-            "%zu slabs kept\n",
-            all->reap_slabs, all->reap_pages, all->reap_objects,
-            all->reap_kept);
-    kprintf(
-        "slab memory %zu -> %zu KiB; free pages of the machine %zu -> %zu\n",
-        held * PAGE_SIZE / 1024, segkmem_pages() * PAGE_SIZE / 1024, free,
-        buddy_free_pages());
-}
-
-static void print_forecast(const struct reap_sum *sum)
-{
-    kprintf("a reap would free %zu slabs, %zu pages, and destroy %zu objects;\n"
-            "the working set would keep %zu slabs. Nothing was changed.\n",
-            sum->rs_all.reap_slabs, sum->rs_all.reap_pages,
-            sum->rs_all.reap_objects, sum->rs_all.reap_kept);
+    kprintf("slabs: %zu freed, %zu kept; pages: %zu freed; "
+            "objects: %zu destroyed\n",
+            all->reap_slabs, all->reap_kept, all->reap_pages,
+            all->reap_objects);
+    if (mode == KMEM_REAP_DRY)
+        kprintf("(a reap would do this; nothing was changed)\n");
+    else
+        kprintf("slab memory %zu -> %zu KiB; free pages of the machine "
+                "%zu -> %zu\n",
+                held * PAGE_SIZE / 1024, segkmem_pages() * PAGE_SIZE / 1024,
+                free, buddy_free_pages());
 }
 
 /* Frees the pages that mode S keeps unmapped. */
@@ -121,7 +117,7 @@ static void free_unmapped(const struct kmem_cache *cp)
     size_t pages = kmem_unmapped_release(cp);
 
     if (pages)
-        kprintf("%zu more pages freed, which mode S kept unmapped\n", pages);
+        kprintf("pages freed that mode S kept unmapped: %zu\n", pages);
 }
 
 /* As under memory pressure, unused inodes are freed before their slabs are
@@ -133,7 +129,7 @@ static void reclaim_inodes(const struct kmem_cache *cp)
     if (cp == NULL || cp == kmem_cache_find("inode"))
         inodes = inode_reclaim(SIZE_MAX);
     if (inodes != 0)
-        kprintf("%zu unused inodes were freed first\n", inodes);
+        kprintf("unused inodes freed first: %zu\n", inodes);
 }
 
 static int cmd_reap(char **argv)
@@ -161,10 +157,7 @@ static int cmd_reap(char **argv)
         kprintf("(no cache has a free slab)\n");
     if (mode == KMEM_REAP_ALL)
         free_unmapped(cp);
-    if (mode == KMEM_REAP_DRY)
-        print_forecast(&sum);
-    else
-        print_outcome(&sum, held, free);
+    print_outcome(&sum, mode, held, free);
     return 0;
 }
 

@@ -235,11 +235,13 @@ static void all_slabs(void)
     struct kmem_cache *cp;
 
     heap_each (cp, NULL, &st) {
-        if (st.stat_mem && !json)
-            kprintf("%s:\n", st.stat_name);
-        if (st.stat_mem && !show_slabs(cp, &st))
+        if (st.stat_mem == 0) /* nor has any after it */
             return;
-        if (st.stat_mem && !json)
+        if (!json)
+            kprintf("%s:\n", st.stat_name);
+        if (!show_slabs(cp, &st))
+            return;
+        if (!json)
             kprintf("\n");
     }
 }
@@ -390,7 +392,7 @@ static void print_heat(const char *label, const size_t *sets)
     kprintf("%-9s", label);
     for (size_t i = 0; i < SETS; i++)
         kprintf("%c", sets[i] ? (char)('0' + sets[i] * 9 / most) : '.');
-    kprintf("\n%-9s%zu of %u sets, at most %zu objects in one\n", "",
+    kprintf("\n%-9s%zu of %u sets; most objects in one: %zu\n", "",
             sets_touched(sets), SETS, most);
 }
 

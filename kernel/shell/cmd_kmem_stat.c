@@ -528,7 +528,8 @@ static int cmd_kmastat(char **argv)
                          .ks_unit = shell_option('k') || shell_option('m'),
                          .ks_shift = shell_option('m') ? 20 : 10,
                          .ks_zero = shell_option('z'),
-                         .ks_wide = shell_option('w')};
+                         .ks_wide = shell_option('w'),
+                         .ks_json = shell_option('j')};
     struct heap_sum selected = {0};
     struct heap_totals t;
     size_t hidden;
@@ -537,8 +538,7 @@ static int cmd_kmastat(char **argv)
     if (selected.sum_caches == 0)
         return shell_error("no cache matches '%s'; `kmastat -z` lists them all",
                            ks.ks_pattern);
-    if (shell_option('j')) {
-        ks.ks_json = true;
+    if (ks.ks_json) {
         print_rows(&ks, &hidden);
         heap_totals(&t);
         json_totals(&t);

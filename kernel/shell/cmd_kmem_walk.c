@@ -232,8 +232,7 @@ static int cmd_walk(char **argv)
     while (!done(&w) && (w.walk_cp = heap_next(&at, heap_key_mem, &w.walk_st)))
         walk_cache(&w);
     if (!w.walk_json)
-        kprintf("%u row%s%s\n", (unsigned)w.walk_rows,
-                w.walk_rows == 1 ? "" : "s",
+        kprintf("%u row%s%s\n", (unsigned)w.walk_rows, plural(w.walk_rows),
                 w.walk_rows == w.walk_most ? ", as many as asked for" : "");
     return 0;
 }

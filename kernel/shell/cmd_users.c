@@ -351,7 +351,7 @@ static int cmd_old(char **argv)
     count_suspects(&count, &bytes);
     kprintf(
         "suspect: %llu object%s, %llu bytes, allocated %u s ago or earlier\n",
-        count, count == 1 ? "" : "s", bytes, (unsigned)seconds);
+        count, plural(count), bytes, (unsigned)seconds);
     if (groups.unaudited)
         kprintf("the age of %llu objects is not known: their caches are not "
                 "in mode U\n",
@@ -413,7 +413,7 @@ static int cmd_leaks(char **argv)
     if (!json)
         kprintf("suspect: %zu object%s, %zu bytes; %zu of %zu are reached from "
                 "%zu KiB of roots\n",
-                st.stat_suspects, st.stat_suspects == 1 ? "" : "s",
+                st.stat_suspects, plural(st.stat_suspects),
                 st.stat_suspect_bytes, st.stat_reached, st.stat_buffers,
                 st.stat_roots >> 10);
     if (shell_option('r') && !json)

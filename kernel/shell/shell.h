@@ -84,6 +84,12 @@ int shell_execute(char *line);
 /* Prints "NAME: what is wrong; what would be right" on one line. Returns 1. */
 int shell_error(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
+/* The ending of a noun after a number of things. */
+static inline const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 /* True once ^C was typed on a console since the command began: long commands
  * ask and stop. */
 bool shell_interrupted(void);

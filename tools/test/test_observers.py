@@ -155,13 +155,13 @@ def test_why_begins_with_the_emptiest_slabs(shell):
 def test_fail_with_conditions(shell):
     shell.command("kmem create spy 100; kmem create other 100")
     shell.command("fail slab 2 -c spy")
-    assert "+1 objects" in shell.command("kmem alloc other 1")
-    assert "+1 objects" in shell.command("kmem alloc spy 5")  # one failed
+    assert "+1 object:" in shell.command("kmem alloc other 1")
+    assert "+1 object:" in shell.command("kmem alloc spy 5")  # one failed
     text = shell.command("fail")
     assert "request 2 for an object of spy: 2 so far, 1 failed" in text
     assert "has happened" in shell.command("fail off")
     shell.command("fail slab -r 4 -s 9 -c spy -f play_alloc -t 1")
-    done = sum(int(re.search(r"\+(\d+) objects",
+    done = sum(int(re.search(r"\+(\d+) object",
                              shell.command("kmem alloc spy 1"))[1])
                for _ in range(60))
     text = shell.command("fail")

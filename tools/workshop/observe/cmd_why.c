@@ -147,7 +147,7 @@ static void why_cache(struct kmem_cache *cp, const struct kmem_cache_stat *st,
             "%zu of %zu partial slabs; %zu frees would release %zu page%s\n",
             near.near_count, near.near_partial, objects,
             near.near_count * st->stat_slab_pages,
-            near.near_count * st->stat_slab_pages == 1 ? "" : "s");
+            plural(near.near_count * st->stat_slab_pages));
 }
 
 /* The slab that holds an address, or whose kmem_slab is there. */
