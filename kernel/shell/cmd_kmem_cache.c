@@ -385,9 +385,7 @@ static int cmd_hash(char **argv)
     if (only)
         kmem_cache_stat(only, &st);
     if (only && !(st.stat_flags & KMEM_STAT_LARGE))
-        return shell_error("'%s' is of small objects, without a hash table; "
-                           "`hash` shows which have one",
-                           argv[1]);
+        return shell_error("'%s' has small objects and no hash table", argv[1]);
     if (!json)
         kprintf("%-*s %7s %7s %8s %6s %8s %7s %9s\n", HEAP_NAME, "CACHE",
                 "ENTRIES", "USED", "MAXCHAIN", "LOAD", "RESCALES", "GROW-AT",
@@ -404,4 +402,15 @@ static int cmd_hash(char **argv)
     return 0;
 }
 
+static void offer_hashed(const struct shell_offer *o)
+{
+    struct kmem_cache_stat st;
+    struct kmem_cache *cp;
+
+    heap_all (cp, &st)
+        if (st.stat_flags & KMEM_STAT_LARGE)
+            shell_offer(o, st.stat_name);
+}
+
 SHELL_COMMAND(hash, cmd_hash);
+SHELL_WORDS(LARGE_CACHE, offer_hashed);

@@ -251,7 +251,7 @@ static const struct {
     {"frag ", ""},
     {"frag -", "-b -j"},
     {"frag -b ", ""},
-    {"hash ", "@CACHE"},
+    {"hash ", "@LARGE_CACHE"},
     {"hash -", "-j"},
     {"hash inode ", ""},
     {"help ", "@COMMAND options"},
