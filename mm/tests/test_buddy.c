@@ -180,11 +180,14 @@ KTEST(buddy, counters_count)
     struct buddy_stat before = stat_now();
     struct page *p = buddy_alloc(3);
     struct buddy_stat now = stat_now();
+    size_t managed = 0;
 
     KT_REQUIRE(p != NULL);
     KT_EQ(now.stat_allocs[3] - before.stat_allocs[3], 1);
     KT_EQ(before.stat_free_pages - now.stat_free_pages, 8);
-    KT_EQ(now.stat_total_pages, before.stat_total_pages);
+    for (size_t i = 0; i < page_count; i++)
+        managed += page_array[i].page_state > PAGE_KERNEL;
+    KT_EQ(now.stat_total_pages, managed);
     buddy_free(p, 3);
     KT_EQ(stat_now().stat_frees[3] - now.stat_frees[3], 1);
     KT_EQ(stat_now().stat_failures, before.stat_failures);
@@ -220,6 +223,8 @@ KTEST(buddy, all_pages_allocated_and_freed)
     KT_EQ(dry.stat_failures - before.stat_failures, BUDDY_ORDERS);
     KT_TRUE(buddy_alloc(0) == NULL);
     check();
+    test_flood_release(1);
+    KT_EQ(stat_now().stat_largest, 0);
     test_flood_end();
     check_same(&before);
 }
@@ -394,6 +399,25 @@ KTEST(buddy, verify_finds_broken_blocks)
     POKE(p[5].page_state, PAGE_FREE, "block overlaps another");
     POKE(p->page_order, 2, "frame belongs to no block");
     buddy_free(p, 3);
+}
+
+/* The frame that is wrong; NULL if none is, or if no frame has been reached. */
+KTEST(buddy, verify_says_where)
+{
+    struct page *p = buddy_alloc(3);
+    struct list *first = buddy_zone.zone_list[0].next;
+    const struct page *where = p;
+
+    KT_REQUIRE(p != NULL);
+    KT_TRUE(buddy_verify(&where) == NULL && where == NULL);
+    p[3].page_order = 0;
+    KT_TRUE(buddy_verify(&where) != NULL && where == p + 3);
+    p[3].page_order = PAGE_NO_ORDER;
+    buddy_zone.zone_list[0].next = &page_array[page_count].page_link;
+    KT_TRUE(buddy_verify(&where) != NULL && where == NULL);
+    buddy_zone.zone_list[0].next = first;
+    buddy_free(p, 3);
+    check();
 }
 
 /* A block that is misaligned on its list: order 1 at an odd frame. */

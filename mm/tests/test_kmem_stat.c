@@ -6,21 +6,23 @@
 KTEST(kmem_stat, geometry_and_identity)
 {
     struct kmem_cache *cp =
-        kmem_cache_create("t_stat", 100, 16, test_ctor, test_dtor);
+        kmem_cache_create("t_stat", 200, 16, test_ctor, test_dtor);
     KT_REQUIRE(cp != NULL);
     struct kmem_cache_stat s = test_stat(cp);
-    struct test_geometry g = test_geometry(100, 16, true);
+    struct test_geometry g = test_geometry(200, 16, true);
 
     KT_EQ(strcmp(s.stat_name, "t_stat"), 0);
     KT_EQ(s.stat_kind, KMEM_KIND_NAMED);
     KT_EQ(s.stat_flags, KMEM_STAT_CTOR | KMEM_STAT_DTOR);
-    KT_EQ(s.stat_size, 100);
+    KT_EQ(s.stat_size, 200);
     KT_EQ(s.stat_align, 16);
     KT_EQ(s.stat_chunk, g.chunk);
     KT_EQ(s.stat_slab_pages, g.pages);
     KT_EQ(s.stat_slab_objects, g.objects);
     KT_EQ(s.stat_slab_left, g.left);
+    KT_EQ(s.stat_colour_min, 0);
     KT_EQ(s.stat_colour_max, g.colour_max);
+    KT_NE(s.stat_colour_max, 0);
     KT_EQ(s.stat_ctor, (uintptr_t)test_ctor);
     KT_EQ(s.stat_dtor, (uintptr_t)test_dtor);
     test_destroy(cp);
@@ -186,6 +188,7 @@ KTEST(kmem_stat, slab_rows)
     KT_EQ(s.stat_chunks, n);
     KT_EQ(s.stat_state, KMEM_SLAB_PARTIAL);
     KT_TRUE(s.stat_freelist);
+    KT_EQ(test_stat(cp).stat_slab_bytes, 2 * s.stat_bytes);
     KT_TRUE(!kmem_slab_stat(cp, 2, &s));
     KT_TRUE(!kmem_slab_stat(cp, SIZE_MAX, &s));
     test_free(cp, 0, n + 2);

@@ -3,6 +3,7 @@
  * structure is changed, the verifier names the violation, and finds none after
  * the repair.
  */
+#include "mm/kmem_walk.h"
 #include "mm/tests/kmem_test.h"
 
 /* Four slabs: full, full, partial (2 allocated), free. */
@@ -95,6 +96,22 @@ KTEST(kmem_verify, slabs)
 {
     check_slab(200);
     check_slab(1000);
+}
+
+KTEST(kmem_verify, where_a_slab_is_broken)
+{
+    size_t n;
+    struct kmem_cache *cp = make(200, &n);
+    struct kmem_slab *sp = test_slab(cp, 1);
+    const char *where = NULL;
+    char text[40];
+
+    sp->slab_refcnt++;
+    KT_TRUE(kmem_cache_verify(cp, &where) != NULL);
+    snprintf(text, sizeof(text), "slab %p", (void *)sp);
+    KT_EQ(strcmp(where, text), 0);
+    sp->slab_refcnt--;
+    end(cp);
 }
 
 KTEST(kmem_verify, header_of_a_small_slab)
@@ -364,14 +381,42 @@ KTEST(kmem_verify, hash_entries_of_other_slabs)
     struct kmem_cache *other = kmem_cache_create("t_other", 512, 0, NULL, NULL);
     KT_REQUIRE(other != NULL);
     struct kmem_bufctl *bcp = *kmem_hash_bucket(cp, test_obj[0]);
+    struct kmem_slab copy = *bcp->bufctl_slab;
     void *obj = kmem_cache_alloc(other, KM_SLEEP);
 
     TEST_POKE(cp, bcp->bufctl_addr, (char *)bcp->bufctl_addr + (64 << 9),
               "bufctl's address is no chunk of its slab");
     TEST_POKE(cp, bcp->bufctl_slab, test_slab(other, 0),
               "bufctl points to a slab of another cache");
+    TEST_POKE(cp, bcp->bufctl_slab, &copy,
+              "bufctl points to a slab of another cache");
     kmem_cache_free(other, obj);
     test_destroy(other);
+    end(cp);
+}
+
+/* The chunk after the last, in the bucket of its address. */
+KTEST(kmem_verify, hash_entry_at_the_end_of_its_slab)
+{
+    size_t n;
+    struct kmem_cache *cp = make(512, &n);
+    struct kmem_bufctl **from = kmem_hash_bucket(cp, test_obj[0]);
+    struct kmem_bufctl *bcp = *from;
+    struct kmem_bufctl *rest = bcp->bufctl_next;
+    void *addr = bcp->bufctl_addr;
+    struct kmem_bufctl **to;
+
+    *from = rest;
+    bcp->bufctl_addr = kmem_slab_chunk(bcp->bufctl_slab, n);
+    to = kmem_hash_bucket(cp, bcp->bufctl_addr);
+    bcp->bufctl_next = *to;
+    *to = bcp;
+    TEST_VERIFY_SAYS(cp, "bufctl's address is no chunk of its slab");
+    *to = bcp->bufctl_next;
+    bcp->bufctl_addr = addr;
+    bcp->bufctl_next = rest;
+    *from = bcp;
+    TEST_VERIFY(cp);
     end(cp);
 }
 
@@ -485,6 +530,22 @@ KTEST(kmem_verify, a_broken_cache_breaks_the_heap)
     TEST_VERIFY(NULL);
     test_destroy(last);
     end(cp);
+}
+
+/* The pages of a supplier are not marked, so that only these are refused. */
+KTEST(kmem_verify, links_of_a_small_cache_with_a_supplier)
+{
+    struct test_supply s;
+    struct kmem_cache *cp = test_supply_cache(&s, 1, 200);
+    char *link;
+
+    test_alloc(cp, 0, 1);
+    link = (char *)test_slab(cp, 0)->slab_head;
+    KT_TRUE(kmem_bufctl_plausible(cp, (void *)link));
+    for (size_t i = 1; i < TEST_WORD; i++)
+        KT_TRUE(!kmem_bufctl_plausible(cp, (void *)(link + i)));
+    test_free(cp, 0, 1);
+    test_destroy(cp);
 }
 
 /* Slabs of a supplier of their own are not segkmem's, and not marked. */

@@ -45,17 +45,49 @@ KTEST(page, addresses_and_frames_lead_to_each_other)
     buddy_free(p, 0);
 }
 
+static void check_block(const struct page *p, unsigned order)
+{
+    for (size_t i = 0; i < (size_t)1 << order; i++)
+        KT_TRUE(page_block(p + i) == p);
+}
+
 KTEST(page, block_of_every_frame_of_a_block)
 {
     for (unsigned order = 0; order <= 6; order++) {
         struct page *p = buddy_alloc(order);
 
         KT_REQUIRE(p != NULL);
-        for (size_t i = 0; i < (size_t)1 << order; i++)
-            KT_TRUE(page_block(p + i) == p);
+        check_block(p, order);
         buddy_free(p, order);
     }
     KT_TRUE(page_block(&page_array[0]) == &page_array[0]);
+}
+
+/* They may be buddies: the first also begins a place for a larger block. */
+KTEST(page, block_of_every_frame_of_two_blocks)
+{
+    struct page *p;
+    struct page *q;
+
+    KT_NEEDS(16 * PAGE_SIZE);
+    p = buddy_alloc(1);
+    q = buddy_alloc(1);
+    KT_REQUIRE(p != NULL && q != NULL);
+    check_block(p, 1);
+    check_block(q, 1);
+    buddy_free(q, 1);
+    buddy_free(p, 1);
+}
+
+KTEST(page, block_of_every_frame_of_the_largest_block)
+{
+    struct page *p;
+
+    KT_NEEDS(2 * BUDDY_MAX_PAGES * PAGE_SIZE);
+    p = buddy_alloc(BUDDY_MAX_ORDER);
+    KT_REQUIRE(p != NULL);
+    check_block(p, BUDDY_MAX_ORDER);
+    buddy_free(p, BUDDY_MAX_ORDER);
 }
 
 KTEST(page, the_memory_map_is_kept)
@@ -245,6 +277,8 @@ KTEST(page, block_of_a_frame_in_no_block)
 
     machine_make(&old, 1024, &map, 1);
     page_array[512].page_tag = PAGE_TAG(PAGE_TAIL, PAGE_NO_ORDER);
+    KT_TRUE(page_block(&page_array[600]) == NULL);
+    page_array[512].page_tag = PAGE_TAG(PAGE_ALLOC, 3); /* ends before it */
     KT_TRUE(page_block(&page_array[600]) == NULL);
     machine_restore(&old);
 }

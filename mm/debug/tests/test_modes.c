@@ -176,6 +176,16 @@ KTEST(kmem_debug, S59_modes_that_end_leave_no_trace)
     KT_EQ(kmem_class_max, KMEM_MAXBUF);
 }
 
+KTEST(kmem_debug, modes_and_least_colour_in_a_snapshot)
+{
+    struct kmem_cache *cp = test_debug("FZ", 48, 0, false);
+
+    KT_EQ(test_stat(cp).stat_modes, test_modes("FZ"));
+    KT_EQ(test_stat(cp).stat_colour_min, cp->cache_colour_min);
+    KT_NE(cp->cache_colour_min, 0);
+    test_destroy(cp);
+}
+
 KTEST(kmem_debug, caches_whose_modes_cannot_change)
 {
     struct kmem_cache *cp = kmem_cache_create("t_switch", 40, 0, NULL, NULL);

@@ -123,6 +123,36 @@ KTEST(kmem_verify, flags_and_what_follows_from_them)
     test_destroy(cp);
 }
 
+/* Large only because of the word that constructed objects need. */
+KTEST(kmem_verify, a_constructor_or_a_destructor_makes_large)
+{
+    struct kmem_cache *cp =
+        kmem_cache_create("t_verify", KMEM_LARGE_MIN - 8, 0, test_ctor, NULL);
+
+    KT_REQUIRE(cp != NULL);
+    TEST_VERIFY(cp);
+    test_destroy(cp);
+    cp = kmem_cache_create("t_verify", KMEM_LARGE_MIN - 8, 0, NULL, test_dtor);
+    KT_REQUIRE(cp != NULL);
+    TEST_VERIFY(cp);
+    test_destroy(cp);
+}
+
+/* Also those of the last bucket, and those that precede others in a chain: each
+ * of the 64 buckets has one of every page. */
+KTEST(kmem_verify, every_allocated_buffer)
+{
+    struct kmem_cache *cp = test_debug("P", 64, 0, false);
+
+    test_alloc(cp, 0, 128);
+    KT_TRUE(cp->cache_hash[cp->cache_hash_mask]->bufctl_next != NULL);
+    for (size_t i = 0; i < 128; i++)
+        TEST_POKE(cp, test_bufctl(cp, test_obj[i])->bufctl_state, KMEM_BUF_FREE,
+                  WRONG_STATE);
+    test_free(cp, 0, 128);
+    test_destroy(cp);
+}
+
 KTEST(kmem_verify, geometry_of_the_debug_layout)
 {
     struct kmem_cache *cp = test_debug("Z", 48, 0, false);
