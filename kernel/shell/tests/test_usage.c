@@ -253,6 +253,7 @@ static const struct {
     {"frag -b ", ""},
     {"hash ", "@LARGE_CACHE"},
     {"hash -", "-j"},
+    {"hash inod", ""}, /* its objects are small */
     {"hash inode ", ""},
     {"help ", "@COMMAND options"},
     {"help echo ", ""},
