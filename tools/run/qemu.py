@@ -513,6 +513,12 @@ class Machine:
                 raise AssertionError(f"{line}: no {pattern!r} in {text}")
             time.sleep(0.02)
 
+    def kill(self, whom):
+        """Kills a program or a group of the kernel's shell; returns the report
+        of its end, which comes before this prompt or before a later one."""
+        return (self.command(f"kill {whom}").strip()
+                or self.until("echo", r"\w").strip())
+
     def wait(self):
         """Waits for QEMU to end; returns its exit status."""
         while self.receive(SILENCE):

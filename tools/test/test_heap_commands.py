@@ -307,7 +307,7 @@ def test_no_object_of_a_waiting_program_is_suspect(shell):
     tables = records(shell, "walk -j alloc page_table")
     text = shell.command("leaks")
     refs = shell.command(f"whatis -r {tables[0]['addr']:x}")
-    shell.command(f"kill -KILL {pid}")
+    shell.kill(f"-KILL {pid}")
     assert tables and re.search(r"^suspect: 0 objects", text, re.M), text
     # by its physical address, from the directory
     assert re.search(r"of cache page_directory, \+ ", refs), refs

@@ -128,20 +128,12 @@ def test_a_background_program_ends_at_a_prompt(shell):
 
 def test_kill_by_pid_and_by_group(shell):
     shell.command("run -b sleep 1000")
-    text = kill(shell, programs(shell)["sleep"]["pid"])
-    assert text == "sleep: killed by signal 15 (TERM)\n"
+    text = shell.kill(programs(shell)["sleep"]["pid"])
+    assert text == "sleep: killed by signal 15 (TERM)"
     shell.command("run -b sh -c \"sleep 1000 | cat\"")
     wait_for(shell, {"sh", "sleep", "cat"})
     shell.command(f"kill -KILL -{programs(shell)['sh']['group']}")
     wait_for(shell, set())
-
-
-def kill(machine, whom):
-    """The message about a killed task, which comes before this prompt or a
-    later one."""
-    text = machine.command(f"kill {whom}").strip() or \
-        machine.until("echo", r"\w")
-    return text.strip() + "\n"
 
 
 def wait_for(machine, names):
@@ -188,8 +180,8 @@ def test_a_waiting_program_that_ends_is_forgotten(shell):
     shell.send(BACKSLASH)
     shell.expect(LOST)
     shell.prompt()
-    text = kill(shell, f"-KILL -{programs(shell)['sh']['pid']}")
-    assert text == "sh: killed by signal 9 (KILL)\n"
+    text = shell.kill(f"-KILL -{programs(shell)['sh']['pid']}")
+    assert text == "sh: killed by signal 9 (KILL)"
     assert shell.command("run false") == "false: exit code 1\n"
 
 

@@ -48,7 +48,7 @@ def test_whatis_knows_pages_of_programs(shell):
     assert m, text
     text = shell.command(f"whatis {0xc0000000 + 4096 * int(m[1]):x}")
     assert f"page 0x00500000 of task {pid} (sleep)" in text
-    shell.command(f"kill -KILL {pid}")
+    shell.kill(f"-KILL {pid}")
     assert "no task has a page there" in shell.command("whatis 0x500000")
 
 
