@@ -69,7 +69,6 @@ void kmem_log_enter(enum kmem_op op, struct kmem_cache *cp,
         .log_number = cp->cache_number,
         .log_slab = bdp->bufctl.bufctl_slab,
         .log_buf = bdp->bufctl.bufctl_addr,
-        .log_bufctl = bdp,
         .log_size =
             op == KMEM_OP_ALLOC ? MIN(bdp->bufctl_size, cp->cache_size) : 0,
         .log_trans = op == KMEM_OP_ALLOC ? bdp->bufctl_alloc : bdp->bufctl_free,

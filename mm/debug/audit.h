@@ -23,7 +23,6 @@ struct kmem_log_entry {
     uint32_t log_number;          /* this one, which it was then */
     const void *log_slab;
     const void *log_buf;
-    const void *log_bufctl;
     size_t log_size; /* requested bytes */
     struct kmem_transaction log_trans;
 };

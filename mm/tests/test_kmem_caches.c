@@ -243,7 +243,7 @@ KTEST(kmem, S2_bad_alignments_are_refused)
 
 /* ---- destroy ------------------------------------------------------------ */
 
-KTEST(kmem, S8_destroy_gives_every_page_back)
+KTEST(kmem, S8_destroy_frees_every_page)
 {
     static const size_t sizes[] = {8, 200, 512, 700, 9000};
 

@@ -29,7 +29,7 @@ KTEST(kmem, S3_nosleep_gets_null_when_supplier_is_empty)
     KT_EQ(s.held, 0);
 }
 
-KTEST(kmem, S3_nosleep_gets_null_when_memory_is_gone)
+KTEST(kmem, S3_nosleep_gets_null_when_memory_is_used_up)
 {
     struct kmem_cache *small = kmem_cache_create("t_dry_s", 64, 0, NULL, NULL);
     struct kmem_cache *large =

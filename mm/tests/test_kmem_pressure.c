@@ -382,7 +382,7 @@ static size_t give_page(size_t most)
     return 0;
 }
 
-KTEST(kmem, S3_a_page_that_the_callback_gave_back_is_found)
+KTEST(kmem, S3_a_page_that_the_callback_freed_is_found)
 {
     struct kmem_cache *cp = kmem_cache_create("t_late", 64, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);

@@ -115,8 +115,9 @@ def test_run_s_says_what_is_wrong(granted):
 
 
 def test_grants_in_use(boot):
-    """A session's name server, and a driver that waits for its line."""
-    machine = boot()
+    """A session's name server, and a driver that waits for its line. Counted:
+    drivertest's alarm has to come on time."""
+    machine = boot(counted=True)
     machine.prompt()
     machine.command("run -b -s drivertest wait")
     running = (r"^drivertest +(\d+) running +70-71   5 +b8000-b8fff "

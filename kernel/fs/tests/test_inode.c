@@ -205,7 +205,7 @@ KTEST(inode, without_links_it_goes_with_its_last_reference)
     KT_TRUE(test_fs_end());
 }
 
-KTEST(inode, a_blank_one_that_is_not_needed_goes_back)
+KTEST(inode, an_unneeded_blank_inode_is_freed)
 {
     struct inode *a, *b, *blank;
 

@@ -386,7 +386,7 @@ KTEST(pipe, a_long_write_goes_in_pieces)
     close_pipe();
 }
 
-KTEST(pipe, a_waiting_writer_sees_that_the_reader_has_gone)
+KTEST(pipe, a_waiting_writer_sees_the_last_reader_close)
 {
     struct job w = {'W', 1, 0, 0};
     struct job part = {'P', PIPE_SIZE + 1, 0, 0};

@@ -105,7 +105,7 @@ static void put(void *arg)
     *f = NULL;
 }
 
-KTEST(proc, kmastat_tells_of_one_moment)
+KTEST(proc, kmastat_shows_one_moment)
 {
     struct file *f = open("/proc/kmastat");
     struct file *pipe[2] = {NULL, NULL};

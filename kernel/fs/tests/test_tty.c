@@ -250,7 +250,7 @@ static void sleep(void *arg)
     spin_unlock(&sched_lock);
 }
 
-KTEST(tty, signal_key_gives_the_console_back)
+KTEST(tty, signal_key_returns_the_console)
 {
     struct task *t = task_create("asleep", sleep, NULL, PRIORITY_KERNEL);
     struct task *presser;

@@ -256,7 +256,7 @@ KTEST(ipc, a_killed_task_does_not_wait)
 }
 
 /* Killed and woken, but still in its list. */
-KTEST(ipc, killed_but_not_yet_gone)
+KTEST(ipc, killed_but_still_alive)
 {
     if (!begin(1))
         return;

@@ -192,7 +192,7 @@ KTEST(ipc, another_receiver_opens_a_circle)
 }
 
 /* The port's only receiver is not the one that made it. */
-KTEST(ipc, a_circle_of_one_after_the_parent_has_gone)
+KTEST(ipc, a_circle_of_one_after_the_parent_ended)
 {
     if (!begin(1))
         return;

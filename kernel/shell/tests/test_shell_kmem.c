@@ -447,7 +447,7 @@ KTEST(shell_kmem, playground_leaves_colours_out)
     KT_EQ(shell_test_run("kmem create test_play 256 8 ctor nocolour x"), 1);
 }
 
-KTEST(shell_kmem, playground_gives_everything_back)
+KTEST(shell_kmem, playground_frees_everything)
 {
     struct kmem_cache *cp;
     struct kmem_cache_stat st;

@@ -429,7 +429,7 @@ static size_t failures(void)
     return (size_t)stat.stat_fails;
 }
 
-KTEST(kmem_sleep, S3_waits_until_pages_come_back)
+KTEST(kmem_sleep, S3_waits_until_pages_are_freed)
 {
     const struct kmem_supplier tap = {tap_get, tap_put, NULL};
 

@@ -138,7 +138,7 @@ KTEST(backtrace, calls_of_this_function_come_first)
     KT_EQ(caller(stack + 1, 1), stack[1]);
 }
 
-KTEST(backtrace, a_frame_tells_by_itself)
+KTEST(backtrace, a_function_with_a_frame_has_no_leaf_caller)
 {
     uintptr_t stack[] = {return_address()};
     uintptr_t inside = walk_from_here() > 0 ? pc[0] : 0;

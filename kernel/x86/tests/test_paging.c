@@ -118,7 +118,7 @@ KTEST(paging, nothing_after_memory)
     KT_EQ(paging_entry(0xFFFFF000), 0);
 }
 
-KTEST(paging, a_page_goes_and_comes_back)
+KTEST(paging, a_page_is_unmapped_and_mapped_again)
 {
     struct page *page = buddy_alloc(2);
     vaddr_t addr;

@@ -33,7 +33,7 @@ static void check_nesting(bool on)
     irq_restore(flags);
 }
 
-KTEST(spinlock, interrupts_come_back_with_the_outermost)
+KTEST(spinlock, interrupts_are_enabled_by_the_outermost)
 {
     check_nesting(true);
 }

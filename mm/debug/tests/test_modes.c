@@ -112,7 +112,7 @@ KTEST(kmem_debug, switching_to_the_same_layout_keeps_the_slabs)
 }
 
 /* Free slabs of the old layout are reaped first. */
-KTEST(kmem_debug, switching_gives_free_slabs_back)
+KTEST(kmem_debug, switching_frees_free_slabs)
 {
     struct kmem_cache *cp = kmem_cache_create("t_big", 4000, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);

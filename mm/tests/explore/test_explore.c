@@ -177,7 +177,7 @@ static void check_page(void)
     end_dry();
 }
 
-KTEST(explore, S46_a_page_that_comes_back_meanwhile_is_found)
+KTEST(explore, S46_a_page_freed_meanwhile_is_found)
 {
     static const struct explore_case c = {
         "page", make_dry, {alloc_page, free_page}, check_page};
@@ -214,7 +214,7 @@ static void check_object(void)
     end_dry();
 }
 
-KTEST(explore, S3_an_object_that_comes_back_meanwhile_is_found)
+KTEST(explore, S3_an_object_freed_meanwhile_is_found)
 {
     static const struct explore_case c = {
         "object", make_dry, {alloc_object, free_object}, check_object};
