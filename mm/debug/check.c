@@ -192,8 +192,7 @@ static void trace(const struct kmem_cache *cp, const char *what,
 
 /* Whether the head of the freelist can be trusted. If not, its slab is isolated
  * and `error` says what is wrong. */
-static bool head_is_valid(struct kmem_cache *cp,
-                          struct kmem_error_record *error)
+static bool head_is_sane(struct kmem_cache *cp, struct kmem_error_record *error)
 {
     struct kmem_slab *sp = cp->cache_freelist;
     struct kmem_bufctl *bcp = sp->slab_head;
@@ -281,7 +280,7 @@ static void *alloc_once(struct kmem_cache *cp, size_t size)
 
     for (;;) {
         mm_lock(&cp->cache_lock);
-        sane = head_is_valid(cp, &error);
+        sane = head_is_sane(cp, &error);
         bcp = sane ? take(cp) : NULL;
         layout = in_mode(cp, KMF_LAYOUT);
         mm_unlock(&cp->cache_lock);

@@ -249,7 +249,7 @@ static void each_slab(void (*fn)(struct slab_marks *m))
 static kmem_buf_fn_t *suspect_fn;
 static void *suspect_arg;
 
-static void report_suspects(struct slab_marks *m)
+static void tell_suspects(struct slab_marks *m)
 {
     for (size_t i = 0; i < m->marks_cache->cache_slab_chunks; i++) {
         struct kmem_buf_stat stat;
@@ -317,7 +317,7 @@ static __attribute__((noinline)) bool run(void)
     scan.bytes = pages * PAGE_SIZE;
     memset(scan.memory, 0, scan.bytes);
     mark_all();
-    each_slab(report_suspects);
+    each_slab(tell_suspects);
     buddy_free_run(p, pages);
     return true;
 }
