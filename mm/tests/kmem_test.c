@@ -347,6 +347,23 @@ void test_verify(const char *file, int line, struct kmem_cache *cp,
         ktest_fail(file, line, "\"%s\", but not where", what);
 }
 
+void test_verify_at(const char *file, int line, struct kmem_cache *cp,
+                    const char *fmt, ...)
+{
+    const char *where = NULL;
+    char text[96];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    if (kmem_cache_verify(cp, &where) == NULL)
+        ktest_fail(file, line, "verify says nothing, expected %s", text);
+    else if (where == NULL || strcmp(where, text) != 0)
+        ktest_fail(file, line, "verify says %s, expected %s",
+                   where == NULL ? "no place" : where, text);
+}
+
 static uint32_t saved_interval;
 
 static void start_again(void *unused)

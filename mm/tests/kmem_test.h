@@ -125,6 +125,13 @@ struct kmem_cache_stat test_stat(struct kmem_cache *cp);
 void test_verify(const char *file, int line, struct kmem_cache *cp,
                  const char *what);
 
+/* The verifier reports a violation in `cp` at the place that the format
+ * gives. */
+#define TEST_VERIFY_AT(cp, ...)                                                \
+    test_verify_at(__FILE__, __LINE__, cp, __VA_ARGS__)
+void test_verify_at(const char *file, int line, struct kmem_cache *cp,
+                    const char *fmt, ...) PRINTF_LIKE(4, 5);
+
 /* Breaks an invariant, which the verifier must report, and repairs it; then the
  * verifier must report nothing. */
 #define TEST_POKE(cp, field, value, what)                                      \

@@ -61,25 +61,17 @@ KTEST(kmem_verify, where_a_buffer_is_damaged)
 {
     struct kmem_cache *cp = test_debug("Z", 48, 0, false);
     uint8_t *obj = kmem_cache_alloc(cp, KM_SLEEP);
-    const char *where = NULL;
-    char text[96];
 
     obj[50] = 1;
-    KT_TRUE(kmem_cache_verify(cp, &where) != NULL);
-    snprintf(text, sizeof(text), "buffer %p of t_debug, at %p", (void *)obj,
-             (void *)(obj + 50));
-    KT_EQ(strcmp(where, text), 0);
+    TEST_VERIFY_AT(cp, "buffer %p of t_debug, at %p", (void *)obj,
+                   (void *)(obj + 50));
     obj[50] = KMEM_GUARD;
     test_bufctl(cp, obj)->bufctl_state = 77;
-    KT_TRUE(kmem_cache_verify(cp, &where) != NULL);
-    snprintf(text, sizeof(text), "bufctl %p", (void *)test_bufctl(cp, obj));
-    KT_EQ(strcmp(where, text), 0);
+    TEST_VERIFY_AT(cp, "bufctl %p", (void *)test_bufctl(cp, obj));
     test_bufctl(cp, obj)->bufctl_state = KMEM_BUF_USED;
     kmem_cache_free(cp, obj);
     cp->cache_full_slabs++;
-    KT_TRUE(kmem_cache_verify(cp, &where) != NULL);
-    snprintf(text, sizeof(text), "cache t_debug (%p)", (void *)cp);
-    KT_EQ(strcmp(where, text), 0);
+    TEST_VERIFY_AT(cp, "cache t_debug (%p)", (void *)cp);
     cp->cache_full_slabs--;
     test_destroy(cp);
 }
