@@ -242,6 +242,7 @@ static void mounts_row(struct text **t, const struct fs *fs, struct inode *on,
         strlcpy(path, "/", PATH_MAX);
     else if (path_of(on, path, PATH_MAX) < 0)
         strlcpy(path, "?", PATH_MAX);
+    make_printable(path);
     print(t, "%-8s %s\n", fs->fs_name, path);
 }
 

@@ -246,11 +246,23 @@ static unsigned typed(const struct completion *c)
     return c->comp_line->line_pos - c->comp_start;
 }
 
+/* Whether a shell takes the word as one word that means itself. A file's name
+ * may have any character in it, also those that end a line. */
+static bool is_plain(const char *word)
+{
+    for (; *word; word++)
+        if (*word <= ' ' || *word > '~' ||
+            strchr("\"#$&'()*;<>?[\\]`{|}", *word))
+            return false;
+    return true;
+}
+
 static void find_next(const char *word, void *arg)
 {
     struct completion *c = arg;
 
-    if (strncmp(word, c->comp_line->line_text + c->comp_start, typed(c)) == 0 &&
+    if (is_plain(word) &&
+        strncmp(word, c->comp_line->line_text + c->comp_start, typed(c)) == 0 &&
         strcmp(word, c->comp_word) > 0 &&
         (!c->comp_found || strcmp(word, c->comp_next) < 0)) {
         c->comp_found = true;

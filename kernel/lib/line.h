@@ -26,7 +26,8 @@ struct line;
 
 /* Calls `add` for each word that may stand at the cursor. The places in
  * line_text where the command and the word begin: equal but for blanks if the
- * word is the command's name. */
+ * word is the command's name. Words that a shell would not take as they are,
+ * with control characters, blanks or operators, are not offered. */
 typedef void line_add_t(const char *word, void *arg);
 typedef void line_words_t(const struct line *l, unsigned command, unsigned word,
                           line_add_t *add, void *arg);

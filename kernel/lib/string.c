@@ -172,6 +172,13 @@ size_t strlcpy(char *dst, const char *src, size_t size)
     return n;
 }
 
+void make_printable(char *s)
+{
+    for (; *s; s++)
+        if (*s < ' ' || *s > '~')
+            *s = '?';
+}
+
 /* The value of a digit in base 10 or 16; 16 or more: not a digit. */
 static uint32_t digit_value(char c)
 {

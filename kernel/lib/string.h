@@ -22,6 +22,10 @@ char *strstr(const char *s, const char *what);
  * Returns strlen(src): a result >= size means that it was truncated. */
 size_t strlcpy(char *dst, const char *src, size_t size);
 
+/* Replaces each character that is not printable ASCII by '?'. Names that
+ * programs choose are printed so. */
+void make_printable(char *s);
+
 /* Reads an unsigned number at *s, decimal or hexadecimal after 0x, and moves *s
  * past it. False: there is none, or it does not fit in 32 bits. */
 bool scan_u32(const char **s, uint32_t *value);

@@ -174,6 +174,7 @@ static uint32_t show_mount(uint32_t last, bool json)
         strlcpy(path, "/", sizeof(path));
     else if (path_of(on, path, sizeof(path)) < 0)
         strlcpy(path, "?", sizeof(path));
+    make_printable(path);
     look_at_mount(fs, &r);
     if (json)
         print_mount_json(&r);

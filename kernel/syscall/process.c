@@ -200,7 +200,7 @@ static void replace(struct space *s, const char *path, struct inode *program,
     write_cr3(self->task_cr3);
     space_destroy(old);
     handle_close_on_exec(self->task_handles);
-    strlcpy(self->task_name, exec_name(path), sizeof(self->task_name));
+    task_set_name(self, exec_name(path));
     *task_frame(self) = first_frame(entry, esp);
 }
 

@@ -55,9 +55,11 @@ static void kstack_dtor(void *obj, size_t size UNUSED)
 
 /* ---- creating ----------------------------------------------------------- */
 
-static void set_name(struct task *t, const char *name)
+/* A program's name is that of a file, which may have any character in it. */
+void task_set_name(struct task *t, const char *name)
 {
     strlcpy(t->task_name, name, sizeof(t->task_name));
+    make_printable(t->task_name);
 }
 
 /* Fields that are not kept between uses. */
@@ -77,7 +79,7 @@ static void init(struct task *t, const char *name, unsigned priority)
     t->task_privileged = false;
     t->task_grant = NULL;
     t->task_ports = NULL;
-    set_name(t, name);
+    task_set_name(t, name);
 }
 
 struct task *task_prepare(const char *name, void (*entry)(void *), void *arg,

@@ -164,6 +164,9 @@ pid_t task_start(struct task *t);
 void sched_begin(void); /* must be called first in `entry` */
 void task_discard(struct task *t);
 
+/* For exec: names the task, in printable characters. */
+void task_set_name(struct task *t, const char *name);
+
 /* Ends the caller with a status as wait() returns it. All it owned but the
  * stack must have been released. */
 void task_exit(int status) __attribute__((noreturn));

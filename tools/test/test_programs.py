@@ -307,6 +307,35 @@ def test_completion_of_programs_and_pids(shell):
     assert re.search(r"\n0 +1 +2 +3", qemu.plain(shell.prompt()))
 
 
+@pytest.mark.parametrize("name", ["xx\rps;ps\r", "xx\x1b[2Jxx", "xx;ps",
+                                  "xx ps"])
+def test_a_name_of_a_file_runs_and_draws_nothing(boot, kernel, tmp_path, name):
+    """TAB leaves out names that a shell would read otherwise; ls and ps show
+    what does not print as '?'."""
+    archive = tmp_path / "initrd.tar"
+    with tarfile.open(qemu.initrd_of(kernel)) as old, \
+            tarfile.open(archive, "w", format=tarfile.USTAR_FORMAT) as new:
+        for member in old:
+            new.addfile(member, old.extractfile(member))
+            if member.name == "bin/sleep":
+                member.name = f"tmp/{name}"
+                new.addfile(member, old.extractfile(member))
+    shell = boot(initrd=archive)
+    shell.prompt()
+    shell.send("run /tmp/x\t\r")
+    said = shell.prompt()
+    assert "no /tmp/x;" in said and "PID" not in said, said
+    shell.send("sh\r")
+    shell.expect(r"\$ \Z")
+    shell.send("cd /tmp; echo x\t\t\r")
+    assert re.search(r"\nx\r*\n", shell.expect(r"\n[^\n]*\$ \Z"))
+    shell.send("ls; /tmp/x* 1 & ps\r")
+    said = shell.expect(r"\n[^\n]*\$ \Z")
+    shown = re.sub(r"[^ -~]", "?", name)
+    assert said.count(shown) >= 2, said
+    assert name == shown or name not in said, said
+
+
 def test_a_stopped_machine_starts_nothing(boot):
     machine = boot()
     machine.prompt()

@@ -1,8 +1,10 @@
 /*
  * ls [-al] [PATH…]: lists directories, or files.
  *
- * In columns on a console, otherwise one name per line.
+ * In columns on a console, otherwise one name per line. On a console, each
+ * character of a name that is not printable is shown as '?'.
  */
+#include "user/lib/ctype.h"
 #include "user/lib/dirent.h"
 #include "user/lib/err.h"
 #include "user/lib/stdio.h"
@@ -25,7 +27,18 @@ struct listing {
 
 static bool show_all;
 static bool show_long;
-static bool columns;
+static bool console;
+
+/* Prints a name, padded to `width` characters. */
+static void print_name(const char *name, size_t width)
+{
+    size_t n = 0;
+
+    for (; name[n] != 0; n++)
+        putchar(console && !isprint((unsigned char)name[n]) ? '?' : name[n]);
+    for (; n < width; n++)
+        putchar(' ');
+}
 
 static void add(struct listing *l, const char *name, uint8_t type)
 {
@@ -80,8 +93,10 @@ static bool print_long(const char *directory, const char *name)
         warn("%s", name);
         return false;
     }
-    printf("%c %4u %8u %8u %s\n", type_letter(st.st_type), st.st_nlink,
-           st.st_size, st.st_ino, name);
+    printf("%c %4u %8u %8u ", type_letter(st.st_type), st.st_nlink, st.st_size,
+           st.st_ino);
+    print_name(name, 0);
+    putchar('\n');
     return true;
 }
 
@@ -96,8 +111,8 @@ static void print_columns(const struct listing *l)
     rows = (l->list_used + rows - 1) / rows;
     for (size_t row = 0; row < rows; row++) {
         for (size_t i = row; i < l->list_used; i += rows)
-            printf("%-*s", i + rows < l->list_used ? (int)width : 0,
-                   l->list_entry[i].entry_name);
+            print_name(l->list_entry[i].entry_name,
+                       i + rows < l->list_used ? width : 0);
         putchar('\n');
     }
 }
@@ -106,7 +121,7 @@ static bool print_listing(const char *directory, const struct listing *l)
 {
     bool good = true;
 
-    if (columns && !show_long) {
+    if (console && !show_long) {
         print_columns(l);
         return true;
     }
@@ -151,7 +166,8 @@ static bool list_path(const char *path, bool titled)
     if (st.st_type != FILE_DIRECTORY) {
         if (show_long)
             return print_long("", path);
-        puts(path);
+        print_name(path, 0);
+        putchar('\n');
         return true;
     }
     if (titled)
@@ -170,7 +186,7 @@ int main(int argc, char **argv)
         show_all |= letter == 'a';
         show_long |= letter == 'l';
     }
-    columns = isatty(STDOUT_FILENO);
+    console = isatty(STDOUT_FILENO);
     if (optind == argc)
         return !list_path(".", false);
     for (int i = optind; i < argc; i++)

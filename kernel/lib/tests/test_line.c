@@ -27,6 +27,10 @@ static void words(const struct line *l, unsigned command, unsigned word,
                                            "kmem"};
     static const char *const caches[] = {"kmem_slab", "kmem_bufctl", "task",
                                          "inode",     "kmem_bufctl", "inode"};
+    /* The names of files may be like these. */
+    static const char *const bad[] = {
+        "bad;poweroff", "bad\rpoweroff\r", "bad\033[2J", "bad two",
+        "bad\"",        "bad\177",         "bad|sh",     "bad\xe9"};
 
     while (l->line_text[command] == ' ')
         command++;
@@ -35,6 +39,8 @@ static void words(const struct line *l, unsigned command, unsigned word,
     if (command < word && strncmp(l->line_text + command, "kmem ", 5) == 0)
         for (unsigned i = 0; i < ARRAY_SIZE(caches); i++)
             add(caches[i], arg);
+    for (unsigned i = 0; command < word && i < ARRAY_SIZE(bad); i++)
+        add(bad[i], arg);
 }
 
 static void start(void)
@@ -404,6 +410,15 @@ KTEST(line, lists_words_sorted_and_once)
     start();
     type("kmem i\t");
     EXPECT("kmem inode ", 11); /* the only one, though it came twice */
+}
+
+/* Such a name would run commands, or draw on the terminal. */
+KTEST(line, completes_no_name_that_a_shell_reads_otherwise)
+{
+    start();
+    type("cat ba\t\t");
+    EXPECT("cat ba", 6);
+    KT_EQ(screen.screen_row, 0); /* nothing is listed */
 }
 
 KTEST(line, completes_in_the_middle)

@@ -208,6 +208,14 @@ KTEST(parse_u32, numbers)
     expect_parse("0x0000000000000001", 1);
 }
 
+KTEST(string, make_printable_hides_what_draws)
+{
+    char name[] = " a\033[2J\r~\177\xe9";
+
+    make_printable(name);
+    KT_TRUE(strcmp(name, " a?[2J?~??") == 0);
+}
+
 KTEST(parse_u32, refuses)
 {
     static const char *const bad[] = {

@@ -4,6 +4,7 @@
  * Tests: kernel/task/task.c, kernel/task/sched.c, kernel/task/sync.c
  */
 #include "kernel/abi/errno.h"
+#include "kernel/lib/string.h"
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/task/sync.h"
 #include "drivers/pit.h"
@@ -101,6 +102,22 @@ KTEST(task, higher_priority_first)
     KT_REQUIRE(task_create("s", note_three, "s", PRIORITY_SERVER) != NULL);
     KT_TRUE(join(2));
     KT_ORDER("sssuuu");
+}
+
+KTEST(task, a_name_is_printable)
+{
+    struct task_stat st;
+    struct task *t;
+    pid_t pid;
+
+    ktest_undo(join_all, NULL);
+    begin_order();
+    t = task_create("a\nb\033[2J", note_three, "a", PRIORITY_USER);
+    KT_REQUIRE(t != NULL);
+    pid = t->task_pid;
+    KT_EQ(task_stats(pid - 1, &st, 1), 1);
+    KT_TRUE(strcmp(st.stat_name, "a?b?[2J") == 0);
+    KT_TRUE(join(1));
 }
 
 static volatile bool stop_spinning;
