@@ -413,7 +413,7 @@ KTEST(line, lists_words_sorted_and_once)
 }
 
 /* Such a name would run commands, or draw on the terminal. */
-KTEST(line, completes_no_name_that_a_shell_reads_otherwise)
+KTEST(line, offers_plain_names_only)
 {
     start();
     type("cat ba\t\t");
