@@ -45,12 +45,16 @@ static int signal_of(uint32_t vector)
     }
 }
 
-/* Kills the running program, with one line that says why. */
+/* Kills the running program, with one line that says why. One that is in
+ * virtual-8086 mode ends at its first instruction: all addresses of that mode
+ * are below USER_BASE, where nothing is mapped. */
 static void end_program(const struct trapframe *tf, const char *what,
                         const char *why)
 {
     struct task *self = task_self();
 
+    if (tf->eflags & EFLAGS_VM)
+        why = "in virtual-8086 mode";
     kprintf("%s (pid %d) killed at 0x%08x: %s%s%s%s%s\n", self->task_name,
             (int)self->task_pid, (unsigned)tf->eip, trap_name(tf->vector),
             what[0] != '\0' ? ": " : "", what, why != NULL ? ", " : "",
@@ -135,7 +139,7 @@ static bool page_fault(struct trapframe *tf)
 
     if (!trap_from_user(tf) && !copying)
         return false;
-    if (tf->eflags & EFLAGS_IF)
+    if (trap_from_user(tf) || (tf->eflags & EFLAGS_IF) != 0)
         irq_enable();
     if (addr < USER_TOP && s != NULL &&
         (write || (tf->error & ERROR_PRESENT) == 0))

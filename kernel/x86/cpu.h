@@ -7,6 +7,7 @@
 #include "kernel/lib/types.h"
 
 #define EFLAGS_IF (1u << 9)
+#define EFLAGS_VM (1u << 17) /* virtual-8086 mode: a program's */
 
 struct spinlock;
 struct task;

@@ -20,7 +20,6 @@ KERNEL_DATA     equ 0x10
 TRAP_NONE       equ 0xff                ; as in trap.h
 SYSCALL_VECTOR  equ 0x80
 FRAME_EAX       equ 28                  ; in struct trapframe
-FRAME_CS        equ 60
 ENOSYS          equ 38
 
 section .text
@@ -60,7 +59,7 @@ trap_common:
         mov     es, eax
         mov     eax, esp
         call    trap_dispatch
-        test    byte [esp + FRAME_CS], 3
+        test    al, al                  ; from ring 3?
         jz      restore
         cli                             ; a page fault's handler enabled them
 

@@ -15,7 +15,7 @@
 #define IRQ_CASCADE    2      /* the second controller */
 
 extern const uint32_t trap_stubs[TRAP_VECTORS];
-void trap_dispatch(struct trapframe *tf);
+bool trap_dispatch(struct trapframe *tf);
 void trap_double_fault_report(void);
 
 void trap_handle_pending(struct trapframe *tf);
@@ -112,14 +112,14 @@ static void handle_irq(struct trapframe *tf, int irq)
         preempt();
 }
 
-void trap_dispatch(struct trapframe *tf)
+/* Called by trap.asm. Returns whether a program was interrupted. */
+bool trap_dispatch(struct trapframe *tf)
 {
-    if (tf->vector >= TRAP_IRQ_BASE) {
+    if (tf->vector >= TRAP_IRQ_BASE)
         handle_irq(tf, (int)tf->vector - TRAP_IRQ_BASE);
-        return;
-    }
-    if (handlers[tf->vector] == NULL || !handlers[tf->vector](tf))
+    else if (handlers[tf->vector] == NULL || !handlers[tf->vector](tf))
         panic_trap(tf);
+    return trap_from_user(tf);
 }
 
 /* ---- double fault ------------------------------------------------------- */
@@ -157,7 +157,7 @@ void trap_double_fault_report(void)
 uintptr_t trap_esp(const struct trapframe *tf)
 {
     return tf->vector == TRAP_DOUBLE_FAULT || tf->vector == TRAP_NONE ||
-                   (tf->cs & 3) != 0
+                   trap_from_user(tf)
                ? tf->esp
                : (uintptr_t)&tf->esp;
 }

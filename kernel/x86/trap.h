@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "kernel/lib/types.h"
+#include "kernel/x86/cpu.h"
 
 #define TRAP_EXCEPTIONS 32
 #define TRAP_VECTORS    48 /* exceptions, and the PIC's 16 lines */
@@ -22,8 +22,8 @@
 #define TRAP_PAGE_FAULT   14
 
 /* The frame that the stubs in trap.asm build on the stack, lowest address
- * first. The processor pushes esp and ss only when it comes from another
- * ring. */
+ * first. The processor pushes esp and ss only when it comes from another ring,
+ * and es, ds, fs and gs above them when it comes from virtual-8086 mode. */
 struct trapframe {
     uint32_t edi, esi, ebp, esp_dummy, ebx, edx, ecx, eax;
     uint32_t gs, fs, es, ds;
@@ -54,10 +54,11 @@ uintptr_t trap_esp(const struct trapframe *tf);
 /* Fills *tf with the registers of the caller. */
 void trap_here(struct trapframe *tf);
 
-/* Whether a frame is that of a program. */
+/* Whether a frame is that of a program. In virtual-8086 mode CS is no selector:
+ * its low bits say nothing. */
 static inline bool trap_from_user(const struct trapframe *tf)
 {
-    return (tf->cs & 3) == 3;
+    return ((tf->cs & 3) | (tf->eflags & EFLAGS_VM)) >= 3;
 }
 
 /* Enters ring 3 with these registers. The frame is at the top of the running

@@ -109,11 +109,16 @@ def flags_pushed(pc):
                    code[1] == 0x9c and pops)
 
 
+def from_user(tf):
+    """Whether a trap frame is that of a program, as trap_from_user says."""
+    return bool(tf.cs & 3 or tf.eflags & 1 << 17)
+
+
 def leave_stub(frame):
     esp = register("esp", frame)
     tf = record("trapframe", esp)
     registers = {name: getattr(tf, name) for name in TRAP}
-    registers["esp"] = tf.esp if tf.cs & 3 else \
+    registers["esp"] = tf.esp if from_user(tf) else \
         tf.where("esp") + flags_pushed(tf.eip)
     return unwound(frame, esp, registers)
 
@@ -207,7 +212,7 @@ def depth():
     while frame is not None and n < FRAMES_MAX:
         n += 1
         if in_stub(frame.pc()) and \
-                record("trapframe", register("esp", frame)).cs & 3:
+                from_user(record("trapframe", register("esp", frame))):
             break
         frame = frame.older()
     return n

@@ -85,6 +85,19 @@ KTEST(trap, stack_pointer_of_ring_0)
     KT_EQ(trap_esp(&tf), 0x1234);
 }
 
+KTEST(trap, frames_of_programs)
+{
+    struct trapframe tf = {.cs = GDT_KERNEL_CODE, .eflags = EFLAGS_IF};
+
+    KT_TRUE(!trap_from_user(&tf));
+    tf.cs = GDT_USER_CODE;
+    KT_TRUE(trap_from_user(&tf));
+    tf.eflags |= EFLAGS_VM; /* CS is any number */
+    KT_TRUE(trap_from_user(&tf));
+    tf.cs = 0xf000;
+    KT_TRUE(trap_from_user(&tf));
+}
+
 /* The kernel does not load GS: it may have a program's selector. */
 static uint32_t read_gs(void)
 {

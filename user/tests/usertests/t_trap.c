@@ -69,6 +69,32 @@ static void trap_popf(void)
         continue;
 }
 
+/* ---- virtual-8086 mode -------------------------------------------------- */
+
+/* iret with EFLAGS.VM set, to a code segment whose RPL is 0. In ring 3 a
+ * processor refuses the segment. QEMU 7.2 enters virtual-8086 mode, with the
+ * segments, the I/O privilege and the interrupt flag of the words on the
+ * stack. */
+static void iret_to_virtual_8086(int flags)
+{
+    __asm__ volatile("pushl $0\n pushl $0\n pushl $0\n pushl $0\n"
+                     "pushl $0x10\n pushl $0x100\n"
+                     "pushl %0\n pushl $0\n pushl $0x7c00\n iretl"
+                     :
+                     : "r"(flags)
+                     : "memory", "cc");
+}
+
+/* Also with the highest I/O privilege, and with the flags for single steps,
+ * nested tasks and alignment checks; interrupts enabled and disabled. */
+static void trap_virtual_8086(void)
+{
+    static const int flags[] = {0x20202, 0x20002, 0x23202, 0x23002, 0x67302};
+
+    for (unsigned i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+        expect_signal(spawn(iret_to_virtual_8086, flags[i]), SIGSEGV);
+}
+
 /* ---- odd ways into the kernel ------------------------------------------- */
 
 static int32_t getpid_with_null_segments(void)
@@ -219,6 +245,7 @@ const struct test trap_tests[] = {
     TEST_KILLED(trap, return_inwards, SIGSEGV),
     TEST_KILLED(trap, nested_iret, SIGSEGV),
     TEST_KILLED(trap, step_into_call, SIGTRAP),
+    TEST(trap, virtual_8086),
     TEST(trap, flags),
     TEST(trap, popf),
     TEST(trap, null_segments),
