@@ -27,6 +27,7 @@
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/gdt.h"
 #include "kernel/x86/paging.h"
+#include "kernel/x86/protect.h"
 #include "kernel/x86/trap.h"
 #include "mm/buddy.h"
 #include "mm/page_stat.h"
@@ -66,6 +67,11 @@ static void print_pages(const char *before, size_t pages, const char *after)
             small ? "KiB" : "MiB", after);
 }
 
+static void print_protection(const char *name)
+{
+    kprintf(" %s", name);
+}
+
 static void banner(unsigned processors)
 {
     const struct page_totals *t = page_totals();
@@ -77,6 +83,9 @@ static void banner(unsigned processors)
                 (unsigned)(t->total_unused >> 20));
     if (processors > 1)
         kprintf("\n%u processors; Slate uses one", processors);
+    if (protect_on() != 0)
+        kprintf("\nProtections of the processor:");
+    protect_names(print_protection);
     kprintf("\nType help for the commands, sh for programs.\n");
 }
 
@@ -95,6 +104,7 @@ void kmain(uint32_t magic, paddr_t info_addr)
     const struct multiboot_info *info;
     unsigned processors;
 
+    protect_init();
     console_init();
     gdt_init();
     trap_init();

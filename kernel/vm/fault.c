@@ -14,10 +14,12 @@
 #include "kernel/task/task.h"
 #include "kernel/vm/space_impl.h"
 #include "kernel/x86/copy.h"
+#include "kernel/x86/panic.h"
 #include "kernel/x86/trap.h"
 
 #define ERROR_PRESENT 1u /* of a page fault: something is mapped there */
 #define ERROR_WRITE   2u
+#define ERROR_EXECUTE 16u
 
 static bool in_copy(uint32_t eip)
 {
@@ -128,18 +130,36 @@ static const char *reason(uaddr_t addr, int error)
                : NULL;
 }
 
+/* The kernel's own fault: names one at a program's page, which only the
+ * functions of copy.asm may use. */
+static bool kernel_fault(struct trapframe *tf, uaddr_t addr)
+{
+    char text[96];
+
+    if (addr >= USER_TOP || (tf->error & ERROR_PRESENT) == 0)
+        return false;
+    snprintf(text, sizeof(text),
+             "the kernel %s 0x%08lx, a program's page, outside copy.asm",
+             tf->error & ERROR_EXECUTE ? "ran"
+             : tf->error & ERROR_WRITE ? "wrote to"
+                                       : "read",
+             (unsigned long)addr);
+    panic_at(tf, text);
+}
+
 static bool page_fault(struct trapframe *tf)
 {
     uaddr_t addr = read_cr2();
     bool write = (tf->error & ERROR_WRITE) != 0;
+    bool program = trap_from_user(tf);
     bool copying = in_copy(tf->eip);
     struct space *s = task_self()->task_space;
     int error = -EFAULT;
     char what[96];
 
-    if (!trap_from_user(tf) && !copying)
-        return false;
-    if (trap_from_user(tf) || (tf->eflags & EFLAGS_IF) != 0)
+    if (!program && !copying)
+        return kernel_fault(tf, addr);
+    if (program || (tf->eflags & EFLAGS_IF) != 0)
         irq_enable();
     if (addr < USER_TOP && s != NULL &&
         (write || (tf->error & ERROR_PRESENT) == 0))

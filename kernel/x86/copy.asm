@@ -1,6 +1,8 @@
 ; Copying where either side may be a program's memory. After a page fault in
 ; these instructions that cannot be resolved, kernel/vm/fault.c continues at
-; copy_fault.
+; copy_fault. Only here may ring 0 use the pages of programs.
+
+%include "kernel/x86/smap.inc"
 
         global  copy_bytes
         global  copy_zero
@@ -17,6 +19,7 @@ copy_begin:
 copy_bytes:
         push    esi
         push    edi
+        SMAP    stac
         mov     edi, eax
         mov     esi, edx
         cmp     ecx, 16
@@ -29,6 +32,7 @@ copy_bytes:
 .bytes:
         rep movsb
         xor     eax, eax
+        SMAP    clac
         pop     edi
         pop     esi
         ret
@@ -37,6 +41,7 @@ copy_bytes:
 copy_zero:
         push    esi
         push    edi
+        SMAP    stac
         mov     edi, eax
         mov     ecx, edx
         xor     eax, eax
@@ -45,6 +50,7 @@ copy_zero:
         mov     ecx, edx
         and     ecx, 3
         rep stosb
+        SMAP    clac
         pop     edi
         pop     esi
         ret
@@ -54,6 +60,7 @@ copy_zero:
 copy_string:
         push    esi
         push    edi
+        SMAP    stac
         mov     edi, eax
         mov     esi, edx
         mov     edx, ecx
@@ -68,6 +75,7 @@ copy_string:
 .done:
         mov     eax, edx
         sub     eax, ecx
+        SMAP    clac
         pop     edi
         pop     esi
         ret
@@ -76,6 +84,7 @@ copy_end:
 
 ; EAX: the function's result.
 copy_fault:
+        SMAP    clac
         pop     edi
         pop     esi
         ret

@@ -8,6 +8,7 @@
 
 #define EFLAGS_IF (1u << 9)
 #define EFLAGS_VM (1u << 17) /* virtual-8086 mode: a program's */
+#define EFLAGS_AC (1u << 18) /* in ring 0: see protect.h */
 
 struct spinlock;
 struct task;
@@ -52,6 +53,7 @@ static inline uint64_t rdtsc(void)
 CPU_READ(read_cr0, "mov %%cr0, %0")
 CPU_READ(read_cr2, "mov %%cr2, %0")
 CPU_READ(read_cr3, "mov %%cr3, %0")
+CPU_READ(read_cr4, "mov %%cr4, %0")
 CPU_READ(read_eflags, "pushfl; popl %0")
 /* The frame pointer of the function into which this is inlined. */
 CPU_READ(read_ebp, "mov %%ebp, %0")
@@ -59,6 +61,11 @@ CPU_READ(read_ebp, "mov %%ebp, %0")
 static inline void write_cr3(uint32_t value)
 {
     __asm__ volatile("mov %0, %%cr3" : : "r"(value) : "memory");
+}
+
+static inline void write_cr4(uint32_t value)
+{
+    __asm__ volatile("mov %0, %%cr4" : : "r"(value) : "memory");
 }
 
 static inline void invlpg(vaddr_t addr)

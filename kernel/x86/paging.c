@@ -11,6 +11,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/gdt.h"
+#include "kernel/x86/protect.h"
 
 #define ENTRIES 1024u
 
@@ -142,5 +143,5 @@ const char *paging_verify(void)
     if (paging_readable((vaddr_t)boot_stack_guard) ||
         paging_readable(gdt_fault_guard()))
         return "a kernel stack has no guard page";
-    return NULL;
+    return protect_verify();
 }

@@ -4,6 +4,8 @@
 ; Some exceptions push an error code and others do not; the stubs push 0
 ; instead, add the vector, and save the registers as in struct trapframe.
 
+%include "kernel/x86/smap.inc"
+
         extern  trap_dispatch
         extern  trap_double_fault_report
         extern  trap_handle_pending
@@ -50,6 +52,7 @@ stub_%1:
         push    gs
         pushad
         cld
+        SMAP    clac                    ; the program may have set it
 %endmacro
 
 trap_common:

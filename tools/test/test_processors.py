@@ -1,5 +1,6 @@
-"""Processors: too old ones are refused, and only the first of several runs."""
-# Tests: boot/processor.c, kernel/x86/acpi.c
+"""Processors: too old ones are refused, what new ones protect is used, and only
+the first of several runs."""
+# Tests: boot/processor.c, kernel/x86/acpi.c, kernel/x86/protect.c
 
 import re
 import time
@@ -62,6 +63,68 @@ def test_a_later_processor_boots(kernel, arguments):
                    extra=arguments.split())
     assert run.problem is None, run.explain()
     assert "processors" not in run.text
+
+
+# QEMU's processor with everything that QEMU knows: SMEP, SMAP and UMIP too.
+NEWEST = ["-cpu", "max"]
+
+
+def protections(run):
+    """The names in the banner."""
+    said = re.search(r"(?m)^Protections of the processor: (.*)$",
+                     qemu.plain(run.text))
+    return said[1].split() if said else []
+
+
+@pytest.mark.parametrize("arguments, names", [
+    ("-cpu qemu32", []),
+    ("-cpu qemu32,+smep", ["SMEP"]),
+    ("-cpu qemu32,+smap", ["SMAP"]),
+    ("-cpu qemu32,+umip", ["UMIP"]),
+    ("-cpu max", ["SMEP", "SMAP", "UMIP"]),
+])
+def test_protections_that_the_processor_has_are_on(workshop, arguments, names):
+    run = qemu.run(workshop, "verify; test trap; test paging; run init "
+                   "usertests trap pointer; verify; poweroff", memory=64,
+                   extra=arguments.split())
+    assert run.problem is None, run.explain()
+    assert protections(run) == names
+    assert run.text.count("every invariant holds") == 2, run.explain()
+    for event in ("test", "user-test"):
+        assert [e for e in run.named[event] if not e["ok"]] == []
+
+
+@pytest.mark.parametrize("kind, did", [
+    ("read-program", "read"), ("write-program", "wrote to"),
+    ("run-program", "ran")])
+def test_the_kernel_may_not_use_a_page_of_a_program(workshop, kind, did):
+    """The panic names the page and the function."""
+    run = qemu.run(workshop, f"fault {kind}; poweroff", extra=NEWEST)
+    [event] = run.named["panic"]
+    assert event["text"] == f"the kernel {did} 0x00500000, a program's page, " \
+        "outside copy.asm"
+    where = "0x00500000" if kind == "run-program" else \
+        kind.replace("-", "_") + "+0x"
+    assert event["at"].startswith(where), event
+    assert "with_program+0x" in run.text
+    old = qemu.run(workshop, f"fault {kind}; verify; poweroff")
+    assert old.problem is None, old.explain()
+    assert "the processor raised no exception" in old.text
+    assert "every invariant holds" in old.text
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("commands", [
+    "test", "run init usertests", "run init libtest",
+    "run init syscallfuzz -s 1 -n 20000"])
+def test_everything_works_under_every_protection(workshop, commands):
+    run = qemu.run(workshop, f"{commands}; verify; poweroff", extra=NEWEST,
+                   budget=40_000)
+    assert run.problem is None, run.explain()
+    assert protections(run) == ["SMEP", "SMAP", "UMIP"]
+    assert "every invariant holds" in run.text, run.explain()
+    for event in ("test", "user-test"):
+        assert [e for e in run.named.get(event, []) if not e["ok"]] == []
 
 
 @pytest.mark.parametrize("arguments, memory, count", [

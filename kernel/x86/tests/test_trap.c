@@ -10,10 +10,16 @@
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/tests/fault.h"
 #include "kernel/x86/gdt.h"
+#include "kernel/x86/protect.h"
 
 static unsigned calls;
 static struct trapframe seen;
 static uint32_t inside; /* EFLAGS in the handler */
+
+static void write_eflags(uint32_t value)
+{
+    __asm__ volatile("pushl %0; popfl" : : "r"(value) : "memory", "cc");
+}
 
 static bool note(struct trapframe *tf)
 {
@@ -83,6 +89,19 @@ KTEST(trap, stack_pointer_of_ring_0)
     tf.vector = TRAP_PAGE_FAULT;
     tf.cs = 0x1b;
     KT_EQ(trap_esp(&tf), 0x1234);
+}
+
+/* A program may set EFLAGS.AC, which in ring 0 would switch SMAP off. */
+KTEST(trap, alignment_flag_does_not_reach_a_handler)
+{
+    trap_handler_t before = trap_set_handler(TRAP_BREAKPOINT, note);
+
+    write_eflags(read_eflags() | EFLAGS_AC);
+    fault_breakpoint();
+    KT_EQ(read_eflags() & EFLAGS_AC, EFLAGS_AC);
+    write_eflags(read_eflags() & ~EFLAGS_AC);
+    KT_EQ(inside & EFLAGS_AC, protect_on() & PROTECT_SMAP ? 0 : EFLAGS_AC);
+    trap_set_handler(TRAP_BREAKPOINT, before);
 }
 
 KTEST(trap, frames_of_programs)

@@ -4,7 +4,9 @@
 #include "drivers/console.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/shell.h"
+#include "kernel/vm/space.h"
 #include "kernel/x86/cpu.h"
+#include "kernel/x86/panic.h"
 #include "kernel/x86/tests/fault.h"
 #include "kernel/x86/paging.h"
 #include "mm/kmem.h"
@@ -66,6 +68,51 @@ MISTAKE exhaust_memory(void)
         kmem_alloc(MIB(1), KM_SLEEP);
 }
 
+/* In these a program's page is mapped: with one instruction, ret. */
+#define PROGRAM_PAGE SPACE_IMAGE_BASE
+
+MISTAKE read_program(void)
+{
+    kprintf("%d\n", *(volatile uint8_t *)PROGRAM_PAGE);
+}
+
+MISTAKE write_program(void)
+{
+    *(volatile uint8_t *)PROGRAM_PAGE = 0;
+}
+
+MISTAKE run_program(void)
+{
+    ((void (*)(void))PROGRAM_PAGE)();
+}
+
+static struct space *make_program(void)
+{
+    static const uint8_t ret = 0xC3;
+    struct space *s = space_create();
+
+    if (s == NULL)
+        panic("no memory for a program's page");
+    if (space_add_region(s, PROGRAM_PAGE, PROGRAM_PAGE + PAGE_SIZE,
+                         PROT_READ | PROT_WRITE, REGION_IMAGE) != 0 ||
+        space_transfer(s, PROGRAM_PAGE, NULL, (uaddr_t)&ret, 1) != 0)
+        panic("no memory for a program's page");
+    return s;
+}
+
+static void with_program(void (*mistake)(void))
+{
+    uint32_t cr3 = read_cr3();
+    struct space *s = make_program();
+
+    irq_disable(); /* a switch to this task would load its own page tables */
+    write_cr3(space_cr3(s));
+    mistake();
+    write_cr3(cr3);
+    irq_enable();
+    space_destroy(s);
+}
+
 enum fault_kind {
     FAULT_NULL,
     FAULT_DIVIDE,
@@ -74,11 +121,15 @@ enum fault_kind {
     FAULT_PROTECTION,
     FAULT_OPCODE,
     FAULT_MEMORY,
+    FAULT_READ_PROGRAM,
+    FAULT_WRITE_PROGRAM,
+    FAULT_RUN_PROGRAM,
     FAULT_KINDS
 };
 
 static const char *const fault_names[FAULT_KINDS] = {
-    "null", "divide", "stack", "write-text", "gp", "opcode", "memory",
+    "null",   "divide", "stack",        "write-text",    "gp",
+    "opcode", "memory", "read-program", "write-program", "run-program",
 };
 
 /* Direct calls: a backtrace finds the caller of a function without a frame
@@ -103,6 +154,15 @@ static void run_fault(enum fault_kind kind)
         break;
     case FAULT_OPCODE:
         run_bad_opcode();
+        break;
+    case FAULT_READ_PROGRAM:
+        with_program(read_program);
+        break;
+    case FAULT_WRITE_PROGRAM:
+        with_program(write_program);
+        break;
+    case FAULT_RUN_PROGRAM:
+        with_program(run_program);
         break;
     default:
         exhaust_memory();

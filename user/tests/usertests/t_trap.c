@@ -95,6 +95,54 @@ static void trap_virtual_8086(void)
         expect_signal(spawn(iret_to_virtual_8086, flags[i]), SIGSEGV);
 }
 
+/* ---- the addresses of the kernel's tables ------------------------------- */
+
+/* Whether the processor can forbid these instructions (UMIP): CPUID, leaf 7. */
+static bool can_forbid(void)
+{
+    uint32_t eax = 0, ebx, ecx = 0, edx;
+
+    __asm__("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
+    if (eax < 7)
+        return false;
+    eax = 7;
+    ecx = 0;
+    __asm__("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
+    return (ecx & 1u << 2) != 0;
+}
+
+static void read_table(int which)
+{
+    uint8_t where[6];
+    uint32_t value;
+
+    switch (which) {
+    case 0:
+        __asm__ volatile("sgdt %0" : "=m"(where));
+        break;
+    case 1:
+        __asm__ volatile("sidt %0" : "=m"(where));
+        break;
+    case 2:
+        __asm__ volatile("sldt %0" : "=r"(value));
+        break;
+    case 3:
+        __asm__ volatile("str %0" : "=r"(value));
+        break;
+    default:
+        __asm__ volatile("smsw %0" : "=r"(value));
+    }
+}
+
+static void trap_tables(void)
+{
+    for (int which = 0; which < 5; which++)
+        if (can_forbid())
+            expect_signal(spawn(read_table, which), SIGSEGV);
+        else
+            expect_exit(spawn(read_table, which), 0);
+}
+
 /* ---- odd ways into the kernel ------------------------------------------- */
 
 static int32_t getpid_with_null_segments(void)
@@ -246,6 +294,7 @@ const struct test trap_tests[] = {
     TEST_KILLED(trap, nested_iret, SIGSEGV),
     TEST_KILLED(trap, step_into_call, SIGTRAP),
     TEST(trap, virtual_8086),
+    TEST(trap, tables),
     TEST(trap, flags),
     TEST(trap, popf),
     TEST(trap, null_segments),
