@@ -7,7 +7,7 @@
 # second `make` does nothing.
 #
 #   BUILD=dir  where products go           V=1      show whole commands
-#   DEBUG=1    lock-rank assertions        WERROR=1 warnings are errors
+#   DEBUG=1    checks locks and stacks     WERROR=1 warnings are errors
 #   DWARF=0    nothing for debuggers       SANITIZE=1 under sanitizers
 
 .DEFAULT_GOAL := help

@@ -8,6 +8,7 @@
 #include "drivers/pic.h"
 #include "drivers/pit.h"
 #include "drivers/rtc.h"
+#include "kernel/canary.h"
 #include "kernel/cmdline.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/tty.h"
@@ -104,6 +105,7 @@ void kmain(uint32_t magic, paddr_t info_addr)
     const struct multiboot_info *info;
     unsigned processors;
 
+    canary_init();
     protect_init();
     console_init();
     gdt_init();

@@ -1,7 +1,10 @@
 # The kernel: its flags, its sources, the sanitizers, the symbol table.
 
+# With DEBUG=1 an overrun array of a function is found (kernel/canary.h).
+CANARY := $(if $(call on,DEBUG),-fstack-protector-strong \
+    -mstack-protector-guard=global,-fno-stack-protector)
 CFLAGS := -std=gnu17 -O2 $(if $(call on,DWARF),-g) -m32 -march=i686 \
-    -mregparm=3 -ffreestanding -fno-pie -fno-pic -fno-stack-protector \
+    -mregparm=3 -ffreestanding -fno-pie -fno-pic $(CANARY) \
     -mgeneral-regs-only -fno-omit-frame-pointer -momit-leaf-frame-pointer \
     -fno-optimize-sibling-calls -fno-strict-aliasing -fno-common \
     -fno-asynchronous-unwind-tables \
@@ -31,8 +34,8 @@ HEAP := --rename-section .text=.text.heap \
 $(patsubst %.c,$(BUILD)/%.o,$(wildcard mm/kmem*.c mm/debug/*.c)): \
     OWN_SECTION = && $(OBJCOPY) $(HEAP) $@
 
-# The code that refuses an old processor runs on it.
-$(BUILD)/boot/%.o: OWN_FLAGS := -march=i386
+# The code that refuses an old processor runs on it, before there is a canary.
+$(BUILD)/boot/%.o: OWN_FLAGS := -march=i386 -fno-stack-protector
 
 # The apparatus: tests beside what they test, tools/workshop, tests of labs.
 WORKSHOP_IN  := $(addsuffix /tests,kernel kernel/* mm mm/* drivers \

@@ -34,8 +34,8 @@ USER_BIN  := $(PROGRAMS:%=$(USER)/%)
 WORKSHOP_BIN := $(WORKSHOP_PROGRAMS:%=$(USER)/%)
 USER_FILES := $(shell find user/root -type f 2>/dev/null)
 
-USER_CFLAGS  := $(filter-out -Ikernel,$(CFLAGS)) -Iuser/lib \
-    -ffunction-sections -fdata-sections
+USER_CFLAGS  := $(filter-out -Ikernel $(CANARY),$(CFLAGS)) -Iuser/lib \
+    -fno-stack-protector -ffunction-sections -fdata-sections
 $(JUMPING:%=$(USER)/%): OWN_FLAGS := -foptimize-sibling-calls
 USER_LDFLAGS := -nostdlib -static -no-pie -T user/lib/user.ld \
     -Wl,--gc-sections,--build-id=none,-z,max-page-size=4096,-z,noexecstack \

@@ -1,12 +1,12 @@
 """The machine around the shell: consoles, memory sizes, options, panics."""
 # Tests: kernel/main.c, kernel/halt.c, kernel/panic.c, kernel/lib/hook.c
-# Tests: kernel/shell/cmd_machine.c, drivers/power.c
+# Tests: kernel/shell/cmd_machine.c, drivers/power.c, kernel/canary.c
 
 import re
 
 import pytest
 
-from conftest import ROOT, memory, sanitized
+from conftest import ROOT, debug, memory, sanitized
 from tools.run import qemu
 
 PANIC_PROMPT = r"slate!> "
@@ -140,6 +140,21 @@ def test_fault_screen(boot, workshop, kind, cause):
     assert re.search(r"\w+\+0x[0-9a-f]+", text), text
     if kind != "stack":  # its backtrace is longer than the lines printed
         assert re.search(r"shell_execute\+0x[0-9a-f]+", text), text
+
+
+def test_an_overrun_array_is_found(boot, workshop):
+    """By name with DEBUG=1, and with SANITIZE=1, where a sanitizer is first.
+    Without, the function returns to a place that the string names."""
+    text = crash(boot(image=workshop), "fault array")
+    if sanitized():
+        assert "stack-out-of-bounds: write of 1 byte" in text, text
+    elif debug():
+        assert re.search(r"panic: a local array was overrun in "
+                         r"overrun_array\+0x\w+\n", text), text
+    else:
+        assert re.search(r"panic: page fault.*(0x[2-7]\w[2-7]\w[2-7]\w"
+                         r"[2-7]\w) in ring 0: nothing is mapped there\n(.*\n)*"
+                         r" +0  \1 ", text), text
 
 
 def test_out_of_memory_lists_owners(boot, workshop):

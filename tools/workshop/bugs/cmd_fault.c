@@ -68,6 +68,20 @@ MISTAKE exhaust_memory(void)
         kmem_alloc(MIB(1), KM_SLEEP);
 }
 
+/* A string that is too long for its array, and reaches the return address. */
+MISTAKE overrun_array(void)
+{
+    static const char *volatile text = "a name much too long for its array, as "
+                                       "any string without a bound may be";
+    const char *from = text;
+    char name[16];
+    char *to = name;
+
+    while ((*to++ = *from++) != '\0')
+        continue;
+    kprintf("%s\n", name);
+}
+
 /* In these a program's page is mapped: with one instruction, ret. */
 #define PROGRAM_PAGE SPACE_IMAGE_BASE
 
@@ -121,6 +135,7 @@ enum fault_kind {
     FAULT_PROTECTION,
     FAULT_OPCODE,
     FAULT_MEMORY,
+    FAULT_ARRAY,
     FAULT_READ_PROGRAM,
     FAULT_WRITE_PROGRAM,
     FAULT_RUN_PROGRAM,
@@ -128,8 +143,9 @@ enum fault_kind {
 };
 
 static const char *const fault_names[FAULT_KINDS] = {
-    "null",   "divide", "stack",        "write-text",    "gp",
-    "opcode", "memory", "read-program", "write-program", "run-program",
+    "null",         "divide",        "stack",       "write-text",
+    "gp",           "opcode",        "memory",      "array",
+    "read-program", "write-program", "run-program",
 };
 
 /* Direct calls: a backtrace finds the caller of a function without a frame
@@ -154,6 +170,9 @@ static void run_fault(enum fault_kind kind)
         break;
     case FAULT_OPCODE:
         run_bad_opcode();
+        break;
+    case FAULT_ARRAY:
+        overrun_array();
         break;
     case FAULT_READ_PROGRAM:
         with_program(read_program);
