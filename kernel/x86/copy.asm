@@ -2,8 +2,6 @@
 ; these instructions that cannot be resolved, kernel/vm/fault.c continues at
 ; copy_fault. Only here may ring 0 use the pages of programs.
 
-%include "kernel/x86/smap.inc"
-
         global  copy_bytes
         global  copy_zero
         global  copy_string
@@ -19,7 +17,7 @@ copy_begin:
 copy_bytes:
         push    esi
         push    edi
-        SMAP    stac
+        stac
         mov     edi, eax
         mov     esi, edx
         cmp     ecx, 16
@@ -32,7 +30,7 @@ copy_bytes:
 .bytes:
         rep movsb
         xor     eax, eax
-        SMAP    clac
+.clac:  clac
         pop     edi
         pop     esi
         ret
@@ -41,7 +39,7 @@ copy_bytes:
 copy_zero:
         push    esi
         push    edi
-        SMAP    stac
+        stac
         mov     edi, eax
         mov     ecx, edx
         xor     eax, eax
@@ -50,7 +48,7 @@ copy_zero:
         mov     ecx, edx
         and     ecx, 3
         rep stosb
-        SMAP    clac
+.clac:  clac
         pop     edi
         pop     esi
         ret
@@ -60,7 +58,7 @@ copy_zero:
 copy_string:
         push    esi
         push    edi
-        SMAP    stac
+        stac
         mov     edi, eax
         mov     esi, edx
         mov     edx, ecx
@@ -75,7 +73,7 @@ copy_string:
 .done:
         mov     eax, edx
         sub     eax, ecx
-        SMAP    clac
+.clac:  clac
         pop     edi
         pop     esi
         ret
@@ -84,9 +82,20 @@ copy_end:
 
 ; EAX: the function's result.
 copy_fault:
-        SMAP    clac
+        clac
         pop     edi
         pop     esi
         ret
+
+; Where stac and clac are: kernel/x86/protect.c replaces them if need be. Each
+; stac is after two pushes of one byte. (With a label there, GDB would call the
+; rest of the function by it.)
+PUSHES  equ     2
+
+section smap_sites progbits alloc noexec nowrite align=4
+        dd      copy_bytes + PUSHES, copy_bytes.clac
+        dd      copy_zero + PUSHES, copy_zero.clac
+        dd      copy_string + PUSHES, copy_string.clac
+        dd      copy_fault
 
 section .note.GNU-stack noalloc noexec nowrite progbits

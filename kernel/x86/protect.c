@@ -8,7 +8,7 @@
 
 #define SITE_BYTES 3
 
-/* The addresses of the instructions stac and clac, from smap.inc. */
+/* The addresses of the instructions stac and clac in trap.asm and copy.asm. */
 extern uint8_t *const __start_smap_sites[], *const __stop_smap_sites[];
 
 /* lea esi, [esi + 0]: three bytes without an effect, on every processor. */

@@ -4,8 +4,6 @@
 ; Some exceptions push an error code and others do not; the stubs push 0
 ; instead, add the vector, and save the registers as in struct trapframe.
 
-%include "kernel/x86/smap.inc"
-
         extern  trap_dispatch
         extern  trap_double_fault_report
         extern  trap_handle_pending
@@ -52,10 +50,10 @@ stub_%1:
         push    gs
         pushad
         cld
-        SMAP    clac                    ; the program may have set it
 %endmacro
 
 trap_common:
+        clac                            ; a program may have set EFLAGS.AC
         SAVE
         mov     eax, KERNEL_DATA
         mov     ds, eax
@@ -88,6 +86,7 @@ first:
 ; int 0x80, interrupts still enabled: EAX is the number, EBX, ECX and EDX are
 ; the arguments. EBP is 0, so that a backtrace ends here.
 trap_syscall:
+        clac
         push    dword 0
         push    dword SYSCALL_VECTOR
         SAVE
@@ -164,5 +163,9 @@ trap_stubs:
         dd      stub_ %+ v
 %assign v v + 1
 %endrep
+
+; Where clac is: kernel/x86/protect.c replaces it if need be.
+section smap_sites progbits alloc noexec nowrite align=4
+        dd      trap_common, trap_syscall
 
 section .note.GNU-stack noalloc noexec nowrite progbits
