@@ -203,10 +203,13 @@ bench: $(WORKSHOP_ELF) $(BUILD)/initrd-bench.tar ## instructions per
 	    $(if $(call on,DOC),--doc docs/performance.md)
 
 fuzz: $(WORKSHOP_KERNEL) | $(DEPS) ## a million random system calls: SEEDS=10
-                                  ## and 100,000 random lines for the shell
+                                  ## CALLS=100000; STREAMS=10000 of random
+                                  ## code for each seed; 100,000 random lines
+                                  ## for the shell
 	@$(PYTHON) -m tools.test.fuzz $(WORKSHOP_ELF) \
-	    --seeds $(or $(SEEDS),10) \
-	    --calls $(or $(CALLS),100000)
+	    --seeds $(or $(SEEDS),10) --steps $(or $(CALLS),100000)
+	@$(PYTHON) -m tools.test.fuzz $(WORKSHOP_ELF) --program codefuzz \
+	    --seeds $(or $(SEEDS),10) --steps $(or $(STREAMS),10000)
 	@$(PYTEST) $(EVERY) tools/test/test_noise.py
 
 coverage: $(BUILD)/coverage/mmtest | $(DEPS) ## branches of mm/ that the host

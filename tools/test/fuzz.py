@@ -1,22 +1,35 @@
-"""Random system calls: `make fuzz`.
+"""Random system calls and random code: `make fuzz`.
 
-    python3 -m tools.test.fuzz build/slate.elf [--seeds 10] [--calls 100000]
+    python3 -m tools.test.fuzz build/slate.elf [--program codefuzz]
+        [--seeds 10] [--steps 100000]
 
 Each seed is a boot in the counted mode: the program syscallfuzz makes a few
-calls, then all of them. After each, the kernel shell counts the allocated
-objects and checks every invariant. Objects left over are leaks, except for
-files that the calls have made.
+calls (codefuzz runs a few streams of code), then all of them. After each, the
+kernel shell counts the allocated objects and checks every invariant. Objects
+left over are leaks, except for files that the calls have made.
 """
 
 import argparse
 import json
 import re
 import sys
+from dataclasses import dataclass
 
 from tools.run import qemu
 
-WARM_UP = 2000         # calls that create every object that stays
-BUDGET_CALL = 0.2      # millions of instructions for a call, at most
+
+@dataclass
+class Program:
+    warm_up: int   # steps that create every object that stays
+    budget: float  # millions of nanoseconds of the guest for a step, at most
+    shift: int     # an instruction takes 2^shift of them
+
+
+# A stream of code that loops does so for some ticks of the clock, so there an
+# instruction takes longer.
+PROGRAMS = {"syscallfuzz": Program(2000, 0.2, 0),
+            "codefuzz": Program(50, 40, 8)}
+
 # Files and their inodes stay; the allocator's own objects go with slabs.
 STAYS = ("inode", "hash_segment", "ramfs_node", "ramfs_entry", "ramfs_page")
 
@@ -38,15 +51,18 @@ def tables(text):
     return found
 
 
-def fuzz(kernel, seed, calls, memory=64):
+def fuzz(kernel, seed, steps, program="syscallfuzz", memory=64, extra=()):
     """Runs one seed. Returns (error or None, the program's summary, the
     run)."""
-    run = qemu.run(kernel, f"run init syscallfuzz -s {seed} -n {WARM_UP}; "
-                   "kmastat -j; "
-                   f"run init syscallfuzz -s {seed} -n {calls}; "
+    how = PROGRAMS[program]
+    run = qemu.run(kernel, f"run init {program} -s {seed} "
+                   f"-n {how.warm_up}; kmastat -j; "
+                   f"run init {program} -s {seed} -n {steps}; "
                    "kmastat -j; verify; poweroff", memory=memory,
-                   budget=10_000 + int((calls + WARM_UP) * BUDGET_CALL))
-    said = re.findall(r"(?m)^syscallfuzz: seed \d+, .*$", run.text)
+                   budget=(10_000 << how.shift) +
+                   int((steps + how.warm_up) * how.budget),
+                   shift=how.shift, extra=extra)
+    said = re.findall(rf"(?m)^{program}: seed \d+, .*$", run.text)
     if run.problem or "panic" in run.named:
         return run.problem or "panic", "", run
     if len(said) != 2:
@@ -64,13 +80,15 @@ def fuzz(kernel, seed, calls, memory=64):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("kernel")
+    parser.add_argument("--program", choices=PROGRAMS, default="syscallfuzz")
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--calls", type=int, default=100_000)
+    parser.add_argument("--steps", type=int, default=100_000)
     options = parser.parse_args()
     failures = 0
     for seed in range(options.first, options.first + options.seeds):
-        wrong, said, run = fuzz(options.kernel, seed, options.calls)
+        wrong, said, run = fuzz(options.kernel, seed, options.steps,
+                                options.program)
         print(f"seed {seed}: {wrong or 'good'}. {said}", flush=True)
         if wrong:
             print(run.explain())

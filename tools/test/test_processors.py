@@ -84,7 +84,7 @@ def protections(run):
     ("-cpu max", ["SMEP", "SMAP", "UMIP"]),
 ])
 def test_protections_that_the_processor_has_are_on(workshop, arguments, names):
-    run = qemu.run(workshop, "verify; test trap; test paging; run init "
+    run = qemu.run(workshop, "verify; test trap; test paging; run -p init "
                    "usertests trap pointer; verify; poweroff", memory=64,
                    extra=arguments.split())
     assert run.problem is None, run.explain()
@@ -115,8 +115,8 @@ def test_the_kernel_may_not_use_a_page_of_a_program(workshop, kind, did):
 
 @pytest.mark.long
 @pytest.mark.parametrize("commands", [
-    "test", "run init usertests", "run init libtest",
-    "run init syscallfuzz -s 1 -n 20000"])
+    "test", "run -p init usertests", "run -p init libtest",
+    "run -p init syscallfuzz -s 1 -n 20000"])
 def test_everything_works_under_every_protection(workshop, commands):
     run = qemu.run(workshop, f"{commands}; verify; poweroff", extra=NEWEST,
                    budget=40_000)

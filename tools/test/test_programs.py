@@ -381,3 +381,20 @@ def test_random_system_calls_leave_nothing(workshop, seed, calls):
     """A small measure of what `make fuzz` does."""
     wrong, _, run = fuzz.fuzz(workshop, seed, calls)
     assert not wrong, f"{wrong}\n{run.explain()}"
+
+
+@pytest.mark.parametrize("seed, streams, processor", tiers(
+    [(1, 600, "qemu32"), (2, 600, "max")],
+    [(3, 10_000, "qemu32"), (4, 10_000, "max")]))
+def test_random_code_ends_by_a_signal(workshop, seed, streams, processor):
+    """Any instruction, registers, segments and flags, in ring 3: the kernel
+    goes on. All but a few streams end, in many ways."""
+    wrong, said, run = fuzz.fuzz(workshop, seed, streams, "codefuzz",
+                                 extra=["-cpu", processor])
+    assert not wrong, f"{wrong}\n{run.explain()}"
+    killed, stuck = map(int, re.search(r"(\d+) killed, (\d+) stuck",
+                                       said).groups())
+    assert killed > streams * 0.9 and stuck < streams * 0.05, said
+    ways = set(re.findall(r"\(pid \d+\) killed at 0x\w+: ([^:\r\n]*)",
+                          run.text))
+    assert len(ways) >= 6, ways
