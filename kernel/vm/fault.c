@@ -21,6 +21,9 @@
 #define ERROR_WRITE   2u
 #define ERROR_EXECUTE 16u
 
+/* All that virtual-8086 mode can address, 0xFFFF0 + 0xFFFF, is below. */
+_Static_assert(USER_BASE >= 0x00110000, "nothing to run in that mode");
+
 static bool in_copy(uint32_t eip)
 {
     return eip >= (uint32_t)copy_begin && eip < (uint32_t)copy_end;
@@ -48,8 +51,8 @@ static int signal_of(uint32_t vector)
 }
 
 /* Kills the running program, with one line that says why. One that is in
- * virtual-8086 mode ends at its first instruction: all addresses of that mode
- * are below USER_BASE, where nothing is mapped. */
+ * virtual-8086 mode ends at its first instruction: nothing is mapped below
+ * USER_BASE. */
 static void end_program(const struct trapframe *tf, const char *what,
                         const char *why)
 {
