@@ -63,6 +63,28 @@ trap_common:
         test    al, al                  ; from ring 3?
         jz      restore
         cli                             ; a page fault's handler enabled them
+        jmp     to_user
+
+; int 0x80, interrupts still enabled: EAX is the number, EBX, ECX and EDX are
+; the arguments. EBP is 0, so that a backtrace ends here.
+trap_syscall:
+        clac
+        push    dword 0
+        push    dword SYSCALL_VECTOR
+        SAVE
+        mov     esi, KERNEL_DATA
+        mov     ds, esi
+        mov     es, esi
+        xor     ebp, ebp
+        cmp     eax, [syscall_limit]
+        jae     no_call
+        mov     esi, eax
+        mov     eax, ebx
+        xchg    ecx, edx                ; regparm: EAX, EDX, ECX
+        call    [syscall_table + esi * 4]
+.result:
+        mov     [esp + FRAME_EAX], eax
+        cli                             ; goes on to to_user
 
 ; Returns to a program, interrupts disabled, after pending work of the task, if
 ; any (the first word of struct task).
@@ -83,30 +105,9 @@ first:
         call    trap_handle_pending
         jmp     to_user
 
-; int 0x80, interrupts still enabled: EAX is the number, EBX, ECX and EDX are
-; the arguments. EBP is 0, so that a backtrace ends here.
-trap_syscall:
-        clac
-        push    dword 0
-        push    dword SYSCALL_VECTOR
-        SAVE
-        mov     esi, KERNEL_DATA
-        mov     ds, esi
-        mov     es, esi
-        xor     ebp, ebp
-        cmp     eax, [syscall_limit]
-        jae     .none
-        mov     esi, eax
-        mov     eax, ebx
-        xchg    ecx, edx                ; regparm: EAX, EDX, ECX
-        call    [syscall_table + esi * 4]
-.result:
-        mov     [esp + FRAME_EAX], eax
-        cli
-        jmp     to_user
-.none:
+no_call:
         mov     eax, -ENOSYS
-        jmp     .result
+        jmp     trap_syscall.result
 
 ; void trap_return(struct trapframe *tf)
 trap_return:
