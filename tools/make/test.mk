@@ -202,14 +202,14 @@ bench: $(WORKSHOP_ELF) $(BUILD)/initrd-bench.tar ## instructions per
 	    $(WORKSHOP_ELF) $(BUILD)/initrd-bench.tar $(BUILD)/bench.json \
 	    $(if $(call on,DOC),--doc docs/performance.md)
 
-fuzz: $(WORKSHOP_KERNEL) | $(DEPS) ## a million random system calls: SEEDS=10
-                                  ## CALLS=100000; STREAMS=10000 of random
-                                  ## code for each seed; 100,000 random lines
-                                  ## for the shell
+fuzz: $(WORKSHOP_KERNEL) | $(DEPS) ## a million random system calls, a million
+                                  ## streams of random code: SEEDS=10
+                                  ## CALLS=100000 STREAMS=100000 for each;
+                                  ## 100,000 random lines for the shell
 	@$(PYTHON) -m tools.test.fuzz $(WORKSHOP_ELF) \
 	    --seeds $(or $(SEEDS),10) --steps $(or $(CALLS),100000)
 	@$(PYTHON) -m tools.test.fuzz $(WORKSHOP_ELF) --program codefuzz \
-	    --seeds $(or $(SEEDS),10) --steps $(or $(STREAMS),10000)
+	    --seeds $(or $(SEEDS),10) --steps $(or $(STREAMS),100000)
 	@$(PYTEST) $(EVERY) tools/test/test_noise.py
 
 coverage: $(BUILD)/coverage/mmtest | $(DEPS) ## branches of mm/ that the host
