@@ -38,7 +38,7 @@ USER_CFLAGS  := $(filter-out -Ikernel $(CANARY),$(CFLAGS)) -Iuser/lib \
     -fno-stack-protector -ffunction-sections -fdata-sections
 $(JUMPING:%=$(USER)/%): OWN_FLAGS := -foptimize-sibling-calls
 USER_LDFLAGS := -nostdlib -static -no-pie -T user/lib/user.ld \
-    -Wl,--gc-sections,--build-id=none,-z,max-page-size=4096,-z,noexecstack \
+    -Wl,--gc-sections,--build-id=none,-z,max-page-size=16,-z,noexecstack \
     $(if $(call on,WERROR),-Wl$(comma)--fatal-warnings)
 
 $(eval $(call stamp,$(USER)/flags,$$(CC) $$(USER_CFLAGS) $$(NASM) $$(ASFLAGS)))
